@@ -15,6 +15,7 @@ import {
 } from "../core/layout/frame_info.ts";
 import { type Layout, layout } from "../core/layout/layout.ts";
 import { IMAGE_FORMATS, type ImageFormat } from "../core/layout/pixel_formats.ts";
+import type { WholeMemory } from "../core/device/port.ts";
 import type { Access } from "../core/memory/access.ts";
 import { Metadata, type MetadataFields } from "../core/tensors/metadata.ts";
 import { badMessage } from "./errors.ts";
@@ -22,7 +23,7 @@ import { decimal, list, oneOf, record, text, whole } from "./fields.ts";
 import { MOST_FDS } from "./packet.ts";
 
 /** The kinds of memory that cross, the best first. */
-export const MEMORY_KINDS = ["dma-buf", "memfd"] as const;
+export const MEMORY_KINDS = ["dma-buf", "memfd", "opaque-fd"] as const;
 
 /** One of {@link MEMORY_KINDS}. */
 export type SentKind = typeof MEMORY_KINDS[number];
@@ -33,12 +34,24 @@ export interface SentObject {
   readonly offset: number;
   /** Its length. */
   readonly byteLength: number;
+  /** An opaque fd: all of the memory, about which the fd tells nothing. */
+  readonly memory?: SentMemory;
+}
+
+/** What importers have to name of memory by an opaque fd. */
+export interface SentMemory extends WholeMemory {
+  /** True if it was allocated for one object alone. */
+  readonly dedicated: boolean;
+  /** What tells it from all others. */
+  readonly identity: bigint;
 }
 
 /** What a message says. */
 export interface Description {
   /** What the fds are. */
   readonly memory: SentKind;
+  /** The UUID of the device, whose driver alone opens the fds: for opaque fds. */
+  readonly device?: string;
   /** How the receiver may use it. */
   readonly access: Access;
   /** One for each fd, in their order. */
@@ -70,12 +83,16 @@ export function objectOf({ objects }: Pick<Description, "objects">, plane: numbe
 /** What goes into a message's body. @throws {MessageError} if the receiver would refuse it. */
 export function bodyOf(description: Description): unknown {
   assertConsistent(description);
-  const { memory, access, objects, planes, info, metadata } = description;
+  const { memory, device, access, objects, planes, info, metadata } = description;
   return {
     memory,
+    ...(device === undefined ? {} : { device }),
     access,
     sync: "done",
-    objects: objects.map(({ offset, byteLength }) => ({ offset, byteLength })),
+    objects: objects.map(({ offset, byteLength, memory }) => ({
+      ...{ offset, byteLength },
+      ...(memory === undefined ? {} : { memory: { ...memory, identity: `${memory.identity}` } }),
+    })),
     planes: planes.map(({ dtype, shape, strides, byteOffset }) => ({ dtype, shape, strides, byteOffset })),
     ...(info === undefined ? {} : bodyOfInfo(info)),
     ...(metadata === undefined ? {} : { metadata: bodyOfMetadata(metadata) }),
@@ -105,19 +122,23 @@ function bodyOfMetadata(metadata: Metadata): object {
 
 /** The description in a body. @throws {MessageError} if anything in it is wrong. */
 export function descriptionIn(body: unknown): Description {
-  const all = record(body, "body", ["memory", "access", "sync", "objects", "planes"], ["image", "audio", "metadata"]);
+  const optional = ["device", "image", "audio", "metadata"];
+  const all = record(body, "body", ["memory", "access", "sync", "objects", "planes"], optional);
   oneOf(all.sync, "sync", ["done"]);
   const objects = list(all.objects, "objects", 1, MOST_FDS).map((given, i): SentObject => {
-    const object = record(given, `objects[${i}]`, ["offset", "byteLength"]);
+    const where = `objects[${i}]`;
+    const object = record(given, where, ["offset", "byteLength"], ["memory"]);
     return {
-      offset: whole(object.offset, `objects[${i}].offset`),
-      byteLength: whole(object.byteLength, `objects[${i}].byteLength`, 1),
+      offset: whole(object.offset, `${where}.offset`),
+      byteLength: whole(object.byteLength, `${where}.byteLength`, 1),
+      ...(object.memory === undefined ? {} : { memory: memoryIn(object.memory, `${where}.memory`) }),
     };
   });
   const info = infoIn(all);
   if (info === undefined && all.metadata !== undefined) throw badMessage("metadata", "a tensor has none.");
   const description: Description = {
     memory: oneOf(all.memory, "memory", MEMORY_KINDS),
+    ...(all.device === undefined ? {} : { device: uuidIn(all.device) }),
     access: oneOf(all.access, "access", ACCESSES),
     objects,
     planes: list(all.planes, "planes", 1, MOST_FDS).map(planeIn),
@@ -126,6 +147,23 @@ export function descriptionIn(body: unknown): Description {
   };
   assertConsistent(description);
   return description;
+}
+
+function memoryIn(given: unknown, where: string): SentMemory {
+  const memory = record(given, where, ["byteLength", "dedicated", "identity"], ["type"]);
+  return {
+    byteLength: whole(memory.byteLength, `${where}.byteLength`, 1),
+    dedicated: oneOf(memory.dedicated, `${where}.dedicated`, [true, false]),
+    identity: decimal(memory.identity, `${where}.identity`, "unsigned"),
+    ...(memory.type === undefined ? {} : { type: whole(memory.type, `${where}.type`) }),
+  };
+}
+
+/** A device's UUID, as {@link DeviceId} has it. */
+function uuidIn(given: unknown): string {
+  const uuid = text(given, "device", 32);
+  if (!/^[0-9a-f]{32}$/.test(uuid)) throw badMessage("device", `expected 32 hexadecimal digits, got "${uuid}".`);
+  return uuid;
 }
 
 function planeIn(given: unknown, i: number): Layout {
@@ -196,7 +234,10 @@ function metadataIn(metadata: unknown): Metadata {
 
 /** Throws unless the planes are those of the frame, lie within their objects, and do not overlap. */
 function assertConsistent(description: Description): void {
-  const { objects, planes, info } = description;
+  const { memory, device, objects, planes, info } = description;
+  if ((memory === "opaque-fd") !== (device !== undefined)) {
+    throw badMessage("device", "memory by an opaque fd has one, and no other has.");
+  }
   if (info === undefined && planes.length !== 1) {
     throw badMessage("planes", `expected one of a tensor, got ${planes.length}.`);
   }
@@ -204,8 +245,14 @@ function assertConsistent(description: Description): void {
   if (objects.length !== 1 && objects.length !== planes.length) {
     throw badMessage("objects", `expected 1, or one for each of ${planes.length} planes, got ${objects.length}.`);
   }
-  for (const [i, { offset, byteLength }] of objects.entries()) {
+  for (const [i, { offset, byteLength, memory: of }] of objects.entries()) {
     if (!Number.isSafeInteger(offset + byteLength)) throw badMessage(`objects[${i}]`, "it reaches past 2^53 bytes.");
+    if ((memory === "opaque-fd") !== (of !== undefined)) {
+      throw badMessage(`objects[${i}].memory`, "memory by an opaque fd has it, and no other has.");
+    }
+    if (of !== undefined && offset + byteLength > of.byteLength) {
+      throw badMessage(`objects[${i}]`, `it ends at byte ${offset + byteLength} of memory that has ${of.byteLength}.`);
+    }
   }
   for (const [i, { byteOffset, byteLength }] of planes.entries()) {
     const room = objects[objectOf(description, i)].byteLength;

@@ -42,7 +42,7 @@ export function text(value: unknown, where: string, most: number): string {
 }
 
 /** One of some strings. */
-export function oneOf<S extends string>(value: unknown, where: string, all: readonly S[]): S {
+export function oneOf<S extends string | boolean>(value: unknown, where: string, all: readonly S[]): S {
   if (all.includes(value as S)) return value as S;
   throw unexpected(where, `one of ${all.map(literal).join(", ")}`, value);
 }

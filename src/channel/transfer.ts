@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { S_IFMT, S_IFREG } from "../../ffi/libc/constants.ts";
 import { EBADF } from "../../ffi/libc/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { type MemoryTarget, type Offer, portsOf } from "../core/device/memory.ts";
@@ -21,6 +22,7 @@ import { moved } from "../core/layout/layout.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { closeFd, statusOf } from "../core/native/fd.ts";
 import type { Access } from "../core/memory/access.ts";
+import type { Allocation } from "../core/memory/allocation.ts";
 import { tellByHandle } from "../core/memory/peers.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
 import { Frame, planesOf } from "../core/tensors/frame.ts";
@@ -60,12 +62,13 @@ export function outgoing(mapped: Mapped, access: Access, argument = "frame"): Ou
   const planes = planesOf(mapped);
   const together = planes.every(({ grant }) => grant.allocation === planes[0].grant.allocation);
   const parts = (together ? [planes] : planes.map((plane) => [plane])).map(partOf);
-  const memory = kindOf(mapped.target, parts, argument);
+  const { kind: memory, device } = wayOf(mapped.target, parts, argument);
   const release: Undo = [];
   try {
     const exported = parts.map((part) => exportOf(part, memory, access, release));
     const description: Description = {
       memory,
+      ...(device === undefined ? {} : { device: device.uuid! }),
       access,
       objects: exported.map(({ object }) => object),
       planes: planes.map(({ layout, grant }, i) => moved(layout, grant.start - parts[together ? 0 : i].range.start)),
@@ -95,13 +98,13 @@ function partOf(planes: readonly Tensor[]): Part {
 }
 
 /** The best kind of port by which all parts go out without a byte being moved. */
-function kindOf(target: Target, parts: readonly Part[], argument: string): SentKind {
+function wayOf(target: Target, parts: readonly Part[], argument: string): Offer & { readonly kind: SentKind } {
   const refusals: Omit<Refusal, "edge">[] = [];
   for (const kind of MEMORY_KINDS) {
     const offer = portsOf(target)?.exports.find((offer) => offer.kind === kind && isOpen(offer));
     if (offer === undefined) continue;
     const refusal = parts.map(({ range }) => offer.refuse?.(range)).find((refusal) => refusal !== undefined);
-    if (refusal === undefined) return kind;
+    if (refusal === undefined) return { ...offer, kind };
     refusals.push(refusal);
   }
   const [{ reason, remedy }] = [...refusals, {
@@ -111,10 +114,11 @@ function kindOf(target: Target, parts: readonly Part[], argument: string): SentK
   throw new ArgumentError(`${argument}: ${reason}`, { api: "channel", argument, hint: remedy });
 }
 
-/** Does it hold for any device, leave the bytes where they are, and exist on this machine? */
+/** Does it hold for any device, or for one that has a name, leave the bytes where they are, and exist on this machine? */
 function isOpen(offer: Offer): boolean {
-  const { device, transfer = "alias" } = offer;
-  return device === undefined && transfer === "alias" && offer.closed?.() === undefined;
+  const { kind, device, transfer = "alias" } = offer;
+  const isNamed = kind === "opaque-fd" ? device?.uuid !== undefined : device === undefined;
+  return isNamed && transfer === "alias" && offer.closed?.() === undefined;
 }
 
 /** What one fd shows. */
@@ -130,14 +134,32 @@ function exportOf(
   access: Access,
   release: Undo,
 ): ExportedObject {
-  const exported = portsOf(first.target)!.export!(first, kind, byteLength, access);
+  const ports = portsOf(first.target)!;
+  const exported = ports.export!(first, kind, byteLength, access);
   release.push(() => exported.release?.());
-  const { offset } = exported.port;
+  const { offset, dedicated, whole } = exported.port;
   const fd = exported.port.takeFd();
   release.push(() => closeFd(fd));
   const { allocation, start } = first.grant;
-  tellByHandle(kind, statusOf(fd).identity, allocation, start - offset); // it may come back when its map has ended
-  return { fd, object: { offset, byteLength }, waits: first.outsideWork(access) };
+  const identity = kind === "opaque-fd" ? identityOf(allocation) : statusOf(fd).identity;
+  tellByHandle(kind, identity, allocation, start - offset); // it may come back when its map has ended
+  const all = whole ?? { byteLength: allocation.block.byteLength };
+  const memory = kind === "opaque-fd" ? { memory: { ...all, dedicated, identity } } : {};
+  const handed = exported.begin?.();
+  const waits = handed === undefined ? [] : [ports.line!.submitRaw(handed)];
+  return { fd, object: { offset, byteLength, ...memory }, waits: [...first.outsideWork(access), ...waits] };
+}
+
+const identities = new WeakMap<Allocation, bigint>();
+
+/** A number that no other block has in any process: an opaque fd is not told from another. */
+function identityOf(allocation: Allocation): bigint {
+  let identity = identities.get(allocation);
+  if (identity === undefined) {
+    [identity] = crypto.getRandomValues(new BigUint64Array(1));
+    identities.set(allocation, identity);
+  }
+  return identity;
 }
 
 function asArgument(error: unknown, { name }: Mapped, argument: string): unknown {
@@ -162,11 +184,14 @@ export function incoming(packet: Packet, targets: readonly Target[]): Tensor | F
   if (kind === KINDS.port) throw badMessage("kind", "this is a port, not memory: use receivePort().");
   if (kind !== KINDS.memory) throw badMessage("kind", `expected ${KINDS.memory}, got ${kind}.`);
   const description = descriptionIn(jsonIn(body));
-  const { memory, objects, planes: layouts, info, metadata, access } = description;
+  const { objects, planes: layouts, info, metadata, access } = description;
   if (objects.length !== fds.length) throw badMessage("objects", `expected ${fds.length}, got ${objects.length}.`);
-  const takers = targets.flatMap((target) => takersOf(target, memory));
+  const takers = targets.flatMap((target) => takersOf(target, description));
   if (takers.length === 0) {
-    throw badMessage("memory", `no context of this side imports "${memory}": ${lackOf(targets, memory)}`);
+    throw badMessage(
+      "memory",
+      `no context of this side imports "${description.memory}": ${lackOf(targets, description)}`,
+    );
   }
   using ports = new DisposableStack();
   const all = portsIn(fds, description, ports);
@@ -189,9 +214,11 @@ function isOfMemory(error: unknown): boolean {
 }
 
 /** Why no target takes such memory, or what to do. */
-function lackOf(targets: readonly Target[], memory: SentKind): string {
+function lackOf(targets: readonly Target[], { memory, device }: Description): string {
   if (targets.length === 0) return "pass { contexts: [host] }.";
   const offers = targets.flatMap((target) => portsOf(target)?.imports ?? []).filter(({ kind }) => kind === memory);
+  const there = offers.filter(isOpen).map((offer) => offer.device?.uuid);
+  if (there.length > 0) return `it is memory of the device ${device}, and this side has ${there.join(", ")}.`;
   const [closed] = offers.map((offer) => offer.closed?.()).filter((closed) => closed !== undefined);
   return closed === undefined ? `it has ${targets.map(nameOf).join(", ")}.` : `${closed.reason} ${closed.remedy}`;
 }
@@ -202,8 +229,10 @@ interface Taker {
   readonly offer: Offer;
 }
 
-function takersOf(target: Target, memory: SentKind): Taker[] {
-  const offer = portsOf(target)?.imports.find((offer) => offer.kind === memory && isOpen(offer));
+function takersOf(target: Target, { memory, device }: Description): Taker[] {
+  const offer = portsOf(target)?.imports.find((offer) =>
+    offer.kind === memory && isOpen(offer) && offer.device?.uuid === device
+  );
   return offer === undefined ? [] : [{ target: target as MemoryTarget, offer }];
 }
 
@@ -221,14 +250,26 @@ function takerOf(ports: readonly Port[], takers: readonly Taker[]): MemoryTarget
 
 function portsIn(fds: ReceivedFds, { memory, objects }: Description, to: DisposableStack): readonly Port[] {
   const taken = fds.takeAll();
-  const ports = taken.map((fd, i) => to.use(new Port(memory, { fd, ...objects[i] })));
+  const ports = taken.map((fd, i) => {
+    const { offset, byteLength, memory: whole } = objects[i];
+    const { dedicated = false, identity } = whole ?? {};
+    return to.use(new Port(memory, { fd, offset, byteLength, dedicated, whole, identity }));
+  });
+  for (const { fd, whole } of ports) if (whole !== undefined) assertAsLong(fd, whole.byteLength);
   if (objects.length > 1) assertApart(taken, objects);
   return ports;
 }
 
+/** No driver tells how long memory by an opaque fd is; that of a driver on the CPU is a file, of which the kernel does. */
+function assertAsLong(fd: number, byteLength: number): void {
+  const { mode, byteLength: there } = statusOf(fd);
+  if ((mode & S_IFMT) !== S_IFREG || there >= byteLength) return;
+  throw badMessage("objects", `the memory is said to have ${byteLength} bytes, and its file has ${there}.`);
+}
+
 /** Two fds may be of one memory: then their objects may not overlap. */
 function assertApart(fds: readonly number[], objects: readonly SentObject[]): void {
-  const placed = fds.map((fd, i) => ({ ...objects[i], of: statusOf(fd).identity }));
+  const placed = fds.map((fd, i) => ({ ...objects[i], of: objects[i].memory?.identity ?? statusOf(fd).identity }));
   const overlap = placed.some((one, i) =>
     placed.slice(i + 1).some((other) =>
       one.of === other.of && one.offset < other.offset + other.byteLength && other.offset < one.offset + one.byteLength

@@ -1,7 +1,7 @@
 import type { Imported, Memory, Offer } from "../core/device/memory.ts";
 import { UNPROVEN } from "../core/device/proofs.ts";
 import type { Port } from "../core/device/port.ts";
-import { LayoutError, throwAll } from "../core/errors.ts";
+import { throwAll } from "../core/errors.ts";
 import { Resource } from "../core/life/resource.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
@@ -76,16 +76,11 @@ export class OpenCLExternalMemory {
     return { kind, prepare, blocks: true, device: uuid === undefined ? {} : { uuid } };
   }
 
-  /**
-   * @param of the exporter's block, if it is of this process: all of it is imported, once. Else the port tells how long the
-   * memory is.
-   */
+  /** @param of the exporter's block, if it is of this process: all of it is imported, once. */
   #import(port: Port, of: Allocation | undefined): Imported<ExternalBuffer> {
     const context = this.#context;
     const { kind, offset: start } = port;
-    const end = start + port.byteLength;
-    const byteLength = of?.block.byteLength ?? end;
-    if (end > byteLength) throw tooLong(end, byteLength);
+    const byteLength = port.wholeLength(of?.block, "opencl");
     const { property } = MEMORY_HANDLES.find((handle) => handle.kind === kind)!;
     const make = () => new ExternalBuffer(context, property, port.takeFd(), byteLength);
     const buffer = of === undefined ? make() : this.#kept().of(of, make);
@@ -111,12 +106,4 @@ export class OpenCLExternalMemory {
     new Resource({ name: `memory of other APIs in ${name}`, owners: [queue.resource], undo });
     return imports;
   }
-}
-
-function tooLong(end: number, byteLength: number): LayoutError {
-  return new LayoutError(`source: it ends at byte ${end} of memory that has ${byteLength}.`, {
-    api: "opencl",
-    fn: "clCreateBufferWithProperties",
-    argument: "source",
-  });
 }

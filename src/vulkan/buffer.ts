@@ -38,11 +38,11 @@ export class VulkanBuffer extends SharedMemory {
         const info = struct("VkBufferMemoryRequirementsInfo2", { buffer: this.buffer });
         vulkan().vkGetBufferMemoryRequirements2(device.handle, info, told);
       });
-      const known = origin.from === "fd" ? origin.known : undefined;
+      const { known, dedicated = false } = origin.from === "fd" ? origin : {};
       const wanted = {
-        size: origin.from === "host" ? byteLength : known?.size ?? needs.size,
+        size: origin.from === "host" ? byteLength : known?.byteLength ?? needs.size,
         typeBits: needs.typeBits,
-        dedicated: known?.dedicated ?? (needs.dedicated || mustBeDedicated(device, origin)),
+        dedicated: dedicated || needs.dedicated || mustBeDedicated(device, origin),
       };
       const { handle, info } = allocateMemory(device, origin, wanted, { buffer: this.buffer }, undo);
       this.memory = handle;

@@ -224,7 +224,9 @@ function exported(device: OpenDevice, tensor: VulkanTensor, kind: MemoryKind, by
   const { start: offset, allocation } = tensor.grant;
   const buffer = ownBuffer(device, allocation)!;
   const fd = () => buffer.exportFd(HANDLES[kind as HandleKind].type);
-  const port = new Port(kind, { fd, offset, byteLength, dedicated: buffer.info.dedicated });
+  const { size, type, dedicated } = buffer.info;
+  const whole = kind === "opaque-fd" ? { byteLength: size, type: type.index } : undefined;
+  const port = new Port(kind, { fd, offset, byteLength, dedicated, whole });
   return { port, begin: () => buffer.handOver(HANDLES[kind as HandleKind].type) };
 }
 
@@ -261,16 +263,15 @@ function importPages(device: OpenDevice, { value, byteLength }: Port) {
   return { buffer, start: Number(value - address) };
 }
 
-/** `of` is the exporter's block, if it is of this process: all of it is imported. Else the port tells how long it is. */
 function importFd(device: OpenDevice, port: Port, of: Allocation | undefined): ImportedBuffer {
-  const known = of?.findAttachment<VulkanBuffer>(BUFFER)?.info;
+  const byteLength = port.wholeLength(of?.block, "vulkan");
+  const { whole: known, dedicated } = port;
   const fd = port.takeFd();
   const handleType = HANDLES[port.kind as HandleKind].type;
-  const byteLength = of?.block.byteLength ?? port.offset + port.byteLength;
   const buffer = givenAway(
     fd,
     "importing memory",
-    () => new VulkanBuffer(device, byteLength, { from: "fd", fd, handleType, known }),
+    () => new VulkanBuffer(device, byteLength, { from: "fd", fd, handleType, known, dedicated }),
   );
   return { buffer, release: () => buffer.free() };
 }

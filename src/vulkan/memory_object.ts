@@ -3,6 +3,7 @@ import * as vk from "../../ffi/vulkan/constants.ts";
 import type { VkBuffer, VkDeviceMemory, VkImage } from "../../ffi/vulkan/handles.ts";
 import * as layouts from "../../ffi/vulkan/structs.ts";
 import { InteropError } from "../core/errors.ts";
+import type { WholeMemory } from "../core/device/port.ts";
 import type { Undo } from "../core/life/undo.ts";
 import type { VulkanMemoryType } from "./device.ts";
 import { check } from "./errors.ts";
@@ -30,8 +31,10 @@ export type Origin =
     readonly from: "fd";
     readonly fd: number;
     readonly handleType: number;
-    /** What it was made with, if that is known: an opaque fd has to be imported alike. */
-    readonly known?: MemoryInfo | undefined;
+    /** What it was made with, if its exporter tells: an opaque fd has to be imported alike. */
+    readonly known?: WholeMemory | undefined;
+    /** True if it was made for one object alone. */
+    readonly dedicated?: boolean;
   }
   | { readonly from: "host"; readonly address: bigint; readonly handleType: number };
 
@@ -115,7 +118,7 @@ function typeFor({ facts }: OpenDevice, origin: Origin, typeBits: number): Vulka
   const isShared = ({ hostVisible, hostCoherent }: VulkanMemoryType) => hostVisible && hostCoherent;
   let found: VulkanMemoryType | undefined;
   if (origin.from === "fd") {
-    const index = origin.known?.type.index;
+    const index = origin.known?.type;
     found = allowed.find((type) => type.index === index) ?? allowed.find((type) => type.deviceLocal) ?? allowed[0];
   } else if (origin.from === "new" && origin.place === "device") {
     found = allowed.find((type) => type.deviceLocal) ?? allowed[0];

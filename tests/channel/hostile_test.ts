@@ -41,6 +41,17 @@ function body(over: object = {}): object {
   };
 }
 
+const UUID = "00112233445566778899aabbccddeeff";
+
+/** A body that is right, of a device's memory by an opaque fd. */
+function opaque(over: object = {}): object {
+  return body({ memory: "opaque-fd", device: UUID, objects: opaqueObjects(), ...over });
+}
+
+function opaqueObjects(over: object = {}): object[] {
+  return [{ offset: 0, byteLength: PAGE, memory: { byteLength: PAGE, dedicated: false, identity: "7", ...over } }];
+}
+
 /** A plane that is right. */
 function plane(over: object = {}): object {
   return { dtype: "u8", shape: [64, 64], strides: [64, 1], byteOffset: 0, ...over };
@@ -298,7 +309,36 @@ const LIES: Readonly<Record<string, Hostile>> = {
     names: /objects/,
   },
   "a memfd as a dma-buf": { send: about(body({ memory: "dma-buf" })), names: /memory/ },
-  "a kind of memory that nobody has": { send: about(body({ memory: "opaque-fd" })), names: /memory/ },
+  "a kind of memory that nobody has": { send: about(body({ memory: "cuda-ipc" })), names: /memory/ },
+  "memory of a device, and nobody has such a device": { send: about(opaque()), names: /memory/ },
+  "memory of a device that is not named": { send: about(opaque({ device: undefined })), names: /device/ },
+  "memory of a device whose UUID is none": { send: about(opaque({ device: "GPU-0" })), names: /device/ },
+  "a memfd of a device": { send: about(body({ device: UUID })), names: /device/ },
+  "memory of a device about which nothing is said": {
+    send: about(opaque({ objects: [{ offset: 0, byteLength: PAGE }] })),
+    names: /memory/,
+  },
+  "a memfd with what is said of a device's memory": {
+    send: about(body({ objects: opaqueObjects() })),
+    names: /memory/,
+  },
+  "a part that ends behind a device's memory": {
+    send: about(opaque({ objects: opaqueObjects({ byteLength: PAGE - 1 }) })),
+    names: /objects/,
+  },
+  "a device's memory of no length": {
+    send: about(opaque({ objects: opaqueObjects({ byteLength: 0 }) })),
+    names: /byteLength/,
+  },
+  "a device's memory of half a type": { send: about(opaque({ objects: opaqueObjects({ type: 0.5 }) })), names: /type/ },
+  "a device's memory that may be dedicated": {
+    send: about(opaque({ objects: opaqueObjects({ dedicated: 1 }) })),
+    names: /dedicated/,
+  },
+  "a device's memory by a number that is no text": {
+    send: about(opaque({ objects: opaqueObjects({ identity: 7 }) })),
+    names: /identity/,
+  },
   "two objects that are one memory": {
     send: () => {
       const fd = raw.memfd(8192);

@@ -41,20 +41,33 @@ export async function sweep(
   intact: (failed?: string) => unknown = () => {},
   silent: readonly string[] | "any" = [],
 ): Promise<Fault[]> {
+  try {
+    return await swept(operation, intact, silent);
+  } catch (error) {
+    toBeTold = undefined; // nobody closes what this used
+    throw error;
+  }
+}
+
+async function swept(
+  operation: () => unknown,
+  intact: (failed?: string) => unknown,
+  silent: readonly string[] | "any",
+): Promise<Fault[]> {
   await intact();
   const { alive } = ledger;
-  const swept = new Set<string>();
+  const failed = new Set<string>();
   const faults: Fault[] = [];
   const places = new Map<string, number>();
   const next: Due = (call, nth, place) => {
-    if (swept.size === swept.add(`call ${nth} of ${call}`).size) return false;
+    if (failed.size === failed.add(`call ${nth} of ${call}`).size) return false;
     const here = `${call} at ${place()}`;
     const times = (places.get(here) ?? 0) + 1;
     places.set(here, times);
     return times <= 2;
   };
   for (let beyond = 0; beyond < BEYOND;) {
-    const where = () => `after ${[...swept].at(-1)} had failed`;
+    const where = () => `after ${[...failed].at(-1)} had failed`;
     const fault = await faulty(operation, next, where);
     if (fault === undefined) {
       beyond++;

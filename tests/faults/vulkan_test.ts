@@ -1,6 +1,8 @@
 /** Every native call of Vulkan's fails once: what comes of it is typed, and nothing stays behind. */
 import { assert, assertEquals } from "@std/assert";
 import { host, MapperGraph } from "../../mod.ts";
+import { connect, listen } from "../../src/channel/mod.ts";
+import { temporaryPath } from "../channel/help.ts";
 import { VulkanContext, vulkanDevices, type VulkanTensor } from "../../src/vulkan/mod.ts";
 import { missing, openFds, shader } from "../vulkan/help.ts";
 import { sweep } from "./sweep.ts";
@@ -45,6 +47,20 @@ function test(name: string, operation: (there: There) => unknown): void {
 }
 
 test("listing the devices", () => vulkanDevices());
+
+test("memory that is sent by an opaque fd, and received", async ({ vulkan, other }) => {
+  await using at = await temporaryPath();
+  using tensor = vulkan.allocate({ shape: [64], dtype: "u32", exportAs: "opaque-fd" });
+  vulkan.queue.fill(tensor, 3); // it is Vulkan's, and has to be handed over
+  using server = listen(at.path, { contexts: [other] });
+  using client = connect(at.path);
+  using peer = await server.accept();
+  await client.send(tensor, { access: "read-write" });
+  using received = await peer.receive<VulkanTensor>();
+  const seen = new Uint32Array(64);
+  other.queue.read(received!, seen);
+  assertEquals(seen[63], 3);
+});
 
 test("opening a device", () => {
   using vulkan = VulkanContext.open();

@@ -9,6 +9,7 @@ import { assertAlive } from "../alive.ts";
 
 export { type Gpu } from "../../bench/harness/gpus.ts";
 export { openFds } from "./help.ts";
+export { pattern } from "./pattern.ts";
 
 const found = sharedGpus();
 
@@ -30,9 +31,4 @@ export function sharingTest(name: string, run: () => unknown, count = 1): void {
       await assertAlive(before, "what is alive");
     },
   });
-}
-
-/** Bytes that repeat after 251, which is no length of a row: a pixel in another's place is seen. */
-export function pattern(length: number, seed: number): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from({ length }, (_, i) => (i * 31 + seed) % 251);
 }

@@ -1,3 +1,4 @@
+import { LayoutError } from "../errors.ts";
 import { closeFd } from "../native/fd.ts";
 
 /** How memory crosses to another API. The list is open: both sides of a port name the same kind. */
@@ -19,6 +20,14 @@ export type MemoryKind =
  */
 export type SyncKind = "sync-fd" | "binary-fd" | "timeline-fd" | "egl-sync" | (string & { readonly _?: never });
 
+/** The whole memory behind an opaque fd, of which a port may be a part: no driver tells it, and importers have to name it. */
+export interface WholeMemory {
+  /** Its length in bytes. */
+  readonly byteLength: number;
+  /** The index of its type, if Vulkan made it. */
+  readonly type?: number;
+}
+
 /** What a port is made of. */
 export interface PortInit {
   /** The fd, which the port owns; or what makes it when it is asked for, since an import that is known needs none. */
@@ -31,6 +40,10 @@ export interface PortInit {
   readonly byteLength?: number;
   /** Memory: true if it was allocated for one object alone, and has to be imported so. */
   readonly dedicated?: boolean;
+  /** Memory by an opaque fd: all of it. */
+  readonly whole?: WholeMemory | undefined;
+  /** Memory by an opaque fd of another process: what tells it from all others. The fd tells nothing. */
+  readonly identity?: bigint | undefined;
 }
 
 /**
@@ -48,15 +61,24 @@ export class Port<K extends string = string> implements Disposable {
   readonly byteLength: number;
   /** Memory: true if it was allocated for one object alone, and has to be imported so. */
   readonly dedicated: boolean;
+  /** Memory by an opaque fd: all of it, if its exporter says so. */
+  readonly whole: WholeMemory | undefined;
+  /** Memory by an opaque fd of another process: what tells it from all others. */
+  readonly identity: bigint | undefined;
   #fd: number | (() => number);
 
   /** Takes the fd over. */
-  constructor(kind: K, { fd = -1, value = 0n, offset = 0, byteLength = 0, dedicated = false }: PortInit) {
+  constructor(
+    kind: K,
+    { fd = -1, value = 0n, offset = 0, byteLength = 0, dedicated = false, whole, identity }: PortInit,
+  ) {
     this.kind = kind;
     this.value = value;
     this.offset = offset;
     this.byteLength = byteLength;
     this.dedicated = dedicated;
+    this.whole = whole;
+    this.identity = identity;
     this.#fd = fd;
   }
 
@@ -71,6 +93,19 @@ export class Port<K extends string = string> implements Disposable {
     const { fd } = this;
     this.#fd = -1;
     return fd;
+  }
+
+  /**
+   * Memory by an opaque fd: the length that an import has to name, in bytes. It is that of all of the memory, as its exporter
+   * or the `block` of this process tells it; else nobody knows more than the port's own part. No driver checks it.
+   *
+   * @throws {LayoutError} if the port ends behind it.
+   */
+  wholeLength(block: WholeMemory | undefined, api: string): number {
+    const end = this.offset + this.byteLength;
+    const whole = this.whole?.byteLength ?? block?.byteLength ?? end;
+    if (end <= whole) return whole;
+    throw new LayoutError(`source: it ends at byte ${end} of memory that has ${whole}.`, { api, argument: "source" });
   }
 
   /** Closes the fd, unless it was taken. */

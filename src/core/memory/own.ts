@@ -21,7 +21,7 @@ export interface Owning {
   /** Its other native objects; taken over. Released before it leaves the block. */
   readonly undo?: Undo;
   /** The commands that its end makes, if any. The last of them may call `leave`, which frees the block if no peer is left. */
-  readonly giveBack?: ((leave: () => void) => GiveBack) | undefined;
+  readonly giveBack?: ((leave: () => void) => GiveBack | undefined) | undefined;
 }
 
 /** The end of life of a tensor or frame that owns its bytes, alone or with peers. The last one frees the block. */

@@ -1,11 +1,12 @@
-import type { KnownObject, MemoryTarget } from "../device/memory.ts";
+import type { Imported, KnownObject, MemoryTarget } from "../device/memory.ts";
 import type { Port } from "../device/port.ts";
 import { nameOf } from "../graph/context.ts";
-import { ArgumentError } from "../errors.ts";
+import { cross, type Side, wayBack } from "../graph/crossing.ts";
+import { ArgumentError, throwAll } from "../errors.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../layout/frame_info.ts";
 import { describeLayout, type Layout, layout, type LayoutInit, moved } from "../layout/layout.ts";
 import { Resource } from "../life/resource.ts";
-import type { Undo } from "../life/undo.ts";
+import { type Undo, unwind } from "../life/undo.ts";
 import type { Access } from "../memory/access.ts";
 import { Allocation, type Block } from "../memory/allocation.ts";
 import { own } from "../memory/own.ts";
@@ -79,46 +80,68 @@ export interface Received {
  */
 export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, received: Received): T | Frame<T> {
   using from = port;
-  const { kind, byteLength } = from;
+  const { kind, byteLength, offset, whole, identity } = from;
   const { ports, context } = target;
   const { layouts, access, info, metadata } = received;
   context.resource?.assertLive();
-  const { handle, address, release, object, ...found } = ports.import!(from, access);
-  const known = found.allocation ?? placeOf(object)?.allocation;
-  const begin = found.start ?? (placeOf(object)?.start ?? 0) + (object?.start ?? 0);
-  const letGo = () => release?.();
+  const imported = ports.import!(from, access);
+  const { handle, address, object } = imported;
+  const place = placeOf(object) ?? (identity === undefined ? undefined : findPlace(kind, identity));
+  const known = imported.allocation ?? place?.allocation;
+  const first = imported.start ?? (place?.start ?? 0) + (object?.start ?? (whole === undefined ? 0 : offset));
+  const letGo = () => imported.release?.();
   const block: Block = {
     kind: `${target.kind}.${kind}`,
-    byteLength: object?.byteLength ?? byteLength,
+    byteLength: object?.byteLength ?? whole?.byteLength ?? byteLength,
     free: (fate) => {
       if (fate === "unused") letGo(); // else a view that was moved away may still look at it
     },
     ...(address === undefined ? {} : { address }),
   };
-  const start = begin + Math.min(...layouts.map(({ byteOffset }) => byteOffset));
-  const end = begin + Math.max(...layouts.map(({ byteOffset, byteLength }) => byteOffset + byteLength));
+  const start = first + Math.min(...layouts.map(({ byteOffset }) => byteOffset));
+  const end = first + Math.max(...layouts.map(({ byteOffset, byteLength }) => byteOffset + byteLength));
   if (known !== undefined && end > known.block.byteLength) {
     letGo();
     const what = `it ends at byte ${end} of memory that is known with ${known.block.byteLength}.`;
     throw new ArgumentError(`description: ${what}`, { api: context.api, argument: "description" });
   }
+  const undo: Undo = [];
+  const side = sideOf(target, kind, imported);
+  const { fences, last } = begun(side, undo, letGo);
   const allocation = known ?? new Allocation(block);
   if (known === undefined && object !== undefined) tellByHandle(object.kind, object.handle, allocation);
-  const undo: Undo = [];
-  if (found.allocation !== undefined) undo.push(letGo); // its block knows whether it may be freed
+  if (identity !== undefined) tellByHandle(kind, identity, allocation, first - offset);
+  if (imported.allocation !== undefined) undo.unshift(letGo); // its block knows whether it may be freed
   else if (known !== undefined) {
-    undo.push(
-      () => void (allocation.escaped || allocation.unseen || letGo()),
-      tellPlace(object!.kind, object!.handle, allocation, begin - object!.start), // whoever told of it may end before
-    );
+    undo.unshift(() => void (allocation.escaped || allocation.unseen || letGo()));
+    if (object !== undefined) undo.push(tellPlace(object.kind, object.handle, allocation, first - object.start)); // whoever told of it may end before
   }
   const resource = own({
     name: `${target.kind} ${info === undefined ? `tensor ${describeLayout(layouts[0])}` : `frame ${info.format}`}`,
     ...{ allocation, start, end, access },
     owners: [context.resource],
     undo,
+    giveBack: () => wayBack(side, last, false),
   });
+  resource.inherit(fences);
   return tensorOver(target, { handle, layouts: layouts.map((one) => within(object, one)), resource, info, metadata });
+}
+
+/** The commands of an import: what it holds is its block's to release. */
+function sideOf({ kind: of, ports }: MemoryTarget, kind: string, imported: Imported): Side {
+  const { blocks } = ports.imports.find((offer) => offer.kind === kind) ?? {};
+  const crossing = { begin: () => imported.begin?.(), end: () => imported.end?.() };
+  return { crossing, line: ports.line, kind: `${of} import`, blocks };
+}
+
+/** Submits the first command of an import. Where that fails, it is given up. */
+function begun(side: Side, undo: Undo, letGo: () => void): ReturnType<typeof cross> {
+  try {
+    return cross(side, undo, false, []);
+  } catch (error) {
+    throwAll([error, ...unwind([letGo, ...undo])], "importing memory");
+    throw error;
+  }
 }
 
 /** The same for a frame whose planes may lie in memory of their own: one port for all of them, or one for each. */

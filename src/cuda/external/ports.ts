@@ -4,7 +4,7 @@ import type { CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handl
 import type { Imported, Memory, Offer, SampleClass } from "../../core/device/memory.ts";
 import { GlPort } from "../../core/device/gl_port.ts";
 import { Port } from "../../core/device/port.ts";
-import { LayoutError, throwAll } from "../../core/errors.ts";
+import { throwAll } from "../../core/errors.ts";
 import type { DeviceId } from "../../core/device/device_id.ts";
 import type { Access } from "../../core/memory/access.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
@@ -78,24 +78,21 @@ export function virtualPorts(virtual: CudaVirtual, exports: Memory<CudaTensor>):
     export(tensor, kind, byteLength, access) {
       if (kind !== KIND) return exports.export!(tensor, kind, byteLength, access);
       const { grant: { allocation, start: offset } } = tensor;
-      return { port: new Port(kind, { fd: virtualBlockOf(allocation)!.duplicateFd!, offset, byteLength }) };
+      const fd = virtualBlockOf(allocation)!.duplicateFd!;
+      const whole = { byteLength: allocation.block.byteLength };
+      return { port: new Port(kind, { fd, offset, byteLength, whole }) };
     },
   };
 }
 
-/**
- * @param of the exporter's block, if it is of this process: all of it is imported, once. Else the port tells how long the
- * memory is.
- */
+/** @param of the exporter's block, if it is of this process: all of it is imported, once. */
 function imported(
   context: CudaPrimaryContext,
   imports: Imports<ExternalMemory>,
   port: Port,
   of: Allocation | undefined,
 ): Imported<Address> {
-  const end = port.offset + port.byteLength;
-  const byteLength = of?.block.byteLength ?? end;
-  if (end > byteLength) throw tooLong(end, byteLength);
+  const byteLength = port.wholeLength(of?.block, "cuda");
   const { dedicated } = port;
   const make = () => importMemory(context, { fd: port.takeFd(), byteLength, dedicated });
   const memory = of === undefined ? make() : imports.of(of, make);
@@ -145,13 +142,5 @@ function copy({ within }: CudaPrimaryContext, to: Address, from: Address, byteLe
   within(() => {
     check(cudart().cudaMemcpy(to, from, BigInt(byteLength), cudaMemcpyDefault), "cudaMemcpy");
     check(cudart().cudaStreamSynchronize(cudaStreamLegacy as StreamHandle), "cudaStreamSynchronize");
-  });
-}
-
-function tooLong(end: number, byteLength: number): LayoutError {
-  return new LayoutError(`source: it ends at byte ${end} of memory that has ${byteLength}.`, {
-    api: "cuda",
-    fn: "cudaImportExternalMemory",
-    argument: "source",
   });
 }

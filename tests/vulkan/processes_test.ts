@@ -1,0 +1,119 @@
+// Vulkan's memory in another process, by an opaque fd; and in the same one, where it is known again.
+
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { AccessError, host, imageInfo, ledger, MapperGraph } from "@samepage/interop";
+import { connect, listen, MessageError, type Peer } from "@samepage/interop/channel";
+import { VulkanContext, type VulkanTensor } from "@samepage/interop/vulkan";
+import { temporaryPath } from "../channel/help.ts";
+import { until } from "../conformance/bytes.ts";
+import { openFds, test } from "./help.ts";
+import { pattern } from "./pattern.ts";
+import { withReceiver } from "./receiving.ts";
+
+const LENGTH = 100_003;
+const INIT = { shape: [LENGTH], dtype: "u8", byteOffset: 256, exportAs: "opaque-fd" } as const;
+
+/** Two ends of a connection in this process. */
+async function ends(contexts: readonly VulkanContext[], use: (one: Peer, other: Peer) => Promise<void>): Promise<void> {
+  await using at = await temporaryPath();
+  using server = listen(at.path, { contexts });
+  using one = connect(at.path);
+  using other = await server.accept();
+  await use(one, other);
+}
+
+test("another process uses a tensor in place, by an opaque fd", async (vulkan) => {
+  {
+    using first = vulkan.allocate(INIT);
+    vulkan.queue.write(first, pattern(LENGTH, 0)); // makes what bytes go through
+  }
+  const before = ledger.alive;
+  {
+    using tensor = vulkan.allocate(INIT);
+    const bytes = new Uint8Array(LENGTH);
+    await withReceiver({ api: "vulkan", uuid: vulkan.id.uuid }, async (receiver) => {
+      vulkan.queue.write(tensor, pattern(LENGTH, 7));
+      assertEquals(await receiver.use(tensor, "read"), `vulkan ${LENGTH} read 7`);
+      assertEquals(await receiver.use(tensor, "read-write"), `vulkan ${LENGTH} read-write 7`);
+      vulkan.queue.read(tensor, bytes);
+      assertEquals(bytes, pattern(LENGTH, 8));
+      vulkan.queue.write(tensor, pattern(LENGTH, 9));
+      assertEquals(await receiver.use(tensor, "read"), `vulkan ${LENGTH} read 9`);
+    });
+  }
+  assertEquals(ledger.alive, before);
+});
+
+test("a frame of a device's goes to another process in one fd", async (vulkan) => {
+  using frame = vulkan.allocateFrame(imageInfo({ format: "NV12", width: 64, height: 48 }), { exportAs: "opaque-fd" });
+  vulkan.queue.write(frame.planes[1], pattern(64 * 24, 5));
+  using other = VulkanContext.open({ uuid: vulkan.id.uuid! });
+  await ends([other], async (one, there) => {
+    await one.send(frame, { access: "read-write" });
+    using received = await there.receive<typeof frame>();
+    assertEquals(received!.info, frame.info);
+    const chroma = new Uint8Array(64 * 24);
+    other.queue.read(received!.planes[1], chroma);
+    assertEquals(chroma, pattern(64 * 24, 5));
+  });
+});
+
+test("what comes twice, or back to its own process, is known: it has one writer", async (vulkan) => {
+  using other = VulkanContext.open({ uuid: vulkan.id.uuid! });
+  using graph = new MapperGraph([host, vulkan]);
+  using sent = vulkan.allocate({ ...INIT, memory: "host" });
+  vulkan.queue.write(sent, pattern(LENGTH, 1));
+  await ends([other], async (one, there) => {
+    await one.send(sent, { access: "read-write" });
+    await one.send(sent, { access: "read-write" });
+    using first = await there.receive<VulkanTensor>();
+    using second = await there.receive<VulkanTensor>();
+    assertEquals(first!.grant.allocation, sent.grant.allocation);
+    assertEquals(second!.grant.start, sent.grant.start);
+    {
+      using _mapped = graph.map(sent, host);
+      for (const one of [first!, second!]) {
+        assertThrows(() => other.queue.read(one, new Uint8Array(LENGTH)), AccessError);
+      }
+    }
+    const bytes = new Uint8Array(LENGTH);
+    other.queue.read(second!, bytes);
+    assertEquals(bytes, pattern(LENGTH, 1));
+  });
+});
+
+test("memory of another device is refused by both UUIDs, and that which is shorter than it is said to be", async (vulkan) => {
+  const uuid = vulkan.id.uuid!;
+  using tensor = vulkan.allocate(INIT);
+  using sent = vulkan.ports.export!(tensor, "opaque-fd", LENGTH, "read").port; // its memory keeps an fd from now on
+  assert(sent.fd >= 0);
+  const fds = openFds();
+  await ends([vulkan], async (one, other) => {
+    const offer = vulkan.ports.exports.find(({ kind }) => kind === "opaque-fd")!;
+    const real = offer.device;
+    Object.assign(offer, { device: { uuid: "0".repeat(32) } });
+    try {
+      await one.send(tensor);
+    } finally {
+      Object.assign(offer, { device: real });
+    }
+    const error = await assertRejects(() => other.receive(), MessageError);
+    assert(error.message.includes(`device ${"0".repeat(32)}, and this side has ${uuid}`), error.message);
+  });
+  await ends([vulkan], async (one, other) => {
+    const { export: real } = vulkan.ports;
+    Object.assign(vulkan.ports, {
+      export: (...args: Parameters<NonNullable<typeof real>>) => {
+        const exported = real!(...args);
+        return Object.assign(exported, { port: Object.assign(exported.port, { whole: { byteLength: 1 << 30 } }) });
+      },
+    });
+    try {
+      await one.send(tensor);
+    } finally {
+      Object.assign(vulkan.ports, { export: real });
+    }
+    await assertRejects(() => other.receive(), MessageError, "its file has");
+  });
+  assert(await until(() => openFds() === fds), `${openFds()} fds, and ${fds} before`);
+});
