@@ -18,8 +18,7 @@ import {
 import { cmsghdr, msghdr, readCmsghdr, writeCmsghdr, writeMsghdr } from "../../ffi/channel/structs.ts";
 import { EAGAIN, ECONNRESET, EPIPE, ETOOMANYREFS } from "../../ffi/libc/errors.ts";
 import { iovec, writeIovec } from "../../ffi/libc/structs.ts";
-import { throwAll } from "../core/errors.ts";
-import { unwind } from "../core/life/undo.ts";
+import { undoAll, undone } from "../core/life/undo.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { errno } from "../core/native/libc.ts";
 import { addressOf } from "../core/native/pin.ts";
@@ -83,7 +82,7 @@ export class ReceivedFds implements Disposable {
   /** Closes them. */
   [Symbol.dispose](): void {
     const closings = this.takeAll().map((fd) => () => closeFd(fd));
-    throwAll(unwind(closings), "closing fds of a message");
+    undoAll(closings, "closing fds of a message");
   }
 }
 
@@ -155,8 +154,7 @@ export function receivePacket<T>(socket: number, look: Look<T>): T | "later" | "
     if (fds.length === 0 && hasEnded(socket)) return "ended";
     throw badMessage("message", "it is empty.");
   } catch (error) {
-    throwAll([error, ...unwind([() => fds[Symbol.dispose]()])], "receiving a message");
-    throw error;
+    throw undone(error, [() => fds[Symbol.dispose]()], "receiving a message");
   }
 }
 

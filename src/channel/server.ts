@@ -1,11 +1,10 @@
 import { SOCK_CLOEXEC, SOCK_NONBLOCK } from "../../ffi/channel/constants.ts";
 import { EAGAIN, ECONNABORTED } from "../../ffi/libc/errors.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
-import { throwAll } from "../core/errors.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
-import { unwind } from "../core/life/undo.ts";
+import { allOrNothing, undone } from "../core/life/undo.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { errno } from "../core/native/libc.ts";
 import type { Frame } from "../core/tensors/frame.ts";
@@ -139,8 +138,7 @@ export function connect<T extends Tensor | Frame = Tensor | Frame>(
   const who = askedOf(fd, allow);
   if (who.allowed) return new Peer<T>(fd, who.credentials, targets);
   const error = notAllowed(who.credentials);
-  throwAll([error, ...unwind([() => closeFd(fd)])], "connecting");
-  throw error;
+  throw undone(error, [() => closeFd(fd)], "connecting");
 }
 
 /** Who is on the other side, and whether that is allowed. If it cannot be told, the socket is closed. */
@@ -148,11 +146,8 @@ function askedOf(
   fd: number,
   allow: (who: Credentials) => boolean,
 ): { readonly credentials: Credentials; readonly allowed: boolean } {
-  try {
+  return allOrNothing("asking who connects", () => {
     const credentials = credentialsOf(fd);
     return { credentials, allowed: allow(credentials) };
-  } catch (error) {
-    throwAll([error, ...unwind([() => closeFd(fd)])], "asking who connects");
-    throw error;
-  }
+  }, [() => closeFd(fd)]);
 }

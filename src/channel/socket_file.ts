@@ -19,8 +19,8 @@ import { LOCK_EX, LOCK_NB, O_CLOEXEC, O_RDONLY, S_IFMT, STATX_BASIC_STATS } from
 import { EACCES, EADDRINUSE, EAGAIN, ECONNREFUSED, ENOENT, EPROTOTYPE } from "../../ffi/libc/errors.ts";
 import { readStatx, type Statx, statx } from "../../ffi/libc/structs.ts";
 import { Checks } from "../core/checks.ts";
-import { ArgumentError, throwAll } from "../core/errors.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { ArgumentError } from "../core/errors.ts";
+import { allOrNothing, thenUndo, type Undo, undoAll } from "../core/life/undo.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { errno, libc, libcError } from "../core/native/libc.ts";
 import { cString } from "../core/native/text.ts";
@@ -135,7 +135,7 @@ function isListening(address: Uint8Array<ArrayBuffer>): boolean {
     const code = failed ? errno() : 0;
     // A socket of another type is told that somebody is there, and nobody has to accept it.
     if (failed && code !== ECONNREFUSED && code !== EPROTOTYPE) throw socketError("connect");
-    throwAll(unwind(undo), "closing a socket");
+    undoAll(undo, "closing a socket");
     return code !== ECONNREFUSED;
   });
 }
@@ -148,8 +148,7 @@ function withFolderLocked(path: string, action: () => void): void {
   const folder = folderOf(path);
   const lock = libc().open(cString(folder), O_RDONLY | O_CLOEXEC, 0);
   if (lock < 0) throw libcError("open");
-  const undo: Undo = [() => closeFd(lock)]; // releases the lock
-  try {
+  thenUndo("replacing the file of a socket", () => {
     if (libc().flock(lock, LOCK_EX | LOCK_NB) !== 0) {
       throw libcError(
         "flock",
@@ -157,10 +156,7 @@ function withFolderLocked(path: string, action: () => void): void {
       );
     }
     action();
-  } catch (error) {
-    throwAll([error, ...unwind(undo)], "replacing the file of a socket");
-  }
-  throwAll(unwind(undo), "unlocking a folder");
+  }, [() => closeFd(lock)]); // releases the lock
 }
 
 /** Makes a socket, which is closed if `use` throws. */
@@ -168,12 +164,7 @@ function withSocket<T>(type: number, use: (fd: number, undo: Undo) => T): T {
   const fd = sockets().socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) throw socketError("socket", "Close fds, or raise the limit (ulimit -n).");
   const undo: Undo = [() => closeFd(fd)];
-  try {
-    return use(fd, undo);
-  } catch (error) {
-    throwAll([error, ...unwind(undo)], "making a socket");
-    throw error;
-  }
+  return allOrNothing("making a socket", () => use(fd, undo), undo);
 }
 
 /** What there is at a path, a link itself included; undefined if there is nothing. */

@@ -1,10 +1,9 @@
 import type { Memory } from "../core/device/memory.ts";
-import { throwAll } from "../core/errors.ts";
 import type { DeviceId } from "../core/device/device_id.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Undo, undoAll } from "../core/life/undo.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { CudaDevice } from "./device.ts";
 import { type CudaDeviceFlag, currentFlags } from "./device_flags.ts";
@@ -98,7 +97,7 @@ export abstract class CudaPrimaryContext extends NativeObject implements Context
   keepPrimary(): () => void {
     const undo: Undo = [];
     retainPrimary(this.device.ordinal, undo);
-    return () => throwAll(unwind(undo), "letting the device go");
+    return () => undoAll(undo, "letting the device go");
   }
 
   /** Counts bytes copied on request. For those who write mappers. */

@@ -13,7 +13,7 @@ import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
 import { forgotten } from "../core/life/finalizers.ts";
 import type { Resource } from "../core/life/resource.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { CudaPrimaryContext } from "./base.ts";
 import { CudaArray, type CudaArrayInit } from "./arrays/array.ts";
 import { assertFormat, type CudaImageFormat } from "./arrays/format.ts";
@@ -129,15 +129,11 @@ export class CudaContext extends CudaPrimaryContext {
     const schedule = scheduleIn(wanted);
     const device = chosenDevice(choice);
     assertMapsHost(device, mapHost);
-    const undo: Undo = [];
-    try {
+    return allOrNothing("opening a GPU", (undo) => {
       if (schedule !== undefined) setSchedule(device, schedule);
       const handle = retainPrimary(device.ordinal, undo);
       return new CudaContext(device, handle, undo);
-    } catch (error) {
-      unwind(undo);
-      throw error;
-    }
+    });
   }
 
   /** The line of its default stream. For those who write mappers. */

@@ -7,8 +7,7 @@ import type { CudaEvent as EventHandle, CudaStream as StreamHandle } from "../..
 import type { Call, LineEvents } from "../core/device/driver.ts";
 import { Fence } from "../core/device/fence.ts";
 import type { Line } from "../core/device/line.ts";
-import { throwAll } from "../core/errors.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Undo, undoAll } from "../core/life/undo.ts";
 import { CudaLane, type LaneDevice } from "./driver.ts";
 import { check } from "./errors.ts";
 import { createEvent, destroyEvent, isReached, synchronize, synchronizeAsync } from "./events.ts";
@@ -170,7 +169,7 @@ export class StreamLane extends CudaLane {
       if (waiters === 0) undo.push(() => destroyEvent(this.device, handle)); // else the last thread that waits does
     }
     undo.push(() => this.#turns?.turns.streamEnds(this, this.#destroy !== undefined));
-    throwAll(unwind(undo), "ending a stream");
+    undoAll(undo, "ending a stream");
   }
 
   /** Keeps the error, which {@link finish} throws. */

@@ -14,8 +14,8 @@ import {
   writeDmaBufImportSyncFile,
   writeDmaBufSync,
 } from "../../ffi/dmabuf/structs.ts";
-import { AccessError, messageOf, throwAll } from "../core/errors.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { AccessError, messageOf } from "../core/errors.ts";
+import { type Undo, undoAll, undone } from "../core/life/undo.ts";
 import { type Access, covers, reads, writes } from "../core/memory/access.ts";
 import { showAt } from "../core/memory/peers.ts";
 import { closeFd } from "../core/native/fd.ts";
@@ -55,8 +55,7 @@ export class DmaBuf {
       this.byteLength = byteLength;
       this.access = accessOfFd(fd);
     } catch (error) {
-      throwAll([error, ...unwind(this.#undo)], "looking at an fd");
-      throw error;
+      throw undone(error, this.#undo, "looking at an fd");
     }
   }
 
@@ -123,7 +122,7 @@ export class DmaBuf {
   /** Gives mapping and fd back. */
   free(): void {
     if (this.#address !== undefined) mappingCount.giveBack(1);
-    throwAll(unwind(this.#undo), "giving a dma-buf back");
+    undoAll(this.#undo, "giving a dma-buf back");
   }
 }
 

@@ -7,10 +7,10 @@ import {
   type ImportedImage,
 } from "../core/device/image_port.ts";
 import { Port } from "../core/device/port.ts";
-import { type Refusal, throwAll } from "../core/errors.ts";
+import type { Refusal } from "../core/errors.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import type { Layout } from "../core/layout/layout.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { allOrNothing } from "../core/life/undo.ts";
 import { type Access, covers } from "../core/memory/access.ts";
 import { duplicateFd } from "../core/native/fd.ts";
 import type { DescribedPlane } from "../core/tensors/described.ts";
@@ -85,8 +85,7 @@ function exported(source: Mapped, kind: string, access: Access): ExportedImage {
 }
 
 function imported({ objects, planes, modifier = 0n }: ImagePort, access: Access): ImportedImage<DmaBuf> {
-  const undo: Undo = [];
-  try {
+  return allOrNothing("importing dma-bufs", (undo) => {
     const buffers = objects.map((object) => {
       const buffer = new DmaBuf(object.takeFd(), true);
       undo.push(() => buffer.free());
@@ -95,10 +94,7 @@ function imported({ objects, planes, modifier = 0n }: ImagePort, access: Access)
       return buffer;
     });
     return { handles: planes.map(({ object }) => buffers[object]), blocks: buffers.map(blockOf) };
-  } catch (error) {
-    throwAll([error, ...unwind(undo)], "importing dma-bufs");
-    throw error;
-  }
+  });
 }
 
 function blockOf(buffer: DmaBuf): ImageBlock {

@@ -1,7 +1,7 @@
 import type { Crossing, Exported, Imported, KnownObject, Memory } from "../core/device/memory.ts";
 import { type MemoryKind, Port } from "../core/device/port.ts";
-import { AccessError, type InteropError, LayoutError, type Refusal, throwAll } from "../core/errors.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { AccessError, type InteropError, LayoutError, type Refusal } from "../core/errors.ts";
+import { type Undo, undone } from "../core/life/undo.ts";
 import type { Access } from "../core/memory/access.ts";
 import { findByHandle } from "../core/memory/peers.ts";
 import { closeFd, duplicateFd, statusOf } from "../core/native/fd.ts";
@@ -93,8 +93,7 @@ function imported(port: Port, access: Access): Imported<DmaBuf> {
     if (start + byteLength > buffer.byteLength) throw tooShort(start + byteLength, buffer);
     buffer.assertAllows(access);
   } catch (error) {
-    throwAll([error, ...unwind(undo)], "importing a dma-buf");
-    throw error;
+    throw undone(error, undo, "importing a dma-buf");
   }
   const object = { kind: "dma-buf", handle: buffer.identity, byteLength: buffer.byteLength, start };
   const of = pages?.of === undefined ? {} : { of: pages.of };

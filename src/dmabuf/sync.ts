@@ -4,9 +4,9 @@ import type { Driver, LineEvents } from "../core/device/driver.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Line } from "../core/device/line.ts";
 import { Port } from "../core/device/port.ts";
-import { messageOf, throwAll } from "../core/errors.ts";
+import { messageOf } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
-import { unwind } from "../core/life/undo.ts";
+import { undoAll, unwind } from "../core/life/undo.ts";
 import { closeFd, duplicateFd } from "../core/native/fd.ts";
 import { warn } from "../core/warn.ts";
 import { ready } from "../core/native/poller.ts";
@@ -80,7 +80,7 @@ function look(): void {
 /** Forgets files, and closes those that are its own: whatever fails, none is asked about again. */
 function closeAll(lane: SyncLane, files: readonly SyncFile[]): void {
   lane.files = lane.files.filter((file) => !files.includes(file));
-  throwAll(unwind(files.map((file) => () => close(file))), "closing sync files");
+  undoAll(files.map((file) => () => close(file)), "closing sync files");
 }
 
 /** Asks the kernel. */

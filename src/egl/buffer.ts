@@ -1,8 +1,8 @@
 import { NULL } from "../../ffi/address.ts";
 import * as gl from "../../ffi/gles/constants.ts";
-import { InteropError, throwAll } from "../core/errors.ts";
+import { InteropError } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { thenUndo, type Undo, undoAll, undone } from "../core/life/undo.ts";
 import { bytesAt } from "../core/native/pin.ts";
 import { checkGl, nativeError } from "./errors.ts";
 import { gles } from "./library.ts";
@@ -37,8 +37,7 @@ export class GlBuffer {
         mapped(0, byteLength, gl.GL_MAP_WRITE_BIT, (bytes) => bytes.fill(0));
       });
     } catch (error) {
-      throwAll([error, ...unwind(this.#undo)], "making a buffer");
-      throw error;
+      throw undone(error, this.#undo, "making a buffer");
     }
   }
 
@@ -54,7 +53,7 @@ export class GlBuffer {
 
   /** Ends the buffer. For those who write backends. */
   free(): void {
-    throwAll(unwind(this.#undo), "freeing a buffer");
+    undoAll(this.#undo, "freeing a buffer");
   }
 
   #mapped(first: number, byteLength: number, access: number, use: (bytes: Uint8Array<ArrayBuffer>) => void): void {
@@ -89,7 +88,7 @@ function mapped(
     checkGl(fn);
     throw nativeError(gl.GL_NO_ERROR, fn);
   }
-  const undo: Undo = [() => {
+  const unmap = () => {
     if (gles().glUnmapBuffer(gl.GL_ARRAY_BUFFER) !== 0) return;
     checkGl("glUnmapBuffer");
     const hint = "The system has taken its memory away (a change of the screen's mode does): write it again.";
@@ -98,10 +97,6 @@ function mapped(
       fn: "glUnmapBuffer",
       hint,
     });
-  }];
-  try {
-    use(bytesAt(address, byteLength, "egl", undo));
-  } finally {
-    throwAll(unwind(undo), "unmapping a buffer");
-  }
+  };
+  thenUndo("using a buffer's bytes", (undo) => use(bytesAt(address, byteLength, "egl", undo)), [unmap]);
 }

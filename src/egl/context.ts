@@ -2,14 +2,13 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Line } from "../core/device/line.ts";
-import { throwAll } from "../core/errors.ts";
 import type { DeviceId } from "../core/device/device_id.ts";
 import type { Target } from "../core/graph/context.ts";
 import { whole } from "../core/layout/layout.ts";
 import { forgotten } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import type { EglBase } from "./base.ts";
 import { type Display, displayOf, type EglPlatform, openDisplay } from "./display.ts";
 import { EglDriver } from "./driver.ts";
@@ -144,13 +143,10 @@ export class EglContext extends NativeObject implements EglBase {
   }
 
   static #made(display: Display, share: Address): EglContext {
-    const undo: Undo = [];
-    try {
-      return new EglContext(new OpenContext(display, share, undo), undo);
-    } catch (error) {
-      throwAll([error, ...unwind(undo)], "opening an EGL context");
-      throw error;
-    }
+    return allOrNothing(
+      "opening an EGL context",
+      (undo) => new EglContext(new OpenContext(display, share, undo), undo),
+    );
   }
 
   /** The `EGLContext`. */

@@ -1,7 +1,7 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import * as names from "../../ffi/egl/constants.ts";
-import { LayoutError, type Refusal, throwAll } from "../core/errors.ts";
-import { unwind } from "../core/life/undo.ts";
+import { LayoutError, type Refusal } from "../core/errors.ts";
+import { undoAll } from "../core/life/undo.ts";
 import { closeFd } from "../core/native/fd.ts";
 import type { Display } from "./display.ts";
 import { check, made } from "./errors.ts";
@@ -164,5 +164,5 @@ export class DmaBufFormats {
 /** Closes the fds of what went out. */
 export function closePlanes(planes: readonly MemoryPlane[]): void {
   const fds = new Set(planes.map(({ fd }) => fd));
-  throwAll(unwind([...fds].map((fd) => () => closeFd(fd))), "closing dma-bufs");
+  undoAll([...fds].map((fd) => () => closeFd(fd)), "closing dma-bufs");
 }

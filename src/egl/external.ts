@@ -1,6 +1,6 @@
 import * as gl from "../../ffi/gles/constants.ts";
-import { InteropError, throwAll } from "../core/errors.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { InteropError } from "../core/errors.ts";
+import { thenUndo, type Undo, undone } from "../core/life/undo.ts";
 import { pinned } from "../core/native/pin.ts";
 import { cString } from "../core/native/text.ts";
 import { checkGl } from "./errors.ts";
@@ -50,8 +50,7 @@ export class ExternalTexture {
       this.#program = context.within(() => programOf(context, made));
       this.name = context.within(() => textureOf(context, made));
     } catch (error) {
-      throwAll([error, ...unwind(made)], "making an external texture");
-      throw error;
+      throw undone(error, made, "making an external texture");
     }
     undo.push(...made);
   }
@@ -95,9 +94,8 @@ function textureOf(context: OpenContext, undo: Undo): number {
 }
 
 function programOf(context: OpenContext, undo: Undo): number {
-  const shaders: Undo = [];
   const parts = [[gl.GL_VERTEX_SHADER, VERTEX], [gl.GL_FRAGMENT_SHADER, FRAGMENT]] as const;
-  try {
+  return thenUndo("linking a program", (shaders) => {
     const compiled = parts.map(([type, source]) => shaderOf(type, source, shaders));
     const program = gles().glCreateProgram();
     checkGl("glCreateProgram");
@@ -111,9 +109,7 @@ function programOf(context: OpenContext, undo: Undo): number {
       throw refused("glLinkProgram", (log) => gles().glGetProgramInfoLog(program, LONGEST, null, log));
     }
     return program;
-  } finally {
-    throwAll(unwind(shaders), "deleting shaders");
-  }
+  });
 }
 
 function shaderOf(type: number, source: string, undo: Undo): number {

@@ -4,7 +4,7 @@ import { EglPort, GlPort } from "../core/device/gl_port.ts";
 import { Port } from "../core/device/port.ts";
 import { type Refusal, throwAll } from "../core/errors.ts";
 import type { ImageInfo } from "../core/layout/frame_info.ts";
-import { unwind } from "../core/life/undo.ts";
+import { undoAll, undone, unwind } from "../core/life/undo.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import type { Described } from "../core/tensors/described.ts";
 import { closeFd } from "../core/native/fd.ts";
@@ -116,8 +116,7 @@ function exported(source: Mapped, kind: string): ExportedImage {
   try {
     for (const { rawHandle } of planes) out.push(exportPicture(rawHandle));
   } catch (error) {
-    throwAll([error, ...unwind(out.map(({ planes }) => () => closePlanes(planes)))], "exporting a picture");
-    throw error;
+    throw undone(error, out.map(({ planes }) => () => closePlanes(planes)), "exporting a picture");
   }
   const heights = planes.flatMap(({ rawHandle }, i) => out[i].planes.map(() => rawHandle.height));
   const first = out.map(({ planes: [plane] }) => plane);
@@ -144,7 +143,7 @@ function imported(
   const planes = port.planes.map(({ object, offset, stride }) => ({ fd: fds[object], offset, stride }));
   const handles: EglPicture[] = [];
   const errors: unknown[] = [];
-  const release = () => throwAll(unwind(handles.map((picture) => () => picture.free())), "releasing images");
+  const release = () => undoAll(handles.map((picture) => () => picture.free()), "releasing images");
   try {
     for (const [i, format] of formats.entries()) {
       const memory = formats.length === 1 ? planes : [planes[i]];

@@ -1,9 +1,8 @@
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
-import { throwAll } from "../core/errors.ts";
 import { type ImageInfo, imageInfo, type ImageInit, planeLayouts } from "../core/layout/frame_info.ts";
 import { type Layout, moved, whole } from "../core/layout/layout.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { Allocation } from "../core/memory/allocation.ts";
 import { adoptHandle, own } from "../core/memory/own.ts";
 import { tellByHandle } from "../core/memory/peers.ts";
@@ -117,16 +116,14 @@ export class EglImages implements MemoryTarget<EglTensor> {
     this.context.resource.assertLive();
     const formats = heldFormats(this.context.openContext, info);
     const layouts = planeLayouts(info);
-    const planes: EglTensor[] = [];
-    try {
-      for (const [i, format] of formats.entries()) {
-        planes.push(this.plane(format, planeSize(info, format), layouts[i], originOf(i)));
-      }
+    return allOrNothing("making a picture", (undo) => {
+      const planes = formats.map((format, i) => {
+        const plane = this.plane(format, planeSize(info, format), layouts[i], originOf(i));
+        undo.push(() => plane[Symbol.dispose]());
+        return plane;
+      });
       return Frame.of(planes, info, metadata);
-    } catch (error) {
-      throwAll([error, ...unwind(planes.map((plane) => () => plane[Symbol.dispose]()))], "making a picture");
-      throw error;
-    }
+    });
   }
 
   /** A plane as a tensor that owns it; a new one is cleared. For those who write backends. */
@@ -135,7 +132,7 @@ export class EglImages implements MemoryTarget<EglTensor> {
     const layout = moved(at, 0); // it is an image of its own
     const handle = new EglPicture(openContext, format, size, origin);
     const undo: Undo = [() => handle.free()];
-    try {
+    return allOrNothing("making a picture", () => {
       const cleared = origin.from === "new" ? line.submitRaw(clearCall(handle, [0, 0, 0, 0])) : undefined;
       if (cleared !== undefined) undo.push(() => line.block(cleared.mark));
       const { byteLength } = layout;
@@ -149,10 +146,7 @@ export class EglImages implements MemoryTarget<EglTensor> {
       const resource = own({ name, allocation, end: byteLength, owners: [owner], undo: ends });
       if (cleared !== undefined) resource.usedBy(cleared);
       return new EglTensor({ target: this, handle, layout, resource });
-    } catch (error) {
-      throwAll([error, ...unwind(undo)], "making a picture");
-      throw error;
-    }
+    }, undo);
   }
 }
 

@@ -11,7 +11,7 @@ import type { Address } from "../../ffi/address.ts";
 import type { LineEvents } from "../core/device/driver.ts";
 import { messageOf, NativeCallError, throwAll } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { allOrNothing, type Undo, undone, unwind } from "../core/life/undo.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { warn } from "../core/warn.ts";
 import { check, checkGl, eglError, LOST, made } from "./errors.ts";
@@ -178,13 +178,10 @@ export class EglLane {
 
   /** Takes a sync file over, as a sync to wait for. */
   importSyncFile(fd: number): Sync {
-    try {
+    return allOrNothing("importing a sync file", () => {
       const attributes = [EGL_SYNC_NATIVE_FENCE_FD_ANDROID, fd];
       return createSync(this.#display, EGL_SYNC_NATIVE_FENCE_ANDROID, attributes);
-    } catch (error) {
-      throwAll([error, ...unwind([() => closeFd(fd)])], "importing a sync file");
-      throw error;
-    }
+    }, [() => closeFd(fd)]);
   }
 
   /** Destroys its fences. All marks are over. */
@@ -202,8 +199,7 @@ export class EglLane {
     try {
       sync = this.context.within(() => this.#flushed(EGL_SYNC_FENCE, undo));
     } catch (error) {
-      throwAll([error, ...unwind(undo)], "making a fence");
-      throw error;
+      throw undone(error, undo, "making a fence");
     }
     const fence = { mark: this.#newest, sync, waiting: 0 };
     this.#fences = [...this.#fences, fence];

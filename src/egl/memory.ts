@@ -1,9 +1,8 @@
 import type { Call } from "../core/device/driver.ts";
 import type { Exported, Memory } from "../core/device/memory.ts";
 import { Port } from "../core/device/port.ts";
-import { throwAll } from "../core/errors.ts";
 import type { Layout } from "../core/layout/layout.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { allOrNothing, undoAll } from "../core/life/undo.ts";
 import { mapBlock, PAGE } from "../core/native/blocks.ts";
 import { bytesAt } from "../core/native/pin.ts";
 import type { EglBase } from "./base.ts";
@@ -36,21 +35,17 @@ export function portsOf(base: EglBase): Memory<EglTensor, EglPicture> {
 
 /** Host memory that stands for pixels, or a buffer's bytes, while a map lasts. */
 export function staged(base: EglBase, tensor: Readable, kind: string, byteLength: number): Exported {
-  const undo: Undo = [];
-  try {
+  return allOrNothing("making host memory for GL's", (undo) => {
     const block = mapBlock({ byteLength, align: PAGE, sharable: false, guard: false });
     undo.push(() => block.free("unused"));
     const bytes = bytesAt(block.address, byteLength, "egl", undo);
     return {
       port: new Port(kind, { value: block.address, byteLength }),
-      release: () => throwAll(unwind(undo), "freeing host memory"),
+      release: () => undoAll(undo, "freeing host memory"),
       bring: () => readCall(base, tensor, bytes),
       takeBack: (step) => step === 0 ? writeCall(base, tensor, bytes) : undefined,
     };
-  } catch (error) {
-    throwAll([error, ...unwind(undo)], "making host memory for GL's");
-    throw error;
-  }
+  });
 }
 
 /** The command that reads pixels, or a buffer's bytes. GL waits for it. */

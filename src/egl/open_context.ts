@@ -23,7 +23,7 @@ import {
 import { InteropError, NativeCallError, type Refusal, throwAll } from "../core/errors.ts";
 import type { DeviceId } from "../core/device/device_id.ts";
 import { ledger } from "../core/life/ledger.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { thenUndo, type Undo, unwind } from "../core/life/undo.ts";
 import { textAt } from "../core/native/text.ts";
 import type { Display } from "./display.ts";
 import { check, checkGl, made, nativeError } from "./errors.ts";
@@ -151,7 +151,7 @@ export class OpenContext {
       check(egl().eglMakeCurrent(...back), "eglMakeCurrent");
       left = undefined;
     }];
-    return putBack(use, undo, "putting the current context back");
+    return thenUndo("putting the current context back", use, undo);
   }
 
   /** Makes it current, has `use` give GL commands, and throws GL's error if there is one. */
@@ -178,20 +178,7 @@ function withApi<R>(use: () => R): R {
   if (before === EGL_OPENGL_ES_API) return use();
   check(native.eglBindAPI(EGL_OPENGL_ES_API), "eglBindAPI");
   const undo: Undo = before === EGL_NONE ? [] : [() => check(native.eglBindAPI(before), "eglBindAPI")];
-  return putBack(use, undo, "putting the thread's API back");
-}
-
-/** Runs `use`, and then what puts back what was before. */
-function putBack<R>(use: () => R, undo: Undo, doing: string): R {
-  let answer: R;
-  try {
-    answer = use();
-  } catch (error) {
-    throwAll([error, ...unwind(undo)], doing);
-    throw error;
-  }
-  throwAll(unwind(undo), doing);
-  return answer;
+  return thenUndo("putting the thread's API back", use, undo);
 }
 
 /** No config where the driver needs none; else that of the context to share with, or any for OpenGL ES 3. */

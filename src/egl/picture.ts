@@ -7,9 +7,8 @@ import {
   EGL_TRUE,
 } from "../../ffi/egl/constants.ts";
 import * as gl from "../../ffi/gles/constants.ts";
-import { throwAll } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Undo, undoAll, undone } from "../core/life/undo.ts";
 import { check, checkGl, made, nativeError } from "./errors.ts";
 import type { GlFormat } from "./formats.ts";
 import { egl, gles, glesExtensions } from "./library.ts";
@@ -65,8 +64,7 @@ export class EglPicture {
       this.name = context.within(() => this.#generate());
       context.within(() => origin.from === "image" ? this.#bindImage(origin.image) : this.#makeStorage());
     } catch (error) {
-      throwAll([error, ...unwind(this.#undo)], "making a picture");
-      throw error;
+      throw undone(error, this.#undo, "making a picture");
     }
   }
 
@@ -104,7 +102,7 @@ export class EglPicture {
 
   /** Ends the image and the texture. For those who write backends. */
   free(): void {
-    throwAll(unwind(this.#undo), "freeing a picture");
+    undoAll(this.#undo, "freeing a picture");
   }
 
   #own(image: Address): Address {

@@ -3,12 +3,12 @@ import { GL_TEXTURE_EXTERNAL_OES } from "../../ffi/gles/constants.ts";
 import { isMade } from "../core/argument.ts";
 import { asked } from "../core/device/asking.ts";
 import { StreamEnds } from "../core/device/stream_ends.ts";
-import { AccessError, DisposedError, throwAll } from "../core/errors.ts";
+import { AccessError, DisposedError } from "../core/errors.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Undo, undone } from "../core/life/undo.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { EglBase } from "./base.ts";
 import { check } from "./errors.ts";
@@ -70,8 +70,7 @@ export class EglStreamConsumer extends NativeObject implements AsyncIterable<Egl
         check(native.eglStreamAttribKHR!(display, handle, timeout, 0), "eglStreamAttribKHR");
       });
     } catch (error) {
-      throwAll([error, ...unwind(undo)], "connecting a consumer");
-      throw error;
+      throw undone(error, undo, "connecting a consumer");
     }
     const ends = StreamEnds.of(stream);
     ends.consumer = {};

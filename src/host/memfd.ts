@@ -3,10 +3,10 @@ import { literal, type Names, object, optionsIn } from "../core/argument.ts";
 import type { Imported, MemoryTarget } from "../core/device/memory.ts";
 import { Port } from "../core/device/port.ts";
 import { Checks } from "../core/checks.ts";
-import { ArgumentError, type Refusal, throwAll } from "../core/errors.ts";
+import { ArgumentError, type Refusal } from "../core/errors.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import { layout, type LayoutInit, whole } from "../core/layout/layout.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
 import { Allocation } from "../core/memory/allocation.ts";
 import { findByHandle, join, leave, tellByHandle } from "../core/memory/peers.ts";
@@ -92,7 +92,7 @@ export function importMemfd(port: Port, access: Access): Imported<Address> {
   const { offset, byteLength } = port;
   const fd = port.takeFd();
   const undo: Undo = [() => closeFd(fd)];
-  try {
+  return allOrNothing("attaching a memfd", () => {
     const memfd = inspectMemfd(fd);
     if (offset + byteLength > memfd.byteLength) {
       throw checks.wrong("fd", `the memfd has ${memfd.byteLength} bytes, got a layout of ${offset + byteLength}.`);
@@ -106,14 +106,11 @@ export function importMemfd(port: Port, access: Access): Imported<Address> {
       undo.pop(); // the block closes it
       block.allowWrites!(fd, memfd);
     }
-    throwAll(unwind(undo), "attaching a memfd");
+    undoAll(undo, "attaching a memfd");
     join(allocation);
     const address = (block.address + BigInt(offset)) as Address;
     return { handle: address, address, allocation, start: offset, release: () => leave(allocation) };
-  } catch (error) {
-    throwAll([error, ...unwind(undo)], "attaching a memfd");
-    throw error;
-  }
+  }, undo);
 }
 
 function mapped(fd: number, memfd: Memfd, access: Access, undo: Undo): Allocation {

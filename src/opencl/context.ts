@@ -12,7 +12,7 @@ import type { Mapped } from "../core/tensors/mapped.ts";
 import { forgotten } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import type { BaseContext } from "./base_context.ts";
 import { type AttachBufferOptions, attachedBuffer } from "./buffers/attached.ts";
 import { attachedEvent } from "./queues/attached_event.ts";
@@ -161,13 +161,7 @@ export class OpenCLContext extends NativeObject implements BaseContext, MemoryTa
   }
 
   static #made(devices: readonly OpenCLDevice[], make: (undo: Undo) => ClContext): OpenCLContext {
-    const undo: Undo = [];
-    try {
-      return new OpenCLContext(make(undo), devices, undo);
-    } catch (error) {
-      unwind(undo);
-      throw error;
-    }
+    return allOrNothing("opening an OpenCL context", (undo) => new OpenCLContext(make(undo), devices, undo));
   }
 
   /** The `cl_context`. */

@@ -8,7 +8,7 @@ import type { Use } from "../core/device/line.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Undo, undone } from "../core/life/undo.ts";
 import { acceptIndirect, tellIndirect } from "./arguments/indirect.ts";
 import { KernelArguments } from "./arguments/arguments.ts";
 import { infosOf, type ParameterInfo } from "./arguments/info.ts";
@@ -121,8 +121,7 @@ export class OpenCLKernel extends NativeObject {
       this.#arguments = new KernelArguments(handle, parametersOf(name, this.parameters));
       this.#call = new RunCall(handle, this.#rangeOn(program.context.device));
     } catch (error) {
-      unwind(undo);
-      throw error;
+      throw undone(error, undo, `making the kernel ${name}`);
     }
     this.resource = new Resource({ name: `opencl kernel ${name}`, owners: [program.resource], undo });
     finalizers.register(this, this.resource, this);

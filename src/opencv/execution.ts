@@ -1,9 +1,9 @@
 import type { Address } from "../../ffi/address.ts";
 import type { Line } from "../core/device/line.ts";
-import { InteropError, throwAll } from "../core/errors.ts";
+import { InteropError } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { Resource } from "../core/life/resource.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { allOrNothing, type Undo, undone } from "../core/life/undo.ts";
 import { core } from "./library.ts";
 import { withString } from "./memory.ts";
 import { chooseOwnContext, release, type State, stateMadeBy, withState } from "./thread_state.ts";
@@ -68,8 +68,7 @@ export class Execution {
       this.queue = device.attach(this.#run(() => core().Queue_ptr(core().Queue_getDefault())));
       undo.push(() => this.queue.resource.dispose());
     } catch (error) {
-      throwAll([error, ...unwind(undo)], `telling OpenCV of ${device.name}`);
-      throw error;
+      throw undone(error, undo, `telling OpenCV of ${device.name}`);
     }
     const name = `OpenCV's queue (${device.name})`;
     this.resource = new Resource({ name, undo, owners: [device.resource, owner] });
@@ -95,8 +94,7 @@ export class Execution {
 function attached({ handle, device, platform, platformName, share }: DeviceContext): State {
   assertOpenCL();
   chooseOwnContext();
-  const undo: Undo = [];
-  try {
+  return allOrNothing("attaching OpenCV", (undo) => {
     share(undo);
     return stateMadeBy(() =>
       withString(platformName, (name) => {
@@ -104,10 +102,7 @@ function attached({ handle, device, platform, platformName, share }: DeviceConte
         undo.length = 0;
       })
     );
-  } catch (error) {
-    throwAll([error, ...unwind(undo)], "attaching OpenCV");
-    throw error;
-  }
+  });
 }
 
 /** Names the library that OpenCV opens for OpenCL, or is `disabled`. */

@@ -6,8 +6,8 @@ import {
   VASurfaceAttrib,
   writeVAConfigAttrib,
 } from "../../ffi/va/structs.ts";
-import { NativeCallError, throwAll } from "../core/errors.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { NativeCallError } from "../core/errors.ts";
+import { thenUndo } from "../core/life/undo.ts";
 import { textAt } from "../core/native/text.ts";
 import type { Address } from "../../ffi/address.ts";
 import { check, libva, structOf } from "./library.ts";
@@ -108,14 +108,8 @@ function askConfig(
   rtFormats[0] = attribute.getUint32(VAConfigAttrib.fields.value.offset, true);
   const config = new Uint32Array(1);
   check(lib.vaCreateConfig(display, profile, entrypoint, null, 0, config), "vaCreateConfig");
-  const failures: unknown[] = [];
-  try {
-    attributes.push(...attributesOf(display, config[0]));
-  } catch (error) {
-    failures.push(error);
-  }
-  const undo: Undo = [() => check(lib.vaDestroyConfig(display, config[0]), "vaDestroyConfig")];
-  throwAll([...failures, ...unwind(undo)], "asking a VA-API driver");
+  const destroy = () => check(lib.vaDestroyConfig(display, config[0]), "vaDestroyConfig");
+  thenUndo("asking a VA-API driver", () => attributes.push(...attributesOf(display, config[0])), [destroy]);
 }
 
 function attributesOf(display: Address, config: number): VASurfaceAttrib[] {

@@ -4,7 +4,7 @@ import type { Fence } from "../core/device/fence.ts";
 import type { Line } from "../core/device/line.ts";
 import type { Memory } from "../core/device/memory.ts";
 import { Proofs } from "../core/device/proofs.ts";
-import { type Refusal, throwAll } from "../core/errors.ts";
+import type { Refusal } from "../core/errors.ts";
 import type { DeviceId } from "../core/device/device_id.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { type FrameInfo, type ImageInfo, imageOf } from "../core/layout/frame_info.ts";
@@ -13,7 +13,7 @@ import type { ImageFormat } from "../core/layout/pixel_formats.ts";
 import { forgotten } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { type Access, accessOf } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import type { Described } from "../core/tensors/described.ts";
@@ -140,13 +140,7 @@ export class VaapiContext extends NativeObject implements Context, VaapiBase {
     const { node, driver } = optionsIn(choice, CHOICE, "choice");
     if (node !== undefined) checks.assertText(node, "choice.node");
     if (driver !== undefined) checks.assertText(driver, "choice.driver");
-    const undo: Undo = [];
-    try {
-      return new VaapiContext(openDisplay(node, driver, undo), undo);
-    } catch (error) {
-      throwAll([error, ...unwind(undo)], "opening VA-API");
-      throw error;
-    }
+    return allOrNothing("opening VA-API", (undo) => new VaapiContext(openDisplay(node, driver, undo), undo));
   }
 
   /**

@@ -1,7 +1,7 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import { ArgumentError, messageOf, throwAll } from "../core/errors.ts";
+import { ArgumentError, messageOf } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { openDeviceFile } from "../core/native/device_file.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { cString, textAt } from "../core/native/text.ts";
@@ -53,7 +53,7 @@ const DRIVERS =
 
 function displayOn(node: string, driver: string | undefined, undo: Undo): Display {
   const mine: Undo = [];
-  try {
+  return allOrNothing("opening a VA-API display", () => {
     const fd = openDeviceFile(node, RENDER_NODE);
     if (typeof fd !== "number") throw checks.wrong("node", fd.reason, fd.remedy);
     const kept = new Set<number>();
@@ -65,10 +65,7 @@ function displayOn(node: string, driver: string | undefined, undo: Undo): Displa
     const display = initialized(handle, driver, kept, mine);
     undo.push(...mine);
     return { ...display, node, imported: new Set(), kept };
-  } catch (error) {
-    throwAll([error, ...unwind(mine)], "opening a VA-API display");
-    throw error;
-  }
+  }, mine);
 }
 
 /** Also a display that was not initialized is given back by vaTerminate, and by nothing else. */

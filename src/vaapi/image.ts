@@ -2,12 +2,11 @@ import type { Address } from "../../ffi/address.ts";
 import { VA_STATUS_SUCCESS } from "../../ffi/va/constants.ts";
 import { VA_STATUS_ERROR_INVALID_IMAGE, VA_STATUS_ERROR_INVALID_IMAGE_FORMAT } from "../../ffi/va/errors.ts";
 import { VAImage } from "../../ffi/va/structs.ts";
-import { throwAll } from "../core/errors.ts";
 import { planesAt } from "../core/layout/frame_info.ts";
 import type { Layout } from "../core/layout/layout.ts";
 import { IMAGE_FORMATS } from "../core/layout/pixel_formats.ts";
 import { ledger } from "../core/life/ledger.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Undo, undoAll, undone } from "../core/life/undo.ts";
 import { FORMATS } from "./formats.ts";
 import { check, libva, structOf, vaError } from "./library.ts";
 import { assertFits, type VaapiSurface } from "./surface.ts";
@@ -37,8 +36,7 @@ export class SurfaceImage {
       this.byteLength = this.#field(I.data_size.offset);
       this.layouts = this.#layouts();
     } catch (error) {
-      throwAll([error, ...unwind(this.#undo)], "looking at an image");
-      throw error;
+      throw undone(error, this.#undo, "looking at an image");
     }
   }
 
@@ -125,6 +123,6 @@ export class SurfaceImage {
 
   /** Gives it back. */
   free(): void {
-    throwAll(unwind([...this.#undo.splice(0), () => this.unmap()]), "giving an image back");
+    undoAll([...this.#undo.splice(0), () => this.unmap()], "giving an image back");
   }
 }

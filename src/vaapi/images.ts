@@ -2,13 +2,12 @@ import type { Address } from "../../ffi/address.ts";
 import { VA_STATUS_SUCCESS } from "../../ffi/va/constants.ts";
 import type { Call } from "../core/device/driver.ts";
 import { MemoryClass, UNPROVEN, type Verdict, verdictOf } from "../core/device/proofs.ts";
-import { throwAll } from "../core/errors.ts";
 import { type ImageInfo, imageInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import type { Layout } from "../core/layout/layout.ts";
 import type { ImageFormat } from "../core/layout/pixel_formats.ts";
 import { copyElements } from "../core/layout/runs.ts";
 import type { GiveBack } from "../core/life/resource.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { thenUndo, type Undo } from "../core/life/undo.ts";
 import { type Access, reads, writes } from "../core/memory/access.ts";
 import { Allocation, type Fate } from "../core/memory/allocation.ts";
 import { bytesAt } from "../core/native/pin.ts";
@@ -137,19 +136,14 @@ function takeBack(image: SurfaceImage, planes: readonly HostPlane[]): Call<Vaapi
 }
 
 function copyBetween(image: SurfaceImage, planes: readonly HostPlane[], way: "to the image" | "to the host"): void {
-  const undo: Undo = [() => image.unmap()];
-  const failures: unknown[] = [];
-  try {
+  thenUndo("copying an image", (undo) => {
     const there = bytesAt(image.map(), image.byteLength, "vaapi", undo);
     for (const [p, { address, layout }] of planes.entries()) {
       const here = bytesAt(address, layout.byteLength, "vaapi", undo);
       if (way === "to the image") copyElements(there, image.layouts[p], here, layout);
       else copyElements(here, layout, there, image.layouts[p]);
     }
-  } catch (error) {
-    failures.push(error);
-  }
-  throwAll([...failures, ...unwind(undo)], "copying an image");
+  }, [() => image.unmap()]);
 }
 
 /** The surfaces that a driver shows to the CPU alike: those of a format and of a layout in memory. */
@@ -199,17 +193,17 @@ function sampleOf(base: VaapiBase, format: ImageFormat, modifier: bigint, undo: 
   return surface.info.modifier === modifier ? surface : newSurface(base, info, [modifier], undo);
 }
 
+function lookAt<T>(image: SurfaceImage, look: (bytes: Uint8Array<ArrayBuffer>) => T): T {
+  const use = (undo: Undo) => look(bytesAt(image.map(), image.byteLength, "vaapi", undo));
+  return thenUndo("looking at an image", use, [() => image.unmap()]);
+}
+
 function randomize(image: SurfaceImage): void {
-  const undo: Undo = [() => image.unmap()];
-  crypto.getRandomValues(bytesAt(image.map(), image.byteLength, "vaapi", undo));
-  throwAll(unwind(undo), "unmapping an image");
+  lookAt(image, (bytes) => crypto.getRandomValues(bytes));
 }
 
 function pixelsIn(image: SurfaceImage, info: ImageInfo): Uint8Array {
-  const undo: Undo = [() => image.unmap()];
-  const pixels = pixelsOf(image, bytesAt(image.map(), image.byteLength, "vaapi", undo), info);
-  throwAll(unwind(undo), "unmapping an image");
-  return pixels;
+  return lookAt(image, (bytes) => pixelsOf(image, bytes, info));
 }
 
 /** The pixels of an image, without what lies between its rows. */

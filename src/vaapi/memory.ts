@@ -1,9 +1,9 @@
 import { type ExportedImage, ImagePort, type Images, type ImportedImage } from "../core/device/image_port.ts";
 import type { Memory } from "../core/device/memory.ts";
 import { type MemoryKind, Port } from "../core/device/port.ts";
-import { type Refusal, throwAll } from "../core/errors.ts";
+import type { Refusal } from "../core/errors.ts";
 import type { ImageInfo } from "../core/layout/frame_info.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Undo, undoAll } from "../core/life/undo.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Described } from "../core/tensors/described.ts";
 import { Frame, planesOf } from "../core/tensors/frame.ts";
@@ -67,5 +67,5 @@ function imported(base: VaapiBase, { objects, ...at }: ImagePort, info: ImageInf
     surface.isLive = false;
     base.display.imported.delete(id);
   });
-  return { handles: at.planes.map(() => surface), release: () => throwAll(unwind(undo), "destroying a surface") };
+  return { handles: at.planes.map(() => surface), release: () => undoAll(undo, "destroying a surface") };
 }

@@ -1,9 +1,9 @@
-import { AccessError, throwAll } from "../core/errors.ts";
+import { AccessError } from "../core/errors.ts";
 import type { ImageInfo } from "../core/layout/frame_info.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { forgotten } from "../core/life/finalizers.ts";
 import { Resource } from "../core/life/resource.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Undo, undone } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { VaapiBase } from "./base.ts";
 import type { VaapiSurface } from "./surface.ts";
@@ -29,8 +29,7 @@ export class VaapiPool extends NativeObject {
     try {
       for (let i = 0; i < size; i++) this.#idle.push(newSurface(base, info, undefined, undo));
     } catch (error) {
-      throwAll([error, ...unwind(undo)], "making a pool of surfaces");
-      throw error;
+      throw undone(error, undo, "making a pool of surfaces");
     }
     this.#base = base;
     this.info = this.#idle[0].info;

@@ -6,10 +6,10 @@ import {
   writeVASurfaceAttribExternalBuffers,
 } from "../../ffi/va/structs.ts";
 import { F_GETFL, SEEK_END } from "../../ffi/libc/constants.ts";
-import { NativeCallError, throwAll } from "../core/errors.ts";
+import { NativeCallError } from "../core/errors.ts";
 import type { ImageInfo } from "../core/layout/frame_info.ts";
 import { IMAGE_FORMATS } from "../core/layout/pixel_formats.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { type Access, reads, writes } from "../core/memory/access.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { libc, libcError } from "../core/native/libc.ts";
@@ -78,12 +78,7 @@ export function exportSurface(surface: VaapiSurface, access: Access, layers?: La
   }
   if (code !== va.VA_STATUS_SUCCESS) throw vaError(code, "vaExportSurfaceHandle", { hint: NO_EXPORT });
   const fds = madeFds();
-  try {
-    return described(surface, fds);
-  } catch (error) {
-    throwAll([error, ...unwind(fds.map((fd) => () => closeFd(fd)))], "exporting a surface");
-    throw error;
-  }
+  return allOrNothing("exporting a surface", () => described(surface, fds), fds.map((fd) => () => closeFd(fd)));
 }
 
 const NO_EXPORT = "Allocate the surface by the context: it makes surfaces that can be exported, if the driver can.";

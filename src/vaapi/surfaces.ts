@@ -1,9 +1,9 @@
 import { O_RDWR } from "../../ffi/va/constants.ts";
 import { F_GETFL, O_ACCMODE } from "../../ffi/libc/constants.ts";
-import { ArgumentError, throwAll } from "../core/errors.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { type ImageInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import type { Resource } from "../core/life/resource.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import { adoptHandle, own } from "../core/memory/own.ts";
 import { closeFd } from "../core/native/fd.ts";
@@ -49,7 +49,7 @@ function told({ display, id, info }: VaapiSurface): VaapiSurface {
   }
   const { modifier = UNKNOWN_MODIFIER, objects } = exported;
   const isWritable = objects.every(({ fd }) => (libc().fcntl(fd, F_GETFL, 0) & O_ACCMODE) === O_RDWR);
-  throwAll(unwind(objects.map(({ fd }) => () => closeFd(fd))), "closing what a surface was exported as");
+  undoAll(objects.map(({ fd }) => () => closeFd(fd)), "closing what a surface was exported as");
   return new VaapiSurface(display, id, { ...info, modifier }, { fdAccess: isWritable ? "read-write" : "read" });
 }
 
@@ -82,14 +82,10 @@ export function placed(base: VaapiBase, handle: VaapiSurface, resource: Resource
 /** A new surface. */
 export function allocated(base: VaapiBase, info: ImageInfo, modifiers: SurfaceInit["modifiers"], about: About): Made {
   base.resource.assertLive();
-  const undo: Undo = [];
-  try {
+  return allOrNothing("allocating a surface", (undo) => {
     const surface = newSurface(base, info, modifiers, undo);
-    return over(base, surface, () => throwAll(unwind(undo), "destroying a surface"), about);
-  } catch (error) {
-    throwAll([error, ...unwind(undo)], "allocating a surface");
-    throw error;
-  }
+    return over(base, surface, () => undoAll(undo, "destroying a surface"), about);
+  });
 }
 
 /** A surface of somebody else's, which lives longer. */

@@ -4,8 +4,7 @@ import type { VkFence } from "../../ffi/vulkan/handles.ts";
 import type { Driver, LineEvents } from "../core/device/driver.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Line } from "../core/device/line.ts";
-import { throwAll } from "../core/errors.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Undo, undoAll } from "../core/life/undo.ts";
 import type { VulkanBase } from "./base.ts";
 import { check, vulkanError } from "./errors.ts";
 import { checks, vulkan } from "./library.ts";
@@ -32,7 +31,7 @@ export function attachedFence(
     api: "vulkan",
     error: vulkanError,
     lines: {
-      close: () => throwAll(unwind(undo), "releasing a fence"),
+      close: () => undoAll(undo, "releasing a fence"),
       submitted() {},
       poll({ fences, events }, mark) {
         const code = vulkan().vkGetFenceStatus(device.handle, fences[0] as VkFence);

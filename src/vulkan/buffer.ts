@@ -2,8 +2,7 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import * as vk from "../../ffi/vulkan/constants.ts";
 import type { VkBuffer, VkCommandBuffer, VkDeviceMemory } from "../../ffi/vulkan/handles.ts";
 import * as layouts from "../../ffi/vulkan/structs.ts";
-import { throwAll } from "../core/errors.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Undo, undone } from "../core/life/undo.ts";
 import { showAt } from "../core/memory/peers.ts";
 import { USAGE } from "./abilities.ts";
 import { check } from "./errors.ts";
@@ -50,8 +49,7 @@ export class VulkanBuffer extends SharedMemory {
       this.#hostAddress = origin.from === "host" ? origin.address as Address : undefined;
       check(vulkan().vkBindBufferMemory(device.handle, this.buffer, handle, 0n), "vkBindBufferMemory");
     } catch (error) {
-      throwAll([error, ...unwind(undo)], "making a buffer");
-      throw error;
+      throw undone(error, undo, "making a buffer");
     }
   }
 

@@ -13,7 +13,7 @@ import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../core/la
 import { forgotten } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { Imports } from "../core/memory/imports.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
@@ -218,13 +218,7 @@ export class VulkanContext extends NativeObject implements Context, VulkanBase {
   }
 
   static #made(make: (undo: Undo) => OpenDevice): VulkanContext {
-    const undo: Undo = [];
-    try {
-      return new VulkanContext(make(undo), undo);
-    } catch (error) {
-      throwAll([error, ...unwind(undo)], "opening a Vulkan device");
-      throw error;
-    }
+    return allOrNothing("opening a Vulkan device", (undo) => new VulkanContext(make(undo), undo));
   }
 
   /** The `VkDevice`. */

@@ -1,7 +1,6 @@
 import type { Call, Driver, Lines, Sync } from "../core/device/driver.ts";
 import { Port, type SyncKind } from "../core/device/port.ts";
-import { throwAll } from "../core/errors.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import type { VkSemaphore } from "../../ffi/vulkan/handles.ts";
 import { vulkanError } from "./errors.ts";
 import type { VulkanLane } from "./lane.ts";
@@ -64,16 +63,12 @@ function syncOf(device: OpenDevice): Sync<VulkanLane, Imported> {
       return new Port<SyncKind>(kind, { fd: exportSemaphore(device, lane.signalledBehind(), "sync-fd") });
     },
     import(port) {
-      const undo: Undo = [];
-      try {
+      return allOrNothing("importing a semaphore", (undo) => {
         return { semaphore: importSemaphore(device, port.kind as FdKind, port.takeFd(), undo), undo };
-      } catch (error) {
-        throwAll([error, ...unwind(undo)], "importing a semaphore");
-        throw error;
-      }
+      });
     },
     wait: (lane, { semaphore }, value) => lane.waitFor(semaphore, value),
     signal: ({ semaphore }, value) => ({ fn: "vkQueueSubmit", call: (lane) => lane.mark(semaphore, value) }),
-    release: ({ undo }) => throwAll(unwind(undo), "releasing a semaphore"),
+    release: ({ undo }) => undoAll(undo, "releasing a semaphore"),
   };
 }

@@ -1,5 +1,4 @@
-import { throwAll } from "../core/errors.ts";
-import { unwind } from "../core/life/undo.ts";
+import { undone } from "../core/life/undo.ts";
 import { closeFd, duplicateFd, statusOf } from "../core/native/fd.ts";
 
 /** An fd that is made once, and duplicated for each who asks: exports may cost a millisecond. */
@@ -36,8 +35,7 @@ export function givenAway<R>(fd: number, what: string, use: () => R): R {
     return use();
   } catch (error) {
     const isOurs = identity === undefined || isStill(fd, identity);
-    throwAll([error, ...unwind(isOurs ? [() => closeFd(fd)] : [])], what);
-    throw error;
+    throw undone(error, isOurs ? [() => closeFd(fd)] : [], what);
   }
 }
 

@@ -5,8 +5,8 @@ import type { Fence } from "../core/device/fence.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
-import { InteropError, throwAll } from "../core/errors.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { InteropError } from "../core/errors.ts";
+import { allOrNothing, type Undo, undone } from "../core/life/undo.ts";
 import { duplicateFd } from "../core/native/fd.ts";
 import { attachedFence } from "./attached_fence.ts";
 import type { VulkanBase } from "./base.ts";
@@ -46,8 +46,7 @@ export class VulkanFence extends NativeObject {
       this.resource = new Resource({ name: "VkFence", owners: [queue.resource], undo });
       this.resource.usedBy(signalled);
     } catch (error) {
-      throwAll([error, ...unwind(undo)], "making a fence");
-      throw error;
+      throw undone(error, undo, "making a fence");
     }
     finalizers.register(this, this.resource, this);
   }
@@ -85,8 +84,7 @@ export function importedFence(base: VulkanBase, fd: number): Fence {
   base.resource.assertLive();
   if (!Number.isInteger(fd) || fd < 0) throw checks.wrongKind("fd", "an open fd", fd);
   assertAble(device, "imports");
-  const undo: Undo = [];
-  try {
+  return allOrNothing("importing a fence", (undo) => {
     const own = duplicateFd(fd);
     const fence = givenAway(own, "importing a fence", () => {
       const fence = createFence(device, undo, false);
@@ -96,10 +94,7 @@ export function importedFence(base: VulkanBase, fd: number): Fence {
       return fence;
     });
     return attachedFence(base, fence, undo);
-  } catch (error) {
-    throwAll([error, ...unwind(undo)], "importing a fence");
-    throw error;
-  }
+  });
 }
 
 /** The signal comes right behind its mark, and not with it. Other code may have reset the fence since: then it has come. */

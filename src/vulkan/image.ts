@@ -1,11 +1,11 @@
 import type { VkImage } from "../../ffi/vulkan/handles.ts";
 import { VK_IMAGE_LAYOUT_GENERAL } from "../../ffi/vulkan/constants.ts";
 import { type Names, optionsIn, shown } from "../core/argument.ts";
-import { type Refusal, throwAll } from "../core/errors.ts";
+import type { Refusal } from "../core/errors.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import type { Context } from "../core/graph/context.ts";
 import { describeLayout, type Layout } from "../core/layout/layout.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { Allocation } from "../core/memory/allocation.ts";
 import { own } from "../core/memory/own.ts";
 import { findByHandle, tellByHandle } from "../core/memory/peers.ts";
@@ -120,17 +120,14 @@ export class VulkanImageTarget implements MemoryTarget<VulkanImage> {
       dedicated: ability.dedicated,
     });
     const undo: Undo = [() => object.free()];
-    try {
+    return allOrNothing("allocating a Vulkan image", () => {
       const { line } = this.base;
       const cleared = line.submitRaw(clearCall(object));
       undo.push(() => line.block(cleared.mark));
       const image = this.#over(this.#allocationOf(object, at), object, at);
       image.resource.usedBy(cleared);
       return image;
-    } catch (error) {
-      throwAll([error, ...unwind(undo)], "allocating a Vulkan image");
-      throw error;
-    }
+    }, undo);
   }
 
   /**

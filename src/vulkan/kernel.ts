@@ -14,8 +14,7 @@ import { type Launch, Sizes, wrongLaunch } from "../core/device/grid.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
-import { throwAll } from "../core/errors.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Undo, undone } from "../core/life/undo.ts";
 import { cString } from "../core/native/text.ts";
 import { check } from "./errors.ts";
 import { descriptorType, KernelArguments, parametersOf } from "./kernel_arguments.ts";
@@ -101,8 +100,7 @@ export class VulkanKernel extends NativeObject {
       this.#layout = layout;
       this.#pipeline = pipeline;
     } catch (error) {
-      throwAll([error, ...unwind(undo)], `making the kernel ${name}`);
-      throw error;
+      throw undone(error, undo, `making the kernel ${name}`);
     }
     this.resource = new Resource({ name: `vulkan kernel ${name}`, owners: [program.resource, resource], undo });
     finalizers.register(this, this.resource, this);

@@ -3,8 +3,7 @@ import * as vk from "../../ffi/vulkan/constants.ts";
 import { VK_ERROR_DEVICE_LOST } from "../../ffi/vulkan/errors.ts";
 import type { VkCommandBuffer, VkCommandPool, VkFence, VkQueue, VkSemaphore } from "../../ffi/vulkan/handles.ts";
 import type { LineEvents } from "../core/device/driver.ts";
-import { throwAll } from "../core/errors.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Undo, undoAll, undone } from "../core/life/undo.ts";
 import { addressOf } from "../core/native/pin.ts";
 import { check, vulkanError } from "./errors.ts";
 import { vulkan } from "./library.ts";
@@ -89,8 +88,7 @@ export class VulkanLane {
       });
       this.#pool = device.create<VkCommandPool>("CommandPool", info, this.#undo);
     } catch (error) {
-      throwAll([error, ...unwind(this.#undo)], "making a line of commands");
-      throw error;
+      throw undone(error, this.#undo, "making a line of commands");
     }
   }
 
@@ -182,9 +180,9 @@ export class VulkanLane {
 
   /** Releases what it holds. All marks are over. */
   close(): void {
-    const undo: Undo = [() => throwAll(unwind(this.#undo), "releasing a line's objects")];
+    const undo: Undo = [() => undoAll(this.#undo, "releasing a line's objects")];
     if (this.#tail !== undefined) undo.push(() => check(vulkan().vkQueueWaitIdle(this.queue), "vkQueueWaitIdle"));
-    throwAll(unwind(undo), "closing a queue");
+    undoAll(undo, "closing a queue");
   }
 
   #lost(fn: string): number {

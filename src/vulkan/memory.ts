@@ -1,10 +1,10 @@
 import type { Exported, Imported, KnownObject, Memory, Offer, Sample } from "../core/device/memory.ts";
 import { type MemoryKind, Port } from "../core/device/port.ts";
 import { MemoryClass, verdictOf } from "../core/device/proofs.ts";
-import { type Refusal, throwAll } from "../core/errors.ts";
+import type { Refusal } from "../core/errors.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { describeLayout, type Layout, layout } from "../core/layout/layout.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { Allocation } from "../core/memory/allocation.ts";
 import type { Import, Imports } from "../core/memory/imports.ts";
 import { own } from "../core/memory/own.ts";
@@ -124,7 +124,7 @@ export function allocated(
   const whole = Math.ceil(end / 16) * 16; // fills take words
   const buffer = new VulkanBuffer(base.openDevice, whole, { from: "new", place, handleTypes });
   const undo: Undo = [() => buffer.free()];
-  try {
+  return allOrNothing("allocating Vulkan memory", () => {
     const zeroed = base.line.submitRaw(fillCall(buffer, 0, whole, 0));
     undo.push(() => base.line.block(zeroed.mark));
     const { size } = buffer.info; // whoever imports the memory has to know all of it
@@ -144,10 +144,7 @@ export function allocated(
     });
     resource.usedBy(zeroed);
     return tensorOver(base, { handle: buffer, layouts, resource, info });
-  } catch (error) {
-    throwAll([error, ...unwind(undo)], "allocating Vulkan memory");
-    throw error;
-  }
+  }, undo);
 }
 
 /** The kinds of handle for new memory: the one asked for, or the best, and all that the same memory can go out by besides. */

@@ -2,8 +2,7 @@ import * as vk from "../../ffi/vulkan/constants.ts";
 import type { VkSemaphore } from "../../ffi/vulkan/handles.ts";
 import { Port, type SyncKind } from "../core/device/port.ts";
 import type { NativeSemaphore, SemaphoreMaker } from "../core/device/semaphores.ts";
-import { throwAll } from "../core/errors.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Undo, undoAll } from "../core/life/undo.ts";
 import type { Ability } from "./abilities.ts";
 import { check } from "./errors.ts";
 import { FdSource, givenAway } from "./fds.ts";
@@ -90,7 +89,7 @@ export function makerOf(device: OpenDevice): SemaphoreMaker {
       const source = fdsOf(device, semaphore, kind as FdKind, undo);
       return {
         export: () => new Port(kind, { fd: source.take() }),
-        release: () => throwAll(unwind(undo), "releasing a semaphore"),
+        release: () => undoAll(undo, "releasing a semaphore"),
       };
     },
   };

@@ -1,8 +1,7 @@
 import * as vk from "../../ffi/vulkan/constants.ts";
 import type { VkCommandBuffer, VkDeviceMemory } from "../../ffi/vulkan/handles.ts";
 import type { Call } from "../core/device/driver.ts";
-import { throwAll } from "../core/errors.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Undo, undoAll } from "../core/life/undo.ts";
 import { FdSource } from "./fds.ts";
 import type { Used, VulkanLane } from "./lane.ts";
 import { exportMemory, type MemoryInfo } from "./memory_object.ts";
@@ -96,7 +95,7 @@ export abstract class SharedMemory implements Used {
 
   /** Gives all of it back. */
   free(): void {
-    throwAll(unwind(this.undo), "freeing memory of Vulkan's");
+    undoAll(this.undo, "freeing memory of Vulkan's");
   }
 
   /** Records a barrier that passes it from one family of queues to another. */

@@ -1,6 +1,6 @@
 import { isMade, type Names, optionsIn } from "../../core/argument.ts";
-import { ofArgument, throwAll } from "../../core/errors.ts";
-import { unwind } from "../../core/life/undo.ts";
+import { ofArgument } from "../../core/errors.ts";
+import { allOrNothing, undone } from "../../core/life/undo.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { Tensor } from "../../core/tensors/tensor.ts";
 import { type ChannelOptions, checks, signalIn, type SignalOptions } from "../options.ts";
@@ -69,12 +69,9 @@ export class FrameRing {
     checks.nameIn(whenFull, WHEN_FULL, "whenFull");
     const frames = framesIn(given);
     const server = listen(path, allow === undefined ? {} : { allow });
-    try {
-      return new RingWriter(server, frames, whenFull);
-    } catch (error) {
-      throwAll([error, ...unwind([() => server[Symbol.dispose]()])], "making a ring");
-      throw error;
-    }
+    return allOrNothing("making a ring", () => new RingWriter(server, frames, whenFull), [
+      () => server[Symbol.dispose](),
+    ]);
   }
 
   /**
@@ -92,8 +89,7 @@ export class FrameRing {
     try {
       return new RingReader<T>(peer, await memoryOf<T>(peer, wait), `ring at ${path}`);
     } catch (error) {
-      throwAll([error, ...unwind([() => peer[Symbol.dispose]()])], "opening a ring");
-      throw error;
+      throw undone(error, [() => peer[Symbol.dispose]()], "opening a ring");
     }
   }
 }

@@ -1,8 +1,7 @@
 import { isMade, literal, type Names, optionsIn } from "../../core/argument.ts";
-import { throwAll } from "../../core/errors.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../../core/life/undo.ts";
 import { sealAgainstWriters } from "../../core/native/memfd.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { Tensor } from "../../core/tensors/tensor.ts";
@@ -229,7 +228,7 @@ function slotsOf<T extends Tensor | Frame>(
   held: Held,
   release: Undo,
 ): readonly Slot<T>[] {
-  try {
+  return allOrNothing("making a ring", () => {
     const slots = frames.map((whole, i) => {
       const message = outgoing(whole, "read", `frames[${i}]`);
       const frame = new RingFrame(whole, `frame ${i} of ${name}`);
@@ -238,8 +237,5 @@ function slotsOf<T extends Tensor | Frame>(
     });
     for (const { message } of slots) for (const fd of message.fds) sealAgainstWriters(fd);
     return slots;
-  } catch (error) {
-    throwAll([error, ...unwind(release)], "making a ring");
-    throw error;
-  }
+  }, release);
 }

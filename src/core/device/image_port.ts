@@ -3,8 +3,8 @@ import type { PixelFormat } from "../layout/pixel_formats.ts";
 import type { Described } from "../tensors/described.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import type { Access } from "../memory/access.ts";
-import { type Refusal, throwAll } from "../errors.ts";
-import { unwind } from "../life/undo.ts";
+import type { Refusal } from "../errors.ts";
+import { undoAll } from "../life/undo.ts";
 import type { Crossing, KnownObject, Offer } from "./memory.ts";
 import type { MemoryKind, Port } from "./port.ts";
 
@@ -72,7 +72,7 @@ export class ImagePort<K extends string = string> implements Disposable {
 
   /** Closes the fds that were not taken. */
   [Symbol.dispose](): void {
-    throwAll(unwind(this.objects.map((object) => () => object[Symbol.dispose]())), "closing the fds of an image");
+    undoAll(this.objects.map((object) => () => object[Symbol.dispose]()), "closing the fds of an image");
   }
 }
 

@@ -3,7 +3,7 @@ import type { Port, SyncKind } from "./port.ts";
 import { makerFor } from "./semaphores.ts";
 import { throwAll } from "../errors.ts";
 import { ledger } from "../life/ledger.ts";
-import { type Undo, unwind } from "../life/undo.ts";
+import { type Undo, undoAll, unwind } from "../life/undo.ts";
 
 /** The ledger's kind of a foreign semaphore, as one line has it. */
 const SHARED = "imported semaphore";
@@ -151,7 +151,7 @@ export class LineSync {
     undo.push(() => this.#release(() => true));
     for (const timeline of this.#timelines.values()) undo.push(() => this.#sync!.release(timeline));
     this.#timelines.clear();
-    throwAll(unwind(undo), `closing ${this.#line.name}`);
+    undoAll(undo, `closing ${this.#line.name}`);
   }
 
   /** The other line is closed. */
@@ -250,7 +250,7 @@ export class LineSync {
   #release(isPast: (last: Last) => boolean): void {
     const past = this.#last.filter(isPast);
     this.#last = this.#last.filter((last) => !isPast(last));
-    throwAll(unwind(past.map(({ release }) => release)), `releasing semaphores of ${this.#line.name}`);
+    undoAll(past.map(({ release }) => release), `releasing semaphores of ${this.#line.name}`);
   }
 
   /** The best kind in which the other line exports its marks, and that this one imports. */

@@ -1,5 +1,5 @@
-import { messageOf, throwAll } from "../errors.ts";
-import { type Undo, unwind } from "../life/undo.ts";
+import { messageOf } from "../errors.ts";
+import { thenUndo, type Undo } from "../life/undo.ts";
 import { warn } from "../warn.ts";
 
 /** The result of an experiment: does the device use these bytes in place? */
@@ -98,16 +98,7 @@ export class Proofs<C extends { readonly name: string }> {
   }
 
   #run(which: MemoryClass<C>): Verdict {
-    const undo: Undo = [];
-    const failures: unknown[] = [];
-    let verdict = UNPROVEN;
-    try {
-      verdict = which.experiment(this.#context, undo);
-    } catch (error) {
-      failures.push(error);
-    }
-    throwAll([...failures, ...unwind(undo)], `proving aliasing on ${this.#context.name}`);
-    return verdict;
+    return thenUndo(`proving aliasing on ${this.#context.name}`, (undo) => which.experiment(this.#context, undo));
   }
 }
 

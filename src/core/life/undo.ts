@@ -1,3 +1,5 @@
+import { throwAll } from "../errors.ts";
+
 /** Steps that release native objects; they run from the end. An array measured faster than a DisposableStack. */
 export type Undo = (() => void)[];
 
@@ -24,4 +26,31 @@ export function unwind(undo: Undo): readonly unknown[] {
     }
   }
   return errors ?? NONE;
+}
+
+/** Runs all steps, newest first, even when one fails. @throws the failures. */
+export function undoAll(undo: Undo, doing: string): void {
+  throwAll(unwind(undo), doing);
+}
+
+/** Undoes what went before a failure, newest first. @throws the failure, and those of the steps. */
+export function undone(error: unknown, undo: Undo, doing: string): never {
+  throwAll([error, ...unwind(undo)], doing);
+  throw error;
+}
+
+/** Makes something by steps, each of which puts its undoing on the list. Where one fails, all of the list is undone. */
+export function allOrNothing<T>(doing: string, make: (undo: Undo) => T, undo: Undo = []): T {
+  try {
+    return make(undo);
+  } catch (error) {
+    throw undone(error, undo, doing);
+  }
+}
+
+/** Uses something whose undoing is on the list: however that ends, all of the list is undone. */
+export function thenUndo<T>(doing: string, use: (undo: Undo) => T, undo: Undo = []): T {
+  const answer = allOrNothing(doing, use, undo);
+  undoAll(undo, doing);
+  return answer;
 }

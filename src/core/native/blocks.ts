@@ -1,7 +1,6 @@
 import { type Address, NULL } from "../../../ffi/address.ts";
 import type { Block, Fate } from "../memory/allocation.ts";
-import { throwAll } from "../errors.ts";
-import { type Undo, unwind } from "../life/undo.ts";
+import { type Undo, undoAll, undone } from "../life/undo.ts";
 import { createMemfd, holdFd, type Memfd } from "./memfd.ts";
 import { mappingCount } from "./mapping_count.ts";
 import { mapPages, mapReadOnlyPages, PAGE, reservePages, unmapPages } from "./pages.ts";
@@ -74,8 +73,7 @@ function ownMapping(init: BlockInit, rounded: number): MappedBlock {
       free: (fate) => free(fate, address, pages, span, file, count),
     };
   } catch (error) {
-    throwAll([error, ...unwind(undo), ...unwind(file)], "allocating host memory");
-    throw error;
+    throw undone(error, [...file, ...undo], "allocating host memory");
   }
 }
 
@@ -107,8 +105,7 @@ export function mapMemfd(fd: number, memfd: Memfd): MappedBlock {
       free: (fate) => free(fate, address, pages, pages, file, 1),
     };
   } catch (error) {
-    throwAll([error, ...unwind(undo), ...unwind(file)], "mapping a memfd");
-    throw error;
+    throw undone(error, [...file, ...undo], "mapping a memfd");
   }
 }
 
@@ -134,7 +131,7 @@ function reserveAligned(span: number, align: number, undo: Undo): Address {
   const around: Undo = [];
   if (head > 0) around.push(() => unmapPages(whole, head));
   if (slack > head) around.push(() => unmapPages((address + BigInt(span)) as Address, slack - head));
-  throwAll(unwind(around), "trimming an aligned block");
+  undoAll(around, "trimming an aligned block");
   return address;
 }
 
@@ -155,5 +152,5 @@ function free(
       mappingCount.giveBack(count);
     });
   }
-  throwAll(unwind(undo), "giving host memory back");
+  undoAll(undo, "giving host memory back");
 }

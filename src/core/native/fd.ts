@@ -1,7 +1,6 @@
 import { AT_EMPTY_PATH, F_DUPFD_CLOEXEC, F_SETFD, FD_CLOEXEC, STATX_BASIC_STATS } from "../../../ffi/libc/constants.ts";
 import { statx } from "../../../ffi/libc/structs.ts";
-import { throwAll } from "../errors.ts";
-import { unwind } from "../life/undo.ts";
+import { undone } from "../life/undo.ts";
 import { libc, libcError } from "./libc.ts";
 import { cString } from "./text.ts";
 
@@ -27,8 +26,7 @@ export function closeFd(fd: number): void {
 export function closedOnExec(fd: number): number {
   if (libc().fcntl(fd, F_SETFD, FD_CLOEXEC) === 0) return fd;
   const error = libcError("fcntl");
-  throwAll([error, ...unwind([() => closeFd(fd)])], "keeping an fd from other programs");
-  throw error;
+  throw undone(error, [() => closeFd(fd)], "keeping an fd from other programs");
 }
 
 /** What the kernel answers: every import of an fd asks, and an answer is read at once. */

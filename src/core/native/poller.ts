@@ -18,8 +18,8 @@ import {
   EPOLLOUT,
 } from "../../../ffi/libc/constants.ts";
 import { EBADF, ENOENT } from "../../../ffi/libc/errors.ts";
-import { messageOf, NativeCallError, throwAll } from "../errors.ts";
-import { type Undo, unwind } from "../life/undo.ts";
+import { messageOf, NativeCallError } from "../errors.ts";
+import { type Undo, undone, unwind } from "../life/undo.ts";
 import { warn } from "../warn.ts";
 import { closeFd } from "./fd.ts";
 import { libc, libcError } from "./libc.ts";
@@ -100,8 +100,7 @@ class Poller {
       const bytes = bytesAt(this.#events, PAGE, "libc", this.#undo);
       this.#seen = new DataView(bytes.buffer);
     } catch (error) {
-      throwAll([error, ...unwind(this.#undo)], "making an epoll fd");
-      throw error;
+      throw undone(error, this.#undo, "making an epoll fd");
     }
     this.#run();
   }

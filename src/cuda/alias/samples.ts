@@ -1,8 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
 import { mapBlock, PAGE } from "../../core/native/blocks.ts";
-import { throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { type Undo, undoAll } from "../../core/life/undo.ts";
 import type { CudaMemoryKind } from "../memory/block.ts";
 import type { CudaManaged } from "../memory/managed.ts";
 import type { CudaPinned } from "../memory/pinned.ts";
@@ -49,7 +48,7 @@ export const SAMPLES: { readonly [K in CudaMemoryKind]?: MakeSample } = {
     const host = hostBlock(REGISTERED_BYTES, undo);
     const once: Undo = [];
     register(context, host.allocation, once); // every page is there then
-    throwAll(unwind(once), "unregistering host memory");
+    undoAll(once, "unregistering host memory");
     const began = performance.now();
     register(context, host.allocation, undo);
     const price = (performance.now() - began) / (REGISTERED_BYTES / 2 ** 20);

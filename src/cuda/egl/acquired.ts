@@ -1,10 +1,10 @@
-import { InteropError, throwAll } from "../../core/errors.ts";
+import { InteropError } from "../../core/errors.ts";
 import type { StreamEnds } from "../../core/device/stream_ends.ts";
 import type { ImageInfo } from "../../core/layout/frame_info.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import { Resource } from "../../core/life/resource.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../../core/life/undo.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
 import { own } from "../../core/memory/own.ts";
 import { Frame } from "../../core/tensors/frame.ts";
@@ -110,7 +110,7 @@ export class AcquiredFrames {
     const { context, resource, ends } = this.#by;
     const undo: Undo = [];
     const whole = new Resource({ name, owners: [resource, ends.producer], undo });
-    try {
+    return allOrNothing("acquiring a frame", () => {
       const frame = new CudaArrayFrame(info, "read", whole, (frame) =>
         Array.from(
           { length: struct.planeCount },
@@ -119,10 +119,7 @@ export class AcquiredFrames {
       ledger.add(FRAME);
       undo.push(release, () => ledger.remove(FRAME)); // from here on it is the frame's
       return frame;
-    } catch (error) {
-      throwAll([error, ...unwind([() => whole.dispose()])], "acquiring a frame");
-      throw error;
-    }
+    }, [() => whole.dispose()]);
   }
 }
 

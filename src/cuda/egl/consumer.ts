@@ -3,9 +3,9 @@ import type { CudaGraphicsResource } from "../../../ffi/cuda_egl/handles.ts";
 import { cudaSuccess } from "../../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorLaunchTimeout } from "../../../ffi/cuda_runtime/errors.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
-import { AccessError, throwAll } from "../../core/errors.ts";
+import { AccessError } from "../../core/errors.ts";
 import { subtreeOf } from "../../core/life/dependents.ts";
-import { unwind } from "../../core/life/undo.ts";
+import { allOrNothing } from "../../core/life/undo.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { checks } from "../check.ts";
 import { check, checkRelease } from "../errors.ts";
@@ -128,13 +128,10 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
       ends.acquired--;
       context.within(() => checkRelease(cudaEgl()[RELEASE](connection, resource, streamPointer), RELEASE));
     };
-    try {
+    return allOrNothing("acquiring a frame", () => {
       check(mapped, MAP);
       return this.#frames.add(this.#struct, release) as F;
-    } catch (error) {
-      throwAll([error, ...unwind([release])], "acquiring a frame");
-      throw error;
-    }
+    }, [release]);
   }
 
   /** Resolves with the next frame; undefined once the producer has disconnected. @throws like {@link acquire}. */

@@ -7,8 +7,8 @@ import type { CudaGraphicsResource } from "../../../ffi/cuda_egl/handles.ts";
 import type { CudaArray } from "../../../ffi/cuda_runtime/handles.ts";
 import type { Call } from "../../core/device/driver.ts";
 import type { GlPort } from "../../core/device/gl_port.ts";
-import { type ErrorFields, throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import type { ErrorFields } from "../../core/errors.ts";
+import { type Undo, undoAll } from "../../core/life/undo.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import type { Import } from "../../core/memory/imports.ts";
 import type { CudaPrimaryContext } from "../base.ts";
@@ -80,7 +80,7 @@ export class GlResource implements Import {
 
   /** Unregisters it. No map uses it any more. */
   release(): void {
-    throwAll(unwind(this.#undo), "unregistering a resource of OpenGL's");
+    undoAll(this.#undo, "unregistering a resource of OpenGL's");
   }
 
   #handing(fn: "cudaGraphicsMapResources" | "cudaGraphicsUnmapResources", isMapped: boolean): Call<StreamLane> {

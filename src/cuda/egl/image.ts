@@ -1,12 +1,11 @@
 import { cudaGraphicsRegisterFlagsNone } from "../../../ffi/cuda_egl/constants.ts";
 import type { CudaGraphicsResource } from "../../../ffi/cuda_egl/handles.ts";
 import type { Address } from "../../../ffi/address.ts";
-import { throwAll } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import { finalizers } from "../../core/life/finalizers.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { allOrNothing, type Undo, undone } from "../../core/life/undo.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { CudaArray } from "../arrays/array.ts";
 import { checks } from "../check.ts";
@@ -56,8 +55,7 @@ export class CudaEglImage extends NativeObject {
       this.arrays = struct.isArrays ? Array.from({ length: struct.planeCount }, (_, i) => arrayOf(i)) : [];
       this.tensors = struct.isArrays ? [] : planeTensors(context, struct, this.resource);
     } catch (error) {
-      throwAll([error, ...unwind([() => this.resource.dispose()])], "registering an EGLImage");
-      throw error;
+      throw undone(error, [() => this.resource.dispose()], "registering an EGLImage");
     }
     finalizers.register(this, this.resource, this);
   }
@@ -85,7 +83,7 @@ export class CudaEglImage extends NativeObject {
  */
 export function registered(context: CudaPrimaryContext, image: bigint, undo: Undo): FrameStruct {
   const struct = new FrameStruct();
-  try {
+  return allOrNothing("registering an EGLImage", () => {
     const out = new BigUint64Array(1);
     const register = "cudaGraphicsEGLRegisterImage";
     const flags = cudaGraphicsRegisterFlagsNone;
@@ -96,10 +94,7 @@ export function registered(context: CudaPrimaryContext, image: bigint, undo: Und
     const fn = "cudaGraphicsResourceGetMappedEglFrame";
     context.within(() => check(cudaEgl()[fn](struct.bytes, handle, 0, 0), fn));
     return struct;
-  } catch (error) {
-    throwAll([error, ...unwind(undo)], "registering an EGLImage");
-    throw error;
-  }
+  }, undo);
 }
 
 const ABOUT = {

@@ -2,9 +2,9 @@ import type { CudaArray } from "../../../ffi/cuda_runtime/handles.ts";
 import type { GlPort } from "../../core/device/gl_port.ts";
 import type { ImagePort, Images, ImportedImage } from "../../core/device/image_port.ts";
 import type { Memory } from "../../core/device/memory.ts";
-import { LayoutError, messageOf, type Refusal, throwAll } from "../../core/errors.ts";
+import { LayoutError, messageOf, type Refusal } from "../../core/errors.ts";
 import type { Target } from "../../core/graph/context.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { type Undo, undoAll } from "../../core/life/undo.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import type { Tensor, TensorInit } from "../../core/tensors/tensor.ts";
@@ -116,7 +116,7 @@ function eglImage({ context }: ImportingTarget, port: ImagePort, block: Allocati
     const struct = registered(context, port.objects[0].value, undo);
     return {
       array: struct.arrayOf(0) as CudaArray,
-      release: () => throwAll(unwind(undo), "unregistering an EGLImage"),
+      release: () => undoAll(undo, "unregistering an EGLImage"),
     };
   });
   return { handles: [image], begin: () => MARKER };

@@ -7,8 +7,8 @@ import {
   writeCudaExternalMemoryBufferDesc,
   writeCudaExternalMemoryMipmappedArrayDesc,
 } from "../../../ffi/cuda_runtime/structs.ts";
-import { type ErrorFields, throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import type { ErrorFields } from "../../core/errors.ts";
+import { type Undo, undoAll, undone } from "../../core/life/undo.ts";
 import type { Import } from "../../core/memory/imports.ts";
 import { closeFd } from "../../core/native/fd.ts";
 import type { CudaPrimaryContext } from "../base.ts";
@@ -118,11 +118,10 @@ function imported<T extends object>(
     const handle = out[0] as CudaExternalMemory;
     const destroy = "cudaDestroyExternalMemory";
     owned(context, MEMORY, undo, () => checkRelease(cudart()[destroy](handle), destroy));
-    return { ...map(handle, undo), release: () => throwAll(unwind(undo), "releasing imported memory") };
+    return { ...map(handle, undo), release: () => undoAll(undo, "releasing imported memory") };
   } catch (error) {
     if (!asked) undo.push(() => closeFd(fd));
-    throwAll([error, ...unwind(undo)], "importing memory");
-    throw error;
+    throw undone(error, undo, "importing memory");
   }
 }
 

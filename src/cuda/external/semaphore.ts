@@ -7,8 +7,7 @@ import {
   writeCudaExternalSemaphoreWaitParams,
 } from "../../../ffi/cuda_runtime/structs.ts";
 import type { Sync } from "../../core/device/driver.ts";
-import { throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { type Undo, undoAll, undone } from "../../core/life/undo.ts";
 import { closeFd } from "../../core/native/fd.ts";
 import type { CudaLane, LaneDevice } from "../driver.ts";
 import { eventOfEglSync } from "../egl/sync.ts";
@@ -72,7 +71,7 @@ export const semaphores: Sync<CudaLane, ExternalSemaphore | EglEvent> = {
       return lane.onStream((stream) => cudart().cudaSignalExternalSemaphoresAsync(handles, signalParams, 1, stream));
     },
   }),
-  release: ({ undo }) => throwAll(unwind(undo), "releasing a semaphore"),
+  release: ({ undo }) => undoAll(undo, "releasing a semaphore"),
 };
 
 /** Takes the fd over: the driver owns it once it has accepted it. */
@@ -83,8 +82,7 @@ function imported(device: LaneDevice, kind: (typeof FDS)[number], fd: number): E
     const fn = "cudaImportExternalSemaphore";
     device.within(() => check(cudart()[fn](out, description), fn, { hint: HINT }));
   } catch (error) {
-    throwAll([error, ...unwind([() => closeFd(fd)])], "importing a semaphore");
-    throw error;
+    throw undone(error, [() => closeFd(fd)], "importing a semaphore");
   }
   const handle = out[0] as CudaExternalSemaphore;
   const fn = "cudaDestroyExternalSemaphore";

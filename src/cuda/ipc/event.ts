@@ -8,8 +8,7 @@ import { finalizers } from "../../core/life/finalizers.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import type { Resource } from "../../core/life/resource.ts";
-import { unwind } from "../../core/life/undo.ts";
-import { throwAll } from "../../core/errors.ts";
+import { allOrNothing } from "../../core/life/undo.ts";
 import { checks } from "../check.ts";
 import { cudaLines } from "../driver.ts";
 import { check } from "../errors.ts";
@@ -93,13 +92,10 @@ function exported(context: CudaStreamContext): Made {
   context.resource.assertLive();
   const event = createEvent(context, cudaEventInterprocess | cudaEventDisableTiming);
   const handle = new Uint8Array(HANDLE_BYTES);
-  try {
+  return allOrNothing("exporting an event", () => {
     context.within(() => check(cudart().cudaIpcGetEventHandle(handle, event), "cudaIpcGetEventHandle"));
     return { event, handle };
-  } catch (error) {
-    throwAll([error, ...unwind([() => destroyEvent(context, event)])], "exporting an event");
-    throw error;
-  }
+  }, [() => destroyEvent(context, event)]);
 }
 
 function opened(context: CudaStreamContext, given: ArrayBufferView | CudaEventHandle): Made {

@@ -2,10 +2,10 @@ import type { Address } from "../../../ffi/address.ts";
 import { cudaIpcMemLazyEnablePeerAccess } from "../../../ffi/cuda_runtime/constants.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import { isMade, object } from "../../core/argument.ts";
-import { LayoutError, throwAll } from "../../core/errors.ts";
+import { LayoutError } from "../../core/errors.ts";
 import { type Layout, layout, type LayoutInit, moved } from "../../core/layout/layout.ts";
 import { adopt } from "../../core/memory/own.ts";
-import { unwind } from "../../core/life/undo.ts";
+import { allOrNothing } from "../../core/life/undo.ts";
 import { checks } from "../check.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { check, checkDriver } from "../errors.ts";
@@ -65,14 +65,11 @@ export function openMemory(context: CudaPrimaryContext, given: ArrayBufferView |
   context.resource.assertLive();
   const address = opened(context, handle);
   const close = closeImported(context, address);
-  try {
+  return allOrNothing("opening memory of another process", () => {
     const known = context.within(() => rangeOf(address));
     assertFitsIn(at, known.length, length);
     return tensorOver(context, allocationOf(context, address, known.length, close), at);
-  } catch (error) {
-    throwAll([error, ...unwind([() => close("unused")])], "opening memory of another process");
-    throw error;
-  }
+  }, [() => close("unused")]);
 }
 
 /** The memory to open. */

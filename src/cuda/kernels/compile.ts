@@ -1,11 +1,11 @@
 import type { NvrtcProgram } from "../../../ffi/nvrtc/handles.ts";
 import type { Address } from "../../../ffi/address.ts";
 import { NVRTC_ERROR_INVALID_OPTION } from "../../../ffi/nvrtc/errors.ts";
-import { InteropError, throwAll } from "../../core/errors.ts";
+import { InteropError } from "../../core/errors.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import { pinned } from "../../core/native/pin.ts";
 import { textAt } from "../../core/native/text.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { thenUndo, type Undo } from "../../core/life/undo.ts";
 import type { CudaDevice } from "../device.ts";
 import { nvrtc } from "../library.ts";
 import type { Code } from "./code.ts";
@@ -35,8 +35,7 @@ export function compile(source: Source, target: Target): Compiled {
   const { text, name, names } = source;
   const given = source.options.some((option) => ARCHITECTURE.test(option));
   const options = given ? source.options : [`--gpu-architecture=${architectureFor(target)}`, ...source.options];
-  const undo: Undo = [];
-  try {
+  return thenUndo("compiling a program", (undo) => {
     const program = createProgram(text, name, undo);
     for (const each of names) {
       checkNvrtc(nvrtc().nvrtcAddNameExpression(program, cString(each)), "nvrtcAddNameExpression");
@@ -45,9 +44,7 @@ export function compile(source: Source, target: Target): Compiled {
     const code = codeOf(program);
     const lowered = new Map(names.map((each) => [each, loweredName(program, each)]));
     return { code, lowered, log: logOf(program) };
-  } finally {
-    throwAll(unwind(undo), "releasing the compiler's program");
-  }
+  });
 }
 
 /** `sm_90` if the compiler knows it; else the newest older virtual one, whose PTX the driver compiles. */

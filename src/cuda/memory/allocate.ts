@@ -1,7 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
 import type { Fate } from "../../core/memory/allocation.ts";
-import { throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { type Undo, undoAll, undone } from "../../core/life/undo.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";
@@ -44,9 +43,8 @@ function freeBy(context: CudaPrimaryContext, fn: string, call: () => number): (f
   try {
     letGo = context.keepPrimary();
   } catch (error) {
-    throwAll([error, ...unwind([free])], "allocating memory");
-    throw error;
+    throw undone(error, [free], "allocating memory");
   }
   const undo: Undo = [letGo, free];
-  return (fate) => fate === "unused" ? throwAll(unwind(undo), "freeing memory") : undefined; // once, even if it failed
+  return (fate) => fate === "unused" ? undoAll(undo, "freeing memory") : undefined; // once, even if it failed
 }

@@ -1,7 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
-import { AccessError, throwAll } from "../../core/errors.ts";
+import { AccessError } from "../../core/errors.ts";
 import { ledger } from "../../core/life/ledger.ts";
-import { unwind } from "../../core/life/undo.ts";
+import { undoAll } from "../../core/life/undo.ts";
 import type { CudaBlock } from "./block.ts";
 
 /** A number of blocks, and their bytes. */
@@ -95,7 +95,7 @@ export class BlockPool {
   trim(): void {
     const idle = [...this.#idle.values()].flatMap((blocks) => blocks.splice(0));
     for (const { byteLength } of idle) add(this.#counts.idle, byteLength, -1);
-    throwAll(unwind(idle.map((block) => () => this.#free(block, "unused"))), "freeing the blocks of a pool");
+    undoAll(idle.map((block) => () => this.#free(block, "unused")), "freeing the blocks of a pool");
   }
 
   /** The same, and frees the others when they return. */

@@ -16,7 +16,7 @@ import { ArgumentError } from "../../core/errors.ts";
 import { whole } from "../../core/layout/layout.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { type Undo, undone } from "../../core/life/undo.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";
@@ -66,8 +66,7 @@ export class CudaMemoryPool extends NativeObject {
       this.#handle = createPool(context, maxBytes, undo);
       if (releaseThreshold > 0) this.#set(cudaMemPoolAttrReleaseThreshold, releaseThreshold);
     } catch (error) {
-      unwind(undo);
-      throw error;
+      throw undone(error, undo, "making a memory pool");
     }
     this.resource = new Resource({ name: `cuda memory pool (${context.name})`, owners: [context.resource], undo });
   }

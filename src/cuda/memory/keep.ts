@@ -4,7 +4,7 @@ import { Mapped } from "../../core/tensors/mapped.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { type Undo, undone } from "../../core/life/undo.ts";
 import { checks } from "../check.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { registerFlags, type RegisterOptions } from "./register_flags.ts";
@@ -40,8 +40,7 @@ export class CudaRegistration extends NativeObject {
     try {
       register(context, allocation, undo, flags);
     } catch (error) {
-      unwind(undo);
-      throw error;
+      throw undone(error, undo, "registering host memory");
     }
     const name = `registration of ${tensor.name}`;
     this.resource = new Resource({ name, owners: [tensor.resource, context.resource], undo });

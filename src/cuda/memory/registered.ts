@@ -10,7 +10,7 @@ import { PAGE } from "../../core/native/blocks.ts";
 import { ArgumentError, type Refusal, throwAll } from "../../core/errors.ts";
 import { fileBehind } from "../../core/native/mappings.ts";
 import { ledger } from "../../core/life/ledger.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { type Undo, undoAll, unwind } from "../../core/life/undo.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";
@@ -115,7 +115,7 @@ export function register(context: CudaPrimaryContext, allocation: Allocation, un
   registered.users++;
   undo.push(() => {
     registered.users--;
-    if (registered.users === 0) throwAll(unwind(registered.undo), "unregistering host memory");
+    if (registered.users === 0) undoAll(registered.undo, "unregistering host memory");
   });
 }
 

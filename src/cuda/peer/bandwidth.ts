@@ -1,7 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
 import type { Call } from "../../core/device/driver.ts";
-import { throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { thenUndo } from "../../core/life/undo.ts";
 import { cudart } from "../library.ts";
 import { deviceTensor } from "../memory/device.ts";
 import { CudaStream, type CudaStreamContext } from "../stream.ts";
@@ -38,23 +37,16 @@ export function copyBetween(to: Address, from: Address, byteLength: number, ordi
 
 /** Measures copies of 64 MiB between events. Access is enabled already. */
 export function bandwidth(reader: CudaStreamContext, owner: CudaStreamContext): PeerBandwidth {
-  const undo: Undo = [];
-  const made = <T extends Disposable>(object: T): T => {
-    undo.push(() => object[Symbol.dispose]());
-    return object;
-  };
-  let measured: PeerBandwidth;
-  try {
+  return thenUndo("measuring bandwidth", (undo) => {
+    const made = <T extends Disposable>(object: T): T => {
+      undo.push(() => object[Symbol.dispose]());
+      return object;
+    };
     const block = { shape: [BYTES], dtype: "u8" } as const;
     const [to, own, theirs] = [reader, reader, owner].map((context) => made(deviceTensor(context, block)));
     const [stream, timer] = [made(new CudaStream(reader)), made(new CudaTimer(reader))];
-    measured = { peer: rate(stream, timer, to, theirs), own: 2 * rate(stream, timer, to, own) };
-  } catch (error) {
-    throwAll([error, ...unwind(undo)], "measuring bandwidth");
-    throw error;
-  }
-  throwAll(unwind(undo), "measuring bandwidth");
-  return measured;
+    return { peer: rate(stream, timer, to, theirs), own: 2 * rate(stream, timer, to, own) };
+  });
 }
 
 /** The bandwidth of copies from one tensor to another, in GB/s. */

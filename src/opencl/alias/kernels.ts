@@ -1,8 +1,7 @@
 import { NULL } from "../../../ffi/address.ts";
 import type { ClKernel, ClMem } from "../../../ffi/opencl/handles.ts";
 import type { Fence } from "../../core/device/fence.ts";
-import { throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { thenUndo, type Undo } from "../../core/life/undo.ts";
 import { bytesAt, pinned } from "../../core/native/pin.ts";
 import type { BaseContext, BaseKernel, BaseProgram, BaseQueue } from "../base_context.ts";
 import { mapped } from "../buffers/map.ts";
@@ -73,10 +72,6 @@ export function look<R>(
   use: (bytes: Uint8Array<ArrayBuffer>) => R,
 ): R {
   const range = mapped(at, mem, access, 0, byteLength);
-  const undo: Undo = [() => range.end()];
-  try {
-    return use(bytesAt(range.address, byteLength, "opencl", undo));
-  } finally {
-    throwAll(unwind(undo), "looking at a buffer");
-  }
+  const look = (undo: Undo) => use(bytesAt(range.address, byteLength, "opencl", undo));
+  return thenUndo("looking at a buffer", look, [() => range.end()]);
 }

@@ -20,7 +20,7 @@ import { type ArgumentError, LayoutError } from "../../core/errors.ts";
 import { layout, type LayoutInit } from "../../core/layout/layout.ts";
 import { adopt, adoptHandle } from "../../core/memory/own.ts";
 import { join, leave } from "../../core/memory/peers.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../../core/life/undo.ts";
 import { DEVICE_MEMORY } from "../alias/memory.ts";
 import type { Share } from "./host_buffers.ts";
 import { limitsIn } from "./limits.ts";
@@ -80,8 +80,7 @@ export function attachedBuffer(
   }
   const origin = told.offset;
   const limits = limitsIn(told.flags);
-  const undo: Undo = [];
-  try {
+  return allOrNothing("attaching a buffer", (undo) => {
     const { allocation, start, root, share } = placeOf(
       told.parent === undefined ? told : tellOf(told.parent, context),
       context,
@@ -101,10 +100,7 @@ export function attachedBuffer(
     });
     if (share !== undefined) share.holder = tensor.resource;
     return tensor;
-  } catch (error) {
-    unwind(undo);
-    throw error;
-  }
+  });
 }
 
 /** The buffer of another API's allocation. */

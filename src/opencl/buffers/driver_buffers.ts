@@ -1,6 +1,5 @@
 import type { Allocation, Block } from "../../core/memory/allocation.ts";
-import { throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { type Undo, undoAll } from "../../core/life/undo.ts";
 import type { RootBuffer } from "./tensor.ts";
 
 /** A `cl_mem` whose memory is the driver's own, and the block that it is to all tensors over it. */
@@ -26,7 +25,7 @@ export function driverBlock(byteLength: number, undo: Undo): Block {
     kind: "opencl.buffer",
     byteLength,
     // An escaped view may be used for ever: then the memory must not be freed.
-    free: (fate) => fate === "unused" ? throwAll(unwind(undo), "releasing a buffer") : undefined,
+    free: (fate) => fate === "unused" ? undoAll(undo, "releasing a buffer") : undefined,
   };
 }
 

@@ -2,9 +2,8 @@ import type { Address } from "../../../ffi/address.ts";
 import { CL_MEM_USE_HOST_PTR } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import type { ByteRange } from "../../core/tensors/described.ts";
-import { throwAll } from "../../core/errors.ts";
 import type { Resource } from "../../core/life/resource.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { type Undo, undoAll } from "../../core/life/undo.ts";
 import type { Grant } from "../../core/memory/grant.ts";
 import { takeOut } from "../../core/memory/peers.ts";
 import { type Placed, Ranges } from "../../core/memory/ranges.ts";
@@ -220,7 +219,7 @@ function added(
 function end({ mem, live, place, release }: HostBuffer): void {
   live.delete(place!);
   if (release === undefined) releaseBuffer(mem);
-  else throwAll(unwind(release), "releasing a buffer over host memory");
+  else undoAll(release, "releasing a buffer over host memory");
 }
 
 /** The live buffers that share bytes with a range. */

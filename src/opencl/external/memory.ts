@@ -7,10 +7,9 @@ import type { ExternalMemory } from "../../../ffi/opencl_external/functions.ts";
 import { SYMBOLS } from "../../../ffi/opencl_external/symbols.ts";
 import type { EglPort } from "../../core/device/gl_port.ts";
 import type { Call } from "../../core/device/driver.ts";
-import { throwAll } from "../../core/errors.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import { ledger } from "../../core/life/ledger.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { type Undo, undoAll, undone } from "../../core/life/undo.ts";
 import type { Import } from "../../core/memory/imports.ts";
 import { closeFd } from "../../core/native/fd.ts";
 import type { BaseContext } from "../base_context.ts";
@@ -111,7 +110,7 @@ abstract class ExternalObject implements Import {
     if (this.#isAcquired) {
       this.undo.push(() => line.submitRaw(this.#hand(false)).waitSync());
     }
-    throwAll(unwind(this.undo), "releasing imported memory");
+    undoAll(this.undo, "releasing imported memory");
   }
 
   #hand(isAcquired: boolean): Call<ClLane> {
@@ -223,8 +222,7 @@ function overFd<Fn extends Creating>(
   try {
     mem = made(call(newer(fn), properties), fn);
   } catch (error) {
-    throwAll([error, ...unwind([() => closeFd(fd)])], "importing memory");
-    throw error;
+    throw undone(error, [() => closeFd(fd)], "importing memory");
   }
   ledger.add(HELD);
   undo.push(() => ledger.remove(HELD));

@@ -9,7 +9,7 @@ import type { Sync } from "../../core/device/driver.ts";
 import { Port, type SyncKind } from "../../core/device/port.ts";
 import { throwAll } from "../../core/errors.ts";
 import { ledger } from "../../core/life/ledger.ts";
-import { unwind } from "../../core/life/undo.ts";
+import { allOrNothing, unwind } from "../../core/life/undo.ts";
 import { closedOnExec, closeFd } from "../../core/native/fd.ts";
 import { libc, libcError } from "../../core/native/libc.ts";
 import type { OpenCLDevice } from "../device.ts";
@@ -91,13 +91,10 @@ function imported(functions: Semaphores, context: ClContext, port: Port<SyncKind
   const error = fd < 0 ? libcError("fcntl", `Raise the limit of open fds (ulimit -n) above ${FIRST_FD}.`) : undefined;
   const failures = unwind([() => closeFd(given)]);
   if (error !== undefined) throwAll([error, ...failures], "importing a semaphore");
-  try {
+  return allOrNothing("importing a semaphore", () => {
     throwAll(failures, "importing a semaphore");
     return created(functions, context, [propertyOf(port.kind), BigInt(fd)]);
-  } catch (error) {
-    throwAll([error, ...unwind([() => closeFd(fd)])], "importing a semaphore");
-    throw error;
-  }
+  }, [() => closeFd(fd)]);
 }
 
 /** Signals a new semaphore behind all commands so far, and exports it. OpenCL keeps it until it has signalled. */

@@ -1,8 +1,7 @@
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { shown } from "../../core/argument.ts";
-import { throwAll } from "../../core/errors.ts";
 import { ledger } from "../../core/life/ledger.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { thenUndo, type Undo } from "../../core/life/undo.ts";
 import { check, errcode, made } from "../errors.ts";
 import { opencl } from "../library.ts";
 import type { BaseProgram } from "../base_context.ts";
@@ -24,12 +23,5 @@ export function createKernel(program: BaseProgram, name: string, undo: Undo): Cl
  * kernel would keep pointers to freed memory.
  */
 export function withOwnKernel(program: BaseProgram, name: string, use: (kernel: ClKernel) => void): void {
-  const undo: Undo = [];
-  const errors: unknown[] = [];
-  try {
-    use(createKernel(program, name, undo));
-  } catch (error) {
-    errors.push(error);
-  }
-  throwAll([...errors, ...unwind(undo)], `running ${shown(name)}`);
+  thenUndo(`running ${shown(name)}`, (undo) => use(createKernel(program, name, undo)));
 }

@@ -11,8 +11,7 @@ import type { Mapped } from "../../core/tensors/mapped.ts";
 import type { Metadata } from "../../core/tensors/metadata.ts";
 import type { Resource } from "../../core/life/resource.ts";
 import type { TensorInit } from "../../core/tensors/tensor.ts";
-import { throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { allOrNothing, undoAll } from "../../core/life/undo.ts";
 import { check } from "../errors.ts";
 import { opencl } from "../library.ts";
 import type { ClContext } from "../../../ffi/opencl/handles.ts";
@@ -102,8 +101,7 @@ export function contextBlock<A extends Pick<Block, "kind" | "closed">>(
 ): A & ContextBlock {
   const owner = context.rawHandle;
   const place = placement(context, fn, byteLength, align);
-  const undo: Undo = [];
-  try {
+  return allOrNothing(`allocating ${about.kind} memory`, (undo) => {
     // The ledger counts the block, and this share of the context with it.
     check(opencl().clRetainContext(owner), "clRetainContext");
     undo.push(() => check(opencl().clReleaseContext(owner), "clReleaseContext"));
@@ -115,12 +113,9 @@ export function contextBlock<A extends Pick<Block, "kind" | "closed">>(
       byteLength,
       owner,
       // An escaped view may be used for ever: then the memory must not be freed.
-      free: (fate) => fate === "unused" ? throwAll(unwind(undo), `freeing ${about.kind} memory`) : undefined,
+      free: (fate) => fate === "unused" ? undoAll(undo, `freeing ${about.kind} memory`) : undefined,
     };
-  } catch (error) {
-    throwAll([error, ...unwind(undo)], `allocating ${about.kind} memory`);
-    throw error;
-  }
+  });
 }
 
 /** The block of an allocation; undefined for other memory, or another context's. */

@@ -9,7 +9,7 @@ import {
 import type { ClProgram } from "../../../ffi/opencl/handles.ts";
 import { type Names, object, optionsIn, shown } from "../../core/argument.ts";
 import { type ArgumentError, messageOf, NativeCallError } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../../core/life/undo.ts";
 import { warn } from "../../core/warn.ts";
 import { checks, refused } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
@@ -164,13 +164,7 @@ function fromEnvelope(context: OpenCLContext, { options: kept, source, devices, 
 
 /** Makes a program; a failure releases what was made for it. */
 function made(context: OpenCLContext, make: (undo: Undo) => ProgramInit): OpenCLProgram {
-  const undo: Undo = [];
-  try {
-    return new OpenCLProgram(context, make(undo));
-  } catch (error) {
-    unwind(undo);
-    throw error;
-  }
+  return allOrNothing("making a program", (undo) => new OpenCLProgram(context, make(undo)));
 }
 
 /** @throws {ArgumentError} unless the cache has both methods. */

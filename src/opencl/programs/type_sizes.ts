@@ -1,7 +1,7 @@
 import { NULL } from "../../../ffi/address.ts";
 import { CL_MEM_ALLOC_HOST_PTR } from "../../../ffi/opencl/constants.ts";
-import { InteropError, throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { InteropError } from "../../core/errors.ts";
+import { thenUndo } from "../../core/life/undo.ts";
 import { bound, look, submit } from "../alias/kernels.ts";
 import type { BaseContext } from "../base_context.ts";
 import { createBuffer } from "../buffers/native.ts";
@@ -42,22 +42,21 @@ export class TypeSizes {
     if (this.#source === undefined || types.length === 0) return;
     const lines = types.map((type, i) => `  samepage_sizes[${i}] = sizeof(${type});`);
     const source = `${this.#source}\nkernel void ${PROBE}(global ulong *samepage_sizes) {\n${lines.join("\n")}\n}\n`;
-    const undo: Undo = [];
     try {
       using program = this.#context.program(source, { options: this.#options });
       using kernel = program.kernel(PROBE);
       using queue = this.#context.createQueue(); // the context's own may wait for an event that is not set
       const byteLength = types.length * 8;
-      const sizes = createBuffer(this.#context, CL_MEM_ALLOC_HOST_PTR, byteLength, NULL, undo);
-      submit(queue, kernel, [1], [bound(sizes)]);
-      const told = look({ queue }, sizes, "read", byteLength, (bytes) => new BigUint64Array(bytes.slice().buffer));
-      types.forEach((type, i) => this.#known.set(type, Number(told[i])));
+      thenUndo("asking for sizes", (undo) => {
+        const sizes = createBuffer(this.#context, CL_MEM_ALLOC_HOST_PTR, byteLength, NULL, undo);
+        submit(queue, kernel, [1], [bound(sizes)]);
+        const told = look({ queue }, sizes, "read", byteLength, (bytes) => new BigUint64Array(bytes.slice().buffer));
+        types.forEach((type, i) => this.#known.set(type, Number(told[i])));
+      });
     } catch (error) {
       // One type has no name, or the source is open at its end: types with names are asked for one by one.
       if (!(error instanceof InteropError)) throw error;
       if (types.length > 1) { for (const type of types) this.#ask([type]); }
-    } finally {
-      throwAll(unwind(undo), "releasing a buffer");
     }
   }
 }

@@ -1,7 +1,6 @@
 import type { ClEvent } from "../../../ffi/opencl/handles.ts";
-import { throwAll } from "../../core/errors.ts";
 import { ledger } from "../../core/life/ledger.ts";
-import { unwind } from "../../core/life/undo.ts";
+import { undoAll } from "../../core/life/undo.ts";
 import { sleepSync } from "../../core/native/sleep.ts";
 import { check } from "../errors.ts";
 import { opencl } from "../library.ts";
@@ -71,5 +70,5 @@ export class FailedEvents {
 
 function release(events: readonly ClEvent[]): void {
   const each = (event: ClEvent) => () => check(opencl().clReleaseEvent(event), "clReleaseEvent");
-  throwAll(unwind(events.map(each)), "releasing events");
+  undoAll(events.map(each), "releasing events");
 }

@@ -1,10 +1,9 @@
 import { MFD_CLOEXEC } from "../../../ffi/libc/constants.ts";
-import { throwAll } from "../../core/errors.ts";
 import { readToEnd } from "../../core/files.ts";
 import { closeFd } from "../../core/native/fd.ts";
 import { libc, libcError } from "../../core/native/libc.ts";
 import { cString } from "../../core/native/text.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { thenUndo, type Undo } from "../../core/life/undo.ts";
 
 /** Folders for a symbolic link: the first that takes one is used. */
 const FOLDERS = ["/tmp", "/dev/shm", "/var/tmp"];
@@ -74,13 +73,5 @@ export function withMemoryFile<R>(use: (file: MemoryFile) => R): R {
   const fd = libc().memfd_create(cString("samepage-image"), MFD_CLOEXEC);
   if (fd < 0) throw libcError("memfd_create", "Close fds, or raise the limit (ulimit -n).");
   const undo: Undo = [() => closeFd(fd)];
-  let result: R;
-  try {
-    result = use(new MemoryFile(fd, undo));
-  } catch (error) {
-    throwAll([error, ...unwind(undo)], "using a file in memory");
-    throw error;
-  }
-  throwAll(unwind(undo), "ending a file in memory");
-  return result;
+  return thenUndo("using a file in memory", () => use(new MemoryFile(fd, undo)), undo);
 }

@@ -2,8 +2,8 @@ import { NULL } from "../../../ffi/address.ts";
 import * as vk from "../../../ffi/vulkan/constants.ts";
 import type { VkCommandBuffer, VkDeviceMemory, VkImage, VkImageView } from "../../../ffi/vulkan/handles.ts";
 import * as layouts from "../../../ffi/vulkan/structs.ts";
-import { LayoutError, throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { LayoutError } from "../../core/errors.ts";
+import { type Undo, undone } from "../../core/life/undo.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import { check } from "../errors.ts";
 import { vulkan } from "../library.ts";
@@ -122,8 +122,7 @@ export class ImageObject extends SharedMemory {
       this.order = tiling.order === "optimal" || tiling.order === "linear" ? tiling.order : this.modifier;
       this.rows = rowsOf(device, this.image, tiling);
     } catch (error) {
-      throwAll([error, ...unwind(undo)], "making an image");
-      throw error;
+      throw undone(error, undo, "making an image");
     }
   }
 

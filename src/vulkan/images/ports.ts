@@ -1,8 +1,8 @@
 import { type ExportedImage, ImagePort, type Images, type ImportedImage } from "../../core/device/image_port.ts";
 import type { Memory, Offer, Sample } from "../../core/device/memory.ts";
 import { Port } from "../../core/device/port.ts";
-import { LayoutError, type Refusal, throwAll } from "../../core/errors.ts";
-import { type Undo, unwind } from "../../core/life/undo.ts";
+import { LayoutError, type Refusal } from "../../core/errors.ts";
+import { type Undo, undone } from "../../core/life/undo.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
 import { givenAway } from "../fds.ts";
@@ -184,8 +184,7 @@ function imported(target: VulkanImageTarget, port: ImagePort): ImportedImage<Ima
   try {
     if (order === "linear") assertRows(object, plane);
   } catch (error) {
-    throwAll([error, ...unwind(undo)], "importing an image");
-    throw error;
+    throw undone(error, undo, "importing an image");
   }
   return { handles: [object], end: () => object.giveBack(), release: () => object.free() };
 }

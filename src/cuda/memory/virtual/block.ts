@@ -1,7 +1,7 @@
 import { CU_MEM_LOCATION_TYPE_DEVICE } from "../../../../ffi/cuda_driver/constants.ts";
 import type { Allocation } from "../../../core/memory/allocation.ts";
-import { type ErrorFields, throwAll } from "../../../core/errors.ts";
-import { type Undo, unwind } from "../../../core/life/undo.ts";
+import type { ErrorFields } from "../../../core/errors.ts";
+import { allOrNothing, type Undo, undoAll } from "../../../core/life/undo.ts";
 import type { CudaPrimaryContext } from "../../base.ts";
 import type { CudaBlock } from "../block.ts";
 import { mapPhysical } from "./mapping.ts";
@@ -34,8 +34,7 @@ export function virtualBlock(
 ): VirtualBlock {
   const contexts = [...new Map([context, ...others].map((each) => [each.device.ordinal, each])).values()];
   const ordinals = contexts.map(({ device }) => device.ordinal);
-  const undo: Undo = [];
-  try {
+  return allOrNothing("allocating virtual memory", (undo) => {
     for (const each of contexts) undo.push(each.keepPrimary());
     const memory = make(undo);
     const deviceAddress = mapPhysical(context, memory, ordinals, undo, about);
@@ -54,12 +53,9 @@ export function virtualBlock(
       duplicateFd,
       ...(inDevice ? { closed: CLOSED } : {}),
       // An escaped view may be used for ever: then the memory must not be freed.
-      free: (fate) => fate === "unused" ? throwAll(unwind(undo), "freeing virtual memory") : undefined,
+      free: (fate) => fate === "unused" ? undoAll(undo, "freeing virtual memory") : undefined,
     };
-  } catch (error) {
-    throwAll([error, ...unwind(undo)], "allocating virtual memory");
-    throw error;
-  }
+  });
 }
 
 const CLOSED = {

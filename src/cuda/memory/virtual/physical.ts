@@ -13,10 +13,9 @@ import {
   readCUmemAllocationProp,
   writeCUmemAllocationProp,
 } from "../../../../ffi/cuda_driver/structs.ts";
-import { throwAll } from "../../../core/errors.ts";
 import { closedOnExec, closeFd, duplicateFd } from "../../../core/native/fd.ts";
 import { ledger } from "../../../core/life/ledger.ts";
-import { type Undo, unwind } from "../../../core/life/undo.ts";
+import { type Undo, undoAll } from "../../../core/life/undo.ts";
 import type { CudaPrimaryContext } from "../../base.ts";
 import { checkDriver, checkDriverRelease } from "../../errors.ts";
 import { cudaDriver } from "../../library.ts";
@@ -132,7 +131,7 @@ function released(context: CudaPrimaryContext, handle: bigint, undo: Undo): bigi
  */
 function fdOf(context: CudaPrimaryContext, handle: bigint, undo: Undo): () => number {
   const kept: Undo = [];
-  undo.push(() => throwAll(unwind(kept), "closing an fd"));
+  undo.push(() => undoAll(kept, "closing an fd"));
   let fd: number | undefined;
   return () => {
     if (fd === undefined) keepFd(fd = exported(context, handle), kept);
