@@ -1,7 +1,7 @@
 import { SO_PEERCRED, SOL_SOCKET } from "../../ffi/channel/constants.ts";
 import { readUcred, ucred } from "../../ffi/channel/structs.ts";
 import { DisposedError } from "../core/errors.ts";
-import { ledger } from "../core/life/ledger.ts";
+import { counted } from "../core/life/ledger.ts";
 import { Resource } from "../core/life/resource.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { type Readiness, ready } from "../core/native/poller.ts";
@@ -32,11 +32,7 @@ export class OpenSocket {
     const closing = new AbortController();
     this.fd = fd;
     this.#closing = closing;
-    ledger.add("channel.socket");
-    const close = () => {
-      ledger.remove("channel.socket");
-      closeFd(fd);
-    };
+    const close = counted("channel.socket", () => closeFd(fd));
     const endWaits = () => closing.abort(new DisposedError(`${name} was disposed.`, { api: "channel" }));
     this.resource = new Resource({ name, undo: [close, atEnd, endWaits] });
   }

@@ -5,7 +5,7 @@ import { PAGE } from "../core/native/blocks.ts";
 import { LayoutError } from "../core/errors.ts";
 import { closedOnExec, closeFd } from "../core/native/fd.ts";
 import { finalizers } from "../core/life/finalizers.ts";
-import { ledger } from "../core/life/ledger.ts";
+import { counted } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { checks } from "./check.ts";
@@ -35,14 +35,10 @@ export class CudaDmaBuf extends NativeObject {
     assertExportable(context, tensor);
     const { layout: { byteLength } } = tensor;
     const fd = dmaBufFd(context, tensor, byteLength);
-    ledger.add(KIND);
     this.#fd = fd;
     this.byteLength = byteLength;
-    const undo = [() => {
-      ledger.remove(KIND);
-      closeFd(fd);
-    }];
     const owners = [tensor.resource, context.resource];
+    const undo = [counted(KIND, () => closeFd(fd))];
     this.resource = new Resource({ name: `dma-buf of ${tensor.name}`, owners, undo });
     finalizers.register(this, this.resource, this);
   }

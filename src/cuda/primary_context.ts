@@ -1,4 +1,4 @@
-import { ledger } from "../core/life/ledger.ts";
+import { counted } from "../core/life/ledger.ts";
 import { addressOf } from "../core/native/pin.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { checkDriver, checkDriverRelease } from "./errors.ts";
@@ -14,11 +14,8 @@ type Handle = bigint;
 export function retainPrimary(ordinal: number, undo: Undo): Handle {
   const handle = new BigUint64Array(1);
   checkDriver(cudaDriver().cuDevicePrimaryCtxRetain(handle, ordinal), "cuDevicePrimaryCtxRetain");
-  ledger.add("cuda.primary_context");
-  undo.push(() => {
-    ledger.remove("cuda.primary_context");
-    checkDriverRelease(cudaDriver().cuDevicePrimaryCtxRelease_v2(ordinal), "cuDevicePrimaryCtxRelease");
-  });
+  const release = () => cudaDriver().cuDevicePrimaryCtxRelease_v2(ordinal);
+  undo.push(counted("cuda.primary_context", () => checkDriverRelease(release(), "cuDevicePrimaryCtxRelease")));
   return handle[0];
 }
 
@@ -60,11 +57,7 @@ export interface DeviceCalls {
 
 /** Takes over a native object of the device: the ledger counts it until the undo list releases it. */
 export function owned({ within }: Pick<DeviceCalls, "within">, kind: string, undo: Undo, release: () => void): void {
-  ledger.add(kind);
-  undo.push(() => {
-    ledger.remove(kind);
-    within(release);
-  });
+  undo.push(counted(kind, () => within(release)));
 }
 
 /** The calls to the device of a primary context; `isFirst` for device 0. */

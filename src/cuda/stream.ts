@@ -5,7 +5,7 @@ import type { Call } from "../core/device/driver.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Line, type Use } from "../core/device/line.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
-import { ledger } from "../core/life/ledger.ts";
+import { counted } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
 import type { CudaArray } from "./arrays/array.ts";
@@ -72,11 +72,6 @@ export class CudaStream extends NativeObject {
     this.resource = this.line.resource;
     this.#turns = turnsOf(context.device);
     if (this.#turns !== undefined) this.line.lane.takeTurns(this.#turns, this.line);
-  }
-
-  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
-  static owns(value: object): boolean {
-    return #turns in value;
   }
 
   /** The `cudaStream_t`. Declare work that you submit to it yourself with `tensor.usedBy(stream.fence())`. */
@@ -219,10 +214,7 @@ function createStream(
     check(cudart().cudaStreamCreateWithPriority(out, flags, priority), "cudaStreamCreateWithPriority")
   );
   const stream = out[0] as StreamHandle;
-  ledger.add("cuda.cudaStream_t");
-  const destroy = () => {
-    ledger.remove("cuda.cudaStream_t");
-    context.near(() => checkRelease(cudart().cudaStreamDestroy(stream), "cudaStreamDestroy"));
-  };
+  const release = () => checkRelease(cudart().cudaStreamDestroy(stream), "cudaStreamDestroy");
+  const destroy = counted("cuda.cudaStream_t", () => context.near(release));
   return { stream, destroy };
 }

@@ -1,7 +1,7 @@
 import { NULL } from "../../ffi/address.ts";
 import * as gl from "../../ffi/gles/constants.ts";
 import { InteropError } from "../core/errors.ts";
-import { ledger } from "../core/life/ledger.ts";
+import { owned } from "../core/life/ledger.ts";
 import { thenUndo, type Undo, undoAll, undone } from "../core/life/undo.ts";
 import { bytesAt } from "../core/native/pin.ts";
 import { checkGl, nativeError } from "./errors.ts";
@@ -66,11 +66,8 @@ export class GlBuffer {
     const names = new Uint32Array(1);
     gles().glGenBuffers(1, names);
     checkGl("glGenBuffers");
-    ledger.add("egl.buffer");
-    this.#undo.push(() => {
-      ledger.remove("egl.buffer");
-      this.context.command("glDeleteBuffers", () => gles().glDeleteBuffers(1, names));
-    });
+    const release = () => gles().glDeleteBuffers(1, names);
+    owned("egl.buffer", this.#undo, () => this.context.command("glDeleteBuffers", release));
     return names[0];
   }
 }

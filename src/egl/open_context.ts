@@ -22,7 +22,7 @@ import {
 } from "../../ffi/gles/constants.ts";
 import { InteropError, NativeCallError, type Refusal, throwAll } from "../core/errors.ts";
 import type { DeviceId } from "../core/device/device_id.ts";
-import { ledger } from "../core/life/ledger.ts";
+import { owned } from "../core/life/ledger.ts";
 import { thenUndo, type Undo, unwind } from "../core/life/undo.ts";
 import { textAt } from "../core/native/text.ts";
 import type { Display } from "./display.ts";
@@ -116,11 +116,7 @@ export class OpenContext {
       return made(egl().eglCreateContext(display.handle, config, share, attributes), "eglCreateContext");
     });
     this.handle = handle;
-    ledger.add("egl.EGLContext");
-    undo.push(() => {
-      ledger.remove("egl.EGLContext");
-      check(egl().eglDestroyContext(display.handle, handle), "eglDestroyContext");
-    });
+    owned("egl.EGLContext", undo, () => check(egl().eglDestroyContext(display.handle, handle), "eglDestroyContext"));
     this.facts = this.within(factsOf);
     const framebuffers = this.framebuffers = new Uint32Array(2);
     this.command("glGenFramebuffers", () => gles().glGenFramebuffers(2, framebuffers));

@@ -7,7 +7,7 @@ import {
   EGL_TRUE,
 } from "../../ffi/egl/constants.ts";
 import * as gl from "../../ffi/gles/constants.ts";
-import { ledger } from "../core/life/ledger.ts";
+import { owned } from "../core/life/ledger.ts";
 import { type Undo, undoAll, undone } from "../core/life/undo.ts";
 import { check, checkGl, made, nativeError } from "./errors.ts";
 import type { GlFormat } from "./formats.ts";
@@ -107,11 +107,7 @@ export class EglPicture {
 
   #own(image: Address): Address {
     const { handle: display } = this.context.display;
-    ledger.add("egl.EGLImage");
-    this.#undo.push(() => {
-      ledger.remove("egl.EGLImage");
-      check(egl().eglDestroyImage(display, image), "eglDestroyImage");
-    });
+    owned("egl.EGLImage", this.#undo, () => check(egl().eglDestroyImage(display, image), "eglDestroyImage"));
     return this.#image = image;
   }
 
@@ -121,11 +117,7 @@ export class EglPicture {
     gles()[GENERATE[storage]](1, names);
     checkGl(GENERATE[storage]);
     const kind = `egl.${storage}`;
-    ledger.add(kind);
-    this.#undo.push(() => {
-      ledger.remove(kind);
-      context.command(DELETE[storage], () => gles()[DELETE[storage]](1, names));
-    });
+    owned(kind, this.#undo, () => context.command(DELETE[storage], () => gles()[DELETE[storage]](1, names)));
     return names[0];
   }
 

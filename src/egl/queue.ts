@@ -38,11 +38,6 @@ export class EglQueue extends NativeObject {
     this.line = line;
   }
 
-  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
-  static owns(value: object): boolean {
-    return #base in value;
-  }
-
   /** Its end of life. For those who write mappers. */
   get resource(): Resource {
     return this.line.resource;

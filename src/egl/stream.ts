@@ -7,7 +7,7 @@ import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { whole } from "../core/layout/layout.ts";
-import { ledger } from "../core/life/ledger.ts";
+import { counted } from "../core/life/ledger.ts";
 import type { EglBase } from "./base.ts";
 import { check, eglError, made } from "./errors.ts";
 import { checks, eglExtensions } from "./library.ts";
@@ -89,18 +89,12 @@ export class EglStream extends NativeObject {
       : made(native.eglCreateStreamFromFileDescriptorKHR!(display, fd), "eglCreateStreamFromFileDescriptorKHR");
     this.reuse = reuse;
     this.fifo = fifo;
-    ledger.add("egl.EGLStream");
-    const destroy = () => {
-      ledger.remove("egl.EGLStream");
-      check(native.eglDestroyStreamKHR!(display, stream), "eglDestroyStreamKHR");
-    };
+    const destroy = counted(
+      "egl.EGLStream",
+      () => check(native.eglDestroyStreamKHR!(display, stream), "eglDestroyStreamKHR"),
+    );
     this.resource = new Resource({ name: `egl stream (${base.name})`, owners: [base.resource], undo: [destroy] });
     finalizers.register(this, this.resource, this);
-  }
-
-  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
-  static owns(value: object): boolean {
-    return #stream in value;
   }
 
   /** The `EGLStreamKHR`. */

@@ -5,7 +5,7 @@ import { asked } from "../core/device/asking.ts";
 import { StreamEnds } from "../core/device/stream_ends.ts";
 import { AccessError, DisposedError } from "../core/errors.ts";
 import { finalizers } from "../core/life/finalizers.ts";
-import { ledger } from "../core/life/ledger.ts";
+import { counted, owned } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Undo, undone } from "../core/life/undo.ts";
@@ -74,18 +74,9 @@ export class EglStreamConsumer extends NativeObject implements AsyncIterable<Egl
     }
     const ends = StreamEnds.of(stream);
     ends.consumer = {};
-    ledger.add(CONSUMER);
-    undo.push(() => {
-      ledger.remove(CONSUMER);
-      ends.consumer = undefined;
-    });
+    owned(CONSUMER, undo, () => void (ends.consumer = undefined));
     this.resource = new Resource({ name: `egl consumer of an EGLStream (${name})`, owners: [stream.resource], undo });
     finalizers.register(this, this.resource, this);
-  }
-
-  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
-  static owns(value: object): boolean {
-    return #texture in value;
   }
 
   /** True while the producer may still act. */
@@ -113,12 +104,10 @@ export class EglStreamConsumer extends NativeObject implements AsyncIterable<Egl
     this.#texture.command(ACQUIRE, () => check(native[ACQUIRE]!(display, handle), ACQUIRE));
     const ends = StreamEnds.of(eglStream);
     ends.acquire(eglStream.fifo);
-    ledger.add(FRAME);
-    const release = () => {
-      ledger.remove(FRAME);
+    const release = counted(FRAME, () => {
       ends.acquired--;
       this.#texture.command(RELEASE, () => check(native[RELEASE]!(display, handle), RELEASE));
-    };
+    });
     const resource = new Resource({
       name: "egl frame of an EGLStream",
       owners: [this.resource, ends.producer],
@@ -157,11 +146,6 @@ export class EglStreamFrame extends NativeObject {
     this.#texture = texture;
     this.resource = resource;
     finalizers.register(this, resource, this);
-  }
-
-  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
-  static owns(value: object): boolean {
-    return #texture in value;
   }
 
   /** GL's name of the texture: bind it to `target` in commands of your own, by `egl.queue.run()`. */

@@ -87,11 +87,6 @@ export class ReusableSync extends NativeObject {
     finalizers.register(this, this.resource, this);
   }
 
-  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
-  static owns(value: object): boolean {
-    return #sync in value;
-  }
-
   /** The `EGLSync`. */
   get handle(): Sync {
     this.resource.assertLive();

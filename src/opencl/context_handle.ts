@@ -1,7 +1,7 @@
 import { NULL } from "../../ffi/address.ts";
 import { CL_CONTEXT_DEVICES, CL_CONTEXT_PLATFORM } from "../../ffi/opencl/constants.ts";
 import type { ClContext, ClDeviceId } from "../../ffi/opencl/handles.ts";
-import { ledger } from "../core/life/ledger.ts";
+import { owned } from "../core/life/ledger.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { deviceOf, type OpenCLDevice } from "./device.ts";
 import { check, errcode, made } from "./errors.ts";
@@ -47,10 +47,6 @@ export function devicesOf(context: ClContext): OpenCLDevice[] {
 }
 
 function own(context: ClContext, undo: Undo): ClContext {
-  ledger.add("opencl.cl_context");
-  undo.push(() => {
-    ledger.remove("opencl.cl_context");
-    check(opencl().clReleaseContext(context), "clReleaseContext");
-  });
+  owned("opencl.cl_context", undo, () => check(opencl().clReleaseContext(context), "clReleaseContext"));
   return context;
 }

@@ -55,11 +55,6 @@ export class OpenCLQueue extends NativeObject {
     joinQueue(queue, this.line);
   }
 
-  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
-  static owns(value: object): boolean {
-    return #isShared in value;
-  }
-
   /** Its end of life. */
   get resource(): Resource {
     return this.line.resource;

@@ -1,7 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
 import type { Line } from "../core/device/line.ts";
 import { InteropError } from "../core/errors.ts";
-import { ledger } from "../core/life/ledger.ts";
+import { owned } from "../core/life/ledger.ts";
 import { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo, undone } from "../core/life/undo.ts";
 import { core } from "./library.ts";
@@ -60,11 +60,7 @@ export class Execution {
     const undo: Undo = [];
     try {
       this.#state = attached(device);
-      ledger.add("opencv.execution");
-      undo.push(() => {
-        ledger.remove("opencv.execution");
-        release(this.#state);
-      });
+      owned("opencv.execution", undo, () => release(this.#state));
       this.queue = device.attach(this.#run(() => core().Queue_ptr(core().Queue_getDefault())));
       undo.push(() => this.queue.resource.dispose());
     } catch (error) {

@@ -1,6 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { ArgumentError, messageOf } from "../core/errors.ts";
-import { ledger } from "../core/life/ledger.ts";
+import { owned } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { openDeviceFile } from "../core/native/device_file.ts";
 import { closeFd } from "../core/native/fd.ts";
@@ -75,9 +75,7 @@ function initialized(
   kept: ReadonlySet<number>,
   undo: Undo,
 ): Pick<Display, "handle" | "vendor" | "version"> {
-  ledger.add("vaapi.display");
-  undo.push(() => {
-    ledger.remove("vaapi.display");
+  owned("vaapi.display", undo, () => {
     if (kept.size === 0) check(libva().vaTerminate(handle), "vaTerminate");
   });
   libva().vaSetInfoCallback(handle, NULL, null); // else libva tells on stderr what it opens

@@ -5,7 +5,7 @@ import { VAImage } from "../../ffi/va/structs.ts";
 import { planesAt } from "../core/layout/frame_info.ts";
 import type { Layout } from "../core/layout/layout.ts";
 import { IMAGE_FORMATS } from "../core/layout/pixel_formats.ts";
-import { ledger } from "../core/life/ledger.ts";
+import { ledger, owned } from "../core/life/ledger.ts";
 import { type Undo, undoAll, undone } from "../core/life/undo.ts";
 import { FORMATS } from "./formats.ts";
 import { check, libva, structOf, vaError } from "./library.ts";
@@ -27,9 +27,7 @@ export class SurfaceImage {
   private constructor(surface: VaapiSurface, image: DataView<ArrayBuffer>) {
     this.#surface = surface;
     this.#image = image;
-    ledger.add("vaapi.image");
-    this.#undo.push(() => {
-      ledger.remove("vaapi.image");
+    owned("vaapi.image", this.#undo, () => {
       check(libva().vaDestroyImage(surface.display.handle, this.#field(I.image_id.offset)), "vaDestroyImage");
     });
     try {

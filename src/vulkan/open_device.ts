@@ -1,7 +1,7 @@
 import type { VkDevice, VkInstance, VkPhysicalDevice, VkQueue } from "../../ffi/vulkan/handles.ts";
 import type { VulkanExtensions } from "../../ffi/vulkan_extensions/functions.ts";
 import { InteropError, type Refusal } from "../core/errors.ts";
-import { ledger } from "../core/life/ledger.ts";
+import { owned } from "../core/life/ledger.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { cString } from "../core/native/text.ts";
 import { type Abilities, abilitiesOf } from "./abilities.ts";
@@ -144,11 +144,7 @@ export class OpenDevice {
 
   /** @internal Counts an object, and puts its destruction on the undo list. */
   own<H extends bigint>(kind: string, handle: H, destroy: Destroy, undo: Undo): H {
-    ledger.add(`vulkan.Vk${kind}`);
-    undo.push(() => {
-      ledger.remove(`vulkan.Vk${kind}`);
-      this.whenIdle(() => destroy(this.handle, handle, null));
-    });
+    owned(`vulkan.Vk${kind}`, undo, () => this.whenIdle(() => destroy(this.handle, handle, null)));
     return handle;
   }
 
@@ -218,9 +214,7 @@ export function createDevice(
   check(vulkan().vkCreateDevice(physicalDevice, info, null, out), "vkCreateDevice");
   const device = out[0] as VkDevice;
   let open: OpenDevice | undefined;
-  ledger.add("vulkan.VkDevice");
-  undo.push(() => {
-    ledger.remove("vulkan.VkDevice");
+  owned("vulkan.VkDevice", undo, () => {
     const destroy = () => vulkan().vkDestroyDevice(device, null);
     if (open === undefined) destroy();
     else if (!open.isKept) open.whenIdle(destroy);

@@ -44,11 +44,6 @@ export class VulkanQueue extends NativeObject {
     finalizers.register(this, this.resource, this);
   }
 
-  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
-  static owns(value: object): boolean {
-    return #base in value;
-  }
-
   /** Its context. */
   get context(): VulkanBase {
     return this.#base;

@@ -1,3 +1,5 @@
+import type { Undo } from "./undo.ts";
+
 /**
  * Counts live native objects by kind (`"opencl.cl_mem"`), blocks of memory and fds, and quarantined bytes. Once a program
  * has disposed everything, {@link Ledger.alive} is empty.
@@ -50,3 +52,17 @@ export class Ledger {
  * ```
  */
 export const ledger: Ledger = new Ledger();
+
+/** Counts a native object, until the returned function releases it. */
+export function counted(kind: string, release: () => void): () => void {
+  ledger.add(kind);
+  return () => {
+    ledger.remove(kind);
+    release();
+  };
+}
+
+/** Takes a native object over: it counts until the undo list releases it. */
+export function owned(kind: string, undo: Undo, release: () => void): void {
+  undo.push(counted(kind, release));
+}

@@ -9,6 +9,12 @@ import type { Resource } from "./resource.ts";
 export abstract class NativeObject implements Usable, Disposable, AsyncDisposable {
   /** Its end of life. */
   abstract readonly resource: Resource;
+  readonly #isMade = true;
+
+  /** True for an instance that its class made, and not for a proxy of it. For those who write mappers. */
+  static owns(value: object): boolean {
+    return #isMade in value;
+  }
 
   /** The work in flight on it. */
   get works(): readonly Work[] {

@@ -19,7 +19,7 @@ import {
 } from "../../../ffi/libc/constants.ts";
 import { EINVAL } from "../../../ffi/libc/errors.ts";
 import { ArgumentError } from "../errors.ts";
-import { ledger } from "../life/ledger.ts";
+import { owned } from "../life/ledger.ts";
 import type { Undo } from "../life/undo.ts";
 import { closeFd, duplicateFd, statusOf } from "./fd.ts";
 import { libc, libcError } from "./libc.ts";
@@ -56,11 +56,7 @@ export function sealAgainstWriters(fd: number): void {
 
 /** Keeps an fd until `undo` runs, and counts it. */
 export function holdFd(fd: number, undo: Undo): void {
-  ledger.add("host.fd");
-  undo.push(() => {
-    ledger.remove("host.fd");
-    closeFd(fd);
-  });
+  owned("host.fd", undo, () => closeFd(fd));
 }
 
 /**

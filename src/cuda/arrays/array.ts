@@ -138,11 +138,6 @@ export class CudaArray extends NativeObject {
     return new CudaArray(context, { handle, extent, ...format, writable, owner, undo: [] });
   }
 
-  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
-  static owns(value: object): boolean {
-    return #handle in value;
-  }
-
   /** The work in flight on it, and on what it shows. For those who write mappers. */
   override get works(): readonly Work[] {
     return this.#owner?.works ?? super.works;

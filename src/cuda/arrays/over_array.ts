@@ -40,11 +40,6 @@ export abstract class OverArray extends NativeObject {
     this.resource = new Resource({ name: `${type} of ${array.resource.name}`, owners: [array.resource], undo });
   }
 
-  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
-  static owns(value: object): boolean {
-    return #handle in value;
-  }
-
   /** The handle for kernels, an `unsigned long long`. */
   get handle(): bigint {
     this.resource.assertLive();

@@ -2,7 +2,7 @@ import { InteropError } from "../../core/errors.ts";
 import type { StreamEnds } from "../../core/device/stream_ends.ts";
 import type { ImageInfo } from "../../core/layout/frame_info.ts";
 import type { Layout } from "../../core/layout/layout.ts";
-import { ledger } from "../../core/life/ledger.ts";
+import { owned } from "../../core/life/ledger.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../../core/life/undo.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
@@ -116,8 +116,7 @@ export class AcquiredFrames {
           { length: struct.planeCount },
           (_, i) => CudaArray.over(context, struct.arrayOf(i), frame, "read"),
         ));
-      ledger.add(FRAME);
-      undo.push(release, () => ledger.remove(FRAME)); // from here on it is the frame's
+      owned(FRAME, undo, release); // from here on it is the frame's
       return frame;
     }, [() => whole.dispose()]);
   }

@@ -32,7 +32,6 @@ export class CudaArrayFrame extends NativeObject {
   readonly resource: Resource;
   /** What may be done with it: one that came from a stream is for reading. */
   readonly access: Access;
-  readonly #isMade = true;
 
   /** Takes the resource over. For those who write mappers. */
   constructor(
@@ -76,11 +75,6 @@ export class CudaArrayFrame extends NativeObject {
     const name = `cuda frame ${checked.format} of ${planes.length} arrays`;
     const resource = new Resource({ name, owners: planes.map(({ resource }) => resource) });
     return new CudaArrayFrame(checked, "read-write", resource, () => planes);
-  }
-
-  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
-  static owns(value: object): boolean {
-    return #isMade in value;
   }
 
   /** True if a line can use it so at once. For those who write mappers. */

@@ -94,11 +94,6 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     return new CudaStreamConsumer<CudaStreamFrame>(stream, eglStream, init);
   }
 
-  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
-  static owns(value: object): boolean {
-    return #frames in value;
-  }
-
   /**
    * The next frame, to be read only; undefined where there is no new one. Its dispose releases it, once the work on it is
    * over; {@link release} does not wait for that.

@@ -106,11 +106,6 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     return new CudaStreamProducer<CudaStreamFrame>(stream, eglStream, init);
   }
 
-  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
-  static owns(value: object): boolean {
-    return #lent in value;
-  }
-
   /** How many frames the stream has. */
   get lent(): number {
     return this.#lent.size;

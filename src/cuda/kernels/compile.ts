@@ -2,7 +2,7 @@ import type { NvrtcProgram } from "../../../ffi/nvrtc/handles.ts";
 import type { Address } from "../../../ffi/address.ts";
 import { NVRTC_ERROR_INVALID_OPTION } from "../../../ffi/nvrtc/errors.ts";
 import { InteropError } from "../../core/errors.ts";
-import { ledger } from "../../core/life/ledger.ts";
+import { owned } from "../../core/life/ledger.ts";
 import { pinned } from "../../core/native/pin.ts";
 import { textAt } from "../../core/native/text.ts";
 import { thenUndo, type Undo } from "../../core/life/undo.ts";
@@ -67,11 +67,7 @@ export function architectureFor({ name, computeCapability: { major, minor } }: T
 function createProgram(text: string, name: string, undo: Undo): NvrtcProgram {
   const out = new BigUint64Array(1);
   checkNvrtc(nvrtc().nvrtcCreateProgram(out, cString(text), cString(name), 0, null, null), "nvrtcCreateProgram");
-  ledger.add("nvrtc.nvrtcProgram");
-  undo.push(() => {
-    ledger.remove("nvrtc.nvrtcProgram");
-    checkNvrtc(nvrtc().nvrtcDestroyProgram(out), "nvrtcDestroyProgram");
-  });
+  owned("nvrtc.nvrtcProgram", undo, () => checkNvrtc(nvrtc().nvrtcDestroyProgram(out), "nvrtcDestroyProgram"));
   return out[0] as NvrtcProgram;
 }
 

@@ -71,11 +71,6 @@ export class CudaMemoryPool extends NativeObject {
     this.resource = new Resource({ name: `cuda memory pool (${context.name})`, owners: [context.resource], undo });
   }
 
-  /** True for an instance that this class made, and not for a proxy of it. For those who write mappers. */
-  static owns(value: object): boolean {
-    return #handle in value;
-  }
-
   /** The `cudaMemPool_t`. */
   get handle(): CudaMemPool {
     this.resource.assertLive();

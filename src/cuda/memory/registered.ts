@@ -9,7 +9,7 @@ import type { Allocation } from "../../core/memory/allocation.ts";
 import { PAGE } from "../../core/native/blocks.ts";
 import { ArgumentError, type Refusal, throwAll } from "../../core/errors.ts";
 import { fileBehind } from "../../core/native/mappings.ts";
-import { ledger } from "../../core/life/ledger.ts";
+import { owned } from "../../core/life/ledger.ts";
 import { type Undo, undoAll, unwind } from "../../core/life/undo.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { check, checkRelease } from "../errors.ts";
@@ -163,9 +163,6 @@ function registerPages(
   }
   registered.flags = flags;
   registered.ordinal = context.device.ordinal;
-  ledger.add("cuda.registered");
-  registered.undo.push(() => {
-    ledger.remove("cuda.registered");
-    context.within(() => checkRelease(cudart().cudaHostUnregister(address), "cudaHostUnregister"));
-  });
+  const release = () => checkRelease(cudart().cudaHostUnregister(address), "cudaHostUnregister");
+  owned("cuda.registered", registered.undo, () => context.within(release));
 }

@@ -8,7 +8,7 @@ import { SYMBOLS } from "../../../ffi/opencl_external/symbols.ts";
 import type { EglPort } from "../../core/device/gl_port.ts";
 import type { Call } from "../../core/device/driver.ts";
 import type { Layout } from "../../core/layout/layout.ts";
-import { ledger } from "../../core/life/ledger.ts";
+import { owned } from "../../core/life/ledger.ts";
 import { type Undo, undoAll, undone } from "../../core/life/undo.ts";
 import type { Import } from "../../core/memory/imports.ts";
 import { closeFd } from "../../core/native/fd.ts";
@@ -224,7 +224,6 @@ function overFd<Fn extends Creating>(
   } catch (error) {
     throw undone(error, [() => closeFd(fd)], "importing memory");
   }
-  ledger.add(HELD);
-  undo.push(() => ledger.remove(HELD));
+  owned(HELD, undo, () => {});
   return own(mem, undo);
 }

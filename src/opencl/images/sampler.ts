@@ -2,7 +2,7 @@ import * as cl from "../../../ffi/opencl/constants.ts";
 import type { ClSampler } from "../../../ffi/opencl/handles.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import { finalizers } from "../../core/life/finalizers.ts";
-import { ledger } from "../../core/life/ledger.ts";
+import { counted } from "../../core/life/ledger.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { checks } from "../check.ts";
@@ -71,15 +71,10 @@ export class ImageSampler extends NativeObject {
       ),
       "clCreateSampler",
     );
-    ledger.add("opencl.cl_sampler");
-    const release = () => {
-      ledger.remove("opencl.cl_sampler");
-      check(opencl().clReleaseSampler(handle), "clReleaseSampler");
-    };
     this.resource = new Resource({
       name: `opencl sampler (${context.name})`,
       owners: [context.resource],
-      undo: [release],
+      undo: [counted("opencl.cl_sampler", () => check(opencl().clReleaseSampler(handle), "clReleaseSampler"))],
     });
     finalizers.register(this, this.resource, this);
   }

@@ -1,6 +1,6 @@
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { shown } from "../../core/argument.ts";
-import { ledger } from "../../core/life/ledger.ts";
+import { owned } from "../../core/life/ledger.ts";
 import { thenUndo, type Undo } from "../../core/life/undo.ts";
 import { check, errcode, made } from "../errors.ts";
 import { opencl } from "../library.ts";
@@ -10,11 +10,7 @@ import type { BaseProgram } from "../base_context.ts";
 export function createKernel(program: BaseProgram, name: string, undo: Undo): ClKernel {
   const text = new TextEncoder().encode(`${name}\0`);
   const kernel = made(opencl().clCreateKernel(program.handle, text, errcode), "clCreateKernel");
-  ledger.add("opencl.cl_kernel");
-  undo.push(() => {
-    ledger.remove("opencl.cl_kernel");
-    check(opencl().clReleaseKernel(kernel), "clReleaseKernel");
-  });
+  owned("opencl.cl_kernel", undo, () => check(opencl().clReleaseKernel(kernel), "clReleaseKernel"));
   return kernel;
 }
 

@@ -4,7 +4,7 @@ import { CL_BUILD_ERROR } from "../../../ffi/opencl/constants.ts";
 import type { ClProgram } from "../../../ffi/opencl/handles.ts";
 import { shown } from "../../core/argument.ts";
 import { ArgumentError, messageOf } from "../../core/errors.ts";
-import { ledger } from "../../core/life/ledger.ts";
+import { owned } from "../../core/life/ledger.ts";
 import { pinned } from "../../core/native/pin.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { checks } from "../check.ts";
@@ -173,10 +173,6 @@ function joined(binaries: readonly Uint8Array[]): { bytes: Uint8Array<ArrayBuffe
 }
 
 function own(program: ClProgram, undo: Undo): ClProgram {
-  ledger.add("opencl.cl_program");
-  undo.push(() => {
-    ledger.remove("opencl.cl_program");
-    check(opencl().clReleaseProgram(program), "clReleaseProgram");
-  });
+  owned("opencl.cl_program", undo, () => check(opencl().clReleaseProgram(program), "clReleaseProgram"));
   return program;
 }

@@ -1,5 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
-import { ledger } from "../../core/life/ledger.ts";
+import { counted } from "../../core/life/ledger.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { alone } from "../../core/native/process_lock.ts";
 import type { OpenCVBase } from "../base.ts";
@@ -20,14 +20,10 @@ export class PageAllocator {
   /** Made by the context. */
   constructor(context: OpenCVBase) {
     const object = holdDefault();
-    ledger.add("opencv.allocator");
     this.address = object.address;
     this.resource = new Resource({
       name: "OpenCV's page allocator",
-      undo: [() => {
-        ledger.remove("opencv.allocator");
-        leaveDefault(object);
-      }],
+      undo: [counted("opencv.allocator", () => leaveDefault(object))],
       owners: [context.resource],
     });
   }

@@ -14,10 +14,10 @@ import {
   writeCUmemAllocationProp,
 } from "../../../../ffi/cuda_driver/structs.ts";
 import { closedOnExec, closeFd, duplicateFd } from "../../../core/native/fd.ts";
-import { ledger } from "../../../core/life/ledger.ts";
 import { type Undo, undoAll } from "../../../core/life/undo.ts";
 import type { CudaPrimaryContext } from "../../base.ts";
 import { checkDriver, checkDriverRelease } from "../../errors.ts";
+import { counted } from "../../../core/life/ledger.ts";
 import { cudaDriver } from "../../library.ts";
 import { owned } from "../../primary_context.ts";
 
@@ -147,9 +147,5 @@ function exported({ within }: CudaPrimaryContext, handle: bigint): number {
 
 /** Keeps an fd of memory until the undo list runs. */
 function keepFd(fd: number, undo: Undo): void {
-  ledger.add(FD);
-  undo.push(() => {
-    ledger.remove(FD);
-    closeFd(fd);
-  });
+  undo.push(counted(FD, () => closeFd(fd)));
 }
