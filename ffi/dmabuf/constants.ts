@@ -12,8 +12,6 @@ export const DMA_BUF_IOCTL_IMPORT_SYNC_FILE = 1074291203n;
 export const DMA_HEAP_IOCTL_ALLOC = 3222816768n;
 /** `#define SYNC_IOC_MERGE _IOWR(SYNC_IOC_MAGIC, 3, struct sync_merge_data)` */
 export const SYNC_IOC_MERGE = 3224387075n;
-/** `#define SYNC_IOC_FILE_INFO _IOWR(SYNC_IOC_MAGIC, 4, struct sync_file_info)` */
-export const SYNC_IOC_FILE_INFO = 3224911364n;
 /** `#define UDMABUF_CREATE _IOW('u', 0x42, struct udmabuf_create)` */
 export const UDMABUF_CREATE = 1075344706n;
 /** `#define DRM_IOCTL_PRIME_HANDLE_TO_FD DRM_IOWR(0x2d, struct drm_prime_handle)` */

@@ -176,38 +176,6 @@ export function writeUdmabufCreate(view: DataView, offset: number, value: Udmabu
   view.setBigUint64(offset + 16, value.size, true);
 }
 
-/** The layout of a `struct sync_file_info`. */
-export const sync_file_info = {
-  size: 56,
-  align: 8,
-  fields: {
-    status: { offset: 32, type: "i32" },
-    num_fences: { offset: 40, type: "u32" },
-  },
-} as const satisfies StructLayout;
-
-/** The values of a `struct sync_file_info`. */
-export interface SyncFileInfo {
-  /** `struct sync_file_info.status` */
-  status: number;
-  /** `struct sync_file_info.num_fences` */
-  num_fences: number;
-}
-
-/** Reads a `struct sync_file_info` at a byte offset. */
-export function readSyncFileInfo(view: DataView, offset: number): SyncFileInfo {
-  return {
-    status: view.getInt32(offset + 32, true),
-    num_fences: view.getUint32(offset + 40, true),
-  };
-}
-
-/** Writes a `struct sync_file_info` at a byte offset. */
-export function writeSyncFileInfo(view: DataView, offset: number, value: SyncFileInfo): void {
-  view.setInt32(offset + 32, value.status, true);
-  view.setUint32(offset + 40, value.num_fences, true);
-}
-
 /** The layout of a `struct sync_merge_data`. */
 export const sync_merge_data = {
   size: 48,

@@ -1,4 +1,4 @@
-import { isMade, type Maker, shown } from "./argument.ts";
+import { isMade, literal, type Maker, shown } from "./argument.ts";
 import { ArgumentError } from "./errors.ts";
 import { type Fence, fencesIn } from "./device/fence.ts";
 import { bytesOf } from "./intrinsics.ts";
@@ -46,6 +46,12 @@ export class Checks {
     if (typeof given !== "bigint") throw this.wrongKind(argument, "a bigint", given);
     if (given > 0n && given < 2n ** 64n) return given as H;
     throw this.wrong(argument, `expected a handle, got ${given === 0n ? "null" : shown(given)}.`);
+  }
+
+  /** An fd that a program gave. @throws {ArgumentError} for what cannot be one. */
+  fdIn(given: number, argument: string): number {
+    if (Number.isInteger(given) && given >= 0 && given <= 0x7fff_ffff) return given;
+    throw this.wrong(argument, `expected an fd, got ${literal(given)}.`);
   }
 
   /** The fences that a program gave: none, one or several. @throws {ArgumentError} for anything else. */

@@ -18,7 +18,7 @@ import { importAs, importFrame } from "../core/tensors/over.ts";
 import { type Access, accessOf } from "../core/memory/access.ts";
 import { duplicateFd, statusOf } from "../core/native/fd.ts";
 import { allocateFd, type Allocator, allocators } from "./allocators.ts";
-import { accessOfFd, fdIn } from "./descriptor.ts";
+import { accessOfFd } from "./descriptor.ts";
 import { checks } from "./library.ts";
 import { ports } from "./memory.ts";
 import { attachFence } from "./sync.ts";
@@ -139,7 +139,7 @@ export class DmaBufContext extends PermanentContext<DmaBufTensor> implements Mem
       return importFrame(this, ports, frame);
     }
     const layouts = [layoutIn(description as TensorDescription, ATTACHED)];
-    const fd = fdIn(fds as number, "fd");
+    const fd = checks.fdIn(fds as number, "fd");
     const access = accessOf(description.access, accessOfFd(fd));
     return importAs(this, portTo(fd, layouts), { layouts, access }) as DmaBufTensor;
   }
@@ -173,7 +173,7 @@ function framePorts(given: number | readonly number[], description: FrameDescrip
   const info = frameInfo(about.info);
   assertMetadata(metadata);
   const list = Array.isArray(given) ? checks.itemsIn<number>(given, "fds") : [given as number];
-  const fds = list.map((fd, i) => fdIn(fd, `fds[${i}]`));
+  const fds = list.map((fd, i) => checks.fdIn(fd, `fds[${i}]`));
   if (fds.length === 0) throw checks.wrong("fds", "expected at least one fd.");
   const places = Array.from(planes, (plane, i) => optionsIn(plane, PLANE, `planes[${i}]`));
   const layouts = places.length === 0 ? planeLayouts(info) : planesAt(info, places);

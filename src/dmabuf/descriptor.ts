@@ -2,7 +2,6 @@ import { O_RDWR, S_IFCHR, S_IFIFO, S_IFMT, S_IFREG, S_IFSOCK } from "../../ffi/d
 import { dma_buf_sync } from "../../ffi/dmabuf/structs.ts";
 import { F_GET_SEALS, F_GETFL, O_ACCMODE, SEEK_END } from "../../ffi/libc/constants.ts";
 import { EINVAL } from "../../ffi/libc/errors.ts";
-import { literal } from "../core/argument.ts";
 import type { Access } from "../core/memory/access.ts";
 import { statusOf } from "../core/native/fd.ts";
 import { libc, libcError } from "../core/native/libc.ts";
@@ -24,12 +23,6 @@ const OTHERS: readonly (readonly [type: number, what: string, hint: string])[] =
   [S_IFREG, "a regular file", "Only a driver makes dma-bufs: read the file into dmabuf.allocate()."],
   [S_IFCHR, "a device", "Ask the device for a buffer: dmabuf.allocate({ from: … }) knows some."],
 ];
-
-/** An fd that a program gave. @throws {ArgumentError} for what cannot be one. */
-export function fdIn(given: number, argument: string): number {
-  if (Number.isInteger(given) && given >= 0 && given <= 0x7fff_ffff) return given;
-  throw checks.wrong(argument, `expected an fd, got ${literal(given)}.`);
-}
 
 /**
  * Asks the kernel.

@@ -1,5 +1,5 @@
 import { POLLIN } from "../../ffi/dmabuf/constants.ts";
-import { sync_file_info, sync_merge_data } from "../../ffi/dmabuf/structs.ts";
+import { sync_merge_data } from "../../ffi/dmabuf/structs.ts";
 import type { Driver, LineEvents } from "../core/device/driver.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Line } from "../core/device/line.ts";
@@ -10,8 +10,8 @@ import { undoAll, unwind } from "../core/life/undo.ts";
 import { closeFd, duplicateFd } from "../core/native/fd.ts";
 import { warn } from "../core/warn.ts";
 import { ready } from "../core/native/poller.ts";
-import { fdIn } from "./descriptor.ts";
-import { checks, ioctl, isReady, kernelError, made, structOf, tryIoctl } from "./library.ts";
+import { statusOfSyncFile, syncFileIn } from "../core/native/sync_file.ts";
+import { checks, ioctl, isReady, kernelError, made, structOf } from "./library.ts";
 
 const OWNED = "dmabuf.sync_file";
 
@@ -85,9 +85,7 @@ function closeAll(lane: SyncLane, files: readonly SyncFile[]): void {
 
 /** Asks the kernel. */
 function isOver(file: SyncFile, events: LineEvents): boolean {
-  const info = structOf(sync_file_info);
-  ioctl(file.fd, "SYNC_IOC_FILE_INFO", info);
-  const status = info.getInt32(sync_file_info.fields.status.offset, true);
+  const status = statusOfSyncFile(file.fd, "dmabuf");
   if (status === 0) return false;
   if (status < 0) events.failed(file.mark, kernelError("sync_file", -status, "The driver whose fence it is failed."));
   return true;
@@ -170,12 +168,5 @@ export function fenceOf(fd: number): Fence {
 
 /** A sync file of a program's, under a duplicate of its fd. @throws {ArgumentError} for what is none. */
 export function attachFence(given: number): Fence {
-  const fd = duplicateFd(fdIn(given, "fd"));
-  if (tryIoctl(fd, "SYNC_IOC_FILE_INFO", structOf(sync_file_info)) === 0) return fenceOf(fd);
-  closeFd(fd);
-  throw checks.wrong(
-    "fd",
-    "expected a sync file.",
-    "A driver makes one of a fence: eglDupNativeFenceFDANDROID, vkGetSemaphoreFdKHR.",
-  );
+  return fenceOf(syncFileIn(given, checks));
 }

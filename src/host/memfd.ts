@@ -1,5 +1,5 @@
 import type { Address } from "../../ffi/address.ts";
-import { literal, type Names, object, optionsIn } from "../core/argument.ts";
+import { type Names, object, optionsIn } from "../core/argument.ts";
 import type { Imported, MemoryTarget } from "../core/device/memory.ts";
 import { Port } from "../core/device/port.ts";
 import { Checks } from "../core/checks.ts";
@@ -42,9 +42,6 @@ export interface FrameInMemfd {
 const FRAME_NAMES: Names<FrameInMemfd> = { info: true, byteOffset: true, rowAlign: true, metadata: true };
 
 const checks = new Checks("host");
-
-/** The highest fd: an int. */
-const MOST_FD = 0x7fff_ffff;
 
 /** The key of an allocation's attachment: its block, which is a memfd. */
 const KEY = {};
@@ -126,7 +123,7 @@ export function attachMemfd(
   what: LayoutInit | FrameInMemfd,
   options: AttachOptions,
 ): HostTensor | Frame<HostTensor> {
-  if (!Number.isInteger(fd) || fd < 0 || fd > MOST_FD) throw checks.wrong("fd", `expected an fd, got ${literal(fd)}.`);
+  checks.fdIn(fd, "fd");
   const { access: asked } = optionsIn(options, OPTIONS);
   const place = "info" in object(what, "init")
     ? planesOf(what as FrameInMemfd)

@@ -329,7 +329,7 @@ export class VulkanContext extends NativeObject implements Context, VulkanBase {
   /**
    * A sync file as a fence of this device's (VK_KHR_external_fence_fd). The fd stays the caller's.
    *
-   * @param fd a sync file; a driver may believe any other fd, and never signal
+   * @throws {ArgumentError} for what is no sync file.
    * @throws {InteropError} if the device imports none.
    * @throws {NativeCallError} if the driver refuses it.
    */

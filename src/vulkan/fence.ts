@@ -7,7 +7,7 @@ import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { InteropError } from "../core/errors.ts";
 import { allOrNothing, type Undo, undone } from "../core/life/undo.ts";
-import { duplicateFd } from "../core/native/fd.ts";
+import { syncFileIn } from "../core/native/sync_file.ts";
 import { attachedFence } from "./attached_fence.ts";
 import type { VulkanBase } from "./base.ts";
 import { check } from "./errors.ts";
@@ -82,10 +82,10 @@ export class VulkanFence extends NativeObject {
 export function importedFence(base: VulkanBase, fd: number): Fence {
   const { openDevice: device } = base;
   base.resource.assertLive();
-  if (!Number.isInteger(fd) || fd < 0) throw checks.wrongKind("fd", "an open fd", fd);
+  checks.fdIn(fd, "fd");
   assertAble(device, "imports");
   return allOrNothing("importing a fence", (undo) => {
-    const own = duplicateFd(fd);
+    const own = syncFileIn(fd, checks);
     const fence = givenAway(own, "importing a fence", () => {
       const fence = createFence(device, undo, false);
       const flags = vk.VK_FENCE_IMPORT_TEMPORARY_BIT;

@@ -14,6 +14,7 @@ import type { Semaphores } from "../../ffi/opencl_semaphore/functions.ts";
 import type { Usm } from "../../ffi/opencl_usm/functions.ts";
 import type { FakeLibrary } from "../conformance/template/library.ts";
 import type { CxxAbi } from "../../ffi/cxxabi/functions.ts";
+import { SYNC_IOC_FILE_INFO } from "../../ffi/libc/constants.ts";
 import * as requests from "../../ffi/dmabuf/constants.ts";
 import type { DmaBufKernel } from "../../ffi/dmabuf/functions.ts";
 import type { LibC } from "../../ffi/libc/functions.ts";
@@ -63,6 +64,7 @@ const LIBC: Failures<LibC> = {
   ftruncate: minusOne(ENOSPC),
   fcntl: minusOne(EMFILE),
   open: minusOne(EMFILE),
+  ioctl: { ...minusOne(ENOMEM), what: requestOf },
   flock: minusOne(EINVAL),
   close: { answer: -1, errno: EIO, release: true },
   read: { answer: -1n, errno: EIO },
@@ -90,7 +92,7 @@ const LIBC: Failures<LibC> = {
 
 /** The name of an ioctl's request. */
 function requestOf(_fd: unknown, request: unknown): string {
-  return Object.entries(requests).find(([, value]) => value === request)![0];
+  return Object.entries({ ...requests, SYNC_IOC_FILE_INFO }).find(([, value]) => value === request)![0];
 }
 
 /** The kernel's side of DMA-BUF. */

@@ -18,7 +18,7 @@ const CARD = ["/dev/udmabuf", "/dev/dri/card0"];
 const SILENT = ["libc.open", "libc.read", "libc.close"];
 
 /** Without a page to poll with, and where a sync file does not say whether it is over, it is asked again. */
-const ASKED_AGAIN = [...SILENT, "libc.mmap", "dmabuf.ioctl(SYNC_IOC_FILE_INFO)"];
+const ASKED_AGAIN = [...SILENT, "libc.mmap", "libc.ioctl(SYNC_IOC_FILE_INFO)"];
 
 /** The calls that were made to fail, over all tests. */
 const seen = new Set<string>();
@@ -110,5 +110,5 @@ guestTest("faults: every request but that of a merge was made to fail", () => {
     ...["UDMABUF_CREATE", "DMA_HEAP_IOCTL_ALLOC", "DRM_IOCTL_MODE_CREATE_DUMB", "DRM_IOCTL_PRIME_HANDLE_TO_FD"],
     "DRM_IOCTL_MODE_DESTROY_DUMB",
   ];
-  assertEquals(requests.filter((request) => !seen.has(`dmabuf.ioctl(${request})`)), []);
+  assertEquals(requests.filter((request) => ![...seen].some((call) => call.endsWith(`.ioctl(${request})`))), []);
 }, ["/dev/dma_heap/system", ...CARD]);

@@ -123,6 +123,12 @@ Deno.test("a failure after the signal is nobody's unhandled rejection", async ()
   await moment();
 });
 
+Deno.test("console.log shows what a fence and its line are, and nothing of their insides", () => {
+  const fence = host.signal(Promise.resolve());
+  assertEquals(Deno.inspect(fence), "fence at mark 1 of a signal of the host");
+  assertEquals(Deno.inspect({ line: fence.line, host }), "{ line: a signal of the host, host: host }");
+});
+
 Deno.test("a fence is no promise", () => {
   assertEquals("then" in new FakeWork().fence, false);
 });

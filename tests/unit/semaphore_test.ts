@@ -60,6 +60,7 @@ Deno.test(
     using made = open();
     const { exporter, one, other } = made;
     using semaphore = Semaphore.create(exporter);
+    assertEquals(Deno.inspect(semaphore.in({ line: one })), `${Deno.inspect(semaphore)} in ${one.name}`);
     assertThrows(() => semaphore.in({ line: other }).wait(), AccessError, "a wait comes after its signal");
     semaphore.in({ line: one }).signal();
     assertThrows(() => semaphore.in({ line: one }).signal(), AccessError, "nobody has waited");

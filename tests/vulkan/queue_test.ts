@@ -127,5 +127,5 @@ test("a VkFence is a sync file where the device has those, or says why not", (vu
   const lacking = vulkan.openDevice.lacks("VK_KHR_external_fence_fd")?.reason;
   if (!exports) assertThrows(() => fence.exportSyncFile(), InteropError, lacking ?? "fences become no sync files");
   if (!imports) assertThrows(() => vulkan.importFence(0), InteropError, lacking ?? "fences are no sync files");
-  assertThrows(() => vulkan.importFence(-1), ArgumentError, "expected an open fd");
+  assertThrows(() => vulkan.importFence(-1), ArgumentError, "expected an fd");
 });

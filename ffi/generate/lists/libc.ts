@@ -1,6 +1,6 @@
 import type { Library } from "../library.ts";
 
-/** The C library of Linux: memory, file descriptors, errno. */
+/** The C library of Linux: memory, file descriptors, errno. And what the kernel says of a sync file. */
 export const libc: Library = {
   name: "libc",
   interface: "LibC",
@@ -9,9 +9,11 @@ export const libc: Library = {
     "errno.h",
     "fcntl.h",
     "gnu/libc-version.h",
+    "linux/sync_file.h",
     "sys/epoll.h",
     "sys/eventfd.h",
     "sys/file.h",
+    "sys/ioctl.h",
     "sys/mman.h",
     "sys/stat.h",
     "sys/uio.h",
@@ -29,6 +31,7 @@ export const libc: Library = {
     "ftruncate",
     { name: "fcntl", variadic: { arg: "int" } },
     { name: "open", variadic: { arg: "int" } },
+    { name: "ioctl", variadic: { arg: "void *" } },
     "flock",
     "close",
     "read",
@@ -103,6 +106,7 @@ export const libc: Library = {
     { type: "unsigned int", names: ["MFD_CLOEXEC", "MFD_ALLOW_SEALING"] },
     { type: "unsigned int", names: ["EPOLLIN", "EPOLLOUT", "EPOLLERR", "EPOLLHUP", "EPOLLONESHOT"] },
     { type: "unsigned int", names: ["S_IFMT", "S_IFREG", "STATX_BASIC_STATS"] },
+    { type: "unsigned long", names: ["SYNC_IOC_FILE_INFO"] },
     { type: "uintptr_t", names: ["MAP_FAILED"] },
   ],
   errors: { type: "int", names: ["E*"], from: ["errno.h", "errno-base.h"] },
@@ -110,6 +114,7 @@ export const libc: Library = {
   structs: [
     "struct iovec",
     "Dl_info",
+    { type: "struct sync_file_info", fields: ["status", "num_fences"] },
     { type: "struct statx", fields: ["stx_mode", "stx_ino", "stx_size", "stx_dev_major", "stx_dev_minor"] },
   ],
 };

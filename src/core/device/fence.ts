@@ -52,6 +52,11 @@ export class Fence {
     return #made in value;
   }
 
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return `fence at mark ${this.mark} of ${this.line.name}`;
+  }
+
   /** True once the work is done. @throws the work's error, or the driver's if the poll fails. */
   reached(): boolean {
     if (!this.line.isOver(this.mark)) return false;

@@ -111,6 +111,11 @@ export class Line<L = any> {
     });
   }
 
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.name;
+  }
+
   /** The newest mark: the number of commands submitted. */
   get submitted(): number {
     return this.#submitted;

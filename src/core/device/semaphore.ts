@@ -138,6 +138,7 @@ export class Semaphore extends NativeObject {
     this.resource.undo.push(...undo);
     this.resource.dependOn(line.resource);
     return new SemaphoreIn({
+      name: `${this.resource.name} in ${line.name}`,
       signal: () => this.#signal(line, imported),
       wait: () => this.#wait(line, imported),
     });
@@ -239,13 +240,25 @@ function isAfter(line: Line, other: Line, mark: number): boolean {
   return mark <= other.submitted && (other === line || line.isBehind(other, mark) || other.isOver(mark));
 }
 
+/** What a semaphore does in one line. */
+interface Part {
+  readonly name: string;
+  signal(): Fence;
+  wait(): void;
+}
+
 /** A semaphore in one line: made by {@link Semaphore.in}. */
 export class SemaphoreIn {
-  readonly #calls: { signal(): Fence; wait(): void };
+  readonly #part: Part;
 
   /** Made by semaphores. */
-  constructor(calls: { signal(): Fence; wait(): void }) {
-    this.#calls = calls;
+  constructor(part: Part) {
+    this.#part = part;
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.#part.name;
   }
 
   /**
@@ -256,7 +269,7 @@ export class SemaphoreIn {
    * the last signal of a timeline may.
    */
   signal(): Fence {
-    return this.#calls.signal();
+    return this.#part.signal();
   }
 
   /**
@@ -267,6 +280,6 @@ export class SemaphoreIn {
    * @throws the signal's own error, if it has failed.
    */
   wait(): void {
-    this.#calls.wait();
+    this.#part.wait();
   }
 }

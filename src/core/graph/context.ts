@@ -54,6 +54,11 @@ export abstract class PermanentContext<T extends Tensor> implements Context, Tar
     return (value as Mapped | undefined | null)?.target === this;
   }
 
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.name;
+  }
+
   /** Does nothing: it is always there. */
   [Symbol.dispose](): void {}
 }

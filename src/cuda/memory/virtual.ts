@@ -1,6 +1,6 @@
 import { reads } from "../../core/memory/access.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
-import { isMade, literal, type Names, object, shown } from "../../core/argument.ts";
+import { isMade, literal, type Names, object } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../../core/layout/layout.ts";
 import type { Memory } from "../../core/device/memory.ts";
@@ -92,9 +92,7 @@ export class CudaVirtual extends CudaMemory {
    * @throws {NativeCallError} if the fd is not of such memory, or the memory is shorter than the layout.
    */
   import(fd: number, init: VirtualImport): CudaTensor {
-    if (!Number.isInteger(fd) || fd < 0 || fd > 0x7fff_ffff) {
-      throw checks.wrong("fd", `expected an fd, got ${shown(fd)}.`);
-    }
+    checks.fdIn(fd, "fd");
     const { devices = [] } = object(init, "init");
     const at = layoutIn(init, IMPORT_NAMES);
     const others = this.#contextsIn(devices);

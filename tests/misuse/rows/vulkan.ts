@@ -158,11 +158,11 @@ export default table(import.meta, {
   ),
   "a sync file that is none": withVulkan(
     (vulkan) => vulkan.importFence(any("3")),
-    wrong("fd", /expected an open fd, got a string/),
+    wrong("fd", /expected an fd, got "3"/),
   ),
   "a sync file by an fd that cannot be": withVulkan(
     (vulkan) => vulkan.importFence(-1),
-    wrong("fd", /expected an open fd/),
+    wrong("fd", /expected an fd, got -1/),
   ),
   "a fence behind what is none": withVulkan(
     (vulkan) => vulkan.queue.createFence({ after: any(Promise.resolve()) }),

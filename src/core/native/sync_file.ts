@@ -1,0 +1,45 @@
+import { SYNC_IOC_FILE_INFO } from "../../../ffi/libc/constants.ts";
+import { EAGAIN, EINTR } from "../../../ffi/libc/errors.ts";
+import { sync_file_info } from "../../../ffi/libc/structs.ts";
+import type { Checks } from "../checks.ts";
+import { closeFd, duplicateFd } from "./fd.ts";
+import { errno, libc, libcError } from "./libc.ts";
+
+const told = new DataView(new ArrayBuffer(sync_file_info.size));
+
+/** Makes an ioctl, again where a signal came between. */
+function answers(fd: number): boolean {
+  told.setBigUint64(sync_file_info.fields.num_fences.offset, 0n, true); // else the kernel writes a list of so many
+  while (libc().ioctl(fd, SYNC_IOC_FILE_INFO, told) < 0) {
+    const code = errno();
+    if (code !== EINTR && code !== EAGAIN) return false;
+  }
+  return true;
+}
+
+/**
+ * What the kernel says of a sync file: 0 while its fences are not signalled, 1 once they are, and below zero the code of one
+ * that failed.
+ *
+ * @param api as errors name it
+ */
+export function statusOfSyncFile(fd: number, api: string): number {
+  if (!answers(fd)) throw libcError("ioctl", "Is the fd still open?", api);
+  return told.getInt32(sync_file_info.fields.status.offset, true);
+}
+
+/**
+ * A duplicate of the fd of a sync file that a program gave. A driver may believe any other fd, and never signal.
+ *
+ * @throws {ArgumentError} for what is no sync file.
+ */
+export function syncFileIn(given: number, checks: Checks): number {
+  const fd = duplicateFd(checks.fdIn(given, "fd"));
+  if (answers(fd)) return fd;
+  closeFd(fd);
+  throw checks.wrong(
+    "fd",
+    "expected a sync file.",
+    "A driver makes one of a fence: eglDupNativeFenceFDANDROID, vkGetSemaphoreFdKHR.",
+  );
+}
