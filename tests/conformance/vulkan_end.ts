@@ -52,19 +52,24 @@ export abstract class VulkanHands implements Disposable {
 /** Waits of one line for another that may be in flight at a time. */
 const WAITS = 4;
 
+/** Imports take longer than the queue is kept busy: what the first round finds free, a later one needs besides. */
+const ROUNDS = 4;
+
 /**
  * Has lines keep the semaphores by which they wait for each other: those that a case would be the first to need are not new
  * then. The queue of `hands` keeps all of them in flight meanwhile.
  */
 export function keepSemaphores(hands: VulkanHands, lines: readonly Line[]): void {
   const first = hands.context.line;
-  for (let i = 0; i < WAITS; i++) hands.busy(); // for as long as imports take
   const mark = (line: Line) => line.submitRaw(line.driver.marker!());
   const others = lines.filter((line) => line !== first);
-  for (const [waiter, other] of [...others.map((line) => [line, first]), ...pairsOf(lines)]) {
-    for (let i = 0; i < WAITS; i++) waiter.waitFor([mark(other)]);
+  for (let round = 0; round < ROUNDS; round++) {
+    for (let i = 0; i < WAITS; i++) hands.busy();
+    for (const [waiter, other] of [...others.map((line) => [line, first]), ...pairsOf(lines)]) {
+      for (let i = 0; i < WAITS; i++) waiter.waitFor([mark(other)]);
+    }
+    for (const line of lines) line.fence().waitSync();
   }
-  for (const line of lines) line.fence().waitSync();
 }
 
 function pairsOf(lines: readonly Line[]): Line[][] {

@@ -35,7 +35,8 @@ for await (const message of peer) {
   const { byteLength } = tensor.layout;
   const bytes = new Uint8Array(byteLength);
   commands.read(tensor, bytes);
-  const seed = [...Array(251).keys()].find((seed) => pattern(byteLength, seed).every((byte, i) => byte === bytes[i]));
-  if (tensor.access !== "read") commands.write(tensor, pattern(byteLength, seed! + 1));
-  console.log(`${tensor.target.kind} ${tensor.layout.shape} ${tensor.access} ${seed}`);
+  const [seed] = bytes;
+  const isRight = pattern(byteLength, seed).every((byte, i) => byte === bytes[i]);
+  if (tensor.access !== "read") commands.write(tensor, pattern(byteLength, seed + 1));
+  console.log(`${tensor.target.kind} ${tensor.layout.shape} ${tensor.access} ${isRight ? seed : "wrong"}`);
 }
