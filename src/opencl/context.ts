@@ -31,6 +31,7 @@ import { allocatedTensor } from "./buffers/own_tensor.ts";
 import type { OpenCLProgram } from "./program.ts";
 import { attachedProgram, programFromBinary, programFromSource, type ProgramOptions } from "./programs/sources.ts";
 import { OpenCLQueue } from "./queue.ts";
+import { OpenCLSemaphore } from "./semaphore.ts";
 import type { QueueOptions } from "./queues/handle.ts";
 import { type ImageTarget, OpenCLSampler } from "./image.ts";
 import type { SamplerInit } from "./images/sampler.ts";
@@ -312,6 +313,18 @@ export class OpenCLContext extends NativeObject implements BaseContext, MemoryTa
    */
   attachEvent(handle: bigint): Fence {
     return attachedEvent(this, handle);
+  }
+
+  /**
+   * Attaches to a `cl_semaphore_khr` of this context that other code made, and retains it (cl_khr_semaphore).
+   *
+   * @param handle a live `cl_semaphore_khr`; a wrong one crashes the process
+   * @throws {ArgumentError} if the driver has no semaphores, or it is of another context, not binary, for a device of another
+   * context, or not a handle.
+   * @throws {NativeCallError} if the driver does not know it.
+   */
+  attachSemaphore(handle: bigint): OpenCLSemaphore {
+    return new OpenCLSemaphore(this, handle);
   }
 
   /**

@@ -1,5 +1,6 @@
 /** Memory and semaphores of other APIs on PoCL, by a simulated driver: what is called, who closes which fd, what ends when. */
-import { alive, blocking, driver, misuses, semaphoreFds, someFd, told, UUID } from "./external/simulated.ts"; // first: it taps the libraries
+import { alive, blocking, driver, semaphoreFds, someFd, told, UUID } from "./external/simulated.ts"; // first: it taps the libraries
+import { simulated } from "./external/on_simulated.ts";
 import { Foreign, type ForeignTensor, maker } from "./external/foreign.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { host, MapperGraph, region } from "@samepage/interop";
@@ -15,7 +16,7 @@ import type { Imported } from "../../src/core/device/memory.ts";
 import type { Access } from "../../src/core/memory/access.ts";
 import type { Allocation } from "../../src/core/memory/allocation.ts";
 import { openFds } from "../gc.ts";
-import { kernelsOf, open, test } from "./help.ts";
+import { kernelsOf, open } from "./help.ts";
 
 const LAPS = 20;
 const BYTES = { shape: [4096], dtype: "u8" } as const;
@@ -26,21 +27,6 @@ const SIGNAL = "clEnqueueSignalSemaphoresKHR";
 const WAIT = "clEnqueueWaitSemaphoresKHR";
 const MAKE = "clCreateSemaphoreWithPropertiesKHR";
 const EXPORT = "clGetSemaphoreHandleForTypeKHR";
-
-/** A test on the simulated driver. It leaves no fd open and nothing alive. */
-function simulated(name: string, run: (cl: OpenCLContext) => unknown): void {
-  test(name, ["pocl"], async () => {
-    open("pocl")[Symbol.dispose](); // what a driver opens once, and keeps
-    const fds = openFds();
-    misuses.length = blocking.length = semaphoreFds.length = 0;
-    {
-      await using cl = open("pocl");
-      told.length = 0;
-      await run(cl);
-    }
-    assertEquals([openFds(), alive(), misuses], [fds, 0, []], "open fds, what is alive, misuses");
-  });
-}
 
 /** As the graph imports. */
 function imported({ ports }: OpenCLContext, port: Port, of: Allocation): Imported {

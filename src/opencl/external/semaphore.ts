@@ -5,7 +5,7 @@ import { CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR } from "../../../ffi/opencl_semaph
 import type { Semaphores } from "../../../ffi/opencl_semaphore/functions.ts";
 import type { ClSemaphoreKhr } from "../../../ffi/opencl_semaphore/handles.ts";
 import { SYMBOLS } from "../../../ffi/opencl_semaphore/symbols.ts";
-import type { Sync } from "../../core/device/driver.ts";
+import type { Call, Sync } from "../../core/device/driver.ts";
 import { Port, type SyncKind } from "../../core/device/port.ts";
 import { throwAll } from "../../core/errors.ts";
 import { ledger } from "../../core/life/ledger.ts";
@@ -19,8 +19,12 @@ import type { ClLane } from "../lane.ts";
 import { opencl } from "../library.ts";
 import { SEMAPHORE, SEMAPHORE_HANDLES, semaphoreProperties } from "./handles.ts";
 
-/** The functions of cl_khr_semaphore in a device's driver, looked up once. */
-const semaphoresOf: (device: OpenCLDevice) => Semaphores = extensionFunctions<Semaphores>(
+/**
+ * The functions of cl_khr_semaphore in a device's driver, looked up once.
+ *
+ * @throws {InteropError} if the driver lists the extension and lacks one of its functions.
+ */
+export const semaphoresOf: (device: OpenCLDevice) => Semaphores = extensionFunctions<Semaphores>(
   "opencl_semaphore",
   SEMAPHORE,
   SYMBOLS,
@@ -35,44 +39,52 @@ const GET = "clGetSemaphoreHandleForTypeKHR";
 const KIND = "opencl.cl_semaphore_khr";
 
 /** A list of one semaphore, as OpenCL's commands take it. */
-type Imported = BigUint64Array<ArrayBuffer>;
+export type SemaphoreList = BigUint64Array<ArrayBuffer>;
+
+/** The command that waits for its signal. */
+export function waitCall(functions: Semaphores, semaphore: SemaphoreList): Call<ClLane> {
+  return {
+    fn: WAIT,
+    call: ({ queue, waitCount, waitList, slot }) =>
+      functions[WAIT](queue, 1, semaphore, null, waitCount, waitList, slot),
+  };
+}
+
+/** The command that signals it, handed to the device at once. */
+export function signalCall(functions: Semaphores, semaphore: SemaphoreList): Call<ClLane> {
+  const call = {
+    fn: SIGNAL,
+    partial: false,
+    call({ queue, waitCount, waitList, slot }: ClLane) {
+      const code = functions[SIGNAL](queue, 1, semaphore, null, waitCount, waitList, slot);
+      call.partial = code === 0; // a flush that fails leaves it in the queue
+      return code === 0 ? opencl().clFlush(queue) : code;
+    },
+  };
+  return call;
+}
 
 /**
  * Semaphores on the queues of a device, as far as it has them; undefined if it has none. Those of OpenCL are binary, and a
  * sync file is one that was signalled once.
  */
-export function semaphoreSync(context: ClContext, device: OpenCLDevice): Sync<ClLane, Imported> | undefined {
+export function semaphoreSync(context: ClContext, device: OpenCLDevice): Sync<ClLane, SemaphoreList> | undefined {
   const { sharing, extensions, id } = device;
   const kindsIn = (names: readonly string[]) =>
     SEMAPHORE_HANDLES.filter(({ name, extension }) => names.includes(name) && extensions.includes(extension));
   const [imports, exports] = [kindsIn(sharing.semaphoreImports), kindsIn(sharing.semaphoreExports)];
   if (!extensions.includes(SEMAPHORE) || imports.length + exports.length === 0) return undefined;
   const functions = () => semaphoresOf(device);
-  const sync: Sync<ClLane, Imported> = {
+  const sync: Sync<ClLane, SemaphoreList> = {
     imports: imports.map(({ kind }) => kind),
     exports: exports.map(({ kind }) => kind),
     device: () => id,
     import: (port) => imported(functions(), context, port),
     // Queues are in order: what comes next stands behind it.
     wait: ({ queue }, semaphore) => check(functions()[WAIT](queue, 1, semaphore, null, 0, NULL, NULL), WAIT),
-    waiting: (semaphore) => ({
-      fn: WAIT,
-      call: ({ queue, waitCount, waitList, slot }) =>
-        functions()[WAIT](queue, 1, semaphore, null, waitCount, waitList, slot),
-    }),
-    signal(semaphore) {
-      const call = {
-        fn: SIGNAL,
-        partial: false,
-        call({ queue, waitCount, waitList, slot }: ClLane) {
-          const code = functions()[SIGNAL](queue, 1, semaphore, null, waitCount, waitList, slot);
-          call.partial = code === 0; // a flush that fails leaves it in the queue
-          return code === 0 ? opencl().clFlush(queue) : code;
-        },
-      };
-      return call;
-    },
-    release: (semaphore) => release(functions(), semaphore),
+    waiting: (semaphore) => waitCall(functions(), semaphore),
+    signal: (semaphore) => signalCall(functions(), semaphore),
+    release: (semaphore) => releaseSemaphore(functions(), semaphore),
   };
   if (exports.length === 0) return sync;
   return { ...sync, export: (lane, _mark, kind) => exported(functions(), context, device, lane, kind) };
@@ -85,7 +97,7 @@ export function semaphoreSync(context: ClContext, device: OpenCLDevice): Sync<Cl
 const FIRST_FD = 500;
 
 /** Takes the port's fd; the driver owns a duplicate once it has accepted it. */
-function imported(functions: Semaphores, context: ClContext, port: Port<SyncKind>): Imported {
+function imported(functions: Semaphores, context: ClContext, port: Port<SyncKind>): SemaphoreList {
   const given = port.takeFd();
   const fd = libc().fcntl(given, F_DUPFD_CLOEXEC, FIRST_FD);
   const error = fd < 0 ? libcError("fcntl", `Raise the limit of open fds (ulimit -n) above ${FIRST_FD}.`) : undefined;
@@ -114,18 +126,23 @@ function exported(
     check(functions[GET]!(semaphore[0] as ClSemaphoreKhr, device, Number(type), 4n, out, null), GET);
     return new Port(kind, { fd: closedOnExec(out[0]), value: 1n });
   } finally {
-    release(functions, semaphore);
+    releaseSemaphore(functions, semaphore);
   }
 }
 
 /** A new semaphore with these properties. */
-function created(functions: Semaphores, context: ClContext, properties: readonly bigint[]): Imported {
-  const semaphore = made(functions[CREATE](context, semaphoreProperties(properties), errcode), CREATE);
+function created(functions: Semaphores, context: ClContext, properties: readonly bigint[]): SemaphoreList {
+  return counted(made(functions[CREATE](context, semaphoreProperties(properties), errcode), CREATE));
+}
+
+/** One that {@link releaseSemaphore} releases. */
+export function counted(semaphore: ClSemaphoreKhr): SemaphoreList {
   ledger.add(KIND);
   return BigUint64Array.of(semaphore);
 }
 
-function release(functions: Semaphores, [semaphore]: Imported): void {
+/** Releases one that was made, imported or retained. */
+export function releaseSemaphore(functions: Semaphores, [semaphore]: SemaphoreList): void {
   ledger.remove(KIND);
   check(functions.clReleaseSemaphoreKHR(semaphore as ClSemaphoreKhr), "clReleaseSemaphoreKHR");
 }

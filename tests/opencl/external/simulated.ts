@@ -10,7 +10,13 @@ import type { Address } from "../../../ffi/address.ts";
 import * as cl from "../../../ffi/opencl/constants.ts";
 import { CL_INVALID_OPERATION, CL_INVALID_VALUE, CL_OUT_OF_RESOURCES } from "../../../ffi/opencl/errors.ts";
 import type { OpenCL } from "../../../ffi/opencl/functions.ts";
-import { CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR } from "../../../ffi/opencl_semaphore/constants.ts";
+import { CL_DEVICE_HANDLE_LIST_KHR } from "../../../ffi/opencl_external/constants.ts";
+import {
+  CL_SEMAPHORE_CONTEXT_KHR,
+  CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR,
+  CL_SEMAPHORE_PAYLOAD_KHR,
+  CL_SEMAPHORE_TYPE_KHR,
+} from "../../../ffi/opencl_semaphore/constants.ts";
 import { closeFd, duplicateFd, statusOf } from "../../../src/core/native/fd.ts";
 import { setTap } from "../../../src/core/native/library.ts";
 import { mapPages, unmapPages } from "../../../src/core/native/pages.ts";
@@ -40,7 +46,9 @@ export const driver: {
   fails: string | undefined;
   /** Contexts that are opened from now on export their marks, as no driver seen so far does. */
   exportsSyncFiles: boolean;
-} = { fails: undefined, exportsSyncFiles: false };
+  /** What it says of every semaphore, in words of 64 bits, in place of what is true. */
+  readonly says: Map<number, readonly bigint[]>;
+} = { fails: undefined, exportsSyncFiles: false, says: new Map() };
 
 const EXTENSIONS = [
   "cl_khr_device_uuid",
@@ -78,9 +86,17 @@ interface Payload {
   readonly waits: bigint[];
 }
 
+/** A semaphore of one context. */
+interface Semaphore {
+  readonly context: bigint;
+  readonly fd: number;
+  readonly payload: Payload;
+  references: number;
+}
+
 const buffers = new Map<bigint, Held>();
 const payloads = new Map<bigint, Payload>();
-const semaphores = new Map<bigint, { readonly fd: number; readonly payload: Payload }>();
+const semaphores = new Map<bigint, Semaphore>();
 let nextSemaphore = 0x5e0000n;
 
 /** The buffers and semaphores that were made and not released. */
@@ -215,23 +231,26 @@ function external(): Fakes {
 
 function semaphore(): Fakes {
   return {
-    clCreateSemaphoreWithPropertiesKHR(_context: never, properties: BigUint64Array, errcode: never) {
+    clCreateSemaphoreWithPropertiesKHR(context: bigint, properties: BigUint64Array, errcode: never) {
       told.push("clCreateSemaphoreWithPropertiesKHR");
       if (failed("clCreateSemaphoreWithPropertiesKHR")) return put(errcode, 999);
       const [, , property, value] = properties;
-      const exports = property === CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR;
-      const fd = exports ? someFd() : Number(value);
-      if (!exports) semaphoreFds.push(fd);
+      const isImport = property !== CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR && property !== 0n;
+      const fd = isImport ? Number(value) : someFd();
+      if (isImport) semaphoreFds.push(fd);
       const { identity } = statusOf(fd);
       const payload = payloads.get(identity) ?? { signals: [], waits: [] };
       payloads.set(identity, payload);
-      semaphores.set(++nextSemaphore, { fd, payload });
+      semaphores.set(++nextSemaphore, { context, fd, payload, references: 1 });
       put(errcode, 0);
       return nextSemaphore;
     },
     clReleaseSemaphoreKHR: (handle: bigint) => {
-      closeFd(semaphores.get(handle)!.fd);
-      semaphores.delete(handle);
+      const semaphore = semaphores.get(handle)!;
+      if (--semaphore.references === 0) {
+        closeFd(semaphore.fd);
+        semaphores.delete(handle);
+      }
       return tell("clReleaseSemaphoreKHR", () => 0);
     },
     clEnqueueWaitSemaphoresKHR: (
@@ -275,9 +294,30 @@ function semaphore(): Fakes {
         out[0] = duplicateFd(semaphores.get(handle)!.fd);
         return 0;
       }),
-    clGetSemaphoreInfoKHR: () => CL_INVALID_OPERATION,
-    clRetainSemaphoreKHR: () => CL_INVALID_OPERATION,
+    clGetSemaphoreInfoKHR: (handle: bigint, name: number, size: bigint, value: Uint8Array | null, written: never) =>
+      tell("clGetSemaphoreInfoKHR", () => {
+        const words = semaphores.has(handle)
+          ? driver.says.get(name) ?? infoOf(semaphores.get(handle)!, name)
+          : undefined;
+        if (words === undefined) return CL_INVALID_VALUE;
+        return fill(new Uint8Array(BigUint64Array.from(words).buffer), size, value, written);
+      }),
+    clRetainSemaphoreKHR: (handle: bigint) =>
+      tell("clRetainSemaphoreKHR", () => {
+        semaphores.get(handle)!.references++;
+        return 0;
+      }),
   };
+}
+
+function infoOf({ context, payload: { signals, waits } }: Semaphore, name: number): readonly bigint[] | undefined {
+  progress();
+  if (name === CL_SEMAPHORE_CONTEXT_KHR) return [context];
+  if (name === Number(CL_SEMAPHORE_TYPE_KHR)) return [BigInt(cl.CL_SEMAPHORE_TYPE_BINARY_KHR)];
+  if (name === Number(CL_DEVICE_HANDLE_LIST_KHR)) return [];
+  if (name !== CL_SEMAPHORE_PAYLOAD_KHR) return undefined;
+  const isSignalled = signals.length > 0 && waits.length === 0 && statusOfEvent(signals[0]) <= 0;
+  return [BigInt(isSignalled)];
 }
 
 /** An fd of a driver's. */

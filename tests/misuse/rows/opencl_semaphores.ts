@@ -1,0 +1,64 @@
+import { ArgumentError, DisposedError } from "@samepage/interop";
+import type { OpenCLContext, OpenCLSemaphore } from "@samepage/interop/opencl";
+import { any, fails, open } from "../kit.ts";
+import { type Failure, type Row, table } from "../row.ts";
+
+/** The error of an argument. */
+const wrong = (argument: string, message: RegExp, hint?: RegExp): Failure => ({
+  ...{ error: ArgumentError, api: "opencl", argument, message },
+  ...(hint === undefined ? {} : { hint }),
+});
+
+/** On PoCL as a driver with cl_khr_semaphore, with a semaphore that other code has made. It changes what others would meet. */
+function simulated(run: (cl: OpenCLContext, theirs: bigint) => unknown, failure: Failure): Row {
+  return {
+    ...{ opencl: "Portable", alone: true, fails: failure },
+    async run() {
+      await import("../../opencl/external/simulated.ts");
+      const { Theirs } = await import("../../opencl/external/theirs.ts");
+      using cl = open();
+      using theirs = new Theirs(cl);
+      await run(cl, theirs.handle);
+    },
+  };
+}
+
+export default table(import.meta, {
+  "a semaphore where the driver has none": {
+    opencl: true,
+    run() {
+      using cl = open();
+      cl.attachSemaphore(0x1234n);
+    },
+    fails: wrong("handle", /has no cl_khr_semaphore/, /attachEvent\(\)/),
+  },
+  "a semaphore that is no handle": {
+    opencl: true,
+    run() {
+      using cl = open();
+      for (const handle of [0n, -1n, 5, {}]) fails("semaphore", () => cl.attachSemaphore(any(handle)), ArgumentError);
+      cl.attachSemaphore(any(undefined));
+    },
+    fails: wrong("handle", /expected a bigint/),
+  },
+  "a semaphore of another context": simulated((_, theirs) => {
+    using cl = open();
+    cl.attachSemaphore(theirs);
+  }, wrong("handle", /of another cl_context/)),
+  "a signal on another context's queue": simulated((cl, theirs) => {
+    using other = open();
+    using semaphore = cl.attachSemaphore(theirs);
+    semaphore.signal(other.queue);
+  }, wrong("queue", /belongs to another context/)),
+  "a wait on what is no queue": simulated((cl, theirs) => {
+    using semaphore = cl.attachSemaphore(theirs);
+    semaphore.wait(any(cl));
+  }, wrong("queue", /expected an OpenCLQueue/)),
+  "a semaphore after its end": simulated((cl, theirs) => {
+    const semaphore: OpenCLSemaphore = cl.attachSemaphore(theirs);
+    semaphore[Symbol.dispose]();
+    fails("signal", () => semaphore.signal(), DisposedError);
+    fails("signalled", () => semaphore.signalled, DisposedError);
+    semaphore.wait();
+  }, { error: DisposedError, api: "core", message: /opencl semaphore .* was disposed/ }),
+});

@@ -1,0 +1,25 @@
+/**
+ * Tests on the simulated driver, which this brings in: it has to be imported before OpenCL is opened.
+ *
+ * @module
+ */
+import { alive, blocking, misuses, semaphoreFds, told } from "./simulated.ts"; // first: it taps the libraries
+import { assertEquals } from "@std/assert";
+import type { OpenCLContext } from "@samepage/interop/opencl";
+import { openFds } from "../../gc.ts";
+import { open, test } from "../help.ts";
+
+/** A test on the simulated driver. It leaves no fd open and nothing alive. */
+export function simulated(name: string, run: (cl: OpenCLContext) => unknown): void {
+  test(name, ["pocl"], async () => {
+    open("pocl")[Symbol.dispose](); // what a driver opens once, and keeps
+    const fds = openFds();
+    misuses.length = blocking.length = semaphoreFds.length = 0;
+    {
+      await using cl = open("pocl");
+      told.length = 0;
+      await run(cl);
+    }
+    assertEquals([openFds(), alive(), misuses], [fds, 0, []], "open fds, what is alive, misuses");
+  });
+}
