@@ -10,6 +10,7 @@ import {
   Frame,
   imageInfo,
   InteropError,
+  ledger,
   MapperGraph,
   NativeCallError,
   NoRouteError,
@@ -21,8 +22,10 @@ import { cudaArraySurfaceLoadStore, cudaDevAttrIntegrated } from "../../ffi/cuda
 import { cudaErrorInvalidValue } from "../../ffi/cuda_runtime/errors.ts";
 import { writeCudaChannelFormatDesc, writeCudaExtent } from "../../ffi/cuda_runtime/structs.ts";
 import { GL_RENDERBUFFER, GL_TEXTURE_2D } from "../../ffi/gles/constants.ts";
+import { GlPort } from "../../src/core/device/gl_port.ts";
 import { setTap } from "../../src/core/native/library.ts";
 import { FrameStruct } from "../../src/cuda/egl/frame.ts";
+import { GlResource } from "../../src/cuda/egl/gl_resource.ts";
 import { cudaEgl } from "../../src/cuda/egl/library.ts";
 import { egl as native } from "../../src/egl/library.ts";
 import { recordedTests } from "../cuda/recorded.ts";
@@ -122,6 +125,23 @@ function over(name: string, run: (there: There) => unknown): void {
     failing = undefined;
   });
 }
+
+over("a texture that is registered is unregistered where GL's context cannot be put back", ({ egl, cuda }) => {
+  let left = 1;
+  const within = <R>(use: () => R) => {
+    const answer = egl.openContext.within(use);
+    if (left-- > 0) throw new InteropError("the context that was current cannot come back.", { api: "egl" });
+    return answer;
+  };
+  const { alive } = ledger;
+  using picture = egl.image.allocate(SIZE);
+  const value = BigInt(picture.planes[0].rawHandle.name);
+  const port = new GlPort("gl-image", { value, target: GL_TEXTURE_2D, within });
+  assertThrows(() => new GlResource(cuda, port), InteropError, "cannot come back");
+  assertEquals(calls.map(([name]) => name), ["registerImage", "unregister"]);
+  picture[Symbol.dispose]();
+  assertEquals(ledger.alive, alive);
+});
 
 over(
   "a texture is registered once, mapped for each map, and unregistered before it is deleted",

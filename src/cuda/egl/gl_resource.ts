@@ -8,7 +8,7 @@ import type { CudaArray } from "../../../ffi/cuda_runtime/handles.ts";
 import type { Call } from "../../core/device/driver.ts";
 import type { GlPort } from "../../core/device/gl_port.ts";
 import type { ErrorFields } from "../../core/errors.ts";
-import { type Undo, undoAll } from "../../core/life/undo.ts";
+import { allOrNothing, type Undo, undoAll } from "../../core/life/undo.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import type { Import } from "../../core/memory/imports.ts";
 import type { CudaPrimaryContext } from "../base.ts";
@@ -43,12 +43,17 @@ export class GlResource implements Import {
       kind === "gl-buffer"
         ? cudaEgl().cudaGraphicsGLRegisterBuffer(out, name, cudaGraphicsRegisterFlagsNone)
         : cudaEgl().cudaGraphicsGLRegisterImage(out, name, target, cudaGraphicsRegisterFlagsSurfaceLoadStore);
-    context.within(() => within(() => check(register(), fn, ABOUT)));
-    const handle = this.#handle = out[0] as CudaGraphicsResource;
     const release = "cudaGraphicsUnregisterResource";
-    owned(context, "cuda.glResource", this.#undo, () => {
-      within(() => checkRelease(cudaEgl()[release](handle), release));
-    });
+    const unregister = () => within(() => checkRelease(cudaEgl()[release](out[0] as CudaGraphicsResource), release));
+    // Inside: putting the thread's context back may fail once the driver has registered it.
+    const take = () => {
+      check(register(), fn, ABOUT);
+      owned(context, "cuda.glResource", this.#undo, unregister);
+    };
+    this.#handle = allOrNothing("registering a resource of OpenGL's", () => {
+      context.within(() => within(take));
+      return out[0] as CudaGraphicsResource;
+    }, this.#undo);
   }
 
   /** The array of a texture or a renderbuffer. It is mapped. */
