@@ -406,6 +406,8 @@ export const VK_IMAGE_ASPECT_MEMORY_PLANE_0_BIT_EXT = 128;
 
 /** `enum constant VK_IMAGE_VIEW_TYPE_2D` */
 export const VK_IMAGE_VIEW_TYPE_2D = 1;
+/** `enum constant VK_IMAGE_VIEW_TYPE_2D_ARRAY` */
+export const VK_IMAGE_VIEW_TYPE_2D_ARRAY = 5;
 
 // VkSampleCountFlagBits
 

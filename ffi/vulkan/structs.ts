@@ -61,6 +61,7 @@ export const VkPhysicalDeviceProperties2 = {
     deviceType: { offset: 32, type: "u32" },
     deviceName: { offset: 36, type: "u8" },
     maxImageDimension2D: { offset: 316, type: "u32" },
+    maxImageArrayLayers: { offset: 328, type: "u32" },
     maxStorageBufferRange: { offset: 340, type: "u32" },
     maxPushConstantsSize: { offset: 344, type: "u32" },
     maxMemoryAllocationCount: { offset: 348, type: "u32" },
@@ -98,6 +99,8 @@ export interface VkPhysicalDeviceProperties2 {
   deviceName: number;
   /** `VkPhysicalDeviceProperties2.properties.limits.maxImageDimension2D` */
   maxImageDimension2D: number;
+  /** `VkPhysicalDeviceProperties2.properties.limits.maxImageArrayLayers` */
+  maxImageArrayLayers: number;
   /** `VkPhysicalDeviceProperties2.properties.limits.maxStorageBufferRange` */
   maxStorageBufferRange: number;
   /** `VkPhysicalDeviceProperties2.properties.limits.maxPushConstantsSize` */
@@ -140,6 +143,7 @@ export function readVkPhysicalDeviceProperties2(view: DataView, offset: number):
     deviceType: view.getUint32(offset + 32, true),
     deviceName: view.getUint8(offset + 36),
     maxImageDimension2D: view.getUint32(offset + 316, true),
+    maxImageArrayLayers: view.getUint32(offset + 328, true),
     maxStorageBufferRange: view.getUint32(offset + 340, true),
     maxPushConstantsSize: view.getUint32(offset + 344, true),
     maxMemoryAllocationCount: view.getUint32(offset + 348, true),
@@ -172,6 +176,7 @@ export function writeVkPhysicalDeviceProperties2(
   view.setUint32(offset + 32, value.deviceType, true);
   view.setUint8(offset + 36, value.deviceName);
   view.setUint32(offset + 316, value.maxImageDimension2D, true);
+  view.setUint32(offset + 328, value.maxImageArrayLayers, true);
   view.setUint32(offset + 340, value.maxStorageBufferRange, true);
   view.setUint32(offset + 344, value.maxPushConstantsSize, true);
   view.setUint32(offset + 348, value.maxMemoryAllocationCount, true);
@@ -2253,6 +2258,7 @@ export const VkImageFormatProperties2 = {
     pNext: { offset: 8, type: "u64" },
     maxWidth: { offset: 16, type: "u32" },
     maxHeight: { offset: 20, type: "u32" },
+    maxArrayLayers: { offset: 32, type: "u32" },
   },
 } as const satisfies StructLayout;
 
@@ -2266,6 +2272,8 @@ export interface VkImageFormatProperties2 {
   maxWidth: number;
   /** `VkImageFormatProperties2.imageFormatProperties.maxExtent.height` */
   maxHeight: number;
+  /** `VkImageFormatProperties2.imageFormatProperties.maxArrayLayers` */
+  maxArrayLayers: number;
 }
 
 /** Reads a `VkImageFormatProperties2` at a byte offset. */
@@ -2275,6 +2283,7 @@ export function readVkImageFormatProperties2(view: DataView, offset: number): Vk
     pNext: view.getBigUint64(offset + 8, true) as Address,
     maxWidth: view.getUint32(offset + 16, true),
     maxHeight: view.getUint32(offset + 20, true),
+    maxArrayLayers: view.getUint32(offset + 32, true),
   };
 }
 
@@ -2284,6 +2293,7 @@ export function writeVkImageFormatProperties2(view: DataView, offset: number, va
   view.setBigUint64(offset + 8, value.pNext, true);
   view.setUint32(offset + 16, value.maxWidth, true);
   view.setUint32(offset + 20, value.maxHeight, true);
+  view.setUint32(offset + 32, value.maxArrayLayers, true);
 }
 
 /** The layout of a `VkExternalImageFormatProperties`. */

@@ -23,6 +23,7 @@ export type { Gate } from "./device/gate.ts";
 export { Line, type LineInit, type Usable, type Use } from "./device/line.ts";
 export type { Crossing, Exported, Imported, KnownObject, Memory, MemoryTarget, Offer } from "./device/memory.ts";
 export type { ChannelKind, PixelFormat } from "./layout/pixel_formats.ts";
+export type { PictureSize } from "./layout/pictures.ts";
 export {
   type ExportedImage,
   type ImageBlock,

@@ -1,6 +1,7 @@
 import type { CudaArray as ArrayHandle } from "../../ffi/cuda_runtime/handles.ts";
 import { LayoutError } from "../core/errors.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
+import { pictureIn, type PictureSize } from "../core/layout/pictures.ts";
 import { Resource } from "../core/life/resource.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { type Part, Tensor } from "../core/tensors/tensor.ts";
@@ -38,12 +39,21 @@ export class CudaImage extends Tensor<ArrayHandle> {
 
   /** Pixels along x. */
   get width(): number {
-    return this.layout.shape[1];
+    return this.#size.width;
   }
 
   /** Pixels along y. */
   get height(): number {
-    return this.layout.shape[0];
+    return this.#size.height;
+  }
+
+  /** The number of its layers, which kernels reach by `tex2DLayered`; undefined for an image without, which is one picture. */
+  get layers(): number | undefined {
+    return this.#size.layers;
+  }
+
+  get #size(): PictureSize {
+    return pictureIn(this.layout.shape, (this.target as CudaImageTarget).channels)!;
   }
 
   /** Lends the whole image again; there are no parts of images. @throws {LayoutError} for a part. */

@@ -79,8 +79,7 @@ function exported(source: Mapped, kind: string, access: Access): ExportedImage {
   using made = new DisposableStack();
   const objects = buffers.map(({ fd, byteLength }) => made.use(new Port(kind, { fd: duplicateFd(fd), byteLength })));
   made.move();
-  const info = source instanceof Frame ? source.info : undefined;
-  const port = new ImagePort(kind, { objects, planes, width, height, modifier: tensors[0].modifier, info });
+  const port = new ImagePort(kind, { objects, planes, width, height, modifier: tensors[0].modifier });
   return { port, end: () => handOver(buffers, access) };
 }
 

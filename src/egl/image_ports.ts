@@ -45,7 +45,7 @@ export function imagesOf(base: EglBase): Images<EglPicture> {
     }],
     refuse: ({ info, target }) => target.context === base ? undefined : refuseSource(base, info),
     export: (source, kind) => kind === "dma-buf" ? exported(source, kind) : named(source, kind),
-    import: (port) => imported(base, port, formats),
+    import: (port, _access, { info }) => imported(base, port, info as ImageInfo, formats),
   };
 }
 
@@ -103,7 +103,7 @@ function picturesIn(source: Mapped) {
   const planes = planesOf(source) as readonly EglTensor[];
   if (source instanceof Frame) {
     const { width, height } = source.info as ImageInfo;
-    return { planes, form: { width, height, info: source.info } };
+    return { planes, form: { width, height } };
   }
   const { width, height, format } = planes[0].rawHandle;
   return { planes, form: { width, height, format: format.pixel } };
@@ -135,9 +135,9 @@ function exported(source: Mapped, kind: string): ExportedImage {
 function imported(
   { openContext }: EglBase,
   port: ImagePort,
+  info: ImageInfo,
   dmaBufs: DmaBufFormats | undefined,
 ): ImportedImage<EglPicture> {
-  const info = port.info as ImageInfo;
   const formats = glFormats(info.format)!;
   const fds = port.objects.map((object) => object.takeFd());
   const planes = port.planes.map(({ object, offset, stride }) => ({ fd: fds[object], offset, stride }));

@@ -150,12 +150,16 @@ export class ImageTarget implements MemoryTarget<OpenCLImage> {
     return new OpenCLImage({ target: this, handle: root.mem, layout: at, resource, image, root });
   }
 
-  /** A layout as an image of this target, or why it cannot be one. No native call. For those who write mappers. */
-  fit(at: Layout): ImageShape | ImageProblem {
+  /**
+   * A layout as an image of this target, or why it cannot be one. No native call. For those who write mappers.
+   *
+   * @param type the kind, where the shape does not decide
+   */
+  fit(at: Layout, type: ImageType | undefined = this.type): ImageShape | ImageProblem {
     const { device } = this.context;
     const { limits, formats } = this.#abilities;
     if (!limits.support) return { argument: "target", problem: `${device.name} has no images.` };
-    const image = shapeOf(at, this.format, this.type);
+    const image = shapeOf(at, this.format, type);
     if (isProblem(image)) return image;
     const there = formats[image.type];
     if (there.includes(this.format)) return limitProblem(limits, image) ?? image;

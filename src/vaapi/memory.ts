@@ -47,12 +47,11 @@ function refuseImported({ planes }: Described): Omit<Refusal, "edge"> | undefine
 }
 
 function exported(source: Mapped, kind: MemoryKind, access: Access): ExportedImage {
-  const info = source instanceof Frame ? source.info : undefined;
   const [{ rawHandle: surface }] = planesOf(source) as readonly VaapiTensor[];
   surface.sync();
   const { objects, modifier = UNKNOWN_MODIFIER, ...about } = exportSurface(surface, access);
   return {
-    port: new ImagePort(kind, { ...about, modifier, objects: objects.map((one) => new Port(kind, one)), info }),
+    port: new ImagePort(kind, { ...about, modifier, objects: objects.map((one) => new Port(kind, one)) }),
   };
 }
 

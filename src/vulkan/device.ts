@@ -55,6 +55,8 @@ export interface VulkanLimits {
   readonly minImportedHostPointerAlignment: number;
   /** The most pixels along a side of an image. */
   readonly maxImageDimension2D: number;
+  /** The most layers of an image. */
+  readonly maxImageArrayLayers: number;
 }
 
 /** What a physical device says of itself: facts, without a native object. */
@@ -151,6 +153,7 @@ export function deviceOf(handle: VkPhysicalDevice): VulkanDevice {
         host.word(layouts.VkPhysicalDeviceExternalMemoryHostPropertiesEXT.fields.minImportedHostPointerAlignment),
       ),
       maxImageDimension2D: all.number(fields.maxImageDimension2D),
+      maxImageArrayLayers: all.number(fields.maxImageArrayLayers),
     },
   };
 }

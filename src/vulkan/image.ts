@@ -1,7 +1,6 @@
 import type { VkImage } from "../../ffi/vulkan/handles.ts";
 import { VK_IMAGE_LAYOUT_GENERAL } from "../../ffi/vulkan/constants.ts";
 import { type Names, optionsIn, shown } from "../core/argument.ts";
-import type { Refusal } from "../core/errors.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import type { Context } from "../core/graph/context.ts";
 import { describeLayout, type Layout } from "../core/layout/layout.ts";
@@ -11,28 +10,20 @@ import { own } from "../core/memory/own.ts";
 import { findByHandle, tellByHandle } from "../core/memory/peers.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { VulkanBase } from "./base.ts";
-import { type ExportKind, HANDLES } from "./handle_kinds.ts";
-import { ImageAbilities, type ImageAbility, type Order } from "./images/abilities.ts";
+import type { ExportKind } from "./handle_kinds.ts";
+import { ImageAbilities } from "./images/abilities.ts";
+import { choose, ONE_PICTURE, ordersIn, type VulkanTiling } from "./images/choice.ts";
 import { clearCall } from "./images/commands.ts";
 import type { VulkanFormat } from "./images/formats.ts";
-import { ImageObject, objectOf, type Tiling } from "./images/image_object.ts";
-import { ONLY_THE_DEVICE, portsOf } from "./images/ports.ts";
-import { assertSize, pixelsIn, type Size } from "./images/shape.ts";
+import { ImageObject, type ImageSpec, objectOf } from "./images/image_object.ts";
+import { portsOf } from "./images/ports.ts";
+import { assertSize, pixelsIn } from "./images/shape.ts";
 import { VulkanImage } from "./images/tensor.ts";
 import { checks } from "./library.ts";
 
-/** The order of an image's pixels in memory. */
-export type VulkanTiling =
-  /** The driver's own, which is the fastest: only the same device knows it. */
-  | "optimal"
-  /** Row by row, as the driver lays them out. */
-  | "linear"
-  /** By one of these DRM format modifiers: the driver takes the best that it has. */
-  | { readonly modifiers: readonly bigint[] };
-
 /** Options of {@link VulkanImageTarget.allocate}. */
 export interface VulkanImageInit {
-  /** `[height, width, channels]`; `[height, width]` for pixels of one channel. */
+  /** `[height, width, channels]`, or `[layers, height, width, channels]`; one channel may be left out. */
   readonly shape: readonly number[];
   /** The order of the pixels; `"optimal"` by default. */
   readonly tiling?: VulkanTiling;
@@ -42,7 +33,7 @@ export interface VulkanImageInit {
 
 /** What a program says of another library's image. */
 export interface VulkanImageForm {
-  /** `[height, width, channels]`; `[height, width]` for pixels of one channel. */
+  /** `[height, width, channels]`, or `[layers, height, width, channels]`; one channel may be left out. */
   readonly shape: readonly number[];
   /** Its VkImageLayout until the first command here uses it; VK_IMAGE_LAYOUT_GENERAL by default. */
   readonly layout?: number;
@@ -50,7 +41,6 @@ export interface VulkanImageForm {
 
 const INIT: Names<VulkanImageInit> = { shape: true, tiling: true, exportAs: true };
 const FORM: Names<VulkanImageForm> = { shape: true, layout: true };
-const TILINGS = { optimal: true, linear: true } as const;
 const KINDS = { "opaque-fd": true, "dma-buf": true } as const satisfies { [K in ExportKind]: true };
 
 /** Images of one format in one context, as a node of the graph. `vulkan.image(format)` returns the same object each time. */
@@ -107,16 +97,19 @@ export class VulkanImageTarget implements MemoryTarget<VulkanImage> {
    */
   allocate(init: VulkanImageInit): VulkanImage {
     const { shape, tiling = "optimal", exportAs } = optionsIn(init, INIT, "init");
-    const { width, height, ...at } = pixelsIn(shape, this.format);
+    const { width, height, layers, ...at } = pixelsIn(shape, this.format);
     const orders = ordersIn(tiling);
     if (exportAs !== undefined) checks.nameIn(exportAs, KINDS, "exportAs");
+    if (layers !== undefined && (tiling !== "optimal" || exportAs === "dma-buf")) {
+      throw checks.wrong(tiling === "optimal" ? "exportAs" : "tiling", ONE_PICTURE.reason, ONE_PICTURE.remedy);
+    }
     this.base.resource.assertLive();
-    const { chosen, handleTypes, ability } = this.#choice(orders, exportAs);
-    assertSize({ width, height }, ability, this.base.name);
-    const spec = { format: this.format, width, height, usage: ability.usage };
-    const object = new ImageObject(this.base.openDevice, spec, {
+    const { handleTypes, ability, ...order } = choose(this, orders, exportAs);
+    const size = { width, height, layers };
+    assertSize(size, ability, this.base.name);
+    const object = new ImageObject(this.base.openDevice, { ...size, format: this.format, usage: ability.usage }, {
+      ...order,
       origin: { from: "new", place: "device", handleTypes },
-      tiling: chosen,
       dedicated: ability.dedicated,
     });
     const undo: Undo = [() => object.free()];
@@ -131,9 +124,9 @@ export class VulkanImageTarget implements MemoryTarget<VulkanImage> {
   }
 
   /**
-   * Attaches to a `VkImage` of this `VkDevice` that other code made, of this format: 2D, with one level and one layer, one
-   * sample, and usable for transfers and as a storage image. It stays its maker's, and lives longer than the result. It is
-   * in VK_IMAGE_LAYOUT_GENERAL after the first command that uses it here.
+   * Attaches to a `VkImage` of this `VkDevice` that other code made, of this format: 2D, with one level, the layers that the
+   * shape says, one sample, and usable for transfers and as a storage image. It stays its maker's, and lives longer than the
+   * result. It is in VK_IMAGE_LAYOUT_GENERAL after the first command that uses it here.
    *
    * @param image a live `VkImage`; a wrong one crashes the process
    * @throws {ArgumentError} if it is not a handle.
@@ -145,59 +138,20 @@ export class VulkanImageTarget implements MemoryTarget<VulkanImage> {
     if (!Number.isInteger(layout) || layout < 0) {
       throw checks.wrong("form.layout", `expected a VkImageLayout, got ${shown(layout)}.`);
     }
-    const { width, height, ...at } = pixelsIn(shape, this.format);
+    const { width, height, layers, ...at } = pixelsIn(shape, this.format);
+    const said = { width, height, layers, format: this.format };
     this.base.resource.assertLive();
     const known = findByHandle(this.#handleKind, handle);
-    const object = (known && objectOf(known)) ?? this.#foreign({ width, height }, handle, layout);
-    if (object.spec.format !== this.format || object.spec.width !== width || object.spec.height !== height) {
-      const { format, width, height } = object.spec;
-      throw checks.wrong("image", `it is known here as ${width} × ${height} pixels of ${format.vulkan}.`);
+    const object = (known && objectOf(known)) ?? this.#foreign(said, handle, layout);
+    if (describeSpec(object.spec) !== describeSpec(said)) {
+      throw checks.wrong("image", `it is known here as ${describeSpec(object.spec)}.`);
     }
     return this.#over(known ?? this.#allocationOf(object, at), object, at);
   }
 
-  /** Why no image of this format and order crosses by fds of a kind; undefined if some do. For those who write mappers. */
-  closedFor(kind: ExportKind, way: "exports" | "imports", order: Order): Omit<Refusal, "edge"> | undefined {
-    const { openDevice: device, name } = this.base;
-    const { type, extension } = HANDLES[kind];
-    if (order === "optimal" && kind === "dma-buf") {
-      return ONLY_THE_DEVICE;
-    }
-    if (typeof order === "bigint" && kind === "opaque-fd") {
-      return { reason: "images by a DRM format modifier cross by dma-bufs.", remedy: 'Pass { exportAs: "dma-buf" }.' };
-    }
-    const lacking = device.lacks(extension) ??
-      (typeof order === "bigint" ? device.lacks("VK_EXT_image_drm_format_modifier") : undefined);
-    if (lacking !== undefined) return lacking;
-    if (this.abilities.of(order, type)?.[way]) return undefined;
-    const verb = way === "exports" ? "go out" : "come in";
-    return {
-      reason: `${name} answers that its images of ${this.format.vulkan}, ${inWords(order)}, ${verb} by no ${kind}.`,
-    };
-  }
-
-  /** The order to allocate by, the kinds of handle to go out by, and what the device does with such images. */
-  #choice(orders: readonly Order[], asked: ExportKind | undefined): Choice {
-    const kinds: readonly ExportKind[] = asked === undefined ? ["dma-buf", "opaque-fd"] : [asked];
-    for (const kind of kinds) {
-      const able = orders.filter((order) => this.closedFor(kind, "exports", order) === undefined);
-      if (able.length > 0) return choiceOf(able, HANDLES[kind].type, this.abilities);
-    }
-    if (asked !== undefined) {
-      const { reason, remedy } = this.closedFor(asked, "exports", orders[0])!;
-      throw checks.wrong("exportAs", reason, remedy);
-    }
-    const able = orders.filter((order) => this.abilities.of(order, 0) !== undefined);
-    if (able.length > 0) return choiceOf(able, 0, this.abilities);
-    const what = `${this.base.name} has no images of ${this.format.vulkan}, ${orders.map(inWords).join(" or ")}.`;
-    const there = this.modifiers.map((modifier) => `0x${modifier.toString(16)}`).join(", ");
-    throw checks.wrong("tiling", what, `Its DRM format modifiers for them: ${there || "none"}.`);
-  }
-
-  #foreign({ width, height }: Size, image: VkImage, layout: number): ImageObject {
+  #foreign(said: Omit<ImageSpec, "usage">, image: VkImage, layout: number): ImageObject {
     const usage = this.abilities.of("optimal", 0)?.usage ?? 0;
-    const spec = { format: this.format, width, height, usage };
-    return new ImageObject(this.base.openDevice, spec, { origin: { from: "foreign", image, layout } });
+    return new ImageObject(this.base.openDevice, { ...said, usage }, { origin: { from: "foreign", image, layout } });
   }
 
   /** Handles of two devices may be equal. */
@@ -219,43 +173,6 @@ export class VulkanImageTarget implements MemoryTarget<VulkanImage> {
   }
 }
 
-/** How a new image is made. */
-interface Choice {
-  readonly chosen: Tiling;
-  readonly handleTypes: number;
-  readonly ability: ImageAbility;
-}
-
-/** What holds for images of each of these orders. */
-function choiceOf(orders: readonly Order[], handleTypes: number, abilities: ImageAbilities): Choice {
-  const all = orders.map((order) => abilities.of(order, handleTypes)!);
-  const ability = all.reduce((one, other) => ({
-    ...one,
-    usage: one.usage & other.usage,
-    maxWidth: Math.min(one.maxWidth, other.maxWidth),
-    maxHeight: Math.min(one.maxHeight, other.maxHeight),
-    dedicated: one.dedicated || other.dedicated,
-  }));
-  const modifiers = orders.filter((order) => typeof order === "bigint");
-  const chosen: Tiling = modifiers.length > 0
-    ? { order: "modifier", of: modifiers }
-    : { order: orders[0] as "optimal" | "linear" };
-  return { chosen, handleTypes, ability };
-}
-
-function ordersIn(given: VulkanTiling): readonly Order[] {
-  if (typeof given !== "object") return [checks.nameIn(given, TILINGS, "tiling")];
-  const { modifiers } = optionsIn(given, { modifiers: true }, "tiling");
-  if (!Array.isArray(modifiers) || modifiers.length === 0) {
-    throw checks.wrongKind("tiling.modifiers", "a list of DRM format modifiers", modifiers);
-  }
-  return checks.itemsIn<bigint>(modifiers, "tiling.modifiers").map((modifier, i) => {
-    if (typeof modifier === "bigint" && modifier >= 0n && modifier < 2n ** 64n) return modifier;
-    throw checks.wrongKind(`tiling.modifiers[${i}]`, "a bigint of 64 bits", modifier);
-  });
-}
-
-function inWords(order: Order): string {
-  if (order === "optimal") return "in the driver's own order";
-  return order === "linear" ? "row by row" : `by the modifier 0x${order.toString(16)}`;
+function describeSpec({ width, height, layers, format }: Omit<ImageSpec, "usage">): string {
+  return `${layers === undefined ? "" : `${layers} layers of `}${width} × ${height} pixels of ${format.vulkan}`;
 }

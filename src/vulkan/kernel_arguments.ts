@@ -87,11 +87,20 @@ class ImageParameter extends PointerParameter<VulkanImage, VulkanBase> {
 
   protected override checkPlace(image: VulkanImage, _value: unknown, context: VulkanBase): void {
     refuseElsewhere(this, image, context, this.mapping);
-    const { format: { name, vulkan, kind }, rawHandle: { isStorage } } = image;
-    const { format, kind: shaderKind } = this.#image;
+    const { format: { name, vulkan, kind }, layers, rawHandle: { isStorage } } = image;
+    const { format, kind: shaderKind, arrayed } = this.#image;
     if ((format ?? name) !== name || kind !== shaderKind) {
       const expected = format ?? `a format that shaders read as ${shaderKind}`;
       throw this.wrong(`expected pixels of ${expected}, and those of ${image.name} are ${name} (${vulkan}).`);
+    }
+    if (arrayed && layers === undefined) {
+      throw this.wrong(
+        `expected an image with layers, and ${image.name} is one picture.`,
+        "[1, height, width, channels] has a layer.",
+      );
+    }
+    if (!arrayed && layers !== undefined) {
+      throw this.wrong(`expected one picture, and ${image.name} has ${layers} layers.`);
     }
     if (!isStorage) throw this.wrong(`shaders of ${context.name} use no images of ${vulkan} in this tiling.`);
   }
@@ -142,9 +151,9 @@ export function parametersOf(
 }
 
 /** As GLSL declares it: `rgba8 image2D`. */
-function typeOfImage({ glsl, kind }: ShaderImage): string {
+function typeOfImage({ glsl, kind, arrayed }: ShaderImage): string {
   const prefix = { float: "", sint: "i", uint: "u" }[kind];
-  return `${glsl === undefined ? "" : `${glsl} `}${prefix}image2D`;
+  return `${glsl === undefined ? "" : `${glsl} `}${prefix}image2D${arrayed ? "Array" : ""}`;
 }
 
 /** The `VkDescriptorType` of an image, or of a buffer. */

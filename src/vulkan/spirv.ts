@@ -27,6 +27,8 @@ export interface ShaderImage {
   readonly format: string | undefined;
   /** The type in which the shader reads its channels. */
   readonly kind: ChannelKind;
+  /** True if it has layers: `image2DArray`. */
+  readonly arrayed: boolean;
 }
 
 /** A member of a shader's push constants. */
@@ -162,7 +164,7 @@ export class Module {
     throw checks.wrong(
       "spirv",
       `binding ${binding} is no storage buffer, and no storage image of two dimensions.`,
-      "Kernels take storage buffers (`buffer`), storage images (`image2D`) and push constants.",
+      "Kernels take storage buffers (`buffer`), storage images (`image2D`, `image2DArray`) and push constants.",
     );
   }
 
@@ -178,13 +180,13 @@ export class Module {
     return { ...named, name, isConst, element: this.#type(array?.[1] ?? only) };
   }
 
-  /** A storage image of two dimensions, without layers and samples; undefined for anything else. */
+  /** A storage image of two dimensions, without samples; undefined for anything else. */
   #image(type: number): ShaderImage | undefined {
     const [, of, dimensions, , arrayed, samples, sampled, code] = this.#find(OP.image, type) ?? [];
-    if (dimensions !== IMAGE_2D || arrayed !== 0 || samples !== 0 || sampled !== IMAGE_STORED) return undefined;
+    if (dimensions !== IMAGE_2D || samples !== 0 || sampled !== IMAGE_STORED) return undefined;
     const [glsl, format] = shaderFormat(code) ?? [];
     const dtype = this.#type(of)?.element.dtypes?.[0];
-    return dtype === undefined ? undefined : { glsl, format, kind: kindOf(dtype) };
+    return dtype === undefined ? undefined : { glsl, format, kind: kindOf(dtype), arrayed: arrayed === 1 };
   }
 
   #constants(type: number): ShaderConstant[] {

@@ -4,7 +4,7 @@ import type { Undo } from "../core/life/undo.ts";
 import { bytesAt } from "../core/native/pin.ts";
 import { VulkanBuffer } from "./buffer.ts";
 import { copyCall } from "./commands.ts";
-import { type RowRange, rowsCall } from "./images/commands.ts";
+import { type PixelRange, pixelsCall, rangesOf } from "./images/commands.ts";
 import type { ImageObject } from "./images/image_object.ts";
 import type { VulkanLane } from "./lane.ts";
 import type { OpenDevice } from "./open_device.ts";
@@ -55,17 +55,17 @@ export class Staging {
   /** Writes all pixels of an image, given without gaps; blocks. */
   writeImage(line: Line<VulkanLane>, submit: Submit, to: ImageObject, given: Uint8Array): void {
     const { buffer, bytes } = this.#made;
-    forRows(to, given, (rows, part) => {
+    inRanges(to, given, (range, part) => {
       bytes.set(part);
-      finish(line, submit(rowsCall("write", to, buffer, rows)));
+      finish(line, submit(pixelsCall("write", to, buffer, range)));
     });
   }
 
   /** Reads all pixels of an image, without gaps; blocks. */
   readImage(line: Line<VulkanLane>, submit: Submit, from: ImageObject, into: Uint8Array): void {
     const { buffer, bytes } = this.#made;
-    forRows(from, into, (rows, part) => {
-      finish(line, submit(rowsCall("read", from, buffer, rows)));
+    inRanges(from, into, (range, part) => {
+      finish(line, submit(pixelsCall("read", from, buffer, range)));
       part.set(bytes.subarray(0, part.length));
     });
   }
@@ -81,13 +81,12 @@ export class Staging {
   }
 }
 
-/** The rows of an image, as many at a time as the block holds: a row has at most a megabyte. */
-function forRows({ spec: { height } }: ImageObject, all: Uint8Array, use: (rows: RowRange, part: Uint8Array) => void) {
-  const row = all.length / height;
-  const most = Math.floor(LENGTH / row);
-  for (let first = 0; first < height; first += most) {
-    const count = Math.min(most, height - first);
-    use({ first, count }, all.subarray(first * row, (first + count) * row));
+/** The pixels of an image and their bytes, as many at a time as the block holds. */
+function inRanges({ spec }: ImageObject, all: Uint8Array, use: (range: PixelRange, part: Uint8Array) => void): void {
+  let done = 0;
+  for (const range of rangesOf(spec, LENGTH)) {
+    const length = range.layers * range.rows * spec.width * spec.format.bytesPerPixel;
+    use(range, all.subarray(done, done += length));
   }
 }
 

@@ -60,12 +60,12 @@ export class CudaImageEnd implements End, Disposable {
 
   readonly raw = {
     write: (image: CudaImage, bytes: Uint8Array) => {
-      copyPixels(this.#cuda, image.rawHandle, image.layout.shape, bytes.slice(), true);
+      copyPixels(this.#cuda, image.rawHandle, image, bytes.slice(), true);
       return () => Promise.resolve();
     },
     read: (image: CudaImage) => {
       const bytes = new Uint8Array(image.layout.byteLength);
-      copyPixels(this.#cuda, image.rawHandle, image.layout.shape, bytes, false);
+      copyPixels(this.#cuda, image.rawHandle, image, bytes, false);
       return Promise.resolve(bytes);
     },
   };

@@ -9,7 +9,7 @@ import type {
   VulkanImageTarget,
   VulkanTensor,
 } from "../../src/vulkan/mod.ts";
-import { rowsCall } from "../../src/vulkan/images/commands.ts";
+import { pixelsCall, rangesOf } from "../../src/vulkan/images/commands.ts";
 import type { Candidate, End, Subject, Variants } from "./subject.ts";
 import { keepSemaphores, VulkanHands } from "./vulkan_end.ts";
 import { devices } from "./vulkan.ts";
@@ -129,7 +129,8 @@ export class VulkanImageEnd extends VulkanHands implements End {
   };
 
   #rows(way: "read" | "write", tensor: Tensor, { rawHandle }: VulkanTensor) {
-    const { rawHandle: object, height } = tensor as VulkanImage;
-    return rowsCall(way, object, rawHandle, { first: 0, count: height });
+    const { rawHandle: object } = tensor as VulkanImage;
+    const [all] = rangesOf(object.spec, Infinity);
+    return pixelsCall(way, object, rawHandle, all);
   }
 }

@@ -31,13 +31,17 @@ Deno.test("arrays: the format of an element", () => {
 Deno.test("arrays: sizes beyond the device's are refused by its attributes", () => {
   const attributes = { maxTexture2DWidth: 100, maxTexture2DHeight: 50, maxSurface2DWidth: 80, maxSurface2DHeight: 50 };
   const device = { name: "a device", attributes } as unknown as CudaDevice;
-  assertWithin({ width: 100, height: 50, depth: 0 }, false, device);
+  assertWithin({ width: 100, height: 50, depth: 0 }, { surface: false }, device);
   assertThrows(
-    () => assertWithin({ width: 100, height: 50, depth: 0 }, true, device),
+    () => assertWithin({ width: 100, height: 50, depth: 0 }, { surface: true }, device),
     ArgumentError,
     "maxSurface2DWidth is 80",
   );
-  assertThrows(() => assertWithin({ width: 100, height: 51, depth: 0 }, false, device), ArgumentError, "height");
+  assertThrows(
+    () => assertWithin({ width: 100, height: 51, depth: 0 }, { surface: false }, device),
+    ArgumentError,
+    "height",
+  );
 });
 
 Deno.test("arrays: where rows lie in a tensor that one is copied to or from", () => {

@@ -102,7 +102,7 @@ function drivers({ planes = PLANES, objects = 2, modifier = 0n, failsAt = -1 }: 
       const surface = (source as Frame<Made<Surface>>).planes[0].rawHandle;
       const ports = surface.fds.map((fd) => new Port("dma-buf", { fd: duplicateFd(fd), byteLength: SIZE }));
       const { width, height } = INFO;
-      return { port: new ImagePort("dma-buf", { ...surface, objects: ports, width, height, info: INFO }) };
+      return { port: new ImagePort("dma-buf", { ...surface, objects: ports, width, height }) };
     },
     import(port) {
       const fds = port.objects.map((object) => object.takeFd());
@@ -126,7 +126,7 @@ function drivers({ planes = PLANES, objects = 2, modifier = 0n, failsAt = -1 }: 
       }));
       const { width, height } = INFO;
       const { modifier } = (source as Frame).info as ImageInfo;
-      return { port: new ImagePort("dma-buf", { objects: ports, planes: at, width, height, modifier, info: INFO }) };
+      return { port: new ImagePort("dma-buf", { objects: ports, planes: at, width, height, modifier }) };
     },
     import(port) {
       const undo: Undo = [];

@@ -36,7 +36,7 @@ sharingTest("an image is CUDA's, in place, at every size and in every format", (
   using all = open();
   const { vulkan, cuda, graph } = all;
   for (const [name, format, bytes] of FORMATS) {
-    if (vulkan.image(name).closedFor("opaque-fd", "exports", "optimal") !== undefined) {
+    if (!vulkan.image(name).abilities.of("optimal", 1)?.exports) {
       console.log(`images: Vulkan has no ${name} by an opaque fd`);
       continue;
     }

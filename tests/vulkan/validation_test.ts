@@ -29,9 +29,11 @@ test("a buffer that outlives its device is told of", async () => {
 });
 
 /** Of images it would say at each copy that another layout may be faster: here they stay in the one that every API takes. */
-const FLAGS: Readonly<Record<string, string>> = { image: "error,warn", image_ports: "error,warn" };
+const FLAGS: Readonly<Record<string, string>> = Object.fromEntries(
+  ["image", "image_ports", "layers"].map((file) => [file, "error,warn"]),
+);
 
-for (const file of ["context", "image", "image_ports", "kernel", "memory", "queue"]) {
+for (const file of ["context", "image", "image_ports", "kernel", "layers", "memory", "queue"]) {
   test(`${file}_test.ts`, async () => {
     assertEquals(await saidOf(["test", "-A", "--no-check", at(`${file}_test.ts`)], FLAGS[file]), "");
   });

@@ -48,6 +48,7 @@ const FACTS: ClassEntry[] = [
       ["deviceName", "properties.deviceName[0]"],
       ...[
         "maxImageDimension2D",
+        "maxImageArrayLayers",
         "maxStorageBufferRange",
         "maxPushConstantsSize",
         "maxMemoryAllocationCount",
@@ -141,6 +142,7 @@ const IMAGES: (string | ClassEntry)[] = [
       ...LINK,
       ["maxWidth", "imageFormatProperties.maxExtent.width"],
       ["maxHeight", "imageFormatProperties.maxExtent.height"],
+      ["maxArrayLayers", "imageFormatProperties.maxArrayLayers"],
     ],
   },
   { type: "VkExternalImageFormatProperties", fields: [...LINK, ...EXTERNAL_MEMORY] },
@@ -385,7 +387,7 @@ export const vulkan: Library = {
       type: "VkImageAspectFlagBits",
       names: ["VK_IMAGE_ASPECT_COLOR_BIT", "VK_IMAGE_ASPECT_MEMORY_PLANE_0_BIT_EXT"],
     },
-    { type: "VkImageViewType", names: ["VK_IMAGE_VIEW_TYPE_2D"] },
+    { type: "VkImageViewType", names: ["VK_IMAGE_VIEW_TYPE_2D", "VK_IMAGE_VIEW_TYPE_2D_ARRAY"] },
     { type: "VkSampleCountFlagBits", names: ["VK_SAMPLE_COUNT_1_BIT"] },
     {
       type: "VkFormat",

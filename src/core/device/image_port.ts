@@ -1,4 +1,4 @@
-import type { FrameInfo } from "../layout/frame_info.ts";
+import type { PictureSize } from "../layout/pictures.ts";
 import type { PixelFormat } from "../layout/pixel_formats.ts";
 import type { Described } from "../tensors/described.ts";
 import type { Mapped } from "../tensors/mapped.ts";
@@ -19,19 +19,13 @@ export interface ImagePlane {
 }
 
 /** What an image port is made of. */
-export interface ImagePortInit {
+export interface ImagePortInit extends PictureSize {
   /** The objects that it lies in, each with its length; the port owns them. */
   readonly objects: readonly Port[];
   /** Where its planes lie: those of its format, then what else the modifier needs (compression). */
   readonly planes: readonly ImagePlane[];
-  /** Pixels across. */
-  readonly width: number;
-  /** Pixels down. */
-  readonly height: number;
   /** The DRM format modifier; undefined where only the same driver knows the order of the pixels. */
   readonly modifier?: bigint | undefined;
-  /** Of a frame: what it is. */
-  readonly info?: FrameInfo | undefined;
   /** Of an image of one plane: the format of its pixels, if its driver knows it. */
   readonly format?: PixelFormat | undefined;
 }
@@ -40,7 +34,7 @@ export interface ImagePortInit {
  * A handle of an image, on its way from one driver to another: objects of memory, and where the planes lie in them. It
  * owns the objects until the other side takes their fds. For those who write backends.
  */
-export class ImagePort<K extends string = string> implements Disposable {
+export class ImagePort<K extends string = string> implements PictureSize, Disposable {
   /** Its kind, which both sides name. */
   readonly kind: K;
   /** The objects that it lies in. */
@@ -51,10 +45,10 @@ export class ImagePort<K extends string = string> implements Disposable {
   readonly width: number;
   /** Pixels down. */
   readonly height: number;
+  /** The number of its layers, which lie in the driver's own order; undefined for one picture. */
+  readonly layers: number | undefined;
   /** The DRM format modifier, all 64 bits; undefined where only the same driver knows the order of the pixels. */
   readonly modifier: bigint | undefined;
-  /** Of a frame: what it is. */
-  readonly info: FrameInfo | undefined;
   /** Of an image of one plane: the format of its pixels, if its driver knows it. */
   readonly format: PixelFormat | undefined;
 
@@ -65,8 +59,8 @@ export class ImagePort<K extends string = string> implements Disposable {
     this.planes = init.planes;
     this.width = init.width;
     this.height = init.height;
+    this.layers = init.layers;
     this.modifier = init.modifier;
-    this.info = init.info;
     this.format = init.format;
   }
 
@@ -111,6 +105,8 @@ export interface Images<H = unknown> {
   readonly exports: readonly Offer<Described>[];
   /** Its imports. */
   readonly imports: readonly Offer<Described>[];
+  /** True where an image has one plane, as a target: frames are refused. */
+  readonly onePlane?: boolean;
   /** Why it cannot map this image now, as source or as target: its format, its size. Makes no native call. */
   refuse?(source: Described, access: Access): Omit<Refusal, "edge"> | undefined;
   /** A port to an image, for an access by the other side. */

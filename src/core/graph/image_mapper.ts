@@ -239,13 +239,18 @@ function refuse(
   ways: readonly Way<Described>[],
 ): Refusal | undefined {
   const { from, to } = ends;
-  const refusal = refuseNoWay(ends, ways) ?? refuseEnds(ends, lackingOf) ?? refuseSound(source) ??
+  const refusal = refuseNoWay(ends, ways) ?? refuseEnds(ends, lackingOf) ?? refuseFrame(source, imagesOf(to)!) ??
     imagesOf(from)!.refuse?.(source, access) ?? imagesOf(to)!.refuse?.(source, access) ?? refuseWays(ways, source);
   return refusal && { edge: edgeBetween(source, to), ...refusal };
 }
 
-function refuseSound({ info }: Described): Omit<Refusal, "edge"> | undefined {
-  return info?.type === "audio" ? { reason: "only images go this way, and the frame is sound." } : undefined;
+function refuseFrame({ info, planes }: Described, { onePlane }: Images): Omit<Refusal, "edge"> | undefined {
+  if (info?.type === "audio") return { reason: "only images go this way, and the frame is sound." };
+  if (!onePlane || (info === undefined && planes.length === 1)) return undefined;
+  return {
+    reason: "it is a frame, and an image has one plane.",
+    remedy: "Map its planes, each to images of its own format: frame.planes[0].",
+  };
 }
 
 /** The function that the edge would call and its backend has left out. */

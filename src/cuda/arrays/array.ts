@@ -1,5 +1,6 @@
 import {
   cudaArrayDefault,
+  cudaArrayLayered,
   cudaArraySurfaceLoadStore,
   cudaResourceTypeArray,
 } from "../../../ffi/cuda_runtime/constants.ts";
@@ -57,6 +58,7 @@ interface Made {
   readonly channels: number;
   readonly dtype: CudaArrayDType;
   readonly writable: boolean;
+  readonly layered: boolean;
   /** How the handle ends; nothing where its owner ends it. */
   readonly undo: Undo;
   /** What it shows, if another object owns it. */
@@ -82,6 +84,8 @@ export class CudaArray extends NativeObject {
   readonly dtype: CudaArrayDType;
   /** True if kernels can write it. */
   readonly writable: boolean;
+  /** True if its slices are layers, as another API's image may have: kernels reach them by `tex2DLayered`. */
+  readonly layered: boolean;
   readonly #handle: ArrayHandle;
   /** What it shows: uses of the array are uses of that. */
   readonly #owner: Usable | undefined;
@@ -95,6 +99,7 @@ export class CudaArray extends NativeObject {
     this.channels = made.channels;
     this.dtype = made.dtype;
     this.writable = made.writable;
+    this.layered = made.layered;
     this.#handle = made.handle;
     this.#owner = made.owner;
     const name = `cuda array [${this.shape.join(",")}] ${made.dtype}`;
@@ -112,12 +117,12 @@ export class CudaArray extends NativeObject {
       height: height === undefined ? 0 : whole(height, "height", 1),
       depth: depth === undefined ? 0 : whole(depth, "depth", 1),
     };
-    assertWithin(extent, surface, context.device);
+    assertWithin(extent, { surface }, context.device);
     context.resource.assertLive();
     const undo: Undo = [];
     const flags = surface ? cudaArraySurfaceLoadStore : cudaArrayDefault;
     const handle = createArray(context, formatBytes({ dtype, channels }), extentBytes(extent), flags, undo);
-    return new CudaArray(context, { handle, extent, channels, dtype, writable: surface, undo });
+    return new CudaArray(context, { handle, extent, channels, dtype, writable: surface, layered: false, undo });
   }
 
   /**
@@ -135,7 +140,8 @@ export class CudaArray extends NativeObject {
   ): CudaArray {
     const { extent, flags, ...format } = infoOf(context, handle);
     const writable = writes(access) && (flags & cudaArraySurfaceLoadStore) !== 0;
-    return new CudaArray(context, { handle, extent, ...format, writable, owner, undo: [] });
+    const layered = (flags & cudaArrayLayered) !== 0;
+    return new CudaArray(context, { handle, extent, ...format, writable, layered, owner, undo: [] });
   }
 
   /** The work in flight on it, and on what it shows. For those who write mappers. */

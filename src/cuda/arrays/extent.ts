@@ -9,34 +9,48 @@ export interface ArrayExtent {
   readonly width: number;
   /** Rows. */
   readonly height: number;
-  /** Slices of rows. */
+  /** Slices of rows, or layers. */
   readonly depth: number;
 }
 
 type Limits = readonly CudaAttribute[];
 
-/** The attributes that limit width, height and depth, by the number of dimensions. */
+/** The attributes that limit width, height and depth, by the number of dimensions; the last of pictures in layers. */
 const LIMITS: Readonly<Record<"texture" | "surface", readonly Limits[]>> = {
   texture: [
     ["maxTexture1DWidth"],
     ["maxTexture2DWidth", "maxTexture2DHeight"],
     ["maxTexture3DWidth", "maxTexture3DHeight", "maxTexture3DDepth"],
+    ["maxTexture2DLayeredWidth", "maxTexture2DLayeredHeight", "maxTexture2DLayeredLayers"],
   ],
   surface: [
     ["maxSurface1DWidth"],
     ["maxSurface2DWidth", "maxSurface2DHeight"],
     ["maxSurface3DWidth", "maxSurface3DHeight", "maxSurface3DDepth"],
+    ["maxSurface2DLayeredWidth", "maxSurface2DLayeredHeight", "maxSurface2DLayeredLayers"],
   ],
 };
 
+/** What an array is made for. */
+interface ArrayUse {
+  /** Kernels write it. */
+  readonly surface: boolean;
+  /** Its slices are layers. */
+  readonly layered?: boolean;
+}
+
 /** Throws if an array is larger than the device allows. */
-export function assertWithin({ width, height, depth }: ArrayExtent, surface: boolean, device: CudaDevice): void {
+export function assertWithin(
+  { width, height, depth }: ArrayExtent,
+  { surface, layered = false }: ArrayUse,
+  device: CudaDevice,
+): void {
   const sizes = [width, height, depth].filter((size) => size > 0);
-  const limits = LIMITS[surface ? "surface" : "texture"][sizes.length - 1];
+  const limits = LIMITS[surface ? "surface" : "texture"][layered ? 3 : sizes.length - 1];
   limits.forEach((attribute, i) => {
     const most = device.attributes[attribute];
     if (most === undefined || sizes[i] <= most) return;
-    const argument = ["width", "height", "depth"][i];
+    const argument = ["width", "height", layered ? "layers" : "depth"][i];
     const hint = surface ? "Textures may be larger: { surface: false }." : undefined;
     throw checks.wrong(
       argument,

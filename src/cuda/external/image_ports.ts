@@ -5,6 +5,7 @@ import type { Memory } from "../../core/device/memory.ts";
 import { LayoutError, messageOf, type Refusal } from "../../core/errors.ts";
 import type { Target } from "../../core/graph/context.ts";
 import { type Undo, undoAll } from "../../core/life/undo.ts";
+import { pictureIn, type PictureSize } from "../../core/layout/pictures.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import type { Tensor, TensorInit } from "../../core/tensors/tensor.ts";
@@ -30,7 +31,7 @@ interface ImportingTarget extends Target, Required<CudaImageFormat> {
  * driver's own order of pixels come: over rows of pixels a driver was seen to answer success and to show wrong pixels
  * (facts/gpu.md).
  */
-export function imagePortsOf<T extends Tensor<CudaArray>>(
+export function imagePortsOf<T extends Tensor<CudaArray> & PictureSize>(
   target: ImportingTarget,
   make: (init: Omit<TensorInit<CudaArray>, "target">) => T,
 ): Memory<T, ExternalImage> {
@@ -40,6 +41,7 @@ export function imagePortsOf<T extends Tensor<CudaArray>>(
   const images: Images<ExternalImage> = {
     exports: [],
     imports: [{ kind: KIND, device }, { kind: "gl-image", device, orders: true }, { kind: "egl-image", device }],
+    onePlane: true,
     refuse: (source) => refuseSource(target, source),
     import(port, _access, { range: { allocation } }) {
       if (port.kind === KIND) return imported(target, port);
@@ -55,24 +57,20 @@ export function imagePortsOf<T extends Tensor<CudaArray>>(
     },
     tensor: ({ handle: { array }, ...init }) => make({ ...init, handle: array }),
     copies: {
-      write: ({ rawHandle, layout }, bytes) => copyPixels(context, rawHandle, layout.shape, bytes, true),
-      read: ({ rawHandle, layout }, into) => copyPixels(context, rawHandle, layout.shape, into, false),
+      write: (image, bytes) => copyPixels(context, image.rawHandle, image, bytes, true),
+      read: (image, into) => copyPixels(context, image.rawHandle, image, into, false),
     },
   };
 }
 
 function refuseSource(
   { context, dtype, channels }: ImportingTarget,
-  { info, planes }: Described,
+  { planes: [{ layout: { shape, dtype: given } }] }: Described,
 ): Omit<Refusal, "edge"> | undefined {
-  if (info !== undefined || planes.length !== 1) {
-    return {
-      reason: "it is a frame, and an image has one plane.",
-      remedy: "Map its planes, each to images of its own format: frame.planes[0].",
-    };
-  }
-  const { shape: [height, width, elements = 1], dtype: given } = planes[0].layout;
-  if (given !== dtype || elements !== channels) {
+  const size = pictureIn(shape, channels);
+  if (given !== dtype || size === undefined) {
+    const last = shape.length > 2 ? shape[shape.length - 1] : 1;
+    const elements = last > 4 ? 1 : last; // it is the width, of pixels of one channel in layers
     return {
       reason: `its pixels are ${elements} × ${given}, and those of the target ${channels} × ${dtype}.`,
       remedy: elements === 3
@@ -81,23 +79,23 @@ function refuseSource(
     };
   }
   try {
-    assertWithin({ width, height, depth: 0 }, true, context.device);
+    const { layers } = size;
+    assertWithin({ ...size, depth: layers ?? 0 }, { surface: true, layered: layers !== undefined }, context.device);
   } catch (error) {
     return { reason: messageOf(error) };
   }
 }
 
 function imported({ context, dtype, channels }: ImportingTarget, port: ImagePort): ImportedImage<ExternalImage> {
-  const { width, height, modifier, objects: [memory], planes: [{ offset }] } = port;
+  const { width, height, layers, modifier, format: of, objects: [memory], planes: [{ offset }] } = port;
   if (modifier !== undefined) {
-    throw new LayoutError("source: its pixels lie row by row, and CUDA would show others, without an error.", {
-      api: "cuda",
-      fn: "cudaExternalMemoryGetMappedMipmappedArray",
-      argument: "source",
-    });
+    throw unfit("its pixels lie row by row, and CUDA would show others, without an error.");
+  }
+  if (of !== undefined && (of.dtype !== dtype || of.elements !== channels)) {
+    throw unfit(`its pixels are ${of.elements} × ${of.dtype}, and those of the target ${channels} × ${dtype}.`);
   }
   const { byteLength, dedicated } = memory;
-  const place = { format: { dtype, channels }, width, height, offset };
+  const place = { format: { dtype, channels }, width, height, layers, offset };
   const image = importImage(context, { fd: memory.takeFd(), byteLength, dedicated }, place);
   // Kernels get no more than a handle of a texture: so the stream itself waits for what comes before the image.
   return { handles: [image], begin: () => MARKER, release: () => image.release() };
@@ -120,4 +118,9 @@ function eglImage({ context }: ImportingTarget, port: ImagePort, block: Allocati
     };
   });
   return { handles: [image], begin: () => MARKER };
+}
+
+function unfit(what: string): LayoutError {
+  const fn = "cudaExternalMemoryGetMappedMipmappedArray";
+  return new LayoutError(`source: ${what}`, { api: "cuda", fn, argument: "source" });
 }

@@ -1,5 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
-import { cudaArraySurfaceLoadStore } from "../../../ffi/cuda_runtime/constants.ts";
+import { cudaArrayLayered, cudaArraySurfaceLoadStore } from "../../../ffi/cuda_runtime/constants.ts";
 import type { CudaArray, CudaExternalMemory, CudaMipmappedArray } from "../../../ffi/cuda_runtime/handles.ts";
 import {
   cudaExternalMemoryBufferDesc,
@@ -9,6 +9,7 @@ import {
 } from "../../../ffi/cuda_runtime/structs.ts";
 import type { ErrorFields } from "../../core/errors.ts";
 import { type Undo, undoAll, undone } from "../../core/life/undo.ts";
+import type { PictureSize } from "../../core/layout/pictures.ts";
 import type { Import } from "../../core/memory/imports.ts";
 import { closeFd } from "../../core/native/fd.ts";
 import type { CudaPrimaryContext } from "../base.ts";
@@ -49,13 +50,9 @@ export interface ExternalImage extends Import {
 }
 
 /** What of another API's memory is an image. */
-export interface ImagePlace {
+export interface ImagePlace extends PictureSize {
   /** The format of its pixels. */
   readonly format: CudaImageFormat;
-  /** Pixels across. */
-  readonly width: number;
-  /** Pixels down. */
-  readonly height: number;
   /** Where it begins, in bytes. */
   readonly offset: number;
 }
@@ -79,17 +76,18 @@ export function importMemory(context: CudaPrimaryContext, memory: MemoryFd): Ext
 
 /**
  * The same for an image in the driver's own order of pixels, which comes as an array of one level
- * (cudaExternalMemoryGetMappedMipmappedArray) that surfaces may write.
+ * (cudaExternalMemoryGetMappedMipmappedArray) that surfaces may write; one with layers as a layered array.
  */
 export function importImage(context: CudaPrimaryContext, memory: MemoryFd, place: ImagePlace): ExternalImage {
   return imported(context, memory, (handle, undo) => {
     const description = new DataView(new ArrayBuffer(cudaExternalMemoryMipmappedArrayDesc.size));
-    const { format, width, height, offset } = place;
+    const { format, width, height, layers, offset } = place;
+    const flags = layers === undefined ? cudaArraySurfaceLoadStore : cudaArraySurfaceLoadStore | cudaArrayLayered;
     const { x, y, z, w, f } = channelsOf(format);
     writeCudaExternalMemoryMipmappedArrayDesc(description, 0, {
-      ...{ offset: BigInt(offset), flags: cudaArraySurfaceLoadStore, numLevels: 1 },
+      ...{ offset: BigInt(offset), flags, numLevels: 1 },
       ...{ format_x: x, format_y: y, format_z: z, format_w: w, format_f: f },
-      ...{ width: BigInt(width), height: BigInt(height), depth: 0n },
+      ...{ width: BigInt(width), height: BigInt(height), depth: BigInt(layers ?? 0) },
     });
     const fn = "cudaExternalMemoryGetMappedMipmappedArray";
     context.within(() => check(cudart()[fn](out, handle, description), fn));

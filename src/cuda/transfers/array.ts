@@ -10,6 +10,7 @@ import type { Access } from "../../core/memory/access.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import { LayoutError } from "../../core/errors.ts";
 import { describeLayout, type Layout } from "../../core/layout/layout.ts";
+import type { PictureSize } from "../../core/layout/pictures.ts";
 import { addressOf } from "../../core/native/pin.ts";
 import { CudaArray } from "../arrays/array.ts";
 import type { ArrayExtent } from "../arrays/extent.ts";
@@ -45,14 +46,14 @@ export function copyFromArray(stream: CudaStream, array: CudaArray, tensor: Cuda
 export function copyPixels(
   context: CudaPrimaryContext,
   array: ArrayHandle,
-  [height, width]: readonly number[],
+  { width, height, layers = 0 }: PictureSize,
   bytes: Uint8Array,
   toArray: boolean,
 ): void {
-  const pitch = BigInt(bytes.length / height);
+  const pitch = BigInt(bytes.length / (height * (layers || 1)));
   const host = { ptr: addressOf(bytes, "cuda"), pitch, xsize: BigInt(width), ysize: BigInt(height) };
   const ends = toArray ? { ...from(host), dstArray: array } : { ...to(host), srcArray: array };
-  const parameters = parametersOf({ width, height, depth: 0 }, ends);
+  const parameters = parametersOf({ width, height, depth: layers }, ends);
   context.within(() => {
     const stream = cudaStreamLegacy as StreamHandle;
     check(cudart().cudaMemcpy3DAsync(parameters, stream), FN);

@@ -1,5 +1,6 @@
 import { VulkanContext } from "../../vulkan/context.ts";
 import type { Order } from "../../vulkan/images/abilities.ts";
+import { closedFor } from "../../vulkan/images/choice.ts";
 import { type VulkanDevice, vulkanDevices } from "../../vulkan/device.ts";
 import { vulkan } from "../../vulkan/library.ts";
 import { type ApiExaminer, type Examination, type Examined, LITTLE, type Node } from "../api.ts";
@@ -88,7 +89,7 @@ function imagesOf(open: VulkanContext): string {
   const told = orders.map((order) => {
     const ways = (["opaque-fd", "dma-buf"] as const).flatMap((kind) => {
       const [out, into] = (["exports", "imports"] as const).map((way) =>
-        target.closedFor(kind, way, order) === undefined
+        closedFor(target, kind, way, order) === undefined
       );
       return out || into ? [`${[out ? "out" : "", into ? "in" : ""].filter(Boolean).join(" and ")} by ${kind}`] : [];
     });

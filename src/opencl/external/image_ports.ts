@@ -1,11 +1,13 @@
 import type { EglPort } from "../../core/device/gl_port.ts";
 import type { ImagePort, Images, ImportedImage } from "../../core/device/image_port.ts";
 import type { Memory, Offer } from "../../core/device/memory.ts";
+import type { Layout } from "../../core/layout/layout.ts";
+import { pictureIn, type PictureSize } from "../../core/layout/pictures.ts";
 import { LayoutError, type Refusal } from "../../core/errors.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import type { BaseContext, BaseQueue } from "../base_context.ts";
 import { describeImage } from "../images/native.ts";
-import { type ImageShape, isProblem } from "../images/shape.ts";
+import { type ImageProblem, type ImageShape, isProblem } from "../images/shape.ts";
 import type { BaseImageTarget, ImageTensor, ImageTensorInit } from "../images/tensor.ts";
 import { movePixels } from "../transfers/image.ts";
 import { EGL_IMAGE, EXTERNAL_MEMORY, lacking, MEMORY_HANDLES } from "./handles.ts";
@@ -42,6 +44,7 @@ export function imagePortsOf<T extends ImageTensor>(
   const images: Images<ForeignImage> = {
     exports: [],
     imports: [byFd, byEgl],
+    onePlane: true,
     refuse: (source) => refuseSource(target, source),
     import: (port) => imported(target, port),
   };
@@ -53,7 +56,7 @@ export function imagePortsOf<T extends ImageTensor>(
       return context.queue.line;
     },
     tensor({ handle: { root }, layout, ...about }) {
-      const image = target.fit(layout);
+      const image = fitPicture(target, layout);
       if (isProblem(image)) throw unfit(image.problem); // `refuse` has seen that it is none
       return make({ ...about, layout, image, root, handle: root.mem });
     },
@@ -76,19 +79,30 @@ export function imagePortsOf<T extends ImageTensor>(
   }
 }
 
-function refuseSource(target: ImportingTarget, { info, planes }: Described): Closed {
+/** The kind of image that another API's picture is, or array of pictures. */
+function typeOf({ layers }: PictureSize): "2D" | "2D array" {
+  return layers === undefined ? "2D" : "2D array";
+}
+
+/** A layout as such an image: none has three dimensions. */
+function fitPicture(target: ImportingTarget, at: Layout): ImageShape | ImageProblem {
+  const size = pictureIn(at.shape, target.format.elements);
+  return target.fit(at, size && typeOf(size));
+}
+
+function refuseSource(target: ImportingTarget, { planes: [{ layout }] }: Described): Closed {
   if (!target.context.queue.resource.isLive) return { reason: `${target.context.name}, or its queue, was disposed.` };
-  if (info !== undefined || planes.length !== 1) {
-    return {
-      reason: "it is a frame, and an image has one plane.",
-      remedy: "Map its planes, each to images of its own format: frame.planes[0].",
-    };
-  }
-  const image = target.fit(planes[0].layout);
+  const image = fitPicture(target, layout);
   if (isProblem(image)) {
     return { reason: image.problem, ...(image.remedy === undefined ? {} : { remedy: image.remedy }) };
   }
-  return image.type === "2D" ? undefined : { reason: `it is one picture, and these are ${image.type} images.` };
+  const { type = image.type } = target;
+  if (image.type === type) return undefined;
+  const what = image.type === "2D" ? "one picture" : "an array of pictures";
+  return {
+    reason: `it is ${what}, and these are ${type} images.`,
+    remedy: `Map it to cl.image(format, { type: "${image.type}" }).`,
+  };
 }
 
 function imported(target: ImportingTarget, port: ImagePort): ImportedImage<ForeignImage> {
@@ -108,9 +122,11 @@ function imported(target: ImportingTarget, port: ImagePort): ImportedImage<Forei
   };
 }
 
-function overFd({ context, format }: ImportingTarget, { width, height, objects: [memory] }: ImagePort): ExternalImage {
+function overFd({ context, format }: ImportingTarget, port: ImagePort): ExternalImage {
+  const { width, height, layers = 1, objects: [memory] } = port;
   const row = width * format.bytesPerPixel;
-  const shape: ImageShape = { type: "2D", extent: [width, height, 1], pitch: { row, slice: row * height } };
+  const pitch = { row, slice: row * height };
+  const shape: ImageShape = { type: typeOf(port), extent: [width, height, layers], pitch };
   return new ExternalImage(context, OPAQUE_FD.property, memory.takeFd(), describeImage(format, shape));
 }
 

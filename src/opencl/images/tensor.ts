@@ -12,8 +12,10 @@ import type { ImageType } from "./type.ts";
 export interface BaseImageTarget extends Target {
   /** The format of the pixels. */
   readonly format: PixelFormat;
-  /** A layout as an image of this target, or why it cannot be one. */
-  fit(at: Layout): ImageShape | ImageProblem;
+  /** The kind of image; undefined if the shape decides. */
+  readonly type: ImageType | undefined;
+  /** A layout as an image of this target, or why it cannot be one; of a kind that the shape does not decide. */
+  fit(at: Layout, type?: ImageType): ImageShape | ImageProblem;
 }
 
 /** What an image is made of. */

@@ -19,6 +19,8 @@ export interface ImageAbility extends MemoryAbility {
   readonly maxWidth: number;
   /** The most pixels along y. */
   readonly maxHeight: number;
+  /** The most layers. */
+  readonly maxLayers: number;
 }
 
 /** Every image can be copied; where the device can, shaders use it too. The more the better. */
@@ -85,12 +87,13 @@ export class ImageAbilities {
     const code = vulkan()[fn](this.#device.handles.physicalDevice, chain(info, ...links), told);
     if (code === VK_ERROR_FORMAT_NOT_SUPPORTED) return undefined;
     check(code, fn);
-    const { maxWidth, maxHeight } = layouts.VkImageFormatProperties2.fields;
+    const { maxWidth, maxHeight, maxArrayLayers } = layouts.VkImageFormatProperties2.fields;
     return {
       ...memoryAbilityIn(external, layouts.VkExternalImageFormatProperties.fields, handleType),
       usage,
       maxWidth: told.number(maxWidth),
       maxHeight: told.number(maxHeight),
+      maxLayers: told.number(maxArrayLayers),
     };
   }
 

@@ -4,27 +4,43 @@ import type { VulkanBuffer } from "../buffer.ts";
 import type { VulkanLane } from "../lane.ts";
 import { vulkan } from "../library.ts";
 import { struct } from "../struct.ts";
-import type { ImageObject } from "./image_object.ts";
+import { type ImageObject, type ImageSpec, rangeOf } from "./image_object.ts";
 
-/** Rows of an image. */
-export interface RowRange {
-  /** The first. */
-  readonly first: number;
+/** Whole layers of an image, or rows of one layer. */
+export interface PixelRange {
+  /** The first layer. */
+  readonly layer: number;
   /** How many. */
-  readonly count: number;
+  readonly layers: number;
+  /** The first row. */
+  readonly row: number;
+  /** How many. */
+  readonly rows: number;
 }
 
-/** The command that copies rows of pixels from an image to a buffer's beginning, without gaps, or from there to the image. */
-export function rowsCall(
+/** An image as ranges of at most so many bytes each, in the order of memory. A row has fewer. */
+export function* rangesOf({ format, width, height, layers = 1 }: ImageSpec, most: number): Generator<PixelRange> {
+  const rowBytes = width * format.bytesPerPixel;
+  const rows = Math.min(height, Math.floor(most / rowBytes));
+  const together = rows < height ? 1 : Math.floor(most / (rowBytes * height));
+  for (let layer = 0; layer < layers; layer += together) {
+    for (let row = 0; row < height; row += rows) {
+      yield { layer, layers: Math.min(together, layers - layer), row, rows: Math.min(rows, height - row) };
+    }
+  }
+}
+
+/** The command that copies pixels from an image to a buffer's beginning, without gaps, or from there to the image. */
+export function pixelsCall(
   way: "read" | "write",
   object: ImageObject,
   buffer: VulkanBuffer,
-  { first, count }: RowRange,
+  { layer, layers, row, rows }: PixelRange,
 ): Call<VulkanLane> {
   const { image, spec: { width } } = object;
   const region = struct("VkBufferImageCopy", {
-    ...{ aspectMask: VK_IMAGE_ASPECT_COLOR_BIT, layerCount: 1 },
-    ...{ y: first, width, height: count, depth: 1 },
+    ...{ aspectMask: VK_IMAGE_ASPECT_COLOR_BIT, baseArrayLayer: layer, layerCount: layers },
+    ...{ y: row, width, height: rows, depth: 1 },
   });
   return {
     fn: "vkQueueSubmit",
@@ -40,9 +56,7 @@ export function rowsCall(
 
 /** The command that makes every pixel of an image zero. */
 export function clearCall(object: ImageObject): Call<VulkanLane> {
-  const range = struct("VkImageSubresourceRange", {
-    ...{ aspectMask: VK_IMAGE_ASPECT_COLOR_BIT, levelCount: 1, layerCount: 1 },
-  });
+  const range = struct("VkImageSubresourceRange", rangeOf(object.spec));
   const zero = new Uint32Array(4);
   return {
     fn: "vkQueueSubmit",

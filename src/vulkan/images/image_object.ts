@@ -4,6 +4,7 @@ import type { VkCommandBuffer, VkDeviceMemory, VkImage, VkImageView } from "../.
 import * as layouts from "../../../ffi/vulkan/structs.ts";
 import { LayoutError } from "../../core/errors.ts";
 import { type Undo, undone } from "../../core/life/undo.ts";
+import type { PictureSize } from "../../core/layout/pictures.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import { check } from "../errors.ts";
 import { vulkan } from "../library.ts";
@@ -40,13 +41,9 @@ export function objectOf(allocation: Allocation): ImageObject | undefined {
 }
 
 /** What an image is made of. */
-export interface ImageSpec {
+export interface ImageSpec extends PictureSize {
   /** The format of its pixels. */
   readonly format: VulkanFormat;
-  /** Pixels along x. */
-  readonly width: number;
-  /** Pixels along y. */
-  readonly height: number;
   /** What it is used for: VkImageUsageFlagBits. */
   readonly usage: number;
 }
@@ -70,7 +67,12 @@ export interface ForeignImage {
 }
 
 const { VK_IMAGE_LAYOUT_UNDEFINED: UNDEFINED, VK_IMAGE_LAYOUT_GENERAL: GENERAL } = vk;
-const COLOR = { aspectMask: vk.VK_IMAGE_ASPECT_COLOR_BIT, levelCount: 1, layerCount: 1 };
+const COLOR = vk.VK_IMAGE_ASPECT_COLOR_BIT;
+
+/** All of an image, as structs name its parts. */
+export function rangeOf({ layers = 1 }: ImageSpec) {
+  return { aspectMask: COLOR, levelCount: 1, layerCount: layers } as const;
+}
 
 /**
  * A `VkImage` and its memory: what an image's tensor is made with. Its layout is VK_IMAGE_LAYOUT_GENERAL from the first
@@ -134,8 +136,9 @@ export class ImageObject extends SharedMemory {
   /** The `VkImageView` of all of it, which shaders use. It is made the first time this is asked for. */
   get view(): VkImageView {
     if (this.#view !== undefined) return this.#view;
-    const { image, spec: { format: { code: format } } } = this;
-    const info = struct("VkImageViewCreateInfo", { image, viewType: vk.VK_IMAGE_VIEW_TYPE_2D, format, ...COLOR });
+    const { image, spec, spec: { format: { code: format }, layers } } = this;
+    const viewType = layers === undefined ? vk.VK_IMAGE_VIEW_TYPE_2D : vk.VK_IMAGE_VIEW_TYPE_2D_ARRAY;
+    const info = struct("VkImageViewCreateInfo", { image, viewType, format, ...rangeOf(spec) });
     return this.#view = this.device.create<VkImageView>("ImageView", info, this.undo);
   }
 
@@ -166,7 +169,7 @@ export class ImageObject extends SharedMemory {
       srcQueueFamilyIndex: from,
       dstQueueFamilyIndex: to,
       image: this.image,
-      ...COLOR,
+      ...rangeOf(this.spec),
     });
     const all = vk.VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
     vulkan().vkCmdPipelineBarrier(commands, all, all, 0, 0, NULL, 0, NULL, 1, barrier.address);
@@ -179,9 +182,9 @@ function isForeign(from: ImageMemory | ForeignImage): from is ForeignImage {
 
 function createImage(device: OpenDevice, spec: ImageSpec, { origin, tiling }: ImageMemory, undo: Undo): VkImage {
   const handleTypes = origin.from === "new" ? origin.handleTypes : origin.handleType;
-  const { format: { code: format }, width, height, usage } = spec;
+  const { format: { code: format }, width, height, layers = 1, usage } = spec;
   const info = struct("VkImageCreateInfo", {
-    ...{ imageType: vk.VK_IMAGE_TYPE_2D, format, width, height, depth: 1, mipLevels: 1, arrayLayers: 1 },
+    ...{ imageType: vk.VK_IMAGE_TYPE_2D, format, width, height, depth: 1, mipLevels: 1, arrayLayers: layers },
     ...{ samples: vk.VK_SAMPLE_COUNT_1_BIT, tiling: nativeTiling(tiling), usage },
     ...{ sharingMode: vk.VK_SHARING_MODE_EXCLUSIVE, initialLayout: UNDEFINED },
   });
@@ -218,7 +221,7 @@ function modifierOf(device: OpenDevice, image: VkImage, { order }: Tiling): bigi
 
 function rowsOf(device: OpenDevice, image: VkImage, { order }: Tiling): Rows | undefined {
   if (order === "optimal") return undefined;
-  const aspectMask = order === "linear" ? COLOR.aspectMask : vk.VK_IMAGE_ASPECT_MEMORY_PLANE_0_BIT_EXT;
+  const aspectMask = order === "linear" ? COLOR : vk.VK_IMAGE_ASPECT_MEMORY_PLANE_0_BIT_EXT;
   const told = struct("VkSubresourceLayout");
   vulkan().vkGetImageSubresourceLayout(device.handle, image, struct("VkImageSubresource", { aspectMask }), told);
   const { offset, rowPitch } = layouts.VkSubresourceLayout.fields;

@@ -1,17 +1,19 @@
 import { type ExportedImage, ImagePort, type Images, type ImportedImage } from "../../core/device/image_port.ts";
-import type { Memory, Offer, Sample } from "../../core/device/memory.ts";
+import type { Memory, Offer } from "../../core/device/memory.ts";
 import { Port } from "../../core/device/port.ts";
 import { LayoutError, type Refusal } from "../../core/errors.ts";
 import { type Undo, undone } from "../../core/life/undo.ts";
+import { pictureIn } from "../../core/layout/pictures.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
 import { givenAway } from "../fds.ts";
 import { type ExportKind, fdAccessOf, HANDLES } from "../handle_kinds.ts";
-import type { VulkanImageTarget } from "../image.ts";
+import type { VulkanImageInit, VulkanImageTarget } from "../image.ts";
 import { submitterOn } from "../staging.ts";
 import type { Order } from "./abilities.ts";
+import { closedFor, ONE_PICTURE, ONLY_THE_DEVICE } from "./choice.ts";
 import { ImageObject, objectOf, type Rows, type Tiling } from "./image_object.ts";
-import { pixelsIn } from "./shape.ts";
+import { assertSize, pixelsIn } from "./shape.ts";
 import { VulkanImage } from "./tensor.ts";
 
 type Closed = Omit<Refusal, "edge"> | undefined;
@@ -29,8 +31,9 @@ function fdOf(kind: string): ExportKind {
   return kind === "dma-buf" ? kind : "opaque-fd";
 }
 
-/** The rows of an experiment's image. */
+/** The rows of an experiment's image, and its layers if it has any. */
 const SAMPLE_ROWS = 16;
+const SAMPLE_LAYERS = 4;
 
 /** What images of one format give to other kinds of memory, and take from them: themselves, and no bytes. */
 export function portsOf(target: VulkanImageTarget): Memory<VulkanImage, ImageObject> {
@@ -40,26 +43,28 @@ export function portsOf(target: VulkanImageTarget): Memory<VulkanImage, ImageObj
     write: ({ rawHandle }: VulkanImage, bytes: Uint8Array) => staging.writeImage(line, submit, rawHandle, bytes),
     read: ({ rawHandle }: VulkanImage, into: Uint8Array) => staging.readImage(line, submit, rawHandle, into),
   };
-  const sample = (
-    exportAs: ExportKind,
-    tiling: "optimal" | "linear",
-    length: number,
-    undo: Undo,
-  ): Sample<VulkanImage> => {
+  const sample = (made: Omit<VulkanImageInit, "shape">, layers: number[], length: number, undo: Undo) => {
     const { elements, bytesPerPixel } = target.format;
-    const shape = [SAMPLE_ROWS, length / SAMPLE_ROWS / bytesPerPixel, elements];
-    const tensor = target.allocate({ shape, tiling, exportAs });
+    const rows = layers.reduce((all, count) => all * count, SAMPLE_ROWS);
+    const shape = [...layers, SAMPLE_ROWS, length / rows / bytesPerPixel, elements];
+    const tensor = target.allocate({ shape, ...made });
     undo.push(() => tensor[Symbol.dispose]());
-    return { tensor, write: (bytes) => copies.write(tensor, bytes), read: (into) => copies.read(tensor, into) };
+    return {
+      tensor,
+      write: (bytes: Uint8Array) => copies.write(tensor, bytes),
+      read: (into: Uint8Array) => copies.read(tensor, into),
+    };
   };
   const device = { uuid: target.context.id.uuid! };
   const exports = (kind: ImageKind): Offer<Described> => ({
     kind,
     refuse: (source) => refuseExport(target, source, kind),
-    sample() {
-      const order = kind === "opaque-fd" ? "optimal" : "linear";
-      const name = `${order} images of ${target.format.vulkan} by their ${fdOf(kind)}`;
-      return { name, make: (length, undo) => sample(fdOf(kind), order, length, undo) };
+    sample({ range }) {
+      const made = { tiling: kind === "opaque-fd" ? "optimal" : "linear", exportAs: fdOf(kind) } as const;
+      const layers = objectOf(range.allocation)?.spec.layers === undefined ? [] : [SAMPLE_LAYERS];
+      const images = `${made.tiling} images${layers.length === 0 ? "" : " with layers"}`;
+      const name = `${images} of ${target.format.vulkan} by their ${made.exportAs}`;
+      return { name, make: (length, undo) => sample(made, layers, length, undo) };
     },
   });
   const imports = (kind: ImageKind): Offer<Described> => ({
@@ -69,10 +74,12 @@ export function portsOf(target: VulkanImageTarget): Memory<VulkanImage, ImageObj
   const fdAccess = fdAccessOf(target.base.openDevice.facts);
   const images: Images<ImageObject> = {
     exports: [{ ...exports("opaque-fd"), device }, exports("dma-buf"), { ...exports(FD_OF_ROWS), device }],
-    imports: [{ ...imports("opaque-fd"), device }, { ...imports("dma-buf"), fdAccess }, {
-      ...imports(FD_OF_ROWS),
-      device,
-    }],
+    imports: [
+      { ...imports("opaque-fd"), device },
+      { ...imports("dma-buf"), fdAccess, refuse: (source) => refuseLayers(target, source) },
+      { ...imports(FD_OF_ROWS), device },
+    ],
+    onePlane: true,
     refuse: (source) => refuseSource(target, source),
     export: exported,
     import: (port) => imported(target, port),
@@ -89,6 +96,7 @@ function refuseExport({ base }: VulkanImageTarget, source: Described, kind: Imag
     };
   }
   if (kind === "opaque-fd" && object.order === "linear") return ONLY_VULKAN;
+  if (kind !== "opaque-fd" && object.spec.layers !== undefined) return ONE_PICTURE;
   const crosses = kind !== FD_OF_ROWS || object.order === "linear";
   if (crosses && object.exportsAs(HANDLES[fdOf(kind)].type)) return undefined;
   if (object.memory === undefined) {
@@ -106,26 +114,19 @@ function refuseExport({ base }: VulkanImageTarget, source: Described, kind: Imag
   };
 }
 
-/** Why an image in the driver's own order is no dma-buf. */
-export const ONLY_THE_DEVICE = {
-  reason: "only the device knows its own order of pixels: a dma-buf's users could not tell them apart.",
-  remedy: 'Allocate it with { tiling: "linear" }, or { tiling: { modifiers } }.',
-} as const;
-
 /** Why rows of pixels are no image of OpenCL's or CUDA's. */
 const ONLY_VULKAN = {
   reason: "its pixels lie row by row: other APIs would show wrong pixels of such an fd, and say nothing.",
   remedy: 'Allocate it with { tiling: "optimal" }.',
 } as const;
 
+/** A dma-buf has one picture. */
+function refuseLayers({ format }: VulkanImageTarget, { planes: [{ layout }] }: Described): Closed {
+  return pictureIn(layout.shape, format.elements)?.layers === undefined ? undefined : ONE_PICTURE;
+}
+
 /** Is it an image of this format? An image of Vulkan's has exactly this one. */
-function refuseSource({ format, base }: VulkanImageTarget, { info, planes, target }: Described): Closed {
-  if (info !== undefined || planes.length !== 1) {
-    return {
-      reason: "it is a frame, and an image of Vulkan's has one plane.",
-      remedy: "Map its planes, each to images of its own format: frame.planes[0].",
-    };
-  }
+function refuseSource({ format, base }: VulkanImageTarget, { planes: [{ layout }], target }: Described): Closed {
   const other = (target as Partial<VulkanImageTarget>).kind === "vulkan.image"
     ? (target as VulkanImageTarget).format
     : format;
@@ -135,22 +136,20 @@ function refuseSource({ format, base }: VulkanImageTarget, { info, planes, targe
       remedy: `Map it to vulkan.image("${other.vulkan}").`,
     };
   }
-  const { shape, dtype } = planes[0].layout;
+  const { shape, dtype } = layout;
   if (dtype !== format.dtype) {
     return { reason: `its elements are ${dtype}; those of ${format.vulkan} are ${format.dtype}.` };
   }
   try {
-    const { maxImageDimension2D: most } = base.openDevice.facts.limits;
-    const { width, height } = pixelsIn(shape, format);
-    if (Math.max(width, height) <= most) return undefined;
-    return { reason: `${width} × ${height} pixels are more than the ${most} along a side of ${base.name}.` };
+    const { maxImageDimension2D: maxWidth, maxImageArrayLayers: maxLayers } = base.openDevice.facts.limits;
+    assertSize(pixelsIn(shape, format), { maxWidth, maxHeight: maxWidth, maxLayers }, base.name);
   } catch (error) {
     return { reason: (error as Error).message };
   }
 }
 
 function exported(source: Mapped, kind: string): ExportedImage {
-  const { grant, width, height, format } = source as VulkanImage;
+  const { grant, width, height, layers, format } = source as VulkanImage;
   const object = objectOf(grant.allocation)!; // also where it has come back over the same memory
   const { type } = HANDLES[fdOf(kind)];
   const { size: byteLength, dedicated } = object.info!;
@@ -158,28 +157,32 @@ function exported(source: Mapped, kind: string): ExportedImage {
   const port = new ImagePort(kind, {
     objects: [new Port(kind, { fd: object.exportFd(type), byteLength, dedicated })],
     planes: [{ object: 0, offset, stride }],
-    ...{ width, height, format, modifier: object.modifier },
+    ...{ width, height, layers, format, modifier: object.modifier },
   });
   return { port, begin: () => object.handOver(type) };
 }
 
 function imported(target: VulkanImageTarget, port: ImagePort): ImportedImage<ImageObject> {
   const { base: { openDevice: device }, format, abilities } = target;
-  const { width, height, objects: [memory], planes: [plane] } = port;
+  const { width, height, layers, objects: [memory], planes: [plane] } = port;
   const kind = fdOf(port.kind);
   const handleType = HANDLES[kind].type;
   const { order, tiling } = wayIn(target, port);
-  const closed = target.closedFor(kind, "imports", order);
+  const closed = closedFor(target, kind, "imports", order);
   if (closed !== undefined) throw unfit(closed.reason, closed.remedy);
   const { usage, dedicated } = abilities.of(order, handleType)!;
   const fd = memory.takeFd();
-  const object = givenAway(fd, "importing an image", () =>
-    new ImageObject(device, { format, width, height, usage }, {
-      origin: { from: "fd", fd, handleType },
-      tiling,
-      dedicated: dedicated || memory.dedicated,
-      byteLength: memory.byteLength,
-    }));
+  const object = givenAway(
+    fd,
+    "importing an image",
+    () =>
+      new ImageObject(device, { format, width, height, layers, usage }, {
+        origin: { from: "fd", fd, handleType },
+        tiling,
+        dedicated: dedicated || memory.dedicated,
+        byteLength: memory.byteLength,
+      }),
+  );
   const undo: Undo = [() => object.free()];
   try {
     if (order === "linear") assertRows(object, plane);

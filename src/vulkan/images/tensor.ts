@@ -26,6 +26,11 @@ export class VulkanImage extends Tensor<ImageObject> {
     return this.rawHandle.spec.height;
   }
 
+  /** The number of its layers; undefined for an image without, which is one picture. */
+  get layers(): number | undefined {
+    return this.rawHandle.spec.layers;
+  }
+
   /** The DRM format modifier by which the pixels lie; 0 if row by row, undefined if only the driver knows. */
   get modifier(): bigint | undefined {
     return this.rawHandle.modifier;

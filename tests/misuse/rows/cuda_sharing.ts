@@ -395,5 +395,6 @@ export default table(import.meta, {
     fails("OpenCL too", () => graph.map(image, cl.image(CL_RGBA)), AccessError);
     fails("its owner", () => vulkan.queue.write(image, new Uint8Array(33 * 70 * 4)), AccessError);
     same("width", mapped.width, 70);
+    same("layers", mapped.layers, undefined);
   }),
 });

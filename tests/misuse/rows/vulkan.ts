@@ -13,6 +13,7 @@ import {
   VulkanContext,
   vulkanDevices,
   type VulkanImage,
+  type VulkanImageTarget,
   type VulkanKernel,
   type VulkanTensor,
 } from "@samepage/interop/vulkan";
@@ -284,7 +285,23 @@ export default table(import.meta, {
   ),
   "an image without its channels": withVulkan(
     (vulkan) => vulkan.image(RGBA).allocate({ shape: [4, 8] }),
-    unfit("shape", /expected \[height, width, 4\] for pixels of rgba unorm8, got \[4, 8\]/),
+    unfit("shape", /expected \[height, width, 4\] or \[layers, .* for pixels of rgba unorm8, got \[4, 8\]/),
+  ),
+  "an image of more layers than the device takes": withVulkan(
+    (vulkan) => vulkan.image("R8_UNORM").allocate({ shape: [2 ** 20, 1, 2] }),
+    unfit("shape", /1048576 layers are more than the \d+ of/),
+  ),
+  "layers in rows": withVulkan(
+    (vulkan) => vulkan.image(RGBA).allocate({ shape: [2, 4, 8, 4], tiling: "linear" }),
+    wrong("tiling", /layers lie in the driver's own order/, /an image of each layer/),
+  ),
+  "layers for a dma-buf": withVulkan(
+    (vulkan) => vulkan.image(RGBA).allocate({ shape: [2, 4, 8, 4], exportAs: "dma-buf" }),
+    wrong("exportAs", /layers lie in the driver's own order/, /an image of each layer/),
+  ),
+  "layers for a shader that takes one picture": withImages(
+    (pixels, bytes) => [(pixels.target as VulkanImageTarget).allocate({ shape: [2, 4, 8, 4] }), bytes, 1],
+    ofRun("from", /expected one picture, and .* has 2 layers/),
   ),
   "an image of more pixels than the device takes": withVulkan(
     (vulkan) => vulkan.image("R8_UNORM").allocate({ shape: [1, 2 ** 20] }),
@@ -426,6 +443,7 @@ export default table(import.meta, {
     using image = target.allocate({ ...PIXELS, tiling: "linear" });
     const { width, height, modifier, format } = image;
     if (!target.is(image) || width !== 8 || height !== 4 || modifier !== 0n || format.vulkan !== RGBA) throw image.name;
+    if (image.layers !== undefined) throw image.name;
     if (!Array.isArray(target.modifiers) || target.abilities.of("optimal", 0) === undefined) throw "no images";
   }),
   "what it has, used as it is meant": {
