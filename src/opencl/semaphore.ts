@@ -6,7 +6,7 @@ import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { checks, ofAnother } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
-import { type AttachedSemaphore, attachedSemaphore, payloadOf } from "./external/attached_semaphore.ts";
+import { type AttachedSemaphore, attachedSemaphore } from "./external/attached_semaphore.ts";
 import { releaseSemaphore, signalCall, waitCall } from "./external/semaphore.ts";
 import type { ClLane } from "./lane.ts";
 import { OpenCLQueue } from "./queue.ts";
@@ -56,11 +56,6 @@ export class OpenCLSemaphore extends NativeObject {
   get handle(): ClSemaphoreKhr {
     this.resource.assertLive();
     return this.#attached.list[0] as ClSemaphoreKhr;
-  }
-
-  /** True while it has a signal that no wait has taken yet (CL_SEMAPHORE_PAYLOAD_KHR). */
-  get signalled(): boolean {
-    return payloadOf(this.#attached.functions, this.handle) > 0n;
   }
 
   /**

@@ -1,6 +1,5 @@
 import { CL_SEMAPHORE_TYPE_BINARY_KHR } from "../../../ffi/opencl/constants.ts";
 import { CL_INVALID_VALUE } from "../../../ffi/opencl/errors.ts";
-import { CL_DEVICE_HANDLE_LIST_KHR } from "../../../ffi/opencl_external/constants.ts";
 import {
   CL_SEMAPHORE_CONTEXT_KHR,
   CL_SEMAPHORE_PAYLOAD_KHR,
@@ -16,6 +15,12 @@ import { infoU32, infoU64, infoU64s, type Query } from "../info.ts";
 import { SEMAPHORE } from "./handles.ts";
 import { counted, type SemaphoreList, semaphoresOf } from "./semaphore.ts";
 
+/**
+ * The devices of a semaphore (cl_khr_semaphore since 0.9.1), in the OpenCL registry (cl.xml). Debian 12's headers are older;
+ * NVIDIA's driver answers it (580.159, H200).
+ */
+export const CL_SEMAPHORE_DEVICE_HANDLE_LIST_KHR = 0x2053;
+
 /** A semaphore of other code's, retained. */
 export interface AttachedSemaphore {
   /** Its driver's functions. */
@@ -26,7 +31,12 @@ export interface AttachedSemaphore {
   readonly devices: readonly bigint[];
 }
 
-/** @throws {ArgumentError} if a driver has no semaphores, and for a handle of another context or of another kind. */
+/**
+ * Asks the driver whether it is a binary semaphore of this context, and retains it. The payload tells little: that of NVIDIA's
+ * driver is 0 whatever was signalled.
+ *
+ * @throws {ArgumentError} if a driver has no semaphores, and for a handle of another context or of another kind.
+ */
 export function attachedSemaphore(context: BaseContext, given: bigint): AttachedSemaphore {
   const handle = checks.handleIn<ClSemaphoreKhr>(given, "handle");
   const { handle: owner, devices, name } = context;
@@ -44,7 +54,7 @@ export function attachedSemaphore(context: BaseContext, given: bigint): Attached
   if (type !== CL_SEMAPHORE_TYPE_BINARY_KHR) {
     throw checks.wrong("handle", `expected a binary semaphore, got one of type 0x${type.toString(16)}.`);
   }
-  const payload = payloadOf(functions, handle);
+  const payload = infoU64(INFO, query, CL_SEMAPHORE_PAYLOAD_KHR);
   if (payload > 1n) {
     throw checks.wrong("handle", `a binary semaphore has 0 or 1 signals, and this one says ${payload}.`);
   }
@@ -61,11 +71,6 @@ export function attachedSemaphore(context: BaseContext, given: bigint): Attached
   };
 }
 
-/** The signals that nobody has waited for: 0 or 1. */
-export function payloadOf(functions: Semaphores, handle: ClSemaphoreKhr): bigint {
-  return infoU64(INFO, queryOf(functions, handle), CL_SEMAPHORE_PAYLOAD_KHR);
-}
-
 const INFO = "clGetSemaphoreInfoKHR";
 
 function queryOf(functions: Semaphores, handle: ClSemaphoreKhr): Query {
@@ -75,7 +80,7 @@ function queryOf(functions: Semaphores, handle: ClSemaphoreKhr): Query {
 /** None where the driver does not tell, or the semaphore was made for all of them. */
 function devicesOf(query: Query): readonly bigint[] {
   try {
-    return infoU64s(INFO, query, Number(CL_DEVICE_HANDLE_LIST_KHR)).filter((device) => device !== 0n);
+    return infoU64s(INFO, query, CL_SEMAPHORE_DEVICE_HANDLE_LIST_KHR).filter((device) => device !== 0n);
   } catch (error) {
     if (error instanceof NativeCallError && error.code === CL_INVALID_VALUE) return [];
     throw error;

@@ -58,7 +58,7 @@ export default table(import.meta, {
     const semaphore: OpenCLSemaphore = cl.attachSemaphore(theirs);
     semaphore[Symbol.dispose]();
     fails("signal", () => semaphore.signal(), DisposedError);
-    fails("signalled", () => semaphore.signalled, DisposedError);
+    fails("handle", () => semaphore.handle, DisposedError);
     semaphore.wait();
   }, { error: DisposedError, api: "core", message: /opencl semaphore .* was disposed/ }),
 });
