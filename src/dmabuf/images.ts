@@ -14,7 +14,7 @@ import { allOrNothing } from "../core/life/undo.ts";
 import { type Access, covers } from "../core/memory/access.ts";
 import { duplicateFd } from "../core/native/fd.ts";
 import type { DescribedPlane } from "../core/tensors/described.ts";
-import { Frame, planesOf } from "../core/tensors/frame.ts";
+import { planesOf } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { DmaBuf } from "./buffer.ts";
 import { modifierName } from "./modifiers.ts";

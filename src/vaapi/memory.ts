@@ -6,7 +6,7 @@ import type { ImageInfo } from "../core/layout/frame_info.ts";
 import { type Undo, undoAll } from "../core/life/undo.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Described } from "../core/tensors/described.ts";
-import { Frame, planesOf } from "../core/tensors/frame.ts";
+import { planesOf } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { VaapiBase } from "./base.ts";
 import { exportSurface, importSurface } from "./prime.ts";
