@@ -17,8 +17,9 @@ export {
   type TypedArrays,
 } from "./layout/dtype.ts";
 export * from "./errors.ts";
-export type { Call, Driver, LineEvents, Lines, Sync } from "./device/driver.ts";
+export type { Call, Driver, Lane, LineEvents, Lines, Sync } from "./device/driver.ts";
 export { Fence, type WaitOptions } from "./device/fence.ts";
+export { type CommandOptions, DeviceQueue } from "./device/queue.ts";
 export type { Gate } from "./device/gate.ts";
 export { Line, type LineInit, type Usable, type Use } from "./device/line.ts";
 export type { Crossing, Exported, Imported, KnownObject, Memory, MemoryTarget, Offer } from "./device/memory.ts";

@@ -1,5 +1,5 @@
 import type { CudaEvent as EventHandle, CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
-import type { Call, Driver, LineEvents } from "../core/device/driver.ts";
+import { type Call, type Driver, type Lane, LANES, type LineEvents } from "../core/device/driver.ts";
 import type { DeviceId } from "../core/device/device_id.ts";
 import { cudaError, CudaLostError } from "./errors.ts";
 import { semaphores } from "./external/semaphore.ts";
@@ -17,7 +17,7 @@ export interface LaneDevice extends DeviceCalls {
 }
 
 /** The lane of a CUDA line: a stream, or a shared event. For those who write mappers. */
-export abstract class CudaLane {
+export abstract class CudaLane implements Lane {
   /** The newest mark. */
   protected newest = 0;
   /** The newest mark known to be over; Infinity once CUDA is lost or the lane is closed. */
@@ -91,11 +91,7 @@ export const cudaLines: Driver<CudaLane> = {
     return cudaError(code, fn);
   },
   lines: {
-    close: (lane) => lane.close(),
-    submitted: (lane, mark) => lane.submitted(mark),
-    poll: (lane, mark) => lane.poll(mark),
-    block: (lane, mark) => lane.block(mark),
-    waitElsewhere: (lane, mark) => lane.waitElsewhere(mark),
+    ...LANES,
     waitOnDevice(lane, of, mark) {
       const event = of.eventAt(mark);
       return event === undefined || lane.waitFor(event);

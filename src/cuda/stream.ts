@@ -4,10 +4,9 @@ import { type Names, optionsIn, shown } from "../core/argument.ts";
 import type { Call } from "../core/device/driver.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Line, type Use } from "../core/device/line.ts";
+import { DeviceQueue } from "../core/device/queue.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import { counted } from "../core/life/ledger.ts";
-import { NativeObject } from "../core/life/native_object.ts";
-import type { Resource } from "../core/life/resource.ts";
 import type { CudaArray } from "./arrays/array.ts";
 import { checks } from "./check.ts";
 import type { CudaPrimaryContext } from "./base.ts";
@@ -46,13 +45,11 @@ export type CudaUse = Use<CudaTensor>;
  * A stream. Its commands run in order, and in parallel with other streams. Disposing an attached one does not destroy the
  * `cudaStream_t`.
  */
-export class CudaStream extends NativeObject {
+export class CudaStream extends DeviceQueue<StreamLane> {
   /** Its context. */
   readonly context: CudaPrimaryContext;
   /** Its line of work. For those who write mappers. */
-  readonly line: Line<StreamLane>;
-  /** Its end of life. */
-  readonly resource: Resource;
+  override readonly line: Line<StreamLane>;
   /** Managed memory that the device and the host use in turns. */
   readonly #turns: ManagedTurns | undefined;
 
@@ -69,7 +66,6 @@ export class CudaStream extends NativeObject {
       name: `cuda stream (${context.name})`,
       owners: [context.resource],
     });
-    this.resource = this.line.resource;
     this.#turns = turnsOf(context.device);
     if (this.#turns !== undefined) this.line.lane.takeTurns(this.#turns, this.line);
   }
@@ -86,18 +82,13 @@ export class CudaStream extends NativeObject {
   }
 
   /** A fence behind all commands so far, of all users of the handle. */
-  fence(): Fence {
+  override fence(): Fence {
     this.line.submit([], MARK);
     return this.line.fence();
   }
 
-  /** Makes all later commands wait for fences. For fences of other APIs this call may block. */
-  waitFor(after: Fence | readonly Fence[]): void {
-    this.line.waitFor(checks.fencesIn(after, "after"));
-  }
-
   /** Blocks until all commands are done. @throws {CudaLostError} if a kernel has crashed. */
-  finish(): void {
+  override finish(): void {
     this.resource.assertLive();
     this.line.lane.finish();
   }

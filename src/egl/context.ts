@@ -11,7 +11,7 @@ import { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import type { EglBase } from "./base.ts";
 import { type Display, displayOf, type EglPlatform, openDisplay } from "./display.ts";
-import { EglDriver } from "./driver.ts";
+import { driverOf, type EglDriver } from "./driver.ts";
 import { EglBuffers } from "./buffers.ts";
 import { EglImages } from "./images.ts";
 import { EglLane } from "./lane.ts";
@@ -92,7 +92,7 @@ export class EglContext extends NativeObject implements EglBase {
     this.name = facts.renderer;
     this.id = facts.id;
     const known = drivers.get(display.handle);
-    this.driver = known ?? new EglDriver(display);
+    this.driver = known ?? driverOf(display);
     if (known === undefined) drivers.set(display.handle, this.driver);
     this.resource = new Resource({ name: `egl context (${this.name})`, undo });
     this.line = new Line<EglLane>({

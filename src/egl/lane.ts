@@ -8,7 +8,7 @@ import {
   EGL_TIMEOUT_EXPIRED,
 } from "../../ffi/egl/constants.ts";
 import type { Address } from "../../ffi/address.ts";
-import type { LineEvents } from "../core/device/driver.ts";
+import type { Lane, LineEvents } from "../core/device/driver.ts";
 import { messageOf, NativeCallError, throwAll } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo, undone, unwind } from "../core/life/undo.ts";
@@ -69,7 +69,7 @@ function signalledBy(answer: number): boolean {
  * The lane of a line: the order of a GL context's commands. A fence is made where somebody asks about a mark that no fence
  * stands for, behind all commands so far.
  */
-export class EglLane {
+export class EglLane implements Lane {
   /** The context. */
   readonly context: OpenContext;
   readonly #events: LineEvents;

@@ -1,10 +1,8 @@
 import type { GLES } from "../../ffi/gles/functions.ts";
-import { type Names, optionsIn, shown } from "../core/argument.ts";
-import type { Fence } from "../core/device/fence.ts";
+import { shown } from "../core/argument.ts";
 import type { Line } from "../core/device/line.ts";
+import { type CommandOptions, DeviceQueue } from "../core/device/queue.ts";
 import { LayoutError } from "../core/errors.ts";
-import { NativeObject } from "../core/life/native_object.ts";
-import type { Resource } from "../core/life/resource.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import type { EglBase } from "./base.ts";
 import type { EglBufferTensor } from "./buffers.ts";
@@ -14,21 +12,13 @@ import { clearCall, type Readable, readCall, writeCall } from "./memory.ts";
 import { copyPixels } from "./pixels.ts";
 import { type GlUse, type Picture, pictureOf, type Used, usedOf, useOf } from "./uses.ts";
 
-/** Options of a queue's commands. */
-export interface CommandOptions {
-  /** Work to wait for first. */
-  readonly after?: Fence | readonly Fence[];
-}
-
-const OPTIONS: Names<CommandOptions> = { after: true };
-
 /** Functions of OpenGL ES that work on the current context, by C's names. */
 export type GlFunctions = GLES;
 
 /** The commands of a context, which GL runs in order. Work on a picture waits for the earlier work on it. */
-export class EglQueue extends NativeObject {
+export class EglQueue extends DeviceQueue<EglLane> {
   /** Its line of work. For those who write mappers. */
-  readonly line: Line<EglLane>;
+  override readonly line: Line<EglLane>;
   readonly #base: EglBase;
 
   /** Made by the context, once. */
@@ -36,33 +26,6 @@ export class EglQueue extends NativeObject {
     super();
     this.#base = base;
     this.line = line;
-  }
-
-  /** Its end of life. For those who write mappers. */
-  get resource(): Resource {
-    return this.line.resource;
-  }
-
-  /** A fence behind all commands so far. */
-  fence(): Fence {
-    this.resource.assertLive();
-    return this.line.fence();
-  }
-
-  /**
-   * Makes all later commands wait for fences, of any API: in the driver if it can, else by blocking. Returns a fence behind
-   * them.
-   *
-   * @throws {ArgumentError} if one is not a fence.
-   * @throws the error of a failed one.
-   */
-  waitFor(after: Fence | readonly Fence[]): Fence {
-    return this.line.waitFor(checks.fencesIn(after, "after"));
-  }
-
-  /** Blocks until all its commands are done. @throws {NativeCallError} if the context was lost. */
-  finish(): void {
-    this.fence().waitSync();
   }
 
   /**
@@ -78,7 +41,7 @@ export class EglQueue extends NativeObject {
     if (values.length !== 4 || values.some((value) => typeof value !== "number" || !Number.isFinite(value))) {
       throw checks.wrong("colour", `expected four numbers: red, green, blue, alpha; got ${shown(colour)}.`);
     }
-    this.line.submit([use], clearCall(plane.rawHandle, values), this.#after(options));
+    this.line.submit([use], clearCall(plane.rawHandle, values), this.after(options));
   }
 
   /**
@@ -99,7 +62,7 @@ export class EglQueue extends NativeObject {
     const pairs = source.planes.map((plane, i) => [plane.rawHandle, target.planes[i].rawHandle] as const);
     const call = (lane: EglLane) =>
       lane.run("glBlitFramebuffer", () => pairs.forEach(([one, other]) => copyPixels(one, other)));
-    this.line.submit(uses, { fn: "glBlitFramebuffer", call }, this.#after(options));
+    this.line.submit(uses, { fn: "glBlitFramebuffer", call }, this.after(options));
   }
 
   /**
@@ -151,7 +114,7 @@ export class EglQueue extends NativeObject {
     if (typeof commands !== "function") throw checks.wrongKind("commands", "a function", commands);
     const used = checks.itemsIn<GlUse>(uses, "uses").map((given, i) => useOf(this.#base, given, `uses[${i}]`));
     const call = (lane: EglLane) => lane.run("commands", () => assertOver(commands(gles())));
-    this.line.submit(used, { fn: "commands", call, partial: true }, this.#after(options));
+    this.line.submit(used, { fn: "commands", call, partial: true }, this.after(options));
   }
 
   #transfer(
@@ -166,15 +129,11 @@ export class EglQueue extends NativeObject {
     if (bytes.length !== length) {
       throw unfit(argument, `expected the ${length} bytes of ${name}, got ${bytes.length}.`);
     }
-    const after = this.#after(options);
+    const after = this.after(options);
     let first = 0;
     for (const plane of planes) {
       this.line.submit([use], make(this.#base, plane, bytes.subarray(first, first += plane.layout.byteLength)), after);
     }
-  }
-
-  #after(options: CommandOptions): readonly Fence[] {
-    return checks.fencesIn(optionsIn(options, OPTIONS).after, "after");
   }
 }
 

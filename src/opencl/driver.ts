@@ -1,5 +1,5 @@
 import type { ClContext } from "../../ffi/opencl/handles.ts";
-import type { Call, Driver, Lines } from "../core/device/driver.ts";
+import { type Call, type Driver, LANES, type Lines } from "../core/device/driver.ts";
 import type { OpenCLDevice } from "./device.ts";
 import { openclError } from "./errors.ts";
 import { semaphoreSync } from "./external/semaphore.ts";
@@ -16,16 +16,7 @@ export const MARKER: Call<ClLane> = {
 
 /** The lines of all contexts. */
 const LINES: Lines<ClLane> = {
-  close: (lane) => lane.close(),
-  submitted: (lane, mark, fn) => lane.submitted(mark, fn),
-  refused: (lane) => lane.takeBack(),
-  poll(lane, mark) {
-    lane.flush();
-    lane.sweep(mark);
-    return lane.over;
-  },
-  block: (lane, mark) => lane.block(mark),
-  waitElsewhere: (lane, mark) => lane.waitElsewhere(mark),
+  ...LANES,
   waitOnDevice(lane, of, mark) {
     of.flush();
     lane.waitFor(of.eventAt(mark));

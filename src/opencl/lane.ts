@@ -1,6 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import type { ClCommandQueue, ClContext, ClEvent } from "../../ffi/opencl/handles.ts";
-import type { LineEvents } from "../core/device/driver.ts";
+import type { Lane, LineEvents } from "../core/device/driver.ts";
 import type { Gate } from "../core/device/gate.ts";
 import { throwAll } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
@@ -42,7 +42,7 @@ interface WaitList {
  *
  * A command passes `queue`, `waitCount`, `waitList` and `slot` to its native call. For those who write mappers.
  */
-export class ClLane {
+export class ClLane implements Lane {
   /** The queue that takes its commands. */
   readonly queue: ClCommandQueue;
   /** The address for the next command's event. */
@@ -114,7 +114,7 @@ export class ClLane {
   }
 
   /** Empties the wait list: the command that was to use it was refused. */
-  takeBack(): void {
+  refused(): void {
     for (const event of this.#takeWaits()) this.#keeping(() => releaseEvent(event));
   }
 
@@ -152,6 +152,13 @@ export class ClLane {
       this.#end(++this.over, event, status);
     }
     this.#keeping(() => this.#init.failed.sweep());
+  }
+
+  /** Asks whether a mark is over, and hands all commands to the device. */
+  poll(mark: number): number {
+    this.flush();
+    this.sweep(mark);
+    return this.over;
   }
 
   /** Hands all commands to the device. */

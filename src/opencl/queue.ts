@@ -1,10 +1,8 @@
 import type { ClCommandQueue } from "../../ffi/opencl/handles.ts";
 import { type Fence, fenceIn } from "../core/device/fence.ts";
 import { Line } from "../core/device/line.ts";
+import { DeviceQueue } from "../core/device/queue.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
-import { NativeObject } from "../core/life/native_object.ts";
-import type { Resource } from "../core/life/resource.ts";
-import { checks } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { OpenCLDevice } from "./device.ts";
 import { check } from "./errors.ts";
@@ -21,7 +19,7 @@ import { type Colour, copyImage, fillImage, movePixels } from "./transfers/image
 import { migrate, type MigrateOptions } from "./transfers/migrate.ts";
 
 /** A command queue, which runs commands in order. Work on a tensor waits for the earlier work on it. */
-export class OpenCLQueue extends NativeObject {
+export class OpenCLQueue extends DeviceQueue<ClLane> {
   /** Its context. */
   readonly context: OpenCLContext;
   /** Its device. */
@@ -29,7 +27,7 @@ export class OpenCLQueue extends NativeObject {
   /** True if it keeps the {@link times} of its commands. */
   readonly profiling: boolean;
   /** Its line of work. For those who write mappers. */
-  readonly line: Line<ClLane>;
+  override readonly line: Line<ClLane>;
   readonly #isShared: boolean;
   readonly #log: CommandLog | undefined;
 
@@ -55,11 +53,6 @@ export class OpenCLQueue extends NativeObject {
     joinQueue(queue, this.line);
   }
 
-  /** Its end of life. */
-  get resource(): Resource {
-    return this.line.resource;
-  }
-
   /** The `cl_command_queue`. Declare work that you submit to it yourself with `tensor.usedBy`. */
   get handle(): ClCommandQueue {
     this.resource.assertLive();
@@ -67,32 +60,9 @@ export class OpenCLQueue extends NativeObject {
   }
 
   /** A fence behind all commands so far. On an attached queue it is a marker, behind the commands of others too. */
-  fence(): Fence {
+  override fence(): Fence {
     this.resource.assertLive();
     return this.#isShared ? this.waitFor([]) : this.line.fence();
-  }
-
-  /**
-   * Makes all later commands wait for fences, of any API (clEnqueueMarkerWithWaitList): on the device if it can, else by
-   * blocking. Returns a fence behind them and behind all commands so far.
-   *
-   * @throws {ArgumentError} if one is not a fence.
-   * @throws the error of a failed one.
-   *
-   * @example
-   * ```ts
-   * import { OpenCLContext } from "@samepage/interop/opencl";
-   *
-   * using cl = OpenCLContext.open();
-   * using other = cl.createQueue();
-   * using tensor = cl.allocate({ shape: [4], dtype: "f32" });
-   * other.fill(tensor, 1);
-   * const both = cl.queue.waitFor(other.fence());
-   * await both.wait();
-   * ```
-   */
-  waitFor(after: Fence | readonly Fence[]): Fence {
-    return this.line.waitFor(checks.fencesIn(after, "after"));
   }
 
   /** Hands all commands to the device. Every wait does this itself. */
@@ -106,7 +76,7 @@ export class OpenCLQueue extends NativeObject {
    * @throws {AccessError} if it waits for an unsettled promise or user event.
    * @throws {NativeCallError} if the last command failed. The tensors of earlier commands report their failures.
    */
-  finish(): void {
+  override finish(): void {
     this.resource.assertLive();
     const { line } = this;
     line.assertUnblocked("finish()");

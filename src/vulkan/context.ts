@@ -21,7 +21,7 @@ import { attachedFence } from "./attached_fence.ts";
 import type { VulkanBase } from "./base.ts";
 import type { VulkanBuffer } from "./buffer.ts";
 import { deviceOf, type VulkanDevice, type VulkanDeviceType } from "./device.ts";
-import { VulkanDriver } from "./driver.ts";
+import { driverOf, type VulkanDriver } from "./driver.ts";
 import { importedFence } from "./fence.ts";
 import { instanceFor, physicalDevices } from "./instance.ts";
 import type { VulkanLane } from "./lane.ts";
@@ -154,7 +154,7 @@ export class VulkanContext extends NativeObject implements Context, VulkanBase {
     this.device = open.facts;
     this.name = this.device.name;
     this.id = this.device.id;
-    this.driver = new VulkanDriver(open);
+    this.driver = driverOf(open);
     this.staging = new Staging(open, undo);
     const imports = new Imports<ImportedBuffer>();
     undo.push(() => throwAll(imports.close(), "releasing imported memory"));

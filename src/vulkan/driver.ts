@@ -1,4 +1,4 @@
-import type { Call, Driver, Lines, Sync } from "../core/device/driver.ts";
+import { type Call, type Driver, LANES, type Sync } from "../core/device/driver.ts";
 import { Port, type SyncKind } from "../core/device/port.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import type { VkSemaphore } from "../../ffi/vulkan/handles.ts";
@@ -17,38 +17,23 @@ interface Imported {
 }
 
 /** The driver of one device. Its lines wait for each other by their timelines. For those who write mappers. */
-export class VulkanDriver implements Driver<VulkanLane> {
-  /** The API's name. */
-  readonly api = "vulkan";
-  /** Its in-order work. */
-  readonly lines: Lines<VulkanLane>;
+export type VulkanDriver = Driver<VulkanLane>;
 
-  /** Made by the context. */
-  constructor(device: OpenDevice) {
-    this.lines = {
-      close: (lane) => lane.close(),
-      submitted: (lane, mark) => lane.submitted(mark),
-      refused: (lane) => lane.takeBack(),
-      poll: (lane, mark) => lane.poll(mark),
-      block: (lane, mark) => lane.block(mark),
-      waitElsewhere: (lane, mark) => lane.waitElsewhere(mark),
+/** The driver of a device. */
+export function driverOf(device: OpenDevice): VulkanDriver {
+  return {
+    api: "vulkan",
+    error: vulkanError,
+    marker: () => MARKER,
+    lines: {
+      ...LANES,
       waitOnDevice(lane, of, mark) {
         lane.waitFor(of.timeline, BigInt(mark));
         return true;
       },
       sync: syncOf(device),
-    };
-  }
-
-  /** The error of a code. @see {@link Driver.error} */
-  error(code: number, fn: string): Error {
-    return vulkanError(code, fn);
-  }
-
-  /** A command that does nothing. @see {@link Driver.marker} */
-  marker(): Call<VulkanLane> {
-    return MARKER;
-  }
+    },
+  };
 }
 
 /** How lines of other drivers wait for this device's, and these for them. */

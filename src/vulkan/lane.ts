@@ -2,7 +2,7 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import * as vk from "../../ffi/vulkan/constants.ts";
 import { VK_ERROR_DEVICE_LOST } from "../../ffi/vulkan/errors.ts";
 import type { VkCommandBuffer, VkCommandPool, VkFence, VkQueue, VkSemaphore } from "../../ffi/vulkan/handles.ts";
-import type { LineEvents } from "../core/device/driver.ts";
+import type { Lane, LineEvents } from "../core/device/driver.ts";
 import { type Undo, undoAll, undone } from "../core/life/undo.ts";
 import { addressOf } from "../core/native/pin.ts";
 import { check, vulkanError } from "./errors.ts";
@@ -43,7 +43,7 @@ interface Wait {
  * anew once their commands are over. Each command is one submit. Every function that a `call` of its makes to record
  * commands throws where it fails; the submit's code is the call's.
  */
-export class VulkanLane {
+export class VulkanLane implements Lane {
   /** The device. */
   readonly device: OpenDevice;
   /** The queue. */
@@ -98,7 +98,7 @@ export class VulkanLane {
   }
 
   /** The command that was to wait was refused. */
-  takeBack(): void {
+  refused(): void {
     this.#waits = [];
   }
 

@@ -20,7 +20,8 @@ export {
 } from "./device.ts";
 export { VulkanKernel, type VulkanKernelArgument, type VulkanParameter, type VulkanRunOptions } from "./kernel.ts";
 export { VulkanProgram } from "./program.ts";
-export { type CommandOptions, VulkanQueue } from "./queue.ts";
+export type { CommandOptions } from "../core/device/queue.ts";
+export { VulkanQueue } from "./queue.ts";
 export { VulkanBuffer } from "./buffer.ts";
 export { VulkanFence } from "./fence.ts";
 export { VulkanTensor } from "./tensor.ts";

@@ -1,13 +1,12 @@
 import type { VkQueue } from "../../ffi/vulkan/handles.ts";
-import { isMade, type Names, optionsIn } from "../core/argument.ts";
-import type { Fence } from "../core/device/fence.ts";
+import { isMade } from "../core/argument.ts";
 import { Line, type Use } from "../core/device/line.ts";
+import { type CommandOptions, DeviceQueue } from "../core/device/queue.ts";
 import { LayoutError } from "../core/errors.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { NUMBERS } from "../core/layout/numbers.ts";
 import { assertSameElements, type Runs, runsOf } from "../core/layout/runs.ts";
 import { finalizers } from "../core/life/finalizers.ts";
-import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { VulkanBase } from "./base.ts";
@@ -19,21 +18,13 @@ import { checks } from "./library.ts";
 import type { Submit } from "./staging.ts";
 import { VulkanTensor } from "./tensor.ts";
 
-/** Options of a queue's commands. */
-export interface CommandOptions {
-  /** Work to wait for first. */
-  readonly after?: Fence | readonly Fence[];
-}
-
-const OPTIONS: Names<CommandOptions> = { after: true };
-
 /** The most pieces that one command copies. */
 const MOST_REGIONS = 65_536;
 
 /** A queue, which runs commands in order. Work on a tensor waits for the earlier work on it. */
-export class VulkanQueue extends NativeObject {
+export class VulkanQueue extends DeviceQueue<VulkanLane> {
   /** Its line of work. For those who write mappers. */
-  readonly line: Line<VulkanLane>;
+  override readonly line: Line<VulkanLane>;
   readonly #base: VulkanBase;
 
   /** Made by the context, once, and by `vulkan.createQueue()`. */
@@ -49,32 +40,10 @@ export class VulkanQueue extends NativeObject {
     return this.#base;
   }
 
-  /** Its end of life. For those who write mappers. */
-  get resource(): Resource {
-    return this.line.resource;
-  }
-
   /** The `VkQueue`, which other queues of the context may share. Declare work that you submit to it by `tensor.usedBy`. */
   get handle(): VkQueue {
     this.resource.assertLive();
     return this.line.lane.queue;
-  }
-
-  /** A fence behind all commands so far. */
-  fence(): Fence {
-    this.resource.assertLive();
-    return this.line.fence();
-  }
-
-  /**
-   * Makes all later commands wait for fences, of any API: on the device if it can, else by blocking. Returns a fence behind
-   * them.
-   *
-   * @throws {ArgumentError} if one is not a fence.
-   * @throws the error of a failed one.
-   */
-  waitFor(after: Fence | readonly Fence[]): Fence {
-    return this.line.waitFor(checks.fencesIn(after, "after"));
   }
 
   /**
@@ -92,12 +61,7 @@ export class VulkanQueue extends NativeObject {
    */
   createFence(options: CommandOptions = {}): VulkanFence {
     this.resource.assertLive();
-    return new VulkanFence(this.#base, this, checks.fencesIn(optionsIn(options, OPTIONS).after, "after"));
-  }
-
-  /** Blocks until all its commands are done. @throws {NativeCallError} if the device was lost. */
-  finish(): void {
-    this.fence().waitSync();
+    return new VulkanFence(this.#base, this, this.after(options));
   }
 
   /**
@@ -119,7 +83,7 @@ export class VulkanQueue extends NativeObject {
    * ```
    */
   fill(tensor: VulkanTensor, value: number | bigint, options: CommandOptions = {}): void {
-    const { after } = optionsIn(options, OPTIONS);
+    const after = this.after(options);
     const use = this.#use(tensor, "write", "tensor");
     const { byteOffset, byteLength, dtype } = tensor.layout;
     const word = wordOf(value, dtype);
@@ -128,7 +92,7 @@ export class VulkanQueue extends NativeObject {
       const what = `it begins at byte ${byteOffset} and has ${byteLength}: expected multiples of 4.`;
       throw unfit("tensor", what, "Write it: queue.write().");
     }
-    this.line.submit([use], fillCall(tensor.rawHandle, byteOffset, byteLength, word), checks.fencesIn(after, "after"));
+    this.line.submit([use], fillCall(tensor.rawHandle, byteOffset, byteLength, word), after);
   }
 
   /**
@@ -137,13 +101,13 @@ export class VulkanQueue extends NativeObject {
    * @throws {LayoutError} if shape or dtype differ, or their bytes overlap.
    */
   copy(from: VulkanTensor, to: VulkanTensor, options: CommandOptions = {}): void {
-    const { after } = optionsIn(options, OPTIONS);
+    const after = this.after(options);
     const uses = [this.#use(from, "read", "from"), this.#use(to, "write", "to")];
     assertSameElements(from.layout, to.layout, { api: "vulkan", fn: COPY, argument: "to" });
     if (from.grant.overlaps(to.grant)) throw unfit("to", `its bytes overlap those of ${from.name}.`);
     const regions = regionsOf(runsOf([from.layout, to.layout]), from.layout.byteOffset, to.layout.byteOffset);
     const call = copyCall(from.rawHandle, to.rawHandle, regions);
-    this.line.submit(uses, call, checks.fencesIn(after, "after"));
+    this.line.submit(uses, call, after);
   }
 
   /**
@@ -172,7 +136,7 @@ export class VulkanQueue extends NativeObject {
   }
 
   #submit(use: Use, options: CommandOptions): Submit {
-    const after = checks.fencesIn(optionsIn(options, OPTIONS).after, "after");
+    const after = this.after(options);
     return (call) => this.line.submit([use], call, after);
   }
 
