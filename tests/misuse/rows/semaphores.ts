@@ -1,6 +1,6 @@
 import { AccessError, ArgumentError, DisposedError, Resource, Semaphore } from "@samepage/interop";
 import { command, FakeDriver, FakeMaker, type FakeSync } from "../../unit/fakes.ts";
-import { any, fails } from "../kit.ts";
+import { any, fails, say } from "../kit.ts";
 import { type Failure, table } from "../row.ts";
 
 /** A device that makes semaphores. */
@@ -49,6 +49,16 @@ export default table(import.meta, {
       ...wrong("user", /a queue imports no timeline semaphores/),
       ...{ api: "a queue", hint: /the doctor says why/ },
     },
+  },
+  "one, its part and a fence, printed after its end": {
+    run() {
+      const semaphore = Semaphore.create(maker());
+      const part = semaphore.in(queue("a queue"));
+      const fence = part.signal();
+      semaphore[Symbol.dispose]();
+      say(`${Deno.inspect(part)}; ${Deno.inspect(fence)}`);
+    },
+    says: ["binary semaphore of the maker in a queue; fence at mark 1 of a queue"],
   },
   "a wait without a signal": {
     run() {
