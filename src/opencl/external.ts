@@ -8,7 +8,7 @@ import type { Allocation } from "../core/memory/allocation.ts";
 import { Imports } from "../core/memory/imports.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
 import type { BaseContext, BaseQueue } from "./base_context.ts";
-import { EXTERNAL_MEMORY, lacking, MEMORY_HANDLES } from "./external/handles.ts";
+import { lackingForMemory, MEMORY_HANDLES } from "./external/handles.ts";
 import { ExternalBuffer } from "./external/memory.ts";
 import { OpenCLTensor } from "./tensor.ts";
 import { moveBytes } from "./transfers/bytes.ts";
@@ -66,8 +66,9 @@ export class OpenCLExternalMemory {
     return address === undefined && allocation.findAttachment(EXPECTED) === true;
   }
 
-  #offer({ kind, extension }: (typeof MEMORY_HANDLES)[number]): Offer {
-    const problem = lacking(this.#context, [EXTERNAL_MEMORY, extension]);
+  #offer(handle: (typeof MEMORY_HANDLES)[number]): Offer {
+    const { kind } = handle;
+    const problem = lackingForMemory(this.#context, handle);
     if (problem !== undefined) return { kind, closed: () => ({ reason: problem }) };
     const prepare = ({ allocation }: ByteRange) => void allocation.attachment(EXPECTED, () => true);
     // Nobody has tried a dma-buf: it is no alias before that.

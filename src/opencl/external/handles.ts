@@ -23,6 +23,8 @@ export const SEMAPHORE = "cl_khr_semaphore";
 interface Handle<K> {
   /** The kind of port. */
   readonly kind: K;
+  /** The name of the handle in {@link DeviceSharing}. */
+  readonly name: string;
   /** The extension that has it. */
   readonly extension: string;
   /** The property that names the fd. */
@@ -33,17 +35,20 @@ interface Handle<K> {
 export const MEMORY_HANDLES: readonly Handle<MemoryKind>[] = [
   {
     kind: "opaque-fd",
+    name: "opaque_fd",
     extension: "cl_khr_external_memory_opaque_fd",
     property: CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR,
   },
-  { kind: "dma-buf", extension: "cl_khr_external_memory_dma_buf", property: CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR },
+  {
+    kind: "dma-buf",
+    name: "dma_buf",
+    extension: "cl_khr_external_memory_dma_buf",
+    property: CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR,
+  },
 ];
 
 /** How semaphores cross, the best first. Those of OpenCL are binary. */
-export const SEMAPHORE_HANDLES: readonly (Handle<SyncKind> & {
-  /** The name of the handle in {@link DeviceSharing}. */
-  readonly name: string;
-})[] = [
+export const SEMAPHORE_HANDLES: readonly Handle<SyncKind>[] = [
   {
     kind: "binary-fd",
     name: "opaque_fd",
@@ -58,13 +63,18 @@ export const SEMAPHORE_HANDLES: readonly (Handle<SyncKind> & {
   },
 ];
 
-/** The properties of memory that comes by a handle, for one device: clCreateBufferWithProperties, clCreateImageWithProperties. */
+/**
+ * The properties of memory that comes by a handle, for one device: clCreateBufferWithProperties, clCreateImageWithProperties.
+ * Where a driver does not list the handle's extension, as Intel's, no device is named: it knows the handle, and no list.
+ */
 export function memoryProperties(
   property: number,
   handle: number | bigint,
-  { handle: device }: Pick<OpenCLDevice, "handle">,
+  { handle: device, extensions }: Pick<OpenCLDevice, "handle" | "extensions">,
 ): BigUint64Array<ArrayBuffer> {
-  const devices = [CL_DEVICE_HANDLE_LIST_KHR, device, CL_DEVICE_HANDLE_LIST_END_KHR];
+  const known = MEMORY_HANDLES.find((each) => each.property === property);
+  const isListed = known === undefined || extensions.includes(known.extension);
+  const devices = isListed ? [CL_DEVICE_HANDLE_LIST_KHR, device, CL_DEVICE_HANDLE_LIST_END_KHR] : [];
   return BigUint64Array.of(BigInt(property), BigInt(handle), ...devices, 0n);
 }
 
@@ -82,4 +92,16 @@ export function lacking(
   const [{ extensions: has, platform }] = devices;
   const lacks = extensions.find((extension) => !has.includes(extension));
   return lacks === undefined ? undefined : `${platform} has no ${lacks} on ${name}.`;
+}
+
+/**
+ * What a context's devices lack for memory by a handle; undefined if nothing. Intel's driver lists no
+ * cl_khr_external_memory_dma_buf, and tells of dma-bufs when it is asked for its handles.
+ */
+export function lackingForMemory(
+  context: { readonly devices: readonly OpenCLDevice[]; readonly name: string },
+  { name, extension }: Handle<MemoryKind>,
+): string | undefined {
+  const isTold = context.devices[0].sharing.memoryImports.includes(name);
+  return lacking(context, isTold ? [EXTERNAL_MEMORY] : [EXTERNAL_MEMORY, extension]);
 }

@@ -2,9 +2,18 @@
 import { assertEquals } from "@std/assert";
 import * as cl from "../../../ffi/opencl/constants.ts";
 import type { ClDeviceId } from "../../../ffi/opencl/handles.ts";
-import { memoryProperties, semaphoreProperties } from "../../../src/opencl/external/handles.ts";
+import type { OpenCLDevice } from "@samepage/interop/opencl";
+import {
+  lackingForMemory,
+  MEMORY_HANDLES,
+  memoryProperties,
+  semaphoreProperties,
+} from "../../../src/opencl/external/handles.ts";
 
-const DEVICE = { handle: 0x5000n as ClDeviceId };
+const DEVICE = {
+  handle: 0x5000n as ClDeviceId,
+  extensions: ["cl_khr_external_memory_opaque_fd", "cl_khr_external_memory_dma_buf"],
+};
 const HANDLE = 0x1234_5678_9abcn;
 
 Deno.test("opencl: memory by a handle is for one device, and its list ends twice", () => {
@@ -21,6 +30,9 @@ Deno.test("opencl: memory by a handle is for one device, and its list ends twice
     assertEquals([...memoryProperties(type, HANDLE, DEVICE)], [word, HANDLE, 0x2051n, 0x5000n, 0n, 0n]);
   }
   assertEquals(memoryProperties(0x2060, 7, DEVICE)[1], 7n);
+  // Intel's driver takes a dma-buf, and no list.
+  const intel = { ...DEVICE, extensions: ["cl_khr_external_memory"] };
+  assertEquals([...memoryProperties(cl.CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR, 7, intel)], [0x2067n, 7n, 0n]);
 });
 
 Deno.test("opencl: a semaphore by a handle is binary", () => {
@@ -34,4 +46,17 @@ Deno.test("opencl: a semaphore by a handle is binary", () => {
   for (const [type, word] of types) {
     assertEquals([...semaphoreProperties([type, HANDLE])], [0x203dn, 1n, word, HANDLE, 0n]);
   }
+});
+
+Deno.test("opencl: memory by a handle needs its extension, or a driver that names the handle", () => {
+  const context = (extensions: string[], memoryImports: string[]) => {
+    const device = { extensions, sharing: { memoryImports }, platform: "Its platform" } as never as OpenCLDevice;
+    return { devices: [device], name: "its GPU" };
+  };
+  const dmaBuf = MEMORY_HANDLES.find(({ kind }) => kind === "dma-buf")!;
+  const [memory, own] = ["cl_khr_external_memory", "cl_khr_external_memory_dma_buf"];
+  assertEquals(lackingForMemory(context([memory, own], []), dmaBuf), undefined);
+  assertEquals(lackingForMemory(context([memory], ["dma_buf"]), dmaBuf), undefined);
+  assertEquals(lackingForMemory(context([memory], ["opaque_fd"]), dmaBuf), `Its platform has no ${own} on its GPU.`);
+  assertEquals(lackingForMemory(context([own], ["dma_buf"]), dmaBuf), `Its platform has no ${memory} on its GPU.`);
 });
