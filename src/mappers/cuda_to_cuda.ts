@@ -32,13 +32,18 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
     const [owner, reader] = ends(source, target);
     const refusal = refuse(source, owner, reader);
     if (refusal !== undefined) return refusal;
-    const hostWait = !reader.stream.line.canWaitForAll(waits);
+    const waitReason = reader.stream.line.whyHostWaits(waits);
     if (isNear(owner, reader)) {
-      return planned(EDGE, { aliases: true, evidence: evidenceOf(owner, reader) }, hostWait, source.as(target, access));
+      return planned(
+        EDGE,
+        { aliases: true, evidence: evidenceOf(owner, reader) },
+        waitReason,
+        source.as(target, access),
+      );
     }
     const why = `${reader.name} (device ${reader.device.ordinal}) has no peer access to ${owner.name} (device ` +
       `${owner.device.ordinal})`;
-    return plannedCopy(EDGE, why, hostWait, source.withoutAddress(target, access));
+    return plannedCopy(EDGE, why, waitReason, source.withoutAddress(target, access));
   },
 
   map(source: CudaTensor | Frame<CudaTensor>, target: Target, job: MapJob): CudaTensor | Frame<CudaTensor> {

@@ -5,7 +5,7 @@ import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { type Frame, planesOf } from "../core/tensors/frame.ts";
 import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
-import { plannedCopy } from "../core/graph/plan.ts";
+import { plannedCopy, whyHostReads } from "../core/graph/plan.ts";
 import { portMapper } from "../core/graph/port_mapper.ts";
 import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
@@ -33,7 +33,7 @@ export const cudaToHost: Mapper<CudaTensor | Frame<CudaTensor>, HostTensor | Fra
     if (source.range.address !== undefined) return byAddress.probe(source, target, access, waits);
     const why = "memory of the device, which the CPU cannot reach";
     return refuseDisposed(EDGE, source.target.context as CudaContext) ??
-      plannedCopy(EDGE, why, waits.length > 0, source.as(target, access));
+      plannedCopy(EDGE, why, whyHostReads(waits), source.as(target, access));
   },
 
   map(source: CudaTensor | Frame<CudaTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {

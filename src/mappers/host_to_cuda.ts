@@ -34,14 +34,19 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
     const cuda = target.context as CudaContext;
     const refusal = refuse(source, cuda, access);
     if (refusal !== undefined) return refusal;
-    const hostWait = !cuda.stream.line.canWaitForAll(waits);
+    const waitReason = cuda.stream.line.whyHostWaits(waits);
     const { allocation } = source.range;
     const closed = cuda.hostMemory.refuseInPlace(allocation);
     if (closed === undefined) {
-      return planned(EDGE, cuda.proofs.judge(cuda.hostMemory.classOf(allocation)), hostWait, source.as(target, access));
+      return planned(
+        EDGE,
+        cuda.proofs.judge(cuda.hostMemory.classOf(allocation)),
+        waitReason,
+        source.as(target, access),
+      );
     }
     const why = closed.remedy === undefined ? closed.reason : `${closed.reason} ${closed.remedy}`;
-    return plannedCopy(EDGE, why, hostWait, source.withoutAddress(target, access));
+    return plannedCopy(EDGE, why, waitReason, source.withoutAddress(target, access));
   },
 
   map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): CudaTensor | Frame<CudaTensor> {

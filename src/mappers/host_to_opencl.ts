@@ -16,7 +16,7 @@ import type { OpenCLSvmTensor } from "../opencl/svm.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { inBuffer } from "./shared/planes.ts";
 import { refuseBehindHost, refused, refuseEnded, refuseMappedCoarse } from "./shared/refusals.ts";
-import { FREE, makeRoom, roomFor } from "./shared/room.ts";
+import { FREE, makeRoom, roomFor, whyRoomWaits } from "./shared/room.ts";
 
 const EDGE = "host→opencl";
 
@@ -45,9 +45,9 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     if ("reason" in room) return room;
     const { address, byteLength } = range;
     const verdict = address === undefined ? UNMAPPED : cl.proofs.judge(cl.memory.classOf(address, byteLength));
-    const hostWait = room.length > 0 || !cl.queue.line.canWaitForAll(waits);
+    const waitReason = whyRoomWaits(room) ?? cl.queue.line.whyHostWaits(waits);
     const { start } = (room === FREE || room.length > 0 ? undefined : cl.memory.hostBuffers.find(range)) ?? range;
-    return planned(EDGE, verdict, hostWait, inBuffer(source, cl, access, start));
+    return planned(EDGE, verdict, waitReason, inBuffer(source, cl, access, start));
   },
 
   map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): OpenCLTensor | Frame<OpenCLTensor> {

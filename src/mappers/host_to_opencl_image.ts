@@ -14,7 +14,7 @@ import type { OpenCLImage } from "../opencl/image.ts";
 import type { ImageShape } from "../opencl/images/shape.ts";
 import type { ImageTarget } from "../opencl/image.ts";
 import { refuseBehindHost, refused, refuseEnded, refuseFrame, refuseMappedCoarse } from "./shared/refusals.ts";
-import { makeRoom, roomFor } from "./shared/room.ts";
+import { makeRoom, roomFor, whyRoomWaits } from "./shared/room.ts";
 
 const EDGE = "host→opencl.image";
 
@@ -23,8 +23,8 @@ interface Way {
   readonly image: ImageShape;
   /** Why it has to be a copy, if so. */
   readonly copied?: string;
-  /** True if the host has to wait for objects on their way back. */
-  readonly hostWait: boolean;
+  /** Why the host has to wait for objects on their way back, if it has to. */
+  readonly waitReason: string | undefined;
 }
 
 /**
@@ -55,12 +55,12 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
     const { image, copied } = way;
     const layout = moved(plane.layout, 0);
     if (copied !== undefined) {
-      const hostWait = !cl.queue.line.canWaitForAll(waits);
-      return plannedCopy(EDGE, copied, hostWait, new Described(target, access, [{ layout, allocation, start }]));
+      const waitReason = cl.queue.line.whyHostWaits(waits);
+      return plannedCopy(EDGE, copied, waitReason, new Described(target, access, [{ layout, allocation, start }]));
     }
     const verdict = address === undefined ? UNMAPPED : cl.proofs.judge(cl.images.classOf({ format, image, address }));
-    const hostWait = way.hostWait || !cl.queue.line.canWaitForAll(waits);
-    return planned(EDGE, verdict, hostWait, new Described(target, access, [{ ...plane, layout }]));
+    const waitReason = way.waitReason ?? cl.queue.line.whyHostWaits(waits);
+    return planned(EDGE, verdict, waitReason, new Described(target, access, [{ ...plane, layout }]));
   },
 
   map(source: HostTensor, target: Target, job: MapJob): OpenCLImage {
@@ -119,11 +119,11 @@ function wayFor(source: Described, target: ImageTarget): Way | Refusal {
     return refused(EDGE, 'type: a "1D buffer" image is made over an OpenCL buffer, not over host memory.');
   }
   const copied = target.hostProblem(fit, { address, byteLength: layout.byteLength, block: allocation.block })?.problem;
-  if (copied !== undefined) return { image: fit, copied, hostWait: false };
+  if (copied !== undefined) return { image: fit, copied, waitReason: undefined };
   const coarse = refuseMappedCoarse(EDGE, source, cl);
   if (coarse !== undefined) return coarse;
   const room = roomFor(source.range, cl, refuseBeside, { target, image: fit });
-  return "reason" in room ? room : { image: fit, hostWait: room.length > 0 };
+  return "reason" in room ? room : { image: fit, waitReason: whyRoomWaits(room) };
 }
 
 /** Two objects over the same bytes are undefined in OpenCL. */

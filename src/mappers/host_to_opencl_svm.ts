@@ -35,7 +35,7 @@ export const hostToOpenCLSvm: Mapper<HostTensor | Frame<HostTensor>, OpenCLSvmTe
     return planned(
       EDGE,
       verdict,
-      !svm.context.queue.line.canWaitForAll(waits),
+      svm.context.queue.line.whyHostWaits(waits),
       source.as(target, access),
     );
   },

@@ -5,7 +5,7 @@ import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { moved } from "../core/layout/layout.ts";
 import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
-import { planned, SAME_ADDRESS } from "../core/graph/plan.ts";
+import { planned, SAME_ADDRESS, whyHostReads } from "../core/graph/plan.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCVMat } from "../opencv/mat.ts";
 import type { MatTarget } from "../opencv/mats/target.ts";
@@ -27,7 +27,7 @@ export const hostToOpenCVMat: Mapper<HostTensor, OpenCVMat> = {
     const closed = refuseFrame(EDGE, source, "a Mat") ??
       refuseUnfit(EDGE, (target as MatTarget).fit(plane.layout, plane.address));
     if (closed !== undefined) return closed;
-    return planned(EDGE, SAME_ADDRESS, waits.length > 0, new Described(target, access, planesFromZero(source)));
+    return planned(EDGE, SAME_ADDRESS, whyHostReads(waits), new Described(target, access, planesFromZero(source)));
   },
 
   map(source: HostTensor, target: Target, job: MapJob): OpenCVMat {

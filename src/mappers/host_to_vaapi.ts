@@ -2,7 +2,7 @@ import type { Fence } from "../core/device/fence.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Target } from "../core/graph/context.ts";
 import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
-import { plannedCopy } from "../core/graph/plan.ts";
+import { plannedCopy, whyHostReads } from "../core/graph/plan.ts";
 import { moved } from "../core/layout/layout.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Described } from "../core/tensors/described.ts";
@@ -28,7 +28,7 @@ export const hostToVaapi: Mapper<HostTensor | Frame<HostTensor>, VaapiTensor | F
     const reason = va.images.refuseCopy(va.pictureOf(source)!);
     if (reason !== undefined) return refused(EDGE, reason);
     const why = "a surface is the driver's own memory";
-    return plannedCopy(EDGE, why, waits.length > 0, source.withoutAddress(target, access));
+    return plannedCopy(EDGE, why, whyHostReads(waits), source.withoutAddress(target, access));
   },
 
   map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): VaapiTensor | Frame<VaapiTensor> {

@@ -5,7 +5,7 @@ import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
-import { planned } from "../core/graph/plan.ts";
+import { planned, whyHostReads } from "../core/graph/plan.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
@@ -31,7 +31,7 @@ export const openCLImageToHost: Mapper<OpenCLImage, HostTensor> = {
     const { context: cl } = source.target as ImageTarget;
     // The driver chooses its address and pitches.
     const result = source.withoutAddress(target, access);
-    return refuseEnded(EDGE, cl) ?? planned(EDGE, cl.images.judgeMap(source), waits.length > 0, result);
+    return refuseEnded(EDGE, cl) ?? planned(EDGE, cl.images.judgeMap(source), whyHostReads(waits), result);
   },
 
   map(source: OpenCLImage, target: Target, job: MapJob): HostTensor {

@@ -5,7 +5,7 @@ import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { type Frame, planesOf } from "../core/tensors/frame.ts";
 import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
-import { planned } from "../core/graph/plan.ts";
+import { planned, whyHostReads } from "../core/graph/plan.ts";
 import type { GiveBack } from "../core/life/resource.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
@@ -34,7 +34,7 @@ export const openCLSvmToHost: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>, H
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const svm = source.target as OpenCLSvm;
     const verdict = svm.context.proofs.judge(svm.classOf(source.range.allocation));
-    return refuseEnded(EDGE, svm.context) ?? planned(EDGE, verdict, waits.length > 0, source.as(target, access));
+    return refuseEnded(EDGE, svm.context) ?? planned(EDGE, verdict, whyHostReads(waits), source.as(target, access));
   },
 
   map(source: OpenCLSvmTensor | Frame<OpenCLSvmTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {

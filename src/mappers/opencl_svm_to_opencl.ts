@@ -12,6 +12,7 @@ import type { OpenCLSvm } from "../opencl/svm.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import { mapBuffer, roomForBuffer } from "./host_to_opencl.ts";
+import { whyRoomWaits } from "./shared/room.ts";
 import { inBuffer } from "./shared/planes.ts";
 import { refused } from "./shared/refusals.ts";
 
@@ -39,8 +40,8 @@ export const openCLSvmToOpenCL: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>,
     // What commands have yet to write there, the buffer would not have: a driver that moves bytes may copy them as it makes
     // the buffer, which is no command that stands behind those.
     const early = !verdict.aliases && waits.length > 0;
-    const hostWait = room.length > 0 || early || !cl.queue.line.canWaitForAll(waits);
-    return planned(EDGE, verdict, hostWait, inBuffer(source, cl, access, wholeOf(source).start));
+    const waitReason = whyRoomWaits(room) ?? (early ? EARLY : cl.queue.line.whyHostWaits(waits));
+    return planned(EDGE, verdict, waitReason, inBuffer(source, cl, access, wholeOf(source).start));
   },
 
   map(source: OpenCLSvmTensor | Frame<OpenCLSvmTensor>, target: Target, job: MapJob) {
@@ -74,3 +75,5 @@ function roomIn(source: Described, cl: OpenCLContext): Refusal | readonly HostBu
   const room = roomForBuffer(source, wholeOf(source), cl);
   return "reason" in room ? { ...room, edge: EDGE } : room;
 }
+
+const EARLY = "the driver may move the bytes as it makes the buffer, which is no command that could wait";

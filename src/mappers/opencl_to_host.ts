@@ -7,7 +7,7 @@ import type { Fence } from "../core/device/fence.ts";
 import { type Frame, planesOf } from "../core/tensors/frame.ts";
 import { moved } from "../core/layout/layout.ts";
 import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
-import { planned } from "../core/graph/plan.ts";
+import { planned, whyHostReads } from "../core/graph/plan.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { BufferLimits } from "../opencl/buffers/limits.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
@@ -40,7 +40,7 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
     const refusal = refuseEnded(EDGE, cl) ?? refuseExternal(source, cl) ?? refuse(access, buffer?.limits);
     if (refusal !== undefined) return refusal;
     const verdict = cl.proofs.judge(classOf(source.range, buffer, cl));
-    return planned(EDGE, verdict, waits.length > 0, source.as(target, access));
+    return planned(EDGE, verdict, whyHostReads(waits), source.as(target, access));
   },
 
   map(source: OpenCLTensor | Frame<OpenCLTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {

@@ -37,7 +37,7 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
     if (verdict.impossible) return refused(EDGE, verdict.evidence);
     const [plane] = source.planes;
     const result = new Described(target, access, [{ ...plane, layout: moved(plane.layout, 0) }]);
-    return planned(EDGE, verdict, !cl.queue.line.canWaitForAll(waits), result);
+    return planned(EDGE, verdict, cl.queue.line.whyHostWaits(waits), result);
   },
 
   map(source: OpenCLTensor, target: Target, job: MapJob): OpenCLImage {

@@ -69,7 +69,7 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
     if ("reason" in place) return place;
     const result = new Described(target, access, planesFromZero(source), undefined, cl.rawHandle);
     const verdict = place.lowered ? SAME_BYTES : SAME_CL_MEM;
-    return planned(EDGE, verdict, !cl.queue.line.canWaitForAll(waits), result);
+    return planned(EDGE, verdict, cl.queue.line.whyHostWaits(waits), result);
   },
 
   map(source: OpenCLTensor, target: Target, job: MapJob): OpenCVUMat {

@@ -5,7 +5,7 @@ import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { type Frame, planesOf } from "../core/tensors/frame.ts";
 import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
-import { planned, plannedCopy } from "../core/graph/plan.ts";
+import { planned, plannedCopy, whyHostReads } from "../core/graph/plan.ts";
 import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLUsm } from "../opencl/usm.ts";
@@ -39,8 +39,8 @@ export const openCLUsmToHost: Mapper<OpenCLUsmTensor | Frame<OpenCLUsmTensor>, H
     const block = usm.blockOf(source.range.allocation);
     if (block === undefined) return refused(EDGE, `it is no memory of ${usm.context.name}.`);
     const result = source.as(target, access);
-    if (block.usm === "device") return plannedCopy(EDGE, undefined, waits.length > 0, result);
-    return planned(EDGE, usm.context.proofs.judge(usm.classOf(block.usm)), waits.length > 0, result);
+    if (block.usm === "device") return plannedCopy(EDGE, undefined, whyHostReads(waits), result);
+    return planned(EDGE, usm.context.proofs.judge(usm.classOf(block.usm)), whyHostReads(waits), result);
   },
 
   map(source: OpenCLUsmTensor | Frame<OpenCLUsmTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {

@@ -23,7 +23,7 @@ export const openCVUMatToOpenCL: Mapper<OpenCVUMat, OpenCLTensor> = {
     const cl = target.context as OpenCLContext;
     const refusal = refuse(source, cl);
     if (refusal !== undefined) return refusal;
-    return planned(EDGE, SAME_CL_MEM, !cl.queue.line.canWaitForAll(waits), source.as(target, access));
+    return planned(EDGE, SAME_CL_MEM, cl.queue.line.whyHostWaits(waits), source.as(target, access));
   },
 
   map(source: OpenCVUMat, target: Target, job: MapJob): OpenCLTensor {

@@ -2,7 +2,7 @@ import type { Fence } from "../core/device/fence.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Target } from "../core/graph/context.ts";
 import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
-import { planned, plannedCopy } from "../core/graph/plan.ts";
+import { planned, plannedCopy, whyHostReads } from "../core/graph/plan.ts";
 import type { ImageInfo } from "../core/layout/frame_info.ts";
 import { type Access, reads, writes } from "../core/memory/access.ts";
 import { Described } from "../core/tensors/described.ts";
@@ -37,11 +37,11 @@ export const vaapiToHost: Mapper<VaapiTensor | Frame<VaapiTensor>, HostTensor | 
     const { planes } = source.withoutAddress(target, access);
     const result = new Described(target, access, planes, source.info && linear(info));
     const verdict = va.images.judge(info);
-    if (verdict !== undefined) return planned(EDGE, verdict, waits.length > 0, result);
+    if (verdict !== undefined) return planned(EDGE, verdict, whyHostReads(waits), result);
     const reason = va.images.refuseCopy(info);
     if (reason !== undefined) return refused(EDGE, reason);
     const why = "the driver shows no such surface to the CPU itself";
-    return { ...plannedCopy(EDGE, why, waits.length > 0, result), bytesMoved: movedBy(result) };
+    return { ...plannedCopy(EDGE, why, whyHostReads(waits), result), bytesMoved: movedBy(result) };
   },
 
   map(source: VaapiTensor | Frame<VaapiTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {

@@ -734,7 +734,10 @@ Deno.test(
     const graph = graphOf(takes);
     const first = new ManualGate();
     source.usedBy(first.fence);
-    assertEquals(graph.explain(source, takes.target).steps.map(({ hostWait }) => hostWait), [true]);
+    const explained = graph.explain(source, takes.target);
+    assertEquals(explained.steps.map(({ hostWait }) => hostWait), [true]);
+    const why = "the host waits first: the work stands behind a promise, and a line of taker would block this thread";
+    assertStringIncludes(String(explained), why);
     assertThrows(() => graph.map(source, takes.target), AccessError, "could never end");
     assertEquals(made, []);
     first.open();

@@ -126,11 +126,13 @@ Deno.test("metadata: keys are set, read, unset", () => {
 Deno.test("route: a line a step, then a line a refusal", () => {
   const step = { edge: "a→b", transfer: "migrate", hostWait: true, bytesMoved: 8, evidence: "asked" } as const;
   const refusal = { edge: "b→c", reason: "too short.", remedy: "Make it longer." };
-  const route = new Route([step, { ...step, transfer: "alias", hostWait: false, bytesMoved: 0 }], [refusal]);
+  const alias = { ...step, transfer: "alias", hostWait: false, bytesMoved: 0 } as const;
+  const route = new Route([step, alias, { ...alias, hostWait: true, waitReason: "it does" }], [refusal]);
   assertEquals(route.bytesMoved, 8);
   assertEquals(Deno.inspect(route).split("\n"), [
     "a→b: migrate, 8 bytes moved, the host waits first (asked)",
     "a→b: alias (asked)",
+    "a→b: alias, the host waits first: it does (asked)",
     "b→c: closed: too short. Make it longer.",
   ]);
   assert(new Route([], [refusal], false).toString().startsWith("no route\n"));

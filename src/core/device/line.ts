@@ -230,9 +230,12 @@ export class Line<L = any> {
       (this.#lines.waitOnHost !== undefined && other.#lines.gate?.(other.lane, mark) !== undefined);
   }
 
-  /** The same for all of these fences. */
-  canWaitForAll(fences: readonly Fence[]): boolean {
-    return fences.every(({ line, mark }) => this.canWaitFor(line, mark));
+  /** Why this thread has to wait before the next command stands behind these fences; undefined where the driver waits. */
+  whyHostWaits(fences: readonly Fence[]): string | undefined {
+    const first = fences.find(({ line, mark }) => !this.canWaitFor(line, mark));
+    if (first === undefined) return undefined;
+    if (first.line.gatesAt(first.mark) === undefined) return this.sync.whyNot(first.line);
+    return `${first.line.name} stands behind a promise that is not settled, and ${this.name} cannot wait for that`;
   }
 
   /** True if its next command waits on the device for a mark of another line, or is to wait. */

@@ -86,6 +86,21 @@ export class LineSync {
     return this.#makerFor(other) === undefined ? undefined : this.#waitForSignal(other);
   }
 
+  /** Why the next command cannot wait for the other line, where it cannot. */
+  whyNot(other: SyncedLine): string {
+    const { name, lane } = this.#line;
+    const [own, theirs] = [this.#sync, other.driver.lines.sync];
+    const apart = own === undefined ? name : theirs === undefined ? other.name : undefined;
+    if (own === undefined || theirs === undefined) return `${apart} has no semaphores and no fences for other drivers`;
+    for (const kind of theirs.exports.filter((kind) => own.imports.includes(kind))) {
+      const refusal = own.refuses?.(lane, kind);
+      if (refusal !== undefined) return refusal;
+    }
+    const shared = own.imports.find((kind) => theirs.signal !== undefined && theirs.imports.includes(kind));
+    if (shared === undefined) return `${name} and ${other.name} have no kind of semaphore or fence in common`;
+    return `${name} and ${other.name} both import ${shared}, and no open context on their device makes such semaphores`;
+  }
+
   /** Does its driver import semaphores of a kind, and signal them? */
   takes(kind: SyncKind): boolean {
     return this.#sync?.signal !== undefined && this.#sync.imports.includes(kind);

@@ -94,6 +94,7 @@ class Chain implements Mapper {
       edge,
       transfer: mostOf(plans.map((plan) => plan.transfer)),
       hostWait: plans.some((plan) => plan.hostWait),
+      waitReason: plans.find((plan) => plan.hostWait)?.waitReason,
       bytesMoved: plans.reduce((sum, plan) => sum + plan.bytesMoved, 0),
       result: at,
     };

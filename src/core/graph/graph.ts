@@ -329,11 +329,14 @@ function waitFor({ waits, returning }: Pending): void {
   for (const grant of returning) grant.resource!.settle();
 }
 
+const ON_THEIR_WAY = "the bytes are on their way back, by commands that are not submitted yet";
+
 /** The steps of a route. `waited`: the host has to wait before the first one. */
 function stepsOf(hops: readonly Hop[], waited: boolean): Step[] {
-  return hops.map(({ plan: { edge, transfer, hostWait, bytesMoved, evidence } }, i) => (
-    { edge, transfer, hostWait: hostWait || (waited && i === 0), bytesMoved, evidence }
-  ));
+  return hops.map(({ plan: { edge, transfer, hostWait, waitReason, bytesMoved, evidence } }, i) => {
+    const step = { edge, transfer, hostWait, waitReason, bytesMoved, evidence };
+    return hostWait || !waited || i > 0 ? step : { ...step, hostWait: true, waitReason: ON_THEIR_WAY };
+  });
 }
 
 function noSource(given: unknown): ArgumentError {

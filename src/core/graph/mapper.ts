@@ -103,6 +103,7 @@ function inOne(plans: readonly Plan[], { info }: Described, target: Target, acce
   return {
     ...plans.find((plan) => plan.transfer === transfer)!,
     hostWait: plans.some((plan) => plan.hostWait),
+    waitReason: plans.find((plan) => plan.hostWait)?.waitReason,
     bytesMoved: plans.reduce((sum, plan) => sum + plan.bytesMoved, 0),
     result: Described.scattered(target, access, plans.map(({ result }) => result), info),
   };

@@ -1,3 +1,4 @@
+import type { Fence } from "../device/fence.ts";
 import type { Verdict } from "../device/proofs.ts";
 import { reads, writes } from "../memory/access.ts";
 import type { Described } from "../tensors/described.ts";
@@ -12,15 +13,39 @@ export const UNMAPPED: Verdict = {
   evidence: "not proven: the address is known only once it is mapped",
 };
 
-/** A step that is an alias if that was proven; otherwise the driver moves the bytes. */
-export function planned(edge: string, { aliases, evidence }: Verdict, hostWait: boolean, result: Described): Plan {
-  if (aliases) return { edge, transfer: "alias", hostWait, bytesMoved: 0, evidence, result };
-  return { edge, transfer: "migrate", hostWait, bytesMoved: movedBy(result), evidence, result };
+/** Why the host waits for this work before it uses the bytes by itself; undefined where there is none. */
+export function whyHostReads(waits: readonly Fence[]): string | undefined {
+  return waits.length === 0 ? undefined : HOST_READS;
+}
+
+/** The reason of {@link whyHostReads}. */
+export const HOST_READS = "it uses the bytes itself, at once";
+
+/**
+ * A step that is an alias if that was proven; otherwise the driver moves the bytes.
+ *
+ * @param waitReason why the host has to wait before; undefined if it has not
+ */
+export function planned(
+  edge: string,
+  { aliases, evidence }: Verdict,
+  waitReason: string | undefined,
+  result: Described,
+): Plan {
+  const hostWait = waitReason !== undefined;
+  if (aliases) return { edge, transfer: "alias", hostWait, waitReason, bytesMoved: 0, evidence, result };
+  return { edge, transfer: "migrate", hostWait, waitReason, bytesMoved: movedBy(result), evidence, result };
 }
 
 /** A step that copies, and why it has to. */
-export function plannedCopy(edge: string, evidence: string | undefined, hostWait: boolean, result: Described): Plan {
-  return { edge, transfer: "copy", hostWait, bytesMoved: movedBy(result), evidence, result };
+export function plannedCopy(
+  edge: string,
+  evidence: string | undefined,
+  waitReason: string | undefined,
+  result: Described,
+): Plan {
+  const hostWait = waitReason !== undefined;
+  return { edge, transfer: "copy", hostWait, waitReason, bytesMoved: movedBy(result), evidence, result };
 }
 
 /** Bytes that move there to be read, and back after they were written. */

@@ -22,6 +22,8 @@ export interface Step {
   readonly transfer: Transfer;
   /** True if the host has to wait for work in flight before this step. */
   readonly hostWait: boolean;
+  /** Why it has to, if the edge tells. */
+  readonly waitReason?: string | undefined;
   /** Bytes that this step's map and unmap move together; 0 for an alias. */
   readonly bytesMoved: number;
   /** How the transfer is known: `"proven by aliasing, address % 4096 = 0"`. */
@@ -67,7 +69,8 @@ export const ORIGIN: Route = new Route([], []);
 /** `host→opencl: alias (proven …)`. */
 function describeStep(step: Step): string {
   const moved = step.bytesMoved > 0 ? `, ${step.bytesMoved} bytes moved` : "";
-  const waits = step.hostWait ? ", the host waits first" : "";
+  const why = step.waitReason === undefined ? "" : `: ${step.waitReason}`;
+  const waits = step.hostWait ? `, the host waits first${why}` : "";
   const evidence = step.evidence === undefined ? "" : ` (${step.evidence})`;
   return `${step.edge}: ${step.transfer}${moved}${waits}${evidence}`;
 }

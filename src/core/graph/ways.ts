@@ -7,6 +7,7 @@ import { type Access, covers } from "../memory/access.ts";
 import { type DeviceId, isSameDevice } from "../device/device_id.ts";
 import { nameOf, type Target } from "./context.ts";
 import { type EdgeMaker, judgeShared, tryToProveShared } from "./port_proof.ts";
+import { HOST_READS } from "./plan.ts";
 import { mostOf, type Transfer } from "./route.ts";
 
 /** What is known of any memory that may go out by an fd. */
@@ -130,10 +131,11 @@ export function stepBy<What extends Fds>(
   const sides = sidesOf(edge, way, ends, what);
   const transfer = mostOf(sides.map((side) => side.transfer));
   const left = unordered(waits, way.into.orders, portsOf(ends.from)!.line);
+  const waitReason = whyHostWaits(sides[0].transfer, ends, way, left);
   return {
     transfer,
-    hostWait: left.length > 0 &&
-      (!canWait(sides[0].transfer, ends, left) || (way.into.blocks ?? false) && anyGated(left)),
+    hostWait: waitReason !== undefined,
+    waitReason,
     evidence: evidenceOf(way, sides, transfer, ends),
     moves: sides.filter((side) => side.transfer !== "alias").length,
   };
@@ -176,11 +178,19 @@ function evidenceOf<What>(
   return `${does} ${kind} by a ${transfer === "copy" ? "copy" : "migration"}`;
 }
 
-/** Can the first command that touches the bytes wait for other work? The host touches them by none, and at once. */
-function canWait<What>(out: Transfer, { from, to }: Ends<What>, waits: readonly Fence[]): boolean {
+/** Why the first command that touches the bytes cannot wait for other work. The host touches them by none, and at once. */
+function whyHostWaits<What>(
+  out: Transfer,
+  { from, to }: Ends<What>,
+  { into: { blocks } }: Way<What>,
+  waits: readonly Fence[],
+): string | undefined {
+  if (waits.length === 0) return undefined;
   const { line } = portsOf(to)!;
-  if (line === undefined) return false;
-  return (out === "alias" ? line : portsOf(from)!.line!).canWaitForAll(waits);
+  if (line === undefined) return HOST_READS;
+  const reason = (out === "alias" ? line : portsOf(from)!.line!).whyHostWaits(waits);
+  if (reason !== undefined || !blocks || !anyGated(waits)) return reason;
+  return `the work stands behind a promise, and ${line.name} would block this thread until that is settled`;
 }
 
 /** What is left to wait for, where an import's own command waits for the exporter's line; what a promise holds up is not there yet. */

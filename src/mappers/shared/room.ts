@@ -35,6 +35,11 @@ export function roomFor<T>(
   return returning;
 }
 
+/** Why the host has to wait for room; undefined if there is some. */
+export function whyRoomWaits(room: readonly HostBuffer[]): string | undefined {
+  return room.length === 0 ? undefined : "another object over these bytes has to end first";
+}
+
 /**
  * Waits for objects on their way back. Returns the refusal if there is no room even then.
  *
