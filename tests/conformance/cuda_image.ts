@@ -12,13 +12,14 @@ export class CudaImageEnd implements End, Disposable {
   readonly wholeOnly = true;
   readonly ownPitches = true;
   readonly noGaps = true;
-  readonly shapeOf = IMAGE_ROWS.shapeOf;
+  readonly shapeOf: typeof IMAGE_ROWS.shapeOf;
   readonly #cuda: CudaContext;
   /** Writes late what is copied to images. */
   readonly #buffers: CudaEnd;
   #scratch: CudaTensor[] = [];
 
-  constructor(cuda: CudaContext) {
+  constructor(cuda: CudaContext, shapeOf: typeof IMAGE_ROWS.shapeOf = IMAGE_ROWS.shapeOf) {
+    this.shapeOf = shapeOf;
     this.#cuda = cuda;
     this.#buffers = new CudaEnd(cuda, deviceOf(cuda));
     this.target = cuda.image({ dtype: "u8" });

@@ -88,7 +88,7 @@ function openedWithVulkan(edge: string, device: string, from: string): Subject {
 
 function openedWithImages(edge: string, device: string, from: string): Subject {
   using made = new DisposableStack();
-  const end = made.use(new VulkanImageEnd(device, { tiling: "linear", exportAs: "dma-buf" }));
+  const end = made.use(new VulkanImageEnd(device, undefined, { tiling: "linear", exportAs: "dma-buf" }));
   const other = made.use(new VulkanImageEnd(device));
   const { allocateFrame: _, ...buffers } = endOf(from); // of a picture, each plane is an image
   const rows: End = { ...buffers, shapeOf: IMAGE_ROWS.shapeOf };

@@ -70,6 +70,15 @@ const KINDS: { readonly [T in ImageType]?: Kind } = {
       parts: [variant("slices", { shape: [9, 5, 7, 4] }, (whole) => region(whole, [2, 0, 0, 0], [5, 5, 7, 4]))],
     },
   },
+  "2D array": {
+    format: R,
+    shapeOf: (bytes) => [bytes / 64, 4, 16],
+    variants: {
+      contiguous: [variant("odd", { shape: [5, 7, 13] })],
+      padded: [variant("padded rows", { shape: [3, 5, 7], strides: [80, 16, 1] })],
+      parts: [variant("layers", { shape: [9, 5, 7] }, (whole) => region(whole, [2, 0, 0], [5, 5, 7]))],
+    },
+  },
   "1D array": {
     format: RGBA,
     shapeOf: (bytes) => [bytes / 64, 16, 4],
@@ -92,7 +101,7 @@ const KINDS: { readonly [T in ImageType]?: Kind } = {
 
 /** Each edge, and the kinds of image that it is asked about. */
 const EDGES: readonly (readonly [mapper: Mapper, types: readonly ImageType[]])[] = [
-  [hostToOpenCLImage as unknown as Mapper, ["2D", "3D", "1D array"]],
+  [hostToOpenCLImage as unknown as Mapper, ["2D", "3D", "1D array", "2D array"]],
   // Of these the driver chooses the pitches; the rows of SIZE bytes are as every driver here likes them.
   [openCLImageToHost as unknown as Mapper, ["2D"]],
   [openCLToOpenCLImage as unknown as Mapper, ["1D buffer"]],
@@ -117,7 +126,7 @@ function candidate(edge: string, type: ImageType, device: OpenCLDevice, expected
   const where = {
     edge,
     device: `${device.platform}: ${device.name}, ${type}`,
-    covered: type === "3D" || type === "1D array",
+    covered: type === "3D" || type.endsWith("array"),
   };
   if (type !== "1D buffer") return { ...where, open: () => open(edge, type, device, expected) };
   using cl = OpenCLContext.open({ platform: device.platform, device: device.name });

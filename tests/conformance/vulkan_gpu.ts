@@ -6,9 +6,10 @@ import { CudaEnd, deviceOf, virtualOf } from "./cuda_end.ts";
 import { CudaImageEnd } from "./cuda_image.ts";
 import { buffersOf, OpenCLEnd } from "./opencl_end.ts";
 import { ImageEnd } from "./opencl_image.ts";
-import type { Candidate, End, Subject } from "./subject.ts";
+import type { ImageType } from "../../src/opencl/mod.ts";
+import type { Candidate, End, Subject, Variants } from "./subject.ts";
 import { keepSemaphores, VulkanEnd, VulkanHands } from "./vulkan_end.ts";
-import { PLAIN_IMAGES, VulkanImageEnd } from "./vulkan_image.ts";
+import { IMAGE_ROWS, LAYERS, PLAIN_IMAGES, VulkanImageEnd } from "./vulkan_image.ts";
 
 /** An end of an edge, and its context. */
 interface Held {
@@ -23,8 +24,8 @@ const vulkanBuffers: Opens = (gpu) => {
   return { end, context: end.context };
 };
 
-const vulkanImages: Opens = (gpu) => {
-  const end = new VulkanImageEnd(gpu.vulkan());
+const vulkanImages = (of = IMAGE_ROWS): Opens => (gpu) => {
+  const end = new VulkanImageEnd(gpu.vulkan(), of.shapeOf);
   return { end, context: end.context };
 };
 
@@ -33,9 +34,9 @@ const openclBuffers: Opens = (gpu) => {
   return { end: new OpenCLEnd(context, buffersOf(context)), context };
 };
 
-const openclImages: Opens = (gpu) => {
+const openclImages = (type: ImageType): Opens => (gpu) => {
   const context = gpu.opencl();
-  return { end: new ImageEnd(context, "2D"), context };
+  return { end: new ImageEnd(context, type), context };
 };
 
 const cudaBuffers: Opens = (gpu) => {
@@ -48,28 +49,41 @@ const cudaVirtual: Opens = (gpu) => {
   return { end: new CudaEnd(context, virtualOf(context, "device")), context };
 };
 
-const cudaImages: Opens = (gpu) => {
+const cudaImages = (of = IMAGE_ROWS): Opens => (gpu) => {
   const context = gpu.cuda();
-  return { end: new CudaImageEnd(context), context };
+  return { end: new CudaImageEnd(context, of.shapeOf), context };
 };
 
-const EDGES: { readonly [edge: string]: readonly [source: Opens, target: Opens] } = {
-  "vulkan→opencl": [vulkanBuffers, openclBuffers],
-  "vulkan→cuda": [vulkanBuffers, cudaBuffers],
-  "cuda.virtual→vulkan": [cudaVirtual, vulkanBuffers],
-  "vulkan.image→opencl.image": [vulkanImages, openclImages],
-  "vulkan.image→cuda.image": [vulkanImages, cudaImages],
-};
+/** An edge, its ends, and what the suite asks of images. */
+interface Edge {
+  readonly edge: string;
+  readonly ends: readonly [source: Opens, target: Opens];
+  readonly variants?: Variants;
+  readonly device?: string;
+}
+
+const LAYERED = { variants: LAYERS.variants, device: "layers" };
+
+const EDGES: readonly Edge[] = [
+  { edge: "vulkan→opencl", ends: [vulkanBuffers, openclBuffers] },
+  { edge: "vulkan→cuda", ends: [vulkanBuffers, cudaBuffers] },
+  { edge: "cuda.virtual→vulkan", ends: [cudaVirtual, vulkanBuffers] },
+  { edge: "vulkan.image→opencl.image", ends: [vulkanImages(), openclImages("2D")], variants: PLAIN_IMAGES },
+  { edge: "vulkan.image→opencl.image", ends: [vulkanImages(LAYERS), openclImages("2D array")], ...LAYERED },
+  { edge: "vulkan.image→cuda.image", ends: [vulkanImages(), cudaImages()], variants: PLAIN_IMAGES },
+  { edge: "vulkan.image→cuda.image", ends: [vulkanImages(LAYERS), cudaImages(LAYERS)], ...LAYERED },
+];
 
 /** The edges between Vulkan, OpenCL and CUDA on one GPU. */
 export function onGpu(): Candidate[] {
   const { gpus: [gpu], missing } = sharedGpus();
-  return Object.keys(EDGES).map((edge) => ({ edge, open: missing ?? (() => opened(edge, gpu)), covered: true }));
+  return EDGES.map(({ edge, device, ...about }) => {
+    return { edge, ...(device && { device }), open: missing ?? (() => opened(about, gpu)), covered: true };
+  });
 }
 
-function opened(edge: string, gpu: Gpu): Subject {
+function opened({ ends: [source, target], ...about }: Omit<Edge, "edge" | "device">, gpu: Gpu): Subject {
   using made = new DisposableStack();
-  const [source, target] = EDGES[edge];
   const [from, to, another] = [source, target, target].map((opens) => {
     const held = opens(gpu);
     made.use(held.context);
@@ -82,7 +96,7 @@ function opened(edge: string, gpu: Gpu): Subject {
   const kept = made.move();
   return {
     ...{ graph, source: from.end, target: to.end, elsewhere: another.end, expected: "alias" },
-    ...(edge.includes("image") ? { variants: PLAIN_IMAGES } : {}),
+    ...about,
     quiet: () => [from, to, another].forEach(({ end }) => end.quiet?.()),
     [Symbol.dispose]: () => kept.dispose(),
   };

@@ -42,17 +42,33 @@ export const IMAGE_ROWS: { readonly shapeOf: (byteLength: number) => readonly nu
 /** What of these an image of Vulkan's takes: it has no gaps. */
 export const PLAIN_IMAGES: Variants = { ...IMAGE_ROWS.variants, padded: [], parts: [] };
 
+/** Images of one byte a pixel, in layers. */
+export const LAYERS: typeof IMAGE_ROWS = {
+  shapeOf: (bytes) => [bytes / 64, 4, 16],
+  variants: {
+    contiguous: [
+      { name: "one pixel", whole: { shape: [1, 1, 1, 1], dtype: "u8" } },
+      { name: "odd", whole: { shape: [3, 31, 61], dtype: "u8" } },
+    ],
+    padded: [],
+    parts: [],
+  },
+};
+
 /** The edge from an image of Vulkan's to another Vulkan's, on every device that is here. */
 export function vulkanImages(): Candidate[] {
   const names = devices();
   if (typeof names === "string") return [{ edge: EDGE, open: names }];
-  return names.map((device) => ({ edge: EDGE, device, open: () => opened(device) }));
+  return names.flatMap((device) => [
+    { edge: EDGE, device, open: () => opened(device) },
+    { edge: EDGE, device: `${device}, layers`, covered: true, open: () => opened(device, LAYERS) },
+  ]);
 }
 
-function opened(device: string): Subject {
+function opened(device: string, { shapeOf, variants } = { ...IMAGE_ROWS, variants: PLAIN_IMAGES }): Subject {
   using made = new DisposableStack();
-  const source = made.use(new VulkanImageEnd(device));
-  const target = made.use(new VulkanImageEnd(device));
+  const source = made.use(new VulkanImageEnd(device, shapeOf));
+  const target = made.use(new VulkanImageEnd(device, shapeOf));
   keepSemaphores(source, [source.context.line, target.context.line]);
   const graph = made.use(new MapperGraph([source.context, target.context]));
   const kept = made.move();
@@ -62,7 +78,7 @@ function opened(device: string): Subject {
     target,
     expected: "alias",
     elsewhere: target,
-    variants: PLAIN_IMAGES,
+    variants,
     [Symbol.dispose]: () => kept.dispose(),
   };
 }
@@ -73,12 +89,17 @@ export class VulkanImageEnd extends VulkanHands implements End {
   readonly wholeOnly = true;
   readonly ownPitches = true;
   readonly noGaps = true;
-  readonly shapeOf = IMAGE_ROWS.shapeOf;
+  readonly shapeOf: typeof IMAGE_ROWS.shapeOf;
   readonly #made: Omit<VulkanImageInit, "shape">;
 
   /** `made`: what its images are made with. */
-  constructor(device: string | VulkanContext, made: Omit<VulkanImageInit, "shape"> = {}) {
+  constructor(
+    device: string | VulkanContext,
+    shapeOf: typeof IMAGE_ROWS.shapeOf = IMAGE_ROWS.shapeOf,
+    made: Omit<VulkanImageInit, "shape"> = {},
+  ) {
     super(device);
+    this.shapeOf = shapeOf;
     this.#made = made;
     this.target = this.context.image("R8_UINT");
   }
