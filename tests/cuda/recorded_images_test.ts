@@ -1,6 +1,7 @@
 /** Other APIs' images, over a recording: what CUDA is asked for, what waits for what, who closes which fd, what ends when. */
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import {
+  cudaArrayLayered,
   cudaArraySurfaceLoadStore,
   cudaExternalMemoryDedicated,
   cudaExternalMemoryHandleTypeOpaqueFd,
@@ -9,6 +10,7 @@ import { cudaErrorInvalidValue } from "../../ffi/cuda_runtime/errors.ts";
 import {
   readCudaExternalMemoryHandleDesc,
   readCudaExternalMemoryMipmappedArrayDesc,
+  readCudaMemcpy3DParms,
   writeCudaChannelFormatDesc,
   writeCudaExtent,
 } from "../../ffi/cuda_runtime/structs.ts";
@@ -17,6 +19,7 @@ import { ImagePort } from "../../src/core/device/image_port.ts";
 import type { MemoryTarget } from "../../src/core/device/memory.ts";
 import { Port } from "../../src/core/device/port.ts";
 import { layout } from "../../src/core/layout/layout.ts";
+import { type PixelFormat, pixelFormat } from "../../src/core/layout/pixel_formats.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
 import { own } from "../../src/core/memory/own.ts";
 import { closeFd } from "../../src/core/native/fd.ts";
@@ -36,6 +39,8 @@ const told: unknown[][] = [];
 let failing: string | undefined;
 /** The fd that the driver owns. */
 let held = -1;
+/** What the array was made with. */
+let made = { depth: 0n, flags: 0 };
 
 function answer(name: string, ...about: unknown[]): number {
   told.push([name, ...about]);
@@ -59,6 +64,7 @@ const FAKES: Fakes = {
     const { offset, format_x, format_y, format_w, format_f, width, height, depth, flags, numLevels } =
       readCudaExternalMemoryMipmappedArrayDesc(view, 0);
     out[0] = LEVELS;
+    made = { depth, flags };
     const format = [format_x, format_y, format_w, format_f];
     const about = [handle, offset, format, width, height, depth, flags, numLevels];
     return answer("cudaExternalMemoryGetMappedMipmappedArray", ...about);
@@ -74,8 +80,8 @@ const FAKES: Fakes = {
   },
   cudaArrayGetInfo: (format: Uint8Array, extent: Uint8Array, flags: Uint8Array, array: bigint) => {
     writeCudaChannelFormatDesc(new DataView(format.buffer), 0, { x: 8, y: 8, z: 8, w: 8, f: 1 });
-    writeCudaExtent(new DataView(extent.buffer), 0, { width: 70n, height: 33n, depth: 0n });
-    new DataView(flags.buffer).setUint32(0, cudaArraySurfaceLoadStore, true);
+    writeCudaExtent(new DataView(extent.buffer), 0, { width: 70n, height: 33n, depth: made.depth });
+    new DataView(flags.buffer).setUint32(0, made.flags, true);
     return answer("cudaArrayGetInfo", array);
   },
   cudaCreateSurfaceObject: (out: BigUint64Array) => {
@@ -83,7 +89,10 @@ const FAKES: Fakes = {
     return answer("cudaCreateSurfaceObject");
   },
   cudaDestroySurfaceObject: () => answer("cudaDestroySurfaceObject"),
-  cudaMemcpy3DAsync: () => answer("cudaMemcpy3DAsync"),
+  cudaMemcpy3DAsync: (parameters: Uint8Array) => {
+    const { extent_width, extent_height, extent_depth } = readCudaMemcpy3DParms(new DataView(parameters.buffer), 0);
+    return answer("cudaMemcpy3DAsync", extent_width, extent_height, extent_depth);
+  },
 } as Record<string, (...args: never[]) => number>;
 
 const over = recordedTests(FAKES);
@@ -104,6 +113,9 @@ function recordedTest(name: string, run: (cuda: CudaContext) => void): void {
 interface Said {
   readonly modifier?: bigint;
   readonly dedicated?: boolean;
+  readonly layers?: number;
+  readonly format?: PixelFormat;
+  readonly shape?: readonly number[];
 }
 
 class Image extends Tensor<undefined> {
@@ -113,7 +125,8 @@ class Image extends Tensor<undefined> {
 }
 
 /** An image of another API's on a device; the fd stands for one of a driver's. */
-function imageOn(uuid: string | undefined, { modifier, dedicated = false }: Said = {}): Image {
+function imageOn(uuid: string | undefined, said: Said = {}): Image {
+  const { dedicated = false, shape = [33, 70, 4], ...about } = said;
   const context = { api: "vulkan", name: "an exporter", id: { uuid }, targets: [] };
   const target = {
     kind: "vulkan.image",
@@ -129,12 +142,12 @@ function imageOn(uuid: string | undefined, { modifier, dedicated = false }: Said
           const fd = libc().memfd_create(cString("of a driver"), 0);
           const objects = [new Port("opaque-fd", { fd, byteLength: 65536, dedicated })];
           const planes = [{ object: 0, offset: 0, stride: 0 }];
-          return { port: new ImagePort("opaque-fd", { objects, planes, width: 70, height: 33, modifier }) };
+          return { port: new ImagePort("opaque-fd", { objects, planes, width: 70, height: 33, ...about }) };
         },
       },
     },
   } as unknown as MemoryTarget<Image>;
-  const at = layout({ shape: [33, 70, 4], dtype: "u8" });
+  const at = layout({ shape, dtype: "u8" });
   const allocation = new Allocation({ kind: "test.image", byteLength: at.byteLength, free: () => {} });
   const resource = own({ name: "an exporter's image", allocation });
   return new Image({ target, handle: undefined, layout: at, resource });
@@ -257,5 +270,31 @@ recordedTest("pixels for experiments are copied by CUDA's own command, and not c
   const bytes = new Uint8Array(33 * 70 * 4);
   cuda.image(FORMAT).ports.copies!.write(mapped, bytes);
   cuda.image(FORMAT).ports.copies!.read(mapped, bytes);
-  assertEquals([told, cuda.bytesCopied], [[["cudaMemcpy3DAsync"], ["cudaMemcpy3DAsync"]], 0]);
+  const copied = ["cudaMemcpy3DAsync", 70n, 33n, 1n];
+  assertEquals([told, cuda.bytesCopied], [[copied, copied], 0]);
+});
+
+recordedTest("layers are a layered array, whose slices copies and experiments reach", (cuda) => {
+  using image = imageOn(uuidOf(cuda), { layers: 5, shape: [5, 33, 70, 4] });
+  using graph = graphOf(cuda, image);
+  using mapped = graph.map(image, cuda.image(FORMAT));
+  assertEquals(told.splice(0)[1].slice(4), [70n, 33n, 5n, cudaArraySurfaceLoadStore | cudaArrayLayered, 1]);
+  const { array, layers, height, width } = mapped;
+  assertEquals([layers, height, width, array.layered, array.shape], [5, 33, 70, true, [5, 33, 70, 4]]);
+  using pixels = cuda.allocate({ shape: [5, 33, 70, 4], dtype: "u8" });
+  told.length = 0;
+  cuda.stream.copyFromArray(array, pixels);
+  cuda.image(FORMAT).ports.copies!.read(mapped, new Uint8Array(5 * 33 * 70 * 4));
+  const copied = ["cudaMemcpy3DAsync", 70n, 33n, 5n];
+  assertEquals(told, [copied, copied]);
+});
+
+recordedTest("layers that are too many, or pixels of another format that look like layers, are refused", (cuda) => {
+  using many = imageOn(uuidOf(cuda), { layers: 32769, shape: [32769, 33, 70, 4] });
+  using grey = imageOn(uuidOf(cuda), { layers: 5, shape: [5, 33, 4], format: pixelFormat("r", "uint8") });
+  using graph = graphOf(cuda, many, grey);
+  const { refused } = assertThrows(() => graph.map(many, cuda.image(FORMAT)), NoRouteError);
+  assertStringIncludes(refused[0].reason, "maxSurface2DLayeredLayers is 32768");
+  assertThrows(() => graph.map(grey, cuda.image(FORMAT)), LayoutError, "its pixels are 1 × u8");
+  assertEquals(told, []);
 });
