@@ -215,7 +215,10 @@ function isOfMemory(error: unknown): boolean {
 
 /** Why no target takes such memory, or what to do. */
 function lackOf(targets: readonly Target[], { memory, device }: Description): string {
-  if (targets.length === 0) return "pass { contexts: [host] }.";
+  if (targets.length === 0) {
+    if (device === undefined) return "pass { contexts: [host] }.";
+    return `pass { contexts: [context] }, where context is of the device with the UUID ${device}.`;
+  }
   const offers = targets.flatMap((target) => portsOf(target)?.imports ?? []).filter(({ kind }) => kind === memory);
   const there = offers.filter(isOpen).map((offer) => offer.device?.uuid);
   if (there.length > 0) return `it is memory of the device ${device}, and this side has ${there.join(", ")}.`;

@@ -155,6 +155,7 @@ export class VulkanContext extends NativeObject implements Context, VulkanBase {
     this.name = this.device.name;
     this.id = this.device.id;
     this.driver = driverOf(open);
+    undo.push(() => open.freeBlocks());
     this.staging = new Staging(open, undo);
     const imports = new Imports<ImportedBuffer>();
     undo.push(() => throwAll(imports.close(), "releasing imported memory"));

@@ -5,7 +5,7 @@ import type { Refusal } from "../core/errors.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { describeLayout, type Layout, layout } from "../core/layout/layout.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
-import { Allocation } from "../core/memory/allocation.ts";
+import type { Allocation } from "../core/memory/allocation.ts";
 import type { Import, Imports } from "../core/memory/imports.ts";
 import { own } from "../core/memory/own.ts";
 import { mapBlock, PAGE } from "../core/native/blocks.ts";
@@ -128,7 +128,7 @@ export function allocated(
     const zeroed = base.line.submitRaw(fillCall(buffer, 0, whole, 0));
     undo.push(() => base.line.block(zeroed.mark));
     const { size } = buffer.info; // whoever imports the memory has to know all of it
-    const allocation = new Allocation({
+    const allocation = base.openDevice.allocation({
       kind: "vulkan.buffer",
       byteLength: size,
       free: (fate) => fate === "unused" ? buffer.free() : base.openDevice.keep(),

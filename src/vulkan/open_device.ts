@@ -2,7 +2,8 @@ import type { VkDevice, VkInstance, VkPhysicalDevice, VkQueue } from "../../ffi/
 import type { VulkanExtensions } from "../../ffi/vulkan_extensions/functions.ts";
 import { InteropError, type Refusal } from "../core/errors.ts";
 import { owned } from "../core/life/ledger.ts";
-import type { Undo } from "../core/life/undo.ts";
+import { type Undo, undoAll } from "../core/life/undo.ts";
+import { Allocation, type Block } from "../core/memory/allocation.ts";
 import { cString } from "../core/native/text.ts";
 import { type Abilities, abilitiesOf } from "./abilities.ts";
 import { featuresOf, type VulkanDevice } from "./device.ts";
@@ -97,6 +98,8 @@ export class OpenDevice {
   readonly extensions: VulkanExtensions;
   /** What it exports and imports. */
   readonly abilities: Abilities;
+  /** Its memory: all of it ends with the device. */
+  readonly #blocks = new Set<Allocation>();
   #isKept = false;
   #waiting = 0;
   #later: (() => void)[] = [];
@@ -146,6 +149,19 @@ export class OpenDevice {
   own<H extends bigint>(kind: string, handle: H, destroy: Destroy, undo: Undo): H {
     owned(`vulkan.Vk${kind}`, undo, () => this.whenIdle(() => destroy(this.handle, handle, null)));
     return handle;
+  }
+
+  /** Makes a block of its own memory, which ends with the device at the latest: tensors of other devices may own it too. */
+  allocation(block: Block): Allocation {
+    const allocation = new Allocation(block);
+    this.#blocks.add(allocation);
+    allocation.beforeFree(() => this.#blocks.delete(allocation));
+    return allocation;
+  }
+
+  /** Frees all of its memory: the device ends. */
+  freeBlocks(): void {
+    undoAll([...this.#blocks].map((block) => () => block.free()), "freeing a device's memory");
   }
 
   /** Runs a wait that holds a thread in the driver: nothing is destroyed before it returns. */

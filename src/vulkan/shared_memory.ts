@@ -93,6 +93,11 @@ export abstract class SharedMemory implements Used {
     this.#holder = "vulkan";
   }
 
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return `${this.constructor.name} of ${this.info === undefined ? "other code" : `${this.info.size} bytes`}`;
+  }
+
   /** Gives all of it back. */
   free(): void {
     undoAll(this.undo, "freeing memory of Vulkan's");

@@ -82,12 +82,45 @@ test("what comes twice, or back to its own process, is known: it has one writer"
   });
 });
 
+test("a context ends under memory that another one has too: the sender's, or the first receiver's", async (vulkan) => {
+  const before = ledger.alive;
+  const bytes = new Uint8Array(LENGTH);
+  for (const isKnown of [true, false]) {
+    using last = VulkanContext.open({ uuid: vulkan.id.uuid! });
+    using first = VulkanContext.open({ uuid: vulkan.id.uuid! });
+    using sender = VulkanContext.open({ uuid: vulkan.id.uuid! });
+    using sent = sender.allocate(INIT);
+    sender.queue.write(sent, pattern(LENGTH, 3));
+    await ends([first], async (one, there) => {
+      await one.send(sent);
+      await ends([last], async (two, elsewhere) => {
+        await two.send(sent);
+        if (!isKnown) sender[Symbol.dispose](); // who receives then, meets it for the first time
+        using early = await there.receive<VulkanTensor>();
+        using received = await elsewhere.receive<VulkanTensor>();
+        assertEquals(received!.grant.allocation, early!.grant.allocation);
+        assertEquals(received!.grant.allocation === sent.grant.allocation, isKnown);
+        sender[Symbol.dispose]();
+        first[Symbol.dispose]();
+        last.queue.read(received!, bytes);
+        assertEquals(bytes, pattern(LENGTH, 3));
+      });
+    });
+  }
+  assertEquals(ledger.alive, before);
+});
+
 test("memory of another device is refused by both UUIDs, and that which is shorter than it is said to be", async (vulkan) => {
   const uuid = vulkan.id.uuid!;
   using tensor = vulkan.allocate(INIT);
   using sent = vulkan.ports.export!(tensor, "opaque-fd", LENGTH, "read").port; // its memory keeps an fd from now on
   assert(sent.fd >= 0);
   const fds = openFds();
+  await ends([], async (one, other) => {
+    await one.send(tensor);
+    const error = await assertRejects(() => other.receive(), MessageError);
+    assert(error.message.includes(`of the device with the UUID ${uuid}`), error.message);
+  });
   await ends([vulkan], async (one, other) => {
     const offer = vulkan.ports.exports.find(({ kind }) => kind === "opaque-fd")!;
     const real = offer.device;

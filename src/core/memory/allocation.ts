@@ -78,6 +78,7 @@ export class Allocation {
   #failures: readonly KeptFailure[] = NONE;
   #attachments: WeakMap<object, unknown> | undefined;
   #ends: (() => void)[] | undefined;
+  #isFreed = false;
 
   /** Takes the block over, and frees it when the last peer leaves. */
   constructor(block: Block) {
@@ -101,6 +102,16 @@ export class Allocation {
   leave(): void {
     if (--this.peers > 0) return;
     for (const { failure } of this.#failures) this.#warnOf(failure);
+    this.free();
+  }
+
+  /**
+   * Frees the memory: nobody owns it any more; or what it is made of ends, and tensors that own it still have it by objects
+   * of their own. Only the first call does.
+   */
+  free(): void {
+    if (this.#isFreed) return;
+    this.#isFreed = true;
     const fate: Fate = this.escaped ? "escaped" : this.liveViews > 0 ? "unknown" : "unused";
     ledger.remove(this.block.kind);
     if (fate !== "unused") ledger.quarantine(this.block.byteLength);
@@ -108,7 +119,7 @@ export class Allocation {
     this.block.free(fate);
   }
 
-  /** Calls `end` before the last peer frees the bytes, whatever their fate. */
+  /** Calls `end` before the bytes are freed, whatever their fate. */
   beforeFree(end: () => void): void {
     (this.#ends ??= []).push(end);
   }

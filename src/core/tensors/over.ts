@@ -90,11 +90,12 @@ export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, 
   const known = imported.allocation ?? place?.allocation;
   const first = imported.start ?? (place?.start ?? 0) + (object?.start ?? (whole === undefined ? 0 : offset));
   const letGo = () => imported.release?.();
+  const isOfBlock = known === undefined && context.resource === undefined; // else it ends before its context does
   const block: Block = {
     kind: `${target.kind}.${kind}`,
     byteLength: object?.byteLength ?? whole?.byteLength ?? byteLength,
     free: (fate) => {
-      if (fate === "unused") letGo(); // else a view that was moved away may still look at it
+      if (isOfBlock && fate === "unused") letGo(); // else a view that was moved away may still look at it
     },
     ...(address === undefined ? {} : { address }),
   };
@@ -109,10 +110,11 @@ export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, 
   const side = sideOf(target, kind, imported);
   const { fences, last } = begun(side, undo, letGo);
   const allocation = known ?? new Allocation(block);
-  if (known === undefined && object !== undefined) tellByHandle(object.kind, object.handle, allocation);
   if (identity !== undefined) tellByHandle(kind, identity, allocation, first - offset);
   if (imported.allocation !== undefined) undo.unshift(letGo); // its block knows whether it may be freed
-  else if (known !== undefined) {
+  else if (isOfBlock) {
+    if (object !== undefined) tellByHandle(object.kind, object.handle, allocation);
+  } else {
     undo.unshift(() => void (allocation.escaped || allocation.unseen || letGo()));
     if (object !== undefined) undo.push(tellPlace(object.kind, object.handle, allocation, first - object.start)); // whoever told of it may end before
   }
