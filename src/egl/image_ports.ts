@@ -43,6 +43,7 @@ export function imagesOf(base: EglBase): Images<EglPicture> {
         return modifier === 0n || tellsModifiers() ? undefined : openContext.lacks(MODIFIERS);
       },
     }],
+    formatOf: ({ planes }) => planes.length === 1 ? pictureOf(planes[0].allocation)?.format.pixel : undefined,
     refuse: ({ info, target }) => target.context === base ? undefined : refuseSource(base, info),
     export: (source, kind) => kind === "dma-buf" ? exported(source, kind) : named(source, kind),
     import: (port, _access, { info }) => imported(base, port, info as ImageInfo, formats),
@@ -68,16 +69,19 @@ export function keepPicture(allocation: Allocation, picture: EglPicture): void {
   allocation.attachment(PICTURE, () => picture);
 }
 
+function pictureOf(allocation: Allocation): EglPicture | undefined {
+  return allocation.findAttachment<EglPicture>(PICTURE);
+}
+
 /** Pictures over another API's memory may share its block, by which others know what they have imported. */
 function refuseForeign({ planes: [{ allocation }] }: Described): Closed {
-  if (allocation.findAttachment(PICTURE) !== undefined) return undefined;
+  if (pictureOf(allocation) !== undefined) return undefined;
   return { reason: "the picture lies in another API's memory.", remedy: "Map the memory that it came from." };
 }
 
 /** NVIDIA's CUDA was seen to register no BGRA by its name (code 1), and its `EGLImage` it does. */
 function refuseName(source: Described): Closed {
-  const picture = source.planes[0].allocation.findAttachment<EglPicture>(PICTURE);
-  if (picture?.format.internal !== GL_BGRA_EXT) return refuseForeign(source);
+  if (pictureOf(source.planes[0].allocation)?.format.internal !== GL_BGRA_EXT) return refuseForeign(source);
   return { reason: "BGRA is no format that others know of GL's textures." };
 }
 
@@ -105,8 +109,8 @@ function picturesIn(source: Mapped) {
     const { width, height } = source.info as ImageInfo;
     return { planes, form: { width, height } };
   }
-  const { width, height, format } = planes[0].rawHandle;
-  return { planes, form: { width, height, format: format.pixel } };
+  const { width, height } = planes[0].rawHandle;
+  return { planes, form: { width, height } };
 }
 
 /** Each plane goes out by itself. */

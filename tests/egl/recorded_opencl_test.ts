@@ -1,7 +1,7 @@
 /** EGLImages in OpenCL, over PoCL and a recording of cl_khr_egl_image: no driver here has it. */
 import { driver } from "./simulated_opencl.ts";
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { AccessError, LayoutError, MapperGraph, NativeCallError } from "@samepage/interop";
+import { AccessError, MapperGraph, NativeCallError, NoRouteError } from "@samepage/interop";
 import { EglContext } from "@samepage/interop/egl";
 import { OpenCLContext } from "@samepage/interop/opencl";
 import { CL_MEM_READ_WRITE } from "../../ffi/opencl/constants.ts";
@@ -72,7 +72,9 @@ for (const name of ["create", "acquire"]) {
 
 test("a picture of another format is refused before OpenCL is asked", ({ egl, cl, graph }) => {
   using picture = egl.image.allocate({ ...SIZE, format: "BGRA" });
-  assertThrows(() => graph.map(picture.planes[0], cl.image(RGBA)), LayoutError, "its pixels are bgra unorm8");
+  const target = cl.image(RGBA);
+  const error = assertThrows(() => graph.map(picture.planes[0], target), NoRouteError, "its pixels are bgra unorm8");
+  assertStringIncludes(error.message, 'Map it to cl.image({ order: "BGRA", type: "UNORM_INT8" }).');
   assertEquals(driver.told, []);
 });
 

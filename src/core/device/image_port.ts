@@ -26,8 +26,6 @@ export interface ImagePortInit extends PictureSize {
   readonly planes: readonly ImagePlane[];
   /** The DRM format modifier; undefined where only the same driver knows the order of the pixels. */
   readonly modifier?: bigint | undefined;
-  /** Of an image of one plane: the format of its pixels, if its driver knows it. */
-  readonly format?: PixelFormat | undefined;
 }
 
 /**
@@ -49,8 +47,6 @@ export class ImagePort<K extends string = string> implements PictureSize, Dispos
   readonly layers: number | undefined;
   /** The DRM format modifier, all 64 bits; undefined where only the same driver knows the order of the pixels. */
   readonly modifier: bigint | undefined;
-  /** Of an image of one plane: the format of its pixels, if its driver knows it. */
-  readonly format: PixelFormat | undefined;
 
   /** Takes the objects over. */
   constructor(kind: K, init: ImagePortInit) {
@@ -61,7 +57,6 @@ export class ImagePort<K extends string = string> implements PictureSize, Dispos
     this.height = init.height;
     this.layers = init.layers;
     this.modifier = init.modifier;
-    this.format = init.format;
   }
 
   /** Closes the fds that were not taken. */
@@ -107,8 +102,13 @@ export interface Images<H = unknown> {
   readonly imports: readonly Offer<Described>[];
   /** True where an image has one plane, as a target: frames are refused. */
   readonly onePlane?: boolean;
-  /** Why it cannot map this image now, as source or as target: its format, its size. Makes no native call. */
-  refuse?(source: Described, access: Access): Omit<Refusal, "edge"> | undefined;
+  /** The format of the pixels of its own image, where that has one plane and its driver knows it. */
+  formatOf?(source: Described): PixelFormat | undefined;
+  /**
+   * Why it cannot map this image now, as source or as target: its format, its size. Makes no native call. `format` is what
+   * the source's driver says of its pixels, where it knows: a layout does not tell what comes first, red or blue.
+   */
+  refuse?(source: Described, access: Access, format?: PixelFormat): Omit<Refusal, "edge"> | undefined;
   /** A port to an image, for an access by the other side. */
   export?(source: Mapped, kind: MemoryKind, access: Access): ExportedImage;
   /** The image of a port, which is the source's. It takes the fds that it uses; the others are closed. */

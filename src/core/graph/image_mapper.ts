@@ -240,7 +240,8 @@ function refuse(
 ): Refusal | undefined {
   const { from, to } = ends;
   const refusal = refuseNoWay(ends, ways) ?? refuseEnds(ends, lackingOf) ?? refuseFrame(source, imagesOf(to)!) ??
-    imagesOf(from)!.refuse?.(source, access) ?? imagesOf(to)!.refuse?.(source, access) ?? refuseWays(ways, source);
+    imagesOf(from)!.refuse?.(source, access) ??
+    imagesOf(to)!.refuse?.(source, access, imagesOf(from)!.formatOf?.(source)) ?? refuseWays(ways, source);
   return refusal && { edge: edgeBetween(source, to), ...refusal };
 }
 

@@ -5,6 +5,7 @@ import type { Memory } from "../../core/device/memory.ts";
 import { LayoutError, messageOf, type Refusal } from "../../core/errors.ts";
 import type { Target } from "../../core/graph/context.ts";
 import { type Undo, undoAll } from "../../core/life/undo.ts";
+import type { PixelFormat } from "../../core/layout/pixel_formats.ts";
 import { pictureIn, type PictureSize } from "../../core/layout/pictures.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import type { Described } from "../../core/tensors/described.ts";
@@ -42,7 +43,7 @@ export function imagePortsOf<T extends Tensor<CudaArray> & PictureSize>(
     exports: [],
     imports: [{ kind: KIND, device }, { kind: "gl-image", device, orders: true }, { kind: "egl-image", device }],
     onePlane: true,
-    refuse: (source) => refuseSource(target, source),
+    refuse: (source, _access, format) => refuseSource(target, source, format),
     import(port, _access, { range: { allocation } }) {
       if (port.kind === KIND) return imported(target, port);
       return port.kind === "gl-image" ? glImage(target, port, allocation) : eglImage(target, port, allocation);
@@ -66,11 +67,11 @@ export function imagePortsOf<T extends Tensor<CudaArray> & PictureSize>(
 function refuseSource(
   { context, dtype, channels }: ImportingTarget,
   { planes: [{ layout: { shape, dtype: given } }] }: Described,
+  format: PixelFormat | undefined,
 ): Omit<Refusal, "edge"> | undefined {
   const size = pictureIn(shape, channels);
-  if (given !== dtype || size === undefined) {
-    const last = shape.length > 2 ? shape[shape.length - 1] : 1;
-    const elements = last > 4 ? 1 : last; // it is the width, of pixels of one channel in layers
+  const elements = format?.elements ?? elementsIn(shape);
+  if (given !== dtype || size === undefined || (format !== undefined && elements !== channels)) {
     return {
       reason: `its pixels are ${elements} × ${given}, and those of the target ${channels} × ${dtype}.`,
       remedy: elements === 3
@@ -86,13 +87,16 @@ function refuseSource(
   }
 }
 
+/** The channels of a pixel as its shape tells them. A large last dimension is the width, of pixels of one channel in layers. */
+function elementsIn(shape: readonly number[]): number {
+  const last = shape.length > 2 ? shape[shape.length - 1] : 1;
+  return last > 4 ? 1 : last;
+}
+
 function imported({ context, dtype, channels }: ImportingTarget, port: ImagePort): ImportedImage<ExternalImage> {
-  const { width, height, layers, modifier, format: of, objects: [memory], planes: [{ offset }] } = port;
+  const { width, height, layers, modifier, objects: [memory], planes: [{ offset }] } = port;
   if (modifier !== undefined) {
     throw unfit("its pixels lie row by row, and CUDA would show others, without an error.");
-  }
-  if (of !== undefined && (of.dtype !== dtype || of.elements !== channels)) {
-    throw unfit(`its pixels are ${of.elements} × ${of.dtype}, and those of the target ${channels} × ${dtype}.`);
   }
   const { byteLength, dedicated } = memory;
   const place = { format: { dtype, channels }, width, height, layers, offset };

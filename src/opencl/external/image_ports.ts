@@ -2,10 +2,12 @@ import type { EglPort } from "../../core/device/gl_port.ts";
 import type { ImagePort, Images, ImportedImage } from "../../core/device/image_port.ts";
 import type { Memory, Offer } from "../../core/device/memory.ts";
 import type { Layout } from "../../core/layout/layout.ts";
+import type { PixelFormat as CommonFormat } from "../../core/layout/pixel_formats.ts";
 import { pictureIn, type PictureSize } from "../../core/layout/pictures.ts";
 import { LayoutError, type Refusal } from "../../core/errors.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import type { BaseContext, BaseQueue } from "../base_context.ts";
+import { PIXEL_FORMATS } from "../images/format.ts";
 import { describeImage } from "../images/native.ts";
 import { type ImageProblem, type ImageShape, isProblem } from "../images/shape.ts";
 import type { BaseImageTarget, ImageTensor, ImageTensorInit } from "../images/tensor.ts";
@@ -45,7 +47,7 @@ export function imagePortsOf<T extends ImageTensor>(
     exports: [],
     imports: [byFd, byEgl],
     onePlane: true,
-    refuse: (source) => refuseSource(target, source),
+    refuse: (source, _access, format) => refuseSource(target, source) ?? refuseFormat(target, format),
     import: (port) => imported(target, port),
   };
   return {
@@ -105,12 +107,18 @@ function refuseSource(target: ImportingTarget, { planes: [{ layout }] }: Describ
   };
 }
 
+/** Pixels of another format may have the same layout. */
+function refuseFormat({ format }: ImportingTarget, of: CommonFormat | undefined): Closed {
+  if (of === undefined || of.name === format.common) return undefined;
+  const reason = `its pixels are ${of.name}, and those of ${format.name} are ${format.common}.`;
+  const fit = [...PIXEL_FORMATS.values()].find(({ common }) => common === of.name);
+  if (fit === undefined) return { reason, remedy: "OpenCL has no such format." };
+  return { reason, remedy: `Map it to cl.image({ order: "${fit.order}", type: "${fit.type}" }).` };
+}
+
 function imported(target: ImportingTarget, port: ImagePort): ImportedImage<ForeignImage> {
-  const { format } = target;
-  const { modifier, format: of } = port;
-  if (modifier !== undefined) throw unfit("its pixels lie row by row, and OpenCL would show others, without an error.");
-  if (of !== undefined && of.name !== format.common) {
-    throw unfit(`its pixels are ${of.name}, and those of ${format.name} are ${format.common}.`);
+  if (port.modifier !== undefined) {
+    throw unfit("its pixels lie row by row, and OpenCL would show others, without an error.");
   }
   const image = port.kind === EGL ? new EglImage(target.context, port.objects[0] as EglPort) : overFd(target, port);
   image.holders++;

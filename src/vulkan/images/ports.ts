@@ -80,6 +80,7 @@ export function portsOf(target: VulkanImageTarget): Memory<VulkanImage, ImageObj
       { ...imports(FD_OF_ROWS), device },
     ],
     onePlane: true,
+    formatOf: () => target.format,
     refuse: (source) => refuseSource(target, source),
     export: exported,
     import: (port) => imported(target, port),
@@ -149,7 +150,7 @@ function refuseSource({ format, base }: VulkanImageTarget, { planes: [{ layout }
 }
 
 function exported(source: Mapped, kind: string): ExportedImage {
-  const { grant, width, height, layers, format } = source as VulkanImage;
+  const { grant, width, height, layers } = source as VulkanImage;
   const object = objectOf(grant.allocation)!; // also where it has come back over the same memory
   const { type } = HANDLES[fdOf(kind)];
   const { size: byteLength, dedicated } = object.info!;
@@ -157,7 +158,7 @@ function exported(source: Mapped, kind: string): ExportedImage {
   const port = new ImagePort(kind, {
     objects: [new Port(kind, { fd: object.exportFd(type), byteLength, dedicated })],
     planes: [{ object: 0, offset, stride }],
-    ...{ width, height, layers, format, modifier: object.modifier },
+    ...{ width, height, layers, modifier: object.modifier },
   });
   return { port, begin: () => object.handOver(type) };
 }
