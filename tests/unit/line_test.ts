@@ -206,6 +206,27 @@ for (const kind of ["binary-fd", "shared timeline-fd"] as const) {
   });
 }
 
+lineTest("a binary-fd whose wait was for a refused command goes with the next one, and not with the line", () => {
+  const maker = new FakeMaker();
+  using _open = { [Symbol.dispose]: offerSemaphores(maker) };
+  const [from, to] = [new FakeDriver("one", "binary-fd"), new FakeDriver("other", "binary-fd")];
+  const [one, other] = [from.line(), to.line()];
+  const order: string[] = [];
+  for (let i = 0; i < 10; i++) {
+    submit([order, one, `one ${i}`], []);
+    const after = [one.fence()];
+    assertThrows(() => other.submit([], { fn: "refused", call: () => 1 }, after), NativeCallError, "refused failed");
+    submit([order, other, `other ${i}`], [], after);
+    other.fence().waitSync();
+    assert(order.indexOf(`one ${i}`) < order.indexOf(`other ${i}`));
+  }
+  one.fence().waitSync();
+  const held = [from.imports - from.releases, to.imports - to.releases];
+  assert(held.every((count) => count <= 2), `${held} semaphores are held`);
+  for (const line of [one, other]) line.resource.dispose();
+  assertEquals([from.imports, to.imports], [from.releases, to.releases]);
+});
+
 lineTest("an fd that no driver took is closed", () => {
   const [from, to] = [new FakeDriver("one", "sync-fd"), new FakeDriver("other", "sync-fd")];
   const [one, other] = [from.line(), to.line()];

@@ -65,8 +65,6 @@ export class LineSync {
   readonly #incoming = new Map<SyncedLine, Shared[]>();
   /** The lines that wait for this one by semaphores, or by its timeline. */
   readonly #outgoing = new Set<LineSync>();
-  /** Imports whose wait may not have been made: released with the line. */
-  readonly #spent: unknown[] = [];
 
   /** Imports nothing yet. */
   constructor(line: SyncedLine) {
@@ -137,19 +135,13 @@ export class LineSync {
   refused(mark: number): void {
     if (this.#last.length > 0) this.#release((last) => last.isOnce && last.mark === mark);
     for (const [other, shared] of this.#incoming) {
-      const spoilt = shared.filter(({ waited, kind }) => waited === mark && !isTimeline(kind));
-      if (spoilt.length === 0) continue;
-      this.#incoming.set(other, shared.filter((one) => !spoilt.includes(one)));
-      for (const { signals, waits } of spoilt) {
-        this.#spent.push(waits);
-        other.sync.#spent.push(signals);
-      }
+      for (const one of shared.filter(({ waited }) => waited === mark)) this.#giveUp(other, one);
     }
   }
 
   /** The line is closed: releases the imports. Lines that waited for it release theirs of it once their waits are over. */
   close(): void {
-    const undo: Undo = this.#spent.splice(0).map((imported) => () => this.#free(imported));
+    const undo: Undo = [];
     for (const waiting of this.#outgoing) {
       for (const { signals } of waiting.#incoming.get(this.#line) ?? []) undo.push(() => this.#free(signals));
       undo.push(() => waiting.#forget(this.#line));
@@ -213,7 +205,7 @@ export class LineSync {
     try {
       mark = other.sync.signal(shared.signals, value).mark;
     } catch (error) {
-      if (other.submitted > before) this.#abandon(other, shared);
+      if (other.submitted > before) this.#giveUp(other, shared);
       throw error;
     }
     shared.waited = submitted + 1;
@@ -221,8 +213,11 @@ export class LineSync {
     return mark;
   }
 
-  /** Its signal was submitted, and nobody waits for that: it is not used again. A timeline's next value is another. */
-  #abandon(other: SyncedLine, shared: Shared): void {
+  /**
+   * Its signal was submitted, and perhaps nobody waits for that: it is not used again. What a line is given next stands
+   * behind whatever it does with it. A timeline's next value is another.
+   */
+  #giveUp(other: SyncedLine, shared: Shared): void {
     if (isTimeline(shared.kind)) return;
     this.#incoming.set(other, this.#incoming.get(other)!.filter((one) => one !== shared));
     other.sync.#keepUntil(other.submitted, () => other.sync.#free(shared.signals));
