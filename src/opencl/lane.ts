@@ -7,8 +7,10 @@ import { ledger } from "../core/life/ledger.ts";
 import { unwind } from "../core/life/undo.ts";
 import { check, workError } from "./errors.ts";
 import { opencl } from "./library.ts";
-import { checkWait, releaseEvent, statusOf, UserEvent, Words } from "./queues/event.ts";
+import { checkWait, releaseEvent, statusOf, Words } from "./queues/event.ts";
+import { EventRing } from "./queues/event_ring.ts";
 import type { FailedEvents } from "./queues/failed_events.ts";
+import { GateEvents } from "./queues/gate_events.ts";
 import type { CommandLog } from "./queues/profiling.ts";
 
 /** So many new commands trigger a search for finished ones. */
@@ -40,7 +42,10 @@ interface WaitList {
  * The lane of a line: a ring of the events of unfinished commands. PoCL 3.1 aborts the process when a command fails and
  * nobody holds its event.
  *
- * A command passes `queue`, `waitCount`, `waitList` and `slot` to its native call. For those who write mappers.
+ * A command passes `queue`, `waitCount`, `waitList` and `slot` to its native call. Signals of semaphores, and waits for
+ * them, are frequent, and fail only where all that follows does: those have no event ({@link ClLane.leaveOut}). Whoever
+ * asks for such a mark hears of the next one that has, which may be later; or a marker is submitted for it. For those who
+ * write mappers.
  */
 export class ClLane implements Lane {
   /** The queue that takes its commands. */
@@ -53,15 +58,17 @@ export class ClLane implements Lane {
   waitList: Address = NULL;
   /** The newest mark that was seen over. */
   over = 0;
+  /** The newest mark. */
+  protected newest = 0;
   readonly #init: LaneInit;
-  #newest = 0;
-  #ring = new Words(128);
-  #fns = new Array<string>(128);
+  readonly #ring = new EventRing();
   #waits = new Words(8);
   #waitLists: WaitList[] = [];
-  #gates: Map<Gate, UserEvent> | undefined;
+  readonly #gates: GateEvents;
   #sweepAt = SWEEP;
   #isFlushed = true;
+  /** True if the next command has no event. */
+  #isLeftOut = false;
   /** The first failure that no caller could be told of; `close` throws it. */
   #failure: { readonly error: unknown } | undefined;
 
@@ -69,7 +76,8 @@ export class ClLane implements Lane {
   constructor(init: LaneInit) {
     this.#init = init;
     this.queue = init.queue;
-    this.slot = this.#ring.addresses[1];
+    this.#gates = new GateEvents(init.context, (call) => this.#keeping(call));
+    this.slot = this.#ring.slot(1);
   }
 
   /** The unset user event that its one mark stands for; only an attached event has one. */
@@ -77,20 +85,28 @@ export class ClLane implements Lane {
     return undefined;
   }
 
-  /** The event of an unfinished command. */
+  /** The event of an unfinished command, or of one behind it. */
   eventAt(mark: number): ClEvent {
-    const { words } = this.#ring;
-    return words[mark & (words.length - 1)] as ClEvent;
+    return this.#ring.event(this.#toldBy(mark));
+  }
+
+  /**
+   * The slot of a command that does without an event: none, unless it waits for other events, which it has to keep, or the
+   * queue keeps its times.
+   */
+  leaveOut(): Address {
+    this.#isLeftOut = this.waitCount === 0 && this.#init.log === undefined;
+    return this.#isLeftOut ? NULL : this.slot;
   }
 
   /** Puts an event into the next command's slot. */
   put(event: ClEvent): void {
-    const { words } = this.#ring;
-    words[(this.#newest + 1) & (words.length - 1)] = event;
+    this.#ring.put(this.newest + 1, event);
   }
 
   /** The next command waits for an event. */
   waitFor(event: ClEvent): void {
+    if (this.newest > this.over) this.#toldBy(this.newest); // what was submitted is not behind this event
     if (this.waitCount === this.#waits.words.length) {
       const more = new Words(2 * this.waitCount);
       more.words.set(this.#waits.words);
@@ -104,52 +120,55 @@ export class ClLane implements Lane {
 
   /** The next command waits for a gate, by a user event that the gate sets. */
   waitForGate(gate: Gate): void {
-    this.#gates ??= new Map();
-    let opening = this.#gates.get(gate);
-    if (opening === undefined) {
-      this.#gates.set(gate, opening = new UserEvent(this.#init.context));
-      gate.whenOpen((failed) => this.#open(gate, !failed));
-    }
-    this.waitFor(opening.event);
+    this.waitFor(this.#gates.of(gate));
   }
 
   /** Empties the wait list: the command that was to use it was refused. */
   refused(): void {
+    this.#isLeftOut = false;
     for (const event of this.#takeWaits()) this.#keeping(() => releaseEvent(event));
   }
 
   /** Fails the commands that still wait for gates. */
   abandon(): void {
-    for (const gate of this.#gates?.keys() ?? []) this.#open(gate, false);
+    this.#gates.abandon();
   }
 
   /** The queue accepted command `mark`. Looks for finished commands now and then; does not flush. */
   submitted(mark: number, fn: string): void {
-    this.#newest = mark;
+    this.newest = mark;
     this.#isFlushed = false;
-    this.#fns[mark & (this.#fns.length - 1)] = fn;
-    ledger.add("opencl.cl_event");
+    this.#ring.tell(mark, fn);
+    if (this.#isLeftOut) this.#ring.put(mark);
+    else ledger.add("opencl.cl_event");
+    this.#isLeftOut = false;
     if (this.waitCount > 0) this.#waitLists.push({ mark, events: this.#takeWaits() });
     if (mark - this.over >= this.#sweepAt) {
       try {
-        this.sweep(mark);
+        this.#sweep(mark, false);
       } catch {
         // The caller did not ask for this: a later poll asks again.
       }
       this.#sweepAt = SWEEP + 2 * (mark - this.over);
     }
-    if (mark - this.over >= this.#ring.words.length - 1) this.#grow();
-    const { addresses } = this.#ring;
-    this.slot = addresses[(mark + 1) & (addresses.length - 1)];
+    if (mark - this.over >= this.#ring.length - 1) this.#ring.grow(this.over + 1, mark);
+    this.slot = this.#ring.slot(mark + 1);
   }
 
   /** Ends finished commands up to `mark`, oldest first: in rusticl 22.3 a later one may finish first. */
   sweep(mark: number): void {
+    this.#sweep(mark, true);
+  }
+
+  /** Those of which an event tells. If `asks`, one tells of all. */
+  #sweep(mark: number, asks: boolean): void {
     while (this.over < mark) {
-      const event = this.eventAt(this.over + 1);
+      const at = asks ? this.#toldBy(this.over + 1) : this.#ring.next(this.over + 1, this.newest);
+      if (at > this.newest) break;
+      const event = this.#ring.event(at);
       const status = statusOf(event);
       if (status > 0) break;
-      this.#end(++this.over, event, status);
+      this.#end(at, event, status);
     }
     this.#keeping(() => this.#init.failed.sweep());
   }
@@ -171,9 +190,9 @@ export class ClLane implements Lane {
   /** Blocks until a mark is over; rusticl 22.3 may return early. */
   block(mark: number): void {
     if (mark <= this.over) return;
+    const at = this.#toldBy(mark);
     this.flush();
-    const { addresses } = this.#ring;
-    checkWait(opencl().clWaitForEvents(1, addresses[mark & (addresses.length - 1)]));
+    checkWait(opencl().clWaitForEvents(1, this.#ring.slot(at)));
   }
 
   /** The same on another thread, which retains the event until it returns. */
@@ -195,30 +214,37 @@ export class ClLane implements Lane {
   close(): void {
     this.abandon();
     const { release = () => {} } = this.#init;
-    const errors = unwind([release, () => this.sweep(this.#newest)]);
+    const errors = unwind([release, () => this.sweep(this.newest)]);
     const kept = this.#failure === undefined ? [] : [this.#failure.error];
     throwAll([...kept, ...errors], "releasing a queue");
   }
 
-  /** Ends a finished command. Reports its failure even if an event cannot be released. */
+  /** The first mark from this one on that has an event: the newest command gets a marker's if there is none. */
+  #toldBy(mark: number): number {
+    const at = this.#ring.next(mark, this.newest);
+    if (at <= this.newest) return at;
+    const fn = "clEnqueueMarkerWithWaitList";
+    check(opencl()[fn](this.queue, 0, NULL, this.#ring.slot(this.newest)), fn);
+    ledger.add("opencl.cl_event");
+    this.#isFlushed = false;
+    this.flush();
+    return this.newest;
+  }
+
+  /** Ends a finished command, and those without events before it. Reports its failure even if an event cannot be released. */
   #end(mark: number, event: ClEvent, status: number): void {
     const { events, failed, log } = this.#init;
+    const first = this.over + 1;
+    this.over = mark;
     const waited = this.#waitLists[0]?.mark === mark ? this.#waitLists.shift()!.events : NONE;
     if (status < 0) {
       failed.add(event, waited);
-      events.failed(mark, workError(status, this.#fns[mark & (this.#fns.length - 1)]));
+      events.failed(first, workError(status, this.#ring.fn(mark)));
       return;
     }
     log?.record(mark, event); // before its event is released
     this.#keeping(() => releaseEvent(event));
     for (const each of waited) this.#keeping(() => releaseEvent(each));
-  }
-
-  #open(gate: Gate, succeeds: boolean): void {
-    const event = this.#gates?.get(gate);
-    if (event === undefined) return;
-    this.#gates!.delete(gate);
-    this.#keeping(() => event.set(succeeds));
   }
 
   #takeWaits(): ClEvent[] {
@@ -234,17 +260,6 @@ export class ClLane implements Lane {
     } catch (error) {
       this.#failure ??= { error };
     }
-  }
-
-  #grow(): void {
-    const ring = new Words(2 * this.#ring.words.length);
-    const fns = new Array<string>(ring.words.length);
-    for (let mark = this.over + 1; mark <= this.#newest; mark++) {
-      ring.words[mark & (fns.length - 1)] = this.eventAt(mark);
-      fns[mark & (fns.length - 1)] = this.#fns[mark & (this.#fns.length - 1)];
-    }
-    this.#ring = ring;
-    this.#fns = fns;
   }
 }
 

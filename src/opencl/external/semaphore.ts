@@ -1,4 +1,4 @@
-import { NULL } from "../../../ffi/address.ts";
+import { type Address, NULL } from "../../../ffi/address.ts";
 import { F_DUPFD_CLOEXEC } from "../../../ffi/libc/constants.ts";
 import type { ClContext } from "../../../ffi/opencl/handles.ts";
 import { CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR } from "../../../ffi/opencl_semaphore/constants.ts";
@@ -41,22 +41,34 @@ const KIND = "opencl.cl_semaphore_khr";
 /** A list of one semaphore, as OpenCL's commands take it. */
 export type SemaphoreList = BigUint64Array<ArrayBuffer>;
 
+/** Where a command of a semaphore puts its event. */
+type SlotOf = (lane: ClLane) => Address;
+
+/** Each has its own. */
+const OWN: SlotOf = ({ slot }) => slot;
+
+/** The signal is known to be submitted, and no promise holds it up: whoever asks for these commands may ask for later ones. */
+const LEFT_OUT: SlotOf = (lane) => lane.leaveOut();
+
 /** The command that waits for its signal. */
-export function waitCall(functions: Semaphores, semaphore: SemaphoreList): Call<ClLane> {
+export function waitCall(functions: Semaphores, semaphore: SemaphoreList, slotOf = OWN): Call<ClLane> {
   return {
     fn: WAIT,
-    call: ({ queue, waitCount, waitList, slot }) =>
-      functions[WAIT](queue, 1, semaphore, null, waitCount, waitList, slot),
+    call(lane) {
+      const { queue, waitCount, waitList } = lane;
+      return functions[WAIT](queue, 1, semaphore, null, waitCount, waitList, slotOf(lane));
+    },
   };
 }
 
 /** The command that signals it, handed to the device at once. */
-export function signalCall(functions: Semaphores, semaphore: SemaphoreList): Call<ClLane> {
+export function signalCall(functions: Semaphores, semaphore: SemaphoreList, slotOf = OWN): Call<ClLane> {
   const call = {
     fn: SIGNAL,
     partial: false,
-    call({ queue, waitCount, waitList, slot }: ClLane) {
-      const code = functions[SIGNAL](queue, 1, semaphore, null, waitCount, waitList, slot);
+    call(lane: ClLane) {
+      const { queue, waitCount, waitList } = lane;
+      const code = functions[SIGNAL](queue, 1, semaphore, null, waitCount, waitList, slotOf(lane));
       call.partial = code === 0; // a flush that fails leaves it in the queue
       return code === 0 ? opencl().clFlush(queue) : code;
     },
@@ -82,8 +94,8 @@ export function semaphoreSync(context: ClContext, device: OpenCLDevice): Sync<Cl
     import: (port) => imported(functions(), context, port),
     // Queues are in order: what comes next stands behind it.
     wait: ({ queue }, semaphore) => check(functions()[WAIT](queue, 1, semaphore, null, 0, NULL, NULL), WAIT),
-    waiting: (semaphore) => waitCall(functions(), semaphore),
-    signal: (semaphore) => signalCall(functions(), semaphore),
+    waiting: (semaphore) => waitCall(functions(), semaphore, LEFT_OUT),
+    signal: (semaphore) => signalCall(functions(), semaphore, LEFT_OUT),
     release: (semaphore) => releaseSemaphore(functions(), semaphore),
   };
   if (exports.length === 0) return sync;

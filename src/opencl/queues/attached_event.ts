@@ -90,7 +90,9 @@ class ForeignLane extends ClLane {
   }
 
   /** Nothing to flush or to count. */
-  override submitted(): void {}
+  override submitted(mark: number): void {
+    this.newest = mark;
+  }
 
   override sweep(): void {
     if (this.over > 0) return;

@@ -1,0 +1,101 @@
+/** Signals of semaphores, and waits for them, have no events of their own: who hears of them, and when. */
+import "./external/simulated.ts"; // first: it taps the libraries
+import { simulated } from "./external/on_simulated.ts";
+import { maker } from "./external/foreign.ts";
+import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import { type Fence, host, ledger, Semaphore } from "@samepage/interop";
+import type { OpenCLContext } from "@samepage/interop/opencl";
+import { Resource } from "../../src/core/life/resource.ts";
+import { open } from "./help.ts";
+
+/** The device of the simulated driver. */
+const exporter = { name: "foreign", resource: new Resource({ name: "foreign" }), semaphores: maker };
+
+const BYTES = { shape: [64], dtype: "u8" } as const;
+
+/** How many events are alive. */
+const events = () => ledger.alive["opencl.cl_event"] ?? 0;
+
+/** Asks until it is reached: nobody else drives the simulated driver. */
+async function reached(fence: Fence): Promise<void> {
+  while (!fence.reached()) await new Promise((resolve) => setTimeout(resolve, 1));
+}
+
+/** A semaphore of a context that another one waits for. */
+function between(from: OpenCLContext, to: OpenCLContext, made: DisposableStack) {
+  const semaphore = made.use(Semaphore.create(exporter));
+  return { from: semaphore.in(from), to: semaphore.in(to) };
+}
+
+simulated("a signal and a wait hold no events, until somebody asks", async (cl) => {
+  await using other = open("pocl");
+  using made = new DisposableStack();
+  const there = between(cl, other, made);
+  const before = events();
+  const signal = there.from.signal();
+  there.to.wait();
+  assertEquals(events(), before);
+  await reached(signal);
+  await reached(other.line.fence());
+  assertEquals(events(), before);
+});
+
+simulated("the next command's event tells of them", async (cl) => {
+  await using other = open("pocl");
+  using made = new DisposableStack();
+  const [there, back] = [between(cl, other, made), between(other, cl, made)];
+  await using words = cl.allocate(BYTES);
+  const signal = there.from.signal();
+  there.to.wait();
+  back.from.signal();
+  back.to.wait();
+  cl.queue.fill(words, 1);
+  const { lane } = cl.line;
+  assertEquals(lane.eventAt(signal.mark), lane.eventAt(cl.line.submitted));
+  assertEquals(cl.line.submitted - signal.mark, 2);
+  await reached(signal);
+  assert(cl.line.isOver(cl.line.submitted));
+});
+
+simulated("what waits for a promise does not hold up a signal before it", async (cl) => {
+  await using other = open("pocl");
+  using made = new DisposableStack();
+  const there = between(cl, other, made);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  made.defer(resolve);
+  const signal = there.from.signal();
+  const gated = cl.line.waitFor([host.signal(promise)]);
+  const { lane } = cl.line;
+  assertNotEquals(lane.eventAt(signal.mark), lane.eventAt(gated.mark));
+  await reached(signal);
+  assert(!gated.reached());
+  resolve();
+  await reached(gated);
+});
+
+simulated("a queue that keeps the times of its commands keeps those of all", async (cl) => {
+  await using other = open("pocl");
+  using made = new DisposableStack();
+  await using queue = cl.createQueue({ profiling: true });
+  const semaphore = made.use(Semaphore.create(exporter));
+  const signal = semaphore.in(queue).signal();
+  semaphore.in(other).wait();
+  await reached(queue.waitFor([]));
+  assertEquals(typeof queue.times(signal).ended, "bigint");
+  await reached(other.line.fence());
+});
+
+simulated("more of them than the ring has room for", async (cl) => {
+  using made = new DisposableStack();
+  for (let i = 0; i < 200; i++) cl.line.waitFor([]).waitSync(); // the ring's places have been used
+  const { promise, resolve } = Promise.withResolvers<void>();
+  made.defer(resolve);
+  const first = cl.line.waitFor([host.signal(promise)]);
+  const before = events();
+  const signals: Fence[] = [];
+  for (let i = 0; i < 300; i++) signals.push(made.use(Semaphore.create(exporter)).in(cl).signal());
+  assertEquals(events(), before);
+  resolve();
+  await reached(signals.at(-1)!);
+  assert(first.reached() && signals.every((fence) => fence.reached()));
+});
