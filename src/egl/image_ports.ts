@@ -88,9 +88,11 @@ function refuseName(source: Described): Closed {
 /** Each plane goes out as GL and EGL know it. The other driver has it until the map ends. */
 function named(source: Mapped, kind: string): ExportedImage {
   const { planes, form } = picturesIn(source);
-  const objects = planes.map(({ rawHandle: picture, layout: { byteLength } }) => {
-    const { context, name, storage } = picture;
-    if (kind === "egl-image") return new EglPort({ value: picture.image, display: context.display.handle, byteLength });
+  const objects = planes.map(({ rawHandle: { context, name, storage }, grant, layout: { byteLength } }) => {
+    if (kind === "egl-image") {
+      const { image } = pictureOf(grant.allocation)!; // others keep it for as long as the memory
+      return new EglPort({ value: image, display: context.display.handle, byteLength });
+    }
     const target = storage === "texture" ? GL_TEXTURE_2D : GL_RENDERBUFFER;
     return new GlPort("gl-image", { value: BigInt(name), byteLength, target, within: (use) => context.within(use) });
   });

@@ -188,6 +188,30 @@ over("BGRA goes by its EGLImage, which nobody maps, and is registered once", ({ 
   assertEquals(calls.map(([name]) => name), ["registerEglImage", "frame", "unregister"]);
 });
 
+over(
+  "the EGLImage that CUDA has registered of a texture outlives the wrap that was mapped first",
+  ({ egl, cuda, graph }) => {
+    using texture = egl.image.allocate({ ...SIZE, format: "BGRA" });
+    egl.queue.finish();
+    const wrapped = () =>
+      egl.image.wrap({ format: "BGRA", width: 8, height: 4, textures: [texture.planes[0].handle.name] });
+    const before = ledger.alive["egl.EGLImage"] ?? 0;
+    {
+      using one = wrapped();
+      graph.map(one.planes[0], cuda.image(RGBA))[Symbol.dispose]();
+    }
+    assertEquals(ledger.alive["egl.EGLImage"], before + 1);
+    {
+      using other = wrapped();
+      graph.map(other.planes[0], cuda.image(RGBA))[Symbol.dispose]();
+    }
+    assertEquals(calls.map(([name]) => name), ["registerEglImage", "frame"]);
+    texture[Symbol.dispose]();
+    assertEquals(ledger.alive["egl.EGLImage"] ?? 0, before);
+    assertEquals(calls.at(-1)![0], "unregister");
+  },
+);
+
 over("a buffer is memory at an address, and a part of it begins there", ({ egl, cuda, graph }) => {
   using buffer = egl.buffer.allocate({ shape: [64], dtype: "u32" });
   {
