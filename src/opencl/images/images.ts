@@ -24,7 +24,7 @@ import type { RootBuffer } from "../buffers/tensor.ts";
 export interface ImageOptions {
   /**
    * The kind of image. By default the shape decides between `"1D"`, `"2D"` and `"3D"`; a stack of pictures may as well
-   * be a `"2D array"`, and `"1D buffer"` is an image over an OpenCL buffer.
+   * be a `"2D array"`, which another API's image with layers is; `"1D buffer"` is an image over an OpenCL buffer.
    */
   readonly type?: ImageType;
 }
