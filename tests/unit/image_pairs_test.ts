@@ -1,0 +1,192 @@
+// Images at their edges, with what stands beside them: slices whose rows lie apart, lends to promises, devices with memory
+// of their own.
+
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { ImagePort, type Images } from "../../src/core/device/image_port.ts";
+import type { Call } from "../../src/core/device/driver.ts";
+import type { Memory } from "../../src/core/device/memory.ts";
+import { AccessError } from "../../src/core/errors.ts";
+import { Graph } from "../../src/core/graph/graph.ts";
+import { portMappers } from "../../src/core/graph/port_mapper.ts";
+import { layout, region } from "../../src/core/layout/layout.ts";
+import { Allocation } from "../../src/core/memory/allocation.ts";
+import { own } from "../../src/core/memory/own.ts";
+import type { Tensor } from "../../src/core/tensors/tensor.ts";
+import { host, type HostTensor } from "../../src/host/mod.ts";
+import { openFds } from "../gc.ts";
+import { FakeDriver, type FakeLane } from "./fakes.ts";
+import { contextOf, drivers, Made, STRIDE } from "./image_drivers.ts";
+import { withEmptyLedger } from "./ledger.ts";
+
+Deno.test(
+  "image pairs: a slice whose rows lie apart crosses by its own rows, and holds no others",
+  withEmptyLedger(() => {
+    using made = drivers();
+    const { allocate, graph, blocks, surfaces, imported } = made;
+    using surface = allocate();
+    using mapped = graph.map(surface, blocks);
+    const [plane] = mapped.planes;
+    const rows = (first: number, count: number) => plane.slice(layout(region(plane.layout, [first, 2], [count, 4])));
+    using part = rows(1, 2);
+    const at = { offset: STRIDE + 2, stride: STRIDE };
+    {
+      using there = graph.map(part, surfaces);
+      assertEquals(imported.map(({ planes }) => planes), [[{ object: 0, ...at }]]);
+      assertEquals([there.layout.shape, there.layout.strides, there.layout.byteOffset], [[2, 4], [4, 1], 0]);
+      const { allocation, start, end } = part.grant;
+      assertStrictEquals(there.grant.allocation, allocation);
+      assertEquals([there.grant.start, there.grant.end], [start, end]);
+      using below = rows(3, 1);
+      using beside = graph.map(below, surfaces);
+      assert(beside.grant.start >= end, "another row is mapped beside it");
+      assertThrows(() => rows(2, 2), AccessError);
+      using back = graph.map(there, blocks);
+      const { strides: [stride], byteOffset: offset } = back.layout;
+      assertEquals({ offset, stride }, at);
+      assertStrictEquals(back.grant.allocation, allocation);
+      assertEquals([back.grant.start, back.grant.end], [start, end]);
+    }
+    part.assertUsable("write");
+    for (const one of [part, mapped, surface]) one[Symbol.dispose]();
+  }),
+);
+
+Deno.test(
+  "image pairs: a promise that has a plane holds the image, in whichever block the plane lies",
+  withEmptyLedger(async () => {
+    using made = drivers();
+    const { allocate, graph, blocks } = made;
+    const fds = openFds();
+    for (const i of [0, 1]) {
+      const surface = allocate();
+      const mapped = graph.map(surface, blocks);
+      const onHost = graph.map(mapped, host);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      let view: Uint8Array | undefined;
+      const lent = (onHost.planes[i] as HostTensor).lend(async (given) => {
+        view = given as Uint8Array;
+        await promise;
+      });
+      const both = onHost.planes.map((plane) => {
+        try {
+          plane.assertUsable("write");
+          return "usable";
+        } catch (error) {
+          return (error as Error).name;
+        }
+      });
+      assertEquals(both, i === 0 ? ["AccessError", "usable"] : ["usable", "AccessError"], `plane ${i}`);
+      const ended = [onHost, mapped, surface].map((one) => one[Symbol.asyncDispose]());
+      await Promise.resolve();
+      view!.fill(7);
+      assertEquals(view!.length > 0, true, `plane ${i}: nothing ends before the promise`);
+      resolve();
+      await lent;
+      await Promise.all(ended);
+      assertEquals([view!.length, openFds()], [0, fds], `plane ${i}`);
+    }
+  }),
+);
+
+/** Images of a device with memory of its own: two commands bring the pixels, and take them back. */
+function moving(kind: string, order: string[]) {
+  const line = new FakeDriver(kind).line();
+  const note = (what: string): Call<FakeLane> => ({
+    fn: what,
+    call(lane) {
+      lane.next = () => void order.push(`${kind} ${what}`);
+      return 0;
+    },
+  });
+  const crossing = {
+    release: () => void order.push(`${kind} released`),
+    bring: () => note("brings"),
+    takeBack: (step: number) => step === 0 ? note("takes back") : undefined,
+  };
+  const images: Images<number> = {
+    exports: [{ kind: "picture", transfer: "migrate" }],
+    imports: [{ kind: "picture", transfer: "migrate" }],
+    onePlane: true,
+    export: () => ({ ...crossing, port: new ImagePort("picture", { objects: [], planes: [], width: 8, height: 4 }) }),
+    import: () => ({ ...crossing, handles: [2] }),
+  };
+  return contextOf<number>(kind, { line, exports: [], images } as Omit<Memory<Made<number>, number>, "imports">);
+}
+
+function pictureOf({ target, context }: ReturnType<typeof moving>): Made<number> {
+  const allocation = new Allocation({ kind: "picture", byteLength: 32, free() {} });
+  const resource = own({ name: "a picture", allocation, owners: [context.resource] });
+  return new Made({ target, handle: 1, layout: layout({ shape: [4, 8], dtype: "u8" }), resource });
+}
+
+Deno.test(
+  "image pairs: a device with memory of its own gets the pixels behind the source's device, and gives them back first",
+  withEmptyLedger(() => {
+    const order: string[] = [];
+    const [from, to] = [moving("one", order), moving("other", order)];
+    using graph = new Graph([from.context, to.context], portMappers);
+    using source = pictureOf(from);
+    {
+      using mapped = graph.map(source, to.target);
+      const { route } = mapped;
+      assertEquals(route.steps.map(({ transfer }) => transfer), ["migrate"]);
+      assertEquals(route.bytesMoved, 2 * 2 * 32, "there and back, on both sides");
+    }
+    const there = ["one brings", "other brings"];
+    const released = ["other released", "one released"];
+    assertEquals(order.splice(0), [...there, "other takes back", "one takes back", ...released]);
+    graph.map(source, to.target, { access: "read" })[Symbol.dispose]();
+    assertEquals(order.splice(0), [...there, ...released], "what is only read does not go back");
+    graph.map(source, to.target, { access: "write" })[Symbol.dispose]();
+    assertEquals(order, ["other takes back", "one takes back", ...released], "what is overwritten does not come");
+    for (const one of [source, graph, from.context, to.context]) one[Symbol.dispose]();
+  }),
+);
+
+/** Images of which an experiment tells whether both devices see one memory. */
+function judged(kind: string, memory: Uint8Array) {
+  const copies = {
+    write: (_: Tensor, bytes: Uint8Array) => memory.set(bytes),
+    read: (_: Tensor, into: Uint8Array) => into.set(memory.subarray(0, into.length)),
+  };
+  const made = contextOf<number>(kind, {
+    exports: [],
+    copies,
+    images: {
+      exports: [{
+        kind: "picture",
+        sample: () => ({
+          name: `pictures of ${kind}`,
+          make() {
+            const tensor = pictureOf(made);
+            return {
+              tensor,
+              write: (bytes) => copies.write(tensor, bytes),
+              read: (into) => copies.read(tensor, into),
+            };
+          },
+        }),
+      }],
+      imports: [{ kind: "picture" }],
+      export: () => ({ port: new ImagePort("picture", { objects: [], planes: [], width: 8, height: 4 }) }),
+      import: () => ({ handles: [2] }),
+    },
+  });
+  return made;
+}
+
+for (const alias of [true, false]) {
+  Deno.test(
+    `image pairs: an image is an alias where both devices see one memory: they ${alias ? "do" : "do not"}`,
+    withEmptyLedger(() => {
+      const memory = new Uint8Array(4096);
+      const [from, to] = [judged(`a${alias}`, memory), judged(`b${alias}`, alias ? memory : new Uint8Array(4096))];
+      using graph = new Graph([from.context, to.context], portMappers);
+      using source = pictureOf(from);
+      const { steps: [{ transfer, evidence }] } = graph.explain(source, to.target);
+      const expected = alias ? ["alias", "proven by aliasing both ways"] : ["migrate", "did not see what"];
+      assertEquals([transfer, evidence!.includes(expected[1])], [expected[0], true], evidence);
+      for (const one of [source, graph, from.context, to.context]) one[Symbol.dispose]();
+    }),
+  );
+}
