@@ -1,7 +1,16 @@
 /** EGLStreams whose consumer is OpenGL ES: the frame is a texture that a shader samples. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { AccessError, ArgumentError, DisposedError } from "@samepage/interop";
-import { CudaContext, CudaStreamConsumer, CudaStreamProducer } from "@samepage/interop/cuda";
+import { AccessError, ArgumentError, DisposedError, type Frame } from "@samepage/interop";
+import {
+  type CudaArrayFrame,
+  CudaContext,
+  type CudaStream,
+  CudaStreamConsumer,
+  type CudaStreamFrame,
+  CudaStreamProducer,
+  type CudaTensor,
+} from "@samepage/interop/cuda";
+import type { EglStream } from "@samepage/interop/egl";
 import { bytesOf } from "./help.ts";
 import { arrayFrameOf, assertPixels, frameOf, INFO, openEgl, pixelsOf, SIZE, streamTest } from "./streams.ts";
 
@@ -28,21 +37,60 @@ function assertSeen(seen: Uint8Array<ArrayBuffer>, frame: number): void {
   }
 }
 
-for (const reuse of [true, false]) {
-  streamTest(`300 frames of arrays from CUDA to GL, reuse ${reuse ? "on" : "off"}`, async () => {
+/** The frames of one kind, and the ends of a stream of them. */
+interface Kind<F extends CudaStreamFrame> {
+  readonly name: string;
+  producer(stream: CudaStream, to: EglStream): CudaStreamProducer<F>;
+  consumer(stream: CudaStream, from: EglStream): CudaStreamConsumer<F>;
+  frame(cuda: CudaContext): F;
+  /** Gives a frame its pixels, which are in `pixels` already. */
+  fill(stream: CudaStream, frame: F, pixels: CudaTensor): void;
+}
+
+const ARRAYS: Kind<CudaArrayFrame> = {
+  name: "arrays",
+  producer: (stream, to) => CudaStreamProducer.connect(stream, to, { ...SIZE, arrays: true }),
+  consumer: (stream, from) => CudaStreamConsumer.connect(stream, from, { arrays: true }),
+  frame: arrayFrameOf,
+  fill: (stream, { arrays: [array] }, pixels) => stream.copyToArray(pixels, array),
+};
+
+const POINTERS: Kind<Frame<CudaTensor>> = {
+  name: "pointers",
+  producer: (stream, to) => CudaStreamProducer.connect(stream, to, SIZE),
+  consumer: (stream, from) => CudaStreamConsumer.connect(stream, from),
+  frame: (cuda) => frameOf(cuda),
+  fill: (stream, { planes: [plane] }, pixels) => stream.copy(pixels, plane),
+};
+
+/** Presents frames by their numbers, each in the next of a few that come back. */
+function presenter<F extends CudaStreamFrame>(
+  cuda: CudaContext,
+  { frame, fill }: Kind<F>,
+  producer: CudaStreamProducer<F>,
+  count: number,
+) {
+  const pixels = cuda.allocate({ shape: [64, 64, 4], dtype: "u8" });
+  const pool = Array.from({ length: count }, () => frame(cuda));
+  return async (n: number) => {
+    while (producer.lent >= count - 1) await producer.returned();
+    producer.stream.write(pixels, pixelsOf(n));
+    fill(producer.stream, pool[n % count], pixels);
+    assert(producer.present(pool[n % count]));
+  };
+}
+
+function framesTest<F extends CudaStreamFrame>(kind: Kind<F>, reuse: boolean): void {
+  streamTest(`300 frames of ${kind.name} from CUDA to GL, reuse ${reuse ? "on" : "off"}`, async () => {
     using cuda = CudaContext.open();
     using egl = openEgl();
     using stream = egl.stream({ fifo: 2, reuse });
     using consumer = egl.consumer(stream);
-    using producer = CudaStreamProducer.connect(cuda.createStream(), stream, { ...SIZE, arrays: true });
-    using linear = cuda.allocate({ shape: [64, 64, 4], dtype: "u8" });
+    using producer = kind.producer(cuda.createStream(), stream);
     using picture = egl.image.allocate(SIZE);
-    const pool = Array.from({ length: 4 }, () => arrayFrameOf(cuda));
+    const present = presenter(cuda, kind, producer, 4);
     for (let n = 0; n < 300; n++) {
-      while (producer.lent >= 3) await producer.returned();
-      producer.stream.write(linear, pixelsOf(n));
-      producer.stream.copyToArray(linear, pool[n % 4].arrays[0]);
-      assert(producer.present(pool[n % 4]));
+      await present(n);
       using frame = (await consumer.next())!;
       frame.drawTo(picture);
       assertSeen(bytesOf(egl, picture), n);
@@ -51,81 +99,40 @@ for (const reuse of [true, false]) {
   });
 }
 
-streamTest("300 frames of pointers from CUDA to GL", async () => {
-  using cuda = CudaContext.open();
-  using egl = openEgl();
-  using stream = egl.stream({ fifo: 2, reuse: false });
-  using consumer = egl.consumer(stream);
-  using producer = CudaStreamProducer.connect(cuda.createStream(), stream, SIZE);
-  using picture = egl.image.allocate(SIZE);
-  const pool = Array.from({ length: 4 }, () => frameOf(cuda));
-  for (let n = 0; n < 300; n++) {
-    while (producer.lent >= 3) await producer.returned();
-    producer.stream.write(pool[n % 4].planes[0], pixelsOf(n));
-    assert(producer.present(pool[n % 4]));
-    using frame = (await consumer.next())!;
-    frame.drawTo(picture);
-    assertSeen(bytesOf(egl, picture), n);
-  }
-  producer[Symbol.dispose]();
-});
-
-for (const arrays of [true, false]) {
-  streamTest(`a pipeline of two streams, CUDA to CUDA to GL, ${arrays ? "arrays" : "pointers"}`, async () => {
+function pipelineTest<F extends CudaStreamFrame>(kind: Kind<F>): void {
+  streamTest(`a pipeline of two streams, CUDA to CUDA to GL, ${kind.name}`, async () => {
     using cuda = CudaContext.open();
     using egl = openEgl();
     using first = egl.stream({ fifo: 2, reuse: false });
     using second = egl.stream({ fifo: 2, reuse: false });
     using picture = egl.image.allocate(SIZE);
     using screen = egl.consumer(second);
-    if (arrays) {
-      const init = { ...SIZE, arrays: true } as const;
-      using middle = CudaStreamConsumer.connect(cuda.createStream(), first, { arrays: true });
-      using out = CudaStreamProducer.connect(middle.stream, second, init);
-      using producer = CudaStreamProducer.connect(cuda.createStream(), first, init);
-      using linear = cuda.allocate({ shape: [64, 64, 4], dtype: "u8" });
-      const pool = [arrayFrameOf(cuda), arrayFrameOf(cuda)];
-      for (let n = 0; n < 100; n++) {
-        while (producer.lent > 1) await producer.returned();
-        producer.stream.write(linear, pixelsOf(n));
-        producer.stream.copyToArray(linear, pool[n % 2].arrays[0]);
-        assert(producer.present(pool[n % 2]));
-        using frame = (await middle.next())!;
-        assert(out.present(frame));
-        {
-          using shown = (await screen.next())!;
-          shown.drawTo(picture);
-          assertSeen(bytesOf(egl, picture), n);
-        }
-        assertEquals(await out.returned(), 1);
-        middle.release(frame);
+    using middle = kind.consumer(cuda.createStream(), first);
+    using out = kind.producer(middle.stream, second);
+    using producer = kind.producer(cuda.createStream(), first);
+    const present = presenter(cuda, kind, producer, 3);
+    for (let n = 0; n < 100; n++) {
+      await present(n);
+      using frame = (await middle.next())!;
+      assert(out.present(frame));
+      {
+        using shown = (await screen.next())!;
+        shown.drawTo(picture);
+        assertSeen(bytesOf(egl, picture), n);
       }
-      producer[Symbol.dispose]();
-      out[Symbol.dispose]();
-    } else {
-      using middle = CudaStreamConsumer.connect(cuda.createStream(), first);
-      using out = CudaStreamProducer.connect(middle.stream, second, SIZE);
-      using producer = CudaStreamProducer.connect(cuda.createStream(), first, SIZE);
-      const pool = [frameOf(cuda), frameOf(cuda)];
-      for (let n = 0; n < 100; n++) {
-        while (producer.lent > 1) await producer.returned();
-        producer.stream.write(pool[n % 2].planes[0], pixelsOf(n));
-        assert(producer.present(pool[n % 2]));
-        using frame = (await middle.next())!;
-        assert(out.present(frame));
-        {
-          using shown = (await screen.next())!;
-          shown.drawTo(picture);
-          assertSeen(bytesOf(egl, picture), n);
-        }
-        assertEquals(await out.returned(), 1);
-        middle.release(frame);
-      }
-      producer[Symbol.dispose]();
-      out[Symbol.dispose]();
+      assertEquals(await out.returned(), 1);
+      middle.release(frame);
     }
+    producer[Symbol.dispose]();
+    out[Symbol.dispose]();
   });
 }
+
+framesTest(ARRAYS, true);
+framesTest(ARRAYS, false);
+framesTest(POINTERS, false);
+pipelineTest(ARRAYS);
+pipelineTest(POINTERS);
 
 streamTest("a consumer of GL's connects first and once, and has one frame at a time", async () => {
   using cuda = CudaContext.open();
