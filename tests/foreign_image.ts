@@ -1,0 +1,69 @@
+/**
+ * Images of an API that is made up, in the place of Vulkan, for which graphs have edges. It exports them by opaque fds:
+ * memfds stand for a driver's memory.
+ *
+ * @module
+ */
+import { ImagePort } from "../src/core/device/image_port.ts";
+import type { MemoryTarget } from "../src/core/device/memory.ts";
+import { Port } from "../src/core/device/port.ts";
+import { layout } from "../src/core/layout/layout.ts";
+import type { PixelFormat } from "../src/core/layout/pixel_formats.ts";
+import { type Undo, unwind } from "../src/core/life/undo.ts";
+import { Allocation } from "../src/core/memory/allocation.ts";
+import { own } from "../src/core/memory/own.ts";
+import { duplicateFd } from "../src/core/native/fd.ts";
+import { createMemfd } from "../src/core/native/memfd.ts";
+import { Tensor } from "../src/core/tensors/tensor.ts";
+
+/** What the API says of an image: by default, of 70 × 33 pixels of four bytes. */
+export interface Said {
+  readonly shape?: readonly number[];
+  readonly layers?: number;
+  readonly modifier?: bigint;
+  readonly dedicated?: boolean;
+  /** The format of its pixels, if the API tells it. */
+  readonly format?: PixelFormat;
+}
+
+/** The memory's length, for any image here. */
+export const LENGTH = 65536;
+
+/** An image, whose handle is the fd of its memory. */
+export class ForeignImage extends Tensor<number> {
+  protected derive(): never {
+    throw new Error("not here");
+  }
+}
+
+/** An image on a device. */
+export function foreignImage(uuid: string | undefined, said: Said = {}): ForeignImage {
+  const { dedicated = false, shape = [33, 70, 4], format, ...about } = said;
+  const undo: Undo = [];
+  const { fd } = createMemfd(LENGTH, undo);
+  const context = { api: "vulkan", name: "an exporter", id: { uuid }, targets: [] };
+  const target = {
+    kind: "vulkan.image",
+    context,
+    is: (value: unknown) => value instanceof ForeignImage,
+    ports: {
+      exports: [],
+      imports: [],
+      images: {
+        exports: [{ kind: "opaque-fd", device: { uuid } }],
+        imports: [],
+        formatOf: () => format,
+        export() {
+          const objects = [new Port("opaque-fd", { fd: duplicateFd(fd), byteLength: LENGTH, dedicated })];
+          const planes = [{ object: 0, offset: 0, stride: 0 }];
+          const [width, height] = [70, 33];
+          return { port: new ImagePort("opaque-fd", { objects, planes, width, height, ...about }) };
+        },
+      },
+    },
+  } as unknown as MemoryTarget<ForeignImage>;
+  const at = layout({ shape, dtype: "u8" });
+  const allocation = new Allocation({ kind: "test.image", byteLength: at.byteLength, free: () => void unwind(undo) });
+  const resource = own({ name: "an exporter's image", allocation });
+  return new ForeignImage({ target, handle: fd, layout: at, resource });
+}
