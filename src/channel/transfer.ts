@@ -84,6 +84,8 @@ export function outgoing(mapped: Mapped, access: Access, argument = "frame"): Ou
 
 /** Planes that lie in one allocation. */
 interface Part {
+  /** All of them. */
+  readonly planes: readonly Tensor[];
   /** The one that begins first. */
   readonly first: Tensor;
   /** The bytes of all. */
@@ -94,7 +96,7 @@ function partOf(planes: readonly Tensor[]): Part {
   const first = planes.reduce((least, plane) => plane.grant.start < least.grant.start ? plane : least);
   const { allocation, start } = first.grant;
   const byteLength = Math.max(...planes.map(({ grant }) => grant.end)) - start;
-  return { first, range: { allocation, start, byteLength, address: undefined } };
+  return { planes, first, range: { allocation, start, byteLength, address: undefined } };
 }
 
 /** The best kind of port by which all parts go out without a byte being moved. */
@@ -129,7 +131,7 @@ interface ExportedObject {
 }
 
 function exportOf(
-  { first, range: { byteLength } }: Part,
+  { planes, first, range: { byteLength } }: Part,
   kind: SentKind,
   access: Access,
   release: Undo,
@@ -147,6 +149,7 @@ function exportOf(
   const memory = kind === "opaque-fd" ? { memory: { ...all, dedicated, identity } } : {};
   const handed = exported.begin?.();
   const waits = handed === undefined ? [] : [ports.line!.submitRaw(handed)];
+  for (const fence of waits) for (const plane of planes) plane.usedBy(fence);
   return { fd, object: { offset, byteLength, ...memory }, waits: [...first.outsideWork(access), ...waits] };
 }
 

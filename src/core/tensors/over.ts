@@ -6,7 +6,7 @@ import { ArgumentError, throwAll } from "../errors.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../layout/frame_info.ts";
 import { describeLayout, type Layout, layout, type LayoutInit, moved } from "../layout/layout.ts";
 import { Resource } from "../life/resource.ts";
-import { type Undo, unwind } from "../life/undo.ts";
+import { allOrNothing, type Undo, unwind } from "../life/undo.ts";
 import type { Access } from "../memory/access.ts";
 import { Allocation, type Block } from "../memory/allocation.ts";
 import { own } from "../memory/own.ts";
@@ -126,7 +126,9 @@ export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, 
     giveBack: () => wayBack(side, last, false),
   });
   resource.inherit(fences);
-  return tensorOver(target, { handle, layouts: layouts.map((one) => within(object, one)), resource, info, metadata });
+  const planes = layouts.map((one) => within(object, one));
+  const make = () => tensorOver(target, { handle, layouts: planes, resource, info, metadata });
+  return allOrNothing("importing memory", make, [() => resource.dispose()]);
 }
 
 /** The commands of an import: what it holds is its block's to release. */
