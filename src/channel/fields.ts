@@ -53,7 +53,11 @@ export function decimal(value: unknown, where: string, kind: "signed" | "unsigne
     const number = BigInt(value);
     if ((kind === "signed" ? BigInt.asIntN(64, number) : BigInt.asUintN(64, number)) === number) return number;
   }
-  throw unexpected(where, `the decimal digits of a ${kind} number of 64 bits, as a string`, value);
+  throw unexpected(
+    where,
+    `${kind === "signed" ? "a signed" : "an unsigned"} number of 64 bits by its decimal digits, as a string`,
+    value,
+  );
 }
 
 function unexpected(where: string, expected: string, value: unknown): MessageError {

@@ -2,7 +2,7 @@ import type { Address } from "../../ffi/address.ts";
 import * as vk from "../../ffi/vulkan/constants.ts";
 import type { VkBuffer, VkDeviceMemory, VkImage } from "../../ffi/vulkan/handles.ts";
 import * as layouts from "../../ffi/vulkan/structs.ts";
-import { InteropError } from "../core/errors.ts";
+import { ArgumentError, InteropError } from "../core/errors.ts";
 import type { WholeMemory } from "../core/device/port.ts";
 import type { Undo } from "../core/life/undo.ts";
 import type { VulkanMemoryType } from "./device.ts";
@@ -118,8 +118,14 @@ function typeFor({ facts }: OpenDevice, origin: Origin, typeBits: number): Vulka
   const isShared = ({ hostVisible, hostCoherent }: VulkanMemoryType) => hostVisible && hostCoherent;
   let found: VulkanMemoryType | undefined;
   if (origin.from === "fd") {
-    const index = origin.known?.type;
-    found = allowed.find((type) => type.index === index) ?? allowed.find((type) => type.deviceLocal) ?? allowed[0];
+    const { type: index } = origin.known ?? {};
+    found = index === undefined
+      ? allowed.find((type) => type.deviceLocal) ?? allowed[0]
+      : allowed.find((type) => type.index === index);
+    if (found === undefined && index !== undefined) {
+      const what = `it is said to be of type ${index}, and this has to be of ${allowed.map((one) => one.index)}.`;
+      throw new ArgumentError(`source: ${what}`, { api: "vulkan", fn: "vkAllocateMemory", argument: "source" });
+    }
   } else if (origin.from === "new" && origin.place === "device") {
     found = allowed.find((type) => type.deviceLocal) ?? allowed[0];
   } else found = allowed.find((type) => isShared(type) && type.hostCached) ?? allowed.find(isShared);

@@ -110,7 +110,7 @@ test("a context ends under memory that another one has too: the sender's, or the
   assertEquals(ledger.alive, before);
 });
 
-test("memory of another device is refused by both UUIDs, and that which is shorter than it is said to be", async (vulkan) => {
+test("memory of another device is refused by both UUIDs, and that of another length or type than it is said to be", async (vulkan) => {
   const uuid = vulkan.id.uuid!;
   using tensor = vulkan.allocate(INIT);
   using sent = vulkan.ports.export!(tensor, "opaque-fd", LENGTH, "read").port; // its memory keeps an fd from now on
@@ -133,21 +133,25 @@ test("memory of another device is refused by both UUIDs, and that which is short
     const error = await assertRejects(() => other.receive(), MessageError);
     assert(error.message.includes(`device ${"0".repeat(32)}, and this side has ${uuid}`), error.message);
   });
-  await ends([vulkan], async (one, other) => {
-    const { export: real } = vulkan.ports;
-    Object.assign(vulkan.ports, {
-      export: (...args: Parameters<NonNullable<typeof real>>) => {
-        const exported = real!(...args);
-        return Object.assign(exported, { port: Object.assign(exported.port, { whole: { byteLength: 1 << 30 } }) });
-      },
+  const { byteLength } = sent.whole!;
+  for (const whole of [{ byteLength: 1 << 30 }, { byteLength, type: 99 }, { byteLength, type: 2 ** 31 }]) {
+    await ends([vulkan], async (one, other) => {
+      const { export: real } = vulkan.ports;
+      Object.assign(vulkan.ports, {
+        export: (...args: Parameters<NonNullable<typeof real>>) => {
+          const exported = real!(...args);
+          return Object.assign(exported, { port: Object.assign(exported.port, { whole }) });
+        },
+      });
+      try {
+        await one.send(tensor);
+      } finally {
+        Object.assign(vulkan.ports, { export: real });
+      }
+      const error = await assertRejects(() => other.receive(), InteropError);
+      const said = whole.type === undefined ? "its file has" : `of type ${whole.type}, and`;
+      assert(error instanceof MessageError ? error.message.includes(said) : error.fn === "vkAllocateMemory");
     });
-    try {
-      await one.send(tensor);
-    } finally {
-      Object.assign(vulkan.ports, { export: real });
-    }
-    const error = await assertRejects(() => other.receive(), InteropError);
-    assert(error instanceof MessageError ? error.message.includes("its file has") : error.fn === "vkAllocateMemory");
-  });
+  }
   assert(await until(() => openFds() === fds), `${openFds()} fds, and ${fds} before`);
 });
