@@ -153,7 +153,9 @@ export class Line<L = any> {
   submitRaw(call: Call<L>, behind: readonly Fence[] = NO_FENCES): Fence {
     this.#assertOpen();
     this.#orTakeBack(() => {
-      for (const { line, mark } of behind) if (!line.isOver(mark)) this.#waitFor(line, mark);
+      for (const { line, mark } of behind) {
+        if (line !== this as Line && !this.isBehind(line, mark) && !line.isOver(mark)) this.#waitFor(line, mark);
+      }
       if (call.blocks) this.#assertUngated(call.fn, this.#submitted + 1);
     });
     this.#submit(NO_USES, call);

@@ -50,7 +50,9 @@ export function imageEnds(from: Target, to: Target): Ends<Described> {
 function prepare(source: Described, target: Target): void {
   const ends = imageEnds(source.target, target);
   const ways = waysBetween(ends);
-  if (!needPreparing(ways) || refuse(source, source.access, ends, ways) !== undefined) return;
+  if (!needPreparing(imageMapper, ends, ways, source) || refuse(source, source.access, ends, ways) !== undefined) {
+    return;
+  }
   prepareWays(imageMapper, ends, ways, source);
 }
 

@@ -3,7 +3,7 @@ import type { Fence } from "../device/fence.ts";
 import type { Port } from "../device/port.ts";
 import type { Refusal } from "../errors.ts";
 import { type Access, reads, writes } from "../memory/access.ts";
-import { moved } from "../layout/layout.ts";
+import { type Layout, moved } from "../layout/layout.ts";
 import { tellPlace } from "../memory/peers.ts";
 import { type GiveBack, Resource } from "../life/resource.ts";
 import { type ByteRange, Described, type DescribedPlane } from "../tensors/described.ts";
@@ -68,7 +68,9 @@ export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[
 function prepare(source: Described, target: Target): void {
   const ends = endsOf(source.target, target);
   const ways = waysBetween(ends);
-  if (!needPreparing(ways) || refuse(source, source.access, ends, ways) !== undefined) return;
+  if (!needPreparing(portMapper, ends, ways, source.range) || refuse(source, source.access, ends, ways) !== undefined) {
+    return;
+  }
   prepareWays(portMapper, ends, ways, source.range);
 }
 
@@ -109,7 +111,7 @@ function map(source: Mapped, target: Target, job: MapJob): Mapped {
   resource.inherit(waits);
   return tensorOver(target as MemoryTarget, {
     handle: imported.handle,
-    layouts: planesIn(described, "copy").map(({ layout }) => within(imported.object, layout)),
+    layouts: layoutsIn(described).map((layout) => within(imported.object, layout)),
     resource,
     ...(source instanceof Frame ? { info: source.info, metadata: source.metadata } : {}),
     parent: source,
@@ -142,16 +144,22 @@ function lackingOf(at: Target, isTarget: boolean): keyof Memory | undefined {
   return ports.tensor === undefined ? "tensor" : undefined;
 }
 
-/** The planes as the target will have them, counted from the first byte of any. An address is asked for where it is read. */
-function planesIn({ planes, range }: Described, transfer: Transfer): DescribedPlane[] {
-  return planes.map((plane) => ({
+/** The planes as the target will have them. An address is asked for where it is read. */
+function planesIn(source: Described, transfer: Transfer): DescribedPlane[] {
+  const layouts = layoutsIn(source);
+  return source.planes.map((plane, i) => ({
     allocation: plane.allocation,
     start: plane.start,
-    layout: moved(plane.layout, plane.start - range.start),
+    layout: layouts[i],
     get address() {
       return transfer === "alias" ? plane.address : undefined;
     },
   }));
+}
+
+/** Where the planes lie, counted from the first byte of any. */
+function layoutsIn({ planes, range }: Described): Layout[] {
+  return planes.map(({ layout, start }) => moved(layout, start - range.start));
 }
 
 function firstPlane(source: Mapped): Tensor {

@@ -33,6 +33,12 @@ export function tryToProveShared(edge: EdgeMaker, from: Target, to: Target, samp
   proofs.tryToProve(classOf(pair));
 }
 
+/** Is there a verdict? */
+export function isJudgedShared(edge: EdgeMaker, from: Target, to: Target, sample: SampleClass): boolean {
+  const { pair, proofs } = proofsOf(edge, from, to, sample);
+  return proofs.hasJudged(classOf(pair));
+}
+
 /** Its verdict, as far as it is known. */
 export function judgeShared(edge: EdgeMaker, from: Target, to: Target, sample: SampleClass): Verdict {
   const { pair, proofs } = proofsOf(edge, from, to, sample);

@@ -6,7 +6,7 @@ import type { Refusal } from "../errors.ts";
 import { type Access, covers } from "../memory/access.ts";
 import { type DeviceId, isSameDevice } from "../device/device_id.ts";
 import { nameOf, type Target } from "./context.ts";
-import { type EdgeMaker, judgeShared, tryToProveShared } from "./port_proof.ts";
+import { type EdgeMaker, isJudgedShared, judgeShared, tryToProveShared } from "./port_proof.ts";
 import { HOST_READS } from "./plan.ts";
 import { mostOf, type Transfer } from "./route.ts";
 
@@ -41,8 +41,30 @@ export function sharedKind<What>({ exports, imports }: Ends<What>): MemoryKind |
   return exports.find(({ kind }) => imports.some((offer) => offer.kind === kind))?.kind;
 }
 
+/** What was found of two kinds of memory, as long as they offer the same. */
+interface Known {
+  readonly exports: unknown;
+  readonly imports: unknown;
+  readonly ways: readonly unknown[];
+}
+
+/** By source and target: at most two, of bytes and of images. */
+const KNOWN = new WeakMap<Target, WeakMap<Target, readonly Known[]>>();
+
 /** What the source exports and the target imports, where both hold for the other's device; the best first. */
-export function waysBetween<What>({ from, to, exports, imports }: Ends<What>): Way<What>[] {
+export function waysBetween<What>(ends: Ends<What>): readonly Way<What>[] {
+  const { from, to, exports, imports } = ends;
+  let ofSource = KNOWN.get(from);
+  if (ofSource === undefined) KNOWN.set(from, ofSource = new WeakMap());
+  const known = ofSource.get(to) ?? [];
+  const found = known.find((one) => one.exports === exports && one.imports === imports);
+  if (found !== undefined) return found.ways as readonly Way<What>[];
+  const ways = findWays(ends);
+  ofSource.set(to, [{ exports, imports, ways }, ...known.slice(0, 1)]);
+  return ways;
+}
+
+function findWays<What>({ from, to, exports, imports }: Ends<What>): Way<What>[] {
   const ways: Way<What>[] = [];
   for (const out of exports) {
     if (!holdsFor(out, to.context.id)) continue;
@@ -85,8 +107,13 @@ export function refuseWays<What extends Fds>(
   ways: readonly Way<What>[],
   what: What,
 ): Omit<Refusal, "edge"> | undefined {
-  const [first, ...others] = ways.map((way) => refusalOf(way, what));
-  return others.includes(undefined) ? undefined : first;
+  let first: Omit<Refusal, "edge"> | undefined;
+  for (const way of ways) {
+    const refusal = refusalOf(way, what);
+    if (refusal === undefined) return undefined;
+    first ??= refusal;
+  }
+  return first;
 }
 
 /** The best way for this memory: the first that is open to it. */
@@ -94,11 +121,22 @@ export function openWay<What extends Fds>(ways: readonly Way<What>[], what: What
   return ways.find((way) => refusalOf(way, what) === undefined);
 }
 
-/** True where any of the ways has something to find out before it is judged. */
-export function needPreparing<What>(ways: readonly Way<What>[]): boolean {
-  return ways.some(({ out, into }) =>
-    out.prepare !== undefined || out.sample !== undefined || into.prepare !== undefined
-  );
+/** True where there may be something to find out before the ways are judged: of the best one, or because that is closed. */
+export function needPreparing<What extends Fds>(
+  edge: EdgeMaker,
+  ends: Ends<What>,
+  ways: readonly Way<What>[],
+  what: What,
+): boolean {
+  if (!ways.some(finds)) return false;
+  const way = openWay(ways, what);
+  if (way === undefined || way.out.prepare !== undefined || way.into.prepare !== undefined) return true;
+  const sample = sampleOf(way, ends, what);
+  return sample !== undefined && !isJudgedShared(edge, ends.from, ends.to, sample);
+}
+
+function finds<What>({ out, into }: Way<What>): boolean {
+  return out.prepare !== undefined || out.sample !== undefined || into.prepare !== undefined;
 }
 
 /** Finds out what the ways have to know of this memory, until one of them is open; of that, whether both sides share it. */

@@ -109,7 +109,7 @@ function beforeGivingBack({ hooks, work, giveBack }: Resource): Fence | undefine
   if (giveBack === undefined) return undefined;
   const { line, blocks = false } = giveBack;
   if (blocks && line.gatesAt(line.submitted) !== undefined) return line.fence();
-  if (work.line === undefined) return undefined;
+  if (work.isClearFor(line)) return undefined;
   const isGated = (fence: Fence) => blocks && fence.line.gatesAt(fence.mark) !== undefined;
   return work.fences.find((fence) => !line.canWaitFor(fence.line, fence.mark) || isGated(fence));
 }
