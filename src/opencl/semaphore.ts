@@ -1,15 +1,15 @@
 import type { ClSemaphoreKhr } from "../../ffi/opencl_semaphore/handles.ts";
 import type { Call } from "../core/device/driver.ts";
 import type { Fence } from "../core/device/fence.ts";
+import { Line } from "../core/device/line.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
+import type { BaseContext, BaseQueue } from "./base_context.ts";
 import { checks, ofAnother } from "./check.ts";
-import type { OpenCLContext } from "./context.ts";
 import { type AttachedSemaphore, attachedSemaphore } from "./external/attached_semaphore.ts";
 import { releaseSemaphore, signalCall, waitCall } from "./external/semaphore.ts";
 import type { ClLane } from "./lane.ts";
-import { OpenCLQueue } from "./queue.ts";
 
 /**
  * A binary `cl_semaphore_khr` that other code made (cl_khr_semaphore): made by `cl.attachSemaphore()`. Each signal is for one
@@ -34,13 +34,13 @@ import { OpenCLQueue } from "./queue.ts";
  */
 export class OpenCLSemaphore extends NativeObject {
   /** Its context. */
-  readonly context: OpenCLContext;
+  readonly context: BaseContext & { readonly queue: BaseQueue };
   /** Its end of life, which waits for samepage's commands with it. */
   readonly resource: Resource;
   readonly #attached: AttachedSemaphore;
 
   /** Made by `cl.attachSemaphore()`. */
-  constructor(context: OpenCLContext, handle: bigint) {
+  constructor(context: BaseContext & { readonly queue: BaseQueue }, handle: bigint) {
     super();
     this.context = context;
     const attached = this.#attached = attachedSemaphore(context, handle);
@@ -66,7 +66,7 @@ export class OpenCLSemaphore extends NativeObject {
    * @throws {ArgumentError} for a queue of another context, and one of a device that the semaphore is not for.
    * @throws {NativeCallError} if the driver refuses.
    */
-  signal(queue: OpenCLQueue = this.context.queue): Fence {
+  signal(queue: BaseQueue = this.context.queue): Fence {
     return this.#submit(queue, signalCall(this.#attached.functions, this.#attached.list));
   }
 
@@ -77,15 +77,17 @@ export class OpenCLSemaphore extends NativeObject {
    * @returns the fence of the wait
    * @throws like {@link signal}.
    */
-  wait(queue: OpenCLQueue = this.context.queue): Fence {
+  wait(queue: BaseQueue = this.context.queue): Fence {
     return this.#submit(queue, waitCall(this.#attached.functions, this.#attached.list));
   }
 
   /** As a write to it: two of our waits at once could take each other's signals. */
-  #submit(queue: OpenCLQueue, call: Call<ClLane>): Fence {
+  #submit(queue: BaseQueue, call: Call<ClLane>): Fence {
     this.resource.assertLive();
-    checks.assertInstance(queue, OpenCLQueue, "queue");
-    const { context, line, device } = queue;
+    const { context, line, device } = typeof queue === "object" && queue !== null ? queue : {} as Partial<BaseQueue>;
+    if (!(line instanceof Line) || context === undefined || device === undefined) {
+      throw checks.wrongKind("queue", "an OpenCLQueue", queue);
+    }
     if (context !== this.context) {
       throw checks.wrong("queue", ofAnother("the semaphore", this.context, "the queue", context));
     }

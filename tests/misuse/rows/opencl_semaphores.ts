@@ -52,7 +52,8 @@ export default table(import.meta, {
   }, wrong("queue", /belongs to another context/)),
   "a wait on what is no queue": simulated((cl, theirs) => {
     using semaphore = cl.attachSemaphore(theirs);
-    semaphore.wait(any(cl));
+    fails("nothing", () => semaphore.wait(any(null)), ArgumentError);
+    semaphore.wait(any({ context: cl }));
   }, wrong("queue", /expected an OpenCLQueue/)),
   "a semaphore after its end": simulated((cl, theirs) => {
     const semaphore: OpenCLSemaphore = cl.attachSemaphore(theirs);
