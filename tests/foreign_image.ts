@@ -8,6 +8,7 @@ import { ImagePort } from "../src/core/device/image_port.ts";
 import type { MemoryTarget } from "../src/core/device/memory.ts";
 import { Port } from "../src/core/device/port.ts";
 import { layout } from "../src/core/layout/layout.ts";
+import { pictureIn } from "../src/core/layout/pictures.ts";
 import type { PixelFormat } from "../src/core/layout/pixel_formats.ts";
 import { type Undo, unwind } from "../src/core/life/undo.ts";
 import { Allocation } from "../src/core/memory/allocation.ts";
@@ -16,10 +17,9 @@ import { duplicateFd } from "../src/core/native/fd.ts";
 import { createMemfd } from "../src/core/native/memfd.ts";
 import { Tensor } from "../src/core/tensors/tensor.ts";
 
-/** What the API says of an image: by default, of 70 × 33 pixels of four bytes. */
+/** What the API says of an image of bytes: by default, of 70 × 33 pixels of four. */
 export interface Said {
   readonly shape?: readonly number[];
-  readonly layers?: number;
   readonly modifier?: bigint;
   readonly dedicated?: boolean;
   /** The format of its pixels, if the API tells it. */
@@ -56,8 +56,8 @@ export function foreignImage(uuid: string | undefined, said: Said = {}): Foreign
         export() {
           const objects = [new Port("opaque-fd", { fd: duplicateFd(fd), byteLength: LENGTH, dedicated })];
           const planes = [{ object: 0, offset: 0, stride: 0 }];
-          const [width, height] = [70, 33];
-          return { port: new ImagePort("opaque-fd", { objects, planes, width, height, ...about }) };
+          const size = pictureIn(shape, format?.elements ?? 4)!;
+          return { port: new ImagePort("opaque-fd", { objects, planes, ...size, ...about }) };
         },
       },
     },

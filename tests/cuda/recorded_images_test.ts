@@ -223,7 +223,7 @@ recordedTest("pixels for experiments are copied by CUDA's own command, and not c
 });
 
 recordedTest("layers are a layered array, whose slices copies and experiments reach", (cuda) => {
-  using image = foreignImage(uuidOf(cuda), { layers: 5, shape: [5, 33, 70, 4] });
+  using image = foreignImage(uuidOf(cuda), { shape: [5, 33, 70, 4] });
   using graph = graphOf(cuda, image);
   using mapped = graph.map(image, cuda.image(FORMAT));
   assertEquals(told.splice(0)[1].slice(4), [70n, 33n, 5n, cudaArraySurfaceLoadStore | cudaArrayLayered, 1]);
@@ -238,8 +238,8 @@ recordedTest("layers are a layered array, whose slices copies and experiments re
 });
 
 recordedTest("layers that are too many, or pixels of another format that look like layers, are refused", (cuda) => {
-  using many = foreignImage(uuidOf(cuda), { layers: 32769, shape: [32769, 33, 70, 4] });
-  using grey = foreignImage(uuidOf(cuda), { layers: 5, shape: [5, 33, 4], format: pixelFormat("r", "uint8") });
+  using many = foreignImage(uuidOf(cuda), { shape: [32769, 33, 70, 4] });
+  using grey = foreignImage(uuidOf(cuda), { shape: [5, 33, 4], format: pixelFormat("r", "uint8") });
   using graph = graphOf(cuda, many, grey);
   const { refused } = assertThrows(() => graph.map(many, cuda.image(FORMAT)), NoRouteError);
   assertStringIncludes(refused[0].reason, "maxSurface2DLayeredLayers is 32768");

@@ -12,6 +12,7 @@ import {
   region,
   whole,
 } from "../../src/core/layout/layout.ts";
+import { pictureIn } from "../../src/core/layout/pictures.ts";
 
 const MOST = Number.MAX_SAFE_INTEGER;
 const anyDType = fc.constantFrom(...Object.keys(TYPED_ARRAYS) as DType[]);
@@ -195,4 +196,26 @@ Deno.test("a region's start and shape need an entry for each dimension", () => {
 Deno.test("a layout in words shows its strides where they are not contiguous", () => {
   assertEquals(describeLayout(layout({ shape: [2, 3], dtype: "u8" })), "[2,3] u8");
   assertEquals(describeLayout(layout({ shape: [2, 3], dtype: "u8", rowAlign: 4 })), "[2,3] u8, strides [4,1]");
+});
+
+Deno.test("pictures: a shape says their size and layers, and channels may be left out where a pixel is one element", () => {
+  const sizes: readonly [shape: readonly number[], elements: number, size: readonly unknown[] | undefined][] = [
+    [[33, 70, 4], 4, [70, 33, undefined]],
+    [[5, 33, 70, 4], 4, [70, 33, 5]],
+    [[1, 33, 70, 4], 4, [70, 33, 1]],
+    [[33, 70], 1, [70, 33, undefined]],
+    [[33, 70, 1], 1, [70, 33, undefined]],
+    [[33, 1], 1, [1, 33, undefined]],
+    [[5, 33, 70], 1, [70, 33, 5]],
+    [[5, 33, 1, 1], 1, [1, 33, 5]],
+    [[33, 70, 3], 4, undefined],
+    [[70, 4], 4, undefined],
+    [[70], 1, undefined],
+    [[2, 5, 33, 70, 4], 4, undefined],
+    [[2, 5, 33, 70], 1, undefined],
+  ];
+  for (const [shape, elements, expected] of sizes) {
+    const size = pictureIn(shape, elements);
+    assertEquals(size && [size.width, size.height, size.layers], expected, `[${shape}] of ${elements}`);
+  }
 });

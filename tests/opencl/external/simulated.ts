@@ -10,6 +10,7 @@ import type { Address } from "../../../ffi/address.ts";
 import * as cl from "../../../ffi/opencl/constants.ts";
 import { CL_INVALID_OPERATION, CL_INVALID_VALUE, CL_OUT_OF_RESOURCES } from "../../../ffi/opencl/errors.ts";
 import type { OpenCL } from "../../../ffi/opencl/functions.ts";
+import { type ClImageDesc, readClImageDesc } from "../../../ffi/opencl/structs.ts";
 import {
   CL_SEMAPHORE_CONTEXT_KHR,
   CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR,
@@ -35,6 +36,9 @@ export const misuses: string[] = [];
 
 /** Blocking calls of the host's. */
 export const blocking: string[] = [];
+
+/** What images were to be made as. */
+export const images: ClImageDesc[] = [];
 
 /** The fds of semaphores as they were imported. */
 export const semaphoreFds: number[] = [];
@@ -70,7 +74,7 @@ const ANSWERS: ReadonlyMap<number, readonly number[]> = new Map([
   [cl.CL_DEVICE_UUID_KHR, [...new Uint32Array(Uint8Array.fromHex(UUID).buffer)]],
 ]);
 
-/** An imported buffer. */
+/** An imported buffer, or an image. */
 interface Held {
   readonly fd: number;
   readonly address: Address;
@@ -172,6 +176,26 @@ function loader(functions: OpenCL): Fakes {
       if (statusOf(fd).byteLength < size) return put(errcode, CL_INVALID_VALUE);
       const address = mapPages(NULL, byteLength, fd);
       const mem = functions.clCreateBuffer(context, flags | cl.CL_MEM_USE_HOST_PTR, size, address, errcode);
+      buffers.set(mem, { fd, address, byteLength, references: 1, isAcquired: false });
+      return mem;
+    },
+    clCreateImageWithProperties(
+      context: never,
+      properties: BigUint64Array,
+      flags: bigint,
+      format: never,
+      desc: DataView<ArrayBuffer>,
+      _host: never,
+      errcode: never,
+    ) {
+      told.push("clCreateImageWithProperties");
+      images.push(readClImageDesc(desc, 0));
+      if (failed("clCreateImageWithProperties")) return put(errcode, 999);
+      if (properties[0] !== BigInt(cl.CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR)) return put(errcode, CL_INVALID_VALUE);
+      const fd = Number(properties[1]);
+      const byteLength = Number(statusOf(fd).byteLength);
+      const address = mapPages(NULL, byteLength, fd); // the driver's own order is rows without gaps
+      const mem = functions.clCreateImage!(context, flags | cl.CL_MEM_USE_HOST_PTR, format, desc, address, errcode);
       buffers.set(mem, { fd, address, byteLength, references: 1, isAcquired: false });
       return mem;
     },
