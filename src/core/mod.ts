@@ -9,6 +9,7 @@ export type { Allocation, Block, Closed, Failure, Fate } from "./memory/allocati
 export { chain, type Link } from "./graph/chain.ts";
 export type { DeviceId } from "./device/device_id.ts";
 export { type Context, PermanentContext, type Target } from "./graph/context.ts";
+export { DeviceContext } from "./graph/device_context.ts";
 export {
   type DType,
   type DTypeOf,

@@ -1,8 +1,6 @@
 import type { Memory } from "../core/device/memory.ts";
-import type { DeviceId } from "../core/device/device_id.ts";
-import type { Context, Target } from "../core/graph/context.ts";
-import { NativeObject } from "../core/life/native_object.ts";
-import { Resource } from "../core/life/resource.ts";
+import type { Target } from "../core/graph/context.ts";
+import { DeviceContext } from "../core/graph/device_context.ts";
 import { type Undo, undoAll } from "../core/life/undo.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { CudaDevice } from "./device.ts";
@@ -18,27 +16,19 @@ import type { CudaTensor } from "./tensor.ts";
  * The primary context of a device, which all users of CUDA's runtime in the process share. Tensors, streams and programs
  * belong to it. `CudaContext` opens it, and makes them.
  */
-export abstract class CudaPrimaryContext extends NativeObject implements Context, LaneDevice, Target<CudaTensor> {
+export abstract class CudaPrimaryContext extends DeviceContext implements LaneDevice, Target<CudaTensor> {
   /** The API's name. */
-  readonly api = "cuda";
+  override readonly api = "cuda";
   /** The kind of memory: any that kernels reach. Its own allocations are device memory. */
   readonly kind = "cuda";
   /** Itself. */
   readonly context: this = this;
-  /** Its targets in routes. */
-  abstract readonly targets: readonly Target[];
   /** Its ports. For those who write mappers. */
   abstract readonly ports: Memory<CudaTensor>;
   /** The ports to the host that all its kinds of memory have. For those who write mappers. */
   abstract readonly hostPorts: Memory<CudaTensor>;
-  /** The device's name. */
-  readonly name: string;
-  /** UUID and PCI address. */
-  readonly id: DeviceId;
   /** The device. */
   readonly device: CudaDevice;
-  /** Its end of life: streams, programs and tensors end first. */
-  readonly resource: Resource;
   /** The priorities of streams: `greatest` is the smaller number. */
   readonly priorities: { readonly least: number; readonly greatest: number };
   /** True if its device is the thread's current one. For those who write mappers. */
@@ -49,26 +39,17 @@ export abstract class CudaPrimaryContext extends NativeObject implements Context
   readonly within: Within;
   /** Makes a call that takes its device from an event or a stream. For those who write mappers. */
   readonly near: Within;
-  #bytesCopied = 0;
 
   /** Takes over the retained context `handle`, and the undo list that releases it. */
   protected constructor(device: CudaDevice, handle: bigint, undo: Undo) {
-    super();
+    super("cuda", device, undo);
     this.device = device;
-    this.name = device.name;
-    this.id = device.id;
     const calls = callsTo(handle, device.ordinal === 0);
     this.isCurrent = calls.isCurrent;
     this.isFirst = calls.isFirst;
     this.within = calls.within;
     this.near = calls.near;
     this.priorities = calls.within(priorityRange);
-    this.resource = new Resource({ name: `cuda context (${device.name})`, undo });
-  }
-
-  /** The number of bytes copied between host and device on request. */
-  get bytesCopied(): number {
-    return this.#bytesCopied;
   }
 
   /** The flags of the device's context, by CUDA's names (cudaGetDeviceFlags). */
@@ -98,11 +79,6 @@ export abstract class CudaPrimaryContext extends NativeObject implements Context
     const undo: Undo = [];
     retainPrimary(this.device.ordinal, undo);
     return () => undoAll(undo, "letting the device go");
-  }
-
-  /** Counts bytes copied on request. For those who write mappers. */
-  countCopied(bytes: number): void {
-    this.#bytesCopied += bytes;
   }
 }
 

@@ -11,7 +11,6 @@ import type { FrameInfo } from "../core/layout/frame_info.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
-import { forgotten } from "../core/life/finalizers.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { CudaPrimaryContext } from "./base.ts";
@@ -77,7 +76,7 @@ const OPTIONS: Names<CudaOptions> = { ordinal: true, uuid: true, name: true, sch
  */
 export class CudaContext extends CudaPrimaryContext {
   /** Its targets in routes. */
-  readonly targets: readonly Target[];
+  override readonly targets: readonly Target[];
   /** The ports to the host that all its kinds of memory have. For those who write mappers. */
   readonly hostPorts: Memory<CudaTensor> = hostPorts(this);
   /** Its ports: to the host, and memory of other APIs by its fd. For those who write mappers. */
@@ -108,13 +107,8 @@ export class CudaContext extends CudaPrimaryContext {
     this.hostMemory = new CudaHostMemory(this);
     this.peers = new CudaPeers(this);
     this.targets = [this, this.pinned, this.managed, this.virtual];
-    try {
-      this.stream = new CudaStream(this);
-    } catch (error) {
-      this.resource.dispose();
-      throw error;
-    }
-    forgotten.register(this, this.resource.name, this);
+    this.stream = new CudaStream(this);
+    this.opened();
   }
 
   /**

@@ -2,12 +2,9 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Line } from "../core/device/line.ts";
-import type { DeviceId } from "../core/device/device_id.ts";
 import type { Target } from "../core/graph/context.ts";
+import { DeviceContext } from "../core/graph/device_context.ts";
 import { whole } from "../core/layout/layout.ts";
-import { forgotten } from "../core/life/finalizers.ts";
-import { NativeObject } from "../core/life/native_object.ts";
-import { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import type { EglBase } from "./base.ts";
 import { type Display, displayOf, type EglPlatform, openDisplay } from "./display.ts";
@@ -60,21 +57,15 @@ const drivers = new Map<Address, EglDriver>();
  * console.log(egl.name, egl.version);
  * ```
  */
-export class EglContext extends NativeObject implements EglBase {
+export class EglContext extends DeviceContext implements EglBase {
   /** The API's name. */
-  readonly api = "egl";
-  /** Who draws, for messages: `"llvmpipe (LLVM 15.0.6, 256 bits)"`. */
-  readonly name: string;
-  /** The device's UUID, where the driver tells it. */
-  readonly id: DeviceId;
+  override readonly api = "egl";
   /** Its images. */
   readonly image: EglImages;
   /** Its buffers. */
   readonly buffer: EglBuffers;
   /** The images and the buffers. */
-  readonly targets: readonly Target[];
-  /** Its end of life: pictures end first. */
-  readonly resource: Resource;
+  override readonly targets: readonly Target[];
   /** Its commands. */
   readonly queue: EglQueue;
   /** Their order. For those who write mappers. */
@@ -83,18 +74,14 @@ export class EglContext extends NativeObject implements EglBase {
   readonly openContext: OpenContext;
   /** Its work. For those who write mappers. */
   readonly driver: EglDriver;
-  #bytesCopied = 0;
 
   private constructor(open: OpenContext, undo: Undo) {
-    super();
-    const { display, facts } = open;
+    super("egl", { name: open.facts.renderer, id: open.facts.id }, undo);
+    const { display } = open;
     this.openContext = open;
-    this.name = facts.renderer;
-    this.id = facts.id;
     const known = drivers.get(display.handle);
     this.driver = known ?? driverOf(display);
     if (known === undefined) drivers.set(display.handle, this.driver);
-    this.resource = new Resource({ name: `egl context (${this.name})`, undo });
     this.line = new Line<EglLane>({
       driver: this.driver,
       name: `egl commands (${this.name})`,
@@ -105,7 +92,7 @@ export class EglContext extends NativeObject implements EglBase {
     this.image = new EglImages(this);
     this.buffer = new EglBuffers(this);
     this.targets = [this.image, this.buffer];
-    forgotten.register(this, this.resource.name, this);
+    this.opened();
   }
 
   /**
@@ -183,16 +170,6 @@ export class EglContext extends NativeObject implements EglBase {
       const lacking = this.openContext.lacks(name);
       return lacking === undefined ? [] : [[name, lacking.reason]];
     }));
-  }
-
-  /** The number of bytes that GL has copied between pictures and the host. */
-  get bytesCopied(): number {
-    return this.#bytesCopied;
-  }
-
-  /** Counts copied bytes. For those who write mappers. */
-  countCopied(bytes: number): void {
-    this.#bytesCopied += bytes;
   }
 
   /**

@@ -1,7 +1,8 @@
 import type { ClContext, ClKernel, ClProgram } from "../../ffi/opencl/handles.ts";
 import type { Line } from "../core/device/line.ts";
 import type { MemoryClass, Verdict } from "../core/device/proofs.ts";
-import type { Context, Target } from "../core/graph/context.ts";
+import type { Target } from "../core/graph/context.ts";
+import type { DeviceContext } from "../core/graph/device_context.ts";
 import type { Resource } from "../core/life/resource.ts";
 import type { ParameterInfo } from "./arguments/info.ts";
 import type { HostBuffers } from "./buffers/host_buffers.ts";
@@ -15,7 +16,7 @@ import type { SvmMaps } from "./svm/maps.ts";
  * What the parts of a context know of it. {@link OpenCLContext} has all parts, so no part imports that. For those who
  * write mappers.
  */
-export interface BaseContext extends Context, Target {
+export interface BaseContext extends DeviceContext, Target {
   /** Its first device. */
   readonly device: OpenCLDevice;
   /** All its devices. */
@@ -24,8 +25,6 @@ export interface BaseContext extends Context, Target {
   readonly maxAllocation: number;
   /** The alignment of a sub-buffer on all its devices, in bytes. */
   readonly subBufferAlign: number;
-  /** Its end of life. */
-  readonly resource: Resource;
   /** The `cl_context` of a live context. */
   readonly handle: ClContext;
   /** The `cl_context`, without a check. */
@@ -44,8 +43,6 @@ export interface BaseContext extends Context, Target {
   readonly svm: { readonly maps: SvmMaps };
   /** Returns `given` if it is one of its devices. @throws {ArgumentError} otherwise. */
   deviceIn(given: OpenCLDevice): OpenCLDevice;
-  /** Counts bytes copied on request. */
-  countCopied(bytes: number): void;
   /** Creates a queue. */
   createQueue(options?: { readonly device?: OpenCLDevice }): BaseQueue;
   /** Builds OpenCL C. */

@@ -5,13 +5,10 @@ import type { Fence } from "../core/device/fence.ts";
 import type { Line } from "../core/device/line.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import { Proofs } from "../core/device/proofs.ts";
-import type { DeviceId } from "../core/device/device_id.ts";
 import type { Context, Target } from "../core/graph/context.ts";
+import { DeviceContext } from "../core/graph/device_context.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
-import { forgotten } from "../core/life/finalizers.ts";
-import { NativeObject } from "../core/life/native_object.ts";
-import { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import type { BaseContext } from "./base_context.ts";
 import { type AttachBufferOptions, attachedBuffer } from "./buffers/attached.ts";
@@ -50,19 +47,15 @@ import { OpenCLUsm } from "./usm.ts";
  * console.log(cl.device.name, cl.device.platform);
  * ```
  */
-export class OpenCLContext extends NativeObject implements BaseContext, MemoryTarget<OpenCLTensor> {
+export class OpenCLContext extends DeviceContext implements BaseContext, MemoryTarget<OpenCLTensor> {
   /** The API's name. */
-  readonly api = "opencl";
+  override readonly api = "opencl";
   /** The kind of memory: buffers. */
   readonly kind = "opencl";
   /** Itself. */
   readonly context: Context = this;
   /** Its targets in routes: its buffers, and {@link svm} if that covers all host memory. */
-  readonly targets: readonly Target[];
-  /** The names of its devices, for messages. */
-  readonly name: string;
-  /** The UUID and PCI address of its device, if it has only one, which reports them. */
-  readonly id: DeviceId;
+  override readonly targets: readonly Target[];
   /** Its first device. */
   readonly device: OpenCLDevice;
   /** All its devices. */
@@ -71,8 +64,6 @@ export class OpenCLContext extends NativeObject implements BaseContext, MemoryTa
   readonly maxAllocation: number;
   /** The alignment of a sub-buffer on all its devices, in bytes (CL_DEVICE_MEM_BASE_ADDR_ALIGN). */
   readonly subBufferAlign: number;
-  /** Its end of life: queues, programs and tensors end first. */
-  readonly resource: Resource;
   /** The default queue. */
   readonly queue: OpenCLQueue;
   /** The proofs of which memory its devices use in place. */
@@ -92,20 +83,19 @@ export class OpenCLContext extends NativeObject implements BaseContext, MemoryTa
   /** Its work. For those who write mappers. */
   readonly driver: OpenCLDriver;
   readonly #handle: ClContext;
-  #bytesCopied = 0;
 
   private constructor(handle: ClContext, devices: readonly OpenCLDevice[], undo: Undo) {
-    super();
+    super("opencl", {
+      name: devices.map(({ name }) => name).join(" + "),
+      id: devices.length === 1 ? devices[0].id : {},
+    }, undo);
     this.#handle = handle;
     this.devices = Object.freeze([...devices]);
     this.device = devices[0];
-    this.name = devices.map((device) => device.name).join(" + ");
-    this.id = devices.length === 1 ? devices[0].id : {};
     this.maxAllocation = Math.min(...devices.map((device) => device.maxAllocation));
     this.subBufferAlign = Math.max(...devices.map((device) => device.subBufferAlign));
     const driver = this.driver = new OpenCLDriver(handle, this.devices);
     undo.push(() => driver.failed.close());
-    this.resource = new Resource({ name: `opencl context (${this.name})`, undo });
     this.proofs = new Proofs<OpenCLContext>(this, setOf(devices));
     this.memory = new OpenCLMemory(this);
     this.images = new OpenCLImages(this);
@@ -114,13 +104,8 @@ export class OpenCLContext extends NativeObject implements BaseContext, MemoryTa
     this.external = new OpenCLExternalMemory(this);
     this.ports = this.external.ports;
     this.targets = this.svm.capabilities.fineGrainSystem ? [this, this.svm] : [this];
-    try {
-      this.queue = new OpenCLQueue(this);
-    } catch (error) {
-      this.resource.dispose();
-      throw error;
-    }
-    forgotten.register(this, this.resource.name, this);
+    this.queue = new OpenCLQueue(this);
+    this.opened();
   }
 
   /**
@@ -179,14 +164,6 @@ export class OpenCLContext extends NativeObject implements BaseContext, MemoryTa
   /** The same without a check, for steps that run while it is being disposed. For those who write mappers. */
   get rawHandle(): ClContext {
     return this.#handle;
-  }
-
-  /**
-   * The number of bytes copied between host and device on request: by `queue.read` and `write`, their variants for
-   * rectangles and images, and maps with `{ copy: "allow" }`. `queue.copy` and `fill` stay on the device and do not count.
-   */
-  get bytesCopied(): number {
-    return this.#bytesCopied;
   }
 
   /** True for tensors of this context. */
@@ -395,11 +372,6 @@ export class OpenCLContext extends NativeObject implements BaseContext, MemoryTa
     if (device !== undefined) return device;
     const what = `expected a device of ${this.name}, got ${shown(given)}.`;
     throw checks.wrong("device", what, "Pass one of cl.devices.");
-  }
-
-  /** Counts bytes copied on request. For those who write mappers. */
-  countCopied(bytes: number): void {
-    this.#bytesCopied += bytes;
   }
 }
 

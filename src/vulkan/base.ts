@@ -1,7 +1,7 @@
 import type { Line } from "../core/device/line.ts";
 import type { Proofs } from "../core/device/proofs.ts";
 import type { MemoryTarget } from "../core/device/memory.ts";
-import type { Resource } from "../core/life/resource.ts";
+import type { DeviceContext } from "../core/graph/device_context.ts";
 import type { VulkanDriver } from "./driver.ts";
 import type { VulkanLane } from "./lane.ts";
 import type { OpenDevice } from "./open_device.ts";
@@ -9,9 +9,7 @@ import type { Staging } from "./staging.ts";
 import type { VulkanTensor } from "./tensor.ts";
 
 /** What the parts of a context know of it. */
-export interface VulkanBase extends MemoryTarget<VulkanTensor> {
-  /** Its name, for messages. */
-  readonly name: string;
+export interface VulkanBase extends DeviceContext, MemoryTarget<VulkanTensor> {
   /** The open device. */
   readonly openDevice: OpenDevice;
   /** The driver of its lines. */
@@ -22,8 +20,4 @@ export interface VulkanBase extends MemoryTarget<VulkanTensor> {
   readonly staging: Staging;
   /** Which host memory the device uses in place. */
   readonly proofs: Proofs<VulkanBase>;
-  /** Its end of life. */
-  readonly resource: Resource;
-  /** Counts bytes that were copied between host and device on request. */
-  countCopied(bytes: number): void;
 }

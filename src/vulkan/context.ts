@@ -6,13 +6,11 @@ import type { Memory } from "../core/device/memory.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import { offerSemaphores, type SemaphoreMaker } from "../core/device/semaphores.ts";
 import { ArgumentError, throwAll } from "../core/errors.ts";
-import { type DeviceId, plainUuid } from "../core/device/device_id.ts";
+import { plainUuid } from "../core/device/device_id.ts";
 import type { Context, Target } from "../core/graph/context.ts";
+import { DeviceContext } from "../core/graph/device_context.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../core/layout/layout.ts";
-import { forgotten } from "../core/life/finalizers.ts";
-import { NativeObject } from "../core/life/native_object.ts";
-import { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { Imports } from "../core/memory/imports.ts";
 import type { Frame } from "../core/tensors/frame.ts";
@@ -111,23 +109,17 @@ const TYPES: readonly VulkanDeviceType[] = ["discrete", "integrated", "virtual",
  * console.log(numbers.view()); // Uint32Array(4) [ 7, 7, 7, 7 ]
  * ```
  */
-export class VulkanContext extends NativeObject implements Context, VulkanBase {
+export class VulkanContext extends DeviceContext implements VulkanBase {
   /** The API's name. */
-  readonly api = "vulkan";
+  override readonly api = "vulkan";
   /** The kind of memory: buffers. */
   readonly kind = "vulkan";
   /** Itself. */
   readonly context: Context = this;
   /** Itself. */
-  readonly targets: readonly Target[] = [this];
-  /** The device's name, for messages. */
-  readonly name: string;
-  /** The device's UUID, and its PCI address where it tells it. */
-  readonly id: DeviceId;
+  override readonly targets: readonly Target[] = [this];
   /** What the device says of itself. */
   readonly device: VulkanDevice;
-  /** Its end of life: queues, programs and tensors end first. */
-  readonly resource: Resource;
   /** The default queue. */
   readonly queue: VulkanQueue;
   /** Its line. For those who write mappers. */
@@ -145,15 +137,12 @@ export class VulkanContext extends NativeObject implements Context, VulkanBase {
   /** Its ports: opaque fds, dma-bufs and host pointers. For those who write mappers. */
   readonly ports: Memory<VulkanTensor, VulkanBuffer>;
   readonly #images = new Map<VulkanFormat, VulkanImageTarget>();
-  #bytesCopied = 0;
   #queues = 1;
 
   private constructor(open: OpenDevice, undo: Undo) {
-    super();
+    super("vulkan", open.facts, undo);
     this.openDevice = open;
     this.device = open.facts;
-    this.name = this.device.name;
-    this.id = this.device.id;
     this.driver = driverOf(open);
     undo.push(() => open.freeBlocks());
     this.staging = new Staging(open, undo);
@@ -161,17 +150,11 @@ export class VulkanContext extends NativeObject implements Context, VulkanBase {
     undo.push(() => throwAll(imports.close(), "releasing imported memory"));
     this.semaphores = makerOf(open);
     if (this.semaphores.kinds.length > 0) undo.push(offerSemaphores(this.semaphores));
-    this.resource = new Resource({ name: `vulkan context (${this.name})`, undo });
     this.proofs = new Proofs<VulkanBase>(this, `vulkan ${this.id.uuid}`);
-    try {
-      this.line = newLine(this, open.handles.queues[0], this.resource);
-      this.queue = new VulkanQueue(this, this.line);
-      this.ports = portsOf(this, imports);
-    } catch (error) {
-      this.resource.dispose();
-      throw error;
-    }
-    forgotten.register(this, this.resource.name, this);
+    this.line = newLine(this, open.handles.queues[0], this.resource);
+    this.queue = new VulkanQueue(this, this.line);
+    this.ports = portsOf(this, imports);
+    this.opened();
   }
 
   /**
@@ -244,16 +227,6 @@ export class VulkanContext extends NativeObject implements Context, VulkanBase {
       const lacking = this.openDevice.lacks(name);
       return lacking === undefined ? [] : [[name, lacking.reason]];
     }));
-  }
-
-  /** The number of bytes that `queue.read` and `queue.write` have copied between host and device. */
-  get bytesCopied(): number {
-    return this.#bytesCopied;
-  }
-
-  /** Counts copied bytes. For those who write mappers. */
-  countCopied(bytes: number): void {
-    this.#bytesCopied += bytes;
   }
 
   /** True for tensors of this context. */
