@@ -1,6 +1,6 @@
 import type { Exported, Imported, KnownObject, Memory, Offer, Sample } from "../core/device/memory.ts";
 import { type MemoryKind, Port } from "../core/device/port.ts";
-import { MemoryClass, verdictOf } from "../core/device/proofs.ts";
+import { MemoryClass, unseen, verdictOf } from "../core/device/proofs.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { describeLayout, type Layout, layout } from "../core/layout/layout.ts";
@@ -22,7 +22,7 @@ import { checks } from "./library.ts";
 import { EXPORT_KINDS, type ExportKind, fdAccessOf, type HandleKind, HANDLES } from "./handle_kinds.ts";
 import type { Place } from "./memory_object.ts";
 import type { OpenDevice } from "./open_device.ts";
-import { submitterOn } from "./staging.ts";
+import { placeOf } from "./staging.ts";
 import { VulkanTensor } from "./tensor.ts";
 
 type Closed = Omit<Refusal, "edge"> | undefined;
@@ -46,7 +46,6 @@ export interface ImportedBuffer extends Import {
 
 /** The bytes of an experiment. */
 const LENGTH = 4096;
-const TIMES = 3;
 
 /** Host memory, of which a device uses every page in place, or none. */
 const HOST_PAGES = new MemoryClass<VulkanBase>("host memory, by its pages", (base, undo) => {
@@ -56,13 +55,7 @@ const HOST_PAGES = new MemoryClass<VulkanBase>("host memory, by its pages", (bas
 /** What a context's buffers give to other kinds of memory, and take from them. A block that comes by an fd is imported once. */
 export function portsOf(base: VulkanBase, imports: Imports<ImportedBuffer>): Memory<VulkanTensor, VulkanBuffer> {
   const { openDevice: device, line, staging } = base;
-  const submit = submitterOn(line);
-  const copies = {
-    write: ({ rawHandle, layout }: VulkanTensor, bytes: Uint8Array) =>
-      staging.write(line, submit, rawHandle, layout.byteOffset, bytes),
-    read: ({ rawHandle, layout }: VulkanTensor, into: Uint8Array) =>
-      staging.read(line, submit, rawHandle, layout.byteOffset, into),
-  };
+  const copies = staging.copiesOn(line, placeOf);
   const sample = (exportAs: ExportKind, byteLength: number, undo: Undo): Sample<VulkanTensor> => {
     const layouts = [layout({ shape: [byteLength], dtype: "u8" })];
     const tensor = allocated(base, layouts, { place: "device", exportAs }) as VulkanTensor;
@@ -273,24 +266,17 @@ function importFd(device: OpenDevice, port: Port, of: Allocation | undefined): I
   return { buffer, release: () => buffer.free() };
 }
 
-/** What kept host memory from being an alias; undefined where nothing did. Each side writes random bytes, and the other reads them. */
-function experiment(base: VulkanBase, undo: Undo): string | undefined {
-  const { openDevice: device, line, staging } = base;
+/** What kept host memory from being an alias; undefined where nothing did. */
+function experiment({ openDevice: device, line, staging }: VulkanBase, undo: Undo): string | undefined {
   const block = mapBlock({ byteLength: LENGTH, align: PAGE, sharable: false, guard: false });
   undo.push(() => block.free("unused"));
   const bytes = bytesAt(block.address, LENGTH, "vulkan", undo);
   const { buffer } = importPages(device, new Port("host-pointer", { value: block.address, byteLength: LENGTH }));
   undo.push(() => buffer.free());
-  const submit = submitterOn(line);
-  const seen = new Uint8Array(LENGTH);
-  for (let i = 0; i < TIMES; i++) {
-    const asked = crypto.getRandomValues(new Uint8Array(LENGTH));
-    bytes.set(asked);
-    staging.read(line, submit, buffer, 0, seen);
-    if (asked.some((byte, at) => byte !== seen[at])) return "the device did not see what the CPU had written";
-    const answered = crypto.getRandomValues(new Uint8Array(LENGTH));
-    staging.write(line, submit, buffer, 0, answered);
-    if (answered.some((byte, at) => byte !== bytes[at])) return "the CPU did not see what the device had written";
-  }
-  return undefined;
+  const copies = staging.copiesOn(line, (buffer: VulkanBuffer) => ({ buffer, offset: 0 }));
+  return unseen(
+    { name: "the CPU", write: (given) => bytes.set(given), read: (into) => into.set(bytes) },
+    { name: "the device", write: (given) => copies.write(buffer, given), read: (into) => copies.read(buffer, into) },
+    LENGTH,
+  );
 }

@@ -15,7 +15,7 @@ import { VulkanFence } from "./fence.ts";
 import { VulkanImage } from "./images/tensor.ts";
 import { VulkanLane } from "./lane.ts";
 import { checks } from "./library.ts";
-import type { Submit } from "./staging.ts";
+import { placeOf } from "./staging.ts";
 import { VulkanTensor } from "./tensor.ts";
 
 /** The most pieces that one command copies. */
@@ -117,35 +117,32 @@ export class VulkanQueue extends DeviceQueue<VulkanLane> {
    * @throws {LayoutError} if the array has another length.
    */
   read(tensor: VulkanTensor | VulkanImage, into: ArrayBufferView, options: CommandOptions = {}): void {
-    const bytes = this.#bytes(tensor, into, "into");
-    const submit = this.#submit(this.#useOf(tensor, "read", "tensor"), options);
-    const { staging } = this.#base;
-    if (tensor instanceof VulkanImage) staging.readImage(this.line, submit, tensor.rawHandle, bytes);
-    else staging.read(this.line, submit, tensor.rawHandle, tensor.layout.byteOffset, bytes);
-    this.#base.countCopied(bytes.length);
+    this.#move("read", tensor, into, "into", options);
   }
 
   /** Writes the bytes of a typed array to a tensor or an image; blocks. @throws like {@link read}. */
   write(tensor: VulkanTensor | VulkanImage, from: ArrayBufferView, options: CommandOptions = {}): void {
-    const bytes = this.#bytes(tensor, from, "from");
-    const submit = this.#submit(this.#useOf(tensor, "write", "tensor"), options);
-    const { staging } = this.#base;
-    if (tensor instanceof VulkanImage) staging.writeImage(this.line, submit, tensor.rawHandle, bytes);
-    else staging.write(this.line, submit, tensor.rawHandle, tensor.layout.byteOffset, bytes);
-    this.#base.countCopied(bytes.length);
+    this.#move("write", tensor, from, "from", options);
   }
 
-  #submit(use: Use, options: CommandOptions): Submit {
-    const after = this.after(options);
-    return (call) => this.line.submit([use], call, after);
-  }
-
-  #bytes(tensor: VulkanTensor | VulkanImage, given: ArrayBufferView, argument: string): Uint8Array<ArrayBuffer> {
+  #move(
+    way: "read" | "write",
+    tensor: VulkanTensor | VulkanImage,
+    given: ArrayBufferView,
+    argument: string,
+    options: CommandOptions,
+  ): void {
     if (!isMade(tensor, VulkanImage)) checks.assertInstance(tensor, VulkanTensor, "tensor");
     const bytes = checks.bytesIn(given, argument);
     const { byteLength } = tensor.layout;
-    if (bytes.length === byteLength) return bytes;
-    throw unfit(argument, `expected the ${byteLength} bytes of ${tensor.name}, got ${bytes.length}.`);
+    if (bytes.length !== byteLength) {
+      throw unfit(argument, `expected the ${byteLength} bytes of ${tensor.name}, got ${bytes.length}.`);
+    }
+    const use = this.#useOf(tensor, way, "tensor");
+    const after = this.after(options);
+    const place = tensor instanceof VulkanImage ? tensor.rawHandle : placeOf(tensor);
+    this.#base.staging.move(way, place, bytes, this.line, (call) => this.line.submit([use], call, after));
+    this.#base.countCopied(bytes.length);
   }
 
   #use(tensor: VulkanTensor, access: Access, argument: string): Use {

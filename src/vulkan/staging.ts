@@ -4,10 +4,11 @@ import type { Undo } from "../core/life/undo.ts";
 import { bytesAt } from "../core/native/pin.ts";
 import { VulkanBuffer } from "./buffer.ts";
 import { copyCall } from "./commands.ts";
-import { type PixelRange, pixelsCall, rangesOf } from "./images/commands.ts";
+import { pixelsCall, rangesOf } from "./images/commands.ts";
 import type { ImageObject } from "./images/image_object.ts";
 import type { VulkanLane } from "./lane.ts";
 import type { OpenDevice } from "./open_device.ts";
+import type { VulkanTensor } from "./tensor.ts";
 
 /** The length of the block. */
 const LENGTH = 4 << 20;
@@ -15,9 +16,15 @@ const LENGTH = 4 << 20;
 /** Submits a command; returns its mark. */
 export type Submit = (call: Call<VulkanLane>) => number;
 
-/** Submits past all checks: for experiments. */
-export function submitterOn(line: Line<VulkanLane>): Submit {
-  return (call) => line.submitRaw(call).mark;
+/** Bytes of a buffer from an offset on, or all pixels of an image without gaps. */
+export type Staged = { readonly buffer: VulkanBuffer; readonly offset: number } | ImageObject;
+
+/** How bytes are copied for experiments, past all checks; both block. */
+export interface Copies<T> {
+  /** To the device. */
+  write(to: T, bytes: Uint8Array): void;
+  /** From there. */
+  read(from: T, into: Uint8Array): void;
 }
 
 /** Memory that the CPU sees, through which bytes come and go. A copy is over before the next begins. */
@@ -32,42 +39,27 @@ export class Staging {
     this.#undo = undo;
   }
 
-  /** Writes bytes to a buffer; blocks. */
-  write(line: Line<VulkanLane>, submit: Submit, to: VulkanBuffer, offset: number, given: Uint8Array): void {
-    const { buffer, bytes } = this.#made;
-    for (let done = 0; done < given.length; done += LENGTH) {
-      const part = given.subarray(done, done + LENGTH);
-      bytes.set(part);
-      finish(line, submit(copyCall(buffer, to, [{ from: 0, to: offset + done, length: part.length }])));
+  /** Writes the bytes, or reads into them; blocks. */
+  move(way: "read" | "write", at: Staged, bytes: Uint8Array, line: Line<VulkanLane>, submit: Submit): void {
+    const block = this.#made;
+    let done = 0;
+    for (const { length, call } of piecesOf(way, at, bytes.length, block.buffer)) {
+      const part = bytes.subarray(done, done += length);
+      if (way === "write") block.bytes.set(part);
+      const mark = submit(call);
+      line.block(mark);
+      line.raise(mark);
+      if (way === "read") part.set(block.bytes.subarray(0, length));
     }
   }
 
-  /** Reads bytes of a buffer; blocks. */
-  read(line: Line<VulkanLane>, submit: Submit, from: VulkanBuffer, offset: number, into: Uint8Array): void {
-    const { buffer, bytes } = this.#made;
-    for (let done = 0; done < into.length; done += LENGTH) {
-      const part = into.subarray(done, done + LENGTH);
-      finish(line, submit(copyCall(from, buffer, [{ from: offset + done, to: 0, length: part.length }])));
-      part.set(bytes.subarray(0, part.length));
-    }
-  }
-
-  /** Writes all pixels of an image, given without gaps; blocks. */
-  writeImage(line: Line<VulkanLane>, submit: Submit, to: ImageObject, given: Uint8Array): void {
-    const { buffer, bytes } = this.#made;
-    inRanges(to, given, (range, part) => {
-      bytes.set(part);
-      finish(line, submit(pixelsCall("write", to, buffer, range)));
-    });
-  }
-
-  /** Reads all pixels of an image, without gaps; blocks. */
-  readImage(line: Line<VulkanLane>, submit: Submit, from: ImageObject, into: Uint8Array): void {
-    const { buffer, bytes } = this.#made;
-    inRanges(from, into, (range, part) => {
-      finish(line, submit(pixelsCall("read", from, buffer, range)));
-      part.set(bytes.subarray(0, part.length));
-    });
+  /** Copies on a line for experiments. */
+  copiesOn<T>(line: Line<VulkanLane>, placeOf: (of: T) => Staged): Copies<T> {
+    const submit: Submit = (call) => line.submitRaw(call).mark;
+    return {
+      write: (to, bytes) => this.move("write", placeOf(to), bytes, line, submit),
+      read: (from, into) => this.move("read", placeOf(from), into, line, submit),
+    };
   }
 
   get #made() {
@@ -81,16 +73,25 @@ export class Staging {
   }
 }
 
-/** The pixels of an image and their bytes, as many at a time as the block holds. */
-function inRanges({ spec }: ImageObject, all: Uint8Array, use: (range: PixelRange, part: Uint8Array) => void): void {
-  let done = 0;
-  for (const range of rangesOf(spec, LENGTH)) {
-    const length = range.layers * range.rows * spec.width * spec.format.bytesPerPixel;
-    use(range, all.subarray(done, done += length));
-  }
+/** Where the bytes of a tensor lie. */
+export function placeOf({ rawHandle: buffer, layout: { byteOffset: offset } }: VulkanTensor): Staged {
+  return { buffer, offset };
 }
 
-function finish(line: Line<VulkanLane>, mark: number): void {
-  line.block(mark);
-  line.raise(mark);
+/** As many bytes at a time as the block holds, and the command that copies them from its beginning, or to there. */
+function* piecesOf(way: "read" | "write", at: Staged, byteLength: number, block: VulkanBuffer) {
+  if ("spec" in at) {
+    for (const range of rangesOf(at.spec, LENGTH)) {
+      const length = range.layers * range.rows * at.spec.width * at.spec.format.bytesPerPixel;
+      yield { length, call: pixelsCall(way, at, block, range) };
+    }
+    return;
+  }
+  for (let done = 0; done < byteLength; done += LENGTH) {
+    const [place, length] = [at.offset + done, Math.min(LENGTH, byteLength - done)];
+    const call = way === "write"
+      ? copyCall(block, at.buffer, [{ from: 0, to: place, length }])
+      : copyCall(at.buffer, block, [{ from: place, to: 0, length }]);
+    yield { length, call };
+  }
 }

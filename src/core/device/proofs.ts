@@ -21,6 +21,37 @@ export function verdictOf(missed: string | undefined, where: string): Verdict {
   return { aliases: missed === undefined, evidence };
 }
 
+/** One side of an experiment with a sample: both block. */
+export interface Witness {
+  /** Who it is, in sentences. */
+  readonly name: string;
+  /** Writes all bytes of the sample. */
+  write(bytes: Uint8Array): void;
+  /** Reads them. */
+  read(into: Uint8Array): void;
+}
+
+/** How often each side writes. */
+const TIMES = 3;
+
+/**
+ * What kept a sample from being one memory for both sides; undefined where nothing did. Each side writes random bytes, and
+ * the other reads them: nothing comes between at which a driver could update a copy.
+ */
+export function unseen(one: Witness, other: Witness, byteLength: number): string | undefined {
+  const seen = new Uint8Array(byteLength);
+  for (let i = 0; i < 2 * TIMES; i++) {
+    const [writer, reader] = i % 2 === 0 ? [one, other] : [other, one];
+    const wrote = crypto.getRandomValues(new Uint8Array(byteLength));
+    writer.write(wrote);
+    reader.read(seen);
+    if (wrote.some((byte, at) => byte !== seen[at])) {
+      return `${reader.name} did not see what ${writer.name} had written`;
+    }
+  }
+  return undefined;
+}
+
 let classes = 0;
 
 /**

@@ -1,5 +1,5 @@
 import { type Memory, portsOf, type SampleClass } from "../device/memory.ts";
-import { MemoryClass, Proofs, type Verdict, verdictOf } from "../device/proofs.ts";
+import { MemoryClass, Proofs, unseen, type Verdict, verdictOf } from "../device/proofs.ts";
 import type { Undo } from "../life/undo.ts";
 import type { Tensor } from "../tensors/tensor.ts";
 import type { Target } from "./context.ts";
@@ -18,9 +18,8 @@ interface Pair {
 /** Makes the edge between two kinds of memory. */
 export type EdgeMaker = (from: string, to: string) => Mapper;
 
-/** Bytes that each side writes, and how often. */
+/** Bytes that each side writes. */
 const LENGTH = 4096;
-const TIMES = 3;
 
 const PROOFS = new WeakMap<Target, WeakMap<Target, { readonly pair: Pair; readonly proofs: Proofs<Pair> }>>();
 
@@ -68,26 +67,16 @@ function classOf({ sample: { name } }: Pair): MemoryClass<Pair> {
   return known;
 }
 
-/**
- * What kept the memory from being an alias; undefined where nothing did. While the importer has the sample, each side
- * writes random bytes and the other reads them: nothing comes between at which a driver could update a copy.
- */
+/** What kept the memory from being an alias, while the importer has the sample; undefined where nothing did. */
 function experiment({ from, to, mapper, sample }: Pair, undo: Undo): string | undefined {
   const { tensor, write, read } = sample.make(LENGTH, undo);
   const mapped = takeStep(mapper, tensor, to, "read-write", { waits: [], returning: [] }) as Tensor;
   undo.push(() => mapped[Symbol.dispose]());
   const { copies } = portsOf(to) as Memory & { copies: NonNullable<Memory["copies"]> };
-  const seen = new Uint8Array(LENGTH);
-  const differs = (wrote: Uint8Array) => wrote.some((byte, i) => byte !== seen[i]);
-  for (let i = 0; i < TIMES; i++) {
-    const asked = crypto.getRandomValues(new Uint8Array(LENGTH));
-    write(asked);
-    copies.read(mapped, seen);
-    if (differs(asked)) return `${to.kind} did not see what ${from.kind} had written`;
-    const answered = crypto.getRandomValues(new Uint8Array(LENGTH));
-    copies.write(mapped, answered);
-    read(seen);
-    if (differs(answered)) return `${from.kind} did not see what ${to.kind} had written`;
-  }
-  return undefined;
+  const importer = {
+    name: to.kind,
+    write: (bytes: Uint8Array) => copies.write(mapped, bytes),
+    read: (into: Uint8Array) => copies.read(mapped, into),
+  };
+  return unseen({ name: from.kind, write, read }, importer, LENGTH);
 }

@@ -9,7 +9,6 @@ import type { Mapped } from "../../core/tensors/mapped.ts";
 import { givenAway } from "../fds.ts";
 import { type ExportKind, fdAccessOf, HANDLES } from "../handle_kinds.ts";
 import type { VulkanImageInit, VulkanImageTarget } from "../image.ts";
-import { submitterOn } from "../staging.ts";
 import type { Order } from "./abilities.ts";
 import { closedFor, ONE_PICTURE, ONLY_THE_DEVICE } from "./choice.ts";
 import { ImageObject, objectOf, type Rows, type Tiling } from "./image_object.ts";
@@ -38,11 +37,7 @@ const SAMPLE_LAYERS = 4;
 /** What images of one format give to other kinds of memory, and take from them: themselves, and no bytes. */
 export function portsOf(target: VulkanImageTarget): Memory<VulkanImage, ImageObject> {
   const { line, staging } = target.base;
-  const submit = submitterOn(line);
-  const copies = {
-    write: ({ rawHandle }: VulkanImage, bytes: Uint8Array) => staging.writeImage(line, submit, rawHandle, bytes),
-    read: ({ rawHandle }: VulkanImage, into: Uint8Array) => staging.readImage(line, submit, rawHandle, into),
-  };
+  const copies = staging.copiesOn(line, ({ rawHandle }: VulkanImage) => rawHandle);
   const sample = (made: Omit<VulkanImageInit, "shape">, layers: number[], length: number, undo: Undo) => {
     const { elements, bytesPerPixel } = target.format;
     const rows = layers.reduce((all, count) => all * count, SAMPLE_ROWS);
