@@ -1,6 +1,7 @@
 import * as cuda from "../../ffi/cuda_runtime/errors.ts";
 import { ERROR_NAMES as DRIVER_NAMES } from "../../ffi/cuda_driver/errors.ts";
 import { type ErrorFields, NativeCallError } from "../core/errors.ts";
+import { codeError, type Codes } from "../core/native/code_error.ts";
 import { cudart } from "./library.ts";
 
 /** Hints for codes whose names do not tell the cause. */
@@ -26,6 +27,14 @@ const HINTS: ReadonlyMap<number, string> = new Map([
     "This GPU has no forward compatibility: take CUDA's compat folder off the loader's path, or update the driver.",
   ],
 ]);
+
+const RUNTIME: Codes = {
+  api: "cuda",
+  names: cuda.ERROR_NAMES,
+  unknown: "a code that CUDA does not know",
+  hints: HINTS,
+};
+const DRIVER: Codes = { ...RUNTIME, names: DRIVER_NAMES };
 
 /**
  * The codes after which every CUDA call fails in this process. CUDA's headers say of each that the process must be
@@ -69,28 +78,15 @@ export function isLost(): boolean {
 }
 
 /** The error for a code of the runtime. */
-export function cudaError(code: number, fn: string, fields: ErrorFields = {}): NativeCallError {
+export function cudaError(code: number, fn: string, fields?: ErrorFields): NativeCallError {
   if (STICKY.has(code)) return lostError(code, fn, cuda.ERROR_NAMES.get(code)!);
-  return failed(code, fn, cuda.ERROR_NAMES.get(code), fields);
+  return codeError(RUNTIME, code, fn, fields);
 }
 
 /** The error for a code of the driver; most codes are the runtime's. */
-export function driverError(code: number, fn: string, fields: ErrorFields = {}): NativeCallError {
+export function driverError(code: number, fn: string, fields?: ErrorFields): NativeCallError {
   if (STICKY.has(code)) return lostError(code, fn, DRIVER_NAMES.get(code) ?? "a sticky error");
-  return failed(code, fn, DRIVER_NAMES.get(code), fields);
-}
-
-function failed(code: number, fn: string, name: string | undefined, fields: ErrorFields): NativeCallError {
-  const codeName = name ?? "a code that CUDA does not know";
-  const hint = HINTS.get(code);
-  return new NativeCallError(`${fn} failed with ${codeName} (${code}).`, {
-    api: "cuda",
-    fn,
-    code,
-    codeName,
-    hint,
-    ...fields,
-  });
+  return codeError(DRIVER, code, fn, fields);
 }
 
 function lostError(code: number, fn: string, codeName: string): CudaLostError {

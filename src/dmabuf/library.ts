@@ -12,13 +12,13 @@ import {
 import type { DmaBufKernel } from "../../ffi/dmabuf/functions.ts";
 import { pollfd, readPollfd, writePollfd } from "../../ffi/dmabuf/structs.ts";
 import { SYMBOLS } from "../../ffi/dmabuf/symbols.ts";
-import { EAGAIN, EINTR, ERROR_NAMES } from "../../ffi/libc/errors.ts";
+import { EAGAIN, EINTR } from "../../ffi/libc/errors.ts";
 import { Checks } from "../core/checks.ts";
-import { NativeCallError, throwAll } from "../core/errors.ts";
+import { type NativeCallError, throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { lazyLibrary } from "../core/native/library.ts";
-import { errno, libc } from "../core/native/libc.ts";
+import { errno, errnoError, libc } from "../core/native/libc.ts";
 
 /** Checks whose errors name this API. */
 export const checks: Checks = new Checks("dmabuf");
@@ -73,15 +73,7 @@ export function ioctl(fd: number, request: Request, arg: DataView<ArrayBuffer>, 
 
 /** The error of a system call; `what` is its request, if it has one. */
 export function kernelError(fn: string, code: number, hint?: string, what?: string): NativeCallError {
-  const codeName = ERROR_NAMES.get(code) ?? "unknown error";
-  const call = what === undefined ? fn : `${fn}(${what})`;
-  return new NativeCallError(`${call} failed with ${codeName} (${code}).`, {
-    api: "dmabuf",
-    fn,
-    code,
-    codeName,
-    hint,
-  });
+  return errnoError("dmabuf", code, what === undefined ? fn : `${fn}(${what})`, { fn, hint });
 }
 
 /** Memory for the argument of an ioctl, or for what poll is asked. */

@@ -1,5 +1,6 @@
 import * as cl from "../../ffi/opencl/errors.ts";
 import { ArgumentError, type ErrorFields, NativeCallError } from "../core/errors.ts";
+import { codeError, type Codes } from "../core/native/code_error.ts";
 
 /** Hints for codes whose names do not tell the cause. */
 const HINTS: ReadonlyMap<number, string> = new Map([
@@ -10,18 +11,16 @@ const HINTS: ReadonlyMap<number, string> = new Map([
   [cl.CL_OUT_OF_HOST_MEMORY, "The driver could not allocate memory of its own."],
 ]);
 
+const CODES: Codes = {
+  api: "opencl",
+  names: cl.ERROR_NAMES,
+  unknown: "a code that OpenCL does not know",
+  hints: HINTS,
+};
+
 /** The error of an OpenCL function's code; drivers may pass on codes of other APIs (facts: 999, 1). */
-export function openclError(code: number, fn: string, fields: ErrorFields = {}): NativeCallError {
-  const codeName = cl.ERROR_NAMES.get(code) ?? "a code that OpenCL does not know";
-  const hint = HINTS.get(code);
-  return new NativeCallError(`${fn} failed with ${codeName} (${code}).`, {
-    api: "opencl",
-    fn,
-    code,
-    codeName,
-    hint,
-    ...fields,
-  });
+export function openclError(code: number, fn: string, fields?: ErrorFields): NativeCallError {
+  return codeError(CODES, code, fn, fields);
 }
 
 /**

@@ -1,8 +1,8 @@
 import { VK_SUCCESS } from "../../ffi/vulkan/constants.ts";
 import * as vk from "../../ffi/vulkan/errors.ts";
-import { type ErrorFields, NativeCallError } from "../core/errors.ts";
+import type { ErrorFields, NativeCallError } from "../core/errors.ts";
+import { codeError, type Codes } from "../core/native/code_error.ts";
 
-/** Hints for codes whose names do not tell the cause. */
 const HINTS: ReadonlyMap<number, string> = new Map([
   [vk.VK_ERROR_OUT_OF_DEVICE_MEMORY, "The device has not that much memory left, or the driver refuses the handle."],
   [vk.VK_ERROR_OUT_OF_HOST_MEMORY, "The driver could not allocate memory of its own."],
@@ -12,18 +12,16 @@ const HINTS: ReadonlyMap<number, string> = new Map([
   [vk.VK_ERROR_INVALID_EXTERNAL_HANDLE, "Is the fd of this kind, and of memory of this device?"],
 ]);
 
+const CODES: Codes = {
+  api: "vulkan",
+  names: vk.ERROR_NAMES,
+  unknown: "a code that Vulkan does not know",
+  hints: HINTS,
+};
+
 /** The error of a Vulkan function's code. */
-export function vulkanError(code: number, fn: string, fields: ErrorFields = {}): NativeCallError {
-  const codeName = vk.ERROR_NAMES.get(code) ?? "a code that Vulkan does not know";
-  const hint = HINTS.get(code);
-  return new NativeCallError(`${fn} failed with ${codeName} (${code}).`, {
-    api: "vulkan",
-    fn,
-    code,
-    codeName,
-    hint,
-    ...fields,
-  });
+export function vulkanError(code: number, fn: string, fields?: ErrorFields): NativeCallError {
+  return codeError(CODES, code, fn, fields);
 }
 
 /** Throws unless a code is VK_SUCCESS. */

@@ -2,7 +2,8 @@ import type { Address } from "../../../ffi/address.ts";
 import { ERROR_NAMES } from "../../../ffi/libc/errors.ts";
 import type { LibC } from "../../../ffi/libc/functions.ts";
 import { SYMBOLS } from "../../../ffi/libc/symbols.ts";
-import { NativeCallError } from "../errors.ts";
+import type { ErrorFields, NativeCallError } from "../errors.ts";
+import { codeError } from "./code_error.ts";
 import { lazyLibrary, openingOf, permitted } from "./library.ts";
 import { cString } from "./text.ts";
 import { RTLD_NODELETE, RTLD_NOLOAD, RTLD_NOW } from "../../../ffi/libc/constants.ts";
@@ -36,15 +37,12 @@ function codeAt(location: Address): Int32Array {
 
 /** The error of a libc function that has just answered -1. To be made before any other native call. */
 export function libcError(fn: string, hint?: string, api: string = "libc"): NativeCallError {
-  const left = errno();
-  const codeName = ERROR_NAMES.get(left) ?? "unknown error";
-  return new NativeCallError(`${fn} failed with ${codeName} (${left}).`, {
-    api,
-    fn,
-    code: left,
-    codeName,
-    hint,
-  });
+  return errnoError(api, errno(), fn, { hint });
+}
+
+/** The error of a code of errno's. */
+export function errnoError(api: string, code: number, fn: string, fields?: ErrorFields): NativeCallError {
+  return codeError({ api, names: ERROR_NAMES, unknown: "unknown error" }, code, fn, fields);
 }
 
 /** The code that the last libc function has left. To be asked before any other native call. */

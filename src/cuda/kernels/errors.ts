@@ -1,6 +1,9 @@
 import { ERROR_NAMES } from "../../../ffi/nvrtc/errors.ts";
 import { shown } from "../../core/argument.ts";
 import { type ErrorFields, NativeCallError } from "../../core/errors.ts";
+import { codeError, type Codes } from "../../core/native/code_error.ts";
+
+const CODES: Codes = { api: "nvrtc", names: ERROR_NAMES, unknown: "a code that NVRTC does not know" };
 
 /** A program did not compile. */
 export class CudaBuildError extends NativeCallError {
@@ -16,14 +19,12 @@ export class CudaBuildError extends NativeCallError {
 
 /** Throws unless a function of NVRTC answered NVRTC_SUCCESS. */
 export function checkNvrtc(code: number, fn: string): void {
-  if (code === 0) return;
-  const codeName = nvrtcName(code);
-  throw new NativeCallError(`${fn} failed with ${codeName} (${code}).`, { api: "nvrtc", fn, code, codeName });
+  if (code !== 0) throw codeError(CODES, code, fn);
 }
 
 /** The name of an NVRTC code. */
 export function nvrtcName(code: number): string {
-  return ERROR_NAMES.get(code) ?? "a code that NVRTC does not know";
+  return CODES.names.get(code) ?? CODES.unknown;
 }
 
 /** The first lines of a log, for a message. */
