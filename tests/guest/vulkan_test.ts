@@ -1,13 +1,13 @@
 /** Vulkan's dma-bufs and sync files, with a lavapipe that has them: in the guest. */
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { type Fence, host, layout, ledger, MapperGraph, NoRouteError } from "../../mod.ts";
+import { ArgumentError, type Fence, host, layout, ledger, MapperGraph, NoRouteError } from "../../mod.ts";
 import { dmabuf, type DmaBufTensor } from "../../src/dmabuf/mod.ts";
 import { VulkanContext, type VulkanTensor } from "../../src/vulkan/mod.ts";
 import type { VulkanExtensions } from "../../ffi/vulkan_extensions/functions.ts";
 import { assertAlive } from "../alive.ts";
 import { openFiles } from "../gc.ts";
 import { shader } from "../vulkan/help.ts";
-import { exportSyncFile, Fd, VgemFence } from "./kernel.ts";
+import { exportSyncFile, Fd, makeMemfd, VgemFence } from "./kernel.ts";
 import { guestTest } from "./needs.ts";
 
 /** The guest's Vulkan; this machine's need not have dma-bufs. */
@@ -189,6 +189,11 @@ test("a VkFence is a sync file behind work, and a sync file is a fence", async (
     assertEquals([fd.is("readable"), imported.reached()], [true, true]);
   }
   assertEquals(vulkan.queue.fence().reached(), true);
+});
+
+test("what is no sync file is refused: a driver would believe it, and never signal", ({ vulkan }) => {
+  using memfd = makeMemfd(4096);
+  assertThrows(() => vulkan.importFence(memfd.fd), ArgumentError, "expected a sync file");
 });
 
 test("a sync file that is not over is a fence that is not reached", async ({ vulkan, other }) => {
