@@ -4,8 +4,8 @@ import { Line, type Use } from "../core/device/line.ts";
 import { type CommandOptions, DeviceQueue } from "../core/device/queue.ts";
 import { LayoutError } from "../core/errors.ts";
 import type { DType } from "../core/layout/dtype.ts";
-import { NUMBERS } from "../core/layout/numbers.ts";
-import { assertSameElements, type Runs, runsOf } from "../core/layout/runs.ts";
+import { encoded } from "../core/layout/numbers.ts";
+import { countOf, placesOf, type Runs, runsBetween, runsOf } from "../core/layout/runs.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import type { Resource } from "../core/life/resource.ts";
 import type { Access } from "../core/memory/access.ts";
@@ -103,9 +103,8 @@ export class VulkanQueue extends DeviceQueue<VulkanLane> {
   copy(from: VulkanTensor, to: VulkanTensor, options: CommandOptions = {}): void {
     const after = this.after(options);
     const uses = [this.#use(from, "read", "from"), this.#use(to, "write", "to")];
-    assertSameElements(from.layout, to.layout, { api: "vulkan", fn: COPY, argument: "to" });
-    if (from.grant.overlaps(to.grant)) throw unfit("to", `its bytes overlap those of ${from.name}.`);
-    const regions = regionsOf(runsOf([from.layout, to.layout]), from.layout.byteOffset, to.layout.byteOffset);
+    const runs = runsBetween(from, to, { api: "vulkan", fn: "vkCmdCopyBuffer", argument: "to" });
+    const regions = regionsOf(runs, [from.layout.byteOffset, to.layout.byteOffset]);
     const call = copyCall(from.rawHandle, to.rawHandle, regions);
     this.line.submit(uses, call, after);
   }
@@ -173,30 +172,20 @@ export function newLine(base: Pick<VulkanBase, "openDevice" | "driver" | "name">
   });
 }
 
-const COPY = "vkCmdCopyBuffer";
-
 /** The regions of runs that are repeated along dimensions. */
-function regionsOf({ length, dimensions }: Runs, from: number, to: number): Region[] {
-  const count = dimensions.reduce((product, dimension) => product * dimension.count, 1);
+function regionsOf({ length, dimensions }: Runs, begins: readonly [number, number]): Region[] {
+  const count = countOf(dimensions);
   if (count > MOST_REGIONS) {
     throw unfit("to", `${count} rows with gaps between them are more than the ${MOST_REGIONS} of one copy.`);
   }
-  let regions: Region[] = [{ from, to, length }];
-  for (const { count, strides: [fromStride, toStride] } of dimensions) {
-    regions = Array.from({ length: count }, (_, i) => i)
-      .flatMap((i) => regions.map((one) => ({ from: one.from + i * fromStride, to: one.to + i * toStride, length })));
-  }
-  return regions;
+  return placesOf(begins, dimensions).map(([from, to]) => ({ from, to, length }));
 }
 
 /** A value of a dtype, repeated to 4 bytes. */
 function wordOf(value: number | bigint, dtype: DType): number {
-  const numbers = NUMBERS[dtype];
-  const refusal = numbers.refusal(value);
-  if (refusal !== undefined) throw checks.wrong("value", refusal);
-  const bytes = new DataView(new ArrayBuffer(8));
-  for (let at = 0; at < 8; at += numbers.size) numbers.write(bytes, at, value);
-  if (bytes.getUint32(0, true) === bytes.getUint32(4, true)) return bytes.getUint32(0, true);
+  const bytes = encoded([value], dtype, (refusal) => checks.wrong("value", refusal));
+  const words = new Uint32Array(Uint8Array.from({ length: 8 }, (_, i) => bytes[i % bytes.length]).buffer);
+  if (words[0] === words[1]) return words[0];
   throw checks.wrong("value", `Vulkan fills with 4 bytes, and the two halves of this ${dtype} differ.`, "Write it.");
 }
 

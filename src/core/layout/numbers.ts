@@ -1,5 +1,6 @@
 import { shown } from "../argument.ts";
 import { aKind } from "../checks.ts";
+import type { ArgumentError } from "../errors.ts";
 import type { DType } from "./dtype.ts";
 
 /** Writes a number that was checked. */
@@ -88,3 +89,20 @@ export const NUMBERS: { readonly [D in DType]: Numbers } = {
   i64: signed("i64", 64n, writeLong),
   f64: new Numbers("f64", 8, (view, at, value) => view.setFloat64(at, Number(value), true)),
 };
+
+/** The bytes of values of a dtype. @throws what `wrong` makes of one that is none. */
+export function encoded(
+  values: readonly unknown[],
+  dtype: DType,
+  wrong: (refusal: string) => ArgumentError,
+): Uint8Array<ArrayBuffer> {
+  const numbers = NUMBERS[dtype];
+  const bytes = new Uint8Array(values.length * numbers.size);
+  const view = new DataView(bytes.buffer);
+  values.forEach((value, i) => {
+    const refusal = numbers.refusal(value);
+    if (refusal !== undefined) throw wrong(refusal);
+    numbers.write(view, i * numbers.size, value as number | bigint);
+  });
+  return bytes;
+}

@@ -1,5 +1,6 @@
 import { sizeOf } from "./dtype.ts";
 import { LayoutError } from "../errors.ts";
+import type { Tensor } from "../tensors/tensor.ts";
 import { describeLayout, type Layout } from "./layout.ts";
 
 /** Elements along one dimension, and the bytes from one to the next in each of several layouts. */
@@ -35,6 +36,30 @@ export function runsOf(layouts: readonly Layout[]): Runs {
     } else dimensions.push({ count, strides });
   }
   return { length, dimensions };
+}
+
+/** How often the run is repeated. */
+export function countOf(dimensions: readonly Dimension[]): number {
+  return dimensions.reduce((product, { count }) => product * count, 1);
+}
+
+/** Where each step along some dimensions begins, in each of several layouts. */
+export function placesOf(begins: readonly number[], dimensions: readonly Dimension[]): (readonly number[])[] {
+  let places = [begins];
+  for (const { count, strides } of dimensions) {
+    const step = (n: number) => places.map((place) => place.map((begin, i) => begin + n * strides[i]));
+    places = Array.from({ length: count }, (_, n) => step(n)).flat();
+  }
+  return places;
+}
+
+/** The runs of a copy. @throws {LayoutError} if shape or dtype differ, or the bytes overlap. */
+export function runsBetween(from: Tensor, to: Tensor, about: { argument: string; api: string; fn: string }): Runs {
+  assertSameElements(from.layout, to.layout, about);
+  if (from.grant.overlaps(to.grant)) {
+    throw new LayoutError(`${about.argument}: its bytes overlap those of ${from.name}.`, about);
+  }
+  return runsOf([from.layout, to.layout]);
 }
 
 /** Copies elements from where one layout has them to where the other has them, and not what lies between. */

@@ -1,7 +1,6 @@
 import { cudaMemcpyDefault } from "../../../ffi/cuda_runtime/constants.ts";
 import { boxOf } from "../../core/device/box.ts";
-import { LayoutError } from "../../core/errors.ts";
-import { assertSameElements, runsOf } from "../../core/layout/runs.ts";
+import { runsBetween } from "../../core/layout/runs.ts";
 import { cudart } from "../library.ts";
 import type { CudaStream, CudaUse } from "../stream.ts";
 import { onStream } from "../stream_lane.ts";
@@ -17,9 +16,7 @@ export function copy(stream: CudaStream, from: CudaTensor, to: CudaTensor): void
   ];
   stream.assertTakes(uses);
   const place = { api: "cuda", fn: FN, argument: "to" };
-  assertSameElements(from.layout, to.layout, place);
-  if (from.grant.overlaps(to.grant)) throw new LayoutError(`to: its bytes overlap those of ${from.name}.`, place);
-  const { length, rows, rowPitches } = boxOf(runsOf([from.layout, to.layout]), 2, place);
+  const { length, rows, rowPitches } = boxOf(runsBetween(from, to, place), 2, place);
   const [fromPitch, toPitch] = rowPitches.map(BigInt);
   const [bytes, height] = [BigInt(length), BigInt(rows)];
   const [target, source] = [to.address, from.address];

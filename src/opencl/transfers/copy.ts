@@ -1,6 +1,5 @@
 import { boxOf, type BoxPlace } from "../../core/device/box.ts";
-import { LayoutError } from "../../core/errors.ts";
-import { assertSameElements, runsOf } from "../../core/layout/runs.ts";
+import { runsBetween } from "../../core/layout/runs.ts";
 import { opencl } from "../library.ts";
 import type { Call } from "../../core/device/driver.ts";
 import type { ClLane } from "../lane.ts";
@@ -25,15 +24,7 @@ export function copy(queue: BaseQueue, from: BufferTensor, to: BufferTensor): vo
     { tensor: to, access: "write", argument: "to" },
   ];
   assertUsable(queue, uses);
-  assertSameElements(from.layout, to.layout, { api: "opencl", fn: BUFFER, argument: "to" });
-  if (from.grant.overlaps(to.grant)) {
-    throw new LayoutError(`to: its bytes overlap those of ${from.name}.`, {
-      api: "opencl",
-      fn: BUFFER,
-      argument: "to",
-    });
-  }
-  const runs = runsOf([from.layout, to.layout]);
+  const runs = runsBetween(from, to, { api: "opencl", fn: BUFFER, argument: "to" });
   if (runs.dimensions.length > 0) boxOf(runs, 3, PLACE); // checks everything before the first command
   const within = from.root.mem === to.root.mem;
   const parts = partsOf(runs, [0, 1]).flatMap((part) => within ? withOnePitch(part, RECT, "to") : [part]);

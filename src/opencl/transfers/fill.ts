@@ -5,9 +5,9 @@ import { opencl } from "../library.ts";
 import type { BaseQueue } from "../base_context.ts";
 import type { BufferTensor } from "../buffers/tensor.ts";
 import type { DType } from "../../core/layout/dtype.ts";
-import { NUMBERS } from "../../core/layout/numbers.ts";
-import { type Runs, runsOf } from "../../core/layout/runs.ts";
-import { MOST_COMMANDS, placesOf } from "./parts.ts";
+import { encoded } from "../../core/layout/numbers.ts";
+import { countOf, placesOf, type Runs, runsOf } from "../../core/layout/runs.ts";
+import { MOST_COMMANDS } from "./parts.ts";
 import { assertUsable, type Use } from "./use.ts";
 
 const FN = "clEnqueueFillBuffer";
@@ -37,7 +37,7 @@ export function fill(queue: BaseQueue, tensor: BufferTensor, pattern: FillPatter
 
 /** OpenCL fills whole patterns, at multiples of their size. */
 function assertFits({ name, layout }: BufferTensor, { length, dimensions }: Runs, size: number): void {
-  const rows = dimensions.reduce((product, { count }) => product * count, 1);
+  const rows = countOf(dimensions);
   if (rows > MOST_COMMANDS) {
     throw unfit(`${name} has ${rows} rows of ${length} bytes, with gaps between them: more than ${MOST_COMMANDS}.`);
   }
@@ -54,7 +54,7 @@ function unfit(what: string): LayoutError {
 /** A copy of a pattern's bytes. @throws {ArgumentError} if its kind, size or range is wrong. */
 function patternBytes(pattern: FillPattern, dtype: DType): Uint8Array<ArrayBuffer> {
   const bytes = bytesIn(pattern, wrong)?.slice() ??
-    encoded(Array.isArray(pattern) ? values(pattern) : [pattern], dtype);
+    encoded(Array.isArray(pattern) ? values(pattern) : [pattern], dtype, wrong);
   const { length } = bytes;
   if (length >= 1 && length <= MOST_BYTES && Number.isInteger(Math.log2(length))) return bytes;
   throw wrong(`expected 1, 2, 4, 8, 16, 32, 64 or ${MOST_BYTES} bytes, got ${length}.`);
@@ -64,19 +64,6 @@ function values(given: readonly unknown[]): unknown[] {
   const { length } = given;
   if (length <= MOST_BYTES) return Array.from({ length }, (_, i) => given[i]);
   throw wrong(`expected at most ${MOST_BYTES} bytes, got ${length} values.`);
-}
-
-/** The bytes of values of a dtype. */
-function encoded(given: readonly unknown[], dtype: DType): Uint8Array<ArrayBuffer> {
-  const numbers = NUMBERS[dtype];
-  const bytes = new Uint8Array(given.length * numbers.size);
-  const view = new DataView(bytes.buffer);
-  given.forEach((value, i) => {
-    const refusal = numbers.refusal(value);
-    if (refusal !== undefined) throw wrong(refusal);
-    numbers.write(view, i * numbers.size, value as number | bigint);
-  });
-  return bytes;
 }
 
 function wrong(what: string, hint?: string): ArgumentError {

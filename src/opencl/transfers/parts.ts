@@ -1,5 +1,5 @@
 import { LayoutError } from "../../core/errors.ts";
-import type { Dimension, Runs } from "../../core/layout/runs.ts";
+import { countOf, placesOf, type Runs } from "../../core/layout/runs.ts";
 
 /** A part of a transfer: one command. */
 export interface Part {
@@ -45,7 +45,7 @@ export function withOnePitch({ begins, runs: { length, dimensions } }: Part, fn:
   const differs = dimensions.findIndex(({ strides: [one, other] }) => one !== other);
   if (differs < 0) return [{ begins, runs: { length, dimensions } }];
   const [inner, outer] = [dimensions.slice(0, differs), dimensions.slice(differs)];
-  const commands = outer.reduce((product, { count }) => product * count, 1);
+  const commands = countOf(outer);
   if (commands > MOST_COMMANDS) {
     const what =
       `the two lie in one buffer, with rows at different distances, so each of its ${commands} rows takes a ` +
@@ -54,16 +54,6 @@ export function withOnePitch({ begins, runs: { length, dimensions } }: Part, fn:
     throw new LayoutError(`${argument}: ${what}`, { api: "opencl", fn, argument, hint });
   }
   return placesOf(begins, outer).map((begins) => ({ begins, runs: { length, dimensions: inner } }));
-}
-
-/** The offset of each step along some dimensions, in each of several layouts. */
-export function placesOf(begins: readonly number[], dimensions: readonly Dimension[]): (readonly number[])[] {
-  let places = [begins];
-  for (const { count, strides } of dimensions) {
-    const step = (n: number) => places.map((place) => place.map((begin, i) => begin + n * strides[i]));
-    places = Array.from({ length: count }, (_, n) => step(n)).flat();
-  }
-  return places;
 }
 
 /** Three sizes or offsets, for a native function. */
