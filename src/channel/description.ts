@@ -22,11 +22,11 @@ import { badMessage } from "./errors.ts";
 import { decimal, list, oneOf, record, text, whole } from "./fields.ts";
 import { MOST_FDS } from "./packet.ts";
 
-/** The kinds of memory that cross, the best first. */
-export const MEMORY_KINDS = ["dma-buf", "memfd", "opaque-fd"] as const;
+/** What the fds are that memory crosses by: the kernel's own, or a device's, which only its drivers open. */
+export type SentKind = "dma-buf" | "memfd" | "opaque-fd";
 
-/** One of {@link MEMORY_KINDS}. */
-export type SentKind = typeof MEMORY_KINDS[number];
+/** All of them, the best first. */
+export const MEMORY_KINDS: readonly SentKind[] = ["dma-buf", "memfd", "opaque-fd"];
 
 /** The part of one fd's memory that the message is about. */
 export interface SentObject {

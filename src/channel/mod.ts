@@ -7,6 +7,7 @@
 export type { Credentials } from "./connection.ts";
 export { MessageError } from "./errors.ts";
 export type { ChannelOptions, SignalOptions } from "./options.ts";
+export type { SentKind } from "./description.ts";
 export { Peer, type SendOptions } from "./peer.ts";
 export { RingReader } from "./ring/reader.ts";
 export { FrameRing, type OpenRingOptions, type RingOptions } from "./ring/ring.ts";

@@ -1,4 +1,4 @@
-import { isMade, type Names, optionsIn } from "../core/argument.ts";
+import { isMade, type Names, optionsIn, unexpected } from "../core/argument.ts";
 import { Port } from "../core/device/port.ts";
 import { DisposedError, throwAll } from "../core/errors.ts";
 import type { Target } from "../core/graph/context.ts";
@@ -10,19 +10,22 @@ import { type Access, accessOf } from "../core/memory/access.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { Tensor } from "../core/tensors/tensor.ts";
 import { Connection, type Credentials, type Sendable } from "./connection.ts";
+import { MEMORY_KINDS, type SentKind } from "./description.ts";
 import { checks, signalIn, type SignalOptions } from "./options.ts";
 import type { Packet } from "./packet.ts";
 import { portIn, portMessage } from "./port_message.ts";
-import { incoming, outgoing } from "./transfer.ts";
+import { incoming, outgoing, type Parcel } from "./transfer.ts";
 
 /** Options of {@link Peer.send}. */
 export interface SendOptions extends SignalOptions {
   /** What the other side may do with the memory; `"read"` by default. */
   readonly access?: Access;
+  /** The kind of fd that it goes by, where its memory has several; the best of them by default. */
+  readonly as?: SentKind;
 }
 
 const RECEIVE: Names<SignalOptions> = { signal: true };
-const SEND: Names<SendOptions> = { signal: true, access: true };
+const SEND: Names<SendOptions> = { signal: true, access: true, as: true };
 
 /** The socket of a peer, for messages of other kinds. */
 export let connectionOf: (peer: Peer) => Connection;
@@ -66,12 +69,15 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
    * @throws {NativeCallError} if the other side has ended.
    */
   async send(frame: Tensor | Frame, options: SendOptions = {}): Promise<void> {
-    const { signal, access: asked } = optionsIn(options, SEND);
+    const { signal, access: asked, as } = optionsIn(options, SEND);
+    if (as !== undefined && !MEMORY_KINDS.includes(as)) {
+      throw unexpected("as", MEMORY_KINDS.map((kind) => `"${kind}"`).join(" or "), as);
+    }
     const access = accessOf(asked, "read");
     const wait = { signal: this.#connection.untilEnd(signalIn(signal).signal) };
     if (!isMade(frame, Tensor) && !isMade(frame, Frame)) throw checks.wrongKind("frame", "a tensor or a frame", frame);
     const release: Undo = [];
-    const making = this.#message(frame, access, wait, release);
+    const making = this.#message({ mapped: frame, access, as }, wait, release);
     const [sent] = await Promise.allSettled([this.#connection.sendNext(making, signal), making]);
     throwAll([...sent.status === "fulfilled" ? [] : [sent.reason], ...unwind(release)], "sending memory");
   }
@@ -138,13 +144,14 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
   }
 
   /** The message about a frame, once the work on it is over. */
-  async #message(frame: Tensor | Frame, access: Access, wait: SignalOptions, release: Undo): Promise<Sendable> {
+  async #message(parcel: Parcel, wait: SignalOptions, release: Undo): Promise<Sendable> {
+    const { mapped: frame, access } = parcel;
     frame.resource.assertLive();
     for (const fence of frame.work) await fence.wait(wait);
     while (frame.usable(access).length > 0) await frame.returned(access, wait);
     frame.raiseKept();
     this.resource.assertLive();
-    const message = outgoing(frame, access);
+    const message = outgoing(parcel);
     release.push(...message.release);
     for (const fence of message.waits) await fence.wait(wait);
     return message;

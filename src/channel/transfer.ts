@@ -53,16 +53,28 @@ export interface Outgoing extends Sendable {
   readonly release: Undo;
 }
 
+/** What is sent, and how. */
+export interface Parcel {
+  /** The tensor or the frame. */
+  readonly mapped: Mapped;
+  /** What the other side may do with it. */
+  readonly access: Access;
+  /** The kind of fd that it has to go by; the best if left out. */
+  readonly as?: SentKind | undefined;
+  /** What the program calls it; `"frame"` if left out. */
+  readonly argument?: string;
+}
+
 /**
- * The message about a tensor or a frame. `argument` is what the program calls it.
+ * The message about a tensor or a frame.
  *
  * @throws {ArgumentError} if its memory cannot be sent, or no message can describe it.
  */
-export function outgoing(mapped: Mapped, access: Access, argument = "frame"): Outgoing {
+export function outgoing({ mapped, access, as, argument = "frame" }: Parcel): Outgoing {
   const planes = planesOf(mapped);
   const together = planes.every(({ grant }) => grant.allocation === planes[0].grant.allocation);
   const parts = (together ? [planes] : planes.map((plane) => [plane])).map(partOf);
-  const { kind: memory, device } = wayOf(mapped.target, parts, argument);
+  const { kind: memory, device } = wayOf(mapped.target, parts, as === undefined ? MEMORY_KINDS : [as], argument);
   const release: Undo = [];
   try {
     const exported = parts.map((part) => exportOf(part, memory, access, release));
@@ -100,9 +112,14 @@ function partOf(planes: readonly Tensor[]): Part {
 }
 
 /** The best kind of port by which all parts go out without a byte being moved. */
-function wayOf(target: Target, parts: readonly Part[], argument: string): Offer & { readonly kind: SentKind } {
+function wayOf(
+  target: Target,
+  parts: readonly Part[],
+  kinds: readonly SentKind[],
+  argument: string,
+): Offer & { readonly kind: SentKind } {
   const refusals: Omit<Refusal, "edge">[] = [];
-  for (const kind of MEMORY_KINDS) {
+  for (const kind of kinds) {
     const offer = portsOf(target)?.exports.find((offer) => offer.kind === kind && isOpen(offer));
     if (offer === undefined) continue;
     const refusal = parts.map(({ range }) => offer.refuse?.(range)).find((refusal) => refusal !== undefined);
@@ -110,7 +127,9 @@ function wayOf(target: Target, parts: readonly Part[], argument: string): Offer 
     refusals.push(refusal);
   }
   const [{ reason, remedy }] = [...refusals, {
-    reason: `${nameOf(target)} exports nothing that another process could open.`,
+    reason: kinds.length === 1
+      ? `${nameOf(target)} exports nothing as "${kinds[0]}".`
+      : `${nameOf(target)} exports nothing that another process could open.`,
     remedy: "Map it from memory that can be sent: host.allocate({ sharable: true }).",
   }];
   throw new ArgumentError(`${argument}: ${reason}`, { api: "channel", argument, hint: remedy });

@@ -65,7 +65,7 @@ Deno.test("ring: fds that come with a notice are closed", () =>
     await until(() => ring.readers === 1, "a reader");
     await publish(ring, 5);
     using tensor = host.allocate({ shape: [8], dtype: "u8", sharable: true });
-    const { fds, release } = outgoing(tensor, "read");
+    const { fds, release } = outgoing({ mapped: tensor, access: "read" });
     await warningsOf(async () => {
       await connectionOf(enemy).send(released(0, 1), fds);
       for (let i = 0; i < 4; i++) await publish(ring, i);

@@ -230,7 +230,7 @@ function slotsOf<T extends Tensor | Frame>(
 ): readonly Slot<T>[] {
   return allOrNothing("making a ring", () => {
     const slots = frames.map((whole, i) => {
-      const message = outgoing(whole, "read", `frames[${i}]`);
+      const message = outgoing({ mapped: whole, access: "read", argument: `frames[${i}]` });
       const frame = new RingFrame(whole, `frame ${i} of ${name}`);
       release.push(...message.release, frame.takeOver(name));
       return new Slot(i, frame, message, held);

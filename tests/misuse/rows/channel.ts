@@ -165,6 +165,23 @@ export default table(import.meta, {
     }),
     fails: wrong("frame", /has no fd/, /sharable: true/),
   },
+  "a kind of fd that nobody has": {
+    ...withEnds(async (one) => {
+      using tensor = sharable();
+      await one.send(tensor, { as: any("cuda-ipc") });
+    }),
+    fails: {
+      ...{ error: ArgumentError, api: "core", argument: "as" },
+      message: /expected "dma-buf" or "memfd" or "opaque-fd", got "cuda-ipc"/,
+    },
+  },
+  "a kind of fd that the memory has not": {
+    ...withEnds(async (one) => {
+      using tensor = sharable();
+      await one.send(tensor, { as: "opaque-fd" });
+    }),
+    fails: wrong("frame", /host exports nothing as "opaque-fd"/, /sharable: true/),
+  },
   "memory of an API that exports nothing": {
     opencl: true,
     async run() {
