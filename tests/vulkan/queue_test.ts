@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { ArgumentError, InteropError, LayoutError, region } from "@samepage/interop";
+import { ArgumentError, InteropError, LayoutError, MapperGraph, region } from "@samepage/interop";
 import type { VulkanTensor } from "@samepage/interop/vulkan";
 import { struct } from "../../src/vulkan/struct.ts";
 import { ManualGate } from "../gate.ts";
@@ -15,6 +15,12 @@ test("bytes are written and read, more than go through in one piece", (vulkan) =
   vulkan.queue.read(tensor, seen);
   assertEquals(seen.findIndex((number, i) => number !== numbers[i]), -1);
   assertEquals(vulkan.bytesCopied, 3 * numbers.byteLength);
+});
+
+test("a queue is no target of a map", (vulkan) => {
+  using graph = new MapperGraph([vulkan]);
+  using tensor = vulkan.allocate({ shape: [4], dtype: "u8" });
+  assertThrows(() => graph.map(tensor, vulkan.queue as never), ArgumentError, "target: expected a context");
 });
 
 test("a fill has every value of 1, 2 and 4 bytes, and of 8 where the halves are equal", (vulkan) => {

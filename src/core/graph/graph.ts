@@ -100,7 +100,8 @@ export class Graph implements Disposable {
   /** Checks everything that can be checked before a native call. @throws what made `after` fail. */
   #ready(source: Mapped, target: Target, asked: Asked): Ready {
     if (!isMade(source, Mapped)) throw noSource(source);
-    if (typeof (target as Partial<Target> | null | undefined)?.context !== "object") throw noTarget(target);
+    const { context, kind } = (target ?? {}) as Partial<Target>;
+    if (typeof context !== "object" || typeof kind !== "string") throw noTarget(target); // queues have a context, too
     this.#resource.assertLive();
     target.context.resource?.assertLive();
     this.#assertKnown(source.target.context, "source");
