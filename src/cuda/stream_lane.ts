@@ -111,6 +111,13 @@ export class StreamLane extends CudaLane {
     return this.over;
   }
 
+  /** The same by the newest event, where that is not over: then what is behind it is not, and needs none of its own. */
+  override glance(mark: number): number {
+    const last = this.#events.at(-1);
+    if (last === undefined || last.mark <= this.over || last.mark >= mark) return this.poll(mark);
+    return this.poll(last.mark) < last.mark ? this.over : this.poll(mark);
+  }
+
   /** Blocks until a mark is over. It asks an event that stands there first: a wait that finds it over costs more. */
   block(mark: number): void {
     if (mark <= this.over) return;

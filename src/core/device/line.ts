@@ -154,7 +154,7 @@ export class Line<L = any> {
     this.#assertOpen();
     this.#orTakeBack(() => {
       for (const { line, mark } of behind) {
-        if (line !== this as Line && !this.isBehind(line, mark) && !line.isOver(mark)) this.#waitFor(line, mark);
+        if (line !== this as Line && !this.isBehind(line, mark) && !line.isSeenOver(mark)) this.#waitFor(line, mark);
       }
       if (call.blocks) this.#assertUngated(call.fn, this.#submitted + 1);
     });
@@ -173,6 +173,13 @@ export class Line<L = any> {
     if (mark <= this.#over) return true;
     this.#assertOpen();
     return this.gatesAt(mark) === undefined && this.#poll(mark);
+  }
+
+  /** The same for those who can have the device wait, or ask again: see {@link Lines.glance}. */
+  isSeenOver(mark: number): boolean {
+    if (this.#lines.glance === undefined || mark <= this.#over) return this.isOver(mark);
+    this.#assertOpen();
+    return this.gatesAt(mark) === undefined && this.#saw(this.#lines.glance(this.lane, mark), mark);
   }
 
   /** The same as far as is known, without a poll. */
@@ -259,7 +266,11 @@ export class Line<L = any> {
 
   /** Asks the driver whether a mark is over; no gate is in front of it. */
   #poll(mark: number): boolean {
-    const over = this.#lines.poll(this.lane, mark);
+    return this.#saw(this.#lines.poll(this.lane, mark), mark);
+  }
+
+  /** The driver has seen that the marks up to `over` are. Is `mark` one of them? */
+  #saw(over: number, mark: number): boolean {
     if (over > this.#over) this.#over = over;
     this.sync.over(this.#over);
     return mark <= this.#over;
@@ -274,7 +285,7 @@ export class Line<L = any> {
       if (line.wasOver(mark)) line.raise(mark);
     }
     eachConflict(uses, (line, mark) => {
-      if (line !== this as Line && !this.isBehind(line, mark) && !line.isOver(mark)) this.#waitFor(line, mark);
+      if (line !== this as Line && !this.isBehind(line, mark) && !line.isSeenOver(mark)) this.#waitFor(line, mark);
     });
     // A blocking call waits for the whole line: PoCL 3.1 finishes the queue in one.
     if (blocks) this.#assertUngated("a blocking call", this.#submitted + 1);

@@ -140,7 +140,7 @@ export class Work {
   /** True if a mark is over. Keeps its failure. Work that cannot be polled counts as unfinished. */
   #isOver(line: Line, mark: number): boolean {
     try {
-      if (!line.isOver(mark)) return false;
+      if (!line.isSeenOver(mark)) return false;
     } catch (error) {
       if (!line.wasOver(mark)) return false;
       this.#keep(error);

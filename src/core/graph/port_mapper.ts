@@ -79,12 +79,15 @@ function probe(source: Described, target: Target, access: Access, waits: readonl
   const ways = waysBetween(ends);
   const refusal = refuse(source, access, ends, ways);
   if (refusal !== undefined) return refusal;
-  const { moves, ...step } = stepBy(portMapper, ends, ways, source.range, waits);
+  const { moves, transfer, hostWait, waitReason, evidence } = stepBy(portMapper, ends, ways, source.range, waits);
   return {
     edge: edgeBetween(source, target),
-    ...step,
+    transfer,
+    hostWait,
+    waitReason,
+    evidence,
     bytesMoved: moves * source.range.byteLength * (Number(reads(access)) + Number(writes(access))),
-    result: new Described(target, access, planesIn(source, step.transfer), source.info),
+    result: new Described(target, access, planesIn(source, transfer), source.info),
   };
 }
 
@@ -113,7 +116,8 @@ function map(source: Mapped, target: Target, job: MapJob): Mapped {
     handle: imported.handle,
     layouts: layoutsIn(described).map((layout) => within(imported.object, layout)),
     resource,
-    ...(source instanceof Frame ? { info: source.info, metadata: source.metadata } : {}),
+    info: source instanceof Frame ? source.info : undefined,
+    metadata: source instanceof Frame ? source.metadata : undefined,
     parent: source,
   });
 }
@@ -147,14 +151,18 @@ function lackingOf(at: Target, isTarget: boolean): keyof Memory | undefined {
 /** The planes as the target will have them. An address is asked for where it is read. */
 function planesIn(source: Described, transfer: Transfer): DescribedPlane[] {
   const layouts = layoutsIn(source);
-  return source.planes.map((plane, i) => ({
-    allocation: plane.allocation,
-    start: plane.start,
-    layout: layouts[i],
-    get address() {
-      return transfer === "alias" ? plane.address : undefined;
-    },
-  }));
+  return source.planes.map((plane, i) => {
+    const { allocation, start } = plane;
+    if (transfer !== "alias" || !("address" in plane)) return { allocation, start, layout: layouts[i] };
+    return {
+      allocation,
+      start,
+      layout: layouts[i],
+      get address() {
+        return plane.address;
+      },
+    };
+  });
 }
 
 /** Where the planes lie, counted from the first byte of any. */
