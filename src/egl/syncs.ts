@@ -5,9 +5,8 @@ import {
   EGL_SYNC_TYPE,
   EGL_UNSIGNALED,
 } from "../../ffi/egl/constants.ts";
-import type { Driver, LineEvents } from "../core/device/driver.ts";
 import type { Fence } from "../core/device/fence.ts";
-import { Line } from "../core/device/line.ts";
+import { fenceOf } from "../core/device/foreign_work.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -16,33 +15,18 @@ import { check, nativeError } from "./errors.ts";
 import { createSync, destroySync, isSignalled, signalled, type Sync } from "./lane.ts";
 import { checks, egl, eglExtensions } from "./library.ts";
 
-/** The lane of a sync, whose one mark is over when it is signalled. */
-interface SyncLane {
-  readonly sync: Sync;
-  readonly events: LineEvents;
-}
-
 /** A sync of a program's as a fence. */
 export function attachedSync({ openContext, resource, name }: EglBase, given: bigint): Fence {
   resource.assertLive();
   const sync = checks.handleIn<Sync>(given, "handle");
   const { handle: display } = openContext.display;
   attributeOf(display, sync, EGL_SYNC_TYPE); // fails for what is no sync
-  const driver: Driver<SyncLane> = {
-    api: "egl",
-    error: nativeError,
-    lines: {
-      close() {},
-      submitted() {},
-      poll: ({ sync }, mark) => isSignalled(display, sync, "ask") ? mark : 0,
-      block: ({ sync }) => void isSignalled(display, sync, "block"),
-      waitElsewhere: ({ sync }) => signalled(display, sync),
-    },
-  };
-  const open = (events: LineEvents) => ({ sync, events });
-  const line = new Line<SyncLane>({ driver, name: `an EGLSync (${name})`, open, owners: [resource] });
-  line.submit([], { fn: "eglClientWaitSync", call: () => 0 });
-  return line.fence();
+  return fenceOf({
+    ...{ api: "egl", error: nativeError, name: `an EGLSync (${name})`, fn: "eglClientWaitSync", owners: [resource] },
+    isOver: () => isSignalled(display, sync, "ask"),
+    block: () => void isSignalled(display, sync, "block"),
+    wait: () => signalled(display, sync),
+  });
 }
 
 function attributeOf(display: Sync, sync: Sync, attribute: number): number {

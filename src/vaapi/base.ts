@@ -5,7 +5,6 @@ import type { ImageInfo } from "../core/layout/frame_info.ts";
 import type { ImageFormat } from "../core/layout/pixel_formats.ts";
 import type { Resource } from "../core/life/resource.ts";
 import type { Display } from "./display.ts";
-import type { VaapiLane } from "./line.ts";
 import type { VaapiTensor } from "./tensor.ts";
 
 /** What the parts of a context know of it. */
@@ -15,7 +14,7 @@ export interface VaapiBase extends MemoryTarget<VaapiTensor> {
   /** The display. */
   readonly display: Display;
   /** The line of its calls. */
-  readonly line: Line<VaapiLane>;
+  readonly line: Line<undefined>;
   /** Which surfaces the CPU sees in place. */
   readonly proofs: Proofs<VaapiBase>;
   /** Its end of life. */

@@ -27,7 +27,7 @@ import { attachedDisplay, type Display, openDisplay } from "./display.ts";
 import { formatsIn } from "./formats.ts";
 import { SurfaceImages } from "./images.ts";
 import { checks } from "./library.ts";
-import { newLine, type VaapiLane, workOn } from "./line.ts";
+import { newLine, workOn } from "./line.ts";
 import { portsOf } from "./memory.ts";
 import { VaapiPool } from "./pool.ts";
 import { exportSurface, type Layers, type PrimeSurface } from "./prime.ts";
@@ -97,7 +97,7 @@ export class VaapiContext extends NativeObject implements Context, VaapiBase {
   /** The display. For those who write mappers. */
   readonly display: Display;
   /** The line of its calls. For those who write mappers. */
-  readonly line: Line<VaapiLane>;
+  readonly line: Line<undefined>;
   /** Its ports. For those who write mappers. */
   readonly ports: Memory<VaapiTensor>;
   /** Which surfaces the CPU sees in place. For those who write mappers. */

@@ -15,7 +15,6 @@ import type { VaapiBase } from "./base.ts";
 import { FORMATS } from "./formats.ts";
 import { SurfaceImage } from "./image.ts";
 import { vaError } from "./library.ts";
-import type { VaapiLane } from "./line.ts";
 import { newSurface } from "./surfaces.ts";
 import type { VaapiSurface } from "./surface.ts";
 
@@ -111,7 +110,7 @@ export class SurfaceImages {
 }
 
 /** The copy of an image to its surface. */
-function putBack(image: SurfaceImage, { escaped }: Allocation): Call<VaapiLane> {
+function putBack(image: SurfaceImage, { escaped }: Allocation): Call<undefined> {
   return {
     fn: "vaPutImage",
     blocks: true,
@@ -123,7 +122,7 @@ function putBack(image: SurfaceImage, { escaped }: Allocation): Call<VaapiLane> 
 }
 
 /** The copy of a surface to host memory. */
-function takeBack(image: SurfaceImage, planes: readonly HostPlane[]): Call<VaapiLane> {
+function takeBack(image: SurfaceImage, planes: readonly HostPlane[]): Call<undefined> {
   return {
     fn: "vaGetImage",
     blocks: true,

@@ -13,4 +13,3 @@ export { VaapiTensor } from "./tensor.ts";
 export type { HostPlane, Shown, SurfaceImages } from "./images.ts";
 export type { VaapiBase } from "./base.ts";
 export type { Display } from "./display.ts";
-export type { VaapiLane } from "./line.ts";

@@ -1,0 +1,46 @@
+import type { Driver, LineEvents, Lines } from "./driver.ts";
+import type { Fence } from "./fence.ts";
+import { Line, type LineInit } from "./line.ts";
+
+/** Work that is not a line's: of other code, of a promise. */
+export interface ForeignWork extends Pick<Driver, "api" | "error">, Pick<Lines<LineEvents>, "gate"> {
+  /** What it is, for messages. */
+  readonly name: string;
+  /** The function that asks, for errors. */
+  readonly fn: string;
+  /** The resources that outlive it. */
+  readonly owners?: LineInit<LineEvents>["owners"];
+  /** It begins: told how to report a failure, as of mark 1. */
+  begin?(events: LineEvents): void;
+  /** Asks whether it is over. */
+  isOver(events: LineEvents): boolean;
+  /** Blocks until it is. */
+  block(): void;
+  /** The same without blocking. */
+  wait(): Promise<void>;
+  /** Gives back what it holds. */
+  release?(): void;
+}
+
+/** Such work as a fence: the only mark of a line of its own. */
+export function fenceOf({ api, error, name, fn, owners, gate, ...work }: ForeignWork): Fence {
+  const lines: Lines<LineEvents> = {
+    close: () => work.release?.(),
+    submitted() {},
+    poll: (events, mark) => work.isOver(events) ? mark : 0,
+    block: () => work.block(),
+    waitElsewhere: () => work.wait(),
+    ...(gate === undefined ? {} : { gate }),
+  };
+  const line = new Line<LineEvents>({
+    driver: { api, error, lines },
+    name,
+    ...(owners === undefined ? {} : { owners }),
+    open(events) {
+      work.begin?.(events);
+      return events;
+    },
+  });
+  line.submit([], { fn, call: () => 0 });
+  return line.fence();
+}
