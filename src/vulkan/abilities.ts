@@ -82,8 +82,7 @@ export function memoryAbilityIn(
   const features = told.number(fields.externalMemoryFeatures);
   return {
     handleType,
-    exports: (features & vk.VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT) !== 0,
-    imports: (features & vk.VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT) !== 0,
+    ...abilityIn(features, vk.VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT, vk.VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT),
     dedicated: (features & vk.VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT) !== 0,
     compatible: told.number(fields.compatibleHandleTypes),
   };
@@ -91,18 +90,16 @@ export function memoryAbilityIn(
 
 function semaphoreAbility(device: VkPhysicalDevice, handleType: number, semaphoreType: number): Ability {
   const info = struct("VkPhysicalDeviceExternalSemaphoreInfo", {
-    pNext: struct("VkSemaphoreTypeCreateInfo", {
-      semaphoreType,
-    }),
+    pNext: struct("VkSemaphoreTypeCreateInfo", { semaphoreType }),
     handleType,
   });
   const told = struct("VkExternalSemaphoreProperties", {});
   vulkan().vkGetPhysicalDeviceExternalSemaphoreProperties(device, info, told);
-  const features = told.number(layouts.VkExternalSemaphoreProperties.fields.externalSemaphoreFeatures);
-  return {
-    exports: (features & vk.VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT) !== 0,
-    imports: (features & vk.VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT) !== 0,
-  };
+  return abilityIn(
+    told.number(layouts.VkExternalSemaphoreProperties.fields.externalSemaphoreFeatures),
+    vk.VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT,
+    vk.VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT,
+  );
 }
 
 function fenceAbility(device: VkPhysicalDevice): Ability {
@@ -111,9 +108,14 @@ function fenceAbility(device: VkPhysicalDevice): Ability {
   });
   const told = struct("VkExternalFenceProperties", {});
   vulkan().vkGetPhysicalDeviceExternalFenceProperties(device, info, told);
-  const features = told.number(layouts.VkExternalFenceProperties.fields.externalFenceFeatures);
-  return {
-    exports: (features & vk.VK_EXTERNAL_FENCE_FEATURE_EXPORTABLE_BIT) !== 0,
-    imports: (features & vk.VK_EXTERNAL_FENCE_FEATURE_IMPORTABLE_BIT) !== 0,
-  };
+  return abilityIn(
+    told.number(layouts.VkExternalFenceProperties.fields.externalFenceFeatures),
+    vk.VK_EXTERNAL_FENCE_FEATURE_EXPORTABLE_BIT,
+    vk.VK_EXTERNAL_FENCE_FEATURE_IMPORTABLE_BIT,
+  );
+}
+
+/** What bits tell, of which one is for each way. */
+function abilityIn(features: number, exports: number, imports: number): Ability {
+  return { exports: (features & exports) !== 0, imports: (features & imports) !== 0 };
 }

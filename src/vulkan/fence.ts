@@ -66,11 +66,10 @@ export class VulkanFence extends NativeObject {
   exportSyncFile(): number {
     this.resource.assertLive();
     assertAble(this.#device, "exports");
-    const out = new Int32Array(1);
     const info = struct("VkFenceGetFdInfoKHR", { fence: this.#handle, handleType: SYNC_FD });
-    check(this.#device.extensions.vkGetFenceFdKHR!(this.#device.handle, info, out), "vkGetFenceFdKHR");
+    const fd = this.#device.exportFd("vkGetFenceFdKHR", info);
     this.#signal.isHere = false;
-    return out[0];
+    return fd;
   }
 }
 
@@ -112,9 +111,7 @@ function createFence(device: OpenDevice, undo: Undo, exports: boolean): VkFence 
 
 function assertAble(device: OpenDevice, way: "exports" | "imports"): void {
   if (device.abilities.fenceSyncFd[way]) return;
-  const lacking = device.lacks("VK_KHR_external_fence_fd");
-  const reason = lacking?.reason ??
-    `${device.facts.name} answers that its fences ${way === "exports" ? "become" : "are"} no sync files.`;
-  const fields = { api: "vulkan", fn: way === "exports" ? "vkGetFenceFdKHR" : "vkImportFenceFdKHR" };
-  throw new InteropError(reason, lacking?.remedy === undefined ? fields : { ...fields, hint: lacking.remedy });
+  const [fn, are] = way === "exports" ? ["vkGetFenceFdKHR", "become"] : ["vkImportFenceFdKHR", "are"];
+  device.assertHas("VK_KHR_external_fence_fd", fn);
+  throw new InteropError(`${device.facts.name} answers that its fences ${are} no sync files.`, { api: "vulkan", fn });
 }

@@ -32,12 +32,6 @@ interface Slot {
   isOpen: boolean;
 }
 
-/** A semaphore that the next command waits for; a binary one has the value 0. */
-interface Wait {
-  readonly semaphore: VkSemaphore;
-  readonly value: bigint;
-}
-
 /**
  * The lane of a line: a queue, a timeline semaphore whose values are the line's marks, and command buffers that are used
  * anew once their commands are over. Each command is one submit. Every function that a `call` of its makes to record
@@ -68,7 +62,6 @@ export class VulkanLane implements Lane {
   readonly #valueAt: Address;
   #newest = 0;
   #over = 0;
-  #waits: readonly Wait[] = [];
   /** @see {@link signalledBehind} */
   #tail: VkSemaphore | undefined;
 
@@ -94,18 +87,18 @@ export class VulkanLane implements Lane {
 
   /** The next command waits for a semaphore: a timeline for a value; a binary one has none. */
   waitFor(semaphore: VkSemaphore, value = 0n): void {
-    this.#waits = [...this.#waits, { semaphore, value }];
+    this.#submission.waitFor(semaphore, value);
   }
 
   /** The command that was to wait was refused. */
   refused(): void {
-    this.#waits = [];
+    this.#submission.forgetWaits();
   }
 
   /** The next mark was accepted. */
   submitted(mark: number): void {
     this.#newest = mark;
-    this.#waits = [];
+    this.#submission.forgetWaits();
   }
 
   /** Records commands, and submits them as the next mark. Answers the submit's code. */
@@ -124,7 +117,8 @@ export class VulkanLane implements Lane {
     barrier(commands, all, vk.VK_PIPELINE_STAGE_HOST_BIT, this.#toHost.address);
     check(vulkan().vkEndCommandBuffer(commands), "vkEndCommandBuffer");
     slot.isOpen = false;
-    const code = this.#submit(commands, [this.#nextMark]);
+    this.#beginMark(commands);
+    const code = this.#submission.submit(this.queue);
     if (code !== 0) return code;
     slot.mark = this.#newest + 1;
     for (let i = 0; i < used.length; i++) used[i].taken();
@@ -138,8 +132,9 @@ export class VulkanLane implements Lane {
 
   /** A command without commands: a mark behind what it waits for, which may signal another semaphore too, or a fence. */
   mark(signal?: VkSemaphore, value = 0n, fence?: VkFence): number {
-    const other = signal === undefined ? [] : [{ semaphore: signal, value }];
-    return this.#submit(undefined, [this.#nextMark, ...other], fence);
+    this.#beginMark();
+    if (signal !== undefined) this.#submission.signal(signal, value);
+    return this.#submission.submit(this.queue, fence);
   }
 
   /**
@@ -148,7 +143,9 @@ export class VulkanLane implements Lane {
    */
   signalledBehind(): VkSemaphore {
     const semaphore = this.#tail ??= createSemaphore(this.device, "sync-fd", this.#undo, true);
-    check(this.#submit(undefined, [{ semaphore, value: 0n }]), "vkQueueSubmit");
+    this.#submission.begin();
+    this.#submission.signal(semaphore, 0n);
+    check(this.#submission.submit(this.queue), "vkQueueSubmit");
     return semaphore;
   }
 
@@ -223,16 +220,10 @@ export class VulkanLane implements Lane {
     return { commands: out[0] as VkCommandBuffer, mark: 0, isOpen: false };
   }
 
-  get #nextMark(): Wait {
-    return { semaphore: this.timeline, value: BigInt(this.#newest + 1) };
-  }
-
-  #submit(commands: VkCommandBuffer | undefined, signals: readonly Wait[], fence?: VkFence): number {
-    const submission = this.#submission;
-    submission.begin(commands);
-    for (let i = 0; i < this.#waits.length; i++) submission.waitFor(this.#waits[i].semaphore, this.#waits[i].value);
-    for (const { semaphore, value } of signals) submission.signal(semaphore, value);
-    return submission.submit(this.queue, fence);
+  /** Begins a submit that is the next mark. */
+  #beginMark(commands?: VkCommandBuffer): void {
+    this.#submission.begin(commands);
+    this.#submission.signal(this.timeline, BigInt(this.#newest + 1));
   }
 }
 

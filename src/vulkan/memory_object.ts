@@ -89,13 +89,7 @@ export function allocateMemory(
 
 /** A new fd of memory that was made for that. */
 export function exportMemory(device: OpenDevice, memory: VkDeviceMemory, handleType: number): number {
-  const out = new Int32Array(1);
-  const info = struct("VkMemoryGetFdInfoKHR", {
-    memory,
-    handleType,
-  });
-  check(device.extensions.vkGetMemoryFdKHR!(device.handle, info, out), "vkGetMemoryFdKHR");
-  return out[0];
+  return device.exportFd("vkGetMemoryFdKHR", struct("VkMemoryGetFdInfoKHR", { memory, handleType }));
 }
 
 function originLink(origin: Origin): Struct | undefined {

@@ -137,6 +137,19 @@ export class OpenDevice {
     };
   }
 
+  /** Throws why `fn` cannot be called, unless the device was made with an extension. */
+  assertHas(name: ExtensionName, fn: string): void {
+    const lacking = this.lacks(name);
+    if (lacking !== undefined) throw new InteropError(lacking.reason, { api: "vulkan", fn, hint: lacking.remedy });
+  }
+
+  /** @internal A new fd of an object that was made for that. */
+  exportFd(fn: "vkGetMemoryFdKHR" | "vkGetSemaphoreFdKHR" | "vkGetFenceFdKHR", info: Struct): number {
+    const out = new Int32Array(1);
+    check(this.extensions[fn]!(this.handle, info, out), fn);
+    return out[0];
+  }
+
   /** @internal Makes an object; its destruction goes on the undo list. */
   create<H extends bigint>(kind: Kind, info: Struct, undo: Undo): H {
     const fn = `vkCreate${kind}` as const;

@@ -1,6 +1,5 @@
 import type { VkShaderModule } from "../../ffi/vulkan/handles.ts";
 import { shown } from "../core/argument.ts";
-import { InteropError } from "../core/errors.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -28,14 +27,7 @@ export class VulkanProgram extends NativeObject {
     const words = spirvIn(spirv);
     this.context = context;
     context.resource.assertLive();
-    const lacking = context.openDevice.lacks("VK_KHR_push_descriptor");
-    if (lacking !== undefined) {
-      throw new InteropError(lacking.reason, {
-        api: "vulkan",
-        fn: "vkCmdPushDescriptorSetKHR",
-        ...(lacking.remedy === undefined ? {} : { hint: lacking.remedy }),
-      });
-    }
+    context.openDevice.assertHas("VK_KHR_push_descriptor", "vkCmdPushDescriptorSetKHR");
     this.#module = new Module(words);
     this.kernels = this.#module.entryPoints;
     const info = struct("VkShaderModuleCreateInfo", {

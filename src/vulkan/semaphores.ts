@@ -45,13 +45,8 @@ export function createSemaphore(device: OpenDevice, kind: FdKind, undo: Undo, ex
 
 /** A new fd of a semaphore that was made for that. A sync file takes the signal with it; -1 is one that has come. */
 export function exportSemaphore(device: OpenDevice, semaphore: VkSemaphore, kind: FdKind): number {
-  const out = new Int32Array(1);
-  const info = struct("VkSemaphoreGetFdInfoKHR", {
-    semaphore,
-    handleType: KINDS[kind].handleType,
-  });
-  check(device.extensions.vkGetSemaphoreFdKHR!(device.handle, info, out), "vkGetSemaphoreFdKHR");
-  return out[0];
+  const { handleType } = KINDS[kind];
+  return device.exportFd("vkGetSemaphoreFdKHR", struct("VkSemaphoreGetFdInfoKHR", { semaphore, handleType }));
 }
 
 /** A semaphore of another driver. It takes the fd over, also where it fails. */

@@ -29,13 +29,18 @@ export class Submission {
   }
 
   /** Begins a submit of these commands; undefined for none. */
-  begin(commands: VkCommandBuffer | undefined): void {
+  begin(commands?: VkCommandBuffer): void {
     this.#commands[0] = commands ?? 0n;
     this.#info.put(layouts.VkSubmitInfo.fields.commandBufferCount, commands === undefined ? 0 : 1);
-    this.#waitCount = this.#signalCount = 0;
+    this.#signalCount = 0;
   }
 
-  /** It waits for a semaphore. */
+  /** The next command has no waits yet: the last one was accepted, or refused. */
+  forgetWaits(): void {
+    this.#waitCount = 0;
+  }
+
+  /** The next command waits for a semaphore: a timeline for a value; a binary one has none. */
   waitFor(semaphore: VkSemaphore, value: bigint): void {
     if (this.#waitCount === this.#waits.values.length) this.#grow();
     this.#waits.semaphores[this.#waitCount] = semaphore;
