@@ -222,7 +222,8 @@ export default table(import.meta, {
       await collect();
       await collect();
     },
-    warns: /opencl kernel k was never disposed; it is now, by the garbage collector/,
+    // A program that the collector ends first has ended its kernels.
+    warns: /opencl (kernel k|program .*) was never disposed; it is now, by the garbage collector/,
   },
   "tensors that nobody has any more": {
     opencl: true,
