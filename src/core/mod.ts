@@ -36,6 +36,7 @@ export {
   type ImportedImage,
 } from "./device/image_port.ts";
 export { type ConsumerFacts, StreamEnds } from "./device/stream_ends.ts";
+export type { GlContext } from "./device/gl_port.ts";
 export { type MemoryKind, Port, type PortInit, type SyncKind, type WholeMemory } from "./device/port.ts";
 export {
   type HasLine,

@@ -93,8 +93,10 @@ function named(source: Mapped, kind: string): ExportedImage {
       const { image } = pictureOf(grant.allocation)!; // others keep it for as long as the memory
       return new EglPort({ value: image, display: context.display.handle, byteLength });
     }
-    const target = storage === "texture" ? GL_TEXTURE_2D : GL_RENDERBUFFER;
-    return new GlPort("gl-image", { value: BigInt(name), byteLength, target, within: (use) => context.within(use) });
+    const isRenderbuffer = storage === "renderbuffer";
+    const target = isRenderbuffer ? GL_RENDERBUFFER : GL_TEXTURE_2D;
+    const at = { value: BigInt(name), byteLength, target, isRenderbuffer };
+    return new GlPort("gl-image", { ...at, within: (use) => context.within(use) });
   });
   const port = new ImagePort(kind, { ...form, objects, planes: planes.map((_, object) => ({ object, ...AT_ONCE })) });
   for (const { rawHandle } of planes) rawHandle.lent++;

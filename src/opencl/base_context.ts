@@ -1,4 +1,5 @@
 import type { ClContext, ClKernel, ClProgram } from "../../ffi/opencl/handles.ts";
+import type { GlContext } from "../core/device/gl_port.ts";
 import type { Line } from "../core/device/line.ts";
 import type { MemoryClass, Verdict } from "../core/device/proofs.ts";
 import type { Target } from "../core/graph/context.ts";
@@ -25,6 +26,8 @@ export interface BaseContext extends DeviceContext, Target {
   readonly maxAllocation: number;
   /** The alignment of a sub-buffer on all its devices, in bytes. */
   readonly subBufferAlign: number;
+  /** OpenGL's context that it was opened for, if it was. */
+  readonly gl?: GlContext | undefined;
   /** The `cl_context` of a live context. */
   readonly handle: ClContext;
   /** The `cl_context`, without a check. */

@@ -2,6 +2,7 @@ import type { ClContext } from "../../ffi/opencl/handles.ts";
 import { object, shown } from "../core/argument.ts";
 import type { AlignmentRule } from "../core/layout/alignment.ts";
 import type { Fence } from "../core/device/fence.ts";
+import type { GlContext } from "../core/device/gl_port.ts";
 import type { Line } from "../core/device/line.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import { Proofs } from "../core/device/proofs.ts";
@@ -15,7 +16,8 @@ import { type AttachBufferOptions, attachedBuffer } from "./buffers/attached.ts"
 import { attachedEvent } from "./queues/attached_event.ts";
 import { checks } from "./check.ts";
 import { OpenCLDriver } from "./driver.ts";
-import { chosenDevice, type DeviceChoice } from "./devices/choice.ts";
+import { chosenDevice, type DeviceChoice, fittingDevices } from "./devices/choice.ts";
+import { deviceOfGl, glIn } from "./devices/gl.ts";
 import { createContext, devicesOf, retainContext, shareContext } from "./context_handle.ts";
 import type { OpenCLDevice } from "./device.ts";
 import type { OpenCLImageFormat, PixelFormat } from "./images/format.ts";
@@ -82,14 +84,18 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
   readonly ports: Memory<OpenCLTensor>;
   /** Its work. For those who write mappers. */
   readonly driver: OpenCLDriver;
+  /** OpenGL's context that it was opened for, if it was. */
+  readonly gl: GlContext | undefined;
   readonly #handle: ClContext;
 
-  private constructor(handle: ClContext, devices: readonly OpenCLDevice[], undo: Undo) {
+  private constructor(handle: ClContext, devices: readonly OpenCLDevice[], undo: Undo, gl?: GlContext) {
     super("opencl", {
       name: devices.map(({ name }) => name).join(" + "),
       id: devices.length === 1 ? devices[0].id : {},
     }, undo);
     this.#handle = handle;
+    this.gl = gl;
+    if (gl !== undefined) this.resource.dependOn(gl.resource);
     this.devices = Object.freeze([...devices]);
     this.device = devices[0];
     this.maxAllocation = Math.min(...devices.map((device) => device.maxAllocation));
@@ -112,11 +118,19 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
    * Opens a device: the chosen one; else the one that `SAMEPAGE_OPENCL_DEVICE` names by parts of its platform's name and
    * its own (`rusticl:llvmpipe`), if the environment may be read; else the first GPU; else the first device.
    *
+   * With `gl`, the context is made for one of OpenGL's, and ends before it: that one's pictures and buffers are mapped to it
+   * by their names (cl_khr_gl_sharing). The device is the one that draws, if it fits the choice.
+   *
    * @throws {LibraryNotFoundError} if there is no OpenCL loader.
-   * @throws {ArgumentError} if no device fits; the hint lists the devices.
+   * @throws {ArgumentError} if no device fits; the hint lists the devices. If none of them shares with `choice.gl`.
+   * @throws {NativeCallError} if the driver refuses that.
    */
   static open(choice: DeviceChoice = {}): OpenCLContext {
-    return OpenCLContext.#create([chosenDevice(choice)]);
+    const { gl: given } = object(choice, "choice");
+    if (given === undefined) return OpenCLContext.#create([chosenDevice(choice)]);
+    const gl = glIn(given);
+    const devices = [deviceOfGl(gl, fittingDevices(choice))];
+    return OpenCLContext.#made(devices, (undo) => createContext(devices, undo, gl), gl);
   }
 
   /**
@@ -146,8 +160,8 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
     return OpenCLContext.#made(devices, (undo) => createContext(devices, undo));
   }
 
-  static #made(devices: readonly OpenCLDevice[], make: (undo: Undo) => ClContext): OpenCLContext {
-    return allOrNothing("opening an OpenCL context", (undo) => new OpenCLContext(make(undo), devices, undo));
+  static #made(devices: readonly OpenCLDevice[], make: (undo: Undo) => ClContext, gl?: GlContext): OpenCLContext {
+    return allOrNothing("opening an OpenCL context", (undo) => new OpenCLContext(make(undo), devices, undo, gl));
   }
 
   /** The `cl_context`. */

@@ -1,16 +1,19 @@
 import { NULL } from "../../ffi/address.ts";
 import { CL_CONTEXT_DEVICES, CL_CONTEXT_PLATFORM } from "../../ffi/opencl/constants.ts";
 import type { ClContext, ClDeviceId } from "../../ffi/opencl/handles.ts";
+import type { GlContext } from "../core/device/gl_port.ts";
 import { owned } from "../core/life/ledger.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { deviceOf, type OpenCLDevice } from "./device.ts";
+import { glProperties } from "./devices/gl.ts";
 import { check, errcode, made } from "./errors.ts";
 import { infoU64s } from "./info.ts";
 import { newer, opencl } from "./library.ts";
 
-/** A new `cl_context` with these devices, of one platform; its release goes on the undo list. */
-export function createContext(devices: readonly OpenCLDevice[], undo: Undo): ClContext {
-  const properties = new BigUint64Array([CL_CONTEXT_PLATFORM, devices[0].platformHandle, 0n]);
+/** A new `cl_context` with these devices, of one platform, and for a GL context; its release goes on the undo list. */
+export function createContext(devices: readonly OpenCLDevice[], undo: Undo, gl?: GlContext): ClContext {
+  const shared = gl === undefined ? [] : glProperties(gl);
+  const properties = BigUint64Array.of(...shared, CL_CONTEXT_PLATFORM, devices[0].platformHandle, 0n);
   const handles = BigUint64Array.from(devices, (device) => device.handle);
   const context = made(
     opencl().clCreateContext(properties, handles.length, handles, NULL, null, errcode),

@@ -1,20 +1,27 @@
+import { GlPort } from "../core/device/gl_port.ts";
 import type { Imported, Memory, Offer } from "../core/device/memory.ts";
 import { UNPROVEN } from "../core/device/proofs.ts";
 import type { Port } from "../core/device/port.ts";
-import { throwAll } from "../core/errors.ts";
-import { Resource } from "../core/life/resource.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
-import { Imports } from "../core/memory/imports.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
 import type { BaseContext, BaseQueue } from "./base_context.ts";
+import { GlBuffer, refuseGl, refuseOtherGl } from "./external/gl.ts";
 import { lackingForMemory, MEMORY_HANDLES } from "./external/handles.ts";
+import { keptImport } from "./external/kept.ts";
 import { ExternalBuffer } from "./external/memory.ts";
 import { OpenCLTensor } from "./tensor.ts";
 import { moveBytes } from "./transfers/bytes.ts";
 
 /** The key of an allocation's attachment. */
 const EXPECTED = {};
+
+function expect(allocation: Allocation): void {
+  allocation.attachment(EXPECTED, () => true);
+}
+
+/** A buffer over another API's memory. */
+type ForeignBuffer = ExternalBuffer | GlBuffer;
 
 /** A context, as its imports know it. */
 interface ImportingContext extends BaseContext {
@@ -26,23 +33,23 @@ export class OpenCLExternalMemory {
   /** Its ports: memory by an opaque fd or a dma-buf; or the reason why there is none. */
   readonly ports: Memory<OpenCLTensor>;
   readonly #context: ImportingContext;
-  #imports: Imports<ExternalBuffer> | undefined;
 
   /** Made by the context. */
   constructor(context: ImportingContext) {
     this.#context = context;
     const count = (bytes: number) => context.countCopied(-bytes); // an experiment's copies are not the program's
-    const ports: Memory<OpenCLTensor, ExternalBuffer> = {
+    const ports: Memory<OpenCLTensor, ForeignBuffer> = {
       exports: [],
-      imports: MEMORY_HANDLES.map((handle) => this.#offer(handle)),
+      imports: [...MEMORY_HANDLES.map((handle) => this.#offer(handle)), this.#glOffer()],
       get line() {
         return context.queue.line;
       },
-      refuse() {
-        if (context.queue.resource.isLive) return undefined;
-        return { reason: `${context.name}, or its queue, was disposed.` };
+      refuse({ target }) {
+        if (!context.queue.resource.isLive) return { reason: `${context.name}, or its queue, was disposed.` };
+        return target.context.api === context.gl?.api ? refuseOtherGl(context, target.context) : undefined;
       },
-      import: (port: Port, _access: Access, of?: Allocation) => this.#import(port, of),
+      import: (port: Port, _access: Access, of?: Allocation) =>
+        port instanceof GlPort ? this.#importGl(port, of!) : this.#import(port, of),
       tensor({ handle: buffer, layout, ...about }) {
         const { handle, ...part } = buffer.part(layout);
         return new OpenCLTensor({ ...about, root: buffer.root, handle, ...part });
@@ -70,11 +77,32 @@ export class OpenCLExternalMemory {
     const { kind } = handle;
     const problem = lackingForMemory(this.#context, handle);
     if (problem !== undefined) return { kind, closed: () => ({ reason: problem }) };
-    const prepare = ({ allocation }: ByteRange) => void allocation.attachment(EXPECTED, () => true);
+    const prepare = ({ allocation }: ByteRange) => expect(allocation);
     // Nobody has tried a dma-buf: it is no alias before that.
     if (kind === "dma-buf") return { kind, prepare, judge: () => UNPROVEN };
     const { uuid } = this.#context.id;
     return { kind, prepare, blocks: true, device: uuid === undefined ? {} : { uuid } };
+  }
+
+  /** A buffer of OpenGL's by its name. The host waits for GL, and GL's commands for the queue. */
+  #glOffer(): Offer {
+    const closed = refuseGl(this.#context);
+    if (closed !== undefined) return { kind: "gl-buffer", closed: () => closed };
+    return { kind: "gl-buffer", blocks: true, prepare: ({ allocation }) => expect(allocation) };
+  }
+
+  #importGl(port: GlPort, of: Allocation): Imported<GlBuffer> {
+    const context = this.#context;
+    const buffer = keptImport(context, of, () => new GlBuffer(context, port));
+    const { byteLength } = of.block;
+    buffer.holders++;
+    return {
+      handle: buffer,
+      object: { kind: "cl_mem", handle: buffer.root.mem, byteLength, start: port.offset },
+      begin: () => buffer.acquire(),
+      end: () => buffer.handBack(),
+      release: () => void buffer.holders--,
+    };
   }
 
   /** @param of the exporter's block, if it is of this process: all of it is imported, once. */
@@ -84,7 +112,7 @@ export class OpenCLExternalMemory {
     const byteLength = port.wholeLength(of?.block, "opencl");
     const { property } = MEMORY_HANDLES.find((handle) => handle.kind === kind)!;
     const make = () => new ExternalBuffer(context, property, port.takeFd(), byteLength);
-    const buffer = of === undefined ? make() : this.#kept().of(of, make);
+    const buffer = of === undefined ? make() : keptImport(context, of, make);
     buffer.holders++;
     return {
       handle: buffer,
@@ -96,15 +124,5 @@ export class OpenCLExternalMemory {
         if (of === undefined) buffer.release();
       },
     };
-  }
-
-  /** They end before the queue, on which they are handed back. */
-  #kept(): Imports<ExternalBuffer> {
-    if (this.#imports !== undefined) return this.#imports;
-    const { queue, name } = this.#context;
-    const imports = this.#imports = new Imports();
-    const undo = [() => throwAll(imports.close(), "releasing imported memory")];
-    new Resource({ name: `memory of other APIs in ${name}`, owners: [queue.resource], undo });
-    return imports;
   }
 }

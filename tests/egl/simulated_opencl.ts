@@ -1,5 +1,6 @@
 /**
- * PoCL as a driver with cl_khr_egl_image: an image of its own stands for EGL's. It has to be imported before OpenCL is opened.
+ * PoCL as a driver with cl_khr_egl_image and cl_khr_gl_sharing: an image of its own stands for EGL's. It has to be imported
+ * before OpenCL is opened.
  *
  * @module
  */
@@ -7,6 +8,7 @@ import * as names from "../../ffi/opencl/constants.ts";
 import { CL_INVALID_VALUE, CL_OUT_OF_RESOURCES } from "../../ffi/opencl/errors.ts";
 import type { OpenCL } from "../../ffi/opencl/functions.ts";
 import { setTap } from "../../src/core/native/library.ts";
+import { glFakes } from "./simulated_gl.ts";
 
 /** What the driver is to do, and what it was told. */
 export const driver = {
@@ -14,14 +16,20 @@ export const driver = {
   told: [] as unknown[][],
   /** The call that fails. */
   fails: undefined as string | undefined,
-  /** True if the device lists the extension. */
+  /** True if the device lists cl_khr_egl_image. */
   lists: true,
+  /** True if it lists cl_khr_gl_sharing. */
+  listsGl: false,
+  /** True if GL draws on another device. */
+  drawsElsewhere: false,
+  /** The device. */
+  device: 0n,
   /** The device's UUID. */
   uuid: "",
 };
 
 // deno-lint-ignore no-explicit-any -- native functions of any signature
-type Fakes = Record<string, (...args: any[]) => unknown>;
+export type Fakes = Record<string, (...args: any[]) => unknown>;
 
 function fill(bytes: Uint8Array, size: bigint, value: Uint8Array | null, written: BigUint64Array | null): number {
   if (written !== null) written[0] = BigInt(bytes.length);
@@ -41,7 +49,8 @@ const DRIVER: Fakes = {
     const length = new BigUint64Array(1);
     real.clGetDeviceInfo(device, name, BigInt(own.length), own, length);
     const text = new TextDecoder().decode(own.subarray(0, Number(length[0]) - 1));
-    const more = driver.lists ? " cl_khr_device_uuid cl_khr_egl_image" : " cl_khr_device_uuid";
+    const [egl, gl] = [driver.lists ? " cl_khr_egl_image" : "", driver.listsGl ? " cl_khr_gl_sharing" : ""];
+    const more = ` cl_khr_device_uuid${egl}${gl}`;
     return fill(new TextEncoder().encode(`${text}${more}\0`), size, value, written);
   },
 };
@@ -83,5 +92,5 @@ setTap((api, functions) => {
   if (api === "opencl_egl") return EXTENSION;
   if (api !== "opencl") return functions;
   real = functions as unknown as OpenCL;
-  return { ...functions, ...DRIVER };
+  return { ...functions, ...DRIVER, ...glFakes(() => real) };
 });

@@ -185,6 +185,12 @@ const OPENCL: Failures<OpenCL> = {
   clGetEventProfilingInfo: code(CL_OUT_OF_RESOURCES),
   clRetainEvent: code(CL_OUT_OF_RESOURCES),
   clReleaseEvent: release,
+  clGetGLContextInfoKHR: code(CL_OUT_OF_RESOURCES),
+  clCreateFromGLBuffer: create(CL_OUT_OF_RESOURCES),
+  clCreateFromGLTexture: create(CL_OUT_OF_RESOURCES),
+  clCreateFromGLRenderbuffer: create(CL_OUT_OF_RESOURCES),
+  clEnqueueAcquireGLObjects: code(CL_OUT_OF_RESOURCES),
+  clEnqueueReleaseGLObjects: code(CL_OUT_OF_RESOURCES),
   clCreateUserEvent: create(CL_OUT_OF_RESOURCES),
   clSetUserEventStatus: code(CL_OUT_OF_RESOURCES),
 };

@@ -9,7 +9,7 @@ function command(name: string, address: readonly string[] = []): FunctionEntry {
 export const opencl: Library = {
   name: "opencl",
   interface: "OpenCL",
-  headers: ["CL/cl.h", "CL/cl_ext.h"],
+  headers: ["CL/cl.h", "CL/cl_ext.h", "CL/cl_gl.h"],
   defines: { CL_TARGET_OPENCL_VERSION: "300" },
   functions: [
     "clGetPlatformIDs",
@@ -87,6 +87,13 @@ export const opencl: Library = {
     { ...command("clEnqueueSVMUnmap", ["svm_ptr"]), optional: true },
     command("clEnqueueMarkerWithWaitList"),
 
+    { name: "clGetGLContextInfoKHR", optional: true },
+    { name: "clCreateFromGLBuffer", optional: true },
+    { name: "clCreateFromGLTexture", optional: true },
+    { name: "clCreateFromGLRenderbuffer", optional: true },
+    { ...command("clEnqueueAcquireGLObjects"), optional: true },
+    { ...command("clEnqueueReleaseGLObjects"), optional: true },
+
     "clCreateUserEvent",
     "clSetUserEventStatus",
     "clRetainEvent",
@@ -147,7 +154,11 @@ export const opencl: Library = {
     { type: "cl_semaphore_type_khr", names: ["CL_SEMAPHORE_TYPE_BINARY_KHR"] },
     { type: "int", names: ["CL_UUID_SIZE_KHR", "CL_LUID_SIZE_KHR"] },
 
-    { type: "cl_context_properties", names: ["CL_CONTEXT_PLATFORM", "CL_CONTEXT_INTEROP_USER_SYNC"] },
+    {
+      type: "cl_context_properties",
+      names: ["CL_CONTEXT_PLATFORM", "CL_CONTEXT_INTEROP_USER_SYNC", "CL_GL_CONTEXT_KHR", "CL_EGL_DISPLAY_KHR"],
+    },
+    { type: "cl_gl_context_info", names: ["CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR"] },
     { type: "cl_context_info", names: ["CL_CONTEXT_*"], from: ["cl.h"] },
 
     { type: "cl_command_queue_properties", names: ["CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE", "CL_QUEUE_PROFILING_*"] },
@@ -243,7 +254,7 @@ export const opencl: Library = {
   errors: {
     type: "cl_int",
     names: ["CL_*", "!CL_BUILD_NONE", "!CL_BUILD_ERROR", "!CL_BUILD_IN_PROGRESS", "!*_LIST_END_*"],
-    from: ["cl.h", "cl_ext.h"],
+    from: ["cl.h", "cl_ext.h", "cl_gl.h"],
     written: /^-\d+$/,
   },
   structs: ["cl_buffer_region", "cl_image_format", "cl_image_desc", "cl_device_pci_bus_info_khr"],

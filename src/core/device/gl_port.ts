@@ -1,4 +1,16 @@
+import type { Context } from "../graph/context.ts";
+import type { Resource } from "../life/resource.ts";
 import { Port, type PortInit } from "./port.ts";
+
+/** A context of OpenGL's, which another driver's context may be made for: an EglContext. */
+export interface GlContext extends Context {
+  /** The `EGLContext`. */
+  readonly handle: bigint;
+  /** Its `EGLDisplay`. */
+  readonly display: bigint;
+  /** Its end of life: what was made for it ends first. */
+  readonly resource: Resource;
+}
 
 /** What a name of OpenGL's stands for. */
 export type GlKind = "gl-image" | "gl-buffer";
@@ -7,6 +19,8 @@ export type GlKind = "gl-image" | "gl-buffer";
 export interface GlPortInit extends PortInit {
   /** What the name is of: `GL_TEXTURE_2D`, `GL_RENDERBUFFER`, `GL_ARRAY_BUFFER`. */
   readonly target: number;
+  /** True for a renderbuffer. */
+  readonly isRenderbuffer?: boolean;
   /** Runs a call with the context that knows the name as the thread's current one. */
   readonly within: <R>(use: () => R) => R;
 }
@@ -18,13 +32,16 @@ export interface GlPortInit extends PortInit {
 export class GlPort<K extends GlKind = GlKind> extends Port<K> {
   /** What the name is of: `GL_TEXTURE_2D`, `GL_RENDERBUFFER`, `GL_ARRAY_BUFFER`. */
   readonly target: number;
+  /** True for a renderbuffer. */
+  readonly isRenderbuffer: boolean;
   /** Runs a call with the context that knows the name as the thread's current one. */
   readonly within: <R>(use: () => R) => R;
 
   /** A name, its target and its context. */
-  constructor(kind: K, { target, within, ...init }: GlPortInit) {
+  constructor(kind: K, { target, isRenderbuffer = false, within, ...init }: GlPortInit) {
     super(kind, init);
     this.target = target;
+    this.isRenderbuffer = isRenderbuffer;
     this.within = within;
   }
 }

@@ -335,7 +335,7 @@ const ON_THEIR_WAY = "the bytes are on their way back, by commands that are not 
 /** The steps of a route. `waited`: the host has to wait before the first one. */
 function stepsOf(hops: readonly Hop[], waited: boolean): Step[] {
   return hops.map(({ plan: { edge, transfer, hostWait, waitReason, bytesMoved, evidence } }, i) => {
-    const step = { edge, transfer, hostWait, waitReason, bytesMoved, evidence };
+    const step = { edge, transfer, hostWait, ...(hostWait ? { waitReason } : {}), bytesMoved, evidence };
     return hostWait || !waited || i > 0 ? step : { ...step, hostWait: true, waitReason: ON_THEIR_WAY };
   });
 }

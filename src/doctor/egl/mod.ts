@@ -3,6 +3,7 @@ import { type EglDevice, eglDevices } from "../../egl/display.ts";
 import { egl, gles } from "../../egl/library.ts";
 import type { ApiExaminer, Examination, Examined, Node } from "../api.ts";
 import { examineLibrary } from "../library.ts";
+import { openclTraits } from "./opencl.ts";
 import { attempt, type DeviceReport, type Fact, type Finding, type Trait } from "../report.ts";
 
 /** The variables that the loader and Mesa read, and ours. */
@@ -51,7 +52,7 @@ function examineDevice(device: EglDevice | undefined, id: string, how: Examinati
     id,
     name: open?.name ?? device?.renderNode ?? "a device of EGL's",
     facts: factsOf(device, open),
-    traits: open === undefined ? [] : traitsOf(open),
+    traits: open === undefined ? [] : [...traitsOf(open), ...openclTraits(open)],
     aliasing: [],
     findings,
   };

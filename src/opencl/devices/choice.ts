@@ -1,5 +1,6 @@
 import { type Names, optionsIn, shown, shownFields } from "../../core/argument.ts";
 import { ArgumentError, type InteropError } from "../../core/errors.ts";
+import type { GlContext } from "../../core/device/gl_port.ts";
 import { plainUuid } from "../../core/device/device_id.ts";
 import { environment } from "../../core/native/library.ts";
 import { checks } from "../check.ts";
@@ -19,13 +20,21 @@ export interface DeviceChoice {
   readonly type?: DeviceType;
   /** The device's UUID: 32 hexadecimal digits, also with dashes and a `GPU-` in front. */
   readonly uuid?: string;
+  /** OpenGL's context whose pictures and buffers it is to share: an EglContext. The device is the one that draws. */
+  readonly gl?: GlContext;
 }
 
-const CHOICE: Names<DeviceChoice> = { platform: true, device: true, type: true, uuid: true };
+const CHOICE: Names<DeviceChoice> = { platform: true, device: true, type: true, uuid: true, gl: true };
 
 /** The first GPU that fits a choice, else the first device that fits. @throws {ArgumentError} if none fits. */
 export function chosenDevice(choice: DeviceChoice): OpenCLDevice {
-  const asked = { ...optionsIn(choice, CHOICE, "choice") }; // each read once
+  const fitting = fittingDevices(choice);
+  return fitting.find((d) => d.type === "gpu") ?? fitting[0];
+}
+
+/** The devices that fit a choice, one at least. @throws {ArgumentError} if none fits. */
+export function fittingDevices(choice: DeviceChoice): OpenCLDevice[] {
+  const { gl: _, ...asked } = { ...optionsIn(choice, CHOICE, "choice") }; // each read once
   for (const [name, value] of Object.entries(asked)) {
     if (value !== undefined) checks.assertText(value, `choice.${name}`);
   }
@@ -33,11 +42,10 @@ export function chosenDevice(choice: DeviceChoice): OpenCLDevice {
   const wanted = named === undefined ? asked : choiceIn(named);
   const devices = openclDevices();
   const fitting = devices.filter((device) => matches(device, wanted));
-  const device = fitting.find((d) => d.type === "gpu") ?? fitting[0];
-  if (device === undefined) {
+  if (fitting.length === 0) {
     throw noDevice(named === undefined ? shownFields(wanted) : `${VARIABLE}=${shown(named)}`, devices);
   }
-  return device;
+  return fitting;
 }
 
 function matches(device: OpenCLDevice, choice: DeviceChoice): boolean {

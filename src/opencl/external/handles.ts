@@ -16,6 +16,9 @@ export const EXTERNAL_MEMORY = "cl_khr_external_memory";
 /** The extension for images of EGL's. */
 export const EGL_IMAGE = "cl_khr_egl_image";
 
+/** The extension for textures, renderbuffers and buffers of OpenGL's. */
+export const GL_SHARING = "cl_khr_gl_sharing";
+
 /** The extension for semaphores. */
 export const SEMAPHORE = "cl_khr_semaphore";
 

@@ -1,10 +1,11 @@
-import type { EglPort } from "../../core/device/gl_port.ts";
+import type { EglPort, GlPort } from "../../core/device/gl_port.ts";
 import type { ImagePort, Images, ImportedImage } from "../../core/device/image_port.ts";
 import type { Memory, Offer } from "../../core/device/memory.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import type { PixelFormat as CommonFormat } from "../../core/layout/pixel_formats.ts";
 import { pictureIn, type PictureSize } from "../../core/layout/pictures.ts";
 import { LayoutError, type Refusal } from "../../core/errors.ts";
+import type { Allocation } from "../../core/memory/allocation.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import type { BaseContext, BaseQueue } from "../base_context.ts";
 import { PIXEL_FORMATS } from "../images/format.ts";
@@ -12,16 +13,19 @@ import { describeImage } from "../images/native.ts";
 import { type ImageProblem, type ImageShape, isProblem } from "../images/shape.ts";
 import type { BaseImageTarget, ImageTensor, ImageTensorInit } from "../images/tensor.ts";
 import { movePixels } from "../transfers/image.ts";
+import { GlImage, refuseGl, refuseOtherGl } from "./gl.ts";
 import { EGL_IMAGE, EXTERNAL_MEMORY, lacking, MEMORY_HANDLES } from "./handles.ts";
+import { keptImport } from "./kept.ts";
 import { EglImage, ExternalImage } from "./memory.ts";
 
 type Closed = Omit<Refusal, "edge"> | undefined;
 
 const [OPAQUE_FD] = MEMORY_HANDLES;
 const EGL = "egl-image";
+const GL = "gl-image";
 
 /** An image over another API's. */
-type ForeignImage = ExternalImage | EglImage;
+type ForeignImage = ExternalImage | EglImage | GlImage;
 
 /** The images of one format, as their imports know them. */
 interface ImportingTarget extends BaseImageTarget {
@@ -29,8 +33,8 @@ interface ImportingTarget extends BaseImageTarget {
 }
 
 /**
- * Images of other APIs as images of one format: EGL's by their handles (cl_khr_egl_image), others by opaque fds
- * (cl_khr_external_memory). Of those, only images in the driver's own order of pixels come: over rows of pixels, or over a
+ * Images of other APIs as images of one format: OpenGL's by their names (cl_khr_gl_sharing), EGL's by their handles
+ * (cl_khr_egl_image), others by opaque fds (cl_khr_external_memory). Of those, only images in the driver's own order of pixels come: over rows of pixels, or over a
  * buffer, a driver was seen to answer success and to show wrong pixels (facts/gpu.md).
  */
 export function imagePortsOf<T extends ImageTensor>(
@@ -45,10 +49,10 @@ export function imagePortsOf<T extends ImageTensor>(
   const byEgl: Offer<Described> = closed() === undefined ? { kind: EGL, device } : { kind: EGL, closed };
   const images: Images<ForeignImage> = {
     exports: [],
-    imports: [byFd, byEgl],
+    imports: [byFd, glOffer(), byEgl],
     onePlane: true,
     refuse: (source, _access, format) => refuseSource(target, source) ?? refuseFormat(target, format),
-    import: (port) => imported(target, port),
+    import: (port, _access, { range: { allocation } }) => imported(target, port, allocation),
   };
   return {
     exports: [],
@@ -72,6 +76,17 @@ export function imagePortsOf<T extends ImageTensor>(
   function closedBy(...extensions: string[]): () => Closed {
     const problem = lacking(context, extensions);
     return () => problem === undefined ? undefined : { reason: problem };
+  }
+
+  /** A picture of OpenGL's by its name. The first way that is closed speaks for the one by its `EGLImage`. */
+  function glOffer(): Offer<Described> {
+    const refusal = refuseGl(context);
+    if (refusal !== undefined) {
+      const isAlone = refusal.remedy !== undefined || closed() === undefined;
+      const reason = isAlone ? refusal.reason : `${refusal.reason} ${closed()!.reason}`;
+      return { kind: GL, closed: () => ({ ...refusal, reason }) };
+    }
+    return { kind: GL, blocks: true, refuse: ({ target: { context: of } }) => refuseOtherGl(context, of) };
   }
 
   /** An experiment's copies are not the program's. */
@@ -116,17 +131,23 @@ function refuseFormat({ format }: ImportingTarget, of: CommonFormat | undefined)
   return { reason, remedy: `Map it to cl.image({ order: "${fit.order}", type: "${fit.type}" }).` };
 }
 
-function imported(target: ImportingTarget, port: ImagePort): ImportedImage<ForeignImage> {
+function imported(target: ImportingTarget, port: ImagePort, block: Allocation): ImportedImage<ForeignImage> {
   if (port.modifier !== undefined) {
     throw unfit("its pixels lie row by row, and OpenCL would show others, without an error.");
   }
-  const image = port.kind === EGL ? new EglImage(target.context, port.objects[0] as EglPort) : overFd(target, port);
+  const { context } = target;
+  const [object] = port.objects;
+  const gl = port.kind === GL ? keptImport(context, block, () => new GlImage(context, object as GlPort)) : undefined;
+  const image = gl ?? (port.kind === EGL ? new EglImage(context, object as EglPort) : overFd(target, port));
   image.holders++;
   return {
     handles: [image],
     begin: () => image.acquire(),
     end: () => image.handBack(),
-    release: () => image.release(),
+    release() {
+      image.holders--;
+      if (image !== gl) image.release();
+    },
   };
 }
 

@@ -42,11 +42,14 @@ const HELD = "opencl.external_fd";
 /** The functions of cl_khr_egl_image. */
 const eglImageOf: (device: OpenCLDevice) => ClEgl = extensionFunctions<ClEgl>("opencl_egl", EGL_IMAGE, EGL_SYMBOLS);
 
-type Enqueue = ExternalMemory["clEnqueueAcquireExternalMemObjectsKHR"];
+/** A command that acquires objects, or releases them. */
+export type Enqueue = ExternalMemory["clEnqueueAcquireExternalMemObjectsKHR"];
 
 /** How an object is acquired for OpenCL, and released again: the functions of an extension. */
-interface Handing {
+export interface Handing {
+  /** Their names. */
   readonly functions: readonly [acquire: string, release: string];
+  /** A driver's. */
   readonly of: (device: OpenCLDevice) => readonly [acquire: Enqueue, release: Enqueue];
 }
 
@@ -67,7 +70,7 @@ const EGL: Handing = {
 };
 
 /** A `cl_mem` over memory of another API's. */
-abstract class ExternalObject implements Import {
+export abstract class ExternalObject implements Import {
   /** The `cl_mem`. */
   readonly root: RootBuffer;
   /** The number of maps that use it. */

@@ -34,6 +34,16 @@ const STALE = {
 };
 
 export default table(import.meta, {
+  "a choice for a context of OpenGL's that is none": {
+    run() {
+      fails("a number", () => OpenCLContext.open({ gl: any(5) }), ArgumentError);
+      OpenCLContext.open({ gl: any({ handle: 1n, display: 2n }) });
+    },
+    fails: {
+      ...{ error: ArgumentError, api: "opencl", argument: "choice.gl" },
+      message: /expected an EglContext/,
+    },
+  },
   "a choice that is no object": {
     run: () => OpenCLContext.open(any("PoCL")),
     fails: { error: ArgumentError, api: "core", argument: "choice", message: /expected an object, got "PoCL"/ },

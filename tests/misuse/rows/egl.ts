@@ -12,6 +12,7 @@ import {
   NoRouteError,
 } from "@samepage/interop";
 import { EglContext, eglDevices } from "@samepage/interop/egl";
+import { OpenCLContext } from "@samepage/interop/opencl";
 import { any, say } from "../kit.ts";
 import { type Failure, type Row, table } from "../row.ts";
 
@@ -40,6 +41,20 @@ const native = (fn: string, codeName: string, code: number, message: RegExp, hin
 );
 
 export default table(import.meta, {
+  "OpenCL for a context, by a driver that shares none": {
+    ...withEgl((egl) => OpenCLContext.open({ gl: egl }), {
+      ...{ error: ArgumentError, api: "opencl", argument: "choice.gl" },
+      ...{ message: /has no cl_khr_gl_sharing/, hint: /copies through the host/ },
+    }),
+    opencl: "Portable",
+  },
+  "OpenCL for a context that has ended": {
+    ...withEgl((egl) => {
+      egl[Symbol.dispose]();
+      OpenCLContext.open({ gl: egl });
+    }, { error: DisposedError, api: "core", message: /egl context .* was disposed/ }),
+    opencl: "Portable",
+  },
   "a platform that EGL has not": {
     run: () => EglContext.open({ platform: any("x11") }),
     fails: wrong("choice.platform", /expected one of "surfaceless", "device", "default", got "x11"/),

@@ -1,0 +1,85 @@
+import { CL_MEM_READ_WRITE } from "../../../ffi/opencl/constants.ts";
+import type { ClMem } from "../../../ffi/opencl/handles.ts";
+import type { GlPort } from "../../core/device/gl_port.ts";
+import type { Refusal } from "../../core/errors.ts";
+import type { Context } from "../../core/graph/context.ts";
+import type { Layout } from "../../core/layout/layout.ts";
+import { allOrNothing, type Undo, undoAll } from "../../core/life/undo.ts";
+import type { BaseContext } from "../base_context.ts";
+import { type BufferPart, own } from "../buffers/native.ts";
+import { errcode, made } from "../errors.ts";
+import { newer } from "../library.ts";
+import { GL_SHARING, lacking } from "./handles.ts";
+import { ExternalObject, type Handing } from "./memory.ts";
+
+const ACQUIRE = "clEnqueueAcquireGLObjects";
+const RELEASE = "clEnqueueReleaseGLObjects";
+
+/** GL's context is the thread's current one in each call: drivers ask it about the object. */
+function handing({ within }: GlPort): Handing {
+  return {
+    functions: [ACQUIRE, RELEASE],
+    of: () => [(...call) => within(() => newer(ACQUIRE)(...call)), (...call) => within(() => newer(RELEASE)(...call))],
+  };
+}
+
+/** A `cl_mem` over an object of GL's; its release goes on the undo list. */
+function overName({ within }: GlPort, undo: Undo, fn: string, create: () => ClMem): ClMem {
+  const doing = "making an object over OpenGL's";
+  return allOrNothing(doing, (undo) =>
+    within(() => {
+      const release: Undo = [];
+      undo.push(() => within(() => undoAll(release, "releasing an object over OpenGL's")));
+      return own(made(create(), fn), release);
+    }), undo);
+}
+
+/** A buffer over one of OpenGL's (clCreateFromGLBuffer). */
+export class GlBuffer extends ExternalObject {
+  /** @throws {NativeCallError} if the driver refuses it. */
+  constructor(context: BaseContext, port: GlPort) {
+    const fn = "clCreateFromGLBuffer";
+    const create = () => newer(fn)(context.rawHandle, CL_MEM_READ_WRITE, Number(port.value), errcode);
+    super(context, (undo) => overName(port, undo, fn, create), handing(port));
+  }
+
+  /** All of it, with the tensor's own offset: what is acquired is the object, and no part of it. */
+  part(layout: Layout): BufferPart {
+    return { handle: this.root.mem, origin: 0, layout };
+  }
+}
+
+/** An image over a texture of OpenGL's, or over a renderbuffer (clCreateFromGLTexture, clCreateFromGLRenderbuffer). */
+export class GlImage extends ExternalObject {
+  /** @throws {NativeCallError} if the driver refuses it: a format that it does not share. */
+  constructor(context: BaseContext, port: GlPort) {
+    const { value, target, isRenderbuffer } = port;
+    const [name, handle, level] = [Number(value), context.rawHandle, 0];
+    const fn = isRenderbuffer ? "clCreateFromGLRenderbuffer" : "clCreateFromGLTexture";
+    const create = () =>
+      isRenderbuffer
+        ? newer("clCreateFromGLRenderbuffer")(handle, CL_MEM_READ_WRITE, name, errcode)
+        : newer("clCreateFromGLTexture")(handle, CL_MEM_READ_WRITE, target, level, name, errcode);
+    super(context, (undo) => overName(port, undo, fn, create), handing(port));
+  }
+}
+
+/** Why a context takes nothing of OpenGL's by its names. */
+export function refuseGl(context: BaseContext): Omit<Refusal, "edge"> | undefined {
+  const reason = lacking(context, [GL_SHARING]);
+  if (reason !== undefined) return { reason };
+  if (context.gl !== undefined) return undefined;
+  return {
+    reason: `${context.name} was opened without OpenGL.`,
+    remedy: "Open it for that context: OpenCLContext.open({ gl: egl }).",
+  };
+}
+
+/** Why it takes nothing of one context of OpenGL's. */
+export function refuseOtherGl({ gl, name }: BaseContext, of: Context): Omit<Refusal, "edge"> | undefined {
+  if (gl === undefined || of === gl) return undefined;
+  return {
+    reason: `it is of another OpenGL context than the one that ${name} was opened for.`,
+    remedy: "Open OpenCL for that one: OpenCLContext.open({ gl: egl }).",
+  };
+}
