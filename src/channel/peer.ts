@@ -77,7 +77,7 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
     const wait = { signal: this.#connection.untilEnd(signalIn(signal).signal) };
     if (!isMade(frame, Tensor) && !isMade(frame, Frame)) throw checks.wrongKind("frame", "a tensor or a frame", frame);
     const release: Undo = [];
-    const making = this.#message({ mapped: frame, access, as }, wait, release);
+    const making = this.#message({ mapped: frame, access, kinds: as && [as] }, wait, release);
     const [sent] = await Promise.allSettled([this.#connection.sendNext(making, signal), making]);
     throwAll([...sent.status === "fulfilled" ? [] : [sent.reason], ...unwind(release)], "sending memory");
   }

@@ -59,8 +59,8 @@ export interface Parcel {
   readonly mapped: Mapped;
   /** What the other side may do with it. */
   readonly access: Access;
-  /** The kind of fd that it has to go by; the best if left out. */
-  readonly as?: SentKind | undefined;
+  /** The kinds of fd that it may go by, the best first; all if left out. */
+  readonly kinds?: readonly SentKind[] | undefined;
   /** What the program calls it; `"frame"` if left out. */
   readonly argument?: string;
 }
@@ -70,11 +70,11 @@ export interface Parcel {
  *
  * @throws {ArgumentError} if its memory cannot be sent, or no message can describe it.
  */
-export function outgoing({ mapped, access, as, argument = "frame" }: Parcel): Outgoing {
+export function outgoing({ mapped, access, kinds = MEMORY_KINDS, argument = "frame" }: Parcel): Outgoing {
   const planes = planesOf(mapped);
   const together = planes.every(({ grant }) => grant.allocation === planes[0].grant.allocation);
   const parts = (together ? [planes] : planes.map((plane) => [plane])).map(partOf);
-  const { kind: memory, device } = wayOf(mapped.target, parts, as === undefined ? MEMORY_KINDS : [as], argument);
+  const { kind: memory, device } = wayOf(mapped.target, parts, kinds, argument);
   const release: Undo = [];
   try {
     const exported = parts.map((part) => exportOf(part, memory, access, release));
@@ -127,9 +127,9 @@ function wayOf(
     refusals.push(refusal);
   }
   const [{ reason, remedy }] = [...refusals, {
-    reason: kinds.length === 1
-      ? `${nameOf(target)} exports nothing as "${kinds[0]}".`
-      : `${nameOf(target)} exports nothing that another process could open.`,
+    reason: kinds === MEMORY_KINDS
+      ? `${nameOf(target)} exports nothing that another process could open.`
+      : `${nameOf(target)} exports nothing as ${kinds.map((kind) => `"${kind}"`).join(" or ")}.`,
     remedy: "Map it from memory that can be sent: host.allocate({ sharable: true }).",
   }];
   throw new ArgumentError(`${argument}: ${reason}`, { api: "channel", argument, hint: remedy });

@@ -1,8 +1,8 @@
 // Vulkan's memory in another process, by an opaque fd; and in the same one, where it is known again.
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { AccessError, host, imageInfo, InteropError, ledger, MapperGraph } from "@samepage/interop";
-import { connect, listen, MessageError, type Peer } from "@samepage/interop/channel";
+import { AccessError, ArgumentError, host, imageInfo, InteropError, ledger, MapperGraph } from "@samepage/interop";
+import { connect, FrameRing, listen, MessageError, type Peer } from "@samepage/interop/channel";
 import { VulkanContext, type VulkanTensor } from "@samepage/interop/vulkan";
 import { temporaryPath } from "../channel/help.ts";
 import { until } from "../conformance/bytes.ts";
@@ -56,6 +56,16 @@ test("a frame of a device's goes to another process in one fd", async (vulkan) =
     other.queue.read(received!.planes[1], chroma);
     assertEquals(chroma, pattern(64 * 24, 5));
   });
+});
+
+test("a ring takes no memory by opaque fds, and leaves it as it was", async (vulkan) => {
+  await using at = await temporaryPath();
+  const info = imageInfo({ format: "RGBA", width: 16, height: 16 });
+  using frame = vulkan.allocateFrame(info, { exportAs: "opaque-fd" });
+  using other = vulkan.allocateFrame(info, { exportAs: "opaque-fd" });
+  const create = () => FrameRing.create(at.path, { frames: [frame, other] });
+  assert(/exports nothing as "dma-buf"|not as dma-buf/.test(assertThrows(create, ArgumentError).message));
+  vulkan.queue.fill(frame.planes[0], 5);
 });
 
 test("what comes twice, or back to its own process, is known: it has one writer", async (vulkan) => {

@@ -6,6 +6,7 @@ import { sealAgainstWriters } from "../../core/native/memfd.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { Tensor } from "../../core/tensors/tensor.ts";
 import { warn } from "../../core/warn.ts";
+import type { SentKind } from "../description.ts";
 import { checks, signalIn, type SignalOptions } from "../options.ts";
 import type { Server } from "../server.ts";
 import { outgoing } from "../transfer.ts";
@@ -221,6 +222,9 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   }
 }
 
+/** What the kernel shares: memory by an opaque fd would have to be handed over by its drivers at each turn. */
+const KINDS: readonly SentKind[] = ["dma-buf", "memfd"];
+
 /** The frames, taken over, with their fds, which are open until `release` runs. */
 function slotsOf<T extends Tensor | Frame>(
   frames: readonly T[],
@@ -230,7 +234,7 @@ function slotsOf<T extends Tensor | Frame>(
 ): readonly Slot<T>[] {
   return allOrNothing("making a ring", () => {
     const slots = frames.map((whole, i) => {
-      const message = outgoing({ mapped: whole, access: "read", argument: `frames[${i}]` });
+      const message = outgoing({ mapped: whole, access: "read", kinds: KINDS, argument: `frames[${i}]` });
       const frame = new RingFrame(whole, `frame ${i} of ${name}`);
       release.push(...message.release, frame.takeOver(name));
       return new Slot(i, frame, message, held);
