@@ -58,7 +58,7 @@ function refuseRows({ shape, strides, dtype }: Layout): Omit<Refusal, "edge"> | 
     reason:
       `an image is rows of pixels without gaps in them, [height, width] or [height, width, channels], and not [${shape}]` +
       ` with strides [${strides}].`,
-    remedy: "Map it as bytes, or describe it as an image.",
+    remedy: shape.length > 3 ? "Map each picture by itself." : "Map it as bytes, or describe it as an image.",
   };
 }
 

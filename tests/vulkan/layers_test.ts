@@ -1,6 +1,7 @@
 /** Images with layers: each pixel of each layer, through copies, shaders and another `VkDevice`. */
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { ArgumentError, host, LayoutError, MapperGraph, NoRouteError } from "@samepage/interop";
+import { dmabuf } from "@samepage/interop/dmabuf";
 import { VulkanContext, type VulkanImage } from "@samepage/interop/vulkan";
 import { assertSame } from "../conformance/bytes.ts";
 import { shader, test } from "./help.ts";
@@ -148,6 +149,21 @@ test("layers that are too many, in rows or for dma-bufs are refused", (vulkan) =
   }
   using image = target.allocate({ shape });
   assertThrows(() => image.slice({ shape: [1, 7, 13, 4], dtype: "u8" }), LayoutError, "no parts");
-  using graph = new MapperGraph([host, vulkan]);
-  assertThrows(() => graph.map(image, host), NoRouteError);
+});
+
+test("layers go by no dma-buf, out or in: the refusal says what does", (vulkan) => {
+  using graph = new MapperGraph([host, vulkan, dmabuf]);
+  using grey = vulkan.image("R8_UINT").allocate({ shape: [5, 7, 13] });
+  using colour = vulkan.image(FORMAT).allocate({ shape: [5, 7, 13, 4] });
+  const reasonOf = (image: VulkanImage) => {
+    const { refused } = assertThrows(() => graph.map(image, dmabuf), NoRouteError);
+    return refused.map(({ reason, remedy }) => `${reason} ${remedy}`).join();
+  };
+  assertStringIncludes(reasonOf(grey), "Make an image of each layer");
+  assertStringIncludes(reasonOf(colour), "Map each picture by itself");
+  const offer = vulkan.image(FORMAT).ports.images!.imports.find(({ kind }) => kind === "dma-buf")!;
+  const { reason } = offer.refuse!(colour.described)!;
+  assertEquals(reason, "expected [height, width, 4] for pixels of rgba uint8 in a dma-buf, got [5, 7, 13, 4].");
+  using picture = vulkan.image(FORMAT).allocate({ shape: [7, 13, 4] });
+  assertEquals(offer.refuse!(picture.described), undefined);
 });

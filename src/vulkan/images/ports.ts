@@ -12,7 +12,7 @@ import type { VulkanImageInit, VulkanImageTarget } from "../image.ts";
 import type { Order } from "./abilities.ts";
 import { closedFor, ONE_PICTURE, ONLY_THE_DEVICE } from "./choice.ts";
 import { ImageObject, objectOf, type Rows, type Tiling } from "./image_object.ts";
-import { assertSize, pixelsIn } from "./shape.ts";
+import { assertSize, described, pixelsIn } from "./shape.ts";
 import { VulkanImage } from "./tensor.ts";
 
 type Closed = Omit<Refusal, "edge"> | undefined;
@@ -117,8 +117,13 @@ const ONLY_VULKAN = {
 } as const;
 
 /** A dma-buf has one picture. */
-function refuseLayers({ format }: VulkanImageTarget, { planes: [{ layout }] }: Described): Closed {
-  return pictureIn(layout.shape, format.elements)?.layers === undefined ? undefined : ONE_PICTURE;
+function refuseLayers({ format: { name, elements } }: VulkanImageTarget, { planes: [{ layout }] }: Described): Closed {
+  if (pictureIn(layout.shape, elements)?.layers === undefined) return undefined;
+  const expected = `expected ${described(elements)} for pixels of ${name}`;
+  return {
+    reason: `${expected} in a dma-buf, got [${layout.shape.join(", ")}].`,
+    remedy: "Map each picture by itself.",
+  };
 }
 
 /** Is it an image of this format? An image of Vulkan's has exactly this one. */

@@ -14,10 +14,13 @@ export function pixelsIn(shape: readonly number[], { name, dtype, elements }: Pi
   const at = layout({ shape, dtype });
   const size = pictureIn(at.shape, elements);
   if (size !== undefined) return { ...at, ...size };
-  const picture = `height, width${elements === 1 ? "]" : `, ${elements}]`}`;
-  throw wrongShape(
-    `expected [${picture} or [layers, ${picture} for pixels of ${name}, got [${at.shape.join(", ")}].`,
-  );
+  const expected = `${described(elements)} or ${described(elements, "layers, ")} for pixels of ${name}`;
+  throw wrongShape(`expected ${expected}, got [${at.shape.join(", ")}].`);
+}
+
+/** The shape of pictures, in words. */
+export function described(elements: number, layers = ""): string {
+  return `[${layers}height, width${elements === 1 ? "" : `, ${elements}`}]`;
 }
 
 /** The largest images of a device. */
