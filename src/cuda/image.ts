@@ -1,7 +1,6 @@
 import type { CudaArray as ArrayHandle } from "../../ffi/cuda_runtime/handles.ts";
-import { LayoutError } from "../core/errors.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
-import { pictureIn, type PictureSize } from "../core/layout/pictures.ts";
+import { assertWhole, pictureIn, type PictureSize } from "../core/layout/pictures.ts";
 import { Resource } from "../core/life/resource.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { type Part, Tensor } from "../core/tensors/tensor.ts";
@@ -58,14 +57,8 @@ export class CudaImage extends Tensor<ArrayHandle> {
 
   /** Lends the whole image again; there are no parts of images. @throws {LayoutError} for a part. */
   protected derive({ layout, grant, name }: Part): CudaImage {
-    const { layout: own, target, rawHandle: handle } = this;
-    if (layout.dtype !== own.dtype || layout.byteLength !== own.byteLength || `${layout.shape}` !== `${own.shape}`) {
-      throw new LayoutError(`layout: an image has no parts that are images, as of ${this.name}.`, {
-        api: "cuda",
-        argument: "layout",
-        hint: "Give the kernel an origin.",
-      });
-    }
+    assertWhole(layout, this, "cuda", "Give the kernel an origin.");
+    const { target, rawHandle: handle } = this;
     const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
     return new CudaImage({ target, handle, layout, resource, parent: this });
   }

@@ -1,4 +1,4 @@
-import { LayoutError } from "../core/errors.ts";
+import { assertWhole } from "../core/layout/pictures.ts";
 import { Resource } from "../core/life/resource.ts";
 import { type Part, Tensor } from "../core/tensors/tensor.ts";
 import type { EglPicture } from "./picture.ts";
@@ -10,16 +10,8 @@ import type { EglPicture } from "./picture.ts";
 export class EglTensor extends Tensor<EglPicture> {
   /** Lends the whole plane again; an image has no parts. @throws {LayoutError} for a part. */
   protected derive({ layout, grant, name }: Part): EglTensor {
-    const { layout: own, target, rawHandle: handle } = this;
-    const same = layout.dtype === own.dtype && layout.byteOffset === own.byteOffset &&
-      String(layout.shape) === String(own.shape) && String(layout.strides) === String(own.strides);
-    if (!same) {
-      throw new LayoutError(`layout: EGL has no images that are parts of others, as of ${this.name}.`, {
-        api: "egl",
-        argument: "layout",
-        hint: "Map a part of the memory that it came from.",
-      });
-    }
+    assertWhole(layout, this, "egl", "Map a part of the memory that it came from.");
+    const { target, rawHandle: handle } = this;
     const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
     return new EglTensor({ target, handle, layout, resource, parent: this });
   }

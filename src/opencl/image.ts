@@ -1,7 +1,7 @@
 import { type Names, optionsIn } from "../core/argument.ts";
-import { LayoutError } from "../core/errors.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import { describeLayout, type Layout, layout } from "../core/layout/layout.ts";
+import { assertWhole } from "../core/layout/pictures.ts";
 import { Resource } from "../core/life/resource.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { Allocation } from "../core/memory/allocation.ts";
@@ -55,16 +55,13 @@ export class OpenCLImage extends ImageTensor {
 
   /** Lends the whole image again; OpenCL has no parts of images. @throws {LayoutError} for a part. */
   protected derive({ layout, grant, name }: Part): OpenCLImage {
-    const { layout: own, target, root, image, rawHandle: handle } = this;
-    const same = layout.dtype === own.dtype && String(layout.shape) === String(own.shape) &&
-      String(layout.strides) === String(own.strides) && layout.byteOffset === own.byteOffset;
-    if (!same) {
-      throw new LayoutError(`layout: OpenCL has no images that are parts of others, as of ${this.name}.`, {
-        api: "opencl",
-        argument: "layout",
-        hint: "Map a part of the memory that it was made over, or give the kernel an origin.",
-      });
-    }
+    assertWhole(
+      layout,
+      this,
+      "opencl",
+      "Map a part of the memory that it was made over, or give the kernel an origin.",
+    );
+    const { target, root, image, rawHandle: handle } = this;
     const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
     const over = this.bufferOffset === undefined ? {} : { bufferOffset: this.bufferOffset };
     return new OpenCLImage({

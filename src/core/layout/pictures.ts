@@ -1,3 +1,6 @@
+import { LayoutError } from "../errors.ts";
+import type { Layout } from "./layout.ts";
+
 /** The size of a picture, or of an array of pictures of one size. */
 export interface PictureSize {
   /** Pixels along x. */
@@ -21,4 +24,24 @@ export function pictureIn(shape: readonly number[], elements: number): PictureSi
   if (elements > 1 && shape.at(-1) !== elements) return undefined;
   const [width, height, layers] = [...pixels].reverse();
   return pixels.length === 2 || pixels.length === 3 ? { width, height, layers } : undefined;
+}
+
+/**
+ * Throws unless a part of an image is all of it: no API has images that are parts of others.
+ *
+ * @param hint what to do instead
+ * @throws {LayoutError}
+ */
+export function assertWhole(
+  part: Layout,
+  { layout: own, name }: { readonly layout: Layout; readonly name: string },
+  api: string,
+  hint: string,
+): void {
+  const same = part.dtype === own.dtype && part.byteOffset === own.byteOffset &&
+    `${part.shape}` === `${own.shape}` && `${part.strides}` === `${own.strides}`;
+  if (same) return;
+  throw new LayoutError(`layout: an image has no parts that are images, as of ${name}.`, {
+    ...{ api, argument: "layout", hint },
+  });
 }

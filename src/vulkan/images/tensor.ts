@@ -1,4 +1,4 @@
-import { LayoutError } from "../../core/errors.ts";
+import { assertWhole } from "../../core/layout/pictures.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { type Part, Tensor } from "../../core/tensors/tensor.ts";
 import type { VulkanFormat } from "./formats.ts";
@@ -38,14 +38,8 @@ export class VulkanImage extends Tensor<ImageObject> {
 
   /** Lends the whole image again; there are no parts of images. @throws {LayoutError} for a part. */
   protected derive({ layout, grant, name }: Part): VulkanImage {
-    const { layout: own, target, rawHandle: handle } = this;
-    if (layout.dtype !== own.dtype || layout.byteLength !== own.byteLength || `${layout.shape}` !== `${own.shape}`) {
-      throw new LayoutError(`layout: an image has no parts that are images, as of ${this.name}.`, {
-        api: "vulkan",
-        argument: "layout",
-        hint: "Give the shader an origin.",
-      });
-    }
+    assertWhole(layout, this, "vulkan", "Give the shader an origin.");
+    const { target, rawHandle: handle } = this;
     const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
     return new VulkanImage({ target, handle, layout, resource, parent: this });
   }

@@ -273,7 +273,7 @@ export default table(import.meta, {
   "a part of a picture": withEgl((egl) => {
     using picture = egl.image.allocate(RGBA);
     picture.planes[0].slice({ shape: [2, 8, 4], dtype: "u8" });
-  }, unfit("layout", /no images that are parts of others/, /Map a part/)),
+  }, unfit("layout", /an image has no parts that are images/, /Map a part/)),
   "a write to what was lent for reading": withEgl((egl) => {
     using picture = egl.image.allocate(RGBA);
     using lent = picture.borrow("read");
