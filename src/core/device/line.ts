@@ -152,12 +152,7 @@ export class Line<L = any> {
    */
   submitRaw(call: Call<L>, behind: readonly Fence[] = NO_FENCES): Fence {
     this.#assertOpen();
-    this.#orTakeBack(() => {
-      for (const { line, mark } of behind) {
-        if (line !== this as Line && !this.isBehind(line, mark) && !line.isSeenOver(mark)) this.#waitFor(line, mark);
-      }
-      if (call.blocks) this.#assertUngated(call.fn, this.#submitted + 1);
-    });
+    if (behind.length > 0 || call.blocks) this.#orTakeBack(() => this.#prepareRaw(call, behind));
     this.#submit(NO_USES, call);
     return this.fence();
   }
@@ -290,6 +285,13 @@ export class Line<L = any> {
     // A blocking call waits for the whole line: PoCL 3.1 finishes the queue in one.
     if (blocks) this.#assertUngated("a blocking call", this.#submitted + 1);
     revokeViews(uses);
+  }
+
+  #prepareRaw(call: Call<L>, behind: readonly Fence[]): void {
+    for (const { line, mark } of behind) {
+      if (line !== this as Line && !this.isBehind(line, mark) && !line.isSeenOver(mark)) this.#waitFor(line, mark);
+    }
+    if (call.blocks) this.#assertUngated(call.fn, this.#submitted + 1);
   }
 
   /** Makes the call, and records it unless it submitted nothing. */

@@ -214,9 +214,10 @@ export class Resource {
    */
   usedBy(fence: Fence): void {
     fenceIn(fence, "fence");
-    for (const one of [this, ...this.#parts]) one.assertLive();
-    if (this.#parts.length === 0) this.work.add(fence);
-    else for (const part of this.#parts) part.usedBy(fence);
+    this.assertLive();
+    if (this.#parts.length === 0) return this.work.add(fence);
+    for (const part of this.#parts) part.assertLive();
+    for (const part of this.#parts) part.usedBy(fence);
   }
 
   /** Records a command in flight: on the parts, if it is made of such, for each may be used by itself. */
