@@ -3,14 +3,30 @@ import { VK_ERROR_DEVICE_LOST } from "../../ffi/vulkan/errors.ts";
 import type { VkFence } from "../../ffi/vulkan/handles.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { fenceOf } from "../core/device/foreign_work.ts";
+import type { Resource } from "../core/life/resource.ts";
 import { type Undo, undoAll } from "../core/life/undo.ts";
 import type { VulkanBase } from "./base.ts";
 import { check, vulkanError } from "./errors.ts";
 import { checks, vulkan } from "./library.ts";
 import { FOREVER } from "./lane.ts";
+import type { OpenDevice } from "./open_device.ts";
 
 const ASK = "vkGetFenceStatus";
 const WAIT = "vkWaitForFences";
+
+/** The ends of life of fences that samepage made, by device and handle. */
+const ours = new Map<string, Resource>();
+
+/** Notes a fence of ours, until its end: what was attached to it ends first. */
+export function noteFence(device: OpenDevice, fence: VkFence, resource: Resource, undo: Undo): void {
+  const key = keyOf(device, fence);
+  ours.set(key, resource);
+  undo.push(() => ours.delete(key));
+}
+
+function keyOf({ handle }: OpenDevice, fence: bigint): string {
+  return `${handle} ${fence}`;
+}
 
 /**
  * A `VkFence` of another library's as a fence, or one of ours, which `undo` destroys. It has no way to other drivers'
@@ -19,9 +35,10 @@ const WAIT = "vkWaitForFences";
 export function attachedFence({ openDevice: device, resource, name }: VulkanBase, given: bigint, undo?: Undo): Fence {
   resource.assertLive();
   const fences = new BigUint64Array([checks.handleIn<VkFence>(given, "handle")]);
+  const owners = [resource, ours.get(keyOf(device, given))];
   const checkWait = (code: number) => code === VK_ERROR_DEVICE_LOST || check(code, WAIT); // a poll reports the loss
   return fenceOf({
-    ...{ api: "vulkan", error: vulkanError, name: `a VkFence (${name})`, fn: ASK, owners: [resource] },
+    ...{ api: "vulkan", error: vulkanError, name: `a VkFence (${name})`, fn: ASK, owners },
     isOver(events) {
       const code = vulkan()[ASK](device.handle, fences[0] as VkFence);
       if (code === VK_NOT_READY) return false;

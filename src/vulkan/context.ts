@@ -290,8 +290,8 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   }
 
   /**
-   * A `VkFence` that other code has submitted, as a fence. It lives, and nobody resets it, until the fence is reached; the
-   * context's end waits for it.
+   * A `VkFence` that other code has submitted, as a fence. It lives, and nobody resets it, until the fence was waited for:
+   * that it is signalled is not enough, since samepage asks it later. The context's end waits for it.
    *
    * @param handle a live `VkFence` of this device; a wrong one crashes the process, and one that nobody signals hangs it
    * @throws {ArgumentError} if `handle` is not a handle.

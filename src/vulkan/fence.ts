@@ -8,7 +8,7 @@ import { Resource } from "../core/life/resource.ts";
 import { InteropError } from "../core/errors.ts";
 import { allOrNothing, type Undo, undone } from "../core/life/undo.ts";
 import { syncFileIn } from "../core/native/sync_file.ts";
-import { attachedFence } from "./attached_fence.ts";
+import { attachedFence, noteFence } from "./attached_fence.ts";
 import type { VulkanBase } from "./base.ts";
 import { check } from "./errors.ts";
 import { givenAway } from "./fds.ts";
@@ -45,6 +45,7 @@ export class VulkanFence extends NativeObject {
       undo.push(() => signal.isHere && awaitSignal(device, fence));
       this.resource = new Resource({ name: "VkFence", owners: [queue.resource], undo });
       this.resource.usedBy(signalled);
+      noteFence(device, fence, this.resource, undo);
     } catch (error) {
       throw undone(error, undo, "making a fence");
     }

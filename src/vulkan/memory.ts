@@ -168,7 +168,7 @@ function closedFor(device: OpenDevice, kind: HandleKind, way: "exports" | "impor
 
 const FROM_ELSEWHERE = {
   reason: "the memory came from another API, and Vulkan lets out only its own.",
-  remedy: "Map the tensor that it came from; what another process sent, receive in the context that uses it.",
+  remedy: "Map the tensor that it came from, or receive it in the context that uses it.",
 };
 
 /** The buffer that the device made for an allocation; undefined where it only shows another's. */

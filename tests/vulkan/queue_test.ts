@@ -127,6 +127,18 @@ test("a VkFence is signalled behind work of any queue", async (vulkan) => {
   assertEquals([fence.reached(), vulkan.queue.fence().reached()], [true, true]);
 });
 
+test("a VkFence that ends takes along what stands on it, before anybody has asked that", (vulkan) => {
+  using tensor = vulkan.allocate({ shape: [4], dtype: "u32" });
+  for (let i = 0; i < 100; i++) {
+    const made = vulkan.queue.createFence();
+    tensor.usedBy(vulkan.attachFence(made.handle));
+    made[Symbol.dispose]();
+  }
+  const seen = new Uint32Array(4);
+  vulkan.queue.read(tensor, seen);
+  assertEquals([...seen], [0, 0, 0, 0]);
+});
+
 test("a VkFence is a sync file where the device has those, or says why not", (vulkan) => {
   using fence = vulkan.queue.createFence();
   const { exports, imports } = vulkan.openDevice.abilities.fenceSyncFd;
