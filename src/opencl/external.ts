@@ -6,7 +6,7 @@ import type { Access } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
 import type { BaseContext, BaseQueue } from "./base_context.ts";
-import { GlBuffer, refuseGl, refuseOtherGl } from "./external/gl.ts";
+import { GlBuffer, ordersGl, refuseGl, refuseOtherGl } from "./external/gl.ts";
 import { lackingForMemory, MEMORY_HANDLES } from "./external/handles.ts";
 import { keptImport } from "./external/kept.ts";
 import { ExternalBuffer } from "./external/memory.ts";
@@ -84,11 +84,12 @@ export class OpenCLExternalMemory {
     return { kind, prepare, blocks: true, device: uuid === undefined ? {} : { uuid } };
   }
 
-  /** A buffer of OpenGL's by its name. The host waits for GL, and GL's commands for the queue. */
+  /** A buffer of OpenGL's by its name. */
   #glOffer(): Offer {
-    const closed = refuseGl(this.#context);
-    if (closed !== undefined) return { kind: "gl-buffer", closed: () => closed };
-    return { kind: "gl-buffer", blocks: true, prepare: ({ allocation }) => expect(allocation) };
+    const [kind, closed] = ["gl-buffer", refuseGl(this.#context)];
+    if (closed !== undefined) return { kind, closed: () => closed };
+    const prepare = ({ allocation }: ByteRange) => expect(allocation);
+    return { kind, blocks: true, orders: ordersGl(this.#context), prepare };
   }
 
   #importGl(port: GlPort, of: Allocation): Imported<GlBuffer> {

@@ -42,7 +42,14 @@ function test(name: string, run: (there: There) => unknown): void {
     ignore: reason !== undefined,
     async fn() {
       const before = ledger.alive;
-      Object.assign(driver, { lists: false, listsGl: true, drawsElsewhere: false, fails: undefined, told: [] });
+      Object.assign(driver, {
+        lists: false,
+        listsGl: true,
+        listsGlEvent: false,
+        drawsElsewhere: false,
+        fails: undefined,
+        told: [],
+      });
       driver.device = openclDevices().find(({ platform }) => platform === POCL)!.handle;
       {
         using egl = EglContext.open();
@@ -179,6 +186,39 @@ test("another GL context's objects are refused, and so is OpenCL without GL, or 
   const said = String(closed.explain(picture.planes[0], bare.image(RGBA)));
   for (const extension of ["cl_khr_gl_sharing", "cl_khr_egl_image"]) assertStringIncludes(said, `has no ${extension}`);
   assertStringIncludes(String(closed.explain(buffer, bare)), "has no cl_khr_gl_sharing");
+});
+
+test("GL's work is not waited for by the host where acquiring orders it (cl_khr_gl_event)", ({ egl, cl }) => {
+  driver.listsGlEvent = true;
+  using orders = OpenCLContext.open({ platform: POCL, gl: egl });
+  driver.listsGlEvent = false;
+  using graph = new MapperGraph([egl, cl]);
+  using ordered = new MapperGraph([egl, orders]);
+  using buffer = egl.buffer.allocate(BYTES);
+  using picture = egl.image.allocate(SIZE);
+  egl.queue.finish();
+  const { lane } = egl.line;
+  const asked: number[] = [];
+  const poll = lane.poll.bind(lane);
+  const never = () =>
+    Object.assign(lane, {
+      poll: () => 0, // GL has never finished it, as far as anybody hears
+      block: (mark: number) => void (asked.push(mark), Object.assign(lane, { poll })),
+    });
+  for (const [by, to, hostWait] of [[ordered, orders, false], [graph, cl, true]] as const) {
+    for (const use of ["buffer", "picture"] as const) {
+      asked.length = 0;
+      never();
+      if (use === "buffer") egl.queue.write(buffer, new Uint8Array(256));
+      else egl.queue.clear(picture, [1, 0, 0, 1]);
+      using mapped = use === "buffer" ? by.map(buffer, to) : by.map(picture.planes[0], to.image(RGBA));
+      const [step] = mapped.route.steps;
+      assertEquals([step.hostWait, asked.length > 0], [hostWait, hostWait], use);
+      const why = "has no semaphores and no fences for other drivers";
+      if (hostWait) assertStringIncludes(step.waitReason!, why);
+      Object.assign(lane, { poll });
+    }
+  }
 });
 
 test("the doctor says what the driver answers for a context", ({ egl }) => {

@@ -20,6 +20,8 @@ export const driver = {
   lists: true,
   /** True if it lists cl_khr_gl_sharing. */
   listsGl: false,
+  /** True if it lists cl_khr_gl_event. */
+  listsGlEvent: false,
   /** True if GL draws on another device. */
   drawsElsewhere: false,
   /** The device. */
@@ -50,7 +52,7 @@ const DRIVER: Fakes = {
     real.clGetDeviceInfo(device, name, BigInt(own.length), own, length);
     const text = new TextDecoder().decode(own.subarray(0, Number(length[0]) - 1));
     const [egl, gl] = [driver.lists ? " cl_khr_egl_image" : "", driver.listsGl ? " cl_khr_gl_sharing" : ""];
-    const more = ` cl_khr_device_uuid${egl}${gl}`;
+    const more = ` cl_khr_device_uuid${egl}${gl}${driver.listsGlEvent ? " cl_khr_gl_event" : ""}`;
     return fill(new TextEncoder().encode(`${text}${more}\0`), size, value, written);
   },
 };

@@ -9,7 +9,7 @@ import type { BaseContext } from "../base_context.ts";
 import { type BufferPart, own } from "../buffers/native.ts";
 import { errcode, made } from "../errors.ts";
 import { newer } from "../library.ts";
-import { GL_SHARING, lacking } from "./handles.ts";
+import { GL_EVENT, GL_SHARING, lacking } from "./handles.ts";
 import { ExternalObject, type Handing } from "./memory.ts";
 
 const ACQUIRE = "clEnqueueAcquireGLObjects";
@@ -62,6 +62,11 @@ export class GlImage extends ExternalObject {
         : newer("clCreateFromGLTexture")(handle, CL_MEM_READ_WRITE, target, level, name, errcode);
     super(context, (undo) => overName(port, undo, fn, create), handing(port));
   }
+}
+
+/** True where acquiring waits on the device for what GL was given, as its context is the thread's current one. */
+export function ordersGl({ device }: BaseContext): boolean {
+  return device.extensions.includes(GL_EVENT);
 }
 
 /** Why a context takes nothing of OpenGL's by its names. */

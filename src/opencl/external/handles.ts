@@ -19,6 +19,9 @@ export const EGL_IMAGE = "cl_khr_egl_image";
 /** The extension for textures, renderbuffers and buffers of OpenGL's. */
 export const GL_SHARING = "cl_khr_gl_sharing";
 
+/** The extension by which acquiring such an object waits on the device for GL's commands, and GL's later ones for its release. */
+export const GL_EVENT = "cl_khr_gl_event";
+
 /** The extension for semaphores. */
 export const SEMAPHORE = "cl_khr_semaphore";
 

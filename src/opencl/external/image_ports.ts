@@ -13,7 +13,7 @@ import { describeImage } from "../images/native.ts";
 import { type ImageProblem, type ImageShape, isProblem } from "../images/shape.ts";
 import type { BaseImageTarget, ImageTensor, ImageTensorInit } from "../images/tensor.ts";
 import { movePixels } from "../transfers/image.ts";
-import { GlImage, refuseGl, refuseOtherGl } from "./gl.ts";
+import { GlImage, ordersGl, refuseGl, refuseOtherGl } from "./gl.ts";
 import { EGL_IMAGE, EXTERNAL_MEMORY, lacking, MEMORY_HANDLES } from "./handles.ts";
 import { keptImport } from "./kept.ts";
 import { EglImage, ExternalImage } from "./memory.ts";
@@ -86,7 +86,8 @@ export function imagePortsOf<T extends ImageTensor>(
       const reason = isAlone ? refusal.reason : `${refusal.reason} ${closed()!.reason}`;
       return { kind: GL, closed: () => ({ ...refusal, reason }) };
     }
-    return { kind: GL, blocks: true, refuse: ({ target: { context: of } }) => refuseOtherGl(context, of) };
+    const refuse = ({ target: { context: of } }: Described) => refuseOtherGl(context, of);
+    return { kind: GL, blocks: true, orders: ordersGl(context), refuse };
   }
 
   /** An experiment's copies are not the program's. */
