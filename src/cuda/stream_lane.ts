@@ -42,6 +42,9 @@ interface Recorded {
 /** A thread that waits for such an event sleeps; it keeps no time. */
 const FLAGS = cudaEventDisableTiming | cudaEventBlockingSync;
 
+/** So many commands without an event: more, and memory that waits for one of them would be freed much too late. */
+const FAR = 16;
+
 /** A call with a stream and an event. */
 type StreamCall = (stream: StreamHandle, event: EventHandle) => number;
 
@@ -111,11 +114,11 @@ export class StreamLane extends CudaLane {
     return this.over;
   }
 
-  /** The same by the newest event, where that is not over: then what is behind it is not, and needs none of its own. */
+  /** The same by an event not far before, where that is not over: then what is behind it is not, and needs none of its own. */
   override glance(mark: number): number {
     const last = this.#events.at(-1);
-    if (last === undefined || last.mark <= this.over || last.mark >= mark) return this.poll(mark);
-    return this.poll(last.mark) < last.mark ? this.over : this.poll(mark);
+    const tells = last !== undefined && this.over < last.mark && last.mark < mark && mark - last.mark <= FAR;
+    return tells && this.poll(last.mark) < last.mark ? this.over : this.poll(mark);
   }
 
   /** Blocks until a mark is over. It asks an event that stands there first: a wait that finds it over costs more. */
