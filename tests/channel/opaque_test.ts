@@ -86,13 +86,22 @@ Deno.test("opaque fds: what its exporter says of it is told to the importer", as
   }
 });
 
-Deno.test("opaque fds: of a number that is known with less memory, nothing is kept", () => {
+Deno.test("opaque fds: of a number that is known with less memory, nothing is kept, also of a frame's other planes", async () => {
   const device = new Device({ uuid });
-  return withProgram(device, async (peer, socket) => {
+  await withProgram(device, async (peer, socket) => {
     using _known = await say(peer, socket, [{ byteLength: 64 }]);
     const error = await assertRejects(() => say(peer, socket, [{ byteLength: PAGE }]), MessageError);
     assert(error.message.includes("it ends at byte 4096 of memory that is known with 64"), error.message);
     assertEquals(device.freed, ["imported"]);
+  });
+  await withProgram(device, async (peer, socket) => {
+    device.freed.length = 0;
+    using _known = await say(peer, socket, [{ byteLength: 64 }]);
+    await assertRejects(
+      () => say(peer, socket, [{ byteLength: PAGE, identity: "8" }, { byteLength: PAGE }]),
+      MessageError,
+    );
+    assertEquals(device.freed, ["imported", "imported"], "both planes");
   });
 });
 
