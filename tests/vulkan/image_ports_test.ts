@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { host, LayoutError, MapperGraph, NativeCallError, NoRouteError } from "@samepage/interop";
 import { VulkanContext, type VulkanImage } from "@samepage/interop/vulkan";
 import { ImagePort } from "../../src/core/device/image_port.ts";
@@ -79,6 +79,14 @@ test("an image says why it does not cross", (vulkan) => {
   using attached = vulkan.image("R8_UINT").attach(0x123456789n, { shape: [2, 2] });
   const foreign = reason(attached, other.image("R8_UINT"));
   assert(foreign.includes("another library's"), foreign);
+});
+
+test("an image that no edge takes to the host says where it can go instead", (vulkan) => {
+  using graph = new MapperGraph([host, vulkan]);
+  using image = vulkan.image(RGBA).allocate({ shape: [4, 4, 4] });
+  const { message, hint } = assertThrows(() => graph.map(image, host), NoRouteError);
+  assertStringIncludes(message, "but no route from vulkan.image to any of them.");
+  assertEquals(hint, "Copy the elements to memory that is in this graph: vulkan.");
 });
 
 test("a port of an image is checked before the driver sees it, and its fd is closed once", (vulkan) => {

@@ -10,7 +10,7 @@ import { Mapped } from "../tensors/mapped.ts";
 import { ask, isPlan, make, type Mapper, type Plan } from "./mapper.ts";
 import { Resource } from "../life/resource.ts";
 import { newUndo, unwind } from "../life/undo.ts";
-import { noRoute, Route, type Step } from "./route.ts";
+import { noRoute, Route, type Step, type Ways } from "./route.ts";
 import type { Tensor } from "../tensors/tensor.ts";
 import { allowed, type Found, type Hop, search } from "./search.ts";
 
@@ -68,7 +68,7 @@ export class Graph implements Disposable {
     const waited = settleUnsubmitted(ready.returning);
     if (waited) ready = this.#ready(source, target, asked);
     const { hops, refused } = this.#search(source, target, ready, asked.copy, false);
-    if (hops === undefined) throw noRoute(source.name, nameOf(target), refused, this.#edges.waysTo(target.kind));
+    if (hops === undefined) throw noRoute(source.name, nameOf(target), refused, this.#ways(source.target, target));
     const { mapped, taken } = this.#walk(source, hops, ready, asked.copy === "allow");
     mapped.arrivedBy(() => new Route(stepsOf(taken, waited), refused));
     return mapped;
@@ -115,6 +115,11 @@ export class Graph implements Disposable {
     // One that is over needs no wait: a device could not wait for a promise that has settled.
     if (asked.after?.reached() === false) waits.push(asked.after);
     return { access, returning, waits };
+  }
+
+  /** The kinds of memory about a map that has no route. */
+  #ways({ kind }: Target, target: Target): Ways {
+    return { kind, edgesFrom: this.#edges.waysTo(target.kind), there: this.#targets.map((each) => each.kind) };
   }
 
   #assertKnown(context: Context, argument: string): void {

@@ -86,29 +86,40 @@ function together(refused: readonly Refusal[]): Refusal[] {
   return Array.from(byReason.values(), (each) => ({ ...each[0], edge: each.map(({ edge }) => edge).join(" and ") }));
 }
 
+/** The kinds of memory about a map without a route. */
+export interface Ways {
+  /** The source's. */
+  readonly kind: string;
+  /** Those that have edges to the target. */
+  readonly edgesFrom: readonly string[];
+  /** Those of the graph. */
+  readonly there: readonly string[];
+}
+
 /**
  * The error of a map without a route, with the reason of each refusal.
  *
- * @param ways the kinds of memory that have edges to the target, in case no edge was asked
+ * @param ways what is known of the kinds of memory, in case no edge was asked
  */
 export function noRoute(
   from: string,
   to: string,
   refused: readonly Refusal[],
-  ways: readonly string[] = [],
+  { kind, edgesFrom, there }: Ways = { kind: from, edgesFrom: [], there: [] },
 ): NoRouteError {
   const message = `No route from ${from} to ${to}:`;
   const fields = { api: "core", argument: "target" };
   if (refused.length > 0) {
     return new NoRouteError(`${message} ${together(refused).map(describeRefusal).join(" ")}`, refused, fields);
   }
-  if (ways.length === 0) {
+  if (edgesFrom.length === 0) {
     const hint = "Allocate memory of that kind and map from it, or map to another target.";
     return new NoRouteError(`${message} no edge leads there.`, refused, { ...fields, hint });
   }
-  const known = `edges lead there from ${ways.join(" and ")}, but none from the memory in this graph.`;
-  return new NoRouteError(`${message} ${known}`, refused, {
-    ...fields,
-    hint: `Add a context with such memory to the graph: ${ways.join(" or ")}.`,
-  });
+  const known = `edges lead there from ${edgesFrom.join(" and ")}, but no route from ${kind} to any of them.`;
+  const near = edgesFrom.filter((each) => there.includes(each));
+  const hint = near.length === 0
+    ? `Add a context with such memory to the graph: ${edgesFrom.join(" or ")}.`
+    : `Copy the elements to memory that is in this graph: ${near.join(" or ")}.`;
+  return new NoRouteError(`${message} ${known}`, refused, { ...fields, hint });
 }
