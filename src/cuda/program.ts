@@ -4,7 +4,7 @@ import { ArgumentError, InteropError } from "../core/errors.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
-import { type Undo, undone } from "../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { checks } from "./check.ts";
 import { CudaKernel } from "./kernel.ts";
 import { type Code, cubinIn, ptxIn } from "./kernels/code.ts";
@@ -46,12 +46,8 @@ export class CudaProgram extends NativeObject {
     this.log = log;
     this.#lowered = lowered;
     const undo: Undo = [];
-    try {
-      this.#loaded = new LoadedCode(context, code, undo);
-      this.resource = new Resource({ name: `cuda program (${context.name})`, owners: [context.resource], undo });
-    } catch (error) {
-      throw undone(error, undo, "loading a program");
-    }
+    this.#loaded = allOrNothing("loading a program", () => new LoadedCode(context, code, undo), undo);
+    this.resource = new Resource({ name: `cuda program (${context.name})`, owners: [context.resource], undo });
     finalizers.register(this, this.resource, this);
   }
 

@@ -1,7 +1,7 @@
 import type { Crossing, Exported, Imported, KnownObject, Memory } from "../core/device/memory.ts";
 import { type MemoryKind, Port } from "../core/device/port.ts";
 import { AccessError, type InteropError, LayoutError, type Refusal } from "../core/errors.ts";
-import { type Undo, undone } from "../core/life/undo.ts";
+import { allOrNothing } from "../core/life/undo.ts";
 import type { Access } from "../core/memory/access.ts";
 import { findByHandle } from "../core/memory/peers.ts";
 import { closeFd, duplicateFd, statusOf } from "../core/native/fd.ts";
@@ -88,13 +88,10 @@ function imported(port: Port, access: Access): Imported<DmaBuf> {
   const pages = kind === "memfd" ? ofPages(port) : undefined;
   const buffer = pages === undefined ? new DmaBuf(port.takeFd()) : new DmaBuf(pages.fd, true);
   const start = pages === undefined ? offset : offset % PAGE;
-  const undo: Undo = [() => buffer.free()];
-  try {
+  allOrNothing("importing a dma-buf", () => {
     if (start + byteLength > buffer.byteLength) throw tooShort(start + byteLength, buffer);
     buffer.assertAllows(access);
-  } catch (error) {
-    throw undone(error, undo, "importing a dma-buf");
-  }
+  }, [() => buffer.free()]);
   const object = { kind: "dma-buf", handle: buffer.identity, byteLength: buffer.byteLength, start };
   const of = pages?.of === undefined ? {} : { of: pages.of };
   return { handle: buffer, object: { ...object, ...of }, release: () => buffer.free() };

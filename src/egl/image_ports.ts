@@ -4,14 +4,14 @@ import { EglPort, GlPort } from "../core/device/gl_port.ts";
 import { Port } from "../core/device/port.ts";
 import { type Refusal, throwAll } from "../core/errors.ts";
 import type { ImageInfo } from "../core/layout/frame_info.ts";
-import { undoAll, undone, unwind } from "../core/life/undo.ts";
+import { allOrNothing, undoAll, unwind } from "../core/life/undo.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import type { Described } from "../core/tensors/described.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { Frame, planesOf } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { EglBase } from "./base.ts";
-import { closePlanes, DmaBufFormats, type ExportedPicture, exportPicture, importPicture } from "./dmabuf.ts";
+import { closePlanes, DmaBufFormats, exportPicture, importPicture } from "./dmabuf.ts";
 import { glFormats, planeSize, refuseInfo } from "./formats.ts";
 import type { EglPicture } from "./picture.ts";
 import type { EglTensor } from "./tensor.ts";
@@ -120,12 +120,12 @@ function picturesIn(source: Mapped) {
 /** Each plane goes out by itself. */
 function exported(source: Mapped, kind: string): ExportedImage {
   const { planes, form } = picturesIn(source);
-  const out: ExportedPicture[] = [];
-  try {
-    for (const { rawHandle } of planes) out.push(exportPicture(rawHandle));
-  } catch (error) {
-    throw undone(error, out.map(({ planes }) => () => closePlanes(planes)), "exporting a picture");
-  }
+  const out = allOrNothing("exporting a picture", (undo) =>
+    planes.map(({ rawHandle }) => {
+      const picture = exportPicture(rawHandle);
+      undo.push(() => closePlanes(picture.planes));
+      return picture;
+    }));
   const heights = planes.flatMap(({ rawHandle }, i) => out[i].planes.map(() => rawHandle.height));
   const first = out.map(({ planes: [plane] }) => plane);
   const all = [...first, ...out.flatMap(({ planes: [, ...rest] }) => rest)]; // those of the format come first

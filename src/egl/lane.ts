@@ -11,7 +11,7 @@ import type { Address } from "../../ffi/address.ts";
 import type { Lane, LineEvents } from "../core/device/driver.ts";
 import { messageOf, NativeCallError, throwAll } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
-import { allOrNothing, type Undo, undone, unwind } from "../core/life/undo.ts";
+import { allOrNothing, type Undo, unwind } from "../core/life/undo.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { warn } from "../core/warn.ts";
 import { check, checkGl, eglError, LOST, made } from "./errors.ts";
@@ -195,12 +195,8 @@ export class EglLane implements Lane {
     const known = this.#fences.find((fence) => fence.mark >= mark);
     if (known !== undefined) return known;
     const undo: Undo = [];
-    let sync: Sync;
-    try {
-      sync = this.context.within(() => this.#flushed(EGL_SYNC_FENCE, undo));
-    } catch (error) {
-      throw undone(error, undo, "making a fence");
-    }
+    const make = () => this.context.within(() => this.#flushed(EGL_SYNC_FENCE, undo));
+    const sync = allOrNothing("making a fence", make, undo);
     const fence = { mark: this.#newest, sync, waiting: 0 };
     this.#fences = [...this.#fences, fence];
     return fence;

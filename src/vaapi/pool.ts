@@ -3,7 +3,7 @@ import type { ImageInfo } from "../core/layout/frame_info.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { forgotten } from "../core/life/finalizers.ts";
 import { Resource } from "../core/life/resource.ts";
-import { type Undo, undone } from "../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { VaapiBase } from "./base.ts";
 import type { VaapiSurface } from "./surface.ts";
@@ -26,11 +26,9 @@ export class VaapiPool extends NativeObject {
     super();
     base.resource.assertLive();
     const undo: Undo = [];
-    try {
+    allOrNothing("making a pool of surfaces", () => {
       for (let i = 0; i < size; i++) this.#idle.push(newSurface(base, info, undefined, undo));
-    } catch (error) {
-      throw undone(error, undo, "making a pool of surfaces");
-    }
+    }, undo);
     this.#base = base;
     this.info = this.#idle[0].info;
     this.size = size;

@@ -14,7 +14,7 @@ import { type Launch, Sizes, wrongLaunch } from "../core/device/grid.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
-import { type Undo, undone } from "../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { cString } from "../core/native/text.ts";
 import { check } from "./errors.ts";
 import { descriptorType, KernelArguments, parametersOf } from "./kernel_arguments.ts";
@@ -88,20 +88,10 @@ export class VulkanKernel extends NativeObject {
     this.#arguments = new KernelArguments(parameters, shader);
     this.#groups = new Sizes(launch, "groups", 1, device.facts.limits.maxComputeWorkGroupCount);
     const undo: Undo = [];
-    try {
-      const { layout, pipeline } = createPipeline(
-        device,
-        program.handle,
-        name,
-        shader,
-        this.#arguments.pushBytes,
-        undo,
-      );
-      this.#layout = layout;
-      this.#pipeline = pipeline;
-    } catch (error) {
-      throw undone(error, undo, `making the kernel ${name}`);
-    }
+    const make = () => createPipeline(device, program.handle, name, shader, this.#arguments.pushBytes, undo);
+    const { layout, pipeline } = allOrNothing(`making the kernel ${name}`, make, undo);
+    this.#layout = layout;
+    this.#pipeline = pipeline;
     this.resource = new Resource({ name: `vulkan kernel ${name}`, owners: [program.resource, resource], undo });
     finalizers.register(this, this.resource, this);
   }

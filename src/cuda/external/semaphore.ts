@@ -7,7 +7,7 @@ import {
   writeCudaExternalSemaphoreWaitParams,
 } from "../../../ffi/cuda_runtime/structs.ts";
 import type { Sync } from "../../core/device/driver.ts";
-import { type Undo, undoAll, undone } from "../../core/life/undo.ts";
+import { allOrNothing, type Undo, undoAll } from "../../core/life/undo.ts";
 import { closeFd } from "../../core/native/fd.ts";
 import type { CudaLane, LaneDevice } from "../driver.ts";
 import { eventOfEglSync } from "../egl/sync.ts";
@@ -78,12 +78,9 @@ export const semaphores: Sync<CudaLane, ExternalSemaphore | EglEvent> = {
 function imported(device: LaneDevice, kind: (typeof FDS)[number], fd: number): ExternalSemaphore {
   const undo: Undo = [];
   const description = semaphoreHandle(kind, fd);
-  try {
-    const fn = "cudaImportExternalSemaphore";
-    device.within(() => check(cudart()[fn](out, description), fn, { hint: HINT }));
-  } catch (error) {
-    throw undone(error, [() => closeFd(fd)], "importing a semaphore");
-  }
+  const take = "cudaImportExternalSemaphore";
+  const call = () => check(cudart()[take](out, description), take, { hint: HINT });
+  allOrNothing("importing a semaphore", () => device.within(call), [() => closeFd(fd)]);
   const handle = out[0] as CudaExternalSemaphore;
   const fn = "cudaDestroyExternalSemaphore";
   owned(device, KIND, undo, () => checkRelease(cudart()[fn](handle), fn));

@@ -1,6 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
 import type { Fate } from "../../core/memory/allocation.ts";
-import { type Undo, undoAll, undone } from "../../core/life/undo.ts";
+import { allOrNothing, type Undo, undoAll } from "../../core/life/undo.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";
@@ -39,12 +39,7 @@ export function closeImported(context: CudaPrimaryContext, address: Address): (f
 function freeBy(context: CudaPrimaryContext, fn: string, call: () => number): (fate: Fate) => void {
   const { within } = context;
   const free = () => within(() => checkRelease(call(), fn));
-  let letGo: () => void;
-  try {
-    letGo = context.keepPrimary();
-  } catch (error) {
-    throw undone(error, [free], "allocating memory");
-  }
+  const letGo = allOrNothing("allocating memory", () => context.keepPrimary(), [free]);
   const undo: Undo = [letGo, free];
   return (fate) => fate === "unused" ? undoAll(undo, "freeing memory") : undefined; // once, even if it failed
 }

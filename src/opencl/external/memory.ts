@@ -9,7 +9,7 @@ import type { EglPort } from "../../core/device/gl_port.ts";
 import type { Call } from "../../core/device/driver.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import { owned } from "../../core/life/ledger.ts";
-import { type Undo, undoAll, undone } from "../../core/life/undo.ts";
+import { allOrNothing, type Undo, undoAll } from "../../core/life/undo.ts";
 import type { Import } from "../../core/memory/imports.ts";
 import { closeFd } from "../../core/native/fd.ts";
 import type { BaseContext } from "../base_context.ts";
@@ -221,12 +221,7 @@ function overFd<Fn extends Creating>(
   call: (create: NonNullable<OpenCL[Fn]>, properties: BigUint64Array<ArrayBuffer>) => ClMem,
 ): ClMem {
   const properties = memoryProperties(property, fd, context.device);
-  let mem: ClMem;
-  try {
-    mem = made(call(newer(fn), properties), fn);
-  } catch (error) {
-    throw undone(error, [() => closeFd(fd)], "importing memory");
-  }
+  const mem = allOrNothing("importing memory", () => made(call(newer(fn), properties), fn), [() => closeFd(fd)]);
   owned(HELD, undo, () => {});
   return own(mem, undo);
 }
