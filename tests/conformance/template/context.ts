@@ -5,13 +5,9 @@
  */
 import { Line } from "../../../src/core/device/line.ts";
 import type { Memory, MemoryTarget } from "../../../src/core/device/memory.ts";
-import type { DeviceId } from "../../../src/core/device/device_id.ts";
-import type { Context } from "../../../src/core/graph/context.ts";
+import { DeviceContext } from "../../../src/core/graph/device_context.ts";
 import type { ImageInfo } from "../../../src/core/layout/frame_info.ts";
 import type { LayoutInit } from "../../../src/core/layout/layout.ts";
-import { forgotten } from "../../../src/core/life/finalizers.ts";
-import { NativeObject } from "../../../src/core/life/native_object.ts";
-import type { Resource } from "../../../src/core/life/resource.ts";
 import type { Frame } from "../../../src/core/tensors/frame.ts";
 import type { Mapped } from "../../../src/core/tensors/mapped.ts";
 import { allocateFrame, allocateTensor } from "../../../src/core/tensors/over.ts";
@@ -52,28 +48,21 @@ export class FakeTarget implements MemoryTarget<FakeTensor> {
 }
 
 /** An open device of the fake. */
-export class FakeContext extends NativeObject implements Context {
+export class FakeContext extends DeviceContext {
   /** The API's name. */
-  readonly api = "fake";
-  /** The device's name, for messages. */
-  readonly name: string;
-  /** Two contexts with the same UUID are on the same device; the fake has none. */
-  readonly id: DeviceId = {};
+  override readonly api = "fake";
   /** The kinds of memory that it has. */
-  readonly targets: readonly FakeTarget[];
+  override readonly targets: readonly FakeTarget[];
   /** Its work, in order. */
   readonly line: Line<FakeLane>;
-  /** Its end is that of its line: what lives in the context ends first, and the work on it. */
-  readonly resource: Resource;
 
   /** Opens it, with some kinds of memory. */
   constructor(name: string, kinds: readonly FakeKind[] = ["fake.alias", "fake.migrate", "fake.copy"]) {
-    super();
-    this.name = name;
-    this.line = new Line<FakeLane>({ driver, name, open: (events) => new FakeLane(events) });
-    this.resource = this.line.resource;
+    super("fake", { name, id: {} }, []); // two contexts with the same UUID are on the same device; the fake has none
+    const owners = [this.resource];
+    this.line = new Line<FakeLane>({ driver, name, owners, open: (events) => new FakeLane(events) });
     this.targets = kinds.map((kind) => new FakeTarget(kind, this));
-    forgotten.register(this, name, this); // where nobody disposes it, that is told
+    this.opened(); // where nobody disposes it, that is told
   }
 
   /** The target of a kind. */
