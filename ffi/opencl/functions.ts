@@ -596,17 +596,6 @@ export interface OpenCL {
     event: Address,
   ): number;
 
-  /** `cl_int clGetGLContextInfoKHR(const cl_context_properties *properties, cl_gl_context_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)` Null where the library lacks it. */
-  readonly clGetGLContextInfoKHR:
-    | ((
-      properties: BufferSource | null,
-      param_name: number,
-      param_value_size: bigint,
-      param_value: BufferSource | null,
-      param_value_size_ret: BufferSource | null,
-    ) => number)
-    | null;
-
   /** `cl_mem clCreateFromGLBuffer(cl_context context, cl_mem_flags flags, cl_GLuint bufobj, cl_int *errcode_ret)` Null where the library lacks it. */
   readonly clCreateFromGLBuffer:
     | ((context: ClContext, flags: bigint, bufobj: number, errcode_ret: BufferSource | null) => ClMem)

@@ -238,8 +238,6 @@ export const SYMBOLS = {
   clEnqueueSVMUnmap: { parameters: ["u64", "u64", "u32", "u64", "u64"], result: "i32", optional: true },
   // cl_int clEnqueueMarkerWithWaitList(cl_command_queue command_queue, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
   clEnqueueMarkerWithWaitList: { parameters: ["u64", "u32", "u64", "u64"], result: "i32" },
-  // cl_int clGetGLContextInfoKHR(const cl_context_properties *properties, cl_gl_context_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)
-  clGetGLContextInfoKHR: { parameters: ["buffer", "u32", "usize", "buffer", "buffer"], result: "i32", optional: true },
   // cl_mem clCreateFromGLBuffer(cl_context context, cl_mem_flags flags, cl_GLuint bufobj, cl_int *errcode_ret)
   clCreateFromGLBuffer: { parameters: ["u64", "u64", "u32", "buffer"], result: "u64", optional: true },
   // cl_mem clCreateFromGLTexture(cl_context context, cl_mem_flags flags, cl_GLenum target, cl_GLint miplevel, cl_GLuint texture, cl_int *errcode_ret)

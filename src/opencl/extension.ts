@@ -11,7 +11,7 @@ const FN = "clGetExtensionFunctionAddressForPlatform";
  * Looks up the functions of an extension in a device's driver, once for each driver.
  *
  * @param api the name of the functions in taps
- * @throws {InteropError} (by the returned function) if the driver lists the extension and lacks one of its functions.
+ * @throws {InteropError} (by the returned function) if the driver lacks one of its functions.
  */
 export function extensionFunctions<F>(
   api: string,
@@ -31,7 +31,7 @@ export function extensionFunctions<F>(
     const missing = Object.entries(symbols).find(([name, symbol]) => asked[name] === null && !("optional" in symbol))
       ?.[0];
     if (missing !== undefined) {
-      throw new InteropError(`${platform} lists ${extension}, and has no ${missing}.`, { api: "opencl", fn: FN });
+      throw new InteropError(`${platform} has no ${missing} of ${extension}.`, { api: "opencl", fn: FN });
     }
     found.set(platformHandle, functions = asked as F);
     return functions;

@@ -17,6 +17,17 @@ import { driver, type Fakes } from "./simulated_opencl.ts";
 /** The names of buffers, by the objects over them. */
 const buffers = new Map<bigint, number>();
 
+/** What the extension adds. */
+export const GL_EXTENSION: Fakes = {
+  clGetGLContextInfoKHR(properties: BigUint64Array, name: number, size: bigint, out: BigUint64Array, written: never) {
+    driver.told.push(["info", name, properties.length, size]);
+    if (driver.fails === "info") return CL_INVALID_OPERATION;
+    out[0] = driver.drawsElsewhere ? 0n : driver.device;
+    (written as BigUint64Array)[0] = 8n;
+    return 0;
+  },
+};
+
 /** The fakes, over the loader's own functions. */
 export function glFakes(real: () => OpenCL): Fakes {
   const created = (told: unknown[], errcode: Int32Array, make: () => bigint) => {
@@ -48,13 +59,6 @@ export function glFakes(real: () => OpenCL): Fakes {
     return real().clEnqueueMarkerWithWaitList(queue, waitCount, waits, slot);
   };
   return {
-    clGetGLContextInfoKHR(properties: BigUint64Array, name: number, size: bigint, out: BigUint64Array, written: never) {
-      driver.told.push(["info", name, properties.length, size]);
-      if (driver.fails === "info") return CL_INVALID_OPERATION;
-      out[0] = driver.drawsElsewhere ? 0n : driver.device;
-      (written as BigUint64Array)[0] = 8n;
-      return 0;
-    },
     clCreateContext(properties: BigUint64Array, ...rest: never[]) {
       const isShared = properties[0] === names.CL_GL_CONTEXT_KHR && properties[2] === names.CL_EGL_DISPLAY_KHR;
       if (isShared) driver.told.push(["context", properties[1] > 0n, properties[3] > 0n]);

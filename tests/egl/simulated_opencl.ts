@@ -8,7 +8,7 @@ import * as names from "../../ffi/opencl/constants.ts";
 import { CL_INVALID_VALUE, CL_OUT_OF_RESOURCES } from "../../ffi/opencl/errors.ts";
 import type { OpenCL } from "../../ffi/opencl/functions.ts";
 import { setTap } from "../../src/core/native/library.ts";
-import { glFakes } from "./simulated_gl.ts";
+import { GL_EXTENSION, glFakes } from "./simulated_gl.ts";
 
 /** What the driver is to do, and what it was told. */
 export const driver = {
@@ -92,6 +92,7 @@ function handing(name: string) {
 
 setTap((api, functions) => {
   if (api === "opencl_egl") return EXTENSION;
+  if (api === "opencl_gl") return GL_EXTENSION;
   if (api !== "opencl") return functions;
   real = functions as unknown as OpenCL;
   return { ...functions, ...DRIVER, ...glFakes(() => real) };

@@ -9,6 +9,7 @@ import {
 import { EINVAL, EIO, EMFILE, ENOMEM, ENOSPC, EPERM } from "../../ffi/libc/errors.ts";
 import type { Sockets } from "../../ffi/channel/functions.ts";
 import type { ClEgl } from "../../ffi/opencl_egl/functions.ts";
+import type { ClGl } from "../../ffi/opencl_gl/functions.ts";
 import type { ExternalMemory } from "../../ffi/opencl_external/functions.ts";
 import type { Semaphores } from "../../ffi/opencl_semaphore/functions.ts";
 import type { Usm } from "../../ffi/opencl_usm/functions.ts";
@@ -185,7 +186,6 @@ const OPENCL: Failures<OpenCL> = {
   clGetEventProfilingInfo: code(CL_OUT_OF_RESOURCES),
   clRetainEvent: code(CL_OUT_OF_RESOURCES),
   clReleaseEvent: release,
-  clGetGLContextInfoKHR: code(CL_OUT_OF_RESOURCES),
   clCreateFromGLBuffer: create(CL_OUT_OF_RESOURCES),
   clCreateFromGLTexture: create(CL_OUT_OF_RESOURCES),
   clCreateFromGLRenderbuffer: create(CL_OUT_OF_RESOURCES),
@@ -212,6 +212,8 @@ const OPENCL_EXTERNAL: Failures<ExternalMemory> = {
 };
 
 /** OpenCL's images over EGL's. */
+const OPENCL_GL: Failures<ClGl> = { clGetGLContextInfoKHR: code(CL_OUT_OF_RESOURCES) };
+
 const OPENCL_EGL: Failures<ClEgl> = {
   clCreateFromEGLImageKHR: create(CL_MEM_OBJECT_ALLOCATION_FAILURE),
   clEnqueueAcquireEGLObjectsKHR: code(CL_OUT_OF_RESOURCES),
@@ -266,6 +268,7 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   opencl: OPENCL,
   opencl_egl: OPENCL_EGL,
   opencl_external: OPENCL_EXTERNAL,
+  opencl_gl: OPENCL_GL,
   opencl_semaphore: OPENCL_SEMAPHORE,
   opencl_usm: OPENCL_USM,
   cudart: CUDART,

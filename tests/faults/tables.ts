@@ -18,6 +18,7 @@ import { SYMBOLS as NVRTC } from "../../ffi/nvrtc/symbols.ts";
 import { SYMBOLS as OPENCL } from "../../ffi/opencl/symbols.ts";
 import { SYMBOLS as OPENCL_EGL } from "../../ffi/opencl_egl/symbols.ts";
 import { SYMBOLS as OPENCL_EXTERNAL } from "../../ffi/opencl_external/symbols.ts";
+import { SYMBOLS as OPENCL_GL } from "../../ffi/opencl_gl/symbols.ts";
 import { SYMBOLS as OPENCL_SEMAPHORE } from "../../ffi/opencl_semaphore/symbols.ts";
 import { SYMBOLS as OPENCL_USM } from "../../ffi/opencl_usm/symbols.ts";
 import { SYMBOLS as OPENCV_CORE } from "../../ffi/opencv_core/symbols.ts";
@@ -37,6 +38,7 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   opencl: OPENCL,
   opencl_egl: OPENCL_EGL,
   opencl_external: OPENCL_EXTERNAL,
+  opencl_gl: OPENCL_GL,
   opencl_semaphore: OPENCL_SEMAPHORE,
   opencl_usm: OPENCL_USM,
   cudart: CUDART,

@@ -13,6 +13,7 @@ import { nvrtc } from "./nvrtc.ts";
 import { opencl } from "./opencl.ts";
 import { openclEgl } from "./opencl_egl.ts";
 import { openclExternal } from "./opencl_external.ts";
+import { openclGl } from "./opencl_gl.ts";
 import { openclSemaphore } from "./opencl_semaphore.ts";
 import { openclUsm } from "./opencl_usm.ts";
 import { opencvCore } from "./opencv_core.ts";
@@ -31,6 +32,7 @@ export const LIBRARIES: readonly Library[] = [
   opencl,
   openclEgl,
   openclExternal,
+  openclGl,
   openclSemaphore,
   openclUsm,
   opencvCore,

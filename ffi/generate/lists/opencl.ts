@@ -87,7 +87,6 @@ export const opencl: Library = {
     { ...command("clEnqueueSVMUnmap", ["svm_ptr"]), optional: true },
     command("clEnqueueMarkerWithWaitList"),
 
-    { name: "clGetGLContextInfoKHR", optional: true },
     { name: "clCreateFromGLBuffer", optional: true },
     { name: "clCreateFromGLTexture", optional: true },
     { name: "clCreateFromGLRenderbuffer", optional: true },

@@ -23,7 +23,7 @@ function knownDevices(): readonly OpenCLDevice[] {
 
 function answerOf(gl: EglContext, devices: readonly OpenCLDevice[]): string {
   try {
-    const handle = currentDevice(gl, devices[0].platformHandle);
+    const handle = currentDevice(gl, devices[0]);
     const device = devices.find((each) => each.handle === handle);
     if (device === undefined) return "the context draws on none of its devices";
     const { extensions, name } = device;

@@ -4,6 +4,8 @@ import {
   CL_EGL_DISPLAY_KHR,
   CL_GL_CONTEXT_KHR,
 } from "../../../ffi/opencl/constants.ts";
+import type { ClGl } from "../../../ffi/opencl_gl/functions.ts";
+import { SYMBOLS } from "../../../ffi/opencl_gl/symbols.ts";
 import { object } from "../../core/argument.ts";
 import type { GlContext } from "../../core/device/gl_port.ts";
 import { Resource } from "../../core/life/resource.ts";
@@ -11,9 +13,12 @@ import { checks } from "../check.ts";
 import type { OpenCLDevice } from "../device.ts";
 import { GL_SHARING } from "../external/handles.ts";
 import { openclError } from "../errors.ts";
-import { newer } from "../library.ts";
+import { extensionFunctions } from "../extension.ts";
 
 const FN = "clGetGLContextInfoKHR";
+
+/** What cl_khr_gl_sharing adds in a device's driver. */
+const glOf: (device: OpenCLDevice) => ClGl = extensionFunctions<ClGl>("opencl_gl", GL_SHARING, SYMBOLS);
 
 /** The properties of a `cl_context` that shares with OpenGL's. */
 export function glProperties({ handle, display }: GlContext): bigint[] {
@@ -43,8 +48,8 @@ export function deviceOfGl(gl: GlContext, fitting: readonly OpenCLDevice[]): Ope
     const what = `${platform} has no ${GL_SHARING} on ${name}${others}.`;
     throw checks.wrong("choice.gl", what, "Open it without: what is OpenGL's reaches it by copies through the host.");
   }
-  for (const { platformHandle } of new Map(sharing.map((device) => [device.platformHandle, device])).values()) {
-    const handle = currentDevice(gl, platformHandle);
+  for (const anyOfIts of new Map(sharing.map((device) => [device.platformHandle, device])).values()) {
+    const handle = currentDevice(gl, anyOfIts);
     const device = sharing.find((each) => each.handle === handle);
     if (device !== undefined) return device;
   }
@@ -56,11 +61,11 @@ export function deviceOfGl(gl: GlContext, fitting: readonly OpenCLDevice[]): Ope
   );
 }
 
-/** The device that a GL context draws on, as a platform knows it; 0 if it is none of its. */
-export function currentDevice(gl: GlContext, platform: OpenCLDevice["platformHandle"]): bigint {
+/** The device that a GL context draws on, as the platform of another device knows it; 0 if it is none of its. */
+export function currentDevice(gl: GlContext, anyOfIts: OpenCLDevice): bigint {
   const [device, size] = [new BigUint64Array(1), new BigUint64Array(1)];
-  const properties = BigUint64Array.of(...glProperties(gl), CL_CONTEXT_PLATFORM, platform, 0n);
-  const code = newer(FN)(properties, CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR, 8n, device, size);
+  const properties = BigUint64Array.of(...glProperties(gl), CL_CONTEXT_PLATFORM, anyOfIts.platformHandle, 0n);
+  const code = glOf(anyOfIts)[FN](properties, CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR, 8n, device, size);
   if (code !== 0) {
     throw openclError(code, FN, { argument: "choice.gl", hint: "The driver shares with no context like this one." });
   }

@@ -28,7 +28,7 @@ import { EGL_IMAGE, EXTERNAL_MEMORY, memoryProperties } from "./handles.ts";
 /**
  * The functions of cl_khr_external_memory in a device's driver, looked up once.
  *
- * @throws {InteropError} if the driver lists the extension and lacks one of its functions.
+ * @throws {InteropError} if the driver lacks one of its functions.
  */
 const externalMemoryOf: (device: OpenCLDevice) => ExternalMemory = extensionFunctions<ExternalMemory>(
   "opencl_external",

@@ -22,7 +22,7 @@ import { SEMAPHORE, SEMAPHORE_HANDLES, semaphoreProperties } from "./handles.ts"
 /**
  * The functions of cl_khr_semaphore in a device's driver, looked up once.
  *
- * @throws {InteropError} if the driver lists the extension and lacks one of its functions.
+ * @throws {InteropError} if the driver lacks one of its functions.
  */
 export const semaphoresOf: (device: OpenCLDevice) => Semaphores = extensionFunctions<Semaphores>(
   "opencl_semaphore",
