@@ -11,6 +11,7 @@ import { PIXELS } from "./harness/frame.ts";
 import { type GpuCount, shared, type Sharing } from "./harness/sharing.ts";
 import type { Operation } from "./harness/operation.ts";
 import { here, type Way } from "./harness/way.ts";
+import { bareLaps } from "./operations/bare_laps.ts";
 import { bySemaphores } from "./operations/order.ts";
 
 /** The sizes, as C's operations name them. */
@@ -123,6 +124,19 @@ function callsByHand(): Operation {
   return { run: submit, settle: () => assertRight(on.players), most: MOST };
 }
 
+/** The same by C's native calls, with nothing of samepage's around them. */
+function callsAlone(): Operation {
+  const { submit, wrong } = bareLaps(shared(1));
+  return {
+    run: submit,
+    settle() {
+      const count = wrong();
+      if (count > 0) throw new Error(`${count} words were wrong`);
+    },
+    most: MOST,
+  };
+}
+
 /** The same, by maps. */
 function callsByMaps(): Operation {
   const { on, submit, ended } = mapLaps("words");
@@ -169,6 +183,8 @@ ring("calls", "the calls of a lap, one GPU", [
   externalC(1, "calls"),
   here("samepage", callsByHand),
   here("samepage, by maps", callsByMaps),
+  here("Deno, the calls alone", callsAlone),
+  externalC(1, "calls_with_events", "C, an event of each kernel"),
 ], atMost(1.2));
 
 for (const [name, goal] of [["words", undefined], ["mib", faster(1.8)], ["frame", faster(8)]] as const) {

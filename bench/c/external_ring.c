@@ -348,10 +348,10 @@ struct ring {
 static struct ring rings[3] = {{.n = WORDS}, {.n = MIB4}, {.n = PIXELS}}, copies[3] = {{.n = WORDS}, {.n = MIB4}, {.n = PIXELS}};
 static int is_first = 1;
 
-static void run_cl(struct ring *ring) {
+static void run_cl(struct ring *ring, cl_event *event) {
   CL(clSetKernelArg, kernel, 2, sizeof ring->turn, &ring->turn);
   const size_t global = ring->n, local = GROUP;
-  CL(clEnqueueNDRangeKernel, queue, kernel, 1, NULL, &global, &local, 0, NULL, NULL);
+  CL(clEnqueueNDRangeKernel, queue, kernel, 1, NULL, &global, &local, 0, NULL, event);
   ring->turn++;
 }
 
@@ -370,14 +370,14 @@ static void set_up_kernel(struct ring *ring) {
   CL(clSetKernelArg, kernel, 3, sizeof cl_wrong, &cl_wrong);
 }
 
-static void submit_laps(struct ring *ring, long count) {
+static void submit_laps(struct ring *ring, long count, cl_event *events) {
   const struct cudaExternalSemaphoreSignalParams signal = {0};
   const struct cudaExternalSemaphoreWaitParams wait = {0};
   set_up_kernel(ring);
   for (long i = 0; i < count; i++) {
     if (!is_first) CL(wait_semaphores, queue, 1, &cl_back, NULL, 0, NULL, NULL);
     is_first = 0;
-    run_cl(ring);
+    run_cl(ring, events == NULL ? NULL : &events[i]);
     CL(signal_semaphores, queue, 1, &cl_there, NULL, 0, NULL, NULL);
     CL(clFlush, queue);
     CUDA(cudaWaitExternalSemaphoresAsync, &cuda_there, &wait, 1, stream);
@@ -430,13 +430,13 @@ static void set_up_ring(struct ring *ring) {
   finish();
   // A kernel's first launch blocks where it stands behind a wait: each has one before, on words that are 0 again after it.
   set_up_kernel(ring);
-  run_cl(ring);
+  run_cl(ring, NULL);
   finish();
   run_cuda(ring);
   CUDA(cudaMemsetAsync, ring->words, 0, 4 * (size_t)ring->n, stream);
   finish();
   ring->turn = 0;
-  submit_laps(ring, 4);
+  submit_laps(ring, 4, NULL);
   assert_right();
 }
 
@@ -456,7 +456,7 @@ static void set_up_copies(struct ring *ring) {
 static void copy_laps(struct ring *ring, long count) {
   set_up_kernel(ring);
   for (long i = 0; i < count; i++) {
-    run_cl(ring);
+    run_cl(ring, NULL);
     CL(clEnqueueReadBuffer, queue, ring->mem, CL_TRUE, 0, ring->size, ring->pinned, 0, NULL, NULL);
     CUDA(cudaMemcpyAsync, ring->words, ring->pinned, ring->size, cudaMemcpyDefault, stream);
     run_cuda(ring);
@@ -468,7 +468,7 @@ static void copy_laps(struct ring *ring, long count) {
 }
 
 static void run_laps(struct ring *ring, long count) {
-  submit_laps(ring, count);
+  submit_laps(ring, count, NULL);
   finish();
 }
 
@@ -483,7 +483,21 @@ SIZE(1, mib)
 SIZE(2, frame)
 
 // What the calls of a lap take; their ends are outside of the clock.
-static void calls(long count) { submit_laps(&rings[0], count); }
+static void calls(long count) { submit_laps(&rings[0], count, NULL); }
+
+// The same where every kernel of OpenCL's has an event, as samepage's do: it tells when that kernel is over.
+static cl_event events[MOST_CALLS];
+static long event_count;
+
+static void calls_with_events(long count) {
+  submit_laps(&rings[0], count, events);
+  event_count = count;
+}
+
+static void release_events(void) {
+  assert_right();
+  for (; event_count > 0; event_count--) CL(clReleaseEvent, events[event_count - 1]);
+}
 
 static void import_by_opencl(long count) {
   const struct ring *ring = &rings[1];
@@ -508,6 +522,7 @@ static const struct operation OPERATIONS[] = {
   {"copy_mib", set_up_copy_mib, copy_mib, assert_right, 0, NULL},
   {"copy_frame", set_up_copy_frame, copy_frame, assert_right, 0, NULL},
   {"calls", set_up_words, calls, assert_right, MOST_CALLS, NULL},
+  {"calls_with_events", set_up_words, calls_with_events, release_events, MOST_CALLS, NULL},
   {"import_opencl", set_up_mib, import_by_opencl, NULL, 0, NULL},
   {"import_cuda", set_up_mib, import_by_cuda, NULL, 0, NULL},
 };

@@ -161,7 +161,7 @@ Deno.test({
 
 /** The figures of issue 16, and their ways. Those between two GPUs need two. */
 const VULKAN_FIGURES: Readonly<Record<string, readonly string[]>> = {
-  "external-calls": ["C", "samepage", "samepage, by maps"],
+  "external-calls": ["C", "samepage", "samepage, by maps", "Deno, the calls alone", "C, an event of each kernel"],
   ...Object.fromEntries(["256", "4mib", "4k"].map((size) => [
     `external-one-${size}`,
     ["C, pinned copies", "samepage", "samepage, by maps", "C"],
