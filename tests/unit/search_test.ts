@@ -52,7 +52,6 @@ const anyCase = fc.record({
   goal: fc.nat(7),
   copies: fc.boolean(),
   waits: fc.boolean(),
-  exhaustive: fc.boolean(),
 });
 
 /** Which way a form is told: as an address, a layout, or an image's modifier. */
@@ -135,7 +134,6 @@ function checkAgainstBruteForce(spell: Spelling, contexts: readonly Context[]): 
         access: "read-write",
         waits: given.waits ? WAITS : [],
         copies: given.copies,
-        exhaustive: given.exhaustive,
       };
       const { hops, refused } = search(query, new Edges(mappers), targets);
       const expected = bruteForce(query, mappers, targets);
@@ -241,16 +239,40 @@ Deno.test("a copy that was not asked for is refused, with how to ask for it", ()
   ]);
 });
 
-Deno.test("an exhaustive search hears every refusal, though the best way is found first", () => {
+Deno.test("a refusal is told where it closed a better way than the one found, or where there is none", () => {
+  const onward: Edge = { from: "b", to: "c", answers: always({}) };
+  const told = (edges: readonly Edge[]) =>
+    search(query, new Edges(from(edges)), contexts[0].targets).refused.map(({ edge }) => edge);
+  const closed = { refuses: true };
+  const direct: Edge = { from: "a", to: "c", answers: always(closed) };
+  const detour: Edge = { from: "a", to: "b", answers: always({}) };
+  assertEquals(told([direct, detour, onward]), ["a→c"]); // a step would do
+  assertEquals(
+    told([{ ...direct, answers: always({ transfer: "migrate" }) }, detour, { ...onward, answers: always(closed) }]),
+    [
+      "b→c",
+    ],
+  ); // two steps, and no migration
+  assertEquals(
+    told([{ ...direct, answers: always({ hostWait: "always" }) }, {
+      ...detour,
+      answers: always({ hostWait: "always" }),
+    }, {
+      ...onward,
+      answers: always(closed),
+    }]),
+    [],
+  ); // a detour, and it would wait too
+  assertEquals(told([direct, { ...detour, answers: always(closed) }, onward]), ["a→c", "a→b"]);
+});
+
+Deno.test("an edge from which no way leads on is not asked", () => {
   const mappers = from([
-    { from: "a", to: "c", answers: always({}) },
     { from: "a", to: "b", answers: always({}) },
-    { from: "b", to: "c", answers: always({ refuses: true }) },
+    { from: "b", to: "d", answers: always({ refuses: true }) },
+    { from: "d", to: "b", answers: always({}) },
   ]);
-  assertEquals(search(query, new Edges(mappers), contexts[0].targets).refused, []);
-  const { hops, refused } = search({ ...query, exhaustive: true }, new Edges(mappers), contexts[0].targets);
-  assertEquals(hops?.length, 1);
-  assertEquals(refused.map((r) => r.edge), ["b→c"]);
+  assertEquals(search(query, new Edges(mappers), contexts[0].targets), { hops: undefined, refused: [] });
 });
 
 Deno.test("a way that never comes to an end is given up", () => {

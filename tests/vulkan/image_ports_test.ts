@@ -86,7 +86,10 @@ test("an image that no edge takes to the host says where it can go instead", (vu
   using image = vulkan.image(RGBA).allocate({ shape: [4, 4, 4] });
   const { message, hint } = assertThrows(() => graph.map(image, host), NoRouteError);
   assertStringIncludes(message, "but no route from vulkan.image to any of them.");
-  assertEquals(hint, "Copy the elements to memory that is in this graph: vulkan.");
+  assertEquals(
+    hint,
+    "Copy the elements to memory that is in this graph: vulkan. For that the queues have read() and write().",
+  );
 });
 
 test("a port of an image is checked before the driver sees it, and its fd is closed once", (vulkan) => {

@@ -10,7 +10,7 @@ import { Mapped } from "../tensors/mapped.ts";
 import { ask, isPlan, make, type Mapper, type Plan } from "./mapper.ts";
 import { Resource } from "../life/resource.ts";
 import { newUndo, unwind } from "../life/undo.ts";
-import { noRoute, Route, type Step, type Ways } from "./route.ts";
+import { noEdge, noRoute, Route, type Step } from "./route.ts";
 import type { Tensor } from "../tensors/tensor.ts";
 import { allowed, type Found, type Hop, search } from "./search.ts";
 
@@ -67,22 +67,22 @@ export class Graph implements Disposable {
     source.raiseKept();
     const waited = settleUnsubmitted(ready.returning);
     if (waited) ready = this.#ready(source, target, asked);
-    const { hops, refused } = this.#search(source, target, ready, asked.copy, false);
-    if (hops === undefined) throw noRoute(source.name, nameOf(target), refused, this.#ways(source.target, target));
+    const { hops, refused } = this.#search(source, target, ready, asked.copy);
+    if (hops === undefined) throw noRoute(source.name, nameOf(target), refused);
     const { mapped, taken } = this.#walk(source, hops, ready, asked.copy === "allow");
     mapped.arrivedBy(() => new Route(stepsOf(taken, waited), refused));
     return mapped;
   }
 
   /**
-   * The route that `map` would take, each step with its transfer, and why every other route is closed.
+   * The route that `map` would take, each step with its transfer, and why better ones are closed: all, if no route is open.
    *
    * @throws like {@link map}, except NoRouteError: a closed route says so itself.
    */
   explain(source: Mapped, target: Target, options: MapOptions = NO_OPTIONS): Route {
     const asked = optionsOf(options);
     const ready = this.#ready(source, target, asked);
-    const { hops, refused } = this.#search(source, target, ready, asked.copy, true);
+    const { hops, refused } = this.#search(source, target, ready, asked.copy);
     const waited = ready.returning.some(isUnsubmitted);
     return hops === undefined ? new Route([], refused, false) : new Route(stepsOf(hops, waited), refused);
   }
@@ -117,11 +117,6 @@ export class Graph implements Disposable {
     return { access, returning, waits };
   }
 
-  /** The kinds of memory about a map that has no route. */
-  #ways({ kind }: Target, target: Target): Ways {
-    return { kind, edgesFrom: this.#edges.waysTo(target.kind), there: this.#targets.map((each) => each.kind) };
-  }
-
   #assertKnown(context: Context, argument: string): void {
     if (this.#contexts.includes(context)) return;
     throw new ArgumentError(`${context.name} is not in this graph.`, {
@@ -136,10 +131,13 @@ export class Graph implements Disposable {
     goal: Target,
     { access, waits }: Ready,
     copy: MapOptions["copy"],
-    exhaustive: boolean,
   ): Found {
-    const query = { source: source.described, goal, access, waits, copies: copy === "allow", exhaustive };
-    return search(query, this.#edges, this.#targets);
+    const query = { source: source.described, goal, access, waits, copies: copy === "allow" };
+    const found = search(query, this.#edges, this.#targets);
+    if (found.hops !== undefined || found.refused.length > 0) return found;
+    const [from, to] = [source.target.kind, goal.kind];
+    const there = this.#targets.map(({ kind }) => kind);
+    return { hops: undefined, refused: [noEdge({ from, to, edgesFrom: this.#edges.waysTo(to), there })] };
   }
 
   /** A map to where the source is already lends the same bytes once more. */

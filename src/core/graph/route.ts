@@ -86,40 +86,41 @@ function together(refused: readonly Refusal[]): Refusal[] {
   return Array.from(byReason.values(), (each) => ({ ...each[0], edge: each.map(({ edge }) => edge).join(" and ") }));
 }
 
-/** The kinds of memory about a map without a route. */
+/** The kinds of memory about a map for which no edge was asked. */
 export interface Ways {
   /** The source's. */
-  readonly kind: string;
+  readonly from: string;
+  /** The target's. */
+  readonly to: string;
   /** Those that have edges to the target. */
   readonly edgesFrom: readonly string[];
   /** Those of the graph. */
   readonly there: readonly string[];
 }
 
-/**
- * The error of a map without a route, with the reason of each refusal.
- *
- * @param ways what is known of the kinds of memory, in case no edge was asked
- */
-export function noRoute(
-  from: string,
-  to: string,
-  refused: readonly Refusal[],
-  { kind, edgesFrom, there }: Ways = { kind: from, edgesFrom: [], there: [] },
-): NoRouteError {
-  const message = `No route from ${from} to ${to}:`;
-  const fields = { api: "core", argument: "target" };
-  if (refused.length > 0) {
-    return new NoRouteError(`${message} ${together(refused).map(describeRefusal).join(" ")}`, refused, fields);
-  }
+/** What copies elements from any API to any other. */
+const COPY = "the queues have read() and write().";
+
+/** Why there is no route where no edge was asked. */
+export function noEdge({ from, to, edgesFrom, there }: Ways): Refusal {
+  const edge = `${from}→${to}`;
   if (edgesFrom.length === 0) {
-    const hint = "Allocate memory of that kind and map from it, or map to another target.";
-    return new NoRouteError(`${message} no edge leads there.`, refused, { ...fields, hint });
+    const remedy = "Allocate memory of that kind and map from it, or map to another target.";
+    return { edge, reason: "no edge leads there.", remedy };
   }
-  const known = `edges lead there from ${edgesFrom.join(" and ")}, but no route from ${kind} to any of them.`;
   const near = edgesFrom.filter((each) => there.includes(each));
-  const hint = near.length === 0
-    ? `Add a context with such memory to the graph: ${edgesFrom.join(" or ")}.`
-    : `Copy the elements to memory that is in this graph: ${near.join(" or ")}.`;
-  return new NoRouteError(`${message} ${known}`, refused, { ...fields, hint });
+  const kinds = near.length === 0 ? edgesFrom : near;
+  return {
+    edge,
+    reason: `edges lead there from ${kinds.join(" and ")}, but no route from ${from} to any of them.`,
+    remedy: near.length === 0
+      ? `Add a context with such memory to the graph: ${kinds.join(" or ")}. Or copy the elements: ${COPY}`
+      : `Copy the elements to memory that is in this graph: ${kinds.join(" or ")}. For that ${COPY}`,
+  };
+}
+
+/** The error of a map without a route, with the reason of each refusal. */
+export function noRoute(from: string, to: string, refused: readonly Refusal[]): NoRouteError {
+  const reasons = together(refused).map(describeRefusal).join(" ");
+  return new NoRouteError(`No route from ${from} to ${to}: ${reasons}`, refused, { api: "core", argument: "target" });
 }

@@ -28,15 +28,13 @@ export interface Query {
   readonly waits: readonly Fence[];
   /** May a step copy? */
   readonly copies: boolean;
-  /** Try every route, to hear every refusal, even after the best was found. */
-  readonly exhaustive?: boolean;
 }
 
-/** The best route, if there is one, and all refusals. */
+/** The best route, if there is one, and what closed better ones. */
 export interface Found {
   /** The steps; undefined if no route is open. */
   readonly hops: readonly Hop[] | undefined;
-  /** The refusals, each once. */
+  /** The refusals of edges on ways that could have been better, each once. */
   readonly refused: readonly Refusal[];
 }
 
@@ -64,16 +62,23 @@ interface Reached {
   readonly hops: readonly Hop[];
 }
 
+/** What closed an edge, and the least that a way over it would cost. */
+interface Closed {
+  readonly refusal: Refusal;
+  readonly figures: Cost["figures"];
+}
+
 /**
  * The cheapest route from a description to a target: Dijkstra over (target, description there, anything left to wait
  * for), because an edge may accept one description at a node and refuse another.
  */
 export function search(query: Query, edges: Edges, all: readonly Target[]): Found {
   const asked: Asked[] = [];
-  const direct = query.exhaustive ? undefined : unbeatable(query, edges, asked);
+  const direct = unbeatable(query, edges, asked);
   if (direct !== undefined) return { hops: [direct], refused: NONE };
   const targets = all.includes(query.goal) ? all : [...all, query.goal];
-  const refused = new Map<string, Refusal>();
+  const leading = kindsLeadingTo(query.goal, edges, targets);
+  const refused = new Map<string, Closed>();
   const open: Reached[] = [{
     at: query.source,
     waits: query.waits,
@@ -82,20 +87,16 @@ export function search(query: Query, edges: Edges, all: readonly Target[]): Foun
   }];
   const closed = new Map<Target, Set<string>>();
   const ids = new Map<object, number>();
-  let best: Reached | undefined;
   while (open.length > 0) {
     const reached = open.splice(cheapest(open), 1)[0];
-    if (reached.at.target === query.goal) {
-      best ??= reached;
-      if (!query.exhaustive) break;
-      continue;
-    }
+    if (reached.at.target === query.goal) return { hops: reached.hops, refused: told(refused, reached.cost.figures) };
     const key = reached.hops.length === 0 ? "" : keyOf(reached, ids); // where it begins there is one description
     const met = closed.get(reached.at.target) ?? new Set();
     if (met.has(key) || met.size === MOST_DESCRIPTIONS) continue;
     closed.set(reached.at.target, met.add(key));
     for (const edge of edges.from(reached.at.target.kind)) {
       const { mapper, to, place } = edge;
+      if (!leading.has(to)) continue;
       for (let t = 0; t < targets.length; t++) {
         if (targets[t].kind !== to || targets[t] === reached.at.target) continue;
         const known = reached.hops.length === 0 && targets[t] === query.goal
@@ -108,11 +109,31 @@ export function search(query: Query, edges: Edges, all: readonly Target[]): Foun
         );
         if (isPlan(answer)) {
           open.push(extend(reached, { mapper, target: targets[t], plan: answer }, place * targets.length + t));
-        } else refused.set(`${answer.edge}|${answer.reason}`, answer);
+          continue;
+        }
+        const id = `${answer.edge}|${answer.reason}`;
+        const [copies, migrations, hostWaits, steps] = reached.cost.figures;
+        if (!refused.has(id)) refused.set(id, { refusal: answer, figures: [copies, migrations, hostWaits, steps + 1] });
       }
     }
   }
-  return { hops: best?.hops, refused: [...refused.values()] };
+  return { hops: undefined, refused: told(refused) };
+}
+
+/** The kinds of memory from which edges of this graph lead to the goal, and its own: no other is worth a step. */
+function kindsLeadingTo(goal: Target, edges: Edges, targets: readonly Target[]): Set<string> {
+  const leading = new Set([goal.kind]);
+  for (const kind of leading) { // which grows meanwhile
+    for (const from of edges.waysTo(kind)) if (targets.some((target) => target.kind === from)) leading.add(from);
+  }
+  return leading;
+}
+
+/** The refusals that matter: those on ways that could have cost less than the best one does. */
+function told(refused: ReadonlyMap<string, Closed>, best?: Cost["figures"]): Refusal[] {
+  const all = [...refused.values()];
+  const better = best === undefined ? all : all.filter(({ figures }) => difference(figures, best) < 0);
+  return better.map(({ refusal }) => refusal);
 }
 
 /**

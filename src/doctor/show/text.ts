@@ -89,8 +89,9 @@ function whyLines(report: Report): string[] {
   };
   for (const { from, to, open, transfer, steps, refused } of routes) {
     const worst = steps.find((step) => step.transfer === transfer);
-    if (!open && refused.length === 0 && !alone.includes(from) && !alone.includes(to)) {
-      tell(from, to, "closed: no edge leads there.");
+    const unasked = refused.filter(({ edge }) => !edges.some((one) => one.edge === edge));
+    if (!open && !alone.includes(from) && !alone.includes(to)) {
+      for (const { reason, remedy } of unasked) tell(from, to, "closed:", reason, remedy);
     }
     if (open && transfer !== "alias") tell(from, to, `${transfer} at ${worst?.edge}:`, worst?.evidence);
   }
