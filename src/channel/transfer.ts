@@ -130,7 +130,7 @@ function wayOf(
     reason: kinds === MEMORY_KINDS
       ? `${nameOf(target)} exports nothing that another process could open.`
       : `${nameOf(target)} exports nothing as ${kinds.map((kind) => `"${kind}"`).join(" or ")}.`,
-    remedy: "Map it from memory that can be sent: host.allocate({ sharable: true }).",
+    remedy: "Copy it to memory that can be sent, or map it from there: host.allocate({ sharable: true }).",
   }];
   throw new ArgumentError(`${argument}: ${reason}`, { api: "channel", argument, hint: remedy });
 }

@@ -24,7 +24,7 @@ import { importedFence } from "./fence.ts";
 import { instanceFor, physicalDevices } from "./instance.ts";
 import type { VulkanLane } from "./lane.ts";
 import { checks } from "./library.ts";
-import type { ExportKind } from "./handle_kinds.ts";
+import { EXPORT_KINDS, type ExportKind } from "./handle_kinds.ts";
 import { VulkanImageTarget } from "./image.ts";
 import { formatIn, type VulkanFormat, type VulkanFormatName } from "./images/formats.ts";
 import { allocated, type ImportedBuffer, type Making, portsOf } from "./memory.ts";
@@ -320,7 +320,6 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
 }
 
 const PLACES: { readonly [P in Place]: unknown } = { device: true, host: true };
-const EXPORT_KINDS: { readonly [K in ExportKind]: unknown } = { "opaque-fd": true, "dma-buf": true };
 
 function makingOf({ memory = "device", exportAs }: VulkanPlacement): Making {
   const place = checks.nameIn(memory, PLACES, "memory");

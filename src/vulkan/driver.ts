@@ -21,6 +21,7 @@ export type VulkanDriver = Driver<VulkanLane>;
 
 /** The driver of a device. */
 export function driverOf(device: OpenDevice): VulkanDriver {
+  const sync = syncOf(device);
   return {
     api: "vulkan",
     error: vulkanError,
@@ -31,16 +32,19 @@ export function driverOf(device: OpenDevice): VulkanDriver {
         lane.waitFor(of.timeline, BigInt(mark));
         return true;
       },
-      sync: syncOf(device),
+      ...(sync === undefined ? {} : { sync }),
     },
   };
 }
 
-/** How lines of other drivers wait for this device's, and these for them. */
-function syncOf(device: OpenDevice): Sync<VulkanLane, Imported> {
+/** How lines of other drivers wait for this device's, and these for them; undefined where no semaphore leaves it or comes. */
+function syncOf(device: OpenDevice): Sync<VulkanLane, Imported> | undefined {
+  const exports = kindsOf(device, "exports").filter((kind) => kind !== "binary-fd");
+  const imports = kindsOf(device, "imports");
+  if (exports.length === 0 && imports.length === 0) return undefined;
   return {
-    exports: kindsOf(device, "exports").filter((kind) => kind !== "binary-fd"),
-    imports: kindsOf(device, "imports"),
+    exports,
+    imports,
     device: () => device.facts.id,
     export(lane, mark, kind, known) {
       const value = BigInt(mark);

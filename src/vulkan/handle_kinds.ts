@@ -20,7 +20,7 @@ export type HandleKind = keyof typeof HANDLES;
 export type ExportKind = "opaque-fd" | "dma-buf";
 
 /** The best first. */
-export const EXPORT_KINDS: readonly ExportKind[] = ["opaque-fd", "dma-buf"];
+export const EXPORT_KINDS: Readonly<Record<ExportKind, unknown>> = { "opaque-fd": true, "dma-buf": true };
 
 /** What an fd of a dma-buf has to allow: a device on the CPU maps it, as lavapipe does. */
 export function fdAccessOf({ type }: { readonly type: VulkanDeviceType }): Access | undefined {

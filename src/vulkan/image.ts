@@ -10,7 +10,7 @@ import { own } from "../core/memory/own.ts";
 import { findByHandle, tellByHandle } from "../core/memory/peers.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { VulkanBase } from "./base.ts";
-import type { ExportKind } from "./handle_kinds.ts";
+import { EXPORT_KINDS, type ExportKind } from "./handle_kinds.ts";
 import { ImageAbilities } from "./images/abilities.ts";
 import { choose, ONE_PICTURE, ordersIn, type VulkanTiling } from "./images/choice.ts";
 import { clearCall } from "./images/commands.ts";
@@ -41,7 +41,6 @@ export interface VulkanImageForm {
 
 const INIT: Names<VulkanImageInit> = { shape: true, tiling: true, exportAs: true };
 const FORM: Names<VulkanImageForm> = { shape: true, layout: true };
-const KINDS = { "opaque-fd": true, "dma-buf": true } as const satisfies { [K in ExportKind]: true };
 
 /** Images of one format in one context, as a node of the graph. `vulkan.image(format)` returns the same object each time. */
 export class VulkanImageTarget implements MemoryTarget<VulkanImage> {
@@ -99,7 +98,7 @@ export class VulkanImageTarget implements MemoryTarget<VulkanImage> {
     const { shape, tiling = "optimal", exportAs } = optionsIn(init, INIT, "init");
     const { width, height, layers, ...at } = pixelsIn(shape, this.format);
     const orders = ordersIn(tiling);
-    if (exportAs !== undefined) checks.nameIn(exportAs, KINDS, "exportAs");
+    if (exportAs !== undefined) checks.nameIn(exportAs, EXPORT_KINDS, "exportAs");
     if (layers !== undefined && (tiling !== "optimal" || exportAs === "dma-buf")) {
       throw checks.wrong(tiling === "optimal" ? "exportAs" : "tiling", ONE_PICTURE.reason, ONE_PICTURE.remedy);
     }

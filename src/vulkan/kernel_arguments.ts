@@ -72,7 +72,7 @@ class BufferParameter extends PointerParameter<VulkanTensor, VulkanBase> {
 /** A storage image: its argument is an image of the context, of the format that the shader says. */
 class ImageParameter extends PointerParameter<VulkanImage, VulkanBase> {
   protected override readonly expected = "an image of the device";
-  protected override readonly mapping = "graph.map(tensor, vulkan.image(format))";
+  protected override readonly mapping = "graph.map(image, vulkan.image(format))";
   readonly #image: ShaderImage;
 
   /** `image` is what the shader takes it for. */
@@ -83,6 +83,10 @@ class ImageParameter extends PointerParameter<VulkanImage, VulkanBase> {
 
   protected override tensorIn(value: unknown): VulkanImage | undefined {
     return isMade(value, VulkanImage) ? value : undefined;
+  }
+
+  protected override remedyFor(): string {
+    return `Map an image to the context first: ${this.mapping}. Other pixels are written: vulkan.queue.write(image, array).`;
   }
 
   protected override checkPlace(image: VulkanImage, _value: unknown, context: VulkanBase): void {

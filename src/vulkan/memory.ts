@@ -144,7 +144,7 @@ export function allocated(
 function exportTypes(device: OpenDevice, asked: ExportKind | undefined): number {
   const closed = asked && closedFor(device, asked, "exports");
   if (closed !== undefined) throw checks.wrong("exportAs", closed.reason, closed.remedy);
-  const kinds = EXPORT_KINDS.toSorted((a, b) => Number(b === asked) - Number(a === asked));
+  const kinds = (Object.keys(EXPORT_KINDS) as ExportKind[]).sort((a, b) => Number(b === asked) - Number(a === asked));
   const able = kinds.map((kind) => abilityOf(device, kind)).filter((ability) => ability.exports);
   if (able.length === 0) return 0;
   const [{ handleType, compatible }] = able;
@@ -167,7 +167,7 @@ function closedFor(device: OpenDevice, kind: HandleKind, way: "exports" | "impor
 }
 
 const FROM_ELSEWHERE = {
-  reason: "the memory came from another API, and Vulkan lets out only its own.",
+  reason: "the memory came from another API or process, and Vulkan lets out only its own.",
   remedy: "Map the tensor that it came from, or receive it in the context that uses it.",
 };
 
@@ -180,7 +180,7 @@ function ownBuffer(device: OpenDevice, allocation: Allocation): VulkanBuffer | u
 function refuseExport(device: OpenDevice, { allocation }: ByteRange, kind: ExportKind): Closed {
   const buffer = ownBuffer(device, allocation);
   if (buffer === undefined) return FROM_ELSEWHERE;
-  if (buffer.exportsAs(HANDLES[kind].type)) return undefined;
+  if (buffer.exportsAs(kind)) return undefined;
   return {
     reason: `the memory was made to go out by another kind of fd, and not as ${kind}.`,
     remedy: `Allocate it with { exportAs: "${kind}" }.`,
@@ -209,15 +209,16 @@ function refusePages({ facts: { name, limits } }: OpenDevice, { address, byteLen
 }
 
 /** By an fd goes what the device made, also where the tensor has come back to it over the same pages. */
-function exported(device: OpenDevice, tensor: VulkanTensor, kind: MemoryKind, byteLength: number): Exported {
+function exported(device: OpenDevice, tensor: VulkanTensor, given: MemoryKind, byteLength: number): Exported {
+  const kind = given as HandleKind;
   if (kind === "host-pointer") return { port: new Port(kind, { value: tensor.address!, byteLength }) };
   const { start: offset, allocation } = tensor.grant;
   const buffer = ownBuffer(device, allocation)!;
-  const fd = () => buffer.exportFd(HANDLES[kind as HandleKind].type);
+  const fd = () => buffer.exportFd(kind);
   const { size, type, dedicated } = buffer.info;
   const whole = kind === "opaque-fd" ? { byteLength: size, type: type.index } : undefined;
   const port = new Port(kind, { fd, offset, byteLength, dedicated, whole });
-  return { port, begin: () => buffer.handOver(HANDLES[kind as HandleKind].type) };
+  return { port, begin: () => buffer.handOver(kind) };
 }
 
 function imported(

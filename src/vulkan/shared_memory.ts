@@ -3,11 +3,11 @@ import type { VkCommandBuffer, VkDeviceMemory } from "../../ffi/vulkan/handles.t
 import type { Call } from "../core/device/driver.ts";
 import { type Undo, undoAll } from "../core/life/undo.ts";
 import { FdSource } from "./fds.ts";
+import { EXPORT_KINDS, type ExportKind, HANDLES } from "./handle_kinds.ts";
 import type { Used, VulkanLane } from "./lane.ts";
+import { checks } from "./library.ts";
 import { exportMemory, type MemoryInfo } from "./memory_object.ts";
 import type { OpenDevice } from "./open_device.ts";
-
-const { VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT: DMA_BUF } = vk;
 
 /** Who has the memory: nobody has used it, this Vulkan does, or it was handed to another API or process. */
 export type Holder = "nobody" | "vulkan" | "others";
@@ -33,7 +33,7 @@ export abstract class SharedMemory implements Used {
   /** Gives all of it back. */
   protected readonly undo: Undo = [];
   readonly #handleTypes: number;
-  readonly #fds = new Map<number, FdSource>();
+  readonly #fds = new Map<ExportKind, FdSource>();
   #holder: Holder;
   #others: number;
 
@@ -50,28 +50,39 @@ export abstract class SharedMemory implements Used {
     return this.device === device;
   }
 
-  /** True if its memory was made to go out by this kind of handle. */
-  exportsAs(handleType: number): boolean {
-    return (this.#handleTypes & handleType) !== 0;
+  /** True if its memory was made to go out by this kind of fd. */
+  exportsAs(kind: ExportKind): boolean {
+    return (this.#handleTypes & HANDLES[kind].type) !== 0;
   }
 
-  /** A new fd of the whole memory, which the caller owns. */
-  exportFd(handleType: number): number {
-    let source = this.#fds.get(handleType);
+  /**
+   * A new fd of the whole memory, which the caller owns.
+   *
+   * @throws {ArgumentError} if the memory was not made to go out so: no driver checks that.
+   */
+  exportFd(kind: ExportKind): number {
+    if (!this.exportsAs(checks.nameIn(kind, EXPORT_KINDS, "kind"))) {
+      throw checks.wrong(
+        "kind",
+        `the memory does not go out by a ${kind}.`,
+        `Allocate it with { exportAs: "${kind}" }.`,
+      );
+    }
+    let source = this.#fds.get(kind);
     if (source === undefined) {
-      const made = source = new FdSource(() => exportMemory(this.device, this.memory!, handleType));
-      this.#fds.set(handleType, made);
+      const made = source = new FdSource(() => exportMemory(this.device, this.memory!, HANDLES[kind].type));
+      this.#fds.set(kind, made);
       this.undo.push(() => made.close());
     }
     return source.take();
   }
 
   /**
-   * Hands it to other APIs by a kind of handle: the command that releases it, if Vulkan has used it since they had it last.
+   * Hands it to other APIs by a kind of fd: the command that releases it, if Vulkan has used it since they had it last.
    * A later command of Vulkan's takes it back by itself, so that memory which others use by turns costs no commands here.
    */
-  handOver(handleType: number): Call<VulkanLane> | undefined {
-    this.#others = this.#familyOf(handleType);
+  handOver(kind: ExportKind): Call<VulkanLane> | undefined {
+    this.#others = this.#familyOf(HANDLES[kind].type);
     if (this.#holder === "vulkan") return this.#release();
     this.#holder = "others";
     return undefined;
@@ -121,7 +132,7 @@ export abstract class SharedMemory implements Used {
 
   /** The queues of those who have a handle of this kind: behind a dma-buf there may be no Vulkan at all. */
   #familyOf(handleType: number): number {
-    return handleType === DMA_BUF && this.device.has("VK_EXT_queue_family_foreign")
+    return handleType === HANDLES["dma-buf"].type && this.device.has("VK_EXT_queue_family_foreign")
       ? vk.VK_QUEUE_FAMILY_FOREIGN_EXT
       : vk.VK_QUEUE_FAMILY_EXTERNAL;
   }

@@ -47,11 +47,13 @@ test("memory that the CPU sees is the host's too, and other memory says why not"
 
 test("memory is made for the kind of fd that is asked for, or refused with the reason", (vulkan) => {
   const { opaqueFd, dmaBuf } = vulkan.openDevice.abilities;
-  for (const [exportAs, { exports, handleType }] of [["opaque-fd", opaqueFd], ["dma-buf", dmaBuf]] as const) {
+  for (const [exportAs, { exports }] of [["opaque-fd", opaqueFd], ["dma-buf", dmaBuf]] as const) {
     const make = () => vulkan.allocate({ ...WORDS, exportAs });
     if (exports) {
       using tensor = make();
-      assert(tensor.handle.exportsAs(handleType), exportAs);
+      assert(tensor.handle.exportsAs(exportAs), exportAs);
+      const other = exportAs === "dma-buf" ? "opaque-fd" : "dma-buf";
+      if (!tensor.handle.exportsAs(other)) assertThrows(() => tensor.handle.exportFd(other), ArgumentError, other);
     } else {
       const { message } = assertThrows(make, ArgumentError, "exportAs");
       assert(/VK_\w+|answers/.test(message), message);

@@ -55,7 +55,7 @@ export abstract class PointerParameter<T extends Tensor & Usable, C> extends Par
   override pack(value: unknown, view: DataView<ArrayBuffer>, offset: number, context: C): T | undefined {
     const tensor = this.tensorIn(value);
     if (tensor === undefined) {
-      throw this.wrong(`expected ${this.expected}, got ${kindOf(value)}.`, this.#remedyFor(value));
+      throw this.wrong(`expected ${this.expected}, got ${kindOf(value)}.`, this.remedyFor(value));
     }
     tensor.resource.assertLive();
     this.#checkElements(tensor);
@@ -99,7 +99,8 @@ export abstract class PointerParameter<T extends Tensor & Usable, C> extends Par
     );
   }
 
-  #remedyFor(value: unknown): string {
+  /** What to do with a value that is none of its tensors. */
+  protected remedyFor(value: unknown): string {
     if (value instanceof Frame) return "Pass one of its planes.";
     if (typeof value === "bigint") return "Pass the tensor itself, not its handle.";
     if (ArrayBuffer.isView(value)) return `Take it over with host.wrap(), and map that: ${this.mapping}.`;

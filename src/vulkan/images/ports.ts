@@ -51,8 +51,12 @@ export function portsOf(target: VulkanImageTarget): Memory<VulkanImage, ImageObj
     };
   };
   const device = { uuid: target.context.id.uuid! };
-  const exports = (kind: ImageKind): Offer<Described> => ({
+  const offer = (kind: ImageKind): Offer<Described> => ({
     kind,
+    closed: () => target.base.openDevice.lacks(HANDLES[fdOf(kind)].extension),
+  });
+  const exports = (kind: ImageKind): Offer<Described> => ({
+    ...offer(kind),
     refuse: (source) => refuseExport(target, source, kind),
     sample({ range }) {
       const made = { tiling: kind === "opaque-fd" ? "optimal" : "linear", exportAs: fdOf(kind) } as const;
@@ -62,17 +66,13 @@ export function portsOf(target: VulkanImageTarget): Memory<VulkanImage, ImageObj
       return { name, make: (length, undo) => sample(made, layers, length, undo) };
     },
   });
-  const imports = (kind: ImageKind): Offer<Described> => ({
-    kind,
-    closed: () => target.base.openDevice.lacks(HANDLES[fdOf(kind)].extension),
-  });
   const fdAccess = fdAccessOf(target.base.openDevice.facts);
   const images: Images<ImageObject> = {
     exports: [{ ...exports("opaque-fd"), device }, exports("dma-buf"), { ...exports(FD_OF_ROWS), device }],
     imports: [
-      { ...imports("opaque-fd"), device },
-      { ...imports("dma-buf"), fdAccess, refuse: (source) => refuseLayers(target, source) },
-      { ...imports(FD_OF_ROWS), device },
+      { ...offer("opaque-fd"), device },
+      { ...offer("dma-buf"), fdAccess, refuse: (source) => refuseLayers(target, source) },
+      { ...offer(FD_OF_ROWS), device },
     ],
     onePlane: true,
     formatOf: () => target.format,
@@ -94,7 +94,7 @@ function refuseExport({ base }: VulkanImageTarget, source: Described, kind: Imag
   if (kind === "opaque-fd" && object.order === "linear") return ONLY_VULKAN;
   if (kind !== "opaque-fd" && object.spec.layers !== undefined) return ONE_PICTURE;
   const crosses = kind !== FD_OF_ROWS || object.order === "linear";
-  if (crosses && object.exportsAs(HANDLES[fdOf(kind)].type)) return undefined;
+  if (crosses && object.exportsAs(fdOf(kind))) return undefined;
   if (object.memory === undefined) {
     return {
       reason: "the image is another library's, and only that one can export its memory.",
@@ -152,15 +152,15 @@ function refuseSource({ format, base }: VulkanImageTarget, { planes: [{ layout }
 function exported(source: Mapped, kind: string): ExportedImage {
   const { grant, width, height, layers } = source as VulkanImage;
   const object = objectOf(grant.allocation)!; // also where it has come back over the same memory
-  const { type } = HANDLES[fdOf(kind)];
+  const fd = fdOf(kind);
   const { size: byteLength, dedicated } = object.info!;
   const { offset, stride } = object.rows ?? { offset: 0, stride: 0 };
   const port = new ImagePort(kind, {
-    objects: [new Port(kind, { fd: object.exportFd(type), byteLength, dedicated })],
+    objects: [new Port(kind, { fd: object.exportFd(fd), byteLength, dedicated })],
     planes: [{ object: 0, offset, stride }],
     ...{ width, height, layers, modifier: object.modifier },
   });
-  return { port, begin: () => object.handOver(type) };
+  return { port, begin: () => object.handOver(fd) };
 }
 
 function imported(target: VulkanImageTarget, port: ImagePort): ImportedImage<ImageObject> {
