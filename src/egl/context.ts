@@ -2,6 +2,7 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Line } from "../core/device/line.ts";
+import { absentOf } from "../core/device/extensions.ts";
 import type { Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
 import { whole } from "../core/layout/layout.ts";
@@ -166,10 +167,7 @@ export class EglContext extends DeviceContext implements EglBase {
 
   /** The extensions for sharing that the driver has not, and what each would give. */
   get absent(): ReadonlyMap<string, string> {
-    return new Map(WANTED.flatMap((name) => {
-      const lacking = this.openContext.lacks(name);
-      return lacking === undefined ? [] : [[name, lacking.reason]];
-    }));
+    return absentOf(WANTED, (name) => this.openContext.lacks(name));
   }
 
   /**

@@ -20,6 +20,7 @@ import {
   GL_UUID_SIZE_EXT,
   GL_VERSION,
 } from "../../ffi/gles/constants.ts";
+import { lackOf } from "../core/device/extensions.ts";
 import { InteropError, NativeCallError, type Refusal, throwAll } from "../core/errors.ts";
 import type { DeviceId } from "../core/device/device_id.ts";
 import { owned } from "../core/life/ledger.ts";
@@ -129,8 +130,7 @@ export class OpenContext {
 
   /** Why something is closed that needs an extension; undefined where it is there. */
   lacks(name: ExtensionName): Omit<Refusal, "edge"> | undefined {
-    if (this.has(name)) return undefined;
-    return { reason: `${this.facts.renderer} has no ${name}: ${EXTENSIONS[name]}.` };
+    return this.has(name) ? undefined : lackOf(this.facts.renderer, name, EXTENSIONS[name]);
   }
 
   /** Makes it the thread's current context while `use` runs, and puts back what was current before. */

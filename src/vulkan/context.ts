@@ -7,6 +7,7 @@ import { Proofs } from "../core/device/proofs.ts";
 import { offerSemaphores, type SemaphoreMaker } from "../core/device/semaphores.ts";
 import { ArgumentError, throwAll } from "../core/errors.ts";
 import { plainUuid } from "../core/device/device_id.ts";
+import { absentOf } from "../core/device/extensions.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
@@ -223,10 +224,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
    * ```
    */
   get absent(): ReadonlyMap<string, string> {
-    return new Map(WANTED.flatMap((name) => {
-      const lacking = this.openDevice.lacks(name);
-      return lacking === undefined ? [] : [[name, lacking.reason]];
-    }));
+    return absentOf(WANTED, (name) => this.openDevice.lacks(name));
   }
 
   /** True for tensors of this context. */

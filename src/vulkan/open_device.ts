@@ -1,5 +1,6 @@
 import type { VkDevice, VkInstance, VkPhysicalDevice, VkQueue } from "../../ffi/vulkan/handles.ts";
 import type { VulkanExtensions } from "../../ffi/vulkan_extensions/functions.ts";
+import { lackOf } from "../core/device/extensions.ts";
 import { InteropError, type Refusal } from "../core/errors.ts";
 import { owned } from "../core/life/ledger.ts";
 import { type Undo, undoAll } from "../core/life/undo.ts";
@@ -128,11 +129,11 @@ export class OpenDevice {
   /** Why something is closed that needs an extension; undefined if the device was made with it. */
   lacks(name: ExtensionName): Omit<Refusal, "edge"> | undefined {
     if (this.has(name)) return undefined;
-    if (!this.facts.extensions.includes(name)) {
-      return { reason: `${this.facts.name} has no ${name}: ${EXTENSIONS[name].lack}.` };
-    }
+    const { facts } = this;
+    const { lack } = EXTENSIONS[name];
+    if (!facts.extensions.includes(name)) return lackOf(facts.name, name, lack);
     return {
-      reason: `The VkDevice was made without ${name}: ${EXTENSIONS[name].lack}.`,
+      reason: `The VkDevice was made without ${name}: ${lack}.`,
       remedy: "Enable the extension where it is made, or open the device by VulkanContext.open().",
     };
   }

@@ -5,6 +5,7 @@ import { advise, type AdviseRequest, cudaTraitsOf } from "../../advisor/mod.ts";
 import type { CudaDevice } from "../../cuda/device.ts";
 import { refuseEglSync } from "../../cuda/egl/sync.ts";
 import type { Trait } from "../report.ts";
+import { identityTraits } from "../traits.ts";
 
 /** The traits of a GPU that matter for sharing, the most important first. */
 export function traitsOfCuda(device: CudaDevice): Trait[] {
@@ -18,7 +19,7 @@ export function traitsOfCuda(device: CudaDevice): Trait[] {
     { label: "sharing", text: sharing(has) },
     { label: "EGLSync", text: refuseEglSync(has) ?? "becomes an event" },
     ...adviceFor(device),
-    { label: "identity", text: `UUID ${id.uuid}, PCI ${id.pci}` },
+    ...identityTraits(id),
   ];
 }
 

@@ -5,6 +5,7 @@ import type { ApiExaminer, Examination, Examined, Node } from "../api.ts";
 import { examineLibrary } from "../library.ts";
 import { openclTraits } from "./opencl.ts";
 import { attempt, type DeviceReport, type Fact, type Finding, type Trait } from "../report.ts";
+import { identityTraits, lackingTraits } from "../traits.ts";
 
 /** The variables that the loader and Mesa read, and ours. */
 const VARIABLES = [
@@ -67,7 +68,7 @@ function factsOf(device: EglDevice | undefined, open: EglContext | undefined): F
 }
 
 /** What it shares, and why not more. */
-function traitsOf({ absent }: EglContext): Trait[] {
+function traitsOf({ absent, name, version, glVersion, id }: EglContext): Trait[] {
   const ways = {
     EGL_EXT_image_dma_buf_import: "imports dma-bufs as images",
     EGL_MESA_image_dma_buf_export: "exports images as dma-bufs",
@@ -76,7 +77,9 @@ function traitsOf({ absent }: EglContext): Trait[] {
   };
   const able = Object.entries(ways).filter(([name]) => !absent.has(name)).map(([, text]) => text);
   return [
+    { label: "device", text: `EGL ${version}; ${glVersion}` },
     { label: "shares", text: able.join(", ") || "nothing" },
-    ...[...absent].map(([extension, reason]): Trait => ({ label: extension, text: reason.replace(/\.$/, "") })),
+    ...lackingTraits(name, absent),
+    ...identityTraits(id),
   ];
 }

@@ -3,6 +3,7 @@ import type { Verdict } from "../../core/device/proofs.ts";
 import type { OpenCLContext } from "../../opencl/context.ts";
 import type { OpenCLDevice } from "../../opencl/device.ts";
 import type { Fact, Trait } from "../report.ts";
+import { identityOf } from "../traits.ts";
 
 /** The traits of an open device that matter for sharing, the most important first. They fail one by one. */
 export function traitsOf(cl: OpenCLContext, proofs: boolean): Trait[] {
@@ -16,7 +17,7 @@ export function traitsOf(cl: OpenCLContext, proofs: boolean): Trait[] {
     "images": () => imagesOf(device),
     "sharing": () => sharingOf(device),
     "not shared": () => lackingOf(device),
-    "identity": () => identityOf(device),
+    "identity": () => identityOf(device.id),
   };
   return Object.entries(lines).flatMap(([label, tell]) => {
     const text = toldOrWhy(tell);
@@ -113,11 +114,6 @@ function lackingOf({ sharing }: OpenCLDevice): string | undefined {
   if (lacks.length === 0) return undefined;
   const groups = Map.groupBy(lacks, ([, who]) => who);
   return [...groups].map(([who, group]) => `${group.map(([extension]) => extension).join(" ")} (${who})`).join("; ");
-}
-
-function identityOf({ id }: OpenCLDevice): string | undefined {
-  const parts = [id.uuid && `UUID ${id.uuid}`, id.pci && `PCI ${id.pci}`].filter((part) => part !== undefined);
-  return parts.length === 0 ? undefined : parts.join(", ");
 }
 
 const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"];

@@ -5,6 +5,7 @@ import { type VulkanDevice, vulkanDevices } from "../../vulkan/device.ts";
 import { vulkan } from "../../vulkan/library.ts";
 import { type ApiExaminer, type Examination, type Examined, LITTLE, type Node } from "../api.ts";
 import { attempt, type DeviceReport, type Fact, type Finding, type Trait } from "../report.ts";
+import { identityTraits, lackingTraits } from "../traits.ts";
 import { examineLibrary } from "../library.ts";
 
 /** The variables that the loader and the layers read, and ours. */
@@ -64,17 +65,19 @@ function factsOf({ id, driver, driverUuid, type, apiVersion, limits, memoryTypes
 }
 
 /** What it exports and imports, and why not more. */
-function traitsOf({ openDevice: { abilities }, absent }: VulkanContext, images: string): Trait[] {
+function traitsOf({ openDevice: { abilities, facts }, absent, id }: VulkanContext, images: string): Trait[] {
   const { opaqueFd, dmaBuf, hostPointer, binaryFd, timelineFd, syncFd, fenceSyncFd } = abilities;
   const kinds = { opaqueFd, dmaBuf, hostPointer, binaryFd, timelineFd, syncFd, fenceSyncFd };
   const able = (way: "exports" | "imports") =>
     Object.entries(kinds).filter(([, ability]) => ability[way]).map(([name]) => WORDS[name as keyof typeof kinds]);
   return [
+    { label: "device", text: `${facts.type}; Vulkan ${facts.apiVersion}; ${facts.driver}` },
     { label: "exports", text: able("exports").join(", ") || "nothing" },
     { label: "imports", text: able("imports").join(", ") || "nothing" },
     { label: "images", text: images },
-    ...[...absent].map(([extension, reason]): Trait => ({ label: extension, text: reason.replace(/\.$/, "") })),
-    { label: "Win32 handles", text: "need Windows: opaque Win32, D3D11 textures, D3D12 heaps and resources" },
+    ...lackingTraits(facts.name, absent),
+    { label: "Win32", text: "its handles need Windows: opaque Win32, D3D11 textures, D3D12 heaps and resources" },
+    ...identityTraits(id),
   ];
 }
 
