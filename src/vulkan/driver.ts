@@ -32,6 +32,7 @@ export function driverOf(device: OpenDevice): VulkanDriver {
         lane.waitFor(of.timeline, BigInt(mark));
         return true;
       },
+      keep: (lane) => lane.keepTimeline(),
       ...(sync === undefined ? {} : { sync }),
     },
   };

@@ -47,7 +47,10 @@ export class VulkanLane implements Lane {
   readonly #timelineFds: FdSource | undefined;
   readonly #events: LineEvents;
   readonly #pool: VkCommandPool;
-  readonly #undo: Undo = [];
+  readonly #undo: Undo = [() => this.#leaveTimeline()];
+  readonly #timelineUndo: Undo = [];
+  /** This lane until it is closed, and others whose commands wait for its timeline. */
+  #timelineUsers = 1;
   /** The oldest first. */
   readonly #slots: Slot[] = [];
   readonly #begin = struct("VkCommandBufferBeginInfo", {
@@ -73,7 +76,7 @@ export class VulkanLane implements Lane {
     this.#valueAt = addressOf(this.#value, "vulkan");
     try {
       const { timelineFd: { exports } } = device.abilities;
-      this.timeline = createSemaphore(device, "timeline-fd", this.#undo, exports);
+      this.timeline = createSemaphore(device, "timeline-fd", this.#timelineUndo, exports);
       if (exports) this.#timelineFds = fdsOf(device, this.timeline, "timeline-fd", this.#undo);
       const info = struct("VkCommandPoolCreateInfo", {
         flags: vk.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
@@ -175,11 +178,21 @@ export class VulkanLane implements Lane {
     if (code !== VK_ERROR_DEVICE_LOST) check(code, "vkWaitSemaphores"); // a poll reports the loss
   }
 
+  /** Keeps the timeline until the returned function is called. */
+  keepTimeline(): () => void {
+    this.#timelineUsers++;
+    return () => this.#leaveTimeline();
+  }
+
   /** Releases what it holds. All marks are over. */
   close(): void {
     const undo: Undo = [() => undoAll(this.#undo, "releasing a line's objects")];
     if (this.#tail !== undefined) undo.push(() => check(vulkan().vkQueueWaitIdle(this.queue), "vkQueueWaitIdle"));
     undoAll(undo, "closing a queue");
+  }
+
+  #leaveTimeline(): void {
+    if (--this.#timelineUsers === 0) undoAll(this.#timelineUndo, "releasing a timeline");
   }
 
   #lost(fn: string): number {

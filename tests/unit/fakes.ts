@@ -104,6 +104,8 @@ export class FakeLane {
   #untold: number[] = [];
   #lost: { readonly error: unknown } | undefined;
   #isClosed = false;
+  /** Others whose commands may wait for it past its end. */
+  #keepers = 0;
 
   constructor(events: LineEvents) {
     this.#events = events;
@@ -175,6 +177,19 @@ export class FakeLane {
     if (this.over < this.submitted && this.brokenWait === undefined) misuses.push("closed with commands in flight");
     this.#isClosed = true;
     this.tell();
+  }
+
+  /** As if what its waits stand on went with it. */
+  get isGone(): boolean {
+    return this.#isClosed && this.#keepers === 0;
+  }
+
+  /** Until the returned function is called. */
+  keep(): () => void {
+    this.#keepers++;
+    return () => {
+      if (--this.#keepers < 0) misuses.push("a lane is given back twice");
+    };
   }
 
   expectOpen(what: string): void {
@@ -259,9 +274,14 @@ export class FakeDriver implements Driver<FakeLane> {
       waitOnDevice: (lane, of, mark) => {
         of.expectOpen("waitOnDevice");
         const failure = () => of.failures.get(mark);
-        lane.waits.push({ of, failure, isOver: () => of.over >= mark, drive: () => of.driveTo(mark) });
+        const isOver = () => {
+          if (of.isGone) misuses.push("a command waits for a lane that is gone");
+          return of.over >= mark;
+        };
+        lane.waits.push({ of, failure, isOver, drive: () => of.driveTo(mark) });
         return true;
       },
+      keep: (lane) => lane.keep(),
       waitOnHost: (lane, gate) => {
         const drive = () => {
           throw new Error("the device waits for a gate");

@@ -9,7 +9,7 @@ import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import { Port } from "../../src/core/device/port.ts";
 import { offerSemaphores } from "../../src/core/device/semaphores.ts";
 import { host } from "../../src/host/mod.ts";
-import { command, FakeDriver, type FakeLane, FakeMaker, FakeWork, misuses } from "./fakes.ts";
+import { command, FakeDriver, type FakeLane, FakeMaker, fakes, FakeWork, misuses } from "./fakes.ts";
 import { ManualGate } from "../gate.ts";
 import { withEmptyLedger } from "./ledger.ts";
 
@@ -168,6 +168,44 @@ for (const kind of ["timeline-fd", "binary-fd", "shared timeline-fd"] as const) 
     assertEquals([to.imports, maker.made], [to.releases, maker.released]);
   });
 }
+
+lineTest("a line that ends is kept for those of its driver whose commands wait for it, and no longer", () => {
+  const stays = fakes.line("stays");
+  const ended = Array.from({ length: 10 }, () => {
+    using tensor = bytes();
+    const ends = fakes.line("ends");
+    submit([[], ends, "its work"], [use(tensor)]);
+    submit([[], stays, "behind it"], [use(tensor)]);
+    ends.resource.dispose();
+    assert(!ends.lane.isGone);
+    return ends.lane;
+  });
+  stays.fence().waitSync();
+  assert(ended.every(({ isGone }) => isGone));
+  const [one, other] = ["one", "other"].map((name) => fakes.line(name));
+  one.submit([], command(() => {}));
+  other.submit([], command(() => {}), [one.fence()]);
+  other.resource.dispose(); // its waits are over, and it gives back what it keeps
+  one.resource.dispose();
+  assert(one.lane.isGone);
+  stays.resource.dispose();
+});
+
+lineTest("a line that is ending ends behind the signals that others have it make", async () => {
+  using _open = { [Symbol.dispose]: offerSemaphores(new FakeMaker()) };
+  const [from, to] = [new FakeDriver("one", "binary-fd"), new FakeDriver("other", "binary-fd")];
+  const [one, other] = [from.line(), to.line()];
+  one.submit([], command(() => {}));
+  const end = one.resource.disposeAsync();
+  other.submit([], command(() => {}), [one.fence()]); // which has it signal
+  assertEquals([one.submitted, one.resource.state], [2, "returning"]);
+  one.lane.step();
+  await new Promise((resolve) => setTimeout(resolve));
+  assertEquals(one.resource.state, "returning");
+  other.lane.driveTo(1);
+  await end;
+  other.resource.dispose();
+});
 
 lineTest("a maker that cannot release its own object leaves no imports of it", () => {
   const maker = new FakeMaker();

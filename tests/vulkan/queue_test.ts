@@ -74,6 +74,25 @@ test("queues wait for each other's work on the device", async (vulkan) => {
   assertEquals([...seen], Array(4).fill(104));
 });
 
+test("a queue ends while the commands of another wait for it", (vulkan) => {
+  using program = vulkan.program(shader("spin"));
+  using spin = program.kernel();
+  using tensor = vulkan.allocate({ shape: [4], dtype: "u32" });
+  using elsewhere = vulkan.allocate({ shape: [4], dtype: "u32" });
+  using stays = vulkan.createQueue();
+  for (let i = 0; i < 10; i++) {
+    const ends = vulkan.createQueue();
+    spin.run([1], [tensor, 500_000], { queue: ends });
+    spin.run([1], [elsewhere, 1_000_000], { queue: stays });
+    stays.fill(tensor, i); // behind `ends`
+    ends[Symbol.dispose]();
+    vulkan.createQueue()[Symbol.dispose](); // whose timeline may take the other's place
+  }
+  const seen = new Uint32Array(4);
+  stays.read(tensor, seen);
+  assertEquals([...seen], Array(4).fill(9));
+});
+
 test("many waits in a row, and many commands, are all over in the end", async (vulkan) => {
   using queues = new DisposableStack();
   const others = Array.from({ length: 12 }, () => queues.use(vulkan.createQueue()));

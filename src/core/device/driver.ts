@@ -54,6 +54,11 @@ export interface Lines<L = unknown> {
   waitElsewhere(lane: L, mark: number): Promise<void>;
   /** The next command waits for a mark of another lane of this driver. False if the device cannot wait for it. */
   waitOnDevice?(lane: L, of: L, mark: number): boolean;
+  /**
+   * Keeps what other lanes' commands wait for on the device, also past `close`, until the returned function is called. Leave
+   * it out if the driver itself keeps it for them, as OpenCL keeps events.
+   */
+  keep?(lane: L): () => void;
   /** The next command waits for a gate, and fails if the gate does. False if the driver cannot do that. */
   waitOnHost?(lane: L, gate: Gate): boolean;
   /** The line begins to end: fails the commands that still wait for gates. */

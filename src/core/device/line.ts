@@ -85,6 +85,8 @@ export class Line<L = any> {
   readonly #lines: Lines<L>;
   #submitted = 0;
   #over = 0;
+  /** The newest mark that its end waits for. */
+  #awaited = 0;
   #failures = NO_FAILURES;
   #gated: Gated[] | undefined;
   readonly #beside: (() => readonly Line[]) | undefined;
@@ -107,7 +109,7 @@ export class Line<L = any> {
       name,
       owners,
       undo: [() => this.#lines.close(this.lane), () => this.sync.close()],
-      hooks: { giveUp: () => this.#abandon(), lastWork: () => this.fence() },
+      hooks: { giveUp: () => this.#abandon(), lastWork: () => this.#lastWork() },
     });
   }
 
@@ -365,12 +367,18 @@ export class Line<L = any> {
     if (other === this as Line || this.isBehind(other, mark)) return;
     const passage = this.#waitForGate(other, mark);
     const gates = passage === undefined ? other.gatesAt(mark) : [passage];
-    const onDevice = passage !== undefined ||
-      (other.driver === this.driver && (this.#lines.waitOnDevice?.(this.lane, other.lane as L, mark) ?? false));
+    const onDevice = passage !== undefined || this.#waitBeside(other, mark);
     const reached = onDevice ? mark : gates === undefined ? this.sync.waitFor(other, mark) : undefined;
     if (reached === undefined) return other.block(mark);
     this.standBehind(other, reached);
     for (const gate of gates ?? []) this.#standBehind(gate);
+  }
+
+  /** The driver has the next command wait for a line of its own, if it can. */
+  #waitBeside(other: Line, mark: number): boolean {
+    if (other.driver !== this.driver || !this.#lines.waitOnDevice?.(this.lane, other.lane as L, mark)) return false;
+    this.sync.waitBeside(other);
+    return true;
   }
 
   /** From the next command on. Lines that wait for each other by turns stand behind each gate once. */
@@ -425,6 +433,13 @@ export class Line<L = any> {
     this.hasFailed = true;
     this.#behind = undefined; // the command may have waited for nothing
     this.#failures = [...this.#failures, { from: mark, to: lost ? Infinity : this.#submitted, error }];
+  }
+
+  /** What its end has not waited for yet: also while it ends, it signals semaphores that others wait for. */
+  #lastWork(): Fence | undefined {
+    if (this.#awaited === this.#submitted) return undefined;
+    this.#awaited = this.#submitted;
+    return this.fence();
   }
 
   /** The end begins: no command waits for gates any more. */

@@ -63,7 +63,9 @@ export class LineSync {
   #last: readonly Last[] = [];
   /** The semaphores that another line signals and this one waits for. */
   readonly #incoming = new Map<SyncedLine, Shared[]>();
-  /** The lines that wait for this one by semaphores, or by its timeline. */
+  /** The lines of its own driver that it waits for, and the newest command that does, where the driver needs them kept. */
+  readonly #beside = new Map<SyncedLine, number>();
+  /** The lines that wait for this one by semaphores, by its timeline, or beside it. */
   readonly #outgoing = new Set<LineSync>();
 
   /** Imports nothing yet. */
@@ -82,6 +84,13 @@ export class LineSync {
     const kind = this.#exportedBy(other);
     if (kind !== undefined) return this.#waitForPort(other, mark, kind);
     return this.#makerFor(other) === undefined ? undefined : this.#waitForSignal(other);
+  }
+
+  /** The next command waits on the device for a line of its own driver, which may be closed before it is over. */
+  waitBeside(other: SyncedLine): void {
+    if (other.driver.lines.keep === undefined) return;
+    this.#beside.set(other, this.#line.submitted + 1);
+    other.sync.#outgoing.add(this);
   }
 
   /** Why the next command cannot wait for the other line, where it cannot. */
@@ -146,7 +155,8 @@ export class LineSync {
       for (const { signals } of waiting.#incoming.get(this.#line) ?? []) undo.push(() => this.#free(signals));
       undo.push(() => waiting.#forget(this.#line));
     }
-    for (const other of this.#timelines.keys()) other.sync.#outgoing.delete(this);
+    for (const other of [...this.#timelines.keys(), ...this.#beside.keys()]) other.sync.#outgoing.delete(this);
+    this.#beside.clear();
     for (const [other, shared] of this.#incoming) {
       other.sync.#outgoing.delete(this);
       for (const { signals, waits } of shared) {
@@ -167,8 +177,11 @@ export class LineSync {
     for (const { waits } of this.#incoming.get(other) ?? []) this.#keepUntil(mark, () => this.#free(waits));
     const timeline = this.#timelines.get(other);
     if (timeline !== undefined) this.#keepUntil(mark, () => this.#sync!.release(timeline));
+    const waits = this.#beside.get(other) ?? 0;
+    if (!this.#line.wasOver(waits)) this.#keepUntil(waits, other.driver.lines.keep!(other.lane));
     this.#incoming.delete(other);
     this.#timelines.delete(other);
+    this.#beside.delete(other);
   }
 
   #keepUntil(mark: number, release: () => void, isOnce = false): void {

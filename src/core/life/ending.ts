@@ -81,6 +81,7 @@ function advanceAlone(resource: Resource): Obstacle | undefined {
     takeStep(resource);
     next = work.next();
   }
+  while (next === undefined && resource.state === "returning" && addLastWork(resource)) next = work.next();
   if (next !== undefined) return next;
   if (resource.state === "returning") free(resource);
   const obstacle = advanceIntermediate(resource);
@@ -103,15 +104,23 @@ function advanceIntermediate(resource: Resource): Obstacle | undefined {
 }
 
 /** The work to wait for here, because the line that gives the bytes back cannot wait for it. */
-function beforeGivingBack({ hooks, work, giveBack }: Resource): Fence | undefined {
-  const last = hooks?.lastWork();
-  if (last !== undefined) work.add(last);
+function beforeGivingBack(resource: Resource): Fence | undefined {
+  const { work, giveBack } = resource;
+  addLastWork(resource);
   if (giveBack === undefined) return undefined;
   const { line, blocks = false } = giveBack;
   if (blocks && line.gatesAt(line.submitted) !== undefined) return line.fence();
   if (work.isClearFor(line)) return undefined;
   const isGated = (fence: Fence) => blocks && fence.line.gatesAt(fence.mark) !== undefined;
   return work.fences.find((fence) => !line.canWaitFor(fence.line, fence.mark) || isGated(fence));
+}
+
+/** True if there is work that the end has to wait for, and did not know of. */
+function addLastWork({ hooks, work }: Resource): boolean {
+  const last = hooks?.lastWork();
+  if (last === undefined) return false;
+  work.add(last);
+  return !last.line.wasOver(last.mark);
 }
 
 /** Submits the next command that gives the bytes back. */

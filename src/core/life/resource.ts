@@ -39,7 +39,7 @@ export interface ResourceInit {
 export interface EndHooks {
   /** Called when the end begins, before any wait: releases whatever others would wait for in vain. */
   giveUp(): void;
-  /** The last work that the end waits for, if any; asked once its dependents have ended. */
+  /** The last work that the end waits for, if there is more; asked once its dependents have ended, and again after that. */
   lastWork(): Fence | undefined;
 }
 
