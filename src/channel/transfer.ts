@@ -20,6 +20,7 @@ import {
 import { nameOf, type Target } from "../core/graph/context.ts";
 import { moved } from "../core/layout/layout.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
+import { isDmaBuf } from "../core/native/dma_buf.ts";
 import { closeFd, statusOf } from "../core/native/fd.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
@@ -280,16 +281,22 @@ function portsIn(fds: ReceivedFds, { memory, objects }: Description, to: Disposa
     const { dedicated = false, identity } = whole ?? {};
     return to.use(new Port(memory, { fd, offset, byteLength, dedicated, whole, identity }));
   });
-  for (const { fd, whole } of ports) if (whole !== undefined) assertAsLong(fd, whole.byteLength);
+  for (const port of ports) assertMemory(port);
   if (objects.length > 1) assertApart(taken, objects);
   return ports;
 }
 
-/** No driver tells how long memory by an opaque fd is; that of a driver on the CPU is a file, of which the kernel does. */
-function assertAsLong(fd: number, byteLength: number): void {
+/**
+ * Throws for what is no dma-buf, though it is said to be one: drivers believe any fd. And unless the memory is as long as it
+ * is said to be, which the kernel tells of files: also of an opaque fd's, where its driver is one on the CPU.
+ */
+function assertMemory({ kind, fd, offset, byteLength, whole }: Port): void {
   const { mode, byteLength: there } = statusOf(fd);
-  if ((mode & S_IFMT) !== S_IFREG || there >= byteLength) return;
-  throw badMessage("objects", `the memory is said to have ${byteLength} bytes, and its file has ${there}.`);
+  const isDma = kind === "dma-buf";
+  if (isDma && !isDmaBuf(fd)) throw badMessage("objects", "expected a dma-buf, got an fd of another kind.");
+  const said = whole?.byteLength ?? offset + byteLength;
+  if (there >= said || !(isDma || (mode & S_IFMT) === S_IFREG)) return;
+  throw badMessage("objects", `the memory is said to have ${said} bytes, and its file has ${there}.`);
 }
 
 /** Two fds may be of one memory: then their objects may not overlap. */

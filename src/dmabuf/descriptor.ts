@@ -1,12 +1,10 @@
 import { O_RDWR, S_IFCHR, S_IFIFO, S_IFMT, S_IFREG, S_IFSOCK } from "../../ffi/dmabuf/constants.ts";
-import { dma_buf_sync } from "../../ffi/dmabuf/structs.ts";
 import { F_GET_SEALS, F_GETFL, O_ACCMODE, SEEK_END } from "../../ffi/libc/constants.ts";
-import { EINVAL } from "../../ffi/libc/errors.ts";
 import type { Access } from "../core/memory/access.ts";
+import { isDmaBuf } from "../core/native/dma_buf.ts";
 import { statusOf } from "../core/native/fd.ts";
 import { libc, libcError } from "../core/native/libc.ts";
-import { textOf } from "../core/native/mappings.ts";
-import { checks, structOf, tryIoctl } from "./library.ts";
+import { checks } from "./library.ts";
 
 /** What the kernel says of a dma-buf. */
 export interface Descriptor {
@@ -32,24 +30,10 @@ const OTHERS: readonly (readonly [type: number, what: string, hint: string])[] =
  */
 export function describe(fd: number, isOne: boolean): Descriptor {
   const { identity, mode } = statusOf(fd);
-  if (!isOne) assertDmaBuf(fd, mode);
+  if (!isOne && !isDmaBuf(fd)) throw noDmaBuf(fd, mode);
   const byteLength = Number(libc().lseek(fd, 0n, SEEK_END));
   if (byteLength < 0) throw libcError("lseek");
   return { identity, byteLength };
-}
-
-/** Who made a dma-buf (`"udmabuf"`, `"system"`, `"i915"`), where /proc can be read. */
-export function exporterOf(fd: number): string | undefined {
-  return exporterIn(textOf(`/proc/self/fdinfo/${fd}`));
-}
-
-function assertDmaBuf(fd: number, mode: number): void {
-  const told = textOf(`/proc/self/fdinfo/${fd}`);
-  if (told === "" ? !answersAsDmaBuf(fd) : exporterIn(told) === undefined) throw noDmaBuf(fd, mode);
-}
-
-function exporterIn(told: string): string | undefined {
-  return /^exp_name:\s*(.*)$/m.exec(told)?.[1];
 }
 
 /** What an fd was opened for. */
@@ -57,11 +41,6 @@ export function accessOfFd(fd: number): Access {
   const flags = libc().fcntl(fd, F_GETFL, 0);
   if (flags < 0) throw libcError("fcntl", "Is the fd still open?");
   return (flags & O_ACCMODE) === O_RDWR ? "read-write" : "read";
-}
-
-/** Where /proc cannot be read: a dma-buf refuses a sync of no direction, and most other files do not know the request. */
-function answersAsDmaBuf(fd: number): boolean {
-  return tryIoctl(fd, "DMA_BUF_IOCTL_SYNC", structOf(dma_buf_sync)) === -EINVAL;
 }
 
 function noDmaBuf(fd: number, mode: number): Error {

@@ -54,7 +54,7 @@ export function kernel(): DmaBufKernel {
 }
 
 /** Makes an ioctl, again where a signal came between. Returns what it answers, or its code below zero. */
-export function tryIoctl(fd: number, request: Request, arg: DataView<ArrayBuffer>): number {
+function tryIoctl(fd: number, request: Request, arg: DataView<ArrayBuffer>): number {
   const { ioctl } = kernel();
   for (;;) {
     const answer = ioctl(fd, REQUESTS[request], arg);

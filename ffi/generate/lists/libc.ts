@@ -1,6 +1,6 @@
 import type { Library } from "../library.ts";
 
-/** The C library of Linux: memory, file descriptors, errno. And what the kernel says of a sync file. */
+/** The C library of Linux: memory, file descriptors, errno. And what the kernel says of a sync file and of a dma-buf. */
 export const libc: Library = {
   name: "libc",
   interface: "LibC",
@@ -9,6 +9,7 @@ export const libc: Library = {
     "errno.h",
     "fcntl.h",
     "gnu/libc-version.h",
+    "linux/dma-buf.h",
     "linux/sync_file.h",
     "sys/epoll.h",
     "sys/eventfd.h",
@@ -106,7 +107,7 @@ export const libc: Library = {
     { type: "unsigned int", names: ["MFD_CLOEXEC", "MFD_ALLOW_SEALING"] },
     { type: "unsigned int", names: ["EPOLLIN", "EPOLLOUT", "EPOLLERR", "EPOLLHUP", "EPOLLONESHOT"] },
     { type: "unsigned int", names: ["S_IFMT", "S_IFREG", "STATX_BASIC_STATS"] },
-    { type: "unsigned long", names: ["SYNC_IOC_FILE_INFO"] },
+    { type: "unsigned long", names: ["SYNC_IOC_FILE_INFO", "DMA_BUF_IOCTL_SYNC"] },
     { type: "uintptr_t", names: ["MAP_FAILED"] },
   ],
   errors: { type: "int", names: ["E*"], from: ["errno.h", "errno-base.h"] },
@@ -114,6 +115,7 @@ export const libc: Library = {
   structs: [
     "struct iovec",
     "Dl_info",
+    "struct dma_buf_sync",
     { type: "struct sync_file_info", fields: ["status", "num_fences"] },
     { type: "struct statx", fields: ["stx_mode", "stx_ino", "stx_size", "stx_dev_major", "stx_dev_minor"] },
   ],
