@@ -275,14 +275,13 @@ function takerOf(ports: readonly Port[], takers: readonly Taker[]): MemoryTarget
 }
 
 function portsIn(fds: ReceivedFds, { memory, objects }: Description, to: DisposableStack): readonly Port[] {
-  const taken = fds.takeAll();
-  const ports = taken.map((fd, i) => {
+  const ports = fds.takeAll().map((fd, i) => {
     const { offset, byteLength, memory: whole } = objects[i];
     const { dedicated = false, identity } = whole ?? {};
     return to.use(new Port(memory, { fd, offset, byteLength, dedicated, whole, identity }));
   });
   for (const port of ports) assertMemory(port);
-  if (objects.length > 1) assertApart(taken, objects);
+  if (ports.length > 1) assertApart(ports);
   return ports;
 }
 
@@ -299,13 +298,15 @@ function assertMemory({ kind, fd, offset, byteLength, whole }: Port): void {
   throw badMessage("objects", `the memory is said to have ${said} bytes, and its file has ${there}.`);
 }
 
-/** Two fds may be of one memory: then their objects may not overlap. */
-function assertApart(fds: readonly number[], objects: readonly SentObject[]): void {
-  const placed = fds.map((fd, i) => ({ ...objects[i], of: objects[i].memory?.identity ?? statusOf(fd).identity }));
+/** Two fds may be of one memory: then their parts may not overlap. */
+function assertApart(ports: readonly Port[]): void {
+  const placed = ports.map(({ memory, offset, byteLength }) => ({
+    of: memory!.identity,
+    offset,
+    end: offset + byteLength,
+  }));
   const overlap = placed.some((one, i) =>
-    placed.slice(i + 1).some((other) =>
-      one.of === other.of && one.offset < other.offset + other.byteLength && other.offset < one.offset + one.byteLength
-    )
+    placed.slice(i + 1).some((other) => one.of === other.of && one.offset < other.end && other.offset < one.end)
   );
   if (overlap) throw badMessage("objects", "two of them overlap in one memory.");
 }

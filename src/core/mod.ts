@@ -37,7 +37,14 @@ export {
 } from "./device/image_port.ts";
 export { type ConsumerFacts, StreamEnds } from "./device/stream_ends.ts";
 export type { GlContext } from "./device/gl_port.ts";
-export { type MemoryKind, Port, type PortInit, type SyncKind, type WholeMemory } from "./device/port.ts";
+export {
+  type KnownMemory,
+  type MemoryKind,
+  Port,
+  type PortInit,
+  type SyncKind,
+  type WholeMemory,
+} from "./device/port.ts";
 export {
   type HasLine,
   Semaphore,

@@ -1,10 +1,9 @@
-import type { Crossing, Exported, Imported, KnownObject, Memory } from "../core/device/memory.ts";
+import type { Crossing, Exported, Imported, Memory } from "../core/device/memory.ts";
 import { type MemoryKind, Port } from "../core/device/port.ts";
 import { AccessError, type InteropError, LayoutError, type Refusal } from "../core/errors.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import type { Access } from "../core/memory/access.ts";
-import { findByHandle } from "../core/memory/peers.ts";
-import { closeFd, duplicateFd, statusOf } from "../core/native/fd.ts";
+import { closeFd, duplicateFd } from "../core/native/fd.ts";
 import { inspectMemfd } from "../core/native/memfd.ts";
 import { PAGE } from "../core/native/pages.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
@@ -85,31 +84,26 @@ function fenced(buffer: DmaBuf, access: Access): Crossing {
 
 function imported(port: Port, access: Access): Imported<DmaBuf> {
   const { kind, offset, byteLength } = port;
-  const pages = kind === "memfd" ? ofPages(port) : undefined;
-  const buffer = pages === undefined ? new DmaBuf(port.takeFd()) : new DmaBuf(pages.fd, true);
-  const start = pages === undefined ? offset : offset % PAGE;
+  const isPages = kind === "memfd";
+  const buffer = isPages ? new DmaBuf(ofPages(port), true) : new DmaBuf(port.takeFd());
+  const start = isPages ? offset % PAGE : offset;
   allOrNothing("importing a dma-buf", () => {
     if (start + byteLength > buffer.byteLength) throw tooShort(start + byteLength, buffer);
     buffer.assertAllows(access);
   }, [() => buffer.free()]);
   const object = { kind: "dma-buf", handle: buffer.identity, byteLength: buffer.byteLength, start };
-  const of = pages?.of === undefined ? {} : { of: pages.of };
-  return { handle: buffer, object: { ...object, ...of }, release: () => buffer.free() };
+  return { handle: buffer, object, release: () => buffer.free() };
 }
 
-/** The pages of a memfd that hold a port's bytes: as a dma-buf, and where they lie, if this process knows the memfd. */
-function ofPages(port: Port): { readonly fd: number; readonly of: KnownObject["of"] } {
+/** The pages of a memfd that hold a port's bytes, as a dma-buf. */
+function ofPages(port: Port): number {
   const { first, end } = pagesOf(port);
   const memfd = port.takeFd();
-  let of: KnownObject["of"];
-  const fd = made(() => {
+  return made(() => {
     const refused = refuseMemfd(memfd, end);
     if (refused !== undefined) throw refused;
-    const allocation = findByHandle("memfd", statusOf(memfd).identity);
-    of = allocation && { allocation, start: first };
     return fromMemfd(memfd, first, end - first);
   }, [() => closeFd(memfd)]);
-  return { fd, of };
 }
 
 function pagesOf({ offset, byteLength }: Port): { readonly first: number; readonly end: number } {

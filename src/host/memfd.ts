@@ -6,10 +6,11 @@ import { Checks } from "../core/checks.ts";
 import { ArgumentError, type Refusal } from "../core/errors.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import { layout, type LayoutInit, whole } from "../core/layout/layout.ts";
+import { counted } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
 import { Allocation } from "../core/memory/allocation.ts";
-import { findByHandle, join, leave, tellByHandle } from "../core/memory/peers.ts";
+import { findByHandle, join, leave, showAt, tellByHandle } from "../core/memory/peers.ts";
 import { mapMemfd, type MappedBlock } from "../core/native/blocks.ts";
 import { closeFd, duplicateFd } from "../core/native/fd.ts";
 import { inspectMemfd, type Memfd } from "../core/native/memfd.ts";
@@ -98,7 +99,7 @@ export function importMemfd(port: Port, access: Access): Imported<Address> {
       throw checks.wrong("access", "the memfd can only be read.", 'Pass { access: "read" }.');
     }
     const allocation = findByHandle("memfd", memfd.identity) ?? mapped(fd, memfd, access, undo);
-    const block = allocation.findAttachment<FileBlock>(KEY)!;
+    const block = allocation.findAttachment<FileBlock>(KEY) ?? mappedInto(allocation, fd, memfd, access, undo);
     if (writes(access) && block.memfd.mode !== "read-write") {
       undo.pop(); // the block closes it
       block.allowWrites!(fd, memfd);
@@ -111,9 +112,22 @@ export function importMemfd(port: Port, access: Access): Imported<Address> {
 }
 
 function mapped(fd: number, memfd: Memfd, access: Access, undo: Undo): Allocation {
-  undo.pop(); // the block closes the fd
+  return allocationOf(mappedBlock(fd, memfd, access, undo));
+}
+
+/** Another API took the memfd first: the CPU's mapping lasts as long as the allocation, as one of host memory's own does. */
+function mappedInto(allocation: Allocation, fd: number, memfd: Memfd, access: Access, undo: Undo): FileBlock {
+  const block = mappedBlock(fd, memfd, access, undo);
+  const forget = counted(block.kind, showAt(block.address, block.byteLength, "another API"));
+  allocation.beforeFree((fate) => undoAll([() => block.free(fate), forget], "giving a memfd back"));
+  return allocation.attachment(KEY, () => block as FileBlock);
+}
+
+/** It closes the fd. */
+function mappedBlock(fd: number, memfd: Memfd, access: Access, undo: Undo): MappedBlock {
+  undo.pop();
   const isOnlyRead = !writes(access) && memfd.mode === "read-write";
-  return allocationOf(mapMemfd(fd, isOnlyRead ? { ...memfd, mode: "read" } : memfd));
+  return mapMemfd(fd, isOnlyRead ? { ...memfd, mode: "read" } : memfd);
 }
 
 /** A tensor or a frame over the memfd of another process, or of a library. The caller keeps its own fd. */

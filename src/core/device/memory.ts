@@ -104,8 +104,6 @@ export interface KnownObject {
   readonly byteLength: number;
   /** Where the port's bytes begin in it. */
   readonly start: number;
-  /** The block that it shows, if that was known under another object, and where in the block it begins. */
-  readonly of?: { readonly allocation: Allocation; readonly start: number };
 }
 
 /** The same memory in another kind. */

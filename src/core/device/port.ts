@@ -1,5 +1,5 @@
 import { LayoutError } from "../errors.ts";
-import { closeFd } from "../native/fd.ts";
+import { closeFd, statusOf } from "../native/fd.ts";
 
 /** How memory crosses to another API. The list is open: both sides of a port name the same kind. */
 export type MemoryKind =
@@ -28,6 +28,17 @@ export interface WholeMemory {
   readonly type?: number;
 }
 
+/** Fds that are files of the kernel's own, which it tells apart. */
+const FILES: readonly MemoryKind[] = ["memfd", "dma-buf"];
+
+/** What is known of the memory behind an fd, whichever fd of it comes. */
+export interface KnownMemory {
+  /** What tells it from all other memory of the port's kind. */
+  readonly identity: bigint;
+  /** Its length in bytes: a port may be a part of it. */
+  readonly byteLength: number;
+}
+
 /** What a port is made of. */
 export interface PortInit {
   /** The fd, which the port owns; or what makes it when it is asked for, since an import that is known needs none. */
@@ -42,7 +53,7 @@ export interface PortInit {
   readonly dedicated?: boolean;
   /** Memory by an opaque fd: all of it. */
   readonly whole?: WholeMemory | undefined;
-  /** Memory by an opaque fd of another process: what tells it from all others. The fd tells nothing. */
+  /** Memory by an opaque fd of another process: what tells it from all others. The fd tells nothing. @see Port.memory */
   readonly identity?: bigint | undefined;
 }
 
@@ -63,8 +74,7 @@ export class Port<K extends string = string> implements Disposable {
   readonly dedicated: boolean;
   /** Memory by an opaque fd: all of it, if its exporter says so. */
   readonly whole: WholeMemory | undefined;
-  /** Memory by an opaque fd of another process: what tells it from all others. */
-  readonly identity: bigint | undefined;
+  readonly #identity: bigint | undefined;
   #fd: number | (() => number);
 
   /** Takes the fd over. */
@@ -78,7 +88,7 @@ export class Port<K extends string = string> implements Disposable {
     this.byteLength = byteLength;
     this.dedicated = dedicated;
     this.whole = whole;
-    this.identity = identity;
+    this.#identity = identity;
     this.#fd = fd;
   }
 
@@ -86,6 +96,21 @@ export class Port<K extends string = string> implements Disposable {
   get fd(): number {
     if (typeof this.#fd === "function") this.#fd = this.#fd();
     return this.#fd;
+  }
+
+  /**
+   * All of the memory behind the fd: of a file the kernel is asked, of an opaque fd its exporter has told. Undefined where
+   * nobody knows it from others.
+   */
+  get memory(): KnownMemory | undefined {
+    if (FILES.includes(this.kind)) {
+      if (this.fd < 0) return undefined;
+      const { identity, byteLength } = statusOf(this.fd);
+      return { identity, byteLength: Number(byteLength) };
+    }
+    if (this.#identity === undefined) return undefined;
+    const { byteLength } = this.whole ?? { byteLength: this.offset + this.byteLength };
+    return { identity: this.#identity, byteLength };
   }
 
   /** The fd, which the caller owns from now on. */

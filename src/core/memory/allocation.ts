@@ -1,7 +1,7 @@
 import { messageOf } from "../errors.ts";
 import type { Grant } from "./grant.ts";
 import { ledger } from "../life/ledger.ts";
-import type { Undo } from "../life/undo.ts";
+import { type Undo, undoAll } from "../life/undo.ts";
 import { Ranges } from "./ranges.ts";
 import type { Views } from "./view.ts";
 import { warn } from "../warn.ts";
@@ -77,7 +77,7 @@ export class Allocation {
   indivisible = false;
   #failures: readonly KeptFailure[] = NONE;
   #attachments: WeakMap<object, unknown> | undefined;
-  #ends: (() => void)[] | undefined;
+  #ends: ((fate: Fate) => void)[] | undefined;
   #isFreed = false;
 
   /** Takes the block over, and frees it when the last peer leaves. */
@@ -115,12 +115,13 @@ export class Allocation {
     const fate: Fate = this.escaped ? "escaped" : this.liveViews > 0 ? "unknown" : "unused";
     ledger.remove(this.block.kind);
     if (fate !== "unused") ledger.quarantine(this.block.byteLength);
-    for (const end of this.#ends ?? []) end();
-    this.block.free(fate);
+    const ends = this.#ends;
+    if (ends === undefined) this.block.free(fate);
+    else undoAll([() => this.block.free(fate), ...ends.map((end) => () => end(fate))], "freeing memory");
   }
 
   /** Calls `end` before the bytes are freed, whatever their fate. */
-  beforeFree(end: () => void): void {
+  beforeFree(end: (fate: Fate) => void): void {
     (this.#ends ??= []).push(end);
   }
 

@@ -1,5 +1,5 @@
 import type { Imported, KnownObject, MemoryTarget } from "../device/memory.ts";
-import type { Port } from "../device/port.ts";
+import type { KnownMemory, Port } from "../device/port.ts";
 import { nameOf } from "../graph/context.ts";
 import { cross, type Side, wayBack } from "../graph/crossing.ts";
 import { ArgumentError, throwAll } from "../errors.ts";
@@ -80,20 +80,18 @@ export interface Received {
  */
 export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, received: Received): T | Frame<T> {
   using from = port;
-  const { kind, byteLength, offset, whole, identity } = from;
+  const { kind, offset, memory } = from;
   const { ports, context } = target;
   const { layouts, access, info, metadata } = received;
   context.resource?.assertLive();
   const imported = ports.import!(from, access);
   const { handle, address, object } = imported;
-  const place = placeOf(object) ?? (identity === undefined ? undefined : findPlace(kind, identity));
-  const known = imported.allocation ?? place?.allocation;
-  const first = imported.start ?? (place?.start ?? 0) + (object?.start ?? (whole === undefined ? 0 : offset));
+  const { known, first, byteLength } = placeOf(imported, from, memory);
   const letGo = () => imported.release?.();
   const isOfBlock = known === undefined && context.resource === undefined; // else it ends before its context does
   const block: Block = {
     kind: `${target.kind}.${kind}`,
-    byteLength: object?.byteLength ?? whole?.byteLength ?? byteLength,
+    byteLength,
     free: (fate) => {
       if (isOfBlock && fate === "unused") letGo(); // else a view that was moved away may still look at it
     },
@@ -110,14 +108,14 @@ export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, 
   const side = sideOf(target, kind, imported);
   const { fences, last } = begun(side, undo, letGo);
   const allocation = known ?? new Allocation(block);
-  if (identity !== undefined) tellByHandle(kind, identity, allocation, first - offset);
   if (imported.allocation !== undefined) undo.unshift(letGo); // its block knows whether it may be freed
-  else if (isOfBlock) {
-    if (object !== undefined) tellByHandle(object.kind, object.handle, allocation);
-  } else {
-    undo.unshift(() => void (allocation.escaped || allocation.unseen || letGo()));
-    if (object !== undefined) undo.push(tellPlace(object.kind, object.handle, allocation, first - object.start)); // whoever told of it may end before
-  }
+  else if (!isOfBlock) undo.unshift(() => void (allocation.escaped || allocation.unseen || letGo()));
+  const tell = (kind: string, handle: bigint, start: number, lasts: boolean) => {
+    if (lasts) tellByHandle(kind, handle, allocation, start);
+    else undo.push(tellPlace(kind, handle, allocation, start)); // whoever told of it may end before
+  };
+  if (object !== undefined) tell(object.kind, object.handle, first - object.start, isOfBlock);
+  if (memory !== undefined) tell(kind, memory.identity, first - offset, known === undefined);
   const resource = own({
     name: `${target.kind} ${info === undefined ? `tensor ${describeLayout(layouts[0])}` : `frame ${info.format}`}`,
     ...{ allocation, start, end, access },
@@ -164,8 +162,30 @@ export function importFrame<T extends Tensor>(
   return frame;
 }
 
-function placeOf(object: KnownObject | undefined): ReturnType<typeof findPlace> {
-  return object && (findPlace(object.kind, object.handle) ?? object.of);
+/** Where imported memory lies. */
+interface ImportedPlace {
+  /** The allocation, if it is one that samepage knows. */
+  readonly known: Allocation | undefined;
+  /** Where the port's first byte lies in it, or in a new one. */
+  readonly first: number;
+  /** The length of a new one. */
+  readonly byteLength: number;
+}
+
+/** Memory is known by its object, or by what tells the memory behind the port from others: a new allocation is all of it. */
+function placeOf(
+  { allocation, start = 0, object }: Imported,
+  { kind, offset, byteLength }: Port,
+  memory: KnownMemory | undefined,
+): ImportedPlace {
+  if (allocation !== undefined) return { known: allocation, first: start, byteLength };
+  const ofObject = object && findPlace(object.kind, object.handle);
+  if (ofObject !== undefined) return { known: ofObject.allocation, first: ofObject.start + object!.start, byteLength };
+  if (memory === undefined) {
+    return { known: undefined, first: object?.start ?? 0, byteLength: object?.byteLength ?? byteLength };
+  }
+  const place = findPlace(kind, memory.identity);
+  return { known: place?.allocation, first: (place?.start ?? 0) + offset, byteLength: memory.byteLength };
 }
 
 /** Where a plane of a port lies, counted from the beginning of the object that the port is a part of. */
