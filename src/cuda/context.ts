@@ -373,7 +373,8 @@ export class CudaContext extends CudaPrimaryContext {
   }
 
   /**
-   * A dma-buf of a tensor's bytes: device memory in whole pages.
+   * A dma-buf of a tensor's bytes: device memory in whole pages. Attached to `dmabuf` in this process, it is a peer of the
+   * tensor.
    *
    * @throws {LayoutError} if they begin or end in the middle of a page.
    * @throws {ArgumentError} for any other memory, or if the device has no dma-bufs.

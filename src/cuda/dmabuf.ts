@@ -3,11 +3,13 @@ import { isMade } from "../core/argument.ts";
 import type { Offer } from "../core/device/memory.ts";
 import { PAGE } from "../core/native/blocks.ts";
 import { LayoutError } from "../core/errors.ts";
-import { closedOnExec, closeFd } from "../core/native/fd.ts";
+import { closedOnExec, closeFd, statusOf } from "../core/native/fd.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { counted } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
+import { tellByHandle } from "../core/memory/peers.ts";
 import { checks } from "./check.ts";
 import type { CudaPrimaryContext } from "./base.ts";
 import { checkDriver } from "./errors.ts";
@@ -38,7 +40,11 @@ export class CudaDmaBuf extends NativeObject {
     this.#fd = fd;
     this.byteLength = byteLength;
     const owners = [tensor.resource, context.resource];
-    const undo = [counted(KIND, () => closeFd(fd))];
+    const undo: Undo = [counted(KIND, () => closeFd(fd))];
+    allOrNothing("exporting a dma-buf", () => {
+      const { allocation, start } = tensor.grant;
+      tellByHandle("dma-buf", statusOf(fd).identity, allocation, start); // whoever attaches it is a peer of the tensor
+    }, undo);
     this.resource = new Resource({ name: `dma-buf of ${tensor.name}`, owners, undo });
     finalizers.register(this, this.resource, this);
   }

@@ -1,6 +1,15 @@
 /** Virtual memory on a GPU: made, shown to the host, given out by its fd, and taken in by one. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { AccessError, ArgumentError, host, LayoutError, MapperGraph, NativeCallError, region } from "@samepage/interop";
+import {
+  AccessError,
+  ArgumentError,
+  host,
+  layout,
+  LayoutError,
+  MapperGraph,
+  NativeCallError,
+  region,
+} from "@samepage/interop";
 import { CudaContext } from "@samepage/interop/cuda";
 import { dmabuf } from "@samepage/interop/dmabuf";
 import { closeFd } from "../../src/core/native/fd.ts";
@@ -164,6 +173,23 @@ gpuTest(
       const left = cuda.exportDmaBuf(held);
       held[Symbol.dispose]();
       assertThrows(() => left.fd);
+    }),
+);
+
+gpuTest(
+  "a dma-buf that is attached by its fd is a peer of the tensor that it was made of, or of the part",
+  () =>
+    withCuda((cuda) => {
+      using tensor = cuda.allocate({ shape: [2 << 20], dtype: "u8" });
+      using part = tensor.slice(layout({ shape: [1 << 20], dtype: "u8", byteOffset: 1 << 20 }));
+      for (const [of, start] of [[tensor, 0], [part, 1 << 20]] as const) {
+        using dmaBuf = cuda.exportDmaBuf(of);
+        using attached = dmabuf.attach(dmaBuf.fd, { shape: [4096], dtype: "u8", byteOffset: 8192 });
+        assertEquals(attached.grant.allocation === tensor.grant.allocation, true);
+        assertEquals(attached.grant.start, tensor.grant.start + start + 8192);
+        using _lent = attached.borrow("read-write");
+        assertThrows(() => of.assertUsable("read"), AccessError);
+      }
     }),
 );
 
