@@ -171,8 +171,9 @@ export class EglContext extends DeviceContext implements EglBase {
   }
 
   /**
-   * An `EGLSync` of the display's that a program has made, as a fence. It lives until the fence is reached; the context's
-   * end waits for it.
+   * An `EGLSync` of the display's that a program has made, as a fence. It lives until the fence was waited for: that it is
+   * signalled is not enough, since samepage asks it later. The context's end waits for it. A {@link reusableSync} may end
+   * at any time: what stands on it goes on.
    *
    * @param handle a live `EGLSync`, flushed; a wrong one may crash the process, and one that nobody signals hangs it
    * @throws {ArgumentError} if `handle` is not a handle.

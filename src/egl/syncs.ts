@@ -5,28 +5,94 @@ import {
   EGL_SYNC_TYPE,
   EGL_UNSIGNALED,
 } from "../../ffi/egl/constants.ts";
+import type { Address } from "../../ffi/address.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { fenceOf } from "../core/device/foreign_work.ts";
+import { messageOf } from "../core/errors.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
+import { unwind } from "../core/life/undo.ts";
+import { warn } from "../core/warn.ts";
 import type { EglBase } from "./base.ts";
 import { check, nativeError } from "./errors.ts";
 import { createSync, destroySync, isSignalled, signalled, type Sync } from "./lane.ts";
 import { checks, egl, eglExtensions } from "./library.ts";
 
-/** A sync of a program's as a fence. */
+/** A sync that samepage made for a program, by which others wait: on threads, and as fences. */
+class OwnSync {
+  /** Those that have not ended, by display and handle. */
+  static readonly #live = new Map<string, OwnSync>();
+
+  readonly display: Address;
+  readonly sync: Sync;
+  /** Its end of life, which ends first what stands on it. */
+  readonly resource: Resource;
+  #waiting = 0;
+  #hasEnded = false;
+
+  /** The live one of a handle, if it is one of samepage's. */
+  static find(display: Address, sync: Sync): OwnSync | undefined {
+    return OwnSync.#live.get(`${display} ${sync}`);
+  }
+
+  /** Makes it. */
+  constructor({ openContext, resource, name }: EglBase) {
+    this.display = openContext.display.handle;
+    this.sync = createSync(this.display, EGL_SYNC_REUSABLE_KHR);
+    OwnSync.#live.set(`${this.display} ${this.sync}`, this);
+    const undo = [() => this.#end()];
+    this.resource = new Resource({ name: `egl reusable sync (${name})`, owners: [resource], undo });
+  }
+
+  /** True once nobody can signal it any more: whoever waits for it goes on, as EGL_KHR_reusable_sync says. */
+  get isOver(): boolean {
+    return !this.resource.isLive;
+  }
+
+  /** Waits for it on another thread. */
+  async signalled(): Promise<void> {
+    this.#waiting++;
+    try {
+      await signalled(this.display, this.sync);
+    } finally {
+      this.#waiting--;
+      if (this.#hasEnded && this.#waiting === 0) this.#destroyLate();
+    }
+  }
+
+  /** Destroys it, or has the last thread that waits for it do so. */
+  #end(): void {
+    OwnSync.#live.delete(`${this.display} ${this.sync}`);
+    this.#hasEnded = true;
+    if (this.#waiting === 0) destroySync(this.display, this.sync);
+    else signalSync(this.display, this.sync, EGL_SIGNALED); // wakes them
+  }
+
+  #destroyLate(): void {
+    const failures = unwind([() => destroySync(this.display, this.sync)]);
+    for (const failure of failures) warn(`destroying a sync: ${messageOf(failure)}`);
+  }
+}
+
+/** A sync of a program's as a fence, or one of ours. */
 export function attachedSync({ openContext, resource, name }: EglBase, given: bigint): Fence {
   resource.assertLive();
   const sync = checks.handleIn<Sync>(given, "handle");
   const { handle: display } = openContext.display;
   attributeOf(display, sync, EGL_SYNC_TYPE); // fails for what is no sync
+  const own = OwnSync.find(display, sync);
+  const owners = [own?.resource ?? resource];
   return fenceOf({
-    ...{ api: "egl", error: nativeError, name: `an EGLSync (${name})`, fn: "eglClientWaitSync", owners: [resource] },
-    isOver: () => isSignalled(display, sync, "ask"),
-    block: () => void isSignalled(display, sync, "block"),
-    wait: () => signalled(display, sync),
+    ...{ api: "egl", error: nativeError, name: `an EGLSync (${name})`, fn: "eglClientWaitSync", owners },
+    isOver: () => own?.isOver || isSignalled(display, sync, "ask"),
+    block: () => void (own?.isOver || isSignalled(display, sync, "block")),
+    wait: () => own?.signalled() ?? signalled(display, sync),
   });
+}
+
+function signalSync(display: Address, sync: Sync, mode: number): void {
+  check(eglExtensions().eglSignalSyncKHR!(display, sync, mode), "eglSignalSyncKHR");
 }
 
 function attributeOf(display: Sync, sync: Sync, attribute: number): number {
@@ -54,8 +120,7 @@ function attributeOf(display: Sync, sync: Sync, attribute: number): number {
 export class ReusableSync extends NativeObject {
   /** Its end of life. */
   readonly resource: Resource;
-  readonly #base: EglBase;
-  readonly #sync: Sync;
+  readonly #own: OwnSync;
 
   /** Made by a context. */
   constructor(base: EglBase) {
@@ -63,23 +128,20 @@ export class ReusableSync extends NativeObject {
     base.resource.assertLive();
     const lacking = base.openContext.lacks("EGL_KHR_reusable_sync");
     if (lacking !== undefined) throw checks.wrong("egl", lacking.reason);
-    const { handle: display } = base.openContext.display;
-    const sync = this.#sync = createSync(display, EGL_SYNC_REUSABLE_KHR);
-    this.#base = base;
-    const undo = [() => destroySync(display, sync)];
-    this.resource = new Resource({ name: `egl reusable sync (${base.name})`, owners: [base.resource], undo });
+    this.#own = new OwnSync(base);
+    this.resource = this.#own.resource;
     finalizers.register(this, this.resource, this);
   }
 
   /** The `EGLSync`. */
   get handle(): Sync {
     this.resource.assertLive();
-    return this.#sync;
+    return this.#own.sync;
   }
 
   /** True while it is signalled. */
   get signalled(): boolean {
-    return attributeOf(this.#display, this.handle, EGL_SYNC_STATUS) === EGL_SIGNALED;
+    return attributeOf(this.#own.display, this.handle, EGL_SYNC_STATUS) === EGL_SIGNALED;
   }
 
   /** Signals it: whoever waits for it goes on. */
@@ -92,11 +154,7 @@ export class ReusableSync extends NativeObject {
     this.#set(EGL_UNSIGNALED);
   }
 
-  get #display() {
-    return this.#base.openContext.display.handle;
-  }
-
   #set(mode: number): void {
-    check(eglExtensions().eglSignalSyncKHR!(this.#display, this.handle, mode), "eglSignalSyncKHR");
+    signalSync(this.#own.display, this.handle, mode);
   }
 }

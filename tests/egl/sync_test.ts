@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { ledger, NativeCallError } from "@samepage/interop";
 import { EGL_SYNC_FENCE } from "../../ffi/egl/constants.ts";
+import { EglContext } from "@samepage/interop/egl";
 import { createSync, destroySync } from "../../src/egl/lane.ts";
 import { gles } from "../../src/egl/library.ts";
 import { test } from "./help.ts";
@@ -56,4 +57,27 @@ test("a reusable sync is signalled and reset, and other threads wait for it", as
   assertEquals(sync.signalled, true);
   sync.reset();
   assertEquals([sync.signalled, fence.reached()], [false, true]); // a fence that was reached stays so
+});
+
+test("a reusable sync that ends takes along what stands on it, whoever waits for that", async (egl) => {
+  using picture = egl.image.allocate({ format: "RGBA", width: 8, height: 8 });
+  for (const signals of [true, false]) {
+    const sync = egl.reusableSync();
+    const [asked, blocked, awaited] = [1, 2, 3].map(() => egl.attachFence(sync.handle));
+    const waits = [awaited.wait(), awaited.wait(), egl.attachFence(sync.handle).wait()];
+    picture.usedBy(egl.attachFence(sync.handle));
+    if (signals) sync.signal();
+    sync[Symbol.dispose]();
+    egl.queue.clear(picture, [0, 0, 0, 1]);
+    assertEquals(asked.reached(), true);
+    blocked.waitSync();
+    await Promise.all(waits);
+  }
+});
+
+test("a context that ends with a sync that nobody has signalled does not wait for it", () => {
+  const egl = EglContext.open();
+  const fence = egl.attachFence(egl.reusableSync().handle);
+  egl[Symbol.dispose]();
+  assertEquals(fence.reached(), true);
 });
