@@ -50,7 +50,7 @@ export class Device implements Context, MemoryTarget {
 
   readonly is = (value: unknown): value is Made => value instanceof Made;
 
-  /** With a UUID, its memory goes out by opaque fds of that device; `dedicated` or not. */
+  /** With a UUID, its memory goes out by opaque fds of that device. Where that is `dedicated`, it tells of its type. */
   constructor(id: DeviceId = {}, kind = id.uuid === undefined ? "memfd" : "opaque-fd", dedicated = false) {
     this.id = id;
     const offer = kind === "memfd" ? { kind } : { kind, device: id };
@@ -63,7 +63,8 @@ export class Device implements Context, MemoryTarget {
       export: ({ grant: { start, allocation } }, kind, byteLength) => {
         const fd = raw.memfd(allocation.block.byteLength);
         const offset = kind === "memfd" ? 0 : start;
-        return { port: new Port(kind, { fd, offset, byteLength, dedicated }), begin: note };
+        const whole = dedicated ? { byteLength: allocation.block.byteLength, type: 3 } : undefined;
+        return { port: new Port(kind, { fd, offset, byteLength, dedicated, whole }), begin: note };
       },
       import: (port: Port): Imported<number> => {
         const { offset, byteLength, dedicated, whole } = port;

@@ -227,6 +227,19 @@ const LIES: Readonly<Record<string, Hostile>> = {
     send: about(body({ objects: [{ offset: PAGE, byteLength: PAGE }] })),
     names: /objects/,
   },
+  "an object of no length": {
+    send: about(body({ objects: [{ offset: 0, byteLength: 0 }] })),
+    names: /objects\[0\]\.byteLength/,
+  },
+  "three planes in two objects": {
+    send: () => {
+      const half = (byteOffset: number) => plane({ shape: [32, 32], strides: [32, 1], byteOffset });
+      const objects = [{ offset: 0, byteLength: PAGE }, { offset: 0, byteLength: PAGE }];
+      const json = { ...picture({ fourcc: 0x32315559 }, [plane(), half(0), half(1024)]), objects };
+      return { bytes: message(json, {}, 2), fds: [raw.memfd(PAGE), raw.memfd(PAGE)] };
+    },
+    names: /objects/,
+  },
   "an offset that would overflow with the length": {
     send: about(body({ objects: [{ offset: 2 ** 53 - 1, byteLength: PAGE }] })),
     names: /objects\[0\]/,
@@ -263,11 +276,11 @@ const LIES: Readonly<Record<string, Hostile>> = {
     },
     names: /objects/,
   },
-  "a regular file": { send: with_(() => raw.openFile("/etc/passwd", raw.OPEN.read)), names: /objects/ },
+  "a regular file": { send: with_(() => raw.openFile(Deno.execPath(), raw.OPEN.read)), names: /objects/ },
   "a directory": { send: with_(() => raw.openFile("/", raw.OPEN.read)), names: /objects/ },
   "a device": { send: with_(() => raw.openFile("/dev/zero", raw.OPEN.readWrite)), names: /objects/ },
   "a file in /proc": { send: with_(() => raw.openFile("/proc/self/mem", raw.OPEN.readWrite)), names: /objects/ },
-  "an fd that only names a file": { send: with_(() => raw.openFile("/etc/passwd", raw.OPEN.path)), names: /objects/ },
+  "an fd that only names a file": { send: with_(() => raw.openFile(Deno.execPath(), raw.OPEN.path)), names: /objects/ },
   "a socket": { send: with_(raw.socket), names: /objects/ },
   "an eventfd": { send: with_(raw.eventfd), names: /objects/ },
   "an epoll fd": { send: with_(raw.epoll), names: /objects/ },
@@ -313,6 +326,11 @@ const LIES: Readonly<Record<string, Hostile>> = {
   "memory of a device, and nobody has such a device": { send: about(opaque()), names: /memory/ },
   "memory of a device that is not named": { send: about(opaque({ device: undefined })), names: /device/ },
   "memory of a device whose UUID is none": { send: about(opaque({ device: "GPU-0" })), names: /device/ },
+  "memory of a device whose UUID is too short": { send: about(opaque({ device: UUID.slice(1) })), names: /device/ },
+  "memory of a device whose UUID is in capitals": {
+    send: about(opaque({ device: UUID.toUpperCase() })),
+    names: /device/,
+  },
   "a memfd of a device": { send: about(body({ device: UUID })), names: /device/ },
   "memory of a device about which nothing is said": {
     send: about(opaque({ objects: [{ offset: 0, byteLength: PAGE }] })),
@@ -325,6 +343,18 @@ const LIES: Readonly<Record<string, Hostile>> = {
   "a part that ends behind a device's memory": {
     send: about(opaque({ objects: opaqueObjects({ byteLength: PAGE - 1 }) })),
     names: /objects/,
+  },
+  "a part that begins behind a device's memory": {
+    send: about(opaque({ objects: [{ ...opaqueObjects()[0], offset: 1 }] })),
+    names: /objects\[0\]$/,
+  },
+  "a device's memory of which a property more is told": {
+    send: about(opaque({ objects: opaqueObjects({ handle: "7" }) })),
+    names: /objects\[0\]\.memory$/,
+  },
+  "a device's memory that nothing tells from others": {
+    send: about(opaque({ objects: opaqueObjects({ identity: undefined }) })),
+    names: /identity/,
   },
   "a device's memory of no length": {
     send: about(opaque({ objects: opaqueObjects({ byteLength: 0 }) })),

@@ -44,10 +44,13 @@ async function say(peer: Peer, socket: number, sent: readonly Sent[]): Promise<M
 }
 
 /** Runs `use` with a device's end of a connection, and the socket of another program. */
-async function withProgram(device: Device, use: (peer: Peer, socket: number) => Promise<void>): Promise<void> {
+async function withProgram(
+  devices: Device | readonly Device[],
+  use: (peer: Peer, socket: number) => Promise<void>,
+): Promise<void> {
   await withNothingLeft(async () => {
     await using at = await temporaryPath();
-    using server = listen(at.path, { contexts: [device] });
+    using server = listen(at.path, { contexts: [devices].flat() });
     using ending = new DisposableStack();
     const socket = ending.adopt(raw.connectRaw(at.path), raw.close);
     using peer = await server.accept();
@@ -81,9 +84,49 @@ Deno.test("opaque fds: what its exporter says of it is told to the importer", as
       using received = await other.receive();
       assert(received instanceof Made);
       const [{ whole, ...told }] = device.told;
-      assertEquals([told, whole?.byteLength], [{ offset: 128, byteLength: 64, dedicated }, 256]);
+      assertEquals(told, { offset: 128, byteLength: 64, dedicated });
+      const { byteLength, type } = { type: undefined, ...whole! };
+      assertEquals([byteLength, type], [256, dedicated ? 3 : undefined]);
     }, { contexts: [device] });
   }
+});
+
+Deno.test("opaque fds: memory that is sent twice has one number; to its maker it is the memory itself", async () => {
+  const device = new Device({ uuid });
+  const { lane } = device.line;
+  await withEnds(async ({ one, other }) => {
+    const tensor = allocateTensor(device, { shape: [256], dtype: "u8" });
+    const part = tensor.slice({ shape: [64], dtype: "u8", byteOffset: 128 }, { access: "read" });
+    for (const sent of [tensor, part, part]) {
+      const before = lane.submitted;
+      const sending = one.send(sent);
+      await until(() => lane.submitted > before);
+      lane.run();
+      await sending;
+    }
+    using back = (await other.receive()) as unknown as Made;
+    assertEquals(back.grant.allocation === tensor.grant.allocation, true);
+    back[Symbol.dispose]();
+    part[Symbol.dispose]();
+    tensor[Symbol.dispose]();
+    using first = (await other.receive()) as unknown as Made;
+    using second = (await other.receive()) as unknown as Made;
+    assertEquals(first.grant.allocation === tensor.grant.allocation, false);
+    assertEquals(first.grant.allocation === second.grant.allocation, true);
+    assertEquals([first.grant.start, second.grant.start], [128, 128]);
+  }, { contexts: [device] });
+});
+
+Deno.test("opaque fds: memory goes to the device that it is of, and to no other", async () => {
+  const [other, right] = [new Device({ uuid: "fb".repeat(16) }), new Device({ uuid })];
+  await withProgram(other, async (peer, socket) => {
+    const error = await assertRejects(() => say(peer, socket, [{ byteLength: 64 }]), MessageError);
+    assert(error.message.includes(`memory of the device ${uuid}, and this side has fbfb`), error.message);
+  });
+  await withProgram([other, right], async (peer, socket) => {
+    using received = await say(peer, socket, [{ byteLength: 64 }]);
+    assertEquals(received.target === right, true);
+  });
 });
 
 Deno.test("opaque fds: of a number that is known with less memory, nothing is kept, also of a frame's other planes", async () => {

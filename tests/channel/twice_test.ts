@@ -1,7 +1,17 @@
 // Memory that comes twice, by two fds: the kernel says what it is, whoever takes it.
 
-import { assert, assertEquals, assertNotStrictEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertNotStrictEquals,
+  assertRejects,
+  assertStrictEquals,
+  assertThrows,
+} from "@std/assert";
 import { AccessError, ArgumentError, host, HostTensor, layout, MapperGraph, type Tensor } from "@samepage/interop";
+import { MessageError } from "@samepage/interop/channel";
+import { tellPlace } from "../../src/core/memory/peers.ts";
+import { statusOf } from "../../src/core/native/fd.ts";
 import { Device } from "./device.ts";
 import { withProgram } from "./program.ts";
 import * as raw from "./raw.ts";
@@ -53,6 +63,34 @@ Deno.test("twice: by two drivers, whichever is first, and none is left when all 
       assertEquals(later.grant.peers, []);
     });
   }
+});
+
+Deno.test("twice: what comes back is the part of the memory that it was, also when whoever told of it has ended", () =>
+  withProgram([new Device()], async (say) => {
+    using memory = memfd(2);
+    using source = host.allocate({ shape: [2 * PAGE], dtype: "u8" });
+    const { identity } = statusOf(memory.fd);
+    const { grant: { allocation, start } } = source;
+    const forget = tellPlace("memfd", identity, allocation, start + 64);
+    const first = await say({ fd: memory.fd, offset: 32, byteLength: 8 });
+    forget();
+    const second = await say({ fd: memory.fd, offset: 0, byteLength: 8 });
+    assertStrictEquals(first.grant.allocation, allocation);
+    assertStrictEquals(second.grant.allocation, allocation);
+    assertEquals([first.grant.start, second.grant.start], [start + 96, start + 64]);
+    first[Symbol.dispose]();
+    second[Symbol.dispose]();
+    using apart = await say({ fd: memory.fd, offset: 0, byteLength: 8 });
+    assertNotStrictEquals(apart.grant.allocation, allocation);
+  }));
+
+Deno.test("twice: a part that ends behind its file does not reach a driver", async () => {
+  const device = new Device();
+  await withProgram([device], async (say) => {
+    using memory = memfd(2);
+    const error = await assertRejects(() => say({ fd: memory.fd, offset: PAGE + 1, byteLength: PAGE }), MessageError);
+    assertEquals([error.argument, device.told], ["objects", []], error.message);
+  });
 });
 
 Deno.test("twice: host memory has one writer, and no view outlives a writer", () =>
