@@ -8,7 +8,7 @@ import { externalC } from "./harness/c.ts";
 import { type Figure, figure } from "./harness/figure.ts";
 import { atMost, faster, type Goal } from "./harness/goal.ts";
 import { PIXELS } from "./harness/frame.ts";
-import { type GpuCount, shared, type Sharing } from "./harness/sharing.ts";
+import { forGood, type GpuCount, shared, type Sharing } from "./harness/sharing.ts";
 import type { Operation } from "./harness/operation.ts";
 import { here, type Way } from "./harness/way.ts";
 import { bareLaps } from "./operations/bare_laps.ts";
@@ -42,7 +42,7 @@ function assertRight(players: readonly Player[]): void {
 function handLaps(gpus: GpuCount, size: Size): { readonly on: Sharing; submit(count: number): void } {
   const on = shared(gpus);
   const { players: [one, other], vulkan } = on;
-  const made = new DisposableStack(); // it stays for as long as the process does
+  const made = forGood();
   const [mine, its] = on.apart(on.words(SIZES[size].n, made), made);
   const order = bySemaphores(vulkan, on.players);
   let turn = 0;
@@ -65,7 +65,7 @@ function handLaps(gpus: GpuCount, size: Size): { readonly on: Sharing; submit(co
 function mapLaps(size: Size): { readonly on: Sharing; submit(count: number): void; ended(): Promise<void> } {
   const on = shared(1);
   const { players, vulkan } = on;
-  const { tensor } = on.words(SIZES[size].n, new DisposableStack());
+  const { tensor } = on.words(SIZES[size].n, forGood());
   const graph = new MapperGraph([vulkan, ...players.map(({ context }) => context)]);
   let turn = 0;
   return {
@@ -159,7 +159,7 @@ function callsByMaps(): Operation {
 function importing(player: 0 | 1): () => Operation {
   return () => {
     const on = shared(1);
-    const { tensor } = on.words(SIZES.mib.n, new DisposableStack());
+    const { tensor } = on.words(SIZES.mib.n, forGood());
     const [from, to] = [portsOf(tensor.target)!, on.players[player].context.ports];
     const { byteLength } = tensor.grant.allocation.block;
     return {

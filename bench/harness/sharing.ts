@@ -80,6 +80,16 @@ export type GpuCount = 1 | 2;
 
 const opened = new Map<GpuCount, Sharing>();
 
+/** What is in use until the process ends: it is neither disposed nor collected. */
+const kept: DisposableStack[] = [];
+
+/** Takes what a figure makes and never ends. */
+export function forGood(): DisposableStack {
+  const made = new DisposableStack();
+  kept.push(made);
+  return made;
+}
+
 /** The players of this process on so many GPUs: opened by the first who asks, and never closed. @throws {Missing} */
 export function shared(count: GpuCount): Sharing {
   const gpus = gpusFor(count);

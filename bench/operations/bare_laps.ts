@@ -17,16 +17,13 @@ import { cudart } from "../../src/cuda/library.ts";
 import { check as checkCl } from "../../src/opencl/errors.ts";
 import { type SemaphoreList, semaphoresOf } from "../../src/opencl/external/semaphore.ts";
 import { opencl } from "../../src/opencl/library.ts";
-import type { Sharing } from "../harness/sharing.ts";
-
-/** What native calls reach by addresses: it is not collected. */
-const kept: ArrayBufferView[] = [];
+import { forGood, type Sharing } from "../harness/sharing.ts";
 
 const WORD = { shape: [1], dtype: "u32" } as const;
 
 /** Submits laps of OpenCL's kernel and CUDA's by C's native calls, made by Deno with nothing around them. */
 export function bareLaps(sharing: Sharing): { submit(count: number): void; wrong(): number } {
-  const made = new DisposableStack(); // it stays for as long as the process does
+  const made = forGood();
   const [one, other] = sharing.players.map(({ context }) => context) as [OpenCLContext, CudaContext];
   const [mine, its] = sharing.apart(sharing.words(GROUP, made), made) as readonly [OpenCLTensor, CudaTensor];
   const [mineWrong, itsWrong] = [made.use(one.allocate(WORD)), made.use(other.allocate(WORD))];
@@ -56,7 +53,7 @@ export function bareLaps(sharing: Sharing): { submit(count: number): void; wrong
   });
   const values = [BigUint64Array.of(its.address), Uint32Array.of(GROUP), turn, BigUint64Array.of(itsWrong.address)];
   const args = BigUint64Array.from(values, (value) => addressOf(value, "bench"));
-  kept.push(...values, args, size, config);
+  made.defer(() => void [values, args, size, config]); // native calls reach them by their addresses
   const [turnAt, sizeAt, configAt, argsAt] = [turn, size, config, args].map((each) => addressOf(each, "bench"));
   const signal = new DataView(new ArrayBuffer(cudaExternalSemaphoreSignalParams.size));
   const wait = new DataView(new ArrayBuffer(cudaExternalSemaphoreWaitParams.size));
