@@ -1,5 +1,5 @@
 import type { ClContext } from "../../ffi/opencl/handles.ts";
-import { object, shown } from "../core/argument.ts";
+import { object } from "../core/argument.ts";
 import type { AlignmentRule } from "../core/layout/alignment.ts";
 import type { Fence } from "../core/device/fence.ts";
 import type { GlContext } from "../core/device/gl_port.ts";
@@ -11,6 +11,7 @@ import { DeviceContext } from "../core/graph/device_context.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
+import { aliasRuleOf, subBufferRuleOf } from "./alias/rules.ts";
 import type { BaseContext } from "./base_context.ts";
 import { type AttachBufferOptions, attachedBuffer } from "./buffers/attached.ts";
 import { attachedEvent } from "./queues/attached_event.ts";
@@ -23,7 +24,7 @@ import type { OpenCLDevice } from "./device.ts";
 import type { OpenCLImageFormat, PixelFormat } from "./images/format.ts";
 import { type ImageType, imageTypeOf } from "./images/type.ts";
 import { type ImageOptions, OpenCLImages } from "./images/images.ts";
-import { devicesIn } from "./devices/known_devices.ts";
+import { deviceOf, devicesIn, setOf } from "./devices/known_devices.ts";
 import { OpenCLExternalMemory } from "./external.ts";
 import { OpenCLMemory } from "./memory.ts";
 import { allocatedTensor } from "./buffers/own_tensor.ts";
@@ -363,37 +364,16 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
    */
   aliasRule(): AlignmentRule | undefined {
     this.resource.assertLive();
-    const aliases = (address: number, length: 64 | 1) =>
-      this.proofs.prove(this.memory.classOf(BigInt(address), length)).aliases;
-    if (!aliases(4096, 64)) return undefined;
-    const length = aliases(4096, 1) ? 1 : 64;
-    let address = 4096;
-    while (address > 1 && aliases(address / 2, length)) address /= 2;
-    const source = `proven on ${this.name} (${this.device.platform})`;
-    return { name: `${this.name}: in place`, address, length, advice: true, source };
+    return aliasRuleOf(this);
   }
 
   /** The alignment of sub-buffers (CL_DEVICE_MEM_BASE_ADDR_ALIGN), as a rule. */
   subBufferRule(): AlignmentRule {
-    const source = "CL_DEVICE_MEM_BASE_ADDR_ALIGN";
-    return { name: `${this.name}: sub-buffers`, address: this.subBufferAlign, length: 1, advice: false, source };
+    return subBufferRuleOf(this);
   }
 
   /** Returns `given` if it is one of its devices. @throws {ArgumentError} otherwise. */
   deviceIn(given: OpenCLDevice): OpenCLDevice {
-    const { handle } = object(given, "device");
-    const device = this.devices.find((each) => each.handle === handle);
-    if (device !== undefined) return device;
-    const what = `expected a device of ${this.name}, got ${shown(given)}.`;
-    throw checks.wrong("device", what, "Pass one of cl.devices.");
+    return deviceOf(this, given);
   }
-}
-
-/**
- * What a set of devices is called in this process. A set with sub-devices has no name: an attached context may bring
- * them, and a handle that was released can come again for another one.
- */
-function setOf(devices: readonly OpenCLDevice[]): string | undefined {
-  if (devices.some((device) => device.parent !== undefined)) return undefined;
-  return devices.map((device) => device.handle).sort().join();
 }

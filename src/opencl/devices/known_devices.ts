@@ -1,4 +1,5 @@
 import { object, shown } from "../../core/argument.ts";
+import type { BaseContext } from "../base_context.ts";
 import { checks } from "../check.ts";
 import { type OpenCLDevice, openclDevices } from "../device.ts";
 
@@ -36,4 +37,21 @@ export function devicesIn(given: readonly OpenCLDevice[]): OpenCLDevice[] {
     );
   });
   return devices;
+}
+
+/** Returns `given` if it is one of a context's devices. @throws {ArgumentError} otherwise. */
+export function deviceOf({ name, devices }: BaseContext, given: OpenCLDevice): OpenCLDevice {
+  const { handle } = object(given, "device");
+  const device = devices.find((each) => each.handle === handle);
+  if (device !== undefined) return device;
+  throw checks.wrong("device", `expected a device of ${name}, got ${shown(given)}.`, "Pass one of cl.devices.");
+}
+
+/**
+ * What a set of devices is called in this process. A set with sub-devices has no name: an attached context may bring
+ * them, and a handle that was released can come again for another one.
+ */
+export function setOf(devices: readonly OpenCLDevice[]): string | undefined {
+  if (devices.some((device) => device.parent !== undefined)) return undefined;
+  return devices.map((device) => device.handle).sort().join();
 }
