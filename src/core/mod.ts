@@ -55,7 +55,7 @@ export {
 } from "./device/semaphore.ts";
 export { type NativeSemaphore, offerSemaphores, type SemaphoreMaker } from "./device/semaphores.ts";
 export type { LineSync, SyncedLine } from "./device/line_sync.ts";
-export type { Sample, SampleClass } from "./device/memory.ts";
+export type { SampleClass } from "./device/memory.ts";
 export type { Work, WorkEntry } from "./device/work.ts";
 export { Frame, type FrameInit, type PlacedPlane } from "./tensors/frame.ts";
 export {

@@ -1,4 +1,4 @@
-import type { Exported, Imported, KnownObject, Memory, Offer, Sample } from "../core/device/memory.ts";
+import type { Exported, Imported, KnownObject, Memory, Offer } from "../core/device/memory.ts";
 import { type MemoryKind, Port } from "../core/device/port.ts";
 import { MemoryClass, unseen, verdictOf } from "../core/device/proofs.ts";
 import type { Refusal } from "../core/errors.ts";
@@ -55,16 +55,11 @@ const HOST_PAGES = new MemoryClass<VulkanBase>("host memory, by its pages", (bas
 /** What a context's buffers give to other kinds of memory, and take from them. A block that comes by an fd is imported once. */
 export function portsOf(base: VulkanBase, imports: Imports<ImportedBuffer>): Memory<VulkanTensor, VulkanBuffer> {
   const { openDevice: device, line, staging } = base;
-  const copies = staging.copiesOn(line, placeOf);
-  const sample = (exportAs: ExportKind, byteLength: number, undo: Undo): Sample<VulkanTensor> => {
+  const sample = (exportAs: ExportKind, byteLength: number, undo: Undo): VulkanTensor => {
     const layouts = [layout({ shape: [byteLength], dtype: "u8" })];
     const tensor = allocated(base, layouts, { place: "device", exportAs }) as VulkanTensor;
     undo.push(() => tensor[Symbol.dispose]());
-    return {
-      tensor,
-      write: (bytes) => copies.write(tensor, bytes),
-      read: (into) => copies.read(tensor, into),
-    };
+    return tensor;
   };
   const own = { uuid: device.facts.id.uuid! };
   const made = (kind: ExportKind): Offer => ({
@@ -94,7 +89,7 @@ export function portsOf(base: VulkanBase, imports: Imports<ImportedBuffer>): Mem
     export: (tensor, kind, byteLength) => exported(device, tensor, kind, byteLength),
     import: (port, _access, of) => imported(device, imports, port, of),
     tensor: (init) => new VulkanTensor(init),
-    copies,
+    copies: staging.copiesOn(line, placeOf),
   };
 }
 

@@ -145,26 +145,18 @@ Deno.test(
 
 /** Images of which an experiment tells whether both devices see one memory. */
 function judged(kind: string, memory: Uint8Array) {
-  const copies = {
-    write: (_: Tensor, bytes: Uint8Array) => memory.set(bytes),
-    read: (_: Tensor, into: Uint8Array) => into.set(memory.subarray(0, into.length)),
-  };
   const made = contextOf<number>(kind, {
     exports: [],
-    copies,
+    copies: {
+      write: (_: Tensor, bytes: Uint8Array) => memory.set(bytes),
+      read: (_: Tensor, into: Uint8Array) => into.set(memory.subarray(0, into.length)),
+    },
     images: {
       exports: [{
         kind: "picture",
         sample: () => ({
           name: `pictures of ${kind}`,
-          make() {
-            const tensor = pictureOf(made);
-            return {
-              tensor,
-              write: (bytes) => copies.write(tensor, bytes),
-              read: (into) => copies.read(tensor, into),
-            };
-          },
+          make: (): Tensor => pictureOf(made),
         }),
       }],
       imports: [{ kind: "picture" }],

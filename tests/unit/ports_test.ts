@@ -186,13 +186,14 @@ function handedOver(order: string[], { aliases = true, failsToImport = false } =
       make: (byteLength, undo) => {
         const tensor = allocateTensor(gives.target, { shape: [byteLength], dtype: "u8" });
         undo.push(() => tensor[Symbol.dispose]());
-        return { tensor, write: (bytes) => own.set(bytes), read: (bytes) => bytes.set(own) };
+        return tensor;
       },
     }),
   };
   const gives = contextOf("gives", {
     line: out,
     exports: [offer],
+    copies: { write: (_tensor, bytes) => own.set(bytes), read: (_tensor, bytes) => bytes.set(own) },
     allocate: () => ({ handle: 1n, release: () => {} }),
     export: (_tensor, kind, byteLength) => ({
       port: new Port(kind, { byteLength }),

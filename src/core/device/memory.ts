@@ -13,22 +13,12 @@ import type { Line } from "./line.ts";
 import type { MemoryKind, Port } from "./port.ts";
 import type { Verdict } from "./proofs.ts";
 
-/** A sample of a class of memory, for the experiment that shows whether two APIs see the same bytes. */
-export interface Sample<T extends Tensor = Tensor> {
-  /** The sample, as a tensor; the experiment maps it to the other API. */
-  readonly tensor: T;
-  /** Writes all its bytes by the API's own commands, and blocks. The tensor may be lent. */
-  write(bytes: Uint8Array): void;
-  /** Reads them, and blocks. */
-  read(into: Uint8Array): void;
-}
-
-/** A class of memory, of which all or none crosses in place. */
+/** A class of memory, of which all or none crosses in place: an experiment on a sample shows which. */
 export interface SampleClass<T extends Tensor = Tensor> {
   /** What its memory has in common: `"device memory by its fd"`. */
   readonly name: string;
-  /** Makes a sample of so many bytes; what it makes goes on the undo list. */
-  make(byteLength: number, undo: Undo): Sample<T>;
+  /** Makes a sample of so many bytes, which the experiment maps to the other API; its dispose goes on the undo list. */
+  make(byteLength: number, undo: Undo): T;
 }
 
 /** One way in or out of a kind of memory: of ranges of bytes, or of images. */
@@ -62,7 +52,7 @@ export interface Offer<What = ByteRange> {
   refusePort?(port: Port): InteropError | undefined;
   /**
    * An export: the class of these bytes, if an experiment has to show that the importing API uses them in place. Both sides
-   * write to a sample by turns, and read. No native call.
+   * write to a sample by turns, and read, by their `copies`. No native call.
    */
   sample?(what: What): SampleClass;
   /**
@@ -147,7 +137,10 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
    * ({@link Imports}). A dma-buf may show a part of a block, and comes without.
    */
   import?(port: Port, access: Access, of?: Allocation): Imported<H>;
-  /** Copies all bytes of a tensor by the API's own commands, and blocks: for experiments on imports. Not counted. */
+  /**
+   * Copies all bytes of a tensor by the API's own commands, and blocks: for experiments on memory that crosses. The tensor
+   * may be lent. Not counted.
+   */
   readonly copies?: {
     write(tensor: T, bytes: Uint8Array): void;
     read(tensor: T, into: Uint8Array): void;

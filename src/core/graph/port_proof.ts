@@ -1,4 +1,4 @@
-import { type Memory, portsOf, type SampleClass } from "../device/memory.ts";
+import { portsOf, type SampleClass } from "../device/memory.ts";
 import { MemoryClass, Proofs, unseen, type Verdict, verdictOf } from "../device/proofs.ts";
 import type { Undo } from "../life/undo.ts";
 import type { Tensor } from "../tensors/tensor.ts";
@@ -69,14 +69,18 @@ function classOf({ sample: { name } }: Pair): MemoryClass<Pair> {
 
 /** What kept the memory from being an alias, while the importer has the sample; undefined where nothing did. */
 function experiment({ from, to, mapper, sample }: Pair, undo: Undo): string | undefined {
-  const { tensor, write, read } = sample.make(LENGTH, undo);
+  const tensor = sample.make(LENGTH, undo);
   const mapped = takeStep(mapper, tensor, to, "read-write", { waits: [], returning: [] }) as Tensor;
   undo.push(() => mapped[Symbol.dispose]());
-  const { copies } = portsOf(to) as Memory & { copies: NonNullable<Memory["copies"]> };
-  const importer = {
-    name: to.kind,
-    write: (bytes: Uint8Array) => copies.write(mapped, bytes),
-    read: (into: Uint8Array) => copies.read(mapped, into),
+  return unseen(sideOf(from, tensor), sideOf(to, mapped), LENGTH);
+}
+
+/** How one API writes and reads its tensor of the bytes. */
+function sideOf(target: Target, tensor: Tensor) {
+  const copies = portsOf(target)!.copies!;
+  return {
+    name: target.kind,
+    write: (bytes: Uint8Array) => copies.write(tensor, bytes),
+    read: (into: Uint8Array) => copies.read(tensor, into),
   };
-  return unseen({ name: from.kind, write, read }, importer, LENGTH);
 }

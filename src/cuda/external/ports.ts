@@ -44,10 +44,7 @@ export function devicePorts(
     import: (port: Port, _access: Access, of?: Allocation) =>
       port instanceof GlPort ? glBuffer(context, port, of!) : imported(context, imports, port, of),
     tensor: (init) => new CudaTensor({ ...init, memory: "external" }),
-    copies: {
-      write: ({ address }, bytes) => copy(context, address, addressOf(bytes, "cuda"), bytes.length),
-      read: ({ address }, into) => copy(context, addressOf(into, "cuda"), address, into.length),
-    },
+    copies: copiesOf(context),
   };
 }
 
@@ -75,6 +72,7 @@ export function virtualPorts(virtual: CudaVirtual, exports: Memory<CudaTensor>):
   return {
     exports: [byFd, ...exports.exports],
     imports: [],
+    copies: copiesOf(context),
     export(tensor, kind, byteLength, access) {
       if (kind !== KIND) return exports.export!(tensor, kind, byteLength, access);
       const { grant: { allocation, start: offset } } = tensor;
@@ -121,19 +119,21 @@ const NO_FD = {
 
 /** Virtual memory, of which one place is one class. */
 function sampleOf(virtual: CudaVirtual, location: VirtualLocation): SampleClass<CudaTensor> {
-  const { context } = virtual;
   return {
     name: `${location} memory of cuda.virtual by its fd`,
     make(byteLength, undo) {
       const tensor = virtual.allocate({ shape: [byteLength], dtype: "u8", location });
       undo.push(() => tensor[Symbol.dispose]());
-      const { address } = tensor;
-      return {
-        tensor,
-        write: (bytes) => copy(context, address, addressOf(bytes, "cuda"), byteLength),
-        read: (into) => copy(context, addressOf(into, "cuda"), address, byteLength),
-      };
+      return tensor;
     },
+  };
+}
+
+/** How bytes are copied for experiments. */
+function copiesOf(context: CudaPrimaryContext): NonNullable<Memory<CudaTensor>["copies"]> {
+  return {
+    write: ({ address }, bytes) => copy(context, address, addressOf(bytes, "cuda"), bytes.length),
+    read: ({ address }, into) => copy(context, addressOf(into, "cuda"), address, into.length),
   };
 }
 

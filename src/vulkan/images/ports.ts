@@ -37,18 +37,13 @@ const SAMPLE_LAYERS = 4;
 /** What images of one format give to other kinds of memory, and take from them: themselves, and no bytes. */
 export function portsOf(target: VulkanImageTarget): Memory<VulkanImage, ImageObject> {
   const { line, staging } = target.base;
-  const copies = staging.copiesOn(line, ({ rawHandle }: VulkanImage) => rawHandle);
   const sample = (made: Omit<VulkanImageInit, "shape">, layers: number[], length: number, undo: Undo) => {
     const { elements, bytesPerPixel } = target.format;
     const rows = layers.reduce((all, count) => all * count, SAMPLE_ROWS);
     const shape = [...layers, SAMPLE_ROWS, length / rows / bytesPerPixel, elements];
     const tensor = target.allocate({ shape, ...made });
     undo.push(() => tensor[Symbol.dispose]());
-    return {
-      tensor,
-      write: (bytes: Uint8Array) => copies.write(tensor, bytes),
-      read: (into: Uint8Array) => copies.read(tensor, into),
-    };
+    return tensor;
   };
   const device = { uuid: target.context.id.uuid! };
   const offer = (kind: ImageKind): Offer<Described> => ({
@@ -80,7 +75,14 @@ export function portsOf(target: VulkanImageTarget): Memory<VulkanImage, ImageObj
     export: exported,
     import: (port) => imported(target, port),
   };
-  return { line, exports: [], imports: [], images, copies, tensor: (init) => new VulkanImage({ ...init, target }) };
+  return {
+    line,
+    exports: [],
+    imports: [],
+    images,
+    copies: staging.copiesOn(line, ({ rawHandle }) => rawHandle),
+    tensor: (init) => new VulkanImage({ ...init, target }),
+  };
 }
 
 function refuseExport({ base }: VulkanImageTarget, source: Described, kind: ImageKind): Closed {

@@ -4,7 +4,7 @@
  * @module
  */
 import { NULL } from "../../../ffi/address.ts";
-import type { Memory, MemoryTarget, Sample, SampleClass } from "../../../src/core/device/memory.ts";
+import type { Memory, MemoryTarget, SampleClass } from "../../../src/core/device/memory.ts";
 import { Port } from "../../../src/core/device/port.ts";
 import type { SemaphoreMaker } from "../../../src/core/device/semaphores.ts";
 import type { Context, Target } from "../../../src/core/graph/context.ts";
@@ -61,6 +61,10 @@ export class Foreign implements Context, MemoryTarget<ForeignTensor> {
     this.ports = {
       exports: [{ kind: "opaque-fd", device: { uuid }, sample: () => sample }],
       imports: [],
+      copies: {
+        write: ({ rawHandle: { bytes } }, from) => bytes.set(from),
+        read: ({ rawHandle: { bytes } }, into) => into.set(bytes),
+      },
       export({ rawHandle: { fd }, grant: { start: offset } }, kind, byteLength) {
         return { port: new Port(kind, { fd: duplicateFd(fd), offset, byteLength }) };
       },
@@ -88,11 +92,10 @@ export class Foreign implements Context, MemoryTarget<ForeignTensor> {
     return new ForeignTensor({ target: this, handle: { fd, bytes }, layout: at, resource });
   }
 
-  #sample(byteLength: number, undo: (() => void)[]): Sample<ForeignTensor> {
+  #sample(byteLength: number, undo: (() => void)[]): ForeignTensor {
     const tensor = this.allocate({ shape: [byteLength], dtype: "u8" });
     undo.push(() => tensor[Symbol.dispose]());
-    const { bytes } = tensor;
-    return { tensor, write: (from) => bytes.set(from), read: (into) => into.set(bytes) };
+    return tensor;
   }
 
   [Symbol.dispose](): void {
