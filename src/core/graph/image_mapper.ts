@@ -61,7 +61,9 @@ function probe(source: Described, target: Target, access: Access, waits: readonl
   const ways = waysBetween(ends);
   const refusal = refuse(source, access, ends, ways);
   if (refusal !== undefined) return refusal;
-  const { moves, ...step } = stepBy(imageMapper, ends, ways, source, waits);
+  const stepped = stepBy(imageMapper, ends, ways, source, waits);
+  if ("reason" in stepped) return { edge: edgeBetween(source, target), ...stepped };
+  const { moves, ...step } = stepped;
   const bytes = source.planes.reduce((sum, { layout: { byteLength } }) => sum + byteLength, 0);
   return {
     edge: edgeBetween(source, target),

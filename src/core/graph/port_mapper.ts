@@ -79,7 +79,9 @@ function probe(source: Described, target: Target, access: Access, waits: readonl
   const ways = waysBetween(ends);
   const refusal = refuse(source, access, ends, ways);
   if (refusal !== undefined) return refusal;
-  const { moves, transfer, hostWait, waitReason, evidence } = stepBy(portMapper, ends, ways, source.range, waits);
+  const step = stepBy(portMapper, ends, ways, source.range, waits);
+  if ("reason" in step) return { edge: edgeBetween(source, target), ...step };
+  const { moves, transfer, hostWait, waitReason, evidence } = step;
   return {
     edge: edgeBetween(source, target),
     transfer,

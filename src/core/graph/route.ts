@@ -99,7 +99,7 @@ export interface Ways {
 }
 
 /** What copies elements from any API to any other. */
-const COPY = "the queues have read() and write().";
+export const COPY = "the queues have read() and write().";
 
 /** Why there is no route where no edge was asked. */
 export function noEdge({ from, to, edgesFrom, there }: Ways): Refusal {

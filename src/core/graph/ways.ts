@@ -2,13 +2,14 @@ import type { Fence } from "../device/fence.ts";
 import type { Line } from "../device/line.ts";
 import { type Offer, portsOf, type SampleClass } from "../device/memory.ts";
 import type { MemoryKind } from "../device/port.ts";
+import { UNPROVEN, type Verdict } from "../device/proofs.ts";
 import type { Refusal } from "../errors.ts";
 import { type Access, covers } from "../memory/access.ts";
 import { type DeviceId, isSameDevice } from "../device/device_id.ts";
 import { nameOf, type Target } from "./context.ts";
 import { type EdgeMaker, isJudgedShared, judgeShared, tryToProveShared } from "./port_proof.ts";
 import { HOST_READS } from "./plan.ts";
-import { mostOf, type Transfer } from "./route.ts";
+import { COPY, mostOf, type Step, type Transfer } from "./route.ts";
 
 /** What is known of any memory that may go out by an fd. */
 export interface Fds {
@@ -157,16 +158,30 @@ export function prepareWays<What extends Fds>(
   if (sample !== undefined) tryToProveShared(edge, ends.from, ends.to, sample);
 }
 
-/** What happens to the memory on the best way, how that is known, and on how many sides it is moved. */
+/** A step by the best way. */
+interface Stepped extends Pick<Step, "transfer" | "hostWait" | "waitReason" | "evidence"> {
+  /** On how many sides the memory is moved. */
+  readonly moves: number;
+}
+
+/**
+ * What happens to the memory on the best way, and how that is known; or why the way is closed: an experiment has shown that
+ * the two do not share the memory.
+ */
 export function stepBy<What extends Fds>(
   edge: EdgeMaker,
   ends: Ends<What>,
   ways: readonly Way<What>[],
   what: What,
   waits: readonly Fence[],
-) {
+): Stepped | Omit<Refusal, "edge"> {
   const way = openWay(ways, what)!;
-  const sides = sidesOf(edge, way, ends, what);
+  const sample = sampleOf(way, ends, what);
+  const shown = sample && judgeShared(edge, ends.from, ends.to, sample);
+  if (shown !== undefined && shown !== UNPROVEN && !shown.aliases) {
+    return { reason: `${shown.evidence}: they do not share it.`, remedy: `Copy the elements: ${COPY}` };
+  }
+  const sides = [way.out, way.into].map((offer) => sideOf(offer, offer === way.out ? shown : undefined, what));
   const transfer = mostOf(sides.map((side) => side.transfer));
   const left = unordered(waits, way.into.orders, portsOf(ends.from)!.line);
   const waitReason = whyHostWaits(sides[0].transfer, ends, way, left);
@@ -185,16 +200,11 @@ interface Found {
   readonly evidence: string | undefined;
 }
 
-function sidesOf<What>(edge: EdgeMaker, way: Way<What>, ends: Ends<What>, what: What): Found[] {
-  const { out, into } = way;
-  const sample = sampleOf(way, ends, what);
-  return [out, into].map((offer) => {
-    const verdict = offer === out && sample !== undefined
-      ? judgeShared(edge, ends.from, ends.to, sample)
-      : offer.judge?.(what);
-    const { aliases, evidence } = verdict ?? { aliases: offer.transfer === undefined, evidence: undefined };
-    return { transfer: aliases ? "alias" : offer.transfer ?? "migrate", evidence };
-  });
+/** `shown` is what an experiment with both APIs has shown, if there is one. */
+function sideOf<What>(offer: Offer<What>, shown: Verdict | undefined, what: What): Found {
+  const { aliases, evidence } = shown ?? offer.judge?.(what) ??
+    { aliases: offer.transfer === undefined, evidence: undefined };
+  return { transfer: aliases ? "alias" : offer.transfer ?? "migrate", evidence };
 }
 
 /** The class of the source's memory, if an experiment with both APIs has to show that it is shared. */
