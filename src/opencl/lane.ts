@@ -65,6 +65,8 @@ export class ClLane implements Lane {
   #waits = new Words(8);
   #waitLists: WaitList[] = [];
   readonly #gates: GateEvents;
+  /** The failures that the line knows of, of commands behind unfinished ones. */
+  readonly #told = new Set<number>();
   #sweepAt = SWEEP;
   #isFlushed = true;
   /** True if the next command has no event. */
@@ -88,6 +90,21 @@ export class ClLane implements Lane {
   /** The event of an unfinished command, or of one behind it. */
   eventAt(mark: number): ClEvent {
     return this.#ring.event(this.#toldBy(mark));
+  }
+
+  /**
+   * The event of the newest command up to a mark that has not failed; undefined if none is in flight. PoCL 3.1 never ends what
+   * waits for an event that has failed: one may, behind a promise that was rejected, before what was submitted before it.
+   */
+  unfailedAt(mark: number): ClEvent | undefined {
+    for (let at = this.#toldBy(mark); at > this.over; at--) {
+      const event = this.#ring.event(at);
+      if (event === 0n) continue; // left out
+      const status = statusOf(event);
+      if (status >= 0) return event;
+      this.#tell(at, at, status);
+    }
+    return undefined;
   }
 
   /**
@@ -233,18 +250,26 @@ export class ClLane implements Lane {
 
   /** Ends a finished command, and those without events before it. Reports its failure even if an event cannot be released. */
   #end(mark: number, event: ClEvent, status: number): void {
-    const { events, failed, log } = this.#init;
+    const { failed, log } = this.#init;
     const first = this.over + 1;
     this.over = mark;
     const waited = this.#waitLists[0]?.mark === mark ? this.#waitLists.shift()!.events : NONE;
     if (status < 0) {
       failed.add(event, waited);
-      events.failed(first, workError(status, this.#ring.fn(mark)));
+      this.#tell(first, mark, status);
+      this.#told.delete(mark);
       return;
     }
     log?.record(mark, event); // before its event is released
     this.#keeping(() => releaseEvent(event));
     for (const each of waited) this.#keeping(() => releaseEvent(each));
+  }
+
+  /** Reports once that a command failed, and perhaps those from `first` on that have no events. */
+  #tell(first: number, mark: number, status: number): void {
+    if (this.#told.has(mark)) return;
+    this.#told.add(mark);
+    this.#init.events.failed(first, workError(status, this.#ring.fn(mark)));
   }
 
   #takeWaits(): ClEvent[] {

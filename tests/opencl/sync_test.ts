@@ -328,3 +328,28 @@ testFailing(
     thrown(NativeCallError, () => tensor[Symbol.dispose]());
   },
 );
+
+testFailing(
+  "what waits for a command that failed with a promise, before what came before that, comes to an end",
+  async (platform) => {
+    using b = bench(platform);
+    const { cl, kernels: { fill } } = b;
+    const [one, two] = [cl.queue, cl.createQueue()];
+    const [first, second] = [gate(), gate()];
+    const [a, c] = [0, 1].map(() => cl.allocate({ shape: [64], dtype: "u8" }));
+    fill.run([64], [a, 1], { queue: one, after: first.fence });
+    fill.run([64], [c, 1], { queue: two, after: second.fence });
+    fill.run([64], [a, 2], { queue: two }); // behind both
+    fill.run([64], [a, 3], { queue: one }); // behind that
+    await second.fail(); // which fails all but the first
+    const third = cl.createQueue();
+    fill.run([64], [a, 4], { queue: third });
+    const last = third.fence();
+    assert(!last.reached());
+    await first.complete();
+    await last.wait();
+    for (const tensor of [a, c]) await rejection(InteropError, tensor[Symbol.asyncDispose]());
+    for (const queue of [two, third]) await queue[Symbol.asyncDispose]().catch(() => {});
+    await one.waitFor([]).wait(); // what came after is to be trusted
+  },
+);
