@@ -243,6 +243,8 @@ export class VaapiContext extends NativeObject implements Context, VaapiBase {
    * The memory of a frame, by fds of dma-bufs, which you own: close them. It waits for the device's work on the surface;
    * `graph.map(frame, dmabuf)` does all of that.
    *
+   * Do not attach them to `dmabuf` in this same process, but map the frame: the two would not know of each other.
+   *
    * @throws {NativeCallError} if the driver does not export it so.
    */
   exportFds(frame: Frame<VaapiTensor>, options: VaapiExport = {}): PrimeSurface {

@@ -1,9 +1,10 @@
 /** Memory that comes twice over a channel, to drivers that import dma-bufs by themselves: it is known as one. In the guest. */
 import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
-import { AccessError, host, InteropError, MapperGraph, type Tensor } from "../../mod.ts";
+import { AccessError, host, InteropError, layout, MapperGraph, type Tensor } from "../../mod.ts";
 import { dmabuf, DmaBufTensor } from "../../src/dmabuf/mod.ts";
 import { HostTensor } from "../../src/host/mod.ts";
 import { VulkanContext, VulkanTensor } from "../../src/vulkan/mod.ts";
+import { withEnds } from "../channel/help.ts";
 import { type Say, withProgram } from "../channel/program.ts";
 import * as raw from "../channel/raw.ts";
 import { type Fd, makeMemfd, makeUdmabuf } from "./kernel.ts";
@@ -89,6 +90,24 @@ test("one dma-buf is the same memory to Vulkan, to another device and to dmabuf,
       using attached = dmabuf.attach(memory.fd, { shape: [8], dtype: "u8" });
       assertStrictEquals(attached.grant.allocation, tensors[1].grant.allocation);
     });
+  }
+});
+
+test("Vulkan's own memory that comes back by its dma-buf is that memory, to Vulkan and to dmabuf", async (vulkan) => {
+  for (const context of [vulkan, dmabuf]) {
+    await withEnds(async ({ one, other }) => {
+      using own = vulkan.allocate({ shape: [2 * PAGE], dtype: "u8", exportAs: "dma-buf" });
+      {
+        using part = own.slice(layout({ shape: [100], dtype: "u8", byteOffset: 300 }));
+        await one.send(part, { access: "read-write" });
+      }
+      using back = (await other.receive())!;
+      const [grant] = back.grants;
+      assertStrictEquals(grant.allocation, own.grant.allocation);
+      assertEquals([grant.start, grant.end], [own.grant.start + 300, own.grant.start + 400]);
+      using _writer = own.borrow("read-write");
+      assertThrows(() => back.assertUsable("read"), AccessError);
+    }, { contexts: [context] });
   }
 });
 
