@@ -85,7 +85,8 @@ export class CudaVirtual extends CudaMemory {
    * Memory by its fd, of another process's {@link exportFd} or cuMemExportToShareableHandle. The fd stays yours. CUDA does
    * not report the length of the memory: the layout has to.
    *
-   * Do not import memory of this same process, but use its own tensor: the two would not know of each other.
+   * Do not import memory of this same process, but use its own tensor, nor the same memory twice: the two would not know of
+   * each other. What comes through a channel is known.
    *
    * @param fd an open fd
    * @throws {ArgumentError} if `fd` is not an fd, or the device has no such memory.
