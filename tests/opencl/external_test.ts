@@ -4,14 +4,14 @@ import { simulated } from "./external/on_simulated.ts";
 import { Foreign, type ForeignTensor, maker } from "./external/foreign.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { host, MapperGraph, region } from "@samepage/interop";
-import { BaseOf, type OpenCLContext } from "@samepage/interop/opencl";
+import { BaseOf, OpenCLContext } from "@samepage/interop/opencl";
 import { NULL } from "../../ffi/address.ts";
 import { opencl } from "../../src/opencl/library.ts";
 import { UserEvent } from "../../src/opencl/queues/event.ts";
 import { addressOf } from "../../src/core/native/pin.ts";
 import { Port } from "../../src/core/device/port.ts";
 import { offerSemaphores } from "../../src/core/device/semaphores.ts";
-import { LayoutError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
+import { ArgumentError, LayoutError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
 import type { Imported } from "../../src/core/device/memory.ts";
 import type { Access } from "../../src/core/memory/access.ts";
 import type { Allocation } from "../../src/core/memory/allocation.ts";
@@ -52,6 +52,11 @@ simulated("memory by an opaque fd is used in place, proven both ways, and handed
   }
   assertEquals(told.filter((call) => call !== CREATE), [ACQUIRE, RELEASE]);
   assert(source.bytes.every((byte, i) => byte === ((5 + i * 7) & 0xff)));
+});
+
+simulated("where no device has a UUID, the error tells those that devices have", () => {
+  const { hint } = assertThrows(() => OpenCLContext.open({ uuid: "0".repeat(32) }), ArgumentError);
+  assertStringIncludes(hint!, `UUID ${UUID}`);
 });
 
 simulated("a part is a sub-buffer where its place allows one, else the whole and an offset", (cl) => {

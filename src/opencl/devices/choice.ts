@@ -71,7 +71,9 @@ function choiceIn(named: string): DeviceChoice {
 }
 
 function noDevice(wanted: string, devices: readonly OpenCLDevice[]): InteropError {
-  const there = devices.map((device) => `${device.platform}: ${device.name} (${device.type})`);
+  const there = devices.map(({ platform, name, type, id: { uuid } }) =>
+    `${platform}: ${name} (${type}${uuid === undefined ? "" : `, UUID ${uuid}`})`
+  );
   const byName = `Name part of a platform and part of a device: there is ${there.join("; ")}.`;
   return new ArgumentError(
     devices.length === 0 ? "OpenCL has no device." : `No OpenCL device fits ${wanted}.`,
