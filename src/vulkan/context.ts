@@ -1,12 +1,11 @@
-import type { VkDevice, VkInstance, VkPhysicalDevice, VkQueue } from "../../ffi/vulkan/handles.ts";
-import { type Names, optionsIn, shown, shownFields } from "../core/argument.ts";
+import type { VkDevice } from "../../ffi/vulkan/handles.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
 import type { Line } from "../core/device/line.ts";
 import type { Memory } from "../core/device/memory.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import { offerSemaphores, type SemaphoreMaker } from "../core/device/semaphores.ts";
-import { ArgumentError, throwAll } from "../core/errors.ts";
-import { plainUuid } from "../core/device/device_id.ts";
+import { throwAll } from "../core/errors.ts";
 import { absentOf } from "../core/device/extensions.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
@@ -19,49 +18,26 @@ import type { Mapped } from "../core/tensors/mapped.ts";
 import { attachedFence } from "./attached_fence.ts";
 import type { VulkanBase } from "./base.ts";
 import type { VulkanBuffer } from "./buffer.ts";
-import { deviceOf, type VulkanDevice, type VulkanDeviceType } from "./device.ts";
+import type { VulkanDevice } from "./device.ts";
+import { attachedDevice, type VulkanHandles } from "./devices/attached.ts";
+import { chosenDevice, type VulkanChoice } from "./devices/choice.ts";
+import { createDevice } from "./devices/new.ts";
 import { driverOf, type VulkanDriver } from "./driver.ts";
 import { importedFence } from "./fence.ts";
-import { instanceFor, physicalDevices } from "./instance.ts";
 import type { VulkanLane } from "./lane.ts";
 import { checks } from "./library.ts";
 import { EXPORT_KINDS, type ExportKind } from "./handle_kinds.ts";
 import { VulkanImageTarget } from "./image.ts";
 import { formatIn, type VulkanFormat, type VulkanFormatName } from "./images/formats.ts";
-import { allocated, type ImportedBuffer, type Making, portsOf } from "./memory.ts";
+import { allocated, type Making } from "./own_memory.ts";
+import { type ImportedBuffer, portsOf } from "./ports.ts";
 import type { Place } from "./memory_object.ts";
 import { VulkanProgram } from "./program.ts";
-import { createDevice, OpenDevice, WANTED } from "./open_device.ts";
+import { type OpenDevice, WANTED } from "./open_device.ts";
 import { newLine, VulkanQueue } from "./queue.ts";
 import { makerOf } from "./semaphores.ts";
 import { Staging } from "./staging.ts";
 import { VulkanTensor } from "./tensor.ts";
-
-/** The device to open. */
-export interface VulkanChoice {
-  /** Part of the device's name, in any case. */
-  readonly device?: string;
-  /** The device's UUID: 32 hexadecimal digits, also with dashes and a `GPU-` in front. */
-  readonly uuid?: string;
-  /** True for the validation layer, which says what a program does wrong; it writes to the standard output. */
-  readonly validation?: boolean;
-}
-
-/** The objects of another library's Vulkan. They live longer than the context. */
-export interface VulkanHandles {
-  /** The `VkInstance`. */
-  readonly instance: bigint;
-  /** The `VkPhysicalDevice`. */
-  readonly physicalDevice: bigint;
-  /** The `VkDevice`, made for Vulkan 1.2 or later, with timeline semaphores. */
-  readonly device: bigint;
-  /** A `VkQueue` that runs compute shaders. Only one thread at a time may submit to it. */
-  readonly queue: bigint;
-  /** The index of the queue's family. */
-  readonly queueFamily: number;
-  /** The extensions that the device was made with; none by default. */
-  readonly extensions?: readonly string[];
-}
 
 /** Where new memory lies, and how other APIs get it. */
 export interface VulkanPlacement {
@@ -77,20 +53,8 @@ export interface VulkanPlacement {
 /** Options of {@link VulkanContext.allocate}. */
 export interface VulkanAllocation extends LayoutInit, VulkanPlacement {}
 
-const CHOICE: Names<VulkanChoice> = { device: true, uuid: true, validation: true };
 const PLACEMENT: Names<VulkanPlacement> = { memory: true, exportAs: true };
 const ALLOCATION: Names<VulkanAllocation & Layout> = { ...LAYOUT_NAMES, ...PLACEMENT };
-const HANDLES: Names<VulkanHandles> = {
-  instance: true,
-  physicalDevice: true,
-  device: true,
-  queue: true,
-  queueFamily: true,
-  extensions: true,
-};
-
-/** The better ones first. */
-const TYPES: readonly VulkanDeviceType[] = ["discrete", "integrated", "virtual", "other", "cpu"];
 
 /**
  * A Vulkan device, with a queue. It is its own target: buffers.
@@ -166,16 +130,8 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
    * @throws {NativeCallError} if there is no driver, or no validation layer.
    */
   static open(choice: VulkanChoice = {}): VulkanContext {
-    const { device, uuid, validation = false } = optionsIn(choice, CHOICE, "choice");
-    if (device !== undefined) checks.assertText(device, "choice.device");
-    if (uuid !== undefined) checks.assertText(uuid, "choice.uuid");
-    checks.assertBoolean(validation, "choice.validation");
-    return VulkanContext.#made((undo) => {
-      const instance = instanceFor(validation);
-      const found = physicalDevices(instance).map((handle) => ({ handle, facts: deviceOf(handle) }));
-      const { handle, facts } = chosen(found, device, uuid);
-      return createDevice(instance, handle, facts, undo);
-    });
+    const chosen = chosenDevice(choice);
+    return VulkanContext.#made((undo) => createDevice(chosen, undo));
   }
 
   /**
@@ -185,21 +141,8 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
    * @throws {ArgumentError} for what cannot be a handle, and a queue family that the device has not.
    */
   static attach(handles: VulkanHandles): VulkanContext {
-    const { queueFamily, extensions = [], ...given } = optionsIn(handles, HANDLES, "handles");
-    const instance = checks.handleIn<VkInstance>(given.instance, "handles.instance");
-    const physicalDevice = checks.handleIn<VkPhysicalDevice>(given.physicalDevice, "handles.physicalDevice");
-    const device = checks.handleIn<VkDevice>(given.device, "handles.device");
-    const queue = checks.handleIn<VkQueue>(given.queue, "handles.queue");
-    if (!Array.isArray(extensions)) throw checks.wrongKind("handles.extensions", "an array of names", extensions);
-    const names = checks.itemsIn<string>(extensions, "handles.extensions");
-    names.forEach((name, i) => checks.assertText(name, `handles.extensions[${i}]`));
-    const facts = deviceOf(physicalDevice);
-    if (facts.queueFamilies[queueFamily]?.compute !== true) {
-      const what = `expected a family whose queues run compute shaders, got ${shown(queueFamily)}.`;
-      throw checks.wrong("handles.queueFamily", what);
-    }
-    const all = { instance, physicalDevice, device, queueFamily, queues: [queue], extensions: names };
-    return VulkanContext.#made(() => new OpenDevice(all, facts));
+    const device = attachedDevice(handles);
+    return VulkanContext.#made(() => device);
   }
 
   static #made(make: (undo: Undo) => OpenDevice): VulkanContext {
@@ -322,28 +265,4 @@ const PLACES: { readonly [P in Place]: unknown } = { device: true, host: true };
 function makingOf({ memory = "device", exportAs }: VulkanPlacement): Making {
   const place = checks.nameIn(memory, PLACES, "memory");
   return exportAs === undefined ? { place } : { place, exportAs: checks.nameIn(exportAs, EXPORT_KINDS, "exportAs") };
-}
-
-interface Found {
-  readonly handle: VkPhysicalDevice;
-  readonly facts: VulkanDevice;
-}
-
-/** The device that fits, of several the best. @throws {ArgumentError} if none does. */
-function chosen(found: readonly Found[], device: string | undefined, uuid: string | undefined): Found {
-  const [best] = found.filter(({ facts }) =>
-    (device === undefined || facts.name.toLowerCase().includes(device.toLowerCase())) &&
-    (uuid === undefined || facts.id.uuid === plainUuid(uuid))
-  ).sort((a, b) => TYPES.indexOf(a.facts.type) - TYPES.indexOf(b.facts.type));
-  if (best !== undefined) return best;
-  const there = found.map(({ facts }) => `${facts.name} (UUID ${facts.id.uuid})`).join("; ");
-  throw new ArgumentError(
-    found.length === 0 ? "Vulkan has no device." : `No Vulkan device fits ${shownFields({ device, uuid })}.`,
-    {
-      api: "vulkan",
-      fn: "vkEnumeratePhysicalDevices",
-      argument: "choice",
-      hint: found.length === 0 ? "Install a driver: apt install mesa-vulkan-drivers." : `There is ${there}.`,
-    },
-  );
 }

@@ -1,7 +1,9 @@
-import type { Access } from "../core/memory/access.ts";
-import type { VulkanDeviceType } from "./device.ts";
 import * as vk from "../../ffi/vulkan/constants.ts";
-import type { ExtensionName } from "./open_device.ts";
+import type { Refusal } from "../core/errors.ts";
+import type { Access } from "../core/memory/access.ts";
+import type { MemoryAbility } from "./abilities.ts";
+import type { VulkanDeviceType } from "./device.ts";
+import type { ExtensionName, OpenDevice } from "./open_device.ts";
 
 /** The kinds of handle by which memory crosses. */
 export const HANDLES = {
@@ -25,4 +27,24 @@ export const EXPORT_KINDS: Readonly<Record<ExportKind, unknown>> = { "opaque-fd"
 /** What an fd of a dma-buf has to allow: a device on the CPU maps it, as lavapipe does. */
 export function fdAccessOf({ type }: { readonly type: VulkanDeviceType }): Access | undefined {
   return type === "cpu" ? "read-write" : undefined;
+}
+
+/** What a device does with buffers by a kind of handle. */
+export function abilityOf({ abilities }: OpenDevice, kind: HandleKind): MemoryAbility {
+  return { "opaque-fd": abilities.opaqueFd, "dma-buf": abilities.dmaBuf, "host-pointer": abilities.hostPointer }[kind];
+}
+
+/** Why no memory of the device crosses by handles of this kind. */
+export function closedFor(
+  device: OpenDevice,
+  kind: HandleKind,
+  way: "exports" | "imports",
+): Omit<Refusal, "edge"> | undefined {
+  if (abilityOf(device, kind)[way]) return undefined;
+  return device.lacks(HANDLES[kind].extension) ?? answersNo(device.facts.name, "buffers", way, kind);
+}
+
+/** The same where the device has the extension, and says no all the same. */
+export function answersNo(device: string, what: string, way: "exports" | "imports", kind: HandleKind) {
+  return { reason: `${device} answers that its ${what} ${way === "exports" ? "go out" : "come in"} by no ${kind}.` };
 }

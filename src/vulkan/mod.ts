@@ -3,13 +3,9 @@
  *
  * @module
  */
-export {
-  type VulkanAllocation,
-  type VulkanChoice,
-  VulkanContext,
-  type VulkanHandles,
-  type VulkanPlacement,
-} from "./context.ts";
+export { type VulkanAllocation, VulkanContext, type VulkanPlacement } from "./context.ts";
+export type { VulkanHandles } from "./devices/attached.ts";
+export type { VulkanChoice } from "./devices/choice.ts";
 export {
   type VulkanDevice,
   vulkanDevices,

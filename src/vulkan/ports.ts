@@ -1,56 +1,28 @@
 import type { Exported, Imported, KnownObject, Memory, Offer } from "../core/device/memory.ts";
 import { type MemoryKind, Port } from "../core/device/port.ts";
-import { MemoryClass, unseen, verdictOf } from "../core/device/proofs.ts";
 import type { Refusal } from "../core/errors.ts";
-import type { FrameInfo } from "../core/layout/frame_info.ts";
-import { describeLayout, type Layout, layout } from "../core/layout/layout.ts";
-import { allOrNothing, type Undo } from "../core/life/undo.ts";
+import { layout } from "../core/layout/layout.ts";
+import type { Undo } from "../core/life/undo.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import type { Import, Imports } from "../core/memory/imports.ts";
-import { own } from "../core/memory/own.ts";
-import { mapBlock, PAGE } from "../core/native/blocks.ts";
-import { bytesAt } from "../core/native/pin.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
-import type { Frame } from "../core/tensors/frame.ts";
-import { tensorOver } from "../core/tensors/over.ts";
-import type { MemoryAbility } from "./abilities.ts";
 import type { VulkanBase } from "./base.ts";
 import { VulkanBuffer } from "./buffer.ts";
-import { fillCall } from "./commands.ts";
 import { givenAway } from "./fds.ts";
-import { checks } from "./library.ts";
-import { EXPORT_KINDS, type ExportKind, fdAccessOf, type HandleKind, HANDLES } from "./handle_kinds.ts";
-import type { Place } from "./memory_object.ts";
+import { closedFor, type ExportKind, fdAccessOf, type HandleKind, HANDLES } from "./handle_kinds.ts";
+import { HOST_PAGES, importPages, refusePages } from "./host_pages.ts";
 import type { OpenDevice } from "./open_device.ts";
+import { allocated, ownBuffer } from "./own_memory.ts";
 import { placeOf } from "./staging.ts";
 import { VulkanTensor } from "./tensor.ts";
 
 type Closed = Omit<Refusal, "edge"> | undefined;
-
-/** How new memory is made. */
-export interface Making {
-  /** Where it lies. */
-  readonly place: Place;
-  /** The kind of fd by which it has to go out; the best that the device has if left out. */
-  readonly exportAs?: ExportKind | undefined;
-}
-
-/** The key of an allocation's buffer. */
-const BUFFER = {};
 
 /** Memory of another API, as a buffer. */
 export interface ImportedBuffer extends Import {
   /** The buffer over all of it. */
   readonly buffer: VulkanBuffer;
 }
-
-/** The bytes of an experiment. */
-const LENGTH = 4096;
-
-/** Host memory, of which a device uses every page in place, or none. */
-const HOST_PAGES = new MemoryClass<VulkanBase>("host memory, by its pages", (base, undo) => {
-  return verdictOf(experiment(base, undo), "host memory, by its pages");
-});
 
 /** What a context's buffers give to other kinds of memory, and take from them. A block that comes by an fd is imported once. */
 export function portsOf(base: VulkanBase, imports: Imports<ImportedBuffer>): Memory<VulkanTensor, VulkanBuffer> {
@@ -93,84 +65,10 @@ export function portsOf(base: VulkanBase, imports: Imports<ImportedBuffer>): Mem
   };
 }
 
-/**
- * New zeroed memory as a tensor, or as a frame in one buffer. It may go out by the kind of fd that was asked for, and by
- * those that the device gives the same memory besides.
- *
- * @throws {ArgumentError} if the device exports none of that kind.
- */
-export function allocated(
-  base: VulkanBase,
-  layouts: readonly Layout[],
-  { place, exportAs }: Making,
-  info?: FrameInfo,
-): VulkanTensor | Frame<VulkanTensor> {
-  base.resource.assertLive();
-  const handleTypes = exportTypes(base.openDevice, exportAs);
-  const { byteOffset, byteLength } = layouts[layouts.length - 1];
-  const end = byteOffset + byteLength;
-  const whole = Math.ceil(end / 16) * 16; // fills take words
-  const buffer = new VulkanBuffer(base.openDevice, whole, { from: "new", place, handleTypes });
-  const undo: Undo = [() => buffer.free()];
-  return allOrNothing("allocating Vulkan memory", () => {
-    const zeroed = base.line.submitRaw(fillCall(buffer, 0, whole, 0));
-    undo.push(() => base.line.block(zeroed.mark));
-    const { size } = buffer.info; // whoever imports the memory has to know all of it
-    const allocation = base.openDevice.allocation({
-      kind: "vulkan.buffer",
-      byteLength: size,
-      free: (fate) => fate === "unused" ? buffer.free() : base.openDevice.keep(),
-    });
-    allocation.attachment(BUFFER, () => buffer);
-    const what = info === undefined ? `tensor ${describeLayout(layouts[0])}` : `frame ${info.format}`;
-    const resource = own({
-      name: `vulkan ${what}`,
-      allocation,
-      start: layouts[0].byteOffset,
-      end,
-      owners: [base.resource],
-    });
-    resource.usedBy(zeroed);
-    return tensorOver(base, { handle: buffer, layouts, resource, info });
-  }, undo);
-}
-
-/** The kinds of handle for new memory: the one asked for, or the best, and all that the same memory can go out by besides. */
-function exportTypes(device: OpenDevice, asked: ExportKind | undefined): number {
-  const closed = asked && closedFor(device, asked, "exports");
-  if (closed !== undefined) throw checks.wrong("exportAs", closed.reason, closed.remedy);
-  const kinds = (Object.keys(EXPORT_KINDS) as ExportKind[]).sort((a, b) => Number(b === asked) - Number(a === asked));
-  const able = kinds.map((kind) => abilityOf(device, kind)).filter((ability) => ability.exports);
-  if (able.length === 0) return 0;
-  const [{ handleType, compatible }] = able;
-  return able.reduce((types, one) => (compatible & one.handleType) === 0 ? types : types | one.handleType, handleType);
-}
-
-function abilityOf({ abilities }: OpenDevice, kind: HandleKind): MemoryAbility {
-  return { "opaque-fd": abilities.opaqueFd, "dma-buf": abilities.dmaBuf, "host-pointer": abilities.hostPointer }[kind];
-}
-
-/** Why no memory of the device crosses by handles of this kind. */
-function closedFor(device: OpenDevice, kind: HandleKind, way: "exports" | "imports"): Closed {
-  if (abilityOf(device, kind)[way]) return undefined;
-  return device.lacks(HANDLES[kind].extension) ??
-    {
-      reason: `${device.facts.name} answers that its buffers ${
-        way === "exports" ? "go out" : "come in"
-      } by no ${kind}.`,
-    };
-}
-
 const FROM_ELSEWHERE = {
   reason: "the memory came from another API or process, and Vulkan lets out only its own.",
   remedy: "Map the tensor that it came from, or receive it in the context that uses it.",
 };
-
-/** The buffer that the device made for an allocation; undefined where it only shows another's. */
-function ownBuffer(device: OpenDevice, allocation: Allocation): VulkanBuffer | undefined {
-  const buffer = allocation.findAttachment<VulkanBuffer>(BUFFER);
-  return buffer?.isOf(device) ? buffer : undefined;
-}
 
 function refuseExport(device: OpenDevice, { allocation }: ByteRange, kind: ExportKind): Closed {
   const buffer = ownBuffer(device, allocation);
@@ -189,17 +87,6 @@ function refuseHost(device: OpenDevice, { allocation }: ByteRange): Closed {
   return {
     reason: `the CPU does not see this memory as the device does: its type is ${buffer.info.type.index}.`,
     remedy: 'Allocate it with { memory: "host" }, or read it by queue.read().',
-  };
-}
-
-/** Imported memory begins and ends at pages; where the device wants more than pages, the bytes themselves have to. */
-function refusePages({ facts: { name, limits } }: OpenDevice, { address, byteLength }: ByteRange): Closed {
-  const align = limits.minImportedHostPointerAlignment;
-  if (address === undefined || align <= PAGE) return undefined;
-  if (address % BigInt(align) === 0n && byteLength % align === 0) return undefined;
-  return {
-    reason: `${name} takes host memory that begins and ends at multiples of ${align} bytes.`,
-    remedy: `Allocate it so: host.allocate({ align: ${align} }), of a length that ${align} divides.`,
   };
 }
 
@@ -240,15 +127,6 @@ function objectOf({ memory, byteLength }: VulkanBuffer, start: number): KnownObj
   return { kind: "VkDeviceMemory", handle: memory, byteLength, start };
 }
 
-function importPages(device: OpenDevice, { value, byteLength }: Port) {
-  const align = BigInt(device.facts.limits.minImportedHostPointerAlignment);
-  const address = value / align * align;
-  const end = (value + BigInt(byteLength) + align - 1n) / align * align;
-  const handleType = HANDLES["host-pointer"].type;
-  const buffer = new VulkanBuffer(device, Number(end - address), { from: "host", address, handleType });
-  return { buffer, start: Number(value - address) };
-}
-
 function importFd(device: OpenDevice, port: Port, of: Allocation | undefined): ImportedBuffer {
   const byteLength = port.wholeLength(of?.block, "vulkan");
   const { whole: known, dedicated } = port;
@@ -260,19 +138,4 @@ function importFd(device: OpenDevice, port: Port, of: Allocation | undefined): I
     () => new VulkanBuffer(device, byteLength, { from: "fd", fd, handleType, known, dedicated }),
   );
   return { buffer, release: () => buffer.free() };
-}
-
-/** What kept host memory from being an alias; undefined where nothing did. */
-function experiment({ openDevice: device, line, staging }: VulkanBase, undo: Undo): string | undefined {
-  const block = mapBlock({ byteLength: LENGTH, align: PAGE, sharable: false, guard: false });
-  undo.push(() => block.free("unused"));
-  const bytes = bytesAt(block.address, LENGTH, "vulkan", undo);
-  const { buffer } = importPages(device, new Port("host-pointer", { value: block.address, byteLength: LENGTH }));
-  undo.push(() => buffer.free());
-  const copies = staging.copiesOn(line, (buffer: VulkanBuffer) => ({ buffer, offset: 0 }));
-  return unseen(
-    { name: "the CPU", write: (given) => bytes.set(given), read: (into) => into.set(bytes) },
-    { name: "the device", write: (given) => copies.write(buffer, given), read: (into) => copies.read(buffer, into) },
-    LENGTH,
-  );
 }

@@ -1,6 +1,6 @@
 import { optionsIn } from "../../core/argument.ts";
 import type { Refusal } from "../../core/errors.ts";
-import { type ExportKind, HANDLES } from "../handle_kinds.ts";
+import { answersNo, type ExportKind, HANDLES } from "../handle_kinds.ts";
 import type { VulkanImageTarget } from "../image.ts";
 import { checks } from "../library.ts";
 import type { ImageAbility, Order } from "./abilities.ts";
@@ -57,8 +57,7 @@ export function closedFor(
     (byModifier ? device.lacks("VK_EXT_image_drm_format_modifier") : undefined);
   if (lacking !== undefined) return lacking;
   if (abilities.of(order, type)?.[way]) return undefined;
-  const verb = way === "exports" ? "go out" : "come in";
-  return { reason: `${name} answers that its images of ${format.vulkan}, ${inWords(order)}, ${verb} by no ${kind}.` };
+  return answersNo(name, `images of ${format.vulkan}, ${inWords(order)},`, way, kind);
 }
 
 /**

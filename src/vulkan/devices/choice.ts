@@ -1,0 +1,59 @@
+import type { VkInstance, VkPhysicalDevice } from "../../../ffi/vulkan/handles.ts";
+import { type Names, optionsIn, shownFields } from "../../core/argument.ts";
+import { plainUuid } from "../../core/device/device_id.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import { deviceOf, type VulkanDevice, type VulkanDeviceType } from "../device.ts";
+import { instanceFor, physicalDevices } from "../instance.ts";
+import { checks } from "../library.ts";
+
+/** The device to open. */
+export interface VulkanChoice {
+  /** Part of the device's name, in any case. */
+  readonly device?: string;
+  /** The device's UUID: 32 hexadecimal digits, also with dashes and a `GPU-` in front. */
+  readonly uuid?: string;
+  /** True for the validation layer, which says what a program does wrong; it writes to the standard output. */
+  readonly validation?: boolean;
+}
+
+const CHOICE: Names<VulkanChoice> = { device: true, uuid: true, validation: true };
+
+/** A physical device. */
+export interface PhysicalDevice {
+  /** The instance that lists it. */
+  readonly instance: VkInstance;
+  /** The `VkPhysicalDevice`. */
+  readonly handle: VkPhysicalDevice;
+  /** What it says of itself. */
+  readonly facts: VulkanDevice;
+}
+
+/** The better ones first. */
+const TYPES: readonly VulkanDeviceType[] = ["discrete", "integrated", "virtual", "other", "cpu"];
+
+/** The device that fits a choice, of several the best. @throws {ArgumentError} if none does. */
+export function chosenDevice(choice: VulkanChoice): PhysicalDevice {
+  const { device, uuid, validation = false } = optionsIn(choice, CHOICE, "choice");
+  if (device !== undefined) checks.assertText(device, "choice.device");
+  if (uuid !== undefined) checks.assertText(uuid, "choice.uuid");
+  checks.assertBoolean(validation, "choice.validation");
+  const instance = instanceFor(validation);
+  const found = physicalDevices(instance).map((handle) => ({ instance, handle, facts: deviceOf(handle) }));
+  const [best] = found.filter(({ facts }) =>
+    (device === undefined || facts.name.toLowerCase().includes(device.toLowerCase())) &&
+    (uuid === undefined || facts.id.uuid === plainUuid(uuid))
+  ).sort((a, b) => TYPES.indexOf(a.facts.type) - TYPES.indexOf(b.facts.type));
+  if (best !== undefined) return best;
+  const fields = { api: "vulkan", fn: "vkEnumeratePhysicalDevices", argument: "choice" };
+  if (found.length === 0) {
+    throw new ArgumentError("Vulkan has no device.", {
+      ...fields,
+      hint: "Install a driver: apt install mesa-vulkan-drivers.",
+    });
+  }
+  const there = found.map(({ facts: { name, id } }) => `${name} (UUID ${id.uuid})`).join("; ");
+  throw new ArgumentError(`No Vulkan device fits ${shownFields({ device, uuid })}.`, {
+    ...fields,
+    hint: `There is ${there}.`,
+  });
+}

@@ -1,0 +1,58 @@
+import { Port } from "../core/device/port.ts";
+import { MemoryClass, unseen, verdictOf } from "../core/device/proofs.ts";
+import type { Refusal } from "../core/errors.ts";
+import type { Undo } from "../core/life/undo.ts";
+import { mapBlock, PAGE } from "../core/native/blocks.ts";
+import { bytesAt } from "../core/native/pin.ts";
+import type { ByteRange } from "../core/tensors/described.ts";
+import type { VulkanBase } from "./base.ts";
+import { VulkanBuffer } from "./buffer.ts";
+import { HANDLES } from "./handle_kinds.ts";
+import type { OpenDevice } from "./open_device.ts";
+
+/** The bytes of an experiment. */
+const LENGTH = 4096;
+
+/** Host memory, of which a device uses every page in place, or none. */
+export const HOST_PAGES = new MemoryClass<VulkanBase>("host memory, by its pages", (base, undo) => {
+  return verdictOf(experiment(base, undo), "host memory, by its pages");
+});
+
+/** Imported memory begins and ends at pages; where the device wants more than pages, the bytes themselves have to. */
+export function refusePages(
+  { facts: { name, limits } }: OpenDevice,
+  { address, byteLength }: ByteRange,
+): Omit<Refusal, "edge"> | undefined {
+  const align = limits.minImportedHostPointerAlignment;
+  if (address === undefined || align <= PAGE) return undefined;
+  if (address % BigInt(align) === 0n && byteLength % align === 0) return undefined;
+  return {
+    reason: `${name} takes host memory that begins and ends at multiples of ${align} bytes.`,
+    remedy: `Allocate it so: host.allocate({ align: ${align} }), of a length that ${align} divides.`,
+  };
+}
+
+/** A buffer over the pages that hold a port's bytes, and where in it they begin. */
+export function importPages(device: OpenDevice, { value, byteLength }: Port) {
+  const align = BigInt(device.facts.limits.minImportedHostPointerAlignment);
+  const address = value / align * align;
+  const end = (value + BigInt(byteLength) + align - 1n) / align * align;
+  const handleType = HANDLES["host-pointer"].type;
+  const buffer = new VulkanBuffer(device, Number(end - address), { from: "host", address, handleType });
+  return { buffer, start: Number(value - address) };
+}
+
+/** What kept host memory from being an alias; undefined where nothing did. */
+function experiment({ openDevice: device, line, staging }: VulkanBase, undo: Undo): string | undefined {
+  const block = mapBlock({ byteLength: LENGTH, align: PAGE, sharable: false, guard: false });
+  undo.push(() => block.free("unused"));
+  const bytes = bytesAt(block.address, LENGTH, "vulkan", undo);
+  const { buffer } = importPages(device, new Port("host-pointer", { value: block.address, byteLength: LENGTH }));
+  undo.push(() => buffer.free());
+  const copies = staging.copiesOn(line, (buffer: VulkanBuffer) => ({ buffer, offset: 0 }));
+  return unseen(
+    { name: "the CPU", write: (given) => bytes.set(given), read: (into) => into.set(bytes) },
+    { name: "the device", write: (given) => copies.write(buffer, given), read: (into) => copies.read(buffer, into) },
+    LENGTH,
+  );
+}

@@ -1,0 +1,85 @@
+import { describeLayout, type Layout } from "../core/layout/layout.ts";
+import type { FrameInfo } from "../core/layout/frame_info.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
+import type { Allocation } from "../core/memory/allocation.ts";
+import { own } from "../core/memory/own.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import { tensorOver } from "../core/tensors/over.ts";
+import type { VulkanBase } from "./base.ts";
+import { VulkanBuffer } from "./buffer.ts";
+import { fillCall } from "./commands.ts";
+import { abilityOf, closedFor, EXPORT_KINDS, type ExportKind } from "./handle_kinds.ts";
+import { checks } from "./library.ts";
+import type { Place } from "./memory_object.ts";
+import type { OpenDevice } from "./open_device.ts";
+import type { VulkanTensor } from "./tensor.ts";
+
+/** How new memory is made. */
+export interface Making {
+  /** Where it lies. */
+  readonly place: Place;
+  /** The kind of fd by which it has to go out; the best that the device has if left out. */
+  readonly exportAs?: ExportKind | undefined;
+}
+
+/** The key of an allocation's buffer. */
+const BUFFER = {};
+
+/**
+ * New zeroed memory as a tensor, or as a frame in one buffer. It may go out by the kind of fd that was asked for, and by
+ * those that the device gives the same memory besides.
+ *
+ * @throws {ArgumentError} if the device exports none of that kind.
+ */
+export function allocated(
+  base: VulkanBase,
+  layouts: readonly Layout[],
+  { place, exportAs }: Making,
+  info?: FrameInfo,
+): VulkanTensor | Frame<VulkanTensor> {
+  base.resource.assertLive();
+  const handleTypes = exportTypes(base.openDevice, exportAs);
+  const { byteOffset, byteLength } = layouts[layouts.length - 1];
+  const end = byteOffset + byteLength;
+  const whole = Math.ceil(end / 16) * 16; // fills take words
+  const buffer = new VulkanBuffer(base.openDevice, whole, { from: "new", place, handleTypes });
+  const undo: Undo = [() => buffer.free()];
+  return allOrNothing("allocating Vulkan memory", () => {
+    const zeroed = base.line.submitRaw(fillCall(buffer, 0, whole, 0));
+    undo.push(() => base.line.block(zeroed.mark));
+    const { size } = buffer.info; // whoever imports the memory has to know all of it
+    const allocation = base.openDevice.allocation({
+      kind: "vulkan.buffer",
+      byteLength: size,
+      free: (fate) => fate === "unused" ? buffer.free() : base.openDevice.keep(),
+    });
+    allocation.attachment(BUFFER, () => buffer);
+    const what = info === undefined ? `tensor ${describeLayout(layouts[0])}` : `frame ${info.format}`;
+    const resource = own({
+      name: `vulkan ${what}`,
+      allocation,
+      start: layouts[0].byteOffset,
+      end,
+      owners: [base.resource],
+    });
+    resource.usedBy(zeroed);
+    return tensorOver(base, { handle: buffer, layouts, resource, info });
+  }, undo);
+}
+
+/** The kinds of handle for new memory: the one asked for, or the best, and all that the same memory can go out by besides. */
+function exportTypes(device: OpenDevice, asked: ExportKind | undefined): number {
+  const closed = asked && closedFor(device, asked, "exports");
+  if (closed !== undefined) throw checks.wrong("exportAs", closed.reason, closed.remedy);
+  const kinds = (Object.keys(EXPORT_KINDS) as ExportKind[]).sort((a, b) => Number(b === asked) - Number(a === asked));
+  const able = kinds.map((kind) => abilityOf(device, kind)).filter((ability) => ability.exports);
+  if (able.length === 0) return 0;
+  const [{ handleType, compatible }] = able;
+  return able.reduce((types, one) => (compatible & one.handleType) === 0 ? types : types | one.handleType, handleType);
+}
+
+/** The buffer that the device made for an allocation; undefined where it only shows another's. */
+export function ownBuffer(device: OpenDevice, allocation: Allocation): VulkanBuffer | undefined {
+  const buffer = allocation.findAttachment<VulkanBuffer>(BUFFER);
+  return buffer?.isOf(device) ? buffer : undefined;
+}
