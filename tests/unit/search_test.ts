@@ -264,6 +264,12 @@ Deno.test("a refusal is told where it closed a better way than the one found, or
     [],
   ); // a detour, and it would wait too
   assertEquals(told([direct, { ...detour, answers: always(closed) }, onward]), ["a→c", "a→b"]);
+  const longer = [{ from: "b", to: "d", answers: always(closed) }, {
+    from: "d",
+    to: "c",
+    answers: always({}),
+  }] as const;
+  assertEquals(told([detour, ...longer, onward]), []); // a way over d would have a step more
 });
 
 Deno.test("an edge from which no way leads on is not asked", () => {
