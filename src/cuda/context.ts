@@ -252,8 +252,8 @@ export class CudaContext extends CudaPrimaryContext {
   }
 
   /**
-   * Attaches to a `cudaStream_t` of this device that other code owns. The stream has to outlive the result. 1 and 2 are
-   * CUDA's own default streams (cudaStreamLegacy, cudaStreamPerThread).
+   * Attaches to a `cudaStream_t` of this device that other code owns. The stream has to outlive the result; one of
+   * {@link createStream} ends it first. 1 and 2 are CUDA's own default streams (cudaStreamLegacy, cudaStreamPerThread).
    *
    * @param handle a live `cudaStream_t`; a wrong one crashes the process
    * @throws {ArgumentError} if it is of another device, or not of this device's primary context.

@@ -7,6 +7,7 @@ import { Line, type Use } from "../core/device/line.ts";
 import { DeviceQueue } from "../core/device/queue.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import { counted } from "../core/life/ledger.ts";
+import type { Resource } from "../core/life/resource.ts";
 import type { CudaArray } from "./arrays/array.ts";
 import { checks } from "./check.ts";
 import type { CudaPrimaryContext } from "./base.ts";
@@ -41,6 +42,9 @@ export interface CudaStreamContext extends CudaPrimaryContext {
 /** A tensor that a command uses, with access and name. */
 export type CudaUse = Use<CudaTensor>;
 
+/** The ends of life of the streams that samepage made, by handle. */
+const ours = new Map<bigint, Resource>();
+
 /**
  * A stream. Its commands run in order, and in parallel with other streams. Disposing an attached one does not destroy the
  * `cudaStream_t`.
@@ -64,8 +68,9 @@ export class CudaStream extends DeviceQueue<StreamLane> {
       driver: cudaLines,
       open: (events) => new StreamLane(events, { ...made, device: context }),
       name: `cuda stream (${context.name})`,
-      owners: [context.resource],
+      owners: [context.resource, typeof from === "bigint" ? ours.get(from) : undefined], // who attached to ours ends first
     });
+    if (made.destroy !== undefined) ours.set(made.stream, this.line.resource);
     this.#turns = turnsOf(context.device);
     if (this.#turns !== undefined) this.line.lane.takeTurns(this.#turns, this.line);
   }
@@ -206,6 +211,9 @@ function createStream(
   );
   const stream = out[0] as StreamHandle;
   const release = () => checkRelease(cudart().cudaStreamDestroy(stream), "cudaStreamDestroy");
-  const destroy = counted("cuda.cudaStream_t", () => context.near(release));
+  const destroy = counted("cuda.cudaStream_t", () => {
+    ours.delete(stream);
+    context.near(release);
+  });
   return { stream, destroy };
 }

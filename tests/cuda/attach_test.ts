@@ -1,6 +1,6 @@
 /** Streams that somebody else has made: by libcudart itself, which this opens once more. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { ArgumentError } from "@samepage/interop";
+import { ArgumentError, DisposedError } from "@samepage/interop";
 import { CudaContext } from "@samepage/interop/cuda";
 import { openingOf } from "../../src/core/native/library.ts";
 import { assertSame } from "../conformance/bytes.ts";
@@ -48,6 +48,21 @@ class OwnersStream implements Disposable {
     this.#library.close();
   }
 }
+
+gpuTest("a stream of ours that ends takes along who attached to it", () =>
+  withCuda((cuda) => {
+    using tensor = cuda.allocate(BYTES);
+    for (let i = 0; i < 20; i++) {
+      const stream = cuda.createStream();
+      const attached = cuda.attachStream(stream.handle);
+      attached.fill(tensor, i);
+      stream[Symbol.dispose]();
+      assertThrows(() => attached.finish(), DisposedError);
+    }
+    const seen = new Uint8Array(SIZE);
+    cuda.stream.read(tensor, seen);
+    assertEquals(new Set(seen), new Set([19]));
+  }));
 
 gpuTest("work on a stream of somebody else's is ordered, and its owner keeps it", () =>
   withCuda((cuda) => {

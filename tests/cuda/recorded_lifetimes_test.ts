@@ -91,7 +91,7 @@ const FAKES = {
     can[0] = 0;
     return 0;
   },
-  cuStreamGetCtx: (_: bigint, out: BigUint64Array) => {
+  cuStreamGetCtx_v2: (_: bigint, out: BigUint64Array) => {
     out[0] = 0x1000n;
     return 0;
   },
@@ -227,6 +227,22 @@ recordedTest("the end of one who attached to a stream says nothing of what anoth
   second[Symbol.dispose]();
   assertEquals(ofThese(/Event|Synchronize|Free/), ["cudaEventRecord", "cudaStreamSynchronize", "cudaFree"]);
   first[Symbol.dispose]();
+});
+
+recordedTest("a stream that ends takes along who attached to its handle, and waits for that work first", (cuda) => {
+  using tensor = cuda.allocate(INIT);
+  const stream = cuda.createStream();
+  const attached = cuda.attachStream(stream.handle);
+  horizon = recorded;
+  attached.fill(tensor, 1);
+  told.length = 0;
+  stream[Symbol.dispose]();
+  assertEquals(ofThese(/StreamS|Destroy/).filter((name) => !name.includes("Event")), [
+    "cudaStreamSynchronize",
+    "cudaStreamDestroy",
+  ]);
+  assertThrows(() => attached.fill(tensor, 2), DisposedError);
+  assert(!tensor.resource.busy);
 });
 
 recordedTest("a fence's event is asked first, and its stream is waited for where that is not over", (cuda) => {
