@@ -4,7 +4,7 @@
  * @module
  */
 import { assert } from "@std/assert";
-import type { Context, Tensor } from "../../mod.ts";
+import type { Access, Context, Tensor } from "../../mod.ts";
 import { listen } from "../../src/channel/mod.ts";
 import { encoded, KINDS } from "../../src/channel/message.ts";
 import { temporaryPath, withNothingLeft } from "./help.ts";
@@ -20,9 +20,11 @@ export interface Sent {
   readonly byteLength: number;
   /** What the program says that the fd is; a memfd if left out. */
   readonly memory?: "memfd" | "dma-buf";
+  /** What we may do; read and write if left out. */
+  readonly access?: Access;
 }
 
-/** Sends memory, for reading and writing, and tells what is made of it here. */
+/** Sends memory, and tells what is made of it here. */
 export type Say = (sent: Sent) => Promise<Tensor>;
 
 /** A program sends memory to each of the contexts, on a socket for each. */
@@ -38,12 +40,12 @@ export async function withProgram(
       const server = ends.use(listen(path, { contexts: [context] }));
       const socket = ends.adopt(raw.connectRaw(path), raw.close);
       const peer = ends.use(await server.accept());
-      all.push(async ({ fd, offset, byteLength, memory = "memfd" }) => {
+      all.push(async ({ fd, offset, byteLength, memory = "memfd", access = "read-write" }) => {
         const planes = [{ dtype: "u8", shape: [byteLength], strides: [1], byteOffset: 0 }];
         const objects = [{ offset, byteLength }];
         raw.sendRaw(
           socket,
-          encoded(KINDS.memory, 1, { memory, access: "read-write", sync: "done", objects, planes }),
+          encoded(KINDS.memory, 1, { memory, access, sync: "done", objects, planes }),
           [fd],
         );
         const received = await peer.receive();

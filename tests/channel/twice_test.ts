@@ -118,12 +118,18 @@ Deno.test("twice: the CPU waits for the work of a driver that took the memory fi
   await withProgram([device, host], async (toDevice, toHost) => {
     using memory = memfd(2);
     const taken = await toDevice({ fd: memory.fd, offset: 0, byteLength: PAGE });
+    using reader = asHost(await toHost({ fd: memory.fd, offset: PAGE - 32, byteLength: 64, access: "read" }));
     using one = asHost(await toHost({ fd: memory.fd, offset: PAGE - 32, byteLength: 64 }));
     const other = asHost(await toHost({ fd: memory.fd, offset: PAGE, byteLength: 64 }));
     assertThrows(() => one.view(), AccessError, "work that has not finished");
     device.line.lane.run(); // the driver's acquire
     one.view()[32] = 5;
     assertEquals([other.view()[0], other.address - one.address], [5, 32n], "one mapping");
+    assertEquals(
+      [reader.view()[32], reader.address],
+      [5, one.address],
+      "mapped for writing from the first that writes",
+    );
     assertThrows(() => host.wrap(one.address, { shape: [8], dtype: "u8" }), ArgumentError, "mapped for the host");
     taken[Symbol.dispose]();
     other[Symbol.dispose]();
