@@ -41,7 +41,9 @@ export function glFakes(real: () => OpenCL): Fakes {
     const about = new BigUint64Array(9);
     about[0] = BigInt(names.CL_MEM_OBJECT_IMAGE2D);
     [about[1], about[2]] = [8n, 4n];
-    return real().clCreateImage!(context, flags, format, new Uint8Array(about.buffer), NULL, errcode);
+    const mem = real().clCreateImage!(context, flags, format, new Uint8Array(about.buffer), NULL, errcode);
+    buffers.delete(mem); // a buffer's that has ended
+    return mem;
   };
   const handing = (name: "acquire" | "release") =>
   (
