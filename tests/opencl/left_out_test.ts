@@ -1,9 +1,9 @@
 /** Signals of semaphores, and waits for them, have no events of their own: who hears of them, and when. */
-import "./external/simulated.ts"; // first: it taps the libraries
+import { driver } from "./external/simulated.ts"; // first: it taps the libraries
 import { simulated } from "./external/on_simulated.ts";
 import { maker } from "./external/foreign.ts";
-import { assert, assertEquals, assertNotEquals } from "@std/assert";
-import { type Fence, host, ledger, Semaphore } from "@samepage/interop";
+import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
+import { type Fence, host, ledger, NativeCallError, Semaphore } from "@samepage/interop";
 import type { OpenCLContext } from "@samepage/interop/opencl";
 import { Resource } from "../../src/core/life/resource.ts";
 import { open } from "./help.ts";
@@ -71,6 +71,17 @@ simulated("what waits for a promise does not hold up a signal before it", async 
   assert(!gated.reached());
   resolve();
   await reached(gated);
+});
+
+simulated("the command after a signal that the driver refused has its event", async (cl) => {
+  using made = new DisposableStack();
+  const semaphore = made.use(Semaphore.create(exporter)).in(cl);
+  const before = events();
+  driver.fails = "clEnqueueSignalSemaphoresKHR";
+  assertThrows(() => semaphore.signal(), NativeCallError, driver.fails);
+  const next = cl.line.waitFor([]);
+  assertEquals(events(), before + 1);
+  await reached(next);
 });
 
 simulated("a queue that keeps the times of its commands keeps those of all", async (cl) => {

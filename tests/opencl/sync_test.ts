@@ -353,3 +353,18 @@ testFailing(
     await one.waitFor([]).wait(); // what came after is to be trusted
   },
 );
+
+testFailing("a writer behind a command that failed before what came before that is told of it", async (platform) => {
+  using b = bench(platform);
+  const { cl, kernels: { fill, slow } } = b;
+  using queue = cl.createQueue();
+  using event = gate();
+  using busy = cl.allocate({ shape: [64], dtype: "u8" });
+  const tensor = cl.allocate({ shape: [64], dtype: "u8" });
+  slow.run([64], [busy, 1, 1000 * LONG], { queue });
+  fill.run([64], [tensor, 1], { queue, after: event.fence });
+  await event.fail();
+  fill.run([64], [tensor, 2]); // stands behind the slow one
+  thrown(NativeCallError, () => tensor[Symbol.dispose]());
+  await queue.waitFor([]).wait();
+});

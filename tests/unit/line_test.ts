@@ -265,6 +265,81 @@ lineTest("a binary-fd whose wait was for a refused command goes with the next on
   assertEquals([from.imports, to.imports], [from.releases, to.releases]);
 });
 
+/** A command that the driver refuses. */
+const REFUSED = { fn: "refused", call: () => 1 };
+
+for (const kind of ["binary-fd", "timeline-fd"] as const) {
+  lineTest(
+    `what a line waits for by a ${kind} of a line that ended stays until it is over, whatever is refused`,
+    () => {
+      using _open = { [Symbol.dispose]: offerSemaphores(new FakeMaker()) };
+      const [from, to] = [new FakeDriver("one", kind), new FakeDriver("other", kind)];
+      const [one, other] = [from.line(), to.line()];
+      one.submit([], command(() => {}));
+      other.submit([], command(() => {}), [one.fence()]);
+      one.resource.dispose();
+      assertThrows(() => other.submit([], REFUSED), NativeCallError, "refused failed");
+      assertEquals([other.lane.over, to.imports, to.releases], [0, 1, 0]);
+      other.fence().waitSync();
+      other.resource.dispose();
+      assertEquals([to.imports, from.imports], [to.releases, from.releases]);
+    },
+  );
+}
+
+lineTest("what a refused command was to wait for may be waited for: it goes with the next one", () => {
+  const [from, to] = [new FakeDriver("one", "timeline-fd"), new FakeDriver("other", "timeline-fd")];
+  const [one, other] = [from.line(), to.line()];
+  other.submit([], command(() => {}));
+  one.submit([], command(() => {}));
+  assertThrows(() => other.submit([], REFUSED, [one.fence()]), NativeCallError, "refused failed");
+  one.resource.dispose();
+  other.lane.run();
+  assert(other.isOver(1));
+  assertEquals([to.imports, to.releases], [1, 0]);
+  other.submit([], command(() => {}));
+  other.lane.run();
+  assert(other.isOver(2));
+  assertEquals(to.releases, 1);
+  other.resource.dispose();
+});
+
+lineTest("a binary-fd that is given up while an earlier wait for it goes on is kept for that", () => {
+  using _open = { [Symbol.dispose]: offerSemaphores(new FakeMaker()) };
+  const [from, to] = [new FakeDriver("one", "binary-fd"), new FakeDriver("other", "binary-fd")];
+  const [one, other] = [from.line(), to.line()];
+  const order: string[] = [];
+  submit([order, one, "one"], []);
+  submit([order, other, "other"], [], [one.fence()]);
+  submit([order, one, "one again"], [], [other.fence()]); // so that the first semaphore is free
+  const held = to.imports;
+  assertThrows(() => other.submit([], REFUSED, [one.fence()]), NativeCallError, "refused failed");
+  assertEquals([to.imports, to.releases], [held, 0]);
+  other.fence().waitSync();
+  one.fence().waitSync();
+  assertEquals(order, ["one", "other", "one again"]);
+  for (const line of [one, other]) line.resource.dispose();
+  assertEquals([from.imports, to.imports], [from.releases, to.releases]);
+});
+
+lineTest("a timeline outlives refused commands, and its signal the line that was to wait for it", () => {
+  const maker = new FakeMaker();
+  using _open = { [Symbol.dispose]: offerSemaphores(maker) };
+  const kind = "shared timeline-fd";
+  const [from, to] = [new FakeDriver("one", kind), new FakeDriver("other", kind)];
+  const [one, other] = [from.line(), to.line()];
+  for (let i = 0; i < 5; i++) {
+    one.submit([], command(() => {}));
+    assertThrows(() => other.submit([], REFUSED, [one.fence()]), NativeCallError, "refused failed");
+  }
+  assertEquals([maker.made, to.imports], [1, 1]);
+  other.resource.dispose();
+  assertEquals([from.releases, to.releases], [0, 1], "its signals are in flight");
+  one.fence().waitSync();
+  assertEquals(from.releases, 1);
+  one.resource.dispose();
+});
+
 lineTest("an fd that no driver took is closed", () => {
   const [from, to] = [new FakeDriver("one", "sync-fd"), new FakeDriver("other", "sync-fd")];
   const [one, other] = [from.line(), to.line()];

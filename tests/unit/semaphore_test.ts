@@ -214,3 +214,49 @@ Deno.test(
     one.block(one.submitted);
   }),
 );
+
+Deno.test(
+  "semaphore: one whose wait failed is used no more: nobody knows whether the driver has made it",
+  withEmptyLedger(() => {
+    using made = open();
+    const { exporter, one, other } = made;
+    using semaphore = Semaphore.create(exporter);
+    const failure = new Error("the wait could not be made");
+    const { wait } = other.driver.lines.sync!;
+    Object.assign(other.driver.lines.sync!, {
+      wait() {
+        throw failure;
+      },
+    });
+    semaphore.in({ line: one }).signal();
+    assertThrows(() => semaphore.in({ line: other }).wait(), Error, failure.message);
+    Object.assign(other.driver.lines.sync!, { wait });
+    for (const line of [one, other]) {
+      assertThrows(() => semaphore.in({ line }).signal(), AccessError, "may not be over");
+    }
+    one.block(one.submitted);
+  }),
+);
+
+Deno.test(
+  "semaphore: a wait for a signal that has failed throws what failed",
+  withEmptyLedger(() => {
+    using made = open("timeline");
+    const { exporter, one, other } = made;
+    const semaphore = Semaphore.create(exporter, { kind: "timeline" });
+    const failure = new Error("the work failed");
+    one.submit(
+      [],
+      command(() => {
+        throw failure;
+      }),
+    );
+    semaphore.in({ line: one }).signal();
+    assertThrows(() => one.fence().waitSync(), Error, failure.message);
+    assertThrows(() => semaphore.in({ line: other }).wait(), Error, failure.message);
+    assertEquals(other.submitted, 0);
+    one.submit([], command(() => {}));
+    one.fence().waitSync();
+    assertThrows(() => semaphore[Symbol.dispose](), Error, failure.message);
+  }),
+);

@@ -4,6 +4,9 @@ import { VulkanContext, type VulkanImage } from "@samepage/interop/vulkan";
 import { ImagePort } from "../../src/core/device/image_port.ts";
 import { Port } from "../../src/core/device/port.ts";
 import { closeFd, duplicateFd, statusOf } from "../../src/core/native/fd.ts";
+import type { ImageAbility } from "../../src/vulkan/images/abilities.ts";
+import { choose } from "../../src/vulkan/images/choice.ts";
+import { ImageObject } from "../../src/vulkan/images/image_object.ts";
 import { openFds, shader, test } from "./help.ts";
 
 const RGBA = "R8G8B8A8_UNORM";
@@ -114,6 +117,52 @@ test("a port of an image is checked before the driver sees it, and its fd is clo
   assertThrows(() => taken(port({})), NativeCallError, "vkAllocateMemory");
   assertEquals([openFds(), statusOf(known).byteLength], [before, 65_536n]);
   closeFd(known);
+});
+
+test("rows that lie otherwise than the driver's are refused, where they begin or how far apart they are", (vulkan) => {
+  const target = vulkan.image(RGBA);
+  using image = target.allocate({ ...SIZE, tiling: "linear", exportAs: "opaque-fd" });
+  const { offset, stride } = image.handle.rows!;
+  const before = openFds();
+  for (const wrong of [{ offset, stride: stride + 64 }, { offset: offset + 64, stride }]) {
+    using given = target.ports.images!.export!(image, "opaque-fd of rows", "read-write").port;
+    using port = new ImagePort(given.kind, {
+      ...{ width: 70, height: 33, modifier: 0n },
+      objects: given.objects,
+      planes: [{ object: 0, ...wrong }],
+    });
+    const what = `its rows lie ${wrong.stride} bytes apart from byte ${wrong.offset} on`;
+    assertThrows(() => target.ports.images!.import!(port, "read-write", image.described), LayoutError, what);
+  }
+  assertEquals(openFds() <= before + 1, true); // the image's own, which is exported once
+});
+
+test("memory is one image's alone where it was said to be", (vulkan) => {
+  const target = vulkan.image(RGBA);
+  const { handleTypes, ability, tiling } = choose(target, ["optimal"], undefined);
+  const spec = { width: 8, height: 4, format: target.format, usage: ability.usage };
+  const origin = { from: "new", place: "device", handleTypes } as const;
+  const object = new ImageObject(vulkan.openDevice, spec, { origin, tiling, dedicated: true });
+  assertEquals(object.info!.dedicated, true);
+  object.free();
+});
+
+test("of several orders, an image can what all of them can", (vulkan) => {
+  const target = vulkan.image(RGBA);
+  const known = target.abilities.of("optimal", 0)!;
+  const answers = new Map<unknown, ImageAbility>([
+    [1n, { ...known, usage: 3, maxWidth: 9, maxHeight: 5, dedicated: false, exports: true }],
+    [2n, { ...known, usage: 6, maxWidth: 7, maxHeight: 8, dedicated: true, exports: true }],
+  ]);
+  const asked = {
+    format: target.format,
+    modifiers: [1n, 2n],
+    abilities: { of: (order: unknown) => answers.get(order) },
+    base: { name: "a device", openDevice: { lacks: () => undefined } },
+  } as unknown as typeof target;
+  const { tiling, ability: { usage, maxWidth, maxHeight, dedicated } } = choose(asked, [1n, 2n], "dma-buf");
+  assertEquals(tiling, { order: "modifier", of: [1n, 2n] });
+  assertEquals([usage, maxWidth, maxHeight, dedicated], [2, 7, 5, true]);
 });
 
 test("an image's fd is exported once, and nothing stays open", (vulkan) => {
