@@ -121,8 +121,13 @@ function wayOf(
 ): Offer & { readonly kind: SentKind } {
   const refusals: Omit<Refusal, "edge">[] = [];
   for (const kind of kinds) {
-    const offer = portsOf(target)?.exports.find((offer) => offer.kind === kind && isOpen(offer));
-    if (offer === undefined) continue;
+    const offers = portsOf(target)?.exports.filter((offer) => offer.kind === kind) ?? [];
+    const offer = offers.find(isOpen);
+    if (offer === undefined) {
+      const closed = kinds.length > 1 ? undefined : offers[0]?.closed?.(); // of several kinds, none is meant
+      if (closed !== undefined) refusals.push(closed);
+      continue;
+    }
     const refusal = parts.map(({ range }) => offer.refuse?.(range)).find((refusal) => refusal !== undefined);
     if (refusal === undefined) return { ...offer, kind };
     refusals.push(refusal);
@@ -246,7 +251,8 @@ function lackOf(targets: readonly Target[], { memory, device }: Description): st
   const there = offers.filter(isOpen).map((offer) => offer.device?.uuid);
   if (there.length > 0) return `it is memory of the device ${device}, and this side has ${there.join(", ")}.`;
   const [closed] = offers.map((offer) => offer.closed?.()).filter((closed) => closed !== undefined);
-  return closed === undefined ? `it has ${targets.map(nameOf).join(", ")}.` : `${closed.reason} ${closed.remedy}`;
+  if (closed === undefined) return `it has ${targets.map(nameOf).join(", ")}.`;
+  return closed.remedy === undefined ? closed.reason : `${closed.reason} ${closed.remedy}`;
 }
 
 /** A target, and how it takes what came. */

@@ -120,6 +120,27 @@ test("a context ends under memory that another one has too: the sender's, or the
   assertEquals(ledger.alive, before);
 });
 
+test("a way that is closed is refused with its own reason, on both sides", async (vulkan) => {
+  using tensor = vulkan.allocate(INIT);
+  const lacks = vulkan.absent.get("VK_EXT_external_memory_dma_buf");
+  await ends([vulkan], async (one, other) => {
+    if (lacks !== undefined) {
+      const { message } = await assertRejects(() => one.send(tensor, { as: "dma-buf" }), ArgumentError);
+      assertEquals(message, `frame: ${lacks}`);
+    }
+    const offer = vulkan.ports.imports.find(({ kind }) => kind === "opaque-fd")!;
+    const { closed } = offer;
+    await one.send(tensor);
+    Object.assign(offer, { closed: () => ({ reason: "it is closed today." }) });
+    try {
+      const { message } = await assertRejects(() => other.receive(), MessageError);
+      assert(message.endsWith('imports "opaque-fd": it is closed today.'), message);
+    } finally {
+      Object.assign(offer, { closed });
+    }
+  });
+});
+
 test("memory of another device is refused by both UUIDs, and that of another length or type than it is said to be", async (vulkan) => {
   const uuid = vulkan.id.uuid!;
   using tensor = vulkan.allocate(INIT);
