@@ -37,9 +37,13 @@ function refuseElsewhere(
   }
 }
 
+/** How GLSL declares a parameter. */
+const DECLARED = { read: "Declare it readonly", any: "declare its elements of the tensor's type" };
+
 /** A storage buffer: its argument is a tensor of the context. */
 class BufferParameter extends PointerParameter<VulkanTensor, VulkanBase> {
   protected override readonly mapping = "graph.map(tensor, vulkan)";
+  protected override readonly declared = DECLARED;
   readonly #most: number;
 
   /** `most` is the longest range that a shader sees; a range begins at a multiple of `align`. */
@@ -73,6 +77,7 @@ class BufferParameter extends PointerParameter<VulkanTensor, VulkanBase> {
 class ImageParameter extends PointerParameter<VulkanImage, VulkanBase> {
   protected override readonly expected = "an image of the device";
   protected override readonly mapping = "graph.map(image, vulkan.image(format))";
+  protected override readonly declared = DECLARED;
   readonly #image: ShaderImage;
 
   /** `image` is what the shader takes it for. */

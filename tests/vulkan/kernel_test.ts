@@ -90,7 +90,7 @@ test("arguments are checked against the shader", (vulkan) => {
   using graph = new MapperGraph([host, vulkan]);
   using mine = host.allocate({ shape: [8, 4], dtype: "f32" });
   using onlyRead = graph.map(mine, vulkan, { access: "read" });
-  wrong(kernel, [from, onlyRead, ...rest], AccessError, "may be written");
+  wrong(kernel, [from, onlyRead, ...rest], AccessError, "Declare it readonly, or map with");
   assertThrows(() => kernel.run([0], [from, to, [1, 1, 1], 0, [1, 1]]), ArgumentError, "groups");
 });
 

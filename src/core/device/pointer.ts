@@ -51,6 +51,12 @@ export abstract class PointerParameter<T extends Tensor & Usable, C> extends Par
   /** How a program maps a tensor to the API: `"graph.map(tensor, cl)"`. */
   protected abstract readonly mapping: string;
 
+  /** In the kernels' language: what declares that it is only read, and that it takes every dtype. */
+  protected readonly declared: { readonly read: string; readonly any: string } = {
+    read: "Declare the pointer const",
+    any: "declare the pointer void*",
+  };
+
   /** @see {@link Parameter.pack} */
   override pack(value: unknown, view: DataView<ArrayBuffer>, offset: number, context: C): T | undefined {
     const tensor = this.tensorIn(value);
@@ -75,7 +81,7 @@ export abstract class PointerParameter<T extends Tensor & Usable, C> extends Par
     if (!writes(this.#access) || writes(tensor.access)) return;
     throw new AccessError(
       `${this.where} may be written, and ${tensor.name} was mapped for "read".`,
-      this.about('Declare the pointer const, or map with { access: "read-write" }.'),
+      this.about(`${this.declared.read}, or map with { access: "read-write" }.`),
     );
   }
 
@@ -85,7 +91,7 @@ export abstract class PointerParameter<T extends Tensor & Usable, C> extends Par
     if (dtypes === undefined || dtypes.includes(dtype)) return;
     throw this.wrong(
       `it points to ${dtypes.join(" or ")}; ${tensor.name} holds ${dtype}.`,
-      "Slice the tensor with a layout of that dtype, where its bytes are meant so, or declare the pointer void*.",
+      `Slice the tensor with a layout of that dtype, where its bytes are meant so, or ${this.declared.any}.`,
     );
   }
 

@@ -269,7 +269,7 @@ export default table(import.meta, {
   ),
   "a tensor of another dtype": withKernel(
     (_, to) => [any<VulkanTensor>(to.slice({ shape: [64], dtype: "u32" })), to, [1, 1, 1], 0, [1, 1]],
-    ofRun("from", /points to f32; .* holds u32/, /Slice the tensor/),
+    ofRun("from", /points to f32; .* holds u32/, /Slice the tensor.*declare its elements/),
   ),
   "a number for a buffer": withKernel(
     (from) => [from, 5, [1, 1, 1], 0, [1, 1]],
