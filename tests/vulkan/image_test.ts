@@ -141,7 +141,11 @@ test("images say what is wrong with them", (vulkan) => {
   using buffer = vulkan.allocate({ shape: [64], dtype: "u8" });
   const run = (...args: unknown[]) => () => kernel.run([1, 1], args as Parameters<typeof kernel.run>[1]);
   assertThrows(run(bytes, image, 1), ArgumentError, "expected pixels of rgba unorm8, and those of");
-  assertThrows(run(buffer, bytes, 1), ArgumentError, "expected an image of the device, got VulkanTensor. Map an image to the context first");
+  assertThrows(
+    run(buffer, bytes, 1),
+    ArgumentError,
+    "expected an image of the device, got VulkanTensor. Map an image to the context first",
+  );
   using other = VulkanContext.open();
   using strange = other.image("R8_UINT").allocate({ shape: [33, 70] });
   assertThrows(run(image, strange, 1), ArgumentError, "belongs to another context");

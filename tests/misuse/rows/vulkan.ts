@@ -391,7 +391,7 @@ export default table(import.meta, {
       fn: "vkCmdDispatch",
       argument: "to",
       message: /may be written/,
-      hint: /const/,
+      hint: /Declare it readonly/,
     },
   ),
   "an image to one of another format": withTwo((vulkan, other, graph) => {
