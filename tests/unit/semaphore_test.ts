@@ -6,7 +6,8 @@ import { AccessError, ArgumentError, DisposedError, NativeCallError } from "../.
 import { Resource } from "../../src/core/life/resource.ts";
 import { ManualGate } from "../gate.ts";
 import { command, FakeDriver, FakeMaker, misuses } from "./fakes.ts";
-import { withEmptyLedger } from "./ledger.ts";
+import { collect } from "../gc.ts";
+import { warningsOf, withEmptyLedger } from "./ledger.ts";
 
 /** A maker with an end of life, and a line of each of two devices that import what it makes. */
 function open(kind: SemaphoreType = "binary") {
@@ -258,5 +259,26 @@ Deno.test(
     one.submit([], command(() => {}));
     one.fence().waitSync();
     assertThrows(() => semaphore[Symbol.dispose](), Error, failure.message);
+  }),
+);
+
+Deno.test(
+  "semaphore: one that is forgotten ends with a warning, after the commands that use it",
+  withEmptyLedger(async () => {
+    using made = open();
+    const { exporter, one, other } = made;
+    (() => {
+      const semaphore = Semaphore.create(exporter);
+      semaphore.in({ line: one }).signal();
+      semaphore.in({ line: other }).wait();
+    })();
+    const warnings = await warningsOf(() => collect());
+    assertEquals(warnings, [
+      "samepage: binary semaphore of the maker was never disposed; it is now, by the garbage collector. Use `using` or dispose it.",
+    ]);
+    assertEquals(exporter.semaphores.released, 0);
+    other.block(other.submitted);
+    await collect(1);
+    assertEquals(exporter.semaphores.released, 1);
   }),
 );

@@ -1,5 +1,6 @@
 import { type Names, object, optionsIn, unexpected } from "../argument.ts";
 import { AccessError, ArgumentError } from "../errors.ts";
+import { finalizers } from "../life/finalizers.ts";
 import { NativeObject } from "../life/native_object.ts";
 import { Resource } from "../life/resource.ts";
 import type { Undo } from "../life/undo.ts";
@@ -78,6 +79,7 @@ export class Semaphore extends NativeObject {
       owners: [exporter.resource],
       undo: [() => native.release()],
     });
+    finalizers.register(this, this.resource, this);
   }
 
   /**
