@@ -14,14 +14,27 @@ import type { OpenDevice } from "./open_device.ts";
 const ASK = "vkGetFenceStatus";
 const WAIT = "vkWaitForFences";
 
-/** The ends of life of fences that samepage made, by device and handle. */
-const ours = new Map<string, Resource>();
+/** A fence that samepage made. */
+interface OwnFence {
+  /** Its end of life. */
+  readonly resource: Resource;
+  /** What was attached to it, and may not have been seen over. */
+  attached: readonly Fence[];
+}
 
-/** Notes a fence of ours, until its end: what was attached to it ends first. */
-export function noteFence(device: OpenDevice, fence: VkFence, resource: Resource, undo: Undo): void {
+/** Those fences, by device and handle. */
+const ours = new Map<string, OwnFence>();
+
+/** Notes a fence of ours, until its end: what was attached to it ends first. Returns how to ask whether that still waits. */
+export function noteFence(device: OpenDevice, fence: VkFence, resource: Resource, undo: Undo): () => boolean {
   const key = keyOf(device, fence);
-  ours.set(key, resource);
+  const own: OwnFence = { resource, attached: [] };
+  ours.set(key, own);
   undo.push(() => ours.delete(key));
+  return () => {
+    own.attached = own.attached.filter(({ line, mark }) => !line.isOver(mark));
+    return own.attached.length > 0;
+  };
 }
 
 function keyOf({ handle }: OpenDevice, fence: bigint): string {
@@ -35,9 +48,10 @@ function keyOf({ handle }: OpenDevice, fence: bigint): string {
 export function attachedFence({ openDevice: device, resource, name }: VulkanBase, given: bigint, undo?: Undo): Fence {
   resource.assertLive();
   const fences = new BigUint64Array([checks.handleIn<VkFence>(given, "handle")]);
-  const owners = [resource, ours.get(keyOf(device, given))];
+  const own = ours.get(keyOf(device, given));
+  const owners = [resource, own?.resource];
   const checkWait = (code: number) => code === VK_ERROR_DEVICE_LOST || check(code, WAIT); // a poll reports the loss
-  return fenceOf({
+  const fence = fenceOf({
     ...{ api: "vulkan", error: vulkanError, name: `a VkFence (${name})`, fn: ASK, owners },
     isOver(events) {
       const code = vulkan()[ASK](device.handle, fences[0] as VkFence);
@@ -55,4 +69,6 @@ export function attachedFence({ openDevice: device, resource, name }: VulkanBase
     },
     release: () => undoAll(undo ?? [], "releasing a fence"),
   });
+  if (own !== undefined) own.attached = [...own.attached.filter(({ line, mark }) => !line.wasOver(mark)), fence];
+  return fence;
 }

@@ -5,7 +5,7 @@ import type { Fence } from "../core/device/fence.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
-import { InteropError } from "../core/errors.ts";
+import { AccessError, InteropError } from "../core/errors.ts";
 import { allOrNothing, type Undo, undone } from "../core/life/undo.ts";
 import { syncFileIn } from "../core/native/sync_file.ts";
 import { attachedFence, noteFence } from "./attached_fence.ts";
@@ -31,6 +31,8 @@ export class VulkanFence extends NativeObject {
   readonly #handle: VkFence;
   readonly #device: OpenDevice;
   readonly #signal: Signal = { isHere: true };
+  /** Does a fence that was attached to it still wait for the signal? */
+  readonly #isAwaited: () => boolean;
 
   /** Made by a queue. */
   constructor(base: VulkanBase, queue: VulkanQueue, waits: readonly Fence[]) {
@@ -45,7 +47,7 @@ export class VulkanFence extends NativeObject {
       undo.push(() => signal.isHere && awaitSignal(device, fence));
       this.resource = new Resource({ name: "VkFence", owners: [queue.resource], undo });
       this.resource.usedBy(signalled);
-      noteFence(device, fence, this.resource, undo);
+      this.#isAwaited = noteFence(device, fence, this.resource, undo);
     } catch (error) {
       throw undone(error, undo, "making a fence");
     }
@@ -62,11 +64,19 @@ export class VulkanFence extends NativeObject {
    * Its signal as a sync file (VK_KHR_external_fence_fd), whose fd the caller owns; -1 if the driver saw the signal come. The
    * sync file takes the signal along: the `VkFence` itself is as new afterwards.
    *
+   * @throws {AccessError} while a fence that was attached to it waits for the signal, which would never come there.
    * @throws {InteropError} if the device exports no fences so.
    */
   exportSyncFile(): number {
     this.resource.assertLive();
     assertAble(this.#device, "exports");
+    if (this.#isAwaited()) {
+      throw new AccessError("a fence that was attached to this VkFence waits for its signal, which would go away.", {
+        api: "vulkan",
+        fn: "vkGetFenceFdKHR",
+        hint: "Wait for that one first, or make one more VkFence: queue.createFence().",
+      });
+    }
     const info = struct("VkFenceGetFdInfoKHR", { fence: this.#handle, handleType: SYNC_FD });
     const fd = this.#device.exportFd("vkGetFenceFdKHR", info);
     this.#signal.isHere = false;

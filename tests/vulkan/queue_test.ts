@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { ArgumentError, InteropError, LayoutError, MapperGraph, region } from "@samepage/interop";
+import { AccessError, ArgumentError, InteropError, LayoutError, MapperGraph, region } from "@samepage/interop";
 import type { VulkanTensor } from "@samepage/interop/vulkan";
+import { closeFd } from "../../src/core/native/fd.ts";
 import { struct } from "../../src/vulkan/struct.ts";
 import { ManualGate } from "../gate.ts";
 import { shader, test } from "./help.ts";
@@ -165,4 +166,24 @@ test("a VkFence is a sync file where the device has those, or says why not", (vu
   if (!exports) assertThrows(() => fence.exportSyncFile(), InteropError, lacking ?? "fences become no sync files");
   if (!imports) assertThrows(() => vulkan.importFence(0), InteropError, lacking ?? "fences are no sync files");
   assertThrows(() => vulkan.importFence(-1), ArgumentError, "expected an fd");
+});
+
+test("a VkFence keeps its signal while what was attached to it waits for that", async (vulkan) => {
+  using program = vulkan.program(shader("spin"));
+  using spin = program.kernel();
+  using tensor = vulkan.allocate({ shape: [4], dtype: "u32" });
+  for (let i = 0; i < 40; i++) spin.run([1], [tensor, 60_000]);
+  using made = vulkan.queue.createFence();
+  const fence = vulkan.attachFence(made.handle);
+  const { abilities, extensions } = vulkan.openDevice;
+  if (!abilities.fenceSyncFd.exports) {
+    Object.assign(abilities, { fenceSyncFd: { exports: true, imports: false } });
+    Object.assign(extensions, { vkGetFenceFdKHR: (_1: never, _2: never, out: Int32Array) => (out[0] = -1, 0) }); // it has come
+  }
+  const { hint } = assertThrows(() => made.exportSyncFile(), AccessError, "waits for its signal");
+  assert(hint!.includes("queue.createFence()"));
+  await fence.wait();
+  const fd = made.exportSyncFile();
+  if (fd >= 0) closeFd(fd);
+  assert(fence.reached());
 });
