@@ -134,7 +134,7 @@ export class VulkanImageTarget implements MemoryTarget<VulkanImage> {
   attach(image: bigint, form: VulkanImageForm): VulkanImage {
     const handle = checks.handleIn<VkImage>(image, "image");
     const { shape, layout = VK_IMAGE_LAYOUT_GENERAL } = optionsIn(form, FORM, "form");
-    if (!Number.isInteger(layout) || layout < 0) {
+    if (!Number.isInteger(layout) || layout < 0 || layout >= 2 ** 31) {
       throw checks.wrong("form.layout", `expected a VkImageLayout, got ${shown(layout)}.`);
     }
     const { width, height, layers, ...at } = pixelsIn(shape, this.format);

@@ -104,8 +104,11 @@ function choiceOf({ abilities }: VulkanImageTarget, orders: readonly Order[], ha
 export function ordersIn(given: VulkanTiling): readonly Order[] {
   if (typeof given !== "object") return [checks.nameIn(given, TILINGS, "tiling")];
   const { modifiers } = optionsIn(given, { modifiers: true }, "tiling");
-  if (!Array.isArray(modifiers) || modifiers.length === 0) {
+  if (!Array.isArray(modifiers)) {
     throw checks.wrongKind("tiling.modifiers", "a list of DRM format modifiers", modifiers);
+  }
+  if (modifiers.length === 0) {
+    throw checks.wrong("tiling.modifiers", "expected a list of DRM format modifiers, got one of none.");
   }
   return checks.itemsIn<bigint>(modifiers, "tiling.modifiers").map((modifier, i) => {
     if (typeof modifier === "bigint" && modifier >= 0n && modifier < 2n ** 64n) return modifier;

@@ -313,7 +313,7 @@ export default table(import.meta, {
   ),
   "an image of no modifiers": withVulkan(
     (vulkan) => vulkan.image(RGBA).allocate({ ...PIXELS, tiling: { modifiers: [] } }),
-    wrong("tiling.modifiers", /expected a list of DRM format modifiers/),
+    wrong("tiling.modifiers", /expected a list of DRM format modifiers, got one of none/),
   ),
   "a modifier that is a number": withVulkan(
     (vulkan) => vulkan.image(RGBA).allocate({ ...PIXELS, tiling: { modifiers: any([0]) } }),
@@ -342,6 +342,10 @@ export default table(import.meta, {
   "another library's image in no layout": withVulkan(
     (vulkan) => vulkan.image(RGBA).attach(1n, { ...PIXELS, layout: any("general") }),
     wrong("form.layout", /expected a VkImageLayout, got general/),
+  ),
+  "another library's image in a layout that no word holds": withVulkan(
+    (vulkan) => vulkan.image(RGBA).attach(1n, { ...PIXELS, layout: 2 ** 40 }),
+    wrong("form.layout", /expected a VkImageLayout, got 1099511627776/),
   ),
   "a known image as one of another size": withVulkan((vulkan) => {
     using image = vulkan.image(RGBA).allocate(PIXELS);
