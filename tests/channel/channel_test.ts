@@ -15,6 +15,7 @@ import {
   Port,
   type Tensor,
 } from "../../mod.ts";
+import { O_CLOEXEC } from "../../ffi/libc/constants.ts";
 import { connect, listen, MessageError } from "../../src/channel/mod.ts";
 import { HostTensor } from "../../src/host/mod.ts";
 import { until } from "../conformance/bytes.ts";
@@ -48,6 +49,28 @@ Deno.test("channel: what was sent outlives its sender", () =>
     assertEquals(received.view()[99_999], 0.5);
     assertEquals(await other.receive(), undefined);
   }));
+
+Deno.test("channel: fds that come are not for the programs that this one starts", () =>
+  withEnds(async ({ one, other }) => {
+    using sent = host.allocate({ shape: [4096], dtype: "u8", sharable: true });
+    await one.send(sent);
+    sent[Symbol.dispose]();
+    using _received = await other.receive();
+    const flags = [...Deno.readDirSync("/proc/self/fd")].flatMap(({ name }) => {
+      const path = `/proc/self/fd/${name}`;
+      return readLink(path)?.includes("memfd:samepage") ? [Deno.readTextFileSync(path.replace("fd/", "fdinfo/"))] : [];
+    }).map((info) => Number(`0o${/^flags:\s*(\d+)$/m.exec(info)![1]}`));
+    assertEquals(flags.map((flags) => (flags & O_CLOEXEC) !== 0), [true]);
+  }));
+
+function readLink(path: string): string | undefined {
+  try {
+    return Deno.readLinkSync(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined; // the fd that reads the folder
+    throw error;
+  }
+}
 
 Deno.test("channel: a part of a tensor, with its own strides", () =>
   withEnds(async ({ one, other }) => {

@@ -205,6 +205,12 @@ const MALFORMED: Readonly<Record<string, Hostile>> = {
     send: about(picture({ modifier: "18446744073709551616" })),
     names: /modifier/,
   },
+  "a modifier with a zero in front": { send: about(picture({ modifier: "00" })), names: /modifier/ },
+  "a time of minus zero": { send: about({ ...picture(), metadata: { timestamp: "-0" } }), names: /timestamp/ },
+  "a name with half of a character": {
+    send: about({ ...picture(), metadata: { stream: "\ud800" } }),
+    names: /stream/,
+  },
   "a modifier as a number": { send: about(picture({ modifier: 0 })), names: /modifier/ },
   "a picture that is sound too": {
     send: about({ ...picture(), audio: { format: "f32", sampleRate: 1, channels: 1, samples: 1, layout: "planar" } }),
@@ -260,6 +266,10 @@ const LIES: Readonly<Record<string, Hostile>> = {
   "elements that overlap": { send: about(body({ planes: [plane({ strides: [1, 1] })] })), names: /planes\[0\]/ },
   "planes that overlap": { send: about(picture({}, nv12Planes({ byteOffset: PAGE - 64 }))), names: /planes/ },
   "a plane less than the format has": { send: about(picture({}, [plane()])), names: /planes/ },
+  "planes of another dtype than the picture": {
+    send: about(picture({}, [plane({ dtype: "i8" }), nv12Planes()[1]])),
+    names: /planes\[0\]/,
+  },
   "planes of another size than the picture": { send: about(picture({ width: 128 })), names: /planes\[0\]/ },
   "a picture of 2^52 pixels across": { send: about(picture({ width: 2 ** 52 })), names: /planes/ },
   "an odd width, which NV12 has not": { send: about(picture({ width: 63 })), names: /image/ },
