@@ -1,7 +1,6 @@
 import type { CudaArray as ArrayHandle } from "../../ffi/cuda_runtime/handles.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import { assertWhole, pictureIn, type PictureSize } from "../core/layout/pictures.ts";
-import { Resource } from "../core/life/resource.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { type Part, Tensor } from "../core/tensors/tensor.ts";
 import { CudaArray } from "./arrays/array.ts";
@@ -56,11 +55,9 @@ export class CudaImage extends Tensor<ArrayHandle> {
   }
 
   /** Lends the whole image again; there are no parts of images. @throws {LayoutError} for a part. */
-  protected derive({ layout, grant, name }: Part): CudaImage {
-    assertWhole(layout, this, "cuda", "Give the kernel an origin.");
-    const { target, rawHandle: handle } = this;
-    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
-    return new CudaImage({ target, handle, layout, resource, parent: this });
+  protected derive(part: Part): CudaImage {
+    assertWhole(part.layout, this, "cuda", "Give the kernel an origin.");
+    return new CudaImage(this.initOf(part));
   }
 }
 

@@ -1,6 +1,5 @@
 import type { Address } from "../../ffi/address.ts";
 import type { Layout, LayoutInit } from "../core/layout/layout.ts";
-import { Resource } from "../core/life/resource.ts";
 import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
 import type { CudaPrimaryContext } from "./base.ts";
 import type { CudaMemoryKind } from "./memory/block.ts";
@@ -49,9 +48,8 @@ export class CudaTensor extends Tensor<Address> {
   }
 
   /** Makes the tensor of a part that was lent. */
-  protected derive({ layout, grant, name }: Part): CudaTensor {
-    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
-    const { target, rawHandle: handle, memory, hostHandle } = this;
-    return new CudaTensor({ target, handle, layout, resource, parent: this, memory, hostHandle });
+  protected derive(part: Part): CudaTensor {
+    const { memory, hostHandle } = this;
+    return new CudaTensor({ ...this.initOf(part), memory, hostHandle });
   }
 }

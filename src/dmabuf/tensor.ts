@@ -3,7 +3,6 @@ import { type Fence, fenceIn } from "../core/device/fence.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import { tellByHandle } from "../core/memory/peers.ts";
-import { Resource } from "../core/life/resource.ts";
 import { duplicateFd } from "../core/native/fd.ts";
 import { Described } from "../core/tensors/described.ts";
 import { Frame } from "../core/tensors/frame.ts";
@@ -91,9 +90,8 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
   }
 
   /** A part of it, in the same buffer. */
-  protected derive({ name, grant, layout }: Part): DmaBufTensor {
-    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
-    return new DmaBufTensor({ target: this.target, handle: this.rawHandle, layout, resource, parent: this });
+  protected derive(part: Part): DmaBufTensor {
+    return new DmaBufTensor(this.initOf(part));
   }
 }
 

@@ -3,7 +3,6 @@ import { LayoutError } from "../core/errors.ts";
 import { GlPort } from "../core/device/gl_port.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import { type Layout, layout, type LayoutInit, whole } from "../core/layout/layout.ts";
-import { Resource } from "../core/life/resource.ts";
 import { adoptHandle, own } from "../core/memory/own.ts";
 import { tellByHandle } from "../core/memory/peers.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
@@ -26,9 +25,8 @@ export class EglBufferTensor extends Tensor<GlBuffer> {
   }
 
   /** A part of it, in the same buffer. */
-  protected derive({ name, grant, layout }: Part): EglBufferTensor {
-    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
-    return new EglBufferTensor({ target: this.target, handle: this.rawHandle, layout, resource, parent: this });
+  protected derive(part: Part): EglBufferTensor {
+    return new EglBufferTensor(this.initOf(part));
   }
 }
 

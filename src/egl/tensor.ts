@@ -1,5 +1,4 @@
 import { assertWhole } from "../core/layout/pictures.ts";
-import { Resource } from "../core/life/resource.ts";
 import { type Part, Tensor } from "../core/tensors/tensor.ts";
 import type { EglPicture } from "./picture.ts";
 
@@ -9,10 +8,8 @@ import type { EglPicture } from "./picture.ts";
  */
 export class EglTensor extends Tensor<EglPicture> {
   /** Lends the whole plane again; an image has no parts. @throws {LayoutError} for a part. */
-  protected derive({ layout, grant, name }: Part): EglTensor {
-    assertWhole(layout, this, "egl", "Map a part of the memory that it came from.");
-    const { target, rawHandle: handle } = this;
-    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
-    return new EglTensor({ target, handle, layout, resource, parent: this });
+  protected derive(part: Part): EglTensor {
+    assertWhole(part.layout, this, "egl", "Map a part of the memory that it came from.");
+    return new EglTensor(this.initOf(part));
   }
 }

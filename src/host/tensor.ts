@@ -6,7 +6,6 @@ import { arrayLength, bufferOfArray } from "../core/intrinsics.ts";
 import { literal, type Names, optionsIn } from "../core/argument.ts";
 import { type Grant, PROMISE } from "../core/memory/grant.ts";
 import type { Layout } from "../core/layout/layout.ts";
-import { Resource } from "../core/life/resource.ts";
 import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
 import { TensorViews } from "../core/memory/view.ts";
 
@@ -195,9 +194,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
 
   /** Makes the tensor of a part that was lent. */
   protected derive(part: Part): HostTensor {
-    const resource = new Resource({ name: part.name, grants: [part.grant], owners: [this.resource] });
-    const { target, rawHandle: handle } = this;
-    return new HostTensor({ target, handle, layout: part.layout, resource, parent: this });
+    return new HostTensor(this.initOf(part));
   }
 
   #assertAtRest(access: Access): void {

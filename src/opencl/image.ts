@@ -2,7 +2,6 @@ import { type Names, optionsIn } from "../core/argument.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import { describeLayout, type Layout, layout } from "../core/layout/layout.ts";
 import { assertWhole } from "../core/layout/pictures.ts";
-import { Resource } from "../core/life/resource.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { Allocation } from "../core/memory/allocation.ts";
 import { own } from "../core/memory/own.ts";
@@ -54,22 +53,18 @@ export class OpenCLImage extends ImageTensor {
   }
 
   /** Lends the whole image again; OpenCL has no parts of images. @throws {LayoutError} for a part. */
-  protected derive({ layout, grant, name }: Part): OpenCLImage {
+  protected derive(part: Part): OpenCLImage {
     assertWhole(
-      layout,
+      part.layout,
       this,
       "opencl",
       "Map a part of the memory that it was made over, or give the kernel an origin.",
     );
-    const { target, root, image, rawHandle: handle } = this;
-    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
+    const { root, image } = this;
     const over = this.bufferOffset === undefined ? {} : { bufferOffset: this.bufferOffset };
     return new OpenCLImage({
-      target: target as ImageTarget,
-      handle,
-      layout,
-      resource,
-      parent: this,
+      ...this.initOf(part),
+      target: this.target as ImageTarget,
       image,
       root,
       ...over,

@@ -2,7 +2,6 @@ import type { Fence } from "../core/device/fence.ts";
 import type { Refusal } from "../core/errors.ts";
 import { type ImageInfo, imageOf, planeLayouts } from "../core/layout/frame_info.ts";
 import type { Layout } from "../core/layout/layout.ts";
-import { Resource } from "../core/life/resource.ts";
 import type { Access } from "../core/memory/access.ts";
 import { Described, type DescribedPlane } from "../core/tensors/described.ts";
 import { type Part, Tensor } from "../core/tensors/tensor.ts";
@@ -29,9 +28,8 @@ export class VaapiTensor extends Tensor<VaapiSurface> {
   }
 
   /** A part of it, in the same surface. */
-  protected derive({ name, grant, layout }: Part): VaapiTensor {
-    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
-    return new VaapiTensor({ target: this.target, handle: this.rawHandle, layout, resource, parent: this });
+  protected derive(part: Part): VaapiTensor {
+    return new VaapiTensor(this.initOf(part));
   }
 }
 

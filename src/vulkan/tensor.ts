@@ -1,4 +1,3 @@
-import { Resource } from "../core/life/resource.ts";
 import { Described } from "../core/tensors/described.ts";
 import { type Part, Tensor } from "../core/tensors/tensor.ts";
 import type { VulkanBuffer } from "./buffer.ts";
@@ -11,9 +10,8 @@ export class VulkanTensor extends Tensor<VulkanBuffer> {
   }
 
   /** A part of it, in the same buffer. */
-  protected derive({ name, grant, layout }: Part): VulkanTensor {
-    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
-    return new VulkanTensor({ target: this.target, handle: this.rawHandle, layout, resource, parent: this });
+  protected derive(part: Part): VulkanTensor {
+    return new VulkanTensor(this.initOf(part));
   }
 
   /** The buffer is mapped where its address is read: most routes need none. */

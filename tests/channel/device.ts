@@ -15,9 +15,8 @@ import * as raw from "./raw.ts";
 
 /** Its tensors. */
 export class Made extends Tensor<number> {
-  protected derive({ name, grant, layout }: Part): Made {
-    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
-    return new Made({ target: this.target, handle: 1, layout, resource, parent: this });
+  protected derive(part: Part): Made {
+    return new Made(this.initOf(part));
   }
 }
 

@@ -42,9 +42,8 @@ export interface Mapping {
 
 /** A tensor over either. */
 export class Made<H> extends Tensor<H> {
-  protected derive({ name, grant, layout }: Part): Made<H> {
-    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
-    return new Made({ target: this.target, handle: this.rawHandle, layout, resource, parent: this });
+  protected derive(part: Part): Made<H> {
+    return new Made(this.initOf(part));
   }
   protected override describe(): Described {
     const { layout, grant: { allocation, start } } = this;

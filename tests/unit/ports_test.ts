@@ -31,9 +31,8 @@ import { withEmptyLedger } from "./ledger.ts";
 
 /** A tensor of a kind that is made up here. */
 class Made extends Tensor<bigint> {
-  protected derive({ name, grant, layout }: Part): Made {
-    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
-    return new Made({ target: this.target, handle: 1n, layout, resource, parent: this });
+  protected derive(part: Part): Made {
+    return new Made(this.initOf(part));
   }
 }
 

@@ -2,6 +2,7 @@ import { type Access, accessOf } from "../memory/access.ts";
 import { literal, type Names, optionsIn } from "../argument.ts";
 import { LayoutError } from "../errors.ts";
 import type { Grant } from "../memory/grant.ts";
+import { Resource } from "../life/resource.ts";
 import { describeLayout, type Layout, layout as checked, type LayoutInit } from "../layout/layout.ts";
 import { Mapped, type MappedInit } from "./mapped.ts";
 import { Described } from "./described.ts";
@@ -118,6 +119,12 @@ export abstract class Tensor<H = unknown> extends Mapped {
 
   /** Makes the tensor of a part that was lent; its resource takes the grant over. */
   protected abstract derive(part: Part): Tensor<H>;
+
+  /** What the tensor of a part is made with, where it has this one's handle. */
+  protected initOf({ layout, grant, name }: Part): TensorInit<H> {
+    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
+    return { target: this.target, handle: this.#handle, layout, resource, parent: this };
+  }
 
   /** The host address of its first element, if it has one: routes check it. */
   protected get hostAddress(): bigint | undefined {

@@ -1,7 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import type { Layout, LayoutInit } from "../../core/layout/layout.ts";
-import { Resource } from "../../core/life/resource.ts";
 import { type Part, type SliceOptions, Tensor, type TensorInit } from "../../core/tensors/tensor.ts";
 import type { BaseContext } from "../base_context.ts";
 
@@ -52,8 +51,7 @@ export abstract class OpenCLPointerTensor extends Tensor<Address> {
   }
 
   /** Makes the tensor of a part that was lent. */
-  protected derive({ layout, grant, name }: Part): OpenCLPointerTensor {
-    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
-    return this.another({ target: this.target, handle: this.rawHandle, layout, resource, parent: this });
+  protected derive(part: Part): OpenCLPointerTensor {
+    return this.another(this.initOf(part));
   }
 }

@@ -1,5 +1,4 @@
 import { assertWhole } from "../../core/layout/pictures.ts";
-import { Resource } from "../../core/life/resource.ts";
 import { type Part, Tensor } from "../../core/tensors/tensor.ts";
 import type { VulkanFormat } from "./formats.ts";
 import type { ImageObject } from "./image_object.ts";
@@ -37,10 +36,8 @@ export class VulkanImage extends Tensor<ImageObject> {
   }
 
   /** Lends the whole image again; there are no parts of images. @throws {LayoutError} for a part. */
-  protected derive({ layout, grant, name }: Part): VulkanImage {
-    assertWhole(layout, this, "vulkan", "Give the shader an origin.");
-    const { target, rawHandle: handle } = this;
-    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
-    return new VulkanImage({ target, handle, layout, resource, parent: this });
+  protected derive(part: Part): VulkanImage {
+    assertWhole(part.layout, this, "vulkan", "Give the shader an origin.");
+    return new VulkanImage(this.initOf(part));
   }
 }

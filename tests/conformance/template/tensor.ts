@@ -5,7 +5,6 @@
  * @module
  */
 import type { Fence } from "../../../src/core/device/fence.ts";
-import { Resource } from "../../../src/core/life/resource.ts";
 import { type Part, Tensor } from "../../../src/core/tensors/tensor.ts";
 import type { FakeTarget } from "./context.ts";
 import { command } from "./driver.ts";
@@ -39,8 +38,7 @@ export class FakeTensor extends Tensor<bigint> {
   }
 
   /** A part of it, over the same handle: its bytes are lent already. */
-  protected derive({ name, grant, layout }: Part): FakeTensor {
-    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
-    return new FakeTensor({ target: this.target, handle: this.rawHandle, layout, resource, parent: this });
+  protected derive(part: Part): FakeTensor {
+    return new FakeTensor(this.initOf(part));
   }
 }

@@ -34,9 +34,8 @@ export class ForeignTensor extends Tensor<ForeignBlock> {
     return this.rawHandle.bytes.subarray(start, end);
   }
 
-  protected derive({ name, grant, layout }: Part): ForeignTensor {
-    const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
-    return new ForeignTensor({ target: this.target, handle: this.rawHandle, layout, resource, parent: this });
+  protected derive(part: Part): ForeignTensor {
+    return new ForeignTensor(this.initOf(part));
   }
 }
 
