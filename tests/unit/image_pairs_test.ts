@@ -184,3 +184,29 @@ for (const alias of [true, false]) {
     }),
   );
 }
+
+Deno.test(
+  "image pairs: of memory that the target refuses as a whole, its ports are asked nothing",
+  withEmptyLedger(() => {
+    const from = moving("gives", []);
+    const asked: string[] = [];
+    const to = contextOf<number>("takes", {
+      exports: [],
+      images: {
+        exports: [],
+        imports: [{
+          kind: "picture",
+          prepare: () => void asked.push("prepare"),
+          refuse: () => (asked.push("refuse"), undefined),
+        }],
+        refuse: () => ({ reason: "it has no pixel format." }),
+        import: () => ({ handles: [2] }),
+      },
+    });
+    using graph = new Graph([from.context, to.context], portMappers);
+    using source = pictureOf(from);
+    assertEquals(graph.explain(source, to.target).refused.map(({ reason }) => reason), ["it has no pixel format."]);
+    assertEquals(asked, []);
+    for (const one of [source, graph, from.context, to.context]) one[Symbol.dispose]();
+  }),
+);

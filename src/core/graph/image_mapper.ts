@@ -50,10 +50,9 @@ export function imageEnds(from: Target, to: Target): Ends<Described> {
 function prepare(source: Described, target: Target): void {
   const ends = imageEnds(source.target, target);
   const ways = waysBetween(ends);
-  if (!needPreparing(imageMapper, ends, ways, source) || refuse(source, source.access, ends, ways) !== undefined) {
-    return;
-  }
-  prepareWays(imageMapper, ends, ways, source);
+  // What either side refuses as a whole, its ports are not asked about: an image's may ask for what a tensor has not.
+  if (refuse(source, source.access, ends, ways) !== undefined) return;
+  if (needPreparing(imageMapper, ends, ways, source)) prepareWays(imageMapper, ends, ways, source);
 }
 
 function probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
