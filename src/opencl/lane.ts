@@ -5,6 +5,7 @@ import type { Gate } from "../core/device/gate.ts";
 import { throwAll } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { unwind } from "../core/life/undo.ts";
+import { onThread } from "../core/native/thread_memory.ts";
 import { check, workError } from "./errors.ts";
 import { opencl } from "./library.ts";
 import { checkWait, releaseEvent, statusOf, Words } from "./queues/event.ts";
@@ -218,11 +219,14 @@ export class ClLane implements Lane {
     const event = this.eventAt(mark);
     this.flush();
     check(opencl().clRetainEvent(event), "clRetainEvent");
-    const events = new BigUint64Array([event]);
     try {
-      checkWait(await opencl().clWaitForEventsAsync(1, events));
+      checkWait(
+        await onThread("opencl", ({ words }) => {
+          words[0] = event;
+          return opencl().clWaitForEventsAsync(1, words);
+        }),
+      );
     } finally {
-      events.fill(0n); // keeps it alive while the other thread may read it
       this.#keeping(() => check(opencl().clReleaseEvent(event), "clReleaseEvent"));
     }
   }

@@ -5,6 +5,7 @@ import type { Fence } from "../core/device/fence.ts";
 import { fenceOf } from "../core/device/foreign_work.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { type Undo, undoAll } from "../core/life/undo.ts";
+import { onThread } from "../core/native/thread_memory.ts";
 import type { VulkanBase } from "./base.ts";
 import { check, vulkanError } from "./errors.ts";
 import { checks, vulkan } from "./library.ts";
@@ -62,9 +63,12 @@ export function attachedFence({ openDevice: device, resource, name }: VulkanBase
     },
     block: () => void checkWait(vulkan()[WAIT](device.handle, 1, fences, 1, FOREVER)),
     async wait() {
-      const list = fences.slice(); // the driver may be reading it while the fence's is collected
-      const code = await device.waiting(() => vulkan().vkWaitForFencesAsync(device.handle, 1, list, 1, FOREVER));
-      list.fill(0n);
+      const code = await device.waiting(() =>
+        onThread("vulkan", ({ words }) => {
+          words.set(fences);
+          return vulkan().vkWaitForFencesAsync(device.handle, 1, words, 1, FOREVER);
+        })
+      );
       checkWait(code);
     },
     release: () => undoAll(undo ?? [], "releasing a fence"),

@@ -2,9 +2,11 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import * as vk from "../../ffi/vulkan/constants.ts";
 import { VK_ERROR_DEVICE_LOST } from "../../ffi/vulkan/errors.ts";
 import type { VkCommandBuffer, VkCommandPool, VkFence, VkQueue, VkSemaphore } from "../../ffi/vulkan/handles.ts";
+import { VkSemaphoreWaitInfo } from "../../ffi/vulkan/structs.ts";
 import type { Lane, LineEvents } from "../core/device/driver.ts";
 import { type Undo, undoAll, undone } from "../core/life/undo.ts";
 import { addressOf } from "../core/native/pin.ts";
+import { onThread } from "../core/native/thread_memory.ts";
 import { check, vulkanError } from "./errors.ts";
 import { vulkan } from "./library.ts";
 import type { OpenDevice } from "./open_device.ts";
@@ -12,6 +14,9 @@ import type { FdSource } from "./fds.ts";
 import { createSemaphore, fdsOf } from "./semaphores.ts";
 import { type Struct, struct } from "./struct.ts";
 import { Submission } from "./submission.ts";
+
+/** The length of what a wait is told, in bytes. */
+const WAIT_INFO = VkSemaphoreWaitInfo.size;
 
 /** No time limit. */
 export const FOREVER: bigint = 2n ** 64n - 1n;
@@ -171,10 +176,18 @@ export class VulkanLane implements Lane {
 
   /** The same on another thread. */
   async waitElsewhere(mark: number): Promise<void> {
-    const { device } = this;
-    const info = this.#waitInfo(mark);
-    const code = await device.waiting(() => vulkan().vkWaitSemaphoresAsync(device.handle, info, FOREVER));
-    info.setUint32(0, 0); // keeps it alive while the other thread reads it
+    const { device, timeline } = this;
+    const code = await device.waiting(() =>
+      onThread("vulkan", ({ address, words }) => {
+        const [semaphores, values] = [WAIT_INFO / 8, WAIT_INFO / 8 + 1];
+        const at = (word: number) => address + BigInt(8 * word);
+        const pointers = { pSemaphores: at(semaphores), pValues: at(values) };
+        const info = struct("VkSemaphoreWaitInfo", { semaphoreCount: 1, ...pointers });
+        words.set(new BigUint64Array(info.buffer));
+        words.set([timeline, BigInt(mark)], semaphores);
+        return vulkan().vkWaitSemaphoresAsync(device.handle, words, FOREVER);
+      })
+    );
     if (code !== VK_ERROR_DEVICE_LOST) check(code, "vkWaitSemaphores"); // a poll reports the loss
   }
 
