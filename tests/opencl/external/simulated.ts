@@ -281,17 +281,18 @@ function semaphore(): Fakes {
       _n: number,
       [handle]: BigUint64Array,
       _values: never,
-      _count: never,
-      _waits: never,
+      count: number,
+      waits: bigint,
       slot: never,
     ) =>
       tell("clEnqueueWaitSemaphoresKHR", () => {
         const context = new BigUint64Array(1);
         real.clGetCommandQueueInfo(queue, cl.CL_QUEUE_CONTEXT, 8n, context, null);
         const event = real.clCreateUserEvent(context[0] as never, new Int32Array(1));
-        const list = BigUint64Array.of(event);
+        const list = BigUint64Array.of(event, ...eventsAt(waits, count));
         semaphores.get(handle)!.payload.waits.push(event);
-        return real.clEnqueueMarkerWithWaitList(queue, 1, addressOf(list, "opencl"), slot) + Number(list[0] - event);
+        return real.clEnqueueMarkerWithWaitList(queue, list.length, addressOf(list, "opencl"), slot) +
+          Number(list[0] - event);
       }),
     clEnqueueSignalSemaphoresKHR: (
       queue: never,
@@ -331,6 +332,12 @@ function semaphore(): Fakes {
         return 0;
       }),
   };
+}
+
+/** A wait list. */
+function eventsAt(address: bigint, count: number): Iterable<bigint> {
+  if (count === 0) return [];
+  return new BigUint64Array(Deno.UnsafePointerView.getArrayBuffer(Deno.UnsafePointer.create(address)!, 8 * count));
 }
 
 /** The payload is 0, as NVIDIA's is. */
