@@ -1,8 +1,7 @@
 // OpenCL and CUDA take turns on one memory, ordered by Vulkan's semaphores: on one GPU, where a lap is its switch from one
-// context to the other and back, and on two; what the calls of a lap cost; and what an import does.
+// context to the other and back, and on two; and what the calls of a lap cost.
 
 import { MapperGraph } from "@samepage/interop";
-import { portsOf } from "../src/core/device/memory.ts";
 import type { Player } from "../examples/vulkan-opencl-ring/players.ts";
 import { externalC } from "./harness/c.ts";
 import { type Figure, figure } from "./harness/figure.ts";
@@ -155,24 +154,6 @@ function callsByMaps(): Operation {
   };
 }
 
-/** An import by the ports of one of the players, and its release; the fd is duplicated for it. */
-function importing(player: 0 | 1): () => Operation {
-  return () => {
-    const on = shared(1);
-    const { tensor } = on.words(SIZES.mib.n, forGood());
-    const [from, to] = [portsOf(tensor.target)!, on.players[player].context.ports];
-    const { byteLength } = tensor.grant.allocation.block;
-    return {
-      run(count) {
-        for (let i = 0; i < count; i++) {
-          using port = from.export!(tensor, "opaque-fd", byteLength, "read-write").port;
-          to.import!(port, "read-write").release!();
-        }
-      },
-    };
-  };
-}
-
 /** Declares a figure on GPUs that Vulkan, OpenCL and CUDA share. */
 function ring(id: string, title: string, ways: readonly Way[], goal?: Goal): void {
   const figureOf: Figure = { id: `external-${id}`, title, on: "vulkan", ways, ...(goal === undefined ? {} : { goal }) };
@@ -205,11 +186,4 @@ for (const [name, goal] of [["words", undefined], ["mib", faster(10)], ["frame",
     externalC(2, `copy_${name}`, "C, pinned copies"),
     samepage,
   ], goal);
-}
-
-for (const [i, api] of (["opencl", "cuda"] as const).entries()) {
-  ring(`import-${api}`, `import 4 MiB of Vulkan's and release it, ${api === "cuda" ? "CUDA" : "OpenCL"}`, [
-    externalC(1, `import_${api}`),
-    here("samepage", importing(i as 0 | 1)),
-  ], atMost(1.1));
 }

@@ -58,7 +58,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "egl_stream",
     "cuda_claims",
   ],
-  vulkan: ["external_ring"],
+  vulkan: ["external_ring", "external_import"],
 };
 
 const BENCH = fromFileUrl(new URL("../bench", import.meta.url));
