@@ -42,8 +42,8 @@ export interface CudaStreamContext extends CudaPrimaryContext {
 /** A tensor that a command uses, with access and name. */
 export type CudaUse = Use<CudaTensor>;
 
-/** The ends of life of the streams that samepage made, by handle. */
-const ours = new Map<bigint, Resource>();
+/** The ends of life of the streams that samepage made, by handle. A context that nobody has any more may be collected. */
+const ours = new Map<bigint, WeakRef<Resource>>();
 
 /**
  * A stream. Its commands run in order, and in parallel with other streams. Disposing an attached one does not destroy the
@@ -68,9 +68,9 @@ export class CudaStream extends DeviceQueue<StreamLane> {
       driver: cudaLines,
       open: (events) => new StreamLane(events, { ...made, device: context }),
       name: `cuda stream (${context.name})`,
-      owners: [context.resource, typeof from === "bigint" ? ours.get(from) : undefined], // who attached to ours ends first
+      owners: [context.resource, typeof from === "bigint" ? ours.get(from)?.deref() : undefined], // who attached to ours ends first
     });
-    if (made.destroy !== undefined) ours.set(made.stream, this.line.resource);
+    if (made.destroy !== undefined) ours.set(made.stream, new WeakRef(this.line.resource));
     this.#turns = turnsOf(context.device);
     if (this.#turns !== undefined) this.line.lane.takeTurns(this.#turns, this.line);
   }

@@ -11,6 +11,7 @@ import { cudaMemoryClass } from "../../src/cuda/alias/classes.ts";
 import { CudaContext, CudaLostError, type CudaTensor } from "../../src/cuda/mod.ts";
 import type { HostTensor } from "../../src/host/tensor.ts";
 import { bytesAt } from "../conformance/bytes.ts";
+import { collect } from "../gc.ts";
 import { warningsOf } from "../warnings.ts";
 import type { Fakes } from "./kernels/recording.ts";
 import { oddMemory } from "./odd_memory.ts";
@@ -467,3 +468,12 @@ recordedTest("what is disposed while earlier work is not over records few events
   assert(fence.reached());
   while (count("cudaFree") < 40) await new Promise((resolve) => setTimeout(resolve, 1));
 });
+
+over("a context that nobody has any more is collected, with a warning; its native objects stay", async () => {
+  const warnings = await warningsOf(async () => {
+    (() => void CudaContext.open())();
+    await collect();
+  });
+  assertEquals(warnings.length, 1);
+  assertStringIncludes(warnings[0], "was never disposed; its native objects stay");
+}, { "cuda.cudaStream_t": 1, "cuda.primary_context": 1 });
