@@ -357,14 +357,42 @@ testFailing(
 testFailing("a writer behind a command that failed before what came before that is told of it", async (platform) => {
   using b = bench(platform);
   const { cl, kernels: { fill, slow } } = b;
-  using queue = cl.createQueue();
+  const [queue, another] = [cl.createQueue(), cl.createQueue()];
   using event = gate();
-  using busy = cl.allocate({ shape: [64], dtype: "u8" });
+  const busy = cl.allocate({ shape: [64], dtype: "u8" });
   const tensor = cl.allocate({ shape: [64], dtype: "u8" });
   slow.run([64], [busy, 1, 1000 * LONG], { queue });
   fill.run([64], [tensor, 1], { queue, after: event.fence });
   await event.fail();
-  fill.run([64], [tensor, 2]); // stands behind the slow one
+  fill.run([64], [tensor, 2], { queue: another }); // stands behind the slow one
   thrown(NativeCallError, () => tensor[Symbol.dispose]());
-  await queue.waitFor([]).wait();
+  // rusticl fails what comes after a failed command, PoCL does not.
+  for (const each of [busy, queue, another]) await each[Symbol.asyncDispose]().catch(() => {});
 });
+
+testFailing(
+  "a command that is to come after one that failed before what came before that fails, too",
+  async (platform) => {
+    using b = bench(platform);
+    const { cl, kernels: { fill } } = b;
+    const [one, two] = [cl.queue, cl.createQueue()];
+    const [first, second] = [gate(), gate()];
+    const apart = cl.allocate({ shape: [64], dtype: "u8" });
+    const tensor = cl.allocate({ shape: [64], dtype: "u8" });
+    fill.run([64], [tensor, 1], { queue: one, after: first.fence });
+    fill.run([64], [tensor, 2], { queue: two, after: second.fence }); // behind both
+    const after = two.fence();
+    await second.fail(); // the first is not over
+    const third = cl.createQueue();
+    const run = async () => {
+      fill.run([64], [apart, 3], { queue: third, after }); // PoCL's is refused, since that has failed already
+      await first.complete();
+      await third.fence().wait();
+    };
+    await rejection(InteropError, run());
+    await first.complete();
+    await rejection(InteropError, after.wait());
+    await rejection(InteropError, tensor[Symbol.asyncDispose]());
+    for (const each of [apart, two, third]) await each[Symbol.asyncDispose]().catch(() => {});
+  },
+);

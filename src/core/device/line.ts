@@ -279,7 +279,7 @@ export class Line<L = any> {
     assertUsable(uses);
     for (const { line, mark } of after) {
       if (!line.isOver(mark)) this.#waitFor(line, mark);
-      if (line.wasOver(mark)) line.raise(mark);
+      line.raise(mark); // it may have failed before what stands in front of it is over
     }
     eachConflict(uses, (line, mark) => {
       if (line !== this as Line && !this.isBehind(line, mark) && !line.isSeenOver(mark)) this.#waitFor(line, mark);
