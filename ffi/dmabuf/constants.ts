@@ -2,8 +2,6 @@
 
 // unsigned long
 
-/** `#define DMA_BUF_IOCTL_SYNC _IOW(DMA_BUF_BASE, 0, struct dma_buf_sync)` */
-export const DMA_BUF_IOCTL_SYNC = 1074291200n;
 /** `#define DMA_BUF_IOCTL_EXPORT_SYNC_FILE _IOWR(DMA_BUF_BASE, 2, struct dma_buf_export_sync_file)` */
 export const DMA_BUF_IOCTL_EXPORT_SYNC_FILE = 3221774850n;
 /** `#define DMA_BUF_IOCTL_IMPORT_SYNC_FILE _IOW(DMA_BUF_BASE, 3, struct dma_buf_import_sync_file)` */

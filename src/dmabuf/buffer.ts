@@ -9,11 +9,10 @@ import {
 import {
   dma_buf_export_sync_file,
   dma_buf_import_sync_file,
-  dma_buf_sync,
   writeDmaBufExportSyncFile,
   writeDmaBufImportSyncFile,
-  writeDmaBufSync,
 } from "../../ffi/dmabuf/structs.ts";
+import { dma_buf_sync, writeDmaBufSync } from "../../ffi/libc/structs.ts";
 import { AccessError, messageOf } from "../core/errors.ts";
 import { type Undo, undoAll, undone } from "../core/life/undo.ts";
 import { type Access, covers, reads, writes } from "../core/memory/access.ts";

@@ -1,7 +1,6 @@
 import {
   DMA_BUF_IOCTL_EXPORT_SYNC_FILE,
   DMA_BUF_IOCTL_IMPORT_SYNC_FILE,
-  DMA_BUF_IOCTL_SYNC,
   DMA_HEAP_IOCTL_ALLOC,
   DRM_IOCTL_MODE_CREATE_DUMB,
   DRM_IOCTL_MODE_DESTROY_DUMB,
@@ -12,13 +11,13 @@ import {
 import type { DmaBufKernel } from "../../ffi/dmabuf/functions.ts";
 import { pollfd, readPollfd, writePollfd } from "../../ffi/dmabuf/structs.ts";
 import { SYMBOLS } from "../../ffi/dmabuf/symbols.ts";
-import { EAGAIN, EINTR } from "../../ffi/libc/errors.ts";
+import { DMA_BUF_IOCTL_SYNC } from "../../ffi/libc/constants.ts";
 import { Checks } from "../core/checks.ts";
 import { type NativeCallError, throwAll } from "../core/errors.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { lazyLibrary } from "../core/native/library.ts";
-import { errno, errnoError, libc } from "../core/native/libc.ts";
+import { errnoError, libc, retried } from "../core/native/libc.ts";
 
 /** Checks whose errors name this API. */
 export const checks: Checks = new Checks("dmabuf");
@@ -53,20 +52,9 @@ export function kernel(): DmaBufKernel {
   return functions = opened();
 }
 
-/** Makes an ioctl, again where a signal came between. Returns what it answers, or its code below zero. */
-function tryIoctl(fd: number, request: Request, arg: DataView<ArrayBuffer>): number {
-  const { ioctl } = kernel();
-  for (;;) {
-    const answer = ioctl(fd, REQUESTS[request], arg);
-    if (answer >= 0) return answer;
-    const code = errno();
-    if (code !== EINTR && code !== EAGAIN) return -code;
-  }
-}
-
 /** Makes an ioctl; returns what it answers. @throws {NativeCallError} */
 export function ioctl(fd: number, request: Request, arg: DataView<ArrayBuffer>, hint?: string): number {
-  const answer = tryIoctl(fd, request, arg);
+  const answer = retried(() => kernel().ioctl(fd, REQUESTS[request], arg));
   if (answer < 0) throw kernelError("ioctl", -answer, hint, request);
   return answer;
 }
@@ -87,12 +75,9 @@ const asked = structOf(pollfd);
 export function isReady(fd: number, events: number, wait: "ask" | "block" = "ask"): boolean {
   writePollfd(asked, 0, { fd, events, revents: 0 });
   const { poll } = kernel();
-  for (;;) {
-    const count = poll(asked, 1n, wait === "ask" ? 0 : -1);
-    if (count >= 0) return (readPollfd(asked, 0).revents & events) !== 0;
-    const code = errno();
-    if (code !== EINTR && code !== EAGAIN) throw kernelError("poll", code);
-  }
+  const count = retried(() => poll(asked, 1n, wait === "ask" ? 0 : -1));
+  if (count < 0) throw kernelError("poll", -count);
+  return (readPollfd(asked, 0).revents & events) !== 0;
 }
 
 /** Makes an fd, and gives back what that took. If the latter fails, the fd is closed again. */

@@ -15,7 +15,7 @@ import type { Semaphores } from "../../ffi/opencl_semaphore/functions.ts";
 import type { Usm } from "../../ffi/opencl_usm/functions.ts";
 import type { FakeLibrary } from "../conformance/template/library.ts";
 import type { CxxAbi } from "../../ffi/cxxabi/functions.ts";
-import { SYNC_IOC_FILE_INFO } from "../../ffi/libc/constants.ts";
+import { DMA_BUF_IOCTL_SYNC, SYNC_IOC_FILE_INFO } from "../../ffi/libc/constants.ts";
 import * as requests from "../../ffi/dmabuf/constants.ts";
 import type { DmaBufKernel } from "../../ffi/dmabuf/functions.ts";
 import type { LibC } from "../../ffi/libc/functions.ts";
@@ -93,7 +93,9 @@ const LIBC: Failures<LibC> = {
 
 /** The name of an ioctl's request. */
 function requestOf(_fd: unknown, request: unknown): string {
-  return Object.entries({ ...requests, SYNC_IOC_FILE_INFO }).find(([, value]) => value === request)![0];
+  return Object.entries({ ...requests, DMA_BUF_IOCTL_SYNC, SYNC_IOC_FILE_INFO }).find(([, value]) =>
+    value === request
+  )![0];
 }
 
 /** The kernel's side of DMA-BUF. */

@@ -26,7 +26,6 @@ export const dmabuf: Library = {
     {
       type: "unsigned long",
       names: [
-        "DMA_BUF_IOCTL_SYNC",
         "DMA_BUF_IOCTL_EXPORT_SYNC_FILE",
         "DMA_BUF_IOCTL_IMPORT_SYNC_FILE",
         "DMA_HEAP_IOCTL_ALLOC",
@@ -57,7 +56,6 @@ export const dmabuf: Library = {
     { type: "unsigned char", names: ["DRM_FORMAT_MOD_VENDOR_*"] },
   ],
   structs: [
-    "struct dma_buf_sync",
     "struct dma_buf_export_sync_file",
     "struct dma_buf_import_sync_file",
     "struct dma_heap_allocation_data",

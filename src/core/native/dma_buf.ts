@@ -1,7 +1,7 @@
 import { DMA_BUF_IOCTL_SYNC } from "../../../ffi/libc/constants.ts";
-import { EAGAIN, EINTR, EINVAL } from "../../../ffi/libc/errors.ts";
+import { EINVAL } from "../../../ffi/libc/errors.ts";
 import { dma_buf_sync } from "../../../ffi/libc/structs.ts";
-import { errno, libc } from "./libc.ts";
+import { libc, retried } from "./libc.ts";
 import { textOf } from "./mappings.ts";
 
 /** Is an fd a dma-buf? Drivers believe other files, too, and those may shrink under them. */
@@ -26,9 +26,5 @@ function exporterIn(told: string): string | undefined {
 /** Where /proc cannot be read: a dma-buf refuses a sync of no direction, and most other files do not know the request. */
 function answersAsDmaBuf(fd: number): boolean {
   const sync = new DataView(new ArrayBuffer(dma_buf_sync.size));
-  for (;;) {
-    if (libc().ioctl(fd, DMA_BUF_IOCTL_SYNC, sync) >= 0) return false;
-    const code = errno();
-    if (code !== EINTR && code !== EAGAIN) return code === EINVAL;
-  }
+  return retried(() => libc().ioctl(fd, DMA_BUF_IOCTL_SYNC, sync)) === -EINVAL;
 }

@@ -1,5 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
-import { ERROR_NAMES } from "../../../ffi/libc/errors.ts";
+import { EAGAIN, EINTR, ERROR_NAMES } from "../../../ffi/libc/errors.ts";
 import type { LibC } from "../../../ffi/libc/functions.ts";
 import { SYMBOLS } from "../../../ffi/libc/symbols.ts";
 import type { ErrorFields, NativeCallError } from "../errors.ts";
@@ -48,6 +48,16 @@ export function errnoError(api: string, code: number, fn: string, fields?: Error
 /** The code that the last libc function has left. To be asked before any other native call. */
 export function errno(): number {
   return code?.[0] ?? 0;
+}
+
+/** Makes a system call, again where a signal came between. Answers what it does, or its code below zero. */
+export function retried(call: () => number): number {
+  for (;;) {
+    const answer = call();
+    if (answer >= 0) return answer;
+    const code = errno();
+    if (code !== EINTR && code !== EAGAIN) return -code;
+  }
 }
 
 /**

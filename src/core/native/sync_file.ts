@@ -1,20 +1,15 @@
 import { SYNC_IOC_FILE_INFO } from "../../../ffi/libc/constants.ts";
-import { EAGAIN, EINTR } from "../../../ffi/libc/errors.ts";
 import { sync_file_info } from "../../../ffi/libc/structs.ts";
 import type { Checks } from "../checks.ts";
 import { closeFd, duplicateFd } from "./fd.ts";
-import { errno, libc, libcError } from "./libc.ts";
+import { libc, libcError, retried } from "./libc.ts";
 
 const told = new DataView(new ArrayBuffer(sync_file_info.size));
 
-/** Makes an ioctl, again where a signal came between. */
+/** Asks the kernel; false where it refuses. */
 function answers(fd: number): boolean {
   told.setBigUint64(sync_file_info.fields.num_fences.offset, 0n, true); // else the kernel writes a list of so many
-  while (libc().ioctl(fd, SYNC_IOC_FILE_INFO, told) < 0) {
-    const code = errno();
-    if (code !== EINTR && code !== EAGAIN) return false;
-  }
-  return true;
+  return retried(() => libc().ioctl(fd, SYNC_IOC_FILE_INFO, told)) >= 0;
 }
 
 /**
