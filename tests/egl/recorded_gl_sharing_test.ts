@@ -10,59 +10,25 @@ import {
   NoRouteError,
 } from "@samepage/interop";
 import { EglContext } from "@samepage/interop/egl";
-import { OpenCLContext, openclDevices } from "@samepage/interop/opencl";
+import { OpenCLContext } from "@samepage/interop/opencl";
 import {
   CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR,
   CL_GL_CONTEXT_KHR,
   CL_MEM_READ_WRITE,
 } from "../../ffi/opencl/constants.ts";
 import { GL_TEXTURE_2D } from "../../ffi/gles/constants.ts";
-import { ledger } from "../../mod.ts";
-import { assertAlive } from "../alive.ts";
 import { openclTraits } from "../../src/doctor/egl/opencl.ts";
-import { hasDevice } from "../opencl/present.ts";
-import { missing } from "./help.ts";
+import { POCL, simulatedTests } from "./simulated_tests.ts";
 
-const POCL = "Portable Computing Language";
 const RGBA = { order: "RGBA", type: "UNORM_INT8" } as const;
 const SIZE = { format: "RGBA", width: 8, height: 4 } as const;
 const BYTES = { shape: [256], dtype: "u8" } as const;
 
-interface There {
-  readonly egl: EglContext;
-  readonly cl: OpenCLContext;
-  readonly graph: MapperGraph;
-}
-
-const reason = missing() ?? (hasDevice(POCL) ? undefined : "PoCL");
-
-function test(name: string, run: (there: There) => unknown): void {
-  Deno.test({
-    name: `egl: OpenCL by names: ${name}${reason === undefined ? "" : ` (not here: ${reason})`}`,
-    ignore: reason !== undefined,
-    async fn() {
-      const before = ledger.alive;
-      Object.assign(driver, {
-        lists: false,
-        listsGl: true,
-        listsGlEvent: false,
-        drawsElsewhere: false,
-        fails: undefined,
-        told: [],
-      });
-      driver.device = openclDevices().find(({ platform }) => platform === POCL)!.handle;
-      {
-        using egl = EglContext.open();
-        driver.uuid = egl.id.uuid!;
-        using cl = OpenCLContext.open({ platform: POCL, gl: egl });
-        using graph = new MapperGraph([egl, cl]);
-        await run({ egl, cl, graph });
-        driver.fails = undefined;
-      }
-      await assertAlive(before, "what is alive");
-    },
-  });
-}
+const test = simulatedTests(
+  "OpenCL by names",
+  { lists: false, listsGl: true },
+  (egl) => OpenCLContext.open({ platform: POCL, gl: egl }),
+);
 
 test("a context is made for that of GL, on the device that draws, and ends before it", ({ egl, cl }) => {
   const [asked, made] = driver.told;

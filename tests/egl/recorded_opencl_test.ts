@@ -5,41 +5,9 @@ import { AccessError, MapperGraph, NativeCallError, NoRouteError } from "@samepa
 import { EglContext } from "@samepage/interop/egl";
 import { OpenCLContext } from "@samepage/interop/opencl";
 import { CL_MEM_READ_WRITE } from "../../ffi/opencl/constants.ts";
-import { ledger } from "../../mod.ts";
-import { assertAlive } from "../alive.ts";
-import { hasDevice } from "../opencl/present.ts";
-import { missing } from "./help.ts";
+import { POCL, simulatedTests } from "./simulated_tests.ts";
 
-const POCL = "Portable Computing Language";
-
-interface There {
-  readonly egl: EglContext;
-  readonly cl: OpenCLContext;
-  readonly graph: MapperGraph;
-}
-
-const reason = missing() ?? (hasDevice(POCL) ? undefined : "PoCL");
-
-function test(name: string, run: (there: There) => unknown): void {
-  Deno.test({
-    name: `egl: OpenCL: ${name}${reason === undefined ? "" : ` (not here: ${reason})`}`,
-    ignore: reason !== undefined,
-    async fn() {
-      const before = ledger.alive;
-      {
-        using egl = EglContext.open();
-        driver.uuid = egl.id.uuid!;
-        using cl = OpenCLContext.open({ platform: POCL });
-        using graph = new MapperGraph([egl, cl]);
-        [driver.told, driver.fails] = [[], undefined];
-        await run({ egl, cl, graph });
-        driver.fails = undefined;
-      }
-      driver.lists = true;
-      await assertAlive(before, "what is alive");
-    },
-  });
-}
+const test = simulatedTests("OpenCL", { lists: true, listsGl: false }, () => OpenCLContext.open({ platform: POCL }));
 
 const SIZE = { format: "RGBA", width: 8, height: 4 } as const;
 const RGBA = { order: "RGBA", type: "UNORM_INT8" } as const;
