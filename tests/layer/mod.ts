@@ -66,6 +66,15 @@ export async function buildLayer(): Promise<string> {
 }
 
 /**
+ * Compiles the layer that refuses boxes whose last gap lies beyond the buffer, as NVIDIA's driver does.
+ *
+ * @returns The environment of a process that is to see it.
+ */
+export async function strictBoxesEnv(): Promise<Record<string, string>> {
+  return { OPENCL_LAYERS: await compile("strict_boxes.so", ["-shared", "-fPIC", "strict_boxes.c"]) };
+}
+
+/**
  * The environment of a process that is to see the disguised device. It must be there when the process starts: the
  * loader reads it at its first call, from C.
  *

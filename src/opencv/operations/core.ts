@@ -23,8 +23,7 @@ export abstract class CoreOperations extends OpenCVBase {
    * Copies the elements of `src` to `dst` (`Mat::copyTo`, `UMat::copyTo`). From a Mat to a UMat it writes to OpenCL memory.
    * From a UMat to a Mat it reads from there, and waits.
    *
-   * @param src any type and number of dimensions; at most three if one of both is a UMat, either has gaps, and there is no
-   * mask
+   * @param src any type and number of dimensions
    * @param dst of the same size and type; elements outside of the mask keep their bytes
    *
    * @example
@@ -48,7 +47,7 @@ export abstract class CoreOperations extends OpenCVBase {
    * the new depth (`Mat::convertTo`, `UMat::convertTo`); to integers what an int cannot hold is any number. In place where
    * the depth stays.
    *
-   * @param src any type and number of dimensions; a conversion that only copies has the limits of {@link copyTo}
+   * @param src any type and number of dimensions
    * @param dst of the same size, with as many channels
    * @param rtype the depth of `dst`; its channels are those of `src`
    *

@@ -3,11 +3,11 @@ import type { DType } from "../../core/layout/dtype.ts";
 import { wrong } from "../errors.ts";
 import { core } from "../library.ts";
 import { operation, type OperationOptions } from "../operate.ts";
-import type { MatShape } from "../shape.ts";
 import { noArray } from "../slots.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { channelsIn, depthOf, DTYPE_NAMES, typeOf } from "../type.ts";
 import { OpenCVUMat } from "../umat.ts";
+import { copyBoxes } from "./copy_boxes.ts";
 import { elementsOf, unfit } from "./image.ts";
 import { sizesInWords } from "./result.ts";
 import { named, number } from "./values.ts";
@@ -25,17 +25,21 @@ export const copyTo = operation({
   anyRank: true,
   read: ({ mask }: CopyToOptions) => mask,
   besides: (mask): Record<string, OpenCVTensor> => mask === undefined ? {} : { mask },
-  makes({ src, dst }, mask) {
-    if (mask === undefined) assertCopied("copyTo", src, dst);
-    else assertMask(mask, src);
+  makes({ src }, mask) {
+    if (mask !== undefined) assertMask(mask, src);
     return src.shape;
   },
-  call({ src: { slot: { header } }, src, dst: { slot: { output } } }, mask) {
-    const isUMat = src instanceof OpenCVUMat;
-    if (mask === undefined) (isUMat ? core().UMat_copyTo : core().Mat_copyTo)(header, output);
-    else (isUMat ? core().UMat_copyToMasked : core().Mat_copyToMasked)(header, output, mask.slot.input);
+  call({ src, dst }, mask) {
+    if (mask === undefined) return copy(src, dst);
+    const masked = src instanceof OpenCVUMat ? core().UMat_copyToMasked : core().Mat_copyToMasked;
+    masked(src.slot.header, dst.slot.output, mask.slot.input);
   },
 });
+
+function copy(src: OpenCVTensor, dst: OpenCVTensor): void {
+  const native = src instanceof OpenCVUMat ? core().UMat_copyTo : core().Mat_copyTo;
+  copyBoxes(src, dst, (from, to) => native(from.header, to.output));
+}
 
 /** Throws a {@link LayoutError} unless a mask has the size of its image. */
 function assertMask(mask: OpenCVTensor, src: OpenCVTensor): void {
@@ -65,12 +69,9 @@ export const convertTo = operation({
     if (depth === undefined) throw wrong("rtype", `expected one of ${DTYPE_NAMES}, got ${literal(rtype)}.`);
     return { depth, scale };
   },
-  makes({ src, dst }, { depth, scale }) {
-    const type = typeOf(depth, channelsIn(src.shape.type));
-    if (type === src.shape.type && isCopy(...scale)) assertCopied("convertTo", src, dst);
-    return { sizes: src.shape.sizes, type };
-  },
+  makes: ({ src }, { depth }) => ({ sizes: src.shape.sizes, type: typeOf(depth, channelsIn(src.shape.type)) }),
   call({ src, dst }, { depth, scale }) {
+    if (isCopy(...scale) && typeOf(depth, channelsIn(src.shape.type)) === src.shape.type) return copy(src, dst);
     const convert = src instanceof OpenCVUMat ? core().UMat_convertTo : core().Mat_convertTo;
     convert(src.slot.header, dst.slot.output, depth, ...scale);
   },
@@ -108,29 +109,3 @@ export const flip = operation({
   },
   call: ({ src, dst }, code) => core().flip(src.slot.input, dst.slot.output, code),
 });
-
-/** OpenCL's functions for parts of a buffer count three dimensions. */
-const MOST_DIMENSIONS = 3;
-
-/**
- * Throws a {@link LayoutError} unless OpenCV can copy `src` to `dst`: to and from a UMat, it copies at most three dimensions
- * if there are gaps between the elements (checkContinuous).
- */
-function assertCopied(fn: string, src: OpenCVTensor, dst: OpenCVTensor): void {
-  if (!(src instanceof OpenCVUMat) && !(dst instanceof OpenCVUMat)) return;
-  for (const [argument, { name, shape }] of Object.entries({ src, dst })) {
-    const { length } = shape.sizes;
-    if (length <= MOST_DIMENSIONS || !hasGaps(shape)) continue;
-    throw unfit(
-      fn,
-      argument,
-      `${name} has ${length} dimensions and gaps: to and from a UMat, OpenCV copies gaps in at most ${MOST_DIMENSIONS} ` +
-        "dimensions.",
-      "Slice it, or give it a layout without gaps.",
-    );
-  }
-}
-
-function hasGaps({ sizes, steps }: MatShape): boolean {
-  return steps.some((step, i) => i > 0 && steps[i - 1] !== step * sizes[i]);
-}

@@ -63,15 +63,7 @@ export function umatOver(target: UMatTarget, init: UMatInit, grants: readonly Gr
 export function sharedUMat(target: UMatTarget, of: Slot, init: UMatInit, undo: Undo): UMatOver {
   const { at, buffer, name } = init;
   const shape = fitted(target, at, buffer);
-  const slot = filledSlot((slot) => {
-    core().UMat_copy(slot.header, of.header);
-    try {
-      reshapeUMat(slot, shape, buffer.offset);
-    } catch (error) {
-      core().UMat_destruct(slot.header);
-      throw error;
-    }
-  });
+  const slot = partOf(of, shape, buffer.offset);
   const u = umatDataIn(slot);
   undo.push(() => {
     const now = umatDataIn(slot);
@@ -80,6 +72,19 @@ export function sharedUMat(target: UMatTarget, of: Slot, init: UMatInit, undo: U
     giveSlot(slot);
   });
   return { slot, shape, u };
+}
+
+/** One more header over the buffer of a UMat: whoever takes the slot destructs the UMat, and gives the slot back. */
+export function partOf(of: Slot, shape: MatShape, offset: number): Slot {
+  return filledSlot((slot) => {
+    core().UMat_copy(slot.header, of.header);
+    try {
+      reshapeUMat(slot, shape, offset);
+    } catch (error) {
+      core().UMat_destruct(slot.header);
+      throw error;
+    }
+  });
 }
 
 function fitted(target: UMatTarget, at: Layout, { offset }: UMatBuffer): MatShape {

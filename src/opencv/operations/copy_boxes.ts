@@ -1,0 +1,69 @@
+import type { Address } from "../../../ffi/address.ts";
+import { placesOf, runsOf } from "../../core/layout/runs.ts";
+import { isContinuous } from "../extents.ts";
+import { dataIn, fillMat, umatIn } from "../header.ts";
+import { core } from "../library.ts";
+import { layoutOf, type MatShape } from "../shape.ts";
+import { filledSlot, giveSlot, type Slot, viewOf } from "../slots.ts";
+import type { OpenCVTensor } from "../tensor.ts";
+import { depthOf, typeOf } from "../type.ts";
+import { OpenCVUMat } from "../umat.ts";
+import { partOf } from "../umats/over.ts";
+
+/**
+ * Copies `src` to `dst`, between the gaps of a UMat by boxes of two dimensions that every OpenCL driver takes, and OpenCV
+ * copies right. NVIDIA's driver (580.159) counts the gap behind the last row as part of a box, and refuses one that ends
+ * with its buffer (CL_INVALID_VALUE): the last row is a box of its own. Of three dimensions, OpenCV 4.6 copies other bytes.
+ *
+ * @param copy copies an array of any type: from the first slot's header to the second slot's output
+ */
+export function copyBoxes(src: OpenCVTensor, dst: OpenCVTensor, copy: (from: Slot, to: Slot) => void): void {
+  const shapes = [src.shape, dst.shape] as const;
+  const onDevice = src instanceof OpenCVUMat || dst instanceof OpenCVUMat;
+  const hasGaps = shapes.some(({ type, sizes, steps }) => !isContinuous(type, sizes, steps));
+  if (!onDevice || !hasGaps || !isSame(...shapes)) return copy(src.slot, dst.slot);
+  const { length, dimensions: [rows, ...outer] } = runsOf(shapes.map(layoutOf));
+  if (rows === undefined) return copy(src.slot, dst.slot);
+  const box = (count: number, begins: readonly number[]) => {
+    if (count === 0) return;
+    const [from, to] = rows.strides.map((stride) => bytes(count, length, count === 1 ? length : stride));
+    withBox(src, from, begins[0], (part) => withBox(dst, to, begins[1], (into) => copy(part, into)));
+  };
+  const last = rows.count - 1;
+  for (const begins of placesOf([0, 0], outer)) {
+    box(last, begins);
+    box(1, begins.map((begin, i) => begin + last * rows.strides[i]));
+  }
+}
+
+/** False if OpenCV is to reallocate the output. */
+function isSame(one: MatShape, other: MatShape): boolean {
+  return one.type === other.type && one.sizes.length === other.sizes.length &&
+    one.sizes.every((size, i) => size === other.sizes[i]);
+}
+
+/** Rows of bytes: OpenCV rounds the offset of a larger element down where the step is no multiple of it (ndoffset). */
+function bytes(rows: number, length: number, step: number): MatShape {
+  return { type: typeOf(depthOf("u8")!, 1), sizes: [rows, length], steps: [step, 1] };
+}
+
+/** Calls `use` with a header over a box of a Mat or a UMat. */
+function withBox(tensor: OpenCVTensor, shape: MatShape, begin: number, use: (part: Slot) => void): void {
+  const { slot: whole } = tensor;
+  if (tensor instanceof OpenCVUMat) {
+    const part = partOf(whole, shape, Number(umatIn(viewOf(whole)).offset) + begin);
+    try {
+      use(part);
+    } finally {
+      core().UMat_destruct(part.header);
+      giveSlot(part);
+    }
+  } else {
+    const part = filledSlot((slot) => fillMat(slot, shape, dataIn(whole) + BigInt(begin) as Address));
+    try {
+      use(part);
+    } finally {
+      giveSlot(part);
+    }
+  }
+}
