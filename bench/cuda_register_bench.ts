@@ -1,5 +1,8 @@
 // Memory of the host as CUDA's: a frame whose pages are registered, mapped and unregistered, and one that stays so.
 
+import { cudaHostRegisterMapped, cudaHostRegisterPortable } from "../ffi/cuda_runtime/constants.ts";
+import { check } from "../src/cuda/errors.ts";
+import { cudart } from "../src/cuda/library.ts";
 import { cudaC } from "./harness/c.ts";
 import { gpu } from "./harness/cuda.ts";
 import { figure } from "./harness/figure.ts";
@@ -20,6 +23,24 @@ figure({
       return {
         run(count) {
           for (let i = 0; i < count; i++) graph.map(frame, cuda)[Symbol.dispose]();
+        },
+      };
+    }),
+    here("Deno, the calls alone", () => {
+      gpu(); // makes the device's context current
+      const frame = makeFrame();
+      const { address, layout: { byteLength } } = frame;
+      const [length, slot] = [BigInt(byteLength), new BigUint64Array(1)];
+      const flags = cudaHostRegisterPortable | cudaHostRegisterMapped;
+      const { cudaHostRegister, cudaHostGetDevicePointer, cudaHostUnregister } = cudart();
+      return {
+        run(count) {
+          frame.resource.assertLive(); // nobody else holds it
+          for (let i = 0; i < count; i++) {
+            check(cudaHostRegister(address, length, flags), "cudaHostRegister");
+            check(cudaHostGetDevicePointer(slot, address, 0), "cudaHostGetDevicePointer");
+            check(cudaHostUnregister(address), "cudaHostUnregister");
+          }
         },
       };
     }),
