@@ -36,6 +36,7 @@ static inline void fail(const char *what) {
 static inline void *map_pages(size_t length) {
   void *pages = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) fail("mmap failed");
+  if (length >= 4 << 20) madvise(pages, length, MADV_HUGEPAGE);
   return pages;
 }
 

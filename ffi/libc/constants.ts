@@ -80,6 +80,8 @@ export const MAP_FIXED = 0x10;
 export const MAP_ANONYMOUS = 0x20;
 /** `#define MADV_DONTNEED 4` */
 export const MADV_DONTNEED = 4;
+/** `#define MADV_HUGEPAGE 14` */
+export const MADV_HUGEPAGE = 14;
 /** `#define MADV_POPULATE_WRITE 23` */
 export const MADV_POPULATE_WRITE = 23;
 

@@ -107,6 +107,19 @@ for (const { what, init, call, bytes } of kept) {
   });
 }
 
+Deno.test("faults: host.allocate() gives small pages if the kernel has no huge ones", async () => {
+  const large = { shape: [4 << 20], dtype: "u8" } as const;
+  const faults = await sweep(
+    () => {
+      using tensor = host.allocate(large);
+      tensor.view()[0] = 1;
+    },
+    undefined,
+    ["libc.madvise"],
+  );
+  assertEquals(faults.filter(({ call }) => call === "libc.madvise").length, 1);
+});
+
 Deno.test("faults: host.wrap of a pointer that cannot be probed takes it at its word", async () => {
   const bytes = new Uint8Array(new ArrayBuffer(10_000));
   const address = Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes));

@@ -53,6 +53,36 @@ Deno.test(
   }),
 );
 
+const thp = "/sys/kernel/mm/transparent_hugepage/enabled";
+const hasHugePages = !readable(thp).includes("[never]");
+
+/** The text of a file; of one that is not there, what it says where there are no huge pages. */
+function readable(path: string): string {
+  try {
+    return Deno.readTextFileSync(path);
+  } catch {
+    return "[never]";
+  }
+}
+
+/** Kilobytes of huge pages in this process. */
+function hugeKilobytes(): number {
+  return Number(/AnonHugePages: +(\d+)/.exec(Deno.readTextFileSync("/proc/self/smaps_rollup"))![1]);
+}
+
+Deno.test({
+  name: hasHugePages ? "allocate() takes huge pages" : "allocate() takes huge pages (not here: the kernel has none)",
+  ignore: !hasHugePages,
+  fn: withEmptyLedger(() => {
+    const before = hugeKilobytes();
+    for (const options of [{}, { align: 65536 }, { guard: true }]) {
+      using tensor = host.allocate({ shape: [16 << 20], dtype: "u8", ...options });
+      tensor.view().fill(1);
+      assert(hugeKilobytes() - before >= 8 << 10, `${hugeKilobytes() - before} kB of 16 MiB`);
+    }
+  }),
+});
+
 Deno.test(
   "allocate: a first element past the start, padded rows",
   withEmptyLedger(() => {

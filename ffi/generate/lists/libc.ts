@@ -71,6 +71,7 @@ export const libc: Library = {
         "MAP_NORESERVE",
         "MAP_FIXED",
         "MADV_DONTNEED",
+        "MADV_HUGEPAGE",
         "MADV_POPULATE_WRITE",
         "F_DUPFD_CLOEXEC",
         "F_SETFD",

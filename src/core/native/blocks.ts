@@ -3,7 +3,7 @@ import type { Block, Fate } from "../memory/allocation.ts";
 import { type Undo, undoAll, undone } from "../life/undo.ts";
 import { createMemfd, holdFd, type Memfd } from "./memfd.ts";
 import { mappingCount } from "./mapping_count.ts";
-import { mapPages, mapReadOnlyPages, PAGE, reservePages, unmapPages } from "./pages.ts";
+import { adviseHugePages, mapPages, mapReadOnlyPages, PAGE, reservePages, unmapPages } from "./pages.ts";
 import { LONGEST_IN_SLAB, takeFromSlab } from "./slabs.ts";
 
 export { PAGE } from "./pages.ts";
@@ -51,6 +51,9 @@ export function mapBlock(init: BlockInit): MappedBlock {
   if (!plain || byteLength > LONGEST_IN_SLAB) return ownMapping(init, byteLength);
   return { kind: "host.block", byteLength, start: 0, ...takeFromSlab(byteLength) };
 }
+
+/** So many bytes hold a huge page of 2 MiB wherever they begin. */
+const ROOM_FOR_HUGE_PAGE = 4 << 20;
 
 /** A block with its own mapping; a guard page is one more mapping. */
 function ownMapping(init: BlockInit, rounded: number): MappedBlock {
@@ -111,13 +114,15 @@ export function mapMemfd(fd: number, memfd: Memfd): MappedBlock {
 
 /** Addresses for the block, with memory behind them. */
 function reserve(init: BlockInit, pages: number, span: number, fd: number | undefined, undo: Undo): Address {
-  if (init.align <= PAGE && !init.guard) {
-    const address = mapPages(NULL, pages, fd);
+  let address = NULL;
+  if (init.align > PAGE || init.guard) {
+    address = reserveAligned(span, init.align, undo);
+    mapPages(address, pages, fd);
+  } else {
+    address = mapPages(NULL, pages, fd);
     undo.push(() => unmapPages(address, pages));
-    return address;
   }
-  const address = reserveAligned(span, init.align, undo);
-  mapPages(address, pages, fd);
+  if (fd === undefined && pages >= ROOM_FOR_HUGE_PAGE) adviseHugePages(address, pages);
   return address;
 }
 
