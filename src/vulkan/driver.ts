@@ -29,7 +29,7 @@ export function driverOf(device: OpenDevice): VulkanDriver {
     lines: {
       ...LANES,
       waitOnDevice(lane, of, mark) {
-        lane.waitFor(of.timeline, BigInt(mark));
+        lane.waitBeside(of, mark);
         return true;
       },
       keep: (lane) => lane.keepTimeline(),

@@ -72,6 +72,8 @@ export class VulkanLane implements Lane {
   #over = 0;
   /** @see {@link signalledBehind} */
   #tail: VkSemaphore | undefined;
+  /** True if the queue may have something with no mark behind it. */
+  #isLoose = false;
 
   /** A lane without commands. */
   constructor(device: OpenDevice, queue: VkQueue, events: LineEvents) {
@@ -96,6 +98,12 @@ export class VulkanLane implements Lane {
   /** The next command waits for a semaphore: a timeline for a value; a binary one has none. */
   waitFor(semaphore: VkSemaphore, value = 0n): void {
     this.#submission.waitFor(semaphore, value);
+  }
+
+  /** The next command waits for a mark of another lane of the device, whose timeline may end once the command is over. */
+  waitBeside({ timeline }: VulkanLane, mark: number): void {
+    this.#submission.waitFor(timeline, BigInt(mark));
+    this.#submission.waitApart();
   }
 
   /** The command that was to wait was refused. */
@@ -126,7 +134,7 @@ export class VulkanLane implements Lane {
     check(vulkan().vkEndCommandBuffer(commands), "vkEndCommandBuffer");
     slot.isOpen = false;
     this.#beginMark(commands);
-    const code = this.#submission.submit(this.queue);
+    const code = this.#submit();
     if (code !== 0) return code;
     slot.mark = this.#newest + 1;
     for (let i = 0; i < used.length; i++) used[i].taken();
@@ -142,18 +150,19 @@ export class VulkanLane implements Lane {
   mark(signal?: VkSemaphore, value = 0n, fence?: VkFence): number {
     this.#beginMark();
     if (signal !== undefined) this.#submission.signal(signal, value);
-    return this.#submission.submit(this.queue, fence);
+    return this.#submit(fence);
   }
 
   /**
    * A binary semaphore that is signalled behind all commands so far, and gives that signal away as a sync file: so one will
-   * do. No mark stands behind the signal: the lane's end waits for the queue.
+   * do. No mark stands behind the signal.
    */
   signalledBehind(): VkSemaphore {
     const semaphore = this.#tail ??= createSemaphore(this.device, "sync-fd", this.#undo, true);
     this.#submission.begin();
     this.#submission.signal(semaphore, 0n);
-    check(this.#submission.submit(this.queue), "vkQueueSubmit");
+    this.#isLoose = true;
+    check(this.#submit(), "vkQueueSubmit");
     return semaphore;
   }
 
@@ -200,7 +209,7 @@ export class VulkanLane implements Lane {
   /** Releases what it holds. All marks are over. */
   close(): void {
     const undo: Undo = [() => undoAll(this.#undo, "releasing a line's objects")];
-    if (this.#tail !== undefined) undo.push(() => check(vulkan().vkQueueWaitIdle(this.queue), "vkQueueWaitIdle"));
+    if (this.#isLoose) undo.push(() => check(vulkan().vkQueueWaitIdle(this.queue), "vkQueueWaitIdle"));
     undoAll(undo, "closing a queue");
   }
 
@@ -244,6 +253,13 @@ export class VulkanLane implements Lane {
     const out = new BigUint64Array(1);
     check(vulkan().vkAllocateCommandBuffers(this.device.handle, info, out), "vkAllocateCommandBuffers");
     return { commands: out[0] as VkCommandBuffer, mark: 0, isOpen: false };
+  }
+
+  /** Of one that fails, the queue may have the waits. */
+  #submit(fence?: VkFence): number {
+    const code = this.#submission.submit(this.queue, fence);
+    if (code !== 0) this.#isLoose = true;
+    return code;
   }
 
   /** Begins a submit that is the next mark. */

@@ -19,6 +19,7 @@ export class Submission {
   readonly #signals = points(2);
   #waits = points(8);
   #waitCount = 0;
+  #waitsApart = false;
   #signalCount = 0;
   #values: Struct;
   #info: Struct;
@@ -31,13 +32,13 @@ export class Submission {
   /** Begins a submit of these commands; undefined for none. */
   begin(commands?: VkCommandBuffer): void {
     this.#commands[0] = commands ?? 0n;
-    this.#info.put(layouts.VkSubmitInfo.fields.commandBufferCount, commands === undefined ? 0 : 1);
     this.#signalCount = 0;
   }
 
   /** The next command has no waits yet: the last one was accepted, or refused. */
   forgetWaits(): void {
     this.#waitCount = 0;
+    this.#waitsApart = false;
   }
 
   /** The next command waits for a semaphore: a timeline for a value; a binary one has none. */
@@ -47,19 +48,35 @@ export class Submission {
     this.#waits.values[this.#waitCount++] = value;
   }
 
+  /**
+   * The next command's waits are a submit of their own. Mesa's queue touches the timelines that a submit waits for once
+   * more after that submit has signalled (`vk_queue_submit_cleanup`, where timelines are emulated, as in lavapipe), and
+   * crashes if they are destroyed by then. It has done so before it begins the next submit.
+   */
+  waitApart(): void {
+    this.#waitsApart = true;
+  }
+
   /** It signals a semaphore. */
   signal(semaphore: VkSemaphore, value: bigint): void {
     this.#signals.semaphores[this.#signalCount] = semaphore;
     this.#signals.values[this.#signalCount++] = value;
   }
 
-  /** Hands it to a queue, which signals the fence behind it; answers the code. */
+  /** Hands it to a queue, which signals the fence behind it; returns the code. */
   submit(queue: VkQueue, fence: VkFence = NO_FENCE): number {
+    if (!this.#waitsApart) return this.#submit(queue, this.#commandCount, this.#waitCount, this.#signalCount, fence);
+    const code = this.#submit(queue, 0, this.#waitCount, 0, NO_FENCE);
+    return code === 0 ? this.#submit(queue, this.#commandCount, 0, this.#signalCount, fence) : code;
+  }
+
+  #submit(queue: VkQueue, commands: number, waits: number, signals: number, fence: VkFence): number {
     const [info, values] = [layouts.VkSubmitInfo.fields, layouts.VkTimelineSemaphoreSubmitInfo.fields];
-    this.#info.put(info.waitSemaphoreCount, this.#waitCount);
-    this.#info.put(info.signalSemaphoreCount, this.#signalCount);
-    this.#values.put(values.waitSemaphoreValueCount, this.#waitCount);
-    this.#values.put(values.signalSemaphoreValueCount, this.#signalCount);
+    this.#info.put(info.commandBufferCount, commands);
+    this.#info.put(info.waitSemaphoreCount, waits);
+    this.#info.put(info.signalSemaphoreCount, signals);
+    this.#values.put(values.waitSemaphoreValueCount, waits);
+    this.#values.put(values.signalSemaphoreValueCount, signals);
     return vulkan().vkQueueSubmit(queue, 1, this.#info, fence);
   }
 
@@ -68,9 +85,11 @@ export class Submission {
     this.#waits = points(2 * values.length);
     this.#waits.semaphores.set(semaphores);
     this.#waits.values.set(values);
-    const count = this.#commands[0] === 0n ? 0 : 1;
     [this.#values, this.#info] = this.#structs();
-    this.#info.put(layouts.VkSubmitInfo.fields.commandBufferCount, count);
+  }
+
+  get #commandCount(): number {
+    return this.#commands[0] === 0n ? 0 : 1;
   }
 
   #structs(): [Struct, Struct] {

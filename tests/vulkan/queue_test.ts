@@ -4,6 +4,7 @@ import type { VulkanTensor } from "@samepage/interop/vulkan";
 import { closeFd } from "../../src/core/native/fd.ts";
 import { struct } from "../../src/vulkan/struct.ts";
 import { ManualGate } from "../gate.ts";
+import { runModule } from "../process.ts";
 import { shader, test } from "./help.ts";
 
 test("bytes are written and read, more than go through in one piece", (vulkan) => {
@@ -102,6 +103,22 @@ test("many waits in a row, and many commands, are all over in the end", async (v
   const fence = vulkan.queue.waitFor(others.map((queue) => queue.fence()));
   await fence.wait();
   assert(others.every((queue) => queue.fence().reached()));
+});
+
+// Mesa's lavapipe ends the process by SIGSEGV where that goes wrong, in some of these rounds.
+test("dispose() destroys a queue's timeline after the driver's last use of it for a command that waited", async () => {
+  const ended = await runModule(`
+    import { VulkanContext } from "@samepage/interop/vulkan";
+    using vulkan = VulkanContext.open();
+    using tensor = vulkan.allocate({ shape: [4], dtype: "u32" });
+    for (let round = 0; round < 100; round++) {
+      using queues = new DisposableStack();
+      const others = Array.from({ length: 12 }, () => queues.use(vulkan.createQueue()));
+      for (let i = 0; i < 300; i++) others[i % 12].fill(tensor, i);
+      vulkan.queue.waitFor(others.map((queue) => queue.fence())).waitSync();
+    }
+    console.log("over");`);
+  assertEquals([ended.signal, ended.stdout], [null, "over\n"], ended.stderr);
 });
 
 test("a queue waits for a promise by blocking, never for one that is not settled", (vulkan) => {
