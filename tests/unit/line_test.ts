@@ -265,6 +265,30 @@ lineTest("a binary-fd whose wait was for a refused command goes with the next on
   assertEquals([from.imports, to.imports], [from.releases, to.releases]);
 });
 
+lineTest(
+  "submit() has a binary-fd signalled anew only once its last wait is over",
+  (order) => {
+    const maker = new FakeMaker();
+    using _open = { [Symbol.dispose]: offerSemaphores(maker) };
+    const [from, to] = [new FakeDriver("one", "binary-fd"), new FakeDriver("other", "binary-fd")];
+    const [one, other] = [from.line(), to.line()];
+    const wait = (lap: number) => {
+      submit([order, one, `one ${lap}`], []);
+      submit([order, other, `other ${lap}`], [], [one.fence()]);
+    };
+    for (const lap of [1, 2, 3]) wait(lap);
+    assertEquals(maker.made, 3, "each wait is in flight");
+    one.lane.run(); // all three signals, before the first wait
+    other.lane.run();
+    assertEquals(order, [1, 2, 3].map((lap) => `one ${lap}`).concat([1, 2, 3].map((lap) => `other ${lap}`)));
+    wait(4);
+    assertEquals(maker.made, 3, "the waits are over");
+    other.fence().waitSync();
+    for (const line of [one, other]) line.resource.dispose();
+    assertEquals([from.imports, to.imports, maker.made], [from.releases, to.releases, maker.released]);
+  },
+);
+
 /** A command that the driver refuses. */
 const REFUSED = { fn: "refused", call: () => 1 };
 

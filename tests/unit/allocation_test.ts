@@ -1,0 +1,58 @@
+// A block of memory: what it keeps for the tensors over it, and how it is joined, left and found again.
+
+import { assertEquals, assertStrictEquals } from "@std/assert";
+import { Allocation, type Block } from "../../src/core/memory/allocation.ts";
+import { adopt, own } from "../../src/core/memory/own.ts";
+import { join, leave } from "../../src/core/memory/peers.ts";
+import { fakeAllocation } from "./fakes.ts";
+import { withEmptyLedger } from "./ledger.ts";
+
+Deno.test(
+  "Allocation.takeFailure() returns a failure to whoever asks for one of its bytes, and to no neighbour",
+  withEmptyLedger(() => {
+    const asked = [[0, 10], [20, 30], [9, 11], [19, 21], [10, 20], [0, 30], [12, 13]] as const;
+    const overlaps = [false, false, true, true, true, true, true];
+    const taken = asked.map(([start, end]) => {
+      const allocation = fakeAllocation(30);
+      const failure = { error: new Error("it failed"), told: false };
+      allocation.keepFailure(10, 20, failure);
+      const found = allocation.takeFailure(start, end);
+      if (found !== undefined) assertStrictEquals(found, failure);
+      assertEquals(allocation.takeFailure(10, 20) !== undefined, found === undefined, "it is told once");
+      allocation.leave();
+      return found !== undefined;
+    });
+    assertEquals(taken, overlaps);
+  }),
+);
+
+Deno.test(
+  "own() releases the other native objects before it leaves the block",
+  withEmptyLedger(() => {
+    const order: string[] = [];
+    const allocation = new Allocation({ kind: "test.block", byteLength: 8, free: () => void order.push("block") });
+    const undo = [() => void order.push("first object"), () => void order.push("second object")];
+    own({ name: "a tensor", allocation, undo }).dispose();
+    assertEquals(order, ["second object", "first object", "block"]);
+  }),
+);
+
+Deno.test(
+  "adopt() finds the block that any byte of the range belongs to, and makes one where there is none",
+  withEmptyLedger(() => {
+    const address = 2n ** 46n; // it is read by nobody
+    const known = new Allocation({ kind: "test.block", address, byteLength: 64, free() {} });
+    const made: Block = { kind: "test.block", address: address - 64n, byteLength: 64, free() {} };
+    join(known);
+    const find = (start: bigint, byteLength: number) => adopt(start, byteLength, () => made);
+    for (const [start, byteLength] of [[0n, 64], [63n, 1], [-64n, 65], [-1n, 66], [32n, 64]] as const) {
+      assertStrictEquals(find(address + start, byteLength), known, `${byteLength} bytes from ${start}`);
+    }
+    for (const [start, byteLength] of [[-64n, 64], [64n, 64]] as const) {
+      const allocation = find(address + start, byteLength);
+      assertStrictEquals(allocation.block, made, `${byteLength} bytes from ${start}`);
+      allocation.free();
+    }
+    leave(known);
+  }),
+);
