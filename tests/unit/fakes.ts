@@ -88,6 +88,8 @@ export class FakeLane {
   brokenSubmitted: Error | undefined;
   /** Set: what signals a semaphore is accepted, and cannot be flushed. */
   brokenFlush = false;
+  /** Set: a command whose wait failed fails once all of its waits are over, as NVIDIA has it, and not at once. */
+  failsLate = false;
   /** Set: a failure loses the device. */
   losesDevice = false;
   /** What the commands that wait for gates fail with, once the line's end has begun. */
@@ -116,13 +118,13 @@ export class FakeLane {
     return this.#commands.map(({ waits }) => waits.length);
   }
 
-  /** Runs the next command where it can run. It fails as soon as one of its waits does, as PoCL has it. */
+  /** Runs the next command where it can run. It fails as soon as one of its waits does, as PoCL has it, or late. */
   step(): boolean {
     const [next] = this.#commands;
     if (next === undefined) return false;
     const over = next.waits.filter((wait) => wait.isOver());
     const failed = this.#lost ?? over.map((wait) => wait.failure?.()).find((each) => each !== undefined);
-    if (failed === undefined && over.length < next.waits.length) return false;
+    if ((failed === undefined || this.failsLate) && over.length < next.waits.length) return false;
     this.#commands.shift();
     for (const wait of next.waits) wait.taken?.();
     const mark = this.over + 1;

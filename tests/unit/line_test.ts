@@ -687,6 +687,41 @@ lineTest(
   },
 );
 
+for (const failsLate of [false, true]) {
+  const when = failsLate ? "once what came before is over" : "at once";
+  lineTest(
+    `Fence.wait() ends behind a command that fails with its gate ${when}, and no failure goes uncaught`,
+    async () => {
+      const driver = new FakeDriver();
+      const lines = linesOf(driver, 3);
+      for (const { lane } of lines) lane.failsLate = failsLate;
+      const [one, two, third] = lines;
+      const run = () => {
+        while (lines.some(({ lane }) => lane.step()));
+      };
+      const [first, second] = [new ManualGate(), new ManualGate()];
+      const tensor = bytes();
+      one.submit([use(tensor)], command(() => {}), [first.fence]);
+      two.submit([use(tensor)], command(() => {}), [second.fence]); // behind both
+      one.submit([use(tensor)], command(() => {})); // behind that
+      second.fail(new Error("no"));
+      run();
+      third.submit([use(tensor)], command(() => {}));
+      const last = third.fence();
+      assert(!last.reached());
+      const waited = last.wait().then(() => undefined, (error) => error.message);
+      first.open();
+      run();
+      assertEquals(await waited, "no");
+      await assertRejects(() => tensor[Symbol.asyncDispose](), Error, "no");
+      await assertRejects(() => one.fence().wait(), Error, "no");
+      one.submit([], command(() => {}));
+      run();
+      await one.fence().wait(); // what comes after is to be trusted
+    },
+  );
+}
+
 lineTest("the dispose of a tensor waits for a reader, though a writer behind it has failed with its gate", (order) => {
   const gate = new ManualGate();
   const [reader, writer] = linesOf(new FakeDriver(), 2);
