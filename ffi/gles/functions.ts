@@ -63,6 +63,11 @@ export interface GLES {
   /** `void glTexParameteri(GLenum target, GLenum pname, GLint param)` */
   glTexParameteri(target: number, pname: number, param: number): void;
 
+  /** `void glGetTexLevelParameteriv(GLenum target, GLint level, GLenum pname, GLint *params)` Null where the library lacks it. */
+  readonly glGetTexLevelParameteriv:
+    | ((target: number, level: number, pname: number, params: BufferSource | null) => void)
+    | null;
+
   /** `void glTexStorage2D(GLenum target, GLsizei levels, GLenum internalformat, GLsizei width, GLsizei height)` */
   glTexStorage2D(target: number, levels: number, internalformat: number, width: number, height: number): void;
 

@@ -42,6 +42,8 @@ export const SYMBOLS = {
   glIsTexture: { parameters: ["u32"], result: "u8" },
   // void glTexParameteri(GLenum target, GLenum pname, GLint param)
   glTexParameteri: { parameters: ["u32", "u32", "i32"], result: "void" },
+  // void glGetTexLevelParameteriv(GLenum target, GLint level, GLenum pname, GLint *params)
+  glGetTexLevelParameteriv: { parameters: ["u32", "i32", "u32", "buffer"], result: "void", optional: true },
   // void glTexStorage2D(GLenum target, GLsizei levels, GLenum internalformat, GLsizei width, GLsizei height)
   glTexStorage2D: { parameters: ["u32", "i32", "u32", "i32", "i32"], result: "void" },
   // void glTexImage2D(GLenum target, GLint level, GLint internalformat, GLsizei width, GLsizei height, GLint border, GLenum format, GLenum type, const void *pixels)

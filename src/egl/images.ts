@@ -11,12 +11,12 @@ import type { Mapped } from "../core/tensors/mapped.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
 import type { EglBase } from "./base.ts";
 import { type GlFormat, heldFormats, planeSize } from "./formats.ts";
-import { checkGl } from "./errors.ts";
 import { keepPicture } from "./image_ports.ts";
-import { checks, gles } from "./library.ts";
+import { checks } from "./library.ts";
 import { clearCall, portsOf } from "./memory.ts";
 import { EglPicture, type Origin, type Storage } from "./picture.ts";
 import { EglTensor } from "./tensor.ts";
+import { assertTexture } from "./wrapped.ts";
 
 /** A new picture of {@link EglImages.allocate}. */
 export interface EglImageInit extends ImageInit {
@@ -92,8 +92,21 @@ export class EglImages implements MemoryTarget<EglTensor> {
   /**
    * A picture over textures that a program has made: they stay its own, and live longer.
    *
-   * @param init what they hold; wrong sizes are not noticed
+   * @param init what their level 0 holds: the driver is asked now, so they have their storage
    * @throws {ArgumentError} for another number of textures than the format has planes, and for names of none.
+   * @throws {LayoutError} for a texture of another size or format. OpenGL ES before 3.1 reports no formats: there a texture is
+   * refused if GL does not write such pixels to it.
+   *
+   * @example
+   * ```ts
+   * import { EglContext } from "@samepage/interop/egl";
+   *
+   * using theirs = EglContext.open(); // it stands for a program's own
+   * using made = theirs.image.allocate({ format: "RGBA", width: 8, height: 4 });
+   * using egl = EglContext.attach({ display: theirs.display, context: theirs.handle });
+   * const textures = [made.planes[0].handle.name];
+   * using picture = egl.image.wrap({ format: "RGBA", width: 8, height: 4, textures });
+   * ```
    */
   wrap(init: EglTextureInit): Frame<EglTensor> {
     const { textures, ...image } = optionsIn(init, WRAPPED, "init");
@@ -103,8 +116,12 @@ export class EglImages implements MemoryTarget<EglTensor> {
       throw checks.wrong("textures", `expected the names of ${length} textures for ${info.format}.`);
     }
     const names = checks.itemsIn<number>(textures, "textures").map((name, i) => whole(name, `textures[${i}]`, 1));
-    this.context.resource.assertLive();
-    this.context.openContext.within(() => names.forEach(assertTexture));
+    const { resource, openContext } = this.context;
+    resource.assertLive();
+    const claims = heldFormats(openContext, info).map((format, i) => (
+      { name: names[i], argument: `textures[${i}]`, format, size: planeSize(info, format) }
+    ));
+    openContext.within(() => claims.forEach((claim) => assertTexture(openContext, claim)));
     return this.#frame(info, (i) => ({ from: "texture", name: names[i] }), undefined);
   }
 
@@ -148,18 +165,6 @@ export class EglImages implements MemoryTarget<EglTensor> {
       return new EglTensor({ target: this, handle, layout, resource });
     }, undo);
   }
-}
-
-/** Throws unless it is a texture's name. The context is current. */
-function assertTexture(name: number, i: number): void {
-  const answer = gles().glIsTexture(name);
-  checkGl("glIsTexture");
-  if (answer !== 0) return;
-  throw checks.wrong(
-    `textures[${i}]`,
-    `the context knows no texture ${name}.`,
-    "A name is a texture's once glBindTexture has taken it. Attach to the context that made it: EglContext.attach().",
-  );
 }
 
 /** The driver decides how its own memory is tiled. */

@@ -70,6 +70,8 @@ export interface GlFacts {
   readonly extensions: ReadonlySet<string>;
   /** The most pixels across, and down. */
   readonly maxSize: number;
+  /** True if it reports what a texture's levels hold: from OpenGL ES 3.1 on. */
+  readonly reportsLevels: boolean;
   /** The device's UUID, where the driver tells it. */
   readonly id: DeviceId;
 }
@@ -216,13 +218,15 @@ function factsOf(): GlFacts {
   const size = new Int32Array(1);
   gles().glGetIntegerv(GL_MAX_TEXTURE_SIZE, size);
   checkGl("glGetIntegerv");
-  const facts = { renderer: text(GL_RENDERER), version: text(GL_VERSION), maxSize: size[0] };
-  return { ...facts, extensions, id: extensions.has("GL_EXT_memory_object") ? { uuid: uuidOf() } : {} };
+  const version = text(GL_VERSION);
+  const reportsLevels = gles().glGetTexLevelParameteriv !== null && !/ ES 3\.0/.test(version);
+  const facts = { renderer: text(GL_RENDERER), version, maxSize: size[0], reportsLevels };
+  return { ...facts, extensions, id: extensions.has("GL_EXT_memory_object") ? deviceId() : {} };
 }
 
-function uuidOf(): string {
+function deviceId(): DeviceId {
   const uuid = new Uint8Array(GL_UUID_SIZE_EXT);
   glesExtensions().glGetUnsignedBytei_vEXT!(GL_DEVICE_UUID_EXT, 0, uuid);
-  checkGl("glGetUnsignedBytei_vEXT");
-  return uuid.toHex();
+  // Mesa 22.3 lists the extension for contexts before OpenGL ES 3.2 too, and refuses the question there.
+  return gles().glGetError() === GL_NO_ERROR ? { uuid: uuid.toHex() } : {};
 }

@@ -89,6 +89,7 @@ export const GLES_FAILURES: Failures<GLES> = {
   glBindTexture: undefined,
   glIsTexture: undefined,
   glTexParameteri: undefined,
+  glGetTexLevelParameteriv: undefined,
   glTexStorage2D: undefined,
   glTexImage2D: undefined,
   glTexSubImage2D: undefined,

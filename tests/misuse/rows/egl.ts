@@ -160,6 +160,10 @@ export default table(import.meta, {
     (egl) => egl.image.wrap({ ...RGBA, textures: [7777] }),
     wrong("textures[0]", /knows no texture 7777/, /EglContext.attach/),
   ),
+  "a texture of another size": withEgl((egl) => {
+    using picture = egl.image.allocate(RGBA);
+    egl.image.wrap({ format: "RGBA", width: 64, height: 64, textures: [picture.planes[0].handle.name] });
+  }, unfit("textures[0]", /expected a texture of 64 × 64 pixels of rgba unorm8, got 8 × 4/, /glTexImage2D/)),
   "textures that are no list": withEgl(
     (egl) => egl.image.wrap({ ...RGBA, textures: any({ 0: 1, length: 1 }) }),
     wrong("textures", /expected the names of 1 textures/),
