@@ -221,8 +221,9 @@ export class VaapiContext extends NativeObject implements Context, VaapiBase {
    * A surface of another library's, as a frame. It lives longer than the frame. Work that was given to it is waited for.
    *
    * @param surface a `VASurfaceID` of this display
-   * @param info what it is: its format and size, as its maker knows them
-   * @throws {ArgumentError} for what cannot be one.
+   * @param info what it is: its format and size, as its maker knows them; a frame may be a part of a padded surface
+   * @throws {ArgumentError} for what cannot be one, and where the driver exports the surface with fewer pixels, or with
+   * pixels that lie otherwise. A driver that does not export it is asked when it is mapped to the host.
    * @throws {NativeCallError} for what the driver knows as none.
    */
   attachSurface(surface: number, info: FrameInfo): Frame<VaapiTensor> {

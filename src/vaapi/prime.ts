@@ -112,6 +112,7 @@ function described(surface: VaapiSurface, fds: readonly number[]): PrimeSurface 
   assertFits(surface.info, {
     width: at.getUint32(D.width.offset, true),
     height: at.getUint32(D.height.offset, true),
+    fourcc: at.getUint32(D.fourcc.offset, true),
   });
   const planes: PrimePlane[] = [];
   for (let layer = 0; layer < Math.min(at.getUint32(D.num_layers.offset, true), MOST); layer++) {

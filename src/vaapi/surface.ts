@@ -3,6 +3,7 @@ import * as va from "../../ffi/va/constants.ts";
 import * as codes from "../../ffi/va/errors.ts";
 import { VADRMFormatModifierList, VASurfaceAttrib, writeVADRMFormatModifierList } from "../../ffi/va/structs.ts";
 import type { ImageInfo } from "../core/layout/frame_info.ts";
+import { IMAGE_FORMATS } from "../core/layout/pixel_formats.ts";
 import type { Undo } from "../core/life/undo.ts";
 import type { Access } from "../core/memory/access.ts";
 import { FixedStruct, pinned } from "../core/native/pin.ts";
@@ -59,14 +60,34 @@ export class VaapiSurface {
   }
 }
 
-/** Throws an {@link ArgumentError} where a driver knows a surface as smaller than its description, which a program gave. */
-export function assertFits(
-  { width, height }: ImageInfo,
-  there: { readonly width: number; readonly height: number },
-): void {
-  if (width <= there.width && height <= there.height) return;
-  const what = `the surface has ${there.width} × ${there.height} pixels, and not ${width} × ${height}.`;
-  throw checks.wrong("info", what, "Its maker knows its size: what was vaCreateSurfaces called with?");
+/** What a driver reports of a surface. */
+interface Reported {
+  readonly width: number;
+  readonly height: number;
+  /** How it calls the pixels, where that is the surface's own format. */
+  readonly fourcc?: number;
+}
+
+/**
+ * Throws an {@link ArgumentError} where a driver knows a surface as smaller than its description, which a program gave, or
+ * its pixels as ones that lie otherwise. Drivers have several names for one order of bytes: the names alone say nothing.
+ */
+export function assertFits({ width, height, format }: ImageInfo, there: Reported): void {
+  if (width > there.width || height > there.height) {
+    const what = `the surface has ${there.width} × ${there.height} pixels, and not ${width} × ${height}.`;
+    throw checks.wrong("info", what, "Its maker knows its size: what was vaCreateSurfaces called with?");
+  }
+  const formats = Object.keys(FORMATS) as (keyof typeof FORMATS)[];
+  const stored = formats.find((name) => FORMATS[name]!.fourcc === there.fourcc);
+  if (stored === undefined || placesOf(stored) === placesOf(format)) return;
+  const what = `the surface has pixels of ${stored}, and not of ${format}.`;
+  throw checks.wrong("info", what, "Its maker knows its format: what was vaCreateSurfaces called with?");
+}
+
+/** The planes of a format: how far apart their pixels lie, and how many there are. */
+function placesOf(format: ImageInfo["format"]): string {
+  const { planes } = IMAGE_FORMATS[format];
+  return planes.map(({ bytesPerPixel, step, rows = step }) => [bytesPerPixel, step, rows].join()).join(" ");
 }
 
 /** How to make a surface. */

@@ -47,6 +47,23 @@ for (const words of [[], ["plain"], ["private"]]) {
   });
 }
 
+driverTest("attachSurface() refuses a format whose pixels lie otherwise than the driver reports", [], ({ va }) => {
+  const all = ["GRAY8", "RGBA", "BGRA", "NV12", "P010", "I420"] as const;
+  const formats = all.filter((format) => va.formats.includes(format));
+  const alike = [["RGBA", "BGRA"]] as const;
+  for (const stored of formats) {
+    using surface = va.allocateFrame(picture(stored, 64, 32));
+    for (const said of formats) {
+      using other = VaapiContext.attach(va.handle);
+      const attach = () => other.attachSurface(va.surfaceOf(surface), picture(said, 64, 32));
+      const fits = said === stored ||
+        alike.some((both) => both.includes(said as never) && both.includes(stored as never));
+      if (fits) attach()[Symbol.dispose]();
+      else assertThrows(attach, ArgumentError, `the surface has pixels of ${stored}, and not of ${said}`);
+    }
+  }
+});
+
 driverTest("a driver that does not export still tells a surface's size", ["no-prime2"], ({ va }) => {
   using surface = va.allocateFrame(picture("BGRA", 64, 32));
   using other = VaapiContext.attach(va.handle);
