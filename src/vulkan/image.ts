@@ -128,6 +128,7 @@ export class VulkanImageTarget implements MemoryTarget<VulkanImage> {
    * result. It is in VK_IMAGE_LAYOUT_GENERAL after the first command that uses it here.
    *
    * @param image a live `VkImage`; a wrong one crashes the process
+   * @param form what vkCreateImage was called with: Vulkan reports nothing of an image, so a wrong one is not noticed
    * @throws {ArgumentError} if it is not a handle.
    * @throws {LayoutError} for a shape that is no image of this format.
    */
