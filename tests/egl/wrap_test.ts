@@ -1,7 +1,7 @@
 /** What a program says of its own textures, held against what the driver reports. */
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { LayoutError, ledger, NativeCallError } from "@samepage/interop";
-import { EglContext, type EglTextureInit } from "@samepage/interop/egl";
+import type { EglContext, EglTextureInit } from "@samepage/interop/egl";
 import * as gl from "../../ffi/gles/constants.ts";
 import { gles } from "../../src/egl/library.ts";
 import { type Ended, runModule } from "../process.ts";
