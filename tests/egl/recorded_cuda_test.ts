@@ -291,6 +291,81 @@ over("an unmap that fails is the error of the map's end", ({ egl, cuda, graph })
   assertEquals(picture.planes[0].handle.lent, 0);
 });
 
+for (const storage of ["a texture", "a buffer"] as const) {
+  const map = ({ egl, cuda, graph }: There) => {
+    if (storage === "a buffer") {
+      const buffer = egl.buffer.allocate({ shape: [64], dtype: "u8" });
+      return { of: buffer, map: () => graph.map(buffer, cuda) };
+    }
+    const picture = egl.image.allocate(SIZE);
+    egl.queue.finish();
+    return { of: picture, map: () => graph.map(picture.planes[0], cuda.image(RGBA)) };
+  };
+  const ends = () => calls.map(([name]) => name).filter((name) => name !== "info");
+
+  over(`${storage} that a failed unmap has left mapped is unmapped before it is unregistered`, (there) => {
+    const { of, map: begin } = map(there);
+    const mapped = begin();
+    failing = "unmap";
+    assertThrows(() => mapped[Symbol.dispose](), InteropError, "cudaGraphicsUnmapResources failed");
+    failing = undefined;
+    calls = [];
+    of[Symbol.dispose]();
+    assertEquals(calls, [["unmap", "inside"], ["unregister", "inside"]]);
+  });
+
+  over(`${storage} that is mapped where GL's context cannot be made current to unmap it is unmapped later`, (there) => {
+    const { of, map: begin } = map(there);
+    const mapped = begin();
+    const refused = there.egl.openContext as { within: unknown };
+    refused.within = () => {
+      throw new InteropError("the context cannot be made current.", { api: "egl" });
+    };
+    try {
+      assertThrows(() => mapped[Symbol.dispose](), InteropError, "cannot be made current");
+    } finally {
+      delete refused.within;
+    }
+    calls = [];
+    of[Symbol.dispose]();
+    assertEquals(ends(), ["unmap", "unregister"]);
+  });
+}
+
+over(
+  "a texture that CUDA has mapped when GL's context cannot be put back is unmapped before it is unregistered",
+  (there) => {
+    const { egl, cuda, graph } = there;
+    const picture = egl.image.allocate(SIZE);
+    egl.queue.finish();
+    const { openContext } = egl;
+    const within = openContext.within.bind(openContext);
+    Object.assign(openContext, {
+      within<R>(use: () => R): R {
+        const before = calls.length;
+        const result = within(use);
+        if (calls.slice(before).some(([name]) => name === "map")) {
+          throw new InteropError("the context that was current cannot come back.", { api: "egl" });
+        }
+        return result;
+      },
+    });
+    try {
+      assertThrows(() => graph.map(picture.planes[0], cuda.image(RGBA)), InteropError, "cannot come back");
+    } finally {
+      Reflect.deleteProperty(openContext, "within");
+    }
+    picture[Symbol.dispose]();
+    const names = calls.map(([name]) => name);
+    assertEquals(
+      names.filter((name) => name === "map").length,
+      names.filter((name) => name === "unmap").length,
+      `${names}`,
+    );
+    assertEquals(names.slice(-2), ["unmap", "unregister"]);
+  },
+);
+
 over("what CUDA has no arrays of is refused, with the reason", ({ egl, cuda, graph }) => {
   using rgb = egl.image.allocate({ ...SIZE, format: "RGB" });
   assertThrows(() => graph.map(rgb.planes[0], cuda.image(RGBA)), NoRouteError, "its pixels are 3 × u8");

@@ -4,7 +4,7 @@ import {
   cudaGraphicsRegisterFlagsSurfaceLoadStore,
 } from "../../../ffi/cuda_egl/constants.ts";
 import type { CudaGraphicsResource } from "../../../ffi/cuda_egl/handles.ts";
-import type { CudaArray } from "../../../ffi/cuda_runtime/handles.ts";
+import type { CudaArray, CudaStream } from "../../../ffi/cuda_runtime/handles.ts";
 import type { Call } from "../../core/device/driver.ts";
 import type { GlPort } from "../../core/device/gl_port.ts";
 import type { ErrorFields } from "../../core/errors.ts";
@@ -83,9 +83,18 @@ export class GlResource implements Import {
     return { ...unmap, call: (lane) => this.holders > 1 ? 0 : unmap.call(lane as StreamLane) };
   }
 
-  /** Unregisters it. No map uses it any more. */
+  /**
+   * Unregisters it; no map uses it. A map whose end failed, or whose beginning did once CUDA had mapped it, has left it
+   * mapped: the driver never frees the array of a resource that is unregistered so.
+   */
   release(): void {
+    if (this.#isMapped) this.#undo.push(() => this.#unmap());
     undoAll(this.#undo, "unregistering a resource of OpenGL's");
+  }
+
+  #unmap(): void {
+    const fn = "cudaGraphicsUnmapResources";
+    this.#call(() => checkRelease(cudaEgl()[fn](1, BigUint64Array.of(this.#handle), DEFAULT_STREAM), fn));
   }
 
   #handing(fn: "cudaGraphicsMapResources" | "cudaGraphicsUnmapResources", isMapped: boolean): Call<StreamLane> {
@@ -104,6 +113,9 @@ export class GlResource implements Import {
     this.#context.within(() => this.#within(use));
   }
 }
+
+/** For what is ordered behind no work of samepage's: that is over. */
+const DEFAULT_STREAM = 0n as CudaStream;
 
 const ABOUT: ErrorFields = {
   hint: "CUDA registers textures of 1, 2 or 4 channels (cudaGraphicsGLRegisterImage): use RGBA, and a GPU of both.",
