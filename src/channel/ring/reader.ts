@@ -1,6 +1,6 @@
 import { type Names, optionsIn } from "../../core/argument.ts";
 import { messageOf } from "../../core/errors.ts";
-import { finalizers } from "../../core/life/finalizers.ts";
+import { finalizers, keepFor } from "../../core/life/finalizers.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { Frame } from "../../core/tensors/frame.ts";
@@ -32,9 +32,6 @@ const WAIT: Names<SignalOptions> = { signal: true };
 
 /** What a writer says. */
 const published = noticeOf([NOTICES.published]);
-
-/** Who gave a frame: the frame keeps it alive, because its end is the frame's. */
-const readers = new WeakMap<Tensor | Frame, RingReader<Tensor | Frame>>();
 
 /**
  * The side of a ring that reads its frames. Each frame is the writer's memory itself, for reading: a write into a view of it
@@ -193,7 +190,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
       if (timestamp === undefined) frame.metadata.delete("timestamp");
       else frame.metadata.set("timestamp", timestamp);
     }
-    readers.set(frame, this);
+    keepFor(frame, this); // its end is the frame's
     return frame;
   }
 }

@@ -14,6 +14,14 @@ export const forgotten: FinalizationRegistry<string> = new FinalizationRegistry(
   warn(`${name} was never disposed; its native objects stay. Use \`using\` or dispose it.`);
 });
 
+/** What lives as long as another object. */
+const kept = new WeakMap<object, object>();
+
+/** Keeps an object alive for as long as another is: the end of a pool would end what a program has taken from it. */
+export function keepFor(user: object, object: object): void {
+  kept.set(user, object);
+}
+
 /** A short-lived object: it reaches {@link finalizers} only if it outlives this job of the event loop. */
 export interface Registration {
   readonly object: object;

@@ -13,6 +13,7 @@ import type { Work } from "../../core/device/work.ts";
 import { AccessError } from "../../core/errors.ts";
 import { type Access, writes } from "../../core/memory/access.ts";
 import { whole } from "../../core/layout/layout.ts";
+import { finalizers } from "../../core/life/finalizers.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
@@ -104,6 +105,7 @@ export class CudaArray extends NativeObject {
     this.#owner = made.owner;
     const name = `cuda array [${this.shape.join(",")}] ${made.dtype}`;
     this.resource = made.owner?.resource ?? new Resource({ name, owners: [context.resource], undo: made.undo });
+    if (made.owner === undefined) finalizers.register(this, this.resource, this);
   }
 
   /** Allocates one: `cuda.array()`. */

@@ -1,4 +1,5 @@
 import type { Fence } from "../../core/device/fence.ts";
+import { finalizers } from "../../core/life/finalizers.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
@@ -38,6 +39,7 @@ export abstract class OverArray extends NativeObject {
     owned(context, `cuda.${type}`, undo, () => checkRelease(destroy[1](handle), destroy[0]));
     this.array = array;
     this.resource = new Resource({ name: `${type} of ${array.resource.name}`, owners: [array.resource], undo });
+    finalizers.register(this, this.resource, this);
   }
 
   /** The handle for kernels, an `unsigned long long`. */

@@ -14,6 +14,7 @@ import { NULL } from "../../../ffi/address.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { whole } from "../../core/layout/layout.ts";
+import { finalizers } from "../../core/life/finalizers.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { type Undo, undone } from "../../core/life/undo.ts";
@@ -69,6 +70,7 @@ export class CudaMemoryPool extends NativeObject {
       throw undone(error, undo, "making a memory pool");
     }
     this.resource = new Resource({ name: `cuda memory pool (${context.name})`, owners: [context.resource], undo });
+    finalizers.register(this, this.resource, this);
   }
 
   /** The `cudaMemPool_t`. */

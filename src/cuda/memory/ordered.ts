@@ -3,6 +3,7 @@ import type { Address } from "../../../ffi/address.ts";
 import type { Fate } from "../../core/memory/allocation.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import { layout, type LayoutInit } from "../../core/layout/layout.ts";
+import { keepFor } from "../../core/life/finalizers.ts";
 import type { GiveBack } from "../../core/life/resource.ts";
 import { checks } from "../check.ts";
 import type { CudaPrimaryContext } from "../base.ts";
@@ -50,6 +51,7 @@ export function allocateInOrder(stream: CudaStream, init: LayoutInit, options: O
   const owners = pool === undefined ? [stream.resource] : [stream.resource, pool.resource];
   const tensor = ownedTensor(context, block, at, { owners, giveBack });
   tensor.resource.inherit([fence]);
+  if (pool !== undefined) keepFor(tensor, pool);
   return tensor;
 }
 

@@ -1,5 +1,6 @@
 import { type Names, optionsIn } from "../../core/argument.ts";
 import { layout, type LayoutInit, powerOfTwo, whole } from "../../core/layout/layout.ts";
+import { finalizers, keepFor } from "../../core/life/finalizers.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { checks } from "../check.ts";
@@ -72,6 +73,7 @@ export class CudaPinnedPool extends NativeObject {
     }
     const name = `cuda pinned pool (${context.name})`;
     this.resource = new Resource({ name, owners: [context.resource], undo: [() => blocks.close()] });
+    finalizers.register(this, this.resource, this);
   }
 
   /** Its contents and use. */
@@ -103,7 +105,9 @@ export class CudaPinnedPool extends NativeObject {
     const at = layout(init);
     this.resource.assertLive();
     const block = this.#blocks.take(at.byteOffset + at.byteLength);
-    return ownedTensor(this.#pinned, block, at, { owners: [this.resource] });
+    const tensor = ownedTensor(this.#pinned, block, at, { owners: [this.resource] });
+    keepFor(tensor, this);
+    return tensor;
   }
 
   /** Frees the blocks that are not in use. */
