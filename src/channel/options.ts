@@ -18,7 +18,10 @@ export interface SignalOptions {
 export interface ChannelOptions {
   /** Where what is received goes: the first context that imports its kind of memory. None are needed to send. */
   readonly contexts?: Iterable<Context>;
-  /** Says who may be on the other side; by default only processes of the same user as this one. */
+  /**
+   * Says who may be on the other side; by default only processes of the same user as this one. It returns a boolean, and no
+   * promise: nobody is admitted by anything else.
+   */
   readonly allow?: (who: Credentials) => boolean;
 }
 

@@ -1,6 +1,7 @@
 import { SOCK_CLOEXEC, SOCK_NONBLOCK } from "../../ffi/channel/constants.ts";
 import { EAGAIN, ECONNABORTED } from "../../ffi/libc/errors.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
+import { aKind } from "../core/checks.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
@@ -16,6 +17,7 @@ import {
   type Allowed,
   type ChannelOptions,
   channelOptions,
+  checks,
   notAllowed,
   signalIn,
   type SignalOptions,
@@ -52,6 +54,7 @@ export class Server<T extends Tensor | Frame = Tensor | Frame> extends NativeObj
   /**
    * The next process that connects. One that is not allowed is turned away, with a warning.
    *
+   * @throws {ArgumentError} if `allow` returned something else than a boolean; the process is turned away.
    * @throws {DisposedError} if this is disposed, before or during the wait.
    */
   async accept(options: SignalOptions = {}): Promise<Peer<T>> {
@@ -127,7 +130,8 @@ export function listen<T extends Tensor | Frame = Tensor | Frame>(
  *
  * @typeParam T what the other side sends: `connect<Frame<HostTensor>>(path, { contexts: [host] })`
  * @throws {NativeCallError} ENOENT or ECONNREFUSED if nobody does.
- * @throws {ArgumentError} if it is a process of another user, and `allow` does not admit that.
+ * @throws {ArgumentError} if it is a process of another user, and `allow` does not admit that; or `allow` returned something
+ * else than a boolean.
  */
 export function connect<T extends Tensor | Frame = Tensor | Frame>(
   path: string,
@@ -148,6 +152,14 @@ function askedOf(
 ): { readonly credentials: Credentials; readonly allowed: boolean } {
   return allOrNothing("asking who connects", () => {
     const credentials = credentialsOf(fd);
-    return { credentials, allowed: allow(credentials) };
+    return { credentials, allowed: booleanOf(allow(credentials)) };
   }, [() => closeFd(fd)]);
+}
+
+/** What `allow` returned: a promise is truthy, and would admit everybody. */
+function booleanOf(allowed: unknown): boolean {
+  if (typeof allowed === "boolean") return allowed;
+  if (allowed instanceof Promise) allowed.catch(() => {}); // else its failure would end the process
+  const what = `expected a function that returns true or false at once, and it returned ${aKind(allowed)}.`;
+  throw checks.wrong("allow", what, "Make it synchronous. What it has to wait for, wait for before listening.");
 }

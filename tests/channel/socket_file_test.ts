@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { dirname } from "@std/path";
-import { ArgumentError, NativeCallError } from "../../mod.ts";
-import { connect, listen } from "../../src/channel/mod.ts";
+import { ArgumentError, host, NativeCallError } from "../../mod.ts";
+import { connect, FrameRing, listen, MessageError } from "../../src/channel/mod.ts";
 import { warningsOf } from "../warnings.ts";
 import { runModule } from "../process.ts";
 import { temporaryPath, withNothingLeft } from "./help.ts";
@@ -103,6 +103,41 @@ test("an `allow` that throws closes the socket", async (path) => {
   await assertRejects(() => server.accept(), RangeError);
   assertThrows(() => connect(path, fails), RangeError);
 });
+
+/** What a program may return by mistake where a boolean is due: all but the last two are truthy. */
+const NO_BOOLEANS: Readonly<Record<string, readonly [allow: () => unknown, named: string]>> = {
+  "a promise of false": [() => Promise.resolve(false), "a Promise"],
+  "a promise that fails": [() => Promise.reject(new Error("mine")), "a Promise"],
+  "a number": [() => 1, "a number"],
+  "a text": [() => "no", "a string"],
+  "an object": [() => ({}), "an Object"],
+  "null": [() => null, "null"],
+  "nothing": [() => undefined, "undefined"],
+};
+
+for (const [what, [allow, named]] of Object.entries(NO_BOOLEANS)) {
+  const options = { allow: allow as () => boolean };
+  const message = `allow: expected a function that returns true or false at once, and it returned ${named}.`;
+
+  test(`listen() and connect() admit nobody where \`allow\` returns ${what}`, async (path) => {
+    using server = listen(path, options);
+    using client = connect(path);
+    const refused = await assertRejects(() => server.accept(), ArgumentError, message);
+    assertEquals([refused.argument, /synchronous/.test(refused.hint!)], ["allow", true]);
+    assertEquals(await client.receive(), undefined);
+    assertThrows(() => connect(path, options), ArgumentError, message);
+  });
+
+  test(`FrameRing.create() and open() admit nobody where \`allow\` returns ${what}`, async (path) => {
+    const frames = [1, 2].map(() => host.allocate({ shape: [8], dtype: "u8", sharable: true }));
+    const warnings = await warningsOf(async () => {
+      using _ring = FrameRing.create(path, { frames, ...options });
+      await assertRejects(() => FrameRing.open(path, { contexts: [host] }), MessageError, "ended before");
+      await assertRejects(() => FrameRing.open(path, options), ArgumentError, message);
+    });
+    assertMatch(warnings[0], /cannot take a reader.*allow: expected a function/);
+  });
+}
 
 /** A user that owns nothing. */
 const NOBODY = 65534;
