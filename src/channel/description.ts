@@ -82,7 +82,12 @@ export function objectOf({ objects }: Pick<Description, "objects">, plane: numbe
 
 /** What goes into a message's body. @throws {MessageError} if the receiver would refuse it. */
 export function bodyOf(description: Description): unknown {
-  assertConsistent(description);
+  const body = bodyFor(description);
+  descriptionIn(body);
+  return body;
+}
+
+function bodyFor(description: Description): unknown {
   const { memory, device, access, objects, planes, info, metadata } = description;
   return {
     memory,
@@ -116,7 +121,6 @@ function bodyOfMetadata(metadata: Metadata): object {
     const value = metadata.get(name);
     if (value !== undefined) fields[name] = typeof value === "bigint" ? `${value}` : value;
   }
-  metadataIn(fields);
   return fields;
 }
 

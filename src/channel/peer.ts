@@ -11,6 +11,7 @@ import { Frame } from "../core/tensors/frame.ts";
 import { Tensor } from "../core/tensors/tensor.ts";
 import { Connection, type Credentials, type Sendable } from "./connection.ts";
 import { MEMORY_KINDS, type SentKind } from "./description.ts";
+import { asArgument } from "./errors.ts";
 import { checks, signalIn, type SignalOptions } from "./options.ts";
 import type { Packet } from "./packet.ts";
 import { portIn, portMessage } from "./port_message.ts";
@@ -98,7 +99,7 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
    * Sends a port: a handle that is an fd, of any API, and what it says of itself. The port stays yours; the other side gets an
    * fd of its own.
    *
-   * @throws {ArgumentError} for a port without an fd.
+   * @throws {ArgumentError} for a port without an fd, and for one whose kind or numbers no message can hold.
    * @throws {NativeCallError} if the other side has ended.
    *
    * @example
@@ -117,8 +118,9 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
   async sendPort(port: Port, options: SignalOptions = {}): Promise<void> {
     const { signal } = signalIn(optionsIn(options, RECEIVE).signal);
     if (!(port instanceof Port)) throw checks.wrongKind("port", "a Port", port);
-    if (port.fd < 0) throw checks.wrong("port", "it has no fd.", "Only handles that are fds go to other processes.");
-    await this.#connection.send(portMessage(port), [port.fd], signal);
+    if (port.fd === -1) throw checks.wrong("port", "it has no fd.", "Only handles that are fds go to other processes.");
+    checks.fdIn(port.fd, "port.fd");
+    await this.#connection.send(messageAbout(port), [port.fd], signal);
   }
 
   /**
@@ -178,6 +180,14 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
       this[Symbol.dispose]();
       throw error;
     }
+  }
+}
+
+function messageAbout(port: Port): Uint8Array<ArrayBuffer> {
+  try {
+    return portMessage(port);
+  } catch (error) {
+    throw asArgument(error, "port", "no message can describe it");
   }
 }
 

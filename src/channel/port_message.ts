@@ -12,9 +12,22 @@ import type { Packet } from "./packet.ts";
 /** The most characters of a port's kind. */
 const LONGEST_KIND = 64;
 
-/** The message about a port. */
+/** The message about a port. @throws {MessageError} if the receiver would refuse it. */
 export function portMessage({ kind, value, offset, byteLength }: Port): Uint8Array<ArrayBuffer> {
-  return encoded(KINDS.port, 1, { kind, value: `${value}`, offset, byteLength });
+  const body = { kind, value: `${value}`, offset, byteLength };
+  fieldsIn(body);
+  return encoded(KINDS.port, 1, body);
+}
+
+/** What a message says of a port. @throws {MessageError} if anything in it is wrong. */
+function fieldsIn(body: unknown): Pick<Port, "kind" | "value" | "offset" | "byteLength"> {
+  const fields = record(body, "body", ["kind", "value", "offset", "byteLength"]);
+  return {
+    kind: text(fields.kind, "kind", LONGEST_KIND),
+    value: decimal(fields.value, "value", "unsigned"),
+    offset: whole(fields.offset, "offset"),
+    byteLength: whole(fields.byteLength, "byteLength"),
+  };
 }
 
 /** The port of such a kind that a message brings. @throws {MessageError} if the message is wrong. */
@@ -22,12 +35,9 @@ export function portIn<K extends string>(packet: Packet, wanted: K): Port<K> {
   using fds = packet.fds;
   const { kind, body } = decoded(packet.bytes, fds.length);
   if (kind !== KINDS.port) throw badMessage("kind", `expected a port (${KINDS.port}), got ${kind}.`);
-  const fields = record(jsonIn(body), "body", ["kind", "value", "offset", "byteLength"]);
-  const [value, offset] = [decimal(fields.value, "value", "unsigned"), whole(fields.offset, "offset")];
-  const byteLength = whole(fields.byteLength, "byteLength");
-  const given = text(fields.kind, "kind", LONGEST_KIND);
+  const { kind: given, ...fields } = fieldsIn(jsonIn(body));
   if (given !== wanted) throw badMessage("kind", `expected a port of "${wanted}", got one of "${given}".`);
   if (fds.length !== 1) throw badMessage("fds", `expected 1, got ${fds.length}.`);
   const [fd] = fds.takeAll();
-  return new Port(wanted, { fd, value, offset, byteLength });
+  return new Port(wanted, { fd, ...fields });
 }

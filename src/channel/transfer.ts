@@ -21,8 +21,9 @@ import { nameOf, type Target } from "../core/graph/context.ts";
 import { moved } from "../core/layout/layout.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { isDmaBuf } from "../core/native/dma_buf.ts";
-import { closeFd, statusOf } from "../core/native/fd.ts";
-import type { Access } from "../core/memory/access.ts";
+import { accessOfFd, closeFd, statusOf } from "../core/native/fd.ts";
+import { inspectMemfd } from "../core/native/memfd.ts";
+import { type Access, covers } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import { tellByHandle } from "../core/memory/peers.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
@@ -39,9 +40,9 @@ import {
   type SentObject,
 } from "./description.ts";
 import type { Sendable } from "./connection.ts";
-import { badMessage, MessageError } from "./errors.ts";
+import { asArgument, badMessage } from "./errors.ts";
 import { decoded, encoded, jsonIn, KINDS } from "./message.ts";
-import type { Packet, ReceivedFds } from "./packet.ts";
+import type { Packet } from "./packet.ts";
 
 /** What to do where a program wants more access than it was sent. */
 const REMEDY = 'Its sender has to pass { access: "read-write" }; a frame of a ring is always for reading.';
@@ -79,6 +80,7 @@ export function outgoing({ mapped, access, kinds = MEMORY_KINDS, argument = "fra
   const release: Undo = [];
   try {
     const exported = parts.map((part) => exportOf(part, memory, access, release));
+    assertMemory(exported.map(({ fd, object }) => portOf(memory, fd, object)), access);
     const description: Description = {
       memory,
       ...(device === undefined ? {} : { device: device.uuid! }),
@@ -90,7 +92,8 @@ export function outgoing({ mapped, access, kinds = MEMORY_KINDS, argument = "fra
     const bytes = encoded(KINDS.memory, exported.length, bodyOf(description));
     return { bytes, fds: exported.map(({ fd }) => fd), waits: exported.flatMap(({ waits }) => waits), release };
   } catch (error) {
-    throwAll([asArgument(error, mapped, argument), ...unwind(release)], "exporting memory");
+    const refused = asArgument(error, argument, `no message can describe ${mapped.name}`);
+    throwAll([refused, ...unwind(release)], "exporting memory");
     throw error;
   }
 }
@@ -190,16 +193,6 @@ function identityOf(allocation: Allocation): bigint {
   return identity;
 }
 
-function asArgument(error: unknown, { name }: Mapped, argument: string): unknown {
-  if (!(error instanceof MessageError)) return error;
-  const { message, cause } = error;
-  return new ArgumentError(`${argument}: no message can describe ${name}: ${message}`, {
-    api: "channel",
-    argument,
-    cause: cause ?? error,
-  });
-}
-
 /**
  * The tensor or the frame that a message brings.
  *
@@ -212,7 +205,7 @@ export function incoming(packet: Packet, targets: readonly Target[]): Tensor | F
   if (kind === KINDS.port) throw badMessage("kind", "this is a port, not memory: use receivePort().");
   if (kind !== KINDS.memory) throw badMessage("kind", `expected ${KINDS.memory}, got ${kind}.`);
   const description = descriptionIn(jsonIn(body));
-  const { objects, planes: layouts, info, metadata, access } = description;
+  const { memory, objects, planes: layouts, info, metadata, access } = description;
   if (objects.length !== fds.length) throw badMessage("objects", `expected ${fds.length}, got ${objects.length}.`);
   const takers = targets.flatMap((target) => takersOf(target, description));
   if (takers.length === 0) {
@@ -222,7 +215,8 @@ export function incoming(packet: Packet, targets: readonly Target[]): Tensor | F
     );
   }
   using ports = new DisposableStack();
-  const all = portsIn(fds, description, ports);
+  const all = fds.takeAll().map((fd, i) => ports.use(portOf(memory, fd, objects[i])));
+  assertMemory(all, access);
   try {
     const target = takerOf(all, takers);
     const made = info === undefined
@@ -231,8 +225,13 @@ export function incoming(packet: Packet, targets: readonly Target[]): Tensor | F
     for (const grant of made.grants) grant.remedy = REMEDY;
     return made;
   } catch (error) {
-    throw isOfMemory(error) ? badMessage("objects", messageOf(error), error) : error;
+    throw asOfMemory(error);
   }
+}
+
+/** Memory that is not what the message says is the message's fault. */
+function asOfMemory(error: unknown): unknown {
+  return isOfMemory(error) ? badMessage("objects", messageOf(error), error) : error;
 }
 
 /** Is the memory not what the message says? An fd that only names a file (O_PATH) is told as EBADF. */
@@ -280,27 +279,47 @@ function takerOf(ports: readonly Port[], takers: readonly Taker[]): MemoryTarget
   throw badMessage("memory", `no context of this side takes it: ${first!.message}`, first);
 }
 
-function portsIn(fds: ReceivedFds, { memory, objects }: Description, to: DisposableStack): readonly Port[] {
-  const ports = fds.takeAll().map((fd, i) => {
-    const { offset, byteLength, memory: whole } = objects[i];
-    const { dedicated = false, identity } = whole ?? {};
-    return to.use(new Port(memory, { fd, offset, byteLength, dedicated, whole, identity }));
-  });
-  for (const port of ports) assertMemory(port);
+/** What a message says of an fd, which the port takes over. */
+function portOf(kind: SentKind, fd: number, { offset, byteLength, memory: whole }: SentObject): Port {
+  const { dedicated = false, identity } = whole ?? {};
+  return new Port(kind, { fd, offset, byteLength, dedicated, whole, identity });
+}
+
+/** Throws unless the memory is what the message says. Its sender asks as well as its receiver. */
+function assertMemory(ports: readonly Port[], access: Access): void {
+  for (const port of ports) {
+    try {
+      assertAllowed(port, access);
+    } catch (error) {
+      throw asOfMemory(error);
+    }
+    assertLength(port);
+  }
   if (ports.length > 1) assertApart(ports);
-  return ports;
+}
+
+/** Throws for an fd of another kind than is said, since drivers believe any; and for one that does not allow the access. */
+function assertAllowed({ kind, fd }: Port, access: Access): void {
+  if (kind === "opaque-fd") return; // the kernel knows nothing of it
+  if (kind === "dma-buf" && !isDmaBuf(fd)) {
+    throw badMessage("objects", "expected a dma-buf, got an fd of another kind.");
+  }
+  const allowed = kind === "memfd" && inspectMemfd(fd).mode !== "read-write" ? "read" : accessOfFd(fd);
+  if (covers(allowed, access)) return;
+  throw badMessage(
+    "objects",
+    `the memory allows "${allowed}", and not "${access}": its fd is open for no more, or its memfd is sealed.`,
+  );
 }
 
 /**
- * Throws for what is no dma-buf, though it is said to be one: drivers believe any fd. And unless the memory is as long as it
- * is said to be, which the kernel tells of files: also of an opaque fd's, where its driver is one on the CPU.
+ * Throws unless the memory is as long as it is said to be, which the kernel tells of files: also of an opaque fd's, where its
+ * driver is one on the CPU.
  */
-function assertMemory({ kind, fd, offset, byteLength, whole }: Port): void {
+function assertLength({ kind, fd, offset, byteLength, whole }: Port): void {
   const { mode, byteLength: there } = statusOf(fd);
-  const isDma = kind === "dma-buf";
-  if (isDma && !isDmaBuf(fd)) throw badMessage("objects", "expected a dma-buf, got an fd of another kind.");
   const said = whole?.byteLength ?? offset + byteLength;
-  if (there >= said || !(isDma || (mode & S_IFMT) === S_IFREG)) return;
+  if (there >= said || !(kind === "dma-buf" || (mode & S_IFMT) === S_IFREG)) return;
   throw badMessage("objects", `the memory is said to have ${said} bytes, and its file has ${there}.`);
 }
 

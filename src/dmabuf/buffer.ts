@@ -18,10 +18,10 @@ import { type Undo, undoAll, undone } from "../core/life/undo.ts";
 import { type Access, covers, reads, writes } from "../core/memory/access.ts";
 import { showAt } from "../core/memory/peers.ts";
 import { exporterOf } from "../core/native/dma_buf.ts";
-import { closeFd } from "../core/native/fd.ts";
+import { accessOfFd, closeFd } from "../core/native/fd.ts";
 import { mappingCount } from "../core/native/mapping_count.ts";
 import { mapPages, mapReadOnlyPages, unmapPages } from "../core/native/pages.ts";
-import { accessOfFd, describe } from "./descriptor.ts";
+import { describe } from "./descriptor.ts";
 import { ioctl, isReady, structOf } from "./library.ts";
 
 /** The arguments of begins and ends: each map makes one of each. */

@@ -1,6 +1,5 @@
-import { O_RDWR, S_IFCHR, S_IFIFO, S_IFMT, S_IFREG, S_IFSOCK } from "../../ffi/dmabuf/constants.ts";
-import { F_GET_SEALS, F_GETFL, O_ACCMODE, SEEK_END } from "../../ffi/libc/constants.ts";
-import type { Access } from "../core/memory/access.ts";
+import { S_IFCHR, S_IFIFO, S_IFMT, S_IFREG, S_IFSOCK } from "../../ffi/dmabuf/constants.ts";
+import { F_GET_SEALS, SEEK_END } from "../../ffi/libc/constants.ts";
 import { isDmaBuf } from "../core/native/dma_buf.ts";
 import { statusOf } from "../core/native/fd.ts";
 import { libc, libcError } from "../core/native/libc.ts";
@@ -34,13 +33,6 @@ export function describe(fd: number, isOne: boolean): Descriptor {
   const byteLength = Number(libc().lseek(fd, 0n, SEEK_END));
   if (byteLength < 0) throw libcError("lseek");
   return { identity, byteLength };
-}
-
-/** What an fd was opened for. */
-export function accessOfFd(fd: number): Access {
-  const flags = libc().fcntl(fd, F_GETFL, 0);
-  if (flags < 0) throw libcError("fcntl", "Is the fd still open?");
-  return (flags & O_ACCMODE) === O_RDWR ? "read-write" : "read";
 }
 
 function noDmaBuf(fd: number, mode: number): Error {

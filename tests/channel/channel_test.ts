@@ -17,6 +17,9 @@ import {
 } from "../../mod.ts";
 import { O_CLOEXEC } from "../../ffi/libc/constants.ts";
 import { connect, listen, MessageError } from "../../src/channel/mod.ts";
+import { encoded, KINDS } from "../../src/channel/message.ts";
+import { connectionOf } from "../../src/channel/peer.ts";
+import { closeFd } from "../../src/core/native/fd.ts";
 import { HostTensor } from "../../src/host/mod.ts";
 import { until } from "../conformance/bytes.ts";
 import { temporaryPath, withEnds, withNothingLeft } from "./help.ts";
@@ -324,13 +327,18 @@ Deno.test("channel: memory goes by the best kind of port, to the first context t
     imports: [{ kind: "memfd", transfer: "copy" }, { kind: "memfd", device: { uuid: "0" } }],
   });
   await withEnds(async ({ one, other }) => {
+    using fds = new DisposableStack();
     using first = host.allocate({ shape: [64], dtype: "u8", sharable: true });
     await one.send(first);
     using received = await other.receive();
     assertEquals(received?.target, buffers);
-    await one.send(received!);
+    const refused = await assertRejects(() => one.send(received!), ArgumentError);
+    assertMatch(refused.message, /expected a dma-buf/); // it would go as one, and is a memfd
+    const [object, plane] = [{ offset: 0, byteLength: 64 }, { dtype: "u8", shape: [64], strides: [1], byteOffset: 0 }];
+    const body = { memory: "dma-buf", access: "read", sync: "done", objects: [object], planes: [plane] };
+    await connectionOf(one).send(encoded(KINDS.memory, 1, body), [fds.adopt(first.exportFd(), closeFd)]);
     const error = await assertRejects(() => other.receive(), MessageError);
-    assertMatch(error.message, /expected a dma-buf/); // it went as one, and is a memfd
+    assertMatch(error.message, /expected a dma-buf/);
   }, { contexts: [copies, buffers, host] });
   await withEnds(async ({ one, other }) => {
     using first = host.allocate({ shape: [64], dtype: "u8", sharable: true });

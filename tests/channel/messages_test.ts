@@ -12,6 +12,7 @@ import {
   InteropError,
 } from "../../mod.ts";
 import { connect, FrameRing, listen } from "../../src/channel/mod.ts";
+import * as raw from "./raw.ts";
 import { temporaryPath, withEnds, withNothingLeft } from "./help.ts";
 import { create, freshPath, type HostFrame, INFO, open, publish } from "./ring_help.ts";
 
@@ -120,4 +121,28 @@ Deno.test("ring: a reader's frame has the ring's name, and is never for writing"
     assertEquals(frame.name, `frame 0 of ring at ${ring.path}`);
     const error = assertThrows(() => frame.planes[0].view({ access: "write" }), AccessError, frame.name);
     assert(error.hint?.includes("a frame of a ring is always for reading"));
+  }));
+
+Deno.test('channel: send() refuses a sealed memfd for "read-write", and sends nothing', () =>
+  withEnds(async ({ one, other }) => {
+    using made = new DisposableStack();
+    const tensor = made.use(host.allocate({ shape: [64], dtype: "u8", sharable: true }));
+    raw.seal(made.adopt(tensor.exportFd(), raw.close), raw.SEALS.futureWrite);
+    const error = await assertRejects(() => one.send(tensor, { access: "read-write" }), ArgumentError);
+    assertMatch(error.message, /frame: .* the memory allows "read", and not "read-write": .* its memfd is sealed/);
+    assertEquals(error.argument, "frame");
+    await one.send(tensor);
+    using got = await other.receive();
+    assertEquals(got?.access, "read");
+  }));
+
+Deno.test('channel: send() refuses a frame of a ring for "read-write", and sends it for "read"', () =>
+  withEnds(async ({ one, other }) => {
+    await using ring = create(freshPath());
+    using frame = await ring.next();
+    const error = await assertRejects(() => one.send(frame, { access: "read-write" }), ArgumentError);
+    assertMatch(error.message, /the memory allows "read", and not "read-write"/);
+    await one.send(frame);
+    using got = await other.receive();
+    assertEquals(got?.access, "read");
   }));

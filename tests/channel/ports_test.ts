@@ -1,6 +1,6 @@
 /** Ports between processes: handles of any API that are fds. */
-import { assertEquals, assertRejects } from "@std/assert";
-import { Port } from "../../mod.ts";
+import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { ArgumentError, Port } from "../../mod.ts";
 import { MessageError } from "../../src/channel/mod.ts";
 import { connectionOf } from "../../src/channel/peer.ts";
 import { encoded, KINDS } from "../../src/channel/message.ts";
@@ -78,6 +78,42 @@ for (const [what, [body, count, argument]] of Object.entries(WRONG)) {
         await connectionOf(one).send(encoded(KINDS.port, count, body), Array<number>(count).fill(fd));
         const { argument: named } = await assertRejects(() => other.receivePort("egl-stream"), MessageError);
         assertEquals([argument.test(named!), openFds() < before], [true, true], named);
+      })
+    ));
+}
+
+/** What a program may say of a port that no message can hold, and what the error says. */
+const UNSAYABLE: Readonly<Record<string, readonly [init: object, kind: string, message: RegExp]>> = {
+  "a length that is no number": [{ byteLength: NaN }, "egl-stream", /byteLength: expected a whole number .*, got NaN/],
+  "a length without end": [{ byteLength: Infinity }, "egl-stream", /byteLength: .* got Infinity/],
+  "a length below 0": [{ byteLength: -1 }, "egl-stream", /byteLength: .* got -1/],
+  "an offset of a half": [{ offset: 0.5 }, "egl-stream", /offset: .* got 0.5/],
+  "an offset beyond 2^53": [{ offset: 2 ** 53 }, "egl-stream", /offset: /],
+  "an offset that is a text": [{ offset: "0" }, "egl-stream", /offset: .* got "0"/],
+  "a value beyond 64 bits": [{ value: 2n ** 64n }, "egl-stream", /value: expected an unsigned number of 64 bits/],
+  "a value below 0": [{ value: -1n }, "egl-stream", /value: /],
+  "a value that is a fraction": [{ value: 1.5 }, "egl-stream", /value: /],
+  "a kind of 65 characters": [{}, "x".repeat(65), /kind: expected a string of at most 64 characters/],
+  "a kind with half of a character": [{}, "\ud800", /kind: expected text/],
+  "a kind that is a number": [{}, 5 as never, /kind: .* got 5/],
+  "an fd that is no number": [{ fd: NaN }, "egl-stream", /port\.fd: expected an fd, got NaN/],
+  "an fd below 0": [{ fd: -2 }, "egl-stream", /port\.fd: expected an fd, got -2/],
+  "an fd that is a text": [{ fd: "1" }, "egl-stream", /port\.fd: expected an fd, got "1"/],
+};
+
+for (const [what, [init, kind, message]] of Object.entries(UNSAYABLE)) {
+  Deno.test(`channel: sendPort() refuses ${what}, and sends nothing`, () =>
+    withEnds(({ one, other }) =>
+      withFd(async (fd) => {
+        const port = new Port(kind, { fd, ...init });
+        const error = await assertRejects(() => one.sendPort(port), ArgumentError);
+        assertMatch(error.message, message);
+        port.takeFd();
+        const right = new Port("egl-stream", { fd });
+        await one.sendPort(right);
+        right.takeFd();
+        using _got = (await other.receivePort("egl-stream"))!;
+        assertEquals([one.resource.isLive, other.resource.isLive], [true, true]);
       })
     ));
 }

@@ -27,7 +27,7 @@ const F_DUPFD_CLOEXEC = 1030;
 const MFD_ALLOW_SEALING = 2;
 
 /** The seals of a memfd (fcntl.h). */
-export const SEALS = { shrink: 2, grow: 4, write: 8 } as const;
+export const SEALS = { shrink: 2, grow: 4, write: 8, futureWrite: 16 } as const;
 
 /** How a file is opened. */
 export const OPEN = { read: 0, write: 1, readWrite: 2, path: 0o10000000 } as const;
@@ -85,8 +85,13 @@ export function duplicate(fd: number): number {
 export function memfd(byteLength: number, seals: number = SEALS.shrink | SEALS.grow): number {
   const fd = done(libc.memfd_create(cText("hostile"), MFD_ALLOW_SEALING), "memfd_create");
   resize(fd, byteLength);
-  if (seals !== 0) done(libc.fcntl(fd, F_ADD_SEALS, seals), "fcntl");
+  if (seals !== 0) seal(fd, seals);
   return fd;
+}
+
+/** Adds seals to a memfd. */
+export function seal(fd: number, seals: number): void {
+  done(libc.fcntl(fd, F_ADD_SEALS, seals), "fcntl");
 }
 
 /** Makes a file longer or shorter. */

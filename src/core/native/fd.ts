@@ -1,6 +1,17 @@
-import { AT_EMPTY_PATH, F_DUPFD_CLOEXEC, F_SETFD, FD_CLOEXEC, STATX_BASIC_STATS } from "../../../ffi/libc/constants.ts";
+import {
+  AT_EMPTY_PATH,
+  F_DUPFD_CLOEXEC,
+  F_GETFL,
+  F_SETFD,
+  FD_CLOEXEC,
+  O_ACCMODE,
+  O_RDWR,
+  O_WRONLY,
+  STATX_BASIC_STATS,
+} from "../../../ffi/libc/constants.ts";
 import { statx } from "../../../ffi/libc/structs.ts";
 import { undone } from "../life/undo.ts";
+import type { Access } from "../memory/access.ts";
 import { libc, libcError } from "./libc.ts";
 import { cString } from "./text.ts";
 
@@ -27,6 +38,15 @@ export function closedOnExec(fd: number): number {
   if (libc().fcntl(fd, F_SETFD, FD_CLOEXEC) === 0) return fd;
   const error = libcError("fcntl");
   throw undone(error, [() => closeFd(fd)], "keeping an fd from other programs");
+}
+
+/** What an fd was opened for. @throws {NativeCallError} EBADF if it is not open. */
+export function accessOfFd(fd: number): Access {
+  const flags = libc().fcntl(fd, F_GETFL, 0);
+  if (flags < 0) throw libcError("fcntl", "Is the fd still open?");
+  const opened = flags & O_ACCMODE;
+  if (opened === O_RDWR) return "read-write";
+  return opened === O_WRONLY ? "write" : "read";
 }
 
 /** What the kernel answers: every import of an fd asks, and an answer is read at once. */

@@ -6,22 +6,18 @@
 import {
   F_ADD_SEALS,
   F_GET_SEALS,
-  F_GETFL,
   F_SEAL_FUTURE_WRITE,
   F_SEAL_GROW,
   F_SEAL_SHRINK,
   F_SEAL_WRITE,
   MFD_ALLOW_SEALING,
   MFD_CLOEXEC,
-  O_ACCMODE,
-  O_RDONLY,
-  O_RDWR,
 } from "../../../ffi/libc/constants.ts";
 import { EINVAL } from "../../../ffi/libc/errors.ts";
 import { ArgumentError } from "../errors.ts";
 import { owned } from "../life/ledger.ts";
 import type { Undo } from "../life/undo.ts";
-import { closeFd, duplicateFd, statusOf } from "./fd.ts";
+import { accessOfFd, closeFd, duplicateFd, statusOf } from "./fd.ts";
 import { libc, libcError } from "./libc.ts";
 import { cString } from "./text.ts";
 
@@ -78,14 +74,12 @@ export function inspectMemfd(fd: number): Memfd {
     );
   }
   if (byteLength > BigInt(Number.MAX_SAFE_INTEGER)) throw refused(`it has ${byteLength} bytes, which is too long.`);
-  const flags = libc().fcntl(fd, F_GETFL, 0);
-  if (flags < 0) throw libcError("fcntl");
-  const opened = flags & O_ACCMODE;
-  if (opened !== O_RDWR && opened !== O_RDONLY) {
+  const opened = accessOfFd(fd);
+  if (opened === "write") {
     throw refused("the fd was opened for writing only.", "Open it for reading too: O_RDWR.");
   }
   const sealed = (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) !== 0;
-  const shared = opened === O_RDWR && !sealed ? "read-write" : "read";
+  const shared = sealed ? "read" : opened;
   const mode = (seals & F_SEAL_WRITE) !== 0 ? "read-private" : shared;
   return { identity, byteLength: Number(byteLength), mode, duplicate: () => duplicateFd(fd) };
 }
