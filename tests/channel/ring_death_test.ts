@@ -56,6 +56,21 @@ Deno.test("ring: a reader that is killed while it reads gives its frame back", a
   assertEquals(ring.readers, 0);
 });
 
+Deno.test("ring: flush() ends when a reader dies that was told of none of its frames but one", async () => {
+  const path = freshPath();
+  await using ring = create(path, 4, "drop-oldest");
+  await using holder = new Child(path, HOLDER);
+  assertEquals(await holder.line(), "joined");
+  await publish(ring, 5);
+  assertEquals(await holder.line(), "5");
+  await publish(ring, 6); // the writer keeps these back
+  await publish(ring, 7);
+  const flushed = ring.flush({ signal: AbortSignal.timeout(5000) });
+  await holder.kill();
+  await flushed;
+  assertEquals(ring.readers, 0);
+});
+
 Deno.test("ring: a writer that is killed while it fills a frame leaves what it had published", async () => {
   const path = freshPath();
   await using writer = new Child(
