@@ -5,6 +5,7 @@ import { counted } from "../core/life/ledger.ts";
 import { Resource } from "../core/life/resource.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { type Readiness, ready } from "../core/native/poller.ts";
+import { Pace } from "../core/pace.ts";
 import { socketError, sockets } from "./library.ts";
 import { type Packet, packetOf, receivePacket, sendPacket } from "./packet.ts";
 import { Turns } from "./turns.ts";
@@ -62,6 +63,7 @@ export interface Sendable {
 export class Connection extends OpenSocket {
   readonly #sending: Turns = new Turns();
   readonly #receiving: Turns = new Turns();
+  readonly #pace: Pace = new Pace();
 
   /** Sends one message; waits while the other side does not read. The fds stay the caller's. */
   async send(bytes: Uint8Array, fds: readonly number[], signal?: AbortSignal): Promise<void> {
@@ -93,6 +95,9 @@ export class Connection extends OpenSocket {
    */
   async receive(signal?: AbortSignal): Promise<Packet | undefined> {
     return await this.#receiving.run(async () => {
+      const turn = this.#pace.next();
+      if (turn !== undefined) await turn;
+      signal?.throwIfAborted();
       for (;;) {
         this.resource.assertLive();
         const packet = receivePacket(this.fd, packetOf);

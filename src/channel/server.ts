@@ -8,6 +8,7 @@ import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, undone } from "../core/life/undo.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { errno } from "../core/native/libc.ts";
+import { Pace } from "../core/pace.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { warn } from "../core/warn.ts";
@@ -39,6 +40,7 @@ export class Server<T extends Tensor | Frame = Tensor | Frame> extends NativeObj
   readonly path: string;
   readonly #socket: OpenSocket;
   readonly #allowed: Allowed;
+  readonly #pace: Pace = new Pace();
 
   /** Made by {@link listen}. */
   constructor(path: string, options: ChannelOptions) {
@@ -59,8 +61,10 @@ export class Server<T extends Tensor | Frame = Tensor | Frame> extends NativeObj
    */
   async accept(options: SignalOptions = {}): Promise<Peer<T>> {
     const { signal } = signalIn(optionsIn(options, ACCEPT).signal);
-    signal?.throwIfAborted();
     for (;;) {
+      const turn = this.#pace.next();
+      if (turn !== undefined) await turn;
+      signal?.throwIfAborted();
       this.resource.assertLive();
       const fd = sockets().accept4(this.#socket.fd, null, null, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (fd >= 0) {

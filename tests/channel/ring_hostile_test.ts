@@ -1,6 +1,6 @@
 // What the other side of a ring may say that is wrong.
 
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { host } from "../../mod.ts";
 import { connect, listen, MessageError } from "../../src/channel/mod.ts";
 import { encoded, KINDS } from "../../src/channel/message.ts";
@@ -15,6 +15,8 @@ const published = (index: number, sequence: number) =>
   encodedNotice(NOTICES.published, { index, sequence, timestamp: undefined });
 const released = (index: number, sequence: number) =>
   encodedNotice(NOTICES.released, { index, sequence, timestamp: undefined });
+const wanted = (index: number, sequence: number) =>
+  encodedNotice(NOTICES.wanted, { index, sequence, timestamp: undefined });
 
 function withByte(bytes: Uint8Array, at: number, value: number): Uint8Array {
   return bytes.with(at, value);
@@ -29,7 +31,7 @@ const toWriter: readonly (readonly [what: string, notice: Uint8Array])[] = [
   ["a notice of the writer's", published(0, 1)],
   [
     "a wish beside a frame that it does not have",
-    encodedNotice(NOTICES.wanted, { index: 0, sequence: 9, timestamp: undefined }),
+    wanted(0, 9),
   ],
   ["a notice of no kind", withByte(released(0, 1), 0, 9)],
   ["a notice that is too short", released(0, 1).slice(0, 23)],
@@ -57,6 +59,37 @@ for (const [what, notice] of toWriter) {
       assertEquals([/turns a reader away/.test(warning), ring.readers], [true, 1]);
     }));
 }
+
+Deno.test('ring: with "wait", a reader that asks for one more frame is turned away', () =>
+  withNothingLeft(async () => {
+    using ring = create(freshPath());
+    using enemy = connect(ring.path);
+    await until(() => ring.readers === 1, "a reader");
+    await publish(ring, 5);
+    const [warning] = await warningsOf(async () => {
+      await connectionOf(enemy).send(wanted(0, 1), []);
+      await ring.flush({ signal: AbortSignal.timeout(5000) }); // the enemy releases nothing
+    });
+    assertEquals([/expected kind 2, got 3/.test(warning), ring.readers], [true, 0]);
+  }));
+
+Deno.test('ring: with "drop-oldest", a reader that asks for one more frame again and again is turned away', () =>
+  withNothingLeft(async () => {
+    using ring = create(freshPath(), 4, "drop-oldest");
+    using enemy = connect(ring.path);
+    await until(() => ring.readers === 1, "a reader");
+    await publish(ring, 5);
+    const [warning] = await warningsOf(async () => {
+      await connectionOf(enemy).send(wanted(0, 1), []);
+      await publish(ring, 6); // it is told of this one
+      await connectionOf(enemy).send(wanted(0, 1), []);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      assertEquals(ring.readers, 1);
+      await connectionOf(enemy).send(wanted(0, 1), []);
+      await until(() => ring.readers === 0, "it is turned away");
+    });
+    assertMatch(warning, /asks for one more frame twice, before it was told of one/);
+  }));
 
 Deno.test("ring: fds that come with a notice are closed", () =>
   withNothingLeft(async () => {

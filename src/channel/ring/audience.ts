@@ -3,9 +3,8 @@ import type { Resource } from "../../core/life/resource.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
 import { warn } from "../../core/warn.ts";
-import { badMessage } from "../errors.ts";
 import { encoded, KINDS } from "../message.ts";
-import { receivePacket } from "../packet.ts";
+import { type Look, receivePacket } from "../packet.ts";
 import { connectionOf, type Peer } from "../peer.ts";
 import type { Server } from "../server.ts";
 import { Changes } from "./changes.ts";
@@ -16,8 +15,11 @@ import { Subscriber } from "./subscriber.ts";
 /** How long to wait where a reader cannot be taken, in milliseconds. */
 const RETRY_MS = 100;
 
-/** What a reader says. */
-const said = noticeOf([NOTICES.released, NOTICES.wanted]);
+/** What a reader may say. One that may hold all frames never waits for one more. */
+const SAID: Readonly<Record<WhenFull, Look<Told>>> = {
+  "wait": noticeOf([NOTICES.released]),
+  "drop-oldest": noticeOf([NOTICES.released, NOTICES.wanted]),
+};
 
 /** What an audience is made of. */
 interface AudienceInit<T extends Tensor | Frame> {
@@ -148,12 +150,15 @@ export class Audience<T extends Tensor | Frame> {
     }
   }
 
-  /** Takes what a reader has released. Answers false once it has ended, or lies. */
+  /**
+   * Takes what a reader has released, all in one turn: of each frame that it was told of, a reader may release it once, and ask
+   * once for one more. Returns false once it has ended, or says more than that.
+   */
   #hear(reader: Subscriber<T>): boolean {
     const { fd, resource } = reader.connection;
     try {
       while (resource.isLive) {
-        const notice = receivePacket(fd, said);
+        const notice = receivePacket(fd, SAID[this.#whenFull]);
         if (notice === "later") return true;
         if (notice === "ended") return false;
         this.#take(reader, notice);
@@ -165,13 +170,8 @@ export class Audience<T extends Tensor | Frame> {
   }
 
   #take(reader: Subscriber<T>, notice: Told): void {
-    if (notice.kind === NOTICES.wanted) {
-      if (!reader.wantMore(notice)) throw badMessage("notice", "it keeps a frame that it does not have.");
-      return;
-    }
-    const slot = reader.release(notice);
-    if (slot === undefined) throw badMessage("notice", "it releases a frame that it does not have.");
-    this.#letGo(slot);
+    if (notice.kind === NOTICES.wanted) reader.wantMore(notice);
+    else this.#letGo(reader.release(notice));
   }
 
   /** It cannot be talked to any more: because it or the ring has ended, or by what has to be said. */

@@ -3,6 +3,7 @@ import { messageOf } from "../../core/errors.ts";
 import { finalizers, keepFor } from "../../core/life/finalizers.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
+import { Pace } from "../../core/pace.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
 import { warn } from "../../core/warn.ts";
@@ -48,6 +49,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   /** The frames that the program has. */
   readonly #inHand: Map<number, Notice> = new Map();
   readonly #polling: Polling = new Polling();
+  readonly #pace: Pace = new Pace();
   #last = 0;
   #missed = 0;
   #begun = false;
@@ -94,8 +96,10 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
    */
   async next(options: SignalOptions = {}): Promise<T | undefined> {
     const { signal } = signalIn(optionsIn(options, WAIT).signal);
-    signal?.throwIfAborted();
     try {
+      const turn = this.#pace.next();
+      if (turn !== undefined) await turn;
+      signal?.throwIfAborted();
       const notice = this.#received() ?? await this.#polling.until(
         () => this.#received(),
         () => this.#connection.ready("read", signal),

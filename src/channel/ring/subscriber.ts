@@ -1,6 +1,7 @@
 import type { Frame } from "../../core/tensors/frame.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
 import type { Connection } from "../connection.ts";
+import { badMessage } from "../errors.ts";
 import { connectionOf, type Peer } from "../peer.ts";
 import { type Notice, NOTICES, tell } from "./notice.ts";
 import type { Slot } from "./slot.ts";
@@ -43,12 +44,12 @@ export class Subscriber<T extends Tensor | Frame> {
     this.tell();
   }
 
-  /** It keeps a frame, and waits for one more. Answers false if it does not have that. */
-  wantMore({ index, sequence }: Notice): boolean {
-    if (this.#inHand.get(index)?.notice.sequence !== sequence) return false;
+  /** It keeps a frame, and waits for one more. @throws {MessageError} if it does not have that, or waits already. */
+  wantMore(notice: Notice): void {
+    this.#has(notice, "keeps");
+    if (this.#wantsMore) throw badMessage("notice", "it asks for one more frame twice, before it was told of one.");
     this.#wantsMore = true;
     this.tell();
-    return true;
   }
 
   /** It will not get this frame. */
@@ -56,11 +57,10 @@ export class Subscriber<T extends Tensor | Frame> {
     this.#unread = this.#unread.filter((other) => other !== slot);
   }
 
-  /** It has finished with a frame. Answers undefined if it did not have that. */
-  release({ index, sequence }: Notice): Slot<T> | undefined {
-    const slot = this.#inHand.get(index);
-    if (slot?.notice.sequence !== sequence) return undefined;
-    this.#inHand.delete(index);
+  /** It has finished with a frame. @throws {MessageError} if it did not have that. */
+  release(notice: Notice): Slot<T> {
+    const slot = this.#has(notice, "releases");
+    this.#inHand.delete(slot.index);
     slot.letGo();
     this.#since = performance.now();
     this.tell();
@@ -75,6 +75,12 @@ export class Subscriber<T extends Tensor | Frame> {
     }
     this.#inHand.clear();
     yield* this.#unread.splice(0);
+  }
+
+  #has({ index, sequence }: Notice, does: string): Slot<T> {
+    const slot = this.#inHand.get(index);
+    if (slot?.notice.sequence === sequence) return slot;
+    throw badMessage("notice", `it ${does} a frame that it does not have.`);
   }
 
   /** Tells it of what it may have. */

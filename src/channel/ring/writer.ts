@@ -3,6 +3,7 @@ import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../../core/life/undo.ts";
 import { sealAgainstWriters } from "../../core/native/memfd.ts";
+import { Pace } from "../../core/pace.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { Tensor } from "../../core/tensors/tensor.ts";
 import { warn } from "../../core/warn.ts";
@@ -49,6 +50,7 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   readonly #audience: Audience<T>;
   readonly #publishing: Turns = new Turns();
   readonly #polling: Polling = new Polling();
+  readonly #pace: Pace = new Pace();
   #sequence = 0;
   /** Was the program told that it holds itself up? */
   #isNamed = false;
@@ -94,6 +96,8 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
    */
   async next(options: SignalOptions = {}): Promise<T> {
     const { signal } = signalIn(optionsIn(options, WAIT).signal);
+    const turn = this.#pace.next();
+    if (turn !== undefined) await turn;
     return this.#lend(this.#room() ?? await this.#waitForRoom(signal));
   }
 

@@ -1,3 +1,5 @@
+import { nextTurn } from "../pace.ts";
+
 /** So long it is asked again and again, in milliseconds: whoever answers is busy, and does so within microseconds. */
 const BUSY_MS = 2;
 
@@ -16,7 +18,7 @@ export async function asked<T>(ask: () => T | undefined): Promise<T> {
   for (;;) {
     const answer = ask();
     if (answer !== undefined) return answer;
-    if (performance.now() < busyUntil) await new Promise<void>((resolve) => void setImmediate(resolve));
+    if (performance.now() < busyUntil) await nextTurn();
     else await new Promise<void>((resolve) => void setTimeout(resolve, IDLE_MS));
   }
 }
