@@ -34,33 +34,29 @@ export interface ErrorFields {
  */
 export class InteropError extends Error {
   /** The API that failed, if one did: `"opencl"`. */
-  readonly api: string | undefined;
+  declare readonly api: string | undefined;
   /** The function that was called. */
-  readonly fn: string | undefined;
+  declare readonly fn: string | undefined;
   /** The native code. */
-  readonly code: number | undefined;
+  declare readonly code: number | undefined;
   /** The code's name in that API's own header. */
-  readonly codeName: string | undefined;
+  declare readonly codeName: string | undefined;
   /** The argument at fault. */
-  readonly argument: string | undefined;
+  declare readonly argument: string | undefined;
   /** What to do about it. */
-  readonly hint: string | undefined;
+  declare readonly hint: string | undefined;
   /** The parts, where one operation failed in several ways. */
-  readonly errors: readonly unknown[];
+  declare readonly errors: readonly unknown[] | undefined;
 
   /** `message` is one sentence; the hint is appended to it, unless it says that already. */
   constructor(message: string, fields: ErrorFields = {}) {
-    const { cause, hint } = fields;
+    const { cause, hint, ...others } = fields;
     const told = hint === undefined || message.includes(hint);
     super(told ? message : `${message} ${hint}`, cause === undefined ? undefined : { cause });
     this.name = new.target.name;
-    this.api = fields.api;
-    this.fn = fields.fn;
-    this.code = fields.code;
-    this.codeName = fields.codeName;
-    this.argument = fields.argument;
-    this.hint = hint;
-    this.errors = fields.errors ?? [];
+    // A log shows each field that the object has: one that does not apply is left out.
+    const known = Object.entries({ ...others, hint }).filter(([, value]) => value !== undefined);
+    Object.assign(this, Object.fromEntries(known));
   }
 }
 

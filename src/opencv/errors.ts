@@ -14,18 +14,15 @@ export interface OpenCVErrorFields extends ErrorFields {
 /** OpenCV threw. `code` and `codeName` are those of `cv::Error::Code`; `fn` is the function that was called. */
 export class OpenCVError extends NativeCallError {
   /** The function of OpenCV that threw, if it says so. */
-  readonly thrownBy: string | undefined;
+  declare readonly thrownBy: string | undefined;
   /** The source file of OpenCV. */
-  readonly file: string | undefined;
+  declare readonly file: string | undefined;
   /** The line in that file. */
-  readonly line: number | undefined;
+  declare readonly line: number | undefined;
 
   /** Made from a `cv::Exception`. */
   constructor(message: string, fields: OpenCVErrorFields) {
     super(message, fields);
-    this.thrownBy = fields.thrownBy;
-    this.file = fields.file;
-    this.line = fields.line;
   }
 }
 

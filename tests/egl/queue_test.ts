@@ -183,7 +183,7 @@ test("a program's own error is thrown with GL's, which is not the next command's
       gl.glDisable(0);
       throw mine;
     }), InteropError);
-  assertEquals(error.errors.map(String), [
+  assertEquals(error.errors?.map(String), [
     "TypeError: mine",
     "NativeCallError: commands failed with GL_INVALID_ENUM (0x500).",
   ]);

@@ -110,7 +110,7 @@ export function endReallocated(mapped: Disposable): void {
     mapped[Symbol.dispose]();
   } catch (error) {
     if (!(error instanceof InteropError)) throw error;
-    const failures = error.errors.length > 0 ? error.errors : [error];
+    const failures = error.errors ?? [error];
     for (const failure of failures) if (failure instanceof ReallocatedError) failure.result?.[Symbol.dispose]();
     if (failures.some((failure) => !(failure instanceof ReallocatedError))) throw error;
   }

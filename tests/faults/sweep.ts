@@ -173,7 +173,7 @@ export function isOf(error: unknown, call: string): boolean {
   // cuCtxGetCurrent_v2 is told as cuCtxGetCurrent, and a call off this thread as the one that blocks.
   if (error.fn !== undefined && fn.startsWith(error.fn) && table.startsWith(error.api ?? "")) return true;
   if (error instanceof NoRouteError && error.message.includes(`${fn} failed`)) return true;
-  return [...error.errors, error.cause].some((part) => isOf(part, call));
+  return [...error.errors ?? [], error.cause].some((part) => isOf(part, call));
 }
 
 /** The function's name as programs write it: a header may give a later version of it the old name. */
@@ -212,5 +212,5 @@ export function assertTyped(error: unknown, where: string): void {
   }
   const told = error instanceof Error ? error.stack : error;
   assert(error instanceof InteropError, `an error that is not typed, ${where}: ${told}`);
-  for (const part of error.errors) assertTyped(part, where);
+  for (const part of error.errors ?? []) assertTyped(part, where);
 }

@@ -225,7 +225,7 @@ class World {
   took(error: unknown): void {
     if (error instanceof AccessError) {
       assert(this.works.some((work) => work.kind === "gated" && !work.over), "nothing waits for a gate");
-    } else if (error instanceof InteropError && error.errors.length > 0) this.thrown.push(...error.errors);
+    } else if (error instanceof InteropError && error.errors !== undefined) this.thrown.push(...error.errors);
     else this.thrown.push(error);
   }
 

@@ -97,7 +97,9 @@ Deno.test("errors: every class has its name, extends InteropError, and shows its
   for (const error of made) {
     assertInstanceOf(error, errors.InteropError);
     assertEquals(error.name, error.constructor.name);
-    assertEquals([error.message, error.argument, error.cause, error.errors], ["No. Do better.", "shape", "cause", []]);
+    assertEquals([error.message, error.argument, error.cause], ["No. Do better.", "shape", "cause"]);
+    assertEquals(Object.entries(error).filter(([, value]) => value === undefined), [], error.name);
+    assertEquals(Deno.inspect(error).match(/undefined|errors/), null, error.name);
   }
   assertEquals("cause" in new errors.InteropError("No."), false);
 });

@@ -117,7 +117,7 @@ async function mapAround<M>(opening: Opening, map: () => M): Promise<M> {
     early = map();
   } catch (error) {
     // Of a frame of several blocks, each plane says so.
-    const parts = error instanceof InteropError && error.errors.length > 0 ? error.errors : [error];
+    const parts = (error instanceof InteropError ? error.errors : undefined) ?? [error];
     if (!parts.every((part) => part instanceof AccessError)) throw error;
   }
   await opening.complete();
