@@ -106,7 +106,7 @@ function overMats(cuda: CudaContext, cv: OpenCVContext, edges: CudaEdges, { grey
 function header(onDevice: CudaTensor, mat: OpenCVTensor): string {
   const bytes = new DataView(gpuMatHeader(onDevice).buffer);
   const [step, data] = [bytes.getBigUint64(16, true), bytes.getBigUint64(24, true)]; // GpuMat::step, GpuMat::data
-  const same = data === onDevice.address && step === BigInt(mat.shape.steps[0]);
+  const same = data === onDevice.address && step === BigInt(mat.matShape.steps[0]);
   const what = `data 0x${data.toString(16)}, step ${step}`;
   return `a GpuMat's header: ${says(same, `${what}, as kernels and the Mat have them`, `${what}, which is another's`)}`;
 }

@@ -126,7 +126,7 @@ function ignoredStep(scene: Scene): Seen {
   return {
     fault: `convertFromBuffer(mem, ${cols + 64}, …): rows padded by 64 bytes`,
     raw: `OpenCV 4.6 ignores the step: the UMat has ${step}, and reads the padding for pixels`,
-    here: `the UMat has ${umat.shape.steps[0]}`,
+    here: `the UMat has ${umat.matShape.steps[0]}`,
   };
 }
 

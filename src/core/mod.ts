@@ -8,7 +8,7 @@ export { type AlignmentReport, type AlignmentRule, checkAlignment, VENDOR_RULES 
 export type { Allocation, Block, Closed, Failure, Fate } from "./memory/allocation.ts";
 export { chain, type Link } from "./graph/chain.ts";
 export type { DeviceId } from "./device/device_id.ts";
-export { type Context, PermanentContext, type Target } from "./graph/context.ts";
+export { type Context, PermanentContext, PrintedTarget, type Target } from "./graph/context.ts";
 export { DeviceContext } from "./graph/device_context.ts";
 export {
   type DType,
@@ -18,6 +18,7 @@ export {
   type TypedArrays,
 } from "./layout/dtype.ts";
 export * from "./errors.ts";
+export { Printed } from "./printed.ts";
 export type { Call, Driver, Lane, LineEvents, Lines, Sync } from "./device/driver.ts";
 export { Fence, type WaitOptions } from "./device/fence.ts";
 export { type CommandOptions, DeviceQueue } from "./device/queue.ts";
@@ -57,7 +58,7 @@ export { type NativeSemaphore, offerSemaphores, type SemaphoreMaker } from "./de
 export type { LineSync, SyncedLine } from "./device/line_sync.ts";
 export type { SampleClass } from "./device/memory.ts";
 export type { Work, WorkEntry } from "./device/work.ts";
-export { Frame, type FrameInit, type PlacedPlane } from "./tensors/frame.ts";
+export { Frame, type FrameInit, type FrameJson, type PlacedPlane } from "./tensors/frame.ts";
 export {
   type AudioInfo,
   type Colour,
@@ -85,7 +86,7 @@ export { Metadata, type MetadataFields } from "./tensors/metadata.ts";
 export { type GiveBack, Resource, type ResourceInit, type ResourceState } from "./life/resource.ts";
 export { type Undo } from "./life/undo.ts";
 export { Route, type Step, type Transfer } from "./graph/route.ts";
-export { type Part, type SliceOptions, Tensor, type TensorInit } from "./tensors/tensor.ts";
+export { type Part, type SliceOptions, Tensor, type TensorInit, type TensorJson } from "./tensors/tensor.ts";
 export { TensorViews, Views } from "./memory/view.ts";
 export type { Address } from "../../ffi/address.ts";
 export type { brand, Branded } from "../../ffi/brand.ts";

@@ -1,3 +1,4 @@
+import { PrintedTarget } from "../core/graph/context.ts";
 import type { CudaArray as ArrayHandle } from "../../ffi/cuda_runtime/handles.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import { assertWhole, pictureIn, type PictureSize } from "../core/layout/pictures.ts";
@@ -65,7 +66,7 @@ export class CudaImage extends Tensor<ArrayHandle> {
  * Other APIs' images of one format in one context, as a target of `graph.map`. `cuda.image(format)` returns the same object
  * each time.
  */
-export class CudaImageTarget implements MemoryTarget<CudaImage> {
+export class CudaImageTarget extends PrintedTarget implements MemoryTarget<CudaImage> {
   /** The kind of memory. */
   readonly kind = "cuda.image";
   /** The context. */
@@ -79,10 +80,16 @@ export class CudaImageTarget implements MemoryTarget<CudaImage> {
 
   /** Made by `cuda.image()`. */
   constructor(context: CudaStreamContext, { dtype, channels = 1 }: CudaImageFormat) {
+    super();
     this.context = context;
     this.dtype = dtype;
     this.channels = channels;
     this.ports = imagePortsOf(this, (init) => new CudaImage({ ...init, target: this }));
+  }
+
+  /** What it says besides its kind: the format. */
+  protected override facts(): string[] {
+    return [`${this.channels} × ${this.dtype}`];
   }
 
   /** True for images that were mapped to this target. */

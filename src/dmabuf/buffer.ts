@@ -1,3 +1,4 @@
+import { Printed } from "../core/printed.ts";
 import { type Address, NULL } from "../../ffi/address.ts";
 import {
   DMA_BUF_SYNC_END,
@@ -29,7 +30,7 @@ const BEGIN = { read: syncOf("read"), write: syncOf("write"), "read-write": sync
 const END = { read: syncOf("read", true), write: syncOf("write", true), "read-write": syncOf("read-write", true) };
 
 /** A dma-buf: an fd of it, and its mapping for the CPU. For those who write backends. */
-export class DmaBuf {
+export class DmaBuf extends Printed {
   /** The inode: equal for all fds of one buffer. */
   readonly identity: bigint;
   /** The length in bytes, as the kernel says. */
@@ -47,6 +48,7 @@ export class DmaBuf {
 
   /** Takes the fd over; closes it where it is no dma-buf. `isOne`: a driver has just made it. */
   constructor(fd: number, isOne = false) {
+    super();
     this.fd = fd;
     this.#undo = [() => closeFd(fd)];
     try {
@@ -57,6 +59,11 @@ export class DmaBuf {
     } catch (error) {
       throw undone(error, this.#undo, "looking at an fd");
     }
+  }
+
+  /** Its size, inode and fd. */
+  toString(): string {
+    return `dma-buf of ${this.byteLength} bytes, inode ${this.identity}, fd ${this.fd}`;
   }
 
   /** Who made it, where the kernel tells: `"udmabuf"`. */

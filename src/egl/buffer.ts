@@ -1,3 +1,4 @@
+import { Printed } from "../core/printed.ts";
 import { NULL } from "../../ffi/address.ts";
 import * as gl from "../../ffi/gles/constants.ts";
 import { InteropError } from "../core/errors.ts";
@@ -9,7 +10,7 @@ import { gles } from "./library.ts";
 import type { OpenContext } from "./open_context.ts";
 
 /** A buffer object of GL's. Its name is of the context's share group. Made by `egl.buffer.allocate()`. */
-export class GlBuffer {
+export class GlBuffer extends Printed {
   /** The context that made it. For those who write mappers. */
   readonly context: OpenContext;
   /** Its length in bytes. */
@@ -22,6 +23,7 @@ export class GlBuffer {
 
   /** Makes one, all zeros. `name`: one of a program's, which stays its own. @throws {NativeCallError} if the driver refuses. */
   constructor(context: OpenContext, byteLength: number, name?: number) {
+    super();
     this.context = context;
     this.byteLength = byteLength;
     if (name !== undefined) {
@@ -39,6 +41,11 @@ export class GlBuffer {
     } catch (error) {
       throw undone(error, this.#undo, "making a buffer");
     }
+  }
+
+  /** Its name in GL, and its size. */
+  toString(): string {
+    return `buffer ${this.name} of ${this.byteLength} bytes`;
   }
 
   /** Reads bytes of it, from one on. GL waits for its commands that write them. The context is current. For those who write backends. */

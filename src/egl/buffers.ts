@@ -1,3 +1,4 @@
+import { PrintedTarget } from "../core/graph/context.ts";
 import * as gl from "../../ffi/gles/constants.ts";
 import { LayoutError } from "../core/errors.ts";
 import { GlPort } from "../core/device/gl_port.ts";
@@ -31,7 +32,7 @@ export class EglBufferTensor extends Tensor<GlBuffer> {
 }
 
 /** The buffers of a context, as a node of the graph: vertices, and whatever else GL and other APIs compute on. */
-export class EglBuffers implements MemoryTarget<EglBufferTensor> {
+export class EglBuffers extends PrintedTarget implements MemoryTarget<EglBufferTensor> {
   /** The kind of memory. */
   readonly kind = "egl.buffer";
   /** The context. */
@@ -41,6 +42,7 @@ export class EglBuffers implements MemoryTarget<EglBufferTensor> {
 
   /** Made by the context. */
   constructor(context: EglBase) {
+    super();
     this.context = context;
     const { openContext } = context;
     const within = <R>(use: () => R): R => openContext.within(use);

@@ -1,3 +1,4 @@
+import { PrintedTarget } from "../core/graph/context.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import { type ImageInfo, imageInfo, type ImageInit, planeLayouts } from "../core/layout/frame_info.ts";
@@ -41,7 +42,7 @@ const STORAGES: { readonly [S in Storage]: unknown } = { texture: true, renderbu
 const TEXTURE = "egl.texture";
 
 /** The images of a context, as a node of the graph: frames, whose planes are textures. */
-export class EglImages implements MemoryTarget<EglTensor> {
+export class EglImages extends PrintedTarget implements MemoryTarget<EglTensor> {
   /** The kind of memory. */
   readonly kind = "egl.image";
   /** The context. */
@@ -51,6 +52,7 @@ export class EglImages implements MemoryTarget<EglTensor> {
 
   /** Made by the context. */
   constructor(context: EglBase) {
+    super();
     this.context = context;
     this.ports = portsOf(context);
   }

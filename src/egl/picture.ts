@@ -1,3 +1,4 @@
+import { Printed } from "../core/printed.ts";
 import { type Address, NULL } from "../../ffi/address.ts";
 import {
   EGL_GL_RENDERBUFFER,
@@ -30,7 +31,7 @@ const DELETE = { texture: "glDeleteTextures", renderbuffer: "glDeleteRenderbuffe
  * A picture of one plane: GL's texture or renderbuffer, and EGL's image of it. `name` is of the context's share group. Made
  * by `egl.image.allocate()`, and by maps.
  */
-export class EglPicture {
+export class EglPicture extends Printed {
   /** The context that made it. For those who write mappers. */
   readonly context: OpenContext;
   /** Its pixels, as GL knows them. For those who write mappers. */
@@ -50,6 +51,7 @@ export class EglPicture {
 
   /** Makes the texture. @throws {NativeCallError} if the driver refuses. */
   constructor(context: OpenContext, format: GlFormat, [width, height]: readonly [number, number], origin: Origin) {
+    super();
     this.context = context;
     this.format = format;
     this.width = width;
@@ -66,6 +68,11 @@ export class EglPicture {
     } catch (error) {
       throw undone(error, this.#undo, "making a picture");
     }
+  }
+
+  /** Its name in GL, and its size. */
+  toString(): string {
+    return `${this.storage} ${this.name} of ${this.width} × ${this.height}`;
   }
 
   /** The `EGLImage` of its pixels, made when it is asked for first. It ends with the picture. */

@@ -46,6 +46,11 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
     this.#abilities = init;
   }
 
+  /** The element type: its layout's. */
+  override get dtype(): D {
+    return this.layout.dtype;
+  }
+
   /** The address of its first element. */
   get address(): Address {
     return (this.rawHandle + BigInt(this.layout.byteOffset)) as Address;

@@ -1,3 +1,4 @@
+import { PrintedTarget } from "../core/graph/context.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import { describeLayout, type Layout, layout } from "../core/layout/layout.ts";
@@ -83,7 +84,7 @@ const NAMES: Names<ImageInit> = { shape: true };
 /**
  * Images of one format in one context, as a node of the graph. `cl.image(format)` returns the same object each time.
  */
-export class ImageTarget implements MemoryTarget<OpenCLImage> {
+export class ImageTarget extends PrintedTarget implements MemoryTarget<OpenCLImage> {
   /** The kind of memory. */
   readonly kind = "opencl.image";
   /** The context. */
@@ -98,11 +99,17 @@ export class ImageTarget implements MemoryTarget<OpenCLImage> {
 
   /** Made by `cl.image()`. */
   constructor(context: OpenCLContext, format: PixelFormat, type: ImageType | undefined, abilities: ImageAbilities) {
+    super();
     this.context = context;
     this.format = format;
     this.type = type;
     this.#abilities = abilities;
     this.ports = imagePortsOf(this, (init) => new OpenCLImage({ ...init, target: this }));
+  }
+
+  /** What it says besides its kind: the format. */
+  protected override facts(): string[] {
+    return [this.format.name];
   }
 
   /** True for images that were mapped to this target or allocated by it. */

@@ -96,7 +96,7 @@ export function operation<O extends OperationOptions, A extends readonly unknown
       fn,
       inputs: besides === undefined ? { src } : { src, ...besides(values) },
       dst,
-      makes: () => makes === undefined ? src.shape : makes(ends, values),
+      makes: () => makes === undefined ? src.matShape : makes(ends, values),
       reallocate,
       anyRank: anyRank ?? false,
       call: () => row.call(ends, values),

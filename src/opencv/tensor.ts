@@ -32,7 +32,7 @@ export abstract class OpenCVTensor extends Tensor<Address> {
   /** The header: for those who write operations. */
   readonly slot: Slot;
   /** Sizes, steps and type, as OpenCV counts them. */
-  readonly shape: MatShape;
+  readonly matShape: MatShape;
   /** Does the header own memory that OpenCV made? Reallocating it may free that: for those who write operations. */
   readonly ownsMemory: boolean;
 
@@ -41,7 +41,7 @@ export abstract class OpenCVTensor extends Tensor<Address> {
     const { target, resource, layout, parent, slot } = init;
     super({ target, resource, layout, parent, handle: slot.header });
     this.slot = init.slot;
-    this.shape = init.shape;
+    this.matShape = init.shape;
     this.ownsMemory = init.ownsMemory ?? false;
   }
 
@@ -66,7 +66,7 @@ export abstract class OpenCVTensor extends Tensor<Address> {
     return this.target.context as OpenCVBase;
   }
 
-  /** The number of rows (`Mat::rows`); -1 if it has more than two dimensions: `shape.sizes` has them all. */
+  /** The number of rows (`Mat::rows`); -1 if it has more than two dimensions: `shape` has has them all. */
   get rows(): number {
     return this.#extent(0);
   }
@@ -78,17 +78,17 @@ export abstract class OpenCVTensor extends Tensor<Address> {
 
   /** The number of channels of an element (`Mat::channels()`). */
   get channels(): number {
-    return channelsIn(this.shape.type);
+    return channelsIn(this.matShape.type);
   }
 
   #extent(dimension: number): number {
-    const { sizes } = this.shape;
+    const { sizes } = this.matShape;
     return sizes.length > 2 ? -1 : sizes[dimension];
   }
 
   /** OpenCV's name for the type of its elements: `"CV_8UC3"`. */
   get type(): string {
-    return typeName(this.shape.type);
+    return typeName(this.matShape.type);
   }
 }
 
@@ -98,7 +98,7 @@ export abstract class OpenCVTensor extends Tensor<Address> {
  */
 export class ReallocatedError extends InteropError {
   /** A tensor over the result; undefined if the context was disposed too, and OpenCV's memory with it. */
-  readonly result: OpenCVTensor | undefined;
+  declare readonly result: OpenCVTensor | undefined;
 
   /** `name` is that of the tensor that was mapped. */
   constructor(name: string, result: OpenCVTensor | undefined) {
@@ -107,6 +107,6 @@ export class ReallocatedError extends InteropError {
       api: "opencv",
       hint: "Map an output that has the size and type of the result.",
     });
-    this.result = result;
+    if (result !== undefined) this.result = result;
   }
 }

@@ -1,3 +1,4 @@
+import { Printed, withFacts } from "../core/printed.ts";
 import { DRM_FORMAT_MOD_INVALID } from "../../ffi/va/constants.ts";
 import * as va from "../../ffi/va/constants.ts";
 import * as codes from "../../ffi/va/errors.ts";
@@ -23,7 +24,7 @@ export interface SurfaceFacts {
 }
 
 /** A `VASurfaceID` and its display. It is the handle of a surface's planes. */
-export class VaapiSurface {
+export class VaapiSurface extends Printed {
   /** The `VASurfaceID`. */
   readonly id: number;
   /** The display that it belongs to. For those who write backends. */
@@ -39,12 +40,19 @@ export class VaapiSurface {
 
   /** Takes over nothing. */
   constructor(display: Display, id: number, info: ImageInfo, about: SurfaceFacts = {}) {
+    super();
     const { isImported = false, fdAccess = "read-write" } = about;
     this.display = display;
     this.id = id;
     this.info = Object.isFrozen(info) ? info : Object.freeze({ ...info });
     this.isImported = isImported;
     this.fdAccess = fdAccess;
+  }
+
+  /** Its id and picture. */
+  toString(): string {
+    const { id, info: { format, width, height } } = this;
+    return withFacts(`VASurfaceID ${id}: ${format} ${width} × ${height}`, [this.isLive ? undefined : "destroyed"]);
   }
 
   /** True while the device works on it. */

@@ -2,7 +2,7 @@ import type { VkImage } from "../../ffi/vulkan/handles.ts";
 import { VK_IMAGE_LAYOUT_GENERAL } from "../../ffi/vulkan/constants.ts";
 import { type Names, optionsIn, shown } from "../core/argument.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
-import type { Context } from "../core/graph/context.ts";
+import { type Context, PrintedTarget } from "../core/graph/context.ts";
 import { describeLayout, type Layout } from "../core/layout/layout.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { Allocation } from "../core/memory/allocation.ts";
@@ -43,7 +43,7 @@ const INIT: Names<VulkanImageInit> = { shape: true, tiling: true, exportAs: true
 const FORM: Names<VulkanImageForm> = { shape: true, layout: true };
 
 /** Images of one format in one context, as a node of the graph. `vulkan.image(format)` returns the same object each time. */
-export class VulkanImageTarget implements MemoryTarget<VulkanImage> {
+export class VulkanImageTarget extends PrintedTarget implements MemoryTarget<VulkanImage> {
   /** The kind of memory. */
   readonly kind = "vulkan.image";
   /** The context. */
@@ -59,11 +59,17 @@ export class VulkanImageTarget implements MemoryTarget<VulkanImage> {
 
   /** Made by `vulkan.image()`. */
   constructor(base: VulkanBase, format: VulkanFormat) {
+    super();
     this.base = base;
     this.context = base.context;
     this.format = format;
     this.abilities = new ImageAbilities(base.openDevice, format);
     this.ports = portsOf(this);
+  }
+
+  /** What it says besides its kind: the format. */
+  protected override facts(): string[] {
+    return [this.format.name];
   }
 
   /** True for images that were mapped to this target or allocated by it. */

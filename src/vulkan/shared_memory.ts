@@ -1,3 +1,4 @@
+import { Printed } from "../core/printed.ts";
 import * as vk from "../../ffi/vulkan/constants.ts";
 import type { VkCommandBuffer, VkDeviceMemory } from "../../ffi/vulkan/handles.ts";
 import type { Call } from "../core/device/driver.ts";
@@ -23,7 +24,7 @@ export interface Whence {
 }
 
 /** A buffer or an image with memory that other APIs may use too, by turns. */
-export abstract class SharedMemory implements Used {
+export abstract class SharedMemory extends Printed implements Used {
   /** The `VkDeviceMemory`; undefined where it is another library's. */
   abstract readonly memory: VkDeviceMemory | undefined;
   /** What the memory was made with: whoever imports it has to say the same. */
@@ -39,6 +40,7 @@ export abstract class SharedMemory implements Used {
 
   /** Memory of others is acquired by the first command that uses it. */
   constructor(device: OpenDevice, { from, handleTypes = 0, handleType = 0 }: Whence) {
+    super();
     this.device = device;
     this.#handleTypes = handleTypes;
     this.#holder = from === "fd" ? "others" : "nobody";
@@ -104,8 +106,8 @@ export abstract class SharedMemory implements Used {
     this.#holder = "vulkan";
   }
 
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
+  /** Its kind and size. */
+  toString(): string {
     return `${this.constructor.name} of ${this.info === undefined ? "other code" : `${this.info.size} bytes`}`;
   }
 

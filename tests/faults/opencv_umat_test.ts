@@ -150,7 +150,7 @@ testUMat("an exception of OpenCV's own in the middle of a chain", async (cl, cv)
       // Past the check that b has the type of the result.
       operate(cv, {
         ...{ fn: "bitwise_not", inputs: { a }, dst: b },
-        ...{ makes: () => b.shape, reallocate: false, call: () => rawInvert(a, b) },
+        ...{ makes: () => b.matShape, reallocate: false, call: () => rawInvert(a, b) },
       });
     } catch (error) {
       thrown = error;

@@ -32,14 +32,14 @@ testMat("DL Streamer 2: a map is of the size that was asked for, whatever was ma
   image.view().set(pattern(10_000));
   {
     using whole = graph.map(image, cv.mat);
-    assertEquals(whole.shape, { type: 0, sizes: [100, 100], steps: [100, 1] });
+    assertEquals(whole.matShape, { type: 0, sizes: [100, 100], steps: [100, 1] });
   }
   using corner = image.slice(region(image.layout, [0, 0], [50, 50]), { access: "read" });
   using wide = image.slice(region(image.layout, [0, 0], [25, 100]), { access: "read" });
   using mats = new DisposableStack();
   for (const [tensor, sizes] of [[corner, [50, 50]], [wide, [25, 100]], [image, [100, 100]]] as const) {
     const mat = mats.use(graph.map(tensor, cv.mat, { access: "read" }));
-    assertEquals([mat.address, mat.shape], [image.rawHandle, { type: 0, sizes, steps: [100, 1] }]);
+    assertEquals([mat.address, mat.matShape], [image.rawHandle, { type: 0, sizes, steps: [100, 1] }]);
   }
 });
 
@@ -70,7 +70,7 @@ testMat("DL Streamer 2: an address that comes again is no old map", () => {
     if (seen.has(tensor.address)) again++;
     seen.add(tensor.address);
     using mat = graph.map(tensor, cv.mat);
-    assertEquals([mat.shape.sizes, mat.address], [[64, 16 + i], tensor.rawHandle]);
+    assertEquals([mat.matShape.sizes, mat.address], [[64, 16 + i], tensor.rawHandle]);
     using copied = cv.mat.create({ shape: [64, 16 + i], dtype: "u8" });
     cv.copyTo(mat, copied);
     assert(bytesAt(copied.address, 64 * (16 + i)).every((byte) => byte === i));
@@ -87,7 +87,7 @@ testUMat("DL Streamer 2: nor in a UMat, where the cl_mem may come again too", ()
       tensor.view().fill(i);
       {
         using umat = graph.map(tensor, cv.umat);
-        assertEquals(umat.shape.sizes, [16, 16 + i]);
+        assertEquals(umat.matShape.sizes, [16, 16 + i]);
         cv.bitwise_not(umat, umat);
       }
       assert(tensor.view().every((byte) => byte === 255 - i), cl.name);

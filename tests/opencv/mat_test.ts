@@ -56,7 +56,7 @@ testMat("mat: the address and the strides are the tensor's, whatever those are",
       const { data, datastart, dataend, u, shape: said } = matIn(viewOf(mat.slot));
       assertEquals([data, datastart, u], [tensor.address, tensor.address, 0n]);
       assertEquals(dataend - data, BigInt(tensor.layout.byteLength));
-      assertEquals(said, mat.shape);
+      assertEquals(said, mat.matShape);
       assertEquals(mat.layout.strides, tensor.layout.strides);
       assertEquals(mat.route.steps.map(({ edge, transfer, bytesMoved }) => [edge, transfer, bytesMoved]), [
         ["host→opencv.mat", "alias", 0],
@@ -71,7 +71,7 @@ testMat("mat: a header that was filled in here is what OpenCV's constructor make
   for (const shape of [[5, 7], [1, 7], [5, 1], [1, 1], [5, 7, 3], [4, 3, 2, 5]]) {
     using tensor = host.allocate({ shape, dtype: "u16", ...(shape.length < 4 ? { rowAlign: 64 } : {}) });
     using mat = graph.map(tensor, cv.mat);
-    const { sizes, steps, type } = mat.shape;
+    const { sizes, steps, type } = mat.matShape;
     const made = new DataView(new ArrayBuffer(Mat.size));
     const at = addressOf(made, "opencv");
     core().Mat_constructND(
@@ -193,15 +193,15 @@ testMat("mat: matOf says how many channels there are", () => {
   using volume = host.allocate({ shape: [4, 5, 2], dtype: "f32" });
   {
     using mat = graph.map(volume, cv.mat);
-    assertEquals([mat.type, mat.shape.sizes], ["CV_32FC2", [4, 5]]);
+    assertEquals([mat.type, mat.matShape.sizes], ["CV_32FC2", [4, 5]]);
   }
   {
     using mat = graph.map(volume, cv.matOf({ channels: 1 }));
-    assertEquals([mat.type, mat.shape.sizes], ["CV_32FC1", [4, 5, 2]]);
+    assertEquals([mat.type, mat.matShape.sizes], ["CV_32FC1", [4, 5, 2]]);
   }
   using cube = host.allocate({ shape: [3, 4, 5, 2], dtype: "f32" });
   using mat = graph.map(cube, cv.matOf({ channels: 2 }));
-  assertEquals([mat.type, mat.shape.sizes], ["CV_32FC2", [3, 4, 5]]);
+  assertEquals([mat.type, mat.matShape.sizes], ["CV_32FC2", [3, 4, 5]]);
   assertThrows(
     () => graph.map(volume, cv.matOf({ channels: 3 })),
     NoRouteError,

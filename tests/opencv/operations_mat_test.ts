@@ -178,7 +178,11 @@ testMat("cvtColor: the table says for every code what OpenCV makes, of every dep
         using result = reallocated(cv, (small) => convert(small, true));
         using fitting = cv.mat.create({ shape: result.layout.shape, dtype: result.layout.dtype });
         convert(fitting, false);
-        assertEquals([fitting.type, fitting.shape.sizes], [result.type, result.shape.sizes], `${code} of ${src.type}`);
+        assertEquals(
+          [fitting.type, fitting.matShape.sizes],
+          [result.type, result.matShape.sizes],
+          `${code} of ${src.type}`,
+        );
       }
     }
   }

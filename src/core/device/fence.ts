@@ -1,5 +1,6 @@
 import { isMade, type Names, optionsIn, shown } from "../argument.ts";
 import { ArgumentError } from "../errors.ts";
+import { Printed } from "../printed.ts";
 import { libc } from "../native/libc.ts";
 import type { Line } from "./line.ts";
 
@@ -34,7 +35,7 @@ const OPTIONS: Names<WaitOptions> = { signal: true };
  * await fence.wait();
  * ```
  */
-export class Fence {
+export class Fence extends Printed {
   /** The line of work. */
   readonly line: Line;
   /** The number of the line's commands that it covers. */
@@ -43,6 +44,7 @@ export class Fence {
 
   /** Made by lines. */
   constructor(line: Line, mark: number) {
+    super();
     this.line = line;
     this.mark = mark;
   }
@@ -52,8 +54,8 @@ export class Fence {
     return #made in value;
   }
 
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
+  /** Which work it stands behind. */
+  toString(): string {
     return `fence at mark ${this.mark} of ${this.line.name}`;
   }
 

@@ -1,3 +1,4 @@
+import { Printed } from "../printed.ts";
 import type { PictureSize } from "../layout/pictures.ts";
 import type { PixelFormat } from "../layout/pixel_formats.ts";
 import type { Described } from "../tensors/described.ts";
@@ -32,7 +33,7 @@ export interface ImagePortInit extends PictureSize {
  * A handle of an image, on its way from one driver to another: objects of memory, and where the planes lie in them. It
  * owns the objects until the other side takes their fds. For those who write backends.
  */
-export class ImagePort<K extends string = string> implements PictureSize, Disposable {
+export class ImagePort<K extends string = string> extends Printed implements PictureSize, Disposable {
   /** Its kind, which both sides name. */
   readonly kind: K;
   /** The objects that it lies in. */
@@ -50,6 +51,7 @@ export class ImagePort<K extends string = string> implements PictureSize, Dispos
 
   /** Takes the objects over. */
   constructor(kind: K, init: ImagePortInit) {
+    super();
     this.kind = kind;
     this.objects = init.objects;
     this.planes = init.planes;
@@ -57,6 +59,11 @@ export class ImagePort<K extends string = string> implements PictureSize, Dispos
     this.height = init.height;
     this.layers = init.layers;
     this.modifier = init.modifier;
+  }
+
+  /** Its kind and size. */
+  toString(): string {
+    return `image port ${this.kind} of ${this.width} × ${this.height}`;
   }
 
   /** Closes the fds that were not taken. */

@@ -1,3 +1,4 @@
+import { Printed } from "../printed.ts";
 import { type Access, writes } from "../memory/access.ts";
 import { AccessError, throwAll } from "../errors.ts";
 import { Resource } from "../life/resource.ts";
@@ -69,7 +70,7 @@ const NO_FAILURES: readonly Failure[] = [];
  * views, makes the call, and records it on the objects it uses. For those who write backends.
  */
 // deno-lint-ignore no-explicit-any -- a line of any driver
-export class Line<L = any> {
+export class Line<L = any> extends Printed {
   /** The driver that runs its commands. */
   readonly driver: Driver<L>;
   /** The driver's side of it. */
@@ -99,6 +100,7 @@ export class Line<L = any> {
 
   /** Opens the lane. */
   constructor({ driver, open, name, owners = [], beside }: LineInit<L>) {
+    super();
     this.driver = driver;
     this.#beside = beside;
     this.name = name;
@@ -113,9 +115,9 @@ export class Line<L = any> {
     });
   }
 
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.name;
+  /** Its name, and whether it has ended. */
+  toString(): string {
+    return this.resource.toString();
   }
 
   /** The newest mark: the number of commands submitted. */

@@ -1,3 +1,4 @@
+import { Printed } from "../printed.ts";
 import { LayoutError } from "../errors.ts";
 import { closeFd, statusOf } from "../native/fd.ts";
 
@@ -61,7 +62,7 @@ export interface PortInit {
  * A handle of memory, or of a point of a line, on its way from one driver to another. It owns its fd until the other side
  * takes that. For those who write backends.
  */
-export class Port<K extends string = string> implements Disposable {
+export class Port<K extends string = string> extends Printed implements Disposable {
   /** Its kind, which both sides name. */
   readonly kind: K;
   /** Memory: its address or handle. Synchronization: the value to wait for. */
@@ -82,6 +83,7 @@ export class Port<K extends string = string> implements Disposable {
     kind: K,
     { fd = -1, value = 0n, offset = 0, byteLength = 0, dedicated = false, whole, identity }: PortInit,
   ) {
+    super();
     this.kind = kind;
     this.value = value;
     this.offset = offset;
@@ -90,6 +92,11 @@ export class Port<K extends string = string> implements Disposable {
     this.whole = whole;
     this.#identity = identity;
     this.#fd = fd;
+  }
+
+  /** Its kind and size. */
+  toString(): string {
+    return `port ${this.kind} of ${this.byteLength} bytes`;
   }
 
   /** The fd, which stays the port's; -1 if it has none. */

@@ -1,3 +1,4 @@
+import { Printed } from "../printed.ts";
 import { messageOf } from "../errors.ts";
 import { thenUndo, type Undo } from "../life/undo.ts";
 import { warn } from "../warn.ts";
@@ -58,7 +59,7 @@ let classes = 0;
  * A class of memory. A device uses all memory of one class in place, or none of it, and an experiment on a sample tells
  * which. For those who write backends.
  */
-export class MemoryClass<C> {
+export class MemoryClass<C> extends Printed {
   /** What its memory has in common: `"address % 64 = 0, any length"`. */
   readonly name: string;
   /** Where its verdict stands: no two classes have the same number. */
@@ -68,8 +69,14 @@ export class MemoryClass<C> {
 
   /** Two classes differ even where their names do not. */
   constructor(name: string, experiment: (context: C, undo: Undo) => Verdict) {
+    super();
     this.name = name;
     this.experiment = experiment;
+  }
+
+  /** Its name. */
+  toString(): string {
+    return `memory class ${this.name}`;
   }
 }
 

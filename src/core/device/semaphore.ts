@@ -1,3 +1,4 @@
+import { Printed } from "../printed.ts";
 import { type Names, object, optionsIn, unexpected } from "../argument.ts";
 import { AccessError, ArgumentError } from "../errors.ts";
 import { finalizers } from "../life/finalizers.ts";
@@ -250,16 +251,17 @@ interface Part {
 }
 
 /** A semaphore in one line: made by {@link Semaphore.in}. */
-export class SemaphoreIn {
+export class SemaphoreIn extends Printed {
   readonly #part: Part;
 
   /** Made by semaphores. */
   constructor(part: Part) {
+    super();
     this.#part = part;
   }
 
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
+  /** Its name, and the line's. */
+  toString(): string {
     return this.#part.name;
   }
 

@@ -1,3 +1,4 @@
+import { Printed, withFacts } from "../printed.ts";
 import type { DeviceId } from "../device/device_id.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import type { Kind, Resource } from "../life/resource.ts";
@@ -27,8 +28,26 @@ export interface Target<T extends Tensor = Tensor> {
   is(value: Mapped): value is T;
 }
 
+/** A target of a context that has several, in one line. For those who write backends. */
+export abstract class PrintedTarget extends Printed {
+  /** The kind of memory. */
+  abstract readonly kind: string;
+  /** The context whose memory it is. */
+  abstract readonly context: Kind["context"] & { readonly resource: Resource | undefined };
+
+  /** Its kind, its device, and whether its context was disposed. */
+  toString(): string {
+    return withFacts(this.kind, [this.context.name, ...this.facts(), this.context.resource?.end]);
+  }
+
+  /** What {@link toString} says besides: the format of an image. */
+  protected facts(): string[] {
+    return [];
+  }
+}
+
 /** A context that is always there, and is its own only target: memory of no device's. For those who write backends. */
-export abstract class PermanentContext<T extends Tensor> implements Context, Target<T> {
+export abstract class PermanentContext<T extends Tensor> extends Printed implements Context, Target<T> {
   /** The API's name. */
   readonly api: string;
   /** The kind of memory. */
@@ -46,6 +65,7 @@ export abstract class PermanentContext<T extends Tensor> implements Context, Tar
 
   /** API, context and memory have one name. */
   constructor(name: string) {
+    super();
     this.api = this.kind = this.name = name;
   }
 
@@ -54,8 +74,8 @@ export abstract class PermanentContext<T extends Tensor> implements Context, Tar
     return (value as Mapped | undefined | null)?.target === this;
   }
 
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
+  /** Its name. */
+  toString(): string {
     return this.name;
   }
 

@@ -1,3 +1,4 @@
+import { Printed, withFacts } from "../printed.ts";
 import { type Access, accessOf } from "../memory/access.ts";
 import { isMade, literal, type Names, object, optionsIn, shown, unexpected } from "../argument.ts";
 import { type Context, nameOf, type Target } from "./context.ts";
@@ -30,7 +31,7 @@ const OPTIONS: Names<MapOptions> = { access: true, after: true, copy: true };
 export type TensorOf<G extends Target> = G extends Target<infer T> ? T : never;
 
 /** Contexts and the edges between them. It finds the route from one memory to another, maps along it, and explains it. */
-export class Graph implements Disposable {
+export class Graph extends Printed implements Disposable {
   readonly #edges: Edges;
   readonly #targets: readonly Target[];
   readonly #contexts: readonly Context[];
@@ -41,6 +42,7 @@ export class Graph implements Disposable {
     contexts: Iterable<Context>,
     mappers: Iterable<Mapper> | ((contexts: readonly Context[]) => Iterable<Mapper>),
   ) {
+    super();
     this.#contexts = [...new Set(listed(contexts, "contexts"))];
     for (const context of this.#contexts) {
       if (!Array.isArray(object(context, "contexts").targets)) throw unexpected("contexts", "only contexts", context);
@@ -85,6 +87,12 @@ export class Graph implements Disposable {
     const { hops, refused } = this.#search(source, target, ready, asked.copy);
     const waited = ready.returning.some(isUnsubmitted);
     return hops === undefined ? new Route([], refused, false) : new Route(stepsOf(hops, waited), refused);
+  }
+
+  /** Its contexts, in one line. `console.log` shows the same. */
+  toString(): string {
+    const contexts = this.#contexts.map(({ api, name }) => api === name ? api : `${api} (${name})`);
+    return withFacts(`mapper graph of ${contexts.join(", ")}`, [this.#resource.end]);
   }
 
   /** Disposes every map made through this graph; the contexts stay open. */

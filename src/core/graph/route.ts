@@ -1,3 +1,4 @@
+import { Printed } from "../printed.ts";
 import { NoRouteError, type Refusal } from "../errors.ts";
 
 /**
@@ -31,7 +32,7 @@ export interface Step {
 }
 
 /** How a tensor was, or would be, mapped to a target. It prints as one line per step. */
-export class Route {
+export class Route extends Printed {
   /** From source to target; empty for memory that was not mapped, and for a map to its own target. */
   readonly steps: readonly Step[];
   /** The edges that refused, each with its reason. */
@@ -41,6 +42,7 @@ export class Route {
 
   /** Made by the graph. */
   constructor(steps: readonly Step[], refused: readonly Refusal[], open: boolean = true) {
+    super();
     this.steps = steps;
     this.refused = refused;
     this.open = open;
@@ -55,11 +57,6 @@ export class Route {
   toString(): string {
     const steps = this.open ? this.steps.map(describeStep) : ["no route"];
     return [...steps, ...this.refused.map(describeRefusal)].join("\n");
-  }
-
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.toString();
   }
 }
 

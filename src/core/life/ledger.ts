@@ -1,10 +1,11 @@
+import { Printed } from "../printed.ts";
 import type { Undo } from "./undo.ts";
 
 /**
  * Counts live native objects by kind (`"opencl.cl_mem"`), blocks of memory and fds, and quarantined bytes. Once a program
  * has disposed everything, {@link Ledger.alive} is empty.
  */
-export class Ledger {
+export class Ledger extends Printed {
   readonly #alive = new Map<string, { count: number }>();
   #quarantined = 0;
 
@@ -30,6 +31,13 @@ export class Ledger {
   /** The number of live objects by kind, without zeros. */
   get alive(): Readonly<Record<string, number>> {
     return Object.fromEntries([...this.#alive].flatMap(([kind, { count }]) => count === 0 ? [] : [[kind, count]]));
+  }
+
+  /** What is alive, in one line. `console.log` shows the same. */
+  toString(): string {
+    const alive = Object.entries(this.alive).map(([kind, count]) => `${count} ${kind}`);
+    if (this.#quarantined > 0) alive.push(`${this.#quarantined} bytes in quarantine`);
+    return `ledger: ${alive.length === 0 ? "nothing is alive" : alive.join(", ")}`;
   }
 
   /** The number of bytes quarantined so far. */

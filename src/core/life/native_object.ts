@@ -1,3 +1,4 @@
+import { Printed } from "../printed.ts";
 import { finalizers, forgotten } from "./finalizers.ts";
 import type { Line, Usable } from "../device/line.ts";
 import type { Work } from "../device/work.ts";
@@ -6,7 +7,7 @@ import type { Resource } from "./resource.ts";
 /**
  * A disposable object that is not memory: a context, a queue, a program, a kernel. For those who write mappers.
  */
-export abstract class NativeObject implements Usable, Disposable, AsyncDisposable {
+export abstract class NativeObject extends Printed implements Usable, Disposable, AsyncDisposable {
   /** Its end of life. */
   abstract readonly resource: Resource;
   readonly #isMade = true;
@@ -35,9 +36,9 @@ export abstract class NativeObject implements Usable, Disposable, AsyncDisposabl
   /** It has no views. */
   revokeViews(): void {}
 
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.resource.name;
+  /** Its name, and whether it was disposed. */
+  toString(): string {
+    return this.resource.toString();
   }
 
   /**

@@ -1,3 +1,4 @@
+import { Printed, withFacts } from "../printed.ts";
 import type { Call } from "../device/driver.ts";
 import { type Fence, fenceIn } from "../device/fence.ts";
 import type { Line } from "../device/line.ts";
@@ -76,7 +77,7 @@ const NO_PARTS: readonly Resource[] = [];
  * `dispose`, `disposeAsync`, `disposeAfter` and the finalizer drive the same end (ending.ts); they differ only in how they
  * wait (waiting.ts). For those who write mappers.
  */
-export class Resource {
+export class Resource extends Printed {
   /** Its name, for messages. */
   readonly name: string;
   /** The bytes it borrowed. */
@@ -128,6 +129,7 @@ export class Resource {
 
   /** Takes `undo` and `grants` over. */
   constructor({ name, undo = [], grants = NO_GRANTS, owners, parts = NO_PARTS, giveBack, hooks }: ResourceInit) {
+    super();
     this.name = name;
     this.grants = grants;
     this.undo = undo;
@@ -138,6 +140,17 @@ export class Resource {
     for (let i = 0; i < grants.length; i++) grants[i].resource = this;
     if (owners === undefined) return;
     for (let i = 0; i < owners.length; i++) if (owners[i] !== undefined) adopt(owners[i]!, this);
+  }
+
+  /** Its name, and whether it has ended. */
+  toString(): string {
+    return withFacts(this.name, [this.end]);
+  }
+
+  /** How it has ended, in a word; undefined while it can be used. */
+  get end(): string | undefined {
+    if (!this.isLive) return this.ending;
+    return this.takenBy === undefined ? undefined : `taken over by ${this.takenBy}`;
   }
 
   /** True until its end begins. */

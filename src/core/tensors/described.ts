@@ -1,9 +1,10 @@
+import { Printed } from "../printed.ts";
 import type { Access } from "../memory/access.ts";
 import type { Allocation } from "../memory/allocation.ts";
-import type { Target } from "../graph/context.ts";
+import { nameOf, type Target } from "../graph/context.ts";
 import type { FrameInfo } from "../layout/frame_info.ts";
 import { sizeOf } from "../layout/dtype.ts";
-import type { Layout } from "../layout/layout.ts";
+import { describeLayout, type Layout } from "../layout/layout.ts";
 
 /** What a route knows of one plane, which may not exist yet. */
 export interface DescribedPlane {
@@ -34,7 +35,7 @@ export interface ByteRange {
 }
 
 /** What a route knows of a tensor or frame, which may not exist yet: for those who write mappers. */
-export class Described {
+export class Described extends Printed {
   /** The kind of memory, and its context. */
   readonly target: Target;
   /** How it may be used. */
@@ -50,6 +51,7 @@ export class Described {
 
   /** `planes` has at least one. */
   constructor(target: Target, access: Access, planes: readonly DescribedPlane[], info?: FrameInfo, home?: bigint) {
+    super();
     this.target = target;
     this.access = access;
     this.planes = planes;
@@ -58,6 +60,12 @@ export class Described {
     if (planes.length > 1 && planes.some(({ allocation }) => allocation !== planes[0].allocation)) {
       this.#parts = planes.map((plane) => new Described(target, access, [plane]));
     }
+  }
+
+  /** What lies where. */
+  toString(): string {
+    const planes = this.planes.map(({ layout }) => describeLayout(layout)).join(", ");
+    return `description of ${nameOf(this.target)}, "${this.access}": ${planes}`;
   }
 
   /** A frame that was made of tensors, and holds none of their bytes itself. */

@@ -10,7 +10,7 @@ import { Described } from "./described.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Resource } from "../life/resource.ts";
 import { assertMetadata, Metadata } from "./metadata.ts";
-import { Tensor } from "./tensor.ts";
+import { Tensor, type TensorJson } from "./tensor.ts";
 
 const checks = new Checks("core");
 
@@ -22,6 +22,28 @@ export interface FrameInit<P extends Tensor> extends MappedInit {
   readonly metadata?: Metadata;
   /** Makes the planes; their resources have the frame's as owner. */
   readonly planes: (frame: Frame<P>) => readonly P[];
+}
+
+/** A frame in JSON: what it is, without its bytes. A picture has `width` and `height`, sound has the others. */
+export interface FrameJson {
+  /** The kind of memory: `"host"`. */
+  readonly kind: string;
+  /** The format of the pixels, or the type of a sample. */
+  readonly format: string;
+  /** Pixels across. */
+  readonly width?: number;
+  /** Pixels down. */
+  readonly height?: number;
+  /** How many channels. */
+  readonly channels?: number;
+  /** Samples in each channel. */
+  readonly samples?: number;
+  /** Samples a second. */
+  readonly sampleRate?: number;
+  /** Bytes of all planes. */
+  readonly byteLength: number;
+  /** Its planes. */
+  readonly planes: readonly TensorJson[];
 }
 
 /** Where a plane lies. */
@@ -116,6 +138,27 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     return this.resource.grants.length > 0 ? this.resource.grants : this.planes.flatMap((plane) => plane.grants);
   }
 
+  /** Bytes of all planes, each from its first element to the end of its last. */
+  get byteLength(): number {
+    return this.planes.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  }
+
+  /** What it says besides its name: its size, too, and its format where the name has none. */
+  protected override facts(): (string | undefined)[] {
+    const { format } = this.info;
+    const size = sizeInWords(this.info);
+    return [this.name.includes(format) ? size : `${format} ${size}`, ...super.facts()];
+  }
+
+  /** What `JSON.stringify` makes of it: its kind of memory, format, size and planes. */
+  toJSON(): FrameJson {
+    const { target: { kind }, info, byteLength, planes } = this;
+    const size = info.type === "image"
+      ? { width: info.width, height: info.height }
+      : { channels: info.channels, samples: info.samples, sampleRate: info.sampleRate };
+    return { kind, format: info.format, ...size, byteLength, planes: planes.map((plane) => plane.toJSON()) };
+  }
+
   /** Its planes: work in flight on one of them is in flight on the frame. */
   protected override get parts(): readonly Mapped[] {
     return this.planes;
@@ -144,6 +187,12 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     if (this.resource.grants.length === 0) return Described.scattered(target, access, parts, info);
     return new Described(target, access, parts.flatMap(({ planes }) => planes), info);
   }
+}
+
+/** `1920 × 1080`, or `2 channels of 48000 samples`. */
+function sizeInWords(info: FrameInfo): string {
+  if (info.type === "image") return `${info.width} × ${info.height}`;
+  return `${info.channels} channels of ${info.samples} samples`;
 }
 
 /** The planes of a frame; of a tensor, itself. */

@@ -1,3 +1,4 @@
+import { Printed, withFacts } from "../printed.ts";
 import { type Access, covers, reads } from "../memory/access.ts";
 import { type Fence, unlessAborted, type WaitOptions } from "../device/fence.ts";
 import type { Line, Usable } from "../device/line.ts";
@@ -28,7 +29,7 @@ const NONE: readonly Mapped[] = [];
 let ids = 0;
 
 /** A tensor or a frame: something that can be mapped. Disposing what was mapped is the unmap. */
-export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
+export abstract class Mapped extends Printed implements Usable, Disposable, AsyncDisposable {
   /** Its number in this process. Unlike an address or a handle, it never comes again: for those who write mappers. */
   readonly id: number = ++ids;
   /** The kind of memory, and its context. */
@@ -45,6 +46,7 @@ export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
 
   /** Takes the resource over. */
   constructor(init: MappedInit) {
+    super();
     this.target = init.target;
     this.parent = init.parent;
     this.resource = init.resource;
@@ -272,11 +274,18 @@ export abstract class Mapped implements Usable, Disposable, AsyncDisposable {
     unregister(this.#registration);
   }
 
-  /** What `console.log` shows: its name, and the way here. */
-  [Symbol.for("Deno.customInspect")](): string {
-    const ways = this.route.steps.map(({ edge, transfer }) => `${edge} ${transfer}`);
-    return ways.length === 0 ? this.name : `${this.name} (${ways.join(", ")})`;
+  /** In one line: its name, the way here, and whether it was disposed. `console.log` shows the same. */
+  toString(): string {
+    return withFacts(this.name, this.facts());
   }
+
+  /** What {@link toString} says besides its name. */
+  protected facts(): (string | undefined)[] {
+    return [...this.route.steps.map(({ edge, transfer }) => `${edge} ${transfer}`), this.resource.end];
+  }
+
+  /** What `JSON.stringify` makes of it: a description, without its bytes. */
+  abstract toJSON(): object;
 
   /** Set by the graph, once: for those who write mappers. */
   arrivedBy(route: Route | (() => Route)): void {

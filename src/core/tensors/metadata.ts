@@ -1,5 +1,6 @@
-import { object } from "../argument.ts";
+import { literal, object, shown } from "../argument.ts";
 import { Checks } from "../checks.ts";
+import { Printed } from "../printed.ts";
 
 /** The fields that samepage knows. A program adds its own by declaration merging. */
 export interface MetadataFields {
@@ -25,18 +26,25 @@ export interface MetadataFields {
  * console.log(metadata.get("timestamp")); // 40000000n
  * ```
  */
-export class Metadata {
+export class Metadata extends Printed {
   /** Most frames of a stream have none. */
   #fields: Map<string, unknown> | undefined;
 
   /** Begins with these fields. @throws {ArgumentError} if `fields` is no object. */
   constructor(fields?: Partial<MetadataFields>) {
+    super();
     this.#fields = fields === undefined ? undefined : new Map(Object.entries(object(fields, "fields")));
   }
 
   /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
   static owns(value: object): boolean {
     return #fields in value;
+  }
+
+  /** Its keys and values, in one line. `console.log` shows the same. */
+  toString(): string {
+    const fields = Array.from(this.#fields ?? [], ([key, value]) => `${shown(key)}: ${literal(value)}`);
+    return `metadata { ${fields.length === 0 ? "nothing is set" : fields.join(", ")} }`;
   }
 
   /** The value of a key; undefined if it is not set. */

@@ -1,11 +1,24 @@
 import { type Access, accessOf } from "../memory/access.ts";
 import { literal, type Names, optionsIn } from "../argument.ts";
 import { LayoutError } from "../errors.ts";
+import type { DType } from "../layout/dtype.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Resource } from "../life/resource.ts";
 import { describeLayout, type Layout, layout as checked, type LayoutInit } from "../layout/layout.ts";
 import { Mapped, type MappedInit } from "./mapped.ts";
 import { Described } from "./described.ts";
+
+/** A tensor in JSON: what it is, without its bytes. */
+export interface TensorJson {
+  /** The kind of memory: `"host"`. */
+  readonly kind: string;
+  /** Elements along each dimension, outermost first. */
+  readonly shape: readonly number[];
+  /** The element type. */
+  readonly dtype: DType;
+  /** Bytes from the first element to the end of the last. */
+  readonly byteLength: number;
+}
 
 /** What a tensor is made of. */
 export interface TensorInit<H> extends MappedInit {
@@ -61,6 +74,21 @@ export abstract class Tensor<H = unknown> extends Mapped {
   /** The handle without a check, for those who write mappers: a mapper runs while the bytes are lent. */
   get rawHandle(): H {
     return this.#handle;
+  }
+
+  /** Elements along each dimension, outermost first: its layout's. */
+  get shape(): readonly number[] {
+    return this.layout.shape;
+  }
+
+  /** The element type: its layout's. */
+  get dtype(): DType {
+    return this.layout.dtype;
+  }
+
+  /** Bytes from the first element to the end of the last, padding between rows included: its layout's. */
+  get byteLength(): number {
+    return this.layout.byteLength;
   }
 
   /** The bytes it holds. */
@@ -124,6 +152,12 @@ export abstract class Tensor<H = unknown> extends Mapped {
   protected initOf({ layout, grant, name }: Part): TensorInit<H> {
     const resource = new Resource({ name, grants: [grant], owners: [this.resource] });
     return { target: this.target, handle: this.#handle, layout, resource, parent: this };
+  }
+
+  /** What `JSON.stringify` makes of it: `{ kind, shape, dtype, byteLength }`. */
+  toJSON(): TensorJson {
+    const { target: { kind }, shape, dtype, byteLength } = this;
+    return { kind, shape, dtype, byteLength };
   }
 
   /** The host address of its first element, if it has one: routes check it. */

@@ -1,7 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
 import type { Memory } from "../../core/device/memory.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
-import type { Target } from "../../core/graph/context.ts";
+import { PrintedTarget, type Target } from "../../core/graph/context.ts";
 import { Frame, type PlacedPlane } from "../../core/tensors/frame.ts";
 import type { FrameInfo } from "../../core/layout/frame_info.ts";
 import { describeLayout, type Layout } from "../../core/layout/layout.ts";
@@ -24,9 +24,7 @@ export interface CudaPlace extends PlacedPlane {
 }
 
 /** One kind of memory of a context, as a target. */
-export abstract class CudaMemory implements Target<CudaTensor> {
-  /** The kind of memory. */
-  abstract readonly kind: string;
+export abstract class CudaMemory extends PrintedTarget implements Target<CudaTensor> {
   /** Its context. */
   readonly context: CudaPrimaryContext;
   /** Its ports to the host. For those who write mappers. */
@@ -34,6 +32,7 @@ export abstract class CudaMemory implements Target<CudaTensor> {
 
   /** Made by the context. */
   constructor(context: CudaPrimaryContext) {
+    super();
     this.context = context;
     this.ports = context.hostPorts;
   }

@@ -1,18 +1,25 @@
+import { Printed } from "../../core/printed.ts";
 import { shown } from "../../core/argument.ts";
 import { Parameter, type ParameterPlace } from "../../core/device/parameter.ts";
 import { kindOf } from "../../core/checks.ts";
 import { checks } from "../check.ts";
 
 /** Local memory of a work-group, as a kernel argument. */
-export class LocalMemory {
+export class LocalMemory extends Printed {
   readonly #byteLength: number;
 
   /** `byteLength` bytes for each work-group. @throws {ArgumentError} unless that is a whole number above 0. */
   constructor(byteLength: number) {
+    super();
     if (!Number.isSafeInteger(byteLength) || byteLength <= 0) {
       throw checks.wrong("byteLength", `${shown(byteLength)} is not a whole number above 0.`);
     }
     this.#byteLength = byteLength;
+  }
+
+  /** Its size. */
+  toString(): string {
+    return `${this.byteLength} bytes of local memory`;
   }
 
   /** Its size in bytes. */

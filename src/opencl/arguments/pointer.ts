@@ -1,3 +1,4 @@
+import { Printed } from "../../core/printed.ts";
 import { CL_KERNEL_ARG_ADDRESS_CONSTANT, CL_KERNEL_ARG_TYPE_CONST } from "../../../ffi/opencl/constants.ts";
 import { isMade } from "../../core/argument.ts";
 import type { ParameterPlace } from "../../core/device/parameter.ts";
@@ -12,13 +13,19 @@ import type { ParameterInfo } from "./info.ts";
 import { elementOf, LARGEST_TYPE } from "./types.ts";
 
 /** A tensor whose `layout.byteOffset` the kernel gets as a separate argument. */
-export class BaseOf<T extends BufferTensor = BufferTensor> {
+export class BaseOf<T extends BufferTensor = BufferTensor> extends Printed {
   /** The tensor. */
   readonly tensor: T;
 
   /** Passes the tensor's handle as it is. */
   constructor(tensor: T) {
+    super();
     this.tensor = tensor;
+  }
+
+  /** Its tensor. */
+  toString(): string {
+    return `the base of ${this.tensor}`;
   }
 }
 

@@ -2,7 +2,7 @@ import { LARGEST_TYPE } from "../arguments/types.ts";
 import { assertInOnePiece } from "../check.ts";
 import type { Address } from "../../../ffi/address.ts";
 import { Allocation, type Block } from "../../core/memory/allocation.ts";
-import type { Target } from "../../core/graph/context.ts";
+import { PrintedTarget, type Target } from "../../core/graph/context.ts";
 import { Frame, type PlacedPlane } from "../../core/tensors/frame.ts";
 import type { FrameInfo } from "../../core/layout/frame_info.ts";
 import { own } from "../../core/memory/own.ts";
@@ -25,14 +25,13 @@ export interface PointerBlock extends Block {
 }
 
 /** A kind of memory in one context that kernels reach by address. */
-export abstract class OpenCLPointerMemory<T extends OpenCLPointerTensor> implements Target<T> {
-  /** The kind of memory. */
-  abstract readonly kind: string;
+export abstract class OpenCLPointerMemory<T extends OpenCLPointerTensor> extends PrintedTarget implements Target<T> {
   /** Its context. */
   readonly context: BaseContext;
 
   /** Made by the context. */
   constructor(context: BaseContext) {
+    super();
     this.context = context;
   }
 

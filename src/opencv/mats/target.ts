@@ -6,7 +6,7 @@ import { SAME_ADDRESS } from "../../core/graph/plan.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import { mapBlock, PAGE } from "../../core/native/blocks.ts";
-import type { Target } from "../../core/graph/context.ts";
+import { PrintedTarget, type Target } from "../../core/graph/context.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import { own } from "../../core/memory/own.ts";
 import {
@@ -45,7 +45,7 @@ const PORTS: Memory<OpenCVMat> = {
 };
 
 /** Mats as a target of the graph. Made by the context: `cv.mat`, `cv.matOf({ channels })`. */
-export class MatTarget implements Target<OpenCVMat> {
+export class MatTarget extends PrintedTarget implements Target<OpenCVMat> {
   /** The kind of memory. */
   readonly kind = "opencv.mat";
   /** The context whose memory it is. */
@@ -55,12 +55,18 @@ export class MatTarget implements Target<OpenCVMat> {
 
   /** Made by the context. */
   constructor(context: OpenCVBase, channels?: number) {
+    super();
     this.context = context;
     this.channels = channels;
   }
 
   /** The host has a Mat's elements at the same address. */
   readonly ports: Memory<OpenCVMat> = PORTS;
+
+  /** What it says besides its kind: the channels. */
+  protected override facts(): string[] {
+    return this.channels === undefined ? [] : [`${this.channels} channels`];
+  }
 
   /** True for its tensors. */
   is(value: Mapped): value is OpenCVMat {

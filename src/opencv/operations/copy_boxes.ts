@@ -18,7 +18,7 @@ import { partOf } from "../umats/over.ts";
  * @param copy copies an array of any type: from the first slot's header to the second slot's output
  */
 export function copyBoxes(src: OpenCVTensor, dst: OpenCVTensor, copy: (from: Slot, to: Slot) => void): void {
-  const shapes = [src.shape, dst.shape] as const;
+  const shapes = [src.matShape, dst.matShape] as const;
   const onDevice = src instanceof OpenCVUMat || dst instanceof OpenCVUMat;
   const hasGaps = shapes.some(({ type, sizes, steps }) => !isContinuous(type, sizes, steps));
   if (!onDevice || !hasGaps || !isSame(...shapes)) return copy(src.slot, dst.slot);

@@ -27,7 +27,7 @@ export const copyTo = operation({
   besides: (mask): Record<string, OpenCVTensor> => mask === undefined ? {} : { mask },
   makes({ src }, mask) {
     if (mask !== undefined) assertMask(mask, src);
-    return src.shape;
+    return src.matShape;
   },
   call({ src, dst }, mask) {
     if (mask === undefined) return copy(src, dst);
@@ -43,8 +43,8 @@ function copy(src: OpenCVTensor, dst: OpenCVTensor): void {
 
 /** Throws a {@link LayoutError} unless a mask has the size of its image. */
 function assertMask(mask: OpenCVTensor, src: OpenCVTensor): void {
-  elementsOf("copyTo's mask", "mask", mask, { dtypes: ["u8"], channels: [1, channelsIn(src.shape.type)] });
-  const [sizes, wanted] = [mask.shape.sizes, src.shape.sizes];
+  elementsOf("copyTo's mask", "mask", mask, { dtypes: ["u8"], channels: [1, channelsIn(src.matShape.type)] });
+  const [sizes, wanted] = [mask.matShape.sizes, src.matShape.sizes];
   if (sizes.length === wanted.length && sizes.every((size, i) => size === wanted[i])) return;
   const what = `expected ${sizesInWords(wanted)}, the size of src; ${mask.name} is ${sizesInWords(sizes)}.`;
   throw unfit("copyTo", "mask", what);
@@ -69,9 +69,9 @@ export const convertTo = operation({
     if (depth === undefined) throw wrong("rtype", `expected one of ${DTYPE_NAMES}, got ${literal(rtype)}.`);
     return { depth, scale };
   },
-  makes: ({ src }, { depth }) => ({ sizes: src.shape.sizes, type: typeOf(depth, channelsIn(src.shape.type)) }),
+  makes: ({ src }, { depth }) => ({ sizes: src.matShape.sizes, type: typeOf(depth, channelsIn(src.matShape.type)) }),
   call({ src, dst }, { depth, scale }) {
-    if (isCopy(...scale) && typeOf(depth, channelsIn(src.shape.type)) === src.shape.type) return copy(src, dst);
+    if (isCopy(...scale) && typeOf(depth, channelsIn(src.matShape.type)) === src.matShape.type) return copy(src, dst);
     const convert = src instanceof OpenCVUMat ? core().UMat_convertTo : core().Mat_convertTo;
     convert(src.slot.header, dst.slot.output, depth, ...scale);
   },
@@ -105,7 +105,7 @@ export const flip = operation({
   makes({ src, dst }) {
     // Two work-items of OpenCV's kernel swap the same pixels of the middle row.
     if (src === dst && src instanceof OpenCVUMat) throw unfit("flip", "dst", "a UMat cannot be flipped in place.");
-    return src.shape;
+    return src.matShape;
   },
   call: ({ src, dst }, code) => core().flip(src.slot.input, dst.slot.output, code),
 });

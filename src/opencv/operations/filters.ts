@@ -54,7 +54,7 @@ export const gaussianBlur = operation({
       const what = `${kept} rows of ${columns * channels} values are more than OpenCV can keep.`;
       throw unfit("GaussianBlur", "src", what);
     }
-    return src.shape;
+    return src.matShape;
   },
   call: ({ src, dst }, { size, x, y, type }) =>
     imgproc().GaussianBlur(src.slot.input, dst.slot.output, packed(size), x, y, type),
@@ -152,7 +152,7 @@ export const threshold = operation({
       number(thresh, "thresh", -MOST_INT, MOST_INT);
       number(maxval, "maxval", -MOST_INT, MOST_INT);
     }
-    return src.shape;
+    return src.matShape;
   },
   call: ({ src, dst }, { thresh, maxval, flags }) =>
     imgproc().threshold(src.slot.input, dst.slot.output, thresh, maxval, flags),

@@ -105,7 +105,7 @@ const MOST_TIMES = 7;
  * the first pixel or behind the last one. If they lie on another page, which cannot be read, that would end the process.
  */
 function assertReadableAround(
-  { address, layout: { byteLength }, shape: { sizes, steps } }: OpenCVMat,
+  { address, layout: { byteLength }, matShape: { sizes, steps } }: OpenCVMat,
   columns: number,
 ) {
   if (steps.at(-1) !== 2 || columns <= MOST_TIMES * sizes[1]) return;

@@ -29,13 +29,13 @@ export interface Image {
 
 /** A Mat or UMat of two dimensions as an image. @throws {LayoutError} if the operation does not take it. */
 export function imageIn(fn: string, argument: string, tensor: OpenCVTensor, accepted: Accepted = {}): Image {
-  const [rows, columns] = tensor.shape.sizes;
+  const [rows, columns] = tensor.matShape.sizes;
   return { rows, columns, ...elementsOf(fn, argument, tensor, accepted) };
 }
 
 /** The elements of a Mat or UMat of any dimensions. @throws {LayoutError} like {@link imageIn}. */
 export function elementsOf(fn: string, argument: string, tensor: OpenCVTensor, accepted: Accepted) {
-  const { type } = tensor.shape;
+  const { type } = tensor.matShape;
   const [dtype, channels] = [dtypeIn(type), channelsIn(type)];
   const { dtypes = [dtype], channels: counts = [channels] } = accepted;
   if (!dtypes.includes(dtype)) {

@@ -17,14 +17,14 @@ export interface Result {
 
 /** Throws a {@link LayoutError} unless an output has the size and type of the result. */
 export function assertFits(fn: string, dst: OpenCVTensor, result: Result): void {
-  const { sizes, type } = dst.shape;
+  const { sizes, type } = dst.matShape;
   if (type === result.type && sizes.length === result.sizes.length && sizes.every((n, i) => n === result.sizes[i])) {
     return;
   }
   throw unfit(
     fn,
     "dst",
-    `${fn} makes ${inWords(result)}; ${dst.name} is ${inWords(dst.shape)}.`,
+    `${fn} makes ${inWords(result)}; ${dst.name} is ${inWords(dst.matShape)}.`,
     "Map memory of that size and type; or pass { reallocate: true }, and take the result from the error.",
   );
 }
@@ -33,7 +33,7 @@ export function assertFits(fn: string, dst: OpenCVTensor, result: Result): void 
  * Throws a {@link LayoutError} unless something is an image that OpenCV can count: some of its functions (GaussianBlur of
  * floats, the Bayer patterns) multiply rows by bytes, or values of a row by bytes, with an int.
  */
-export function assertImage(argument: string, { name, shape: { sizes, type }, layout }: OpenCVTensor): void {
+export function assertImage(argument: string, { name, matShape: { sizes, type }, layout }: OpenCVTensor): void {
   const fault = (what: string, remedy: string) => unfitError({ argument, problem: `${name} ${what}`, remedy });
   if (sizes.length > 2) {
     throw fault(

@@ -1,6 +1,6 @@
 import { accessOf } from "../../core/memory/access.ts";
 import { optionsIn } from "../../core/argument.ts";
-import type { Target } from "../../core/graph/context.ts";
+import { PrintedTarget, type Target } from "../../core/graph/context.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import type { Grant } from "../../core/memory/grant.ts";
 import type { Layout } from "../../core/layout/layout.ts";
@@ -17,7 +17,7 @@ import { type UMatInit, type UMatOver, umatOver } from "./over.ts";
 import { attachedUMat, resultIn } from "./own.ts";
 
 /** UMats as a target of the graph. Made by the context: `cv.umat`, `cv.umatOf({ channels })`. */
-export class UMatTarget implements Target<OpenCVUMat> {
+export class UMatTarget extends PrintedTarget implements Target<OpenCVUMat> {
   /** The kind of memory. */
   readonly kind = "opencv.umat";
   /** The context whose memory it is. */
@@ -27,8 +27,14 @@ export class UMatTarget implements Target<OpenCVUMat> {
 
   /** Made by the context. */
   constructor(context: OpenCVBase, channels?: number) {
+    super();
     this.context = context;
     this.channels = channels;
+  }
+
+  /** What it says besides its kind: the channels. */
+  protected override facts(): string[] {
+    return this.channels === undefined ? [] : [`${this.channels} channels`];
   }
 
   /** True for its tensors. */

@@ -108,7 +108,7 @@ export default table(import.meta, {
     run() {
       using e = eye();
       using most = e.cv.mat.create({ shape: Array.from({ length: 32 }, () => 1), dtype: "u8" });
-      say(most.shape.sizes.length);
+      say(most.matShape.sizes.length);
       e.cv.mat.create({ shape: Array.from({ length: 33 }, () => 1), dtype: "u8" });
     },
     says: ["32"],
@@ -127,7 +127,7 @@ export default table(import.meta, {
       using v = vision();
       using memory = host.allocate({ shape: [65536, 65536], dtype: "u8" });
       using mat = v.graph.map(memory, v.cv.mat, { access: "read" });
-      say(mat.shape.sizes, mat.shape.steps);
+      say(mat.matShape.sizes, mat.matShape.steps);
       v.graph.map(memory, v.cv.umat, { access: "read" });
     },
     says: ["65536,65536 65536,1"],

@@ -63,7 +63,7 @@ export default table(import.meta, {
         using output = map(small);
         fails(kind, () => v.cv.GaussianBlur(input, output, [3, 3]), LayoutError);
         fails(kind, () => v.cv.convertTo(input, input, "f32"), LayoutError);
-        say(output.shape.sizes, output.type);
+        say(output.matShape.sizes, output.type);
       });
       using a = photo(64, 64);
       using b = photo(64, 32);
@@ -104,7 +104,7 @@ export default table(import.meta, {
     back[Symbol.dispose]();
     const result = resultOf(() => output[Symbol.dispose]());
     work(cv, result);
-    say(result.shape.sizes, small.layout.shape);
+    say(result.matShape.sizes, small.layout.shape);
     result[Symbol.dispose]();
     fails("result after its end", () => work(cv, result), DisposedError);
   }, ["7 1024", "64,64 32,32"]),

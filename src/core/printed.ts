@@ -1,0 +1,16 @@
+/** An object that a program holds, in one line: `console.log`, `String()` and messages show the same. For those who write backends. */
+export abstract class Printed {
+  /** What it is, in one line. */
+  abstract toString(): string;
+
+  /** What `console.log` shows: {@link toString}. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.toString();
+  }
+}
+
+/** A line with further facts, and without the parentheses where there is none. */
+export function withFacts(line: string, facts: readonly (string | undefined)[]): string {
+  const known = facts.filter((fact) => fact !== undefined);
+  return known.length === 0 ? line : `${line} (${known.join(", ")})`;
+}
