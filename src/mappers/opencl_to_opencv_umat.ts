@@ -10,7 +10,7 @@ import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/m
 import { planned } from "../core/graph/plan.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
-import type { DeviceContext } from "../opencv/execution.ts";
+import type { ExecutionContext } from "../opencv/execution.ts";
 import type { OpenCVUMat } from "../opencv/umat.ts";
 import type { UMatTarget } from "../opencv/umats/target.ts";
 import { planesFromZero } from "./shared/planes.ts";
@@ -194,7 +194,7 @@ function refuse(source: Described, target: UMatTarget): Refusal | undefined {
 }
 
 /** An OpenCL context, for OpenCV. */
-function deviceContext(cl: OpenCLContext): DeviceContext {
+function deviceContext(cl: OpenCLContext): ExecutionContext {
   return {
     name: cl.name,
     resource: cl.resource,

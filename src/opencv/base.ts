@@ -1,24 +1,14 @@
-import type { DeviceId } from "../core/device/device_id.ts";
-import type { Context, Target } from "../core/graph/context.ts";
+import { DeviceContext } from "../core/graph/device_context.ts";
 import { reasonOf, type Refusal } from "../core/errors.ts";
-import { Resource } from "../core/life/resource.ts";
-import { type DeviceContext, Execution } from "./execution.ts";
+import { Execution, type ExecutionContext } from "./execution.ts";
 
 /**
  * The part of an {@link OpenCVContext} that its tensors, targets and operations need: its name, its end of life, and
  * OpenCV's state for each `cl_context`. They know no more of the context, so that it can know them all.
  */
-export abstract class OpenCVBase implements Context {
+export abstract class OpenCVBase extends DeviceContext {
   /** The API's name. */
   readonly api = "opencv";
-  /** For messages: `"OpenCV 4.6.0"`. */
-  readonly name: string;
-  /** Empty: Mats have no device, and a UMat's device is that of its OpenCL context. */
-  readonly id: DeviceId = {};
-  /** Its kinds of memory: Mats and UMats. */
-  abstract readonly targets: readonly Target[];
-  /** Its end of life: Mats and UMats end first. */
-  readonly resource: Resource;
   /** OpenCV's version: `"4.6.0"`. */
   readonly version: string;
   /** One for each `cl_context` whose buffers were mapped. */
@@ -26,11 +16,10 @@ export abstract class OpenCVBase implements Context {
   /** The reasons why OpenCV did not take other contexts. */
   readonly #problems = new Map<bigint, Omit<Refusal, "edge">>();
 
-  /** Made by `OpenCVContext.open`. */
+  /** Made by `OpenCVContext.open`. Mats have no device, and a UMat's device is that of its OpenCL context. */
   constructor(version: string) {
+    super("opencv", { name: `OpenCV ${version}`, id: {} }, []);
     this.version = version;
-    this.name = `OpenCV ${version}`;
-    this.resource = new Resource({ name: this.name });
   }
 
   /**
@@ -39,7 +28,7 @@ export abstract class OpenCVBase implements Context {
    *
    * @param device returns what OpenCV needs to know; called only if it is needed
    */
-  tryExecution(clContext: bigint, device: () => DeviceContext): void {
+  tryExecution(clContext: bigint, device: () => ExecutionContext): void {
     if (this.executionIn(clContext) !== undefined || this.resource.state !== "live") return;
     try {
       const made = new Execution(device(), this.resource);
@@ -60,10 +49,5 @@ export abstract class OpenCVBase implements Context {
   /** OpenCV's state for a `cl_context`, if {@link tryExecution} made it: for those who write mappers. */
   executionIn(clContext: bigint): Execution | undefined {
     return this.#executions.find(({ live, device }) => live && device.handle === clContext);
-  }
-
-  /** Disposes everything in it. OpenCV itself stays loaded. */
-  [Symbol.dispose](): void {
-    this.resource.dispose();
   }
 }

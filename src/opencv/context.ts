@@ -46,6 +46,7 @@ export class OpenCVContext extends ImgcodecsOperations {
     this.mat = new MatTarget(this);
     this.umat = new UMatTarget(this);
     this.targets = [this.mat, this.umat];
+    this.opened();
   }
 
   /**
@@ -72,7 +73,7 @@ export class OpenCVContext extends ImgcodecsOperations {
    * using graph = new MapperGraph([host, cv]);
    * using volume = host.allocate({ shape: [64, 480, 640], dtype: "u8" });
    * using mat = graph.map(volume, cv.matOf({ channels: 1 }));
-   * console.log(mat.type, mat.shape.sizes); // CV_8UC1 [ 64, 480, 640 ]
+   * console.log(mat.type, mat.matShape.sizes); // CV_8UC1 [ 64, 480, 640 ]
    * ```
    */
   matOf(kind: MatKind): MatTarget {

@@ -1,3 +1,4 @@
+import { Printed } from "../core/printed.ts";
 import type { Address } from "../../ffi/address.ts";
 import type { Line } from "../core/device/line.ts";
 import { InteropError } from "../core/errors.ts";
@@ -19,7 +20,7 @@ export interface DeviceQueue {
 }
 
 /** A `cl_context` and its device, as a mapper tells OpenCV of them. */
-export interface DeviceContext {
+export interface ExecutionContext {
   /** For messages. */
   readonly name: string;
   /** Its end of life. */
@@ -45,9 +46,9 @@ export interface DeviceContext {
  * of each thread; this one is that only while {@link run} runs something. Made by the context, when it is first needed:
  * for those who write mappers.
  */
-export class Execution {
+export class Execution extends Printed {
   /** Whose `cl_context` it is. */
-  readonly device: DeviceContext;
+  readonly device: ExecutionContext;
   /** Ends before the `cl_context`, and before OpenCV's context. */
   readonly resource: Resource;
   /** OpenCV's queue. */
@@ -55,7 +56,8 @@ export class Execution {
   readonly #state: State;
 
   /** Tells OpenCV of a `cl_context`; ends with that, and with `owner`. @throws {OpenCVError} where OpenCV does not take it. */
-  constructor(device: DeviceContext, owner: Resource) {
+  constructor(device: ExecutionContext, owner: Resource) {
+    super();
     this.device = device;
     const undo: Undo = [];
     try {
@@ -68,6 +70,11 @@ export class Execution {
     }
     const name = `OpenCV's queue (${device.name})`;
     this.resource = new Resource({ name, undo, owners: [device.resource, owner] });
+  }
+
+  /** Its name, and whether it has ended. */
+  toString(): string {
+    return this.resource.toString();
   }
 
   /** False once it, its `cl_context` or OpenCV's context was disposed. */
@@ -87,7 +94,7 @@ export class Execution {
 }
 
 /** attachContext takes over one share of context and device where it succeeds, and none where it does not. */
-function attached({ handle, device, platform, platformName, share }: DeviceContext): State {
+function attached({ handle, device, platform, platformName, share }: ExecutionContext): State {
   assertOpenCL();
   chooseOwnContext();
   return allOrNothing("attaching OpenCV", (undo) => {

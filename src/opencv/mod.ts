@@ -7,7 +7,7 @@ export { PageAllocator } from "./allocator/page_allocator.ts";
 export { OpenCVBase } from "./base.ts";
 export { type MatKind, OpenCVContext } from "./context.ts";
 export { OpenCVError, type OpenCVErrorFields } from "./errors.ts";
-export { type DeviceContext, type DeviceQueue, Execution } from "./execution.ts";
+export { type DeviceQueue, Execution, type ExecutionContext } from "./execution.ts";
 export { gpuMatHeader, type GpuMatInit, type GpuMatOver } from "./gpu_mat.ts";
 export { OpenCVMat, type OpenCVMatInit } from "./mat.ts";
 export { type MatInit, MatTarget } from "./mats/target.ts";

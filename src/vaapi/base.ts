@@ -25,6 +25,8 @@ export interface VaapiBase extends MemoryTarget<VaapiTensor> {
   readonly hasPrime2: boolean;
   /** The formats in which it has surfaces. */
   readonly formats: readonly ImageFormat[];
+  /** Counts copied bytes. */
+  countCopied(bytes: number): void;
   /** Why the driver has no surface of a format and size; undefined if it has. */
   refuse(info: ImageInfo): string | undefined;
 }

@@ -5,14 +5,12 @@ import type { Line } from "../core/device/line.ts";
 import type { Memory } from "../core/device/memory.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import type { Refusal } from "../core/errors.ts";
-import type { DeviceId } from "../core/device/device_id.ts";
 import type { Context, Target } from "../core/graph/context.ts";
+import { DeviceContext } from "../core/graph/device_context.ts";
 import { type FrameInfo, type ImageInfo, imageOf } from "../core/layout/frame_info.ts";
 import { describeLayout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../core/layout/layout.ts";
 import type { ImageFormat } from "../core/layout/pixel_formats.ts";
-import { forgotten } from "../core/life/finalizers.ts";
-import { NativeObject } from "../core/life/native_object.ts";
-import { Resource } from "../core/life/resource.ts";
+import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { type Access, accessOf } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
@@ -79,7 +77,7 @@ const LAYERS: { readonly [L in Layers]: unknown } = { separate: true, composed: 
  * using pixels = graph.map(surface, host, { copy: "allow" });
  * ```
  */
-export class VaapiContext extends NativeObject implements Context, VaapiBase {
+export class VaapiContext extends DeviceContext implements VaapiBase {
   /** The API's name. */
   readonly api = "vaapi";
   /** The kind of memory: surfaces. */
@@ -88,12 +86,6 @@ export class VaapiContext extends NativeObject implements Context, VaapiBase {
   readonly context: Context = this;
   /** Itself. */
   readonly targets: readonly Target[] = [this];
-  /** What the driver calls itself. */
-  readonly name: string;
-  /** VA-API does not tell the device. */
-  readonly id: DeviceId = {};
-  /** Its end of life: pools and frames end first. */
-  readonly resource: Resource;
   /** The display. For those who write mappers. */
   readonly display: Display;
   /** The line of its calls. For those who write mappers. */
@@ -114,19 +106,17 @@ export class VaapiContext extends NativeObject implements Context, VaapiBase {
   readonly imageFormats: ReadonlyMap<number, DataView<ArrayBuffer>>;
 
   private constructor(display: Display, undo: Undo) {
-    super();
+    super("vaapi", { name: display.vendor, id: {} }, undo); // VA-API does not tell the device
     this.display = display;
-    this.name = display.vendor;
     this.configs = configsOf(display.handle);
     this.imageFormats = imageFormatsOf(display.handle);
     this.formats = formatsIn(this.configs);
     this.hasPrime2 = this.configs.some(({ memoryTypes }) => memoryTypes.includes("DRM_PRIME_2"));
-    this.resource = new Resource({ name: `vaapi context (${this.name})`, undo });
     this.proofs = new Proofs<VaapiBase>(this);
     this.ports = portsOf(this);
     this.images = new SurfaceImages(this);
     this.line = newLine(this.name, this.resource);
-    forgotten.register(this, this.resource.name, this);
+    this.opened();
   }
 
   /**

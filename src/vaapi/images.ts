@@ -79,15 +79,19 @@ export class SurfaceImages {
     const image = copied ? this.#newImage(surface) : SurfaceImage.derive(surface);
     let kept = false;
     undo.push(() => kept ? image.keep() : image.free());
-    if (copied && reads(access)) image.get();
-    const address = image.map();
     const { layouts, byteLength } = image;
+    const moved = () => this.#base.countCopied(pixelBytes(layouts));
+    if (copied && reads(access)) {
+      image.get();
+      moved();
+    }
+    const address = image.map();
     const free = (fate: Fate) => void (kept = fate !== "unused");
     const allocation = new Allocation({ kind: "vaapi.map", address, byteLength, free });
     allocation.joinUntil(undo);
     const { line } = this.#base;
     const giveBack = copied && writes(access)
-      ? { line, once: true, step: () => putBack(image, allocation) }
+      ? { line, once: true, step: () => putBack(image, allocation, moved) }
       : undefined;
     return { address, layouts, allocation, giveBack };
   }
@@ -96,12 +100,16 @@ export class SurfaceImages {
   hold(surface: VaapiSurface, planes: readonly HostPlane[], access: Access, undo: Undo): GiveBack | undefined {
     const image = this.#newImage(surface);
     undo.push(() => image.free());
+    const moved = () => this.#base.countCopied(pixelBytes(image.layouts));
     if (reads(access)) {
       copyBetween(image, planes, "to the image");
       const code = image.put();
       if (code !== VA_STATUS_SUCCESS) throw vaError(code, "vaPutImage");
+      moved();
     }
-    return writes(access) ? { line: this.#base.line, once: true, step: () => takeBack(image, planes) } : undefined;
+    return writes(access)
+      ? { line: this.#base.line, once: true, step: () => takeBack(image, planes, moved) }
+      : undefined;
   }
 
   #newImage(surface: VaapiSurface): SurfaceImage {
@@ -109,26 +117,34 @@ export class SurfaceImages {
   }
 }
 
+/** The bytes of all planes. */
+function pixelBytes(layouts: readonly Layout[]): number {
+  return layouts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+}
+
 /** The copy of an image to its surface. */
-function putBack(image: SurfaceImage, { escaped }: Allocation): Call<undefined> {
+function putBack(image: SurfaceImage, { escaped }: Allocation, moved: () => void): Call<undefined> {
   return {
     fn: "vaPutImage",
     blocks: true,
     call() {
       if (!escaped) image.unmap(); // else somebody may still look at it
-      return image.put();
+      const code = image.put();
+      if (code === VA_STATUS_SUCCESS) moved();
+      return code;
     },
   };
 }
 
 /** The copy of a surface to host memory. */
-function takeBack(image: SurfaceImage, planes: readonly HostPlane[]): Call<undefined> {
+function takeBack(image: SurfaceImage, planes: readonly HostPlane[], moved: () => void): Call<undefined> {
   return {
     fn: "vaGetImage",
     blocks: true,
     call() {
       image.get();
       copyBetween(image, planes, "to the host");
+      moved();
       return VA_STATUS_SUCCESS;
     },
   };

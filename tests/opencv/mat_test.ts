@@ -1,6 +1,6 @@
 // Mats over the bytes of host memory, and of OpenCV's own.
 
-import { assert, assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
 import {
   AccessError,
   ArgumentError,
@@ -20,6 +20,8 @@ import { addressOf } from "../../src/core/native/pin.ts";
 import { matIn } from "../../src/opencv/header.ts";
 import { core } from "../../src/opencv/library.ts";
 import { noArray, viewOf } from "../../src/opencv/slots.ts";
+import { collect } from "../gc.ts";
+import { warningsOf } from "../warnings.ts";
 import { dataAt, pattern, testMat } from "./help.ts";
 
 /** A `cv::Mat` that OpenCV makes and owns, as a program in C++ would have it. */
@@ -363,4 +365,22 @@ testMat("mat: data is where the header says, and a Mat that was disposed says no
   assertEquals(mat.data, mat.address);
   mat[Symbol.dispose]();
   assertThrows(() => mat.data, DisposedError);
+});
+
+testMat("a context that was forgotten is told of, and one that was disposed is not", async () => {
+  const use = () => {
+    const cv = OpenCVContext.open();
+    using graph = new MapperGraph([host, cv]);
+    using source = host.allocate({ shape: [4, 4], dtype: "u8" });
+    using _mat = graph.map(source, cv.mat);
+    return cv;
+  };
+  const warnings = await warningsOf(async () => {
+    use()[Symbol.dispose]();
+    await use()[Symbol.asyncDispose]();
+    use();
+    await collect();
+  });
+  assertEquals(warnings.length, 1, warnings.join("\n"));
+  assertMatch(warnings[0], /opencv context \(OpenCV 4.*\) was never disposed/);
 });

@@ -41,13 +41,16 @@ driverTest("a context says what the driver can do", [], ({ va }) => {
 
 for (const words of [[], ["private"], ["separate"], ["plain"]]) {
   driverTest(`pixels come back as they were: ${words.join() || "one object"}`, words, ({ graph, va }) => {
+    let copied = 0;
     for (const format of FORMATS) {
       using frame = randomFrame(format);
       using surface = graph.map(frame, va, { copy: "allow", access: "read" });
+      assertEquals(va.bytesCopied, copied += frame.byteLength);
       using back = graph.map(surface as unknown as Frame, host, { copy: "allow", access: "read" }) as unknown as Frame<
         HostTensor
       >;
       assertSamePixels(frame, back);
+      copied = va.bytesCopied;
     }
   });
 
@@ -73,9 +76,13 @@ const WAYS = [
 for (const { words, transfer, evidence } of WAYS) {
   driverTest(`a surface is host memory by ${transfer}: ${words.join() || "in place"}`, words, ({ graph, va }) => {
     using surface = va.allocateFrame(picture("NV12"));
-    using mapped = graph.map(surface, host, { copy: "allow" });
+    const mapped = graph.map(surface, host, { copy: "allow" });
     const [step] = mapped.route.steps;
     assertEquals(step.transfer, transfer);
+    const copied = transfer === "copy" ? surface.byteLength : 0;
+    assertEquals([step.bytesMoved > 0, va.bytesCopied], [transfer !== "alias", copied]);
+    mapped[Symbol.dispose]();
+    assertEquals(va.bytesCopied, 2 * copied, "the way back is a copy, too");
     assertStringIncludes(step.evidence!, evidence);
     assertEquals((mapped as unknown as Frame<HostTensor>).info, picture("NV12"));
   });

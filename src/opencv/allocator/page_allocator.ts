@@ -1,5 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
 import { counted } from "../../core/life/ledger.ts";
+import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { alone } from "../../core/native/process_lock.ts";
 import type { OpenCVBase } from "../base.ts";
@@ -9,9 +10,10 @@ import { allocatorAt, type AllocatorObject, makeAllocator } from "./object.ts";
 
 /**
  * While it lives, the Mats that OpenCV itself creates lie in memory that any other API can use in place: at a multiple
- * of 4096, for a multiple of 64 bytes. Made by {@link OpenCVContext.pageAllocator}.
+ * of 4096, for a multiple of 64 bytes. After the last holder's end, OpenCV's default is what it was; Mats that were made
+ * meanwhile stay. Made by {@link OpenCVContext.pageAllocator}.
  */
-export class PageAllocator {
+export class PageAllocator extends NativeObject {
   /** The `cv::MatAllocator*`. It stays valid to the end of the process, also as the `allocator` of a single Mat. */
   readonly address: Address;
   /** Its end of life. */
@@ -19,6 +21,7 @@ export class PageAllocator {
 
   /** Made by the context. */
   constructor(context: OpenCVBase) {
+    super();
     const object = holdDefault();
     this.address = object.address;
     this.resource = new Resource({
@@ -26,11 +29,6 @@ export class PageAllocator {
       undo: [counted("opencv.allocator", () => leaveDefault(object))],
       owners: [context.resource],
     });
-  }
-
-  /** Restores OpenCV's default after the last holder. Mats that were made meanwhile stay. */
-  [Symbol.dispose](): void {
-    this.resource.dispose();
   }
 }
 
