@@ -237,7 +237,7 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
    * const ready = host.signal(promise);
    * console.log(ready.reached()); // false
    * resolve();
-   * await ready.wait();
+   * await ready;
    * ```
    */
   signal(promise: PromiseLike<unknown>): Fence {

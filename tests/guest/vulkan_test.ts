@@ -209,7 +209,7 @@ test("a sync file that is not over is a fence that is not reached", async ({ vul
 }, CARD);
 
 test("Vulkan's work is a fence of a dma-buf's, until it is over", async ({ vulkan }) => {
-  const fence = await addWork(vulkan, (file) => file);
+  const { fence } = await addWork(vulkan, (file) => file);
   assertEquals(fence.reached(), true);
 });
 
@@ -222,7 +222,7 @@ test("a sync file of -1 is work that is over: the dma-buf gets no fence", async 
 });
 
 /** Gives work to a dma-buf as a fence, and waits for it there; `tells` makes of the driver's sync file what it tells. */
-async function addWork(vulkan: VulkanContext, tells: (file: number) => number): Promise<Fence> {
+async function addWork(vulkan: VulkanContext, tells: (file: number) => number): Promise<{ fence: Fence }> {
   using buffer = dmabuf.allocate(WORDS);
   using work = new Work(vulkan);
   let isAsked = false;
@@ -239,7 +239,7 @@ async function addWork(vulkan: VulkanContext, tells: (file: number) => number): 
     const fence = work.run(runs);
     buffer.addFence(fence);
     await buffer.finished();
-    if (isAsked) return fence;
+    if (isAsked) return { fence };
   }
   throw new Error("the driver was asked for no sync file");
 }

@@ -1,5 +1,6 @@
-import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import type { Fence } from "../../src/core/device/fence.ts";
+import { AccessError } from "../../src/core/errors.ts";
 import { host } from "../../src/host/mod.ts";
 import { command, FakeDriver, FakeWork } from "./fakes.ts";
 
@@ -25,6 +26,43 @@ Deno.test("a wait settles when the work is done", async () => {
   setTimeout(() => work.end(), 5);
   await waited;
   assertEquals(work.fence.reached(), true);
+});
+
+Deno.test("await and Promise.all() wait for fences, and reject with the work's failure", async () => {
+  const [one, other] = [new FakeWork(), new FakeWork()];
+  const both = Promise.all([one.fence, other.fence]);
+  setTimeout(() => one.end(), 5);
+  await one.fence;
+  assertEquals([one.fence.reached(), other.fence.reached()], [true, false]);
+  other.end();
+  assertEquals(await both, [undefined, undefined]);
+  const failed = new FakeWork("device", new Error("the kernel failed"));
+  failed.end();
+  assertStrictEquals(await assertRejects(async () => await failed.fence), failed.failure);
+});
+
+Deno.test("an async function that returns a fence waits for it, and so does host.signal() of a fence", async () => {
+  const work = new FakeWork();
+  const returned: Promise<void> = (async () => {
+    await moment();
+    return work.fence;
+  })();
+  const signal = host.signal(work.fence);
+  setTimeout(() => work.end(), 15);
+  await returned;
+  assertEquals(work.fence.reached(), true);
+  await signal;
+});
+
+Deno.test("lend() holds the bytes until the fence is reached that its function returns", async () => {
+  using tensor = host.allocate({ shape: [4], dtype: "u8" });
+  const work = new FakeWork();
+  const lent = tensor.lend(() => work.fence);
+  await moment();
+  assertThrows(() => tensor.view(), AccessError);
+  work.end();
+  await lent;
+  assertEquals(tensor.view().length, 4);
 });
 
 Deno.test("a fence stands for a mark of its line, and not for what comes later", () => {
@@ -127,10 +165,6 @@ Deno.test("console.log shows what a fence and its line are, and nothing of their
   const fence = host.signal(Promise.resolve());
   assertEquals(Deno.inspect(fence), "fence at mark 1 of a signal of the host");
   assertEquals(Deno.inspect({ line: fence.line, host }), "{ line: a signal of the host, host: host }");
-});
-
-Deno.test("a fence is no promise", () => {
-  assertEquals("then" in new FakeWork().fence, false);
 });
 
 Deno.test("a signal of the host is reached when its promise settles, and fails where that rejects", async () => {

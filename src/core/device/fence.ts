@@ -22,7 +22,7 @@ const OPTIONS: Names<WaitOptions> = { signal: true };
 
 /**
  * A point in a line of work. It is reached when all commands up to its mark are over. It holds nothing native and needs no
- * dispose. A fence is not a promise: {@link wait} makes one.
+ * dispose. `await fence` waits for it, as {@link wait} does.
  *
  * @example
  * ```ts
@@ -32,10 +32,10 @@ const OPTIONS: Names<WaitOptions> = { signal: true };
  * const fence = host.signal(promise);
  * console.log(fence.reached()); // false
  * resolve();
- * await fence.wait();
+ * await fence;
  * ```
  */
-export class Fence extends Printed {
+export class Fence extends Printed implements PromiseLike<void> {
   /** The line of work. */
   readonly line: Line;
   /** The number of the line's commands that it covers. */
@@ -91,6 +91,17 @@ export class Fence extends Printed {
     if (gates === undefined && this.#poll()) return;
     const done = this.#settled();
     await (signal === undefined ? done : unlessAborted(done, signal));
+  }
+
+  /**
+   * What `await fence` and `Promise.all(fences)` call: {@link wait} without options. So an async function that returns a
+   * fence waits for it, and resolves to undefined.
+   */
+  then<R = void, E = never>(
+    onReached?: ((value: void) => R | PromiseLike<R>) | null,
+    onFailed?: ((error: unknown) => E | PromiseLike<E>) | null,
+  ): Promise<R | E> {
+    return this.wait().then(onReached, onFailed);
   }
 
   /** Waits for the gates in front of the work, and then for the work. */

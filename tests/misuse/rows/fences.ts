@@ -21,6 +21,24 @@ export default table(import.meta, {
     },
     fails: { error: ArgumentError, api: "core", argument: "after", message: /expected a fence, got an object/ },
   },
+  "awaited, without a call of wait()": {
+    opencl: true,
+    async run() {
+      using cl = open();
+      using t = cl.allocate(bytes);
+      say(await cl.queue.fill(t, 1) === undefined, cl.queue.fence().reached());
+      say((await Promise.all([cl.queue.fill(t, 2), cl.queue.fence()])).length);
+      const failed = opening();
+      const mine = new OwnError("the program's own");
+      await failed.fail(mine);
+      try {
+        await failed.fence;
+      } catch (error) {
+        say(error === mine);
+      }
+    },
+    says: ["true true", "2", "true"],
+  },
   "a wait that is aborted": {
     opencl: true,
     async run() {
