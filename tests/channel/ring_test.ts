@@ -173,6 +173,42 @@ test("a stream of frames is a stream of readers' frames", async (path) => {
   close();
 });
 
+test("readable is a stream of the reader's frames, and none of them waits in it", async (path) => {
+  const { ring, reader, close } = await joined(path, 2);
+  assert(reader.readable === reader.readable);
+  const sum = new Promise<number>((resolve) => {
+    let sum = 0;
+    reader.readable.pipeTo(
+      new WritableStream<HostFrame>({
+        write(frame) {
+          sum += valueOf(frame);
+          frame[Symbol.dispose]();
+        },
+        close: () => resolve(sum),
+      }),
+    );
+  });
+  for (let value = 1; value <= 5; value++) await publish(ring, value);
+  await ring.flush();
+  ring[Symbol.dispose]();
+  assertEquals(await sum, 15);
+  close();
+});
+
+test("readable that is cancelled holds no frame, and leaves the ring as it is", async (path) => {
+  const { ring, reader, close } = await joined(path, 2);
+  const stream = reader.readable.getReader();
+  const asked = stream.read();
+  await stream.cancel();
+  assertEquals((await asked).done, true);
+  for (let value = 1; value <= 3; value++) {
+    await publish(ring, value);
+    using frame = (await reader.next())!;
+    assertEquals(valueOf(frame), value);
+  }
+  close();
+});
+
 test("tensors go round as well", async (path) => {
   const frames = [1, 2].map(() => host.allocate({ shape: [100], dtype: "f32", sharable: true }));
   await using ring = FrameRing.create(path, { frames });

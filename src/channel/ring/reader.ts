@@ -53,6 +53,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   #last = 0;
   #missed = 0;
   #begun = false;
+  #readable: ReadableStream<T> | undefined;
   /** Does the writer know that this side waits for one more? */
   #asked = false;
   /** Was the program told that it holds itself up? */
@@ -84,6 +85,14 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   /** How many frames the writer has dropped since the first that this reader got. */
   get missed(): number {
     return this.#missed;
+  }
+
+  /**
+   * A stream of frames: what {@link next} gives, one when it is asked for one. Dispose each. It closes when the writer has
+   * ended, or this is disposed. Cancelling it does not end the ring.
+   */
+  get readable(): ReadableStream<T> {
+    return this.#readable ??= this.#stream(new AbortController());
   }
 
   /**
@@ -129,6 +138,19 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
         await frame[Symbol.asyncDispose]();
       }
     }
+  }
+
+  #stream(cancelled: AbortController): ReadableStream<T> {
+    const { signal } = cancelled;
+    return new ReadableStream<T>({
+      pull: async (controller) => {
+        const frame = await this.next({ signal }).catch(unlessDisposed);
+        if (signal.aborted) await frame?.[Symbol.asyncDispose]();
+        else if (frame === undefined) controller.close();
+        else controller.enqueue(frame);
+      },
+      cancel: (reason) => cancelled.abort(reason),
+    }, { highWaterMark: 0 }); // a frame that waits in the stream could not be filled again
   }
 
   #received(): Notice | "ended" | undefined {
