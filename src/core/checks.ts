@@ -1,6 +1,5 @@
 import { isMade, literal, type Maker, shown } from "./argument.ts";
 import { ArgumentError } from "./errors.ts";
-import { type Fence, fencesIn } from "./device/fence.ts";
 import { bytesOf } from "./intrinsics.ts";
 
 /** The most items of a list that a program passes; more are a mistake. */
@@ -52,11 +51,6 @@ export class Checks {
   fdIn(given: number, argument: string): number {
     if (Number.isInteger(given) && given >= 0 && given <= 0x7fff_ffff) return given;
     throw this.wrong(argument, `expected an fd, got ${literal(given)}.`);
-  }
-
-  /** The fences that a program gave: none, one or several. @throws {ArgumentError} for anything else. */
-  fencesIn(given: Fence | readonly Fence[] | undefined, argument: string): readonly Fence[] {
-    return fencesIn(given, argument, this.#api);
   }
 
   /** A copy of an array that a program gave. @throws {ArgumentError} if it is too long. */

@@ -4,7 +4,7 @@ import { assertArguments } from "../core/device/arguments.ts";
 import { wrongLaunch } from "../core/device/grid.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { Call } from "../core/device/driver.ts";
-import type { Fence } from "../core/device/fence.ts";
+import { type Fence, fencesIn } from "../core/device/fence.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -147,7 +147,7 @@ export class CudaKernel extends NativeObject {
     try {
       const uses = memory.take(args, context);
       memory.configure(this.#limits, sharedBytes, stream.rawHandle);
-      const mark = stream.submit(uses, this.#launch, checks.fencesIn(after, "after"));
+      const mark = stream.submit(uses, this.#launch, fencesIn(after, "after", "cuda"));
       this.program.resource.work.record(stream.line, mark, false); // the code stays loaded while it runs
     } finally {
       memory.release();

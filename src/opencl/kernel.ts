@@ -2,7 +2,7 @@ import type { ClKernel } from "../../ffi/opencl/handles.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { assertArguments } from "../core/device/arguments.ts";
 import type { Call } from "../core/device/driver.ts";
-import type { Fence } from "../core/device/fence.ts";
+import { type Fence, fencesIn } from "../core/device/fence.ts";
 import { type Launch, wrongLaunch } from "../core/device/grid.ts";
 import type { Use } from "../core/device/line.ts";
 import { finalizers } from "../core/life/finalizers.ts";
@@ -173,7 +173,7 @@ export class OpenCLKernel extends NativeObject {
     const range = this.#rangeOn(queue.device);
     range.take(global, local, offset, this.#arguments.localBytes(args));
     const hidden = acceptIndirect(indirect, this.name, context);
-    const waits = checks.fencesIn(after, "after");
+    const waits = fencesIn(after, "after", "opencl");
     if (hidden === undefined && !this.#arguments.isSpoiltFor(args)) {
       if (!this.#remembers) this.#arguments.forget();
       this.#call.range = range;

@@ -9,7 +9,7 @@ import type {
 } from "../../ffi/vulkan/handles.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { assertArguments } from "../core/device/arguments.ts";
-import type { Fence } from "../core/device/fence.ts";
+import { type Fence, fencesIn } from "../core/device/fence.ts";
 import { type Launch, Sizes, wrongLaunch } from "../core/device/grid.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
@@ -138,7 +138,7 @@ export class VulkanKernel extends NativeObject {
     const line = queue === undefined ? context.line : queue.line;
     assertArguments(args, this.#types, this.name, "vulkan", FN);
     this.#groups.take(groups);
-    const waits = checks.fencesIn(after, "after");
+    const waits = fencesIn(after, "after", "vulkan");
     const held = this.#arguments;
     try {
       const uses = held.take(args, context);
