@@ -4,6 +4,7 @@
  * @module
  */
 import { fromFileUrl } from "@std/path";
+import { hashOf, keptLibrary } from "./kept_library.ts";
 
 const MISSING = runs("g++") ? undefined : "g++";
 
@@ -36,18 +37,40 @@ export async function compileFile(file: string, ...defines: readonly string[]): 
 
 /** Compiles a C++ text. */
 export async function compileText(text: string): Promise<string> {
-  const file = `${await Deno.makeTempDir({ prefix: "samepage-cxx-" })}/text.cpp`;
-  await Deno.writeTextFile(file, text);
-  return await compile(file);
+  return await build(["-"], text);
 }
 
-/** Compiles a file. The library stays loaded to the end, so it is left to the system's cleaning of /tmp. */
+/** Compiles a file. */
 export async function compile(file: string, ...flags: readonly string[]): Promise<string> {
-  const library = await Deno.makeTempFile({ prefix: "samepage-cxx-", suffix: ".so" });
-  const args = ["-O2", "-Wall", "-std=c++17", "-shared", "-fPIC", "-o", library, file, ...flags];
-  const { success, stderr } = await new Deno.Command("g++", { args }).output();
+  return await build([file, ...flags]);
+}
+
+/** Git ignores it. */
+const FOLDER = fromFileUrl(new URL("../../out/cxx", import.meta.url));
+
+const FLAGS = ["-O2", "-Wall", "-std=c++17", "-shared", "-fPIC"];
+
+/**
+ * Compiles a library, or finds it where an earlier run has compiled the same: a library stays loaded to its process's end,
+ * which nothing can clean up behind. The key covers the compiler, the flags, and the source with all that it includes.
+ */
+async function build(args: readonly string[], text: string = ""): Promise<string> {
+  const source = await gxx([...FLAGS, "-E", "-x", "c++", ...args], text);
+  const key = await hashOf(JSON.stringify([await gxx(["--version"]), FLAGS, args.slice(1), source]));
+  return await keptLibrary(FOLDER, key, async (path) => {
+    await gxx([...FLAGS, "-o", path, "-x", "c++-cpp-output", "-", ...args.slice(1)], source);
+  });
+}
+
+/** What the compiler prints. @throws {Error} with its words, if it refuses. */
+async function gxx(args: readonly string[], input: string = ""): Promise<string> {
+  const child = new Deno.Command("g++", { args: [...args], stdin: "piped", stdout: "piped", stderr: "piped" }).spawn();
+  const [{ success, stdout, stderr }] = await Promise.all([
+    child.output(),
+    new Blob([input]).stream().pipeTo(child.stdin),
+  ]);
   if (!success) throw new Error(new TextDecoder().decode(stderr));
-  return library;
+  return new TextDecoder().decode(stdout);
 }
 
 function once<T>(make: () => T): () => T {
