@@ -118,7 +118,7 @@ export class EglBuffers extends PrintedTarget implements MemoryTarget<EglBufferT
     const [start, end] = [at.byteOffset, at.byteOffset + at.byteLength];
     if (end > byteLength) throw tooLong(end, byteLength);
     const handle = new GlBuffer(openContext, byteLength, name);
-    const allocation = adoptHandle(BUFFER, keyOf(handle), () => (
+    const { allocation } = adoptHandle(BUFFER, keyOf(handle), () => (
       { kind: this.kind, byteLength, free: () => handle.free() }
     ));
     const resource = own({ name: `egl buffer ${name}`, allocation, start, end, owners: [owner] });

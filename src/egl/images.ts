@@ -157,7 +157,9 @@ export class EglImages extends PrintedTarget implements MemoryTarget<EglTensor> 
       const { byteLength } = layout;
       const block = { kind: this.kind, byteLength, free: () => handle.free() };
       const key = openContext.handle << 32n | BigInt(handle.name);
-      const allocation = origin.from === "texture" ? adoptHandle(TEXTURE, key, () => block) : new Allocation(block);
+      const allocation = origin.from === "texture"
+        ? adoptHandle(TEXTURE, key, () => block).allocation
+        : new Allocation(block);
       if (handle.storage === "texture") tellByHandle(TEXTURE, key, allocation);
       keepPicture(allocation, handle);
       const name = `egl image ${size[0]}×${size[1]} ${format.pixel.name}`;

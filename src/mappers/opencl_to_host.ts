@@ -31,12 +31,12 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
     if (cl.queue.resource.state !== "live") return;
     const { range } = source;
     if (cl.external.has(range)) return;
-    cl.proofs.tryToProve(classOf(range, cl.memory.bufferOf(range), cl));
+    cl.proofs.tryToProve(classOf(range, cl.memory.find(range)?.root, cl));
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const cl = source.target.context as OpenCLContext;
-    const buffer = cl.memory.bufferOf(source.range);
+    const buffer = cl.memory.find(source.range)?.root;
     const refusal = refuseEnded(EDGE, cl) ?? refuseExternal(source, cl) ?? refuse(access, buffer?.limits);
     if (refusal !== undefined) return refusal;
     const verdict = cl.proofs.judge(classOf(source.range, buffer, cl));

@@ -8,10 +8,12 @@ import { sizeOf } from "../core/layout/dtype.ts";
 import { moved } from "../core/layout/layout.ts";
 import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
 import { planned } from "../core/graph/plan.ts";
+import { noRoute } from "../core/graph/route.ts";
+import type { Undo } from "../core/life/undo.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import type { ExecutionContext } from "../opencv/execution.ts";
-import type { OpenCVUMat } from "../opencv/umat.ts";
+import type { OpenCVUMat, UMatBuffer } from "../opencv/umat.ts";
 import type { UMatTarget } from "../opencv/umats/target.ts";
 import { planesFromZero } from "./shared/planes.ts";
 import { refused, refuseEnded, refuseFrame, refuseUnfit } from "./shared/refusals.ts";
@@ -75,17 +77,13 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
   map(source: OpenCLTensor, target: Target, job: MapJob): OpenCVUMat {
     const to = target as UMatTarget;
     const cl = source.context;
-    const place = placeFor(source.described, to) as Place; // the probe was not refused
-    const { offset } = place;
-    const { described: { range: { address } }, layout: { byteLength } } = source;
-    const mem = place.lowered
-      ? cl.memory.hostBuffers.another(address! - BigInt(offset), offset + byteLength, job.undo)
-      : wantsRoot(cl)
-      ? source.root.mem
-      : source.rawHandle;
+    const place = placeFor(source.described, to);
+    if ("reason" in place) throw noRoute(source.name, to.context.name, [place]);
+    const { described: { range: { address } } } = source;
     const execution = to.context.executionIn(cl.rawHandle)!;
     const layout = moved(source.layout, 0);
-    const buffer = { mem, offset, clContext: cl.rawHandle, execution };
+    const at = place.lowered ? lowered(source, place.offset, job.undo) : bufferOf(source);
+    const buffer = { ...at, clContext: cl.rawHandle, execution };
     const over = to.over({ at: layout, buffer, name: job.name }, job.grants, job.undo);
     const resource = resourceOf(execution.resource, job, source.resource);
     resource.inherit(job.waits);
@@ -99,6 +97,20 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
  */
 function wantsRoot({ device }: OpenCLContext): boolean {
   return device.platform === "Portable Computing Language";
+}
+
+/** A `cl_mem` for OpenCV, and where the tensor begins in it. */
+type InMem = Pick<UMatBuffer, "mem" | "offset">;
+
+/** The tensor's own `cl_mem`. */
+function bufferOf({ context, root, rootOffset, rawHandle, layout }: OpenCLTensor): InMem {
+  return wantsRoot(context) ? { mem: root.mem, offset: rootOffset } : { mem: rawHandle, offset: layout.byteOffset };
+}
+
+/** A second one, which begins `offset` bytes below the tensor. */
+function lowered({ context, described: { range } }: OpenCLTensor, offset: number, undo: Undo): InMem {
+  const { address, byteLength } = range;
+  return { mem: context.memory.hostBuffers.another(address! - BigInt(offset), offset + byteLength, undo), offset };
 }
 
 /** The place of the tensor in the `cl_mem` for OpenCV. */
@@ -133,11 +145,11 @@ function placeFor(source: Described, target: UMatTarget): Place | Refusal {
   );
 }
 
-/** The offset of a tensor in its own buffer. */
+/** The offset of a tensor in its own buffer, as far as it is known before that is made: {@link bufferOf}. */
 function offsetIn({ target, range, planes: [{ layout }] }: Described): number {
   const cl = target.context as OpenCLContext;
-  const root = wantsRoot(cl) ? cl.memory.bufferOf(range) : undefined;
-  return root === undefined ? layout.byteOffset : range.start - cl.memory.startOf(root);
+  const found = wantsRoot(cl) ? cl.memory.find(range) : undefined;
+  return found?.offset ?? layout.byteOffset;
 }
 
 /** The same, if the device provably uses the memory in place. */
@@ -180,7 +192,7 @@ function refuseMisaligned(address: bigint, align: number, why: string): Refusal 
 
 function refuse(source: Described, target: UMatTarget): Refusal | undefined {
   const cl = source.target.context as OpenCLContext;
-  const limits = cl.memory.bufferOf(source.range)?.limits;
+  const limits = cl.memory.find(source.range)?.root.limits;
   if (limits !== undefined) {
     return refused(
       EDGE,

@@ -10,6 +10,7 @@ import type { OpenCLTensor } from "../opencl/tensor.ts";
 import type { OpenCVUMat } from "../opencv/umat.ts";
 import type { UMatTarget } from "../opencv/umats/target.ts";
 import { SAME_CL_MEM } from "./opencl_to_opencv_umat.ts";
+import { inBuffer } from "./shared/planes.ts";
 import { refused, refuseEnded } from "./shared/refusals.ts";
 
 const EDGE = "opencv.umat→opencl";
@@ -23,14 +24,21 @@ export const openCVUMatToOpenCL: Mapper<OpenCVUMat, OpenCLTensor> = {
     const cl = target.context as OpenCLContext;
     const refusal = refuse(source, cl);
     if (refusal !== undefined) return refusal;
-    return planned(EDGE, SAME_CL_MEM, cl.queue.line.whyHostWaits(waits), source.as(target, access));
+    const { start } = source.range;
+    const offset = cl.memory.find(source.range)?.offset ?? start;
+    return planned(
+      EDGE,
+      SAME_CL_MEM,
+      cl.queue.line.whyHostWaits(waits),
+      inBuffer(source, cl, access, start - offset),
+    );
   },
 
   map(source: OpenCVUMat, target: Target, job: MapJob): OpenCLTensor {
     const cl = target.context as OpenCLContext;
     const { range } = source.described;
-    const root = cl.memory.bufferOf(range) ?? cl.memory.adopt(range.allocation, source.buffer.mem);
-    const part = cl.memory.part(root, range.start - cl.memory.startOf(root), source.layout, job.undo);
+    const { root, offset } = cl.memory.find(range) ?? cl.memory.adopt(range, source.buffer.mem);
+    const part = cl.memory.part(root, offset, source.layout, job.undo);
     const resource = resourceOf(cl.queue.resource, job, source.resource);
     resource.inherit(job.waits);
     return cl.memory.tensor(resource, root, part, source);

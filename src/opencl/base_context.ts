@@ -7,6 +7,7 @@ import type { DeviceContext } from "../core/graph/device_context.ts";
 import type { Resource } from "../core/life/resource.ts";
 import type { ParameterInfo } from "./arguments/info.ts";
 import type { HostBuffers } from "./buffers/host_buffers.ts";
+import type { Space } from "./buffers/space.ts";
 import type { OpenCLDevice } from "./device.ts";
 import type { OpenCLDriver } from "./driver.ts";
 import type { ImageAbilities } from "./images/abilities.ts";
@@ -39,7 +40,7 @@ export interface BaseContext extends DeviceContext, Target {
   /** What is proven of its devices. */
   readonly proofs: { prove(which: MemoryClass<BaseContext>): Verdict };
   /** Its memory. */
-  readonly memory: { readonly hostBuffers: HostBuffers };
+  readonly memory: { readonly hostBuffers: HostBuffers; readonly space: Space };
   /** Its images. */
   readonly images: { readonly abilities: ImageAbilities };
   /** Its shared virtual memory. */

@@ -1,7 +1,6 @@
 import { CL_MAP_READ } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { Access } from "../core/memory/access.ts";
-import type { Allocation } from "../core/memory/allocation.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
 import { Frame } from "../core/tensors/frame.ts";
@@ -13,23 +12,35 @@ import type { Tensor } from "../core/tensors/tensor.ts";
 import { classAt } from "./alias/memory.ts";
 import type { BaseContext } from "./base_context.ts";
 import { adoptedBuffer } from "./buffers/attached.ts";
-import { driverBufferOf } from "./buffers/driver_buffers.ts";
+import { type DriverBuffer, driverBufferOf } from "./buffers/driver_buffers.ts";
 import { type HostBuffer, HostBuffers } from "./buffers/host_buffers.ts";
 import { mapBuffer, mapped, type MappedRange, Publication } from "./buffers/map.ts";
 import { type BufferPart, partOf, retainBuffer } from "./buffers/native.ts";
+import { type Space, spaceOf } from "./buffers/space.ts";
 import type { RootBuffer } from "./buffers/tensor.ts";
 import { OpenCLTensor } from "./tensor.ts";
+
+/** A buffer, and where bytes begin in it: the two are found together, so that they fit. */
+export interface InBuffer {
+  /** The buffer; it is no sub-buffer. */
+  readonly root: RootBuffer;
+  /** Where the bytes begin in it. */
+  readonly offset: number;
+}
 
 /** The memory of one context: buffers over host memory, maps, and tensors over either. For those who write mappers. */
 export class OpenCLMemory {
   /** Its buffers over host memory. */
   readonly hostBuffers: HostBuffers;
+  /** The keys of what allocations keep for its `cl_context`. */
+  readonly space: Space;
   readonly #context: BaseContext;
 
   /** Made by the context. */
   constructor(context: BaseContext) {
     this.#context = context;
-    this.hostBuffers = new HostBuffers(context);
+    this.space = spaceOf(context.rawHandle);
+    this.hostBuffers = new HostBuffers(context, this.space);
   }
 
   /**
@@ -41,18 +52,24 @@ export class OpenCLMemory {
     return classAt(address, byteLength);
   }
 
-  /** The buffer of a described range; undefined if it does not exist yet. */
-  bufferOf(range: ByteRange): RootBuffer | undefined {
-    return driverBufferOf(range.allocation) ?? this.hostBuffers.find(range);
+  /**
+   * The buffer of this `cl_context` that has a range, and where the range begins in it; undefined if there is none yet. A
+   * range of known address lies in host memory, any other in the driver's.
+   */
+  find(range: ByteRange): InBuffer | undefined {
+    const root = range.address === undefined
+      ? driverBufferOf(this.space, range.allocation)
+      : this.hostBuffers.covering(range);
+    return root && within(root, range);
   }
 
   /**
-   * The buffer of another API's allocation, by the handle that API gives.
+   * The same of a range of another API's, which names the buffer by its handle.
    *
    * @throws {ArgumentError} if the handle is of another context, or of a part of another buffer.
    */
-  adopt(allocation: Allocation, mem: bigint): RootBuffer {
-    return adoptedBuffer(this.#context, allocation, mem as ClMem);
+  adopt(range: ByteRange, mem: bigint): InBuffer {
+    return within(adoptedBuffer(this.#context, range.allocation, mem as ClMem), range);
   }
 
   /** Retains a `cl_mem` for good: an unknown owner still uses it. */
@@ -88,11 +105,6 @@ export class OpenCLMemory {
     return new OpenCLTensor({ target: this.#context, resource, root, parent, handle, origin, layout });
   }
 
-  /** The offset of a root buffer in its allocation. */
-  startOf(root: RootBuffer): number {
-    return "start" in root ? (root as HostBuffer).start : 0;
-  }
-
   /** The part of a root buffer that a layout covers from `begin` on; a sub-buffer goes on the undo list. */
   part(root: RootBuffer, begin: number, at: Layout, undo: Undo): BufferPart {
     return partOf(this.#context, root.mem, 0, moved(at, begin), undo);
@@ -123,4 +135,8 @@ export class OpenCLMemory {
         }),
     });
   }
+}
+
+function within(root: DriverBuffer | HostBuffer, { start }: ByteRange): InBuffer {
+  return { root, offset: start - root.start };
 }

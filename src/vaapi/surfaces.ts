@@ -65,7 +65,7 @@ export function over(base: VaapiBase, surface: VaapiSurface, free: () => void, a
 export function allocationOf({ info, display, id }: VaapiSurface, free: () => void): Allocation {
   const layouts = planeLayouts(info);
   const { byteOffset, byteLength } = layouts[layouts.length - 1];
-  const allocation = adoptHandle(`VASurfaceID of ${display.handle}`, BigInt(id), () => {
+  const { allocation } = adoptHandle(`VASurfaceID of ${display.handle}`, BigInt(id), () => {
     return { kind: "vaapi.surface", byteLength: byteOffset + byteLength, free: () => {} };
   });
   allocation.beforeFree(free); // also where somebody has attached it before: it is given back when all are through

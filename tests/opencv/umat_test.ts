@@ -160,6 +160,45 @@ testUMat("umat: a region of a photograph may begin at any address: OpenCV's buff
   }
 });
 
+testUMat("graph.map() to a UMat finds the bytes of a buffer's part that the host has mapped", () => {
+  using cl = openPoCL();
+  using cv = OpenCVContext.open();
+  using graph = new MapperGraph([host, cl, cv]);
+  using buffer = cl.allocate({ shape: [64, 64], dtype: "u8" });
+  cl.queue.fill(buffer, 0);
+  {
+    using part = buffer.slice(region(buffer.layout, [20, 0], [16, 64]));
+    using onHost = graph.map(part, host);
+    using umat = graph.map(onHost, cv.umat);
+    cv.bitwise_not(umat, umat);
+  }
+  const seen = new Uint8Array(64 * 64);
+  cl.queue.read(buffer, seen);
+  seen.forEach((byte, i) => assertEquals(byte, i >= 20 * 64 && i < 36 * 64 ? 255 : 0, `byte ${i}`));
+});
+
+testUMat("graph.map() from a UMat finds the cl_mem of the UMat's own cl_context", () => {
+  using first = openPoCL();
+  using second = openPoCL();
+  using cv = OpenCVContext.open();
+  using graph = new MapperGraph([host, first, second, cv]);
+  using buffer = first.allocate({ shape: [64, 64], dtype: "u8" });
+  first.queue.fill(buffer, 0);
+  {
+    using there = graph.map(buffer, second);
+    using umat = graph.map(there, cv.umat);
+    cv.bitwise_not(umat, umat);
+    using back = graph.map(umat, second);
+    assertEquals(back.handle, there.rawHandle);
+    second.queue.fill(back, 7);
+    using onHost = graph.map(back, host);
+    assertEquals(onHost.view().every((byte) => byte === 7), true);
+  }
+  const seen = new Uint8Array(64 * 64);
+  first.queue.read(buffer, seen);
+  assertEquals(seen.every((byte) => byte === 7), true);
+});
+
 /** Adds one to each pixel of rows that lie 640 bytes apart. */
 const ADD_AT = `
 kernel void add_at(global uchar *a, ulong base) { a[base + get_global_id(1) * 640 + get_global_id(0)] += 1; }`;

@@ -616,8 +616,8 @@ Deno.test(
     second.dispose();
     assertEquals(freed, 1);
     const made = () => ({ kind: "test.block", byteLength: 64, free: () => void freed++ });
-    const third = own({ name: "third", allocation: adoptHandle("cl_mem", 7n, made) });
-    const fourth = own({ name: "fourth", allocation: adoptHandle("cl_mem", 7n, never) });
+    const third = own({ name: "third", ...adoptHandle("cl_mem", 7n, made) });
+    const fourth = own({ name: "fourth", ...adoptHandle("cl_mem", 7n, never) });
     for (const each of [third, fourth]) each.dispose();
     assertEquals(freed, 2);
   }),

@@ -3,7 +3,7 @@ import type { Undo } from "../life/undo.ts";
 import type { Access } from "./access.ts";
 import { Allocation, type Block } from "./allocation.ts";
 import { Grant } from "./grant.ts";
-import { findAllocation, findByHandle, join, leave, tellByHandle } from "./peers.ts";
+import { findAllocation, findPlace, join, leave, type Place, tellByHandle } from "./peers.ts";
 
 /** The ownership of a tensor or frame. */
 export interface Owning {
@@ -46,11 +46,11 @@ export function adopt(address: bigint, byteLength: number, make: () => Block): A
   return findAllocation(address, byteLength) ?? new Allocation(make());
 }
 
-/** The block of a native object: the one known by its handle, or a new one. */
-export function adoptHandle(kind: string, handle: bigint, make: () => Block): Allocation {
-  const known = findByHandle(kind, handle);
+/** The block of a native object, and where the object begins in it: as known by its handle, or a new block. */
+export function adoptHandle(kind: string, handle: bigint, make: () => Block): Place {
+  const known = findPlace(kind, handle);
   if (known !== undefined) return known;
   const allocation = new Allocation(make());
   tellByHandle(kind, handle, allocation);
-  return allocation;
+  return { allocation, start: 0, lasts: true };
 }

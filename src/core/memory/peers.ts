@@ -56,11 +56,12 @@ export function leave(allocation: Allocation): void {
 }
 
 /** Where a native object's memory lies. */
-interface Told {
+export interface Place {
+  /** The block. */
   readonly allocation: Allocation;
-  /** Where the object's first byte lies in the allocation. */
+  /** Where the object's first byte lies in the block. */
   readonly start: number;
-  /** True if it is known until the allocation is freed. */
+  /** True if it is known until the block is freed. */
   readonly lasts: boolean;
 }
 
@@ -68,15 +69,15 @@ interface Told {
  * Memory without a host address, by kind and handle. `kind` is the handle's type in C, or the kind of a port: handles of
  * different kinds may be equal.
  */
-const told = new Map<string, Map<bigint, Told[]>>();
+const told = new Map<string, Map<bigint, Place[]>>();
 
-/** The allocation of a native object's memory, if samepage knows it. */
+/** The allocation that a native object is all of, if samepage knows it. Of what may be a part of one: {@link findPlace}. */
 export function findByHandle(kind: string, handle: bigint): Allocation | undefined {
   return findPlace(kind, handle)?.allocation;
 }
 
-/** The same, and where the object begins in it. */
-export function findPlace(kind: string, handle: bigint): Pick<Told, "allocation" | "start"> | undefined {
+/** Where a native object's memory lies, if samepage knows it. */
+export function findPlace(kind: string, handle: bigint): Place | undefined {
   return told.get(kind)?.get(handle)?.[0];
 }
 
@@ -95,8 +96,8 @@ export function tellPlace(kind: string, handle: bigint, allocation: Allocation, 
   return tell(kind, handle, { allocation, start, lasts: false });
 }
 
-function tell(kind: string, handle: bigint, one: Told): () => void {
-  const ofKind = told.get(kind) ?? new Map<bigint, Told[]>();
+function tell(kind: string, handle: bigint, one: Place): () => void {
+  const ofKind = told.get(kind) ?? new Map<bigint, Place[]>();
   told.set(kind, ofKind);
   const all = ofKind.get(handle) ?? [];
   ofKind.set(handle, all);

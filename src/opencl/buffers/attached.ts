@@ -19,19 +19,19 @@ import type { ByteRange } from "../../core/tensors/described.ts";
 import { type ArgumentError, LayoutError } from "../../core/errors.ts";
 import { layout, type LayoutInit } from "../../core/layout/layout.ts";
 import { adopt, adoptHandle } from "../../core/memory/own.ts";
-import { join, leave } from "../../core/memory/peers.ts";
+import { findPlace, join, leave, type Place as MemoryPlace } from "../../core/memory/peers.ts";
 import { allOrNothing, type Undo } from "../../core/life/undo.ts";
 import { DEVICE_MEMORY } from "../alias/memory.ts";
 import type { Share } from "./host_buffers.ts";
 import { limitsIn } from "./limits.ts";
 import { checks, refused } from "../check.ts";
 import type { BaseContext } from "../base_context.ts";
-import { adoptDriverBuffer, driverBlock } from "./driver_buffers.ts";
+import { adoptDriverBuffer, driverBlock, type DriverBuffer, driverBuffer } from "./driver_buffers.ts";
 import { infoU32, infoU64, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
 import { ownTensor, type OwnTensorInit } from "./own_tensor.ts";
 import { retainBuffer } from "./native.ts";
-import type { OpenCLTensorInit, RootBuffer } from "./tensor.ts";
+import type { OpenCLTensorInit } from "./tensor.ts";
 
 /** Options of {@link OpenCLContext.attachBuffer}. */
 export interface AttachBufferOptions {
@@ -103,10 +103,12 @@ export function attachedBuffer(
   });
 }
 
-/** The buffer of another API's allocation. */
-export function adoptedBuffer(context: BaseContext, allocation: Allocation, mem: ClMem): RootBuffer {
-  const { flags, parent, hostAddress } = tellOf(mem, context);
-  if (parent === undefined && hostAddress === undefined) return adoptDriverBuffer(knownOf(mem, flags), allocation);
+/** The buffer of another API's allocation: `mem`, or the one that it is a part of. */
+export function adoptedBuffer(context: BaseContext, allocation: Allocation, mem: ClMem): DriverBuffer {
+  const told = tellOf(mem, context);
+  const root = told.parent === undefined ? told : tellOf(told.parent, context);
+  const place = findPlace("cl_mem", root.mem);
+  if (place?.allocation === allocation) return rootIn(place, root, context);
   throw unfit("its memory is that of another buffer, or the host's.", "Map that instead.");
 }
 
@@ -135,21 +137,31 @@ function tellOf(mem: ClMem, context: BaseContext): Told {
 
 /** Joins the owners of a root buffer's bytes; the undo list leaves them again. */
 function placeOf(root: Told, context: BaseContext, undo: Undo): Place {
-  return root.hostAddress === undefined ? inDriver(root, undo) : inHost(root, root.hostAddress, context, undo);
+  return root.hostAddress === undefined ? inDriver(root, context, undo) : inHost(root, root.hostAddress, context, undo);
 }
 
 /** Driver memory is known by its `cl_mem`. */
-function inDriver({ mem, byteLength, flags }: Told, undo: Undo): Place {
-  const allocation = adoptHandle("cl_mem", mem, () => {
+function inDriver(told: Told, context: BaseContext, undo: Undo): Place {
+  const { mem, byteLength } = told;
+  const place = adoptHandle("cl_mem", mem, () => {
     const release: Undo = [];
     retainBuffer(mem, release);
     return driverBlock(byteLength, release);
-  }).joinUntil(undo);
-  return { allocation, start: 0, root: adoptDriverBuffer(knownOf(mem, flags), allocation) };
+  });
+  const { allocation, start, lasts } = place;
+  allocation.joinUntil(undo);
+  if (!lasts) retainBuffer(mem, undo);
+  return { allocation, start, root: rootIn(place, told, context) };
 }
 
-function knownOf(mem: ClMem, flags: bigint) {
-  return { mem, limits: limitsIn(flags), memoryClass: classOf(flags) };
+/** The buffer at a place. What a context has imported ends before the memory may, which does not keep it therefore. */
+function rootIn(
+  { allocation, start, lasts }: MemoryPlace,
+  { mem, flags }: Told,
+  { memory }: BaseContext,
+): DriverBuffer {
+  const known = { mem, start, limits: limitsIn(flags), memoryClass: classOf(flags) };
+  return lasts ? adoptDriverBuffer(memory.space, known, allocation) : driverBuffer(known);
 }
 
 /** The class of memory that the host may not reach; undefined for other memory of the driver. */

@@ -1,22 +1,20 @@
 import type { Allocation, Block } from "../../core/memory/allocation.ts";
 import { type Undo, undoAll } from "../../core/life/undo.ts";
+import type { Space } from "./space.ts";
 import type { RootBuffer } from "./tensor.ts";
 
-/** A `cl_mem` whose memory is the driver's own, and the block that it is to all tensors over it. */
+/** A `cl_mem` whose memory is the driver's own. */
 export interface DriverBuffer extends RootBuffer {
-  /** What is lent of it, whoever has it. */
-  readonly allocation: Allocation;
+  /** Where it begins in its allocation. */
+  readonly start: number;
 }
 
-/** A buffer without its allocation. */
-type Known = Pick<RootBuffer, "mem" | "limits" | "memoryClass">;
+/** What is known of a buffer before it is used. */
+type Known = Pick<DriverBuffer, "mem" | "start" | "limits" | "memoryClass">;
 
-/** The key of an allocation's attachment. */
-const KNOWN = {};
-
-/** The buffer of an allocation. */
-export function driverBufferOf(allocation: Allocation): DriverBuffer | undefined {
-  return allocation.findAttachment<DriverBuffer>(KNOWN);
+/** The buffer that a `cl_context` has of an allocation. */
+export function driverBufferOf({ driver }: Space, allocation: Allocation): DriverBuffer | undefined {
+  return allocation.findAttachment<DriverBuffer>(driver);
 }
 
 /** The block of a `cl_mem`. It takes `undo` over, and runs it when the last tensor ends. */
@@ -29,7 +27,12 @@ export function driverBlock(byteLength: number, undo: Undo): Block {
   };
 }
 
-/** The buffer of an allocation of any owner. */
-export function adoptDriverBuffer(known: Known, allocation: Allocation): DriverBuffer {
-  return allocation.attachment(KNOWN, () => ({ ...known, hostAddress: undefined, hostWriters: 0, allocation }));
+/** The buffer of an allocation of any owner; it lasts as long as the allocation does. */
+export function adoptDriverBuffer({ driver }: Space, known: Known, allocation: Allocation): DriverBuffer {
+  return allocation.attachment(driver, () => driverBuffer(known));
+}
+
+/** A buffer that the allocation does not know. */
+export function driverBuffer(known: Known): DriverBuffer {
+  return { ...known, hostAddress: undefined, hostWriters: 0 };
 }

@@ -11,6 +11,7 @@ import type { BufferLimits } from "./limits.ts";
 import type { BaseContext } from "../base_context.ts";
 import { checks } from "../check.ts";
 import { createBuffer, newBuffer, releaseBuffer, retainBuffer } from "./native.ts";
+import type { Space } from "./space.ts";
 import type { RootBuffer } from "./tensor.ts";
 
 /** An image over host memory. */
@@ -61,9 +62,6 @@ const NO_GRANTS: readonly Grant[] = [];
 /** The description of a buffer. */
 const BUFFER = "a buffer";
 
-/** One object for each `cl_context`, shared by all contexts attached to it. */
-const spaces = new Map<bigint, WeakRef<object>>();
-
 /**
  * The buffers and images of one `cl_context` over host memory. Two over the same bytes are undefined in OpenCL
  * (clCreateBuffer, CL_MEM_USE_HOST_PTR). So a map within a live buffer shares it; a map that overlaps it in part, or as an
@@ -71,13 +69,12 @@ const spaces = new Map<bigint, WeakRef<object>>();
  */
 export class HostBuffers {
   readonly #context: Pick<BaseContext, "rawHandle">;
-  readonly #space: object;
+  readonly #space: Space;
 
   /** Made by the context. */
-  constructor(context: Pick<BaseContext, "rawHandle">) {
+  constructor(context: Pick<BaseContext, "rawHandle">, space: Space) {
     this.#context = context;
-    this.#space = spaces.get(context.rawHandle)?.deref() ?? {};
-    spaces.set(context.rawHandle, new WeakRef(this.#space));
+    this.#space = space;
   }
 
   /** A live buffer that shares bytes with a range, if any. If one covers the range, there is no other. */
@@ -85,9 +82,15 @@ export class HostBuffers {
     return this.overlapping(range)[0];
   }
 
+  /** The live buffer that covers a range, if any: no image. */
+  covering(range: ByteRange): HostBuffer | undefined {
+    const live = this.find(range);
+    return live !== undefined && this.shares(live, range) ? live : undefined;
+  }
+
   /** All live buffers that share bytes with a range. */
   overlapping(range: ByteRange): readonly HostBuffer[] {
-    const live = range.allocation.findAttachment<Ranges<HostBuffer>>(this.#space);
+    const live = range.allocation.findAttachment<Ranges<HostBuffer>>(this.#space.host);
     return live === undefined || live.size === 0 ? NONE : overlappingOf(live, range);
   }
 
@@ -173,7 +176,7 @@ export class HostBuffers {
   }
 
   #live(range: ByteRange): Ranges<HostBuffer> {
-    return range.allocation.attachment<Ranges<HostBuffer>>(this.#space, () => new Ranges());
+    return range.allocation.attachment<Ranges<HostBuffer>>(this.#space.host, () => new Ranges());
   }
 
   #create(range: ByteRange, live: Ranges<HostBuffer>, image: HostImage | undefined): HostBuffer {

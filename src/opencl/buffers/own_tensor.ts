@@ -62,7 +62,7 @@ export function allocatedTensor(context: BaseContext, init: LayoutInit): OpenCLT
     allocation,
     start: 0,
     handle: mem,
-    root: adoptDriverBuffer({ mem }, allocation),
+    root: adoptDriverBuffer(context.memory.space, { mem, start: 0 }, allocation),
     origin: 0,
     layout: at,
     access: "read-write",

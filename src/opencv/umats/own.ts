@@ -27,17 +27,17 @@ export function ownUMat(
 ): OpenCVUMat {
   const { shape, offset, u } = umatIn(viewOf(slot));
   const layout = layoutOf(shape);
-  const start = Number(offset);
-  const end = start + layout.byteLength;
   const { mem, execution } = buffer;
-  const allocation = adoptHandle("cl_mem", mem, () => blockOf(slot, execution));
+  const { allocation, start: first } = adoptHandle("cl_mem", mem, () => blockOf(slot, execution));
+  const start = first + Number(offset);
+  const end = start + layout.byteLength;
   const resource = own({
     ...{ name: `opencv umat ${describeLayout(layout)}`, allocation, start, end, access },
     // The block of a buffer that nobody knew keeps its header: peers may outlive this tensor.
     undo: allocation.peers === 0 ? [] : [() => endHeader(slot, execution)],
     owners: [target.context.resource, execution?.resource],
   });
-  const place = { u, buffer: { ...buffer, offset: start } };
+  const place = { u, buffer: { ...buffer, offset: Number(offset) } };
   return new OpenCVUMat({ target, resource, layout, slot, shape, ...place, ownsMemory: true });
 }
 

@@ -9,8 +9,8 @@ import type { OpenCLContext } from "@samepage/interop/opencl";
 import { openFds } from "../../gc.ts";
 import { open, test } from "../help.ts";
 
-/** A test on the simulated driver. It leaves no fd open and nothing alive. */
-export function simulated(name: string, run: (cl: OpenCLContext) => unknown): void {
+/** A test on the simulated driver. It leaves no fd open and nothing alive. It is ignored where there is a `reason`. */
+export function simulated(name: string, run: (cl: OpenCLContext) => unknown, reason?: string): void {
   test(name, ["pocl"], async () => {
     open("pocl")[Symbol.dispose](); // what a driver opens once, and keeps
     const fds = openFds();
@@ -21,5 +21,5 @@ export function simulated(name: string, run: (cl: OpenCLContext) => unknown): vo
       await run(cl);
     }
     assertEquals([openFds(), alive(), misuses], [fds, 0, []], "open fds, what is alive, misuses");
-  });
+  }, reason);
 }
