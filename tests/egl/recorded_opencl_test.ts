@@ -1,7 +1,7 @@
 /** EGLImages in OpenCL, over PoCL and a recording of cl_khr_egl_image: no driver here has it. */
 import { driver } from "./simulated_opencl.ts";
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { AccessError, MapperGraph, NativeCallError, NoRouteError } from "@samepage/interop";
+import { AccessError, ledger, MapperGraph, NativeCallError, NoRouteError } from "@samepage/interop";
 import { EglContext } from "@samepage/interop/egl";
 import { OpenCLContext } from "@samepage/interop/opencl";
 import { CL_MEM_READ_WRITE } from "../../ffi/opencl/constants.ts";
@@ -15,15 +15,22 @@ const RGBA = { order: "RGBA", type: "UNORM_INT8" } as const;
 test("an EGLImage is an image, acquired while it is mapped, and GL's again then", ({ egl, cl, graph }) => {
   using picture = egl.image.allocate(SIZE);
   const [plane] = picture.planes;
+  const before = ledger.alive["opencl.cl_mem"] ?? 0;
   {
     using mapped = graph.map(plane, cl.image(RGBA));
+    assertEquals(ledger.alive["opencl.cl_mem"], before + 1);
     assertEquals(mapped.route.steps.map(({ edge, transfer }) => [edge, transfer]), [
       ["egl.image→opencl.image", "alias"],
     ]);
     assertThrows(() => egl.queue.read(plane, new Uint8Array(128)), AccessError, "mapped to another driver");
     cl.queue.finish();
   }
-  assertEquals(driver.told, [["create", true, true, CL_MEM_READ_WRITE], ["acquire", 1], ["release", 1]]);
+  assertEquals(driver.told, [
+    ["create", true, true, CL_MEM_READ_WRITE],
+    ["acquire", 1],
+    ["release", 1],
+    ["clReleaseMemObject"],
+  ]);
   egl.queue.read(plane, new Uint8Array(128));
 });
 

@@ -43,7 +43,14 @@ function fill(bytes: Uint8Array, size: bigint, value: Uint8Array | null, written
 
 let real: OpenCL;
 
+/** The objects over EGLImages. */
+const images = new Set<bigint>();
+
 const DRIVER: Fakes = {
+  clReleaseMemObject(mem: never) {
+    if (images.delete(mem)) driver.told.push(["clReleaseMemObject"]);
+    return real.clReleaseMemObject(mem);
+  },
   clGetDeviceInfo(device: never, name: number, size: bigint, value: Uint8Array | null, written: never) {
     if (name === names.CL_DEVICE_UUID_KHR) return fill(Uint8Array.fromHex(driver.uuid), size, value, written);
     if (name !== names.CL_DEVICE_EXTENSIONS) return real.clGetDeviceInfo(device, name, size, value as never, written);
@@ -75,7 +82,9 @@ const EXTENSION: Fakes = {
     const about = new BigUint64Array(9);
     about[0] = BigInt(names.CL_MEM_OBJECT_IMAGE2D);
     [about[1], about[2]] = [8n, 4n];
-    return real.clCreateImage!(context, flags, format, new Uint8Array(about.buffer), 0n as never, errcode);
+    const mem = real.clCreateImage!(context, flags, format, new Uint8Array(about.buffer), 0n as never, errcode);
+    images.add(mem);
+    return mem;
   },
   clEnqueueAcquireEGLObjectsKHR: handing("acquire"),
   clEnqueueReleaseEGLObjectsKHR: handing("release"),

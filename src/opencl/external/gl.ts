@@ -1,12 +1,10 @@
 import { CL_MEM_READ_WRITE } from "../../../ffi/opencl/constants.ts";
-import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import type { GlPort } from "../../core/device/gl_port.ts";
 import type { Refusal } from "../../core/errors.ts";
 import type { Context } from "../../core/graph/context.ts";
 import type { Layout } from "../../core/layout/layout.ts";
-import { allOrNothing, type Undo, undoAll } from "../../core/life/undo.ts";
 import type { BaseContext } from "../base_context.ts";
-import { type BufferPart, own } from "../buffers/native.ts";
+import type { BufferPart } from "../buffers/native.ts";
 import { errcode, made } from "../errors.ts";
 import { newer } from "../library.ts";
 import { GL_EVENT, GL_SHARING, lacking } from "./handles.ts";
@@ -20,18 +18,8 @@ function handing({ within }: GlPort): Handing {
   return {
     functions: [ACQUIRE, RELEASE],
     of: () => [(...call) => within(() => newer(ACQUIRE)(...call)), (...call) => within(() => newer(RELEASE)(...call))],
+    within,
   };
-}
-
-/** A `cl_mem` over an object of GL's; its release goes on the undo list. */
-function overName({ within }: GlPort, undo: Undo, fn: string, create: () => ClMem): ClMem {
-  const doing = "making an object over OpenGL's";
-  return allOrNothing(doing, (undo) =>
-    within(() => {
-      const release: Undo = [];
-      undo.push(() => within(() => undoAll(release, "releasing an object over OpenGL's")));
-      return own(made(create(), fn), release);
-    }), undo);
 }
 
 /** A buffer over one of OpenGL's (clCreateFromGLBuffer). */
@@ -40,7 +28,7 @@ export class GlBuffer extends ExternalObject {
   constructor(context: BaseContext, port: GlPort) {
     const fn = "clCreateFromGLBuffer";
     const create = () => newer(fn)(context.rawHandle, CL_MEM_READ_WRITE, Number(port.value), errcode);
-    super(context, (undo) => overName(port, undo, fn, create), handing(port));
+    super(context, () => made(create(), fn), handing(port));
   }
 
   /** All of it, with the tensor's own offset: what is acquired is the object, and no part of it. */
@@ -60,7 +48,7 @@ export class GlImage extends ExternalObject {
       isRenderbuffer
         ? newer("clCreateFromGLRenderbuffer")(handle, CL_MEM_READ_WRITE, name, errcode)
         : newer("clCreateFromGLTexture")(handle, CL_MEM_READ_WRITE, target, level, name, errcode);
-    super(context, (undo) => overName(port, undo, fn, create), handing(port));
+    super(context, () => made(create(), fn), handing(port));
   }
 }
 

@@ -5,7 +5,7 @@ import type { ClEgl } from "../../../ffi/opencl_egl/functions.ts";
 import { SYMBOLS as EGL_SYMBOLS } from "../../../ffi/opencl_egl/symbols.ts";
 import type { ExternalMemory } from "../../../ffi/opencl_external/functions.ts";
 import { SYMBOLS } from "../../../ffi/opencl_external/symbols.ts";
-import type { EglPort } from "../../core/device/gl_port.ts";
+import type { EglPort, GlPort } from "../../core/device/gl_port.ts";
 import type { Call } from "../../core/device/driver.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import { owned } from "../../core/life/ledger.ts";
@@ -51,6 +51,8 @@ export interface Handing {
   readonly functions: readonly [acquire: string, release: string];
   /** A driver's. */
   readonly of: (device: OpenCLDevice) => readonly [acquire: Enqueue, release: Enqueue];
+  /** What each call with the object is made in: OpenGL's context. */
+  readonly within?: GlPort["within"];
 }
 
 const EXTERNAL: Handing = {
@@ -83,11 +85,18 @@ export abstract class ExternalObject implements Import {
   readonly #handing: Handing;
   #isAcquired = false;
 
-  /** `make` takes the fd over, even if it fails. */
+  /** `make` takes the fd over, even if it fails. What it returns is released with this, and counted until then. */
   constructor(context: BaseContext, make: (undo: Undo) => ClMem, handing: Handing = EXTERNAL) {
     this.context = context;
     this.#handing = handing;
-    const mem = make(this.undo);
+    const { within = (call) => call() } = handing;
+    const doing = "making an object over another API's";
+    const mem = allOrNothing(doing, (undo) =>
+      within(() => {
+        const release: Undo = [];
+        undo.push(() => within(() => undoAll(release, "releasing an object over another API's")));
+        return own(make(undo), release);
+      }), this.undo);
     this.root = { mem, hostAddress: undefined, hostWriters: 0 };
     this.#objects = BigUint64Array.of(mem);
   }
@@ -194,10 +203,10 @@ export class EglImage extends ExternalObject {
   /** @throws {NativeCallError} if the driver refuses it: another device's, or a format of its own. */
   constructor(context: BaseContext, { display, value }: EglPort) {
     const fn = "clCreateFromEGLImageKHR";
-    super(context, (undo) => {
+    super(context, () => {
       const create = eglImageOf(context.device)[fn];
       const [from, image] = [display as Address, value as Address];
-      return own(made(create(context.rawHandle, from, image, CL_MEM_READ_WRITE, null, errcode), fn), undo);
+      return made(create(context.rawHandle, from, image, CL_MEM_READ_WRITE, null, errcode), fn);
     }, EGL);
   }
 }
@@ -223,5 +232,5 @@ function overFd<Fn extends Creating>(
   const properties = memoryProperties(property, fd, context.device);
   const mem = allOrNothing("importing memory", () => made(call(newer(fn), properties), fn), [() => closeFd(fd)]);
   owned(HELD, undo, () => {});
-  return own(mem, undo);
+  return mem;
 }
