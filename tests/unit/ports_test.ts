@@ -26,6 +26,7 @@ import { Frame } from "../../src/core/tensors/frame.ts";
 import { type Part, Tensor, type TensorInit } from "../../src/core/tensors/tensor.ts";
 import { host } from "../../src/host/mod.ts";
 import { ManualGate } from "../gate.ts";
+import { warningsOf } from "../warnings.ts";
 import { command, FakeDriver, type FakeLane, FakeMaker } from "./fakes.ts";
 import { withEmptyLedger } from "./ledger.ts";
 
@@ -171,7 +172,7 @@ Deno.test("ports: the exporter's block is told with a port to it, but not with a
 });
 
 /** A device whose commands are counted, and a pair of kinds over the same bytes: the first is handed over to the second. */
-function handedOver(order: string[], { aliases = true, failsToImport = false } = {}) {
+function handedOver(order: string[], { aliases = true, failsToImport = false, failsToProve = false } = {}) {
   const [giver, taker] = ["giver", "taker"].map((name) => new FakeDriver(name, "binary-fd"));
   const [out, into] = [giver.line("the giver's line"), taker.line("the taker's line")];
   const said = (what: string) => command(() => void order.push(what));
@@ -181,8 +182,9 @@ function handedOver(order: string[], { aliases = true, failsToImport = false } =
   const offer: Offer = {
     kind: "opaque-fd",
     sample: () => ({
-      name: aliases ? "shared bytes" : "copied bytes",
+      name: failsToProve ? "bytes without a sample" : aliases ? "shared bytes" : "copied bytes",
       make: (byteLength, undo) => {
+        if (failsToProve) throw new Error("no sample");
         const tensor = allocateTensor(gives.target, { shape: [byteLength], dtype: "u8" });
         undo.push(() => tensor[Symbol.dispose]());
         return tensor;
@@ -273,6 +275,19 @@ Deno.test(
     }
   }),
 );
+
+Deno.test("portMapper() calls memory whose experiment failed no alias", async () => {
+  const { gives, takes } = handedOver([], { failsToProve: true });
+  using graph = graphOf(gives, takes);
+  using tensor = allocateTensor(gives.target, { shape: [4], dtype: "u8" });
+  const warnings = await warningsOf(() => {
+    using mapped = graph.map(tensor, takes.target, { access: "read" });
+    const [{ transfer, evidence }] = mapped.route.steps;
+    assertEquals([transfer, evidence, mapped.route.bytesMoved], ["migrate", "not proven", 4]);
+  });
+  assertEquals(warnings.length, 1);
+  assertStringIncludes(warnings[0], "the proof of aliasing on the takes failed, bytes without a sample: no sample");
+});
 
 Deno.test(
   "ports: a map releases what it holds, newest first, and lends what any map lends",

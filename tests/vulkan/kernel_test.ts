@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { AccessError, ArgumentError, host, LayoutError, MapperGraph } from "@samepage/interop";
+import { AccessError, ArgumentError, host, LayoutError, MapperGraph, region } from "@samepage/interop";
 import { VulkanContext, type VulkanKernel, type VulkanTensor } from "@samepage/interop/vulkan";
 import { shader, test } from "./help.ts";
 
@@ -45,6 +45,27 @@ test("a kernel runs over host memory, and over memory of another Vulkan, in plac
   const seen = new Float32Array(24);
   other.queue.read(to, seen);
   assertEquals([...seen], [1, 2, 3, 4, 5, 6].flatMap((x) => [x, x, 2 * x, 0]));
+});
+
+test("kernel.run() begins where a slice does", (vulkan) => {
+  using program = vulkan.program(shader("mix"));
+  using kernel = program.kernel();
+  const first = vulkan.device.limits.minStorageBufferOffsetAlignment / 4;
+  using from = vulkan.allocate({ shape: [first + 6], dtype: "f32" });
+  using to = vulkan.allocate({ shape: [first + 6, 4], dtype: "f32" });
+  vulkan.queue.write(from, Float32Array.from({ length: first + 6 }, (_, i) => 100 + i));
+  {
+    using source = from.slice(region(from.layout, [first], [6])) as VulkanTensor;
+    using target = to.slice(region(to.layout, [first, 0], [6, 4])) as VulkanTensor;
+    kernel.run([1, 1], [source, target, [1, 1, 1], 0, [6, 1]]);
+  }
+  const seen = new Float32Array(4 * (first + 6));
+  vulkan.queue.read(to, seen);
+  const expected = Array.from(
+    { length: first + 6 },
+    (_, i) => i < first ? [0, 0, 0, 0] : [100 + i, 100 + i, 100 + i, 0],
+  );
+  assertEquals([...seen], expected.flat());
 });
 
 test("a kernel reaches nothing outside of its tensor", (vulkan) => {
