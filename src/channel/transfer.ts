@@ -237,6 +237,7 @@ function asOfMemory(error: unknown): unknown {
 /** Is the memory not what the message says? An fd that only names a file (O_PATH) is told as EBADF. */
 function isOfMemory(error: unknown): boolean {
   if (error instanceof NativeCallError) return error.code === EBADF;
+  if (error instanceof ArgumentError && error.fn !== undefined) return false; // this process has no room for it
   return error instanceof ArgumentError || error instanceof AccessError;
 }
 

@@ -20,7 +20,7 @@ import { type Access, covers, reads, writes } from "../core/memory/access.ts";
 import { showAt } from "../core/memory/peers.ts";
 import { exporterOf } from "../core/native/dma_buf.ts";
 import { accessOfFd, closeFd } from "../core/native/fd.ts";
-import { mappingCount } from "../core/native/mapping_count.ts";
+import { countForeignMapping } from "../core/native/foreign_addresses.ts";
 import { mapPages, mapReadOnlyPages, unmapPages } from "../core/native/pages.ts";
 import { describe } from "./descriptor.ts";
 import { ioctl, isReady, structOf } from "./library.ts";
@@ -79,14 +79,14 @@ export class DmaBuf extends Printed {
 
   #map(): void {
     const { byteLength, fd } = this;
-    mappingCount.take(1);
+    const countOff = countForeignMapping(byteLength);
     try {
       const address = writes(this.access) ? mapPages(NULL, byteLength, fd) : mapReadOnlyPages(byteLength, fd, true);
-      this.#undo.push(() => unmapPages(address, byteLength), showAt(address, byteLength, "a dma-buf"));
+      this.#undo.push(countOff, () => unmapPages(address, byteLength), showAt(address, byteLength, "a dma-buf"));
       this.#address = address;
     } catch (error) {
       this.unmappable = messageOf(error);
-      mappingCount.giveBack(1);
+      countOff();
     }
   }
 
@@ -128,7 +128,6 @@ export class DmaBuf extends Printed {
 
   /** Gives mapping and fd back. */
   free(): void {
-    if (this.#address !== undefined) mappingCount.giveBack(1);
     undoAll(this.#undo, "giving a dma-buf back");
   }
 }

@@ -10,14 +10,15 @@ import { counted } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
 import { Allocation } from "../core/memory/allocation.ts";
-import { findByHandle, join, leave, showAt, tellByHandle } from "../core/memory/peers.ts";
-import { mapMemfd, type MappedBlock } from "../core/native/blocks.ts";
+import { findByHandle, join, leave, tellByHandle } from "../core/memory/peers.ts";
+import type { MappedBlock } from "../core/native/blocks.ts";
 import { closeFd, duplicateFd } from "../core/native/fd.ts";
 import { inspectMemfd, type Memfd } from "../core/native/memfd.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
 import { importAs, type Received } from "../core/tensors/over.ts";
+import { type FileBlock, type FileRange, mapMemfd } from "./mapped_file.ts";
 import type { HostTensor } from "./tensor.ts";
 
 /** Options of {@link HostContext.attach}. */
@@ -47,12 +48,15 @@ const checks = new Checks("host");
 /** The key of an allocation's attachment: its block, which is a memfd. */
 const KEY = {};
 
-type FileBlock = MappedBlock & { readonly memfd: Memfd };
-
 /** The allocation of a new block. If that is a memfd, whoever attaches it gets a peer of its tensors. */
 export function allocationOf(block: MappedBlock): Allocation {
+  const { memfd, address } = block;
+  if (memfd === undefined) return new Allocation(block);
+  return ofFile({ ...block, memfd, addressOf: ({ offset }) => (address + BigInt(offset)) as Address });
+}
+
+function ofFile(block: FileBlock): Allocation {
   const allocation = new Allocation(block);
-  if (block.memfd === undefined) return allocation;
   allocation.attachment(KEY, () => block);
   tellByHandle("memfd", block.memfd.identity, allocation);
   return allocation;
@@ -81,8 +85,8 @@ export function exportMemfd({ name, grant: { allocation, start } }: HostTensor, 
 }
 
 /**
- * The memory of a port, mapped: all of its file, once for all of its fds. What is only read is mapped for reading, and for
- * writing from the first that writes; then it is law 3 that protects it.
+ * The memory of a port, mapped once for all fds of its file. What is only read is mapped for reading, and for writing from
+ * the first that writes; then it is law 3 that protects it.
  *
  * @throws {ArgumentError} if it is no memfd, could shrink, is shorter than the port says, or must not be written.
  */
@@ -98,36 +102,41 @@ export function importMemfd(port: Port, access: Access): Imported<Address> {
     if (writes(access) && memfd.mode !== "read-write") {
       throw checks.wrong("access", "the memfd can only be read.", 'Pass { access: "read" }.');
     }
-    const allocation = findByHandle("memfd", memfd.identity) ?? mapped(fd, memfd, access, undo);
-    const block = allocation.findAttachment<FileBlock>(KEY) ?? mappedInto(allocation, fd, memfd, access, undo);
+    const range = { offset, byteLength };
+    const known = findByHandle("memfd", memfd.identity);
+    const make = () => mappedBlock(fd, memfd, range, access, known !== undefined, undo);
+    const allocation = known ?? ofFile(make());
+    const block = allocation.findAttachment<FileBlock>(KEY) ?? joined(allocation, make());
     if (writes(access) && block.memfd.mode !== "read-write") {
       undo.pop(); // the block closes it
       block.allowWrites!(fd, memfd);
     }
     undoAll(undo, "attaching a memfd");
+    const address = block.addressOf(range);
     join(allocation);
-    const address = (block.address + BigInt(offset)) as Address;
     return { handle: address, address, allocation, start: offset, release: () => leave(allocation) };
   }, undo);
 }
 
-function mapped(fd: number, memfd: Memfd, access: Access, undo: Undo): Allocation {
-  return allocationOf(mappedBlock(fd, memfd, access, undo));
-}
-
 /** Another API took the memfd first: the CPU's mapping lasts as long as the allocation, as one of host memory's own does. */
-function mappedInto(allocation: Allocation, fd: number, memfd: Memfd, access: Access, undo: Undo): FileBlock {
-  const block = mappedBlock(fd, memfd, access, undo);
-  const forget = counted(block.kind, showAt(block.address, block.byteLength, "another API"));
-  allocation.beforeFree((fate) => undoAll([() => block.free(fate), forget], "giving a memfd back"));
-  return allocation.attachment(KEY, () => block as FileBlock);
+function joined(allocation: Allocation, block: FileBlock): FileBlock {
+  const countOff = counted(block.kind, () => {});
+  allocation.beforeFree((fate) => undoAll([() => block.free(fate), countOff], "giving a memfd back"));
+  return allocation.attachment(KEY, () => block);
 }
 
 /** It closes the fd. */
-function mappedBlock(fd: number, memfd: Memfd, access: Access, undo: Undo): MappedBlock {
+function mappedBlock(
+  fd: number,
+  memfd: Memfd,
+  range: FileRange,
+  access: Access,
+  isKnown: boolean,
+  undo: Undo,
+): FileBlock {
   undo.pop();
   const isOnlyRead = !writes(access) && memfd.mode === "read-write";
-  return mapMemfd(fd, isOnlyRead ? { ...memfd, mode: "read" } : memfd);
+  return mapMemfd(fd, isOnlyRead ? { ...memfd, mode: "read" } : memfd, range, isKnown);
 }
 
 /** A tensor or a frame over the memfd of another process, or of a library. The caller keeps its own fd. */

@@ -11,8 +11,8 @@ import { layout, type LayoutInit } from "../core/layout/layout.ts";
 import { closedAt, findAllocation } from "../core/memory/peers.ts";
 import { addressInPointer, addressOf } from "../core/native/pin.ts";
 import { isOurs } from "../core/memory/view.ts";
+import { MEMFD } from "./mapped_file.ts";
 import { ownedTensor } from "./owned.ts";
-import { MEMFD } from "../core/native/blocks.ts";
 import { probePages, probeWritable } from "../core/native/probe.ts";
 import type { HostTensor } from "./tensor.ts";
 

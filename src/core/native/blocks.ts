@@ -1,18 +1,15 @@
 import { type Address, NULL } from "../../../ffi/address.ts";
 import type { Block, Fate } from "../memory/allocation.ts";
 import { type Undo, undoAll, undone } from "../life/undo.ts";
-import { createMemfd, holdFd, type Memfd } from "./memfd.ts";
+import { createMemfd, type Memfd } from "./memfd.ts";
 import { mappingCount } from "./mapping_count.ts";
-import { adviseHugePages, mapPages, mapReadOnlyPages, PAGE, reservePages, unmapPages } from "./pages.ts";
+import { adviseHugePages, mapPages, PAGE, reservePages, unmapPages } from "./pages.ts";
 import { LONGEST_IN_SLAB, takeFromSlab } from "./slabs.ts";
 
 export { PAGE } from "./pages.ts";
 
 /** Lengths of blocks are multiples of this: a cache line, and what GPUs that share the CPU's memory want. */
 export const LENGTH_MULTIPLE = 64;
-
-/** The kind of a block that somebody else has made, in a memfd. */
-export const MEMFD = "host.memfd";
 
 /** A block of anonymous or memfd memory. */
 export interface MappedBlock extends Block {
@@ -22,8 +19,6 @@ export interface MappedBlock extends Block {
   readonly start: number;
   /** The file that it is; undefined for anonymous memory. */
   readonly memfd?: Memfd;
-  /** Memory that could only be read can be written from now on, by another fd of its file, which it takes over. */
-  allowWrites?(fd: number, memfd: Memfd): void;
 }
 
 /** The properties of a new block. */
@@ -77,38 +72,6 @@ function ownMapping(init: BlockInit, rounded: number): MappedBlock {
     };
   } catch (error) {
     throw undone(error, [...file, ...undo], "allocating host memory");
-  }
-}
-
-/**
- * Maps a memfd that somebody else has made, all of it. Takes the fd over, even if it fails.
- *
- * @throws like {@link mapBlock}.
- */
-export function mapMemfd(fd: number, memfd: Memfd): MappedBlock {
-  const { byteLength, mode } = memfd;
-  const pages = Math.ceil(byteLength / PAGE) * PAGE;
-  const [undo, file]: [Undo, Undo] = [[], []];
-  try {
-    holdFd(fd, file);
-    mappingCount.take(1);
-    undo.push(() => mappingCount.giveBack(1));
-    const address = mode === "read-write" ? mapPages(NULL, pages, fd) : mapReadOnlyPages(pages, fd, mode === "read");
-    let current = memfd;
-    return {
-      ...{ kind: MEMFD, address, byteLength, start: 0 },
-      get memfd() {
-        return current;
-      },
-      allowWrites(other, writable) {
-        holdFd(other, file);
-        mapPages(address, pages, other);
-        current = writable;
-      },
-      free: (fate) => free(fate, address, pages, pages, file, 1),
-    };
-  } catch (error) {
-    throw undone(error, [...file, ...undo], "mapping a memfd");
   }
 }
 

@@ -21,11 +21,11 @@ export const PAGE = 4096;
 /** What `mmap` returns when it fails. */
 const MAP_FAILED = 0xffff_ffff_ffff_ffffn;
 
-/** Maps readable and writable pages, of a memfd or anonymous, at `address` unless that is null. */
-export function mapPages(address: Address, byteLength: number, fd?: number): Address {
+/** Maps readable and writable pages, of a memfd from `offset` or anonymous, at `address` unless that is null. */
+export function mapPages(address: Address, byteLength: number, fd?: number, offset: number = 0): Address {
   const fixed = address === NULL ? 0 : MAP_FIXED;
   const kind = fd === undefined ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-  return map(address, byteLength, PROT_READ | PROT_WRITE, kind | fixed, fd ?? -1);
+  return map(address, byteLength, PROT_READ | PROT_WRITE, kind | fixed, fd ?? -1, offset);
 }
 
 /**
@@ -38,14 +38,14 @@ export function adviseHugePages(address: Address, byteLength: number): void {
   if (error.code !== EINVAL && error.code !== ENOMEM) throw error;
 }
 
-/** Maps pages of a memfd that may only be read: a write to them ends the process. */
-export function mapReadOnlyPages(byteLength: number, fd: number, shared: boolean): Address {
-  return map(NULL, byteLength, PROT_READ, shared ? MAP_SHARED : MAP_PRIVATE, fd);
+/** Maps pages of a memfd that may only be read, from `offset`: a write to them ends the process. */
+export function mapReadOnlyPages(byteLength: number, fd: number, shared: boolean, offset: number = 0): Address {
+  return map(NULL, byteLength, PROT_READ, shared ? MAP_SHARED : MAP_PRIVATE, fd, offset);
 }
 
 /** Reserves addresses without memory. */
 export function reservePages(byteLength: number): Address {
-  return map(NULL, byteLength, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  return map(NULL, byteLength, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
 /** Gives pages and addresses back. If that fails, the ledger counts them as quarantined. */
@@ -64,8 +64,15 @@ export function dropPages(address: Address, byteLength: number): void {
   mapPages(address, byteLength); // the program has locked them (mlockall): fresh pages replace them
 }
 
-function map(address: Address, byteLength: number, protection: number, flags: number, fd: number): Address {
-  const mapped = libc().mmap(address, BigInt(byteLength), protection, flags, fd, 0n);
+function map(
+  address: Address,
+  byteLength: number,
+  protection: number,
+  flags: number,
+  fd: number,
+  offset: number,
+): Address {
+  const mapped = libc().mmap(address, BigInt(byteLength), protection, flags, fd, BigInt(offset));
   if (mapped === MAP_FAILED) throw libcError("mmap", `The request was for ${byteLength} bytes.`);
   return mapped;
 }

@@ -1,16 +1,17 @@
 import type { Imported, KnownObject, MemoryTarget } from "../device/memory.ts";
-import type { KnownMemory, Port } from "../device/port.ts";
+import { type KnownMemory, Port } from "../device/port.ts";
 import { nameOf } from "../graph/context.ts";
 import { cross, type Side, wayBack } from "../graph/crossing.ts";
 import { ArgumentError, throwAll } from "../errors.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../layout/frame_info.ts";
 import { describeLayout, type Layout, layout, type LayoutInit, moved } from "../layout/layout.ts";
 import { Resource } from "../life/resource.ts";
-import { allOrNothing, type Undo, unwind } from "../life/undo.ts";
+import { allOrNothing, type Undo, undoAll, unwind } from "../life/undo.ts";
 import type { Access } from "../memory/access.ts";
 import { Allocation, type Block } from "../memory/allocation.ts";
 import { own } from "../memory/own.ts";
 import { findPlace, tellByHandle, tellPlace } from "../memory/peers.ts";
+import { foreignAddresses } from "../native/foreign_addresses.ts";
 import { Frame } from "./frame.ts";
 import type { Mapped } from "./mapped.ts";
 import type { Metadata } from "./metadata.ts";
@@ -79,15 +80,18 @@ export interface Received {
  * those who write backends. The port is over afterwards, also if that fails.
  */
 export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, received: Received): T | Frame<T> {
-  using from = port;
-  const { kind, offset, memory } = from;
   const { ports, context } = target;
-  const { layouts, access, info, metadata } = received;
+  const { access, info, metadata } = received;
+  using from = port;
   context.resource?.assertLive();
-  const imported = ports.import!(from, access);
+  using part = meantOf(from, received.layouts);
+  const { kind, offset, memory } = part;
+  const layouts = received.layouts.map((one) => moved(one, one.byteOffset - (offset - from.offset)));
+  const countOff = countMapped(part);
+  const imported = allOrNothing("importing memory", () => ports.import!(part, access), [countOff]);
   const { handle, address, object } = imported;
-  const { known, first, byteLength } = placeOf(imported, from, memory);
-  const letGo = () => imported.release?.();
+  const { known, first, byteLength } = placeOf(imported, part, memory);
+  const letGo = () => undoAll([countOff, () => imported.release?.()], "releasing an import");
   const isOfBlock = known === undefined && context.resource === undefined; // else it ends before its context does
   const block: Block = {
     kind: `${target.kind}.${kind}`,
@@ -127,6 +131,22 @@ export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, 
   const planes = layouts.map((one) => within(object, one));
   const make = () => tensorOver(target, { handle, layouts: planes, resource, info, metadata });
   return allOrNothing("importing memory", make, [() => resource.dispose()]);
+}
+
+/** The part of a memfd that is meant: it may be much longer, and whoever maps it maps that part. Takes the fd over. */
+function meantOf(port: Port, layouts: readonly Layout[]): Port {
+  if (port.kind !== "memfd") return port;
+  const start = Math.min(...layouts.map(({ byteOffset }) => byteOffset));
+  const end = Math.max(...layouts.map(({ byteOffset, byteLength }) => byteOffset + byteLength));
+  return new Port(port.kind, { fd: port.takeFd(), offset: port.offset + start, byteLength: end - start });
+}
+
+/** Counts what a driver maps of an opaque fd, which is as long as its sender says. Returns what counts it off. */
+function countMapped({ kind, offset, byteLength, whole }: Port): () => void {
+  if (kind !== "opaque-fd") return () => {};
+  const mapped = whole?.byteLength ?? offset + byteLength;
+  foreignAddresses.take(mapped);
+  return () => foreignAddresses.giveBack(mapped);
 }
 
 /** The commands of an import: what it holds is its block's to release. */

@@ -1,0 +1,72 @@
+import type { ArgumentError } from "../errors.ts";
+
+/** What the kernel says of something that this process has a limited amount of. */
+export interface Kernel {
+  /** The most there may be. */
+  limit(): number;
+  /** How much the process has in use. Asking takes a while, so it is done rarely. */
+  inUse(): number;
+}
+
+/** Which parts of the limit are taken, from 0 to 1. */
+export interface Shares {
+  /** What one isolate may take. */
+  readonly own: number;
+  /** What the process may have in use, with all Workers and drivers. */
+  readonly process: number;
+  /** The kernel is asked whenever so much more was taken. */
+  readonly step: number;
+}
+
+/** Makes the error of what is refused. `own` is false where others of the process have taken it. */
+export type Refusal = (count: number, limit: number, own: boolean) => ArgumentError;
+
+/**
+ * Counts what V8 needs too, and ends the process if it gets none: it is refused long before the kernel would. Every isolate
+ * counts its own, and asks the kernel for that of the others.
+ */
+export class Budget {
+  readonly #kernel: Kernel;
+  readonly #shares: Shares;
+  readonly #refused: Refusal;
+  #limit: number | undefined;
+  #taken = 0;
+  /** The lowest count since the kernel was asked. */
+  #least = 0;
+
+  /** Asks nothing yet. */
+  constructor(kernel: Kernel, shares: Shares, refused: Refusal) {
+    this.#kernel = kernel;
+    this.#shares = shares;
+    this.#refused = refused;
+  }
+
+  /** How much is taken. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /**
+   * Counts what is about to be taken.
+   *
+   * @throws {ArgumentError} if that is too much; none is counted then.
+   */
+  take(count: number): void {
+    const { own, process, step } = this.#shares;
+    const limit = this.#limit ??= this.#kernel.limit();
+    const taken = this.#taken + count;
+    if (taken > limit * own) throw this.#refused(taken, limit, true);
+    if (taken > this.#least + limit * step) {
+      const inUse = this.#kernel.inUse();
+      if (inUse > limit * process) throw this.#refused(inUse, limit, false);
+      this.#least = taken;
+    }
+    this.#taken = taken;
+  }
+
+  /** Counts what was given back. */
+  giveBack(count: number): void {
+    this.#taken -= count;
+    this.#least = Math.min(this.#least, this.#taken);
+  }
+}

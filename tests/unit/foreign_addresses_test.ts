@@ -1,0 +1,49 @@
+import { assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { ArgumentError } from "../../src/core/errors.ts";
+import { countForeignMapping, ForeignAddresses, foreignAddresses } from "../../src/core/native/foreign_addresses.ts";
+import { mappingCount } from "../../src/core/native/mapping_count.ts";
+
+const GIB = 2 ** 30;
+
+/** A count where there are 1,280 GiB of addresses, of which the process has some in use; and how often it was asked. */
+function counted(inUse: () => number = () => 0) {
+  const asked = { inUse: 0 };
+  const count = new ForeignAddresses({ limit: () => 1280 * GIB, inUse: () => (asked.inUse++, inUse()) });
+  return { count, asked };
+}
+
+Deno.test("ForeignAddresses take() gives an eighth of all addresses, and its error says what to do", () => {
+  const { count } = counted();
+  count.take(100 * GIB);
+  count.take(60 * GIB);
+  const error = assertThrows(() => count.take(4096), ArgumentError);
+  assertMatch(
+    error.message,
+    /memory of other processes would take 161 GiB of addresses, of the 1280 GiB that there are/,
+  );
+  assertMatch(error.hint!, /Dispose tensors that were received or attached/);
+  assertEquals([error.api, error.fn, count.taken], ["host", "mmap", 160 * GIB]);
+  count.giveBack(60 * GIB);
+  count.take(4096);
+});
+
+Deno.test("ForeignAddresses take() asks the kernel now and then, and leaves half to V8, Workers and drivers", () => {
+  let inUse = 641 * GIB;
+  const { count, asked } = counted(() => inUse);
+  for (let i = 0; i < 10; i++) count.take(GIB);
+  assertEquals(asked.inUse, 0);
+  const error = assertThrows(() => count.take(GIB), ArgumentError);
+  assertMatch(error.message, /the process has 641 GiB of addresses in use, of the 1280 GiB/);
+  inUse = 600 * GIB;
+  count.take(GIB);
+  assertEquals(asked.inUse, 2);
+});
+
+Deno.test("countForeignMapping() counts a mapping and its addresses, or neither", () => {
+  const before = [foreignAddresses.taken, mappingCount.taken];
+  const countOff = countForeignMapping(8192);
+  assertEquals([foreignAddresses.taken, mappingCount.taken], [before[0] + 8192, before[1] + 1]);
+  assertThrows(() => countForeignMapping(2 ** 52), ArgumentError);
+  countOff();
+  assertEquals([foreignAddresses.taken, mappingCount.taken], before);
+});
