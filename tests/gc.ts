@@ -70,6 +70,29 @@ export function openFiles(wanted: RegExp): string[] {
   return links.filter((link) => wanted.test(link)).sort();
 }
 
+/** How often {@link assertFdsEnd} counts before what grows is a leak. */
+const ROUNDS_OF_FDS = 3;
+
+/**
+ * Fails if fds stay open after turns of something, each time anew, and names them. A driver may open an fd when it first
+ * needs it, and keep it: NVIDIA's was seen with one more beside other processes, where waits block that alone are over at
+ * once. That is no leak. A leak is there again after the next turns.
+ *
+ * @param turns how many come before a count
+ */
+export function assertFdsEnd(turn: () => unknown, turns = 10): void {
+  let left: string[] = [];
+  for (let round = 0; round < ROUNDS_OF_FDS; round++) {
+    const before = openFiles(/./);
+    for (let i = 0; i < turns; i++) turn();
+    const after = openFiles(/./);
+    if (after.length <= before.length) return;
+    for (const link of before) after.splice(after.indexOf(link) >>> 0, 1);
+    left = after;
+  }
+  throw new Error(`${turns} turns left more fds open each time; at last: ${left.join(", ")}`);
+}
+
 function turn(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 5));
 }

@@ -4,7 +4,7 @@ import { type Context, MapperGraph, NoRouteError, region, type Target, type Tens
 import type { CudaContext, CudaTensor } from "@samepage/interop/cuda";
 import type { OpenCLContext, OpenCLTensor } from "@samepage/interop/opencl";
 import type { VulkanContext, VulkanTensor } from "@samepage/interop/vulkan";
-import { type Gpu, gpus, openFds, sharingTest } from "./gpu.ts";
+import { assertFdsEnd, type Gpu, gpus, sharingTest } from "./gpu.ts";
 
 const BYTES = (1 << 20) + 16; // no multiple of a page
 
@@ -164,10 +164,7 @@ sharingTest("a thousand maps leave as many fds open as there were, and the memor
   for (const from of exporters) {
     for (const to of importers.filter((to) => crosses(from, to))) {
       using memory = from.allocate(BYTES);
-      for (let i = 0; i < 20; i++) graph.map(memory, to.target)[Symbol.dispose]();
-      const before = openFds();
-      for (let i = 0; i < 1000; i++) graph.map(memory, to.target)[Symbol.dispose]();
-      assertEquals(openFds(), before, `${from.name} to ${to.name}: open fds`);
+      assertFdsEnd(() => graph.map(memory, to.target)[Symbol.dispose](), 1000);
     }
   }
 });
@@ -181,10 +178,7 @@ sharingTest("memory that is made, shared and freed leaves no fd", () => {
       for (const to of importers.filter((to) => crosses(from, to))) graph.map(memory, to.target)[Symbol.dispose]();
     }
   };
-  for (let i = 0; i < 3; i++) all();
-  const before = openFds();
-  for (let i = 0; i < 20; i++) all();
-  assertEquals(openFds(), before, "open fds");
+  assertFdsEnd(all, 20);
 });
 
 sharingTest("another GPU's memory is refused, with both UUIDs", () => {

@@ -9,7 +9,7 @@ import { Port } from "../../src/core/device/port.ts";
 import { closeFd, duplicateFd, statusOf } from "../../src/core/native/fd.ts";
 import { libc } from "../../src/core/native/libc.ts";
 import { cString } from "../../src/core/native/text.ts";
-import { type Gpu, gpus, openFds, sharingTest } from "./gpu.ts";
+import { assertFdsEnd, type Gpu, gpus, sharingTest } from "./gpu.ts";
 import { importedApart } from "../../bench/operations/apart.ts";
 
 const SHAPE = { shape: [1 << 20], dtype: "u8" } as const;
@@ -50,12 +50,12 @@ for (const [api, open] of Object.entries(OPENERS)) {
     };
     tried(ordinary); // what a driver opens once, and keeps
     tried(closed);
-    const [fds, alive] = [openFds(), ledger.alive];
-    for (let i = 0; i < 10; i++) {
+    const { alive } = ledger;
+    assertFdsEnd(() => {
       tried(ordinary);
       tried(closed);
-    }
-    assertEquals([openFds(), ledger.alive], [fds, alive]);
+    });
+    assertEquals(ledger.alive, alive);
   });
 
   sharingTest(`${api} imports a memory twice: both see it, and the fds go with them`, () => {
@@ -72,10 +72,7 @@ for (const [api, open] of Object.entries(OPENERS)) {
       copies.read(other.tensor, seen.fill(0));
       assertEquals(seen, bytes);
     };
-    twice();
-    const fds = openFds();
-    for (let i = 0; i < 10; i++) twice();
-    assertEquals(openFds(), fds);
+    assertFdsEnd(twice);
   });
 }
 

@@ -8,7 +8,7 @@ import { type Gpu, sharedGpus } from "../../bench/harness/gpus.ts";
 import { assertAlive } from "../alive.ts";
 
 export { type Gpu } from "../../bench/harness/gpus.ts";
-export { openFds } from "./help.ts";
+export { assertFdsEnd } from "../gc.ts";
 export { pattern } from "./pattern.ts";
 
 const found = sharedGpus();

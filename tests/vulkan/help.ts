@@ -28,8 +28,3 @@ export function test(name: string, fn: (vulkan: VulkanContext) => unknown): void
 export function shader(name: string): Uint8Array<ArrayBuffer> {
   return Deno.readFileSync(new URL(`shaders/${name}.spv`, import.meta.url));
 }
-
-/** How many fds this process has open. */
-export function openFds(): number {
-  return Array.from(Deno.readDirSync("/proc/self/fd")).length;
-}

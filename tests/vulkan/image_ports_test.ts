@@ -7,7 +7,8 @@ import { closeFd, duplicateFd, statusOf } from "../../src/core/native/fd.ts";
 import type { ImageAbility } from "../../src/vulkan/images/abilities.ts";
 import { choose } from "../../src/vulkan/images/choice.ts";
 import { ImageObject } from "../../src/vulkan/images/image_object.ts";
-import { openFds, shader, test } from "./help.ts";
+import { openFds } from "../gc.ts";
+import { shader, test } from "./help.ts";
 
 const RGBA = "R8G8B8A8_UNORM";
 const SIZE = { shape: [33, 70, 4] } as const;

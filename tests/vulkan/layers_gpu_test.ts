@@ -5,7 +5,7 @@ import type { CudaImageFormat } from "@samepage/interop/cuda";
 import type { OpenCLImageFormat } from "@samepage/interop/opencl";
 import type { VulkanFormatName } from "@samepage/interop/vulkan";
 import { assertSame } from "../conformance/bytes.ts";
-import { type Gpu, gpus, openFds, pattern, sharingTest } from "./gpu.ts";
+import { assertFdsEnd, type Gpu, gpus, pattern, sharingTest } from "./gpu.ts";
 
 /** No power of two, sizes at which wrong pixels fit, one layer alone, and many. */
 const SIZES = [[5, 33, 70], [4, 256, 256], [1, 61, 31], [67, 3, 5], [2, 540, 961]] as const;
@@ -214,7 +214,5 @@ sharingTest("images of other kinds are refused with the reason, and fds end with
     using _ = graph.map(image, cl.image(RGBA.opencl));
   };
   turn(); // the proof
-  const before = openFds();
-  for (let i = 0; i < 10; i++) turn();
-  assertEquals(openFds(), before);
+  assertFdsEnd(turn);
 });

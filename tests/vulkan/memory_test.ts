@@ -4,7 +4,8 @@ import { VulkanContext, type VulkanTensor } from "@samepage/interop/vulkan";
 import type { VulkanExtensions } from "../../ffi/vulkan_extensions/functions.ts";
 import { Port } from "../../src/core/device/port.ts";
 import { closeFd, duplicateFd, statusOf } from "../../src/core/native/fd.ts";
-import { openFds, test } from "./help.ts";
+import { openFds } from "../gc.ts";
+import { test } from "./help.ts";
 
 const WORDS = { shape: [1024], dtype: "u32" } as const;
 

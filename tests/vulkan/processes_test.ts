@@ -6,7 +6,8 @@ import { connect, FrameRing, listen, MessageError, type Peer } from "@samepage/i
 import { VulkanContext, type VulkanTensor } from "@samepage/interop/vulkan";
 import { temporaryPath } from "../channel/help.ts";
 import { until } from "../conformance/bytes.ts";
-import { openFds, test } from "./help.ts";
+import { openFds } from "../gc.ts";
+import { test } from "./help.ts";
 import { pattern } from "./pattern.ts";
 import { withReceiver } from "./receiving.ts";
 
