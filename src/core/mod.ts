@@ -71,7 +71,7 @@ export {
 export type { ImageFormat } from "./layout/pixel_formats.ts";
 export type { Grant, GrantState } from "./memory/grant.ts";
 export type { Placed, Ranges } from "./memory/ranges.ts";
-export { Graph, type MapOptions, type TensorOf } from "./graph/graph.ts";
+export { Graph, type MapOf, type MapOptions, type TensorOf } from "./graph/graph.ts";
 export { isContiguous, type Layout, layout, type LayoutInit, region } from "./layout/layout.ts";
 export { Ledger, ledger } from "./life/ledger.ts";
 export { NativeObject } from "./life/native_object.ts";

@@ -33,7 +33,7 @@ export abstract class PrintedTarget extends Printed {
   /** The kind of memory. */
   abstract readonly kind: string;
   /** The context whose memory it is. */
-  abstract readonly context: Kind["context"] & { readonly resource: Resource | undefined };
+  abstract readonly context: Pick<Context, "api" | "name" | "resource">;
 
   /** Its kind, its device, and whether its context was disposed. */
   toString(): string {

@@ -30,6 +30,9 @@ const OPTIONS: Names<MapOptions> = { access: true, after: true, copy: true };
 /** The tensors of a target: of `typeof cv.mat | typeof cv.umat`, a Mat or a UMat. */
 export type TensorOf<G extends Target> = G extends Target<infer T> ? T : never;
 
+/** What a map to a target makes: a frame of a frame, a tensor of a tensor. */
+export type MapOf<S extends Tensor | Frame, G extends Target> = S extends Frame ? Frame<TensorOf<G>> : TensorOf<G>;
+
 /** Contexts and the edges between them. It finds the route from one memory to another, maps along it, and explains it. */
 export class Graph extends Printed implements Disposable {
   readonly #edges: Edges;
@@ -60,10 +63,7 @@ export class Graph extends Printed implements Disposable {
    * @throws {AccessError} if the bytes are lent to another holder.
    * @throws {DisposedError} if source, target or graph was disposed.
    */
-  map<G extends Target>(source: Frame, target: G, options?: MapOptions): Frame<TensorOf<G>>;
-  /** Maps a tensor. */
-  map<G extends Target>(source: Tensor, target: G, options?: MapOptions): TensorOf<G>;
-  map(source: Mapped, target: Target, options: MapOptions = NO_OPTIONS): Mapped {
+  map<S extends Tensor | Frame, G extends Target>(source: S, target: G, options: MapOptions = NO_OPTIONS): MapOf<S, G> {
     const asked = optionsOf(options);
     let ready = this.#ready(source, target, asked);
     source.raiseKept();
@@ -73,7 +73,7 @@ export class Graph extends Printed implements Disposable {
     if (hops === undefined) throw noRoute(source.name, nameOf(target), refused);
     const { mapped, taken } = this.#walk(source, hops, ready, asked.copy === "allow");
     mapped.arrivedBy(() => new Route(stepsOf(taken, waited), refused));
-    return mapped;
+    return mapped as MapOf<S, G>;
   }
 
   /**

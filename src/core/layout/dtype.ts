@@ -1,5 +1,8 @@
-/** The element types: unsigned, signed and floating, by their size in bits. */
-export type DType = "u8" | "i8" | "u16" | "i16" | "f16" | "u32" | "i32" | "f32" | "u64" | "i64" | "f64";
+/**
+ * The element types: unsigned, signed and floating, by their size in bits. An element of a tuple, because the compiler's
+ * messages and an editor's hints show its values then, and not this name.
+ */
+export type DType = ["u8", "i8", "u16", "i16", "f16", "u32", "i32", "f32", "u64", "i64", "f64"][number];
 
 /** The typed array that shows a dtype's elements. */
 export interface TypedArrays {
