@@ -74,6 +74,7 @@ export type { Placed, Ranges } from "./memory/ranges.ts";
 export { Graph, type MapOf, type MapOptions, type TensorOf } from "./graph/graph.ts";
 export { isContiguous, type Layout, layout, type LayoutInit, region } from "./layout/layout.ts";
 export { Ledger, ledger } from "./life/ledger.ts";
+export { traceForgotten } from "./life/origin.ts";
 export { NativeObject } from "./life/native_object.ts";
 export { Mapped, type MappedInit } from "./tensors/mapped.ts";
 export { type ByteRange, Described, type DescribedPlane } from "./tensors/described.ts";

@@ -1,7 +1,7 @@
 import { AccessError } from "../core/errors.ts";
 import type { ImageInfo } from "../core/layout/frame_info.ts";
 import { NativeObject } from "../core/life/native_object.ts";
-import { forgotten } from "../core/life/finalizers.ts";
+import { registerContext } from "../core/life/finalizers.ts";
 import { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
@@ -33,7 +33,7 @@ export class VaapiPool extends NativeObject {
     this.info = this.#idle[0].info;
     this.size = size;
     this.resource = new Resource({ name: `vaapi pool of ${size} ${info.format}`, undo, owners: [base.resource] });
-    forgotten.register(this, this.resource.name, this);
+    registerContext(this, this.resource);
   }
 
   /** How many surfaces are in nobody's use. */

@@ -274,7 +274,7 @@ Deno.test(
     })();
     const warnings = await warningsOf(() => collect());
     assertEquals(warnings, [
-      "samepage: binary semaphore of the maker was never disposed; it is now, by the garbage collector. Use `using` or dispose it.",
+      "samepage: binary semaphore of the maker was never disposed; it is now, by the garbage collector. Use `using` or dispose it. SAMEPAGE_TRACE_FORGOTTEN=1 says where it was made.",
     ]);
     assertEquals(exporter.semaphores.released, 0);
     other.block(other.submitted);

@@ -1,5 +1,5 @@
 import type { DeviceId } from "../device/device_id.ts";
-import { forgotten } from "../life/finalizers.ts";
+import { registerContext } from "../life/finalizers.ts";
 import { NativeObject } from "../life/native_object.ts";
 import { Resource } from "../life/resource.ts";
 import type { Undo } from "../life/undo.ts";
@@ -42,6 +42,6 @@ export abstract class DeviceContext extends NativeObject implements Context {
 
   /** It is whole: from now on somebody is told if nobody disposes it. */
   protected opened(): void {
-    forgotten.register(this, this.resource.name, this);
+    registerContext(this, this.resource);
   }
 }

@@ -1,4 +1,5 @@
 import { warn } from "../warn.ts";
+import { originInWords } from "./origin.ts";
 import type { Resource } from "./resource.ts";
 
 /**
@@ -7,12 +8,26 @@ import type { Resource } from "./resource.ts";
  */
 export const finalizers: FinalizationRegistry<Resource> = new FinalizationRegistry((resource) => resource.finalize());
 
+/** What is known of a context after it. */
+type Remembered = Pick<Resource, "name" | "origin">;
+
 /**
- * The same for contexts, by name. It cannot end them, because the objects in a context reach it: it only warns.
+ * The same for contexts. It cannot end them, because the objects in a context reach it, as its resource does: it only warns.
  */
-export const forgotten: FinalizationRegistry<string> = new FinalizationRegistry((name) => {
-  warn(`${name} was never disposed; its native objects stay. Use \`using\` or dispose it.`);
+const contexts: FinalizationRegistry<Remembered> = new FinalizationRegistry(({ name, origin }) => {
+  warn(`${name} was never disposed; its native objects stay. Use \`using\` or dispose it.${originInWords(origin)}`);
 });
+
+/** Registers a context, which only a dispose can end. */
+export function registerContext(context: object, { name, origin }: Resource): void {
+  contexts.register(context, { name, origin }, context);
+}
+
+/** It was disposed: takes it out of both registries of the garbage collector. */
+export function disposed(object: object): void {
+  finalizers.unregister(object);
+  contexts.unregister(object);
+}
 
 /** What lives as long as another object. */
 const kept = new WeakMap<object, object>();

@@ -1,5 +1,5 @@
 import { Printed } from "../printed.ts";
-import { finalizers, forgotten } from "./finalizers.ts";
+import { disposed } from "./finalizers.ts";
 import type { Line, Usable } from "../device/line.ts";
 import type { Work } from "../device/work.ts";
 import type { Resource } from "./resource.ts";
@@ -54,10 +54,4 @@ export abstract class NativeObject extends Printed implements Usable, Disposable
     disposed(this);
     await this.resource.disposeAsync();
   }
-}
-
-/** Takes it out of both registries of the garbage collector. */
-function disposed(object: NativeObject): void {
-  finalizers.unregister(object);
-  forgotten.unregister(object);
 }

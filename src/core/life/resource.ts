@@ -9,6 +9,7 @@ import { warn } from "../warn.ts";
 import { adopt, isOwnedBy, leave, type Link, subtreeOf } from "./dependents.ts";
 import { advance, begin } from "./ending.ts";
 import { type Failed, NONE_FAILED, raiseFailures } from "./failures.ts";
+import { originInWords, originOf } from "./origin.ts";
 import type { Undo } from "./undo.ts";
 import { drive, driveIfOver, driveInBackground, driveSync, isAwaited } from "./waiting.ts";
 
@@ -89,6 +90,9 @@ export class Resource extends Printed {
 
   /** How far its end has come. */
   state: ResourceState = "live";
+
+  /** @internal The program's calls that made it, where those are traced. */
+  readonly origin: string | undefined = originOf();
 
   // The rest is for the files of this folder.
 
@@ -284,7 +288,8 @@ export class Resource extends Printed {
     const holdsNothing = this.#parts.length > 0 && this.#parts.every((part) => !part.isLive);
     if (!begin(this)) return;
     if (!holdsNothing) {
-      warn(`${this.name} was never disposed; it is now, by the garbage collector. Use \`using\` or dispose it.`);
+      const what = `${this.name} was never disposed; it is now, by the garbage collector. Use \`using\` or dispose it.`;
+      warn(what + originInWords(this.origin));
     }
     driveInBackground(this);
   }

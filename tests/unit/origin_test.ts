@@ -1,0 +1,60 @@
+// Where a forgotten object was made, which its warning says if somebody has asked for it.
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { host, MapperGraph, traceForgotten } from "@samepage/interop";
+import { collect } from "../gc.ts";
+import { runModule } from "../process.ts";
+import { warningsOf } from "../warnings.ts";
+
+function makeTensor(): void {
+  host.allocate({ shape: [4], dtype: "u8" });
+}
+
+function makeMap(graph: MapperGraph): void {
+  graph.map(host.allocate({ shape: [2], dtype: "u8" }), host);
+}
+
+/** What is warned of when `make` forgets something. */
+async function warned(make: () => void): Promise<string> {
+  return (await warningsOf(async () => {
+    make();
+    await collect();
+  })).join("\n");
+}
+
+Deno.test("traceForgotten() has warnings say where a tensor was made, without samepage's own calls", async () => {
+  assertMatch(await warned(makeTensor), /u8 was never disposed.*SAMEPAGE_TRACE_FORGOTTEN=1 says where it was made\.$/);
+  traceForgotten();
+  try {
+    const [what, ...calls] = (await warned(makeTensor)).split("\n");
+    assertMatch(what, /^samepage: host tensor \[4\] u8 was never disposed.* It was made here:$/);
+    assertMatch(calls[0], /^ {4}at makeTensor \(.*origin_test\.ts:\d+:\d+\)$/);
+    assertEquals(calls.filter((call) => /\/src\/(core|host)\//.test(call)), []);
+    using graph = new MapperGraph([host]);
+    const said = await warned(() => makeMap(graph));
+    assert(said.includes("at makeMap (") && said.includes("slice [2] u8"), said);
+  } finally {
+    traceForgotten(false);
+  }
+  assertMatch(await warned(makeTensor), /says where it was made\.$/);
+});
+
+const FORGET = `
+import { host } from "./src/host/mod.ts";
+function make() { host.allocate({ shape: [4], dtype: "u8" }); }
+make();
+await 0;
+gc();
+await new Promise((resolve) => setTimeout(resolve, 50));
+`;
+
+Deno.test("SAMEPAGE_TRACE_FORGOTTEN is read only where that is permitted", async () => {
+  const env = { SAMEPAGE_TRACE_FORGOTTEN: "1" };
+  const [all, ffi, without] = await Promise.all([
+    runModule(FORGET, { env }),
+    runModule(FORGET, { env, flags: ["--allow-ffi"] }),
+    runModule(FORGET),
+  ]);
+  assertMatch(all.stderr, /It was made here:\n {4}at make \(/);
+  for (const { stderr } of [ffi, without]) assertMatch(stderr, /never disposed.*says where it was made\.\n$/);
+});
