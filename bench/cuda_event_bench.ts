@@ -13,7 +13,7 @@ import type { Operation } from "./harness/operation.ts";
 import { here } from "./harness/way.ts";
 
 /** One thread. */
-const ONE = { grid: [1], block: [1] };
+const ONE = { groups: [1], groupSize: [1] };
 
 /** Makes a fence and waits for it, behind a kernel if that is asked for. */
 function blocking(launches: boolean): Operation {

@@ -39,7 +39,7 @@ figure({
     cudaC("cuda_launch", "six"),
     here("samepage", () => {
       const { six, args: [a, b, to, n, add, scale], stream } = launching();
-      const sizes = { grid: [1], block: [BYTES] };
+      const sizes = { groups: [1], groupSize: [BYTES] };
       return {
         most: MOST,
         run(count) {
@@ -53,9 +53,12 @@ figure({
       const launch = { api: "cuda", fn: "cudaLaunchKernelExC", kernel: name };
       const declared = parametersIn(parameters.map(({ type }) => type), name);
       const memory = new LaunchMemory(declared.map(({ parameter }) => parameter));
-      const sizes = { grid: new Sizes(launch, "grid", 1, [1]), block: new Sizes(launch, "block", 1, [BYTES]) };
-      sizes.grid.take([1]);
-      sizes.block.take([BYTES]);
+      const sizes = {
+        groups: new Sizes(launch, "groups", 1, [1]),
+        groupSize: new Sizes(launch, "groupSize", 1, [BYTES]),
+      };
+      sizes.groups.take([1]);
+      sizes.groupSize.take([BYTES]);
       memory.take(args, stream.context);
       memory.configure(sizes, 0, stream.handle);
       const { cudaLaunchKernelExC } = cudart();

@@ -23,9 +23,9 @@ function launching(busy: boolean): Operation {
   const [a, b, to] = [buffer(), buffer(), buffer()];
   return {
     most: MOST,
-    ...(busy ? { prepare: () => work.run([1], [to, TURNS]) } : {}),
+    ...(busy ? { prepare: () => work.run({ items: [1] }, [to, TURNS]) } : {}),
     run(count) {
-      for (let i = 0; i < count; i++) six.run([64], [a, b, to, 64, 1, 0.5]);
+      for (let i = 0; i < count; i++) six.run({ items: [64] }, [a, b, to, 64, 1, 0.5]);
     },
     settle: () => cl.queue.finish(),
   };

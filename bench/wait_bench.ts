@@ -28,7 +28,7 @@ function launchAndWait(name: string, scalars: readonly KernelArgument[]): Operat
   return {
     async run(count) {
       for (let i = 0; i < count; i++) {
-        run.run([1], [bytes, ...scalars]);
+        run.run({ items: [1] }, [bytes, ...scalars]);
         await cl.queue.fence().wait();
       }
     },

@@ -1,5 +1,5 @@
 import { host, InteropError, MapperGraph } from "@samepage/interop";
-import { CudaContext, cudaDevices, type CudaKernel, type LaunchOptions } from "@samepage/interop/cuda";
+import { CudaContext, cudaDevices, type CudaKernel, type GroupRange } from "@samepage/interop/cuda";
 import source from "../kernels.cu" with { type: "text" };
 import { compile } from "../../src/cuda/kernels/compile.ts";
 import { sourceIn } from "../../src/cuda/kernels/source.ts";
@@ -75,12 +75,12 @@ function whyNoCuda(): string | undefined {
 }
 
 /** A thread for each of so many things. */
-export function threads(count: number): LaunchOptions {
-  return { grid: [Math.ceil(count / BLOCK)], block: [BLOCK] };
+export function threads(count: number): GroupRange {
+  return { groups: [Math.ceil(count / BLOCK)], groupSize: [BLOCK] };
 }
 
 /** How many pieces some bytes are, and how a kernel with a thread for each is launched. */
-export function pieces(bytes: number): { readonly count: number; readonly launch: LaunchOptions } {
+export function pieces(bytes: number): { readonly count: number; readonly launch: GroupRange } {
   const count = bytes / PIECE;
   return { count, launch: threads(count) };
 }

@@ -34,9 +34,9 @@ export function bareLaps(sharing: Sharing): { submit(count: number): void; wrong
   const launched = made.use(made.use(other.program(cu)).kernel("turn", parameters));
   one.queue.fill(mineWrong, 0);
   other.stream.fill(itsWrong, 0);
-  kernel.run([GROUP], [mine, GROUP, 0, mineWrong]);
+  kernel.run({ items: [GROUP] }, [mine, GROUP, 0, mineWrong]);
   one.queue.finish();
-  launched.run({ grid: [1], block: [GROUP] }, [its, GROUP, 1, itsWrong]);
+  launched.run({ groups: [1], groupSize: [GROUP] }, [its, GROUP, 1, itsWrong]);
   other.stream.finish();
 
   const semaphores = [0, 1].map(() => {

@@ -12,7 +12,7 @@ export function inverting(): Operation {
     for (let i = 0; i < count; i++) {
       const before = frame.view()[last];
       const onDevice = graph.map(frame, cl);
-      invert.run([PIXELS], [onDevice]);
+      invert.run({ items: [PIXELS] }, [onDevice]);
       onDevice[Symbol.dispose]();
       if (frame.view()[last] !== 255 - before) throw new Error("the frame was not inverted");
     }
@@ -33,7 +33,7 @@ export function invertingACopy(): Operation {
   const run = (count: number) => {
     for (let i = 0; i < count; i++) {
       cl.queue.write(buffer, bytes);
-      invert.run([PIXELS], [buffer]);
+      invert.run({ items: [PIXELS] }, [buffer]);
       cl.queue.read(buffer, bytes);
     }
   };

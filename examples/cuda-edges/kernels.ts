@@ -88,7 +88,7 @@ export class CudaEdges implements Disposable {
   /** One block for each `covers` pixels. */
   #launch(name: Name, covers: readonly number[], args: readonly (CudaTensor | number)[]): void {
     const grid = this.#size.map((pixels, i) => Math.ceil(pixels / covers[i]));
-    this.#kernels.get(name)!.run({ grid, block: BLOCK, stream: this.#cuda.stream }, args);
+    this.#kernels.get(name)!.run({ groups: grid, groupSize: BLOCK }, args, { stream: this.#cuda.stream });
   }
 
   /** Takes back that something has changed, and answers whether it had; waits for the kernel that may say so. */

@@ -22,7 +22,7 @@ export class Kernels implements Disposable {
   /** Submits k1, k2, k3. */
   run(from: CudaTensor, to: CudaTensor): void {
     const [k1, k2, k3] = this.#kernels;
-    const launch = { grid: [Math.ceil(WIDTH / THREADS), HEIGHT], block: [THREADS] };
+    const launch = { groups: [Math.ceil(WIDTH / THREADS), HEIGHT], groupSize: [THREADS] };
     k1.run({ ...launch, sharedBytes: 4 * (THREADS + 2) }, [from, this.#d_b, WIDTH, HEIGHT]);
     k2.run(launch, [this.#d_b, this.#d_c, WIDTH, HEIGHT]);
     k3.run(launch, [this.#d_c, to, WIDTH, HEIGHT]);

@@ -53,7 +53,7 @@ function product(cuda: CudaContext, toGpu: "global" | "single", stream: CudaStre
   managed.attach(q, toGpu, stream);
   if (toGpu !== "global") managed.attach(r, toGpu, stream);
   const grid = [Math.ceil(wq / TILE), Math.ceil(hp / TILE)];
-  kernel.run({ grid, block: [TILE, TILE], stream }, [p, q, r, hp, hq, wp, wq]);
+  kernel.run({ groups: grid, groupSize: [TILE, TILE] }, [p, q, r, hp, hq, wp, wq], { stream });
   // Only r is needed on the CPU.
   managed.attach(r, "host", stream);
   stream.finish();

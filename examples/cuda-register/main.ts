@@ -91,7 +91,7 @@ function show(heading: string, whose: string, memory: Existing, { cuda, graph, i
 
 function launch(invert: CudaKernel, bytes: CudaTensor): void {
   const { byteLength } = bytes.layout;
-  invert.run({ grid: [Math.ceil(byteLength / 256)], block: [256] }, [bytes, byteLength]);
+  invert.run({ groups: [Math.ceil(byteLength / 256)], groupSize: [256] }, [bytes, byteLength]);
 }
 
 /** Looks at memory on the CPU, whoever's it is. */

@@ -65,21 +65,23 @@ export class EdgeKernels implements Disposable {
       lap(step);
     };
 
-    this.#kernel("grey").run(pixels, [rgba, edges, width, height]);
+    this.#kernel("grey").run({ items: pixels }, [rgba, edges, width, height]);
     done("grey");
-    this.#kernel("blur_rows").run(pixels, [edges, scratch, width, height]);
-    this.#kernel("blur_columns").run(pixels, [scratch, edges, width, height]);
+    this.#kernel("blur_rows").run({ items: pixels }, [edges, scratch, width, height]);
+    this.#kernel("blur_columns").run({ items: pixels }, [scratch, edges, width, height]);
     done("blur");
-    this.#kernel("gradient").run(pixels, [edges, scratch, width, height]);
+    this.#kernel("gradient").run({ items: pixels }, [edges, scratch, width, height]);
     done("gradient");
-    this.#kernel("suppress").run(pixels, [scratch, edges, width, height, LOW, HIGH]);
+    this.#kernel("suppress").run({ items: pixels }, [scratch, edges, width, height, LOW, HIGH]);
     done("suppress");
     let launches = 1;
-    while (spread((changed) => this.#kernel("hysteresis").run(tiles, [edges, changed, width, height, TILE]))) {
+    while (
+      spread((changed) => this.#kernel("hysteresis").run({ items: tiles }, [edges, changed, width, height, TILE]))
+    ) {
       launches++;
     }
     done("hysteresis");
-    this.#kernel("finish").run(pixels, [edges, width, height]);
+    this.#kernel("finish").run({ items: pixels }, [edges, width, height]);
     done("finish");
     return launches;
   }

@@ -72,7 +72,7 @@ function byMap(cuda: CudaContext, egl: EglContext, kernels: readonly CudaKernel[
 /** Runs a kernel over all pixels of an array, by a surface object. */
 function run(cuda: CudaContext, kernel: CudaKernel, array: CudaArray): void {
   using surface = array.surface();
-  kernel.run({ grid: [WIDTH / TILE, HEIGHT / TILE], block: [TILE, TILE] }, [surface.handle, WIDTH, HEIGHT]);
+  kernel.run({ groups: [WIDTH / TILE, HEIGHT / TILE], groupSize: [TILE, TILE] }, [surface.handle, WIDTH, HEIGHT]);
   surface.usedBy(cuda.stream.fence());
 }
 

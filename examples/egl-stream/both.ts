@@ -13,7 +13,7 @@ export const SIZE = { format: "RGBA", width: 256, height: 256 } as const;
 export const FIFO = 4;
 
 /** A thread for each pixel. */
-export const TILES = { grid: [SIZE.width / 32, SIZE.height / 32], block: [32, 32] } as const;
+export const TILES = { groups: [SIZE.width / 32, SIZE.height / 32], groupSize: [32, 32] } as const;
 
 /** EGL on a GPU of CUDA's; undefined where EGL does not list it. */
 export function eglDeviceOf(cuda: CudaContext): number | undefined {

@@ -61,7 +61,7 @@ async function view(cuda: CudaContext, egl: EglContext, stream: EglStream, path:
 
   let [n, start, each] = [0, 0, 0];
   for await (using frame of consumer) {
-    check.run({ ...TILES, stream: consumer.stream }, [frame.planes[0], n, width, height, wrong]);
+    check.run(TILES, [frame.planes[0], n, width, height, wrong], { stream: consumer.stream });
     if (++n === 1) start = performance.now(); // the camera has started
     if (n === FRAMES) {
       each = (1000 * (performance.now() - start)) / (FRAMES - 1);

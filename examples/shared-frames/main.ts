@@ -71,7 +71,7 @@ async function makeSheet(path: string, count: number): Promise<void> {
       await using picture = graph.map(frame, cl); // the camera's own memory
       await using target = graph.map(sheet, cl);
       const place = [target, COLUMNS * tileWidth, left, top] as const;
-      outline.run([tileWidth, tileHeight], [picture.planes[0], width, height, ...place]);
+      outline.run({ items: [tileWidth, tileHeight] }, [picture.planes[0], width, height, ...place]);
       bytesMoved += picture.route.bytesMoved + target.route.bytesMoved;
       if (seen === 0) console.log(`map     ${picture.route}`);
     }

@@ -42,7 +42,7 @@ async function run(opened: VaapiContext): Promise<void> {
   using program = cl.program(KERNEL);
   using add = program.kernel("add");
   const { shape: [height, width], strides: [stride] } = luma.layout;
-  add.run([height], [luma, sum, stride, width]);
+  add.run({ items: [height] }, [luma, sum, stride, width]);
   const found = new Uint32Array(1);
   cl.queue.read(sum, found);
   for (const step of [...buffers.route.steps, ...luma.route.steps]) print("step", `${step.edge}: ${step.transfer}`);

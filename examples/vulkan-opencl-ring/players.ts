@@ -35,7 +35,7 @@ export function wordAt(turn: number, i: number): number {
 export function openclPlayer(context: OpenCLContext): Player {
   return player("OpenCL", context, context.queue, (made, wrong) => {
     const kernel = made.use(context.program(cl)).kernel("turn");
-    return (words, n, turn) => kernel.run([n], [words as OpenCLTensor, n, turn, wrong], { local: [GROUP] });
+    return (words, n, turn) => kernel.run({ items: [n], groupSize: [GROUP] }, [words as OpenCLTensor, n, turn, wrong]);
   });
 }
 
@@ -43,7 +43,8 @@ export function openclPlayer(context: OpenCLContext): Player {
 export function cudaPlayer(context: CudaContext): Player {
   return player("CUDA", context, context.stream, (made, wrong) => {
     const kernel = made.use(context.program(cu)).kernel("turn", ["unsigned*", "unsigned", "unsigned", "unsigned*"]);
-    return (words, n, turn) => kernel.run({ grid: [n / GROUP], block: [GROUP] }, [words as CudaTensor, n, turn, wrong]);
+    return (words, n, turn) =>
+      kernel.run({ groups: [n / GROUP], groupSize: [GROUP] }, [words as CudaTensor, n, turn, wrong]);
   });
 }
 
@@ -52,7 +53,7 @@ export function vulkanPlayer(context: VulkanContext): Player {
   const spirv = Deno.readFileSync(new URL("turn.spv", import.meta.url));
   return player("Vulkan", context, context.queue, (made, wrong) => {
     const kernel = made.use(context.program(spirv)).kernel();
-    return (words, n, turn) => kernel.run([n / GROUP], [words as VulkanTensor, wrong, n, turn]);
+    return (words, n, turn) => kernel.run({ groups: [n / GROUP] }, [words as VulkanTensor, wrong, n, turn]);
   });
 }
 

@@ -169,7 +169,7 @@ export class CudaContext extends CudaPrimaryContext {
    * }`);
    * using half = program.kernel("half", ["cudaTextureObject_t", "float4*"]);
    * using to = cuda.allocate({ shape: [240, 320, 4], dtype: "f32" });
-   * half.run({ grid: [3, 240], block: [128] }, [texture.handle, to]);
+   * half.run({ groups: [3, 240], groupSize: [128] }, [texture.handle, to]);
    * texture.usedBy(cuda.stream.fence()); // its dispose waits for the kernel
    * ```
    */
@@ -199,7 +199,7 @@ export class CudaContext extends CudaPrimaryContext {
    *   surf2Dwrite(make_uchar4(255, 255, 255, 255), image, 4 * threadIdx.x, blockIdx.x); // x counts bytes
    * }`);
    * using white = program.kernel("white", ["cudaSurfaceObject_t"]);
-   * white.run({ grid: [480], block: [640] }, [surface.handle]);
+   * white.run({ groups: [480], groupSize: [640] }, [surface.handle]);
    * surface.usedBy(cuda.stream.fence()); // Vulkan's next command waits for the kernel
    * ```
    */
@@ -283,7 +283,7 @@ export class CudaContext extends CudaPrimaryContext {
    * });
    * using twice = program.kernel("twice", ["float*"]);
    * using numbers = cuda.allocate({ shape: [1000], dtype: "f32" });
-   * twice.run({ grid: [1000], block: [1] }, [numbers]);
+   * twice.run({ groups: [1000], groupSize: [1] }, [numbers]);
    * ```
    */
   program(source: string, options: ProgramOptions = {}): CudaProgram {

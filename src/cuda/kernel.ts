@@ -4,13 +4,14 @@ import { assertArguments } from "../core/device/arguments.ts";
 import { wrongLaunch } from "../core/device/grid.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { Call } from "../core/device/driver.ts";
-import { type Fence, fencesIn } from "../core/device/fence.ts";
+import { fencesIn } from "../core/device/fence.ts";
+import type { CommandOptions } from "../core/device/queue.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { checks } from "./check.ts";
 import type { Declared, ParameterInfo } from "./kernels/declared.ts";
-import { type KernelNeeds, LaunchLimits } from "./kernels/limits.ts";
+import { type GroupRange, type KernelNeeds, LaunchLimits } from "./kernels/limits.ts";
 import type { LoadedCode } from "./kernels/loaded.ts";
 import { LaunchMemory } from "./kernels/launch_memory.ts";
 import { cudart } from "./library.ts";
@@ -34,21 +35,13 @@ export type CudaKernelArgument =
   | readonly (number | bigint)[]
   | ArrayBufferView<ArrayBuffer>;
 
-/** How a kernel is launched. */
-export interface LaunchOptions {
-  /** The blocks along each of 1 to 3 dimensions. */
-  readonly grid: readonly number[];
-  /** The threads of a block along each of 1 to 3 dimensions. */
-  readonly block: readonly number[];
-  /** Dynamic shared memory of a block (`extern __shared__`), in bytes; 0 by default. */
-  readonly sharedBytes?: number;
+/** Options of {@link CudaKernel.run}. */
+export interface LaunchOptions extends CommandOptions {
   /** The stream; the context's own by default. */
   readonly stream?: CudaStream;
-  /** Work to wait for first. */
-  readonly after?: Fence | readonly Fence[];
 }
 
-const OPTIONS: Names<LaunchOptions> = { grid: true, block: true, sharedBytes: true, stream: true, after: true };
+const OPTIONS: Names<LaunchOptions> = { stream: true, after: true };
 
 /** The parts of a kernel. */
 interface KernelInit {
@@ -113,6 +106,7 @@ export class CudaKernel extends NativeObject {
    *
    * It waits for other work on its tensors: on the device for work of CUDA, else by blocking.
    *
+   * @param range how many groups run, and of how many threads
    * @param args one for each parameter
    * @throws {ArgumentError} for a wrong number, kind, type or range of arguments, or sizes beyond the device's.
    * @throws {AccessError} if a tensor's bytes are lent, or may not be written.
@@ -132,16 +126,15 @@ export class CudaKernel extends NativeObject {
    * `);
    * using twice = program.kernel("twice", ["float*", "int"]);
    * using numbers = cuda.managed.allocate({ shape: [1000], dtype: "f32" });
-   * twice.run({ grid: [Math.ceil(1000 / 256)], block: [256] }, [numbers, 1000]);
+   * twice.run({ groups: [Math.ceil(1000 / 256)], groupSize: [256] }, [numbers, 1000]);
    * ```
    */
-  run(launch: LaunchOptions, args: readonly CudaKernelArgument[]): void {
+  run(range: GroupRange, args: readonly CudaKernelArgument[], options: LaunchOptions = {}): void {
     this.resource.assertLive();
     const { context } = this.program;
-    const { grid, block, sharedBytes = 0, stream = context.stream, after } = optionsIn(launch, OPTIONS, "launch");
+    const { stream = context.stream, after } = optionsIn(options, OPTIONS);
     if (stream !== context.stream) this.#checkStream(stream);
-    this.#limits.take(grid, block, sharedBytes);
-    this.#sharedBytes = sharedBytes;
+    const sharedBytes = this.#sharedBytes = this.#limits.take(range);
     assertArguments(args, this.#types, this.name, "cuda", FN);
     const memory = this.#memory;
     try {

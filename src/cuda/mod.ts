@@ -74,7 +74,7 @@ export { CudaKernel, type CudaKernelArgument, type LaunchOptions } from "./kerne
 export type { ProgramOptions } from "./kernels/source.ts";
 export type { ParameterType } from "./kernels/declared.ts";
 export type { ParameterInfo } from "./kernels/declared.ts";
-export type { KernelNeeds } from "./kernels/limits.ts";
+export type { GroupRange, KernelNeeds } from "./kernels/limits.ts";
 export { CudaBuildError } from "./kernels/errors.ts";
 export { CudaArrayFrame } from "./egl/array_frame.ts";
 export { type CudaConsumerInit, CudaStreamConsumer } from "./egl/consumer.ts";

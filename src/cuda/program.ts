@@ -62,7 +62,7 @@ export class CudaProgram extends NativeObject {
    *
    * @throws {InteropError} if CUDA is too old to list them.
    */
-  get kernelNames(): string[] {
+  get kernelNames(): readonly string[] {
     this.resource.assertLive();
     return this.#loaded.kernelNames;
   }

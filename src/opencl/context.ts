@@ -224,7 +224,7 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
    * {
    *   using a = graph.map(from, target, { access: "read" });
    *   using b = graph.map(to, target, { access: "write" });
-   *   invert.run([2, 2], [a, b]);
+   *   invert.run({ items: [2, 2] }, [a, b]);
    * }
    * console.log(to.view()[0]); // 255
    * ```

@@ -5,6 +5,7 @@ import type { Call } from "../core/device/driver.ts";
 import { type Fence, fencesIn } from "../core/device/fence.ts";
 import { type Launch, wrongLaunch } from "../core/device/grid.ts";
 import type { Use } from "../core/device/line.ts";
+import type { CommandOptions } from "../core/device/queue.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -25,7 +26,7 @@ import type { OpenCLProgram } from "./program.ts";
 import type { OpenCLPointerTensor } from "./pointers/tensor.ts";
 import { OpenCLQueue } from "./queue.ts";
 import type { OpenCLTensor } from "./tensor.ts";
-import { WorkRange } from "./kernels/work_range.ts";
+import { type ItemRange, WorkRange } from "./kernels/work_range.ts";
 
 const FN = "clEnqueueNDRangeKernel";
 
@@ -46,15 +47,9 @@ export type KernelArgument =
   | ArrayBufferView<ArrayBuffer>;
 
 /** Options of {@link OpenCLKernel.run}. */
-export interface RunOptions {
-  /** The work-group size along each dimension; the driver's choice by default. */
-  readonly local?: readonly number[];
-  /** The first work-item's global id along each dimension; 0 by default. */
-  readonly offset?: readonly number[];
+export interface RunOptions extends CommandOptions {
   /** The queue; the context's own by default. */
   readonly queue?: OpenCLQueue;
-  /** Work to wait for first. */
-  readonly after?: Fence | readonly Fence[];
   /**
    * Tensors of `cl.svm` or `cl.usm` that the kernel reaches by pointers in memory. They are checked and recorded like
    * arguments, with their own access.
@@ -62,7 +57,7 @@ export interface RunOptions {
   readonly indirect?: readonly OpenCLPointerTensor[];
 }
 
-const OPTIONS: Names<RunOptions> = { local: true, offset: true, queue: true, after: true, indirect: true };
+const OPTIONS: Names<RunOptions> = { queue: true, after: true, indirect: true };
 
 const NONE: readonly OpenCLPointerTensor[] = [];
 
@@ -139,7 +134,7 @@ export class OpenCLKernel extends NativeObject {
    *
    * It waits for other work on its tensors: on the device for work of this context, else by blocking.
    *
-   * @param global the work-items along each of 1 to 3 dimensions
+   * @param range how many work-items run
    * @param args one for each parameter of the kernel
    * @throws {ArgumentError} for a wrong number, kind, type or range of arguments, or sizes beyond the device's.
    * @throws {AccessError} if a tensor's bytes are lent, or may not be written.
@@ -158,31 +153,31 @@ export class OpenCLKernel extends NativeObject {
    * numbers.view().set([1, 2, 3, 4]);
    * {
    *   using onDevice = graph.map(numbers, cl);
-   *   twice.run([4], [onDevice]);
+   *   twice.run({ items: [4] }, [onDevice]);
    * }
    * console.log(numbers.view()); // Float32Array(4) [ 2, 4, 6, 8 ]
    * ```
    */
-  run(global: readonly number[], args: readonly KernelArgument[], options: RunOptions = {}): void {
+  run(range: ItemRange, args: readonly KernelArgument[], options: RunOptions = {}): void {
     this.resource.assertLive();
     const { context } = this.program;
-    const { queue = context.queue, after, local, offset, indirect } = optionsIn(options, OPTIONS);
+    const { queue = context.queue, after, indirect } = optionsIn(options, OPTIONS);
     if (queue !== context.queue) this.#checkQueue(queue);
     queue.resource.assertLive();
     assertArguments(args, this.#types, this.name, "opencl", FN);
-    const range = this.#rangeOn(queue.device);
-    range.take(global, local, offset, this.#arguments.localBytes(args));
+    const sizes = this.#rangeOn(queue.device);
+    sizes.take(range, this.#arguments.localBytes(args));
     const hidden = acceptIndirect(indirect, this.name, context);
     const waits = fencesIn(after, "after", "opencl");
     if (hidden === undefined && !this.#arguments.isSpoiltFor(args)) {
       if (!this.#remembers) this.#arguments.forget();
-      this.#call.range = range;
+      this.#call.range = sizes;
       return this.#submit(this.#call, this.#arguments, args, queue, waits);
     }
     withOwnKernel(this.program, this.name, (kernel) => {
       if (hidden !== undefined) tellIndirect(kernel, hidden);
       const own = new KernelArguments(kernel, this.#arguments.parameters);
-      this.#submit(new RunCall(kernel, range), own, args, queue, waits, hidden);
+      this.#submit(new RunCall(kernel, sizes), own, args, queue, waits, hidden);
     });
   }
 

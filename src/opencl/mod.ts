@@ -20,6 +20,7 @@ export { ClLane, type LaneInit } from "./lane.ts";
 export type { FailedEvents } from "./queues/failed_events.ts";
 export type { Colour } from "./transfers/image.ts";
 export { type KernelArgument, OpenCLKernel, type RunOptions } from "./kernel.ts";
+export type { ItemRange } from "./kernels/work_range.ts";
 export { type HostBuffer, HostBuffers, type HostImage, type Share } from "./buffers/host_buffers.ts";
 export { type ImageInit, ImageTarget, OpenCLImage, type OpenCLImageInit, OpenCLSampler } from "./image.ts";
 export type { ImageAbilities, ImageLimits } from "./images/abilities.ts";

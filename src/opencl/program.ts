@@ -70,7 +70,7 @@ export class OpenCLProgram extends NativeObject {
   }
 
   /** The names of its kernels. */
-  get kernelNames(): string[] {
+  get kernelNames(): readonly string[] {
     const query = programQuery(this.handle);
     // NVIDIA's driver (580.159) crashes when it is asked for the names of no kernels.
     if (infoU64("clGetProgramInfo", query, CL_PROGRAM_NUM_KERNELS) === 0n) return [];

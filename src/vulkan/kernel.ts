@@ -9,8 +9,9 @@ import type {
 } from "../../ffi/vulkan/handles.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { assertArguments } from "../core/device/arguments.ts";
-import { type Fence, fencesIn } from "../core/device/fence.ts";
-import { type Launch, Sizes, wrongLaunch } from "../core/device/grid.ts";
+import { fencesIn } from "../core/device/fence.ts";
+import type { CommandOptions } from "../core/device/queue.ts";
+import { type Launch, rangeIn, Sizes, wrongLaunch } from "../core/device/grid.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -46,12 +47,18 @@ export interface VulkanParameter {
   readonly name: string | undefined;
 }
 
+/** How many work groups of a shader run: each has the shader's {@link VulkanKernel.groupSize} work-items. */
+export interface WorkGroupRange {
+  /** The work groups along each of 1 to 3 dimensions. */
+  readonly groups: readonly number[];
+}
+
+const RANGE: Names<WorkGroupRange> = { groups: true };
+
 /** Options of {@link VulkanKernel.run}. */
-export interface VulkanRunOptions {
+export interface VulkanRunOptions extends CommandOptions {
   /** The queue; the context's own by default. */
   readonly queue?: VulkanQueue;
-  /** Work to wait for first. */
-  readonly after?: Fence | readonly Fence[];
 }
 
 const OPTIONS: Names<VulkanRunOptions> = { queue: true, after: true };
@@ -65,12 +72,13 @@ export class VulkanKernel extends NativeObject {
   /** Its parameters: its buffers and images by their bindings, then its push constants by their offsets. */
   readonly parameters: readonly VulkanParameter[];
   /** The work-items of a work group along three dimensions; undefined if they are specialization constants. */
-  readonly localSize: readonly number[] | undefined;
+  readonly groupSize: readonly number[] | undefined;
   /** Its end of life. */
   readonly resource: Resource;
   readonly #types: readonly string[];
   readonly #arguments: KernelArguments;
   readonly #groups: Sizes;
+  readonly #launch: Launch;
   readonly #pipeline: VkPipeline;
   readonly #layout: VkPipelineLayout;
 
@@ -78,15 +86,15 @@ export class VulkanKernel extends NativeObject {
   constructor(program: VulkanProgram, name: string, shader: Shader) {
     super();
     const { openDevice: device, resource } = program.context;
-    const launch: Launch = { api: "vulkan", fn: FN, kernel: name };
     this.program = program;
     this.name = name;
-    this.localSize = shader.localSize;
+    this.groupSize = shader.localSize;
     const parameters = parametersOf(device, name, shader);
     this.parameters = parameters.map(({ info }) => info);
     this.#types = this.parameters.map(({ type, name }) => name === undefined ? type : `${type} ${name}`);
     this.#arguments = new KernelArguments(parameters, shader);
-    this.#groups = new Sizes(launch, "groups", 1, device.facts.limits.maxComputeWorkGroupCount);
+    this.#launch = { api: "vulkan", fn: FN, kernel: name };
+    this.#groups = new Sizes(this.#launch, "groups", 1, device.facts.limits.maxComputeWorkGroupCount);
     const undo: Undo = [];
     const make = () => createPipeline(device, program.handle, name, shader, this.#arguments.pushBytes, undo);
     const { layout, pipeline } = allOrNothing(`making the kernel ${name}`, make, undo);
@@ -107,7 +115,7 @@ export class VulkanKernel extends NativeObject {
    *
    * It waits for other work on its tensors: on the device where it can, else by blocking.
    *
-   * @param groups the work groups along each of 1 to 3 dimensions: each has {@link localSize} work-items
+   * @param range how many work groups run
    * @param args one for each parameter: the buffers and images by their bindings, then the push constants by their offsets
    * @throws {ArgumentError} for a wrong number, kind, type or range of arguments, or sizes beyond the device's.
    * @throws {LayoutError} if a tensor begins where the device cannot bind it.
@@ -124,20 +132,20 @@ export class VulkanKernel extends NativeObject {
    * using twice = program.kernel();
    * using numbers = vulkan.allocate({ shape: [256], dtype: "u32" });
    * vulkan.queue.fill(numbers, 21);
-   * twice.run([256 / 64], [numbers, 256]);
+   * twice.run({ groups: [256 / 64] }, [numbers, 256]);
    * const seen = new Uint32Array(256);
    * vulkan.queue.read(numbers, seen);
    * console.log(seen[255]); // 42
    * ```
    */
-  run(groups: readonly number[], args: readonly VulkanKernelArgument[], options: VulkanRunOptions = {}): void {
+  run(range: WorkGroupRange, args: readonly VulkanKernelArgument[], options: VulkanRunOptions = {}): void {
     this.resource.assertLive();
     const { context } = this.program;
     const { queue, after } = optionsIn(options, OPTIONS);
     if (queue !== undefined) this.#checkQueue(queue);
     const line = queue === undefined ? context.line : queue.line;
     assertArguments(args, this.#types, this.name, "vulkan", FN);
-    this.#groups.take(groups);
+    this.#groups.take(rangeIn(range, "groups", RANGE, this.#launch).groups);
     const waits = fencesIn(after, "after", "vulkan");
     const held = this.#arguments;
     try {
@@ -164,7 +172,7 @@ export class VulkanKernel extends NativeObject {
   #checkQueue(queue: VulkanQueue): void {
     checks.assertInstance(queue, VulkanQueue, "queue");
     if (queue.context === this.program.context) return;
-    throw wrongLaunch({ api: "vulkan", fn: FN, kernel: this.name }, "queue", "it is of another context.");
+    throw wrongLaunch(this.#launch, "queue", "it is of another context.");
   }
 }
 

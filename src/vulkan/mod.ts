@@ -14,7 +14,13 @@ export {
   type VulkanMemoryType,
   type VulkanQueueFamily,
 } from "./device.ts";
-export { VulkanKernel, type VulkanKernelArgument, type VulkanParameter, type VulkanRunOptions } from "./kernel.ts";
+export {
+  VulkanKernel,
+  type VulkanKernelArgument,
+  type VulkanParameter,
+  type VulkanRunOptions,
+  type WorkGroupRange,
+} from "./kernel.ts";
 export { VulkanProgram } from "./program.ts";
 export type { CommandOptions } from "../core/device/queue.ts";
 export { VulkanQueue } from "./queue.ts";

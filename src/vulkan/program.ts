@@ -15,7 +15,7 @@ export class VulkanProgram extends NativeObject {
   /** Its context. */
   readonly context: VulkanBase;
   /** The names of its kernels: its entry points. */
-  readonly kernels: readonly string[];
+  readonly kernelNames: readonly string[];
   /** Its end of life: kernels end first. */
   readonly resource: Resource;
   readonly #handle: VkShaderModule;
@@ -29,7 +29,7 @@ export class VulkanProgram extends NativeObject {
     context.resource.assertLive();
     context.openDevice.assertHas("VK_KHR_push_descriptor", "vkCmdPushDescriptorSetKHR");
     this.#module = new Module(words);
-    this.kernels = this.#module.entryPoints;
+    this.kernelNames = this.#module.entryPoints;
     const info = struct("VkShaderModuleCreateInfo", {
       codeSize: words.byteLength,
       pCode: words,
@@ -55,11 +55,11 @@ export class VulkanProgram extends NativeObject {
    */
   kernel(name: string = "main"): VulkanKernel {
     checks.assertText(name, "name");
-    if (this.kernels.includes(name)) return new VulkanKernel(this, name, this.#module.shader(name));
+    if (this.kernelNames.includes(name)) return new VulkanKernel(this, name, this.#module.shader(name));
     throw checks.wrong(
       "name",
       `there is no "${shown(name)}".`,
-      `There is ${this.kernels.map(shown).join(", ") || "none"}.`,
+      `There is ${this.kernelNames.map(shown).join(", ") || "none"}.`,
     );
   }
 }

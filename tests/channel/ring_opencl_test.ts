@@ -24,7 +24,7 @@ async function gathered(cl: OpenCLContext, graph: MapperGraph, plane: OpenCLTens
   using out = host.allocate({ shape: [rows, width], dtype: "u8" });
   {
     await using target = graph.map(out, cl);
-    gather.run([width, rows], [new BaseOf(plane), byteOffset, stride, target]);
+    gather.run({ items: [width, rows] }, [new BaseOf(plane), byteOffset, stride, target]);
   }
   return out.bytes().slice();
 }

@@ -141,7 +141,7 @@ export function keepEvents({ stream }: CudaContext): void {
 }
 
 function run(kernel: CudaKernel, to: CudaTensor, from: CudaTensor, count: number): void {
-  kernel.run({ grid: [Math.ceil(count / BLOCK)], block: [BLOCK] }, [to, from, count]);
+  kernel.run({ groups: [Math.ceil(count / BLOCK)], groupSize: [BLOCK] }, [to, from, count]);
 }
 
 function placeOf({ address, layout }: CudaTensor) {

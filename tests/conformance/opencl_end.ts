@@ -147,7 +147,7 @@ export class OpenCLEnd implements End, Disposable {
     byteLength: number,
     queue = this.#context.queue,
   ): void {
-    this.#copy.run([byteLength], [...to, ...from], { queue });
+    this.#copy.run({ items: [byteLength] }, [...to, ...from], { queue });
   }
 }
 

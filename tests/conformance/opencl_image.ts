@@ -235,7 +235,7 @@ export class ImageEnd implements End, Disposable {
     const from = this.#scratch(bytes.length);
     this.#cl.queue.write(from, bytes);
     const queue = this.#late.busy();
-    this.#store.run(itemsOf(image), [image, from, ...pitchesOf(image)], { queue });
+    this.#store.run({ items: itemsOf(image) }, [image, from, ...pitchesOf(image)], { queue });
     const fence = queue.fence();
     from.disposeAfter(fence);
     return fence;
@@ -244,12 +244,12 @@ export class ImageEnd implements End, Disposable {
   async write(image: OpenCLImage, bytes: Uint8Array): Promise<void> {
     await using from = this.#scratch(bytes.length);
     this.#cl.queue.write(from, bytes);
-    this.#store.run(itemsOf(image), [image, from, ...pitchesOf(image)]);
+    this.#store.run({ items: itemsOf(image) }, [image, from, ...pitchesOf(image)]);
   }
 
   async read(image: OpenCLImage): Promise<Uint8Array> {
     await using to = this.#scratch(image.layout.byteLength);
-    this.#load.run(itemsOf(image), [image, to, ...pitchesOf(image)]);
+    this.#load.run({ items: itemsOf(image) }, [image, to, ...pitchesOf(image)]);
     const bytes = new Uint8Array(image.layout.byteLength);
     this.#cl.queue.read(to, bytes);
     return bytes;

@@ -40,6 +40,6 @@ export class LateQueue {
 
   /** Keeps any queue of the context busy for a while. */
   delay(queue: OpenCLQueue): void {
-    this.#spin.run([ITEMS], [this.#numbers, this.#turns], { queue });
+    this.#spin.run({ items: [ITEMS] }, [this.#numbers, this.#turns], { queue });
   }
 }

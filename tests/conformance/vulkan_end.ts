@@ -34,7 +34,7 @@ export abstract class VulkanHands implements Disposable {
 
   /** Keeps the queue busy for some milliseconds. */
   busy(): void {
-    for (let i = 0; i < RUNS; i++) this.#spin.run([1], [this.#sum, TURNS]);
+    for (let i = 0; i < RUNS; i++) this.#spin.run({ groups: [1] }, [this.#sum, TURNS]);
   }
 
   /** A buffer with these bytes. */

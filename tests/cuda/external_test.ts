@@ -47,7 +47,7 @@ for (const location of ["device", "host"] as const) {
       assertEquals(ledger.alive["opencl.external_fd"], 1);
       cl.queue.read(buffer, seen);
       assert(seen.every((byte) => byte === 5));
-      fill.run([seen.length], [buffer, 11]);
+      fill.run({ items: [seen.length] }, [buffer, 11]);
       assertThrows(() => cuda.stream.fill(tensor, 0)); // it is lent
     }
     cuda.stream.read(tensor, seen);
@@ -67,7 +67,7 @@ bothTest("three APIs on one memory: CPU, OpenCL and CUDA take turns", (cuda, cl)
     }
     {
       using buffer = graph.map(tensor, cl);
-      add.run([SHAPE.shape[0]], [buffer, 3]);
+      add.run({ items: [SHAPE.shape[0]] }, [buffer, 3]);
     }
     const seen = new Uint8Array(SHAPE.shape[0]);
     cuda.stream.read(tensor, seen);
@@ -87,7 +87,7 @@ bothTest("a part of virtual memory goes to OpenCL, and its neighbours stay as th
   {
     using rows = image.slice(region(image.layout, [7, 0], [3, 1000]));
     using buffer = graph.map(rows, cl);
-    addAt.run([buffer.layout.byteLength], [new BaseOf(buffer), BigInt(buffer.layout.byteOffset), 4]);
+    addAt.run({ items: [buffer.layout.byteLength] }, [new BaseOf(buffer), BigInt(buffer.layout.byteOffset), 4]);
   }
   const seen = new Uint8Array(64_000);
   cuda.stream.read(image, seen);

@@ -24,7 +24,7 @@ extern "C" __global__ void add(unsigned char* to, const unsigned char* from, uns
   for (unsigned long long i = threadIdx.x; i < count; i += blockDim.x) to[i] = from[i] + 1;
 }`;
 
-const ONE_BLOCK = { grid: [1], block: [256] } as const;
+const ONE_BLOCK = { groups: [1], groupSize: [256] } as const;
 
 /** Kernels that do not end before a test says so, and what it takes to see what they have done. */
 export class Held implements Disposable {
@@ -61,23 +61,23 @@ export class Held implements Disposable {
 
   /** Has a kernel fill a tensor with 7 once the gate is open. */
   start(to: CudaTensor, stream: CudaStream = this.#cuda.stream): void {
-    this.#hold.run({ ...ONE_BLOCK, stream }, [this.#gate.address, to, to.layout.byteLength]);
+    this.#hold.run(ONE_BLOCK, [this.#gate.address, to, to.layout.byteLength], { stream });
   }
 
   /** The same past samepage's books: the tensor's work is not known to it. */
   startUnknown(to: CudaTensor, stream: CudaStream): void {
     const { address, layout: { byteLength } } = to;
-    this.#holdUnknown.run({ ...ONE_BLOCK, stream }, [this.#gate.address, address, byteLength]);
+    this.#holdUnknown.run(ONE_BLOCK, [this.#gate.address, address, byteLength], { stream });
   }
 
   /** Has a kernel fill a tensor with 7 after some time. */
   later(to: CudaTensor, milliseconds: number, stream: CudaStream = this.#cuda.stream): void {
-    this.#later.run({ ...ONE_BLOCK, stream }, [to, to.layout.byteLength, BigInt(milliseconds) * 1_000_000n]);
+    this.#later.run(ONE_BLOCK, [to, to.layout.byteLength, BigInt(milliseconds) * 1_000_000n], { stream });
   }
 
   /** Has a kernel put the bytes of one tensor, plus 1, into another. */
   add(to: CudaTensor, from: CudaTensor, stream: CudaStream = this.#cuda.stream): void {
-    this.#add.run({ ...ONE_BLOCK, stream }, [to, from, to.layout.byteLength]);
+    this.#add.run(ONE_BLOCK, [to, from, to.layout.byteLength], { stream });
   }
 
   /** Lets the kernels go on. */

@@ -16,7 +16,7 @@ function adder(cuda: CudaContext) {
   const program = cuda.program(SOURCE);
   const add = program.kernel("add", ["unsigned char*", "int"]);
   const run = (tensor: Parameters<typeof add.run>[1][number]) => {
-    add.run({ grid: [N / 256], block: [256] }, [tensor, N]);
+    add.run({ groups: [N / 256], groupSize: [256] }, [tensor, N]);
   };
   return { run, [Symbol.dispose]: () => program[Symbol.dispose]() };
 }

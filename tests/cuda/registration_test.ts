@@ -26,7 +26,7 @@ function add(cuda: CudaContext, to: CudaTensor, from: CudaTensor): void {
   using program = cuda.program(SOURCE);
   using kernel = program.kernel("add", ["unsigned char*", "const unsigned char*", "unsigned int"]);
   const { byteLength } = from.layout;
-  kernel.run({ grid: [Math.ceil(byteLength / 256)], block: [256] }, [to, from, byteLength]);
+  kernel.run({ groups: [Math.ceil(byteLength / 256)], groupSize: [256] }, [to, from, byteLength]);
 }
 
 /** What a kernel makes of the bytes of a tensor of the host's that is mapped. */

@@ -67,8 +67,8 @@ export const OPERATIONS: { readonly [name: string]: (cuda: CudaContext) => unkno
     using program = cuda.program(ADD);
     using x = cuda.allocate(BYTES);
     const add = program.kernel("add", ["unsigned char*"]);
-    add.run({ grid: [16], block: [256] }, [x]);
-    assertThrows(() => add.run({ grid: [16], block: [4096] }, [x]), InteropError);
+    add.run({ groups: [16], groupSize: [256] }, [x]);
+    assertThrows(() => add.run({ groups: [16], groupSize: [4096] }, [x]), InteropError);
     assertThrows(() => cuda.program("no program"), InteropError);
     assertThrows(() => program.kernel("none", []), InteropError);
     cuda.stream.finish();

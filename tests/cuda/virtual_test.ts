@@ -227,12 +227,12 @@ gpuTest("virtual memory of two devices: both use it by one address", async () =>
       using program = second.program('extern "C" __global__ void add(unsigned char* x) { x[blockIdx.x] += 5; }');
       using add = program.kernel("add", ["unsigned char*"]);
       first.stream.fill(tensor, 1);
-      add.run({ grid: [BYTES], block: [1] }, [tensor]);
+      add.run({ groups: [BYTES], groupSize: [1] }, [tensor]);
       const seen = new Uint8Array(BYTES);
       first.stream.read(tensor, seen);
       assert(seen.every((byte) => byte === 6), location);
       using alone = first.virtual.allocate({ ...SHAPE, location });
-      assertThrows(() => add.run({ grid: [1], block: [1] }, [alone]), ArgumentError);
+      assertThrows(() => add.run({ groups: [1], groupSize: [1] }, [alone]), ArgumentError);
     }
   });
 }, 2);

@@ -100,7 +100,7 @@ eglCudaTest(
         using to = graph.map(other.planes[0], target);
         using texture = from.array.texture();
         using surface = to.array.surface();
-        invert.run({ grid: [2, height], block: [128] }, [texture.handle, surface.handle, width]);
+        invert.run({ groups: [2, height], groupSize: [128] }, [texture.handle, surface.handle, width]);
         const done = cuda.stream.fence();
         texture.usedBy(done);
         surface.usedBy(done);
@@ -149,7 +149,7 @@ eglCudaTest("GL and CUDA take turns at a buffer, a thousand times", (egl, cuda) 
   for (let turn = 1; turn <= 1000; turn++) {
     {
       using mapped = graph.map(buffer, cuda);
-      add.run({ grid: [1], block: [256] }, [mapped]);
+      add.run({ groups: [1], groupSize: [256] }, [mapped]);
     }
     egl.queue.read(buffer, seen);
     assertEquals([seen[0], seen[255]], [turn, 256 * turn], `turn ${turn}`);

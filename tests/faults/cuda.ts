@@ -30,7 +30,7 @@ export const NAME = "put<unsigned char>";
 export const TYPES = ["unsigned char*", "const unsigned char*", "unsigned long long"] as const;
 
 /** A thread for each byte. */
-export const LAUNCH = { grid: [SIZE / 256], block: [256] } as const;
+export const LAUNCH = { groups: [SIZE / 256], groupSize: [256] } as const;
 
 /** More sweeps than it takes until every call had its turn. */
 const MOST_SWEEPS = 8;

@@ -64,7 +64,7 @@ test("a kernel with images and a sampler", async (open) => {
     using sampler = cl.sampler();
     await using a = graph.map(from, target, { access: "read" });
     await using b = graph.map(to, target, { access: "write" });
-    kernel.run([7, 5], [a, sampler, b]);
+    kernel.run({ items: [7, 5] }, [a, sampler, b]);
   };
   await use();
   const intact = () => {

@@ -49,7 +49,7 @@ test("a kernel behind a promise", async (open) => {
   const faults = await sweep(async () => {
     await using tensor = cl.allocate({ shape: [256], dtype: "u8" });
     using opening = gate(); // its end comes first: that of the tensor waits for it
-    kernel.run([256], [tensor, 7], { after: opening.fence });
+    kernel.run({ items: [256] }, [tensor, 7], { after: opening.fence });
     await opening.complete();
     await cl.queue.fence().wait();
   }, quiet);
@@ -88,11 +88,11 @@ test("a map whose kernel is at work", async (open) => {
   };
   const mapAndRead = () => {
     using mapped = graph.map(source, cl, { access: "read" });
-    slow.run([ITEMS], [mapped, other]);
+    slow.run({ items: [ITEMS] }, [mapped, other]);
   };
   const mapAndWrite = () => {
     using mapped = graph.map(source, cl, { access: "write" });
-    slow.run([ITEMS], [other, mapped]);
+    slow.run({ items: [ITEMS] }, [other, mapped]);
   };
   mapAndRead(); // the first map runs the proof
   for (const operation of [mapAndRead, mapAndWrite]) some(await sweep(operation, settled), "clGetEventInfo");

@@ -139,7 +139,7 @@ test("a kernel with a struct, whose size is found out", async (cl) => {
   const struct = new Int32Array(16).fill(7);
   const run = () => {
     using kernel = program.kernel("k");
-    kernel.run([1], [o, struct]);
+    kernel.run({ items: [1] }, [o, struct]);
   };
   await sweep(run, () => cl.queue.finish(), ["opencl.clSetKernelArg"]); // whose answers tell the size
   run(); // what could not be found out once is asked again

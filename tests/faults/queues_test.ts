@@ -28,9 +28,9 @@ test("two queues: kernels, a promise, a marker", async (open) => {
     await using one = cl.allocate({ shape: [SIZE], dtype: "u8" });
     await using two = cl.allocate({ shape: [SIZE], dtype: "u8" });
     using opening = gate(); // its end comes first: that of the others waits for it
-    kernel.run([SIZE], [one, 1], { queue, after: opening.fence });
-    kernel.run([SIZE], [two, 2]);
-    kernel.run([SIZE], [two, 3], { queue });
+    kernel.run({ items: [SIZE] }, [one, 1], { queue, after: opening.fence });
+    kernel.run({ items: [SIZE] }, [two, 2]);
+    kernel.run({ items: [SIZE] }, [two, 3], { queue });
     const both = cl.queue.waitFor([queue.fence(), opening.fence]);
     await opening.complete();
     await both.wait();
@@ -61,8 +61,8 @@ test("the end of a queue whose commands are still at work", async (open) => {
     using one = cl.allocate({ shape: [2048], dtype: "u8" });
     using two = cl.allocate({ shape: [2048], dtype: "u8" });
     using queue = cl.createQueue();
-    slow.run([2048], [from, one], { queue });
-    slow.run([2048], [from, two], { queue });
+    slow.run({ items: [2048] }, [from, one], { queue });
+    slow.run({ items: [2048] }, [from, two], { queue });
   }, () => quiet(cl));
   some(faults, "clGetEventInfo");
   close(cl);

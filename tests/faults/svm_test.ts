@@ -91,7 +91,7 @@ test("a kernel, and the way to the host and back", async (open, { allocate }) =>
     cl.queue.finish();
   };
   const round = (access: "read" | "write" | "read-write") => {
-    add.run([4096], [memory, 1]);
+    add.run({ items: [4096] }, [memory, 1]);
     using seen = graph.map(memory, host, { access, copy: "allow" });
     assertEquals(seen.bytes({ access }).length, 4096);
   };
@@ -111,7 +111,7 @@ test("a kernel that follows a pointer", async (open, { allocate }) => {
   const target = allocate(cl, 64);
   const pointers = cl.allocate({ shape: [1], dtype: "u64" });
   cl.queue.write(pointers, new BigUint64Array([target.handle]));
-  const faults = await sweep(() => follow.run([64], [pointers, 1], { indirect: [target] }), () => {
+  const faults = await sweep(() => follow.run({ items: [64] }, [pointers, 1], { indirect: [target] }), () => {
     cl.queue.finish();
     assert(cl.queue.fence().reached());
   });
@@ -125,7 +125,7 @@ test("what is disposed while a kernel uses it", async (open, { allocate }) => {
   const add = cl.program(SOURCE).kernel("add");
   const faults = await sweep(() => {
     using memory = allocate(cl, 65_536);
-    add.run([65_536], [memory, 1]);
+    add.run({ items: [65_536] }, [memory, 1]);
   }, () => {
     cl.queue.finish();
   });

@@ -116,7 +116,7 @@ test("a kernel", ({ vulkan }) => {
   using program = vulkan.program(shader("spin"));
   using kernel = program.kernel();
   using sum = vulkan.allocate({ shape: [4], dtype: "u32" });
-  kernel.run([1], [sum, 100]);
+  kernel.run({ groups: [1] }, [sum, 100]);
 });
 
 const PIXELS = { shape: [4, 8, 4] } as const;
@@ -128,7 +128,7 @@ test("an image, made, written, read and used by a kernel", ({ vulkan }) => {
   using image = vulkan.image("R8G8B8A8_UNORM").allocate({ ...PIXELS, tiling: "linear" });
   const seen = new Uint8Array(128);
   vulkan.queue.write(image, seen);
-  kernel.run([1, 1], [image, count]);
+  kernel.run({ groups: [1, 1] }, [image, count]);
   vulkan.queue.read(image, seen);
   assertEquals(seen[127], 255);
 });

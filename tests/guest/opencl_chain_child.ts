@@ -37,7 +37,7 @@ using plus = program.kernel("plus");
   const steps = route.steps.map(({ edge, transfer, evidence }) => ({ edge, transfer, evidence }));
   await say("mapped", { steps, inode });
   const [length] = onDevice.layout.shape;
-  plus.run([1], [onDevice, length, 1000]);
+  plus.run({ items: [1] }, [onDevice, length, 1000]);
   cl.queue.finish();
   await say("ran", { bytesMoved: route.bytesMoved, bytesCopied: cl.bytesCopied });
 }

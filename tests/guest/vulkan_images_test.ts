@@ -106,7 +106,7 @@ test("rows in a dma-buf are an image, in place, however far apart they lie", ({ 
       assertEquals([edge, transfer, evidence], ["dmabuf→vulkan.image", "alias", "the same memory, by its dma-buf"]);
       assertEquals([mapped.width, mapped.height, mapped.modifier], [WIDTH, HEIGHT, 0n]);
       assertEquals(pixelsOf(mapped), look.rows);
-      kernel.run([8, 5], [mapped, count]);
+      kernel.run({ groups: [8, 5] }, [mapped, count]);
       vulkan.queue.finish();
       assertEquals(look.row(7), pattern(ROW, 7).map((byte) => 255 - byte), "and the map has not ended");
       look.row(7).fill(9);

@@ -87,7 +87,7 @@ test("a dma-buf is Vulkan's buffer, in place: each sees at once what the other w
     vulkan.queue.finish();
     assertEquals(new Set(look.words), new Set([5])); // and the map has not ended
     look.words[0] = 3;
-    kernel.run([1], [mapped, 1]);
+    kernel.run({ groups: [1] }, [mapped, 1]);
     vulkan.queue.finish();
     assertEquals([...look.words.subarray(0, 2)], [3 * 3 + 1013904223, 5]);
     look.words.fill(7);
@@ -274,7 +274,7 @@ class Work implements Disposable {
 
   /** Submits so many runs; the fence is behind them. */
   run(runs: number): Fence {
-    for (let i = 0; i < runs; i++) this.#kernel.run([1], [this.#sum, TURNS]);
+    for (let i = 0; i < runs; i++) this.#kernel.run({ groups: [1] }, [this.#sum, TURNS]);
     return this.vulkan.queue.fence();
   }
 

@@ -36,7 +36,7 @@ kernel void slow(global uchar* x, uchar n, uint turns) {
   const mapped = graph.map(source, cl);
   const [add, slow] = [program.kernel("add"), program.kernel("slow")];
   kept.push(add, slow);
-  slow.run([8192], [mapped, 1, turns]);
+  slow.run({ items: [8192] }, [mapped, 1, turns]);
   cl.queue.flush();
   return { cl, graph, add, source, mapped };
 }

@@ -11,7 +11,7 @@ import { fails, judge, safe, same } from "./kit.ts";
 export const BYTES = { shape: [4096], dtype: "u8" } as const;
 
 /** One block of 256 threads. */
-export const ONE = { grid: [16], block: [256] } as const;
+export const ONE = { groups: [16], groupSize: [256] } as const;
 
 const SOURCE = `
 extern "C" __global__ void add(unsigned char* x, unsigned char n) { x[blockIdx.x * blockDim.x + threadIdx.x] += n; }
@@ -83,7 +83,7 @@ export function work(cuda: CudaContext, milliseconds: number = 50): Work {
   const source = host.allocate(BYTES);
   source.view().fill(7);
   const mapped = graph.map(source, cuda);
-  made.wait.run({ grid: [1], block: [256] }, [mapped, milliseconds]);
+  made.wait.run({ groups: [1], groupSize: [256] }, [mapped, milliseconds]);
   return { cuda, graph, kernels: made, source, mapped };
 }
 

@@ -57,7 +57,7 @@ function stored<D extends DType>(b: Bench, program: ReturnType<typeof storeProgr
   using out: HostTensor<D> = host.allocate({ shape: [16], dtype: args.dtype });
   {
     using mapped = b.graph.map(out, b.cl);
-    kernel.run([1], [mapped, args.value]);
+    kernel.run({ items: [1] }, [mapped, args.value]);
   }
   return [...out.view().subarray(0, args.lanes)];
 }
@@ -151,13 +151,15 @@ testEach("a struct is passed by its bytes; what the driver says of a wrong size 
   bytes.setUint8(11, 200);
   {
     using mapped = b.graph.map(out, b.cl);
-    kernel.run([1], [mapped, bytes]);
-    thrown(ArgumentError, () => kernel.run([1], [mapped, 5]));
-    thrown(ArgumentError, () => kernel.run([1], [mapped, [1, 2, 3]]));
-    thrown(ArgumentError, () => kernel.run([1], [mapped, new Uint8Array(0)]));
+    kernel.run({ items: [1] }, [mapped, bytes]);
+    thrown(ArgumentError, () => kernel.run({ items: [1] }, [mapped, 5]));
+    thrown(ArgumentError, () => kernel.run({ items: [1] }, [mapped, [1, 2, 3]]));
+    thrown(ArgumentError, () => kernel.run({ items: [1] }, [mapped, new Uint8Array(0)]));
     // PoCL 3.1 takes any number of bytes: there it is the struct's size, found out beforehand, that is compared.
     const kind = platform === "pocl" ? ArgumentError : NativeCallError;
-    for (const length of [1, 11, 13, 4096]) thrown(kind, () => kernel.run([1], [mapped, new Uint8Array(length)]));
+    for (const length of [1, 11, 13, 4096]) {
+      thrown(kind, () => kernel.run({ items: [1] }, [mapped, new Uint8Array(length)]));
+    }
   }
   assertEquals([...out.view()], [-3, 2.5, 200]);
 });
@@ -168,7 +170,7 @@ testEach("the number of arguments has to be right", (platform) => {
   using source = tensor;
   using mapped = b.graph.map(source, b.cl);
   for (const args of [[], [mapped], [mapped, 1, 2]] as KernelArgument[][]) {
-    const error = thrown(ArgumentError, () => b.kernels.add.run([64], args));
+    const error = thrown(ArgumentError, () => b.kernels.add.run({ items: [64] }, args));
     assertEquals(error.argument, "args");
     assert(error.message.includes("expected 2 arguments"), error.message);
   }
@@ -180,12 +182,12 @@ testEach("a pointer takes a tensor of this context, and nothing else", (platform
   using source = tensor;
   const wrong = [0, 0n, [1], new Uint8Array(8), new BigUint64Array(1), new LocalMemory(64), source, null, undefined];
   for (const value of wrong as KernelArgument[]) {
-    const error = thrown(ArgumentError, () => b.kernels.add.run([64], [value, 1]));
+    const error = thrown(ArgumentError, () => b.kernels.add.run({ items: [64] }, [value, 1]));
     assertEquals(error.argument, "x");
   }
   using second = bench(platform);
   using theirs = second.graph.map(source, second.cl);
-  const error = thrown(ArgumentError, () => b.kernels.add.run([64], [theirs, 1]));
+  const error = thrown(ArgumentError, () => b.kernels.add.run({ items: [64] }, [theirs, 1]));
   assert(error.message.includes("belongs to"), error.message);
 });
 
@@ -193,11 +195,11 @@ testPairs("a tensor of another platform is refused by kernels and queues", (firs
   using one = bench(first);
   using two = bench(second);
   using theirs = two.cl.allocate({ shape: [64], dtype: "u8" });
-  thrown(ArgumentError, () => one.kernels.add.run([64], [theirs, 1]));
+  thrown(ArgumentError, () => one.kernels.add.run({ items: [64] }, [theirs, 1]));
   thrown(ArgumentError, () => one.cl.queue.write(theirs, new Uint8Array(64)));
   thrown(ArgumentError, () => one.cl.queue.read(theirs, new Uint8Array(64)));
   using mine = one.cl.allocate({ shape: [64], dtype: "u8" });
-  thrown(ArgumentError, () => one.kernels.add.run([64], [mine, 1], { queue: two.cl.queue }));
+  thrown(ArgumentError, () => one.kernels.add.run({ items: [64] }, [mine, 1], { queue: two.cl.queue }));
 });
 
 testEach("a tensor of the wrong element type is refused; a slice of the right one is taken", (platform) => {
@@ -205,10 +207,10 @@ testEach("a tensor of the wrong element type is refused; a slice of the right on
   using source = host.allocate({ shape: [64], dtype: "i8" });
   {
     using mapped = b.graph.map(source, b.cl);
-    const error = thrown(ArgumentError, () => b.kernels.add.run([64], [mapped, 1]));
+    const error = thrown(ArgumentError, () => b.kernels.add.run({ items: [64] }, [mapped, 1]));
     assert(error.message.includes("u8") && error.message.includes("i8"), error.message);
     using same = mapped.slice({ ...mapped.layout, dtype: "u8" });
-    b.kernels.add.run([64], [same, 5]);
+    b.kernels.add.run({ items: [64] }, [same, 5]);
   }
   assertEquals(source.view()[63], 5);
 });
@@ -223,9 +225,9 @@ testEach("vector and struct pointers take tensors of their elements; void takes 
   using source = host.allocate({ shape: [8], dtype: "u8" });
   {
     using mapped = b.graph.map(source, b.cl);
-    program.kernel("vectors").run([2], [mapped]);
-    program.kernel("pairs").run([4], [mapped]);
-    program.kernel("whatever").run([1], [mapped]);
+    program.kernel("vectors").run({ items: [2] }, [mapped]);
+    program.kernel("pairs").run({ items: [4] }, [mapped]);
+    program.kernel("whatever").run({ items: [1] }, [mapped]);
   }
   assertEquals([...source.view()], [77, 9, 3, 9, 1, 9, 3, 9]);
 });
@@ -238,10 +240,10 @@ testEach("a read-only map goes to const pointers alone", (platform) => {
   {
     using from = b.graph.map(source, b.cl, { access: "read" });
     using to = b.graph.map(target, b.cl, { access: "write" });
-    const error = thrown(AccessError, () => b.kernels.add.run([64], [from, 1]));
+    const error = thrown(AccessError, () => b.kernels.add.run({ items: [64] }, [from, 1]));
     assert(error.message.includes("read-write"), error.message);
-    thrown(AccessError, () => b.kernels.xorFrom.run([64], [from, to, 1]));
-    b.kernels.xorFrom.run([64], [to, from, 0x5a]);
+    thrown(AccessError, () => b.kernels.xorFrom.run({ items: [64] }, [from, to, 1]));
+    b.kernels.xorFrom.run({ items: [64] }, [to, from, 0x5a]);
   }
   assertEquals(target.view(), bytes.map((byte) => byte ^ 0x5a));
 });
@@ -257,7 +259,7 @@ testEach("constant memory is read", (platform) => {
   {
     using from = b.graph.map(source, b.cl, { access: "read" });
     using to = b.graph.map(target, b.cl);
-    program.kernel("k").run([64], [to, from]);
+    program.kernel("k").run({ items: [64] }, [to, from]);
   }
   assertEquals(target.view().slice(), bytes);
 });
@@ -276,12 +278,18 @@ testEach("local memory is asked for by its size", (platform) => {
   source.view().set(Uint8Array.from({ length: 16 }, (_, i) => i));
   {
     using mapped = b.graph.map(source, b.cl);
-    turn.run([16], [mapped, new LocalMemory(8)], { local: [8] });
+    turn.run({ items: [16], groupSize: [8] }, [mapped, new LocalMemory(8)]);
     for (const value of [8, [8], new Uint8Array(8), mapped, null] as KernelArgument[]) {
-      assertEquals(thrown(ArgumentError, () => turn.run([16], [mapped, value], { local: [8] })).argument, "room");
+      assertEquals(
+        thrown(ArgumentError, () => turn.run({ items: [16], groupSize: [8] }, [mapped, value])).argument,
+        "room",
+      );
     }
     const tooMuch = new LocalMemory(b.cl.device.localMemory + 1);
-    assertEquals(thrown(ArgumentError, () => turn.run([16], [mapped, tooMuch], { local: [8] })).argument, "args");
+    assertEquals(
+      thrown(ArgumentError, () => turn.run({ items: [16], groupSize: [8] }, [mapped, tooMuch])).argument,
+      "args",
+    );
   }
   assertEquals([...source.view()], [7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8]);
 });
@@ -304,7 +312,7 @@ testEach("images, samplers and their like are refused: their bytes are pointers 
     }
     using kernel = program.kernel("k");
     for (const value of [tensor, new BigUint64Array([0x1000n]), new BigUint64Array(1), 1n] as KernelArgument[]) {
-      thrown(ArgumentError, () => kernel.run([1], [tensor, value]));
+      thrown(ArgumentError, () => kernel.run({ items: [1] }, [tensor, value]));
     }
   }
 });
@@ -319,7 +327,7 @@ testEach("a type may have any name", (platform) => {
   {
     using x = b.graph.map(tensor, b.cl);
     using y = b.graph.map(other, b.cl, { access: "read-write" });
-    program.kernel("k").run([1], [x, new Int32Array([5]), y]);
+    program.kernel("k").run({ items: [1] }, [x, new Int32Array([5]), y]);
   }
   assertEquals(tensor.view()[0], 5);
 });
@@ -330,22 +338,22 @@ testEach("a tensor that was disposed, or whose bytes are lent, is refused", (pla
   using source = tensor;
   const gone = b.graph.map(source, b.cl);
   gone[Symbol.dispose]();
-  thrown(DisposedError, () => b.kernels.add.run([64], [gone, 1]));
+  thrown(DisposedError, () => b.kernels.add.run({ items: [64] }, [gone, 1]));
   using mapped = b.graph.map(source, b.cl);
   {
     using writer = b.graph.map(mapped, host);
     writer.view()[0] = 1;
-    const error = thrown(AccessError, () => b.kernels.add.run([64], [mapped, 1]));
+    const error = thrown(AccessError, () => b.kernels.add.run({ items: [64] }, [mapped, 1]));
     assert(error.message.includes("lent"), error.message);
   }
   {
     using reader = b.graph.map(mapped, host, { access: "read" });
     assertEquals(reader.view()[0], 1);
-    thrown(AccessError, () => b.kernels.add.run([64], [mapped, 1]));
+    thrown(AccessError, () => b.kernels.add.run({ items: [64] }, [mapped, 1]));
     using to = b.cl.allocate({ shape: [4096], dtype: "u8" });
-    b.kernels.xorFrom.run([64], [to, mapped, 1]); // many readers
+    b.kernels.xorFrom.run({ items: [64] }, [to, mapped, 1]); // many readers
   }
-  b.kernels.add.run([64], [mapped, 1]);
+  b.kernels.add.run({ items: [64] }, [mapped, 1]);
 });
 
 testEach("a tensor that begins inside of its cl_mem needs BaseOf", (platform) => {
@@ -355,13 +363,13 @@ testEach("a tensor that begins inside of its cl_mem needs BaseOf", (platform) =>
     using mapped = b.graph.map(source, b.cl);
     using part = mapped.slice(region(mapped.layout, [5], [3]));
     assertEquals(part.layout.byteOffset, 5);
-    const error = thrown(LayoutError, () => b.kernels.add.run([3], [part, 1]));
+    const error = thrown(LayoutError, () => b.kernels.add.run({ items: [3] }, [part, 1]));
     assert(error.message.includes("BaseOf"), error.message);
-    b.kernels.addAt.run([3], [new BaseOf(part), BigInt(part.layout.byteOffset), 4]);
-    thrown(AccessError, () => b.kernels.addAt.run([3], [new BaseOf(mapped), 0, 4]));
+    b.kernels.addAt.run({ items: [3] }, [new BaseOf(part), BigInt(part.layout.byteOffset), 4]);
+    thrown(AccessError, () => b.kernels.addAt.run({ items: [3] }, [new BaseOf(mapped), 0, 4]));
   }
   assertEquals([...source.view().subarray(3, 10)], [0, 0, 4, 4, 4, 0, 0]);
-  thrown(ArgumentError, () => b.kernels.addAt.run([3], [new BaseOf(source as never), 0, 4]));
+  thrown(ArgumentError, () => b.kernels.addAt.run({ items: [3] }, [new BaseOf(source as never), 0, 4]));
 });
 
 testEach("a kernel keeps no argument beyond a change, a refusal or the end of a tensor", (platform) => {
@@ -372,14 +380,14 @@ testEach("a kernel keeps no argument beyond a change, a refusal or the end of a 
   const bytes = new Uint8Array(64);
   const expect = (from: typeof x, to: typeof x, key: number, base: number) => {
     b.cl.queue.fill(from, base);
-    xorFrom.run([64], [to, from, key]);
+    xorFrom.run({ items: [64] }, [to, from, key]);
     b.cl.queue.read(to, bytes);
     assertEquals(bytes, new Uint8Array(64).fill(base ^ key));
   };
   for (const [from, to, key] of [[x, y, 1], [x, y, 1], [y, x, 1], [y, z, 2], [x, z, 2]] as const) {
     expect(from, to, key, 77);
-    thrown(ArgumentError, () => xorFrom.run([64], [from, to, 256]));
-    thrown(ArgumentError, () => xorFrom.run([64], [to, 5 as never, key]));
+    thrown(ArgumentError, () => xorFrom.run({ items: [64] }, [from, to, 256]));
+    thrown(ArgumentError, () => xorFrom.run({ items: [64] }, [to, 5 as never, key]));
   }
   assert(xorFrom.handle !== 0n); // now a program may set arguments itself, and all are set at each run
   expect(x, z, 2, 9);
@@ -388,7 +396,7 @@ testEach("a kernel keeps no argument beyond a change, a refusal or the end of a 
     const from = b.cl.allocate({ shape: [64], dtype: "u8" });
     expect(from, z, 3, i);
     from[Symbol.dispose]();
-    thrown(DisposedError, () => xorFrom.run([64], [z, from, 3]));
+    thrown(DisposedError, () => xorFrom.run({ items: [64] }, [z, from, 3]));
   }
   for (const tensor of tensors) tensor[Symbol.dispose]();
 });
@@ -399,7 +407,7 @@ testEach("one tensor may be several arguments", (platform) => {
   using source = tensor;
   {
     using mapped = b.graph.map(source, b.cl);
-    b.kernels.xorFrom.run([64], [mapped, mapped, 0xff]);
+    b.kernels.xorFrom.run({ items: [64] }, [mapped, mapped, 0xff]);
   }
   assertEquals(source.view().slice(), bytes.map((byte) => byte ^ 0xff));
 });

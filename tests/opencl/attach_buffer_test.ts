@@ -68,11 +68,11 @@ testEach("a foreign buffer is retained, used by kernels, and mapped to the host"
       using tensor = b.cl.attachBuffer(theirs, BYTES);
       assertStrictEquals(tensor.handle as bigint, theirs);
       assert(references(theirs) > before);
-      b.kernels.fill.run([4096], [tensor, 21]);
+      b.kernels.fill.run({ items: [4096] }, [tensor, 21]);
       using seen = b.graph.map(tensor, host);
       assertEquals(seen.route.steps.length, 1);
       assertBytes(seen.bytes(), filled(4096, 21));
-      thrown(AccessError, () => b.kernels.fill.run([4096], [tensor, 1]));
+      thrown(AccessError, () => b.kernels.fill.run({ items: [4096] }, [tensor, 1]));
     }
     assertReferences(platform, [theirs], [before]);
     release(theirs);
@@ -84,7 +84,7 @@ testEach("it lives on when its own owner has released it", (platform) => {
   const theirs = bufferOf(b.cl);
   using tensor = b.cl.attachBuffer(theirs, BYTES);
   release(theirs);
-  b.kernels.fill.run([4096], [tensor, 2]);
+  b.kernels.fill.run({ items: [4096] }, [tensor, 2]);
   const bytes = new Uint8Array(4096);
   b.cl.queue.read(tensor, bytes);
   assertBytes(bytes, filled(4096, 2));
@@ -95,7 +95,7 @@ testEach("a layout that begins further in, or is shorter, has its bytes", (platf
   const theirs = bufferOf(b.cl);
   {
     using whole = b.cl.attachBuffer(theirs, BYTES);
-    b.kernels.fill.run([4096], [whole, 0]);
+    b.kernels.fill.run({ items: [4096] }, [whole, 0]);
     using part = b.cl.attachBuffer(theirs, { shape: [10], dtype: "u8", byteOffset: 100 });
     const bytes = new Uint8Array(10);
     b.cl.queue.read(part, bytes);
@@ -157,14 +157,14 @@ testEach("attached twice, they are peers: what one lends, the other may not use"
     {
       using _reading = b.graph.map(one, host, { access: "read" });
       two.assertUsable("read");
-      thrown(AccessError, () => b.kernels.add.run([4096], [two, 1]));
+      thrown(AccessError, () => b.kernels.add.run({ items: [4096] }, [two, 1]));
       thrown(AccessError, () => b.graph.map(half, host));
     }
     using front = one.slice(region(one.layout, [0], [2048]));
     half.assertUsable("read-write"); // other bytes
     thrown(AccessError, () => two.assertUsable("read"));
     front[Symbol.dispose]();
-    b.kernels.add.run([4096], [two, 1]);
+    b.kernels.add.run({ items: [4096] }, [two, 1]);
     one[Symbol.dispose]();
     const bytes = new Uint8Array(4096);
     b.cl.queue.read(two, bytes);
@@ -182,9 +182,9 @@ testEach("what one peer has in flight, the others wait for", (platform) => {
     using two = b.cl.attachBuffer(theirs, BYTES);
     using queue = b.cl.createQueue();
     for (let i = 0; i < 5; i++) {
-      b.kernels.fill.run([4096], [one, i]);
-      b.kernels.slow.run([4096], [one, 1, LONG], { queue });
-      b.kernels.add.run([4096], [two, 1]);
+      b.kernels.fill.run({ items: [4096] }, [one, i]);
+      b.kernels.slow.run({ items: [4096] }, [one, 1, LONG], { queue });
+      b.kernels.add.run({ items: [4096] }, [two, 1]);
       using seen = b.graph.map(two, host, { access: "read" });
       assertBytes(seen.bytes(), filled(4096, i).map((byte) => byte + 2));
     }
@@ -204,8 +204,8 @@ testEach("a sub-buffer is a part of its root, attached or not", (platform) => {
     assertStrictEquals(inner.grant.allocation, outer.grant.allocation);
     assertEquals([inner.origin, inner.rootOffset, inner.grant.start], [begin, begin, begin]);
     thrown(LayoutError, () => b.cl.attachBuffer(part, { shape: [257], dtype: "u8" }));
-    b.kernels.fill.run([4096], [outer, 0]);
-    b.kernels.add.run([256], [inner, 5]);
+    b.kernels.fill.run({ items: [4096] }, [outer, 0]);
+    b.kernels.add.run({ items: [256] }, [inner, 5]);
     const expected = filled(4096, 0).map((byte, i) => i >= begin && i < begin + 256 ? byte + 5 : byte);
     {
       using seen = b.graph.map(outer, host);
@@ -218,7 +218,7 @@ testEach("a sub-buffer is a part of its root, attached or not", (platform) => {
       thrown(AccessError, () => outer.handle);
     }
     using slice = inner.slice(region(inner.layout, [0], [16]));
-    b.kernels.add.run([16], [slice, 1]);
+    b.kernels.add.run({ items: [16] }, [slice, 1]);
     outer[Symbol.dispose]();
     slice[Symbol.dispose]();
     const bytes = new Uint8Array(256);
@@ -234,7 +234,7 @@ testEach("samepage's own buffer, attached to by its handle, is a peer", (platfor
   using own = b.cl.allocate(BYTES);
   using peer = b.cl.attachBuffer(own.handle, BYTES);
   assertStrictEquals(peer.grant.allocation, own.grant.allocation);
-  b.kernels.fill.run([4096], [own, 9]);
+  b.kernels.fill.run({ items: [4096] }, [own, 9]);
   {
     using mapped = b.graph.map(peer, host);
     assertBytes(mapped.bytes(), filled(4096, 9));
@@ -251,9 +251,9 @@ testEach("the buffer of a slice that samepage made is the slice's: its bytes are
   using own = b.cl.allocate(BYTES);
   using slice = own.slice({ ...region(own.layout, [b.cl.subBufferAlign], [256]) });
   using peer = b.cl.attachBuffer(slice.handle, { shape: [256], dtype: "u8" });
-  thrown(AccessError, () => b.kernels.add.run([256], [peer, 1]));
+  thrown(AccessError, () => b.kernels.add.run({ items: [256] }, [peer, 1]));
   slice[Symbol.dispose]();
-  b.kernels.add.run([256], [peer, 1]);
+  b.kernels.add.run({ items: [256] }, [peer, 1]);
 });
 
 testEach("two attachments of one cl_context share what they know", (platform) => {
@@ -264,8 +264,8 @@ testEach("two attachments of one cl_context share what they know", (platform) =>
     using one = cl.attachBuffer(theirs, BYTES);
     using two = other.attachBuffer(theirs, BYTES);
     assertStrictEquals(one.grant.allocation, two.grant.allocation);
-    kernelsOf(cl).fill.run([4096], [one, 1]);
-    kernelsOf(other).add.run([4096], [two, 1]);
+    kernelsOf(cl).fill.run({ items: [4096] }, [one, 1]);
+    kernelsOf(other).add.run({ items: [4096] }, [two, 1]);
     const bytes = new Uint8Array(4096);
     cl.queue.read(one, bytes);
     assertBytes(bytes, filled(4096, 2));
@@ -283,7 +283,7 @@ testEach("a buffer over host memory is a peer of that memory's tensor", (platfor
     const before = random(4096);
     const view = source.view();
     view.set(before);
-    b.kernels.add.run([4096], [tensor, 1]);
+    b.kernels.add.run({ items: [4096] }, [tensor, 1]);
     assertEquals(view.length, 0, "a kernel writes: the host's view is revoked");
     {
       using seen = b.graph.map(tensor, host, { access: "read" });
@@ -296,11 +296,11 @@ testEach("a buffer over host memory is a peer of that memory's tensor", (platfor
       using mapped = b.graph.map(source, b.cl);
       assertStrictEquals(mapped.handle as bigint, theirs);
       thrown(AccessError, () => tensor.handle);
-      b.kernels.add.run([4096], [mapped, 1]);
+      b.kernels.add.run({ items: [4096] }, [mapped, 1]);
     }
     assertBytes(source.view(), before.map((byte) => byte + 2));
     source[Symbol.dispose](); // the memory is its peers'
-    b.kernels.add.run([4096], [tensor, 1]);
+    b.kernels.add.run({ items: [4096] }, [tensor, 1]);
     const bytes = new Uint8Array(4096);
     b.cl.queue.read(tensor, bytes);
     assertBytes(bytes, before.map((byte) => byte + 3));
@@ -314,9 +314,9 @@ testEach("a map's buffer, attached to by its handle, is a peer of its source", (
   const mapped = b.graph.map(source, b.cl);
   using peer = b.cl.attachBuffer(mapped.handle, BYTES);
   thrown(AccessError, () => peer.handle);
-  b.kernels.fill.run([4096], [mapped, 4]);
+  b.kernels.fill.run({ items: [4096] }, [mapped, 4]);
   mapped[Symbol.dispose]();
-  b.kernels.add.run([4096], [peer, 1]);
+  b.kernels.add.run({ items: [4096] }, [peer, 1]);
   {
     using seen = b.graph.map(peer, host, { access: "read" });
     assertBytes(seen.bytes(), filled(4096, 5));
@@ -363,17 +363,17 @@ testEach("flags: what kernels may not do is refused, with the flag's name", (pla
     assertEquals([from.limits?.kernel, to.limits?.kernel], ["read", "write"]);
     const bytes = random(4096);
     b.cl.queue.write(from, bytes); // the host may
-    b.kernels.xorFrom.run([4096], [to, from, 1]);
+    b.kernels.xorFrom.run({ items: [4096] }, [to, from, 1]);
     const result = new Uint8Array(4096);
     b.cl.queue.read(to, result);
     assertBytes(result, bytes.map((byte) => byte ^ 1));
     using slice = from.slice(from.layout);
     for (const tensor of [slice]) {
-      const error = thrown(AccessError, () => b.kernels.fill.run([4096], [tensor, 1]));
+      const error = thrown(AccessError, () => b.kernels.fill.run({ items: [4096] }, [tensor, 1]));
       assert(error.message.includes("CL_MEM_READ_ONLY"), error.message);
     }
     slice[Symbol.dispose]();
-    const error = thrown(AccessError, () => b.kernels.xorFrom.run([4096], [to, to, 1]));
+    const error = thrown(AccessError, () => b.kernels.xorFrom.run({ items: [4096] }, [to, to, 1]));
     assert(error.message.includes("CL_MEM_WRITE_ONLY"), error.message);
   }
   release(readOnly, writeOnly);
@@ -390,7 +390,7 @@ testEach("flags: what the host may not do is refused before the native call, wit
     const theirs = bufferOf(b.cl, flags);
     {
       using tensor = b.cl.attachBuffer(theirs, BYTES);
-      b.kernels.fill.run([4096], [tensor, 6]); // the device may
+      b.kernels.fill.run({ items: [4096] }, [tensor, 6]); // the device may
       for (const access of ["read", "write", "read-write"] as const) {
         if ((allowed as readonly string[]).includes(access)) {
           using mapped = b.graph.map(tensor, host, { access });
@@ -431,7 +431,7 @@ testEach("an access of its own is kept", (platform) => {
   const theirs = bufferOf(b.cl);
   {
     using tensor = b.cl.attachBuffer(theirs, BYTES, { access: "read" });
-    thrown(AccessError, () => b.kernels.fill.run([4096], [tensor, 1]));
+    thrown(AccessError, () => b.kernels.fill.run({ items: [4096] }, [tensor, 1]));
     thrown(AccessError, () => b.graph.map(tensor, host, { access: "write" }));
   }
   release(theirs);

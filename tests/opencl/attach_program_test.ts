@@ -18,13 +18,13 @@ testEach("a foreign program is retained, and its kernels are checked and run", (
     assert(program.options.includes("-DMINE"), program.options);
     using tensor = cl.allocate({ shape: [256], dtype: "u8" });
     const fill = program.kernel("fill");
-    thrown(ArgumentError, () => fill.run([256], [tensor]));
-    fill.run([256], [tensor, 8]);
+    thrown(ArgumentError, () => fill.run({ items: [256] }, [tensor]));
+    fill.run({ items: [256] }, [tensor, 8]);
     const bytes = new Uint8Array(256);
     cl.queue.read(tensor, bytes);
     assertBytes(bytes, filled(256, 8));
     using again = cl.programFromBinary(program.binary());
-    assertEquals(again.kernelNames.sort(), program.kernelNames.sort());
+    assertEquals(again.kernelNames.toSorted(), program.kernelNames.toSorted());
   }
   assertHeld(() => references(theirs), before);
   assertEquals(raw().clReleaseProgram(theirs), 0);
@@ -36,7 +36,7 @@ testEach("a foreign program lives on when its own owner has released it", (platf
   using program = cl.attachProgram(theirs);
   assertEquals(raw().clReleaseProgram(theirs), 0);
   using tensor = cl.allocate({ shape: [64], dtype: "u8" });
-  program.kernel("fill").run([64], [tensor, 1]);
+  program.kernel("fill").run({ items: [64] }, [tensor, 1]);
   cl.queue.finish();
 });
 

@@ -127,10 +127,10 @@ testEach("an attached queue is retained, does what it says, and outlives us", (p
       assertEquals(queue.handle, raw);
       assertEquals(queue.profiling, properties !== 0n);
       assertEquals(references(raw) >= 2, true);
-      b.kernels.fill.run([4096], [tensor, 1], { queue });
-      b.kernels.slow.run([4096], [tensor, 2, LONG / 4], { queue });
+      b.kernels.fill.run({ items: [4096] }, [tensor, 1], { queue });
+      b.kernels.slow.run({ items: [4096] }, [tensor, 2, LONG / 4], { queue });
       const fence = queue.line.fence();
-      b.kernels.add.run([4096], [tensor, 3]);
+      b.kernels.add.run({ items: [4096] }, [tensor, 3]);
       if (queue.profiling) {
         fence.waitSync();
         const { started, ended } = queue.times(fence);
@@ -184,8 +184,8 @@ testEach("attached twice, and our own queue attached: work is ordered all the sa
   const expected = new Uint8Array(1024);
   for (let i = 0; i < 30; i++) {
     const queue = queues[i % 3];
-    if (i % 4 === 0) b.kernels.doubleIt.run([1024], [tensor], { queue });
-    else b.kernels.slow.run([1024], [tensor, i, 100], { queue });
+    if (i % 4 === 0) b.kernels.doubleIt.run({ items: [1024] }, [tensor], { queue });
+    else b.kernels.slow.run({ items: [1024] }, [tensor, i, 100], { queue });
     expected.forEach((byte, at) => expected[at] = i % 4 === 0 ? byte * 2 : byte + i);
   }
   queues[2][Symbol.dispose]();
@@ -233,8 +233,8 @@ testEach("an attached event: in a wait list, waited for, awaited, in a map", asy
     if (how === "wait") await fence.wait();
     if (how === "waitFor") b.cl.queue.waitFor([fence]).waitSync();
     if (how === "wait list") {
-      b.kernels.add.run([4096], [tensor, 1], { after: fence });
-      b.kernels.add.run([4096], [tensor, 255]);
+      b.kernels.add.run({ items: [4096] }, [tensor, 1], { after: fence });
+      b.kernels.add.run({ items: [4096] }, [tensor, 255]);
     }
     const got = new Uint8Array(4096);
     b.cl.queue.read(tensor, got);
@@ -244,7 +244,7 @@ testEach("an attached event: in a wait list, waited for, awaited, in a map", asy
   const gate = stranger.userEvent();
   const opened = b.cl.attachEvent(gate);
   const mapped = b.graph.map(source, b.cl, { after: opened });
-  b.kernels.fill.run([64], [mapped, 3]);
+  b.kernels.fill.run({ items: [64] }, [mapped, 3]);
   stranger.set(gate);
   mapped[Symbol.dispose]();
   assertBytes(source.view(), filled(64, 3));
@@ -262,7 +262,7 @@ testEach(
     const gate = stranger.userEvent();
     const fence = b.cl.attachEvent(gate);
     assert(!fence.reached());
-    b.kernels.fill.run([64], [tensor, 1], { after: fence });
+    b.kernels.fill.run({ items: [64] }, [tensor, 1], { after: fence });
     const behind = b.cl.queue.fence();
     const marker = other.waitFor([behind]);
     for (
@@ -298,7 +298,7 @@ testFailing("a user event that somebody else fails", async (platform) => {
   const tensor = b.cl.allocate({ shape: [64], dtype: "u8" });
   const gate = stranger.userEvent();
   const fence = b.cl.attachEvent(gate);
-  b.kernels.fill.run([64], [tensor, 1], { after: fence });
+  b.kernels.fill.run({ items: [64] }, [tensor, 1], { after: fence });
   stranger.set(gate, -7);
   const error = await rejection(NativeCallError, fence.wait());
   assertEquals([error.code, error.fn], [-7, undefined]);
@@ -334,7 +334,7 @@ testEach("a user event that was set is seen at once, without a turn of the event
   const stranger = new Stranger(b.cl);
   using tensor = b.cl.allocate({ shape: [64], dtype: "u8" });
   const gate = stranger.userEvent();
-  b.kernels.fill.run([64], [tensor, 1], { after: b.cl.attachEvent(gate) });
+  b.kernels.fill.run({ items: [64] }, [tensor, 1], { after: b.cl.attachEvent(gate) });
   thrown(AccessError, () => b.cl.queue.finish());
   stranger.set(gate);
   stranger.release(gate);
@@ -385,7 +385,7 @@ testFailing("the end of a context fails what waits for a user event of others", 
   const stranger = new Stranger(b.cl);
   const gate = stranger.userEvent();
   const tensor = b.cl.allocate({ shape: [64], dtype: "u8" });
-  b.kernels.fill.run([64], [tensor, 1], { after: b.cl.attachEvent(gate) });
+  b.kernels.fill.run({ items: [64] }, [tensor, 1], { after: b.cl.attachEvent(gate) });
   await rejection(InteropError, b.cl[Symbol.asyncDispose]());
   assertEquals(tensor.resource.state, "freed");
   stranger.set(gate);
@@ -400,7 +400,7 @@ testEach("the process ends with attached events that nobody sets", async (platfo
     const code = new Int32Array(1);
     const event = opencl().clCreateUserEvent(cl.handle, code);
     const tensor = cl.allocate({ shape: [64], dtype: "u8" });
-    kernels.fill.run([64], [tensor, 1], { after: cl.attachEvent(event) });
+    kernels.fill.run({ items: [64] }, [tensor, 1], { after: cl.attachEvent(event) });
     try { cl.queue.finish(); } catch (error) { console.log(error.name); }
   `,
     { limit: 20 },
@@ -421,7 +421,7 @@ test(
     const fence = b.cl.attachEvent(event);
     using opening = gate();
     const tensor = b.cl.allocate({ shape: [64], dtype: "u8" });
-    for (let i = 0; i < 4; i++) b.kernels.fill.run([64], [tensor, 1], { after: [fence, opening.fence] });
+    for (let i = 0; i < 4; i++) b.kernels.fill.run({ items: [64] }, [tensor, 1], { after: [fence, opening.fence] });
     const failed = b.cl.queue.fence();
     await opening.fail();
     await rejection(InteropError, failed.wait());

@@ -32,7 +32,7 @@ testEach("the driver's own memory: written, mapped, read", (platform) => {
     using mapped = b.graph.map(own, host, { access: "write" });
     mapped.bytes().set(bytes);
   }
-  b.kernels.add.run([1000], [own, 3]);
+  b.kernels.add.run({ items: [1000] }, [own, 3]);
   {
     using mapped = b.graph.map(own, host, { access: "read" });
     assertBytes(mapped.bytes(), bytes.map((byte) => byte + 3));
@@ -57,7 +57,7 @@ testEach("slices: a sub-buffer where one may begin, an offset elsewhere", (platf
     using aligned = own.slice(region(own.layout, [align], [align]));
     assertEquals([aligned.layout.byteOffset, aligned.origin], [0, align]);
     assert(aligned.handle !== own.rawHandle);
-    b.kernels.add.run([align], [aligned, 1]);
+    b.kernels.add.run({ items: [align] }, [aligned, 1]);
     using inner = aligned.slice(region(aligned.layout, [1], [2]));
     assertEquals([inner.layout.byteOffset, inner.handle], [align + 1, own.rawHandle]);
     using deeper = inner.slice(region(inner.layout, [1], [1]));
@@ -68,7 +68,7 @@ testEach("slices: a sub-buffer where one may begin, an offset elsewhere", (platf
   }
   using twoAligned = own.slice(region(own.layout, [2 * align], [align]));
   using nested = twoAligned.slice(region(twoAligned.layout, [0], [8]));
-  b.kernels.add.run([8], [nested, 9]);
+  b.kernels.add.run({ items: [8] }, [nested, 9]);
   nested[Symbol.dispose]();
   twoAligned[Symbol.dispose]();
   const got = new Uint8Array(4 * align);
@@ -95,7 +95,7 @@ testEach("a strided map keeps its padding, shape and strides", (platform) => {
     using mapped = b.graph.map(source, b.cl);
     assertEquals(mapped.layout, source.layout);
     assert(!isContiguous(mapped.layout));
-    b.kernels.add.run([5], [mapped, 1]);
+    b.kernels.add.run({ items: [5] }, [mapped, 1]);
     using back = b.graph.map(mapped, host, { access: "read" });
     assertEquals(back.layout.strides, source.layout.strides);
   }
@@ -114,8 +114,8 @@ testEach("an NV12 frame of 1080 rows: both planes on the device and back", (plat
     assertEquals(mapped.planes.map((plane) => plane.layout.shape), frame.planes.map((plane) => plane.layout.shape));
     thrown(AccessError, () => y.view());
     thrown(AccessError, () => uv.handle);
-    b.kernels.add.run([y.layout.byteLength], [mapped.planes[0], 1]);
-    b.kernels.add.run([uv.layout.byteLength], [mapped.planes[1], 2]);
+    b.kernels.add.run({ items: [y.layout.byteLength] }, [mapped.planes[0], 1]);
+    b.kernels.add.run({ items: [uv.layout.byteLength] }, [mapped.planes[1], 2]);
     using back = b.graph.map(mapped, host, { access: "read" });
     assertBytes(back.planes[1].bytes(), before[1].map((byte) => byte + 2), "UV, mapped back");
   }
@@ -131,8 +131,8 @@ testEach("a frame of planes in blocks of their own", (platform) => {
   using frame = Frame.of<HostTensor>([y, uv], info);
   {
     using mapped = b.graph.map(frame, b.cl);
-    b.kernels.fill.run([128], [mapped.planes[0], 1]);
-    b.kernels.fill.run([64], [mapped.planes[1], 2]);
+    b.kernels.fill.run({ items: [128] }, [mapped.planes[0], 1]);
+    b.kernels.fill.run({ items: [64] }, [mapped.planes[1], 2]);
     using back = b.graph.map(mapped, host, { access: "read" });
     assertBytes(back.planes[1].bytes(), filled(64, 2));
   }
@@ -150,8 +150,8 @@ testEach("a frame of slices of one block, and a frame that was borrowed", (platf
     using frame = Frame.of<HostTensor>([y, uv], info);
     using mapped = b.graph.map(frame, b.cl);
     using again = b.graph.map(mapped, b.cl);
-    b.kernels.addAt.run([128], [...baseOf(again.planes[0]), 5]);
-    b.kernels.addAt.run([64], [...baseOf(again.planes[1]), 6]);
+    b.kernels.addAt.run({ items: [128] }, [...baseOf(again.planes[0]), 5]);
+    b.kernels.addAt.run({ items: [64] }, [...baseOf(again.planes[1]), 6]);
   }
   const expected = Uint8Array.from({ length: 4096 }, (_, i) => i >= 1000 && i < 1128 ? 5 : i >= 3 && i < 67 ? 6 : 0);
   assertBytes(block.view(), expected);
@@ -166,7 +166,7 @@ testEach("memory at odd addresses", (platform) => {
     source.bytes().set(bytes);
     {
       using mapped = b.graph.map(source, b.cl);
-      b.kernels.add.run([333], [mapped, 1]);
+      b.kernels.add.run({ items: [333] }, [mapped, 1]);
     }
     const whole = new Uint8Array(source.release());
     const expected = new Uint8Array(1000);
@@ -245,7 +245,7 @@ testEach("maps of neighbours do not write into each other", (platform) => {
   {
     const parts = Array.from({ length: 16 }, (_, i) => source.slice(region(source.layout, [16 * i + 3], [13])));
     const maps = parts.map((part) => b.graph.map(part, b.cl));
-    maps.forEach((mapped, i) => b.kernels.add.run([13], [mapped, i + 1]));
+    maps.forEach((mapped, i) => b.kernels.add.run({ items: [13] }, [mapped, i + 1]));
     for (const one of [...maps, ...parts].reverse()) one[Symbol.dispose]();
   }
   const expected = Uint8Array.from({ length: 256 }, (_, i) => i % 16 < 3 ? 0 : Math.floor(i / 16) + 1);
@@ -268,7 +268,7 @@ testEach("maps for reading that begin at the same byte end in any order", (platf
     }
   }
   using onDevice = b.graph.map(source, b.cl);
-  b.kernels.add.run([8192], [onDevice, 1]);
+  b.kernels.add.run({ items: [8192] }, [onDevice, 1]);
   using seen = b.graph.map(onDevice, host, { access: "read" });
   assertBytes(seen.bytes(), bytes.map((byte) => byte + 1));
 });

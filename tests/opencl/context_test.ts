@@ -48,7 +48,7 @@ testEach("attach retains a foreign cl_context, and releases it once", (platform)
     using again = OpenCLContext.attach(theirs);
     {
       using mapped = graph.map(source, cl);
-      kernelsOf(cl).fill.run([64], [mapped, 3]);
+      kernelsOf(cl).fill.run({ items: [64] }, [mapped, 3]);
     }
     assertBytes(source.view(), filled(64, 3));
     again[Symbol.dispose]();
@@ -82,7 +82,7 @@ testEach("a context disposed first takes all that lives in it along", (platform)
   const mapped = graph.map(source, cl);
   const queue = cl.createQueue();
   const kernels = kernelsOf(cl);
-  kernels.fill.run([4096], [mapped, 9], { queue });
+  kernels.fill.run({ items: [4096] }, [mapped, 9], { queue });
   const fence = queue.fence();
 
   cl[Symbol.dispose]();
@@ -101,7 +101,7 @@ testEach("a context disposed first takes all that lives in it along", (platform)
       () => kernels.program.handle,
       () => kernels.program.kernelNames,
       () => kernels.program.kernel("fill"),
-      () => kernels.fill.run([1], [mapped, 1]),
+      () => kernels.fill.run({ items: [1] }, [mapped, 1]),
       () => cl.allocate({ shape: [1], dtype: "u8" }),
       () => cl.createQueue(),
       () => cl.program("kernel void k() {}"),
@@ -129,7 +129,7 @@ testEach("every order of disposal ends well", (platform) => {
     const program = inner.program("kernel void k(global uchar* x) { x[get_global_id(0)] += 1; }");
     const kernel = program.kernel("k");
     const queue = inner.createQueue();
-    kernel.run([64], [mapped], { queue });
+    kernel.run({ items: [64] }, [mapped], { queue });
     const back = graph.map(mapped, host, { access: "read" });
     const all = [inner, graph, source, mapped, program, kernel, queue, back];
     const rotated = [...all.slice(turn), ...all.slice(0, turn)];
@@ -144,7 +144,7 @@ testEach("an async dispose of a context waits for its kernels", async (platform)
   {
     await using b = bench(platform);
     const mapped = b.graph.map(source, b.cl);
-    b.kernels.fill.run([64], [mapped, 77]);
+    b.kernels.fill.run({ items: [64] }, [mapped, 77]);
   }
   assertBytes(source.view(), filled(64, 77));
 });
@@ -159,7 +159,7 @@ testEach(
       const before = mapFirst ? b.graph.map(source, b.cl) : undefined;
       const event = gate();
       const mapped = before ?? b.graph.map(source, b.cl);
-      b.kernels.fill.run([64], [mapped, 1], { after: event.fence });
+      b.kernels.fill.run({ items: [64] }, [mapped, 1], { after: event.fence });
       const limit = AbortSignal.timeout(30_000);
       const ended = b[Symbol.asyncDispose]().then(() => "ended", (error) => error);
       const late = new Promise((resolve) => limit.addEventListener("abort", () => resolve("hangs")));
@@ -192,7 +192,7 @@ const use = (platform) => {
   using program = cl.program(help.SOURCE);
   using fill = program.kernel("fill");
   using mapped = graph.map(source, cl);
-  fill.run([64], [mapped, 1]);
+  fill.run({ items: [64] }, [mapped, 1]);
   return cl;
 };
 use(Deno.env.get("PLATFORM"))[Symbol.dispose]();

@@ -12,7 +12,7 @@ testEach("a context is created with a device", (platform) => {
   using tensor = cl.allocate({ shape: [64], dtype: "u8" });
   using queue = cl.createQueue({ device });
   assertStrictEquals(queue.device, cl.device);
-  fill.run([64], [tensor, 2], { queue });
+  fill.run({ items: [64] }, [tensor, 2], { queue });
   const bytes = new Uint8Array(64);
   queue.read(tensor, bytes);
   assertBytes(bytes, filled(64, 2));
@@ -76,8 +76,8 @@ for (const make of [() => OpenCLContext.create(devices), () => OpenCLContext.att
     using mapped = graph.map(source, cl);
     for (const device of cl.devices) {
       using queue = cl.createQueue({ device });
-      add.run([4096], [mapped, 1], { queue });
-      added.run([4096], [mapped, 2], { queue });
+      add.run({ items: [4096] }, [mapped, 1], { queue });
+      added.run({ items: [4096] }, [mapped, 2], { queue });
     }
     console.log(cl.devices.length, mapped.route.steps[0].transfer);
   }
@@ -106,5 +106,8 @@ testEach("tensors of a context are not another's, on one device too", (platform)
   using one = OpenCLContext.create([device]);
   using two = open(platform);
   using tensor = one.allocate({ shape: [64], dtype: "u8" });
-  assertEquals(thrown(ArgumentError, () => kernelsOf(two).fill.run([64], [tensor, 1])) instanceof AccessError, false);
+  assertEquals(
+    thrown(ArgumentError, () => kernelsOf(two).fill.run({ items: [64] }, [tensor, 1])) instanceof AccessError,
+    false,
+  );
 });

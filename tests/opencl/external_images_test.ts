@@ -68,8 +68,8 @@ for (const layers of [undefined, 1, 5]) {
       const expected = [code, 13n, 7n, BigInt(layers ?? 0)];
       assertEquals(asked, [expected, expected]);
       assertEquals(images.map((desc) => [desc.image_depth, desc.image_row_pitch]), [[0n, 0n], [0n, 0n]]);
-      kernel.run(layers === undefined ? [13, 7] : [13, 7, layers], [source, result]);
-      assertThrows(() => kernel.run([13, 7, 1], [source, source]), Error, "write");
+      kernel.run({ items: layers === undefined ? [13, 7] : [13, 7, layers] }, [source, result]);
+      assertThrows(() => kernel.run({ items: [13, 7, 1] }, [source, source]), Error, "write");
     }
     const plus = (_: number, i: number) => pattern(length, 1)[i] + Math.floor(i / (7 * 13 * 4)) + 1;
     memoryOf(to, (bytes) => assertSame(bytes, Uint8Array.from({ length }, plus), "the result"));

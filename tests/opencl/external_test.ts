@@ -49,7 +49,7 @@ simulated("memory by an opaque fd is used in place, proven both ways, and handed
   {
     using buffer = graph.map(source, cl);
     assertEquals(told, [CREATE, ACQUIRE]);
-    fill.run([4096], [buffer, 5]);
+    fill.run({ items: [4096] }, [buffer, 5]);
     await buffer.finished();
   }
   assertEquals(told.filter((call) => call !== CREATE), [ACQUIRE, RELEASE]);
@@ -71,13 +71,13 @@ simulated("a part is a sub-buffer where its place allows one, else the whole and
     using row = source.slice(region(source.layout, [1, 0], [1, 1024]));
     using buffer = graph.map(row, cl);
     assertEquals([buffer.origin, buffer.layout.byteOffset], [1024, 0]);
-    add.run([1024], [buffer, 3]);
+    add.run({ items: [1024] }, [buffer, 3]);
   }
   {
     using odd = source.slice(region(source.layout, [2, 1], [1, 9]));
     using buffer = graph.map(odd, cl);
     assertEquals([buffer.origin, buffer.layout.byteOffset], [0, 2049]);
-    addAt.run([9], [new BaseOf(buffer), 2049n, 4]);
+    addAt.run({ items: [9] }, [new BaseOf(buffer), 2049n, 4]);
   }
   assertEquals(
     source.bytes.map((byte, i) => byte - (i >= 1024 && i < 2048 ? 3 : i >= 2049 && i < 2058 ? 4 : 0)).some(Boolean),

@@ -84,7 +84,7 @@ const [from, to] = [one, other].map((wide) => wide.slice(region(wide.layout, [3,
   using a = graph.map(from, target, { access: "read" });
   using b = graph.map(to, target);
   console.log(a.route.steps[0].transfer, b.route.steps[0].bytesMoved);
-  add.run([61, 31], [a, b, 1]);
+  add.run({ items: [61, 31] }, [a, b, 1]);
   {
     using seen = graph.map(b, host);
     for (let y = 0; y < 31; y++) for (let x = 0; x < 61; x++) {

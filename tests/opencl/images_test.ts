@@ -22,7 +22,7 @@ testEach("every format that the device has comes through a kernel, and back to t
       using source = b.graph.map(from, target, { access: "read" });
       using sink = b.graph.map(to, target, { access: "write" });
       using kernel = copier(b.cl, "2D", format);
-      kernel.run([5, 3], [source, sink]);
+      kernel.run({ items: [5, 3] }, [source, sink]);
       kernel.program[Symbol.dispose]();
     }
     if (BROKEN[platform]?.includes(format.name)) {
@@ -72,7 +72,7 @@ testEach("every kind of image, with any pitches: to a kernel, to the host in bet
         using mapped = b.graph.map(source, target, { copy });
         assertEquals(mapped.route.steps[0].transfer === "copy", unsound);
         assertEquals(mapped.layout.strides, source.layout.strides);
-        kernel.run([...mapped.image.extent], [mapped, middle]);
+        kernel.run({ items: [...mapped.image.extent] }, [mapped, middle]);
       }
       {
         using seen = b.graph.map(middle, host);
@@ -81,7 +81,7 @@ testEach("every kind of image, with any pitches: to a kernel, to the host in bet
       }
       {
         using mapped = b.graph.map(source, target, { access: "write", copy });
-        kernel.run([...mapped.image.extent], [middle, mapped]);
+        kernel.run({ items: [...mapped.image.extent] }, [middle, mapped]);
       }
       const after = source.bytes().slice();
       assertBytes(elementsOf(source.layout, after), expected.fill(7), `${type}, back`);
@@ -107,7 +107,7 @@ testEach("rows whose pitch OpenCL cannot take are copied, where that is allowed,
     const [{ transfer, bytesMoved, evidence }] = from.route.steps;
     assertEquals([transfer, bytesMoved, evidence?.includes("no multiple")], ["copy", 64, true]);
     using to = b.graph.map(other, target, { copy: "allow" });
-    kernel.run([3, 5], [from, to]);
+    kernel.run({ items: [3, 5] }, [from, to]);
   }
   assertBytes(elementsOf(other.layout, other.view()), elementsOf(source.layout, source.view()));
   assertEquals(b.cl.bytesCopied, 3 * 64);
@@ -242,7 +242,7 @@ testEach("a sampler reads between pixels, beside the image, and by coordinates f
   using out = b.cl.allocate({ shape: [1], dtype: "f32" });
   const read = (init: Parameters<OpenCLContext["sampler"]>[0], x: number) => {
     using sampler = b.cl.sampler(init);
-    kernel.run([1], [image, sampler, x, out]);
+    kernel.run({ items: [1] }, [image, sampler, x, out]);
     const value = new Float32Array(1);
     b.cl.queue.read(out, value);
     return value[0];

@@ -45,8 +45,8 @@ testPairs("the Y plane in one context, UV in another", (first, second) => {
   {
     using yOnOne = graph.map(y, one.cl);
     using uvOnTwo = graph.map(uv, two.cl);
-    one.kernels.fill.run([2048], [yOnOne, 1]);
-    two.kernels.fill.run([1024], [uvOnTwo, 2]);
+    one.kernels.fill.run({ items: [2048] }, [yOnOne, 1]);
+    two.kernels.fill.run({ items: [1024] }, [uvOnTwo, 2]);
     thrown(AccessError, () => graph.map(frame, one.cl));
     thrown(AccessError, () => y.view());
     yOnOne[Symbol.dispose]();
@@ -65,7 +65,7 @@ testEach("a map of a mapped tensor: to its own context, and to the host and back
     using first = b.graph.map(source, b.cl);
     using same = b.graph.map(first, b.cl);
     thrown(AccessError, () => first.handle);
-    b.kernels.add.run([4096], [same, 1]);
+    b.kernels.add.run({ items: [4096] }, [same, 1]);
     using back = b.graph.map(same, host);
     back.bytes()[0] = 0;
     if (MIGRATING.includes(platform)) {
@@ -73,7 +73,7 @@ testEach("a map of a mapped tensor: to its own context, and to the host and back
       assertStringIncludes(thrown(NoRouteError, () => b.graph.map(back, b.cl)).message, "a copy of its own");
     } else {
       using again = b.graph.map(back, b.cl);
-      b.kernels.add.run([4096], [again, 1]);
+      b.kernels.add.run({ items: [4096] }, [again, 1]);
       thrown(AccessError, () => back.view());
     }
   }
@@ -120,7 +120,7 @@ testEach("parent disposed first; a child used later names it", (platform) => {
     const error = thrown(DisposedError, () => gone.handle);
     assert(error.message.includes("was disposed"), error.message);
   }
-  thrown(DisposedError, () => b.kernels.add.run([32], [slice, 1]));
+  thrown(DisposedError, () => b.kernels.add.run({ items: [32] }, [slice, 1]));
   assert(thrown(DisposedError, () => mapped.handle).message.includes(source.name));
 });
 
@@ -133,7 +133,7 @@ testEach(
     let view;
     (() => {
       const own = b.cl.allocate({ shape: [64], dtype: "u8" });
-      b.kernels.fill.run([64], [own, 5]);
+      b.kernels.fill.run({ items: [64] }, [own, 5]);
       view = b.graph.map(own, host).bytes();
     })();
     await help.collect();
@@ -157,7 +157,7 @@ testEach("forgotten tensors, slices and maps are freed by the collector, with a 
     for (let i = 0; i < 20; i++) {
       const { tensor } = randomTensor(256);
       const mapped = b.graph.map(tensor, b.cl);
-      b.kernels.add.run([256], [mapped, 1]);
+      b.kernels.add.run({ items: [256] }, [mapped, 1]);
       mapped.slice(region(mapped.layout, [0], [16]));
     }
   });
@@ -175,7 +175,7 @@ testEach("a finalizer while a kernel runs: the memory is freed after it", async 
   forget(() => {
     const { tensor } = randomTensor(8192);
     const mapped = b.graph.map(tensor, b.cl);
-    b.kernels.slow.run([8192], [mapped, 1, 60_000]);
+    b.kernels.slow.run({ items: [8192] }, [mapped, 1, 60_000]);
     fence = b.cl.queue.fence();
   });
   await warningsOf(async () => {
@@ -201,7 +201,7 @@ testEach("two wraps of the same bytes are peers: one context", (platform) => {
   using two = host.wrap(block.handle, { shape: [4096], dtype: "u8" });
   {
     using mapped = b.graph.map(one, b.cl);
-    b.kernels.fill.run([4096], [mapped, 1]);
+    b.kernels.fill.run({ items: [4096] }, [mapped, 1]);
     thrown(AccessError, () => b.graph.map(two, b.cl));
     thrown(AccessError, () => two.view());
     thrown(AccessError, () => block.view());
@@ -222,12 +222,12 @@ testPairs("two wraps of the same bytes are peers: two contexts", (first, second)
     using mapped = graph.map(block, one.cl);
     thrown(AccessError, () => graph.map(peer, two.cl));
     thrown(AccessError, () => graph.map(peer, two.cl, { access: "read" }));
-    one.kernels.fill.run([4096], [mapped, 1]);
+    one.kernels.fill.run({ items: [4096] }, [mapped, 1]);
   }
   using a = graph.map(block, one.cl, { access: "read" });
   using b = graph.map(peer, two.cl, { access: "read" });
   using to = two.cl.allocate({ shape: [4096], dtype: "u8" });
-  two.kernels.xorFrom.run([4096], [to, b, 0]);
+  two.kernels.xorFrom.run({ items: [4096] }, [to, b, 0]);
   const got = new Uint8Array(4096);
   two.cl.queue.read(to, got);
   assertBytes(got, filled(4096, 1));
@@ -242,7 +242,7 @@ testFailing("an exception inside `using` is not masked", async (platform) => {
   assertEquals(
     thrown(Error, () => {
       using mapped = b.graph.map(source, b.cl);
-      b.kernels.add.run([64], [mapped, 1]);
+      b.kernels.add.run({ items: [64] }, [mapped, 1]);
       throw boom;
     }),
     boom,
@@ -253,7 +253,7 @@ testFailing("an exception inside `using` is not masked", async (platform) => {
     SuppressedError,
     (async () => {
       using mapped = b.graph.map(source, b.cl);
-      b.kernels.add.run([64], [mapped, 1], { after: first.fence });
+      b.kernels.add.run({ items: [64] }, [mapped, 1], { after: first.fence });
       await first.fail();
       throw boom;
     })(),
@@ -264,7 +264,7 @@ testFailing("an exception inside `using` is not masked", async (platform) => {
   try {
     await using mapped = b.graph.map(source, b.cl);
     using event = gate();
-    b.kernels.add.run([64], [mapped, 1], { after: event.fence });
+    b.kernels.add.run({ items: [64] }, [mapped, 1], { after: event.fence });
     await event.fail();
     throw boom;
   } catch (error) {
@@ -279,11 +279,11 @@ testEach("a kernel whose tensor was disposed runs again with another", (platform
   const { tensor, bytes } = randomTensor(64);
   using source = tensor;
   const first = b.graph.map(source, b.cl);
-  b.kernels.add.run([64], [first, 1]);
+  b.kernels.add.run({ items: [64] }, [first, 1]);
   first[Symbol.dispose]();
-  thrown(DisposedError, () => b.kernels.add.run([64], [first, 1]));
+  thrown(DisposedError, () => b.kernels.add.run({ items: [64] }, [first, 1]));
   using second = b.graph.map(source, b.cl);
-  b.kernels.add.run([64], [second, 1]);
+  b.kernels.add.run({ items: [64] }, [second, 1]);
   second[Symbol.dispose]();
   assertBytes(source.view(), bytes.map((byte) => byte + 2));
 });
@@ -342,15 +342,15 @@ testEach("32 pending waits do not keep a file from being read", async (platform)
   const { tensor } = randomTensor(8192);
   using source = tensor;
   await using mapped = b.graph.map(source, b.cl);
-  b.kernels.slow.run([8192], [mapped, 1, LONG]);
+  b.kernels.slow.run({ items: [8192] }, [mapped, 1, LONG]);
   using event = gate();
-  b.kernels.add.run([8192], [mapped, 1], { after: event.fence });
+  b.kernels.add.run({ items: [8192] }, [mapped, 1], { after: event.fence });
   const begin = performance.now();
   const waits = Array.from({ length: 32 }, () => {
     const fence = b.cl.queue.fence();
     return fence.wait();
   });
-  b.kernels.slow.run([8192], [mapped, 1, LONG]);
+  b.kernels.slow.run({ items: [8192] }, [mapped, 1, LONG]);
   const more = Array.from({ length: 32 }, () => {
     const fence = b.cl.queue.fence();
     return fence.wait();

@@ -45,7 +45,7 @@ testEach("100,000 maps in an asynchronous loop leave nothing; every 100th runs a
   using source = tensor;
   const turn = async (i: number) => {
     await using mapped = b.graph.map(source, b.cl);
-    if (i % 100 === 0) b.kernels.fill.run([4096], [mapped, i & 255]);
+    if (i % 100 === 0) b.kernels.fill.run({ items: [4096] }, [mapped, i & 255]);
   };
   for (let i = 0; i < WARM_UP; i++) await turn(i);
   await collect();
@@ -61,7 +61,7 @@ testEach("5,000 kernels submitted without a wait leave nothing", async (platform
   using own = b.cl.allocate({ shape: [64], dtype: "u8" });
   b.cl.queue.write(own, new Uint8Array(64));
   const fds = openFds();
-  for (let i = 0; i < 5_000; i++) b.kernels.add.run([64], [own, 1]);
+  for (let i = 0; i < 5_000; i++) b.kernels.add.run({ items: [64] }, [own, 1]);
   const fence = b.cl.queue.fence();
   await fence.wait();
   b.cl.queue.finish();

@@ -17,7 +17,7 @@ kernel void shows(global int* out, Picture picture) { out[0] = get_image_width(p
 /** Runs `fill` of a program, and compares every byte. */
 function assertFills(cl: OpenCLContext, program: OpenCLProgram): void {
   using tensor = cl.allocate({ shape: [4096], dtype: "u8" });
-  program.kernel("fill").run([4096], [tensor, 11]);
+  program.kernel("fill").run({ items: [4096] }, [tensor, 11]);
   const bytes = new Uint8Array(4096);
   cl.queue.read(tensor, bytes);
   assertBytes(bytes, filled(4096, 11));
@@ -29,7 +29,7 @@ testEach("a program comes back from its binary, and its kernels write what they 
   const bytes = program.binary();
   assert(!new TextDecoder().decode(bytes).includes("0x9e3779b9u"), "the source is in it");
   using again = cl.programFromBinary(bytes);
-  assertEquals(again.kernelNames.sort(), program.kernelNames.sort());
+  assertEquals(again.kernelNames.toSorted(), program.kernelNames.toSorted());
   assertEquals(again.options, "-cl-kernel-arg-info -DEXTRA=1");
   assertFills(cl, again);
   using third = cl.programFromBinary(again.binary());
@@ -58,10 +58,10 @@ testEach("what comes from a binary is checked like what comes from a source", (p
   using out = cl.allocate({ shape: [1], dtype: "i32" });
   using wrong = cl.allocate({ shape: [4], dtype: "f32" });
   using table = cl.allocate({ shape: [2], dtype: "u8" });
-  thrown(ArgumentError, () => takes.run([1], []));
-  thrown(ArgumentError, () => takes.run([1], [wrong, new Uint8Array(8), 4, [1, 2, 3, 4], table]));
-  thrown(ArgumentError, () => takes.run([1], [out, new Uint8Array(8), 4, [1, 2, 3, 4], table]));
-  thrown(ArgumentError, () => again.kernel("shows").run([1], [out, out]));
+  thrown(ArgumentError, () => takes.run({ items: [1] }, []));
+  thrown(ArgumentError, () => takes.run({ items: [1] }, [wrong, new Uint8Array(8), 4, [1, 2, 3, 4], table]));
+  thrown(ArgumentError, () => takes.run({ items: [1] }, [out, new Uint8Array(8), 4, [1, 2, 3, 4], table]));
+  thrown(ArgumentError, () => again.kernel("shows").run({ items: [1] }, [out, out]));
 });
 
 testEach("not one flipped or missing byte reaches the driver", (platform) => {
@@ -182,7 +182,7 @@ testEach("a kernel without parameters comes back", (platform) => {
   }
   using program = cl.program(source);
   using again = cl.programFromBinary(program.binary());
-  again.kernel("k").run([1], []);
+  again.kernel("k").run({ items: [1] }, []);
   cl.queue.finish();
 });
 
@@ -213,7 +213,7 @@ testEach("a mapped photograph's bytes go through a kernel of a binary", (platfor
   source.view().set(before);
   {
     using mapped = b.graph.map(source, b.cl);
-    again.kernel("add").run([640], [mapped, 9]);
+    again.kernel("add").run({ items: [640] }, [mapped, 9]);
   }
   assertBytes(source.view(), before.map((byte) => byte + 9));
 });

@@ -24,7 +24,7 @@ class Watched implements ProgramCache {
 
 function assertFills(cl: OpenCLContext, program: OpenCLProgram, seed: number): void {
   using tensor = cl.allocate({ shape: [512], dtype: "u8" });
-  program.kernel("fill").run([512], [tensor, seed]);
+  program.kernel("fill").run({ items: [512] }, [tensor, seed]);
   const bytes = new Uint8Array(512);
   cl.queue.read(tensor, bytes);
   assertBytes(bytes, filled(512, seed));
@@ -111,7 +111,7 @@ testEach("a source that includes another is built every time", (platform) => {
     const source = `${spelling} "${header}"\nkernel void k(global int* x) { x[0] = VALUE; }`;
     using program = cl.program(source, { cache });
     using out = cl.allocate({ shape: [1], dtype: "i32" });
-    program.kernel("k").run([1], [out]);
+    program.kernel("k").run({ items: [1] }, [out]);
     const bytes = new Int32Array(1);
     cl.queue.read(out, bytes);
     // Mesa's own cache, by the source alone, does not see that the header was changed.

@@ -30,7 +30,7 @@ testEach("options reach the compiler", (platform) => {
   using plain = cl.program(source);
   using more = cl.program(source, { options: "-DEXTRA" });
   assertEquals(plain.kernelNames, ["k"]);
-  assertEquals(more.kernelNames.sort(), ["extra", "k"]);
+  assertEquals(more.kernelNames.toSorted(), ["extra", "k"]);
 });
 
 testEach("an unknown kernel's error lists those that are there", (platform) => {

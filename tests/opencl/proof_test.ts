@@ -57,17 +57,17 @@ for (const offset of [0, 1, 64, 100]) {
   part.view().set(bytes);
   {
     using mapped = graph.map(part, cl);
-    kernels.add.run([8192], [mapped, 1]);
+    kernels.add.run({ items: [8192] }, [mapped, 1]);
     using queue = cl.createQueue();
-    kernels.doubleIt.run([8192], [mapped], { queue });
+    kernels.doubleIt.run({ items: [8192] }, [mapped], { queue });
     {
       using seen = graph.map(mapped, host);
       if (differs(seen.bytes(), bytes.map((byte) => (byte + 1) * 2))) wrong++;
       seen.bytes()[5] = 99;
     }
-    kernels.add.run([8192], [mapped, 3]);
+    kernels.add.run({ items: [8192] }, [mapped, 3]);
     const slice = mapped.slice({ ...mapped.layout, shape: [128], byteLength: 128 });
-    kernels.add.run([128], [slice, 1]);
+    kernels.add.run({ items: [128] }, [slice, 1]);
     slice[Symbol.dispose]();
   }
   const expected = bytes.map((byte, i) => ((i === 5 ? 99 : (byte + 1) * 2) + 3 + (i < 128 ? 1 : 0)));
@@ -78,7 +78,7 @@ for (const offset of [0, 1, 64, 100]) {
   source[Symbol.dispose]();
 }
 const own = cl.allocate({ shape: [64], dtype: "u8" });
-kernels.fill.run([64], [own, 7]);
+kernels.fill.run({ items: [64] }, [own, 7]);
 {
   using seen = graph.map(own, host, { access: "read" });
   if (differs(seen.bytes(), help.filled(64, 7))) wrong++;

@@ -60,7 +60,7 @@ test(
     const program = b.cl.program(SOURCE);
     const slow = program.kernel("slow");
     const queue = b.cl.createQueue();
-    slow.run([4096], [tensor, 1, LONG], { queue });
+    slow.run({ items: [4096] }, [tensor, 1, LONG], { queue });
     let turned = false;
     setTimeout(() => turned = true, 0);
     await queue[Symbol.asyncDispose]();
@@ -77,9 +77,9 @@ testEach("queues overlap: a command on one does not wait for one on another", as
   using event = gate();
   using first = zeroed(b.cl, 64);
   using second = zeroed(b.cl, 64);
-  b.kernels.add.run([64], [first, 1], { queue, after: event.fence });
+  b.kernels.add.run({ items: [64] }, [first, 1], { queue, after: event.fence });
   const waiting = queue.fence();
-  b.kernels.add.run([64], [second, 2]);
+  b.kernels.add.run({ items: [64] }, [second, 2]);
   const overtaking = b.cl.queue.fence();
   await overtaking.wait();
   overtaking.waitSync(); // no promise is in its way
@@ -98,8 +98,8 @@ testEach("work on one tensor is done in the order in which it was submitted, wha
   const expected = new Uint8Array(2048);
   for (let i = 0; i < 60; i++) {
     const on = { queue: queues[i % 7 === 0 ? 0 : 1 + i % 2] };
-    if (i % 3 === 0) b.kernels.doubleIt.run([2048], [tensor], on);
-    else b.kernels.slow.run([2048], [tensor, i, i % 5 === 0 ? LONG / 8 : 1], on);
+    if (i % 3 === 0) b.kernels.doubleIt.run({ items: [2048] }, [tensor], on);
+    else b.kernels.slow.run({ items: [2048] }, [tensor, i, i % 5 === 0 ? LONG / 8 : 1], on);
     expected.forEach((byte, at) => expected[at] = i % 3 === 0 ? byte * 2 : byte + i);
   }
   assertBytes(contents(queues[1], tensor), expected);
@@ -111,8 +111,8 @@ testEach("reading and writing a tensor on two queues: each waits for what the ot
   using from = zeroed(b.cl, 4096);
   using to = zeroed(b.cl, 4096);
   for (let i = 0; i < 20; i++) {
-    b.kernels.slow.run([4096], [from, 1, LONG / 8], { queue });
-    b.kernels.xorFrom.run([4096], [to, from, 0x5a]);
+    b.kernels.slow.run({ items: [4096] }, [from, 1, LONG / 8], { queue });
+    b.kernels.xorFrom.run({ items: [4096] }, [to, from, 0x5a]);
   }
   assertBytes(contents(queue, to), new Uint8Array(4096).fill(20 ^ 0x5a));
 });
@@ -123,7 +123,7 @@ testEach("a map, and its way back, wait for work on another queue", async (platf
   using source = host.allocate({ shape: [4096], dtype: "u8" });
   {
     await using mapped = b.graph.map(source, b.cl);
-    b.kernels.slow.run([4096], [mapped, 3, LONG], { queue });
+    b.kernels.slow.run({ items: [4096] }, [mapped, 3, LONG], { queue });
   }
   assertBytes(source.view(), new Uint8Array(4096).fill(3));
 });
@@ -133,7 +133,9 @@ testEach("the end of a queue, finish() and fence() wait for all of it", async (p
   using queue = b.cl.createQueue();
   const tensors = Array.from({ length: 8 }, () => zeroed(b.cl, 2048));
   const submit = (on: OpenCLQueue) => {
-    tensors.forEach((tensor, i) => b.kernels.slow.run([2048], [tensor, 1, i === 0 ? 2 * LONG : 1], { queue: on }));
+    tensors.forEach((tensor, i) =>
+      b.kernels.slow.run({ items: [2048] }, [tensor, 1, i === 0 ? 2 * LONG : 1], { queue: on })
+    );
   };
   const busy = () => tensors.filter((tensor) => tensor.resource.busy).length;
   submit(queue);
@@ -202,7 +204,7 @@ testEach("waitFor(): what comes later waits for it, and for its promises", async
   using event = gate();
   using tensor = zeroed(b.cl, 64);
   const behind = queue.waitFor(event.fence);
-  b.kernels.add.run([64], [tensor, 2], { queue });
+  b.kernels.add.run({ items: [64] }, [tensor, 2], { queue });
   const done = queue.fence();
   queue.flush();
   await sleep(30);
@@ -221,20 +223,20 @@ testFailing("a command that fails takes what stands behind it along, and nothing
   using event = gate();
   const doomed = zeroed(b.cl, 64);
   using spared = zeroed(b.cl, 64);
-  b.kernels.add.run([64], [doomed, 1], { queue, after: event.fence });
+  b.kernels.add.run({ items: [64] }, [doomed, 1], { queue, after: event.fence });
   const failing = queue.fence();
   const behind = b.cl.queue.waitFor(failing);
   using other = b.cl.createQueue();
-  b.kernels.add.run([64], [spared, 2], { queue: other });
+  b.kernels.add.run({ items: [64] }, [spared, 2], { queue: other });
   const waits = [failing, behind].map((fence) => rejection(NativeCallError, fence.wait()));
   await event.fail();
   await Promise.all(waits);
   other.finish();
   thrown(InteropError, () => doomed[Symbol.dispose]());
-  b.kernels.add.run([64], [spared, 3]);
+  b.kernels.add.run({ items: [64] }, [spared, 3]);
   await b.cl.queue.fence().wait();
   assertBytes(contents(other, spared), new Uint8Array(64).fill(5));
-  const refused = thrown(NativeCallError, () => b.kernels.add.run([64], [spared, 1], { after: failing }));
+  const refused = thrown(NativeCallError, () => b.kernels.add.run({ items: [64] }, [spared, 1], { after: failing }));
   assertEquals([refused.api, refused.fn], ["opencl", "clEnqueueNDRangeKernel"]);
   thrown(NativeCallError, () => b.cl.queue.waitFor([other.fence(), failing]));
   thrown(InteropError, () => queue[Symbol.dispose]());
@@ -247,7 +249,7 @@ testFailing("the event of a failed command is held until all that it waited for 
   using slow = gate();
   const tensor = zeroed(b.cl, 64);
   const { alive } = ledger;
-  b.kernels.add.run([64], [tensor, 1], { queue, after: [bad.fence, slow.fence] });
+  b.kernels.add.run({ items: [64] }, [tensor, 1], { queue, after: [bad.fence, slow.fence] });
   const fence = queue.fence();
   await bad.fail();
   await sleep(20);
@@ -263,12 +265,12 @@ testEach("many commands whose end nobody asks for: their events are let go of", 
   using b = bench(platform);
   for (let i = 0; i < 1000; i++) {
     using tensor = b.cl.allocate({ shape: [16], dtype: "u8" });
-    b.kernels.fill.run([16], [tensor, i % 256]);
+    b.kernels.fill.run({ items: [16] }, [tensor, i % 256]);
   }
   using queue = b.cl.createQueue();
   using tensor = zeroed(b.cl, 16);
   for (let i = 0; i < 1000; i++) {
-    b.kernels.fill.run([16], [tensor, 1], { queue });
+    b.kernels.fill.run({ items: [16] }, [tensor, 1], { queue });
     if (i % 100 === 0) queue.finish();
   }
   const events = ledger.alive["opencl.cl_event"] ?? 0;
@@ -280,8 +282,8 @@ testEach("more commands than a lane has room for stand behind a promise", async 
   using queue = b.cl.createQueue();
   using event = gate();
   using tensor = zeroed(b.cl, 16);
-  b.kernels.add.run([16], [tensor, 1], { queue, after: event.fence });
-  for (let i = 0; i < 600; i++) b.kernels.add.run([16], [tensor, 1], { queue });
+  b.kernels.add.run({ items: [16] }, [tensor, 1], { queue, after: event.fence });
+  for (let i = 0; i < 600; i++) b.kernels.add.run({ items: [16] }, [tensor, 1], { queue });
   const all = queue.fence();
   await event.complete();
   await all.wait();
@@ -294,7 +296,7 @@ testEach("a read, or finish(), of a queue whose command waits for a promise neve
   using event = gate();
   using stuck = zeroed(b.cl, 64);
   using free = zeroed(b.cl, 64);
-  b.kernels.add.run([64], [stuck, 1], { queue, after: event.fence });
+  b.kernels.add.run({ items: [64] }, [stuck, 1], { queue, after: event.fence });
   thrown(AccessError, () => queue.finish());
   thrown(AccessError, () => queue.read(free, new Uint8Array(64)));
   thrown(AccessError, () => queue.write(free, new Uint8Array(64)));
@@ -309,8 +311,8 @@ testFailing("disposing the context in the middle of it", async (platform) => {
   const queue = b.cl.createQueue();
   const tensor = zeroed(b.cl, 2048);
   using event = gate();
-  b.kernels.slow.run([2048], [tensor, 1, LONG], { queue });
-  b.kernels.add.run([2048], [tensor, 1], { queue, after: event.fence });
+  b.kernels.slow.run({ items: [2048] }, [tensor, 1, LONG], { queue });
+  b.kernels.add.run({ items: [2048] }, [tensor, 1], { queue, after: event.fence });
   await rejection(InteropError, b.cl[Symbol.asyncDispose]());
   for (const action of [() => queue.fence(), () => queue.waitFor([]), () => queue.finish()]) {
     thrown(DisposedError, action);
@@ -331,7 +333,7 @@ for (const platform of ALL) {
     using tensor = zeroed(b.cl, 2048);
     using other = b.cl.allocate({ shape: [2048], dtype: "u8" });
     const commands: Record<string, () => void> = {
-      kernel: () => b.kernels.slow.run([2048], [tensor, 1, LONG / 8], { queue }),
+      kernel: () => b.kernels.slow.run({ items: [2048] }, [tensor, 1, LONG / 8], { queue }),
       fill: () => queue.fill(tensor, 5),
       copy: () => queue.copy(tensor, other),
       migrate: () => queue.migrate([tensor], { to: "device" }),
@@ -365,7 +367,7 @@ testFailing(
     using event = gate();
     using bad = gate();
     using tensor = zeroed(b.cl, 64);
-    b.kernels.add.run([64], [tensor, 1], { queue, after: event.fence });
+    b.kernels.add.run({ items: [64] }, [tensor, 1], { queue, after: event.fence });
     const fence = queue.fence();
     assertEquals(thrown(ArgumentError, () => queue.times(fence)).argument, "fence");
     await event.complete();
@@ -373,11 +375,11 @@ testFailing(
     queue.times(fence);
     assertEquals(thrown(ArgumentError, () => queue.times(event.fence)).argument, "fence");
     assertEquals(thrown(ArgumentError, () => b.cl.queue.times(b.cl.queue.fence())).argument, "profiling");
-    for (let i = 0; i < 1024; i++) b.kernels.add.run([64], [tensor, 0], { queue });
+    for (let i = 0; i < 1024; i++) b.kernels.add.run({ items: [64] }, [tensor, 0], { queue });
     queue.finish();
     assertEquals(thrown(ArgumentError, () => queue.times(fence)).argument, "fence");
     const doomed = b.cl.allocate({ shape: [64], dtype: "u8" });
-    b.kernels.add.run([64], [doomed, 1], { queue, after: bad.fence });
+    b.kernels.add.run({ items: [64] }, [doomed, 1], { queue, after: bad.fence });
     const failed = queue.fence();
     await bad.fail();
     await rejection(NativeCallError, failed.wait());
@@ -392,7 +394,7 @@ testEach("times are kept after the queue is gone", (platform) => {
   using b = bench(platform);
   const queue = b.cl.createQueue({ profiling: true });
   using tensor = zeroed(b.cl, 64);
-  b.kernels.add.run([64], [tensor, 1], { queue });
+  b.kernels.add.run({ items: [64] }, [tensor, 1], { queue });
   const fence = queue.fence();
   queue[Symbol.dispose]();
   const { started, ended } = queue.times(fence);
@@ -438,7 +440,7 @@ testEach("a kernel runs after all that it is told to wait for", async (platform)
   using tensor = zeroed(b.cl, 64);
   const events = [gate(), gate()];
   using queue = b.cl.createQueue();
-  b.kernels.fill.run([64], [tensor, 7], { queue, after: events.map((event) => event.fence) });
+  b.kernels.fill.run({ items: [64] }, [tensor, 7], { queue, after: events.map((event) => event.fence) });
   const done = queue.fence();
   for (const event of events) {
     assert(!done.reached());
@@ -447,5 +449,5 @@ testEach("a kernel runs after all that it is told to wait for", async (platform)
   await done.wait();
   assertBytes(contents(queue, tensor), filled(64, 7));
   // deno-lint-ignore no-explicit-any -- what JavaScript passes
-  thrown(ArgumentError, () => b.kernels.fill.run([64], [tensor, 1], { after: [done, 5] as any }));
+  thrown(ArgumentError, () => b.kernels.fill.run({ items: [64] }, [tensor, 1], { after: [done, 5] as any }));
 });

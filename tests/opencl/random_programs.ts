@@ -86,8 +86,8 @@ export async function runPrograms(platforms: readonly [Platform, Platform], prog
         log.push(`kernel on ${tensor.name}, queue ${queue}, ${double ? "* 2" : `+ ${n}`}`);
         const { kernels } = benches[at];
         const options = { queue: queues[at][queue] };
-        if (double) kernels.doubleIt.run([length], [tensor], options);
-        else kernels.add.run([length], [tensor, n], options);
+        if (double) kernels.doubleIt.run({ items: [length] }, [tensor], options);
+        else kernels.add.run({ items: [length] }, [tensor, n], options);
         for (let i = start; i < start + length; i++) model[i] = double ? model[i] * 2 : model[i] + n;
       },
       look() {

@@ -127,7 +127,7 @@ testLayered("what a device had written to a copy of its own comes back, though t
     const { cl, graph, kernels, [Symbol.dispose]: end } = help.bench("pocl");
     const source = host.allocate({ shape: [64], dtype: "u8" });
     const mapped = graph.map(source, cl);
-    kernels.add.run([64], [mapped, 5]);
+    kernels.add.run({ items: [64] }, [mapped, 5]);
     cl.queue.finish();
     const event = help.gate();
     mapped.usedBy(event.fence);

@@ -14,8 +14,8 @@ onDevices("a kernel's pointers are memory by address and buffers, in any order",
   const [from, to] = [memory(), memory()];
   let key = 0;
   for (const [a, b] of [[0, 1], [1, 0], [0, 0], [1, 1], [0, 1], [1, 1]]) {
-    fill.run([64], [from[b], 3]);
-    xorFrom.run([64], [to[a], from[b], ++key]);
+    fill.run({ items: [64] }, [from[b], 3]);
+    xorFrom.run({ items: [64] }, [to[a], from[b], ++key]);
     using seen = graph.map(to[a], host, { access: "read" });
     assertBytes(seen.bytes(), filled(64, 3).map((byte) => byte ^ key), `to ${a} from ${b}`);
   }
@@ -48,7 +48,7 @@ const cl = OpenCLContext.open({ platform: "portable" });
 using program = cl.program("kernel void add(global uchar* to, global const uchar* from) { to[0] += from[0]; }");
 const add = program.kernel("add");
 const tensors = [cl.svm.allocate({ shape: [1], dtype: "u8" }), cl.allocate({ shape: [1], dtype: "u8" })];
-for (const [a, b] of [[0, 1], [1, 0], [0, 0], [1, 1]]) add.run([1], [tensors[a], tensors[b]]);
+for (const [a, b] of [[0, 1], [1, 0], [0, 0], [1, 1]]) add.run({ items: [1] }, [tensors[a], tensors[b]]);
 cl.queue.finish();
 program[Symbol.dispose]();
 for (const tensor of tensors) tensor[Symbol.dispose]();

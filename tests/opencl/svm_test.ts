@@ -22,7 +22,7 @@ for (const grain of GRAINS) {
     const { add, fill } = kernelsOf(cl);
     using memory = cl.svm.allocate({ shape: [5000], dtype: "u8", grain });
     assertEquals(memory.target, cl.svm);
-    fill.run([5000], [memory, 3]);
+    fill.run({ items: [5000] }, [memory, 3]);
     {
       using seen = graph.map(memory, host);
       assertEquals(seen.handle, memory.rawHandle);
@@ -30,7 +30,7 @@ for (const grain of GRAINS) {
       assertBytes(seen.bytes(), filled(5000, 3));
       seen.bytes().fill(9);
     }
-    add.run([5000], [memory, 1]);
+    add.run({ items: [5000] }, [memory, 1]);
     using seen = graph.map(memory, host, { access: "read" });
     assertBytes(seen.bytes(), new Uint8Array(5000).fill(10));
   });
@@ -40,12 +40,12 @@ for (const grain of GRAINS) {
     using graph = new MapperGraph([host, cl]);
     const { fill } = kernelsOf(cl);
     using memory = cl.svm.allocate({ shape: [1000], dtype: "u8", grain });
-    fill.run([1000], [memory, 0]);
+    fill.run({ items: [1000] }, [memory, 0]);
     {
       using part = memory.slice(region(memory.layout, [13], [100]));
       assertEquals(part.handle, memory.rawHandle);
       assertEquals(part.address, memory.rawHandle + 13n);
-      fill.run([100], [part, 200]);
+      fill.run({ items: [100] }, [part, 200]);
       using again = part.slice(region(part.layout, [1], [2]));
       assertEquals([again.handle, again.address], [memory.rawHandle, memory.rawHandle + 14n]);
     }
@@ -64,13 +64,13 @@ for (const grain of GRAINS) {
       const { add, fill } = kernelsOf(cl);
       using memory = cl.svm.allocate({ shape: [4096], dtype: "u8", grain });
       for (const order of [[0, 1, 2], [2, 1, 0], [1, 0, 2]]) {
-        fill.run([4096], [memory, 0]);
+        fill.run({ items: [4096] }, [memory, 0]);
         const parts = [64, 4096, 1000].map((n) => memory.slice(region(memory.layout, [0], [n]), { access: "read" }));
         const readers = parts.map((part) => graph.map(part, host));
         readers.forEach((reader) => assertBytes(reader.bytes(), filled(reader.layout.byteLength, 0)));
         for (const i of order) readers[i][Symbol.dispose]();
         for (const part of parts) part[Symbol.dispose]();
-        add.run([4096], [memory, 1]);
+        add.run({ items: [4096] }, [memory, 1]);
       }
       cl.queue.finish();
     },
@@ -89,12 +89,12 @@ for (const grain of GRAINS) {
     using cl = open();
     const { slow } = kernelsOf(cl);
     const memory = cl.svm.allocate({ shape: [4096], dtype: "u8", grain });
-    slow.run([4096], [memory, 1, LONG]);
+    slow.run({ items: [4096] }, [memory, 1, LONG]);
     const fence = cl.queue.fence();
     memory[Symbol.dispose]();
     assert(fence.reached(), "it was freed while the kernel was at work");
     thrown(DisposedError, () => memory.handle);
-    thrown(DisposedError, () => slow.run([4096], [memory, 1, 1]));
+    thrown(DisposedError, () => slow.run({ items: [4096] }, [memory, 1, 1]));
   });
 
   onDevices(
@@ -108,10 +108,10 @@ for (const grain of GRAINS) {
       using left = memory.slice(region(memory.layout, [0], [100]));
       using right = memory.slice(region(memory.layout, [100], [100]));
       using seen = graph.map(left, host);
-      thrown(AccessError, () => fill.run([100], [left, 1]));
-      thrown(AccessError, () => fill.run([200], [memory, 1]));
-      thrown(AccessError, () => fill.run([1], [right, 1], { indirect: [left] }));
-      fill.run([100], [right, 1]);
+      thrown(AccessError, () => fill.run({ items: [100] }, [left, 1]));
+      thrown(AccessError, () => fill.run({ items: [200] }, [memory, 1]));
+      thrown(AccessError, () => fill.run({ items: [1] }, [right, 1], { indirect: [left] }));
+      fill.run({ items: [100] }, [right, 1]);
       seen.bytes().fill(4);
     },
   );
@@ -126,7 +126,7 @@ for (const grain of GRAINS) {
       seen.bytes().fill(1);
     }
     using event = gate();
-    slow.run([4096], [memory, 5, LONG], { after: event.fence });
+    slow.run({ items: [4096] }, [memory, 5, LONG], { after: event.fence });
     assert(graph.explain(memory, host, { access: "read" }).steps[0].hostWait);
     await event.complete();
     using seen = graph.map(memory, host, { access: "read" });
@@ -152,7 +152,7 @@ kernel void follow(global const ulong* pointers, uchar n) {
       using seen = graph.map(target, host, { access: "write" });
       seen.bytes().fill(10);
     }
-    follow.run([2], [pointers, 1], { indirect: targets });
+    follow.run({ items: [2] }, [pointers, 1], { indirect: targets });
     {
       // Recorded as an argument's: the host waits.
       using seen = graph.map(targets[1], host, { access: "read" });
@@ -161,12 +161,12 @@ kernel void follow(global const ulong* pointers, uchar n) {
     {
       using readOnly = targets[1].slice(targets[1].layout, { access: "read" });
       using _alsoRead = graph.map(targets[1], host, { access: "read" });
-      follow.run([1], [pointers, 1], { indirect: [targets[0], readOnly] });
+      follow.run({ items: [1] }, [pointers, 1], { indirect: [targets[0], readOnly] });
     }
     using _held = graph.map(targets[0], host);
-    thrown(AccessError, () => follow.run([2], [pointers, 1], { indirect: targets }));
+    thrown(AccessError, () => follow.run({ items: [2] }, [pointers, 1], { indirect: targets }));
     for (const target of targets) target[Symbol.dispose]();
-    const gone = thrown(DisposedError, () => follow.run([2], [pointers, 1], { indirect: targets }));
+    const gone = thrown(DisposedError, () => follow.run({ items: [2] }, [pointers, 1], { indirect: targets }));
     assertStringIncludes(gone.message, "was disposed");
   });
 
@@ -178,7 +178,7 @@ kernel void follow(global const ulong* pointers, uchar n) {
     const targets = Array.from({ length: 65_536 }, (_, i) => whole.slice({ shape: [1], dtype: "u8", byteOffset: i }));
     const timeOf = (indirect: typeof targets) => {
       const start = performance.now();
-      fill.run([1], [seen, 1], { indirect });
+      fill.run({ items: [1] }, [seen, 1], { indirect });
       return performance.now() - start;
     };
     timeOf(targets.slice(0, 1024)); // compiles
@@ -196,12 +196,12 @@ onDevices("fine: an address that the host wraps is a peer's", LACKS.fine, async 
   const peer = host.wrap(memory.handle, { shape: [4096], dtype: "u8" });
   assertEquals(peer.grant.allocation, memory.grant.allocation);
   const view = peer.view();
-  fill.run([4096], [memory, 0]);
+  fill.run({ items: [4096] }, [memory, 0]);
   assertEquals(view.length, 0, "a view of the peer's, while a kernel writes");
   cl.queue.finish();
   assertBytes(peer.view(), filled(4096, 0));
   const event = gate();
-  slow.run([4096], [memory, 1, LONG], { after: event.fence });
+  slow.run({ items: [4096] }, [memory, 1, LONG], { after: event.fence });
   thrown(AccessError, () => peer.view());
   await event.complete();
   event[Symbol.dispose]();
@@ -209,8 +209,8 @@ onDevices("fine: an address that the host wraps is a peer's", LACKS.fine, async 
     using graph = new MapperGraph([host, cl]);
     using lent = graph.map(peer, cl.svm);
     assertEquals([lent.handle, lent.route.steps[0].edge], [peer.rawHandle, "host→opencl.svm"]);
-    fill.run([4096], [lent, 7]);
-    thrown(AccessError, () => fill.run([4096], [memory, 0]));
+    fill.run({ items: [4096] }, [lent, 7]);
+    thrown(AccessError, () => fill.run({ items: [4096] }, [memory, 0]));
   }
   cl[Symbol.dispose]();
   thrown(DisposedError, () => memory.handle);
@@ -244,7 +244,7 @@ onDevices("fine: host and device add to one counter at the same time", LACKS.ato
   // Past the grants, which keep host and device apart: what a program does on a raw handle is its own.
   const pointer = Deno.UnsafePointer.create(memory.handle)!;
   const shared = new Int32Array(Deno.UnsafePointerView.getArrayBuffer(pointer, 4));
-  count.run([10_000], [memory]);
+  count.run({ items: [10_000] }, [memory]);
   cl.queue.flush();
   for (let i = 0; i < 1000; i++) Atomics.add(shared, 0, 1);
   const fence = cl.queue.fence();
@@ -262,7 +262,7 @@ onDevices("system: a kernel has host memory by its own address", LACKS.system, (
     assertEquals(lent.handle, memory.rawHandle);
     assert(cl.svm.is(lent));
     using row = lent.slice(region(lent.layout, [1, 0], [1, 1000]));
-    fill.run([1000], [row, 5]);
+    fill.run({ items: [1000] }, [row, 5]);
     thrown(AccessError, () => memory.view());
   }
   assertBytes(memory.view().subarray(1000, 2000), filled(1000, 5));
@@ -327,25 +327,28 @@ kernel void constant_(constant uchar* from, global uchar* to) { to[0] = from[0];
   using memory = cl.svm.allocate({ shape: [64], dtype: "f32" });
   {
     using odd = memory.slice(region(memory.layout, [1], [32]));
-    thrown(LayoutError, () => program.kernel("four").run([1], [odd]));
+    thrown(LayoutError, () => program.kernel("four").run({ items: [1] }, [odd]));
   }
   {
     using even = memory.slice(region(memory.layout, [4], [32]));
-    program.kernel("four").run([1], [even]);
+    program.kernel("four").run({ items: [1] }, [even]);
   }
-  thrown(ArgumentError, () => program.kernel("whole").run([1], [memory]));
+  thrown(ArgumentError, () => program.kernel("whole").run({ items: [1] }, [memory]));
   using foreign = other.svm.allocate({ shape: [64], dtype: "i32" });
-  thrown(ArgumentError, () => program.kernel("whole").run([1], [foreign]));
+  thrown(ArgumentError, () => program.kernel("whole").run({ items: [1] }, [foreign]));
   const own = cl.svm.allocate({ shape: [64], dtype: "i32" });
   for (const indirect of [5, [5], [foreign], [cl.allocate({ shape: [4], dtype: "u8" })], "ab", [undefined]]) {
-    const error = thrown(ArgumentError, () => program.kernel("whole").run([1], [own], { indirect: indirect as never }));
+    const error = thrown(
+      ArgumentError,
+      () => program.kernel("whole").run({ items: [1] }, [own], { indirect: indirect as never }),
+    );
     assertEquals(error.fn, "clSetKernelExecInfo");
   }
   using from = cl.svm.allocate({ shape: [1], dtype: "u8" });
   using to = cl.svm.allocate({ shape: [1], dtype: "u8" });
   using readable = from.slice(from.layout, { access: "read" });
-  program.kernel("constant_").run([1], [readable, to]);
-  thrown(AccessError, () => program.kernel("constant_").run([1], [to, readable]));
+  program.kernel("constant_").run({ items: [1] }, [readable, to]);
+  thrown(AccessError, () => program.kernel("constant_").run({ items: [1] }, [to, readable]));
   own[Symbol.dispose]();
 });
 
@@ -356,7 +359,7 @@ onDevices("a tensor of one platform is refused by another's kernel", LACKS.coars
   for (const { platform, name } of others) {
     using other = OpenCLContext.open({ platform, device: name });
     const { fill } = kernelsOf(other);
-    const error = thrown(ArgumentError, () => fill.run([64], [memory, 1]));
+    const error = thrown(ArgumentError, () => fill.run({ items: [64] }, [memory, 1]));
     assertStringIncludes(error.message, device.name);
   }
 });

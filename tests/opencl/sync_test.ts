@@ -39,13 +39,13 @@ function stage(platform: Platform): Bench & { source: HostTensor<"u8">; bytes: U
 testEach("a fence: reached, wait, waitSync", async (platform) => {
   using b = stage(platform);
   using mapped = b.graph.map(b.source, b.cl);
-  b.kernels.slow.run([4096], [mapped, 1, LONG]);
+  b.kernels.slow.run({ items: [4096] }, [mapped, 1, LONG]);
   const fence = b.cl.queue.fence();
   await fence.wait();
   assert(fence.reached());
   fence.waitSync();
   await fence.wait();
-  b.kernels.slow.run([4096], [mapped, 1, LONG]);
+  b.kernels.slow.run({ items: [4096] }, [mapped, 1, LONG]);
   const second = b.cl.queue.fence();
   second.waitSync();
   assert(second.reached());
@@ -56,7 +56,7 @@ testEach("a signal ends the waiting, not the work", async (platform) => {
   using event = gate();
   {
     await using mapped = b.graph.map(b.source, b.cl);
-    b.kernels.fill.run([4096], [mapped, 5], { after: event.fence });
+    b.kernels.fill.run({ items: [4096] }, [mapped, 5], { after: event.fence });
     const fence = b.cl.queue.fence();
     await rejection(RangeError, fence.wait({ signal: AbortSignal.abort(new RangeError("enough")) }));
     const stop = new AbortController();
@@ -93,11 +93,11 @@ testEach("a wait that could never end is an AccessError; awaited, it ends once t
   using b = stage(platform);
   using event = gate();
   const mapped = b.graph.map(b.source, b.cl);
-  b.kernels.fill.run([4096], [mapped, 8], { after: event.fence });
+  b.kernels.fill.run({ items: [4096] }, [mapped, 8], { after: event.fence });
   const fence = b.cl.queue.fence();
   using other = b.cl.createQueue();
   using elsewhere = b.cl.allocate({ shape: [16], dtype: "u8" });
-  b.kernels.fill.run([16], [elsewhere, 8], { after: fence, queue: other });
+  b.kernels.fill.run({ items: [16] }, [elsewhere, 8], { after: fence, queue: other });
   for (
     const action of [
       () => event.fence.waitSync(),
@@ -125,7 +125,7 @@ testFailing("a promise that rejects fails the work behind it; nothing hangs", as
   using b = stage(platform);
   using event = gate();
   const mapped = b.graph.map(b.source, b.cl);
-  b.kernels.fill.run([4096], [mapped, 8], { after: event.fence });
+  b.kernels.fill.run({ items: [4096] }, [mapped, 8], { after: event.fence });
   const fence = b.cl.queue.fence();
   const waiting = rejection(NativeCallError, fence.wait());
   await event.fail();
@@ -139,14 +139,14 @@ testFailing("a failed command: dispose gives the memory back, then throws", asyn
   for (const how of ["dispose", "asyncDispose"] as const) {
     using event = gate();
     const mapped = b.graph.map(b.source, b.cl);
-    b.kernels.fill.run([4096], [mapped, 8], { after: event.fence });
+    b.kernels.fill.run({ items: [4096] }, [mapped, 8], { after: event.fence });
     await event.fail();
     if (how === "dispose") thrown(InteropError, () => mapped[Symbol.dispose]());
     else await rejection(InteropError, mapped[Symbol.asyncDispose]());
     mapped[Symbol.dispose]();
     assertBytes(b.source.view(), b.bytes);
     using again = b.graph.map(b.source, b.cl);
-    b.kernels.add.run([4096], [again, 0]);
+    b.kernels.add.run({ items: [4096] }, [again, 0]);
   }
 });
 
@@ -158,7 +158,7 @@ testFailing(
       const { tensor: source } = randomTensor(64);
       using event = gate();
       const mapped = b.graph.map(source, b.cl);
-      b.kernels.fill.run([64], [mapped, 8], { after: event.fence });
+      b.kernels.fill.run({ items: [64] }, [mapped, 8], { after: event.fence });
       const fence = b.cl.queue.fence();
       mapped.disposeAfter(fence);
       await event.fail();
@@ -183,9 +183,9 @@ testEach("a fence that was reached or failed before: after it", async (platform)
   await good.complete();
   await bad.fail();
   using own = b.cl.allocate({ shape: [64], dtype: "u8" });
-  b.kernels.fill.run([64], [own, 1], { after: good.fence });
-  thrown(RangeError, () => b.kernels.fill.run([64], [own, 2], { after: bad.fence }));
-  thrown(RangeError, () => b.kernels.fill.run([64], [own, 2], { after: bad.fence })); // seen over by now
+  b.kernels.fill.run({ items: [64] }, [own, 1], { after: good.fence });
+  thrown(RangeError, () => b.kernels.fill.run({ items: [64] }, [own, 2], { after: bad.fence }));
+  thrown(RangeError, () => b.kernels.fill.run({ items: [64] }, [own, 2], { after: bad.fence })); // seen over by now
   const got = new Uint8Array(64);
   b.cl.queue.read(own, got);
   assertBytes(got, filled(64, 1));
@@ -212,7 +212,7 @@ testEach("usedBy on host memory: views wait, maps go behind it", async (platform
   thrown(AccessError, () => b.source.view());
   const mapped = b.graph.map(b.source, b.cl);
   assertEquals(mapped.route.steps[0].hostWait, false);
-  b.kernels.fill.run([4096], [mapped, 3]);
+  b.kernels.fill.run({ items: [4096] }, [mapped, 3]);
   const fence = b.cl.queue.fence();
   assert(!fence.reached());
   await event.complete();
@@ -224,7 +224,7 @@ testEach("map after a fence: the device waits", async (platform) => {
   using b = stage(platform);
   using event = gate();
   const mapped = b.graph.map(b.source, b.cl, { after: event.fence });
-  b.kernels.fill.run([4096], [mapped, 3]);
+  b.kernels.fill.run({ items: [4096] }, [mapped, 3]);
   const fence = b.cl.queue.fence();
   await sleep(20);
   assert(!fence.reached());
@@ -242,8 +242,8 @@ testEach("several queues: each waits for what the others did to a tensor", (plat
     using mapped = b.graph.map(b.source, b.cl);
     for (let i = 0; i < 40; i++) {
       const queue = queues[i % 4];
-      if (i % 3 === 0) b.kernels.doubleIt.run([4096], [mapped], { queue });
-      else b.kernels.add.run([4096], [mapped, i], { queue });
+      if (i % 3 === 0) b.kernels.doubleIt.run({ items: [4096] }, [mapped], { queue });
+      else b.kernels.add.run({ items: [4096] }, [mapped, i], { queue });
       expected.forEach((byte, at) => expected[at] = i % 3 === 0 ? byte * 2 : byte + i);
     }
   }
@@ -255,13 +255,13 @@ testEach("a slice waits for what was done to its parent, and the parent for the 
   using queue = b.cl.createQueue();
   using own = b.cl.allocate({ shape: [4096], dtype: "u8" });
   b.cl.queue.write(own, new Uint8Array(4096));
-  b.kernels.slow.run([4096], [own, 1, LONG], { queue });
+  b.kernels.slow.run({ items: [4096] }, [own, 1, LONG], { queue });
   {
     using part = own.slice(region(own.layout, [0], [16]));
-    b.kernels.doubleIt.run([16], [part]);
-    b.kernels.slow.run([16], [part, 1, LONG]);
+    b.kernels.doubleIt.run({ items: [16] }, [part]);
+    b.kernels.slow.run({ items: [16] }, [part, 1, LONG]);
   }
-  b.kernels.doubleIt.run([4096], [own], { queue });
+  b.kernels.doubleIt.run({ items: [4096] }, [own], { queue });
   const got = new Uint8Array(4096);
   b.cl.queue.read(own, got);
   assertBytes(got, Uint8Array.from({ length: 4096 }, (_, i) => i < 16 ? 6 : 2));
@@ -283,7 +283,7 @@ testEach("a frame waits for what was done to its planes", async (platform) => {
   using queue = b.cl.createQueue();
   using frame = host.allocateFrame(imageInfo({ format: "NV12", width: 64, height: 64 }));
   using mapped = b.graph.map(frame, b.cl);
-  b.kernels.slow.run([4096], [mapped.planes[0], 1, LONG], { queue });
+  b.kernels.slow.run({ items: [4096] }, [mapped.planes[0], 1, LONG], { queue });
   {
     using back = b.graph.map(mapped, host, { access: "read" });
     assert(back.planes[0].bytes().every((byte) => byte === 1), "mapped before the kernel was done");
@@ -294,14 +294,14 @@ testEach("disposeAfter: the next map in the context waits on the device", async 
   using b = stage(platform);
   using event = gate();
   const first = b.graph.map(b.source, b.cl);
-  b.kernels.fill.run([4096], [first, 1], { after: event.fence });
+  b.kernels.fill.run({ items: [4096] }, [first, 1], { after: event.fence });
   const fence = b.cl.queue.fence();
   first.disposeAfter(fence);
   thrown(DisposedError, () => first.handle);
   thrown(AccessError, () => b.source.view());
   assertEquals(b.graph.explain(b.source, b.cl).steps[0].hostWait, false);
   const second = b.graph.map(b.source, b.cl);
-  b.kernels.add.run([4096], [second, 1]);
+  b.kernels.add.run({ items: [4096] }, [second, 1]);
   await event.complete();
   await second[Symbol.asyncDispose]();
   await until(() => b.source.grant.state === "live", "the first map's end");
@@ -315,13 +315,13 @@ testFailing(
     using other = b.cl.createQueue();
     const tensor = b.cl.allocate({ shape: [64], dtype: "u8" });
     using event = gate();
-    b.kernels.slow.run([64], [tensor, 1, 1000 * LONG], { queue: other });
+    b.kernels.slow.run({ items: [64] }, [tensor, 1, 1000 * LONG], { queue: other });
     const slow = other.fence();
-    b.kernels.fill.run([64], [tensor, 5], { after: event.fence });
+    b.kernels.fill.run({ items: [64] }, [tensor, 5], { after: event.fence });
     const failed = b.cl.queue.fence();
     await event.fail();
     await rejection(NativeCallError, failed.wait());
-    b.kernels.fill.run([64], [tensor, 6]);
+    b.kernels.fill.run({ items: [64] }, [tensor, 6]);
     const later = b.cl.queue.fence();
     later.waitSync();
     assert(slow.reached());
@@ -337,13 +337,13 @@ testFailing(
     const [one, two] = [cl.queue, cl.createQueue()];
     const [first, second] = [gate(), gate()];
     const [a, c] = [0, 1].map(() => cl.allocate({ shape: [64], dtype: "u8" }));
-    fill.run([64], [a, 1], { queue: one, after: first.fence });
-    fill.run([64], [c, 1], { queue: two, after: second.fence });
-    fill.run([64], [a, 2], { queue: two }); // behind both
-    fill.run([64], [a, 3], { queue: one }); // behind that
+    fill.run({ items: [64] }, [a, 1], { queue: one, after: first.fence });
+    fill.run({ items: [64] }, [c, 1], { queue: two, after: second.fence });
+    fill.run({ items: [64] }, [a, 2], { queue: two }); // behind both
+    fill.run({ items: [64] }, [a, 3], { queue: one }); // behind that
     await second.fail(); // which fails all but the first
     const third = cl.createQueue();
-    fill.run([64], [a, 4], { queue: third });
+    fill.run({ items: [64] }, [a, 4], { queue: third });
     const last = third.fence();
     assert(!last.reached());
     await first.complete();
@@ -364,10 +364,10 @@ testFailing("a writer behind a command that failed before what came before that 
   using event = gate();
   const busy = cl.allocate({ shape: [64], dtype: "u8" });
   const tensor = cl.allocate({ shape: [64], dtype: "u8" });
-  slow.run([64], [busy, 1, 1000 * LONG], { queue });
-  fill.run([64], [tensor, 1], { queue, after: event.fence });
+  slow.run({ items: [64] }, [busy, 1, 1000 * LONG], { queue });
+  fill.run({ items: [64] }, [tensor, 1], { queue, after: event.fence });
   await event.fail();
-  fill.run([64], [tensor, 2], { queue: another }); // stands behind the slow one
+  fill.run({ items: [64] }, [tensor, 2], { queue: another }); // stands behind the slow one
   thrown(NativeCallError, () => tensor[Symbol.dispose]());
   // rusticl fails what comes after a failed command, PoCL does not.
   for (const each of [busy, queue, another]) await each[Symbol.asyncDispose]().catch(() => {});
@@ -382,13 +382,13 @@ testFailing(
     const [first, second] = [gate(), gate()];
     const apart = cl.allocate({ shape: [64], dtype: "u8" });
     const tensor = cl.allocate({ shape: [64], dtype: "u8" });
-    fill.run([64], [tensor, 1], { queue: one, after: first.fence });
-    fill.run([64], [tensor, 2], { queue: two, after: second.fence }); // behind both
+    fill.run({ items: [64] }, [tensor, 1], { queue: one, after: first.fence });
+    fill.run({ items: [64] }, [tensor, 2], { queue: two, after: second.fence }); // behind both
     const after = two.fence();
     await second.fail(); // the first is not over
     const third = cl.createQueue();
     const run = async () => {
-      fill.run([64], [apart, 3], { queue: third, after }); // PoCL's is refused, since that has failed already
+      fill.run({ items: [64] }, [apart, 3], { queue: third, after }); // PoCL's is refused, since that has failed already
       await first.complete();
       await third.fence().wait();
     };

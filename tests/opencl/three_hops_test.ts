@@ -91,8 +91,8 @@ testBoth(
     using source = tensor;
     {
       await using first = graph.map(source, a);
-      onA.add.run([SIZE], [first, 2]);
-      onA.slow.run([SIZE], [first, 1, LONG]);
+      onA.add.run({ items: [SIZE] }, [first, 2]);
+      onA.slow.run({ items: [SIZE] }, [first, 1, LONG]);
       const explained = graph.explain(first, b);
       assertEquals(explained.steps.map((step) => [step.edge, step.transfer]), [
         ["opencl→host", "alias"],
@@ -105,16 +105,16 @@ testBoth(
         assertEquals(second.route.bytesMoved, 0);
         thrown(AccessError, () => first.handle);
         thrown(AccessError, () => source.view());
-        onB.doubleIt.run([SIZE], [second]);
+        onB.doubleIt.run({ items: [SIZE] }, [second]);
         {
           await using third = graph.map(second, a);
-          onA.add.run([SIZE], [third, 5]);
+          onA.add.run({ items: [SIZE] }, [third, 5]);
           await using fourth = graph.map(third, host, { access: "read" });
           assertBytes(fourth.bytes(), bytes.map((byte) => (byte + 3) * 2 + 5), "seen from four maps down");
         }
-        onB.add.run([SIZE], [second, 1]);
+        onB.add.run({ items: [SIZE] }, [second, 1]);
       }
-      onA.doubleIt.run([SIZE], [first]);
+      onA.doubleIt.run({ items: [SIZE] }, [first]);
     }
     assertBytes(source.view(), bytes.map((byte) => (((byte + 3) * 2 + 5) + 1) * 2));
   },
@@ -123,18 +123,18 @@ testBoth(
 
 testBoth("memory of the driver's own goes there and back", async ({ a, b, onA, onB, graph }) => {
   await using own = a.allocate({ shape: [SIZE], dtype: "u8" });
-  onA.fill.run([SIZE], [own, 9]);
+  onA.fill.run({ items: [SIZE] }, [own, 9]);
   {
     await using there = graph.map(own, b);
     // From the host on, a device that shares the system's memory takes the way through that, where it aliases and a
     // buffer over the same bytes would not.
     const [toHost, ...on] = there.route.steps.map((step) => step.edge);
     assertEquals([toHost, on.at(0)?.split("→")[0], on.at(-1)?.split("→")[1]], ["opencl→host", "host", "opencl"]);
-    onB.add.run([SIZE], [there, 1]);
+    onB.add.run({ items: [SIZE] }, [there, 1]);
     await using back = graph.map(there, a);
-    onA.add.run([SIZE], [back, 1]);
+    onA.add.run({ items: [SIZE] }, [back, 1]);
   }
-  onA.add.run([SIZE], [own, 1]);
+  onA.add.run({ items: [SIZE] }, [own, 1]);
   await using seen = graph.map(own, host, { access: "read" });
   assertBytes(seen.bytes(), filled(SIZE, 9).map((byte) => byte + 3));
 });
@@ -144,11 +144,11 @@ testBoth("disposing what lies in the middle ends what hangs on it", ({ a, b, onA
     const { tensor, bytes } = randomTensor(SIZE);
     using source = tensor;
     const first = graph.map(source, a);
-    onA.add.run([SIZE], [first, 1]);
+    onA.add.run({ items: [SIZE] }, [first, 1]);
     const second = graph.map(first, b);
-    onB.add.run([SIZE], [second, 1]);
+    onB.add.run({ items: [SIZE] }, [second, 1]);
     const third = graph.map(second, a);
-    onA.add.run([SIZE], [third, 1]);
+    onA.add.run({ items: [SIZE] }, [third, 1]);
     const all: Tensor[] = [first, second, third];
     all[middle][Symbol.dispose]();
     for (const tensor of all.slice(middle)) thrown(DisposedError, () => tensor.handle);
@@ -161,9 +161,9 @@ testBoth("disposing what lies in the middle ends what hangs on it", ({ a, b, onA
 testBoth("the source disposed first ends all hops", ({ a, b, onA, onB, graph }) => {
   const { tensor } = randomTensor(SIZE);
   const first = graph.map(tensor, a);
-  onA.add.run([SIZE], [first, 1]);
+  onA.add.run({ items: [SIZE] }, [first, 1]);
   const second = graph.map(first, b);
-  onB.add.run([SIZE], [second, 1]);
+  onB.add.run({ items: [SIZE] }, [second, 1]);
   tensor[Symbol.dispose]();
   for (const gone of [first, second]) thrown(DisposedError, () => gone.handle);
   second[Symbol.dispose]();
@@ -173,9 +173,9 @@ testBoth("the graph disposed first ends all hops, newest first", ({ a, b, onA, o
   const { tensor, bytes } = randomTensor(SIZE);
   using source = tensor;
   const first = graph.map(source, a);
-  onA.add.run([SIZE], [first, 1]);
+  onA.add.run({ items: [SIZE] }, [first, 1]);
   const second = graph.map(first, b);
-  onB.add.run([SIZE], [second, 1]);
+  onB.add.run({ items: [SIZE] }, [second, 1]);
   graph[Symbol.dispose]();
   thrown(DisposedError, () => second.handle);
   thrown(DisposedError, () => graph.map(source, a));
@@ -193,7 +193,7 @@ testBoth("either context disposed in the middle of a chain", async ({ a, b, onA,
     const first = own.map(source, a2);
     const second = own.map(first, b2);
     const third = own.map(second, a2);
-    kernelsOf(a2).add.run([SIZE], [third, 7]);
+    kernelsOf(a2).add.run({ items: [SIZE] }, [third, 7]);
     (which === "a" ? a2 : b2)[Symbol.dispose]();
     thrown(DisposedError, () => third.handle);
     thrown(DisposedError, () => second.handle);
@@ -211,10 +211,10 @@ testBoth("disposeAfter in the middle, with a fence of the other platform", async
   const { tensor, bytes } = randomTensor(SIZE);
   using source = tensor;
   const first = graph.map(source, a);
-  onA.slow.run([SIZE], [first, 1, LONG]);
+  onA.slow.run({ items: [SIZE] }, [first, 1, LONG]);
   using event = gate();
   const second = graph.map(first, b);
-  onB.add.run([SIZE], [second, 1], { after: event.fence });
+  onB.add.run({ items: [SIZE] }, [second, 1], { after: event.fence });
   const fence = b.queue.fence();
   second.disposeAfter(fence);
   thrown(DisposedError, () => second.handle);
@@ -224,7 +224,7 @@ testBoth("disposeAfter in the middle, with a fence of the other platform", async
   thrown(AccessError, () => graph.map(first, b));
   await event.complete();
   const third = graph.map(first, b);
-  onB.add.run([SIZE], [third, 1]);
+  onB.add.run({ items: [SIZE] }, [third, 1]);
   third[Symbol.dispose]();
   first[Symbol.dispose]();
   assertBytes(source.view(), bytes.map((byte) => byte + 3));
@@ -235,7 +235,7 @@ testBoth("disposeAfter, then a map in the other platform: the host waits, and ex
   const { tensor, bytes } = randomTensor(SIZE);
   using source = tensor;
   const first = graph.map(source, a);
-  onA.slow.run([SIZE], [first, 1, LONG]);
+  onA.slow.run({ items: [SIZE] }, [first, 1, LONG]);
   const fence = a.queue.fence();
   first.disposeAfter(fence);
   const explained = graph.explain(source, b);
@@ -243,7 +243,7 @@ testBoth("disposeAfter, then a map in the other platform: the host waits, and ex
   assertWaits(a, explained);
   {
     await using second = graph.map(source, b);
-    onB.doubleIt.run([SIZE], [second]);
+    onB.doubleIt.run({ items: [SIZE] }, [second]);
   }
   assertBytes(source.view(), bytes.map((byte) => (byte + 1) * 2));
 }, whereBytesMove);
@@ -253,11 +253,11 @@ testBoth("usedBy a fence of the other platform: the end waits for it", async ({ 
   using source = tensor;
   using event = gate();
   using other = b.allocate({ shape: [SIZE], dtype: "u8" });
-  onB.fill.run([SIZE], [other, 1], { after: event.fence });
+  onB.fill.run({ items: [SIZE] }, [other, 1], { after: event.fence });
   const first = graph.map(source, a);
-  onA.add.run([SIZE], [first, 1]);
+  onA.add.run({ items: [SIZE] }, [first, 1]);
   first.usedBy(b.queue.fence());
-  thrown(AccessError, () => onA.add.run([SIZE], [first, 1])); // the host would wait for ever
+  thrown(AccessError, () => onA.add.run({ items: [SIZE] }, [first, 1])); // the host would wait for ever
   const ended = first[Symbol.asyncDispose]();
   let over = false;
   ended.then(() => over = true);
@@ -273,14 +273,14 @@ testBoth("a map after a fence of the other platform", async ({ a, b, onA, onB, g
   const { tensor, bytes } = randomTensor(SIZE);
   using source = tensor;
   using other = b.allocate({ shape: [SIZE], dtype: "u8" });
-  onB.slow.run([SIZE], [other, 1, LONG]);
+  onB.slow.run({ items: [SIZE] }, [other, 1, LONG]);
   const fence = b.queue.fence();
   {
     const { steps } = graph.explain(source, a, { after: fence });
     assert(steps[0].hostWait || fence.reached(), "a wait, unless a fast GPU is done by now");
     await using first = graph.map(source, a, { after: fence });
     assert(fence.reached());
-    onA.add.run([SIZE], [first, 1]);
+    onA.add.run({ items: [SIZE] }, [first, 1]);
     using event = gate();
     thrown(AccessError, () => graph.map(first, b, { after: event.fence }));
     await event.complete();
@@ -294,7 +294,7 @@ testBoth("the first hop's work fails: its dispose says so, and nothing is left",
   using source = tensor;
   const first = graph.map(source, a);
   using event = gate();
-  onA.add.run([SIZE], [first, 1], { after: event.fence });
+  onA.add.run({ items: [SIZE] }, [first, 1], { after: event.fence });
   thrown(AccessError, () => graph.map(first, b));
   await event.fail();
   await rejection(InteropError, first[Symbol.asyncDispose]());
@@ -307,13 +307,13 @@ testBoth("the last hop's work fails: its own dispose says so, and the middle liv
   using source = tensor;
   {
     await using first = graph.map(source, a);
-    onA.add.run([SIZE], [first, 1]);
+    onA.add.run({ items: [SIZE] }, [first, 1]);
     const second = graph.map(first, b);
     using event = gate();
-    onB.add.run([SIZE], [second, 1], { after: event.fence });
+    onB.add.run({ items: [SIZE] }, [second, 1], { after: event.fence });
     await event.fail();
     thrown(InteropError, () => second[Symbol.dispose]());
-    onA.add.run([SIZE], [first, 1]);
+    onA.add.run({ items: [SIZE] }, [first, 1]);
   }
   assertBytes(source.view(), bytes.map((byte) => byte + 2));
 }, whereWorkCannotFail);
@@ -330,19 +330,19 @@ testBoth("chain(…) does the same as the graph", async ({ a, b, onA, onB, graph
     ]);
     await using mapped: OpenCLTensor = chained.map(source, b);
     assertEquals(mapped.context, b);
-    onB.add.run([SIZE], [mapped, 3]);
+    onB.add.run({ items: [SIZE] }, [mapped, 3]);
     thrown(AccessError, () => source.view());
   }
   {
     const other = chain([openCLToHost, host], hostToOpenCL);
     using across = new MapperGraph([host, a, b], [hostToOpenCL, other]);
     await using first = graph.map(source, a);
-    onA.slow.run([SIZE], [first, 1, LONG]);
+    onA.slow.run({ items: [SIZE] }, [first, 1, LONG]);
     const route = across.explain(first, b);
     assertEquals(route.steps.map((step) => step.edge), ["opencl→host→opencl"]);
     assertWaits(a, route);
     await using second = across.map(first, b);
-    onB.doubleIt.run([SIZE], [second]);
+    onB.doubleIt.run({ items: [SIZE] }, [second]);
   }
   assertBytes(source.view(), bytes.map((byte) => (byte + 4) * 2));
 }, whereBytesMove);
@@ -371,9 +371,9 @@ testBoth("many rounds trip, waits and all", async ({ a, b, onA, onB, graph }) =>
   for (let i = 0; i < 30; i++) {
     await using first = graph.map(source, i % 2 === 0 ? a : b);
     const [near, far, other] = i % 2 === 0 ? [onA, onB, b] : [onB, onA, a];
-    near.add.run([512], [first, i]);
+    near.add.run({ items: [512] }, [first, i]);
     const second = graph.map(first, other);
-    far.doubleIt.run([512], [second]);
+    far.doubleIt.run({ items: [512] }, [second]);
     if (i % 3 === 0) second[Symbol.dispose]();
     else if (i % 3 === 1) await second[Symbol.asyncDispose]();
     else {

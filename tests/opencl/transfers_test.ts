@@ -203,12 +203,12 @@ testEach("transfers of mapped host memory, between kernels, without a wait of th
   {
     using from = b.graph.map(source, b.cl);
     using to = b.graph.map(target, b.cl);
-    b.kernels.slow.run([4096], [from, 0, LONG]);
+    b.kernels.slow.run({ items: [4096] }, [from, 0, LONG]);
     queue.fill(from, 5);
-    b.kernels.slow.run([4096], [from, 1, LONG]);
+    b.kernels.slow.run({ items: [4096] }, [from, 1, LONG]);
     queue.copy(from, to);
-    b.kernels.add.run([4096], [from, 100]);
-    b.kernels.slow.run([4096], [to, 10, LONG]);
+    b.kernels.add.run({ items: [4096] }, [from, 100]);
+    b.kernels.slow.run({ items: [4096] }, [to, 10, LONG]);
     queue.migrate([from, to], { to: "host" });
   }
   assertBytes(target.view(), new Uint8Array(4096).fill(16));

@@ -22,10 +22,10 @@ for (const kind of KINDS) {
     const { fill, add } = kernelsOf(cl);
     using memory = cl.usm.allocate({ kind, shape: [1000], dtype: "u8", align: 1024 });
     assertEquals(memory.handle % 1024n, 0n);
-    fill.run([1000], [memory, 0]);
+    fill.run({ items: [1000] }, [memory, 0]);
     {
       using part = memory.slice(region(memory.layout, [13], [100]));
-      fill.run([100], [part, 200]);
+      fill.run({ items: [100] }, [part, 200]);
     }
     const expected = filled(1000, 0);
     expected.set(filled(100, 200), 13);
@@ -33,11 +33,11 @@ for (const kind of KINDS) {
       using seen = graph.map(memory, host, { copy: "allow" });
       assertBytes(seen.bytes(), expected);
       seen.bytes().fill(3);
-      thrown(AccessError, () => add.run([1000], [memory, 1]));
+      thrown(AccessError, () => add.run({ items: [1000] }, [memory, 1]));
       assertEquals(seen.handle === memory.rawHandle, kind !== "device");
       assertEquals(seen.route.steps[0].transfer === "copy", kind === "device");
     }
-    add.run([1000], [memory, 1]);
+    add.run({ items: [1000] }, [memory, 1]);
     using seen = graph.map(memory, host, { access: "read", copy: "allow" });
     assertBytes(seen.bytes(), new Uint8Array(1000).fill(4));
   });
@@ -46,11 +46,11 @@ for (const kind of KINDS) {
     using cl = open();
     const { slow } = kernelsOf(cl);
     const memory = cl.usm.allocate({ kind, shape: [4096], dtype: "u8" });
-    slow.run([4096], [memory, 1, LONG]);
+    slow.run({ items: [4096] }, [memory, 1, LONG]);
     const fence = cl.queue.fence();
     memory[Symbol.dispose]();
     assert(fence.reached(), "it was freed while the kernel was at work");
-    thrown(DisposedError, () => slow.run([4096], [memory, 1, 1]));
+    thrown(DisposedError, () => slow.run({ items: [4096] }, [memory, 1, 1]));
   });
 
   onDevices(`usm ${kind}: a kernel follows a pointer that it finds in memory`, LACKS.usm, (open) => {
@@ -72,7 +72,7 @@ kernel void follow(global const ulong* pointers, uchar n) {
       seen.bytes().fill(10);
     }
     // Shared virtual memory holds the pointer, unified shared memory is what it points to.
-    program.kernel("follow").run([64], [pointers, 1], { indirect: [target] });
+    program.kernel("follow").run({ items: [64] }, [pointers, 1], { indirect: [target] });
     using seen = graph.map(target, host, { access: "read", copy: "allow" });
     assertBytes(seen.bytes(), new Uint8Array(64).fill(11));
   });
@@ -85,7 +85,7 @@ for (const kind of ["host", "shared"] as const) {
     const memory = cl.usm.allocate({ kind, shape: [4096], dtype: "u8" });
     using peer = host.wrap(memory.handle, { shape: [4096], dtype: "u8" });
     const view = peer.view();
-    fill.run([4096], [memory, 0]);
+    fill.run({ items: [4096] }, [memory, 0]);
     assertEquals(view.length, 0, "a view of the peer's, while a kernel writes");
     cl[Symbol.dispose]();
     thrown(DisposedError, () => memory.handle);
@@ -103,7 +103,7 @@ onDevices("usm device: the host has it only as a copy, where that is allowed", L
   const wrapped = thrown(ArgumentError, () => host.wrap(memory.handle, { shape: [100], dtype: "u8" }));
   assertStringIncludes(wrapped.message, "which the CPU cannot reach");
   const before = cl.bytesCopied;
-  fill.run([100], [memory, 1]);
+  fill.run({ items: [100] }, [memory, 1]);
   {
     using seen = graph.map(memory, host, { access: "read", copy: "allow" });
     assertEquals([seen.route.bytesMoved, cl.bytesCopied - before], [100, 100]);

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { ArgumentError, host } from "@samepage/interop";
-import type { RunOptions } from "@samepage/interop/opencl";
+import type { ItemRange } from "@samepage/interop/opencl";
 import { bench, testEach, thrown } from "./help.ts";
 
 testEach("work sizes outside of what the device takes are refused, by name", (platform) => {
@@ -8,35 +8,35 @@ testEach("work sizes outside of what the device takes are refused, by name", (pl
   const { maxWorkGroupSize, maxWorkItemSizes } = b.cl.device;
   using source = host.allocate({ shape: [64], dtype: "u8" });
   using mapped = b.graph.map(source, b.cl);
-  const wrong: [number[], RunOptions, string][] = [
-    [[], {}, "global"],
-    [[1, 1, 1, 1], {}, "global"],
-    [[0], {}, "global[0]"],
-    [[-1], {}, "global[0]"],
-    [[0.5], {}, "global[0]"],
-    [[NaN], {}, "global[0]"],
-    [[Infinity], {}, "global[0]"],
-    [[2 ** 64], {}, "global[0]"],
-    [[64, 0], {}, "global[1]"],
-    [["64" as unknown as number], {}, "global[0]"],
-    [[64], { local: [] }, "local"],
-    [[64], { local: [8, 8] }, "local"],
-    [[64], { local: [0] }, "local[0]"],
-    [[64], { local: [-8] }, "local[0]"],
-    [[64], { local: [NaN] }, "local[0]"],
-    [[64], { local: [7] }, "local[0]"],
-    [[4], { local: [8] }, "local[0]"],
+  const wrong: [number[], Omit<ItemRange, "items">, string][] = [
+    [[], {}, "items"],
+    [[1, 1, 1, 1], {}, "items"],
+    [[0], {}, "items[0]"],
+    [[-1], {}, "items[0]"],
+    [[0.5], {}, "items[0]"],
+    [[NaN], {}, "items[0]"],
+    [[Infinity], {}, "items[0]"],
+    [[2 ** 64], {}, "items[0]"],
+    [[64, 0], {}, "items[1]"],
+    [["64" as unknown as number], {}, "items[0]"],
+    [[64], { groupSize: [] }, "groupSize"],
+    [[64], { groupSize: [8, 8] }, "groupSize"],
+    [[64], { groupSize: [0] }, "groupSize[0]"],
+    [[64], { groupSize: [-8] }, "groupSize[0]"],
+    [[64], { groupSize: [NaN] }, "groupSize[0]"],
+    [[64], { groupSize: [7] }, "groupSize[0]"],
+    [[4], { groupSize: [8] }, "groupSize[0]"],
     [[64], { offset: [] }, "offset"],
     [[64], { offset: [-1] }, "offset[0]"],
     [[64], { offset: [NaN] }, "offset[0]"],
     [[64], { offset: [0, 0] }, "offset"],
-    [[4 * maxWorkGroupSize], { local: [2 * maxWorkGroupSize] }, "local[0]"],
-    [[maxWorkGroupSize, 2], { local: [maxWorkGroupSize, 2] }, "local"],
-    [[2 * maxWorkItemSizes[0]], { local: [2 * maxWorkItemSizes[0]] }, "local[0]"],
+    [[4 * maxWorkGroupSize], { groupSize: [2 * maxWorkGroupSize] }, "groupSize[0]"],
+    [[maxWorkGroupSize, 2], { groupSize: [maxWorkGroupSize, 2] }, "groupSize"],
+    [[2 * maxWorkItemSizes[0]], { groupSize: [2 * maxWorkItemSizes[0]] }, "groupSize[0]"],
   ];
-  for (const [global, options, argument] of wrong) {
-    const error = thrown(ArgumentError, () => b.kernels.add.run(global, [mapped, 1], options));
-    assertEquals(error.argument, argument, `${global} ${JSON.stringify(options)}`);
+  for (const [items, others, argument] of wrong) {
+    const error = thrown(ArgumentError, () => b.kernels.add.run({ items, ...others }, [mapped, 1]));
+    assertEquals(error.argument, argument, `${items} ${JSON.stringify(others)}`);
   }
 });
 
@@ -50,10 +50,10 @@ testEach("one to three dimensions, with and without groups and offsets", (platfo
   using source = host.allocate({ shape: [64], dtype: "u8" });
   {
     using mapped = b.graph.map(source, b.cl);
-    kernel.run([64], [mapped, 64, 1], { local: [1] });
-    kernel.run([8, 8], [mapped, 8, 8], { local: [2, 4] });
-    kernel.run([4, 4, 4], [mapped, 4, 4], { local: [4, 2, 1] });
-    kernel.run([4], [mapped, 64, 1], { local: [1], offset: [60] });
+    kernel.run({ items: [64], groupSize: [1] }, [mapped, 64, 1]);
+    kernel.run({ items: [8, 8], groupSize: [2, 4] }, [mapped, 8, 8]);
+    kernel.run({ items: [4, 4, 4], groupSize: [4, 2, 1] }, [mapped, 4, 4]);
+    kernel.run({ items: [4], groupSize: [1], offset: [60] }, [mapped, 64, 1]);
   }
   assertEquals([...source.view()], Array.from({ length: 64 }, (_, i) => i < 60 ? 10 : 12));
 });
@@ -67,11 +67,11 @@ testEach("a kernel's required group is used, and no other", (platform) => {
   using source = host.allocate({ shape: [64], dtype: "u8" });
   {
     using mapped = b.graph.map(source, b.cl);
-    kernel.run([64], [mapped]);
-    kernel.run([64], [mapped], { local: [8] });
-    const error = thrown(ArgumentError, () => kernel.run([64], [mapped], { local: [4] }));
+    kernel.run({ items: [64] }, [mapped]);
+    kernel.run({ items: [64], groupSize: [8] }, [mapped]);
+    const error = thrown(ArgumentError, () => kernel.run({ items: [64], groupSize: [4] }, [mapped]));
     assert(error.message.includes("8 × 1 × 1") || error.message.includes("groups of 8"), error.message);
-    assertEquals(thrown(ArgumentError, () => kernel.run([60], [mapped])).argument, "local[0]");
+    assertEquals(thrown(ArgumentError, () => kernel.run({ items: [60] }, [mapped])).argument, "groupSize[0]");
   }
   assertEquals([...source.view()], Array(64).fill(8));
 });

@@ -123,14 +123,14 @@ testUMat("umat: a region of a photograph may begin at any address: OpenCV's buff
       { // a kernel of ours has the tensor's own buffer, which begins with it
         using buffer = graph.map(umat, cl);
         assertEquals(buffer.layout.byteOffset, 0);
-        addAt.run([64, 64], [buffer, 0n]);
+        addAt.run({ items: [64, 64] }, [buffer, 0n]);
       }
       cv.bitwise_not(umat, umat);
     },
     () => {
       using slice = photo.slice(part);
       using buffer = graph.map(slice, cl);
-      addAt.run([64, 64], [buffer, 0n]);
+      addAt.run({ items: [64, 64] }, [buffer, 0n]);
       using umat = graph.map(buffer, cv.umat);
       cv.threshold(umat, umat, 100, 200, "binary");
       cv.bitwise_not(umat, umat);
@@ -231,7 +231,7 @@ testUMat("umat: it goes back to OpenCL, and on to the host and to a Mat, in the 
     for (let i = 0; i < 10; i++) {
       invert(umat);
       using buffer = graph.map(umat, cl);
-      add.run([256 * 256], [buffer]);
+      add.run({ items: [256 * 256] }, [buffer]);
     }
     invert(umat);
     using mat = graph.map(umat, cv.mat, { access: "read" });
@@ -262,7 +262,7 @@ testUMat("umat: an operation waits for work that was submitted before", () => {
   using tensor = host.allocate({ shape: [64, 64], dtype: "u8" });
   {
     using buffer = graph.map(tensor, cl);
-    slow.run([64 * 64], [buffer]);
+    slow.run({ items: [64 * 64] }, [buffer]);
     using umat = graph.map(buffer, cv.umat);
     cv.GaussianBlur(umat, umat, [3, 3]);
   }
@@ -286,7 +286,7 @@ testUMat(
     const seen = new Uint8Array(4096);
     {
       using built = cl.allocate(init); // builds the kernels, which takes longer than they do
-      slow.run([1], [built, 1]);
+      slow.run({ items: [1] }, [built, 1]);
       using umat = graph.map(built, cv.umat);
       cv.bitwise_not(umat, umat);
     }
@@ -295,11 +295,11 @@ testUMat(
       using other = way === "peer" ? cl.attachBuffer(tensor.handle, init) : cl.allocate(init);
       cl.queue.fill(tensor, 1);
       cl.queue.finish();
-      slow.run([1], [way === "slice" ? tensor : other, short]);
+      slow.run({ items: [1] }, [way === "slice" ? tensor : other, short]);
       const after = cl.queue.fence();
       using part = way === "slice" ? tensor.slice(tensor.layout) : undefined;
       const source = part ?? tensor;
-      slow.run([1], [source, long]);
+      slow.run({ items: [1] }, [source, long]);
       {
         using umat = graph.map(source, cv.umat, way === "after" ? { after } : {});
         cv.bitwise_not(umat, umat);

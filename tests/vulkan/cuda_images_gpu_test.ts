@@ -93,7 +93,7 @@ sharingTest("a CUDA kernel inverts Vulkan's images into each other by texture an
       assertThrows(() => source.array.surface(), Error, "read");
       using texture = source.array.texture();
       using surface = result.array.surface();
-      invert.run({ grid: [2, height], block: [128] }, [texture.handle, surface.handle, width]);
+      invert.run({ groups: [2, height], groupSize: [128] }, [texture.handle, surface.handle, width]);
       const done = cuda.stream.fence();
       texture.usedBy(done);
       surface.usedBy(done);
@@ -118,7 +118,7 @@ sharingTest("a texture interpolates between the pixels of Vulkan's image, and re
   }`);
   using sample = program.kernel("sample", ["cudaTextureObject_t", "float*"]);
   using to = cuda.allocate({ shape: [3], dtype: "f32" });
-  sample.run({ grid: [1], block: [1] }, [texture.handle, to]);
+  sample.run({ groups: [1], groupSize: [1] }, [texture.handle, to]);
   texture.usedBy(cuda.stream.fence());
   const seen = new Float32Array(3);
   cuda.stream.read(to, seen);

@@ -48,12 +48,12 @@ test("an image is another Vulkan's, in place: each sees what the other writes, a
         ["vulkan.image→vulkan.image", "alias"],
       ]);
       assertEquals(pixelsOf(mapped), i % 2 === 0 ? pattern(1) : pattern(1).map((byte) => 255 - byte));
-      kernel.run([9, 5], [mapped, count]);
+      kernel.run({ groups: [9, 5] }, [mapped, count]);
     }
     assertEquals(pixelsOf(image), pattern(1).map((byte) => 255 - byte));
     using reader = graph.map(image, other.image(RGBA), { access: "read" });
     assertEquals(pixelsOf(image), pixelsOf(reader), "both may read");
-    assertThrows(() => kernel.run([9, 5], [reader, count]), Error, "may be written");
+    assertThrows(() => kernel.run({ groups: [9, 5] }, [reader, count]), Error, "may be written");
   }
 });
 

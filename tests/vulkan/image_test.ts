@@ -75,7 +75,7 @@ test("a shader says which images it takes, and reads and writes them by coordina
     using to = vulkan.image("R8_UINT").allocate({ shape: [33, 70], tiling });
     const pixels = pattern(BYTES);
     vulkan.queue.write(from, pixels);
-    kernel.run([Math.ceil(70 / 8), Math.ceil(33 / 8)], [from, to, 255]);
+    kernel.run({ groups: [Math.ceil(70 / 8), Math.ceil(33 / 8)] }, [from, to, 255]);
     assertEquals(pixelsOf(to), Uint8Array.from({ length: 33 * 70 }, (_, i) => 255 - pixels[4 * i + 1]));
   }
 });
@@ -87,7 +87,7 @@ test("an image and a buffer are arguments of one kernel, and its queue waits for
   using count = vulkan.allocate({ shape: [1], dtype: "u32" });
   using queue = vulkan.createQueue();
   vulkan.queue.write(image, pattern(BYTES));
-  for (let i = 0; i < 5; i++) kernel.run([9, 5], [image, count], i % 2 === 0 ? { queue } : {});
+  for (let i = 0; i < 5; i++) kernel.run({ groups: [9, 5] }, [image, count], i % 2 === 0 ? { queue } : {});
   assertEquals(pixelsOf(image), pattern(BYTES).map((byte) => 255 - byte));
   const seen = new Uint32Array(1);
   vulkan.queue.read(count, seen);
@@ -139,7 +139,7 @@ test("images say what is wrong with them", (vulkan) => {
   using kernel = program.kernel();
   using bytes = vulkan.image("R8_UINT").allocate({ shape: [33, 70] });
   using buffer = vulkan.allocate({ shape: [64], dtype: "u8" });
-  const run = (...args: unknown[]) => () => kernel.run([1, 1], args as Parameters<typeof kernel.run>[1]);
+  const run = (...args: unknown[]) => () => kernel.run({ groups: [1, 1] }, args as Parameters<typeof kernel.run>[1]);
   assertThrows(run(bytes, image, 1), ArgumentError, "expected pixels of rgba unorm8, and those of");
   assertThrows(
     run(buffer, bytes, 1),
@@ -161,7 +161,7 @@ test("an image and its view outlive the work on them", async (vulkan) => {
   using kernel = program.kernel();
   using count = vulkan.allocate({ shape: [1], dtype: "u32" });
   const image = vulkan.image(RGBA).allocate(SIZE);
-  kernel.run([9, 5], [image, count]);
+  kernel.run({ groups: [9, 5] }, [image, count]);
   const fence = vulkan.queue.fence();
   image.disposeAfter(fence);
   await fence.wait();

@@ -74,7 +74,7 @@ sharingTest("an OpenCL kernel inverts Vulkan's images into each other, a hundred
     {
       using source = graph.map(from, target, { access: "read" });
       using result = graph.map(to, target, { access: "write" });
-      invert.run([width, height], [source, result]);
+      invert.run({ items: [width, height] }, [source, result]);
     }
     vulkan.queue.read(to, seen);
     const expected = turn % 2 === 0 ? pattern(length, 3) : pattern(length, 3).map((byte) => 255 - byte);

@@ -5,7 +5,7 @@ import { shader, test } from "./help.ts";
 
 test("a shader says what its parameters are", (vulkan) => {
   using program = vulkan.program(shader("mix"));
-  assertEquals(program.kernels, ["main"]);
+  assertEquals(program.kernelNames, ["main"]);
   using kernel = program.kernel();
   assertEquals(kernel.parameters, [
     { type: "readonly float[]", name: "from" },
@@ -14,7 +14,7 @@ test("a shader says what its parameters are", (vulkan) => {
     { type: "int", name: "shift" },
     { type: "uvec2", name: "size" },
   ]);
-  assertEquals(kernel.localSize, [8, 2, 1]);
+  assertEquals(kernel.groupSize, [8, 2, 1]);
 });
 
 test("a kernel gets its buffers by their bindings, and its push constants by their offsets", (vulkan) => {
@@ -23,7 +23,7 @@ test("a kernel gets its buffers by their bindings, and its push constants by the
   using from = vulkan.allocate({ shape: [6], dtype: "f32" });
   using to = vulkan.allocate({ shape: [6, 4], dtype: "f32" });
   vulkan.queue.write(from, Float32Array.of(1, 2, 3, 4, 5, 6));
-  kernel.run([1, 1], [from, to, [1, 10, 100], -3, [3, 2]]);
+  kernel.run({ groups: [1, 1] }, [from, to, [1, 10, 100], -3, [3, 2]]);
   const seen = new Float32Array(24);
   vulkan.queue.read(to, seen);
   assertEquals([...seen], [1, 2, 3, 4, 5, 6].flatMap((x) => [x, 10 * x, 100 * x, -3]));
@@ -40,7 +40,7 @@ test("a kernel runs over host memory, and over memory of another Vulkan, in plac
   {
     using source = graph.map(from, vulkan, { access: "read" });
     using target = graph.map(to, vulkan, { access: "write" });
-    kernel.run([1, 1], [source, target, [1, 1, 2], 0, [6, 1]]);
+    kernel.run({ groups: [1, 1] }, [source, target, [1, 1, 2], 0, [6, 1]]);
   }
   const seen = new Float32Array(24);
   other.queue.read(to, seen);
@@ -75,7 +75,7 @@ test("a kernel reaches nothing outside of its tensor", (vulkan) => {
   using whole = vulkan.allocate({ shape: [1024, align], dtype: "u8" });
   {
     using part = whole.slice({ shape: [4], dtype: "u32", byteOffset: align }) as VulkanTensor;
-    for (const at of [4, 200, 1_000_000, 0x3fff_fff0]) kernel.run([1], [part, at]);
+    for (const at of [4, 200, 1_000_000, 0x3fff_fff0]) kernel.run({ groups: [1] }, [part, at]);
   }
   const seen = new Uint8Array(1024 * align);
   vulkan.queue.read(whole, seen);
@@ -89,7 +89,7 @@ function wrong(
   error: typeof ArgumentError | typeof LayoutError | typeof AccessError,
   says: string,
 ) {
-  assertThrows(() => kernel.run([1], args as Parameters<VulkanKernel["run"]>[1]), error, says);
+  assertThrows(() => kernel.run({ groups: [1] }, args as Parameters<VulkanKernel["run"]>[1]), error, says);
 }
 
 test("arguments are checked against the shader", (vulkan) => {
@@ -112,7 +112,7 @@ test("arguments are checked against the shader", (vulkan) => {
   using mine = host.allocate({ shape: [8, 4], dtype: "f32" });
   using onlyRead = graph.map(mine, vulkan, { access: "read" });
   wrong(kernel, [from, onlyRead, ...rest], AccessError, "Declare it readonly, or map with");
-  assertThrows(() => kernel.run([0], [from, to, [1, 1, 1], 0, [1, 1]]), ArgumentError, "groups");
+  assertThrows(() => kernel.run({ groups: [0] }, [from, to, [1, 1, 1], 0, [1, 1]]), ArgumentError, "groups");
 });
 
 test("what is no shader, or wants more than buffers, is refused", (vulkan) => {
@@ -123,5 +123,5 @@ test("what is no shader, or wants more than buffers, is refused", (vulkan) => {
   assertThrows(() => program.kernel("other"), ArgumentError, 'no "other"');
   using uniform = vulkan.program(shader("uniform"));
   assertThrows(() => uniform.kernel(), ArgumentError, "binding 1 is no storage buffer");
-  assert(uniform.kernels.includes("main"));
+  assert(uniform.kernelNames.includes("main"));
 });

@@ -145,7 +145,7 @@ sharingTest("an OpenCL kernel turns the layers of Vulkan's images, ten times", (
     {
       using source = graph.map(from, target, { access: "read" });
       using result = graph.map(to, target, { access: "write" });
-      turn.run([131, 97, 5], [source, result]);
+      turn.run({ items: [131, 97, 5] }, [source, result]);
     }
     vulkan.queue.read(to, seen);
     assertSame(seen, expected = turned(expected), `turn ${i}`);
@@ -179,7 +179,7 @@ sharingTest("a CUDA kernel turns the layers of Vulkan's images by texture and su
       using result = graph.map(to, cuda.image(RGBA.cuda));
       using texture = source.array.texture();
       using surface = result.array.surface();
-      turn.run({ grid: [2, 97, 5], block: [128] }, [texture.handle, surface.handle, 131, 5]);
+      turn.run({ groups: [2, 97, 5], groupSize: [128] }, [texture.handle, surface.handle, 131, 5]);
       const done = cuda.stream.fence();
       texture.usedBy(done);
       surface.usedBy(done);

@@ -78,17 +78,17 @@ test("a shader reads and writes the layers of image2DArrays, and takes no other 
     using to = target.allocate({ shape });
     const bytes = pattern(lengthOf(shape), 3);
     vulkan.queue.write(from, bytes);
-    kernel.run([Math.ceil(width / 8), Math.ceil(height / 8), layers], [from, to]);
+    kernel.run({ groups: [Math.ceil(width / 8), Math.ceil(height / 8), layers] }, [from, to]);
     assertSame(pixelsOf(to), reversed(bytes, layers), `${shape}`);
   }
   using picture = target.allocate({ shape: [7, 13, 4] });
   using stack = target.allocate({ shape: [1, 7, 13, 4] });
-  assertThrows(() => kernel.run([1], [picture, stack]), ArgumentError, "is one picture");
+  assertThrows(() => kernel.run({ groups: [1] }, [picture, stack]), ArgumentError, "is one picture");
   using plain = vulkan.program(shader("green"));
   using green = plain.kernel();
   using layered = vulkan.image("R8G8B8A8_UNORM").allocate({ shape: [2, 7, 13, 4] });
   using bytes = vulkan.image("R8_UINT").allocate({ shape: [7, 13] });
-  assertThrows(() => green.run([1, 1], [layered, bytes, 1]), ArgumentError, "has 2 layers");
+  assertThrows(() => green.run({ groups: [1, 1] }, [layered, bytes, 1]), ArgumentError, "has 2 layers");
 });
 
 test("an image with layers is another Vulkan's, in place: each sees what the other writes in all of them", (vulkan) => {
@@ -113,7 +113,7 @@ test("an image with layers is another Vulkan's, in place: each sees what the oth
       );
       assertEquals([source.layers, source.layout.shape], [layers, shape]);
       assertSame(pixelsOf(source), bytes, `${shape}, at the other`);
-      kernel.run([Math.ceil(width / 8), Math.ceil(height / 8), layers], [source, result]);
+      kernel.run({ groups: [Math.ceil(width / 8), Math.ceil(height / 8), layers] }, [source, result]);
     }
     assertSame(pixelsOf(to), reversed(bytes, layers), `${shape}, and back`);
   }

@@ -66,7 +66,7 @@ test("queues wait for each other's work on the device", async (vulkan) => {
   using tensor = vulkan.allocate({ shape: [4], dtype: "u32" });
   assert(other.line.canWaitFor(vulkan.line));
   for (let i = 0; i < 5; i++) {
-    spin.run([1], [tensor, 50_000]);
+    spin.run({ groups: [1] }, [tensor, 50_000]);
     other.fill(tensor, i);
     vulkan.queue.fill(tensor, 100 + i);
   }
@@ -84,8 +84,8 @@ test("a queue ends while the commands of another wait for it", (vulkan) => {
   using stays = vulkan.createQueue();
   for (let i = 0; i < 10; i++) {
     const ends = vulkan.createQueue();
-    spin.run([1], [tensor, 500_000], { queue: ends });
-    spin.run([1], [elsewhere, 1_000_000], { queue: stays });
+    spin.run({ groups: [1] }, [tensor, 500_000], { queue: ends });
+    spin.run({ groups: [1] }, [elsewhere, 1_000_000], { queue: stays });
     stays.fill(tensor, i); // behind `ends`
     ends[Symbol.dispose]();
     vulkan.createQueue()[Symbol.dispose](); // whose timeline may take the other's place
@@ -143,7 +143,7 @@ test("a VkFence of another library's is a fence", async (vulkan) => {
   const undo: (() => void)[] = [];
   const theirs = device.create<bigint>("Fence", struct("VkFenceCreateInfo"), undo);
   for (const way of ["blocking", "on another thread"]) {
-    for (let i = 0; i < 40; i++) spin.run([1], [tensor, 60_000]);
+    for (let i = 0; i < 40; i++) spin.run({ groups: [1] }, [tensor, 60_000]);
     assertEquals(vkQueueSubmit(vulkan.queue.handle, 0, null, theirs), 0);
     const fence = vulkan.attachFence(theirs);
     if (way === "blocking") fence.waitSync();
@@ -189,7 +189,7 @@ test("a VkFence keeps its signal while what was attached to it waits for that", 
   using program = vulkan.program(shader("spin"));
   using spin = program.kernel();
   using tensor = vulkan.allocate({ shape: [4], dtype: "u32" });
-  for (let i = 0; i < 40; i++) spin.run([1], [tensor, 60_000]);
+  for (let i = 0; i < 40; i++) spin.run({ groups: [1] }, [tensor, 60_000]);
   using made = vulkan.queue.createFence();
   const fence = vulkan.attachFence(made.handle);
   const { abilities, extensions } = vulkan.openDevice;

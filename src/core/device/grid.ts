@@ -1,6 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
-import { shown } from "../argument.ts";
-import { kindOf } from "../checks.ts";
+import { type Names, otherNames, shown } from "../argument.ts";
+import { aKind, kindOf } from "../checks.ts";
 import { ArgumentError } from "../errors.ts";
 import { addressOf } from "../native/pin.ts";
 
@@ -18,6 +18,28 @@ export interface Launch {
 export function wrongLaunch({ api, fn, kernel }: Launch, argument: string, what: string, hint?: string): ArgumentError {
   const fields = { api, fn, argument };
   return new ArgumentError(`${kernel}: ${argument}: ${what}`, hint === undefined ? fields : { ...fields, hint });
+}
+
+/**
+ * Returns the range of a launch, whose properties say what their numbers count. An array alone would not: APIs differ.
+ *
+ * @param unit the property that every launch has; one that has no other is checked by a comparison
+ * @param names all properties
+ * @throws {ArgumentError} if it is no object, or has an unknown property.
+ */
+export function rangeIn<R extends object>(given: R, unit: keyof R & string, names: Names<R>, launch: Launch): R {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    throw wrongRange(launch, names, `expected an object such as { ${unit}: [64] }, got ${aKind(given)}.`);
+  }
+  for (const name in given) {
+    if (name === unit || Object.hasOwn(names, name) || !Object.hasOwn(given, name)) continue;
+    throw wrongRange(launch, names, `unknown property ${otherNames(given, names)}.`);
+  }
+  return given;
+}
+
+function wrongRange(launch: Launch, names: object, what: string): ArgumentError {
+  return wrongLaunch(launch, "range", what, `Use ${Object.keys(names).join(", ")}.`);
 }
 
 /**

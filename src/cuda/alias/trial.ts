@@ -40,7 +40,7 @@ export function trial(context: CudaStreamContext, sample: Sample, undo: Undo): s
   undo.push(() => stream[Symbol.dispose]());
   const { buffer } = bytesAt(sample.host, TRIAL_BYTES, "cuda", undo);
   const launch = (token: number, patience: number) =>
-    kernel.run({ grid: [1], block: [1], stream }, [sample.device, LENGTH, token, patience]);
+    kernel.run({ groups: [1], groupSize: [1] }, [sample.device, LENGTH, token, patience], { stream });
   launch(1, 1); // once beforehand: nothing is left to load
   stream.finish();
   let missed: string | undefined;

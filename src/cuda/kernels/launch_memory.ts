@@ -33,14 +33,14 @@ export class LaunchMemory extends Arguments<CudaPrimaryContext, CudaTensor> {
   }
 
   /** Fills the configuration in. */
-  configure({ grid, block }: LaunchSizes, sharedBytes: number, stream: StreamHandle): void {
+  configure({ groups, groupSize }: LaunchSizes, sharedBytes: number, stream: StreamHandle): void {
     const { view } = this;
-    view.setUint32(CONFIG.gridDim_x.offset, grid.at(0), true);
-    view.setUint32(CONFIG.gridDim_y.offset, grid.at(1), true);
-    view.setUint32(CONFIG.gridDim_z.offset, grid.at(2), true);
-    view.setUint32(CONFIG.blockDim_x.offset, block.at(0), true);
-    view.setUint32(CONFIG.blockDim_y.offset, block.at(1), true);
-    view.setUint32(CONFIG.blockDim_z.offset, block.at(2), true);
+    view.setUint32(CONFIG.gridDim_x.offset, groups.at(0), true);
+    view.setUint32(CONFIG.gridDim_y.offset, groups.at(1), true);
+    view.setUint32(CONFIG.gridDim_z.offset, groups.at(2), true);
+    view.setUint32(CONFIG.blockDim_x.offset, groupSize.at(0), true);
+    view.setUint32(CONFIG.blockDim_y.offset, groupSize.at(1), true);
+    view.setUint32(CONFIG.blockDim_z.offset, groupSize.at(2), true);
     view.setUint32(CONFIG.dynamicSmemBytes.offset, sharedBytes, true); // the upper half stays zero
     view.setBigUint64(CONFIG.stream.offset, stream, true);
   }

@@ -1,11 +1,23 @@
 import type { Address } from "../../../ffi/address.ts";
 import { cudaFuncAttributeMaxDynamicSharedMemorySize } from "../../../ffi/cuda_runtime/constants.ts";
 import { cudaFuncAttributes, readCudaFuncAttributes } from "../../../ffi/cuda_runtime/structs.ts";
-import { shown } from "../../core/argument.ts";
-import { type Launch, Sizes, wrongLaunch } from "../../core/device/grid.ts";
+import { type Names, shown } from "../../core/argument.ts";
+import { type Launch, rangeIn, Sizes, wrongLaunch } from "../../core/device/grid.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { check } from "../errors.ts";
 import { cudart } from "../library.ts";
+
+/** How many threads of a kernel run: groups, which CUDA calls blocks, of a size. */
+export interface GroupRange {
+  /** The groups along each of 1 to 3 dimensions. */
+  readonly groups: readonly number[];
+  /** The threads of a group along each of 1 to 3 dimensions. */
+  readonly groupSize: readonly number[];
+  /** Dynamic shared memory of a group (`extern __shared__`), in bytes; 0 by default. */
+  readonly sharedBytes?: number;
+}
+
+const NAMES: Names<GroupRange> = { groups: true, groupSize: true, sharedBytes: true };
 
 const AXES = ["X", "Y", "Z"] as const;
 
@@ -23,10 +35,10 @@ export interface KernelNeeds {
 
 /** The sizes of a launch. */
 export interface LaunchSizes {
-  /** Blocks along each dimension. */
-  readonly grid: Sizes;
-  /** Threads of a block along each dimension. */
-  readonly block: Sizes;
+  /** Groups along each dimension. */
+  readonly groups: Sizes;
+  /** Threads of a group along each dimension. */
+  readonly groupSize: Sizes;
 }
 
 /** The limits of a kernel's launches, and the sizes of the current one. */
@@ -34,9 +46,9 @@ export class LaunchLimits implements LaunchSizes {
   /** The resources that it needs. */
   readonly needs: KernelNeeds;
   /** @see {@link LaunchSizes} */
-  readonly grid: Sizes;
+  readonly groups: Sizes;
   /** @see {@link LaunchSizes} */
-  readonly block: Sizes;
+  readonly groupSize: Sizes;
   readonly #launch: Launch;
   readonly #handle: Address;
   /** The dynamic shared memory that launches are allowed now. */
@@ -56,27 +68,28 @@ export class LaunchLimits implements LaunchSizes {
       localBytes: Number(told.localSizeBytes),
       maxThreadsPerBlock: told.maxThreadsPerBlock,
     });
-    this.grid = new Sizes(launch, "grid", 1, AXES.map((axis) => attributes[`maxGridDim${axis}`] ?? 65_535));
-    this.block = new Sizes(launch, "block", 1, AXES.map((axis) => attributes[`maxBlockDim${axis}`] ?? 64));
+    this.groups = new Sizes(launch, "groups", 1, AXES.map((axis) => attributes[`maxGridDim${axis}`] ?? 65_535));
+    this.groupSize = new Sizes(launch, "groupSize", 1, AXES.map((axis) => attributes[`maxBlockDim${axis}`] ?? 64));
     this.#maxDynamic = told.maxDynamicSharedSizeBytes;
     const most = attributes.maxSharedMemoryPerBlockOptin ?? attributes.maxSharedMemoryPerBlock ?? 49_152;
     this.#mostDynamic = Math.max(this.#maxDynamic, most - this.needs.sharedBytes);
   }
 
-  /** Takes the sizes of a launch. @throws {ArgumentError} for sizes beyond the limits. */
-  take(grid: readonly number[], block: readonly number[], sharedBytes: number): void {
-    this.grid.take(grid);
-    this.block.take(block);
+  /** Takes the sizes of a launch; returns its `sharedBytes`. @throws {ArgumentError} for sizes beyond the limits. */
+  take(range: GroupRange): number {
+    const { groups, groupSize, sharedBytes = 0 } = rangeIn(range, "groups", NAMES, this.#launch);
+    this.groups.take(groups);
+    this.groupSize.take(groupSize);
     const { maxThreadsPerBlock, registers, sharedBytes: ofItsOwn } = this.needs;
-    this.block.assertItems(
+    this.groupSize.assertItems(
       maxThreadsPerBlock,
       "threads",
-      `a block of this kernel may have (${registers} registers each)`,
+      `a group of this kernel may have (${registers} registers each)`,
     );
     const most = this.#mostDynamic;
-    if (Number.isInteger(sharedBytes) && sharedBytes >= 0 && sharedBytes <= most) return;
+    if (Number.isInteger(sharedBytes) && sharedBytes >= 0 && sharedBytes <= most) return sharedBytes;
     const own = ofItsOwn === 0 ? "" : `, beside the kernel's own ${ofItsOwn}`;
-    const what = `expected a whole number from 0 to the ${most} that a block may have${own}, got ${
+    const what = `expected a whole number from 0 to the ${most} that a group may have${own}, got ${
       shown(sharedBytes)
     }.`;
     throw wrongLaunch(this.#launch, "sharedBytes", what);

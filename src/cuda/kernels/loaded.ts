@@ -58,7 +58,7 @@ export class LoadedCode {
   }
 
   /** The driver's names of its kernels. */
-  get kernelNames(): string[] {
+  get kernelNames(): readonly string[] {
     const countKernels = newerRuntime("cudaLibraryGetKernelCount");
     const enumerate = newerRuntime("cudaLibraryEnumerateKernels");
     const nameOf = newerDriver("cuKernelGetName");

@@ -5,10 +5,23 @@ import {
   CL_KERNEL_WORK_GROUP_SIZE,
 } from "../../../ffi/opencl/constants.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
-import { type Launch, Sizes, wrongLaunch } from "../../core/device/grid.ts";
+import type { Names } from "../../core/argument.ts";
+import { type Launch, rangeIn, Sizes, wrongLaunch } from "../../core/device/grid.ts";
 import type { OpenCLDevice } from "../device.ts";
 import { infoU64, infoU64s, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
+
+/** How many work-items of a kernel run. */
+export interface ItemRange {
+  /** The work-items along each of 1 to 3 dimensions. */
+  readonly items: readonly number[];
+  /** The work-items of a group along each dimension; the driver's choice by default. */
+  readonly groupSize?: readonly number[];
+  /** The first work-item's global id along each dimension; 0 by default. */
+  readonly offset?: readonly number[];
+}
+
+const NAMES: Names<ItemRange> = { items: true, groupSize: true, offset: true };
 
 /** The most work-items along one dimension; rusticl 22.3 crashes for more. */
 const MOST_ITEMS = 2 ** 32 - 1;
@@ -42,8 +55,8 @@ export class WorkRange {
     const mostOffset = 2 ** Math.min(device.addressBits, 53) - 1;
     this.#launch = launch;
     this.#device = device;
-    this.#global = new Sizes(launch, "global", 1, Array(3).fill(MOST_ITEMS));
-    this.#local = new Sizes(launch, "local", 1, device.maxWorkItemSizes);
+    this.#global = new Sizes(launch, "items", 1, Array(3).fill(MOST_ITEMS));
+    this.#local = new Sizes(launch, "groupSize", 1, device.maxWorkItemSizes);
     this.#offset = new Sizes(launch, "offset", 0, Array(3).fill(mostOffset));
     this.#groupSize = Number(infoU64(fn, query, CL_KERNEL_WORK_GROUP_SIZE));
     this.#requiredGroup = required[0] === 0 ? undefined : required;
@@ -75,16 +88,12 @@ export class WorkRange {
    *
    * @throws {ArgumentError} for sizes beyond the device's limits.
    */
-  take(
-    global: readonly number[],
-    local: readonly number[] | undefined,
-    offset: readonly number[] | undefined,
-    localBytes: number,
-  ): void {
+  take(range: ItemRange, localBytes: number): void {
+    const { items: global, groupSize, offset } = rangeIn(range, "items", NAMES, this.#launch);
     const items = this.#global;
     items.take(global);
     if (offset !== undefined) this.#offset.take(offset, items);
-    const group = local ?? this.#requiredGroup?.slice(0, items.length);
+    const group = groupSize ?? this.#requiredGroup?.slice(0, items.length);
     if (group !== undefined) this.#takeGroup(group);
     this.#hasOffset = offset !== undefined;
     this.#hasLocal = group !== undefined;
@@ -93,7 +102,7 @@ export class WorkRange {
       throw items.wrong(
         "",
         `${groups} groups are more than ${MOST_GROUPS}${group === undefined ? ", where each may have one item" : ""}.`,
-        "Give larger groups, as `local`, or run it in parts, with `offset`.",
+        "Give larger groups, as `groupSize`, or run it in parts, with `offset`.",
       );
     }
     const bytes = this.#localMemory + localBytes;
@@ -116,7 +125,7 @@ export class WorkRange {
       throw group.wrong(
         `[${i}]`,
         `${group.at(i)} does not divide the ${this.#global.at(i)} work-items of that dimension.`,
-        "Round the global size up, and let the kernel skip what is outside.",
+        "Round the items up, and let the kernel skip what is outside.",
       );
     }
   }

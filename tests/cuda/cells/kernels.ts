@@ -46,7 +46,7 @@ export function launch(
 ): void {
   using program = cuda.program(KERNELS);
   using kernel = program.kernel(name, DECLARED[name]);
-  kernel.run({ grid: [Math.ceil(n / 256)], block: [Math.min(n, 256)] }, args);
+  kernel.run({ groups: [Math.ceil(n / 256)], groupSize: [Math.min(n, 256)] }, args);
 }
 
 /** What `pattern` and `to_surface` write. */

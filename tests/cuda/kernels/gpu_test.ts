@@ -36,7 +36,7 @@ function addsRight(cuda: CudaContext, program: ReturnType<CudaContext["program"]
   using a = onDevice(cuda, Float32Array.from({ length: n }, () => Math.random()));
   using b = onDevice(cuda, Float32Array.from({ length: n }, () => Math.random()));
   using c = cuda.allocate({ shape: [n], dtype: "f32" });
-  add.run({ grid: [Math.ceil(n / 256)], block: [256] }, [a, b, c, n]);
+  add.run({ groups: [Math.ceil(n / 256)], groupSize: [256] }, [a, b, c, n]);
   const [left, right] = [floatsOf(cuda, a), floatsOf(cuda, b)];
   assertEquals(floatsOf(cuda, c), left.map((x, i) => x + right[i]));
 }
@@ -70,7 +70,7 @@ gpuTest("kernels: pinned, managed and device memory are all arguments", () =>
     using c = cuda.allocate({ shape: [100], dtype: "f32" });
     cuda.stream.write(a, new Float32Array(100).fill(1));
     cuda.stream.write(b, new Float32Array(100).fill(2));
-    add.run({ grid: [1], block: [128] }, [a, b, c, 100]);
+    add.run({ groups: [1], groupSize: [128] }, [a, b, c, 100]);
     assertEquals(floatsOf(cuda, c), new Float32Array(100).fill(3));
   }));
 
@@ -121,7 +121,7 @@ gpuTest("kernels: every type of parameter arrives, beside others", () =>
     for (const [type, cpp, value, bytes] of [...ECHOES, [{ bytes: 12 }, "Twelve", struct, struct] as const]) {
       using echo = program.kernel(`echo<${cpp}>`, ["char", type, "void*", "char"]);
       cuda.stream.fill(out, 0xee);
-      echo.run({ grid: [1], block: [1] }, [11, value, out, 22]);
+      echo.run({ groups: [1], groupSize: [1] }, [11, value, out, 22]);
       const expected = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       assertEquals(bytesIn(cuda, out).subarray(0, expected.length), expected, `${type}`);
       assertEquals(bytesIn(cuda, out).subarray(expected.length).every((byte) => byte === 0xee), true, `${type}`);
@@ -158,7 +158,7 @@ gpuTest("kernels: grids have three dimensions", () =>
     using where = program.kernel("where", ["int*"]);
     const [w, h, d] = [3 * 8, 5 * 4, 7 * 2];
     using out = onDevice(cuda, new Int32Array(w * h * d));
-    where.run({ grid: [3, 5, 7], block: [8, 4, 2] }, [out]);
+    where.run({ groups: [3, 5, 7], groupSize: [8, 4, 2] }, [out]);
     const found = new Int32Array(w * h * d);
     cuda.stream.read(out, found);
     assertEquals(
@@ -189,11 +189,11 @@ gpuTest("kernels: dynamic shared memory, up to all that a block may have", () =>
     ) {
       const numbers = Float32Array.from({ length: bytes / 4 }, (_, i) => i);
       using tensor = onDevice(cuda, numbers);
-      kernel.run({ grid: [1], block: [256], sharedBytes: bytes }, [tensor, numbers.length]);
+      kernel.run({ groups: [1], groupSize: [256], sharedBytes: bytes }, [tensor, numbers.length]);
       assertEquals(floatsOf(cuda, tensor), numbers.reverse(), `${bytes} bytes`);
     }
     using tensor = onDevice(cuda, new Float32Array(4));
-    const launch = { grid: [1], block: [1], sharedBytes: most + 1 };
+    const launch = { groups: [1], groupSize: [1], sharedBytes: most + 1 };
     assertEquals(assertThrows(() => reverse.run(launch, [tensor, 4]), ArgumentError).argument, "sharedBytes");
   }));
 
@@ -207,14 +207,14 @@ gpuTest("kernels: a launch that the device cannot do is refused, one at the limi
     using count = onDevice(cuda, new Int32Array(1));
     assertEquals(narrow.needs.maxThreadsPerBlock, 128);
     for (const block of [[1025], [1024, 2], [1, 1, 65], [33, 32]]) {
-      assertThrows(() => plain.run({ grid: [1], block }, [count]), ArgumentError);
+      assertThrows(() => plain.run({ groups: [1], groupSize: block }, [count]), ArgumentError);
     }
-    assertThrows(() => narrow.run({ grid: [1], block: [129] }, [count]), ArgumentError);
-    assertThrows(() => plain.run({ grid: [1, 65_536], block: [1] }, [count]), ArgumentError);
-    plain.run({ grid: [1], block: [1024] }, [count]);
-    plain.run({ grid: [1, 1, 1], block: [16, 1, 64] }, [count]);
-    plain.run({ grid: [1, 65_535], block: [1] }, [count]);
-    narrow.run({ grid: [1], block: [128] }, [count]);
+    assertThrows(() => narrow.run({ groups: [1], groupSize: [129] }, [count]), ArgumentError);
+    assertThrows(() => plain.run({ groups: [1, 65_536], groupSize: [1] }, [count]), ArgumentError);
+    plain.run({ groups: [1], groupSize: [1024] }, [count]);
+    plain.run({ groups: [1, 1, 1], groupSize: [16, 1, 64] }, [count]);
+    plain.run({ groups: [1, 65_535], groupSize: [1] }, [count]);
+    narrow.run({ groups: [1], groupSize: [128] }, [count]);
     const found = new Int32Array(1);
     cuda.stream.read(count, found);
     assertEquals(found[0], 1024 + 1024 + 65_535 + 128);
@@ -241,28 +241,28 @@ gpuTest(
       using first = onDevice(cuda, Int32Array.of(0));
       using second = onDevice(cuda, Int32Array.of(0));
       const found = new Int32Array(1);
-      const once = { grid: [1], block: [1] };
+      const once = { groups: [1], groupSize: [1] };
       const { address } = first;
-      slow.run({ ...once, stream: one }, [first, 0, 1]); // both are loaded from here on
-      take.run({ ...once, stream: two }, [address, second]);
+      slow.run(once, [first, 0, 1], { stream: one }); // both are loaded from here on
+      take.run(once, [address, second], { stream: two });
       one.finish();
       two.finish();
 
-      slow.run({ ...once, stream: one }, [first, 200_000_000, 2]);
-      take.run({ ...once, stream: two }, [address, second]); // it has not been told of the tensor
+      slow.run(once, [first, 200_000_000, 2], { stream: one });
+      take.run(once, [address, second], { stream: two }); // it has not been told of the tensor
       two.finish();
       cuda.stream.read(second, found);
       assertEquals(found[0], 1, "it did not wait");
       one.finish();
 
-      slow.run({ ...once, stream: one }, [first, 200_000_000, 3]);
+      slow.run(once, [first, 200_000_000, 3], { stream: one });
       const fence = one.fence();
-      take.run({ ...once, stream: two, after: fence }, [address, second]);
+      take.run(once, [address, second], { stream: two, after: fence });
       cuda.stream.read(second, found);
       assertEquals(found[0], 3, "it waited for the fence");
 
-      slow.run({ ...once, stream: one }, [first, 200_000_000, 4]);
-      slow.run({ ...once, stream: two }, [first, 0, 5]);
+      slow.run(once, [first, 200_000_000, 4], { stream: one });
+      slow.run(once, [first, 0, 5], { stream: two });
       cuda.stream.read(first, found);
       assertEquals(found[0], 5, "it waited for the tensor");
     }),
@@ -274,7 +274,7 @@ gpuTest("kernels: a program that is disposed at once has done its work", () =>
     {
       using program = cuda.program(SLOW);
       using slow = program.kernel("slow", ["int*", "long long", "int"]);
-      slow.run({ grid: [1], block: [1] }, [out, 50_000_000, 7]);
+      slow.run({ groups: [1], groupSize: [1] }, [out, 50_000_000, 7]);
     }
     const found = new Int32Array(1);
     cuda.stream.read(out, found);

@@ -8,7 +8,13 @@ import {
   ledger,
   NativeCallError,
 } from "../../../mod.ts";
-import { CudaContext, type CudaKernelArgument, type LaunchOptions, type ParameterType } from "../../../src/cuda/mod.ts";
+import {
+  CudaContext,
+  type CudaKernelArgument,
+  type GroupRange,
+  type LaunchOptions,
+  type ParameterType,
+} from "../../../src/cuda/mod.ts";
 import { record, type Recording, unrecordable } from "./recording.ts";
 
 /** Kernels of a device that runs nothing. */
@@ -61,7 +67,7 @@ recordedTest("a launch is given its sizes, its stream, and each argument where C
   using a = floats(cuda);
   using b = cuda.pinned.allocate({ shape: [64], dtype: "f32" });
   using c = cuda.managed.allocate({ shape: [64], dtype: "f32" });
-  add.run({ grid: [7, 5, 3], block: [32, 4, 2], sharedBytes: 1000, stream }, [a, b, c, 64]);
+  add.run({ groups: [7, 5, 3], groupSize: [32, 4, 2], sharedBytes: 1000 }, [a, b, c, 64], { stream });
   const [{ kernel, config, values }] = tape.launches;
   assertEquals(kernel, "add");
   assertEquals(config, {
@@ -78,7 +84,7 @@ recordedTest("a launch is given its sizes, its stream, and each argument where C
   });
   assertEquals(values, [bytesOf(a.address), bytesOf(b.address), bytesOf(c.address), new Uint8Array([64, 0, 0, 0])]);
 
-  add.run({ grid: [1], block: [1] }, [a, b, c, -1]);
+  add.run({ groups: [1], groupSize: [1] }, [a, b, c, -1]);
   const [, second] = tape.launches;
   assertEquals([second.config.gridDim_y, second.config.blockDim_z, second.config.dynamicSmemBytes], [1, 1, 0n]);
   assertEquals(second.config.stream, cuda.stream.handle);
@@ -90,7 +96,7 @@ recordedTest("parameters of every size lie beside each other", (cuda) => {
   using mixed = program.kernel("mixed", ["char", "double", "half", "float4", "float", { bytes: 12 }, "void*"]);
   using tensor = floats(cuda);
   const struct = Int32Array.of(1, -2, 3);
-  mixed.run({ grid: [1], block: [1] }, [-1, 0.5, 1.5, [1, 2, 3, 4], 0.25, struct, tensor]);
+  mixed.run({ groups: [1], groupSize: [1] }, [-1, 0.5, 1.5, [1, 2, 3, 4], 0.25, struct, tensor]);
   const expected = [
     Int8Array.of(-1),
     Float64Array.of(0.5),
@@ -101,7 +107,7 @@ recordedTest("parameters of every size lie beside each other", (cuda) => {
     BigUint64Array.of(tensor.address),
   ];
   assertEquals(tape.launches[0].values, expected.map(({ buffer }) => new Uint8Array(buffer)));
-  mixed.run({ grid: [1], block: [1] }, [1, 0, 0, [0, 0, 0, 0], 0, struct, null]);
+  mixed.run({ groups: [1], groupSize: [1] }, [1, 0, 0, [0, 0, 0, 0], 0, struct, null]);
   assertEquals(tape.launches[1].values[6], new Uint8Array(8));
   assertEquals(mixed.parameters.map(({ type, size }) => [type, size]), [
     ["char", 1],
@@ -120,14 +126,14 @@ recordedTest("a slice is passed by the address of its first element", (cuda) => 
   using a = floats(cuda, 64);
   using b = floats(cuda, 64);
   using part = b.slice(layout({ shape: [4], dtype: "f32", byteOffset: 40 }));
-  add.run({ grid: [1], block: [1] }, [a, a, part, 4]);
+  add.run({ groups: [1], groupSize: [1] }, [a, a, part, 4]);
   assertEquals(tape.launches[0].values[2], bytesOf(b.rawHandle + 40n));
 });
 
 recordedTest("a kernel without parameters is launched", (cuda) => {
   using program = cuda.programFromPtx(PTX);
   using nothing = program.kernel("nothing", []);
-  nothing.run({ grid: [2], block: [3] }, []);
+  nothing.run({ groups: [2], groupSize: [3] }, []);
   assertEquals(tape.launches[0].values, []);
 });
 
@@ -163,8 +169,8 @@ recordedTest("CUDA C++ is compiled for the device, and its names are known", (cu
   using fill = program.kernel("fill<float>", ["float*", "float"]);
   using mangled = program.kernel("_Z4fillIfEvPT_S0_", ["float*", "float"]);
   using tensor = floats(cuda);
-  fill.run({ grid: [1], block: [64] }, [tensor, 2.5]);
-  mangled.run({ grid: [1], block: [64] }, [tensor, 2.5]);
+  fill.run({ groups: [1], groupSize: [64] }, [tensor, 2.5]);
+  mangled.run({ groups: [1], groupSize: [64] }, [tensor, 2.5]);
   assertEquals(tape.launches.map(({ kernel }) => kernel), ["_Z4fillIfEvPT_S0_", "_Z4fillIfEvPT_S0_"]);
   assertStringIncludes(assertThrows(() => program.kernel("fill<int>", []), ArgumentError).message, "fill<float>");
 });
@@ -173,42 +179,48 @@ recordedTest("sizes beyond the device's, or the kernel's, are refused", (cuda) =
   using program = cuda.programFromPtx(PTX);
   using wide = program.kernel("wide", ["float*"]);
   using tensor = floats(cuda);
-  const fine = { grid: [1], block: [1] };
-  const wrong: [Partial<LaunchOptions>, string][] = [
-    [{ grid: [0] }, "grid[0]"],
-    [{ grid: [-1] }, "grid[0]"],
-    [{ grid: [2.5] }, "grid[0]"],
-    [{ grid: [NaN] }, "grid[0]"],
-    [{ grid: ["1" as never] }, "grid[0]"],
-    [{ grid: [1n as never] }, "grid[0]"],
-    [{ grid: [2 ** 31] }, "grid[0]"],
-    [{ grid: [1, 65_536] }, "grid[1]"],
-    [{ grid: [1, 1, 65_536] }, "grid[2]"],
-    [{ grid: [] }, "grid"],
-    [{ grid: [1, 1, 1, 1] }, "grid"],
-    [{ grid: 1 as never }, "grid"],
-    [{ block: undefined as never }, "block"],
-    [{ block: [0] }, "block[0]"],
-    [{ block: [1025] }, "block[0]"],
-    [{ block: [1, 1025] }, "block[1]"],
-    [{ block: [1, 1, 65] }, "block[2]"],
-    [{ block: [513] }, "block"],
-    [{ block: [32, 32] }, "block"],
+  const fine = { groups: [1], groupSize: [1] };
+  const wrong: [Partial<GroupRange>, string][] = [
+    [{ groups: [0] }, "groups[0]"],
+    [{ groups: [-1] }, "groups[0]"],
+    [{ groups: [2.5] }, "groups[0]"],
+    [{ groups: [NaN] }, "groups[0]"],
+    [{ groups: ["1" as never] }, "groups[0]"],
+    [{ groups: [1n as never] }, "groups[0]"],
+    [{ groups: [2 ** 31] }, "groups[0]"],
+    [{ groups: [1, 65_536] }, "groups[1]"],
+    [{ groups: [1, 1, 65_536] }, "groups[2]"],
+    [{ groups: [] }, "groups"],
+    [{ groups: [1, 1, 1, 1] }, "groups"],
+    [{ groups: 1 as never }, "groups"],
+    [{ groupSize: undefined as never }, "groupSize"],
+    [{ groupSize: [0] }, "groupSize[0]"],
+    [{ groupSize: [1025] }, "groupSize[0]"],
+    [{ groupSize: [1, 1025] }, "groupSize[1]"],
+    [{ groupSize: [1, 1, 65] }, "groupSize[2]"],
+    [{ groupSize: [513] }, "groupSize"],
+    [{ groupSize: [32, 32] }, "groupSize"],
     [{ sharedBytes: -1 }, "sharedBytes"],
     [{ sharedBytes: 0.5 }, "sharedBytes"],
     [{ sharedBytes: "1" as never }, "sharedBytes"],
     [{ sharedBytes: 232_448 }, "sharedBytes"], // 1024 of which the kernel takes itself
+    [{ grid: [1] } as never, "range"],
+  ];
+  for (const [sizes, argument] of wrong) {
+    const error = assertThrows(() => wide.run({ ...fine, ...sizes }, [tensor]), ArgumentError);
+    assertEquals(error.argument, argument, `${Object.keys(sizes)} ${Object.values(sizes)}`);
+  }
+  const others: [LaunchOptions, string][] = [
     [{ stream: {} as never }, "stream"],
     [{ stream: null as never }, "stream"],
     [{ after: 7 as never }, "after"],
   ];
-  for (const [options, argument] of wrong) {
-    const error = assertThrows(() => wide.run({ ...fine, ...options }, [tensor]), ArgumentError);
-    assertEquals(error.argument, argument, `${Object.keys(options)} ${Object.values(options)}`);
+  for (const [options, argument] of others) {
+    assertEquals(assertThrows(() => wide.run(fine, [tensor], options), ArgumentError).argument, argument);
   }
   assertThrows(() => wide.run(undefined as never, [tensor]), ArgumentError);
   assertEquals(tape.launches, []);
-  wide.run({ grid: [2 ** 31 - 1, 65_535, 65_535], block: [512] }, [tensor]);
+  wide.run({ groups: [2 ** 31 - 1, 65_535, 65_535], groupSize: [512] }, [tensor]);
   assertEquals(tape.launches.length, 1);
 });
 
@@ -217,10 +229,10 @@ recordedTest("more dynamic shared memory than usual is asked for once", (cuda) =
   using wide = program.kernel("wide", ["float*"]);
   using tensor = floats(cuda);
   const asked = () => tape.calls.filter((name) => name === "cudaFuncSetAttribute").length;
-  wide.run({ grid: [1], block: [1], sharedBytes: 48_128 }, [tensor]);
+  wide.run({ groups: [1], groupSize: [1], sharedBytes: 48_128 }, [tensor]);
   assertEquals(asked(), 0);
-  wide.run({ grid: [1], block: [1], sharedBytes: 48_129 }, [tensor]);
-  wide.run({ grid: [1], block: [1], sharedBytes: 231_424 }, [tensor]);
+  wide.run({ groups: [1], groupSize: [1], sharedBytes: 48_129 }, [tensor]);
+  wide.run({ groups: [1], groupSize: [1], sharedBytes: 231_424 }, [tensor]);
   assertEquals(asked(), 1);
   assertEquals(tape.launches.map(({ config }) => config.dynamicSmemBytes), [48_128n, 48_129n, 231_424n]);
 });
@@ -232,7 +244,7 @@ recordedTest("arguments that do not fit are refused before anything is launched"
   using ints = cuda.allocate({ shape: [64], dtype: "i32" });
   using gone = floats(cuda);
   gone[Symbol.dispose]();
-  const launch = { grid: [1], block: [1] };
+  const launch = { groups: [1], groupSize: [1] };
   const run = (...args: unknown[]) => () => add.run(launch, args as CudaKernelArgument[]);
   assertEquals(assertThrows(run(a, a, a), ArgumentError).argument, "args");
   assertEquals(assertThrows(run(a, a, a, 1, 1), ArgumentError).argument, "args");
@@ -251,15 +263,15 @@ recordedTest("what is not const needs a tensor that may be written", (cuda) => {
   using b = floats(cuda);
   {
     using reading = b.slice(b.layout, { access: "read" });
-    const error = assertThrows(() => add.run({ grid: [1], block: [1] }, [a, a, reading, 1]), AccessError);
+    const error = assertThrows(() => add.run({ groups: [1], groupSize: [1] }, [a, a, reading, 1]), AccessError);
     assertEquals(error.argument, "args[2]");
-    assertThrows(() => add.run({ grid: [1], block: [1] }, [a, a, b, 1]), AccessError); // it is lent for reading
-    add.run({ grid: [1], block: [1] }, [reading, b, a, 1]);
+    assertThrows(() => add.run({ groups: [1], groupSize: [1] }, [a, a, b, 1]), AccessError); // it is lent for reading
+    add.run({ groups: [1], groupSize: [1] }, [reading, b, a, 1]);
   }
   {
     using writing = b.slice(b.layout, { access: "write" });
-    assertThrows(() => add.run({ grid: [1], block: [1] }, [a, writing, a, 1]), AccessError);
-    add.run({ grid: [1], block: [1] }, [a, a, writing, 1]);
+    assertThrows(() => add.run({ groups: [1], groupSize: [1] }, [a, writing, a, 1]), AccessError);
+    add.run({ groups: [1], groupSize: [1] }, [a, a, writing, 1]);
   }
   assertEquals(tape.launches.length, 2);
 });
@@ -270,10 +282,10 @@ recordedTest("an address that the device would stop at is refused", (cuda) => {
   using bytes = program.kernel("wide", ["void*"]);
   using a = floats(cuda);
   using part = a.slice(layout({ shape: [4], dtype: "f32", byteOffset: 8 }));
-  const error = assertThrows(() => vectors.run({ grid: [1], block: [1] }, [part]), LayoutError);
+  const error = assertThrows(() => vectors.run({ groups: [1], groupSize: [1] }, [part]), LayoutError);
   assertEquals(error.argument, "args[0]");
   assertStringIncludes(error.message, "16 bytes");
-  bytes.run({ grid: [1], block: [1] }, [part]);
+  bytes.run({ groups: [1], groupSize: [1] }, [part]);
 });
 
 recordedTest("memory and streams of another device are refused, but for those that both reach", (cuda) => {
@@ -284,12 +296,12 @@ recordedTest("memory and streams of another device are refused, but for those th
   using theirs = floats(other);
   using pinned = other.pinned.allocate({ shape: [4], dtype: "f32" });
   using managed = other.managed.allocate({ shape: [4], dtype: "f32" });
-  const launch = { grid: [1], block: [1] };
+  const launch = { groups: [1], groupSize: [1] };
   const error = assertThrows(() => kernel.run(launch, [theirs]), ArgumentError);
   assertEquals(error.argument, "args[0]");
   assertStringIncludes(error.message, "device 1 (Recorder)");
   assertStringIncludes(error.message, "device 0 (Recorder)");
-  const stream = assertThrows(() => kernel.run({ ...launch, stream: other.stream }, [own]), ArgumentError);
+  const stream = assertThrows(() => kernel.run(launch, [own], { stream: other.stream }), ArgumentError);
   assertEquals(stream.argument, "stream");
   kernel.run(launch, [pinned]);
   kernel.run(launch, [managed]);
@@ -303,11 +315,11 @@ recordedTest("what is disposed is not used, and a program outlives its launches"
   const program = cuda.programFromPtx(PTX);
   const kernel = program.kernel("wide", ["void*"]);
   using tensor = floats(cuda);
-  const launch = { grid: [1], block: [1] };
+  const launch = { groups: [1], groupSize: [1] };
   kernel.run(launch, [tensor]);
   using stream = cuda.createStream();
   stream[Symbol.dispose]();
-  assertThrows(() => kernel.run({ ...launch, stream }, [tensor]), DisposedError);
+  assertThrows(() => kernel.run(launch, [tensor], { stream }), DisposedError);
   tape.calls.length = 0;
   program[Symbol.dispose]();
   const [waited, unloaded] = ["cudaEventQuery", "cudaLibraryUnload"].map((name) => tape.calls.indexOf(name));
@@ -325,7 +337,7 @@ recordedTest("an argument that stays is not looked at again, and one that change
   using add = program.kernel("add", ADD);
   using a = floats(cuda);
   using b = floats(cuda);
-  const launch = { grid: [1], block: [1] };
+  const launch = { groups: [1], groupSize: [1] };
   const [ofA, ofB] = [a, b].map(({ address }) => bytesOf(address));
   const expected = [];
   for (const [x, y, n] of [[a, b, 5], [a, b, 5], [b, a, 5], [b, b, 7], [a, b, 7]] as const) {
@@ -345,11 +357,11 @@ recordedTest("a launch that fails is an error, and nothing is recorded", (cuda) 
   using kernel = program.kernel("wide", ["void*"]);
   using tensor = floats(cuda);
   tape.launchCode = 9;
-  const error = assertThrows(() => kernel.run({ grid: [1], block: [1] }, [tensor]), NativeCallError);
+  const error = assertThrows(() => kernel.run({ groups: [1], groupSize: [1] }, [tensor]), NativeCallError);
   assertEquals([error.fn, error.codeName], ["cudaLaunchKernelExC", "cudaErrorInvalidConfiguration"]);
   assertEquals(tensor.work, []);
   tape.launchCode = 0;
-  kernel.run({ grid: [1], block: [1] }, [tensor]);
+  kernel.run({ groups: [1], groupSize: [1] }, [tensor]);
 });
 
 recordedTest("a launch behind another stream's work waits for that on the device", (cuda) => {
@@ -361,13 +373,13 @@ recordedTest("a launch behind another stream's work waits for that on the device
   using unrelated = floats(cuda);
   const waits = () => tape.calls.filter((name) => name === "cudaStreamWaitEvent").length;
   tape.idle = false;
-  kernel.run({ grid: [1], block: [1], stream: one }, [tensor]);
-  kernel.run({ grid: [1], block: [1], stream: one }, [tensor]);
+  kernel.run({ groups: [1], groupSize: [1] }, [tensor], { stream: one });
+  kernel.run({ groups: [1], groupSize: [1] }, [tensor], { stream: one });
   assertEquals(waits(), 0);
-  kernel.run({ grid: [1], block: [1], stream: two }, [tensor]);
+  kernel.run({ groups: [1], groupSize: [1] }, [tensor], { stream: two });
   assertEquals(waits(), 1);
   const fence = one.fence();
-  kernel.run({ grid: [1], block: [1], stream: two, after: fence }, [unrelated]);
+  kernel.run({ groups: [1], groupSize: [1] }, [unrelated], { stream: two, after: fence });
   assertEquals(waits(), 2);
   tape.idle = true;
 });

@@ -10,7 +10,7 @@ gpuTest("kernels: 100,000 launches leave memory as it was", () =>
     using tensor = cuda.allocate({ shape: [1], dtype: "i32" });
     cuda.stream.fill(tensor, 0);
     const run = (times: number) => {
-      for (let i = 0; i < times; i++) kernel.run({ grid: [1], block: [1] }, [tensor, 1]);
+      for (let i = 0; i < times; i++) kernel.run({ groups: [1], groupSize: [1] }, [tensor, 1]);
       cuda.stream.finish();
     };
     run(20_000); // what is made once is made

@@ -25,7 +25,7 @@ function refused(
       using whole = new DisposableStack();
       const given = value(cl);
       if (typeof given === "object" && given !== null && Symbol.dispose in given) whole.use(given as Disposable);
-      k.run([1], good.with("onvl".indexOf(argument), any(given)));
+      k.run({ items: [1] }, good.with("onvl".indexOf(argument), any(given)));
     }),
     fails: { error: ArgumentError, api: "opencl", fn: "clSetKernelArg", argument, message, ...more },
   };
@@ -45,11 +45,11 @@ export default table(import.meta, {
       for (const name of ["k", "l"]) {
         using kernel = program.kernel(name);
         for (const bytes of [1, 2, 12]) {
-          fails(name, () => kernel.run([1], [o, new Uint8Array(bytes)]), ArgumentError, NativeCallError);
+          fails(name, () => kernel.run({ items: [1] }, [o, new Uint8Array(bytes)]), ArgumentError, NativeCallError);
         }
       }
       using l = program.kernel("l");
-      l.run([1], [o, Int32Array.of(7)]);
+      l.run({ items: [1] }, [o, Int32Array.of(7)]);
       const told = new Int32Array(16);
       cl.queue.read(o, told);
       say(told[0]);
@@ -66,7 +66,7 @@ export default table(import.meta, {
       using t = host.allocate({ shape: [1024], dtype: "f32" });
       using part = t.slice(region(t.layout, [1], [1000]));
       using mapped = graph.map(part, cl);
-      k.run([1], [mapped]);
+      k.run({ items: [1] }, [mapped]);
     },
     fails: {
       error: LayoutError,
@@ -77,7 +77,7 @@ export default table(import.meta, {
   },
   "one missing": {
     opencl: true,
-    run: withKernel(({ k, good }) => k.run([1], good.slice(1))),
+    run: withKernel(({ k, good }) => k.run({ items: [1] }, good.slice(1))),
     fails: {
       error: ArgumentError,
       ...{ api: "opencl", fn: "clEnqueueNDRangeKernel", argument: "args" },
@@ -86,7 +86,7 @@ export default table(import.meta, {
   },
   "no array": {
     opencl: true,
-    run: withKernel(({ k }) => k.run([1], any({ length: 4 }))),
+    run: withKernel(({ k }) => k.run({ items: [1] }, any({ length: 4 }))),
     fails: {
       error: ArgumentError,
       ...{ api: "opencl", fn: "clEnqueueNDRangeKernel", argument: "args" },
@@ -126,7 +126,7 @@ export default table(import.meta, {
   "too many bytes for a vector": refused("v", () => new Float32Array(8), /expected 16 bytes, got 32/),
   "more local memory than the device has": {
     opencl: true,
-    run: withKernel(({ k, good }) => k.run([1], good.with(3, any(new LocalMemory(2 ** 40))))),
+    run: withKernel(({ k, good }) => k.run({ items: [1] }, good.with(3, any(new LocalMemory(2 ** 40))))),
     fails: {
       error: ArgumentError,
       ...{ api: "opencl", fn: "clEnqueueNDRangeKernel", argument: "args" },
@@ -137,7 +137,7 @@ export default table(import.meta, {
     opencl: true,
     run: withKernel(({ k, good }) => {
       using other = open();
-      k.run([1], good.with(0, any(other.allocate({ shape: [64], dtype: "i32" }))));
+      k.run({ items: [1] }, good.with(0, any(other.allocate({ shape: [64], dtype: "i32" }))));
     }),
     fails: {
       error: ArgumentError,
@@ -150,7 +150,7 @@ export default table(import.meta, {
     run: withKernel(({ cl, k, good }) => {
       const t = cl.allocate({ shape: [64], dtype: "i32" });
       t[Symbol.dispose]();
-      k.run([1], good.with(0, any(t)));
+      k.run({ items: [1] }, good.with(0, any(t)));
     }),
     fails: {
       error: DisposedError,
@@ -164,7 +164,7 @@ export default table(import.meta, {
     run: withKernel(({ cl, k, good }) => {
       using graph = new MapperGraph([host, cl]);
       using t = host.allocate({ shape: [64], dtype: "i32" });
-      k.run([1], good.with(0, any(graph.map(t, cl, { access: "read" }))));
+      k.run({ items: [1] }, good.with(0, any(graph.map(t, cl, { access: "read" }))));
     }),
     fails: {
       error: AccessError,
@@ -179,7 +179,7 @@ export default table(import.meta, {
       using graph = new MapperGraph([host, cl]);
       using t = cl.allocate({ shape: [64], dtype: "i32" });
       using _ = graph.map(t, host);
-      k.run([1], good.with(0, any(t)));
+      k.run({ items: [1] }, good.with(0, any(t)));
     }),
     fails: { error: AccessError, api: "core", argument: "o", message: /are lent to/, hint: /Dispose/ },
   },
@@ -188,8 +188,8 @@ export default table(import.meta, {
     run: withKernel(({ cl, k, good }) => {
       using t = cl.allocate({ shape: [64], dtype: "i32" });
       using part = t.slice(region(t.layout, [1], [4]));
-      k.run([1], good.with(0, any(new BaseOf(part))));
-      k.run([1], good.with(0, any(part)));
+      k.run({ items: [1] }, good.with(0, any(new BaseOf(part))));
+      k.run({ items: [1] }, good.with(0, any(part)));
     }),
     fails: {
       error: LayoutError,
@@ -210,7 +210,7 @@ export default table(import.meta, {
           Object.assign(local, { byteLength: size });
         } catch { /* it cannot be set */ }
         same("size", local.byteLength, 4);
-        k.run([1], [local]);
+        k.run({ items: [1] }, [local]);
         cl.queue.finish();
       }
     },
@@ -234,7 +234,7 @@ export default table(import.meta, {
         );
         using part = t.slice(region(t.layout, [1], [64]));
         using mapped = graph.map(part, cl);
-        fails("run", () => program.kernel("k").run([64 / lanes], [mapped]), LayoutError);
+        fails("run", () => program.kernel("k").run({ items: [64 / lanes] }, [mapped]), LayoutError);
       }
     },
   },
@@ -246,7 +246,7 @@ export default table(import.meta, {
       using program = cl.program(
         "typedef read_only image2d_t img; kernel void k(img x, global int* o) { o[0] = get_image_width(x); }",
       );
-      program.kernel("k").run([1], [t, t]);
+      program.kernel("k").run({ items: [1] }, [t, t]);
     },
     fails: {
       error: ArgumentError,
@@ -262,7 +262,7 @@ export default table(import.meta, {
       using t = cl.allocate({ shape: [4], dtype: "i32" });
       using program = cl.program("typedef sampler_t smp; kernel void k(smp s, global int* o) { o[0] = 1; }");
       // rusticl 22.3 takes any bytes for what is not used.
-      safe("run", () => program.kernel("k").run([1], [new BigUint64Array([0x41414141n]), t]));
+      safe("run", () => program.kernel("k").run({ items: [1] }, [new BigUint64Array([0x41414141n]), t]));
       cl.queue.finish();
     },
   },

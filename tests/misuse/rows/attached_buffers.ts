@@ -65,7 +65,7 @@ export default table(import.meta, {
       using cl = open();
       using program = cl.program("kernel void k(global uchar* x) { x[0] = 1; }");
       using tensor = cl.attachBuffer(memOf(cl.handle, CL_MEM_READ_ONLY), BYTES);
-      program.kernel("k").run([1], [tensor]);
+      program.kernel("k").run({ items: [1] }, [tensor]);
     },
     fails: {
       error: AccessError,

@@ -130,7 +130,7 @@ export default table(import.meta, {
       using cl = open();
       using other = open();
       using program = cl.program("kernel void k() {}");
-      program.kernel("k").run([1], [], { queue: other.queue });
+      program.kernel("k").run({ items: [1] }, [], { queue: other.queue });
     },
     fails: {
       error: ArgumentError,

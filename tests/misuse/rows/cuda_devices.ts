@@ -31,7 +31,7 @@ export default table(import.meta, {
       using x = first.allocate(BYTES);
       using timer = first.timer();
       using event = first.exportEvent();
-      say(outcome(() => k.add.run({ ...ONE, stream: second.stream }, [x, 1])));
+      say(outcome(() => k.add.run(ONE, [x, 1], { stream: second.stream })));
       say(outcome(() => timer.start(second.stream)));
       say(outcome(() => event.record(second.stream)));
       using managed = first.managed.allocate(BYTES);
@@ -64,7 +64,7 @@ export default table(import.meta, {
       using k = kernels(first);
       using x = first.allocate(BYTES);
       using y = second.allocate(BYTES);
-      k.wait.run({ grid: [1], block: [256] }, [x, 20]);
+      k.wait.run({ groups: [1], groupSize: [256] }, [x, 20]);
       second.stream.waitFor(first.stream.fence()); // on the device: CUDA has that
       second.stream.fill(y, 1);
       second.stream.finish();
@@ -98,7 +98,7 @@ export default table(import.meta, {
       using k = kernels(second);
       const x = first.allocate(BYTES);
       const mapped = graph.map(x, second, { copy: "allow" });
-      k.wait.run({ grid: [1], block: [256] }, [mapped, 30]);
+      k.wait.run({ groups: [1], groupSize: [256] }, [mapped, 30]);
       first[Symbol.dispose]();
       say(mapped.resource.state, x.resource.state);
       second.stream.finish();

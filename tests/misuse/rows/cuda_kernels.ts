@@ -90,23 +90,31 @@ export default table(import.meta, {
       using k = kernels(cuda);
       using x = cuda.allocate(BYTES);
       const run = (launch: unknown) => outcome(() => k.add.run(any(launch), [x, 1]));
-      say(run({ grid: [0], block: [256] }), run({ grid: [1], block: [0] }), run({ grid: [], block: [1] }));
       say(
-        run({ grid: [1], block: [1, 1, 1, 1] }),
-        run({ grid: [1], block: [1 << 20] }),
-        run({ grid: [1], block: [1024, 2] }),
+        run({ groups: [0], groupSize: [256] }),
+        run({ groups: [1], groupSize: [0] }),
+        run({ groups: [], groupSize: [1] }),
       );
-      say(run({ grid: [2 ** 40], block: [1] }), run({ grid: [NaN], block: [1] }), run({ grid: [-1], block: [1] }));
-      say(run({ grid: 16, block: [1] }), run({ block: [1] }), run({ ...ONE, sharedBytes: 1 << 30 }));
-      say(run({ ...ONE, sharedBytes: -1 }), run({ ...ONE, stream: {} }), run(null));
+      say(
+        run({ groups: [1], groupSize: [1, 1, 1, 1] }),
+        run({ groups: [1], groupSize: [1 << 20] }),
+        run({ groups: [1], groupSize: [1024, 2] }),
+      );
+      say(
+        run({ groups: [2 ** 40], groupSize: [1] }),
+        run({ groups: [NaN], groupSize: [1] }),
+        run({ groups: [-1], groupSize: [1] }),
+      );
+      say(run({ groups: 16, groupSize: [1] }), run({ groupSize: [1] }), run({ ...ONE, sharedBytes: 1 << 30 }));
+      say(run({ ...ONE, sharedBytes: -1 }), run({ ...ONE, grid: [1] }), run([1]), run(null));
       cuda.stream.finish(); // nothing was launched
     },
     says: [
-      "ArgumentError grid[0] ArgumentError block[0] ArgumentError grid",
-      "ArgumentError block ArgumentError block[0] ArgumentError block",
-      "ArgumentError grid[0] ArgumentError grid[0] ArgumentError grid[0]",
-      "ArgumentError grid ArgumentError grid ArgumentError sharedBytes",
-      "ArgumentError sharedBytes ArgumentError stream ArgumentError launch",
+      "ArgumentError groups[0] ArgumentError groupSize[0] ArgumentError groups",
+      "ArgumentError groupSize ArgumentError groupSize[0] ArgumentError groupSize",
+      "ArgumentError groups[0] ArgumentError groups[0] ArgumentError groups[0]",
+      "ArgumentError groups ArgumentError groups ArgumentError sharedBytes",
+      "ArgumentError sharedBytes ArgumentError range ArgumentError range ArgumentError range",
     ],
   },
   "a tensor that may only be read, written": {
@@ -161,7 +169,7 @@ export default table(import.meta, {
         safe(text, () => cuda.programFromPtx(text)[Symbol.dispose]());
       }
       using program = cuda.programFromPtx(PTX);
-      program.kernel("nothing", []).run({ grid: [1], block: [1] }, []);
+      program.kernel("nothing", []).run({ groups: [1], groupSize: [1] }, []);
       cuda.stream.finish();
     },
   },
@@ -191,7 +199,7 @@ export default table(import.meta, {
       using cuda = device();
       using x = cuda.allocate(BYTES);
       const k = kernels(cuda);
-      k.wait.run({ grid: [1], block: [256] }, [x, 20]);
+      k.wait.run({ groups: [1], groupSize: [256] }, [x, 20]);
       k.add[Symbol.dispose]();
       k.add[Symbol.dispose]();
       fails("a kernel", () => k.add.run(ONE, [x, 1]), DisposedError);

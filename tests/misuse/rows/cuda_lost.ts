@@ -4,7 +4,7 @@ import { asserting, assertLost, BYTES, device, kernels, ONE } from "../cuda.ts";
 import { fails, safe, safely, say } from "../kit.ts";
 import { table } from "../row.ts";
 
-const THREAD = { grid: [1], block: [1] } as const;
+const THREAD = { groups: [1], groupSize: [1] } as const;
 
 export default table(import.meta, {
   "a kernel out of bounds": {
@@ -117,7 +117,7 @@ export default table(import.meta, {
       const cuda = device();
       const k = kernels(cuda);
       const x = cuda.allocate(BYTES);
-      k.wait.run({ grid: [1], block: [256] }, [x, 50]);
+      k.wait.run({ groups: [1], groupSize: [256] }, [x, 50]);
       k.wild.run(THREAD, [16n]);
       const [one, two] = await Promise.allSettled([cuda.stream.finished(), cuda.stream.fence().wait()]);
       say(one.status, two.status);

@@ -40,10 +40,10 @@ export default table(import.meta, {
         const make of [() => cuda.allocate(BYTES), () => cuda.pinned.allocate(BYTES), () => cuda.stream.allocate(BYTES)]
       ) {
         const x = make();
-        k.wait.run({ grid: [1], block: [256] }, [x, 20]);
+        k.wait.run({ groups: [1], groupSize: [256] }, [x, 20]);
         x[Symbol.dispose]();
         const y = make();
-        k.wait.run({ grid: [1], block: [256] }, [y, 20]);
+        k.wait.run({ groups: [1], groupSize: [256] }, [y, 20]);
         await y[Symbol.asyncDispose]();
       }
       cuda.stream.finish();

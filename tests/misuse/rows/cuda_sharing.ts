@@ -195,7 +195,7 @@ export default table(import.meta, {
     fails("unsignalled", () => semaphore.in(cuda).wait(), AccessError);
     semaphore.in(vulkan).signal();
     semaphore.in(cuda).wait();
-    first.run({ grid: [1], block: [1024] }, [words]); // its loading blocks until the signal comes, which is under way
+    first.run({ groups: [1], groupSize: [1024] }, [words]); // its loading blocks until the signal comes, which is under way
     const seen = new Uint32Array(1024);
     cuda.stream.read(words, seen);
     same("word", seen[1023], 7);
@@ -216,7 +216,7 @@ export default table(import.meta, {
     fails("CUDA", () => cuda.stream.fill(inCuda, 1), AccessError);
     fails("a kernel", () => {
       using program = cuda.program(`extern "C" __global__ void set(unsigned* x) { x[0] = 1; }`);
-      program.kernel("set", ["unsigned*"]).run({ grid: [1], block: [1] }, [inCuda]);
+      program.kernel("set", ["unsigned*"]).run({ groups: [1], groupSize: [1] }, [inCuda]);
     }, AccessError);
   }),
   "a map that has ended": sharing(({ vulkan, cl, cuda, graph }) => {

@@ -16,7 +16,7 @@ export default table(import.meta, {
       stream[Symbol.dispose]();
       stream[Symbol.dispose]();
       await stream[Symbol.asyncDispose]();
-      fails("run", () => k.add.run({ ...ONE, stream }, [x, 1]), DisposedError);
+      fails("run", () => k.add.run(ONE, [x, 1], { stream }), DisposedError);
       fails("fill", () => stream.fill(x, 1), DisposedError);
       fails("copy", () => stream.copy(x, x), DisposedError);
       fails("fence", () => stream.fence(), DisposedError);
@@ -63,7 +63,7 @@ export default table(import.meta, {
       using x = cuda.allocate(BYTES);
       for (const after of [5, {}, [5], [null], "x"]) {
         fails(`waitFor ${typeof after}`, () => cuda.stream.waitFor(any(after)), ArgumentError);
-        fails(`run after ${typeof after}`, () => k.add.run({ ...ONE, after: any(after) }, [x, 1]), ArgumentError);
+        fails(`run after ${typeof after}`, () => k.add.run(ONE, [x, 1], { after: any(after) }), ArgumentError);
       }
       fails("usedBy", () => x.usedBy(any({})), ArgumentError);
     },
@@ -77,11 +77,11 @@ export default table(import.meta, {
       const { promise, resolve } = Promise.withResolvers<void>();
       const fence = host.signal(promise);
       fails("waitFor", () => cuda.stream.waitFor(fence), AccessError);
-      fails("run after", () => k.add.run({ ...ONE, after: fence }, [x, 1]), AccessError);
+      fails("run after", () => k.add.run(ONE, [x, 1], { after: fence }), AccessError);
       resolve();
       await fence.wait();
       cuda.stream.waitFor(fence);
-      k.add.run({ ...ONE, after: fence }, [x, 1]);
+      k.add.run(ONE, [x, 1], { after: fence });
     },
   },
   "bytes that do not fit": {
@@ -120,7 +120,7 @@ export default table(import.meta, {
       say(outcome(() => timer.milliseconds()));
       timer.start();
       say(outcome(() => timer.milliseconds()));
-      k.wait.run({ grid: [1], block: [256] }, [x, 30]);
+      k.wait.run({ groups: [1], groupSize: [256] }, [x, 30]);
       timer.stop();
       say(outcome(() => timer.milliseconds()));
       await cuda.stream.finished();
@@ -147,7 +147,7 @@ export default table(import.meta, {
       using x = cuda.allocate(BYTES);
       const waiting = (() => {
         const stream = cuda.createStream();
-        k.wait.run({ grid: [1], block: [256], stream }, [x, 30]);
+        k.wait.run({ groups: [1], groupSize: [256] }, [x, 30], { stream });
         return stream.fence().wait();
       })();
       await sleep(5);

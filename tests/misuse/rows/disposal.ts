@@ -16,7 +16,7 @@ function ordersOf<T>(things: readonly T[]): T[][] {
 async function dispose(order: readonly Thing[], awaited: boolean): Promise<void> {
   const { cl: context, graph, source, mapped, add } = busy(open(), 2000);
   const queue = context.createQueue();
-  add.run([8192], [mapped, 1], { queue });
+  add.run({ items: [8192] }, [mapped, 1], { queue });
   const things = { graph, context, queue, mapped, source };
   for (const name of order) {
     const thing: Disposable & Partial<AsyncDisposable> = things[name];
@@ -92,7 +92,7 @@ export default table(import.meta, {
       try {
         using _mapped = mapped;
         using event = opening();
-        add.run([8192], [mapped, 1], { after: event.fence });
+        add.run({ items: [8192] }, [mapped, 1], { after: event.fence });
         await event.fail();
         throw mine;
       } catch (error) {
@@ -129,7 +129,7 @@ export default table(import.meta, {
       const h = host.allocate({ shape: [64], dtype: "u8" });
       const mapped = graph.map(h, cl);
       using other = cl.createQueue();
-      program.kernel("k").run([64], [mapped], { queue: other });
+      program.kernel("k").run({ items: [64] }, [mapped], { queue: other });
       safe("dispose", () => cl.queue[Symbol.dispose]());
       safe("unmap", () => mapped[Symbol.dispose]());
       safe("dispose", () => h[Symbol.dispose]());
@@ -216,7 +216,7 @@ export default table(import.meta, {
     async run() {
       using cl = open();
       (() => {
-        for (let i = 0; i < 5; i++) cl.program("kernel void k() {}").kernel("k").run([1], []);
+        for (let i = 0; i < 5; i++) cl.program("kernel void k() {}").kernel("k").run({ items: [1] }, []);
       })();
       cl.queue.finish();
       await collect();

@@ -59,7 +59,7 @@ export default table(import.meta, {
       cl.queue.fence().wait().then(() => say("waited"));
       const event = opening();
       kept.push(event, mapped);
-      add.run([8192], [mapped, 1], { after: event.fence });
+      add.run({ items: [8192] }, [mapped, 1], { after: event.fence });
       cl.queue.fence().wait();
       mapped[Symbol.asyncDispose]();
     },

@@ -180,9 +180,9 @@ export default table(import.meta, {
       const cl = open();
       const t = cl.allocate({ shape: [64], dtype: "u8" });
       const k = cl.program("kernel void k(global uchar* o) { o[get_global_id(0)] = 1; }").kernel("k");
-      k.run([64], [t]);
+      k.run({ items: [64] }, [t]);
       const second = cl.createQueue();
-      k.run([64], [t], { queue: second });
+      k.run({ items: [64] }, [t], { queue: second });
       const fences = [cl.queue.fence(), second.fence(), second.waitFor(cl.queue.fence())];
       cl[Symbol.dispose]();
       (globalThis as unknown as { gc(): void }).gc();
@@ -264,10 +264,10 @@ export default table(import.meta, {
       for (const tensor of [a, b]) cl.queue.write(tensor, new Int32Array(4));
       // Both tensors carry a fence of the same command, which may end between one look at it and the next.
       for (const end = performance.now() + 2000; performance.now() < end;) {
-        k.run([1], [a, b, Math.floor(Math.random() * 3000)], { queue: second });
+        k.run({ items: [1] }, [a, b, Math.floor(Math.random() * 3000)], { queue: second });
         second.flush();
         for (const until = performance.now() + Math.random() * 0.1; performance.now() < until;);
-        k.run([1], [a, b, 1]);
+        k.run({ items: [1] }, [a, b, 1]);
         cl.queue.finish();
       }
     },

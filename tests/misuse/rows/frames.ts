@@ -28,7 +28,7 @@ export default table(import.meta, {
       using frame = Frame.of([only], GREY);
       using mapped = graph.map(frame, cl);
       only[Symbol.dispose]();
-      k.run([1 << 20], any([mapped.planes[0]]));
+      k.run({ items: [1 << 20] }, any([mapped.planes[0]]));
     },
     fails: {
       error: DisposedError,

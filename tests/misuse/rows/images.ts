@@ -59,11 +59,11 @@ const refused = (argument: string, message: RegExp) => ({
 
 export default table(import.meta, {
   "a buffer where a kernel takes an image": {
-    ...onBench(({ get, out }) => get.run([1], [out, out])),
+    ...onBench(({ get, out }) => get.run({ items: [1] }, [out, out])),
     fails: { ...refused("from", /expected an image, got OpenCLTensor/), hint: /A buffer is not an image/ },
   },
   "an image where a kernel takes a buffer": {
-    ...onBench(({ get, image }) => get.run([1], [image, image])),
+    ...onBench(({ get, image }) => get.run({ items: [1] }, [image, image])),
     fails: { ...refused("to", /expected a tensor in memory of the device, got OpenCLImage/), hint: /./ },
   },
   "anything else where a kernel takes an image or a sampler": onBench(({ cl, get, sampled, image, out }) => {
@@ -73,18 +73,18 @@ export default table(import.meta, {
     for (
       const wrong of [...wrongs, cl.image(R8), pixels, new BaseOf(any(image))]
     ) {
-      fails("image", () => get.run([1], [any(wrong), out]), ArgumentError);
-      fails("sampler", () => sampled.run([1], [image, any(wrong), out]), ArgumentError);
+      fails("image", () => get.run({ items: [1] }, [any(wrong), out]), ArgumentError);
+      fails("sampler", () => sampled.run({ items: [1] }, [image, any(wrong), out]), ArgumentError);
     }
-    fails("base", () => get.run([1], [image, new BaseOf(any(image))]), ArgumentError);
+    fails("base", () => get.run({ items: [1] }, [image, new BaseOf(any(image))]), ArgumentError);
     same("image", [image.type, image.width, image.context === cl].join(), "2D,4,true");
     same("is", [out, null, 5].some((value) => OpenCLImage.isImage(value) || OpenCLSampler.isSampler(value)), false);
   }),
   "an image of another kind than the kernel's": {
     ...onBench(({ cl, get, layers, image, out }) => {
-      fails("kind", () => layers.run([1], [image, out]), ArgumentError);
+      fails("kind", () => layers.run({ items: [1] }, [image, out]), ArgumentError);
       using stack = cl.image(R8, { type: "2D array" }).allocate({ shape: [2, 4, 4] });
-      get.run([1], [stack, out]);
+      get.run({ items: [1] }, [stack, out]);
     }),
     fails: { ...refused("from", /it is an image2d_t; .* an image2d_array_t/), hint: /The kind of image is chosen/ },
   },
@@ -92,7 +92,7 @@ export default table(import.meta, {
     ...onBench(({ cl, graph, put }) => {
       using pixels = host.allocate({ shape: [4, 4], dtype: "u8" });
       using mapped = graph.map(pixels, cl.image(R8), { access: "read" });
-      put.run([1], [mapped]);
+      put.run({ items: [1] }, [mapped]);
     }),
     fails: {
       error: AccessError,
@@ -108,18 +108,18 @@ export default table(import.meta, {
   "an image and a sampler of another context": onBench(({ get, sampled, image, out }) => {
     using other = open();
     const theirs = other.image(R8).allocate({ shape: [4, 4] });
-    fails("image", () => get.run([1], [theirs, out]), ArgumentError);
-    fails("sampler", () => sampled.run([1], [image, other.sampler(), out]), ArgumentError);
+    fails("image", () => get.run({ items: [1] }, [theirs, out]), ArgumentError);
+    fails("sampler", () => sampled.run({ items: [1] }, [image, other.sampler(), out]), ArgumentError);
     fails("queue", () => other.queue.readImage(image, new Uint8Array(16)), ArgumentError);
     same("is", other.image(R8).is(image), false);
   }),
   "a sampler that was disposed": {
     ...onBench(({ cl, sampled, image, out }) => {
       const sampler = cl.sampler({ filter: "linear" });
-      sampled.run([1], [image, sampler, out]);
+      sampled.run({ items: [1] }, [image, sampler, out]);
       sampler[Symbol.dispose]();
       sampler[Symbol.dispose]();
-      sampled.run([1], [image, sampler, out]);
+      sampled.run({ items: [1] }, [image, sampler, out]);
     }),
     fails: { error: DisposedError, api: "core", argument: "s", message: /sampler .* was disposed/ },
   },
@@ -137,7 +137,7 @@ export default table(import.meta, {
       const pixels = host.allocate({ shape: [4, 4], dtype: "u8" });
       using mapped = graph.map(pixels, cl.image(R8));
       pixels[Symbol.dispose]();
-      put.run([1], [mapped]);
+      put.run({ items: [1] }, [mapped]);
     }),
     fails: { error: DisposedError, api: "core", argument: "to", message: /was disposed with/ },
   },
@@ -151,7 +151,7 @@ export default table(import.meta, {
   "an image that is mapped for the host, used by a kernel": {
     ...onBench(({ graph, image, put }) => {
       using _ = graph.map(image, host);
-      put.run([1], [image]);
+      put.run({ items: [1] }, [image]);
     }),
     fails: { error: AccessError, api: "core", argument: "to", message: /are lent to/, hint: /Dispose/ },
   },
@@ -195,7 +195,7 @@ export default table(import.meta, {
         const byteLength = 3 * row + 3 * pixel + 1;
         using part = room.slice({ shape: [4, 4], dtype: "u8", strides: [row, pixel], byteOffset: 0, byteLength });
         using mapped = graph.map(part, target, { copy: "allow" });
-        put.run([1], [mapped]);
+        put.run({ items: [1] }, [mapped]);
       });
     }
     // The padding of the last row would lie behind the block, on a page that nobody may touch.
@@ -203,7 +203,7 @@ export default table(import.meta, {
     using part = edge.slice(region(edge.layout, [0, 1], [61, 64]));
     using mapped = graph.map(part, target, { copy: "allow" });
     same("transfer", mapped.route.steps[0].transfer, "copy");
-    put.run([1], [mapped]);
+    put.run({ items: [1] }, [mapped]);
   }),
   "transfers of pixels that do not fit": onBench(({ cl, image, out }) => {
     const { queue } = cl;
@@ -229,6 +229,6 @@ export default table(import.meta, {
       typedef sampler_t smp;
       kernel void k(read_only image2d_t i, smp s, global uchar* o) { o[0] = read_imageui(i, s, (int2)(0, 0)).x; }`);
     const k = program.kernel("k");
-    fails("bytes", () => k.run([1], [image, new BigUint64Array([0x41414141n]), out]), ArgumentError);
+    fails("bytes", () => k.run({ items: [1] }, [image, new BigUint64Array([0x41414141n]), out]), ArgumentError);
   }),
 });

@@ -63,7 +63,7 @@ export default table(import.meta, {
   "an operation on a UMat behind a promise that is not settled": behindUnset(async ({ cv, cl, graph }, event) => {
     using buffer = cl.allocate({ shape: [64, 64], dtype: "u8" });
     using other = cl.allocate({ shape: [64, 64], dtype: "u8" });
-    adder(cl).run([4096], [buffer], { after: event.fence });
+    adder(cl).run({ items: [4096] }, [buffer], { after: event.fence });
     const umat = graph.map(buffer, cv.umat);
     fails("operation", () => work(cv, umat), AccessError);
     fails("dispose", () => umat[Symbol.dispose](), AccessError);

@@ -46,14 +46,14 @@ export default table(import.meta, {
       fails("sampler", () => cl.sampler(any(misspelt)), ArgumentError);
       fails("svm", () => cl.svm.allocate(any({ ...bytes, ...misspelt })), ArgumentError, LayoutError);
       fails("migrate", () => cl.queue.migrate([o], any({ to: "host", ...misspelt })), ArgumentError);
-      k.run([1], [o], any({ localSize: [5] }));
+      k.run({ items: [1] }, [o], any({ localSize: [5] }));
     },
     fails: {
       error: ArgumentError,
       api: "core",
       argument: "options",
       message: /unknown property localSize/,
-      hint: /Use local,/,
+      hint: /Use queue,/,
     },
   },
   "names that no option has: OpenCV": {

@@ -121,7 +121,7 @@ export default table(import.meta, {
       const blur = program.kernel("blur");
       program[Symbol.dispose]();
       fails("handle", () => blur.handle, DisposedError);
-      fails("run", () => blur.run([1], []), DisposedError);
+      fails("run", () => blur.run({ items: [1] }, []), DisposedError);
       fails("names", () => program.kernelNames, DisposedError);
       fails("program", () => program.handle, DisposedError);
       program.kernel("blur");

@@ -40,7 +40,7 @@ async function wander(seed: number, rounds: number): Promise<void> {
     (t, s) => {
       if (!cl.is(t)) return;
       const after = s.events.length > 0 && random(2) === 1 ? { after: pick(s.events).fence } : {};
-      k.run([t.layout.shape[0]], [t, 1], { queue: pick(queues), ...after });
+      k.run({ items: [t.layout.shape[0]] }, [t, 1], { queue: pick(queues), ...after });
     },
     (t) => {
       if (random(3) === 0) t[Symbol.dispose]();

@@ -44,7 +44,7 @@ export default table(import.meta, {
       const { add, mapped, source } = busy(cl);
       using _ = source;
       using event = opening();
-      add.run([8192], [mapped, 1], { after: event.fence });
+      add.run({ items: [8192] }, [mapped, 1], { after: event.fence });
       try {
         cl.queue.finish();
       } finally {
@@ -59,7 +59,7 @@ export default table(import.meta, {
       using cl = open();
       const { add, mapped, source } = busy(cl);
       using event = opening();
-      add.run([8192], [mapped, 1], { after: event.fence });
+      add.run({ items: [8192] }, [mapped, 1], { after: event.fence });
       fails("dispose", () => mapped[Symbol.dispose](), AccessError);
       await event.complete();
       await mapped[Symbol.asyncDispose]();
@@ -92,7 +92,7 @@ export default table(import.meta, {
       const { add, mapped, source } = busy(cl);
       using _ = source;
       const event = opening();
-      add.run([8192], [mapped, 1], { after: event.fence });
+      add.run({ items: [8192] }, [mapped, 1], { after: event.fence });
       const fence = cl.queue.fence();
       await event.fail();
       say(await settled(mapped[Symbol.asyncDispose]()).then((error) => error.split(" ")[0]));
@@ -113,7 +113,7 @@ export default table(import.meta, {
       const event = opening();
       await event.fail(mine);
       const uses: readonly (() => unknown)[] = [
-        () => add.run([8192], [mapped, 1], { after: event.fence }),
+        () => add.run({ items: [8192] }, [mapped, 1], { after: event.fence }),
         () => cl.queue.waitFor(event.fence),
         () => event.fence.waitSync(),
         () => event.fence.reached(),
@@ -138,7 +138,7 @@ export default table(import.meta, {
       using other = open();
       const { add, mapped, source } = busy(cl);
       const elsewhere = busy(other);
-      add.run([8192], [mapped, 1], { after: other.queue.fence() });
+      add.run({ items: [8192] }, [mapped, 1], { after: other.queue.fence() });
       mapped[Symbol.dispose]();
       say(source.view()[0]); // 7 + 1 + 1
       for (const each of [elsewhere.mapped, elsewhere.source, source]) each[Symbol.dispose]();
@@ -155,7 +155,7 @@ export default table(import.meta, {
       using event = opening();
       const theirs = other.queue.waitFor(event.fence);
       try {
-        add.run([8192], [mapped, 1], { after: theirs });
+        add.run({ items: [8192] }, [mapped, 1], { after: theirs });
       } finally {
         await event.complete();
       }
@@ -177,9 +177,9 @@ export default table(import.meta, {
         const bench = busy(open());
         const { cl, add, mapped, source } = bench;
         const event = opening();
-        add.run([8192], [mapped, 1], { after: event.fence });
+        add.run({ items: [8192] }, [mapped, 1], { after: event.fence });
         const own = cl.allocate({ shape: [64], dtype: "u8" });
-        add.run([64], [own, 1], { after: cl.queue.fence(), queue: cl.createQueue() });
+        add.run({ items: [64] }, [own, 1], { after: cl.queue.fence(), queue: cl.createQueue() });
         await end(bench, event);
         await safely("mapped", mapped[Symbol.asyncDispose]());
         await safely("context", cl[Symbol.asyncDispose]());
@@ -196,11 +196,11 @@ export default table(import.meta, {
         const second = cl.createQueue();
         const event = opening();
         const [one, two] = [0, 1].map(() => cl.allocate({ shape: [512], dtype: "u8" }));
-        add.run([512], [one, 1], { queue: second });
-        add.run([512], [two, 1], { queue: second, after: event.fence });
+        add.run({ items: [512] }, [one, 1], { queue: second });
+        add.run({ items: [512] }, [two, 1], { queue: second, after: event.fence });
         const waits = [second.waitFor(cl.queue.fence()), cl.queue.waitFor([second.fence(), event.fence])];
         cl.queue.copy(one, two);
-        add.run([8192], [mapped, 1], { queue: second });
+        add.run({ items: [8192] }, [mapped, 1], { queue: second });
         if (turn % 2 === 0) await event.fail();
         event[Symbol.dispose]();
         if (turn % 3 === 0) safe("finish", () => second.finish());
@@ -217,11 +217,11 @@ export default table(import.meta, {
       for (const how of ["reject", "forget"]) {
         const { cl, source, mapped, add } = busy(open());
         const event = opening();
-        add.run([4096], [mapped, 1], { after: event.fence });
+        add.run({ items: [4096] }, [mapped, 1], { after: event.fence });
         const fence = cl.queue.fence();
-        add.run([4096], [mapped, 1]);
+        add.run({ items: [4096] }, [mapped, 1]);
         const own = cl.allocate({ shape: [64], dtype: "u8" });
-        add.run([64], [own, 1], { queue: cl.createQueue(), after: fence });
+        add.run({ items: [64] }, [own, 1], { queue: cl.createQueue(), after: fence });
         const outcome = async (promise: Promise<unknown>) => {
           const ended = await Promise.race([settled(promise), sleep(5000).then(() => "hangs")]);
           return ended.split(" ")[0];
@@ -249,7 +249,7 @@ export default table(import.meta, {
       const event = opening();
       for (let i = 0; i < 200; i++) {
         if (i % 20 === 0) cl.queue.waitFor(event.fence);
-        add.run([8192], [mapped, 1]);
+        add.run({ items: [8192] }, [mapped, 1]);
       }
       kept.push(cl, mapped, event);
       cl.queue.fence().wait().catch(() => {});

@@ -106,7 +106,7 @@ export default table(import.meta, {
       using program = cl.program(KERNEL);
       using t = cl.svm.allocate(bytes);
       using _ = graph.map(t, host);
-      program.kernel("k").run([4096], [t]);
+      program.kernel("k").run({ items: [4096] }, [t]);
     },
     fails: { error: AccessError, api: "core", argument: "x", message: /are lent to/, hint: /Dispose/ },
   },
@@ -118,7 +118,7 @@ export default table(import.meta, {
       using program = cl.program(KERNEL);
       using t = other.svm.allocate(bytes);
       say(t.context === other, cl.svm.is(t));
-      program.kernel("k").run([4096], [t]);
+      program.kernel("k").run({ items: [4096] }, [t]);
     },
     says: ["true false"],
     fails: {
@@ -135,10 +135,10 @@ export default table(import.meta, {
       const t = cl.svm.allocate(bytes);
       const part = t.slice(region(t.layout, [1], [16]));
       say(part.address % 2n);
-      program.kernel("k").run([16], [part]); // a part may begin anywhere
+      program.kernel("k").run({ items: [16] }, [part]); // a part may begin anywhere
       t[Symbol.dispose]();
-      fails("part", () => program.kernel("k").run([16], [part]), DisposedError);
-      program.kernel("k").run([16], [t]);
+      fails("part", () => program.kernel("k").run({ items: [16] }, [part]), DisposedError);
+      program.kernel("k").run({ items: [16] }, [t]);
     },
     says: ["1"],
     fails: { error: DisposedError, api: "core", argument: "x", message: /was disposed/ },
@@ -149,7 +149,7 @@ export default table(import.meta, {
       using cl = open();
       using program = cl.program(KERNEL);
       using t = cl.svm.allocate(bytes);
-      safe("run", () => program.kernel("k").run([16], [any(new BaseOf(any(t)))]));
+      safe("run", () => program.kernel("k").run({ items: [16] }, [any(new BaseOf(any(t)))]));
       cl.queue.finish();
     },
   },
@@ -162,7 +162,7 @@ export default table(import.meta, {
       using t = cl.svm.allocate({ ...bytes, grain: "fine" });
       using peer = host.wrap(t.handle, bytes);
       const view = peer.view();
-      program.kernel("k").run([4096], [t]);
+      program.kernel("k").run({ items: [4096] }, [t]);
       say(view.length);
       using _ = graph.map(t, host);
       peer.view();

@@ -41,25 +41,29 @@ export default table(import.meta, {
     using memory = host.allocate(words);
     const wrong = [5, "ab", {}, [5], [null], [undefined], [cl.allocate(words)], [memory], [[t]]];
     for (const indirect of wrong) {
-      fails("indirect", () => k.run([1], [t, 1], { indirect: any(indirect) }), ArgumentError);
+      fails("indirect", () => k.run({ items: [1] }, [t, 1], { indirect: any(indirect) }), ArgumentError);
     }
     using other = open();
-    fails("another context's", () => k.run([1], [t, 1], { indirect: [other.svm.allocate(words)] }), ArgumentError);
-    k.run([1], [t, 1], { indirect: [] });
+    fails(
+      "another context's",
+      () => k.run({ items: [1] }, [t, 1], { indirect: [other.svm.allocate(words)] }),
+      ArgumentError,
+    );
+    k.run({ items: [1] }, [t, 1], { indirect: [] });
   }),
   "indirect memory that was disposed": eachGrain((cl, make) => {
     const k = cl.program(KERNEL).kernel("k");
     using t = make();
     const gone = make();
     gone[Symbol.dispose]();
-    fails("run", () => k.run([1], [t, 1], { indirect: [gone] }), DisposedError);
+    fails("run", () => k.run({ items: [1] }, [t, 1], { indirect: [gone] }), DisposedError);
   }),
   "indirect memory that the host holds": eachGrain((cl, make) => {
     using graph = new MapperGraph([host, cl]);
     const k = cl.program(KERNEL).kernel("k");
     const [t, u] = [make(), make()];
     using seen = graph.map(u, host);
-    fails("run", () => k.run([64], [t, 1], { indirect: [u] }), AccessError);
+    fails("run", () => k.run({ items: [64] }, [t, 1], { indirect: [u] }), AccessError);
     seen.bytes().fill(1);
   }),
   "everything disposed in the middle of the kernel": {
@@ -73,7 +77,7 @@ export default table(import.meta, {
           const program = cl.program(source);
           const kernel = program.kernel("k");
           const tensor = cl.svm.allocate({ ...words, grain });
-          kernel.run(words.shape, [tensor, 1], { indirect: [tensor] });
+          kernel.run({ items: words.shape }, [tensor, 1], { indirect: [tensor] });
           ({ tensor, kernel, program, context: cl })[how][Symbol.dispose]();
           cl[Symbol.dispose]();
         }
@@ -86,7 +90,7 @@ export default table(import.meta, {
     async run() {
       using cl = open();
       const k = cl.program(KERNEL).kernel("k");
-      for (const grain of GRAINS) (() => k.run(words.shape, [cl.svm.allocate({ ...words, grain }), 1]))();
+      for (const grain of GRAINS) (() => k.run({ items: words.shape }, [cl.svm.allocate({ ...words, grain }), 1]))();
       await collect();
       cl.queue.finish();
       await collect();

@@ -43,7 +43,7 @@ function withImages(args: (pixels: VulkanImage, bytes: VulkanImage) => readonly 
     using kernel = program.kernel();
     using pixels = vulkan.image(RGBA).allocate(PIXELS);
     using bytes = vulkan.image("R8_UINT").allocate({ shape: [4, 8] });
-    kernel.run([1, 1], args(pixels, bytes) as Parameters<VulkanKernel["run"]>[1]);
+    kernel.run({ groups: [1, 1] }, args(pixels, bytes) as Parameters<VulkanKernel["run"]>[1]);
   }, fails);
   return { ...row, flags: ["--allow-ffi", "--allow-read"] };
 }
@@ -73,7 +73,7 @@ function withKernel(args: (from: VulkanTensor, to: VulkanTensor) => readonly unk
     using kernel = program.kernel();
     using from = vulkan.allocate({ shape: [64], dtype: "f32" });
     using to = vulkan.allocate({ shape: [64, 4], dtype: "f32" });
-    kernel.run([1], args(from, to) as Parameters<VulkanKernel["run"]>[1]);
+    kernel.run({ groups: [1] }, args(from, to) as Parameters<VulkanKernel["run"]>[1]);
   }, fails);
   return { ...row, flags: ["--allow-ffi", "--allow-read"] };
 }
@@ -385,7 +385,7 @@ export default table(import.meta, {
     using kernel = program.kernel();
     using pixels = vulkan.image(RGBA).allocate(PIXELS);
     using bytes = other.image("R8_UINT").allocate({ shape: [4, 8] });
-    kernel.run([1, 1], [pixels, bytes, 1]);
+    kernel.run({ groups: [1, 1] }, [pixels, bytes, 1]);
   }, ofRun("to", /belongs to another context/, /vulkan\.image\(format\)/)),
   "an image that is only read, to a kernel that writes": withImages(
     (pixels, bytes) => [pixels, bytes.borrow("read"), 1],
@@ -457,7 +457,7 @@ export default table(import.meta, {
       using other = vulkan.createQueue();
       using program = vulkan.program(Deno.readFileSync(new URL("spin.spv", SHADERS)));
       using kernel = program.kernel();
-      kernel.run([1], [tensor, 1], { queue: other, after: vulkan.queue.fence() });
+      kernel.run({ groups: [1] }, [tensor, 1], { queue: other, after: vulkan.queue.fence() });
       await vulkan.queue.waitFor(other.fence()).wait();
       vulkan.queue.finish();
       say(vulkan.is(tensor), other.handle > 0n, program.handle > 0n, kernel.handle > 0n, vulkan.bytesCopied);

@@ -3,10 +3,10 @@ import { any, open, safe, same, sleep, withKernel } from "../kit.ts";
 import { type Row, type Rows, table } from "../row.ts";
 
 /** A run with these work sizes, and what is wrong with them: no driver is asked. */
-function refused(global: unknown, options: object, argument: string, message: RegExp, hint?: RegExp): Row {
+function refused(items: unknown, others: object, argument: string, message: RegExp, hint?: RegExp): Row {
   return {
     opencl: "Portable",
-    run: withKernel(({ k, good }) => k.run(any(global), good, options)),
+    run: withKernel(({ k, good }) => k.run(any({ items, ...others }), good)),
     fails: {
       error: ArgumentError,
       ...{ api: "opencl", fn: "clEnqueueNDRangeKernel", argument, message },
@@ -24,8 +24,8 @@ const HUGE: readonly (readonly number[])[] = [
   [2 ** 32 + 15],
 ];
 
-const huge: Rows = Object.fromEntries(HUGE.map((global) => [
-  `${global.join(" × ")} work-items, which run or are refused`,
+const huge: Rows = Object.fromEntries(HUGE.map((items) => [
+  `${items.join(" × ")} work-items, which run or are refused`,
   {
     opencl: true,
     leaves: true,
@@ -37,7 +37,7 @@ const huge: Rows = Object.fromEntries(HUGE.map((global) => [
       const out = new Int32Array(4);
       cl.queue.write(o, out);
       const accepted = safe("run", () => {
-        program.kernel("k").run(global, [o]);
+        program.kernel("k").run({ items }, [o]);
         return true;
       });
       if (accepted) {
@@ -54,32 +54,32 @@ export default table(import.meta, {
   ...huge,
   "a work-group larger than the kernel may have": refused(
     [2 ** 20],
-    { local: [2 ** 20] },
-    "local[0]",
+    { groupSize: [2 ** 20] },
+    "groupSize[0]",
     /expected a whole number from 1 to \d+, got 1048576/,
   ),
   "a work-group that does not divide the work": refused(
     [10],
-    { local: [4] },
-    "local[0]",
+    { groupSize: [4] },
+    "groupSize[0]",
     /4 does not divide the 10/,
-    /Round the global size up/,
+    /Round the items up/,
   ),
   "a work-group of other dimensions": refused(
     [4, 4],
-    { local: [4] },
-    "local",
-    /expected the 2 dimensions of global, got 1/,
+    { groupSize: [4] },
+    "groupSize",
+    /expected the 2 dimensions of items, got 1/,
   ),
-  "no dimensions": refused([], {}, "global", /expected 1 to 3 dimensions, got 0/),
-  "four dimensions": refused([1, 1, 1, 1], {}, "global", /expected 1 to 3 dimensions, got 4/),
-  "no array": refused(64, {}, "global", /expected an array, got number/, /Pass a number for each dimension/),
-  "NaN": refused([NaN], {}, "global[0]", /expected a whole number from 1 to \d+, got NaN/),
-  "a negative number": refused([-1], {}, "global[0]", /expected a whole number .*, got -1/),
-  "0": refused([0], {}, "global[0]", /expected a whole number .*, got 0/),
-  "2^64": refused([2 ** 64], {}, "global[0]", /expected a whole number .*, got 18446744073709552000/),
-  "a bigint": refused([64n], {}, "global[0]", /expected a whole number .*, got 64/),
-  "2^63 groups": refused([2 ** 21, 2 ** 21, 2 ** 21], {}, "global", /groups are more than/, /Give larger groups/),
+  "no dimensions": refused([], {}, "items", /expected 1 to 3 dimensions, got 0/),
+  "four dimensions": refused([1, 1, 1, 1], {}, "items", /expected 1 to 3 dimensions, got 4/),
+  "no array": refused(64, {}, "items", /expected an array, got number/, /Pass a number for each dimension/),
+  "NaN": refused([NaN], {}, "items[0]", /expected a whole number from 1 to \d+, got NaN/),
+  "a negative number": refused([-1], {}, "items[0]", /expected a whole number .*, got -1/),
+  "0": refused([0], {}, "items[0]", /expected a whole number .*, got 0/),
+  "2^64": refused([2 ** 64], {}, "items[0]", /expected a whole number .*, got 18446744073709552000/),
+  "a bigint": refused([64n], {}, "items[0]", /expected a whole number .*, got 64/),
+  "2^63 groups": refused([2 ** 21, 2 ** 21, 2 ** 21], {}, "items", /groups are more than/, /Give larger groups/),
   "an offset of NaN": refused([1], { offset: [NaN] }, "offset[0]", /expected a whole number .*, got NaN/),
   "a negative offset": refused([1], { offset: [-1] }, "offset[0]", /expected a whole number .*, got -1/),
   "groups other than the kernel requires": {
@@ -90,11 +90,11 @@ export default table(import.meta, {
         "kernel void k() __attribute__((reqd_work_group_size(4, 1, 1)));" +
           "kernel __attribute__((reqd_work_group_size(4, 1, 1))) void k() {}",
       );
-      program.kernel("k").run([8], [], { local: [2] });
+      program.kernel("k").run({ items: [8], groupSize: [2] }, []);
     },
     fails: {
       error: ArgumentError,
-      ...{ api: "opencl", fn: "clEnqueueNDRangeKernel", argument: "local" },
+      ...{ api: "opencl", fn: "clEnqueueNDRangeKernel", argument: "groupSize" },
       message: /requires groups of 4/,
     },
   },

@@ -16,7 +16,7 @@ worker.onmessage = ({ data: platform }) => {
   graph.map(second, host).lend(() => new Promise(() => {}));
   const never = host.signal(new Promise(() => {}));
   const third = cl.allocate({ shape: [64], dtype: "u8" });
-  add.run([64], [third, 1], { after: never });
+  add.run({ items: [64] }, [third, 1], { after: never });
   never.wait();
   cl.queue.fence().wait();
   kept.push(cl, graph, mapped, second, third, never, host.allocate({ shape: [64], dtype: "u8", sharable: true }));

@@ -79,7 +79,8 @@ function* rowsOf({ from, to, at }: Ends, vectors: readonly Vector[]): Iterable<R
           to.restore();
           {
             using use = new DisposableStack();
-            const run = () => copy.run([ITEMS], [at(from, begin, vector, use), at(to, begin, vector, use)] as never);
+            const run = () =>
+              copy.run({ items: [ITEMS] }, [at(from, begin, vector, use), at(to, begin, vector, use)] as never);
             // OpenCL C has no vector elsewhere than at a multiple of its size.
             if (begin % size !== 0) return void thrown(LayoutError, run);
             run();
@@ -113,7 +114,7 @@ export const buffers: Kind = function* (platform, stack) {
           using b = to.part({ shape: [MOST], dtype: "u8", byteOffset: begin });
           using source = graph.map(a, cl, { access: "read" });
           using sink = graph.map(b, cl);
-          copyAny.run([MOST / 16], [source, 0n, sink, 0n]);
+          copyAny.run({ items: [MOST / 16] }, [source, 0n, sink, 0n]);
         }
         to.assertHolds(begin, from.before(begin, MOST));
       },
@@ -130,7 +131,7 @@ export const buffers: Kind = function* (platform, stack) {
           using a = partOf(source, begin);
           using b = partOf(sink, begin);
           const [atA, atB] = [a, b].map(({ layout }) => BigInt(layout.byteOffset));
-          copyAny.run([MOST / 16], [new BaseOf(a), atA, new BaseOf(b), atB]);
+          copyAny.run({ items: [MOST / 16] }, [new BaseOf(a), atA, new BaseOf(b), atB]);
         }
         to.assertHolds(begin, from.before(begin, MOST));
       },

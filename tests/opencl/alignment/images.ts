@@ -127,7 +127,7 @@ export const images: Kind = function* (name, stack) {
             const copy = inPlace ? "never" : "allow";
             using source = graph.map(from, picture.target, { access: "read", copy });
             using sink = graph.map(to, picture.target, { copy });
-            kernel.run([...source.image.extent], [source, sink]);
+            kernel.run({ items: [...source.image.extent] }, [source, sink]);
           }
           if (!BROKEN[name]?.includes(format.name)) pixels.to.assertHolds(begin, expected);
         },
@@ -197,7 +197,7 @@ export const imagesOverBuffers: Kind = function* (name, stack) {
             if (begin % (base * format.bytesPerPixel) !== 0) return void thrown(NoRouteError, () => toImage(b, "read"));
             using source = toImage(a, "read");
             using sink = toImage(b, "read-write");
-            kernel.run([...source.image.extent], [source, sink]);
+            kernel.run({ items: [...source.image.extent] }, [source, sink]);
           }
           pixels.to.assertHolds(begin, expected);
         },

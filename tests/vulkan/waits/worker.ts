@@ -11,7 +11,7 @@ const made = vulkan.queue.createFence();
 (globalThis as unknown as Worker).postMessage("waiting");
 while (true) {
   const waits = queues.map((queue) => {
-    spin.run([1], [tensor, 20_000], { queue });
+    spin.run({ groups: [1] }, [tensor, 20_000], { queue });
     return queue.fence().wait();
   });
   await Promise.all([...waits, vulkan.attachFence(made.handle).wait()]);
