@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { openFds } from "../gc.ts";
 import { assertEquals } from "@std/assert";
 import { host, ledger } from "../../mod.ts";
 import { type ChannelOptions, connect, listen, type Peer, type Server } from "../../src/channel/mod.ts";
@@ -49,9 +50,4 @@ export async function withNothingLeft(use: () => Promise<void>): Promise<void> {
 export function open(): Readonly<Record<string, unknown>> {
   const mappings = Deno.readTextFileSync("/proc/self/maps").split("\n").filter((line) => line.includes("memfd:"));
   return { fds: openFds(), mappings: mappings.length, alive: ledger.alive };
-}
-
-/** How many fds this process has. */
-export function openFds(): number {
-  return [...Deno.readDirSync("/proc/self/fd")].length;
 }

@@ -5,7 +5,8 @@ import { MessageError } from "../../src/channel/mod.ts";
 import { connectionOf } from "../../src/channel/peer.ts";
 import { encoded, KINDS } from "../../src/channel/message.ts";
 import { statusOf } from "../../src/core/native/fd.ts";
-import { openFds, withEnds } from "./help.ts";
+import { openFds } from "../gc.ts";
+import { withEnds } from "./help.ts";
 
 /** An fd of its own: that of an open file. */
 async function withFd(use: (fd: number) => Promise<void>): Promise<void> {

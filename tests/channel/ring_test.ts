@@ -4,12 +4,8 @@ import { FrameRing, MessageError } from "../../src/channel/mod.ts";
 import type { RingReader, RingWriter, WhenFull } from "../../src/channel/mod.ts";
 import { encoded, KINDS } from "../../src/channel/message.ts";
 import { closeFd } from "../../src/core/native/fd.ts";
-import { collect } from "../gc.ts";
+import { collect, openFds } from "../gc.ts";
 import { create, freshPath, type HostFrame, INFO, open, publish, until, valueOf } from "./ring_help.ts";
-
-function openFds(): number {
-  return [...Deno.readDirSync("/proc/self/fd")].length;
-}
 
 /** A test that leaves no fd open and nothing alive. */
 function test(name: string, run: (path: string) => Promise<void>): void {

@@ -277,7 +277,12 @@ function invert({ cv, kernels }: World, tensor: Tensor, columns: number): void {
     cv!.bitwise_not(tensor, tensor as never);
   } else if (tensor instanceof OpenCLTensor) {
     const { context } = tensor;
-    kernels.get(context)!.run([columns, rows], [new BaseOf(tensor), byteOffset, pitch, step], { local: [1, 1] });
+    kernels.get(context)!.run({ items: [columns, rows], groupSize: [1, 1] }, [
+      new BaseOf(tensor),
+      byteOffset,
+      pitch,
+      step,
+    ]);
   } else {
     const bytes = readAll(tensor);
     for (let y = 0; y < rows; y++) for (let x = 0; x < columns; x++) bytes[y * pitch + x * step] ^= 255;

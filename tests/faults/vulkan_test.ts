@@ -4,7 +4,8 @@ import { host, MapperGraph } from "../../mod.ts";
 import { connect, listen } from "../../src/channel/mod.ts";
 import { temporaryPath } from "../channel/help.ts";
 import { VulkanContext, vulkanDevices, type VulkanTensor } from "../../src/vulkan/mod.ts";
-import { missing, openFds, shader } from "../vulkan/help.ts";
+import { openFds } from "../gc.ts";
+import { missing, shader } from "../vulkan/help.ts";
 import { sweep } from "./sweep.ts";
 import { installTap } from "./tap.ts";
 

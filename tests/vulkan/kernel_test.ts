@@ -57,7 +57,7 @@ test("kernel.run() begins where a slice does", (vulkan) => {
   {
     using source = from.slice(region(from.layout, [first], [6])) as VulkanTensor;
     using target = to.slice(region(to.layout, [first, 0], [6, 4])) as VulkanTensor;
-    kernel.run([1, 1], [source, target, [1, 1, 1], 0, [6, 1]]);
+    kernel.run({ groups: [1, 1] }, [source, target, [1, 1, 1], 0, [6, 1]]);
   }
   const seen = new Float32Array(4 * (first + 6));
   vulkan.queue.read(to, seen);
