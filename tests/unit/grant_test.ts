@@ -215,13 +215,17 @@ Deno.test("grants: a copy of what was lent is judged with those who wrap the cop
     const shown = lent.elsewhere(copy);
     assertEquals([shown.start, shown.end, shown.isWithin(lent.parent!)], [0, 4096, true]);
     const peer = Grant.root(copy, 0, 16, "read-write", "a wrap");
-    assertEquals([shown.peers, peer.peers], [[peer], [shown]]);
+    for (const one of [shown, peer]) {
+      one.resource = { work: { line: {} } } as Resource;
+      one.beginWork();
+    }
+    assertEquals([shown.busyPeers, peer.busyPeers], [[peer], [shown]]);
     const kernel = shown.lend("read-write", 0, BYTES, "a map");
     assertThrows(() => peer.conflicts("read"), AccessError, "are lent to a map");
     kernel.finish();
     assertEquals(peer.conflicts("read"), []);
     shown.finish();
-    assertEquals(peer.peers, []);
+    assertEquals(peer.busyPeers, []);
     for (const allocation of [original, copy]) allocation.leave();
   });
 });

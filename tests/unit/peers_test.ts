@@ -2,6 +2,7 @@
 
 import { assertEquals, assertThrows } from "@std/assert";
 import { AccessError, ArgumentError } from "../../src/core/errors.ts";
+import { imageInfo } from "../../src/core/layout/frame_info.ts";
 import { region } from "../../src/core/layout/layout.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
 import { findAllocation, join, leave } from "../../src/core/memory/peers.ts";
@@ -45,6 +46,52 @@ Deno.test(
     right.view().fill(1);
     assertThrows(() => whole.view(), AccessError);
     work.end();
+  }),
+);
+
+Deno.test(
+  "Grant.busyPeers has the owners with work in flight alone, however many there are",
+  withEmptyLedger(() => {
+    using whole = host.allocate({ shape: [4096], dtype: "u8" });
+    const early = new FakeWork();
+    whole.usedBy(early.fence); // before it has a peer
+    using closing = new DisposableStack();
+    const parts = Array.from(
+      { length: 100 },
+      (_, i) => closing.use(host.wrap(whole.handle + BigInt(i * 40), { shape: [40], dtype: "u8" })),
+    );
+    const seen = () => [...whole.grant.allocation.busy].length;
+    assertEquals([whole.grant.busyPeers, parts[7].grant.busyPeers, seen()], [[], [whole.grant], 1]);
+    const works = [3, 7].map((i) => {
+      const work = new FakeWork();
+      parts[i].usedBy(work.fence);
+      return work;
+    });
+    assertEquals(whole.grant.busyPeers, [parts[3].grant, parts[7].grant]);
+    assertThrows(() => whole.view(), AccessError, "has not finished");
+    for (const work of [early, ...works]) work.end();
+    assertEquals(whole.view().length, 4096);
+    assertEquals(parts.map((part) => part.view().length), parts.map(() => 40));
+    assertEquals([whole.grant.busyPeers, seen()], [[], 0]); // what is over leaves where somebody looks
+    const again = new FakeWork();
+    parts[3].usedBy(again.fence);
+    assertEquals([whole.grant.busyPeers, whole.work.length], [[parts[3].grant], 1]);
+    again.end();
+  }),
+);
+
+Deno.test(
+  "Grant.busyPeers has the planes of a frame, whose work began before the frame had a peer",
+  withEmptyLedger(() => {
+    using frame = host.allocateFrame(imageInfo({ format: "NV12", width: 16, height: 16 }));
+    const [luma, chroma] = frame.planes;
+    const work = new FakeWork();
+    chroma.usedBy(work.fence);
+    using above = host.wrap(luma.address, { shape: [256], dtype: "u8" });
+    using below = host.wrap(chroma.address, { shape: [128], dtype: "u8" });
+    assertEquals([above.work.length, below.work.length], [0, 1]);
+    work.end();
+    assertEquals([above.view().length, below.view().length], [256, 128]);
   }),
 );
 

@@ -625,7 +625,7 @@ Deno.test(
     const first = own({ name: "first", allocation: adopt(block.address, 64, () => block) });
     const second = own({ name: "second", allocation: adopt(block.address + 8n, 8, never), start: 8, end: 16 });
     assertStrictEquals(first.grants[0].allocation, second.grants[0].allocation);
-    assertEquals(second.grants[0].peers, [first.grants[0]]);
+    assertEquals([...second.grants[0].allocation.roots], [first.grants[0], second.grants[0]]);
     first.dispose();
     assertEquals(freed, 0);
     second.dispose();

@@ -11,6 +11,12 @@ export interface WorkEntry {
   wrote: number;
 }
 
+/** A right to bytes, whose peers look for work on them. */
+interface Owner {
+  /** Work begins. */
+  beginWork(): void;
+}
+
 /** At so many entries of other lines, the finished ones are looked for. That takes native calls. */
 const MANY = 8;
 
@@ -21,6 +27,8 @@ const NO_ERRORS: readonly unknown[] = [];
  * one line. Its entry is inline, so that recording allocates nothing.
  */
 export class Work {
+  /** The grants of an owner, who has peers: they are told where work begins. */
+  owners: readonly Owner[] | undefined;
   /** True if any was ever recorded, here or on a dependent. */
   used = false;
   /** The line that used it last, until its work is seen over. */
@@ -55,6 +63,7 @@ export class Work {
     if (this.line === undefined) {
       this.line = line;
       this.#mark = this.#wrote = mark;
+      this.#begin();
       return;
     }
     if (this.line === line) {
@@ -158,13 +167,18 @@ export class Work {
     if (!this.#failures.includes(error)) this.#failures = [...this.#failures, error];
   }
 
+  #begin(): void {
+    const { owners } = this;
+    if (owners !== undefined) { for (let i = 0; i < owners.length; i++) owners[i].beginWork(); }
+  }
+
   /** Moves another line to the first place; it may be among the others. */
   #change(line: Line): void {
     const { line: last, others } = this;
     const [mark, wrote] = [this.#mark, this.#wrote];
     this.line = line;
     this.#wrote = 0;
-    if (last === undefined) return;
+    if (last === undefined) return this.#begin();
     const known = others?.find((entry) => entry.line === line);
     if (known !== undefined) {
       if (line.hasFailed) this.#keepFailure(line, known.mark);

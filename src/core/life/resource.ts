@@ -141,7 +141,10 @@ export class Resource extends Printed {
     this.hooks = hooks;
     this.#parts = parts;
     for (let i = 0; i < parts.length; i++) adopt(this, parts[i]);
-    for (let i = 0; i < grants.length; i++) grants[i].resource = this;
+    for (let i = 0; i < grants.length; i++) {
+      grants[i].resource = this;
+      if (grants[i].isOwner) this.work.owners = grants;
+    }
     if (owners === undefined) return;
     for (let i = 0; i < owners.length; i++) if (owners[i] !== undefined) adopt(owners[i]!, this);
   }

@@ -63,6 +63,8 @@ export class Allocation {
   readonly lends: Ranges<Grant> = new Ranges();
   /** The grants of those tensors: a use of these bytes waits for the work of them all. */
   readonly roots: Ranges<Grant> = new Ranges();
+  /** Those of them that have work in flight, and their parts, as far as was seen; kept where there are several roots. */
+  readonly busy: Ranges<Grant> = new Ranges();
   /** Its buffers; set when the first is handed out. */
   views: Views | undefined;
   /** The number of buffers handed out and not revoked. */

@@ -44,6 +44,8 @@ export class Grant {
   /** Its parts with resources of their own: the planes of a frame. */
   #facets: readonly Grant[] = NONE;
   #place: Placed<Grant> | undefined;
+  /** Its place among those with work in flight. */
+  #busyPlace: Placed<Grant> | undefined;
   #ended = false;
 
   private constructor(
@@ -65,6 +67,7 @@ export class Grant {
     this.#lends = lends;
     this.#siblings = siblings;
     this.#place = siblings?.add(this, start, end, writes(access));
+    if (siblings === allocation.roots && siblings.size === 2) { for (const root of siblings) root.#noteWork(); }
   }
 
   /** The grant of a tensor that owns its bytes. Its lends are judged together with those of its peers. */
@@ -110,17 +113,31 @@ export class Grant {
     return this.#shared;
   }
 
-  /** The grants of other owners, and of their planes, whose work this one has to wait for; none for a borrower. */
-  get peers(): readonly Grant[] {
-    const { roots, indivisible } = this.allocation;
-    if (roots.size < 2 || this.#siblings !== roots) return NONE;
-    const peers: Grant[] = [];
+  /** The grants of other owners, and of their planes, that have work in flight; none for a borrower. */
+  get busyPeers(): readonly Grant[] {
+    const { roots, busy, indivisible } = this.allocation;
+    if (busy.size === 0 || this.#siblings !== roots) return NONE;
+    const [peers, idle]: [Grant[], Grant[]] = [[], []];
     const [start, end] = indivisible ? [0, Infinity] : [this.start, this.end];
-    roots.some(start, end, "all", (root) => {
-      if (root !== this) peers.push(root, ...root.#facets.filter((facet) => facet.start < end && start < facet.end));
+    busy.some(start, end, "all", (one) => {
+      if (one.resource!.work.line === undefined) idle.push(one);
+      else if (one !== this && one.parent !== this) peers.push(one);
       return false;
     });
+    for (const one of idle) one.#leaveBusy();
     return peers;
+  }
+
+  /** True if other owners of the bytes are its peers: the grant of an owner, or a part of one. */
+  get isOwner(): boolean {
+    if (this.#siblings !== undefined) return this.#siblings === this.allocation.roots;
+    return this.parent?.isOwner ?? false;
+  }
+
+  /** An owner's work begins. One that is alone has no peers who look for it. */
+  beginWork(): void {
+    const { roots, busy } = this.allocation;
+    if (roots.size > 1 && !this.#ended) this.#busyPlace ??= busy.add(this, this.start, this.end, false);
   }
 
   /** True once the holder is disposed and its bytes are on their way back. */
@@ -192,6 +209,18 @@ export class Grant {
   #leave(): void {
     if (this.#place !== undefined) this.#siblings!.delete(this.#place);
     this.#place = undefined;
+    this.#leaveBusy();
+  }
+
+  #leaveBusy(): void {
+    if (this.#busyPlace !== undefined) this.allocation.busy.delete(this.#busyPlace);
+    this.#busyPlace = undefined;
+  }
+
+  /** The first other owner has come: from now on work is noted as it begins. */
+  #noteWork(): void {
+    if (this.resource?.work.line !== undefined) this.beginWork();
+    for (const facet of this.#facets) facet.#noteWork();
   }
 
   /** The grant that its bytes came with. */

@@ -134,7 +134,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     for (let i = 0; i < parts.length; i++) parts[i].#eachWork(visit, to);
     for (let at = this.parent; at?.target === this.target; at = at.parent) visit(at.resource.work, to);
     const peers = peersOf(this);
-    for (let i = 0; i < peers.length; i++) if (peers[i].resource !== undefined) visit(peers[i].resource!.work, to);
+    for (let i = 0; i < peers.length; i++) visit(peers[i].resource!.work, to);
   }
 
   /** For those who write mappers. @see {@link Usable.isReadyFor} */
@@ -319,7 +319,7 @@ function peersOf(mapped: Mapped): readonly Grant[] {
   for (let at = mapped.parent; at?.target === mapped.target; at = at.parent) owner = at.resource;
   const { grants } = owner;
   if (grants.length === 0) return NOBODY;
-  if (grants.length === 1) return grants[0].peers;
+  if (grants.length === 1) return grants[0].busyPeers;
   const blocks = mapped.grants.map(({ allocation }) => allocation);
-  return grants.flatMap(({ allocation, peers }) => blocks.includes(allocation) ? peers : NOBODY);
+  return grants.flatMap((grant) => blocks.includes(grant.allocation) ? grant.busyPeers : NOBODY);
 }
