@@ -1,5 +1,6 @@
 import { Fence } from "./fence.ts";
 import type { Line } from "./line.ts";
+import type { Grant } from "../memory/grant.ts";
 
 /** The work of one line on a resource. */
 export interface WorkEntry {
@@ -9,12 +10,6 @@ export interface WorkEntry {
   mark: number;
   /** Its newest mark that wrote; 0 if none did. */
   wrote: number;
-}
-
-/** A right to bytes, whose peers look for work on them. */
-interface Owner {
-  /** Work begins. */
-  beginWork(): void;
 }
 
 /** At so many entries of other lines, the finished ones are looked for. That takes native calls. */
@@ -28,7 +23,7 @@ const NO_ERRORS: readonly unknown[] = [];
  */
 export class Work {
   /** The grants of an owner, who has peers: they are told where work begins. */
-  owners: readonly Owner[] | undefined;
+  owners: readonly Grant[] | undefined;
   /** True if any was ever recorded, here or on a dependent. */
   used = false;
   /** The line that used it last, until its work is seen over. */
