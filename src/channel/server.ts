@@ -25,6 +25,7 @@ import {
 } from "./options.ts";
 import { Peer, unlessDisposed } from "./peer.ts";
 import { connectTo, listenAt } from "./socket_file.ts";
+import { Turns } from "./turns.ts";
 
 const ACCEPT: Names<SignalOptions> = { signal: true };
 
@@ -41,6 +42,8 @@ export class Server<T extends Tensor | Frame = Tensor | Frame> extends NativeObj
   readonly #socket: OpenSocket;
   readonly #allowed: Allowed;
   readonly #pace: Pace = new Pace();
+  /** However many tasks wait, who connects wakes one of them. */
+  readonly #accepting: Turns = new Turns();
 
   /** Made by {@link listen}. */
   constructor(path: string, options: ChannelOptions) {
@@ -61,6 +64,10 @@ export class Server<T extends Tensor | Frame = Tensor | Frame> extends NativeObj
    */
   async accept(options: SignalOptions = {}): Promise<Peer<T>> {
     const { signal } = signalIn(optionsIn(options, ACCEPT).signal);
+    return await this.#accepting.run(() => this.#next(signal), signal);
+  }
+
+  async #next(signal: AbortSignal | undefined): Promise<Peer<T>> {
     for (;;) {
       const turn = this.#pace.next();
       if (turn !== undefined) await turn;

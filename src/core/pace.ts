@@ -10,7 +10,7 @@ export function nextTurn(): Promise<void> {
 export class Pace {
   #taken = 0;
 
-  /** Counts one more. Returns the turn that has to come first, if one has to. */
+  /** Counts one more. Returns the turn that has to come first; undefined if none has to. */
   next(): Promise<void> | undefined {
     if (++this.#taken <= MOST) return undefined;
     this.#taken = 0;

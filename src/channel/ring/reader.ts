@@ -14,6 +14,7 @@ import { decoded, jsonIn, KINDS } from "../message.ts";
 import { signalIn, type SignalOptions } from "../options.ts";
 import { receivePacket } from "../packet.ts";
 import { connectionOf, type Peer, unlessDisposed } from "../peer.ts";
+import { Turns } from "../turns.ts";
 import { RingFrame } from "./lend.ts";
 import { isEnd, mostHeld, type Notice, noticeOf, NOTICES, tell, type WhenFull } from "./notice.ts";
 import { Polling, SLOW_MS } from "./polling.ts";
@@ -49,6 +50,8 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   /** The frames that the program has. */
   readonly #inHand: Map<number, Notice> = new Map();
   readonly #polling: Polling = new Polling();
+  /** However many tasks wait for a frame, a notice wakes one of them. */
+  readonly #waiting: Turns = new Turns();
   readonly #pace: Pace = new Pace();
   #last = 0;
   #missed = 0;
@@ -106,18 +109,11 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   async next(options: SignalOptions = {}): Promise<T | undefined> {
     const { signal } = signalIn(optionsIn(options, WAIT).signal);
     try {
-      const turn = this.#pace.next();
-      if (turn !== undefined) await turn;
       signal?.throwIfAborted();
-      const notice = this.#received() ?? await this.#polling.until(
-        () => this.#received(),
-        () => this.#connection.ready("read", signal),
-        !this.#hasAll,
-        () => this.#nameItself(),
-      );
-      if (notice === "ended") return undefined;
-      this.#check(notice);
-      return this.#lend(notice);
+      const turn = this.#pace.next();
+      const there = turn !== undefined || this.#waiting.isBusy ? undefined : this.#received();
+      const frame = there ?? await this.#waiting.run(() => this.#waitForFrame(signal, turn), signal);
+      return frame === "ended" ? undefined : frame;
     } catch (error) {
       if (error !== signal?.reason) this[Symbol.dispose]();
       throw error;
@@ -153,13 +149,27 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     }, { highWaterMark: 0 }); // a frame that waits in the stream could not be filled again
   }
 
-  #received(): Notice | "ended" | undefined {
+  async #waitForFrame(signal: AbortSignal | undefined, turn: Promise<void> | undefined): Promise<T | "ended"> {
+    await turn;
+    signal?.throwIfAborted();
+    return this.#received() ?? await this.#polling.until(
+      () => this.#received(),
+      () => this.#connection.ready("read", signal),
+      !this.#hasAll,
+      () => this.#nameItself(),
+    );
+  }
+
+  /** What the writer has told of, if it has. It is lent at once: another task may ask before this one goes on. */
+  #received(): T | "ended" | undefined {
     this.resource.assertLive();
     this.#connection.resource.assertLive();
     const notice = receivePacket(this.#connection.fd, published);
     if (notice === "later") return this.#askForMore();
     this.#asked = false;
-    return notice;
+    if (notice === "ended") return notice;
+    this.#check(notice);
+    return this.#lend(notice);
   }
 
   /** Lets the writer know of a wait for more than one frame. */

@@ -49,6 +49,8 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   readonly #turns: WeakMap<object, Turn<T>> = new WeakMap();
   readonly #audience: Audience<T>;
   readonly #publishing: Turns = new Turns();
+  /** However many tasks wait for a frame, a change wakes one of them. */
+  readonly #waiting: Turns = new Turns();
   readonly #polling: Polling = new Polling();
   readonly #pace: Pace = new Pace();
   #sequence = 0;
@@ -97,8 +99,8 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   async next(options: SignalOptions = {}): Promise<T> {
     const { signal } = signalIn(optionsIn(options, WAIT).signal);
     const turn = this.#pace.next();
-    if (turn !== undefined) await turn;
-    return this.#lend(this.#room() ?? await this.#waitForRoom(signal));
+    const slot = turn !== undefined || this.#waiting.isBusy ? undefined : this.#room();
+    return this.#lend(slot ?? await this.#waiting.run(() => this.#waitForRoom(signal, turn), signal));
   }
 
   /**
@@ -175,8 +177,11 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
     return this.#free.shift() ?? this.#audience.takeOldest();
   }
 
-  async #waitForRoom(signal: AbortSignal | undefined): Promise<Slot<T>> {
+  async #waitForRoom(signal: AbortSignal | undefined, turn: Promise<void> | undefined): Promise<Slot<T>> {
+    await turn;
     signal?.throwIfAborted();
+    const slot = this.#room(); // it may have come while others had their turns
+    if (slot !== undefined) return slot;
     const wait = () => this.#audience.change(signal);
     const isReaders = this.#audience.waitedFor > 0;
     return await this.#polling.until(() => this.#room(), wait, isReaders, () => this.#nameWhoIsWaitedFor());
