@@ -21,9 +21,15 @@ export function cudaTests(): Promise<string[]> {
   );
 }
 
-/** All tests of OpenCL's, but for those that do something 100,000 times: a map takes a GPU's driver 200 µs and more. */
+/** The sweep over addresses. */
+export const ALIGNMENT = "tests/opencl/alignment_test.ts";
+
+/**
+ * All tests of OpenCL's, but for the sweep over addresses, and those that do something 100,000 times: a map takes a GPU's
+ * driver 200 µs and more.
+ */
 export function openclTests(): Promise<string[]> {
-  return filesBelow("tests/opencl", (path) => /(?<!\/load)_test\.ts$/.test(path));
+  return filesBelow("tests/opencl", (path) => /(?<!\/load)_test\.ts$/.test(path) && path !== ALIGNMENT);
 }
 
 /** The tests that make CUDA's calls fail, one after the other. */

@@ -1,7 +1,7 @@
 import { join } from "@std/path";
 import { bench } from "./bench.ts";
 import { conformance } from "./conformance.ts";
-import { cudaExamples, cudaTests, eglTests, faultTests, openclTests, vulkanTests } from "./files.ts";
+import { ALIGNMENT, cudaExamples, cudaTests, eglTests, faultTests, openclTests, vulkanTests } from "./files.ts";
 import { inLanes, type Job } from "./job.ts";
 import { sanitize, sanitizeSharing } from "./sanitizer.ts";
 import type { Outcome, Step } from "./step.ts";
@@ -33,7 +33,14 @@ export function stepsOn(machine: string): readonly Step[] {
       what: "tests/opencl, on each platform: NVIDIA's moves the bytes of host memory",
       limit: 170,
       stage: 1,
-      run: async (job) => runTests(job, await openclTests(), 3),
+      run: async (job) => runTests(job, await openclTests(), 4),
+    },
+    {
+      name: "alignment",
+      what: "OpenCL at every address, on NVIDIA's platform: CI tries the others",
+      limit: 170,
+      stage: 1,
+      run: alignment,
     },
     {
       name: "tests",
@@ -134,6 +141,17 @@ export function stepsOn(machine: string): readonly Step[] {
       run: (job) => bench(job, "vulkan"),
     },
   ];
+}
+
+/** The sweep takes all of a CPU's cores where PoCL is the device: beside other steps it would not come to an end. */
+async function alignment(job: Job): Promise<Outcome> {
+  const vendors = await Deno.makeTempDir({ prefix: "samepage-vendors-" });
+  try {
+    await Deno.writeTextFile(join(vendors, "nvidia.icd"), "libnvidia-opencl.so.1\n");
+    return await runTests(job, [ALIGNMENT], 1, undefined, { OCL_ICD_VENDORS: vendors });
+  } finally {
+    await Deno.remove(vendors, { recursive: true });
+  }
 }
 
 async function examples(job: Job): Promise<Outcome> {
