@@ -1,7 +1,15 @@
+/** One that waits, between two others. */
+interface Waiting {
+  readonly begin: () => void;
+  before: Waiting | undefined;
+  next: Waiting | undefined;
+}
+
 /** Lets asynchronous actions run one after the other, in the order in which they were asked for. */
 export class Turns {
   #busy = false;
-  readonly #waiting: (() => void)[] = [];
+  #first: Waiting | undefined;
+  #last: Waiting | undefined;
 
   /** Is an action running? */
   get isBusy(): boolean {
@@ -16,9 +24,12 @@ export class Turns {
     try {
       return await action();
     } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#busy = false;
-      else next();
+      const first = this.#first;
+      if (first === undefined) this.#busy = false;
+      else {
+        this.#leave(first);
+        first.begin();
+      }
     }
   }
 
@@ -28,12 +39,23 @@ export class Turns {
         signal?.removeEventListener("abort", leave);
         resolve();
       };
+      const one: Waiting = { begin, before: this.#last, next: undefined };
       const leave = () => {
-        this.#waiting.splice(this.#waiting.indexOf(begin), 1);
+        this.#leave(one);
         reject(signal!.reason);
       };
-      this.#waiting.push(begin);
+      if (this.#last === undefined) this.#first = one;
+      else this.#last.next = one;
+      this.#last = one;
       signal?.addEventListener("abort", leave, { once: true });
     });
+  }
+
+  /** Takes one out of the line: an array would move all who stand behind it. */
+  #leave({ before, next }: Waiting): void {
+    if (before === undefined) this.#first = next;
+    else before.next = next;
+    if (next === undefined) this.#last = before;
+    else next.before = before;
   }
 }
