@@ -85,23 +85,34 @@ simulated("a part is a sub-buffer where its place allows one, else the whole and
   );
 });
 
-simulated("graph.map() to a UMat and back finds a part of another API's memory", async () => {
-  using foreign = new Foreign();
-  using source = foreign.allocate({ shape: [4, 1024], dtype: "u8" });
-  for (const value of [7, 9]) { // by a context that ends, and by one that comes after it
-    await using cl = open("pocl");
+simulated(
+  "graph.map() to a UMat and back finds a part of another API's memory",
+  async () => {
+    using foreign = new Foreign();
+    using source = foreign.allocate({ shape: [4, 1024], dtype: "u8" });
+    for (const value of [7, 9]) { // by a context that ends, and by one that comes after it
+      await using cl = open("pocl");
+      using cv = OpenCVContext.open();
+      using graph = new MapperGraph([foreign, cl, cv]);
+      using row = source.slice(region(source.layout, [1, 0], [1, 1024]));
+      using buffer = graph.map(row, cl);
+      using umat = graph.map(buffer, cv.umat);
+      assertEquals<unknown[]>([umat.buffer.mem, umat.buffer.offset], [buffer.root.mem, 1024]);
+      using back = graph.map(umat, cl);
+      assertEquals([back.root.mem, back.rootOffset], [buffer.root.mem, 1024]);
+      cl.queue.fill(back, value);
+    }
+    assertEquals(source.bytes.every((byte, i) => byte === (i >= 1024 && i < 2048 ? 9 : 0)), true);
+  },
+  hasOpenCV ? undefined : "no OpenCV here",
+  () => {
+    using cl = open("pocl");
     using cv = OpenCVContext.open();
-    using graph = new MapperGraph([foreign, cl, cv]);
-    using row = source.slice(region(source.layout, [1, 0], [1, 1024]));
-    using buffer = graph.map(row, cl);
-    using umat = graph.map(buffer, cv.umat);
-    assertEquals<unknown[]>([umat.buffer.mem, umat.buffer.offset], [buffer.root.mem, 1024]);
-    using back = graph.map(umat, cl);
-    assertEquals([back.root.mem, back.rootOffset], [buffer.root.mem, 1024]);
-    cl.queue.fill(back, value);
-  }
-  assertEquals(source.bytes.every((byte, i) => byte === (i >= 1024 && i < 2048 ? 9 : 0)), true);
-}, hasOpenCV ? undefined : "no OpenCV here");
+    using graph = new MapperGraph([cl, cv]);
+    using buffer = cl.allocate(BYTES);
+    graph.map(buffer, cv.umat)[Symbol.dispose](); // OpenCV has a context on the first GPU from now on
+  },
+);
 
 simulated("a block is imported once until it is freed, and two maps of it are acquired and released once", (cl) => {
   using foreign = new Foreign();

@@ -9,10 +9,19 @@ import type { OpenCLContext } from "@samepage/interop/opencl";
 import { openFds } from "../../gc.ts";
 import { open, test } from "../help.ts";
 
-/** A test on the simulated driver. It leaves no fd open and nothing alive. It is ignored where there is a `reason`. */
-export function simulated(name: string, run: (cl: OpenCLContext) => unknown, reason?: string): void {
+/**
+ * A test on the simulated driver. It leaves no fd open and nothing alive. It is ignored where there is a `reason`.
+ *
+ * @param warmUp has drivers open what they open once, and keep
+ */
+export function simulated(
+  name: string,
+  run: (cl: OpenCLContext) => unknown,
+  reason?: string,
+  warmUp: () => void = () => open("pocl")[Symbol.dispose](),
+): void {
   test(name, ["pocl"], async () => {
-    open("pocl")[Symbol.dispose](); // what a driver opens once, and keeps
+    warmUp();
     const fds = openFds();
     misuses.length = blocking.length = semaphoreFds.length = 0;
     {
