@@ -17,7 +17,7 @@ const SIZE = 1024;
 const STEPS = 60;
 
 /** Numbers that are the same for the same seed (mulberry32). */
-function numbers(seed: number): (below: number) => number {
+export function numbers(seed: number): (below: number) => number {
   return (below) => {
     seed = seed + 0x6d2b79f5 | 0;
     let t = Math.imul(seed ^ seed >>> 15, 1 | seed);
