@@ -1,18 +1,18 @@
 /**
- * A dma-buf on an OpenCL device that has memory of its own: PoCL under the layer of tests/layer. In the guest it takes a
- * minute, so it runs there only by its path: `deno task test:guest tests/dmabuf/moving_device_test.ts`.
+ * A dma-buf on an OpenCL device that has memory of its own: PoCL under the layer of tests/layer. The compilers take a minute
+ * in the guest, cc for the layer and PoCL's for the kernels of the proof.
  */
 import { assertEquals } from "@std/assert";
 import { host, MapperGraph } from "../../mod.ts";
 import { dmabuf } from "../../src/dmabuf/mod.ts";
 import { OpenCLContext } from "../../src/opencl/mod.ts";
 import { buildLayer, layerEnv } from "../layer/mod.ts";
-import { Fd } from "../guest/kernel.ts";
-import { guestTest } from "../guest/needs.ts";
+import { Fd } from "./kernel.ts";
+import { guestTest } from "./needs.ts";
 
 const NEEDS = ["/dev/udmabuf", "/usr/bin/cc", "/usr/include/CL/cl_layer.h"];
 
-guestTest("dmabuf: a device that moves the bytes is found out, and the route says it", async () => {
+guestTest("graph.map() of a dma-buf to a device that moves the bytes says so in its route", async () => {
   await buildLayer();
   for (const [name, value] of Object.entries(layerEnv("map"))) Deno.env.set(name, value); // the loader is opened after this
   using cl = OpenCLContext.open({ platform: "Portable" });
