@@ -1,10 +1,21 @@
 /** EGL's images over dma-bufs, and its sync files, with a Mesa that has them: in the guest. */
 import { assert, assertEquals } from "@std/assert";
-import { Frame, host, type ImageFormat, imageInfo, ledger, MapperGraph } from "../../mod.ts";
+import {
+  Frame,
+  host,
+  type ImageFormat,
+  imageInfo,
+  ledger,
+  MapperGraph,
+  NativeCallError,
+  NoRouteError,
+  region,
+} from "../../mod.ts";
 import { dmabuf } from "../../src/dmabuf/mod.ts";
 import { EglContext } from "../../src/egl/mod.ts";
 import { VulkanContext } from "../../src/vulkan/mod.ts";
 import { assertAlive } from "../alive.ts";
+import { assertSame } from "../conformance/bytes.ts";
 import { openFiles } from "../gc.ts";
 import { bytesOf, noiseFor } from "../egl/help.ts";
 import { installTap } from "../faults/tap.ts";
@@ -120,6 +131,72 @@ test("planes in several dma-bufs, at offsets, are one picture", ({ egl, graph })
   const seen = pixelsOf(graph, frame);
   assertEquals(new Set(seen.subarray(0, 2048)), new Set([255]));
   assertEquals([...seen.subarray(2048, 2052)], [0, 255, 0, 255]);
+});
+
+test("parts of a dma-buf whose rows lie apart are images of GL's and of Vulkan's, and what is beside them stays", async ({ egl }) => {
+  using vulkan = VulkanContext.open();
+  using graph = new MapperGraph([host, dmabuf, egl, vulkan]);
+  const [height, width] = [24, 96];
+  const info = (height: number, width: number) => imageInfo({ format: "RGBA", width, height });
+  const taken = { "egl.image": 0, "vulkan.image": 0, refused: 0 };
+  for (const [byteOffset, stride] of [[0, 384], [4096, 512]]) {
+    using whole = dmabuf.allocate({ shape: [height, width, 4], dtype: "u8", strides: [stride, 4, 1], byteOffset });
+    const model = crypto.getRandomValues(new Uint8Array(height * width * 4));
+    using frame = Frame.of([whole], info(height, width));
+    pixelsOf(graph, frame, model);
+    for (let i = 0; i < 12; i++) {
+      const below = (count: number) => Math.floor(Math.random() * count);
+      // The rows above are the CPU's meanwhile: a promise has them.
+      const top = 1 + below(height - 1);
+      using above = whole.slice(region(whole.layout, [0, 0, 0], [top, width, 4]));
+      using onHost = graph.map(above, host);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const lent = onHost.lend(async (view) => {
+        await promise;
+        for (let y = 0; y < top; y++) {
+          const row = crypto.getRandomValues(new Uint8Array(width * 4));
+          (view as Uint8Array).set(row, y * stride);
+          model.set(row, y * width * 4);
+        }
+      });
+      const [y, x] = [top + below(height - top), below(4) === 0 ? below(width) : 16 * below(width / 16)];
+      const [h, w] = [1 + below(height - y), 1 + below(width - x)];
+      using part = whole.slice(region(whole.layout, [y, x, 0], [h, w, 4]));
+      using picture = Frame.of([part], info(h, w));
+      const noise = crypto.getRandomValues(new Uint8Array(h * w * 4));
+      const what = `${w} × ${h} at ${x}, ${y} in rows of ${stride}`;
+      try {
+        if (i % 2 === 0) {
+          using mapped = graph.map(picture, egl.image);
+          const seen = bytesOf(egl, mapped);
+          for (let row = 0; row < h; row++) {
+            const first = ((y + row) * width + x) * 4;
+            assertSame(seen.subarray(row * w * 4, (row + 1) * w * 4), model.subarray(first, first + w * 4), what);
+          }
+          egl.queue.write(mapped, noise);
+          taken["egl.image"]++;
+        } else {
+          using mapped = graph.map(part, vulkan.image("R8G8B8A8_UNORM"));
+          vulkan.queue.write(mapped, noise);
+          taken["vulkan.image"]++;
+        }
+        for (let row = 0; row < h; row++) {
+          model.set(noise.subarray(row * w * 4, (row + 1) * w * 4), ((y + row) * width + x) * 4);
+        }
+      } catch (error) {
+        if (!(error instanceof NoRouteError || error instanceof NativeCallError)) throw error;
+        taken.refused++; // not every driver takes every place
+      }
+      resolve();
+      await lent;
+      onHost[Symbol.dispose]();
+      picture[Symbol.dispose]();
+      part[Symbol.dispose]();
+      above[Symbol.dispose]();
+      assertSame(pixelsOf(graph, frame), model, what);
+    }
+  }
+  assert(taken["egl.image"] > 0 && taken["vulkan.image"] > 0, JSON.stringify(taken));
 });
 
 test("GL's pictures are dma-bufs, in place: each sees what the other writes", ({ egl, graph }) => {
