@@ -26,8 +26,11 @@ export default table(import.meta, {
     async run() {
       using cl = open();
       using t = cl.allocate(bytes);
-      say(await cl.queue.fill(t, 1) === undefined, cl.queue.fence().reached());
-      say((await Promise.all([cl.queue.fill(t, 2), cl.queue.fence()])).length);
+      cl.queue.fill(t, 1);
+      const fence = cl.queue.fence();
+      await fence;
+      say(fence.reached(), (await Promise.all([fence, cl.queue.fence()])).length);
+      await fence.then(() => say("reached"));
       const failed = opening();
       const mine = new OwnError("the program's own");
       await failed.fail(mine);
@@ -37,7 +40,7 @@ export default table(import.meta, {
         say(error === mine);
       }
     },
-    says: ["true true", "2", "true"],
+    says: ["true 2", "reached", "true"],
   },
   "a wait that is aborted": {
     opencl: true,
