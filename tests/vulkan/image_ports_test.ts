@@ -8,6 +8,7 @@ import type { ImageAbility } from "../../src/vulkan/images/abilities.ts";
 import { choose } from "../../src/vulkan/images/choice.ts";
 import { ImageObject } from "../../src/vulkan/images/image_object.ts";
 import { openFds } from "../gc.ts";
+import { warningsOf } from "../warnings.ts";
 import { shader, test } from "./help.ts";
 
 const RGBA = "R8G8B8A8_UNORM";
@@ -83,6 +84,26 @@ test("an image says why it does not cross", (vulkan) => {
   using attached = vulkan.image("R8_UINT").attach(0x123456789n, { shape: [2, 2] });
   const foreign = reason(attached, other.image("R8_UINT"));
   assert(foreign.includes("another library's"), foreign);
+});
+
+test("an image of a format that the other device imports none of is refused before any proof", async (vulkan) => {
+  using both = pair(vulkan);
+  const { other, graph } = both;
+  const target = other.image("R16_UINT");
+  const { abilities } = target;
+  const of = abilities.of.bind(abilities);
+  abilities.of = (order, handleType) => {
+    const ability = of(order, handleType);
+    return ability && handleType !== 0 ? { ...ability, imports: false } : ability;
+  };
+  const warnings = await warningsOf(() => {
+    for (const tiling of ["optimal", "linear"] as const) {
+      using image = vulkan.image("R16_UINT").allocate({ shape: [33, 70], tiling, exportAs: "opaque-fd" });
+      const { message } = assertThrows(() => graph.map(image, target), NoRouteError);
+      if (tiling === "optimal") assertStringIncludes(message, "images of R16_UINT, in the driver's own order");
+    }
+  });
+  assertEquals(warnings, []);
 });
 
 test("an image that no edge takes to the host says where it can go instead", (vulkan) => {

@@ -44,7 +44,13 @@ export interface ImagePlace {
   readonly address: bigint | undefined;
 }
 
-const BEST = { address: 4096, row: { divisor: 4096, padded: false }, paddedSlices: false };
+/** Memory that is as well aligned as can be, for rows that the device's images can have. */
+function bestFor({ images }: BaseContext, type: ImageType, { bytesPerPixel }: PixelFormat) {
+  const [most] = images.abilities.limits.extents[type];
+  let divisor = 4096;
+  while (divisor > most * bytesPerPixel) divisor /= 2;
+  return { address: 4096, row: { divisor, padded: false }, paddedSlices: false };
+}
 
 const CLASSES = new Map<string, MemoryClass<BaseContext>>();
 
@@ -93,7 +99,7 @@ function experiment(context: BaseContext, traits: ImageTraits, undo: Undo): stri
   if (type === "3D" && !context.devices.every(writes3D)) {
     return "no kernel can write into a 3D image here, so nothing can be shown";
   }
-  const best = { type, format, host: BEST };
+  const best = { type, format, host: bestFor(context, type, format) };
   if (host !== undefined && describe(traits) !== describe(best)) {
     if (!context.proofs.prove(imageClass(best)).aliases) {
       return "not even images as well aligned as can be are used in place";

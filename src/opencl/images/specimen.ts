@@ -29,7 +29,7 @@ const LEAST_ROW = 256;
 /** Two images in memory of one class: the device reads one, and writes the other. A string says why there are none. */
 export function imageSpecimen(context: BaseContext, traits: ImageTraits, undo: Undo): Specimen | string {
   const { type, format, host } = traits;
-  const tight = shapeFor(traits);
+  const tight = shapeFor(traits, context.images.abilities.limits.extents[type][0]);
   const make = () =>
     host === undefined ? inDriver(context, format, tight, undo) : inHost(context, format, tight, host.address, undo);
   const [from, to] = [make(), make()];
@@ -53,8 +53,8 @@ export function randomPixels(byteLength: number, { dtype }: PixelFormat): Uint8A
   return bytes;
 }
 
-/** An image of the class: its pitch is the class's divisor, an odd number of times. */
-function shapeFor({ type, format, host }: ImageTraits): ImageShape {
+/** An image of the class: its pitch is the class's divisor, an odd number of times. `most`: the most pixels of a row. */
+function shapeFor({ type, format, host }: ImageTraits, most: number): ImageShape {
   const { divisor, padded } = host?.row ?? { divisor: 64, padded: false };
   let row = divisor;
   while (row < LEAST_ROW) row += 2 * divisor;
@@ -62,7 +62,7 @@ function shapeFor({ type, format, host }: ImageTraits): ImageShape {
   const [y, z] = [rank > 1 ? 4 : 1, rank > 2 ? 3 : 1];
   return {
     type,
-    extent: [row / format.bytesPerPixel - Number(padded), y, z],
+    extent: [Math.min(row / format.bytesPerPixel - Number(padded), most), y, z],
     pitch: { row, slice: row * (y + Number(host?.paddedSlices ?? false)) },
   };
 }

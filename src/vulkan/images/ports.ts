@@ -65,9 +65,9 @@ export function portsOf(target: VulkanImageTarget): Memory<VulkanImage, ImageObj
   const images: Images<ImageObject> = {
     exports: [{ ...exports("opaque-fd"), device }, exports("dma-buf"), { ...exports(FD_OF_ROWS), device }],
     imports: [
-      { ...offer("opaque-fd"), device },
+      { ...offer("opaque-fd"), device, refuse: () => closedFor(target, "opaque-fd", "imports", "optimal") },
       { ...offer("dma-buf"), fdAccess, refuse: (source) => refuseLayers(target, source) },
-      { ...offer(FD_OF_ROWS), device },
+      { ...offer(FD_OF_ROWS), device, refuse: () => closedFor(target, "opaque-fd", "imports", "linear") },
     ],
     onePlane: true,
     formatOf: () => target.format,
