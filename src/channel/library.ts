@@ -1,7 +1,7 @@
 import type { Sockets } from "../../ffi/channel/functions.ts";
 import { SYMBOLS } from "../../ffi/channel/symbols.ts";
 import type { NativeCallError } from "../core/errors.ts";
-import { libc, libcError } from "../core/native/libc.ts";
+import { type Hints, libc, libcError } from "../core/native/libc.ts";
 import { lazyLibrary } from "../core/native/library.ts";
 
 const opened = lazyLibrary<Sockets>({
@@ -17,7 +17,7 @@ export function sockets(): Sockets {
   return opened();
 }
 
-/** The error of a function that has just answered -1. To be made before any other native call. */
-export function socketError(fn: string, hint?: string): NativeCallError {
-  return libcError(fn, hint, "channel");
+/** The error of a function that has just returned -1. To be made before any other native call. */
+export function socketError(fn: string, hints?: Hints): NativeCallError {
+  return libcError(fn, hints, "channel");
 }

@@ -81,7 +81,7 @@ export class Server<T extends Tensor | Frame = Tensor | Frame> extends NativeObj
       }
       const code = errno();
       if (code === ECONNABORTED) continue; // it has gone again
-      if (code !== EAGAIN) throw socketError("accept4", "Close fds, or raise the limit (ulimit -n).");
+      if (code !== EAGAIN) throw socketError("accept4");
       await this.#socket.ready("read", signal);
     }
   }

@@ -150,10 +150,9 @@ function withFolderLocked(path: string, action: () => void): void {
   if (lock < 0) throw libcError("open");
   thenUndo("replacing the file of a socket", () => {
     if (libc().flock(lock, LOCK_EX | LOCK_NB) !== 0) {
-      throw libcError(
-        "flock",
-        `Try again: another process is making a socket in ${folder}, or has locked that folder.`,
-      );
+      throw libcError("flock", {
+        [EAGAIN]: `Try again: another process is making a socket in ${folder}, or has locked that folder.`,
+      });
     }
     action();
   }, [() => closeFd(lock)]); // releases the lock
@@ -162,7 +161,7 @@ function withFolderLocked(path: string, action: () => void): void {
 /** Makes a socket, which is closed if `use` throws. */
 function withSocket<T>(type: number, use: (fd: number, undo: Undo) => T): T {
   const fd = sockets().socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) throw socketError("socket", "Close fds, or raise the limit (ulimit -n).");
+  if (fd < 0) throw socketError("socket");
   const undo: Undo = [() => closeFd(fd)];
   return allOrNothing("making a socket", () => use(fd, undo), undo);
 }

@@ -61,7 +61,7 @@ export function ioctl(fd: number, request: Request, arg: DataView<ArrayBuffer>, 
 
 /** The error of a system call; `what` is its request, if it has one. */
 export function kernelError(fn: string, code: number, hint?: string, what?: string): NativeCallError {
-  return errnoError("dmabuf", code, what === undefined ? fn : `${fn}(${what})`, { fn, hint });
+  return errnoError("dmabuf", code, what === undefined ? fn : `${fn}(${what})`, hint, { fn });
 }
 
 /** Memory for the argument of an ioctl, or for what poll is asked. */

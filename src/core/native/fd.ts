@@ -22,9 +22,7 @@ import { cString } from "./text.ts";
  */
 export function duplicateFd(fd: number): number {
   const copy = libc().fcntl(fd, F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) {
-    throw libcError("fcntl", "Check that it is open; else close other fds, or raise the limit (ulimit -n).");
-  }
+  if (copy < 0) throw libcError("fcntl");
   return copy;
 }
 
@@ -71,7 +69,7 @@ export interface FileStatus {
 export function statusOf(fd: number): FileStatus {
   // Not fstat: its struct differs between x86-64 and aarch64.
   if (libc().statx(fd, NO_PATH, AT_EMPTY_PATH, STATX_BASIC_STATS, answer) !== 0) {
-    throw libcError("statx", "Is the fd still open?");
+    throw libcError("statx");
   }
   const { stx_mode, stx_ino, stx_size, stx_dev_major, stx_dev_minor } = statx.fields;
   const device = BigInt(answer.getUint32(stx_dev_major.offset, true)) << 32n |

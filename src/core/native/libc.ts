@@ -1,5 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
-import { EAGAIN, EINTR, ERROR_NAMES } from "../../../ffi/libc/errors.ts";
+import { EAGAIN, EBADF, EINTR, EMFILE, ENFILE, ERROR_NAMES } from "../../../ffi/libc/errors.ts";
 import type { LibC } from "../../../ffi/libc/functions.ts";
 import { SYMBOLS } from "../../../ffi/libc/symbols.ts";
 import type { ErrorFields, NativeCallError } from "../errors.ts";
@@ -35,14 +35,32 @@ function codeAt(location: Address): Int32Array {
   });
 }
 
-/** The error of a libc function that has just answered -1. To be made before any other native call. */
-export function libcError(fn: string, hint?: string, api: string = "libc"): NativeCallError {
-  return errnoError(api, errno(), fn, { hint });
+/** What to do about a code, whichever function it came from. */
+const HINTS: ReadonlyMap<number, string> = new Map([
+  [EBADF, "Is the fd still open?"],
+  [EMFILE, "Close fds, or raise the limit (ulimit -n)."],
+  [ENFILE, "The whole system has no fd left: close some, in any process."],
+]);
+
+/** What to do: where a text fits every code of the function, the text; else a text for each code. */
+export type Hints = string | Readonly<Record<number, string>>;
+
+/** The error of a libc function that has just returned -1. To be made before any other native call. */
+export function libcError(fn: string, hints?: Hints, api: string = "libc"): NativeCallError {
+  return errnoError(api, errno(), fn, hints);
 }
 
 /** The error of a code of errno's. */
-export function errnoError(api: string, code: number, fn: string, fields?: ErrorFields): NativeCallError {
-  return codeError({ api, names: ERROR_NAMES, unknown: "unknown error" }, code, fn, fields);
+export function errnoError(
+  api: string,
+  code: number,
+  fn: string,
+  hints: Hints = {},
+  fields: Omit<ErrorFields, "hint"> = {},
+): NativeCallError {
+  const all = typeof hints === "string" ? [hints, HINTS.get(code)] : [hints[code] ?? HINTS.get(code)];
+  const hint = all.filter((one) => one !== undefined).join(" ") || undefined;
+  return codeError({ api, names: ERROR_NAMES, unknown: "unknown error" }, code, fn, { ...fields, hint });
 }
 
 /** The code that the last libc function has left. To be asked before any other native call. */

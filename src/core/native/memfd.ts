@@ -36,7 +36,7 @@ export interface Memfd {
 /** Makes a memfd that neither shrinks nor grows. It is closed when `undo` runs. */
 export function createMemfd(byteLength: number, undo: Undo): { readonly fd: number; readonly memfd: Memfd } {
   const fd = libc().memfd_create(cString("samepage"), MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd < 0) throw libcError("memfd_create", "Close fds, or raise the limit (ulimit -n).");
+  if (fd < 0) throw libcError("memfd_create");
   holdFd(fd, undo);
   if (libc().ftruncate(fd, BigInt(byteLength)) !== 0) throw libcError("ftruncate");
   // The owner of a duplicate must not shrink it under us: touching pages that are gone ends the process.

@@ -17,7 +17,7 @@ import {
   EPOLLONESHOT,
   EPOLLOUT,
 } from "../../../ffi/libc/constants.ts";
-import { EBADF, ENOENT } from "../../../ffi/libc/errors.ts";
+import { EBADF, ENOENT, EPERM } from "../../../ffi/libc/errors.ts";
 import { messageOf, NativeCallError } from "../errors.ts";
 import { type Undo, undone, unwind } from "../life/undo.ts";
 import { warn } from "../warn.ts";
@@ -119,7 +119,7 @@ class Poller {
   }
 
   #opened(fn: string, fd: number): number {
-    if (fd < 0) throw libcError(fn, "Close fds, or raise the limit (ulimit -n).");
+    if (fd < 0) throw libcError(fn);
     this.#undo.push(() => closeFd(fd));
     return fd;
   }
@@ -139,7 +139,9 @@ class Poller {
     this.#rejectAll(fd); // the others' fd was closed, and perhaps its number is another file's now
     if (error.code !== ENOENT) return waiter.reject(error);
     if (this.#control(EPOLL_CTL_ADD, fd, waiter.interest | EPOLLONESHOT) !== 0) {
-      return waiter.reject(libcError("epoll_ctl", "Only what can block is waited for: a socket, a pipe, a dma-buf."));
+      return waiter.reject(
+        libcError("epoll_ctl", { [EPERM]: "Only what can block is waited for: a socket, a pipe, a dma-buf." }),
+      );
     }
     this.#waiters.set(fd, new Set([waiter]));
   }

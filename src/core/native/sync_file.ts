@@ -1,3 +1,4 @@
+import { ENOTTY } from "../../../ffi/libc/errors.ts";
 import { SYNC_IOC_FILE_INFO } from "../../../ffi/libc/constants.ts";
 import { sync_file_info } from "../../../ffi/libc/structs.ts";
 import type { Checks } from "../checks.ts";
@@ -19,7 +20,7 @@ function answers(fd: number): boolean {
  * @param api as errors name it
  */
 export function statusOfSyncFile(fd: number, api: string): number {
-  if (!answers(fd)) throw libcError("ioctl", "Is the fd still open?", api);
+  if (!answers(fd)) throw libcError("ioctl", { [ENOTTY]: "It is the fd of something else now." }, api);
   return told.getInt32(sync_file_info.fields.status.offset, true);
 }
 

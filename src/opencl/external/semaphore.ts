@@ -1,3 +1,4 @@
+import { EINVAL, EMFILE } from "../../../ffi/libc/errors.ts";
 import { type Address, NULL } from "../../../ffi/address.ts";
 import { F_DUPFD_CLOEXEC } from "../../../ffi/libc/constants.ts";
 import type { ClContext } from "../../../ffi/opencl/handles.ts";
@@ -107,12 +108,13 @@ export function semaphoreSync(context: ClContext, device: OpenCLDevice): Sync<Cl
  * that of a semaphore once had, so the two are kept apart.
  */
 const FIRST_FD = 500;
+const TOO_LOW = `Raise the limit of open fds (ulimit -n) above ${FIRST_FD}.`;
 
 /** Takes the port's fd; the driver owns a duplicate once it has accepted it. */
 function imported(functions: Semaphores, context: ClContext, port: Port<SyncKind>): SemaphoreList {
   const given = port.takeFd();
   const fd = libc().fcntl(given, F_DUPFD_CLOEXEC, FIRST_FD);
-  const error = fd < 0 ? libcError("fcntl", `Raise the limit of open fds (ulimit -n) above ${FIRST_FD}.`) : undefined;
+  const error = fd < 0 ? libcError("fcntl", { [EINVAL]: TOO_LOW, [EMFILE]: TOO_LOW }) : undefined;
   const failures = unwind([() => closeFd(given)]);
   if (error !== undefined) throwAll([error, ...failures], "importing a semaphore");
   return allOrNothing("importing a semaphore", () => {

@@ -71,7 +71,7 @@ class MemoryFile {
  */
 export function withMemoryFile<R>(use: (file: MemoryFile) => R): R {
   const fd = libc().memfd_create(cString("samepage-image"), MFD_CLOEXEC);
-  if (fd < 0) throw libcError("memfd_create", "Close fds, or raise the limit (ulimit -n).");
+  if (fd < 0) throw libcError("memfd_create");
   const undo: Undo = [() => closeFd(fd)];
   return thenUndo("using a file in memory", () => use(new MemoryFile(fd, undo)), undo);
 }

@@ -181,7 +181,7 @@ export default table(import.meta, {
       error: NativeCallError,
       ...{ api: "libc", fn: "fcntl", code: 9, codeName: "EBADF" },
       message: /fcntl failed/,
-      hint: /Check that it is open/,
+      hint: /Is the fd still open/,
     },
   },
   "host memory without an fd": {

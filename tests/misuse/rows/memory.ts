@@ -96,7 +96,7 @@ export default table(import.meta, {
     fails: {
       ...{ error: NativeCallError, api: "libc", fn: "fcntl", code: 9, codeName: "EBADF" },
       message: /failed with EBADF \(9\)/,
-      hint: /close other fds/,
+      hint: /Is the fd still open/,
     },
   },
   "samepage's own memfd, closed behind its back, and the dispose": {
@@ -110,6 +110,7 @@ export default table(import.meta, {
     fails: {
       ...{ error: NativeCallError, api: "libc", fn: "close", code: 9, codeName: "EBADF" },
       message: /close failed with EBADF \(9\)/,
+      hint: /Is the fd still open/,
     },
   },
   "more fds than a process may have": {
