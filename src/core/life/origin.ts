@@ -1,3 +1,4 @@
+import { unexpected } from "../argument.ts";
 import { environmentInWords } from "../native/library.ts";
 
 /** Its value is 1 where a program wants to know. */
@@ -18,6 +19,8 @@ let isTracing: boolean | undefined;
  * as the variable SAMEPAGE_TRACE_FORGOTTEN=1, for programs that may not read the environment. It costs a stack for
  * each object, about 70 µs.
  *
+ * @throws {ArgumentError} if `on` is no boolean.
+ *
  * @example
  * ```ts
  * import { host, traceForgotten } from "@samepage/interop";
@@ -28,6 +31,7 @@ let isTracing: boolean | undefined;
  * ```
  */
 export function traceForgotten(on: boolean = true): void {
+  if (typeof on !== "boolean") throw unexpected("on", "a boolean", on);
   isTracing = on;
 }
 

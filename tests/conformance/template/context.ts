@@ -5,6 +5,7 @@
  */
 import { Line } from "../../../src/core/device/line.ts";
 import type { Memory, MemoryTarget } from "../../../src/core/device/memory.ts";
+import { PrintedTarget } from "../../../src/core/graph/context.ts";
 import { DeviceContext } from "../../../src/core/graph/device_context.ts";
 import type { ImageInfo } from "../../../src/core/layout/frame_info.ts";
 import type { LayoutInit } from "../../../src/core/layout/layout.ts";
@@ -16,7 +17,7 @@ import { type FakeKind, memoryOf } from "./memory.ts";
 import type { FakeTensor } from "./tensor.ts";
 
 /** One kind of memory in a context. */
-export class FakeTarget implements MemoryTarget<FakeTensor> {
+export class FakeTarget extends PrintedTarget implements MemoryTarget<FakeTensor> {
   /** The kind's name, which edges use. */
   readonly kind: FakeKind;
   /** Whose memory it is. */
@@ -26,6 +27,7 @@ export class FakeTarget implements MemoryTarget<FakeTensor> {
 
   /** Made by contexts. */
   constructor(kind: FakeKind, context: FakeContext) {
+    super();
     this.kind = kind;
     this.context = context;
     this.ports = memoryOf(kind, context.line);

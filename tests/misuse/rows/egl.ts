@@ -353,6 +353,7 @@ export default table(import.meta, {
         handle.image > 0n,
         handle.name > 0,
       );
+      say(handle.toString() === Deno.inspect(handle));
       egl.queue.copy(picture, other, { after: egl.queue.fence() });
       await egl.queue.waitFor(egl.queue.fence()).wait();
       egl.queue.finish();
@@ -360,6 +361,7 @@ export default table(import.meta, {
       const fence = egl.attachFence(sync.handle);
       say(fence.reached(), (sync.signal(), sync.signalled), fence.reached(), (sync.reset(), sync.signalled));
       using buffer = egl.buffer.allocate({ shape: [4], dtype: "u8" });
+      say(buffer.handle.toString() === Deno.inspect(buffer.handle));
       using wrapped = egl.buffer.wrap(buffer.handle.name, { shape: [2], dtype: "u8", byteOffset: 2 });
       egl.queue.write(wrapped, Uint8Array.of(5, 6));
       egl.queue.finish();
@@ -371,7 +373,9 @@ export default table(import.meta, {
     says: [
       "true true true true true",
       "true true 0 true true",
+      "true",
       "false true true false",
+      "true",
       "0,0,5,6 true",
       "true true false",
     ],

@@ -128,7 +128,7 @@ export default table(import.meta, {
       for (const result of results) fails(result.name, () => work(v.cv, result), DisposedError);
       results[0].slice(results[0].layout);
     },
-    fails: { error: DisposedError, api: "core", message: /was disposed with OpenCV/ },
+    fails: { error: DisposedError, api: "core", message: /was disposed with opencv context \(OpenCV/ },
   },
   "found out at the end of the context: the result is gone": {
     opencl: true,

@@ -1,7 +1,17 @@
-import { DisposedError, host, ledger, type Mapped, MapperGraph } from "@samepage/interop";
-import { openclDevices } from "@samepage/interop/opencl";
+import {
+  ArgumentError,
+  DisposedError,
+  host,
+  imageInfo,
+  ledger,
+  type Mapped,
+  MapperGraph,
+  Metadata,
+  traceForgotten,
+} from "@samepage/interop";
+import { BaseOf, LocalMemory, openclDevices } from "@samepage/interop/opencl";
 import { doctor, svgOf, textOf } from "@samepage/interop/doctor";
-import { fails, open, safe, say } from "../kit.ts";
+import { any, collect, fails, open, safe, say } from "../kit.ts";
 import { table } from "../row.ts";
 
 /** Everything that can be asked of a tensor or frame. */
@@ -87,6 +97,44 @@ export default table(import.meta, {
       for (const each of all as any[]) say(each[Symbol.for("Deno.customInspect")]().split(" ")[0]);
     },
     says: ["opencl", "host", "opencl", "opencl", "opencl", "opencl"],
+  },
+  "printed and as JSON, before and after its end": {
+    opencl: true,
+    run() {
+      const cl = open();
+      const graph = new MapperGraph([host, cl]);
+      const source = host.allocate({ shape: [4], dtype: "u8" });
+      const mapped = graph.map(source, cl);
+      const frame = host.allocateFrame(imageInfo({ format: "GRAY8", width: 2, height: 2 }));
+      const metadata = new Metadata({ stream: "\n\0".repeat(1000) });
+      const others = [host, ledger, metadata, mapped.route, cl.queue.fence(), cl.svm, new LocalMemory(4)];
+      for (const made of [...others, new BaseOf(mapped)]) {
+        say(made.toString() === Deno.inspect(made), made.toString().includes("\n"));
+      }
+      const ending = [mapped, source, frame, graph, cl.queue, cl];
+      for (const each of ending) say(each.toString().includes("disposed"));
+      for (const each of ending) each[Symbol.dispose]();
+      for (const each of ending) say(each.toString().endsWith("disposed)"));
+      say(JSON.stringify(source.toJSON()), frame.toJSON().byteLength);
+    },
+    says: [
+      ...Array(8).fill("true false"),
+      ...Array(6).fill("false"),
+      ...Array(6).fill("true"),
+      '{"kind":"host","shape":[4],"dtype":"u8","byteLength":4} 4',
+    ],
+  },
+  "of where it was made, of what is forgotten": {
+    async run() {
+      fails("trace", () => traceForgotten(any("yes")), ArgumentError);
+      traceForgotten();
+      (function forgets() {
+        host.allocate({ shape: [4], dtype: "u8" });
+      })();
+      await collect();
+      traceForgotten(false);
+    },
+    warns: /was never disposed.* It was made here:\n[^]* {4}at forgets \(/,
   },
   "of the doctor's report, where nothing is permitted": {
     flags: [],

@@ -164,6 +164,16 @@ export default table(import.meta, {
     }),
     says: ["DisposedError"],
   },
+  "a stream of a reader whose ring is disposed": {
+    ...withRing(async (ring, reader) => {
+      const stream = reader.readable.getReader();
+      const asked = stream.read();
+      reader[Symbol.dispose]();
+      say((await asked).done, (await stream.read()).done);
+      ring[Symbol.dispose]();
+    }),
+    says: ["true true"],
+  },
   "a stream of other things": {
     ...withRing(async (ring) => {
       const stream = ring.writable.getWriter();

@@ -56,9 +56,9 @@ export default table(import.meta, {
       const part = semaphore.in(queue("a queue"));
       const fence = part.signal();
       semaphore[Symbol.dispose]();
-      say(`${Deno.inspect(part)}; ${Deno.inspect(fence)}`);
+      say(`${Deno.inspect(part)}; ${Deno.inspect(fence)}`, part.toString() === Deno.inspect(part));
     },
-    says: ["binary semaphore of the maker in a queue; fence at mark 1 of a queue"],
+    says: ["binary semaphore of the maker in a queue; fence at mark 1 of a queue true"],
   },
   "a wait without a signal": {
     run() {

@@ -258,9 +258,14 @@ export default table(import.meta, {
       await va.fence(surface).wait();
       const { handle } = surface.planes[0];
       handle.sync();
-      say(handle.isBusy, handle.id === va.surfaceOf(surface), va.is(surface.planes[0]));
+      say(
+        handle.toString() === Deno.inspect(handle),
+        handle.isBusy,
+        handle.id === va.surfaceOf(surface),
+        va.is(surface.planes[0]),
+      );
     }),
-    says: ["false true true"],
+    says: ["true false true true"],
   },
   "an export with layers of no kind": withSurface(
     ({ va, surface }) => va.exportFds(surface, { layers: any("both") }),
