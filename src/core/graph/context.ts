@@ -83,6 +83,11 @@ export abstract class PermanentContext<T extends Tensor> extends Printed impleme
   [Symbol.dispose](): void {}
 }
 
+/** `opencl (NVIDIA H200)`: a context in messages, its API and device. */
+export function contextInWords({ api, name }: Kind["context"]): string {
+  return api === name ? api : `${api} (${name})`;
+}
+
 /** `opencl (NVIDIA H200)`: how a target is named in messages. */
 export function nameOf(target: Kind): string {
   return target.kind === target.context.name ? target.kind : `${target.kind} (${target.context.name})`;

@@ -1,9 +1,10 @@
 import { Printed, withFacts } from "../printed.ts";
 import { type Access, accessOf } from "../memory/access.ts";
 import { isMade, literal, type Names, object, optionsIn, shown, unexpected } from "../argument.ts";
-import { type Context, nameOf, type Target } from "./context.ts";
-import { AccessError, ArgumentError, throwAll } from "../errors.ts";
+import { type Context, contextInWords, nameOf, type Target } from "./context.ts";
+import { AccessError, ArgumentError, reasonOf, throwAll } from "../errors.ts";
 import { Edges } from "./edges.ts";
+import { aKind } from "../checks.ts";
 import { type Fence, fenceIn } from "../device/fence.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Frame } from "../tensors/frame.ts";
@@ -11,6 +12,7 @@ import { Mapped } from "../tensors/mapped.ts";
 import { ask, isPlan, make, type Mapper, type Plan } from "./mapper.ts";
 import { Resource } from "../life/resource.ts";
 import { newUndo, unwind } from "../life/undo.ts";
+import { linesInWords } from "./plan.ts";
 import { noEdge, noRoute, Route, type Step } from "./route.ts";
 import type { Tensor } from "../tensors/tensor.ts";
 import { allowed, type Found, type Hop, search } from "./search.ts";
@@ -65,10 +67,11 @@ export class Graph extends Printed implements Disposable {
    */
   map<S extends Tensor | Frame, G extends Target>(source: S, target: G, options: MapOptions = NO_OPTIONS): MapOf<S, G> {
     const asked = optionsOf(options);
-    let ready = this.#ready(source, target, asked);
+    this.#assertPossible(source, target);
+    let ready = readyFor(source, asked);
     source.raiseKept();
     const waited = settleUnsubmitted(ready.returning);
-    if (waited) ready = this.#ready(source, target, asked);
+    if (waited) ready = readyFor(source, asked);
     const { hops, refused } = this.#search(source, target, ready, asked.copy);
     if (hops === undefined) throw noRoute(source.name, nameOf(target), refused);
     const { mapped, taken } = this.#walk(source, hops, ready, asked.copy === "allow");
@@ -77,21 +80,28 @@ export class Graph extends Printed implements Disposable {
   }
 
   /**
-   * The route that `map` would take, each step with its transfer, and why better ones are closed: all, if no route is open.
+   * The route that `map` would take, each step with its transfer, and why better ones are closed: all, if no route is open,
+   * or the bytes are lent.
    *
-   * @throws like {@link map}, except NoRouteError: a closed route says so itself.
+   * @throws like {@link map}, except NoRouteError, and AccessError where the bytes are lent: a closed route says so itself.
    */
   explain(source: Mapped, target: Target, options: MapOptions = NO_OPTIONS): Route {
     const asked = optionsOf(options);
-    const ready = this.#ready(source, target, asked);
+    this.#assertPossible(source, target);
+    const held = heldBy(source, asked.access ?? source.access);
+    if (held !== undefined) {
+      return new Route([], [{ edge: `${source.target.kind}→${target.kind}`, ...reasonOf(held) }], false);
+    }
+    const ready = readyFor(source, asked);
     const { hops, refused } = this.#search(source, target, ready, asked.copy);
+    if (hops === undefined) return new Route([], refused, false);
     const waited = ready.returning.some(isUnsubmitted);
-    return hops === undefined ? new Route([], refused, false) : new Route(stepsOf(hops, waited), refused);
+    return new Route(stepsOf(hops, waited), refused, true, hops.length === 0 ? whyLentWaits(ready) : undefined);
   }
 
   /** Its contexts, in one line. `console.log` shows the same. */
   toString(): string {
-    const contexts = this.#contexts.map(({ api, name }) => api === name ? api : `${api} (${name})`);
+    const contexts = this.#contexts.map(contextInWords);
     return withFacts(`mapper graph of ${contexts.join(", ")}`, [this.#resource.end]);
   }
 
@@ -105,8 +115,8 @@ export class Graph extends Printed implements Disposable {
     await this.#resource.disposeAsync();
   }
 
-  /** Checks everything that can be checked before a native call. @throws what made `after` fail. */
-  #ready(source: Mapped, target: Target, asked: Asked): Ready {
+  /** Checks what a program passes. */
+  #assertPossible(source: Mapped, target: Target): void {
     if (!isMade(source, Mapped)) throw noSource(source);
     const { context, kind } = (target ?? {}) as Partial<Target>;
     if (typeof context !== "object" || typeof kind !== "string") throw noTarget(target); // queues have a context, too
@@ -114,20 +124,11 @@ export class Graph extends Printed implements Disposable {
     target.context.resource?.assertLive();
     this.#assertKnown(source.target.context, "source");
     this.#assertKnown(target.context, "target");
-    const access = asked.access ?? source.access;
-    const returning = source.usable(access);
-    const waits = source.work;
-    const outside = source.outsideWork(access);
-    if (outside.length > 0) waits.push(...outside);
-    for (const { resource } of returning) waits.push(...resource!.work.fences);
-    // One that is over needs no wait: a device could not wait for a promise that has settled.
-    if (asked.after?.reached() === false) waits.push(asked.after);
-    return { access, returning, waits };
   }
 
   #assertKnown(context: Context, argument: string): void {
     if (this.#contexts.includes(context)) return;
-    throw new ArgumentError(`${context.name} is not in this graph.`, {
+    throw new ArgumentError(`${contextInWords(context)} is not in this graph.`, {
       api: "core",
       argument,
       hint: "Give its context to new MapperGraph([…]).",
@@ -211,6 +212,29 @@ interface Asked {
   readonly access: Access | undefined;
   readonly after: Fence | undefined;
   readonly copy: MapOptions["copy"];
+}
+
+/** What to wait for before the bytes are touched. @throws {AccessError} where they are lent; what made `after` fail. */
+function readyFor(source: Mapped, asked: Asked): Ready {
+  const access = asked.access ?? source.access;
+  const returning = source.usable(access);
+  const waits = source.work;
+  const outside = source.outsideWork(access);
+  if (outside.length > 0) waits.push(...outside);
+  for (const { resource } of returning) waits.push(...resource!.work.fences);
+  // One that is over needs no wait: a device could not wait for a promise that has settled.
+  if (asked.after?.reached() === false) waits.push(asked.after);
+  return { access, returning, waits };
+}
+
+/** Why the bytes cannot be used so now: they are lent, or were lent for less. */
+function heldBy(source: Mapped, access: Access): AccessError | undefined {
+  try {
+    source.usable(access);
+  } catch (error) {
+    if (error instanceof AccessError) return error;
+    throw error;
+  }
 }
 
 const NO_OPTIONS: MapOptions = {};
@@ -343,6 +367,12 @@ function waitFor({ waits, returning }: Pending): void {
 
 const ON_THEIR_WAY = "the bytes are on their way back, by commands that are not submitted yet";
 
+/** Why the host waits before the same memory is lent once more; undefined where it does not. */
+function whyLentWaits({ waits, returning }: Pending): string | undefined {
+  if (returning.length > 0) return "the bytes are on their way back";
+  return waits.length === 0 ? undefined : `no command is made that could wait for the work of ${linesInWords(waits)}`;
+}
+
 /** The steps of a route. `waited`: the host has to wait before the first one. */
 function stepsOf(hops: readonly Hop[], waited: boolean): Step[] {
   return hops.map(({ plan: { edge, transfer, hostWait, waitReason, bytesMoved, evidence } }, i) => {
@@ -352,12 +382,21 @@ function stepsOf(hops: readonly Hop[], waited: boolean): Step[] {
 }
 
 function noSource(given: unknown): ArgumentError {
+  const what = `source: expected a tensor or a frame, got ${isBytes(given) ? aKind(given) : literal(given)}.`;
+  return new ArgumentError(what, { api: "core", argument: "source", hint: hintForSource(given) });
+}
+
+function isBytes(given: unknown): boolean {
+  return ArrayBuffer.isView(given) || given instanceof ArrayBuffer;
+}
+
+function hintForSource(given: unknown): string {
+  if (isBytes(given)) {
+    return "Pass the tensor itself, not its view; host.wrap() makes a tensor of an array of your own, in place.";
+  }
   const isContext = typeof given === "object" && given !== null && "targets" in given;
-  const hint = isContext
-    ? "It is a context: graph.map(tensor, context)."
-    : "Pass the tensor itself, not its handle or view.";
-  const what = `source: expected a tensor or a frame, got ${literal(given)}.`;
-  return new ArgumentError(what, { api: "core", argument: "source", hint });
+  if (isContext) return "It is a context: graph.map(tensor, context).";
+  return "Pass the tensor itself, not its handle or view.";
 }
 
 /** A context with several kinds of memory is no target itself. */

@@ -15,11 +15,20 @@ export const UNMAPPED: Verdict = {
 
 /** Why the host waits for this work before it uses the bytes by itself; undefined where there is none. */
 export function whyHostReads(waits: readonly Fence[]): string | undefined {
-  return waits.length === 0 ? undefined : HOST_READS;
+  return waits.length === 0 ? undefined : `it uses the bytes itself, once the work of ${linesInWords(waits)} is over`;
 }
 
-/** The reason of {@link whyHostReads}. */
-export const HOST_READS = "it uses the bytes itself, at once";
+/** The most lines that a message names. */
+const MOST_LINES = 3;
+
+/** Whose work these fences stand for, and what the host cannot wait for: it would block what settles a promise. */
+export function linesInWords(fences: readonly Fence[]): string {
+  const names = new Map(fences.map(({ line, mark }) => [line.name, line.gatesAt(mark) !== undefined]));
+  const named = Array.from(names, ([name, gated]) => gated ? `${name} (behind a promise: settle that first)` : name);
+  return named.length <= MOST_LINES
+    ? named.join(" and ")
+    : `${named.slice(0, MOST_LINES).join(", ")} and ${named.length - MOST_LINES} others`;
+}
 
 /**
  * A step that is an alias if that was proven; otherwise the driver moves the bytes.

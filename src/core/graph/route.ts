@@ -40,12 +40,16 @@ export class Route extends Printed {
   /** False if no route leads there. */
   readonly open: boolean;
 
+  /** Why the host has to wait although there is no step; undefined if it has not. */
+  readonly waitReason: string | undefined;
+
   /** Made by the graph. */
-  constructor(steps: readonly Step[], refused: readonly Refusal[], open: boolean = true) {
+  constructor(steps: readonly Step[], refused: readonly Refusal[], open: boolean = true, waitReason?: string) {
     super();
     this.steps = steps;
     this.refused = refused;
     this.open = open;
+    this.waitReason = waitReason;
   }
 
   /** Bytes moved by all steps together. */
@@ -55,7 +59,9 @@ export class Route extends Printed {
 
   /** One line per step, then one line per refusal. */
   toString(): string {
-    const steps = this.open ? this.steps.map(describeStep) : ["no route"];
+    const waits = this.waitReason === undefined ? "" : `, the host waits first: ${this.waitReason}`;
+    const none = this.open ? `no step: the bytes are there already${waits}` : "no route";
+    const steps = this.steps.length === 0 ? [none] : this.steps.map(describeStep);
     return [...steps, ...this.refused.map(describeRefusal)].join("\n");
   }
 }

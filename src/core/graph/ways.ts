@@ -8,7 +8,7 @@ import { type Access, covers } from "../memory/access.ts";
 import { type DeviceId, isSameDevice } from "../device/device_id.ts";
 import { nameOf, type Target } from "./context.ts";
 import { type EdgeMaker, isJudgedShared, judgeShared, tryToProveShared } from "./port_proof.ts";
-import { HOST_READS } from "./plan.ts";
+import { whyHostReads } from "./plan.ts";
 import { COPY, mostOf, type Step, type Transfer } from "./route.ts";
 
 /** What is known of any memory that may go out by an fd. */
@@ -235,7 +235,7 @@ function whyHostWaits<What>(
 ): string | undefined {
   if (waits.length === 0) return undefined;
   const { line } = portsOf(to)!;
-  if (line === undefined) return HOST_READS;
+  if (line === undefined) return whyHostReads(waits);
   const reason = (out === "alias" ? line : portsOf(from)!.line!).whyHostWaits(waits);
   if (reason !== undefined || !blocks || !anyGated(waits)) return reason;
   return `the work stands behind a promise, and ${line.name} would block this thread until that is settled`;

@@ -164,7 +164,7 @@ export default table(import.meta, {
       error: ArgumentError,
       api: "core",
       argument: "source",
-      message: /is not in this graph/,
+      message: /^opencl \(.+\) is not in this graph/,
       hint: /MapperGraph/,
     },
   },

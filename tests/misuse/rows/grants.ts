@@ -127,6 +127,18 @@ export default table(import.meta, {
     },
     fails: { error: ArgumentError, api: "core", argument: "access", message: /or "read-write", got "readwrite"/ },
   },
+  "an explanation of bytes that are lent": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using graph = new MapperGraph([host, cl]);
+      using t = host.allocate(bytes);
+      using _lent = graph.map(t, cl);
+      const { open: isOpen, refused: [{ edge, reason, remedy }] } = graph.explain(t, cl);
+      say(isOpen, edge, reason.includes("are lent to its opencl"), remedy);
+    },
+    says: ["false host→opencl true Dispose that first."],
+  },
   "a context that the graph does not know": {
     opencl: true,
     run() {
@@ -139,7 +151,7 @@ export default table(import.meta, {
       error: ArgumentError,
       api: "core",
       argument: "target",
-      message: /is not in this graph/,
+      message: /^opencl \(.+\) is not in this graph/,
       hint: /MapperGraph/,
     },
   },

@@ -167,6 +167,16 @@ export default table(import.meta, {
     run: () => host.wrap(new Uint8Array(16), { shape: [32], dtype: "u8" }),
     fails: { error: LayoutError, api: "host", argument: "shape", message: /needs 32 bytes, but the buffer has 16/ },
   },
+  "an array that is mapped without it": {
+    run() {
+      using graph = new MapperGraph([host]);
+      graph.map(any(new Uint8Array(16)), host);
+    },
+    fails: {
+      ...{ error: ArgumentError, api: "core", argument: "source" },
+      ...{ message: /expected a tensor or a frame, got a Uint8Array/, hint: /host\.wrap\(\)/ },
+    },
+  },
   "what is neither a buffer nor a pointer": {
     run: () => host.wrap(any("0x1000"), bytes),
     fails: refused("memory", /expected a buffer or a pointer, got a string/, /typed array/),
