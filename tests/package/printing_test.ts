@@ -112,7 +112,7 @@ Deno.test("console.log() shows one line of what needs no library", async () => {
     [frame.planes[1], /^plane 1 of host frame NV12$/],
     [sound, /^frame of host tensor \[48,2\] f32 \(2 channels of 48 samples\)$/],
     [Frame.of([graph.map(tensor, host, { access: "read" })], gray), /^frame of slice .* \(GRAY8 4 × 4\)$/],
-    [tensor.route, /^$/],
+    [tensor.route, /^no step: the bytes are there already$/],
     [signal, /^fence at mark 1 of a signal of the host$/],
     [signal.line, /^a signal of the host$/],
     [ports.use(new Port("memfd", { byteLength: 16 })), /^port memfd of 16 bytes$/],
