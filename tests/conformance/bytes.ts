@@ -1,6 +1,9 @@
 import { fail } from "@std/assert";
 import { sizeOf } from "../../src/core/layout/dtype.ts";
-import { isContiguous, type Layout } from "../../src/core/layout/layout.ts";
+import { type ImageInfo, planeLayouts } from "../../src/core/layout/frame_info.ts";
+import { isContiguous, type Layout, type LayoutInit } from "../../src/core/layout/layout.ts";
+import { Frame } from "../../src/core/tensors/frame.ts";
+import type { Tensor } from "../../src/core/tensors/tensor.ts";
 
 /** Bytes at any address, with no API in between. They keep nothing alive. */
 export function bytesAt(address: bigint, byteLength: number): Uint8Array<ArrayBuffer> {
@@ -13,6 +16,14 @@ export function random(byteLength: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(byteLength);
   for (let at = 0; at < byteLength; at += 65536) crypto.getRandomValues(bytes.subarray(at, at + 65536));
   return bytes;
+}
+
+/** A frame whose planes are blocks of their own. Where one cannot be made, none is left. */
+export function separateFrame(allocate: (init: LayoutInit) => Tensor, info: ImageInfo): Frame {
+  using made = new DisposableStack();
+  const frame = Frame.of(planeLayouts(info).map((plane) => made.use(allocate({ ...plane, byteOffset: 0 }))), info);
+  made.move();
+  return frame;
 }
 
 /** Where two arrays differ first; -1 where they do not. */

@@ -19,6 +19,8 @@ export interface Case {
   readonly name: string;
   /** It ends contexts or the graph, or has native calls fail: so it gets contexts of its own. */
   readonly alone?: true;
+  /** It opens a context again and again: one edge of an API does, on each device. */
+  readonly opens?: true;
   /** Fails by throwing; a {@linkcode NotHere} says that the edge has nothing to be asked. */
   readonly run: (subject: Subject) => Promise<void> | void;
 }

@@ -223,6 +223,7 @@ function opened({ ordinal }: CudaDevice, memoryOf: Variant["memoryOf"]) {
   const rest = {
     quiet: () => ends.forEach((end) => end.quiet()),
     alive: () => inUse(contexts[0]),
+    openContext: () => CudaContext.open({ ordinal }),
   };
   const closeAll = (...also: readonly Disposable[]) => {
     using all = new DisposableStack();

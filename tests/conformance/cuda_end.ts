@@ -1,10 +1,11 @@
 import type { Target } from "../../src/core/graph/context.ts";
 import type { Fence } from "../../src/core/device/fence.ts";
-import { Frame } from "../../src/core/tensors/frame.ts";
-import { type ImageInfo, planeLayouts } from "../../src/core/layout/frame_info.ts";
+import type { Frame } from "../../src/core/tensors/frame.ts";
+import type { ImageInfo } from "../../src/core/layout/frame_info.ts";
 import type { LayoutInit } from "../../src/core/layout/layout.ts";
 import type { CudaContext, CudaKernel, CudaTensor } from "../../src/cuda/mod.ts";
 import { RawStream } from "./cuda_raw.ts";
+import { separateFrame } from "./bytes.ts";
 import type { End } from "./subject.ts";
 
 /** A thread a byte. `late` begins after two milliseconds: what does not wait for it is found out. */
@@ -91,7 +92,7 @@ export class CudaEnd implements End, Disposable {
   }
 
   allocateFrame(info: ImageInfo): Frame {
-    return Frame.of(planeLayouts(info).map((plane) => this.allocate({ ...plane, byteOffset: 0 })), info);
+    return separateFrame((init) => this.allocate(init), info);
   }
 
   submit(tensor: CudaTensor, bytes: Uint8Array): Fence {

@@ -12,6 +12,7 @@ export class CudaImageEnd implements End, Disposable {
   readonly wholeOnly = true;
   readonly ownPitches = true;
   readonly noGaps = true;
+  readonly onlyMapped = true;
   readonly shapeOf: typeof IMAGE_ROWS.shapeOf;
   readonly #cuda: CudaContext;
   /** Writes late what is copied to images. */

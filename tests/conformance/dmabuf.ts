@@ -3,6 +3,7 @@ import { NULL } from "../../ffi/address.ts";
 import { mapPages, unmapPages } from "../../src/core/native/pages.ts";
 import { type Allocator, dmabuf, DmaBufContext, type DmaBufTensor } from "../../src/dmabuf/mod.ts";
 import { host, type HostTensor } from "../../src/host/mod.ts";
+import { VulkanContext } from "../../src/vulkan/mod.ts";
 import { bytesAt } from "./bytes.ts";
 import { hostEnd } from "./host_end.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
@@ -61,7 +62,7 @@ function openedWithVaapi(edge: string, from: string): Subject {
   return {
     graph,
     ...(isTo ? { source: rows, target: end, elsewhere: other } : { source: end, target: rows }),
-    ...{ expected: "alias", variants, silent: FIRST_TRIES },
+    ...{ expected: "alias", variants, silent: FIRST_TRIES, openContext: openSurfaces as () => Surfaces },
     [Symbol.dispose]: () => kept.dispose(),
   };
 }
@@ -83,7 +84,11 @@ function openedWithVulkan(edge: string, device: string, from: string): Subject {
   const [source, target, silent] = edge === VULKAN[0] ? [endOf(from), end, []] : [end, endOf(from), SILENT];
   const graph = made.use(new MapperGraph([host, dmabuf, end.target]));
   const kept = made.move();
-  return { graph, source, target, expected: "alias", elsewhere: other, silent, [Symbol.dispose]: () => kept.dispose() };
+  return {
+    ...{ graph, source, target, expected: "alias", elsewhere: other, silent },
+    openContext: () => VulkanContext.open({ device }),
+    [Symbol.dispose]: () => kept.dispose(),
+  };
 }
 
 function openedWithImages(edge: string, device: string, from: string): Subject {
@@ -98,6 +103,7 @@ function openedWithImages(edge: string, device: string, from: string): Subject {
   const kept = made.move();
   return {
     ...{ graph, source, target, expected: "alias", silent },
+    openContext: () => VulkanContext.open({ device }),
     ...(isTo
       ? { elsewhere: other, variants: IMAGE_ROWS.variants }
       : { variants: { ...IMAGE_ROWS.variants, padded: [], parts: [] } }),

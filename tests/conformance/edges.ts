@@ -40,5 +40,12 @@ export const API_NAMES: readonly string[] = Object.keys(APIS);
 
 /** The edges of some APIs, on every device that is there. */
 export function edgesOf(apis: readonly string[], expected?: Subject["expected"]): Candidate[] {
-  return apis.flatMap((api) => APIS[api](expected));
+  return apis.flatMap((api) => {
+    const devices = new Set<string | undefined>();
+    return APIS[api](expected).map((candidate) => {
+      const { device, open, openedElsewhere = devices.has(device) } = candidate;
+      if (typeof open !== "string") devices.add(device);
+      return { ...candidate, openedElsewhere };
+    });
+  });
 }

@@ -72,6 +72,7 @@ function across(
   return {
     ...{ graph, source: new EglEnd(egl), target, expected: "alias", sourceRests: true, silent: SILENT, variants },
     quiet: () => target.quiet?.(),
+    openContext: () => EglContext.open(),
     [Symbol.dispose]() {
       using ended = new DisposableStack();
       for (const one of [egl, other]) ended.use(one);
@@ -100,6 +101,8 @@ function opened(): Subject {
     target: { ...hostEnd, shapeOf },
     expected: "copy",
     silent: SILENT,
+    openContext: () => EglContext.open(),
+    silentAtOpening: ["egl_extensions.eglQueryDeviceStringEXT"], // a device may have no name
     variants: {
       contiguous: [variant("one pixel", [1, 1]), variant("odd", [31, 61]), variant("four channels", [13, 7, 4])],
       padded: [],

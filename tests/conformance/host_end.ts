@@ -1,8 +1,6 @@
-import { Frame } from "../../src/core/tensors/frame.ts";
-import { planeLayouts } from "../../src/core/layout/frame_info.ts";
 import { host, type HostTensor } from "../../src/host/mod.ts";
 import { oddMemory } from "../cuda/odd_memory.ts";
-import { bytesAt } from "./bytes.ts";
+import { bytesAt, separateFrame } from "./bytes.ts";
 import type { End } from "./subject.ts";
 
 /** The CPU's end of an edge. */
@@ -32,7 +30,7 @@ export const hostEnd: End = {
 export const oddHostEnd: End = {
   ...hostEnd,
   allocate: oddMemory,
-  allocateFrame: (info) => Frame.of(planeLayouts(info).map((plane) => oddMemory({ ...plane, byteOffset: 0 })), info),
+  allocateFrame: (info) => separateFrame(oddMemory, info),
 };
 
 function look(tensor: HostTensor): Uint8Array {

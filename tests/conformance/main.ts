@@ -45,7 +45,7 @@ for await (
   const row of rowsOf(
     edgesOf(only === undefined ? API_NAMES : [only], expected),
     where,
-    (candidate) => watch.over(candidate, isFull ? asked : casesOf(candidate, where)),
+    (candidate) => watch.over(candidate, casesOf(candidate, where, isFull ? asked : undefined)),
   )
 ) {
   rows.push(row);

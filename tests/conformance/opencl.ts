@@ -44,6 +44,8 @@ function open(edge: string, device: OpenCLDevice, expected: Subject["expected"])
     elsewhere: fromHost ? ends[1] : hostEnd,
     expected: fromHost ? expected : "as proven",
     alive: () => objectsIn(...contexts),
+    openContext: () => OpenCLContext.open(choice),
+    silentAtOpening: ["opencl.clGetDeviceInfo"], // of what a device does not say, it has none
     quiet: () => ends.forEach((end) => end.quiet()),
     [Symbol.dispose]() {
       using all = new DisposableStack();

@@ -2,8 +2,8 @@ import { CL_CONTEXT_REFERENCE_COUNT } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { Target } from "../../src/core/graph/context.ts";
 import type { Fence } from "../../src/core/device/fence.ts";
-import { Frame } from "../../src/core/tensors/frame.ts";
-import { type ImageInfo, planeLayouts } from "../../src/core/layout/frame_info.ts";
+import type { Frame } from "../../src/core/tensors/frame.ts";
+import type { ImageInfo } from "../../src/core/layout/frame_info.ts";
 import type { LayoutInit } from "../../src/core/layout/layout.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import {
@@ -17,6 +17,7 @@ import { told } from "../opencl/raw.ts";
 import { LateQueue } from "./opencl_late.ts";
 import { PASS, type Place, RawQueue, type RawRun, ulong } from "./opencl_raw.ts";
 import { peersOf } from "./opencl_peers.ts";
+import { separateFrame } from "./bytes.ts";
 import type { End, Peers } from "./subject.ts";
 
 /** A work-item a byte: loops are cut short on llvmpipe. */
@@ -88,7 +89,7 @@ export class OpenCLEnd implements End, Disposable {
   }
 
   allocateFrame(info: ImageInfo): Frame {
-    return Frame.of(planeLayouts(info).map((plane) => this.allocate({ ...plane, byteOffset: 0 })), info);
+    return separateFrame((init) => this.allocate(init), info);
   }
 
   submit(tensor: Tensor, bytes: Uint8Array): Fence {

@@ -127,6 +127,7 @@ function candidate(edge: string, type: ImageType, device: OpenCLDevice, expected
     edge,
     device: `${device.platform}: ${device.name}, ${type}`,
     covered: type === "3D" || type.endsWith("array"),
+    openedElsewhere: true,
   };
   if (type !== "1D buffer") return { ...where, open: () => open(edge, type, device, expected) };
   using cl = OpenCLContext.open({ platform: device.platform, device: device.name });
@@ -155,6 +156,7 @@ function open(edge: string, type: ImageType, device: OpenCLDevice, expected: Sub
     expected: from === "host" ? expected : "as proven",
     variants: { ...variants, padded: variants.padded.filter(({ whole }) => !hasUnsoundSlices(ends[0].target, whole)) },
     alive: () => objectsIn(...contexts),
+    openContext: () => OpenCLContext.open(choice),
     quiet: () => buffers.forEach((buffer) => buffer.quiet()),
     [Symbol.dispose]() {
       using all = new DisposableStack();
@@ -203,6 +205,7 @@ export class ImageEnd implements End, Disposable {
   readonly wholeOnly = true;
   readonly ownPitches = true;
   readonly shapeOf: Kind["shapeOf"];
+  readonly onlyMapped: boolean;
   readonly #cl: Context;
   readonly #store: OpenCLKernel;
   readonly #load: OpenCLKernel;
@@ -216,6 +219,7 @@ export class ImageEnd implements End, Disposable {
     this.#cl = context;
     this.#late = new LateQueue(context);
     this.shapeOf = shapeOf;
+    this.onlyMapped = type === "1D buffer"; // it is one of a buffer, though PoCL makes others
     this.target = context.image(format, { type });
     const words = `#pragma OPENCL EXTENSION cl_khr_3d_image_writes : enable\n${
       definitionsOf(type, this.target.format)

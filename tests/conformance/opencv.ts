@@ -95,12 +95,16 @@ function openMat(edge: string, memory: Memory): Subject {
     target,
     elsewhere,
     expected: "alias",
-    variants: foreign ? MAT_OF_OPENCV : ANY_MAT,
+    ...(foreign ? { variants: MAT_OF_OPENCV, silent: PROBES } : { variants: ANY_MAT }),
     withoutCalls: true,
     alive: () => -freeSlots(),
+    openContext: () => OpenCVContext.open(),
     [Symbol.dispose]: () => disposeAll(...contexts, graph),
   };
 }
+
+/** A pointer that cannot be probed is taken at its word. */
+const PROBES = ["libc.process_vm_readv"];
 
 /** Mats that OpenCV has made: they have two dimensions. */
 function rowsOf(cv: OpenCVContext): End {
@@ -132,6 +136,7 @@ function openUMat(edge: string, device: OpenCLDevice): Subject {
     ...(edge in WAYS ? { expected: "as proven" } : { expected: "alias", withoutCalls: true }),
     variants: ANY_MAT,
     alive: () => objectsIn(cl) - freeSlots(),
+    openContext: () => OpenCVContext.open(),
     quiet: () => [buffers, ...umats].forEach((end) => end.quiet()),
     [Symbol.dispose]: () => disposeAll(...cls, ...contexts, buffers, ...umats, graph),
   };
@@ -157,7 +162,9 @@ function openUMatIn(handle: bigint): Subject {
     expected: "alias",
     withoutCalls: true,
     variants: MAT_OF_OPENCV,
+    silent: PROBES,
     alive: () => objectsIn(cl) - freeSlots(),
+    openContext: () => OpenCVContext.open(),
     quiet: () => [buffers, umats].forEach((end) => end.quiet()),
     [Symbol.dispose]: () => disposeAll(cl, cv, buffers, umats, graph),
   };

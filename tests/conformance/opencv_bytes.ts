@@ -1,10 +1,7 @@
 import { host } from "../../src/host/mod.ts";
-import { Frame } from "../../src/core/tensors/frame.ts";
-import { type ImageInfo, planeLayouts } from "../../src/core/layout/frame_info.ts";
-import type { LayoutInit } from "../../src/core/layout/layout.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import type { OpenCVContext, OpenCVMat, OpenCVTensor } from "../../src/opencv/mod.ts";
-import { bytesAt } from "./bytes.ts";
+import { bytesAt, separateFrame } from "./bytes.ts";
 import { hostEnd } from "./host_end.ts";
 import type { End } from "./subject.ts";
 
@@ -25,11 +22,6 @@ export function asRow<T extends OpenCVTensor>(tensor: T, access = tensor.access)
   const { byteOffset, byteLength } = tensor.layout;
   const row = { shape: [1, byteLength], dtype: "u8" as const, strides: [byteLength, 1], byteOffset, byteLength };
   return tensor.slice(row, { access }) as Tensor as T;
-}
-
-/** A frame of blocks of their own: a Mat, and a UMat, is one plane. */
-export function separateFrame(allocate: (init: LayoutInit) => Tensor, info: ImageInfo): Frame {
-  return Frame.of(planeLayouts(info).map((plane) => allocate({ ...plane, byteOffset: 0 })), info);
 }
 
 /** The CPU's end, of frames that OpenCV takes. */

@@ -1,9 +1,10 @@
 import { type Layout, layout, type LayoutInit } from "../../src/core/layout/layout.ts";
 import { core } from "../../src/opencv/library.ts";
 import type { MatShape, MatTarget, OpenCVContext, OpenCVMat } from "../../src/opencv/mod.ts";
-import { giveSlot, takeSlot } from "../../src/opencv/slots.ts";
-import { asRow, bytesIn, matWith, separateFrame } from "./opencv_bytes.ts";
+import { filledSlot, giveSlot } from "../../src/opencv/slots.ts";
+import { asRow, bytesIn, matWith } from "./opencv_bytes.ts";
 import { rawCopy } from "./opencv_calls.ts";
+import { separateFrame } from "./bytes.ts";
 import type { End } from "./subject.ts";
 
 /** Mats' end of an edge: OpenCV copies from Mats of the suite's own, with samepage's checks and without. */
@@ -59,10 +60,9 @@ export class MatEnd implements End {
 /** A Mat in memory of OpenCV's own, as a program gets one of it. */
 export function matOfOpenCV({ mat }: OpenCVContext, init: LayoutInit): OpenCVMat {
   const { sizes, type } = mat.fit(layout(init)) as MatShape;
-  const slot = takeSlot();
-  core().Mat_construct(slot.header);
-  core().Mat_create(slot.header, sizes.length, Int32Array.from(sizes), type);
+  const slot = filledSlot((slot) => core().Mat_construct(slot.header));
   try {
+    core().Mat_create(slot.header, sizes.length, Int32Array.from(sizes), type);
     return mat.attach(slot.header);
   } finally {
     core().Mat_destruct(slot.header);

@@ -10,10 +10,11 @@ import { umatDataIn } from "../../src/opencv/header.ts";
 import { core } from "../../src/opencv/library.ts";
 import { viewAt } from "../../src/opencv/memory.ts";
 import type { Execution, MatShape, OpenCVContext, OpenCVUMat, UMatTarget } from "../../src/opencv/mod.ts";
-import { giveSlot, takeSlot } from "../../src/opencv/slots.ts";
-import { asRow, bytesIn, separateFrame } from "./opencv_bytes.ts";
+import { filledSlot, giveSlot } from "../../src/opencv/slots.ts";
+import { asRow, bytesIn } from "./opencv_bytes.ts";
 import { LateQueue } from "./opencl_late.ts";
 import { rawCopy, rawInvert } from "./opencv_calls.ts";
+import { separateFrame } from "./bytes.ts";
 import type { End } from "./subject.ts";
 
 /** UMats' end of an edge: OpenCV's kernels invert bytes into them, with samepage's checks and without. */
@@ -146,10 +147,9 @@ function assertByKernel({ slot }: OpenCVUMat): void {
 /** A UMat in a buffer of OpenCV's own, in the OpenCL context that it uses by itself. */
 export function umatOfOpenCV({ umat }: OpenCVContext, init: LayoutInit): OpenCVUMat {
   const { sizes, type } = umat.fit(layout(init), 0) as MatShape;
-  const slot = takeSlot();
-  core().UMat_construct(slot.header, USAGE_DEFAULT);
-  core().UMat_create(slot.header, sizes.length, Int32Array.from(sizes), type, USAGE_DEFAULT);
+  const slot = filledSlot((slot) => core().UMat_construct(slot.header, USAGE_DEFAULT));
   try {
+    core().UMat_create(slot.header, sizes.length, Int32Array.from(sizes), type, USAGE_DEFAULT);
     return umat.attach(slot.header);
   } finally {
     core().UMat_destruct(slot.header);

@@ -24,8 +24,15 @@ export interface End {
   readonly wholeOnly?: true;
   /** True where a driver lays its memory out as it likes: a map of it has other pitches. */
   readonly ownPitches?: true;
+  /** True where memory of this kind is always that of another API's, mapped. */
+  readonly onlyMapped?: boolean;
   /** True where a tensor's layout has no gaps, wherever its elements lie. */
   readonly noGaps?: true;
+  /**
+   * Has the API take over memory that the test makes by other means, by its public way (`wrap`, `attach`). Disposing the
+   * result gives it back, and that memory too. Left out where the API takes over nobody's memory.
+   */
+  wrap?(): Disposable;
   /** Has the API write all bytes of a tensor's range, by its public means; done when it settles. @throws {AccessError} */
   write(tensor: Tensor, bytes: Uint8Array): Promise<void>;
   /** Has the API read them. @throws {AccessError} */
@@ -104,6 +111,10 @@ export interface Subject extends Disposable {
   readonly withoutCalls?: true;
   /** Native calls of whose failure nobody has to hear: optional questions. */
   readonly silent?: readonly string[];
+  /** Opens one more context of the API, as programs do; left out only where its contexts are always there. */
+  openContext?(): Disposable;
+  /** Native calls of whose failure nobody has to hear while that is opened and closed, beside the `silent` ones. */
+  readonly silentAtOpening?: readonly string[];
   /** Has the APIs let go of what they keep until their next call. */
   quiet?(): void;
   /** How many native objects the driver says are alive, where it can tell. */
@@ -122,4 +133,6 @@ export interface Candidate {
   readonly everyLaw?: boolean;
   /** Other candidates run the same code on the same driver: this one maps no ten thousand times. */
   readonly covered?: boolean;
+  /** Another candidate opens the same contexts: this one runs no case that opens one again and again. */
+  readonly openedElsewhere?: boolean;
 }

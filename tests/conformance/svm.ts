@@ -95,6 +95,7 @@ function candidate(variant: Variant, device: OpenCLDevice): Candidate {
   return {
     edge: variant.edge,
     device: `${device.platform}: ${device.name}, ${variant.name}`,
+    openedElsewhere: true,
     open: variant.lacks(device) || (() => open(variant, device)),
   };
 }
@@ -116,6 +117,7 @@ function open({ edge, memoryOf, about }: Variant, device: OpenCLDevice): Subject
     ...(elsewhere === undefined ? {} : { elsewhere }),
     ...about,
     alive: () => objectsIn(...contexts),
+    openContext: () => OpenCLContext.open(choice),
     quiet: () => ends.forEach((end) => end.quiet()),
     [Symbol.dispose]() {
       using all = new DisposableStack();

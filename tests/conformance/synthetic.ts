@@ -53,6 +53,7 @@ function open([from, to]: Edge): Subject {
     expected: KINDS[to === "host" ? from as keyof typeof KINDS : to] ?? "alias",
     ...(from === "fake.alias" && to === "host" ? { withoutCalls: true } : {}), // the host has its address already
     alive: fakeAlive,
+    openContext: () => new FakeContext("one more", kinds),
     [Symbol.dispose]() {
       using all = new DisposableStack();
       all.defer(() => assertEquals(misuses.splice(0), []));

@@ -84,6 +84,8 @@ function opened(edge: string, words: readonly string[], expected: Subject["expec
     expected,
     variants,
     silent: SILENT,
+    openContext: () => VaapiContext.open({ node: NODE }),
+    silentAtOpening: CAPABILITIES,
     [Symbol.dispose]() {
       kept.dispose();
       behave();
@@ -93,6 +95,14 @@ function opened(edge: string, words: readonly string[], expected: Subject["expec
 
 /** A surface may export itself and tell its layout, or not. */
 const SILENT = ["vaapi.vaExportSurfaceHandle", "libc.fcntl"];
+
+/** What a driver does not tell of itself, it cannot do. */
+const CAPABILITIES = [
+  "vaapi.vaGetConfigAttributes",
+  "vaapi.vaCreateConfig",
+  "vaapi.vaQuerySurfaceAttributes",
+  "vaapi.vaDestroyConfig",
+];
 
 function shapeOf(byteLength: number): readonly number[] {
   return [byteLength / 64, 64];

@@ -1,7 +1,7 @@
 import { MapperGraph } from "../../mod.ts";
 import { LibraryNotFoundError, messageOf } from "../../src/core/errors.ts";
 import { host } from "../../src/host/mod.ts";
-import { vulkanDevices } from "../../src/vulkan/mod.ts";
+import { VulkanContext, vulkanDevices } from "../../src/vulkan/mod.ts";
 import { hostEnd } from "./host_end.ts";
 import type { Candidate, Subject } from "./subject.ts";
 import { keepSemaphores, VulkanEnd } from "./vulkan_end.ts";
@@ -40,6 +40,7 @@ function opened(device: string, ends: (end: VulkanEnd, other: VulkanEnd) => Ends
   return {
     ...{ graph, source, target, expected: "alias", elsewhere: target === hostEnd ? hostEnd : other },
     ...(target === hostEnd ? { withoutCalls: true } : {}), // the buffer is mapped once
+    openContext: () => VulkanContext.open({ device }),
     [Symbol.dispose]: () => kept.dispose(),
   };
 }

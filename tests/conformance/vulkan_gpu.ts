@@ -97,6 +97,7 @@ function opened({ ends: [source, target], ...about }: Omit<Edge, "edge" | "devic
   return {
     ...{ graph, source: from.end, target: to.end, elsewhere: another.end, expected: "alias" },
     ...about,
+    openContext: () => gpu.vulkan(),
     quiet: () => [from, to, another].forEach(({ end }) => end.quiet?.()),
     [Symbol.dispose]: () => kept.dispose(),
   };

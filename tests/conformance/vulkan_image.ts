@@ -2,12 +2,12 @@ import { MapperGraph } from "../../mod.ts";
 import type { Fence } from "../../src/core/device/fence.ts";
 import { type LayoutInit, region } from "../../src/core/layout/layout.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
-import type {
+import {
   VulkanContext,
-  VulkanImage,
-  VulkanImageInit,
-  VulkanImageTarget,
-  VulkanTensor,
+  type VulkanImage,
+  type VulkanImageInit,
+  type VulkanImageTarget,
+  type VulkanTensor,
 } from "../../src/vulkan/mod.ts";
 import { pixelsCall, rangesOf } from "../../src/vulkan/images/commands.ts";
 import type { Candidate, End, Subject, Variants } from "./subject.ts";
@@ -79,6 +79,7 @@ function opened(device: string, { shapeOf, variants } = { ...IMAGE_ROWS, variant
     expected: "alias",
     elsewhere: target,
     variants,
+    openContext: () => VulkanContext.open({ device }),
     [Symbol.dispose]: () => kept.dispose(),
   };
 }

@@ -5,6 +5,7 @@ import { assertTyped, close, sweep } from "../../faults/sweep.ts";
 import { across, assertFree, type Case, filled } from "../case.ts";
 import { assertSame, until } from "../bytes.ts";
 import { gate } from "../../gate.ts";
+import { assertHeld, held } from "../held.ts";
 import { collect } from "../../gc.ts";
 import type { Subject } from "../subject.ts";
 
@@ -16,8 +17,8 @@ const ROUNDS = 3;
 
 /** What has to hold after many maps, and after failed ones. */
 export const LOAD: readonly Case[] = [
-  { name: "two-hundred-maps", run: (subject) => leavesNothing(subject, 200) },
-  { name: "ten-thousand-maps", run: (subject) => leavesNothing(subject, 10_000) },
+  { name: "two-hundred-maps", run: (subject) => mapsLeaveNothing(subject, 200) },
+  { name: "ten-thousand-maps", run: (subject) => mapsLeaveNothing(subject, 10_000) },
   {
     name: "fault-at-every-native-call",
     alone: true,
@@ -39,9 +40,9 @@ export const LOAD: readonly Case[] = [
       };
       const unused = [() => mapAndUnmap("read"), () => mapAndUnmap("read-write"), mapAndUnmapAsync];
       for (const map of [...unused, mapUseAndUnmap]) await map();
+      const before = held();
       const alive = () => subject.alive?.() ?? 0;
       let most = Infinity;
-      const fds = openFds();
       const intact = async (failed?: string) => {
         assertFree(source);
         assertSame(await subject.source.read(source), bytes, "the source's bytes");
@@ -50,7 +51,7 @@ export const LOAD: readonly Case[] = [
         if (failed?.includes("Unmap")) most = Math.max(most, alive()); // what is still mapped is the driver's
         // A driver's own threads may let go later.
         assert(await until(() => alive() <= most), `${alive()} native objects, and ${most} before`);
-        assert(await until(() => openFds() <= fds), `${openFds()} open fds, and ${fds} before`);
+        await assertHeld(before);
       };
       await intact();
       most = alive();
@@ -74,7 +75,7 @@ export const LOAD: readonly Case[] = [
 ];
 
 /** After a tenth more, by which pools and caches have their size, so many maps leave no memory, no fd and no object. */
-async function leavesNothing(subject: Subject, count: number): Promise<void> {
+async function mapsLeaveNothing(subject: Subject, count: number): Promise<void> {
   const { source, bytes } = await filled(subject.source);
   using _ = source;
   await maps(subject, source, count / 10);
@@ -103,27 +104,12 @@ interface Measures {
   readonly [what: string]: number;
 }
 
-/** What Deno opens for itself at some time, and a driver: sockets, device files. */
-const NOT_OURS = /^(socket:|\/dev\/(?!shm\/))/;
-
-function openFds(): number {
-  return [...Deno.readDirSync("/proc/self/fd")].filter(({ name }) => !NOT_OURS.test(linkOf(name))).length;
-}
-
-function linkOf(fd: string): string {
-  try {
-    return Deno.readLinkSync(`/proc/self/fd/${fd}`);
-  } catch {
-    return "closed"; // the folder that was being read
-  }
-}
-
 async function measure(subject: Subject): Promise<Measures> {
   subject.quiet?.();
   await collect();
   return {
     "times 5 MB of resident memory": Deno.memoryUsage().rss / MOST_GROWTH,
-    "open fds": openFds(),
+    ...held(),
     "native objects": subject.alive?.() ?? 0,
     ...ledger.alive,
   };

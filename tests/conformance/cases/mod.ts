@@ -5,6 +5,7 @@ import { ACCESS } from "./access.ts";
 import { ALIASING } from "./aliasing.ts";
 import { FRAMES } from "./frames.ts";
 import { LAYOUTS } from "./layouts.ts";
+import { LEAKS } from "./leaks.ts";
 import { LIFETIME } from "./lifetime.ts";
 import { LOAD } from "./load.ts";
 import { PEERS } from "./peers.ts";
@@ -24,6 +25,7 @@ export const CASES: readonly Case[] = [
   ...RETURNING,
   ...PEERS,
   ...LOAD,
+  ...LEAKS,
 ];
 
 /**
@@ -52,14 +54,21 @@ export const BINDING: readonly string[] = [
   "transfer-takes-a-peers-views-away",
   "ten-thousand-maps",
   "fault-at-every-native-call",
+  "host-address-known",
+  "hundred-allocations",
+  "fault-at-every-allocation",
+  "fault-at-every-wrap",
+  "fault-at-opening",
 ];
 
 /** The same with fewer maps: for a guest, in which they take a hundred times as long. */
 const IN_GUEST: readonly string[] = BINDING.map((name) => name === "ten-thousand-maps" ? "two-hundred-maps" : name);
 
-/** The cases that an edge runs, unless all are asked for. */
-export function casesOf({ everyLaw, covered }: Candidate, where: Where): readonly Case[] {
-  if (everyLaw) return CASES;
-  const binding = CASES.filter(({ name }) => (where === "guest" ? IN_GUEST : BINDING).includes(name));
+/** The cases that an edge runs; of those that are `asked` for, all that concern it. */
+export function casesOf(candidate: Candidate, where: Where, asked?: readonly Case[]): readonly Case[] {
+  const { everyLaw, covered, openedElsewhere } = candidate;
+  const cases = (asked ?? CASES).filter(({ opens }) => !(opens && openedElsewhere));
+  if (everyLaw || asked !== undefined) return cases;
+  const binding = cases.filter(({ name }) => (where === "guest" ? IN_GUEST : BINDING).includes(name));
   return covered ? binding.filter(({ name }) => !name.endsWith("-maps")) : binding;
 }

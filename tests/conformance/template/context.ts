@@ -13,7 +13,7 @@ import type { Frame } from "../../../src/core/tensors/frame.ts";
 import type { Mapped } from "../../../src/core/tensors/mapped.ts";
 import { allocateFrame, allocateTensor } from "../../../src/core/tensors/over.ts";
 import { driver, FakeLane } from "./driver.ts";
-import { type FakeKind, memoryOf } from "./memory.ts";
+import { type FakeKind, isInPlace, memoryOf } from "./memory.ts";
 import type { FakeTensor } from "./tensor.ts";
 
 /** One kind of memory in a context. */
@@ -22,6 +22,8 @@ export class FakeTarget extends PrintedTarget implements MemoryTarget<FakeTensor
   readonly kind: FakeKind;
   /** Whose memory it is. */
   readonly context: FakeContext;
+  /** True if the host uses it in place. */
+  readonly isInPlace: boolean;
   /** What it gives to other kinds of memory, and what it takes from them. */
   readonly ports: Memory<FakeTensor>;
 
@@ -30,6 +32,7 @@ export class FakeTarget extends PrintedTarget implements MemoryTarget<FakeTensor
     super();
     this.kind = kind;
     this.context = context;
+    this.isInPlace = isInPlace(kind);
     this.ports = memoryOf(kind, context.line);
   }
 

@@ -24,11 +24,16 @@ export const KINDS = {
 /** The name of a kind of memory. */
 export type FakeKind = keyof typeof KINDS;
 
+/** True for memory that the host uses in place. */
+export function isInPlace(kind: FakeKind): boolean {
+  return kind === "fake.alias";
+}
+
 /** One kind of memory on one line. Memory of the fake crosses to another kind of the fake by its handle. */
 export function memoryOf(kind: FakeKind, line: Line): Memory<FakeTensor, bigint> {
   const transfer = KINDS[kind];
   const offer = (port: MemoryKind): Offer => ({ kind: port, ...(transfer === undefined ? {} : { transfer }) });
-  const aliases = kind === "fake.alias";
+  const aliases = isInPlace(kind);
   return {
     line,
     exports: [{ kind: "fake-memory" }, offer("host-pointer")],
@@ -37,7 +42,7 @@ export function memoryOf(kind: FakeKind, line: Line): Memory<FakeTensor, bigint>
 
     allocate(byteLength) {
       const handle = allocate(byteLength);
-      return { handle, release: () => release(handle) };
+      return { handle, release: () => release(handle), ...(aliases ? { address: fakeAddress(handle) } : {}) };
     },
 
     export({ rawHandle, layout: { byteOffset } }, port, byteLength): Exported {

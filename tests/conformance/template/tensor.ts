@@ -20,6 +20,11 @@ export class FakeTensor extends Tensor<bigint> {
     return fakeAddress(this.rawHandle) + BigInt(this.layout.byteOffset);
   }
 
+  /** The same where the host uses it in place: without it, a route that goes on from the host is not proven, and migrates. */
+  protected override get hostAddress(): bigint | undefined {
+    return this.target.isInPlace ? this.address : undefined;
+  }
+
   /** Has the device write all of its bytes. */
   write(bytes: Uint8Array, after: readonly Fence[] = []): Fence {
     return this.#submit("write", (own) => own.set(bytes), after);
