@@ -45,11 +45,12 @@ const FIRST_TRIES = ["vaapi.vaExportSurfaceHandle", "vaapi.vaCreateSurfaces"];
 
 /** An edge to surfaces or from them, on the driver of the tests, whose surfaces are udmabufs. */
 function withVaapi(edge: string, { node, open, reason }: Allocator): Candidate {
-  if (!open) return { edge, open: reason!, covered: true };
+  const about = { edge, covered: true, openedElsewhere: true };
+  if (!open) return { ...about, open: reason! };
   const surfaces = openSurfaces();
-  if (typeof surfaces === "string") return { edge, open: surfaces, covered: true };
+  if (typeof surfaces === "string") return { ...about, open: surfaces };
   surfaces[Symbol.dispose]();
-  return { edge, open: () => openedWithVaapi(edge, node), covered: true };
+  return { ...about, open: () => openedWithVaapi(edge, node) };
 }
 
 function openedWithVaapi(edge: string, from: string): Subject {
@@ -72,9 +73,10 @@ const VULKAN = ["dmabuf→vulkan", "vulkan→dmabuf", "dmabuf→vulkan.image", "
 /** An edge to Vulkan or from it, on every device. */
 function withVulkan(edge: string, { node, open: isOpen, reason }: Allocator): Candidate[] {
   const names = isOpen ? devices() : reason!;
-  if (typeof names === "string") return [{ edge, open: names, covered: true }];
+  const about = { edge, covered: true, openedElsewhere: true };
+  if (typeof names === "string") return [{ ...about, open: names }];
   const open = edge.includes("image") ? openedWithImages : openedWithVulkan;
-  return names.map((device) => ({ edge, device, open: () => open(edge, device, node), covered: true }));
+  return names.map((device) => ({ ...about, device, open: () => open(edge, device, node) }));
 }
 
 function openedWithVulkan(edge: string, device: string, from: string): Subject {

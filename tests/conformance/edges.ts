@@ -43,8 +43,8 @@ export function edgesOf(apis: readonly string[], expected?: Subject["expected"])
   return apis.flatMap((api) => {
     const devices = new Set<string | undefined>();
     return APIS[api](expected).map((candidate) => {
-      const { device, open, openedElsewhere = devices.has(device) } = candidate;
-      if (typeof open !== "string") devices.add(device);
+      const { device, openedElsewhere = devices.has(device) } = candidate;
+      devices.add(device);
       return { ...candidate, openedElsewhere };
     });
   });

@@ -1,7 +1,7 @@
 /** The rows that are committed, of machines that are not everybody's. */
 import { assert, assertEquals } from "@std/assert";
 import { casesOf } from "./cases/mod.ts";
-import { dmabufs } from "./dmabuf.ts";
+import { edgesOf } from "./edges.ts";
 import type { Heading } from "./results.ts";
 import type { Row } from "./rows.ts";
 
@@ -25,7 +25,7 @@ Deno.test("conformance results: guest-dmabuf.json has a row for each case of eac
   assert(kernel?.startsWith("Linux "), `the kernel: ${kernel}`);
   assert(rows.every(({ where }) => where === "guest"), "a row that is not of the guest");
   const namesOf = (some: readonly Row[]) => some.map((row) => row.case);
-  const edges = Map.groupBy(dmabufs(), ({ edge }) => edge);
+  const edges = Map.groupBy(edgesOf(["dmabuf"]), ({ edge }) => edge);
   assertEquals(new Set(rows.map(({ edge }) => edge)), new Set(edges.keys()));
   for (const [edge, [first]] of edges) {
     const devices = Map.groupBy(rows.filter((row) => row.edge === edge), ({ device }) => device);
