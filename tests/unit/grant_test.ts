@@ -208,7 +208,8 @@ Deno.test(
   }),
 );
 
-Deno.test("grants: a copy of what was lent is judged with those who wrap the copy's bytes", () => {
+Deno.test(
+  "grants: a copy of what was lent is judged with those who wrap the copy's bytes",
   withEmptyLedger(() => {
     const [original, copy] = [allocationOf(BYTES), allocationOf(4096)];
     const lent = Grant.root(original, 0, BYTES, "read-write", "the original").lend("read-write", 0, BYTES, "the copy");
@@ -227,5 +228,47 @@ Deno.test("grants: a copy of what was lent is judged with those who wrap the cop
     shown.finish();
     assertEquals(peer.busyPeers, []);
     for (const allocation of [original, copy]) allocation.leave();
-  });
-});
+  }),
+);
+
+Deno.test(
+  "Grant.overlaps() is true of two that have a byte in common, in one block",
+  withEmptyLedger(() => {
+    const [allocation, another] = [allocationOf(BYTES), allocationOf(BYTES)];
+    const of = (block: Allocation, start: number, end: number) => Grant.root(block, start, end, "read", "a tensor");
+    const middle = of(allocation, 4, 8);
+    const others = [[0, 4], [8, 12], [0, 5], [7, 12], [5, 6], [0, 12]] as const;
+    assertEquals(others.map(([start, end]) => middle.overlaps(of(allocation, start, end))), [
+      ...[false, false],
+      ...[true, true, true, true],
+    ]);
+    assertEquals(others.map(([start, end]) => of(allocation, start, end).overlaps(middle)), [
+      ...[false, false],
+      ...[true, true, true, true],
+    ]);
+    assertEquals(middle.overlaps(of(another, 4, 8)), false);
+    for (const each of [allocation, another]) each.leave();
+  }),
+);
+
+Deno.test(
+  "Grant.peers are the other owners, and the planes of theirs, that have a byte in common",
+  withEmptyLedger(() => {
+    const allocation = allocationOf(BYTES);
+    const frame = Grant.root(allocation, 0, BYTES, "read-write", "a frame");
+    const planes = [[0, 4], [4, 8], [8, 12]].map(([start, end]) => frame.facet(start, end, `plane ${start}`));
+    const peersOf = (start: number, end: number) => {
+      const grant = Grant.root(allocation, start, end, "read-write", "a peer");
+      const { peers } = grant;
+      grant.finish();
+      return peers;
+    };
+    assertEquals(peersOf(4, 8), [frame, planes[1]]);
+    assertEquals(peersOf(3, 9), [frame, ...planes]);
+    assertEquals(peersOf(7, 9), [frame, planes[1], planes[2]]);
+    allocation.indivisible = true;
+    assertEquals(peersOf(4, 8), [frame, ...planes]);
+    frame.finish();
+    allocation.leave();
+  }),
+);
