@@ -252,16 +252,19 @@ Deno.test(
 );
 
 Deno.test(
-  "Grant.peers are the other owners, and the planes of theirs, that have a byte in common",
+  "Grant.busyPeers are the other owners with work, and the planes of theirs, that have a byte in common",
   withEmptyLedger(() => {
     const allocation = allocationOf(BYTES);
     const frame = Grant.root(allocation, 0, BYTES, "read-write", "a frame");
     const planes = [[0, 4], [4, 8], [8, 12]].map(([start, end]) => frame.facet(start, end, `plane ${start}`));
+    for (const one of [frame, ...planes]) one.resource = { work: { line: {} } } as Resource;
     const peersOf = (start: number, end: number) => {
       const grant = Grant.root(allocation, start, end, "read-write", "a peer");
-      const { peers } = grant;
+      const { busyPeers } = grant;
       grant.finish();
-      return peers;
+      return busyPeers.toSorted((one, other) =>
+        other.end - other.start - (one.end - one.start) || one.start - other.start
+      );
     };
     assertEquals(peersOf(4, 8), [frame, planes[1]]);
     assertEquals(peersOf(3, 9), [frame, ...planes]);
