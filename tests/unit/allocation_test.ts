@@ -1,11 +1,12 @@
 // A block of memory: what it keeps for the tensors over it, and how it is joined, left and found again.
 
-import { assertEquals, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { InteropError } from "../../src/core/errors.ts";
 import { Allocation, type Block } from "../../src/core/memory/allocation.ts";
 import { adopt, own } from "../../src/core/memory/own.ts";
-import { join, leave } from "../../src/core/memory/peers.ts";
+import { closedAt, join, leave, showAt } from "../../src/core/memory/peers.ts";
 import { fakeAllocation } from "./fakes.ts";
-import { withEmptyLedger } from "./ledger.ts";
+import { warningsOf, withEmptyLedger } from "./ledger.ts";
 
 Deno.test(
   "Allocation.takeFailure() returns a failure to whoever asks for one of its bytes, and to no neighbour",
@@ -54,5 +55,51 @@ Deno.test(
       allocation.free();
     }
     leave(known);
+  }),
+);
+
+Deno.test(
+  "Allocation.leave() warns, with the last peer, of failures that nobody has asked for",
+  withEmptyLedger(async () => {
+    const allocation = fakeAllocation(30);
+    allocation.join();
+    const errors = [new Error("the first"), new Error("the second"), new Error("the third")];
+    errors.forEach((error, i) => allocation.keepFailure(10 * i, 10 * i + 10, { error, told: false }));
+    assertEquals(allocation.takeFailure(10, 20)?.error, errors[1]);
+    assertEquals(await warningsOf(() => allocation.leave()), []);
+    assertEquals(await warningsOf(() => allocation.leave()), [
+      "samepage: work on memory that nobody has any more failed: the first",
+      "samepage: work on memory that nobody has any more failed: the third",
+    ]);
+  }),
+);
+
+Deno.test(
+  "Resource.dispose() throws every failure that its bytes have kept",
+  withEmptyLedger(() => {
+    const allocation = fakeAllocation(30);
+    const errors = [new Error("the first"), new Error("the second")];
+    for (const error of errors) allocation.keepFailure(0, 10, { error, told: false });
+    const resource = own({ name: "a tensor", allocation });
+    const thrown = assertThrows(() => resource.dispose(), InteropError);
+    assertEquals(thrown.errors, errors);
+    allocation.leave();
+  }),
+);
+
+Deno.test(
+  "showAt() keeps addresses closed until each is given back, in whatever order",
+  withEmptyLedger(() => {
+    const base = 2n ** 46n;
+    const places = [0, 1, 2, 3].map((i) => base + BigInt(4096 * i));
+    for (const order of [[0, 1, 2, 3], [3, 2, 1, 0], [0, 3, 1, 2], [1, 3, 0, 2], [2, 0, 3, 1]]) {
+      const back = places.map((address, i) => showAt(address, 4096, `memory ${i}`));
+      const isClosed = places.map(() => true);
+      for (const i of order) {
+        back[i]();
+        isClosed[i] = false;
+        assertEquals(places.map((address) => closedAt(address, 1) !== undefined), isClosed, `${order}`);
+      }
+    }
   }),
 );

@@ -287,6 +287,44 @@ Deno.test(
 );
 
 Deno.test(
+  "disposeAfter() has a failure that two parts share thrown once, by the first owner that asks",
+  withEmptyLedger(async () => {
+    const [one, other] = [owning(), owning()];
+    const failure = new Error("the unmap failed");
+    const frame = new Resource({ name: "frame", owners: [one.resource, other.resource] });
+    const work = new FakeWork("device", failure);
+    for (const { grant } of [one, other]) {
+      const plane = new Resource({ name: "plane", grants: [grant.lend("read", 0, 8, "plane")], owners: [frame] });
+      plane.usedBy(work.fence);
+    }
+    frame.disposeAfter(work.fence);
+    work.end();
+    await moment();
+    assertStrictEquals(assertThrows(() => other.resource.dispose()), failure);
+    one.resource.dispose();
+  }),
+);
+
+Deno.test(
+  "disposeAfter() keeps a failure for bytes that have an owner, and does not warn for those that have none",
+  withEmptyLedger(async () => {
+    const one = owning();
+    const failure = new Error("the unmap failed");
+    const borrower = borrowing(one);
+    const scratch = owning({ owners: [borrower.resource] }); // it ends with the borrower, and its bytes with it
+    const work = new FakeWork("device", failure);
+    scratch.resource.usedBy(work.fence);
+    const warnings = await warningsOf(async () => {
+      borrower.resource.disposeAfter(work.fence);
+      work.end();
+      await moment();
+    });
+    assertEquals(warnings, []);
+    assertStrictEquals(assertThrows(() => one.resource.dispose()), failure);
+  }),
+);
+
+Deno.test(
   "a failure that nobody is left to be told of is warned of",
   withEmptyLedger(async () => {
     const { resource } = owning();
