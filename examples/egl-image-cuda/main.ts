@@ -80,7 +80,7 @@ function run(cuda: CudaContext, kernel: CudaKernel, array: CudaArray): void {
 function copyOf(cuda: CudaContext, array: CudaArray): Uint8Array {
   using graph = new MapperGraph([host, cuda]);
   using hostSurf = cuda.pinned.allocate({ shape: [HEIGHT, WIDTH, 4], dtype: "u8" });
-  cuda.stream.copyFromArray(array, hostSurf); // cudaMemcpy3DAsync
+  cuda.stream.copy(array, hostSurf); // cudaMemcpy3DAsync
   using seen = graph.map(hostSurf, host, { access: "read" });
   return seen.bytes().slice();
 }

@@ -68,6 +68,26 @@ export interface CudaDriver {
     count: bigint,
   ): number;
 
+  /** `CUresult cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height, CUstream hStream)` */
+  cuMemsetD2D16Async(
+    dstDevice: bigint,
+    dstPitch: bigint,
+    us: number,
+    Width: bigint,
+    Height: bigint,
+    hStream: CUstream,
+  ): number;
+
+  /** `CUresult cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height, CUstream hStream)` */
+  cuMemsetD2D32Async(
+    dstDevice: bigint,
+    dstPitch: bigint,
+    ui: number,
+    Width: bigint,
+    Height: bigint,
+    hStream: CUstream,
+  ): number;
+
   /** `CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop, CUmemAllocationGranularity_flags option)` */
   cuMemGetAllocationGranularity(granularity: BufferSource | null, prop: BufferSource | null, option: number): number;
 

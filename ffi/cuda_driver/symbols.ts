@@ -37,6 +37,10 @@ export const SYMBOLS = {
   cuMemAdvise_v2: { parameters: ["u64", "usize", "u32", CUmemLocation], result: "u32", optional: true },
   // CUresult cuMemRangeGetAttribute(void *data, size_t dataSize, CUmem_range_attribute attribute, CUdeviceptr devPtr, size_t count)
   cuMemRangeGetAttribute: { parameters: ["buffer", "usize", "u32", "u64", "usize"], result: "u32" },
+  // CUresult cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height, CUstream hStream)
+  cuMemsetD2D16Async: { parameters: ["u64", "usize", "u16", "usize", "usize", "u64"], result: "u32" },
+  // CUresult cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height, CUstream hStream)
+  cuMemsetD2D32Async: { parameters: ["u64", "usize", "u32", "usize", "usize", "u64"], result: "u32" },
   // CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop, CUmemAllocationGranularity_flags option)
   cuMemGetAllocationGranularity: { parameters: ["buffer", "buffer", "u32"], result: "u32" },
   // CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop, unsigned long long flags)

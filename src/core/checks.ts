@@ -97,7 +97,7 @@ export class Checks {
 }
 
 /** A kind of value with its article: `a string`, `an OpenCLTensor`; `null` and `undefined` have none. */
-function withArticle(kind: string): string {
+export function withArticle(kind: string): string {
   if (kind === "null" || kind === "undefined") return kind;
   return `${/^[aeio]/i.test(kind) ? "an" : "a"} ${kind}`;
 }

@@ -21,7 +21,19 @@ export * from "./errors.ts";
 export { Printed } from "./printed.ts";
 export type { Call, Driver, Lane, LineEvents, Lines, Sync } from "./device/driver.ts";
 export { Fence, type WaitOptions } from "./device/fence.ts";
-export { type CommandOptions, DeviceQueue } from "./device/queue.ts";
+export {
+  type CommandOptions,
+  type Commands,
+  DeviceQueue,
+  type HostBytes,
+  type Movable,
+  type TransferOptions,
+  type Way,
+} from "./device/queue.ts";
+export type { Maker } from "./argument.ts";
+export type { Checks } from "./checks.ts";
+export type { Dimension, Runs } from "./layout/runs.ts";
+export type { FillValue } from "./device/pattern.ts";
 export type { Gate } from "./device/gate.ts";
 export { Line, type LineInit, type Usable, type Use } from "./device/line.ts";
 export type { Crossing, Exported, Imported, KnownObject, Memory, MemoryTarget, Offer } from "./device/memory.ts";

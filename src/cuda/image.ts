@@ -13,8 +13,8 @@ import type { CudaStreamContext } from "./stream.ts";
 /**
  * Another API's image, in the driver's own order of pixels. Its handle is a `cudaArray_t`.
  *
- * Kernels read it through `array.texture()` and write it through `array.surface()`; streams copy it by `copyFromArray` and
- * `copyToArray`. What comes before the map is over when the first command on the context's own stream runs; let other
+ * Kernels read it through `array.texture()` and write it through `array.surface()`; streams copy it by `copy`.
+ * What comes before the map is over when the first command on the context's own stream runs; let other
  * streams wait for that one.
  */
 export class CudaImage extends Tensor<ArrayHandle> {

@@ -1,7 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { assertArguments } from "../core/device/arguments.ts";
-import { wrongLaunch } from "../core/device/grid.ts";
+import { assertQueue } from "../core/device/grid.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { Call } from "../core/device/driver.ts";
 import { fencesIn } from "../core/device/fence.ts";
@@ -9,7 +9,6 @@ import type { CommandOptions } from "../core/device/queue.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
-import { checks } from "./check.ts";
 import type { Declared, ParameterInfo } from "./kernels/declared.ts";
 import { type GroupRange, type KernelNeeds, LaunchLimits } from "./kernels/limits.ts";
 import type { LoadedCode } from "./kernels/loaded.ts";
@@ -133,7 +132,9 @@ export class CudaKernel extends NativeObject {
     this.resource.assertLive();
     const { context } = this.program;
     const { stream = context.stream, after } = optionsIn(options, OPTIONS);
-    if (stream !== context.stream) this.#checkStream(stream);
+    if (stream !== context.stream) {
+      assertQueue(stream, CudaStream, context, { api: "cuda", fn: FN, kernel: this.name }, "stream");
+    }
     const sharedBytes = this.#sharedBytes = this.#limits.take(range);
     assertArguments(args, this.#types, this.name, "cuda", FN);
     const memory = this.#memory;
@@ -145,13 +146,6 @@ export class CudaKernel extends NativeObject {
     } finally {
       memory.release();
     }
-  }
-
-  #checkStream(stream: CudaStream): void {
-    checks.assertInstance(stream, CudaStream, "stream");
-    if (stream.context === this.program.context) return;
-    const what = `it is of another context, of ${stream.context.name}.`;
-    throw wrongLaunch({ api: "cuda", fn: FN, kernel: this.name }, "stream", what);
   }
 }
 

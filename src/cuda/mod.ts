@@ -20,7 +20,7 @@ export type {
   CudaStream as CudaStreamHandle,
 } from "../../ffi/cuda_runtime/handles.ts";
 export { MemoryClass, Proofs, type Verdict } from "../core/device/proofs.ts";
-export { CudaStream, type CudaStreamContext, type CudaUse, type StreamOptions } from "./stream.ts";
+export { CudaStream, type CudaStreamContext, type StreamOptions } from "./stream.ts";
 export { CudaTensor, type CudaTensorInit } from "./tensor.ts";
 export { CudaPinned, type PinnedAllocation } from "./memory/pinned.ts";
 export type { PinnedFlags } from "./memory/pinned_block.ts";

@@ -4,7 +4,7 @@ import { type Names, optionsIn, shown } from "../core/argument.ts";
 import type { Call } from "../core/device/driver.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Line, type Use } from "../core/device/line.ts";
-import { DeviceQueue } from "../core/device/queue.ts";
+import { type Commands, DeviceQueue } from "../core/device/queue.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import { counted } from "../core/life/ledger.ts";
 import type { Resource } from "../core/life/resource.ts";
@@ -17,11 +17,8 @@ import { cudart } from "./library.ts";
 import { allocateInOrder, type OrderedAllocation } from "./memory/ordered.ts";
 import { type ManagedTurns, turnsOf } from "./memory/managed_turns.ts";
 import { MARK, StreamLane } from "./stream_lane.ts";
-import { CudaTensor } from "./tensor.ts";
-import { copy } from "./transfers/copy.ts";
-import { copyFromArray, copyToArray } from "./transfers/array.ts";
-import { fill } from "./transfers/fill.ts";
-import { read, write } from "./transfers/read_write.ts";
+import type { CudaTensor } from "./tensor.ts";
+import { CudaCommands } from "./transfers/commands.ts";
 
 /** Options of {@link CudaContext.createStream}. */
 export interface StreamOptions {
@@ -39,9 +36,6 @@ export interface CudaStreamContext extends CudaPrimaryContext {
   readonly stream: CudaStream;
 }
 
-/** A tensor that a command uses, with access and name. */
-export type CudaUse = Use<CudaTensor>;
-
 /** The ends of life of the streams that samepage made, by handle. A context that nobody has any more may be collected. */
 const ours = new Map<bigint, WeakRef<Resource>>();
 
@@ -49,11 +43,13 @@ const ours = new Map<bigint, WeakRef<Resource>>();
  * A stream. Its commands run in order, and in parallel with other streams. Disposing an attached one does not destroy the
  * `cudaStream_t`.
  */
-export class CudaStream extends DeviceQueue<StreamLane> {
+export class CudaStream extends DeviceQueue<StreamLane, CudaTensor, CudaTensor | CudaArray> {
   /** Its context. */
-  readonly context: CudaPrimaryContext;
+  override readonly context: CudaPrimaryContext;
   /** Its line of work. For those who write mappers. */
   override readonly line: Line<StreamLane>;
+  /** CUDA's commands. */
+  protected override readonly commands: Commands<StreamLane, CudaTensor, CudaTensor | CudaArray>;
   /** Managed memory that the device and the host use in turns. */
   readonly #turns: ManagedTurns | undefined;
 
@@ -61,6 +57,7 @@ export class CudaStream extends DeviceQueue<StreamLane> {
   constructor(context: CudaPrimaryContext, from: StreamOptions | bigint = {}) {
     super();
     this.context = context;
+    this.commands = new CudaCommands(context);
     const made = typeof from === "bigint"
       ? { stream: from as StreamHandle, destroy: undefined }
       : createStream(context, from);
@@ -104,33 +101,6 @@ export class CudaStream extends DeviceQueue<StreamLane> {
   }
 
   /**
-   * Copies one tensor to another of the same shape and dtype; returns at once. The memory may be of any kind and of any
-   * CUDA device. Copies between the host and a device count in `cuda.bytesCopied`.
-   *
-   * @throws {LayoutError} if shape or dtype differ, the bytes overlap, or the elements are not rows at a pitch.
-   * @throws {AccessError} if the tensors' bytes are lent, or `to` may not be written.
-   */
-  copy(from: CudaTensor, to: CudaTensor): void {
-    copy(this, from, to);
-  }
-
-  /**
-   * Copies a tensor to an array; returns at once. The tensor has the array's `shape`, and no gaps within its rows. With one
-   * channel, the channels' dimension may be left out.
-   *
-   * @throws {LayoutError} if shape, dtype or strides do not fit.
-   * @throws {AccessError} if the tensor's bytes are lent.
-   */
-  copyToArray(tensor: CudaTensor, array: CudaArray): void {
-    copyToArray(this, tensor, array);
-  }
-
-  /** Copies an array to a tensor; returns at once. @see {@link copyToArray} */
-  copyFromArray(array: CudaArray, tensor: CudaTensor): void {
-    copyFromArray(this, array, tensor);
-  }
-
-  /**
    * Allocates device memory in this stream's order (cudaMallocAsync), from a pool. No call waits for the device, and freed
    * memory is reused. It is freed in this stream's order too, behind all work on it: by `dispose`, which blocks for that
    * work, or by `tensor.disposeAfter(stream.fence())`, which does not. Other streams wait for the allocation before they
@@ -153,44 +123,12 @@ export class CudaStream extends DeviceQueue<StreamLane> {
   }
 
   /**
-   * Copies `bytes` to a tensor without gaps; blocks. Counted in `cuda.bytesCopied`.
-   *
-   * @throws {LayoutError} if they are not as many as the tensor's, or the tensor has gaps.
-   * @throws {AccessError} if its bytes may not be written.
-   */
-  write(tensor: CudaTensor, bytes: ArrayBufferView): void {
-    write(this, tensor, bytes);
-  }
-
-  /** Copies a tensor to `bytes`; blocks. @see {@link write} */
-  read(tensor: CudaTensor, bytes: ArrayBufferView): void {
-    read(this, tensor, bytes);
-  }
-
-  /**
-   * Sets every byte of a tensor's elements on the device (cudaMemset2DAsync), and leaves its gaps alone; returns at once.
-   *
-   * @param byte 0 to 255
-   * @throws {LayoutError} for gaps along more than one dimension.
-   * @throws {AccessError} if its bytes may not be written.
-   */
-  fill(tensor: CudaTensor, byte: number): void {
-    fill(this, tensor, byte);
-  }
-
-  /**
    * Submits a call that uses tensors and arrays, behind the work on them and `after`, and records it on them. Returns its
    * mark. For those who write mappers.
    */
-  submit(uses: readonly Use[], call: Call<StreamLane>, after?: readonly Fence[]): number {
+  override submit(uses: readonly Use[], call: Call<StreamLane>, after?: readonly Fence[]): number {
     this.#turns?.assertReachable(uses, this.line.lane);
     return this.line.submit(uses, call, after);
-  }
-
-  /** Throws unless it is live, and these are tensors. For those who write mappers. */
-  assertTakes(uses: readonly CudaUse[]): void {
-    this.resource.assertLive();
-    for (const { tensor, argument } of uses) checks.assertInstance<unknown>(tensor, CudaTensor, argument);
   }
 }
 

@@ -74,7 +74,7 @@ export class EglImages extends PrintedTarget implements MemoryTarget<EglTensor> 
    *
    * using egl = EglContext.open();
    * using picture = egl.image.allocate({ format: "RGBA", width: 64, height: 32 });
-   * egl.queue.clear(picture, [1, 0, 0, 1]);
+   * egl.queue.fill(picture, [1, 0, 0, 1]);
    * const seen = new Uint8Array(64 * 32 * 4);
    * egl.queue.read(picture, seen);
    * console.log(seen.subarray(0, 4)); // Uint8Array(4) [ 255, 0, 0, 255 ]
@@ -152,7 +152,7 @@ export class EglImages extends PrintedTarget implements MemoryTarget<EglTensor> 
     const handle = new EglPicture(openContext, format, size, origin);
     const undo: Undo = [() => handle.free()];
     return allOrNothing("making a picture", () => {
-      const cleared = origin.from === "new" ? line.submitRaw(clearCall(handle, [0, 0, 0, 0])) : undefined;
+      const cleared = origin.from === "new" ? line.submitRaw(clearCall(handle, new Float32Array(4))) : undefined;
       if (cleared !== undefined) undo.push(() => line.block(cleared.mark));
       const { byteLength } = layout;
       const block = { kind: this.kind, byteLength, free: () => handle.free() };

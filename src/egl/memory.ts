@@ -10,7 +10,7 @@ import { GlBuffer } from "./buffer.ts";
 import { imagesOf } from "./image_ports.ts";
 import type { EglLane } from "./lane.ts";
 import type { EglPicture } from "./picture.ts";
-import { clearPixels, readPixels, writePixels } from "./pixels.ts";
+import { clearPixels, copyPixels, readPixels, writePixels } from "./pixels.ts";
 import { EglTensor } from "./tensor.ts";
 
 /** What commands read and write: pixels, or elements of a buffer. */
@@ -35,6 +35,7 @@ export function portsOf(base: EglBase): Memory<EglTensor, EglPicture> {
 
 /** Host memory that stands for pixels, or a buffer's bytes, while a map lasts. */
 export function staged(base: EglBase, tensor: Readable, kind: string, byteLength: number): Exported {
+  const { byteOffset: begin } = tensor.layout;
   return allOrNothing("making host memory for GL's", (undo) => {
     const block = mapBlock({ byteLength, align: PAGE, sharable: false, guard: false });
     undo.push(() => block.free("unused"));
@@ -42,51 +43,45 @@ export function staged(base: EglBase, tensor: Readable, kind: string, byteLength
     return {
       port: new Port(kind, { value: block.address, byteLength }),
       release: () => undoAll(undo, "freeing host memory"),
-      bring: () => readCall(base, tensor, bytes),
-      takeBack: (step) => step === 0 ? writeCall(base, tensor, bytes) : undefined,
+      bring: () => counted(base, byteLength, readCall(tensor, bytes, begin)),
+      takeBack: (step) => step === 0 ? counted(base, byteLength, writeCall(tensor, bytes, begin)) : undefined,
     };
   });
 }
 
-/** The command that reads pixels, or a buffer's bytes. GL waits for it. */
-export function readCall(base: EglBase, { rawHandle, layout }: Readable, into: Uint8Array<ArrayBuffer>): Call<EglLane> {
-  const fn = rawHandle instanceof GlBuffer ? "glMapBufferRange" : "glReadPixels";
-  return {
-    fn,
-    blocks: true,
-    call(lane) {
-      lane.run(fn, () => {
-        if (rawHandle instanceof GlBuffer) rawHandle.read(layout.byteOffset, into);
-        else readPixels(rawHandle, into);
-      });
-      base.countCopied(into.length);
-      return 0;
-    },
-  };
+/** The command that reads pixels, or a buffer's bytes from `begin` on. GL waits for it. */
+export function readCall({ rawHandle }: Readable, into: Uint8Array<ArrayBuffer>, begin: number): Call<EglLane> {
+  if (rawHandle instanceof GlBuffer) return glCall("glMapBufferRange", () => rawHandle.read(begin, into), true);
+  return glCall("glReadPixels", () => readPixels(rawHandle, into), true);
 }
 
 /** The command that writes them. GL has taken the bytes when it returns. */
-export function writeCall(
-  base: EglBase,
-  { rawHandle, layout }: Readable,
-  from: Uint8Array<ArrayBuffer>,
-): Call<EglLane> {
-  const fn = rawHandle instanceof GlBuffer ? "glMapBufferRange" : "glTexSubImage2D";
-  return {
-    fn,
-    call(lane) {
-      lane.run(fn, () => {
-        if (rawHandle instanceof GlBuffer) rawHandle.write(layout.byteOffset, from);
-        else writePixels(rawHandle, from);
-      });
-      base.countCopied(from.length);
-      return 0;
-    },
+export function writeCall({ rawHandle }: Readable, from: Uint8Array<ArrayBuffer>, begin: number): Call<EglLane> {
+  if (rawHandle instanceof GlBuffer) return glCall("glMapBufferRange", () => rawHandle.write(begin, from));
+  return glCall("glTexSubImage2D", () => writePixels(rawHandle, from));
+}
+
+/** The same for a map: a copy that was asked for, and is counted. */
+function counted(base: EglBase, byteLength: number, command: Call<EglLane>): Call<EglLane> {
+  const call = (lane: EglLane) => {
+    const code = command.call(lane);
+    base.countCopied(byteLength);
+    return code;
   };
+  return { ...command, call };
+}
+
+/** A command of GL's. */
+function glCall(fn: string, run: () => void, blocks: boolean = false): Call<EglLane> {
+  return { fn, blocks, call: (lane) => lane.run(fn, run) };
 }
 
 /** The command that gives all pixels one colour. */
-export function clearCall(picture: EglPicture, colour: readonly number[]): Call<EglLane> {
-  const fn = "glClearBufferfv";
-  return { fn, call: (lane) => lane.run(fn, () => clearPixels(picture, colour)) };
+export function clearCall(picture: EglPicture, colour: ArrayBufferView<ArrayBuffer>): Call<EglLane> {
+  return glCall("glClearBufferfv", () => clearPixels(picture, colour));
+}
+
+/** The command that copies pixels between pictures of one size, plane by plane. */
+export function blitCall(pairs: readonly (readonly [EglPicture, EglPicture])[]): Call<EglLane> {
+  return glCall("glBlitFramebuffer", () => pairs.forEach(([one, other]) => copyPixels(one, other)));
 }

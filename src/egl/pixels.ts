@@ -50,9 +50,9 @@ export function writePixels(to: EglPicture, from: Uint8Array<ArrayBuffer>): void
 }
 
 /** Gives all pixels one colour: red, green, blue, alpha, from 0 to 1. */
-export function clearPixels(to: EglPicture, colour: readonly number[]): void {
+export function clearPixels(to: EglPicture, colour: ArrayBufferView<ArrayBuffer>): void {
   framebuffer(to, gl.GL_DRAW_FRAMEBUFFER);
-  gles().glClearBufferfv(gl.GL_COLOR, 0, new Float32Array(colour));
+  gles().glClearBufferfv(gl.GL_COLOR, 0, colour);
 }
 
 /** Copies pixels of the same size; GL converts between formats. */

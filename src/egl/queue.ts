@@ -1,91 +1,31 @@
 import type { GLES } from "../../ffi/gles/functions.ts";
-import { shown } from "../core/argument.ts";
 import type { Line } from "../core/device/line.ts";
-import { type CommandOptions, DeviceQueue } from "../core/device/queue.ts";
-import { LayoutError } from "../core/errors.ts";
-import type { Tensor } from "../core/tensors/tensor.ts";
+import { type CommandOptions, type Commands, DeviceQueue } from "../core/device/queue.ts";
 import type { EglBase } from "./base.ts";
 import type { EglBufferTensor } from "./buffers.ts";
 import type { EglLane } from "./lane.ts";
 import { checks, gles } from "./library.ts";
-import { clearCall, type Readable, readCall, writeCall } from "./memory.ts";
-import { copyPixels } from "./pixels.ts";
-import { type GlUse, type Picture, pictureOf, type Used, usedOf, useOf } from "./uses.ts";
+import { EglCommands } from "./queue_commands.ts";
+import { type GlUse, type Picture, useOf } from "./uses.ts";
 
 /** Functions of OpenGL ES that work on the current context, by C's names. */
 export type GlFunctions = GLES;
 
 /** The commands of a context, which GL runs in order. Work on a picture waits for the earlier work on it. */
-export class EglQueue extends DeviceQueue<EglLane> {
+export class EglQueue extends DeviceQueue<EglLane, Picture | EglBufferTensor, Picture> {
   /** Its line of work. For those who write mappers. */
   override readonly line: Line<EglLane>;
-  readonly #base: EglBase;
+  /** Its context. */
+  override readonly context: EglBase;
+  /** GL's commands. */
+  protected override readonly commands: Commands<EglLane, Picture | EglBufferTensor, Picture>;
 
   /** Made by the context, once. */
   constructor(base: EglBase, line: Line<EglLane>) {
     super();
-    this.#base = base;
+    this.context = base;
+    this.commands = new EglCommands(base);
     this.line = line;
-  }
-
-  /**
-   * Gives all pixels one colour.
-   *
-   * @param colour red, green, blue and alpha, from 0 to 1
-   * @throws {LayoutError} for a picture of several planes: clear each.
-   */
-  clear(picture: Picture, colour: readonly number[], options: CommandOptions = {}): void {
-    const { use, planes: [plane, another] } = pictureOf(this.#base, picture, "write", "picture");
-    if (another !== undefined) throw unfit("picture", `${picture.name} has several planes.`, "Clear each plane.");
-    const values = Array.isArray(colour) ? checks.itemsIn<number>(colour, "colour") : [];
-    if (values.length !== 4 || values.some((value) => typeof value !== "number" || !Number.isFinite(value))) {
-      throw checks.wrong("colour", `expected four numbers: red, green, blue, alpha; got ${shown(colour)}.`);
-    }
-    this.line.submit([use], clearCall(plane.rawHandle, values), this.after(options));
-  }
-
-  /**
-   * Copies all pixels to a picture of the same size. GL converts between formats of one plane.
-   *
-   * @throws {LayoutError} if their sizes or numbers of planes differ, or they are the same.
-   */
-  copy(from: Picture, to: Picture, options: CommandOptions = {}): void {
-    const [source, target] = [pictureOf(this.#base, from, "read", "from"), pictureOf(this.#base, to, "write", "to")];
-    const sizes = [source, target].map(({ planes }) =>
-      planes.map(({ rawHandle: { width, height } }) => `${width}×${height}`).join(" and ")
-    );
-    if (sizes[0] !== sizes[1]) throw unfit("to", `expected ${sizes[0]} pixels, as ${from.name} has, got ${sizes[1]}.`);
-    if (source.planes.some((one) => target.planes.some((other) => one.rawHandle.isSameAs(other.rawHandle)))) {
-      throw unfit("to", "it is the same picture.");
-    }
-    const uses = [source.use, target.use];
-    const pairs = source.planes.map((plane, i) => [plane.rawHandle, target.planes[i].rawHandle] as const);
-    const call = (lane: EglLane) =>
-      lane.run("glBlitFramebuffer", () => pairs.forEach(([one, other]) => copyPixels(one, other)));
-    this.line.submit(uses, { fn: "glBlitFramebuffer", call }, this.after(options));
-  }
-
-  /**
-   * Reads the pixels into a typed array, row by row without padding, plane behind plane; or the bytes of a buffer's elements,
-   * padding included; blocks. The bytes are copied, and counted: `egl.bytesCopied`.
-   *
-   * @throws {LayoutError} if the array has another length.
-   */
-  read(from: Picture | EglBufferTensor, into: ArrayBufferView, options: CommandOptions = {}): void {
-    this.#transfer(usedOf(this.#base, from, "read", "from"), into, "into", readCall, options);
-  }
-
-  /**
-   * Writes the bytes of a typed array, as {@link EglQueue.read} reads them.
-   *
-   * @throws {LayoutError} if the array has another length, or `to` is a renderbuffer.
-   */
-  write(to: Picture | EglBufferTensor, from: ArrayBufferView, options: CommandOptions = {}): void {
-    const used = usedOf(this.#base, to, "write", "to");
-    if (used.planes.some(({ rawHandle }) => "storage" in rawHandle && rawHandle.storage === "renderbuffer")) {
-      throw unfit("to", "a renderbuffer is only drawn to.", "Write to a texture, and copy that.");
-    }
-    this.#transfer(used, from, "from", writeCall, options);
   }
 
   /**
@@ -112,28 +52,9 @@ export class EglQueue extends DeviceQueue<EglLane> {
   run(uses: readonly GlUse[], commands: (gl: GlFunctions) => void, options: CommandOptions = {}): void {
     if (!Array.isArray(uses)) throw checks.wrongKind("uses", "an array", uses);
     if (typeof commands !== "function") throw checks.wrongKind("commands", "a function", commands);
-    const used = checks.itemsIn<GlUse>(uses, "uses").map((given, i) => useOf(this.#base, given, `uses[${i}]`));
+    const used = checks.itemsIn<GlUse>(uses, "uses").map((given, i) => useOf(this.context, given, `uses[${i}]`));
     const call = (lane: EglLane) => lane.run("commands", () => assertOver(commands(gles())));
     this.line.submit(used, { fn: "commands", call, partial: true }, this.after(options));
-  }
-
-  #transfer(
-    { use, planes, name }: Used<Readable & Tensor>,
-    given: ArrayBufferView,
-    argument: string,
-    make: (base: EglBase, part: Readable, bytes: Uint8Array<ArrayBuffer>) => ReturnType<typeof readCall>,
-    options: CommandOptions,
-  ): void {
-    const bytes = checks.bytesIn(given, argument);
-    const length = planes.reduce((sum, { layout: { byteLength } }) => sum + byteLength, 0);
-    if (bytes.length !== length) {
-      throw unfit(argument, `expected the ${length} bytes of ${name}, got ${bytes.length}.`);
-    }
-    const after = this.after(options);
-    let first = 0;
-    for (const plane of planes) {
-      this.line.submit([use], make(this.#base, plane, bytes.subarray(first, first += plane.layout.byteLength)), after);
-    }
   }
 }
 
@@ -145,8 +66,4 @@ function assertOver(answer: unknown): void {
     "expected a function that has given all its commands when it returns, got one that returns a promise.",
     "The context is current only until they return: wait before run(), or behind it.",
   );
-}
-
-function unfit(argument: string, what: string, hint?: string): LayoutError {
-  return new LayoutError(`${argument}: ${what}`, { api: "egl", argument, hint });
 }

@@ -8,7 +8,6 @@ import type { EglBase } from "./base.ts";
 import type { GlBuffer } from "./buffer.ts";
 import { EglBufferTensor } from "./buffers.ts";
 import { checks } from "./library.ts";
-import type { Readable } from "./memory.ts";
 import type { EglPicture } from "./picture.ts";
 import { EglTensor } from "./tensor.ts";
 
@@ -28,14 +27,12 @@ export type GlUse =
 
 const USE: Names<GlUse> = { picture: true, buffer: true, access: true };
 
-/** What a command uses: a picture with its planes, or a buffer. */
-export interface Used<T> {
+/** A picture that a command uses. */
+export interface UsedPicture {
   /** As a line knows it. */
   readonly use: Use;
-  /** The planes; a buffer is one. */
-  readonly planes: readonly T[];
-  /** For messages. */
-  readonly name: string;
+  /** Its planes. */
+  readonly planes: readonly EglTensor[];
 }
 
 /** A use of a program's own commands. */
@@ -48,16 +45,12 @@ export function useOf(base: EglBase, given: GlUse, argument: string): Use {
   return bufferUse(base, buffer, allowed, `${argument}.buffer`);
 }
 
-/** A picture or a buffer of a context. */
-export function usedOf(
-  base: EglBase,
-  given: Picture | EglBufferTensor,
-  access: Access,
-  argument: string,
-): Used<Readable & Tensor> {
-  if (!isMade<EglBufferTensor>(given, EglBufferTensor)) return pictureOf(base, given as Picture, access, argument);
-  const buffer = given as EglBufferTensor;
-  return { use: bufferUse(base, buffer, access, argument), planes: [buffer], name: buffer.name };
+/** The use of a picture or a buffer of a context. */
+export function memoryUse(base: EglBase, given: Picture | EglBufferTensor, access: Access, argument: string): Use {
+  if (isMade<EglBufferTensor>(given, EglBufferTensor)) {
+    return bufferUse(base, given as EglBufferTensor, access, argument);
+  }
+  return pictureOf(base, given as Picture, access, argument).use;
 }
 
 /** A picture of a context. @throws {ArgumentError} for anything else. */
@@ -66,7 +59,7 @@ export function pictureOf(
   picture: Picture,
   access: Access | undefined,
   argument: string,
-): Used<EglTensor> {
+): UsedPicture {
   const isFrame = isMade<Frame>(picture, Frame);
   const planes: readonly Tensor[] = isFrame ? (picture as Frame).planes : [picture as Tensor];
   if (!isFrame) checks.assertInstance(picture, EglTensor, argument);
@@ -82,7 +75,7 @@ export function pictureOf(
   }
   for (const { rawHandle } of planes as EglTensor[]) assertHere(rawHandle, name, argument);
   const use = { tensor: picture, access: access ?? picture.access, argument };
-  return { use, planes: planes as EglTensor[], name };
+  return { use, planes: planes as EglTensor[] };
 }
 
 function bufferUse(base: EglBase, buffer: EglBufferTensor, access: Access | undefined, argument: string): Use {

@@ -7,7 +7,9 @@ import type { DeviceContext } from "../core/graph/device_context.ts";
 import type { Resource } from "../core/life/resource.ts";
 import type { ParameterInfo } from "./arguments/info.ts";
 import type { HostBuffers } from "./buffers/host_buffers.ts";
+import type { BufferTensor } from "./buffers/tensor.ts";
 import type { Space } from "./buffers/space.ts";
+import type { ImageTensor } from "./images/tensor.ts";
 import type { OpenCLDevice } from "./device.ts";
 import type { OpenCLDriver } from "./driver.ts";
 import type { ImageAbilities } from "./images/abilities.ts";
@@ -63,6 +65,10 @@ export interface BaseQueue extends Disposable {
   readonly resource: Resource;
   /** Its line of work. */
   readonly line: Line<ClLane>;
+  /** Copies memory to the program's bytes; blocks. */
+  read(from: BufferTensor | ImageTensor, into: ArrayBufferView): void;
+  /** Copies the program's bytes to memory; blocks. */
+  write(to: BufferTensor | ImageTensor, from: ArrayBufferView): void;
   /** Hands all commands to the device. */
   flush(): void;
   /** Blocks until all commands are done. */

@@ -11,7 +11,7 @@ import { lackingForMemory, MEMORY_HANDLES } from "./external/handles.ts";
 import { keptImport } from "./external/kept.ts";
 import { ExternalBuffer } from "./external/memory.ts";
 import { OpenCLTensor } from "./tensor.ts";
-import { moveBytes } from "./transfers/bytes.ts";
+import { copiesOn } from "./external/copies.ts";
 
 /** The key of an allocation's attachment. */
 const EXPECTED = {};
@@ -37,7 +37,6 @@ export class OpenCLExternalMemory {
   /** Made by the context. */
   constructor(context: ImportingContext) {
     this.#context = context;
-    const count = (bytes: number) => context.countCopied(-bytes); // an experiment's copies are not the program's
     const ports: Memory<OpenCLTensor, ForeignBuffer> = {
       exports: [],
       imports: [...MEMORY_HANDLES.map((handle) => this.#offer(handle)), this.#glOffer()],
@@ -54,16 +53,7 @@ export class OpenCLExternalMemory {
         const { handle, ...part } = buffer.part(layout);
         return new OpenCLTensor({ ...about, root: buffer.root, handle, ...part });
       },
-      copies: {
-        write(tensor, bytes) {
-          moveBytes(context.queue, "clEnqueueWriteBuffer", tensor, bytes);
-          count(bytes.length);
-        },
-        read(tensor, into) {
-          moveBytes(context.queue, "clEnqueueReadBuffer", tensor, into);
-          count(into.length);
-        },
-      },
+      copies: copiesOn(context),
     };
     this.ports = ports;
   }

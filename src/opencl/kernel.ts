@@ -3,7 +3,7 @@ import { type Names, optionsIn } from "../core/argument.ts";
 import { assertArguments } from "../core/device/arguments.ts";
 import type { Call } from "../core/device/driver.ts";
 import { type Fence, fencesIn } from "../core/device/fence.ts";
-import { type Launch, wrongLaunch } from "../core/device/grid.ts";
+import { assertQueue, type Launch } from "../core/device/grid.ts";
 import type { Use } from "../core/device/line.ts";
 import type { CommandOptions } from "../core/device/queue.ts";
 import { finalizers } from "../core/life/finalizers.ts";
@@ -16,7 +16,6 @@ import { infosOf, type ParameterInfo } from "./arguments/info.ts";
 import type { LocalMemory } from "./arguments/local.ts";
 import { parametersOf, withSizes } from "./arguments/mod.ts";
 import type { BaseOf } from "./arguments/pointer.ts";
-import { checks } from "./check.ts";
 import type { OpenCLDevice } from "./device.ts";
 import type { OpenCLImage, OpenCLSampler } from "./image.ts";
 import { createKernel, withOwnKernel } from "./kernels/handle.ts";
@@ -162,7 +161,7 @@ export class OpenCLKernel extends NativeObject {
     this.resource.assertLive();
     const { context } = this.program;
     const { queue = context.queue, after, indirect } = optionsIn(options, OPTIONS);
-    if (queue !== context.queue) this.#checkQueue(queue);
+    if (queue !== context.queue) assertQueue(queue, OpenCLQueue, context, this.#launch);
     queue.resource.assertLive();
     assertArguments(args, this.#types, this.name, "opencl", FN);
     const sizes = this.#rangeOn(queue.device);
@@ -195,11 +194,6 @@ export class OpenCLKernel extends NativeObject {
     } finally {
       held.release();
     }
-  }
-
-  #checkQueue(queue: OpenCLQueue): void {
-    checks.assertInstance(queue, OpenCLQueue, "queue");
-    if (queue.context !== this.program.context) throw wrongLaunch(this.#launch, "queue", "it is of another context.");
   }
 
   /** Its work range on a device, which is asked once for the kernel's limits. */

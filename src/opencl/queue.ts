@@ -1,8 +1,8 @@
 import type { ClCommandQueue } from "../../ffi/opencl/handles.ts";
-import { type Fence, fenceIn } from "../core/device/fence.ts";
+import { type Fence, fenceIn, fencesIn } from "../core/device/fence.ts";
+import { optionsIn } from "../core/argument.ts";
 import { Line } from "../core/device/line.ts";
-import { DeviceQueue } from "../core/device/queue.ts";
-import type { LayoutInit } from "../core/layout/layout.ts";
+import { type Commands, DeviceQueue } from "../core/device/queue.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { OpenCLDevice } from "./device.ts";
 import { check } from "./errors.ts";
@@ -12,22 +12,21 @@ import { opencl } from "./library.ts";
 import { attachedQueue, createdQueue, joinQueue, linesOn, type QueueOptions, releaseQueue } from "./queues/handle.ts";
 import { CommandLog, type CommandTimes, notTimed } from "./queues/profiling.ts";
 import type { OpenCLTensor } from "./tensor.ts";
-import { moveBytes, moveElements } from "./transfers/bytes.ts";
-import { copy } from "./transfers/copy.ts";
-import { fill, type FillPattern } from "./transfers/fill.ts";
-import { type Colour, copyImage, fillImage, movePixels } from "./transfers/image.ts";
-import { migrate, type MigrateOptions } from "./transfers/migrate.ts";
+import { ClCommands } from "./transfers/commands.ts";
+import { MIGRATE_OPTIONS, type MigrateOptions, migration } from "./transfers/migrate.ts";
 
 /** A command queue, which runs commands in order. Work on a tensor waits for the earlier work on it. */
-export class OpenCLQueue extends DeviceQueue<ClLane> {
+export class OpenCLQueue extends DeviceQueue<ClLane, OpenCLTensor | OpenCLImage> {
   /** Its context. */
-  readonly context: OpenCLContext;
+  override readonly context: OpenCLContext;
   /** Its device. */
   readonly device: OpenCLDevice;
   /** True if it keeps the {@link times} of its commands. */
   readonly profiling: boolean;
   /** Its line of work. For those who write mappers. */
   override readonly line: Line<ClLane>;
+  /** OpenCL's commands. */
+  protected override readonly commands: Commands<ClLane, OpenCLTensor | OpenCLImage>;
   readonly #isShared: boolean;
   readonly #log: CommandLog | undefined;
 
@@ -37,6 +36,7 @@ export class OpenCLQueue extends DeviceQueue<ClLane> {
     const made = typeof from === "bigint" ? attachedQueue(context, from) : createdQueue(context, from);
     const { handle: queue, device, profiling, isShared } = made;
     this.context = context;
+    this.commands = new ClCommands(context);
     this.device = device;
     this.profiling = profiling;
     this.#isShared = isShared;
@@ -121,80 +121,6 @@ export class OpenCLQueue extends DeviceQueue<ClLane> {
   }
 
   /**
-   * Copies `bytes` to the tensor; blocks. Counted in `cl.bytesCopied`.
-   *
-   * @throws {LayoutError} if they are not as long as the tensor, padding included.
-   * @throws {AccessError} if the tensor's bytes are lent, or the queue waits for an unsettled promise.
-   */
-  write(tensor: OpenCLTensor, bytes: ArrayBufferView): void {
-    moveBytes(this, "clEnqueueWriteBuffer", tensor, bytes);
-  }
-
-  /** Copies the tensor to `bytes`; blocks. Counted in `cl.bytesCopied`. @throws like {@link write}. */
-  read(tensor: OpenCLTensor, bytes: ArrayBufferView): void {
-    moveBytes(this, "clEnqueueReadBuffer", tensor, bytes);
-  }
-
-  /**
-   * Copies elements to the tensor, and leaves its gaps alone (clEnqueueWriteBufferRect); blocks. Counted in
-   * `cl.bytesCopied`.
-   *
-   * @param at the layout of the elements in `bytes`, of the same shape and dtype; contiguous by default
-   * @throws {LayoutError} for another shape or dtype, or elements that are no box of at most three dimensions of bytes.
-   * @throws {AccessError} like {@link write}.
-   */
-  writeRect(tensor: OpenCLTensor, bytes: ArrayBufferView, at?: LayoutInit): void {
-    moveElements(this, "clEnqueueWriteBufferRect", tensor, bytes, at);
-  }
-
-  /**
-   * Copies the tensor's elements to `bytes`, and leaves the gaps there alone (clEnqueueReadBufferRect); blocks. Counted in
-   * `cl.bytesCopied`.
-   *
-   * @param at the layout of the elements in `bytes`, of the same shape and dtype; contiguous by default
-   * @throws like {@link writeRect}.
-   *
-   * @example
-   * ```ts
-   * import { OpenCLContext } from "@samepage/interop/opencl";
-   *
-   * using cl = OpenCLContext.open();
-   * using image = cl.allocate({ shape: [2, 3], dtype: "u8", rowAlign: 64 });
-   * cl.queue.fill(image, 7);
-   * const elements = new Uint8Array(6); // without the padding of the rows
-   * cl.queue.readRect(image, elements);
-   * console.log(elements); // Uint8Array(6) [ 7, 7, 7, 7, 7, 7 ]
-   * ```
-   */
-  readRect(tensor: OpenCLTensor, bytes: ArrayBufferView, at?: LayoutInit): void {
-    moveElements(this, "clEnqueueReadBufferRect", tensor, bytes, at);
-  }
-
-  /**
-   * Fills the tensor's elements on the device, and leaves its gaps alone; returns at once. Each row takes a command if there
-   * are gaps (clEnqueueFillBuffer), so a failure may leave some rows filled.
-   *
-   * @param pattern a value of the tensor's dtype, or several in turn; or a typed array of 1 to 128 bytes, a power of two
-   * @throws {ArgumentError} if the pattern's kind, size or range is wrong.
-   * @throws {LayoutError} if a row is not a multiple of it, or there are too many rows.
-   * @throws {AccessError} if the tensor's bytes may not be written.
-   */
-  fill(tensor: OpenCLTensor, pattern: FillPattern): void {
-    fill(this, tensor, pattern);
-  }
-
-  /**
-   * Copies the elements of one tensor to another on the device, without the gaps (clEnqueueCopyBuffer,
-   * clEnqueueCopyBufferRect); returns at once. Not counted in `cl.bytesCopied`.
-   *
-   * @throws {LayoutError} if shape or dtype differ, the bytes overlap, or they are no box of at most three dimensions.
-   * @throws {AccessError} if the tensors' bytes are lent, or `to` may not be written.
-   */
-  copy(from: OpenCLTensor, to: OpenCLTensor): void {
-    copy(this, from, to);
-  }
-
-  /**
    * Moves the tensors' whole buffers to the device or the host ahead of their use (clEnqueueMigrateMemObjects); returns at
    * once. It changes no access.
    *
@@ -202,54 +128,10 @@ export class OpenCLQueue extends DeviceQueue<ClLane> {
    * @throws {AccessError} if the tensors' bytes are lent.
    */
   migrate(tensors: readonly OpenCLTensor[], options: MigrateOptions): void {
-    migrate(this, tensors, options);
-  }
-
-  /**
-   * Copies `bytes` to an image's pixels (clEnqueueWriteImage); blocks. Counted in `cl.bytesCopied`.
-   *
-   * @param bytes the pixels, row after row without gaps
-   * @throws {LayoutError} if they are not as many as the image's.
-   * @throws {AccessError} like {@link write}.
-   */
-  writeImage(image: OpenCLImage, bytes: ArrayBufferView): void {
-    movePixels(this, "clEnqueueWriteImage", image, bytes);
-  }
-
-  /** Copies an image's pixels to `bytes` (clEnqueueReadImage). @see {@link writeImage} */
-  readImage(image: OpenCLImage, bytes: ArrayBufferView): void {
-    movePixels(this, "clEnqueueReadImage", image, bytes);
-  }
-
-  /**
-   * Copies pixels on the device between two images of one format and size, or between an image and a buffer of its pixels
-   * without gaps; returns at once. Not counted in `cl.bytesCopied`.
-   *
-   * @throws {LayoutError} if formats or sizes differ, or the bytes overlap.
-   * @throws {AccessError} if the bytes are lent, or `to` may not be written.
-   */
-  copyImage(from: OpenCLImage | OpenCLTensor, to: OpenCLImage | OpenCLTensor): void {
-    copyImage(this, from, to);
-  }
-
-  /**
-   * Fills an image with one colour on the device; returns at once.
-   *
-   * @param colour four channels, as `read_imagef`, `read_imagei` or `read_imageui` would return them
-   *
-   * @example
-   * ```ts
-   * import { OpenCLContext } from "@samepage/interop/opencl";
-   *
-   * using cl = OpenCLContext.open();
-   * using image = cl.image({ order: "RGBA", type: "UNORM_INT8" }).allocate({ shape: [2, 2, 4] });
-   * cl.queue.fillImage(image, [1, 0, 0, 1]);
-   * const pixels = new Uint8Array(16);
-   * cl.queue.readImage(image, pixels);
-   * console.log(pixels.subarray(12)); // Uint8Array(4) [ 255, 0, 0, 255 ]
-   * ```
-   */
-  fillImage(image: OpenCLImage, colour: Colour): void {
-    fillImage(this, image, colour);
+    const { after, ...how } = optionsIn(options, MIGRATE_OPTIONS);
+    const waits = fencesIn(after, "after", "opencl");
+    this.resource.assertLive();
+    const { uses, call } = migration(this.context, tensors, how);
+    this.submit(uses, call, waits);
   }
 }

@@ -11,7 +11,7 @@ import { type Names, optionsIn } from "../core/argument.ts";
 import { assertArguments } from "../core/device/arguments.ts";
 import { fencesIn } from "../core/device/fence.ts";
 import type { CommandOptions } from "../core/device/queue.ts";
-import { type Launch, rangeIn, Sizes, wrongLaunch } from "../core/device/grid.ts";
+import { assertQueue, type Launch, rangeIn, Sizes } from "../core/device/grid.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -20,7 +20,7 @@ import { cString } from "../core/native/text.ts";
 import { check } from "./errors.ts";
 import { descriptorType, KernelArguments, parametersOf } from "./kernel_arguments.ts";
 import type { VulkanImage } from "./images/tensor.ts";
-import { checks, vulkan } from "./library.ts";
+import { vulkan } from "./library.ts";
 import type { OpenDevice } from "./open_device.ts";
 import type { VulkanProgram } from "./program.ts";
 import { VulkanQueue } from "./queue.ts";
@@ -142,7 +142,7 @@ export class VulkanKernel extends NativeObject {
     this.resource.assertLive();
     const { context } = this.program;
     const { queue, after } = optionsIn(options, OPTIONS);
-    if (queue !== undefined) this.#checkQueue(queue);
+    if (queue !== undefined) assertQueue(queue, VulkanQueue, context, this.#launch);
     const line = queue === undefined ? context.line : queue.line;
     assertArguments(args, this.#types, this.name, "vulkan", FN);
     this.#groups.take(rangeIn(range, "groups", RANGE, this.#launch).groups);
@@ -167,12 +167,6 @@ export class VulkanKernel extends NativeObject {
     vkCmdBindPipeline(commands, vk.VK_PIPELINE_BIND_POINT_COMPUTE, this.#pipeline);
     this.#arguments.record(commands, this.#layout, this.program.context.openDevice);
     vkCmdDispatch(commands, this.#groups.at(0), this.#groups.at(1), this.#groups.at(2));
-  }
-
-  #checkQueue(queue: VulkanQueue): void {
-    checks.assertInstance(queue, VulkanQueue, "queue");
-    if (queue.context === this.program.context) return;
-    throw wrongLaunch(this.#launch, "queue", "it is of another context.");
   }
 }
 

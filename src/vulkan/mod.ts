@@ -41,5 +41,5 @@ export type { Used, VulkanLane } from "./lane.ts";
 export type { MemoryInfo, Origin, Place } from "./memory_object.ts";
 export type { ExportKind } from "./handle_kinds.ts";
 export type { ExtensionName, Handles, OpenDevice } from "./open_device.ts";
-export type { Copies, Staged, Staging, Submit } from "./staging.ts";
+export type { Copies, Staged, Staging } from "./staging.ts";
 export type * from "../../ffi/vulkan/handles.ts";

@@ -1,5 +1,6 @@
 import type { Call } from "../core/device/driver.ts";
 import type { Line } from "../core/device/line.ts";
+import type { Way } from "../core/device/queue.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { bytesAt } from "../core/native/pin.ts";
 import { VulkanBuffer } from "./buffer.ts";
@@ -12,9 +13,6 @@ import type { VulkanTensor } from "./tensor.ts";
 
 /** The length of the block. */
 const LENGTH = 4 << 20;
-
-/** Submits a command; returns its mark. */
-export type Submit = (call: Call<VulkanLane>) => number;
 
 /** Bytes of a buffer from an offset on, or all pixels of an image without gaps. */
 export type Staged = { readonly buffer: VulkanBuffer; readonly offset: number } | ImageObject;
@@ -39,27 +37,24 @@ export class Staging {
     this.#undo = undo;
   }
 
-  /** Writes the bytes, or reads into them; blocks. */
-  move(way: "read" | "write", at: Staged, bytes: Uint8Array, line: Line<VulkanLane>, submit: Submit): void {
+  /** Commands that write the bytes, or read into them: each is over when the next is asked for, and when there is none. */
+  *moves(way: Way, at: Staged, bytes: Uint8Array): Generator<Call<VulkanLane>> {
     const block = this.#made;
     let done = 0;
     for (const { length, call } of piecesOf(way, at, bytes.length, block.buffer)) {
       const part = bytes.subarray(done, done += length);
       if (way === "write") block.bytes.set(part);
-      const mark = submit(call);
-      line.block(mark);
-      line.raise(mark);
+      yield call;
       if (way === "read") part.set(block.bytes.subarray(0, length));
     }
   }
 
   /** Copies on a line for experiments. */
   copiesOn<T>(line: Line<VulkanLane>, placeOf: (of: T) => Staged): Copies<T> {
-    const submit: Submit = (call) => line.submitRaw(call).mark;
-    return {
-      write: (to, bytes) => this.move("write", placeOf(to), bytes, line, submit),
-      read: (from, into) => this.move("read", placeOf(from), into, line, submit),
+    const move = (way: Way, of: T, bytes: Uint8Array) => {
+      for (const call of this.moves(way, placeOf(of), bytes)) line.submitRaw(call).waitSync();
     };
+    return { write: (to, bytes) => move("write", to, bytes), read: (from, into) => move("read", from, into) };
   }
 
   get #made() {
@@ -79,7 +74,7 @@ export function placeOf({ rawHandle: buffer, layout: { byteOffset: offset } }: V
 }
 
 /** As many bytes at a time as the block holds, and the command that copies them from its beginning, or to there. */
-function* piecesOf(way: "read" | "write", at: Staged, byteLength: number, block: VulkanBuffer) {
+function* piecesOf(way: Way, at: Staged, byteLength: number, block: VulkanBuffer) {
   if ("spec" in at) {
     for (const range of rangesOf(at.spec, LENGTH)) {
       const length = range.layers * range.rows * at.spec.width * at.spec.format.bytesPerPixel;

@@ -40,7 +40,7 @@ export class CudaImageEnd implements End, Disposable {
     const from = this.#like(image);
     this.#scratch.push(from);
     this.#buffers.submit(from, bytes);
-    this.#cuda.stream.copyToArray(from, image.array);
+    this.#cuda.stream.copy(from, image.array);
     return this.#cuda.stream.fence();
   }
 
@@ -48,14 +48,14 @@ export class CudaImageEnd implements End, Disposable {
     const { stream } = this.#cuda;
     await using from = this.#like(image);
     stream.write(from, bytes);
-    stream.copyToArray(from, image.array);
+    stream.copy(from, image.array);
   }
 
   async read(image: CudaImage): Promise<Uint8Array> {
     const { stream } = this.#cuda;
     const bytes = new Uint8Array(image.layout.byteLength);
     await using to = this.#like(image);
-    stream.copyFromArray(image.array, to);
+    stream.copy(image.array, to);
     stream.read(to, bytes);
     return bytes;
   }

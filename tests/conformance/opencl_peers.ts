@@ -17,9 +17,12 @@ interface Command {
 const COMMANDS: Readonly<Record<string, Command>> = {
   fill: { access: "write", run: ({ queue }, tensor) => queue.fill(tensor, 7) },
   write: { access: "write", run: ({ queue }, tensor) => queue.write(tensor, new Uint8Array(SIZE)) },
-  writeRect: { access: "write", run: ({ queue }, tensor) => queue.writeRect(tensor, new Uint8Array(SIZE)) },
+  writeRect: {
+    access: "write",
+    run: ({ queue }, tensor) => queue.write(tensor, new Uint8Array(SIZE), { at: "dense" }),
+  },
   read: { access: "read", run: ({ queue }, tensor) => queue.read(tensor, new Uint8Array(SIZE)) },
-  readRect: { access: "read", run: ({ queue }, tensor) => queue.readRect(tensor, new Uint8Array(SIZE)) },
+  readRect: { access: "read", run: ({ queue }, tensor) => queue.read(tensor, new Uint8Array(SIZE), { at: "dense" }) },
   "copy to": {
     access: "write",
     run(cl, tensor) {
@@ -38,14 +41,14 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     access: "write",
     run(cl, tensor) {
       using image = cl.image({ order: "RGBA", type: "UNSIGNED_INT8" }).allocate({ shape: BYTES.shape });
-      cl.queue.copyImage(image, tensor);
+      cl.queue.copy(image, tensor);
     },
   },
   "copyImage from": {
     access: "read",
     run(cl, tensor) {
       using image = cl.image({ order: "RGBA", type: "UNSIGNED_INT8" }).allocate({ shape: BYTES.shape });
-      cl.queue.copyImage(tensor, image);
+      cl.queue.copy(tensor, image);
     },
   },
   "migrate to the device": { access: "read", run: ({ queue }, tensor) => queue.migrate([tensor], { to: "device" }) },

@@ -70,8 +70,8 @@ Deno.test("arrays: where rows lie in a tensor that one is copied to or from", ()
     ],
   ];
   for (const [of, init, expected] of cases) {
-    if (expected === undefined) assertThrows(() => pitchesOf(at(init), of), LayoutError);
-    else assertEquals(pitchesOf(at(init), of), { pitch: expected[0], rows: expected[1] });
+    if (expected === undefined) assertThrows(() => pitchesOf(at(init), of, "from"), LayoutError);
+    else assertEquals(pitchesOf(at(init), of, "from"), { pitch: expected[0], rows: expected[1] });
   }
 });
 
@@ -114,8 +114,8 @@ gpuTest("arrays of one, two and three dimensions are copied there and back, pitc
         using back = cuda.pinned.allocate({ shape: array.shape, dtype });
         const bytes = crypto.getRandomValues(new Uint8Array(from.layout.byteLength));
         stream.write(from, bytes);
-        stream.copyToArray(from, array);
-        stream.copyFromArray(array, to);
+        stream.copy(from, array);
+        stream.copy(array, to);
         stream.copy(to, back);
         const read = new Uint8Array(bytes.length);
         stream.read(back, read);
@@ -130,7 +130,7 @@ gpuTest("a texture reads between elements, and as floats", () =>
     using from = cuda.pinned.allocate({ shape: [1, 2], dtype: "u8" });
     using to = cuda.allocate({ shape: [1], dtype: "f32" });
     cuda.stream.write(from, Uint8Array.of(0, 255));
-    cuda.stream.copyToArray(from, array);
+    cuda.stream.copy(from, array);
     using texture = array.texture({ filter: "linear", read: "normalized" });
     launch(cuda, "halfway", 1, [texture.handle, to]);
     const fence = cuda.stream.fence();
@@ -145,13 +145,13 @@ gpuTest("an array ends with its textures and surfaces, and refuses what it is no
     const array = cuda.array({ width: 8, height: 8, dtype: "u8" });
     const [texture, surface] = [array.texture(), array.surface()];
     using tensor = cuda.allocate({ shape: [8, 8], dtype: "u8" });
-    cuda.stream.copyToArray(tensor, array);
+    cuda.stream.copy(tensor, array);
     array[Symbol.dispose]();
     for (const use of [() => texture.handle, () => surface.handle, () => array.handle, () => array.texture()]) {
       assertThrows(use, DisposedError);
     }
-    assertThrows(() => cuda.stream.copyToArray(tensor, array), DisposedError);
-    assertThrows(() => cuda.stream.copyFromArray({} as never, tensor), ArgumentError);
+    assertThrows(() => cuda.stream.copy(tensor, array), DisposedError);
+    assertThrows(() => cuda.stream.copy({} as never, tensor), ArgumentError);
     using readOnly = cuda.array({ width: 8, dtype: "f32", surface: false });
     assertThrows(() => readOnly.surface(), ArgumentError);
     for (

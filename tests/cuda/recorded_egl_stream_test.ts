@@ -380,20 +380,20 @@ streamTest("frames of arrays are arrays to the consumer, for reading, and nobody
   using array = cuda.array({ width: 8, height: 4, channels: 4, dtype: "u8" });
   using tensor = cuda.allocate({ shape: [4, 8, 4], dtype: "u8" });
   using frame = CudaArrayFrame.of([array], INFO_SIZE);
-  cuda.stream.copyToArray(tensor, array);
+  cuda.stream.copy(tensor, array);
   producer.present(frame);
-  assertThrows(() => cuda.stream.copyToArray(tensor, array), AccessError, "lent to an EGLStream");
-  cuda.stream.copyFromArray(array, tensor);
+  assertThrows(() => cuda.stream.copy(tensor, array), AccessError, "lent to an EGLStream");
+  cuda.stream.copy(array, tensor);
   {
     using seen = consumer.acquire()!;
     const [its] = seen.arrays;
     assertEquals([its.handle, its.shape, its.dtype, its.writable], [array.handle, [4, 8, 4], "u8", false]);
     assertThrows(() => its.surface(), ArgumentError);
-    assertThrows(() => cuda.stream.copyToArray(tensor, its), AccessError, 'is for "read"');
-    cuda.stream.copyFromArray(its, tensor);
+    assertThrows(() => cuda.stream.copy(tensor, its), AccessError, 'is for "read"');
+    cuda.stream.copy(its, tensor);
   }
   assertEquals([stream.released.length, producer.takeBack()], [1, 1]);
-  cuda.stream.copyToArray(tensor, array);
+  cuda.stream.copy(tensor, array);
   producer.present(frame);
   array[Symbol.dispose]();
   assertEquals([producer.resource.isLive, stream.state], [false, "disconnected"]);

@@ -151,13 +151,13 @@ recordedTest("uses of its array are its own: work, access, and the end", (cuda) 
     true,
   ]);
   using pixels = cuda.allocate({ shape: [33, 70, 4], dtype: "u8" });
-  cuda.stream.copyToArray(pixels, array);
+  cuda.stream.copy(pixels, array);
   assert(array.works[0] === mapped.works[0], "one record of work");
   const surface = array.surface();
   {
     using _ = mapped.borrow("read-write");
     assertThrows(() => mapped.array, AccessError);
-    assertThrows(() => cuda.stream.copyFromArray(array, pixels), AccessError);
+    assertThrows(() => cuda.stream.copy(array, pixels), AccessError);
   }
   told.length = 0;
   mapped[Symbol.dispose]();
@@ -171,9 +171,9 @@ recordedTest("an image that is mapped for reading is written by no surface and n
   using graph = graphOf(cuda, image);
   using mapped = graph.map(image, cuda.image(FORMAT), { access: "read" });
   using pixels = cuda.allocate({ shape: [33, 70, 4], dtype: "u8" });
-  cuda.stream.copyFromArray(mapped.array, pixels);
+  cuda.stream.copy(mapped.array, pixels);
   assertThrows(() => mapped.array.surface(), AccessError);
-  assertThrows(() => cuda.stream.copyToArray(pixels, mapped.array), AccessError);
+  assertThrows(() => cuda.stream.copy(pixels, mapped.array), AccessError);
 });
 
 recordedTest("what fails leaves no fd, no memory and no array", (cuda) => {
@@ -231,7 +231,7 @@ recordedTest("layers are a layered array, whose slices copies and experiments re
   assertEquals([layers, height, width, array.layered, array.shape], [5, 33, 70, true, [5, 33, 70, 4]]);
   using pixels = cuda.allocate({ shape: [5, 33, 70, 4], dtype: "u8" });
   told.length = 0;
-  cuda.stream.copyFromArray(array, pixels);
+  cuda.stream.copy(array, pixels);
   cuda.image(FORMAT).ports.copies!.read(mapped, new Uint8Array(5 * 33 * 70 * 4));
   const copied = ["cudaMemcpy3DAsync", 70n, 33n, 5n];
   assertEquals(told, [copied, copied]);

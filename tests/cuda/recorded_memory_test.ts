@@ -206,8 +206,8 @@ recordedTest("rows lie at the pitch that the device chose", (cuda) => {
 recordedTest("an array's copies are of elements, in rows at a pitch", (cuda) => {
   using array = cuda.array({ width: 33, height: 10, channels: 4, dtype: "u8" });
   using tensor = cuda.allocate({ shape: [10, 33, 4], dtype: "u8", pitch: true });
-  cuda.stream.copyToArray(tensor, array);
-  cuda.stream.copyFromArray(array, tensor);
+  cuda.stream.copy(tensor, array);
+  cuda.stream.copy(array, tensor);
   const [to, from] = copies.map((bytes) => readCudaMemcpy3DParms(new DataView(bytes.buffer), 0));
   assertEquals([to.srcArray, to.dstArray, to.srcPtr_ptr, to.srcPtr_pitch, to.srcPtr_ysize], [
     0n,

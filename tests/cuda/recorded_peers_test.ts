@@ -74,14 +74,14 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     access: "write",
     run(cuda, tensor) {
       using array = cuda.array({ width: 16, height: 16, channels: 4, dtype: "u8", surface: false });
-      cuda.stream.copyFromArray(array, tensor);
+      cuda.stream.copy(array, tensor);
     },
   },
   copyToArray: {
     access: "read",
     run(cuda, tensor) {
       using array = cuda.array({ width: 16, height: 16, channels: 4, dtype: "u8", surface: false });
-      cuda.stream.copyToArray(tensor, array);
+      cuda.stream.copy(tensor, array);
     },
   },
 };

@@ -33,7 +33,7 @@ export const OPERATIONS: { readonly [name: string]: (cuda: CudaContext) => unkno
     array.texture()[Symbol.dispose]();
     array.surface()[Symbol.dispose]();
     using tensor = cuda.allocate({ shape: [64, 64], dtype: "u8" });
-    cuda.stream.copyToArray(tensor, array);
+    cuda.stream.copy(tensor, array);
     cuda.stream.finish();
   },
   "streams, events, timers": (cuda) => {

@@ -32,7 +32,7 @@ test("each way to a display opens one", () => {
   for (const platform of ["surfaceless", "device", "default"] as const) {
     using egl = EglContext.open({ platform });
     using picture = egl.image.allocate({ format: "RGBA", width: 4, height: 4 });
-    egl.queue.clear(picture, [1, 1, 1, 1]);
+    egl.queue.fill(picture, [1, 1, 1, 1]);
     assertEquals(new Set(bytesOf(egl, picture)), new Set([255]), platform);
   }
 });
@@ -49,7 +49,7 @@ test("devices are listed, and opened by their places", () => {
 
 test("nothing is current between its commands", (egl) => {
   using picture = egl.image.allocate({ format: "RGBA", width: 8, height: 8 });
-  egl.queue.clear(picture, [1, 0, 0, 1]);
+  egl.queue.fill(picture, [1, 0, 0, 1]);
   egl.queue.finish();
   assertEquals(native().eglGetCurrentContext(), NULL);
 });
@@ -60,7 +60,7 @@ test("what a program had made current is so again, also where a command fails", 
   using picture = egl.image.allocate({ format: "RGBA", width: 8, height: 8 });
   assertEquals(native().eglMakeCurrent(display.handle, NULL, NULL, handle), 1);
   try {
-    egl.queue.clear(picture, [0, 1, 0, 1]);
+    egl.queue.fill(picture, [0, 1, 0, 1]);
     assertEquals(native().eglGetCurrentContext(), handle);
     egl.queue.run([], () => assertEquals(native().eglGetCurrentContext(), egl.handle));
     assertThrows(() => egl.queue.run([], () => JSON.parse("{")), SyntaxError);
@@ -97,7 +97,7 @@ test("a context of a program's shares its textures, and stays as it is", (egl) =
     using attached = EglContext.attach({ display, context });
     using wrapped = attached.image.wrap({ format: "RGBA", width: 4, height: 4, textures: [names[0]] });
     assertEquals(bytesOf(attached, wrapped), pixels);
-    attached.queue.clear(wrapped, [0, 0, 1, 1]);
+    attached.queue.fill(wrapped, [0, 0, 1, 1]);
     attached.queue.finish();
     assertEquals(wrapped.planes[0].handle.name, names[0]);
   }

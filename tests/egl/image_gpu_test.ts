@@ -39,7 +39,7 @@ function seenIn(cuda: CudaContext, image: CudaEglImage): Uint8Array {
   const [array] = image.arrays;
   using pixels = cuda.allocate({ shape: array.shape, dtype: "u8" });
   const seen = new Uint8Array(pixels.layout.byteLength);
-  cuda.stream.copyFromArray(array, pixels);
+  cuda.stream.copy(array, pixels);
   cuda.stream.read(pixels, seen);
   return seen;
 }
@@ -54,7 +54,7 @@ for (const format of ["RGBA", "BGRA", "GRAY8"] as const) {
     using pixels = cuda.allocate({ shape: image.arrays[0].shape, dtype: "u8" });
     const answer = noise(bytes.length);
     cuda.stream.write(pixels, answer);
-    cuda.stream.copyToArray(pixels, image.arrays[0]);
+    cuda.stream.copy(pixels, image.arrays[0]);
     cuda.stream.finish();
     const seen = new Uint8Array(bytes.length);
     egl.queue.read(picture, seen);

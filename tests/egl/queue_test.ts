@@ -64,7 +64,7 @@ test("an EGLImage of a texture is the same pixels in another context", (egl) => 
     const seen = new Uint8Array(noise.length);
     other.queue.read(theirs, seen);
     assertEquals(seen, noise);
-    other.queue.clear(theirs, [1, 0, 1, 0]);
+    other.queue.fill(theirs, [1, 0, 1, 0]);
     other.queue.finish();
   }
   assertEquals([...bytesOf(egl, picture).subarray(0, 4)], [255, 0, 255, 0]);
@@ -84,7 +84,7 @@ test("a clear and a copy work on all pixels, whatever state a program has left",
     gl.glColorMask(0, 0, 0, 0);
     gl.glDisable(GL_SCISSOR_TEST);
   });
-  egl.queue.clear(from, [1, 0.5, 0, 1]);
+  egl.queue.fill(from, [1, 0.5, 0, 1]);
   egl.queue.copy(from, to);
   const pixel = [0, 128, 255, 255];
   assertEquals([...bytesOf(egl, to)], Array.from({ length: 128 }, () => pixel).flat());
@@ -105,7 +105,7 @@ test("a clear and a new picture's zeros come although a program has switched the
   const { symbols: theirs } = Deno.dlopen("libGLESv2.so.2", { glEnable: { parameters: ["u32"], result: "void" } });
   using picture = egl.image.allocate({ format: "RGBA", width: 4, height: 4 });
   egl.queue.run([], () => theirs.glEnable(GL_RASTERIZER_DISCARD));
-  egl.queue.clear(picture, [1, 1, 1, 1]);
+  egl.queue.fill(picture, [1, 1, 1, 1]);
   assertEquals(new Set(bytesOf(egl, picture)), new Set([255]));
 });
 
@@ -171,7 +171,7 @@ test("GL's error in a program's commands is thrown, and the next command has non
     NativeCallError,
   );
   assertEquals([error.fn, error.codeName], ["commands", "GL_INVALID_ENUM"]);
-  egl.queue.clear(picture, [1, 1, 1, 1]);
+  egl.queue.fill(picture, [1, 1, 1, 1]);
   assertEquals(new Set(bytesOf(egl, picture)), new Set([255]));
 });
 
@@ -187,7 +187,7 @@ test("a program's own error is thrown with GL's, which is not the next command's
     "TypeError: mine",
     "NativeCallError: commands failed with GL_INVALID_ENUM (0x500).",
   ]);
-  egl.queue.clear(picture, [1, 1, 1, 1]);
+  egl.queue.fill(picture, [1, 1, 1, 1]);
 });
 
 test("tensors over one texture or buffer of a context are peers, also of one that samepage made", (egl) => {
@@ -223,7 +223,7 @@ test("commands of two contexts on one picture come one after the other", async (
     textures: [picture.planes[0].handle.name],
   });
   for (let i = 0; i < 50; i++) {
-    egl.queue.clear(picture, [i / 255, 0, 0, 1]);
+    egl.queue.fill(picture, [i / 255, 0, 0, 1]);
     other.queue.waitFor(egl.queue.fence());
     assertEquals(bytesOf(other, wrapped)[0], i);
     egl.queue.waitFor(other.queue.fence());

@@ -262,7 +262,7 @@ for (const fails of ["registerImage", "map", "array", "info"]) {
     assertEquals(error.code, cudaErrorInvalidValue);
     failing = undefined;
     assertEquals(calls.filter(([name]) => name === "unmap").length, ["array", "info"].includes(fails) ? 1 : 0);
-    egl.queue.clear(picture, [0, 0, 0, 1]);
+    egl.queue.fill(picture, [0, 0, 0, 1]);
     using mapped = map();
     assertEquals(mapped.handle, ARRAY);
   });
@@ -418,7 +418,7 @@ over(
     using tegra = CudaContext.open({ ordinal: 1 });
     using picture = egl.image.allocate(SIZE);
     calls = [];
-    egl.queue.clear(picture, [1, 0, 0, 1]);
+    egl.queue.fill(picture, [1, 0, 0, 1]);
     const fence = egl.queue.fence();
     const [there, here] = [tegra.line, cuda.line].map((line) => line.whyHostWaits([fence]));
     assertEquals(there, undefined);
@@ -433,7 +433,7 @@ over(
 over("an EGLSync that becomes no event is the error of the command that was to wait", ({ egl }) => {
   using tegra = CudaContext.open({ ordinal: 1 });
   using picture = egl.image.allocate(SIZE);
-  egl.queue.clear(picture, [1, 0, 0, 1]);
+  egl.queue.fill(picture, [1, 0, 0, 1]);
   [calls, failing] = [[], "event"];
   const { mark } = egl.queue.fence();
   assertThrows(() => tegra.line.sync.waitFor(egl.line, mark), NativeCallError, "cudaEventCreateFromEGLSync");
@@ -452,7 +452,7 @@ over("GL's work is not waited for by the host where CUDA's map orders it, and is
     block: (mark: number) => void (asked.push(mark), Object.assign(lane, { poll })),
   });
   for (const [picture, hostWait] of [[named, false], [image, true]] as const) {
-    egl.queue.clear(picture, [1, 0, 0, 1]); // GL has never finished it, as far as anybody hears
+    egl.queue.fill(picture, [1, 0, 0, 1]); // GL has never finished it, as far as anybody hears
     using mapped = graph.map(picture.planes[0], cuda.image(RGBA));
     assertEquals([mapped.route.steps[0].hostWait, asked.length > 0], [hostWait, hostWait]);
   }

@@ -96,12 +96,12 @@ for (const storage of ["texture", "renderbuffer"] as const) {
       assertEquals(mapped.route.steps.map(({ edge, transfer }) => [edge, transfer]), [
         ["egl.image→opencl.image", "alias"],
       ]);
-      assertThrows(() => egl.queue.clear(picture, [0, 0, 0, 0]), AccessError, "mapped to another driver");
+      assertThrows(() => egl.queue.fill(picture, [0, 0, 0, 0]), AccessError, "mapped to another driver");
       cl.queue.finish();
     }
     const created = storage === "texture" ? ["texture", GL_TEXTURE_2D, 0, true] : ["renderbuffer", true];
     assertEquals(driver.told, [created, ["acquire", 1, true], ["release", 1, true]]);
-    egl.queue.clear(picture, [0, 0, 0, 0]);
+    egl.queue.fill(picture, [0, 0, 0, 0]);
   });
 }
 
@@ -115,7 +115,7 @@ for (const name of ["create", "acquire"]) {
       driver.fails = undefined;
       map()[Symbol.dispose]();
     }
-    egl.queue.clear(picture, [0, 0, 0, 0]);
+    egl.queue.fill(picture, [0, 0, 0, 0]);
     egl.queue.read(buffer, new Uint8Array(256));
   });
 }
@@ -176,7 +176,7 @@ test("GL's work is not waited for by the host where acquiring orders it (cl_khr_
       asked.length = 0;
       never();
       if (use === "buffer") egl.queue.write(buffer, new Uint8Array(256));
-      else egl.queue.clear(picture, [1, 0, 0, 1]);
+      else egl.queue.fill(picture, [1, 0, 0, 1]);
       using mapped = use === "buffer" ? by.map(buffer, to) : by.map(picture.planes[0], to.image(RGBA));
       const [step] = mapped.route.steps;
       assertEquals([step.hostWait, asked.length > 0], [hostWait, hostWait], use);

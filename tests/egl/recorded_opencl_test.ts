@@ -40,7 +40,7 @@ for (const name of ["create", "acquire"]) {
     driver.fails = name;
     assertThrows(() => graph.map(picture.planes[0], cl.image(RGBA)), NativeCallError, "CL_OUT_OF_RESOURCES");
     driver.fails = undefined;
-    egl.queue.clear(picture, [0, 0, 0, 0]);
+    egl.queue.fill(picture, [0, 0, 0, 0]);
     graph.map(picture.planes[0], cl.image(RGBA))[Symbol.dispose]();
   });
 }

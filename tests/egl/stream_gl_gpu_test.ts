@@ -52,7 +52,7 @@ const ARRAYS: Kind<CudaArrayFrame> = {
   producer: (stream, to) => CudaStreamProducer.connect(stream, to, { ...SIZE, arrays: true }),
   consumer: (stream, from) => CudaStreamConsumer.connect(stream, from, { arrays: true }),
   frame: arrayFrameOf,
-  fill: (stream, { arrays: [array] }, pixels) => stream.copyToArray(pixels, array),
+  fill: (stream, { arrays: [array] }, pixels) => stream.copy(pixels, array),
 };
 
 const POINTERS: Kind<Frame<CudaTensor>> = {

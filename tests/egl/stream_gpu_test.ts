@@ -259,14 +259,14 @@ for (const reuse of [true, false]) {
       while (producer.lent >= 4) await producer.returned();
       const frame = pool[n % 5];
       producer.stream.write(linear, pixelsOf(n));
-      producer.stream.copyToArray(linear, frame.arrays[0]);
+      producer.stream.copy(linear, frame.arrays[0]);
       assert(producer.present(frame));
-      assertThrows(() => producer.stream.copyToArray(linear, frame.arrays[0]), AccessError);
+      assertThrows(() => producer.stream.copy(linear, frame.arrays[0]), AccessError);
       using got = (await consumer.next())!;
       const [array] = got.arrays;
-      assertThrows(() => consumer.stream.copyToArray(linear, array), AccessError, 'is for "read"');
+      assertThrows(() => consumer.stream.copy(linear, array), AccessError, 'is for "read"');
       assertThrows(() => array.surface(), ArgumentError);
-      consumer.stream.copyFromArray(array, back);
+      consumer.stream.copy(array, back);
       consumer.stream.read(back, seen);
       assertPixels(seen, n);
     }

@@ -9,7 +9,7 @@ import { test } from "./help.ts";
 test("a fence is reached once its commands are over, asked, blocked on or awaited", async (egl) => {
   using picture = egl.image.allocate({ format: "RGBA", width: 256, height: 256 });
   for (const wait of ["finish", "wait", "poll"] as const) {
-    for (let i = 0; i < 20; i++) egl.queue.clear(picture, [i / 20, 0, 0, 1]);
+    for (let i = 0; i < 20; i++) egl.queue.fill(picture, [i / 20, 0, 0, 1]);
     const fence = egl.queue.fence();
     if (wait === "finish") egl.queue.finish();
     else if (wait === "wait") await fence.wait();
@@ -22,7 +22,7 @@ test("syncs are destroyed once they are over", async (egl) => {
   using picture = egl.image.allocate({ format: "RGBA", width: 64, height: 64 });
   const before = ledger.alive["egl.EGLSync"] ?? 0;
   for (let i = 0; i < 100; i++) {
-    egl.queue.clear(picture, [0, i / 100, 0, 1]);
+    egl.queue.fill(picture, [0, i / 100, 0, 1]);
     await Promise.all([egl.queue.fence().wait(), egl.queue.fence().wait()]);
   }
   assert((ledger.alive["egl.EGLSync"] ?? 0) - before <= 1);
@@ -68,7 +68,7 @@ test("a reusable sync that ends takes along what stands on it, whoever waits for
     picture.usedBy(egl.attachFence(sync.handle));
     if (signals) sync.signal();
     sync[Symbol.dispose]();
-    egl.queue.clear(picture, [0, 0, 0, 1]);
+    egl.queue.fill(picture, [0, 0, 0, 1]);
     assertEquals(asked.reached(), true);
     blocked.waitSync();
     await Promise.all(waits);

@@ -136,6 +136,8 @@ export const CUDA: Failures<CudaDriver> = {
   cuStreamGetCtx_v2: driverUnknown,
   cuMemGetAddressRange_v2: driverUnknown,
   cuMemGetHandleForAddressRange: driverUnknown,
+  cuMemsetD2D16Async: driverUnknown,
+  cuMemsetD2D32Async: driverUnknown,
   cuMemPrefetchAsync_v2: driverUnknown,
   cuMemAdvise_v2: driverUnknown,
   cuMemRangeGetAttribute: driverUnknown,

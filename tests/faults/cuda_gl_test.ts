@@ -38,7 +38,7 @@ testGl("a texture", async (egl, cuda, graph) => {
     ],
     () => {
       using picture = egl.image.allocate({ ...SIZE, format: "RGBA" });
-      egl.queue.clear(picture, [1, 0, 1, 0]);
+      egl.queue.fill(picture, [1, 0, 1, 0]);
       graph.map(picture.planes[0], target)[Symbol.dispose]();
       egl.queue.read(picture, seen);
       assertEquals([...seen.subarray(0, 4)], [255, 0, 255, 0]);
@@ -85,6 +85,6 @@ testGl("an EGLImage", async (egl, cuda) => {
       "cudart.cudaArrayGetInfo",
       "cuda_egl.cudaGraphicsUnregisterResource",
     ],
-    () => egl.queue.clear(picture, [0, 0, 0, 0]),
+    () => egl.queue.fill(picture, [0, 0, 0, 0]),
   );
 });

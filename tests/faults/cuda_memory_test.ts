@@ -83,8 +83,8 @@ test("an array's textures and surfaces, and copies to and from it", async (cuda)
     using array = cuda.array(init);
     using _texture = array.texture();
     using _surface = array.surface();
-    cuda.stream.copyToArray(tensor, array);
-    cuda.stream.copyFromArray(array, tensor);
+    cuda.stream.copy(tensor, array);
+    cuda.stream.copy(array, tensor);
   }, [
     "cudart.cudaCreateTextureObject",
     "cudart.cudaCreateSurfaceObject",

@@ -42,7 +42,7 @@ function test(name: string, operation: (there: There) => unknown): void {
       const there = { egl, graph, signalled };
       await operation(there);
       const intact = () => {
-        egl.queue.clear(picture, [1, 0, 1, 0]);
+        egl.queue.fill(picture, [1, 0, 1, 0]);
         assertEquals([...bytesOf(egl, picture).subarray(0, 4)], [255, 0, 255, 0]);
       };
       const faults = await sweep(() => operation(there), intact, SILENT);
@@ -73,7 +73,7 @@ for (const storage of ["texture", "renderbuffer"] as const) {
     using one = egl.image.allocate({ format: "RGBA", width: 8, height: 8, storage });
     using two = egl.image.allocate({ format: "RGB", width: 8, height: 8 });
     assert(one.planes[0].handle.image > 0n);
-    egl.queue.clear(one, [0, 1, 0, 1]);
+    egl.queue.fill(one, [0, 1, 0, 1]);
     egl.queue.copy(one, two);
     assertEquals([...bytesOf(egl, two).subarray(0, 3)], [0, 255, 0]);
     egl.queue.write(two, new Uint8Array(192));
@@ -83,7 +83,7 @@ for (const storage of ["texture", "renderbuffer"] as const) {
 test("an external texture, drawn", ({ egl }) => {
   using from = egl.image.allocate({ format: "RGBA", width: 8, height: 8 });
   using to = egl.image.allocate({ format: "RGBA", width: 8, height: 8 });
-  egl.queue.clear(from, [0, 1, 0, 1]);
+  egl.queue.fill(from, [0, 1, 0, 1]);
   using frame = frameOver(egl, from.planes[0].handle.image);
   frame.drawTo(to);
   assertEquals([...bytesOf(egl, to).subarray(0, 4)], [0, 255, 0, 255]);
@@ -120,7 +120,7 @@ test("a program's own commands", ({ egl }) => egl.queue.run([], (gl) => gl.glFlu
 test("contexts that wait for each other", async ({ egl }) => {
   using other = EglContext.attach({ display: egl.display });
   using picture = egl.image.allocate({ format: "RGBA", width: 8, height: 8 });
-  egl.queue.clear(picture, [1, 1, 1, 1]);
+  egl.queue.fill(picture, [1, 1, 1, 1]);
   await other.queue.waitFor(egl.queue.fence()).wait();
 });
 

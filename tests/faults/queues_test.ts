@@ -157,12 +157,12 @@ const TRANSFERS: { readonly [fn: string]: (queue: OpenCLQueue, bytes: Uint8Array
   },
   clEnqueueReadBufferRect(queue, bytes) {
     using tensor = queue.context.allocate(PADDED);
-    queue.writeRect(tensor, SEVENS);
-    queue.readRect(tensor, bytes);
+    queue.write(tensor, SEVENS, { at: "dense" });
+    queue.read(tensor, bytes, { at: "dense" });
   },
   clEnqueueWriteBufferRect(queue, bytes) {
     using tensor = queue.context.allocate(PADDED);
-    queue.writeRect(tensor, bytes);
+    queue.write(tensor, bytes, { at: "dense" });
   },
 };
 

@@ -125,8 +125,8 @@ test("planes in several dma-bufs, at offsets, are one picture", ({ egl, graph })
   using frame = Frame.of([luma, chroma], info);
   {
     using mapped = graph.map(frame, egl.image);
-    egl.queue.clear(mapped.planes[0], [1, 0, 0, 0]);
-    egl.queue.clear(mapped.planes[1], [0, 1, 0, 0]);
+    egl.queue.fill(mapped.planes[0], [1, 0, 0, 0]);
+    egl.queue.fill(mapped.planes[1], [0, 1, 0, 0]);
   }
   const seen = pixelsOf(graph, frame);
   assertEquals(new Set(seen.subarray(0, 2048)), new Set([255]));
@@ -237,7 +237,7 @@ test("a picture goes on to Vulkan, and its pixels stay where they are", ({ egl }
   using vulkan = VulkanContext.open();
   using graph = new MapperGraph([host, dmabuf, egl, vulkan]);
   using picture = egl.image.allocate({ format: "RGBA", ...SIZE });
-  egl.queue.clear(picture, [0, 1, 0, 1]);
+  egl.queue.fill(picture, [0, 1, 0, 1]);
   {
     using shared = graph.map(picture, dmabuf);
     using mapped = graph.map(shared.planes[0], vulkan);
@@ -253,7 +253,7 @@ test("GL's work is a sync file, which the kernel gives to a dma-buf", async ({ e
   using buffer = dmabuf.allocate({ shape: [64], dtype: "u8" });
   using picture = egl.image.allocate({ format: "RGBA", width: 1024, height: 1024 });
   for (let i = 1; i <= 10; i++) {
-    for (let j = 0; j < 10; j++) egl.queue.clear(picture, [i / 255, j / 10, 0, 1]);
+    for (let j = 0; j < 10; j++) egl.queue.fill(picture, [i / 255, j / 10, 0, 1]);
     const fence = egl.queue.fence();
     buffer.addFence(fence);
     await buffer.finished();
@@ -289,7 +289,7 @@ test("every native call of an import fails once", async ({ egl, graph }) => {
   using frame = dmabuf.allocateFrame(imageInfo({ format: "NV12", ...SIZE }));
   await sweepOf(() => {
     using mapped = graph.map(frame, egl.image);
-    egl.queue.clear(mapped.planes[0], [1, 1, 1, 1]);
+    egl.queue.fill(mapped.planes[0], [1, 1, 1, 1]);
   });
 });
 

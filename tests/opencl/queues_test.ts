@@ -300,7 +300,7 @@ testEach("a read, or finish(), of a queue whose command waits for a promise neve
   thrown(AccessError, () => queue.finish());
   thrown(AccessError, () => queue.read(free, new Uint8Array(64)));
   thrown(AccessError, () => queue.write(free, new Uint8Array(64)));
-  thrown(AccessError, () => queue.readRect(free, new Uint8Array(64)));
+  thrown(AccessError, () => queue.read(free, new Uint8Array(64), { at: "dense" }));
   b.cl.queue.read(free, new Uint8Array(64));
   await event.complete();
   queue.read(free, new Uint8Array(64));

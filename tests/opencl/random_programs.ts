@@ -134,11 +134,11 @@ export async function runPrograms(platforms: readonly [Platform, Platform], prog
         if (random(2) === 0) {
           log.push(`copy ${tensor.name} to another`);
           there.copy(tensor, scratch);
-          elsewhere.readRect(scratch, bytes);
+          elsewhere.read(scratch, bytes, { at: "dense" });
           if (bytes.some((byte, i) => byte !== model[start + i])) throw new AssertionError("other bytes were copied");
         } else {
           log.push(`copy another to ${tensor.name}`);
-          there.writeRect(scratch, bytes);
+          there.write(scratch, bytes, { at: "dense" });
           elsewhere.copy(scratch, tensor);
           model.set(bytes, start);
         }

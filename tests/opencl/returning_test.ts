@@ -59,14 +59,14 @@ function rgba(cl: OpenCLContext): Target {
 
 /** Has the device write all bytes of a map. */
 function fill({ cl }: Bench, mapped: Tensor, value: number): void {
-  if (OpenCLImage.isImage(mapped)) cl.queue.writeImage(mapped, new Uint8Array(mapped.layout.byteLength).fill(value));
+  if (OpenCLImage.isImage(mapped)) cl.queue.write(mapped, new Uint8Array(mapped.layout.byteLength).fill(value));
   else cl.queue.fill(mapped as OpenCLTensor, value);
 }
 
 /** What the device sees of a map. */
 function bytesOf({ cl }: Bench, mapped: Tensor): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(mapped.layout.byteLength);
-  if (OpenCLImage.isImage(mapped)) cl.queue.readImage(mapped, bytes);
+  if (OpenCLImage.isImage(mapped)) cl.queue.read(mapped, bytes);
   else cl.queue.read(mapped as OpenCLTensor, bytes);
   return bytes;
 }

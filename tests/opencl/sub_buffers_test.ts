@@ -86,19 +86,19 @@ const PROGRAMS: { readonly [what: string]: string } = {
     const { root, there } = rootOf();
     using _ = root, image = cl.image({ order: "RGBA", type: "UNSIGNED_INT8" }).allocate({ shape: [16, 8, 4] });
     const given = help.random(512);
-    queue.writeImage(image, given);
+    queue.write(image, given);
     {
       using part = root.slice({ shape: [512], dtype: "u8", byteOffset: begin });
-      queue.copyImage(image, part);
+      queue.copy(image, part);
     }
     there.set(given, begin);
     help.assertBytes(bytes(root), there);
     {
       using part = root.slice({ shape: [16, 32], dtype: "u8", byteOffset: begin + 1024 });
-      queue.copyImage(part, image);
+      queue.copy(part, image);
     }
     const seen = new Uint8Array(512);
-    queue.readImage(image, seen);
+    queue.read(image, seen);
     help.assertBytes(seen, there.slice(begin + 1024, begin + 1536));`,
   "fill, read, write, readRect, writeRect and migrate of one": `
     for (const pitches of PITCHES) {
@@ -109,13 +109,13 @@ const PROGRAMS: { readonly [what: string]: string } = {
         queue.migrate([part], { to: "device" });
         help.assertBytes(bytes(part), there.slice(begin, begin + part.layout.byteLength));
         const seen = new Uint8Array(35);
-        queue.readRect(part, seen);
+        queue.read(part, seen, { at: "dense" });
         elements(pitches).forEach((at, i) => { if (seen[i] !== there[begin + at]) throw new Error("readRect " + pitches); });
         queue.fill(part, 5);
         elements(pitches).forEach((at) => there[begin + at] = 5);
         help.assertBytes(bytes(part), there.slice(begin, begin + part.layout.byteLength));
         const given = help.random(35);
-        queue.writeRect(part, given);
+        queue.write(part, given, { at: "dense" });
         elements(pitches).forEach((at, i) => there[begin + at] = given[i]);
       }
       help.assertBytes(bytes(root), there, String(pitches));

@@ -80,7 +80,7 @@ testEach("copy: every pair of layouts, byte by byte", (platform) => {
   }
 });
 
-testEach("readRect and writeRect: every pair of layouts, byte by byte", (platform) => {
+testEach("read and write with `at`: every pair of layouts, byte by byte", (platform) => {
   using b = bench(platform);
   let counted = b.cl.bytesCopied;
   for (const layouts of BOXES) {
@@ -94,11 +94,11 @@ testEach("readRect and writeRect: every pair of layouts, byte by byte", (platfor
         const inHost = random(byteOffset + at.byteLength + 5);
         counted = b.cl.bytesCopied;
         const got = inHost.slice();
-        b.cl.queue.readRect(tensor, got, at);
+        b.cl.queue.read(tensor, got, { at });
         const there = copied(tensor.layout, bytes, at, inHost.subarray(byteOffset), size);
         assertBytes(got.subarray(byteOffset), there, "read");
         assertBytes(got.subarray(0, byteOffset), inHost.subarray(0, byteOffset), "in front of it");
-        b.cl.queue.writeRect(tensor, inHost, at);
+        b.cl.queue.write(tensor, inHost, { at });
         assertEquals(b.cl.bytesCopied - counted, 2 * size * elements(at).length);
         assertBytes(
           contents(b.cl, tensor),
@@ -111,15 +111,15 @@ testEach("readRect and writeRect: every pair of layouts, byte by byte", (platfor
   }
 });
 
-testEach("readRect without a layout: the elements without their padding", (platform) => {
+testEach('read with `at: "dense"`: the elements without their padding', (platform) => {
   using b = bench(platform);
   const { tensor, bytes } = randomly(b.cl, { shape: [3, 10], dtype: "u8", rowAlign: 64 });
   const got = new Uint8Array(30);
-  b.cl.queue.readRect(tensor, got);
+  b.cl.queue.read(tensor, got, { at: "dense" });
   for (let row = 0; row < 3; row++) {
     assertBytes(got.subarray(row * 10, row * 10 + 10), bytes.subarray(row * 64, row * 64 + 10));
   }
-  b.cl.queue.writeRect(tensor, new DataView(new ArrayBuffer(30)));
+  b.cl.queue.write(tensor, new DataView(new ArrayBuffer(30)), { at: "dense" });
   assertEquals(contents(b.cl, tensor).filter((byte, i) => i % 64 < 10 && byte !== 0).length, 0);
   assertBytes(contents(b.cl, tensor).subarray(10, 64), bytes.subarray(10, 64), "padding");
   tensor[Symbol.dispose]();
@@ -246,8 +246,8 @@ testEach("grants are kept: what is lent, or for reading, or disposed, is refused
     fill: (t: OpenCLTensor) => queue.fill(t, 1),
     copyFrom: (t: OpenCLTensor) => queue.copy(t, second),
     copyTo: (t: OpenCLTensor) => queue.copy(second, t),
-    readRect: (t: OpenCLTensor) => queue.readRect(t, bytes),
-    writeRect: (t: OpenCLTensor) => queue.writeRect(t, bytes),
+    readRect: (t: OpenCLTensor) => queue.read(t, bytes, { at: "dense" }),
+    writeRect: (t: OpenCLTensor) => queue.write(t, bytes, { at: "dense" }),
     migrate: (t: OpenCLTensor) => queue.migrate([second, t], { to: "device" }),
     empty: (t: OpenCLTensor) => queue.migrate([t], { to: "device", contentUndefined: true }),
   };
@@ -284,7 +284,7 @@ testEach("grants are kept: what is lent, or for reading, or disposed, is refused
   gone[Symbol.dispose]();
   thrown(DisposedError, () => gone.fill(second, 1));
   thrown(DisposedError, () => gone.copy(second, second));
-  thrown(DisposedError, () => gone.readRect(second, bytes));
+  thrown(DisposedError, () => gone.read(second, bytes, { at: "dense" }));
   thrown(DisposedError, () => gone.migrate([second], { to: "host" }));
   second[Symbol.dispose]();
 });
@@ -327,7 +327,7 @@ testEach("fill: patterns that fit neither dtype nor tensor are refused", (platfo
       Symbol.iterator,
     ]
   ) {
-    assertEquals(thrown(ArgumentError, fill(bytes, pattern)).argument, "pattern");
+    assertEquals(thrown(ArgumentError, fill(bytes, pattern)).argument, "value");
   }
   for (const pattern of [-1, 2 ** 64, 0.5, -1n, 2n ** 64n, NaN]) thrown(ArgumentError, fill(words, pattern));
   thrown(LayoutError, fill(padded, [1, 2, 3, 4]));
@@ -350,7 +350,7 @@ testEach("copy: other elements, shapes without a box, and overlaps are refused",
   ) {
     using other = of(init);
     assertEquals(thrown(LayoutError, () => queue.copy(a, other)).argument, "to");
-    thrown(LayoutError, () => queue.readRect(a, new Uint8Array(24), init));
+    thrown(LayoutError, () => queue.read(a, new Uint8Array(24), { at: init }));
   }
   using transposed = of({ shape: [4, 6], dtype: "u8", strides: [1, 4] });
   thrown(LayoutError, () => queue.copy(a, transposed));
@@ -377,16 +377,18 @@ testEach("copy: other elements, shapes without a box, and overlaps are refused",
   queue.finish();
 });
 
-testEach("readRect: bytes that cannot hold it, layouts that are none", (platform) => {
+testEach("read with `at`: bytes that cannot hold it, layouts that are none", (platform) => {
   using b = bench(platform);
   const { queue } = b.cl;
   using tensor = b.cl.allocate({ shape: [4, 6], dtype: "u8", rowAlign: 64 });
-  for (const length of [0, 23, 25, 198]) thrown(LayoutError, () => queue.readRect(tensor, new Uint8Array(length)));
+  for (const length of [0, 23, 25, 198]) {
+    thrown(LayoutError, () => queue.read(tensor, new Uint8Array(length), { at: "dense" }));
+  }
   const at = { shape: [4, 6], dtype: "u8", rowAlign: 8, byteOffset: 5 } as const;
-  thrown(LayoutError, () => queue.readRect(tensor, new Uint8Array(34), at));
-  queue.readRect(tensor, new Uint8Array(35), at);
+  thrown(LayoutError, () => queue.read(tensor, new Uint8Array(34), { at }));
+  queue.read(tensor, new Uint8Array(35), { at });
   // deno-lint-ignore no-explicit-any -- what JavaScript passes
-  const read = (bytes: any, where?: any) => () => queue.readRect(tensor, bytes, where);
+  const read = (bytes: any, where?: any) => () => queue.read(tensor, bytes, { at: where });
   for (const bytes of [null, undefined, 5, new ArrayBuffer(24), [0]]) thrown(ArgumentError, read(bytes));
   for (const where of [null, 5, {}, { shape: [4, 6] }, { ...at, byteOffset: NaN }, { ...at, byteOffset: -1 }]) {
     thrown(LayoutError, read(new Uint8Array(99), where));
@@ -432,4 +434,25 @@ testEach("migrate: contents that are not the tensor's to lose, and options that 
   }
   for (const options of [null, undefined, 5]) thrown(ArgumentError, migrate([tensor], options));
   queue.finish();
+});
+
+testEach("fill(), copy(), read() and write() wait for `after`", async (platform) => {
+  using b = bench(platform);
+  const { cl: { queue } } = b;
+  using from = b.cl.allocate({ shape: [4], dtype: "u8" });
+  using to = b.cl.allocate({ shape: [4], dtype: "u8" });
+  const seen = new Uint8Array(4);
+  using opening = gate();
+  const { fence: after } = opening;
+  // A command that blocks could never end.
+  assertEquals(thrown(AccessError, () => queue.read(from, seen, { after })).argument, "fence");
+  assertEquals(thrown(AccessError, () => queue.write(from, seen, { after })).argument, "fence");
+  queue.fill(from, 7, { after });
+  queue.copy(from, to, { after });
+  const done = queue.fence();
+  assertEquals(done.reached(), false);
+  await opening.complete();
+  await done.wait();
+  queue.read(to, seen, { after: done });
+  assertEquals([...seen], [7, 7, 7, 7]);
 });

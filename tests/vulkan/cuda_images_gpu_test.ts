@@ -55,11 +55,11 @@ sharingTest("an image is CUDA's, in place, at every size and in every format", (
         ]);
         const { array } = mapped;
         assertEquals([array.shape, array.dtype], [[height, width, format.channels], format.dtype], what);
-        cuda.stream.copyFromArray(array, pixels);
+        cuda.stream.copy(array, pixels);
         cuda.stream.read(pixels, seen);
         assertSame(seen, pattern(length, 1), `${what}, at CUDA`);
         cuda.stream.write(pixels, pattern(length, 2));
-        cuda.stream.copyToArray(pixels, array);
+        cuda.stream.copy(pixels, array);
       }
       vulkan.queue.read(image, seen);
       assertSame(seen, pattern(length, 2), `${what}, back at Vulkan`);

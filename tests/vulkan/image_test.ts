@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { AccessError, ArgumentError, DisposedError, LayoutError } from "@samepage/interop";
-import { VulkanContext, type VulkanFormatName, type VulkanImage } from "@samepage/interop/vulkan";
+import { VulkanContext, type VulkanFormatName, type VulkanImage, type VulkanTensor } from "@samepage/interop/vulkan";
 import { VULKAN_FORMATS } from "../../src/vulkan/images/formats.ts";
 import { shader, test } from "./help.ts";
 
@@ -166,4 +166,34 @@ test("an image and its view outlive the work on them", async (vulkan) => {
   image.disposeAfter(fence);
   await fence.wait();
   assert(fence.reached());
+});
+
+test("fill() gives an image a colour, as shaders read it", (vulkan) => {
+  const cases = [[RGBA, [0, 0.2, 1, 1], [0, 51, 255, 255]], ["R8G8B8A8_SINT", [-1, 5, -128, 127], [255, 5, 128, 127]]];
+  for (const [format, colour, bytes] of cases as [VulkanFormatName, number[], number[]][]) {
+    using image = vulkan.image(format).allocate({ shape: [2, 2, 4] });
+    vulkan.queue.fill(image, colour);
+    assertEquals([...pixelsOf(image)], Array(4).fill(bytes).flat());
+  }
+  using image = vulkan.image("R8G8B8A8_UINT").allocate({ shape: [1, 1, 4] });
+  for (const colour of [[1, 2, 3], [-1, 0, 0, 0], 5]) {
+    assertEquals(assertThrows(() => vulkan.queue.fill(image, colour), ArgumentError).argument, "value");
+  }
+});
+
+test("copy() copies pixels between an image and a buffer", (vulkan) => {
+  using image = vulkan.image(RGBA).allocate(SIZE);
+  using buffer = vulkan.allocate({ shape: [BYTES + 8], dtype: "u8" });
+  using part = buffer.slice({ shape: [BYTES], dtype: "u8", byteOffset: 8 }) as VulkanTensor;
+  vulkan.queue.write(part, pattern(BYTES));
+  vulkan.queue.copy(part, image);
+  assertEquals(pixelsOf(image), pattern(BYTES));
+  vulkan.queue.fill(part, 0);
+  vulkan.queue.copy(image, part);
+  const seen = new Uint8Array(BYTES);
+  vulkan.queue.read(part, seen);
+  assertEquals(seen, pattern(BYTES));
+  assertThrows(() => vulkan.queue.copy(image, image), ArgumentError, "both are images");
+  using short = vulkan.allocate({ shape: [BYTES - 4], dtype: "u8" });
+  assertThrows(() => vulkan.queue.copy(image, short), LayoutError, "without gaps");
 });

@@ -44,9 +44,9 @@ sharingTest("an image is OpenCL's, in place, at every size and in every format",
         assertEquals(mapped.route.steps.map(({ edge, transfer }) => [edge, transfer]), [
           ["vulkan.image→opencl.image", "alias"],
         ]);
-        cl.queue.readImage(mapped, seen);
+        cl.queue.read(mapped, seen);
         assertSame(seen, pattern(length, 1), `${what}, at OpenCL`);
-        cl.queue.writeImage(mapped, pattern(length, 2));
+        cl.queue.write(mapped, pattern(length, 2));
       }
       vulkan.queue.read(image, seen);
       assertSame(seen, pattern(length, 2), `${what}, back at Vulkan`);

@@ -71,9 +71,9 @@ for (const format of FORMATS) {
         using mapped = graph.map(image, cl.image(format.opencl));
         const [{ edge, transfer }] = mapped.route.steps;
         assertEquals([edge, transfer, mapped.type], ["vulkan.image→opencl.image", "alias", "2D array"]);
-        cl.queue.readImage(mapped, seen);
+        cl.queue.read(mapped, seen);
         assertSame(seen, pattern(length, 1), `${what}, at OpenCL`);
-        cl.queue.writeImage(mapped, pattern(length, 2));
+        cl.queue.write(mapped, pattern(length, 2));
       }
       vulkan.queue.read(image, seen);
       assertSame(seen, pattern(length, 2), `${what}, back at Vulkan`);
@@ -97,11 +97,11 @@ for (const format of FORMATS) {
         assertEquals([edge, transfer], ["vulkan.image→cuda.image", "alias"]);
         const { array } = mapped;
         assertEquals([mapped.layers, array.layered, array.shape], [size[0], true, [...size, format.cuda.channels]]);
-        cuda.stream.copyFromArray(array, pixels);
+        cuda.stream.copy(array, pixels);
         cuda.stream.read(pixels, seen);
         assertSame(seen, pattern(length, 1), `${what}, at CUDA`);
         cuda.stream.write(pixels, pattern(length, 2));
-        cuda.stream.copyToArray(pixels, array);
+        cuda.stream.copy(pixels, array);
       }
       vulkan.queue.read(image, seen);
       assertSame(seen, pattern(length, 2), `${what}, back at Vulkan`);

@@ -36,7 +36,7 @@ test("a fill has every value of 1, 2 and 4 bytes, and of 8 where the halves are 
   }
   using long = vulkan.allocate({ shape: [2], dtype: "i64" });
   vulkan.queue.fill(long, -1n);
-  assertThrows(() => vulkan.queue.fill(long, 1n), ArgumentError, "halves");
+  assertThrows(() => vulkan.queue.fill(long, 1n), ArgumentError, "differ");
   using odd = vulkan.allocate({ shape: [3], dtype: "u8" });
   assertThrows(() => vulkan.queue.fill(odd, 1), LayoutError, "multiples of 4");
 });
@@ -203,4 +203,20 @@ test("a VkFence keeps its signal while what was attached to it waits for that", 
   const fd = made.exportSyncFile();
   if (fd >= 0) closeFd(fd);
   assert(fence.reached());
+});
+
+test("read() and write() with `at` move elements, and leave the gaps alone", (vulkan) => {
+  using padded = vulkan.allocate({ shape: [3, 5], dtype: "u8", rowAlign: 16 });
+  const all = Uint8Array.from({ length: padded.layout.byteLength }, (_, i) => 100 + i);
+  vulkan.queue.write(padded, all);
+  vulkan.queue.write(padded, Uint8Array.from({ length: 15 }, (_, i) => i), { at: "dense" });
+  const seen = new Uint8Array(all.length);
+  vulkan.queue.read(padded, seen);
+  assertEquals([...seen], [...all].map((byte, i) => i % 16 < 5 ? 5 * Math.floor(i / 16) + i % 16 : byte));
+  const spread = new Uint8Array(40).fill(255); // columns
+  vulkan.queue.read(padded, spread, { at: { shape: [3, 5], dtype: "u8", strides: [1, 8] } });
+  assertEquals([...spread.subarray(0, 12)], [0, 5, 10, 255, 255, 255, 255, 255, 1, 6, 11, 255]);
+  const refused = (at: unknown) =>
+    assertThrows(() => vulkan.queue.read(padded, seen, { at: at as "dense" }), InteropError).argument;
+  assertEquals([{ shape: [5, 3], dtype: "u8" }, "dense", 7].map(refused), ["at", "into", "init"]);
 });

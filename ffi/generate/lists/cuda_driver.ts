@@ -34,6 +34,8 @@ export const cudaDriver: Library = {
     { name: "cuMemPrefetchAsync_v2", optional: true },
     { name: "cuMemAdvise_v2", optional: true },
     "cuMemRangeGetAttribute",
+    "cuMemsetD2D16Async",
+    "cuMemsetD2D32Async",
 
     "cuMemGetAllocationGranularity",
     "cuMemCreate",

@@ -56,3 +56,13 @@ export function boxOf({ length, dimensions }: Runs, most: 2 | 3, { api, fn, argu
     slicePitches: slices?.strides ?? NO_PITCHES,
   };
 }
+
+/** The most commands of one transfer: enough for the rows of any image, too few for its single elements. */
+const MOST_COMMANDS = 16_384;
+
+/** Throws if rows with gaps between them, each of which takes a command, are too many. */
+export function assertFew(rows: number, name: string, about: { api: string; argument: string; fn?: string }): void {
+  if (rows <= MOST_COMMANDS) return;
+  const what = `each of the ${rows} rows of ${name} takes a command, because of the gaps: more than ${MOST_COMMANDS}.`;
+  throw new LayoutError(`${about.argument}: ${what}`, { ...about, hint: "Transfer it in parts: slice(region(…))." });
+}

@@ -1,6 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
-import { type Names, otherNames, shown } from "../argument.ts";
-import { aKind, kindOf } from "../checks.ts";
+import { isMade, type Maker, type Names, otherNames, shown } from "../argument.ts";
+import { aKind, kindOf, withArticle } from "../checks.ts";
 import { ArgumentError } from "../errors.ts";
 import { addressOf } from "../native/pin.ts";
 
@@ -18,6 +18,20 @@ export interface Launch {
 export function wrongLaunch({ api, fn, kernel }: Launch, argument: string, what: string, hint?: string): ArgumentError {
   const fields = { api, fn, argument };
   return new ArgumentError(`${kernel}: ${argument}: ${what}`, hint === undefined ? fields : { ...fields, hint });
+}
+
+/** Throws unless a queue is one of ours, in the kernel's context. */
+export function assertQueue<Q extends { readonly context: unknown }>(
+  queue: unknown,
+  type: Maker<Q>,
+  context: unknown,
+  launch: Launch,
+  argument: string = "queue",
+): void {
+  if (!isMade(queue, type)) {
+    throw wrongLaunch(launch, argument, `expected ${withArticle(type.name)}, got ${aKind(queue)}.`);
+  }
+  if (queue.context !== context) throw wrongLaunch(launch, argument, "it is of another context.");
 }
 
 /**

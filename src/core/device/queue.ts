@@ -1,8 +1,19 @@
 import { type Names, optionsIn } from "../argument.ts";
+import type { Checks } from "../checks.ts";
+import { LayoutError } from "../errors.ts";
+import { describeLayout, layout, type LayoutInit } from "../layout/layout.ts";
+import { assertSameElements, countOf, placesOf, type Runs, runsOf } from "../layout/runs.ts";
 import { NativeObject } from "../life/native_object.ts";
 import type { Resource } from "../life/resource.ts";
+import type { Access } from "../memory/access.ts";
+import type { Tensor } from "../tensors/tensor.ts";
+import { pinned } from "../native/pin.ts";
+import type { Address } from "../../../ffi/address.ts";
+import { assertFew } from "./box.ts";
+import type { Call } from "./driver.ts";
 import { type Fence, fencesIn } from "./fence.ts";
-import type { Line } from "./line.ts";
+import type { Line, Usable, Use } from "./line.ts";
+import type { FillValue } from "./pattern.ts";
 
 /** Options of a queue's commands. */
 export interface CommandOptions {
@@ -12,10 +23,75 @@ export interface CommandOptions {
 
 const OPTIONS: Names<CommandOptions> = { after: true };
 
+/** Options of {@link DeviceQueue.read} and {@link DeviceQueue.write}. */
+export interface TransferOptions extends CommandOptions {
+  /**
+   * Where the elements lie in the program's bytes: a layout of the same shape and dtype, or `"dense"`, without gaps. Only
+   * elements move then. Without it, all bytes move as they lie, padding included.
+   */
+  readonly at?: LayoutInit | "dense";
+}
+
+const TRANSFER: Names<TransferOptions> = { after: true, at: true };
+
+/** From memory to the program, or back. */
+export type Way = "read" | "write";
+
+/**
+ * One API's own part of a queue: the native commands. Everything has been checked that does not depend on the API. What
+ * returns commands checks all of them before it returns the first. For those who write backends.
+ *
+ * @typeParam M what is read and written
+ * @typeParam C what is copied
+ * @typeParam F what is filled
+ */
+export interface Commands<L, M extends Movable, C extends Usable = M, F extends Usable = M> {
+  /** The checks of the API's arguments. */
+  readonly checks: Checks;
+  /** True if bytes have moved when the native call returns. Else the line is waited for. */
+  readonly movesAtOnce?: boolean;
+  /** The use of memory. @throws {ArgumentError} for what is none of this API's and of this queue's context. */
+  useOf(given: M | C | F, access: Access, argument: string): Use;
+  /** Commands that fill elements, and leave the gaps alone. */
+  fill(to: F, value: FillValue): Iterable<Call<L>>;
+  /** Commands that copy elements, and leave the gaps alone. */
+  copy(from: C, to: C): Iterable<Call<L>>;
+  /** The bytes of an image, whose pixels are read and written without gaps; undefined for a tensor. */
+  pixelBytes?(memory: M): number | undefined;
+  /** Commands that move all of the program's bytes, from a tensor's byte `begin` on. Each ends before the next is made. */
+  move(way: Way, memory: M, host: HostBytes, begin: number): Iterable<Call<L>>;
+  /** The same for elements in rows; left out, each row takes a command. `begins` are the first in the tensor and the host. */
+  moveRuns?(way: Way, memory: M, host: HostBytes, runs: Runs, begins: readonly number[]): Iterable<Call<L>>;
+}
+
+/** Bytes of the program, which stay in place while commands move them. */
+export interface HostBytes {
+  /** The bytes. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** The address of the first. */
+  readonly address: Address;
+}
+
+/** Memory that a program reads and writes by a queue. */
+export interface Movable extends Usable {
+  /** Its name, for messages. */
+  readonly name: string;
+}
+
 /** A queue of a device, as programs hold it: its commands run in order. For those who write backends. */
-export abstract class DeviceQueue<L = unknown> extends NativeObject {
+export abstract class DeviceQueue<
+  L = unknown,
+  M extends Movable = never,
+  C extends Usable = M,
+  F extends Usable = M,
+> extends NativeObject {
+  /** Its context. */
+  abstract readonly context: { countCopied(bytes: number): void };
   /** Its line of work. For those who write mappers. */
   abstract readonly line: Line<L>;
+
+  /** The API's commands. For those who write backends. */
+  protected abstract readonly commands: Commands<L, M, C, F>;
 
   /** Its end of life. */
   get resource(): Resource {
@@ -56,6 +132,79 @@ export abstract class DeviceQueue<L = unknown> extends NativeObject {
     this.fence().waitSync();
   }
 
+  /**
+   * Fills a tensor's elements with a value, and leaves its gaps alone; or an image with a colour. Returns at once.
+   *
+   * @throws {ArgumentError} if the value's kind, size or range is wrong, or the API cannot fill with it.
+   * @throws {LayoutError} if the elements lie where the API cannot fill them.
+   * @throws {AccessError} if the bytes are lent, or may not be written.
+   *
+   * @example
+   * ```ts
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * using numbers = cl.allocate({ shape: [4], dtype: "f32" });
+   * cl.queue.fill(numbers, 1.5);
+   * using image = cl.image({ order: "RGBA", type: "UNORM_INT8" }).allocate({ shape: [2, 2, 4] });
+   * cl.queue.fill(image, [1, 0, 0, 1]);
+   * const pixels = new Uint8Array(16);
+   * cl.queue.read(image, pixels);
+   * console.log(pixels.subarray(12)); // Uint8Array(4) [ 255, 0, 0, 255 ]
+   * ```
+   */
+  fill(to: F, value: FillValue, options: CommandOptions = {}): void {
+    const after = this.after(options);
+    const uses = [this.#use(to, "write", "to")];
+    for (const call of this.commands.fill(to, value)) this.submit(uses, call, after);
+  }
+
+  /**
+   * Copies elements on the device, and leaves the gaps alone; or pixels, of images or to and from a tensor that has them
+   * without gaps. Returns at once.
+   *
+   * @throws {LayoutError} if shape or dtype differ, the bytes overlap, or the API cannot copy elements that lie so.
+   * @throws {AccessError} if the bytes are lent, or `to` may not be written.
+   */
+  copy(from: C, to: C, options: CommandOptions = {}): void {
+    const after = this.after(options);
+    const uses = [this.#use(from, "read", "from"), this.#use(to, "write", "to")];
+    for (const call of this.commands.copy(from, to)) this.submit(uses, call, after);
+  }
+
+  /**
+   * Copies a tensor's bytes to a typed array, padding included; or an image's pixels, without gaps; or, with `at`, the
+   * elements only. Blocks. Counted in the context's `bytesCopied`.
+   *
+   * @throws {LayoutError} if the array has another length, or the elements of `at` have another shape or dtype.
+   * @throws {AccessError} if the bytes are lent, or the queue waits for an unsettled promise.
+   *
+   * @example
+   * ```ts
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * using image = cl.allocate({ shape: [2, 3], dtype: "u8", rowAlign: 64 });
+   * cl.queue.fill(image, 7);
+   * const elements = new Uint8Array(6); // without the padding of the rows
+   * cl.queue.read(image, elements, { at: "dense" });
+   * console.log(elements); // Uint8Array(6) [ 7, 7, 7, 7, 7, 7 ]
+   * ```
+   */
+  read(from: M, into: ArrayBufferView, options: TransferOptions = {}): void {
+    this.#move("read", [from, "from"], [into, "into"], options);
+  }
+
+  /** Copies the bytes of a typed array to a tensor or an image; blocks. @see {@link read} */
+  write(to: M, from: ArrayBufferView, options: TransferOptions = {}): void {
+    this.#move("write", [to, "to"], [from, "from"], options);
+  }
+
+  /** Submits a call behind the work on what it uses and `after`, and records it there. Returns its mark. */
+  submit(uses: readonly Use[], call: Call<L>, after?: readonly Fence[]): number {
+    return this.line.submit(uses, call, after);
+  }
+
   /** The fences that a command has to wait for. @throws {ArgumentError} for what is none, and unknown options. */
   protected after(options: CommandOptions): readonly Fence[] {
     return this.#fencesIn(optionsIn(options, OPTIONS).after);
@@ -63,5 +212,68 @@ export abstract class DeviceQueue<L = unknown> extends NativeObject {
 
   #fencesIn(given: CommandOptions["after"]): readonly Fence[] {
     return fencesIn(given, "after", this.line.driver.api);
+  }
+
+  #use(given: M | C | F, access: Access, argument: string): Use {
+    this.resource.assertLive();
+    return this.commands.useOf(given, access, argument);
+  }
+
+  #move(
+    way: Way,
+    [memory, argument]: readonly [M, string],
+    [given, name]: readonly [ArrayBufferView, string],
+    options: TransferOptions,
+  ): void {
+    const { commands, line } = this;
+    const { after, at } = optionsIn(options, TRANSFER);
+    const waits = this.#fencesIn(after);
+    const bytes = commands.checks.bytesIn(given, name);
+    const uses = [this.#use(memory, way, argument)];
+    const wrong = (which: string, what: string) =>
+      new LayoutError(`${which}: ${what}`, { api: line.driver.api, argument: which });
+    const pixels = commands.pixelBytes?.(memory);
+    const here = pixels === undefined ? (memory as unknown as Tensor).layout : undefined;
+    let moved = pixels ?? here!.byteLength;
+    let move = (host: HostBytes) => commands.move(way, memory, host, here?.byteOffset ?? 0);
+    if (at !== undefined) {
+      if (here === undefined) throw wrong("at", `the pixels of ${memory.name} have no gaps: leave it out.`);
+      const { shape, dtype } = here;
+      const there = layout(at === "dense" ? { shape, dtype } : at);
+      assertSameElements(here, there, { api: line.driver.api, argument: "at" });
+      const end = there.byteOffset + there.byteLength;
+      if (at === "dense" ? bytes.length !== end : bytes.length < end) {
+        throw wrong(name, `expected the ${end} bytes of ${describeLayout(there)}, got ${bytes.length}.`);
+      }
+      const [runs, begins] = [runsOf([here, there]), [here.byteOffset, there.byteOffset]];
+      moved = runs.length * countOf(runs.dimensions);
+      move = (host) =>
+        commands.moveRuns?.(way, memory, host, runs, begins) ?? this.#rows(way, memory, host, runs, begins);
+    } else if (bytes.length !== moved) {
+      throw wrong(name, `expected the ${moved} bytes of ${memory.name}, got ${bytes.length}.`);
+    }
+    pinned(bytes, line.driver.api, (address) => {
+      for (const call of move({ bytes, address })) {
+        const mark = this.submit(uses, call, waits);
+        if (commands.movesAtOnce) continue;
+        line.block(mark);
+        line.raise(mark);
+      }
+    });
+    this.context.countCopied(moved);
+  }
+
+  *#rows(
+    way: Way,
+    memory: M,
+    { bytes, address }: HostBytes,
+    { length, dimensions }: Runs,
+    begins: readonly number[],
+  ): Iterable<Call<L>> {
+    assertFew(countOf(dimensions), memory.name, { api: this.line.driver.api, argument: "at" });
+    for (const [begin, place] of placesOf(begins, dimensions)) {
+      const row = { bytes: bytes.subarray(place, place + length), address: address + BigInt(place) as Address };
+      yield* this.commands.move(way, memory, row, begin);
+    }
   }
 }

@@ -54,7 +54,7 @@ export function placesOf(begins: readonly number[], dimensions: readonly Dimensi
 }
 
 /** The runs of a copy. @throws {LayoutError} if shape or dtype differ, or the bytes overlap. */
-export function runsBetween(from: Tensor, to: Tensor, about: { argument: string; api: string; fn: string }): Runs {
+export function runsBetween(from: Tensor, to: Tensor, about: { argument: string; api: string; fn?: string }): Runs {
   assertSameElements(from.layout, to.layout, about);
   if (from.grant.overlaps(to.grant)) {
     throw new LayoutError(`${about.argument}: its bytes overlap those of ${from.name}.`, about);
@@ -77,7 +77,7 @@ export function copyElements(to: Uint8Array, toLayout: Layout, from: Uint8Array,
 export function assertSameElements(
   one: Layout,
   other: Layout,
-  about: { argument: string; api: string; fn: string },
+  about: { argument: string; api: string; fn?: string },
 ): void {
   const { shape, dtype } = other;
   if (one.dtype === dtype && one.shape.length === shape.length && one.shape.every((n, i) => n === shape[i])) return;

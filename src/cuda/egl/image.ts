@@ -34,7 +34,7 @@ import { cudaEgl } from "./library.ts";
  * egl.queue.finish(); // an EGLImage orders nothing
  * using image = CudaEglImage.register(cuda, picture.planes[0].handle.image);
  * using pixels = cuda.allocate({ shape: [256, 256, 4], dtype: "u8" });
- * cuda.stream.copyFromArray(image.arrays[0], pixels);
+ * cuda.stream.copy(image.arrays[0], pixels);
  * ```
  */
 export class CudaEglImage extends NativeObject {

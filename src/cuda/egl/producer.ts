@@ -1,6 +1,7 @@
 import { cudaErrorLaunchTimeout } from "../../../ffi/cuda_runtime/errors.ts";
 import { isMade, type Names, optionsIn } from "../../core/argument.ts";
 import type { Call } from "../../core/device/driver.ts";
+import type { Use } from "../../core/device/line.ts";
 import { AccessError, LayoutError } from "../../core/errors.ts";
 import type { ImageInfo } from "../../core/layout/frame_info.ts";
 import type { ImageFormat } from "../../core/layout/pixel_formats.ts";
@@ -8,7 +9,7 @@ import { whole } from "../../core/layout/layout.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { checks } from "../check.ts";
 import { check } from "../errors.ts";
-import type { CudaStream, CudaUse } from "../stream.ts";
+import type { CudaStream } from "../stream.ts";
 import { onStream, type StreamLane } from "../stream_lane.ts";
 import { CudaTensor } from "../tensor.ts";
 import { CudaArrayFrame } from "./array_frame.ts";
@@ -136,7 +137,11 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
         hint: "Present another frame until the consumer has released this one: takeBack() tells.",
       });
     }
-    const uses = planes.map((tensor): CudaUse => ({ tensor: tensor as CudaTensor, access: "read", argument: "frame" }));
+    const uses = planes.map((tensor): Use<CudaTensor> => ({
+      tensor: tensor as CudaTensor,
+      access: "read",
+      argument: "frame",
+    }));
     const call = () => cudaEgl()[PRESENT](this.connection, bytes, this.streamPointer);
     this.stream.submit(uses, onStream(PRESENT, call));
     this.#lent.add(key, planes, this.resource);

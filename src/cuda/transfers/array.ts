@@ -6,20 +6,18 @@ import {
   cudaMemcpy3DParms,
   writeCudaMemcpy3DParms,
 } from "../../../ffi/cuda_runtime/structs.ts";
-import type { Access } from "../../core/memory/access.ts";
+import type { Call } from "../../core/device/driver.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import { LayoutError } from "../../core/errors.ts";
 import { describeLayout, type Layout } from "../../core/layout/layout.ts";
 import type { PictureSize } from "../../core/layout/pictures.ts";
 import { addressOf } from "../../core/native/pin.ts";
-import { CudaArray } from "../arrays/array.ts";
+import type { CudaArray } from "../arrays/array.ts";
 import type { ArrayExtent } from "../arrays/extent.ts";
 import type { CudaPrimaryContext } from "../base.ts";
-import { checks } from "../check.ts";
 import { check } from "../errors.ts";
 import { cudart } from "../library.ts";
-import type { CudaStream, CudaUse } from "../stream.ts";
-import { onStream } from "../stream_lane.ts";
+import { onStream, type StreamLane } from "../stream_lane.ts";
 import type { CudaTensor } from "../tensor.ts";
 
 const FN = "cudaMemcpy3DAsync";
@@ -30,16 +28,6 @@ export interface Pitched {
   readonly pitch: number;
   /** Rows from one slice to the next. */
   readonly rows: number;
-}
-
-/** Copies a tensor's elements to an array. */
-export function copyToArray(stream: CudaStream, tensor: CudaTensor, array: CudaArray): void {
-  transfer(stream, tensor, "read", array, (rows) => ({ ...from(rows), dstArray: array.rawHandle }));
-}
-
-/** Copies an array's elements to a tensor. */
-export function copyFromArray(stream: CudaStream, array: CudaArray, tensor: CudaTensor): void {
-  transfer(stream, tensor, "write", array, (rows) => ({ ...to(rows), srcArray: array.rawHandle }));
 }
 
 /** Copies an image's pixels from or to bytes of the host without gaps, and blocks: for experiments. Not counted. */
@@ -69,24 +57,20 @@ interface PitchedPtr {
   readonly ysize: bigint;
 }
 
-function transfer(
-  stream: CudaStream,
-  tensor: CudaTensor,
-  access: Access,
-  array: CudaArray,
-  ends: (pitched: PitchedPtr) => Partial<CudaMemcpy3DParms>,
-): void {
-  const use: CudaUse = { tensor, access, argument: "tensor" };
-  stream.assertTakes([use]);
-  checks.assertInstance(array, CudaArray, "array");
-  if (array.context !== stream.context) throw checks.wrong("array", "it is another context's.");
-  const { pitch, rows } = pitchesOf(tensor.layout, array);
+/** The command that copies a tensor's elements to an array, which is the argument `array`; or the other way. */
+export function copyArray(tensor: CudaTensor, array: CudaArray, argument: "from" | "to"): Call<StreamLane> {
+  const { pitch, rows } = pitchesOf(tensor.layout, array, argument === "to" ? "from" : "to");
   const { extent, extent: { width } } = array;
   const ptr = { ptr: tensor.address, pitch: BigInt(pitch), xsize: BigInt(width), ysize: BigInt(rows) };
-  const parameters = parametersOf(extent, ends(ptr));
-  const other = { tensor: array, access: access === "read" ? "write" : "read", argument: "array" } as const;
-  stream.submit([use, other], onStream(FN, (on) => cudart().cudaMemcpy3DAsync(parameters, on)));
-  if (tensor.hostHandle !== undefined) stream.context.countCopied(tensor.layout.byteLength);
+  const ends = argument === "to"
+    ? { ...from(ptr), dstArray: array.rawHandle }
+    : { ...to(ptr), srcArray: array.rawHandle };
+  const parameters = parametersOf(extent, ends);
+  return onStream(FN, (on) => {
+    const code = cudart().cudaMemcpy3DAsync(parameters, on);
+    if (code === 0 && tensor.hostHandle !== undefined) array.context.countCopied(tensor.layout.byteLength);
+    return code;
+  });
 }
 
 function from({ ptr, pitch, xsize, ysize }: PitchedPtr): Partial<CudaMemcpy3DParms> {
@@ -118,7 +102,9 @@ function parametersOf(
 export function pitchesOf(
   at: Layout,
   array: Pick<CudaArray, "shape" | "dtype" | "channels" | "extent">,
+  argument: string,
 ): Pitched {
+  const unfit = (what: string) => new LayoutError(`${argument}: ${what}`, { api: "cuda", fn: FN, argument });
   const { dtype, channels, extent: { width, height, depth } } = array;
   const flat = channels === 1 ? array.shape.slice(0, -1) : array.shape;
   const shapes = at.shape.length === flat.length ? flat : array.shape;
@@ -165,7 +151,3 @@ const NOTHING: CudaMemcpy3DParms = {
   extent_depth: 0n,
   kind: cudaMemcpyDefault,
 };
-
-function unfit(what: string): LayoutError {
-  return new LayoutError(`tensor: ${what}`, { api: "cuda", fn: FN, argument: "tensor" });
-}

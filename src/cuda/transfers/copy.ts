@@ -1,32 +1,35 @@
 import { cudaMemcpyDefault } from "../../../ffi/cuda_runtime/constants.ts";
+import type { Address } from "../../../ffi/address.ts";
 import { boxOf } from "../../core/device/box.ts";
-import { runsBetween } from "../../core/layout/runs.ts";
+import type { Call } from "../../core/device/driver.ts";
+import { type Runs, runsBetween } from "../../core/layout/runs.ts";
 import { cudart } from "../library.ts";
-import type { CudaStream, CudaUse } from "../stream.ts";
-import { onStream } from "../stream_lane.ts";
+import { onStream, type StreamLane } from "../stream_lane.ts";
 import type { CudaTensor } from "../tensor.ts";
 
-const FN = "cudaMemcpy2DAsync";
+const PLACE = { api: "cuda", fn: "cudaMemcpy2DAsync", argument: "to" };
 
-/** Copies one tensor's elements to another, and leaves the gaps alone. */
-export function copy(stream: CudaStream, from: CudaTensor, to: CudaTensor): void {
-  const uses: CudaUse[] = [
-    { tensor: from, access: "read", argument: "from" },
-    { tensor: to, access: "write", argument: "to" },
-  ];
-  stream.assertTakes(uses);
-  const place = { api: "cuda", fn: FN, argument: "to" };
-  const { length, rows, rowPitches } = boxOf(runsBetween(from, to, place), 2, place);
+/** The command that copies one tensor's elements to another. Copies between the host and a device are counted. */
+export function copyTensor(from: CudaTensor, to: CudaTensor): Call<StreamLane> {
+  const isCounted = (from.hostHandle === undefined) !== (to.hostHandle === undefined);
+  const count = isCounted ? (bytes: number) => from.context.countCopied(bytes) : undefined;
+  return copyRows([from.address, to.address], runsBetween(from, to, PLACE), count);
+}
+
+/** The command that copies bytes in rows from one address to another. */
+export function copyRows(
+  [source, target]: readonly Address[],
+  runs: Runs,
+  count?: (bytes: number) => void,
+): Call<StreamLane> {
+  const { length, rows, rowPitches } = boxOf(runs, 2, PLACE);
   const [fromPitch, toPitch] = rowPitches.map(BigInt);
   const [bytes, height] = [BigInt(length), BigInt(rows)];
-  const [target, source] = [to.address, from.address];
-  const call = onStream(
-    FN,
-    (on) =>
-      rows === 1
-        ? cudart().cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, on)
-        : cudart().cudaMemcpy2DAsync(target, toPitch, source, fromPitch, bytes, height, cudaMemcpyDefault, on),
-  );
-  stream.submit(uses, call);
-  if ((from.hostHandle === undefined) !== (to.hostHandle === undefined)) stream.context.countCopied(length * rows);
+  return onStream(rows === 1 ? "cudaMemcpyAsync" : PLACE.fn, (on) => {
+    const code = rows === 1
+      ? cudart().cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, on)
+      : cudart().cudaMemcpy2DAsync(target, toPitch, source, fromPitch, bytes, height, cudaMemcpyDefault, on);
+    if (code === 0) count?.(length * rows);
+    return code;
+  });
 }

@@ -12,7 +12,7 @@ import { PIXEL_FORMATS } from "../images/format.ts";
 import { describeImage } from "../images/native.ts";
 import { type ImageProblem, type ImageShape, isProblem } from "../images/shape.ts";
 import type { BaseImageTarget, ImageTensor, ImageTensorInit } from "../images/tensor.ts";
-import { movePixels } from "../transfers/image.ts";
+import { copiesOn } from "./copies.ts";
 import { GlImage, ordersGl, refuseGl, refuseOtherGl } from "./gl.ts";
 import { EGL_IMAGE, EXTERNAL_MEMORY, lacking, MEMORY_HANDLES } from "./handles.ts";
 import { keptImport } from "./kept.ts";
@@ -66,11 +66,7 @@ export function imagePortsOf<T extends ImageTensor>(
       if (isProblem(image)) throw unfit(image.problem); // `refuse` has seen that it is none
       return make({ ...about, layout, image, root, handle: root.mem });
     },
-    copies: {
-      write: (image, bytes) =>
-        uncounted(bytes.length, () => movePixels(context.queue, "clEnqueueWriteImage", image, bytes)),
-      read: (image, into) => uncounted(into.length, () => movePixels(context.queue, "clEnqueueReadImage", image, into)),
-    },
+    copies: copiesOn(context),
   };
 
   function closedBy(...extensions: string[]): () => Closed {
@@ -88,12 +84,6 @@ export function imagePortsOf<T extends ImageTensor>(
     }
     const refuse = ({ target: { context: of } }: Described) => refuseOtherGl(context, of);
     return { kind: GL, blocks: true, orders: ordersGl(context), refuse };
-  }
-
-  /** An experiment's copies are not the program's. */
-  function uncounted(bytes: number, copy: () => void): void {
-    copy();
-    context.countCopied(-bytes);
   }
 }
 

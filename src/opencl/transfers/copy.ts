@@ -3,32 +3,25 @@ import { runsBetween } from "../../core/layout/runs.ts";
 import { opencl } from "../library.ts";
 import type { Call } from "../../core/device/driver.ts";
 import type { ClLane } from "../lane.ts";
-import type { BaseQueue } from "../base_context.ts";
 import type { BufferTensor } from "../buffers/tensor.ts";
-import { type Part, partsOf, sizes, withOnePitch } from "./parts.ts";
-import { assertUsable, type Use } from "./use.ts";
+import { type Part, partsOf, rectOf, sizes, withOnePitch } from "./parts.ts";
 
 const BUFFER = "clEnqueueCopyBuffer";
 const RECT = "clEnqueueCopyBufferRect";
 const PLACE: BoxPlace = { api: "opencl", fn: RECT, argument: "to" };
 
 /**
- * Copies one tensor's elements to another. Gaps between rows take several commands, so a failure may leave a part copied.
+ * The commands that copy one buffer's elements to another. Gaps between rows take several commands, so a failure may leave a part copied.
  *
  * It uses whole buffers, never sub-buffers: PoCL 3.1 crashes when rows of a sub-buffer are copied
  * (clEnqueueCopyBufferRect).
  */
-export function copy(queue: BaseQueue, from: BufferTensor, to: BufferTensor): void {
-  const uses: Use[] = [
-    { tensor: from, access: "read", argument: "from" },
-    { tensor: to, access: "write", argument: "to" },
-  ];
-  assertUsable(queue, uses);
+export function copyBuffer(from: BufferTensor, to: BufferTensor): Call<ClLane>[] {
   const runs = runsBetween(from, to, { api: "opencl", fn: BUFFER, argument: "to" });
-  if (runs.dimensions.length > 0) boxOf(runs, 3, PLACE); // checks everything before the first command
+  if (runs.dimensions.length > 0) boxOf(runs, 3, PLACE); // all of it, for the message
   const within = from.root.mem === to.root.mem;
   const parts = partsOf(runs, [0, 1]).flatMap((part) => within ? withOnePitch(part, RECT, "to") : [part]);
-  for (const part of parts) queue.line.submit(uses, commandFor(from, to, part));
+  return parts.map((part) => commandFor(from, to, part));
 }
 
 function commandFor(from: BufferTensor, to: BufferTensor, { begins, runs }: Part): Call<ClLane> {
@@ -43,25 +36,11 @@ function commandFor(from: BufferTensor, to: BufferTensor, { begins, runs }: Part
         opencl()[BUFFER](queue, source, target, begin, end, length, waitCount, waitList, slot),
     };
   }
-  const { length, rows, slices, rowPitches, slicePitches } = boxOf(runs, 3, PLACE);
+  const { region, pitches } = rectOf(runs, PLACE);
   const [begin, end] = offsets.map((offset) => sizes(offset, 0, 0));
   return {
     fn: RECT,
     call: ({ queue, waitCount, waitList, slot }) =>
-      opencl()[RECT](
-        queue,
-        source,
-        target,
-        begin,
-        end,
-        sizes(length, rows, slices),
-        BigInt(rowPitches[0]),
-        BigInt(slicePitches[0]),
-        BigInt(rowPitches[1]),
-        BigInt(slicePitches[1]),
-        waitCount,
-        waitList,
-        slot,
-      ),
+      opencl()[RECT](queue, source, target, begin, end, region, ...pitches, waitCount, waitList, slot),
   };
 }

@@ -1,75 +1,35 @@
 import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
-import { shown } from "../../core/argument.ts";
 import { LayoutError } from "../../core/errors.ts";
 import { isContiguous } from "../../core/layout/layout.ts";
 import { checks, refused } from "../check.ts";
 import { ImageTensor } from "../images/tensor.ts";
-import type { ChannelAccess } from "../images/format.ts";
 import { ORIGIN, regionOf } from "../images/native.ts";
 import { opencl } from "../library.ts";
 import type { Call } from "../../core/device/driver.ts";
+import { colourIn, type FillValue } from "../../core/device/pattern.ts";
+import type { HostBytes, Way } from "../../core/device/queue.ts";
 import type { ClLane } from "../lane.ts";
-import type { BaseQueue } from "../base_context.ts";
 import type { BufferTensor } from "../buffers/tensor.ts";
-import { assertUsable, runBlocking, type Use } from "./use.ts";
+import type { Taken } from "./commands.ts";
 
-/** The four channels of a colour, as a kernel's `read_image` would return them. */
-export type Colour = readonly [number, number, number, number];
-
-/** Copies an image's pixels to the program's bytes, which have no gaps, or the other way. */
-export function movePixels(
-  queue: BaseQueue,
-  fn: "clEnqueueReadImage" | "clEnqueueWriteImage",
-  image: ImageTensor,
-  bytes: ArrayBufferView,
-): void {
-  const access = fn === "clEnqueueReadImage" ? "read" : "write";
-  const use: Use = { tensor: image, access, argument: "image", type: "image" };
-  const view = checks.bytesIn(bytes, "bytes");
-  assertUsable(queue, [use]);
-  const length = pixelBytes(image);
-  if (view.byteLength !== length) {
-    throw unfit("bytes", `expected the ${length} bytes of ${image.name}'s pixels, got ${view.byteLength}.`, fn);
-  }
-  const region = regionOf(image.image.extent);
-  runBlocking(
-    queue,
+/** The command that copies an image's pixels to the program's bytes, which have no gaps, or the other way. */
+export function movePixels(way: Way, { rawHandle, image }: ImageTensor, { address }: HostBytes): Call<ClLane> {
+  const fn = way === "read" ? "clEnqueueReadImage" : "clEnqueueWriteImage";
+  const region = regionOf(image.extent);
+  return {
     fn,
-    use,
-    view,
-    length,
-    ({ queue, waitCount, waitList, slot }, address) =>
-      opencl()[fn](
-        queue,
-        image.rawHandle,
-        CL_TRUE,
-        ORIGIN,
-        region,
-        0n,
-        0n,
-        address,
-        waitCount,
-        waitList,
-        slot,
-      ),
-  );
+    blocks: true,
+    call: ({ queue, waitCount, waitList, slot }) =>
+      opencl()[fn](queue, rawHandle, CL_TRUE, ORIGIN, region, 0n, 0n, address, waitCount, waitList, slot),
+  };
 }
 
 /**
- * Copies between two images of one format and size, or between an image and a buffer of its pixels without gaps. It uses
- * the whole buffer: PoCL 3.1 crashes on a sub-buffer.
+ * The command that copies between two images of one format and size, or between an image and a buffer of its pixels
+ * without gaps. It uses the whole buffer: PoCL 3.1 crashes on a sub-buffer. Undefined between two buffers.
  */
-export function copyImage(queue: BaseQueue, from: ImageTensor | BufferTensor, to: ImageTensor | BufferTensor): void {
-  const uses: Use[] = [
-    { tensor: from, access: "read", argument: "from", ...(ImageTensor.isImage(from) ? { type: "image" } : {}) },
-    { tensor: to, access: "write", argument: "to", ...(ImageTensor.isImage(to) ? { type: "image" } : {}) },
-  ];
-  assertUsable(queue, uses);
-  queue.line.submit(uses, copying(from, to));
-}
-
-function copying(from: ImageTensor | BufferTensor, to: ImageTensor | BufferTensor): Call<ClLane> {
+export function copyImage(from: Taken, to: Taken): Call<ClLane> | undefined {
   const [source, target] = [memOf(from), memOf(to)];
   if (ImageTensor.isImage(from) && ImageTensor.isImage(to)) {
     const fn = "clEnqueueCopyImage";
@@ -101,12 +61,7 @@ function copying(from: ImageTensor | BufferTensor, to: ImageTensor | BufferTenso
         opencl()[fn](queue, source, target, offset, ORIGIN, region, waitCount, waitList, slot),
     };
   }
-  throw refused(
-    "clEnqueueCopyImage",
-    "from",
-    "neither of the two is an image.",
-    "Between buffers it is queue.copy(from, to).",
-  );
+  return undefined;
 }
 
 function assertAlike(from: ImageTensor, to: ImageTensor, fn: string): void {
@@ -120,7 +75,7 @@ function assertAlike(from: ImageTensor, to: ImageTensor, fn: string): void {
   if (from.grant.overlaps(to.grant)) throw unfit("to", `its bytes overlap those of ${from.name}.`, fn);
 }
 
-function memOf(use: ImageTensor | BufferTensor): ClMem {
+function memOf(use: Taken): ClMem {
   return ImageTensor.isImage(use) ? use.rawHandle : use.root.mem;
 }
 
@@ -141,51 +96,27 @@ function assertMovesRows({ type, context: { device } }: ImageTensor, fn: string)
     fn,
     "image",
     `${device.platform} ${device.driver} copies no 1D array to or from a buffer.`,
-    "Use a 2D image, or go through the host: queue.readImage(), queue.write().",
+    "Use a 2D image, or go through the host: queue.read(), queue.write().",
   );
 }
 
-/** The colour for clEnqueueFillImage, by the channel access of kernels. */
-const COLOURS: {
-  readonly [A in ChannelAccess]: { make(colour: Colour): ArrayBufferView<ArrayBuffer>; least: number; most: number };
-} = {
-  f: { make: (colour) => new Float32Array(colour), least: -Infinity, most: Infinity },
-  i: { make: (colour) => new Int32Array(colour), least: -(2 ** 31), most: 2 ** 31 - 1 },
-  ui: { make: (colour) => new Uint32Array(colour), least: 0, most: 2 ** 32 - 1 },
-};
+/** The channels of a colour, by the channel access of kernels. */
+const CHANNELS = { f: "float", i: "int", ui: "uint" } as const;
 
-/** Fills an image with one colour. */
-export function fillImage(queue: BaseQueue, image: ImageTensor, colour: Colour): void {
+/** The command that fills an image with one colour. */
+export function fillImage({ rawHandle, image, format }: ImageTensor, value: FillValue): Call<ClLane> {
   const fn = "clEnqueueFillImage";
-  const uses: Use<ImageTensor>[] = [{ tensor: image, access: "write", argument: "image", type: "image" }];
-  const given: unknown[] = Array.isArray(colour) && colour.length === 4 ? [0, 1, 2, 3].map((i) => colour[i]) : [];
-  assertUsable(queue, uses);
-  const { access } = image.format;
-  const { make, least, most } = COLOURS[access];
-  const isValue = (value: unknown) =>
-    typeof value === "number" && value >= least && value <= most && (access === "f" || Number.isInteger(value));
-  if (given.length !== 4 || !given.every(isValue)) {
-    throw refused(fn, "colour", `expected four numbers from ${least} to ${most}, got ${shown(colour)}.`);
-  }
-  const bytes = make(given as unknown as Colour);
-  const region = regionOf(image.image.extent);
-  queue.line.submit(uses, {
+  const bytes = colourIn(value, checks, CHANNELS[format.access]);
+  const region = regionOf(image.extent);
+  return {
     fn,
-    call: (lane) =>
-      opencl()[fn](
-        lane.queue,
-        image.rawHandle,
-        bytes,
-        ORIGIN,
-        region,
-        lane.waitCount,
-        lane.waitList,
-        lane.slot,
-      ),
-  });
+    call: ({ queue, waitCount, waitList, slot }) =>
+      opencl()[fn](queue, rawHandle, bytes, ORIGIN, region, waitCount, waitList, slot),
+  };
 }
 
-function pixelBytes({ image: { extent: [x, y, z] }, format }: ImageTensor): number {
+/** The bytes of an image's pixels without gaps. */
+export function pixelBytes({ image: { extent: [x, y, z] }, format }: ImageTensor): number {
   return x * y * z * format.bytesPerPixel;
 }
 

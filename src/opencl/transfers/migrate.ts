@@ -3,26 +3,31 @@ import {
   CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED,
   CL_MIGRATE_MEM_OBJECT_HOST,
 } from "../../../ffi/opencl/constants.ts";
+import type { Call } from "../../core/device/driver.ts";
+import type { Use } from "../../core/device/line.ts";
+import type { CommandOptions } from "../../core/device/queue.ts";
 import { reads } from "../../core/memory/access.ts";
-import { type Names, optionsIn, shown } from "../../core/argument.ts";
+import { type Names, shown } from "../../core/argument.ts";
 import { LayoutError } from "../../core/errors.ts";
 import { isContiguous } from "../../core/layout/layout.ts";
 import { checks, refused } from "../check.ts";
 import { infoU64 } from "../info.ts";
 import { opencl } from "../library.ts";
-import type { BaseQueue } from "../base_context.ts";
+import type { BaseContext } from "../base_context.ts";
+import type { ClLane } from "../lane.ts";
 import type { BufferTensor } from "../buffers/tensor.ts";
-import { assertBuffer, assertUsable, type Use } from "./use.ts";
+import { assertBuffer, usable } from "./commands.ts";
 
 /** Options of {@link OpenCLQueue.migrate}. */
-export interface MigrateOptions {
+export interface MigrateOptions extends CommandOptions {
   /** The place of the next use. */
   readonly to: "device" | "host";
   /** True if the contents may be lost: they are undefined then. False by default. */
   readonly contentUndefined?: boolean;
 }
 
-const OPTIONS: Names<MigrateOptions> = { to: true, contentUndefined: true };
+/** Their names. */
+export const MIGRATE_OPTIONS: Names<MigrateOptions> = { to: true, contentUndefined: true, after: true };
 
 const FN = "clEnqueueMigrateMemObjects";
 
@@ -31,23 +36,24 @@ const FLAGS: { readonly [To in MigrateOptions["to"]]: bigint } = { device: 0n, h
 /** The most tensors in one call; more are a mistake. */
 const MOST_TENSORS = 65_536;
 
-/** Moves the buffers of tensors to the device or the host. */
-export function migrate(queue: BaseQueue, tensors: readonly BufferTensor[], options: MigrateOptions): void {
-  const { to, contentUndefined = false } = optionsIn(options, OPTIONS);
+/** The command that moves the buffers of tensors to the device or the host, and what it uses. */
+export function migration(
+  context: BaseContext,
+  tensors: readonly BufferTensor[],
+  { to, contentUndefined = false }: MigrateOptions,
+): { readonly uses: readonly Use<BufferTensor>[]; readonly call: Call<ClLane> } {
   checks.nameIn(to, FLAGS, "to");
   checks.assertBoolean(contentUndefined, "contentUndefined");
-  const uses = usesOf(tensors, contentUndefined);
-  assertUsable(queue, uses);
+  const uses = usesOf(context, tensors, contentUndefined);
   if (contentUndefined) { for (const { tensor, argument } of uses) assertWhole(tensor, argument); }
   const handles = new BigUint64Array([...new Set(uses.map(({ tensor }) => tensor.rawHandle))]);
   const flags = FLAGS[to] | (contentUndefined ? CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED : 0n);
-  queue.line.submit(uses, {
-    fn: FN,
-    call: (lane) => opencl()[FN](lane.queue, handles.length, handles, flags, lane.waitCount, lane.waitList, lane.slot),
-  });
+  const call = ({ queue, waitCount, waitList, slot }: ClLane) =>
+    opencl()[FN](queue, handles.length, handles, flags, waitCount, waitList, slot);
+  return { uses, call: { fn: FN, call } };
 }
 
-function usesOf(given: readonly BufferTensor[], contentUndefined: boolean): Use<BufferTensor>[] {
+function usesOf(context: BaseContext, given: readonly BufferTensor[], contentUndefined: boolean): Use<BufferTensor>[] {
   if (!Array.isArray(given)) throw refused(FN, "tensors", `expected an array, got ${shown(given)}.`);
   const { length } = given;
   if (length < 1 || length > MOST_TENSORS) {
@@ -59,7 +65,7 @@ function usesOf(given: readonly BufferTensor[], contentUndefined: boolean): Use<
     const argument = `tensors[${i}]`;
     assertBuffer(tensor, argument);
     const access = !contentUndefined && reads(tensor.access) ? "read" : "write";
-    uses.push({ tensor, access, argument });
+    uses.push(usable(tensor, access, argument, context));
   }
   return uses;
 }

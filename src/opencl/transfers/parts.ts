@@ -1,4 +1,4 @@
-import { LayoutError } from "../../core/errors.ts";
+import { assertFew, boxOf, type BoxPlace } from "../../core/device/box.ts";
 import { countOf, placesOf, type Runs } from "../../core/layout/runs.ts";
 
 /** A part of a transfer: one command. */
@@ -32,9 +32,6 @@ export function partsOf(runs: Runs, buffers: readonly number[]): Part[] {
   return [{ begins: [0, 0], runs: { length, dimensions: before } }, ...last];
 }
 
-/** The most commands of one transfer: enough for the rows of any image, too few for its single elements. */
-export const MOST_COMMANDS = 16_384;
-
 /**
  * A part between two places of one buffer, as commands with the same pitches on both sides, which OpenCL requires there
  * (clEnqueueCopyBufferRect, CL_INVALID_VALUE).
@@ -45,15 +42,16 @@ export function withOnePitch({ begins, runs: { length, dimensions } }: Part, fn:
   const differs = dimensions.findIndex(({ strides: [one, other] }) => one !== other);
   if (differs < 0) return [{ begins, runs: { length, dimensions } }];
   const [inner, outer] = [dimensions.slice(0, differs), dimensions.slice(differs)];
-  const commands = countOf(outer);
-  if (commands > MOST_COMMANDS) {
-    const what =
-      `the two lie in one buffer, with rows at different distances, so each of its ${commands} rows takes a ` +
-      `command: more than ${MOST_COMMANDS}.`;
-    const hint = "Transfer it in parts: slice(region(…)).";
-    throw new LayoutError(`${argument}: ${what}`, { api: "opencl", fn, argument, hint });
-  }
+  assertFew(countOf(outer), "the two, which lie in one buffer,", { api: "opencl", fn, argument });
   return placesOf(begins, outer).map((begins) => ({ begins, runs: { length, dimensions: inner } }));
+}
+
+/** A box, for a native function: its region, and its pitches on both sides. */
+export function rectOf(runs: Runs, place: BoxPlace) {
+  const { length, rows, slices, rowPitches, slicePitches } = boxOf(runs, 3, place);
+  const [row, otherRow] = rowPitches.map(BigInt);
+  const [slice, otherSlice] = slicePitches.map(BigInt);
+  return { region: sizes(length, rows, slices), pitches: [row, slice, otherRow, otherSlice] as const };
 }
 
 /** Three sizes or offsets, for a native function. */

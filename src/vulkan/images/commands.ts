@@ -30,15 +30,17 @@ export function* rangesOf({ format, width, height, layers = 1 }: ImageSpec, most
   }
 }
 
-/** The command that copies pixels from an image to a buffer's beginning, without gaps, or from there to the image. */
+/** The command that copies pixels from an image to a buffer, without gaps, or from there to the image. */
 export function pixelsCall(
   way: "read" | "write",
   object: ImageObject,
   buffer: VulkanBuffer,
   { layer, layers, row, rows }: PixelRange,
+  bufferOffset: number = 0,
 ): Call<VulkanLane> {
   const { image, spec: { width } } = object;
   const region = struct("VkBufferImageCopy", {
+    bufferOffset,
     ...{ aspectMask: VK_IMAGE_ASPECT_COLOR_BIT, baseArrayLayer: layer, layerCount: layers },
     ...{ y: row, width, height: rows, depth: 1 },
   });
@@ -54,15 +56,17 @@ export function pixelsCall(
   };
 }
 
-/** The command that makes every pixel of an image zero. */
-export function clearCall(object: ImageObject): Call<VulkanLane> {
+/** The command that gives all pixels of an image one colour: four numbers of the format's own type, zeros by default. */
+export function clearCall(
+  object: ImageObject,
+  colour: ArrayBufferView<ArrayBuffer> = new Uint32Array(4),
+): Call<VulkanLane> {
   const range = struct("VkImageSubresourceRange", rangeOf(object.spec));
-  const zero = new Uint32Array(4);
   return {
     fn: "vkQueueSubmit",
     call: (lane) =>
       lane.run([object], (commands) => {
-        vulkan().vkCmdClearColorImage(commands, object.image, VK_IMAGE_LAYOUT_GENERAL, zero, 1, range);
+        vulkan().vkCmdClearColorImage(commands, object.image, VK_IMAGE_LAYOUT_GENERAL, colour, 1, range);
       }),
   };
 }

@@ -37,7 +37,7 @@ export const OPERATIONS: { readonly [O in CudaOperation]: (s: Specimen, other?: 
     if (s.array !== undefined) {
       using from = s.scratch();
       s.cuda.stream.write(from, bytes);
-      s.cuda.stream.copyToArray(from, s.array);
+      s.cuda.stream.copy(from, s.array);
       using texture = s.array.texture();
       launch(s.cuda, "from_texture", BYTES, [texture.handle, seen, WIDTH, BYTES]);
       const fence = s.cuda.stream.fence();
@@ -58,7 +58,7 @@ export const OPERATIONS: { readonly [O in CudaOperation]: (s: Specimen, other?: 
       launch(s.cuda, "to_surface", BYTES, [surface.handle, WIDTH, BYTES, 5]);
       const fence = s.cuda.stream.fence();
       surface.usedBy(fence);
-      s.cuda.stream.copyFromArray(s.array, seen);
+      s.cuda.stream.copy(s.array, seen);
     } else {
       s.onDevice((tensor) => {
         launch(s.cuda, "pattern", BYTES, [tensor, BYTES, 5]);
@@ -110,8 +110,8 @@ export const OPERATIONS: { readonly [O in CudaOperation]: (s: Specimen, other?: 
     using back = s.scratch();
     stream.write(from, bytes);
     if (s.array !== undefined) {
-      stream.copyToArray(from, s.array);
-      stream.copyFromArray(s.array, back);
+      stream.copy(from, s.array);
+      stream.copy(s.array, back);
     } else if (s.kind === "pageable") {
       stream.read(from, s.hosts!.view());
       stream.write(back, s.hosts!.view());

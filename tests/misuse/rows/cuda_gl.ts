@@ -51,7 +51,7 @@ export default table(import.meta, {
   "a picture that GL draws to while CUDA has it": withBoth(({ egl, cuda, graph }) => {
     using picture = egl.image.allocate(SIZE);
     using _ = graph.map(picture.planes[0], cuda.image(RGBA));
-    egl.queue.clear(picture, [0, 0, 0, 0]);
+    egl.queue.fill(picture, [0, 0, 0, 0]);
   }, mapped("picture")),
   "a buffer that GL writes while CUDA reads it": withBoth(({ egl, cuda, graph }) => {
     using buffer = egl.buffer.allocate(BYTES);

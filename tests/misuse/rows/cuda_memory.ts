@@ -354,10 +354,10 @@ export default table(import.meta, {
       }
       using tensor = cuda.allocate({ shape: [48, 64], dtype: "u8" });
       using small = cuda.allocate({ shape: [4, 64], dtype: "u8" });
-      cuda.stream.copyToArray(tensor, array);
-      cuda.stream.copyFromArray(array, tensor);
-      fails("shape", () => cuda.stream.copyToArray(small, array), LayoutError);
-      fails("no array", () => cuda.stream.copyFromArray(any(tensor), tensor));
+      cuda.stream.copy(tensor, array);
+      cuda.stream.copy(array, tensor);
+      fails("shape", () => cuda.stream.copy(small, array), LayoutError);
+      fails("no array", () => cuda.stream.copy(any(tensor), tensor));
       const texture = array.texture();
       const surface = array.surface();
       same("handles", texture.handle !== surface.handle && array.handle > 0n, true);
@@ -373,7 +373,7 @@ export default table(import.meta, {
       fails("surface", () => readOnly.surface());
       await array[Symbol.asyncDispose]();
       array[Symbol.dispose]();
-      fails("array", () => cuda.stream.copyToArray(tensor, array), DisposedError);
+      fails("array", () => cuda.stream.copy(tensor, array), DisposedError);
       fails("a texture of it", () => array.texture(), DisposedError);
     },
   },

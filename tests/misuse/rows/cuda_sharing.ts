@@ -358,8 +358,8 @@ export default table(import.meta, {
     using pixels = cuda.allocate({ ...PIXELS, dtype: "u8" });
     using mapped = graph.map(image, cuda.image(CUDA_RGBA), { access: "read" });
     fails("a surface", () => mapped.array.surface(), AccessError);
-    fails("a copy", () => cuda.stream.copyToArray(pixels, mapped.array), AccessError);
-    cuda.stream.copyFromArray(mapped.array, pixels);
+    fails("a copy", () => cuda.stream.copy(pixels, mapped.array), AccessError);
+    cuda.stream.copy(mapped.array, pixels);
     fails("a part", () => mapped.slice({ shape: [1, 1, 4], dtype: "u8" }), LayoutError);
     using _ = mapped.borrow("read");
   }),
@@ -375,7 +375,7 @@ export default table(import.meta, {
     fails("the array", () => array.texture(), DisposedError);
     fails("the texture", () => texture.handle, DisposedError);
     fails("the surface", () => surface.usedBy(cuda.stream.fence()), DisposedError);
-    fails("a copy", () => cuda.stream.copyFromArray(array, pixels), DisposedError);
+    fails("a copy", () => cuda.stream.copy(array, pixels), DisposedError);
   }),
   "an image of CUDA's in copies that do not fit": sharing(({ vulkan, cuda, graph }) => {
     using image = vulkan.image(RGBA).allocate(PIXELS);
@@ -383,9 +383,9 @@ export default table(import.meta, {
     using mapped = graph.map(image, cuda.image(CUDA_RGBA));
     using small = cuda.allocate({ shape: [3, 7, 4], dtype: "u8" });
     using elsewhere = other.allocate({ ...PIXELS, dtype: "u8" });
-    fails("size", () => cuda.stream.copyToArray(small, mapped.array), LayoutError);
-    fails("another context", () => other.stream.copyToArray(elsewhere, mapped.array), ArgumentError);
-    fails("no array", () => cuda.stream.copyToArray(small, any(mapped)), ArgumentError);
+    fails("size", () => cuda.stream.copy(small, mapped.array), LayoutError);
+    fails("another context", () => other.stream.copy(elsewhere, mapped.array), ArgumentError);
+    fails("no array", () => cuda.stream.copy(small, any(mapped)), ArgumentError);
   }),
   "an image that two APIs would write": sharing(({ vulkan, cl, cuda, graph }) => {
     using image = vulkan.image(RGBA).allocate(PIXELS);

@@ -206,7 +206,7 @@ export default table(import.meta, {
   }, { error: LayoutError, api: "core", argument: "layout", message: /outside/ }),
   "a buffer as a picture": withEgl((egl) => {
     using buffer = egl.buffer.allocate({ shape: [16], dtype: "u8" });
-    egl.queue.clear(any(buffer), [0, 0, 0, 0]);
+    egl.queue.fill(any(buffer), [0, 0, 0, 0]);
   }, wrong("picture", /expected an EglTensor, got an EglBufferTensor/)),
   "a buffer of another context": withEgl((egl) => {
     using other = EglContext.open();
@@ -228,11 +228,11 @@ export default table(import.meta, {
   ),
   "a colour of three numbers": withEgl((egl) => {
     using picture = egl.image.allocate(RGBA);
-    egl.queue.clear(picture, [1, 0, 0]);
+    egl.queue.fill(picture, [1, 0, 0]);
   }, wrong("colour", /expected four numbers/)),
   "a colour of all planes at once": withEgl((egl) => {
     using picture = egl.image.allocate({ format: "NV12", ...SIZE });
-    egl.queue.clear(picture, [1, 0, 0, 1]);
+    egl.queue.fill(picture, [1, 0, 0, 1]);
   }, unfit("picture", /has several planes/, /Clear each/)),
   "a copy to another size": withEgl((egl) => {
     using from = egl.image.allocate(RGBA);
@@ -258,21 +258,21 @@ export default table(import.meta, {
   }, unfit("to", /only drawn to/, /Write to a texture/)),
   "a tensor of the host's": withEgl((egl) => {
     using tensor = host.allocate({ shape: [4, 8, 4], dtype: "u8" });
-    egl.queue.clear(any(tensor), [0, 0, 0, 0]);
+    egl.queue.fill(any(tensor), [0, 0, 0, 0]);
   }, wrong("picture", /expected an EglTensor, got a HostTensor/)),
   "a frame of the host's": withEgl((egl) => {
     using frame = host.allocateFrame(imageInfo(RGBA));
-    egl.queue.clear(any(frame), [0, 0, 0, 0]);
+    egl.queue.fill(any(frame), [0, 0, 0, 0]);
   }, wrong("picture", /belongs to another context/, /graph.map/)),
   "a picture of another context": withEgl((egl) => {
     using other = EglContext.open();
     using picture = other.image.allocate(RGBA);
-    egl.queue.clear(picture, [0, 0, 0, 0]);
+    egl.queue.fill(picture, [0, 0, 0, 0]);
   }, wrong("picture", /belongs to another context/, /graph.map/)),
   "a picture that was disposed": withEgl((egl) => {
     const picture = egl.image.allocate(RGBA);
     picture[Symbol.dispose]();
-    egl.queue.clear(picture, [0, 0, 0, 0]);
+    egl.queue.fill(picture, [0, 0, 0, 0]);
   }, { error: DisposedError, api: "core", argument: "picture", message: /was disposed/ }),
   "a part of a picture": withEgl((egl) => {
     using picture = egl.image.allocate(RGBA);
@@ -281,7 +281,7 @@ export default table(import.meta, {
   "a write to what was lent for reading": withEgl((egl) => {
     using picture = egl.image.allocate(RGBA);
     using lent = picture.borrow("read");
-    egl.queue.clear(lent, [0, 0, 0, 0]);
+    egl.queue.fill(lent, [0, 0, 0, 0]);
   }, { error: AccessError, api: "core", argument: "access", message: /was lent for "read"/, hint: /read-write/ }),
   "a map to the host without leave to copy": withEgl((egl) => {
     using graph = new MapperGraph([host, egl]);
@@ -312,7 +312,7 @@ export default table(import.meta, {
   ),
   "work to wait for that is a promise": withEgl((egl) => {
     using picture = egl.image.allocate(RGBA);
-    egl.queue.clear(picture, [0, 0, 0, 0], { after: any(Promise.resolve()) });
+    egl.queue.fill(picture, [0, 0, 0, 0], { after: any(Promise.resolve()) });
   }, wrong("after", /expected a fence/)),
   "a sync that is null": withEgl((egl) => egl.attachFence(0n), wrong("handle", /expected a handle, got null/)),
   "a sync that was disposed": withEgl((egl) => {

@@ -213,7 +213,7 @@ export default table(import.meta, {
       const actions: readonly (() => unknown)[] = [
         () => queue.fill(t, 1),
         () => queue.copy(t, t),
-        () => queue.readRect(t, new Uint8Array(4096)),
+        () => queue.read(t, new Uint8Array(4096), { at: "dense" }),
         () => queue.migrate([t], { to: "host" }),
         () => queue.waitFor(fence),
         () => queue.waitFor([]),

@@ -127,14 +127,14 @@ export default table(import.meta, {
   "a box of other elements": refused((cl) => {
     using t = cl.allocate({ ...bytes, shape: [8, 8] });
     const to = new Uint8Array(1024);
-    fails("none", () => cl.queue.writeRect(t, any(undefined)), ArgumentError);
-    fails("layout", () => cl.queue.readRect(t, to, any(5)), LayoutError);
+    fails("none", () => cl.queue.write(t, any(undefined), { at: "dense" }), ArgumentError);
+    fails("layout", () => cl.queue.read(t, to, { at: any(5) }), LayoutError);
     fails(
       "short",
-      () => cl.queue.readRect(t, to.subarray(200), { ...bytes, shape: [8, 8], rowAlign: 128 }),
+      () => cl.queue.read(t, to.subarray(200), { at: { ...bytes, shape: [8, 8], rowAlign: 128 } }),
       LayoutError,
     );
-    cl.queue.readRect(t, to, bytes);
+    cl.queue.read(t, to, { at: bytes });
   }, {
     error: LayoutError,
     fn: "clEnqueueReadBufferRect",

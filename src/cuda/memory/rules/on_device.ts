@@ -110,7 +110,7 @@ export const PEER = rules({
   ...notExported(NOT_ITS_OWN, "Do it in the context that allocated it."),
 });
 
-const COPY_IT = "Copy it to a tensor: stream.copyFromArray(array, tensor).";
+const COPY_IT = "Copy it to a tensor: stream.copy(array, tensor).";
 
 /** Arrays, which kernels access through textures and surfaces: cudaMalloc3DArray. */
 export const ARRAY = rules({

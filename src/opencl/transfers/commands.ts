@@ -1,0 +1,81 @@
+import { isMade } from "../../core/argument.ts";
+import type { Call } from "../../core/device/driver.ts";
+import type { Use } from "../../core/device/line.ts";
+import type { FillValue } from "../../core/device/pattern.ts";
+import type { Commands, HostBytes, Way } from "../../core/device/queue.ts";
+import type { Runs } from "../../core/layout/runs.ts";
+import type { Access } from "../../core/memory/access.ts";
+import type { BaseContext } from "../base_context.ts";
+import { assertHostMay } from "../buffers/limits.ts";
+import { BufferTensor } from "../buffers/tensor.ts";
+import { checks, ofAnother } from "../check.ts";
+import { ImageTensor } from "../images/tensor.ts";
+import type { ClLane } from "../lane.ts";
+import { moveBytes, moveElements } from "./bytes.ts";
+import { copyBuffer } from "./copy.ts";
+import { fillBuffer } from "./fill.ts";
+import { copyImage, fillImage, movePixels, pixelBytes } from "./image.ts";
+
+/** What commands use. */
+export type Taken = BufferTensor | ImageTensor;
+
+/** OpenCL's commands. */
+export class ClCommands implements Commands<ClLane, Taken> {
+  readonly checks = checks;
+  readonly #context: BaseContext;
+
+  /** Of a queue of this context. */
+  constructor(context: BaseContext) {
+    this.#context = context;
+  }
+
+  useOf(tensor: Taken, access: Access, argument: string): Use<Taken> {
+    if (!ImageTensor.isImage(tensor)) assertBuffer(tensor, argument, "an OpenCLTensor or an OpenCLImage");
+    return usable(tensor, access, argument, this.#context);
+  }
+
+  fill(to: Taken, value: FillValue): Call<ClLane>[] {
+    return ImageTensor.isImage(to) ? [fillImage(to, value)] : fillBuffer(to, value);
+  }
+
+  copy(from: Taken, to: Taken): Call<ClLane>[] {
+    const command = copyImage(from, to);
+    return command === undefined ? copyBuffer(from as BufferTensor, to as BufferTensor) : [command];
+  }
+
+  pixelBytes(tensor: Taken): number | undefined {
+    return ImageTensor.isImage(tensor) ? pixelBytes(tensor) : undefined;
+  }
+
+  move(way: Way, tensor: Taken, host: HostBytes, begin: number): Call<ClLane>[] {
+    assertHost(way, tensor);
+    return [ImageTensor.isImage(tensor) ? movePixels(way, tensor, host) : moveBytes(way, tensor, host, begin)];
+  }
+
+  moveRuns(way: Way, tensor: Taken, host: HostBytes, runs: Runs, begins: readonly number[]): Call<ClLane>[] {
+    assertHost(way, tensor);
+    return moveElements(way, tensor as BufferTensor, host, runs, begins);
+  }
+}
+
+/** Throws if the flags of a buffer forbid the host this access. */
+function assertHost(way: Way, tensor: Taken): void {
+  const { limits } = tensor instanceof BufferTensor ? tensor : tensor.root;
+  assertHostMay(way, limits, tensor.name, way === "read" ? "from" : "to");
+}
+
+/** A use by a queue of a context. */
+export function usable<T extends Taken>(tensor: T, access: Access, argument: string, context: BaseContext): Use<T> {
+  tensor.assertUsable(access);
+  if (tensor.context === context) return { tensor, access, argument };
+  throw checks.wrong(argument, ofAnother(tensor.name, tensor.context, "the queue", context));
+}
+
+/** Throws unless a value is a buffer's tensor. */
+export function assertBuffer(
+  value: unknown,
+  argument: string,
+  expected: string = "an OpenCLTensor",
+): asserts value is BufferTensor {
+  if (!isMade(value, BufferTensor)) throw checks.wrongKind(argument, expected, value);
+}

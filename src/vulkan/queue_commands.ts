@@ -1,0 +1,105 @@
+import { isMade } from "../core/argument.ts";
+import type { Call } from "../core/device/driver.ts";
+import type { Use } from "../core/device/line.ts";
+import { colourIn, type FillValue, patternIn } from "../core/device/pattern.ts";
+import type { Commands, HostBytes, Way } from "../core/device/queue.ts";
+import { LayoutError } from "../core/errors.ts";
+import { isContiguous } from "../core/layout/layout.ts";
+import { countOf, placesOf, type Runs, runsBetween, runsOf } from "../core/layout/runs.ts";
+import type { Access } from "../core/memory/access.ts";
+import type { VulkanBase } from "./base.ts";
+import { copyCall, fillCall, type Region } from "./commands.ts";
+import { clearCall, pixelsCall, rangesOf } from "./images/commands.ts";
+import { VulkanImage } from "./images/tensor.ts";
+import type { VulkanLane } from "./lane.ts";
+import { checks } from "./library.ts";
+import { VulkanTensor } from "./tensor.ts";
+
+/** The most pieces that one command copies. */
+const MOST_REGIONS = 65_536;
+
+type Taken = VulkanTensor | VulkanImage;
+
+/** Vulkan's commands. */
+export class VulkanCommands implements Commands<VulkanLane, Taken> {
+  readonly checks = checks;
+  readonly #base: VulkanBase;
+
+  /** Of a queue of this context. */
+  constructor(base: VulkanBase) {
+    this.#base = base;
+  }
+
+  useOf(tensor: Taken, access: Access, argument: string): Use {
+    if (!isMade<Taken>(tensor, VulkanImage)) checks.assertInstance(tensor, VulkanTensor, argument);
+    if (tensor.target.context === this.#base) return { tensor, access, argument };
+    const what = `${tensor.name} belongs to another context.`;
+    throw checks.wrong(argument, what, "Map it here first: graph.map(tensor, vulkan).");
+  }
+
+  fill(to: Taken, value: FillValue): Call<VulkanLane>[] {
+    if (to instanceof VulkanImage) {
+      const { vulkan } = to.format;
+      const type = vulkan.endsWith("_UINT") ? "uint" : vulkan.endsWith("_SINT") ? "int" : "float";
+      return [clearCall(to.rawHandle, colourIn(value, checks, type))];
+    }
+    const { byteOffset, byteLength, dtype } = to.layout;
+    const word = wordOf(patternIn(value, dtype, checks), dtype);
+    if (runsOf([to.layout]).dimensions.length > 0) throw unfit("to", `the rows of ${to.name} have gaps.`);
+    if (byteOffset % 4 !== 0 || byteLength % 4 !== 0) {
+      const what = `it begins at byte ${byteOffset} and has ${byteLength}: expected multiples of 4.`;
+      throw unfit("to", what, "Write it: queue.write().");
+    }
+    return [fillCall(to.rawHandle, byteOffset, byteLength, word)];
+  }
+
+  copy(from: Taken, to: Taken): Call<VulkanLane>[] {
+    if (from instanceof VulkanImage) return [pixels("read", from, to, "to")];
+    if (to instanceof VulkanImage) return [pixels("write", to, from, "from")];
+    const runs = runsBetween(from, to, { api: "vulkan", fn: "vkCmdCopyBuffer", argument: "to" });
+    return [copyCall(from.rawHandle, to.rawHandle, regionsOf(runs, [from.layout.byteOffset, to.layout.byteOffset]))];
+  }
+
+  pixelBytes(tensor: Taken): number | undefined {
+    return tensor instanceof VulkanImage ? tensor.layout.byteLength : undefined;
+  }
+
+  move(way: Way, tensor: Taken, { bytes }: HostBytes, offset: number): Iterable<Call<VulkanLane>> {
+    const place = tensor instanceof VulkanImage ? tensor.rawHandle : { buffer: tensor.rawHandle, offset };
+    return this.#base.staging.moves(way, place, bytes);
+  }
+}
+
+/** The command that copies an image's pixels to a tensor, or the other way. */
+function pixels(way: Way, { rawHandle, layout, format, name }: VulkanImage, tensor: Taken, argument: string) {
+  if (tensor instanceof VulkanImage) {
+    throw checks.wrong("to", "both are images, which are copied to and from tensors.", "Copy it to a tensor first.");
+  }
+  const { byteOffset, byteLength } = tensor.layout;
+  if (!isContiguous(tensor.layout) || byteLength !== layout.byteLength) {
+    throw unfit(argument, `expected the ${layout.byteLength} bytes of ${name} without gaps, got ${tensor.name}.`);
+  }
+  if (byteOffset % 4 !== 0 || byteOffset % format.bytesPerPixel !== 0) {
+    throw unfit(argument, `it begins at byte ${byteOffset}: expected a multiple of 4, and of a pixel's bytes.`);
+  }
+  const [whole] = rangesOf(rawHandle.spec, Infinity);
+  return pixelsCall(way, rawHandle, tensor.rawHandle, whole, byteOffset);
+}
+
+/** The regions of runs that are repeated along dimensions. */
+function regionsOf({ length, dimensions }: Runs, begins: readonly [number, number]): Region[] {
+  const count = countOf(dimensions);
+  if (count > MOST_REGIONS) throw unfit("to", `${count} rows with gaps are more than the ${MOST_REGIONS} of one copy.`);
+  return placesOf(begins, dimensions).map(([from, to]) => ({ from, to, length }));
+}
+
+/** A pattern, repeated to 4 bytes. */
+function wordOf(pattern: Uint8Array, dtype: string): number {
+  const words = new Uint32Array(Uint8Array.from({ length: 128 }, (_, i) => pattern[i % pattern.length]).buffer);
+  if (words.every((word) => word === words[0])) return words[0];
+  throw checks.wrong("value", `Vulkan fills with 4 bytes, and the parts of this ${dtype} differ.`, "Write it.");
+}
+
+function unfit(argument: string, what: string, hint?: string): LayoutError {
+  return new LayoutError(`${argument}: ${what}`, { api: "vulkan", argument, hint });
+}
