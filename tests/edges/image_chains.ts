@@ -374,8 +374,8 @@ class Chain {
     const { context } = plane.target;
     if (plane instanceof HostTensor) return rowsOf(plane.bytes({ access: "read" }), plane);
     const pixels = new Uint8Array(plane.layout.shape.reduce((product, side) => product * side));
-    if (plane instanceof OpenCLImage) (context as OpenCLContext).queue.readImage(plane, pixels);
-    else if (plane instanceof OpenCLTensor) (context as OpenCLContext).queue.readRect(plane, pixels);
+    if (plane instanceof OpenCLImage) (context as OpenCLContext).queue.read(plane, pixels);
+    else if (plane instanceof OpenCLTensor) (context as OpenCLContext).queue.read(plane, pixels, { at: "dense" });
     else if (plane instanceof EglTensor) (context as EglContext).queue.read(plane, pixels);
     else (context as VulkanContext).queue.read(plane as VulkanImage, pixels);
     return pixels;
@@ -390,16 +390,16 @@ class Chain {
     const isLate = this.#below(4) === 0;
     const cl = context as OpenCLContext;
     if (plane instanceof OpenCLImage) {
-      if (!isLate) return cl.queue.writeImage(plane, pixels);
+      if (!isLate) return cl.queue.write(plane, pixels);
       const staging = (plane.target as ImageTarget).allocate({ shape: plane.layout.shape });
-      cl.queue.writeImage(staging, pixels);
+      cl.queue.write(staging, pixels);
       const queue = late.busy();
-      queue.copyImage(staging, plane);
+      queue.copy(staging, plane);
       staging.disposeAfter(queue.fence());
       return;
     }
     const tensor = plane as OpenCLTensor;
-    if (!isLate) return cl.queue.writeRect(tensor, pixels);
+    if (!isLate) return cl.queue.write(tensor, pixels, { at: "dense" });
     const staging = cl.allocate({ shape: tensor.layout.shape, dtype: "u8" });
     cl.queue.write(staging, pixels);
     const queue = late.busy();
