@@ -56,7 +56,7 @@ const CUDA_FIGURES: Readonly<Record<string, readonly string[]>> = {
     "C, spinning",
   ],
   "cuda-launch-wait": ["C", "samepage", "samepage, awaited", "C, spinning"],
-  "cuda-register": ["C", "samepage"],
+  "cuda-register": ["C", "samepage", "Deno, the calls alone"],
   "cuda-kept": ["C", "samepage"],
   "cuda-mapped-read": ["C", "samepage", "C, cudaMemcpyAsync"],
   "cuda-mapped-write": ["C", "samepage", "C, cudaMemcpyAsync"],
