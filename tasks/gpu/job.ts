@@ -43,8 +43,8 @@ export class Job {
   }
 
   /** Runs deno. @see {@link run} */
-  deno(args: readonly string[], log: string, variables?: Variables): Promise<Ended> {
-    return this.run(Deno.execPath(), args, log, variables);
+  deno(args: readonly string[], log: string): Promise<Ended> {
+    return this.run(Deno.execPath(), args, log);
   }
 
   /** Runs a program to its end, or to the step's; what it prints goes to a file of the results. */

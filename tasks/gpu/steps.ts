@@ -40,7 +40,7 @@ export function stepsOn(machine: string): readonly Step[] {
       what: "OpenCL at every address, on NVIDIA's platform: CI tries the others",
       limit: 170,
       stage: 1,
-      run: alignment,
+      run: (job) => runTests(job, [ALIGNMENT], 1, "nvidia: "),
     },
     {
       name: "tests",
@@ -141,17 +141,6 @@ export function stepsOn(machine: string): readonly Step[] {
       run: (job) => bench(job, "vulkan"),
     },
   ];
-}
-
-/** The sweep takes all of a CPU's cores where PoCL is the device: beside other steps it would not come to an end. */
-async function alignment(job: Job): Promise<Outcome> {
-  const vendors = await Deno.makeTempDir({ prefix: "samepage-vendors-" });
-  try {
-    await Deno.writeTextFile(join(vendors, "nvidia.icd"), "libnvidia-opencl.so.1\n");
-    return await runTests(job, [ALIGNMENT], 1, undefined, { OCL_ICD_VENDORS: vendors });
-  } finally {
-    await Deno.remove(vendors, { recursive: true });
-  }
 }
 
 async function examples(job: Job): Promise<Outcome> {

@@ -1,5 +1,5 @@
 import { readJUnit, type Report } from "../report.ts";
-import { inLanes, type Job, type Variables } from "./job.ts";
+import { inLanes, type Job } from "./job.ts";
 import type { Outcome } from "./step.ts";
 
 /** What comes before the words of `deno test`. */
@@ -8,19 +8,18 @@ const TEST = ["test", "-A", "--no-check", "--v8-flags=--expose-gc"];
 /** Runs something that runs `deno test` with more arguments. */
 export type Runner = (args: readonly string[]) => Promise<{ readonly code: number; readonly how: string }>;
 
-/** Files of tests, each in a process of its own, with these variables; of what is filtered out nothing is counted. */
+/** Files of tests, each in a process of its own; of what is filtered out nothing is counted. */
 export async function runTests(
   job: Job,
   files: readonly string[],
   lanes: number,
   filter?: string,
-  variables?: Variables,
 ): Promise<Outcome> {
   if (files.length === 0) return { verdict: "red", counts: "there are no such tests" };
   const args = filter === undefined ? [] : [`--filter=${filter}`];
   const reports = await inLanes(files, lanes, (file) => {
     if (job.left < 1) return Promise.resolve(notBegun(file));
-    return reportOf(file, args, (all) => job.deno(all, "tests.log", variables));
+    return reportOf(file, args, (all) => job.deno(all, "tests.log"));
   });
   return outcomeOf(reports, filter);
 }
