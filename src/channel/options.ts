@@ -20,7 +20,7 @@ export interface ChannelOptions {
   readonly contexts?: Iterable<Context>;
   /**
    * Says who may be on the other side; by default only processes of the same user as this one. It returns a boolean, and no
-   * promise: nobody is admitted by anything else.
+   * promise: anything else admits no process.
    */
   readonly allow?: (who: Credentials) => boolean;
 }

@@ -314,8 +314,8 @@ function assertAllowed({ kind, fd }: Port, access: Access): void {
 }
 
 /**
- * Throws unless the memory is as long as it is said to be, which the kernel tells of files: also of an opaque fd's, where its
- * driver is one on the CPU.
+ * Throws unless the memory is as long as it is said to be, which the kernel reports of files. The opaque fd of a driver on
+ * the CPU is a file, too.
  */
 function assertLength({ kind, fd, offset, byteLength, whole }: Port): void {
   const { mode, byteLength: there } = statusOf(fd);

@@ -17,7 +17,7 @@ export class EglCommands implements Commands<EglLane, Picture | EglBufferTensor,
   readonly movesAtOnce = true;
   readonly #base: EglBase;
 
-  /** Of this context's queue. */
+  /** Whose queue it is. */
   constructor(base: EglBase) {
     this.#base = base;
   }

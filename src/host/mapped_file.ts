@@ -10,8 +10,8 @@ import { mapPages, mapReadOnlyPages, PAGE, unmapPages } from "../core/native/pag
 export const MEMFD = "host.memfd";
 
 /**
- * The longest memfd that is mapped as a whole, because what else is in it may come, too. Of a longer one, whose owner need
- * not have the memory that it promises, only what is meant is mapped.
+ * The longest memfd that is mapped as a whole, because its other parts may come, too. The owner of a longer one need not
+ * have the memory that it promises: only the part that is meant is mapped.
  */
 const LONGEST_WHOLE = 2 ** 30;
 

@@ -255,7 +255,7 @@ export class VulkanLane implements Lane {
     return { commands: out[0] as VkCommandBuffer, mark: 0, isOpen: false };
   }
 
-  /** Of one that fails, the queue may have the waits. */
+  /** A submit that fails may have left its waits in the queue. */
   #submit(fence?: VkFence): number {
     const code = this.#submission.submit(this.queue, fence);
     if (code !== 0) this.#isLoose = true;

@@ -25,7 +25,7 @@ export class VulkanCommands implements Commands<VulkanLane, Taken> {
   readonly checks = checks;
   readonly #base: VulkanBase;
 
-  /** Of a queue of this context. */
+  /** Whose queue it is. */
   constructor(base: VulkanBase) {
     this.#base = base;
   }

@@ -22,7 +22,7 @@ const NO_ERRORS: readonly unknown[] = [];
  * one line. Its entry is inline, so that recording allocates nothing.
  */
 export class Work {
-  /** The grants of an owner, who has peers: they are told where work begins. */
+  /** The grants of an owner with peers, which look for its work. */
   owners: readonly Grant[] | undefined;
   /** True if any was ever recorded, here or on a dependent. */
   used = false;

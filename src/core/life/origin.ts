@@ -35,7 +35,7 @@ export function traceForgotten(on: boolean = true): void {
   isTracing = on;
 }
 
-/** The program's calls that lead here, a line each; undefined where nobody has asked for them. */
+/** The program's calls that lead here, a line each; undefined unless they were asked for. */
 export function originOf(): string | undefined {
   isTracing ??= environmentInWords(VARIABLE) === "1";
   return isTracing ? callsOfProgram() : undefined;

@@ -71,7 +71,7 @@ export interface Place {
  */
 const told = new Map<string, Map<bigint, Place[]>>();
 
-/** The allocation that a native object is all of, if samepage knows it. Of what may be a part of one: {@link findPlace}. */
+/** The allocation that a native object is all of, if samepage knows it. @see {@link findPlace} for an object that may be a part of one. */
 export function findByHandle(kind: string, handle: bigint): Allocation | undefined {
   return findPlace(kind, handle)?.allocation;
 }

@@ -133,7 +133,7 @@ export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, 
   return allOrNothing("importing memory", make, [() => resource.dispose()]);
 }
 
-/** The part of a memfd that is meant: it may be much longer, and whoever maps it maps that part. Takes the fd over. */
+/** The part of a memfd that is meant: the file may be much longer, and only that part is mapped. Takes the fd over. */
 function meantOf(port: Port, layouts: readonly Layout[]): Port {
   if (port.kind !== "memfd") return port;
   const start = Math.min(...layouts.map(({ byteOffset }) => byteOffset));

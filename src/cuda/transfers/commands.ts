@@ -24,7 +24,7 @@ export class CudaCommands implements Commands<StreamLane, CudaTensor, Copied> {
   readonly checks = checks;
   readonly #context: CudaPrimaryContext;
 
-  /** Of a stream of this context. */
+  /** Whose stream it is. */
   constructor(context: CudaPrimaryContext) {
     this.#context = context;
   }

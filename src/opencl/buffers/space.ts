@@ -5,9 +5,9 @@ import type { ClContext } from "../../../ffi/opencl/handles.ts";
  * `cl_context` alone, so no other one finds it.
  */
 export interface Space {
-  /** Of buffers and images over host memory. */
+  /** The key of buffers and images over host memory. */
   readonly host: object;
-  /** Of the buffer whose memory is the driver's. */
+  /** The key of the buffer whose memory is the driver's. */
   readonly driver: object;
 }
 

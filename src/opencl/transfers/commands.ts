@@ -24,7 +24,7 @@ export class ClCommands implements Commands<ClLane, Taken> {
   readonly checks = checks;
   readonly #context: BaseContext;
 
-  /** Of a queue of this context. */
+  /** Whose queue it is. */
   constructor(context: BaseContext) {
     this.#context = context;
   }

@@ -74,7 +74,7 @@ export function sharedUMat(target: UMatTarget, of: Slot, init: UMatInit, undo: U
   return { slot, shape, u };
 }
 
-/** One more header over the buffer of a UMat: whoever takes the slot destructs the UMat, and gives the slot back. */
+/** One more header over the buffer of a UMat: its taker destructs the UMat, and gives the slot back. */
 export function partOf(of: Slot, shape: MatShape, offset: number): Slot {
   return filledSlot((slot) => {
     core().UMat_copy(slot.header, of.header);
