@@ -63,7 +63,8 @@ function openedWithVaapi(edge: string, from: string): Subject {
   return {
     graph,
     ...(isTo ? { source: rows, target: end, elsewhere: other } : { source: end, target: rows }),
-    ...{ expected: "alias", variants, silent: FIRST_TRIES, openContext: openSurfaces as () => Surfaces },
+    ...{ expected: "alias", variants, silent: FIRST_TRIES, silentAtAllocating: [...SILENT, "libc.fcntl"] },
+    ...{ openContext: openSurfaces as () => Surfaces },
     [Symbol.dispose]: () => kept.dispose(),
   };
 }
@@ -88,6 +89,7 @@ function openedWithVulkan(edge: string, device: string, from: string): Subject {
   const kept = made.move();
   return {
     ...{ graph, source, target, expected: "alias", elsewhere: other, silent },
+    silentAtAllocating: SILENT,
     openContext: () => VulkanContext.open({ device }),
     [Symbol.dispose]: () => kept.dispose(),
   };
@@ -105,6 +107,7 @@ function openedWithImages(edge: string, device: string, from: string): Subject {
   const kept = made.move();
   return {
     ...{ graph, source, target, expected: "alias", silent },
+    silentAtAllocating: SILENT,
     openContext: () => VulkanContext.open({ device }),
     ...(isTo
       ? { elsewhere: other, variants: IMAGE_ROWS.variants }
@@ -118,7 +121,10 @@ const SILENT = ["libc.open", "libc.read", "libc.close"];
 
 function opened(source: End, target: End, silent: readonly string[] = []): Subject {
   const graph = new MapperGraph([...new Set([host, dmabuf, target.target.context])]);
-  return { graph, source, target, expected: "alias", silent, [Symbol.dispose]: () => graph[Symbol.dispose]() };
+  return {
+    ...{ graph, source, target, expected: "alias", silent, silentAtAllocating: SILENT },
+    [Symbol.dispose]: () => graph[Symbol.dispose](),
+  };
 }
 
 /** The same in a context of its own. */

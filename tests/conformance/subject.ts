@@ -111,6 +111,8 @@ export interface Subject extends Disposable {
   readonly withoutCalls?: true;
   /** Native calls of whose failure nobody has to hear: optional questions. */
   readonly silent?: readonly string[];
+  /** The same while memory is allocated and freed, beside the `silent` ones. */
+  readonly silentAtAllocating?: readonly string[];
   /** Opens one more context of the API, as programs do; left out only where its contexts are always there. */
   openContext?(): Disposable;
   /** Native calls of whose failure nobody has to hear while that is opened and closed, beside the `silent` ones. */
