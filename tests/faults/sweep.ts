@@ -1,6 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { InteropError, NoRouteError } from "../../src/core/errors.ts";
 import { ledger } from "../../src/core/life/ledger.ts";
+import { onThread } from "../../src/core/native/thread_memory.ts";
 import { warningsOf } from "../warnings.ts";
 import { Counted, type Due } from "./tap.ts";
 
@@ -57,6 +58,8 @@ async function swept(
   intact: (failed?: string) => unknown,
   silent: readonly string[] | "any",
 ): Promise<Fault[]> {
+  // The page of waits on other threads stays for good. A wait that cannot have it is asked again: nobody would be told.
+  await onThread("tests", () => Promise.resolve());
   await intact();
   const { alive } = ledger;
   const failed = new Set<string>();
