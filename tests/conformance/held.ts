@@ -14,8 +14,13 @@ const NOT_OURS = /^(socket:|\/dev\/(?!shm\/))|\.so\b|\/\.cache\//;
 
 /** A folder for temporary files of this process's own, since others come and go in the machine's; it ends with the process. */
 const TEMPORARY = Deno.makeTempDirSync({ prefix: "samepage-conformance-" });
+const { TMPDIR } = Deno.env.toObject();
 Deno.env.set("TMPDIR", TEMPORARY);
-addEventListener("unload", () => Deno.removeSync(TEMPORARY, { recursive: true }));
+addEventListener("unload", () => {
+  if (TMPDIR === undefined) Deno.env.delete("TMPDIR");
+  else Deno.env.set("TMPDIR", TMPDIR);
+  Deno.removeSync(TEMPORARY, { recursive: true });
+});
 
 const FOLDERS = [TEMPORARY, "/dev/shm"];
 
