@@ -224,6 +224,7 @@ function opened({ ordinal }: CudaDevice, memoryOf: Variant["memoryOf"]) {
     quiet: () => ends.forEach((end) => end.quiet()),
     alive: () => inUse(contexts[0]),
     openContext: () => CudaContext.open({ ordinal }),
+    silentAtOpening: ["cudart.cudaDeviceGetAttribute", "cuda.cuDeviceGetAttribute"], // a device may not know one
   };
   const closeAll = (...also: readonly Disposable[]) => {
     using all = new DisposableStack();

@@ -73,6 +73,7 @@ function across(
     ...{ graph, source: new EglEnd(egl), target, expected: "alias", sourceRests: true, silent: SILENT, variants },
     quiet: () => target.quiet?.(),
     openContext: () => EglContext.open(),
+    silentAtOpening: NAMELESS,
     [Symbol.dispose]() {
       using ended = new DisposableStack();
       for (const one of [egl, other]) ended.use(one);
@@ -88,6 +89,9 @@ function across(
  */
 const SILENT = ["gles.glGetError", "egl.eglMakeCurrent", "egl.eglCreateSync"];
 
+/** A device may have no name. */
+const NAMELESS = ["egl_extensions.eglQueryDeviceStringEXT"];
+
 const variant = (name: string, shape: readonly number[]): Variant => ({ name, whole: { shape, dtype: "u8" } });
 
 function opened(): Subject {
@@ -102,7 +106,7 @@ function opened(): Subject {
     expected: "copy",
     silent: SILENT,
     openContext: () => EglContext.open(),
-    silentAtOpening: ["egl_extensions.eglQueryDeviceStringEXT"], // a device may have no name
+    silentAtOpening: NAMELESS,
     variants: {
       contiguous: [variant("one pixel", [1, 1]), variant("odd", [31, 61]), variant("four channels", [13, 7, 4])],
       padded: [],

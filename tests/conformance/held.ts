@@ -12,6 +12,9 @@ export type Held = Readonly<Record<string, number>>;
 /** What Deno opens for itself at some time, and a driver: sockets, device files, libraries, the caches of its compiler. */
 const NOT_OURS = /^(socket:|\/dev\/(?!shm\/))|\.so\b|\/\.cache\//;
 
+/** What NVIDIA's driver has in /dev/shm while any process of the machine uses CUDA. */
+const OF_ANY_PROCESS = /^cuda\.shm\./;
+
 /** A folder for temporary files of this process's own, since others come and go in the machine's; it ends with the process. */
 const TEMPORARY = Deno.makeTempDirSync({ prefix: "samepage-conformance-" });
 const { TMPDIR } = Deno.env.toObject();
@@ -39,7 +42,7 @@ export function held(): Held {
     }
   }
   for (const folder of FOLDERS) {
-    for (const { name } of Deno.readDirSync(folder)) add(`files ${folder}/${name}`, 1);
+    for (const { name } of Deno.readDirSync(folder)) if (!OF_ANY_PROCESS.test(name)) add(`files ${folder}/${name}`, 1);
   }
   return counts;
 }

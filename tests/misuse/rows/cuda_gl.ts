@@ -52,7 +52,7 @@ export default table(import.meta, {
     using picture = egl.image.allocate(SIZE);
     using _ = graph.map(picture.planes[0], cuda.image(RGBA));
     egl.queue.fill(picture, [0, 0, 0, 0]);
-  }, mapped("picture")),
+  }, mapped("to")),
   "a buffer that GL writes while CUDA reads it": withBoth(({ egl, cuda, graph }) => {
     using buffer = egl.buffer.allocate(BYTES);
     using _ = graph.map(buffer, cuda, { access: "read" });
@@ -97,7 +97,7 @@ export default table(import.meta, {
     const onDevice = graph.map(egl.buffer.allocate(BYTES), cuda);
     egl[Symbol.dispose]();
     cuda.stream.fill(onDevice, 1);
-  }, { error: DisposedError, api: "core", argument: "tensor", message: /was disposed/ }),
+  }, { error: DisposedError, api: "core", argument: "to", message: /was disposed/ }),
   "turns that are taken as they are meant": {
     ...withBoth(({ egl, cuda, graph }) => {
       using buffer = egl.buffer.allocate(BYTES);

@@ -188,7 +188,7 @@ export default table(import.meta, {
       using x = cuda.allocate({ shape: [4, 61], dtype: "u8", pitch: true });
       say(outcome(() => cuda.stream.read(x, new Uint8Array(4 * 61))));
     },
-    says: ["LayoutError shape", "LayoutError rowAlign", "ArgumentError pitch", "LayoutError tensor"],
+    says: ["LayoutError shape", "LayoutError rowAlign", "ArgumentError pitch", "LayoutError into"],
   },
   "a pool that nobody fills": {
     gpus: 1,
