@@ -137,7 +137,7 @@ Deno.test({
       wrap("RGBA", 7, 8);
       wrap("RGBA", 8, 7);
       wrap("GRAY8", 8, 8);
-      egl.queue.clear(texture, [1, 1, 1, 1]); // no error of GL's was left behind`);
+      egl.queue.fill(texture, [1, 1, 1, 1]); // no error of GL's was left behind`);
     assertEquals(code, 0, stderr);
     const no = (code: string) => `LayoutError one to which GL writes no such pixels (${code})`;
     assertEquals(stdout.trim().split("\n"), [

@@ -76,11 +76,12 @@ export async function strictBoxesEnv(): Promise<Record<string, string>> {
 
 /**
  * The environment of a process that is to see the disguised device. It must be there when the process starts: the
- * loader reads it at its first call, from C.
+ * loader reads it at its first call, from C. rusticl has no device there: the layer stands for PoCL, and rusticl 22.3 refuses its
+ * maps (CL_INVALID_OPERATION).
  *
  * @throws {Deno.errors.NotFound} if {@linkcode buildLayer} has not been called: the loader would say nothing.
  */
 export function layerEnv(mode: LayerMode): Record<string, string> {
   Deno.statSync(LIBRARY);
-  return { OPENCL_LAYERS: LIBRARY, SAMEPAGE_LAYER: mode };
+  return { OPENCL_LAYERS: LIBRARY, SAMEPAGE_LAYER: mode, RUSTICL_ENABLE: "" };
 }
