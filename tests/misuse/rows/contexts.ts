@@ -5,8 +5,8 @@ import { type Row, table } from "../row.ts";
 
 const u8 = (length: number) => ({ shape: [length], dtype: "u8" }) as const;
 
-/** A copy with something else for `bytes`, or `tensor`: no driver is asked. */
-function copies(argument: "bytes" | "tensor", what: (cl: OpenCLContext) => unknown, error: Row["fails"]): Row {
+/** A copy with something else for the bytes, or the tensor: no driver is asked. */
+function copies(argument: "into" | "from", what: (cl: OpenCLContext) => unknown, error: Row["fails"]): Row {
   return {
     opencl: "Portable",
     run() {
@@ -14,7 +14,7 @@ function copies(argument: "bytes" | "tensor", what: (cl: OpenCLContext) => unkno
       using t = cl.allocate(u8(1 << 20));
       const given = what(cl);
       using _ = any(given instanceof Object && Symbol.dispose in given ? given : null) as Disposable;
-      const [tensor, bytes] = argument === "bytes" ? [t, given] : [given, new Uint8Array(1 << 20)];
+      const [tensor, bytes] = argument === "into" ? [t, given] : [given, new Uint8Array(1 << 20)];
       fails("write", () => cl.queue.write(any(tensor), any(bytes)));
       cl.queue.read(any(tensor), any(bytes));
     },
@@ -23,13 +23,13 @@ function copies(argument: "bytes" | "tensor", what: (cl: OpenCLContext) => unkno
 }
 
 const wrong = (error: typeof ArgumentError, argument: string, message: RegExp) => ({
-  ...{ error, api: "opencl", fn: "clEnqueueReadBuffer", argument, message },
+  ...{ error, api: "opencl", argument, message },
 });
 
 /** Of a view whose bytes are gone. */
 const STALE = {
-  ...{ error: ArgumentError, api: "opencl", argument: "bytes" },
-  message: /^bytes: the view is stale: its buffer was detached/,
+  ...{ error: ArgumentError, api: "opencl", argument: "into" },
+  message: /^into: the view is stale: its buffer was detached/,
   hint: /Take the view again/,
 };
 
@@ -90,26 +90,26 @@ export default table(import.meta, {
     fails: { error: DisposedError, api: "core", message: /was disposed/ },
   },
   "bytes of another length": copies(
-    "bytes",
+    "into",
     () => new Uint8Array(16),
-    wrong(LayoutError, "bytes", /expected the \d+ bytes of .*, got 16\./),
+    wrong(LayoutError, "into", /expected the \d+ bytes of .*, got 16\./),
   ),
-  "bytes that were moved away": copies("bytes", () => {
+  "bytes that were moved away": copies("into", () => {
     const bytes = new Uint8Array(1 << 20);
     bytes.buffer.transfer();
     return bytes;
   }, STALE),
-  "an object for bytes": copies("bytes", () => ({
+  "an object for bytes": copies("into", () => ({
     ...{ buffer: new ArrayBuffer(16), byteOffset: -(2 ** 40), byteLength: 1 << 20 },
-  }), { error: ArgumentError, api: "opencl", argument: "bytes", message: /typed array or DataView, got an Object/ }),
+  }), { error: ArgumentError, api: "opencl", argument: "into", message: /typed array or DataView, got an Object/ }),
   "a buffer for bytes": copies(
-    "bytes",
+    "into",
     () => new ArrayBuffer(1 << 20),
-    { error: ArgumentError, api: "opencl", argument: "bytes", message: /got an ArrayBuffer/ },
+    { error: ArgumentError, api: "opencl", argument: "into", message: /got an ArrayBuffer/ },
   ),
-  "a host tensor to copy to": copies("tensor", () => host.allocate(u8(1 << 20)), {
-    ...{ error: ArgumentError, api: "opencl", argument: "tensor" },
-    message: /expected an OpenCLTensor, got a HostTensor/,
+  "a host tensor to copy to": copies("from", () => host.allocate(u8(1 << 20)), {
+    ...{ error: ArgumentError, api: "opencl", argument: "from" },
+    message: /expected an OpenCLTensor.*, got a HostTensor/,
   }),
   "a tensor of another context to copy to": {
     opencl: true,
@@ -120,7 +120,7 @@ export default table(import.meta, {
       cl.queue.read(t, new Uint8Array(16));
     },
     fails: {
-      ...{ error: ArgumentError, api: "opencl", argument: "tensor" },
+      ...{ error: ArgumentError, api: "opencl", argument: "from" },
       message: /belongs to another context of .* than the queue/,
     },
   },

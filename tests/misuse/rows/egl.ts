@@ -207,7 +207,7 @@ export default table(import.meta, {
   "a buffer as a picture": withEgl((egl) => {
     using buffer = egl.buffer.allocate({ shape: [16], dtype: "u8" });
     egl.queue.fill(any(buffer), [0, 0, 0, 0]);
-  }, wrong("picture", /expected an EglTensor, got an EglBufferTensor/)),
+  }, wrong("to", /expected an EglTensor, got an EglBufferTensor/)),
   "a buffer of another context": withEgl((egl) => {
     using other = EglContext.open();
     using buffer = other.buffer.allocate({ shape: [4], dtype: "u8" });
@@ -229,11 +229,11 @@ export default table(import.meta, {
   "a colour of three numbers": withEgl((egl) => {
     using picture = egl.image.allocate(RGBA);
     egl.queue.fill(picture, [1, 0, 0]);
-  }, wrong("colour", /expected four numbers/)),
+  }, wrong("value", /expected four numbers/)),
   "a colour of all planes at once": withEgl((egl) => {
     using picture = egl.image.allocate({ format: "NV12", ...SIZE });
     egl.queue.fill(picture, [1, 0, 0, 1]);
-  }, unfit("picture", /has several planes/, /Clear each/)),
+  }, unfit("to", /has several planes/, /Fill each/)),
   "a copy to another size": withEgl((egl) => {
     using from = egl.image.allocate(RGBA);
     using to = egl.image.allocate({ ...RGBA, width: 9 });
@@ -259,21 +259,21 @@ export default table(import.meta, {
   "a tensor of the host's": withEgl((egl) => {
     using tensor = host.allocate({ shape: [4, 8, 4], dtype: "u8" });
     egl.queue.fill(any(tensor), [0, 0, 0, 0]);
-  }, wrong("picture", /expected an EglTensor, got a HostTensor/)),
+  }, wrong("to", /expected an EglTensor, got a HostTensor/)),
   "a frame of the host's": withEgl((egl) => {
     using frame = host.allocateFrame(imageInfo(RGBA));
     egl.queue.fill(any(frame), [0, 0, 0, 0]);
-  }, wrong("picture", /belongs to another context/, /graph.map/)),
+  }, wrong("to", /belongs to another context/, /graph.map/)),
   "a picture of another context": withEgl((egl) => {
     using other = EglContext.open();
     using picture = other.image.allocate(RGBA);
     egl.queue.fill(picture, [0, 0, 0, 0]);
-  }, wrong("picture", /belongs to another context/, /graph.map/)),
+  }, wrong("to", /belongs to another context/, /graph.map/)),
   "a picture that was disposed": withEgl((egl) => {
     const picture = egl.image.allocate(RGBA);
     picture[Symbol.dispose]();
     egl.queue.fill(picture, [0, 0, 0, 0]);
-  }, { error: DisposedError, api: "core", argument: "picture", message: /was disposed/ }),
+  }, { error: DisposedError, api: "core", argument: "to", message: /was disposed/ }),
   "a part of a picture": withEgl((egl) => {
     using picture = egl.image.allocate(RGBA);
     picture.planes[0].slice({ shape: [2, 8, 4], dtype: "u8" });

@@ -129,7 +129,7 @@ export default table(import.meta, {
     },
     fails: {
       error: LayoutError,
-      ...{ api: "opencl", fn: "clEnqueueReadBuffer", argument: "bytes" },
+      ...{ api: "opencl", argument: "into" },
       message: /expected the 64 bytes of .*, got 1073741824\./,
     },
   },

@@ -93,11 +93,11 @@ export default table(import.meta, {
       fails(String(pattern), () => cl.queue.fill(t, any(pattern)), ArgumentError);
     }
     cl.queue.fill(t, 256);
-  }, wrong("pattern", /expected a whole number from 0 to 255, got 256/, "clEnqueueFillBuffer")),
+  }, wrong("value", /expected a whole number from 0 to 255, got 256/)),
   "a pattern that does not fit": refused((cl) => {
     using t = cl.allocate({ ...bytes, shape: [63] });
     cl.queue.fill(t, [1, 2]);
-  }, { error: LayoutError, fn: "clEnqueueFillBuffer", argument: "tensor", message: /63/ }),
+  }, { error: LayoutError, fn: "clEnqueueFillBuffer", argument: "to", message: /63/ }),
   "a copy onto itself": refused((cl) => {
     using t = cl.allocate(bytes);
     cl.queue.copy(t, t);
@@ -137,7 +137,6 @@ export default table(import.meta, {
     cl.queue.read(t, to, { at: bytes });
   }, {
     error: LayoutError,
-    fn: "clEnqueueReadBufferRect",
     argument: "at",
     message: /expected the elements of \[8,8\] u8/,
   }),
