@@ -1,0 +1,57 @@
+// What may only become less: the code in the way of a map, and the names of the main entry point.
+
+import { assert } from "@std/assert";
+import { hasDevice } from "../opencl/present.ts";
+import { deno } from "../process.ts";
+import { ROOT } from "./project.ts";
+
+/** Today's. Whoever makes one smaller writes the new figure here. */
+const MOST = {
+  "files in a warm map from the host to OpenCL": 40,
+  "functions in a warm map from the host to OpenCL": 124,
+  "files in its dispose after a kernel": 29,
+  "functions in its dispose after a kernel": 97,
+  "names of the main entry point": 215,
+} as const;
+
+function assertNoMore(figures: Readonly<Partial<Record<keyof typeof MOST, number>>>): void {
+  for (const [what, count] of Object.entries(figures)) {
+    const most = MOST[what as keyof typeof MOST];
+    console.log(`${what}: ${count} (at most ${most})`);
+    assert(count <= most, `${what}: ${count}, and there may be ${most}`);
+  }
+}
+
+const here = hasDevice("Portable");
+Deno.test({
+  name: here ? "a warm map runs no more code than it did" : "a warm map runs no more code than it did (not here: PoCL)",
+  ignore: !here,
+  async fn() {
+    const args = [
+      "run",
+      "-q",
+      "-A",
+      "--no-check",
+      "--config",
+      `${ROOT}/deno.json`,
+      `${ROOT}/tests/package/path_length.ts`,
+    ];
+    const { code, stdout, stderr } = await deno(args, { limit: 60 });
+    assert(code === 0, stderr);
+    const { map, dispose } = JSON.parse(stdout);
+    assertNoMore({
+      "files in a warm map from the host to OpenCL": map.files,
+      "functions in a warm map from the host to OpenCL": map.functions,
+      "files in its dispose after a kernel": dispose.files,
+      "functions in its dispose after a kernel": dispose.functions,
+    });
+  },
+});
+
+Deno.test("the main entry point exports no more names than it did", async () => {
+  const { code, stdout, stderr } = await deno(["doc", "--json", `${ROOT}/mod.ts`], { limit: 60 });
+  assert(code === 0, stderr);
+  const { nodes } = JSON.parse(stdout) as { nodes: Record<string, { symbols: { name: string }[] }> };
+  const names = Object.values(nodes).flatMap(({ symbols }) => symbols.map(({ name }) => name));
+  assertNoMore({ "names of the main entry point": new Set(names).size });
+});
