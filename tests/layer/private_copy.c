@@ -29,6 +29,7 @@
  * with CL_INVALID_OPERATION.)
  * bytes.c keeps the buffers and moves the bytes; images.c has the calls that only images have; this file all others.
  */
+#include "info.h"
 #include "layer.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -433,15 +434,7 @@ static cl_int CL_API_CALL enqueue_wrapped_kernel(cl_command_queue queue, cl_kern
 /* ---- The layer's two entry points ---- */
 
 CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value, size_t *size_ret) {
-  static const char layer_name[] = "samepage private copy";
-  static const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-  const void *answer = name == CL_LAYER_NAME ? (const void *)layer_name : &version;
-  size_t answer_size = name == CL_LAYER_NAME ? sizeof layer_name : sizeof version;
-  if (name != CL_LAYER_NAME && name != CL_LAYER_API_VERSION) return CL_INVALID_VALUE;
-  if (value && size < answer_size) return CL_INVALID_VALUE;
-  if (value) memcpy(value, answer, answer_size);
-  if (size_ret) *size_ret = answer_size;
-  return CL_SUCCESS;
+  return layer_info("samepage private copy", name, size, value, size_ret);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target, cl_uint *entries_ret,

@@ -2,8 +2,7 @@
  * An OpenCL layer with NVIDIA's rule for boxes of buffers (580.159): the gap behind the last row, and behind the last slice,
  * counts as part of a box. A box that ends beyond the buffer is refused with CL_INVALID_VALUE.
  */
-#include <CL/cl_layer.h>
-#include <string.h>
+#include "info.h"
 
 static cl_icd_dispatch driver, layer;
 
@@ -47,15 +46,7 @@ static cl_int CL_API_CALL write_rect(cl_command_queue queue, cl_mem mem, cl_bool
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value, size_t *size_ret) {
-  static const char layer_name[] = "samepage strict boxes";
-  static const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-  const void *answer = name == CL_LAYER_NAME ? (const void *)layer_name : &version;
-  size_t answer_size = name == CL_LAYER_NAME ? sizeof layer_name : sizeof version;
-  if (name != CL_LAYER_NAME && name != CL_LAYER_API_VERSION) return CL_INVALID_VALUE;
-  if (value && size < answer_size) return CL_INVALID_VALUE;
-  if (value) memcpy(value, answer, answer_size);
-  if (size_ret) *size_ret = answer_size;
-  return CL_SUCCESS;
+  return layer_info("samepage strict boxes", name, size, value, size_ret);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target, cl_uint *entries_ret,
