@@ -122,8 +122,9 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
         argument: "use",
       });
     }
-    this.assertUsable(access);
-    if (this.unfinished !== undefined) await this.finished(); // without work in flight, the bytes are held at once
+    const returning = this.stillReturning(this.usable(access));
+    // Without work in flight, the bytes are held at once.
+    if (returning.length > 0 || this.unfinished !== undefined) await this.finished();
     this.#assertAtRest(access);
     const grant = this.grant.lend(access, this.grant.start, this.grant.end, `${PROMISE} of ${this.name}`);
     const letGo = this.resource.hold();

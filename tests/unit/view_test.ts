@@ -4,6 +4,7 @@ import { imageInfo } from "../../src/core/layout/frame_info.ts";
 import { layout, region } from "../../src/core/layout/layout.ts";
 import { ledger } from "../../src/core/life/ledger.ts";
 import { host } from "../../src/host/context.ts";
+import { Frame } from "../../src/core/tensors/frame.ts";
 import type { HostTensor } from "../../src/host/tensor.ts";
 import { FakeWork } from "./fakes.ts";
 import { collect } from "../gc.ts";
@@ -191,6 +192,118 @@ Deno.test(
     work.end();
     await lend;
     assertEquals(seen, [true]);
+  }),
+);
+
+/** A tensor, and what shares its bytes; each is asked in turn while a part of the tensor is on its way back. */
+const askers: Record<string, (tensor: HostTensor, undo: DisposableStack) => HostTensor | Frame<HostTensor>> = {
+  "the tensor": (tensor) => tensor,
+  "a peer": ({ address }, undo) => undo.use(host.wrap(address, { shape: [64], dtype: "u8" })),
+  "a frame of it": (tensor) => Frame.of([tensor], imageInfo({ format: "GRAY8", width: 8, height: 8 })),
+};
+
+for (const [who, ask] of Object.entries(askers)) {
+  Deno.test(
+    `finished() of ${who} waits for what is on the way back, and throws what it failed with, once`,
+    withEmptyLedger(async () => {
+      for (const failure of [undefined, new InteropError("the kernel failed")]) {
+        using undo = new DisposableStack();
+        const tensor = undo.use(host.allocate({ shape: [8, 8], dtype: "u8" }));
+        const asker = ask(tensor, undo);
+        const work = new FakeWork("gated", failure);
+        tensor.borrow("read-write").disposeAfter(work.fence);
+        let settled = false;
+        const finished = asker.finished().then(() => undefined, (error) => error).finally(() => settled = true);
+        await moment();
+        assertEquals(settled, false);
+        work.end();
+        assertStrictEquals(await finished, failure);
+        assertEquals(tensor.view().length, 64);
+        assertEquals(tensor.grant.lendsNothing, true);
+      }
+    }),
+  );
+}
+
+Deno.test(
+  "finished() waits for a borrower of a living slice, and for an asyncDispose under way",
+  withEmptyLedger(async () => {
+    using tensor = bytes();
+    using slice = tensor.slice(region(tensor.layout, [0], [32]));
+    const work = new FakeWork("gated");
+    const child = slice.borrow("read-write");
+    child.usedBy(work.fence);
+    const disposed = child[Symbol.asyncDispose]();
+    const order: string[] = [];
+    const waits = [
+      disposed.then(() => order.push("disposed")),
+      slice.finished().then(() => order.push("slice")),
+      tensor.finished().then(() => order.push("tensor")),
+    ];
+    await moment();
+    assertEquals(order, []);
+    work.end();
+    await Promise.all(waits);
+    assertEquals(slice.view().length, 32);
+  }),
+);
+
+Deno.test(
+  "finished() leaves the failure of a map to the asyncDispose of it that is under way",
+  withEmptyLedger(async () => {
+    using tensor = bytes();
+    const failure = new InteropError("the kernel failed");
+    const work = new FakeWork("gated", failure);
+    const child = tensor.borrow("read-write");
+    child.usedBy(work.fence);
+    const finished = tensor.finished();
+    const rejected = assertRejects(() => child[Symbol.asyncDispose]());
+    const behind = tensor.finished();
+    work.end();
+    assertStrictEquals(await rejected, failure);
+    await Promise.all([finished, behind]);
+    assertEquals(tensor.view().length, 64);
+  }),
+);
+
+Deno.test(
+  "finished() of a part waits for a reader of the whole that is on its way back, and not for one beside the part",
+  withEmptyLedger(async () => {
+    using tensor = bytes();
+    using first = tensor.slice(region(tensor.layout, [0], [32]), { access: "read" });
+    using last = tensor.slice(region(tensor.layout, [32], [32]), { access: "read" });
+    const reader = tensor.slice(region(tensor.layout, [0], [16]), { access: "read" });
+    const work = new FakeWork("gated");
+    reader.disposeAfter(work.fence);
+    await last.finished();
+    let finished = false;
+    const waited = first.finished().then(() => finished = true);
+    await moment();
+    assertEquals(finished, false);
+    work.end();
+    await waited;
+  }),
+);
+
+Deno.test(
+  "lend() waits for bytes on their way back, and takes those at once that have no work left",
+  withEmptyLedger(async () => {
+    await using tensor = bytes();
+    const work = new FakeWork("gated");
+    tensor.borrow("read-write").disposeAfter(work.fence);
+    assertThrows(() => tensor.view(), AccessError, "Await tensor.finished() first");
+    const seen: boolean[] = [];
+    const lend = tensor.lend(() => void seen.push(work.over));
+    await moment();
+    assertEquals(seen, []);
+    work.end();
+    await lend;
+    const over = new FakeWork();
+    over.end();
+    tensor.borrow("read-write").disposeAfter(over.fence);
+    const atOnce = tensor.lend(() => void seen.push(true));
+    assertEquals(seen, [true, true]);
+    await atOnce;
   }),
 );
 

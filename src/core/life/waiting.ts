@@ -82,10 +82,10 @@ export async function drive(resource: Resource, wait = (fence: Fence) => fence.w
   }
 }
 
-/** Drives it in the background. The bytes keep the failures for their next user. */
+/** Drives it in the background. The bytes keep the failures for their next user, unless a `disposeAsync` reports them. */
 export async function driveInBackground(resource: Resource): Promise<void> {
   await drive(resource, waitPatiently);
-  keepFailures(resource);
+  if (!resource.awaited) keepFailures(resource);
 }
 
 /** True if a `disposeAsync`, its own or an owner's, drives its end and reports it. */

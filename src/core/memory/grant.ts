@@ -169,6 +169,18 @@ export class Grant {
     return returning ?? NONE;
   }
 
+  /** The grants on any of these bytes that are on their way back: its borrowers', and those of what it still lends. */
+  returningIn(start: number, end: number): readonly Grant[] {
+    if (this.lendsNothing) return NONE;
+    const found: Grant[] = [];
+    this.#lends!.some(start, end, "all", (lent) => {
+      if (lent.returning) found.push(lent);
+      else found.push(...lent.returningIn(start, end));
+      return false;
+    });
+    return found;
+  }
+
   /** True if the bounding ranges of the two have bytes in common. */
   overlaps(other: Grant): boolean {
     return this.allocation === other.allocation && this.start < other.end && other.start < this.end;

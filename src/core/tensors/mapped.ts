@@ -127,6 +127,18 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     return fences[0];
   }
 
+  /**
+   * What was lent of its bytes, by it or by what it is a part of, and is on the way back. The holder of a map knows the
+   * map's work; nobody holds one that was disposed.
+   */
+  get #returning(): readonly Grant[] {
+    return this.grants.flatMap((grant) => {
+      let owner = grant;
+      while (owner.parent?.resource?.target === this.target) owner = owner.parent;
+      return owner.returningIn(grant.start, grant.end);
+    });
+  }
+
   /** Visits all works with `to`, so that no visitor has to be a closure. */
   #eachWork<T>(visit: (work: Work, to: T) => unknown, to: T): void {
     visit(this.resource.work, to);
@@ -203,19 +215,22 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     }
   }
 
-  /**
-   * Throws an {@link AccessError} where there are grants whose bytes are on their way back, and work on them is unfinished.
-   * Where it is over, they come back here.
-   */
-  protected assertReturned(returning: readonly Grant[]): void {
+  /** Those of these grants whose bytes are on their way back, and have unfinished work. The others come back here. */
+  protected stillReturning(returning: readonly Grant[]): readonly Grant[] {
+    if (returning.length === 0) return NOBODY;
     for (const { resource } of returning) resource!.settleIfOver();
-    const unfinished = returning.find((grant) => grant.returning);
+    return returning.filter((grant) => grant.returning);
+  }
+
+  /** Throws an {@link AccessError} where {@link stillReturning} finds any. */
+  protected assertReturned(returning: readonly Grant[]): void {
+    const [unfinished] = this.stillReturning(returning);
     if (unfinished === undefined) return;
     throw new AccessError(
       `${this.name} cannot be used yet: its bytes are on their way back from ${unfinished.holder}.`,
       {
         api: "core",
-        hint: "Await the other's [Symbol.asyncDispose]() first: it waits until they are back.",
+        hint: "Await tensor.finished() first: it waits until they are back.",
       },
     );
   }
@@ -245,9 +260,10 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
 
   /**
    * Waits until all work on it is done that was submitted so far, by whichever API, without blocking and without the
-   * unmap: it stays as it is. Work on what was mapped from it is the map's: ask that one.
+   * unmap: it stays as it is. Work on what is mapped from it is the map's: ask that one. A map of its bytes that was
+   * disposed and is on the way back is waited for until the bytes have come back.
    *
-   * @throws what made the work fail.
+   * @throws what made the work, or the way back, fail.
    *
    * @example
    * ```ts
@@ -262,6 +278,9 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
   async finished(): Promise<void> {
     this.resource.assertLive();
     for (const fence of this.outsideWork("read-write")) await fence.wait();
+    const returning = this.#returning;
+    for (const { resource } of returning) await resource!.settleAsync();
+    if (returning.length > 0) this.raiseKept();
     for (let fence = this.unfinished; fence !== undefined; fence = this.unfinished) await fence.wait();
   }
 
