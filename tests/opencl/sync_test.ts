@@ -134,6 +134,21 @@ testFailing("a promise that rejects fails the work behind it; nothing hangs", as
   assertBytes(b.source.view(), b.bytes);
 });
 
+testFailing(
+  "work behind a signal() that fails throws once, with the promise's error as its cause",
+  async (platform) => {
+    using b = stage(platform);
+    const boom = new Error("boom");
+    const { promise, reject } = Promise.withResolvers<void>();
+    using mapped = b.graph.map(b.source, b.cl);
+    b.kernels.fill.run({ items: [4096] }, [mapped, 8], { after: host.signal(promise) });
+    reject(boom);
+    const error = await rejection(NativeCallError, mapped.finished());
+    assertStrictEquals(error.cause, boom);
+    assert(error.message.endsWith("It waited for something that failed: boom"), error.message);
+  },
+); // the dispose throws nothing
+
 testFailing("a failed command: dispose gives the memory back, then throws", async (platform) => {
   using b = stage(platform);
   for (const how of ["dispose", "asyncDispose"] as const) {

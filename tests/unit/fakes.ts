@@ -94,6 +94,8 @@ export class FakeLane {
   losesDevice = false;
   /** What the commands that wait for gates fail with, once the line's end has begun. */
   abandoned: { readonly error: unknown } | undefined;
+  /** Set: what is reported of a command whose gate fails, as a driver has it that knows only codes. */
+  reported: { readonly error: unknown } | undefined;
   /** Called when the core asks. */
   asked: (() => void) | undefined;
   readonly failures = new Map<number, { readonly error: unknown }>();
@@ -289,7 +291,11 @@ export class FakeDriver implements Driver<FakeLane> {
           throw new Error("the device waits for a gate");
         };
         const isOver = () => gate.settled || lane.abandoned !== undefined;
-        lane.waits.push({ isOver, failure: () => gate.failure ?? lane.abandoned, drive });
+        lane.waits.push({
+          isOver,
+          failure: () => (gate.failure && lane.reported) ?? gate.failure ?? lane.abandoned,
+          drive,
+        });
         return true;
       },
       abandon: (lane) => void (lane.abandoned = { error: new Error(`${this.api} has ended`) }),

@@ -668,6 +668,32 @@ lineTest("a gate that fails fails the work behind it", () => {
 });
 
 lineTest(
+  "a failure behind a gate that failed has the gate's error as its cause, and one in front of it does not",
+  () => {
+    const gate = new ManualGate();
+    const boom = new Error("boom");
+    const line = new FakeDriver().line();
+    line.lane.reported = {
+      error: new NativeCallError("The work failed.", { fn: "fakeCommand", code: -1, hint: "Look." }),
+    };
+    line.submit([], failing(new NativeCallError("The first failed.")));
+    const own = assertThrows(() => line.fence().waitSync(), NativeCallError, "The first failed.");
+    const gated = line.waitFor([gate.fence]);
+    line.submit([], command(() => {}));
+    const behind = line.fence();
+    gate.fail(boom);
+    for (const fence of [gated, behind]) {
+      const error = assertThrows(() => fence.waitSync(), NativeCallError);
+      assertEquals(error.message, "The work failed. It waited for something that failed: boom");
+      assertEquals([error.fn, error.code, error.cause], ["fakeCommand", -1, boom]);
+    }
+    assertEquals(own.cause, undefined);
+    line.submit([], failing(new NativeCallError("The last failed.")));
+    assertEquals(assertThrows(() => line.fence().waitSync(), NativeCallError).cause, undefined);
+  },
+);
+
+lineTest(
   "a writer that fails with its gate has waited for nobody: later work and the dispose wait for them",
   (order) => {
     const gate = new ManualGate();

@@ -248,6 +248,37 @@ Deno.test(
   }),
 );
 
+for (const dispose of ["dispose", "asyncDispose"] as const) {
+  Deno.test(
+    `${dispose}() does not throw what finished() has thrown, and throws what else failed`,
+    withEmptyLedger(async () => {
+      const [seen, other] = [new InteropError("the kernel failed"), new InteropError("another failed")];
+      const end = async (whole: HostTensor | Frame<HostTensor>) => {
+        if (dispose === "dispose") whole[Symbol.dispose]();
+        else await whole[Symbol.asyncDispose]();
+      };
+      using tensor = host.allocate({ shape: [8, 8], dtype: "u8" });
+      const frame = () => Frame.of([tensor.borrow("read-write")], imageInfo({ format: "GRAY8", width: 8, height: 8 }));
+      for (const make of [() => tensor.borrow("read-write"), frame]) {
+        const [first, second] = [make(), new FakeWork("device", seen)];
+        first.usedBy(second.fence);
+        second.end();
+        assertStrictEquals(await assertRejects(() => first.finished()), seen);
+        await end(first);
+        assertEquals(tensor.view().length, 64);
+
+        const [borrower, late] = [make(), new FakeWork("gated", other)];
+        borrower.usedBy(second.fence);
+        assertStrictEquals(await assertRejects(() => borrower.finished()), seen);
+        await borrower.finished();
+        borrower.usedBy(late.fence);
+        late.end();
+        assertStrictEquals(await assertRejects(() => end(borrower)), other);
+      }
+    }),
+  );
+}
+
 Deno.test(
   "finished() leaves the failure of a map to the asyncDispose of it that is under way",
   withEmptyLedger(async () => {

@@ -1,6 +1,6 @@
 import { Printed } from "../printed.ts";
 import { type Access, writes } from "../memory/access.ts";
-import { AccessError, throwAll } from "../errors.ts";
+import { AccessError, messageOf, NativeCallError, reasonOf, throwAll } from "../errors.ts";
 import { Resource } from "../life/resource.ts";
 import { unwind } from "../life/undo.ts";
 import type { Call, Driver, LineEvents, Lines } from "./driver.ts";
@@ -90,6 +90,8 @@ export class Line<L = any> extends Printed {
   #awaited = 0;
   #failures = NO_FAILURES;
   #gated: Gated[] | undefined;
+  /** The errors of gates that have failed, and the commands that stood behind each. */
+  #gateFailures = NO_FAILURES;
   readonly #beside: (() => readonly Line[]) | undefined;
   /** The newest mark of each other line that it has waited for already. */
   #behind: WeakMap<Line, number> | undefined;
@@ -359,7 +361,12 @@ export class Line<L = any> extends Printed {
   #forgetGates(): void {
     if (this.#gated === undefined) return;
     const settled = this.#gated.filter(({ gate }) => gate.settled);
-    if (settled.some(({ gate }) => gate.failure !== undefined)) this.#behind = undefined;
+    for (const { mark, gate: { failure } } of settled) {
+      if (failure === undefined) continue;
+      this.#behind = undefined;
+      const kept = this.#gateFailures.filter(({ to }) => to > this.#over); // the others are reported already
+      this.#gateFailures = [...kept, { from: mark, to: this.#submitted, error: failure.error }];
+    }
     this.#gated = this.#gated.filter((gated) => !settled.includes(gated));
     if (this.#gated.length === 0) this.#gated = undefined;
   }
@@ -434,7 +441,10 @@ export class Line<L = any> extends Printed {
   #failed(mark: number, error: unknown, lost = false): void {
     this.hasFailed = true;
     this.#behind = undefined; // the command may have waited for nothing
-    this.#failures = [...this.#failures, { from: mark, to: lost ? Infinity : this.#submitted, error }];
+    this.#forgetGates();
+    const gate = this.#gateFailures.find(({ from, to }) => from <= mark && mark <= to);
+    const told = gate === undefined ? error : causedBy(gate.error, error);
+    this.#failures = [...this.#failures, { from: mark, to: lost ? Infinity : this.#submitted, error: told }];
   }
 
   /** What its end has not waited for yet: also while it ends, it signals semaphores that others wait for. */
@@ -450,4 +460,13 @@ export class Line<L = any> extends Printed {
     this.#lines.abandon?.(this.lane);
     for (const passage of this.#passages) passage.abandon();
   }
+}
+
+/** What a driver reports of a command behind a gate that has failed: the program knows the gate's error, not the driver's. */
+function causedBy(cause: unknown, error: unknown): unknown {
+  if (!(error instanceof NativeCallError) || error === cause) return error;
+  const { api, fn, code, codeName } = error;
+  const known = Object.entries({ api, fn, code, codeName }).filter(([, value]) => value !== undefined);
+  const hint = `It waited for something that failed: ${messageOf(cause)}`;
+  return new NativeCallError(reasonOf(error).reason, { ...Object.fromEntries(known), cause, hint });
 }

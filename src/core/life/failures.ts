@@ -26,9 +26,9 @@ export function takeFailuresOf(ended: Resource, resource: Resource): void {
 }
 
 /** Throws all failures. */
-export function raiseFailures(resource: Resource): void {
+export function raiseFailures(resource: Resource, doing: string = "disposing"): void {
   const failures = takeFailures(resource);
-  if (failures.length > 0) throwAll(failures.map(({ error }) => error), `disposing ${resource.name}`);
+  if (failures.length > 0) throwAll(failures.map(({ error }) => error), `${doing} ${resource.name}`);
 }
 
 /** Keeps all failures on the bytes of the resources that failed, and on this one's, for their next user. */
@@ -51,12 +51,13 @@ function keep(resource: Resource, failure: Failure, at: Resource): void {
   }
 }
 
-/** Returns each failure once. */
+/** Returns each failure once, and none that a wait for the resource has thrown. */
 function takeFailures(resource: Resource): readonly Failed[] {
   const ofWork = resource.work.takeFailures();
   const failures = ofWork.length === 0 ? resource.failures : [...failedAt(resource, ofWork), ...resource.failures];
   resource.failures = NONE_FAILED;
-  return failures;
+  const { thrown } = resource;
+  return thrown === undefined ? failures : failures.filter(({ error }) => !thrown.has(error));
 }
 
 function failedAt(at: Resource, errors: readonly unknown[]): Failed[] {

@@ -124,6 +124,8 @@ export class Resource extends Printed {
   awaited = false;
   /** @internal What has failed, and was not reported yet. */
   failures: readonly Failed[] = NONE_FAILED;
+  /** @internal What waits for its work have thrown: its end does not throw that again. */
+  thrown: Set<unknown> | undefined;
   readonly #parts: readonly Resource[];
   #madeFor: Resource | undefined;
   /** Of a part of an intermediate: which one. */
@@ -244,6 +246,11 @@ export class Resource extends Printed {
   record(line: Line, mark: number, wrote: boolean): void {
     if (this.#parts.length === 0) return this.work.record(line, mark, wrote);
     for (const part of this.#parts) part.record(line, mark, wrote);
+  }
+
+  /** A wait for its work throws an error to the program: its end does not throw that again. */
+  noteThrown(error: unknown): void {
+    (this.thrown ??= new Set()).add(error);
   }
 
   /** Holds off the end until the returned function is called. */

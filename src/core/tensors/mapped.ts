@@ -5,6 +5,7 @@ import type { Line, Usable } from "../device/line.ts";
 import type { Work } from "../device/work.ts";
 import type { Target } from "../graph/context.ts";
 import { AccessError, throwAll } from "../errors.ts";
+import { raiseFailures } from "../life/failures.ts";
 import { registerLater, type Registration, unregister } from "../life/finalizers.ts";
 import type { Grant } from "../memory/grant.ts";
 import type { Described } from "./described.ts";
@@ -139,6 +140,11 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     });
   }
 
+  #raiseFailures(): void {
+    raiseFailures(this.resource, "waiting for");
+    for (const part of this.parts) part.#raiseFailures();
+  }
+
   /** Visits all works with `to`, so that no visitor has to be a closure. */
   #eachWork<T>(visit: (work: Work, to: T) => unknown, to: T): void {
     visit(this.resource.work, to);
@@ -263,7 +269,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
    * unmap: it stays as it is. Work on what is mapped from it is the map's: ask that one. A map of its bytes that was
    * disposed and is on the way back is waited for until the bytes have come back.
    *
-   * @throws what made the work, or the way back, fail.
+   * @throws what made the work, or the way back, fail; its dispose does not throw that again.
    *
    * @example
    * ```ts
@@ -277,11 +283,17 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
    */
   async finished(): Promise<void> {
     this.resource.assertLive();
-    for (const fence of this.outsideWork("read-write")) await fence.wait();
-    const returning = this.#returning;
-    for (const { resource } of returning) await resource!.settleAsync();
-    if (returning.length > 0) this.raiseKept();
-    for (let fence = this.unfinished; fence !== undefined; fence = this.unfinished) await fence.wait();
+    try {
+      for (const fence of this.outsideWork("read-write")) await fence.wait();
+      const returning = this.#returning;
+      for (const { resource } of returning) await resource!.settleAsync();
+      if (returning.length > 0) this.raiseKept();
+      for (let fence = this.unfinished; fence !== undefined; fence = this.unfinished) await fence.wait();
+      this.#raiseFailures(); // of work that was over before
+    } catch (error) {
+      this.resource.noteThrown(error);
+      throw error;
+    }
   }
 
   /**
