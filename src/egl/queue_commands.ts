@@ -1,7 +1,7 @@
 import type { Call } from "../core/device/driver.ts";
 import type { Use } from "../core/device/line.ts";
 import { colourIn, type FillValue } from "../core/device/pattern.ts";
-import type { Commands, HostBytes, Way } from "../core/device/queue.ts";
+import type { Commands, HostBytes, Pixels, Way } from "../core/device/queue.ts";
 import { LayoutError } from "../core/errors.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { EglBase } from "./base.ts";
@@ -46,9 +46,11 @@ export class EglCommands implements Commands<EglLane, Picture | EglBufferTensor,
   }
 
   /** The planes come one behind the other. */
-  pixelBytes(memory: Picture | EglBufferTensor): number | undefined {
+  pixelsOf(memory: Picture | EglBufferTensor): Pixels | undefined {
     if (memory instanceof EglBufferTensor) return undefined;
-    return planesOf(this.#base, memory).reduce((sum, { layout: { byteLength } }) => sum + byteLength, 0);
+    const planes = planesOf(this.#base, memory);
+    const byteLength = planes.reduce((sum, { layout }) => sum + layout.byteLength, 0);
+    return { byteLength, dtype: planes[0].dtype }; // all planes of a format have one
   }
 
   move(way: Way, memory: Picture | EglBufferTensor, { bytes }: HostBytes, begin: number): Call<EglLane>[] {

@@ -2,7 +2,7 @@ import { isMade } from "../core/argument.ts";
 import type { Call } from "../core/device/driver.ts";
 import type { Use } from "../core/device/line.ts";
 import { colourIn, type FillValue, patternIn } from "../core/device/pattern.ts";
-import type { Commands, HostBytes, Way } from "../core/device/queue.ts";
+import type { Commands, HostBytes, Pixels, Way } from "../core/device/queue.ts";
 import { LayoutError } from "../core/errors.ts";
 import { isContiguous } from "../core/layout/layout.ts";
 import { countOf, placesOf, type Runs, runsBetween, runsOf } from "../core/layout/runs.ts";
@@ -60,8 +60,8 @@ export class VulkanCommands implements Commands<VulkanLane, Taken> {
     return [copyCall(from.rawHandle, to.rawHandle, regionsOf(runs, [from.layout.byteOffset, to.layout.byteOffset]))];
   }
 
-  pixelBytes(tensor: Taken): number | undefined {
-    return tensor instanceof VulkanImage ? tensor.layout.byteLength : undefined;
+  pixelsOf(tensor: Taken): Pixels | undefined {
+    return tensor instanceof VulkanImage ? tensor.layout : undefined;
   }
 
   move(way: Way, tensor: Taken, { bytes }: HostBytes, offset: number): Iterable<Call<VulkanLane>> {

@@ -15,6 +15,7 @@ test("a new buffer is zeros, and keeps what is written to it", (egl) => {
   assertEquals(seen, written);
   assertEquals(egl.bytesCopied, 180);
   assertThrows(() => egl.queue.read(buffer, new Float32Array(14)), LayoutError, "expected the 60 bytes");
+  assertThrows(() => egl.queue.read(buffer, new Int32Array(15)), LayoutError, "expected f32, which");
 });
 
 test("a part of a buffer is its own bytes", (egl) => {

@@ -1,6 +1,7 @@
 import { type Names, optionsIn } from "../argument.ts";
-import type { Checks } from "../checks.ts";
+import { aKind, type Checks, withArticle } from "../checks.ts";
 import { LayoutError } from "../errors.ts";
+import { type DType, showsDtype, TYPED_ARRAYS } from "../layout/dtype.ts";
 import { describeLayout, layout, type LayoutInit } from "../layout/layout.ts";
 import { assertSameElements, countOf, placesOf, type Runs, runsOf } from "../layout/runs.ts";
 import { NativeObject } from "../life/native_object.ts";
@@ -56,12 +57,20 @@ export interface Commands<L, M extends Movable, C extends Usable = M, F extends 
   fill(to: F, value: FillValue): Iterable<Call<L>>;
   /** Commands that copy elements, and leave the gaps alone. */
   copy(from: C, to: C): Iterable<Call<L>>;
-  /** The bytes of an image, whose pixels are read and written without gaps; undefined for a tensor. */
-  pixelBytes?(memory: M): number | undefined;
+  /** An image's pixels, which are read and written without gaps; undefined for a tensor. */
+  pixelsOf?(memory: M): Pixels | undefined;
   /** Commands that move all of the program's bytes, from a tensor's byte `begin` on. Each ends before the next is made. */
   move(way: Way, memory: M, host: HostBytes, begin: number): Iterable<Call<L>>;
   /** The same for elements in rows; left out, each row takes a command. `begins` are the first in the tensor and the host. */
   moveRuns?(way: Way, memory: M, host: HostBytes, runs: Runs, begins: readonly number[]): Iterable<Call<L>>;
+}
+
+/** The pixels of an image without gaps. */
+export interface Pixels {
+  /** Their bytes. */
+  readonly byteLength: number;
+  /** The type of an element. */
+  readonly dtype: DType;
 }
 
 /** Bytes of the program, which stay in place while commands move them. */
@@ -176,7 +185,9 @@ export abstract class DeviceQueue<
    * Copies a tensor's bytes to a typed array, padding included; or an image's pixels, without gaps; or, with `at`, the
    * elements only. Blocks. Counted in the context's `bytesCopied`.
    *
-   * @throws {LayoutError} if the array has another length, or the elements of `at` have another shape or dtype.
+   * @param into a typed array of the tensor's dtype, or of the pixels' element type; or raw bytes: a `Uint8Array`, a
+   * `Uint8ClampedArray` or a `DataView`
+   * @throws {LayoutError} if the array has another length or dtype, or the elements of `at` have another shape or dtype.
    * @throws {AccessError} if the bytes are lent, or the queue waits for an unsettled promise.
    *
    * @example
@@ -195,7 +206,7 @@ export abstract class DeviceQueue<
     this.#move("read", [from, "from"], [into, "into"], options);
   }
 
-  /** Copies the bytes of a typed array to a tensor or an image; blocks. @see {@link read} */
+  /** Copies the bytes of a typed array to a tensor or an image; blocks. It takes the same arrays as {@link read}. */
   write(to: M, from: ArrayBufferView, options: TransferOptions = {}): void {
     this.#move("write", [to, "to"], [from, "from"], options);
   }
@@ -230,11 +241,17 @@ export abstract class DeviceQueue<
     const waits = this.#fencesIn(after);
     const bytes = commands.checks.bytesIn(given, name);
     const uses = [this.#use(memory, way, argument)];
-    const wrong = (which: string, what: string) =>
-      new LayoutError(`${which}: ${what}`, { api: line.driver.api, argument: which });
-    const pixels = commands.pixelBytes?.(memory);
+    const wrong = (which: string, what: string, hint?: string) =>
+      new LayoutError(`${which}: ${what}`, { api: line.driver.api, argument: which, hint });
+    const pixels = commands.pixelsOf?.(memory);
     const here = pixels === undefined ? (memory as unknown as Tensor).layout : undefined;
-    let moved = pixels ?? here!.byteLength;
+    const { byteLength, dtype: held } = pixels ?? here!;
+    if (!showsDtype(given, held)) {
+      const expected = withArticle(TYPED_ARRAYS[held].name);
+      const what = `expected ${held}, which ${memory.name} holds, got ${aKind(given)}.`;
+      throw wrong(name, what, `Pass ${expected}, or raw bytes: a Uint8Array or a DataView.`);
+    }
+    let moved = byteLength;
     let move = (host: HostBytes) => commands.move(way, memory, host, here?.byteOffset ?? 0);
     if (at !== undefined) {
       if (here === undefined) throw wrong("at", `the pixels of ${memory.name} have no gaps: leave it out.`);

@@ -38,6 +38,8 @@ export type DTypeOf<A extends TypedArray> = { [D in DType]: A extends TypedArray
 
 /** A typed array's constructor, as far as views need it. */
 export interface TypedArrayConstructor<A extends TypedArray = TypedArray> {
+  /** The class's name, for messages. */
+  readonly name: string;
   /** Bytes an element. */
   readonly BYTES_PER_ELEMENT: number;
   /** A view over a part of a buffer. */
@@ -70,4 +72,10 @@ export function dtypeOf(array: ArrayBufferView): DType | undefined {
     if (array instanceof TYPED_ARRAYS[dtype as DType]) return dtype as DType;
   }
   return undefined;
+}
+
+/** True for a view of a dtype's elements, and for raw bytes: a Uint8Array, clamped bytes, a DataView. */
+export function showsDtype(array: ArrayBufferView, dtype: DType): boolean {
+  const shown = dtypeOf(array) ?? "u8";
+  return shown === dtype || shown === "u8";
 }

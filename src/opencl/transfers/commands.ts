@@ -2,7 +2,7 @@ import { isMade } from "../../core/argument.ts";
 import type { Call } from "../../core/device/driver.ts";
 import type { Use } from "../../core/device/line.ts";
 import type { FillValue } from "../../core/device/pattern.ts";
-import type { Commands, HostBytes, Way } from "../../core/device/queue.ts";
+import type { Commands, HostBytes, Pixels, Way } from "../../core/device/queue.ts";
 import type { Runs } from "../../core/layout/runs.ts";
 import type { Access } from "../../core/memory/access.ts";
 import type { BaseContext } from "../base_context.ts";
@@ -43,8 +43,9 @@ export class ClCommands implements Commands<ClLane, Taken> {
     return command === undefined ? copyBuffer(from as BufferTensor, to as BufferTensor) : [command];
   }
 
-  pixelBytes(tensor: Taken): number | undefined {
-    return ImageTensor.isImage(tensor) ? pixelBytes(tensor) : undefined;
+  pixelsOf(tensor: Taken): Pixels | undefined {
+    if (!ImageTensor.isImage(tensor)) return undefined;
+    return { byteLength: pixelBytes(tensor), dtype: tensor.format.dtype };
   }
 
   move(way: Way, tensor: Taken, host: HostBytes, begin: number): Call<ClLane>[] {

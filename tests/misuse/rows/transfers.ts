@@ -62,6 +62,40 @@ export default table(import.meta, {
     },
     fails: layoutError("clEnqueueCopyBufferRect", "to", /5 dimensions of bytes/, /Transfer it in parts/),
   },
+  "a read and a write of an array of another dtype": {
+    opencl: true,
+    run() {
+      using cl = open();
+      using words = cl.allocate({ shape: [4], dtype: "i32" });
+      using octets = cl.allocate({ shape: [24], dtype: "u8" });
+      const halves = cl.image({ order: "RGBA", type: "HALF_FLOAT" });
+      using image = halves.allocate({ shape: [1, 2, 4] });
+      for (
+        const [tensor, array] of [
+          [words, new Uint32Array(4)],
+          [octets, new Float32Array(6)],
+          [octets, new Int8Array(24)],
+          [image, new Uint16Array(8)],
+        ] as const
+      ) {
+        fails("read", () => cl.queue.read(tensor, array), LayoutError);
+        fails("write", () => cl.queue.write(tensor, array), LayoutError);
+      }
+      cl.queue.write(image, new Float16Array(8));
+      cl.queue.read(image, new DataView(new ArrayBuffer(16)));
+      for (const array of [new Int32Array(4), new Uint8Array(16), new Uint8ClampedArray(16)]) {
+        cl.queue.write(words, array);
+        cl.queue.read(words, array, { at: "dense" });
+      }
+      cl.queue.write(words, new Float32Array([1, 2, 3, 4]));
+    },
+    fails: {
+      error: LayoutError,
+      ...{ api: "opencl", argument: "from" },
+      message: /from: expected i32, which opencl tensor \[4\] i32.* holds, got a Float32Array\./,
+      hint: /Pass an Int32Array, or raw bytes: a Uint8Array or a DataView\./,
+    },
+  },
   "transfers of what is lent, of another context, of the host, of nothing": {
     ...withTensors((cl, one, two) => {
       using other = open();

@@ -202,6 +202,15 @@ export default table(import.meta, {
     using tensor = vulkan.allocate(WORDS);
     vulkan.queue.read(tensor, new Uint32Array(63));
   }, unfit("into", /expected the 256 bytes/)),
+  "a write of floats to whole numbers": withVulkan((vulkan) => {
+    using tensor = vulkan.allocate(WORDS);
+    vulkan.queue.write(tensor, new Float32Array(64));
+  }, unfit("from", /expected u32, which vulkan tensor \[64\] u32 holds, got a Float32Array/, /Pass a Uint32Array/)),
+  "a read of an image's bytes as floats": withVulkan((vulkan) => {
+    using image = vulkan.image(RGBA).allocate(PIXELS);
+    vulkan.queue.read(image, new Uint8ClampedArray(128));
+    vulkan.queue.read(image, new Float32Array(32));
+  }, unfit("into", /expected u8, which .* holds, got a Float32Array/, /Pass a Uint8Array, or/)),
   "a write of something else": withVulkan((vulkan) => {
     using tensor = vulkan.allocate(WORDS);
     vulkan.queue.write(tensor, any([1, 2, 3]));
