@@ -1,3 +1,5 @@
+import { fieldsJson, thrownJson } from "./json.ts";
+
 /** What a program can read of any failure; every field that does not apply is left out. */
 export interface ErrorFields {
   /** The API that failed: `"opencl"`, `"libc"`, `"core"`, … */
@@ -57,6 +59,18 @@ export class InteropError extends Error {
     // A log shows each field that the object has: one that does not apply is left out.
     const known = Object.entries({ ...others, hint }).filter(([, value]) => value !== undefined);
     Object.assign(this, Object.fromEntries(known));
+  }
+
+  /** What `JSON.stringify` makes of it: its name, its message, and the fields that it has. */
+  toJSON(): Record<string, unknown> {
+    const { name, message, cause, errors, ...fields } = this;
+    return {
+      name,
+      message,
+      ...fieldsJson(fields),
+      ...(cause === undefined ? {} : { cause: thrownJson(cause) }),
+      ...(errors === undefined ? {} : { errors: errors.map(thrownJson) }),
+    };
   }
 }
 

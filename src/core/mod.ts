@@ -98,7 +98,7 @@ export { allocateFrame, allocateTensor, importAs, type Received } from "./tensor
 export { Metadata, type MetadataFields } from "./tensors/metadata.ts";
 export { type GiveBack, Resource, type ResourceInit, type ResourceState } from "./life/resource.ts";
 export { type Undo } from "./life/undo.ts";
-export { Route, type Step, type Transfer } from "./graph/route.ts";
+export { Route, type RouteJson, type Step, type Transfer } from "./graph/route.ts";
 export { type Part, type SliceOptions, Tensor, type TensorInit, type TensorJson } from "./tensors/tensor.ts";
 export { TensorViews, Views } from "./memory/view.ts";
 export type { Address } from "../../ffi/address.ts";

@@ -1,10 +1,18 @@
-/** An object that a program holds, in one line: `console.log`, `String()` and messages show the same. For those who write backends. */
+/**
+ * An object that a program holds, in one line: `console.log`, `String()`, messages and `JSON.stringify` show the same. For
+ * those who write backends.
+ */
 export abstract class Printed {
   /** What it is, in one line. */
   abstract toString(): string;
 
   /** What `console.log` shows: {@link toString}. */
   [Symbol.for("Deno.customInspect")](): string {
+    return this.toString();
+  }
+
+  /** What `JSON.stringify` makes of it: {@link toString}. A class whose objects are data has its own. */
+  toJSON(): unknown {
     return this.toString();
   }
 }

@@ -7,11 +7,15 @@ import {
   imageInfo,
   InteropError,
   layout,
+  LayoutError,
   ledger,
   MapperGraph,
   Metadata,
+  NoRouteError,
   Port,
   Printed,
+  Route,
+  Tensor,
 } from "@samepage/interop";
 import { FrameRing } from "@samepage/interop/channel";
 import { dmabuf } from "@samepage/interop/dmabuf";
@@ -66,13 +70,32 @@ Deno.test("every exported class prints as one line, but for errors and the parts
   assertEquals([...new Set(without)].sort(), PARTS);
 });
 
-/** Checks what `console.log` and `String` show of objects, and what is shown once they were disposed. */
+/** Those whose objects are data: their JSON has the fields of a description, and no internals. */
+const DATA = [Tensor, Frame, Route];
+
+/** Checks what `JSON.stringify` makes of an object, alone and as a field. */
+function assertJson(object: object): void {
+  const json = JSON.parse(JSON.stringify({ object })).object;
+  const type = DATA.find((one) => object instanceof one);
+  if (type === undefined) return assertEquals(json, String(object));
+  const names = {
+    [Tensor.name]: "kind,shape,dtype,byteLength",
+    [Frame.name]: object instanceof Frame && object.info.type === "audio"
+      ? "kind,format,channels,samples,sampleRate,byteLength,planes"
+      : "kind,format,width,height,byteLength,planes",
+    [Route.name]: "steps,refused,open",
+  };
+  assertEquals(Object.keys(json).join(), names[type.name]);
+}
+
+/** Checks what `console.log`, `String` and `JSON.stringify` show of objects, and what is shown once they were disposed. */
 async function assertPrinted(expected: readonly (readonly [object, RegExp])[]): Promise<void> {
   for (const [object, line] of expected) {
     const printed = Deno.inspect(object);
     assertEquals(String(object), printed);
     assertMatch(printed, line);
     assert(!/[\n]/.test(printed) && printed.length < 300, printed);
+    assertJson(object);
   }
   const disposed = expected.flatMap(([object]) => Symbol.asyncDispose in object ? [object as AsyncDisposable] : []);
   for (const object of disposed.toReversed()) {
@@ -83,7 +106,7 @@ async function assertPrinted(expected: readonly (readonly [object, RegExp])[]): 
 
 const NV12 = imageInfo({ format: "NV12", width: 64, height: 32 });
 
-Deno.test("console.log() shows one line of what needs no library", async () => {
+Deno.test("console.log() and JSON.stringify() show one line of what needs no library", async () => {
   const graph = new MapperGraph([host]);
   const tensor = host.allocate({ shape: [4, 4], dtype: "u8" });
   const frame = host.allocateFrame(NV12);
@@ -126,6 +149,44 @@ Deno.test("console.log() shows one line of what needs no library", async () => {
   ]);
 });
 
+Deno.test("JSON.stringify() shows an error's name, message and fields", () => {
+  const cause = Object.assign(new RangeError("too far"), { self: undefined as unknown });
+  cause.self = cause;
+  const error = new NoRouteError("No way there.", [{ edge: "a→b", reason: "closed", remedy: "Open it." }], {
+    api: "core",
+    cause,
+    errors: [new LayoutError("shape: wrong.", { argument: "shape" }), "text", { a: 1n }],
+  });
+  assertEquals(JSON.parse(JSON.stringify({ error })).error, {
+    name: "NoRouteError",
+    message: "No way there. Open it.",
+    api: "core",
+    hint: "Open it.",
+    refused: [{ edge: "a→b", reason: "closed", remedy: "Open it." }],
+    cause: { name: "RangeError", message: "too far" },
+    errors: [{ name: "LayoutError", message: "shape: wrong.", argument: "shape" }, "text", "[object Object]"],
+  });
+});
+
+Deno.test("JSON.stringify() of imageInfo() has its modifier as a text, and its fields are the same", () => {
+  const { modifier, ...others } = NV12;
+  assertEquals(JSON.parse(JSON.stringify(NV12)), { ...others, modifier: String(modifier) });
+  assertEquals(Object.keys(NV12), ["type", "format", "width", "height", "fourcc", "modifier"]);
+});
+
+testEach("JSON.stringify() shows a device with its handles as texts, and the times of a command", (platform) => {
+  using cl = open(platform);
+  const device = JSON.parse(JSON.stringify(cl.device));
+  assertEquals([device.name, device.handle], [cl.device.name, String(cl.device.handle)]);
+  using queue = cl.createQueue({ profiling: true });
+  using tensor = cl.allocate({ shape: [4], dtype: "u8" });
+  queue.fill(tensor, 1);
+  const fence = queue.fence();
+  fence.waitSync();
+  const times = queue.times(fence);
+  assertEquals(JSON.parse(JSON.stringify(times)).ended, String(times.ended));
+});
+
 Deno.test("JSON.stringify() makes a description of a tensor and of a frame, and does not throw", () => {
   using tensor = host.allocate({ shape: [2, 3], dtype: "u64" });
   const json = { kind: "host", shape: [2, 3], dtype: "u64", byteLength: 48 };
@@ -139,7 +200,7 @@ Deno.test("JSON.stringify() makes a description of a tensor and of a frame, and 
   assertEquals(frame.byteLength, 3072);
 });
 
-testEach("console.log() shows one line of each object", async (platform) => {
+testEach("console.log() and JSON.stringify() show one line of each object", async (platform) => {
   const cl = open(platform);
   using source = host.allocate({ shape: [4], dtype: "u8" });
   const graph = new MapperGraph([host, cl]);
@@ -164,7 +225,7 @@ testEach("console.log() shows one line of each object", async (platform) => {
   ]);
 });
 
-testMat("console.log() shows one line of each object", async () => {
+testMat("console.log() and JSON.stringify() show one line of each object", async () => {
   const cv = OpenCVContext.open();
   await assertPrinted([
     [cv, /^opencv context \(OpenCV 4/],
@@ -175,7 +236,7 @@ testMat("console.log() shows one line of each object", async () => {
   ]);
 });
 
-vulkanTest("console.log() shows one line of each object", async () => {
+vulkanTest("console.log() and JSON.stringify() show one line of each object", async () => {
   const vulkan = VulkanContext.open();
   const program = vulkan.program(shader("invert"));
   await assertPrinted([
@@ -189,7 +250,7 @@ vulkanTest("console.log() shows one line of each object", async () => {
   ]);
 });
 
-eglTest("console.log() shows one line of each object", async (egl: EglContext) => {
+eglTest("console.log() and JSON.stringify() show one line of each object", async (egl: EglContext) => {
   const picture = egl.image.allocate({ format: "RGBA", width: 8, height: 4 });
   const buffer = egl.buffer.allocate({ shape: [4], dtype: "u8" });
   assert(buffer.handle instanceof GlBuffer);
@@ -205,7 +266,7 @@ eglTest("console.log() shows one line of each object", async (egl: EglContext) =
   ]);
 });
 
-driverTest("console.log() shows one line of each object", [], async ({ va }) => {
+driverTest("console.log() and JSON.stringify() show one line of each object", [], async ({ va }) => {
   const surface = va.allocateFrame(NV12);
   const [{ handle }] = surface.planes;
   await assertPrinted([

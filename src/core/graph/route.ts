@@ -31,6 +31,9 @@ export interface Step {
   readonly evidence?: string | undefined;
 }
 
+/** A {@link Route} as JSON. */
+export type RouteJson = Pick<Route, "steps" | "refused" | "open"> & { readonly waitReason?: string };
+
 /** How a tensor was, or would be, mapped to a target. It prints as one line per step. */
 export class Route extends Printed {
   /** From source to target; empty for memory that was not mapped, and for a map to its own target. */
@@ -55,6 +58,12 @@ export class Route extends Printed {
   /** Bytes moved by all steps together. */
   get bytesMoved(): number {
     return this.steps.reduce((sum, step) => sum + step.bytesMoved, 0);
+  }
+
+  /** What `JSON.stringify` makes of it: its steps and refusals, and whether it is open. */
+  override toJSON(): RouteJson {
+    const { steps, refused, open, waitReason } = this;
+    return { steps, refused, open, ...(waitReason === undefined ? {} : { waitReason }) };
   }
 
   /** One line per step, then one line per refusal. */

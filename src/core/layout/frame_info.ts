@@ -1,6 +1,7 @@
 import { literal, type Names, object, optionsIn } from "../argument.ts";
 import { type DType, sizeOf } from "./dtype.ts";
 import { LayoutError } from "../errors.ts";
+import { withJson } from "../json.ts";
 import { type Layout, layout, moved, whole } from "./layout.ts";
 import { IMAGE_FORMATS, type ImageFormat } from "./pixel_formats.ts";
 
@@ -97,7 +98,7 @@ function image({ format: name, width, height, modifier = 0n, colour }: ImageInit
       });
     }
   }
-  return Object.freeze({
+  const info: ImageInfo = {
     type: "image",
     format: name,
     width,
@@ -105,7 +106,8 @@ function image({ format: name, width, height, modifier = 0n, colour }: ImageInit
     fourcc: format.fourcc,
     modifier,
     ...(colour === undefined ? {} : { colour }),
-  });
+  };
+  return Object.freeze(withJson(info));
 }
 
 /** Tensors that are pictures: the format of one with these channels. */

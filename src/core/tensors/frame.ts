@@ -151,7 +151,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   }
 
   /** What `JSON.stringify` makes of it: its kind of memory, format, size and planes. */
-  toJSON(): FrameJson {
+  override toJSON(): FrameJson {
     const { target: { kind }, info, byteLength, planes } = this;
     const size = info.type === "image"
       ? { width: info.width, height: info.height }

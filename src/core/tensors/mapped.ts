@@ -316,7 +316,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
   }
 
   /** What `JSON.stringify` makes of it: a description, without its bytes. */
-  abstract toJSON(): object;
+  abstract override toJSON(): object;
 
   /** Set by the graph, once: for those who write mappers. */
   arrivedBy(route: Route | (() => Route)): void {

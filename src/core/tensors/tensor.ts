@@ -155,7 +155,7 @@ export abstract class Tensor<H = unknown> extends Mapped {
   }
 
   /** What `JSON.stringify` makes of it: `{ kind, shape, dtype, byteLength }`. */
-  toJSON(): TensorJson {
+  override toJSON(): TensorJson {
     const { target: { kind }, shape, dtype, byteLength } = this;
     return { kind, shape, dtype, byteLength };
   }

@@ -6,6 +6,7 @@ import {
 } from "../../../ffi/opencl/constants.ts";
 import type { ClEvent } from "../../../ffi/opencl/handles.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { withJson } from "../../core/json.ts";
 import { infoU64, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
 
@@ -70,10 +71,10 @@ function timesOf(event: ClEvent): CommandTimes {
   const query: Query = (name, size, value, written) =>
     opencl().clGetEventProfilingInfo(event, name, size, value, written);
   const at = (name: number) => infoU64("clGetEventProfilingInfo", query, name);
-  return {
+  return withJson({
     queued: at(CL_PROFILING_COMMAND_QUEUED),
     submitted: at(CL_PROFILING_COMMAND_SUBMIT),
     started: at(CL_PROFILING_COMMAND_START),
     ended: at(CL_PROFILING_COMMAND_END),
-  };
+  });
 }

@@ -3,6 +3,7 @@ import {
   DisposedError,
   host,
   imageInfo,
+  InteropError,
   ledger,
   type Mapped,
   MapperGraph,
@@ -116,12 +117,14 @@ export default table(import.meta, {
       for (const each of ending) each[Symbol.dispose]();
       for (const each of ending) say(each.toString().endsWith("disposed)"));
       say(JSON.stringify(source.toJSON()), frame.toJSON().byteLength);
+      say(mapped.route.toJSON().steps[0].edge, new InteropError("wrong").toJSON().message);
     },
     says: [
       ...Array(8).fill("true false"),
       ...Array(6).fill("false"),
       ...Array(6).fill("true"),
       '{"kind":"host","shape":[4],"dtype":"u8","byteLength":4} 4',
+      "host→opencl wrong",
     ],
   },
   "of where it was made, of what is forgotten": {
