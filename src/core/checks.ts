@@ -85,8 +85,8 @@ export class Checks {
   }
 
   /** The error of an argument of the wrong kind: `source: expected a string, got a number.` */
-  wrongKind(argument: string, expected: string, value: unknown): ArgumentError {
-    return this.wrong(argument, `expected ${expected}, got ${aKind(value)}.`);
+  wrongKind(argument: string, expected: string, value: unknown, hint?: string): ArgumentError {
+    return this.wrong(argument, `expected ${expected}, got ${aKind(value)}.`, hint);
   }
 
   /** The error of an argument; `what` is the rest of the sentence. */

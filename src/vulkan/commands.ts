@@ -30,11 +30,25 @@ export function copyCall(from: VulkanBuffer, to: VulkanBuffer, regions: readonly
   };
 }
 
-/** The command that fills bytes with a word, the lowest byte first. Offset and length are multiples of 4. */
-export function fillCall(buffer: VulkanBuffer, offset: number, length: number, word: number): Call<VulkanLane> {
-  const [at, size] = [BigInt(offset), BigInt(length)];
+/** Bytes that are filled with a word, the lowest byte first. */
+export interface Filled {
+  /** Where they begin, a multiple of 4. */
+  readonly at: number;
+  /** How many, a multiple of 4. */
+  readonly length: number;
+  /** The word. */
+  readonly word: number;
+}
+
+/** The command that fills bytes of a buffer. */
+export function fillCall(buffer: VulkanBuffer, fills: readonly Filled[]): Call<VulkanLane> {
   return {
     fn: "vkQueueSubmit",
-    call: (lane) => lane.run([buffer], (commands) => vulkan().vkCmdFillBuffer(commands, buffer.buffer, at, size, word)),
+    call: (lane) =>
+      lane.run([buffer], (commands) => {
+        for (const { at, length, word } of fills) {
+          vulkan().vkCmdFillBuffer(commands, buffer.buffer, BigInt(at), BigInt(length), word);
+        }
+      }),
   };
 }

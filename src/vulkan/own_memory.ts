@@ -45,7 +45,7 @@ export function allocated(
   const buffer = new VulkanBuffer(base.openDevice, whole, { from: "new", place, handleTypes });
   const undo: Undo = [() => buffer.free()];
   return allOrNothing("allocating Vulkan memory", () => {
-    const zeroed = base.line.submitRaw(fillCall(buffer, 0, whole, 0));
+    const zeroed = base.line.submitRaw(fillCall(buffer, [{ at: 0, length: whole, word: 0 }]));
     undo.push(() => base.line.block(zeroed.mark));
     const { size } = buffer.info; // whoever imports the memory has to know all of it
     const allocation = base.openDevice.allocation({

@@ -1,14 +1,16 @@
 import { isMade } from "../core/argument.ts";
 import type { Call } from "../core/device/driver.ts";
 import type { Use } from "../core/device/line.ts";
-import { colourIn, type FillValue, patternIn } from "../core/device/pattern.ts";
+import { colourIn, type FillValue } from "../core/device/pattern.ts";
 import type { Commands, HostBytes, Pixels, Way } from "../core/device/queue.ts";
+import { wrongMemory } from "../core/device/wrong_memory.ts";
 import { LayoutError } from "../core/errors.ts";
 import { isContiguous } from "../core/layout/layout.ts";
-import { countOf, placesOf, type Runs, runsBetween, runsOf } from "../core/layout/runs.ts";
+import { countOf, placesOf, type Runs, runsBetween } from "../core/layout/runs.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { VulkanBase } from "./base.ts";
-import { copyCall, fillCall, type Region } from "./commands.ts";
+import { copyCall, type Region } from "./commands.ts";
+import { fillTensor } from "./fill.ts";
 import { clearCall, pixelsCall, rangesOf } from "./images/commands.ts";
 import { VulkanImage } from "./images/tensor.ts";
 import type { VulkanLane } from "./lane.ts";
@@ -19,6 +21,8 @@ import { VulkanTensor } from "./tensor.ts";
 const MOST_REGIONS = 65_536;
 
 type Taken = VulkanTensor | VulkanImage;
+
+const TAKES = { expected: "a VulkanTensor or a VulkanImage", target: "vulkan" };
 
 /** Vulkan's commands. */
 export class VulkanCommands implements Commands<VulkanLane, Taken> {
@@ -31,7 +35,9 @@ export class VulkanCommands implements Commands<VulkanLane, Taken> {
   }
 
   useOf(tensor: Taken, access: Access, argument: string): Use {
-    if (!isMade<Taken>(tensor, VulkanImage)) checks.assertInstance(tensor, VulkanTensor, argument);
+    if (!isMade<Taken>(tensor, VulkanImage) && !isMade<Taken>(tensor, VulkanTensor)) {
+      throw wrongMemory(checks, tensor, access, argument, TAKES);
+    }
     if (tensor.target.context === this.#base) return { tensor, access, argument };
     const what = `${tensor.name} belongs to another context.`;
     throw checks.wrong(argument, what, "Map it here first: graph.map(tensor, vulkan).");
@@ -43,14 +49,7 @@ export class VulkanCommands implements Commands<VulkanLane, Taken> {
       const type = vulkan.endsWith("_UINT") ? "uint" : vulkan.endsWith("_SINT") ? "int" : "float";
       return [clearCall(to.rawHandle, colourIn(value, checks, type))];
     }
-    const { byteOffset, byteLength, dtype } = to.layout;
-    const word = wordOf(patternIn(value, dtype, checks), dtype);
-    if (runsOf([to.layout]).dimensions.length > 0) throw unfit("to", `the rows of ${to.name} have gaps.`);
-    if (byteOffset % 4 !== 0 || byteLength % 4 !== 0) {
-      const what = `it begins at byte ${byteOffset} and has ${byteLength}: expected multiples of 4.`;
-      throw unfit("to", what, "Write it: queue.write().");
-    }
-    return [fillCall(to.rawHandle, byteOffset, byteLength, word)];
+    return fillTensor(to, value);
   }
 
   copy(from: Taken, to: Taken): Call<VulkanLane>[] {
@@ -91,13 +90,6 @@ function regionsOf({ length, dimensions }: Runs, begins: readonly [number, numbe
   const count = countOf(dimensions);
   if (count > MOST_REGIONS) throw unfit("to", `${count} rows with gaps are more than the ${MOST_REGIONS} of one copy.`);
   return placesOf(begins, dimensions).map(([from, to]) => ({ from, to, length }));
-}
-
-/** A pattern, repeated to 4 bytes. */
-function wordOf(pattern: Uint8Array, dtype: string): number {
-  const words = new Uint32Array(Uint8Array.from({ length: 128 }, (_, i) => pattern[i % pattern.length]).buffer);
-  if (words.every((word) => word === words[0])) return words[0];
-  throw checks.wrong("value", `Vulkan fills with 4 bytes, and the parts of this ${dtype} differ.`, "Write it.");
 }
 
 function unfit(argument: string, what: string, hint?: string): LayoutError {

@@ -1,6 +1,18 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { AccessError, ArgumentError, InteropError, LayoutError, MapperGraph, region } from "@samepage/interop";
+import {
+  AccessError,
+  ArgumentError,
+  InteropError,
+  layout,
+  LayoutError,
+  type LayoutInit,
+  MapperGraph,
+  region,
+} from "@samepage/interop";
 import type { VulkanTensor } from "@samepage/interop/vulkan";
+import { sizeOf, TYPED_ARRAYS } from "../../src/core/layout/dtype.ts";
+import { elementCount } from "../../src/core/layout/layout.ts";
+import { copyElements } from "../../src/core/layout/runs.ts";
 import { closeFd } from "../../src/core/native/fd.ts";
 import { struct } from "../../src/vulkan/struct.ts";
 import { ManualGate } from "../gate.ts";
@@ -38,7 +50,37 @@ test("a fill has every value of 1, 2 and 4 bytes, and of 8 where the halves are 
   vulkan.queue.fill(long, -1n);
   assertThrows(() => vulkan.queue.fill(long, 1n), ArgumentError, "differ");
   using odd = vulkan.allocate({ shape: [3], dtype: "u8" });
-  assertThrows(() => vulkan.queue.fill(odd, 1), LayoutError, "multiples of 4");
+  assertThrows(() => vulkan.queue.fill(odd, 1), LayoutError, "no whole word");
+});
+
+test("fill() of rows with gaps, and of bytes at any place, fills the elements alone", (vulkan) => {
+  const cases: readonly (readonly [LayoutInit, number[]])[] = [
+    [{ shape: [7], dtype: "u8" }, [200]],
+    [{ shape: [12], dtype: "u8", byteOffset: 3 }, [1, 2, 3, 4]],
+    [{ shape: [3, 8], dtype: "u8", rowAlign: 16 }, [5]],
+    [{ shape: [5, 8], dtype: "u8", strides: [9, 1] }, [1, 2]],
+    [{ shape: [4, 5], dtype: "i16", strides: [14, 2], byteOffset: 2 }, [-3]],
+    [{ shape: [3, 4, 2], dtype: "f32", strides: [80, 16, 4] }, [1.5]],
+  ];
+  for (const [init, value] of cases) {
+    const at = layout(init);
+    using whole = vulkan.allocate({ shape: [at.byteOffset + at.byteLength + 5], dtype: "u8" });
+    const expected = Uint8Array.from({ length: whole.byteLength }, (_, i) => 100 + i);
+    vulkan.queue.write(whole, expected);
+    {
+      using part = whole.slice(at) as VulkanTensor;
+      vulkan.queue.fill(part, value);
+    }
+    const { shape, dtype } = at;
+    const elements = new TYPED_ARRAYS[dtype](new ArrayBuffer(elementCount(at) * sizeOf(dtype))) as Uint8Array;
+    elements.forEach((_, i) => elements[i] = value[i % value.length]);
+    copyElements(expected, at, new Uint8Array(elements.buffer), layout({ shape, dtype }));
+    const seen = new Uint8Array(expected.length);
+    vulkan.queue.read(whole, seen);
+    assertEquals([...seen], [...expected]);
+  }
+  using nine = vulkan.allocate({ shape: [9], dtype: "u8" });
+  assertThrows(() => vulkan.queue.fill(nine, [1, 2]), ArgumentError, "have 9 bytes, no multiple of 2");
 });
 
 test("a copy takes the elements, and leaves the gaps alone", (vulkan) => {
@@ -218,5 +260,5 @@ test("read() and write() with `at` move elements, and leave the gaps alone", (vu
   assertEquals([...spread.subarray(0, 12)], [0, 5, 10, 255, 255, 255, 255, 255, 1, 6, 11, 255]);
   const refused = (at: unknown) =>
     assertThrows(() => vulkan.queue.read(padded, seen, { at: at as "dense" }), InteropError).argument;
-  assertEquals([{ shape: [5, 3], dtype: "u8" }, "dense", 7].map(refused), ["at", "into", "init"]);
+  assertEquals([{ shape: [5, 3], dtype: "u8" }, "dense", 7].map(refused), ["at", "into", "at"]);
 });

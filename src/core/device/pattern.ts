@@ -1,5 +1,5 @@
-import { shown } from "../argument.ts";
-import { bytesIn, type Checks } from "../checks.ts";
+import { literal } from "../argument.ts";
+import { aKind, bytesIn, type Checks } from "../checks.ts";
 import type { DType } from "../layout/dtype.ts";
 import { encoded } from "../layout/numbers.ts";
 
@@ -23,19 +23,24 @@ export function patternIn(value: FillValue, dtype: DType, checks: Checks): Uint8
 }
 
 const COLOURS = {
-  float: { Channels: Float32Array, least: -Infinity, most: Infinity },
-  int: { Channels: Int32Array, least: -(2 ** 31), most: 2 ** 31 - 1 },
-  uint: { Channels: Uint32Array, least: 0, most: 2 ** 32 - 1 },
+  float: { Channels: Float32Array, of: "finite numbers", fits: (channel: number) => Number.isFinite(channel) },
+  int: { Channels: Int32Array, of: "whole numbers from -2147483648 to 2147483647", fits: isWhole(-(2 ** 31), 2 ** 31) },
+  uint: { Channels: Uint32Array, of: "whole numbers from 0 to 4294967295", fits: isWhole(0, 2 ** 32) },
 } as const;
+
+function isWhole(least: number, end: number): (channel: number) => boolean {
+  return (channel) => Number.isInteger(channel) && channel >= least && channel < end;
+}
 
 /** The four channels of a colour, in the type by which kernels read them. @throws {ArgumentError} for anything else. */
 export function colourIn(value: FillValue, checks: Checks, type: keyof typeof COLOURS): ArrayBufferView<ArrayBuffer> {
-  const { Channels, least, most } = COLOURS[type];
-  const colour = Array.isArray(value) ? checks.itemsIn<number>(value, "value") : [];
-  const fits = (channel: unknown) =>
-    typeof channel === "number" && channel >= least && channel <= most &&
-    (type === "float" || Number.isInteger(channel));
-  if (colour.length === 4 && colour.every(fits)) return new Channels(colour);
-  const what = `expected four numbers (red, green, blue, alpha) from ${least} to ${most}, got ${shown(value)}.`;
-  throw checks.wrong("value", what);
+  const { Channels, of, fits } = COLOURS[type];
+  const wrong = (got: unknown) =>
+    checks.wrong("value", `expected four ${of}, got ${got}.`, "Pass [red, green, blue, alpha].");
+  if (!Array.isArray(value)) throw wrong(aKind(value));
+  const colour = checks.itemsIn<number>(value, "value");
+  if (colour.length !== 4) throw wrong(colour.length);
+  const odd = colour.findIndex((channel) => typeof channel !== "number" || !fits(channel));
+  if (odd >= 0) throw wrong(literal(colour[odd]));
+  return new Channels(colour);
 }

@@ -1,4 +1,4 @@
-import { type Names, optionsIn } from "../argument.ts";
+import { literal, type Names, optionsIn } from "../argument.ts";
 import { aKind, type Checks, withArticle } from "../checks.ts";
 import { LayoutError } from "../errors.ts";
 import { type DType, showsDtype, TYPED_ARRAYS } from "../layout/dtype.ts";
@@ -28,7 +28,7 @@ const OPTIONS: Names<CommandOptions> = { after: true };
 export interface TransferOptions extends CommandOptions {
   /**
    * Where the elements lie in the program's bytes: a layout of the same shape and dtype, or `"dense"`, without gaps. Only
-   * elements move then. Without it, all bytes move as they lie, padding included.
+   * elements move then. Without it, all bytes move as they lie, padding included; an image's pixels are always dense.
    */
   readonly at?: LayoutInit | "dense";
 }
@@ -37,6 +37,12 @@ const TRANSFER: Names<TransferOptions> = { after: true, at: true };
 
 /** From memory to the program, or back. */
 export type Way = "read" | "write";
+
+/** Why an image's pixels cannot lie elsewhere in the program's bytes. */
+const PIXELS_AT: { readonly [W in Way]: string } = {
+  read: "an image is read without gaps; read it into a dense array, or copy it to a tensor first.",
+  write: "an image is written without gaps; write it from a dense array, or copy it from a tensor.",
+};
 
 /**
  * One API's own part of a queue: the native commands. Everything has been checked that does not depend on the API. What
@@ -253,8 +259,11 @@ export abstract class DeviceQueue<
     }
     let moved = byteLength;
     let move = (host: HostBytes) => commands.move(way, memory, host, here?.byteOffset ?? 0);
-    if (at !== undefined) {
-      if (here === undefined) throw wrong("at", `the pixels of ${memory.name} have no gaps: leave it out.`);
+    if (at !== undefined && at !== "dense" && (typeof at !== "object" || at === null)) {
+      throw wrong("at", `expected "dense" or a layout, got ${literal(at)}.`);
+    }
+    if (here === undefined && at !== undefined && at !== "dense") throw wrong("at", PIXELS_AT[way]);
+    if (here !== undefined && at !== undefined) {
       const { shape, dtype } = here;
       const there = layout(at === "dense" ? { shape, dtype } : at);
       assertSameElements(here, there, { api: line.driver.api, argument: "at" });

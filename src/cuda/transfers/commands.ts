@@ -4,6 +4,7 @@ import type { Call } from "../../core/device/driver.ts";
 import type { Use } from "../../core/device/line.ts";
 import type { FillValue } from "../../core/device/pattern.ts";
 import type { Commands, HostBytes, Way } from "../../core/device/queue.ts";
+import { wrongMemory } from "../../core/device/wrong_memory.ts";
 import type { Runs } from "../../core/layout/runs.ts";
 import type { Access } from "../../core/memory/access.ts";
 import { CudaArray } from "../arrays/array.ts";
@@ -30,8 +31,11 @@ export class CudaCommands implements Commands<StreamLane, CudaTensor, Copied> {
   }
 
   useOf(memory: Copied, access: Access, argument: string): Use {
-    if (!isMade<Copied>(memory, CudaArray)) checks.assertInstance(memory, CudaTensor, argument);
-    else if ((memory as CudaArray).context !== this.#context) throw checks.wrong(argument, "it is another context's.");
+    if (isMade<Copied>(memory, CudaArray)) {
+      if ((memory as CudaArray).context !== this.#context) throw checks.wrong(argument, "it is another context's.");
+    } else if (!isMade<Copied>(memory, CudaTensor)) {
+      throw wrongMemory(checks, memory, access, argument, { expected: "a CudaTensor", target: "cuda" });
+    }
     return { tensor: memory, access, argument };
   }
 

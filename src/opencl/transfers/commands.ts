@@ -3,6 +3,7 @@ import type { Call } from "../../core/device/driver.ts";
 import type { Use } from "../../core/device/line.ts";
 import type { FillValue } from "../../core/device/pattern.ts";
 import type { Commands, HostBytes, Pixels, Way } from "../../core/device/queue.ts";
+import { wrongMemory } from "../../core/device/wrong_memory.ts";
 import type { Runs } from "../../core/layout/runs.ts";
 import type { Access } from "../../core/memory/access.ts";
 import type { BaseContext } from "../base_context.ts";
@@ -19,6 +20,8 @@ import { copyImage, fillImage, movePixels, pixelBytes } from "./image.ts";
 /** What commands use. */
 export type Taken = BufferTensor | ImageTensor;
 
+const TAKES = { expected: "an OpenCLTensor or an OpenCLImage", target: "cl" };
+
 /** OpenCL's commands. */
 export class ClCommands implements Commands<ClLane, Taken> {
   readonly checks = checks;
@@ -30,7 +33,9 @@ export class ClCommands implements Commands<ClLane, Taken> {
   }
 
   useOf(tensor: Taken, access: Access, argument: string): Use<Taken> {
-    if (!ImageTensor.isImage(tensor)) assertBuffer(tensor, argument, "an OpenCLTensor or an OpenCLImage");
+    if (!ImageTensor.isImage(tensor) && !isMade(tensor, BufferTensor)) {
+      throw wrongMemory(checks, tensor, access, argument, TAKES);
+    }
     return usable(tensor, access, argument, this.#context);
   }
 
@@ -73,10 +78,6 @@ export function usable<T extends Taken>(tensor: T, access: Access, argument: str
 }
 
 /** Throws unless a value is a buffer's tensor. */
-export function assertBuffer(
-  value: unknown,
-  argument: string,
-  expected: string = "an OpenCLTensor",
-): asserts value is BufferTensor {
-  if (!isMade(value, BufferTensor)) throw checks.wrongKind(argument, expected, value);
+export function assertBuffer(value: unknown, argument: string): asserts value is BufferTensor {
+  if (!isMade(value, BufferTensor)) throw checks.wrongKind(argument, "an OpenCLTensor", value);
 }

@@ -229,7 +229,7 @@ export default table(import.meta, {
   "a colour of three numbers": withEgl((egl) => {
     using picture = egl.image.allocate(RGBA);
     egl.queue.fill(picture, [1, 0, 0]);
-  }, wrong("value", /expected four numbers/)),
+  }, wrong("value", /expected four finite numbers, got 3/, /red, green, blue, alpha/)),
   "a colour of all planes at once": withEgl((egl) => {
     using picture = egl.image.allocate({ format: "NV12", ...SIZE });
     egl.queue.fill(picture, [1, 0, 0, 1]);

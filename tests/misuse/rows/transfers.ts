@@ -1,6 +1,6 @@
-import { AccessError, ArgumentError, host, LayoutError, MapperGraph } from "@samepage/interop";
+import { AccessError, ArgumentError, host, imageInfo, LayoutError, MapperGraph } from "@samepage/interop";
 import type { OpenCLContext, OpenCLTensor } from "@samepage/interop/opencl";
-import { any, fails, open } from "../kit.ts";
+import { any, fails, open, say } from "../kit.ts";
 import { type Failure, type Row, table } from "../row.ts";
 
 const bytes = { shape: [64], dtype: "u8" } as const;
@@ -94,6 +94,50 @@ export default table(import.meta, {
       ...{ api: "opencl", argument: "from" },
       message: /from: expected i32, which opencl tensor \[4\] i32.* holds, got a Float32Array\./,
       hint: /Pass an Int32Array, or raw bytes: a Uint8Array or a DataView\./,
+    },
+  },
+  "a place that there is not, and a place for an image's pixels": {
+    ...withTensors((cl, one) => {
+      using image = cl.image({ order: "RGBA", type: "UNORM_INT8" }).allocate({ shape: [2, 4, 4] });
+      const pixels = new Uint8Array(32);
+      cl.queue.write(image, pixels.fill(9), { at: "dense" });
+      cl.queue.read(image, pixels.fill(0), { at: "dense" });
+      say(pixels.every((byte) => byte === 9));
+      const at = { shape: [2, 4, 4], dtype: "u8", rowAlign: 64 } as const;
+      fails("read", () => cl.queue.read(image, new Uint8Array(80), { at }), LayoutError);
+      cl.queue.read(one, new Uint8Array(64), { at: any("dens") });
+    }),
+    says: ["true"],
+    fails: {
+      error: LayoutError,
+      ...{ api: "opencl", argument: "at" },
+      message: /^at: expected "dense" or a layout, got "dens"\.$/,
+    },
+  },
+  "a frame in place of a tensor": {
+    ...withTensors((cl) => {
+      using graph = new MapperGraph([host, cl]);
+      using frame = host.allocateFrame(imageInfo({ format: "NV12", width: 8, height: 8 }));
+      using mapped = graph.map(frame, cl);
+      cl.queue.write(any(mapped), new Uint8Array(96));
+    }),
+    fails: {
+      error: ArgumentError,
+      ...{ api: "opencl", argument: "to" },
+      message: /expected an OpenCLTensor or an OpenCLImage, got a Frame/,
+      hint: /frame\.planes\[i\]/,
+    },
+  },
+  "a copy of a tensor of the host's": {
+    ...withTensors((cl, one) => {
+      using source = host.allocate(bytes);
+      cl.queue.copy(any(source), one);
+    }),
+    fails: {
+      error: ArgumentError,
+      ...{ api: "opencl", argument: "from" },
+      message: /expected an OpenCLTensor or an OpenCLImage, got a HostTensor/,
+      hint: /^Map it first: graph\.map\(tensor, cl\), or queue\.write\(\) its view\.$/,
     },
   },
   "transfers of what is lent, of another context, of the host, of nothing": {

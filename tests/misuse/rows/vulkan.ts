@@ -186,9 +186,9 @@ export default table(import.meta, {
     vulkan.queue.fill(tensor, -1);
   }, wrong("value", /expected a whole number from 0/)),
   "a fill of bytes that no words cover": withVulkan((vulkan) => {
-    using tensor = vulkan.allocate({ shape: [5], dtype: "u8" });
+    using tensor = vulkan.allocate({ shape: [3], dtype: "u8" });
     vulkan.queue.fill(tensor, 1);
-  }, unfit("tensor", /expected multiples of 4/, /Write it/)),
+  }, { ...unfit("to", /the 3 bytes at byte 0 of vulkan .* are no whole word/, /Write it/), fn: "vkCmdFillBuffer" }),
   "a copy to another shape": withVulkan((vulkan) => {
     using one = vulkan.allocate(WORDS);
     using two = vulkan.allocate({ shape: [32], dtype: "u32" });
@@ -215,20 +215,47 @@ export default table(import.meta, {
     using tensor = vulkan.allocate(WORDS);
     vulkan.queue.write(tensor, any([1, 2, 3]));
   }, wrong("from", /expected a typed array/)),
-  "a tensor of the host's": withVulkan((vulkan) => {
-    using tensor = host.allocate(WORDS);
-    vulkan.queue.fill(any(tensor), 1);
-  }, wrong("tensor", /expected a VulkanTensor, got a HostTensor/)),
+  "a tensor of the host's": withVulkan(
+    (vulkan) => {
+      using tensor = host.allocate(WORDS);
+      vulkan.queue.fill(any(tensor), 1);
+    },
+    wrong(
+      "to",
+      /expected a VulkanTensor or a VulkanImage, got a HostTensor/,
+      /^Map it first: graph.map\(tensor, vulkan\).$/,
+    ),
+  ),
+  "a copy of a tensor of the host's": withVulkan((vulkan) => {
+    using source = host.allocate(WORDS);
+    using tensor = vulkan.allocate(WORDS);
+    vulkan.queue.copy(any(source), tensor);
+  }, wrong("from", /got a HostTensor/, /^Map it first: graph.map\(tensor, vulkan\), or queue.write\(\) its view.$/)),
+  "a fill of a frame": withVulkan((vulkan) => {
+    using frame = vulkan.allocateFrame(imageInfo({ format: "NV12", width: 8, height: 8 }));
+    vulkan.queue.fill(any(frame), 1);
+  }, wrong("to", /expected a VulkanTensor or a VulkanImage, got a Frame/, /frame.planes\[i\]/)),
+  "a place for an image's pixels": {
+    ...withVulkan((vulkan) => {
+      using image = vulkan.image(RGBA).allocate(PIXELS);
+      const bytes = new Uint8Array(128);
+      vulkan.queue.write(image, bytes.fill(7), { at: "dense" });
+      vulkan.queue.read(image, bytes.fill(0), { at: "dense" });
+      say(bytes.every((byte) => byte === 7));
+      vulkan.queue.read(image, bytes, { at: { ...PIXELS, dtype: "u8", rowAlign: 64 } });
+    }, unfit("at", /an image is read without gaps; read it into a dense array, or copy it to a tensor first/)),
+    says: ["true"],
+  },
   "a tensor of another context": withVulkan((vulkan) => {
     using other = VulkanContext.open();
     using tensor = other.allocate(WORDS);
     vulkan.queue.fill(tensor, 1);
-  }, wrong("tensor", /belongs to another context/, /graph.map/)),
+  }, wrong("to", /belongs to another context/, /graph.map/)),
   "a tensor that was disposed": withVulkan((vulkan) => {
     const tensor = vulkan.allocate(WORDS);
     tensor[Symbol.dispose]();
     vulkan.queue.fill(tensor, 1);
-  }, { error: DisposedError, api: "core", argument: "tensor", message: /was disposed/ }),
+  }, { error: DisposedError, api: "core", argument: "to", message: /was disposed/ }),
   "a fill of what was mapped for reading": withVulkan((vulkan) => {
     using graph = new MapperGraph([host, vulkan]);
     using tensor = host.allocate(WORDS);
@@ -366,13 +393,21 @@ export default table(import.meta, {
   }, unfit("layout", /an image has no parts that are images/, /origin/)),
   "a fill of an image": withVulkan((vulkan) => {
     using image = vulkan.image(RGBA).allocate(PIXELS);
-    vulkan.queue.fill(any(image), 0);
-  }, wrong("tensor", /expected a VulkanTensor, got a VulkanImage/)),
-  "a copy of an image as bytes": withVulkan((vulkan) => {
+    vulkan.queue.fill(image, 0);
+  }, wrong("value", /expected four finite numbers, got a number/, /red, green, blue, alpha/)),
+  "a fill of an image with three channels": withVulkan((vulkan) => {
     using image = vulkan.image(RGBA).allocate(PIXELS);
-    using to = vulkan.allocate({ shape: [4, 8, 4], dtype: "u8" });
-    vulkan.queue.copy(any(image), to);
-  }, wrong("from", /expected a VulkanTensor, got a VulkanImage/)),
+    vulkan.queue.fill(image, [1, 0, 0]);
+  }, wrong("value", /expected four finite numbers, got 3\./, /red, green, blue, alpha/)),
+  "a fill of an image with what no channel holds": withVulkan((vulkan) => {
+    using image = vulkan.image("R8_UINT").allocate({ shape: [4, 8] });
+    vulkan.queue.fill(image, [1, 0, -1, 0]);
+  }, wrong("value", /expected four whole numbers from 0 to 4294967295, got -1\./, /red, green, blue, alpha/)),
+  "a copy of an image to an image": withVulkan((vulkan) => {
+    using image = vulkan.image(RGBA).allocate(PIXELS);
+    using to = vulkan.image(RGBA).allocate(PIXELS);
+    vulkan.queue.copy(image, to);
+  }, wrong("to", /both are images, which are copied to and from tensors/, /Copy it to a tensor first/)),
   "a read of an image into too much": withVulkan((vulkan) => {
     using image = vulkan.image(RGBA).allocate(PIXELS);
     vulkan.queue.read(image, new Uint8Array(129));
@@ -436,7 +471,7 @@ export default table(import.meta, {
   }, {
     error: AccessError,
     api: "core",
-    argument: "tensor",
+    argument: "to",
     message: /lent to its .* map for "read-write"/,
     hint: /Dispose/,
   }),
@@ -447,7 +482,7 @@ export default table(import.meta, {
   }, {
     error: AccessError,
     api: "core",
-    argument: "tensor",
+    argument: "to",
     message: /lent to its .* map for "read-write"/,
     hint: /Dispose/,
   }),
