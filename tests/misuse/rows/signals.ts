@@ -17,7 +17,7 @@ const unset = (api: string, what: string): Failure => ({
 const failedKernel: Omit<Failure, "code" | "codeName"> = {
   ...{ error: NativeCallError, api: "opencl", fn: "clEnqueueNDRangeKernel" },
   message: /Work submitted by clEnqueueNDRangeKernel ended with/,
-  hint: /It failed itself, or waited for something that did/,
+  hint: /It waited for something that failed: the program failed it/,
 };
 
 export default table(import.meta, {
