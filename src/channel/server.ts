@@ -1,7 +1,6 @@
 import { SOCK_CLOEXEC, SOCK_NONBLOCK } from "../../ffi/channel/constants.ts";
 import { EAGAIN, ECONNABORTED } from "../../ffi/libc/errors.ts";
-import { type Names, optionsIn } from "../core/argument.ts";
-import { aKind } from "../core/checks.ts";
+import { aKind, type Names, optionsIn } from "../core/argument.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";

@@ -12,13 +12,33 @@ const UNPRINTABLE = /[\0-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]/g;
  * megabytes, and V8 ends the process when a message is longer than a string can be.
  */
 export function shown(value: unknown): string {
-  if (typeof value === "function") return "a function";
-  if (typeof value === "object" && value !== null) return "an object";
+  if (typeof value === "function" || (typeof value === "object" && value !== null)) return aKind(value);
   if (typeof value === "bigint" && BigInt.asIntN(128, value) !== value) return "a bigint beyond 128 bits";
   if (typeof value === "symbol") return `Symbol(${shown(value.description ?? "")})`;
   const text = String(value);
   const line = text.slice(0, MOST_SHOWN).toWellFormed().replaceAll(UNPRINTABLE, escaped);
   return text.length <= MOST_SHOWN ? line : `${line}… (${text.length} characters)`;
+}
+
+/** A kind of value with its article: `a string`, `an OpenCLTensor`; `null` and `undefined` have none. */
+export function withArticle(kind: string): string {
+  if (kind === "null" || kind === "undefined") return kind;
+  return `${/^[aeio]/i.test(kind) ? "an" : "a"} ${kind}`;
+}
+
+/** The kind of a value with its article: its type, or the name of its class. */
+export function aKind(value: unknown): string {
+  return withArticle(kindOf(value));
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || typeof value !== "object") return value === null ? "null" : typeof value;
+  try {
+    const { name } = value.constructor;
+    return typeof name === "string" && name !== "" ? shown(name) : "object";
+  } catch {
+    return "object"; // it has no constructor, or a getter of the program's that throws
+  }
 }
 
 /** A value as a program writes it, for messages: {@link shown}, with strings in quotes. */
@@ -51,18 +71,28 @@ export function object<T>(given: T, argument: string): T & object {
 export type Names<T> = { readonly [N in keyof T]-?: unknown };
 
 /**
- * Returns the given options. An unknown name is an error, because a misspelt option would be ignored in silence.
+ * Returns the given options. An unknown name is an error, because a misspelt option would be ignored in silence; so is an
+ * object of a class without any of the names, such as an AbortSignal in place of `{ signal }`.
  *
- * @throws {ArgumentError} if it is no object, or has an unknown name.
+ * @throws {ArgumentError} if it is no object of options, or has an unknown name.
  */
 export function optionsIn<T extends object>(given: T, names: Names<T>, argument: string = "options"): T {
-  const unknown = otherNames(object(given, argument), names);
+  if (!isPlain(object(given, argument)) && !Object.keys(names).some((name) => Object.hasOwn(given, name))) {
+    throw unexpected(argument, `{ ${Object.keys(names).join(", ")} }`, given);
+  }
+  const unknown = otherNames(given, names);
   if (unknown === undefined) return given;
   throw new ArgumentError(`${argument}: unknown property ${unknown}.`, {
     api: "core",
     argument,
     hint: `Use ${Object.keys(names).join(", ")}.`,
   });
+}
+
+/** True for an object that no class has made, of this realm or another; it may inherit from one that holds defaults. */
+function isPlain(given: object): boolean {
+  const { constructor } = given;
+  return constructor === Object || typeof constructor !== "function" || constructor.name === "Object";
 }
 
 /** The names of an object's own properties that are not among `names`; undefined if all are. */

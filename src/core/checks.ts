@@ -1,4 +1,4 @@
-import { isMade, literal, type Maker, shown } from "./argument.ts";
+import { aKind, isMade, literal, type Maker, shown, withArticle } from "./argument.ts";
 import { ArgumentError } from "./errors.ts";
 import { bytesOf } from "./intrinsics.ts";
 
@@ -94,24 +94,6 @@ export class Checks {
     const fields = { api: this.#api, argument, hint };
     return new ArgumentError(`${argument}: ${what}`, fields);
   }
-}
-
-/** A kind of value with its article: `a string`, `an OpenCLTensor`; `null` and `undefined` have none. */
-export function withArticle(kind: string): string {
-  if (kind === "null" || kind === "undefined") return kind;
-  return `${/^[aeio]/i.test(kind) ? "an" : "a"} ${kind}`;
-}
-
-/** The kind of a value with its article. @see {@link kindOf} */
-export function aKind(value: unknown): string {
-  return withArticle(kindOf(value));
-}
-
-/** The kind of a value, for messages: its type, or the name of its class. */
-export function kindOf(value: unknown): string {
-  if (value === null || typeof value !== "object") return value === null ? "null" : typeof value;
-  const { constructor } = value;
-  return typeof constructor === "function" ? shown(constructor.name) : "object";
 }
 
 /**

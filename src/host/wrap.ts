@@ -1,10 +1,10 @@
 import type { Address } from "../../ffi/address.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
-import { type Names, optionsIn } from "../core/argument.ts";
+import { aKind, type Names, optionsIn } from "../core/argument.ts";
 import { Allocation, type Block, type Fate } from "../core/memory/allocation.ts";
 import type { Target } from "../core/graph/context.ts";
 import { dtypeOf, sizeOf } from "../core/layout/dtype.ts";
-import { aKind, bytesIn } from "../core/checks.ts";
+import { bytesIn } from "../core/checks.ts";
 import { ArgumentError, LayoutError } from "../core/errors.ts";
 import { bufferLength, isArrayBuffer, isDetached, isResizable, transfer } from "../core/intrinsics.ts";
 import { layout, type LayoutInit } from "../core/layout/layout.ts";

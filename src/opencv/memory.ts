@@ -1,6 +1,5 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import { shown } from "../core/argument.ts";
-import { aKind } from "../core/checks.ts";
+import { aKind, shown } from "../core/argument.ts";
 import { permitted } from "../core/native/library.ts";
 import {
   readStdVector,

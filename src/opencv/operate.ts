@@ -1,5 +1,4 @@
-import { isMade, type Names, optionsIn } from "../core/argument.ts";
-import { aKind } from "../core/checks.ts";
+import { aKind, isMade, type Names, optionsIn } from "../core/argument.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Call as DeviceCall } from "../core/device/driver.ts";
 import { readyForHost } from "../core/device/uses.ts";

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
-import { optionsIn, shown, shownFields } from "../../src/core/argument.ts";
+import { aKind, optionsIn, shown, shownFields } from "../../src/core/argument.ts";
 import { type Access, covers, reads, writes } from "../../src/core/memory/access.ts";
 import { type DType, dtypeOf, sizeOf, TYPED_ARRAYS } from "../../src/core/layout/dtype.ts";
 import * as errors from "../../src/core/errors.ts";
@@ -47,6 +47,42 @@ Deno.test("options: own names that are none of theirs are refused, and what they
   }
 });
 
+Deno.test("optionsIn() refuses an object of a class that has none of the names", () => {
+  class Own {
+    size = 1;
+  }
+  class Other {
+    width = 1;
+  }
+  const names = { size: true, unit: true };
+  for (const plain of [{}, Object.create(null), Object.create({ size: 1 }), new Own()]) {
+    assertStrictEquals(optionsIn(plain, names), plain);
+  }
+  const made = [
+    ...[AbortSignal.abort(), new Map(), Promise.resolve(), [], new Date(), new Other()],
+    ...[new Uint8Array(1 << 24), new Proxy(new Map(), {})],
+  ];
+  for (const given of made) {
+    const what = `options: expected { size, unit }, got ${aKind(given)}.`;
+    assertThrows(() => optionsIn<object>(given, names), errors.ArgumentError, what);
+  }
+});
+
+Deno.test("aKind() names the class of an object, whatever the program has put in place of its constructor", () => {
+  class Own {
+    static name = {};
+  }
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  const told: readonly (readonly [value: unknown, words: string])[] = [
+    ...[[1, "a number"], [null, "null"], [() => 0, "a function"], [[], "an Array"], [{}, "an Object"]] as const,
+    ...[[new Map(), "a Map"], [Object.create(null), "an object"], [new Own(), "an object"]] as const,
+    ...[[proxy, "an object"], [{ constructor: 5 }, "an object"], [new (class {})(), "an object"]] as const,
+  ];
+  for (const [value, words] of told) assertEquals(aKind(value), words);
+  assertEquals([shown(new Map()), shown(() => 0)], ["a Map", "a function"]);
+});
+
 Deno.test("shown: a value is told on one line, and a long one is cut", () => {
   const long = "\u{1f600}".repeat(1 << 20);
   const bytes = new Uint8Array(1);
@@ -60,7 +96,7 @@ Deno.test("shown: a value is told on one line, and a long one is cut", () => {
     [10n ** 1_000_000n, "a bigint beyond 128 bits"],
     [Symbol("s"), "Symbol(s)"],
     [() => 1, "a function"],
-    [bytes, "an object"],
+    [bytes, "a Uint8Array"],
     ["x".repeat(200), "x".repeat(200)],
     ["x".repeat(201), `${"x".repeat(200)}… (201 characters)`],
     [`x${long}`, `x${"\u{1f600}".repeat(99)}\ufffd… (2097153 characters)`],

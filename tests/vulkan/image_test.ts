@@ -144,7 +144,7 @@ test("images say what is wrong with them", (vulkan) => {
   assertThrows(
     run(buffer, bytes, 1),
     ArgumentError,
-    "expected an image of the device, got VulkanTensor. Map an image to the context first",
+    "expected an image of the device, got a VulkanTensor. Map an image to the context first",
   );
   using other = VulkanContext.open();
   using strange = other.image("R8_UINT").allocate({ shape: [33, 70] });

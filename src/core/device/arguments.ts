@@ -1,5 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
-import { kindOf } from "../checks.ts";
+import { aKind } from "../argument.ts";
 import { ArgumentError, ofArgument } from "../errors.ts";
 import type { Access } from "../memory/access.ts";
 import { addressOf } from "../native/pin.ts";
@@ -118,6 +118,6 @@ export function assertArguments(
   if (Array.isArray(args) && args.length === types.length) return;
   const what = Array.isArray(args)
     ? `expected ${types.length} arguments (${types.join(", ")}), got ${args.length}.`
-    : `expected an array, got ${kindOf(args)}.`;
+    : `expected an array, got ${aKind(args)}.`;
   throw new ArgumentError(`${kernel}: args: ${what}`, { api, fn, argument: "args" });
 }

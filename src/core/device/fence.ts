@@ -141,7 +141,9 @@ export class Fence extends Printed implements PromiseLike<void> {
 /** Returns `given` if it is a fence. @throws {ArgumentError} otherwise. */
 export function fenceIn(given: unknown, argument: string, api = "core"): Fence {
   if (isMade(given, Fence)) return given;
-  throw new ArgumentError(`${argument}: expected a fence, got ${shown(given)}.`, { api, argument });
+  const isThenable = typeof (given as Partial<PromiseLike<unknown>> | null | undefined)?.then === "function";
+  const hint = isThenable ? "Make one: host.signal(promise)." : "Make one: host.signal(promise), or queue.fence().";
+  throw new ArgumentError(`${argument}: expected a fence, got ${shown(given)}.`, { api, argument, hint });
 }
 
 /** The fences of an option that takes none, one or several. @throws {ArgumentError} for anything else. */

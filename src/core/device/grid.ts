@@ -1,6 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
-import { isMade, type Maker, type Names, otherNames, shown } from "../argument.ts";
-import { aKind, kindOf, withArticle } from "../checks.ts";
+import { aKind, isMade, type Maker, type Names, otherNames, shown, withArticle } from "../argument.ts";
 import { ArgumentError } from "../errors.ts";
 import { addressOf } from "../native/pin.ts";
 
@@ -99,7 +98,7 @@ export class Sizes {
    */
   take(given: readonly number[], like?: Sizes): void {
     if (!Array.isArray(given)) {
-      throw this.wrong("", `expected an array, got ${kindOf(given)}.`, "Pass a number for each dimension: [64].");
+      throw this.wrong("", `expected an array, got ${aKind(given)}.`, "Pass a number for each dimension: [64].");
     }
     const { length } = given;
     if (length < 1 || length > 3) throw this.wrong("", `expected 1 to 3 dimensions, got ${length}.`);

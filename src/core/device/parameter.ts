@@ -1,5 +1,5 @@
-import { shown } from "../argument.ts";
-import { bytesIn, kindOf } from "../checks.ts";
+import { aKind, shown } from "../argument.ts";
+import { bytesIn } from "../checks.ts";
 import { ArgumentError, type ErrorFields } from "../errors.ts";
 import type { Access } from "../memory/access.ts";
 import type { Usable } from "./line.ts";
@@ -101,7 +101,7 @@ export class ValueParameter<C = unknown> extends Parameter<C> {
     const element = this.#element;
     if (ArrayBuffer.isView(value)) this.#packBytes(value, view, offset);
     else if (element === undefined) {
-      throw this.wrong(`expected the bytes of a ${this.type}, got ${kindOf(value)}.`, "Pass them as a typed array.");
+      throw this.wrong(`expected the bytes of a ${this.type}, got ${aKind(value)}.`, "Pass them as a typed array.");
     } else if (element.lanes === 1) this.#packNumber(element, value, view, offset);
     else this.#packVector(element, value, view, offset);
   }
@@ -117,7 +117,7 @@ export class ValueParameter<C = unknown> extends Parameter<C> {
 
   #packVector(element: Element, value: unknown, view: DataView<ArrayBuffer>, offset: number): void {
     const { lanes, numbers } = element;
-    if (!Array.isArray(value)) throw this.wrong(`expected an array of ${lanes} numbers, got ${kindOf(value)}.`);
+    if (!Array.isArray(value)) throw this.wrong(`expected an array of ${lanes} numbers, got ${aKind(value)}.`);
     if (value.length !== lanes) throw this.wrong(`expected ${lanes} elements, got ${value.length}.`);
     for (let i = 0; i < lanes; i++) this.#packNumber(element, value[i], view, offset + i * numbers.size);
   }

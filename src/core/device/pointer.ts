@@ -1,4 +1,4 @@
-import { kindOf } from "../checks.ts";
+import { aKind } from "../argument.ts";
 import { AccessError, LayoutError } from "../errors.ts";
 import { type Access, writes } from "../memory/access.ts";
 import { Frame } from "../tensors/frame.ts";
@@ -61,7 +61,7 @@ export abstract class PointerParameter<T extends Tensor & Usable, C> extends Par
   override pack(value: unknown, view: DataView<ArrayBuffer>, offset: number, context: C): T | undefined {
     const tensor = this.tensorIn(value);
     if (tensor === undefined) {
-      throw this.wrong(`expected ${this.expected}, got ${kindOf(value)}.`, this.remedyFor(value));
+      throw this.wrong(`expected ${this.expected}, got ${aKind(value)}.`, this.remedyFor(value));
     }
     tensor.resource.assertLive();
     this.#checkElements(tensor);

@@ -1,10 +1,9 @@
 import { Printed, withFacts } from "../printed.ts";
 import { type Access, accessOf } from "../memory/access.ts";
-import { isMade, literal, type Names, object, optionsIn, shown, unexpected } from "../argument.ts";
+import { aKind, isMade, literal, type Names, object, optionsIn, shown, unexpected } from "../argument.ts";
 import { type Context, contextInWords, nameOf, type Target } from "./context.ts";
 import { AccessError, ArgumentError, reasonOf, throwAll } from "../errors.ts";
 import { Edges } from "./edges.ts";
-import { aKind } from "../checks.ts";
 import { type Fence, fenceIn } from "../device/fence.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Frame } from "../tensors/frame.ts";

@@ -1,5 +1,4 @@
-import { shown } from "../argument.ts";
-import { aKind } from "../checks.ts";
+import { aKind, shown } from "../argument.ts";
 import type { ArgumentError } from "../errors.ts";
 import type { DType } from "./dtype.ts";
 

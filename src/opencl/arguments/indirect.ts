@@ -1,8 +1,7 @@
 import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
-import { isMade, shown } from "../../core/argument.ts";
+import { aKind, isMade, shown } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import { kindOf } from "../../core/checks.ts";
 import { checks } from "../check.ts";
 import type { BaseContext } from "../base_context.ts";
 import { check } from "../errors.ts";
@@ -24,13 +23,13 @@ export function acceptIndirect(
   context: BaseContext,
 ): readonly OpenCLPointerTensor[] | undefined {
   if (given === undefined) return undefined;
-  if (!Array.isArray(given)) throw wrong(kernel, "indirect", `expected an array, got ${kindOf(given)}.`);
+  if (!Array.isArray(given)) throw wrong(kernel, "indirect", `expected an array, got ${aKind(given)}.`);
   const tensors = new Set(
     checks.itemsIn<unknown>(given, "indirect").map((tensor, i) => {
       const argument = `indirect[${i}]`;
       if (!isMade(tensor, OpenCLPointerTensor)) {
         const hint = "A buffer has no address for kernels: allocate it with cl.svm or cl.usm.";
-        throw wrong(kernel, argument, `expected a tensor of cl.svm or cl.usm, got ${kindOf(tensor)}.`, hint);
+        throw wrong(kernel, argument, `expected a tensor of cl.svm or cl.usm, got ${aKind(tensor)}.`, hint);
       }
       tensor.resource.assertLive();
       if (tensor.context !== context) {

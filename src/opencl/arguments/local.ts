@@ -1,7 +1,6 @@
 import { Printed } from "../../core/printed.ts";
-import { shown } from "../../core/argument.ts";
+import { aKind, shown } from "../../core/argument.ts";
 import { Parameter, type ParameterPlace } from "../../core/device/parameter.ts";
-import { kindOf } from "../../core/checks.ts";
 import { checks } from "../check.ts";
 
 /** Local memory of a work-group, as a kernel argument. */
@@ -43,6 +42,6 @@ export class LocalParameter extends Parameter {
   /** @see {@link Parameter.pack} */
   override pack(value: unknown): undefined {
     if (LocalMemory.sizeOf(value) !== undefined) return;
-    throw this.wrong(`expected local memory, got ${kindOf(value)}.`, "Pass new LocalMemory(bytes).");
+    throw this.wrong(`expected local memory, got ${aKind(value)}.`, "Pass new LocalMemory(bytes).");
   }
 }

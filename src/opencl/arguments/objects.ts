@@ -6,7 +6,7 @@ import {
 import { Parameter, type ParameterPlace } from "../../core/device/parameter.ts";
 import { AccessError } from "../../core/errors.ts";
 import { type Access, covers } from "../../core/memory/access.ts";
-import { kindOf } from "../../core/checks.ts";
+import { aKind } from "../../core/argument.ts";
 import { ofAnother } from "../check.ts";
 import type { BaseContext } from "../base_context.ts";
 import { BufferTensor } from "../buffers/tensor.ts";
@@ -41,7 +41,7 @@ export class ImageParameter extends Parameter<BaseContext> {
   override pack(value: unknown, view: DataView, offset: number, context: BaseContext): ImageTensor {
     if (!ImageTensor.isImage(value)) {
       throw this.wrong(
-        `expected an image, got ${kindOf(value)}.`,
+        `expected an image, got ${aKind(value)}.`,
         value instanceof BufferTensor
           ? "A buffer is not an image. Map its source, or the buffer, to cl.image(format)."
           : "Map a tensor to it: graph.map(tensor, cl.image({ order, type })).",
@@ -82,7 +82,7 @@ export class SamplerParameter extends Parameter<BaseContext> {
   /** @see {@link Parameter.pack} */
   override pack(value: unknown, view: DataView, offset: number, context: BaseContext): ImageSampler {
     if (!ImageSampler.isSampler(value)) {
-      throw this.wrong(`expected a sampler, got ${kindOf(value)}.`, "Pass cl.sampler({ filter, addressing }).");
+      throw this.wrong(`expected a sampler, got ${aKind(value)}.`, "Pass cl.sampler({ filter, addressing }).");
     }
     if (value.context !== context) throw this.wrong(ofAnother("the sampler", value.context, "the kernel", context));
     view.setBigUint64(offset, value.handle, true);

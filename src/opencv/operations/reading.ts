@@ -1,6 +1,6 @@
 import { NULL } from "../../../ffi/address.ts";
-import { shown } from "../../core/argument.ts";
-import { aKind, bytesIn } from "../../core/checks.ts";
+import { aKind, shown } from "../../core/argument.ts";
+import { bytesIn } from "../../core/checks.ts";
 import { InteropError, NativeCallError } from "../../core/errors.ts";
 import { isArrayBuffer } from "../../core/intrinsics.ts";
 import { decode } from "../codecs/decode.ts";

@@ -94,9 +94,9 @@ export default table(import.meta, {
     },
   },
   "a number for a pointer": refused("o", () => 5, /k: argument 0 \(int\* o\)/, { hint: /Map the tensor/ }),
-  "a handle for a pointer": refused("o", () => 5n, /got bigint/, { hint: /not its handle/ }),
-  "a typed array for a pointer": refused("o", () => new Int32Array(4), /got Int32Array/, { hint: /host\.wrap/ }),
-  "a host tensor for a pointer": refused("o", () => host.allocate({ shape: [4], dtype: "i32" }), /got HostTensor/, {
+  "a handle for a pointer": refused("o", () => 5n, /got a bigint/, { hint: /not its handle/ }),
+  "a typed array for a pointer": refused("o", () => new Int32Array(4), /got an Int32Array/, { hint: /host\.wrap/ }),
+  "a host tensor for a pointer": refused("o", () => host.allocate({ shape: [4], dtype: "i32" }), /got a HostTensor/, {
     hint: /Map the tensor/,
   }),
   "a pointer's tensor of another dtype": refused(

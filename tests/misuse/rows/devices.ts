@@ -29,7 +29,7 @@ export default table(import.meta, {
       error: ArgumentError,
       api: "opencl",
       argument: "devices[0]",
-      message: /expected an OpenCL device of this machine, got an object/,
+      message: /expected an OpenCL device of this machine, got an Object/,
       hint: /openclDevices\(\)/,
     },
   },

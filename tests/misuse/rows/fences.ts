@@ -19,7 +19,27 @@ export default table(import.meta, {
       }
       graph.map(t, cl, { after: any({}) });
     },
-    fails: { error: ArgumentError, api: "core", argument: "after", message: /expected a fence, got an object/ },
+    fails: {
+      ...{ error: ArgumentError, api: "core", argument: "after", message: /expected a fence, got an Object/ },
+      hint: /host\.signal\(promise\), or queue\.fence\(\)/,
+    },
+  },
+  "a promise in place of a fence": {
+    run() {
+      using t = host.allocate(bytes);
+      t.disposeAfter(any(Promise.resolve()));
+    },
+    fails: {
+      ...{ error: ArgumentError, api: "core", argument: "fence", message: /expected a fence, got a Promise/ },
+      hint: /host\.signal\(promise\)\.$/,
+    },
+  },
+  "a signal in place of the options with a signal": {
+    run: () => host.signal(Promise.resolve()).wait(any(AbortSignal.abort())),
+    fails: {
+      ...{ error: ArgumentError, api: "core", argument: "options" },
+      message: /expected \{ signal \}, got an AbortSignal/,
+    },
   },
   "awaited, without a call of wait()": {
     opencl: true,

@@ -60,11 +60,11 @@ const refused = (argument: string, message: RegExp) => ({
 export default table(import.meta, {
   "a buffer where a kernel takes an image": {
     ...onBench(({ get, out }) => get.run({ items: [1] }, [out, out])),
-    fails: { ...refused("from", /expected an image, got OpenCLTensor/), hint: /A buffer is not an image/ },
+    fails: { ...refused("from", /expected an image, got an OpenCLTensor/), hint: /A buffer is not an image/ },
   },
   "an image where a kernel takes a buffer": {
     ...onBench(({ get, image }) => get.run({ items: [1] }, [image, image])),
-    fails: { ...refused("to", /expected a tensor in memory of the device, got OpenCLImage/), hint: /./ },
+    fails: { ...refused("to", /expected a tensor in memory of the device, got an OpenCLImage/), hint: /./ },
   },
   "anything else where a kernel takes an image or a sampler": onBench(({ cl, get, sampled, image, out }) => {
     const handle = new BigUint64Array([image.handle]);

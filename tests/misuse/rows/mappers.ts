@@ -43,7 +43,7 @@ export default table(import.meta, {
       error: ArgumentError,
       api: "core",
       argument: "contexts",
-      message: /expected only contexts, got an object/,
+      message: /expected only contexts, got an Object/,
     },
   },
   "what is no list of contexts": {
@@ -52,12 +52,12 @@ export default table(import.meta, {
       error: ArgumentError,
       api: "core",
       argument: "contexts",
-      message: /expected an iterable, such as an array, got an object/,
+      message: /expected an iterable, such as an array, got a HostContext/,
     },
   },
   "what is no mapper": {
     run: () => new MapperGraph([host], [hostToOpenCL, any({ from: "host", to: "opencl" })]),
-    fails: { error: ArgumentError, api: "core", argument: "mappers[1]", message: /expected a mapper, got an object/ },
+    fails: { error: ArgumentError, api: "core", argument: "mappers[1]", message: /expected a mapper, got an Object/ },
   },
   "one that never arrives": {
     opencl: true,

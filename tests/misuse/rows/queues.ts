@@ -161,7 +161,7 @@ export default table(import.meta, {
     fails("x", () => cl.queue.waitFor(any("x")), ArgumentError);
     fails("many", () => cl.queue.waitFor(any(new Array(100_000))), ArgumentError);
     cl.queue.waitFor([any(undefined)]);
-  }, wrong("after[0]", /expected a fence, got undefined/)),
+  }, { ...wrong("after[0]", /expected a fence, got undefined/), hint: /host\.signal/ }),
   "a queue's handle that is none, attached": refused((cl) => {
     for (const handle of [undefined, 0n, -1n, 2n ** 64n, {}]) {
       fails("queue", () => cl.attachQueue(any(handle)), ArgumentError);

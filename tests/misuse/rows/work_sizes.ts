@@ -73,7 +73,7 @@ export default table(import.meta, {
   ),
   "no dimensions": refused([], {}, "items", /expected 1 to 3 dimensions, got 0/),
   "four dimensions": refused([1, 1, 1, 1], {}, "items", /expected 1 to 3 dimensions, got 4/),
-  "no array": refused(64, {}, "items", /expected an array, got number/, /Pass a number for each dimension/),
+  "no array": refused(64, {}, "items", /expected an array, got a number/, /Pass a number for each dimension/),
   "NaN": refused([NaN], {}, "items[0]", /expected a whole number from 1 to \d+, got NaN/),
   "a negative number": refused([-1], {}, "items[0]", /expected a whole number .*, got -1/),
   "0": refused([0], {}, "items[0]", /expected a whole number .*, got 0/),
