@@ -30,16 +30,6 @@ export const DMA_BUF_SYNC_END = 4n;
 
 // unsigned int
 
-/** `#define S_IFMT __S_IFMT` */
-export const S_IFMT = 61440;
-/** `#define S_IFCHR __S_IFCHR` */
-export const S_IFCHR = 8192;
-/** `#define S_IFREG __S_IFREG` */
-export const S_IFREG = 32768;
-/** `#define S_IFIFO __S_IFIFO` */
-export const S_IFIFO = 4096;
-/** `#define S_IFSOCK __S_IFSOCK` */
-export const S_IFSOCK = 49152;
 /** `#define UDMABUF_FLAGS_CLOEXEC 0x01` */
 export const UDMABUF_FLAGS_CLOEXEC = 0x01;
 

@@ -109,8 +109,14 @@ export const EPOLLONESHOT = 1073741824;
 
 /** `#define S_IFMT __S_IFMT` */
 export const S_IFMT = 61440;
+/** `#define S_IFCHR __S_IFCHR` */
+export const S_IFCHR = 8192;
 /** `#define S_IFREG __S_IFREG` */
 export const S_IFREG = 32768;
+/** `#define S_IFIFO __S_IFIFO` */
+export const S_IFIFO = 4096;
+/** `#define S_IFSOCK __S_IFSOCK` */
+export const S_IFSOCK = 49152;
 /** `#define STATX_BASIC_STATS 0x000007ffU` */
 export const STATX_BASIC_STATS = 0x000007ff;
 

@@ -1,3 +1,4 @@
+import { isBytes, OF_BYTES } from "../core/checks.ts";
 import { isMade, type Names, optionsIn, unexpected } from "../core/argument.ts";
 import { Port } from "../core/device/port.ts";
 import { DisposedError, throwAll } from "../core/errors.ts";
@@ -76,7 +77,9 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
     }
     const access = accessOf(asked, "read");
     const wait = { signal: this.#connection.untilEnd(signalIn(signal).signal) };
-    if (!isMade(frame, Tensor) && !isMade(frame, Frame)) throw checks.wrongKind("frame", "a tensor or a frame", frame);
+    if (!isMade(frame, Tensor) && !isMade(frame, Frame)) {
+      throw checks.wrongKind("frame", "a tensor or a frame", frame, isBytes(frame) ? OF_BYTES : undefined);
+    }
     const release: Undo = [];
     const making = this.#message({ mapped: frame, access, kinds: as && [as] }, wait, release);
     const [sent] = await Promise.allSettled([this.#connection.sendNext(making, signal), making]);

@@ -96,6 +96,15 @@ export class Checks {
   }
 }
 
+/** What to do with bytes that were passed in place of a tensor. */
+export const OF_BYTES =
+  "Pass the tensor itself, not its view; host.wrap() makes a tensor of an array of your own, in place.";
+
+/** True for an ArrayBuffer, and for a view of one. */
+export function isBytes(given: unknown): boolean {
+  return ArrayBuffer.isView(given) || given instanceof ArrayBuffer;
+}
+
 /**
  * A fresh view of the bytes that a program gave; undefined if it gave no view.
  *

@@ -1,6 +1,6 @@
 import type { CudaLibrary } from "../../ffi/cuda_runtime/handles.ts";
-import { shown } from "../core/argument.ts";
-import { ArgumentError, InteropError } from "../core/errors.ts";
+import { type ArgumentError, InteropError } from "../core/errors.ts";
+import { unknownKernel } from "../core/device/unknown_kernel.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -99,20 +99,16 @@ export class CudaProgram extends NativeObject {
   }
 
   #unknown(name: string): ArgumentError {
-    return new ArgumentError(`name: the program has no kernel "${shown(name)}".`, {
-      api: "cuda",
-      fn: "cudaLibraryGetKernel",
-      argument: "name",
-      hint: `It has ${this.#known()}. Declare it extern "C", or name it when the program is made: { names: [name] }.`,
-    });
+    const more = 'Declare it extern "C", or name it when the program is made: { names: [name] }.';
+    return unknownKernel(name, this.#known(), { api: "cuda", fn: "cudaLibraryGetKernel" }, more);
   }
 
   /** Its kernels' names, for a message. */
-  #known(): string {
+  #known(): string[] {
     try {
-      return [...this.#lowered.keys(), ...this.#loaded.kernelNames].join(", ") || "none";
+      return [...this.#lowered.keys(), ...this.#loaded.kernelNames];
     } catch (error) {
-      if (error instanceof InteropError) return "others";
+      if (error instanceof InteropError) return ["others"];
       throw error;
     }
   }

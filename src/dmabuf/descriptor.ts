@@ -1,7 +1,6 @@
-import { S_IFCHR, S_IFIFO, S_IFMT, S_IFREG, S_IFSOCK } from "../../ffi/dmabuf/constants.ts";
 import { F_GET_SEALS, SEEK_END } from "../../ffi/libc/constants.ts";
 import { isDmaBuf } from "../core/native/dma_buf.ts";
-import { statusOf } from "../core/native/fd.ts";
+import { type KindOfFile, kindOfFile, statusOf } from "../core/native/fd.ts";
 import { libc, libcError } from "../core/native/libc.ts";
 import { checks } from "./library.ts";
 
@@ -13,13 +12,14 @@ export interface Descriptor {
   readonly byteLength: number;
 }
 
-/** What an fd may be instead, by its type of file, and what to do with it. */
-const OTHERS: readonly (readonly [type: number, what: string, hint: string])[] = [
-  [S_IFIFO, "a pipe", "A pipe has no memory. Send the dma-buf's own fd over a Unix socket, and attach that."],
-  [S_IFSOCK, "a socket", "A dma-buf comes through a socket beside a message (SCM_RIGHTS): attach the fd that came."],
-  [S_IFREG, "a regular file", "Only a driver makes dma-bufs: read the file into dmabuf.allocate()."],
-  [S_IFCHR, "a device", "Ask the device for a buffer: dmabuf.allocate({ from: … }) knows some."],
-];
+/** What to do with an fd that is no dma-buf. */
+const HINTS: { readonly [K in KindOfFile]: string } = {
+  "a pipe": "A pipe has no memory. Send the dma-buf's own fd over a Unix socket, and attach that.",
+  "a socket": "A dma-buf comes through a socket beside a message (SCM_RIGHTS): attach the fd that came.",
+  "a regular file": "Only a driver makes dma-bufs: read the file into dmabuf.allocate().",
+  "a device": "Ask the device for a buffer: dmabuf.allocate({ from: … }) knows some.",
+  "another kind of fd": "Ask the driver that made the memory to export it as a dma-buf.",
+};
 
 /**
  * Asks the kernel.
@@ -40,7 +40,6 @@ function noDmaBuf(fd: number, mode: number): Error {
     const hint = "host.attach() takes it. Map that tensor to dmabuf: /dev/udmabuf makes a dma-buf of a memfd.";
     return checks.wrong("fd", "expected a dma-buf, got a memfd.", hint);
   }
-  const [, what, hint] = OTHERS.find(([type]) => (mode & S_IFMT) === type) ??
-    [0, "another kind of fd", "Ask the driver that made the memory to export it as a dma-buf."];
-  return checks.wrong("fd", `expected a dma-buf, got ${what}.`, hint);
+  const kind = kindOfFile(mode);
+  return checks.wrong("fd", `expected a dma-buf, got ${kind}.`, HINTS[kind]);
 }

@@ -1,8 +1,7 @@
 import { CL_PROGRAM_KERNEL_NAMES, CL_PROGRAM_NUM_KERNELS } from "../../ffi/opencl/constants.ts";
 import { CL_INVALID_KERNEL_NAME } from "../../ffi/opencl/errors.ts";
 import type { ClProgram } from "../../ffi/opencl/handles.ts";
-import { shown } from "../core/argument.ts";
-import { ArgumentError } from "../core/errors.ts";
+import { unknownKernel } from "../core/device/unknown_kernel.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -88,13 +87,7 @@ export class OpenCLProgram extends NativeObject {
       return new OpenCLKernel(this, name, this.#kept.get(name));
     } catch (error) {
       if ((error as { code?: number }).code !== CL_INVALID_KERNEL_NAME) throw error;
-      throw new ArgumentError(`name: the program has no kernel "${shown(name)}".`, {
-        api: "opencl",
-        fn: "clCreateKernel",
-        argument: "name",
-        hint: `It has ${shown(this.kernelNames.join(", "))}.`,
-        cause: error,
-      });
+      throw unknownKernel(name, this.kernelNames, { api: "opencl", fn: "clCreateKernel", cause: error });
     }
   }
 

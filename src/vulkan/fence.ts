@@ -120,9 +120,24 @@ function createFence(device: OpenDevice, undo: Undo, exports: boolean): VkFence 
   return device.create<VkFence>("Fence", struct("VkFenceCreateInfo", { pNext }), undo);
 }
 
+/** What each way needs, and what to do where a device has it not. */
+const ABLE = {
+  exports: {
+    fn: "vkGetFenceFdKHR",
+    are: "become",
+    hint: "Wait for the VkFence instead, by vulkan.attachFence(handle), or pass the queue's own fence as `after`.",
+  },
+  imports: {
+    fn: "vkImportFenceFdKHR",
+    are: "are",
+    hint: "Take it as a fence of the host's: dmabuf.fence(fd). Every queue's `after` takes that.",
+  },
+} as const;
+
 function assertAble(device: OpenDevice, way: "exports" | "imports"): void {
   if (device.abilities.fenceSyncFd[way]) return;
-  const [fn, are] = way === "exports" ? ["vkGetFenceFdKHR", "become"] : ["vkImportFenceFdKHR", "are"];
-  device.assertHas("VK_KHR_external_fence_fd", fn);
-  throw new InteropError(`${device.facts.name} answers that its fences ${are} no sync files.`, { api: "vulkan", fn });
+  const { fn, are, hint } = ABLE[way];
+  const { reason } = device.lacks("VK_KHR_external_fence_fd") ??
+    { reason: `${device.facts.name} reports that its fences ${are} no sync files.` };
+  throw new InteropError(reason, { api: "vulkan", fn, hint });
 }

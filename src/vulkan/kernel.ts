@@ -94,7 +94,8 @@ export class VulkanKernel extends NativeObject {
     this.#types = this.parameters.map(({ type, name }) => name === undefined ? type : `${type} ${name}`);
     this.#arguments = new KernelArguments(parameters, shader);
     this.#launch = { api: "vulkan", fn: FN, kernel: name };
-    this.#groups = new Sizes(this.#launch, "groups", 1, device.facts.limits.maxComputeWorkGroupCount);
+    const most = device.facts.limits.maxComputeWorkGroupCount;
+    this.#groups = new Sizes(this.#launch, "groups", 1, most, shader.localSize);
     const undo: Undo = [];
     const make = () => createPipeline(device, program.handle, name, shader, this.#arguments.pushBytes, undo);
     const { layout, pipeline } = allOrNothing(`making the kernel ${name}`, make, undo);

@@ -1,5 +1,5 @@
 import type { VkShaderModule } from "../../ffi/vulkan/handles.ts";
-import { shown } from "../core/argument.ts";
+import { unknownKernel } from "../core/device/unknown_kernel.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -56,10 +56,6 @@ export class VulkanProgram extends NativeObject {
   kernel(name: string = "main"): VulkanKernel {
     checks.assertText(name, "name");
     if (this.kernelNames.includes(name)) return new VulkanKernel(this, name, this.#module.shader(name));
-    throw checks.wrong(
-      "name",
-      `there is no "${shown(name)}".`,
-      `There is ${this.kernelNames.map(shown).join(", ") || "none"}.`,
-    );
+    throw unknownKernel(name, this.kernelNames, { api: "vulkan" });
   }
 }

@@ -37,7 +37,7 @@ export const dmabuf: Library = {
       ],
     },
     { type: "unsigned long long", names: ["DMA_BUF_SYNC_READ", "DMA_BUF_SYNC_WRITE", "DMA_BUF_SYNC_END"] },
-    { type: "unsigned int", names: ["UDMABUF_FLAGS_CLOEXEC", "S_IFMT", "S_IFIFO", "S_IFREG", "S_IFSOCK", "S_IFCHR"] },
+    { type: "unsigned int", names: ["UDMABUF_FLAGS_CLOEXEC"] },
     { type: "int", names: ["O_RDWR", "POLLIN", "POLLOUT", "POLLERR", "POLLNVAL"] },
     {
       type: "uint64_t",

@@ -107,7 +107,7 @@ export const libc: Library = {
     },
     { type: "unsigned int", names: ["MFD_CLOEXEC", "MFD_ALLOW_SEALING"] },
     { type: "unsigned int", names: ["EPOLLIN", "EPOLLOUT", "EPOLLERR", "EPOLLHUP", "EPOLLONESHOT"] },
-    { type: "unsigned int", names: ["S_IFMT", "S_IFREG", "STATX_BASIC_STATS"] },
+    { type: "unsigned int", names: ["S_IFMT", "S_IFIFO", "S_IFREG", "S_IFSOCK", "S_IFCHR", "STATX_BASIC_STATS"] },
     { type: "unsigned long", names: ["SYNC_IOC_FILE_INFO", "DMA_BUF_IOCTL_SYNC"] },
     { type: "uintptr_t", names: ["MAP_FAILED"] },
   ],

@@ -68,12 +68,23 @@ export class Sizes {
   readonly #argument: string;
   readonly #least: number;
   readonly #most: readonly number[];
+  readonly #groupSize: readonly number[] | undefined;
   readonly #sizes: number[] = [1, 1, 1];
   /** The words as halves: writing bigints would cost more than the rest of the launch. */
   readonly #halves = new Uint32Array(6);
 
-  /** Each size is a whole number from `least` to that dimension's `most`. */
-  constructor(launch: Launch, argument: string, least: number, most: readonly number[]) {
+  /**
+   * Each size is a whole number from `least` to that dimension's `most`; `groupSize` is how many items one stands for, if
+   * that is known, for messages.
+   */
+  constructor(
+    launch: Launch,
+    argument: string,
+    least: number,
+    most: readonly number[],
+    groupSize?: readonly number[],
+  ) {
+    this.#groupSize = groupSize;
     this.#launch = launch;
     this.#argument = argument;
     this.#least = least;
@@ -133,7 +144,9 @@ export class Sizes {
     return this.wrong(
       `[${dimension}]`,
       `expected a whole number from ${this.#least} to ${this.#most[dimension]}, got ${shown(size)}.`,
-      isFraction ? "Round it up, and let the kernel skip what is outside: Math.ceil(n / 256)." : undefined,
+      isFraction
+        ? `Round it up, and let the kernel skip what is outside: Math.ceil(n / ${this.#groupSize?.[dimension] ?? 256}).`
+        : undefined,
     );
   }
 }

@@ -1,5 +1,5 @@
-import { literal } from "../argument.ts";
-import { aKind, bytesIn, type Checks } from "../checks.ts";
+import { aKind, literal } from "../argument.ts";
+import { bytesIn, type Checks } from "../checks.ts";
 import type { DType } from "../layout/dtype.ts";
 import { encoded } from "../layout/numbers.ts";
 

@@ -1,5 +1,5 @@
-import { literal, type Names, optionsIn } from "../argument.ts";
-import { aKind, type Checks, withArticle } from "../checks.ts";
+import { aKind, literal, type Names, optionsIn, withArticle } from "../argument.ts";
+import type { Checks } from "../checks.ts";
 import { LayoutError } from "../errors.ts";
 import { type DType, showsDtype, TYPED_ARRAYS } from "../layout/dtype.ts";
 import { describeLayout, layout, type LayoutInit } from "../layout/layout.ts";

@@ -4,6 +4,7 @@ import { aKind, isMade, literal, type Names, object, optionsIn, shown, unexpecte
 import { type Context, contextInWords, nameOf, type Target } from "./context.ts";
 import { AccessError, ArgumentError, reasonOf, throwAll } from "../errors.ts";
 import { Edges } from "./edges.ts";
+import { isBytes, OF_BYTES } from "../checks.ts";
 import { type Fence, fenceIn } from "../device/fence.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Frame } from "../tensors/frame.ts";
@@ -47,9 +48,10 @@ export class Graph extends Printed implements Disposable {
     mappers: Iterable<Mapper> | ((contexts: readonly Context[]) => Iterable<Mapper>),
   ) {
     super();
+    if (isContext(contexts)) throw noList(contexts);
     this.#contexts = [...new Set(listed(contexts, "contexts"))];
     for (const context of this.#contexts) {
-      if (!Array.isArray(object(context, "contexts").targets)) throw unexpected("contexts", "only contexts", context);
+      if (!Array.isArray(object(context, "contexts").targets)) throw noContext(context);
     }
     this.#targets = this.#contexts.flatMap((context) => context.targets);
     const edges = typeof mappers === "function" ? mappers(this.#contexts) : mappers;
@@ -385,17 +387,26 @@ function noSource(given: unknown): ArgumentError {
   return new ArgumentError(what, { api: "core", argument: "source", hint: hintForSource(given) });
 }
 
-function isBytes(given: unknown): boolean {
-  return ArrayBuffer.isView(given) || given instanceof ArrayBuffer;
+function hintForSource(given: unknown): string {
+  if (isBytes(given)) return OF_BYTES;
+  if (isContext(given)) return "It is a context: graph.map(tensor, context).";
+  return "Pass the tensor itself, not its handle or view.";
 }
 
-function hintForSource(given: unknown): string {
-  if (isBytes(given)) {
-    return "Pass the tensor itself, not its view; host.wrap() makes a tensor of an array of your own, in place.";
-  }
-  const isContext = typeof given === "object" && given !== null && "targets" in given;
-  if (isContext) return "It is a context: graph.map(tensor, context).";
-  return "Pass the tensor itself, not its handle or view.";
+function isContext(given: unknown): given is Context {
+  return typeof given === "object" && given !== null && "targets" in given;
+}
+
+function noContext(given: unknown): ArgumentError {
+  const { kind, context } = given as Partial<Target>;
+  if (typeof kind !== "string" || !isContext(context)) return unexpected("contexts", "only contexts", given);
+  const what = `contexts: expected only contexts, got ${kind}, a target: pass its context, ${contextInWords(context)}.`;
+  return new ArgumentError(what, { api: "core", argument: "contexts" });
+}
+
+function noList({ api }: Context): ArgumentError {
+  const what = `contexts: expected an iterable, such as an array, got a context: pass [${api}].`;
+  return new ArgumentError(what, { api: "core", argument: "contexts" });
 }
 
 /** A context with several kinds of memory is no target itself. */

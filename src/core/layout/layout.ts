@@ -1,4 +1,4 @@
-import { literal, type Names, otherNames } from "../argument.ts";
+import { aKind, literal, type Names, otherNames } from "../argument.ts";
 import { type DType, sizeOf, TYPED_ARRAYS } from "./dtype.ts";
 import { LayoutError } from "../errors.ts";
 
@@ -67,6 +67,7 @@ export function layoutIn<D extends DType>(init: LayoutInit<D>, names: object): L
   if (typeof init !== "object" || init === null) {
     throw bad("init", `expected a layout, got ${literal(init)}.`, "Pass { shape, dtype }.");
   }
+  if (Array.isArray(init)) throw bad("init", `expected { shape, dtype }, got ${aKind(init)}.`);
   const others = otherNames(init, names);
   if (others !== undefined) throw bad("init", `unknown property ${others}.`, `Use ${Object.keys(names).join(", ")}.`);
   const { dtype, shape: givenShape, strides: given, rowAlign, byteOffset: givenOffset } = init;

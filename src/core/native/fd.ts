@@ -7,6 +7,11 @@ import {
   O_ACCMODE,
   O_RDWR,
   O_WRONLY,
+  S_IFCHR,
+  S_IFIFO,
+  S_IFMT,
+  S_IFREG,
+  S_IFSOCK,
   STATX_BASIC_STATS,
 } from "../../../ffi/libc/constants.ts";
 import { statx } from "../../../ffi/libc/structs.ts";
@@ -79,4 +84,21 @@ export function statusOf(fd: number): FileStatus {
     mode: answer.getUint16(stx_mode.offset, true),
     byteLength: answer.getBigUint64(stx_size.offset, true),
   };
+}
+
+const KINDS = new Map(
+  [
+    [S_IFIFO, "a pipe"],
+    [S_IFSOCK, "a socket"],
+    [S_IFREG, "a regular file"],
+    [S_IFCHR, "a device"],
+  ] as const,
+);
+
+/** What an fd is by its type of file, for messages. */
+export type KindOfFile = "a pipe" | "a socket" | "a regular file" | "a device" | "another kind of fd";
+
+/** The kind of file behind an fd. @param mode {@link FileStatus.mode} */
+export function kindOfFile(mode: number): KindOfFile {
+  return KINDS.get((mode & S_IFMT) as typeof S_IFREG) ?? "another kind of fd";
 }

@@ -13,11 +13,12 @@ import {
   MFD_ALLOW_SEALING,
   MFD_CLOEXEC,
 } from "../../../ffi/libc/constants.ts";
-import { EINVAL } from "../../../ffi/libc/errors.ts";
-import { ArgumentError } from "../errors.ts";
+import { EBADF, EINVAL } from "../../../ffi/libc/errors.ts";
+import { ArgumentError, type NativeCallError } from "../errors.ts";
 import { owned } from "../life/ledger.ts";
 import type { Undo } from "../life/undo.ts";
-import { accessOfFd, closeFd, duplicateFd, statusOf } from "./fd.ts";
+import { isDmaBuf } from "./dma_buf.ts";
+import { accessOfFd, closeFd, duplicateFd, type FileStatus, kindOfFile, statusOf } from "./fd.ts";
 import { libc, libcError } from "./libc.ts";
 import { cString } from "./text.ts";
 
@@ -58,14 +59,15 @@ export function holdFd(fd: number, undo: Undo): void {
 /**
  * Asks the kernel what another process, or a library, gave.
  *
- * @throws {ArgumentError} if it is no memfd, may shrink, or cannot be read.
- * @throws {NativeCallError} EBADF if it is not open.
+ * @throws {ArgumentError} if it is not open, no memfd, may shrink, or cannot be read.
  */
 export function inspectMemfd(fd: number): Memfd {
-  const { identity, byteLength } = statusOf(fd);
+  const { identity, byteLength, mode: type } = statusOfOpen(fd);
   const seals = sealsOf(fd);
   if (seals === undefined) {
-    throw refused("expected a memfd, got a file of another kind.", "Make it with memfd_create.");
+    if (isDmaBuf(fd)) throw refused("expected a memfd, got a dma-buf.", "dmabuf.attach() takes it.");
+    const hint = "Make one: host.allocate({ sharable: true }).exportFd(), or memfd_create in other code.";
+    throw refused(`expected a memfd, got ${kindOfFile(type)}.`, hint);
   }
   if ((seals & F_SEAL_SHRINK) === 0) {
     throw refused(
@@ -82,6 +84,15 @@ export function inspectMemfd(fd: number): Memfd {
   const shared = sealed ? "read" : opened;
   const mode = (seals & F_SEAL_WRITE) !== 0 ? "read-private" : shared;
   return { identity, byteLength: Number(byteLength), mode, duplicate: () => duplicateFd(fd) };
+}
+
+function statusOfOpen(fd: number): FileStatus {
+  try {
+    return statusOf(fd);
+  } catch (error) {
+    if ((error as NativeCallError).code !== EBADF) throw error;
+    throw refused(`${fd} is not open.`, "Pass an fd that is open in this process.");
+  }
 }
 
 /** The seals of a memfd; undefined for other files. */

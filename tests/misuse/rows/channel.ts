@@ -146,6 +146,10 @@ export default table(import.meta, {
     }),
     fails: wrong("frame", /expected a tensor or a frame, got an Array/),
   },
+  "an array in place of a tensor": {
+    ...withEnds((one) => one.send(any(new Uint8Array(4)))),
+    fails: { ...wrong("frame", /expected a tensor or a frame, got a Uint8Array/), hint: /host\.wrap\(\)/ },
+  },
   "options of a wait that are none": {
     ...withEnds(async (one, other, server) => {
       using tensor = sharable();

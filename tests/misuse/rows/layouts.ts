@@ -37,6 +37,10 @@ export default table(import.meta, {
     },
     says: ["2 12"],
   },
+  "a shape and a dtype, not named": {
+    run: () => any<(...given: unknown[]) => void>(host.allocate.bind(host))([4], "u8"),
+    fails: refused("init", /init: expected \{ shape, dtype \}, got an Array\.$/),
+  },
   ...sizes,
   "strides of which one step does not cover the next dimension": {
     run: () => host.allocate({ shape: [4, 4], strides: [2, 1], ...u8 }),

@@ -52,7 +52,20 @@ export default table(import.meta, {
       error: ArgumentError,
       api: "core",
       argument: "contexts",
-      message: /expected an iterable, such as an array, got a HostContext/,
+      message: /expected an iterable, such as an array, got a context: pass \[host\]\.$/,
+    },
+  },
+  "a target in place of its context": {
+    opencl: true,
+    run() {
+      using cl = open();
+      new MapperGraph([any(cl.svm)]);
+    },
+    fails: {
+      error: ArgumentError,
+      api: "core",
+      argument: "contexts",
+      message: /expected only contexts, got opencl\.svm, a target: pass its context, opencl \(/,
     },
   },
   "what is no mapper": {

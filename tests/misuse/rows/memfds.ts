@@ -1,4 +1,4 @@
-import { ArgumentError, host, imageInfo, LayoutError, NativeCallError } from "@samepage/interop";
+import { ArgumentError, host, imageInfo, LayoutError } from "@samepage/interop";
 import { any, outcome, same, say } from "../kit.ts";
 import { table } from "../row.ts";
 
@@ -8,6 +8,8 @@ const BYTES = { shape: [64], dtype: "u8" } as const;
 const libc = () =>
   Deno.dlopen("libc.so.6", {
     memfd_create: { parameters: ["buffer", "u32"], result: "i32" },
+    open: { parameters: ["buffer", "i32"], result: "i32" },
+    pipe: { parameters: ["buffer"], result: "i32" },
     ftruncate: { parameters: ["i32", "i64"], result: "i32" },
     fcntl: { parameters: ["i32", "i32", "i32"], result: "i32" },
     close: { parameters: ["i32"], result: "i32" },
@@ -35,18 +37,41 @@ export default table(import.meta, {
   "an fd that is not open": {
     run: () => host.attach(9999, BYTES),
     fails: {
-      error: NativeCallError,
-      api: "libc",
-      fn: "statx",
-      code: 9,
-      codeName: "EBADF",
-      message: /EBADF/,
-      hint: /open/,
+      error: ArgumentError,
+      api: "host",
+      argument: "fd",
+      message: /fd: 9999 is not open\./,
+      hint: /open in this process/,
     },
   },
   "the fd of a terminal, a pipe or a file": {
     run: () => host.attach(0, BYTES),
     fails: { error: ArgumentError, api: "host", argument: "fd", message: /expected a memfd/, hint: /memfd_create/ },
+  },
+  "the fd of a pipe": {
+    run() {
+      const fds = new Int32Array(2);
+      libc().pipe(fds);
+      host.attach(fds[0], BYTES);
+    },
+    fails: {
+      error: ArgumentError,
+      api: "host",
+      argument: "fd",
+      message: /expected a memfd, got a pipe\./,
+      hint: /exportFd/,
+    },
+  },
+  "the fd of a regular file": {
+    run() {
+      host.attach(libc().open(new TextEncoder().encode("/proc/self/exe\0"), 0), BYTES);
+    },
+    fails: {
+      error: ArgumentError,
+      ...{ api: "host", argument: "fd" },
+      message: /expected a memfd, got a regular file\./,
+      hint: /host\.allocate\(\{ sharable: true \}\)\.exportFd\(\)/,
+    },
   },
   "a memfd that can shrink": {
     run: () => host.attach(memfd(64, 0), BYTES),

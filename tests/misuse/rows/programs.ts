@@ -95,8 +95,8 @@ export default table(import.meta, {
     fails: {
       error: ArgumentError,
       ...{ api: "opencl", fn: "clCreateKernel", argument: "name" },
-      message: /no kernel "sharpen"/,
-      hint: /It has blur/,
+      message: /name: there is no kernel "sharpen"\./,
+      hint: /^It has blur\.$/,
     },
   },
   "a kernel's name with more behind a zero": {

@@ -177,10 +177,10 @@ export default table(import.meta, {
   "a fence as a sync file, where the device has none": withVulkan((vulkan) => {
     using fence = vulkan.queue.createFence();
     if (vulkan.openDevice.abilities.fenceSyncFd.exports) {
-      throw new InteropError("it has them", { api: "vulkan", fn: FN });
+      throw new InteropError("it has them", { api: "vulkan", fn: FN, hint: "Wait for the file." });
     }
     fence.exportSyncFile();
-  }, { error: InteropError, api: "vulkan", fn: FN, message: /./ }),
+  }, { error: InteropError, api: "vulkan", fn: FN, message: /./, hint: /^Wait for the/ }),
   "a fill with a value of another dtype": withVulkan((vulkan) => {
     using tensor = vulkan.allocate(WORDS);
     vulkan.queue.fill(tensor, -1);
@@ -296,8 +296,18 @@ export default table(import.meta, {
     ...withVulkan((vulkan) => {
       using program = vulkan.program(Deno.readFileSync(new URL("mix.spv", SHADERS)));
       program.kernel("other");
-    }, wrong("name", /there is no "other"/, /There is main/)),
+    }, wrong("name", /there is no kernel "other"\./, /^It has main\.$/)),
     flags: ["--allow-ffi", "--allow-read"],
+  },
+  "a part of a group": {
+    ...withVulkan((vulkan) => {
+      using program = vulkan.program(Deno.readFileSync(new URL("mix.spv", SHADERS)));
+      using kernel = program.kernel();
+      say(kernel.groupSize!.join());
+      kernel.run({ groups: [2.5] }, [1, 2, 3, 4, 5]);
+    }, ofRun("groups[0]", /expected a whole number from 1 to \d+, got 2\.5/, /Math\.ceil\(n \/ 8\)/)),
+    flags: ["--allow-ffi", "--allow-read"],
+    says: ["8,2,1"],
   },
   "too few arguments": withKernel(
     (from, to) => [from, to],
