@@ -5,7 +5,7 @@ import { AccessError, ArgumentError, LayoutError } from "../core/errors.ts";
 import { arrayLength, bufferOfArray } from "../core/intrinsics.ts";
 import { literal, type Names, optionsIn } from "../core/argument.ts";
 import { type Grant, PROMISE } from "../core/memory/grant.ts";
-import type { Layout } from "../core/layout/layout.ts";
+import type { Layout, LayoutInit } from "../core/layout/layout.ts";
 import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
 import { TensorViews } from "../core/memory/view.ts";
 
@@ -142,7 +142,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
   }
 
   /** Lends a part as a child. @see {@link Tensor.slice} */
-  override slice<E extends DType = D>(layout: Layout<E>, options: SliceOptions = {}): HostTensor<E> {
+  override slice<E extends DType = D>(layout: Layout<E> | LayoutInit<E>, options: SliceOptions = {}): HostTensor<E> {
     return super.slice(layout, options) as HostTensor<E>;
   }
 

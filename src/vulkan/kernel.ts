@@ -127,7 +127,7 @@ export class VulkanKernel extends NativeObject {
    * ```ts
    * import { VulkanContext } from "@samepage/interop/vulkan";
    *
-   * const spirv = Deno.readFileSync("docs/guides/vulkan/twice.spv"); // glslangValidator -V twice.comp
+   * const spirv = Deno.readFileSync(new URL("../../docs/guides/vulkan/twice.spv", import.meta.url)); // glslangValidator -V twice.comp
    * using vulkan = VulkanContext.open();
    * using program = vulkan.program(spirv);
    * using twice = program.kernel();

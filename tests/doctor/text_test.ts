@@ -42,6 +42,16 @@ Deno.test("doctor: without proofs nothing is called an alias but one address or 
   }
 });
 
+Deno.test("textOf() says why a kind of memory has no row", () => {
+  const report = doctor({ proofs: false });
+  const targets = [...report.targets, { ...report.targets[0], id: "lonely:0" }];
+  const text = textOf({ ...report, targets }).replace(/\s+/g, " ");
+  assert(
+    /no row [^:]*(:\d[^:]*)*lonely:0: nothing here makes such memory to try, or no route leads there/.test(text),
+    text,
+  );
+});
+
 Deno.test("doctor: a driver's words cannot break the text", () => {
   const nasty = "\u001b[31mred\u0007 \u202egnp.exe\n".repeat(9) + "x".repeat(200);
   const spoilt = (value: unknown): unknown => {

@@ -54,6 +54,9 @@ function sharedAndAlone({ targets, routes }: Report): [shared: string[], alone: 
   return [ids.filter(isShared), ids.filter((id) => !isShared(id))];
 }
 
+/** Why a kind of memory is not in the table. */
+const NO_ROW = "nothing here makes such memory to try, or no route leads there";
+
 /** A table from (rows) and to (columns, by number), with a legend. */
 function sharingLines(report: Report): string[] {
   const { routes } = report;
@@ -70,7 +73,7 @@ function sharingLines(report: Report): string[] {
   return [
     ...table(["from \\ to", ...numbers], ids.map((from, i) => [numbered[i], ...ids.map((to) => signFor(from, to))])),
     ...words.flatMap(([word, [sign, meaning]]) => row(NAME, `${sign} ${word}`, meaning)),
-    ...(alone.length === 0 ? [] : row(NAME, "with nothing", alone.join(", "))),
+    ...(alone.length === 0 ? [] : row(NAME, "no row", `${alone.join(", ")}: ${NO_ROW}`)),
   ];
 }
 
