@@ -49,6 +49,11 @@ export function signalIn(signal: AbortSignal | undefined): SignalOptions {
   return { signal };
 }
 
+/** Is an error the reason of a signal that was aborted? Any value can be one, NaN too. */
+export function isReasonOf(signal: AbortSignal | undefined, error: unknown): boolean {
+  return signal !== undefined && signal.aborted && Object.is(error, signal.reason);
+}
+
 function targetsOf(contexts: Iterable<Context>): Target[] {
   if (typeof (contexts as Partial<Iterable<Context>> | null)?.[Symbol.iterator] !== "function") {
     throw checks.wrongKind("contexts", "several contexts", contexts);

@@ -13,7 +13,7 @@ import { Tensor } from "../core/tensors/tensor.ts";
 import { Connection, type Credentials, type Sendable } from "./connection.ts";
 import { MEMORY_KINDS, type SentKind } from "./description.ts";
 import { asArgument } from "./errors.ts";
-import { checks, signalIn, type SignalOptions } from "./options.ts";
+import { checks, isReasonOf, signalIn, type SignalOptions } from "./options.ts";
 import type { Packet } from "./packet.ts";
 import { portIn, portMessage } from "./port_message.ts";
 import { incoming, outgoing, type Parcel } from "./transfer.ts";
@@ -166,7 +166,7 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
     try {
       return await this.#connection.receive(signal);
     } catch (error) {
-      if (signal?.aborted !== true || error !== signal.reason) this[Symbol.dispose]();
+      if (!isReasonOf(signal, error)) this[Symbol.dispose]();
       throw error;
     }
   }

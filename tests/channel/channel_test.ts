@@ -168,6 +168,18 @@ Deno.test("channel: a send waits for bytes on their way back", () =>
     using _received = await other.receive();
   }));
 
+Deno.test("peer.receive() leaves the connection open if it is aborted with NaN, which equals nothing", () =>
+  withEnds(async ({ one, other }) => {
+    const abort = new AbortController();
+    const aborted = other.receive({ signal: abort.signal });
+    abort.abort(NaN);
+    assertEquals((await Promise.allSettled([aborted]))[0], { status: "rejected", reason: NaN });
+    using sent = host.allocate({ shape: [64], dtype: "u8", sharable: true });
+    await one.send(sent);
+    using received = await other.receive();
+    assertEquals(received?.byteLength, 64);
+  }));
+
 Deno.test("channel: what failed on bytes that have come back is thrown by the send, once", () =>
   withEnds(async ({ one, other }) => {
     using sent = host.allocate({ shape: [64], dtype: "u8", sharable: true });

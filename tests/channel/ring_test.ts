@@ -205,6 +205,22 @@ test("readable that is cancelled holds no frame, and leaves the ring as it is", 
   close();
 });
 
+test("next() and readable.cancel() leave the ring as it is for a reason that equals nothing, NaN", async (path) => {
+  const { ring, reader, close } = await joined(path, 2);
+  const abort = new AbortController();
+  const asked = reader.next({ signal: abort.signal });
+  abort.abort(NaN);
+  assert(Number.isNaN(await asked.catch((error) => error)));
+  const stream = reader.readable.getReader();
+  const read = stream.read();
+  await stream.cancel(NaN);
+  assertEquals((await read).done, true);
+  await publish(ring, 3);
+  using frame = (await reader.next())!;
+  assertEquals(valueOf(frame), 3);
+  close();
+});
+
 test("tensors go round as well", async (path) => {
   const frames = [1, 2].map(() => host.allocate({ shape: [100], dtype: "f32", sharable: true }));
   await using ring = FrameRing.create(path, { frames });

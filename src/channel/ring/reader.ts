@@ -11,7 +11,7 @@ import type { Connection, Credentials } from "../connection.ts";
 import { badMessage } from "../errors.ts";
 import { oneOf, record, whole } from "../fields.ts";
 import { decoded, jsonIn, KINDS } from "../message.ts";
-import { signalIn, type SignalOptions } from "../options.ts";
+import { isReasonOf, signalIn, type SignalOptions } from "../options.ts";
 import { receivePacket } from "../packet.ts";
 import { connectionOf, type Peer, unlessDisposed } from "../peer.ts";
 import { Turns } from "../turns.ts";
@@ -115,7 +115,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
       const frame = there ?? await this.#waiting.run(() => this.#waitForFrame(signal, turn), signal);
       return frame === "ended" ? undefined : frame;
     } catch (error) {
-      if (error !== signal?.reason) this[Symbol.dispose]();
+      if (!isReasonOf(signal, error)) this[Symbol.dispose]();
       throw error;
     }
   }
