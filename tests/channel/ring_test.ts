@@ -205,6 +205,78 @@ test("readable that is cancelled holds no frame, and leaves the ring as it is", 
   close();
 });
 
+/** Ends what reads from a ring's stream, and waits for a frame, without cancelling the stream. */
+const GIVING_UP: Record<string, (stream: ReadableStream<HostFrame>) => Promise<() => Promise<void>>> = {
+  "pipeTo() that is aborted": async (stream) => {
+    const abort = new AbortController();
+    const options = { signal: abort.signal, preventCancel: true };
+    const piped = stream.pipeTo(new WritableStream({ write: (frame) => frame[Symbol.dispose]() }), options);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    return async () => {
+      abort.abort();
+      await assertRejects(() => piped);
+    };
+  },
+  "releaseLock()": async (stream) => {
+    const reader = stream.getReader();
+    const read = reader.read();
+    await Promise.resolve();
+    return async () => {
+      reader.releaseLock();
+      await assertRejects(() => read);
+    };
+  },
+};
+
+for (const [how, begin] of Object.entries(GIVING_UP)) {
+  for (const again of [false, true]) {
+    const what = again ? ", also in a stream that is locked again" : "";
+    test(`readable.cancel() disposes the frame of a read given up by ${how}${what}`, async (path) => {
+      const { ring, reader, close } = await joined(path, 2);
+      const giveUp = await begin(reader.readable);
+      await giveUp();
+      const other = again ? reader.readable.getReader() : undefined;
+      await publish(ring, 1);
+      await until(() => reader.sequence === 1, "the frame");
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      await (other ?? reader.readable).cancel();
+      const frames = [await ring.next(), ring.next()] as const;
+      assert(await settles(frames[1]), "the writer gets both");
+      close();
+    });
+  }
+}
+
+test("readable gives the frame of a read that was given up to the next", async (path) => {
+  const { ring, reader, close } = await joined(path, 2);
+  await (await GIVING_UP["releaseLock()"](reader.readable))();
+  await publish(ring, 1);
+  await until(() => reader.sequence === 1, "the frame");
+  await publish(ring, 2);
+  const stream = reader.readable.getReader();
+  for (const expected of [1, 2]) {
+    const { value } = await stream.read();
+    assertEquals(valueOf(value!), expected);
+    value![Symbol.dispose]();
+  }
+  const last = stream.read();
+  close();
+  assertEquals((await last).done, true);
+});
+
+test("readable.cancel() leaves a frame alone that was read, and not yet disposed", async (path) => {
+  const { ring, reader, close } = await joined(path, 2);
+  await (await GIVING_UP["releaseLock()"](reader.readable))();
+  await publish(ring, 7);
+  await until(() => reader.sequence === 1, "the frame");
+  const stream = reader.readable.getReader();
+  const { value } = await stream.read();
+  await stream.cancel();
+  assertEquals(valueOf(value!), 7);
+  value![Symbol.dispose]();
+  close();
+});
+
 test("next() and readable.cancel() leave the ring as it is for a reason that equals nothing, NaN", async (path) => {
   const { ring, reader, close } = await joined(path, 2);
   const abort = new AbortController();

@@ -92,7 +92,8 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
 
   /**
    * A stream of frames: what {@link next} gives, one when it is asked for one. Dispose each. It closes when the writer has
-   * ended, or this is disposed. Cancelling it does not end the ring.
+   * ended, or this is disposed. Cancelling it does not end the ring. The frame of a read that was given up (`releaseLock()`,
+   * a `pipeTo` that was aborted) goes to the next read; cancelling disposes it.
    */
   get readable(): ReadableStream<T> {
     return this.#readable ??= this.#stream(new AbortController());
@@ -136,17 +137,32 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     }
   }
 
+  /**
+   * A read can be given up while `pull` waits for its frame, and the stream drops what is in its queue without a word when it
+   * is cancelled. So a frame that no read waits for is kept here as far as that can be seen: the stream is not locked. Where
+   * it was locked again without a read, the frame goes into the queue, and no later than the next `pull` it has left it.
+   */
   #stream(cancelled: AbortController): ReadableStream<T> {
     const { signal } = cancelled;
-    return new ReadableStream<T>({
+    let kept: T | undefined;
+    let queued: T | undefined;
+    const stream = new ReadableStream<T>({
       pull: async (controller) => {
-        const frame = await this.next({ signal }).catch(unlessDisposed);
-        if (signal.aborted) await frame?.[Symbol.asyncDispose]();
-        else if (frame === undefined) controller.close();
-        else controller.enqueue(frame);
+        queued = undefined;
+        const frame = kept?.resource.isLive ? kept : await this.next({ signal }).catch(unlessDisposed);
+        kept = undefined;
+        if (signal.aborted) return await frame?.[Symbol.asyncDispose]();
+        if (frame === undefined) return controller.close();
+        if (!stream.locked) return void (kept = frame);
+        controller.enqueue(frame);
+        if (controller.desiredSize! < 0) queued = frame;
       },
-      cancel: (reason) => cancelled.abort(reason),
+      cancel: async (reason) => {
+        cancelled.abort(reason);
+        await Promise.all([kept?.[Symbol.asyncDispose](), queued?.[Symbol.asyncDispose]()]);
+      },
     }, { highWaterMark: 0 }); // a frame that waits in the stream could not be filled again
+    return stream;
   }
 
   async #waitForFrame(signal: AbortSignal | undefined, turn: Promise<void> | undefined): Promise<T | "ended"> {
