@@ -39,6 +39,47 @@ Deno.test("traceForgotten() has warnings say where a tensor was made, without sa
   assertMatch(await warned(makeTensor), /says where it was made\.$/);
 });
 
+/** What a program may do to `Error`. It runs in a process of its own: nothing else may meet that. */
+const CHANGES = {
+  "returns no text": "Error.prepareStackTrace = (_, calls) => calls.length;",
+  "throws": "Error.prepareStackTrace = () => { throw new Error('no stacks'); };",
+};
+
+for (const [what, change] of Object.entries(CHANGES)) {
+  Deno.test(`traceForgotten() lets objects be made where Error.prepareStackTrace ${what}`, async () => {
+    const { code, stdout, stderr } = await runModule(`
+      import { host, ledger, traceForgotten } from "@samepage/interop";
+      const limit = Error.stackTraceLimit;
+      traceForgotten();
+      ${change}
+      (() => host.allocate({ shape: [4], dtype: "u8" }))();
+      console.log(Error.stackTraceLimit === limit);
+      await 0;
+      gc();
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      console.log(JSON.stringify(ledger.alive));
+    `);
+    assertEquals([code, stdout], [0, "true\n{}\n"], stderr);
+    assertMatch(stderr, /It was made here:\n {4}\(unknown: Error\.prepareStackTrace of this program returns no text\)/);
+  });
+}
+
+Deno.test("traceForgotten() says where an object was made where Error is frozen", async () => {
+  const { code, stdout, stderr } = await runModule(`
+    import { host, ledger, traceForgotten } from "@samepage/interop";
+    traceForgotten();
+    Error.stackTraceLimit = 30;
+    Object.freeze(Error);
+    (function makes() { host.allocate({ shape: [4], dtype: "u8" }); })();
+    await 0;
+    gc();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    console.log(JSON.stringify(ledger.alive));
+  `);
+  assertEquals([code, stdout], [0, "{}\n"], stderr);
+  assertMatch(stderr, /It was made here:\n {4}at makes \(/);
+});
+
 const FORGET = `
 import { host } from "./src/host/mod.ts";
 function make() { host.allocate({ shape: [4], dtype: "u8" }); }

@@ -7,6 +7,9 @@ const VARIABLE = "SAMEPAGE_TRACE_FORGOTTEN";
 /** The most calls that a stack is searched for those of the program. */
 const MOST_CALLS = 50;
 
+/** What stands for the calls where the program has its own form of stacks. */
+const NO_TEXT = "    (unknown: Error.prepareStackTrace of this program returns no text)";
+
 /** Where samepage's own modules are: their calls are left out. */
 const OWN = new URL("../../../", import.meta.url).href;
 const OWN_CALL = new RegExp(`${RegExp.escape(OWN)}(src/|mod\\.ts:)`);
@@ -46,11 +49,18 @@ export function originInWords(origin: string | undefined): string {
   return origin === undefined ? ` ${VARIABLE}=1 says where it was made.` : ` It was made here:\n${origin}`;
 }
 
+/** Programs may replace what V8 asks for a stack, and freeze Error. Whatever they do, an object is made without a throw. */
 function callsOfProgram(): string {
   const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = MOST_CALLS;
-  const { stack = "" } = new Error(); // as text: V8's own form of a stack keeps the objects alive whose methods it shows
-  Error.stackTraceLimit = stackTraceLimit;
-  const calls = stack.split("\n").slice(1).filter((call) => !OWN_CALL.test(call));
-  return calls.slice(0, stackTraceLimit).join("\n");
+  try {
+    Reflect.set(Error, "stackTraceLimit", MOST_CALLS);
+    const { stack } = new Error(); // as text: V8's own form of a stack keeps the objects alive whose methods it shows
+    if (typeof stack !== "string") return NO_TEXT;
+    const calls = stack.split("\n").slice(1).filter((call) => !OWN_CALL.test(call));
+    return calls.slice(0, stackTraceLimit).join("\n");
+  } catch {
+    return NO_TEXT;
+  } finally {
+    Reflect.set(Error, "stackTraceLimit", stackTraceLimit);
+  }
 }
