@@ -3,12 +3,20 @@
  * those who write backends.
  */
 export abstract class Printed {
+  readonly #isMade = true;
+
   /** What it is, in one line. */
   abstract toString(): string;
 
   /** What `console.log` shows: {@link toString}. */
   [Symbol.for("Deno.customInspect")](): string {
-    return this.toString();
+    return this[Symbol.toPrimitive]();
+  }
+
+  /** What `String()` and templates show: {@link toString}. A prototype or a proxy, which has no fields, shows its class's name. */
+  [Symbol.toPrimitive](): string {
+    const { name } = this.constructor;
+    return #isMade in this ? this.toString() : name;
   }
 
   /** What `JSON.stringify` makes of it: {@link toString}. A class whose objects are data has its own. */

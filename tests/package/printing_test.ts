@@ -70,6 +70,22 @@ Deno.test("every exported class prints as one line, but for errors and the parts
   assertEquals([...new Set(without)].sort(), PARTS);
 });
 
+Deno.test("Printed shows the class's name of a prototype, of what inherits from an object, and of a proxy", async () => {
+  for (const exports of Object.values(await entryPoints())) {
+    for (const [name, value] of Object.entries(exports)) {
+      if (typeof value !== "function" || !(value.prototype instanceof Printed)) continue;
+      for (const object of [value.prototype, Object.create(value.prototype)]) {
+        assertEquals([Deno.inspect(object), `${object}`], [value.name, value.name], name);
+      }
+    }
+  }
+  using tensor = host.allocate({ shape: [4], dtype: "u8" });
+  for (const object of [new Proxy(tensor, {}), Object.create(tensor)]) {
+    assertEquals([`${object}`, String(object), object + ""], Array(3).fill("HostTensor"));
+  }
+  assertEquals([`${tensor}`, tensor + ""], Array(2).fill(tensor.toString()));
+});
+
 /** Those whose objects are data: their JSON has the fields of a description, and no internals. */
 const DATA = [Tensor, Frame, Route];
 
