@@ -14,13 +14,13 @@ import {
   writeDmaBufImportSyncFile,
 } from "../../ffi/dmabuf/structs.ts";
 import { dma_buf_sync, writeDmaBufSync } from "../../ffi/libc/structs.ts";
-import { AccessError, messageOf } from "../core/errors.ts";
-import { type Undo, undoAll, undone } from "../core/life/undo.ts";
+import { AccessError, ArgumentError, messageOf } from "../core/errors.ts";
+import { allOrNothing, type Undo, undoAll, undone } from "../core/life/undo.ts";
 import { type Access, covers, reads, writes } from "../core/memory/access.ts";
 import { showAt } from "../core/memory/peers.ts";
 import { exporterOf } from "../core/native/dma_buf.ts";
 import { accessOfFd, closeFd } from "../core/native/fd.ts";
-import { countForeignMapping } from "../core/native/foreign_addresses.ts";
+import { mapForeign } from "../core/native/foreign_addresses.ts";
 import { mapPages, mapReadOnlyPages, unmapPages } from "../core/native/pages.ts";
 import { describe } from "./descriptor.ts";
 import { ioctl, isReady, structOf } from "./library.ts";
@@ -79,14 +79,15 @@ export class DmaBuf extends Printed {
 
   #map(): void {
     const { byteLength, fd } = this;
-    const countOff = countForeignMapping(byteLength);
+    const undo: Undo = [];
+    const map = () => writes(this.access) ? mapPages(NULL, byteLength, fd) : mapReadOnlyPages(byteLength, fd, true);
     try {
-      const address = writes(this.access) ? mapPages(NULL, byteLength, fd) : mapReadOnlyPages(byteLength, fd, true);
-      this.#undo.push(countOff, () => unmapPages(address, byteLength), showAt(address, byteLength, "a dma-buf"));
+      const address = allOrNothing("mapping a dma-buf", () => mapForeign(byteLength, undo, map), undo);
+      this.#undo.push(...undo, () => unmapPages(address, byteLength), showAt(address, byteLength, "a dma-buf"));
       this.#address = address;
     } catch (error) {
+      if (error instanceof ArgumentError) throw error; // for want of room: its exporter lets it be mapped
       this.unmappable = messageOf(error);
-      countOff();
     }
   }
 

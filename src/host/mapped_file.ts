@@ -2,7 +2,7 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import type { Block, Fate } from "../core/memory/allocation.ts";
 import { showAt } from "../core/memory/peers.ts";
-import { countForeignMapping } from "../core/native/foreign_addresses.ts";
+import { mapForeign } from "../core/native/foreign_addresses.ts";
 import { holdFd, type Memfd } from "../core/native/memfd.ts";
 import { mapPages, mapReadOnlyPages, PAGE, unmapPages } from "../core/native/pages.ts";
 
@@ -100,15 +100,12 @@ class Parts {
 
   #map(offset: number, byteLength: number): Part {
     const { mode } = this.memfd;
-    const undo: Undo = [countForeignMapping(byteLength)];
-    const address = allOrNothing(
-      "mapping a memfd",
-      () =>
-        mode === "read-write"
-          ? mapPages(NULL, byteLength, this.#fd, offset)
-          : mapReadOnlyPages(byteLength, this.#fd, mode === "read", offset),
-      undo,
-    );
+    const undo: Undo = [];
+    const map = () =>
+      mode === "read-write"
+        ? mapPages(NULL, byteLength, this.#fd, offset)
+        : mapReadOnlyPages(byteLength, this.#fd, mode === "read", offset);
+    const address = allOrNothing("mapping a memfd", () => mapForeign(byteLength, undo, map), undo);
     undo.push(() => unmapPages(address, byteLength));
     if (this.#isShown) undo.push(showAt(address, byteLength, "a memfd"));
     const part = { address, offset, byteLength, unmap: () => undoAll(undo, "unmapping a memfd") };

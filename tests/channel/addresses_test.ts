@@ -178,3 +178,36 @@ Deno.test("a peer that sends pages of files of 32 TiB, and shorter ones when ref
   const { code, stdout, stderr } = await runModule(source, { limit: 60 });
   assertEquals([code, stdout], [0, "600 true 100\n"], stderr.slice(0, 2000));
 });
+
+Deno.test("host.attach() says that no addresses are left where the kernel refuses, and what to do", async () => {
+  const source = `
+    import { ArgumentError, host } from "@samepage/interop";
+    import { foreignAddresses } from "./src/core/native/foreign_addresses.ts";
+    import { reservePages, unmapPages } from "./src/core/native/pages.ts";
+    import * as raw from "${new URL("./raw.ts", import.meta.url)}";
+    const fd = raw.memfd(2 ** 20);
+    const taken = [];
+    for (let length = 2 ** 46; length >= 2 ** 18;) {
+      try {
+        taken.push([reservePages(length), length]); // what other Workers and drivers have, to this one
+      } catch {
+        length /= 2;
+      }
+    }
+    let error;
+    try {
+      host.attach(fd, { shape: [2 ** 20], dtype: "u8" });
+    } catch (thrown) {
+      error = thrown;
+    }
+    for (const [address, length] of taken) unmapPages(address, length);
+    console.log(error instanceof ArgumentError, error?.message, error?.hint, foreignAddresses.taken);
+    using tensor = host.attach(fd, { shape: [2 ** 20], dtype: "u8" });
+    console.log(tensor.view().length);
+  `;
+  const { code, stdout, stderr } = await runModule(source);
+  assertEquals(code, 0, stderr.slice(0, 2000));
+  const [said, length] = stdout.trim().split("\n");
+  assertMatch(said, /^true .*the process has \d+ GiB of addresses in use, of the \d+ GiB.* Dispose tensors .* 0$/);
+  assertEquals(length, String(2 ** 20));
+});

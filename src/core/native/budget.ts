@@ -52,21 +52,35 @@ export class Budget {
    * @throws {ArgumentError} if that is too much; none is counted then.
    */
   take(count: number): void {
-    const { own, process, step } = this.#shares;
-    const limit = this.#limit ??= this.#kernel.limit();
+    const { own, step } = this.#shares;
+    const limit = this.#most();
     const taken = this.#taken + count;
     if (taken > limit * own) throw this.#refused(taken, limit, true);
     if (taken > this.#least + limit * step) {
-      const inUse = this.#kernel.inUse();
-      if (inUse > limit * process) throw this.#refused(inUse, limit, false);
+      this.check();
       this.#least = taken;
     }
     this.#taken = taken;
+  }
+
+  /**
+   * Asks the kernel now: what it has just refused may be missing because other isolates and drivers have it.
+   *
+   * @throws {ArgumentError} if the process has more in use than its share.
+   */
+  check(): void {
+    const limit = this.#most();
+    const inUse = this.#kernel.inUse();
+    if (inUse > limit * this.#shares.process) throw this.#refused(inUse, limit, false);
   }
 
   /** Counts what was given back. */
   giveBack(count: number): void {
     this.#taken -= count;
     this.#least = Math.min(this.#least, this.#taken);
+  }
+
+  #most(): number {
+    return this.#limit ??= this.#kernel.limit();
   }
 }

@@ -1,5 +1,7 @@
-import { ArgumentError } from "../errors.ts";
-import { allOrNothing } from "../life/undo.ts";
+import type { Address } from "../../../ffi/address.ts";
+import { ENOMEM } from "../../../ffi/libc/errors.ts";
+import { ArgumentError, NativeCallError } from "../errors.ts";
+import { allOrNothing, type Undo } from "../life/undo.ts";
 import { Budget, type Kernel, type Shares } from "./budget.ts";
 import { mappingCount } from "./mapping_count.ts";
 import { textOf } from "./mappings.ts";
@@ -32,6 +34,24 @@ export function countForeignMapping(byteLength: number): () => void {
     foreignAddresses.giveBack(byteLength);
     countOff();
   };
+}
+
+/**
+ * Maps memory that others have made, and counts it. `undo` counts it off.
+ *
+ * @throws {ArgumentError} if there are too many mappings, or too few addresses are left.
+ * @throws {NativeCallError} if the kernel does not map it for another reason.
+ */
+export function mapForeign(byteLength: number, undo: Undo, map: () => Address): Address {
+  undo.push(countForeignMapping(byteLength));
+  try {
+    return map();
+  } catch (error) {
+    if (error instanceof NativeCallError && error.code === ENOMEM) {
+      for (const budget of [mappingCount, foreignAddresses]) budget.check(); // what Workers take, each counts by itself
+    }
+    throw error;
+  }
 }
 
 /** The kernel maps from the highest address down, so a new page shows how many there are: 2^47 on x86-64. */
