@@ -63,6 +63,9 @@ export function mapMemfd(fd: number, memfd: Memfd, meant: FileRange, isKnown: bo
       get memfd() {
         return parts.memfd;
       },
+      get keptLength() {
+        return isWhole ? byteLength : parts.byteLength;
+      },
       addressOf: (range) => isWhole ? (first + BigInt(range.offset)) as Address : parts.addressOf(range),
       allowWrites(other, writable) {
         holdFd(other, file);
@@ -88,6 +91,11 @@ class Parts {
     this.memfd = memfd;
     this.#fd = fd;
     this.#isShown = isShown;
+  }
+
+  /** How many bytes are mapped, each as often as it is. */
+  get byteLength(): number {
+    return this.#all.reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
 
   addressOf({ offset, byteLength }: FileRange): Address {

@@ -1,12 +1,13 @@
 // A message may come with a file that is longer than anybody's memory. Only what it means takes addresses of this process.
 
 import { assert, assertEquals, assertMatch, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
-import { AccessError, ArgumentError, host, layout } from "../../mod.ts";
+import { AccessError, ArgumentError, host, layout, ledger } from "../../mod.ts";
 import { listen } from "../../src/channel/mod.ts";
 import { encoded, KINDS } from "../../src/channel/message.ts";
 import { foreignAddresses } from "../../src/core/native/foreign_addresses.ts";
 import { HostTensor } from "../../src/host/mod.ts";
 import { runModule } from "../process.ts";
+import { warningsOf } from "../warnings.ts";
 import { Device } from "./device.ts";
 import { temporaryPath, withNothingLeft } from "./help.ts";
 import { type Say, withProgram } from "./program.ts";
@@ -210,4 +211,15 @@ Deno.test("host.attach() says that no addresses are left where the kernel refuse
   const [said, length] = stdout.trim().split("\n");
   assertMatch(said, /^true .*the process has \d+ GiB of addresses in use, of the \d+ GiB.* Dispose tensors .* 0$/);
   assertEquals(length, String(2 ** 20));
+});
+
+// The last: what it keeps counts for good.
+Deno.test("host.attach() keeps the pages of a moved view that it has mapped, and counts no others of the file", async () => {
+  using fds = new DisposableStack();
+  const before = ledger.quarantinedBytes;
+  const tensor = host.attach(sparse(fds, 4 * 2 ** 30), { shape: [64], dtype: "u8", byteOffset: 2 ** 30 });
+  tensor.view().buffer.transfer();
+  const warnings = await warningsOf(() => Promise.resolve(tensor[Symbol.dispose]()));
+  assertMatch(warnings.join(), /a view of 4096 bytes \(host\.memfd\) was moved away/);
+  assertEquals(ledger.quarantinedBytes - before, PAGE);
 });

@@ -28,6 +28,8 @@ export interface Block {
   readonly address?: bigint;
   /** Its length in bytes. */
   readonly byteLength: number;
+  /** How many of its bytes this process keeps where it cannot free them, if not all: the mapped ones of a file. */
+  readonly keptLength?: number;
   /** Set if `host.wrap` must refuse its address. */
   readonly closed?: Closed;
   /** Frees the memory, as far as its fate allows. Called once. */
@@ -116,7 +118,7 @@ export class Allocation {
     this.#isFreed = true;
     const fate: Fate = this.escaped ? "escaped" : this.liveViews > 0 ? "unknown" : "unused";
     ledger.remove(this.block.kind);
-    if (fate !== "unused") ledger.quarantine(this.block.byteLength);
+    if (fate !== "unused") ledger.quarantine(keptLengthOf(this.block));
     const ends = this.#ends;
     if (ends === undefined) this.block.free(fate);
     else undoAll([() => this.block.free(fate), ...ends.map((end) => () => end(fate))], "freeing memory");
@@ -132,7 +134,7 @@ export class Allocation {
     if (this.escaped) return;
     this.escaped = true;
     warn(
-      `a view of ${this.block.byteLength} bytes (${this.block.kind}) ${how}; ` +
+      `a view of ${keptLengthOf(this.block)} bytes (${this.block.kind}) ${how}; ` +
         "its memory is kept for good. Copy the bytes instead, or use tensor.lend().",
     );
   }
@@ -170,4 +172,8 @@ export class Allocation {
     if (!failure.told) warn(`work on memory that nobody has any more failed: ${messageOf(failure.error)}`);
     failure.told = true;
   }
+}
+
+function keptLengthOf({ keptLength, byteLength }: Block): number {
+  return keptLength ?? byteLength;
 }
