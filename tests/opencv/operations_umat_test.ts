@@ -5,6 +5,9 @@ import { host, type HostTensor, ledger, MapperGraph, type Target } from "@samepa
 import { OpenCLContext } from "@samepage/interop/opencl";
 import { OpenCVContext, type OpenCVTensor } from "@samepage/interop/opencv";
 import { detectEdges, HIGH, LOW } from "../../examples/edges/host.ts";
+import type { Address } from "../../ffi/address.ts";
+import { copyElements } from "../../src/core/layout/runs.ts";
+import { core } from "../../src/opencv/library.ts";
 import { hasDevice } from "../opencl/present.ts";
 import { pattern, present } from "./help.ts";
 import { type Case, CASES, type Kind } from "./operations_cases.ts";
@@ -28,6 +31,7 @@ for (const [name, platform] of Object.entries(PLATFORMS)) {
         await t.step("copies between Mats and UMats, with masks too", () => copies(graph, cv));
         await t.step("parts of a buffer are copied, with padded rows", () => partsCopied(graph, cv, cl));
         await t.step("copyTo() and convertTo() keep the gaps of four dimensions", () => gapsCopied(graph, cv, cl));
+        await t.step("copyTo() copies two boxes for each place of the shorter dimensions", () => boxes(graph, cv));
         await t.step("a blur sees nothing of what lies around a UMat in its buffer", () => isolated(graph, cv, cl));
       }
       assertEquals(ledger.alive, before, "alive after the test, and before it");
@@ -164,6 +168,34 @@ function isolated(graph: MapperGraph, cv: OpenCVContext, cl: OpenCLContext): voi
 
 function blurred(cv: OpenCVContext, image: OpenCVTensor): void {
   cv.GaussianBlur(image, image, [7, 7], { sigmaX: 2 });
+}
+
+/** Gaps in three dimensions: boxes along the longest are few, whichever it is. */
+function boxes(graph: MapperGraph, cv: OpenCVContext): void {
+  for (const [shape, strides] of [[[500, 3, 4], [24, 6, 1]], [[3, 500, 4], [3600, 6, 1]]]) {
+    using source = host.allocate({ shape, strides, dtype: "u8" });
+    using result = host.allocate({ shape, strides: [strides[0] + 8, strides[1] + 1, 1], dtype: "u8" });
+    source.view().forEach((_, i, all) => all[i] = i * 7);
+    result.view().fill(9);
+    const native = core() as { UMat_copyTo: (from: Address, to: Address) => void };
+    const { UMat_copyTo: copy } = native;
+    let calls = 0;
+    native.UMat_copyTo = (from, to) => {
+      calls++;
+      copy(from, to);
+    };
+    {
+      using _back = { [Symbol.dispose]: () => void (native.UMat_copyTo = copy) };
+      const umat = cv.umatOf({ channels: 1 });
+      using from = graph.map(source, umat);
+      using to = graph.map(result, umat);
+      cv.copyTo(from, to);
+    }
+    assertEquals(calls, 6, "native copies");
+    const expected = result.view().map(() => 9);
+    copyElements(expected, result.layout, source.view() as Uint8Array, source.layout);
+    assertEquals(result.view(), expected);
+  }
 }
 
 function gapsCopied(graph: MapperGraph, cv: OpenCVContext, cl: OpenCLContext): void {

@@ -22,8 +22,10 @@ export function copyBoxes(src: OpenCVTensor, dst: OpenCVTensor, copy: (from: Slo
   const onDevice = src instanceof OpenCVUMat || dst instanceof OpenCVUMat;
   const hasGaps = shapes.some(({ type, sizes, steps }) => !isContinuous(type, sizes, steps));
   if (!onDevice || !hasGaps || !isSame(...shapes)) return copy(src.slot, dst.slot);
-  const { length, dimensions: [rows, ...outer] } = runsOf(shapes.map(layoutOf));
-  if (rows === undefined) return copy(src.slot, dst.slot);
+  const { length, dimensions } = runsOf(shapes.map(layoutOf));
+  if (dimensions.length === 0) return copy(src.slot, dst.slot);
+  const rows = dimensions.reduce((most, one) => one.count > most.count ? one : most); // for the fewest boxes
+  const outer = dimensions.filter((one) => one !== rows);
   const box = (count: number, begins: readonly number[]) => {
     if (count === 0) return;
     const [from, to] = rows.strides.map((stride) => bytes(count, length, count === 1 ? length : stride));
