@@ -227,6 +227,11 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
    * A fence for something that this program does itself: it is reached when the promise settles, and fails where that
    * rejects. Work that is submitted `after` it starts then; OpenCL waits for it on the device.
    *
+   * The promise must settle without this fence. If it waits for the fence itself, or for work behind it, neither ever ends:
+   * `resolve(fence)` of its own promise, or `queue.waitFor(host.signal(step()))` where the async function `step` awaits or
+   * returns a fence that `queue` gives after that wait. JavaScript does not let samepage see what a promise waits for, so
+   * there is no error. Take the fences that `step` waits for before the wait, or return `{ fence }`.
+   *
    * @throws {ArgumentError} for what is no promise.
    *
    * @example

@@ -96,6 +96,10 @@ export class Fence extends Printed implements PromiseLike<void> {
   /**
    * What `await fence` and `Promise.all(fences)` call: {@link wait} without options. So an async function that returns a
    * fence waits for it, and resolves to undefined.
+   *
+   * A promise that is resolved with a fence waits for it, too. If the fence stands behind that same promise (of
+   * `host.signal(promise)`), neither ever ends, and nothing throws: to a fence, this call looks like any other `await`.
+   * Resolve the promise with `{ fence }`, or with nothing.
    */
   then<R = void, E = never>(
     onReached?: ((value: void) => R | PromiseLike<R>) | null,
