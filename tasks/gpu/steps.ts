@@ -36,13 +36,6 @@ export function stepsOn(machine: string): readonly Step[] {
       run: async (job) => runTests(job, await openclTests(), 4),
     },
     {
-      name: "alignment",
-      what: "OpenCL at every address, on NVIDIA's platform: CI tries the others",
-      limit: 170,
-      stage: 1,
-      run: (job) => runTests(job, [ALIGNMENT], 1, "nvidia: "),
-    },
-    {
       name: "tests",
       what: "tests/cuda, and CUDA's tests in other folders",
       limit: 170,
@@ -99,6 +92,13 @@ export function stepsOn(machine: string): readonly Step[] {
       limit: 60,
       stage: 4,
       run: (job) => sanitize(job, "initcheck", false),
+    },
+    {
+      name: "alignment",
+      what: "OpenCL at every address, on NVIDIA's platform: CI tries the others",
+      limit: 120,
+      stage: 4,
+      run: (job) => runTests(job, [ALIGNMENT], 1, "nvidia: "),
     },
     {
       name: "vulkan",

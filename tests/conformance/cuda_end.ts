@@ -33,13 +33,15 @@ const BLOCK = 256;
 export interface Memory {
   /** The kind. */
   readonly target: Target;
+  /** @see {@link End.hidden} */
+  readonly hidden?: boolean;
   /** New memory of it. */
   allocate(init: LayoutInit): CudaTensor;
 }
 
 /** Memory of the device. */
 export function deviceOf(context: CudaContext): Memory {
-  return { target: context, allocate: (init) => context.allocate(init) };
+  return { target: context, hidden: true, allocate: (init) => context.allocate(init) };
 }
 
 /** Pinned memory of the host. */
@@ -54,7 +56,11 @@ export function managedOf({ managed }: CudaContext): Memory {
 
 /** Virtual memory, on the host or on the device. */
 export function virtualOf({ virtual }: CudaContext, location: "device" | "host"): Memory {
-  return { target: virtual, allocate: (init) => virtual.allocate({ ...init, location }) };
+  return {
+    target: virtual,
+    hidden: location === "device",
+    allocate: (init) => virtual.allocate({ ...init, location }),
+  };
 }
 
 /** Events that a context keeps from then on: what a failed call leaves in use is not new then. */
@@ -63,6 +69,7 @@ const EVENTS = 16;
 /** CUDA's end of an edge: kernels write and read, one with samepage's checks and one without. */
 export class CudaEnd implements End, Disposable {
   readonly target: Target;
+  readonly hidden: boolean;
   readonly #context: CudaContext;
   readonly #memory: Memory;
   readonly #copy: CudaKernel;
@@ -73,6 +80,7 @@ export class CudaEnd implements End, Disposable {
 
   constructor(context: CudaContext, memory: Memory = deviceOf(context)) {
     this.target = memory.target;
+    this.hidden = memory.hidden ?? false;
     this.#context = context;
     this.#memory = memory;
     const program = context.program(SOURCE);

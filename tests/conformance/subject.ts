@@ -26,6 +26,8 @@ export interface End {
   readonly ownPitches?: true;
   /** True where memory of this kind is always that of another API's, mapped. */
   readonly onlyMapped?: boolean;
+  /** True if its memory is a device's, which the host does not reach, though it may reach others of this kind. */
+  readonly hidden?: boolean;
   /** True where a tensor's layout has no gaps, wherever its elements lie. */
   readonly noGaps?: true;
   /**

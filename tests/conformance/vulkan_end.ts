@@ -79,6 +79,7 @@ function pairsOf(lines: readonly Line[]): Line[][] {
 /** Vulkan's end of an edge: transfers write and read, with samepage's checks and without. */
 export class VulkanEnd extends VulkanHands implements End {
   readonly target: VulkanContext;
+  readonly hidden: boolean;
   readonly #made: VulkanPlacement;
 
   /** `made`: what its memory is made with. */
@@ -87,7 +88,8 @@ export class VulkanEnd extends VulkanHands implements End {
     this.target = this.context;
     this.#made = made;
     const look = (tensor: Tensor) => bytesAt((tensor as VulkanTensor).address!, tensor.layout.byteLength);
-    this.raw = this.seen || made.memory === "host" ? { ...this.#raw, look } : this.#raw;
+    this.hidden = !this.seen && made.memory !== "host";
+    this.raw = this.hidden ? this.#raw : { ...this.#raw, look };
   }
 
   allocate(init: LayoutInit): Tensor {

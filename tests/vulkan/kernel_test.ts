@@ -120,7 +120,7 @@ test("what is no shader, or wants more than buffers, is refused", (vulkan) => {
   const spirv = shader("spin");
   assertThrows(() => vulkan.program(spirv.slice(0, spirv.length - 40)), ArgumentError, "cut off");
   using program = vulkan.program(spirv);
-  assertThrows(() => program.kernel("other"), ArgumentError, 'no "other"');
+  assertThrows(() => program.kernel("other"), ArgumentError, 'no kernel "other"');
   using uniform = vulkan.program(shader("uniform"));
   assertThrows(() => uniform.kernel(), ArgumentError, "binding 1 is no storage buffer");
   assert(uniform.kernelNames.includes("main"));

@@ -6,6 +6,7 @@ import { connect, FrameRing, listen, MessageError, type Peer } from "@samepage/i
 import { VulkanContext, type VulkanTensor } from "@samepage/interop/vulkan";
 import { temporaryPath } from "../channel/help.ts";
 import { until } from "../conformance/bytes.ts";
+import { statusOf } from "../../src/core/native/fd.ts";
 import { openFds } from "../gc.ts";
 import { test } from "./help.ts";
 import { pattern } from "./pattern.ts";
@@ -166,6 +167,7 @@ test("memory of another device is refused by both UUIDs, and that of another len
     assert(error.message.includes(`device ${"0".repeat(32)}, and this side has ${uuid}`), error.message);
   });
   const { byteLength } = sent.whole!;
+  const isFile = statusOf(sent.fd).byteLength > 0; // a driver on the CPU: the sender knows how long it is
   for (const whole of [{ byteLength: 1 << 30 }, { byteLength, type: 99 }, { byteLength, type: 2 ** 31 }]) {
     await ends([vulkan], async (one, other) => {
       const { export: real } = vulkan.ports;
@@ -177,7 +179,7 @@ test("memory of another device is refused by both UUIDs, and that of another len
         },
       });
       try {
-        if (whole.type === undefined) return void await assertRejects(sending, ArgumentError, "its file has");
+        if (isFile && whole.type === undefined) return void await assertRejects(sending, ArgumentError, "its file has");
         await sending();
       } finally {
         Object.assign(vulkan.ports, { export: real });
