@@ -27,6 +27,7 @@ export {
   DeviceQueue,
   type HostBytes,
   type Movable,
+  type Pixels,
   type TransferOptions,
   type Way,
 } from "./device/queue.ts";
