@@ -134,7 +134,7 @@ export default table(import.meta, {
     using timeline = Semaphore.create(vulkan, { kind: "timeline" });
     using words = vulkan.allocate(MANY);
     const inCuda = timeline.in(cuda); // an import may wait for the GPU
-    for (let i = 0; i < 40; i++) vulkan.queue.fill(words, i); // tens of milliseconds
+    for (let i = 0; i < 400; i++) vulkan.queue.fill(words, i); // hundreds of milliseconds
     timeline.in(vulkan).signal();
     fails("CUDA", () => inCuda.signal(), AccessError);
     inCuda.wait();
