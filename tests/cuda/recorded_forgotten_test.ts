@@ -80,7 +80,8 @@ over("pools, arrays, textures and surfaces that a program forgets are released, 
   });
   const all = [...MADE, ...OF_ARRAY];
   const warning = (name: string) =>
-    `samepage: ${name} was never disposed; it is now, by the garbage collector. Use \`using\` or dispose it.`;
+    `samepage: ${name} was never disposed; it is now, by the garbage collector. Use \`using\` or dispose it. ` +
+    "SAMEPAGE_TRACE_FORGOTTEN=1 says where it was made.";
   assertEquals(warnings.toSorted(), all.map(([name]) => warning(name)).toSorted());
   assertEquals(released.toSorted(), all.map(([, , release]) => release).toSorted());
   array.assertUsable("write");
