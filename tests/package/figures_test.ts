@@ -7,8 +7,8 @@ import { ROOT } from "./project.ts";
 
 /** Today's. Whoever makes one smaller writes the new figure here. */
 const MOST = {
-  "files in a warm map from the host to OpenCL": 41,
-  "functions in a warm map from the host to OpenCL": 125,
+  "files in a warm map from the host to OpenCL": 40,
+  "functions in a warm map from the host to OpenCL": 124,
   "files in its dispose after a kernel": 30,
   "functions in its dispose after a kernel": 96,
   "names of the main entry point": 217,

