@@ -96,7 +96,7 @@ export function stepsOn(machine: string): readonly Step[] {
     {
       name: "alignment",
       what: "OpenCL at every address, on NVIDIA's platform: CI tries the others",
-      limit: 120,
+      limit: 60,
       stage: 4,
       run: (job) => runTests(job, [ALIGNMENT], 1, "nvidia: "),
     },
