@@ -31,7 +31,7 @@ export abstract class Printed {
   }
 }
 
-/** A line with further facts, and without the parentheses where there is none. */
+/** A line with further facts, and without the parentheses if there are none. */
 export function withFacts(line: string, facts: readonly (string | undefined)[]): string {
   const known = facts.filter((fact) => fact !== undefined);
   return known.length === 0 ? line : `${line} (${known.join(", ")})`;

@@ -37,7 +37,7 @@ export class Staging {
     this.#undo = undo;
   }
 
-  /** Commands that write the bytes, or read into them: each is over when the next is asked for, and when there is none. */
+  /** Commands that write the bytes, or read into them: each is over before the next is made, and the last before the end. */
   *moves(way: Way, at: Staged, bytes: Uint8Array): Generator<Call<VulkanLane>> {
     const block = this.#made;
     let done = 0;

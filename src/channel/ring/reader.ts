@@ -176,7 +176,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     );
   }
 
-  /** What the writer has told of, if it has. It is lent at once: another task may ask before this one goes on. */
+  /** The next frame that the writer has announced, if any. It is lent at once: another task may ask before this one goes on. */
   #received(): T | "ended" | undefined {
     this.resource.assertLive();
     this.#connection.resource.assertLive();

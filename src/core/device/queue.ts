@@ -57,7 +57,7 @@ export interface Commands<L, M extends Movable, C extends Usable = M, F extends 
   readonly checks: Checks;
   /** True if bytes have moved when the native call returns. Else the line is waited for. */
   readonly movesAtOnce?: boolean;
-  /** The use of memory. @throws {ArgumentError} for what is none of this API's and of this queue's context. */
+  /** The use of memory. @throws {ArgumentError} for anything but memory of this API's and of this queue's context. */
   useOf(given: M | C | F, access: Access, argument: string): Use;
   /** Commands that fill elements, and leave the gaps alone. */
   fill(to: F, value: FillValue): Iterable<Call<L>>;

@@ -28,7 +28,7 @@ let isTracing: boolean | undefined;
  * ```ts
  * import { host, traceForgotten } from "@samepage/interop";
  *
- * traceForgotten(); // while you look for what nobody disposes
+ * traceForgotten(); // while you look for objects that are never disposed
  * using tensor = host.allocate({ shape: [16], dtype: "u8" });
  * traceForgotten(false);
  * ```
