@@ -49,8 +49,6 @@ export {
   type Images,
   type ImportedImage,
 } from "./device/image_port.ts";
-export { type ConsumerFacts, StreamEnds } from "./device/stream_ends.ts";
-export type { GlContext } from "./device/gl_port.ts";
 export {
   type KnownMemory,
   type MemoryKind,

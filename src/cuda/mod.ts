@@ -81,3 +81,4 @@ export { type CudaConsumerInit, CudaStreamConsumer } from "./egl/consumer.ts";
 export { type CudaProducerInit, type CudaStreamFrame, CudaStreamProducer } from "./egl/producer.ts";
 export { CudaEglImage } from "./egl/image.ts";
 export type { CudaStreamEnd, EglStreamLike } from "./egl/end.ts";
+export { type ConsumerFacts, StreamEnds } from "../gl/stream_ends.ts";

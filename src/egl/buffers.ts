@@ -1,7 +1,7 @@
 import { PrintedTarget } from "../core/graph/context.ts";
 import * as gl from "../../ffi/gles/constants.ts";
 import { LayoutError } from "../core/errors.ts";
-import { GlPort } from "../core/device/gl_port.ts";
+import { GlPort } from "../gl/port.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import { type Layout, layout, type LayoutInit, whole } from "../core/layout/layout.ts";
 import { adoptHandle, own } from "../core/memory/own.ts";

@@ -1,6 +1,6 @@
 import { GL_BGRA_EXT, GL_RENDERBUFFER, GL_TEXTURE_2D } from "../../ffi/gles/constants.ts";
 import { type ExportedImage, ImagePort, type Images, type ImportedImage } from "../core/device/image_port.ts";
-import { EglPort, GlPort } from "../core/device/gl_port.ts";
+import { EglPort, GlPort } from "../gl/port.ts";
 import { Port } from "../core/device/port.ts";
 import { type Refusal, throwAll } from "../core/errors.ts";
 import type { ImageInfo } from "../core/layout/frame_info.ts";

@@ -2,7 +2,7 @@ import * as names from "../../ffi/egl/constants.ts";
 import { GL_TEXTURE_EXTERNAL_OES } from "../../ffi/gles/constants.ts";
 import { isMade } from "../core/argument.ts";
 import { asked } from "../core/device/asking.ts";
-import { StreamEnds } from "../core/device/stream_ends.ts";
+import { StreamEnds } from "../gl/stream_ends.ts";
 import { AccessError, DisposedError } from "../core/errors.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { counted, owned } from "../core/life/ledger.ts";

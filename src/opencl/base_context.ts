@@ -1,5 +1,5 @@
 import type { ClContext, ClKernel, ClProgram } from "../../ffi/opencl/handles.ts";
-import type { GlContext } from "../core/device/gl_port.ts";
+import type { GlContext } from "../gl/port.ts";
 import type { Line } from "../core/device/line.ts";
 import type { MemoryClass, Verdict } from "../core/device/proofs.ts";
 import type { Target } from "../core/graph/context.ts";

@@ -2,7 +2,7 @@ import type { ClContext } from "../../ffi/opencl/handles.ts";
 import { object } from "../core/argument.ts";
 import type { AlignmentRule } from "../core/layout/alignment.ts";
 import type { Fence } from "../core/device/fence.ts";
-import type { GlContext } from "../core/device/gl_port.ts";
+import type { GlContext } from "../gl/port.ts";
 import type { Line } from "../core/device/line.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import { Proofs } from "../core/device/proofs.ts";

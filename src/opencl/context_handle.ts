@@ -1,7 +1,7 @@
 import { NULL } from "../../ffi/address.ts";
 import { CL_CONTEXT_DEVICES, CL_CONTEXT_PLATFORM } from "../../ffi/opencl/constants.ts";
 import type { ClContext, ClDeviceId } from "../../ffi/opencl/handles.ts";
-import type { GlContext } from "../core/device/gl_port.ts";
+import type { GlContext } from "../gl/port.ts";
 import { owned } from "../core/life/ledger.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { deviceOf, type OpenCLDevice } from "./device.ts";

@@ -1,4 +1,4 @@
-import { GlPort } from "../core/device/gl_port.ts";
+import { GlPort } from "../gl/port.ts";
 import type { Imported, Memory, Offer } from "../core/device/memory.ts";
 import { UNPROVEN } from "../core/device/proofs.ts";
 import type { Port } from "../core/device/port.ts";

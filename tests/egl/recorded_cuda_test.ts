@@ -22,7 +22,7 @@ import { cudaArraySurfaceLoadStore, cudaDevAttrIntegrated } from "../../ffi/cuda
 import { cudaErrorInvalidValue } from "../../ffi/cuda_runtime/errors.ts";
 import { writeCudaChannelFormatDesc, writeCudaExtent } from "../../ffi/cuda_runtime/structs.ts";
 import { GL_RENDERBUFFER, GL_TEXTURE_2D } from "../../ffi/gles/constants.ts";
-import { GlPort } from "../../src/core/device/gl_port.ts";
+import { GlPort } from "../../src/gl/port.ts";
 import { setTap } from "../../src/core/native/library.ts";
 import { FrameStruct } from "../../src/cuda/egl/frame.ts";
 import { GlResource } from "../../src/cuda/egl/gl_resource.ts";

@@ -6,7 +6,16 @@ import { circlesOf } from "./circles.ts";
 import { filesUnder, type Import, importsOf } from "./modules.ts";
 
 /** Rooms of src/ that are no API; `src/host` is an API, the only one that mod.ts loads. */
-const SHARED = ["src/core", "src/guard", "src/envelope", "src/advisor", "src/mappers", "src/pipeline", "src/doctor"];
+const SHARED = [
+  "src/core",
+  "src/gl",
+  "src/guard",
+  "src/envelope",
+  "src/advisor",
+  "src/mappers",
+  "src/pipeline",
+  "src/doctor",
+];
 
 const files = (await filesUnder("mod.ts", "src", "ffi")).filter((file) => !file.startsWith("ffi/generate/"));
 const apis = new Set(
@@ -40,7 +49,8 @@ function codeFor(room: string): string[] {
     return ["deno.json", ...dataOf(apis), "src/core", "src/guard", "src/advisor", "src/mappers", ...apis];
   }
   if (room === "mod.ts") return ["src/core", "src/mappers", "src/host", "src/pipeline"];
-  return ["src/core", "src/guard", "src/envelope", "ffi", `ffi:${room}`];
+  if (room === "src/gl") return ["src/core"];
+  return ["src/core", "src/gl", "src/guard", "src/envelope", "ffi", `ffi:${room}`];
 }
 
 /** What ffi/ says: of all, and of each API. */

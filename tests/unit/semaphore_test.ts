@@ -173,7 +173,7 @@ Deno.test(
       ArgumentError,
       "makes no timeline semaphores",
     );
-    assertThrows(() => Semaphore.create({} as never), ArgumentError, "a VulkanContext");
+    assertThrows(() => Semaphore.create({} as never), ArgumentError, "a context that makes semaphores");
     assertThrows(() => Semaphore.create(exporter, { kind: "counting" as never }), ArgumentError, '"counting"');
     using semaphore = Semaphore.create(exporter, { kind: "timeline" });
     const error = assertThrows(() => semaphore.in({ line: one }), ArgumentError);

@@ -18,7 +18,7 @@ export interface SemaphoreOptions {
   readonly kind?: SemaphoreType;
 }
 
-/** An open device that makes semaphores for other APIs: a VulkanContext. */
+/** An open device that makes semaphores for other APIs, as a VulkanContext does. */
 export interface SemaphoreExporter {
   /** Its name, for messages. */
   readonly name: string;
@@ -93,7 +93,7 @@ export class Semaphore extends NativeObject {
     const { kind = "binary" } = optionsIn(options, OPTIONS);
     if (kind !== "binary" && kind !== "timeline") throw unexpected("kind", '"binary" or "timeline"', kind);
     const { semaphores, name, resource } = object(exporter, "exporter");
-    if (semaphores === undefined) throw unexpected("exporter", "a VulkanContext", exporter);
+    if (semaphores === undefined) throw unexpected("exporter", "a context that makes semaphores", exporter);
     resource.assertLive();
     const port = `${kind}-fd` as const;
     if (!semaphores.kinds.includes(port)) {

@@ -1,5 +1,5 @@
 import { InteropError } from "../../core/errors.ts";
-import type { StreamEnds } from "../../core/device/stream_ends.ts";
+import type { StreamEnds } from "../../gl/stream_ends.ts";
 import type { ImageInfo } from "../../core/layout/frame_info.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import { owned } from "../../core/life/ledger.ts";

@@ -1,6 +1,6 @@
 import { isMade } from "../../core/argument.ts";
 import { asked } from "../../core/device/asking.ts";
-import { StreamEnds } from "../../core/device/stream_ends.ts";
+import { StreamEnds } from "../../gl/stream_ends.ts";
 import { DisposedError } from "../../core/errors.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";

@@ -6,7 +6,7 @@ import {
 import type { CudaGraphicsResource } from "../../../ffi/cuda_egl/handles.ts";
 import type { CudaArray, CudaStream } from "../../../ffi/cuda_runtime/handles.ts";
 import type { Call } from "../../core/device/driver.ts";
-import type { GlPort } from "../../core/device/gl_port.ts";
+import type { GlPort } from "../../gl/port.ts";
 import type { ErrorFields } from "../../core/errors.ts";
 import { allOrNothing, type Undo, undoAll } from "../../core/life/undo.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";

@@ -1,5 +1,5 @@
 import type { CudaArray } from "../../../ffi/cuda_runtime/handles.ts";
-import type { GlPort } from "../../core/device/gl_port.ts";
+import type { GlPort } from "../../gl/port.ts";
 import type { ImagePort, Images, ImportedImage } from "../../core/device/image_port.ts";
 import type { Memory } from "../../core/device/memory.ts";
 import { LayoutError, messageOf, type Refusal } from "../../core/errors.ts";

@@ -2,7 +2,7 @@ import type { Address } from "../../../ffi/address.ts";
 import { cudaMemcpyDefault, cudaStreamLegacy } from "../../../ffi/cuda_runtime/constants.ts";
 import type { CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handles.ts";
 import type { Imported, Memory, Offer, SampleClass } from "../../core/device/memory.ts";
-import { GlPort } from "../../core/device/gl_port.ts";
+import { GlPort } from "../../gl/port.ts";
 import { Port } from "../../core/device/port.ts";
 import { throwAll } from "../../core/errors.ts";
 import type { DeviceId } from "../../core/device/device_id.ts";

@@ -1,6 +1,6 @@
 import { type Names, optionsIn, shown, shownFields } from "../../core/argument.ts";
 import { ArgumentError, type InteropError } from "../../core/errors.ts";
-import type { GlContext } from "../../core/device/gl_port.ts";
+import type { GlContext } from "../../gl/port.ts";
 import { plainUuid } from "../../core/device/device_id.ts";
 import { environment } from "../../core/native/library.ts";
 import { checks } from "../check.ts";

@@ -7,7 +7,7 @@ import {
 import type { ClGl } from "../../../ffi/opencl_gl/functions.ts";
 import { SYMBOLS } from "../../../ffi/opencl_gl/symbols.ts";
 import { object } from "../../core/argument.ts";
-import type { GlContext } from "../../core/device/gl_port.ts";
+import type { GlContext } from "../../gl/port.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { checks } from "../check.ts";
 import type { OpenCLDevice } from "../device.ts";

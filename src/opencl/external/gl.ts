@@ -1,5 +1,5 @@
 import { CL_MEM_READ_WRITE } from "../../../ffi/opencl/constants.ts";
-import type { GlPort } from "../../core/device/gl_port.ts";
+import type { GlPort } from "../../gl/port.ts";
 import type { Refusal } from "../../core/errors.ts";
 import type { Context } from "../../core/graph/context.ts";
 import type { Layout } from "../../core/layout/layout.ts";

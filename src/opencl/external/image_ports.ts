@@ -1,4 +1,4 @@
-import type { EglPort, GlPort } from "../../core/device/gl_port.ts";
+import type { EglPort, GlPort } from "../../gl/port.ts";
 import type { ImagePort, Images, ImportedImage } from "../../core/device/image_port.ts";
 import type { Memory, Offer } from "../../core/device/memory.ts";
 import type { Layout } from "../../core/layout/layout.ts";

@@ -23,7 +23,7 @@ const untimely = (message: RegExp, hint: RegExp): Failure => ({ error: AccessErr
 export default table(import.meta, {
   "a maker that is none": {
     run: () => Semaphore.create(any({})),
-    fails: wrong("exporter", /expected a VulkanContext/),
+    fails: wrong("exporter", /expected a context that makes semaphores/),
   },
   "a kind that there is not": {
     run: () => Semaphore.create(maker(), { kind: any("counting") }),

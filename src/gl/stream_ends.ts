@@ -1,4 +1,4 @@
-import type { Resource } from "../life/resource.ts";
+import type { Resource } from "../core/life/resource.ts";
 
 /** What a consumer of frames says of itself. */
 export interface ConsumerFacts {

@@ -1,6 +1,6 @@
-import type { Context } from "../graph/context.ts";
-import type { Resource } from "../life/resource.ts";
-import { Port, type PortInit } from "./port.ts";
+import type { Context } from "../core/graph/context.ts";
+import type { Resource } from "../core/life/resource.ts";
+import { Port, type PortInit } from "../core/device/port.ts";
 
 /** A context of OpenGL's, which another driver's context may be made for: an EglContext. */
 export interface GlContext extends Context {
