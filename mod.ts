@@ -6,7 +6,7 @@
 import type { Context } from "./src/core/graph/context.ts";
 import { Graph } from "./src/core/graph/graph.ts";
 import type { Mapper } from "./src/core/graph/mapper.ts";
-import { portMappers } from "./src/core/graph/port_mapper.ts";
+import { edgesOf } from "./src/core/graph/port_mapper.ts";
 import { MAPPERS } from "./src/mappers/mod.ts";
 
 export * from "./src/core/mod.ts";
@@ -28,10 +28,10 @@ export * from "./src/mappers/mod.ts";
  */
 export class MapperGraph extends Graph {
   /**
-   * A graph over these contexts, which stay yours. Its edges are those of samepage's table, and one wherever a kind of memory
-   * imports what another exports; `mappers` puts others in their place.
+   * A graph over these contexts, which stay yours. Its edges are those that the contexts bring, and one wherever a kind of
+   * memory imports what another exports; `mappers` puts others in their place.
    */
   constructor(contexts: Iterable<Context>, mappers?: Iterable<Mapper>) {
-    super(contexts, mappers ?? ((all) => [...MAPPERS, ...portMappers(all, MAPPERS)]));
+    super(contexts, mappers ?? ((all) => edgesOf(all, MAPPERS)));
   }
 }

@@ -1,3 +1,5 @@
+import type { Mapper } from "../core/graph/mapper.ts";
+import { EDGES } from "./edges/mod.ts";
 import { cudaMemcpyDefault } from "../../ffi/cuda_runtime/constants.ts";
 import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
 import type { Address } from "../../ffi/address.ts";
@@ -77,6 +79,8 @@ const OPTIONS: Names<CudaOptions> = { ordinal: true, uuid: true, name: true, sch
 export class CudaContext extends CudaPrimaryContext {
   /** Its targets in routes. */
   override readonly targets: readonly Target[];
+  /** The edges to and from its memory that no port makes. */
+  readonly edges: readonly Mapper[] = EDGES;
   /** The ports to the host that all its kinds of memory have. For those who write mappers. */
   readonly hostPorts: Memory<CudaTensor> = hostPorts(this);
   /** Its ports: to the host, and memory of other APIs by its fd. For those who write mappers. */

@@ -1,7 +1,11 @@
 import config from "../../deno.json" with { type: "json" };
 import { environmentInWords } from "../core/native/library.ts";
-import { portMappers } from "../core/graph/port_mapper.ts";
+import { edgesOf } from "../core/graph/port_mapper.ts";
+import { EDGES as CUDA_EDGES } from "../cuda/edges/mod.ts";
+import { EDGES as VULKAN_EDGES } from "../vulkan/edges.ts";
 import { MAPPERS } from "../mappers/mod.ts";
+import { EDGES as EGL_EDGES } from "../egl/edges.ts";
+import { EDGES as OPENCL_EDGES } from "../opencl/edges/mod.ts";
 import type { ApiExaminer, Examined } from "./api.ts";
 import { examineEdges } from "./edges.ts";
 import { type ApiReport, attempt, type Finding, type Report, type Versions } from "./report.ts";
@@ -28,6 +32,9 @@ export interface DoctorOptions {
   readonly proofs?: boolean;
 }
 
+/** Edges that are examined even where their API is not on this machine. */
+const EDGES = [...OPENCL_EDGES, ...CUDA_EDGES, ...VULKAN_EDGES, ...EGL_EDGES, ...MAPPERS];
+
 /**
  * Examines this machine: libraries, devices, and the open and closed edges, with reasons and remedies. It does not
  * throw for findings, and disposes all it opens. It needs `--allow-ffi`, prompts for nothing more, and reports what
@@ -50,7 +57,7 @@ export function doctor(options: DoctorOptions = {}): Report {
   for (const api of APIS) examined.push(api.examine(how, examined.flatMap((it) => it.nodes)));
   const apis = examined.map(({ report }, i): ApiReport => ({ ...report, variables: variablesOf(APIS[i]) }));
   const nodes = examined.flatMap((it) => it.nodes);
-  const mappers = [...MAPPERS, ...portMappers(new Set(nodes.map(({ target }) => target.context)), MAPPERS)];
+  const mappers = edgesOf(new Set(nodes.map(({ target }) => target.context)), EDGES);
   const edges = attempt(findings, () => examineEdges(nodes, mappers, how, apis));
   attempt(findings, () => how.opened.dispose());
   return {

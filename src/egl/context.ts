@@ -1,3 +1,5 @@
+import type { Mapper } from "../core/graph/mapper.ts";
+import { EDGES } from "./edges.ts";
 import { type Address, NULL } from "../../ffi/address.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
@@ -67,6 +69,8 @@ export class EglContext extends DeviceContext implements EglBase {
   readonly buffer: EglBuffers;
   /** The images and the buffers. */
   override readonly targets: readonly Target[];
+  /** The edges of its images. */
+  readonly edges: readonly Mapper[] = EDGES;
   /** Its commands. */
   readonly queue: EglQueue;
   /** Their order. For those who write mappers. */

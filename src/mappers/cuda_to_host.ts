@@ -4,16 +4,15 @@ import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { type Frame, planesOf } from "../core/tensors/frame.ts";
-import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
+import { givenBackBy, type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
 import { plannedCopy, whyHostReads } from "../core/graph/plan.ts";
 import { portMapper } from "../core/graph/port_mapper.ts";
 import type { CudaContext } from "../cuda/context.ts";
 import type { CudaTensor } from "../cuda/tensor.ts";
 import type { HostTensor } from "../host/tensor.ts";
-import { givenBackBy } from "./shared/cuda_copy.ts";
-import { type HostCopy, onHost } from "./shared/on_host.ts";
-import { type Address, firstAddress, placed } from "./shared/planes.ts";
-import { refuseDisposed } from "./shared/refusals.ts";
+import { type HostCopy, onHost } from "./on_host.ts";
+import { type Address, firstAddress, placed } from "../core/tensors/places.ts";
+import { refuseDisposed } from "../core/graph/refusals.ts";
 
 const EDGE = "cuda→host";
 

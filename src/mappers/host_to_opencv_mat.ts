@@ -9,8 +9,8 @@ import { planned, SAME_ADDRESS, whyHostReads } from "../core/graph/plan.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCVMat } from "../opencv/mat.ts";
 import type { MatTarget } from "../opencv/mats/target.ts";
-import { planesFromZero } from "./shared/planes.ts";
-import { refuseFrame, refuseUnfit } from "./shared/refusals.ts";
+import { planesFromZero } from "../core/tensors/places.ts";
+import { refuseFrame, refuseUnfit } from "../core/graph/refusals.ts";
 
 const EDGE = "host→opencv.mat";
 

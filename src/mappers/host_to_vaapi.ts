@@ -10,7 +10,7 @@ import { type Frame, planesOf } from "../core/tensors/frame.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { VaapiContext } from "../vaapi/context.ts";
 import type { VaapiTensor } from "../vaapi/tensor.ts";
-import { refused } from "./shared/refusals.ts";
+import { refused } from "../core/graph/refusals.ts";
 
 const EDGE = "host→vaapi";
 

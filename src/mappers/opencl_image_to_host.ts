@@ -10,7 +10,7 @@ import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLImage } from "../opencl/image.ts";
 import type { ImageTarget } from "../opencl/image.ts";
-import { refuseEnded } from "./shared/refusals.ts";
+import { refuseEnded } from "../core/graph/refusals.ts";
 
 const EDGE = "opencl.image→host";
 

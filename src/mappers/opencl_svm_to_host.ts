@@ -10,9 +10,9 @@ import type { GiveBack } from "../core/life/resource.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLSvm } from "../opencl/svm.ts";
 import type { OpenCLSvmTensor } from "../opencl/svm.ts";
-import { onHost } from "./shared/on_host.ts";
-import { firstAddress, placed } from "./shared/planes.ts";
-import { refuseEnded } from "./shared/refusals.ts";
+import { onHost } from "./on_host.ts";
+import { firstAddress, placed } from "../core/tensors/places.ts";
+import { refuseEnded } from "../core/graph/refusals.ts";
 
 const EDGE = "opencl.svm→host";
 

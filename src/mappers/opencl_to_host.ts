@@ -13,8 +13,8 @@ import type { BufferLimits } from "../opencl/buffers/limits.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { RootBuffer } from "../opencl/buffers/tensor.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
-import { onHost } from "./shared/on_host.ts";
-import { refused, refuseEnded } from "./shared/refusals.ts";
+import { onHost } from "./on_host.ts";
+import { refused, refuseEnded } from "../core/graph/refusals.ts";
 
 const EDGE = "opencl→host";
 

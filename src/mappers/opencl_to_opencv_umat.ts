@@ -15,8 +15,8 @@ import type { OpenCLTensor } from "../opencl/tensor.ts";
 import type { ExecutionContext } from "../opencv/execution.ts";
 import type { OpenCVUMat, UMatBuffer } from "../opencv/umat.ts";
 import type { UMatTarget } from "../opencv/umats/target.ts";
-import { planesFromZero } from "./shared/planes.ts";
-import { refused, refuseEnded, refuseFrame, refuseUnfit } from "./shared/refusals.ts";
+import { planesFromZero } from "../core/tensors/places.ts";
+import { refused, refuseEnded, refuseFrame, refuseUnfit } from "../core/graph/refusals.ts";
 
 const EDGE = "opencl→opencv.umat";
 

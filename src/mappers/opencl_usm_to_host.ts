@@ -10,9 +10,9 @@ import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { OpenCLUsm } from "../opencl/usm.ts";
 import type { OpenCLUsmTensor } from "../opencl/usm.ts";
-import { type HostCopy, onHost } from "./shared/on_host.ts";
-import { type Address, firstAddress, placed } from "./shared/planes.ts";
-import { refused, refuseEnded } from "./shared/refusals.ts";
+import { type HostCopy, onHost } from "./on_host.ts";
+import { type Address, firstAddress, placed } from "../core/tensors/places.ts";
+import { refused, refuseEnded } from "../core/graph/refusals.ts";
 
 const EDGE = "opencl.usm→host";
 

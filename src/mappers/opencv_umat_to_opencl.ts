@@ -10,8 +10,7 @@ import type { OpenCLTensor } from "../opencl/tensor.ts";
 import type { OpenCVUMat } from "../opencv/umat.ts";
 import type { UMatTarget } from "../opencv/umats/target.ts";
 import { SAME_CL_MEM } from "./opencl_to_opencv_umat.ts";
-import { inBuffer } from "./shared/planes.ts";
-import { refused, refuseEnded } from "./shared/refusals.ts";
+import { refused, refuseEnded } from "../core/graph/refusals.ts";
 
 const EDGE = "opencv.umat→opencl";
 
@@ -30,7 +29,7 @@ export const openCVUMatToOpenCL: Mapper<OpenCVUMat, OpenCLTensor> = {
       EDGE,
       SAME_CL_MEM,
       cl.queue.line.whyHostWaits(waits),
-      inBuffer(source, cl, access, start - offset),
+      cl.memory.describe(source, access, start - offset),
     );
   },
 

@@ -11,7 +11,7 @@ import type { HostContext } from "../host/context.ts";
 import type { HostTensor } from "../host/tensor.ts";
 import type { VaapiContext } from "../vaapi/context.ts";
 import type { VaapiTensor } from "../vaapi/tensor.ts";
-import { refused } from "./shared/refusals.ts";
+import { refused } from "../core/graph/refusals.ts";
 
 const EDGE = "vaapi→host";
 

@@ -1,3 +1,5 @@
+import type { Mapper } from "../core/graph/mapper.ts";
+import { EDGES } from "./edges/mod.ts";
 import type { ClContext } from "../../ffi/opencl/handles.ts";
 import { object } from "../core/argument.ts";
 import type { AlignmentRule } from "../core/layout/alignment.ts";
@@ -59,6 +61,8 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
   readonly context: Context = this;
   /** Its targets in routes: its buffers, and {@link svm} if that covers all host memory. */
   override readonly targets: readonly Target[];
+  /** The edges to and from its memory that no port makes. */
+  readonly edges: readonly Mapper[] = EDGES;
   /** Its first device. */
   readonly device: OpenCLDevice;
   /** All its devices. */

@@ -1,7 +1,7 @@
 import { CL_MAP_READ } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { Access } from "../core/memory/access.ts";
-import type { ByteRange } from "../core/tensors/described.ts";
+import { type ByteRange, Described, type DescribedPlane } from "../core/tensors/described.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { type Layout, moved } from "../core/layout/layout.ts";
@@ -97,6 +97,16 @@ export class OpenCLMemory {
   /** The offset in its own `cl_mem` of a part that begins `begin` bytes into a root buffer: see {@link part}. */
   offsetOf(begin: number): number {
     return begin % this.#context.subBufferAlign === 0 ? 0 : begin;
+  }
+
+  /** A source as this context has it, in a buffer that begins at byte `start` of the source's allocation. */
+  describe(source: Described, access: Access, start: number): Described {
+    const { planes, info } = source;
+    const cl = this.#context;
+    const offset = (plane: DescribedPlane) => this.offsetOf(plane.start - start);
+    if (planes.every((plane) => plane.layout.byteOffset === offset(plane))) return source.as(cl, access);
+    const placed = planes.map((plane) => ({ ...plane, layout: moved(plane.layout, offset(plane)) }));
+    return new Described(cl, access, placed, info);
   }
 
   /** The tensor of a part of a root buffer that begins `begin` bytes into it. */

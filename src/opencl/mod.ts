@@ -61,3 +61,10 @@ export type { UsmAbility, UsmCapabilities } from "./usm/capabilities.ts";
 export type { MigrateOptions } from "./transfers/migrate.ts";
 export type * from "../../ffi/opencl/handles.ts";
 export type { ClSemaphoreKhr } from "../../ffi/opencl_semaphore/handles.ts";
+export {
+  hostToOpenCL,
+  hostToOpenCLImage,
+  hostToOpenCLSvm,
+  openCLSvmToOpenCL,
+  openCLToOpenCLImage,
+} from "./edges/mod.ts";

@@ -1,3 +1,5 @@
+import type { Mapper } from "../core/graph/mapper.ts";
+import { EDGES } from "./edges.ts";
 import type { VkDevice } from "../../ffi/vulkan/handles.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
@@ -83,6 +85,8 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   readonly context: Context = this;
   /** Itself. */
   override readonly targets: readonly Target[] = [this];
+  /** The edges of its images. */
+  readonly edges: readonly Mapper[] = EDGES;
   /** What the device says of itself. */
   readonly device: VulkanDevice;
   /** The default queue. */

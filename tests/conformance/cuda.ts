@@ -1,16 +1,7 @@
-import {
-  cudaManagedToHost,
-  cudaPinnedToHost,
-  cudaToCuda,
-  cudaToHost,
-  cudaVirtualToHost,
-  cudaVirtualToOpenCL,
-  hostToCuda,
-  MapperGraph,
-} from "../../mod.ts";
+import { cudaToHost, MapperGraph } from "../../mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
-import { CudaContext, type CudaDevice, cudaDevices } from "../../src/cuda/mod.ts";
+import { CudaContext, type CudaDevice, cudaDevices, cudaToCuda, hostToCuda } from "../../src/cuda/mod.ts";
 import { host } from "../../src/host/mod.ts";
 import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
 import { OpenCVContext } from "../../src/opencv/mod.ts";
@@ -23,10 +14,10 @@ import type { Candidate, End, Subject } from "./subject.ts";
 
 const FROM_HOST = edgeOf(hostToCuda as unknown as Mapper);
 const TO_HOST = edgeOf(cudaToHost as unknown as Mapper);
-const PINNED_TO_HOST = edgeOf(cudaPinnedToHost as unknown as Mapper);
-const MANAGED_TO_HOST = edgeOf(cudaManagedToHost as unknown as Mapper);
-const VIRTUAL_TO_HOST = edgeOf(cudaVirtualToHost as unknown as Mapper);
-const VIRTUAL_TO_OPENCL = edgeOf(cudaVirtualToOpenCL as unknown as Mapper);
+const PINNED_TO_HOST = "cuda.pinned→host";
+const MANAGED_TO_HOST = "cuda.managed→host";
+const VIRTUAL_TO_HOST = "cuda.virtual→host";
+const VIRTUAL_TO_OPENCL = "cuda.virtual→opencl";
 const TO_CUDA = edgeOf(cudaToCuda as unknown as Mapper);
 
 /** One edge on one device, and why that may be none. */

@@ -1,4 +1,5 @@
-import { hostToOpenCLImage, MapperGraph, openCLImageToHost, openCLToOpenCLImage } from "../../mod.ts";
+import { MapperGraph, openCLImageToHost } from "../../mod.ts";
+import { hostToOpenCLImage, openCLToOpenCLImage } from "../../src/opencl/edges/mod.ts";
 import type { Fence } from "../../src/core/device/fence.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { layout, type LayoutInit, region } from "../../src/core/layout/layout.ts";

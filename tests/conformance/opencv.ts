@@ -1,4 +1,4 @@
-import { hostToOpenCVMat, MapperGraph, openCLToOpenCVUMat, openCVMatToHost, openCVUMatToOpenCL } from "../../mod.ts";
+import { hostToOpenCVMat, MapperGraph, openCLToOpenCVUMat, openCVUMatToOpenCL } from "../../mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
 import { host } from "../../src/host/mod.ts";
@@ -13,7 +13,7 @@ import { ANY_MAT, MAT_OF_OPENCV } from "./opencv_variants.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
 
 const TO_MAT = edgeOf(hostToOpenCVMat as unknown as Mapper);
-const FROM_MAT = edgeOf(openCVMatToHost as unknown as Mapper);
+const FROM_MAT = "opencv.mat→host";
 const TO_UMAT = edgeOf(openCLToOpenCVUMat as unknown as Mapper);
 const FROM_UMAT = edgeOf(openCVUMatToOpenCL as unknown as Mapper);
 

@@ -1,4 +1,5 @@
-import { hostToOpenCLSvm, MapperGraph, openCLSvmToHost, openCLSvmToOpenCL, openCLUsmToHost } from "../../mod.ts";
+import { MapperGraph, openCLSvmToHost, openCLUsmToHost } from "../../mod.ts";
+import { hostToOpenCLSvm, openCLSvmToOpenCL } from "../../src/opencl/edges/mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
 import { host } from "../../src/host/mod.ts";

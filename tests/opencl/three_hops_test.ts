@@ -4,14 +4,13 @@ import {
   chain,
   DisposedError,
   host,
-  hostToOpenCL,
   InteropError,
   MapperGraph,
   openCLToHost,
   Route,
   type Tensor,
 } from "@samepage/interop";
-import type { OpenCLContext, OpenCLTensor } from "@samepage/interop/opencl";
+import { hostToOpenCL, type OpenCLContext, type OpenCLTensor } from "@samepage/interop/opencl";
 import {
   assertBytes,
   filled,

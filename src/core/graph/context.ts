@@ -3,6 +3,7 @@ import type { DeviceId } from "../device/device_id.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import type { Kind, Resource } from "../life/resource.ts";
 import type { Tensor } from "../tensors/tensor.ts";
+import type { Mapper } from "./mapper.ts";
 
 /** An open API on one device. */
 export interface Context extends Disposable {
@@ -16,6 +17,8 @@ export interface Context extends Disposable {
   readonly targets: readonly Target[];
   /** Its end of life; everything in the context ends first. Undefined if the context never ends. */
   readonly resource: Resource | undefined;
+  /** Edges to and from its memory that no port makes. A graph with this context has them. */
+  readonly edges?: readonly Mapper[];
 }
 
 /** A node of the graph: one kind of memory in one context. A context with one main kind is that target itself. */

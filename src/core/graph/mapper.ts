@@ -3,7 +3,9 @@ import type { Target } from "./context.ts";
 import { Described } from "../tensors/described.ts";
 import { shown, unexpected } from "../argument.ts";
 import { ArgumentError, type Refusal } from "../errors.ts";
+import type { Call } from "../device/driver.ts";
 import type { Fence } from "../device/fence.ts";
+import type { Line } from "../device/line.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Mapped } from "../tensors/mapped.ts";
 import { type GiveBack, Resource } from "../life/resource.ts";
@@ -147,6 +149,11 @@ export function make(mapper: Mapper, source: Mapped, target: Target, job: MapJob
 export function resourceOf(owner: Resource | undefined, job: MapJob, parent: Resource, giveBack?: GiveBack): Resource {
   const { name, undo, grants } = job;
   return new Resource({ name, undo, grants, owners: [parent, owner], giveBack });
+}
+
+/** A way back by one call. */
+export function givenBackBy(line: Line, call: Call): GiveBack {
+  return { line, once: true, step: () => call };
 }
 
 function rubbish(mapper: Mapper, fn: string, answer: unknown): ArgumentError {

@@ -65,6 +65,16 @@ export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[
   return [...edges.values()];
 }
 
+/**
+ * Every edge of a graph of these contexts: those that they bring, those `between` two APIs that neither owns alone, and one
+ * for any two kinds of memory that share a port.
+ */
+export function edgesOf(contexts: Iterable<Context>, between: readonly Mapper[] = []): Mapper[] {
+  const all = [...contexts];
+  const known = [...new Set([...all.flatMap(({ edges = [] }) => edges), ...between])];
+  return [...known, ...portMappers(all, known)];
+}
+
 function prepare(source: Described, target: Target): void {
   const ends = endsOf(source.target, target);
   const ways = waysBetween(ends);

@@ -7,7 +7,6 @@ import {
   Graph,
   host,
   type HostTensor,
-  hostToOpenCL,
   hostToOpenCVMat,
   type MapJob,
   type Mapper,
@@ -19,6 +18,7 @@ import {
   type Target,
   type Tensor,
 } from "@samepage/interop";
+import { hostToOpenCL } from "@samepage/interop/opencl";
 import { OpenCVContext } from "@samepage/interop/opencv";
 import { any, fails, open, say } from "../kit.ts";
 import { table } from "../row.ts";

@@ -1,20 +1,19 @@
-import type { Access } from "../core/memory/access.ts";
-import type { Target } from "../core/graph/context.ts";
-import type { ByteRange, Described } from "../core/tensors/described.ts";
-import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/device/fence.ts";
-import type { Frame } from "../core/tensors/frame.ts";
-import type { MapJob, Mapper, Plan } from "../core/graph/mapper.ts";
-import { planned } from "../core/graph/plan.ts";
-import type { HostBuffer } from "../opencl/buffers/host_buffers.ts";
-import type { OpenCLContext } from "../opencl/context.ts";
-import type { OpenCLSvm } from "../opencl/svm.ts";
-import type { OpenCLSvmTensor } from "../opencl/svm.ts";
-import type { OpenCLTensor } from "../opencl/tensor.ts";
+import type { Access } from "../../core/memory/access.ts";
+import type { Target } from "../../core/graph/context.ts";
+import type { ByteRange, Described } from "../../core/tensors/described.ts";
+import type { Refusal } from "../../core/errors.ts";
+import type { Fence } from "../../core/device/fence.ts";
+import type { Frame } from "../../core/tensors/frame.ts";
+import type { MapJob, Mapper, Plan } from "../../core/graph/mapper.ts";
+import { planned } from "../../core/graph/plan.ts";
+import type { HostBuffer } from "../buffers/host_buffers.ts";
+import type { OpenCLContext } from "../context.ts";
+import type { OpenCLSvm } from "../svm.ts";
+import type { OpenCLSvmTensor } from "../svm.ts";
+import type { OpenCLTensor } from "../tensor.ts";
 import { mapBuffer, roomForBuffer } from "./host_to_opencl.ts";
-import { whyRoomWaits } from "./shared/room.ts";
-import { inBuffer } from "./shared/planes.ts";
-import { refused } from "./shared/refusals.ts";
+import { whyRoomWaits } from "./room.ts";
+import { refused } from "../../core/graph/refusals.ts";
 
 const EDGE = "opencl.svm→opencl";
 
@@ -41,7 +40,7 @@ export const openCLSvmToOpenCL: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>,
     // the buffer, which is no command that stands behind those.
     const early = !verdict.aliases && waits.length > 0;
     const waitReason = whyRoomWaits(room) ?? (early ? EARLY : cl.queue.line.whyHostWaits(waits));
-    return planned(EDGE, verdict, waitReason, inBuffer(source, cl, access, wholeOf(source).start));
+    return planned(EDGE, verdict, waitReason, cl.memory.describe(source, access, wholeOf(source).start));
   },
 
   map(source: OpenCLSvmTensor | Frame<OpenCLSvmTensor>, target: Target, job: MapJob) {

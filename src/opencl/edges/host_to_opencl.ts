@@ -1,22 +1,22 @@
-import { type Access, writes } from "../core/memory/access.ts";
-import type { Target } from "../core/graph/context.ts";
-import type { ByteRange, Described } from "../core/tensors/described.ts";
-import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/device/fence.ts";
-import { Frame } from "../core/tensors/frame.ts";
-import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
-import { planned, UNMAPPED } from "../core/graph/plan.ts";
-import type { GiveBack } from "../core/life/resource.ts";
-import { noRoute } from "../core/graph/route.ts";
-import type { HostTensor } from "../host/tensor.ts";
-import type { OpenCLContext } from "../opencl/context.ts";
-import type { HostBuffer } from "../opencl/buffers/host_buffers.ts";
-import type { BufferPart } from "../opencl/buffers/native.ts";
-import type { OpenCLSvmTensor } from "../opencl/svm.ts";
-import type { OpenCLTensor } from "../opencl/tensor.ts";
-import { inBuffer } from "./shared/planes.ts";
-import { refuseBehindHost, refused, refuseEnded, refuseMappedCoarse } from "./shared/refusals.ts";
-import { FREE, makeRoom, roomFor, whyRoomWaits } from "./shared/room.ts";
+import { type Access, writes } from "../../core/memory/access.ts";
+import type { Target } from "../../core/graph/context.ts";
+import type { ByteRange, Described } from "../../core/tensors/described.ts";
+import type { Refusal } from "../../core/errors.ts";
+import type { Fence } from "../../core/device/fence.ts";
+import { Frame } from "../../core/tensors/frame.ts";
+import { type MapJob, type Mapper, type Plan, resourceOf } from "../../core/graph/mapper.ts";
+import { planned, UNMAPPED } from "../../core/graph/plan.ts";
+import type { GiveBack } from "../../core/life/resource.ts";
+import { noRoute } from "../../core/graph/route.ts";
+import type { HostTensor } from "../../host/tensor.ts";
+import type { OpenCLContext } from "../context.ts";
+import type { HostBuffer } from "../buffers/host_buffers.ts";
+import type { BufferPart } from "../buffers/native.ts";
+import type { OpenCLSvmTensor } from "../svm.ts";
+import type { OpenCLTensor } from "../tensor.ts";
+import { refused, refuseEnded } from "../../core/graph/refusals.ts";
+import { refuseBehindHost, refuseMappedCoarse } from "./refusals.ts";
+import { FREE, makeRoom, roomFor, whyRoomWaits } from "./room.ts";
 
 const EDGE = "host→opencl";
 
@@ -47,7 +47,7 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     const verdict = address === undefined ? UNMAPPED : cl.proofs.judge(cl.memory.classOf(address, byteLength));
     const waitReason = whyRoomWaits(room) ?? cl.queue.line.whyHostWaits(waits);
     const { start } = (room === FREE || room.length > 0 ? undefined : cl.memory.hostBuffers.find(range)) ?? range;
-    return planned(EDGE, verdict, waitReason, inBuffer(source, cl, access, start));
+    return planned(EDGE, verdict, waitReason, cl.memory.describe(source, access, start));
   },
 
   map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): OpenCLTensor | Frame<OpenCLTensor> {

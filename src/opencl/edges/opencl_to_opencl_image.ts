@@ -1,17 +1,17 @@
-import type { Access } from "../core/memory/access.ts";
-import type { Target } from "../core/graph/context.ts";
-import { Described } from "../core/tensors/described.ts";
-import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/device/fence.ts";
-import { moved } from "../core/layout/layout.ts";
-import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
-import { planned } from "../core/graph/plan.ts";
-import { noRoute } from "../core/graph/route.ts";
-import type { OpenCLImage } from "../opencl/image.ts";
-import type { ImageShape } from "../opencl/images/shape.ts";
-import type { ImageTarget } from "../opencl/image.ts";
-import type { OpenCLTensor } from "../opencl/tensor.ts";
-import { refused, refuseEnded, refuseFrame } from "./shared/refusals.ts";
+import type { Access } from "../../core/memory/access.ts";
+import type { Target } from "../../core/graph/context.ts";
+import { Described } from "../../core/tensors/described.ts";
+import type { Refusal } from "../../core/errors.ts";
+import type { Fence } from "../../core/device/fence.ts";
+import { moved } from "../../core/layout/layout.ts";
+import { type MapJob, type Mapper, type Plan, resourceOf } from "../../core/graph/mapper.ts";
+import { planned } from "../../core/graph/plan.ts";
+import { noRoute } from "../../core/graph/route.ts";
+import type { OpenCLImage } from "../image.ts";
+import type { ImageShape } from "../images/shape.ts";
+import type { ImageTarget } from "../image.ts";
+import type { OpenCLTensor } from "../tensor.ts";
+import { refused, refuseEnded, refuseFrame } from "../../core/graph/refusals.ts";
 
 const EDGE = "opencl→opencl.image";
 

@@ -1,7 +1,7 @@
 import type { Refusal } from "../../core/errors.ts";
 import type { ByteRange } from "../../core/tensors/described.ts";
-import type { HostBuffer } from "../../opencl/buffers/host_buffers.ts";
-import type { OpenCLContext } from "../../opencl/context.ts";
+import type { HostBuffer } from "../buffers/host_buffers.ts";
+import type { OpenCLContext } from "../context.ts";
 
 /**
  * Why a live object excludes a new one over some of its bytes; undefined if it does not. `asked` says what the new one

@@ -1,15 +1,16 @@
-import type { Access } from "../core/memory/access.ts";
-import type { Target } from "../core/graph/context.ts";
-import type { Described } from "../core/tensors/described.ts";
-import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/device/fence.ts";
-import { Frame } from "../core/tensors/frame.ts";
-import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
-import { planned } from "../core/graph/plan.ts";
-import type { HostTensor } from "../host/tensor.ts";
-import type { OpenCLSvm } from "../opencl/svm.ts";
-import type { OpenCLSvmTensor } from "../opencl/svm.ts";
-import { refused, refuseEnded, refuseMappedCoarse } from "./shared/refusals.ts";
+import type { Access } from "../../core/memory/access.ts";
+import type { Target } from "../../core/graph/context.ts";
+import type { Described } from "../../core/tensors/described.ts";
+import type { Refusal } from "../../core/errors.ts";
+import type { Fence } from "../../core/device/fence.ts";
+import { Frame } from "../../core/tensors/frame.ts";
+import { type MapJob, type Mapper, type Plan, resourceOf } from "../../core/graph/mapper.ts";
+import { planned } from "../../core/graph/plan.ts";
+import type { HostTensor } from "../../host/tensor.ts";
+import type { OpenCLSvm } from "../svm.ts";
+import type { OpenCLSvmTensor } from "../svm.ts";
+import { refused, refuseEnded } from "../../core/graph/refusals.ts";
+import { refuseMappedCoarse } from "./refusals.ts";
 
 const EDGE = "host→opencl.svm";
 

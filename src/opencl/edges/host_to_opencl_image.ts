@@ -1,20 +1,21 @@
-import { type Access, reads, writes } from "../core/memory/access.ts";
-import type { Target } from "../core/graph/context.ts";
-import { type ByteRange, Described } from "../core/tensors/described.ts";
-import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/device/fence.ts";
-import { moved } from "../core/layout/layout.ts";
-import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
-import { planned, plannedCopy, UNMAPPED } from "../core/graph/plan.ts";
-import { noRoute } from "../core/graph/route.ts";
-import type { HostTensor } from "../host/tensor.ts";
-import type { HostBuffer } from "../opencl/buffers/host_buffers.ts";
-import type { OpenCLContext } from "../opencl/context.ts";
-import type { OpenCLImage } from "../opencl/image.ts";
-import type { ImageShape } from "../opencl/images/shape.ts";
-import type { ImageTarget } from "../opencl/image.ts";
-import { refuseBehindHost, refused, refuseEnded, refuseFrame, refuseMappedCoarse } from "./shared/refusals.ts";
-import { makeRoom, roomFor, whyRoomWaits } from "./shared/room.ts";
+import { type Access, reads, writes } from "../../core/memory/access.ts";
+import type { Target } from "../../core/graph/context.ts";
+import { type ByteRange, Described } from "../../core/tensors/described.ts";
+import type { Refusal } from "../../core/errors.ts";
+import type { Fence } from "../../core/device/fence.ts";
+import { moved } from "../../core/layout/layout.ts";
+import { type MapJob, type Mapper, type Plan, resourceOf } from "../../core/graph/mapper.ts";
+import { planned, plannedCopy, UNMAPPED } from "../../core/graph/plan.ts";
+import { noRoute } from "../../core/graph/route.ts";
+import type { HostTensor } from "../../host/tensor.ts";
+import type { HostBuffer } from "../buffers/host_buffers.ts";
+import type { OpenCLContext } from "../context.ts";
+import type { OpenCLImage } from "../image.ts";
+import type { ImageShape } from "../images/shape.ts";
+import type { ImageTarget } from "../image.ts";
+import { refused, refuseEnded, refuseFrame } from "../../core/graph/refusals.ts";
+import { refuseBehindHost, refuseMappedCoarse } from "./refusals.ts";
+import { makeRoom, roomFor, whyRoomWaits } from "./room.ts";
 
 const EDGE = "host→opencl.image";
 

@@ -1,11 +1,10 @@
 import { reads, writes } from "../../core/memory/access.ts";
 import type { Call } from "../../core/device/driver.ts";
 import type { Fence } from "../../core/device/fence.ts";
-import type { Line } from "../../core/device/line.ts";
-import type { MapJob } from "../../core/graph/mapper.ts";
+import { givenBackBy, type MapJob } from "../../core/graph/mapper.ts";
 import type { GiveBack } from "../../core/life/resource.ts";
-import type { CudaContext } from "../../cuda/context.ts";
-import type { Address } from "./planes.ts";
+import type { CudaContext } from "../context.ts";
+import type { Address } from "../../core/tensors/places.ts";
 
 /** Device memory with a copy of a map's bytes. */
 export interface DeviceCopy {
@@ -42,9 +41,4 @@ export function copyOnDevice(
     giveBack: writes(access) ? givenBackBy(line, back(handle)) : undefined,
     done: reads(access) || gaps ? line.submitRaw(there(handle), waits) : undefined,
   };
-}
-
-/** A way back by one call. */
-export function givenBackBy(line: Line, call: Call): GiveBack {
-  return { line, once: true, step: () => call };
 }

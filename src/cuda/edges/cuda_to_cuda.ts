@@ -1,16 +1,16 @@
-import type { Access } from "../core/memory/access.ts";
-import type { Target } from "../core/graph/context.ts";
-import type { Described } from "../core/tensors/described.ts";
-import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/device/fence.ts";
-import { Frame, planesOf } from "../core/tensors/frame.ts";
-import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
-import { planned, plannedCopy } from "../core/graph/plan.ts";
-import type { CudaContext } from "../cuda/context.ts";
-import type { CudaTensor } from "../cuda/tensor.ts";
-import { copyOnDevice, type DeviceCopy } from "./shared/cuda_copy.ts";
-import { type Address, firstAddress, placed } from "./shared/planes.ts";
-import { refused, refuseDisposed } from "./shared/refusals.ts";
+import type { Access } from "../../core/memory/access.ts";
+import type { Target } from "../../core/graph/context.ts";
+import type { Described } from "../../core/tensors/described.ts";
+import type { Refusal } from "../../core/errors.ts";
+import type { Fence } from "../../core/device/fence.ts";
+import { Frame, planesOf } from "../../core/tensors/frame.ts";
+import { type MapJob, type Mapper, type Plan, resourceOf } from "../../core/graph/mapper.ts";
+import { planned, plannedCopy } from "../../core/graph/plan.ts";
+import type { CudaContext } from "../context.ts";
+import type { CudaTensor } from "../tensor.ts";
+import { copyOnDevice, type DeviceCopy } from "./copy.ts";
+import { type Address, firstAddress, placed } from "../../core/tensors/places.ts";
+import { refused, refuseDisposed } from "../../core/graph/refusals.ts";
 
 const EDGE = "cuda→cuda";
 

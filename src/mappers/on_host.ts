@@ -1,11 +1,11 @@
-import type { Target } from "../../core/graph/context.ts";
-import type { GiveBack, Resource } from "../../core/life/resource.ts";
-import type { Grant } from "../../core/memory/grant.ts";
-import { Frame } from "../../core/tensors/frame.ts";
-import type { Tensor } from "../../core/tensors/tensor.ts";
-import type { HostContext } from "../../host/context.ts";
-import type { HostTensor } from "../../host/tensor.ts";
-import type { Address, Place } from "./planes.ts";
+import type { Target } from "../core/graph/context.ts";
+import type { GiveBack, Resource } from "../core/life/resource.ts";
+import type { Grant } from "../core/memory/grant.ts";
+import { Frame } from "../core/tensors/frame.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
+import type { HostContext } from "../host/context.ts";
+import type { HostTensor } from "../host/tensor.ts";
+import type { Address, Place } from "../core/tensors/places.ts";
 
 /** A copy in host memory. */
 export interface HostCopy {

@@ -1,0 +1,47 @@
+import type { Refusal } from "../errors.ts";
+import type { Resource } from "../life/resource.ts";
+import type { Described } from "../tensors/described.ts";
+import type { Context } from "./context.ts";
+
+/** A context with a queue that ends before it. */
+interface WithQueue extends Pick<Context, "name"> {
+  readonly queue: { readonly resource: Resource };
+}
+
+/** Why memory does not fit a target. */
+interface Unfit {
+  readonly argument: string;
+  readonly problem: string;
+  readonly remedy?: string | undefined;
+}
+
+/** The refusal of an edge. */
+export function refused(edge: string, reason: string, remedy?: string): Refusal {
+  return { edge, reason, ...(remedy === undefined ? {} : { remedy }) };
+}
+
+/** Refuses a context whose queue was disposed. */
+export function refuseEnded(edge: string, { name, queue }: WithQueue): Refusal | undefined {
+  return queue.resource.state === "live" ? undefined : refused(edge, `${name}, or its queue, was disposed.`);
+}
+
+/** Refuses a context that was disposed. */
+export function refuseDisposed(edge: string, { resource, name }: Context): Refusal | undefined {
+  if (resource === undefined || resource.state === "live") return undefined;
+  return refused(edge, `${name} was disposed.`);
+}
+
+/** Refuses a frame: such a target takes single planes. */
+export function refuseFrame(edge: string, source: Described, what: string): Refusal | undefined {
+  if (source.info === undefined) return undefined;
+  return refused(
+    edge,
+    `${what} is one plane.`,
+    "Map the planes of the frame one by one: graph.map(frame.planes[0], …).",
+  );
+}
+
+/** Refuses memory that does not fit; any other result of the check passes. */
+export function refuseUnfit(edge: string, fit: object | Unfit): Refusal | undefined {
+  return "problem" in fit ? refused(edge, `${fit.argument}: ${fit.problem}`, fit.remedy) : undefined;
+}

@@ -1,0 +1,8 @@
+import type { Mapper } from "../../core/graph/mapper.ts";
+import { cudaToCuda } from "./cuda_to_cuda.ts";
+import { hostToCuda } from "./host_to_cuda.ts";
+
+export { cudaToCuda, hostToCuda };
+
+/** The edges that a CudaContext brings. Where costs are equal, the first wins. */
+export const EDGES: readonly Mapper[] = [hostToCuda, cudaToCuda] as readonly unknown[] as readonly Mapper[];

@@ -1,0 +1,17 @@
+import type { Mapper } from "../../core/graph/mapper.ts";
+import { hostToOpenCL } from "./host_to_opencl.ts";
+import { hostToOpenCLImage } from "./host_to_opencl_image.ts";
+import { hostToOpenCLSvm } from "./host_to_opencl_svm.ts";
+import { openCLSvmToOpenCL } from "./opencl_svm_to_opencl.ts";
+import { openCLToOpenCLImage } from "./opencl_to_opencl_image.ts";
+
+export { hostToOpenCL, hostToOpenCLImage, hostToOpenCLSvm, openCLSvmToOpenCL, openCLToOpenCLImage };
+
+/** The edges that an BaseContext brings. Where costs are equal, the first wins. */
+export const EDGES: readonly Mapper[] = [
+  hostToOpenCL,
+  openCLSvmToOpenCL,
+  hostToOpenCLSvm,
+  hostToOpenCLImage,
+  openCLToOpenCLImage,
+] as readonly unknown[] as readonly Mapper[];

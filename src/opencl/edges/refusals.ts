@@ -1,0 +1,23 @@
+import type { Refusal } from "../../core/errors.ts";
+import { refused } from "../../core/graph/refusals.ts";
+import type { Described } from "../../core/tensors/described.ts";
+import type { OpenCLContext } from "../context.ts";
+
+/**
+ * Refuses coarse-grained memory of this context that is mapped for the host, because only the host may use it
+ * meanwhile.
+ */
+export function refuseMappedCoarse(edge: string, source: Described, cl: OpenCLContext): Refusal | undefined {
+  if (source.target.kind !== "host" || cl.svm.blockOf(source.range.allocation)?.grain !== "coarse") return undefined;
+  return refused(
+    edge,
+    `it is coarse-grained memory that is mapped for the host: no kernel of ${cl.name} may use it meanwhile.`,
+    "Dispose that map, and use or map the tensor that it was made of.",
+  );
+}
+
+/** Refuses bytes that the host may be writing, while the device has its own copy of them. */
+export function refuseBehindHost(edge: string, { name }: OpenCLContext): Refusal {
+  const reason = `${name} has a copy of its own of these bytes, which a map of it to the host may be changing.`;
+  return refused(edge, reason, "Dispose the host's map first.");
+}
