@@ -16,7 +16,7 @@ import { refuseDisposed } from "../core/graph/refusals.ts";
 
 const EDGE = "cuda→host";
 
-const byAddress = portMapper("cuda", "host");
+const byAddress: Mapper = portMapper("cuda", "host");
 
 /**
  * CUDA memory as host memory: by its host address if it has one; else, if copies are allowed, by a copy in page-locked

@@ -13,7 +13,7 @@ import type { Access } from "../../src/core/memory/access.ts";
 import type { DeviceId } from "../../src/core/device/device_id.ts";
 import type { Context, Target } from "../../src/core/graph/context.ts";
 import { Graph, takeStep } from "../../src/core/graph/graph.ts";
-import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
+import { edgeOf, type Mapper, type Plan } from "../../src/core/graph/mapper.ts";
 import { portMapper, portMappers } from "../../src/core/graph/port_mapper.ts";
 import { AccessError, NoRouteError } from "../../src/core/errors.ts";
 import { imageInfo } from "../../src/core/layout/frame_info.ts";
@@ -244,8 +244,10 @@ Deno.test(
     const { gives, takes, out } = handedOver(order, { failsToImport: true });
     using graph = graphOf(gives, takes);
     using tensor = allocateTensor(gives.target, { shape: [4], dtype: "u8" });
+    const mapper = portMapper("gives", "takes");
+    const plan = mapper.probe(tensor.described, takes.target, "read", []) as Plan;
     assertThrows(
-      () => takeStep(portMapper("gives", "takes"), tensor, takes.target, "read", { waits: [], returning: [] }),
+      () => takeStep(mapper, tensor, takes.target, "read", plan, { waits: [], returning: [] }),
       Error,
       "no import",
     );
@@ -474,6 +476,41 @@ Deno.test(
       assertEquals([exported, mapped.route.steps.length], [["host-pointer"], 1]);
       assertEquals(prepared, ["pointer", "pointer"], "of both sides");
     }
+  }),
+);
+
+Deno.test(
+  "ports: a map asks each side once before it prepares, once after, and once for its plan",
+  withEmptyLedger(() => {
+    let [closed, refused] = [0, 0];
+    const takes = contextOf("takes", {
+      imports: [pointer({ closed: () => void closed++, refuse: () => void refused++, prepare: () => {} })],
+      import: byAddress,
+    });
+    using graph = graphOf(takes);
+    using source = bytes();
+    using _mapped = graph.map(source, takes.target);
+    assertEquals([closed, refused], [3, 3]);
+  }),
+);
+
+Deno.test(
+  "ports: after the host has waited, a map asks for its plan again",
+  withEmptyLedger(() => {
+    const line = new FakeDriver().line("a slow line");
+    const exported: string[] = [];
+    let hasEnded = false;
+    const gives = contextOf("gives", {
+      exports: [{ kind: "memfd", closed: () => hasEnded ? { reason: "it has ended." } : undefined }, pointer()],
+      export: (_tensor, kind) => (exported.push(kind), { port: new Port(kind, {}) }),
+    });
+    const takes = contextOf("takes", { imports: [{ kind: "memfd" }, pointer()], import: byAddress });
+    using source = ownedBy(gives);
+    using graph = graphOf(gives, takes);
+    source.usedBy(line.submitRaw(command(() => hasEnded = true)));
+    using mapped = graph.map(source, takes.target);
+    assertEquals([mapped.route.steps[0].hostWait, exported], [true, ["host-pointer"]]);
+    line.resource.dispose();
   }),
 );
 

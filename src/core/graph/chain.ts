@@ -60,7 +60,13 @@ function mapperOf(link: Link, i: number): Mapper {
   return mapper;
 }
 
-class Chain implements Mapper {
+/** The plan for all links. */
+interface ChainPlan extends Plan {
+  /** The plan for the first one. */
+  readonly first: Plan;
+}
+
+class Chain implements Mapper<Mapped, Mapped, ChainPlan> {
   readonly from: string;
   readonly to: string;
   readonly takesParts: boolean;
@@ -75,7 +81,7 @@ class Chain implements Mapper {
     this.takesParts = mappers[0].takesParts ?? false;
   }
 
-  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ChainPlan | Refusal {
     const edge = [this.from, ...this.#mappers.map((mapper) => mapper.to)].join("→");
     const plans: Plan[] = [];
     let at = source;
@@ -97,12 +103,14 @@ class Chain implements Mapper {
       waitReason: plans.find((plan) => plan.hostWait)?.waitReason,
       bytesMoved: plans.reduce((sum, plan) => sum + plan.bytesMoved, 0),
       result: at,
+      first: plans[0],
     };
   }
 
-  map(source: Mapped, target: Target, job: MapJob): Mapped {
+  map(source: Mapped, target: Target, job: MapJob<ChainPlan>): Mapped {
     const access = job.grants[0].access;
-    let at = make(this.#mappers[0], source, this.#target(0, source.target, target)!, job);
+    const plan = job.plan.first;
+    let at = make(this.#mappers[0], source, this.#target(0, source.target, target)!, { ...job, plan });
     try {
       for (let i = 1; i < this.#mappers.length; i++) {
         at = takeNextStep(this.#mappers[i], at, this.#target(i, source.target, target)!, access, true).mapped;

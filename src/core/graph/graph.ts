@@ -175,8 +175,9 @@ export class Graph extends Printed implements Disposable {
     // The host waits first of all, whichever hop it is for: if that is refused, no hop has been taken.
     let waited = false;
     for (const { plan } of hops) waited ||= plan.hostWait;
-    if (waited) waitFor(ready);
-    let at = takeStep(hops[0].mapper, source, hops[0].target, access, waited ? NOTHING : ready);
+    let at = waited
+      ? takeAfterWait(hops[0].mapper, source, hops[0].target, access, ready, copies)
+      : takeStep(hops[0].mapper, source, hops[0].target, access, hops[0].plan, ready);
     let taken = hops;
     try {
       at.resource.dependOn(this.#resource);
@@ -256,17 +257,27 @@ export function takeStep(
   source: Mapped,
   target: Target,
   access: Access,
+  plan: Plan,
   pending: Pending,
 ): Mapped {
-  const byPlanes = source instanceof Frame && source.described.parts !== undefined && !mapper.takesParts;
-  return byPlanes ? takePlanes(mapper, source, target, access, pending) : take(mapper, source, target, access, pending);
+  if (plan.parts === undefined) return take(mapper, source, target, access, plan, pending);
+  return takePlanes(mapper, source as Frame, target, access, plan.parts, pending);
 }
 
 /** The planes of a frame that lie in several blocks are mapped one by one: all of them, or none. */
-function takePlanes(mapper: Mapper, source: Frame, target: Target, access: Access, pending: Pending): Frame {
+function takePlanes(
+  mapper: Mapper,
+  source: Frame,
+  target: Target,
+  access: Access,
+  plans: readonly Plan[],
+  pending: Pending,
+): Frame {
   const planes: Tensor[] = [];
   try {
-    for (const plane of source.planes) planes.push(take(mapper, plane, target, access, pending) as Tensor);
+    for (const [i, plane] of source.planes.entries()) {
+      planes.push(take(mapper, plane, target, access, plans[i], pending) as Tensor);
+    }
     const frame = Frame.of(planes, source.info, source.metadata);
     frame.resource.dependOn(source.resource);
     return frame;
@@ -277,7 +288,14 @@ function takePlanes(mapper: Mapper, source: Frame, target: Target, access: Acces
   }
 }
 
-function take(mapper: Mapper, source: Mapped, target: Target, access: Access, pending: Pending): Mapped {
+function take(
+  mapper: Mapper,
+  source: Mapped,
+  target: Target,
+  access: Access,
+  plan: Plan,
+  pending: Pending,
+): Mapped {
   // Asked again: a wait may have seen bytes come back.
   for (const grant of source.usable(access)) {
     if (pending.returning.includes(grant)) continue;
@@ -288,7 +306,7 @@ function take(mapper: Mapper, source: Mapped, target: Target, access: Access, pe
   const undo = newUndo();
   let mapped: Mapped | undefined;
   try {
-    mapped = make(mapper, source, target, { grants, waits: pending.waits, undo, name });
+    mapped = make(mapper, source, target, { plan, grants, waits: pending.waits, undo, name });
     for (const grant of grants) grant.revokeConflicting();
     for (const earlier of pending.returning) {
       if (earlier.resource!.giveBack !== undefined) continue; // a part of its way back may still be to be submitted
@@ -331,12 +349,44 @@ export function takeNextStep(
   copies: boolean,
 ): { readonly mapped: Mapped; readonly plan: Plan } {
   const pending: Pending = { waits: [...source.work, ...source.outsideWork(access)], returning: [] };
-  const plan = allowed(ask(mapper, source.described, target, access, pending.waits), mapper, copies);
-  if (!isPlan(plan)) throw noRoute(source.name, nameOf(target), [plan]);
-  if (plan.hostWait) waitFor(pending);
-  const mapped = takeStep(mapper, source, target, access, plan.hostWait ? NOTHING : pending);
+  const plan = planNow(mapper, source, target, access, pending, copies);
+  const mapped = plan.hostWait
+    ? takeAfterWait(mapper, source, target, access, pending, copies)
+    : takeStep(mapper, source, target, access, plan, pending);
   mapped.resource.own(source.resource);
   return { mapped, plan };
+}
+
+/** The host waits. The plan from before is not used: bytes may have come back since, and objects ended. */
+function takeAfterWait(
+  mapper: Mapper,
+  source: Mapped,
+  target: Target,
+  access: Access,
+  pending: Pending,
+  copies: boolean,
+): Mapped {
+  waitFor(pending);
+  const plan = planNow(mapper, source, target, access, NOTHING, copies);
+  return takeStep(mapper, source, target, access, plan, NOTHING);
+}
+
+/**
+ * What a mapper would do now.
+ *
+ * @throws {NoRouteError} where it refuses, or would copy, and copies are not allowed.
+ */
+function planNow(
+  mapper: Mapper,
+  source: Mapped,
+  target: Target,
+  access: Access,
+  { waits }: Pending,
+  copies: boolean,
+): Plan {
+  const plan = allowed(ask(mapper, source.described, target, access, waits), mapper, copies);
+  if (isPlan(plan)) return plan;
+  throw noRoute(source.name, nameOf(target), [plan]);
 }
 
 function lentBy({ grants }: Mapped, access: Access, name: string): Grant[] {

@@ -19,17 +19,21 @@ import type { Target } from "./context.ts";
 import type { MapJob, Mapper, Plan } from "./mapper.ts";
 import {
   type Ends,
-  needPreparing,
+  findsOut,
   openWay,
   prepareWays,
   refuseEnds,
   refuseNoWay,
-  refuseWays,
   stepBy,
   unordered,
   type Way,
   waysBetween,
 } from "./ways.ts";
+
+/** A plan, and the way that it goes. */
+interface ImagePlan extends Plan {
+  readonly way: Way<Described>;
+}
 
 /**
  * The edge from one kind of memory to another that imports the images that the first exports: a frame with all its planes,
@@ -38,7 +42,7 @@ import {
  * It calls the source's `ports.images.export` and the target's `ports.images.import`, and submits their commands on their
  * own lines. For those who write backends.
  */
-export function imageMapper(from: string, to: string): Mapper {
+export function imageMapper(from: string, to: string): Mapper<Mapped, Mapped, ImagePlan> {
   return { from, to, takesParts: true, prepare, probe, map };
 }
 
@@ -51,34 +55,33 @@ function prepare(source: Described, target: Target): void {
   const ends = imageEnds(source.target, target);
   const ways = waysBetween(ends);
   // What either side refuses as a whole, its ports are not asked about: an image's may ask for what a tensor has not.
-  if (refuse(source, source.access, ends, ways) !== undefined) return;
-  if (needPreparing(imageMapper, ends, ways, source)) prepareWays(imageMapper, ends, ways, source);
+  if (!ways.some(findsOut) || refuse(source, source.access, ends, ways) !== undefined) return;
+  prepareWays(imageMapper, ends, ways, source);
 }
 
-function probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+function probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ImagePlan | Refusal {
+  const edge = edgeBetween(source, target);
   const ends = imageEnds(source.target, target);
   const ways = waysBetween(ends);
-  const refusal = refuse(source, access, ends, ways);
-  if (refusal !== undefined) return refusal;
-  const stepped = stepBy(imageMapper, ends, ways, source, waits);
-  if ("reason" in stepped) return { edge: edgeBetween(source, target), ...stepped };
+  const way = refuse(source, access, ends, ways) ?? openWay(ways, source);
+  if ("reason" in way) return { edge, ...way };
+  const stepped = stepBy(imageMapper, ends, way, source, waits);
+  if ("reason" in stepped) return { edge, ...stepped };
   const { moves, ...step } = stepped;
   const bytes = source.planes.reduce((sum, { layout: { byteLength } }) => sum + byteLength, 0);
   return {
-    edge: edgeBetween(source, target),
+    edge,
     ...step,
     bytesMoved: moves * bytes * (Number(reads(access)) + Number(writes(access))),
     result: resultOf(source, target, access),
+    way,
   };
 }
 
-function map(source: Mapped, target: Target, job: MapJob): Mapped {
+function map(source: Mapped, target: Target, job: MapJob<ImagePlan>): Mapped {
   const { described } = source;
   const [{ access }] = job.grants;
-  const { out: { kind }, into: { blocks, orders } } = openWay(
-    waysBetween(imageEnds(source.target, target)),
-    described,
-  )!;
+  const { out: { kind }, into: { blocks, orders } } = job.plan.way;
   const exported = imagesOf(source.target)!.export!(source, kind, access);
   const out = { crossing: exported, line: portsOf(source.target)!.line, kind: `${source.target.kind} export` };
   const { sent, imported } = passed(exported.port, out, imagesOf(target)!, job, access, described);
@@ -234,18 +237,17 @@ function over(
   return new Frame({ target, resource, info, planes, metadata: source.metadata, parent: source });
 }
 
-/** Why the edge is closed. */
+/** Why the edge is closed, whichever way. */
 function refuse(
   source: Described,
   access: Access,
   ends: Ends<Described>,
   ways: readonly Way<Described>[],
-): Refusal | undefined {
+): Omit<Refusal, "edge"> | undefined {
   const { from, to } = ends;
-  const refusal = refuseNoWay(ends, ways) ?? refuseEnds(ends, lackingOf) ?? refuseFrame(source, imagesOf(to)!) ??
+  return refuseNoWay(ends, ways) ?? refuseEnds(ends, lackingOf) ?? refuseFrame(source, imagesOf(to)!) ??
     imagesOf(from)!.refuse?.(source, access) ??
-    imagesOf(to)!.refuse?.(source, access, imagesOf(from)!.formatOf?.(source)) ?? refuseWays(ways, source);
-  return refusal && { edge: edgeBetween(source, to), ...refusal };
+    imagesOf(to)!.refuse?.(source, access, imagesOf(from)!.formatOf?.(source));
 }
 
 function refuseFrame({ info, planes }: Described, { onePlane }: Images): Omit<Refusal, "edge"> | undefined {

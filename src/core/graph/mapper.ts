@@ -16,10 +16,14 @@ import { mostOf, type Step } from "./route.ts";
 export interface Plan extends Step {
   /** What the step makes. */
   readonly result: Described;
+  /** The plan for each plane, where the graph maps the planes of a frame one by one. */
+  readonly parts?: readonly Plan[];
 }
 
 /** What a mapper's `map` is given besides source and target. */
-export interface MapJob {
+export interface MapJob<P extends Plan = Plan> {
+  /** The plan that this mapper's `probe` returned for this map. Nothing was waited for since, and nothing else was done. */
+  readonly plan: P;
   /** What the source lent: one grant for each of its own. The result takes them over. */
   readonly grants: readonly Grant[];
   /** Work that the device has to wait for; empty if the host has waited already. */
@@ -35,7 +39,7 @@ export interface MapJob {
  *
  * It imports both APIs as types only: native code is reached through the two contexts.
  */
-export interface Mapper<A extends Mapped = Mapped, B extends Mapped = Mapped> {
+export interface Mapper<A extends Mapped = Mapped, B extends Mapped = Mapped, P extends Plan = Plan> {
   /** The kind it maps from. */
   readonly from: string;
   /** The kind it maps to. */
@@ -50,13 +54,16 @@ export interface Mapper<A extends Mapped = Mapped, B extends Mapped = Mapped> {
    * calls. A failure here means "not proven".
    */
   prepare?(source: Described, target: Target): void;
-  /** The step it would take, or the reason why not. It makes no native call and changes no state. */
-  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal;
+  /**
+   * The step it would take, or the reason why not. It makes no native call and changes no state. A plan may carry more for
+   * this mapper's `map`, but no tensor: the route keeps the plan.
+   */
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): P | Refusal;
   /**
    * Takes the step. The graph has lent the bytes. If this throws, the graph unwinds `undo`. The graph makes the result
    * end before the source and the target's context.
    */
-  map(source: A, target: Target, job: MapJob): B;
+  map(source: A, target: Target, job: MapJob<P>): B;
 }
 
 /** `host→opencl`. */
@@ -108,6 +115,7 @@ function inOne(plans: readonly Plan[], { info }: Described, target: Target, acce
     waitReason: plans.find((plan) => plan.hostWait)?.waitReason,
     bytesMoved: plans.reduce((sum, plan) => sum + plan.bytesMoved, 0),
     result: Described.scattered(target, access, plans.map(({ result }) => result), info),
+    parts: plans,
   };
 }
 

@@ -18,18 +18,22 @@ import { edgeOf, type MapJob, type Mapper, type Plan } from "./mapper.ts";
 import type { Transfer } from "./route.ts";
 import {
   type Ends,
-  needPreparing,
+  findsOut,
   openWay,
   prepareWays,
   refuseEnds,
   refuseNoWay,
-  refuseWays,
   sharedKind,
   stepBy,
   unordered,
   type Way,
   waysBetween,
 } from "./ways.ts";
+
+/** A plan, and the way that it goes. */
+interface PortPlan extends Plan {
+  readonly way: Way<ByteRange>;
+}
 
 /**
  * The edge from one kind of memory to another that imports what the first exports. It refuses what either side refuses, has
@@ -39,7 +43,7 @@ import {
  * It calls the source's `ports.export` and the target's `ports.import`, and submits their commands on their own lines.
  * For those who write backends.
  */
-export function portMapper(from: string, to: string): Mapper {
+export function portMapper(from: string, to: string): Mapper<Mapped, Mapped, PortPlan> {
   return { from, to, prepare, probe, map };
 }
 
@@ -78,39 +82,36 @@ export function edgesOf(contexts: Iterable<Context>, between: readonly Mapper[] 
 function prepare(source: Described, target: Target): void {
   const ends = endsOf(source.target, target);
   const ways = waysBetween(ends);
-  if (!needPreparing(portMapper, ends, ways, source.range) || refuse(source, source.access, ends, ways) !== undefined) {
-    return;
-  }
+  if (!ways.some(findsOut) || refuse(source, source.access, ends, ways) !== undefined) return;
   prepareWays(portMapper, ends, ways, source.range);
 }
 
-function probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+function probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): PortPlan | Refusal {
+  const edge = edgeBetween(source, target);
   const ends = endsOf(source.target, target);
   const ways = waysBetween(ends);
-  const refusal = refuse(source, access, ends, ways);
-  if (refusal !== undefined) return refusal;
-  const step = stepBy(portMapper, ends, ways, source.range, waits);
-  if ("reason" in step) return { edge: edgeBetween(source, target), ...step };
+  const way = refuse(source, access, ends, ways) ?? openWay(ways, source.range);
+  if ("reason" in way) return { edge, ...way };
+  const step = stepBy(portMapper, ends, way, source.range, waits);
+  if ("reason" in step) return { edge, ...step };
   const { moves, transfer, hostWait, waitReason, evidence } = step;
   return {
-    edge: edgeBetween(source, target),
+    edge,
     transfer,
     hostWait,
     waitReason,
     evidence,
     bytesMoved: moves * source.range.byteLength * (Number(reads(access)) + Number(writes(access))),
     result: new Described(target, access, planesIn(source, transfer), source.info),
+    way,
   };
 }
 
-function map(source: Mapped, target: Target, job: MapJob): Mapped {
+function map(source: Mapped, target: Target, job: MapJob<PortPlan>): Mapped {
   const { described } = source;
   const [{ access }] = job.grants;
   const [from, to] = [portsOf(source.target)!, portsOf(target)!];
-  const { out: { kind }, into: { blocks, orders } } = openWay(
-    waysBetween(endsOf(source.target, target)),
-    described.range,
-  )!;
+  const { out: { kind }, into: { blocks, orders } } = job.plan.way;
   const fetches = reads(access) || described.hasGaps;
   const exported = from.export!(firstPlane(source), kind, described.range.byteLength, access);
   const out: Side = { crossing: exported, line: from.line, kind: `${source.target.kind} export` };
@@ -134,17 +135,16 @@ function map(source: Mapped, target: Target, job: MapJob): Mapped {
   });
 }
 
-/** Why the edge is closed. */
+/** Why the edge is closed, whichever way. */
 function refuse(
   source: Described,
   access: Access,
   ends: Ends<ByteRange>,
   ways: readonly Way<ByteRange>[],
-): Refusal | undefined {
+): Omit<Refusal, "edge"> | undefined {
   const { from, to } = ends;
-  const refusal = refuseNoWay(ends, ways) ?? refuseEnds(ends, lackingOf) ??
-    portsOf(from)!.refuse?.(source, access) ?? portsOf(to)!.refuse?.(source, access) ?? refuseWays(ways, source.range);
-  return refusal && { edge: edgeBetween(source, to), ...refusal };
+  return refuseNoWay(ends, ways) ?? refuseEnds(ends, lackingOf) ??
+    portsOf(from)!.refuse?.(source, access) ?? portsOf(to)!.refuse?.(source, access);
 }
 
 /** What the ports of two kinds of memory offer for their bytes. */

@@ -4,7 +4,8 @@ import type { Undo } from "../life/undo.ts";
 import type { Tensor } from "../tensors/tensor.ts";
 import type { Target } from "./context.ts";
 import { takeStep } from "./graph.ts";
-import type { Mapper } from "./mapper.ts";
+import { isPlan, type Mapper } from "./mapper.ts";
+import { noRoute } from "./route.ts";
 
 /** Two kinds of memory, the edge between them, and the sample that its experiment makes. */
 interface Pair {
@@ -30,12 +31,6 @@ const CLASSES = new Map<string, MemoryClass<Pair>>();
 export function tryToProveShared(edge: EdgeMaker, from: Target, to: Target, sample: SampleClass): void {
   const { pair, proofs } = proofsOf(edge, from, to, sample);
   proofs.tryToProve(classOf(pair));
-}
-
-/** Is there a verdict? */
-export function isJudgedShared(edge: EdgeMaker, from: Target, to: Target, sample: SampleClass): boolean {
-  const { pair, proofs } = proofsOf(edge, from, to, sample);
-  return proofs.hasJudged(classOf(pair));
 }
 
 /** Its verdict, as far as it is known. */
@@ -70,7 +65,9 @@ function classOf({ sample: { name } }: Pair): MemoryClass<Pair> {
 /** What kept the memory from being an alias, while the importer has the sample; undefined where nothing did. */
 function experiment({ from, to, mapper, sample }: Pair, undo: Undo): string | undefined {
   const tensor = sample.make(LENGTH, undo);
-  const mapped = takeStep(mapper, tensor, to, "read-write", { waits: [], returning: [] }) as Tensor;
+  const plan = mapper.probe(tensor.described, to, "read-write", []);
+  if (!isPlan(plan)) throw noRoute(tensor.name, to.context.name, [plan]);
+  const mapped = takeStep(mapper, tensor, to, "read-write", plan, { waits: [], returning: [] }) as Tensor;
   undo.push(() => mapped[Symbol.dispose]());
   return unseen(sideOf(from, tensor), sideOf(to, mapped), LENGTH);
 }

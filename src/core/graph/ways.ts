@@ -7,7 +7,7 @@ import type { Refusal } from "../errors.ts";
 import { type Access, covers } from "../memory/access.ts";
 import { type DeviceId, isSameDevice } from "../device/device_id.ts";
 import { nameOf, type Target } from "./context.ts";
-import { type EdgeMaker, isJudgedShared, judgeShared, tryToProveShared } from "./port_proof.ts";
+import { type EdgeMaker, judgeShared, tryToProveShared } from "./port_proof.ts";
 import { whyHostReads } from "./plan.ts";
 import { COPY, mostOf, type Step, type Transfer } from "./route.ts";
 
@@ -103,40 +103,22 @@ export function refuseEnds<What>(
   }
 }
 
-/** Why all ways are closed to this memory: what closes the best of them. */
-export function refuseWays<What extends Fds>(
+/** The best way for this memory, the first that is open to it; or what closes the best of them. There is one at least. */
+export function openWay<What extends Fds>(
   ways: readonly Way<What>[],
   what: What,
-): Omit<Refusal, "edge"> | undefined {
+): Way<What> | Omit<Refusal, "edge"> {
   let first: Omit<Refusal, "edge"> | undefined;
   for (const way of ways) {
     const refusal = refusalOf(way, what);
-    if (refusal === undefined) return undefined;
+    if (refusal === undefined) return way;
     first ??= refusal;
   }
-  return first;
+  return first!;
 }
 
-/** The best way for this memory: the first that is open to it. */
-export function openWay<What extends Fds>(ways: readonly Way<What>[], what: What): Way<What> | undefined {
-  return ways.find((way) => refusalOf(way, what) === undefined);
-}
-
-/** True where there may be something to find out before the ways are judged: of the best one, or because that is closed. */
-export function needPreparing<What extends Fds>(
-  edge: EdgeMaker,
-  ends: Ends<What>,
-  ways: readonly Way<What>[],
-  what: What,
-): boolean {
-  if (!ways.some(finds)) return false;
-  const way = openWay(ways, what);
-  if (way === undefined || way.out.prepare !== undefined || way.into.prepare !== undefined) return true;
-  const sample = sampleOf(way, ends, what);
-  return sample !== undefined && !isJudgedShared(edge, ends.from, ends.to, sample);
-}
-
-function finds<What>({ out, into }: Way<What>): boolean {
+/** True where an experiment, or the kernel, may have to be asked before the ways are judged. */
+export function findsOut<What>({ out, into }: Way<What>): boolean {
   return out.prepare !== undefined || out.sample !== undefined || into.prepare !== undefined;
 }
 
@@ -149,13 +131,15 @@ export function prepareWays<What extends Fds>(
 ): void {
   for (const way of ways) {
     if (refusalOf(way, what) !== undefined) continue;
-    way.out.prepare?.(what);
-    way.into.prepare?.(what);
-    if (refusalOf(way, what) === undefined) break;
+    if (way.out.prepare !== undefined || way.into.prepare !== undefined) {
+      way.out.prepare?.(what);
+      way.into.prepare?.(what);
+      if (refusalOf(way, what) !== undefined) continue;
+    }
+    const sample = sampleOf(way, ends, what);
+    if (sample !== undefined) tryToProveShared(edge, ends.from, ends.to, sample);
+    return;
   }
-  const way = openWay(ways, what);
-  const sample = way && sampleOf(way, ends, what);
-  if (sample !== undefined) tryToProveShared(edge, ends.from, ends.to, sample);
 }
 
 /** A step by the best way. */
@@ -165,17 +149,16 @@ interface Stepped extends Pick<Step, "transfer" | "hostWait" | "waitReason" | "e
 }
 
 /**
- * What happens to the memory on the best way, and how that is known; or why the way is closed: an experiment has shown that
+ * What happens to the memory on a way, and how that is known; or why the way is closed: an experiment has shown that
  * the two do not share the memory.
  */
 export function stepBy<What extends Fds>(
   edge: EdgeMaker,
   ends: Ends<What>,
-  ways: readonly Way<What>[],
+  way: Way<What>,
   what: What,
   waits: readonly Fence[],
 ): Stepped | Omit<Refusal, "edge"> {
-  const way = openWay(ways, what)!;
   const sample = sampleOf(way, ends, what);
   const shown = sample && judgeShared(edge, ends.from, ends.to, sample);
   if (shown !== undefined && shown !== UNPROVEN && !shown.aliases) {
