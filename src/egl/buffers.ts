@@ -13,7 +13,7 @@ import type { EglBase } from "./base.ts";
 import { GlBuffer } from "./buffer.ts";
 import { checkGl } from "./errors.ts";
 import { checks, gles } from "./library.ts";
-import { staged } from "./memory.ts";
+import { byCopy } from "./memory.ts";
 
 /** Buffers, by their contexts and names. */
 const BUFFER = "egl.buffer";
@@ -50,14 +50,9 @@ export class EglBuffers extends PrintedTarget implements MemoryTarget<EglBufferT
       get line() {
         return context.line;
       },
-      exports: [
-        { kind: "gl-buffer" },
-        { kind: "host-pointer", transfer: "copy" },
-      ],
+      exports: [{ kind: "gl-buffer" }, byCopy()],
       imports: [],
-      export(tensor, kind, byteLength) {
-        if (kind === "host-pointer") return staged(context, tensor, kind, byteLength);
-        const { rawHandle, grant: { start: offset } } = tensor;
+      export({ rawHandle, grant: { start: offset } }, _kind, byteLength) {
         const at = { value: BigInt(rawHandle.name), offset, byteLength };
         rawHandle.lent++;
         return {

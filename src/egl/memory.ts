@@ -1,8 +1,7 @@
 import type { Call } from "../core/device/driver.ts";
-import type { Exported, Memory } from "../core/device/memory.ts";
-import { Port } from "../core/device/port.ts";
+import type { Memory, Offer, Staged } from "../core/device/memory.ts";
 import type { Layout } from "../core/layout/layout.ts";
-import { allOrNothing, undoAll } from "../core/life/undo.ts";
+import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { mapBlock, PAGE } from "../core/native/blocks.ts";
 import { bytesAt } from "../core/native/pin.ts";
 import type { EglBase } from "./base.ts";
@@ -25,50 +24,52 @@ export function portsOf(base: EglBase): Memory<EglTensor, EglPicture> {
     get line() {
       return base.line;
     },
-    exports: [{ kind: "host-pointer", transfer: "copy" }],
+    exports: [byCopy()],
     imports: [],
     images: imagesOf(base),
-    export: (tensor, kind, byteLength) => staged(base, tensor, kind, byteLength),
     tensor: (init) => new EglTensor(init),
   };
 }
 
-/** Host memory that stands for pixels, or a buffer's bytes, while a map lasts. */
-export function staged(base: EglBase, tensor: Readable, kind: string, byteLength: number): Exported {
-  const { byteOffset: begin } = tensor.layout;
-  return allOrNothing("making host memory for GL's", (undo) => {
-    const block = mapBlock({ byteLength, align: PAGE, sharable: false, guard: false });
-    undo.push(() => block.free("unused"));
-    const bytes = bytesAt(block.address, byteLength, "egl", undo);
-    return {
-      port: new Port(kind, { value: block.address, byteLength }),
-      release: () => undoAll(undo, "freeing host memory"),
-      bring: () => counted(base, byteLength, readCall(tensor, bytes, begin)),
-      takeBack: (step) => step === 0 ? counted(base, byteLength, writeCall(tensor, bytes, begin)) : undefined,
-    };
-  });
+/** The offer to the host: memory with a copy of pixels, or of a buffer's bytes. */
+export function byCopy(): Offer {
+  return {
+    kind: "host-pointer",
+    transfer: "copy",
+    stage: (tensor, byteLength) => staged(tensor as Readable, byteLength),
+  };
+}
+
+function staged({ rawHandle, layout: { byteOffset } }: Readable, byteLength: number): Staged {
+  const block = mapBlock({ byteLength, align: PAGE, sharable: false, guard: false });
+  const undo: Undo = [];
+  const make = () => bytesAt(block.address, byteLength, "egl", undo);
+  const bytes = allOrNothing("making host memory for GL's", make, [() => block.free("unused")]);
+  return {
+    block: { ...block, free: (fate) => undoAll([() => block.free(fate), ...undo], "freeing host memory") },
+    there: () => readCall({ rawHandle }, bytes, byteOffset),
+    back: () => writeCall({ rawHandle }, bytes, byteOffset),
+  };
 }
 
 /** The command that reads pixels, or a buffer's bytes from `begin` on. GL waits for it. */
-export function readCall({ rawHandle }: Readable, into: Uint8Array<ArrayBuffer>, begin: number): Call<EglLane> {
+export function readCall(
+  { rawHandle }: Pick<Readable, "rawHandle">,
+  into: Uint8Array<ArrayBuffer>,
+  begin: number,
+): Call<EglLane> {
   if (rawHandle instanceof GlBuffer) return glCall("glMapBufferRange", () => rawHandle.read(begin, into), true);
   return glCall("glReadPixels", () => readPixels(rawHandle, into), true);
 }
 
 /** The command that writes them. GL has taken the bytes when it returns. */
-export function writeCall({ rawHandle }: Readable, from: Uint8Array<ArrayBuffer>, begin: number): Call<EglLane> {
+export function writeCall(
+  { rawHandle }: Pick<Readable, "rawHandle">,
+  from: Uint8Array<ArrayBuffer>,
+  begin: number,
+): Call<EglLane> {
   if (rawHandle instanceof GlBuffer) return glCall("glMapBufferRange", () => rawHandle.write(begin, from));
   return glCall("glTexSubImage2D", () => writePixels(rawHandle, from));
-}
-
-/** The same for a map: a copy that was asked for, and is counted. */
-function counted(base: EglBase, byteLength: number, command: Call<EglLane>): Call<EglLane> {
-  const call = (lane: EglLane) => {
-    const code = command.call(lane);
-    base.countCopied(byteLength);
-    return code;
-  };
-  return { ...command, call };
 }
 
 /** A command of GL's. */

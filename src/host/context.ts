@@ -85,7 +85,7 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
   /** It shows its memory, and takes others', by address; or by an fd, where it lies in a memfd. */
   readonly ports: Memory<HostTensor, Address> = {
     exports: [{ kind: "host-pointer" }, { kind: "memfd", refuse: refuseAsMemfd }],
-    imports: [{ kind: "host-pointer" }, { kind: "memfd" }],
+    imports: [{ kind: "host-pointer" }, { kind: "host-view" }, { kind: "memfd" }],
     export: (tensor, kind, byteLength) => ({
       port: kind === "memfd" ? exportMemfd(tensor, byteLength) : new Port(kind, { value: tensor.address, byteLength }),
     }),

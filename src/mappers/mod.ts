@@ -4,7 +4,6 @@
  * @module
  */
 import type { Mapper } from "../core/graph/mapper.ts";
-import { cudaToHost } from "./cuda_to_host.ts";
 import { hostToOpenCVMat } from "./host_to_opencv_mat.ts";
 import { hostToVaapi } from "./host_to_vaapi.ts";
 import { openCLImageToHost } from "./opencl_image_to_host.ts";
@@ -16,7 +15,6 @@ import { openCVUMatToOpenCL } from "./opencv_umat_to_opencl.ts";
 import { vaapiToHost } from "./vaapi_to_host.ts";
 
 export {
-  cudaToHost,
   hostToOpenCVMat,
   hostToVaapi,
   openCLImageToHost,
@@ -37,7 +35,6 @@ export const MAPPERS: readonly Mapper[] = [
   hostToOpenCVMat,
   openCLToOpenCVUMat,
   openCVUMatToOpenCL,
-  cudaToHost,
   vaapiToHost,
   hostToVaapi,
 ] as readonly unknown[] as readonly Mapper[];

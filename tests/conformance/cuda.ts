@@ -1,4 +1,4 @@
-import { cudaToHost, MapperGraph } from "../../mod.ts";
+import { MapperGraph } from "../../mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
 import { CudaContext, type CudaDevice, cudaDevices, cudaToCuda, hostToCuda } from "../../src/cuda/mod.ts";
@@ -13,7 +13,7 @@ import { ANY_MAT } from "./opencv_variants.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
 
 const FROM_HOST = edgeOf(hostToCuda as unknown as Mapper);
-const TO_HOST = edgeOf(cudaToHost as unknown as Mapper);
+const TO_HOST = "cuda→host";
 const PINNED_TO_HOST = "cuda.pinned→host";
 const MANAGED_TO_HOST = "cuda.managed→host";
 const VIRTUAL_TO_HOST = "cuda.virtual→host";

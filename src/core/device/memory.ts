@@ -3,7 +3,7 @@ import type { DeviceId } from "./device_id.ts";
 import type { Target } from "../graph/context.ts";
 import type { Transfer } from "../graph/route.ts";
 import type { Access } from "../memory/access.ts";
-import type { Allocation } from "../memory/allocation.ts";
+import type { Allocation, Block } from "../memory/allocation.ts";
 import type { ByteRange, Described } from "../tensors/described.ts";
 import type { Undo } from "../life/undo.ts";
 import type { Tensor, TensorInit } from "../tensors/tensor.ts";
@@ -62,6 +62,21 @@ export interface Offer<What = ByteRange> {
   prepare?(what: What): void;
   /** The verdict on this memory; leave it out if `transfer` tells enough. No native call. */
   judge?(what: What): Verdict;
+  /**
+   * An export of bytes that the CPU cannot see: makes host memory for a copy of the tensor's first `byteLength` bytes. The
+   * graph calls it instead of `export`. It allows, counts and submits the copies, lends the copy, and frees it.
+   */
+  stage?(tensor: Tensor, byteLength: number): Staged;
+}
+
+/** Host memory for a copy of bytes that the CPU cannot see. What is in it must not reach the tensor: the map keeps it. */
+export interface Staged {
+  /** The memory. The graph frees it. */
+  readonly block: Block & { readonly address: bigint };
+  /** The command that copies the bytes there. */
+  there(): Call;
+  /** The command that copies them back. */
+  back(): Call;
 }
 
 /** What one side of a map holds while it lasts, and its commands: those that hand the memory over, and that move bytes. */
@@ -76,6 +91,8 @@ export interface Crossing {
   bring?(): Call;
   /** The commands that take them back, one per step as in {@link GiveBack}; only after a possible write. */
   takeBack?(step: number): Call | undefined;
+  /** True if `takeBack` has at most one command, and there is no last one: see {@link GiveBack}. */
+  readonly once?: boolean;
 }
 
 /** Memory on its way out of one kind. */

@@ -2,9 +2,13 @@ import { Printed } from "../printed.ts";
 import { LayoutError } from "../errors.ts";
 import { closeFd, statusOf } from "../native/fd.ts";
 
-/** How memory crosses to another API. The list is open: both sides of a port name the same kind. */
+/**
+ * How memory crosses to another API. The list is open: both sides of a port name the same kind. A host view is an address
+ * that only the CPU may use, and only while the map lasts: where a driver has mapped the memory, or a copy of it.
+ */
 export type MemoryKind =
   | "host-pointer"
+  | "host-view"
   | "memfd"
   | "dma-buf"
   | "opaque-fd"

@@ -19,6 +19,8 @@ export interface Context extends Disposable {
   readonly resource: Resource | undefined;
   /** Edges to and from its memory that no port makes. A graph with this context has them. */
   readonly edges?: readonly Mapper[];
+  /** Counts bytes that a map copied on request. */
+  countCopied?(bytes: number): void;
 }
 
 /** A node of the graph: one kind of memory in one context. A context with one main kind is that target itself. */

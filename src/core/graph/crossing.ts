@@ -73,7 +73,7 @@ export function wayBack(
     isBack = call === undefined;
     return call ?? (last?.isDue ? last : undefined);
   };
-  return { line: line!, once: !takesBack, blocks, step, next };
+  return { line: line!, once: crossing.once ?? !takesBack, blocks, step, next };
 }
 
 /** The last command of a side. */

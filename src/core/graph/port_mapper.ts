@@ -1,10 +1,22 @@
-import { type KnownObject, type Memory, type MemoryTarget, portsOf } from "../device/memory.ts";
+import {
+  type Exported,
+  type KnownObject,
+  type Memory,
+  type MemoryTarget,
+  type Offer,
+  portsOf,
+  type Staged,
+} from "../device/memory.ts";
+import type { Call } from "../device/driver.ts";
 import type { Fence } from "../device/fence.ts";
-import type { Port } from "../device/port.ts";
+import { type MemoryKind, Port } from "../device/port.ts";
 import type { Refusal } from "../errors.ts";
 import { type Access, reads, writes } from "../memory/access.ts";
 import { type Layout, moved } from "../layout/layout.ts";
-import { tellPlace } from "../memory/peers.ts";
+import { Allocation } from "../memory/allocation.ts";
+import type { Grant } from "../memory/grant.ts";
+import { join, leave, tellPlace } from "../memory/peers.ts";
+import type { Undo } from "../life/undo.ts";
 import { type GiveBack, Resource } from "../life/resource.ts";
 import { type ByteRange, Described, type DescribedPlane } from "../tensors/described.ts";
 import { Frame, planesOf } from "../tensors/frame.ts";
@@ -111,19 +123,26 @@ function map(source: Mapped, target: Target, job: MapJob<PortPlan>): Mapped {
   const { described } = source;
   const [{ access }] = job.grants;
   const [from, to] = [portsOf(source.target)!, portsOf(target)!];
-  const { out: { kind }, into: { blocks, orders } } = job.plan.way;
+  const { out: offer, into: { blocks, orders } } = job.plan.way;
   const fetches = reads(access) || described.hasGaps;
-  const exported = from.export!(firstPlane(source), kind, described.range.byteLength, access);
+  const { byteLength } = described.range;
+  const exported: ExportedCopy = offer.stage === undefined
+    ? from.export!(firstPlane(source), offer.kind, byteLength, access)
+    : staged(offer.stage(firstPlane(source), byteLength), offer.kind, byteLength, source.target.context, job.undo);
+  const bytes = exported.copy === undefined ? described.range : { allocation: exported.copy, start: 0 };
   const out: Side = { crossing: exported, line: from.line, kind: `${source.target.kind} export` };
-  const { sent, imported } = passed(exported.port, out, to, job, access, fetches);
-  const shows = to.exports.some(({ kind }) => kind === "host-pointer") ? described.range.allocation : undefined;
+  const { sent, imported } = passed(exported.port, out, to, job, bytes.allocation, access, fetches);
+  const shows = to.exports.some(({ kind }) => kind === "host-pointer") ? bytes.allocation : undefined;
   const into: Side = { crossing: imported, line: to.line, kind: `${target.kind} import`, shows, blocks };
   const { fences: waits, last } = cross(into, job.undo, fetches, unordered(sent.fences, orders, out.line));
   if (to.line === undefined) { for (const fence of waits) fence.waitSync(); }
   const wrote = writes(access);
   const back = wayBack(into, last, wrote, wayBack(out, sent.last, wrote));
-  if (imported.object !== undefined) tell(imported.object, source, job);
-  const resource = resourceOf(job, [source.resource, from.line?.resource, to.line?.resource], back);
+  if (imported.object !== undefined) tell(imported.object, bytes, job);
+  const grants = exported.copy === undefined
+    ? job.grants
+    : [job.grants[0].elsewhere(exported.copy, 0, byteLength), ...job.grants];
+  const resource = resourceOf(job, grants, [source.resource, from.line?.resource, to.line?.resource], back);
   resource.inherit(waits);
   return tensorOver(target as MemoryTarget, {
     handle: imported.handle,
@@ -155,9 +174,13 @@ function endsOf(from: Target, to: Target): Ends<ByteRange> {
 /** The function that the edge would call and its backend has left out. */
 function lackingOf(at: Target, isTarget: boolean): keyof Memory | undefined {
   const ports = portsOf(at)!;
-  if (!isTarget) return ports.export === undefined ? "export" : undefined;
+  if (!isTarget) return ports.export === undefined && ports.exports.some(needsExport) ? "export" : undefined;
   if (ports.import === undefined) return "import";
   return ports.tensor === undefined ? "tensor" : undefined;
+}
+
+function needsExport({ stage }: Offer): boolean {
+  return stage === undefined;
 }
 
 /** The planes as the target will have them. An address is asked for where it is read. */
@@ -190,22 +213,76 @@ function firstPlane(source: Mapped): Tensor {
  * One side lets the bytes out, the other takes them in; the port's fd is closed unless the import has taken it. No closure:
  * an error's stack would keep it, and so the fences that were to be waited for.
  */
-function passed(from: Port, out: Side, to: Memory, { undo, waits, grants }: MapJob, access: Access, fetches: boolean) {
+function passed(
+  from: Port,
+  out: Side,
+  to: Memory,
+  { undo, waits }: MapJob,
+  allocation: Allocation,
+  access: Access,
+  fetches: boolean,
+) {
   using port = from;
-  const of = port.kind === "dma-buf" ? undefined : grants[0].allocation; // a dma-buf may show a part of the block
+  const of = port.kind === "dma-buf" ? undefined : allocation; // a dma-buf may show a part of the block
   const sent = cross(out, undo, fetches, waits);
   const imported = to.import!(port, access, of);
   closeBeside(port, imported);
   return { sent, imported };
 }
 
+/** Where the first byte of a map lies. */
+interface Bytes {
+  readonly allocation: Allocation;
+  readonly start: number;
+}
+
+/** An export by a copy; the map owns that. */
+interface ExportedCopy extends Exported {
+  readonly copy?: Allocation;
+}
+
+/** Apart from `map`, so that no closure reaches the source. */
+function staged(
+  { block, there, back }: Staged,
+  kind: MemoryKind,
+  byteLength: number,
+  context: Context,
+  undo: Undo,
+): ExportedCopy {
+  const copy = new Allocation(block);
+  join(copy);
+  undo.push(() => leave(copy));
+  return {
+    copy,
+    port: new Port(kind, { value: block.address, byteLength }),
+    once: true,
+    bring: () => counted(there(), context, byteLength),
+    takeBack: (step) => step === 0 ? counted(back(), context, byteLength) : undefined,
+  };
+}
+
+/** A copy that was asked for. */
+function counted(copy: Call, context: Context, byteLength: number): Call {
+  const call = (lane: unknown) => {
+    const code = copy.call(lane);
+    if (code === 0) context.countCopied?.(byteLength);
+    return code;
+  };
+  return { ...copy, call };
+}
+
 /** While the map lasts, whoever brings the imported object finds the source's allocation. */
-function tell({ kind, handle, start }: KnownObject, { described: { range } }: Mapped, { undo }: MapJob): void {
-  undo.push(tellPlace(kind, handle, range.allocation, range.start - start));
+function tell({ kind, handle, start }: KnownObject, bytes: Bytes, { undo }: MapJob): void {
+  undo.push(tellPlace(kind, handle, bytes.allocation, bytes.start - start));
 }
 
 /** Apart from `map`, so that nothing that the resource keeps reaches the source. */
-function resourceOf({ name, undo, grants }: MapJob, owners: readonly (Resource | undefined)[], giveBack?: GiveBack) {
+function resourceOf(
+  { name, undo }: MapJob,
+  grants: readonly Grant[],
+  owners: readonly (Resource | undefined)[],
+  giveBack?: GiveBack,
+) {
   return new Resource({ name, undo, grants, owners, giveBack });
 }
 

@@ -69,8 +69,9 @@ function findWays<What>({ from, to, exports, imports }: Ends<What>): Way<What>[]
   const ways: Way<What>[] = [];
   for (const out of exports) {
     if (!holdsFor(out, to.context.id)) continue;
-    const into = imports.find((offer) => offer.kind === out.kind && holdsFor(offer, from.context.id));
-    if (into !== undefined) ways.push({ out, into });
+    for (const into of imports) {
+      if (into.kind === out.kind && holdsFor(into, from.context.id)) ways.push({ out, into });
+    }
   }
   return ways;
 }

@@ -16,10 +16,12 @@ import { check } from "../errors.ts";
 import { crossingOf, glResourceOf } from "../egl/gl_resource.ts";
 import { cudart } from "../library.ts";
 import { cudaBlockOf } from "../memory/block.ts";
+import { pinnedBlock, pinnedFlags } from "../memory/pinned_block.ts";
 import type { CudaVirtual, VirtualLocation } from "../memory/virtual.ts";
 import { virtualBlockOf } from "../memory/virtual/block.ts";
 import type { CudaStreamContext } from "../stream.ts";
 import { CudaTensor } from "../tensor.ts";
+import { copyCall } from "../transfers/copy.ts";
 import { type ExternalMemory, importMemory } from "./memory.ts";
 
 const KIND = "opaque-fd";
@@ -34,6 +36,7 @@ export function devicePorts(
   undo.push(() => throwAll(imports.close(), "releasing imported memory"));
   return {
     ...exports,
+    exports: [...exports.exports, { kind: "host-view", transfer: "copy", judge: () => FAR, stage: stageOn(context) }],
     imports: [
       { kind: KIND, device: onlyUuid(context), refuse: refuseOwn },
       { kind: "gl-buffer", device: onlyUuid(context), orders: true },
@@ -45,6 +48,22 @@ export function devicePorts(
       port instanceof GlPort ? glBuffer(context, port, of!) : imported(context, imports, port, of),
     tensor: (init) => new CudaTensor({ ...init, memory: "external" }),
     copies: copiesOf(context),
+  };
+}
+
+const FAR = { aliases: false, evidence: "memory of the device, which the CPU cannot reach" };
+
+/** Page-locked memory, to which the device copies faster. */
+function stageOn(context: CudaStreamContext): NonNullable<Offer["stage"]> {
+  return (tensor, byteLength) => {
+    context.stream.line.resource.assertLive(); // while it ends, it only takes copies back
+    const { address } = tensor as CudaTensor;
+    const block = pinnedBlock(context, byteLength, pinnedFlags({}));
+    return {
+      block,
+      there: () => copyCall(block.address, address, byteLength),
+      back: () => copyCall(address, block.address, byteLength),
+    };
   };
 }
 

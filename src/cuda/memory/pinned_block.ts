@@ -44,7 +44,7 @@ export function pinnedBlock(
   context: CudaPrimaryContext,
   byteLength: number,
   asked: Readonly<Record<keyof typeof FLAGS, boolean>>,
-): CudaBlock {
+): CudaBlock & { readonly address: Address } {
   const chosen = Object.entries(FLAGS).filter(([name]) => asked[name as keyof typeof FLAGS]).map(([, flag]) => flag);
   const flags = chosen.reduce((bits, [, bit]) => bits | bit, cudaHostAllocDefault);
   const length = BigInt(byteLength);

@@ -33,3 +33,9 @@ export function copyRows(
     return code;
   });
 }
+
+/** The command that copies bytes from one address to another. */
+export function copyCall(to: Address, from: Address, byteLength: number): Call<StreamLane> {
+  const size = BigInt(byteLength);
+  return onStream("cudaMemcpyAsync", (on) => cudart().cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, on));
+}
