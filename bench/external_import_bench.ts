@@ -19,7 +19,7 @@ function importing(player: 0 | 1): () => Operation {
     return {
       run(count) {
         for (let i = 0; i < count; i++) {
-          using port = from.export!(tensor, "opaque-fd", byteLength, "read-write").port;
+          using port = from.export!(tensor, "opaque-fd", byteLength, "read-write", false).port;
           to.import!(port, "read-write").release!();
         }
       },

@@ -22,7 +22,7 @@ export function importedApart(source: Tensor, target: MemoryTarget & HasLine): A
   const from = portsOf(source.target)!;
   const { byteLength } = source.grant.allocation.block;
   const undo: Undo = [];
-  const exported = from.export!(source, "opaque-fd", byteLength, "read-write");
+  const exported = from.export!(source, "opaque-fd", byteLength, "read-write", false);
   using port = exported.port;
   const released = exported.begin?.();
   if (released !== undefined) from.line!.submitRaw(released).waitSync();

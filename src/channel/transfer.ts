@@ -165,7 +165,7 @@ function exportOf(
   release: Undo,
 ): ExportedObject {
   const ports = portsOf(first.target)!;
-  const exported = ports.export!(first, kind, byteLength, access);
+  const exported = ports.export!(first, kind, byteLength, access, false);
   release.push(() => exported.release?.());
   const { offset, dedicated, whole } = exported.port;
   const fd = exported.port.takeFd();

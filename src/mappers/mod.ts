@@ -7,9 +7,7 @@ import type { Mapper } from "../core/graph/mapper.ts";
 import { hostToOpenCVMat } from "./host_to_opencv_mat.ts";
 import { hostToVaapi } from "./host_to_vaapi.ts";
 import { openCLImageToHost } from "./opencl_image_to_host.ts";
-import { openCLSvmToHost } from "./opencl_svm_to_host.ts";
 import { openCLToOpenCVUMat } from "./opencl_to_opencv_umat.ts";
-import { openCLUsmToHost } from "./opencl_usm_to_host.ts";
 import { openCLToHost } from "./opencl_to_host.ts";
 import { openCVUMatToOpenCL } from "./opencv_umat_to_opencl.ts";
 import { vaapiToHost } from "./vaapi_to_host.ts";
@@ -18,10 +16,8 @@ export {
   hostToOpenCVMat,
   hostToVaapi,
   openCLImageToHost,
-  openCLSvmToHost,
   openCLToHost,
   openCLToOpenCVUMat,
-  openCLUsmToHost,
   openCVUMatToOpenCL,
   vaapiToHost,
 };
@@ -29,8 +25,6 @@ export {
 /** Every edge that samepage knows. */
 export const MAPPERS: readonly Mapper[] = [
   openCLToHost,
-  openCLSvmToHost,
-  openCLUsmToHost,
   openCLImageToHost,
   hostToOpenCVMat,
   openCLToOpenCVUMat,

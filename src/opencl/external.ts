@@ -10,6 +10,7 @@ import { GlBuffer, ordersGl, refuseGl, refuseOtherGl } from "./external/gl.ts";
 import { lackingForMemory, MEMORY_HANDLES } from "./external/handles.ts";
 import { keptImport } from "./external/kept.ts";
 import { ExternalBuffer } from "./external/memory.ts";
+import { refuseEnded } from "./pointers/refusal.ts";
 import { OpenCLTensor } from "./tensor.ts";
 import { copiesOn } from "./external/copies.ts";
 
@@ -44,8 +45,8 @@ export class OpenCLExternalMemory {
         return context.queue.line;
       },
       refuse({ target }) {
-        if (!context.queue.resource.isLive) return { reason: `${context.name}, or its queue, was disposed.` };
-        return target.context.api === context.gl?.api ? refuseOtherGl(context, target.context) : undefined;
+        return refuseEnded(context) ??
+          (target.context.api === context.gl?.api ? refuseOtherGl(context, target.context) : undefined);
       },
       import: (port: Port, _access: Access, of?: Allocation) =>
         port instanceof GlPort ? this.#importGl(port, of!) : this.#import(port, of),

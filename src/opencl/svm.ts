@@ -3,6 +3,7 @@ import { CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM, CL_KERNEL_EXEC_INFO_SVM_PTRS
 import type { ClKernel } from "../../ffi/opencl/handles.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import { type Names, object } from "../core/argument.ts";
+import type { Memory } from "../core/device/memory.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
@@ -15,6 +16,7 @@ import { OpenCLPointerMemory } from "./pointers/memory.ts";
 import { setSvmPointer, type SvmBlock, svmBlock, svmBlockOf, type SvmGrain } from "./svm/block.ts";
 import { SvmMaps } from "./svm/maps.ts";
 import { SVM_MEMORY, SYSTEM_MEMORY } from "./svm/memory.ts";
+import { svmPorts } from "./svm/ports.ts";
 import { type ExecInfo, OpenCLPointerTensor } from "./pointers/tensor.ts";
 
 /** Options of {@link OpenCLSvm.allocate}. */
@@ -78,6 +80,8 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
   readonly capabilities: DeviceSvm;
   /** Its maps for the host. For those who write mappers. */
   readonly maps: SvmMaps;
+  /** The host has its own address of it. Coarse-grained memory is mapped and unmapped. */
+  override readonly ports: Memory<OpenCLSvmTensor, Address>;
 
   /** Made by the context. */
   constructor(context: OpenCLContext) {
@@ -90,6 +94,7 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
       atomics: all("atomics"),
     };
     this.maps = new SvmMaps(context);
+    this.ports = svmPorts(this);
   }
 
   /** True for tensors of this memory. */

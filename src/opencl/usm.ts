@@ -1,5 +1,4 @@
 import type { Address } from "../../ffi/address.ts";
-import { CL_FALSE, CL_TRUE } from "../../ffi/opencl/constants.ts";
 import type { ClKernel } from "../../ffi/opencl/handles.ts";
 import {
   CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL,
@@ -10,26 +9,17 @@ import {
 import type { Allocation } from "../core/memory/allocation.ts";
 import { type Names, object } from "../core/argument.ts";
 import type { DType } from "../core/layout/dtype.ts";
-import type { Call } from "../core/device/driver.ts";
+import type { Memory } from "../core/device/memory.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { TensorInit } from "../core/tensors/tensor.ts";
-import type { ClLane } from "./lane.ts";
 import { checks } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 import { OpenCLPointerMemory } from "./pointers/memory.ts";
 import { type ExecInfo, OpenCLPointerTensor } from "./pointers/tensor.ts";
-import {
-  setUsmPointer,
-  USM,
-  USM_MEMORY,
-  type UsmBlock,
-  usmBlock,
-  usmBlockOf,
-  type UsmKind,
-  usmOf,
-} from "./usm/block.ts";
+import { setUsmPointer, USM, USM_MEMORY, type UsmBlock, usmBlock, usmBlockOf, type UsmKind } from "./usm/block.ts";
+import { usmPorts } from "./usm/ports.ts";
 import { type UsmCapabilities, usmCapabilities } from "./usm/capabilities.ts";
 
 /** Options of {@link OpenCLUsm.allocate}. */
@@ -87,7 +77,15 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
   override readonly kind = "opencl.usm";
   /** Its context. */
   declare readonly context: OpenCLContext;
+  /** The host has its own address of host and shared memory. Device memory is copied. */
+  override readonly ports: Memory<OpenCLUsmTensor, Address>;
   #capabilities: UsmCapabilities | undefined;
+
+  /** Made by the context. */
+  constructor(context: OpenCLContext) {
+    super(context);
+    this.ports = usmPorts(this);
+  }
 
   /** True if every device of the context has the extension. */
   get available(): boolean {
@@ -151,32 +149,6 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
   /** The class of memory that the host reaches. For those who write mappers. */
   classOf(kind: Exclude<UsmKind, "device">): MemoryClass<OpenCLContext> {
     return USM_MEMORY[kind];
-  }
-
-  /**
-   * Copies bytes between two addresses (clEnqueueMemcpyINTEL); blocks. For those who write mappers.
-   *
-   * @throws {AccessError} if it would wait for an unsettled promise.
-   */
-  copy(to: Address, from: Address, byteLength: number): void {
-    this.context.queue.line.submitRaw(this.copying(to, from, byteLength, true));
-  }
-
-  /** The call that {@link copy} makes. For those who write mappers. */
-  copying(to: Address, from: Address, byteLength: number, blocks = false): Call<ClLane> {
-    const { context } = this;
-    const usm = usmOf(context.device);
-    return {
-      fn: "clEnqueueMemcpyINTEL",
-      blocks,
-      call({ queue, waitCount, waitList, slot }) {
-        const blocking = blocks ? CL_TRUE : CL_FALSE;
-        const length = BigInt(byteLength);
-        const code = usm.clEnqueueMemcpyINTEL(queue, blocking, to, from, length, waitCount, waitList, slot);
-        if (code === 0) context.countCopied(byteLength);
-        return code;
-      },
-    };
   }
 
   /** Makes a tensor of this memory. */

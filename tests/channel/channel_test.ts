@@ -306,7 +306,7 @@ function kindOf(name: string, offers: Pick<Memory, "exports" | "imports">): Memo
   const ports: Memory<HostTensor> = {
     ...offers,
     export: (tensor, _, byteLength, access) => {
-      const { port } = host.ports.export!(tensor, "memfd", byteLength, access);
+      const { port } = host.ports.export!(tensor, "memfd", byteLength, access, false);
       return { port: new Port(offers.exports[0].kind, { fd: port.takeFd(), offset: port.offset }) };
     },
     import: (port, access) => {

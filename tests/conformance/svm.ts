@@ -1,4 +1,4 @@
-import { MapperGraph, openCLSvmToHost, openCLUsmToHost } from "../../mod.ts";
+import { MapperGraph } from "../../mod.ts";
 import { hostToOpenCLSvm, openCLSvmToOpenCL } from "../../src/opencl/edges/mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
@@ -16,10 +16,10 @@ import { buffersOf, type Memory, objectsIn, OpenCLEnd } from "./opencl_end.ts";
 import { PASS } from "./opencl_raw.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
 
-const SVM_TO_HOST = edgeOf(openCLSvmToHost as Mapper);
+const SVM_TO_HOST = "opencl.svm→host";
 const SVM_TO_BUFFER = edgeOf(openCLSvmToOpenCL as Mapper);
 const HOST_TO_SVM = edgeOf(hostToOpenCLSvm as Mapper);
-const USM_TO_HOST = edgeOf(openCLUsmToHost as Mapper);
+const USM_TO_HOST = "opencl.usm→host";
 
 /** One edge on one device, and why that may be none. */
 interface Variant {

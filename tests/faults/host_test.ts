@@ -80,7 +80,7 @@ test("host.attach of known memory, which can be written from now on", () => {
 
 test("a port of a memfd, and back", () => {
   using tensor = host.allocate({ shape: [100], dtype: "u8", sharable: true });
-  const { port } = host.ports.export!(tensor, "memfd", 100, "read");
+  const { port } = host.ports.export!(tensor, "memfd", 100, "read", false);
   host.ports.import!(port, "read").release!();
 });
 

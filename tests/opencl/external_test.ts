@@ -118,7 +118,7 @@ simulated("a block is imported once until it is freed, and two maps of it are ac
   using foreign = new Foreign();
   using source = foreign.allocate(BYTES);
   const { allocation } = source.grant;
-  const port = () => foreign.ports.export!(source, "opaque-fd", 64, "read").port;
+  const port = () => foreign.ports.export!(source, "opaque-fd", 64, "read", false).port;
   const [one, other] = [port(), port()].map((each) => imported(cl, each, allocation));
   const submit = (call: ReturnType<NonNullable<Imported["begin"]>>) => call && cl.line.submitRaw(call).waitSync();
   submit(one.begin!());
@@ -148,7 +148,7 @@ simulated("what a map never handed back is handed back with the block, and with 
   for (const end of ["block", "context"]) {
     using other = open("pocl");
     using source = foreign.allocate(BYTES);
-    const { port } = foreign.ports.export!(source, "opaque-fd", 64, "read");
+    const { port } = foreign.ports.export!(source, "opaque-fd", 64, "read", false);
     const { begin } = imported(other, port, source.grant.allocation);
     other.line.submitRaw(begin!()!);
     told.length = 0;

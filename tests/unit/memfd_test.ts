@@ -140,7 +140,7 @@ test("memory that came for reading can be written once an fd for writing came", 
   using writer = host.attach(fd, BYTES, { access: "write" });
   writer.view()[5] = 5;
   assertEquals([seen[5], writer.address], [5, reader.address]);
-  const port = host.ports.export!(writer, "memfd", 16, "read-write").port;
+  const port = host.ports.export!(writer, "memfd", 16, "read-write", false).port;
   const again = port.takeFd();
   closeFd(fd);
   closeFd(forReading);
@@ -154,7 +154,7 @@ test("a frame lies where it says", () => {
   const info = imageInfo({ format: "NV12", width: 64, height: 16 });
   using frame = host.allocateFrame(info, { rowAlign: 128, sharable: true });
   frame.planes[1].bytes().fill(3);
-  const { port } = host.ports.export!(frame.planes[1], "memfd", 100, "read");
+  const { port } = host.ports.export!(frame.planes[1], "memfd", 100, "read", false);
   assertEquals([port.offset, port.byteLength], [128 * 16, 100]);
   const fd = port.takeFd();
   using same = host.attach(fd, { info, rowAlign: 128, metadata: new Metadata({ timestamp: 5n }) });
@@ -166,7 +166,7 @@ test("a frame lies where it says", () => {
 
 test("a guarded tensor does not begin where its memfd does", () => {
   using tensor = host.allocate({ shape: [100], dtype: "u8", sharable: true, guard: true });
-  const { port } = host.ports.export!(tensor, "memfd", 100, "read");
+  const { port } = host.ports.export!(tensor, "memfd", 100, "read", false);
   const fd = port.takeFd();
   using same = host.attach(fd, { shape: [100], dtype: "u8", byteOffset: port.offset });
   closeFd(fd);
@@ -176,7 +176,7 @@ test("a guarded tensor does not begin where its memfd does", () => {
 test("an import that ends by itself leaves nothing", () => {
   const fd = memfd(4096, SEALED);
   using tensor = host.attach(fd, BYTES);
-  const { port } = host.ports.export!(tensor, "memfd", 4096, "read");
+  const { port } = host.ports.export!(tensor, "memfd", 4096, "read", false);
   const { handle, release } = host.ports.import!(port, "read");
   assertEquals(handle, tensor.address);
   release!();

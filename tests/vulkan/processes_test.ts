@@ -146,7 +146,7 @@ test("a way that is closed is refused with its own reason, on both sides", async
 test("memory of another device is refused by both UUIDs, and that of another length or type than it is said to be", async (vulkan) => {
   const uuid = vulkan.id.uuid!;
   using tensor = vulkan.allocate(INIT);
-  using sent = vulkan.ports.export!(tensor, "opaque-fd", LENGTH, "read").port; // its memory keeps an fd from now on
+  using sent = vulkan.ports.export!(tensor, "opaque-fd", LENGTH, "read", false).port; // its memory keeps an fd from now on
   assert(sent.fd >= 0);
   const fds = openFds();
   await ends([], async (one, other) => {

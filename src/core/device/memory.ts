@@ -5,6 +5,7 @@ import type { Transfer } from "../graph/route.ts";
 import type { Access } from "../memory/access.ts";
 import type { Allocation, Block } from "../memory/allocation.ts";
 import type { ByteRange, Described } from "../tensors/described.ts";
+import type { GiveBack } from "../life/resource.ts";
 import type { Undo } from "../life/undo.ts";
 import type { Tensor, TensorInit } from "../tensors/tensor.ts";
 import type { Call } from "./driver.ts";
@@ -93,6 +94,8 @@ export interface Crossing {
   takeBack?(step: number): Call | undefined;
   /** True if `takeBack` has at most one command, and there is no last one: see {@link GiveBack}. */
   readonly once?: boolean;
+  /** The commands that hand the memory back, whatever the access: instead of `end` and `takeBack`. `release` does so if the map fails. */
+  readonly giveBack?: GiveBack;
 }
 
 /** Memory on its way out of one kind. */
@@ -146,8 +149,11 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
   readonly line?: Line;
   /** Why it cannot map this source now. Makes no native call. */
   refuse?(source: Described, access: Access): Omit<Refusal, "edge"> | undefined;
-  /** A port to the tensor's first `byteLength` bytes, for an access by the other side. */
-  export?(tensor: T, kind: MemoryKind, byteLength: number, access: Access): Exported;
+  /**
+   * A port to the tensor's first `byteLength` bytes, for an access by the other side. `gaps`: there are bytes between its
+   * elements, which have to come back as they are.
+   */
+  export?(tensor: T, kind: MemoryKind, byteLength: number, access: Access, gaps: boolean): Exported;
   /**
    * Memory over a port's bytes. Takes the port's fd, if it has one. `of` is the block that they are a part of, if it is of
    * this process: the port's offset counts from it, and an import of all of it may be kept until it is freed

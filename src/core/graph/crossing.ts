@@ -41,8 +41,8 @@ export function cross({ crossing, line, kind, shows }: Side, undo: Undo, fetches
   const submit = (call: Call | undefined) => {
     if (call === undefined) return;
     const fence = line!.submitRaw(call, fences);
-    undo.push(() => line!.block(fence.mark)); // where the map fails; else it is over by then
-    fences = [fence];
+    fences = call.blocks ? [] : [fence];
+    if (!call.blocks) undo.push(() => line!.block(fence.mark)); // where the map fails; else it is over by then
   };
   submit(crossing.begin?.());
   if (last !== undefined) undo.push(() => last.isDue && line!.submitRaw(last).waitSync());
@@ -65,6 +65,7 @@ export function wayBack(
   wrote: boolean,
   next?: GiveBack,
 ): GiveBack | undefined {
+  if (crossing.giveBack !== undefined) return { ...crossing.giveBack, next };
   const takesBack = wrote && crossing.takeBack !== undefined;
   if (!takesBack && last === undefined) return next;
   let isBack = !takesBack;

@@ -114,7 +114,7 @@ function probe(source: Described, target: Target, access: Access, waits: readonl
     waitReason,
     evidence,
     bytesMoved: moves * source.range.byteLength * (Number(reads(access)) + Number(writes(access))),
-    result: new Described(target, access, planesIn(source, transfer), source.info),
+    result: new Described(target, access, planesIn(source, transfer, way), source.info),
     way,
   };
 }
@@ -127,7 +127,7 @@ function map(source: Mapped, target: Target, job: MapJob<PortPlan>): Mapped {
   const fetches = reads(access) || described.hasGaps;
   const { byteLength } = described.range;
   const exported: ExportedCopy = offer.stage === undefined
-    ? from.export!(firstPlane(source), offer.kind, byteLength, access)
+    ? from.export!(firstPlane(source), offer.kind, byteLength, access, described.hasGaps)
     : staged(offer.stage(firstPlane(source), byteLength), offer.kind, byteLength, source.target.context, job.undo);
   const bytes = exported.copy === undefined ? described.range : { allocation: exported.copy, start: 0 };
   const out: Side = { crossing: exported, line: from.line, kind: `${source.target.kind} export` };
@@ -184,11 +184,12 @@ function needsExport({ stage }: Offer): boolean {
 }
 
 /** The planes as the target will have them. An address is asked for where it is read. */
-function planesIn(source: Described, transfer: Transfer): DescribedPlane[] {
+function planesIn(source: Described, transfer: Transfer, { out }: Way<ByteRange>): DescribedPlane[] {
   const layouts = layoutsIn(source);
+  const stays = transfer === "alias" || (out.kind === "host-view" && out.stage === undefined);
   return source.planes.map((plane, i) => {
     const { allocation, start } = plane;
-    if (transfer !== "alias" || !("address" in plane)) return { allocation, start, layout: layouts[i] };
+    if (!stays || !("address" in plane)) return { allocation, start, layout: layouts[i] };
     return {
       allocation,
       start,

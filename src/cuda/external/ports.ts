@@ -92,8 +92,8 @@ export function virtualPorts(virtual: CudaVirtual, exports: Memory<CudaTensor>):
     exports: [byFd, ...exports.exports],
     imports: [],
     copies: copiesOf(context),
-    export(tensor, kind, byteLength, access) {
-      if (kind !== KIND) return exports.export!(tensor, kind, byteLength, access);
+    export(tensor, kind, byteLength, access, gaps) {
+      if (kind !== KIND) return exports.export!(tensor, kind, byteLength, access, gaps);
       const { grant: { allocation, start: offset } } = tensor;
       const fd = virtualBlockOf(allocation)!.duplicateFd!;
       const whole = { byteLength: allocation.block.byteLength };

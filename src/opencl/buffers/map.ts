@@ -36,6 +36,7 @@ export class MappedRange {
   readonly address: Address;
   readonly #line: Line<ClLane>;
   readonly #unmap: () => Call<ClLane> | undefined;
+  #isBack = false;
 
   /** `unmap` returns the call that ends it, once; undefined if another map shares the range. */
   constructor(line: Line<ClLane>, address: Address, unmap: () => Call<ClLane> | undefined) {
@@ -46,12 +47,18 @@ export class MappedRange {
 
   /** The commands that return it to the device. */
   get giveBack(): GiveBack {
-    return { line: this.#line, once: true, step: () => this.#unmap() };
+    return { line: this.#line, once: true, step: () => this.#back() };
   }
 
-  /** Returns it to the device, and blocks until that is done. */
+  #back(): Call<ClLane> | undefined {
+    if (this.#isBack) return undefined;
+    this.#isBack = true;
+    return this.#unmap();
+  }
+
+  /** Returns it to the device, unless that was done, and blocks until it is. */
   end(): void {
-    const call = this.#unmap();
+    const call = this.#back();
     if (call !== undefined) this.#line.submitRaw(call).waitSync();
   }
 }

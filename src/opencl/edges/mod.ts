@@ -1,4 +1,5 @@
 import type { Mapper } from "../../core/graph/mapper.ts";
+import { portMapper } from "../../core/graph/port_mapper.ts";
 import { hostToOpenCL } from "./host_to_opencl.ts";
 import { hostToOpenCLImage } from "./host_to_opencl_image.ts";
 import { hostToOpenCLSvm } from "./host_to_opencl_svm.ts";
@@ -10,8 +11,10 @@ export { hostToOpenCL, hostToOpenCLImage, hostToOpenCLSvm, openCLSvmToOpenCL, op
 /** The edges that an BaseContext brings. Where costs are equal, the first wins. */
 export const EDGES: readonly Mapper[] = [
   hostToOpenCL,
+  portMapper("opencl.svm", "host"), // a context does not count its pointer memory among its targets
   openCLSvmToOpenCL,
   hostToOpenCLSvm,
+  portMapper("opencl.usm", "host"),
   hostToOpenCLImage,
   openCLToOpenCLImage,
 ] as readonly unknown[] as readonly Mapper[];

@@ -2,7 +2,8 @@ import { LARGEST_TYPE } from "../arguments/types.ts";
 import { assertInOnePiece } from "../check.ts";
 import type { Address } from "../../../ffi/address.ts";
 import { Allocation, type Block } from "../../core/memory/allocation.ts";
-import { PrintedTarget, type Target } from "../../core/graph/context.ts";
+import type { Memory, MemoryTarget } from "../../core/device/memory.ts";
+import { PrintedTarget } from "../../core/graph/context.ts";
 import { Frame, type PlacedPlane } from "../../core/tensors/frame.ts";
 import type { FrameInfo } from "../../core/layout/frame_info.ts";
 import { own } from "../../core/memory/own.ts";
@@ -25,9 +26,12 @@ export interface PointerBlock extends Block {
 }
 
 /** A kind of memory in one context that kernels reach by address. */
-export abstract class OpenCLPointerMemory<T extends OpenCLPointerTensor> extends PrintedTarget implements Target<T> {
+export abstract class OpenCLPointerMemory<T extends OpenCLPointerTensor> extends PrintedTarget
+  implements MemoryTarget<T> {
   /** Its context. */
   readonly context: BaseContext;
+  /** What it shows to the host. */
+  abstract readonly ports: Memory<T, Address>;
 
   /** Made by the context. */
   constructor(context: BaseContext) {
