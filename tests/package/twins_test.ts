@@ -1,0 +1,196 @@
+// What is still written once per API, with its places. A list may only become shorter: nobody writes a mechanism once more,
+// and whoever folds a place takes it off.
+
+import { assertEquals } from "@std/assert";
+import { join, relative } from "@std/path";
+import { ROOT } from "./project.ts";
+
+/** A mechanism that more than one API writes, or that is to move to the core. */
+interface Twin {
+  /** What a file is called that has it, below src; every file by default. */
+  readonly path?: RegExp;
+  /** What stands in it, where its name is not enough. */
+  readonly text?: RegExp;
+  /** The files below src that have it today. */
+  readonly places: readonly string[];
+}
+
+/** The folders of APIs, and of the edges between them. */
+const OF_APIS = /^(cuda|dmabuf|egl|mappers|opencl|opencv|vaapi|vulkan)\//;
+
+const TWINS: { readonly [mechanism: string]: Twin } = {
+  "the check of a native call's code": {
+    text: /^(export )?function check\(/m,
+    places: ["cuda/errors.ts", "egl/errors.ts", "opencl/errors.ts", "vaapi/library.ts", "vulkan/errors.ts"],
+  },
+  "the check of an object that a native call made": {
+    text: /^export function made[<(]/m,
+    places: ["dmabuf/library.ts", "egl/errors.ts", "opencl/errors.ts"],
+  },
+  "the wrapper of a library": {
+    path: /(^|\/)library\.ts$/,
+    places: [
+      "channel/library.ts",
+      "core/native/library.ts",
+      "cuda/egl/library.ts",
+      "cuda/library.ts",
+      "dmabuf/library.ts",
+      "doctor/library.ts",
+      "egl/library.ts",
+      "opencl/library.ts",
+      "opencv/library.ts",
+      "vaapi/library.ts",
+      "vulkan/library.ts",
+    ],
+  },
+  "the maker of an error about what does not fit": {
+    text: /\b(function|const) unfit\b/,
+    places: [
+      "core/graph/graph.ts",
+      "cuda/external/image_ports.ts",
+      "cuda/memory/device.ts",
+      "cuda/transfers/array.ts",
+      "egl/queue_commands.ts",
+      "opencl/buffers/attached.ts",
+      "opencl/external/image_ports.ts",
+      "opencl/programs/sources.ts",
+      "opencl/transfers/image.ts",
+      "opencv/operations/image.ts",
+      "opencv/shape.ts",
+      "vulkan/images/ports.ts",
+      "vulkan/queue_commands.ts",
+    ],
+  },
+  "an edge from or to the host that is written by hand": {
+    path: /^mappers\/(host_to_\w+|\w+_to_host)\.ts$/,
+    places: [
+      "mappers/cuda_to_host.ts",
+      "mappers/host_to_cuda.ts",
+      "mappers/host_to_opencl.ts",
+      "mappers/host_to_opencl_image.ts",
+      "mappers/host_to_opencl_svm.ts",
+      "mappers/host_to_opencv_mat.ts",
+      "mappers/host_to_vaapi.ts",
+      "mappers/opencl_image_to_host.ts",
+      "mappers/opencl_svm_to_host.ts",
+      "mappers/opencl_to_host.ts",
+      "mappers/opencl_usm_to_host.ts",
+      "mappers/vaapi_to_host.ts",
+    ],
+  },
+  "a copy that was asked for: allocate, there, back": {
+    path: OF_APIS,
+    text: /\bfunction (staged|copyOf|mapCopy|copyOnDevice)\(|\.elsewhere\(/,
+    places: [
+      "egl/memory.ts",
+      "mappers/cuda_to_host.ts",
+      "mappers/host_to_opencl_image.ts",
+      "mappers/host_to_vaapi.ts",
+      "mappers/opencl_usm_to_host.ts",
+      "mappers/shared/cuda_copy.ts",
+      "mappers/vaapi_to_host.ts",
+      "opencl/images/map.ts",
+    ],
+  },
+  "the count of the maps that have a native object": {
+    path: OF_APIS,
+    text: /^ +#?(holders|lent|maps|users|uses) = 0;/m,
+    places: ["cuda/egl/gl_resource.ts", "egl/buffer.ts", "egl/picture.ts", "opencl/external/memory.ts"],
+  },
+  "what was imported of a block, kept by a context": {
+    path: OF_APIS,
+    text: /\bnew Imports</,
+    places: ["cuda/egl/registrations.ts", "cuda/external/ports.ts", "opencl/external/kept.ts", "vulkan/context.ts"],
+  },
+  "the native commands of a queue's verbs": {
+    path: OF_APIS,
+    text: /\bimplements Commands</,
+    places: [
+      "cuda/transfers/commands.ts",
+      "egl/queue_commands.ts",
+      "opencl/transfers/commands.ts",
+      "vulkan/queue_commands.ts",
+    ],
+  },
+  "a class of kernels or of programs": {
+    path: OF_APIS,
+    text: /\bclass \w+(Kernel|Program) extends NativeObject/,
+    places: [
+      "cuda/kernel.ts",
+      "cuda/program.ts",
+      "opencl/kernel.ts",
+      "opencl/program.ts",
+      "vulkan/kernel.ts",
+      "vulkan/program.ts",
+    ],
+  },
+  "a table of formats": {
+    path: OF_APIS,
+    text:
+      /\[\w in (ImageFormat|ChannelType|CudaArrayDType|VulkanFormatName)\]|Record<string, Omit<GlFormat|Record<DType, number>/,
+    places: [
+      "cuda/arrays/format.ts",
+      "cuda/egl/frame.ts",
+      "egl/formats.ts",
+      "opencl/images/format.ts",
+      "opencv/type.ts",
+      "vaapi/formats.ts",
+      "vulkan/images/formats.ts",
+    ],
+  },
+  "our own objects, by their native handles": {
+    path: OF_APIS,
+    text: /\b(const|static readonly) #?(ours|lines|live) = new Map</,
+    places: ["cuda/stream.ts", "egl/syncs.ts", "opencl/queues/handle.ts", "vulkan/attached_fence.ts"],
+  },
+  "a line for work that was attached": {
+    path: OF_APIS,
+    text: /\bnew Line<(Foreign|Event|Sync)Lane>/,
+    places: ["cuda/ipc/event.ts", "dmabuf/sync.ts", "opencl/queues/attached_event.ts"],
+  },
+  "the first grant of a block": {
+    path: OF_APIS,
+    text: /\bGrant\.root\(/,
+    places: ["opencl/buffers/own_tensor.ts"],
+  },
+  "the base of a context": {
+    path: /\/base(_context)?\.ts$/,
+    places: [
+      "cuda/base.ts",
+      "egl/base.ts",
+      "opencl/base_context.ts",
+      "opencv/base.ts",
+      "vaapi/base.ts",
+      "vulkan/base.ts",
+    ],
+  },
+};
+
+/** All sources below src, by their paths there. */
+async function sources(): Promise<ReadonlyMap<string, string>> {
+  const folder = join(ROOT, "src");
+  const found = new Map<string, string>();
+  const folders = [folder];
+  for (const at of folders) {
+    for await (const entry of Deno.readDir(at)) {
+      const path = join(at, entry.name);
+      if (entry.isDirectory) folders.push(path);
+      else if (path.endsWith(".ts")) found.set(relative(folder, path), await Deno.readTextFile(path));
+    }
+  }
+  return found;
+}
+
+const SOURCES = await sources();
+
+for (const [mechanism, { path, text, places }] of Object.entries(TWINS)) {
+  Deno.test(`twins: ${mechanism} is in no more places than before: ${places.length}`, () => {
+    const has = ([file, source]: readonly [string, string]) =>
+      (path?.test(file) ?? true) && (text?.test(source) ?? true);
+    const found = [...SOURCES].filter(has).map(([file]) => file).sort();
+    const written = found.filter((file) => !places.includes(file));
+    const folded = places.filter((file) => !found.includes(file));
+    assertEquals(written, [], `${mechanism}: there was to be no new one; use what the others use, or fold them`);
+    assertEquals(folded, [], `${mechanism}: these are gone, so take them off the list in twins_test.ts`);
+  });
+}
