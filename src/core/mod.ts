@@ -65,6 +65,7 @@ export {
   type SemaphoreOptions,
   type SemaphoreType,
 } from "./device/semaphore.ts";
+export { NativeFlag, type NativeFlagOptions } from "./device/native_flag.ts";
 export { type NativeSemaphore, offerSemaphores, type SemaphoreMaker } from "./device/semaphores.ts";
 export type { LineSync, SyncedLine } from "./device/line_sync.ts";
 export type { SampleClass } from "./device/memory.ts";

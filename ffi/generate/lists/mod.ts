@@ -9,6 +9,7 @@ import { egl, eglExtensions } from "./egl.ts";
 import { elf } from "./elf.ts";
 import { gles, glesExtensions } from "./gles.ts";
 import { libc } from "./libc.ts";
+import { libcCallbacks } from "./libc_callbacks.ts";
 import { nvrtc } from "./nvrtc.ts";
 import { opencl } from "./opencl.ts";
 import { openclEgl } from "./opencl_egl.ts";
@@ -28,6 +29,7 @@ export const LIBRARIES: readonly Library[] = [
   dmabuf,
   elf,
   libc,
+  libcCallbacks,
   channel,
   opencl,
   openclEgl,

@@ -52,6 +52,8 @@ export interface Lines<L = unknown> {
   block(lane: L, mark: number): void;
   /** One nonblocking native call that ends at about the time `mark` is over. */
   waitElsewhere(lane: L, mark: number): Promise<void>;
+  /** False if `waitElsewhere` takes no thread: then any number of them are in flight. */
+  readonly takesThread?: false;
   /** The next command waits for a mark of another lane of this driver. False if the device cannot wait for it. */
   waitOnDevice?(lane: L, of: L, mark: number): boolean;
   /**

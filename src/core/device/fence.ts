@@ -115,7 +115,8 @@ export class Fence extends Printed implements PromiseLike<void> {
     }
     if (this.#poll()) return;
     while (true) {
-      if (inFlight < MOST_IN_FLIGHT) await this.#waitInFlight();
+      if (this.line.driver.lines.takesThread === false) await this.line.waitElsewhere(this.mark);
+      else if (inFlight < MOST_IN_FLIGHT) await this.#waitInFlight();
       if (this.reached()) return;
       await sleep(1); // so that other waits have their turn
     }

@@ -18,6 +18,8 @@ export interface ForeignWork extends Pick<Driver, "api" | "error">, Pick<Lines<L
   block(): void;
   /** The same without blocking. */
   wait(): Promise<void>;
+  /** False if `wait` takes no thread: then any number of them are in flight. */
+  readonly takesThread?: false;
   /** Gives back what it holds. */
   release?(): void;
 }
@@ -30,6 +32,7 @@ export function fenceOf({ api, error, name, fn, owners, gate, ...work }: Foreign
     poll: (events, mark) => work.isOver(events) ? mark : 0,
     block: () => work.block(),
     waitElsewhere: () => work.wait(),
+    ...(work.takesThread === undefined ? {} : { takesThread: work.takesThread }),
     ...(gate === undefined ? {} : { gate }),
   };
   const line = new Line<LineEvents>({

@@ -1,0 +1,304 @@
+import type { Address } from "../../../ffi/address.ts";
+import { type Names, optionsIn, shown } from "../argument.ts";
+import { Checks } from "../checks.ts";
+import { InteropError, messageOf } from "../errors.ts";
+import { disposed, finalizers } from "../life/finalizers.ts";
+import { ledger } from "../life/ledger.ts";
+import { Resource } from "../life/resource.ts";
+import { unwind } from "../life/undo.ts";
+import {
+  callbackAddress,
+  type CallbackMemory,
+  type CallbackName,
+  CALLBACKS,
+  firstWord,
+  giveBackCallbackMemory,
+  takeCallbackMemory,
+} from "../native/callbacks.ts";
+import { codeError } from "../native/code_error.ts";
+import { sleepSync } from "../native/sleep.ts";
+import { Printed, withFacts } from "../printed.ts";
+import { warn } from "../warn.ts";
+import type { LineEvents } from "./driver.ts";
+import type { Fence } from "./fence.ts";
+import { fenceOf } from "./foreign_work.ts";
+import { polled } from "./polled.ts";
+
+/** How the ledger counts them. */
+const KIND = "native.flag";
+
+/** The most calls that a flag waits for: what a semaphore counts. */
+const MOST_CALLS = 2 ** 31 - 1;
+
+/** The longest struct, in bytes. */
+const LONGEST = 4096;
+
+/** Between two questions of a wait that blocks, in milliseconds. */
+const PAUSE_MS = 0.1;
+
+/** How often the flags that were disposed too early are asked about, in milliseconds: first, and at the most. */
+const [SOON_MS, LATE_MS] = [1, 256];
+
+const checks: Checks = new Checks("core");
+
+/** Options of {@link NativeFlag}. */
+export interface NativeFlagOptions {
+  /**
+   * The function of C that is called back; `"sem_post"` if left out. It counts its calls, and takes `data` as its first
+   * argument. `"sigemptyset"` zeroes the first eight bytes of the struct that it is given: it is the deleter in a struct.
+   */
+  readonly by?: "sem_post" | "sigemptyset";
+  /** By `"sem_post"`: after how many calls the flag is set; 1 if left out. */
+  readonly count?: number;
+  /** By `"sigemptyset"`: how many bytes the struct at `data` takes, at most 4096; 128 if left out. */
+  readonly byteLength?: number;
+  /** What it stands for, in messages: `"the release of an AVFrame"`. */
+  readonly name?: string;
+}
+
+const OPTIONS: Names<NativeFlagOptions> = { by: true, count: true, byteLength: true, name: true };
+
+/** What a flag waits for. C may still call it when the flag is gone, so it reaches no flag. */
+class Signal {
+  readonly name: string;
+  readonly by: CallbackName;
+  readonly count: number;
+  readonly memory: CallbackMemory;
+  /** Why no call comes. */
+  withdrawn: InteropError | undefined;
+  #calls = 0;
+  #events: LineEvents | undefined;
+  #fence: Fence | undefined;
+  #isFreed = false;
+
+  constructor(name: string, by: CallbackName, count: number, byteLength: number) {
+    [this.name, this.by, this.count] = [name, by, count];
+    this.memory = takeCallbackMemory(byteLength);
+    try {
+      CALLBACKS[by].prepare(this.memory);
+    } catch (error) {
+      giveBackCallbackMemory(this.memory);
+      throw error;
+    }
+    ledger.add(KIND);
+  }
+
+  /** How many calls there were so far. */
+  get calls(): number {
+    if (!this.#isFreed && this.#calls < this.count) this.#calls += CALLBACKS[this.by].calls(this.memory);
+    return this.#calls;
+  }
+
+  get isSet(): boolean {
+    return this.calls >= this.count;
+  }
+
+  /** True if C does not call any more. */
+  get isOver(): boolean {
+    return this.withdrawn !== undefined || this.isSet;
+  }
+
+  get fence(): Fence {
+    if (this.#fence !== undefined) return this.#fence;
+    this.#fence = fenceOf({
+      ...{ api: "core", name: this.name, fn: this.by, takesThread: false },
+      error: (code, fn) => codeError({ api: "core", names: new Map(), unknown: "an unknown code" }, code, fn),
+      begin: (events) => void (this.#events = events),
+      isOver: () => this.isOver,
+      block: () => sleepSync(PAUSE_MS),
+      wait: () => polled(() => this.isOver),
+    });
+    if (this.withdrawn !== undefined) this.withdraw(this.withdrawn);
+    return this.#fence;
+  }
+
+  withdraw(why: InteropError): void {
+    this.withdrawn = why;
+    this.#events?.failed(1, why);
+  }
+
+  /** C is through with its memory. */
+  free(): void {
+    this.#isFreed = true;
+    ledger.remove(KIND);
+    CALLBACKS[this.by].end(this.memory);
+    giveBackCallbackMemory(this.memory);
+  }
+}
+
+/** Signals of flags that ended before C was through with them. */
+const late = new Set<Signal>();
+let isAsking = false;
+
+/** Frees a signal, or has that done as soon as C has made its calls. The process may exit before. */
+function end(signal: Signal): void {
+  if (signal.isOver) return signal.free();
+  late.add(signal);
+  if (!isAsking) askLater(SOON_MS);
+}
+
+function askLater(pause: number): void {
+  isAsking = true;
+  Deno.unrefTimer(setTimeout(() => askAboutLate(pause), pause));
+}
+
+function askAboutLate(pause: number): void {
+  const before = late.size;
+  for (const signal of late) {
+    for (const error of unwind([() => freeIfOver(signal)])) warn(`ending ${signal.name}: ${messageOf(error)}`);
+  }
+  if (late.size > 0) askLater(late.size < before ? SOON_MS : Math.min(2 * pause, LATE_MS));
+  else isAsking = false;
+}
+
+function freeIfOver(signal: Signal): void {
+  if (!signal.isOver) return;
+  late.delete(signal);
+  signal.free();
+}
+
+/**
+ * A notice from native code without a JavaScript callback: other libraries are given a function of C and its argument, and
+ * call it on any thread. Libraries that release memory or finish work by a callback need one; a JavaScript callback would
+ * hang where such a thread is waited for. For those who write backends.
+ *
+ * | the callback's type                      | by                                                                   |
+ * | ---------------------------------------- | -------------------------------------------------------------------- |
+ * | `void (*)(void *data)`                   | `"sem_post"`                                                         |
+ * | `void (*)(void *data, …)`                | `"sem_post"`: it ignores what follows (not after a float or a struct) |
+ * | `int (*)(void *data)`, 0 for success     | `"sem_post"`                                                         |
+ * | `void (*deleter)(struct S *self)`        | `"sigemptyset"`: the struct lies at `data`, and is never 0 at first  |
+ * | `void (*)(handle, …, void *data)`        | none: `data` has to come first                                       |
+ *
+ * The memory at `data` stays valid until C has made all its calls, also after dispose: then it is freed in the background, and
+ * counts as `native.flag` in the {@link ledger} until that. It does not keep the process alive. After the last call that it
+ * waits for, nothing may call it again. Where it is certain that no call comes, {@link withdraw} says so.
+ *
+ * @example
+ * ```ts
+ * import { NativeFlag } from "@samepage/interop";
+ *
+ * using released = new NativeFlag();
+ * const thread = { pthread_create: { parameters: ["buffer", "u64", "u64", "u64"], result: "i32" } } as const;
+ * const { pthread_create } = Deno.dlopen("libc.so.6", thread).symbols;
+ * // A thread of C's own, whose only function is the callback:
+ * pthread_create(new BigUint64Array(1), 0n, released.callback, released.data);
+ * await released.fence();
+ * console.log(released.isSet()); // true
+ * ```
+ */
+export class NativeFlag extends Printed implements Disposable {
+  /** The address of the function. */
+  readonly callback: Address;
+  /** Its end of life. It waits for nothing: what C may still write to is freed later. */
+  readonly resource: Resource;
+  readonly #signal: Signal;
+
+  /**
+   * Makes one that is not set.
+   *
+   * @throws {ArgumentError} for an unknown function, a count or a length out of range, or one that the function lacks.
+   * @throws {NativeCallError} if there is no memory.
+   */
+  constructor(options: NativeFlagOptions = {}) {
+    super();
+    const { by = "sem_post", count, byteLength, name = "a native flag" } = optionsIn(options, OPTIONS);
+    checks.nameIn(by, CALLBACKS, "by");
+    checks.assertText(name, "name");
+    const { takesStruct } = CALLBACKS[by];
+    assertRange(count, "count", MOST_CALLS, takesStruct && "sigemptyset is called once.");
+    assertRange(byteLength, "byteLength", LONGEST, !takesStruct && "sem_post has a semaphore of its own.");
+    this.callback = callbackAddress(by);
+    const signal = this.#signal = new Signal(name, by, count ?? 1, byteLength ?? 1);
+    this.resource = new Resource({ name, undo: [() => end(signal)] });
+    finalizers.register(this, this.resource, this);
+  }
+
+  /** The function's argument: the first of the callback. @throws {DisposedError} once it was disposed. */
+  get data(): Address {
+    this.resource.assertLive();
+    return this.#signal.memory.address;
+  }
+
+  /** How many calls there were so far; not more than it waits for are told apart. */
+  get calls(): number {
+    return this.#signal.calls;
+  }
+
+  /** True once all calls have come, also after dispose. */
+  isSet(): boolean {
+    return this.#signal.isSet;
+  }
+
+  /**
+   * A fence that is reached once it is set, also after dispose. It is polled: no native call waits for it. It fails where the
+   * flag was withdrawn.
+   */
+  fence(): Fence {
+    return this.#signal.fence;
+  }
+
+  /**
+   * By `"sigemptyset"`: writes the struct at `data`, or a part of it from byte `at` on. Its first eight bytes must not all be
+   * zero, since the call zeroes them.
+   *
+   * @throws {ArgumentError} for another function, a struct that does not fit or that begins with zeros, or a call that came.
+   * @throws {DisposedError} once it was disposed.
+   */
+  write(bytes: ArrayBufferView, at: number = 0): void {
+    this.resource.assertLive();
+    const { memory, by } = this.#signal;
+    if (!CALLBACKS[by].takesStruct) throw checks.wrong("bytes", `${by} has a semaphore at data, and no struct.`);
+    if (this.isSet()) throw checks.wrong("bytes", "the struct was released already.", "Make another flag.");
+    const given = checks.bytesIn(bytes, "bytes");
+    if (!Number.isSafeInteger(at) || at < 0 || at + given.length > memory.bytes.length) {
+      const expected = `expected at most ${memory.bytes.length} bytes from byte 0 on`;
+      throw checks.wrong("bytes", `${expected}, got ${given.length} from byte ${shown(at)} on.`);
+    }
+    const first = new BigUint64Array([firstWord(memory)[0]]);
+    new Uint8Array(first.buffer).set(given.subarray(0, Math.max(0, 8 - at)), Math.min(at, 8));
+    if (first[0] === 0n) {
+      throw checks.wrong("bytes", "the struct's first eight bytes are zero, as if it was released already.");
+    }
+    memory.bytes.set(given, at);
+  }
+
+  /**
+   * Says that no call comes any more: what would have called was ended, or never began. A dispose frees its memory at once,
+   * and its fence fails. It does nothing where the flag is set.
+   *
+   * @throws {DisposedError} once it was disposed.
+   */
+  withdraw(): void {
+    this.resource.assertLive();
+    if (this.#signal.isOver) return;
+    const reason = `${this.#signal.name} was withdrawn: its callback is never called.`;
+    this.#signal.withdraw(new InteropError(reason, { api: "core" }));
+  }
+
+  /** What it stands for, and how far it has come. */
+  toString(): string {
+    const { name, count, calls, withdrawn } = this.#signal;
+    const state = withdrawn !== undefined ? "withdrawn" : calls >= count ? "set" : `${calls} of ${count} calls`;
+    return withFacts(name, [state, this.resource.end]);
+  }
+
+  /** Ends it, without waiting: if it is not set, its memory is freed once C has made its calls. Idempotent. */
+  [Symbol.dispose](): void {
+    disposed(this);
+    this.resource.dispose();
+  }
+}
+
+/** Throws unless a number is in range, or left out as it has to be. */
+function assertRange(
+  given: number | undefined,
+  argument: "count" | "byteLength",
+  most: number,
+  whyNone: string | false,
+): void {
+  if (given === undefined) return;
+  if (whyNone !== false) throw checks.wrong(argument, whyNone);
+  if (Number.isSafeInteger(given) && given >= 1 && given <= most) return;
+  throw checks.wrong(argument, `expected an integer from 1 to ${most}, got ${shown(given)}.`);
+}

@@ -1,0 +1,157 @@
+/**
+ * Functions of the C library that other libraries may call back, and the memory that they write to. They run on any thread,
+ * without JavaScript.
+ *
+ * @module
+ */
+import { type Address, NULL } from "../../../ffi/address.ts";
+import { EAGAIN } from "../../../ffi/libc/errors.ts";
+import type { LibCCallbacks } from "../../../ffi/libc_callbacks/functions.ts";
+import { SYMBOLS } from "../../../ffi/libc_callbacks/symbols.ts";
+import { InteropError } from "../errors.ts";
+import { errno, libc, libcError } from "./libc.ts";
+import { lazyLibrary } from "./library.ts";
+import { mapPages, PAGE } from "./pages.ts";
+import { bytesAt } from "./pin.ts";
+import { cString } from "./text.ts";
+
+const opened = lazyLibrary<LibCCallbacks>({
+  api: "libc_callbacks",
+  candidates: ["libpthread.so.0", "libc.so.6"], // before glibc 2.34, only the first has semaphores
+  symbols: SYMBOLS,
+  hint: "samepage needs Linux with glibc.",
+});
+
+function functions(): LibCCallbacks {
+  libc(); // finds errno before anything fails
+  return opened();
+}
+
+/** The shortest piece: a `sem_t` has 32 bytes, and a `sigset_t` 128. */
+const SHORTEST = 128;
+
+/** So much is mapped at a time. */
+const CHUNK = 16 * PAGE;
+
+/** Memory that a callback writes to. */
+export interface CallbackMemory {
+  /** Its first byte. */
+  readonly address: Address;
+  /** All of it. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** Pieces without an owner, by length. A Worker that is terminated leaves its own mapped: C may still write to them. */
+const free = new Map<number, CallbackMemory[]>();
+
+/** Takes zeroed memory of at least so many bytes. */
+export function takeCallbackMemory(byteLength: number): CallbackMemory {
+  const length = Math.max(SHORTEST, 2 ** Math.ceil(Math.log2(byteLength)));
+  let pieces = free.get(length);
+  if (pieces === undefined) free.set(length, pieces = []);
+  if (pieces.length === 0) pieces.push(...newPieces(length));
+  return pieces.pop()!;
+}
+
+/** Gives it back. Nothing may write to it any more. */
+export function giveBackCallbackMemory(memory: CallbackMemory): void {
+  memory.bytes.fill(0);
+  free.get(memory.bytes.length)!.push(memory);
+}
+
+function newPieces(length: number): CallbackMemory[] {
+  const byteLength = Math.max(CHUNK, length);
+  const chunk = mapPages(NULL, byteLength);
+  const { buffer } = bytesAt(chunk, byteLength, "libc", []);
+  return Array.from({ length: byteLength / length }, (_, i) => {
+    const at = i * length;
+    return { address: chunk + BigInt(at) as Address, bytes: new Uint8Array(buffer, at, length) };
+  });
+}
+
+/** A function of C, and how it is seen that it was called. */
+export interface CCallback {
+  /** True if several calls are counted. */
+  readonly counts: boolean;
+  /** True if the memory is a struct of the program's, whose first eight bytes the call zeroes. */
+  readonly takesStruct: boolean;
+  /** Makes memory ready for calls. */
+  prepare(memory: CallbackMemory): void;
+  /** How many calls there were since the last question. */
+  calls(memory: CallbackMemory): number;
+  /** No further call comes. */
+  end(memory: CallbackMemory): void;
+}
+
+/** What a `sem_t` counts. Taking its count also makes what the caller wrote before visible to this thread. */
+const POST: CCallback = {
+  counts: true,
+  takesStruct: false,
+  prepare({ address }) {
+    if (functions().sem_init(address, 0, 0) !== 0) throw libcError("sem_init");
+  },
+  calls({ address }) {
+    const { sem_trywait } = functions();
+    for (let calls = 0;; calls++) {
+      if (sem_trywait(address) === 0) continue;
+      if (errno() !== EAGAIN) throw libcError("sem_trywait");
+      return calls;
+    }
+  },
+  end({ address }) {
+    if (functions().sem_destroy(address) !== 0) throw libcError("sem_destroy");
+  },
+};
+
+/** The first word of a struct. */
+const CLEAR: CCallback = {
+  counts: false,
+  takesStruct: true,
+  prepare(memory) {
+    assertClearsAWord();
+    firstWord(memory)[0] = 1n;
+  },
+  calls: (memory) => Atomics.load(firstWord(memory), 0) === 0n ? 1 : 0,
+  end() {},
+};
+
+/** The functions, by name. */
+export const CALLBACKS = { sem_post: POST, sigemptyset: CLEAR } as const satisfies Record<string, CCallback>;
+
+/** The name of such a function. */
+export type CallbackName = keyof typeof CALLBACKS;
+
+/** The first eight bytes, which no other thread writes without being the last to write at all. */
+export function firstWord({ bytes }: CallbackMemory): BigUint64Array<ArrayBuffer> {
+  return new BigUint64Array(bytes.buffer, bytes.byteOffset, 1);
+}
+
+let clearsAWord = false;
+
+/** Some C library might zero a whole `sigset_t`: word by word, so that the first would say too early that it is done. */
+function assertClearsAWord(): void {
+  if (clearsAWord) return;
+  const memory = takeCallbackMemory(SHORTEST);
+  try {
+    memory.bytes.fill(0xff);
+    if (functions().sigemptyset(memory.address) !== 0) throw libcError("sigemptyset");
+    clearsAWord = memory.bytes.every((byte, i) => byte === (i < 8 ? 0 : 0xff));
+  } finally {
+    giveBackCallbackMemory(memory);
+  }
+  if (clearsAWord) return;
+  const hint = 'Use "sem_post" where the callback can have an argument of its own.';
+  throw new InteropError("This C library's sigemptyset does not zero eight bytes.", { api: "libc", hint });
+}
+
+const addresses = new Map<CallbackName, Address>();
+
+/** The address of a function, as other libraries call it. */
+export function callbackAddress(name: CallbackName): Address {
+  let address = addresses.get(name);
+  if (address !== undefined) return address;
+  address = libc().dlsym?.(NULL, cString(name)) || undefined; // RTLD_DEFAULT: it is loaded, as all of the C library is
+  if (address === undefined) throw new InteropError(`This C library has no ${name}.`, { api: "libc", fn: "dlsym" });
+  addresses.set(name, address);
+  return address;
+}

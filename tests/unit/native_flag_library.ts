@@ -1,0 +1,42 @@
+/**
+ * A library of C that calls back on threads of its own.
+ *
+ * @module
+ */
+const SYMBOLS = {
+  call_later: { parameters: ["u64", "u64", "u32"], result: "i32" },
+  call_all: { parameters: ["u64", "buffer", "i64"], result: "i32" },
+  call_with_more: { parameters: ["u64", "u64"], result: "void" },
+  call_with_result: { parameters: ["u64", "u64"], result: "i32" },
+  consume_later: { parameters: ["u64"], result: "i32" },
+} as const;
+
+/** Its functions. */
+export type Caller = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
+
+/** Where it is, once it was built. */
+export const LIBRARY = new URL("../../out/native_flag.so", import.meta.url).pathname; // git ignores it
+
+/** Compiles it. Returns why it cannot. */
+export async function buildCaller(): Promise<string | undefined> {
+  const source = new URL("native_flag.c", import.meta.url).pathname;
+  await Deno.mkdir(new URL(".", `file://${LIBRARY}`), { recursive: true });
+  const unfinished = await Deno.makeTempFile({ dir: new URL(".", `file://${LIBRARY}`).pathname });
+  try {
+    const args = ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-o", unfinished, source];
+    const { success, stderr } = await new Deno.Command("cc", { args }).output();
+    if (!success) throw new Error(new TextDecoder().decode(stderr));
+    await Deno.rename(unfinished, LIBRARY);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return "cc";
+    throw error;
+  } finally {
+    await Deno.remove(unfinished).catch(() => {});
+  }
+}
+
+/** Opens it. It stays open: its threads may run on. */
+export function openCaller(): Caller {
+  return Deno.dlopen(LIBRARY, SYMBOLS).symbols;
+}
