@@ -94,6 +94,7 @@ export type { MapJob, Mapper, Plan } from "./graph/mapper.ts";
 export { MemoryClass, Proofs, type Verdict } from "./device/proofs.ts";
 export { imageMapper } from "./graph/image_mapper.ts";
 export { portMapper, portMappers } from "./graph/port_mapper.ts";
+export { type AdoptedPlane, adoptFrame, type Adoption, adoptTensor, type FrameOwner } from "./tensors/adopt.ts";
 export { allocateFrame, allocateTensor, importAs, type Received } from "./tensors/over.ts";
 export { Metadata, type MetadataFields } from "./tensors/metadata.ts";
 export { type GiveBack, Resource, type ResourceInit, type ResourceState } from "./life/resource.ts";

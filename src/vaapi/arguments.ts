@@ -25,8 +25,9 @@ export function poolSizeIn(size: number): number {
 }
 
 /** A surface of another library's. @throws {ArgumentError} for what is none, or is memory that was imported here. */
-export function surfaceIdIn({ imported }: Display, surface: number): number {
-  if (!Number.isInteger(surface) || surface < 0 || surface >= VA_INVALID_SURFACE) {
+export function surfaceIdIn({ imported }: Display, given: number | bigint): number {
+  const surface = typeof given === "bigint" && given < VA_INVALID_SURFACE ? Number(given) : given;
+  if (typeof surface !== "number" || !Number.isInteger(surface) || surface < 0 || surface >= VA_INVALID_SURFACE) {
     throw checks.wrong("surface", `expected a VASurfaceID, got ${literal(surface)}.`);
   }
   if (!imported.has(surface)) return surface;

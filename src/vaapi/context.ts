@@ -7,7 +7,7 @@ import { Proofs } from "../core/device/proofs.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
-import { type FrameInfo, type ImageInfo, imageOf } from "../core/layout/frame_info.ts";
+import { type FrameInfo, type ImageInfo, imageOf, planeLayouts } from "../core/layout/frame_info.ts";
 import { describeLayout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../core/layout/layout.ts";
 import type { ImageFormat } from "../core/layout/pixel_formats.ts";
 import type { Resource } from "../core/life/resource.ts";
@@ -18,6 +18,7 @@ import type { Described } from "../core/tensors/described.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
+import { tensorOver } from "../core/tensors/over.ts";
 import { configsOf, fourccText, imageFormatsOf, type VaapiConfig } from "./abilities.ts";
 import { modifiersIn, pictureIn, poolSizeIn, surfaceIdIn } from "./arguments.ts";
 import type { VaapiBase } from "./base.ts";
@@ -29,7 +30,7 @@ import { newLine, workOn } from "./line.ts";
 import { portsOf } from "./memory.ts";
 import { VaapiPool } from "./pool.ts";
 import { exportSurface, type Layers, type PrimeSurface } from "./prime.ts";
-import { allocated, allocationOf, attached, newSurface, placed } from "./surfaces.ts";
+import { allocated, allocationOf, attached, newSurface } from "./surfaces.ts";
 import type { VaapiSurface } from "./surface.ts";
 import { pictureOf, refusePart, VaapiTensor } from "./tensor.ts";
 
@@ -210,19 +211,14 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
   /**
    * A surface of another library's, as a frame. It lives longer than the frame. Work that was given to it is waited for.
    *
-   * @param surface a `VASurfaceID` of this display
+   * @param surface a `VASurfaceID` of this display, as a number or as a frame's `handle`
    * @param info what it is: its format and size, as its maker knows them; a frame may be a part of a padded surface
    * @throws {ArgumentError} for what cannot be one, and where the driver exports the surface with fewer pixels, or with
    * pixels that lie otherwise. A driver that does not export it is asked when it is mapped to the host.
    * @throws {NativeCallError} for what the driver knows as none.
    */
-  attachSurface(surface: number, info: FrameInfo): Frame<VaapiTensor> {
+  attachSurface(surface: number | bigint, info: FrameInfo): Frame<VaapiTensor> {
     return attached(this, surfaceIdIn(this.display, surface), pictureIn(this, info)) as Frame<VaapiTensor>;
-  }
-
-  /** The `VASurfaceID` of a frame of this context, for calls of your own: declare their work with `frame.usedBy`. */
-  surfaceOf(frame: Frame<VaapiTensor>): number {
-    return this.#planesIn(frame)[0].handle.id;
   }
 
   /** All work that the device has to do on a frame's surface now, as a fence. */
@@ -256,13 +252,14 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
   /** A new surface in the place of host memory, until `undo` runs. For those who write mappers. */
   newSurface(info: ImageInfo, undo: Undo): { readonly surface: VaapiSurface; readonly allocation: Allocation } {
     const surface = newSurface(this, info, undefined, undo);
-    return { surface, allocation: allocationOf(surface, () => {}).joinUntil(undo) };
+    return { surface, allocation: allocationOf(surface).joinUntil(undo) };
   }
 
   /** What such a surface is in the place of a host tensor or frame. For those who write mappers. */
   placed(resource: Resource, surface: VaapiSurface, parent: Mapped): VaapiTensor | Frame<VaapiTensor> {
-    if (!(parent instanceof Frame)) return placed(this, surface, resource, { parent, asTensor: true });
-    return placed(this, surface, resource, { parent, metadata: parent.metadata });
+    const at = { handle: surface, layouts: planeLayouts(surface.info), resource, parent };
+    if (!(parent instanceof Frame)) return tensorOver<VaapiTensor>(this, at);
+    return tensorOver<VaapiTensor>(this, { ...at, info: surface.info, metadata: parent.metadata });
   }
 
   /** The picture that a tensor or frame is, if it is one. For those who write mappers. */

@@ -1,17 +1,13 @@
-import { O_RDWR } from "../../ffi/va/constants.ts";
-import { F_GETFL, O_ACCMODE } from "../../ffi/libc/constants.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { type ImageInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import type { Resource } from "../core/life/resource.ts";
-import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
-import type { Allocation } from "../core/memory/allocation.ts";
-import { adoptHandle, own } from "../core/memory/own.ts";
-import { closeFd } from "../core/native/fd.ts";
-import { libc } from "../core/native/libc.ts";
+import { allOrNothing, thenUndo, type Undo, undoAll } from "../core/life/undo.ts";
+import type { Allocation, Block } from "../core/memory/allocation.ts";
+import { adoptHandle } from "../core/memory/own.ts";
+import { accessOfFd, closeFd } from "../core/native/fd.ts";
+import { adoptFrame, adoptTensor } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
-import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
-import { tensorOver } from "../core/tensors/over.ts";
 import type { VaapiBase } from "./base.ts";
 import { exportSurface, type PrimeSurface } from "./prime.ts";
 import { createSurface, type SurfaceInit, UNKNOWN_MODIFIER, VaapiSurface } from "./surface.ts";
@@ -25,7 +21,6 @@ interface About {
   /** True for a tensor, of a picture of one plane. */
   readonly asTensor?: boolean;
   readonly metadata?: Metadata | undefined;
-  readonly parent?: Mapped;
   /** Whose end ends it; the context's by default. */
   readonly owner?: Resource;
 }
@@ -48,35 +43,41 @@ function told({ display, id, info }: VaapiSurface): VaapiSurface {
     return new VaapiSurface(display, id, { ...info, modifier: UNKNOWN_MODIFIER }); // it is not exported
   }
   const { modifier = UNKNOWN_MODIFIER, objects } = exported;
-  const isWritable = objects.every(({ fd }) => (libc().fcntl(fd, F_GETFL, 0) & O_ACCMODE) === O_RDWR);
-  undoAll(objects.map(({ fd }) => () => closeFd(fd)), "closing what a surface was exported as");
+  const close = objects.map(({ fd }) => () => closeFd(fd));
+  const isWritable = thenUndo(
+    "asking for what a surface's fds allow",
+    () => objects.every(({ fd }) => accessOfFd(fd) === "read-write"),
+    close,
+  );
   return new VaapiSurface(display, id, { ...info, modifier }, { fdAccess: isWritable ? "read-write" : "read" });
 }
 
-/** A frame that owns a surface, or the tensor of its only plane; `free` gives that back. */
-export function over(base: VaapiBase, surface: VaapiSurface, free: () => void, about: About = {}): Made {
-  const { owner = base.resource, asTensor = false } = about;
-  const allocation = allocationOf(surface, free);
-  const name = `vaapi ${asTensor ? "tensor" : "frame"} ${surface.info.format}`;
-  return placed(base, surface, own({ name, allocation, owners: [owner] }), about);
+/** A frame that owns a surface, or the tensor of its only plane; `release` gives the surface back. */
+export function over(base: VaapiBase, surface: VaapiSurface, release: () => void, about: About = {}): Made {
+  const { owner = base.resource, asTensor = false, metadata } = about;
+  const { info } = surface;
+  const block = blockOf(surface);
+  const planes = planeLayouts(info).map((layout) => ({ handle: surface, layout, block }));
+  const object = { kind: kindOf(surface), handle: BigInt(surface.id), release };
+  if (asTensor) return adoptTensor(base, object, planes[0], { owners: [owner] });
+  return adoptFrame(base, object, info, planes, { owners: [owner], metadata });
+}
+
+/** The block of a new surface in the place of host memory. The mapper that makes the surface destroys it. */
+export function allocationOf(surface: VaapiSurface): Allocation {
+  return adoptHandle(kindOf(surface), BigInt(surface.id), () => ({ ...blockOf(surface), free: () => {} })).allocation;
+}
+
+/** What a surface's id is unique among. */
+function kindOf({ display }: VaapiSurface): string {
+  return `VASurfaceID of ${display.handle}`;
 }
 
 /** The block that a surface is, as far as anybody but the driver has to know. */
-export function allocationOf({ info, display, id }: VaapiSurface, free: () => void): Allocation {
+function blockOf({ info }: VaapiSurface): Omit<Block, "free"> {
   const layouts = planeLayouts(info);
   const { byteOffset, byteLength } = layouts[layouts.length - 1];
-  const { allocation } = adoptHandle(`VASurfaceID of ${display.handle}`, BigInt(id), () => {
-    return { kind: "vaapi.surface", byteLength: byteOffset + byteLength, free: () => {} };
-  });
-  allocation.beforeFree(free); // also where somebody has attached it before: it is given back when all are through
-  return allocation;
-}
-
-/** The frame, or the tensor, of a surface that a resource holds. */
-export function placed(base: VaapiBase, handle: VaapiSurface, resource: Resource, about: About): Made {
-  const { asTensor, metadata, parent } = about;
-  const info = asTensor ? undefined : handle.info;
-  return tensorOver(base, { handle, layouts: planeLayouts(handle.info), resource, info, metadata, parent });
+  return { kind: "vaapi.surface", byteLength: byteOffset + byteLength };
 }
 
 /** A new surface. */

@@ -20,6 +20,11 @@ export class VaapiTensor extends Tensor<VaapiSurface> {
     return this.rawHandle.isBusy ? [workOn(this.rawHandle)] : NO_FENCES;
   }
 
+  /** The `VASurfaceID`: a frame is one surface. For those who write backends. */
+  override get wholeObject(): bigint {
+    return BigInt(this.rawHandle.id);
+  }
+
   /** What a route needs to know of it. */
   protected override describe(): Described {
     const { layout, grant: { allocation, start }, rawHandle: surface } = this;

@@ -25,7 +25,7 @@ for (const words of [[], ["plain"], ["private"]]) {
       const tooLarge = [picture("NV12", 64, 4096), picture("NV12", 128, 32)];
       for (const info of tooLarge) {
         const error = assertThrows(() => {
-          using frame = other.attachSurface(va.surfaceOf(surface), info);
+          using frame = other.attachSurface(surface.handle, info);
           graph.map(frame, host, { copy: "allow" });
         }, ArgumentError);
         assertStringIncludes(error.message, `the surface has 64 × 32 pixels, and not ${info.width} × ${info.height}`);
@@ -37,7 +37,7 @@ for (const words of [[], ["plain"], ["private"]]) {
     using surface = va.allocateFrame(picture("NV12", 64, 48));
     using other = VaapiContext.attach(va.handle);
     using graph = new MapperGraph([host, other]);
-    using frame = other.attachSurface(va.surfaceOf(surface), picture("NV12", 60, 40));
+    using frame = other.attachSurface(surface.handle, picture("NV12", 60, 40));
     {
       using mapped = graph.map(frame, host, { copy: "allow" }) as unknown as Pixels;
       for (const [i, plane] of mapped.planes.entries()) plane.bytes().fill(30 + i);
@@ -55,7 +55,7 @@ driverTest("attachSurface() refuses a format whose pixels lie otherwise than the
     using surface = va.allocateFrame(picture(stored, 64, 32));
     for (const said of formats) {
       using other = VaapiContext.attach(va.handle);
-      const attach = () => other.attachSurface(va.surfaceOf(surface), picture(said, 64, 32));
+      const attach = () => other.attachSurface(surface.handle, picture(said, 64, 32));
       const fits = said === stored ||
         alike.some((both) => both.includes(said as never) && both.includes(stored as never));
       if (fits) attach()[Symbol.dispose]();
@@ -69,7 +69,7 @@ driverTest("a driver that does not export still tells a surface's size", ["no-pr
   using other = VaapiContext.attach(va.handle);
   using graph = new MapperGraph([host, other]);
   behave("no-separate", "no-composed");
-  using frame = other.attachSurface(va.surfaceOf(surface), picture("BGRA", 64, 64));
+  using frame = other.attachSurface(surface.handle, picture("BGRA", 64, 64));
   assertThrows(() => graph.map(frame, host, { copy: "allow" }), ArgumentError, "the surface has 64 × 32 pixels");
 });
 
@@ -77,15 +77,15 @@ driverTest("an imported surface is one frame: its id is not attached again", [],
   using surface = va.allocateFrame(picture("NV12"));
   using other = VaapiContext.open({ node: NODE });
   using graph = new MapperGraph([host, va, other]);
-  let id: number;
+  let id: bigint;
   {
     using imported = graph.map(surface, other) as unknown as Surface;
-    id = other.surfaceOf(imported);
+    id = imported.handle;
     assertThrows(() => other.attachSurface(id, picture("NV12")), ArgumentError, "is a frame already");
     assertThrows(() => graph.map(surface, host), AccessError);
   }
   using again = other.allocateFrame(picture("NV12"));
-  assertEquals(other.surfaceOf(again), id); // the driver gives numbers again
+  assertEquals(again.handle, id); // the driver gives numbers again
   using _attached = other.attachSurface(id, picture("NV12"));
 });
 
@@ -146,7 +146,7 @@ driverTest("a pool's surface comes back at once, and its next user waits for its
 driverTest("a pool's surface that another library has, too, comes back when both are through", [], ({ va }) => {
   using pool = va.createPool(picture("NV12"), 1);
   const first = pool.take();
-  const id = va.surfaceOf(first);
+  const id = first.handle;
   first[Symbol.dispose]();
   for (let lap = 0; lap < 3; lap++) {
     const attached = va.attachSurface(id, picture("NV12"));

@@ -20,6 +20,8 @@ export interface FrameInit<P extends Tensor> extends MappedInit {
   readonly info: FrameInfo;
   /** Its metadata, shared with the frame it was mapped from. */
   readonly metadata?: Metadata;
+  /** The native object that it is, where it is one. */
+  readonly handle?: bigint | undefined;
   /** Makes the planes; their resources have the frame's as owner. */
   readonly planes: (frame: Frame<P>) => readonly P[];
 }
@@ -65,12 +67,14 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   readonly info: FrameInfo;
   /** What is known of it besides its bytes. */
   readonly metadata: Metadata;
+  readonly #handle: bigint | undefined;
 
   /** Takes the resource over; the planes are disposed with the frame. */
   constructor(init: FrameInit<P>) {
     super(init);
     this.info = Object.isFrozen(init.info) ? init.info : Object.freeze({ ...init.info });
     this.metadata = init.metadata ?? new Metadata();
+    this.#handle = init.handle;
     this.planes = Object.freeze([...init.planes(this)]);
     Mapped.endWithWhole(this.planes);
   }
@@ -78,10 +82,11 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   /**
    * Makes a frame of existing tensors, and takes them over.
    *
+   * @param handle the native object that all of them are planes of: for those who write backends
    * @throws {ArgumentError} if there is no tensor, they are of several kinds of memory, or `metadata` is wrong.
    * @throws {LayoutError} if they are not the planes that `info` describes.
    */
-  static of<P extends Tensor>(tensors: readonly P[], info: FrameInfo, metadata?: Metadata): Frame<P> {
+  static of<P extends Tensor>(tensors: readonly P[], info: FrameInfo, metadata?: Metadata, handle?: bigint): Frame<P> {
     const checked = frameInfo(info);
     assertMetadata(metadata);
     const planes = Array.isArray(tensors) ? checks.itemsIn<P>(tensors, "planes") : [];
@@ -103,6 +108,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
       target,
       resource,
       info: checked,
+      handle,
       planes: () => planes,
       ...(parent === undefined ? {} : { parent }),
       ...(metadata === undefined ? {} : { metadata }),
@@ -138,6 +144,31 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     return this.resource.grants.length > 0 ? this.resource.grants : this.planes.flatMap((plane) => plane.grants);
   }
 
+  /**
+   * The native object that all of its planes are, where it is one: a `VASurfaceID`, an `AVFrame*`. If you submit work on it
+   * yourself, declare that with `usedBy`.
+   *
+   * @throws {DisposedError} if the frame was disposed.
+   * @throws {AccessError} while its bytes are lent for writing, or on their way back.
+   * @throws {ArgumentError} for a frame that is no such object.
+   */
+  get handle(): bigint {
+    this.assertUsable(this.leastAccess);
+    const { rawHandle } = this;
+    if (rawHandle !== undefined) return rawHandle;
+    throw new ArgumentError(`${this.name} has no handle of its own: it is not one native object.`, {
+      ...{ api: "core", argument: "frame" },
+      hint: "Use the handles of its planes: frame.planes[0].handle.",
+    });
+  }
+
+  /** The handle without a check; undefined for a frame that is not one native object: for those who write mappers. */
+  get rawHandle(): bigint | undefined {
+    if (this.#handle !== undefined) return this.#handle;
+    const object = this.planes[0]?.wholeObject;
+    return this.planes.every((plane) => plane.wholeObject === object) ? object : undefined;
+  }
+
   /** Bytes of all planes, each from its first element to the end of its last. */
   get byteLength(): number {
     return this.planes.reduce((sum, { byteLength }) => sum + byteLength, 0);
@@ -171,7 +202,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     const planes: P[] = [];
     try {
       for (const plane of this.planes) planes.push(plane.slice(plane.layout, { access }) as P);
-      const frame = Frame.of(planes, this.info, this.metadata);
+      const frame = Frame.of(planes, this.info, this.metadata, this.#handle);
       frame.resource.dependOn(this.resource);
       return frame;
     } catch (error) {

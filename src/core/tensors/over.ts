@@ -39,16 +39,36 @@ export function tensorOver<T extends Tensor>(target: MemoryTarget<T>, at: Placem
   const parent = at.parent === undefined ? {} : { parent: at.parent };
   if (info === undefined) return target.ports.tensor!({ target, handle, layout: layouts[0], resource, ...parent });
   const first = Math.min(...layouts.map(({ byteOffset }) => byteOffset));
-  const [grant] = resource.grants;
-  const planes = (frame: Frame<T>) =>
-    layouts.map((layout, i) => {
-      const name = `plane ${i} of ${resource.name}`;
-      const start = grant.start + layout.byteOffset - first;
-      const grants = [grant.facet(start, start + layout.byteLength, name)];
-      const part = new Resource({ name, grants, owners: [resource] });
-      return target.ports.tensor!({ target, handle, layout, resource: part, parent: frame });
-    });
+  const { start } = resource.grants[0];
+  const places = layouts.map((layout) => ({ handle, layout, start: start + layout.byteOffset - first }));
+  const planes = (frame: Frame<T>) => planesOver(target, resource, places, frame);
   return new Frame<T>({ target, resource, info, planes, ...parent, ...(metadata === undefined ? {} : { metadata }) });
+}
+
+/** A plane of a frame, in the allocation of the frame's resource. */
+export interface PlaneInBlock {
+  /** What its tensor is made with. */
+  readonly handle: unknown;
+  /** Where its elements lie, counted from the handle. */
+  readonly layout: Layout;
+  /** Where its first element lies in the allocation. */
+  readonly start: number;
+}
+
+/** The planes of a frame whose bytes are all in the one grant of its resource: for those who write backends. */
+export function planesOver<T extends Tensor>(
+  target: MemoryTarget<T>,
+  resource: Resource,
+  places: readonly PlaneInBlock[],
+  frame: Frame<T>,
+): readonly T[] {
+  const [grant] = resource.grants;
+  return places.map(({ handle, layout, start }, i) => {
+    const name = `plane ${i} of ${resource.name}`;
+    const grants = [grant.facet(start, start + layout.byteLength, name)];
+    const part = new Resource({ name, grants, owners: [resource] });
+    return target.ports.tensor!({ target, handle, layout, resource: part, parent: frame });
+  });
 }
 
 /** New memory of a kind, as a tensor: for those who write backends. @throws {LayoutError} for a layout that is none. */

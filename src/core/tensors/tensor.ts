@@ -76,6 +76,11 @@ export abstract class Tensor<H = unknown> extends Mapped {
     return this.#handle;
   }
 
+  /** The native object that a frame of this and its other planes is, where there is one: for those who write backends. */
+  get wholeObject(): bigint | undefined {
+    return undefined;
+  }
+
   /** Elements along each dimension, outermost first: its layout's. */
   get shape(): readonly number[] {
     return this.layout.shape;

@@ -123,10 +123,8 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
       ends.acquired--;
       context.within(() => checkRelease(cudaEgl()[RELEASE](connection, resource, streamPointer), RELEASE));
     };
-    return allOrNothing("acquiring a frame", () => {
-      check(mapped, MAP);
-      return this.#frames.add(this.#struct, release) as F;
-    }, [release]);
+    allOrNothing("acquiring a frame", () => check(mapped, MAP), [release]);
+    return this.#frames.add(this.#struct, resource, release) as F;
   }
 
   /** Resolves with the next frame; undefined once the producer has disconnected. @throws like {@link acquire}. */

@@ -221,7 +221,7 @@ export default table(import.meta, {
     wrong("surface", /expected a VASurfaceID, got 4294967295/),
   ),
   "a surface that is smaller than its description": withSurface(
-    ({ va, surface }) => va.attachSurface(va.surfaceOf(surface), imageInfo({ format: "NV12", width: 64, height: 64 })),
+    ({ va, surface }) => va.attachSurface(surface.handle, imageInfo({ format: "NV12", width: 64, height: 64 })),
     wrong("info", /the surface has 64 × 32 pixels, and not 64 × 64/, /what was vaCreateSurfaces called with/),
   ),
   "a surface that was imported, as another library's": withSurface(
@@ -229,7 +229,7 @@ export default table(import.meta, {
       using other = VaapiContext.open({ node: NODE });
       using graph = new MapperGraph([va, other]);
       using imported = graph.map(surface, other);
-      other.attachSurface(other.surfaceOf(imported), NV12);
+      other.attachSurface(imported.handle, NV12);
     },
     wrong("surface", /is a frame already, which was mapped from another API's memory/, /Use that frame/),
   ),
@@ -237,22 +237,28 @@ export default table(import.meta, {
     (va) => va.attachSurface(200, NV12),
     native("vaQuerySurfaceStatus", "VA_STATUS_ERROR_INVALID_SURFACE", 6, /destroyed by whoever/),
   ),
-  "the surface of something else": withVaapi(
-    (va) => va.surfaceOf(any({})),
+  "the fence of something else": withVaapi(
+    (va) => va.fence(any({})),
     wrong("frame", /expected a Frame, got an Object/),
   ),
-  "the surface of a frame of the host": withVaapi((va) => {
-    using frame = host.allocateFrame(NV12);
-    va.surfaceOf(any(frame));
-  }, wrong("frame", /expected a frame of samepage's test driver, got one of host/)),
+  "the handle of a frame that is no surface": withVaapi(
+    () => {
+      using frame = host.allocateFrame(NV12);
+      void frame.handle;
+    },
+    core(ArgumentError, /has no handle of its own: it is not one native object/, {
+      argument: "frame",
+      hint: /planes\[0\]\.handle/,
+    }),
+  ),
   "the surface of a frame that has ended": withSurface(({ va, surface }) => {
     surface[Symbol.dispose]();
-    va.surfaceOf(surface);
+    void surface.handle;
   }, core(DisposedError, /was disposed/)),
   "a fence of a frame of the host": withVaapi((va) => {
     using frame = host.allocateFrame(NV12);
     va.fence(any(frame));
-  }, wrong("frame", /got one of host/)),
+  }, wrong("frame", /expected a frame of samepage's test driver, got one of host/)),
   "a fence of a surface's work": {
     ...withSurface(async ({ va, surface }) => {
       await va.fence(surface).wait();
@@ -261,7 +267,7 @@ export default table(import.meta, {
       say(
         handle.toString() === Deno.inspect(handle),
         handle.isBusy,
-        handle.id === va.surfaceOf(surface),
+        BigInt(handle.id) === surface.handle,
         va.is(surface.planes[0]),
       );
     }),

@@ -1,0 +1,207 @@
+import type { Fence } from "../device/fence.ts";
+import type { MemoryTarget } from "../device/memory.ts";
+import { ArgumentError } from "../errors.ts";
+import type { FrameInfo } from "../layout/frame_info.ts";
+import { describeLayout, type Layout } from "../layout/layout.ts";
+import type { Resource } from "../life/resource.ts";
+import { allOrNothing, type Undo } from "../life/undo.ts";
+import type { Access } from "../memory/access.ts";
+import { Allocation, type Block, type Fate } from "../memory/allocation.ts";
+import { own } from "../memory/own.ts";
+import { findAllocation, findPlace, tellByHandle } from "../memory/peers.ts";
+import { Frame } from "./frame.ts";
+import type { Mapped } from "./mapped.ts";
+import type { Metadata } from "./metadata.ts";
+import { planesOver } from "./over.ts";
+import type { Tensor } from "./tensor.ts";
+
+/** A native object that somebody else made, and what to call once it is over. */
+export interface FrameOwner {
+  /**
+   * What its handle is unique among: `"VASurfaceID of 0x7f…"`. Every frame and tensor of the same kind and handle shares
+   * one allocation. Left out where the handle does not name the memory.
+   */
+  readonly kind?: string;
+  /** The object: a `VASurfaceID`, an `AVFrame*`. It becomes `Frame.handle`. */
+  readonly handle: bigint;
+  /**
+   * Gives the object back. Called once: after all work on it, or at once where adopting it fails. `fate` is the worst that
+   * happened to its blocks: unless it is `"unused"`, an old view may still reach the bytes.
+   */
+  release(fate: Fate): void;
+  /** The work that the object has to wait for. */
+  readonly work?: Fence | undefined;
+}
+
+/** A plane of such an object. */
+export interface AdoptedPlane {
+  /** What its tensor is made with: an address, or the object. */
+  readonly handle: unknown;
+  /** Where its elements lie, counted from the handle. */
+  readonly layout: Layout;
+  /** The block that it lies in. Planes of one block pass the same object. One with a host address is found by that. */
+  readonly block: Omit<Block, "free">;
+  /** Where the handle's byte lies in the block; 0 by default. */
+  readonly start?: number;
+}
+
+/** What may be said of an adopted object besides. */
+export interface Adoption {
+  /** Its name, for messages. */
+  readonly name?: string;
+  /** How it may be used; `"read-write"` by default. */
+  readonly access?: Access | undefined;
+  /** The resources that outlive it; its context's by default. */
+  readonly owners?: readonly (Resource | undefined)[];
+  /** A frame's metadata. */
+  readonly metadata?: Metadata | undefined;
+}
+
+/**
+ * A frame over an object of one or several planes and blocks that somebody else made: for those who write backends. The
+ * owner is taken over, and released once, also where this fails.
+ *
+ * @param planes those that `info` describes, in the order of the format
+ * @throws {ArgumentError} if a block is longer than the memory that samepage knows at its place.
+ * @throws {LayoutError} if planes of several blocks are not those that `info` describes.
+ */
+export function adoptFrame<T extends Tensor>(
+  target: MemoryTarget<T>,
+  owner: FrameOwner,
+  info: FrameInfo,
+  planes: readonly AdoptedPlane[],
+  about: Adoption = {},
+): Frame<T> {
+  const { name = `${target.kind} frame ${info.format}`, metadata } = about;
+  const [{ block }] = planes;
+  if (planes.every((plane) => plane.block === block)) {
+    return adopting(target, owner, (object, undo) => {
+      const { resource, starts } = object.own(planes, { ...about, name }, undo);
+      const places = planes.map(({ handle, layout }, i) => ({ handle, layout, start: starts[i] }));
+      const make = (frame: Frame<T>) => planesOver(target, resource, places, frame);
+      return new Frame<T>({
+        target,
+        resource,
+        info,
+        handle: owner.handle,
+        planes: make,
+        ...(metadata && { metadata }),
+      });
+    });
+  }
+  return adopting(target, owner, (object, undo) => {
+    const tensors = planes.map((plane, i) => {
+      const { resource } = object.own([plane], { ...about, name: `plane ${i} of ${name}` }, undo);
+      return target.ports.tensor!({ target, handle: plane.handle, layout: plane.layout, resource });
+    });
+    return Frame.of<T>(tensors, info, metadata, owner.handle);
+  });
+}
+
+/** The same for an object that is one tensor. */
+export function adoptTensor<T extends Tensor>(
+  target: MemoryTarget<T>,
+  owner: FrameOwner,
+  plane: AdoptedPlane,
+  about: Adoption = {},
+): T {
+  return adopting(target, owner, (object, undo) => {
+    const { handle, layout } = plane;
+    const name = about.name ?? `${target.kind} tensor ${describeLayout(layout)}`;
+    const { resource } = object.own([plane], { ...about, name }, undo);
+    return target.ports.tensor!({ target, handle, layout, resource });
+  });
+}
+
+function adopting<M extends Mapped>(
+  target: MemoryTarget,
+  owner: FrameOwner,
+  make: (object: Adopted, undo: Undo) => M,
+): M {
+  const object = new Adopted(target, owner);
+  const made = allOrNothing("adopting memory", (undo) => {
+    target.context.resource?.assertLive();
+    return make(object, undo);
+  }, [() => object.drop("unused")]);
+  object.drop("unused");
+  return made;
+}
+
+/** An object, until neither a block of it nor the call that adopts it holds it. */
+class Adopted {
+  readonly #target: MemoryTarget;
+  readonly #owner: FrameOwner;
+  readonly #blocks = new Map<Omit<Block, "free">, Found>();
+  #holds = 1;
+  #fate: Fate = "unused";
+
+  constructor(target: MemoryTarget, owner: FrameOwner) {
+    this.#target = target;
+    this.#owner = owner;
+  }
+
+  /** One less holds it; the last one releases it. */
+  drop(fate: Fate): void {
+    if (this.#fate === "unused" || fate === "escaped") this.#fate = fate;
+    if (--this.#holds === 0) this.#owner.release(this.#fate);
+  }
+
+  /** The end of life of planes of one block, and where the first element of each lies in the allocation. */
+  own(
+    planes: readonly AdoptedPlane[],
+    { name, access, owners = [this.#target.context.resource] }: Adoption & { readonly name: string },
+    undo: Undo,
+  ): { readonly resource: Resource; readonly starts: readonly number[] } {
+    const found = this.#find(planes[0].block);
+    const starts = planes.map(({ layout, start = 0 }) => found.start + start + layout.byteOffset);
+    const start = Math.min(...starts);
+    const end = Math.max(...starts.map((start, i) => start + planes[i].layout.byteLength));
+    const allocation = found.known ?? this.#newAllocation(planes[0].block);
+    const resource = own({ name, allocation, start, end, owners, ...(access && { access }) });
+    undo.push(() => resource.dispose());
+    const { work } = this.#owner;
+    if (work !== undefined) resource.inherit([work]);
+    return { resource, starts };
+  }
+
+  #newAllocation(block: Omit<Block, "free">): Allocation {
+    this.#holds++;
+    const allocation = new Allocation({ ...block, free: (fate) => this.drop(fate) });
+    const { kind, handle } = this.#owner;
+    if (kind !== undefined) tellByHandle(kind, handle, allocation);
+    this.#blocks.set(block, { known: allocation, start: 0 });
+    return allocation;
+  }
+
+  /** Where a block lies, if samepage knows its memory: by the object, by its host address, or by another plane. */
+  #find(block: Omit<Block, "free">): Found {
+    const met = this.#blocks.get(block);
+    if (met !== undefined) return met;
+    const found = this.#known(block);
+    if (found.known === undefined) return found;
+    this.#holds++;
+    found.known.beforeFree((fate) => this.drop(fate));
+    this.#blocks.set(block, found);
+    return found;
+  }
+
+  #known({ address, byteLength }: Omit<Block, "free">): Found {
+    const { kind, handle } = this.#owner;
+    const place = kind === undefined ? undefined : findPlace(kind, handle);
+    if (place !== undefined) return { known: place.allocation, start: place.start };
+    const known = address === undefined ? undefined : findAllocation(address, byteLength);
+    if (known === undefined) return { known, start: 0 };
+    const start = Number(address! - known.block.address!);
+    if (start >= 0 && start + byteLength <= known.block.byteLength) return { known, start };
+    const what = `it lies at bytes ${start} to ${start + byteLength} of memory known with ${known.block.byteLength}.`;
+    throw new ArgumentError(`block: ${what}`, { api: this.#target.context.api, argument: "block" });
+  }
+}
+
+/** Where a block lies. */
+interface Found {
+  /** The allocation, if samepage knows it. */
+  readonly known: Allocation | undefined;
+  /** Where the block begins in it, or in a new one. */
+  readonly start: number;
+}

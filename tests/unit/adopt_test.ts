@@ -1,0 +1,190 @@
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import type { Fence } from "../../src/core/device/fence.ts";
+import type { Memory, MemoryTarget } from "../../src/core/device/memory.ts";
+import { AccessError, ArgumentError, DisposedError } from "../../src/core/errors.ts";
+import { PermanentContext } from "../../src/core/graph/context.ts";
+import { imageInfo, planeLayouts } from "../../src/core/layout/frame_info.ts";
+import { layout } from "../../src/core/layout/layout.ts";
+import type { Block, Fate } from "../../src/core/memory/allocation.ts";
+import { type AdoptedPlane, adoptFrame, type Adoption, adoptTensor } from "../../src/core/tensors/adopt.ts";
+import { Frame } from "../../src/core/tensors/frame.ts";
+import type { Mapped } from "../../src/core/tensors/mapped.ts";
+import { Metadata } from "../../src/core/tensors/metadata.ts";
+import { type Part, Tensor, type TensorInit } from "../../src/core/tensors/tensor.ts";
+import { FakeWork } from "./fakes.ts";
+import { withEmptyLedger } from "./ledger.ts";
+
+class Plane extends Tensor {
+  protected derive(part: Part): Plane {
+    return new Plane(this.initOf(part));
+  }
+}
+
+/** Memory whose tensors are made of strings and numbers; the plane `"broken"` cannot be made. */
+class Kind extends PermanentContext<Plane> implements MemoryTarget<Plane> {
+  readonly ports: Memory<Plane> = {
+    exports: [],
+    imports: [],
+    tensor(init: TensorInit<unknown>) {
+      if (init.handle === "broken") throw new TypeError("no such plane");
+      return new Plane(init);
+    },
+  };
+
+  constructor() {
+    super("test");
+  }
+
+  override is(value: Mapped): value is Plane {
+    return value instanceof Plane;
+  }
+}
+
+const info = imageInfo({ format: "I420", width: 4, height: 2 });
+const block = (byteLength: number, address?: bigint): Omit<Block, "free"> => ({
+  ...{ kind: "test.block", byteLength },
+  ...(address === undefined ? {} : { address }),
+});
+
+/** I420 of 4 × 2 pixels in one block, or in one block for the luma and one for the chroma. */
+function planes(blocks: 1 | 2, handles = ["y", "u", "v"]): AdoptedPlane[] {
+  const tight = planeLayouts(info);
+  const [luma, chroma] = [block(blocks === 1 ? 12 : 8), block(4)];
+  return tight.map(({ shape, dtype, byteOffset }, i) => ({
+    handle: handles[i],
+    layout: layout({ shape, dtype }),
+    block: blocks === 1 || i === 0 ? luma : chroma,
+    start: blocks === 1 || i === 0 ? byteOffset : byteOffset - 8,
+  }));
+}
+
+/** A frame of an object, and the fates that its owner was released with. */
+function adopted(blocks: 1 | 2, about: Adoption & { work?: Fence; handles?: string[] } = {}) {
+  const { work, handles, ...rest } = about;
+  const fates: Fate[] = [];
+  const release = (fate: Fate) => void fates.push(fate);
+  const make = () => adoptFrame(new Kind(), { handle: 0x77n, release, work }, info, planes(blocks, handles), rest);
+  return { fates, make };
+}
+
+for (const blocks of [1, 2] as const) {
+  const where = blocks === 1 ? "one block" : "two blocks";
+
+  Deno.test(
+    `adoptFrame() releases an object of ${where} once, when its frame ends`,
+    withEmptyLedger(() => {
+      const metadata = new Metadata();
+      const { make, fates } = adopted(blocks, { access: "read", metadata });
+      const frame = make();
+      assertEquals([frame.handle, frame.info, frame.access], [0x77n, info, "read"]);
+      assertStrictEquals(frame.metadata, metadata);
+      assertEquals(frame.planes.map(({ rawHandle }) => rawHandle), ["y", "u", "v"]);
+      assertEquals(frame.planes.map(({ grant }) => grant.start), blocks === 1 ? [0, 8, 10] : [0, 0, 2]);
+      const count = new Set(frame.grants.map(({ allocation }) => allocation)).size;
+      assertEquals(count, blocks);
+      assertEquals(fates, []);
+      frame[Symbol.dispose]();
+      frame[Symbol.dispose]();
+      assertEquals(fates, ["unused"]);
+    }),
+  );
+
+  Deno.test(
+    `adoptFrame() releases an object of ${where} once, where its last plane cannot be made`,
+    withEmptyLedger(() => {
+      const { make, fates } = adopted(blocks, { handles: ["y", "u", "broken"] });
+      assertThrows(make, TypeError, "no such plane");
+      assertEquals(fates, ["unused"]);
+    }),
+  );
+
+  Deno.test(
+    `adoptFrame() waits for the work of an object of ${where} before it releases that`,
+    withEmptyLedger(async () => {
+      const work = new FakeWork();
+      const { make, fates } = adopted(blocks, { work: work.fence });
+      const frame = make();
+      const ended = frame[Symbol.asyncDispose]();
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      assertEquals(fates, []);
+      work.end();
+      await ended;
+      assertEquals(fates, ["unused"]);
+    }),
+  );
+
+  Deno.test(
+    `Frame.handle of an object of ${where} is refused while it is lent or on the way back, and after its end`,
+    withEmptyLedger(() => {
+      const { make } = adopted(blocks);
+      const frame = make();
+      {
+        using lent = frame.borrow("read-write");
+        assertEquals(lent.handle, 0x77n);
+        assertThrows(() => frame.handle, AccessError);
+      }
+      assertEquals(frame.handle, 0x77n);
+      const work = new FakeWork();
+      frame.borrow("read-write").disposeAfter(work.fence);
+      assertThrows(() => frame.handle, AccessError, "on their way back");
+      work.end();
+      assertEquals(frame.handle, 0x77n);
+      frame[Symbol.dispose]();
+      assertThrows(() => frame.handle, DisposedError);
+      assertEquals(frame.rawHandle, 0x77n);
+    }),
+  );
+}
+
+Deno.test(
+  "adoptFrame() of one kind and handle twice shares the bytes, and releases both when both are over",
+  withEmptyLedger(() => {
+    const fates: string[] = [];
+    const on = new Kind();
+    const make = (name: string) =>
+      adoptFrame(on, { kind: "object", handle: 5n, release: () => void fates.push(name) }, info, planes(1));
+    const [one, two] = [make("one"), make("two")];
+    assertStrictEquals(one.grants[0].allocation, two.grants[0].allocation);
+    one[Symbol.dispose]();
+    assertEquals(fates, []);
+    two[Symbol.dispose]();
+    assertEquals(fates.sort(), ["one", "two"]);
+    using again = make("again");
+    assert(again.grants[0].allocation !== two.grants[0].allocation);
+  }),
+);
+
+Deno.test(
+  "adoptTensor() finds the memory of a known address, and refuses a block that is longer",
+  withEmptyLedger(() => {
+    const on = new Kind();
+    let released = 0;
+    const make = (address: bigint, byteLength: number) =>
+      adoptTensor(on, { handle: address, release: () => void released++ }, {
+        ...{ handle: "here", layout: layout({ shape: [byteLength], dtype: "u8" }) },
+        block: block(byteLength, address),
+      });
+    using whole = make(0x1000n, 64);
+    {
+      using part = make(0x1010n, 16);
+      assertStrictEquals(part.grant.allocation, whole.grant.allocation);
+      assertEquals([part.grant.start, part.grant.end], [16, 32]);
+      using _lent = whole.borrow("read-write");
+      assertThrows(() => part.handle, AccessError);
+    }
+    const error = assertThrows(() => make(0x1020n, 64), ArgumentError, "bytes 32 to 96 of memory known with 64");
+    assertEquals([error.argument, released], ["block", 1]);
+  }),
+);
+
+Deno.test(
+  "Frame.handle of a frame of several objects is refused",
+  withEmptyLedger(() => {
+    const on = new Kind();
+    const tensors = planes(1).map((plane) => adoptTensor(on, { handle: 1n, release() {} }, plane));
+    using frame = Frame.of(tensors, info);
+    assertEquals(frame.rawHandle, undefined);
+    const error = assertThrows(() => frame.handle, ArgumentError, "has no handle of its own");
+    assertEquals(error.argument, "frame");
+  }),
+);
