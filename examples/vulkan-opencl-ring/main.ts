@@ -9,7 +9,7 @@
  */
 import { InteropError, ledger, MapperGraph } from "@samepage/interop";
 import { CudaContext } from "@samepage/interop/cuda";
-import { OpenCLContext, openclDevices } from "@samepage/interop/opencl";
+import { OpenCLContext } from "@samepage/interop/opencl";
 import { VulkanContext, type VulkanTensor } from "@samepage/interop/vulkan";
 import { says } from "../cuda-edges/gpu.ts";
 import { openOr } from "../cuda-edges/open.ts";
@@ -76,24 +76,17 @@ function copiedBy(contexts: readonly Player["context"][]): number {
 /** Two that share the device's memory: OpenCL and CUDA; Vulkan in place of one that cannot, which says why. */
 function playersOn(vulkan: VulkanContext, words: VulkanTensor, made: DisposableStack): readonly Player[] {
   const players: Player[] = [];
-  const cl = openOr(() => openclOn(vulkan));
+  const cl = openOr(() => OpenCLContext.open({ on: vulkan }));
   if (cl instanceof InteropError) print("opencl", `not here. ${cl.message}`);
   else if (reaches(made.use(cl), words)) players.push(made.use(openclPlayer(cl)));
-  const cuda = openOr(() => CudaContext.open({ uuid: vulkan.id.uuid! }));
+  const cuda = openOr(() => CudaContext.open({ on: vulkan }));
   if (cuda instanceof InteropError) print("cuda", `not here. ${cuda.message}`);
   else if (reaches(made.use(cuda), words)) players.push(made.use(cudaPlayer(cuda)));
   while (players.length < 2) {
-    const other = made.use(VulkanContext.open({ uuid: vulkan.id.uuid! }));
+    const other = made.use(VulkanContext.open({ on: vulkan }));
     players.push(made.use(vulkanPlayer(other)));
   }
   return players;
-}
-
-/** OpenCL on the same device. @throws {InteropError} where it does not have it. */
-function openclOn({ id: { uuid }, name }: VulkanContext): OpenCLContext {
-  const device = openclDevices().find(({ id }) => id.uuid === uuid);
-  if (device === undefined) throw new InteropError(`No OpenCL device has the UUID ${uuid} of ${name}.`);
-  return OpenCLContext.create([device]);
 }
 
 /** Can the context use the words in place? If not, it says why. */

@@ -8,6 +8,7 @@ export { type AlignmentReport, type AlignmentRule, checkAlignment, VENDOR_RULES 
 export type { Allocation, Block, Closed, Failure, Fate } from "./memory/allocation.ts";
 export { chain, type Link } from "./graph/chain.ts";
 export type { DeviceId } from "./device/device_id.ts";
+export type { OpenOn } from "./device/device_on.ts";
 export { type Context, PermanentContext, PrintedTarget, type Target } from "./graph/context.ts";
 export { DeviceContext } from "./graph/device_context.ts";
 export {

@@ -59,7 +59,7 @@ export interface CudaOptions extends CudaDeviceChoice {
 }
 
 const FORMAT: Names<CudaImageFormat> = { dtype: true, channels: true };
-const OPTIONS: Names<CudaOptions> = { ordinal: true, uuid: true, name: true, schedule: true, mapHost: true };
+const OPTIONS: Names<CudaOptions> = { ordinal: true, uuid: true, name: true, schedule: true, mapHost: true, on: true };
 
 /**
  * A GPU under CUDA, by its primary context, which all users of CUDA's runtime in the process share. It is its own target:

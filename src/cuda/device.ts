@@ -2,8 +2,10 @@ import { cudaErrorInsufficientDriver, cudaErrorNoDevice } from "../../ffi/cuda_r
 import { cudaDeviceProp } from "../../ffi/cuda_runtime/structs.ts";
 import { object, shown, shownFields } from "../core/argument.ts";
 import { type DeviceId, plainUuid } from "../core/device/device_id.ts";
+import { contextOn, devicesOn, type OpenOn, type Reported } from "../core/device/device_on.ts";
 import { ArgumentError, type InteropError } from "../core/errors.ts";
 import { attributesOf, type CudaAttributes } from "./attributes.ts";
+import { checks } from "./check.ts";
 import { check, checkDriver, cudaError } from "./errors.ts";
 import { cudaDriver, cudart } from "./library.ts";
 import { version } from "./versions.ts";
@@ -15,7 +17,7 @@ export interface CudaDevice {
   /** Its name. */
   readonly name: string;
   /** UUID and PCI address. */
-  readonly id: Required<DeviceId>;
+  readonly id: Required<Pick<DeviceId, "uuid" | "pci">>;
   /** Its compute capability: `{ major: 9, minor: 0 }`. */
   readonly computeCapability: { readonly major: number; readonly minor: number };
   /** Its attributes, by CUDA's names. */
@@ -23,7 +25,7 @@ export interface CudaDevice {
 }
 
 /** The device to open, by ordinal, UUID or part of its name; the first by default. */
-export interface CudaDeviceChoice {
+export interface CudaDeviceChoice extends OpenOn {
   /** CUDA's number of it. */
   readonly ordinal?: number;
   /** Its UUID: 32 hexadecimal digits, or as `nvidia-smi -L` prints it, with dashes and `GPU-` in front. */
@@ -66,14 +68,14 @@ export function cudaDevices(): CudaDevice[] {
 
 /** The device of a choice. @throws {ArgumentError} if none fits. */
 export function chosenDevice(choice: CudaDeviceChoice): CudaDevice {
-  const { ordinal, uuid, name } = object(choice, "device");
+  const { ordinal, uuid, name, on } = object(choice, "device");
   if (ordinal !== undefined && !Number.isInteger(ordinal)) {
     throw wrong(`ordinal: expected an integer, got ${shown(ordinal)}.`);
   }
   for (const text of [uuid, name]) {
     if (text !== undefined && typeof text !== "string") throw wrong(`expected a string, got ${shown(text)}.`);
   }
-  const devices = cudaDevices();
+  const devices = on === undefined ? cudaDevices() : devicesOn(checks, contextOn(checks, on), cudaDevices(), reportOf);
   const plain = uuid === undefined ? undefined : plainUuid(uuid);
   const found = devices.find((device) =>
     (ordinal === undefined || device.ordinal === ordinal) && (plain === undefined || device.id.uuid === plain) &&
@@ -82,6 +84,10 @@ export function chosenDevice(choice: CudaDeviceChoice): CudaDevice {
   if (found !== undefined) return found;
   const there = devices.map((device) => `${device.ordinal}: ${device.name} (${device.id.uuid})`).join("; ");
   throw wrong(`none fits ${shownFields({ ordinal, uuid, name })}.`, `There is ${there}.`);
+}
+
+function reportOf(device: CudaDevice): Reported {
+  return { name: numbered(device), id: device.id };
 }
 
 /** A device for messages, with its number: GPUs of one kind share a name. */

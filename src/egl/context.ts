@@ -2,15 +2,18 @@ import type { Mapper } from "../core/graph/mapper.ts";
 import { EDGES } from "./edges.ts";
 import { type Address, NULL } from "../../ffi/address.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
+import { isSameDevice } from "../core/device/device_id.ts";
+import { contextOn, noDeviceOn, type OpenOn, type Reported } from "../core/device/device_on.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Line } from "../core/device/line.ts";
 import { absentOf } from "../core/device/extensions.ts";
-import type { Target } from "../core/graph/context.ts";
+import { NativeCallError } from "../core/errors.ts";
+import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
 import { whole } from "../core/layout/layout.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import type { EglBase } from "./base.ts";
-import { type Display, displayOf, type EglPlatform, openDisplay } from "./display.ts";
+import { type Display, displayOf, eglDevices, type EglPlatform, openDisplay } from "./display.ts";
 import { driverOf, type EglDriver } from "./driver.ts";
 import { EglBuffers } from "./buffers.ts";
 import { EglImages } from "./images.ts";
@@ -23,7 +26,7 @@ import { EglStreamConsumer } from "./stream_consumer.ts";
 import { attachedSync, ReusableSync } from "./syncs.ts";
 
 /** The display to open. */
-export interface EglChoice {
+export interface EglChoice extends OpenOn {
   /**
    * How the display is found. By default a GPU by its device, where EGL lists one, else without a window system
    * (`"surfaceless"`), as Mesa offers it.
@@ -41,7 +44,7 @@ export interface EglHandles {
   readonly context?: bigint;
 }
 
-const CHOICE: Names<EglChoice> = { platform: true, device: true };
+const CHOICE: Names<EglChoice> = { platform: true, device: true, on: true };
 const HANDLES: Names<EglHandles> = { display: true, context: true };
 const PLATFORMS: { readonly [P in EglPlatform]: unknown } = { surfaceless: true, device: true, default: true };
 
@@ -81,8 +84,9 @@ export class EglContext extends DeviceContext implements EglBase {
   readonly driver: EglDriver;
 
   private constructor(open: OpenContext, undo: Undo) {
-    super("egl", { name: open.facts.renderer, id: open.facts.id }, undo);
-    const { display } = open;
+    const { display, facts: { renderer: name, id } } = open;
+    const { renderNode: node } = display;
+    super("egl", { name, id: node === undefined ? id : { ...id, node } }, undo);
     this.openContext = open;
     const known = drivers.get(display.handle);
     this.driver = known ?? driverOf(display);
@@ -108,13 +112,33 @@ export class EglContext extends DeviceContext implements EglBase {
    * @throws {NativeCallError} if no driver serves the display.
    */
   static open(choice: EglChoice = {}): EglContext {
-    const { platform, device } = optionsIn(choice, CHOICE, "choice");
+    const { platform, device, on } = optionsIn(choice, CHOICE, "choice");
     if (platform !== undefined) checks.nameIn(platform, PLATFORMS, "choice.platform");
     if (device !== undefined) whole(device, "choice.device", 0);
     if (device !== undefined && platform !== undefined && platform !== "device") {
       throw checks.wrong("choice.device", `the platform "${platform}" has no devices.`, 'Use { platform: "device" }.');
     }
-    return EglContext.#made(openDisplay(platform, device), NULL);
+    if (on === undefined) return EglContext.#made(openDisplay(platform, device), NULL);
+    return EglContext.#on(contextOn(checks, on), platform, device);
+  }
+
+  /** Only an open context knows its device: each display that fits is opened, until one is on the same. */
+  static #on(on: Context, platform: EglPlatform | undefined, device: number | undefined): EglContext {
+    const isOne = device !== undefined || (platform !== undefined && platform !== "device");
+    const indexes = isOne ? [device] : eglDevices().map(({ index }) => index);
+    const others: Reported[] = [];
+    for (const index of indexes.length === 0 ? [undefined] : indexes) {
+      try {
+        const context = EglContext.#made(openDisplay(platform, index), NULL);
+        if (isSameDevice(context.id, on.id)) return context;
+        others.push({ name: context.name, id: context.id });
+        context[Symbol.dispose]();
+      } catch (error) {
+        if (!(error instanceof NativeCallError)) throw error;
+        others.push({ name: `device ${index} (${error.message})`, id: {} });
+      }
+    }
+    throw noDeviceOn(checks, on, others);
   }
 
   /**

@@ -43,6 +43,8 @@ export interface Display {
   readonly vendor: string;
   /** Its extensions, and those of all displays. */
   readonly extensions: ReadonlySet<string>;
+  /** The render node of its device, where it was opened by a device that reports it. */
+  readonly renderNode?: string | undefined;
 }
 
 /** A device and its handle. */
@@ -114,9 +116,9 @@ export function openDisplay(platform: EglPlatform | undefined, device: number | 
   const chosen = device === undefined ? gpu ?? devices[0] : devices[device];
   if (platform === "device" || device !== undefined) {
     if (chosen === undefined) throw noDevice(devices.length);
-    return platformDisplay(EGL_PLATFORM_DEVICE_EXT, chosen.handle);
+    return deviceDisplay(chosen);
   }
-  if (platform === undefined && gpu !== undefined) return platformDisplay(EGL_PLATFORM_DEVICE_EXT, gpu.handle);
+  if (platform === undefined && gpu !== undefined) return deviceDisplay(gpu);
   if (clientExtensions().includes("EGL_MESA_platform_surfaceless")) {
     return platformDisplay(EGL_PLATFORM_SURFACELESS_MESA, NULL);
   }
@@ -132,6 +134,10 @@ export function openDisplay(platform: EglPlatform | undefined, device: number | 
 function noDevice(count: number): Error {
   const what = count === 0 ? "EGL lists no device." : `EGL lists ${count} devices: 0 to ${count - 1}.`;
   return checks.wrong("choice.device", what, "eglDevices() lists them.");
+}
+
+function deviceDisplay({ handle, device: { renderNode } }: Found): Display {
+  return { ...platformDisplay(EGL_PLATFORM_DEVICE_EXT, handle), renderNode };
 }
 
 function platformDisplay(platform: number, native: Address): Display {

@@ -1,5 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
+import { contextOn, devicesOn, type OpenOn } from "../core/device/device_on.ts";
 import type { Fence } from "../core/device/fence.ts";
 import type { Line } from "../core/device/line.ts";
 import type { Memory } from "../core/device/memory.ts";
@@ -27,6 +28,7 @@ import { formatsIn } from "./formats.ts";
 import { SurfaceImages } from "./images.ts";
 import { checks } from "./library.ts";
 import { newLine, workOn } from "./line.ts";
+import { vaapiNodes } from "./nodes.ts";
 import { portsOf } from "./memory.ts";
 import { VaapiPool } from "./pool.ts";
 import { exportSurface, type Layers, type PrimeSurface } from "./prime.ts";
@@ -35,7 +37,7 @@ import type { VaapiSurface } from "./surface.ts";
 import { pictureOf, refusePart, VaapiTensor } from "./tensor.ts";
 
 /** The device to open. */
-export interface VaapiChoice {
+export interface VaapiChoice extends OpenOn {
   /** A render node: `"/dev/dri/renderD128"`. The first that has a driver by default. */
   readonly node?: string;
   /** The driver's name (`"iHD"`, `"radeonsi"`), where libva would choose another. */
@@ -58,7 +60,13 @@ export interface VaapiExport {
   readonly access?: Access;
 }
 
-const CHOICE: Names<VaapiChoice> = { node: true, driver: true };
+/** The render node of another context's device. @throws {ArgumentError} where none is known to be. */
+function nodeOn(on: Context, named: string | undefined): string {
+  const nodes = named === undefined ? vaapiNodes().map(({ node }) => node) : [named];
+  return devicesOn(checks, on, nodes, (node) => ({ name: node, id: { node } }))[0];
+}
+
+const CHOICE: Names<VaapiChoice> = { node: true, driver: true, on: true };
 const ALLOCATION: Names<VaapiAllocation> = { modifiers: true, metadata: true };
 const EXPORT: Names<VaapiExport> = { layers: true, access: true };
 const LAYERS: { readonly [L in Layers]: unknown } = { separate: true, composed: true };
@@ -107,7 +115,8 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
   readonly imageFormats: ReadonlyMap<number, DataView<ArrayBuffer>>;
 
   private constructor(display: Display, undo: Undo) {
-    super("vaapi", { name: display.vendor, id: {} }, undo); // VA-API does not tell the device
+    const { vendor: name, node } = display;
+    super("vaapi", { name, id: node === undefined ? {} : { node } }, undo); // VA-API reports neither UUID nor PCI address
     this.display = display;
     this.configs = configsOf(display.handle);
     this.imageFormats = imageFormatsOf(display.handle);
@@ -128,9 +137,10 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
    * @throws {NativeCallError} if the node has no driver.
    */
   static open(choice: VaapiChoice = {}): VaapiContext {
-    const { node, driver } = optionsIn(choice, CHOICE, "choice");
-    if (node !== undefined) checks.assertText(node, "choice.node");
+    const { node: named, driver, on } = optionsIn(choice, CHOICE, "choice");
+    if (named !== undefined) checks.assertText(named, "choice.node");
     if (driver !== undefined) checks.assertText(driver, "choice.driver");
+    const node = on === undefined ? named : nodeOn(contextOn(checks, on), named);
     return allOrNothing("opening VA-API", (undo) => new VaapiContext(openDisplay(node, driver, undo), undo));
   }
 

@@ -6,6 +6,7 @@ import { cudaErrorInsufficientDriver } from "../../ffi/cuda_runtime/errors.ts";
 import { ArgumentError, NativeCallError } from "../../src/core/errors.ts";
 import { cudaMemoryClass } from "../../src/cuda/alias/classes.ts";
 import { CudaContext, cudaDevices } from "../../src/cuda/mod.ts";
+import { host } from "../../src/host/context.ts";
 import type { Fakes } from "./kernels/recording.ts";
 import { recordedTests } from "./recorded.ts";
 
@@ -92,9 +93,23 @@ recordedTest("the same code where there is no driver: it says that", () => {
 recordedTest("options that there are not are named, and nothing is opened", () => {
   const open = (options: unknown) => () => CudaContext.open(options as never);
   const error = assertThrows(open({ ordinl: 1, sched: "spin" }), ArgumentError, "unknown property ordinl, sched.");
-  assertStringIncludes(error.hint!, "ordinal, uuid, name, schedule, mapHost");
+  assertStringIncludes(error.hint!, "ordinal, uuid, name, schedule, mapHost, on");
   assertThrows(open({ schedule: "toString" }), ArgumentError, "schedule");
   assertThrows(open({ mapHost: "yes" }), ArgumentError, "mapHost");
+});
+
+recordedTest("open({ on }) takes the device of another context, and refuses where none is known to be that", () => {
+  const [first, second] = cudaDevices();
+  for (const device of [first, second]) {
+    using one = CudaContext.open({ ordinal: device.ordinal });
+    using same = CudaContext.open({ on: one });
+    assertEquals(same.device.ordinal, device.ordinal);
+  }
+  const error = assertThrows(() => CudaContext.open({ on: host }), ArgumentError, "is known to be host (host)");
+  assertStringIncludes(error.message, `reports UUID ${second.id.uuid}, PCI address ${second.id.pci}`);
+  assertEquals([error.api, error.argument], ["cuda", "on"]);
+  using one = CudaContext.open({ ordinal: 0 });
+  assertThrows(() => CudaContext.open({ on: one, ordinal: 1 }), ArgumentError, `none fits {"ordinal":1}`);
 });
 
 recordedTest("memory of the host is mapped wherever that can be, and nowhere else", () => {

@@ -1,12 +1,14 @@
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { ArgumentError, ledger } from "@samepage/interop";
+import { ArgumentError, host, ledger } from "@samepage/interop";
 import { EglContext, eglDevices } from "@samepage/interop/egl";
+import { VulkanContext, vulkanDevices } from "@samepage/interop/vulkan";
 import { type Address, NULL } from "../../ffi/address.ts";
 import { EGL_NONE, EGL_OPENGL_ES_API } from "../../ffi/egl/constants.ts";
 import { GL_TEXTURE_2D } from "../../ffi/gles/constants.ts";
 import { egl as native, gles } from "../../src/egl/library.ts";
 import { OpenContext } from "../../src/egl/open_context.ts";
 import { assertAlive } from "../alive.ts";
+import { missing as vulkanMissing } from "../vulkan/help.ts";
 import { bytesOf, missing, test } from "./help.ts";
 
 /** EGL_OPENGL_API, which is no API of ours. */
@@ -145,4 +147,19 @@ Deno.test({
     const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["eval", code], env }).output();
     assertStringIncludes(new TextDecoder().decode(stdout), "LibraryNotFoundError SAMEPAGE_LIB_EGL names it");
   },
+});
+
+test("open({ on }) takes the device of another context, and refuses where none is known to be that", (egl) => {
+  using same = EglContext.open({ on: egl });
+  assertEquals(same.id, egl.id);
+  const error = assertThrows(() => EglContext.open({ on: host }), ArgumentError, "is known to be host (host)");
+  assertEquals(error.argument, "on");
+});
+
+test("open({ on }) takes Vulkan's device, where both report one UUID", (egl) => {
+  const vulkan = vulkanMissing() === undefined && vulkanDevices().find(({ id }) => id.uuid === egl.id.uuid);
+  if (!vulkan) return;
+  using on = VulkanContext.open({ uuid: vulkan.id.uuid! });
+  using same = EglContext.open({ on });
+  assertEquals(same.id.uuid, on.id.uuid);
 });

@@ -45,6 +45,13 @@ for (const name of ["create", "acquire"]) {
   });
 }
 
+test("open({ on }) takes the device with the other context's UUID, in both directions", ({ egl, cl }) => {
+  using same = OpenCLContext.open({ on: egl });
+  assertEquals([same.device.handle, same.id.uuid], [cl.device.handle, egl.id.uuid]);
+  using back = EglContext.open({ on: same });
+  assertEquals(back.id.uuid, egl.id.uuid);
+});
+
 test("a picture of another format is refused before OpenCL is asked", ({ egl, cl, graph }) => {
   using picture = egl.image.allocate({ ...SIZE, format: "BGRA" });
   const target = cl.image(RGBA);

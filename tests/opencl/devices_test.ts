@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals, assertStringIncludes } from "@std/assert";
 import { AccessError, ArgumentError } from "@samepage/interop";
 import { OpenCLContext, type OpenCLDevice, OpenCLQueue } from "@samepage/interop/opencl";
 import { assertBytes, deviceOf, filled, kernelsOf, open, test, testEach, thrown } from "./help.ts";
@@ -16,6 +16,18 @@ testEach("a context is created with a device", (platform) => {
   const bytes = new Uint8Array(64);
   queue.read(tensor, bytes);
   assertBytes(bytes, filled(64, 2));
+});
+
+testEach("open({ on }) is refused where a device reports no UUID and no PCI address", (platform) => {
+  const device = deviceOf(platform);
+  using on = OpenCLContext.create([device]);
+  if (device.id.uuid !== undefined || device.id.pci !== undefined) {
+    using same = OpenCLContext.open({ on });
+    return assertEquals(same.id, on.id);
+  }
+  const error = thrown(ArgumentError, () => OpenCLContext.open({ on }));
+  assertEquals([error.api, error.argument], ["opencl", "on"]);
+  assertStringIncludes(error.message, `${device.name} reports no UUID, PCI address or render node`);
 });
 
 test("what is no list of devices is refused", ["pocl", "rusticl"], () => {

@@ -192,3 +192,12 @@ driverTest("a tiled buffer stays tiled, whatever frame is made of it, and goes w
   assertEquals(two.planes[0].modifier, TILED);
   assertThrows(() => graph.map(two, host), NoRouteError, "I915_FORMAT_MOD_Y_TILED");
 });
+
+driverTest("open({ on }) takes the render node of another context, and refuses where none is known", [], ({ va }) => {
+  assertEquals(va.id, { node: NODE });
+  using same = VaapiContext.open({ on: va, node: NODE });
+  assertEquals(same.node, NODE);
+  const error = assertThrows(() => VaapiContext.open({ on: host, node: NODE }), ArgumentError);
+  assertEquals(error.argument, "on");
+  assertStringIncludes(error.message, `${NODE} reports render node ${NODE}`);
+});

@@ -27,6 +27,14 @@ test("a device is chosen by its UUID, also with dashes, or by a part of its name
   assert(error.hint!.includes(uuid!), error.hint);
 });
 
+test("open({ on }) takes the device of another context, and refuses where none is known to be that", (vulkan) => {
+  using same = VulkanContext.open({ on: vulkan });
+  assertEquals(same.id, vulkan.id);
+  const error = assertThrows(() => VulkanContext.open({ on: host }), ArgumentError, "is known to be host (host)");
+  assertEquals(error.argument, "on");
+  assert(error.message.includes(`reports UUID ${vulkan.id.uuid}`), error.message);
+});
+
 test("a context stands on the objects of another library, and leaves them alone", (vulkan) => {
   const { instance, physicalDevice, device, queues: [queue], queueFamily, extensions } = vulkan.openDevice.handles;
   using tensor = vulkan.allocate({ shape: [16], dtype: "u32" });

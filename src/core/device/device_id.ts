@@ -1,14 +1,17 @@
-/** Identifies a device: two contexts with the same `uuid` (or `pci`) are on the same one. */
+/** Identifies a device: two contexts with the same `uuid` (or `pci`, or `node`) are on the same one. */
 export interface DeviceId {
   /** The driver's UUID as 32 hexadecimal digits, if it has one. */
   readonly uuid?: string;
   /** `domain:bus:device.function`, if the driver tells it. */
   readonly pci?: string;
+  /** Its render node, `"/dev/dri/renderD128"`, where the driver reports it. */
+  readonly node?: string;
 }
 
-/** True if both name one device. A device without a UUID and a PCI address is known to be no other's. */
+/** True if both name one device. A device without any of the three is known to be no other's. */
 export function isSameDevice(one: DeviceId, other: DeviceId): boolean {
-  return (one.uuid !== undefined && one.uuid === other.uuid) || (one.pci !== undefined && one.pci === other.pci);
+  return (one.uuid !== undefined && one.uuid === other.uuid) || (one.pci !== undefined && one.pci === other.pci) ||
+    (one.node !== undefined && one.node === other.node);
 }
 
 /** A UUID in the form of {@link DeviceId}: 32 hexadecimal digits, without dashes and without nvidia-smi's `GPU-`. */

@@ -2,6 +2,7 @@ import { type Names, optionsIn, shown, shownFields } from "../../core/argument.t
 import { ArgumentError, type InteropError } from "../../core/errors.ts";
 import type { GlContext } from "../../gl/port.ts";
 import { plainUuid } from "../../core/device/device_id.ts";
+import { contextOn, devicesOn, type OpenOn } from "../../core/device/device_on.ts";
 import { environment } from "../../core/native/library.ts";
 import { checks } from "../check.ts";
 import { type OpenCLDevice, openclDevices } from "../device.ts";
@@ -11,7 +12,7 @@ import type { DeviceType } from "./info.ts";
 const VARIABLE = "SAMEPAGE_OPENCL_DEVICE";
 
 /** The device to open. Strings match a part of the name, in any case. */
-export interface DeviceChoice {
+export interface DeviceChoice extends OpenOn {
   /** Part of the platform's name. */
   readonly platform?: string;
   /** Part of the device's name. */
@@ -24,7 +25,7 @@ export interface DeviceChoice {
   readonly gl?: GlContext;
 }
 
-const CHOICE: Names<DeviceChoice> = { platform: true, device: true, type: true, uuid: true, gl: true };
+const CHOICE: Names<DeviceChoice> = { platform: true, device: true, type: true, uuid: true, gl: true, on: true };
 
 /** The first GPU that fits a choice, else the first device that fits. @throws {ArgumentError} if none fits. */
 export function chosenDevice(choice: DeviceChoice): OpenCLDevice {
@@ -34,13 +35,15 @@ export function chosenDevice(choice: DeviceChoice): OpenCLDevice {
 
 /** The devices that fit a choice, one at least. @throws {ArgumentError} if none fits. */
 export function fittingDevices(choice: DeviceChoice): OpenCLDevice[] {
-  const { gl: _, ...asked } = { ...optionsIn(choice, CHOICE, "choice") }; // each read once
+  const { gl: _, on, ...asked } = { ...optionsIn(choice, CHOICE, "choice") }; // each read once
   for (const [name, value] of Object.entries(asked)) {
     if (value !== undefined) checks.assertText(value, `choice.${name}`);
   }
-  const named = Object.keys(asked).length > 0 ? undefined : environment(VARIABLE);
+  const named = Object.keys(asked).length > 0 || on !== undefined ? undefined : environment(VARIABLE);
   const wanted = named === undefined ? asked : choiceIn(named);
-  const devices = openclDevices();
+  const devices = on === undefined
+    ? openclDevices()
+    : devicesOn(checks, contextOn(checks, on), openclDevices(), (device) => device);
   const fitting = devices.filter((device) => matches(device, wanted));
   if (fitting.length === 0) {
     throw noDevice(named === undefined ? shownFields(wanted) : `${VARIABLE}=${shown(named)}`, devices);

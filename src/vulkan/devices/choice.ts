@@ -1,13 +1,14 @@
 import type { VkInstance, VkPhysicalDevice } from "../../../ffi/vulkan/handles.ts";
 import { type Names, optionsIn, shownFields } from "../../core/argument.ts";
 import { plainUuid } from "../../core/device/device_id.ts";
+import { contextOn, devicesOn, type OpenOn } from "../../core/device/device_on.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { deviceOf, type VulkanDevice, type VulkanDeviceType } from "../device.ts";
 import { instanceFor, physicalDevices } from "../instance.ts";
 import { checks } from "../library.ts";
 
 /** The device to open. */
-export interface VulkanChoice {
+export interface VulkanChoice extends OpenOn {
   /** Part of the device's name, in any case. */
   readonly device?: string;
   /** The device's UUID: 32 hexadecimal digits, also with dashes and a `GPU-` in front. */
@@ -16,7 +17,7 @@ export interface VulkanChoice {
   readonly validation?: boolean;
 }
 
-const CHOICE: Names<VulkanChoice> = { device: true, uuid: true, validation: true };
+const CHOICE: Names<VulkanChoice> = { device: true, uuid: true, validation: true, on: true };
 
 /** A physical device. */
 export interface PhysicalDevice {
@@ -33,13 +34,14 @@ const TYPES: readonly VulkanDeviceType[] = ["discrete", "integrated", "virtual",
 
 /** The device that fits a choice, of several the best. @throws {ArgumentError} if none does. */
 export function chosenDevice(choice: VulkanChoice): PhysicalDevice {
-  const { device, uuid, validation = false } = optionsIn(choice, CHOICE, "choice");
+  const { device, uuid, validation = false, on } = optionsIn(choice, CHOICE, "choice");
   if (device !== undefined) checks.assertText(device, "choice.device");
   if (uuid !== undefined) checks.assertText(uuid, "choice.uuid");
   checks.assertBoolean(validation, "choice.validation");
   const instance = instanceFor(validation);
   const found = physicalDevices(instance).map((handle) => ({ instance, handle, facts: deviceOf(handle) }));
-  const [best] = found.filter(({ facts }) =>
+  const there = on === undefined ? found : devicesOn(checks, contextOn(checks, on), found, ({ facts }) => facts);
+  const [best] = there.filter(({ facts }) =>
     (device === undefined || facts.name.toLowerCase().includes(device.toLowerCase())) &&
     (uuid === undefined || facts.id.uuid === plainUuid(uuid))
   ).sort((a, b) => TYPES.indexOf(a.facts.type) - TYPES.indexOf(b.facts.type));
@@ -51,9 +53,9 @@ export function chosenDevice(choice: VulkanChoice): PhysicalDevice {
       hint: "Install a driver: apt install mesa-vulkan-drivers.",
     });
   }
-  const there = found.map(({ facts: { name, id } }) => `${name} (UUID ${id.uuid})`).join("; ");
+  const listed = found.map(({ facts: { name, id } }) => `${name} (UUID ${id.uuid})`).join("; ");
   throw new ArgumentError(`No Vulkan device fits ${shownFields({ device, uuid })}.`, {
     ...fields,
-    hint: `There is ${there}.`,
+    hint: `There is ${listed}.`,
   });
 }
