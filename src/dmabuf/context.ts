@@ -16,7 +16,7 @@ import type { Frame } from "../core/tensors/frame.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
 import { importAs, importFrame } from "../core/tensors/over.ts";
 import { type Access, accessOf } from "../core/memory/access.ts";
-import { accessOfFd, duplicateFd, statusOf } from "../core/native/fd.ts";
+import { accessOfFd, duplicateFd, statusOf, whereOpen } from "../core/native/fd.ts";
 import { allocateFd, type Allocator, allocators } from "./allocators.ts";
 import { checks } from "./library.ts";
 import { ports } from "./memory.ts";
@@ -139,7 +139,7 @@ export class DmaBufContext extends PermanentContext<DmaBufTensor> implements Mem
     }
     const layouts = [layoutIn(description as TensorDescription, ATTACHED)];
     const fd = checks.fdIn(fds as number, "fd");
-    const access = accessOf(description.access, accessOfFd(fd));
+    const access = accessOf(description.access, whereOpen(checks, "fd", fd, accessOfFd));
     return importAs(this, portTo(fd, layouts), { layouts, access }) as DmaBufTensor;
   }
 
@@ -174,6 +174,7 @@ function framePorts(given: number | readonly number[], description: FrameDescrip
   const list = Array.isArray(given) ? checks.itemsIn<number>(given, "fds") : [given as number];
   const fds = list.map((fd, i) => checks.fdIn(fd, `fds[${i}]`));
   if (fds.length === 0) throw checks.wrong("fds", "expected at least one fd.");
+  const allowed = fds.map((fd, i) => whereOpen(checks, `fds[${i}]`, fd, accessOfFd));
   const places = Array.from(planes, (plane, i) => optionsIn(plane, PLANE, `planes[${i}]`));
   const layouts = places.length === 0 ? planeLayouts(info) : planesAt(info, places);
   const fdOf = (i: number) => {
@@ -183,7 +184,7 @@ function framePorts(given: number | readonly number[], description: FrameDescrip
   };
   const buffers = Map.groupBy(layouts, (_, i) => statusOf(fdOf(i)).identity);
   for (const shared of buffers.values()) assertApart(shared);
-  const access = accessOf(asked, fds.every((fd) => accessOfFd(fd) === "read-write") ? "read-write" : "read");
+  const access = accessOf(asked, allowed.every((one) => one === "read-write") ? "read-write" : "read");
   using made = new DisposableStack();
   const ports = buffers.size === 1
     ? [made.use(portTo(fdOf(0), layouts))]

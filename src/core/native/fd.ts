@@ -14,7 +14,10 @@ import {
   S_IFSOCK,
   STATX_BASIC_STATS,
 } from "../../../ffi/libc/constants.ts";
+import { EBADF } from "../../../ffi/libc/errors.ts";
 import { statx } from "../../../ffi/libc/structs.ts";
+import type { Checks } from "../checks.ts";
+import { NativeCallError } from "../errors.ts";
 import { undone } from "../life/undo.ts";
 import type { Access } from "../memory/access.ts";
 import { libc, libcError } from "./libc.ts";
@@ -29,6 +32,16 @@ export function duplicateFd(fd: number): number {
   const copy = libc().fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) throw libcError("fcntl");
   return copy;
+}
+
+/** What a call says of an fd that a program gave. @throws {ArgumentError} where the fd is not open. */
+export function whereOpen<T>(checks: Checks, argument: string, fd: number, ask: (fd: number) => T): T {
+  try {
+    return ask(fd);
+  } catch (error) {
+    if (!(error instanceof NativeCallError) || error.code !== EBADF) throw error;
+    throw checks.wrong(argument, `${fd} is not open.`, "Pass an fd that is open in this process.");
+  }
 }
 
 /** Closes an fd. */

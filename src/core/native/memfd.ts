@@ -13,14 +13,16 @@ import {
   MFD_ALLOW_SEALING,
   MFD_CLOEXEC,
 } from "../../../ffi/libc/constants.ts";
-import { EBADF, EINVAL } from "../../../ffi/libc/errors.ts";
-import { ArgumentError, type NativeCallError } from "../errors.ts";
+import { EINVAL } from "../../../ffi/libc/errors.ts";
+import { Checks } from "../checks.ts";
 import { owned } from "../life/ledger.ts";
 import type { Undo } from "../life/undo.ts";
 import { isDmaBuf } from "./dma_buf.ts";
-import { accessOfFd, closeFd, duplicateFd, type FileStatus, kindOfFile, statusOf } from "./fd.ts";
+import { accessOfFd, closeFd, duplicateFd, kindOfFile, statusOf, whereOpen } from "./fd.ts";
 import { libc, libcError } from "./libc.ts";
 import { cString } from "./text.ts";
+
+const checks = new Checks("host");
 
 /** A memfd, and what may be done with it. */
 export interface Memfd {
@@ -62,37 +64,31 @@ export function holdFd(fd: number, undo: Undo): void {
  * @throws {ArgumentError} if it is not open, no memfd, may shrink, or cannot be read.
  */
 export function inspectMemfd(fd: number): Memfd {
-  const { identity, byteLength, mode: type } = statusOfOpen(fd);
+  const { identity, byteLength, mode: type } = whereOpen(checks, "fd", fd, statusOf);
   const seals = sealsOf(fd);
   if (seals === undefined) {
-    if (isDmaBuf(fd)) throw refused("expected a memfd, got a dma-buf.", "dmabuf.attach() takes it.");
+    if (isDmaBuf(fd)) throw checks.wrong("fd", "expected a memfd, got a dma-buf.", "dmabuf.attach() takes it.");
     const hint = "Make one: host.allocate({ sharable: true }).exportFd(), or memfd_create in other code.";
-    throw refused(`expected a memfd, got ${kindOfFile(type)}.`, hint);
+    throw checks.wrong("fd", `expected a memfd, got ${kindOfFile(type)}.`, hint);
   }
   if ((seals & F_SEAL_SHRINK) === 0) {
-    throw refused(
+    throw checks.wrong(
+      "fd",
       "the memfd can shrink, and reading memory that is gone ends the process.",
       "Have its owner seal it: memfd_create(…, MFD_ALLOW_SEALING), then fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK).",
     );
   }
-  if (byteLength > BigInt(Number.MAX_SAFE_INTEGER)) throw refused(`it has ${byteLength} bytes, which is too long.`);
+  if (byteLength > BigInt(Number.MAX_SAFE_INTEGER)) {
+    throw checks.wrong("fd", `it has ${byteLength} bytes, which is too long.`);
+  }
   const opened = accessOfFd(fd);
   if (opened === "write") {
-    throw refused("the fd was opened for writing only.", "Open it for reading too: O_RDWR.");
+    throw checks.wrong("fd", "the fd was opened for writing only.", "Open it for reading too: O_RDWR.");
   }
   const sealed = (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) !== 0;
   const shared = sealed ? "read" : opened;
   const mode = (seals & F_SEAL_WRITE) !== 0 ? "read-private" : shared;
   return { identity, byteLength: Number(byteLength), mode, duplicate: () => duplicateFd(fd) };
-}
-
-function statusOfOpen(fd: number): FileStatus {
-  try {
-    return statusOf(fd);
-  } catch (error) {
-    if ((error as NativeCallError).code !== EBADF) throw error;
-    throw refused(`${fd} is not open.`, "Pass an fd that is open in this process.");
-  }
 }
 
 /** The seals of a memfd; undefined for other files. */
@@ -105,8 +101,4 @@ function sealsOf(fd: number): number | undefined {
 
 function addSeals(fd: number, seals: number): void {
   if (libc().fcntl(fd, F_ADD_SEALS, seals) !== 0) throw libcError("fcntl");
-}
-
-function refused(what: string, hint?: string): ArgumentError {
-  return new ArgumentError(`fd: ${what}`, { api: "host", argument: "fd", hint });
 }

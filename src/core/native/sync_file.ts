@@ -2,7 +2,7 @@ import { ENOTTY } from "../../../ffi/libc/errors.ts";
 import { SYNC_IOC_FILE_INFO } from "../../../ffi/libc/constants.ts";
 import { sync_file_info } from "../../../ffi/libc/structs.ts";
 import type { Checks } from "../checks.ts";
-import { closeFd, duplicateFd } from "./fd.ts";
+import { closeFd, duplicateFd, whereOpen } from "./fd.ts";
 import { libc, libcError, retried } from "./libc.ts";
 
 const told = new DataView(new ArrayBuffer(sync_file_info.size));
@@ -30,7 +30,7 @@ export function statusOfSyncFile(fd: number, api: string): number {
  * @throws {ArgumentError} for what is no sync file.
  */
 export function syncFileIn(given: number, checks: Checks): number {
-  const fd = duplicateFd(checks.fdIn(given, "fd"));
+  const fd = whereOpen(checks, "fd", checks.fdIn(given, "fd"), duplicateFd);
   if (answers(fd)) return fd;
   closeFd(fd);
   throw checks.wrong(

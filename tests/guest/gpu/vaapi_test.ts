@@ -3,6 +3,7 @@ import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/a
 import { type Frame, host, ledger, MapperGraph, NoRouteError } from "../../../mod.ts";
 import { dmabuf, type DmaBufTensor } from "../../../src/dmabuf/mod.ts";
 import type { HostTensor } from "../../../src/host/mod.ts";
+import { EglContext } from "../../../src/egl/mod.ts";
 import { OpenCLContext } from "../../../src/opencl/mod.ts";
 import { OpenCVContext } from "../../../src/opencv/mod.ts";
 import { VaapiContext, vaapiNodes, type VaapiTensor } from "../../../src/vaapi/mod.ts";
@@ -52,6 +53,13 @@ function filled(graph: MapperGraph, va: VaapiContext, ...[format, width, height]
   const made = all.move();
   return { pixels, surface, [Symbol.dispose]: () => made.dispose() };
 }
+
+test("open({ on }) goes from VA-API to EGL and back by the render node", ({ va }) => {
+  using egl = EglContext.open({ on: va });
+  assertEquals(egl.id.node, NODE);
+  using back = VaapiContext.open({ on: egl });
+  assertEquals(back.node, NODE);
+});
 
 test("profiles, entrypoints, driver and version are those of vainfo, line by line", async ({ va }) => {
   const command = new Deno.Command("vainfo", { args: ["--display", "drm", "--device", NODE], stderr: "null" });

@@ -251,7 +251,7 @@ export default table(import.meta, {
       hint: /planes\[0\]\.handle/,
     }),
   ),
-  "the surface of a frame that has ended": withSurface(({ va, surface }) => {
+  "the surface of a frame that has ended": withSurface(({ surface }) => {
     surface[Symbol.dispose]();
     void surface.handle;
   }, core(DisposedError, /was disposed/)),

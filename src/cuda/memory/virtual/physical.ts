@@ -13,9 +13,10 @@ import {
   readCUmemAllocationProp,
   writeCUmemAllocationProp,
 } from "../../../../ffi/cuda_driver/structs.ts";
-import { closedOnExec, closeFd, duplicateFd } from "../../../core/native/fd.ts";
+import { closedOnExec, closeFd, duplicateFd, whereOpen } from "../../../core/native/fd.ts";
 import { type Undo, undoAll } from "../../../core/life/undo.ts";
 import type { CudaPrimaryContext } from "../../base.ts";
+import { checks } from "../../check.ts";
 import { checkDriver, checkDriverRelease } from "../../errors.ts";
 import { counted } from "../../../core/life/ledger.ts";
 import { cudaDriver } from "../../library.ts";
@@ -70,7 +71,7 @@ export function createPhysical(
  * `atLeast` bytes of it will be mapped, rounded up to its granularity.
  */
 export function importPhysical(context: CudaPrimaryContext, fd: number, atLeast: number, undo: Undo): PhysicalMemory {
-  const own = duplicateFd(fd); // so that the driver never closes the caller's
+  const own = whereOpen(checks, "fd", fd, duplicateFd); // so that the driver never closes the caller's
   keepFd(own, undo);
   const handle = released(context, imported(context, own), undo);
   const told = new DataView(new ArrayBuffer(CUmemAllocationProp.size));
