@@ -11,7 +11,6 @@ import { MAPPERS } from "./src/mappers/mod.ts";
 
 export * from "./src/core/mod.ts";
 export * from "./src/host/mod.ts";
-export * from "./src/mappers/mod.ts";
 
 /**
  * Contexts and every edge between them that samepage knows.

@@ -1,4 +1,5 @@
-import { type Driver, type Fence, type Gate, host, InteropError, Line } from "@samepage/interop";
+import { type Fence, host, InteropError } from "@samepage/interop";
+import { type Driver, type Gate, Line } from "@samepage/interop/backend";
 
 /** What is not here: a gate needs no native call. */
 const driver: Driver<ManualGate> = {

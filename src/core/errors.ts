@@ -123,7 +123,7 @@ export class DisposedError extends InteropError {}
 
 /**
  * What a tensor throws of itself, with the argument that it was passed as: a tensor knows no argument. Anything else as it
- * is. For those who write mappers.
+ * is.
  */
 export function ofArgument(error: unknown, where: string, argument: string): unknown {
   const isOfTensor = error instanceof AccessError || error instanceof DisposedError;
@@ -157,7 +157,7 @@ export class NoRouteError extends InteropError {
 }
 
 /**
- * Throws one failure as it is, several as one {@link InteropError} with `.errors`: for those who write mappers. The same
+ * Throws one failure as it is, several as one {@link InteropError} with `.errors`. The same
  * error counts once, however many it was told to.
  */
 export function throwAll(given: readonly unknown[], doing: string): void {
@@ -167,7 +167,7 @@ export function throwAll(given: readonly unknown[], doing: string): void {
   throw new InteropError(`${errors.length} failures while ${doing}: ${errors.map(messageOf).join(" ")}`, { errors });
 }
 
-/** Why something is closed for what was thrown; an error's hint is what would open it: for those who write mappers. */
+/** Why something is closed for what was thrown; an error's hint is what would open it. */
 export function reasonOf(error: unknown): Omit<Refusal, "edge"> {
   const message = messageOf(error);
   if (!(error instanceof InteropError) || error.hint === undefined) return { reason: message };

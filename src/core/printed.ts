@@ -1,6 +1,5 @@
 /**
- * An object that a program holds, in one line: `console.log`, `String()`, messages and `JSON.stringify` show the same. For
- * those who write backends.
+ * An object that a program holds, in one line: `console.log`, `String()`, messages and `JSON.stringify` show the same.
  */
 export abstract class Printed {
   /** What it is, in one line. */

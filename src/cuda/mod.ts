@@ -19,7 +19,6 @@ export type {
   CudaMemPool,
   CudaStream as CudaStreamHandle,
 } from "../../ffi/cuda_runtime/handles.ts";
-export { MemoryClass, Proofs, type Verdict } from "../core/device/proofs.ts";
 export { CudaStream, type CudaStreamContext, type StreamOptions } from "./stream.ts";
 export { CudaTensor, type CudaTensorInit } from "./tensor.ts";
 export { CudaPinned, type PinnedAllocation } from "./memory/pinned.ts";

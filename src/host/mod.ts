@@ -5,5 +5,5 @@
  */
 export { type FrameAllocation, host, type HostAllocation, HostContext, type Placement } from "./context.ts";
 export type { AttachOptions, FrameInMemfd } from "./memfd.ts";
-export { type HostAbilities, HostTensor, type HostTensorInit, type ViewOptions } from "./tensor.ts";
+export { HostTensor, type ViewOptions } from "./tensor.ts";
 export type { WrapOptions } from "./wrap.ts";

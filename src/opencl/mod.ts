@@ -43,7 +43,6 @@ export type { CommandLog, CommandTimes } from "./queues/profiling.ts";
 export { OpenCLQueue } from "./queue.ts";
 export type { QueueOptions } from "./queues/handle.ts";
 export { OpenCLSemaphore } from "./semaphore.ts";
-export { MemoryClass, Proofs, type Verdict } from "../core/device/proofs.ts";
 export type { GlContext } from "../gl/port.ts";
 export type { DeviceSharing } from "./devices/sharing.ts";
 export { type ContextBlock, OpenCLPointerMemory, type PointerBlock } from "./pointers/memory.ts";

@@ -8,13 +8,12 @@ import {
   host,
   imageInfo,
   layout,
-  type Memory,
-  type MemoryTarget,
   Metadata,
   NativeCallError,
   Port,
   type Tensor,
 } from "../../mod.ts";
+import type { Memory, MemoryTarget } from "../../backend.ts";
 import { O_CLOEXEC } from "../../ffi/libc/constants.ts";
 import { connect, listen, MessageError } from "../../src/channel/mod.ts";
 import { encoded, KINDS } from "../../src/channel/message.ts";

@@ -1,6 +1,6 @@
 /** The suite as tests: one for each edge on each device, a step for each case. */
 import { assert, assertEquals } from "@std/assert";
-import { MAPPERS } from "../../mod.ts";
+import { MAPPERS } from "../../backend.ts";
 import { EDGES as CUDA_EDGES } from "../../src/cuda/edges/mod.ts";
 import { EDGES as EGL_EDGES } from "../../src/egl/edges.ts";
 import { EDGES as OPENCL_EDGES } from "../../src/opencl/edges/mod.ts";

@@ -1,4 +1,5 @@
-import { MapperGraph, openCLImageToHost } from "../../mod.ts";
+import { openCLImageToHost } from "../../backend.ts";
+import { MapperGraph } from "../../mod.ts";
 import { hostToOpenCLImage, openCLToOpenCLImage } from "../../src/opencl/edges/mod.ts";
 import type { Fence } from "../../src/core/device/fence.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";

@@ -1,4 +1,5 @@
-import { hostToOpenCVMat, MapperGraph, openCLToOpenCVUMat, openCVUMatToOpenCL } from "../../mod.ts";
+import { hostToOpenCVMat, openCLToOpenCVUMat, openCVUMatToOpenCL } from "../../backend.ts";
+import { MapperGraph } from "../../mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
 import { host } from "../../src/host/mod.ts";

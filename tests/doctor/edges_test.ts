@@ -1,7 +1,8 @@
 // What the graph says of memory that this machine has not: the conformance suite's fake knows every transfer.
 
 import { assert, assertEquals } from "@std/assert";
-import { host, ledger, type Mapper, portMapper } from "@samepage/interop";
+import { host, ledger } from "@samepage/interop";
+import { type Mapper, portMapper } from "@samepage/interop/backend";
 import type { Node } from "../../src/doctor/api.ts";
 import { type Edges, examineEdges } from "../../src/doctor/edges.ts";
 import type { ApiReport } from "../../src/doctor/report.ts";

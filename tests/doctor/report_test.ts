@@ -1,6 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { doctor, type Report, svgOf, textOf } from "@samepage/interop/doctor";
-import { ledger, MAPPERS } from "@samepage/interop";
+import { ledger } from "@samepage/interop";
+import { MAPPERS } from "@samepage/interop/backend";
 import { EDGES as CUDA_EDGES } from "../../src/cuda/edges/mod.ts";
 import { EDGES as EGL_EDGES } from "../../src/egl/edges.ts";
 import { EDGES as OPENCL_EDGES } from "../../src/opencl/edges/mod.ts";

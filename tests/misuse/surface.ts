@@ -1,6 +1,6 @@
 /**
- * The public methods: what can be reached from the entry points, but for what `deno doc` says is protected or for those
- * who write mappers.
+ * The public methods: what can be reached from the entry points of programs, but for what `deno doc` says is protected or
+ * for those who write mappers.
  *
  * @module
  */
@@ -31,10 +31,14 @@ interface Documentation {
 /** What the JSDoc of those classes and methods says which work without the checks that programs have. */
 const MARK = /for\s+those\s+who\s+write\s+(mappers|operations|backends)/i;
 
-/** The names of the public methods of all entry points. */
+/** The entry point of those who write backends: what it exports works without checks. */
+const UNCHECKED = `${config.name}/backend`;
+
+/** The names of the public methods of all entry points for programs. */
 export async function publicMethods(entryPoints: Readonly<Record<string, Exports>>): Promise<string[]> {
   const excluded = await notForPrograms();
-  const names = new Set(Object.values(entryPoints).flatMap(callable));
+  const { [UNCHECKED]: _, ...forPrograms } = entryPoints;
+  const names = new Set(Object.values(forPrograms).flatMap(callable));
   return [...names].filter((name) => !excluded.has(name) && !excluded.has(name.split(".")[0])).sort();
 }
 

@@ -1,15 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
-import {
-  AccessError,
-  chain,
-  DisposedError,
-  host,
-  InteropError,
-  MapperGraph,
-  openCLToHost,
-  Route,
-  type Tensor,
-} from "@samepage/interop";
+import { AccessError, DisposedError, host, InteropError, MapperGraph, Route, type Tensor } from "@samepage/interop";
+import { chain, openCLToHost } from "@samepage/interop/backend";
 import { hostToOpenCL, type OpenCLContext, type OpenCLTensor } from "@samepage/interop/opencl";
 import {
   assertBytes,

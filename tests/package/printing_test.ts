@@ -13,10 +13,10 @@ import {
   Metadata,
   NoRouteError,
   Port,
-  Printed,
   Route,
   Tensor,
 } from "@samepage/interop";
+import { Printed } from "@samepage/interop/backend";
 import { FrameRing } from "@samepage/interop/channel";
 import { dmabuf } from "@samepage/interop/dmabuf";
 import { BaseOf, LocalMemory } from "@samepage/interop/opencl";
@@ -35,7 +35,9 @@ import { shader, test as vulkanTest } from "../vulkan/help.ts";
 
 /** Parts of contexts, and of drivers, which no program has in its hands: they are for those who write backends. */
 const PARTS = [
+  "Allocation",
   "BufferImages",
+  "Checks",
   "ClLane",
   "CudaHostMemory",
   "CudaLane",

@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertMatch, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
-import { ArgumentError, DisposedError, host, InteropError, ledger, MapperGraph, NativeFlag } from "../../mod.ts";
+import { NativeFlag } from "../../backend.ts";
+import { ArgumentError, DisposedError, host, InteropError, ledger, MapperGraph } from "../../mod.ts";
 import { collect } from "../gc.ts";
 import { deno } from "../process.ts";
 import { warningsOf } from "../warnings.ts";

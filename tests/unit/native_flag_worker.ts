@@ -1,5 +1,5 @@
 // A Worker with a flag: it awaits one that is set soon, or leaves one that is set after it was terminated.
-import { NativeFlag } from "../../mod.ts";
+import { NativeFlag } from "../../backend.ts";
 import { openCaller } from "./native_flag_library.ts";
 
 const scope = globalThis as unknown as {

@@ -1,6 +1,6 @@
 // The verbs of all queues are the core's.
 
-import { DeviceQueue } from "@samepage/interop";
+import { DeviceQueue } from "@samepage/interop/backend";
 import { CudaStream } from "@samepage/interop/cuda";
 import { EglQueue } from "../../src/egl/queue.ts";
 import { OpenCLQueue } from "@samepage/interop/opencl";

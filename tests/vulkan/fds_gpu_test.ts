@@ -3,7 +3,8 @@
  * ones. Apart from the other tests: a driver that crashes on such an fd takes only these with it.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { type HasLine, InteropError, ledger } from "@samepage/interop";
+import { InteropError, ledger } from "@samepage/interop";
+import type { HasLine } from "@samepage/interop/backend";
 import type { MemoryTarget } from "../../src/core/device/memory.ts";
 import { Port } from "../../src/core/device/port.ts";
 import { closeFd, duplicateFd, statusOf } from "../../src/core/native/fd.ts";

@@ -8,7 +8,7 @@ const IDLE_MS = 1;
 
 /**
  * Asks until there is an answer, for what no driver tells by itself. The event loop goes on between two questions: first they
- * come as fast as it turns, some 3 µs apart, then a millisecond apart. For those who write backends.
+ * come as fast as it turns, some 3 µs apart, then a millisecond apart.
  *
  * @param ask answers undefined for as long as there is nothing yet; it may throw
  * @throws what `ask` throws.

@@ -31,7 +31,7 @@ export interface ImagePortInit extends PictureSize {
 
 /**
  * A handle of an image, on its way from one driver to another: objects of memory, and where the planes lie in them. It
- * owns the objects until the other side takes their fds. For those who write backends.
+ * owns the objects until the other side takes their fds.
  */
 export class ImagePort<K extends string = string> extends Printed implements PictureSize, Disposable {
   /** Its kind, which both sides name. */

@@ -67,7 +67,7 @@ const NO_FAILURES: readonly Failure[] = [];
 
 /**
  * An in-order line of work. All work is submitted through a line: it checks a command, waits for conflicting work, revokes
- * views, makes the call, and records it on the objects it uses. For those who write backends.
+ * views, makes the call, and records it on the objects it uses.
  */
 // deno-lint-ignore no-explicit-any -- a line of any driver
 export class Line<L = any> extends Printed {

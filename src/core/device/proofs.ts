@@ -57,7 +57,7 @@ let classes = 0;
 
 /**
  * A class of memory. A device uses all memory of one class in place, or none of it, and an experiment on a sample tells
- * which. For those who write backends.
+ * which.
  */
 export class MemoryClass<C> extends Printed {
   /** What its memory has in common: `"address % 64 = 0, any length"`. */

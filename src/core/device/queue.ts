@@ -46,7 +46,7 @@ const PIXELS_AT: { readonly [W in Way]: string } = {
 
 /**
  * One API's own part of a queue: the native commands. Everything has been checked that does not depend on the API. What
- * returns commands checks all of them before it returns the first. For those who write backends.
+ * returns commands checks all of them before it returns the first.
  *
  * @typeParam M what is read and written
  * @typeParam C what is copied
@@ -93,7 +93,7 @@ export interface Movable extends Usable {
   readonly name: string;
 }
 
-/** A queue of a device, as programs hold it: its commands run in order. For those who write backends. */
+/** A queue of a device, as programs hold it: its commands run in order. */
 export abstract class DeviceQueue<
   L = unknown,
   M extends Movable = never,
@@ -105,7 +105,7 @@ export abstract class DeviceQueue<
   /** Its line of work. For those who write mappers. */
   abstract readonly line: Line<L>;
 
-  /** The API's commands. For those who write backends. */
+  /** The API's commands. */
   protected abstract readonly commands: Commands<L, M, C, F>;
 
   /** Its end of life. */

@@ -10,8 +10,7 @@ export interface NativeSemaphore {
 }
 
 /**
- * Makes native semaphores for drivers that cannot make any that others import: an open Vulkan device is one. For those
- * who write backends.
+ * Makes native semaphores for drivers that cannot make any that others import: an open Vulkan device is one.
  */
 export interface SemaphoreMaker {
   /** Its name, for messages. */
@@ -29,7 +28,7 @@ const makers: SemaphoreMaker[] = [];
 
 /**
  * From now on two lines of other drivers may wait for each other by this maker's semaphores, until the returned function is
- * called. For those who write backends.
+ * called.
  */
 export function offerSemaphores(maker: SemaphoreMaker): () => void {
   makers.push(maker);

@@ -2,8 +2,7 @@ import { shown } from "../argument.ts";
 import { ArgumentError, type ErrorFields } from "../errors.ts";
 
 /**
- * The error of a kernel that a program does not have: `name: there is no kernel "scal". It has scale.` For those who write
- * backends.
+ * The error of a kernel that a program does not have: `name: there is no kernel "scal". It has scale.`
  *
  * @param has the names of those that it has
  * @param more what else to do, as a sentence

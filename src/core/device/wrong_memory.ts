@@ -13,7 +13,7 @@ export interface Expected {
   readonly target: string;
 }
 
-/** The error of what a queue's command does not take, with what to do instead. For those who write backends. */
+/** The error of what a queue's command does not take, with what to do instead. */
 export function wrongMemory(
   checks: Checks,
   given: unknown,

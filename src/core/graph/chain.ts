@@ -21,7 +21,8 @@ export type Link = readonly [mapper: Mapper, target: Target] | Mapper;
  *
  * @example
  * ```ts
- * import { chain, host, hostToOpenCL, openCLToHost } from "@samepage/interop";
+ * import { host } from "@samepage/interop";
+ * import { chain, hostToOpenCL, openCLToHost } from "@samepage/interop/backend";
  *
  * const roundTrip = chain(hostToOpenCL, openCLToHost);
  * console.log(roundTrip.from, roundTrip.to); // host host

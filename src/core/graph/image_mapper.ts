@@ -42,8 +42,9 @@ interface ImagePlan extends Plan {
  * It calls the source's `ports.images.export` and the target's `ports.images.import`, and submits their commands on their
  * own lines. For those who write backends.
  */
-export function imageMapper(from: string, to: string): Mapper<Mapped, Mapped, ImagePlan> {
-  return { from, to, takesParts: true, prepare, probe, map };
+export function imageMapper(from: string, to: string): Mapper {
+  const mapper: Mapper<Mapped, Mapped, ImagePlan> = { from, to, takesParts: true, prepare, probe, map };
+  return mapper as Mapper;
 }
 
 /** What two kinds of memory offer for their images. For those who write backends. */

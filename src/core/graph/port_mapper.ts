@@ -55,8 +55,9 @@ interface PortPlan extends Plan {
  * It calls the source's `ports.export` and the target's `ports.import`, and submits their commands on their own lines.
  * For those who write backends.
  */
-export function portMapper(from: string, to: string): Mapper<Mapped, Mapped, PortPlan> {
-  return { from, to, prepare, probe, map };
+export function portMapper(from: string, to: string): Mapper {
+  const mapper: Mapper<Mapped, Mapped, PortPlan> = { from, to, prepare, probe, map };
+  return mapper as Mapper;
 }
 
 /**

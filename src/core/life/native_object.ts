@@ -4,9 +4,7 @@ import type { Line, Usable } from "../device/line.ts";
 import type { Work } from "../device/work.ts";
 import type { Resource } from "./resource.ts";
 
-/**
- * A disposable object that is not memory: a context, a queue, a program, a kernel. For those who write mappers.
- */
+/** A disposable object that is not memory: a context, a queue, a program, a kernel. */
 export abstract class NativeObject extends Printed implements Usable, Disposable, AsyncDisposable {
   /** Its end of life. */
   abstract readonly resource: Resource;

@@ -76,7 +76,7 @@ const NO_PARTS: readonly Resource[] = [];
 /**
  * The end of life of every owner of native objects, as one state machine: dependents × lends × work in flight × release.
  * `dispose`, `disposeAsync`, `disposeAfter` and the finalizer drive the same end (ending.ts); they differ only in how they
- * wait (waiting.ts). For those who write mappers.
+ * wait (waiting.ts).
  */
 export class Resource extends Printed {
   /** Its name, for messages. */

@@ -108,7 +108,7 @@ export class Grant {
     return this.#lends === undefined || this.#lends.size === 0;
   }
 
-  /** Its lends; facets of one grant share them. For those who write mappers. */
+  /** Its lends; facets of one grant share them. */
   get lends(): Iterable<Grant> {
     return this.#shared;
   }

@@ -11,8 +11,9 @@ export interface Owning {
   readonly name: string;
   /** The block, new or adopted. */
   readonly allocation: Allocation;
-  /** Its range of the block's bytes; all if left out. */
+  /** Where its range of the block's bytes begins; 0 if left out. */
   readonly start?: number;
+  /** Where that ends; the block's end if left out. */
   readonly end?: number;
   /** Its access; `"read-write"` if left out. */
   readonly access?: Access;

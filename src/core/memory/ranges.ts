@@ -28,7 +28,7 @@ let orders = 0;
 
 /**
  * Ranges of bytes, which may overlap, each with an item: an interval tree, balanced as a treap. To add, to delete and to
- * find an overlap take logarithmic time. For those who write mappers.
+ * find an overlap take logarithmic time.
  */
 export class Ranges<T> implements Iterable<T> {
   #root: Node<T> | undefined;

@@ -49,7 +49,7 @@ let awaited = false;
 
 /**
  * The buffers that one tensor has handed out. A buffer keeps its tensor alive, so only the tensor may hold its buffers for
- * good. For those who write mappers.
+ * good.
  */
 export class TensorViews {
   readonly #grant: Grant;
@@ -127,8 +127,7 @@ interface Entry {
 
 /**
  * The buffers over one allocation, by the grants of its tensors. It holds them strongly until the next garbage collection,
- * and weakly from then on: most are gone by then, and a WeakRef costs more than the rest of a view. For those who write
- * mappers.
+ * and weakly from then on: most are gone by then, and a WeakRef costs more than the rest of a view.
  */
 export class Views {
   readonly #byGrant = new Map<Grant, Entry>();

@@ -34,7 +34,7 @@ export interface ByteRange {
   readonly byteLength: number;
 }
 
-/** What a route knows of a tensor or frame, which may not exist yet: for those who write mappers. */
+/** What a route knows of a tensor or frame, which may not exist yet. */
 export class Described extends Printed {
   /** The kind of memory, and its context. */
   readonly target: Target;
@@ -102,7 +102,7 @@ export class Described extends Printed {
     return other;
   }
 
-  /** The same without a host address (a copy, a device's own object): for those who write mappers. */
+  /** The same without a host address (a copy, a device's own object). */
   withoutAddress(target: Target, access: Access): Described {
     const planes = this.planes.map(({ layout, allocation, start }) => ({ layout, allocation, start }));
     return new Described(target, access, planes, this.info);

@@ -18,7 +18,7 @@ import type { Metadata } from "./metadata.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** What lies where in native memory, and whose it is. */
-export interface Placement {
+export interface PlacedMemory {
   /** What the tensors are made with. */
   readonly handle: unknown;
   /** Where each plane lies, counted from the handle; of a tensor there is one. */
@@ -33,8 +33,8 @@ export interface Placement {
   readonly parent?: Mapped | undefined;
 }
 
-/** Makes the tensor, or the frame, of memory that one resource holds: for those who write backends. */
-export function tensorOver<T extends Tensor>(target: MemoryTarget<T>, at: Placement): T | Frame<T> {
+/** Makes the tensor, or the frame, of memory that one resource holds. */
+export function tensorOver<T extends Tensor>(target: MemoryTarget<T>, at: PlacedMemory): T | Frame<T> {
   const { handle, layouts, resource, info, metadata } = at;
   const parent = at.parent === undefined ? {} : { parent: at.parent };
   if (info === undefined) return target.ports.tensor!({ target, handle, layout: layouts[0], resource, ...parent });
@@ -55,7 +55,7 @@ export interface PlaneInBlock {
   readonly start: number;
 }
 
-/** The planes of a frame whose bytes are all in the one grant of its resource: for those who write backends. */
+/** The planes of a frame whose bytes are all in the one grant of its resource. */
 export function planesOver<T extends Tensor>(
   target: MemoryTarget<T>,
   resource: Resource,
@@ -71,13 +71,13 @@ export function planesOver<T extends Tensor>(
   });
 }
 
-/** New memory of a kind, as a tensor: for those who write backends. @throws {LayoutError} for a layout that is none. */
+/** New memory of a kind, as a tensor. @throws {LayoutError} for a layout that is none. */
 export function allocateTensor<T extends Tensor>(target: MemoryTarget<T>, init: LayoutInit): T {
   const at = layout(init);
   return owned(target, `tensor ${describeLayout(at)}`, [at]) as T;
 }
 
-/** New memory of a kind, one block for all planes of a frame: for those who write backends. */
+/** New memory of a kind, one block for all planes of a frame. */
 export function allocateFrame<T extends Tensor>(target: MemoryTarget<T>, given: FrameInfo): Frame<T> {
   const info = frameInfo(given);
   return owned(target, `frame ${info.format}`, planeLayouts(info), info) as Frame<T>;
@@ -96,8 +96,8 @@ export interface Received {
 }
 
 /**
- * Memory that a port brings from another process, or from a program's own fd, as a tensor or a frame that owns it: for
- * those who write backends. The port is over afterwards, also if that fails.
+ * Memory that a port brings from another process, or from a program's own fd, as a tensor or a frame that owns it. The
+ * port is over afterwards, also if that fails.
  */
 export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, received: Received): T | Frame<T> {
   const { ports, context } = target;

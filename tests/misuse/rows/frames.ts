@@ -6,10 +6,10 @@ import {
   host,
   imageInfo,
   LayoutError,
-  type Mapper,
   MapperGraph,
   Metadata,
 } from "@samepage/interop";
+import type { Mapper } from "@samepage/interop/backend";
 import { any, fails, open, say } from "../kit.ts";
 import { table } from "../row.ts";
 

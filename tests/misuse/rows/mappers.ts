@@ -1,23 +1,25 @@
 import {
   type Access,
   ArgumentError,
-  chain,
-  type Described,
   DisposedError,
   Graph,
   host,
   type HostTensor,
-  hostToOpenCVMat,
-  type MapJob,
-  type Mapper,
   MapperGraph,
-  messageOf,
   NoRouteError,
-  openCLToHost,
-  Resource,
   type Target,
   type Tensor,
 } from "@samepage/interop";
+import {
+  chain,
+  type Described,
+  hostToOpenCVMat,
+  type MapJob,
+  type Mapper,
+  messageOf,
+  openCLToHost,
+  Resource,
+} from "@samepage/interop/backend";
 import { hostToOpenCL } from "@samepage/interop/opencl";
 import { OpenCVContext } from "@samepage/interop/opencv";
 import { any, fails, open, say } from "../kit.ts";

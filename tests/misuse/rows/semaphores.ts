@@ -1,4 +1,5 @@
-import { AccessError, ArgumentError, DisposedError, Resource, Semaphore } from "@samepage/interop";
+import { AccessError, ArgumentError, DisposedError, Semaphore } from "@samepage/interop";
+import { Resource } from "@samepage/interop/backend";
 import { command, FakeDriver, FakeMaker, type FakeSync } from "../../unit/fakes.ts";
 import { any, fails, say } from "../kit.ts";
 import { type Failure, table } from "../row.ts";

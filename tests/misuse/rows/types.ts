@@ -1,6 +1,5 @@
 import {
   ArgumentError,
-  chain,
   checkAlignment,
   Frame,
   host,
@@ -11,6 +10,7 @@ import {
   region,
   VENDOR_RULES,
 } from "@samepage/interop";
+import { chain } from "@samepage/interop/backend";
 import { BaseOf, directoryCache, LocalMemory, OpenCLContext } from "@samepage/interop/opencl";
 import { tryAll } from "../anything.ts";
 import { staleViews } from "../../stale_views.ts";

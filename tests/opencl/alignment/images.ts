@@ -3,16 +3,8 @@
  *
  * @module
  */
-import {
-  host,
-  type HostTensor,
-  type Mapper,
-  MapperGraph,
-  MAPPERS,
-  NativeCallError,
-  NoRouteError,
-  type Target,
-} from "@samepage/interop";
+import { host, type HostTensor, MapperGraph, NativeCallError, NoRouteError, type Target } from "@samepage/interop";
+import { type Mapper, MAPPERS } from "@samepage/interop/backend";
 import type {
   ImageTarget,
   ImageType,

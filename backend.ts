@@ -1,0 +1,130 @@
+/**
+ * For those who write backends, mappers, or tests of them: how work is submitted and waited for, what memory gives to
+ * other kinds of memory and takes from them, which objects own it, and every edge that samepage knows. These work without
+ * the checks that programs have. What programs hold is in the main entry point.
+ *
+ * @example Native objects that end together
+ * ```ts
+ * import { allOrNothing, owned, undoAll } from "@samepage/interop/backend";
+ *
+ * const undo = allOrNothing("opening a device", (undo) => { // a throw in here releases what was made before it
+ *   owned("example.device", undo, () => console.log("device released"));
+ *   owned("example.queue", undo, () => console.log("queue released"));
+ *   return undo;
+ * });
+ * undoAll(undo, "closing the device"); // queue released, then device released
+ * ```
+ *
+ * @module
+ */
+
+// Work on a device.
+export {
+  type Call,
+  type Driver,
+  type Lane,
+  LANES,
+  type LineEvents,
+  type Lines,
+  type Sync,
+} from "./src/core/device/driver.ts";
+export { codeError, type Codes } from "./src/core/native/code_error.ts";
+export { NativeFlag, type NativeFlagOptions } from "./src/core/device/native_flag.ts";
+export { fenceOf, type ForeignWork } from "./src/core/device/foreign_work.ts";
+export type { Gate } from "./src/core/device/gate.ts";
+export { Line, type LineInit, type Usable, type Use } from "./src/core/device/line.ts";
+export type { LineSync, SyncedLine } from "./src/core/device/line_sync.ts";
+export type { Work, WorkEntry } from "./src/core/device/work.ts";
+export {
+  type Commands,
+  DeviceQueue,
+  type HostBytes,
+  type Movable,
+  type Pixels,
+  type Way,
+} from "./src/core/device/queue.ts";
+export { type Box, boxOf, type BoxPlace } from "./src/core/device/box.ts";
+export { type Dimension, placesOf, type Runs, runsBetween } from "./src/core/layout/runs.ts";
+export { type HasLine, type SemaphoreExporter, type SemaphoreType } from "./src/core/device/semaphore.ts";
+export { type NativeSemaphore, offerSemaphores, type SemaphoreMaker } from "./src/core/device/semaphores.ts";
+export { MemoryClass, Proofs, unseen, type Verdict, type Witness } from "./src/core/device/proofs.ts";
+
+// What a kind of memory exports and imports.
+export type {
+  Crossing,
+  Exported,
+  Imported,
+  KnownObject,
+  Memory,
+  MemoryTarget,
+  Offer,
+  SampleClass,
+  Staged,
+} from "./src/core/device/memory.ts";
+export type { KnownMemory, MemoryKind, PortInit, SyncKind, WholeMemory } from "./src/core/device/port.ts";
+export {
+  type ExportedImage,
+  type ImageBlock,
+  type ImagePlane,
+  ImagePort,
+  type ImagePortInit,
+  type Images,
+  type ImportedImage,
+} from "./src/core/device/image_port.ts";
+
+// Contexts, targets, tensors and frames, as an API makes them.
+export type { DeviceId } from "./src/core/device/device_id.ts";
+export { PermanentContext, PrintedTarget } from "./src/core/graph/context.ts";
+export { DeviceContext } from "./src/core/graph/device_context.ts";
+export { Printed } from "./src/core/printed.ts";
+export {
+  type AdoptedPlane,
+  adoptFrame,
+  type Adoption,
+  adoptTensor,
+  type FrameOwner,
+} from "./src/core/tensors/adopt.ts";
+export {
+  allocateFrame,
+  allocateTensor,
+  importAs,
+  type PlacedMemory,
+  type Received,
+  tensorOver,
+} from "./src/core/tensors/over.ts";
+export type { FrameInit, FrameJson, PlacedPlane } from "./src/core/tensors/frame.ts";
+export type { MappedInit } from "./src/core/tensors/mapped.ts";
+export type { Part, TensorInit, TensorJson } from "./src/core/tensors/tensor.ts";
+export { type ByteRange, Described, type DescribedPlane } from "./src/core/tensors/described.ts";
+export type { HostAbilities, HostTensorInit } from "./src/host/tensor.ts";
+export type { ChannelKind, PixelFormat } from "./src/core/layout/pixel_formats.ts";
+export type { PlanePlace } from "./src/core/layout/frame_info.ts";
+export type { PictureSize } from "./src/core/layout/pictures.ts";
+export type { DTypeOf, TypedArrayConstructor, TypedArrays } from "./src/core/layout/dtype.ts";
+
+// Owners of memory and of native objects, and their ends.
+export { NativeObject } from "./src/core/life/native_object.ts";
+export { type GiveBack, Resource, type ResourceInit, type ResourceState } from "./src/core/life/resource.ts";
+export { allOrNothing, thenUndo, type Undo, undoAll, unwind } from "./src/core/life/undo.ts";
+export { owned } from "./src/core/life/ledger.ts";
+export { adopt, adoptHandle, own, type Owning } from "./src/core/memory/own.ts";
+export type { Place } from "./src/core/memory/peers.ts";
+export { Allocation, type Block, type Closed, type Failure, type Fate } from "./src/core/memory/allocation.ts";
+export type { Grant, GrantState } from "./src/core/memory/grant.ts";
+export type { Placed, Ranges } from "./src/core/memory/ranges.ts";
+export { TensorViews, Views } from "./src/core/memory/view.ts";
+
+// Edges.
+export type { MapJob, Mapper, Plan } from "./src/core/graph/mapper.ts";
+export type { TensorOf } from "./src/core/graph/graph.ts";
+export type { RouteJson } from "./src/core/graph/route.ts";
+export { chain, type Link } from "./src/core/graph/chain.ts";
+export { imageMapper } from "./src/core/graph/image_mapper.ts";
+export { edgesOf, portMapper, portMappers } from "./src/core/graph/port_mapper.ts";
+export * from "./src/mappers/mod.ts";
+
+// What callers pass, and what went wrong.
+export type { Maker } from "./src/core/argument.ts";
+export { Checks } from "./src/core/checks.ts";
+export { type ErrorFields, messageOf, ofArgument, reasonOf, throwAll } from "./src/core/errors.ts";
+export type { brand, Branded } from "./ffi/brand.ts";
