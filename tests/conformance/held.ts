@@ -10,7 +10,7 @@ import { assert } from "@std/assert";
 export type Held = Readonly<Record<string, number>>;
 
 /** What Deno opens for itself at some time, and a driver: sockets, device files, libraries, the caches of its compiler. */
-const NOT_OURS = /^(socket:|\/dev\/(?!shm\/))|\.so\b|\/\.cache\//;
+const NOT_OURS = /^(socket:|\/dev\/(?!shm(\/|$)))|\.so\b|\/\.cache\//;
 
 /** What NVIDIA's driver has in /dev/shm while any process of the machine uses CUDA. */
 const OF_ANY_PROCESS = /^cuda\.shm\./;

@@ -5,11 +5,11 @@ import { host } from "../../src/host/mod.ts";
 import { bytesAt } from "./bytes.ts";
 import { hostEnd } from "./host_end.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
-import { FakeContext, type FakeTarget } from "./template/context.ts";
-import { command } from "./template/driver.ts";
-import { fakeAlive, misuses } from "./template/library.ts";
-import { KINDS } from "./template/memory.ts";
-import type { FakeTensor } from "./template/tensor.ts";
+import { FakeContext, type FakeTarget } from "./template/queue/context.ts";
+import { command } from "./template/queue/driver.ts";
+import { fakeAlive, misuses } from "./template/queue/library.ts";
+import { KINDS } from "./template/queue/memory.ts";
+import type { FakeTensor } from "./template/queue/tensor.ts";
 
 /** The edges of the template that the suite runs over: the graph makes more of its ports. */
 const EDGES = [

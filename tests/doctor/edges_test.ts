@@ -6,8 +6,8 @@ import { type Mapper, portMapper } from "@samepage/interop/backend";
 import type { Node } from "../../src/doctor/api.ts";
 import { type Edges, examineEdges } from "../../src/doctor/edges.ts";
 import type { ApiReport } from "../../src/doctor/report.ts";
-import { FakeContext } from "../conformance/template/context.ts";
-import type { FakeKind } from "../conformance/template/memory.ts";
+import { FakeContext } from "../conformance/template/queue/context.ts";
+import type { FakeKind } from "../conformance/template/queue/memory.ts";
 
 const LAYOUT = { shape: [64], dtype: "u8" } as const;
 const HOST: Node = { device: "host", target: host, make: () => host.allocate(LAYOUT) };

@@ -13,7 +13,7 @@ import type { ClGl } from "../../ffi/opencl_gl/functions.ts";
 import type { ExternalMemory } from "../../ffi/opencl_external/functions.ts";
 import type { Semaphores } from "../../ffi/opencl_semaphore/functions.ts";
 import type { Usm } from "../../ffi/opencl_usm/functions.ts";
-import type { FakeLibrary } from "../conformance/template/library.ts";
+import type { FakeLibrary } from "../conformance/template/queue/library.ts";
 import type { CxxAbi } from "../../ffi/cxxabi/functions.ts";
 import { DMA_BUF_IOCTL_SYNC, SYNC_IOC_FILE_INFO } from "../../ffi/libc/constants.ts";
 import * as requests from "../../ffi/dmabuf/constants.ts";

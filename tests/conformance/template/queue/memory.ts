@@ -4,11 +4,11 @@
  *
  * @module
  */
-import type { Crossing, Exported, Imported, Memory, Offer } from "../../../src/core/device/memory.ts";
-import type { Line } from "../../../src/core/device/line.ts";
-import { type MemoryKind, Port } from "../../../src/core/device/port.ts";
-import type { Transfer } from "../../../src/core/graph/route.ts";
-import { bytesAt } from "../bytes.ts";
+import type { Crossing, Exported, Imported, Memory, Offer } from "../../../../src/core/device/memory.ts";
+import type { Line } from "../../../../src/core/device/line.ts";
+import { type MemoryKind, Port } from "../../../../src/core/device/port.ts";
+import type { Transfer } from "../../../../src/core/graph/route.ts";
+import { bytesAt } from "../../bytes.ts";
 import { check, command, made } from "./driver.ts";
 import { fake, fakeAddress, fakeBytes } from "./library.ts";
 import { FakeTensor } from "./tensor.ts";

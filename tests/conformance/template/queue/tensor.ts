@@ -4,8 +4,8 @@
  *
  * @module
  */
-import type { Fence } from "../../../src/core/device/fence.ts";
-import { type Part, Tensor } from "../../../src/core/tensors/tensor.ts";
+import type { Fence } from "../../../../src/core/device/fence.ts";
+import { type Part, Tensor } from "../../../../src/core/tensors/tensor.ts";
 import type { FakeTarget } from "./context.ts";
 import { command } from "./driver.ts";
 import { fakeAddress, fakeBytes } from "./library.ts";

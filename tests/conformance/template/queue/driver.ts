@@ -4,11 +4,11 @@
  *
  * @module
  */
-import type { Call, Driver, LineEvents } from "../../../src/core/device/driver.ts";
-import type { Gate } from "../../../src/core/device/gate.ts";
-import { NativeCallError, throwAll } from "../../../src/core/errors.ts";
-import { ledger } from "../../../src/core/life/ledger.ts";
-import { unwind } from "../../../src/core/life/undo.ts";
+import type { Call, Driver, LineEvents } from "../../../../src/core/device/driver.ts";
+import type { Gate } from "../../../../src/core/device/gate.ts";
+import { NativeCallError, throwAll } from "../../../../src/core/errors.ts";
+import { ledger } from "../../../../src/core/life/ledger.ts";
+import { unwind } from "../../../../src/core/life/undo.ts";
 import { fake, FAKE_OK, type FakeWait } from "./library.ts";
 
 /** What a failed command fails with. */

@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { bytesAt } from "../bytes.ts";
-import { tapped } from "../../faults/tap.ts";
+import { bytesAt } from "../../bytes.ts";
+import { tapped } from "../../../faults/tap.ts";
 
 /** It went well. */
 export const FAKE_OK = 0;

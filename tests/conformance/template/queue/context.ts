@@ -3,15 +3,15 @@
  *
  * @module
  */
-import { Line } from "../../../src/core/device/line.ts";
-import type { Memory, MemoryTarget } from "../../../src/core/device/memory.ts";
-import { PrintedTarget } from "../../../src/core/graph/context.ts";
-import { DeviceContext } from "../../../src/core/graph/device_context.ts";
-import type { ImageInfo } from "../../../src/core/layout/frame_info.ts";
-import type { LayoutInit } from "../../../src/core/layout/layout.ts";
-import type { Frame } from "../../../src/core/tensors/frame.ts";
-import type { Mapped } from "../../../src/core/tensors/mapped.ts";
-import { allocateFrame, allocateTensor } from "../../../src/core/tensors/over.ts";
+import { Line } from "../../../../src/core/device/line.ts";
+import type { Memory, MemoryTarget } from "../../../../src/core/device/memory.ts";
+import { PrintedTarget } from "../../../../src/core/graph/context.ts";
+import { DeviceContext } from "../../../../src/core/graph/device_context.ts";
+import type { ImageInfo } from "../../../../src/core/layout/frame_info.ts";
+import type { LayoutInit } from "../../../../src/core/layout/layout.ts";
+import type { Frame } from "../../../../src/core/tensors/frame.ts";
+import type { Mapped } from "../../../../src/core/tensors/mapped.ts";
+import { allocateFrame, allocateTensor } from "../../../../src/core/tensors/over.ts";
 import { driver, FakeLane } from "./driver.ts";
 import { type FakeKind, isInPlace, memoryOf } from "./memory.ts";
 import type { FakeTensor } from "./tensor.ts";
