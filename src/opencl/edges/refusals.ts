@@ -8,7 +8,9 @@ import type { OpenCLContext } from "../context.ts";
  * meanwhile.
  */
 export function refuseMappedCoarse(edge: string, source: Described, cl: OpenCLContext): Refusal | undefined {
-  if (source.target.kind !== "host" || cl.svm.blockOf(source.range.allocation)?.grain !== "coarse") return undefined;
+  const { target, range: { allocation } } = source;
+  if (target.kind !== "host" || allocation.block.kind !== "opencl.svm") return undefined;
+  if (cl.svm.blockOf(allocation)?.grain !== "coarse") return undefined;
   return refused(
     edge,
     `it is coarse-grained memory that is mapped for the host: no kernel of ${cl.name} may use it meanwhile.`,
