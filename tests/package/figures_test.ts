@@ -7,10 +7,10 @@ import { ROOT } from "./project.ts";
 
 /** Today's. Whoever makes one smaller writes the new figure here. */
 const MOST = {
-  "files in a warm map from the host to OpenCL": 40,
-  "functions in a warm map from the host to OpenCL": 123,
-  "files in its dispose after a kernel": 29,
-  "functions in its dispose after a kernel": 95,
+  "files in a warm map from the host to OpenCL": 37,
+  "functions in a warm map from the host to OpenCL": 120,
+  "files in its dispose after a kernel": 27,
+  "functions in its dispose after a kernel": 84,
   "names of the main entry point": 69,
 } as const;
 

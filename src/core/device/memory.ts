@@ -65,20 +65,21 @@ export interface Offer<What = ByteRange> {
   judge?(what: What): Verdict;
   /**
    * An export of bytes that the CPU cannot see: makes host memory for a copy of the tensor's first `byteLength` bytes. The
-   * graph calls it instead of `export`. It allows, counts and submits the copies, lends the copy, and frees it.
+   * graph calls it instead of `export`. It allows, counts and submits the copies, lends the copy, and frees it. Nothing in
+   * the result may reach the tensor, because the map keeps it.
    */
-  stage?(tensor: Tensor, byteLength: number): Staged;
+  stage?(tensor: Tensor, byteLength: number): {
+    /** The memory. The graph frees it. */
+    readonly block: Block & { readonly address: bigint };
+    /** The command that copies the bytes there. */
+    there(): Call;
+    /** The command that copies them back. */
+    back(): Call;
+  };
 }
 
-/** Host memory for a copy of bytes that the CPU cannot see. What is in it must not reach the tensor: the map keeps it. */
-export interface Staged {
-  /** The memory. The graph frees it. */
-  readonly block: Block & { readonly address: bigint };
-  /** The command that copies the bytes there. */
-  there(): Call;
-  /** The command that copies them back. */
-  back(): Call;
-}
+/** Host memory for a copy of bytes that the CPU cannot see. */
+export type Staged = ReturnType<NonNullable<Offer["stage"]>>;
 
 /** What one side of a map holds while it lasts, and its commands: those that hand the memory over, and that move bytes. */
 export interface Crossing {

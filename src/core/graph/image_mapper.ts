@@ -43,8 +43,7 @@ interface ImagePlan extends Plan {
  * own lines. For those who write backends.
  */
 export function imageMapper(from: string, to: string): Mapper {
-  const mapper: Mapper<Mapped, Mapped, ImagePlan> = { from, to, takesParts: true, prepare, probe, map };
-  return mapper as Mapper;
+  return { from, to, takesParts: true, prepare, probe, map };
 }
 
 /** What two kinds of memory offer for their images. For those who write backends. */

@@ -56,8 +56,7 @@ interface PortPlan extends Plan {
  * For those who write backends.
  */
 export function portMapper(from: string, to: string): Mapper {
-  const mapper: Mapper<Mapped, Mapped, PortPlan> = { from, to, prepare, probe, map };
-  return mapper as Mapper;
+  return { from, to, prepare, probe, map };
 }
 
 /**
