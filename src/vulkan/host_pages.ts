@@ -1,10 +1,9 @@
 import { Port } from "../core/device/port.ts";
 import { MemoryClass, unseen, verdictOf } from "../core/device/proofs.ts";
-import type { Refusal } from "../core/errors.ts";
+import type { Takes } from "../core/device/takes.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { mapBlock, PAGE } from "../core/native/blocks.ts";
 import { bytesAt } from "../core/native/pin.ts";
-import type { ByteRange } from "../core/tensors/described.ts";
 import type { VulkanBase } from "./base.ts";
 import { VulkanBuffer } from "./buffer.ts";
 import { HANDLES } from "./handle_kinds.ts";
@@ -19,17 +18,8 @@ export const HOST_PAGES = new MemoryClass<VulkanBase>("host memory, by its pages
 });
 
 /** Imported memory begins and ends at pages; where the device wants more than pages, the bytes themselves have to. */
-export function refusePages(
-  { facts: { name, limits } }: OpenDevice,
-  { address, byteLength }: ByteRange,
-): Omit<Refusal, "edge"> | undefined {
-  const align = limits.minImportedHostPointerAlignment;
-  if (address === undefined || align <= PAGE) return undefined;
-  if (address % BigInt(align) === 0n && byteLength % align === 0) return undefined;
-  return {
-    reason: `${name} takes host memory that begins and ends at multiples of ${align} bytes.`,
-    remedy: `Allocate it so: host.allocate({ align: ${align} }), of a length that ${align} divides.`,
-  };
+export function takesPages({ facts: { limits: { minImportedHostPointerAlignment: align } } }: OpenDevice): Takes {
+  return align <= PAGE ? {} : { align };
 }
 
 /** A buffer over the pages that hold a port's bytes, and where in it they begin. */

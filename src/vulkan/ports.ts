@@ -10,7 +10,7 @@ import type { VulkanBase } from "./base.ts";
 import { VulkanBuffer } from "./buffer.ts";
 import { givenAway } from "./fds.ts";
 import { closedFor, type ExportKind, fdAccessOf, type HandleKind, HANDLES } from "./handle_kinds.ts";
-import { HOST_PAGES, importPages, refusePages } from "./host_pages.ts";
+import { HOST_PAGES, importPages, takesPages } from "./host_pages.ts";
 import type { OpenDevice } from "./open_device.ts";
 import { allocated, ownBuffer } from "./own_memory.ts";
 import { placeOf } from "./staging.ts";
@@ -53,7 +53,7 @@ export function portsOf(base: VulkanBase, imports: Imports<ImportedBuffer>): Mem
       {
         kind: "host-pointer",
         closed: () => closedFor(device, "host-pointer", "imports"),
-        refuse: (range) => refusePages(device, range),
+        takes: takesPages(device),
         prepare: () => base.proofs.tryToProve(HOST_PAGES),
         judge: () => base.proofs.judge(HOST_PAGES),
       },

@@ -13,6 +13,7 @@ import type { Images } from "./image_port.ts";
 import type { Line } from "./line.ts";
 import type { MemoryKind, Port } from "./port.ts";
 import type { Verdict } from "./proofs.ts";
+import type { Takes } from "./takes.ts";
 
 /** A class of memory, of which all or none crosses in place: an experiment on a sample shows which. */
 export interface SampleClass<T extends Tensor = Tensor> {
@@ -42,6 +43,8 @@ export interface Offer<What = ByteRange> {
    * cudaGraphicsMapResources does for OpenGL's.
    */
   readonly orders?: boolean;
+  /** Which layouts it takes; all if left out. The core refuses others, before {@link Offer.refuse} is asked. */
+  readonly takes?: Takes;
   /** Why no bytes can go this way on this machine. The first call may ask the kernel; the answer is kept. */
   closed?(): Omit<Refusal, "edge"> | undefined;
   /** Why this memory cannot go this way; it may go another. No native call. */

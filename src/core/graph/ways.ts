@@ -2,10 +2,12 @@ import type { Fence } from "../device/fence.ts";
 import type { Line } from "../device/line.ts";
 import { type Offer, portsOf, type SampleClass } from "../device/memory.ts";
 import type { MemoryKind } from "../device/port.ts";
+import { refuseTaken } from "../device/takes.ts";
 import { UNPROVEN, type Verdict } from "../device/proofs.ts";
 import type { Refusal } from "../errors.ts";
 import { type Access, covers } from "../memory/access.ts";
 import { type DeviceId, isSameDevice } from "../device/device_id.ts";
+import type { DescribedPlane } from "../tensors/described.ts";
 import { nameOf, type Target } from "./context.ts";
 import { type EdgeMaker, judgeShared, tryToProveShared } from "./port_proof.ts";
 import { whyHostReads } from "./plan.ts";
@@ -15,6 +17,8 @@ import { COPY, mostOf, type Step, type Transfer } from "./route.ts";
 export interface Fds {
   /** What the fds allow, where not every access. */
   readonly fdAccess?: Access | undefined;
+  /** Where its elements lie. */
+  readonly planes?: readonly DescribedPlane[];
 }
 
 /** What two kinds of memory have to say to each other, of their bytes or of their images. */
@@ -240,7 +244,12 @@ function anyGated(waits: readonly Fence[]): boolean {
 }
 
 function refusalOf<What extends Fds>({ out, into }: Way<What>, what: What): Omit<Refusal, "edge"> | undefined {
-  return out.closed?.() ?? into.closed?.() ?? refuseFds(into, what) ?? out.refuse?.(what) ?? into.refuse?.(what);
+  return out.closed?.() ?? into.closed?.() ?? refuseFds(into, what) ?? refuseLimits(out, what) ??
+    refuseLimits(into, what) ?? out.refuse?.(what) ?? into.refuse?.(what);
+}
+
+function refuseLimits<What extends Fds>({ takes }: Offer<What>, { planes }: What): Omit<Refusal, "edge"> | undefined {
+  return takes === undefined || planes === undefined ? undefined : refuseTaken(takes, planes);
 }
 
 /** An import that needs more of the fds than they allow. */

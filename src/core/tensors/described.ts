@@ -22,6 +22,8 @@ export interface DescribedPlane {
 
 /** The range of bytes that covers all planes of a tensor or frame; they lie in one block. */
 export interface ByteRange {
+  /** The planes, where they are those of a tensor or frame. */
+  readonly planes?: readonly DescribedPlane[];
   /** The block. */
   readonly allocation: Allocation;
   /** Where the first byte lies in the block. */
@@ -114,7 +116,8 @@ function ownBytes({ shape, dtype }: Layout): number {
   return shape.reduce((product, count) => product * count, sizeOf(dtype));
 }
 
-function boundingRange(planes: readonly DescribedPlane[], fdAccess: Access | undefined): ByteRange {
+/** The range of bytes that covers planes of one block. */
+export function boundingRange(planes: readonly DescribedPlane[], fdAccess: Access | undefined): ByteRange {
   let first = planes[0];
   let end = 0;
   for (const plane of planes) {
@@ -123,6 +126,7 @@ function boundingRange(planes: readonly DescribedPlane[], fdAccess: Access | und
   }
   const { allocation, start } = first;
   return {
+    planes,
     allocation,
     start,
     byteLength: end - start,

@@ -61,13 +61,15 @@ export function portsOf(target: VulkanImageTarget): Memory<VulkanImage, ImageObj
       return { name, make: (length, undo) => sample(made, layers, length, undo) };
     },
   });
+  const { dtype, vulkan: of } = target.format;
+  const takes = { dtypes: [dtype], of };
   const fdAccess = fdAccessOf(target.base.openDevice.facts);
   const images: Images<ImageObject> = {
     exports: [{ ...exports("opaque-fd"), device }, exports("dma-buf"), { ...exports(FD_OF_ROWS), device }],
     imports: [
-      { ...offer("opaque-fd"), device, refuse: () => closedFor(target, "opaque-fd", "imports", "optimal") },
-      { ...offer("dma-buf"), fdAccess, refuse: (source) => refuseLayers(target, source) },
-      { ...offer(FD_OF_ROWS), device, refuse: () => closedFor(target, "opaque-fd", "imports", "linear") },
+      { ...offer("opaque-fd"), device, takes, refuse: () => closedFor(target, "opaque-fd", "imports", "optimal") },
+      { ...offer("dma-buf"), takes, fdAccess, refuse: (source) => refuseLayers(target, source) },
+      { ...offer(FD_OF_ROWS), device, takes, refuse: () => closedFor(target, "opaque-fd", "imports", "linear") },
     ],
     onePlane: true,
     formatOf: () => target.format,
@@ -139,10 +141,7 @@ function refuseSource({ format, base }: VulkanImageTarget, { planes: [{ layout }
       remedy: `Map it to vulkan.image("${other.vulkan}").`,
     };
   }
-  const { shape, dtype } = layout;
-  if (dtype !== format.dtype) {
-    return { reason: `its elements are ${dtype}; those of ${format.vulkan} are ${format.dtype}.` };
-  }
+  const { shape } = layout;
   try {
     const { maxImageDimension2D: maxWidth, maxImageArrayLayers: maxLayers } = base.openDevice.facts.limits;
     assertSize(pixelsIn(shape, format), { maxWidth, maxHeight: maxWidth, maxLayers }, base.name);
