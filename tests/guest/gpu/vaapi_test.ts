@@ -54,12 +54,13 @@ function filled(graph: MapperGraph, va: VaapiContext, ...[format, width, height]
   return { pixels, surface, [Symbol.dispose]: () => made.dispose() };
 }
 
-test("open({ on }) goes from VA-API to EGL and back by the render node", ({ va }) => {
+guestTest("vaapi: open({ on }) goes from VA-API to EGL and back by the render node", () => { // EGL keeps an fd of the node
+  using va = VaapiContext.open({ node: NODE });
   using egl = EglContext.open({ on: va });
   assertEquals(egl.id.node, NODE);
   using back = VaapiContext.open({ on: egl });
   assertEquals(back.node, NODE);
-});
+}, [NODE]);
 
 test("profiles, entrypoints, driver and version are those of vainfo, line by line", async ({ va }) => {
   const command = new Deno.Command("vainfo", { args: ["--display", "drm", "--device", NODE], stderr: "null" });
