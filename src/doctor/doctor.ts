@@ -4,7 +4,6 @@ import { edgesOf } from "../core/graph/port_mapper.ts";
 import { EDGES as CUDA_EDGES } from "../cuda/edges/mod.ts";
 import { EDGES as VULKAN_EDGES } from "../vulkan/edges.ts";
 import { MAPPERS } from "../mappers/mod.ts";
-import { EDGES as EGL_EDGES } from "../egl/edges.ts";
 import { EDGES as OPENCL_EDGES } from "../opencl/edges/mod.ts";
 import type { ApiExaminer, Examined } from "./api.ts";
 import { examineEdges } from "./edges.ts";
@@ -33,7 +32,7 @@ export interface DoctorOptions {
 }
 
 /** Edges that are examined even where their API is not on this machine. */
-const EDGES = [...OPENCL_EDGES, ...CUDA_EDGES, ...VULKAN_EDGES, ...EGL_EDGES, ...MAPPERS];
+const EDGES = [...OPENCL_EDGES, ...CUDA_EDGES, ...VULKAN_EDGES, ...MAPPERS];
 
 /**
  * Examines this machine: libraries, devices, and the open and closed edges, with reasons and remedies. It does not

@@ -1,5 +1,3 @@
-import type { Mapper } from "../core/graph/mapper.ts";
-import { EDGES } from "./edges.ts";
 import { type Address, NULL } from "../../ffi/address.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { isSameDevice } from "../core/device/device_id.ts";
@@ -72,8 +70,6 @@ export class EglContext extends DeviceContext implements EglBase {
   readonly buffer: EglBuffers;
   /** The images and the buffers. */
   override readonly targets: readonly Target[];
-  /** The edges of its images. */
-  readonly edges: readonly Mapper[] = EDGES;
   /** Its commands. */
   readonly queue: EglQueue;
   /** Their order. For those who write mappers. */

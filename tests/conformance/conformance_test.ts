@@ -2,7 +2,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { MAPPERS } from "../../backend.ts";
 import { EDGES as CUDA_EDGES } from "../../src/cuda/edges/mod.ts";
-import { EDGES as EGL_EDGES } from "../../src/egl/edges.ts";
 import { EDGES as OPENCL_EDGES } from "../../src/opencl/edges/mod.ts";
 import { EDGES as VULKAN_EDGES } from "../../src/vulkan/edges.ts";
 import { edgeOf } from "../../src/core/graph/mapper.ts";
@@ -17,7 +16,7 @@ const candidates = edgesOf(API_NAMES);
 
 Deno.test("conformance: every edge written by hand has rows", () => {
   const covered = new Set(candidates.map((candidate) => candidate.edge));
-  const table = [...OPENCL_EDGES, ...CUDA_EDGES, ...VULKAN_EDGES, ...EGL_EDGES, ...MAPPERS].map(edgeOf);
+  const table = [...OPENCL_EDGES, ...CUDA_EDGES, ...VULKAN_EDGES, ...MAPPERS].map(edgeOf);
   assertEquals(table.filter((edge) => !covered.has(edge)), []);
 });
 

@@ -3,7 +3,6 @@ import { doctor, type Report, svgOf, textOf } from "@samepage/interop/doctor";
 import { ledger } from "@samepage/interop";
 import { MAPPERS } from "@samepage/interop/backend";
 import { EDGES as CUDA_EDGES } from "../../src/cuda/edges/mod.ts";
-import { EDGES as EGL_EDGES } from "../../src/egl/edges.ts";
 import { EDGES as OPENCL_EDGES } from "../../src/opencl/edges/mod.ts";
 import { EDGES as VULKAN_EDGES } from "../../src/vulkan/edges.ts";
 import { openclDevices } from "@samepage/interop/opencl";
@@ -30,7 +29,7 @@ Deno.test("doctor: the same machine gives the same report", () => {
 Deno.test("doctor: every edge written by hand is asked", () => {
   const { targets, edges } = doctor({ proofs: false });
   const isOnly = (kind: string) => targets.filter((target) => target.kind === kind).length === 1;
-  const table = [...OPENCL_EDGES, ...CUDA_EDGES, ...VULKAN_EDGES, ...EGL_EDGES, ...MAPPERS].filter(({ from, to }) =>
+  const table = [...OPENCL_EDGES, ...CUDA_EDGES, ...VULKAN_EDGES, ...MAPPERS].filter(({ from, to }) =>
     from !== to || !isOnly(from)
   );
   const asked = new Set(edges.map(({ edge }) => edge));

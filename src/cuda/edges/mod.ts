@@ -1,3 +1,4 @@
+import { imageMapper } from "../../core/graph/image_mapper.ts";
 import type { Mapper } from "../../core/graph/mapper.ts";
 import { cudaToCuda } from "./cuda_to_cuda.ts";
 import { hostToCuda } from "./host_to_cuda.ts";
@@ -5,4 +6,9 @@ import { hostToCuda } from "./host_to_cuda.ts";
 export { cudaToCuda, hostToCuda };
 
 /** The edges that a CudaContext brings. Where costs are equal, the first wins. */
-export const EDGES: readonly Mapper[] = [hostToCuda, cudaToCuda] as readonly unknown[] as readonly Mapper[];
+export const EDGES: readonly Mapper[] = [
+  hostToCuda,
+  cudaToCuda,
+  imageMapper("vulkan.image", "cuda.image"), // each format and size of an image is a target of its own
+  imageMapper("egl.image", "cuda.image"),
+] as readonly unknown[] as readonly Mapper[];

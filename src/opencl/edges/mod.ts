@@ -1,3 +1,4 @@
+import { imageMapper } from "../../core/graph/image_mapper.ts";
 import type { Mapper } from "../../core/graph/mapper.ts";
 import { portMapper } from "../../core/graph/port_mapper.ts";
 import { hostToOpenCL } from "./host_to_opencl.ts";
@@ -17,4 +18,6 @@ export const EDGES: readonly Mapper[] = [
   portMapper("opencl.usm", "host"),
   hostToOpenCLImage,
   openCLToOpenCLImage,
+  imageMapper("vulkan.image", "opencl.image"), // each format and size of an image is a target of its own
+  imageMapper("egl.image", "opencl.image"),
 ] as readonly unknown[] as readonly Mapper[];
