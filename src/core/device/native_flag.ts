@@ -176,7 +176,7 @@ function freeIfOver(signal: Signal): void {
  *
  * @example
  * ```ts
- * import { NativeFlag } from "@samepage/interop";
+ * import { NativeFlag } from "@samepage/interop/backend";
  *
  * using released = new NativeFlag();
  * const thread = { pthread_create: { parameters: ["buffer", "u64", "u64", "u64"], result: "i32" } } as const;
