@@ -5,6 +5,8 @@ import { EDGES as CUDA_EDGES } from "../cuda/edges/mod.ts";
 import { EDGES as VULKAN_EDGES } from "../vulkan/edges.ts";
 import { MAPPERS } from "../mappers/mod.ts";
 import { EDGES as OPENCL_EDGES } from "../opencl/edges/mod.ts";
+import { EDGES as OPENCV_EDGES } from "../opencv/edges/mod.ts";
+import { EDGES as VAAPI_EDGES } from "../vaapi/edges/mod.ts";
 import type { ApiExaminer, Examined } from "./api.ts";
 import { examineEdges } from "./edges.ts";
 import { type ApiReport, attempt, type Finding, type Report, type Versions } from "./report.ts";
@@ -32,7 +34,7 @@ export interface DoctorOptions {
 }
 
 /** Edges that are examined even where their API is not on this machine. */
-const EDGES = [...OPENCL_EDGES, ...CUDA_EDGES, ...VULKAN_EDGES, ...MAPPERS];
+const EDGES = [...OPENCL_EDGES, ...OPENCV_EDGES, ...CUDA_EDGES, ...VULKAN_EDGES, ...VAAPI_EDGES, ...MAPPERS];
 
 /**
  * Examines this machine: libraries, devices, and the open and closed edges, with reasons and remedies. It does not

@@ -64,6 +64,8 @@ export {
   hostToOpenCL,
   hostToOpenCLImage,
   hostToOpenCLSvm,
+  openCLImageToHost,
   openCLSvmToOpenCL,
+  openCLToHost,
   openCLToOpenCLImage,
 } from "./edges/mod.ts";

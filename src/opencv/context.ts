@@ -1,3 +1,5 @@
+import type { Mapper } from "../core/graph/mapper.ts";
+import { EDGES } from "./edges/mod.ts";
 import { object } from "../core/argument.ts";
 import type { Target } from "../core/graph/context.ts";
 import { whole } from "../core/layout/layout.ts";
@@ -35,6 +37,8 @@ export interface MatKind {
 export class OpenCVContext extends ImgcodecsOperations {
   /** {@link mat} and {@link umat}. */
   readonly targets: readonly Target[];
+  /** The edges to and from its memory that no port makes. */
+  readonly edges: readonly Mapper[] = EDGES;
   /** Mats. */
   readonly mat: MatTarget;
   /** UMats. */

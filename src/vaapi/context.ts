@@ -1,3 +1,5 @@
+import type { Mapper } from "../core/graph/mapper.ts";
+import { EDGES } from "./edges/mod.ts";
 import type { Address } from "../../ffi/address.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { contextOn, devicesOn, type OpenOn } from "../core/device/device_on.ts";
@@ -95,6 +97,8 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
   readonly context: Context = this;
   /** Itself. */
   readonly targets: readonly Target[] = [this];
+  /** The edges to and from its memory that no port makes. */
+  readonly edges: readonly Mapper[] = EDGES;
   /** The display. For those who write mappers. */
   readonly display: Display;
   /** The line of its calls. For those who write mappers. */

@@ -13,3 +13,4 @@ export { VaapiTensor } from "./tensor.ts";
 export type { HostPlane, Shown, SurfaceImages } from "./images.ts";
 export type { VaapiBase } from "./base.ts";
 export type { Display } from "./display.ts";
+export { hostToVaapi, vaapiToHost } from "./edges/mod.ts";

@@ -3,6 +3,8 @@ import { assert, assertEquals } from "@std/assert";
 import { MAPPERS } from "../../backend.ts";
 import { EDGES as CUDA_EDGES } from "../../src/cuda/edges/mod.ts";
 import { EDGES as OPENCL_EDGES } from "../../src/opencl/edges/mod.ts";
+import { EDGES as OPENCV_EDGES } from "../../src/opencv/edges/mod.ts";
+import { EDGES as VAAPI_EDGES } from "../../src/vaapi/edges/mod.ts";
 import { EDGES as VULKAN_EDGES } from "../../src/vulkan/edges.ts";
 import { edgeOf } from "../../src/core/graph/mapper.ts";
 import { type Case, filled, NotHere } from "./case.ts";
@@ -16,7 +18,9 @@ const candidates = edgesOf(API_NAMES);
 
 Deno.test("conformance: every edge written by hand has rows", () => {
   const covered = new Set(candidates.map((candidate) => candidate.edge));
-  const table = [...OPENCL_EDGES, ...CUDA_EDGES, ...VULKAN_EDGES, ...MAPPERS].map(edgeOf);
+  const table = [...OPENCL_EDGES, ...OPENCV_EDGES, ...CUDA_EDGES, ...VULKAN_EDGES, ...VAAPI_EDGES, ...MAPPERS].map(
+    edgeOf,
+  );
   assertEquals(table.filter((edge) => !covered.has(edge)), []);
 });
 

@@ -1,6 +1,5 @@
-import { openCLToHost } from "../../backend.ts";
 import { MapperGraph } from "../../mod.ts";
-import { hostToOpenCL } from "../../src/opencl/edges/mod.ts";
+import { hostToOpenCL, openCLToHost } from "../../src/opencl/edges/mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
 import { host } from "../../src/host/mod.ts";

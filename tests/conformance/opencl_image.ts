@@ -1,6 +1,5 @@
-import { openCLImageToHost } from "../../backend.ts";
 import { MapperGraph } from "../../mod.ts";
-import { hostToOpenCLImage, openCLToOpenCLImage } from "../../src/opencl/edges/mod.ts";
+import { hostToOpenCLImage, openCLImageToHost, openCLToOpenCLImage } from "../../src/opencl/edges/mod.ts";
 import type { Fence } from "../../src/core/device/fence.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { layout, type LayoutInit, region } from "../../src/core/layout/layout.ts";

@@ -1,5 +1,6 @@
-import { hostToOpenCVMat, openCLToOpenCVUMat, openCVUMatToOpenCL } from "../../backend.ts";
+import { openCLToOpenCVUMat, openCVUMatToOpenCL } from "../../backend.ts";
 import { MapperGraph } from "../../mod.ts";
+import { hostToOpenCVMat } from "../../src/opencv/edges/mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
 import { host } from "../../src/host/mod.ts";

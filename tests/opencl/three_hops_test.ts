@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { AccessError, DisposedError, host, InteropError, MapperGraph, Route, type Tensor } from "@samepage/interop";
-import { chain, openCLToHost } from "@samepage/interop/backend";
-import { hostToOpenCL, type OpenCLContext, type OpenCLTensor } from "@samepage/interop/opencl";
+import { chain } from "@samepage/interop/backend";
+import { hostToOpenCL, type OpenCLContext, type OpenCLTensor, openCLToHost } from "@samepage/interop/opencl";
 import {
   assertBytes,
   filled,

@@ -22,8 +22,8 @@ export type Link = readonly [mapper: Mapper, target: Target] | Mapper;
  * @example
  * ```ts
  * import { host } from "@samepage/interop";
- * import { chain, openCLToHost } from "@samepage/interop/backend";
- * import { hostToOpenCL } from "@samepage/interop/opencl";
+ * import { chain } from "@samepage/interop/backend";
+ * import { hostToOpenCL, openCLToHost } from "@samepage/interop/opencl";
  *
  * const roundTrip = chain(hostToOpenCL, openCLToHost);
  * console.log(roundTrip.from, roundTrip.to); // host host

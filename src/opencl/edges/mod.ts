@@ -4,19 +4,31 @@ import { portMapper } from "../../core/graph/port_mapper.ts";
 import { hostToOpenCL } from "./host_to_opencl.ts";
 import { hostToOpenCLImage } from "./host_to_opencl_image.ts";
 import { hostToOpenCLSvm } from "./host_to_opencl_svm.ts";
+import { openCLImageToHost } from "./opencl_image_to_host.ts";
 import { openCLSvmToOpenCL } from "./opencl_svm_to_opencl.ts";
+import { openCLToHost } from "./opencl_to_host.ts";
 import { openCLToOpenCLImage } from "./opencl_to_opencl_image.ts";
 
-export { hostToOpenCL, hostToOpenCLImage, hostToOpenCLSvm, openCLSvmToOpenCL, openCLToOpenCLImage };
+export {
+  hostToOpenCL,
+  hostToOpenCLImage,
+  hostToOpenCLSvm,
+  openCLImageToHost,
+  openCLSvmToOpenCL,
+  openCLToHost,
+  openCLToOpenCLImage,
+};
 
 /** The edges that an BaseContext brings. Where costs are equal, the first wins. */
 export const EDGES: readonly Mapper[] = [
   hostToOpenCL,
+  openCLToHost,
   portMapper("opencl.svm", "host"), // a context does not count its pointer memory among its targets
   openCLSvmToOpenCL,
   hostToOpenCLSvm,
   portMapper("opencl.usm", "host"),
   hostToOpenCLImage,
+  openCLImageToHost,
   openCLToOpenCLImage,
   imageMapper("vulkan.image", "opencl.image"), // each format and size of an image is a target of its own
   imageMapper("egl.image", "opencl.image"),

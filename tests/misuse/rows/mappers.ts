@@ -10,18 +10,9 @@ import {
   type Target,
   type Tensor,
 } from "@samepage/interop";
-import {
-  chain,
-  type Described,
-  hostToOpenCVMat,
-  type MapJob,
-  type Mapper,
-  messageOf,
-  openCLToHost,
-  Resource,
-} from "@samepage/interop/backend";
-import { hostToOpenCL } from "@samepage/interop/opencl";
-import { OpenCVContext } from "@samepage/interop/opencv";
+import { chain, type Described, type MapJob, type Mapper, messageOf, Resource } from "@samepage/interop/backend";
+import { hostToOpenCL, openCLToHost } from "@samepage/interop/opencl";
+import { hostToOpenCVMat, OpenCVContext } from "@samepage/interop/opencv";
 import { any, fails, open, say } from "../kit.ts";
 import { table } from "../row.ts";
 

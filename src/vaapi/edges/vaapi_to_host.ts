@@ -1,17 +1,17 @@
-import type { Fence } from "../core/device/fence.ts";
-import type { Refusal } from "../core/errors.ts";
-import type { Target } from "../core/graph/context.ts";
-import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
-import { planned, plannedCopy, whyHostReads } from "../core/graph/plan.ts";
-import type { ImageInfo } from "../core/layout/frame_info.ts";
-import { type Access, reads, writes } from "../core/memory/access.ts";
-import { Described } from "../core/tensors/described.ts";
-import { Frame, planesOf } from "../core/tensors/frame.ts";
-import type { HostContext } from "../host/context.ts";
-import type { HostTensor } from "../host/tensor.ts";
-import type { VaapiContext } from "../vaapi/context.ts";
-import type { VaapiTensor } from "../vaapi/tensor.ts";
-import { refused } from "../core/graph/refusals.ts";
+import type { Fence } from "../../core/device/fence.ts";
+import type { Refusal } from "../../core/errors.ts";
+import type { Target } from "../../core/graph/context.ts";
+import { type MapJob, type Mapper, type Plan, resourceOf } from "../../core/graph/mapper.ts";
+import { planned, plannedCopy, whyHostReads } from "../../core/graph/plan.ts";
+import type { ImageInfo } from "../../core/layout/frame_info.ts";
+import { type Access, reads, writes } from "../../core/memory/access.ts";
+import { Described } from "../../core/tensors/described.ts";
+import { Frame, planesOf } from "../../core/tensors/frame.ts";
+import type { HostContext } from "../../host/context.ts";
+import type { HostTensor } from "../../host/tensor.ts";
+import type { VaapiContext } from "../context.ts";
+import type { VaapiTensor } from "../tensor.ts";
+import { refused } from "../../core/graph/refusals.ts";
 
 const EDGE = "vaapi→host";
 

@@ -1,16 +1,16 @@
-import type { Access } from "../core/memory/access.ts";
-import type { Target } from "../core/graph/context.ts";
-import { Described } from "../core/tensors/described.ts";
-import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/device/fence.ts";
-import { moved } from "../core/layout/layout.ts";
-import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
-import { planned, SAME_ADDRESS, whyHostReads } from "../core/graph/plan.ts";
-import type { HostTensor } from "../host/tensor.ts";
-import type { OpenCVMat } from "../opencv/mat.ts";
-import type { MatTarget } from "../opencv/mats/target.ts";
-import { planesFromZero } from "../core/tensors/places.ts";
-import { refuseFrame, refuseUnfit } from "../core/graph/refusals.ts";
+import type { Access } from "../../core/memory/access.ts";
+import type { Target } from "../../core/graph/context.ts";
+import { Described } from "../../core/tensors/described.ts";
+import type { Refusal } from "../../core/errors.ts";
+import type { Fence } from "../../core/device/fence.ts";
+import { moved } from "../../core/layout/layout.ts";
+import { type MapJob, type Mapper, type Plan, resourceOf } from "../../core/graph/mapper.ts";
+import { planned, SAME_ADDRESS, whyHostReads } from "../../core/graph/plan.ts";
+import type { HostTensor } from "../../host/tensor.ts";
+import type { OpenCVMat } from "../mat.ts";
+import type { MatTarget } from "../mats/target.ts";
+import { planesFromZero } from "../../core/tensors/places.ts";
+import { refuseFrame, refuseUnfit } from "../../core/graph/refusals.ts";
 
 const EDGE = "host→opencv.mat";
 

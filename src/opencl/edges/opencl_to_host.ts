@@ -1,20 +1,20 @@
-import { type Access, covers, writes } from "../core/memory/access.ts";
-import { showAt } from "../core/memory/peers.ts";
-import type { Target } from "../core/graph/context.ts";
-import type { ByteRange, Described } from "../core/tensors/described.ts";
-import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/device/fence.ts";
-import { type Frame, planesOf } from "../core/tensors/frame.ts";
-import { moved } from "../core/layout/layout.ts";
-import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
-import { planned, whyHostReads } from "../core/graph/plan.ts";
-import type { HostTensor } from "../host/tensor.ts";
-import type { BufferLimits } from "../opencl/buffers/limits.ts";
-import type { OpenCLContext } from "../opencl/context.ts";
-import type { RootBuffer } from "../opencl/buffers/tensor.ts";
-import type { OpenCLTensor } from "../opencl/tensor.ts";
-import { onHost } from "./on_host.ts";
-import { refused, refuseEnded } from "../core/graph/refusals.ts";
+import { type Access, covers, writes } from "../../core/memory/access.ts";
+import { showAt } from "../../core/memory/peers.ts";
+import type { Target } from "../../core/graph/context.ts";
+import type { ByteRange, Described } from "../../core/tensors/described.ts";
+import type { Refusal } from "../../core/errors.ts";
+import type { Fence } from "../../core/device/fence.ts";
+import { Frame, planesOf } from "../../core/tensors/frame.ts";
+import { moved } from "../../core/layout/layout.ts";
+import { type MapJob, type Mapper, type Plan, resourceOf } from "../../core/graph/mapper.ts";
+import { planned, whyHostReads } from "../../core/graph/plan.ts";
+import type { HostContext } from "../../host/context.ts";
+import type { HostTensor } from "../../host/tensor.ts";
+import type { BufferLimits } from "../buffers/limits.ts";
+import type { OpenCLContext } from "../context.ts";
+import type { RootBuffer } from "../buffers/tensor.ts";
+import type { OpenCLTensor } from "../tensor.ts";
+import { refused, refuseEnded } from "../../core/graph/refusals.ts";
 
 const EDGE = "opencl→host";
 
@@ -56,9 +56,12 @@ export const openCLToHost: Mapper<OpenCLTensor | Frame<OpenCLTensor>, HostTensor
       job.undo.push(() => void root.hostWriters--);
     }
     const resource = resourceOf(cl.queue.resource, job, source.resource, range.giveBack);
-    return onHost(source, target, resource, ({ layout, rootOffset }) => {
-      return { handle: range.address, layout: moved(layout, rootOffset - first) };
-    });
+    const host = target.context as HostContext;
+    const places = planes.map(({ layout, rootOffset }) => (
+      { handle: range.address, layout: moved(layout, rootOffset - first) }
+    ));
+    if (!(source instanceof Frame)) return host.tensor(resource, range.address, places[0].layout, source);
+    return host.frame(resource, source.info, places, { metadata: source.metadata, parent: source });
   },
 };
 

@@ -1,16 +1,16 @@
-import { type Access, writes } from "../core/memory/access.ts";
-import { showAt } from "../core/memory/peers.ts";
-import type { Target } from "../core/graph/context.ts";
-import type { Described } from "../core/tensors/described.ts";
-import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/device/fence.ts";
-import { type MapJob, type Mapper, type Plan, resourceOf } from "../core/graph/mapper.ts";
-import { planned, whyHostReads } from "../core/graph/plan.ts";
-import type { HostContext } from "../host/context.ts";
-import type { HostTensor } from "../host/tensor.ts";
-import type { OpenCLImage } from "../opencl/image.ts";
-import type { ImageTarget } from "../opencl/image.ts";
-import { refuseEnded } from "../core/graph/refusals.ts";
+import { type Access, writes } from "../../core/memory/access.ts";
+import { showAt } from "../../core/memory/peers.ts";
+import type { Target } from "../../core/graph/context.ts";
+import type { Described } from "../../core/tensors/described.ts";
+import type { Refusal } from "../../core/errors.ts";
+import type { Fence } from "../../core/device/fence.ts";
+import { type MapJob, type Mapper, type Plan, resourceOf } from "../../core/graph/mapper.ts";
+import { planned, whyHostReads } from "../../core/graph/plan.ts";
+import type { HostContext } from "../../host/context.ts";
+import type { HostTensor } from "../../host/tensor.ts";
+import type { OpenCLImage } from "../image.ts";
+import type { ImageTarget } from "../image.ts";
+import { refuseEnded } from "../../core/graph/refusals.ts";
 
 const EDGE = "opencl.image→host";
 

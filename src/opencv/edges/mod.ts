@@ -1,0 +1,7 @@
+import type { Mapper } from "../../core/graph/mapper.ts";
+import { hostToOpenCVMat } from "./host_to_opencv_mat.ts";
+
+export { hostToOpenCVMat };
+
+/** The edge that an OpenCVContext brings. */
+export const EDGES: readonly Mapper[] = [hostToOpenCVMat] as readonly unknown[] as readonly Mapper[];
