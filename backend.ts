@@ -1,6 +1,6 @@
 /**
  * For those who write backends, mappers, or tests of them: how work is submitted and waited for, what memory gives to
- * other kinds of memory and takes from them, which objects own it, and every edge that samepage knows. These work without
+ * other kinds of memory and takes from them, which objects own it, and the edges between two APIs. These work without
  * the checks that programs have. What programs hold is in the main entry point.
  *
  * @example Native objects that end together
@@ -74,6 +74,7 @@ export {
 
 // Contexts, targets, tensors and frames, as an API makes them.
 export type { DeviceId } from "./src/core/device/device_id.ts";
+export { contextOn, devicesOn, noDeviceOn, type Reported } from "./src/core/device/device_on.ts";
 export { PermanentContext, PrintedTarget } from "./src/core/graph/context.ts";
 export { DeviceContext } from "./src/core/graph/device_context.ts";
 export { Printed } from "./src/core/printed.ts";

@@ -49,7 +49,7 @@ export class Checks {
 
   /** An fd that a program gave. @throws {ArgumentError} for what cannot be one. */
   fdIn(given: number, argument: string): number {
-    if (Number.isInteger(given) && given >= 0 && given <= 0x7fff_ffff) return given;
+    if (Number.isInteger(given) && given >= 0 && given <= 0x7fff_ffff) return given | 0; // FFI refuses -0
     throw this.wrong(argument, `expected an fd, got ${literal(given)}.`);
   }
 

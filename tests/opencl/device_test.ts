@@ -93,7 +93,7 @@ test("a UUID is compared without dashes and case, and without the GPU- of nvidia
 test("a misspelt choice is refused: it would be whichever device comes first", ["pocl"], () => {
   // deno-lint-ignore no-explicit-any -- what JavaScript passes
   const error = thrown(ArgumentError, () => OpenCLContext.open({ plattform: "no such platform" } as any));
-  assertEquals([error.argument, error.hint], ["choice", "Use platform, device, type, uuid, gl."]);
+  assertEquals([error.argument, error.hint], ["choice", "Use platform, device, type, uuid, gl, on."]);
 });
 
 const PRINT_CHOSEN = `

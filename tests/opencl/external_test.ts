@@ -56,6 +56,23 @@ simulated("memory by an opaque fd is used in place, proven both ways, and handed
   assert(source.bytes.every((byte, i) => byte === ((5 + i * 7) & 0xff)));
 });
 
+simulated("a map to an imported buffer carries the source's work, which its acquire waits for", async (cl) => {
+  using foreign = new Foreign();
+  using graph = new MapperGraph([foreign, cl]);
+  using source = foreign.allocate(BYTES) as ForeignTensor;
+  graph.map(source, cl)[Symbol.dispose](); // after the proof
+  using program = cl.program(
+    "kernel void slow(global uchar *a, int n) { for (volatile int i = 0; i < n; i++); *a = 7; }",
+  );
+  using slow = program.kernel("slow");
+  using other = cl.allocate({ shape: [64], dtype: "u8" });
+  slow.run({ items: [1] }, [other, 100_000_000]);
+  source.usedBy(cl.queue.line.fence());
+  using buffer = graph.map(source, cl);
+  assertEquals(buffer.work.length, 1);
+  await buffer.finished();
+});
+
 simulated("where no device has a UUID, the error tells those that devices have", () => {
   const { hint } = assertThrows(() => OpenCLContext.open({ uuid: "0".repeat(32) }), ArgumentError);
   assertStringIncludes(hint!, `UUID ${UUID}`);

@@ -188,3 +188,32 @@ Deno.test(
     assertEquals(error.argument, "frame");
   }),
 );
+
+Deno.test(
+  "adoptFrame() keeps the blocks of one handle apart, and finds each again",
+  withEmptyLedger(() => {
+    const kind = new Kind();
+    const fates: Fate[] = [];
+    const owner = { kind: "test.object", handle: 0x77n, release: (fate: Fate) => void fates.push(fate) };
+    const [frame, again] = [1, 2].map(() => adoptFrame(kind, owner, info, planes(2)));
+    const blocksOf = (of: Frame<Plane>) => of.planes.map(({ grant: { allocation, start } }) => ({ allocation, start }));
+    assertEquals(new Set(blocksOf(frame).map(({ allocation }) => allocation)).size, 2);
+    assertEquals(blocksOf(frame).map(({ start }) => start), [0, 0, 2]);
+    for (const [i, { allocation }] of blocksOf(again).entries()) {
+      assertStrictEquals(allocation, blocksOf(frame)[i].allocation);
+    }
+    frame[Symbol.dispose]();
+    again[Symbol.dispose]();
+    assertEquals(fates, ["unused", "unused"]);
+  }),
+);
+
+Deno.test(
+  "adoptFrame() releases an object without planes, and says what is wrong",
+  withEmptyLedger(() => {
+    const fates: Fate[] = [];
+    const owner = { handle: 0x77n, release: (fate: Fate) => void fates.push(fate) };
+    assertThrows(() => adoptFrame(new Kind(), owner, info, []), ArgumentError, "planes");
+    assertEquals(fates, ["unused"]);
+  }),
+);

@@ -22,8 +22,8 @@ export interface Reported {
 
 /** The context of {@link OpenOn.on}. @throws {ArgumentError} for anything else. @throws {DisposedError} */
 export function contextOn(checks: Checks, on: unknown): Context {
-  const { id, targets, resource } = (on ?? {}) as Partial<Context>;
-  if (typeof id !== "object" || !Array.isArray(targets)) {
+  const { id, name, targets, resource } = (on ?? {}) as Partial<Context>;
+  if (typeof id !== "object" || id === null || typeof name !== "string" || !Array.isArray(targets)) {
     throw checks.wrongKind("on", "an open context", on, "Pass the context whose device is to be opened.");
   }
   resource?.assertLive();
@@ -31,7 +31,7 @@ export function contextOn(checks: Checks, on: unknown): Context {
 }
 
 /**
- * The devices of a list that are known to be another context's: for those who write backends.
+ * The devices of a list that are known to be another context's.
  *
  * @throws {ArgumentError} if there is none; it says what both sides report.
  */

@@ -125,6 +125,7 @@ export class Fence extends Printed implements PromiseLike<void> {
   /** Polls for a short while, enough for short work. It yields between polls, because the device may be this CPU. */
   #poll(): boolean {
     if (this.reached()) return true;
+    if (this.line.driver.lines.takesThread === false) return false; // another thread of C's is awaited, not a device
     const end = performance.now() + POLL_MS;
     while (performance.now() < end) {
       libc().sched_yield(); // cannot fail

@@ -30,6 +30,8 @@ const KIND = "native.flag";
 /** The most calls that a flag waits for: what a semaphore counts. */
 const MOST_CALLS = 2 ** 31 - 1;
 
+/** A struct of no given length, in bytes. */
+const STRUCT = 128;
 /** The longest struct, in bytes. */
 const LONGEST = 4096;
 
@@ -64,6 +66,8 @@ class Signal {
   readonly by: CallbackName;
   readonly count: number;
   readonly memory: CallbackMemory;
+  /** The length of the struct. */
+  readonly byteLength: number;
   /** Why no call comes. */
   withdrawn: InteropError | undefined;
   #calls = 0;
@@ -71,8 +75,8 @@ class Signal {
   #fence: Fence | undefined;
   #isFreed = false;
 
-  constructor(name: string, by: CallbackName, count: number, byteLength: number) {
-    [this.name, this.by, this.count] = [name, by, count];
+  constructor(name: string, by: CallbackName, count: number, byteLength = STRUCT) {
+    [this.name, this.by, this.count, this.byteLength] = [name, by, count, byteLength];
     this.memory = takeCallbackMemory(byteLength);
     try {
       CALLBACKS[by].prepare(this.memory);
@@ -90,7 +94,7 @@ class Signal {
   }
 
   get isSet(): boolean {
-    return this.calls >= this.count;
+    return this.withdrawn === undefined && this.calls >= this.count;
   }
 
   /** True if C does not call any more. */
@@ -209,7 +213,7 @@ export class NativeFlag extends Printed implements Disposable {
     assertRange(count, "count", MOST_CALLS, takesStruct && "sigemptyset is called once.");
     assertRange(byteLength, "byteLength", LONGEST, !takesStruct && "sem_post has a semaphore of its own.");
     this.callback = callbackAddress(by);
-    const signal = this.#signal = new Signal(name, by, count ?? 1, byteLength ?? 1);
+    const signal = this.#signal = new Signal(name, by, count ?? 1, byteLength);
     this.resource = new Resource({ name, undo: [() => end(signal)] });
     finalizers.register(this, this.resource, this);
   }
@@ -220,7 +224,7 @@ export class NativeFlag extends Printed implements Disposable {
     return this.#signal.memory.address;
   }
 
-  /** How many calls there were so far; not more than it waits for are told apart. */
+  /** How many calls there were so far: at most as many as it waits for. */
   get calls(): number {
     return this.#signal.calls;
   }
@@ -247,12 +251,12 @@ export class NativeFlag extends Printed implements Disposable {
    */
   write(bytes: ArrayBufferView, at: number = 0): void {
     this.resource.assertLive();
-    const { memory, by } = this.#signal;
+    const { memory, by, byteLength } = this.#signal;
     if (!CALLBACKS[by].takesStruct) throw checks.wrong("bytes", `${by} has a semaphore at data, and no struct.`);
     if (this.isSet()) throw checks.wrong("bytes", "the struct was released already.", "Make another flag.");
     const given = checks.bytesIn(bytes, "bytes");
-    if (!Number.isSafeInteger(at) || at < 0 || at + given.length > memory.bytes.length) {
-      const expected = `expected at most ${memory.bytes.length} bytes from byte 0 on`;
+    if (!Number.isSafeInteger(at) || at < 0 || at + given.length > byteLength) {
+      const expected = `expected at most ${byteLength} bytes from byte 0 on`;
       throw checks.wrong("bytes", `${expected}, got ${given.length} from byte ${shown(at)} on.`);
     }
     const first = new BigUint64Array([firstWord(memory)[0]]);
@@ -264,13 +268,10 @@ export class NativeFlag extends Printed implements Disposable {
   }
 
   /**
-   * Says that no call comes any more: what would have called was ended, or never began. A dispose frees its memory at once,
-   * and its fence fails. It does nothing where the flag is set.
-   *
-   * @throws {DisposedError} once it was disposed.
+   * Says that no call comes any more: what would have called was ended, or never began. Its fence fails, and its memory is
+   * freed when it is disposed, or soon if it was. It does nothing where the flag is set.
    */
   withdraw(): void {
-    this.resource.assertLive();
     if (this.#signal.isOver) return;
     const reason = `${this.#signal.name} was withdrawn: its callback is never called.`;
     this.#signal.withdraw(new InteropError(reason, { api: "core" }));

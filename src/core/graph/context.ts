@@ -17,7 +17,10 @@ export interface Context extends Disposable {
   readonly targets: readonly Target[];
   /** Its end of life; everything in the context ends first. Undefined if the context never ends. */
   readonly resource: Resource | undefined;
-  /** Edges to and from its memory that no port makes. A graph with this context has them. */
+  /**
+   * Edges to and from its memory that no port makes. A graph with this context has them, unless it is given mappers of its
+   * own. Where costs are equal, those of the context that comes first win.
+   */
   readonly edges?: readonly Mapper[];
   /** Counts bytes that a map copied on request. */
   countCopied?(bytes: number): void;

@@ -41,8 +41,9 @@ export function cross({ crossing, line, kind, shows }: Side, undo: Undo, fetches
   const submit = (call: Call | undefined) => {
     if (call === undefined) return;
     const fence = line!.submitRaw(call, fences);
-    fences = call.blocks ? [] : [fence];
-    if (!call.blocks) undo.push(() => line!.block(fence.mark)); // where the map fails; else it is over by then
+    // A call that blocks need not be over either: it may block only behind a promise.
+    fences = [fence];
+    undo.push(() => line!.block(fence.mark)); // a map that succeeds has waited for it
   };
   submit(crossing.begin?.());
   if (last !== undefined) undo.push(() => last.isDue && line!.submitRaw(last).waitSync());

@@ -26,7 +26,7 @@ import type { Tensor } from "../tensors/tensor.ts";
 import { closeBeside, cross, type Side, wayBack } from "./crossing.ts";
 import type { Context, Target } from "./context.ts";
 import { imageEnds, imageMapper } from "./image_mapper.ts";
-import { edgeOf, type MapJob, type Mapper, type Plan } from "./mapper.ts";
+import { edgeOf, type MapJob, type Mapper, mapperIn, type Plan } from "./mapper.ts";
 import type { Transfer } from "./route.ts";
 import {
   type Ends,
@@ -87,7 +87,8 @@ export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[
  */
 export function edgesOf(contexts: Iterable<Context>, between: readonly Mapper[] = []): Mapper[] {
   const all = [...contexts];
-  const known = [...new Set([...all.flatMap(({ edges = [] }) => edges), ...between])];
+  const brought = all.flatMap(({ edges = [] }) => edges.map((edge, i) => mapperIn(edge, `edges[${i}]`)));
+  const known = [...new Set([...brought, ...between])];
   return [...known, ...portMappers(all, known)];
 }
 

@@ -18,8 +18,8 @@ import type { Tensor } from "./tensor.ts";
 /** A native object that somebody else made, and what to call once it is over. */
 export interface FrameOwner {
   /**
-   * What its handle is unique among: `"VASurfaceID of 0x7f…"`. Every frame and tensor of the same kind and handle shares
-   * one allocation. Left out where the handle does not name the memory.
+   * What its handle is unique among: `"VASurfaceID of 0x7f…"`. Frames and tensors of the same kind and handle share one
+   * allocation for each block, in the order of the planes. Left out where the handle does not name the memory.
    */
   readonly kind?: string;
   /** The object: a `VASurfaceID`, an `AVFrame*`. It becomes `Frame.handle`. */
@@ -72,24 +72,18 @@ export function adoptFrame<T extends Tensor>(
   planes: readonly AdoptedPlane[],
   about: Adoption = {},
 ): Frame<T> {
-  const { name = `${target.kind} frame ${info.format}`, metadata } = about;
-  const [{ block }] = planes;
-  if (planes.every((plane) => plane.block === block)) {
-    return adopting(target, owner, (object, undo) => {
+  return adopting(target, owner, (object, undo) => {
+    if (planes.length === 0) {
+      throw new ArgumentError("planes: a frame has one at least.", { api: target.context.api, argument: "planes" });
+    }
+    const { name = `${target.kind} frame ${info.format}`, metadata } = about;
+    if (planes.every(({ block }) => block === planes[0].block)) {
       const { resource, starts } = object.own(planes, { ...about, name }, undo);
       const places = planes.map(({ handle, layout }, i) => ({ handle, layout, start: starts[i] }));
       const make = (frame: Frame<T>) => planesOver(target, resource, places, frame);
-      return new Frame<T>({
-        target,
-        resource,
-        info,
-        handle: owner.handle,
-        planes: make,
-        ...(metadata && { metadata }),
-      });
-    });
-  }
-  return adopting(target, owner, (object, undo) => {
+      const { handle } = owner;
+      return new Frame<T>({ target, resource, info, handle, planes: make, ...(metadata && { metadata }) });
+    }
     const tensors = planes.map((plane, i) => {
       const { resource } = object.own([plane], { ...about, name: `plane ${i} of ${name}` }, undo);
       return target.ports.tensor!({ target, handle: plane.handle, layout: plane.layout, resource });
@@ -167,8 +161,8 @@ class Adopted {
   #newAllocation(block: Omit<Block, "free">): Allocation {
     this.#holds++;
     const allocation = new Allocation({ ...block, free: (fate) => this.drop(fate) });
-    const { kind, handle } = this.#owner;
-    if (kind !== undefined) tellByHandle(kind, handle, allocation);
+    const kind = this.#kindOfNext();
+    if (kind !== undefined) tellByHandle(kind, this.#owner.handle, allocation);
     this.#blocks.set(block, { known: allocation, start: 0 });
     return allocation;
   }
@@ -185,9 +179,16 @@ class Adopted {
     return found;
   }
 
+  /** What the next new block is known by, with the object's handle: a handle stands for all of its blocks. */
+  #kindOfNext(): string | undefined {
+    const { kind } = this.#owner;
+    const { size } = this.#blocks;
+    return kind === undefined || size === 0 ? kind : `${kind}, block ${size}`;
+  }
+
   #known({ address, byteLength }: Omit<Block, "free">): Found {
-    const { kind, handle } = this.#owner;
-    const place = kind === undefined ? undefined : findPlace(kind, handle);
+    const kind = this.#kindOfNext();
+    const place = kind === undefined ? undefined : findPlace(kind, this.#owner.handle);
     if (place !== undefined) return { known: place.allocation, start: place.start };
     const known = address === undefined ? undefined : findAllocation(address, byteLength);
     if (known === undefined) return { known, start: 0 };

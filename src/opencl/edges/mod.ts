@@ -19,7 +19,7 @@ export {
   openCLToOpenCLImage,
 };
 
-/** The edges that an BaseContext brings. Where costs are equal, the first wins. */
+/** The edges that an OpenCLContext brings. Where costs are equal, the first wins. */
 export const EDGES: readonly Mapper[] = [
   hostToOpenCL,
   openCLToHost,
