@@ -73,7 +73,7 @@ function kindOf({ display }: VaapiSurface): string {
   return `VASurfaceID of ${display.handle}`;
 }
 
-/** The block that a surface is, as far as anybody but the driver has to know. */
+/** The block that stands for a surface: only the driver knows where its bytes lie. */
 function blockOf({ info }: VaapiSurface): Omit<Block, "free"> {
   const layouts = planeLayouts(info);
   const { byteOffset, byteLength } = layouts[layouts.length - 1];

@@ -2,13 +2,13 @@
 export interface DeviceId {
   /** The driver's UUID as 32 hexadecimal digits, if it has one. */
   readonly uuid?: string;
-  /** `domain:bus:device.function`, if the driver tells it. */
+  /** `domain:bus:device.function`, if the driver reports it. */
   readonly pci?: string;
   /** Its render node, `"/dev/dri/renderD128"`, where the driver reports it. */
   readonly node?: string;
 }
 
-/** True if both name one device. A device without any of the three is known to be no other's. */
+/** True if both name one device. A device without any of the three equals no other. */
 export function isSameDevice(one: DeviceId, other: DeviceId): boolean {
   return (one.uuid !== undefined && one.uuid === other.uuid) || (one.pci !== undefined && one.pci === other.pci) ||
     (one.node !== undefined && one.node === other.node);

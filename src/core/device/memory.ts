@@ -96,9 +96,12 @@ export interface Crossing {
   bring?(): Call;
   /** The commands that take them back, one per step as in {@link GiveBack}; only after a possible write. */
   takeBack?(step: number): Call | undefined;
-  /** True if `takeBack` has at most one command, and there is no last one: see {@link GiveBack}. */
+  /** True if `takeBack` has at most one command, and `end` is left out: see {@link GiveBack}. */
   readonly once?: boolean;
-  /** The commands that hand the memory back, whatever the access: instead of `end` and `takeBack`. `release` does so if the map fails. */
+  /**
+   * The commands that hand the memory back, whatever the access, in place of `end` and `takeBack`. If the map fails,
+   * `release` hands it back.
+   */
   readonly giveBack?: GiveBack;
 }
 

@@ -22,7 +22,7 @@ export interface Plan extends Step {
 
 /** What a mapper's `map` is given besides source and target. */
 export interface MapJob<P extends Plan = Plan> {
-  /** The plan that this mapper's `probe` returned for this map. Nothing was waited for since, and nothing else was done. */
+  /** The plan that this mapper's `probe` returned for this map. The host has waited for nothing since. */
   readonly plan: P;
   /** What the source lent: one grant for each of its own. The result takes them over. */
   readonly grants: readonly Grant[];

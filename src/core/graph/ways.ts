@@ -127,7 +127,7 @@ export function findsOut<What>({ out, into }: Way<What>): boolean {
   return out.prepare !== undefined || out.sample !== undefined || into.prepare !== undefined;
 }
 
-/** Finds out what the ways have to know of this memory, until one of them is open; of that, whether both sides share it. */
+/** Finds out what the ways have to know of this memory, until one of them is open, and then whether both sides share it. */
 export function prepareWays<What extends Fds>(
   edge: EdgeMaker,
   ends: Ends<What>,
