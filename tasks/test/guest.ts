@@ -12,7 +12,7 @@ const MODULES = ["vgem"];
 /** What runs in a guest with a GPU, without those modules: the tests in a folder, and the suite on the edges of some APIs. */
 const ON_GPU = { folder: "tests/guest/gpu/", apis: ["vaapi"] };
 /** Seconds for all that runs in a guest, several times what it takes on a machine with nothing else to do. */
-const LIMIT = 1200;
+const LIMIT = 1800;
 /**
  * Each guest leaves here, in a folder of its own, what came of it: the report of each job. Beside them are the rows of the
  * conformance suite, as files for tests/conformance/results.

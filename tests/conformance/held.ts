@@ -12,8 +12,11 @@ export type Held = Readonly<Record<string, number>>;
 /** What Deno opens for itself at some time, and a driver: sockets, device files, libraries, the caches of its compiler. */
 const NOT_OURS = /^(socket:|\/dev\/(?!shm(\/|$)))|\.so\b|\/\.cache\//;
 
-/** What NVIDIA's driver has in /dev/shm while any process of the machine uses CUDA. */
-const OF_ANY_PROCESS = /^cuda\.shm\./;
+/**
+ * What is in /dev/shm and not this process's: what NVIDIA's driver has there while any process of the machine uses CUDA, and
+ * the files of the memory template in a test that runs beside this one.
+ */
+const OF_ANY_PROCESS = new RegExp(`^(cuda\\.shm\\.|samepage-shm-(?!${Deno.pid}-))`);
 
 /** A folder for temporary files of this process's own, since others come and go in the machine's; it ends with the process. */
 const TEMPORARY = Deno.makeTempDirSync({ prefix: "samepage-conformance-" });
