@@ -14,8 +14,8 @@ import type { DeviceId } from "../../src/core/device/device_id.ts";
 import type { Context, Target } from "../../src/core/graph/context.ts";
 import { Graph, takeStep } from "../../src/core/graph/graph.ts";
 import { edgeOf, type Mapper, type Plan } from "../../src/core/graph/mapper.ts";
-import { portMapper, portMappers } from "../../src/core/graph/port_mapper.ts";
-import { AccessError, NoRouteError } from "../../src/core/errors.ts";
+import { edgesOf, portMapper, portMappers } from "../../src/core/graph/port_mapper.ts";
+import { AccessError, ArgumentError, NoRouteError } from "../../src/core/errors.ts";
 import { imageInfo } from "../../src/core/layout/frame_info.ts";
 import { layout } from "../../src/core/layout/layout.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
@@ -822,3 +822,14 @@ Deno.test(
     line.resource.dispose();
   }),
 );
+
+Deno.test("edgesOf() takes each edge that contexts bring once, and refuses what is no list of mappers", () => {
+  const edge = portMapper("one", "another");
+  const bringing = (edges: unknown): Context => ({
+    ...{ api: "test", name: "test", id: {}, targets: [], resource: undefined, edges: edges as readonly Mapper[] },
+    [Symbol.dispose]() {},
+  });
+  assertEquals(edgesOf([bringing([edge]), bringing(undefined), bringing([edge])]), [edge]);
+  assertThrows(() => edgesOf([bringing(7)]), ArgumentError, "edges: expected a list of mappers, got 7");
+  assertThrows(() => edgesOf([bringing([edge, null])]), ArgumentError, "edges[1]: expected a mapper, got null");
+});

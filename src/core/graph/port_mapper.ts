@@ -7,6 +7,7 @@ import {
   portsOf,
   type Staged,
 } from "../device/memory.ts";
+import { unexpected } from "../argument.ts";
 import type { Call } from "../device/driver.ts";
 import type { Fence } from "../device/fence.ts";
 import { type MemoryKind, Port } from "../device/port.ts";
@@ -87,7 +88,10 @@ export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[
  */
 export function edgesOf(contexts: Iterable<Context>, between: readonly Mapper[] = []): Mapper[] {
   const all = [...contexts];
-  const brought = all.flatMap(({ edges = [] }) => edges.map((edge, i) => mapperIn(edge, `edges[${i}]`)));
+  const brought = all.flatMap(({ edges = [] }) => {
+    if (!Array.isArray(edges)) throw unexpected("edges", "a list of mappers", edges);
+    return edges.map((edge, i) => mapperIn(edge, `edges[${i}]`));
+  });
   const known = [...new Set([...brought, ...between])];
   return [...known, ...portMappers(all, known)];
 }
