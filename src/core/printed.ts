@@ -12,7 +12,7 @@ export abstract class Printed {
 
   /**
    * What `String()` and templates show: {@link toString}. A prototype or a proxy, which has no fields, shows its class's
-   * name. A field that tells them apart would cost every map and fence 20 ns.
+   * name. A field to distinguish them would cost every map and fence 20 ns.
    */
   [Symbol.toPrimitive](): string {
     const { name } = this.constructor;

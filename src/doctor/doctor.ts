@@ -1,14 +1,9 @@
 import config from "../../deno.json" with { type: "json" };
 import { environmentInWords } from "../core/native/library.ts";
 import { edgesOf } from "../core/graph/port_mapper.ts";
-import { EDGES as CUDA_EDGES } from "../cuda/edges/mod.ts";
-import { EDGES as VULKAN_EDGES } from "../vulkan/edges.ts";
-import { MAPPERS } from "../mappers/mod.ts";
-import { EDGES as OPENCL_EDGES } from "../opencl/edges/mod.ts";
-import { EDGES as OPENCV_EDGES } from "../opencv/edges/mod.ts";
-import { EDGES as VAAPI_EDGES } from "../vaapi/edges/mod.ts";
 import type { ApiExaminer, Examined } from "./api.ts";
 import { examineEdges } from "./edges.ts";
+import { KNOWN_EDGES } from "./known_edges.ts";
 import { type ApiReport, attempt, type Finding, type Report, type Versions } from "./report.ts";
 import { permissionsOf } from "./permissions.ts";
 import { CUDA } from "./cuda/mod.ts";
@@ -33,9 +28,6 @@ export interface DoctorOptions {
   readonly proofs?: boolean;
 }
 
-/** Edges that are examined even where their API is not on this machine. */
-const EDGES = [...OPENCL_EDGES, ...OPENCV_EDGES, ...CUDA_EDGES, ...VULKAN_EDGES, ...VAAPI_EDGES, ...MAPPERS];
-
 /**
  * Examines this machine: libraries, devices, and the open and closed edges, with reasons and remedies. It does not
  * throw for findings, and disposes all it opens. It needs `--allow-ffi`, prompts for nothing more, and reports what
@@ -58,7 +50,7 @@ export function doctor(options: DoctorOptions = {}): Report {
   for (const api of APIS) examined.push(api.examine(how, examined.flatMap((it) => it.nodes)));
   const apis = examined.map(({ report }, i): ApiReport => ({ ...report, variables: variablesOf(APIS[i]) }));
   const nodes = examined.flatMap((it) => it.nodes);
-  const mappers = edgesOf(new Set(nodes.map(({ target }) => target.context)), EDGES);
+  const mappers = edgesOf(new Set(nodes.map(({ target }) => target.context)), KNOWN_EDGES);
   const edges = attempt(findings, () => examineEdges(nodes, mappers, how, apis));
   attempt(findings, () => how.opened.dispose());
   return {

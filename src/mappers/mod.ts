@@ -1,5 +1,5 @@
 /**
- * Edges between two APIs that neither owns alone. Of two routes with equal costs, the one whose edges come first is taken.
+ * Edges between two APIs that neither owns alone. Where two routes cost the same, the one whose edges come first is taken.
  *
  * @module
  */

@@ -1,3 +1,4 @@
+import { whyEnded } from "../core/graph/refusals.ts";
 import { GlPort } from "../gl/port.ts";
 import type { Imported, Memory, Offer } from "../core/device/memory.ts";
 import { UNPROVEN } from "../core/device/proofs.ts";
@@ -10,7 +11,6 @@ import { GlBuffer, ordersGl, refuseGl, refuseOtherGl } from "./external/gl.ts";
 import { lackingForMemory, MEMORY_HANDLES } from "./external/handles.ts";
 import { keptImport } from "./external/kept.ts";
 import { ExternalBuffer } from "./external/memory.ts";
-import { refuseEnded } from "./pointers/refusal.ts";
 import { OpenCLTensor } from "./tensor.ts";
 import { copiesOn } from "./external/copies.ts";
 
@@ -45,7 +45,7 @@ export class OpenCLExternalMemory {
         return context.queue.line;
       },
       refuse({ target }) {
-        return refuseEnded(context) ??
+        return whyEnded(context) ??
           (target.context.api === context.gl?.api ? refuseOtherGl(context, target.context) : undefined);
       },
       import: (port: Port, _access: Access, of?: Allocation) =>

@@ -1,12 +1,7 @@
 /** The suite as tests: one for each edge on each device, a step for each case. */
 import { assert, assertEquals } from "@std/assert";
-import { MAPPERS } from "../../backend.ts";
-import { EDGES as CUDA_EDGES } from "../../src/cuda/edges/mod.ts";
-import { EDGES as OPENCL_EDGES } from "../../src/opencl/edges/mod.ts";
-import { EDGES as OPENCV_EDGES } from "../../src/opencv/edges/mod.ts";
-import { EDGES as VAAPI_EDGES } from "../../src/vaapi/edges/mod.ts";
-import { EDGES as VULKAN_EDGES } from "../../src/vulkan/edges.ts";
 import { edgeOf } from "../../src/core/graph/mapper.ts";
+import { KNOWN_EDGES } from "../../src/doctor/known_edges.ts";
 import { type Case, filled, NotHere } from "./case.ts";
 import { BINDING, CASES, casesOf } from "./cases/mod.ts";
 import { API_NAMES, edgesOf } from "./edges.ts";
@@ -18,7 +13,7 @@ const candidates = edgesOf(API_NAMES);
 
 Deno.test("conformance: every edge written by hand has rows", () => {
   const covered = new Set(candidates.map((candidate) => candidate.edge));
-  const table = [...OPENCL_EDGES, ...OPENCV_EDGES, ...CUDA_EDGES, ...VULKAN_EDGES, ...VAAPI_EDGES, ...MAPPERS].map(
+  const table = KNOWN_EDGES.map(
     edgeOf,
   );
   assertEquals(table.filter((edge) => !covered.has(edge)), []);

@@ -1,14 +1,9 @@
 import { assert, assertEquals } from "@std/assert";
 import { doctor, type Report, svgOf, textOf } from "@samepage/interop/doctor";
 import { ledger } from "@samepage/interop";
-import { MAPPERS } from "@samepage/interop/backend";
-import { EDGES as CUDA_EDGES } from "../../src/cuda/edges/mod.ts";
-import { EDGES as OPENCL_EDGES } from "../../src/opencl/edges/mod.ts";
-import { EDGES as OPENCV_EDGES } from "../../src/opencv/edges/mod.ts";
-import { EDGES as VAAPI_EDGES } from "../../src/vaapi/edges/mod.ts";
-import { EDGES as VULKAN_EDGES } from "../../src/vulkan/edges.ts";
 import { openclDevices } from "@samepage/interop/opencl";
 import { edgeOf } from "../../src/core/graph/mapper.ts";
+import { KNOWN_EDGES } from "../../src/doctor/known_edges.ts";
 import { ALL, test } from "../opencl/help.ts";
 
 const before = ledger.alive;
@@ -31,7 +26,7 @@ Deno.test("doctor: the same machine gives the same report", () => {
 Deno.test("doctor: every edge written by hand is asked", () => {
   const { targets, edges } = doctor({ proofs: false });
   const isOnly = (kind: string) => targets.filter((target) => target.kind === kind).length === 1;
-  const table = [...OPENCL_EDGES, ...OPENCV_EDGES, ...CUDA_EDGES, ...VULKAN_EDGES, ...VAAPI_EDGES, ...MAPPERS].filter((
+  const table = KNOWN_EDGES.filter((
     { from, to },
   ) => from !== to || !isOnly(from));
   const asked = new Set(edges.map(({ edge }) => edge));

@@ -1,24 +1,73 @@
 import { nextTurn } from "../pace.ts";
 
-/** So long it is asked again and again, in milliseconds: whoever answers is busy, and does so within microseconds. */
+/** So long it is asked as fast as the event loop turns, in milliseconds: a busy side reports within microseconds. */
 const BUSY_MS = 2;
 
 /** Then it is asked so often, in milliseconds. */
 const IDLE_MS = 1;
 
+/** Until the next question: a turn of the event loop, some 3 µs, or a millisecond once the busy time is over. */
+function pause(busyUntil: number): Promise<void> {
+  if (performance.now() < busyUntil) return nextTurn();
+  return new Promise((resolve) => void setTimeout(resolve, IDLE_MS));
+}
+
 /**
- * Asks until there is an answer, for what no driver tells by itself. The event loop goes on between two questions: first they
- * come as fast as it turns, some 3 µs apart, then a millisecond apart.
+ * Asks until there is a result, for what no driver reports by itself. The event loop goes on between two questions: first
+ * they come as fast as it turns, then a millisecond apart.
  *
- * @param ask answers undefined for as long as there is nothing yet; it may throw
+ * @param ask returns undefined for as long as there is nothing yet; it may throw
  * @throws what `ask` throws.
  */
 export async function asked<T>(ask: () => T | undefined): Promise<T> {
   const busyUntil = performance.now() + BUSY_MS;
   for (;;) {
-    const answer = ask();
-    if (answer !== undefined) return answer;
-    if (performance.now() < busyUntil) await nextTurn();
-    else await new Promise<void>((resolve) => void setTimeout(resolve, IDLE_MS));
+    const result = ask();
+    if (result !== undefined) return result;
+    await pause(busyUntil);
   }
+}
+
+/** One of many waits. */
+interface Waiting {
+  isOver(): boolean;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+const waiting = new Set<Waiting>();
+/** From the newest wait on, all are asked about as fast as the event loop turns. */
+let busyUntil = 0;
+let isAsking = false;
+
+/**
+ * Waits until something is over, where there may be thousands of such waits: one timer asks about all of them.
+ *
+ * @throws what `isOver` throws.
+ */
+export function polled(isOver: () => boolean): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  waiting.add({ isOver, resolve, reject });
+  busyUntil = performance.now() + BUSY_MS;
+  if (!isAsking) void askWhileAnyWaits();
+  return promise;
+}
+
+async function askWhileAnyWaits(): Promise<void> {
+  isAsking = true;
+  while (waiting.size > 0) {
+    for (const one of waiting) askAbout(one);
+    await pause(busyUntil);
+  }
+  isAsking = false;
+}
+
+function askAbout(one: Waiting): void {
+  try {
+    if (!one.isOver()) return;
+    one.resolve();
+  } catch (error) {
+    one.reject(error);
+  }
+  waiting.delete(one);
 }

@@ -33,7 +33,7 @@ export function contextOn(checks: Checks, on: unknown): Context {
 /**
  * The devices of a list that are known to be another context's.
  *
- * @throws {ArgumentError} if there is none; it says what both sides report.
+ * @throws {ArgumentError} if no device of the list is; the message has what both sides report.
  */
 export function devicesOn<D>(
   checks: Checks,

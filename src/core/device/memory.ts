@@ -71,18 +71,18 @@ export interface Offer<What = ByteRange> {
    * graph calls it instead of `export`. It allows, counts and submits the copies, lends the copy, and frees it. Nothing in
    * the result may reach the tensor, because the map keeps it.
    */
-  stage?(tensor: Tensor, byteLength: number): {
-    /** The memory. The graph frees it. */
-    readonly block: Block & { readonly address: bigint };
-    /** The command that copies the bytes there. */
-    there(): Call;
-    /** The command that copies them back. */
-    back(): Call;
-  };
+  stage?(tensor: Tensor, byteLength: number): Staged;
 }
 
 /** Host memory for a copy of bytes that the CPU cannot see. */
-export type Staged = ReturnType<NonNullable<Offer["stage"]>>;
+export interface Staged {
+  /** The memory. The graph frees it. */
+  readonly block: Block & { readonly address: bigint };
+  /** The command that copies the bytes there. */
+  there(): Call;
+  /** The command that copies them back. */
+  back(): Call;
+}
 
 /** What one side of a map holds while it lasts, and its commands: those that hand the memory over, and that move bytes. */
 export interface Crossing {

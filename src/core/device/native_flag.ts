@@ -22,7 +22,7 @@ import { warn } from "../warn.ts";
 import type { LineEvents } from "./driver.ts";
 import type { Fence } from "./fence.ts";
 import { fenceOf } from "./foreign_work.ts";
-import { polled } from "./polled.ts";
+import { polled } from "./asking.ts";
 
 /** How the ledger counts them. */
 const KIND = "native.flag";

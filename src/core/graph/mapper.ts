@@ -3,9 +3,7 @@ import type { Target } from "./context.ts";
 import { Described } from "../tensors/described.ts";
 import { shown, unexpected } from "../argument.ts";
 import { ArgumentError, type Refusal } from "../errors.ts";
-import type { Call } from "../device/driver.ts";
 import type { Fence } from "../device/fence.ts";
-import type { Line } from "../device/line.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Mapped } from "../tensors/mapped.ts";
 import { type GiveBack, Resource } from "../life/resource.ts";
@@ -35,9 +33,8 @@ export interface MapJob<P extends Plan = Plan> {
 }
 
 /**
- * One edge of the graph, from one kind of memory to another.
- *
- * It imports both APIs as types only: native code is reached through the two contexts.
+ * One edge of the graph, from one kind of memory to another. The contexts of its two ends give it their native code: an
+ * edge between two APIs imports both as types only.
  */
 export interface Mapper<A extends Mapped = Mapped, B extends Mapped = Mapped, P extends Plan = Plan> {
   /** The kind it maps from. */
@@ -157,11 +154,6 @@ export function make(mapper: Mapper, source: Mapped, target: Target, job: MapJob
 export function resourceOf(owner: Resource | undefined, job: MapJob, parent: Resource, giveBack?: GiveBack): Resource {
   const { name, undo, grants } = job;
   return new Resource({ name, undo, grants, owners: [parent, owner], giveBack });
-}
-
-/** A way back by one call. */
-export function givenBackBy(line: Line, call: Call): GiveBack {
-  return { line, once: true, step: () => call };
 }
 
 function rubbish(mapper: Mapper, fn: string, answer: unknown): ArgumentError {

@@ -20,9 +20,15 @@ export function refused(edge: string, reason: string, remedy?: string): Refusal 
   return { edge, reason, ...(remedy === undefined ? {} : { remedy }) };
 }
 
+/** Why memory of a context is closed: its queue was disposed. */
+export function whyEnded({ name, queue }: WithQueue): Omit<Refusal, "edge"> | undefined {
+  return queue.resource.state === "live" ? undefined : { reason: `${name}, or its queue, was disposed.` };
+}
+
 /** Refuses a context whose queue was disposed. */
-export function refuseEnded(edge: string, { name, queue }: WithQueue): Refusal | undefined {
-  return queue.resource.state === "live" ? undefined : refused(edge, `${name}, or its queue, was disposed.`);
+export function refuseEnded(edge: string, context: WithQueue): Refusal | undefined {
+  if (context.queue.resource.state === "live") return undefined; // most maps: their path stays short
+  return { edge, ...whyEnded(context)! };
 }
 
 /** Refuses a context that was disposed. */

@@ -71,7 +71,7 @@ export function planesOver<T extends Tensor>(
   });
 }
 
-/** New memory of a kind, as a tensor. @throws {LayoutError} for a layout that is none. */
+/** New memory of a kind, as a tensor. @throws {LayoutError} for an invalid layout. */
 export function allocateTensor<T extends Tensor>(target: MemoryTarget<T>, init: LayoutInit): T {
   const at = layout(init);
   return owned(target, `tensor ${describeLayout(at)}`, [at]) as T;

@@ -1,7 +1,8 @@
 import { reads, writes } from "../../core/memory/access.ts";
 import type { Call } from "../../core/device/driver.ts";
 import type { Fence } from "../../core/device/fence.ts";
-import { givenBackBy, type MapJob } from "../../core/graph/mapper.ts";
+import type { Line } from "../../core/device/line.ts";
+import type { MapJob } from "../../core/graph/mapper.ts";
 import type { GiveBack } from "../../core/life/resource.ts";
 import type { CudaContext } from "../context.ts";
 import type { Address } from "../../core/tensors/places.ts";
@@ -41,4 +42,9 @@ export function copyOnDevice(
     giveBack: writes(access) ? givenBackBy(line, back(handle)) : undefined,
     done: reads(access) || gaps ? line.submitRaw(there(handle), waits) : undefined,
   };
+}
+
+/** A way back by one call. */
+function givenBackBy(line: Line, call: Call): GiveBack {
+  return { line, once: true, step: () => call };
 }

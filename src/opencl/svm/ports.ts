@@ -2,9 +2,10 @@ import type { Address } from "../../../ffi/address.ts";
 import type { Memory } from "../../core/device/memory.ts";
 import { Port } from "../../core/device/port.ts";
 import type { MemoryClass, Proofs } from "../../core/device/proofs.ts";
+import { whyEnded } from "../../core/graph/refusals.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import type { BaseContext } from "../base_context.ts";
-import { type QueuedContext, refuseEnded } from "../pointers/refusal.ts";
+import type { QueuedContext } from "../pointers/context.ts";
 import type { OpenCLPointerTensor } from "../pointers/tensor.ts";
 import type { SvmBlock } from "./block.ts";
 import type { SvmMaps } from "./maps.ts";
@@ -34,7 +35,7 @@ export function svmPorts<T extends OpenCLPointerTensor, C extends BaseContext>(s
     get line() {
       return context.queue.line;
     },
-    refuse: () => refuseEnded(context),
+    refuse: () => whyEnded(context),
     export({ address, grant: { allocation } }, kind, byteLength, access, gaps) {
       const port = new Port(kind, { value: address, byteLength });
       if (svm.blockOf(allocation)?.grain !== "coarse") return { port };

@@ -4,12 +4,13 @@ import type { Call } from "../../core/device/driver.ts";
 import type { Memory, Offer, Staged } from "../../core/device/memory.ts";
 import { Port } from "../../core/device/port.ts";
 import type { MemoryClass, Proofs } from "../../core/device/proofs.ts";
+import { whyEnded } from "../../core/graph/refusals.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import { mapBlock, PAGE } from "../../core/native/blocks.ts";
 import type { ByteRange } from "../../core/tensors/described.ts";
 import type { BaseContext } from "../base_context.ts";
 import type { ClLane } from "../lane.ts";
-import { type QueuedContext, refuseEnded } from "../pointers/refusal.ts";
+import type { QueuedContext } from "../pointers/context.ts";
 import type { OpenCLPointerTensor } from "../pointers/tensor.ts";
 import { type UsmBlock, type UsmKind, usmOf } from "./block.ts";
 
@@ -52,7 +53,7 @@ export function usmPorts<T extends OpenCLPointerTensor, C extends BaseContext>(u
     get line() {
       return context.queue.line;
     },
-    refuse: () => refuseEnded(context),
+    refuse: () => whyEnded(context),
     export: ({ address }, kind, byteLength) => ({ port: new Port(kind, { value: address, byteLength }) }),
   };
 }

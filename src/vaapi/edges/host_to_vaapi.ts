@@ -10,7 +10,7 @@ import { type Frame, planesOf } from "../../core/tensors/frame.ts";
 import type { HostTensor } from "../../host/tensor.ts";
 import type { VaapiContext } from "../context.ts";
 import type { VaapiTensor } from "../tensor.ts";
-import { refused } from "../../core/graph/refusals.ts";
+import { refused, refuseDisposed } from "../../core/graph/refusals.ts";
 
 const EDGE = "host→vaapi";
 
@@ -22,7 +22,8 @@ export const hostToVaapi: Mapper<HostTensor | Frame<HostTensor>, VaapiTensor | F
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
     const va = target.context as VaapiContext;
-    if (va.resource.state !== "live") return refused(EDGE, `${va.name} was disposed.`);
+    const disposed = refuseDisposed(EDGE, va);
+    if (disposed !== undefined) return disposed;
     const refusal = va.ports.images!.refuse!(source, access);
     if (refusal !== undefined) return { edge: EDGE, ...refusal };
     const reason = va.images.refuseCopy(va.pictureOf(source)!);
