@@ -44,7 +44,7 @@ cxxTest("allocator: a Worker that is terminated leaves it on, and its Mats and i
     ${PRELUDE}
     const cv = OpenCVContext.open();
     if (self.name !== "") {
-      cv.pageAllocator();
+      globalThis.on = [cv, cv.pageAllocator()]; // what is forgotten would warn
       const kept = make([100, 100]);
       self.postMessage(kept.header);
       for (;;) {
@@ -86,7 +86,7 @@ cxxTest("allocator: it can be switched on and off while OpenCV's threads make Ma
       make_in_parallel: { parameters: ["i32", "bool"], result: "i32" },
       drop_kept: { parameters: [], result: "void" },
     }).symbols;
-    const cv = OpenCVContext.open();
+    using cv = OpenCVContext.open();
     if (self.name !== "") {
       let wrong = 0;
       for (let i = 0; i < 20; i++) wrong += make_in_parallel(5000, true);
