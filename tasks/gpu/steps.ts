@@ -24,14 +24,14 @@ export function stepsOn(machine: string): readonly Step[] {
     {
       name: "opencl-rows",
       what: "every case on every edge of OpenCL's, on each platform",
-      limit: 170,
+      limit: 280,
       stage: 1,
       run: (job) => conformance(job, machine, "opencl"),
     },
     {
       name: "opencl",
       what: "tests/opencl, on each platform: NVIDIA's moves the bytes of host memory",
-      limit: 170,
+      limit: 280,
       stage: 1,
       run: async (job) => runTests(job, await openclTests(), 4),
     },
@@ -52,7 +52,7 @@ export function stepsOn(machine: string): readonly Step[] {
     {
       name: "misuse",
       what: "programs that do what they should not",
-      limit: 170,
+      limit: 280,
       stage: 1,
       run: (job) => runTests(job, ["tests/misuse/misuse_test.ts"], 1, "misuse: cuda"),
     },
