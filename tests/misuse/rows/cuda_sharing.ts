@@ -296,7 +296,7 @@ export default table(import.meta, {
     using words = cuda.virtual.allocate(WORDS);
     const fd = cuda.virtual.exportFd(words);
     same("closed", libc.close(fd), 0);
-    fails("import", () => cuda.virtual.import(fd, WORDS), NativeCallError);
+    fails("import", () => cuda.virtual.import(fd, WORDS), ArgumentError);
     cuda.stream.fill(words, 1); // the memory is as it was
   }),
   "the fd of a file as memory": sharing(({ cuda }) => {
