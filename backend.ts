@@ -83,6 +83,7 @@ export {
   adoptFrame,
   type Adoption,
   adoptTensor,
+  attaching,
   type FrameOwner,
 } from "./src/core/tensors/adopt.ts";
 export {

@@ -46,7 +46,7 @@ function noAccess({ cl, cv, graph, rows, cols }: Scene): Seen {
   opencl().clEnqueueMapBuffer(cl.queue.handle, mem, CL_TRUE, CL_MAP_READ, 0n, size, 0, NULL, NULL, status);
   let here: string;
   {
-    using buffer = cl.attachBuffer(mem, memory.layout);
+    using buffer = cl.attach(mem, memory.layout);
     here = refusalOf(() => graph.map(buffer, cv.umat));
   }
   opencl().clReleaseMemObject(mem);

@@ -42,6 +42,9 @@ export interface CudaDriver {
   /** `CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)` */
   cuMemGetAddressRange_v2(pbase: BufferSource | null, psize: BufferSource | null, dptr: bigint): number;
 
+  /** `CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)` */
+  cuPointerGetAttribute(data: BufferSource | null, attribute: number, ptr: bigint): number;
+
   /** `CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size, CUmemRangeHandleType handleType, unsigned long long flags)` */
   cuMemGetHandleForAddressRange(
     handle: BufferSource | null,

@@ -29,6 +29,8 @@ export const SYMBOLS = {
   cuStreamGetCtx_v2: { parameters: ["u64", "buffer", "buffer"], result: "u32", optional: true },
   // CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
   cuMemGetAddressRange_v2: { parameters: ["buffer", "buffer", "u64"], result: "u32" },
+  // CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
+  cuPointerGetAttribute: { parameters: ["buffer", "u32", "u64"], result: "u32" },
   // CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size, CUmemRangeHandleType handleType, unsigned long long flags)
   cuMemGetHandleForAddressRange: { parameters: ["buffer", "u64", "usize", "u32", "u64"], result: "u32" },
   // CUresult cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags, CUstream hStream)

@@ -10,6 +10,8 @@ import type { Memory } from "../core/device/memory.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import type { Target } from "../core/graph/context.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
+import type { LayoutInit } from "../core/layout/layout.ts";
+import type { AttachOptions } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
@@ -29,6 +31,7 @@ import { type CudaMemoryExport, type CudaMemoryHandle, exportMemory, openMemory 
 import { cudart } from "./library.ts";
 import { CudaHostMemory, hostPorts } from "./host_memory.ts";
 import { CudaImageTarget } from "./image.ts";
+import { attachedTensor } from "./memory/attached.ts";
 import { type DeviceAllocation, deviceTensor } from "./memory/device.ts";
 import { CudaMemoryPool, type MemoryPoolOptions } from "./memory/device_pool.ts";
 import { CudaRegistration } from "./memory/keep.ts";
@@ -152,6 +155,34 @@ export class CudaContext extends CudaPrimaryContext {
    */
   allocate(init: DeviceAllocation): CudaTensor {
     return deviceTensor(this, init);
+  }
+
+  /**
+   * A tensor over memory of CUDA that other code made: PyTorch, CuPy, NVDEC, OpenCV's GpuMat. It has to stay until `owner`
+   * is called. An address in memory that samepage knows becomes a peer of the tensors there. Managed memory is used as
+   * device memory is: the CPU sees it by copies.
+   *
+   * @param address a `CUdeviceptr`, or any address in an allocation of this device; the driver is asked what it is
+   * @param init the layout of the elements from there
+   * @throws {ArgumentError} for memory of the host that CUDA does not know, memory that was freed, memory of another device,
+   * and an address that is not aligned for the elements.
+   * @throws {LayoutError} if the layout reaches past the allocation's end.
+   *
+   * @example
+   * ```ts ignore
+   * import { CudaContext } from "@samepage/interop/cuda";
+   *
+   * using cuda = CudaContext.open();
+   * declare const theirs: { address: bigint; stream: bigint; free(): void }; // of another library
+   * using stream = cuda.attachStream(theirs.stream);
+   * using tensor = cuda.attach(theirs.address, { shape: [480, 640], dtype: "f32" }, {
+   *   after: stream.fence(), // its work in flight
+   *   owner: () => theirs.free(),
+   * });
+   * ```
+   */
+  attach(address: bigint, init: LayoutInit, options: AttachOptions = {}): CudaTensor {
+    return attachedTensor(this, address, init, options);
   }
 
   /**

@@ -12,10 +12,11 @@ import {
   planesAt,
 } from "../core/layout/frame_info.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../core/layout/layout.ts";
+import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
 import { importAs, importFrame } from "../core/tensors/over.ts";
-import { type Access, accessOf } from "../core/memory/access.ts";
+import type { Access } from "../core/memory/access.ts";
 import { accessOfFd, duplicateFd, statusOf, whereOpen } from "../core/native/fd.ts";
 import { allocateFd, type Allocator, allocators } from "./allocators.ts";
 import { checks } from "./library.ts";
@@ -39,12 +40,6 @@ export interface DmaBufFrameAllocation {
   readonly metadata?: Metadata;
 }
 
-/** What a dma-buf holds: a tensor. */
-export interface TensorDescription extends LayoutInit {
-  /** How it may be used; as its fd allows by default. */
-  readonly access?: Access;
-}
-
 /** Where a plane of a frame lies. */
 export interface PlaneDescription extends PlanePlace {
   /** Which of the fds it lies in; 0, the first, by default. */
@@ -57,15 +52,12 @@ export interface FrameDescription {
   readonly info: FrameInfo;
   /** Where each plane lies; one after the other in the first buffer by default. */
   readonly planes?: readonly PlaneDescription[];
-  /** How it may be used; as its fds allow by default. */
-  readonly access?: Access;
   /** The frame's metadata. */
   readonly metadata?: Metadata;
 }
 
 const TENSOR: Names<DmaBufAllocation & Layout> = { ...LAYOUT_NAMES, from: true };
-const ATTACHED: Names<TensorDescription & Layout> = { ...LAYOUT_NAMES, access: true };
-const FRAME_ATTACHED: Names<FrameDescription> = { info: true, planes: true, access: true, metadata: true };
+const FRAME_ATTACHED: Names<FrameDescription> = { info: true, planes: true, metadata: true };
 const PLANE: Names<PlaneDescription> = { fd: true, offset: true, stride: true };
 const FRAME: Names<DmaBufFrameAllocation> = { from: true, rowAlign: true, metadata: true };
 
@@ -126,21 +118,28 @@ export class DmaBufContext extends PermanentContext<DmaBufTensor> implements Mem
    * @throws {LayoutError} for a description that reaches outside of the buffer.
    * @throws {AccessError} for an access that the fd does not allow.
    */
-  attach(fd: number, description: TensorDescription): DmaBufTensor;
+  attach(fd: number, init: LayoutInit, options?: AttachOptions): DmaBufTensor;
   /** Takes a frame, in one buffer or in several: plane `i` lies in `fds[description.planes[i].fd]`. */
-  attach(fds: number | readonly number[], description: FrameDescription): Frame<DmaBufTensor>;
   attach(
     fds: number | readonly number[],
-    description: TensorDescription | FrameDescription,
+    description: FrameDescription,
+    options?: AttachOptions,
+  ): Frame<DmaBufTensor>;
+  attach(
+    fds: number | readonly number[],
+    description: LayoutInit | FrameDescription,
+    options: AttachOptions = {},
   ): DmaBufTensor | Frame<DmaBufTensor> {
-    if ("info" in object(description, "description")) {
-      const { ports, ...frame } = framePorts(fds, description as FrameDescription);
-      return importFrame(this, ports, frame);
-    }
-    const layouts = [layoutIn(description as TensorDescription, ATTACHED)];
-    const fd = checks.fdIn(fds as number, "fd");
-    const access = accessOf(description.access, whereOpen(checks, "fd", fd, accessOfFd));
-    return importAs(this, portTo(fd, layouts), { layouts, access }) as DmaBufTensor;
+    return attaching(options, (asked) => {
+      if ("info" in object(description, "description")) {
+        const { ports, ...frame } = framePorts(fds, description as FrameDescription, asked);
+        return importFrame(this, ports, frame);
+      }
+      const layouts = [layoutIn(description as LayoutInit, LAYOUT_NAMES)];
+      const fd = checks.fdIn(fds as number, "fd");
+      const access = asked ?? whereOpen(checks, "fd", fd, accessOfFd);
+      return importAs(this, portTo(fd, layouts), { layouts, access }) as DmaBufTensor;
+    });
   }
 
   /**
@@ -167,8 +166,12 @@ function portTo(fd: number, layouts: readonly Layout[]): Port {
 }
 
 /** One port where all planes lie in one buffer, else one for each. */
-function framePorts(given: number | readonly number[], description: FrameDescription) {
-  const { planes = [], access: asked, metadata, ...about } = optionsIn(description, FRAME_ATTACHED, "description");
+function framePorts(
+  given: number | readonly number[],
+  description: FrameDescription,
+  asked: Access | undefined,
+) {
+  const { planes = [], metadata, ...about } = optionsIn(description, FRAME_ATTACHED, "description");
   const info = frameInfo(about.info);
   assertMetadata(metadata);
   const list = Array.isArray(given) ? checks.itemsIn<number>(given, "fds") : [given as number];
@@ -184,7 +187,7 @@ function framePorts(given: number | readonly number[], description: FrameDescrip
   };
   const buffers = Map.groupBy(layouts, (_, i) => statusOf(fdOf(i)).identity);
   for (const shared of buffers.values()) assertApart(shared);
-  const access = accessOf(asked, allowed.every((one) => one === "read-write") ? "read-write" : "read");
+  const access = asked ?? (allowed.every((one) => one === "read-write") ? "read-write" : "read");
   using made = new DisposableStack();
   const ports = buffers.size === 1
     ? [made.use(portTo(fdOf(0), layouts))]

@@ -10,7 +10,6 @@ export {
   type DmaBufFrameAllocation,
   type FrameDescription,
   type PlaneDescription,
-  type TensorDescription,
 } from "./context.ts";
 export type { Allocator } from "./allocators.ts";
 export { DmaBuf } from "./buffer.ts";

@@ -6,6 +6,8 @@ import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import { type Layout, layout, type LayoutInit, whole } from "../core/layout/layout.ts";
 import { adoptHandle, own } from "../core/memory/own.ts";
 import { tellByHandle } from "../core/memory/peers.ts";
+import type { Access } from "../core/memory/access.ts";
+import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { allocateTensor } from "../core/tensors/over.ts";
 import { type Part, type SliceOptions, Tensor } from "../core/tensors/tensor.ts";
@@ -104,7 +106,11 @@ export class EglBuffers extends PrintedTarget implements MemoryTarget<EglBufferT
    * @throws {ArgumentError} if there is no such buffer.
    * @throws {LayoutError} if it is shorter than the elements.
    */
-  wrap(buffer: number, init: LayoutInit): EglBufferTensor {
+  attach(buffer: number, init: LayoutInit, options: AttachOptions = {}): EglBufferTensor {
+    return attaching(options, (access) => this.#attached(buffer, init, access));
+  }
+
+  #attached(buffer: number, init: LayoutInit, access: Access = "read-write"): EglBufferTensor {
     const name = whole(buffer, "buffer", 1);
     const at = layout(init);
     const { openContext, resource: owner } = this.context;
@@ -116,7 +122,7 @@ export class EglBuffers extends PrintedTarget implements MemoryTarget<EglBufferT
     const { allocation } = adoptHandle(BUFFER, keyOf(handle), () => (
       { kind: this.kind, byteLength, free: () => handle.free() }
     ));
-    const resource = own({ name: `egl buffer ${name}`, allocation, start, end, owners: [owner] });
+    const resource = own({ name: `egl buffer ${name}`, allocation, start, end, access, owners: [owner] });
     return new EglBufferTensor({ target: this, handle, layout: at, resource });
   }
 }

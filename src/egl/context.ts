@@ -139,7 +139,7 @@ export class EglContext extends DeviceContext implements EglBase {
 
   /**
    * Makes a context of its own on a program's display. Where a context of the program's is given, both share their textures:
-   * `egl.image.wrap()` takes those. The program's context stays as it is.
+   * `egl.image.attach()` takes those. The program's context stays as it is.
    *
    * @param handles live handles; wrong ones may crash the process
    * @throws {ArgumentError} for what cannot be a handle, and a context of another API.

@@ -7,6 +7,8 @@ import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { Allocation } from "../core/memory/allocation.ts";
 import { adoptHandle, own } from "../core/memory/own.ts";
 import { tellByHandle } from "../core/memory/peers.ts";
+import type { Access } from "../core/memory/access.ts";
+import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
@@ -27,15 +29,8 @@ export interface EglImageInit extends ImageInit {
   readonly metadata?: Metadata;
 }
 
-/** What a texture of a program's holds. */
-export interface EglTextureInit extends ImageInit {
-  /** The names of its textures, one for each plane: `GL_TEXTURE_2D`, of the context's share group. */
-  readonly textures: readonly number[];
-}
-
 const IMAGE: Names<ImageInit> = { format: true, width: true, height: true, modifier: true, colour: true };
 const ALLOCATED: Names<EglImageInit> = { ...IMAGE, storage: true, metadata: true };
-const WRAPPED: Names<EglTextureInit> = { ...IMAGE, textures: true };
 const STORAGES: { readonly [S in Storage]: unknown } = { texture: true, renderbuffer: true };
 
 /** Textures, by their contexts and names. */
@@ -94,6 +89,7 @@ export class EglImages extends PrintedTarget implements MemoryTarget<EglTensor> 
   /**
    * A picture over textures that a program has made: they stay its own, and live longer.
    *
+   * @param textures their names, one for each plane: `GL_TEXTURE_2D`, of the context's share group
    * @param init what their level 0 holds: the driver is asked now, so they have their storage
    * @throws {ArgumentError} for another number of textures than the format has planes, and for names of none.
    * @throws {LayoutError} for a texture of another size or format. OpenGL ES before 3.1 reports no formats: there a texture is
@@ -107,12 +103,15 @@ export class EglImages extends PrintedTarget implements MemoryTarget<EglTensor> 
    * using made = theirs.image.allocate({ format: "RGBA", width: 8, height: 4 });
    * using egl = EglContext.attach({ display: theirs.display, context: theirs.handle });
    * const textures = [made.planes[0].handle.name];
-   * using picture = egl.image.wrap({ format: "RGBA", width: 8, height: 4, textures });
+   * using picture = egl.image.attach(textures, { format: "RGBA", width: 8, height: 4 });
    * ```
    */
-  wrap(init: EglTextureInit): Frame<EglTensor> {
-    const { textures, ...image } = optionsIn(init, WRAPPED, "init");
-    const info = linear(imageInfo(image));
+  attach(textures: readonly number[], init: ImageInit, options: AttachOptions = {}): Frame<EglTensor> {
+    return attaching(options, (access) => this.#attached(textures, init, access));
+  }
+
+  #attached(textures: readonly number[], init: ImageInit, access: Access | undefined): Frame<EglTensor> {
+    const info = linear(imageInfo(optionsIn(init, IMAGE, "init")));
     const { length } = planeLayouts(info);
     if (!Array.isArray(textures) || textures.length !== length) {
       throw checks.wrong("textures", `expected the names of ${length} textures for ${info.format}.`);
@@ -124,20 +123,21 @@ export class EglImages extends PrintedTarget implements MemoryTarget<EglTensor> 
       { name: names[i], argument: `textures[${i}]`, format, size: planeSize(info, format) }
     ));
     openContext.within(() => claims.forEach((claim) => assertTexture(openContext, claim)));
-    return this.#frame(info, (i) => ({ from: "texture", name: names[i] }), undefined);
+    return this.#frame(info, (i) => ({ from: "texture", name: names[i] }), undefined, access);
   }
 
   #frame(
     info: ImageInfo,
     originOf: (plane: number) => Origin,
     metadata: Metadata | undefined,
+    access?: Access,
   ): Frame<EglTensor> {
     this.context.resource.assertLive();
     const formats = heldFormats(this.context.openContext, info);
     const layouts = planeLayouts(info);
     return allOrNothing("making a picture", (undo) => {
       const planes = formats.map((format, i) => {
-        const plane = this.plane(format, planeSize(info, format), layouts[i], originOf(i));
+        const plane = this.plane(format, planeSize(info, format), layouts[i], originOf(i), access);
         undo.push(() => plane[Symbol.dispose]());
         return plane;
       });
@@ -146,7 +146,13 @@ export class EglImages extends PrintedTarget implements MemoryTarget<EglTensor> 
   }
 
   /** A plane as a tensor that owns it; a new one is cleared. For those who write backends. */
-  plane(format: GlFormat, size: readonly [number, number], at: Layout, origin: Origin): EglTensor {
+  plane(
+    format: GlFormat,
+    size: readonly [number, number],
+    at: Layout,
+    origin: Origin,
+    access: Access = "read-write",
+  ): EglTensor {
     const { line, openContext, resource: owner } = this.context;
     const layout = moved(at, 0); // it is an image of its own
     const handle = new EglPicture(openContext, format, size, origin);
@@ -164,7 +170,7 @@ export class EglImages extends PrintedTarget implements MemoryTarget<EglTensor> 
       keepPicture(allocation, handle);
       const name = `egl image ${size[0]}×${size[1]} ${format.pixel.name}`;
       const ends = allocation.block === block ? [] : [() => handle.free()]; // of a texture that was known
-      const resource = own({ name, allocation, end: byteLength, owners: [owner], undo: ends });
+      const resource = own({ name, allocation, end: byteLength, access, owners: [owner], undo: ends });
       if (cleared !== undefined) resource.usedBy(cleared);
       return new EglTensor({ target: this, handle, layout, resource });
     }, undo);

@@ -7,7 +7,7 @@ export { GlBuffer } from "./buffer.ts";
 export { EglBuffers, EglBufferTensor } from "./buffers.ts";
 export { type EglChoice, EglContext, type EglHandles } from "./context.ts";
 export { type EglDevice, eglDevices, type EglPlatform } from "./display.ts";
-export { type EglImageInit, EglImages, type EglTextureInit } from "./images.ts";
+export { type EglImageInit, EglImages } from "./images.ts";
 export { EglPicture, type Origin, type Storage } from "./picture.ts";
 export type { CommandOptions } from "../core/device/queue.ts";
 export { EglQueue, type GlFunctions } from "./queue.ts";

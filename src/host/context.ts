@@ -11,20 +11,13 @@ import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_in
 import { type Names, optionsIn } from "../core/argument.ts";
 import { isArrayBuffer } from "../core/intrinsics.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
+import type { AttachOptions } from "../core/tensors/adopt.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
 import { own } from "../core/memory/own.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { mapBlock, type MappedBlock, PAGE } from "../core/native/blocks.ts";
-import {
-  allocationOf,
-  attachMemfd,
-  type AttachOptions,
-  exportMemfd,
-  type FrameInMemfd,
-  importMemfd,
-  refuseAsMemfd,
-} from "./memfd.ts";
+import { allocationOf, attachMemfd, exportMemfd, type FrameInMemfd, importMemfd, refuseAsMemfd } from "./memfd.ts";
 import { ownedTensor } from "./owned.ts";
 import { signal } from "./signal.ts";
 import { HostTensor } from "./tensor.ts";

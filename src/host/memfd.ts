@@ -8,7 +8,7 @@ import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_in
 import { layout, type LayoutInit, whole } from "../core/layout/layout.ts";
 import { counted } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
-import { type Access, accessOf, writes } from "../core/memory/access.ts";
+import { type Access, writes } from "../core/memory/access.ts";
 import { Allocation } from "../core/memory/allocation.ts";
 import { findByHandle, join, leave, tellByHandle } from "../core/memory/peers.ts";
 import type { MappedBlock } from "../core/native/blocks.ts";
@@ -17,17 +17,10 @@ import { inspectMemfd, type Memfd } from "../core/native/memfd.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
+import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import { importAs, type Received } from "../core/tensors/over.ts";
 import { type FileBlock, type FileRange, mapMemfd } from "./mapped_file.ts";
 import type { HostTensor } from "./tensor.ts";
-
-/** Options of {@link HostContext.attach}. */
-export interface AttachOptions {
-  /** How the memory may be used; by default as the fd and its seals permit. */
-  readonly access?: Access;
-}
-
-const OPTIONS: Names<AttachOptions> = { access: true };
 
 /** A frame in a memfd: its planes lie one after the other. */
 export interface FrameInMemfd {
@@ -146,14 +139,15 @@ export function attachMemfd(
   what: LayoutInit | FrameInMemfd,
   options: AttachOptions,
 ): HostTensor | Frame<HostTensor> {
-  checks.fdIn(fd, "fd");
-  const { access: asked } = optionsIn(options, OPTIONS);
-  const place = "info" in object(what, "init")
-    ? planesOf(what as FrameInMemfd)
-    : { layouts: [layout(what as LayoutInit)] };
-  const access = accessOf(asked, inspectMemfd(fd).mode === "read-write" ? "read-write" : "read");
-  const byteLength = Math.max(...place.layouts.map((plane) => plane.byteOffset + plane.byteLength));
-  return importAs(target, new Port("memfd", { fd: duplicateFd(fd), byteLength }), { ...place, access });
+  return attaching(options, (asked) => {
+    checks.fdIn(fd, "fd");
+    const place = "info" in object(what, "init")
+      ? planesOf(what as FrameInMemfd)
+      : { layouts: [layout(what as LayoutInit)] };
+    const access = asked ?? (inspectMemfd(fd).mode === "read-write" ? "read-write" : "read");
+    const byteLength = Math.max(...place.layouts.map((plane) => plane.byteOffset + plane.byteLength));
+    return importAs(target, new Port("memfd", { fd: duplicateFd(fd), byteLength }), { ...place, access });
+  });
 }
 
 function planesOf(given: FrameInMemfd): Omit<Received, "access"> {

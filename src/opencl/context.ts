@@ -15,7 +15,8 @@ import type { Mapped } from "../core/tensors/mapped.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { aliasRuleOf, subBufferRuleOf } from "./alias/rules.ts";
 import type { BaseContext } from "./base_context.ts";
-import { type AttachBufferOptions, attachedBuffer } from "./buffers/attached.ts";
+import { attachedBuffer } from "./buffers/attached.ts";
+import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import { attachedEvent } from "./queues/attached_event.ts";
 import { checks } from "./check.ts";
 import { OpenCLDriver } from "./driver.ts";
@@ -262,8 +263,8 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
    * @throws {LayoutError} if the layout reaches past its end.
    * @throws {NativeCallError} if the driver does not know it.
    */
-  attachBuffer(handle: bigint, init: LayoutInit, options: AttachBufferOptions = {}): OpenCLTensor {
-    return new OpenCLTensor(attachedBuffer(this, handle, init, options));
+  attach(handle: bigint, init: LayoutInit, options: AttachOptions = {}): OpenCLTensor {
+    return attaching(options, (access) => new OpenCLTensor(attachedBuffer(this, handle, init, access)));
   }
 
   /**

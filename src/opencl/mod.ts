@@ -6,7 +6,6 @@
 export { LocalMemory } from "./arguments/local.ts";
 export type { ParameterInfo } from "./arguments/info.ts";
 export { BaseOf } from "./arguments/pointer.ts";
-export type { AttachBufferOptions } from "./buffers/attached.ts";
 export type { BufferLimits } from "./buffers/limits.ts";
 export type { BaseContext, BaseKernel, BaseProgram, BaseQueue } from "./base_context.ts";
 export { OpenCLContext } from "./context.ts";

@@ -14,7 +14,7 @@ export { type MatInit, MatTarget } from "./mats/target.ts";
 export type { MatOver } from "./mats/over.ts";
 export type { MatShape, Unfit } from "./shape.ts";
 export type { Grid, Slot } from "./slots.ts";
-export { type AttachOptions, OpenCVTensor, type OpenCVTensorInit, ReallocatedError } from "./tensor.ts";
+export { OpenCVTensor, type OpenCVTensorInit, ReallocatedError } from "./tensor.ts";
 export { OpenCVUMat, type OpenCVUMatInit, type UMatBuffer, type UMatPlace } from "./umat.ts";
 export type { UMatInit, UMatOver } from "./umats/over.ts";
 export { UMatTarget } from "./umats/target.ts";

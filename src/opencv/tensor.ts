@@ -1,21 +1,10 @@
-import type { Names } from "../core/argument.ts";
 import type { Address } from "../../ffi/address.ts";
-import type { Access } from "../core/memory/access.ts";
 import { AccessError, InteropError } from "../core/errors.ts";
 import { Tensor, type TensorInit } from "../core/tensors/tensor.ts";
 import type { OpenCVBase } from "./base.ts";
 import type { MatShape } from "./shape.ts";
 import type { Slot } from "./slots.ts";
 import { channelsIn, typeName } from "./type.ts";
-
-/** Options of `cv.mat.attach` and `cv.umat.attach`. */
-export interface AttachOptions {
-  /** How the tensor may be used; read-write by default. */
-  readonly access?: Access;
-}
-
-/** The names of the options of `attach`. */
-export const ATTACH_OPTIONS: Names<AttachOptions> = { access: true };
 
 /** The parts of a Mat's or UMat's tensor. */
 export interface OpenCVTensorInit extends Omit<TensorInit<Address>, "handle"> {

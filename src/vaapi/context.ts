@@ -18,6 +18,7 @@ import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { type Access, accessOf } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import type { Described } from "../core/tensors/described.ts";
+import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
@@ -231,8 +232,9 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
    * pixels that lie otherwise. A driver that does not export it is asked when it is mapped to the host.
    * @throws {NativeCallError} for what the driver knows as none.
    */
-  attachSurface(surface: number | bigint, info: FrameInfo): Frame<VaapiTensor> {
-    return attached(this, surfaceIdIn(this.display, surface), pictureIn(this, info)) as Frame<VaapiTensor>;
+  attach(surface: number | bigint, info: FrameInfo, options: AttachOptions = {}): Frame<VaapiTensor> {
+    const make = (access?: Access) => attached(this, surfaceIdIn(this.display, surface), pictureIn(this, info), access);
+    return attaching(options, make) as Frame<VaapiTensor>;
   }
 
   /** All work that the device has to do on a frame's surface now, as a fence. */

@@ -2,6 +2,7 @@ import { ArgumentError } from "../core/errors.ts";
 import { type ImageInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, thenUndo, type Undo, undoAll } from "../core/life/undo.ts";
+import type { Access } from "../core/memory/access.ts";
 import type { Allocation, Block } from "../core/memory/allocation.ts";
 import { adoptHandle } from "../core/memory/own.ts";
 import { accessOfFd, closeFd } from "../core/native/fd.ts";
@@ -23,6 +24,7 @@ interface About {
   readonly metadata?: Metadata | undefined;
   /** Whose end ends it; the context's by default. */
   readonly owner?: Resource;
+  readonly access?: Access | undefined;
 }
 
 /** A new surface of the driver's own; its end goes on the undo list. */
@@ -54,13 +56,13 @@ function told({ display, id, info }: VaapiSurface): VaapiSurface {
 
 /** A frame that owns a surface, or the tensor of its only plane; `release` gives the surface back. */
 export function over(base: VaapiBase, surface: VaapiSurface, release: () => void, about: About = {}): Made {
-  const { owner = base.resource, asTensor = false, metadata } = about;
+  const { owner = base.resource, asTensor = false, metadata, access } = about;
   const { info } = surface;
   const block = blockOf(surface);
   const planes = planeLayouts(info).map((layout) => ({ handle: surface, layout, block }));
   const object = { kind: kindOf(surface), handle: BigInt(surface.id), release };
   if (asTensor) return adoptTensor(base, object, planes[0], { owners: [owner] });
-  return adoptFrame(base, object, info, planes, { owners: [owner], metadata });
+  return adoptFrame(base, object, info, planes, { owners: [owner], metadata, access });
 }
 
 /** The block of a new surface in the place of host memory. The mapper that makes the surface destroys it. */
@@ -90,9 +92,9 @@ export function allocated(base: VaapiBase, info: ImageInfo, modifiers: SurfaceIn
 }
 
 /** A surface of somebody else's, which lives longer. */
-export function attached(base: VaapiBase, id: number, info: ImageInfo): Made {
+export function attached(base: VaapiBase, id: number, info: ImageInfo, access?: Access): Made {
   base.resource.assertLive();
   const surface = told(new VaapiSurface(base.display, id, info));
   void surface.isBusy; // refuses what is no surface
-  return over(base, surface, () => {});
+  return over(base, surface, () => {}, { access });
 }

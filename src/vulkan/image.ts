@@ -8,6 +8,8 @@ import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { Allocation } from "../core/memory/allocation.ts";
 import { own } from "../core/memory/own.ts";
 import { findByHandle, tellByHandle } from "../core/memory/peers.ts";
+import type { Access } from "../core/memory/access.ts";
+import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { VulkanBase } from "./base.ts";
 import { EXPORT_KINDS, type ExportKind } from "./handle_kinds.ts";
@@ -138,7 +140,11 @@ export class VulkanImageTarget extends PrintedTarget implements MemoryTarget<Vul
    * @throws {ArgumentError} if it is not a handle.
    * @throws {LayoutError} for a shape that is no image of this format.
    */
-  attach(image: bigint, form: VulkanImageForm): VulkanImage {
+  attach(image: bigint, form: VulkanImageForm, options: AttachOptions = {}): VulkanImage {
+    return attaching(options, (access) => this.#attached(image, form, access));
+  }
+
+  #attached(image: bigint, form: VulkanImageForm, access: Access | undefined): VulkanImage {
     const handle = checks.handleIn<VkImage>(image, "image");
     const { shape, layout = VK_IMAGE_LAYOUT_GENERAL } = optionsIn(form, FORM, "form");
     if (!Number.isInteger(layout) || layout < 0 || layout >= 2 ** 31) {
@@ -152,7 +158,7 @@ export class VulkanImageTarget extends PrintedTarget implements MemoryTarget<Vul
     if (describeSpec(object.spec) !== describeSpec(said)) {
       throw checks.wrong("image", `it is known here as ${describeSpec(object.spec)}.`);
     }
-    return this.#over(known ?? this.#allocationOf(object, at), object, at);
+    return this.#over(known ?? this.#allocationOf(object, at), object, at, access);
   }
 
   #foreign(said: Omit<ImageSpec, "usage">, image: VkImage, layout: number): ImageObject {
@@ -172,9 +178,9 @@ export class VulkanImageTarget extends PrintedTarget implements MemoryTarget<Vul
     return allocation;
   }
 
-  #over(allocation: Allocation, handle: ImageObject, layout: Layout): VulkanImage {
+  #over(allocation: Allocation, handle: ImageObject, layout: Layout, access: Access = "read-write"): VulkanImage {
     const name = `vulkan image ${describeLayout(layout)}`;
-    const resource = own({ name, allocation, owners: [this.base.resource] });
+    const resource = own({ name, allocation, access, owners: [this.base.resource] });
     return new VulkanImage({ target: this, handle, layout, resource });
   }
 }

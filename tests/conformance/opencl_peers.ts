@@ -65,7 +65,7 @@ export function peersOf(cl: OpenCLContext): Peers {
     init: BYTES,
     attach(source: HostTensor) {
       const theirs = bufferOf(cl, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, source.handle);
-      const tensor = cl.attachBuffer(theirs, BYTES);
+      const tensor = cl.attach(theirs, BYTES);
       return {
         tensor,
         [Symbol.dispose]() {

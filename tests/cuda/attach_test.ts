@@ -1,6 +1,6 @@
-/** Streams that somebody else has made: by libcudart itself, which this opens once more. */
+/** Streams and memory that somebody else has made: by libcudart itself, which this opens once more. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { ArgumentError, DisposedError } from "@samepage/interop";
+import { ArgumentError, DisposedError, host, LayoutError } from "@samepage/interop";
 import { CudaContext } from "@samepage/interop/cuda";
 import { openingOf } from "../../src/core/native/library.ts";
 import { assertSame } from "../conformance/bytes.ts";
@@ -14,6 +14,8 @@ const SYMBOLS = {
   cudaStreamCreateWithFlags: { parameters: ["buffer", "u32"], result: "u32" },
   cudaStreamQuery: { parameters: ["u64"], result: "u32" },
   cudaStreamSynchronize: { parameters: ["u64"], result: "u32" },
+  cudaMalloc: { parameters: ["buffer", "usize"], result: "u32" },
+  cudaFree: { parameters: ["u64"], result: "u32" },
   cudaStreamDestroy: { parameters: ["u64"], result: "u32" },
 } as const;
 
@@ -121,3 +123,57 @@ gpuTest("a device's context maps memory of the host, whatever the flags say", ()
     assert(mapHost || !same.flags.includes("cudaDeviceMapHost"), String(same.flags));
     assertEquals(same.flags.filter((flag) => flag.startsWith("cudaDeviceSchedule")).length, 1);
   }));
+
+/** Memory of a device, and libcudart's own functions for it. */
+class OwnersMemory implements Disposable {
+  readonly #library = Deno.dlopen(openingOf("cudart")!.path!, SYMBOLS);
+  readonly address: bigint;
+  freed = 0;
+
+  constructor(cuda: CudaContext) {
+    const out = new BigUint64Array(1);
+    cuda.within(() => assertEquals(this.#library.symbols.cudaMalloc(out, BigInt(SIZE)), 0));
+    this.address = out[0];
+  }
+
+  free(): void {
+    this.freed++;
+    assertEquals(this.#library.symbols.cudaFree(this.address), 0);
+  }
+
+  [Symbol.dispose](): void {
+    this.#library.close();
+  }
+}
+
+gpuTest("attach() uses memory of somebody else's, and calls its owner once", () =>
+  withCuda((cuda) => {
+    using owners = new OwnersMemory(cuda);
+    using program = cuda.program(`extern "C" __global__ void put(unsigned char* x) { x[threadIdx.x] = threadIdx.x; }`);
+    using put = program.kernel("put", ["unsigned char*"]);
+    {
+      using tensor = cuda.attach(owners.address, BYTES, { owner: () => owners.free() });
+      put.run({ groups: [1], groupSize: [256] }, [tensor]);
+      const seen = new Uint8Array(SIZE);
+      cuda.stream.read(tensor, seen);
+      assertEquals(seen.subarray(0, 256), Uint8Array.from({ length: 256 }, (_, i) => i));
+      using peer = cuda.attach(owners.address + 16n, { shape: [16], dtype: "u8" });
+      assertEquals(peer.grant.allocation, tensor.grant.allocation);
+      const unaligned = () => cuda.attach(owners.address + 2n, { shape: [1], dtype: "f32" });
+      assertThrows(unaligned, ArgumentError, "not a multiple of 4");
+      assertThrows(() => cuda.attach(owners.address, { shape: [1 << 30], dtype: "u8" }), LayoutError, "the memory has");
+      assertEquals(owners.freed, 0);
+    }
+    assertEquals(owners.freed, 1);
+    assertThrows(() => cuda.attach(owners.address, BYTES), ArgumentError, "or was freed");
+    using memory = host.allocate(BYTES);
+    assertThrows(() => cuda.attach(memory.handle, BYTES), ArgumentError, "it is memory of the host");
+  }));
+
+gpuTest("attach() refuses memory of another device", () =>
+  withCuda((cuda) =>
+    withCuda((other) => {
+      using memory = other.allocate(BYTES);
+      assertThrows(() => cuda.attach(memory.handle, BYTES), ArgumentError, "it is memory of device 1");
+    }, 1)
+  ), 2);

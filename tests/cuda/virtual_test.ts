@@ -207,7 +207,7 @@ gpuTest(
         assertEquals(mapped.route.steps.map(({ edge, transfer }) => [edge, transfer]), [["cuda→dmabuf", "alias"]]);
         assertEquals([mapped.handle.byteLength, mapped.layout.byteOffset], [2 << 20, 0]);
         const fd = mapped.exportFd();
-        using again = dmabuf.attach(fd, { shape: [4096], dtype: "u8", access: "read" });
+        using again = dmabuf.attach(fd, { shape: [4096], dtype: "u8" }, { access: "read" });
         assert(again.grant.allocation === tensor.grant.allocation);
         closeFd(fd);
         assertThrows(() => graph.map(again, dmabuf, { access: "write" }), AccessError);

@@ -58,8 +58,8 @@ test("a program's own buffer is wrapped, and stays", (egl) => {
   const { name } = theirs.handle;
   using attached = EglContext.attach({ display: egl.display, context: egl.handle });
   {
-    using wrapped = attached.buffer.wrap(name, { shape: [4], dtype: "u8", byteOffset: 4 });
-    using again = attached.buffer.wrap(name, { shape: [12], dtype: "u8" });
+    using wrapped = attached.buffer.attach(name, { shape: [4], dtype: "u8", byteOffset: 4 });
+    using again = attached.buffer.attach(name, { shape: [12], dtype: "u8" });
     assertEquals(wrapped.grant.allocation, again.grant.allocation); // one block: what one writes, the other waits for
     attached.queue.write(wrapped, Uint8Array.of(9, 8, 7, 6));
     attached.queue.finish();
@@ -67,6 +67,6 @@ test("a program's own buffer is wrapped, and stays", (egl) => {
   const seen = new Uint8Array(16);
   egl.queue.read(theirs, seen);
   assertEquals([...seen.subarray(3, 9)], [0, 9, 8, 7, 6, 0]);
-  assertThrows(() => attached.buffer.wrap(name, { shape: [17], dtype: "u8" }), LayoutError, "that has 16");
-  assertThrows(() => attached.buffer.wrap(7777, { shape: [1], dtype: "u8" }), ArgumentError, "knows no buffer 7777");
+  assertThrows(() => attached.buffer.attach(name, { shape: [17], dtype: "u8" }), LayoutError, "that has 16");
+  assertThrows(() => attached.buffer.attach(7777, { shape: [1], dtype: "u8" }), ArgumentError, "knows no buffer 7777");
 });

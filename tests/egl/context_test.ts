@@ -97,7 +97,7 @@ test("a context of a program's shares its textures, and stays as it is", (egl) =
   const before = ledger.alive;
   {
     using attached = EglContext.attach({ display, context });
-    using wrapped = attached.image.wrap({ format: "RGBA", width: 4, height: 4, textures: [names[0]] });
+    using wrapped = attached.image.attach([names[0]], { format: "RGBA", width: 4, height: 4 });
     assertEquals(bytesOf(attached, wrapped), pixels);
     attached.queue.fill(wrapped, [0, 0, 1, 1]);
     attached.queue.finish();

@@ -194,9 +194,9 @@ test("tensors over one texture or buffer of a context are peers, also of one tha
   using graph = new MapperGraph([host, egl]);
   using picture = egl.image.allocate({ format: "RGBA", width: 4, height: 4 });
   const textures = [picture.planes[0].handle.name];
-  using wrapped = egl.image.wrap({ format: "RGBA", width: 4, height: 4, textures });
+  using wrapped = egl.image.attach(textures, { format: "RGBA", width: 4, height: 4 });
   using buffer = egl.buffer.allocate({ shape: [64], dtype: "u8" });
-  using same = egl.buffer.wrap(buffer.handle.name, { shape: [64], dtype: "u8" });
+  using same = egl.buffer.attach(buffer.handle.name, { shape: [64], dtype: "u8" });
   const bytes = new Uint8Array(64).fill(3);
   const pairs = [() => graph.map(wrapped, host, { copy: "allow" }), () => graph.map(same, host, { copy: "allow" })];
   for (const [i, one] of [picture, buffer].entries()) {
@@ -216,12 +216,7 @@ test("tensors over one texture or buffer of a context are peers, also of one tha
 test("commands of two contexts on one picture come one after the other", async (egl) => {
   using other = EglContext.attach({ display: egl.display, context: egl.handle });
   using picture = egl.image.allocate({ format: "RGBA", width: 512, height: 512 });
-  using wrapped = other.image.wrap({
-    format: "RGBA",
-    width: 512,
-    height: 512,
-    textures: [picture.planes[0].handle.name],
-  });
+  using wrapped = other.image.attach([picture.planes[0].handle.name], { format: "RGBA", width: 512, height: 512 });
   for (let i = 0; i < 50; i++) {
     egl.queue.fill(picture, [i / 255, 0, 0, 1]);
     other.queue.waitFor(egl.queue.fence());

@@ -193,8 +193,7 @@ over(
   ({ egl, cuda, graph }) => {
     using texture = egl.image.allocate({ ...SIZE, format: "BGRA" });
     egl.queue.finish();
-    const wrapped = () =>
-      egl.image.wrap({ format: "BGRA", width: 8, height: 4, textures: [texture.planes[0].handle.name] });
+    const wrapped = () => egl.image.attach([texture.planes[0].handle.name], { format: "BGRA", width: 8, height: 4 });
     const before = ledger.alive["egl.EGLImage"] ?? 0;
     {
       using one = wrapped();

@@ -1,13 +1,13 @@
 /** What a program says of its own textures, held against what the driver reports. */
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { LayoutError, ledger, NativeCallError } from "@samepage/interop";
-import type { EglContext, EglTextureInit } from "@samepage/interop/egl";
+import { type ImageInit, LayoutError, ledger, NativeCallError } from "@samepage/interop";
+import type { EglContext } from "@samepage/interop/egl";
 import * as gl from "../../ffi/gles/constants.ts";
 import { gles } from "../../src/egl/library.ts";
 import { type Ended, runModule } from "../process.ts";
 import { bytesOf, missing, noiseFor, test } from "./help.ts";
 
-type Format = EglTextureInit["format"];
+type Format = ImageInit["format"];
 type Storage = readonly [internal: number, order: number, type: number];
 
 const [BYTE, SHORT_4444, RGBA8UI, RGBA_INTEGER, LUMINANCE, SRGB8_ALPHA8] = [
@@ -42,12 +42,12 @@ function textureOf({ openContext }: EglContext, [internal, order, type]: Storage
   return names[0];
 }
 
-test("image.wrap() refuses a size that the texture does not have, and nothing is read", (egl) => {
+test("image.attach() refuses a size that the texture does not have, and nothing is read", (egl) => {
   using texture = egl.image.allocate({ format: "RGBA", width: 8, height: 8 });
   const [{ handle: { name } }] = texture.planes;
   const before = [ledger.alive, egl.bytesCopied];
   for (const [width, height] of [[64, 64], [9, 8], [8, 9], [7, 8], [8, 7], [4, 16]]) {
-    const wrap = () => egl.image.wrap({ format: "RGBA", width, height, textures: [name] });
+    const wrap = () => egl.image.attach([name], { format: "RGBA", width, height });
     const error = assertThrows(wrap, LayoutError, `expected a texture of ${width} × ${height} pixels of rgba unorm8`);
     assertStringIncludes(error.message, "got 8 × 8 of the internal format 0x8058");
     assertEquals([error.argument, error.api], ["textures[0]", "egl"]);
@@ -56,12 +56,12 @@ test("image.wrap() refuses a size that the texture does not have, and nothing is
   assertEquals([ledger.alive, egl.bytesCopied], before);
 });
 
-test("image.wrap() takes a texture of the same channels in the same order, and no other", (egl) => {
+test("image.attach() takes a texture of the same channels in the same order, and no other", (egl) => {
   using ends = new DisposableStack();
   for (const [name, storage, is] of TEXTURES) {
     const texture = textureOf(egl, storage, ends);
     for (const format of FORMATS) {
-      const wrap = () => egl.image.wrap({ format, width: 8, height: 6, textures: [texture] });
+      const wrap = () => egl.image.attach([texture], { format, width: 8, height: 6 });
       if (!is.includes(format)) {
         assertThrows(wrap, LayoutError, "got 8 × 6 of the internal format", `${name} as ${format}`);
         continue;
@@ -74,19 +74,19 @@ test("image.wrap() takes a texture of the same channels in the same order, and n
   }
 });
 
-test("image.wrap() checks each plane by its own size and format", (egl) => {
+test("image.attach() checks each plane by its own size and format", (egl) => {
   using picture = egl.image.allocate({ format: "NV12", width: 16, height: 8 });
   const textures = picture.planes.map(({ handle: { name } }) => name);
-  const size = { width: 16, height: 8, textures } as const;
-  using wrapped = egl.image.wrap({ format: "NV12", ...size });
+  const size = { width: 16, height: 8 } as const;
+  using wrapped = egl.image.attach(textures, { format: "NV12", ...size });
   assertEquals(wrapped.planes.length, 2);
-  const swapped = () => egl.image.wrap({ format: "NV12", ...size, textures: textures.toReversed() });
+  const swapped = () => egl.image.attach(textures.toReversed(), { format: "NV12", ...size });
   assertThrows(swapped, LayoutError, "textures[0]: expected a texture of 16 × 8 pixels of r unorm8, got 8 × 4");
-  const luma = () => egl.image.wrap({ format: "NV12", ...size, textures: [textures[0], textures[0]] });
+  const luma = () => egl.image.attach([textures[0], textures[0]], { format: "NV12", ...size });
   assertThrows(luma, LayoutError, "textures[1]: expected a texture of 8 × 4 pixels of rg unorm8, got 16 × 8");
 });
 
-test("image.wrap() refuses a texture without storage, and one of another target", (egl) => {
+test("image.attach() refuses a texture without storage, and one of another target", (egl) => {
   using ends = new DisposableStack();
   const names = new Uint32Array(2);
   const TEXTURE_3D = 0x806f;
@@ -96,7 +96,7 @@ test("image.wrap() refuses a texture without storage, and one of another target"
     gles().glBindTexture(TEXTURE_3D, names[1]);
   });
   ends.defer(() => egl.openContext.command("glDeleteTextures", () => gles().glDeleteTextures(2, names)));
-  const wrap = (name: number) => () => egl.image.wrap({ format: "RGBA", width: 8, height: 6, textures: [name] });
+  const wrap = (name: number) => () => egl.image.attach([name], { format: "RGBA", width: 8, height: 6 });
   assertThrows(wrap(names[0]), LayoutError, "got 0 × 0");
   const error = assertThrows(wrap(names[1]), NativeCallError, "glBindTexture failed with GL_INVALID_OPERATION");
   assertEquals(error.hint, "textures[0]: expected a texture of the target GL_TEXTURE_2D.");
@@ -115,7 +115,7 @@ async function in30(body: string): Promise<Ended> {
 }
 
 Deno.test({
-  name: "egl: image.wrap() in OpenGL ES 3.0 refuses another size, and pixels that GL does not write there",
+  name: "egl: image.attach() in OpenGL ES 3.0 refuses another size, and pixels that GL does not write there",
   ignore: missing() !== undefined,
   async fn() {
     const { code, stdout, stderr } = await in30(`
@@ -124,7 +124,7 @@ Deno.test({
       egl.queue.write(texture, noise);
       const wrap = (format, width, height) => {
         try {
-          using wrapped = egl.image.wrap({ format, width, height, textures: [texture.planes[0].handle.name] });
+          using wrapped = egl.image.attach([texture.planes[0].handle.name], { format, width, height });
           const seen = new Uint8Array(256);
           egl.queue.read(wrapped, seen);
           console.log(seen.every((byte, i) => byte === noise[i]));

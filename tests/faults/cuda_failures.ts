@@ -135,6 +135,7 @@ export const CUDA: Failures<CudaDriver> = {
   cuStreamGetCtx: driverUnknown,
   cuStreamGetCtx_v2: driverUnknown,
   cuMemGetAddressRange_v2: driverUnknown,
+  cuPointerGetAttribute: driverUnknown,
   cuMemGetHandleForAddressRange: driverUnknown,
   cuMemsetD2D16Async: driverUnknown,
   cuMemsetD2D32Async: driverUnknown,

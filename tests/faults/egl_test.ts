@@ -102,7 +102,7 @@ test("a buffer, written, read, mapped to the host, and wrapped", ({ egl, graph }
     using mapped = graph.map(buffer, host, { copy: "allow" });
     mapped.bytes()[0] = 6;
   }
-  using wrapped = egl.buffer.wrap(buffer.handle.name, { shape: [2], dtype: "u8" });
+  using wrapped = egl.buffer.attach(buffer.handle.name, { shape: [2], dtype: "u8" });
   const seen = new Uint8Array(2);
   egl.queue.read(wrapped, seen);
   assertEquals([...seen], [6, 5]);
@@ -111,7 +111,7 @@ test("a buffer, written, read, mapped to the host, and wrapped", ({ egl, graph }
 test("a program's own texture", ({ egl }) => {
   using picture = egl.image.allocate({ format: "RGBA", width: 8, height: 8 });
   const [{ handle: { name } }] = picture.planes;
-  using wrapped = egl.image.wrap({ format: "RGBA", width: 8, height: 8, textures: [name] });
+  using wrapped = egl.image.attach([name], { format: "RGBA", width: 8, height: 8 });
   assertEquals(wrapped.planes[0].handle.name, name);
 });
 

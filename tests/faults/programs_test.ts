@@ -103,12 +103,12 @@ test("attaching to a buffer and a part of it, and a map of that", async (cl) => 
   writeClBufferRegion(at, 0, { origin: 0n, size: 1024n });
   const part = made((code) => raw().clCreateSubBuffer(theirs, 0n, CL_BUFFER_CREATE_TYPE_REGION, at, code));
   {
-    using first = cl.attachBuffer(part, { shape: [1024], dtype: "u8" });
+    using first = cl.attach(part, { shape: [1024], dtype: "u8" });
     using _mapped = graph.map(first, host); // the first map runs the proof
   }
   const faults = await sweep(() => {
-    using tensor = cl.attachBuffer(part, { shape: [1024], dtype: "u8" });
-    using peer = cl.attachBuffer(theirs, { shape: [4096], dtype: "u8" });
+    using tensor = cl.attach(part, { shape: [1024], dtype: "u8" });
+    using peer = cl.attach(theirs, { shape: [4096], dtype: "u8" });
     using slice = peer.slice(region(peer.layout, [2048], [1024]));
     using mapped = graph.map(tensor, host);
     mapped.bytes().fill(1);
@@ -123,8 +123,8 @@ test("attaching to a buffer over host memory", async (cl) => {
   using source = host.allocate({ shape: [4096], dtype: "u8" });
   const theirs = made((code) => raw().clCreateBuffer(cl.handle, 8n, 4096n, source.handle, code));
   const faults = await sweep(() => {
-    using tensor = cl.attachBuffer(theirs, { shape: [4096], dtype: "u8" });
-    using _peer = cl.attachBuffer(theirs, { shape: [100], dtype: "u8" });
+    using tensor = cl.attach(theirs, { shape: [4096], dtype: "u8" });
+    using _peer = cl.attach(theirs, { shape: [100], dtype: "u8" });
     assert(tensor.grant.allocation === source.grant.allocation);
   }, () => source.assertUsable("read-write"));
   some(faults, "clRetainMemObject", "clReleaseMemObject");

@@ -63,7 +63,7 @@ test("a pool", [], ({ va }) => {
 
 test("a surface of another library's", [], ({ va, surface }) => {
   using other = VaapiContext.attach(va.handle);
-  other.attachSurface(surface.handle, picture("NV12"))[Symbol.dispose]();
+  other.attach(surface.handle, picture("NV12"))[Symbol.dispose]();
 });
 
 test("an export", ["separate"], ({ va, surface }) => {

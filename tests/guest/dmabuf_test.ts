@@ -140,7 +140,7 @@ test("an fd for reading is mapped for reading", () => {
   using buffer = new Fd(allocation[2]);
   using tensor = dmabuf.attach(buffer.fd, PAGE);
   assertEquals(tensor.access, "read");
-  assertThrows(() => dmabuf.attach(buffer.fd, { ...PAGE, access: "read-write" }), AccessError, "reading only");
+  assertThrows(() => dmabuf.attach(buffer.fd, PAGE, { access: "read-write" }), AccessError, "reading only");
   using graph = new MapperGraph([host, dmabuf]);
   assertThrows(() => graph.map(tensor, host, { access: "write" }), AccessError);
   using mapped = graph.map(tensor, host);

@@ -65,7 +65,7 @@ testEach("a foreign buffer is retained, used by kernels, and mapped to the host"
     const theirs = bufferOf(b.cl, flags);
     const before = references(theirs);
     {
-      using tensor = b.cl.attachBuffer(theirs, BYTES);
+      using tensor = b.cl.attach(theirs, BYTES);
       assertStrictEquals(tensor.handle as bigint, theirs);
       assert(references(theirs) > before);
       b.kernels.fill.run({ items: [4096] }, [tensor, 21]);
@@ -82,7 +82,7 @@ testEach("a foreign buffer is retained, used by kernels, and mapped to the host"
 testEach("it lives on when its own owner has released it", (platform) => {
   using b = bench(platform);
   const theirs = bufferOf(b.cl);
-  using tensor = b.cl.attachBuffer(theirs, BYTES);
+  using tensor = b.cl.attach(theirs, BYTES);
   release(theirs);
   b.kernels.fill.run({ items: [4096] }, [tensor, 2]);
   const bytes = new Uint8Array(4096);
@@ -94,9 +94,9 @@ testEach("a layout that begins further in, or is shorter, has its bytes", (platf
   using b = bench(platform);
   const theirs = bufferOf(b.cl);
   {
-    using whole = b.cl.attachBuffer(theirs, BYTES);
+    using whole = b.cl.attach(theirs, BYTES);
     b.kernels.fill.run({ items: [4096] }, [whole, 0]);
-    using part = b.cl.attachBuffer(theirs, { shape: [10], dtype: "u8", byteOffset: 100 });
+    using part = b.cl.attach(theirs, { shape: [10], dtype: "u8", byteOffset: 100 });
     const bytes = new Uint8Array(10);
     b.cl.queue.read(part, bytes);
     assertBytes(bytes, filled(4096, 0).subarray(100, 110));
@@ -104,9 +104,9 @@ testEach("a layout that begins further in, or is shorter, has its bytes", (platf
     assertBytes(seen.bytes(), filled(4096, 0).subarray(100, 110));
   }
   for (const init of [{ shape: [4097], dtype: "u8" }, { shape: [4096], dtype: "u8", byteOffset: 1 }] as const) {
-    assertEquals(thrown(LayoutError, () => b.cl.attachBuffer(theirs, init)).argument, "init");
+    assertEquals(thrown(LayoutError, () => b.cl.attach(theirs, init)).argument, "init");
   }
-  thrown(LayoutError, () => b.cl.attachBuffer(theirs, { shape: [-1], dtype: "u8" }));
+  thrown(LayoutError, () => b.cl.attach(theirs, { shape: [-1], dtype: "u8" }));
   assertReferences(platform, [theirs], [1]);
   release(theirs);
 });
@@ -114,10 +114,10 @@ testEach("a layout that begins further in, or is shorter, has its bytes", (platf
 testEach("what is no handle is refused", (platform) => {
   using cl = open(platform);
   for (const handle of [0n, -1n, 2n ** 64n, 2n ** 70n, 1, NaN, "1", null, undefined, {}]) {
-    assertEquals(thrown(ArgumentError, () => cl.attachBuffer(handle as bigint, BYTES)).argument, "handle");
+    assertEquals(thrown(ArgumentError, () => cl.attach(handle as bigint, BYTES)).argument, "handle");
   }
   for (const options of [null, 1, { access: "none" }]) {
-    thrown(ArgumentError, () => cl.attachBuffer(1n, BYTES, options as unknown as undefined));
+    thrown(ArgumentError, () => cl.attach(1n, BYTES, options as unknown as undefined));
   }
 });
 
@@ -125,7 +125,7 @@ testEach("a buffer of another context, and an image, are refused", (platform) =>
   using cl = open(platform);
   using other = open(platform);
   const theirs = bufferOf(other);
-  const error = thrown(ArgumentError, () => cl.attachBuffer(theirs, BYTES));
+  const error = thrown(ArgumentError, () => cl.attach(theirs, BYTES));
   assert(error.argument === "handle" && error.message.includes("another context"), error.message);
   const format = new DataView(new ArrayBuffer(8));
   writeClImageFormat(format, 0, { image_channel_order: CL_RGBA, image_channel_data_type: CL_UNORM_INT8 });
@@ -134,7 +134,7 @@ testEach("a buffer of another context, and an image, are refused", (platform) =>
   desc.setBigUint64(cl_image_desc.fields.image_width.offset, 16n, true);
   desc.setBigUint64(cl_image_desc.fields.image_height.offset, 16n, true);
   const image = made((code) => raw().clCreateImage!(cl.handle, CL_MEM_READ_WRITE, format, desc, 0n, code));
-  assert(thrown(ArgumentError, () => cl.attachBuffer(image, BYTES)).message.includes("expected a buffer"));
+  assert(thrown(ArgumentError, () => cl.attach(image, BYTES)).message.includes("expected a buffer"));
   release(theirs, image);
 });
 
@@ -142,9 +142,9 @@ testEach("attached twice, they are peers: what one lends, the other may not use"
   using b = bench(platform);
   const theirs = bufferOf(b.cl);
   {
-    using one = b.cl.attachBuffer(theirs, BYTES);
-    using two = b.cl.attachBuffer(theirs, BYTES);
-    using half = b.cl.attachBuffer(theirs, { shape: [2048], dtype: "u8", byteOffset: 2048 });
+    using one = b.cl.attach(theirs, BYTES);
+    using two = b.cl.attach(theirs, BYTES);
+    using half = b.cl.attach(theirs, { shape: [2048], dtype: "u8", byteOffset: 2048 });
     assertStrictEquals(one.grant.allocation, two.grant.allocation);
     {
       using mapped = b.graph.map(one, host);
@@ -178,8 +178,8 @@ testEach("what one peer has in flight, the others wait for", (platform) => {
   using b = bench(platform);
   const theirs = bufferOf(b.cl);
   {
-    using one = b.cl.attachBuffer(theirs, BYTES);
-    using two = b.cl.attachBuffer(theirs, BYTES);
+    using one = b.cl.attach(theirs, BYTES);
+    using two = b.cl.attach(theirs, BYTES);
     using queue = b.cl.createQueue();
     for (let i = 0; i < 5; i++) {
       b.kernels.fill.run({ items: [4096] }, [one, i]);
@@ -199,11 +199,11 @@ testEach("a sub-buffer is a part of its root, attached or not", (platform) => {
   const part = partOf(theirs, begin, 256);
   const before = [references(theirs), references(part)];
   {
-    using inner = b.cl.attachBuffer(part, { shape: [256], dtype: "u8" });
-    using outer = b.cl.attachBuffer(theirs, BYTES);
+    using inner = b.cl.attach(part, { shape: [256], dtype: "u8" });
+    using outer = b.cl.attach(theirs, BYTES);
     assertStrictEquals(inner.grant.allocation, outer.grant.allocation);
     assertEquals([inner.origin, inner.rootOffset, inner.grant.start], [begin, begin, begin]);
-    thrown(LayoutError, () => b.cl.attachBuffer(part, { shape: [257], dtype: "u8" }));
+    thrown(LayoutError, () => b.cl.attach(part, { shape: [257], dtype: "u8" }));
     b.kernels.fill.run({ items: [4096] }, [outer, 0]);
     b.kernels.add.run({ items: [256] }, [inner, 5]);
     const expected = filled(4096, 0).map((byte, i) => i >= begin && i < begin + 256 ? byte + 5 : byte);
@@ -232,7 +232,7 @@ testEach("a sub-buffer is a part of its root, attached or not", (platform) => {
 testEach("samepage's own buffer, attached to by its handle, is a peer", (platform) => {
   using b = bench(platform);
   using own = b.cl.allocate(BYTES);
-  using peer = b.cl.attachBuffer(own.handle, BYTES);
+  using peer = b.cl.attach(own.handle, BYTES);
   assertStrictEquals(peer.grant.allocation, own.grant.allocation);
   b.kernels.fill.run({ items: [4096] }, [own, 9]);
   {
@@ -250,7 +250,7 @@ testEach("the buffer of a slice that samepage made is the slice's: its bytes are
   using b = bench(platform);
   using own = b.cl.allocate(BYTES);
   using slice = own.slice({ ...region(own.layout, [b.cl.subBufferAlign], [256]) });
-  using peer = b.cl.attachBuffer(slice.handle, { shape: [256], dtype: "u8" });
+  using peer = b.cl.attach(slice.handle, { shape: [256], dtype: "u8" });
   thrown(AccessError, () => b.kernels.add.run({ items: [256] }, [peer, 1]));
   slice[Symbol.dispose]();
   b.kernels.add.run({ items: [256] }, [peer, 1]);
@@ -261,8 +261,8 @@ testEach("two attachments of one cl_context share what they know", (platform) =>
   using other = OpenCLContext.attach(cl.handle);
   const theirs = bufferOf(cl);
   {
-    using one = cl.attachBuffer(theirs, BYTES);
-    using two = other.attachBuffer(theirs, BYTES);
+    using one = cl.attach(theirs, BYTES);
+    using two = other.attach(theirs, BYTES);
     assertStrictEquals(one.grant.allocation, two.grant.allocation);
     kernelsOf(cl).fill.run({ items: [4096] }, [one, 1]);
     kernelsOf(other).add.run({ items: [4096] }, [two, 1]);
@@ -278,7 +278,7 @@ testEach("a buffer over host memory is a peer of that memory's tensor", (platfor
   using source = host.allocate(BYTES);
   const theirs = bufferOf(b.cl, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, source.handle);
   {
-    using tensor = b.cl.attachBuffer(theirs, BYTES);
+    using tensor = b.cl.attach(theirs, BYTES);
     assertStrictEquals(tensor.grant.allocation, source.grant.allocation);
     const before = random(4096);
     const view = source.view();
@@ -312,7 +312,7 @@ testEach("a map's buffer, attached to by its handle, is a peer of its source", (
   using b = bench(platform);
   using source = host.allocate(BYTES);
   const mapped = b.graph.map(source, b.cl);
-  using peer = b.cl.attachBuffer(mapped.handle, BYTES);
+  using peer = b.cl.attach(mapped.handle, BYTES);
   thrown(AccessError, () => peer.handle);
   b.kernels.fill.run({ items: [4096] }, [mapped, 4]);
   mapped[Symbol.dispose]();
@@ -331,7 +331,7 @@ testEach("a buffer over memory that samepage does not know is found by its point
   const address = addressOf(memory);
   const theirs = bufferOf(b.cl, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, address);
   {
-    using tensor = b.cl.attachBuffer(theirs, BYTES);
+    using tensor = b.cl.attach(theirs, BYTES);
     using wrapped = host.wrap(Deno.UnsafePointer.create(address)!, BYTES);
     assertStrictEquals(wrapped.grant.allocation, tensor.grant.allocation);
     using mapped = b.graph.map(wrapped, b.cl);
@@ -348,7 +348,7 @@ testEach("two buffers over the same host memory: the second is refused", (platfo
   using source = host.allocate(BYTES);
   using mapped = b.graph.map(source, b.cl, { access: "read" });
   const theirs = bufferOf(b.cl, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, source.rawHandle);
-  const error = thrown(ArgumentError, () => b.cl.attachBuffer(theirs, BYTES));
+  const error = thrown(ArgumentError, () => b.cl.attach(theirs, BYTES));
   assert(error.message.includes("undefined in OpenCL"), error.message);
   release(theirs);
   mapped.assertUsable("read");
@@ -358,8 +358,8 @@ testEach("flags: what kernels may not do is refused, with the flag's name", (pla
   using b = bench(platform);
   const [readOnly, writeOnly] = [CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY].map((flags) => bufferOf(b.cl, flags));
   {
-    using from = b.cl.attachBuffer(readOnly, BYTES);
-    using to = b.cl.attachBuffer(writeOnly, BYTES);
+    using from = b.cl.attach(readOnly, BYTES);
+    using to = b.cl.attach(writeOnly, BYTES);
     assertEquals([from.limits?.kernel, to.limits?.kernel], ["read", "write"]);
     const bytes = random(4096);
     b.cl.queue.write(from, bytes); // the host may
@@ -389,7 +389,7 @@ testEach("flags: what the host may not do is refused before the native call, wit
   for (const [flags, name, allowed] of cases) {
     const theirs = bufferOf(b.cl, flags);
     {
-      using tensor = b.cl.attachBuffer(theirs, BYTES);
+      using tensor = b.cl.attach(theirs, BYTES);
       b.kernels.fill.run({ items: [4096] }, [tensor, 6]); // the device may
       for (const access of ["read", "write", "read-write"] as const) {
         if ((allowed as readonly string[]).includes(access)) {
@@ -418,7 +418,7 @@ testEach("flags: a limited buffer over host memory is not shared by maps", (plat
   const flags = CL_MEM_USE_HOST_PTR | CL_MEM_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
   const theirs = bufferOf(b.cl, flags, source.handle);
   {
-    using _attached = b.cl.attachBuffer(theirs, BYTES);
+    using _attached = b.cl.attach(theirs, BYTES);
     const error = thrown(NoRouteError, () => b.graph.map(source, b.cl));
     assert(error.refused[0].reason.includes("CL_MEM_READ_ONLY, CL_MEM_HOST_NO_ACCESS"), error.message);
   }
@@ -430,7 +430,7 @@ testEach("an access of its own is kept", (platform) => {
   using b = bench(platform);
   const theirs = bufferOf(b.cl);
   {
-    using tensor = b.cl.attachBuffer(theirs, BYTES, { access: "read" });
+    using tensor = b.cl.attach(theirs, BYTES, { access: "read" });
     thrown(AccessError, () => b.kernels.fill.run({ items: [4096] }, [tensor, 1]));
     thrown(AccessError, () => b.graph.map(tensor, host, { access: "write" }));
   }
@@ -442,11 +442,11 @@ testEach("it ends with its context, and nothing is left", (platform) => {
   const cl = open(platform);
   const theirs = bufferOf(cl);
   const part = partOf(theirs, 0, 64);
-  const all = [theirs, part, theirs].map((mem) => cl.attachBuffer(mem, { shape: [64], dtype: "u8" }));
+  const all = [theirs, part, theirs].map((mem) => cl.attach(mem, { shape: [64], dtype: "u8" }));
   release(part, theirs);
   cl[Symbol.dispose]();
   for (const tensor of all) thrown(DisposedError, () => tensor.handle);
-  thrown(DisposedError, () => cl.attachBuffer(1n, BYTES));
+  thrown(DisposedError, () => cl.attach(1n, BYTES));
   assertEquals(ledger.alive, before);
 });
 
@@ -459,7 +459,7 @@ testEach("a layout whose getters end the context: nothing is attached", (platfor
       return [1];
     },
   };
-  thrown(DisposedError, () => cl.attachBuffer(1n, init));
+  thrown(DisposedError, () => cl.attach(1n, init));
   const again = open(platform);
   thrown(DisposedError, () =>
     again.allocate({
@@ -476,7 +476,7 @@ testEach("a forgotten one is released, with a warning", async (platform) => {
   const theirs = bufferOf(cl);
   const before = ledger.alive;
   const warnings = await warningsOf(async () => {
-    (() => void cl.attachBuffer(theirs, BYTES))();
+    (() => void cl.attach(theirs, BYTES))();
     await collect();
   });
   assertEquals(warnings.length, 1, warnings.join());
@@ -489,8 +489,8 @@ testEach("ten thousand times attached and disposed, nothing grows", (platform) =
   using cl = open(platform);
   const theirs = bufferOf(cl);
   const before = ledger.alive;
-  for (let i = 0; i < 10_000; i++) cl.attachBuffer(theirs, BYTES)[Symbol.dispose]();
-  const many = Array.from({ length: 1000 }, () => cl.attachBuffer(theirs, BYTES));
+  for (let i = 0; i < 10_000; i++) cl.attach(theirs, BYTES)[Symbol.dispose]();
+  const many = Array.from({ length: 1000 }, () => cl.attach(theirs, BYTES));
   for (const tensor of many.reverse()) tensor[Symbol.dispose]();
   assertEquals(ledger.alive, before);
   assertHeld(() => references(theirs), 1);

@@ -292,7 +292,7 @@ testUMat(
     }
     for (const way of ["slice", "peer", "after"] as const) {
       using tensor = cl.allocate(init);
-      using other = way === "peer" ? cl.attachBuffer(tensor.handle, init) : cl.allocate(init);
+      using other = way === "peer" ? cl.attach(tensor.handle, init) : cl.allocate(init);
       cl.queue.fill(tensor, 1);
       cl.queue.finish();
       slow.run({ items: [1] }, [way === "slice" ? tensor : other, short]);
@@ -394,7 +394,7 @@ testUMat("umat: a buffer whose flags close it to the host is refused: what OpenC
   for (const [flag, name] of [[1n << 9n, "CL_MEM_HOST_NO_ACCESS"], [1n << 8n, "CL_MEM_HOST_READ_ONLY"]] as const) {
     const mem = opencl().clCreateBuffer(cl.handle, flag, 4096n, 0n as never, code);
     {
-      using buffer = cl.attachBuffer(mem, { shape: [64, 64], dtype: "u8" });
+      using buffer = cl.attach(mem, { shape: [64, 64], dtype: "u8" });
       const error = assertThrows(() => graph.map(buffer, cv.umat), NoRouteError);
       assertStringIncludes(error.message, name);
     }

@@ -1,12 +1,12 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import type { Fence } from "../../src/core/device/fence.ts";
 import type { Memory, MemoryTarget } from "../../src/core/device/memory.ts";
-import { AccessError, ArgumentError, DisposedError } from "../../src/core/errors.ts";
+import { AccessError, ArgumentError, DisposedError, LayoutError } from "../../src/core/errors.ts";
 import { PermanentContext } from "../../src/core/graph/context.ts";
 import { imageInfo, planeLayouts } from "../../src/core/layout/frame_info.ts";
 import { layout } from "../../src/core/layout/layout.ts";
 import type { Block, Fate } from "../../src/core/memory/allocation.ts";
-import { type AdoptedPlane, adoptFrame, type Adoption, adoptTensor } from "../../src/core/tensors/adopt.ts";
+import { type AdoptedPlane, adoptFrame, type Adoption, adoptTensor, attaching } from "../../src/core/tensors/adopt.ts";
 import { Frame } from "../../src/core/tensors/frame.ts";
 import type { Mapped } from "../../src/core/tensors/mapped.ts";
 import { Metadata } from "../../src/core/tensors/metadata.ts";
@@ -217,3 +217,76 @@ Deno.test(
     assertEquals(fates, ["unused"]);
   }),
 );
+
+Deno.test(
+  "adoptTensor() refuses a block that is longer than the one known by the same handle",
+  withEmptyLedger(() => {
+    const on = new Kind();
+    let released = 0;
+    const make = (byteLength: number) =>
+      adoptTensor(on, { kind: "test.length", handle: 1n, release: () => void released++ }, {
+        ...{ handle: "here", layout: layout({ shape: [byteLength], dtype: "u8" }), block: block(byteLength) },
+      });
+    using _short = make(16);
+    assertThrows(() => make(17), ArgumentError, "bytes 0 to 17 of memory known with 16");
+    assertEquals(released, 1);
+  }),
+);
+
+Deno.test(
+  "adoptFrame() refuses planes of one block that its description does not have",
+  withEmptyLedger(() => {
+    const fates: Fate[] = [];
+    const owner = { handle: 1n, release: (fate: Fate) => void fates.push(fate) };
+    assertThrows(() => adoptFrame(new Kind(), owner, info, planes(1).slice(0, 2)), LayoutError, "planes");
+    assertEquals(fates, ["unused"]);
+  }),
+);
+
+Deno.test(
+  "adoptFrame() that fails at once still waits for the work of its object",
+  withEmptyLedger(async () => {
+    const work = new FakeWork();
+    const fates: Fate[] = [];
+    const owner = { handle: 1n, work: work.fence, release: (fate: Fate) => void fates.push(fate) };
+    assertThrows(() => adoptFrame(new Kind(), owner, info, []), ArgumentError, "planes");
+    assertEquals(fates, []);
+    work.end();
+    while (fates.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    assertEquals(fates, ["unused"]);
+  }),
+);
+
+Deno.test(
+  "attaching() calls the owner at most once: after the tensor and the maker's work, and where it fails",
+  withEmptyLedger(async () => {
+    let calls = 0;
+    const owner = () => void calls++;
+    const on = new Kind();
+    const [plane] = planes(1);
+    const fates: Fate[] = [];
+    const make = () => adoptTensor(on, { handle: 1n, release: (fate) => void fates.push(fate) }, plane);
+    const work = new FakeWork();
+    const tensor = attaching({ owner, after: work.fence }, make);
+    const ended = tensor[Symbol.asyncDispose]();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    assertEquals([calls, fates], [0, []]);
+    work.end();
+    await ended;
+    tensor[Symbol.dispose]();
+    assertEquals([calls, fates], [1, ["unused"]]);
+    const failing = (): never => {
+      throw new TypeError("no");
+    };
+    assertThrows(() => attaching({ owner }, failing), TypeError);
+    assertEquals(calls, 2);
+    assertThrows(() => attaching({ owner, after: any(1) }, make), ArgumentError, "after");
+    assertEquals(calls, 3);
+    assertThrows(() => attaching({ owner: any(1) }, make), ArgumentError, "owner: expected a function");
+  }),
+);
+
+/** A value of a wrong type. */
+function any(value: unknown): never {
+  return value as never;
+}

@@ -25,7 +25,7 @@ for (const words of [[], ["plain"], ["private"]]) {
       const tooLarge = [picture("NV12", 64, 4096), picture("NV12", 128, 32)];
       for (const info of tooLarge) {
         const error = assertThrows(() => {
-          using frame = other.attachSurface(surface.handle, info);
+          using frame = other.attach(surface.handle, info);
           graph.map(frame, host, { copy: "allow" });
         }, ArgumentError);
         assertStringIncludes(error.message, `the surface has 64 × 32 pixels, and not ${info.width} × ${info.height}`);
@@ -37,7 +37,7 @@ for (const words of [[], ["plain"], ["private"]]) {
     using surface = va.allocateFrame(picture("NV12", 64, 48));
     using other = VaapiContext.attach(va.handle);
     using graph = new MapperGraph([host, other]);
-    using frame = other.attachSurface(surface.handle, picture("NV12", 60, 40));
+    using frame = other.attach(surface.handle, picture("NV12", 60, 40));
     {
       using mapped = graph.map(frame, host, { copy: "allow" }) as unknown as Pixels;
       for (const [i, plane] of mapped.planes.entries()) plane.bytes().fill(30 + i);
@@ -47,7 +47,7 @@ for (const words of [[], ["plain"], ["private"]]) {
   });
 }
 
-driverTest("attachSurface() refuses a format whose pixels lie otherwise than the driver reports", [], ({ va }) => {
+driverTest("attach() refuses a format whose pixels lie otherwise than the driver reports", [], ({ va }) => {
   const all = ["GRAY8", "RGBA", "BGRA", "NV12", "P010", "I420"] as const;
   const formats = all.filter((format) => va.formats.includes(format));
   const alike = [["RGBA", "BGRA"]] as const;
@@ -55,7 +55,7 @@ driverTest("attachSurface() refuses a format whose pixels lie otherwise than the
     using surface = va.allocateFrame(picture(stored, 64, 32));
     for (const said of formats) {
       using other = VaapiContext.attach(va.handle);
-      const attach = () => other.attachSurface(surface.handle, picture(said, 64, 32));
+      const attach = () => other.attach(surface.handle, picture(said, 64, 32));
       const fits = said === stored ||
         alike.some((both) => both.includes(said as never) && both.includes(stored as never));
       if (fits) attach()[Symbol.dispose]();
@@ -69,7 +69,8 @@ driverTest("a driver that does not export still tells a surface's size", ["no-pr
   using other = VaapiContext.attach(va.handle);
   using graph = new MapperGraph([host, other]);
   behave("no-separate", "no-composed");
-  using frame = other.attachSurface(surface.handle, picture("BGRA", 64, 64));
+  assertThrows(() => other.attach(surface.handle, picture("BGRA", 64, 64)), ArgumentError, "memory known with 8192");
+  using frame = other.attach(surface.handle, picture("BGRA", 128, 16));
   assertThrows(() => graph.map(frame, host, { copy: "allow" }), ArgumentError, "the surface has 64 × 32 pixels");
 });
 
@@ -81,12 +82,12 @@ driverTest("an imported surface is one frame: its id is not attached again", [],
   {
     using imported = graph.map(surface, other) as unknown as Surface;
     id = imported.handle;
-    assertThrows(() => other.attachSurface(id, picture("NV12")), ArgumentError, "is a frame already");
+    assertThrows(() => other.attach(id, picture("NV12")), ArgumentError, "is a frame already");
     assertThrows(() => graph.map(surface, host), AccessError);
   }
   using again = other.allocateFrame(picture("NV12"));
   assertEquals(again.handle, id); // the driver gives numbers again
-  using _attached = other.attachSurface(id, picture("NV12"));
+  using _attached = other.attach(id, picture("NV12"));
 });
 
 for (const words of [[], ["plain"]]) {
@@ -149,7 +150,7 @@ driverTest("a pool's surface that another library has, too, comes back when both
   const id = first.handle;
   first[Symbol.dispose]();
   for (let lap = 0; lap < 3; lap++) {
-    const attached = va.attachSurface(id, picture("NV12"));
+    const attached = va.attach(id, picture("NV12"));
     pool.take()[Symbol.dispose]();
     assertEquals(pool.available, 0);
     attached[Symbol.dispose]();

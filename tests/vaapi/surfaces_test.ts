@@ -176,7 +176,7 @@ driverTest("a surface of another library's is waited for, and stays", [], ({ gra
   using own = va.allocateFrame(picture("BGRA"));
   using other = VaapiContext.attach(va.handle);
   {
-    using surface = other.attachSurface(own.handle, picture("BGRA"));
+    using surface = other.attach(own.handle, picture("BGRA"));
     assert(surface.grants[0].allocation === own.grants[0].allocation);
     using writer = graph.map(own, host) as unknown as Frame<HostTensor>;
     assertThrows(() => surface.borrow("read"), AccessError);

@@ -30,6 +30,7 @@ export const cudaDriver: Library = {
     { name: "cuStreamGetCtx_v2", optional: true },
 
     "cuMemGetAddressRange_v2",
+    "cuPointerGetAttribute",
     "cuMemGetHandleForAddressRange",
     { name: "cuMemPrefetchAsync_v2", optional: true },
     { name: "cuMemAdvise_v2", optional: true },

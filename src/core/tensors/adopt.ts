@@ -1,15 +1,16 @@
-import type { Fence } from "../device/fence.ts";
+import { type Names, optionsIn } from "../argument.ts";
+import { type Fence, fenceIn } from "../device/fence.ts";
 import type { MemoryTarget } from "../device/memory.ts";
 import { ArgumentError } from "../errors.ts";
 import type { FrameInfo } from "../layout/frame_info.ts";
 import { describeLayout, type Layout } from "../layout/layout.ts";
-import type { Resource } from "../life/resource.ts";
+import { Resource } from "../life/resource.ts";
 import { allOrNothing, type Undo } from "../life/undo.ts";
-import type { Access } from "../memory/access.ts";
+import { type Access, accessOf } from "../memory/access.ts";
 import { Allocation, type Block, type Fate } from "../memory/allocation.ts";
 import { own } from "../memory/own.ts";
 import { findAllocation, findPlace, tellByHandle } from "../memory/peers.ts";
-import { Frame } from "./frame.ts";
+import { checkPlanes, Frame } from "./frame.ts";
 import type { Mapped } from "./mapped.ts";
 import type { Metadata } from "./metadata.ts";
 import { planesOver } from "./over.ts";
@@ -25,12 +26,59 @@ export interface FrameOwner {
   /** The object: a `VASurfaceID`, an `AVFrame*`. It becomes `Frame.handle`. */
   readonly handle: bigint;
   /**
-   * Gives the object back. Called once: after all work on it, or at once where adopting it fails. `fate` is the worst that
+   * Gives the object back. Called once, after all work on it, also where adopting it fails. `fate` is the worst that
    * happened to its blocks: unless it is `"unused"`, an old view may still reach the bytes.
    */
   release(fate: Fate): void;
   /** The work that the object has to wait for. */
   readonly work?: Fence | undefined;
+}
+
+/** Options of `attach`, in every API: what a program says of memory that somebody else made. */
+export interface AttachOptions {
+  /** How the memory may be used; by default in every way that its kind allows. */
+  readonly access?: Access;
+  /** Its maker's work that is still in flight: whatever uses the memory waits for it. */
+  readonly after?: Fence;
+  /**
+   * Called at most once, when the memory is over: after all work, when its last tensor has ended, and also where `attach`
+   * fails. It is not called where an old view may still reach the bytes; they have to stay then. It must not hold the
+   * tensor, which could never be collected.
+   */
+  readonly owner?: () => void;
+}
+
+/** The names of {@link AttachOptions}, for checks. */
+export const ATTACH_NAMES: Names<AttachOptions> = { access: true, after: true, owner: true };
+
+/**
+ * Attaches memory as the options say: for those who write backends. The owner is called after everything that `make` made
+ * has ended, or once `after` is over where it fails.
+ *
+ * @throws {ArgumentError} for options of a wrong type, and unknown ones.
+ */
+export function attaching<M extends Mapped>(options: AttachOptions, make: (access: Access | undefined) => M): M {
+  const { access, after, owner } = optionsIn(options, ATTACH_NAMES);
+  if (owner !== undefined && typeof owner !== "function") {
+    throw new ArgumentError("owner: expected a function.", { api: "core", argument: "owner" });
+  }
+  let work: Fence | undefined;
+  const made = allOrNothing("attaching memory", () => {
+    work = after === undefined ? undefined : fenceIn(after, "after");
+    return make(access === undefined ? undefined : accessOf(access, access));
+  }, [() => releaseAfter(work, () => owner?.())]);
+  if (work !== undefined) made.resource.usedBy(work);
+  if (owner !== undefined) {
+    const allocations = made.grants.map(({ allocation }) => allocation);
+    made.resource.undo.unshift(() => allocations.some(({ escaped, unseen }) => escaped || unseen) || owner());
+  }
+  return made;
+}
+
+/** Releases an object that was not adopted, once its maker's work is over. */
+function releaseAfter(work: Fence | undefined, release: () => void): void {
+  if (work === undefined || work.line.isOver(work.mark)) release();
+  else new Resource({ name: "memory that could not be attached", undo: [release] }).disposeAfter(work);
 }
 
 /** A plane of such an object. */
@@ -63,7 +111,7 @@ export interface Adoption {
  *
  * @param planes those that `info` describes, in the order of the format
  * @throws {ArgumentError} if a block is longer than the memory that samepage knows at its place.
- * @throws {LayoutError} if planes of several blocks are not those that `info` describes.
+ * @throws {LayoutError} if the planes are not those that `info` describes.
  */
 export function adoptFrame<T extends Tensor>(
   target: MemoryTarget<T>,
@@ -76,6 +124,7 @@ export function adoptFrame<T extends Tensor>(
     if (planes.length === 0) {
       throw new ArgumentError("planes: a frame has one at least.", { api: target.context.api, argument: "planes" });
     }
+    checkPlanes(planes, info);
     const { name = `${target.kind} frame ${info.format}`, metadata } = about;
     if (planes.every(({ block }) => block === planes[0].block)) {
       const { resource, starts } = object.own(planes, { ...about, name }, undo);
@@ -116,7 +165,7 @@ function adopting<M extends Mapped>(
   const made = allOrNothing("adopting memory", (undo) => {
     target.context.resource?.assertLive();
     return make(object, undo);
-  }, [() => object.drop("unused")]);
+  }, [() => releaseAfter(owner.work, () => object.drop("unused"))]);
   object.drop("unused");
   return made;
 }
@@ -189,10 +238,9 @@ class Adopted {
   #known({ address, byteLength }: Omit<Block, "free">): Found {
     const kind = this.#kindOfNext();
     const place = kind === undefined ? undefined : findPlace(kind, this.#owner.handle);
-    if (place !== undefined) return { known: place.allocation, start: place.start };
-    const known = address === undefined ? undefined : findAllocation(address, byteLength);
+    const known = place?.allocation ?? (address === undefined ? undefined : findAllocation(address, byteLength));
     if (known === undefined) return { known, start: 0 };
-    const start = Number(address! - known.block.address!);
+    const start = place?.start ?? Number(address! - known.block.address!);
     if (start >= 0 && start + byteLength <= known.block.byteLength) return { known, start };
     const what = `it lies at bytes ${start} to ${start + byteLength} of memory known with ${known.block.byteLength}.`;
     throw new ArgumentError(`block: ${what}`, { api: this.#target.context.api, argument: "block" });

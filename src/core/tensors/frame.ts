@@ -233,8 +233,8 @@ export function planesOf(source: Mapped): readonly Tensor[] {
   return source instanceof Frame ? source.planes : [source as Tensor];
 }
 
-/** Throws unless the tensors are the planes that a frame's description promises. */
-function checkPlanes(planes: readonly Tensor[], info: FrameInfo): void {
+/** Throws unless tensors, or what they are made of, are the planes that a frame's description promises. */
+export function checkPlanes(planes: readonly { readonly layout: Layout }[], info: FrameInfo): void {
   const describe = (layouts: readonly Layout[]) =>
     layouts.map((l) => `[${l.shape.join(",")}] ${l.dtype}`).join(" and ");
   const wanted = describe(planeLayouts(info));

@@ -49,7 +49,12 @@ export abstract class CudaMemory extends PrintedTarget implements Target<CudaTen
 }
 
 /** The owners of a new block besides its context, and how it is freed in the order of a stream. */
-export type BlockOwners = Pick<Owning, "owners" | "giveBack">;
+export type BlockOwners = Pick<Owning, "owners" | "giveBack"> & {
+  /** Its access; read-write by default. */
+  readonly access?: Owning["access"] | undefined;
+  /** Where its handle lies in the block; at the block's first byte by default. */
+  readonly shift?: number;
+};
 
 /** The tensor that owns a new block. */
 export function ownedTensor(
@@ -66,10 +71,13 @@ export function tensorOver(
   target: Target & { readonly context: CudaPrimaryContext },
   allocation: Allocation,
   at: Layout,
-  { owners = [], giveBack }: BlockOwners = {},
+  { owners = [], giveBack, access = "read-write", shift = 0 }: BlockOwners = {},
 ): CudaTensor {
-  const { memory, deviceAddress: handle, hostAddress: hostHandle } = allocation.block as CudaBlock;
-  const { byteOffset: start, byteLength } = at;
+  const { memory, deviceAddress, hostAddress } = allocation.block as CudaBlock;
+  const handle = (deviceAddress + BigInt(shift)) as Address;
+  const hostHandle = hostAddress === undefined ? undefined : (hostAddress + BigInt(shift)) as Address;
+  const start = shift + at.byteOffset;
+  const { byteLength } = at;
   const resource = own({
     name: `${target.kind} tensor ${describeLayout(at)}`,
     allocation,
@@ -77,6 +85,7 @@ export function tensorOver(
     end: start + byteLength,
     owners: [target.context.resource, ...owners],
     giveBack,
+    access,
   });
   return new CudaTensor({ target, memory, handle, hostHandle, layout: at, resource });
 }

@@ -11,9 +11,8 @@ import {
   CL_MEM_USE_HOST_PTR,
 } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
-import { type Access, accessOf } from "../../core/memory/access.ts";
+import type { Access } from "../../core/memory/access.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
-import { type Names, optionsIn } from "../../core/argument.ts";
 import type { MemoryClass } from "../../core/device/proofs.ts";
 import type { ByteRange } from "../../core/tensors/described.ts";
 import { type ArgumentError, LayoutError } from "../../core/errors.ts";
@@ -32,14 +31,6 @@ import { opencl } from "../library.ts";
 import { ownTensor, type OwnTensorInit } from "./own_tensor.ts";
 import { retainBuffer } from "./native.ts";
 import type { OpenCLTensorInit } from "./tensor.ts";
-
-/** Options of {@link OpenCLContext.attachBuffer}. */
-export interface AttachBufferOptions {
-  /** What the tensor may be used for; read-write by default. */
-  readonly access?: Access;
-}
-
-const OPTIONS: Names<AttachBufferOptions> = { access: true };
 
 /** A buffer as OpenCL describes it. */
 interface Told {
@@ -64,11 +55,10 @@ export function attachedBuffer(
   context: BaseContext,
   given: bigint,
   init: LayoutInit,
-  options: AttachBufferOptions,
+  access: Access = "read-write",
 ): OpenCLTensorInit {
   const mem = checks.handleIn<ClMem>(given, "handle");
   const at = layout(init);
-  const access = accessOf(optionsIn(options, OPTIONS).access, "read-write");
   context.resource.assertLive();
   const told = tellOf(mem, context);
   const end = at.byteOffset + at.byteLength;

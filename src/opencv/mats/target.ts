@@ -1,10 +1,9 @@
 import type { Address } from "../../../ffi/address.ts";
-import { accessOf } from "../../core/memory/access.ts";
 import type { Memory } from "../../core/device/memory.ts";
 import { Port } from "../../core/device/port.ts";
 import { SAME_ADDRESS } from "../../core/graph/plan.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
-import { type Names, optionsIn } from "../../core/argument.ts";
+import type { Names } from "../../core/argument.ts";
 import { mapBlock, PAGE } from "../../core/native/blocks.ts";
 import { PrintedTarget, type Target } from "../../core/graph/context.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
@@ -22,7 +21,7 @@ import type { Mapped } from "../../core/tensors/mapped.ts";
 import type { Resource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import type { OpenCVBase } from "../base.ts";
-import { ATTACH_OPTIONS, type AttachOptions } from "../tensor.ts";
+import { attaching, type AttachOptions } from "../../core/tensors/adopt.ts";
 import { unfitError } from "../errors.ts";
 import { OpenCVMat } from "../mat.ts";
 import { type MatShape, shapeOf, type Unfit } from "../shape.ts";
@@ -165,8 +164,9 @@ export class MatTarget extends PrintedTarget implements Target<OpenCVMat> {
    * ```
    */
   attach(handle: bigint | Deno.PointerValue, options: AttachOptions = {}): OpenCVMat {
-    const access = accessOf(optionsIn(options, ATTACH_OPTIONS).access, "read-write");
-    this.context.resource.assertLive();
-    return attachedMat(this, handle, access);
+    return attaching(options, (access = "read-write") => {
+      this.context.resource.assertLive();
+      return attachedMat(this, handle, access);
+    });
   }
 }

@@ -1,5 +1,3 @@
-import { accessOf } from "../../core/memory/access.ts";
-import { optionsIn } from "../../core/argument.ts";
 import { PrintedTarget, type Target } from "../../core/graph/context.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import type { Grant } from "../../core/memory/grant.ts";
@@ -9,7 +7,7 @@ import type { Resource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import type { OpenCVBase } from "../base.ts";
 import { MOST_INT } from "../type.ts";
-import { ATTACH_OPTIONS, type AttachOptions } from "../tensor.ts";
+import { attaching, type AttachOptions } from "../../core/tensors/adopt.ts";
 import { type MatShape, shapeOf, type Unfit } from "../shape.ts";
 import type { Slot } from "../slots.ts";
 import { OpenCVUMat, type UMatBuffer, type UMatPlace } from "../umat.ts";
@@ -99,9 +97,10 @@ export class UMatTarget extends PrintedTarget implements Target<OpenCVUMat> {
    * ```
    */
   attach(handle: bigint | Deno.PointerValue, options: AttachOptions = {}): OpenCVUMat {
-    const access = accessOf(optionsIn(options, ATTACH_OPTIONS).access, "read-write");
-    this.context.resource.assertLive();
-    return attachedUMat(this, handle, access);
+    return attaching(options, (access = "read-write") => {
+      this.context.resource.assertLive();
+      return attachedUMat(this, handle, access);
+    });
   }
 }
 

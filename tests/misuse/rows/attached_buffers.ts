@@ -25,9 +25,9 @@ export default table(import.meta, {
     run() {
       using cl = open();
       for (const handle of [undefined, null, NaN, 4096, 0n, -1n, 2n ** 64n, {}]) {
-        fails(String(handle), () => cl.attachBuffer(any(handle), BYTES), ArgumentError);
+        fails(String(handle), () => cl.attach(any(handle), BYTES), ArgumentError);
       }
-      cl.attachBuffer(0n, BYTES);
+      cl.attach(0n, BYTES);
     },
     fails: { error: ArgumentError, api: "opencl", argument: "handle", message: /expected a handle, got null/ },
   },
@@ -37,7 +37,7 @@ export default table(import.meta, {
       using cl = open();
       using other = open();
       using tensor = other.allocate(BYTES);
-      cl.attachBuffer(tensor.handle, BYTES);
+      cl.attach(tensor.handle, BYTES);
     },
     fails: {
       error: ArgumentError,
@@ -53,9 +53,9 @@ export default table(import.meta, {
       for (
         const init of [{ shape: [NaN], dtype: "u8" }, { shape: [2 ** 53], dtype: "f64" }, { ...BYTES, byteOffset: -1 }]
       ) {
-        fails(JSON.stringify(init), () => cl.attachBuffer(memOf(cl.handle), any(init)), LayoutError);
+        fails(JSON.stringify(init), () => cl.attach(memOf(cl.handle), any(init)), LayoutError);
       }
-      cl.attachBuffer(memOf(cl.handle), { ...BYTES, byteOffset: 1 });
+      cl.attach(memOf(cl.handle), { ...BYTES, byteOffset: 1 });
     },
     fails: { error: LayoutError, api: "opencl", argument: "init", message: /reaches to byte 65; the buffer has 64/ },
   },
@@ -64,7 +64,7 @@ export default table(import.meta, {
     run() {
       using cl = open();
       using program = cl.program("kernel void k(global uchar* x) { x[0] = 1; }");
-      using tensor = cl.attachBuffer(memOf(cl.handle, CL_MEM_READ_ONLY), BYTES);
+      using tensor = cl.attach(memOf(cl.handle, CL_MEM_READ_ONLY), BYTES);
       program.kernel("k").run({ items: [1] }, [tensor]);
     },
     fails: {
@@ -79,7 +79,7 @@ export default table(import.meta, {
     run() {
       using cl = open();
       using graph = new MapperGraph([host, cl]);
-      using tensor = cl.attachBuffer(memOf(cl.handle, CL_MEM_HOST_NO_ACCESS), BYTES);
+      using tensor = cl.attach(memOf(cl.handle, CL_MEM_HOST_NO_ACCESS), BYTES);
       fails("read", () => cl.queue.read(tensor, new Uint8Array(64)), AccessError);
       fails("write", () => cl.queue.write(tensor, new Uint8Array(64)), AccessError);
       graph.map(tensor, host);
@@ -92,8 +92,8 @@ export default table(import.meta, {
       using cl = open();
       using graph = new MapperGraph([host, cl]);
       const mem = memOf(cl.handle);
-      using one = cl.attachBuffer(mem, BYTES);
-      using two = cl.attachBuffer(mem, BYTES);
+      using one = cl.attach(mem, BYTES);
+      using two = cl.attach(mem, BYTES);
       using _mapped = graph.map(one, host);
       graph.map(two, host);
     },
@@ -103,11 +103,11 @@ export default table(import.meta, {
     opencl: true,
     run() {
       const cl = open();
-      const tensor = cl.attachBuffer(memOf(cl.handle), BYTES);
+      const tensor = cl.attach(memOf(cl.handle), BYTES);
       cl[Symbol.dispose]();
       fails("handle", () => tensor.handle, DisposedError);
       tensor[Symbol.dispose]();
-      cl.attachBuffer(4096n, BYTES); // looks at no handle
+      cl.attach(4096n, BYTES); // looks at no handle
     },
     fails: { error: DisposedError, api: "core", message: /was disposed/ },
   },

@@ -112,7 +112,7 @@ export default table(import.meta, {
     fails: { ...layout("dtype", /expected a dtype/), hint: /Use one of/ },
   },
   "an access that there is not": {
-    run: () => dmabuf.attach(memfd(), { ...BYTES, access: any("execute") }),
+    run: () => dmabuf.attach(memfd(), BYTES, { access: any("execute") }),
     fails: { error: ArgumentError, api: "core", argument: "access", message: /got "execute"/ },
   },
   "no fds": {

@@ -149,23 +149,23 @@ export default table(import.meta, {
     wrong("storage", /no renderbuffers of BGRA/, /texture/),
   ),
   "too few textures": withEgl(
-    (egl) => egl.image.wrap({ ...SIZE, format: "NV12", textures: [1] }),
+    (egl) => egl.image.attach([1], { ...SIZE, format: "NV12" }),
     wrong("textures", /expected the names of 2 textures for NV12/),
   ),
   "a texture without a name": withEgl(
-    (egl) => egl.image.wrap({ ...RGBA, textures: [0] }),
+    (egl) => egl.image.attach([0], RGBA),
     { error: LayoutError, api: "core", argument: "textures[0]", message: /expected at least 1/ },
   ),
   "a texture that nobody has made": withEgl(
-    (egl) => egl.image.wrap({ ...RGBA, textures: [7777] }),
+    (egl) => egl.image.attach([7777], RGBA),
     wrong("textures[0]", /knows no texture 7777/, /EglContext.attach/),
   ),
   "a texture of another size": withEgl((egl) => {
     using picture = egl.image.allocate(RGBA);
-    egl.image.wrap({ format: "RGBA", width: 64, height: 64, textures: [picture.planes[0].handle.name] });
+    egl.image.attach([picture.planes[0].handle.name], { format: "RGBA", width: 64, height: 64 });
   }, unfit("textures[0]", /expected a texture of 64 × 64 pixels of rgba unorm8, got 8 × 4/, /glTexImage2D/)),
   "textures that are no list": withEgl(
-    (egl) => egl.image.wrap({ ...RGBA, textures: any({ 0: 1, length: 1 }) }),
+    (egl) => egl.image.attach(any({ 0: 1, length: 1 }), RGBA),
     wrong("textures", /expected the names of 1 textures/),
   ),
   "a buffer without elements": withEgl(
@@ -185,16 +185,16 @@ export default table(import.meta, {
     fails: { error: DisposedError, api: "core", message: /egl context .* was disposed/ },
   },
   "a buffer that nobody has made": withEgl(
-    (egl) => egl.buffer.wrap(7777, { shape: [4], dtype: "u8" }),
+    (egl) => egl.buffer.attach(7777, { shape: [4], dtype: "u8" }),
     wrong("buffer", /knows no buffer 7777/, /EglContext.attach/),
   ),
   "a buffer by its tensor": withEgl((egl) => {
     using buffer = egl.buffer.allocate({ shape: [4], dtype: "u8" });
-    egl.buffer.wrap(any(buffer), { shape: [4], dtype: "u8" });
+    egl.buffer.attach(any(buffer), { shape: [4], dtype: "u8" });
   }, { error: LayoutError, api: "core", argument: "buffer", message: /expected a whole number/ }),
   "elements beyond a buffer's end": withEgl((egl) => {
     using buffer = egl.buffer.allocate({ shape: [16], dtype: "u8" });
-    egl.buffer.wrap(buffer.handle.name, { shape: [16], dtype: "u8", byteOffset: 1 });
+    egl.buffer.attach(buffer.handle.name, { shape: [16], dtype: "u8", byteOffset: 1 });
   }, unfit("init", /end at byte 17 of a buffer that has 16/)),
   "a read of a buffer into too little": withEgl((egl) => {
     using buffer = egl.buffer.allocate({ shape: [16], dtype: "u8" });
@@ -362,7 +362,7 @@ export default table(import.meta, {
       say(fence.reached(), (sync.signal(), sync.signalled), fence.reached(), (sync.reset(), sync.signalled));
       using buffer = egl.buffer.allocate({ shape: [4], dtype: "u8" });
       say(buffer.handle.toString() === Deno.inspect(buffer.handle));
-      using wrapped = egl.buffer.wrap(buffer.handle.name, { shape: [2], dtype: "u8", byteOffset: 2 });
+      using wrapped = egl.buffer.attach(buffer.handle.name, { shape: [2], dtype: "u8", byteOffset: 2 });
       egl.queue.write(wrapped, Uint8Array.of(5, 6));
       egl.queue.finish();
       const bytes = new Uint8Array(4);

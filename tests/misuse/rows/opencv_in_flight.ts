@@ -4,7 +4,7 @@ import { fails, type Opening, opening, say } from "../kit.ts";
 import { adder, eye, onBoth, photo, type Vision, vision, work } from "../opencv.ts";
 import { type Failure, type Row, table } from "../row.ts";
 
-/** A C program's buffer with these flags, as `cl.attachBuffer` gets it; no entry point makes one. */
+/** A C program's buffer with these flags, as `cl.attach` gets it; no entry point makes one. */
 const CL_MEM_READ_ONLY = 1n << 2n, CL_MEM_WRITE_ONLY = 1n << 1n;
 const CL_MEM_HOST_WRITE_ONLY = 1n << 7n, CL_MEM_HOST_READ_ONLY = 1n << 8n, CL_MEM_HOST_NO_ACCESS = 1n << 9n;
 
@@ -34,7 +34,7 @@ function flagged(flags: bigint): Row {
     run() {
       using v = vision();
       const mem = bufferOf(v.cl, flags);
-      using buffer = v.cl.attachBuffer(mem.handle, { shape: [64, 64], dtype: "u8" });
+      using buffer = v.cl.attach(mem.handle, { shape: [64, 64], dtype: "u8" });
       mem.release();
       using umat = v.graph.map(buffer, v.cv.umat);
       work(v.cv, umat);

@@ -166,7 +166,7 @@ export default table(import.meta, {
     for (const handle of [undefined, 0n, -1n, 2n ** 64n, {}]) {
       fails("queue", () => cl.attachQueue(any(handle)), ArgumentError);
       fails("event", () => cl.attachEvent(any(handle)), ArgumentError);
-      fails("buffer", () => cl.attachBuffer(any(handle), bytes), ArgumentError);
+      fails("buffer", () => cl.attach(any(handle), bytes), ArgumentError);
     }
     cl.attachQueue(any(5));
   }, wrong("handle", /expected a bigint, got a number/)),
@@ -176,11 +176,11 @@ export default table(import.meta, {
   }, wrong("handle", /the queue is of another cl_context/)),
   "a buffer of another context, attached": refused((cl) => {
     using other = open();
-    cl.attachBuffer(other.allocate(bytes).handle, bytes);
+    cl.attach(other.allocate(bytes).handle, bytes);
   }, { ...wrong("handle", /of another context/, "clRetainMemObject"), hint: /Attach its own/ }),
   "a buffer attached with more bytes than it has": refused((cl) => {
     using t = cl.allocate(bytes);
-    cl.attachBuffer(t.handle, { ...bytes, shape: [65] });
+    cl.attach(t.handle, { ...bytes, shape: [65] });
   }, { error: LayoutError, argument: "init", message: /it reaches to byte 65; the buffer has 64/ }),
   "a queue attached twice, and disposed twice": {
     opencl: true,

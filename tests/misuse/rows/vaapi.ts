@@ -213,15 +213,15 @@ export default table(import.meta, {
     pool.take();
   }, ended),
   "a surface that is no number": withVaapi(
-    (va) => va.attachSurface(any("1"), NV12),
+    (va) => va.attach(any("1"), NV12),
     wrong("surface", /expected a VASurfaceID, got "1"/),
   ),
   "a surface that is VA_INVALID_SURFACE": withVaapi(
-    (va) => va.attachSurface(0xffff_ffff, NV12),
+    (va) => va.attach(0xffff_ffff, NV12),
     wrong("surface", /expected a VASurfaceID, got 4294967295/),
   ),
   "a surface that is smaller than its description": withSurface(
-    ({ va, surface }) => va.attachSurface(surface.handle, imageInfo({ format: "NV12", width: 64, height: 64 })),
+    ({ va, surface }) => va.attach(surface.handle, imageInfo({ format: "NV12", width: 64, height: 64 })),
     wrong("info", /the surface has 64 × 32 pixels, and not 64 × 64/, /what was vaCreateSurfaces called with/),
   ),
   "a surface that was imported, as another library's": withSurface(
@@ -229,12 +229,12 @@ export default table(import.meta, {
       using other = VaapiContext.open({ node: NODE });
       using graph = new MapperGraph([va, other]);
       using imported = graph.map(surface, other);
-      other.attachSurface(imported.handle, NV12);
+      other.attach(imported.handle, NV12);
     },
     wrong("surface", /is a frame already, which was mapped from another API's memory/, /Use that frame/),
   ),
   "a surface that the driver does not know": withVaapi(
-    (va) => va.attachSurface(200, NV12),
+    (va) => va.attach(200, NV12),
     native("vaQuerySurfaceStatus", "VA_STATUS_ERROR_INVALID_SURFACE", 6, /destroyed by whoever/),
   ),
   "the fence of something else": withVaapi(
@@ -348,7 +348,7 @@ export default table(import.meta, {
   "a surface of a context that has ended": withVaapi((va) => {
     const other = VaapiContext.attach(va.handle);
     other[Symbol.dispose]();
-    other.attachSurface(1, NV12);
+    other.attach(1, NV12);
   }, ended),
   "a map to a context that has ended": row(() => {
     const va = VaapiContext.open({ node: NODE });

@@ -36,7 +36,7 @@ const { u } = umatIn(bytes, 0);
       }
       cl.queue.fill(buffer, 7);
       seen.mem = (buffer.rawHandle as bigint) === dataAt(u).handle;
-      using peer = cl.attachBuffer(dataAt(u).handle, umat.layout);
+      using peer = cl.attach(dataAt(u).handle, umat.layout);
       try {
         void peer.handle;
         seen.peer = "not judged";
