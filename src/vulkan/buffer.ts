@@ -7,36 +7,45 @@ import { showAt } from "../core/memory/peers.ts";
 import { USAGE } from "./abilities.ts";
 import { check } from "./errors.ts";
 import { vulkan } from "./library.ts";
-import { allocateMemory, type MemoryInfo, needsOf, type Origin } from "./memory_object.ts";
+import { allocateMemory, type MemoryInfo, type Needs, needsOf, type Origin } from "./memory_object.ts";
 import type { OpenDevice } from "./open_device.ts";
 import { SharedMemory } from "./shared_memory.ts";
 import { type Struct, struct } from "./struct.ts";
+
+/** Another library's buffer. */
+export interface ForeignBuffer {
+  /** Where it comes from. */
+  readonly from: "foreign";
+  /** The buffer. */
+  readonly buffer: VkBuffer;
+}
 
 /** A `VkBuffer` and its memory: what a tensor is made with. For those who write backends. */
 export class VulkanBuffer extends SharedMemory {
   /** The `VkBuffer`, from the memory's first byte on. */
   readonly buffer: VkBuffer;
-  /** The `VkDeviceMemory`. */
-  readonly memory: VkDeviceMemory;
+  /** The `VkDeviceMemory`; undefined for another library's buffer. */
+  readonly memory: VkDeviceMemory | undefined;
   /** The buffer's length in bytes. */
   readonly byteLength: number;
-  /** What the memory was made with: whoever imports it has to say the same. */
-  readonly info: MemoryInfo;
+  /** What the memory was made with: whoever imports it has to say the same. Undefined for another library's buffer. */
+  readonly info: MemoryInfo | undefined;
   readonly #hostAddress: Address | undefined;
   #address: Address | undefined;
   #barrier: Struct | undefined;
 
-  /** Makes the buffer, and takes or imports its memory. An fd is the driver's only if this succeeds. */
-  constructor(device: OpenDevice, byteLength: number, origin: Origin) {
+  /** Makes the buffer, and takes or imports its memory; or uses another library's. An fd is the driver's only if this succeeds. */
+  constructor(device: OpenDevice, byteLength: number, origin: Origin | ForeignBuffer) {
     super(device, origin);
     this.byteLength = byteLength;
+    if (origin.from === "foreign") {
+      this.buffer = origin.buffer;
+      return;
+    }
     const { undo } = this;
     try {
       this.buffer = createBuffer(device, byteLength, origin, undo);
-      const needs = needsOf((told) => {
-        const info = struct("VkBufferMemoryRequirementsInfo2", { buffer: this.buffer });
-        vulkan().vkGetBufferMemoryRequirements2(device.handle, info, told);
-      });
+      const needs = needsOfBuffer(device, this.buffer);
       const { known, dedicated = false } = origin.from === "fd" ? origin : {};
       const wanted = {
         size: origin.from === "host" ? byteLength : known?.byteLength ?? needs.size,
@@ -55,7 +64,7 @@ export class VulkanBuffer extends SharedMemory {
 
   /** True if the CPU sees its memory, and needs no further calls for that. */
   get isHostVisible(): boolean {
-    return this.info.type.hostVisible && this.info.type.hostCoherent;
+    return this.info !== undefined && this.info.type.hostVisible && this.info.type.hostCoherent;
   }
 
   /** Its host address, if the CPU sees it. It is mapped the first time this is asked for, until it is freed. */
@@ -66,9 +75,9 @@ export class VulkanBuffer extends SharedMemory {
 
   #map(): Address {
     const out = new BigUint64Array(1);
-    check(vulkan().vkMapMemory(this.device.handle, this.memory, 0n, vk.VK_WHOLE_SIZE, 0, out), "vkMapMemory");
+    check(vulkan().vkMapMemory(this.device.handle, this.memory!, 0n, vk.VK_WHOLE_SIZE, 0, out), "vkMapMemory");
     const address = out[0] as Address; // freeing the memory unmaps it
-    this.undo.push(showAt(address, this.info.size, "a Vulkan buffer"));
+    this.undo.push(showAt(address, this.info!.size, "a Vulkan buffer"));
     return address;
   }
 
@@ -86,6 +95,12 @@ export class VulkanBuffer extends SharedMemory {
     const all = vk.VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
     vulkan().vkCmdPipelineBarrier(commands, all, all, 0, 0, NULL, 1, barrier.address, 0, NULL);
   }
+}
+
+/** What a buffer needs of its memory: its own length, rounded up. */
+export function needsOfBuffer(device: OpenDevice, buffer: VkBuffer): Needs {
+  const info = struct("VkBufferMemoryRequirementsInfo2", { buffer });
+  return needsOf((told) => vulkan().vkGetBufferMemoryRequirements2(device.handle, info, told));
 }
 
 function createBuffer(device: OpenDevice, size: number, origin: Origin, undo: Undo): VkBuffer {

@@ -17,6 +17,7 @@ import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { Imports } from "../core/memory/imports.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
+import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import { attachedFence } from "./attached_fence.ts";
 import type { VulkanBase } from "./base.ts";
 import type { VulkanBuffer } from "./buffer.ts";
@@ -31,7 +32,7 @@ import { checks } from "./library.ts";
 import { EXPORT_KINDS, type ExportKind } from "./handle_kinds.ts";
 import { VulkanImageTarget } from "./image.ts";
 import { formatIn, type VulkanFormat, type VulkanFormatName } from "./images/formats.ts";
-import { allocated, type Making } from "./own_memory.ts";
+import { allocated, attachedBuffer, type Making } from "./own_memory.ts";
 import { type ImportedBuffer, portsOf } from "./ports.ts";
 import type { Place } from "./memory_object.ts";
 import { VulkanProgram } from "./program.ts";
@@ -195,6 +196,29 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
     const making = makingOf(optionsIn(options, PLACEMENT));
     const info = frameInfo(given);
     return allocated(this, planeLayouts(info), making, info) as Frame<VulkanTensor>;
+  }
+
+  /**
+   * A tensor over a `VkBuffer` of this `VkDevice` that other code made and has bound to memory, usable for transfers and as
+   * a storage buffer. It stays its maker's, and lives until `owner` is called. Two tensors over one buffer are peers.
+   *
+   * @param handle a live `VkBuffer`; a wrong one crashes the process
+   * @param init the layout of the elements; Vulkan reports a buffer's length rounded up, so keep to what it was made with
+   * @throws {ArgumentError} if `handle` is not a handle.
+   * @throws {LayoutError} if the layout reaches past the buffer's memory.
+   *
+   * @example
+   * ```ts
+   * import { VulkanContext } from "@samepage/interop/vulkan";
+   *
+   * using vulkan = VulkanContext.open();
+   * using made = vulkan.allocate({ shape: [16], dtype: "u8" }); // it stands for other code's
+   * using tensor = vulkan.attach(made.handle.buffer, { shape: [4], dtype: "u8", byteOffset: 8 });
+   * vulkan.queue.fill(tensor, 7);
+   * ```
+   */
+  attach(handle: bigint, init: LayoutInit, options: AttachOptions = {}): VulkanTensor {
+    return attaching(options, (access) => attachedBuffer(this, handle, layoutIn(init, LAYOUT_NAMES), access));
   }
 
   /**

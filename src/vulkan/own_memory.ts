@@ -2,11 +2,15 @@ import { describeLayout, type Layout } from "../core/layout/layout.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
-import { own } from "../core/memory/own.ts";
+import type { VkBuffer } from "../../ffi/vulkan/handles.ts";
+import { LayoutError } from "../core/errors.ts";
+import type { Access } from "../core/memory/access.ts";
+import { adoptHandle, own } from "../core/memory/own.ts";
+import { tellByHandle } from "../core/memory/peers.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { tensorOver } from "../core/tensors/over.ts";
 import type { VulkanBase } from "./base.ts";
-import { VulkanBuffer } from "./buffer.ts";
+import { needsOfBuffer, VulkanBuffer } from "./buffer.ts";
 import { fillCall } from "./commands.ts";
 import { abilityOf, closedFor, EXPORT_KINDS, type ExportKind } from "./handle_kinds.ts";
 import { checks } from "./library.ts";
@@ -24,6 +28,9 @@ export interface Making {
 
 /** The key of an allocation's buffer. */
 const BUFFER = {};
+
+/** The key of the buffer of an allocation that other code made. */
+const FOREIGN = {};
 
 /**
  * New zeroed memory as a tensor, or as a frame in one buffer. It may go out by the kind of fd that was asked for, and by
@@ -47,13 +54,14 @@ export function allocated(
   return allOrNothing("allocating Vulkan memory", () => {
     const zeroed = base.line.submitRaw(fillCall(buffer, [{ at: 0, length: whole, word: 0 }]));
     undo.push(() => base.line.block(zeroed.mark));
-    const { size } = buffer.info; // whoever imports the memory has to know all of it
+    const { size } = buffer.info!; // whoever imports the memory has to know all of it
     const allocation = base.openDevice.allocation({
       kind: "vulkan.buffer",
       byteLength: size,
       free: (fate) => fate === "unused" ? buffer.free() : base.openDevice.keep(),
     });
     allocation.attachment(BUFFER, () => buffer);
+    tellByHandle(kindOf(base.openDevice), buffer.buffer, allocation);
     const what = info === undefined ? `tensor ${describeLayout(layouts[0])}` : `frame ${info.format}`;
     const resource = own({
       name: `vulkan ${what}`,
@@ -65,6 +73,36 @@ export function allocated(
     resource.usedBy(zeroed);
     return tensorOver(base, { handle: buffer, layouts, resource, info });
   }, undo);
+}
+
+/** A tensor over a buffer that other code made on the same device. */
+export function attachedBuffer(
+  base: VulkanBase,
+  given: bigint,
+  at: Layout,
+  access: Access = "read-write",
+): VulkanTensor {
+  const handle = checks.handleIn<VkBuffer>(given, "handle");
+  const { openDevice, resource: owner } = base;
+  owner.assertLive();
+  const { size } = needsOfBuffer(openDevice, handle);
+  const [start, end] = [at.byteOffset, at.byteOffset + at.byteLength];
+  if (end > size) {
+    const what = `init: it reaches to byte ${end}; the buffer has ${size} at most.`;
+    throw new LayoutError(what, { api: "vulkan", fn: "vkGetBufferMemoryRequirements2", argument: "init" });
+  }
+  const block = { kind: "vulkan.attached", byteLength: size, free() {} };
+  const { allocation } = adoptHandle(kindOf(openDevice), handle, () => block);
+  const make = () => new VulkanBuffer(openDevice, size, { from: "foreign", buffer: handle });
+  const buffer = allocation.findAttachment<VulkanBuffer>(BUFFER) ?? allocation.attachment(FOREIGN, make);
+  const name = `vulkan tensor ${describeLayout(at)}`;
+  const resource = own({ name, allocation, start, end, access, owners: [owner] });
+  return tensorOver<VulkanTensor>(base, { handle: buffer, layouts: [at], resource }) as VulkanTensor;
+}
+
+/** Handles of two devices may be equal. */
+function kindOf({ handle }: OpenDevice): string {
+  return `VkBuffer of ${handle}`;
 }
 
 /** The kinds of handle for new memory: the one asked for, or the best, and all that the same memory can go out by besides. */

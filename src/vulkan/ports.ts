@@ -85,7 +85,7 @@ function refuseHost(device: OpenDevice, { allocation }: ByteRange): Closed {
   if (buffer === undefined) return FROM_ELSEWHERE;
   if (buffer.isHostVisible) return undefined;
   return {
-    reason: `the CPU does not see this memory as the device does: its type is ${buffer.info.type.index}.`,
+    reason: `the CPU does not see this memory as the device does: its type is ${buffer.info!.type.index}.`,
     remedy: 'Allocate it with { memory: "host" }, or read it by queue.read().',
   };
 }
@@ -97,7 +97,7 @@ function exported(device: OpenDevice, tensor: VulkanTensor, given: MemoryKind, b
   const { start: offset, allocation } = tensor.grant;
   const buffer = ownBuffer(device, allocation)!;
   const fd = () => buffer.exportFd(kind);
-  const { size, type, dedicated } = buffer.info;
+  const { size, type, dedicated } = buffer.info!;
   const whole = kind === "opaque-fd" ? { byteLength: size, type: type.index } : undefined;
   const port = new Port(kind, { fd, offset, byteLength, dedicated, whole });
   return { port, begin: () => buffer.handOver(kind) };
@@ -124,7 +124,7 @@ function imported(
 }
 
 function objectOf({ memory, byteLength }: VulkanBuffer, start: number): KnownObject {
-  return { kind: "VkDeviceMemory", handle: memory, byteLength, start };
+  return { kind: "VkDeviceMemory", handle: memory!, byteLength, start };
 }
 
 function importFd(device: OpenDevice, port: Port, of: Allocation | undefined): ImportedBuffer {

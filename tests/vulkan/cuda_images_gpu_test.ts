@@ -158,7 +158,7 @@ sharingTest("memory for one object alone is CUDA's too: what the driver asks for
   const { vulkan, graph, cuda } = all;
   using buffer = vulkan.allocate({ shape: [1024], dtype: "u32" });
   using image = vulkan.image("R8G8B8A8_UNORM").allocate({ shape: [64, 64, 4] });
-  const dedicated = { buffers: buffer.rawHandle.info.dedicated, images: image.rawHandle.info!.dedicated };
+  const dedicated = { buffers: buffer.rawHandle.info!.dedicated, images: image.rawHandle.info!.dedicated };
   console.log(`images: ${cuda.name} wants dedicated memory: ${JSON.stringify(dedicated)}`);
   vulkan.queue.fill(buffer, 0x01020304);
   using mapped = graph.map(buffer, cuda);

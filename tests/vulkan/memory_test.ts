@@ -40,7 +40,7 @@ test("memory that the CPU sees is the host's too, and other memory says why not"
   }
   assertEquals(numbersOf(tensor, vulkan), new Set([7]));
   using own = vulkan.allocate(WORDS);
-  const { hostVisible, hostCoherent } = own.handle.info.type;
+  const { hostVisible, hostCoherent } = own.handle.info!.type;
   const { open, refused } = graph.explain(own, host);
   assertEquals(open, hostVisible && hostCoherent);
   if (!open) assert(refused[0].reason.includes("does not see"), refused[0].reason);
