@@ -28,7 +28,7 @@ export {
   type Lines,
   type Sync,
 } from "./src/core/device/driver.ts";
-export { codeError, type Codes } from "./src/core/native/code_error.ts";
+export { codeError, type Codes } from "./src/core/native/codes.ts";
 export { NativeFlag, type NativeFlagOptions } from "./src/core/device/native_flag.ts";
 export { fenceOf, type ForeignWork } from "./src/core/device/foreign_work.ts";
 export type { Gate } from "./src/core/device/gate.ts";

@@ -1,7 +1,7 @@
 import * as cuda from "../../ffi/cuda_runtime/errors.ts";
 import { ERROR_NAMES as DRIVER_NAMES } from "../../ffi/cuda_driver/errors.ts";
 import { type ErrorFields, NativeCallError } from "../core/errors.ts";
-import { codeError, type Codes } from "../core/native/code_error.ts";
+import { type Check, checkOf, codeError, type Codes } from "../core/native/codes.ts";
 import { cudart } from "./library.ts";
 
 /** Hints for codes whose names do not tell the cause. */
@@ -100,16 +100,13 @@ function lostError(code: number, fn: string, codeName: string): CudaLostError {
 }
 
 /** Throws unless a code of the runtime is cudaSuccess; clears the thread's last error. */
-export function check(code: number, fn: string, fields?: ErrorFields): void {
-  if (code === 0) return;
+export const check: Check = checkOf((code, fn, fields) => {
   cudart().cudaGetLastError(); // or another library would read our error
-  throw cudaError(code, fn, fields);
-}
+  return cudaError(code, fn, fields);
+});
 
 /** Throws unless a function of the driver returned CUDA_SUCCESS. */
-export function checkDriver(code: number, fn: string, fields?: ErrorFields): void {
-  if (code !== 0) throw driverError(code, fn, fields);
-}
+export const checkDriver: Check = checkOf(driverError);
 
 /** The same for a release; ignored once CUDA is lost, because the object is gone. */
 export function checkRelease(code: number, fn: string): void {

@@ -20,7 +20,7 @@ import { closeFd } from "../core/native/fd.ts";
 import { createMemfd } from "../core/native/memfd.ts";
 import { textOf } from "../core/native/mappings.ts";
 import { PAGE } from "../core/native/pages.ts";
-import { checks, ioctl, made, structOf } from "./library.ts";
+import { checks, ioctl, onlyFd, structOf } from "./library.ts";
 
 /** Where dma-bufs can come from. */
 export interface Allocator {
@@ -58,7 +58,7 @@ const KINDS: readonly Kind[] = [
     group: "kvm",
     allocate(node, byteLength) {
       const undo: Undo = []; // the dma-buf keeps the memfd's pages
-      return made(() => udmabuf(node, createMemfd(byteLength, undo).fd, 0, byteLength), undo);
+      return onlyFd(() => udmabuf(node, createMemfd(byteLength, undo).fd, 0, byteLength), undo);
     },
   },
   {
@@ -102,7 +102,7 @@ function dumbBuffer(card: number, byteLength: number): number {
   writeDrmPrimeHandle(prime, 0, { handle, flags: O_RDWR | O_CLOEXEC, fd: -1 });
   const destroyed = structOf(drm_mode_destroy_dumb); // the fd keeps the memory
   writeDrmModeDestroyDumb(destroyed, 0, { handle });
-  return made(() => {
+  return onlyFd(() => {
     ioctl(card, "DRM_IOCTL_PRIME_HANDLE_TO_FD", prime);
     return prime.getInt32(drm_prime_handle.fields.fd.offset, true);
   }, [() => void ioctl(card, "DRM_IOCTL_MODE_DESTROY_DUMB", destroyed)]);
@@ -203,5 +203,5 @@ export function fromMemfd(memfd: number, offset: number, size: number): number {
 function through(path: string, use: (node: number) => number): number {
   const node = openDeviceFile(path, kindOf(path)!);
   if (typeof node !== "number") throw checks.wrong("from", node.reason, node.remedy);
-  return made(() => use(node), [() => closeFd(node)]);
+  return onlyFd(() => use(node), [() => closeFd(node)]);
 }

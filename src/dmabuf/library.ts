@@ -13,8 +13,8 @@ import { pollfd, readPollfd, writePollfd } from "../../ffi/dmabuf/structs.ts";
 import { SYMBOLS } from "../../ffi/dmabuf/symbols.ts";
 import { DMA_BUF_IOCTL_SYNC } from "../../ffi/libc/constants.ts";
 import { Checks } from "../core/checks.ts";
-import { type NativeCallError, throwAll } from "../core/errors.ts";
-import { type Undo, unwind } from "../core/life/undo.ts";
+import type { NativeCallError } from "../core/errors.ts";
+import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { lazyLibrary } from "../core/native/library.ts";
 import { errnoError, libc, retried } from "../core/native/libc.ts";
@@ -80,18 +80,10 @@ export function isReady(fd: number, events: number, wait: "ask" | "block" = "ask
   return (readPollfd(asked, 0).revents & events) !== 0;
 }
 
+const MAKING = "making a dma-buf";
+
 /** Makes an fd, and gives back what that took. If the latter fails, the fd is closed again. */
-export function made(make: () => number, undo: Undo): number {
-  let fd: number | undefined;
-  const errors: unknown[] = [];
-  try {
-    fd = make();
-  } catch (error) {
-    errors.push(error);
-  }
-  errors.push(...unwind(undo));
-  if (fd !== undefined && errors.length === 0) return fd;
-  if (fd !== undefined) errors.push(...unwind([() => closeFd(fd)]));
-  throwAll(errors, "making a dma-buf");
-  throw errors[0];
+export function onlyFd(make: () => number, undo: Undo): number {
+  const fd = allOrNothing(MAKING, make, undo);
+  return allOrNothing(MAKING, () => (undoAll(undo, MAKING), fd), [() => closeFd(fd)]);
 }

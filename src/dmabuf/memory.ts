@@ -10,7 +10,7 @@ import type { ByteRange } from "../core/tensors/described.ts";
 import { allocatorAt, fromMemfd, UDMABUF } from "./allocators.ts";
 import { DmaBuf } from "./buffer.ts";
 import { images } from "./images.ts";
-import { made } from "./library.ts";
+import { onlyFd } from "./library.ts";
 import { isLinear, modifierName } from "./modifiers.ts";
 import { signals } from "./sync.ts";
 import { bufferOf, DmaBufTensor, handOver } from "./tensor.ts";
@@ -99,7 +99,7 @@ function imported(port: Port, access: Access): Imported<DmaBuf> {
 function ofPages(port: Port): number {
   const { first, end } = pagesOf(port);
   const memfd = port.takeFd();
-  return made(() => {
+  return onlyFd(() => {
     const refused = refuseMemfd(memfd, end);
     if (refused !== undefined) throw refused;
     return fromMemfd(memfd, first, end - first);

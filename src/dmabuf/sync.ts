@@ -11,7 +11,7 @@ import { closeFd, duplicateFd } from "../core/native/fd.ts";
 import { warn } from "../core/warn.ts";
 import { ready } from "../core/native/poller.ts";
 import { statusOfSyncFile, syncFileIn } from "../core/native/sync_file.ts";
-import { checks, ioctl, isReady, kernelError, made, structOf } from "./library.ts";
+import { checks, ioctl, isReady, kernelError, onlyFd, structOf } from "./library.ts";
 
 const OWNED = "dmabuf.sync_file";
 
@@ -98,7 +98,7 @@ function poll(lane: SyncLane): void {
 
 /** One sync file for all of them. */
 function merged([first, ...rest]: readonly SyncFile[]): number {
-  return rest.reduce((fd, other) => made(() => merge(fd, other.fd), [() => closeFd(fd)]), duplicateFd(first.fd));
+  return rest.reduce((fd, other) => onlyFd(() => merge(fd, other.fd), [() => closeFd(fd)]), duplicateFd(first.fd));
 }
 
 function merge(fd: number, other: number): number {

@@ -1,8 +1,9 @@
-import { EGL_SUCCESS, EGL_TRUE } from "../../ffi/egl/constants.ts";
+import { EGL_FALSE, EGL_SUCCESS, EGL_TRUE } from "../../ffi/egl/constants.ts";
 import * as EGL_ERRORS from "../../ffi/egl/errors.ts";
 import { GL_NO_ERROR } from "../../ffi/gles/constants.ts";
 import * as GL_ERRORS from "../../ffi/gles/errors.ts";
-import { type ErrorFields, NativeCallError } from "../core/errors.ts";
+import type { ErrorFields, NativeCallError } from "../core/errors.ts";
+import { type Check, checkOf, codeError, type Codes, type Made, madeOf } from "../core/native/codes.ts";
 import { egl, gles } from "./library.ts";
 
 const { EGL_BAD_ALLOC, EGL_BAD_DISPLAY, EGL_BAD_MATCH, EGL_CONTEXT_LOST, EGL_NOT_INITIALIZED } = EGL_ERRORS;
@@ -19,6 +20,19 @@ const HINTS: ReadonlyMap<number, string> = new Map([
   [GL_CONTEXT_LOST, "A command has crashed the device: open a new context."],
 ]);
 
+const GL_CODES: Codes = {
+  api: "gles",
+  names: GL_ERRORS.ERROR_NAMES,
+  unknown: "an unknown code",
+  hints: HINTS,
+  written: (code) => `0x${code.toString(16)}`,
+};
+const EGL_CODES: Codes = {
+  ...GL_CODES,
+  api: "egl",
+  names: new Map([...EGL_ERRORS.ERROR_NAMES, [EGL_SUCCESS, "EGL_SUCCESS"]]),
+};
+
 /** The errors that a lost context answers. */
 export const LOST: readonly number[] = [EGL_CONTEXT_LOST, GL_CONTEXT_LOST];
 
@@ -26,17 +40,8 @@ export const LOST: readonly number[] = [EGL_CONTEXT_LOST, GL_CONTEXT_LOST];
 const MOST_ERRORS = 16;
 
 /** The error of a code of EGL's or GL's: no code of one is one of the other. */
-export function nativeError(code: number, fn: string, fields: ErrorFields = {}): NativeCallError {
-  const ofEgl = code === EGL_SUCCESS ? "EGL_SUCCESS" : EGL_ERRORS.ERROR_NAMES.get(code);
-  const codeName = ofEgl ?? GL_ERRORS.ERROR_NAMES.get(code) ?? "an unknown code";
-  return new NativeCallError(`${fn} failed with ${codeName} (0x${code.toString(16)}).`, {
-    api: ofEgl === undefined ? "gles" : "egl",
-    fn,
-    code,
-    codeName,
-    hint: HINTS.get(code),
-    ...fields,
-  });
+export function nativeError(code: number, fn: string, fields?: ErrorFields): NativeCallError {
+  return codeError(EGL_CODES.names.has(code) ? EGL_CODES : GL_CODES, code, fn, fields);
 }
 
 /** The error of the EGL function that has just failed on this thread. To be made before any other call of EGL's. */
@@ -44,16 +49,11 @@ export function eglError(fn: string, fields?: ErrorFields): NativeCallError {
   return nativeError(egl().eglGetError(), fn, fields);
 }
 
-/** Throws unless an EGL function answered EGL_TRUE. */
-export function check(answer: number, fn: string, fields?: ErrorFields): void {
-  if (answer !== EGL_TRUE) throw eglError(fn, fields);
-}
+/** Throws unless an EGL function returned EGL_TRUE. */
+export const check: Check = checkOf((_, fn, fields) => eglError(fn, fields), EGL_TRUE);
 
 /** Returns a handle that an EGL function has made. @throws {NativeCallError} for null. */
-export function made<H extends bigint>(handle: H, fn: string, fields?: ErrorFields): H {
-  if (handle === 0n) throw eglError(fn, fields);
-  return handle;
-}
+export const made: Made = madeOf(check, (handle) => handle === 0n ? EGL_FALSE : EGL_TRUE);
 
 /** Throws the first error that waits in the current context, and forgets the others. */
 export function checkGl(fn: string, fields?: ErrorFields): void {

@@ -1,6 +1,6 @@
 import * as cl from "../../ffi/opencl/errors.ts";
 import { ArgumentError, type ErrorFields, NativeCallError } from "../core/errors.ts";
-import { codeError, type Codes } from "../core/native/code_error.ts";
+import { type Check, checkOf, type ErrorMaker, errorOf, type Made, madeOf } from "../core/native/codes.ts";
 
 /** Hints for codes whose names do not tell the cause. */
 const HINTS: ReadonlyMap<number, string> = new Map([
@@ -11,17 +11,13 @@ const HINTS: ReadonlyMap<number, string> = new Map([
   [cl.CL_OUT_OF_HOST_MEMORY, "The driver could not allocate memory of its own."],
 ]);
 
-const CODES: Codes = {
+/** The error of an OpenCL function's code; drivers may pass on codes of other APIs (facts: 999, 1). */
+export const openclError: ErrorMaker = errorOf({
   api: "opencl",
   names: cl.ERROR_NAMES,
   unknown: "a code that OpenCL does not know",
   hints: HINTS,
-};
-
-/** The error of an OpenCL function's code; drivers may pass on codes of other APIs (facts: 999, 1). */
-export function openclError(code: number, fn: string, fields?: ErrorFields): NativeCallError {
-  return codeError(CODES, code, fn, fields);
-}
+});
 
 /**
  * The error of a command that failed when it ran; its status need not be an OpenCL code.
@@ -41,18 +37,13 @@ export function workError(status: number, fn: string | undefined): NativeCallErr
 }
 
 /** Throws unless a code is CL_SUCCESS. */
-export function check(code: number, fn: string): void {
-  if (code !== 0) throw openclError(code, fn);
-}
+export const check: Check = checkOf(openclError);
 
 /** The output argument for the code of functions that create objects. */
 export const errcode: Int32Array<ArrayBuffer> = new Int32Array(1);
 
 /** Throws unless the function that made `handle` put CL_SUCCESS into {@link errcode}. */
-export function made<H extends bigint>(handle: H, fn: string): H {
-  check(errcode[0], fn);
-  return handle;
-}
+export const made: Made = madeOf(check, () => errcode[0]);
 
 /** A program did not compile. */
 export class BuildError extends NativeCallError {

@@ -1,12 +1,11 @@
 import type { Address } from "../../ffi/address.ts";
-import { VA_STATUS_SUCCESS } from "../../ffi/va/constants.ts";
 import * as va from "../../ffi/va/errors.ts";
 import type { VA } from "../../ffi/va/functions.ts";
 import { SYMBOLS } from "../../ffi/va/symbols.ts";
 import type { VADrm } from "../../ffi/va_drm/functions.ts";
 import { SYMBOLS as DRM_SYMBOLS } from "../../ffi/va_drm/symbols.ts";
 import { Checks } from "../core/checks.ts";
-import { type ErrorFields, NativeCallError } from "../core/errors.ts";
+import { type Check, checkOf, type ErrorMaker, errorOf } from "../core/native/codes.ts";
 import { keptLoaded } from "../core/native/libc.ts";
 import { lazyLibrary } from "../core/native/library.ts";
 import { textAt } from "../core/native/text.ts";
@@ -59,23 +58,19 @@ const HINTS: ReadonlyMap<number, string> = new Map([
 ]);
 
 /** The error of a function's status. */
-export function vaError(code: number, fn: string, fields: ErrorFields = {}): NativeCallError {
-  const codeName = va.ERROR_NAMES.get(code >>> 0) ?? "a status that VA-API does not know";
-  const said = textAt(libva().vaErrorStr(code));
-  return new NativeCallError(`${fn} failed with ${codeName} (${code}${said === undefined ? "" : `: ${said}`}).`, {
-    api: "vaapi",
-    fn,
-    code,
-    codeName,
-    hint: HINTS.get(code),
-    ...fields,
-  });
-}
+export const vaError: ErrorMaker = errorOf({
+  api: "vaapi",
+  names: va.ERROR_NAMES,
+  unknown: "a status that VA-API does not know",
+  hints: HINTS,
+  written(code) {
+    const said = textAt(libva().vaErrorStr(code));
+    return said === undefined ? `${code}` : `${code}: ${said}`;
+  },
+});
 
 /** Throws unless a status is VA_STATUS_SUCCESS. */
-export function check(code: number, fn: string, fields?: ErrorFields): void {
-  if (code !== VA_STATUS_SUCCESS) throw vaError(code, fn, fields);
-}
+export const check: Check = checkOf(vaError);
 
 /** Memory for a struct of libva's, or for several, zeroed. */
 export function structOf({ size }: { readonly size: number }, count = 1): DataView<ArrayBuffer> {

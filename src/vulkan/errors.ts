@@ -1,7 +1,5 @@
-import { VK_SUCCESS } from "../../ffi/vulkan/constants.ts";
 import * as vk from "../../ffi/vulkan/errors.ts";
-import type { ErrorFields, NativeCallError } from "../core/errors.ts";
-import { codeError, type Codes } from "../core/native/code_error.ts";
+import { type Check, checkOf, type ErrorMaker, errorOf } from "../core/native/codes.ts";
 
 const HINTS: ReadonlyMap<number, string> = new Map([
   [vk.VK_ERROR_OUT_OF_DEVICE_MEMORY, "The device has not that much memory left, or the driver refuses the handle."],
@@ -12,19 +10,13 @@ const HINTS: ReadonlyMap<number, string> = new Map([
   [vk.VK_ERROR_INVALID_EXTERNAL_HANDLE, "Is the fd of this kind, and of memory of this device?"],
 ]);
 
-const CODES: Codes = {
+/** The error of a Vulkan function's code. */
+export const vulkanError: ErrorMaker = errorOf({
   api: "vulkan",
   names: vk.ERROR_NAMES,
   unknown: "a code that Vulkan does not know",
   hints: HINTS,
-};
-
-/** The error of a Vulkan function's code. */
-export function vulkanError(code: number, fn: string, fields?: ErrorFields): NativeCallError {
-  return codeError(CODES, code, fn, fields);
-}
+});
 
 /** Throws unless a code is VK_SUCCESS. */
-export function check(code: number, fn: string, fields?: ErrorFields): void {
-  if (code !== VK_SUCCESS) throw vulkanError(code, fn, fields);
-}
+export const check: Check = checkOf(vulkanError);

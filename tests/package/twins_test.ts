@@ -19,14 +19,8 @@ interface Twin {
 const OF_APIS = /^(cuda|dmabuf|egl|mappers|opencl|opencv|vaapi|vulkan)\//;
 
 const TWINS: { readonly [mechanism: string]: Twin } = {
-  "the check of a native call's code": {
-    text: /^(export )?function check\(/m,
-    places: ["cuda/errors.ts", "egl/errors.ts", "opencl/errors.ts", "vaapi/library.ts", "vulkan/errors.ts"],
-  },
-  "the check of an object that a native call made": {
-    text: /^export function made[<(]/m,
-    places: ["dmabuf/library.ts", "egl/errors.ts", "opencl/errors.ts"],
-  },
+  "the check of a native call's code": { text: /^(export )?function check\(/m, places: [] },
+  "the check of an object that a native call made": { text: /^export function made[<(]/m, places: [] },
   "the wrapper of a library": {
     path: /(^|\/)library\.ts$/,
     places: [

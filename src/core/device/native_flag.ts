@@ -15,7 +15,7 @@ import {
   giveBackCallbackMemory,
   takeCallbackMemory,
 } from "../native/callbacks.ts";
-import { codeError } from "../native/code_error.ts";
+import { codeError } from "../native/codes.ts";
 import { sleepSync } from "../native/sleep.ts";
 import { Printed, withFacts } from "../printed.ts";
 import { warn } from "../warn.ts";

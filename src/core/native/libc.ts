@@ -3,7 +3,7 @@ import { EAGAIN, EBADF, EINTR, EMFILE, ENFILE, ERROR_NAMES } from "../../../ffi/
 import type { LibC } from "../../../ffi/libc/functions.ts";
 import { SYMBOLS } from "../../../ffi/libc/symbols.ts";
 import type { ErrorFields, NativeCallError } from "../errors.ts";
-import { codeError } from "./code_error.ts";
+import { codeError } from "./codes.ts";
 import { lazyLibrary, openingOf, permitted } from "./library.ts";
 import { cString } from "./text.ts";
 import { RTLD_NODELETE, RTLD_NOLOAD, RTLD_NOW } from "../../../ffi/libc/constants.ts";

@@ -1,7 +1,7 @@
 import { ERROR_NAMES } from "../../../ffi/nvrtc/errors.ts";
 import { shown } from "../../core/argument.ts";
 import { type ErrorFields, NativeCallError } from "../../core/errors.ts";
-import { codeError, type Codes } from "../../core/native/code_error.ts";
+import { type Check, checkOf, type Codes, errorOf } from "../../core/native/codes.ts";
 
 const CODES: Codes = { api: "nvrtc", names: ERROR_NAMES, unknown: "a code that NVRTC does not know" };
 
@@ -17,10 +17,8 @@ export class CudaBuildError extends NativeCallError {
   }
 }
 
-/** Throws unless a function of NVRTC answered NVRTC_SUCCESS. */
-export function checkNvrtc(code: number, fn: string): void {
-  if (code !== 0) throw codeError(CODES, code, fn);
-}
+/** Throws unless a function of NVRTC returned NVRTC_SUCCESS. */
+export const checkNvrtc: Check = checkOf(errorOf(CODES));
 
 /** The name of an NVRTC code. */
 export function nvrtcName(code: number): string {
