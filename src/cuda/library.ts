@@ -5,9 +5,8 @@ import { SYMBOLS as RUNTIME } from "../../ffi/cuda_runtime/symbols.ts";
 import type { Nvrtc } from "../../ffi/nvrtc/functions.ts";
 import { SYMBOLS as NVRTC } from "../../ffi/nvrtc/symbols.ts";
 import { RTLD_NOW } from "../../ffi/libc/constants.ts";
-import { InteropError } from "../core/errors.ts";
-import { keptLoaded, libc } from "../core/native/libc.ts";
-import { lazyLibrary, openingOf } from "../core/native/library.ts";
+import { keptLibrary, libc } from "../core/native/libc.ts";
+import { lazyLibrary, type Newer, newerOf, openingOf } from "../core/native/library.ts";
 import { tooNewForDriver } from "./versions.ts";
 
 /** The library folders of CUDA's toolkits, for x86-64, for aarch64 servers, and for Tegra. */
@@ -27,7 +26,8 @@ function candidates(name: string): string[] {
   return [...versions, name, ...TOOLKITS.flatMap((folder) => versions.map((version) => `${folder}/${version}`))];
 }
 
-const runtimeLoader = lazyLibrary<CudaRuntime>({
+/** CUDA's runtime, opened on the first call. */
+export const cudart: () => CudaRuntime = keptLibrary<CudaRuntime>({
   api: "cudart",
   candidates: candidates("libcudart.so"),
   symbols: RUNTIME,
@@ -35,7 +35,8 @@ const runtimeLoader = lazyLibrary<CudaRuntime>({
   unsuited: (functions) => tooNewRuntime(functions as unknown as CudaRuntime),
 });
 
-const driverLoader = lazyLibrary<CudaDriver>({
+/** CUDA's driver, for functions that the runtime lacks, opened on the first call. */
+export const cudaDriver: () => CudaDriver = keptLibrary<CudaDriver>({
   api: "cuda",
   candidates: [
     "libcuda.so.1",
@@ -47,19 +48,6 @@ const driverLoader = lazyLibrary<CudaDriver>({
   symbols: DRIVER,
   hint: "Install NVIDIA's driver: libcuda.so.1 comes with it.",
 });
-
-let runtime: CudaRuntime | undefined;
-let driver: CudaDriver | undefined;
-
-/** CUDA's runtime, opened on the first call. */
-export function cudart(): CudaRuntime {
-  return runtime ??= keptLoaded("cudart", runtimeLoader());
-}
-
-/** CUDA's driver, for functions that the runtime lacks, opened on the first call. */
-export function cudaDriver(): CudaDriver {
-  return driver ??= keptLoaded("cuda", driverLoader());
-}
 
 const nvrtcLoader = lazyLibrary<Nvrtc>({
   api: "nvrtc",
@@ -88,8 +76,8 @@ export function tooNewRuntime(
 /** The same for the output of a compiler. */
 export function tooNewCompiler({ nvrtcVersion }: Pick<Nvrtc, "nvrtcVersion">): string | undefined {
   const [major, minor, supported] = [new Int32Array(1), new Int32Array(1), new Int32Array(1)];
-  if (runtime === undefined || nvrtcVersion(major, minor) !== 0) return undefined; // it compiles without a driver too
-  if (runtime.cudaDriverGetVersion(supported) !== 0) return undefined;
+  if (openingOf("cudart")?.path === undefined || nvrtcVersion(major, minor) !== 0) return undefined; // it compiles without a driver too
+  if (cudart().cudaDriverGetVersion(supported) !== 0) return undefined;
   return tooNewForDriver(1000 * major[0] + 10 * minor[0], supported[0]);
 }
 
@@ -107,20 +95,12 @@ function withBuiltins(opened: Nvrtc): Nvrtc {
   return opened;
 }
 
-/** The functions that an older library may lack. */
-type Newer<F> = { [Name in keyof F]: null extends F[Name] ? Name : never }[keyof F];
-
 /** A function of the runtime that is newer than CUDA 12.0. @throws {InteropError} if it lacks it. */
 export function newerRuntime<Name extends Newer<CudaRuntime>>(name: Name): NonNullable<CudaRuntime[Name]> {
-  return there(cudart()[name], String(name), "Update CUDA's runtime (libcudart).");
+  return newerOf(cudart(), name, "This CUDA", { api: "cuda", hint: "Update CUDA's runtime (libcudart)." });
 }
 
 /** A function of the driver that is newer than CUDA 12.0. @throws {InteropError} if it lacks it. */
 export function newerDriver<Name extends Newer<CudaDriver>>(name: Name): NonNullable<CudaDriver[Name]> {
-  return there(cudaDriver()[name], String(name), "Update NVIDIA's driver.");
-}
-
-function there<F>(fn: F, name: string, hint: string): NonNullable<F> {
-  if (fn !== null && fn !== undefined) return fn;
-  throw new InteropError(`This CUDA has no ${name}.`, { api: "cuda", fn: name, hint });
+  return newerOf(cudaDriver(), name, "This CUDA", { api: "cuda", hint: "Update NVIDIA's driver." });
 }

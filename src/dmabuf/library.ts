@@ -16,8 +16,7 @@ import { Checks } from "../core/checks.ts";
 import type { NativeCallError } from "../core/errors.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { closeFd } from "../core/native/fd.ts";
-import { lazyLibrary } from "../core/native/library.ts";
-import { errnoError, libc, retried } from "../core/native/libc.ts";
+import { errnoError, partOfLibc, retried } from "../core/native/libc.ts";
 
 /** Checks whose errors name this API. */
 export const checks: Checks = new Checks("dmabuf");
@@ -36,21 +35,8 @@ const REQUESTS = {
 };
 type Request = keyof typeof REQUESTS;
 
-const opened = lazyLibrary<DmaBufKernel>({
-  api: "dmabuf",
-  candidates: ["libc.so.6", "libc.so"],
-  symbols: SYMBOLS,
-  hint: "samepage needs Linux with glibc.",
-});
-
-let functions: DmaBufKernel | undefined;
-
-/** The system calls, opened on the first one. libc knows where they leave their codes. */
-export function kernel(): DmaBufKernel {
-  if (functions !== undefined) return functions;
-  libc();
-  return functions = opened();
-}
+/** The system calls. */
+export const kernel: () => DmaBufKernel = partOfLibc<DmaBufKernel>("dmabuf", SYMBOLS);
 
 /** Makes an ioctl; returns what it answers. @throws {NativeCallError} */
 export function ioctl(fd: number, request: Request, arg: DataView<ArrayBuffer>, hint?: string): number {

@@ -7,42 +7,32 @@ import { SYMBOLS as GLES_SYMBOLS } from "../../ffi/gles/symbols.ts";
 import type { GLESExtensions } from "../../ffi/gles_extensions/functions.ts";
 import { SYMBOLS as GLES_EXTENSIONS } from "../../ffi/gles_extensions/symbols.ts";
 import { Checks } from "../core/checks.ts";
-import { functionsByAddress, lazyLibrary } from "../core/native/library.ts";
-import { keptLoaded } from "../core/native/libc.ts";
+import { functionsByAddress, libraryPaths } from "../core/native/library.ts";
+import { keptLibrary } from "../core/native/libc.ts";
 import { cString } from "../core/native/text.ts";
 import { byStubs } from "../guard/stubs.ts";
 
 /** Checks whose errors name this API. */
 export const checks: Checks = new Checks("egl");
 
-const openEgl = lazyLibrary<EGL>({
+/** libEGL, opened on the first call. */
+export const egl: () => EGL = keptLibrary<EGL>({
   api: "egl",
-  candidates: candidates("libEGL.so.1", "libEGL.so"),
+  candidates: libraryPaths("libEGL.so.1", "libEGL.so"),
   symbols: SYMBOLS,
   hint: "Install the loader and a driver: apt install libegl1 libegl-mesa0.",
 });
 
-const openGles = lazyLibrary<GLES>({
+/** libGLESv2, opened on the first call. Its functions work on the thread's current context. */
+export const gles: () => GLES = keptLibrary<GLES>({
   api: "gles",
-  candidates: candidates("libGLESv2.so.2", "libGLESv2.so"),
+  candidates: libraryPaths("libGLESv2.so.2", "libGLESv2.so"),
   symbols: GLES_SYMBOLS,
   hint: "Install it: apt install libgles2.",
 });
 
-let eglFunctions: EGL | undefined;
-let glesFunctions: GLES | undefined;
 let eglByName: EGLExtensions | undefined;
 let glesByName: GLESExtensions | undefined;
-
-/** libEGL, opened on the first call. */
-export function egl(): EGL {
-  return eglFunctions ??= keptLoaded("egl", openEgl());
-}
-
-/** libGLESv2, opened on the first call. Its functions work on the thread's current context. */
-export function gles(): GLES {
-  return glesFunctions ??= keptLoaded("gles", openGles());
-}
 
 /** The functions of EGL's extensions. libEGL may answer an address for one that no display has: ask for the extension. */
 export function eglExtensions(): EGLExtensions {
@@ -66,9 +56,4 @@ export function glesExtensions(): GLESExtensions {
 
 function addressOf(name: string): bigint {
   return egl().eglGetProcAddress(cString(name));
-}
-
-function candidates(name: string, other: string): string[] {
-  const folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"];
-  return [name, other, ...folders.map((folder) => `${folder}/${name}`)];
 }

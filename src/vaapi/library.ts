@@ -6,43 +6,27 @@ import type { VADrm } from "../../ffi/va_drm/functions.ts";
 import { SYMBOLS as DRM_SYMBOLS } from "../../ffi/va_drm/symbols.ts";
 import { Checks } from "../core/checks.ts";
 import { type Check, checkOf, type ErrorMaker, errorOf } from "../core/native/codes.ts";
-import { keptLoaded } from "../core/native/libc.ts";
-import { lazyLibrary } from "../core/native/library.ts";
+import { keptLibrary } from "../core/native/libc.ts";
+import { lazyLibrary, libraryPaths } from "../core/native/library.ts";
 import { textAt } from "../core/native/text.ts";
 
 /** Checks whose errors name this API. */
 export const checks: Checks = new Checks("vaapi");
 
-const opened = lazyLibrary<VA>({
+/** libva, opened on the first call. */
+export const libva: () => VA = keptLibrary<VA>({
   api: "vaapi",
-  candidates: [
-    "libva.so.2",
-    "/usr/lib/x86_64-linux-gnu/libva.so.2",
-    "/usr/lib/aarch64-linux-gnu/libva.so.2",
-    "/usr/lib64/libva.so.2",
-  ],
+  candidates: libraryPaths("libva.so.2"),
   symbols: SYMBOLS,
   hint: "Install it: apt install libva2 libva-drm2.",
 });
 
 const openedDrm = lazyLibrary<VADrm>({
   api: "vaapi_drm",
-  candidates: [
-    "libva-drm.so.2",
-    "/usr/lib/x86_64-linux-gnu/libva-drm.so.2",
-    "/usr/lib/aarch64-linux-gnu/libva-drm.so.2",
-    "/usr/lib64/libva-drm.so.2",
-  ],
+  candidates: libraryPaths("libva-drm.so.2"),
   symbols: DRM_SYMBOLS,
   hint: "Install it: apt install libva-drm2.",
 });
-
-let functions: VA | undefined;
-
-/** libva, opened on the first call. */
-export function libva(): VA {
-  return functions ??= keptLoaded("vaapi", opened());
-}
 
 /** A display on a DRM device; 0 where the fd is of none. */
 export function displayOf(fd: number): Address {

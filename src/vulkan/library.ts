@@ -4,33 +4,21 @@ import { SYMBOLS } from "../../ffi/vulkan/symbols.ts";
 import type { VulkanExtensions } from "../../ffi/vulkan_extensions/functions.ts";
 import { SYMBOLS as EXTENSION_SYMBOLS } from "../../ffi/vulkan_extensions/symbols.ts";
 import { Checks } from "../core/checks.ts";
-import { keptLoaded } from "../core/native/libc.ts";
-import { functionsByAddress, lazyLibrary } from "../core/native/library.ts";
+import { keptLibrary } from "../core/native/libc.ts";
+import { functionsByAddress, libraryPaths } from "../core/native/library.ts";
 import { cString } from "../core/native/text.ts";
 import { byStubs } from "../guard/stubs.ts";
 
 /** Checks whose errors name this API. */
 export const checks: Checks = new Checks("vulkan");
 
-const loader = lazyLibrary<Vulkan>({
+/** The loader, opened on the first call. */
+export const vulkan: () => Vulkan = keptLibrary<Vulkan>({
   api: "vulkan",
-  candidates: [
-    "libvulkan.so.1",
-    "libvulkan.so",
-    "/usr/lib/x86_64-linux-gnu/libvulkan.so.1",
-    "/usr/lib/aarch64-linux-gnu/libvulkan.so.1",
-    "/usr/lib64/libvulkan.so.1",
-  ],
+  candidates: libraryPaths("libvulkan.so.1", "libvulkan.so"),
   symbols: SYMBOLS,
   hint: "Install the loader and a driver: apt install libvulkan1 mesa-vulkan-drivers.",
 });
-
-let functions: Vulkan | undefined;
-
-/** The loader, opened on the first call. */
-export function vulkan(): Vulkan {
-  return functions ??= keptLoaded("vulkan", loader());
-}
 
 /** The functions of a device's extensions; null where it has not the extension. */
 export function extensionsOf(device: VkDevice): VulkanExtensions {

@@ -22,19 +22,15 @@ const TWINS: { readonly [mechanism: string]: Twin } = {
   "the check of a native call's code": { text: /^(export )?function check\(/m, places: [] },
   "the check of an object that a native call made": { text: /^export function made[<(]/m, places: [] },
   "the wrapper of a library": {
-    path: /(^|\/)library\.ts$/,
+    text: /\blazyLibrary</,
     places: [
-      "channel/library.ts",
+      "core/native/libc.ts",
       "core/native/library.ts",
       "cuda/egl/library.ts",
       "cuda/library.ts",
-      "dmabuf/library.ts",
-      "doctor/library.ts",
-      "egl/library.ts",
-      "opencl/library.ts",
+      "guard/exception.ts",
       "opencv/library.ts",
       "vaapi/library.ts",
-      "vulkan/library.ts",
     ],
   },
   "the maker of an error about what does not fit": {

@@ -9,23 +9,13 @@ import { EAGAIN } from "../../../ffi/libc/errors.ts";
 import type { LibCCallbacks } from "../../../ffi/libc_callbacks/functions.ts";
 import { SYMBOLS } from "../../../ffi/libc_callbacks/symbols.ts";
 import { InteropError } from "../errors.ts";
-import { errno, libc, libcError } from "./libc.ts";
-import { lazyLibrary } from "./library.ts";
+import { errno, libc, libcError, partOfLibc } from "./libc.ts";
 import { mapPages, PAGE } from "./pages.ts";
 import { bytesAt } from "./pin.ts";
 import { cString } from "./text.ts";
 
-const opened = lazyLibrary<LibCCallbacks>({
-  api: "libc_callbacks",
-  candidates: ["libpthread.so.0", "libc.so.6"], // before glibc 2.34, only the first has semaphores
-  symbols: SYMBOLS,
-  hint: "samepage needs Linux with glibc.",
-});
-
-function functions(): LibCCallbacks {
-  libc(); // finds errno before anything fails
-  return opened();
-}
+/** Before glibc 2.34, only libpthread has semaphores. */
+const functions = partOfLibc<LibCCallbacks>("libc_callbacks", SYMBOLS, ["libpthread.so.0", "libc.so.6"]);
 
 /** The shortest piece: a `sem_t` has 32 bytes, and a `sigset_t` 128. */
 const SHORTEST = 128;

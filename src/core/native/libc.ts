@@ -4,16 +4,18 @@ import type { LibC } from "../../../ffi/libc/functions.ts";
 import { SYMBOLS } from "../../../ffi/libc/symbols.ts";
 import type { ErrorFields, NativeCallError } from "../errors.ts";
 import { codeError } from "./codes.ts";
-import { lazyLibrary, openingOf, permitted } from "./library.ts";
+import { lazyLibrary, type LibrarySpec, openingOf, permitted } from "./library.ts";
 import { cString } from "./text.ts";
 import { RTLD_NODELETE, RTLD_NOLOAD, RTLD_NOW } from "../../../ffi/libc/constants.ts";
 
-const opened = lazyLibrary<LibC>({
-  api: "libc",
-  candidates: ["libc.so.6", "libc.so"],
-  symbols: SYMBOLS,
-  hint: "samepage needs Linux with glibc.",
-});
+/** The opener of some of the C library's functions. */
+function opener<F>(api: string, symbols: Deno.ForeignLibraryInterface, candidates: readonly string[]): () => F {
+  return lazyLibrary<F>({ api, candidates, symbols, hint: "samepage needs Linux with glibc." });
+}
+
+const FILES = ["libc.so.6", "libc.so"];
+
+const opened = opener<LibC>("libc", SYMBOLS, FILES);
 
 /**
  * Where libc leaves the codes of this thread. Looked up before any call fails, for Deno's pointers take a lock: where
@@ -26,6 +28,17 @@ export function libc(): LibC {
   const functions = opened();
   code ??= codeAt(functions.__errno_location());
   return functions;
+}
+
+/** Some of its functions, by a table of their own, opened on the first call. `candidates` are where they may be. */
+export function partOfLibc<F>(
+  api: string,
+  symbols: Deno.ForeignLibraryInterface,
+  candidates: readonly string[] = FILES,
+): () => F {
+  const open = opener<F>(api, symbols, candidates);
+  let functions: F | undefined;
+  return () => functions ??= (libc(), open()); // libc finds errno before anything fails
 }
 
 function codeAt(location: Address): Int32Array {
@@ -79,10 +92,16 @@ export function retried(call: () => number): number {
 }
 
 /**
- * Keeps the library of an API loaded until the process ends. When a Worker ends, Deno closes the libraries that it opened,
- * even while another thread waits in one of them.
+ * The opener of an API's library, which opens on the first call and stays loaded until the process ends. When a Worker
+ * ends, Deno closes the libraries that it opened, even while another thread waits in one of them.
  */
-export function keptLoaded<F>(api: string, opened: F): F {
+export function keptLibrary<F>(spec: LibrarySpec<Deno.ForeignLibraryInterface>): () => F {
+  const open = lazyLibrary<F>(spec);
+  let functions: F | undefined;
+  return () => functions ??= kept(spec.api, open());
+}
+
+function kept<F>(api: string, opened: F): F {
   libc().dlopen?.(cString(openingOf(api)!.path!), RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE); // it is open: this finds it
   return opened;
 }

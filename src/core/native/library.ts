@@ -1,5 +1,5 @@
 import { shown } from "../argument.ts";
-import { ArgumentError, type ErrorFields, type LibraryAttempt } from "../errors.ts";
+import { ArgumentError, type ErrorFields, InteropError, type LibraryAttempt } from "../errors.ts";
 import { LibraryNotFoundError, messageOf, PermissionError } from "../errors.ts";
 import { faultOf } from "./library_file.ts";
 
@@ -71,6 +71,27 @@ export function setTap(next: Tap | undefined): void {
 export function lazyLibrary<F>(spec: LibrarySpec<Deno.ForeignLibraryInterface>): () => F {
   let functions: F | undefined;
   return () => functions ??= open(spec) as F;
+}
+
+/** Where a library may be: by its names, then by the first of them in the folders of distributions. */
+export function libraryPaths(name: string, ...others: readonly string[]): readonly string[] {
+  const folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"];
+  return [name, ...others, ...folders.map((folder) => `${folder}/${name}`)];
+}
+
+/** The functions that an older library may lack. */
+export type Newer<F> = { [Name in keyof F]: null extends F[Name] ? Name : never }[keyof F];
+
+/** One of those functions. @throws {InteropError} if `whose`, as the message names the library, lacks it. */
+export function newerOf<F, Name extends Newer<F>>(
+  functions: F,
+  name: Name,
+  whose: string,
+  { api, hint }: { readonly api: string; readonly hint: string },
+): NonNullable<F[Name]> {
+  const fn = functions[name];
+  if (fn !== null && fn !== undefined) return fn;
+  throw new InteropError(`${whose} has no ${String(name)}.`, { api, fn: String(name), hint });
 }
 
 function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, unknown> {
