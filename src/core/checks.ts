@@ -1,5 +1,5 @@
 import { aKind, isMade, literal, type Maker, shown, withArticle } from "./argument.ts";
-import { ArgumentError } from "./errors.ts";
+import { ArgumentError, type ErrorFields, LayoutError } from "./errors.ts";
 import { bytesOf } from "./intrinsics.ts";
 
 /** The most items of a list that a program passes; more are a mistake. */
@@ -90,9 +90,17 @@ export class Checks {
   }
 
   /** The error of an argument; `what` is the rest of the sentence. */
-  wrong(argument: string, what: string, hint?: string): ArgumentError {
-    const fields = { api: this.#api, argument, hint };
-    return new ArgumentError(`${argument}: ${what}`, fields);
+  wrong(argument: string, what: string, hint?: string, fn?: string): ArgumentError {
+    return new ArgumentError(`${argument}: ${what}`, this.#fields(argument, hint, fn));
+  }
+
+  /** The error of a layout, or of a tensor's; `what` is the rest of the sentence. */
+  unfit(argument: string, what: string, hint?: string, fn?: string): LayoutError {
+    return new LayoutError(`${argument}: ${what}`, this.#fields(argument, hint, fn));
+  }
+
+  #fields(argument: string, hint: string | undefined, fn: string | undefined): ErrorFields {
+    return { api: this.#api, argument, hint, ...(fn === undefined ? {} : { fn }) };
   }
 }
 

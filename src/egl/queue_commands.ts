@@ -2,7 +2,6 @@ import type { Call } from "../core/device/driver.ts";
 import type { Use } from "../core/device/line.ts";
 import { colourIn, type FillValue } from "../core/device/pattern.ts";
 import type { Commands, HostBytes, Pixels, Way } from "../core/device/queue.ts";
-import { LayoutError } from "../core/errors.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { EglBase } from "./base.ts";
 import { EglBufferTensor } from "./buffers.ts";
@@ -28,7 +27,7 @@ export class EglCommands implements Commands<EglLane, Picture | EglBufferTensor,
 
   fill(to: Picture, value: FillValue): Call<EglLane>[] {
     const { planes: [plane, another] } = pictureOf(this.#base, to, "write", "to");
-    if (another !== undefined) throw unfit("to", `${to.name} has several planes.`, "Fill each plane.");
+    if (another !== undefined) throw checks.unfit("to", `${to.name} has several planes.`, "Fill each plane.");
     return [clearCall(plane.rawHandle, colourIn(value, checks, "float"))];
   }
 
@@ -38,9 +37,11 @@ export class EglCommands implements Commands<EglLane, Picture | EglBufferTensor,
     const sizes = [source, target].map(({ planes }) =>
       planes.map(({ rawHandle: { width, height } }) => `${width}×${height}`).join(" and ")
     );
-    if (sizes[0] !== sizes[1]) throw unfit("to", `expected ${sizes[0]} pixels, as ${from.name} has, got ${sizes[1]}.`);
+    if (sizes[0] !== sizes[1]) {
+      throw checks.unfit("to", `expected ${sizes[0]} pixels, as ${from.name} has, got ${sizes[1]}.`);
+    }
     if (source.planes.some((one) => target.planes.some((other) => one.rawHandle.isSameAs(other.rawHandle)))) {
-      throw unfit("to", "it is the same picture.");
+      throw checks.unfit("to", "it is the same picture.");
     }
     return [blitCall(source.planes.map((plane, i) => [plane.rawHandle, target.planes[i].rawHandle] as const))];
   }
@@ -58,7 +59,7 @@ export class EglCommands implements Commands<EglLane, Picture | EglBufferTensor,
     if (memory instanceof EglBufferTensor) return [make(memory, bytes, begin)];
     const planes = planesOf(this.#base, memory);
     if (way === "write" && planes.some(({ rawHandle: { storage } }) => storage === "renderbuffer")) {
-      throw unfit("to", "a renderbuffer is only drawn to.", "Write to a texture, and copy that.");
+      throw checks.unfit("to", "a renderbuffer is only drawn to.", "Write to a texture, and copy that.");
     }
     let first = 0;
     return planes.map((plane) => make(plane, bytes.subarray(first, first += plane.layout.byteLength), 0));
@@ -67,8 +68,4 @@ export class EglCommands implements Commands<EglLane, Picture | EglBufferTensor,
 
 function planesOf(base: EglBase, picture: Picture) {
   return pictureOf(base, picture, undefined, "picture").planes;
-}
-
-function unfit(argument: string, what: string, hint?: string): LayoutError {
-  return new LayoutError(`${argument}: ${what}`, { api: "egl", argument, hint });
 }

@@ -4,7 +4,6 @@ import type { Use } from "../core/device/line.ts";
 import { colourIn, type FillValue } from "../core/device/pattern.ts";
 import type { Commands, HostBytes, Pixels, Way } from "../core/device/queue.ts";
 import { wrongMemory } from "../core/device/wrong_memory.ts";
-import { LayoutError } from "../core/errors.ts";
 import { isContiguous } from "../core/layout/layout.ts";
 import { countOf, placesOf, type Runs, runsBetween } from "../core/layout/runs.ts";
 import type { Access } from "../core/memory/access.ts";
@@ -76,10 +75,13 @@ function pixels(way: Way, { rawHandle, layout, format, name }: VulkanImage, tens
   }
   const { byteOffset, byteLength } = tensor.layout;
   if (!isContiguous(tensor.layout) || byteLength !== layout.byteLength) {
-    throw unfit(argument, `expected the ${layout.byteLength} bytes of ${name} without gaps, got ${tensor.name}.`);
+    throw checks.unfit(
+      argument,
+      `expected the ${layout.byteLength} bytes of ${name} without gaps, got ${tensor.name}.`,
+    );
   }
   if (byteOffset % 4 !== 0 || byteOffset % format.bytesPerPixel !== 0) {
-    throw unfit(argument, `it begins at byte ${byteOffset}: expected a multiple of 4, and of a pixel's bytes.`);
+    throw checks.unfit(argument, `it begins at byte ${byteOffset}: expected a multiple of 4, and of a pixel's bytes.`);
   }
   const [whole] = rangesOf(rawHandle.spec, Infinity);
   return pixelsCall(way, rawHandle, tensor.rawHandle, whole, byteOffset);
@@ -88,10 +90,8 @@ function pixels(way: Way, { rawHandle, layout, format, name }: VulkanImage, tens
 /** The regions of runs that are repeated along dimensions. */
 function regionsOf({ length, dimensions }: Runs, begins: readonly [number, number]): Region[] {
   const count = countOf(dimensions);
-  if (count > MOST_REGIONS) throw unfit("to", `${count} rows with gaps are more than the ${MOST_REGIONS} of one copy.`);
+  if (count > MOST_REGIONS) {
+    throw checks.unfit("to", `${count} rows with gaps are more than the ${MOST_REGIONS} of one copy.`);
+  }
   return placesOf(begins, dimensions).map(([from, to]) => ({ from, to, length }));
-}
-
-function unfit(argument: string, what: string, hint?: string): LayoutError {
-  return new LayoutError(`${argument}: ${what}`, { api: "vulkan", argument, hint });
 }

@@ -36,19 +36,12 @@ const TWINS: { readonly [mechanism: string]: Twin } = {
   "the maker of an error about what does not fit": {
     text: /\b(function|const) unfit\b/,
     places: [
-      "core/graph/graph.ts",
-      "cuda/external/image_ports.ts",
-      "cuda/memory/device.ts",
       "cuda/transfers/array.ts",
-      "egl/queue_commands.ts",
       "opencl/buffers/attached.ts",
-      "opencl/external/image_ports.ts",
       "opencl/programs/sources.ts",
       "opencl/transfers/image.ts",
       "opencv/operations/image.ts",
       "opencv/shape.ts",
-      "vulkan/images/ports.ts",
-      "vulkan/queue_commands.ts",
     ],
   },
   "an edge from or to the host that is written by hand": {

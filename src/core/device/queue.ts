@@ -1,6 +1,5 @@
 import { aKind, literal, type Names, optionsIn, withArticle } from "../argument.ts";
 import type { Checks } from "../checks.ts";
-import { LayoutError } from "../errors.ts";
 import { type DType, showsDtype, TYPED_ARRAYS } from "../layout/dtype.ts";
 import { describeLayout, layout, type LayoutInit } from "../layout/layout.ts";
 import { assertSameElements, countOf, placesOf, type Runs, runsOf } from "../layout/runs.ts";
@@ -247,36 +246,37 @@ export abstract class DeviceQueue<
     const waits = this.#fencesIn(after);
     const bytes = commands.checks.bytesIn(given, name);
     const uses = [this.#use(memory, way, argument)];
-    const wrong = (which: string, what: string, hint?: string) =>
-      new LayoutError(`${which}: ${what}`, { api: line.driver.api, argument: which, hint });
     const pixels = commands.pixelsOf?.(memory);
     const here = pixels === undefined ? (memory as unknown as Tensor).layout : undefined;
     const { byteLength, dtype: held } = pixels ?? here!;
     if (!showsDtype(given, held)) {
       const expected = withArticle(TYPED_ARRAYS[held].name);
       const what = `expected ${held}, which ${memory.name} holds, got ${aKind(given)}.`;
-      throw wrong(name, what, `Pass ${expected}, or raw bytes: a Uint8Array or a DataView.`);
+      throw commands.checks.unfit(name, what, `Pass ${expected}, or raw bytes: a Uint8Array or a DataView.`);
     }
     let moved = byteLength;
     let move = (host: HostBytes) => commands.move(way, memory, host, here?.byteOffset ?? 0);
     if (at !== undefined && at !== "dense" && (typeof at !== "object" || at === null)) {
-      throw wrong("at", `expected "dense" or a layout, got ${literal(at)}.`);
+      throw commands.checks.unfit("at", `expected "dense" or a layout, got ${literal(at)}.`);
     }
-    if (here === undefined && at !== undefined && at !== "dense") throw wrong("at", PIXELS_AT[way]);
+    if (here === undefined && at !== undefined && at !== "dense") throw commands.checks.unfit("at", PIXELS_AT[way]);
     if (here !== undefined && at !== undefined) {
       const { shape, dtype } = here;
       const there = layout(at === "dense" ? { shape, dtype } : at);
       assertSameElements(here, there, { api: line.driver.api, argument: "at" });
       const end = there.byteOffset + there.byteLength;
       if (at === "dense" ? bytes.length !== end : bytes.length < end) {
-        throw wrong(name, `expected the ${end} bytes of ${describeLayout(there)}, got ${bytes.length}.`);
+        throw commands.checks.unfit(
+          name,
+          `expected the ${end} bytes of ${describeLayout(there)}, got ${bytes.length}.`,
+        );
       }
       const [runs, begins] = [runsOf([here, there]), [here.byteOffset, there.byteOffset]];
       moved = runs.length * countOf(runs.dimensions);
       move = (host) =>
         commands.moveRuns?.(way, memory, host, runs, begins) ?? this.#rows(way, memory, host, runs, begins);
     } else if (bytes.length !== moved) {
-      throw wrong(name, `expected the ${moved} bytes of ${memory.name}, got ${bytes.length}.`);
+      throw commands.checks.unfit(name, `expected the ${moved} bytes of ${memory.name}, got ${bytes.length}.`);
     }
     pinned(bytes, line.driver.api, (address) => {
       for (const call of move({ bytes, address })) {

@@ -486,11 +486,10 @@ function listed<T>(given: Iterable<T>, argument: string): T[] {
   }
   const items: T[] = [];
   for (const item of given) {
-    if (items.push(item) > MOST_LISTED) throw unfit(argument, given, `longer than ${MOST_LISTED}`);
+    if (items.push(item) > MOST_LISTED) {
+      const what = `${argument}: ${shown(given)} is longer than ${MOST_LISTED}.`;
+      throw new ArgumentError(what, { api: "core", argument });
+    }
   }
   return items;
-}
-
-function unfit(argument: string, given: unknown, what: string): ArgumentError {
-  return new ArgumentError(`${argument}: ${shown(given)} is ${what}.`, { api: "core", argument });
 }

@@ -39,14 +39,14 @@ export function errorOf(codes: Codes): ErrorMaker {
 
 /** The check of an API's functions: `success` is what they return where they succeed. */
 export function checkOf(error: ErrorMaker, success = 0): Check {
-  return (returned, fn, fields) => {
+  return function check(returned, fn, fields) {
     if (returned !== success) throw error(returned, fn, fields);
   };
 }
 
 /** The check of what an API's functions make: `returned` is what {@link Check} is to look at. */
 export function madeOf(check: Check, returned: (handle: bigint) => number): Made {
-  return (handle, fn, fields) => {
+  return function made(handle, fn, fields) {
     check(returned(handle), fn, fields);
     return handle;
   };

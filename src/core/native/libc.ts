@@ -98,7 +98,9 @@ export function retried(call: () => number): number {
 export function keptLibrary<F>(spec: LibrarySpec<Deno.ForeignLibraryInterface>): () => F {
   const open = lazyLibrary<F>(spec);
   let functions: F | undefined;
-  return () => functions ??= kept(spec.api, open());
+  return function library() {
+    return functions ??= kept(spec.api, open());
+  };
 }
 
 function kept<F>(api: string, opened: F): F {

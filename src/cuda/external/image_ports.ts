@@ -2,7 +2,7 @@ import type { CudaArray } from "../../../ffi/cuda_runtime/handles.ts";
 import type { GlPort } from "../../gl/port.ts";
 import type { ImagePort, Images, ImportedImage } from "../../core/device/image_port.ts";
 import type { Memory } from "../../core/device/memory.ts";
-import { LayoutError, messageOf, type Refusal } from "../../core/errors.ts";
+import { messageOf, type Refusal } from "../../core/errors.ts";
 import type { Target } from "../../core/graph/context.ts";
 import { type Undo, undoAll } from "../../core/life/undo.ts";
 import type { PixelFormat } from "../../core/layout/pixel_formats.ts";
@@ -10,6 +10,7 @@ import { pictureIn, type PictureSize } from "../../core/layout/pictures.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import type { Tensor, TensorInit } from "../../core/tensors/tensor.ts";
+import { checks } from "../check.ts";
 import { assertWithin } from "../arrays/extent.ts";
 import type { CudaImageFormat } from "../arrays/format.ts";
 import { MARKER } from "../driver.ts";
@@ -96,7 +97,12 @@ function elementsIn(shape: readonly number[]): number {
 function imported({ context, dtype, channels }: ImportingTarget, port: ImagePort): ImportedImage<ExternalImage> {
   const { width, height, layers, modifier, objects: [memory], planes: [{ offset }] } = port;
   if (modifier !== undefined) {
-    throw unfit("its pixels lie row by row, and CUDA would show others, without an error.");
+    throw checks.unfit(
+      "source",
+      "its pixels lie row by row, and CUDA would show others, without an error.",
+      undefined,
+      "cudaExternalMemoryGetMappedMipmappedArray",
+    );
   }
   const { byteLength, dedicated } = memory;
   const place = { format: { dtype, channels }, width, height, layers, offset };
@@ -122,9 +128,4 @@ function eglImage({ context }: ImportingTarget, port: ImagePort, block: Allocati
     };
   });
   return { handles: [image], begin: () => MARKER };
-}
-
-function unfit(what: string): LayoutError {
-  const fn = "cudaExternalMemoryGetMappedMipmappedArray";
-  return new LayoutError(`source: ${what}`, { api: "cuda", fn, argument: "source" });
 }

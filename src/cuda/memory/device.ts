@@ -1,6 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
-import { LayoutError } from "../../core/errors.ts";
 import { type Layout, layout, LAYOUT_NAMES, type LayoutInit } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
 import type { CudaPrimaryContext } from "../base.ts";
@@ -42,8 +41,12 @@ function deviceMemory(context: CudaPrimaryContext, init: DeviceAllocation): Plac
     context.resource.assertLive();
     return { block: deviceBlock(context, at.byteOffset + at.byteLength), at };
   }
-  if (given.length > 0) throw unfit(given[0][0], "the device chooses the pitch of rows.", "Leave it out.");
-  if (at.shape.length < 2) throw unfit("shape", "rows need at least two dimensions.");
+  if (given.length > 0) {
+    throw checks.unfit(given[0][0], "the device chooses the pitch of rows.", "Leave it out.", "cudaMallocPitch");
+  }
+  if (at.shape.length < 2) {
+    throw checks.unfit("shape", "rows need at least two dimensions.", undefined, "cudaMallocPitch");
+  }
   context.resource.assertLive();
   return pitchedMemory(context, at);
 }
@@ -95,9 +98,4 @@ export function onDevice(
       remedy: 'Copy it: graph.map(tensor, host, { copy: "allow" }).',
     },
   };
-}
-
-function unfit(argument: string, what: string, hint?: string): LayoutError {
-  const fields = { api: "cuda", fn: "cudaMallocPitch", argument, hint };
-  return new LayoutError(`${argument}: ${what}`, fields);
 }

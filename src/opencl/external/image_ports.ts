@@ -4,9 +4,10 @@ import type { Memory, Offer } from "../../core/device/memory.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import type { PixelFormat as CommonFormat } from "../../core/layout/pixel_formats.ts";
 import { pictureIn, type PictureSize } from "../../core/layout/pictures.ts";
-import { LayoutError, type Refusal } from "../../core/errors.ts";
+import type { Refusal } from "../../core/errors.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import type { Described } from "../../core/tensors/described.ts";
+import { checks } from "../check.ts";
 import type { BaseContext, BaseQueue } from "../base_context.ts";
 import { PIXEL_FORMATS } from "../images/format.ts";
 import { describeImage } from "../images/native.ts";
@@ -63,7 +64,7 @@ export function imagePortsOf<T extends ImageTensor>(
     },
     tensor({ handle: { root }, layout, ...about }) {
       const image = fitPicture(target, layout);
-      if (isProblem(image)) throw unfit(image.problem); // `refuse` has seen that it is none
+      if (isProblem(image)) throw checks.unfit("source", image.problem, undefined, "clCreateImageWithProperties"); // `refuse` has seen that it is none
       return make({ ...about, layout, image, root, handle: root.mem });
     },
     copies: copiesOn(context),
@@ -124,7 +125,12 @@ function refuseFormat({ format }: ImportingTarget, of: CommonFormat | undefined)
 
 function imported(target: ImportingTarget, port: ImagePort, block: Allocation): ImportedImage<ForeignImage> {
   if (port.modifier !== undefined) {
-    throw unfit("its pixels lie row by row, and OpenCL would show others, without an error.");
+    throw checks.unfit(
+      "source",
+      "its pixels lie row by row, and OpenCL would show others, without an error.",
+      undefined,
+      "clCreateImageWithProperties",
+    );
   }
   const { context } = target;
   const [object] = port.objects;
@@ -148,8 +154,4 @@ function overFd({ context, format }: ImportingTarget, port: ImagePort): External
   const pitch = { row, slice: row * height };
   const shape: ImageShape = { type: typeOf(port), extent: [width, height, layers], pitch };
   return new ExternalImage(context, OPAQUE_FD.property, memory.takeFd(), describeImage(format, shape));
-}
-
-function unfit(what: string): LayoutError {
-  return new LayoutError(`source: ${what}`, { api: "opencl", fn: "clCreateImageWithProperties", argument: "source" });
 }

@@ -1,11 +1,12 @@
 import { type ExportedImage, ImagePort, type Images, type ImportedImage } from "../../core/device/image_port.ts";
 import type { Memory, Offer } from "../../core/device/memory.ts";
 import { Port } from "../../core/device/port.ts";
-import { LayoutError, type Refusal } from "../../core/errors.ts";
+import type { Refusal } from "../../core/errors.ts";
 import { type Undo, undone } from "../../core/life/undo.ts";
 import { pictureIn } from "../../core/layout/pictures.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
+import { checks } from "../library.ts";
 import { givenAway } from "../fds.ts";
 import { type ExportKind, fdAccessOf, HANDLES } from "../handle_kinds.ts";
 import type { VulkanImageInit, VulkanImageTarget } from "../image.ts";
@@ -171,7 +172,7 @@ function imported(target: VulkanImageTarget, port: ImagePort): ImportedImage<Ima
   const handleType = HANDLES[kind].type;
   const { order, tiling } = wayIn(target, port);
   const closed = closedFor(target, kind, "imports", order);
-  if (closed !== undefined) throw unfit(closed.reason, closed.remedy);
+  if (closed !== undefined) throw checks.unfit("source", closed.reason, closed.remedy, "vkCreateImage");
   const { usage, dedicated } = abilities.of(order, handleType)!;
   const fd = memory.takeFd();
   const object = givenAway(
@@ -203,7 +204,12 @@ function wayIn(
   if (modifier === undefined) return { order: "optimal", tiling: { order: "optimal" } };
   if (objects.length !== 1 || others.length > 0) {
     const what = `${objects.length} objects and ${others.length + 1} planes of memory`;
-    throw unfit(`it lies in ${what}; images of ${format.vulkan} have one of each here.`);
+    throw checks.unfit(
+      "source",
+      `it lies in ${what}; images of ${format.vulkan} have one of each here.`,
+      undefined,
+      "vkCreateImage",
+    );
   }
   const isByModifier = port.kind === "dma-buf" && base.openDevice.has("VK_EXT_image_drm_format_modifier");
   if (modifier === 0n && !isByModifier) return { order: "linear", tiling: { order: "linear" } };
@@ -217,10 +223,10 @@ function assertRows({ rows }: ImageObject, given: Rows): void {
   const what =
     `its rows lie ${given.stride} bytes apart from byte ${given.offset} on, and Vulkan would have them ${stride} ` +
     `apart from byte ${offset} on`;
-  throw unfit(`${what}: without VK_EXT_image_drm_format_modifier it takes no others.`, "Allocate them so.");
-}
-
-function unfit(what: string, hint?: string): LayoutError {
-  const fields = { api: "vulkan", fn: "vkCreateImage", argument: "source" };
-  return new LayoutError(`source: ${what}`, hint === undefined ? fields : { ...fields, hint });
+  throw checks.unfit(
+    "source",
+    `${what}: without VK_EXT_image_drm_format_modifier it takes no others.`,
+    "Allocate them so.",
+    "vkCreateImage",
+  );
 }
