@@ -73,7 +73,7 @@ export class CudaLostError extends NativeCallError {}
 let lost: { readonly code: number; readonly fn: string } | undefined;
 
 /** True once CUDA is broken for this process. Errors of releases mean nothing then: the objects are gone. */
-export function isLost(): boolean {
+function isLost(): boolean {
   return lost !== undefined;
 }
 
@@ -84,7 +84,7 @@ export function cudaError(code: number, fn: string, fields?: ErrorFields): Nativ
 }
 
 /** The error for a code of the driver; most codes are the runtime's. */
-export function driverError(code: number, fn: string, fields?: ErrorFields): NativeCallError {
+function driverError(code: number, fn: string, fields?: ErrorFields): NativeCallError {
   if (STICKY.has(code)) return lostError(code, fn, DRIVER_NAMES.get(code) ?? "a sticky error");
   return codeError(DRIVER, code, fn, fields);
 }

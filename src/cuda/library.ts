@@ -74,7 +74,7 @@ export function tooNewRuntime(
 }
 
 /** The same for the output of a compiler. */
-export function tooNewCompiler({ nvrtcVersion }: Pick<Nvrtc, "nvrtcVersion">): string | undefined {
+function tooNewCompiler({ nvrtcVersion }: Pick<Nvrtc, "nvrtcVersion">): string | undefined {
   const [major, minor, supported] = [new Int32Array(1), new Int32Array(1), new Int32Array(1)];
   if (openingOf("cudart")?.path === undefined || nvrtcVersion(major, minor) !== 0) return undefined; // it compiles without a driver too
   if (cudart().cudaDriverGetVersion(supported) !== 0) return undefined;

@@ -4,7 +4,7 @@ import type { Library } from "../library.ts";
 export const va: Library = {
   name: "va",
   interface: "VA",
-  headers: ["va/va.h", "va/va_drmcommon.h", "va/va_str.h", "fcntl.h", "libdrm/drm_fourcc.h"],
+  headers: ["va/va.h", "va/va_drmcommon.h", "va/va_str.h", "libdrm/drm_fourcc.h"],
   defines: {},
   functions: [
     ...[
@@ -79,7 +79,6 @@ export const va: Library = {
     },
     { type: "VASurfaceStatus", names: ["VASurfaceRendering"] },
     { type: "uint32_t", names: ["VA_FOURCC_*"] },
-    { type: "int", names: ["O_RDWR"] }, // of render nodes
     { type: "uint64_t", names: ["DRM_FORMAT_MOD_INVALID"] },
   ],
   errors: { type: "VAStatus", names: ["VA_STATUS_ERROR_*"] },

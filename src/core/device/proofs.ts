@@ -135,11 +135,6 @@ export class Proofs<C extends { readonly name: string }> {
     return this.#verdicts[which.number] ?? UNPROVEN;
   }
 
-  /** Is the verdict on a class known? */
-  hasJudged(which: MemoryClass<C>): boolean {
-    return this.#verdicts[which.number] !== undefined;
-  }
-
   #run(which: MemoryClass<C>): Verdict {
     return thenUndo(`proving aliasing on ${this.#context.name}`, (undo) => which.experiment(this.#context, undo));
   }

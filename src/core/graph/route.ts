@@ -88,7 +88,7 @@ function describeStep(step: Step): string {
 }
 
 /** `host→opencl: closed: why. What would open it.` */
-export function describeRefusal(refusal: Refusal): string {
+function describeRefusal(refusal: Refusal): string {
   return `${refusal.edge}: closed: ${refusal.reason}${refusal.remedy === undefined ? "" : ` ${refusal.remedy}`}`;
 }
 

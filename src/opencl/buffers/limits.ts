@@ -39,7 +39,7 @@ export function limitsIn(flags: bigint): BufferLimits | undefined {
 }
 
 /** True if a buffer's flags allow an access by the host. */
-export function hostMay(access: Access, limits: BufferLimits | undefined): boolean {
+function hostMay(access: Access, limits: BufferLimits | undefined): boolean {
   return limits === undefined || (limits.host !== undefined && covers(limits.host, access));
 }
 

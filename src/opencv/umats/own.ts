@@ -19,7 +19,7 @@ import type { UMatTarget } from "./target.ts";
  * A tensor over the UMat in a slot, whose buffer OpenCV reference-counts: this is one more owner. Tensors over the same
  * `cl_mem` are its peers. Takes the slot over.
  */
-export function ownUMat(
+function ownUMat(
   target: UMatTarget,
   slot: Slot,
   buffer: Omit<UMatBuffer, "offset">,
