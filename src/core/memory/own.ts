@@ -16,7 +16,7 @@ export interface Owning {
   /** Where that ends; the block's end if left out. */
   readonly end?: number;
   /** Its access; `"read-write"` if left out. */
-  readonly access?: Access;
+  readonly access?: Access | undefined;
   /** The resources that outlive it. */
   readonly owners?: readonly (Resource | undefined)[];
   /** Its other native objects; taken over. Released before it leaves the block. */
@@ -27,9 +27,17 @@ export interface Owning {
 
 /** The end of life of a tensor or frame that owns its bytes, alone or with peers. The last one frees the block. */
 export function own(
-  { name, allocation, access = "read-write", owners = [], undo = [], giveBack, ...range }: Owning,
+  {
+    name,
+    allocation,
+    start = 0,
+    end = allocation.block.byteLength,
+    access = "read-write",
+    owners = [],
+    undo = [],
+    giveBack,
+  }: Owning,
 ): Resource {
-  const { start = 0, end = allocation.block.byteLength } = range;
   join(allocation);
   let isOwner = true;
   const leaveOnce = () => {

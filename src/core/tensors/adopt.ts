@@ -5,7 +5,7 @@ import { ArgumentError } from "../errors.ts";
 import type { FrameInfo } from "../layout/frame_info.ts";
 import { describeLayout, type Layout } from "../layout/layout.ts";
 import { Resource } from "../life/resource.ts";
-import { allOrNothing, type Undo } from "../life/undo.ts";
+import { allOrNothing, newUndo, type Undo } from "../life/undo.ts";
 import { type Access, accessOf } from "../memory/access.ts";
 import { Allocation, type Block, type Fate } from "../memory/allocation.ts";
 import { own } from "../memory/own.ts";
@@ -13,7 +13,7 @@ import { findAllocation, findPlace, tellByHandle } from "../memory/peers.ts";
 import { checkPlanes, Frame } from "./frame.ts";
 import type { Mapped } from "./mapped.ts";
 import type { Metadata } from "./metadata.ts";
-import { planesOver } from "./over.ts";
+import { type PlaneInBlock, planesOver } from "./over.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** A native object that somebody else made, and what to call once it is over. */
@@ -126,15 +126,15 @@ export function adoptFrame<T extends Tensor>(
     }
     checkPlanes(planes, info);
     const { name = `${target.kind} frame ${info.format}`, metadata } = about;
-    if (planes.every(({ block }) => block === planes[0].block)) {
-      const { resource, starts } = object.own(planes, { ...about, name }, undo);
-      const places = planes.map(({ handle, layout }, i) => ({ handle, layout, start: starts[i] }));
+    const { block } = planes[0];
+    if (!planes.some((plane) => plane.block !== block)) {
+      const places: PlaneInBlock[] = [];
+      const resource = object.own(planes, name, about, undo, places);
       const make = (frame: Frame<T>) => planesOver(target, resource, places, frame);
-      const { handle } = owner;
-      return new Frame<T>({ target, resource, info, handle, planes: make, ...(metadata && { metadata }) });
+      return new Frame<T>({ target, resource, info, handle: owner.handle, planes: make, metadata });
     }
     const tensors = planes.map((plane, i) => {
-      const { resource } = object.own([plane], { ...about, name: `plane ${i} of ${name}` }, undo);
+      const resource = object.own([plane], `plane ${i} of ${name}`, about, undo);
       return target.ports.tensor!({ target, handle: plane.handle, layout: plane.layout, resource });
     });
     return Frame.of<T>(tensors, info, metadata, owner.handle);
@@ -151,7 +151,7 @@ export function adoptTensor<T extends Tensor>(
   return adopting(target, owner, (object, undo) => {
     const { handle, layout } = plane;
     const name = about.name ?? `${target.kind} tensor ${describeLayout(layout)}`;
-    const { resource } = object.own([plane], { ...about, name }, undo);
+    const resource = object.own([plane], name, about, undo);
     return target.ports.tensor!({ target, handle, layout, resource });
   });
 }
@@ -174,7 +174,7 @@ function adopting<M extends Mapped>(
 class Adopted {
   readonly #target: MemoryTarget;
   readonly #owner: FrameOwner;
-  readonly #blocks = new Map<Omit<Block, "free">, Found>();
+  readonly #blocks: Met[] = [];
   #holds = 1;
   #fate: Fate = "unused";
 
@@ -189,22 +189,28 @@ class Adopted {
     if (--this.#holds === 0) this.#owner.release(this.#fate);
   }
 
-  /** The end of life of planes of one block, and where the first element of each lies in the allocation. */
+  /** The end of life of planes of one block. `places` is filled with where they lie in the allocation. */
   own(
     planes: readonly AdoptedPlane[],
-    { name, access, owners = [this.#target.context.resource] }: Adoption & { readonly name: string },
+    name: string,
+    { access, owners = [this.#target.context.resource] }: Adoption,
     undo: Undo,
-  ): { readonly resource: Resource; readonly starts: readonly number[] } {
+    places: PlaneInBlock[] = [],
+  ): Resource {
     const found = this.#find(planes[0].block);
-    const starts = planes.map(({ layout, start = 0 }) => found.start + start + layout.byteOffset);
-    const start = Math.min(...starts);
-    const end = Math.max(...starts.map((start, i) => start + planes[i].layout.byteLength));
+    let [start, end] = [Infinity, 0];
+    for (const { handle, layout, start: handleStart = 0 } of planes) {
+      const at = found.start + handleStart + layout.byteOffset;
+      start = Math.min(start, at);
+      end = Math.max(end, at + layout.byteLength);
+      places.push({ handle, layout, start: at });
+    }
     const allocation = found.known ?? this.#newAllocation(planes[0].block);
-    const resource = own({ name, allocation, start, end, owners, ...(access && { access }) });
+    const resource = own({ name, allocation, start, end, owners, access, undo: newUndo() });
     undo.push(() => resource.dispose());
     const { work } = this.#owner;
     if (work !== undefined) resource.inherit([work]);
-    return { resource, starts };
+    return resource;
   }
 
   #newAllocation(block: Omit<Block, "free">): Allocation {
@@ -212,27 +218,27 @@ class Adopted {
     const allocation = new Allocation({ ...block, free: (fate) => this.drop(fate) });
     const kind = this.#kindOfNext();
     if (kind !== undefined) tellByHandle(kind, this.#owner.handle, allocation);
-    this.#blocks.set(block, { known: allocation, start: 0 });
+    this.#blocks.push({ block, known: allocation, start: 0 });
     return allocation;
   }
 
   /** Where a block lies, if samepage knows its memory: by the object, by its host address, or by another plane. */
   #find(block: Omit<Block, "free">): Found {
-    const met = this.#blocks.get(block);
+    const met = this.#blocks.find((met) => met.block === block);
     if (met !== undefined) return met;
     const found = this.#known(block);
     if (found.known === undefined) return found;
     this.#holds++;
     found.known.beforeFree((fate) => this.drop(fate));
-    this.#blocks.set(block, found);
+    this.#blocks.push({ block, ...found });
     return found;
   }
 
   /** What the next new block is known by, with the object's handle: a handle stands for all of its blocks. */
   #kindOfNext(): string | undefined {
     const { kind } = this.#owner;
-    const { size } = this.#blocks;
-    return kind === undefined || size === 0 ? kind : `${kind}, block ${size}`;
+    const { length } = this.#blocks;
+    return kind === undefined || length === 0 ? kind : `${kind}, block ${length}`;
   }
 
   #known({ address, byteLength }: Omit<Block, "free">): Found {
@@ -253,4 +259,9 @@ interface Found {
   readonly known: Allocation | undefined;
   /** Where the block begins in it, or in a new one. */
   readonly start: number;
+}
+
+/** A block that a plane has been found in. */
+interface Met extends Found {
+  readonly block: Omit<Block, "free">;
 }

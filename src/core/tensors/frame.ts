@@ -19,7 +19,7 @@ export interface FrameInit<P extends Tensor> extends MappedInit {
   /** Its description. */
   readonly info: FrameInfo;
   /** Its metadata, shared with the frame it was mapped from. */
-  readonly metadata?: Metadata;
+  readonly metadata?: Metadata | undefined;
   /** The native object that it is, where it is one. */
   readonly handle?: bigint | undefined;
   /** Makes the planes; their resources have the frame's as owner. */

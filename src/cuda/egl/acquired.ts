@@ -21,11 +21,15 @@ export const MAP = "cudaGraphicsResourceGetMappedEglFrame";
 /** The ledger's kind of an acquired frame. */
 const FRAME = "cuda.eglStreamFrame";
 
+const NO_FLAGS: CudaBlock["flags"] = [];
+
 /** What the last frame was: most are like the one before. */
 interface Known {
   readonly struct: FrameStruct;
   readonly info: ImageInfo;
   readonly layouts: readonly Layout[];
+  /** Where each plane lies: they have addresses of their own, and count as one block, one behind the other. */
+  readonly starts: readonly number[];
   readonly byteLength: number;
   readonly name: string;
 }
@@ -82,18 +86,18 @@ export class AcquiredFrames {
 
   #ofPointers(struct: FrameStruct, known: Known, handle: bigint, release: () => void): Frame<CudaTensor> {
     const { context, resource, ends } = this.#by;
-    const { info, layouts, byteLength, name } = known;
+    const { info, layouts, starts, byteLength, name } = known;
     const block: Omit<CudaBlock, "free"> = {
-      ...{ kind: FRAME, memory: "external", flags: [], hostAddress: undefined },
+      kind: FRAME,
+      memory: "external",
+      flags: NO_FLAGS,
+      hostAddress: undefined,
       deviceAddress: struct.addressOf(0),
       byteLength,
       ordinal: context.device.ordinal,
     };
-    let end = 0; // the planes have addresses of their own, and lie in one block as if one behind the other
     const planes = layouts.map((layout, i): AdoptedPlane => {
-      const start = end;
-      end += layout.byteLength;
-      return { handle: struct.addressOf(i), layout, block, start };
+      return { handle: struct.addressOf(i), layout, block, start: starts[i] };
     });
     const owners = [resource, ends.producer];
     return adoptFrame<CudaTensor>(context, { handle, release }, info, planes, { name, access: "read", owners });
@@ -116,7 +120,12 @@ export class AcquiredFrames {
 function describe(struct: FrameStruct): Known {
   const { info } = struct;
   const layouts = struct.isArrays ? [] : struct.layouts(info);
-  const byteLength = layouts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const starts: number[] = [];
+  let byteLength = 0;
+  for (const layout of layouts) {
+    starts.push(byteLength);
+    byteLength += layout.byteLength;
+  }
   const name = `cuda frame ${info.format} of an EGLStream${struct.isArrays ? ", of arrays" : ""}`;
-  return { struct: struct.copy(), info, layouts, byteLength, name };
+  return { struct: struct.copy(), info, layouts, starts, byteLength, name };
 }

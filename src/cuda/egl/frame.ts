@@ -42,6 +42,9 @@ interface Plane {
 /** The first word of 32 bits behind the addresses. */
 const DESCRIPTION = cudaEglFrame.fields.plane_0_width.offset / 4;
 
+/** Where the address of each plane lies: read for each frame. */
+const ADDRESSES = [0, 1, 2].map((plane) => cudaEglFrame.fields[`pitch_${plane}_ptr` as Field].offset);
+
 /** A `cudaEglFrame`: what a stream carries. */
 export class FrameStruct {
   /** Its bytes. */
@@ -87,7 +90,7 @@ export class FrameStruct {
 
   /** The address of a plane. */
   addressOf(plane: number): Address {
-    return this.#view.getBigUint64(cudaEglFrame.fields[`pitch_${plane}_ptr` as Field].offset, true) as Address;
+    return this.#view.getBigUint64(ADDRESSES[plane], true) as Address;
   }
 
   /** How many planes it has. */
