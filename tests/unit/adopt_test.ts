@@ -67,6 +67,23 @@ function adopted(blocks: 1 | 2, about: Adoption & { work?: Fence; handles?: stri
   return { fates, make };
 }
 
+Deno.test(
+  "adoptFrame() with { later } makes planes once, when they are asked for, and they end with the frame",
+  withEmptyLedger(() => {
+    const { make, fates } = adopted(1, { later: true });
+    const [asked, late] = [make(), make()];
+    const [plane] = asked.planes;
+    assertStrictEquals(asked.planes[0], plane);
+    assertEquals(asked.planes.map(({ grant }) => grant.start), [0, 8, 10]);
+    for (const frame of [asked, late]) frame[Symbol.dispose]();
+    assertEquals(fates, ["unused", "unused"]);
+    assertThrows(() => plane.handle, DisposedError);
+    for (const { resource } of late.planes) assertEquals(resource.state, "freed");
+    assertThrows(() => late.planes[0].handle, DisposedError);
+    assertThrows(() => late.planes[0].slice(late.planes[0].layout), DisposedError);
+  }),
+);
+
 for (const blocks of [1, 2] as const) {
   const where = blocks === 1 ? "one block" : "two blocks";
 

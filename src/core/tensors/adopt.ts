@@ -103,6 +103,11 @@ export interface Adoption {
   readonly owners?: readonly (Resource | undefined)[];
   /** A frame's metadata. */
   readonly metadata?: Metadata | undefined;
+  /**
+   * True where `ports.tensor` cannot fail: then the planes of a frame of one block are made when they are first asked for.
+   * Left out, they are made with the frame.
+   */
+  readonly later?: boolean;
 }
 
 /**
@@ -125,13 +130,13 @@ export function adoptFrame<T extends Tensor>(
       throw new ArgumentError("planes: a frame has one at least.", { api: target.context.api, argument: "planes" });
     }
     checkPlanes(planes, info);
-    const { name = `${target.kind} frame ${info.format}`, metadata } = about;
+    const { name = `${target.kind} frame ${info.format}`, metadata, later } = about;
     const { block } = planes[0];
     if (!planes.some((plane) => plane.block !== block)) {
       const places: PlaneInBlock[] = [];
       const resource = object.own(planes, name, about, undo, places);
       const make = (frame: Frame<T>) => planesOver(target, resource, places, frame);
-      return new Frame<T>({ target, resource, info, handle: owner.handle, planes: make, metadata });
+      return new Frame<T>({ target, resource, info, handle: owner.handle, planes: make, later, metadata });
     }
     const tensors = planes.map((plane, i) => {
       const resource = object.own([plane], `plane ${i} of ${name}`, about, undo);

@@ -24,6 +24,8 @@ export interface FrameInit<P extends Tensor> extends MappedInit {
   readonly handle?: bigint | undefined;
   /** Makes the planes; their resources have the frame's as owner. */
   readonly planes: (frame: Frame<P>) => readonly P[];
+  /** True to make them when they are first asked for: then `planes` may not fail. */
+  readonly later?: boolean | undefined;
 }
 
 /** A frame in JSON: what it is, without its bytes. A picture has `width` and `height`, sound has the others. */
@@ -61,13 +63,12 @@ export interface PlacedPlane {
  * declared on it is declared on each plane, and `finished()` waits for the work on all of them.
  */
 export class Frame<P extends Tensor = Tensor> extends Mapped {
-  /** The planes, in the order of the format. */
-  readonly planes: readonly P[];
   /** Format and size. */
   readonly info: FrameInfo;
   /** What is known of it besides its bytes. */
   readonly metadata: Metadata;
   readonly #handle: bigint | undefined;
+  #planes: readonly P[] | (() => readonly P[]);
 
   /** Takes the resource over; the planes are disposed with the frame. */
   constructor(init: FrameInit<P>) {
@@ -75,8 +76,8 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     this.info = Object.isFrozen(init.info) ? init.info : Object.freeze({ ...init.info });
     this.metadata = init.metadata ?? new Metadata();
     this.#handle = init.handle;
-    this.planes = Object.freeze([...init.planes(this)]);
-    Mapped.endWithWhole(this.planes);
+    this.#planes = () => init.planes(this);
+    if (init.later !== true) void this.planes;
   }
 
   /**
@@ -137,6 +138,15 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
         return make(new Resource({ name, grants: [facet], owners: [init.resource] }), plane, frame);
       });
     return new Frame<P>({ ...init, planes: placed });
+  }
+
+  /** The planes, in the order of the format. */
+  get planes(): readonly P[] {
+    if (typeof this.#planes !== "function") return this.#planes;
+    const planes = this.#planes = Object.freeze([...this.#planes()]);
+    Mapped.endWithWhole(planes);
+    if (!this.resource.isLive) { for (const { resource } of planes) resource.dispose(); } // its end has passed them by
+    return planes;
   }
 
   /** The bytes it holds: its own, or its planes' if they existed before it. */

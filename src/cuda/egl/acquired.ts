@@ -5,7 +5,7 @@ import type { Layout } from "../../core/layout/layout.ts";
 import { owned } from "../../core/life/ledger.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../../core/life/undo.ts";
-import { type AdoptedPlane, adoptFrame } from "../../core/tensors/adopt.ts";
+import { type AdoptedPlane, adoptFrame, type Adoption } from "../../core/tensors/adopt.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import { CudaArray } from "../arrays/array.ts";
 import type { CudaPrimaryContext } from "../base.ts";
@@ -100,7 +100,8 @@ export class AcquiredFrames {
       return { handle: struct.addressOf(i), layout, block, start: starts[i] };
     });
     const owners = [resource, ends.producer];
-    return adoptFrame<CudaTensor>(context, { handle, release }, info, planes, { name, access: "read", owners });
+    const about: Adoption = { name, access: "read", owners, later: true };
+    return adoptFrame<CudaTensor>(context, { handle, release }, info, planes, about);
   }
 
   #ofArrays(struct: FrameStruct, { info, name }: Known, release: () => void): CudaArrayFrame {

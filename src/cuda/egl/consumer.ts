@@ -149,7 +149,7 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
       throw checks.wrong("frame", "it is none that this consumer has acquired.", "Other frames are disposed.");
     }
     frame.resource.assertLive();
-    if (!isArrays && frame.planes.some(({ grant }) => !grant.lendsNothing)) {
+    if (!isArrays && frame.grants.some((grant) => !grant.lendsNothing)) {
       throw new AccessError(`${frame.name} is lent.`, { api: "cuda", fn: RELEASE, hint: "Dispose its slices first." });
     }
     const resources = subtreeOf(frame.resource);
