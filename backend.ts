@@ -121,9 +121,8 @@ export type { MapJob, Mapper, Plan } from "./src/core/graph/mapper.ts";
 export type { TensorOf } from "./src/core/graph/graph.ts";
 export type { RouteJson } from "./src/core/graph/route.ts";
 export { chain, type Link } from "./src/core/graph/chain.ts";
-export { imageMapper } from "./src/core/graph/image_mapper.ts";
 export type { Takes } from "./src/core/device/takes.ts";
-export { edgesOf, portMapper, portMappers } from "./src/core/graph/port_mapper.ts";
+export { edgesOf, imageMapper, portMapper, portMappers } from "./src/core/graph/port_mapper.ts";
 export * from "./src/mappers/mod.ts";
 
 // What callers pass, and what went wrong.

@@ -1,4 +1,4 @@
-import { imageMapper } from "../core/graph/image_mapper.ts";
+import { imageMapper } from "../core/graph/port_mapper.ts";
 import type { Mapper } from "../core/graph/mapper.ts";
 
 /** The edges to images, which no context counts among its targets: each format and size is a target of its own. */

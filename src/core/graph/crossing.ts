@@ -22,20 +22,29 @@ export interface Side {
   readonly blocks?: boolean | undefined;
 }
 
+/** {@link hold}, then {@link begin}. */
+export function cross(side: Side, undo: Undo, fetches: boolean, waits: readonly Fence[]): ReturnType<typeof begin> {
+  hold(side, undo);
+  return begin(side, undo, fetches, waits);
+}
+
+/** Takes over what one side holds: it goes on the undo list. */
+export function hold({ crossing, kind, shows }: Side, undo: Undo): void {
+  const { release } = crossing;
+  if (release === undefined) return;
+  ledger.add(kind);
+  undo.push(() => {
+    ledger.remove(kind);
+    if (!(shows?.escaped || shows?.unseen)) release.call(crossing);
+  });
+}
+
 /**
- * Takes over what one side holds, begins, and brings the bytes if the map fetches them. All of that goes on the undo list.
+ * Begins, and brings the bytes if the map fetches them. All of that goes on the undo list.
  *
  * @returns what the next command has to wait for
  */
-export function cross({ crossing, line, kind, shows }: Side, undo: Undo, fetches: boolean, waits: readonly Fence[]) {
-  const { release } = crossing;
-  if (release !== undefined) {
-    ledger.add(kind);
-    undo.push(() => {
-      ledger.remove(kind);
-      if (!(shows?.escaped || shows?.unseen)) release.call(crossing);
-    });
-  }
+export function begin({ crossing, line }: Side, undo: Undo, fetches: boolean, waits: readonly Fence[]) {
   const last = lastOf(crossing);
   let fences = waits;
   const submit = (call: Call | undefined) => {

@@ -1,36 +1,29 @@
-import {
-  type Exported,
-  type KnownObject,
-  type Memory,
-  type MemoryTarget,
-  type Offer,
-  portsOf,
-  type Staged,
-} from "../device/memory.ts";
+import { type Exported, type Imported, type MemoryTarget, type Offer, portsOf, type Staged } from "../device/memory.ts";
 import { unexpected } from "../argument.ts";
 import type { Call } from "../device/driver.ts";
 import type { Fence } from "../device/fence.ts";
-import { type MemoryKind, Port } from "../device/port.ts";
+import type { ExportedImage, ImagePort, ImportedImage } from "../device/image_port.ts";
+import type { MemoryKind, Port } from "../device/port.ts";
 import type { Refusal } from "../errors.ts";
+import type { FrameInfo } from "../layout/frame_info.ts";
+import { type GiveBack, Resource } from "../life/resource.ts";
 import { type Access, reads, writes } from "../memory/access.ts";
-import { type Layout, moved } from "../layout/layout.ts";
 import { Allocation } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
-import { join, leave, tellPlace } from "../memory/peers.ts";
-import type { Undo } from "../life/undo.ts";
-import { type GiveBack, Resource } from "../life/resource.ts";
-import { type ByteRange, Described, type DescribedPlane } from "../tensors/described.ts";
-import { Frame, planesOf } from "../tensors/frame.ts";
+import { join, leave } from "../memory/peers.ts";
+import { Described, type DescribedPlane } from "../tensors/described.ts";
+import { Frame } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
-import { tensorOver, within } from "../tensors/over.ts";
-import type { Tensor } from "../tensors/tensor.ts";
-import { closeBeside, cross, type Side, wayBack } from "./crossing.ts";
+import { type PlacedPlane, planesOver } from "../tensors/over.ts";
+import { BYTES } from "./byte_ports.ts";
+import { begin, closeBeside, cross, hold, type Side, wayBack } from "./crossing.ts";
 import type { Context, Target } from "./context.ts";
-import { imageEnds, imageMapper } from "./image_mapper.ts";
+import { IMAGES } from "./image_ports.ts";
 import { edgeOf, type MapJob, type Mapper, mapperIn, type Plan } from "./mapper.ts";
 import type { Transfer } from "./route.ts";
 import {
   type Ends,
+  type Fds,
   findsOut,
   openWay,
   prepareWays,
@@ -43,21 +36,97 @@ import {
   waysBetween,
 } from "./ways.ts";
 
+/** What ports of bytes and ports of images have in common. */
+interface Ports<What> {
+  readonly exports: readonly Offer<What>[];
+  readonly imports: readonly Offer<What>[];
+  readonly export?: unknown;
+  readonly import?: unknown;
+  refuse?(source: Described, access: Access, format?: unknown): Omit<Refusal, "edge"> | undefined;
+  formatOf?(source: Described): unknown;
+}
+
+/** What differs between memory that crosses by its bytes and memory that crosses as images. */
+export interface Manner<What extends Fds> {
+  /** True where a frame crosses with all its planes, also where they lie in several blocks. */
+  readonly takesParts: boolean;
+  /** Where a backend has the functions of these ports. */
+  readonly at: string;
+  /** The ports of a kind of memory. */
+  portsAt(target: Target): Ports<What> | undefined;
+  /** What the offers are asked about. */
+  subjectOf(source: Described): What;
+  /** Why memory that its ports would take does not go this way. */
+  refuse?(source: Described, target: Target): Omit<Refusal, "edge"> | undefined;
+  /** Its length in bytes. */
+  lengthOf(source: Described): number;
+  /** The planes as the target will have them. */
+  planesIn(source: Described, transfer: Transfer, way: Way<What>): readonly DescribedPlane[];
+  /** True if the map brings what is there. */
+  fetches(source: Described, access: Access): boolean;
+  /** Lets the source out. */
+  export(source: Mapped, kind: MemoryKind, access: Access): Exported | ExportedImage;
+  /** Lets a copy of it out. */
+  stage(source: Mapped, stage: Stage, kind: MemoryKind): { readonly copy: Staged; readonly port: AnyPort };
+  /** The block that a port to the source shows, where there is one. */
+  blockOf(source: Described): Allocation | undefined;
+  /** Takes a port in. */
+  import(port: AnyPort, target: Target, access: Access, source: Described, block: Allocation | undefined): Arriving;
+  /** Where the result lies. What it holds besides goes on the undo list. */
+  place(arriving: Arriving, from: Leaving, source: Mapped, target: Target, job: MapJob): Placed;
+}
+
+/** What a map brings from its source. */
+export interface Leaving {
+  /** What came out. */
+  readonly crossing: Exported | ExportedImage;
+  /** The copy that came out, in place of the source's bytes. */
+  readonly copy?: Allocation;
+  /** The grants that the result takes over; the first is of the bytes that came out. */
+  readonly grants: readonly Grant[];
+}
+
+type AnyPort = Port | ImagePort;
+
+/** An offer's way to make a copy. */
+export type Stage = NonNullable<Offer["stage"]>;
+
+/** What an import has made. */
+export type Arriving = Imported | ImportedImage;
+
+/** Where a result lies. */
+export interface Placed {
+  /** Its planes. */
+  readonly planes: readonly PlacedPlane[];
+  /** All its grants. */
+  readonly grants: readonly Grant[];
+  /** A frame's description. */
+  readonly info: FrameInfo | undefined;
+}
+
 /** A plan, and the way that it goes. */
-interface PortPlan extends Plan {
-  readonly way: Way<ByteRange>;
+interface PortPlan<What> extends Plan {
+  readonly way: Way<What>;
 }
 
 /**
- * The edge from one kind of memory to another that imports what the first exports. It refuses what either side refuses, has
- * the device prove what has to be proven, exports, imports, brings the bytes where they have to be brought, and takes
- * them back.
+ * The edge from one kind of memory to another that imports the bytes that the first exports. It refuses what either side
+ * refuses, has the device prove what has to be proven, exports, imports, brings the bytes where they have to be brought, and
+ * takes them back.
  *
  * It calls the source's `ports.export` and the target's `ports.import`, and submits their commands on their own lines.
  * For those who write backends.
  */
 export function portMapper(from: string, to: string): Mapper {
-  return { from, to, prepare, probe, map };
+  return new PortMapper(from, to, BYTES);
+}
+
+/**
+ * The same for images: a frame with all its planes, or a tensor of pixels. It calls `ports.images.export` and
+ * `ports.images.import`. For those who write backends.
+ */
+export function imageMapper(from: string, to: string): Mapper {
+  return new PortMapper(from, to, IMAGES);
 }
 
 /**
@@ -72,8 +141,8 @@ export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[
   for (const from of targets) {
     for (const to of targets) {
       if (from === to) continue;
-      const byBytes = sharedKind(endsOf(from, to)) !== undefined; // and so all that is no image, too
-      if (!byBytes && sharedKind(imageEnds(from, to)) === undefined) continue;
+      const byBytes = sharedKind(endsOf(BYTES, from, to)) !== undefined; // and so all that is no image, too
+      if (!byBytes && sharedKind(endsOf(IMAGES, from, to)) === undefined) continue;
       const mapper = (byBytes ? portMapper : imageMapper)(from.kind, to.kind);
       edges.set(edgeOf(mapper), mapper);
     }
@@ -96,175 +165,141 @@ export function edgesOf(contexts: Iterable<Context>, between: readonly Mapper[] 
   return [...known, ...portMappers(all, known)];
 }
 
-function prepare(source: Described, target: Target): void {
-  const ends = endsOf(source.target, target);
-  const ways = waysBetween(ends);
-  if (!ways.some(findsOut) || refuse(source, source.access, ends, ways) !== undefined) return;
-  prepareWays(portMapper, ends, ways, source.range);
+class PortMapper<What extends Fds> implements Mapper<Mapped, Mapped, PortPlan<What>> {
+  readonly from: string;
+  readonly to: string;
+  readonly takesParts: boolean;
+  readonly #by: Manner<What>;
+
+  constructor(from: string, to: string, by: Manner<What>) {
+    this.from = from;
+    this.to = to;
+    this.takesParts = by.takesParts;
+    this.#by = by;
+  }
+
+  prepare(source: Described, target: Target): void {
+    const ends = endsOf(this.#by, source.target, target);
+    const ways = waysBetween(ends);
+    // What either side refuses as a whole, its ports are not asked about: an image's may ask for what a tensor has not.
+    if (!ways.some(findsOut) || refuse(this.#by, source, source.access, ends, ways) !== undefined) return;
+    prepareWays(this, ends, ways, this.#by.subjectOf(source));
+  }
+
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): PortPlan<What> | Refusal {
+    const by = this.#by;
+    const edge = edgeOf(this);
+    const ends = endsOf(by, source.target, target);
+    const ways = waysBetween(ends);
+    const way = refuse(by, source, access, ends, ways) ?? openWay(ways, by.subjectOf(source));
+    if ("reason" in way) return { edge, ...way };
+    const stepped = stepBy(this, ends, way, by.subjectOf(source), waits);
+    if ("reason" in stepped) return { edge, ...stepped };
+    const { moves, ...step } = stepped;
+    return {
+      edge,
+      ...step,
+      bytesMoved: moves * by.lengthOf(source) * (Number(reads(access)) + Number(writes(access))),
+      result: new Described(target, access, by.planesIn(source, step.transfer, way), source.info),
+      way,
+    };
+  }
+
+  map(source: Mapped, target: Target, job: MapJob<PortPlan<What>>): Mapped {
+    const by = this.#by;
+    const { described } = source;
+    const [{ access }] = job.grants;
+    const { out: { kind, stage }, into: { blocks, orders } } = job.plan.way;
+    const leaving: Leaving = stage === undefined
+      ? { crossing: by.export(source, kind, access), grants: job.grants }
+      : staged(by.stage(source, stage, kind), by.lengthOf(described), source.target.context, job);
+    const [from, to] = [portsOf(source.target)!, portsOf(target)!];
+    const block = leaving.copy ?? by.blockOf(described);
+    const out: Side = { crossing: leaving.crossing, line: from.line, kind: `${this.from} export` };
+    const fetches = by.fetches(described, access);
+    const { sent, imported } = passed(by, leaving, out, described, target, block, fetches, job);
+    const shows = to.exports.some(({ kind }) => kind === "host-pointer") ? block : undefined;
+    const into: Side = { crossing: imported, line: to.line, kind: `${this.to} import`, shows, blocks };
+    hold(into, job.undo);
+    const { planes, grants, info } = by.place(imported, leaving, source, target, job);
+    const { fences: waits, last } = begin(into, job.undo, fetches, unordered(sent.fences, orders, out.line));
+    if (to.line === undefined) { for (const fence of waits) fence.waitSync(); }
+    const back = wayBack(into, last, writes(access), wayBack(out, sent.last, writes(access)));
+    const resource = resourceOf(job, grants, [source.resource, out.line?.resource, into.line?.resource], back);
+    resource.inherit(waits);
+    const metadata = source instanceof Frame ? source.metadata : undefined;
+    return planesOver(target as MemoryTarget, { planes, resource, info, metadata, parent: source });
+  }
 }
 
-function probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): PortPlan | Refusal {
-  const edge = edgeBetween(source, target);
-  const ends = endsOf(source.target, target);
-  const ways = waysBetween(ends);
-  const way = refuse(source, access, ends, ways) ?? openWay(ways, source.range);
-  if ("reason" in way) return { edge, ...way };
-  const step = stepBy(portMapper, ends, way, source.range, waits);
-  if ("reason" in step) return { edge, ...step };
-  const { moves, transfer, hostWait, waitReason, evidence } = step;
-  return {
-    edge,
-    transfer,
-    hostWait,
-    waitReason,
-    evidence,
-    bytesMoved: moves * source.range.byteLength * (Number(reads(access)) + Number(writes(access))),
-    result: new Described(target, access, planesIn(source, transfer, way), source.info),
-    way,
-  };
-}
-
-function map(source: Mapped, target: Target, job: MapJob<PortPlan>): Mapped {
-  const { described } = source;
-  const [{ access }] = job.grants;
-  const [from, to] = [portsOf(source.target)!, portsOf(target)!];
-  const { out: offer, into: { blocks, orders } } = job.plan.way;
-  const fetches = reads(access) || described.hasGaps;
-  const { byteLength } = described.range;
-  const exported: ExportedCopy = offer.stage === undefined
-    ? from.export!(firstPlane(source), offer.kind, byteLength, access, described.hasGaps)
-    : staged(offer.stage(firstPlane(source), byteLength), offer.kind, byteLength, source.target.context, job.undo);
-  const bytes = exported.copy === undefined ? described.range : { allocation: exported.copy, start: 0 };
-  const out: Side = { crossing: exported, line: from.line, kind: `${source.target.kind} export` };
-  const { sent, imported } = passed(exported.port, out, to, job, bytes.allocation, access, fetches);
-  const shows = to.exports.some(({ kind }) => kind === "host-pointer") ? bytes.allocation : undefined;
-  const into: Side = { crossing: imported, line: to.line, kind: `${target.kind} import`, shows, blocks };
-  const { fences: waits, last } = cross(into, job.undo, fetches, unordered(sent.fences, orders, out.line));
-  if (to.line === undefined) { for (const fence of waits) fence.waitSync(); }
-  const wrote = writes(access);
-  const back = wayBack(into, last, wrote, wayBack(out, sent.last, wrote));
-  if (imported.object !== undefined) tell(imported.object, bytes, job);
-  const grants = exported.copy === undefined
-    ? job.grants
-    : [job.grants[0].elsewhere(exported.copy, 0, byteLength), ...job.grants];
-  const resource = resourceOf(job, grants, [source.resource, from.line?.resource, to.line?.resource], back);
-  resource.inherit(waits);
-  return tensorOver(target as MemoryTarget, {
-    handle: imported.handle,
-    layouts: layoutsIn(described).map((layout) => within(imported.object, layout)),
-    resource,
-    info: source instanceof Frame ? source.info : undefined,
-    metadata: source instanceof Frame ? source.metadata : undefined,
-    parent: source,
-  });
+function endsOf<What extends Fds>(by: Manner<What>, from: Target, to: Target): Ends<What> {
+  return { from, to, exports: by.portsAt(from)?.exports ?? [], imports: by.portsAt(to)?.imports ?? [] };
 }
 
 /** Why the edge is closed, whichever way. */
-function refuse(
+function refuse<What extends Fds>(
+  by: Manner<What>,
   source: Described,
   access: Access,
-  ends: Ends<ByteRange>,
-  ways: readonly Way<ByteRange>[],
+  ends: Ends<What>,
+  ways: readonly Way<What>[],
 ): Omit<Refusal, "edge"> | undefined {
-  const { from, to } = ends;
-  return refuseNoWay(ends, ways) ?? refuseEnds(ends, lackingOf) ??
-    portsOf(from)!.refuse?.(source, access) ?? portsOf(to)!.refuse?.(source, access);
-}
-
-/** What the ports of two kinds of memory offer for their bytes. */
-function endsOf(from: Target, to: Target): Ends<ByteRange> {
-  return { from, to, exports: portsOf(from)?.exports ?? [], imports: portsOf(to)?.imports ?? [] };
+  const [from, to] = [by.portsAt(ends.from), by.portsAt(ends.to)];
+  return refuseNoWay(ends, ways) ?? refuseEnds(ends, (at, isTarget) => lackingOf(by, at, isTarget)) ??
+    by.refuse?.(source, ends.to) ?? from!.refuse?.(source, access) ??
+    to!.refuse?.(source, access, from!.formatOf?.(source));
 }
 
 /** The function that the edge would call and its backend has left out. */
-function lackingOf(at: Target, isTarget: boolean): keyof Memory | undefined {
-  const ports = portsOf(at)!;
-  if (!isTarget) return ports.export === undefined && ports.exports.some(needsExport) ? "export" : undefined;
-  if (ports.import === undefined) return "import";
-  return ports.tensor === undefined ? "tensor" : undefined;
-}
-
-function needsExport({ stage }: Offer): boolean {
-  return stage === undefined;
-}
-
-/** The planes as the target will have them. An address is asked for where it is read. */
-function planesIn(source: Described, transfer: Transfer, { out }: Way<ByteRange>): DescribedPlane[] {
-  const layouts = layoutsIn(source);
-  const stays = transfer === "alias" || (out.kind === "host-view" && out.stage === undefined);
-  return source.planes.map((plane, i) => {
-    const { allocation, start } = plane;
-    if (!stays || !("address" in plane)) return { allocation, start, layout: layouts[i] };
-    return {
-      allocation,
-      start,
-      layout: layouts[i],
-      get address() {
-        return plane.address;
-      },
-    };
-  });
-}
-
-/** Where the planes lie, counted from the first byte of any. */
-function layoutsIn({ planes, range }: Described): Layout[] {
-  return planes.map(({ layout, start }) => moved(layout, start - range.start));
-}
-
-function firstPlane(source: Mapped): Tensor {
-  return planesOf(source).reduce((first, plane) => plane.grant.start < first.grant.start ? plane : first);
+function lackingOf<What extends Fds>(by: Manner<What>, at: Target, isTarget: boolean): string | undefined {
+  const ports = by.portsAt(at)!;
+  if (!isTarget) {
+    return ports.export === undefined && ports.exports.some(({ stage }) => stage === undefined)
+      ? `${by.at}export`
+      : undefined;
+  }
+  if (ports.import === undefined) return `${by.at}import`;
+  return portsOf(at)!.tensor === undefined ? "tensor" : undefined;
 }
 
 /**
- * One side lets the bytes out, the other takes them in; the port's fd is closed unless the import has taken it. No closure:
- * an error's stack would keep it, and so the fences that were to be waited for.
+ * One side lets the memory out, the other takes it in; what the import has not taken of the port is closed. No closure: an
+ * error's stack would keep it, and so the fences that were to be waited for.
  */
-function passed(
-  from: Port,
+function passed<What extends Fds>(
+  by: Manner<What>,
+  { crossing }: Leaving,
   out: Side,
-  to: Memory,
-  { undo, waits }: MapJob,
-  allocation: Allocation,
-  access: Access,
+  source: Described,
+  target: Target,
+  block: Allocation | undefined,
   fetches: boolean,
+  { undo, waits, grants: [{ access }] }: MapJob,
 ) {
-  using port = from;
-  const of = port.kind === "dma-buf" ? undefined : allocation; // a dma-buf may show a part of the block
+  using port = crossing.port as Port;
   const sent = cross(out, undo, fetches, waits);
-  const imported = to.import!(port, access, of);
-  closeBeside(port, imported);
+  const imported = by.import(port, target, access, source, block);
+  closeBeside(port, imported, "blocks" in imported ? imported.blocks : undefined);
   return { sent, imported };
-}
-
-/** Where the first byte of a map lies. */
-interface Bytes {
-  readonly allocation: Allocation;
-  readonly start: number;
-}
-
-/** An export by a copy; the map owns that. */
-interface ExportedCopy extends Exported {
-  readonly copy?: Allocation;
 }
 
 /** Apart from `map`, so that no closure reaches the source. */
 function staged(
-  { block, there, back }: Staged,
-  kind: MemoryKind,
+  { copy: { block, there, back }, port }: ReturnType<Manner<Fds>["stage"]>,
   byteLength: number,
   context: Context,
-  undo: Undo,
-): ExportedCopy {
+  { grants, undo }: MapJob,
+): Leaving {
   const copy = new Allocation(block);
   join(copy);
   undo.push(() => leave(copy));
-  return {
-    copy,
-    port: new Port(kind, { value: block.address, byteLength }),
+  const crossing: Exported = {
+    port: port as Port,
     once: true,
     bring: () => counted(there(), context, byteLength),
     takeBack: (step) => step === 0 ? counted(back(), context, byteLength) : undefined,
   };
+  return { crossing, copy, grants: [grants[0].elsewhere(copy, 0, byteLength), ...grants] };
 }
 
 /** A copy that was asked for. */
@@ -277,11 +312,6 @@ function counted(copy: Call, context: Context, byteLength: number): Call {
   return { ...copy, call };
 }
 
-/** While the map lasts, whoever brings the imported object finds the source's allocation. */
-function tell({ kind, handle, start }: KnownObject, bytes: Bytes, { undo }: MapJob): void {
-  undo.push(tellPlace(kind, handle, bytes.allocation, bytes.start - start));
-}
-
 /** Apart from `map`, so that nothing that the resource keeps reaches the source. */
 function resourceOf(
   { name, undo }: MapJob,
@@ -290,8 +320,4 @@ function resourceOf(
   giveBack?: GiveBack,
 ) {
   return new Resource({ name, undo, grants, owners, giveBack });
-}
-
-function edgeBetween(source: Described, target: Target): string {
-  return `${source.target.kind}→${target.kind}`;
 }

@@ -16,9 +16,6 @@ interface Pair {
   sample: SampleClass;
 }
 
-/** Makes the edge between two kinds of memory. */
-export type EdgeMaker = (from: string, to: string) => Mapper;
-
 /** Bytes that each side writes. */
 const LENGTH = 4096;
 
@@ -28,25 +25,25 @@ const PROOFS = new WeakMap<Target, WeakMap<Target, { readonly pair: Pair; readon
 const CLASSES = new Map<string, MemoryClass<Pair>>();
 
 /** Runs the experiment that shows whether both APIs use memory of this class in place, once. */
-export function tryToProveShared(edge: EdgeMaker, from: Target, to: Target, sample: SampleClass): void {
-  const { pair, proofs } = proofsOf(edge, from, to, sample);
+export function tryToProveShared(mapper: Mapper, from: Target, to: Target, sample: SampleClass): void {
+  const { pair, proofs } = proofsOf(mapper, from, to, sample);
   proofs.tryToProve(classOf(pair));
 }
 
 /** Its verdict, as far as it is known. */
-export function judgeShared(edge: EdgeMaker, from: Target, to: Target, sample: SampleClass): Verdict {
-  const { pair, proofs } = proofsOf(edge, from, to, sample);
+export function judgeShared(mapper: Mapper, from: Target, to: Target, sample: SampleClass): Verdict {
+  const { pair, proofs } = proofsOf(mapper, from, to, sample);
   return proofs.judge(classOf(pair));
 }
 
 /** What is proven of a pair, whose next experiment makes this sample. */
-function proofsOf(edge: EdgeMaker, from: Target, to: Target, sample: SampleClass) {
+function proofsOf(mapper: Mapper, from: Target, to: Target, sample: SampleClass) {
   let known = PROOFS.get(from);
   if (known === undefined) PROOFS.set(from, known = new WeakMap());
   let found = known.get(to);
   if (found === undefined) {
     const ids = [from.context.id.uuid, to.context.id.uuid];
-    const pair = { name: to.context.name, from, to, mapper: edge(from.kind, to.kind), sample };
+    const pair = { name: to.context.name, from, to, mapper, sample };
     const devices = ids.includes(undefined) ? undefined : `${from.kind} ${ids[0]} ${to.kind} ${ids[1]}`;
     known.set(to, found = { pair, proofs: new Proofs<Pair>(pair, devices) });
   }

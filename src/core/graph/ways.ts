@@ -9,7 +9,8 @@ import { type Access, covers } from "../memory/access.ts";
 import { type DeviceId, isSameDevice } from "../device/device_id.ts";
 import type { DescribedPlane } from "../tensors/described.ts";
 import { nameOf, type Target } from "./context.ts";
-import { type EdgeMaker, judgeShared, tryToProveShared } from "./port_proof.ts";
+import type { Mapper } from "./mapper.ts";
+import { judgeShared, tryToProveShared } from "./port_proof.ts";
 import { whyHostReads } from "./plan.ts";
 import { COPY, mostOf, type Step, type Transfer } from "./route.ts";
 
@@ -129,7 +130,7 @@ export function findsOut<What>({ out, into }: Way<What>): boolean {
 
 /** Finds out what the ways have to know of this memory, until one of them is open, and then whether both sides share it. */
 export function prepareWays<What extends Fds>(
-  edge: EdgeMaker,
+  mapper: Mapper,
   ends: Ends<What>,
   ways: readonly Way<What>[],
   what: What,
@@ -142,7 +143,7 @@ export function prepareWays<What extends Fds>(
       if (refusalOf(way, what) !== undefined) continue;
     }
     const sample = sampleOf(way, ends, what);
-    if (sample !== undefined) tryToProveShared(edge, ends.from, ends.to, sample);
+    if (sample !== undefined) tryToProveShared(mapper, ends.from, ends.to, sample);
     return;
   }
 }
@@ -158,14 +159,14 @@ interface Stepped extends Pick<Step, "transfer" | "hostWait" | "waitReason" | "e
  * the two do not share the memory.
  */
 export function stepBy<What extends Fds>(
-  edge: EdgeMaker,
+  mapper: Mapper,
   ends: Ends<What>,
   way: Way<What>,
   what: What,
   waits: readonly Fence[],
 ): Stepped | Omit<Refusal, "edge"> {
   const sample = sampleOf(way, ends, what);
-  const shown = sample && judgeShared(edge, ends.from, ends.to, sample);
+  const shown = sample && judgeShared(mapper, ends.from, ends.to, sample);
   if (shown !== undefined && shown !== UNPROVEN && !shown.aliases) {
     return { reason: `${shown.evidence}: they do not share it.`, remedy: `Copy the elements: ${COPY}` };
   }

@@ -13,7 +13,7 @@ import { findAllocation, findPlace, tellByHandle } from "../memory/peers.ts";
 import { checkPlanes, Frame } from "./frame.ts";
 import type { Mapped } from "./mapped.ts";
 import type { Metadata } from "./metadata.ts";
-import { type PlaneInBlock, planesOver } from "./over.ts";
+import { framePlanes, type PlacedPlane } from "./over.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** A native object that somebody else made, and what to call once it is over. */
@@ -133,9 +133,9 @@ export function adoptFrame<T extends Tensor>(
     const { name = `${target.kind} frame ${info.format}`, metadata, later } = about;
     const { block } = planes[0];
     if (!planes.some((plane) => plane.block !== block)) {
-      const places: PlaneInBlock[] = [];
+      const places: PlacedPlane[] = [];
       const resource = object.own(planes, name, about, undo, places);
-      const make = (frame: Frame<T>) => planesOver(target, resource, places, frame);
+      const make = (frame: Frame<T>) => framePlanes(target, resource, places, frame);
       return new Frame<T>({ target, resource, info, handle: owner.handle, planes: make, later, metadata });
     }
     const tensors = planes.map((plane, i) => {
@@ -200,19 +200,23 @@ class Adopted {
     name: string,
     { access, owners = [this.#target.context.resource] }: Adoption,
     undo: Undo,
-    places: PlaneInBlock[] = [],
+    places: PlacedPlane[] = [],
   ): Resource {
     const found = this.#find(planes[0].block);
     let [start, end] = [Infinity, 0];
-    for (const { handle, layout, start: handleStart = 0 } of planes) {
+    for (const { layout, start: handleStart = 0 } of planes) {
       const at = found.start + handleStart + layout.byteOffset;
       start = Math.min(start, at);
       end = Math.max(end, at + layout.byteLength);
-      places.push({ handle, layout, start: at });
     }
     const allocation = found.known ?? this.#newAllocation(planes[0].block);
     const resource = own({ name, allocation, start, end, owners, access, undo: newUndo() });
     undo.push(() => resource.dispose());
+    const [grant] = resource.grants;
+    for (const { handle, layout, start: handleStart = 0 } of planes) {
+      const at = found.start + handleStart + layout.byteOffset;
+      places.push({ handle, layout, grant, start: at, end: at + layout.byteLength });
+    }
     const { work } = this.#owner;
     if (work !== undefined) resource.inherit([work]);
     return resource;

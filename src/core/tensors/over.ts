@@ -9,6 +9,7 @@ import { Resource } from "../life/resource.ts";
 import { allOrNothing, type Undo, undoAll, unwind } from "../life/undo.ts";
 import type { Access } from "../memory/access.ts";
 import { Allocation, type Block } from "../memory/allocation.ts";
+import type { Grant } from "../memory/grant.ts";
 import { own } from "../memory/own.ts";
 import { findPlace, tellByHandle, tellPlace } from "../memory/peers.ts";
 import { foreignAddresses } from "../native/foreign_addresses.ts";
@@ -17,13 +18,9 @@ import type { Mapped } from "./mapped.ts";
 import type { Metadata } from "./metadata.ts";
 import type { Tensor } from "./tensor.ts";
 
-/** What lies where in native memory, and whose it is. */
-export interface PlacedMemory {
-  /** What the tensors are made with. */
-  readonly handle: unknown;
-  /** Where each plane lies, counted from the handle; of a tensor there is one. */
-  readonly layouts: readonly Layout[];
-  /** Its one grant begins with the first byte of the first plane. */
+/** What planes are, and whose. */
+interface Owned {
+  /** What holds their bytes. */
   readonly resource: Resource;
   /** Of a frame: what it is. */
   readonly info?: FrameInfo | undefined;
@@ -33,40 +30,72 @@ export interface PlacedMemory {
   readonly parent?: Mapped | undefined;
 }
 
-/** Makes the tensor, or the frame, of memory that one resource holds. */
-export function tensorOver<T extends Tensor>(target: MemoryTarget<T>, at: PlacedMemory): T | Frame<T> {
-  const { handle, layouts, resource, info, metadata } = at;
-  const parent = at.parent === undefined ? {} : { parent: at.parent };
-  if (info === undefined) return target.ports.tensor!({ target, handle, layout: layouts[0], resource, ...parent });
-  const first = Math.min(...layouts.map(({ byteOffset }) => byteOffset));
-  const { start } = resource.grants[0];
-  const places = layouts.map((layout) => ({ handle, layout, start: start + layout.byteOffset - first }));
-  const planes = (frame: Frame<T>) => planesOver(target, resource, places, frame);
-  return new Frame<T>({ target, resource, info, planes, ...parent, ...(metadata === undefined ? {} : { metadata }) });
+/** What lies where in native memory, and whose it is. The one grant of its resource begins with the first plane. */
+export interface PlacedMemory extends Owned {
+  /** What the tensors are made with. */
+  readonly handle: unknown;
+  /** Where each plane lies, counted from the handle; of a tensor there is one. */
+  readonly layouts: readonly Layout[];
 }
 
-/** A plane of a frame, in the allocation of the frame's resource. */
-export interface PlaneInBlock {
+/** Planes of handles and grants of their own. */
+interface PlacedPlanes extends Owned {
+  readonly planes: readonly PlacedPlane[];
+}
+
+/** Makes the tensor, or the frame, of memory that one resource holds. */
+export function tensorOver<T extends Tensor>(target: MemoryTarget<T>, at: PlacedMemory): T | Frame<T> {
+  const { handle, layouts, resource, ...about } = at;
+  return planesOver(target, { planes: planesFrom(handle, layouts, resource.grants[0]), resource, ...about });
+}
+
+/** A plane, in an allocation that its resource holds. */
+export interface PlacedPlane {
   /** What its tensor is made with. */
   readonly handle: unknown;
   /** Where its elements lie, counted from the handle. */
   readonly layout: Layout;
+  /** The grant of the resource that it lies in. */
+  readonly grant: Grant;
   /** Where its first element lies in the allocation. */
   readonly start: number;
+  /** Where it ends there. */
+  readonly end: number;
 }
 
-/** The planes of a frame whose bytes are all in the one grant of its resource. */
+/** Planes with one handle, of which the first begins with the grant. */
+export function planesFrom(handle: unknown, layouts: readonly Layout[], grant: Grant): readonly PlacedPlane[] {
+  const first = Math.min(...layouts.map(({ byteOffset }) => byteOffset));
+  return layouts.map((layout) => {
+    const start = grant.start + layout.byteOffset - first;
+    return { handle, layout, grant, start, end: start + layout.byteLength };
+  });
+}
+
+/** Makes the tensor of one plane, or a frame of them. */
 export function planesOver<T extends Tensor>(
   target: MemoryTarget<T>,
+  { planes: placed, resource, info, metadata, ...of }: PlacedPlanes,
+): T | Frame<T> {
+  const parent = of.parent === undefined ? {} : { parent: of.parent };
+  if (info === undefined) {
+    const [{ handle, layout }] = placed;
+    return target.ports.tensor!({ target, handle, layout, resource, ...parent });
+  }
+  const planes = (frame: Frame<T>) => framePlanes(target, resource, placed, frame);
+  return new Frame<T>({ target, resource, info, planes, ...parent, ...(metadata === undefined ? {} : { metadata }) });
+}
+
+/** The planes of a frame whose resource holds their grants. */
+export function framePlanes<T extends Tensor>(
+  target: MemoryTarget<T>,
   resource: Resource,
-  places: readonly PlaneInBlock[],
+  placed: readonly PlacedPlane[],
   frame: Frame<T>,
 ): readonly T[] {
-  const [grant] = resource.grants;
-  return places.map(({ handle, layout, start }, i) => {
+  return placed.map(({ handle, layout, grant, start, end }, i) => {
     const name = `plane ${i} of ${resource.name}`;
-    const grants = [grant.facet(start, start + layout.byteLength, name)];
-    const part = new Resource({ name, grants, owners: [resource] });
+    const part = new Resource({ name, grants: [grant.facet(start, end, name)], owners: [resource] });
     return target.ports.tensor!({ target, handle, layout, resource: part, parent: frame });
   });
 }

@@ -1,4 +1,4 @@
-import { imageMapper } from "../../core/graph/image_mapper.ts";
+import { imageMapper } from "../../core/graph/port_mapper.ts";
 import type { Mapper } from "../../core/graph/mapper.ts";
 import { cudaToCuda } from "./cuda_to_cuda.ts";
 import { hostToCuda } from "./host_to_cuda.ts";

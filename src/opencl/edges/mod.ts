@@ -1,6 +1,5 @@
-import { imageMapper } from "../../core/graph/image_mapper.ts";
 import type { Mapper } from "../../core/graph/mapper.ts";
-import { portMapper } from "../../core/graph/port_mapper.ts";
+import { imageMapper, portMapper } from "../../core/graph/port_mapper.ts";
 import { hostToOpenCL } from "./host_to_opencl.ts";
 import { hostToOpenCLImage } from "./host_to_opencl_image.ts";
 import { hostToOpenCLSvm } from "./host_to_opencl_svm.ts";

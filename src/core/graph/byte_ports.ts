@@ -1,0 +1,69 @@
+import { portsOf } from "../device/memory.ts";
+import { Port } from "../device/port.ts";
+import { type Layout, moved } from "../layout/layout.ts";
+import { reads } from "../memory/access.ts";
+import { tellPlace } from "../memory/peers.ts";
+import type { ByteRange, Described } from "../tensors/described.ts";
+import { planesOf } from "../tensors/frame.ts";
+import type { Mapped } from "../tensors/mapped.ts";
+import { planesFrom, within } from "../tensors/over.ts";
+import type { Tensor } from "../tensors/tensor.ts";
+import type { Imported } from "../device/memory.ts";
+import type { Manner } from "./port_mapper.ts";
+
+/** Bytes: the range that covers all planes. */
+export const BYTES: Manner<ByteRange> = {
+  takesParts: false,
+  at: "",
+  portsAt: portsOf,
+  subjectOf: ({ range }) => range,
+  lengthOf: ({ range: { byteLength } }) => byteLength,
+  /** An address is asked for where it is read. */
+  planesIn(source, transfer, { out }) {
+    const layouts = layoutsIn(source);
+    const stays = transfer === "alias" || (out.kind === "host-view" && out.stage === undefined);
+    return source.planes.map((plane, i) => {
+      const { allocation, start } = plane;
+      if (!stays || !("address" in plane)) return { allocation, start, layout: layouts[i] };
+      return {
+        allocation,
+        start,
+        layout: layouts[i],
+        get address() {
+          return plane.address;
+        },
+      };
+    });
+  },
+  fetches: (source, access) => reads(access) || source.hasGaps,
+  export(source, kind, access) {
+    const { range: { byteLength }, hasGaps } = source.described;
+    return portsOf(source.target)!.export!(firstPlane(source), kind, byteLength, access, hasGaps);
+  },
+  stage(source, stage, kind) {
+    const { byteLength } = source.described.range;
+    const copy = stage(firstPlane(source), byteLength);
+    return { copy, port: new Port(kind, { value: copy.block.address, byteLength }) };
+  },
+  blockOf: ({ range: { allocation } }) => allocation,
+  import(port: Port, target, access, _source, block) {
+    const of = port.kind === "dma-buf" ? undefined : block; // a dma-buf may show a part of the block
+    return portsOf(target)!.import!(port, access, of);
+  },
+  place({ handle, object }: Imported, { grants }, { described }, _target, { undo }) {
+    const [{ allocation, start }] = grants;
+    // While the map lasts, whoever brings the imported object finds the source's allocation.
+    if (object !== undefined) undo.push(tellPlace(object.kind, object.handle, allocation, start - object.start));
+    const layouts = layoutsIn(described).map((layout) => within(object, layout));
+    return { planes: planesFrom(handle, layouts, grants[0]), grants, info: described.info };
+  },
+};
+
+/** Where the planes lie, counted from the first byte of any. */
+function layoutsIn({ planes, range }: Described): Layout[] {
+  return planes.map(({ layout, start }) => moved(layout, start - range.start));
+}
+
+function firstPlane(source: Mapped): Tensor {
+  return planesOf(source).reduce((first, plane) => plane.grant.start < first.grant.start ? plane : first);
+}

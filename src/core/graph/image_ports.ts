@@ -1,0 +1,177 @@
+import { type ImageBlock, type ImagePlane, ImagePort, type Images, type ImportedImage } from "../device/image_port.ts";
+import { portsOf } from "../device/memory.ts";
+import { Port } from "../device/port.ts";
+import { LayoutError } from "../errors.ts";
+import { type ImageInfo, planeLayouts } from "../layout/frame_info.ts";
+import { type Layout, layout } from "../layout/layout.ts";
+import type { Undo } from "../life/undo.ts";
+import { reads } from "../memory/access.ts";
+import { Allocation } from "../memory/allocation.ts";
+import type { Grant } from "../memory/grant.ts";
+import { findPlace, join, leave, tellPlace } from "../memory/peers.ts";
+import type { Described } from "../tensors/described.ts";
+import { Frame, planesOf } from "../tensors/frame.ts";
+import type { Mapped } from "../tensors/mapped.ts";
+import type { PlacedPlane } from "../tensors/over.ts";
+import type { Target } from "./context.ts";
+import type { Leaving, Manner, Placed } from "./port_mapper.ts";
+
+/** Images: a frame with all its planes, or a tensor of pixels. */
+export const IMAGES: Manner<Described> = {
+  takesParts: true,
+  at: "images.",
+  portsAt: imagesOf,
+  subjectOf: (source) => source,
+  refuse({ info, planes }, target) {
+    if (info?.type === "audio") return { reason: "only images go this way, and the frame is sound." };
+    if (!imagesOf(target)!.onePlane || (info === undefined && planes.length === 1)) return undefined;
+    return {
+      reason: "it is a frame, and an image has one plane.",
+      remedy: "Map its planes, each to images of its own format: frame.planes[0].",
+    };
+  },
+  lengthOf: ({ planes }) => planes.reduce((sum, { layout: { byteLength } }) => sum + byteLength, 0),
+  /** The same memory, whose fds allow what they do. Rows and planes lie where the drivers put them. */
+  planesIn: ({ planes }) =>
+    planes.map(({ layout, allocation, start, fdAccess }) => (
+      { layout, allocation, start, ...(fdAccess === undefined ? {} : { fdAccess }) }
+    )),
+  fetches: (_source, access) => reads(access),
+  export: (source, kind, access) => imagesOf(source.target)!.export!(source, kind, access),
+  /** The planes lie in the copy one after the other, as long as they are. */
+  stage(source, stage, kind) {
+    const { described, described: { info } } = source;
+    const byteLength = IMAGES.lengthOf(described);
+    const copy = stage(planesOf(source)[0], byteLength);
+    const objects = [new Port(kind, { value: copy.block.address, byteLength })];
+    let offset = 0;
+    const planes = described.planes.map(({ layout: { strides, byteLength } }) => {
+      const plane = { object: 0, offset, stride: strides[0] };
+      offset += byteLength;
+      return plane;
+    });
+    const [height, width] = described.planes[0].layout.shape;
+    const size = info === undefined ? { width, height } : info as ImageInfo;
+    return {
+      copy,
+      port: new ImagePort(kind, { objects, planes, width: size.width, height: size.height, modifier: 0n }),
+    };
+  },
+  blockOf: () => undefined,
+  import: (port: ImagePort, target, access, source) => imagesOf(target)!.import!(port, access, source),
+  place(imported: ImportedImage, leaving, source, target, { undo }) {
+    const { blocks } = imported;
+    const { modifier } = leaving.crossing.port as ImagePort;
+    const placed = blocks === undefined
+      ? asObjects(imported, leaving, source)
+      : inBlocks(imported, blocks.map((block) => blockIn(block, target.kind, undo)), leaving, source);
+    const { info } = source.described;
+    const isKnown = info === undefined || modifier === undefined || modifier === (info as ImageInfo).modifier;
+    return { ...placed, info: isKnown ? info : { ...info as ImageInfo, modifier } };
+  },
+};
+
+/** The result is an object of its driver's, which alone knows where pixels lie: its bytes are the source's. */
+function asObjects({ handles }: ImportedImage, { grants }: Leaving, source: Mapped): Omit<Placed, "info"> {
+  const tensors = planesOf(source);
+  const layouts = source instanceof Frame ? planeLayouts(source.info) : tensors.map(({ layout }) => dense(layout));
+  const planes = tensors.map(({ grant: { allocation, start, end } }, i): PlacedPlane => {
+    const grant = grants.find((one) => one.allocation === allocation && one.start <= start && end <= one.end)!;
+    return { handle: handles[i], layout: layouts[i], grant, start, end };
+  });
+  return { planes, grants };
+}
+
+/** The result lies in blocks, which others may know too. Rows and planes are where the port says. */
+function inBlocks(
+  { handles }: ImportedImage,
+  blocks: readonly BlockPlace[],
+  { crossing, grants }: Leaving,
+  source: Mapped,
+): Omit<Placed, "info"> {
+  const port = crossing.port as ImagePort;
+  const tensors = planesOf(source);
+  assertPlanes(port, tensors.length, blocks.length);
+  const layouts = tensors.map(({ layout }, i) => rowsAt(layout, port.planes[i]));
+  if (port.modifier === 0n) assertWithin(layouts, blocks, port.planes);
+  const shown = blocks.map(({ allocation, start }, object): Grant | undefined => {
+    const there = layouts.filter((_, i) => port.planes[i].object === object);
+    const first = Math.min(...there.map(({ byteOffset }) => byteOffset));
+    const end = Math.max(...there.map(({ byteOffset, byteLength }) => byteOffset + byteLength));
+    return there.length === 0 ? undefined : grants[0].elsewhere(allocation, start + first, start + end);
+  });
+  const planes = layouts.map((layout, i): PlacedPlane => {
+    const { object } = port.planes[i];
+    const start = blocks[object].start + layout.byteOffset;
+    return { handle: handles[i], layout, grant: shown[object]!, start, end: start + layout.byteLength };
+  });
+  return { planes, grants: [...shown.filter((grant) => grant !== undefined), ...grants] };
+}
+
+/** @throws {LayoutError} where a driver tells of fewer planes than the image has, or of objects that it has not given. */
+function assertPlanes({ planes }: ImagePort, count: number, objects: number): void {
+  const wrong = planes.findIndex(({ object }) => !(object < objects));
+  if (planes.length >= count && wrong < 0) return;
+  const what = wrong < 0
+    ? `planes: its driver tells of ${planes.length}, and the image has ${count}.`
+    : `planes[${wrong}]: its driver says that it lies in object ${planes[wrong].object} of ${objects}.`;
+  throw new LayoutError(what, { api: "core", argument: wrong < 0 ? "planes" : `planes[${wrong}]` });
+}
+
+/** @throws {LayoutError} where a driver says of a plane what its memory cannot hold. */
+function assertWithin(layouts: readonly Layout[], blocks: readonly BlockPlace[], planes: readonly ImagePlane[]): void {
+  for (const [i, { byteOffset, byteLength }] of layouts.entries()) {
+    const { allocation: { block }, start } = blocks[planes[i].object];
+    const [end, length] = [byteOffset + byteLength, block.byteLength - start];
+    if (end <= length) continue;
+    throw new LayoutError(`planes[${i}]: its driver says that it ends at byte ${end}, and its memory has ${length}.`, {
+      api: "core",
+      argument: `planes[${i}]`,
+    });
+  }
+}
+
+/** An importer's block: its allocation, and where in that it begins. */
+interface BlockPlace {
+  readonly allocation: Allocation;
+  readonly start: number;
+}
+
+/** The allocation is one that was known, or a new one. */
+function blockIn({ object: { kind, handle, byteLength }, release }: ImageBlock, of: string, undo: Undo): BlockPlace {
+  const known = findPlace(kind, handle);
+  if (known !== undefined) {
+    const { allocation, start } = known;
+    join(allocation);
+    undo.push(
+      () => leave(allocation),
+      () => void (allocation.escaped || allocation.unseen || release()),
+      tellPlace(kind, handle, allocation, start), // whoever told of it may end before
+    );
+    return known;
+  }
+  const allocation = new Allocation({
+    kind: `${of}.${kind}`,
+    byteLength,
+    free: (fate) => void (fate !== "unused" || release()), // a view that was moved away may still look at it
+  });
+  allocation.joinUntil(undo);
+  undo.push(tellPlace(kind, handle, allocation, 0));
+  return { allocation, start: 0 };
+}
+
+function imagesOf(target: Target): Images | undefined {
+  return portsOf(target)?.images;
+}
+
+/** The same elements, without gaps. */
+function dense({ shape, dtype }: Layout): Layout {
+  return layout({ shape, dtype });
+}
+
+/** The same elements, in rows that lie where a port says. */
+function rowsAt(at: Layout, { offset, stride }: ImagePlane): Layout {
+  if (at.byteOffset === offset && at.strides[0] === stride) return at;
+  const { shape, dtype, strides: [, ...inner] } = at;
+  return layout({ shape, dtype, strides: [stride, ...inner], byteOffset: offset });
+}
