@@ -509,7 +509,8 @@ Deno.test(
     using graph = graphOf(gives, takes);
     source.usedBy(line.submitRaw(command(() => hasEnded = true)));
     using mapped = graph.map(source, takes.target);
-    assertEquals([mapped.route.steps[0].hostWait, exported], [true, ["host-pointer"]]);
+    const [{ hostWait, evidence }] = mapped.route.steps;
+    assertEquals([hostWait, evidence, exported], [true, "the same memory, by its host-pointer", ["host-pointer"]]);
     line.resource.dispose();
   }),
 );
@@ -625,6 +626,42 @@ Deno.test(
     assertStrictEquals(assertThrows(() => graph.map(source, to.target)), failure);
     assertEquals(order, ["one brings", "one released"]);
     assert(source.grant.lendsNothing);
+  }),
+);
+
+Deno.test(
+  "ports: a map that fails after its resource was made leaves no command that writes to the source",
+  withEmptyLedger(() => {
+    const order: string[] = [];
+    const line = new FakeDriver("one").line();
+    const copy = (name: string) => () => command(() => void order.push(name));
+    const failure = new Error("no tensor could be made");
+    const from = contextOf("one", {
+      line,
+      exports: [{
+        kind: "crate",
+        transfer: "copy",
+        stage: (_, byteLength) => ({
+          block: { kind: "test.copy", address: 0x1000n, byteLength, free: () => void order.push("freed") },
+          there: copy("there"),
+          back: copy("back"),
+        }),
+      }],
+    });
+    const to = contextOf("other", {
+      imports: [{ kind: "crate" }],
+      import: byAddress,
+      tensor: () => {
+        throw failure;
+      },
+    });
+    using graph = graphOf(from, to);
+    const source = ownedBy(from);
+    assertStrictEquals(assertThrows(() => graph.map(source, to.target, { copy: "allow" })), failure);
+    assert(source.grant.lendsNothing);
+    source[Symbol.dispose]();
+    line.lane.run?.();
+    assertEquals(order.filter((each) => each !== "there"), ["freed"]);
   }),
 );
 

@@ -11,7 +11,7 @@ import { Frame } from "../tensors/frame.ts";
 import { Mapped } from "../tensors/mapped.ts";
 import { ask, isPlan, make, type Mapper, type Plan } from "./mapper.ts";
 import { Resource } from "../life/resource.ts";
-import { newUndo, unwind } from "../life/undo.ts";
+import { newUndo, type Undo, unwind } from "../life/undo.ts";
 import { linesInWords } from "./plan.ts";
 import { noEdge, noRoute, Route, type Step } from "./route.ts";
 import type { Tensor } from "../tensors/tensor.ts";
@@ -175,10 +175,12 @@ export class Graph extends Printed implements Disposable {
     // The host waits first of all, whichever hop it is for: if that is refused, no hop has been taken.
     let waited = false;
     for (const { plan } of hops) waited ||= plan.hostWait;
-    let at = waited
-      ? takeAfterWait(hops[0].mapper, source, hops[0].target, access, ready, copies)
-      : takeStep(hops[0].mapper, source, hops[0].target, access, hops[0].plan, ready);
-    let taken = hops;
+    const [{ mapper, target, plan }] = hops;
+    const first = waited
+      ? takeAfterWait(mapper, source, target, access, plan, ready, copies)
+      : { mapped: takeStep(mapper, source, target, access, plan, ready), plan };
+    let at = first.mapped;
+    let taken = waited ? hops.with(0, { mapper, target, plan: first.plan }) : hops;
     try {
       at.resource.dependOn(this.#resource);
       for (let i = 1; i < hops.length; i++) {
@@ -314,11 +316,18 @@ function take(
     }
     return mapped;
   } catch (error) {
-    const failures = mapped === undefined ? unwind(undo) : disposed(mapped);
+    const failures = mapped === undefined ? givenUp(undo, grants[0].resource) : disposed(mapped);
     for (const grant of grants) grant.finish();
     throwAll([error, ...failures], `mapping ${source.name}`);
     throw error;
   }
+}
+
+/** A mapper has failed. The resource of a result that was not made may have commands left that use what is undone. */
+function givenUp(undo: Undo, resource: Resource | undefined): readonly unknown[] {
+  if (resource === undefined) return unwind(undo);
+  resource.giveBack = undefined;
+  return [...unwind(undo), ...unwind([() => resource.dispose()])];
 }
 
 /** Disposes a map; returns what fails. A function of its own, so that a map that succeeds makes no closure. */
@@ -350,25 +359,29 @@ export function takeNextStep(
 ): { readonly mapped: Mapped; readonly plan: Plan } {
   const pending: Pending = { waits: [...source.work, ...source.outsideWork(access)], returning: [] };
   const plan = planNow(mapper, source, target, access, pending, copies);
-  const mapped = plan.hostWait
-    ? takeAfterWait(mapper, source, target, access, pending, copies)
-    : takeStep(mapper, source, target, access, plan, pending);
-  mapped.resource.own(source.resource);
-  return { mapped, plan };
+  const taken = plan.hostWait
+    ? takeAfterWait(mapper, source, target, access, plan, pending, copies)
+    : { mapped: takeStep(mapper, source, target, access, plan, pending), plan };
+  taken.mapped.resource.own(source.resource);
+  return taken;
 }
 
-/** The host waits. The plan from before is not used: bytes may have come back since, and objects ended. */
+/**
+ * The host waits. Only the wait of the plan from before is told: bytes may have come back since, and objects ended, so the
+ * rest is what was found then.
+ */
 function takeAfterWait(
   mapper: Mapper,
   source: Mapped,
   target: Target,
   access: Access,
+  { hostWait, waitReason }: Plan,
   pending: Pending,
   copies: boolean,
-): Mapped {
+): { readonly mapped: Mapped; readonly plan: Plan } {
   waitFor(pending);
   const plan = planNow(mapper, source, target, access, NOTHING, copies);
-  return takeStep(mapper, source, target, access, plan, NOTHING);
+  return { mapped: takeStep(mapper, source, target, access, plan, NOTHING), plan: { ...plan, hostWait, waitReason } };
 }
 
 /**
