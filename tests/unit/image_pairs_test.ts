@@ -4,7 +4,7 @@
 import { assert, assertEquals, assertStrictEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { ImagePort, type Images } from "../../src/core/device/image_port.ts";
 import type { Call } from "../../src/core/device/driver.ts";
-import type { Memory } from "../../src/core/device/memory.ts";
+import type { Memory, Offer } from "../../src/core/device/memory.ts";
 import { AccessError } from "../../src/core/errors.ts";
 import { Graph } from "../../src/core/graph/graph.ts";
 import { portMappers } from "../../src/core/graph/port_mapper.ts";
@@ -140,6 +140,35 @@ Deno.test(
     graph.map(source, to.target, { access: "write" })[Symbol.dispose]();
     assertEquals(order, ["other takes back", "one takes back", ...released], "what is overwritten does not come");
     for (const one of [source, graph, from.context, to.context]) one[Symbol.dispose]();
+  }),
+);
+
+Deno.test(
+  "image pairs: an offer of images by a copy is made where copies are allowed, there and back",
+  withEmptyLedger(() => {
+    const order: string[] = [];
+    const call = (fn: string) => (): Call<FakeLane> => ({ fn, call: () => (order.push(fn), 0) });
+    const line = new FakeDriver("one").line();
+    const stage: Offer["stage"] = (_, byteLength) => ({
+      block: { kind: "test.copy", address: 0x1000n, byteLength, free: () => void order.push("freed") },
+      there: call("there"),
+      back: call("back"),
+    });
+    const exports: Images["exports"] = [{ kind: "picture", transfer: "copy", stage }];
+    const from = contextOf<number>("one", { line, exports: [], images: { exports, imports: [] } });
+    const ports: ImagePort[] = [];
+    const to = contextOf<number>("other", {
+      exports: [],
+      images: { exports: [], imports: [{ kind: "picture" }], import: (port) => (ports.push(port), { handles: [2] }) },
+    });
+    using graph = new Graph([from.context, to.context], portMappers);
+    using source = pictureOf(from as ReturnType<typeof moving>);
+    graph.map(source, to.target, { copy: "allow" })[Symbol.dispose]();
+    const [{ width, height, planes, objects }] = ports;
+    assertEquals([width, height, planes, objects[0].value], [8, 4, [{ object: 0, offset: 0, stride: 8 }], 0x1000n]);
+    assertEquals(order, ["there", "back", "freed"]);
+    for (const one of [source, graph, from.context, to.context]) one[Symbol.dispose]();
+    line.resource.dispose();
   }),
 );
 
