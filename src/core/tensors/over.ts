@@ -18,9 +18,13 @@ import type { Mapped } from "./mapped.ts";
 import type { Metadata } from "./metadata.ts";
 import type { Tensor } from "./tensor.ts";
 
-/** What planes are, and whose. */
-interface Owned {
-  /** What holds their bytes. */
+/** What lies where in native memory, and whose it is. */
+export interface PlacedMemory {
+  /** What the tensors are made with. */
+  readonly handle: unknown;
+  /** Where each plane lies, counted from the handle; of a tensor there is one. */
+  readonly layouts: readonly Layout[];
+  /** Its one grant begins with the first byte of the first plane. */
   readonly resource: Resource;
   /** Of a frame: what it is. */
   readonly info?: FrameInfo | undefined;
@@ -30,16 +34,8 @@ interface Owned {
   readonly parent?: Mapped | undefined;
 }
 
-/** What lies where in native memory, and whose it is. The one grant of its resource begins with the first plane. */
-export interface PlacedMemory extends Owned {
-  /** What the tensors are made with. */
-  readonly handle: unknown;
-  /** Where each plane lies, counted from the handle; of a tensor there is one. */
-  readonly layouts: readonly Layout[];
-}
-
 /** Planes of handles and grants of their own. */
-interface PlacedPlanes extends Owned {
+interface PlacedPlanes extends Omit<PlacedMemory, "handle" | "layouts"> {
   readonly planes: readonly PlacedPlane[];
 }
 
