@@ -238,6 +238,35 @@ Deno.test(
 );
 
 Deno.test(
+  "ports: an address is read once the import has begun: a buffer of OpenGL's has none before CUDA has mapped it",
+  withEmptyLedger(() => {
+    let hasBegun = false;
+    const acquire = command(() => {});
+    const line = new FakeDriver("taker").line();
+    const takes = contextOf("takes", {
+      line,
+      imports: [pointer()],
+      import: () => ({
+        get handle() {
+          assert(hasBegun, "it was read too early");
+          return 7n;
+        },
+        begin: () => ({ ...acquire, call: (lane: FakeLane) => (hasBegun = true, acquire.call(lane)) }),
+        end: () => command(() => {}),
+      }),
+    });
+    using source = bytes();
+    using graph = graphOf(takes);
+    {
+      using mapped = graph.map(source, takes.target) as Made;
+      assertEquals(mapped.handle, 7n);
+    }
+    takes[Symbol.dispose]();
+    line.resource.dispose();
+  }),
+);
+
+Deno.test(
   "ports: where the import fails, what was handed over is had back",
   withEmptyLedger(() => {
     const order: string[] = [];

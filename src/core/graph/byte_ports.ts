@@ -50,7 +50,7 @@ export const BYTES: Manner<ByteRange> = {
     const of = port.kind === "dma-buf" ? undefined : block; // a dma-buf may show a part of the block
     return portsOf(target)!.import!(port, access, of);
   },
-  place({ handle, object }: Imported, { grants }, { described }, _target, { undo }) {
+  place({ handle, object }: Imported, _blocks, { grants }, { described }, { undo }) {
     const [{ allocation, start }] = grants;
     // While the map lasts, whoever brings the imported object finds the source's allocation.
     if (object !== undefined) undo.push(tellPlace(object.kind, object.handle, allocation, start - object.start));

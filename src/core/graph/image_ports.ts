@@ -14,7 +14,7 @@ import { Frame, planesOf } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import type { PlacedPlane } from "../tensors/over.ts";
 import type { Target } from "./context.ts";
-import type { Leaving, Manner, Placed } from "./port_mapper.ts";
+import type { BlockPlace, Leaving, Manner, Placed } from "./port_mapper.ts";
 
 /** Images: a frame with all its planes, or a tensor of pixels. */
 export const IMAGES: Manner<Described> = {
@@ -59,12 +59,12 @@ export const IMAGES: Manner<Described> = {
   },
   blockOf: () => undefined,
   import: (port: ImagePort, target, access, source) => imagesOf(target)!.import!(port, access, source),
-  place(imported: ImportedImage, leaving, source, target, { undo }) {
-    const { blocks } = imported;
+  blocksOf: ({ blocks }: ImportedImage, { kind }, undo) => blocks?.map((block) => blockIn(block, kind, undo)),
+  place(imported: ImportedImage, blocks, leaving, source) {
     const { modifier } = leaving.crossing.port as ImagePort;
     const placed = blocks === undefined
       ? asObjects(imported, leaving, source)
-      : inBlocks(imported, blocks.map((block) => blockIn(block, target.kind, undo)), leaving, source);
+      : inBlocks(imported, blocks, leaving, source);
     const { info } = source.described;
     const isKnown = info === undefined || modifier === undefined || modifier === (info as ImageInfo).modifier;
     return { ...placed, info: isKnown ? info : { ...info as ImageInfo, modifier } };
@@ -129,12 +129,6 @@ function assertWithin(layouts: readonly Layout[], blocks: readonly BlockPlace[],
       argument: `planes[${i}]`,
     });
   }
-}
-
-/** An importer's block: its allocation, and where in that it begins. */
-interface BlockPlace {
-  readonly allocation: Allocation;
-  readonly start: number;
 }
 
 /** The allocation is one that was known, or a new one. */

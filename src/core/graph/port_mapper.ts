@@ -7,6 +7,7 @@ import type { MemoryKind, Port } from "../device/port.ts";
 import type { Refusal } from "../errors.ts";
 import type { FrameInfo } from "../layout/frame_info.ts";
 import { type GiveBack, Resource } from "../life/resource.ts";
+import type { Undo } from "../life/undo.ts";
 import { type Access, reads, writes } from "../memory/access.ts";
 import { Allocation } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
@@ -72,8 +73,22 @@ export interface Manner<What extends Fds> {
   blockOf(source: Described): Allocation | undefined;
   /** Takes a port in. */
   import(port: AnyPort, target: Target, access: Access, source: Described, block: Allocation | undefined): Arriving;
-  /** Where the result lies. What it holds besides goes on the undo list. */
-  place(arriving: Arriving, from: Leaving, source: Mapped, target: Target, job: MapJob): Placed;
+  /** The blocks that an import shows it in, which go on the undo list: they outlive the import's last command. */
+  blocksOf?(arriving: Arriving, target: Target, undo: Undo): readonly BlockPlace[] | undefined;
+  /** Where the result lies, once the import has begun: some memory has no address before. */
+  place(
+    arriving: Arriving,
+    blocks: readonly BlockPlace[] | undefined,
+    from: Leaving,
+    source: Mapped,
+    job: MapJob,
+  ): Placed;
+}
+
+/** An importer's block: its allocation, and where in that it begins. */
+export interface BlockPlace {
+  readonly allocation: Allocation;
+  readonly start: number;
 }
 
 /** What a map brings from its source. */
@@ -209,7 +224,7 @@ class PortMapper<What extends Fds> implements Mapper<Mapped, Mapped, PortPlan<Wh
     const by = this.#by;
     const { described } = source;
     const [{ access }] = job.grants;
-    const { out: { kind, stage }, into: { blocks, orders } } = job.plan.way;
+    const { out: { kind, stage }, into: { blocks: takesBlocks, orders } } = job.plan.way;
     const leaving: Leaving = stage === undefined
       ? { crossing: by.export(source, kind, access), grants: job.grants }
       : staged(by.stage(source, stage, kind), by.lengthOf(described), source.target.context, job);
@@ -219,10 +234,11 @@ class PortMapper<What extends Fds> implements Mapper<Mapped, Mapped, PortPlan<Wh
     const fetches = by.fetches(described, access);
     const { sent, imported } = passed(by, leaving, out, described, target, block, fetches, job);
     const shows = to.exports.some(({ kind }) => kind === "host-pointer") ? block : undefined;
-    const into: Side = { crossing: imported, line: to.line, kind: `${this.to} import`, shows, blocks };
+    const into: Side = { crossing: imported, line: to.line, kind: `${this.to} import`, shows, blocks: takesBlocks };
     hold(into, job.undo);
-    const { planes, grants, info } = by.place(imported, leaving, source, target, job);
+    const blocks = by.blocksOf?.(imported, target, job.undo);
     const { fences: waits, last } = begin(into, job.undo, fetches, unordered(sent.fences, orders, out.line));
+    const { planes, grants, info } = by.place(imported, blocks, leaving, source, job);
     if (to.line === undefined) { for (const fence of waits) fence.waitSync(); }
     const back = wayBack(into, last, writes(access), wayBack(out, sent.last, writes(access)));
     const resource = resourceOf(job, grants, [source.resource, out.line?.resource, into.line?.resource], back);
