@@ -1,6 +1,6 @@
 /**
- * How much code runs for one warm map from the host to OpenCL, and for its dispose: a line each, `{ what, files,
- * functions }`. V8 counts (precise coverage); a function without a name is not counted.
+ * How much code runs for one warm map from the host to OpenCL (the shortest of some), and for its dispose after a kernel
+ * (the longest). V8 counts (precise coverage); a function without a name is not counted.
  *
  * @module
  */
@@ -19,7 +19,10 @@ interface Script {
 /** Maps before the one that is counted: what is made once is there by then. */
 const WARM_UP = 20;
 
-/** How long a wait is differs from round to round: the shortest way counts. */
+/**
+ * The command that gives the memory back may be over when the dispose looks, and then nothing waits: the rounds differ by
+ * 11 to 13 functions, and how many wait depends on the machine's load.
+ */
 const ROUNDS = 10;
 
 const session = new Session();
@@ -65,6 +68,7 @@ for (let i = 0; i < ROUNDS; i++) {
   mapped[Symbol.dispose]();
   counts.push({ map, dispose: await ran() });
 }
-const fewest = (of: (count: typeof counts[number]) => Count) =>
-  counts.map(of).reduce((one, other) => other.functions < one.functions ? other : one);
-console.log(JSON.stringify({ map: fewest(({ map }) => map), dispose: fewest(({ dispose }) => dispose) }));
+const by = (one: Count, other: Count) => one.functions - other.functions;
+const [map] = counts.map(({ map }) => map).sort(by);
+const dispose = counts.map(({ dispose }) => dispose).sort(by).at(-1);
+console.log(JSON.stringify({ map, dispose }));
