@@ -28,7 +28,7 @@ export class VulkanBuffer extends SharedMemory {
   readonly memory: VkDeviceMemory | undefined;
   /** The buffer's length in bytes. */
   readonly byteLength: number;
-  /** What the memory was made with: whoever imports it has to say the same. Undefined for another library's buffer. */
+  /** What the memory was made with: an importer passes the same. Undefined for another library's buffer. */
   readonly info: MemoryInfo | undefined;
   readonly #hostAddress: Address | undefined;
   #address: Address | undefined;

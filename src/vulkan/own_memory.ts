@@ -54,7 +54,7 @@ export function allocated(
   return allOrNothing("allocating Vulkan memory", () => {
     const zeroed = base.line.submitRaw(fillCall(buffer, [{ at: 0, length: whole, word: 0 }]));
     undo.push(() => base.line.block(zeroed.mark));
-    const { size } = buffer.info!; // whoever imports the memory has to know all of it
+    const { size } = buffer.info!; // an importer needs the whole length
     const allocation = base.openDevice.allocation({
       kind: "vulkan.buffer",
       byteLength: size,

@@ -52,7 +52,7 @@ export const BYTES: Manner<ByteRange> = {
   },
   place({ handle, object }: Imported, _blocks, { grants }, { described }, { undo }) {
     const [{ allocation, start }] = grants;
-    // While the map lasts, whoever brings the imported object finds the source's allocation.
+    // While the map lasts, an import of the same object finds the source's allocation.
     if (object !== undefined) undo.push(tellPlace(object.kind, object.handle, allocation, start - object.start));
     const layouts = layoutsIn(described).map((layout) => within(object, layout));
     return { planes: planesFrom(handle, layouts, grants[0]), grants, info: described.info };

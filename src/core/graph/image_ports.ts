@@ -108,7 +108,7 @@ function inBlocks(
   return { planes, grants: [...shown.filter((grant) => grant !== undefined), ...grants] };
 }
 
-/** @throws {LayoutError} where a driver tells of fewer planes than the image has, or of objects that it has not given. */
+/** @throws {LayoutError} if a driver reports fewer planes than the image has, or objects that it has not given. */
 function assertPlanes({ planes }: ImagePort, count: number, objects: number): void {
   const wrong = planes.findIndex(({ object }) => !(object < objects));
   if (planes.length >= count && wrong < 0) return;
@@ -140,7 +140,7 @@ function blockIn({ object: { kind, handle, byteLength }, release }: ImageBlock, 
     undo.push(
       () => leave(allocation),
       () => void (allocation.escaped || allocation.unseen || release()),
-      tellPlace(kind, handle, allocation, start), // whoever told of it may end before
+      tellPlace(kind, handle, allocation, start), // its first map may end before
     );
     return known;
   }
