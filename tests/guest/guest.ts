@@ -37,6 +37,11 @@ export class GuestError extends Error {
 const FILES = ["9p", "9pnet_virtio", "overlay"];
 /** What init prints before it runs the command. */
 const UP = "guest: up\n";
+/**
+ * Removes the databases of Deno's caches from the guest's view of DENO_DIR. This machine may write to them at that time,
+ * and SQLite's locks do not reach into a guest: V8 has read a torn entry of its code cache, and aborted.
+ */
+const DROP_CACHES = 'rm -f "${DENO_DIR:-/nonexistent}"/*_cache_v*\n';
 /** QEMU's machine. KVM is left alone: not every machine's works, and a guest has to be the same everywhere. */
 export const MACHINE: readonly string[] = [
   "-M",
@@ -77,7 +82,8 @@ export async function runInGuest(command: string, folder: string, options: Guest
   const { gpu = false, print = (text: string) => process.stdout.write(text) } = options;
   const release = await kernelRelease();
   const variables = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}\n`);
-  await Deno.writeTextFile(join(folder, "command"), `${variables.join("")}cd ${quote(Deno.cwd())}\n${command}\n`);
+  const start = [...variables, DROP_CACHES, `cd ${quote(Deno.cwd())}\n`].join("");
+  await Deno.writeTextFile(join(folder, "command"), `${start}${command}\n`);
   const initrd = await Deno.makeTempFile({ prefix: "samepage-initrd-" });
   try {
     const library = `${KERNEL}/lib/modules/${release}`;
