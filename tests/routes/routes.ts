@@ -163,14 +163,18 @@ async function linesOf({ what, make, isUsed, to, pair, all }: Asked): Promise<st
     await mapped.finished(); // some drivers zero it
     using _work = isUsed && inUse(mapped);
     const route = pair.explain(mapped, to, { access });
-    const copied = pair.explain(mapped, to, { access, copy: "allow" });
-    const beyond = all.explain(mapped, to, { access, copy: "allow" });
-    const copies = !route.open && copied.open ? `; with copies: ${stepsOf(copied)}` : "";
-    const others = !copied.open && beyond.open ? `; by way of others: ${stepsOf(beyond)}` : "";
-    said.push(`${route}`.replaceAll("\n", " | ") + copies + others);
+    said.push(`${route}`.replaceAll("\n", " | ") + (route.open ? "" : otherwise(mapped, access, { to, pair, all })));
   }
   if (new Set(said).size === 1) return [`${what}: ${said[0]}`];
   return ACCESSES.map((access, i) => `${what} (${access}): ${said[i]}`);
+}
+
+/** The way of one that is closed, where copies or other contexts open it. */
+function otherwise(mapped: Mapped, access: Access, { to, pair, all }: Pick<Asked, "to" | "pair" | "all">): string {
+  const copied = pair.explain(mapped, to, { access, copy: "allow" });
+  if (copied.open) return `; with copies: ${stepsOf(copied)}`;
+  const beyond = all.explain(mapped, to, { access, copy: "allow" });
+  return beyond.open ? `; by way of others: ${stepsOf(beyond)}` : "";
 }
 
 /** Work of other code, which ends with its block. */
