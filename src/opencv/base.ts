@@ -11,7 +11,6 @@ export abstract class OpenCVBase extends DeviceContext {
   readonly api = "opencv";
   /** OpenCV's version: `"4.6.0"`. */
   readonly version: string;
-  /** One for each `cl_context` whose buffers were mapped. */
   #executions: Execution[] = [];
   /** The reasons why OpenCV did not take other contexts. */
   readonly #problems = new Map<bigint, Omit<Refusal, "edge">>();
@@ -23,8 +22,8 @@ export abstract class OpenCVBase extends DeviceContext {
   }
 
   /**
-   * Makes OpenCV's state for a `cl_context`, if it does not exist and OpenCV takes that context; {@link executionProblem}
-   * says why not. For those who write mappers.
+   * Makes OpenCV's state for a `cl_context`, if it does not exist and OpenCV takes that context; {@link
+   * executionProblem} says why not. Mappers call it.
    *
    * @param device returns what OpenCV needs to know; called only if it is needed
    */
@@ -39,14 +38,14 @@ export abstract class OpenCVBase extends DeviceContext {
     }
   }
 
-  /** Why OpenCV cannot use a `cl_context`; undefined if it can: for those who write mappers. */
+  /** Why OpenCV cannot use a `cl_context`; undefined if it can. Mappers call it. */
   executionProblem(clContext: bigint): Omit<Refusal, "edge"> | undefined {
     if (this.resource.state !== "live") return { reason: `${this.name} was disposed.` };
     if (this.executionIn(clContext) !== undefined) return undefined;
     return this.#problems.get(clContext) ?? { reason: "OpenCV was not told of this cl_context." };
   }
 
-  /** OpenCV's state for a `cl_context`, if {@link tryExecution} made it: for those who write mappers. */
+  /** OpenCV's state for a `cl_context`, if {@link tryExecution} made it. Mappers call it. */
   executionIn(clContext: bigint): Execution | undefined {
     return this.#executions.find(({ live, device }) => live && device.handle === clContext);
   }

@@ -26,12 +26,10 @@ export class OpenCVError extends NativeCallError {
   }
 }
 
-/** The error of a layout that OpenCV cannot have. */
 export function unfitError({ argument, problem, remedy }: Unfit): LayoutError {
   return new LayoutError(`${argument}: ${problem}`, { api: "opencv", argument, hint: remedy });
 }
 
-/** The error of a wrong argument; `what` is the rest of the sentence. */
 export function wrong(argument: string, what: string, hint?: string): ArgumentError {
   return new ArgumentError(`${argument}: ${what}`, { api: "opencv", argument, hint });
 }

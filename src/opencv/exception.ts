@@ -5,7 +5,6 @@ import { type ErrorOf, nativeCallErrorOf } from "../guard/exception.ts";
 import { OpenCVError } from "./errors.ts";
 import { viewAt } from "./memory.ts";
 
-/** The most bytes that are read of one of its texts. */
 const LONGEST_TEXT = 65_536;
 
 /** What to do about the codes, and about what some functions throw, whose cause is not in their text. */
@@ -21,7 +20,7 @@ const HINTS: ReadonlyMap<string, string> = new Map([
   ["OpenCLInitError", "OpenCV could not use OpenCL."],
 ]);
 
-/** The error of an exception of OpenCV's; of another one, what any C++ library gives. */
+/** Gives the error of an OpenCV exception; for any other, the error that any C++ library gives. */
 export const openCVErrorOf: ErrorOf = (thrown) => {
   if (thrown.type !== "cv::Exception") return nativeCallErrorOf(thrown);
   const { code, line, ...texts } = readException(viewAt(thrown.object, Exception.size), 0);

@@ -11,7 +11,7 @@ import { chooseOwnContext, release, type State, stateMadeBy, withState } from ".
 import { shown } from "../core/argument.ts";
 import { environmentInWords } from "../core/native/library.ts";
 
-/** A queue of OpenCV's, as the API that knows its `cl_context` orders it among other work. */
+/** An OpenCV queue, as the API that owns its `cl_context` orders it among other work. */
 export interface DeviceQueue {
   /** Its end of life. */
   readonly resource: Resource;
@@ -19,7 +19,7 @@ export interface DeviceQueue {
   readonly line: Line;
 }
 
-/** A `cl_context` and its device, as a mapper tells OpenCV of them. */
+/** A `cl_context` and its device, as a mapper passes them to OpenCV. */
 export interface ExecutionContext {
   /** For messages. */
   readonly name: string;
@@ -35,16 +35,16 @@ export interface ExecutionContext {
   readonly platformName: string;
   /** One more owner of context and device, for OpenCV to give up; the way back goes on the undo list. */
   share(undo: Undo): void;
-  /** One more owner of a `cl_mem`, for good: somebody in OpenCV still has it. */
+  /** Adds an owner to a `cl_mem` for good, because OpenCV still holds it. */
   keep(mem: bigint): void;
   /** A queue that OpenCV has made in it. */
   attach(queue: bigint): DeviceQueue;
 }
 
 /**
- * OpenCV's OpenCL state for one `cl_context`: its compiled kernels, and a queue of its own. OpenCV has one as the current
- * of each thread; this one is that only while {@link run} runs something. Made by the context, when it is first needed:
- * for those who write mappers.
+ * OpenCV's OpenCL state for one `cl_context`: its compiled kernels, and a queue of its own. OpenCV has one as the
+ * current of each thread; this one is that only while {@link run} runs something. The context makes it for a mapper
+ * that needs it.
  */
 export class Execution extends Printed {
   /** Whose `cl_context` it is. */
@@ -108,11 +108,10 @@ function attached({ handle, device, platform, platformName, share }: ExecutionCo
   });
 }
 
-/** Names the library that OpenCV opens for OpenCL, or is `disabled`. */
 const RUNTIME = "OPENCV_OPENCL_RUNTIME";
 
 /**
- * OpenCV opens OpenCL by itself, once a process, and may have been told not to.
+ * OpenCV opens OpenCL by itself, once a process, unless its environment forbids it.
  *
  * @throws {InteropError} where it has none.
  */

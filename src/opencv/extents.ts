@@ -10,16 +10,14 @@ export interface Extents {
   readonly cols: number;
   readonly step_buf_0: bigint;
   readonly step_buf_1: bigint;
-  /** Bytes from the first to the end of the last. */
   readonly length: bigint;
   /** Bytes from the first to the end of the last row's step. */
   readonly limit: bigint;
 }
 
-/** Kept: most headers have the shape of one before, and to make a bigint takes longer than all else. */
+/** Kept: most headers repeat an earlier shape, and making a bigint takes longer than all else. */
 const EXTENTS = new WeakMap<MatShape, Extents>();
 
-/** Those of a shape, which never changes. */
 export function extentsOf(shape: MatShape): Extents {
   let extents = EXTENTS.get(shape);
   if (extents === undefined) EXTENTS.set(shape, extents = measured(shape));

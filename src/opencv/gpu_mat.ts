@@ -34,7 +34,7 @@ export interface GpuMatInit {
   readonly allocator?: bigint | Deno.PointerValue;
 }
 
-/** Where elements lie that a {@link gpuMatHeader} is to be over: a tensor of CUDA's is that, and anything like one. */
+/** Where elements lie that a {@link gpuMatHeader} is to be over: a CUDA tensor, or anything like one. */
 export interface GpuMatOver {
   /** Where the first element lies in the memory of the device. It is neither looked at nor probed. */
   readonly address: bigint;
@@ -63,12 +63,12 @@ export interface GpuMatOver {
  */
 export function gpuMatHeader(init: GpuMatInit): Uint8Array<ArrayBuffer>;
 /**
- * The same over the bytes of a tensor, or of anything else that has an address and a layout: rows, columns, type and step
- * follow from the layout by the rule of Mats.
+ * The same over the bytes of a tensor, or of anything else that has an address and a layout: rows, columns, type and
+ * step follow from the layout by the rule of Mats.
  *
  * @throws {LayoutError} for a layout that no GpuMat can have: more than two dimensions, besides channels, rows that
  * overlap, gaps within a row, a dtype that OpenCV does not have.
- * @throws {ArgumentError} for an address that is none.
+ * @throws {ArgumentError} for an invalid address.
  *
  * @example
  * ```ts ignore
@@ -117,17 +117,13 @@ function overLayout(over: GpuMatOver): Uint8Array<ArrayBuffer> {
   return header({ rows, cols, type, element, stride, data, argument: "address" }, allocator);
 }
 
-/** What a header says, checked. */
 interface Said {
   readonly rows: number;
   readonly cols: number;
   readonly type: number;
-  /** Bytes of an element with all of its channels. */
   readonly element: number;
-  /** Bytes from one row to the next. */
   readonly stride: number;
   readonly data: Address;
-  /** What the caller knows `data` as. */
   readonly argument: string;
 }
 
@@ -154,7 +150,7 @@ function header(
   return bytes;
 }
 
-/** Of a single row OpenCV takes its length, whatever is said. */
+/** OpenCV takes the length of a single row, whatever its stride. */
 function strideOf(given: number | undefined, rows: number, row: number, size: number): number {
   if (given === undefined) return inRange(row, rows);
   const step = int(given, "step", 1, Number.MAX_SAFE_INTEGER);

@@ -86,7 +86,7 @@ export function fillEmpty(slot: Slot, kind: "mat" | "umat"): void {
 
 const NO_SHAPE: MatShape = { type: 0, sizes: [0, 0], steps: [0, 0] };
 
-/** What a function's output says of its array: may OpenCV give it other memory where it does not fit? */
+/** A function's output says whether OpenCV may give it other memory where it does not fit. */
 export function setReallocation(slot: Slot, allowed: boolean): void {
   const at = AT.output + InputArray.fields.flags.offset;
   const flags = viewOf(slot).getInt32(at, true);
@@ -94,19 +94,15 @@ export function setReallocation(slot: Slot, allowed: boolean): void {
   viewOf(slot).setInt32(at, allowed ? flags & ~fixed : flags | fixed, true);
 }
 
-/** A Mat's header, read. */
 export interface MatHeader extends Mat {
-  /** What it says of its elements. */
   readonly shape: MatShape;
 }
 
-/** Reads the Mat in a view. */
 export function matIn(view: DataView, at: number = AT.header): MatHeader {
   const header = readMat(view, at);
   return { ...header, shape: shapeIn(header) };
 }
 
-/** Where the Mat in a slot has its elements. */
 export function dataIn(slot: Slot): Address {
   return addressIn(slot, Mat.fields.data);
 }
@@ -116,7 +112,6 @@ export function matDataIn(slot: Slot): Address {
   return addressIn(slot, Mat.fields.u);
 }
 
-/** Which UMatData the UMat in a slot has. */
 export function umatDataIn(slot: Slot): Address {
   return addressIn(slot, UMat.fields.u);
 }
@@ -126,13 +121,10 @@ function addressIn(slot: Slot, { offset }: FieldLayout): Address {
   return viewOf(slot).getBigUint64(AT.header + offset, true) as Address;
 }
 
-/** A UMat's header, read. */
 export interface UMatHeader extends UMat {
-  /** What it says of its elements. */
   readonly shape: MatShape;
 }
 
-/** Reads the UMat in a view. */
 export function umatIn(view: DataView, at: number = AT.header): UMatHeader {
   const header = readUMat(view, at);
   return { ...header, shape: shapeIn(header) };
@@ -184,10 +176,9 @@ function writeArrays(slot: Slot, kind: number, type: number): void {
 /**
  * Reads the Mat or UMat that a program says is at an address.
  *
- * @throws {ArgumentError} where nothing can be read there, or it is none.
+ * @throws {ArgumentError} where nothing can be read there, or it is no header.
  */
 export function headerAt(address: Address, kind: "mat"): MatHeader;
-/** The same of a UMat. */
 export function headerAt(address: Address, kind: "umat"): UMatHeader;
 export function headerAt(address: Address, kind: "mat" | "umat"): MatHeader | UMatHeader {
   const size = kind === "mat" ? Mat.size : UMat.size;
@@ -207,7 +198,7 @@ export function headerAt(address: Address, kind: "mat" | "umat"): MatHeader | UM
   return { ...header, shape } as MatHeader | UMatHeader;
 }
 
-/** Looks whether the record of a header's memory is one: somebody has to own it. @throws {ArgumentError} */
+/** Checks that a header's memory has an owner. @throws {ArgumentError} */
 export function probeOwners(u: Address, count: "refcount" | "urefcount"): void {
   probePages(u, UMatData.size, "opencv", "handle");
   const { prevAllocator, currAllocator, [count]: owners } = readUMatData(viewAt(u, UMatData.size), 0);

@@ -8,7 +8,6 @@ import { lazyLibrary } from "../core/native/library.ts";
 import { guarded } from "../guard/guard.ts";
 import { openCVErrorOf } from "./exception.ts";
 
-/** A module of OpenCV, and what Debian 12's library of it is called. */
 function module<F>(name: string, symbols: Deno.ForeignLibraryInterface): () => F {
   return lazyLibrary<F>({
     api: `opencv_${name}`,
@@ -23,11 +22,9 @@ function module<F>(name: string, symbols: Deno.ForeignLibraryInterface): () => F
   });
 }
 
-/** Mat, UMat, and their link to OpenCL. Opened on the first call, as each module is. */
+/** Opened on the first call, as each module is. */
 export const core: () => OpenCVCore = module("core", CORE);
 
-/** Colours, filters, edges, geometry. */
 export const imgproc: () => OpenCVImgproc = module("imgproc", IMGPROC);
 
-/** Image files. */
 export const imgcodecs: () => OpenCVImgcodecs = module("imgcodecs", IMGCODECS);

@@ -12,7 +12,7 @@ import { libc } from "../core/native/libc.ts";
 import { addressInPointer, pinned } from "../core/native/pin.ts";
 import { wrong } from "./errors.ts";
 
-/** A view of native memory. It is valid as long as the memory is. */
+/** Valid as long as the memory is. */
 export function viewAt(address: Address, byteLength: number): DataView {
   return permitted("to look at memory", "opencv", () => {
     const pointer = Deno.UnsafePointer.create(address)!;
@@ -31,7 +31,6 @@ export function withString<R>(text: string, use: (string: Address) => R): R {
   });
 }
 
-/** Calls `use` with a `const std::vector<int>&` of numbers. */
 export function withInts<R>(numbers: Int32Array<ArrayBuffer>, use: (vector: Address) => R): R {
   const vector = new DataView(new ArrayBuffer(std_vector.size));
   return pinned(numbers, "opencv", (begin) => {
@@ -55,7 +54,7 @@ export function bytesFrom(fill: (vector: Address) => void): Uint8Array<ArrayBuff
   }
 }
 
-/** The address that a program gave for an object of OpenCV's. @throws {ArgumentError} for anything else, and null. */
+/** Checks the address that a program gave for an OpenCV object. @throws {ArgumentError} for anything else, and null. */
 export function addressIn(given: bigint | Deno.PointerValue, argument: string = "handle"): Address {
   if (typeof given === "bigint" && given > 0n && given < 2n ** 64n) return given as Address;
   const pointed = addressInPointer(given, "opencv");

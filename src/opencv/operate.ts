@@ -15,7 +15,7 @@ import { flag } from "./operations/values.ts";
 import { OpenCVTensor } from "./tensor.ts";
 import { OpenCVUMat } from "./umat.ts";
 
-/** What every operation can be told. */
+/** The options of every operation. */
 export interface OperationOptions {
   /**
    * Lets OpenCV reallocate an output that the result does not fit, as in C++. The end of its map then throws a
@@ -24,18 +24,14 @@ export interface OperationOptions {
   readonly reallocate?: boolean;
 }
 
-/** A function, and its tensors by the names of the arguments. */
 interface Call<R> {
-  /** OpenCV's function. */
   readonly fn: string;
-  /** What it reads. */
   readonly inputs: Readonly<Record<string, OpenCVTensor>>;
   /**
    * Does it take more than two dimensions? OpenCV's functions for images do not check: they take the first two for rows and
    * columns, and reallocate the output, even where it forbids that.
    */
   readonly anyRank?: boolean;
-  /** Calls it. */
   call(): R;
 }
 
@@ -47,7 +43,6 @@ export interface Reading<R> extends Call<R> {
 
 /** A function that writes. An output that is an input is worked on in place. */
 export interface Operation<R> extends Call<R> {
-  /** What it writes. */
   readonly dst: OpenCVTensor;
   /** The result, or throws if it does not take its inputs: called once all are live Mats or UMats. */
   makes(): Result;
@@ -55,19 +50,14 @@ export interface Operation<R> extends Call<R> {
   readonly reallocate: boolean | undefined;
 }
 
-/** The tensors of an operation that makes one of another. */
 export interface Ends {
-  /** What it reads. */
   readonly src: OpenCVTensor;
-  /** What it writes. */
   readonly dst: OpenCVTensor;
 }
 
 /** An operation in a table. `O` are its options, `A` its other arguments, `V` the checked values of both. */
 export interface Row<O extends OperationOptions, A extends readonly unknown[], V, R> {
-  /** OpenCV's function. */
   readonly fn: string;
-  /** The names of its options, but for those of every operation. */
   readonly options: Names<Omit<O, keyof OperationOptions>>;
   /** @see {@link Call.anyRank} */
   readonly anyRank?: true;
@@ -77,11 +67,9 @@ export interface Row<O extends OperationOptions, A extends readonly unknown[], V
   readonly besides?: (values: V) => Readonly<Record<string, OpenCVTensor>>;
   /** @see {@link Operation.makes}; without it, the size and the type of `src` */
   readonly makes?: (ends: Ends, values: V) => Result;
-  /** Calls it. */
   call(ends: Ends, values: V): R;
 }
 
-/** Makes an operation of a row. */
 export function operation<O extends OperationOptions, A extends readonly unknown[], V, R>(
   row: Row<O, A, V, R>,
 ): (cv: OpenCVBase, ends: Ends, options: O, ...args: A) => R {
@@ -104,12 +92,12 @@ export function operation<O extends OperationOptions, A extends readonly unknown
 }
 
 /**
- * Calls a function of OpenCV's: for operations. It returns when OpenCV does. Work on Mats is done then. Work on UMats is
- * submitted, behind earlier work on them, and recorded.
+ * Calls an OpenCV function. It returns when OpenCV does. Work on Mats is done then. Work on UMats is submitted, behind
+ * earlier work on them, and recorded.
  *
  * @throws {AccessError} if a tensor is lent, or its access does not allow the use.
- * @throws {ArgumentError} for anything but a Mat or UMat of this context, UMats of several OpenCL contexts, and an output
- * that overlaps an input in part.
+ * @throws {ArgumentError} for anything but a Mat or UMat of this context, UMats of several OpenCL contexts, and an
+ * output that overlaps an input in part.
  * @throws {LayoutError} if the output has another size or type than the result, or the function does not take an input.
  * @throws {OpenCVError} if OpenCV throws.
  */

@@ -42,7 +42,6 @@ export function shapeOf(at: Layout, channels?: number): MatShape | Unfit {
 /** The results for frozen layouts: most maps are of a layout that was mapped before. */
 const KNOWN = new WeakMap<Layout, MatShape>();
 
-/** True for a layout that `layout` made. */
 function isFixed(at: Layout): boolean {
   return Object.isFrozen(at) && Object.isFrozen(at.shape) && Object.isFrozen(at.strides);
 }

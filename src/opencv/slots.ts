@@ -76,13 +76,12 @@ const free: Slot[] = [];
 /** Where the slabs begin. */
 const slabs: Address[] = [];
 
-/** A slot that nobody has. */
 export function takeSlot(): Slot {
   if (free.length === 0) addSlab();
   return free.pop()!;
 }
 
-/** A slot with something in it, or none where that fails. */
+/** Returns a slot with something in it; undefined where that fails. */
 export function filledSlot(fill: (slot: Slot) => void): Slot {
   const slot = takeSlot();
   try {
@@ -94,7 +93,7 @@ export function filledSlot(fill: (slot: Slot) => void): Slot {
   }
 }
 
-/** Is that a part of a slot? Then it is no object of OpenCV's own. */
+/** Is that a part of a slot? Then it is no object that OpenCV made. */
 export function isInSlot(address: Address): boolean {
   return slabs.some((slab) => slab <= address && address < slab + BigInt(SLOTS_A_SLAB * SIZE));
 }
@@ -105,8 +104,8 @@ export function giveSlot(slot: Slot): void {
 }
 
 /**
- * Slabs are never given back: OpenCV may come back to a UMatData after the Worker that made it has ended. So they are
- * no memory of JavaScript's.
+ * Slabs are never given back: OpenCV may come back to a UMatData after the Worker that made it has ended. So
+ * JavaScript's heap does not hold them.
  */
 function addSlab(): void {
   const { address } = mapBlock({ byteLength: SLOTS_A_SLAB * SIZE, align: PAGE, sharable: false, guard: false });

@@ -18,11 +18,11 @@ export interface OpenCVTensorInit extends Omit<TensorInit<Address>, "handle"> {
 
 /** A Mat or a UMat: what OpenCV's functions take and return. Its handle is the address of the header. */
 export abstract class OpenCVTensor extends Tensor<Address> {
-  /** The header: for those who write operations. */
+  /** The header, for operations. */
   readonly slot: Slot;
   /** Sizes, steps and type, as OpenCV counts them. */
   readonly matShape: MatShape;
-  /** Does the header own memory that OpenCV made? Reallocating it may free that: for those who write operations. */
+  /** Does the header own memory that OpenCV made? Reallocating it may free that. */
   readonly ownsMemory: boolean;
 
   /** Takes the resource over. */
@@ -38,7 +38,7 @@ export abstract class OpenCVTensor extends Tensor<Address> {
   protected abstract get reallocated(): boolean;
 
   /**
-   * Throws unless its header still describes its bytes: for those who write operations.
+   * Throws unless its header still describes its bytes. Operations call it.
    *
    * @throws {AccessError} if OpenCV has reallocated it.
    */

@@ -13,7 +13,7 @@ const WORDS = OpenCLExecutionContext.size / 8 + 1;
 const FRESH = 0xffff_ffff_0000_0001n;
 const FRESH_MASK = 0xffff_ffff_0000_00ffn;
 
-/** One state: a reference to an execution context, moved out of OpenCV's memory or into it, never copied. */
+/** A reference to an execution context, moved out of OpenCV's memory or into it, never copied. */
 export type State = BigUint64Array<ArrayBuffer>;
 
 /**
@@ -58,7 +58,6 @@ export function withFreshState<R>(run: () => R): R {
   }
 }
 
-/** Gives up a state's share in its execution context. */
 export function release(own: State): void {
   withState(own, () => core().OpenCLExecutionContext_release(core().OpenCLExecutionContext_getCurrentRef()));
 }

@@ -12,7 +12,6 @@ import {
 } from "../../ffi/opencv_core/constants.ts";
 import type { DType } from "../core/layout/dtype.ts";
 
-/** The greatest `int`. */
 export const MOST_INT: number = 2 ** 31 - 1;
 
 /** The depths of OpenCV 4: what one element is. It has none for 64-bit integers, nor for unsigned 32-bit ones. */
@@ -29,7 +28,6 @@ const DEPTHS: Readonly<Partial<Record<DType, number>>> = {
 
 const DTYPES = new Map(Object.entries(DEPTHS).map(([dtype, depth]) => [depth, dtype as DType]));
 
-/** The dtypes that have a depth, for messages. */
 export const DTYPE_NAMES: string = Object.keys(DEPTHS).join(", ");
 
 /** The depth of a dtype (CV_8U, …); undefined where OpenCV has none. */
@@ -56,12 +54,10 @@ export function typeOf(depth: number, channels: number): number {
   return depth + ((channels - 1) << CV_CN_SHIFT);
 }
 
-/** The dtype of a type's elements. */
 export function dtypeIn(type: number): DType {
   return DTYPES.get(type & CV_MAT_DEPTH_MASK)!;
 }
 
-/** How many channels a type has. */
 export function channelsIn(type: number): number {
   return (type >> CV_CN_SHIFT) + 1;
 }

@@ -38,7 +38,7 @@ export interface UMatBuffer {
 
 /** A `cv::UMat` over an OpenCL buffer. Its handle is the `cv::UMat*`. */
 export class OpenCVUMat extends OpenCVTensor {
-  /** Its memory: for those who write mappers. */
+  /** Its memory, for mappers. */
   readonly buffer: UMatBuffer;
   readonly #address: bigint | undefined;
   readonly #u: Address;

@@ -24,7 +24,7 @@ export function checkedVersion(): string {
   return version = found;
 }
 
-/** OpenCV makes a Mat of its own of one that was filled in here: is it the same? */
+/** Makes OpenCV construct a Mat from one that was filled in here, and compares the two. */
 function layoutHolds(): boolean {
   const given = takeSlot();
   try {

@@ -20,9 +20,7 @@ import {
   RET,
 } from "../../guard/x86_64.ts";
 
-/** What the code calls, by its address. */
 export interface Callees {
-  /** OpenCV's standard allocator, `Mat::getStdAllocator()`. */
   readonly standard: bigint;
   /** What its class has for `allocate(dims, …)`. */
   readonly allocate: bigint;
@@ -30,13 +28,12 @@ export interface Callees {
   readonly deallocate: bigint;
   /** `int (void **where, size_t alignment, size_t size)`: 0 where it has put the address of a block there. */
   readonly take: bigint;
-  /** `void (void *block)`. */
   readonly give: bigint;
 }
 
 const { refcount, urefcount, data, origdata, size, flags } = UMatData.fields;
 
-// The instructions, as Intel writes them: the destination first. What follows an opcode here is not yet its operand.
+// In Intel's order: the destination first. The opcodes here stand without their operands.
 const JMP_R11 = [0x41, 0xff, 0xe3]; // jmp r11
 const JC = 0x72; // jc rel8
 const JZ = 0x74; // jz rel8
@@ -91,8 +88,8 @@ const STACK_ARGUMENTS = [16, 24] as const;
  * `UMatData *allocate(int dims, const int *sizes, int type, void *data, size_t *step, AccessFlag, UMatUsageFlags)`
  *
  * The standard allocator does it as for memory that a caller has (though there is none yet), so that steps, size and
- * UMatData are its own; then the block is taken and put in. Where none can be had, the standard allocator is asked for
- * one of its own: it throws, or the UMatData says that it is the owner. Nothing is held while something may throw.
+ * UMatData are its own; then the block is taken and put in. Where there is none, the standard allocator makes one of
+ * its own: it throws, or the UMatData says that it is the owner. Nothing is held while something may throw.
  */
 export function allocateCode(callees: Callees): Code {
   const code = new Bytes();
@@ -109,7 +106,7 @@ export function allocateCode(callees: Callees): Code {
   stands("framed");
   code.raw(...PUSH_RDI, ...PUSH_RSI, ...PUSH_RDX, ...PUSH_RCX, ...PUSH_R9, ...PUSH_R8); // r8: room for the UMatData
 
-  // Each step is to be found out, unless nobody wants to know: for (i = dims - 1; i >= 0; i--) step[i] = CV_AUTOSTEP
+  // The caller may want the steps: for (i = dims - 1; i >= 0; i--) step[i] = CV_AUTOSTEP
   const set = Uint8Array.of(...MOV_AT_R9_RAX_8, ...new Bytes().u32(CV_AUTOSTEP).done());
   const turn = [...SUB_EAX_1, JS, set.length + 2, ...set];
   const loop = [...MOV_EAX_ESI, ...turn, JMP, -(turn.length + 2) & 0xff];
@@ -178,12 +175,10 @@ export function deallocateCode(callees: Callees): Code {
   return { bytes: code.done(), frame };
 }
 
-/** Calls a function. */
 function call(address: bigint): Uint8Array {
   return new Bytes().raw(...MOVABS_R11).u64(address).raw(...CALL_R11).done();
 }
 
-/** Leaves for a function, which answers in our place. */
 function goTo(address: bigint): Uint8Array {
   return new Bytes().raw(...MOVABS_R11).u64(address).raw(...JMP_R11).done();
 }

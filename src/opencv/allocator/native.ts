@@ -17,10 +17,9 @@ export const VIRTUAL = [
   ...["map", "unmap", "download", "upload", "copy", "getBufferPoolController"] as const,
 ] as const;
 
-/** One of them. */
 export type Virtual = typeof VIRTUAL[number];
 
-/** Those that `cv::MatAllocator` implements and libopencv_core exports: by them its table is recognized. */
+/** `cv::MatAllocator` implements these and libopencv_core exports them: they identify its virtual table. */
 const EXPORTED: Readonly<Partial<Record<Virtual, string>>> = {
   map: "_ZNK2cv12MatAllocator3mapEPNS_8UMatDataENS_10AccessFlagE",
   unmap: "_ZNK2cv12MatAllocator5unmapEPNS_8UMatDataE",
@@ -30,28 +29,21 @@ const EXPORTED: Readonly<Partial<Record<Virtual, string>>> = {
   getBufferPoolController: "_ZNK2cv12MatAllocator23getBufferPoolControllerEPKc",
 };
 
-/** The typeinfo of `cv::MatAllocator`. */
 const TYPE_INFO = "_ZTIN2cv12MatAllocatorE";
 
-/** The names of the image's functions. */
 const FUNCTIONS = { allocate: "samepage_allocate", deallocate: "samepage_deallocate" } as const;
 
-/** What a class of allocators is made of. */
 export interface AllocatorClass {
-  /** Its typeinfo. */
   readonly typeInfo: bigint;
-  /** Its virtual functions. */
   readonly functions: Readonly<Record<Virtual, bigint>>;
 }
 
-/** The virtual functions of the allocator at an address. */
 export function functionsOf(allocator: Address): Record<Virtual, bigint> {
   const table = viewAt(viewAt(allocator, 8).getBigUint64(0, true) as Address, VIRTUAL.length * 8);
   const entries = VIRTUAL.map((name, i) => [name, table.getBigUint64(i * 8, true)] as const);
   return Object.fromEntries(entries) as Record<Virtual, bigint>;
 }
 
-/** Where the memory of a class's Mats comes from. */
 export type Blocks = Pick<Callees, "take" | "give">;
 
 let pages: AllocatorClass | undefined;

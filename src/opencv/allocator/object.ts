@@ -3,23 +3,20 @@ import { mapBlock, PAGE } from "../../core/native/blocks.ts";
 import { viewAt } from "../memory.ts";
 import { type AllocatorClass, functionsOf, VIRTUAL } from "./native.ts";
 
-/** The words of an object: its table's address, which is all that C++ knows; what isolates tell each other; the table. */
+/** The words of an object: its table's address, which is all that C++ knows; what isolates share; the table. */
 const WORD = { table: 0, previous: 1, holders: 2, offsetToTop: 4, typeInfo: 5, functions: 6 } as const;
 const WORDS = WORD.functions + VIRTUAL.length;
 
 /** A `cv::MatAllocator` of ours, in memory that all isolates see, and that is never given back. */
 export class AllocatorObject {
-  /** The `cv::MatAllocator*`. */
   readonly address: Address;
   readonly #words: BigUint64Array<ArrayBuffer>;
 
-  /** One that was made at an address. */
   constructor(address: Address) {
     this.address = address;
     this.#words = new BigUint64Array(viewAt(address, WORDS * 8).buffer as ArrayBuffer, 0, WORDS);
   }
 
-  /** OpenCV's default allocator before this one. */
   get previous(): Address {
     return this.#words[WORD.previous] as Address;
   }

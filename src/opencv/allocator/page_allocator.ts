@@ -54,11 +54,11 @@ function holdDefault(): AllocatorObject {
   });
 }
 
-/** Removes a holder. After the last, the default is what it was, unless somebody has set another one since. */
+/** Removes a holder. After the last, the default is what it was, unless another one was set since. */
 function leaveDefault(object: AllocatorObject): void {
   alone(() => {
     if (--object.holders > 0) return;
-    if (core().Mat_getDefaultAllocator() !== object.address) return; // whoever did that may come back to it
+    if (core().Mat_getDefaultAllocator() !== object.address) return; // the setter may restore ours later
     core().Mat_setDefaultAllocator(object.previous);
     idle.push(object);
   });

@@ -7,16 +7,14 @@ import { withMemoryFile } from "./memory_file.ts";
 import { radianceSize } from "./radiance.ts";
 import { tiffFault } from "./tiff.ts";
 
-/** How a TIFF and a BigTIFF begin. */
 const TIFF = /^(?:II[*+]\0|MM\0[*+])/;
 
-/** How a Radiance picture begins. */
 const RADIANCE = /^#\?R(?:GBE|ADIANCE)/;
 
 /** How the other formats begin that OpenCV reads from files alone: OpenEXR, PFM, NITF, DICOM, DTED, Sun rasters. */
 const FROM_FILES = /^(?:v\/1|P[Ff]|NITF|[^]{128}DICM|[^]{140}DTED|\x59\xa6\x6a\x95)/;
 
-/** So many bytes tell the format. */
+/** The format can be read from this many bytes. */
 const SIGNATURE = 144;
 
 /**

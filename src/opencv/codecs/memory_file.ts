@@ -8,7 +8,6 @@ import { thenUndo, type Undo } from "../../core/life/undo.ts";
 /** Folders for a symbolic link: the first that takes one is used. */
 const FOLDERS = ["/tmp", "/dev/shm", "/var/tmp"];
 
-/** How many bytes are expected of a picture. */
 const EXPECTED = 2 ** 20;
 
 /**
@@ -24,7 +23,6 @@ class MemoryFile {
     this.#undo = undo;
   }
 
-  /** A path that this process can open it by. */
   get path(): string {
     return `/proc/self/fd/${this.#fd}`;
   }
@@ -41,7 +39,6 @@ class MemoryFile {
     return path;
   }
 
-  /** Puts bytes at its end. */
   write(bytes: Uint8Array<ArrayBuffer>): void {
     for (let at = 0; at < bytes.length;) {
       const written = libc().write(this.#fd, bytes.subarray(at), BigInt(bytes.length - at));
@@ -50,7 +47,6 @@ class MemoryFile {
     }
   }
 
-  /** All that OpenCV has written into it. */
   read(): Uint8Array<ArrayBuffer> {
     return readToEnd(
       (into) => {

@@ -6,11 +6,8 @@ const PACKED = { least: 8, most: 0x7fff };
 
 const NEWLINE = 0x0a;
 
-/** The size of a Radiance picture. */
 export interface RadianceSize {
-  /** Pixels in a row. */
   readonly width: number;
-  /** Rows. */
   readonly height: number;
 }
 
@@ -30,13 +27,12 @@ export function radianceSize(bytes: Uint8Array): RadianceSize | string {
   return header;
 }
 
-/** Where OpenCV is in the file. */
 class Reader {
   at = 0;
 
   constructor(readonly bytes: Uint8Array) {}
 
-  /** The next line, or as much of it as OpenCV's buffer holds, as `fgets` answers it; undefined at the end. */
+  /** The next line, or as much of it as OpenCV's buffer holds, as `fgets` returns it; undefined at the end. */
   line(): string | undefined {
     if (this.at === this.bytes.length) return undefined;
     const most = this.bytes.subarray(this.at, this.at + LONGEST);
@@ -46,7 +42,6 @@ class Reader {
     return String.fromCharCode(...line);
   }
 
-  /** True if there are so many bytes left. */
   has(count: number): boolean {
     return this.at + count <= this.bytes.length;
   }
@@ -67,7 +62,9 @@ function headerOf(reader: Reader): RadianceSize | string {
   return isCount(width) && isCount(height) ? { width, height } : `its size is ${width} × ${height}`;
 }
 
-/** Moves beyond a row of packed pixels. "flat": all of the rest is there, not packed. Else what is wrong with it. */
+/**
+ * Moves beyond a row of packed pixels. Returns "flat" if all the rest is there, not packed; else what is wrong with it.
+ */
 function skipRow(reader: Reader, { width, height }: RadianceSize, row: number): string | undefined {
   const { bytes, at } = reader;
   const canBePacked = width >= PACKED.least && width <= PACKED.most;

@@ -4,12 +4,10 @@ const PIECES = [
   { offsets: 324, lengths: 325, what: "tile" },
 ] as const;
 
-/** How many bytes a value of each type has. */
 const SIZES: Readonly<Record<number, number>> = {
   ...{ 1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8 },
 };
 
-/** Where the values of a tag lie. */
 interface Entry {
   readonly tag: number;
   /** Bytes of one value; 0 for a type that is not known. */
@@ -48,7 +46,6 @@ export function tiffFault(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** The numbers in a file, of either order of bytes. */
 class TiffFile {
   readonly #view: DataView;
   readonly #little: boolean;
@@ -64,7 +61,6 @@ class TiffFile {
     return offset + length <= this.#view.byteLength;
   }
 
-  /** The entries of the first directory, or undefined if they are not all there. */
   firstDirectory(): Entry[] | undefined {
     const { offset, entries, entry, first } = this.#form;
     if (!this.has(first, offset)) return undefined;

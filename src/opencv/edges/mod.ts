@@ -3,5 +3,4 @@ import { hostToOpenCVMat } from "./host_to_opencv_mat.ts";
 
 export { hostToOpenCVMat };
 
-/** The edge that an OpenCVContext brings. */
 export const EDGES: readonly Mapper[] = [hostToOpenCVMat] as readonly unknown[] as readonly Mapper[];

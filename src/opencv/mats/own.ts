@@ -32,14 +32,14 @@ export function ownMat(target: MatTarget, slot: Slot, access: Access = "read-wri
   }
   const resource = own({
     ...{ name: `opencv mat ${describeLayout(layout)}`, allocation, start, end: start + layout.byteLength, access },
-    // The block of a Mat that nobody knew keeps its header: peers may outlive this tensor.
+    // The block of a Mat that was unknown keeps its header: peers may outlive this tensor.
     undo: allocation.peers === 0 ? [] : [() => endHeader(slot)],
     owners: [target.context.resource],
   });
   return new OpenCVMat({ target, resource, layout, slot, shape, address: data, ownsMemory: true });
 }
 
-/** A tensor over a `cv::Mat` that somebody else made. */
+/** A tensor over a foreign `cv::Mat`. */
 export function attachedMat(target: MatTarget, given: bigint | Deno.PointerValue, access: Access): OpenCVMat {
   const handle = addressIn(given);
   const header = headerAt(handle, "mat");

@@ -49,7 +49,7 @@ export class MatTarget extends PrintedTarget implements Target<OpenCVMat> {
   readonly kind = "opencv.mat";
   /** The context whose memory it is. */
   readonly context: OpenCVBase;
-  /** How many channels its Mats have; undefined where their shape tells. */
+  /** How many channels its Mats have; undefined where the shape decides. */
   readonly channels: number | undefined;
 
   /** Made by the context. */
@@ -72,7 +72,7 @@ export class MatTarget extends PrintedTarget implements Target<OpenCVMat> {
     return value instanceof OpenCVMat && value.target === this;
   }
 
-  /** A layout as OpenCV has it, or why it cannot: for those who write mappers. */
+  /** Returns a layout as OpenCV has it, or why it cannot have it. Mappers call it. */
   fit(at: Layout, address?: bigint): MatShape | Unfit {
     const size = sizeOf(at.dtype);
     if (address === undefined || address % BigInt(size) === 0n) return shapeOf(at, this.channels);
@@ -82,17 +82,19 @@ export class MatTarget extends PrintedTarget implements Target<OpenCVMat> {
     return { argument: "byteOffset", problem };
   }
 
-  /** Fills a header in over memory; its end goes on the undo list: for those who write mappers. @throws {LayoutError} */
+  /** Fills a header in over memory, for mappers; its end goes on the undo list. @throws {LayoutError} */
   over(at: Layout, address: Address, name: string, undo: Undo): MatOver {
     return matOver(this, at, address, name, undo);
   }
 
-  /** A tensor over the memory that OpenCV gave a slot's Mat; undefined if the context has ended: for those who write mappers. */
+  /**
+   * Returns a tensor over the memory that OpenCV gave a slot's Mat; undefined if the context has ended. For mappers.
+   */
   resultIn(slot: Slot): OpenCVMat | undefined {
     return resultIn(this, slot);
   }
 
-  /** Makes the tensor of a Mat over memory: for those who write mappers. */
+  /** Makes the tensor of a Mat over memory, for mappers. */
   tensor(resource: Resource, at: Layout, address: Address, over: MatOver, parent: Mapped): OpenCVMat {
     const { slot, shape } = over; // a spread would take as long as all else here
     return new OpenCVMat({ target: this, resource, layout: at, address, parent, slot, shape });
@@ -137,12 +139,11 @@ export class MatTarget extends PrintedTarget implements Target<OpenCVMat> {
   }
 
   /**
-   * Attaches to a `cv::Mat` that somebody else made. Other tensors over that Mat, and host tensors over its memory, are its
-   * peers.
+   * Attaches to a foreign `cv::Mat`. Other tensors over that Mat, and host tensors over its memory, are its peers.
    *
-   * The header is copied during the call, as `cv::Mat(const Mat &)` does, and may go away afterwards; whoever made it still
-   * deletes it. The elements stay: OpenCV counts the tensor as one more owner of them. Only where OpenCV does not own the
-   * memory (`Mat(rows, cols, type, data)`: `u` is null), it has to stay for as long as the tensor and its peers.
+   * The header is copied during the call, as `cv::Mat(const Mat &)` does, and may go away afterwards; its maker still
+   * deletes it. The elements stay: OpenCV counts the tensor as one more owner of them. Only where OpenCV does not own
+   * the memory (`Mat(rows, cols, type, data)`: `u` is null), it has to stay for as long as the tensor and its peers.
    *
    * The other way, a native function with a parameter `cv::Mat *` takes `mat.handle`: a bigint for `"u64"`, and for
    * `"pointer"` `Deno.UnsafePointer.create(mat.handle)`.

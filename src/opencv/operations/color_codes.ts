@@ -15,13 +15,10 @@ export type ColorCode =
   | `${"BGRA" | "RGBA"}2${"BGR" | "RGB"}`
   | "RGBA2mRGBA"
   | "mRGBA2RGBA"
-  // Grey.
   | `${"BGR" | "RGB" | "BGRA" | "RGBA"}2GRAY`
   | `GRAY2${"BGR" | "RGB" | "BGRA" | "RGBA"}`
-  // 16 bits a pixel.
   | `${"BGR" | "RGB" | "BGRA" | "RGBA" | "GRAY"}2${"BGR565" | "BGR555"}`
   | `${"BGR565" | "BGR555"}2${"BGR" | "RGB" | "BGRA" | "RGBA" | "GRAY"}`
-  // Other spaces.
   | `${"BGR" | "RGB"}2${"XYZ" | "YCrCb" | "YUV" | "HSV" | "HLS" | "Lab" | "Luv"}`
   | `${"XYZ" | "YCrCb" | "YUV" | "HSV" | "HLS" | "Lab" | "Luv"}2${"BGR" | "RGB"}`
   | `${"BGR" | "RGB"}2${"HSV" | "HLS"}_FULL`
@@ -39,15 +36,10 @@ export type ColorCode =
 /** How the size of an image changes. `yuv420` has half as many rows again: the planes of U and V below that of Y. */
 type Sizes = "same" | "to yuv420" | "from yuv420";
 
-/** Codes that take and make the same. */
 interface Family {
-  /** OpenCV's names of them, without COLOR_. */
   readonly codes: readonly ColorCode[];
-  /** The channels that they take. */
   readonly from: readonly number[];
-  /** The channels that they make. */
   readonly to: number;
-  /** The depths that they know. */
   readonly dtypes: readonly DType[];
   /** The same unless given. */
   readonly sizes?: Sizes;
@@ -91,7 +83,7 @@ const FAMILIES = [
     ...{ from: COLOUR, to: 3, dtypes: PRECISE, tables: true },
   },
   { codes: ["BGR2HLS", "RGB2HLS", "BGR2HLS_FULL", "RGB2HLS_FULL"], from: COLOUR, to: 3, dtypes: PRECISE },
-  // Of f32 a hue that is far out of range makes OpenCV 4.6 turn for ever: it takes 360 off until there is none to take.
+  // With an f32 hue that is far out of range OpenCV 4.6 never ends: it subtracts 360 until the value is in range.
   { codes: ["HSV2BGR", "HSV2RGB", "HSV2BGR_FULL", "HSV2RGB_FULL"], from: [3], to: 3, dtypes: BYTES },
   { codes: ["HLS2BGR", "HLS2RGB", "HLS2BGR_FULL", "HLS2RGB_FULL"], from: [3], to: 3, dtypes: BYTES },
   {
@@ -154,15 +146,12 @@ const FAMILIES = [
   { codes: ["BayerBG2GRAY", "BayerGB2GRAY", "BayerRG2GRAY", "BayerGR2GRAY"], from: [1], to: 1, dtypes: MOSAIC },
 ] as const satisfies readonly Family[];
 
-/** One conversion. */
 export interface Conversion extends Family {
-  /** OpenCV's number of it. */
   readonly code: number;
 }
 
 type Listed = (typeof FAMILIES)[number]["codes"][number];
 
-/** All of them by their names. */
 export const CONVERSIONS: Readonly<Record<ColorCode, Conversion>> = conversions();
 
 function conversions(): Record<Listed, Conversion> {

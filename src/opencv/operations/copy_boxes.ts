@@ -49,7 +49,6 @@ function bytes(rows: number, length: number, step: number): MatShape {
   return { type: typeOf(depthOf("u8")!, 1), sizes: [rows, length], steps: [step, 1] };
 }
 
-/** Calls `use` with a header over a box of a Mat or a UMat. */
 function withBox(tensor: OpenCVTensor, shape: MatShape, begin: number, use: (part: Slot) => void): void {
   const { slot: whole } = tensor;
   if (tensor instanceof OpenCVUMat) {

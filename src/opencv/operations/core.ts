@@ -13,9 +13,9 @@ import {
 } from "./core_table.ts";
 
 /**
- * The functions of OpenCV's core module, as methods of {@link OpenCVContext}. Like all operations, they take Mats and UMats
- * alike. They throw an {@link AccessError} if a tensor is lent, an {@link ArgumentError} for anything but a Mat or UMat of
- * this context, a {@link LayoutError} if the function does not take the tensor or the result does not fit, and an
+ * The functions of the core module, as methods of {@link OpenCVContext}. Like all operations, they take Mats and UMats
+ * alike. They throw an {@link AccessError} if a tensor is lent, an {@link ArgumentError} for anything but a Mat or UMat
+ * of this context, a {@link LayoutError} if the function does not take the tensor or the result does not fit, and an
  * {@link OpenCVError} if OpenCV throws.
  */
 export abstract class CoreOperations extends OpenCVBase {

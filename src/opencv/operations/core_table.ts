@@ -18,7 +18,6 @@ export interface CopyToOptions extends OperationOptions {
   readonly mask?: OpenCVTensor;
 }
 
-/** `Mat::copyTo`, `UMat::copyTo`. */
 export const copyTo = operation({
   fn: "copyTo",
   options: { mask: true },
@@ -58,7 +57,6 @@ export interface ConvertToOptions extends OperationOptions {
   readonly beta?: number;
 }
 
-/** `Mat::convertTo`, `UMat::convertTo`. */
 export const convertTo = operation({
   fn: "convertTo",
   options: { alpha: true, beta: true },
@@ -94,16 +92,14 @@ export const bitwiseNot = operation({
 /** The axis to flip an image around: x swaps the rows, y the columns. */
 export type FlipCode = "x-axis" | "y-axis" | "both-axes";
 
-/** OpenCV's number of each. */
 const FLIPS: Readonly<Record<FlipCode, number>> = { "x-axis": 0, "y-axis": 1, "both-axes": -1 };
 
-/** `cv::flip`. */
 export const flip = operation({
   fn: "flip",
   options: {},
   read: (_: OperationOptions, flipCode: FlipCode) => named(FLIPS, flipCode, "flipCode"),
   makes({ src, dst }) {
-    // Two work-items of OpenCV's kernel swap the same pixels of the middle row.
+    // Two work-items of the flip kernel swap the same pixels of the middle row.
     if (src === dst && src instanceof OpenCVUMat) throw unfit("flip", "dst", "a UMat cannot be flipped in place.");
     return src.matShape;
   },

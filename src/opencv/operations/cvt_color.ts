@@ -8,7 +8,6 @@ import { imageIn, imageLike, unfit } from "./image.ts";
 import type { Result } from "./result.ts";
 import { named } from "./values.ts";
 
-/** `cv::cvtColor`. */
 export const cvtColor = operation({
   fn: "cvtColor",
   options: {},

@@ -27,7 +27,7 @@ export interface GaussianBlurOptions extends OperationOptions {
   readonly border?: BlurBorder;
 }
 
-/** The largest kernel. A larger one is useless, and OpenCV allocates a table of its length. */
+/** A larger kernel is useless, and OpenCV allocates a table of its length. */
 const MOST_KERNEL = 2 ** 15 - 1;
 
 /** If OpenCV chooses the size of the kernel, it takes eight sigmas. */
@@ -35,7 +35,6 @@ const MOST_SIGMA = MOST_KERNEL / 8;
 
 const { wrap: _none, ...BLUR_BORDERS } = BORDERS;
 
-/** `cv::GaussianBlur`. */
 export const gaussianBlur = operation({
   fn: "GaussianBlur",
   options: { sigmaX: true, sigmaY: true, border: true },
@@ -77,7 +76,6 @@ export interface CannyOptions extends OperationOptions {
   readonly L2gradient?: boolean;
 }
 
-/** `cv::Canny`. */
 export const canny = operation({
   fn: "Canny",
   options: { apertureSize: true, L2gradient: true },
@@ -100,7 +98,6 @@ export const canny = operation({
 /** What becomes of a value x. */
 export type ThresholdType = "binary" | "binary-inv" | "trunc" | "tozero" | "tozero-inv";
 
-/** OpenCV's numbers of them (ThresholdTypes). */
 const TYPES: Readonly<Record<ThresholdType, number>> = {
   "binary": THRESH_BINARY,
   "binary-inv": THRESH_BINARY_INV,
@@ -112,18 +109,15 @@ const TYPES: Readonly<Record<ThresholdType, number>> = {
 /** How OpenCV finds a threshold. */
 export type ThresholdSearch = "otsu" | "triangle";
 
-/** OpenCV's number of a search, and what it works on. */
 interface Search extends Accepted {
   readonly code: number;
 }
 
-/** All of them. */
 const SEARCHES: Readonly<Record<ThresholdSearch, Search>> = {
   "otsu": { code: THRESH_OTSU, dtypes: ["u8", "u16"], channels: [1] },
   "triangle": { code: THRESH_TRIANGLE, dtypes: ["u8"], channels: [1] },
 };
 
-/** Without a search. */
 const GIVEN: Search = { code: 0, dtypes: ["u8", "u16", "i16", "f32", "f64"] };
 
 /** Options of `cv.threshold`. */
@@ -132,7 +126,7 @@ export interface ThresholdOptions extends OperationOptions {
   readonly search?: ThresholdSearch;
 }
 
-/** `cv::threshold`: returns the threshold that was used. */
+/** Returns the threshold that was used. */
 export const threshold = operation({
   fn: "threshold",
   options: { search: true },

@@ -34,7 +34,6 @@ import {
 
 /** How pixels are made of others. */
 interface Method extends Accepted {
-  /** OpenCV's number of it (InterpolationFlags). */
   readonly code: number;
 }
 
@@ -78,7 +77,6 @@ export interface ResizeOptions extends OperationOptions {
   readonly interpolation?: Interpolation;
 }
 
-/** `cv::resize`. */
 export const resize = operation({
   fn: "resize",
   options: { interpolation: true },
@@ -146,7 +144,6 @@ export interface WarpAffineOptions extends OperationOptions {
   readonly borderValue?: Scalar;
 }
 
-/** `cv::warpAffine`. */
 export const warpAffine = operation({
   fn: "warpAffine",
   options: { interpolation: true, inverse: true, border: true, borderValue: true },

@@ -7,23 +7,16 @@ import { channelsIn, dtypeIn, typeName, typeOf } from "../type.ts";
 
 /** The depths and channels that an operation takes; all of them where none are named. */
 export interface Accepted {
-  /** The depths that it knows. */
   readonly dtypes?: readonly DType[];
-  /** The numbers of channels that it knows. */
   readonly channels?: readonly number[];
 }
 
 /** A Mat or UMat of two dimensions. */
 export interface Image {
-  /** `Mat::rows`. */
   readonly rows: number;
-  /** `Mat::cols`. */
   readonly columns: number;
-  /** What one channel of a pixel is. */
   readonly dtype: DType;
-  /** How many values a pixel has. */
   readonly channels: number;
-  /** Depth and channels. */
   readonly type: number;
 }
 
@@ -48,7 +41,6 @@ export function elementsOf(fn: string, argument: string, tensor: OpenCVTensor, a
   return { dtype, channels, type };
 }
 
-/** The shape of an image of the same depth. */
 export function imageLike(
   { type }: Pick<MatShape, "type">,
   rows: number,
@@ -58,7 +50,6 @@ export function imageLike(
   return { sizes: [rows, columns], type: typeOf(type & CV_MAT_DEPTH_MASK, channels) };
 }
 
-/** The error of a Mat or UMat that an operation does not take. */
 export function unfit(fn: string, argument: string, what: string, hint?: string): LayoutError {
   return new LayoutError(`${argument}: ${what}`, { api: "opencv", fn, argument, hint });
 }

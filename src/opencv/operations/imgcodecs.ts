@@ -8,32 +8,33 @@ import type { WriteOptions } from "./write_params.ts";
 import { imencode, imwrite } from "./writing.ts";
 
 /**
- * The functions of OpenCV's imgcodecs module, as methods of {@link OpenCVContext}. Images in files are grey, BGR or BGRA:
+ * The functions of the imgcodecs module, as methods of {@link OpenCVContext}. Images in files are grey, BGR or BGRA:
  * blue first, whatever the file's own order is.
  *
- * Deno reads and writes the files of {@link imread} and {@link imwrite}, so they need `--allow-read` and `--allow-write` of
- * the file and no more; OpenCV decodes and encodes in memory. Only regular files are read and written: a FIFO or a device
- * is refused. A picture that cannot be written leaves what was there before, or no file, and the error says which.
+ * Deno reads and writes the files of {@link imread} and {@link imwrite}, so they need `--allow-read` and
+ * `--allow-write` of the file and no more; OpenCV decodes and encodes in memory. Only regular files are read and
+ * written: a FIFO or a device is refused. A picture that cannot be written leaves what was there before, or no file,
+ * and the error says which.
  *
- * Decoders are native code too. OpenCV refuses images of more than 2^20 pixels a side or 2^30 in all before it makes memory
- * for them; `OPENCV_IO_MAX_IMAGE_WIDTH`, `…_HEIGHT` and `…_PIXELS`, set before the program starts, change that. A malicious
- * file is as dangerous as in C++.
+ * Decoders are native code too. OpenCV refuses images of more than 2^20 pixels a side or 2^30 in all before it makes
+ * memory for them; `OPENCV_IO_MAX_IMAGE_WIDTH`, `…_HEIGHT` and `…_PIXELS`, set before the program starts, change that.
+ * A malicious file is as dangerous as in C++.
  *
- * A file that ends early is an error, unless all pixels are there. JPEG is the exception: its decoder fills in the missing
- * pixels, as in C++, and does not say so.
+ * A file that ends early is an error, unless all pixels are there. JPEG is the exception: its decoder fills in the
+ * missing pixels, as in C++, and does not say so.
  */
 export abstract class ImgcodecsOperations extends ImgprocOperations {
   /** Mats. */
   abstract readonly mat: MatTarget;
 
   /**
-   * Reads an image file (`cv::imread`) into memory of OpenCV's own, which lives as long as the tensor, and can be mapped
+   * Reads an image file (`cv::imread`) into OpenCV's own memory, which lives as long as the tensor, and can be mapped
    * as any other. On x86-64 only.
    *
    * @param filename a path; OpenCV looks at the file's bytes and not at its ending
-   * @param mode `"color"`: u8, BGR. `"grayscale"`: u8, one channel. `"unchanged"`: as in the file, with its alpha and depth.
-   * `"anydepth"` keeps 16 and 32 bits a channel, and makes them grey; `"anycolor"` keeps grey or BGR; the reduced ones
-   * are a half, a quarter or an eighth as wide and high
+   * @param mode `"color"`: u8, BGR. `"grayscale"`: u8, one channel. `"unchanged"`: as in the file, with its alpha and
+   * depth. `"anydepth"` keeps 16 and 32 bits a channel, and makes them grey; `"anycolor"` keeps grey or BGR; the
+   * reduced ones are a half, a quarter or an eighth as wide and high
    * @throws {PermissionError} if Deno may not read the file.
    * @throws {ArgumentError} if there is no such regular file, or it has more than 2^31 - 1 bytes.
    * @throws {NativeCallError} if it is no image, or only a part of one; a JPEG that ends early is filled in.

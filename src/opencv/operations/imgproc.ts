@@ -16,9 +16,9 @@ import { resize, type ResizeOptions, warpAffine, type WarpAffineOptions } from "
 import type { AffineMatrix, Size } from "./values.ts";
 
 /**
- * The functions of OpenCV's imgproc module, as methods of {@link OpenCVContext}. They take images: Mats and UMats of two
- * dimensions, `[rows, columns]` or `[rows, columns, channels]`. Only {@link cvtColor} knows what a channel means; OpenCV's
- * own order is blue, green, red. They throw like those of {@link CoreOperations}.
+ * The functions of the imgproc module, as methods of {@link OpenCVContext}. They take images: Mats and UMats of two
+ * dimensions, `[rows, columns]` or `[rows, columns, channels]`. Only {@link cvtColor} knows what a channel means;
+ * OpenCV's own order is blue, green, red. They throw like those of {@link CoreOperations}.
  */
 export abstract class ImgprocOperations extends CoreOperations {
   /**
@@ -159,9 +159,9 @@ export abstract class ImgprocOperations extends CoreOperations {
   }
 
   /**
-   * Compares every value with a threshold (`cv::threshold`), in place where `dst` is `src`. Of a value x above the
-   * threshold `"binary"` makes `maxval`, `"binary-inv"` 0, `"trunc"` the threshold, `"tozero"` x, `"tozero-inv"` 0; of any
-   * other in the same order 0, `maxval`, x, 0, x.
+   * Compares every value with a threshold (`cv::threshold`), in place where `dst` is `src`. For a value x above the
+   * threshold `"binary"` gives `maxval`, `"binary-inv"` 0, `"trunc"` the threshold, `"tozero"` x, `"tozero-inv"` 0; of
+   * any other in the same order 0, `maxval`, x, 0, x.
    *
    * @param src u8, u16, i16, f32 or f64, any number of channels; one of u8 or u16 for `"otsu"`, of u8 for `"triangle"`
    * @param dst of the same size and type

@@ -1,7 +1,7 @@
 /** What OpenCV's names in C++ and Python begin with, and samepage's do not. */
 const PREFIX = /^(?:cv::|cv2?\.)?([A-Z]+_)(\w+)$/;
 
-/** So many names are near another one. */
+/** At most this many names are near another one. */
 const NEAR = 8;
 
 /** What is longer is no name. */

@@ -25,7 +25,6 @@ export type ReadMode =
   | "anycolor-anydepth"
   | `reduced-${"color" | "grayscale"}-${2 | 4 | 8}`;
 
-/** OpenCV's numbers of them (ImreadModes). */
 const MODES: Readonly<Record<ReadMode, number>> = {
   "color": IMREAD_COLOR,
   "grayscale": IMREAD_GRAYSCALE,

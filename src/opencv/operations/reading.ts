@@ -14,14 +14,12 @@ import { MOST_INT } from "../type.ts";
 import { readImage } from "./file.ts";
 import { readFlags, type ReadMode, type ReadOptions } from "./read_mode.ts";
 
-/** `cv::imread`, of a file that Deno reads. */
 export function imread(mats: MatTarget, filename: string, mode: ReadMode, options: ReadOptions): OpenCVMat {
   const flags = readFlags(mode, options);
   mats.context.resource.assertLive();
   return decoded(mats, "imread", shown(filename), readImage(filename), flags);
 }
 
-/** `cv::imdecode`. */
 export function imdecode(
   mats: MatTarget,
   buf: Uint8Array<ArrayBuffer>,

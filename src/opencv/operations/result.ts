@@ -7,11 +7,8 @@ import { unfit } from "./image.ts";
 /** Each may take eight bytes, in one sum. */
 const MOST_IN_ROW = 2 ** 28 - 1;
 
-/** The sizes and type of the result of an operation. */
 export interface Result {
-  /** The extent of each dimension. */
   readonly sizes: readonly number[];
-  /** Depth and channels. */
   readonly type: number;
 }
 
@@ -73,7 +70,6 @@ function inWords({ sizes, type }: Result): string {
   return `${sizesInWords(sizes)} of ${typeName(type)}`;
 }
 
-/** The extents of a Mat, for messages. Two have names, because their order differs between APIs. */
 export function sizesInWords(sizes: readonly number[]): string {
   if (sizes.length > 2) return sizes.join("×");
   return sizes.map((extent, i) => `${extent} ${i === 0 ? "row" : "column"}${extent === 1 ? "" : "s"}`).join(" × ");

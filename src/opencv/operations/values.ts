@@ -11,7 +11,6 @@ import {
   BORDER_WRAP,
 } from "../../../ffi/opencv_imgproc/constants.ts";
 
-/** The most names that a message lists. */
 const LISTED = 16;
 
 /** Returns a number that a program gave, if it is finite and within bounds. @throws {ArgumentError} otherwise. */
@@ -39,7 +38,6 @@ export function oneOf(numbers: readonly number[], given: unknown, argument: stri
   throw wrong(argument, `expected one of ${numbers.join(", ")}, got ${literal(given)}.`);
 }
 
-/** The value of one of OpenCV's names in a table. @throws {ArgumentError} for a name that is not in it. */
 export function named<N extends string, V>(table: Readonly<Record<N, V>>, given: unknown, argument: string): V {
   if (typeof given === "string" && Object.hasOwn(table, given)) return table[given as N];
   const names = Object.keys(table);
@@ -70,7 +68,6 @@ export function scalarIn(given: Scalar, argument: string): Float64Array<ArrayBuf
 /** `[width, height]`, in pixels: the order of `cv::Size`. */
 export type Size = readonly [width: number, height: number];
 
-/** A size that a program gave. @throws {ArgumentError} */
 export function sizeIn(given: Size, argument: string, least = 1, most: number = MOST_INT): Size {
   if (!Array.isArray(given) || given.length !== 2) throw wrong(argument, "expected [width, height].");
   const [width, height] = given;
@@ -87,7 +84,6 @@ export type AffineMatrix =
   | readonly [a: number, b: number, c: number, d: number, e: number, f: number]
   | readonly [readonly [a: number, b: number, c: number], readonly [d: number, e: number, f: number]];
 
-/** The six numbers of a matrix that a program gave. @throws {ArgumentError} */
 export function matrixIn(given: AffineMatrix, argument: string): Float64Array<ArrayBuffer> {
   const rows = firstOf(given, 7);
   const numbers = rows.length === 2 ? rows.flatMap((row) => firstOf(row, 4)) : rows;
@@ -104,7 +100,6 @@ function firstOf(given: unknown, most: number): unknown[] {
 /** The pixels beyond an image's edge; OpenCV's default is `"reflect-101"`. */
 export type Border = "constant" | "replicate" | "reflect" | "wrap" | "reflect-101";
 
-/** OpenCV's numbers of them (BorderTypes). */
 export const BORDERS: Readonly<Record<Border, number>> = {
   "constant": BORDER_CONSTANT,
   "replicate": BORDER_REPLICATE,
@@ -113,5 +108,5 @@ export const BORDERS: Readonly<Record<Border, number>> = {
   "reflect-101": BORDER_REFLECT_101,
 };
 
-/** Operations do not read memory around a Mat or UMat: it belongs to somebody else. */
+/** Operations do not read the memory around a Mat or UMat, which others own. */
 export const ISOLATED: number = BORDER_ISOLATED;

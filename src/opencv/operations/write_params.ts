@@ -22,7 +22,7 @@ export interface WriteOptions {
   readonly webpQuality?: number;
 }
 
-/** How each is checked, and OpenCV's number of it (ImwriteFlags). */
+/** How each is checked, and its number in OpenCV (ImwriteFlags). */
 const PARAMS: {
   readonly [O in keyof WriteOptions]-?: readonly [number, (given: unknown, argument: string) => number];
 } = {
@@ -33,7 +33,6 @@ const PARAMS: {
   webpQuality: [IMWRITE_WEBP_QUALITY, (given, argument) => int(given, argument, 1, 101)],
 };
 
-/** The pairs of number and value that OpenCV takes. @throws {ArgumentError} */
 export function writeParams(options: WriteOptions): Int32Array<ArrayBuffer> {
   const given = optionsIn(options, PARAMS);
   return Int32Array.from(

@@ -10,12 +10,10 @@ import { pathIn, writeImage } from "./file.ts";
 import { type Accepted, imageIn } from "./image.ts";
 import { type WriteOptions, writeParams } from "./write_params.ts";
 
-/** `cv::imwrite`, into a file that Deno writes. */
 export function imwrite(cv: OpenCVBase, filename: string, img: OpenCVTensor, options: WriteOptions): void {
   writeImage(filename, encoded(cv, { fn: "imwrite", img, name: filename, argument: "filename" }, options));
 }
 
-/** `cv::imencode`. */
 export function imencode(
   cv: OpenCVBase,
   ext: string,
@@ -25,9 +23,7 @@ export function imencode(
   return encoded(cv, { fn: "imencode", img, name: ext, argument: "ext" }, options);
 }
 
-/** An image that is to be written. */
 interface Written {
-  /** The method, for messages. */
   readonly fn: string;
   readonly img: OpenCVTensor;
   /** A path, or only its ending, which says the format. */
@@ -36,7 +32,6 @@ interface Written {
   readonly argument: string;
 }
 
-/** The bytes of an image file. */
 function encoded(cv: OpenCVBase, written: Written, options: WriteOptions): Uint8Array<ArrayBuffer> {
   const { fn, img } = written;
   const params = writeParams(options);

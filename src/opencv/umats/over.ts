@@ -137,7 +137,7 @@ function endOver(target: UMatTarget, slot: Slot, { buffer, name }: UMatInit, gra
   giveSlot(slot);
 }
 
-/** OpenCV's kernels hold their UMats until a thread of the driver has told it that they are done. */
+/** OpenCV's kernels hold their UMats until a thread of the driver has reported that they are done. */
 function letGo(slot: Slot, owners: number): boolean {
   if (isLetGo(slot, owners)) return true;
   const until = performance.now() + LET_GO_MS;

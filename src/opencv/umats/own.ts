@@ -33,7 +33,7 @@ function ownUMat(
   const end = start + layout.byteLength;
   const resource = own({
     ...{ name: `opencv umat ${describeLayout(layout)}`, allocation, start, end, access },
-    // The block of a buffer that nobody knew keeps its header: peers may outlive this tensor.
+    // The block of an unknown buffer keeps its header: peers may outlive this tensor.
     undo: allocation.peers === 0 ? [] : [() => endHeader(slot, execution)],
     owners: [target.context.resource, execution?.resource],
   });
@@ -41,7 +41,7 @@ function ownUMat(
   return new OpenCVUMat({ target, resource, layout, slot, shape, ...place, ownsMemory: true });
 }
 
-/** A tensor over a `cv::UMat` that somebody else made. */
+/** A tensor over a foreign `cv::UMat`. */
 export function attachedUMat(target: UMatTarget, given: bigint | Deno.PointerValue, access: Access): OpenCVUMat {
   const handle = addressIn(given);
   const { u } = headerAt(handle, "umat");
@@ -73,7 +73,7 @@ export function attachedUMat(target: UMatTarget, given: bigint | Deno.PointerVal
   }
 }
 
-/** All of a buffer of OpenCV's: whoever maps it on to the host makes the views of it. */
+/** An OpenCV buffer as a whole: a tensor that maps it on to the host makes the views of it. */
 function blockOf(slot: Slot, execution: Execution | undefined): Block {
   const byteLength = Number(readUMatData(viewAt(umatDataIn(slot), UMatData.size), 0).size);
   const free = (fate: Fate) => fate === "unused" ? endHeader(slot, execution) : undefined;

@@ -20,7 +20,7 @@ export class UMatTarget extends PrintedTarget implements Target<OpenCVUMat> {
   readonly kind = "opencv.umat";
   /** The context whose memory it is. */
   readonly context: OpenCVBase;
-  /** How many channels its UMats have; undefined where their shape tells. */
+  /** How many channels its UMats have; undefined where the shape decides. */
   readonly channels: number | undefined;
 
   /** Made by the context. */
@@ -40,7 +40,7 @@ export class UMatTarget extends PrintedTarget implements Target<OpenCVUMat> {
     return value instanceof OpenCVUMat && value.target === this;
   }
 
-  /** A layout as OpenCV has it, `offset` bytes into a buffer, or why it cannot: for those who write mappers. */
+  /** Returns a layout as OpenCV has it, `offset` bytes into a buffer, or why it cannot have it. Mappers call it. */
   fit(at: Layout, offset: number): MatShape | Unfit {
     const end = offset + at.byteLength;
     if (end > MOST_INT) {
@@ -55,29 +55,31 @@ export class UMatTarget extends PrintedTarget implements Target<OpenCVUMat> {
     };
   }
 
-  /** Fills a header in over a buffer; its end goes on the undo list: for those who write mappers. @throws {LayoutError} */
+  /** Fills a header in over a buffer, for mappers; its end goes on the undo list. @throws {LayoutError} */
   over(init: UMatInit, grants: readonly Grant[], undo: Undo): UMatOver {
     return umatOver(this, init, grants, undo);
   }
 
-  /** A tensor over the buffer that OpenCV gave a slot's UMat; undefined if its context has ended: for those who write mappers. */
+  /**
+   * Returns a tensor over the buffer that OpenCV gave a slot's UMat; undefined if its context has ended. For mappers.
+   */
   resultIn(slot: Slot, buffer: UMatBuffer): OpenCVUMat | undefined {
     return resultIn(this, slot, buffer);
   }
 
-  /** Makes the tensor of a UMat over a buffer: for those who write mappers. */
+  /** Makes the tensor of a UMat over a buffer, for mappers. */
   tensor(resource: Resource, at: Layout, over: UMatOver & UMatPlace, parent: Mapped): OpenCVUMat {
     const { slot, shape, u, buffer, address } = over; // a spread would take as long as all else here
     return new OpenCVUMat({ target: this, resource, layout: at, parent, slot, shape, u, buffer, address });
   }
 
   /**
-   * Attaches to a `cv::UMat` that somebody else made in the OpenCL context that OpenCV uses in this thread
-   * (`cv.openCLContext`). OpenCV's queue is finished first.
+   * Attaches to a foreign `cv::UMat` made in the OpenCL context that OpenCV uses in this thread (`cv.openCLContext`).
+   * OpenCV's queue is finished first.
    *
-   * The header is copied during the call, as `cv::UMat(const UMat &)` does, and may go away afterwards; whoever made it still
-   * deletes it. The buffer stays: OpenCV counts the tensor as one more owner of it. A UMat that samepage made by a map cannot
-   * be attached to.
+   * The header is copied during the call, as `cv::UMat(const UMat &)` does, and may go away afterwards; its maker still
+   * deletes it. The buffer stays: OpenCV counts the tensor as one more owner of it. A UMat that samepage made by a map
+   * cannot be attached to.
    *
    * The other way, a native function with a parameter `cv::UMat *` takes `umat.handle`: a bigint for `"u64"`, and for
    * `"pointer"` `Deno.UnsafePointer.create(umat.handle)`.
@@ -90,7 +92,7 @@ export class UMatTarget extends PrintedTarget implements Target<OpenCVUMat> {
    * ```ts ignore
    * using cv = OpenCVContext.open();
    * using cl = OpenCLContext.attach(cv.openCLContext!);
-   * const pointer = library.symbols.detect(); // your own function, which answers a cv::UMat *
+   * const pointer = library.symbols.detect(); // your own function, which returns a cv::UMat *
    * using umat = cv.umat.attach(pointer);
    * library.symbols.release(pointer); // deletes it
    * using buffer = graph.map(umat, cl);
