@@ -3,11 +3,9 @@ import type { Context, Target } from "../core/graph/context.ts";
 import type { ApiReport } from "./report.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 
-/** How to examine. */
 export interface Examination {
-  /** True if proofs may run, which find out the memory that a device uses in place. */
+  /** True if proofs may run, which find the memory that a device uses in place. */
   readonly proofs: boolean;
-  /** The opened objects, to be disposed with the report. */
   readonly opened: DisposableStack;
 }
 
@@ -15,7 +13,6 @@ export interface Examination {
 export interface Node {
   /** The name of its device in the report. */
   readonly device: string;
-  /** The target itself. */
   readonly target: Target;
   /** Makes a little memory of this kind for the graph; undefined if nothing here can, or `homes` do. */
   readonly make: (() => Mapped) | undefined;
@@ -23,21 +20,17 @@ export interface Node {
   readonly homes?: ReadonlyMap<Context, () => Mapped>;
 }
 
-/** The result for one API. */
 export interface Examined {
-  /** For the report. */
   readonly report: Omit<ApiReport, "variables">;
-  /** For the graph. */
   readonly nodes: readonly Node[];
 }
 
 /** How to look at one API. Each has a folder of its own; the table is in `doctor.ts`. */
 export interface ApiExaminer {
-  /** The API's name. */
   readonly api: string;
   /** Environment variables that change what its library and drivers find. */
   readonly variables: readonly string[];
-  /** Files and folders that tell more about it. */
+  /** Files and folders that show more about it. */
   readonly files: readonly string[];
   /** Examines the API; `before` are the nodes of earlier APIs. Never throws: a failure is a finding. */
   examine(how: Examination, before: readonly Node[]): Examined;

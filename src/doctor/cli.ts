@@ -11,7 +11,6 @@ const USAGE = `Says what this machine can share with what, and why not more.
   --no-proof     run no experiment: quicker where a device does not alias, but nothing is proven to
 `;
 
-/** The command: prints the report, and returns the exit code. */
 export function main(args: readonly string[]): number {
   const unknown = args.find((arg) => !/^--(json|svg(=.+)?|no-proof|help)$/.test(arg));
   if (unknown !== undefined || args.includes("--help")) {

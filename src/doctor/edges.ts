@@ -18,7 +18,6 @@ import {
 /** A little memory of some kind, or why none could be made. */
 type Sample = { readonly memory: Mapped } | { readonly problem: Finding };
 
-/** A node with its name in the report, and memory of its kind. */
 interface Source {
   readonly id: string;
   readonly target: Target;
@@ -27,13 +26,9 @@ interface Source {
   readonly homes: ReadonlyMap<Context, Sample>;
 }
 
-/** The graph's results for the memory of this machine. */
 export interface Edges {
-  /** Its nodes. */
   readonly targets: readonly TargetReport[];
-  /** Its edges, one by one. */
   readonly edges: readonly EdgeReport[];
-  /** The best routes. */
   readonly routes: readonly RouteReport[];
 }
 
@@ -124,7 +119,7 @@ function routesOf(mappers: readonly Mapper[], sources: readonly Source[]): Route
   });
 }
 
-/** The graph's answer with copies allowed; a failure counts as a refusal. */
+/** The graph's explanation with copies allowed; a failure counts as a refusal. */
 function explain(graph: Graph, from: Source, to: Source, edge: string): Route {
   const sample = from.homes.get(to.target.context) ?? from.sample;
   if ("problem" in sample) return refusal(edge, sample.problem);

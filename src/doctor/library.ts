@@ -50,13 +50,11 @@ export function factOf(name: string, ask: () => Fact["value"]): readonly Fact[] 
   }
 }
 
-/** The text of a fact, if it could be read. */
 export function told(facts: readonly Fact[], name: string): string | undefined {
   const value = facts.find((fact) => fact.name === name)?.value;
   return typeof value === "string" ? value : undefined;
 }
 
-/** The program that finds the package of a file. */
 const DPKG = "dpkg-query";
 
 /** The package of a file, `"pocl-opencl-icd 3.1-3"`, if dpkg is here and may be run. */

@@ -103,7 +103,7 @@ export interface ModuleReport extends LibraryReport {
 export interface Fact {
   /** The API's own name: `"CL_DEVICE_GLOBAL_MEM_SIZE"`. */
   readonly name: string;
-  /** The answer; bit fields are numbers. */
+  /** The value; bit fields are numbers. */
   readonly value?: string | number | boolean;
   /** Why it could not be read. */
   readonly problem?: string;

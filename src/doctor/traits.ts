@@ -1,13 +1,12 @@
 import type { DeviceId } from "../core/device/device_id.ts";
 import type { Trait } from "./report.ts";
 
-/** Who a device is to other APIs; undefined where its driver does not tell. */
+/** The identity by which other APIs recognize a device; undefined where its driver reports none. */
 export function identityOf({ uuid, pci }: DeviceId): string | undefined {
   const parts = [uuid && `UUID ${uuid}`, pci && `PCI ${pci}`].filter((part) => part !== undefined);
   return parts.length === 0 ? undefined : parts.join(", ");
 }
 
-/** That, as a trait. */
 export function identityTraits(id: DeviceId): Trait[] {
   const text = identityOf(id);
   return text === undefined ? [] : [{ label: "identity", text }];

@@ -24,7 +24,6 @@ const VARIABLES = [
   "CUDA_MODULE_LOADING",
 ];
 
-/** CUDA: its runtime, driver and compiler, and their GPUs. */
 export const CUDA: ApiExaminer = {
   api: "cuda",
   variables: VARIABLES,
@@ -52,7 +51,6 @@ function withVersion(library: LibraryReport): LibraryReport {
   return { ...library, version: `CUDA ${runtime}, ${driver === "0.0" ? "no driver" : `driver for ${driver}`}`, facts };
 }
 
-/** The driver's own library, and the compiler, which may be missing. */
 function examineModules(findings: Finding[]): ModuleReport[] {
   return [
     { name: "driver", ...examineLibrary("cuda", cudaDriver, "cuInit", findings) },
@@ -76,7 +74,6 @@ function examineDevice(device: CudaDevice, how: Examination, nodes: Node[]): Dev
   };
 }
 
-/** The kinds of memory of a device, with samples. */
 function nodesOf(cuda: CudaContext, device: string): Node[] {
   return [
     { device, target: cuda, make: () => cuda.allocate(LITTLE) },

@@ -7,7 +7,6 @@ import { refuseEglSync } from "../../cuda/egl/sync.ts";
 import type { Trait } from "../report.ts";
 import { identityTraits } from "../traits.ts";
 
-/** The traits of a GPU that matter for sharing, the most important first. */
 export function traitsOfCuda(device: CudaDevice): Trait[] {
   const { attributes: has, computeCapability, id } = device;
   const { major, minor } = computeCapability;
@@ -33,7 +32,6 @@ export function cudaVerdictsOf({ proofs, device }: CudaContext): readonly Verdic
   });
 }
 
-/** Uses of a frame, in words, and as requests to the advisor. */
 const USES: readonly (readonly [use: string, asked: Omit<AdviseRequest, "device" | "size">])[] = [
   ["written by the CPU, read once by a kernel", { cpu: "write-once", gpu: "coalesced", gpuWrites: false }],
   ["through one kernel and back", { cpu: "read-write", gpu: "coalesced" }],
@@ -41,10 +39,9 @@ const USES: readonly (readonly [use: string, asked: Omit<AdviseRequest, "device"
   ["of kernels alone", { cpu: "none", gpu: "repeated" }],
 ];
 
-/** A frame of 4K, in bytes. */
 const FRAME = 3840 * 2160 * 4;
 
-/** The advisor's answers for this device, with the deciding row. */
+/** The advisor's advice for this device, with the deciding row. */
 function adviceFor(found: CudaDevice): Trait[] {
   const device = cudaTraitsOf(found);
   return USES.map(([use, asked]) => {

@@ -18,7 +18,6 @@ const VARIABLES = [
   "MESA_LOADER_DRIVER_OVERRIDE",
 ];
 
-/** EGL: the loader, its devices, and what opens without one. */
 export const EGL: ApiExaminer = {
   api: "egl",
   variables: VARIABLES,
@@ -39,7 +38,6 @@ export const EGL: ApiExaminer = {
   },
 };
 
-/** A device, or what EGL opens where it lists none. */
 function examineDevice(device: EglDevice | undefined, id: string, how: Examination, nodes: Node[]): DeviceReport {
   const findings: Finding[] = [];
   const choice = device === undefined ? {} : { device: device.index };
@@ -67,7 +65,6 @@ function factsOf(device: EglDevice | undefined, open: EglContext | undefined): F
   return Object.entries(facts).map(([name, value]) => ({ name, ...(value === undefined ? {} : { value }) }));
 }
 
-/** What it shares, and why not more. */
 function traitsOf({ absent, name, version, glVersion, id }: EglContext): Trait[] {
   const ways = {
     EGL_EXT_image_dma_buf_import: "imports dma-bufs as images",

@@ -5,7 +5,9 @@ import { currentDevice } from "../../opencl/devices/gl.ts";
 import { GL_SHARING } from "../../opencl/external/handles.ts";
 import type { Trait } from "../report.ts";
 
-/** What those OpenCL drivers answer for a context that list any extension for OpenGL: NVIDIA's lists cl_khr_gl_event alone. */
+/**
+ * What OpenCL drivers report for a context that list any extension for OpenGL: NVIDIA's lists cl_khr_gl_event alone.
+ */
 export function openclTraits(gl: EglContext): Trait[] {
   const devices = knownDevices().filter(({ extensions }) => extensions.some((name) => name.startsWith("cl_khr_gl_")));
   return [...Map.groupBy(devices, ({ platformHandle }) => platformHandle).values()].map((of) => (

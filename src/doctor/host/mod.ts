@@ -7,7 +7,6 @@ import { attempt, type Finding, type Trait } from "../report.ts";
 import { examineLibrary, factOf, told } from "../library.ts";
 import { examineRenderNodes, RENDER_NODES } from "./render_nodes.ts";
 
-/** The CPU's memory, by libc. */
 export const HOST: ApiExaminer = {
   api: "host",
   variables: ["SAMEPAGE_LIB_LIBC"],

@@ -1,6 +1,5 @@
 import type { Finding } from "../report.ts";
 
-/** The folder of the GPUs' device files in Linux. */
 export const RENDER_NODES = "/dev/dri";
 
 /** The GPUs' device files, open or closed to this user; undefined if Deno may not read them (without --allow-all). */

@@ -7,12 +7,11 @@ import { LOADER_INFOS, loaderInfo } from "../../opencl/loader.ts";
 import { factOf, told } from "../library.ts";
 import type { Fact } from "../report.ts";
 
-/** The queries by name. */
 type Asks = Partial<Record<keyof typeof cl, (name: number) => Ask<string | number | boolean>>>;
 
 const bits = (name: number) => from(word(name), Number);
 
-/** The queries of a device, one by one, so that a driver that fails in one still answers the rest. */
+/** The queries of a device, one by one, so that a driver that fails in one still returns the rest. */
 const DEVICE: Asks = {
   CL_DEVICE_NAME: text,
   CL_DEVICE_VENDOR: text,
@@ -54,7 +53,6 @@ const DEVICE: Asks = {
   CL_DEVICE_EXTENSIONS: text,
 };
 
-/** The queries of a platform. */
 const PLATFORM = [
   "CL_PLATFORM_NAME",
   "CL_PLATFORM_VENDOR",
@@ -63,7 +61,6 @@ const PLATFORM = [
   "CL_PLATFORM_EXTENSIONS",
 ] as const;
 
-/** A device's facts about itself. */
 export function deviceFacts(handle: ClDeviceId): readonly Fact[] {
   const device = { handle, query: deviceQuery(handle), extensions: [] };
   const asks = Object.entries(DEVICE) as [keyof typeof cl, (name: number) => Ask<string | number | boolean>][];
@@ -78,7 +75,6 @@ const HANDLES = [
   ["CL_PLATFORM_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR", "cl_khr_external_semaphore"],
 ] as const;
 
-/** A platform's facts about itself. */
 export function platformFacts(platform: ClPlatformId): readonly Fact[] {
   const fn = "clGetPlatformInfo";
   const query: Query = (name, size, value, written) => opencl()[fn](platform, name, size, value, written);

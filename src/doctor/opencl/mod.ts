@@ -24,7 +24,6 @@ const VARIABLES = [
   "POCL_DEVICES",
 ];
 
-/** OpenCL: the ICD loader, its platforms, their devices. */
 export const OPENCL: ApiExaminer = {
   api: "opencl",
   variables: VARIABLES,
@@ -60,7 +59,6 @@ export const OPENCL: ApiExaminer = {
   },
 };
 
-/** The results so far. */
 interface Found {
   readonly findings: Finding[];
   readonly drivers: DriverReport[];

@@ -5,7 +5,6 @@ import type { DriverReport, Finding } from "../report.ts";
 /** The folder in which each driver registers with the loader, by a file with a library's name (cl_khr_icd). */
 export const VENDORS = "/etc/OpenCL/vendors";
 
-/** Variables that replace that folder. */
 const INSTEAD = ["OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"];
 
 /** Remedies for a platform without devices, by a part of its name. */
@@ -17,7 +16,6 @@ const WANTS: readonly (readonly [name: string, remedy: string])[] = [
 
 const HARDWARE = "Is its hardware there, its kernel driver loaded, and may you open it (group render, /dev/dri)?";
 
-/** The finding that the loader has no driver. */
 export function noPlatforms(): Finding {
   const what = "The OpenCL loader found no driver.";
   const set = INSTEAD.filter((name) => environmentInWords(name) !== undefined);
@@ -29,7 +27,6 @@ export function noPlatforms(): Finding {
   return { what, remedy: `${install} Where one is installed: is OCL_ICD_VENDORS set?` };
 }
 
-/** The finding that a driver has no device. */
 export function noDevices(platform: string): Finding {
   const remedy = WANTS.find(([name]) => platform.toLowerCase().includes(name))?.[1] ?? HARDWARE;
   return { what: `${platform} offers no device.`, remedy };

@@ -33,7 +33,6 @@ function toldOrWhy(tell: () => string | undefined): string | undefined {
   }
 }
 
-/** The facts that a driver refused. */
 export function unread(facts: readonly Fact[]): Trait[] {
   const failed = facts.filter(({ problem }) => problem !== undefined);
   return failed.map(({ name, problem }) => ({ label: "unread", text: `${name} could not be read: ${problem}` }));
@@ -55,7 +54,6 @@ export function verdictsOf(cl: OpenCLContext): readonly Verdict[] {
   return [...new Set(classes)].map((each) => cl.proofs.judge(each));
 }
 
-/** Runs the proofs. */
 function inPlace(cl: OpenCLContext): string {
   const rule = cl.aliasRule();
   const driversOwn = cl.memory.classOf(undefined, 0);
@@ -118,7 +116,6 @@ function lackingOf({ sharing }: OpenCLDevice): string | undefined {
 
 const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"];
 
-/** A size for people: `"6.3 GiB"`. */
 function bytes(count: number): string {
   const power = Math.max(0, Math.min(UNITS.length - 1, Math.floor(Math.log2(count) / 10)));
   const value = count / 1024 ** power;

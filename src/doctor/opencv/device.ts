@@ -6,17 +6,12 @@ import { withFreshState } from "../../opencv/thread_state.ts";
 import type { Examination, Node } from "../api.ts";
 import { attempt, type Fact, type Finding, type Trait } from "../report.ts";
 
-/** The variable for OpenCV's own device, `platform:type:device` or `disabled`. */
 const DEVICE = "OPENCV_OPENCL_DEVICE";
 
-/** The name of the device's fact. */
 const ASKED = "cv::ocl::Device::getDefault";
 
-/** The result for OpenCV's own OpenCL device. */
 export interface OwnDevice {
-  /** For the report. */
   readonly facts: readonly Fact[];
-  /** The same for people. */
   readonly traits: readonly Trait[];
 }
 

@@ -25,7 +25,6 @@ const VARIABLES = [
   "OPENCV_OPENCL_DEVICE",
 ];
 
-/** OpenCV: its modules, its Mats and UMats, and its own OpenCL device. */
 export const OPENCV: ApiExaminer = {
   api: "opencv",
   variables: VARIABLES,
@@ -60,7 +59,6 @@ function versionFacts(): readonly Fact[] {
   return factOf("CV_VERSION", ask);
 }
 
-/** Each module, with one of its functions. */
 const MODULES = [
   { name: "core", open: core, symbol: CORE.getVersionMajor.name },
   { name: "imgproc", open: imgproc, symbol: IMGPROC.cvtColor.name },
@@ -77,7 +75,6 @@ function examineModules(findings: Finding[]): ModuleReport[] {
   });
 }
 
-/** Whether the open modules' C++ exceptions are caught. */
 export function guardTrait(modules: readonly ModuleReport[]): Trait {
   const open = modules.flatMap(({ name, guard }) => guard === undefined ? [] : [{ name, guard }]);
   const names = (guarded: boolean) => open.filter(({ guard }) => guard.guarded === guarded).map(({ name }) => name);
@@ -105,7 +102,6 @@ function openCVNodesOf(
   ];
 }
 
-/** A UMat mapped from a buffer. */
 function umatIn(cl: OpenCLContext, cv: OpenCVContext, opened: DisposableStack): Mapped {
   assertOpenCL();
   const buffer = opened.use(cl.allocate(LITTLE));

@@ -1,4 +1,3 @@
-/** The usual width of a terminal. */
 export const WIDTH = 80;
 
 /** A text of a driver without control characters, which a terminal would obey. */

@@ -1,7 +1,6 @@
 import type { EdgeReport, Report } from "../report.ts";
 import { BOX, curveBetween, type Layout, layOut, type Point } from "./svg_layout.ts";
 
-/** A box of the picture. */
 interface Node {
   readonly id: string;
   readonly name: string;

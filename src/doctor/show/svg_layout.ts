@@ -4,19 +4,15 @@ export interface Point {
   readonly y: number;
 }
 
-/** The size of a node's box. */
 export const BOX = { width: 236, height: 50 } as const;
 
-/** The outer margin. */
 const MARGIN = 12;
 
 /** The bow of an edge's curve. The edge back bows to the other side. */
 const BOW = 26;
 
-/** The gap between an arrow's tip and the box. */
 const GAP = 5;
 
-/** The middle of each node, and the size of the picture. */
 export interface Layout {
   readonly places: readonly Point[];
   readonly width: number;
@@ -52,7 +48,6 @@ export interface Curve {
   readonly middle: Point;
 }
 
-/** The curve between two nodes, which bows to the left of its own direction. */
 export function curveBetween(a: Point, b: Point): Curve {
   const length = Math.hypot(b.x - a.x, b.y - a.y);
   const control = {

@@ -1,13 +1,11 @@
 import { row, table, wrap } from "./columns.ts";
 import type { ApiReport, DeviceReport, Finding, LibraryReport, Report, RouteReport } from "../report.ts";
 
-/** Widths of the columns before the last one. */
 const NAME = [14];
 const DETAIL = [2, 12];
 const ITEM = [2];
 const FLAG = [2, 34];
 
-/** The transfers: their signs in the first table, and their meanings. */
 const WORDS: Readonly<Record<string, readonly [sign: string, meaning: string]>> = {
   alias: ["=", "the same bytes, nothing moves: proven, or one address or handle"],
   migrate: ["~", "the driver moves the bytes behind the scenes, or may"],
@@ -146,7 +144,6 @@ function listed(...parts: readonly (string | undefined)[]): string {
   return parts.filter((part) => part !== undefined).join("; ");
 }
 
-/** Sources, each with a target. */
 export type Pairs = readonly (readonly [from: string, to: string])[];
 
 /**

@@ -6,7 +6,6 @@ import { type ApiExaminer, type Examination, type Examined, LITTLE, type Node } 
 import { examineLibrary } from "../library.ts";
 import { attempt, type DeviceReport, type Finding, type Trait } from "../report.ts";
 
-/** VA-API: the render nodes, and what their drivers can do. */
 export const VAAPI: ApiExaminer = {
   api: "vaapi",
   variables: ["SAMEPAGE_LIB_VAAPI", "SAMEPAGE_LIB_VAAPI_DRM", "LIBVA_DRIVER_NAME", "LIBVA_DRIVERS_PATH"],

@@ -84,7 +84,7 @@ function traitsOf({ openDevice: { abilities, facts }, absent, id }: VulkanContex
 /** One format stands for all: every device has it. */
 const IMAGES = "R8G8B8A8_UNORM";
 
-/** By which fds its images cross, by the order of their pixels. @throws {NativeCallError} if the query fails. */
+/** The fds by which its images cross, by the order of their pixels. @throws {NativeCallError} if the query fails. */
 function imagesOf(open: VulkanContext): string {
   const target = open.image(IMAGES);
   const modifiers = target.modifiers.slice(0, MOST_MODIFIERS);
@@ -103,7 +103,7 @@ function imagesOf(open: VulkanContext): string {
   return `${IMAGES}: ${told.join("; ")}${more > 0 ? `; ${more} modifiers more` : ""}`;
 }
 
-/** So many are told of. */
+/** The report lists at most this many. */
 const MOST_MODIFIERS = 4;
 
 const WORDS = {
