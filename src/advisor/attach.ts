@@ -7,7 +7,6 @@ import { advisorRow, type AdvisorRowId, type Caution, cautionOf, quoted } from "
 import { type AttachFlag, type Table2Id, TABLE_2 } from "./rows/tables.ts";
 import { type CudaDeviceTraits, deviceIn } from "./traits.ts";
 
-/** samepage's name for each flag of managed memory. */
 const ATTACHMENTS: Readonly<Record<AttachFlag, ManagedAttachment>> = {
   cudaMemAttachGlobal: "global",
   cudaMemAttachHost: "host",
@@ -132,7 +131,6 @@ export function adviseAttach(request: AttachRequest): AttachAdvice {
   return Object.freeze(facts.has("concurrent access") ? prefetched(facts) : attached(facts));
 }
 
-/** Hints by flags. */
 function attached(facts: Facts): AttachAdvice {
   const allocate = facts.has("cpu fills") ? "cudaMemAttachHost" : "cudaMemAttachGlobal";
   const onGpu = facts.has("one stream") ? "cudaMemAttachSingle" : "cudaMemAttachGlobal";

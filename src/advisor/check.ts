@@ -7,13 +7,10 @@ const checks: Checks = new Checks("cuda");
 /** Reads one argument. @throws {ArgumentError} where it is wrong. */
 export type Reader<T> = (value: unknown, argument: string) => T;
 
-/** The fields of an object, each with its reader. */
 export type Shape = { readonly [field: string]: Reader<unknown> };
 
-/** An object that was read. */
 export type Read<S extends Shape> = { readonly [Field in keyof S]: ReturnType<S[Field]> };
 
-/** One of these words. */
 export function oneOf<T extends string>(words: readonly T[]): Reader<T> {
   return (value, argument) => {
     if (words.includes(value as T)) return value as T;
@@ -22,7 +19,6 @@ export function oneOf<T extends string>(words: readonly T[]): Reader<T> {
   };
 }
 
-/** True or false. */
 export const yesOrNo: Reader<boolean> = (value, argument) => {
   checks.assertBoolean(value, argument);
   return value;
@@ -36,7 +32,6 @@ export function whole(least: number): Reader<number> {
   };
 }
 
-/** A time: finite, 0 or more. */
 export const time: Reader<number> = (value, argument) => {
   if (typeof value === "number" && Number.isFinite(value) && value >= 0) return value;
   throw wrong(argument, `expected a finite number, 0 or more, got ${shown(value)}.`);
@@ -47,12 +42,12 @@ export function optional<T, const D>(read: Reader<T>, otherwise: D): Reader<T | 
   return (value, argument) => value === undefined ? otherwise : read(value, argument);
 }
 
-/** An object of these fields. An error in one names it after the object: `device.system`. */
+/** An error in a field is named after the object: `device.system`. */
 export function objectOf<S extends Shape>(shape: S): Reader<Read<S>> {
   return (value, argument) => fieldsIn(value, shape, argument, `${argument}.`);
 }
 
-/** A request of these fields. An error in one names the field alone. */
+/** An error in a field names the field alone. */
 export function requestIn<S extends Shape>(value: unknown, shape: S): Read<S> {
   return fieldsIn(value, shape, "request", "");
 }
@@ -68,7 +63,6 @@ function fieldsIn<S extends Shape>(value: unknown, shape: S, argument: string, p
   return Object.fromEntries(read) as Read<S>;
 }
 
-/** The error of an argument, in a sentence. */
 export function wrong(argument: string, what: string, hint?: string): ArgumentError {
   return checks.wrong(argument, what, hint);
 }

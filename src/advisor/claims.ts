@@ -44,7 +44,7 @@ const SMALL: ClaimCase = { ...FRAME, size: SMALL_BYTES / 2 };
 /** The same with neighbouring threads so far apart that they share no cache line. */
 const STRIDED: ClaimCase = { ...FRAME, gpu: "scattered", stride: 256 };
 
-/** What {@link advise} claims of a discrete GPU, and two of Tegra's rules beside it. */
+/** The claims of {@link advise} about a discrete GPU, and two Tegra rules beside them. */
 export const CLAIMS: readonly Claim[] = Object.freeze<Claim[]>([
   {
     id: "upload-once",
@@ -226,7 +226,7 @@ export const MEASURED_ROWS: ReadonlyMap<RowId, string> = new Map(REFUTED.map((cl
   return [rowOf(claim), says];
 }));
 
-/** Cautions where such a claim's rule decided, in a situation like the measured one. */
+/** Cautions where the rule of a refuted claim decided, in a situation like the measured one. */
 export const MEASURED_CAUTIONS: readonly Rule[] = REFUTED.map((claim): Rule => {
   const { size, cpu, gpu, repeats, existing } = claim.case;
   return {

@@ -9,7 +9,6 @@ import type { CpuPattern, GpuPattern } from "./request.ts";
 import type { AdvisorRowId, RowId } from "./rows/mod.ts";
 import type { SyncGoal } from "./sync.ts";
 
-/** What a device is, and what it can do. */
 export type DeviceFact =
   | "tegra" // the machine is a Tegra
   | "igpu" // the GPU shares the CPU's DRAM
@@ -22,7 +21,6 @@ export type DeviceFact =
   | "concurrent access" // CPU and GPU may use managed memory at the same time
   | "reaches pageable memory";
 
-/** What a request says. */
 export type RequestFact =
   | `cpu ${CpuPattern}`
   | "cpu fills" // before the GPU uses it
@@ -40,7 +38,6 @@ export type RequestFact =
   | `favour ${SyncGoal}`
   | "before CUDA 10.1";
 
-/** What was decided so far. */
 export type DecidedFact =
   | `excluded ${AdvisedKind}`
   | `kind ${AdvisedKind}`
@@ -48,36 +45,29 @@ export type DecidedFact =
   | `by ${AdvisorRowId}`
   | "in place"; // kernels use the memory itself
 
-/** One fact. */
 export type Fact = DeviceFact | RequestFact | DecidedFact;
 
-/** All facts that are known. */
 export type Facts = ReadonlySet<Fact>;
 
 /** A statement of a document, and where it holds. */
 export interface Rule {
-  /** The row that states it. */
   readonly row: RowId;
   /** Facts that must be known, or with `!` must not be; without any, the rule always holds. */
   readonly when?: readonly (Fact | `!${Fact}`)[];
 }
 
-/** Does a rule hold? */
 export function holds({ when = [] }: Rule, facts: Facts): boolean {
   return when.every((it) => it.startsWith("!") ? !facts.has(it.slice(1) as Fact) : facts.has(it as Fact));
 }
 
-/** The rules of a list that hold, in its order. */
 export function holding<R extends Rule>(rules: readonly R[], facts: Facts): R[] {
   return rules.filter((rule) => holds(rule, facts));
 }
 
-/** The rows of the rules that hold. */
 export function rowsOf(rules: readonly Rule[], facts: Facts): RowId[] {
   return holding(rules, facts).map(({ row }) => row);
 }
 
-/** Facts by name: those that are true. */
 export function factsIn(named: { readonly [F in Fact]?: boolean }): Fact[] {
   return (Object.keys(named) as Fact[]).filter((name) => named[name]);
 }

@@ -53,7 +53,6 @@ export function memoryFunctions(kind: AdvisedKind): AdvisedFunctions {
   return FUNCTIONS[oneOf(ADVISED_KINDS)(kind, "kind")];
 }
 
-/** Sets a flag where it holds. */
 interface FlagRule extends Rule {
   readonly flag: AllocationFlag;
 }
@@ -81,7 +80,6 @@ const FLAGS: Readonly<Partial<Record<AdvisedKind, readonly FlagRule[]>>> = {
   managed: [{ flag: "cudaMemAttachHost", row: "003/3.3/attach-input", when: ["cpu fills", "!concurrent access"] }],
 };
 
-/** The flag that a kind has where no other is set. */
 const DEFAULTS: Readonly<Partial<Record<AdvisedKind, { flag: AllocationFlag; row?: AdvisorRowId }>>> = {
   pinned: { flag: "cudaHostAllocDefault", row: "002/cudaHostAlloc/default" },
   registered: { flag: "cudaHostRegisterDefault", row: "002/cudaHostRegister/default" },

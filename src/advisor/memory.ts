@@ -77,7 +77,6 @@ export interface MemoryAdvice {
   readonly cautions: readonly Caution[];
 }
 
-/** What pinned and registered memory need before the context is created. */
 const PREREQUISITES: Readonly<Partial<Record<AdvisedKind, AdvisorRowId>>> = {
   pinned: "002/cudaHostAlloc/prerequisite",
   registered: "002/cudaHostRegister/prerequisite",
@@ -87,7 +86,7 @@ const PREREQUISITES: Readonly<Partial<Record<AdvisedKind, AdvisorRowId>>> = {
  * Which kind of CUDA memory to use for a buffer. It asks no GPU: `device` says all that it needs to know of one.
  *
  * The rules come from NVIDIA's "CUDA for Tegra" (§2 and §3) and an article about zero copy (002). About a discrete GPU in
- * another machine than a Tegra the former says little, and points to NVIDIA's Best Practices Guide. Every answer names its
+ * another machine than a Tegra the former says little, and points to NVIDIA's Best Practices Guide. All advice names its
  * rows; {@link advisorRow} shows them.
  *
  * @throws {ArgumentError} where the request is wrong; `argument` names the field.
@@ -162,15 +161,14 @@ function excludedKinds(facts: Facts): ExcludedKind[] {
   });
 }
 
-/** A kind, and the rows that led to it. */
 interface Decision {
   readonly kind: AdvisedKind;
   readonly rules: readonly AdvisorRowId[];
 }
 
 /**
- * The first rule that holds and whose kind can be used. Of each kind that cannot be used, the first rule that asks for it
- * is named before, with the row that excludes it.
+ * Returns the first rule that holds and whose kind can be used. For each kind that cannot be used, the first rule that
+ * asks for it is named before, with the row that excludes it.
  */
 function decide(facts: Facts, excluded: readonly ExcludedKind[]): Decision {
   const closed = new Map(excluded.map(({ kind, row }) => [kind, row]));

@@ -1,18 +1,15 @@
 import type { Rule } from "./facts.ts";
 import type { AdvisedKind } from "./kind.ts";
 
-/** A rule about one kind of memory. */
 export interface KindRule<K extends AdvisedKind = AdvisedKind> extends Rule {
   readonly kind: K;
 }
 
-/** A rule about which memory to use. */
 export interface MemoryRule extends KindRule<Exclude<AdvisedKind, "registered">> {
   /** Rows that support it, where they hold. */
   readonly also?: readonly Rule[];
 }
 
-/** Does the CPU cache pinned memory (§3.1)? */
 const COHERENCY: readonly Rule[] = [
   { row: "003/3.1/coherent", when: ["coherent"] },
   { row: "003/3.1/incoherent", when: ["!coherent"] },
@@ -102,7 +99,6 @@ export const STAGING: readonly KindRule<"pageable" | "pinned" | "registered">[] 
   { kind: "pinned", row: "003/3.2/transfers" },
 ];
 
-/** What pinned and registered memory cost. */
 const HOST_COSTS: readonly Rule[] = [
   { row: "003/table-1/pinned/igpu", when: ["igpu"] },
   { row: "003/table-1/pinned/dgpu", when: ["tegra"] },
@@ -115,7 +111,7 @@ const HOST_COSTS_FIRST: readonly Rule[] = [
   { row: "cuda/cudaHostAlloc/page-locked", when: ["gpu none"] },
 ];
 
-/** What each kind would cost. In order: the first rule that holds is told. */
+/** What each kind would cost. In order: the first rule that holds is reported. */
 export const COSTS: Readonly<Record<AdvisedKind, readonly Rule[]>> = {
   device: [
     { row: "003/2/same-dram", when: ["igpu"] },
@@ -132,7 +128,7 @@ export const COSTS: Readonly<Record<AdvisedKind, readonly Rule[]>> = {
   ],
 };
 
-/** What to look out for. All rules that hold are told. */
+/** What to look out for. All rules that hold are reported. */
 export const CAUTIONS: readonly Rule[] = [
   { row: "own/rule/integrated-elsewhere", when: ["igpu", "!tegra"] },
   { row: "own/rule/safety-elsewhere", when: ["safety", "!tegra"] },

@@ -1,6 +1,6 @@
 /**
- * The advisor: which CUDA memory to use and why, how to wait for a GPU, and which GPU to use. It calls nothing of CUDA's.
- * Its rules are data, from NVIDIA's documents; a device is described by its traits.
+ * The advisor: which CUDA memory to use and why, how to wait for a GPU, and which GPU to use. It never calls CUDA. Its
+ * rules are data, from NVIDIA's documents; a device is described by its traits.
  *
  * @module
  */

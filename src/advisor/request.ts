@@ -95,7 +95,6 @@ export function factsOf(request: AdviseRequest): Facts {
   ]);
 }
 
-/** What the CPU's pattern says. */
 export function factsOfCpu(cpu: CpuPattern): Fact[] {
   return [
     `cpu ${cpu}`,

@@ -49,7 +49,6 @@ export interface SyncAdvice {
   readonly cautions: readonly Caution[];
 }
 
-/** samepage's option for each flag, and what the flag costs. */
 const FLAGS: Readonly<Record<SyncFlag, { schedule: CudaSchedule; cost: AdvisorRowId }>> = {
   cudaDeviceScheduleAuto: { schedule: "auto", cost: "cuda/cudaSetDeviceFlags/auto" },
   cudaDeviceScheduleSpin: { schedule: "spin", cost: "cuda/cudaSetDeviceFlags/spin" },

@@ -69,7 +69,6 @@ export type CudaFeature =
   | "rdma"
   | "system-atomics";
 
-/** An entry of the document's list: a feature that a Tegra lacks where the rule holds. */
 interface MissingFeature extends Rule {
   readonly feature: CudaFeature;
   /** It is there, and advised against. */
@@ -81,7 +80,7 @@ interface MissingFeature extends Rule {
 const PINNED = "cudaHostAlloc or cudaMallocHost";
 const COMPILED = "code compiled for the GPU at hand";
 
-/** What §3.6 lists, and what §3.2 says of atomics. Of several entries for a feature, the first that holds counts. */
+/** What §3.6 lists, and what §3.2 says of atomics. Where a feature has several entries, the first that holds counts. */
 const MISSING: readonly MissingFeature[] = [
   { feature: "gnu-atomics-on-pinned", row: "003/3.2/gnu-atomics", when: ["!coherent"] },
   { feature: "cudaHostRegister", row: "003/3.6/host-register-qnx", when: ["qnx"], instead: PINNED },
@@ -122,7 +121,7 @@ export interface FeatureSupport {
 
 /**
  * Does a device lack a feature of CUDA (CUDA for Tegra, §3.6, and §3.2 about atomics)? The list is about Tegras; for any
- * other machine the answer is `"not-listed"`.
+ * other machine the result is `"not-listed"`.
  *
  * @param safety is it for a safe context?
  * @throws {ArgumentError} where an argument is wrong.

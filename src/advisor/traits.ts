@@ -33,7 +33,7 @@ export interface CudaDeviceTraits {
   /** Is cudaHostRegisterReadOnly supported? cudaDevAttrHostRegisterReadOnlySupported; `false` by default. */
   readonly hostRegisterReadOnlySupported?: boolean;
   /**
-   * The compute capability of the Tegra's own GPU, where this is a discrete GPU beside it: it tells whether the Tegra is
+   * The compute capability of the Tegra's own GPU, where this is a discrete GPU beside it: it decides whether the Tegra is
    * I/O coherent. Without it, the Tegra counts as not coherent.
    */
   readonly tegraComputeCapability?: ComputeCapability;
@@ -58,7 +58,6 @@ const TRAITS = objectOf(
   } satisfies { readonly [Trait in keyof Required<CudaDeviceTraits>]: Reader<unknown> },
 );
 
-/** What is known of a device. @throws {ArgumentError} where a trait is missing or wrong. */
 export const deviceIn: Reader<Facts> = (given, argument) => {
   const it = TRAITS(given, argument);
   const tegra = it.system === "tegra";

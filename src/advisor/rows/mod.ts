@@ -8,7 +8,6 @@ import { TEGRA_ROWS } from "./tegra.ts";
 /** The id of a row: its document, its section there, and a name; {@link ADVISOR_ROWS} has them all. */
 export type AdvisorRowId = `${"002" | "003" | "best" | "programming" | "cuda" | "own"}/${string}/${string}`;
 
-/** The ids that there are. */
 export type RowId =
   | keyof typeof TEGRA_ROWS
   | keyof typeof OTHER_ROWS
@@ -28,7 +27,6 @@ export interface AdvisorRow {
   readonly says: string;
 }
 
-/** The documents, by the first part of a row's id. */
 const DOCUMENTS: Readonly<Record<string, string>> = {
   "002": "Custom Memory Allocators in OpenCV",
   "003": "CUDA for Tegra",
@@ -72,7 +70,7 @@ function rowOf(id: RowId, says: string): AdvisorRow {
 /**
  * The row with an id.
  *
- * @throws {ArgumentError} where there is none.
+ * @throws {ArgumentError} for an unknown id.
  *
  * @example
  * ```ts
@@ -104,7 +102,6 @@ export interface Caution {
   readonly row: AdvisorRowId;
 }
 
-/** A row as a caution. */
 export function cautionOf(row: AdvisorRowId): Caution {
   return { says: advisorRow(row).says, row };
 }

@@ -24,7 +24,6 @@ export const TABLE_1: Readonly<Record<Table1Id, Reach>> = {
   "003/table-1/managed/dgpu": "unsupported",
 };
 
-/** The parts of table 1's ids, in words. */
 const WORDS: Readonly<Record<string, string>> = {
   device: "Device memory",
   pageable: "Pageable host memory",
@@ -75,7 +74,6 @@ const EFFECTS = {
   none: "prefetches nothing to the GPU",
 } as const;
 
-/** Every cell of both tables in a sentence. */
 export const TABLE_ROWS: ReadonlyMap<Table1Id | Table2Id, string> = new Map<Table1Id | Table2Id, string>([
   ...Object.entries(TABLE_1).map(([id, reach]) => {
     const [, , memory, processor, coherency] = id.split("/");
