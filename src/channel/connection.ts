@@ -10,7 +10,7 @@ import { socketError, sockets } from "./library.ts";
 import { type Packet, packetOf, receivePacket, sendPacket } from "./packet.ts";
 import { Turns } from "./turns.ts";
 
-/** Who is on the other side, as the kernel tells it (SO_PEERCRED): of when the connection was made. */
+/** The process on the other side, as the kernel reported it (SO_PEERCRED) when the connection was made. */
 export interface Credentials {
   /** The process. */
   readonly pid: number;
@@ -22,9 +22,7 @@ export interface Credentials {
 
 /** A socket that is waited for off the thread, and that ends its waits when it is closed. */
 export class OpenSocket {
-  /** Its end of life: the socket is closed then, and every wait for it rejects. */
   readonly resource: Resource;
-  /** The fd. */
   readonly fd: number;
   readonly #closing: AbortController;
 
@@ -38,7 +36,6 @@ export class OpenSocket {
     this.resource = new Resource({ name, undo: [close, atEnd, endWaits] });
   }
 
-  /** A signal that is aborted with the given one, and at the end of this. */
   untilEnd(signal: AbortSignal | undefined): AbortSignal {
     return signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
   }
@@ -51,11 +48,8 @@ export class OpenSocket {
 
 const NO_FDS: readonly number[] = [];
 
-/** What is sent as one message. */
 export interface Sendable {
-  /** Its bytes. */
   readonly bytes: Uint8Array;
-  /** Its fds. */
   readonly fds: readonly number[];
 }
 
@@ -82,7 +76,7 @@ export class Connection extends OpenSocket {
     }, signal);
   }
 
-  /** Sends one message without fds, unless that has to wait: then it answers false, and nothing was done. */
+  /** Sends one message without fds, unless that has to wait: then it returns false, and nothing was done. */
   sendNow(bytes: Uint8Array): boolean {
     this.resource.assertLive();
     return !this.#sending.isBusy && sendPacket(this.fd, bytes, NO_FDS);
@@ -91,7 +85,7 @@ export class Connection extends OpenSocket {
   /**
    * The next message; undefined once the other side has ended.
    *
-   * @throws {MessageError} if it is none.
+   * @throws {MessageError} if it is malformed.
    */
   async receive(signal?: AbortSignal): Promise<Packet | undefined> {
     return await this.#receiving.run(async () => {
@@ -109,7 +103,6 @@ export class Connection extends OpenSocket {
   }
 }
 
-/** Who is on the other side of a socket. */
 export function credentialsOf(fd: number): Credentials {
   const answer = new DataView(new ArrayBuffer(ucred.size));
   if (sockets().getsockopt(fd, SOL_SOCKET, SO_PEERCRED, answer, Uint32Array.of(ucred.size)) !== 0) {

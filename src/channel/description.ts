@@ -25,42 +25,33 @@ import { MOST_FDS } from "./packet.ts";
 /** What the fds are that memory crosses by: the kernel's own, or a device's, which only its drivers open. */
 export type SentKind = "dma-buf" | "memfd" | "opaque-fd";
 
-/** All of them, the best first. */
 export const MEMORY_KINDS: readonly SentKind[] = ["dma-buf", "memfd", "opaque-fd"];
 
-/** The part of one fd's memory that the message is about. */
 export interface SentObject {
   /** Its first byte, counted from the memory's. */
   readonly offset: number;
-  /** Its length. */
   readonly byteLength: number;
-  /** An opaque fd: all of the memory, about which the fd tells nothing. */
+  /** For an opaque fd, which says nothing about its memory: all of that memory. */
   readonly memory?: SentMemory;
 }
 
-/** What importers have to name of memory by an opaque fd. */
 export interface SentMemory extends WholeMemory {
   /** True if it was allocated for one object alone. */
   readonly dedicated: boolean;
-  /** What tells it from all others. */
+  /** No other memory has this number. */
   readonly identity: bigint;
 }
 
-/** What a message says. */
 export interface Description {
-  /** What the fds are. */
   readonly memory: SentKind;
   /** The UUID of the device, whose driver alone opens the fds: for opaque fds. */
   readonly device?: string;
-  /** How the receiver may use it. */
   readonly access: Access;
   /** One for each fd, in their order. */
   readonly objects: readonly SentObject[];
   /** The planes of a frame, or the one of a tensor: counted from the object's first byte. */
   readonly planes: readonly Layout[];
-  /** What a frame is; a tensor has none. */
   readonly info?: FrameInfo;
-  /** What is known of a frame besides. */
   readonly metadata?: Metadata;
 }
 
@@ -69,10 +60,8 @@ const DTYPES = Object.keys(TYPED_ARRAYS) as readonly DType[];
 const MATRICES = ["bt601", "bt709", "bt2020"] as const;
 const RANGES = ["limited", "full"] as const;
 
-/** The most dimensions of a plane. */
 const MOST_DIMENSIONS = 32;
 
-/** The most characters of a stream's name. */
 const LONGEST_NAME = 256;
 
 /** The object of which a plane is a part: all lie in one, or each in its own. */
@@ -163,7 +152,6 @@ function memoryIn(given: unknown, where: string): SentMemory {
   };
 }
 
-/** A device's UUID, as {@link DeviceId} has it. */
 function uuidIn(given: unknown): string {
   const uuid = text(given, "device", 32);
   if (!/^[0-9a-f]{32}$/.test(uuid)) throw badMessage("device", `expected 32 hexadecimal digits, got "${uuid}".`);
@@ -266,7 +254,6 @@ function assertConsistent(description: Description): void {
   if (objects.length === 1) checked("planes", () => assertApart(planes));
 }
 
-/** The planes that a frame of these properties has, whatever their strides. */
 function assertPlanesOf(info: FrameInfo, planes: readonly Layout[]): void {
   const wanted = checked("planes", () => planeLayouts(info));
   if (wanted.length !== planes.length) {
@@ -278,7 +265,7 @@ function assertPlanesOf(info: FrameInfo, planes: readonly Layout[]): void {
   }
 }
 
-/** Runs a check of the core's; what it refuses is the message's fault. */
+/** Runs a check of the core; what it refuses is the message's fault. */
 function checked<T>(where: string, check: () => T): T {
   try {
     return check();

@@ -6,12 +6,11 @@ import { ArgumentError, InteropError } from "../core/errors.ts";
  */
 export class MessageError extends InteropError {}
 
-/** The error of a part of a message; `what` is the rest of the sentence. */
 export function badMessage(argument: string, what: string, cause?: unknown): MessageError {
   return new MessageError(`${argument}: ${what}`, { api: "channel", argument, cause });
 }
 
-/** What a receiver would refuse is, before it is sent, the fault of an argument of the program's. Other errors stay. */
+/** Before a message is sent, what a receiver would refuse is the fault of a program's argument. Other errors stay. */
 export function asArgument(error: unknown, argument: string, what: string): unknown {
   if (!(error instanceof MessageError)) return error;
   const { message, cause } = error;

@@ -1,8 +1,6 @@
-/** Readers of the parts of a message. `where` names the part in errors. */
 import { literal } from "../core/argument.ts";
 import { badMessage, type MessageError } from "./errors.ts";
 
-/** The properties of an object: all that are required, and no others than the optional ones. */
 export function record(
   value: unknown,
   where: string,
@@ -18,7 +16,6 @@ export function record(
   return value as Record<string, unknown>;
 }
 
-/** An array of so many items. */
 export function list(value: unknown, where: string, least: number, most: number): readonly unknown[] {
   if (!Array.isArray(value)) throw unexpected(where, "an array", value);
   const { length } = value;
@@ -26,13 +23,11 @@ export function list(value: unknown, where: string, least: number, most: number)
   return value;
 }
 
-/** A whole number from `least` to 2^53. */
 export function whole(value: unknown, where: string, least: number = 0): number {
   if (Number.isSafeInteger(value) && (value as number) >= least) return value as number;
   throw unexpected(where, `a whole number from ${least} below 2^53`, value);
 }
 
-/** A string of at most so many characters. */
 export function text(value: unknown, where: string, most: number): string {
   if (typeof value !== "string" || value.length > most) {
     throw unexpected(where, `a string of at most ${most} characters`, value);
@@ -41,13 +36,11 @@ export function text(value: unknown, where: string, most: number): string {
   return value;
 }
 
-/** One of some strings. */
 export function oneOf<S extends string | boolean>(value: unknown, where: string, all: readonly S[]): S {
   if (all.includes(value as S)) return value as S;
   throw unexpected(where, `one of ${all.map(literal).join(", ")}`, value);
 }
 
-/** A whole number as decimal digits, in 64 bits with or without a sign. */
 export function decimal(value: unknown, where: string, kind: "signed" | "unsigned"): bigint {
   if (typeof value === "string" && /^(0|-?[1-9][0-9]{0,19})$/.test(value)) {
     const number = BigInt(value);

@@ -7,26 +7,21 @@ import { messageOf } from "../core/errors.ts";
 import { badMessage } from "./errors.ts";
 import { LONGEST, MOST_FDS } from "./packet.ts";
 
-/** What a message is about. */
 export const KINDS = { memory: 1, ring: 2, port: 3 } as const;
 
 /** `page` in ASCII. */
 const MAGIC = 0x6567_6170;
 
-/** The version of the format. */
 const VERSION = 1;
 
 const HEADER_BYTES = 16;
 
-/** A message that was received. */
 export interface Message {
-  /** One of {@link KINDS}, or a number that nobody knows. */
+  /** One of {@link KINDS}, or an unknown number. */
   readonly kind: number;
-  /** Its body. */
   readonly body: Uint8Array<ArrayBuffer>;
 }
 
-/** The bytes of a message. @throws {MessageError} if they are too many. */
 export function encoded(kind: number, fds: number, body: unknown): Uint8Array<ArrayBuffer> {
   const text = new TextEncoder().encode(JSON.stringify(body));
   const byteLength = HEADER_BYTES + text.length;
@@ -42,7 +37,6 @@ export function encoded(kind: number, fds: number, body: unknown): Uint8Array<Ar
   return bytes;
 }
 
-/** The message in bytes that came with so many fds. @throws {MessageError} if its header is wrong. */
 export function decoded(bytes: Uint8Array<ArrayBuffer>, fds: number): Message {
   if (bytes.length < HEADER_BYTES) {
     throw badMessage("header", `expected ${HEADER_BYTES} bytes, got ${bytes.length}.`);

@@ -5,7 +5,6 @@ import type { Context, Target } from "../core/graph/context.ts";
 import type { Credentials } from "./connection.ts";
 import { sockets } from "./library.ts";
 
-/** Checks of what a program passes here. */
 export const checks: Checks = new Checks("channel");
 
 /** Options of whatever waits. */
@@ -27,22 +26,18 @@ export interface ChannelOptions {
 
 const NAMES: Names<ChannelOptions> = { contexts: true, allow: true };
 
-/** {@link ChannelOptions}, checked. */
 export interface Allowed {
-  /** Where what is received goes. */
   readonly targets: readonly Target[];
-  /** Says who may be on the other side. */
   readonly allow: (who: Credentials) => boolean;
 }
 
-/** The options that a program gave. @throws {ArgumentError} for others. */
 export function channelOptions(given: ChannelOptions): Allowed {
   const { contexts = [], allow = isSameUser } = optionsIn(given, NAMES);
   if (typeof allow !== "function") throw checks.wrongKind("allow", "a function", allow);
   return { targets: targetsOf(contexts), allow };
 }
 
-/** The signal that a program gave. @throws {ArgumentError} if it is none. */
+/** Checks the signal that a program gave. @throws {ArgumentError} */
 export function signalIn(signal: AbortSignal | undefined): SignalOptions {
   if (signal === undefined) return {};
   if (!(signal instanceof AbortSignal)) throw checks.wrongKind("signal", "an AbortSignal", signal);
@@ -69,7 +64,6 @@ function isSameUser({ uid }: Credentials): boolean {
   return uid === sockets().geteuid();
 }
 
-/** The error of a process that may not be on the other side. */
 export function notAllowed({ pid, uid }: Credentials): ArgumentError {
   return new ArgumentError(`path: process ${pid} of user ${uid} listens there, who is not allowed.`, {
     api: "channel",

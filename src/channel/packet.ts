@@ -25,15 +25,14 @@ import { addressOf } from "../core/native/pin.ts";
 import { badMessage } from "./errors.ts";
 import { socketError, sockets } from "./library.ts";
 
-/** The longest message: 16 KiB behind a header of 16 bytes. */
+/** 16 KiB behind a header of 16 bytes. */
 export const LONGEST = 16 * 1024 + 16;
 
-/** The most fds of a message. The kernel carries 253. */
+/** The kernel carries 253. */
 export const MOST_FDS = 64;
 
 const ENDED = "The other side has ended.";
 
-/** What to do about a failed send. */
 const HINTS: ReadonlyMap<number, string> = new Map([
   [EPIPE, ENDED],
   [ECONNRESET, ENDED],
@@ -58,16 +57,14 @@ const received = new DataView(scratch.buffer, DATA_AT);
 /** Where the control messages lie in memory; undefined until the header is written. */
 let control: Address | undefined;
 
-/** Fds that came with a message. Those that nobody takes are closed. */
+/** Fds that came with a message. Those that are not taken are closed. */
 export class ReceivedFds implements Disposable {
   #fds: readonly number[];
 
-  /** Takes the fds over. */
   constructor(fds: readonly number[]) {
     this.#fds = fds;
   }
 
-  /** How many are left. */
   get length(): number {
     return this.#fds.length;
   }
@@ -79,7 +76,6 @@ export class ReceivedFds implements Disposable {
     return fds;
   }
 
-  /** Closes them. */
   [Symbol.dispose](): void {
     const closings = this.takeAll().map((fd) => () => closeFd(fd));
     undoAll(closings, "closing fds of a message");
@@ -91,15 +87,11 @@ const NO_FDS = new ReceivedFds([]);
 /** Looks at a message: its bytes, which are there until this returns, how many they are, and the fds, which it may take. */
 export type Look<T> = (data: DataView<ArrayBuffer>, byteLength: number, fds: ReceivedFds) => T;
 
-/** A message. */
 export interface Packet {
-  /** Its bytes. */
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** What came with it. */
   readonly fds: ReceivedFds;
 }
 
-/** The message itself, for {@link receivePacket}. */
 export function packetOf({ buffer, byteOffset }: DataView<ArrayBuffer>, byteLength: number, fds: ReceivedFds): Packet {
   return { bytes: new Uint8Array(buffer, byteOffset, byteLength).slice(), fds };
 }
@@ -121,7 +113,7 @@ export function sendPacket(socket: number, bytes: Uint8Array, fds: readonly numb
 }
 
 /**
- * Takes the next message, if there is one, and answers what `look` does: `"later"` if none has come yet, `"ended"` if none
+ * Takes the next message, if there is one, and returns what `look` does: `"later"` if none has come yet, `"ended"` if none
  * will. If `look` throws, the fds are closed.
  *
  * @throws {MessageError} if it is empty, too long, or has lost fds on the way.
@@ -133,7 +125,7 @@ export function receivePacket<T>(socket: number, look: Look<T>): T | "later" | "
   if (count < 0) {
     const code = errno();
     if (code === EAGAIN) return "later";
-    // The other side ended without reading all of ours. That is told once, before what it had sent.
+    // The other side ended without reading all of ours. The kernel reports that once, before what it had sent.
     if (code === ECONNRESET) return receivePacket(socket, look);
     throw socketError("recvmsg");
   }
@@ -180,7 +172,6 @@ function fdsIn(length: number): number[] {
   return fds;
 }
 
-/** Writes the control message that brings fds. */
 function writeFds(fds: readonly number[]): void {
   writeCmsghdr(scratch, CONTROL_AT, {
     cmsg_len: BigInt(cmsghdr.size + FD_BYTES * fds.length),
@@ -198,7 +189,7 @@ function describe(byteLength: number, ofControl: number): void {
   scratch.setUint32(msg_controllen.offset, ofControl, true);
 }
 
-/** Writes what never changes; answers where the control messages lie. */
+/** Writes what never changes; returns where the control messages lie. */
 function writeHeader(): Address {
   const base = addressOf(scratch, "channel");
   writeIovec(scratch, IOVEC_AT, { iov_base: base + BigInt(DATA_AT) as Address, iov_len: 0n });

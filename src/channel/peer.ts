@@ -42,7 +42,7 @@ export let connectionOf: (peer: Peer) => Connection;
 export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObject implements AsyncIterable<T> {
   /** Its end of life: the connection is closed. What was received stays. */
   readonly resource: Resource;
-  /** Who it is, as the kernel tells it. */
+  /** The other process, as the kernel reports it. */
   readonly credentials: Credentials;
   readonly #connection: Connection;
   readonly #targets: readonly Target[];

@@ -9,7 +9,6 @@ import { decimal, record, text, whole } from "./fields.ts";
 import { decoded, encoded, jsonIn, KINDS } from "./message.ts";
 import type { Packet } from "./packet.ts";
 
-/** The most characters of a port's kind. */
 const LONGEST_KIND = 64;
 
 /** The message about a port. @throws {MessageError} if the receiver would refuse it. */
@@ -19,7 +18,6 @@ export function portMessage({ kind, value, offset, byteLength }: Port): Uint8Arr
   return encoded(KINDS.port, 1, body);
 }
 
-/** What a message says of a port. @throws {MessageError} if anything in it is wrong. */
 function fieldsIn(body: unknown): Pick<Port, "kind" | "value" | "offset" | "byteLength"> {
   const fields = record(body, "body", ["kind", "value", "offset", "byteLength"]);
   return {

@@ -41,7 +41,7 @@ export class Server<T extends Tensor | Frame = Tensor | Frame> extends NativeObj
   readonly #socket: OpenSocket;
   readonly #allowed: Allowed;
   readonly #pace: Pace = new Pace();
-  /** However many tasks wait, who connects wakes one of them. */
+  /** However many tasks wait, a new connection wakes one of them. */
   readonly #accepting: Turns = new Turns();
 
   /** Made by {@link listen}. */
@@ -109,7 +109,7 @@ export class Server<T extends Tensor | Frame = Tensor | Frame> extends NativeObj
  * removed at the end. One that a dead process left behind is replaced.
  *
  * @typeParam T what the others send: `listen<HostTensor>(path, { contexts: [host] })`
- * @throws {ArgumentError} if somebody listens there, or the path is longer than 107 bytes.
+ * @throws {ArgumentError} if another process listens there, or the path is longer than 107 bytes.
  * @throws {NativeCallError} if the file cannot be made.
  *
  * @example
@@ -139,9 +139,9 @@ export function listen<T extends Tensor | Frame = Tensor | Frame>(
  * Connects to who listens at a path.
  *
  * @typeParam T what the other side sends: `connect<Frame<HostTensor>>(path, { contexts: [host] })`
- * @throws {NativeCallError} ENOENT or ECONNREFUSED if nobody does.
- * @throws {ArgumentError} if it is a process of another user, and `allow` does not admit that; or `allow` returned something
- * else than a boolean.
+ * @throws {NativeCallError} ENOENT or ECONNREFUSED if no process does.
+ * @throws {ArgumentError} if it is a process of another user, and `allow` does not admit that; or `allow` returned
+ * something else than a boolean.
  */
 export function connect<T extends Tensor | Frame = Tensor | Frame>(
   path: string,
@@ -155,7 +155,10 @@ export function connect<T extends Tensor | Frame = Tensor | Frame>(
   throw undone(error, [() => closeFd(fd)], "connecting");
 }
 
-/** Who is on the other side, and whether that is allowed. If it cannot be told, the socket is closed. */
+/**
+ * Returns the process on the other side, and whether it is allowed. If the kernel does not report it, the socket is
+ * closed.
+ */
 function askedOf(
   fd: number,
   allow: (who: Credentials) => boolean,

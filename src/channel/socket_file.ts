@@ -34,9 +34,7 @@ const MODE = 0o600;
 
 const checks: Checks = new Checks("channel");
 
-/** A socket that listens, and the way to take its file away. */
 export interface Listening {
-  /** The fd. */
   readonly fd: number;
   /** Removes the file, unless another has taken its place. */
   readonly unlink: () => void;
@@ -45,7 +43,7 @@ export interface Listening {
 /**
  * Listens at a path. A file that was left behind by a process that has ended is replaced.
  *
- * @throws {ArgumentError} if the path is none, or another process listens there.
+ * @throws {ArgumentError} if the path is invalid, or another process listens there.
  * @throws {NativeCallError} if the file cannot be made.
  */
 export function listenAt(path: string): Listening {
@@ -68,9 +66,9 @@ export function listenAt(path: string): Listening {
 }
 
 /**
- * Connects to who listens at a path.
+ * Connects to the process that listens at a path.
  *
- * @throws {NativeCallError} ENOENT or ECONNREFUSED if nobody does.
+ * @throws {NativeCallError} ENOENT or ECONNREFUSED if no process does.
  */
 export function connectTo(path: string): number {
   const address = addressOf(path);
@@ -80,7 +78,7 @@ export function connectTo(path: string): number {
   });
 }
 
-/** To be asked before any other native call. */
+/** Read before any other native call, which would change errno. */
 function hintForBind(path: string): string {
   const folder = folderOf(path);
   switch (errno()) {
@@ -93,7 +91,7 @@ function hintForBind(path: string): string {
   }
 }
 
-/** To be asked before any other native call. */
+/** Read before any other native call, which would change errno. */
 function hintForConnect(path: string): string {
   switch (errno()) {
     case EAGAIN:
@@ -107,7 +105,7 @@ function hintForConnect(path: string): string {
   }
 }
 
-/** Takes the place of a file on which nobody listens any more. */
+/** Takes the place of a file on which no process listens any more. */
 function replaceStale(path: string, fd: number, address: Uint8Array<ArrayBuffer>): void {
   // Two processes that find the same file must not both remove it: the second would remove what the first has made.
   withFolderLocked(path, () => {
@@ -128,12 +126,12 @@ function obstacleAt(path: string, address: Uint8Array<ArrayBuffer>): string | un
   return isListening(address) ? "is in use: a process listens there" : undefined;
 }
 
-/** Does somebody listen at the file of a socket? */
+/** Does a process listen at the file of a socket? */
 function isListening(address: Uint8Array<ArrayBuffer>): boolean {
   return withSocket(SOCK_DGRAM, (probe, undo) => {
     const failed = sockets().connect(probe, address, address.byteLength) !== 0;
     const code = failed ? errno() : 0;
-    // A socket of another type is told that somebody is there, and nobody has to accept it.
+    // A socket of another type learns that there is a listener, which does not have to accept it.
     if (failed && code !== ECONNREFUSED && code !== EPROTOTYPE) throw socketError("connect");
     undoAll(undo, "closing a socket");
     return code !== ECONNREFUSED;
@@ -186,7 +184,6 @@ function remove(path: string): void {
   if (libc().unlink(cString(path)) !== 0) throw libcError("unlink");
 }
 
-/** The address of a path, as `bind` and `connect` take it. */
 function addressOf(path: string): Uint8Array<ArrayBuffer> {
   checks.assertText(path, "path");
   const text = cString(path);

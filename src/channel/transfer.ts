@@ -47,7 +47,6 @@ import type { Packet } from "./packet.ts";
 /** What to do where a program wants more access than it was sent. */
 const REMEDY = 'Its sender has to pass { access: "read-write" }; a frame of a ring is always for reading.';
 
-/** A message that can be sent. */
 export interface Outgoing extends Sendable {
   /** Work on the memory that the kernel knows of: to be waited for first. */
   readonly waits: readonly Fence[];
@@ -55,9 +54,7 @@ export interface Outgoing extends Sendable {
   readonly release: Undo;
 }
 
-/** What is sent, and how. */
 export interface Parcel {
-  /** The tensor or the frame. */
   readonly mapped: Mapped;
   /** What the other side may do with it. */
   readonly access: Access;
@@ -98,7 +95,6 @@ export function outgoing({ mapped, access, kinds = MEMORY_KINDS, argument = "fra
   }
 }
 
-/** Planes that lie in one allocation. */
 interface Part {
   /** All of them. */
   readonly planes: readonly Tensor[];
@@ -151,7 +147,6 @@ function isOpen(offer: Offer): boolean {
   return isNamed && transfer === "alias" && offer.closed?.() === undefined;
 }
 
-/** What one fd shows. */
 interface ExportedObject {
   readonly fd: number;
   readonly object: SentObject;
@@ -183,7 +178,7 @@ function exportOf(
 
 const identities = new WeakMap<Allocation, bigint>();
 
-/** A number that no other block has in any process: an opaque fd is not told from another. */
+/** A number that no other block has in any process, because opaque fds look alike. */
 function identityOf(allocation: Allocation): bigint {
   let identity = identities.get(allocation);
   if (identity === undefined) {
@@ -234,7 +229,7 @@ function asOfMemory(error: unknown): unknown {
   return isOfMemory(error) ? badMessage("objects", messageOf(error), error) : error;
 }
 
-/** Is the memory not what the message says? An fd that only names a file (O_PATH) is told as EBADF. */
+/** Is the memory not what the message says? An fd that only names a file (O_PATH) gives EBADF. */
 function isOfMemory(error: unknown): boolean {
   if (error instanceof NativeCallError) return error.code === EBADF;
   if (error instanceof ArgumentError && error.fn !== undefined) return false; // this process has no room for it
@@ -255,7 +250,6 @@ function lackOf(targets: readonly Target[], { memory, device }: Description): st
   return closed.remedy === undefined ? closed.reason : `${closed.reason} ${closed.remedy}`;
 }
 
-/** A target, and how it takes what came. */
 interface Taker {
   readonly target: MemoryTarget;
   readonly offer: Offer;
@@ -280,7 +274,6 @@ function takerOf(ports: readonly Port[], takers: readonly Taker[]): MemoryTarget
   throw badMessage("memory", `no context of this side takes it: ${first!.message}`, first);
 }
 
-/** What a message says of an fd, which the port takes over. */
 function portOf(kind: SentKind, fd: number, { offset, byteLength, memory: whole }: SentObject): Port {
   const { dedicated = false, identity } = whole ?? {};
   return new Port(kind, { fd, offset, byteLength, dedicated, whole, identity });

@@ -1,4 +1,3 @@
-/** One that waits, between two others. */
 interface Waiting {
   readonly begin: () => void;
   before: Waiting | undefined;
@@ -11,7 +10,6 @@ export class Turns {
   #first: Waiting | undefined;
   #last: Waiting | undefined;
 
-  /** Is an action running? */
   get isBusy(): boolean {
     return this.#busy;
   }

@@ -21,21 +21,18 @@ const SAID: Readonly<Record<WhenFull, Look<Told>>> = {
   "drop-oldest": noticeOf([NOTICES.released, NOTICES.wanted]),
 };
 
-/** What an audience is made of. */
 interface AudienceInit<T extends Tensor | Frame> {
-  /** The end of life of the ring. */
   readonly ring: Resource;
-  /** All of its frames. */
   readonly slots: readonly Slot<T>[];
   /** What the writer does when none is free. */
   readonly whenFull: WhenFull;
-  /** Told of a frame that no reader waits for any more. */
+  /** Called with a frame that no reader waits for any more. */
   readonly onFree: (slot: Slot<T>) => void;
 }
 
-/** The readers of a ring, as its writer sees them: it lets them in, tells them of frames, and hears what they release. */
+/** The readers of a ring, as its writer sees them: it lets them in, announces frames, and hears what they release. */
 export class Audience<T extends Tensor | Frame> {
-  /** Tells when a reader comes, goes, or gives a frame back. */
+  /** Reports when a reader comes, goes, or gives a frame back. */
   readonly changes: Changes = new Changes();
   readonly #ring: Resource;
   readonly #slots: readonly Slot<T>[];
@@ -45,7 +42,6 @@ export class Audience<T extends Tensor | Frame> {
   /** The frames that readers wait for, the oldest first. */
   readonly #published: Set<Slot<T>> = new Set();
 
-  /** Nobody is here yet. */
   constructor({ ring, slots, whenFull, onFree }: AudienceInit<T>) {
     this.#ring = ring;
     this.#slots = slots;
@@ -53,7 +49,6 @@ export class Audience<T extends Tensor | Frame> {
     this.#onFree = onFree;
   }
 
-  /** How many readers there are. */
   get size(): number {
     return this.#readers.size;
   }
@@ -75,14 +70,13 @@ export class Audience<T extends Tensor | Frame> {
     }
   }
 
-  /** Gives a frame to all who are here. */
   publish(slot: Slot<T>): void {
     this.#published.add(slot);
     for (const reader of this.#readers) reader.queue(slot);
     this.#freeIfUnwanted(slot);
   }
 
-  /** Takes the oldest frame back that no reader was told of; none gets it. Undefined where no frame is dropped. */
+  /** Takes back the oldest frame that was announced to no reader; none gets it. Undefined where no frame is dropped. */
   takeOldest(): Slot<T> | undefined {
     if (this.#whenFull === "wait") return undefined;
     for (const slot of this.#published) {
@@ -125,10 +119,9 @@ export class Audience<T extends Tensor | Frame> {
     }
   }
 
-  /** One reader, from its beginning to its end. */
   async #serve(peer: Peer): Promise<void> {
     const connection = connectionOf(peer);
-    // Before a frame is dropped, a reader must not have been told of it: so it is told of one, and of more if it asks.
+    // A frame may only be dropped before it is announced: so each reader hears of one, and of more if it asks.
     const window = this.#whenFull === "wait" ? this.#slots.length : 1;
     const reader = new Subscriber<T>(peer, window, (error) => this.#lose(reader, error));
     try {
@@ -138,8 +131,8 @@ export class Audience<T extends Tensor | Frame> {
       for (const { message: { bytes, fds } } of this.#slots) await connection.send(bytes, fds);
       this.#readers.add(reader);
       this.changes.tell();
-      // What is released is asked for when a frame is needed: to be woken for each would cost more than all else. But one
-      // who may have one frame at a time has to be told of the next.
+      // What is released is asked for when a frame is needed: to be woken for each would cost more than all else. But a
+      // reader that may have one frame at a time has to hear of the next.
       const event = this.#whenFull === "wait" ? "hang-up" : "read";
       do await connection.ready(event, undefined); while (this.#hear(reader));
     } catch (error) {
@@ -174,7 +167,7 @@ export class Audience<T extends Tensor | Frame> {
     else this.#letGo(reader.release(notice));
   }
 
-  /** It cannot be talked to any more: because it or the ring has ended, or by what has to be said. */
+  /** It cannot be reached any more, because it or the ring has ended, or because of what has to be said. */
   #lose(reader: Subscriber<T>, error: unknown): void {
     const { resource } = reader.connection;
     if (!isEnd(error) && resource.isLive) warn(`${this.#ring.name} turns a reader away: ${messageOf(error)}`);

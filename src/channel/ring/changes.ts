@@ -1,4 +1,3 @@
-/** Lets promises wait until something has changed. */
 export class Changes {
   readonly #waiting: Set<() => void> = new Set();
 
@@ -7,7 +6,6 @@ export class Changes {
     for (const wake of this.#waiting) wake();
   }
 
-  /** Waits for the next change. @throws the signal's reason, if it is aborted before. */
   async next(signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -6,17 +6,14 @@ import { Frame } from "../../core/tensors/frame.ts";
 import { tensorOver } from "../../core/tensors/over.ts";
 import { Tensor } from "../../core/tensors/tensor.ts";
 
-/** One of a ring's frames, which is lent for one turn after the other. What never changes is asked once. */
+/** One of a ring's frames, which is lent for one turn after the other. What never changes is read once. */
 export class RingFrame<T extends Tensor | Frame> {
-  /** The memory, for all turns. */
   readonly whole: T;
-  /** What messages call what is lent. */
   readonly name: string;
   readonly #planes: readonly Tensor[];
   readonly #layouts: readonly Layout[];
   readonly #isOneBlock: boolean;
 
-  /** `name` is what is lent. */
   constructor(whole: T, name: string) {
     this.whole = whole;
     this.name = name;

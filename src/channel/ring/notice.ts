@@ -1,6 +1,6 @@
 /**
- * What writer and readers of a ring tell each other: 24 bytes, little-endian. docs/guides/between-processes.md has the
- * format.
+ * What the writer and the readers of a ring say to each other: 24 bytes, little-endian. docs/guides/between-processes.md
+ * has the format.
  *
  * @module
  */
@@ -18,7 +18,6 @@ export const NOTICES = { published: 1, released: 2, wanted: 3 } as const;
 
 const BYTES = 24;
 
-/** Where each field begins. */
 const [KIND_AT, INDEX_AT, SEQUENCE_AT, TIMESTAMP_AT] = [0, 4, 8, 16];
 
 /** On the wire, that there is no timestamp. */
@@ -34,17 +33,13 @@ export function mostHeld(frames: number, whenFull: WhenFull): number {
 
 /** One frame, in one turn. */
 export interface Notice {
-  /** Which of the ring's frames. */
   readonly index: number;
   /** The number of the turn: each published frame has the next. */
   readonly sequence: number;
-  /** Its timestamp, in nanoseconds. */
   readonly timestamp: bigint | undefined;
 }
 
-/** A notice that came, and of which kind it is. */
 export interface Told extends Notice {
-  /** One of {@link NOTICES}. */
   readonly kind: number;
 }
 
@@ -53,21 +48,19 @@ export function isEnd(error: unknown): boolean {
   return error instanceof NativeCallError && (error.code === EPIPE || error.code === ECONNRESET);
 }
 
-/** Can a notice hold it? */
 export function isTimestamp(value: unknown): value is bigint {
   return typeof value === "bigint" && BigInt.asIntN(64, value) === value && value !== NO_TIMESTAMP;
 }
 
-/** How notices are written: one after the other, in the same bytes. */
+/** Notices are written one after the other, in the same bytes. */
 const scratch = new DataView(new ArrayBuffer(BYTES));
 const scratchBytes = new Uint8Array(scratch.buffer);
 
-/** The bytes of a notice. */
 export function encodedNotice(kind: number, notice: Notice): Uint8Array {
   return written(kind, notice).slice();
 }
 
-/** Tells the other side, at once where its socket has room. If that fails, `onFailure` is called a little later. */
+/** Notifies the other side, at once where its socket has room. If that fails, `onFailure` is called a little later. */
 export function tell(
   connection: Connection,
   kind: number,
@@ -82,7 +75,7 @@ export function tell(
   }
 }
 
-/** Looks at a message that has to be a notice of one of these kinds; {@link MessageError} if it is none. */
+/** Looks at a message that has to be a notice of one of these kinds; throws a {@link MessageError} if it is not. */
 export function noticeOf(kinds: readonly number[]): Look<Told> {
   return (data, byteLength, fds) => {
     if (fds.length > 0) throw badMessage("fds", `expected 0, got ${fds.length}.`);

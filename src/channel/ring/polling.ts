@@ -9,7 +9,7 @@ const POLLING_MS = 0.2;
 /** After a wait that took longer, the next is not polled for: the other side is in no hurry. */
 const LONG_MS = 2;
 
-/** Who has released nothing for so long, while the other side waits, is named in a warning. */
+/** A process that has released nothing for so long, while the other side waits, is named in a warning. */
 export const SLOW_MS = 5000;
 
 /** Waits for the other side of a ring: at once where it is busy, and without work where it is not. */
@@ -17,9 +17,9 @@ export class Polling {
   #isWorthIt = true;
 
   /**
-   * Asks again until there is an answer; `wait` resolves when it is time to. Who has not asked yet asks before. `polls` is
-   * false where this program itself is waited for, which can do nothing while it asks again and again. `whenSlow` is called
-   * whenever the wait has taken {@link SLOW_MS} more.
+   * Asks again until there is a result; `wait` resolves when it is time to. A caller that has not asked yet asks before.
+   * `polls` is false where this program itself is waited for, which can do nothing while it asks again and again.
+   * `whenSlow` is called whenever the wait has taken {@link SLOW_MS} more.
    */
   async until<T>(
     ask: () => T | undefined,

@@ -19,12 +19,9 @@ import { RingFrame } from "./lend.ts";
 import { isEnd, mostHeld, type Notice, noticeOf, NOTICES, tell, type WhenFull } from "./notice.ts";
 import { Polling, SLOW_MS } from "./polling.ts";
 
-/** The most frames of a ring. */
 export const MOST_FRAMES = 1024;
 
-/** What a writer says first. */
 interface Memory<T extends Tensor | Frame> {
-  /** All of its frames. */
   readonly frames: readonly T[];
   /** What it does when none is free. */
   readonly whenFull: WhenFull;
@@ -32,7 +29,6 @@ interface Memory<T extends Tensor | Frame> {
 
 const WAIT: Names<SignalOptions> = { signal: true };
 
-/** What a writer says. */
 const published = noticeOf([NOTICES.published]);
 
 /**
@@ -47,7 +43,6 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   readonly #connection: Connection;
   readonly #frames: readonly RingFrame<T>[];
   readonly #whenFull: WhenFull;
-  /** The frames that the program has. */
   readonly #inHand: Map<number, Notice> = new Map();
   readonly #polling: Polling = new Polling();
   /** However many tasks wait for a frame, a notice wakes one of them. */
@@ -59,7 +54,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   #readable: ReadableStream<T> | undefined;
   /** Does the writer know that this side waits for one more? */
   #asked = false;
-  /** Was the program told that it holds itself up? */
+  /** Was the program warned that it holds itself up? */
   #isNamed = false;
 
   /** Takes connection and memory over: made by {@link FrameRing.open}. */
@@ -75,7 +70,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     finalizers.register(this, this.resource, this);
   }
 
-  /** The process that writes, as the kernel tells it. */
+  /** The process that writes, as the kernel reports it. */
   get credentials(): Credentials {
     return this.#peer.credentials;
   }
@@ -196,12 +191,10 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     tellWriter(this.#connection, this.resource.name, NOTICES.wanted, oldest);
   }
 
-  /** How many frames the program may have at a time. */
   get #most(): number {
     return mostHeld(this.#frames.length, this.#whenFull);
   }
 
-  /** Does the program have as many? Then it waits for itself. */
   get #hasAll(): boolean {
     return this.#inHand.size >= this.#most;
   }
@@ -247,7 +240,9 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   }
 }
 
-/** Tells the writer of a ring something. If that fails, this side leaves the ring, so that the writer gets its frames back. */
+/**
+ * Sends the writer of a ring a notice. If that fails, this side leaves the ring, so that the writer gets its frames back.
+ */
 function tellWriter(connection: Connection, ring: string, kind: number, notice: Notice): void {
   tell(connection, kind, notice, (error) => {
     if (isEnd(error) || !connection.resource.isLive) return; // what the writer had sent can still be read
@@ -258,7 +253,6 @@ function tellWriter(connection: Connection, ring: string, kind: number, notice: 
   });
 }
 
-/** The memory of a ring, which its writer sends first. */
 export async function memoryOf<T extends Tensor | Frame>(peer: Peer, signal: SignalOptions): Promise<Memory<T>> {
   using made = new DisposableStack();
   const frames: T[] = [];

@@ -30,7 +30,7 @@ const WHEN_FULL: Readonly<Record<WhenFull, true>> = { "wait": true, "drop-oldest
 
 /**
  * A few frames in shared memory, which one process fills and any number of processes read, in turns. No byte is copied:
- * over a Unix socket they tell each other which frame is whose.
+ * over a Unix socket they agree which frame is whose.
  *
  * @example
  * ```ts
@@ -78,7 +78,7 @@ export class FrameRing {
    * Joins the ring at a path. It gives the frames that are published from now on.
    *
    * @typeParam T what the writer's frames are in the first of `contexts` that takes them: `Frame<HostTensor>`
-   * @throws {NativeCallError} ENOENT or ECONNREFUSED if nobody listens there.
+   * @throws {NativeCallError} ENOENT or ECONNREFUSED if no process listens there.
    * @throws {MessageError} if it is no ring, or its memory is not what its writer says.
    */
   static async open<T extends Tensor | Frame = Frame>(path: string, options: OpenRingOptions): Promise<RingReader<T>> {
@@ -136,7 +136,6 @@ function checkedFrame<T extends Tensor | Frame>(frame: T, i: number): T {
   return frame;
 }
 
-/** What has to be the same for all frames, in words. */
 function propertiesOf(frame: Tensor | Frame): Readonly<Record<string, string>> {
   if (!(frame instanceof Frame)) return { dtype: frame.layout.dtype, shape: `[${frame.layout.shape}]` };
   const info = Object.entries(frame.info).map(([name, value]) => [name, inWords(value)]);

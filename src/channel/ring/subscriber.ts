@@ -8,23 +8,20 @@ import type { Slot } from "./slot.ts";
 
 /** A reader, as the writer sees it. */
 export class Subscriber<T extends Tensor | Frame> {
-  /** Its socket. */
   readonly connection: Connection;
-  /** Its process. */
   readonly pid: number;
-  /** Was the program told that it holds the writer up? */
+  /** Was the program warned that it holds the writer up? */
   isNamed = false;
   /** How many frames it gets without asking for one more. */
   readonly #window: number;
   readonly #onFailure: (error: unknown) => void;
-  /** What it is going to get, the oldest first. */
   #unread: Slot<T>[] = [];
   readonly #inHand: Map<number, Slot<T>> = new Map();
   #wantsMore = false;
   /** Since when it has had frames and released none. */
   #since = 0;
 
-  /** It has the ring's memory. `onFailure` is called if it cannot be told of a frame. */
+  /** It has the ring's memory. `onFailure` is called if it cannot be notified of a frame. */
   constructor(peer: Peer, window: number, onFailure: (error: unknown) => void) {
     this.connection = connectionOf(peer);
     this.pid = peer.credentials.pid;
@@ -37,7 +34,7 @@ export class Subscriber<T extends Tensor | Frame> {
     return this.#inHand.size > 0 && performance.now() - this.#since >= ms;
   }
 
-  /** Queues a frame, and tells the reader if it may have one more. */
+  /** Queues a frame, and notifies the reader if it may have one more. */
   queue(slot: Slot<T>): void {
     slot.waitedFor++;
     this.#unread.push(slot);
@@ -52,7 +49,6 @@ export class Subscriber<T extends Tensor | Frame> {
     this.tell();
   }
 
-  /** It will not get this frame. */
   forget(slot: Slot<T>): void {
     this.#unread = this.#unread.filter((other) => other !== slot);
   }
@@ -83,7 +79,7 @@ export class Subscriber<T extends Tensor | Frame> {
     throw badMessage("notice", `it ${does} a frame that it does not have.`);
   }
 
-  /** Tells it of what it may have. */
+  /** Announces what it may have. */
   tell(): void {
     while (this.#unread.length > 0 && this.#unread[0].mayBeHeld) {
       if (this.#inHand.size >= this.#window && !this.#wantsMore) return;

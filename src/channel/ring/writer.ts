@@ -37,7 +37,7 @@ interface Turn<T extends Tensor | Frame> {
  * The side of a ring that fills its frames. It listens until it is disposed, and keeps the process alive.
  *
  * Readers come and go at any time. One that ends in the middle of a frame, by whatever cause, gives it back by that: the
- * kernel tells.
+ * kernel reports its end.
  */
 export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   /** Its end of life: readers see the end of the ring, and keep the frames that they have. */
@@ -54,7 +54,7 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   readonly #polling: Polling = new Polling();
   readonly #pace: Pace = new Pace();
   #sequence = 0;
-  /** Was the program told that it holds itself up? */
+  /** Was the program warned that it holds itself up? */
   #isNamed = false;
   #writable: WritableStream<T> | undefined;
 
@@ -90,9 +90,9 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   /**
    * A frame to fill: its memory itself. Publish it, or dispose it to give it back unread.
    *
-   * If none is free, it waits until the slowest reader has released one. With `whenFull: "drop-oldest"` it takes the oldest
-   * frame that no reader was told of. If this program has all frames itself, it waits until another of its tasks publishes
-   * or disposes one. Whoever it waits for longer than 5 s is named in a warning.
+   * If none is free, it waits until the slowest reader has released one. With `whenFull: "drop-oldest"` it takes the
+   * oldest frame that was announced to no reader. If this program has all frames itself, it waits until another of its
+   * tasks publishes or disposes one. Whoever it waits for longer than 5 s is named in a warning.
    *
    * @throws {DisposedError} if the ring is disposed, before or during the wait.
    */
@@ -104,8 +104,8 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   }
 
   /**
-   * Gives a filled frame to all readers, and answers its sequence number. The frame is disposed, so its work and its maps end
-   * first. If they fail, nothing is published.
+   * Gives a filled frame to all readers, and returns its sequence number. The frame is disposed, so its work and its maps
+   * end first. If they fail, nothing is published.
    *
    * @throws {ArgumentError} if the frame is not from {@link next}, or was published or disposed before.
    * @throws {DisposedError} if the ring is disposed.
@@ -133,7 +133,7 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   }
 
   /**
-   * Waits until there is a reader: what is published before is seen by nobody.
+   * Waits until there is a reader: no reader sees what is published before.
    *
    * @throws {DisposedError} if the ring is disposed, before or during the wait.
    */
@@ -152,7 +152,6 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
     while (this.#audience.waitedFor > 0 && this.resource.isLive) await this.#audience.change(signal);
   }
 
-  /** The turn of a frame that the program may publish. */
   #turnOf(frame: T): Turn<T> {
     const given: unknown = frame;
     if (given instanceof Promise) {
@@ -231,7 +230,7 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
   }
 }
 
-/** What the kernel shares: memory by an opaque fd would have to be handed over by its drivers at each turn. */
+/** The kernel shares these; an opaque fd would have to be handed over by its drivers at each turn. */
 const KINDS: readonly SentKind[] = ["dma-buf", "memfd"];
 
 /** The frames, taken over, with their fds, which are open until `release` runs. */
