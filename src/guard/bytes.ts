@@ -5,17 +5,14 @@ export class Bytes {
   #bytes = new Uint8Array(64);
   #length = 0;
 
-  /** How many there are. */
   get length(): number {
     return this.#length;
   }
 
-  /** Single bytes. */
   raw(...bytes: readonly number[]): this {
     return this.add(bytes);
   }
 
-  /** Those of a list. */
   add(bytes: ArrayLike<number>): this {
     const at = this.#length;
     this.#length += bytes.length;
@@ -35,17 +32,14 @@ export class Bytes {
     return at;
   }
 
-  /** A number of 16 bits. */
   u16(value: number): this {
     return this.raw(value, value >> 8);
   }
 
-  /** A number of 32 bits, with a sign or without. */
   u32(value: number): this {
     return this.raw(value, value >> 8, value >> 16, value >> 24);
   }
 
-  /** A number of 64 bits. */
   u64(value: bigint): this {
     return this.u32(Number(BigInt.asIntN(32, value))).u32(Number(BigInt.asIntN(32, value >> 32n)));
   }
@@ -56,13 +50,11 @@ export class Bytes {
     return this.raw(value);
   }
 
-  /** Fills up to a multiple of `alignment`. */
   align(alignment: number, filling = 0): this {
     while (this.length % alignment !== 0) this.raw(filling);
     return this;
   }
 
-  /** All of them. */
   done(): Uint8Array<ArrayBuffer> {
     return this.#bytes.slice(0, this.#length);
   }

@@ -27,24 +27,18 @@ import { Elf64_Rela, Elf64_Sym, writeElf64Rela, writeElf64Sym } from "../../ffi/
 import { Bytes } from "./bytes.ts";
 import type { Section, SharedObject } from "./elf.ts";
 
-/** How many bytes .dynamic has: eleven entries of two words. */
+/** Eleven entries of two words. */
 export const DYNAMIC_SIZE = 11 * 16;
 
-/** A function that the object offers. */
 export interface Export {
-  /** Its name. */
   readonly name: string;
-  /** Its address. */
   readonly at: number;
   /** How many bytes it has. */
   readonly size: number;
 }
 
-/** A word that the loader fills in. */
 export interface Relocation {
-  /** The word's address. */
   readonly at: number;
-  /** `R_X86_64_…`. */
   readonly type: number;
   /** The symbol of another library that it is about; undefined where it is about the object itself. */
   readonly symbol?: string;
@@ -54,11 +48,8 @@ export interface Relocation {
 export interface DynamicInit {
   /** What it is called. */
   readonly soname: string;
-  /** The library that it needs, if any. */
   readonly needed?: string;
-  /** The section that its functions lie in. */
   readonly text: Section;
-  /** Those functions. */
   readonly exports: readonly Export[];
   /** What the loader fills in; nothing if left out. */
   readonly relocations?: readonly Relocation[];

@@ -46,15 +46,12 @@ const SEGMENTS: Readonly<Record<string, number>> = {
   ".tbss": PT_TLS,
 };
 
-/** What a section is. */
 export interface SectionInit {
   /** Its name. A few mean something: those of {@link SEGMENTS}. */
   readonly name: string;
-  /** `SHT_…`. */
   readonly type: number;
   /** `SHF_…`, beside `SHF_ALLOC`. */
   readonly flags?: number;
-  /** Its bytes, once its address is known. */
   readonly bytes: (at: number) => Uint8Array;
   /** How many bytes of memory it takes, where that is not how many it has in the file. */
   readonly size?: number;
@@ -62,9 +59,9 @@ export interface SectionInit {
   readonly align?: number;
   /** The name of the section that it refers to: the strings of symbols, the symbols of relocations. */
   readonly link?: string;
-  /** `sh_info`: of symbols, the first that is not local. */
+  /** For symbols, the index of the first that is not local. */
   readonly info?: number;
-  /** The size of each entry, of a table. */
+  /** For a table. */
   readonly entrySize?: number;
 }
 
@@ -72,13 +69,10 @@ export interface SectionInit {
 export interface Section extends Omit<SectionInit, "bytes"> {
   readonly flags: number;
   readonly align: number;
-  /** Its place in the table of sections. */
   readonly index: number;
   /** Its address, from where the image is loaded: the same as its place in the file. */
   readonly at: number;
-  /** Its bytes. Those of the writable ones may still be changed. */
   readonly bytes: Uint8Array;
-  /** How many bytes of memory it takes. */
   readonly size: number;
 }
 
@@ -113,7 +107,6 @@ export class SharedObject {
     return section;
   }
 
-  /** The whole file. */
   write(): Uint8Array<ArrayBuffer> {
     const names = new Bytes().raw(0);
     const named = this.#sections.map((section) => ({ ...section, nameAt: names.cString(section.name) }));
@@ -191,13 +184,12 @@ function segment(
   };
 }
 
-/** An `Elf64_Ehdr`. */
 function fileHeader(segments: number, sectionsAt: number, sections: number): Uint8Array {
   const header = new Bytes();
   header.raw(ELFMAG0).add(new TextEncoder().encode("ELF"));
   header.raw(ELFCLASS64, ELFDATA2LSB, EV_CURRENT, ELFOSABI_SYSV).align(16);
   header.u16(ET_DYN).u16(EM_X86_64).u32(EV_CURRENT);
-  header.u64(0n).u64(BigInt(Elf64_Ehdr.size)).u64(BigInt(sectionsAt)); // no entry; where the segments are told, the sections
+  header.u64(0n).u64(BigInt(Elf64_Ehdr.size)).u64(BigInt(sectionsAt)); // no entry; where the program headers lie, and the section headers
   header.u32(0).u16(Elf64_Ehdr.size); // no flags
   header.u16(Elf64_Phdr.size).u16(segments);
   header.u16(Elf64_Shdr.size).u16(sections).u16(sections - 1); // the last holds the sections' names

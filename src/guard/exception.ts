@@ -29,15 +29,12 @@ const WHAT = 16;
 
 /** What is known of an exception. Its object lives only until the {@link ErrorOf} that gets it returns. */
 export interface Thrown {
-  /** The API whose function has thrown it. */
   readonly api: string;
-  /** The function, as the table names it. */
   readonly fn: string;
   /** Its type, as C++ writes it: `"std::runtime_error"`. */
   readonly type: string;
   /** Its text, if it is a std::exception. */
   readonly what?: string;
-  /** The address of the whole object; NULL if C++ did not throw it. */
   readonly object: Address;
 }
 
@@ -101,7 +98,6 @@ function readStdException(part: Address): { object: Address; what: string } {
 /** `virtual const char *what() const noexcept` */
 const WHAT_TYPE = { parameters: ["u64"], result: "u64" } as const;
 
-/** A text in native memory. */
 function textAt(address: Address): string {
   if (address === NULL) return "";
   const length = Number(libc().strnlen(address, BigInt(LONGEST_TEXT)));

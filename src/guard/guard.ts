@@ -1,17 +1,3 @@
-/**
- * The guard: C++ functions that throw, called so that JavaScript catches it. An exception must not reach Deno's own
- * frames: it would end the process.
- *
- * Each function has a thunk in an image of our own: a shared object that is written here and opened from memory. The
- * thunk calls the function in a frame that catches everything, and leaves the exception in a record of its thread. The
- * wrapper around it looks at the record after the call. Calls stay on Deno's fast path.
- *
- * What it cannot catch ends the process, as in C++: an exception that leaves a `noexcept` function, a destructor while
- * another one is on its way, or a thread that the library has made (OpenCV's own catch theirs, and throw them again in
- * the caller); and every crash.
- *
- * @module
- */
 import type { Address } from "../../ffi/address.ts";
 import { RTLD_NOLOAD } from "../../ffi/libc/constants.ts";
 import { InteropError, messageOf, PermissionError } from "../core/errors.ts";

@@ -18,11 +18,8 @@ import { addDynamicSection, addText } from "./sections.ts";
 import { addUnwindTables } from "./unwind.ts";
 import { recordFunction, thunk } from "./x86_64.ts";
 
-/** A function that is to be guarded. */
 export interface GuardTarget {
-  /** Its name, and its thunk's. */
   readonly name: string;
-  /** Its address. */
   readonly address: bigint;
   /** How many of its arguments lie on the stack. */
   readonly onStack: number;
@@ -31,13 +28,11 @@ export interface GuardTarget {
 /** The image's own function, which returns the address of the calling thread's record. */
 export const RECORD_FUNCTION = "samepage_guard_record";
 
-/** The C++ runtime. */
 const RUNTIME = "libstdc++.so.6";
 
 /** How many words the loader fills in. The last two are one `tls_index`. */
 const WORDS = 5;
 
-/** The file. */
 export function guardImage(soname: string, targets: readonly GuardTarget[]): Uint8Array<ArrayBuffer> {
   const image = new SharedObject();
   const dynamic = addDynamicSection(image);

@@ -40,14 +40,14 @@ function load(soname: string, fingerprint: string, image: () => Uint8Array<Array
   }
 }
 
-/** Opens a library for good; undefined where it cannot be. */
+/** Undefined where it cannot be opened. */
 export function openLibrary(path: string, flags = 0): Address | undefined {
   const { dlopen } = libc();
   if (dlopen === null) throw new InteropError("This C library keeps dlopen elsewhere.", { api: "libc", fn: "dlopen" });
   return dlopen(cString(path), RTLD_NOW | RTLD_NODELETE | flags) || undefined;
 }
 
-/** The address of a symbol; undefined where the library lacks it. */
+/** Undefined where the library lacks it. */
 export function addressOfSymbol(library: Address, name: string): Address | undefined {
   return libc().dlsym?.(library, cString(name)) || undefined;
 }

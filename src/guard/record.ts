@@ -6,10 +6,8 @@
  */
 import type { Address } from "../../ffi/address.ts";
 
-/** How many bytes a record has. */
 export const RECORD_SIZE = 16;
 
-/** The clauses. */
 export const CAUGHT = {
   /** It is derived from std::exception. */
   STD_EXCEPTION: 1,
@@ -17,7 +15,6 @@ export const CAUGHT = {
   ANY: 2,
 } as const;
 
-/** An exception that was taken out of a record. */
 export interface Taken {
   /** The clause that has caught it. */
   readonly clause: number;
@@ -31,7 +28,6 @@ export class ThrowRecord {
   readonly clause: Int32Array;
   readonly #exception: BigUint64Array;
 
-  /** The record at an address. */
   constructor(address: Address) {
     const pointer = Deno.UnsafePointer.create(address)!;
     const memory = Deno.UnsafePointerView.getArrayBuffer(pointer, RECORD_SIZE);
@@ -39,7 +35,6 @@ export class ThrowRecord {
     this.#exception = new BigUint64Array(memory, 8, 1);
   }
 
-  /** Takes the exception out. */
   take(): Taken {
     const clause = this.clause[0];
     this.clause[0] = 0;

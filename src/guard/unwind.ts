@@ -11,9 +11,7 @@ import type { SharedObject } from "./elf.ts";
 import { CAUGHT } from "./record.ts";
 import type { Code, FrameRow } from "./x86_64.ts";
 
-/** A function that lies at an address. */
 export interface PlacedCode extends Code {
-  /** The address. */
   readonly at: number;
 }
 
@@ -29,7 +27,7 @@ const RBP = 6;
 const RSP = 7;
 const RETURN_ADDRESS = 16;
 
-// Instructions for the call frame. Of the last, the register is a part.
+// Instructions for the call frame. The register is a part of the last one.
 const ADVANCE_LOC4 = 0x04;
 const DEF_CFA = 0x0c;
 const DEF_CFA_OFFSET = 0x0e;
@@ -53,9 +51,7 @@ const ACTIONS = [CAUGHT.STD_EXCEPTION, 1, CAUGHT.ANY, 0];
 
 /** Where words lie that hold the addresses of what these tables refer to. */
 export interface Words {
-  /** That of `__gxx_personality_v0`, which reads .gcc_except_table. */
   readonly personality: number;
-  /** That of the type_info of std::exception. */
   readonly stdException: number;
 }
 

@@ -5,7 +5,7 @@
  */
 import { Bytes } from "./bytes.ts";
 
-// The instructions, as Intel writes them: the destination first. What follows an opcode here is not yet its operand.
+// In Intel's order: the destination first. The opcodes here stand without their operands.
 export const PUSH_RBP: readonly number[] = [0x55]; // push rbp
 export const MOV_RBP_RSP: readonly number[] = [0x48, 0x89, 0xe5]; // mov rbp, rsp
 const SUB_RSP_8 = [0x48, 0x83, 0xec, 0x08]; // sub rsp, 8
@@ -39,7 +39,6 @@ export type FrameRow = readonly [offset: number, state: "pushed" | "framed" | "l
 
 /** The code of one function, and what its unwind tables say of it. */
 export interface Code {
-  /** The instructions. */
   readonly bytes: Uint8Array;
   /** Where an exception lands, in bytes from the start; undefined where none can come by. */
   readonly landingPad?: number;
