@@ -17,8 +17,7 @@ import type { ClLane } from "./lane.ts";
 import type { SvmMaps } from "./svm/maps.ts";
 
 /**
- * What the parts of a context know of it. {@link OpenCLContext} has all parts, so no part imports that. For those who
- * write mappers.
+ * What the parts of a context know of it. {@link OpenCLContext} has all parts, so no part imports that. For mappers.
  */
 export interface BaseContext extends DeviceContext, Target {
   /** Its first device. */
@@ -55,7 +54,7 @@ export interface BaseContext extends DeviceContext, Target {
   program(source: string, options?: { readonly options?: string }): BaseProgram;
 }
 
-/** What the parts of a context know of a queue. For those who write mappers. */
+/** What the parts of a context know of a queue. For mappers. */
 export interface BaseQueue extends Disposable {
   /** Its context. */
   readonly context: BaseContext;
@@ -75,7 +74,7 @@ export interface BaseQueue extends Disposable {
   finish(): void;
 }
 
-/** What the parts of a context know of a program. For those who write mappers. */
+/** What the parts of a context know of a program. For mappers. */
 export interface BaseProgram extends Disposable {
   /** The context it was built for. */
   readonly context: BaseContext;
@@ -89,7 +88,7 @@ export interface BaseProgram extends Disposable {
   kernel(name: string): BaseKernel;
 }
 
-/** What the parts of a context know of a kernel. For those who write mappers. */
+/** What the parts of a context know of a kernel. For mappers. */
 export interface BaseKernel extends Disposable {
   /** The `cl_kernel`. */
   readonly handle: ClKernel;

@@ -1,15 +1,12 @@
 import { Checks } from "../core/checks.ts";
 import { type ArgumentError, LayoutError } from "../core/errors.ts";
 
-/** The checks of arguments to OpenCL. */
 export const checks: Checks = new Checks("opencl");
 
-/** The error of an argument that a native function refuses, or would. */
 export function refused(fn: string, argument: string, what: string, hint?: string): ArgumentError {
   return checks.wrong(argument, what, hint, fn);
 }
 
-/** What has a name for messages. */
 interface Named {
   readonly name: string;
 }

@@ -76,19 +76,19 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
   readonly queue: OpenCLQueue;
   /** The proofs of which memory its devices use in place. */
   readonly proofs: Proofs<OpenCLContext>;
-  /** Its memory. For those who write mappers. */
+  /** Its memory. For mappers. */
   readonly memory: OpenCLMemory;
-  /** Its images. For those who write mappers. */
+  /** Its images. For mappers. */
   readonly images: OpenCLImages;
   /** Its shared virtual memory. */
   readonly svm: OpenCLSvm;
   /** Its unified shared memory (cl_intel_unified_shared_memory). */
   readonly usm: OpenCLUsm;
-  /** Memory of other APIs, by its fd. For those who write mappers. */
+  /** Memory of other APIs, by its fd. For mappers. */
   readonly external: OpenCLExternalMemory;
-  /** Its ports. For those who write mappers. */
+  /** Its ports. For mappers. */
   readonly ports: Memory<OpenCLTensor>;
-  /** Its work. For those who write mappers. */
+  /** Its work. For mappers. */
   readonly driver: OpenCLDriver;
   /** OpenGL's context that it was opened for, if it was. */
   readonly gl: GlContext | undefined;
@@ -124,8 +124,8 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
    * Opens a device: the chosen one; else the one that `SAMEPAGE_OPENCL_DEVICE` names by parts of its platform's name and
    * its own (`rusticl:llvmpipe`), if the environment may be read; else the first GPU; else the first device.
    *
-   * With `gl`, the context is made for one of OpenGL's, and ends before it: that one's pictures and buffers are mapped to it
-   * by their names (cl_khr_gl_sharing). The device is the one that draws, if it fits the choice.
+   * With `gl`, the context is made for an OpenGL context, and ends before it: its pictures and buffers are mapped to it by
+   * their names (cl_khr_gl_sharing). The device is the one that draws, if it fits the choice.
    *
    * @throws {LibraryNotFoundError} if there is no OpenCL loader.
    * @throws {ArgumentError} if no device fits; the hint lists the devices. If none of them shares with `choice.gl`.
@@ -176,12 +176,12 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
     return this.#handle;
   }
 
-  /** The line of its default queue. For those who write mappers. */
+  /** The line of its default queue. For mappers. */
   get line(): Line {
     return this.queue.line;
   }
 
-  /** The same without a check, for steps that run while it is being disposed. For those who write mappers. */
+  /** The same without a check, for steps that run while it is being disposed. For mappers. */
   get rawHandle(): ClContext {
     return this.#handle;
   }
@@ -302,7 +302,7 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
    * A fence at a `cl_event` that other code made. The event is retained, and the queue of its command flushed.
    *
    * No blocking call waits for an unset user event, or for work behind it: its owner may need this thread to set it. Await
-   * the fence instead. For any other event, nobody can tell what it waits for: if that is a user event, a synchronous wait
+   * the fence instead. For any other event, it is unknown what it waits for: if that is a user event, a synchronous wait
    * lasts until the event is set.
    *
    * @param handle a live `cl_event`; a wrong one crashes the process
@@ -357,7 +357,7 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
 
   /**
    * Retains the `cl_context` and its first device for a library that releases both itself, as OpenCV's attachContext does.
-   * The undo list releases them if the library does not. For those who write mappers.
+   * The undo list releases them if the library does not. For mappers.
    */
   share(undo: Undo): void {
     shareContext(this.handle, this.device.handle, undo);

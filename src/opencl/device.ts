@@ -30,7 +30,6 @@ export function openclDevices(): OpenCLDevice[] {
   return platformHandles().flatMap((platform) => deviceHandles(platform).map((device) => describe(device, platform)));
 }
 
-/** A device's description from its handle. */
 export function deviceOf(handle: ClDeviceId): OpenCLDevice {
   return describe(handle, infoU64("clGetDeviceInfo", deviceQuery(handle), CL_DEVICE_PLATFORM) as ClPlatformId);
 }
@@ -63,7 +62,6 @@ function platforms(): ClPlatformId[] {
   );
 }
 
-/** Every device of a platform. */
 export function deviceHandles(platform: ClPlatformId): ClDeviceId[] {
   return listed<ClDeviceId>(
     "clGetDeviceIDs",

@@ -14,7 +14,6 @@ export const MARKER: Call<ClLane> = {
     opencl().clEnqueueMarkerWithWaitList(queue, waitCount, waitList, slot),
 };
 
-/** The lines of all contexts. */
 const LINES: Lines<ClLane> = {
   ...LANES,
   waitOnDevice(lane, of, mark) {
@@ -31,7 +30,7 @@ const LINES: Lines<ClLane> = {
   gate: (lane) => lane.unsetGate,
 };
 
-/** The driver of one `cl_context`. Its lines wait for each other by events. For those who write mappers. */
+/** The driver of one `cl_context`. Its lines wait for each other by events. For mappers. */
 export class OpenCLDriver implements Driver<ClLane> {
   /** The API's name. */
   readonly api = "opencl";

@@ -2,7 +2,7 @@ import * as cl from "../../ffi/opencl/errors.ts";
 import { ArgumentError, type ErrorFields, NativeCallError } from "../core/errors.ts";
 import { type Check, checkOf, type ErrorMaker, errorOf, type Made, madeOf } from "../core/native/codes.ts";
 
-/** Hints for codes whose names do not tell the cause. */
+/** Hints for codes whose names do not give the cause. */
 const HINTS: ReadonlyMap<number, string> = new Map([
   [cl.CL_DEVICE_NOT_FOUND, "The platform has no such device; rusticl needs RUSTICL_ENABLE=<driver>."],
   [cl.CL_PLATFORM_NOT_FOUND_KHR, "Install a driver: apt install pocl-opencl-icd."],
@@ -36,10 +36,8 @@ export function workError(status: number, fn: string | undefined): NativeCallErr
   });
 }
 
-/** Throws unless a code is CL_SUCCESS. */
 export const check: Check = checkOf(openclError);
 
-/** The output argument for the code of functions that create objects. */
 export const errcode: Int32Array<ArrayBuffer> = new Int32Array(1);
 
 /** Throws unless the function that made `handle` put CL_SUCCESS into {@link errcode}. */

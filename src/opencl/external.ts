@@ -14,24 +14,21 @@ import { ExternalBuffer } from "./external/memory.ts";
 import { OpenCLTensor } from "./tensor.ts";
 import { copiesOn } from "./external/copies.ts";
 
-/** The key of an allocation's attachment. */
 const EXPECTED = {};
 
 function expect(allocation: Allocation): void {
   allocation.attachment(EXPECTED, () => true);
 }
 
-/** A buffer over another API's memory. */
 type ForeignBuffer = ExternalBuffer | GlBuffer;
 
-/** A context, as its imports know it. */
 interface ImportingContext extends BaseContext {
   readonly queue: BaseQueue;
 }
 
-/** Memory of other APIs as buffers of one context, by POSIX fds (cl_khr_external_memory). For those who write mappers. */
+/** Memory of other APIs as buffers of one context, by POSIX fds (cl_khr_external_memory). For mappers. */
 export class OpenCLExternalMemory {
-  /** Its ports: memory by an opaque fd or a dma-buf; or the reason why there is none. */
+  /** Its ports: memory by an opaque fd or a dma-buf; or the reason why it has none. */
   readonly ports: Memory<OpenCLTensor>;
   readonly #context: ImportingContext;
 
@@ -69,13 +66,13 @@ export class OpenCLExternalMemory {
     const problem = lackingForMemory(this.#context, handle);
     if (problem !== undefined) return { kind, closed: () => ({ reason: problem }) };
     const prepare = ({ allocation }: ByteRange) => expect(allocation);
-    // Nobody has tried a dma-buf: it is no alias before that.
+    // Untested with a dma-buf: it is no alias before that.
     if (kind === "dma-buf") return { kind, prepare, judge: () => UNPROVEN };
     const { uuid } = this.#context.id;
     return { kind, prepare, blocks: true, device: uuid === undefined ? {} : { uuid } };
   }
 
-  /** A buffer of OpenGL's by its name. */
+  /** An OpenGL buffer by its name. */
   #glOffer(): Offer {
     const [kind, closed] = ["gl-buffer", refuseGl(this.#context)];
     if (closed !== undefined) return { kind, closed: () => closed };

@@ -93,7 +93,7 @@ export class ImageTarget extends PrintedTarget implements MemoryTarget<OpenCLIma
   readonly format: PixelFormat;
   /** The kind of image; undefined if the shape decides. */
   readonly type: ImageType | undefined;
-  /** Its ports: images of other APIs by opaque fds. For those who write mappers. */
+  /** Its ports: images of other APIs by opaque fds. For mappers. */
   readonly ports: Memory<OpenCLImage>;
   readonly #abilities: ImageAbilities;
 
@@ -150,7 +150,7 @@ export class ImageTarget extends PrintedTarget implements MemoryTarget<OpenCLIma
   }
 
   /**
-   * A layout as an image of this target, or why it cannot be one. No native call. For those who write mappers.
+   * A layout as an image of this target, or why it cannot be one. No native call. For mappers.
    *
    * @param type the kind, where the shape does not decide
    */
@@ -171,7 +171,7 @@ export class ImageTarget extends PrintedTarget implements MemoryTarget<OpenCLIma
     };
   }
 
-  /** Why an image cannot be over host memory, if it cannot. No native call. For those who write mappers. */
+  /** Why an image cannot be over host memory, if it cannot. No native call. For mappers. */
   hostProblem(image: ImageShape, place: HostPlace): ImageProblem | undefined {
     return addressProblem(place.address, this.format.bytesPerPixel) ?? pitchProblem(image, this.format) ??
       tailProblem(image, place) ?? sliceProblem(image, this.context.device);

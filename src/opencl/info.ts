@@ -6,7 +6,6 @@ export type Query = (name: number, size: bigint, value: BufferSource | null, wri
 const written = new BigUint64Array(1);
 const scalar = new BigUint64Array(1);
 
-/** The bytes of one piece of information, of any length. */
 export function infoBytes(fn: string, query: Query, name: number): DataView<ArrayBuffer> {
   check(query(name, 0n, null, written), fn);
   const value = new Uint8Array(Number(written[0]));
@@ -26,7 +25,7 @@ export function infoU32(fn: string, query: Query, name: number): number {
 
 /** A `cl_ulong`, `size_t`, bitfield or handle. */
 export function infoU64(fn: string, query: Query, name: number): bigint {
-  // Room for the largest: a driver may answer in fewer bytes than the headers say.
+  // Room for the largest: a driver may write fewer bytes than the headers say.
   scalar[0] = 0n;
   check(query(name, 8n, scalar, null), fn);
   return scalar[0];

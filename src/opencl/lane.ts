@@ -14,7 +14,7 @@ import type { FailedEvents } from "./queues/failed_events.ts";
 import { GateEvents } from "./queues/gate_events.ts";
 import type { CommandLog } from "./queues/profiling.ts";
 
-/** So many new commands trigger a search for finished ones. */
+/** This many new commands trigger a search for finished ones. */
 const SWEEP = 64;
 
 /** What a lane is made of. */
@@ -41,12 +41,11 @@ interface WaitList {
 
 /**
  * The lane of a line: a ring of the events of unfinished commands. PoCL 3.1 aborts the process when a command fails and
- * nobody holds its event.
+ * its event has no other owner.
  *
  * A command passes `queue`, `waitCount`, `waitList` and `slot` to its native call. Signals of semaphores, and waits for
  * them, are frequent, and fail only where all that follows does: those have no event ({@link ClLane.leaveOut}). Whoever
- * asks for such a mark hears of the next one that has, which may be later; or a marker is submitted for it. For those who
- * write mappers.
+ * asks for such a mark hears of the next one that has, which may be later; or a marker is submitted for it. For mappers.
  */
 export class ClLane implements Lane {
   /** The queue that takes its commands. */
@@ -70,9 +69,8 @@ export class ClLane implements Lane {
   readonly #told = new Set<number>();
   #sweepAt = SWEEP;
   #isFlushed = true;
-  /** True if the next command has no event. */
   #isLeftOut = false;
-  /** The first failure that no caller could be told of; `close` throws it. */
+  /** The first failure that could not be reported to a caller; `close` throws it. */
   #failure: { readonly error: unknown } | undefined;
 
   /** A lane without commands. */
@@ -178,7 +176,7 @@ export class ClLane implements Lane {
     this.#sweep(mark, true);
   }
 
-  /** Those of which an event tells. If `asks`, one tells of all. */
+  /** Ends the commands of which an event reports. If `asks`, one event stands for all. */
   #sweep(mark: number, asks: boolean): void {
     while (this.over < mark) {
       const at = asks ? this.#toldBy(this.over + 1) : this.#ring.next(this.over + 1, this.newest);

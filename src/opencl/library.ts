@@ -11,7 +11,6 @@ export const opencl: () => OpenCL = keptLibrary<OpenCL>({
   hint: "Install the loader and a driver: apt install ocl-icd-libopencl1 pocl-opencl-icd.",
 });
 
-/** The functions that a loader of OpenCL 1.2 lacks. */
 export type NewerName = Newer<OpenCL>;
 
 /**

@@ -9,10 +9,8 @@ import { opencl } from "./library.ts";
  */
 const LOADER_INFO = { CL_ICDL_OCL_VERSION: 1, CL_ICDL_VERSION: 2, CL_ICDL_NAME: 3, CL_ICDL_VENDOR: 4 } as const;
 
-/** A piece of information about the loader. */
 export type LoaderInfo = keyof typeof LOADER_INFO;
 
-/** All of them. */
 export const LOADER_INFOS = Object.keys(LOADER_INFO) as readonly LoaderInfo[];
 
 const FN = "clGetICDLoaderInfoOCLICD";

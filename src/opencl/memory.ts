@@ -28,7 +28,7 @@ export interface InBuffer {
   readonly offset: number;
 }
 
-/** The memory of one context: buffers over host memory, maps, and tensors over either. For those who write mappers. */
+/** The memory of one context: buffers over host memory, maps, and tensors over either. For mappers. */
 export class OpenCLMemory {
   /** Its buffers over host memory. */
   readonly hostBuffers: HostBuffers;
@@ -53,8 +53,8 @@ export class OpenCLMemory {
   }
 
   /**
-   * The buffer of this `cl_context` that has a range, and where the range begins in it; undefined if there is none yet. A
-   * range of known address lies in host memory, any other in the driver's.
+   * The buffer of this `cl_context` that has a range, and where the range begins in it; undefined if it does not exist
+   * yet. A range of known address lies in host memory, any other in the driver's.
    */
   find(range: ByteRange): InBuffer | undefined {
     const root = range.address === undefined

@@ -45,7 +45,7 @@ export class OpenCLProgram extends NativeObject {
   readonly options: string;
   /** Its end of life. */
   readonly resource: Resource;
-  /** The sizes of the types it declares. For those who write mappers. */
+  /** The sizes of the types it declares. For mappers. */
   readonly sizes: TypeSizes;
   readonly #handle: ClProgram;
   readonly #kept: KeptKernels;
@@ -77,7 +77,7 @@ export class OpenCLProgram extends NativeObject {
     return names.split(";").filter((name) => name !== "");
   }
 
-  /** A kernel by its name. @throws {ArgumentError} if there is none. */
+  /** Returns a kernel by its name. @throws {ArgumentError} if the program has no such kernel. */
   kernel(name: string): OpenCLKernel {
     this.resource.assertLive();
     checks.assertText(name, "name");

@@ -23,7 +23,7 @@ export class OpenCLQueue extends DeviceQueue<ClLane, OpenCLTensor | OpenCLImage>
   readonly device: OpenCLDevice;
   /** True if it keeps the {@link times} of its commands. */
   readonly profiling: boolean;
-  /** Its line of work. For those who write mappers. */
+  /** Its line of work. For mappers. */
   override readonly line: Line<ClLane>;
   /** OpenCL's commands. */
   protected override readonly commands: Commands<ClLane, OpenCLTensor | OpenCLImage>;

@@ -12,11 +12,12 @@ import { releaseSemaphore, signalCall, waitCall } from "./external/semaphore.ts"
 import type { ClLane } from "./lane.ts";
 
 /**
- * A binary `cl_semaphore_khr` that other code made (cl_khr_semaphore): made by `cl.attachSemaphore()`. Each signal is for one
- * wait. samepage's own uses of it come one behind the other, on whichever queues they are; when the other code signals and
- * waits only that code knows.
+ * A binary `cl_semaphore_khr` that other code made (cl_khr_semaphore): made by `cl.attachSemaphore()`. Each signal is for
+ * one wait. samepage's own uses of it come one behind the other, on whichever queues they are; when the other code signals
+ * and waits only that code knows.
  *
- * For semaphores that samepage makes there is `Semaphore`; and mostly nobody needs one, because fences order the work.
+ * For semaphores that samepage makes there is `Semaphore`; and most programs need no semaphore, because fences order the
+ * work.
  *
  * @example
  * ```ts ignore

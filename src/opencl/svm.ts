@@ -34,7 +34,6 @@ export interface SvmAllocation<D extends DType = DType> extends LayoutInit<D> {
 
 const NAMES: Names<SvmAllocation & Layout> = { ...LAYOUT_NAMES, grain: true, atomics: true, align: true };
 
-/** The ability that a device needs for each grain. */
 const ABILITIES: { readonly [G in SvmGrain]: { readonly ability: keyof DeviceSvm; readonly name: string } } = {
   coarse: { ability: "coarseGrainBuffer", name: "CL_DEVICE_SVM_COARSE_GRAIN_BUFFER" },
   fine: { ability: "fineGrainBuffer", name: "CL_DEVICE_SVM_FINE_GRAIN_BUFFER" },
@@ -51,12 +50,12 @@ export class OpenCLSvmTensor extends OpenCLPointerTensor {
   /** Its context. */
   declare readonly context: OpenCLContext;
 
-  /** Announces it to a kernel that finds its address in memory. For those who write mappers. */
+  /** Announces it to a kernel that finds its address in memory. For mappers. */
   override get execInfo(): ExecInfo {
     return svmBlockOf(this.grant.allocation, this.context) === undefined ? SYSTEM : OWN;
   }
 
-  /** Passes it to a kernel. For those who write mappers. */
+  /** Passes it to a kernel. For mappers. */
   override setArgument(kernel: ClKernel, index: number): void {
     setSvmPointer(kernel, index, this.address);
   }
@@ -78,7 +77,7 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
   declare readonly context: OpenCLContext;
   /** The capabilities that all devices of the context have (CL_DEVICE_SVM_CAPABILITIES). */
   readonly capabilities: DeviceSvm;
-  /** Its maps for the host. For those who write mappers. */
+  /** Its maps for the host. For mappers. */
   readonly maps: SvmMaps;
   /** The host has its own address of it. Coarse-grained memory is mapped and unmapped. */
   override readonly ports: Memory<OpenCLSvmTensor, Address>;
@@ -128,12 +127,12 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
     return this.own(svmBlock(this.context, { byteLength, grain, atomics, align }), at);
   }
 
-  /** The block of an allocation of this context; undefined for other memory. For those who write mappers. */
+  /** The block of an allocation of this context; undefined for other memory. For mappers. */
   blockOf(allocation: Allocation): SvmBlock | undefined {
     return svmBlockOf(allocation, this.context);
   }
 
-  /** The class of an allocation used by pointer, or by a buffer over it. For those who write mappers. */
+  /** The class of an allocation used by pointer, or by a buffer over it. For mappers. */
   classOf(allocation: Allocation, by: "pointer" | "buffer" = "pointer"): MemoryClass<OpenCLContext> {
     const block = this.blockOf(allocation);
     if (block === undefined) return SYSTEM_MEMORY;
@@ -145,7 +144,6 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
     return new OpenCLSvmTensor(init);
   }
 
-  /** The options with defaults, checked against the device. */
   #asked(init: SvmAllocation): { grain: SvmGrain; atomics: boolean; align: number } {
     const { grain = "coarse", atomics = false, align } = object(init, "init");
     checks.nameIn(grain, ABILITIES, "grain");

@@ -43,12 +43,12 @@ export class OpenCLUsmTensor extends OpenCLPointerTensor {
   /** Its context. */
   declare readonly context: OpenCLContext;
 
-  /** Announces it to a kernel that finds its address in memory. For those who write mappers. */
+  /** Announces it to a kernel that finds its address in memory. For mappers. */
   override get execInfo(): ExecInfo {
     return { pointers: CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL, flag: FLAGS[this.#kind] };
   }
 
-  /** Passes it to a kernel. For those who write mappers. */
+  /** Passes it to a kernel. For mappers. */
   override setArgument(kernel: ClKernel, index: number): void {
     setUsmPointer(this.context, kernel, index, this.address);
   }
@@ -95,7 +95,7 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
   /**
    * The capabilities of the context's first device, for which it is allocated; undefined if a device lacks the extension.
    *
-   * @throws {NativeCallError} if the driver does not answer.
+   * @throws {NativeCallError} if the driver fails.
    */
   get capabilities(): UsmCapabilities | undefined {
     return this.#capabilities ??= this.available ? usmCapabilities(this.context.device) : undefined;
@@ -141,12 +141,12 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
     return this.own(usmBlock(this.context, kind, at.byteOffset + at.byteLength, multiple), at);
   }
 
-  /** The block of an allocation of this context; undefined for other memory. For those who write mappers. */
+  /** The block of an allocation of this context; undefined for other memory. For mappers. */
   blockOf(allocation: Allocation): UsmBlock | undefined {
     return usmBlockOf(allocation, this.context);
   }
 
-  /** The class of memory that the host reaches. For those who write mappers. */
+  /** The class of memory that the host reaches. For mappers. */
   classOf(kind: Exclude<UsmKind, "device">): MemoryClass<OpenCLContext> {
     return USM_MEMORY[kind];
   }

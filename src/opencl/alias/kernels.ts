@@ -9,10 +9,8 @@ import { check } from "../errors.ts";
 import { opencl } from "../library.ts";
 import type { UserEvent } from "../queues/event.ts";
 
-/** Passes an argument to a kernel. */
 export type Bind = (kernel: ClKernel, index: number) => void;
 
-/** Passes an argument by its bytes. */
 export function value(bytes: ArrayBufferView<ArrayBuffer>): Bind {
   return (kernel, index) =>
     pinned(bytes, "opencl", (address) => {
@@ -20,19 +18,16 @@ export function value(bytes: ArrayBufferView<ArrayBuffer>): Bind {
     });
 }
 
-/** Passes a `cl_mem`. */
 export function bound(mem: ClMem): Bind {
   return value(new BigUint64Array([mem]));
 }
 
-/** Builds a program for an experiment. */
 export function programFor(context: BaseContext, source: string, undo: Undo): BaseProgram {
   const program = context.program(source);
   undo.push(() => program[Symbol.dispose]());
   return program;
 }
 
-/** A queue for each device of a context. */
 export function queuesFor(context: BaseContext, undo: Undo): readonly BaseQueue[] {
   return context.devices.map((device) => {
     const queue = context.createQueue({ device });
@@ -41,7 +36,6 @@ export function queuesFor(context: BaseContext, undo: Undo): readonly BaseQueue[
   });
 }
 
-/** Submits a kernel of an experiment, behind an event if one is given. */
 export function submit(
   queue: BaseQueue,
   kernel: BaseKernel,

@@ -11,15 +11,11 @@ import { createBuffer } from "../buffers/native.ts";
 import { type Bind, bound } from "./kernels.ts";
 import { Trial } from "./trial.ts";
 
-/** A block of plain memory to experiment on. */
 export interface Block {
-  /** The bytes as the CPU sees them. */
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Passes the block to a kernel, as the device sees it. */
   readonly bind: Bind;
 }
 
-/** Makes a block of at least so many bytes; what has to be released goes on the undo list. */
 export type MakeBlock = (context: BaseContext, byteLength: number, undo: Undo) => Block;
 
 /** Bytes that the device reads, and as many that it writes. */
@@ -35,7 +31,6 @@ const BYTES = `
 #define WRITE(to, at, pixel) to[${HALF} + at] = pixel
 `;
 
-/** A class of plain memory, by how a block of it is made. */
 export function blockClass(name: string, make: MakeBlock): MemoryClass<BaseContext> {
   return new MemoryClass(name, (context, undo) => {
     const { bytes, bind } = make(context, 2 * HALF, undo);
@@ -51,10 +46,10 @@ export function blockClass(name: string, make: MakeBlock): MemoryClass<BaseConte
   });
 }
 
-/** Memory of the driver's own that it was asked to share with the host (CL_MEM_ALLOC_HOST_PTR). */
+/** The driver's own memory that it was asked to share with the host (CL_MEM_ALLOC_HOST_PTR). */
 const DRIVER_MEMORY = blockClass("memory of the driver's own", ofDriver(CL_MEM_ALLOC_HOST_PTR));
 
-/** Memory of the driver's own that it may keep from the host. */
+/** The driver's own memory that it may keep from the host. */
 export const DEVICE_MEMORY: MemoryClass<BaseContext> = blockClass("memory of the device's own", ofDriver(0n));
 
 /** Host memory behind a buffer (CL_MEM_USE_HOST_PTR): for each power of two up to 4096, of any length, and of 64 bytes. */
@@ -88,7 +83,6 @@ export function divisorOf(value: bigint): number {
   return low === 0 ? 4096 : low & -low;
 }
 
-/** `address % 64 = 0`, or `any address`. */
 export function multiple(what: string, of: number): string {
   return of === 1 ? `any ${what}` : `${what} % ${of} = 0`;
 }

@@ -11,7 +11,7 @@ import { type Bind, programFor, queuesFor, submit, value } from "./kernels.ts";
  */
 const PATIENCE_MS = [30, 100, 300];
 
-/** How long a device may take to finish the kernel before the experiment gives up, in milliseconds. */
+/** Milliseconds until the experiment gives up on a device that does not finish the kernel. */
 const LATEST_MS = 2000;
 
 /**
@@ -24,7 +24,7 @@ const TURNS = { first: 4_000, most: 60_000 };
 const SIGHTINGS = 100;
 
 /**
- * `answer` turns the pixels around. `early_late` writes a pixel, works for some turns, and writes the next. A turn is 256
+ * `answer` reverses the pixels. `early_late` writes a pixel, works for some turns, and writes the next. A turn is 256
  * squares of `n`: a compiler would make one step of as many linear ones.
  */
 const KERNELS = `
@@ -49,38 +49,30 @@ kernel void early_late(FROM from, TO to, uint turns) {
   WRITE(to, AT, late);
 }`;
 
-/** Memory that kernels read or write. */
 export interface Sample {
-  /** The pixels as the CPU sees them, row by row. */
   readonly rows: readonly Uint8Array<ArrayBuffer>[];
-  /** Passes the memory to a kernel, as the device sees it. */
   readonly bind: Bind;
 }
 
-/** Memory under test, of bytes or of an image's pixels. */
 export interface Specimen {
   /**
    * OpenCL C: `FROM` and `TO`, the types of the kernels' parameters; `PIXEL`; `AT`, the pixel at (x, y, z); `READ(from, at)`
    * and `WRITE(to, at, pixel)`.
    */
   readonly definitions: string;
-  /** What the device reads. */
   readonly from: Sample;
-  /** What it writes: as many rows, as long. */
   readonly to: Sample;
-  /** Pixels along each dimension. */
   readonly extent: readonly number[];
-  /** The size of a pixel in bytes. */
   readonly pixel: number;
   /** Random pixels, as bytes that come through the device's registers as they are. */
   random(byteLength: number): Uint8Array<ArrayBuffer>;
 }
 
 /**
- * Shows whether the devices of a context use the memory that the CPU sees. Each device has to pass all of it, one after the
- * other on the same memory: a driver may move a buffer between several devices, and leave it in place for one.
- * 1. The device has read the bytes before. The CPU writes new random bytes, the device answers, and the CPU, which polls,
- *    sees the answer. Between them are an enqueue and a flush, and no finish, map, read or migrate.
+ * Shows whether the devices of a context use the memory that the CPU sees. Each device has to pass all of it, one after
+ * the other on the same memory: a driver may move a buffer between several devices, and leave it in place for one.
+ * 1. The device has read the bytes before. The CPU writes new random bytes, the device writes them back, and the CPU, which polls,
+ *    sees them. Between them are an enqueue and a flush, and no finish, map, read or migrate.
  * 2. The same, but the CPU writes after the enqueue, before a user event lets the kernel start. This finds a device that
  *    fetches the bytes at every enqueue.
  * 3. On CPU devices, whose memory is coherent, the CPU sees one pixel of a kernel long before the next. This finds a device
@@ -104,7 +96,7 @@ export class Trial {
     this.#queues = queuesFor(context, undo);
   }
 
-  /** What kept it from being an alias; undefined where nothing did. */
+  /** Returns what kept it from being an alias; undefined where nothing did. */
   run(): string | undefined {
     for (const queue of this.#queues) {
       const missed = this.#runOn(queue);
@@ -175,8 +167,8 @@ export class Trial {
   }
 
   /**
-   * Puts fresh random pixels where the device reads, and spoils every byte where it answers. The function it returns tells, by
-   * looking at memory alone, whether the answer is there.
+   * Puts fresh random pixels where the device reads, and spoils every byte where it writes. The returned function checks,
+   * by looking at memory alone, whether the result is there.
    */
   #ask(): () => boolean {
     const { from, to, pixel, random } = this.#specimen;
@@ -191,7 +183,7 @@ export class Trial {
       to.rows.every((row, i) => expected[i].every((byte, at) => byte === row[at]));
   }
 
-  /** Submits the kernel that answers, behind an event if one is given. */
+  /** Submits the `answer` kernel, behind an event if one is given. */
   #submitAnswer(queue: BaseQueue, behind?: UserEvent): Fence {
     const { extent, from, to } = this.#specimen;
     return submit(queue, this.#answer, extent, [from.bind, to.bind], behind);
@@ -212,12 +204,11 @@ export class Trial {
   }
 }
 
-/** A row whose pixels are in reverse order. */
 function turned(row: Uint8Array, pixel: number): Uint8Array {
   return row.map((_, i) => row[row.length - pixel - i + 2 * (i % pixel)]);
 }
 
-/** Polls memory, and nothing else, until the answer is there; asks the event only once patience has run out. */
+/** Polls memory, and nothing else, until the result is there; asks the event only once patience has run out. */
 function sees(queue: BaseQueue, there: () => boolean, fence: Fence, patience: number): boolean {
   queue.flush();
   const end = performance.now() + LATEST_MS;

@@ -10,7 +10,6 @@ import { opencl } from "../library.ts";
 import { OpenCLPointerTensor } from "../pointers/tensor.ts";
 import { LocalMemory, LocalParameter } from "./local.ts";
 
-/** The arguments of one `cl_kernel`. */
 export class KernelArguments extends Arguments<BaseContext> {
   readonly #kernel: ClKernel;
   readonly #sizes: readonly bigint[];
@@ -19,7 +18,6 @@ export class KernelArguments extends Arguments<BaseContext> {
   /** The parameters that ever got an address. */
   readonly #addressed = new Set<number>();
 
-  /** Assumes nothing about the arguments that the kernel may have. */
   constructor(kernel: ClKernel, parameters: readonly Parameter<BaseContext>[]) {
     super(parameters, "opencl");
     this.#kernel = kernel;
@@ -37,14 +35,12 @@ export class KernelArguments extends Arguments<BaseContext> {
     return [...this.#addressed].some((i) => !(args[i] instanceof OpenCLPointerTensor));
   }
 
-  /** The local memory that arguments take, in bytes per work-group. */
   localBytes(args: readonly unknown[]): number {
     let bytes = 0;
     for (const i of this.#locals) bytes += LocalMemory.sizeOf(args[i]) ?? 0;
     return bytes;
   }
 
-  /** @see {@link Arguments.set} */
   protected override set(i: number, value: unknown, used: Usable | undefined): void {
     if (used instanceof OpenCLPointerTensor) {
       this.#addressed.add(i);

@@ -42,7 +42,6 @@ export function acceptIndirect(
   return tensors.size === 0 ? undefined : [...tensors];
 }
 
-/** Announces them to a kernel (clSetKernelExecInfo). */
 export function tellIndirect(kernel: ClKernel, tensors: readonly OpenCLPointerTensor[]): void {
   const flags = new Set<number>();
   const lists = new Map<number, bigint[]>();

@@ -26,20 +26,17 @@ export class LocalMemory extends Printed {
     return this.#byteLength;
   }
 
-  /** The size of a LocalMemory; undefined for anything else. For those who write mappers. */
+  /** Returns the size of a LocalMemory; undefined for anything else. For mappers. */
   static sizeOf(value: unknown): number | undefined {
     return typeof value === "object" && value !== null && #byteLength in value ? value.#byteLength : undefined;
   }
 }
 
-/** A pointer to local memory: its argument is a size. */
 export class LocalParameter extends Parameter {
-  /** @see {@link Parameter} */
   constructor(place: ParameterPlace) {
     super(place, 0, 1);
   }
 
-  /** @see {@link Parameter.pack} */
   override pack(value: unknown): undefined {
     if (LocalMemory.sizeOf(value) !== undefined) return;
     throw this.wrong(`expected local memory, got ${aKind(value)}.`, "Pass new LocalMemory(bytes).");

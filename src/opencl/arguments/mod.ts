@@ -18,7 +18,6 @@ import { IMAGE_TYPE, ImageParameter, RefusedParameter, SamplerParameter } from "
 import { GlobalParameter } from "./pointer.ts";
 import { elementOf } from "./types.ts";
 
-/** Makes a parameter of its information. */
 type Make = (place: ParameterPlace, info: ParameterInfo) => Parameter<BaseContext>;
 
 /** An object of the driver that samepage cannot make, or whose type the compiler does not report. */
@@ -50,7 +49,6 @@ const OPAQUE = /\b(?:image\w*_t|sampler_t|event_t|queue_t|clk_event_t|ndrange_t|
 
 const SAMPLER_TYPE = /\bsampler_t\b/;
 
-/** The parameters of a kernel, in order. */
 export function parametersOf(kernel: string, infos: readonly ParameterInfo[]): Parameter<BaseContext>[] {
   return infos.map((info, index) => {
     const { type, name } = info;

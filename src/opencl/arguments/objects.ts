@@ -15,7 +15,6 @@ import { ImageSampler } from "../images/sampler.ts";
 import { ImageTensor } from "../images/tensor.ts";
 import type { ParameterInfo } from "./info.ts";
 
-/** A kernel's access to an image, by its qualifier. */
 const ACCESSES: { readonly [qualifier: number]: Access } = {
   [CL_KERNEL_ARG_ACCESS_READ_ONLY]: "read",
   [CL_KERNEL_ARG_ACCESS_WRITE_ONLY]: "write",
@@ -30,14 +29,12 @@ export class ImageParameter extends Parameter<BaseContext> {
   readonly #imageType: string;
   readonly #access: Access;
 
-  /** @see {@link Parameter} */
   constructor(place: ParameterPlace, { type, access }: ParameterInfo) {
     super(place, 8, 8);
     this.#imageType = IMAGE_TYPE.exec(type)?.[0] ?? type;
     this.#access = ACCESSES[access] ?? "read-write";
   }
 
-  /** @see {@link Parameter.pack} */
   override pack(value: unknown, view: DataView, offset: number, context: BaseContext): ImageTensor {
     if (!ImageTensor.isImage(value)) {
       throw this.wrong(
@@ -66,20 +63,16 @@ export class ImageParameter extends Parameter<BaseContext> {
     return value;
   }
 
-  /** @see {@link Parameter.accessTo} */
   override accessTo(): Access {
     return this.#access;
   }
 }
 
-/** A `sampler_t`: its argument is a sampler. */
 export class SamplerParameter extends Parameter<BaseContext> {
-  /** @see {@link Parameter} */
   constructor(place: ParameterPlace) {
     super(place, 8, 8);
   }
 
-  /** @see {@link Parameter.pack} */
   override pack(value: unknown, view: DataView, offset: number, context: BaseContext): ImageSampler {
     if (!ImageSampler.isSampler(value)) {
       throw this.wrong(`expected a sampler, got ${aKind(value)}.`, "Pass cl.sampler({ filter, addressing }).");
@@ -90,7 +83,6 @@ export class SamplerParameter extends Parameter<BaseContext> {
   }
 }
 
-/** A parameter that takes no argument: its kernel cannot run. */
 export class RefusedParameter extends Parameter<BaseContext> {
   readonly #why: readonly [what: string, hint: string];
 
@@ -100,7 +92,6 @@ export class RefusedParameter extends Parameter<BaseContext> {
     this.#why = why;
   }
 
-  /** @throws {ArgumentError} always. */
   override pack(): never {
     throw this.wrong(...this.#why);
   }

@@ -29,14 +29,12 @@ export class BaseOf<T extends BufferTensor = BufferTensor> extends Printed {
   }
 }
 
-/** An argument for a pointer: a buffer by its `cl_mem`, or memory by its address. */
 type Pointee = BufferTensor | OpenCLPointerTensor;
 
 /** A pointer to global or constant memory. */
 export class GlobalParameter extends PointerParameter<Pointee, BaseContext> {
   protected override readonly mapping = "graph.map(tensor, cl)";
 
-  /** @see {@link PointerParameter} */
   constructor(place: ParameterPlace, { type, address, qualifiers }: ParameterInfo) {
     const element = elementOf(type);
     const isConst = address === CL_KERNEL_ARG_ADDRESS_CONSTANT || (qualifiers & CL_KERNEL_ARG_TYPE_CONST) !== 0n;
@@ -45,13 +43,11 @@ export class GlobalParameter extends PointerParameter<Pointee, BaseContext> {
     super(place, { isConst, element, align });
   }
 
-  /** @see {@link PointerParameter} */
   protected override tensorIn(value: unknown): Pointee | undefined {
     const tensor = value instanceof BaseOf ? value.tensor : value;
     return isMade<Pointee>(tensor, BufferTensor) || isMade<Pointee>(tensor, OpenCLPointerTensor) ? tensor : undefined;
   }
 
-  /** @see {@link PointerParameter} */
   protected override checkPlace(tensor: Pointee, value: unknown, context: BaseContext, access: Access): void {
     if (tensor.context !== context) throw this.wrong(ofAnother(tensor.name, tensor.context, "the kernel", context));
     if (!(tensor instanceof BufferTensor)) return;
@@ -66,13 +62,11 @@ export class GlobalParameter extends PointerParameter<Pointee, BaseContext> {
     );
   }
 
-  /** @see {@link PointerParameter} */
   protected override addressOf(tensor: Pointee): bigint {
     if (!(tensor instanceof BufferTensor)) return tensor.address;
     return (tensor.root.hostAddress ?? 0n) + BigInt(tensor.origin);
   }
 
-  /** @see {@link PointerParameter} */
   protected override handleOf(tensor: Pointee): bigint {
     return tensor instanceof BufferTensor ? tensor.rawHandle : tensor.address;
   }

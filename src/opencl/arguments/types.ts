@@ -23,7 +23,6 @@ const TYPES = new TypeTable({
   mostAlign: LARGEST_TYPE,
 });
 
-/** The numbers of an OpenCL C type, or of its pointee; undefined if it is neither a number nor a vector. */
 export function elementOf(type: string): Element | undefined {
   return TYPES.element(
     type.replace(/^(?:const |volatile |restrict )*/, "").replace(/\s*\**$/, "").replace("unsigned ", "u"),

@@ -32,25 +32,21 @@ import { ownTensor, type OwnTensorInit } from "./own_tensor.ts";
 import { retainBuffer } from "./native.ts";
 import type { OpenCLTensorInit } from "./tensor.ts";
 
-/** A buffer as OpenCL describes it. */
 interface Told {
   readonly mem: ClMem;
   readonly byteLength: number;
   readonly flags: bigint;
-  /** Its parent buffer, if it is a sub-buffer. */
   readonly parent: ClMem | undefined;
   readonly offset: number;
   /** Its host address, if it lies in host memory (CL_MEM_USE_HOST_PTR). */
   readonly hostAddress: bigint | undefined;
 }
 
-/** The allocation of a root buffer's bytes. */
 interface Place extends Pick<OwnTensorInit, "allocation" | "start" | "root"> {
   /** The tensor's share of a buffer over host memory. */
   readonly share?: Share;
 }
 
-/** What a tensor is made of that lies in a `cl_mem` of other code. */
 export function attachedBuffer(
   context: BaseContext,
   given: bigint,
@@ -159,7 +155,7 @@ function classOf(flags: bigint): MemoryClass<BaseContext> | undefined {
   return (flags & CL_MEM_ALLOC_HOST_PTR) === 0n ? DEVICE_MEMORY : undefined;
 }
 
-/** Host memory and shared virtual memory (CL_MEM_USES_SVM_POINTER) are known by their address. */
+/** Known by their address, shared virtual memory too (CL_MEM_USES_SVM_POINTER). */
 function inHost({ mem, byteLength, flags }: Told, address: bigint, context: BaseContext, undo: Undo): Place {
   const block = { kind: "opencl.host_ptr", address, byteLength, free() {} };
   const allocation = adopt(address, byteLength, () => block);

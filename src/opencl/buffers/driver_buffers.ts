@@ -3,16 +3,12 @@ import { type Undo, undoAll } from "../../core/life/undo.ts";
 import type { Space } from "./space.ts";
 import type { RootBuffer } from "./tensor.ts";
 
-/** A `cl_mem` whose memory is the driver's own. */
 export interface DriverBuffer extends RootBuffer {
-  /** Where it begins in its allocation. */
   readonly start: number;
 }
 
-/** What is known of a buffer before it is used. */
 type Known = Pick<DriverBuffer, "mem" | "start" | "limits" | "memoryClass">;
 
-/** The buffer that a `cl_context` has of an allocation. */
 export function driverBufferOf({ driver }: Space, allocation: Allocation): DriverBuffer | undefined {
   return allocation.findAttachment<DriverBuffer>(driver);
 }
@@ -27,7 +23,7 @@ export function driverBlock(byteLength: number, undo: Undo): Block {
   };
 }
 
-/** The buffer of an allocation of any owner; it lasts as long as the allocation does. */
+/** It lasts as long as the allocation does. */
 export function adoptDriverBuffer({ driver }: Space, known: Known, allocation: Allocation): DriverBuffer {
   return allocation.attachment(driver, () => driverBuffer(known));
 }

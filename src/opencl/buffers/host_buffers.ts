@@ -59,13 +59,12 @@ export interface Share {
 const NONE: readonly HostBuffer[] = [];
 const NO_GRANTS: readonly Grant[] = [];
 
-/** The description of a buffer. */
 const BUFFER = "a buffer";
 
 /**
  * The buffers and images of one `cl_context` over host memory. Two over the same bytes are undefined in OpenCL
  * (clCreateBuffer, CL_MEM_USE_HOST_PTR). So a map within a live buffer shares it; a map that overlaps it in part, or as an
- * image, is impossible. Maps of a whole image share it. For those who write mappers.
+ * image, is impossible. Maps of a whole image share it. For mappers.
  */
 export class HostBuffers {
   readonly #context: Pick<BaseContext, "rawHandle">;
@@ -190,7 +189,6 @@ export class HostBuffers {
   }
 }
 
-/** Adds a live buffer. */
 function added(
   { start, address, byteLength }: ByteRange,
   mem: ClMem,
@@ -218,14 +216,12 @@ function added(
   return buffer;
 }
 
-/** Ends a buffer that has no shares. */
 function end({ mem, live, place, release }: HostBuffer): void {
   live.delete(place!);
   if (release === undefined) releaseBuffer(mem);
   else undoAll(release, "releasing a buffer over host memory");
 }
 
-/** The live buffers that share bytes with a range. */
 function overlappingOf(live: Ranges<HostBuffer>, { start, address, byteLength }: ByteRange): readonly HostBuffer[] {
   const found: HostBuffer[] = [];
   live.some(start, start + byteLength, "all", (buffer) => {
@@ -251,7 +247,6 @@ function share(buffer: HostBuffer, undo: Undo): Share {
   return share;
 }
 
-/** False for a copy: bytes of the same allocation at another address. */
 function isAt(buffer: HostBuffer, start: number, address: bigint | undefined): boolean {
   return address === undefined || buffer.hostAddress + BigInt(start - buffer.start) === address;
 }

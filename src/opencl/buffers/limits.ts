@@ -18,7 +18,6 @@ export interface BufferLimits {
   readonly flags: string;
 }
 
-/** The flags that limit access. */
 const FLAGS: readonly { readonly bit: bigint; readonly name: string; readonly limits: Partial<BufferLimits> }[] = [
   { bit: CL_MEM_READ_ONLY, name: "CL_MEM_READ_ONLY", limits: { kernel: "read" } },
   { bit: CL_MEM_WRITE_ONLY, name: "CL_MEM_WRITE_ONLY", limits: { kernel: "write" } },
@@ -43,7 +42,6 @@ function hostMay(access: Access, limits: BufferLimits | undefined): boolean {
   return limits === undefined || (limits.host !== undefined && covers(limits.host, access));
 }
 
-/** Throws an {@link AccessError} unless a buffer's flags allow an access by the host. */
 export function assertHostMay(access: Access, limits: BufferLimits | undefined, name: string, argument: string): void {
   if (hostMay(access, limits)) return;
   throw new AccessError(`${argument}: ${name} was made with ${limits!.flags}: the host may not ${access} it.`, {

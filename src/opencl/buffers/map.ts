@@ -30,7 +30,7 @@ export function mapFlags(access: Access, exact: boolean): bigint {
   return exact ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_WRITE;
 }
 
-/** A range of memory mapped for the host. For those who write mappers. */
+/** A range of memory mapped for the host. For mappers. */
 export class MappedRange {
   /** The host address that the driver returned. */
   readonly address: Address;
@@ -91,7 +91,6 @@ export function mapped(
   return new MappedRange(line, map.address, () => map.unmap);
 }
 
-/** The call that maps a range of a buffer. */
 export function mapBuffer(mem: ClMem, blocks: boolean, flags: bigint, offset: number, length: number): MapCall {
   const [begin, size] = [BigInt(offset), BigInt(length)];
   const map: MapCall = {
@@ -118,7 +117,6 @@ export function mapBuffer(mem: ClMem, blocks: boolean, flags: bigint, offset: nu
  * same: both are submitted once more, when there is nothing left to wait for.
  */
 export class Publication implements GiveBack {
-  /** The line of both commands. */
   readonly line: Line<ClLane>;
   readonly #aliases: boolean;
   readonly #map: () => MapCall;
@@ -132,7 +130,6 @@ export class Publication implements GiveBack {
     this.#map = map;
   }
 
-  /** The next command. */
   step(step: number, used: boolean): Call<ClLane> | undefined {
     const isUnmap = step % 2 === 1;
     if (isUnmap) return this.#hasFailed() ? unmapOfFailed(this.#mapped?.unmap) : this.#mapped?.unmap;
@@ -146,7 +143,7 @@ export class Publication implements GiveBack {
   }
 }
 
-/** To rusticl 22.3 a map that failed is none, and its unmap CL_INVALID_VALUE. */
+/** For rusticl 22.3 a failed map is no map, and its unmap gives CL_INVALID_VALUE. */
 function unmapOfFailed(unmap: Call<ClLane> | undefined): Call<ClLane> | undefined {
   if (unmap === undefined) return undefined;
   const call = (lane: ClLane) => {
@@ -156,7 +153,6 @@ function unmapOfFailed(unmap: Call<ClLane> | undefined): Call<ClLane> | undefine
   return { fn: unmap.fn, call };
 }
 
-/** A live map at an address. */
 interface MappedAt {
   readonly mem: ClMem;
   /** True once another map of the same memory at the same address was unmapped. */

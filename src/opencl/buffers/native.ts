@@ -42,7 +42,7 @@ export function partOf(
   return { handle, origin: begin, layout: moved(at, 0) };
 }
 
-/** A new buffer, whose release goes on the undo list. Kernels can read and write it; the grants limit access. */
+/** The release goes on the undo list. Kernels can read and write the buffer; the grants limit access. */
 export function createBuffer(
   context: Pick<BaseContext, "rawHandle">,
   flags: bigint,
@@ -74,14 +74,12 @@ export function retainBuffer(mem: ClMem, undo: Undo): ClMem {
   return own(mem, undo);
 }
 
-/** Takes a new `cl_mem` over: its release goes on the undo list. */
 export function own(mem: ClMem, undo: Undo): ClMem {
   ledger.add("opencl.cl_mem");
   undo.push(() => releaseBuffer(mem));
   return mem;
 }
 
-/** Releases a `cl_mem` once. */
 export function releaseBuffer(mem: ClMem): void {
   ledger.remove("opencl.cl_mem");
   check(opencl().clReleaseMemObject(mem), "clReleaseMemObject");

@@ -15,25 +15,18 @@ import { adoptDriverBuffer, driverBlock } from "./driver_buffers.ts";
 import { createBuffer } from "./native.ts";
 import type { OpenCLTensorInit, RootBuffer } from "./tensor.ts";
 
-/** What {@link ownTensor} needs. */
 export interface OwnTensorInit {
-  /** The block that it shares with its peers. */
   readonly allocation: Allocation;
   /** The handle's offset in that block. */
   readonly start: number;
-  /** The `cl_mem`: the root, or a sub-buffer of it. */
   readonly handle: ClMem;
-  /** The root buffer of its bytes. */
   readonly root: RootBuffer;
   /** The handle's offset in the root. */
   readonly origin: number;
   /** The layout of its elements, from the handle. */
   readonly layout: Layout;
-  /** Its access. */
   readonly access: Access;
-  /** The limits of the handle's flags. */
   readonly limits?: BufferLimits | undefined;
-  /** The steps of its end. */
   readonly undo: Undo;
 }
 

@@ -55,9 +55,14 @@ export interface DeviceImages {
   readonly maxWriteArguments: number;
   /** CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS of one kernel. */
   readonly maxReadWriteArguments: number;
-  /** CL_DEVICE_IMAGE_PITCH_ALIGNMENT, in pixels, of a 2D image made from a buffer; 0 where there are none. */
+  /**
+   * CL_DEVICE_IMAGE_PITCH_ALIGNMENT, in pixels, of a 2D image made from a buffer; 0 if the device makes no such image.
+   */
   readonly pitchAlign: number;
-  /** CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT, in pixels, of a 2D image made from a buffer; 0 where there are none. */
+  /**
+   * CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT, in pixels, of a 2D image made from a buffer; 0 if the device makes no such
+   * image.
+   */
   readonly baseAddressAlign: number;
 }
 
@@ -86,11 +91,9 @@ const IMAGES: Questions<DeviceImages> = {
 
 const hasImages = optional(flag(CL_DEVICE_IMAGE_SUPPORT), false);
 
-/** The queries about images. */
 export const askImages: Ask<DeviceImages | undefined> = (device) =>
   hasImages(device) ? answers(IMAGES, device) : undefined;
 
-/** The query about shared virtual memory. */
 export const askSvm: Ask<DeviceSvm> = from(optional(word(CL_DEVICE_SVM_CAPABILITIES), 0n), (bits) => ({
   coarseGrainBuffer: (bits & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) !== 0n,
   fineGrainBuffer: (bits & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) !== 0n,
@@ -106,7 +109,6 @@ const QUEUES: Questions<DeviceQueues> = {
   timerResolution: optional(size(CL_DEVICE_PROFILING_TIMER_RESOLUTION), 0),
 };
 
-/** The queries about queues. */
 export const askQueues: Ask<DeviceQueues> = (device) => answers(QUEUES, device);
 
 /** Several sizes that belong together. */

@@ -20,12 +20,12 @@ const FN = "clGetGLContextInfoKHR";
 /** What cl_khr_gl_sharing adds in a device's driver. */
 const glOf: (device: OpenCLDevice) => ClGl = extensionFunctions<ClGl>("opencl_gl", GL_SHARING, SYMBOLS);
 
-/** The properties of a `cl_context` that shares with OpenGL's. */
+/** The properties of a `cl_context` that shares with an OpenGL context. */
 export function glProperties({ handle, display }: GlContext): bigint[] {
   return [CL_GL_CONTEXT_KHR, handle, CL_EGL_DISPLAY_KHR, display];
 }
 
-/** What a program gave as a context of OpenGL's. @throws {ArgumentError} if it is none. @throws {DisposedError} */
+/** Checks the OpenGL context that a program gave. @throws {ArgumentError} @throws {DisposedError} */
 export function glIn(given: GlContext): GlContext {
   const { resource, handle, display } = object(given, "choice.gl");
   const isContext = resource instanceof Resource && typeof handle === "bigint" && typeof display === "bigint";
@@ -61,7 +61,9 @@ export function deviceOfGl(gl: GlContext, fitting: readonly OpenCLDevice[]): Ope
   );
 }
 
-/** The device that a GL context draws on, as the platform of another device knows it; 0 if it is none of its. */
+/**
+ * The device that a GL context draws on, as the platform of another device knows it; 0 if the platform has no such device.
+ */
 export function currentDevice(gl: GlContext, anyOfIts: OpenCLDevice): bigint {
   const [device, size] = [new BigUint64Array(1), new BigUint64Array(1)];
   const properties = BigUint64Array.of(...glProperties(gl), CL_CONTEXT_PLATFORM, anyOfIts.platformHandle, 0n);

@@ -18,7 +18,6 @@ const askPci: Ask<DeviceId> = listed<DeviceId>(
   {},
 );
 
-/** The queries of a device's UUID and PCI address. */
 export const askId: Ask<DeviceId> = (device) => ({ ...askUuid(device), ...askPci(device) });
 
 function hex(value: number, digits: number): string {

@@ -3,10 +3,8 @@ import type { OpenCLDevice } from "../device.ts";
 /** The target of a binary: the same for two devices of one model under one driver. */
 export const IDENTITY = ["platform", "platformVersion", "vendor", "name", "version", "driver"] as const;
 
-/** Those fields of a device. */
 export type DeviceIdentity = Pick<OpenCLDevice, typeof IDENTITY[number]>;
 
-/** The identity of a device. */
 export function identityOf(device: OpenCLDevice): DeviceIdentity {
   return Object.fromEntries(IDENTITY.map((field) => [field, device[field]])) as DeviceIdentity;
 }
@@ -16,7 +14,6 @@ export function isSame(a: DeviceIdentity, b: DeviceIdentity): boolean {
   return IDENTITY.every((field) => a[field] === b[field]);
 }
 
-/** An identity, for messages. */
 export function describeIdentity({ platform, platformVersion, name, version, driver }: DeviceIdentity): string {
   return `${name} (${version}, driver ${driver}, ${platform} ${platformVersion})`;
 }

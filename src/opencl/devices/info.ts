@@ -75,7 +75,7 @@ export interface DeviceInfo {
   readonly localMemory: number;
   /** CL_DEVICE_GLOBAL_MEM_SIZE. */
   readonly globalMemory: number;
-  /** CL_DEVICE_HOST_UNIFIED_MEMORY: the device claims to share host memory. Only a proof tells. */
+  /** CL_DEVICE_HOST_UNIFIED_MEMORY: the device claims to share host memory. Only a proof shows it. */
   readonly unifiedMemory: boolean;
   /** CL_DEVICE_MAX_MEM_ALLOC_SIZE. */
   readonly maxAllocation: number;
@@ -115,14 +115,12 @@ const QUESTIONS: Questions<DeviceInfo> = {
   sharing: (device) => answers(SHARING, device),
 };
 
-/** Asks a device for its description. */
 export function deviceInfo(handle: ClDeviceId): DeviceInfo {
   const device = { handle, query: deviceQuery(handle), extensions: [] };
   const extensions = text(CL_DEVICE_EXTENSIONS)(device).split(/\s+/).filter((name) => name !== "");
   return answers(QUESTIONS, { ...device, extensions });
 }
 
-/** The name and version of a platform. */
 export function platformInfo(platform: ClPlatformId): { readonly platform: string; readonly platformVersion: string } {
   const query: Query = (name, size, value, written) => opencl().clGetPlatformInfo(platform, name, size, value, written);
   const text = (name: number) => infoString("clGetPlatformInfo", query, name);

@@ -2,25 +2,19 @@ import type { ClDeviceId } from "../../../ffi/opencl/handles.ts";
 import { infoBytes, infoString, infoU32, infoU64, infoU64s, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
 
-/** A device that is being asked. */
 export interface AskedDevice {
-  /** The device. */
   readonly handle: ClDeviceId;
-  /** Its clGetDeviceInfo. */
   readonly query: Query;
   /** CL_DEVICE_EXTENSIONS. */
   readonly extensions: readonly string[];
 }
 
-/** One question to a device. */
 export type Ask<T> = (device: AskedDevice) => T;
 
-/** A question for each field of a description. */
 export type Questions<T> = { readonly [Field in keyof T]: Ask<T[Field]> };
 
 const FN = "clGetDeviceInfo";
 
-/** clGetDeviceInfo of one device. */
 export function deviceQuery(device: ClDeviceId): Query {
   return (name, size, value, written) => opencl().clGetDeviceInfo(device, name, size, value, written);
 }
@@ -47,22 +41,18 @@ export function listed<T>(extension: string, ask: Ask<T>, otherwise: T): Ask<T> 
   return (device) => device.extensions.includes(extension) ? optional(ask, otherwise)(device) : otherwise;
 }
 
-/** A `char[]`. */
 export function text(name: number): Ask<string> {
   return ({ query }) => infoString(FN, query, name);
 }
 
-/** A `cl_uint`. */
 export function count(name: number): Ask<number> {
   return ({ query }) => infoU32(FN, query, name);
 }
 
-/** A `cl_bool`. */
 export function flag(name: number): Ask<boolean> {
   return ({ query }) => infoU32(FN, query, name) !== 0;
 }
 
-/** A `size_t` or `cl_ulong`. */
 export function size(name: number): Ask<number> {
   return ({ query }) => Number(infoU64(FN, query, name));
 }
@@ -77,17 +67,14 @@ export function words(name: number): Ask<bigint[]> {
   return ({ query }) => infoU64s(FN, query, name);
 }
 
-/** A `cl_uint[]`. */
 export function counts(name: number): Ask<number[]> {
   return ({ query }) => [...new Uint32Array(infoBytes(FN, query, name).buffer)];
 }
 
-/** A struct, or bytes. */
 export function bytes(name: number): Ask<DataView<ArrayBuffer>> {
   return ({ query }) => infoBytes(FN, query, name);
 }
 
-/** An answer, converted. */
 export function from<A, T>(ask: Ask<A>, make: (answer: A) => T): Ask<T> {
   return (device) => make(ask(device));
 }

@@ -45,13 +45,12 @@ const EXTENSIONS = [
   "cl_qcom_ion_host_ptr",
 ];
 
-/** The names of all types of handles, those of Windows' too: a device of another system tells of none of them. */
+/** The names of all types of handles, Windows' too: a device of another system reports none of those. */
 const MEMORY_HANDLES: ReadonlyMap<number, string> = namesOf("CL_EXTERNAL_MEMORY_HANDLE_");
 const SEMAPHORE_HANDLES: ReadonlyMap<number, string> = namesOf("CL_SEMAPHORE_HANDLE_");
 
 const SEMAPHORE_TYPES: ReadonlyMap<number, string> = new Map([[CL_SEMAPHORE_TYPE_BINARY_KHR, "binary"]]);
 
-/** The queries about sharing. */
 export const SHARING: Questions<DeviceSharing> = {
   extensions: ({ extensions }) =>
     extensions.filter((name) => EXTENSIONS.some((beginning) => name.startsWith(beginning))).sort(),
@@ -78,7 +77,7 @@ function named(extension: string, name: number, names: ReadonlyMap<number, strin
   return listed(extension, told, []);
 }
 
-/** Of the constants whose names begin so: `"opaque_fd"`, `"d3d12_heap"`. */
+/** The constants whose names begin so: `"opaque_fd"`, `"d3d12_heap"`. */
 function namesOf(beginning: string): ReadonlyMap<number, string> {
   const all = Object.entries(constants).filter(([name]) => name.startsWith(beginning));
   return new Map(

@@ -130,7 +130,7 @@ function refuseBeside(live: HostBuffer, range: ByteRange, cl: OpenCLContext, sou
       "Dispose the maps that are left of that memory first.",
     );
   }
-  // Of an image that is yet to be mapped for the host, nobody knows where the driver will show it.
+  // For an image that is yet to be mapped for the host, it is unknown where the driver will show it.
   const at = range.address === undefined ? "" : ` at 0x${range.address.toString(16)}`;
   return refused(
     EDGE,

@@ -22,9 +22,7 @@ const EDGE = "host→opencl.image";
 /** A way to map a source: an image over its memory, or a driver image with a copy. */
 interface Way {
   readonly image: ImageShape;
-  /** Why it has to be a copy, if so. */
   readonly copied?: string;
-  /** Why the host has to wait for objects on their way back, if it has to. */
   readonly waitReason: string | undefined;
 }
 

@@ -12,10 +12,6 @@ export type RefuseBeside<T> = (live: HostBuffer, range: ByteRange, cl: OpenCLCon
 /** Nothing is in the way. */
 export const FREE: readonly HostBuffer[] = [];
 
-/**
- * Looks for room for a native object over a range; two over the same bytes are undefined in OpenCL. Returns the
- * refusal, or the objects on their way back that the host has to wait for: {@link FREE} if no object shares any bytes.
- */
 export function roomFor<T>(
   range: ByteRange,
   cl: OpenCLContext,

@@ -16,24 +16,22 @@ import { SEMAPHORE } from "./handles.ts";
 import { counted, type SemaphoreList, semaphoresOf } from "./semaphore.ts";
 
 /**
- * The devices of a semaphore (cl_khr_semaphore since 0.9.1), in the OpenCL registry (cl.xml). Debian 12's headers are older;
- * NVIDIA's driver answers it (580.159, H200).
+ * The devices of a semaphore (cl_khr_semaphore since 0.9.1), in the OpenCL registry (cl.xml). Debian 12's headers are
+ * older; NVIDIA's driver knows it (580.159, H200).
  */
 export const CL_SEMAPHORE_DEVICE_HANDLE_LIST_KHR = 0x2053;
 
-/** A semaphore of other code's, retained. */
+/** A foreign semaphore, retained. */
 export interface AttachedSemaphore {
-  /** Its driver's functions. */
   readonly functions: Semaphores;
-  /** It, as OpenCL's commands take it. */
   readonly list: SemaphoreList;
   /** The devices that it is for, as `cl_device_id`s; all of the context's where it was made for no other. */
   readonly devices: readonly bigint[];
 }
 
 /**
- * Asks the driver whether it is a binary semaphore of this context, and retains it. The payload tells little: that of NVIDIA's
- * driver is 0 whatever was signalled.
+ * Asks the driver whether it is a binary semaphore of this context, and retains it. The payload says little: NVIDIA's
+ * driver reports 0 whatever was signalled.
  *
  * @throws {ArgumentError} if a driver has no semaphores, and for a handle of another context or of another kind.
  */
@@ -77,7 +75,7 @@ function queryOf(functions: Semaphores, handle: ClSemaphoreKhr): Query {
   return (name, size, value, written) => functions[INFO](handle, name, size, value, written);
 }
 
-/** None where the driver does not tell, or the semaphore was made for all of them. */
+/** Empty where the driver does not report them, or the semaphore was made for all of them. */
 function devicesOf(query: Query): readonly bigint[] {
   try {
     return infoU64s(INFO, query, CL_SEMAPHORE_DEVICE_HANDLE_LIST_KHR).filter((device) => device !== 0n);

@@ -22,7 +22,7 @@ function handing({ within }: GlPort): Handing {
   };
 }
 
-/** A buffer over one of OpenGL's (clCreateFromGLBuffer). */
+/** A buffer over an OpenGL buffer (clCreateFromGLBuffer). */
 export class GlBuffer extends ExternalObject {
   /** @throws {NativeCallError} if the driver refuses it. */
   constructor(context: BaseContext, port: GlPort) {
@@ -37,7 +37,7 @@ export class GlBuffer extends ExternalObject {
   }
 }
 
-/** An image over a texture of OpenGL's, or over a renderbuffer (clCreateFromGLTexture, clCreateFromGLRenderbuffer). */
+/** An image over an OpenGL texture or renderbuffer (clCreateFromGLTexture, clCreateFromGLRenderbuffer). */
 export class GlImage extends ExternalObject {
   /** @throws {NativeCallError} if the driver refuses it: a format that it does not share. */
   constructor(context: BaseContext, port: GlPort) {
@@ -57,7 +57,7 @@ export function ordersGl({ device }: BaseContext): boolean {
   return device.extensions.includes(GL_EVENT);
 }
 
-/** Why a context takes nothing of OpenGL's by its names. */
+/** Why a context takes no OpenGL object by its name. */
 export function refuseGl(context: BaseContext): Omit<Refusal, "edge"> | undefined {
   const reason = lacking(context, [GL_SHARING]);
   if (reason !== undefined) return { reason };
@@ -68,7 +68,7 @@ export function refuseGl(context: BaseContext): Omit<Refusal, "edge"> | undefine
   };
 }
 
-/** Why it takes nothing of one context of OpenGL's. */
+/** Why it takes nothing from one OpenGL context. */
 export function refuseOtherGl({ gl, name }: BaseContext, of: Context): Omit<Refusal, "edge"> | undefined {
   if (gl === undefined || of === gl) return undefined;
   return {

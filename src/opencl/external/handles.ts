@@ -10,30 +10,23 @@ import { CL_SEMAPHORE_TYPE_KHR } from "../../../ffi/opencl_semaphore/constants.t
 import type { MemoryKind, SyncKind } from "../../core/device/port.ts";
 import type { OpenCLDevice } from "../device.ts";
 
-/** The extension for memory of other APIs. */
 export const EXTERNAL_MEMORY = "cl_khr_external_memory";
 
-/** The extension for images of EGL's. */
+/** The extension for EGL images. */
 export const EGL_IMAGE = "cl_khr_egl_image";
 
-/** The extension for textures, renderbuffers and buffers of OpenGL's. */
+/** The extension for OpenGL textures, renderbuffers and buffers. */
 export const GL_SHARING = "cl_khr_gl_sharing";
 
 /** The extension by which acquiring such an object waits on the device for GL's commands, and GL's later ones for its release. */
 export const GL_EVENT = "cl_khr_gl_event";
 
-/** The extension for semaphores. */
 export const SEMAPHORE = "cl_khr_semaphore";
 
-/** One kind of fd that a device may take: its name in ports and in OpenCL. */
 interface Handle<K> {
-  /** The kind of port. */
   readonly kind: K;
-  /** The name of the handle in {@link DeviceSharing}. */
   readonly name: string;
-  /** The extension that has it. */
   readonly extension: string;
-  /** The property that names the fd. */
   readonly property: number;
 }
 
@@ -102,7 +95,7 @@ export function lacking(
 
 /**
  * What a context's devices lack for memory by a handle; undefined if nothing. Intel's driver lists no
- * cl_khr_external_memory_dma_buf, and tells of dma-bufs when it is asked for its handles.
+ * cl_khr_external_memory_dma_buf, and reports dma-bufs among its handles.
  */
 export function lackingForMemory(
   context: { readonly devices: readonly OpenCLDevice[]; readonly name: string },

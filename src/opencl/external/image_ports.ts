@@ -25,7 +25,6 @@ const [OPAQUE_FD] = MEMORY_HANDLES;
 const EGL = "egl-image";
 const GL = "gl-image";
 
-/** An image over another API's. */
 type ForeignImage = ExternalImage | EglImage | GlImage;
 
 /** The images of one format, as their imports know them. */
@@ -34,9 +33,10 @@ interface ImportingTarget extends BaseImageTarget {
 }
 
 /**
- * Images of other APIs as images of one format: OpenGL's by their names (cl_khr_gl_sharing), EGL's by their handles
- * (cl_khr_egl_image), others by opaque fds (cl_khr_external_memory). Of those, only images in the driver's own order of pixels come: over rows of pixels, or over a
- * buffer, a driver was seen to answer success and to show wrong pixels (facts/gpu.md).
+ * Imports other APIs' images as images of one format: OpenGL's by their names (cl_khr_gl_sharing), EGL's by their handles
+ * (cl_khr_egl_image), others by opaque fds (cl_khr_external_memory). Among the latter, only images in the driver's own
+ * order of pixels come: over rows of pixels, or over a buffer, a driver was seen to report success and to show wrong
+ * pixels (facts/gpu.md).
  */
 export function imagePortsOf<T extends ImageTensor>(
   target: ImportingTarget,
@@ -64,7 +64,7 @@ export function imagePortsOf<T extends ImageTensor>(
     },
     tensor({ handle: { root }, layout, ...about }) {
       const image = fitPicture(target, layout);
-      if (isProblem(image)) throw checks.unfit("source", image.problem, undefined, "clCreateImageWithProperties"); // `refuse` has seen that it is none
+      if (isProblem(image)) throw checks.unfit("source", image.problem, undefined, "clCreateImageWithProperties"); // `refuse` has seen that it is no problem
       return make({ ...about, layout, image, root, handle: root.mem });
     },
     copies: copiesOn(context),
@@ -75,7 +75,7 @@ export function imagePortsOf<T extends ImageTensor>(
     return () => problem === undefined ? undefined : { reason: problem };
   }
 
-  /** A picture of OpenGL's by its name. The first way that is closed speaks for the one by its `EGLImage`. */
+  /** An OpenGL picture by its name. The first way that is closed speaks for the one by its `EGLImage`. */
   function glOffer(): Offer<Described> {
     const refusal = refuseGl(context);
     if (refusal !== undefined) {

@@ -39,19 +39,15 @@ const externalMemoryOf: (device: OpenCLDevice) => ExternalMemory = extensionFunc
 /** The ledger's kind of an fd that a driver holds, until the buffer over its memory is released. */
 const HELD = "opencl.external_fd";
 
-/** The functions of cl_khr_egl_image. */
 const eglImageOf: (device: OpenCLDevice) => ClEgl = extensionFunctions<ClEgl>("opencl_egl", EGL_IMAGE, EGL_SYMBOLS);
 
-/** A command that acquires objects, or releases them. */
 export type Enqueue = ExternalMemory["clEnqueueAcquireExternalMemObjectsKHR"];
 
 /** How an object is acquired for OpenCL, and released again: the functions of an extension. */
 export interface Handing {
-  /** Their names. */
   readonly functions: readonly [acquire: string, release: string];
-  /** A driver's. */
   readonly of: (device: OpenCLDevice) => readonly [acquire: Enqueue, release: Enqueue];
-  /** What each call with the object is made in: OpenGL's context. */
+  /** The object's calls run with this OpenGL context current. */
   readonly within?: GlPort["within"];
 }
 
@@ -71,13 +67,10 @@ const EGL: Handing = {
   },
 };
 
-/** A `cl_mem` over memory of another API's. */
+/** A `cl_mem` over another API's memory. */
 export abstract class ExternalObject implements Import {
-  /** The `cl_mem`. */
   readonly root: RootBuffer;
-  /** The number of maps that use it. */
   holders = 0;
-  /** The context. */
   protected readonly context: BaseContext;
   /** Releases it, and what was made of it. */
   protected readonly undo: Undo = [];
@@ -145,7 +138,6 @@ export abstract class ExternalObject implements Import {
   }
 }
 
-/** A buffer over a whole block of another API's memory. */
 export class ExternalBuffer extends ExternalObject {
   /** Its parts as sub-buffers, which last as long as it does. */
   readonly #parts = new Map<string, BufferPart>();
@@ -211,7 +203,6 @@ export class EglImage extends ExternalObject {
   }
 }
 
-/** The functions that make an object over memory of another API's. */
 type Creating = "clCreateBufferWithProperties" | "clCreateImageWithProperties";
 
 /**

@@ -36,7 +36,6 @@ const WAIT = "clEnqueueWaitSemaphoresKHR";
 const SIGNAL = "clEnqueueSignalSemaphoresKHR";
 const GET = "clGetSemaphoreHandleForTypeKHR";
 
-/** The ledger's kind. */
 const KIND = "opencl.cl_semaphore_khr";
 
 /** A list of one semaphore, as OpenCL's commands take it. */
@@ -48,10 +47,11 @@ type SlotOf = (lane: ClLane) => Address;
 /** Each has its own. */
 const OWN: SlotOf = ({ slot }) => slot;
 
-/** The signal is known to be submitted, and no promise holds it up: whoever asks for these commands may ask for later ones. */
+/**
+ * The signal is known to be submitted, and no promise holds it up: a wait for these commands may be a wait for later ones.
+ */
 const LEFT_OUT: SlotOf = (lane) => lane.leaveOut();
 
-/** The command that waits for its signal. */
 export function waitCall(functions: Semaphores, semaphore: SemaphoreList, slotOf = OWN): Call<ClLane> {
   return {
     fn: WAIT,
@@ -144,7 +144,6 @@ function exported(
   }
 }
 
-/** A new semaphore with these properties. */
 function created(functions: Semaphores, context: ClContext, properties: readonly bigint[]): SemaphoreList {
   return counted(made(functions[CREATE](context, semaphoreProperties(properties), errcode), CREATE));
 }

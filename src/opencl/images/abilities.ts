@@ -18,9 +18,11 @@ export interface ImageLimits {
   readonly extents: { readonly [T in ImageType]: Extent };
   /** The largest image in bytes. */
   readonly maxAllocation: number;
-  /** CL_DEVICE_IMAGE_PITCH_ALIGNMENT of an image over a buffer, in pixels; 0 if there are none. */
+  /** CL_DEVICE_IMAGE_PITCH_ALIGNMENT of an image over a buffer, in pixels; 0 if the devices have no such images. */
   readonly bufferPitch: number;
-  /** CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT of an image over a buffer, in pixels; 0 if there are none. */
+  /**
+   * CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT of an image over a buffer, in pixels; 0 if the devices have no such images.
+   */
   readonly bufferBase: number;
 }
 
@@ -32,7 +34,6 @@ export interface ImageAbilities {
   readonly formats: { readonly [T in ImageType]: readonly PixelFormat[] };
 }
 
-/** Asks the devices of a context. @throws {NativeCallError} if a query fails. */
 export function imageAbilitiesOf(context: Pick<BaseContext, "handle" | "devices">): ImageAbilities {
   const limits = limitsOf(context.devices);
   const types = Object.keys(IMAGE_TYPES) as ImageType[];
@@ -89,7 +90,6 @@ function formatsOf(context: Pick<BaseContext, "handle" | "devices">, type: Image
     .filter((format) => format !== undefined);
 }
 
-/** Why an image is too large for a device, if it is. */
 export function limitProblem({ extents, maxAllocation }: ImageLimits, shape: ImageShape): ImageProblem | undefined {
   const most = extents[shape.type];
   const over = shape.extent.findIndex((pixels, i) => pixels > most[i]);

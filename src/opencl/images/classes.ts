@@ -19,15 +19,12 @@ export interface PitchTraits {
 
 /** What a driver may look at when it decides whether to use memory in place as an image. */
 export interface ImageTraits {
-  /** The kind of image. */
   readonly type: ImageType;
-  /** Its format. */
   readonly format: PixelFormat;
-  /** Where it lies and how; undefined for memory of the driver's own. */
+  /** Where it lies and how; undefined for the driver's own memory. */
   readonly host?: {
     /** The largest power of two, up to 4096, that divides the address. */
     readonly address: number;
-    /** From row to row. */
     readonly row: PitchTraits;
     /** True where there is room between slices. */
     readonly paddedSlices: boolean;
@@ -54,7 +51,7 @@ function bestFor({ images }: BaseContext, type: ImageType, { bytesPerPixel }: Pi
 
 const CLASSES = new Map<string, MemoryClass<BaseContext>>();
 
-/** The class that a name tells from all others, made when it is first asked for. */
+/** The class of a name, made when it is first asked for. */
 export function named(
   name: string,
   experiment: (context: BaseContext, undo: Undo) => Verdict,

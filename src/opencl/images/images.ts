@@ -23,15 +23,15 @@ import type { RootBuffer } from "../buffers/tensor.ts";
 /** Options of `cl.image`. */
 export interface ImageOptions {
   /**
-   * The kind of image. By default the shape decides between `"1D"`, `"2D"` and `"3D"`; a stack of pictures may as well
-   * be a `"2D array"`, which another API's image with layers is; `"1D buffer"` is an image over an OpenCL buffer.
+   * The kind of image. By default the shape decides between `"1D"`, `"2D"` and `"3D"`; a stack of pictures may as well be
+   * a `"2D array"`, which another API's image with layers is; `"1D buffer"` is an image over an OpenCL buffer.
    */
   readonly type?: ImageType;
 }
 
 const OPTIONS: Names<ImageOptions> = { type: true };
 
-/** The images of one context: targets, maps, and tensors over either. For those who write mappers. */
+/** The images of one context: targets, maps, and tensors over either. For mappers. */
 export class OpenCLImages {
   /** Its images over buffers. */
   readonly overBuffers: BufferImages;

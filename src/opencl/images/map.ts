@@ -18,11 +18,8 @@ import { opencl } from "../library.ts";
 import { type MapCall, mapFlags, mapped, MappedRange, unmapOf } from "../buffers/map.ts";
 import type { RootBuffer } from "../buffers/tensor.ts";
 
-/** An image that is mapped for the host. */
 interface MappedImage {
-  /** The mapped range. */
   readonly range: MappedRange;
-  /** The driver's pitches. */
   readonly pitch: Pitches;
 }
 
@@ -38,14 +35,12 @@ export interface MappedTensor {
 
 /** A call that maps an image. */
 export interface MapImageCall extends MapCall {
-  /** The driver's pitches, once the call was made. */
   pitch: Pitches;
 }
 
 const row = new BigUint64Array(1);
 const slice = new BigUint64Array(1);
 
-/** The call that maps all of an image. */
 export function mapImageCall(mem: ClMem, image: ImageShape, blocks: boolean, flags: bigint): MapImageCall {
   const region = regionOf(image.extent);
   const map: MapImageCall = {
@@ -78,7 +73,6 @@ export function mapImageCall(mem: ClMem, image: ImageShape, blocks: boolean, fla
   return map;
 }
 
-/** Maps all of an image for the host; blocks. */
 export function mapImage(
   line: Line<ClLane>,
   mem: ClMem,
@@ -110,9 +104,7 @@ export function mapTensor(context: BaseContext, source: ImageTensor, access: Acc
   }
 }
 
-/**
- * The grants of an image's bytes where the driver shows them: a separate block, with the driver's pitches.
- */
+/** The grants of an image's bytes where the driver shows them: a separate block, with the driver's pitches. */
 function elsewhere(
   lent: readonly Grant[],
   address: Address,

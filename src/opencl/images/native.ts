@@ -12,17 +12,14 @@ import { opencl } from "../library.ts";
 import { own } from "../buffers/native.ts";
 import type { RootBuffer } from "../buffers/tensor.ts";
 
-/** The memory under an image: none (`address` is null), host memory, or a buffer. */
 export interface ImageMemory {
   /** CL_MEM_… flags without those of access. */
   readonly flags: bigint;
   /** The address of host memory. */
   readonly address: Address;
-  /** The buffer. */
   readonly buffer?: ClMem;
 }
 
-/** The origin of a whole image. */
 export const ORIGIN: BigUint64Array<ArrayBuffer> = new BigUint64Array(3);
 
 const HAS_HEIGHT: readonly ImageType[] = ["2D", "2D array", "3D"];
@@ -42,9 +39,7 @@ export function nativePitches({ type, pitch }: ImageShape): readonly [row: bigin
 
 /** An image as OpenCL's functions take it: a `cl_image_format` and a `cl_image_desc`. */
 export interface NativeImage {
-  /** The format. */
   readonly pixels: DataView<ArrayBuffer>;
-  /** Size and pitches. */
   readonly desc: DataView<ArrayBuffer>;
 }
 

@@ -18,7 +18,7 @@ const FIRST_SOUND_POCL = 7;
 
 /**
  * Images over buffers: 1D ones (OpenCL 1.2), and 2D ones with cl_khr_image2d_from_buffer or OpenCL 2.0's form of it. For
- * those who write mappers.
+ * mappers.
  */
 export class BufferImages {
   readonly #context: BaseContext;
@@ -28,7 +28,7 @@ export class BufferImages {
     this.#context = context;
   }
 
-  /** The image over a buffer's bytes, or why there is none. No native call. */
+  /** The image over a buffer's bytes, or why it cannot exist. No native call. */
   fit(target: BaseImageTarget, at: Layout, address: bigint | undefined): ImageShape | ImageProblem {
     const { device, images } = this.#context;
     const image = target.fit(at);

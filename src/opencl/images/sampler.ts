@@ -91,7 +91,6 @@ export class ImageSampler extends NativeObject {
   }
 }
 
-/** The settings, with defaults. */
 function settingsOf(init: SamplerInit): Required<SamplerInit> {
   const { normalized = false, addressing = "clamp-to-edge", filter = "nearest" } = optionsIn(init, NAMES, "init");
   checks.assertBoolean(normalized, "normalized");

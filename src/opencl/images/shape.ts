@@ -36,12 +36,10 @@ export interface ImageProblem {
   readonly remedy?: string;
 }
 
-/** True for a problem among the results of {@link shapeOf}. */
 export function isProblem(answer: object): answer is ImageProblem {
   return "problem" in answer;
 }
 
-/** A problem as the error of a layout. */
 export function problemError(about: string, { argument, problem, remedy }: ImageProblem): LayoutError {
   return new LayoutError(`${argument}: ${about}: ${problem}`, {
     api: "opencl",
@@ -155,7 +153,6 @@ export function pitched(at: Layout, format: PixelFormat, type: ImageType, pitch:
   return layout({ shape: at.shape, dtype: at.dtype, strides });
 }
 
-/** `2D 640 × 480`. */
 export function describeShape({ type, extent }: ImageShape): string {
   return `${type} ${extent.slice(0, IMAGE_TYPES[type].rank).join(" × ")}`;
 }
@@ -188,7 +185,7 @@ function bad(argument: string, problem: string, remedy?: string): ImageProblem {
 const UNSOUND = "NVIDIA CUDA";
 
 /**
- * Why slices with room between them cannot be an image over host memory here. NVIDIA's driver answers the right pitches,
+ * Why slices with room between them cannot be an image over host memory here. NVIDIA's driver reports the right pitches,
  * and brings bytes back with them, but fetches other bytes than those: the pixels would be wrong, without an error. Its
  * clEnqueueWriteImage and clEnqueueReadImage take such slices as they are.
  */

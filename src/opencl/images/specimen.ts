@@ -26,7 +26,9 @@ const PARAMETERS = `
 /** Bytes of a row at least. */
 const LEAST_ROW = 256;
 
-/** Two images in memory of one class: the device reads one, and writes the other. A string says why there are none. */
+/**
+ * Two images in memory of one class: the device reads one, and writes the other. A string says why they cannot be made.
+ */
 export function imageSpecimen(context: BaseContext, traits: ImageTraits, undo: Undo): Specimen | string {
   const { type, format, host } = traits;
   const tight = shapeFor(traits, context.images.abilities.limits.extents[type][0]);
@@ -82,7 +84,7 @@ function inHost(
   return { bind: bound(mem), rows: rowsOf(bytes, image, format) };
 }
 
-/** By OpenCL's own rule a map of such an image lies in the memory that it was made over. */
+/** OpenCL requires a map of such an image to lie in the memory that it was made over. */
 function mapsInPlace(context: BaseContext, mem: ClMem, image: ImageShape, address: Address): boolean {
   const { range, pitch } = mapImage(context.queue.line, mem, image, mapFlags("read", true));
   range.end();
@@ -99,7 +101,6 @@ function inDriver(context: BaseContext, format: PixelFormat, tight: ImageShape, 
   return { bind: bound(mem), rows: rowsOf(bytes, image, format) };
 }
 
-/** From the first byte of an image to the last of its pixels. */
 function spanOf({ extent: [x, y, z], pitch }: ImageShape, { bytesPerPixel }: PixelFormat): number {
   return (z - 1) * pitch.slice + (y - 1) * pitch.row + x * bytesPerPixel;
 }

@@ -8,7 +8,7 @@ import type { PixelFormat } from "./format.ts";
 import type { ImageProblem, ImageShape } from "./shape.ts";
 import type { ImageType } from "./type.ts";
 
-/** A target for images, as its images know it. For those who write mappers. */
+/** A target for images, as its images know it. For mappers. */
 export interface BaseImageTarget extends Target {
   /** The format of the pixels. */
   readonly format: PixelFormat;
@@ -34,9 +34,9 @@ export interface ImageTensorInit extends TensorInit<ClMem> {
 export abstract class ImageTensor extends Tensor<ClMem> {
   /** The format of its pixels. */
   readonly format: PixelFormat;
-  /** The size and pitches of its pixels. For those who write mappers. */
+  /** The size and pitches of its pixels. For mappers. */
   readonly image: ImageShape;
-  /** The `cl_mem` that its maps share: the image itself, or the buffer under it. For those who write mappers. */
+  /** The `cl_mem` that its maps share: the image itself, or the buffer under it. For mappers. */
   readonly root: RootBuffer;
   /** Its offset in that buffer, in bytes; undefined for an image without a buffer. */
   readonly bufferOffset: number | undefined;

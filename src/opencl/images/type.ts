@@ -9,11 +9,8 @@ import type { PixelFormat } from "./format.ts";
 export type ImageType = "1D" | "2D" | "3D" | "1D array" | "2D array" | "1D buffer";
 
 interface TypeRow {
-  /** CL_MEM_OBJECT_IMAGE…. */
   readonly code: number;
-  /** The number of a pixel's coordinates. */
   readonly rank: 1 | 2 | 3;
-  /** The name of the kernel parameter's type, in OpenCL C. */
   readonly kernelType: string;
   /** The coordinates (x, y, z) of a pixel as `read_image` takes them. */
   readonly at: string;
@@ -34,7 +31,6 @@ export const IMAGE_TYPES: { readonly [T in ImageType]: TypeRow } = {
   "1D buffer": { code: cl.CL_MEM_OBJECT_IMAGE1D_BUFFER, rank: 1, kernelType: "image1d_buffer_t", at: "(int)(x)" },
 };
 
-/** The default kind of image for each rank. */
 export const BY_RANK: readonly (ImageType | undefined)[] = [undefined, "1D", "2D", "3D"];
 
 /** Returns `given` if it is a kind of image. @throws {ArgumentError} otherwise. */
@@ -42,7 +38,6 @@ export function imageTypeOf(given: unknown): ImageType {
   return checks.nameIn(given, IMAGE_TYPES, "type");
 }
 
-/** The type of a kernel parameter for such an image, in OpenCL C. */
 export function kernelTypeOf(type: ImageType, { order }: PixelFormat): string {
   const { kernelType } = IMAGE_TYPES[type];
   return order === "DEPTH" ? kernelType.replace("_t", "_depth_t") : kernelType;
@@ -51,9 +46,7 @@ export function kernelTypeOf(type: ImageType, { order }: PixelFormat): string {
 /** The pixel type of each channel access, in OpenCL C. */
 const PIXELS = { f: "float4", i: "int4", ui: "uint4" } as const;
 
-/**
- * Macros for kernels that work on any image: IMAGE, its type; AT, the pixel at (x, y, z); PIXEL, READ and WRITE.
- */
+/** Macros for kernels that work on any image: IMAGE, its type; AT, the pixel at (x, y, z); PIXEL, READ and WRITE. */
 export function definitionsOf(type: ImageType, format: PixelFormat): string {
   const { access } = format;
   return `

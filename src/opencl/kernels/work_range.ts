@@ -41,12 +41,10 @@ export class WorkRange {
   readonly #offset: Sizes;
   readonly #groupSize: number;
   readonly #requiredGroup: readonly number[] | undefined;
-  /** The local memory of the kernel itself, in bytes per work-group. */
   readonly #localMemory: number;
   #hasLocal = false;
   #hasOffset = false;
 
-  /** Asks the driver for the kernel's limits. */
   constructor(launch: Launch, kernel: ClKernel, device: OpenCLDevice) {
     const fn = "clGetKernelWorkGroupInfo";
     const query: Query = (what, size, value, written) =>
@@ -63,12 +61,10 @@ export class WorkRange {
     this.#localMemory = Number(infoU64(fn, query, CL_KERNEL_LOCAL_MEM_SIZE));
   }
 
-  /** The number of dimensions. */
   get dimensions(): number {
     return this.#global.length;
   }
 
-  /** Work-items along each dimension. */
   get global(): Address {
     return this.#global.address;
   }

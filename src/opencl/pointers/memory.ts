@@ -54,12 +54,12 @@ export abstract class OpenCLPointerMemory<T extends OpenCLPointerTensor> extends
     return this.make({ target: this, handle: block.address, layout: at, resource });
   }
 
-  /** A tensor over memory of another owner. For those who write mappers. */
+  /** A tensor over memory of another owner. For mappers. */
   tensor(resource: Resource, handle: Address, at: Layout, parent: Mapped): T {
     return this.make({ target: this, handle, layout: at, resource, parent });
   }
 
-  /** A frame of planes; one resource holds their bytes. For those who write mappers. */
+  /** A frame of planes; one resource holds their bytes. For mappers. */
   frame(
     resource: Resource,
     info: FrameInfo,
@@ -77,17 +77,12 @@ export interface ContextBlock extends PointerBlock {
   readonly owner: bigint;
 }
 
-/** How a block is allocated. */
 export interface Allocating {
-  /** The function that allocates it. */
   readonly fn: string;
-  /** Its length in bytes. */
   readonly byteLength: number;
   /** The alignment of its address, a power of two; 0 is the driver's choice. */
   readonly align: number;
-  /** Allocates it. */
   allocate(owner: ClContext, place: Placement): Address;
-  /** Frees what {@link allocate} returned. */
   free(owner: ClContext, begin: Address): void;
 }
 
@@ -132,9 +127,7 @@ export function blockIn<B extends ContextBlock>(
 
 /** The plan for a block of a function that may align to less than the block needs. */
 export interface Placement {
-  /** The bytes to allocate. */
   readonly size: bigint;
-  /** The alignment to allocate with. */
   readonly align: number;
   /** The address of the block in the allocated bytes. */
   begin(allocated: Address): Address;

@@ -31,10 +31,10 @@ export abstract class OpenCLPointerTensor extends Tensor<Address> {
     return (this.rawHandle + BigInt(this.layout.byteOffset)) as Address;
   }
 
-  /** Announces it to a kernel that finds its address in memory. For those who write mappers. */
+  /** Announces it to a kernel that finds its address in memory. For mappers. */
   abstract get execInfo(): ExecInfo;
 
-  /** Passes it to a kernel. For those who write mappers. @throws {NativeCallError} if the driver refuses. */
+  /** Passes it to a kernel. For mappers. @throws {NativeCallError} if the driver refuses. */
   abstract setArgument(kernel: ClKernel, index: number): void;
 
   /** A tensor of the same kind over a part of its bytes. */

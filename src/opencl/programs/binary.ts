@@ -10,7 +10,6 @@ import { infoU64s } from "../info.ts";
 import { opencl } from "../library.ts";
 import { programQuery } from "./build.ts";
 
-/** The content of a program's binary. */
 export function contentOf(program: BaseProgram, source: string | undefined): Envelope {
   const { context, options } = program;
   const binaries = binariesOf(program.handle);
@@ -28,7 +27,7 @@ export function contentOf(program: BaseProgram, source: string | undefined): Env
   return { options, source, devices, kernels: new Map(kernels) };
 }
 
-/** The binary for each device of a context. @throws {BinaryError} if there is none for one of them. */
+/** The binary for each device of a context. @throws {BinaryError} if one of them has no binary. */
 export function binariesFor(context: BaseContext, made: readonly DeviceBinary[]): Uint8Array<ArrayBuffer>[] {
   return context.devices.map((device) => {
     const mine = identityOf(device);

@@ -17,23 +17,19 @@ import { opencl } from "../library.ts";
 /** Arguments are checked by their argument information, which compilers drop by default. */
 const ALWAYS = "-cl-kernel-arg-info";
 
-/** clGetProgramInfo of one program. */
 export function programQuery(program: ClProgram): Query {
   return (name, size, value, written) => opencl().clGetProgramInfo(program, name, size, value, written);
 }
 
-/** clGetProgramBuildInfo of one program on one device. */
 export function buildQuery(program: ClProgram, device: OpenCLDevice): Query {
   return (name, size, value, written) =>
     opencl().clGetProgramBuildInfo(program, device.handle, name, size, value, written);
 }
 
-/** CL_PROGRAM_BUILD_STATUS on one device. */
 export function buildStatus(program: ClProgram, device: OpenCLDevice): number {
   return infoU32("clGetProgramBuildInfo", buildQuery(program, device), CL_PROGRAM_BUILD_STATUS) | 0;
 }
 
-/** The options of the OpenCL standard. */
 const STANDARD = /^-(?:[DIOW]|[gw]$|cl-)[^"']*$/;
 
 /**

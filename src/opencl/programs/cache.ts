@@ -12,7 +12,7 @@ import { identityOf } from "../devices/identity.ts";
  * another device, driver or source.
  */
 export interface ProgramCache {
-  /** The binary under a key; undefined if there is none. */
+  /** The binary under a key; undefined if the cache has no such key. */
   get(key: string): Uint8Array | undefined;
   /** Keeps a program's binary. */
   set(key: string, binary: Uint8Array<ArrayBuffer>): unknown;
@@ -36,9 +36,9 @@ export function isWhole(options: string, source: string): boolean {
 }
 
 /**
- * Keeps built programs in a folder, one file each. It makes the folder if there is none. A file that is damaged or cannot be
- * read counts as missing; a program that cannot be written is not kept. Read and write failures are warned of. Anybody who
- * can write to the folder can change your kernels: choose a private one.
+ * Keeps built programs in a folder, one file each. It makes the folder if it does not exist. A file that is damaged or
+ * cannot be read counts as missing; a program that cannot be written is not kept. Read and write failures are warned of.
+ * Anybody who can write to the folder can change your kernels: choose a private one.
  *
  * Needs `--allow-read` and `--allow-write` of the folder.
  *
@@ -76,7 +76,7 @@ export function directoryCache(path: string): ProgramCache {
     },
     set: (key, binary) => {
       const file = fileIn(path, key);
-      // Renamed at the end, so that nobody reads half a file.
+      // Renamed at the end, so that no reader finds half a file.
       const unfinished = `${file}.${crypto.randomUUID()}`;
       attempt(`writing ${shown(file)}`, "write", path, () => {
         Deno.mkdirSync(path, { recursive: true });

@@ -3,27 +3,21 @@ import { BinaryError } from "../errors.ts";
 import type { ParameterInfo } from "../arguments/info.ts";
 import { type DeviceIdentity, IDENTITY } from "../devices/identity.ts";
 
-/** The binary for one device. */
 export interface DeviceBinary {
-  /** The device and driver. */
   readonly identity: DeviceIdentity;
-  /** The driver's bytes. */
   readonly binary: Uint8Array<ArrayBuffer>;
 }
 
 /** A built program as data, valid while its devices and drivers stay the same. */
 export interface Envelope {
-  /** Its build options. */
   readonly options: string;
   /** Its source, if a cache will compare it. */
   readonly source: string | undefined;
-  /** Its binaries by device. */
   readonly devices: readonly DeviceBinary[];
   /** Its kernels' parameters, which drivers forget in binaries (PoCL 3.1). */
   readonly kernels: ReadonlyMap<string, readonly ParameterInfo[]>;
 }
 
-/** The header in JSON. */
 interface Header {
   readonly options: string;
   readonly source?: string;
@@ -35,7 +29,6 @@ type PackedParameter = Omit<ParameterInfo, "qualifiers"> & { readonly qualifiers
 
 const KIND: EnvelopeKind<Header> = { version: 1, what: "binary of a samepage program", isHeader, damaged };
 
-/** An envelope as bytes. */
 export function pack({ options, source, devices, kernels }: Envelope): Uint8Array<ArrayBuffer> {
   const header: Header = {
     options,

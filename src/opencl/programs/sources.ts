@@ -44,7 +44,6 @@ export interface ProgramOptions {
 
 const OPTIONS: Names<ProgramOptions> = { options: true, cache: true };
 
-/** A program of OpenCL C. */
 export function programFromSource(context: OpenCLContext, source: string, given: ProgramOptions): OpenCLProgram {
   checks.assertText(source, "source");
   if (source === "") throw checks.wrong("source", "it is empty.");
@@ -71,7 +70,6 @@ export function programFromBinary(context: OpenCLContext, bytes: Uint8Array): Op
   return fromEnvelope(context, unpack(given.slice()));
 }
 
-/** A program that other code made and built. */
 export function attachedProgram(context: OpenCLContext, given: bigint): OpenCLProgram {
   const handle = checks.handleIn<ClProgram>(given, "handle");
   context.resource.assertLive();

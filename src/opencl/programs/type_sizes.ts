@@ -7,12 +7,11 @@ import type { BaseContext } from "../base_context.ts";
 import { createBuffer } from "../buffers/native.ts";
 import { isPoCL } from "../devices/identity.ts";
 
-/** The name of the kernel that is added to a source. */
 const PROBE = "samepage_type_sizes";
 
 /**
- * The sizes of the types that a program declares; no query reports them. If a driver does not check values of such types, a
- * kernel added to the same source reports the sizes of all wanted types at once. For those who write mappers.
+ * The sizes of the types that a program declares; no query reports them. If a driver does not check values of such types,
+ * a kernel added to the same source reports the sizes of all wanted types at once. For mappers.
  */
 export class TypeSizes {
   readonly #context: BaseContext;

@@ -53,7 +53,6 @@ export function attachedEvent({ handle: context, driver }: BaseContext, given: b
   return line.fence();
 }
 
-/** The queue of a line that submits nothing. */
 const NO_QUEUE = NULL as bigint as ClCommandQueue;
 
 /** The event's owner may not have flushed its queue: a wait for the event would last for ever. */
@@ -89,7 +88,6 @@ class ForeignLane extends ClLane {
     return this.#gate === undefined || this.#gate.settled ? undefined : this.#gate;
   }
 
-  /** Nothing to flush or to count. */
   override submitted(mark: number): void {
     this.newest = mark;
   }
@@ -145,7 +143,6 @@ class ForeignGate implements Gate {
     if (this.#timer === undefined) this.#askLater();
   }
 
-  /** Reports a failure to its line. */
   failed(error: unknown): void {
     this.failure = { error };
   }
@@ -158,7 +155,7 @@ class ForeignGate implements Gate {
     this.#opening.resolve();
   }
 
-  /** Polls later. The timer keeps the process alive only while somebody awaits the gate. */
+  /** Polls later. The timer keeps the process alive only while the gate is awaited. */
   #askLater(): void {
     this.#timer = setTimeout(() => {
       this.#timer = undefined;

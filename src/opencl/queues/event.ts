@@ -24,17 +24,14 @@ function answerOf(event: ClEvent, name: number, size: bigint) {
   return scratch;
 }
 
-/** The status of an event's command (CL_EVENT_COMMAND_EXECUTION_STATUS): 0 once it is done, negative if it failed. */
 export function statusOf(event: ClEvent): number {
   return answerOf(event, CL_EVENT_COMMAND_EXECUTION_STATUS, 4n).halves[0];
 }
 
-/** The context or the queue of an event. */
 export function ownerOf(event: ClEvent, name: typeof CL_EVENT_CONTEXT | typeof CL_EVENT_COMMAND_QUEUE): bigint {
   return answerOf(event, name, 8n).word[0];
 }
 
-/** True for a user event. */
 export function isUserEvent(event: ClEvent): boolean {
   return answerOf(event, CL_EVENT_COMMAND_TYPE, 4n).halves[0] === CL_COMMAND_USER;
 }
@@ -52,10 +49,8 @@ export function checkWait(code: number): void {
 
 /** A user event that this program sets, once. */
 export class UserEvent {
-  /** The `cl_event`. */
   readonly event: ClEvent;
 
-  /** A new user event. */
   constructor(context: ClContext) {
     this.event = made(opencl().clCreateUserEvent(context, errcode), "clCreateUserEvent");
     ledger.add("opencl.cl_event");
@@ -78,12 +73,10 @@ export class UserEvent {
 
 /** 64-bit words for a driver. Their addresses are made once: a new bigint costs as much as a native call. */
 export class Words {
-  /** The words. */
   readonly words: BigUint64Array<ArrayBuffer>;
   /** Their addresses. */
   readonly addresses: readonly Address[];
 
-  /** `length` words, all 0. */
   constructor(length: number) {
     this.words = new BigUint64Array(length);
     const base = addressOf(this.words, "opencl");

@@ -10,7 +10,6 @@ export class EventRing {
   #words = new Words(128);
   #fns = new Array<string>(128);
 
-  /** For so many commands there is room. */
   get length(): number {
     return this.#fns.length;
   }
@@ -21,25 +20,22 @@ export class EventRing {
     return addresses[mark & (addresses.length - 1)];
   }
 
-  /** The event of a mark that has one. */
   event(mark: number): ClEvent {
     const { words } = this.#words;
     return words[mark & (words.length - 1)] as ClEvent;
   }
 
-  /** The first mark that has an event, from one mark to another; past the last if there is none. */
+  /** The first mark that has an event, from one mark to another; past the last if no mark has one. */
   next(first: number, last: number): number {
     let mark = first;
     while (mark <= last && this.event(mark) === NOTHING) mark++;
     return mark;
   }
 
-  /** The name of the function of a mark. */
   fn(mark: number): string {
     return this.#fns[mark & (this.#fns.length - 1)];
   }
 
-  /** Sets that name. */
   tell(mark: number, fn: string): void {
     this.#fns[mark & (this.#fns.length - 1)] = fn;
   }

@@ -5,11 +5,10 @@ import { UserEvent } from "./event.ts";
 /** The user events by which a queue's commands wait for gates. Each gate sets its own. */
 export class GateEvents {
   readonly #context: ClContext;
-  /** Makes a call, and keeps what it throws: nobody is there to catch it. */
+  /** Makes a call, and keeps what it throws, because no caller could catch it. */
   readonly #keeping: (call: () => void) => void;
   #events: Map<Gate, UserEvent> | undefined;
 
-  /** None yet. */
   constructor(context: ClContext, keeping: (call: () => void) => void) {
     this.#context = context;
     this.#keeping = keeping;

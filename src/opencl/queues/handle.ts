@@ -26,13 +26,9 @@ export interface QueueOptions {
 
 const OPTIONS: Names<QueueOptions> = { profiling: true, device: true };
 
-/** A `cl_command_queue`, created or retained. */
 export interface QueueHandle {
-  /** The `cl_command_queue`. */
   readonly handle: ClCommandQueue;
-  /** Its device. */
   readonly device: OpenCLDevice;
-  /** True if it keeps times. */
   readonly profiling: boolean;
   /** True if other code may submit to it too. */
   readonly isShared: boolean;
@@ -91,13 +87,11 @@ export function linesOn(handle: ClCommandQueue): readonly Line[] {
   return (lines.get(handle) ?? []).flatMap((line) => line.deref() ?? []);
 }
 
-/** Adds a line to them. */
 export function joinQueue(handle: ClCommandQueue, line: Line): void {
   const others = linesOn(handle).filter(({ resource }) => resource.state !== "freed");
   lines.set(handle, [...others, line].map((each) => new WeakRef(each)));
 }
 
-/** Releases a queue. */
 export function releaseQueue(handle: ClCommandQueue): void {
   if (linesOn(handle).length === 1) lines.delete(handle);
   ledger.remove("opencl.cl_command_queue");

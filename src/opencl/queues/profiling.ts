@@ -61,12 +61,10 @@ export class CommandLog {
   }
 }
 
-/** The error of a fence without times. */
 export function notTimed(argument: string, what: string, hint: string): ArgumentError {
   return new ArgumentError(`times(): ${what}`, { api: "opencl", fn: "clGetEventProfilingInfo", argument, hint });
 }
 
-/** The times of a finished command. */
 function timesOf(event: ClEvent): CommandTimes {
   const query: Query = (name, size, value, written) =>
     opencl().clGetEventProfilingInfo(event, name, size, value, written);

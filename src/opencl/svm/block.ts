@@ -22,11 +22,8 @@ export interface SvmBlock extends ContextBlock {
   readonly grain: SvmGrain;
 }
 
-/** Options of {@link svmBlock}. */
 export interface SvmBlockInit {
-  /** Its length in bytes. */
   readonly byteLength: number;
-  /** The grain of sharing. */
   readonly grain: SvmGrain;
   /** True if host and device use atomics on it. */
   readonly atomics: boolean;

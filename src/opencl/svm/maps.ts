@@ -16,8 +16,8 @@ interface LiveMap {
 }
 
 /**
- * The maps of one context's coarse-grained memory. Drivers know a map by its address and do not count maps (Intel's refuses
- * a second unmap), so readers that begin at the same byte share one. For those who write mappers.
+ * The maps of one context's coarse-grained memory. Drivers know a map by its address and do not count maps (Intel's
+ * refuses a second unmap), so readers that begin at the same byte share one. For mappers.
  */
 export class SvmMaps {
   readonly #context: Pick<BaseContext, "queue">;
@@ -28,7 +28,7 @@ export class SvmMaps {
   }
 
   /**
-   * Maps a range for the host (clEnqueueSVMMap); blocks. For those who write mappers.
+   * Maps a range for the host (clEnqueueSVMMap); blocks. For mappers.
    *
    * @param exact see {@link mapFlags}
    * @throws {AccessError} if it would wait for an unsettled promise.

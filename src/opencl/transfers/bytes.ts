@@ -8,7 +8,6 @@ import type { ClLane } from "../lane.ts";
 import { opencl } from "../library.ts";
 import { partsOf, rectOf, sizes } from "./parts.ts";
 
-/** The command that copies a buffer's bytes to the program's, or the other way. */
 export function moveBytes(way: Way, { rawHandle }: BufferTensor, host: HostBytes, begin: number): Call<ClLane> {
   const fn = way === "read" ? "clEnqueueReadBuffer" : "clEnqueueWriteBuffer";
   const [offset, length] = [BigInt(begin), BigInt(host.bytes.length)];

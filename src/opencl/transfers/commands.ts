@@ -17,17 +17,14 @@ import { copyBuffer } from "./copy.ts";
 import { fillBuffer } from "./fill.ts";
 import { copyImage, fillImage, movePixels, pixelBytes } from "./image.ts";
 
-/** What commands use. */
 export type Taken = BufferTensor | ImageTensor;
 
 const TAKES = { expected: "an OpenCLTensor or an OpenCLImage", target: "cl" };
 
-/** OpenCL's commands. */
 export class ClCommands implements Commands<ClLane, Taken> {
   readonly checks = checks;
   readonly #context: BaseContext;
 
-  /** Whose queue it is. */
   constructor(context: BaseContext) {
     this.#context = context;
   }
@@ -70,14 +67,12 @@ function assertHost(way: Way, tensor: Taken): void {
   assertHostMay(way, limits, tensor.name, way === "read" ? "from" : "to");
 }
 
-/** A use by a queue of a context. */
 export function usable<T extends Taken>(tensor: T, access: Access, argument: string, context: BaseContext): Use<T> {
   tensor.assertUsable(access);
   if (tensor.context === context) return { tensor, access, argument };
   throw checks.wrong(argument, ofAnother(tensor.name, tensor.context, "the queue", context));
 }
 
-/** Throws unless a value is a buffer's tensor. */
 export function assertBuffer(value: unknown, argument: string): asserts value is BufferTensor {
   if (!isMade(value, BufferTensor)) throw checks.wrongKind(argument, "an OpenCLTensor", value);
 }

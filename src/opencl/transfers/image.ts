@@ -103,7 +103,6 @@ function assertMovesRows({ type, context: { device } }: ImageTensor, fn: string)
 /** The channels of a colour, by the channel access of kernels. */
 const CHANNELS = { f: "float", i: "int", ui: "uint" } as const;
 
-/** The command that fills an image with one colour. */
 export function fillImage({ rawHandle, image, format }: ImageTensor, value: FillValue): Call<ClLane> {
   const fn = "clEnqueueFillImage";
   const bytes = colourIn(value, checks, CHANNELS[format.access]);

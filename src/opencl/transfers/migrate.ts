@@ -26,7 +26,6 @@ export interface MigrateOptions extends CommandOptions {
   readonly contentUndefined?: boolean;
 }
 
-/** Their names. */
 export const MIGRATE_OPTIONS: Names<MigrateOptions> = { to: true, contentUndefined: true, after: true };
 
 const FN = "clEnqueueMigrateMemObjects";

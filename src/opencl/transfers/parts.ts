@@ -1,11 +1,9 @@
 import { assertFew, boxOf, type BoxPlace } from "../../core/device/box.ts";
 import { countOf, placesOf, type Runs } from "../../core/layout/runs.ts";
 
-/** A part of a transfer: one command. */
 export interface Part {
   /** Its offset in each of the two, in bytes from their first elements. */
   readonly begins: readonly number[];
-  /** Its runs. */
   readonly runs: Runs;
 }
 
@@ -54,7 +52,6 @@ export function rectOf(runs: Runs, place: BoxPlace) {
   return { region: sizes(length, rows, slices), pitches: [row, slice, otherRow, otherSlice] as const };
 }
 
-/** Three sizes or offsets, for a native function. */
 export function sizes(...three: readonly [number, number, number]): BigUint64Array<ArrayBuffer> {
   return BigUint64Array.from(three, BigInt);
 }

@@ -12,7 +12,6 @@ import type { BaseContext } from "../base_context.ts";
 import { check, errcode, made } from "../errors.ts";
 import { type Allocating, blockIn, type ContextBlock, contextBlock, type Placement } from "../pointers/memory.ts";
 
-/** The extension. */
 export const USM = "cl_intel_unified_shared_memory";
 
 /**
@@ -36,7 +35,6 @@ export interface UsmBlock extends ContextBlock {
   readonly usm: UsmKind;
 }
 
-/** How each kind is allocated. */
 interface Allocator {
   readonly fn: string;
   allocate(usm: Usm, context: ClContext, device: ClDeviceId, place: Placement): Address;
@@ -100,7 +98,6 @@ export function setUsmPointer({ device }: BaseContext, kernel: ClKernel, index: 
   check(usmOf(device).clSetKernelArgMemPointerINTEL(kernel, index, address), "clSetKernelArgMemPointerINTEL");
 }
 
-/** The classes of unified shared memory that the host reaches. */
 export const USM_MEMORY: { readonly [K in Exclude<UsmKind, "device">]: MemoryClass<BaseContext> } = {
   host: classOf("host"),
   shared: classOf("shared"),

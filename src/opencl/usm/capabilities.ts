@@ -48,7 +48,7 @@ const QUESTIONS: Questions<UsmCapabilities> = {
   system: ability(CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL),
 };
 
-/** Asks a device that lists the extension. @throws {NativeCallError} if it does not answer. */
+/** Asks a device that lists the extension. @throws {NativeCallError} if the driver fails. */
 export function usmCapabilities({ handle, extensions }: OpenCLDevice): UsmCapabilities {
   return answers(QUESTIONS, { handle, query: deviceQuery(handle), extensions });
 }

@@ -28,7 +28,7 @@ export function usmPorts<T extends OpenCLPointerTensor, C extends BaseContext>(u
   const { context } = usm;
   const refuseOther = ({ allocation }: ByteRange) =>
     usm.blockOf(allocation) === undefined ? { reason: `it is no memory of ${context.name}.` } : undefined;
-  /** Only of memory that is not refused. */
+  /** Only for memory that is not refused. */
   const classOf = ({ allocation }: ByteRange) => {
     const { usm: kind } = usm.blockOf(allocation)!;
     return usm.classOf(kind as Exclude<UsmKind, "device">);
