@@ -9,15 +9,15 @@ import { checkGl, nativeError } from "./errors.ts";
 import { gles } from "./library.ts";
 import type { OpenContext } from "./open_context.ts";
 
-/** A buffer object of GL's. Its name is of the context's share group. Made by `egl.buffer.allocate()`. */
+/** A GL buffer object. Its name belongs to the context's share group. Made by `egl.buffer.allocate()`. */
 export class GlBuffer extends Printed {
-  /** The context that made it. For those who write mappers. */
+  /** The context that made it. For mappers. */
   readonly context: OpenContext;
   /** Its length in bytes. */
   readonly byteLength: number;
   /** Its name: what glBindBuffer takes. */
   readonly name: number;
-  /** How many maps have handed it to other drivers: GL must not use it until they end. For those who write backends. */
+  /** How many maps have handed it to other drivers: GL must not use it until they end. For backends. */
   lent = 0;
   readonly #undo: Undo = [];
 
@@ -48,17 +48,17 @@ export class GlBuffer extends Printed {
     return `buffer ${this.name} of ${this.byteLength} bytes`;
   }
 
-  /** Reads bytes of it, from one on. GL waits for its commands that write them. The context is current. For those who write backends. */
+  /** Reads bytes of it, from one on. GL waits for its commands that write them. The context is current. For backends. */
   read(first: number, into: Uint8Array<ArrayBuffer>): void {
     this.#mapped(first, into.length, gl.GL_MAP_READ_BIT, (bytes) => into.set(bytes));
   }
 
-  /** Writes bytes of it. GL waits for its commands that use them. The context is current. For those who write backends. */
+  /** Writes bytes of it. GL waits for its commands that use them. The context is current. For backends. */
   write(first: number, from: Uint8Array<ArrayBuffer>): void {
     this.#mapped(first, from.length, gl.GL_MAP_WRITE_BIT, (bytes) => bytes.set(from));
   }
 
-  /** Ends the buffer. For those who write backends. */
+  /** Ends the buffer. For backends. */
   free(): void {
     undoAll(this.#undo, "freeing a buffer");
   }

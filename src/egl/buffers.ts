@@ -17,10 +17,11 @@ import { checkGl } from "./errors.ts";
 import { checks, gles } from "./library.ts";
 import { byCopy } from "./memory.ts";
 
-/** Buffers, by their contexts and names. */
 const BUFFER = "egl.buffer";
 
-/** Elements in a buffer object of GL's. Its handle is a {@link GlBuffer}; `layout.byteOffset` says where they begin there. */
+/**
+ * Elements in a GL buffer object. Its handle is a {@link GlBuffer}; `layout.byteOffset` says where they begin there.
+ */
 export class EglBufferTensor extends Tensor<GlBuffer> {
   /** Lends a part as a child. @see {@link Tensor.slice} */
   override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): this {
@@ -39,7 +40,7 @@ export class EglBuffers extends PrintedTarget implements MemoryTarget<EglBufferT
   readonly kind = "egl.buffer";
   /** The context. */
   readonly context: EglBase;
-  /** Its ports. For those who write mappers. */
+  /** Its ports. For mappers. */
   readonly ports: Memory<EglBufferTensor, GlBuffer>;
 
   /** Made by the context. */
@@ -127,7 +128,6 @@ export class EglBuffers extends PrintedTarget implements MemoryTarget<EglBufferT
   }
 }
 
-/** What tells a buffer from all others. */
 function keyOf({ context, name }: GlBuffer): bigint {
   return context.handle << 32n | BigInt(name);
 }
@@ -139,7 +139,6 @@ function tooLong(end: number, byteLength: number): LayoutError {
   });
 }
 
-/** The length of a buffer in bytes. The context is current. */
 function lengthOf(name: number): number {
   const answer = gles().glIsBuffer(name);
   checkGl("glIsBuffer");

@@ -26,7 +26,7 @@ import { attachedSync, ReusableSync } from "./syncs.ts";
 /** The display to open. */
 export interface EglChoice extends OpenOn {
   /**
-   * How the display is found. By default a GPU by its device, where EGL lists one, else without a window system
+   * How the display is found. The default is a GPU by its device, where EGL lists one, else without a window system
    * (`"surfaceless"`), as Mesa offers it.
    */
   readonly platform?: EglPlatform;
@@ -72,11 +72,11 @@ export class EglContext extends DeviceContext implements EglBase {
   override readonly targets: readonly Target[];
   /** Its commands. */
   readonly queue: EglQueue;
-  /** Their order. For those who write mappers. */
+  /** Their order. For mappers. */
   readonly line: Line<EglLane>;
-  /** The open GL context. For those who write mappers. */
+  /** The open GL context. For mappers. */
   readonly openContext: OpenContext;
-  /** Its work. For those who write mappers. */
+  /** Its work. For mappers. */
   readonly driver: EglDriver;
 
   private constructor(open: OpenContext, undo: Undo) {
@@ -199,7 +199,7 @@ export class EglContext extends DeviceContext implements EglBase {
    * signalled is not enough, since samepage asks it later. The context's end waits for it. A {@link reusableSync} may end
    * at any time: what stands on it goes on.
    *
-   * @param handle a live `EGLSync`, flushed; a wrong one may crash the process, and one that nobody signals hangs it
+   * @param handle a live `EGLSync`, flushed; a wrong one may crash the process, and one that is never signalled hangs it
    * @throws {ArgumentError} if `handle` is not a handle.
    * @throws {NativeCallError} if it is no sync of this display's.
    */

@@ -17,13 +17,13 @@ import { checks, egl, eglExtensions } from "./library.ts";
 /** How a display is found: without a window system, by a device, or as EGL finds one by itself. */
 export type EglPlatform = "surfaceless" | "device" | "default";
 
-/** A device of EGL's. */
+/** An EGL device. */
 export interface EglDevice {
   /** Its place in the list: what `EglContext.open({ device })` takes. */
   readonly index: number;
   /** True if it is the CPU: its driver draws in software. */
   readonly software: boolean;
-  /** Its primary node, where the driver tells: `"/dev/dri/card0"`. */
+  /** Its primary node, where the driver reports it: `"/dev/dri/card0"`. */
   readonly node: string | undefined;
   /** Its render node: `"/dev/dri/renderD128"`. */
   readonly renderNode: string | undefined;
@@ -47,7 +47,6 @@ export interface Display {
   readonly renderNode?: string | undefined;
 }
 
-/** A device and its handle. */
 interface Found {
   readonly handle: Address;
   readonly device: EglDevice;
@@ -57,7 +56,6 @@ function words(text: string | undefined): string[] {
   return text?.split(" ").filter((word) => word !== "") ?? [];
 }
 
-/** The extensions that need no display. */
 function clientExtensions(): string[] {
   return words(textAt(made(egl().eglQueryString(NULL, EGL_EXTENSIONS), "eglQueryString")));
 }
@@ -108,7 +106,7 @@ function deviceOf(handle: Address, index: number): Found {
   return { handle, device };
 }
 
-/** What was asked for, or what comes without a window system: a GPU by its device, else surfaceless. */
+/** The display that was asked for, or one without a window system: a GPU by its device, else surfaceless. */
 export function openDisplay(platform: EglPlatform | undefined, device: number | undefined): Display {
   if (platform === "default") return initialised(made(egl().eglGetDisplay(NULL), "eglGetDisplay"));
   const devices = platform === "surfaceless" ? [] : found();
@@ -149,7 +147,6 @@ function initialised(handle: Address): Display {
   return displayOf(handle);
 }
 
-/** An initialised display. @throws {InteropError} for one of EGL before 1.5. */
 export function displayOf(handle: Address): Display {
   const text = (name: number) => textAt(made(egl().eglQueryString(handle, name), "eglQueryString"))!;
   const version = text(EGL_VERSION).split(" ")[0];

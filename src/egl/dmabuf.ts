@@ -10,11 +10,8 @@ import { egl, eglExtensions } from "./library.ts";
 import type { OpenContext } from "./open_context.ts";
 import { EglPicture } from "./picture.ts";
 
-/** Where a memory plane of an image lies. */
 export interface MemoryPlane {
-  /** The dma-buf. */
   readonly fd: number;
-  /** Where it begins there, in bytes. */
   readonly offset: number;
   /** Bytes from a row to the next. */
   readonly stride: number;
@@ -27,12 +24,10 @@ const PLANES = [0, 1, 2, 3].map((i) =>
   )
 );
 
-/** The most memory planes of an image. */
 export const MOST_PLANES: number = PLANES.length;
 
 const LOW = 0xffff_ffffn;
 
-/** DRM_FORMAT_MOD_LINEAR of drm_fourcc.h. */
 const LINEAR = 0n;
 
 /**
@@ -67,15 +62,12 @@ export function importPicture(
   return new EglPicture(context, format, size, { from: "image", image });
 }
 
-/** How a picture goes out. */
 export interface ExportedPicture {
-  /** The DRM format modifier. */
   readonly modifier: bigint;
   /** Its memory planes, each with an fd, which the caller owns. */
   readonly planes: readonly MemoryPlane[];
 }
 
-/** A picture as dma-bufs. @throws {NativeCallError} if the driver makes none of it. */
 export function exportPicture({ context, image, format }: EglPicture): ExportedPicture {
   const { eglExportDMABUFImageQueryMESA, eglExportDMABUFImageMESA } = eglExtensions();
   const { handle: display } = context.display;
@@ -143,7 +135,7 @@ export class DmaBufFormats {
     return undefined;
   }
 
-  /** True if an import says the modifier: the driver has told which it takes. */
+  /** True if an import states the modifier: the driver has listed those that it takes. */
   takesModifier({ pixel: { fourcc } }: GlFormat): boolean {
     return this.#modifiers.get(fourcc!) !== undefined;
   }
@@ -161,7 +153,6 @@ export class DmaBufFormats {
   }
 }
 
-/** Closes the fds of what went out. */
 export function closePlanes(planes: readonly MemoryPlane[]): void {
   const fds = new Set(planes.map(({ fd }) => fd));
   undoAll([...fds].map((fd) => () => closeFd(fd)), "closing dma-bufs");

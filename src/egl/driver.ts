@@ -7,10 +7,9 @@ import type { Display } from "./display.ts";
 /** A command that does nothing but mark a point. */
 const MARKER: Call<EglLane> = { fn: "glFlush", call: () => 0 };
 
-/** The driver of one display. The lines of its contexts wait for each other by fences. For those who write mappers. */
+/** The driver of one display. The lines of its contexts wait for each other by fences. For mappers. */
 export type EglDriver = Driver<EglLane>;
 
-/** The driver of a display. */
 export function driverOf(display: Display): EglDriver {
   const files = display.extensions.has("EGL_ANDROID_native_fence_sync") ? ["sync-fd"] as const : [];
   return {

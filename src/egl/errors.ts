@@ -9,7 +9,7 @@ import { egl, gles } from "./library.ts";
 const { EGL_BAD_ALLOC, EGL_BAD_DISPLAY, EGL_BAD_MATCH, EGL_CONTEXT_LOST, EGL_NOT_INITIALIZED } = EGL_ERRORS;
 const { GL_CONTEXT_LOST, GL_OUT_OF_MEMORY } = GL_ERRORS;
 
-/** Hints for codes whose names do not tell the cause. */
+/** Hints for codes whose names do not give the cause. */
 const HINTS: ReadonlyMap<number, string> = new Map([
   [EGL_NOT_INITIALIZED, "No driver of this machine serves the display: apt install libegl-mesa0, or the GPU's own."],
   [EGL_BAD_ALLOC, "The driver has too little memory, or refuses the memory that it was given."],
@@ -33,26 +33,26 @@ const EGL_CODES: Codes = {
   names: new Map([...EGL_ERRORS.ERROR_NAMES, [EGL_SUCCESS, "EGL_SUCCESS"]]),
 };
 
-/** The errors that a lost context answers. */
+/** The errors that a lost context reports. */
 export const LOST: readonly number[] = [EGL_CONTEXT_LOST, GL_CONTEXT_LOST];
 
-/** At most so many errors are waiting in a context; a lost one answers for ever. */
+/** At most so many errors are waiting in a context; a lost one reports errors for ever. */
 const MOST_ERRORS = 16;
 
-/** The error of a code of EGL's or GL's: no code of one is one of the other. */
+/** The error of an EGL or GL code: the two APIs share no code. */
 export function nativeError(code: number, fn: string, fields?: ErrorFields): NativeCallError {
   return codeError(EGL_CODES.names.has(code) ? EGL_CODES : GL_CODES, code, fn, fields);
 }
 
-/** The error of the EGL function that has just failed on this thread. To be made before any other call of EGL's. */
+/**
+ * The error of the EGL function that has just failed on this thread. Made before any other EGL call, which would reset it.
+ */
 export function eglError(fn: string, fields?: ErrorFields): NativeCallError {
   return nativeError(egl().eglGetError(), fn, fields);
 }
 
-/** Throws unless an EGL function returned EGL_TRUE. */
 export const check: Check = checkOf((_, fn, fields) => eglError(fn, fields), EGL_TRUE);
 
-/** Returns a handle that an EGL function has made. @throws {NativeCallError} for null. */
 export const made: Made = madeOf(check, (handle) => handle === 0n ? EGL_FALSE : EGL_TRUE);
 
 /** Throws the first error that waits in the current context, and forgets the others. */

@@ -12,7 +12,6 @@ import { framebuffer } from "./pixels.ts";
 /** What shaders need to sample an external texture. */
 export const EXTERNAL = "GL_OES_EGL_image_external_essl3";
 
-/** A triangle that covers all of the picture. */
 const VERTEX = `#version 300 es
 out highp vec2 place;
 void main() {
@@ -29,7 +28,6 @@ in highp vec2 place;
 out vec4 colour;
 void main() { colour = texture(frame, place); }`;
 
-/** The longest message of a compiler that is shown. */
 const LONGEST = 1000;
 
 /**
@@ -37,7 +35,6 @@ const LONGEST = 1000;
  * it: it can be no framebuffer.
  */
 export class ExternalTexture {
-  /** GL's name of it. */
   readonly name: number;
   readonly #context: OpenContext;
   readonly #program: number;
@@ -55,7 +52,7 @@ export class ExternalTexture {
     undo.push(...made);
   }
 
-  /** Binds it, for a command of GL's. */
+  /** Binds it, for a GL command. */
   bind(): void {
     gles().glActiveTexture(gl.GL_TEXTURE0);
     gles().glBindTexture(gl.GL_TEXTURE_EXTERNAL_OES, this.name);

@@ -8,9 +8,9 @@ import type { ExtensionName, OpenContext } from "./open_context.ts";
 export interface GlFormat {
   /** The plane's own. */
   readonly pixel: PlaneFormat;
-  /** Of textures and renderbuffers: `GL_RGBA8`. */
+  /** The format of textures and renderbuffers: `GL_RGBA8`. */
   readonly internal: number;
-  /** Of bytes that are written and read: `GL_RGBA`. */
+  /** The format of bytes that are written and read: `GL_RGBA`. */
   readonly order: number;
   /** `GL_UNSIGNED_BYTE`. */
   readonly type: number;
@@ -18,7 +18,7 @@ export interface GlFormat {
   readonly needs: readonly ExtensionName[];
 }
 
-/** By the names of pixel formats. OpenGL ES has none whose first channel is blue, but for BGRA. */
+/** By the names of pixel formats. OpenGL ES has no format whose first channel is blue, except BGRA. */
 const FORMATS: Readonly<Record<string, Omit<GlFormat, "pixel">>> = {
   "r unorm8": { internal: gl.GL_R8, order: gl.GL_RED, type: gl.GL_UNSIGNED_BYTE, needs: [] },
   "rg unorm8": { internal: gl.GL_RG8, order: gl.GL_RG, type: gl.GL_UNSIGNED_BYTE, needs: [] },
@@ -44,7 +44,7 @@ const FORMATS: Readonly<Record<string, Omit<GlFormat, "pixel">>> = {
   },
 };
 
-/** GL's formats of the planes of a picture; undefined where one is none of GL's. Each plane is a texture of its own. */
+/** GL's formats of the planes of a picture; undefined where GL lacks one. Each plane is a texture of its own. */
 export function glFormats(format: ImageFormat): readonly GlFormat[] | undefined {
   const formats = IMAGE_FORMATS[format].planes.map((pixel) => {
     const found = FORMATS[pixel.name];
@@ -53,7 +53,6 @@ export function glFormats(format: ImageFormat): readonly GlFormat[] | undefined 
   return formats.every((one) => one !== undefined) ? formats : undefined;
 }
 
-/** The size of a plane of a picture, in the plane's own pixels. */
 export function planeSize({ width, height }: ImageInfo, { pixel: { step, rows = step } }: GlFormat): [number, number] {
   return [width / step, height / rows];
 }

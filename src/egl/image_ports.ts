@@ -61,7 +61,6 @@ function refuseSource(base: EglBase, info: Described["info"]): Closed {
   };
 }
 
-/** The key of an allocation's picture. */
 const PICTURE = {};
 
 /** The picture that a plane's memory was made for. */
@@ -106,7 +105,6 @@ function named(source: Mapped, kind: string): ExportedImage {
 /** Only the driver knows where the pixels of such an object lie. */
 const AT_ONCE = { offset: 0, stride: 0 } as const;
 
-/** The planes of a frame or a plane of it, and what an image port says of them. */
 function picturesIn(source: Mapped) {
   const planes = planesOf(source) as readonly EglTensor[];
   if (source instanceof Frame) {

@@ -33,7 +33,6 @@ const IMAGE: Names<ImageInit> = { format: true, width: true, height: true, modif
 const ALLOCATED: Names<EglImageInit> = { ...IMAGE, storage: true, metadata: true };
 const STORAGES: { readonly [S in Storage]: unknown } = { texture: true, renderbuffer: true };
 
-/** Textures, by their contexts and names. */
 const TEXTURE = "egl.texture";
 
 /** The images of a context, as a node of the graph: frames, whose planes are textures. */
@@ -42,7 +41,7 @@ export class EglImages extends PrintedTarget implements MemoryTarget<EglTensor> 
   readonly kind = "egl.image";
   /** The context. */
   readonly context: EglBase;
-  /** Its ports. For those who write mappers. */
+  /** Its ports. For mappers. */
   readonly ports: Memory<EglTensor, EglPicture>;
 
   /** Made by the context. */
@@ -145,7 +144,7 @@ export class EglImages extends PrintedTarget implements MemoryTarget<EglTensor> 
     });
   }
 
-  /** A plane as a tensor that owns it; a new one is cleared. For those who write backends. */
+  /** A plane as a tensor that owns it; a new one is cleared. For backends. */
   plane(
     format: GlFormat,
     size: readonly [number, number],

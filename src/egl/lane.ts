@@ -21,7 +21,6 @@ import type { OpenContext } from "./open_context.ts";
 /** An `EGLSync` on a display. */
 export type Sync = Address;
 
-/** The ledger's kind of a sync. */
 const SYNC = "egl.EGLSync";
 
 /** A fence behind all commands up to a mark. */
@@ -32,7 +31,7 @@ interface MarkFence {
   waiting: number;
 }
 
-/** Makes a sync of a display's, counted. The context is current where the sync is a fence. */
+/** Makes a sync, counted. The context is current where the sync is a fence. */
 export function createSync(display: Address, type: number, attributes: readonly (number | bigint)[] = []): Sync {
   const list = attributes.length === 0 ? null : BigInt64Array.from([...attributes, EGL_NONE], BigInt);
   const sync = made(egl().eglCreateSync(display, type, list), "eglCreateSync");
@@ -40,7 +39,6 @@ export function createSync(display: Address, type: number, attributes: readonly 
   return sync;
 }
 
-/** Destroys it. */
 export function destroySync(display: Address, sync: Sync): void {
   ledger.remove(SYNC);
   check(egl().eglDestroySync(display, sync), "eglDestroySync");
@@ -54,7 +52,7 @@ export function isSignalled(display: Address, sync: Sync, wait: "ask" | "block")
 /** Waits for a sync on another thread. */
 export async function signalled(display: Address, sync: Sync): Promise<void> {
   const answer = await egl().eglClientWaitSyncAsync(display, sync, 0, EGL_FOREVER);
-  // The error is the other thread's: this one cannot ask for it. A poll of this thread's will.
+  // The error belongs to the other thread: this one cannot ask for it. A poll of this thread's will.
   if (answer === EGL_CONDITION_SATISFIED || answer === EGL_TIMEOUT_EXPIRED) return;
   isSignalled(display, sync, "ask");
 }
@@ -66,7 +64,7 @@ function signalledBy(answer: number): boolean {
 }
 
 /**
- * The lane of a line: the order of a GL context's commands. A fence is made where somebody asks about a mark that no fence
+ * The lane of a line: the order of a GL context's commands. A fence is made where a mark is asked about that no fence
  * stands for, behind all commands so far.
  */
 export class EglLane implements Lane {

@@ -12,10 +12,8 @@ import { keptLibrary } from "../core/native/libc.ts";
 import { cString } from "../core/native/text.ts";
 import { byStubs } from "../guard/stubs.ts";
 
-/** Checks whose errors name this API. */
 export const checks: Checks = new Checks("egl");
 
-/** libEGL, opened on the first call. */
 export const egl: () => EGL = keptLibrary<EGL>({
   api: "egl",
   candidates: libraryPaths("libEGL.so.1", "libEGL.so"),
@@ -34,7 +32,9 @@ export const gles: () => GLES = keptLibrary<GLES>({
 let eglByName: EGLExtensions | undefined;
 let glesByName: GLESExtensions | undefined;
 
-/** The functions of EGL's extensions. libEGL may answer an address for one that no display has: ask for the extension. */
+/**
+ * The functions of EGL's extensions. libEGL may return an address for one that no display has: ask for the extension.
+ */
 export function eglExtensions(): EGLExtensions {
   return eglByName ??= functionsByAddress(
     "egl_extensions",

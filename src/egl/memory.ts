@@ -12,7 +12,6 @@ import type { EglPicture } from "./picture.ts";
 import { clearPixels, copyPixels, readPixels, writePixels } from "./pixels.ts";
 import { EglTensor } from "./tensor.ts";
 
-/** What commands read and write: pixels, or elements of a buffer. */
 export interface Readable {
   readonly rawHandle: EglPicture | GlBuffer;
   readonly layout: Layout;
@@ -62,7 +61,7 @@ export function readCall(
   return glCall("glReadPixels", () => readPixels(rawHandle, into), true);
 }
 
-/** The command that writes them. GL has taken the bytes when it returns. */
+/** GL has taken the bytes when the command returns. */
 export function writeCall(
   { rawHandle }: Pick<Readable, "rawHandle">,
   from: Uint8Array<ArrayBuffer>,
@@ -72,12 +71,10 @@ export function writeCall(
   return glCall("glTexSubImage2D", () => writePixels(rawHandle, from));
 }
 
-/** A command of GL's. */
 function glCall(fn: string, run: () => void, blocks: boolean = false): Call<EglLane> {
   return { fn, blocks, call: (lane) => lane.run(fn, run) };
 }
 
-/** The command that gives all pixels one colour. */
 export function clearCall(picture: EglPicture, colour: ArrayBufferView<ArrayBuffer>): Call<EglLane> {
   return glCall("glClearBufferfv", () => clearPixels(picture, colour));
 }

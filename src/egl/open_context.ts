@@ -57,7 +57,6 @@ const EXTENSIONS: Readonly<Record<ExtensionName, string>> = {
   GL_EXT_memory_object: "the driver does not tell its device's UUID",
 };
 
-/** All of them. */
 export const WANTED = Object.keys(EXTENSIONS) as readonly ExtensionName[];
 
 /** What a GL context says of itself. */
@@ -72,17 +71,15 @@ export interface GlFacts {
   readonly maxSize: number;
   /** True if it reports what a texture's levels hold: from OpenGL ES 3.1 on. */
   readonly reportsLevels: boolean;
-  /** The device's UUID, where the driver tells it. */
+  /** The device's UUID, where the driver reports it. */
   readonly id: DeviceId;
 }
 
-/** What `eglMakeCurrent` takes: display, surfaces and context. */
 type Current = [display: Address, draw: Address, read: Address, context: Address];
 
 /** A context of ours that stayed current because the driver refused what was to come back. */
 let left: { readonly handle: Address; readonly back: Current } | undefined;
 
-/** What is current on this thread, with a context or without. */
 function currentOf(context: Address, display: Address): Current {
   if (context === NULL) return [display, NULL, NULL, NULL];
   const native = egl();
@@ -179,7 +176,7 @@ function withApi<R>(use: () => R): R {
   return thenUndo("putting the thread's API back", use, undo);
 }
 
-/** No config where the driver needs none; else that of the context to share with, or any for OpenGL ES 3. */
+/** No config where the driver needs none; else the config of the context to share with, or any for OpenGL ES 3. */
 function configOf({ handle, extensions }: Display, share: Address): Address {
   const id = share === NULL ? 0 : attributeOf(handle, share, EGL_CONFIG_ID);
   if (id === 0 && extensions.has("EGL_KHR_no_config_context")) return NULL;
@@ -196,7 +193,7 @@ function attributeOf(display: Address, context: Address, name: number): number {
   return out[0];
 }
 
-/** Throws unless a context of a program's is one of OpenGL ES, on this display. */
+/** Throws unless a program's context is an OpenGL ES context on this display. */
 export function assertGles(display: Address, context: Address): void {
   const type = attributeOf(display, context, EGL_CONTEXT_CLIENT_TYPE);
   if (type === EGL_OPENGL_ES_API) return;

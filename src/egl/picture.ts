@@ -32,9 +32,9 @@ const DELETE = { texture: "glDeleteTextures", renderbuffer: "glDeleteRenderbuffe
  * by `egl.image.allocate()`, and by maps.
  */
 export class EglPicture extends Printed {
-  /** The context that made it. For those who write mappers. */
+  /** The context that made it. For mappers. */
   readonly context: OpenContext;
-  /** Its pixels, as GL knows them. For those who write mappers. */
+  /** Its pixels, as GL knows them. For mappers. */
   readonly format: GlFormat;
   /** Pixels across. */
   readonly width: number;
@@ -44,7 +44,7 @@ export class EglPicture extends Printed {
   readonly storage: Storage;
   /** The name of the texture or renderbuffer. */
   readonly name: number;
-  /** How many maps have handed it to other drivers: GL must not use it until they end. For those who write backends. */
+  /** How many maps have handed it to other drivers: GL must not use it until they end. For backends. */
   lent = 0;
   #image: Address | undefined;
   readonly #undo: Undo = [];
@@ -83,18 +83,18 @@ export class EglPicture extends Printed {
     const { display, handle } = this.context;
     const name = BigInt(this.name) as Address;
     const fn = "eglCreateImage";
-    // NVIDIA's driver (580.159) answers EGL_BAD_ACCESS for a context that is not current; Mesa's takes it.
+    // NVIDIA's driver (580.159) gives EGL_BAD_ACCESS for a context that is not current; Mesa's takes it.
     return this.#own(
       this.context.within(() => made(egl()[fn](display.handle, handle, target, name, attributes), fn)),
     );
   }
 
-  /** True for a picture of the same texture or renderbuffer. For those who write mappers. */
+  /** True for a picture of the same texture or renderbuffer. For mappers. */
   isSameAs({ storage, name }: EglPicture): boolean {
     return this.storage === storage && this.name === name;
   }
 
-  /** Attaches its pixels to the context's framebuffer of a target, for a command. For those who write backends. */
+  /** Attaches its pixels to the context's framebuffer of a target, for a command. For backends. */
   attach(target: number): void {
     const at = gl.GL_COLOR_ATTACHMENT0;
     if (this.storage === "texture") gles().glFramebufferTexture2D(target, at, gl.GL_TEXTURE_2D, this.name, 0);
@@ -107,7 +107,7 @@ export class EglPicture extends Printed {
     });
   }
 
-  /** Ends the image and the texture. For those who write backends. */
+  /** Ends the image and the texture. For backends. */
   free(): void {
     undoAll(this.#undo, "freeing a picture");
   }

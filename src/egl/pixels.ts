@@ -4,8 +4,8 @@ import { checkGl } from "./errors.ts";
 import { gles } from "./library.ts";
 import type { EglPicture } from "./picture.ts";
 
-// Each function gives commands to the current context, and sets all of GL's state that they depend on: a program's own
-// commands may have left it otherwise.
+// Each function gives commands to the current context, and sets all the GL state that they depend on: a program's own
+// commands may have changed it.
 
 /** What is between the rows in memory, and before the first: with a skip, GL would go past the end. */
 const PACKED = [gl.GL_PACK_ROW_LENGTH, gl.GL_PACK_SKIP_ROWS, gl.GL_PACK_SKIP_PIXELS];

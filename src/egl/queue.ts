@@ -13,7 +13,7 @@ export type GlFunctions = GLES;
 
 /** The commands of a context, which GL runs in order. Work on a picture waits for the earlier work on it. */
 export class EglQueue extends DeviceQueue<EglLane, Picture | EglBufferTensor, Picture> {
-  /** Its line of work. For those who write mappers. */
+  /** Its line of work. For mappers. */
   override readonly line: Line<EglLane>;
   /** Its context. */
   override readonly context: EglBase;
@@ -30,7 +30,7 @@ export class EglQueue extends DeviceQueue<EglLane, Picture | EglBufferTensor, Pi
 
   /**
    * Runs a program's own commands, with the context current on this thread. Work on what they use waits for them, and they
-   * for the earlier work. `commands` may change any state of GL's: each command of samepage sets its own.
+   * for the earlier work. `commands` may change any GL state: each command of samepage sets its own.
    *
    * @param uses the pictures and buffers that the commands use; `handle.name` is GL's name of a plane, or of a buffer
    * @param commands gives commands by functions of OpenGL ES; other libraries' may be called as well

@@ -10,13 +10,12 @@ import { checks } from "./library.ts";
 import { blitCall, clearCall, readCall, writeCall } from "./memory.ts";
 import { memoryUse, type Picture, pictureOf } from "./uses.ts";
 
-/** The commands of OpenGL ES. It fills and copies pictures, and neither buffers. */
+/** OpenGL ES fills and copies pictures, and no buffers. */
 export class EglCommands implements Commands<EglLane, Picture | EglBufferTensor, Picture, Picture> {
   readonly checks = checks;
   readonly movesAtOnce = true;
   readonly #base: EglBase;
 
-  /** Whose queue it is. */
   constructor(base: EglBase) {
     this.#base = base;
   }

@@ -12,7 +12,7 @@ import type { EglBase } from "./base.ts";
 import { check, eglError, made } from "./errors.ts";
 import { checks, eglExtensions } from "./library.ts";
 
-/** What becomes of frames that nobody has taken yet. */
+/** What becomes of frames that were not taken yet. */
 export interface EglStreamInit {
   /** So many frames wait in order, and a full stream takes no more; 0, the default, keeps only the newest (mailbox). */
   readonly fifo?: number;
@@ -38,7 +38,6 @@ const STATES: ReadonlyMap<number, EglStreamState> = new Map([
   [names.EGL_STREAM_STATE_DISCONNECTED_KHR, "disconnected"],
 ]);
 
-/** The most frames that a stream has in flight. */
 const MOST_FRAMES = 64;
 
 /**
@@ -52,11 +51,10 @@ export class EglStream extends NativeObject {
   readonly fifo: number;
   /** True if the last frame stays in the stream. */
   readonly reuse: boolean;
-  /** The context that has made it. For those who write backends. */
+  /** The context that has made it. For backends. */
   readonly base: EglBase;
   readonly #display: Address;
   readonly #stream: Address;
-  /** What the driver answers. */
   readonly #state = new Int32Array(1);
   readonly #number = new BigUint64Array(1);
 

@@ -22,7 +22,6 @@ import { EglTensor } from "./tensor.ts";
 /** The extensions that a consumer in OpenGL ES needs. */
 const NEEDED = ["EGL_KHR_stream_consumer_gltexture", EXTERNAL] as const;
 
-/** The ledger's kinds of a consumer, and of a frame that it has. */
 const CONSUMER = "egl.streamConsumer";
 const FRAME = "egl.streamFrame";
 

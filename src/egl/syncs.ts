@@ -21,12 +21,10 @@ import { checks, egl, eglExtensions } from "./library.ts";
 
 /** A sync that samepage made for a program, by which others wait: on threads, and as fences. */
 class OwnSync {
-  /** Those that have not ended, by display and handle. */
   static readonly #live = new Map<string, OwnSync>();
 
   readonly display: Address;
   readonly sync: Sync;
-  /** Its end of life, which ends first what stands on it. */
   readonly resource: Resource;
   #waiting = 0;
   #hasEnded = false;
@@ -36,7 +34,6 @@ class OwnSync {
     return OwnSync.#live.get(`${display} ${sync}`);
   }
 
-  /** Makes it. */
   constructor({ openContext, resource, name }: EglBase) {
     this.display = openContext.display.handle;
     this.sync = createSync(this.display, EGL_SYNC_REUSABLE_KHR);
@@ -45,7 +42,7 @@ class OwnSync {
     this.resource = new Resource({ name: `egl reusable sync (${name})`, owners: [resource], undo });
   }
 
-  /** True once nobody can signal it any more: whoever waits for it goes on, as EGL_KHR_reusable_sync says. */
+  /** True once it cannot be signalled any more: every wait for it goes on, as EGL_KHR_reusable_sync says. */
   get isOver(): boolean {
     return !this.resource.isLive;
   }
@@ -61,7 +58,6 @@ class OwnSync {
     }
   }
 
-  /** Destroys it, or has the last thread that waits for it do so. */
   #end(): void {
     OwnSync.#live.delete(`${this.display} ${this.sync}`);
     this.#hasEnded = true;
@@ -75,7 +71,7 @@ class OwnSync {
   }
 }
 
-/** A sync of a program's as a fence, or one of ours. */
+/** A program's sync as a fence, or one of ours. */
 export function attachedSync({ openContext, resource, name }: EglBase, given: bigint): Fence {
   resource.assertLive();
   const sync = checks.handleIn<Sync>(given, "handle");
@@ -144,7 +140,7 @@ export class ReusableSync extends NativeObject {
     return attributeOf(this.#own.display, this.handle, EGL_SYNC_STATUS) === EGL_SIGNALED;
   }
 
-  /** Signals it: whoever waits for it goes on. */
+  /** Signals it: every wait for it goes on. */
   signal(): void {
     this.#set(EGL_SIGNALED);
   }

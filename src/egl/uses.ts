@@ -27,11 +27,8 @@ export type GlUse =
 
 const USE: Names<GlUse> = { picture: true, buffer: true, access: true };
 
-/** A picture that a command uses. */
 export interface UsedPicture {
-  /** As a line knows it. */
   readonly use: Use;
-  /** Its planes. */
   readonly planes: readonly EglTensor[];
 }
 

@@ -6,13 +6,9 @@ import type { GlFormat } from "./formats.ts";
 import { checks, gles } from "./library.ts";
 import type { OpenContext } from "./open_context.ts";
 
-/** A texture that is said to hold a plane of a picture. */
 export interface TextureClaim {
-  /** GL's name of it. */
   readonly name: number;
-  /** The argument that names it, for messages. */
   readonly argument: string;
-  /** The plane's format. */
   readonly format: GlFormat;
   /** Pixels across and down. */
   readonly size: readonly [number, number];
