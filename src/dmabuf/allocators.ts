@@ -36,7 +36,6 @@ export interface Allocator {
   readonly remedy?: string;
 }
 
-/** A kind of allocator. */
 interface Kind extends DeviceFile {
   readonly kind: Allocator["kind"];
   /** The folder of its nodes, and which of its files they are. */
@@ -120,7 +119,6 @@ function udmabuf(node: number, memfd: number, offset: number, size: number): num
   );
 }
 
-/** The node of memfds. */
 export const UDMABUF = "/dev/udmabuf";
 
 /** What was found out of a node, for plans, which make no native call: asked once, and by every {@link allocators}. */
@@ -153,7 +151,6 @@ export function allocators(): Allocator[] {
   });
 }
 
-/** The names in a folder, if Deno may read it. */
 function filesIn(folder: string): string[] | undefined {
   try {
     if (Deno.permissions.querySync({ name: "read", path: folder }).state !== "granted") return undefined;
@@ -188,7 +185,7 @@ export function allocateFd(byteLength: number, from: string | undefined): number
 function assertAvailable(byteLength: number): void {
   const all = textOf("/proc/meminfo").matchAll(/^(?:MemAvailable|SwapFree):\s*(\d+) kB$/gm);
   const available = [...all].reduce((sum, [, kib]) => sum + Number(kib) * 1024, 0);
-  if (available === 0 || byteLength <= available) return; // where /proc cannot be read, nobody knows
+  if (available === 0 || byteLength <= available) return; // unknown, because /proc cannot be read
   throw new LayoutError(`a dma-buf of ${byteLength} bytes was asked for, and this machine has ${available} to give.`, {
     api: "dmabuf",
     hint: "Ask for fewer bytes, or free memory: a dma-buf's pages are never swapped out.",

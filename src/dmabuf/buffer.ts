@@ -29,7 +29,7 @@ import { ioctl, isReady, structOf } from "./library.ts";
 const BEGIN = { read: syncOf("read"), write: syncOf("write"), "read-write": syncOf("read-write") };
 const END = { read: syncOf("read", true), write: syncOf("write", true), "read-write": syncOf("read-write", true) };
 
-/** A dma-buf: an fd of it, and its mapping for the CPU. For those who write backends. */
+/** A dma-buf: an fd of it, and its mapping for the CPU. For backends. */
 export class DmaBuf extends Printed {
   /** The inode: equal for all fds of one buffer. */
   readonly identity: bigint;
@@ -66,12 +66,12 @@ export class DmaBuf extends Printed {
     return `dma-buf of ${this.byteLength} bytes, inode ${this.identity}, fd ${this.fd}`;
   }
 
-  /** Who made it, where the kernel tells: `"udmabuf"`. */
+  /** Who made it, where the kernel reports it: `"udmabuf"`. */
   get exporter(): string | undefined {
     return exporterOf(this.fd);
   }
 
-  /** Its address, mapped the first time it is asked for; undefined if its exporter lets nobody map it. */
+  /** Its address, mapped the first time it is asked for; undefined if its exporter lets no process map it. */
   get address(): Address | undefined {
     if (this.#address === undefined && this.unmappable === undefined) this.#map();
     return this.#address;
@@ -111,7 +111,10 @@ export class DmaBuf extends Printed {
     ioctl(this.fd, "DMA_BUF_IOCTL_SYNC", END[access]);
   }
 
-  /** A sync file of the work that an access has to wait for: that of writers, or of all. Undefined where there is none. */
+  /**
+   * A sync file of the work that an access has to wait for: that of writers, or of all. Undefined where it has to wait for
+   * no work.
+   */
   exportSyncFile(access: Access): number | undefined {
     if (isReady(this.fd, writes(access) ? POLLOUT : POLLIN)) return undefined;
     const arg = structOf(dma_buf_export_sync_file);

@@ -73,7 +73,7 @@ const FRAME: Names<DmaBufFrameAllocation> = { from: true, rowAlign: true, metada
  * ```
  */
 export class DmaBufContext extends PermanentContext<DmaBufTensor> implements MemoryTarget<DmaBufTensor> {
-  /** Its ports: dma-bufs both ways, host pointers out, memfds in. For those who write mappers. */
+  /** Its ports: dma-bufs both ways, host pointers out, memfds in. For mappers. */
   readonly ports: Memory<DmaBufTensor> = ports;
 
   /** Always there. */
@@ -111,8 +111,8 @@ export class DmaBufContext extends PermanentContext<DmaBufTensor> implements Mem
   }
 
   /**
-   * Takes a dma-buf that somebody else made, under a duplicate of its fd: yours stays yours. If samepage knows the buffer,
-   * by whichever fd, the new tensor is a peer of the tensors over it.
+   * Takes a foreign dma-buf, under a duplicate of its fd: yours stays yours. If samepage knows the buffer, by whichever
+   * fd, the new tensor is a peer of the tensors over it.
    *
    * @throws {ArgumentError} for what is no dma-buf; the message says what it is.
    * @throws {LayoutError} for a description that reaches outside of the buffer.

@@ -4,11 +4,9 @@ import { type KindOfFile, kindOfFile, statusOf } from "../core/native/fd.ts";
 import { libc, libcError } from "../core/native/libc.ts";
 import { checks } from "./library.ts";
 
-/** What the kernel says of a dma-buf. */
 export interface Descriptor {
-  /** The inode: equal for all fds of one buffer. */
+  /** Equal for all fds of one buffer. */
   readonly identity: bigint;
-  /** The buffer's length in bytes. */
   readonly byteLength: number;
 }
 
@@ -24,7 +22,7 @@ const HINTS: { readonly [K in KindOfFile]: string } = {
 /**
  * Asks the kernel.
  *
- * @param isOne true for an fd that a driver has just made: nobody asks whether it is a dma-buf
+ * @param isOne true for an fd that a driver has just made: it needs no check
  * @throws {ArgumentError} for what is no dma-buf.
  */
 export function describe(fd: number, isOne: boolean): Descriptor {

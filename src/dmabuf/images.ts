@@ -37,7 +37,7 @@ function refuseAccess(allowed: Access = "read-write", access: Access): Omit<Refu
   return { reason: `the driver gives fds for "${allowed}" only.`, remedy: `Pass { access: "${allowed}" }.` };
 }
 
-/** A picture has one layout: its driver is told of one modifier. */
+/** A picture has one layout: its driver takes one modifier. */
 function refuseMixed(planes: readonly DescribedPlane[]): Omit<Refusal, "edge"> | undefined {
   const modifiers = new Set(planes.flatMap(({ allocation }) => bufferOf(allocation)?.modifier ?? []));
   if (modifiers.size < 2) return undefined;
@@ -62,7 +62,6 @@ function refuseRows({ shape, strides, dtype }: Layout): Omit<Refusal, "edge"> | 
   };
 }
 
-/** The bytes of a row's pixels. */
 function rowLength({ shape: [, ...row], dtype }: Layout): number {
   return row.reduce((bytes, count) => bytes * count, sizeOf(dtype));
 }

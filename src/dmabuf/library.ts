@@ -18,10 +18,8 @@ import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { errnoError, partOfLibc, retried } from "../core/native/libc.ts";
 
-/** Checks whose errors name this API. */
 export const checks: Checks = new Checks("dmabuf");
 
-/** The ioctls, by their names in the kernel's headers. */
 const REQUESTS = {
   DMA_BUF_IOCTL_SYNC,
   DMA_BUF_IOCTL_EXPORT_SYNC_FILE,
@@ -35,10 +33,9 @@ const REQUESTS = {
 };
 type Request = keyof typeof REQUESTS;
 
-/** The system calls. */
 export const kernel: () => DmaBufKernel = partOfLibc<DmaBufKernel>("dmabuf", SYMBOLS);
 
-/** Makes an ioctl; returns what it answers. @throws {NativeCallError} */
+/** Makes an ioctl; returns its result. @throws {NativeCallError} */
 export function ioctl(fd: number, request: Request, arg: DataView<ArrayBuffer>, hint?: string): number {
   const answer = retried(() => kernel().ioctl(fd, REQUESTS[request], arg));
   if (answer < 0) throw kernelError("ioctl", -answer, hint, request);

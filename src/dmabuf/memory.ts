@@ -77,7 +77,7 @@ function used(buffer: DmaBuf, access: Access): Crossing {
   return { release: () => buffer.end(access) };
 }
 
-/** The work of the other side becomes a fence of the buffer's; that of a reader holds up writers. */
+/** The work of the other side becomes a fence of the buffer; the work of a reader holds up writers. */
 function fenced(buffer: DmaBuf, access: Access): Crossing {
   return { end: () => handOver([buffer], access) };
 }
@@ -125,7 +125,7 @@ function notInPages(): LayoutError {
   });
 }
 
-/** A dma-buf can be written by whoever has it, and not every kernel asks for each of the seals. */
+/** Any process that has a dma-buf can write it, and not every kernel asks for each of the seals. */
 function sealedMemfd(): AccessError {
   return new AccessError("source: its memfd can only be read, and a dma-buf of it could be written.", {
     api: "dmabuf",

@@ -2,7 +2,6 @@ import * as CONSTANTS from "../../ffi/dmabuf/constants.ts";
 
 const NAMES = Object.entries(CONSTANTS);
 
-/** True for memory whose rows lie one after the other. */
 export function isLinear(modifier: bigint): boolean {
   return modifier === CONSTANTS.DRM_FORMAT_MOD_LINEAR;
 }

@@ -15,7 +15,6 @@ import { checks, ioctl, isReady, kernelError, onlyFd, structOf } from "./library
 
 const OWNED = "dmabuf.sync_file";
 
-/** A sync file that a mark stands for. */
 interface SyncFile {
   readonly mark: number;
   readonly fd: number;
@@ -52,19 +51,19 @@ function close(file: SyncFile): void {
   closeFd(file.fd);
 }
 
-/** A fence needs no dispose: where nobody has seen it over, its sync file is closed once nobody has the fence. */
+/** A fence needs no dispose: if it was never seen over, its sync file is closed once the fence is collected. */
 const forgotten = new FinalizationRegistry<SyncFile>((file) => {
   for (const error of unwind([() => close(file)])) warn(`closing a sync file: ${messageOf(error)}`);
 });
 
-/** Lanes of sync files that nobody has seen signalled. */
+/** Lanes of sync files that were not seen signalled. */
 const unseen = new Set<WeakRef<SyncLane>>();
 
-/** How many of them each new one asks about. */
+/** Each new sync file asks about this many of them. */
 const LOOKS = 2;
 
 /**
- * Closes files that are signalled: where a device waits for them, nobody else asks. Each new file asks about two others, so
+ * Closes files that are signalled: where a device waits for them, no program asks. Each new file asks about two others, so
  * that a loop of maps keeps no more of them than there is work in flight.
  */
 function look(): void {
@@ -83,7 +82,6 @@ function closeAll(lane: SyncLane, files: readonly SyncFile[]): void {
   undoAll(files.map((file) => () => close(file)), "closing sync files");
 }
 
-/** Asks the kernel. */
 function isOver(file: SyncFile, events: LineEvents): boolean {
   const status = statusOfSyncFile(file.fd, "dmabuf");
   if (status === 0) return false;
@@ -96,7 +94,6 @@ function poll(lane: SyncLane): void {
   closeAll(lane, lane.files.filter((file) => isOver(file, lane.events)));
 }
 
-/** One sync file for all of them. */
 function merged([first, ...rest]: readonly SyncFile[]): number {
   return rest.reduce((fd, other) => onlyFd(() => merge(fd, other.fd), [() => closeFd(fd)]), duplicateFd(first.fd));
 }
@@ -125,7 +122,7 @@ const driver: Driver<SyncLane> = {
     block: (lane, mark) => lane.before(mark).forEach(({ fd }) => isReady(fd, POLLIN, "block")),
     async waitElsewhere(lane, mark) {
       for (const file of lane.before(mark)) {
-        if (!lane.files.includes(file)) continue; // somebody else saw it over, and has closed it
+        if (!lane.files.includes(file)) continue; // another one saw it over, and has closed it
         const copy = duplicateFd(file.fd); // or will do so during the wait
         try {
           await ready(copy, "read");
@@ -166,7 +163,7 @@ export function fenceOf(fd: number): Fence {
   return line.fence();
 }
 
-/** A sync file of a program's, under a duplicate of its fd. @throws {ArgumentError} for what is none. */
+/** A program's sync file as a fence, under a duplicate of its fd. @throws {ArgumentError} for any other fd. */
 export function attachFence(given: number): Fence {
   return fenceOf(syncFileIn(given, checks));
 }

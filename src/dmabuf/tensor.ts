@@ -25,12 +25,12 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
     return bufferOf(this.grant.allocation)!.modifier;
   }
 
-  /** The address of its first element, if the CPU may map the buffer: the first read maps it. For those who write backends. */
+  /** The address of its first element, if the CPU may map the buffer: the first read maps it. For backends. */
   get address(): bigint | undefined {
     return this.described.range.address;
   }
 
-  /** It is a plane of `frame` now, which says how it is tiled. For those who write mappers. */
+  /** It is a plane of `frame` now, which says how it is tiled. For mappers. */
   override joinFrame(frame: Frame): void {
     super.joinFrame(frame);
     if (frame.info.type !== "image" || frame.info.modifier === 0n) return; // a tiled buffer stays so
@@ -65,7 +65,9 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
     this.resource.usedBy(newLine("a fence of a dma-buf").submitRaw(handOver([this.rawHandle], access), [fence]));
   }
 
-  /** The fences that others have given to the buffer, as the kernel knows them: of writers, or of all. For those who write backends. */
+  /**
+   * The fences that others have given to the buffer, as the kernel knows them: those of writers, or all. For backends.
+   */
   override outsideWork(access: Access): readonly Fence[] {
     const fd = this.rawHandle.exportSyncFile(access);
     return fd === undefined ? [] : [fenceOf(fd)];
@@ -74,7 +76,7 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
   /** The buffer is mapped where its address is read: most routes need none. */
   protected override describe(): Described {
     const { target, access, layout, grant: { allocation, start }, rawHandle: buffer, parent } = this;
-    // Memory of the CPU's keeps its address: a second one would be another memory to OpenCL.
+    // Memory of the CPU keeps its address: a second one would be another memory to OpenCL.
     const source = (parent instanceof Frame ? parent.parent : parent)?.described.range;
     return new Described(target, access, [{
       layout,
@@ -98,7 +100,6 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
 /** The key of what is known of an allocation's buffer, and is the same under each of its fds. */
 const BUFFER = {};
 
-/** What is known of an allocation's buffer. */
 export function bufferOf(allocation: Allocation): DmaBuf | undefined {
   return allocation.findAttachment(BUFFER);
 }
