@@ -24,20 +24,18 @@ export interface VaapiConfig {
   readonly fourccs: readonly string[];
   /** What memory surfaces may lie in: `"VA"` is the driver's own, `"DRM_PRIME_2"` comes and goes by fds. */
   readonly memoryTypes: readonly string[];
-  /** The smallest and the largest surface, in pixels; undefined where the driver does not tell. */
+  /** The smallest and the largest surface, in pixels; undefined where the driver does not report it. */
   readonly width: { readonly min: number | undefined; readonly max: number | undefined };
   /** The same of its height. */
   readonly height: { readonly min: number | undefined; readonly max: number | undefined };
-  /** Why the driver tells nothing of it, though it lists it. */
+  /** Why the driver does not describe it, though it lists it. */
   readonly refused: string | undefined;
 }
 
-/** The four characters of a format. */
 export function fourccText(fourcc: number): string {
   return String.fromCharCode(...[0, 8, 16, 24].map((shift) => (fourcc >>> shift) & 0xff)).trimEnd();
 }
 
-/** The names of our constants with a prefix whose bits are all set. */
 function namesIn(bits: number, prefix: string): string[] {
   return Object.entries(va)
     .filter(([name, value]) => name.startsWith(prefix) && typeof value === "number" && (bits & value) === value)
@@ -69,7 +67,7 @@ export function imageFormatsOf(display: Address): ReadonlyMap<number, DataView<A
   }));
 }
 
-/** Drivers refuse to tell of some configurations that they list. */
+/** Drivers refuse to describe some configurations that they list. */
 function configOf(display: Address, profile: number, entrypoint: number): VaapiConfig {
   const [rtFormats, attributes] = [new Uint32Array(1), [] as VASurfaceAttrib[]];
   let refused: string | undefined;

@@ -8,7 +8,7 @@ import { checks } from "./library.ts";
 /** The most surfaces of a pool: no decoder keeps more pictures. */
 const MOST_SURFACES = 256;
 
-/** The picture of a new surface, or of another library's. @throws {ArgumentError} if the driver has none such. */
+/** The picture of a new surface, or of a foreign one. @throws {ArgumentError} if the driver has no such surface. */
 export function pictureIn(base: VaapiBase, given: FrameInfo): ImageInfo {
   const info = frameInfo(given);
   if (info.type !== "image") throw checks.wrong("info", "expected an image, got audio.");
@@ -18,13 +18,14 @@ export function pictureIn(base: VaapiBase, given: FrameInfo): ImageInfo {
   throw checks.wrong("info.modifier", "the driver lays its surfaces out.", "Pass { modifiers: […] } to choose from.");
 }
 
-/** How many surfaces a pool has. @throws {ArgumentError} */
 export function poolSizeIn(size: number): number {
   if (Number.isInteger(size) && size >= 1 && size <= MOST_SURFACES) return size;
   throw checks.wrong("size", `expected 1 to ${MOST_SURFACES} surfaces, got ${literal(size)}.`);
 }
 
-/** A surface of another library's. @throws {ArgumentError} for what is none, or is memory that was imported here. */
+/**
+ * Checks the id of a foreign surface. @throws {ArgumentError} for any other value, and for memory that was imported here.
+ */
 export function surfaceIdIn({ imported }: Display, given: number | bigint): number {
   const surface = typeof given === "bigint" && given < VA_INVALID_SURFACE ? Number(given) : given;
   if (typeof surface !== "number" || !Number.isInteger(surface) || surface < 0 || surface >= VA_INVALID_SURFACE) {

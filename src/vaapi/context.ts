@@ -57,13 +57,15 @@ export interface VaapiAllocation {
 
 /** Options of {@link VaapiContext.exportFds}. */
 export interface VaapiExport {
-  /** How the planes are told: each as a picture of its own, or all as one; whichever the driver has by default. */
+  /**
+   * How the planes are described: each as a picture of its own, or all as one; whichever the driver does by default.
+   */
   readonly layers?: Layers;
   /** What the fds are for; all that the frame allows by default. */
   readonly access?: Access;
 }
 
-/** The render node of another context's device. @throws {ArgumentError} where none is known to be. */
+/** The render node of another context's device. @throws {ArgumentError} where its node is unknown. */
 function nodeOn(on: Context, named: string | undefined): string {
   const nodes = named === undefined ? vaapiNodes().map(({ node }) => node) : [named];
   return devicesOn(checks, on, nodes, (node) => ({ name: node, id: { node } }))[0];
@@ -100,23 +102,23 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
   readonly targets: readonly Target[] = [this];
   /** The edges to and from its memory that no port makes. */
   readonly edges: readonly Mapper[] = EDGES;
-  /** The display. For those who write mappers. */
+  /** The display. For mappers. */
   readonly display: Display;
-  /** The line of its calls. For those who write mappers. */
+  /** The line of its calls. For mappers. */
   readonly line: Line<undefined>;
-  /** Its ports. For those who write mappers. */
+  /** Its ports. For mappers. */
   readonly ports: Memory<VaapiTensor>;
-  /** Which surfaces the CPU sees in place. For those who write mappers. */
+  /** Which surfaces the CPU sees in place. For mappers. */
   readonly proofs: Proofs<VaapiBase>;
-  /** How the CPU gets at its surfaces. For those who write mappers. */
+  /** How the CPU gets at its surfaces. For mappers. */
   readonly images: SurfaceImages;
   /** What the driver can do, by profile and entrypoint, in its own order. */
   readonly configs: readonly VaapiConfig[];
   /** The formats in which frames can be allocated: the driver has surfaces of them, and samepage knows them. */
   readonly formats: readonly ImageFormat[];
-  /** True where the driver has memory of fds. For those who write mappers. */
+  /** True where the driver has memory of fds. For mappers. */
   readonly hasPrime2: boolean;
-  /** The formats of images, by fourcc. For those who write mappers. */
+  /** The formats of images, by fourcc. For mappers. */
   readonly imageFormats: ReadonlyMap<number, DataView<ArrayBuffer>>;
 
   private constructor(display: Display, undo: Undo) {
@@ -202,7 +204,7 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
 
   /**
    * Allocates a surface. Its pixels are whatever the driver leaves there, and so is their layout: `info.modifier` of the
-   * frame tells it, where the driver does.
+   * frame holds it, where the driver reports it.
    *
    * @throws {LayoutError} for a wrong description.
    * @throws {ArgumentError} for a format or a size that the driver has no surfaces of.
@@ -260,25 +262,25 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
     return exportSurface(surface, used, layers);
   }
 
-  /** Why the CPU cannot have it now; undefined if it can. For those who write mappers. */
+  /** Why the CPU cannot have it now; undefined if it can. For mappers. */
   refuseShow(source: Described): Omit<Refusal, "edge"> | undefined {
     return this.resource.state === "live" ? refusePart(source) : { reason: `${this.name} was disposed.` };
   }
 
-  /** A new surface in the place of host memory, until `undo` runs. For those who write mappers. */
+  /** A new surface in the place of host memory, until `undo` runs. For mappers. */
   newSurface(info: ImageInfo, undo: Undo): { readonly surface: VaapiSurface; readonly allocation: Allocation } {
     const surface = newSurface(this, info, undefined, undo);
     return { surface, allocation: allocationOf(surface).joinUntil(undo) };
   }
 
-  /** What such a surface is in the place of a host tensor or frame. For those who write mappers. */
+  /** What such a surface is in the place of a host tensor or frame. For mappers. */
   placed(resource: Resource, surface: VaapiSurface, parent: Mapped): VaapiTensor | Frame<VaapiTensor> {
     const at = { handle: surface, layouts: planeLayouts(surface.info), resource, parent };
     if (!(parent instanceof Frame)) return tensorOver<VaapiTensor>(this, at);
     return tensorOver<VaapiTensor>(this, { ...at, info: surface.info, metadata: parent.metadata });
   }
 
-  /** The picture that a tensor or frame is, if it is one. For those who write mappers. */
+  /** The picture that a tensor or frame is, if it is one. For mappers. */
   pictureOf(source: Described): ImageInfo | undefined {
     return pictureOf(source);
   }
@@ -289,7 +291,7 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
     throw checks.wrong("frame", `expected a frame of ${this.name}, got one of ${frame.target.context.name}.`);
   }
 
-  /** Why the driver has no surface of a format and size; undefined if it has. For those who write mappers. */
+  /** Why the driver has no surface of a format and size; undefined if it has. For mappers. */
   refuse({ format, width, height }: ImageInfo): string | undefined {
     if (!this.formats.includes(format)) return `the driver has no surfaces of ${format}.`;
     const most = (side: "width" | "height") => Math.max(...this.configs.map((config) => config[side].max ?? Infinity));

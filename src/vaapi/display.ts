@@ -8,15 +8,15 @@ import { cString, textAt } from "../core/native/text.ts";
 import { check, checks, displayOf, libva } from "./library.ts";
 import { RENDER_NODE, vaapiNodes } from "./nodes.ts";
 
-/** A `VADisplay` that was initialized. For those who write backends. */
+/** A `VADisplay` that was initialized. For backends. */
 export interface Display {
   /** The `VADisplay`. */
   readonly handle: Address;
-  /** Its render node; undefined for a display of somebody else's. */
+  /** Its render node; undefined for a foreign display. */
   readonly node: string | undefined;
   /** What the driver calls itself. */
   readonly vendor: string;
-  /** The version of VA-API that libva and the driver have agreed on; undefined for a display of somebody else's. */
+  /** The version of VA-API that libva and the driver have agreed on; undefined for a foreign display. */
   readonly version: string | undefined;
   /** The surfaces of this display that are memory of another API's. */
   readonly imported: Set<number>;
@@ -78,14 +78,14 @@ function initialized(
   owned("vaapi.display", undo, () => {
     if (kept.size === 0) check(libva().vaTerminate(handle), "vaTerminate");
   });
-  libva().vaSetInfoCallback(handle, NULL, null); // else libva tells on stderr what it opens
+  libva().vaSetInfoCallback(handle, NULL, null); // else libva prints on stderr what it opens
   if (driver !== undefined) check(libva().vaSetDriverName(handle, cString(driver)), "vaSetDriverName");
   const [major, minor] = [new Int32Array(1), new Int32Array(1)];
   check(libva().vaInitialize(handle, major, minor), "vaInitialize", { hint: DRIVERS });
   return { handle, vendor: vendorOf(handle), version: `${major[0]}.${minor[0]}` };
 }
 
-/** A display of somebody else's, which has initialized it and ends it. */
+/** A foreign display: its owner has initialized it and ends it. */
 export function attachedDisplay(handle: Address): Display {
   if (libva().vaDisplayIsValid(handle) === 0) {
     throw notOne("display", "vaDisplayIsValid", "expected a VADisplay, which libva does not take this for.");

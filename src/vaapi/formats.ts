@@ -2,11 +2,8 @@ import * as va from "../../ffi/va/constants.ts";
 import { fourccText, type VaapiConfig } from "./abilities.ts";
 import type { ImageFormat } from "../core/layout/pixel_formats.ts";
 
-/** How VA-API calls a format of ours. */
 export interface VaapiFormat {
-  /** The format of surfaces and images. */
   readonly fourcc: number;
-  /** The kind of surface, VA_RT_FORMAT_…. */
   readonly rtFormat: number;
 }
 

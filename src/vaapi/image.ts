@@ -17,7 +17,6 @@ const I = VAImage.fields;
 export class SurfaceImage {
   /** Where each plane lies, from the image's first byte. */
   readonly layouts: readonly Layout[];
-  /** Its length in bytes. */
   readonly byteLength: number;
   readonly #surface: VaapiSurface;
   readonly #image: DataView<ArrayBuffer>;
@@ -56,7 +55,6 @@ export class SurfaceImage {
     return derived;
   }
 
-  /** A new image of a surface's format and size, without its pixels. */
   static create(surface: VaapiSurface, format: DataView<ArrayBuffer>): SurfaceImage {
     const image = structOf(VAImage);
     const { width, height } = surface.info;
@@ -84,21 +82,18 @@ export class SurfaceImage {
     });
   }
 
-  /** Shows it to the CPU; the address of its first byte. */
   map(): Address {
     const address = new BigUint64Array(1);
     check(libva().vaMapBuffer(this.#surface.display.handle, this.#field(I.buf.offset), address), "vaMapBuffer");
     return this.#address = address[0] as Address;
   }
 
-  /** Takes it from the CPU again. */
   unmap(): void {
     if (this.#address === undefined) return;
     this.#address = undefined;
     check(libva().vaUnmapBuffer(this.#surface.display.handle, this.#field(I.buf.offset)), "vaUnmapBuffer");
   }
 
-  /** Copies the surface's pixels here. */
   get(): void {
     const { display, id, info: { width, height } } = this.#surface;
     const code = libva().vaGetImage(display.handle, id, 0, 0, width, height, this.#field(I.image_id.offset));
@@ -119,7 +114,6 @@ export class SurfaceImage {
     this.#surface.display.kept.add(this.#surface.id);
   }
 
-  /** Gives it back. */
   free(): void {
     undoAll([...this.#undo.splice(0), () => this.unmap()], "giving an image back");
   }

@@ -43,7 +43,7 @@ const SIZE = 64;
 const CLASSES = new Map<string, MemoryClass<VaapiBase>>();
 const NO_IMAGE = "the driver derives no image of";
 
-/** How the CPU gets at a context's surfaces. For those who write mappers. */
+/** How the CPU gets at a context's surfaces. For mappers. */
 export class SurfaceImages {
   readonly #base: VaapiBase;
 
@@ -117,7 +117,6 @@ export class SurfaceImages {
   }
 }
 
-/** The bytes of all planes. */
 function pixelBytes(layouts: readonly Layout[]): number {
   return layouts.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
@@ -128,7 +127,7 @@ function putBack(image: SurfaceImage, { escaped }: Allocation, moved: () => void
     fn: "vaPutImage",
     blocks: true,
     call() {
-      if (!escaped) image.unmap(); // else somebody may still look at it
+      if (!escaped) image.unmap(); // else other code may still look at it
       const code = image.put();
       if (code === VA_STATUS_SUCCESS) moved();
       return code;

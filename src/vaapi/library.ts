@@ -10,10 +10,8 @@ import { keptLibrary } from "../core/native/libc.ts";
 import { lazyLibrary, libraryPaths } from "../core/native/library.ts";
 import { textAt } from "../core/native/text.ts";
 
-/** Checks whose errors name this API. */
 export const checks: Checks = new Checks("vaapi");
 
-/** libva, opened on the first call. */
 export const libva: () => VA = keptLibrary<VA>({
   api: "vaapi",
   candidates: libraryPaths("libva.so.2"),
@@ -28,12 +26,12 @@ const openedDrm = lazyLibrary<VADrm>({
   hint: "Install it: apt install libva-drm2.",
 });
 
-/** A display on a DRM device; 0 where the fd is of none. */
+/** Returns 0 where the fd is of no DRM device. */
 export function displayOf(fd: number): Address {
   return openedDrm().vaGetDisplayDRM(fd);
 }
 
-/** Hints for codes whose names do not tell the cause. */
+/** Hints for codes whose names do not give the cause. */
 const HINTS: ReadonlyMap<number, string> = new Map([
   [va.VA_STATUS_ERROR_ALLOCATION_FAILED, "The driver has no more memory, or does not take memory of this kind."],
   [va.VA_STATUS_ERROR_UNSUPPORTED_MEMORY_TYPE, "See context.configs: memoryTypes says what the driver takes."],
@@ -41,7 +39,6 @@ const HINTS: ReadonlyMap<number, string> = new Map([
   [va.VA_STATUS_ERROR_INVALID_SURFACE, "Was the surface destroyed by whoever made it?"],
 ]);
 
-/** The error of a function's status. */
 export const vaError: ErrorMaker = errorOf({
   api: "vaapi",
   names: va.ERROR_NAMES,
@@ -53,10 +50,8 @@ export const vaError: ErrorMaker = errorOf({
   },
 });
 
-/** Throws unless a status is VA_STATUS_SUCCESS. */
 export const check: Check = checkOf(vaError);
 
-/** Memory for a struct of libva's, or for several, zeroed. */
 export function structOf({ size }: { readonly size: number }, count = 1): DataView<ArrayBuffer> {
   return new DataView(new ArrayBuffer(size * count));
 }

@@ -24,7 +24,6 @@ export function newLine(name: string, owner: Resource): Line<undefined> {
   return new Line<undefined>({ driver, name, open: () => undefined, owners: [owner] });
 }
 
-/** Milliseconds between two questions. */
 const PAUSE = 1;
 
 /**

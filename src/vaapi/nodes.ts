@@ -16,12 +16,10 @@ export interface VaapiNode {
 const FIRST = 128;
 const MOST = 64;
 
-/** The path of a render node. */
 function pathOf(i: number): string {
   return `/dev/dri/renderD${FIRST + i}`;
 }
 
-/** What render nodes are. */
 export const RENDER_NODE: DeviceFile = {
   missing: "It needs a GPU and its kernel driver (ls /dev/dri). In a container, pass the node in.",
   group: "render",
@@ -32,7 +30,8 @@ function lookAt(node: string): VaapiNode {
 }
 
 /**
- * The render nodes of this machine, whether this process may open them or not; if there is none, the first that could be.
+ * The render nodes of this machine, whether this process may open them or not; if the machine has none, the first that
+ * could be.
  *
  * @example
  * ```ts

@@ -36,14 +36,14 @@ export class VaapiPool extends NativeObject {
     registerContext(this, this.resource);
   }
 
-  /** How many surfaces are in nobody's use. */
+  /** How many surfaces are unused. */
   get available(): number {
     return this.#idle.length;
   }
 
   /**
-   * A frame over a surface that nobody uses; its pixels are those of the user before. The surface comes back when the frame
-   * is disposed.
+   * A frame over an unused surface; its pixels are those of the user before. The surface comes back when the frame is
+   * disposed.
    *
    * @throws {AccessError} if all are in use.
    */

@@ -19,7 +19,7 @@ import { FORMATS } from "./formats.ts";
 import { libva, vaError } from "./library.ts";
 import { assertFits, createSurface, UNKNOWN_MODIFIER, type VaapiSurface } from "./surface.ts";
 
-/** How an export tells of planes: each as a picture of its own, or all as one picture. */
+/** How an export describes planes: each as a picture of its own, or all as one picture. */
 export type Layers = "separate" | "composed";
 
 /** A block of memory, by an fd. */
@@ -46,7 +46,7 @@ export interface PrimeSurface {
   readonly width: number;
   /** Pixels down. */
   readonly height: number;
-  /** The DRM format modifier, all 64 bits; undefined where the driver does not tell it. */
+  /** The DRM format modifier, all 64 bits; undefined where the driver does not report it. */
   readonly modifier: bigint | undefined;
   /** Its blocks of memory. */
   readonly objects: readonly PrimeObject[];
@@ -54,7 +54,7 @@ export interface PrimeSurface {
   readonly planes: readonly PrimePlane[];
 }
 
-/** What a driver tells of its memory: every export asks, and an answer is read at once. */
+/** What a driver reports of its memory: every export asks, and the result is read at once. */
 const ANSWER = new FixedStruct(VADRMPRIMESurfaceDescriptor.size);
 const { view: descriptor } = ANSWER;
 
@@ -99,7 +99,6 @@ function isOpen(fd: number): boolean {
   return libc().fcntl(fd, F_GETFL, 0) >= 0;
 }
 
-/** The fds that a driver says it has made. */
 function madeFds(): number[] {
   const count = Math.min(descriptor.getUint32(D.num_objects.offset, true), MOST);
   return Array.from({ length: count }, (_, i) => descriptor.getInt32(D.objects.offset + i * OBJECT, true))
@@ -143,21 +142,21 @@ function described(surface: VaapiSurface, fds: readonly number[]): PrimeSurface 
   };
 }
 
-/** Not every driver tells how long an object is, and the kernel knows. */
+/** Not every driver reports how long an object is, and the kernel knows. */
 function lengthOf(fd: number): number {
   const length = Number(libc().lseek(fd, 0n, SEEK_END));
   if (length < 0) throw libcError("lseek");
   return length;
 }
 
-/** One way to tell a driver of memory. */
+/** One way to describe memory to a driver. */
 interface Attempt {
   readonly name: string;
   readonly type: number;
   readonly descriptor: FixedStruct;
 }
 
-/** What a driver is told of memory: it looks at that during the call alone. */
+/** The description of memory for a driver, which reads it during the call alone. */
 const TOLD = {
   prime2: new FixedStruct(VADRMPRIMESurfaceDescriptor.size),
   prime1: new FixedStruct(VASurfaceAttribExternalBuffers.size),
@@ -166,9 +165,10 @@ const TOLD = {
 
 /**
  * A surface over memory that has come by fds, which stay the caller's: the driver keeps duplicates. Its destruction goes
- * on the undo list. Drivers differ in what they take, so it is told as one picture, plane by plane, and in the old way.
+ * on the undo list. Drivers differ in what they take, so it is described as one picture, plane by plane, and in the old
+ * way.
  *
- * @throws {NativeCallError} if the driver takes it in no way; the hint has all answers.
+ * @throws {NativeCallError} if the driver takes it in no way; the hint has all its reports.
  */
 export function importSurface(display: Display, info: ImageInfo, memory: PrimeSurface, undo: Undo): number {
   const answers: string[] = [];

@@ -12,10 +12,9 @@ import type { Display } from "./display.ts";
 import { FORMATS } from "./formats.ts";
 import { check, checks, libva, structOf, vaError } from "./library.ts";
 
-/** What a driver answers: every map asks. */
 const status = new Uint32Array(1);
 
-/** What is known of a surface beside what it is. For those who write backends. */
+/** What is known of a surface beside what it is. For backends. */
 export interface SurfaceFacts {
   /** True if its memory is another API's. */
   readonly isImported?: boolean;
@@ -27,15 +26,15 @@ export interface SurfaceFacts {
 export class VaapiSurface extends Printed {
   /** The `VASurfaceID`. */
   readonly id: number;
-  /** The display that it belongs to. For those who write backends. */
+  /** The display that it belongs to. For backends. */
   readonly display: Display;
   /** Format and size; the modifier is how the driver lays it out. */
   readonly info: ImageInfo;
-  /** True if its memory is another API's. For those who write backends. */
+  /** True if its memory is another API's. For backends. */
   readonly isImported: boolean;
-  /** What its fds allow the CPU, as far as the driver was asked for some. For those who write backends. */
+  /** What its fds allow the CPU, as far as the driver was asked for some. For backends. */
   readonly fdAccess: Access;
-  /** False once it was destroyed. For those who write backends. */
+  /** False once it was destroyed. For backends. */
   isLive = true;
 
   /** Takes over nothing. */
@@ -68,7 +67,6 @@ export class VaapiSurface extends Printed {
   }
 }
 
-/** What a driver reports of a surface. */
 interface Reported {
   readonly width: number;
   readonly height: number;
@@ -98,24 +96,22 @@ function placesOf(format: ImageInfo["format"]): string {
   return planes.map(({ bytesPerPixel, step, rows = step }) => [bytesPerPixel, step, rows].join()).join(" ");
 }
 
-/** How to make a surface. */
 export interface SurfaceInit {
   /** The layouts that the driver may choose from; any of its own if left out. */
   readonly modifiers?: readonly bigint[] | undefined;
-  /** Whose memory it is made of: that of fds, which the descriptor of this type tells. */
+  /** Whose memory it is made of: that of fds, which the descriptor of this type describes. */
   readonly memory?: { readonly type: number; readonly descriptor: FixedStruct };
   /** True where the driver has memory of fds: it makes the surface so that it can be exported. */
   readonly prime2?: boolean;
 }
 
-/** What a driver answers that takes this memory type only together with memory. */
+/** What a driver reports that takes this memory type only together with memory. */
 const WITHOUT_TYPE: readonly number[] = [
   codes.VA_STATUS_ERROR_UNSUPPORTED_MEMORY_TYPE,
   codes.VA_STATUS_ERROR_ATTR_NOT_SUPPORTED,
   codes.VA_STATUS_ERROR_INVALID_PARAMETER,
 ];
 
-/** A new surface; its destruction goes on the undo list. */
 export function createSurface(display: Display, info: ImageInfo, init: SurfaceInit, undo: Undo): number {
   const id = new Uint32Array([va.VA_INVALID_SURFACE]);
   let code = create(display, info, init, id);
@@ -152,7 +148,7 @@ function create(display: Display, info: ImageInfo, init: SurfaceInit, id: Uint32
   });
 }
 
-/** What a driver is told of a surface: it looks at that during the call alone. */
+/** The attributes of a surface for the driver, which reads them during the call alone. */
 const LIST = new FixedStruct(4 * VASurfaceAttrib.size);
 
 /** The attributes as libva takes them: numbers, and pointers. */
@@ -175,5 +171,5 @@ function listOf(attributes: readonly Attribute[]): DataView<ArrayBuffer> {
   return list;
 }
 
-/** The modifier of a layout that nobody knows but the driver. */
+/** The modifier of a layout that only the driver knows. */
 export const UNKNOWN_MODIFIER: bigint = DRM_FORMAT_MOD_INVALID;

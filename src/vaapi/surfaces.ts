@@ -14,7 +14,6 @@ import { exportSurface, type PrimeSurface } from "./prime.ts";
 import { createSurface, type SurfaceInit, UNKNOWN_MODIFIER, VaapiSurface } from "./surface.ts";
 import type { VaapiTensor } from "./tensor.ts";
 
-/** What is made of a surface. */
 type Made = Frame<VaapiTensor> | VaapiTensor;
 
 /** What is said of it besides. */
@@ -35,7 +34,7 @@ export function newSurface(base: VaapiBase, info: ImageInfo, modifiers: SurfaceI
   return surface;
 }
 
-/** The same surface, with what its driver tells by exporting it: its modifier, and what its fds allow. */
+/** The same surface, with what its driver reports by exporting it: its modifier, and what its fds allow. */
 function told({ display, id, info }: VaapiSurface): VaapiSurface {
   let exported: PrimeSurface;
   try {
@@ -82,7 +81,6 @@ function blockOf({ info }: VaapiSurface): Omit<Block, "free"> {
   return { kind: "vaapi.surface", byteLength: byteOffset + byteLength };
 }
 
-/** A new surface. */
 export function allocated(base: VaapiBase, info: ImageInfo, modifiers: SurfaceInit["modifiers"], about: About): Made {
   base.resource.assertLive();
   return allOrNothing("allocating a surface", (undo) => {
@@ -91,7 +89,7 @@ export function allocated(base: VaapiBase, info: ImageInfo, modifiers: SurfaceIn
   });
 }
 
-/** A surface of somebody else's, which lives longer. */
+/** A foreign surface, which lives longer. */
 export function attached(base: VaapiBase, id: number, info: ImageInfo, access?: Access): Made {
   base.resource.assertLive();
   const surface = told(new VaapiSurface(base.display, id, info));

@@ -15,12 +15,12 @@ const NO_FENCES: readonly Fence[] = [];
  * holds, and not where.
  */
 export class VaapiTensor extends Tensor<VaapiSurface> {
-  /** The work that a program has given to the device by the surface's id. For those who write backends. */
+  /** The work that a program has given to the device by the surface's id. For backends. */
   override outsideWork(_access: Access): readonly Fence[] {
     return this.rawHandle.isBusy ? [workOn(this.rawHandle)] : NO_FENCES;
   }
 
-  /** The `VASurfaceID`: a frame is one surface. For those who write backends. */
+  /** The `VASurfaceID`: a frame is one surface. For backends. */
   override get wholeObject(): bigint {
     return BigInt(this.rawHandle.id);
   }
@@ -43,7 +43,6 @@ interface SurfacePlane extends DescribedPlane {
   readonly surface: VaapiSurface;
 }
 
-/** The picture that a tensor or frame is. */
 export function pictureOf({ planes, info }: Described): ImageInfo | undefined {
   if (info !== undefined) return info.type === "image" ? info : undefined;
   return surfaceIn(planes)?.info ?? imageOf(planes[0].layout);

@@ -4,5 +4,4 @@ import { vaapiToHost } from "./vaapi_to_host.ts";
 
 export { hostToVaapi, vaapiToHost };
 
-/** The edges that a VaapiContext brings. */
 export const EDGES: readonly Mapper[] = [vaapiToHost, hostToVaapi] as readonly unknown[] as readonly Mapper[];
