@@ -261,12 +261,12 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
     return checkAlignment(tensor.address, tensor.layout.byteLength, rule);
   }
 
-  /** Makes the tensor of memory that another API has mapped for the CPU: for those who write mappers. */
+  /** Makes the tensor of memory that another API has mapped for the CPU. For mappers. */
   tensor(resource: Resource, handle: Address, at: Layout, parent: Mapped): HostTensor {
     return new HostTensor({ target: this, handle, layout: at, resource, parent });
   }
 
-  /** Makes a frame whose planes' bytes one resource holds: for those who write mappers. */
+  /** Makes a frame whose planes' bytes one resource holds. For mappers. */
   frame(
     resource: Resource,
     info: FrameInfo,
@@ -291,7 +291,6 @@ function mapped(byteLength: number, element: number, placement: Placement): Mapp
   return mapBlock({ byteLength, align: powerOfTwo(align ?? (guard ? element : PAGE), "align"), sharable, guard });
 }
 
-/** The address of the requested bytes in a block. */
 function startOf({ address, start }: MappedBlock): Address {
   return (address + BigInt(start)) as Address;
 }

@@ -6,7 +6,7 @@ import { mapForeign } from "../core/native/foreign_addresses.ts";
 import { holdFd, type Memfd } from "../core/native/memfd.ts";
 import { mapPages, mapReadOnlyPages, PAGE, unmapPages } from "../core/native/pages.ts";
 
-/** The kind of a block that somebody else has made, in a memfd. */
+/** The kind of a block that other code has made, in a memfd. */
 export const MEMFD = "host.memfd";
 
 /**
@@ -15,9 +15,7 @@ export const MEMFD = "host.memfd";
  */
 const LONGEST_WHOLE = 2 ** 30;
 
-/** A block that is a memfd. */
 export interface FileBlock extends Block {
-  /** The file. */
   readonly memfd: Memfd;
   /** The address of some of its bytes, which are mapped from now on. */
   addressOf(range: FileRange): Address;
@@ -25,24 +23,20 @@ export interface FileBlock extends Block {
   allowWrites?(fd: number, memfd: Memfd): void;
 }
 
-/** Some of a file's bytes. */
 export interface FileRange {
-  /** The first. */
   readonly offset: number;
-  /** How many. */
   readonly byteLength: number;
 }
 
 /** Pages of a memfd that are mapped. */
 interface Part extends FileRange {
   readonly address: Address;
-  /** Unmaps them. */
   readonly unmap: () => void;
 }
 
 /**
- * A memfd that somebody else has made. It has an address where all of it is mapped: because it is short, or all of it is
- * meant. Takes the fd over, even if it fails.
+ * A foreign memfd. It has an address where all of it is mapped: because it is short, or all of it is meant. Takes the fd
+ * over, even if it fails.
  *
  * @param meant what is mapped at once
  * @param isKnown true if another API's allocation has its bytes, which are known by no address

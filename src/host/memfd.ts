@@ -41,7 +41,7 @@ const checks = new Checks("host");
 /** The key of an allocation's attachment: its block, which is a memfd. */
 const KEY = {};
 
-/** The allocation of a new block. If that is a memfd, whoever attaches it gets a peer of its tensors. */
+/** The allocation of a new block. If that is a memfd, attaching it gives a peer of its tensors. */
 export function allocationOf(block: MappedBlock): Allocation {
   const { memfd, address } = block;
   if (memfd === undefined) return new Allocation(block);
@@ -111,7 +111,7 @@ export function importMemfd(port: Port, access: Access): Imported<Address> {
   }, undo);
 }
 
-/** Another API took the memfd first: the CPU's mapping lasts as long as the allocation, as one of host memory's own does. */
+/** Another API took the memfd first: the CPU's mapping lasts as long as the allocation, as one of host memory does. */
 function joined(allocation: Allocation, block: FileBlock): FileBlock {
   const countOff = counted(block.kind, () => {});
   allocation.beforeFree((fate) => undoAll([() => block.free(fate), countOff], "giving a memfd back"));

@@ -8,7 +8,6 @@ import { describeLayout, type Layout } from "../core/layout/layout.ts";
 import { own } from "../core/memory/own.ts";
 import { type HostAbilities, HostTensor } from "./tensor.ts";
 
-/** A tensor that owns its bytes, alone or with peers. */
 export function ownedTensor<D extends DType>(
   target: Target,
   allocation: Allocation,

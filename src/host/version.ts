@@ -1,7 +1,6 @@
 import { libc } from "../core/native/libc.ts";
 import { textAt } from "../core/native/text.ts";
 
-/** The version of the C library: `"2.36"`. */
 export function libcVersion(): string {
   return textAt(libc().gnu_get_libc_version())!;
 }

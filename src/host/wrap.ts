@@ -26,7 +26,6 @@ export interface WrapOptions {
 
 const OPTIONS: Names<WrapOptions> = { access: true, keepAlive: true };
 
-/** The kind of a block that samepage does not own. */
 const FOREIGN = "host.foreign";
 
 /** Blocks that may be read-only. */
@@ -40,7 +39,6 @@ const SHARED = [
   "Copy it into a tensor of host.allocate().",
 ] as const;
 
-/** Takes a JavaScript buffer over. */
 export function wrapBuffer(
   target: Target,
   memory: ArrayBuffer | ArrayBufferView,
@@ -91,7 +89,6 @@ export function wrapBuffer(
   return ownedTensor(target, new Allocation(block), address, made, "read-write", { taken });
 }
 
-/** Wraps memory that samepage does not own. */
 export function wrapPointer(
   target: Target,
   address: Address,
