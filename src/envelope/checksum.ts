@@ -12,7 +12,7 @@ export function crc32(bytes: Uint8Array): number {
   return ~crc >>> 0;
 }
 
-/** FNV-1a of 32 bits: made another way than CRC-32, so that what one does not tell apart, the other does. */
+/** FNV-1a of 32 bits: made another way than CRC-32, so that each finds what the other misses. */
 export function fnv1a(bytes: Uint8Array): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < bytes.length; i++) hash = Math.imul(hash ^ bytes[i], 0x01000193);

@@ -8,7 +8,7 @@ const MAGIC = new TextEncoder().encode("samepage");
 const HEADER_AT = MAGIC.length + 8;
 const CHECKSUMS = 8;
 
-/** A kind of bytes that samepage gives out, and takes back from whomever. */
+/** A kind of bytes that samepage gives out, and takes back from any source. */
 export interface EnvelopeKind<H> {
   /** The format's version: bytes of another are refused. */
   readonly version: number;
@@ -20,9 +20,7 @@ export interface EnvelopeKind<H> {
   damaged(what: string): Error;
 }
 
-/** What was in an envelope. */
 export interface Unsealed<H> {
-  /** The header. */
   readonly header: H;
   /** All parts, one after the other. */
   readonly payload: Uint8Array<ArrayBuffer>;
@@ -82,25 +80,20 @@ function headerIn<H>({ isHeader, damaged }: EnvelopeKind<H>, bytes: Uint8Array):
   throw damaged("its header is not one of samepage's.");
 }
 
-/** The properties of what was parsed. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Is a parsed value an object? */
 export function isObject(value: unknown): value is Fields {
   return typeof value === "object" && value !== null;
 }
 
-/** Is a parsed value a text? */
 export function isText(value: unknown): value is string {
   return typeof value === "string";
 }
 
-/** Is a parsed value a whole number, and not negative? */
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** Is a parsed value a list of such items? */
 export function isList(value: unknown, isItem: (item: unknown) => boolean): value is readonly unknown[] {
   return Array.isArray(value) && value.every(isItem);
 }

@@ -11,8 +11,7 @@ export interface ConsumerFacts {
 const known: WeakMap<object, StreamEnds> = new WeakMap();
 
 /**
- * What the two ends of a stream of frames know of each other where both are in this process, whichever APIs they are of. For
- * those who write backends.
+ * What the two ends of a stream of frames know of each other where both are in this process, whichever APIs they are of. For backends.
  */
 export class StreamEnds {
   /** The consumer, while it is connected. */
@@ -35,7 +34,7 @@ export class StreamEnds {
     return ends;
   }
 
-  /** True if both are here: then nobody has to ask the driver what they have done. */
+  /** True if both are here: then the driver need not be asked what they have done. */
   get isNear(): boolean {
     return this.consumer !== undefined && this.producer !== undefined;
   }

@@ -20,7 +20,7 @@ import { refused, refuseEnded, refuseFrame, refuseUnfit } from "../core/graph/re
 
 const EDGE = "opencl→opencv.umat";
 
-/** The verdict on a buffer that the other API is told of by its handle. */
+/** The verdict on a buffer that the other API gets by its handle. */
 export const SAME_CL_MEM: Verdict = { aliases: true, evidence: "the same cl_mem: no memory object is made" };
 
 /** The verdict on a buffer that begins before the tensor's own, over memory that was proven to be used in place. */
@@ -113,15 +113,13 @@ function lowered({ context, described: { range } }: OpenCLTensor, offset: number
   return { mem: context.memory.hostBuffers.another(address! - BigInt(offset), offset + byteLength, undo), offset };
 }
 
-/** The place of the tensor in the `cl_mem` for OpenCV. */
 interface Place {
-  /** The offset in bytes. */
   readonly offset: number;
   /** True if that `cl_mem` begins below the tensor's own. */
   readonly lowered: boolean;
 }
 
-/** The place for a UMat, or why there is none. */
+/** The place for a UMat, or why it has none. */
 function placeFor(source: Described, target: UMatTarget): Place | Refusal {
   const cl = source.target.context as OpenCLContext;
   const [{ layout, address, start, allocation: { block } }] = source.planes;
