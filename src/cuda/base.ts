@@ -23,21 +23,21 @@ export abstract class CudaPrimaryContext extends DeviceContext implements LaneDe
   readonly kind = "cuda";
   /** Itself. */
   readonly context: this = this;
-  /** Its ports. For those who write mappers. */
+  /** Its ports. For mappers. */
   abstract readonly ports: Memory<CudaTensor>;
-  /** The ports to the host that all its kinds of memory have. For those who write mappers. */
+  /** The ports to the host that all its kinds of memory have. For mappers. */
   abstract readonly hostPorts: Memory<CudaTensor>;
   /** The device. */
   readonly device: CudaDevice;
   /** The priorities of streams: `greatest` is the smaller number. */
   readonly priorities: { readonly least: number; readonly greatest: number };
-  /** True if its device is the thread's current one. For those who write mappers. */
+  /** True if its device is the thread's current one. For mappers. */
   readonly isCurrent: () => boolean;
   /** True for device 0. */
   readonly isFirst: boolean;
-  /** Makes a call with its device as the thread's current one. For those who write mappers. */
+  /** Makes a call with its device as the thread's current one. For mappers. */
   readonly within: Within;
-  /** Makes a call that takes its device from an event or a stream. For those who write mappers. */
+  /** Makes a call that takes its device from an event or a stream. For mappers. */
   readonly near: Within;
 
   /** Takes over the retained context `handle`, and the undo list that releases it. */
@@ -69,12 +69,12 @@ export abstract class CudaPrimaryContext extends DeviceContext implements LaneDe
   /** True for tensors of this target. */
   abstract is(value: Mapped): value is CudaTensor;
 
-  /** Why its device takes no `EGLSync`s as events; undefined where it does. For those who write mappers. */
+  /** Why its device takes no `EGLSync`s as events; undefined where it does. For mappers. */
   get eglSyncRefusal(): string | undefined {
     return refuseEglSync(this.device.attributes);
   }
 
-  /** Retains the device's primary context until the returned function is called. For those who write mappers. */
+  /** Retains the device's primary context until the returned function is called. For mappers. */
   keepPrimary(): () => void {
     const undo: Undo = [];
     retainPrimary(this.device.ordinal, undo);

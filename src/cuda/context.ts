@@ -84,9 +84,9 @@ export class CudaContext extends CudaPrimaryContext {
   override readonly targets: readonly Target[];
   /** The edges to and from its memory that no port makes. */
   readonly edges: readonly Mapper[] = EDGES;
-  /** The ports to the host that all its kinds of memory have. For those who write mappers. */
+  /** The ports to the host that all its kinds of memory have. For mappers. */
   readonly hostPorts: Memory<CudaTensor> = hostPorts(this);
-  /** Its ports: to the host, and memory of other APIs by its fd. For those who write mappers. */
+  /** Its ports: to the host, and memory of other APIs by its fd. For mappers. */
   readonly ports: Memory<CudaTensor>;
   /** The default stream of samepage; it does not wait for the legacy default stream. */
   readonly stream: CudaStream;
@@ -98,9 +98,9 @@ export class CudaContext extends CudaPrimaryContext {
   readonly virtual: CudaVirtual;
   /** The proofs of which memory its kernels use in place. */
   readonly proofs: Proofs<CudaContext>;
-  /** Its kernels' access to host memory. For those who write mappers. */
+  /** Its kernels' access to host memory. For mappers. */
   readonly hostMemory: CudaHostMemory;
-  /** Its kernels' access to memory of other devices. For those who write mappers. */
+  /** Its kernels' access to memory of other devices. For mappers. */
   readonly peers: CudaPeers;
   readonly #images = new Map<string, CudaImageTarget>();
 
@@ -137,7 +137,7 @@ export class CudaContext extends CudaPrimaryContext {
     });
   }
 
-  /** The line of its default stream. For those who write mappers. */
+  /** The line of its default stream. For mappers. */
   get line(): Line<StreamLane> {
     return this.stream.line;
   }
@@ -371,8 +371,8 @@ export class CudaContext extends CudaPrimaryContext {
   }
 
   /**
-   * An event that other processes can wait for and record (CUDA IPC). A wait is for the last record, and returns at once if
-   * there was none: tell the other process when you have recorded it.
+   * An event that other processes can wait for and record (CUDA IPC). A wait is for the last record, and returns at once
+   * if there was none: notify the other process when you have recorded it.
    *
    * @example
    * ```ts ignore
@@ -382,14 +382,14 @@ export class CudaContext extends CudaPrimaryContext {
    * using memory = cuda.allocate({ shape: [1 << 21], dtype: "u8" });
    * using event = cuda.exportEvent();
    * cuda.stream.fill(memory, 7);
-   * event.record(); // now the other may be told of it
-   * const told = { memory: cuda.exportMemory(memory).bytes, event: event.bytes };
+   * event.record(); // now the other may hear of it
+   * const sent = { memory: cuda.exportMemory(memory).bytes, event: event.bytes };
    *
    * // In the other process, which was sent these bytes:
-   * //   using memory = cuda.openMemory(told.memory);
-   * //   using event = cuda.openEvent(told.event);
+   * //   using memory = cuda.openMemory(sent.memory);
+   * //   using event = cuda.openEvent(sent.event);
    * //   cuda.stream.waitFor(event.fence()); // on the device, before what is submitted next
-   * console.log(told.memory.length, told.event?.length);
+   * console.log(sent.memory.length, sent.event?.length);
    * ```
    */
   exportEvent(): CudaSharedEvent {
@@ -418,12 +418,12 @@ export class CudaContext extends CudaPrimaryContext {
     return new CudaDmaBuf(this, tensor);
   }
 
-  /** A tensor over memory of another owner. For those who write mappers. */
+  /** A tensor over memory of another owner. For mappers. */
   tensor(resource: Resource, place: CudaPlace, parent: Mapped): CudaTensor {
     return new CudaTensor({ target: this, ...place, resource, parent });
   }
 
-  /** A frame of planes; one resource holds their bytes. For those who write mappers. */
+  /** A frame of planes; one resource holds their bytes. For mappers. */
   frame(
     resource: Resource,
     info: FrameInfo,
@@ -433,10 +433,7 @@ export class CudaContext extends CudaPrimaryContext {
     return framed(this, resource, info, planes, about);
   }
 
-  /**
-   * A copy between two addresses of a device or the host. The memory has to live until it is over. For those who write
-   * mappers.
-   */
+  /** A copy between two addresses of a device or the host. The memory has to live until it is over. For mappers. */
   copyBytes(to: Address, from: Address, byteLength: number): Call<StreamLane> {
     const size = BigInt(byteLength);
     return onStream("cudaMemcpyAsync", (stream) => {

@@ -36,7 +36,7 @@ export interface CudaDeviceChoice extends OpenOn {
 
 /** The versions of CUDA; 13000 is 13.0. */
 export interface CudaVersions {
-  /** Of libcudart. */
+  /** The version of libcudart. */
   readonly runtime: number;
   /** The newest that the driver supports; 0 without a driver. */
   readonly driver: number;
@@ -66,7 +66,6 @@ export function cudaDevices(): CudaDevice[] {
   return Array.from({ length: count }, (_, ordinal) => describe(ordinal));
 }
 
-/** The device of a choice. @throws {ArgumentError} if none fits. */
 export function chosenDevice(choice: CudaDeviceChoice): CudaDevice {
   const { ordinal, uuid, name, on } = object(choice, "device");
   if (ordinal !== undefined && !Number.isInteger(ordinal)) {
@@ -95,7 +94,7 @@ export function numbered({ name, ordinal }: CudaDevice): string {
   return `device ${ordinal} (${name})`;
 }
 
-/** The number of GPUs. @throws {NativeCallError} if there is none, with the likely reason. */
+/** The number of GPUs. @throws {NativeCallError} for a machine without one, with the likely reason. */
 function countDevices(): number {
   const count = new Int32Array(1);
   const code = cudart().cudaGetDeviceCount(count);
@@ -147,7 +146,6 @@ function told(fn: string, ask: (out: Int32Array<ArrayBuffer>) => number): number
   return out[0];
 }
 
-/** The text up to its terminating zero. */
 function text(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0)));
 }

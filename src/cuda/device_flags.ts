@@ -9,7 +9,6 @@ import { primaryState, setPrimaryFlags } from "./primary_context.ts";
 /** How a thread waits for the device, as cudaSetDeviceFlags knows it. */
 export type CudaSchedule = "auto" | "spin" | "yield" | "blocking";
 
-/** Each schedule, by CUDA's name of it. */
 const NAMES: { readonly [S in CudaSchedule]: ScheduleFlag } = {
   auto: "cudaDeviceScheduleAuto",
   spin: "cudaDeviceScheduleSpin",
@@ -17,7 +16,6 @@ const NAMES: { readonly [S in CudaSchedule]: ScheduleFlag } = {
   blocking: "cudaDeviceScheduleBlockingSync",
 };
 
-/** The flags that are single bits. */
 const BITS: readonly BitFlag[] = ["cudaDeviceMapHost", "cudaDeviceLmemResizeToMax", "cudaDeviceSyncMemops"];
 
 /** A flag of a device's context, by CUDA's name. */
@@ -30,11 +28,9 @@ export type CudaDeviceFlag =
   | "cudaDeviceLmemResizeToMax"
   | "cudaDeviceSyncMemops";
 
-/** A flag of a schedule. */
 type ScheduleFlag = Extract<CudaDeviceFlag, `cudaDeviceSchedule${string}`>;
 type BitFlag = Exclude<CudaDeviceFlag, ScheduleFlag>;
 
-/** Returns `given` if it is a schedule or undefined. @throws {ArgumentError} otherwise. */
 export function scheduleIn(given: unknown): CudaSchedule | undefined {
   return given === undefined ? undefined : checks.nameIn(given, NAMES, "schedule");
 }
@@ -75,7 +71,6 @@ export function assertMapsHost({ attributes, name }: CudaDevice, mapHost: unknow
   throw checks.wrong("mapHost", `${name} cannot map host memory (canMapHostMemory is 0).`, "Copy instead.");
 }
 
-/** The flags of the current device's context (cudaGetDeviceFlags), by CUDA's names. */
 export function currentFlags(): readonly CudaDeviceFlag[] {
   const out = new Uint32Array(1);
   check(cudart().cudaGetDeviceFlags(out), "cudaGetDeviceFlags");

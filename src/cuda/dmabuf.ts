@@ -43,7 +43,7 @@ export class CudaDmaBuf extends NativeObject {
     const undo: Undo = [counted(KIND, () => closeFd(fd))];
     allOrNothing("exporting a dma-buf", () => {
       const { allocation, start } = tensor.grant;
-      tellByHandle("dma-buf", statusOf(fd).identity, allocation, start); // whoever attaches it is a peer of the tensor
+      tellByHandle("dma-buf", statusOf(fd).identity, allocation, start); // attaching it makes a peer of the tensor
     }, undo);
     this.resource = new Resource({ name: `dma-buf of ${tensor.name}`, owners, undo });
     finalizers.register(this, this.resource, this);

@@ -16,7 +16,7 @@ export interface LaneDevice extends DeviceCalls {
   keepPrimary(): () => void;
 }
 
-/** The lane of a CUDA line: a stream, or a shared event. For those who write mappers. */
+/** The lane of a CUDA line: a stream, or a shared event. For mappers. */
 export abstract class CudaLane implements Lane {
   /** The newest mark. */
   protected newest = 0;
@@ -40,7 +40,7 @@ export abstract class CudaLane implements Lane {
   /** Asks whether a mark is over. Returns the newest that is. */
   abstract poll(mark: number): number;
 
-  /** The same without a command to the device where an earlier one tells enough. @see {@link Lines.glance} */
+  /** The same without a command to the device where an earlier one suffices. @see {@link Lines.glance} */
   glance(mark: number): number {
     return this.poll(mark);
   }

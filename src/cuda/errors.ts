@@ -4,7 +4,7 @@ import { type ErrorFields, NativeCallError } from "../core/errors.ts";
 import { type Check, checkOf, codeError, type Codes } from "../core/native/codes.ts";
 import { cudart } from "./library.ts";
 
-/** Hints for codes whose names do not tell the cause. */
+/** Hints for codes whose names do not give the cause. */
 const HINTS: ReadonlyMap<number, string> = new Map([
   [cuda.cudaErrorMemoryAllocation, "There is not that much memory left; cuda.memory() tells how much is."],
   [cuda.cudaErrorInsufficientDriver, "No NVIDIA driver is loaded, or one that is older than this CUDA runtime."],
@@ -77,7 +77,6 @@ function isLost(): boolean {
   return lost !== undefined;
 }
 
-/** The error for a code of the runtime. */
 export function cudaError(code: number, fn: string, fields?: ErrorFields): NativeCallError {
   if (STICKY.has(code)) return lostError(code, fn, cuda.ERROR_NAMES.get(code)!);
   return codeError(RUNTIME, code, fn, fields);
@@ -99,21 +98,18 @@ function lostError(code: number, fn: string, codeName: string): CudaLostError {
   );
 }
 
-/** Throws unless a code of the runtime is cudaSuccess; clears the thread's last error. */
 export const check: Check = checkOf((code, fn, fields) => {
   cudart().cudaGetLastError(); // or another library would read our error
   return cudaError(code, fn, fields);
 });
 
-/** Throws unless a function of the driver returned CUDA_SUCCESS. */
 export const checkDriver: Check = checkOf(driverError);
 
-/** The same for a release; ignored once CUDA is lost, because the object is gone. */
+/** For a release; ignored once CUDA is lost, because the object is gone. */
 export function checkRelease(code: number, fn: string): void {
   if (code !== 0 && !(isLost() && STICKY.has(code))) check(code, fn);
 }
 
-/** The same for a code of the driver. */
 export function checkDriverRelease(code: number, fn: string): void {
   if (code !== 0 && !(isLost() && STICKY.has(code))) checkDriver(code, fn);
 }

@@ -5,7 +5,6 @@ import { check, checkRelease } from "./errors.ts";
 import { cudart } from "./library.ts";
 import type { DeviceCalls } from "./primary_context.ts";
 
-/** Makes an event (cudaEventCreateWithFlags). */
 export function createEvent({ within }: DeviceCalls, flags: number): EventHandle {
   const out = new BigUint64Array(1);
   within(() => check(cudart().cudaEventCreateWithFlags(out, flags), "cudaEventCreateWithFlags"));
@@ -13,7 +12,6 @@ export function createEvent({ within }: DeviceCalls, flags: number): EventHandle
   return out[0] as EventHandle;
 }
 
-/** Destroys an event of the device. */
 export function destroyEvent({ near }: DeviceCalls, event: EventHandle): void {
   ledger.remove("cuda.cudaEvent_t");
   near(() => checkRelease(cudart().cudaEventDestroy(event), "cudaEventDestroy"));

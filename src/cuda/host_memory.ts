@@ -16,7 +16,7 @@ import { refusalOf, warnWriteCombined } from "./memory/rules.ts";
 import { refuseReach } from "./reach.ts";
 import type { CudaTensor } from "./tensor.ts";
 
-/** The access of a context's kernels to host memory, which depends on its owner. For those who write mappers. */
+/** The access of a context's kernels to host memory, which depends on its owner. For mappers. */
 export class CudaHostMemory {
   readonly #context: CudaPrimaryContext;
 

@@ -75,7 +75,7 @@ export class CudaImageTarget extends PrintedTarget implements MemoryTarget<CudaI
   readonly dtype: CudaArrayDType;
   /** Channels of a pixel. */
   readonly channels: 1 | 2 | 4;
-  /** Its ports: images by opaque fds. For those who write mappers. */
+  /** Its ports: images by opaque fds. For mappers. */
   readonly ports: Memory<CudaImage>;
 
   /** Made by `cuda.image()`. */

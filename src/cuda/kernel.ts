@@ -42,7 +42,6 @@ export interface LaunchOptions extends CommandOptions {
 
 const OPTIONS: Names<LaunchOptions> = { stream: true, after: true };
 
-/** The parts of a kernel. */
 interface KernelInit {
   readonly name: string;
   readonly handle: Address;
@@ -67,9 +66,7 @@ export class CudaKernel extends NativeObject {
   readonly #handle: Address;
   readonly #types: readonly string[];
   readonly #limits: LaunchLimits;
-  /** The packed launch. */
   readonly #memory: LaunchMemory;
-  /** Makes the packed launch. */
   readonly #launch: Call<StreamLane>;
   #sharedBytes = 0;
 

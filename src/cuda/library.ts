@@ -9,7 +9,7 @@ import { keptLibrary, libc } from "../core/native/libc.ts";
 import { lazyLibrary, type Newer, newerOf, openingOf } from "../core/native/library.ts";
 import { tooNewForDriver } from "./versions.ts";
 
-/** The library folders of CUDA's toolkits, for x86-64, for aarch64 servers, and for Tegra. */
+/** The toolkit's library folders, for x86-64, for aarch64 servers, and for Tegra. */
 const TOOLKITS = [
   "/usr/local/cuda/lib64",
   "/usr/local/cuda/targets/x86_64-linux/lib",
@@ -26,7 +26,6 @@ function candidates(name: string): string[] {
   return [...versions, name, ...TOOLKITS.flatMap((folder) => versions.map((version) => `${folder}/${version}`))];
 }
 
-/** CUDA's runtime, opened on the first call. */
 export const cudart: () => CudaRuntime = keptLibrary<CudaRuntime>({
   api: "cudart",
   candidates: candidates("libcudart.so"),
@@ -35,7 +34,7 @@ export const cudart: () => CudaRuntime = keptLibrary<CudaRuntime>({
   unsuited: (functions) => tooNewRuntime(functions as unknown as CudaRuntime),
 });
 
-/** CUDA's driver, for functions that the runtime lacks, opened on the first call. */
+/** For functions that the runtime lacks. */
 export const cudaDriver: () => CudaDriver = keptLibrary<CudaDriver>({
   api: "cuda",
   candidates: [
@@ -59,7 +58,6 @@ const nvrtcLoader = lazyLibrary<Nvrtc>({
 
 let compiler: Nvrtc | undefined;
 
-/** The compiler of CUDA C++, opened on the first call. */
 export function nvrtc(): Nvrtc {
   return compiler ??= withBuiltins(nvrtcLoader());
 }
@@ -95,12 +93,10 @@ function withBuiltins(opened: Nvrtc): Nvrtc {
   return opened;
 }
 
-/** A function of the runtime that is newer than CUDA 12.0. @throws {InteropError} if it lacks it. */
 export function newerRuntime<Name extends Newer<CudaRuntime>>(name: Name): NonNullable<CudaRuntime[Name]> {
   return newerOf(cudart(), name, "This CUDA", { api: "cuda", hint: "Update CUDA's runtime (libcudart)." });
 }
 
-/** A function of the driver that is newer than CUDA 12.0. @throws {InteropError} if it lacks it. */
 export function newerDriver<Name extends Newer<CudaDriver>>(name: Name): NonNullable<CudaDriver[Name]> {
   return newerOf(cudaDriver(), name, "This CUDA", { api: "cuda", hint: "Update NVIDIA's driver." });
 }

@@ -18,7 +18,7 @@ const MEASURED = new Map<string, PeerBandwidth | undefined>();
 
 /**
  * One context's access to memory of other devices. Access to all cudaMalloc'd memory of another device is enabled once,
- * before any use: a kernel that touches it without access destroys both devices' contexts. For those who write mappers.
+ * before any use: a kernel that touches it without access destroys both devices' contexts. For mappers.
  */
 export class CudaPeers {
   readonly #context: CudaStreamContext;

@@ -55,7 +55,7 @@ export interface DeviceCalls {
   readonly near: Within;
 }
 
-/** Takes over a native object of the device: the ledger counts it until the undo list releases it. */
+/** The ledger counts the native object until the undo list releases it. */
 export function owned({ within }: Pick<DeviceCalls, "within">, kind: string, undo: Undo, release: () => void): void {
   undo.push(counted(kind, () => within(release)));
 }
@@ -83,6 +83,6 @@ export function callsTo(context: Handle, isFirst: boolean): DeviceCalls {
       checkDriver(driver.cuCtxSetCurrent(before as never), "cuCtxSetCurrent");
     }
   };
-  const near: Within = isFirst ? (call) => call() : within; // where there is none, libcudart takes device 0's
+  const near: Within = isFirst ? (call) => call() : within; // without a current context, libcudart takes device 0's
   return { isCurrent, isFirst, within, near };
 }

@@ -15,13 +15,9 @@ import { type ProgramOptions, sourceIn } from "./kernels/source.ts";
 import { newerRuntime } from "./library.ts";
 import type { CudaStreamContext } from "./stream.ts";
 
-/** The parts of a program. */
 interface ProgramInit {
-  /** The code for the driver. */
   readonly code: Code;
-  /** The mangled names of its C++ kernels. */
   readonly lowered?: ReadonlyMap<string, string>;
-  /** The compiler's log. */
   readonly log?: string;
 }
 
@@ -114,7 +110,6 @@ export class CudaProgram extends NativeObject {
   }
 }
 
-/** A program of CUDA C++. */
 export function programFromSource(context: CudaStreamContext, source: string, options: ProgramOptions): CudaProgram {
   const checked = sourceIn(source, options);
   context.resource.assertLive();
@@ -122,14 +117,12 @@ export function programFromSource(context: CudaStreamContext, source: string, op
   return new CudaProgram(context, compile(checked, context.device));
 }
 
-/** A program of PTX. */
 export function programFromPtx(context: CudaStreamContext, text: string): CudaProgram {
   const code = ptxIn(text);
   context.resource.assertLive();
   return new CudaProgram(context, { code });
 }
 
-/** A program of a cubin or a fatbin. */
 export function programFromCubin(context: CudaStreamContext, bytes: Uint8Array): CudaProgram {
   const code = cubinIn(bytes);
   context.resource.assertLive();

@@ -11,16 +11,13 @@ import type { CudaTensor } from "./tensor.ts";
 
 const out = new Int32Array(1);
 
-/** True if kernels of one device can reach memory of another (cudaDeviceCanAccessPeer), or it is their own. */
 export function canAccess(reader: number, owner: number): boolean {
   if (reader === owner) return true;
   check(cudart().cudaDeviceCanAccessPeer(out, reader, owner), "cudaDeviceCanAccessPeer");
   return out[0] === 1;
 }
 
-/** Why a tensor is out of reach. */
 export interface Unreachable {
-  /** The reason. */
   readonly reason: string;
   /** The hint. */
   readonly remedy?: string;

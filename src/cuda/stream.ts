@@ -36,7 +36,9 @@ export interface CudaStreamContext extends CudaPrimaryContext {
   readonly stream: CudaStream;
 }
 
-/** The ends of life of the streams that samepage made, by handle. A context that nobody has any more may be collected. */
+/**
+ * The ends of life of the streams that samepage made, by handle. A context that the program has dropped may be collected.
+ */
 const ours = new Map<bigint, WeakRef<Resource>>();
 
 /**
@@ -46,7 +48,7 @@ const ours = new Map<bigint, WeakRef<Resource>>();
 export class CudaStream extends DeviceQueue<StreamLane, CudaTensor, CudaTensor | CudaArray> {
   /** Its context. */
   override readonly context: CudaPrimaryContext;
-  /** Its line of work. For those who write mappers. */
+  /** Its line of work. For mappers. */
   override readonly line: Line<StreamLane>;
   /** CUDA's commands. */
   protected override readonly commands: Commands<StreamLane, CudaTensor, CudaTensor | CudaArray>;
@@ -78,7 +80,7 @@ export class CudaStream extends DeviceQueue<StreamLane, CudaTensor, CudaTensor |
     return this.rawHandle;
   }
 
-  /** The same without a check. For those who write mappers. */
+  /** The same without a check. For mappers. */
   get rawHandle(): StreamHandle {
     return this.line.lane.stream;
   }
@@ -124,7 +126,7 @@ export class CudaStream extends DeviceQueue<StreamLane, CudaTensor, CudaTensor |
 
   /**
    * Submits a call that uses tensors and arrays, behind the work on them and `after`, and records it on them. Returns its
-   * mark. For those who write mappers.
+   * mark. For mappers.
    */
   override submit(uses: readonly Use[], call: Call<StreamLane>, after?: readonly Fence[]): number {
     this.#turns?.assertReachable(uses, this.line.lane);

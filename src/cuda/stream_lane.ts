@@ -30,7 +30,6 @@ interface Turns {
   readonly line: Line<StreamLane>;
 }
 
-/** An event recorded behind commands. */
 interface Recorded {
   readonly handle: EventHandle;
   /** The newest mark before it. */
@@ -45,7 +44,6 @@ const FLAGS = cudaEventDisableTiming | cudaEventBlockingSync;
 /** So many commands without an event: more, and memory that waits for one of them would be freed much too late. */
 const FAR = 16;
 
-/** A call with a stream and an event. */
 type StreamCall = (stream: StreamHandle, event: EventHandle) => number;
 
 const NO_EVENT = 0n as EventHandle;
@@ -55,8 +53,7 @@ const SYNCHRONIZE: StreamCall = (stream) => cudart().cudaStreamSynchronize(strea
 
 /**
  * The lane of a `cudaStream_t`. It records an event only when a mark is asked for, so that a submit takes one native call.
- * The event may then stand behind later commands too: a wait may be longer than necessary, never shorter. For those who
- * write mappers.
+ * The event may then stand behind later commands too: a wait may be longer than necessary, never shorter. For mappers.
  */
 export class StreamLane extends CudaLane {
   /** The stream. */
@@ -64,7 +61,7 @@ export class StreamLane extends CudaLane {
   readonly #destroy: (() => void) | undefined;
   /** True if calls that take their device from the stream work with any current device of the thread. */
   readonly #isAnywhere: boolean;
-  /** The events by their marks, oldest first. Those of marks that are over are recorded again. */
+  /** Oldest first. Those of marks that are over are recorded again. */
   readonly #events: Recorded[] = [];
   #isClosed = false;
   #turns: Turns | undefined;
@@ -215,7 +212,6 @@ export class StreamLane extends CudaLane {
     return this.#isAnywhere || this.device.isCurrent();
   }
 
-  /** Makes a call that takes its device from the stream. */
   #call(run: StreamCall, event: EventHandle): number {
     return this.#isHere() ? run(this.stream, event) : this.#switched(run, event);
   }
@@ -225,7 +221,7 @@ export class StreamLane extends CudaLane {
     return this.device.within(() => run(this.stream, event));
   }
 
-  /** The earliest event at or behind a mark that is not over; recorded now if there is none. */
+  /** The earliest event at or behind a mark that is not over; recorded now if the lane has no such event. */
   #at(mark: number): Recorded {
     const events = this.#events;
     for (let i = 0; i < events.length; i++) if (events[i].mark >= mark) return events[i];
@@ -247,7 +243,7 @@ export class StreamLane extends CudaLane {
     return code;
   }
 
-  /** Takes an event out of the list that is over and that no thread waits for; makes one if there is none. */
+  /** Takes an event out of the list that is over and that no thread waits for; makes one if the list has none. */
   #take(): Recorded {
     const events = this.#events;
     for (let i = 0; i < events.length && events[i].mark <= this.over; i++) {
@@ -257,7 +253,7 @@ export class StreamLane extends CudaLane {
   }
 }
 
-/** A CUDA call on a stream. `run` returns a code, 0 for success. For those who write mappers. */
+/** A CUDA call on a stream. `run` returns a code, 0 for success. For mappers. */
 export function onStream(fn: string, run: (stream: StreamHandle) => number): Call<StreamLane> {
   return { fn, call: (lane) => lane.call(run) };
 }

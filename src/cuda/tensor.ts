@@ -16,7 +16,7 @@ export interface CudaTensorInit extends TensorInit<Address> {
 export class CudaTensor extends Tensor<Address> {
   /** The kind of its memory. */
   readonly memory: CudaMemoryKind;
-  /** The host address of the handle's byte, if the host reaches it. For those who write mappers. */
+  /** The host address of the handle's byte, if the host reaches it. For mappers. */
   readonly hostHandle: Address | undefined;
 
   /** Takes the resource over. */

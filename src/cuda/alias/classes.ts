@@ -19,10 +19,9 @@ const TURNS = settledAs("managed memory in turns", "host and device take turns a
 /** Memory that host and kernels cannot both reach, or that cannot be made for a sample. */
 const UNTRIED = settledAs("memory without a sample", UNPROVEN.evidence);
 
-/** The classes that an experiment decides. */
 const TRIED = new Map(Object.entries(SAMPLES).map(([kind, make]) => [kind, classOf(kind, make)]));
 
-/** The class that a kind of memory is of on a device: by rule, where the device's attributes tell. */
+/** The class that a kind of memory is of on a device: by rule, where the device's attributes decide. */
 export function cudaMemoryClass(kind: CudaMemoryKind, { attributes }: CudaDevice): MemoryClass<SampleContext> {
   const { integrated, concurrentManagedAccess, pageableMemoryAccessUsesHostPageTables: ats } = attributes;
   if (kind === "pageable" && integrated !== 1 && ats !== 1) return MAY_MOVE;

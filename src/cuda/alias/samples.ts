@@ -20,20 +20,15 @@ export interface SampleContext extends CudaStreamContext {
   readonly virtual: CudaVirtual;
 }
 
-/** Memory to experiment on. */
 export interface Sample {
-  /** Its address on the host. */
   readonly host: Address;
-  /** Its address in kernels. */
   readonly device: Address;
-  /** What it costs to make such memory, in words. */
   readonly price?: string;
 }
 
-/** Bytes of memory that is registered, so that the price of it can be told. */
+/** Bytes of memory that is registered, to state the price of it. */
 const REGISTERED_BYTES = 4 * 1024 * 1024;
 
-/** Makes a sample of so many bytes; what has to be released goes on the undo list. */
 export type MakeSample = (context: SampleContext, bytes: number, undo: Undo) => Sample;
 
 /** How each kind of memory is made that host and kernels reach at once. */
@@ -65,7 +60,6 @@ export const SAMPLES: { readonly [K in CudaMemoryKind]?: MakeSample } = {
   },
 };
 
-/** A block of plain memory. */
 function hostBlock(byteLength: number, undo: Undo): { readonly address: Address; readonly allocation: Allocation } {
   const block = mapBlock({ byteLength, align: PAGE, sharable: false, guard: false });
   return { address: block.address, allocation: new Allocation(block).joinUntil(undo) };

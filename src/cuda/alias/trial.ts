@@ -17,7 +17,6 @@ const GO = 1;
 const QUESTION = 64;
 const ANSWERED = QUESTION + LENGTH;
 
-/** Bytes that an experiment takes. */
 export const TRIAL_BYTES: number = ANSWERED + LENGTH;
 
 /** How long a kernel waits for the host's question, and the host for each word of it, in milliseconds. */
@@ -27,8 +26,8 @@ const PATIENCE_MS = 500;
 const TRIES = 3;
 
 /**
- * Why the memory is not an alias; undefined if it is one. Host and kernel talk while the kernel runs, without any call of
- * CUDA: the kernel says that it has started, the host writes random bytes and says so, and the kernel writes an answer,
+ * Why the memory is not an alias; undefined if it is one. Host and kernel talk while the kernel runs, without any CUDA
+ * call: the kernel says that it has started, the host writes random bytes and says so, and the kernel writes a reply,
  * which the host has to see.
  */
 export function trial(context: CudaStreamContext, sample: Sample, undo: Undo): string | undefined {

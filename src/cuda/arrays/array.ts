@@ -52,7 +52,6 @@ const NAMES: Names<CudaArrayInit> = {
   surface: true,
 };
 
-/** What an array is made of. */
 interface Made {
   readonly handle: ArrayHandle;
   readonly extent: ArrayExtent;
@@ -90,7 +89,7 @@ export class CudaArray extends NativeObject {
   readonly #handle: ArrayHandle;
   /** What it shows: uses of the array are uses of that. */
   readonly #owner: Usable | undefined;
-  /** What reads it now, and lets nobody write it. */
+  /** What reads it now, so that no other writes it. */
   #reader: string | undefined;
 
   private constructor(context: CudaPrimaryContext, made: Made) {
@@ -128,11 +127,11 @@ export class CudaArray extends NativeObject {
   }
 
   /**
-   * One that shows another object, an image of another API's; the driver tells what it is. Their uses are the same, and
-   * their end. For those who write mappers.
+   * One that shows another object, another API's image; the driver reports what it is. Their uses are the same, and their
+   * end. For mappers.
    *
    * @param access what kernels may do with it, as far as the driver lets them
-   * @throws {InteropError} if its elements are none of a {@link CudaArrayDType}, or have three channels.
+   * @throws {InteropError} if its elements are not of a {@link CudaArrayDType}, or have three channels.
    */
   static over(
     context: CudaPrimaryContext,
@@ -146,18 +145,18 @@ export class CudaArray extends NativeObject {
     return new CudaArray(context, { handle, extent, ...format, writable, layered, owner, undo: [] });
   }
 
-  /** The work in flight on it, and on what it shows. For those who write mappers. */
+  /** The work in flight on it, and on what it shows. For mappers. */
   override get works(): readonly Work[] {
     return this.#owner?.works ?? super.works;
   }
 
-  /** True if a line can use it at once. For those who write mappers. */
+  /** True if a line can use it at once. For mappers. */
   override isReadyFor(line: Line, access: Access = "read"): boolean {
     if (this.#reader !== undefined && writes(access)) return false;
     return this.#owner?.isReadyFor(line, access) ?? super.isReadyFor(line);
   }
 
-  /** Throws if an access is not allowed now. For those who write mappers. */
+  /** Throws if an access is not allowed now. For mappers. */
   override assertUsable(access: Access = "read"): void {
     if (this.#owner === undefined) super.assertUsable();
     else this.#owner.assertUsable(access);
@@ -167,14 +166,14 @@ export class CudaArray extends NativeObject {
     });
   }
 
-  /** Lends it for reading: nobody writes it until the returned function is called. For those who write mappers. */
+  /** Lends it for reading: it is not written until the returned function is called. For mappers. */
   lendTo(reader: string): () => void {
     this.assertUsable();
     this.#reader = reader;
     return () => void (this.#reader = undefined);
   }
 
-  /** Revokes the views of what it shows. For those who write mappers. */
+  /** Revokes the views of what it shows. For mappers. */
   override revokeViews(access: Access = "read"): void {
     this.#owner?.revokeViews(access);
   }
@@ -191,7 +190,7 @@ export class CudaArray extends NativeObject {
     return this.#handle;
   }
 
-  /** The same without a check. For those who write mappers. */
+  /** The same without a check. For mappers. */
   get rawHandle(): ArrayHandle {
     return this.#handle;
   }
@@ -226,7 +225,6 @@ export class CudaArray extends NativeObject {
   }
 }
 
-/** What the driver says of an array. */
 function infoOf(context: CudaPrimaryContext, handle: ArrayHandle) {
   const [format, extent, flags] = [cudaChannelFormatDesc.size, cudaExtent.size, 4].map((size) => new Uint8Array(size));
   const fn = "cudaArrayGetInfo";

@@ -31,15 +31,11 @@ const LIMITS: Readonly<Record<"texture" | "surface", readonly Limits[]>> = {
   ],
 };
 
-/** What an array is made for. */
 interface ArrayUse {
-  /** Kernels write it. */
   readonly surface: boolean;
-  /** Its slices are layers. */
   readonly layered?: boolean;
 }
 
-/** Throws if an array is larger than the device allows. */
 export function assertWithin(
   { width, height, depth }: ArrayExtent,
   { surface, layered = false }: ArrayUse,
@@ -60,7 +56,6 @@ export function assertWithin(
   });
 }
 
-/** A `struct cudaExtent`. */
 export function extentBytes({ width, height, depth }: ArrayExtent): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(cudaExtent.size);
   const extent = { width: BigInt(width), height: BigInt(height), depth: BigInt(depth) };
@@ -68,7 +63,6 @@ export function extentBytes({ width, height, depth }: ArrayExtent): Uint8Array<A
   return bytes;
 }
 
-/** What a `struct cudaExtent` says. */
 export function extentIn(bytes: Uint8Array<ArrayBuffer>): ArrayExtent {
   const { width, height, depth } = readCudaExtent(new DataView(bytes.buffer), 0);
   return { width: Number(width), height: Number(height), depth: Number(depth) };

@@ -37,28 +37,25 @@ export interface CudaImageFormat {
   readonly channels?: 1 | 2 | 4;
 }
 
-/** Throws unless an array can have such elements. */
 export function assertFormat(dtype: unknown, channels: unknown): void {
   checks.nameIn(dtype, CHANNELS, "dtype");
   if (channels === 1 || channels === 2 || channels === 4) return;
   throw checks.wrong("channels", `expected 1, 2 or 4, got ${shown(channels)}.`, "Pad 3 channels to 4.");
 }
 
-/** The bits of each channel, and their kind. */
 export function channelsOf({ dtype, channels = 1 }: CudaImageFormat): CudaChannelFormatDesc {
   const bits = 8 * sizeOf(dtype);
   const [x, y, z, w] = [0, 1, 2, 3].map((channel) => channel < channels ? bits : 0);
   return { x, y, z, w, f: CHANNELS[dtype] };
 }
 
-/** A `struct cudaChannelFormatDesc`: the bits and the kind of each channel. */
 export function formatBytes(format: CudaImageFormat): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(cudaChannelFormatDesc.size);
   writeCudaChannelFormatDesc(new DataView(bytes.buffer), 0, channelsOf(format));
   return bytes;
 }
 
-/** What a `struct cudaChannelFormatDesc` says. @throws {InteropError} for elements that are none of ours. */
+/** Reads a `struct cudaChannelFormatDesc`. @throws {InteropError} for elements of no {@link CudaArrayDType}. */
 export function formatIn(bytes: Uint8Array<ArrayBuffer>): { dtype: CudaArrayDType; channels: number } {
   const { x, y, z, w, f } = readCudaChannelFormatDesc(new DataView(bytes.buffer), 0);
   const channels = [x, y, z, w].filter((bits) => bits > 0).length;

@@ -9,13 +9,10 @@ import { cudart } from "../library.ts";
 import { owned } from "../primary_context.ts";
 import type { CudaArray } from "./array.ts";
 
-/** The functions of an object over an array. */
 interface Made {
   /** Its type in C: `"cudaTextureObject_t"`. */
   readonly type: string;
-  /** The function that makes it. */
   readonly create: readonly [fn: string, call: (out: BigUint64Array<ArrayBuffer>) => number];
-  /** The function that destroys it. */
   readonly destroy: readonly [fn: string, call: (handle: bigint) => number];
 }
 

@@ -7,9 +7,7 @@ import type { GiveBack } from "../../core/life/resource.ts";
 import type { CudaContext } from "../context.ts";
 import type { Address } from "../../core/tensors/places.ts";
 
-/** Device memory with a copy of a map's bytes. */
 export interface DeviceCopy {
-  /** Its address. */
   readonly handle: Address;
   /** The copy back; undefined if it is only read. */
   readonly giveBack: GiveBack | undefined;
@@ -17,7 +15,6 @@ export interface DeviceCopy {
   readonly done: Fence | undefined;
 }
 
-/** The copies there and back, each to or from an address. */
 interface Ways {
   /** True if there are gaps, which go back unchanged. */
   readonly gaps: boolean;

@@ -62,7 +62,6 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
   },
 };
 
-/** The bytes for the target's kernels. */
 interface Found extends Partial<DeviceCopy> {
   readonly handle: Address;
   readonly memory: CudaTensor["memory"];

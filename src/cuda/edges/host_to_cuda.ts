@@ -66,7 +66,6 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
 
 type CudaPlace = Parameters<CudaContext["tensor"]>[1];
 
-/** The bytes in place. */
 function reached(
   cuda: CudaContext,
   { grants: [{ allocation }], undo }: MapJob,
@@ -79,7 +78,6 @@ function reached(
   });
 }
 
-/** A copy of them. */
 function copied(
   cuda: CudaContext,
   job: MapJob,

@@ -5,7 +5,6 @@ import { hostToCuda } from "./host_to_cuda.ts";
 
 export { cudaToCuda, hostToCuda };
 
-/** The edges that a CudaContext brings. Where costs are equal, the first wins. */
 export const EDGES: readonly Mapper[] = [
   hostToCuda,
   cudaToCuda,

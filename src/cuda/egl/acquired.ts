@@ -15,10 +15,9 @@ import { CudaArrayFrame } from "./array_frame.ts";
 import type { FrameStruct } from "./frame.ts";
 import type { CudaStreamFrame } from "./producer.ts";
 
-/** Tells the program what an acquired frame is. */
+/** Reports to the program what an acquired frame is. */
 export const MAP = "cudaGraphicsResourceGetMappedEglFrame";
 
-/** The ledger's kind of an acquired frame. */
 const FRAME = "cuda.eglStreamFrame";
 
 const NO_FLAGS: CudaBlock["flags"] = [];
@@ -34,7 +33,6 @@ interface Known {
   readonly name: string;
 }
 
-/** What makes the frames of a consumer. */
 export interface AcquiredBy {
   readonly context: CudaPrimaryContext;
   readonly resource: Resource;
@@ -43,18 +41,15 @@ export interface AcquiredBy {
   readonly arrays: boolean;
 }
 
-/** The frames that a consumer has acquired, or had. */
 export class AcquiredFrames {
   readonly #by: AcquiredBy;
   readonly #frames = new WeakSet<CudaStreamFrame>();
   #known: Known | undefined;
 
-  /** None so far. */
   constructor(by: AcquiredBy) {
     this.#by = by;
   }
 
-  /** True for one of them. */
   has(frame: CudaStreamFrame): boolean {
     return this.#frames.has(frame);
   }

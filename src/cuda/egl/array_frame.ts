@@ -33,7 +33,7 @@ export class CudaArrayFrame extends NativeObject {
   /** What may be done with it: one that came from a stream is for reading. */
   readonly access: Access;
 
-  /** Takes the resource over. For those who write mappers. */
+  /** Takes the resource over. For mappers. */
   constructor(
     info: ImageInfo,
     access: Access,
@@ -77,12 +77,12 @@ export class CudaArrayFrame extends NativeObject {
     return new CudaArrayFrame(checked, "read-write", resource, () => planes);
   }
 
-  /** True if a line can use it so at once. For those who write mappers. */
+  /** True if a line can use it so at once. For mappers. */
   override isReadyFor(line: Line, access: Access = "read"): boolean {
     return covers(this.access, access) && super.isReadyFor(line);
   }
 
-  /** Throws an {@link AccessError} if it may not be used so. For those who write mappers. */
+  /** Throws an {@link AccessError} if it may not be used so. For mappers. */
   override assertUsable(access: Access = "read"): void {
     super.assertUsable();
     if (covers(this.access, access)) return;

@@ -43,7 +43,7 @@ const NO_RESOURCE = 0n as CudaGraphicsResource;
 export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> extends CudaStreamEnd
   implements AsyncIterable<F> {
   readonly #frames: AcquiredFrames;
-  /** Of the frame that was acquired last. */
+  /** The frame that was acquired last. */
   readonly #struct = new FrameStruct();
   readonly #out = new BigUint64Array(1);
 

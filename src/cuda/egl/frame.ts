@@ -28,14 +28,12 @@ const COLOURS: { readonly [F in ImageFormat]?: number } = {
 
 type Field = keyof typeof cudaEglFrame.fields;
 
-/** What a plane is. */
 interface Plane {
   readonly width: number;
   readonly height: number;
   readonly channels: number;
-  /** Of a channel. */
+  /** Bits of a channel. */
   readonly bits: number;
-  /** Bytes from one row to the next. */
   readonly pitch: number;
 }
 
@@ -47,7 +45,6 @@ const ADDRESSES = [0, 1, 2].map((plane) => cudaEglFrame.fields[`pitch_${plane}_p
 
 /** A `cudaEglFrame`: what a stream carries. */
 export class FrameStruct {
-  /** Its bytes. */
   readonly bytes: Uint8Array<ArrayBuffer> = new Uint8Array(cudaEglFrame.size);
   readonly #view = new DataView(this.bytes.buffer);
   readonly #words = new Uint32Array(this.bytes.buffer);
@@ -83,22 +80,19 @@ export class FrameStruct {
     return this.#read("frameType") === names.cudaEglFrameTypeArray;
   }
 
-  /** The `cudaArray_t` of a plane. */
   arrayOf(plane: number): CudaArray {
     return this.#view.getBigUint64(cudaEglFrame.fields[`array_${plane}` as Field].offset, true) as CudaArray;
   }
 
-  /** The address of a plane. */
   addressOf(plane: number): Address {
     return this.#view.getBigUint64(ADDRESSES[plane], true) as Address;
   }
 
-  /** How many planes it has. */
   get planeCount(): number {
     return this.#read("planeCount");
   }
 
-  /** What it is. @throws {InteropError} for a format that is none of ours. */
+  /** What it is. @throws {InteropError} for a format that samepage lacks. */
   get info(): ImageInfo {
     const colour = this.#read("eglColorFormat");
     const format = (Object.keys(COLOURS) as ImageFormat[]).find((format) => COLOURS[format] === colour);
@@ -118,7 +112,6 @@ export class FrameStruct {
     return planesAt(info, places);
   }
 
-  /** Another of the same values. */
   copy(): FrameStruct {
     const copy = new FrameStruct();
     copy.bytes.set(this.bytes);

@@ -20,11 +20,10 @@ import { cudaEgl } from "./library.ts";
 import { registrationOf } from "./registrations.ts";
 
 /**
- * A texture, renderbuffer or buffer of OpenGL's, registered with CUDA. While it is mapped it is CUDA's: GL must not use it.
+ * An OpenGL texture, renderbuffer or buffer, registered with CUDA. While it is mapped it is CUDA's: GL must not use it.
  * cudaGraphicsMapResources and cudaGraphicsUnmapResources order the work of both drivers.
  */
 export class GlResource implements Import {
-  /** The number of maps that use it. */
   holders = 0;
   readonly #context: CudaPrimaryContext;
   readonly #within: GlPort["within"];
@@ -32,7 +31,6 @@ export class GlResource implements Import {
   readonly #undo: Undo = [];
   #isMapped = false;
 
-  /** Registers it. @throws {NativeCallError} if the driver refuses. */
   constructor(context: CudaPrimaryContext, { kind, value, target, within }: GlPort) {
     this.#context = context;
     this.#within = within;
@@ -114,14 +112,14 @@ export class GlResource implements Import {
   }
 }
 
-/** For what is ordered behind no work of samepage's: that is over. */
+/** For what is ordered behind no work of samepage, because that is over. */
 const DEFAULT_STREAM = 0n as CudaStream;
 
 const ABOUT: ErrorFields = {
   hint: "CUDA registers textures of 1, 2 or 4 channels (cudaGraphicsGLRegisterImage): use RGBA, and a GPU of both.",
 };
 
-/** A block of OpenGL's, registered once: until it is freed, or the context ends. */
+/** An OpenGL block, registered once: until it is freed, or the context ends. */
 export function glResourceOf(context: CudaPrimaryContext, block: Allocation, port: GlPort): GlResource {
   return registrationOf(context, block, () => new GlResource(context, port));
 }

@@ -17,11 +17,11 @@ import { planeTensors } from "./image_planes.ts";
 import { cudaEgl } from "./library.ts";
 
 /**
- * An `EGLImage` in CUDA (cudaGraphicsEGLRegisterImage): its planes as arrays, which textures and surfaces read and write and
- * streams copy, or as tensors. Nothing orders the work of the others who have the image: wait for it first, and have them
- * wait for a fence of the stream.
+ * An `EGLImage` in CUDA (cudaGraphicsEGLRegisterImage): its planes as arrays, which textures and surfaces read and write
+ * and streams copy, or as tensors. Nothing orders the work of the others who have the image: wait for it first, and have
+ * them wait for a fence of the stream.
  *
- * CUDA's guide says that only a Tegra has it; an H200 was seen to take images of GL's textures.
+ * CUDA's guide says that only a Tegra has it; an H200 was seen to take images of GL textures.
  *
  * @example
  * ```ts ignore

@@ -3,10 +3,8 @@ import type { Resource } from "../../core/life/resource.ts";
 import { CudaArray } from "../arrays/array.ts";
 import type { CudaTensor } from "../tensor.ts";
 
-/** The planes of a frame. */
 export type Planes = readonly (CudaTensor | CudaArray)[];
 
-/** A frame that a stream has. */
 interface Loan {
   /** The first word of its struct: the address or the array of the first plane. */
   readonly key: bigint;
@@ -14,23 +12,20 @@ interface Loan {
   readonly ends: readonly (() => void)[];
 }
 
-/** The name of what has them, for messages. */
 const STREAM = "an EGLStream";
 
 /**
- * The frames that a stream has. Nobody writes their planes until they have come back, and the end of one ends the producer
- * first, for nobody can take a frame out of a stream.
+ * The frames that a stream has. Their planes are not written until they have come back, and the end of one ends the
+ * producer first, because a frame cannot be taken out of a stream.
  */
 export class Loans {
   /** Oldest first: mostly they come back in this order. */
   readonly #loans: Loan[] = [];
 
-  /** How many there are. */
   get size(): number {
     return this.#loans.length;
   }
 
-  /** True for a frame that the stream has. */
   has(key: bigint): boolean {
     return this.#loans.some((loan) => loan.key === key);
   }
@@ -59,7 +54,6 @@ export class Loans {
     }
   }
 
-  /** The producer ends: all of them are given up. */
   endAll(): void {
     for (const { ends } of this.#loans.splice(0)) for (const end of ends) end();
   }

@@ -37,15 +37,14 @@ const INIT: Names<CudaProducerInit> = { format: true, width: true, height: true,
 const PRESENT = "cudaEGLStreamProducerPresentFrame";
 const RETURN = "cudaEGLStreamProducerReturnFrame";
 
-/** A return, which was made: what comes behind it in the CUDA stream waits for the consumer. */
 const RETURNED: Call<StreamLane> = { fn: RETURN, call: () => 0 };
 
-/** The most frames of CUDA's that are in a stream, waiting or with the consumer. */
+/** The most CUDA frames in a stream, waiting or with the consumer. */
 const MOST_FRAMES = 64;
 
 /**
- * CUDA as the producer of an `EGLStream`. A frame that it presents is lent to the stream, to be read, until the consumer has
- * released it and the stream gives it back: until then nobody writes it, and its dispose ends the producer first.
+ * CUDA as the producer of an `EGLStream`. A frame that it presents is lent to the stream, to be read, until the consumer
+ * has released it and the stream gives it back: until then it is not written, and its dispose ends the producer first.
  *
  * No call blocks: a full stream takes no frame, and frames are asked back only where the stream has some.
  */
@@ -54,7 +53,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
   readonly init: CudaProducerInit;
   readonly #lent = new Loans();
   readonly #structs = new WeakMap<CudaStreamFrame, { readonly bytes: Uint8Array<ArrayBuffer>; readonly key: bigint }>();
-  /** Of the frame that has come back last. */
+  /** The frame that has come back last. */
   readonly #back = new FrameStruct();
   #returned = 0;
 
@@ -168,13 +167,12 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     }, { highWaterMark: 1 });
   }
 
-  /** Resolves once a frame is back, and answers how many are. Waits for nothing where none is out. */
+  /** Resolves once a frame is back, and returns how many are. Does not wait if no frame is out. */
   async returned(): Promise<number> {
     if (this.lent === 0) return 0;
     return await this.until(() => this.takeBack() || undefined);
   }
 
-  /** The number of the frame that the consumer has acquired last. */
   #consumed(): number {
     if (!this.isOpen) {
       throw checks.wrong("eglStream", "its consumer has disconnected.", "Make a new stream, and connect both ends.");

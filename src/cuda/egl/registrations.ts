@@ -6,7 +6,7 @@ import type { CudaPrimaryContext } from "../base.ts";
 
 const REGISTERED = new WeakMap<CudaPrimaryContext, Imports<Import>>();
 
-/** What a context has registered of a block of OpenGL's or EGL's, once: until that is freed, or the context ends. */
+/** What a context has registered of an OpenGL or EGL block, once: until that is freed, or the context ends. */
 export function registrationOf<I extends Import>(context: CudaPrimaryContext, block: Allocation, make: () => I): I {
   let known = REGISTERED.get(context);
   if (known === undefined) {

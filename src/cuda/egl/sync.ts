@@ -7,7 +7,7 @@ import { cudart } from "../library.ts";
 import { type DeviceCalls, owned } from "../primary_context.ts";
 import { cudaEgl } from "./library.ts";
 
-/** Why an `EGLSync` becomes no event of a device's; undefined where it does. Answered 801 by an H200, as the guide says. */
+/** Why an `EGLSync` becomes no event of a device; undefined where it does. An H200 reported 801, as the guide says. */
 export function refuseEglSync(attributes: { readonly integrated?: number | undefined }): string | undefined {
   if (attributes.integrated === 1) return undefined;
   return "CUDA makes events of EGLSyncs on a Tegra alone (cudaEventCreateFromEGLSync): the host waits for them instead";

@@ -36,11 +36,9 @@ export const SEMAPHORE_TYPES = {
   "keyed-mutex-kmt": names.cudaExternalSemaphoreHandleTypeKeyedMutexKmt,
 } as const;
 
-/** Another API's memory, as CUDA is told of it. */
+/** Another API's memory, as CUDA imports it. */
 export interface MemoryHandle {
-  /** What the handle is. */
   readonly kind: keyof typeof MEMORY_TYPES;
-  /** An fd, or a `HANDLE` of Windows'. */
   readonly handle: number | bigint;
   /** The whole length of the exporter's memory. The driver takes any, and fails later if it is too long. */
   readonly byteLength: number;
@@ -48,7 +46,6 @@ export interface MemoryHandle {
   readonly dedicated: boolean;
 }
 
-/** A `struct cudaExternalMemoryHandleDesc`. */
 export function memoryHandle({ kind, handle, byteLength, dedicated }: MemoryHandle): DataView<ArrayBuffer> {
   const description = new DataView(new ArrayBuffer(cudaExternalMemoryHandleDesc.size));
   writeCudaExternalMemoryHandleDesc(description, 0, {
@@ -58,7 +55,6 @@ export function memoryHandle({ kind, handle, byteLength, dedicated }: MemoryHand
   return description;
 }
 
-/** A `struct cudaExternalSemaphoreHandleDesc`. */
 export function semaphoreHandle(kind: keyof typeof SEMAPHORE_TYPES, handle: number | bigint): DataView<ArrayBuffer> {
   const description = new DataView(new ArrayBuffer(cudaExternalSemaphoreHandleDesc.size));
   const type = SEMAPHORE_TYPES[kind];
@@ -66,7 +62,7 @@ export function semaphoreHandle(kind: keyof typeof SEMAPHORE_TYPES, handle: numb
   return description;
 }
 
-/** An fd is the lower half of the word that is a handle of Windows'. */
+/** An fd is the lower half of the word that holds a Windows handle. */
 function wordOf(handle: number | bigint): Address {
   return BigInt(handle) as Address;
 }

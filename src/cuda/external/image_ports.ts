@@ -29,9 +29,9 @@ interface ImportingTarget extends Target, Required<CudaImageFormat> {
 }
 
 /**
- * Images of other APIs as images of one format: OpenGL's by their names, others by opaque fds. Of those, only images in the
- * driver's own order of pixels come: over rows of pixels a driver was seen to answer success and to show wrong pixels
- * (facts/gpu.md).
+ * Imports other APIs' images as images of one format: OpenGL's by their names, others by opaque fds. Among the latter,
+ * only images in the driver's own order of pixels come: over rows of pixels a driver was seen to report success and to
+ * show wrong pixels (facts/gpu.md).
  */
 export function imagePortsOf<T extends Tensor<CudaArray> & PictureSize>(
   target: ImportingTarget,
@@ -88,7 +88,7 @@ function refuseSource(
   }
 }
 
-/** The channels of a pixel as its shape tells them. A large last dimension is the width, of pixels of one channel in layers. */
+/** The channels of a pixel by its shape. A large last dimension is the width, of pixels of one channel in layers. */
 function elementsIn(shape: readonly number[]): number {
   const last = shape.length > 2 ? shape[shape.length - 1] : 1;
   return last > 4 ? 1 : last;
@@ -111,7 +111,7 @@ function imported({ context, dtype, channels }: ImportingTarget, port: ImagePort
   return { handles: [image], begin: () => MARKER, release: () => image.release() };
 }
 
-/** A texture or a renderbuffer of OpenGL's, whose array is known once it is mapped. */
+/** An OpenGL texture or renderbuffer, whose array is known once it is mapped. */
 function glImage({ context }: ImportingTarget, port: ImagePort, block: Allocation): ImportedImage<ExternalImage> {
   const resource = glResourceOf(context, block, port.objects[0] as GlPort);
   return { ...crossingOf(resource), handles: [resource] };

@@ -20,7 +20,6 @@ import { allocatedBy } from "../memory/allocate.ts";
 import { owned } from "../primary_context.ts";
 import { memoryHandle } from "./handles.ts";
 
-/** The ledger's kinds. */
 const MEMORY = "cuda.cudaExternalMemory_t";
 const MAPPED = "cuda.external_buffer";
 const IMAGE = "cuda.cudaMipmappedArray_t";
@@ -29,7 +28,6 @@ const out = new BigUint64Array(1);
 
 /** The fd of another API's memory, which the import takes over. */
 export interface MemoryFd {
-  /** An opaque fd. */
   readonly fd: number;
   /** The whole length of the exporter's memory. The driver takes any, and fails later if it is too long. */
   readonly byteLength: number;
@@ -37,23 +35,16 @@ export interface MemoryFd {
   readonly dedicated: boolean;
 }
 
-/** A whole block of another API's memory, for kernels. */
 export interface ExternalMemory extends Import {
-  /** The address of its first byte. */
   readonly address: Address;
 }
 
-/** Another API's image, for textures and surfaces. */
 export interface ExternalImage extends Import {
-  /** The array over its pixels. */
   readonly array: CudaArray;
 }
 
-/** What of another API's memory is an image. */
 export interface ImagePlace extends PictureSize {
-  /** The format of its pixels. */
   readonly format: CudaImageFormat;
-  /** Where it begins, in bytes. */
   readonly offset: number;
 }
 

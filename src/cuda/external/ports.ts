@@ -67,7 +67,7 @@ function stageOn(context: CudaStreamContext): NonNullable<Offer["stage"]> {
   };
 }
 
-/** A buffer of OpenGL's, whose address is known once it is mapped. */
+/** An OpenGL buffer, whose address is known once it is mapped. */
 function glBuffer(context: CudaPrimaryContext, port: GlPort, of: Allocation): Imported<Address> {
   const resource = glResourceOf(context, of, port);
   return {
@@ -117,7 +117,7 @@ function imported(
   return of === undefined ? { handle, release: () => memory.release() } : { handle };
 }
 
-/** The device by its UUID, which every API tells that shares memory by fds. */
+/** The device by its UUID, which every API reports that shares memory by fds. */
 function onlyUuid({ id: { uuid } }: CudaPrimaryContext): DeviceId {
   return uuid === undefined ? {} : { uuid };
 }
@@ -136,7 +136,6 @@ const NO_FD = {
   remedy: "Allocate it with { sharable: true }.",
 };
 
-/** Virtual memory, of which one place is one class. */
 function sampleOf(virtual: CudaVirtual, location: VirtualLocation): SampleClass<CudaTensor> {
   return {
     name: `${location} memory of cuda.virtual by its fd`,
@@ -148,7 +147,6 @@ function sampleOf(virtual: CudaVirtual, location: VirtualLocation): SampleClass<
   };
 }
 
-/** How bytes are copied for experiments. */
 function copiesOf(context: CudaPrimaryContext): NonNullable<Memory<CudaTensor>["copies"]> {
   return {
     write: ({ address }, bytes) => copy(context, address, addressOf(bytes, "cuda"), bytes.length),

@@ -16,21 +16,16 @@ import { cudart } from "../library.ts";
 import { owned } from "../primary_context.ts";
 import { semaphoreHandle } from "./handles.ts";
 
-/** A semaphore of another API that CUDA has imported: a list of one, as CUDA's calls take it. */
 export interface ExternalSemaphore {
-  /** Its `cudaExternalSemaphore_t`. */
   readonly handles: BigUint64Array<ArrayBuffer>;
-  /** Destroys it. */
   readonly undo: Undo;
 }
 
-/** An `EGLSync` that has become an event. */
 interface EglEvent {
   readonly event: CudaEvent;
   readonly undo: Undo;
 }
 
-/** The ledger's kind. */
 const KIND = "cuda.cudaExternalSemaphore_t";
 
 /** Those that are imported: by fds, the best first. */

@@ -5,27 +5,21 @@ import type { DeviceId } from "../../core/device/device_id.ts";
 import { type Layout, layout } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
 
-/** The bytes of CUDA's own handles, of memory and of events alike. */
+/** The length of CUDA's own handles, of memory and of events alike. */
 export const HANDLE_BYTES: number = cudaIpcMemHandle_t.size;
 
 /** The exporter's id. CUDA opens no handle in the process that made it; an isolate recognises its own. */
 export const THIS_ISOLATE: string = crypto.getRandomValues(new Uint8Array(16)).toHex();
 
-/** Exported memory. */
 export interface MemoryEnvelope {
-  /** The exporter. */
   readonly isolate: string;
-  /** The UUID of its device. */
   readonly device: string;
   /** The length of the whole allocation, which the handle refers to. */
   readonly allocation: number;
-  /** The layout of the elements, from the allocation's first byte. */
   readonly layout: Layout;
-  /** CUDA's own handle. */
   readonly handle: Uint8Array<ArrayBuffer>;
 }
 
-/** An exported event. */
 export type EventEnvelope = Pick<MemoryEnvelope, "isolate" | "device" | "handle">;
 
 type Header = Omit<MemoryEnvelope, "handle" | "layout"> & {
@@ -43,7 +37,6 @@ const EVENT: EnvelopeKind<EventHeader> = {
   damaged,
 };
 
-/** An envelope of memory as bytes. */
 export function packMemory(
   { isolate, device, allocation, layout: at, handle }: MemoryEnvelope,
 ): Uint8Array<ArrayBuffer> {
@@ -68,7 +61,6 @@ export function unpackMemory(bytes: Uint8Array<ArrayBuffer>): MemoryEnvelope {
   return { isolate, device, allocation, layout: at, handle };
 }
 
-/** An envelope of an event as bytes. */
 export function packEvent({ isolate, device, handle }: EventEnvelope): Uint8Array<ArrayBuffer> {
   return sealed(EVENT, { kind: "cuda.event", isolate, device }, [handle]);
 }
@@ -85,7 +77,7 @@ export function copied(given: ArrayBufferView, argument: string): Uint8Array<Arr
   return checks.bytesIn(given, argument).slice();
 }
 
-/** A handle of CUDA's own that a program gave. @throws {ArgumentError} if it is not as long as CUDA's. */
+/** Checks a CUDA handle that a program gave. @throws {ArgumentError} if it is not as long as CUDA's. */
 export function handleOf(given: ArrayBufferView): Uint8Array<ArrayBuffer> {
   const handle = copied(given, "handle");
   if (handle.length === HANDLE_BYTES) return handle;

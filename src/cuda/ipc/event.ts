@@ -70,8 +70,8 @@ export class CudaSharedEvent extends NativeObject {
   }
 
   /**
-   * A fence at the last record, by any process. If there was none, the fence is reached at once: have the other process
-   * tell you when it has recorded.
+   * A fence at the last record, by any process. Without a record, the fence is reached at once: have the other process
+   * notify you when it has recorded.
    */
   fence(): Fence {
     this.#line.submit([], ASK);
@@ -82,7 +82,6 @@ export class CudaSharedEvent extends NativeObject {
 /** Makes a new mark for each fence, because the event may have been recorded again. */
 const ASK: Call<EventLane> = { fn: "cudaEventQuery", call: () => 0 };
 
-/** An event, and its handle if it was made here. */
 interface Made {
   readonly event: EventHandle;
   readonly handle?: Uint8Array<ArrayBuffer>;

@@ -10,12 +10,10 @@ import { destroyEvent, isReached, synchronize, synchronizeAsync } from "../event
  * longer than necessary, never shorter. The event is destroyed once its owner has ended and no thread waits for it.
  */
 export class EventLane extends CudaLane {
-  /** The event. */
   readonly event: EventHandle;
   #waiters = 0;
   #isClosed = false;
 
-  /** Takes the event over. */
   constructor(events: LineEvents, device: LaneDevice, event: EventHandle) {
     super(events, device);
     this.event = event;

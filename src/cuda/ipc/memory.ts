@@ -40,7 +40,6 @@ export interface CudaMemoryHandle {
 const base = new BigUint64Array(1);
 const size = new BigUint64Array(1);
 
-/** Exports memory to other processes (cudaIpcGetMemHandle). */
 export function exportMemory(context: CudaPrimaryContext, tensor: CudaTensor): CudaMemoryExport {
   if (!isMade(tensor, CudaTensor)) throw checks.wrongKind("tensor", "a tensor of cuda.allocate()", tensor);
   context.resource.assertLive();
@@ -59,7 +58,6 @@ export function exportMemory(context: CudaPrimaryContext, tensor: CudaTensor): C
   return Object.freeze({ bytes, handle, byteOffset, byteLength: length });
 }
 
-/** Opens memory that another process exported (cudaIpcOpenMemHandle). */
 export function openMemory(context: CudaPrimaryContext, given: ArrayBufferView | CudaMemoryHandle): CudaTensor {
   const { handle, at, length } = ArrayBuffer.isView(given) ? sealedMemory(context, given) : plainMemory(given);
   context.resource.assertLive();
@@ -72,7 +70,6 @@ export function openMemory(context: CudaPrimaryContext, given: ArrayBufferView |
   }, [() => close("unused")]);
 }
 
-/** The memory to open. */
 interface Wanted {
   readonly handle: Uint8Array<ArrayBuffer>;
   readonly at: Layout;

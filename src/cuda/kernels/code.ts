@@ -2,7 +2,6 @@ import { checks } from "../check.ts";
 
 /** Code for a driver: PTX with its terminating zero, a cubin, or a fatbin. */
 export interface Code {
-  /** True if the driver has to compile it. */
   readonly isPtx: boolean;
   /** A private copy of the bytes. */
   readonly bytes: Uint8Array<ArrayBuffer>;

@@ -12,17 +12,13 @@ import type { Code } from "./code.ts";
 import { checkNvrtc, CudaBuildError, firstLines, nvrtcName } from "./errors.ts";
 import { ARCHITECTURE, type Source } from "./source.ts";
 
-/** A compiled program. */
 export interface Compiled {
-  /** The code for the driver. */
   readonly code: Code;
   /** The mangled names of its kernels, by their C++ names. */
   readonly lowered: ReadonlyMap<string, string>;
-  /** The compiler's warnings. */
   readonly log: string;
 }
 
-/** The device that a program is compiled for. */
 type Target = Pick<CudaDevice, "name" | "computeCapability">;
 
 /**

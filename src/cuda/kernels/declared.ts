@@ -27,11 +27,8 @@ export interface ParameterInfo {
   readonly size: number;
 }
 
-/** A declared parameter, with its checks. */
 export interface Declared {
-  /** The declaration. */
   readonly info: ParameterInfo;
-  /** The parameter that checks and packs arguments. */
   readonly parameter: Parameter<CudaPrimaryContext>;
 }
 
@@ -39,7 +36,6 @@ export interface Declared {
 class DeviceParameter extends PointerParameter<CudaTensor, CudaPrimaryContext> {
   protected override readonly mapping = "graph.map(tensor, cuda)";
 
-  /** @see {@link PointerParameter} */
   override pack(
     value: unknown,
     view: DataView<ArrayBuffer>,
@@ -50,17 +46,14 @@ class DeviceParameter extends PointerParameter<CudaTensor, CudaPrimaryContext> {
     view.setBigUint64(at, NULL, true);
   }
 
-  /** @see {@link PointerParameter} */
   protected override tensorIn(value: unknown): CudaTensor | undefined {
     return value instanceof CudaTensor && CudaTensor.owns(value) ? value : undefined;
   }
 
-  /** @see {@link PointerParameter} */
   protected override checkPlace(tensor: CudaTensor, _value: unknown, context: CudaPrimaryContext): void {
     assertReachable(tensor, context, this.argument);
   }
 
-  /** @see {@link PointerParameter} */
   protected override addressOf(tensor: CudaTensor): bigint {
     return tensor.address;
   }

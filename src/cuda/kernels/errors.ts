@@ -17,10 +17,8 @@ export class CudaBuildError extends NativeCallError {
   }
 }
 
-/** Throws unless a function of NVRTC returned NVRTC_SUCCESS. */
 export const checkNvrtc: Check = checkOf(errorOf(CODES));
 
-/** The name of an NVRTC code. */
 export function nvrtcName(code: number): string {
   return CODES.names.get(code) ?? CODES.unknown;
 }

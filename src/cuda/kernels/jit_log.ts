@@ -3,7 +3,6 @@ import { NativeCallError } from "../../core/errors.ts";
 import { addressOf } from "../../core/native/pin.ts";
 import { CudaBuildError, firstLines } from "./errors.ts";
 
-/** The size of the log in bytes. */
 const LOG_BYTES = 16_384;
 
 /**
@@ -11,13 +10,10 @@ const LOG_BYTES = 16_384;
  * the PTX is unloaded.
  */
 export class JitLog {
-  /** The `cudaJitOption`s. */
   readonly options: Uint32Array<ArrayBuffer> = new Uint32Array(new ArrayBuffer(8));
-  /** Their values: the address and the size of the log. */
   readonly values: BigUint64Array<ArrayBuffer>;
   readonly #text: Uint8Array<ArrayBuffer> = new Uint8Array(new ArrayBuffer(LOG_BYTES));
 
-  /** An empty log. */
   constructor() {
     // With separate buffers: V8 may move the elements of small arrays, and the driver writes to them later.
     this.options.set([cudaJitErrorLogBuffer, cudaJitErrorLogBufferSizeBytes]);

@@ -14,10 +14,8 @@ const CONFIG = cudaLaunchConfig_t.fields;
  * by address, which is faster than a buffer, so the caller keeps this until the call is over.
  */
 export class LaunchMemory extends Arguments<CudaPrimaryContext, CudaTensor> {
-  /** The address of the `void *args[]`. */
   readonly args: Address;
 
-  /** Lays the values out, each aligned for its type. */
   constructor(parameters: readonly Parameter<CudaPrimaryContext>[]) {
     const { size } = cudaLaunchConfig_t;
     super(parameters, "cuda", size + 8 * parameters.length);
@@ -27,12 +25,10 @@ export class LaunchMemory extends Arguments<CudaPrimaryContext, CudaTensor> {
     });
   }
 
-  /** The address of the `cudaLaunchConfig_t`. */
   get config(): Address {
     return this.address;
   }
 
-  /** Fills the configuration in. */
   configure({ groups, groupSize }: LaunchSizes, sharedBytes: number, stream: StreamHandle): void {
     const { view } = this;
     view.setUint32(CONFIG.gridDim_x.offset, groups.at(0), true);

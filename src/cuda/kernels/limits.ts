@@ -33,21 +33,15 @@ export interface KernelNeeds {
   readonly maxThreadsPerBlock: number;
 }
 
-/** The sizes of a launch. */
 export interface LaunchSizes {
-  /** Groups along each dimension. */
   readonly groups: Sizes;
-  /** Threads of a group along each dimension. */
   readonly groupSize: Sizes;
 }
 
 /** The limits of a kernel's launches, and the sizes of the current one. */
 export class LaunchLimits implements LaunchSizes {
-  /** The resources that it needs. */
   readonly needs: KernelNeeds;
-  /** @see {@link LaunchSizes} */
   readonly groups: Sizes;
-  /** @see {@link LaunchSizes} */
   readonly groupSize: Sizes;
   readonly #launch: Launch;
   readonly #handle: Address;

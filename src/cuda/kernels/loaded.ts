@@ -15,7 +15,6 @@ import { JitLog } from "./jit_log.ts";
 
 /** Code that the driver has loaded: a `cudaLibrary_t`, which belongs to no context. */
 export class LoadedCode {
-  /** The library. */
   readonly handle: CudaLibrary;
   readonly #within: CudaPrimaryContext["within"];
   readonly #log: JitLog | undefined;
@@ -41,7 +40,7 @@ export class LoadedCode {
     if (isPtx) this.#compile();
   }
 
-  /** A kernel, by the driver's name of it; undefined if there is none. */
+  /** A kernel, by the driver's name of it; undefined if the library has no such kernel. */
   kernel(name: string): Address | undefined {
     const find = newerRuntime("cudaLibraryGetKernel");
     const out = new BigUint64Array(1);
@@ -57,7 +56,6 @@ export class LoadedCode {
     });
   }
 
-  /** The driver's names of its kernels. */
   get kernelNames(): readonly string[] {
     const countKernels = newerRuntime("cudaLibraryGetKernelCount");
     const enumerate = newerRuntime("cudaLibraryEnumerateKernels");

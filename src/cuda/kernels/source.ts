@@ -17,17 +17,13 @@ const OPTIONS: Names<ProgramOptions> = { defines: true, options: true, name: tru
 
 /** A program of CUDA C++, checked. */
 export interface Source {
-  /** The CUDA C++. */
   readonly text: string;
-  /** Its name for the compiler. */
   readonly name: string;
   /** The names of its C++ kernels. */
   readonly names: readonly string[];
-  /** The options of the compiler. */
   readonly options: readonly string[];
 }
 
-/** The option for the architecture. */
 export const ARCHITECTURE: RegExp = /^(?:--gpu-architecture|-arch)\b/;
 
 /** Options whose values are the program's own words. */

@@ -1,7 +1,6 @@
 import { type Element, type Scalar, scalar, TypeTable } from "../../core/device/types.ts";
 import { NUMBERS } from "../../core/layout/numbers.ts";
 
-/** The scalar types of CUDA C++ for Linux, by one name each. */
 const SCALARS: { readonly [name: string]: Scalar } = {
   bool: { numbers: NUMBERS.u8.within(0n, 1n), dtypes: ["u8"], isBoolean: true },
   char: scalar("i8", "u8"), // C leaves its sign open
@@ -58,7 +57,7 @@ const SPELLINGS: { readonly [spelling: string]: string } = {
 const TYPES = new TypeTable({
   scalars: SCALARS,
   spellings: SPELLINGS,
-  // __half2 is the only vector of halves, and there is none of bool.
+  // __half2 is the only vector of halves, and bool has no vector.
   vector: /^(?:__)?((?:u?(?:char|short|int|long|longlong)|float|double)(?=[1-4]$)|half(?=2$))(\d)$/,
   padsThree: false,
   mostAlign: 16,

@@ -7,7 +7,6 @@ import { cudart } from "../library.ts";
 
 const out = new BigUint64Array(1);
 
-/** The pointer that a CUDA function writes to its output argument. @throws {NativeCallError} if it fails. */
 export function allocatedBy(
   { within }: CudaPrimaryContext,
   fn: string,
@@ -17,17 +16,14 @@ export function allocatedBy(
   return out[0] as Address;
 }
 
-/** How device memory and managed memory are freed: by cudaFree. */
 export function freeDevice(context: CudaPrimaryContext, address: Address): (fate: Fate) => void {
   return freeBy(context, "cudaFree", () => cudart().cudaFree(address));
 }
 
-/** How pinned memory is freed: by cudaFreeHost. */
 export function freeHost(context: CudaPrimaryContext, address: Address): (fate: Fate) => void {
   return freeBy(context, "cudaFreeHost", () => cudart().cudaFreeHost(address));
 }
 
-/** How memory of another process is closed: by cudaIpcCloseMemHandle. */
 export function closeImported(context: CudaPrimaryContext, address: Address): (fate: Fate) => void {
   return freeBy(context, "cudaIpcCloseMemHandle", () => cudart().cudaIpcCloseMemHandle(address));
 }

@@ -16,20 +16,17 @@ import { type CudaBlock, cudaBlockOf } from "./block.ts";
 import { onDevice } from "./device.ts";
 import { tensorOver } from "./memory.ts";
 
-/** What the driver knows of an address. */
 interface Pointed {
   readonly isHost: boolean;
-  /** The ordinal of its device. */
   readonly ordinal: number;
   /** Where its allocation begins, for kernels. */
   readonly start: Address;
-  /** The length of that. */
   readonly byteLength: number;
 }
 
 const out = new BigUint64Array(1);
 
-/** A tensor over memory of CUDA that other code made. */
+/** A tensor over CUDA memory that other code made. */
 export function attachedTensor(
   context: CudaPrimaryContext,
   given: bigint,

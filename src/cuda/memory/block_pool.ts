@@ -26,11 +26,8 @@ export interface BlockPoolStatistics {
   readonly reused: number;
 }
 
-/** Options of a {@link BlockPool}. */
 export interface BlockPoolOptions {
-  /** Makes a block of so many bytes. */
   readonly make: (byteLength: number) => CudaBlock;
-  /** The alignment of all blocks in bytes, a power of two. */
   readonly alignment: number;
   /** The most bytes of the pool, blocks in use included. */
   readonly mostBytes: number;
@@ -39,7 +36,6 @@ export interface BlockPoolOptions {
 /** The least block: a page. */
 const LEAST = 4096;
 
-/** A block's kind in the ledger, in use or not. */
 const KIND = "cuda.pinned_pool.block";
 
 /** A pool of blocks by size class, the powers of two. A block returns to it when it is freed. */
@@ -51,12 +47,10 @@ export class BlockPool {
   #reused = 0;
   #closed = false;
 
-  /** An empty pool. */
   constructor(options: BlockPoolOptions) {
     this.#options = options;
   }
 
-  /** Its contents and use. */
   get statistics(): BlockPoolStatistics {
     const { lent, idle, quarantined } = this.#counts;
     const [made, reused] = [this.#made, this.#reused];
@@ -68,7 +62,6 @@ export class BlockPool {
     return classOf(byteLength) + this.#options.alignment;
   }
 
-  /** Makes a block in advance. */
   prepare(byteLength: number): void {
     this.#keep(this.#make(classOf(byteLength)), classOf(byteLength));
   }
@@ -91,7 +84,6 @@ export class BlockPool {
     return this.#lent(made, size, byteLength);
   }
 
-  /** Frees the blocks that are not in use. */
   trim(): void {
     const idle = [...this.#idle.values()].flatMap((blocks) => blocks.splice(0));
     for (const { byteLength } of idle) add(this.#counts.idle, byteLength, -1);
@@ -155,7 +147,6 @@ export class BlockPool {
   }
 }
 
-/** The smallest power of two that holds so many bytes. */
 export function classOf(byteLength: number): number {
   let size = LEAST;
   while (size < byteLength) size *= 2;

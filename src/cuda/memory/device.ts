@@ -20,7 +20,6 @@ export interface DeviceAllocation extends LayoutInit {
 
 const NAMES: Names<DeviceAllocation & Layout> = { ...LAYOUT_NAMES, pitch: true };
 
-/** A new block, and the layout of the elements in it. */
 interface PlacedBlock {
   readonly block: CudaBlock;
   readonly at: Layout;
@@ -51,7 +50,6 @@ function deviceMemory(context: CudaPrimaryContext, init: DeviceAllocation): Plac
   return pitchedMemory(context, at);
 }
 
-/** Plain device memory (cudaMalloc). */
 function deviceBlock(context: CudaPrimaryContext, byteLength: number): CudaBlock {
   const address = allocatedBy(context, "cudaMalloc", (out) => cudart().cudaMalloc(out, BigInt(byteLength)));
   return { ...onDevice(context, address, byteLength, []), free: freeDevice(context, address) };
@@ -77,7 +75,6 @@ function pitchedMemory(context: CudaPrimaryContext, { shape, dtype, strides }: L
   }
 }
 
-/** The common part of all blocks of device memory. */
 export function onDevice(
   { name, device: { ordinal } }: CudaPrimaryContext,
   address: Address,

@@ -79,7 +79,7 @@ export class CudaMemoryPool extends NativeObject {
     return this.#handle;
   }
 
-  /** The same without a check. For those who write mappers. */
+  /** The same without a check. For mappers. */
   get rawHandle(): CudaMemPool {
     return this.#handle;
   }

@@ -62,7 +62,6 @@ export function locationOf(place: CudaPrimaryContext | "host"): Uint8Array<Array
   return bytes;
 }
 
-/** Sets or unsets advice. */
 export function setAdvice(
   { within }: CudaPrimaryContext,
   { address, layout: { byteLength } }: CudaTensor,
@@ -76,7 +75,6 @@ export function setAdvice(
   within(() => checkDriver(call(address, BigInt(byteLength), number, locationOf(place)), "cuMemAdvise"));
 }
 
-/** The driver's advice for a range. */
 export function hintsOn(context: CudaPrimaryContext, { address, layout: { byteLength } }: CudaTensor): ManagedHints {
   const told = (attribute: number, count: number): number[] => {
     const data = new Int32Array(count);

@@ -4,7 +4,6 @@ import { AccessError } from "../../core/errors.ts";
 import type { Grant } from "../../core/memory/grant.ts";
 import type { Resource } from "../../core/life/resource.ts";
 
-/** The holders of a block's bytes: their owners and borrowers, of all APIs. */
 export function holdersOf({ roots, lends }: Allocation): Resource[] {
   const grants: Grant[] = [...lends];
   for (let i = 0; i < grants.length; i++) grants.push(...grants[i].lends);

@@ -27,7 +27,7 @@ export interface CudaPlace extends PlacedPlane {
 export abstract class CudaMemory extends PrintedTarget implements Target<CudaTensor> {
   /** Its context. */
   readonly context: CudaPrimaryContext;
-  /** Its ports to the host. For those who write mappers. */
+  /** Its ports to the host. For mappers. */
   readonly ports: Memory<CudaTensor>;
 
   /** Made by the context. */
@@ -42,7 +42,7 @@ export abstract class CudaMemory extends PrintedTarget implements Target<CudaTen
     return value instanceof CudaTensor && value.target === this;
   }
 
-  /** The tensor that owns a new block. For those who write mappers. */
+  /** The tensor that owns a new block. For mappers. */
   own(block: CudaBlock, at: Layout): CudaTensor {
     return ownedTensor(this, block, at);
   }

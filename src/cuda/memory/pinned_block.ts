@@ -24,14 +24,12 @@ export interface PinnedFlags {
   readonly writeCombined?: boolean;
 }
 
-/** The flags, by CUDA's names. */
 export const FLAGS = {
   portable: ["cudaHostAllocPortable", cudaHostAllocPortable],
   mapped: ["cudaHostAllocMapped", cudaHostAllocMapped],
   writeCombined: ["cudaHostAllocWriteCombined", cudaHostAllocWriteCombined],
 } as const;
 
-/** The flags, with defaults. */
 export function pinnedFlags(given: PinnedFlags): Required<PinnedFlags> {
   const { portable = true, mapped = true, writeCombined = false } = given;
   const flags = { portable, mapped, writeCombined };
@@ -39,7 +37,6 @@ export function pinnedFlags(given: PinnedFlags): Required<PinnedFlags> {
   return flags;
 }
 
-/** A page-locked block of host memory. */
 export function pinnedBlock(
   context: CudaPrimaryContext,
   byteLength: number,

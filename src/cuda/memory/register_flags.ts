@@ -10,9 +10,7 @@ import { ArgumentError } from "../../core/errors.ts";
 import { checks } from "../check.ts";
 import type { CudaDevice } from "../device.ts";
 
-/**
- * The flags of cudaHostRegister. Without any it is registered with CUDA's default (cudaHostRegisterDefault).
- */
+/** The flags of cudaHostRegister. Without any it is registered with CUDA's default (cudaHostRegisterDefault). */
 export interface RegisterOptions {
   /** True if it is pinned for all devices (cudaHostRegisterPortable). True by default. */
   readonly portable?: boolean;
@@ -26,14 +24,8 @@ export interface RegisterOptions {
 
 const OPTIONS: Names<RegisterOptions> = { portable: true, mapped: true, readOnly: true, ioMemory: true };
 
-/** The flags of a map's registration. */
 export const FOR_MAPS: number = cudaHostRegisterPortable | cudaHostRegisterMapped;
 
-/**
- * The flags for these options.
- *
- * @throws {ArgumentError} if the device does not support one.
- */
 export function registerFlags(given: RegisterOptions, { name, attributes }: CudaDevice): number {
   const { portable = true, mapped = true, readOnly = false, ioMemory = false } = optionsIn(given, OPTIONS);
   checks.assertBooleans({ portable, mapped, readOnly, ioMemory });

@@ -19,10 +19,8 @@ import { aliasOf } from "./pinned_block.ts";
 import { FOR_MAPS } from "./register_flags.ts";
 import { refusalOf } from "./rules.ts";
 
-/** The key of an allocation's registration, one for all contexts. */
 const REGISTERED = {};
 
-/** The key of the file behind an allocation. */
 const BEHIND = {};
 
 /** The registration of an allocation's pages, one for all users in the process. */
@@ -130,7 +128,7 @@ function liveOf(allocation: Allocation): Registered | undefined {
   return registered === undefined || registered.users === 0 ? undefined : registered;
 }
 
-/** The device address for a host address of registered memory, or of CUDA's own. */
+/** The device address for a host address of memory that is registered or CUDA's own. */
 export function deviceAddressOf(context: CudaPrimaryContext, allocation: Allocation, host: Address): Address {
   const block = cudaBlockOf(allocation);
   if (block !== undefined) return block.deviceAddress + (host - block.hostAddress!) as Address;

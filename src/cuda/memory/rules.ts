@@ -65,10 +65,9 @@ export function assertAllowed(
   throw new error(`${argument}: "${operation}" of ${kind} memory: ${refusal.reason}`, fields);
 }
 
-/** The blocks that were warned of. */
 const warned = new WeakSet<CudaBlock>();
 
-/** Warns, once a block, before the CPU reads memory that it does not cache. For those who write mappers. */
+/** Warns, once a block, before the CPU reads memory that it does not cache. For mappers. */
 export function warnWriteCombined(block: CudaBlock): void {
   if (!block.flags.includes("cudaHostAllocWriteCombined") || warned.has(block)) return;
   warned.add(block);

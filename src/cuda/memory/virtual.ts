@@ -42,7 +42,7 @@ const NAMES: Names<VirtualAllocation & Layout> = { ...IMPORT_NAMES, location: tr
 export class CudaVirtual extends CudaMemory {
   /** The kind of memory. */
   readonly kind = "cuda.virtual";
-  /** Its ports: to the host as any memory's, and by its fd. For those who write mappers. */
+  /** Its ports: to the host as any memory's, and by its fd. For mappers. */
   override readonly ports: Memory<CudaTensor> = virtualPorts(this, this.context.hostPorts);
 
   /**
@@ -120,7 +120,7 @@ export class CudaVirtual extends CudaMemory {
     return this.#fdOf(block);
   }
 
-  /** The block of an allocation; undefined for other memory. For those who write mappers. */
+  /** The block of an allocation; undefined for other memory. For mappers. */
   blockOf(allocation: Allocation): VirtualBlock | undefined {
     return virtualBlockOf(allocation);
   }

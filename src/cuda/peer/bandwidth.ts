@@ -16,15 +16,14 @@ export interface PeerBandwidth {
   readonly own: number;
 }
 
-/** The bytes of one copy, and the number of timed copies after a first untimed one. */
 const BYTES = 64 * 1024 * 1024;
 const TIMES = 4;
 
 /** The device of each end of a copy. */
 export interface PeerOrdinals {
-  /** Of the target. */
+  /** The ordinal of the target's device. */
   readonly to: number;
-  /** Of the source. */
+  /** The ordinal of the source's device. */
   readonly from: number;
 }
 
@@ -49,7 +48,6 @@ export function bandwidth(reader: CudaStreamContext, owner: CudaStreamContext): 
   });
 }
 
-/** The bandwidth of copies from one tensor to another, in GB/s. */
 function rate(stream: CudaStream, timer: CudaTimer, to: CudaTensor, from: CudaTensor): number {
   const ends = { to: to.context.device.ordinal, from: from.context.device.ordinal };
   const call = copyBetween(to.address, from.address, BYTES, ends);

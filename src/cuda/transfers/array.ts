@@ -22,7 +22,6 @@ import type { CudaTensor } from "../tensor.ts";
 
 const FN = "cudaMemcpy3DAsync";
 
-/** The other side of an array's copy: rows at a pitch, and slices of so many rows. */
 export interface Pitched {
   /** Bytes from one row to the next. */
   readonly pitch: number;
@@ -49,7 +48,6 @@ export function copyPixels(
   });
 }
 
-/** A `struct cudaPitchedPtr`. */
 interface PitchedPtr {
   readonly ptr: CudaMemcpy3DParms["srcPtr_ptr"];
   readonly pitch: bigint;
@@ -57,7 +55,6 @@ interface PitchedPtr {
   readonly ysize: bigint;
 }
 
-/** The command that copies a tensor's elements to an array, which is the argument `array`; or the other way. */
 export function copyArray(tensor: CudaTensor, array: CudaArray, argument: "from" | "to"): Call<StreamLane> {
   const { pitch, rows } = pitchesOf(tensor.layout, array, argument === "to" ? "from" : "to");
   const { extent, extent: { width } } = array;
@@ -81,7 +78,6 @@ function to({ ptr, pitch, xsize, ysize }: PitchedPtr): Partial<CudaMemcpy3DParms
   return { dstPtr_ptr: ptr, dstPtr_pitch: pitch, dstPtr_xsize: xsize, dstPtr_ysize: ysize };
 }
 
-/** A `struct cudaMemcpy3DParms`. */
 function parametersOf(
   { width, height, depth }: ArrayExtent,
   ends: Partial<CudaMemcpy3DParms>,
@@ -98,7 +94,6 @@ function parametersOf(
   return parameters;
 }
 
-/** The pitches of an array's elements in a tensor. @throws {LayoutError} if they are not rows at a pitch. */
 export function pitchesOf(
   at: Layout,
   array: Pick<CudaArray, "shape" | "dtype" | "channels" | "extent">,

@@ -17,15 +17,12 @@ import { copyArray } from "./array.ts";
 import { copyRows, copyTensor } from "./copy.ts";
 import { fillTensor } from "./fill.ts";
 
-/** What is copied. */
 export type Copied = CudaTensor | CudaArray;
 
-/** CUDA's commands. */
 export class CudaCommands implements Commands<StreamLane, CudaTensor, Copied> {
   readonly checks = checks;
   readonly #context: CudaPrimaryContext;
 
-  /** Whose stream it is. */
   constructor(context: CudaPrimaryContext) {
     this.#context = context;
   }

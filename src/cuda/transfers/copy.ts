@@ -9,7 +9,6 @@ import type { CudaTensor } from "../tensor.ts";
 
 const PLACE = { api: "cuda", fn: "cudaMemcpy2DAsync", argument: "to" };
 
-/** The command that copies one tensor's elements to another. Copies between the host and a device are counted. */
 export function copyTensor(from: CudaTensor, to: CudaTensor): Call<StreamLane> {
   const isCounted = (from.hostHandle === undefined) !== (to.hostHandle === undefined);
   const count = isCounted ? (bytes: number) => from.context.countCopied(bytes) : undefined;

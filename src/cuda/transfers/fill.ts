@@ -8,7 +8,6 @@ import { cudaDriver, cudart } from "../library.ts";
 import { onStream, type StreamLane } from "../stream_lane.ts";
 import type { CudaTensor } from "../tensor.ts";
 
-/** The command that fills a tensor's elements. */
 export function fillTensor(tensor: CudaTensor, value: FillValue): Call<StreamLane> {
   const pattern = patternIn(value, tensor.layout.dtype, checks);
   const word = shortest(pattern);

@@ -70,17 +70,14 @@ export type CudaRule = AllowedRule | RefusedRule | ConditionalRule;
 /** The rules of one kind. */
 export type CudaKindRules = Readonly<Record<CudaOperation, CudaRule>>;
 
-/** An operation that is always allowed. */
 export function always(source: string, about: { by?: readonly string[]; warns?: string } = {}): AllowedRule {
   return { allowed: true, ...about, source };
 }
 
-/** An operation that is never allowed. */
 export function never(source: string, reason: string, remedy?: string): RefusedRule {
   return { allowed: false, reason, ...(remedy === undefined ? {} : { remedy }), source };
 }
 
-/** An operation that devices with these attributes allow. */
 export function onlyIf(
   attributes: ConditionalRule["attributes"],
   source: string,

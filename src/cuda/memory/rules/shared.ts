@@ -1,6 +1,5 @@
 import { always, type CudaKindRules, type CudaOperation, type CudaRule, never } from "./rule.ts";
 
-/** Rules for some operations. */
 type Rules<O extends CudaOperation> = Readonly<Record<O, CudaRule>>;
 
 /** One rule for kernels of the memory's own device. */
@@ -83,7 +82,6 @@ export const ON_THE_HOST = {
   ),
 };
 
-/** All rules of one kind. */
 export function rules(of: CudaKindRules): CudaKindRules {
   return Object.freeze(of);
 }

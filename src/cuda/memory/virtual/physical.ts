@@ -28,19 +28,14 @@ const FD = "cuda.memory_fd";
 const out = new BigUint64Array(1);
 const outFd = new Int32Array(1);
 
-/** The wanted properties of virtual memory. */
 export interface VirtualWish {
-  /** The place of the memory. */
   readonly location: "device" | "host";
-  /** True if it needs an fd. */
   readonly sharable: boolean;
 }
 
 /** Memory without an address yet: a CUmemGenericAllocationHandle and its place. */
 export interface PhysicalMemory {
-  /** The handle. */
   readonly handle: bigint;
-  /** Its place. */
   readonly location: CUmemLocation;
   /** Its length, a multiple of the granularity. */
   readonly byteLength: number;
