@@ -24,7 +24,7 @@ export interface MemoryAbility extends Ability {
   readonly compatible: number;
 }
 
-/** What a device exports and imports, as its queries answer. */
+/** What a device exports and imports, as its queries report. */
 export interface Abilities {
   /** Buffers as opaque fds. */
   readonly opaqueFd: MemoryAbility;
@@ -42,13 +42,12 @@ export interface Abilities {
   readonly fenceSyncFd: Ability;
 }
 
-/** The uses that every buffer is made for. */
 export const USAGE: number = vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT | vk.VK_BUFFER_USAGE_TRANSFER_DST_BIT |
   vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
 
 const NONE: Ability = { exports: false, imports: false };
 
-/** Asks a device. `has` tells the extensions: a query answers for a driver, whatever a `VkDevice` was made with. */
+/** Asks a device. `has` knows the extensions: a query speaks for a driver, whatever a `VkDevice` was made with. */
 export function abilitiesOf(device: VkPhysicalDevice, has: (extension: ExtensionName) => boolean): Abilities {
   const memory = (extension: ExtensionName, handleType: number) => memoryAbility(device, handleType, has(extension));
   const semaphore = (handleType: number, type: number) =>
@@ -73,7 +72,7 @@ function memoryAbility(device: VkPhysicalDevice, handleType: number, has: boolea
   return memoryAbilityIn(told, layouts.VkExternalBufferProperties.fields, handleType);
 }
 
-/** What a query told of memory; nothing where it was not made. */
+/** The result of a query about memory; nothing where it was not made. */
 export function memoryAbilityIn(
   told: Struct,
   fields: Readonly<Record<"externalMemoryFeatures" | "compatibleHandleTypes", FieldLayout>>,
@@ -115,7 +114,7 @@ function fenceAbility(device: VkPhysicalDevice): Ability {
   );
 }
 
-/** What bits tell, of which one is for each way. */
+/** Reads bits, of which each way has one. */
 function abilityIn(features: number, exports: number, imports: number): Ability {
   return { exports: (features & exports) !== 0, imports: (features & imports) !== 0 };
 }

@@ -15,9 +15,7 @@ import type { OpenDevice } from "./open_device.ts";
 const ASK = "vkGetFenceStatus";
 const WAIT = "vkWaitForFences";
 
-/** A fence that samepage made. */
 interface OwnFence {
-  /** Its end of life. */
   readonly resource: Resource;
   /** What was attached to it, and may not have been seen over. */
   attached: readonly Fence[];

@@ -12,15 +12,13 @@ import type { OpenDevice } from "./open_device.ts";
 import { SharedMemory } from "./shared_memory.ts";
 import { type Struct, struct } from "./struct.ts";
 
-/** Another library's buffer. */
 export interface ForeignBuffer {
   /** Where it comes from. */
   readonly from: "foreign";
-  /** The buffer. */
   readonly buffer: VkBuffer;
 }
 
-/** A `VkBuffer` and its memory: what a tensor is made with. For those who write backends. */
+/** A `VkBuffer` and its memory: what a tensor is made with. For backends. */
 export class VulkanBuffer extends SharedMemory {
   /** The `VkBuffer`, from the memory's first byte on. */
   readonly buffer: VkBuffer;
@@ -97,7 +95,6 @@ export class VulkanBuffer extends SharedMemory {
   }
 }
 
-/** What a buffer needs of its memory: its own length, rounded up. */
 export function needsOfBuffer(device: OpenDevice, buffer: VkBuffer): Needs {
   const info = struct("VkBufferMemoryRequirementsInfo2", { buffer });
   return needsOf((told) => vulkan().vkGetBufferMemoryRequirements2(device.handle, info, told));

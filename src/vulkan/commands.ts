@@ -6,11 +6,9 @@ import { structs } from "./struct.ts";
 
 /** Bytes that lie at one place in one buffer, and at another in the other. */
 export interface Region {
-  /** Where they begin in the first. */
   readonly from: number;
   /** Where they begin in the second. */
   readonly to: number;
-  /** How many. */
   readonly length: number;
 }
 
@@ -30,17 +28,14 @@ export function copyCall(from: VulkanBuffer, to: VulkanBuffer, regions: readonly
   };
 }
 
-/** Bytes that are filled with a word, the lowest byte first. */
 export interface Filled {
   /** Where they begin, a multiple of 4. */
   readonly at: number;
   /** How many, a multiple of 4. */
   readonly length: number;
-  /** The word. */
   readonly word: number;
 }
 
-/** The command that fills bytes of a buffer. */
 export function fillCall(buffer: VulkanBuffer, fills: readonly Filled[]): Call<VulkanLane> {
   return {
     fn: "vkQueueSubmit",

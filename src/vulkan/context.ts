@@ -92,19 +92,19 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   readonly device: VulkanDevice;
   /** The default queue. */
   readonly queue: VulkanQueue;
-  /** Its line. For those who write mappers. */
+  /** Its line. For mappers. */
   readonly line: Line<VulkanLane>;
-  /** Makes semaphores for other APIs: {@link Semaphore.create} takes this context. For those who write mappers. */
+  /** Makes semaphores for other APIs: {@link Semaphore.create} takes this context. For mappers. */
   readonly semaphores: SemaphoreMaker;
-  /** The open device. For those who write mappers. */
+  /** The open device. For mappers. */
   readonly openDevice: OpenDevice;
-  /** Its work. For those who write mappers. */
+  /** Its work. For mappers. */
   readonly driver: VulkanDriver;
-  /** Through which bytes come and go. For those who write mappers. */
+  /** Through which bytes come and go. For mappers. */
   readonly staging: Staging;
-  /** Which host memory the device uses in place. For those who write mappers. */
+  /** Which host memory the device uses in place. For mappers. */
   readonly proofs: Proofs<VulkanBase>;
-  /** Its ports: opaque fds, dma-bufs and host pointers. For those who write mappers. */
+  /** Its ports: opaque fds, dma-bufs and host pointers. For mappers. */
   readonly ports: Memory<VulkanTensor, VulkanBuffer>;
   readonly #images = new Map<VulkanFormat, VulkanImageTarget>();
   #queues = 1;
@@ -224,7 +224,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   /**
    * Images of a format, as a target of `graph.map`, by Vulkan's name without `VK_FORMAT_`. The same object each time.
    *
-   * @throws {ArgumentError} for a format that is none.
+   * @throws {ArgumentError} for an unknown format.
    *
    * @example
    * ```ts
@@ -259,10 +259,11 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   }
 
   /**
-   * A `VkFence` that other code has submitted, as a fence. It lives, and nobody resets it, until the fence was waited for:
-   * that it is signalled is not enough, since samepage asks it later. The context's end waits for it.
+   * A `VkFence` that other code has submitted, as a fence. It has to live, without a reset, until the fence was waited
+   * for: that it is signalled is not enough, since samepage asks it later. The context's end waits for it.
    *
-   * @param handle a live `VkFence` of this device; a wrong one crashes the process, and one that nobody signals hangs it
+   * @param handle a live `VkFence` of this device; a wrong one crashes the process, and one that is never signalled hangs
+   * it
    * @throws {ArgumentError} if `handle` is not a handle.
    */
   attachFence(handle: bigint): Fence {

@@ -63,7 +63,7 @@ export interface VulkanLimits {
 export interface VulkanDevice {
   /** Its name. */
   readonly name: string;
-  /** Its UUID and, where told, PCI address: equal in all APIs that report them. */
+  /** Its UUID and, where reported, PCI address: equal in all APIs that report them. */
   readonly id: DeviceId;
   /** The driver's UUID: opaque handles cross only between equal ones. */
   readonly driverUuid: string;
@@ -83,7 +83,7 @@ export interface VulkanDevice {
   readonly limits: VulkanLimits;
 }
 
-/** All features of Vulkan 1.0 to 1.2 that a device has, as a new `VkDevice` is told them. */
+/** All features of Vulkan 1.0 to 1.2 that a device has, as a new `VkDevice` takes them. */
 export function featuresOf(handle: VkPhysicalDevice): Struct {
   const all = chain(
     struct("VkPhysicalDeviceFeatures2"),
@@ -104,7 +104,6 @@ export function vulkanDevices(): VulkanDevice[] {
   return physicalDevices(instanceFor(false)).map(deviceOf);
 }
 
-/** What a physical device says of itself. */
 export function deviceOf(handle: VkPhysicalDevice): VulkanDevice {
   const extensions = extensionsOf(handle);
   const has = (name: string) => extensions.includes(name);

@@ -10,16 +10,14 @@ import { exportSemaphore, type FdKind, importSemaphore, kindsOf } from "./semaph
 /** A command that does nothing but mark a point. */
 const MARKER: Call<VulkanLane> = { fn: "vkQueueSubmit", call: (lane) => lane.mark() };
 
-/** A semaphore of another driver. */
 interface Imported {
   readonly semaphore: VkSemaphore;
   readonly undo: Undo;
 }
 
-/** The driver of one device. Its lines wait for each other by their timelines. For those who write mappers. */
+/** The driver of one device. Its lines wait for each other by their timelines. For mappers. */
 export type VulkanDriver = Driver<VulkanLane>;
 
-/** The driver of a device. */
 export function driverOf(device: OpenDevice): VulkanDriver {
   const sync = syncOf(device);
   return {

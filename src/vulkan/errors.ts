@@ -10,7 +10,6 @@ const HINTS: ReadonlyMap<number, string> = new Map([
   [vk.VK_ERROR_INVALID_EXTERNAL_HANDLE, "Is the fd of this kind, and of memory of this device?"],
 ]);
 
-/** The error of a Vulkan function's code. */
 export const vulkanError: ErrorMaker = errorOf({
   api: "vulkan",
   names: vk.ERROR_NAMES,
@@ -18,5 +17,4 @@ export const vulkanError: ErrorMaker = errorOf({
   hints: HINTS,
 });
 
-/** Throws unless a code is VK_SUCCESS. */
 export const check: Check = checkOf(vulkanError);

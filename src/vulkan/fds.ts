@@ -1,12 +1,11 @@
 import { undone } from "../core/life/undo.ts";
 import { closeFd, duplicateFd, statusOf } from "../core/native/fd.ts";
 
-/** An fd that is made once, and duplicated for each who asks: exports may cost a millisecond. */
+/** An fd that is made once, and duplicated for each caller: exports may cost a millisecond. */
 export class FdSource {
   readonly #make: () => number;
   #fd: number | undefined;
 
-  /** Makes none yet. */
   constructor(make: () => number) {
     this.#make = make;
   }
@@ -16,7 +15,6 @@ export class FdSource {
     return duplicateFd(this.#fd ??= this.#make());
   }
 
-  /** Closes its own. */
   close(): void {
     const fd = this.#fd;
     this.#fd = undefined;

@@ -85,7 +85,7 @@ export class VulkanFence extends NativeObject {
 }
 
 /**
- * A sync file as a fence of the device's (vkImportFenceFdKHR): its fd is duplicated.
+ * A sync file as a fence of the device (vkImportFenceFdKHR): its fd is duplicated.
  *
  * @throws {InteropError} if the device imports no fences so.
  */
@@ -120,7 +120,7 @@ function createFence(device: OpenDevice, undo: Undo, exports: boolean): VkFence 
   return device.create<VkFence>("Fence", struct("VkFenceCreateInfo", { pNext }), undo);
 }
 
-/** What each way needs, and what to do where a device has it not. */
+/** What each way needs, and what to do where a device lacks it. */
 const ABLE = {
   exports: {
     fn: "vkGetFenceFdKHR",

@@ -5,7 +5,6 @@ import type { MemoryAbility } from "./abilities.ts";
 import type { VulkanDeviceType } from "./device.ts";
 import type { ExtensionName, OpenDevice } from "./open_device.ts";
 
-/** The kinds of handle by which memory crosses. */
 export const HANDLES = {
   "opaque-fd": { type: vk.VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT, extension: "VK_KHR_external_memory_fd" },
   "dma-buf": { type: vk.VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT, extension: "VK_EXT_external_memory_dma_buf" },
@@ -15,7 +14,6 @@ export const HANDLES = {
   },
 } as const satisfies Record<string, { readonly type: number; readonly extension: ExtensionName }>;
 
-/** A kind of handle by which memory crosses. */
 export type HandleKind = keyof typeof HANDLES;
 
 /** A kind of fd by which memory goes out. */
@@ -29,7 +27,6 @@ export function fdAccessOf({ type }: { readonly type: VulkanDeviceType }): Acces
   return type === "cpu" ? "read-write" : undefined;
 }
 
-/** What a device does with buffers by a kind of handle. */
 export function abilityOf({ abilities }: OpenDevice, kind: HandleKind): MemoryAbility {
   return { "opaque-fd": abilities.opaqueFd, "dma-buf": abilities.dmaBuf, "host-pointer": abilities.hostPointer }[kind];
 }
@@ -44,7 +41,7 @@ export function closedFor(
   return device.lacks(HANDLES[kind].extension) ?? answersNo(device.facts.name, "buffers", way, kind);
 }
 
-/** The same where the device has the extension, and says no all the same. */
+/** For a device that has the extension, and says no all the same. */
 export function answersNo(device: string, what: string, way: "exports" | "imports", kind: HandleKind) {
   return { reason: `${device} answers that its ${what} ${way === "exports" ? "go out" : "come in"} by no ${kind}.` };
 }

@@ -9,7 +9,6 @@ import { VulkanBuffer } from "./buffer.ts";
 import { HANDLES } from "./handle_kinds.ts";
 import type { OpenDevice } from "./open_device.ts";
 
-/** The bytes of an experiment. */
 const LENGTH = 4096;
 
 /** Host memory, of which a device uses every page in place, or none. */

@@ -52,11 +52,11 @@ export class VulkanImageTarget extends PrintedTarget implements MemoryTarget<Vul
   readonly context: Context;
   /** The format of the pixels. */
   readonly format: VulkanFormat;
-  /** What the device does with such images. For those who write mappers. */
+  /** What the device does with such images. For mappers. */
   readonly abilities: ImageAbilities;
-  /** Its ports: opaque fds and dma-bufs. For those who write mappers. */
+  /** Its ports: opaque fds and dma-bufs. For mappers. */
   readonly ports: Memory<VulkanImage, ImageObject>;
-  /** The context, as its parts know it. For those who write mappers. */
+  /** The context, as its parts know it. For mappers. */
   readonly base: VulkanBase;
 
   /** Made by `vulkan.image()`. */

@@ -11,12 +11,10 @@ export const API_VERSION: number = 1 << 22 | 2 << 12;
 
 const VALIDATION = "VK_LAYER_KHRONOS_validation";
 
-/** A version in words: `"1.3.239"`. */
 export function versionText(version: number): string {
   return `${version >>> 22 & 0x7f}.${version >>> 12 & 0x3ff}.${version & 0xfff}`;
 }
 
-/** With the validation layer and without. */
 const instances = new Map<boolean, VkInstance>();
 
 /**
@@ -57,7 +55,6 @@ function createInstance(validation: boolean): VkInstance {
   return out[0] as VkInstance;
 }
 
-/** The physical devices of an instance. */
 export function physicalDevices(instance: VkInstance): VkPhysicalDevice[] {
   const found = listed("vkEnumeratePhysicalDevices", (count, into) => {
     const handles = into === 0 ? null : new BigUint64Array(into);
@@ -66,7 +63,7 @@ export function physicalDevices(instance: VkInstance): VkPhysicalDevice[] {
   return Array.from(found ?? []) as VkPhysicalDevice[];
 }
 
-/** What a function lists that is asked for a number first, and then for so many; again where there are more by then. */
+/** For a function that is asked for a number first, and then for so many; again where there are more by then. */
 export function listed<T>(
   fn: string,
   ask: (count: Uint32Array<ArrayBuffer>, room: number) => { readonly code: number; readonly into: T },

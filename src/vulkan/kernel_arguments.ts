@@ -17,11 +17,8 @@ import type { Shader, ShaderBinding, ShaderImage } from "./spirv.ts";
 import { type Struct, structs } from "./struct.ts";
 import { VulkanTensor } from "./tensor.ts";
 
-/** A parameter, and how it is told to users. */
 export interface Declared {
-  /** Its type and name. */
   readonly info: { readonly type: string; readonly name: string | undefined };
-  /** It checks and packs arguments. */
   readonly parameter: Parameter<VulkanBase>;
 }
 
@@ -40,7 +37,6 @@ function refuseElsewhere(
 /** How GLSL declares a parameter. */
 const DECLARED = { read: "Declare it readonly", any: "declare its elements of the tensor's type" };
 
-/** A storage buffer: its argument is a tensor of the context. */
 class BufferParameter extends PointerParameter<VulkanTensor, VulkanBase> {
   protected override readonly mapping = "graph.map(tensor, vulkan)";
   protected override readonly declared = DECLARED;
@@ -159,13 +155,11 @@ export function parametersOf(
   ];
 }
 
-/** As GLSL declares it: `rgba8 image2D`. */
 function typeOfImage({ glsl, kind, arrayed }: ShaderImage): string {
   const prefix = { float: "", sint: "i", uint: "u" }[kind];
   return `${glsl === undefined ? "" : `${glsl} `}${prefix}image2D${arrayed ? "Array" : ""}`;
 }
 
-/** The `VkDescriptorType` of an image, or of a buffer. */
 export function descriptorType(image: ShaderImage | undefined): number {
   return image === undefined ? vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER : vk.VK_DESCRIPTOR_TYPE_STORAGE_IMAGE;
 }
@@ -175,7 +169,6 @@ function pushBytes({ constants }: Shader): number {
   return Math.ceil(end / 4) * 4;
 }
 
-/** The arguments of a kernel, as Vulkan's commands take them. */
 export class KernelArguments extends Arguments<VulkanBase, VulkanTensor | VulkanImage> {
   /** The bytes of all push constants. */
   readonly pushBytes: number;
@@ -186,7 +179,6 @@ export class KernelArguments extends Arguments<VulkanBase, VulkanTensor | Vulkan
   readonly #pushed: Uint8Array<ArrayBuffer>;
   readonly #pushedAt: Address;
 
-  /** No arguments yet. */
   constructor(parameters: readonly Declared[], shader: Shader) {
     super(parameters.map(({ parameter }) => parameter), "vulkan");
     const { bindings } = shader;
@@ -212,7 +204,6 @@ export class KernelArguments extends Arguments<VulkanBase, VulkanTensor | Vulkan
     );
   }
 
-  /** Records them. */
   record(commands: VkCommandBuffer, layout: VkPipelineLayout, { extensions }: OpenDevice): void {
     const { bindings } = this.#shader;
     if (bindings.length > 0) {

@@ -15,10 +15,8 @@ import { createSemaphore, fdsOf } from "./semaphores.ts";
 import { type Struct, struct } from "./struct.ts";
 import { Submission } from "./submission.ts";
 
-/** The length of what a wait is told, in bytes. */
 const WAIT_INFO = VkSemaphoreWaitInfo.size;
 
-/** No time limit. */
 export const FOREVER: bigint = 2n ** 64n - 1n;
 
 /** Memory that takes part in a command: it is taken over from other APIs on its first use. */
@@ -29,7 +27,6 @@ export interface Used {
   taken(): void;
 }
 
-/** A command buffer, and the last command that it was submitted as. */
 interface Slot {
   readonly commands: VkCommandBuffer;
   mark: number;
@@ -61,9 +58,9 @@ export class VulkanLane implements Lane {
   readonly #begin = struct("VkCommandBufferBeginInfo", {
     flags: vk.VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
   });
-  /** What was written before is seen by what comes after, in this queue. */
+  /** In this queue, what was written before is visible to what comes after. */
   readonly #order = memoryBarrier(vk.VK_ACCESS_MEMORY_READ_BIT | vk.VK_ACCESS_MEMORY_WRITE_BIT);
-  /** What was written is seen by the CPU, once it knows that the command is over. */
+  /** The CPU sees what was written, once it knows that the command is over. */
   readonly #toHost = memoryBarrier(vk.VK_ACCESS_HOST_READ_BIT | vk.VK_ACCESS_HOST_WRITE_BIT);
   readonly #submission = new Submission();
   readonly #value = new BigUint64Array(1);
@@ -233,7 +230,7 @@ export class VulkanLane implements Lane {
     });
   }
 
-  /** A command buffer whose commands are over; a new one if there is none. It becomes the newest. */
+  /** A command buffer whose commands are over; a new one if all are in use. It becomes the newest. */
   #slot(): Slot {
     const [oldest] = this.#slots;
     const isFree = oldest !== undefined &&

@@ -9,10 +9,8 @@ import { functionsByAddress, libraryPaths } from "../core/native/library.ts";
 import { cString } from "../core/native/text.ts";
 import { byStubs } from "../guard/stubs.ts";
 
-/** Checks whose errors name this API. */
 export const checks: Checks = new Checks("vulkan");
 
-/** The loader, opened on the first call. */
 export const vulkan: () => Vulkan = keptLibrary<Vulkan>({
   api: "vulkan",
   candidates: libraryPaths("libvulkan.so.1", "libvulkan.so"),
@@ -20,7 +18,7 @@ export const vulkan: () => Vulkan = keptLibrary<Vulkan>({
   hint: "Install the loader and a driver: apt install libvulkan1 mesa-vulkan-drivers.",
 });
 
-/** The functions of a device's extensions; null where it has not the extension. */
+/** Null where the device lacks the extension. */
 export function extensionsOf(device: VkDevice): VulkanExtensions {
   const { vkGetDeviceProcAddr } = vulkan();
   const addressOf = (name: string) => vkGetDeviceProcAddr(device, cString(name));

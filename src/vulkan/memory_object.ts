@@ -14,9 +14,7 @@ import { chain, type Struct, struct } from "./struct.ts";
 /** Where new memory lies: in the device's own, or where the CPU sees it too. */
 export type Place = "device" | "host";
 
-/** What a buffer or an image needs of its memory. */
 export interface Needs {
-  /** So many bytes. */
   readonly size: number;
   /** One of these types: a bit for each. */
   readonly typeBits: number;
@@ -24,24 +22,23 @@ export interface Needs {
   readonly dedicated: boolean;
 }
 
-/** Where memory comes from: it is new and may go out by these kinds of handle; or it is somebody else's. */
+/** Where memory comes from: it is new and may go out by these kinds of handle; or it is foreign. */
 export type Origin =
   | { readonly from: "new"; readonly place: Place; readonly handleTypes: number }
   | {
     readonly from: "fd";
     readonly fd: number;
     readonly handleType: number;
-    /** What it was made with, if its exporter tells: an opaque fd has to be imported alike. */
+    /** What it was made with, if its exporter reports that: an opaque fd has to be imported alike. */
     readonly known?: WholeMemory | undefined;
     /** True if it was made for one object alone. */
     readonly dedicated?: boolean;
   }
   | { readonly from: "host"; readonly address: bigint; readonly handleType: number };
 
-/** An object that memory is bound to. */
 export type Bound = { readonly buffer: VkBuffer } | { readonly image: VkImage };
 
-/** What a `VkDeviceMemory` was made with: whoever imports it has to say the same. */
+/** What a `VkDeviceMemory` was made with: an importer has to say the same. */
 export interface MemoryInfo {
   /** Its length in bytes. */
   readonly size: number;
@@ -87,7 +84,6 @@ export function allocateMemory(
   return { handle, info: { size, type, dedicated } };
 }
 
-/** A new fd of memory that was made for that. */
 export function exportMemory(device: OpenDevice, memory: VkDeviceMemory, handleType: number): number {
   return device.exportFd("vkGetMemoryFdKHR", struct("VkMemoryGetFdInfoKHR", { memory, handleType }));
 }
@@ -131,7 +127,7 @@ function typeFor({ facts }: OpenDevice, origin: Origin, typeBits: number): Vulka
   });
 }
 
-/** The types as which a handle can be imported, a bit for each; all where no query tells. */
+/** The types as which a handle can be imported, a bit for each; all where no query reports them. */
 function importableTypes({ handle, extensions }: OpenDevice, origin: Origin): number {
   if (origin.from === "new" || origin.handleType === vk.VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) return ~0;
   const { handleType } = origin;

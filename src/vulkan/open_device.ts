@@ -11,7 +11,6 @@ import { check } from "./errors.ts";
 import { extensionsOf, vulkan } from "./library.ts";
 import type { Struct } from "./struct.ts";
 
-/** An extension: what its lack means, and its functions. */
 interface Extension {
   readonly lack: string;
   readonly functions?: readonly (keyof VulkanExtensions)[];
@@ -52,7 +51,6 @@ const EXTENSIONS: Readonly<Record<ExtensionName, Extension>> = {
   VK_KHR_push_descriptor: { lack: "kernels cannot be run", functions: ["vkCmdPushDescriptorSetKHR"] },
 };
 
-/** All of them. */
 export const WANTED = Object.keys(EXTENSIONS) as readonly ExtensionName[];
 
 /** The native objects that a context stands on. */
@@ -86,7 +84,7 @@ type Kind =
 type Create = (device: VkDevice, info: Struct, allocator: null, out: BigUint64Array<ArrayBuffer>) => number;
 type Destroy = (device: VkDevice, handle: bigint, allocator: null) => void;
 
-/** An open device, which everything below a context knows. For those who write backends. */
+/** An open device, which everything below a context knows. For backends. */
 export class OpenDevice {
   /** Its native objects. */
   readonly handles: Handles;

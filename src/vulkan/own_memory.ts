@@ -18,7 +18,6 @@ import type { Place } from "./memory_object.ts";
 import type { OpenDevice } from "./open_device.ts";
 import type { VulkanTensor } from "./tensor.ts";
 
-/** How new memory is made. */
 export interface Making {
   /** Where it lies. */
   readonly place: Place;
@@ -26,10 +25,8 @@ export interface Making {
   readonly exportAs?: ExportKind | undefined;
 }
 
-/** The key of an allocation's buffer. */
 const BUFFER = {};
 
-/** The key of the buffer of an allocation that other code made. */
 const FOREIGN = {};
 
 /**

@@ -18,9 +18,7 @@ import { VulkanTensor } from "./tensor.ts";
 
 type Closed = Omit<Refusal, "edge"> | undefined;
 
-/** Memory of another API, as a buffer. */
 export interface ImportedBuffer extends Import {
-  /** The buffer over all of it. */
   readonly buffer: VulkanBuffer;
 }
 
@@ -90,7 +88,7 @@ function refuseHost(device: OpenDevice, { allocation }: ByteRange): Closed {
   };
 }
 
-/** By an fd goes what the device made, also where the tensor has come back to it over the same pages. */
+/** What the device made goes by an fd, also where the tensor has come back to it over the same pages. */
 function exported(device: OpenDevice, tensor: VulkanTensor, given: MemoryKind, byteLength: number): Exported {
   const kind = given as HandleKind;
   if (kind === "host-pointer") return { port: new Port(kind, { value: tensor.address!, byteLength }) };

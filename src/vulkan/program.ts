@@ -49,8 +49,8 @@ export class VulkanProgram extends NativeObject {
   /**
    * One of its kernels, `"main"` by default, as a pipeline.
    *
-   * @throws {ArgumentError} if there is none of that name, or it wants what cannot be passed: kernels take storage buffers
-   * in set 0, and push constants that are numbers and vectors.
+   * @throws {ArgumentError} if the program has no entry point of that name, or it wants what cannot be passed: kernels
+   * take storage buffers in set 0, and push constants that are numbers and vectors.
    * @throws {NativeCallError} if the driver refuses the shader.
    */
   kernel(name: string = "main"): VulkanKernel {

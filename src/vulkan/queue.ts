@@ -12,7 +12,7 @@ import type { VulkanTensor } from "./tensor.ts";
 
 /** A queue, which runs commands in order. Work on a tensor waits for the earlier work on it. */
 export class VulkanQueue extends DeviceQueue<VulkanLane, VulkanTensor | VulkanImage> {
-  /** Its line of work. For those who write mappers. */
+  /** Its line of work. For mappers. */
   override readonly line: Line<VulkanLane>;
   /** Vulkan's commands. */
   protected override readonly commands: Commands<VulkanLane, VulkanTensor | VulkanImage>;
@@ -53,7 +53,6 @@ export class VulkanQueue extends DeviceQueue<VulkanLane, VulkanTensor | VulkanIm
   }
 }
 
-/** A line on one of a context's queues. */
 export function newLine(base: Pick<VulkanBase, "openDevice" | "driver" | "name">, queue: VkQueue, owner?: Resource) {
   const { openDevice, driver, name } = base;
   return new Line<VulkanLane>({

@@ -16,19 +16,16 @@ import type { VulkanLane } from "./lane.ts";
 import { checks } from "./library.ts";
 import { VulkanTensor } from "./tensor.ts";
 
-/** The most pieces that one command copies. */
 const MOST_REGIONS = 65_536;
 
 type Taken = VulkanTensor | VulkanImage;
 
 const TAKES = { expected: "a VulkanTensor or a VulkanImage", target: "vulkan" };
 
-/** Vulkan's commands. */
 export class VulkanCommands implements Commands<VulkanLane, Taken> {
   readonly checks = checks;
   readonly #base: VulkanBase;
 
-  /** Whose queue it is. */
   constructor(base: VulkanBase) {
     this.#base = base;
   }

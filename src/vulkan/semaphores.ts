@@ -9,14 +9,12 @@ import { FdSource, givenAway } from "./fds.ts";
 import type { OpenDevice } from "./open_device.ts";
 import { chain, struct } from "./struct.ts";
 
-/** How each kind of port is a Vulkan semaphore. */
 const KINDS = {
   "timeline-fd": { type: "timeline", handleType: vk.VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT },
   "binary-fd": { type: "binary", handleType: vk.VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT },
   "sync-fd": { type: "binary", handleType: vk.VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_SYNC_FD_BIT },
 } as const;
 
-/** A kind of semaphore that crosses as an fd. */
 export type FdKind = keyof typeof KINDS;
 
 /** Those kinds that a device exports, or imports; the best first. */

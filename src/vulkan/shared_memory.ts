@@ -10,7 +10,7 @@ import { checks } from "./library.ts";
 import { exportMemory, type MemoryInfo } from "./memory_object.ts";
 import type { OpenDevice } from "./open_device.ts";
 
-/** Who has the memory: nobody has used it, this Vulkan does, or it was handed to another API or process. */
+/** Who has the memory: it is unused, this Vulkan uses it, or it was handed to another API or process. */
 export type Holder = "nobody" | "vulkan" | "others";
 
 /** Where memory comes from. New memory goes out by some kinds of handle; that of others came by one. */
@@ -27,7 +27,7 @@ export interface Whence {
 export abstract class SharedMemory extends Printed implements Used {
   /** The `VkDeviceMemory`; undefined where it is another library's. */
   abstract readonly memory: VkDeviceMemory | undefined;
-  /** What the memory was made with: whoever imports it has to say the same. */
+  /** What the memory was made with: an importer has to say the same. */
   abstract readonly info: MemoryInfo | undefined;
   /** The device. */
   protected readonly device: OpenDevice;
@@ -80,8 +80,8 @@ export abstract class SharedMemory extends Printed implements Used {
   }
 
   /**
-   * Hands it to other APIs by a kind of fd: the command that releases it, if Vulkan has used it since they had it last.
-   * A later command of Vulkan's takes it back by itself, so that memory which others use by turns costs no commands here.
+   * Hands it to other APIs by a kind of fd: the command that releases it, if Vulkan has used it since they had it last. A
+   * later Vulkan command takes it back by itself, so that memory which others use by turns costs no commands here.
    */
   handOver(kind: ExportKind): Call<VulkanLane> | undefined {
     this.#others = this.#familyOf(HANDLES[kind].type);
@@ -96,7 +96,7 @@ export abstract class SharedMemory extends Printed implements Used {
     return { ...release, call: (lane) => this.#holder === "vulkan" ? release.call(lane) : lane.mark() };
   }
 
-  /** Before a command of Vulkan's. @see {@link Used} */
+  /** Before a Vulkan command. @see {@link Used} */
   acquire(commands: VkCommandBuffer, family: number): void {
     if (this.#holder === "others") this.pass(commands, this.#others, family);
   }
@@ -132,7 +132,7 @@ export abstract class SharedMemory extends Printed implements Used {
     };
   }
 
-  /** The queues of those who have a handle of this kind: behind a dma-buf there may be no Vulkan at all. */
+  /** The queues of the owners of a handle of this kind: behind a dma-buf there may be no Vulkan at all. */
   #familyOf(handleType: number): number {
     return handleType === HANDLES["dma-buf"].type && this.device.has("VK_EXT_queue_family_foreign")
       ? vk.VK_QUEUE_FAMILY_FOREIGN_EXT

@@ -13,31 +13,26 @@ export interface ShaderBinding {
   readonly name: string | undefined;
   /** True if the shader only reads it: `readonly`. */
   readonly isConst: boolean;
-  /** Of an image: what the shader takes it for. Undefined for a buffer. */
+  /** For an image, what the shader takes it for. Undefined for a buffer. */
   readonly image?: ShaderImage;
-  /** Of a buffer: what its unsized array holds, or its only member; undefined if that is no number and no vector. */
+  /** For a buffer, what its unsized array holds, or its only member; undefined if that is no number and no vector. */
   readonly element?: ShaderType | undefined;
 }
 
-/** What a shader takes an image for. */
 export interface ShaderImage {
   /** GLSL's name of its format: `"rgba8"`; undefined if it leaves that open. */
   readonly glsl: string | undefined;
   /** The format, as {@link PixelFormat} names it: `"rgba unorm8"`. */
   readonly format: string | undefined;
-  /** The type in which the shader reads its channels. */
   readonly kind: ChannelKind;
   /** True if it has layers: `image2DArray`. */
   readonly arrayed: boolean;
 }
 
-/** A member of a shader's push constants. */
 export interface ShaderConstant {
   /** Its name in the source, if the compiler kept it. */
   readonly name: string | undefined;
-  /** Where it begins, in bytes. */
   readonly offset: number;
-  /** Its type. */
   readonly type: ShaderType;
 }
 
@@ -45,7 +40,6 @@ export interface ShaderConstant {
 export interface ShaderType {
   /** GLSL's name: `"uint"`, `"vec4"`. */
   readonly name: string;
-  /** What it is made of. */
   readonly element: Element;
 }
 
@@ -61,7 +55,6 @@ export interface Shader {
 
 const MAGIC = 0x07230203;
 
-/** The opcodes that are read (SPIR-V specification, 3.52). */
 const OP = {
   name: 5,
   memberName: 6,
@@ -117,7 +110,6 @@ export function spirvIn(given: unknown): Uint32Array<ArrayBuffer> {
   );
 }
 
-/** The instructions of a module, by opcode: the words of each behind its first. */
 export class Module {
   readonly #operands = new Map<number, Uint32Array[]>();
 
@@ -134,7 +126,6 @@ export class Module {
     }
   }
 
-  /** The names of its compute shaders. */
   get entryPoints(): string[] {
     return this.#all(OP.entryPoint).filter(([model]) => model === COMPUTE).map((words) => text(words.subarray(2)));
   }

@@ -11,7 +11,6 @@ import type { VulkanLane } from "./lane.ts";
 import type { OpenDevice } from "./open_device.ts";
 import type { VulkanTensor } from "./tensor.ts";
 
-/** The length of the block. */
 const LENGTH = 4 << 20;
 
 /** Bytes of a buffer from an offset on, or all pixels of an image without gaps. */

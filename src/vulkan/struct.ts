@@ -9,7 +9,7 @@ type Layouts = typeof layouts;
 /** The name of a struct, as C has it. */
 export type StructName = { [N in keyof Layouts]: Layouts[N] extends StructLayout ? N : never }[keyof Layouts];
 
-/** What points to memory of JavaScript's: its address goes into the field, and the struct keeps it alive. */
+/** A value that lies in JavaScript's memory: its address goes into the field, and the struct keeps it alive. */
 type Pointed = Struct | ArrayBufferView<ArrayBuffer>;
 
 /** What a field takes. Words of 64 bits are numbers, handles or pointers. */
@@ -22,15 +22,12 @@ export type Values<L extends StructLayout> = {
   readonly [F in Exclude<keyof L["fields"], "sType">]?: Value<L["fields"][F]>;
 };
 
-/** A C struct, or several in a row, in memory of JavaScript's. It is passed to native calls as it is. */
+/** A C struct, or several in a row, in JavaScript's memory. It is passed to native calls as it is. */
 export class Struct extends DataView<ArrayBuffer> {
-  /** The number of structs. */
   readonly count: number;
-  /** The address of the first byte. */
   readonly address: Address;
   readonly #kept: Pointed[] = [];
 
-  /** Filled with zeros. */
   constructor(size: number, count = 1) {
     super(new ArrayBuffer(size * count));
     this.count = count;
@@ -50,12 +47,10 @@ export class Struct extends DataView<ArrayBuffer> {
     else this.setBigUint64(at, BigInt(value), true);
   }
 
-  /** Reads a field of 32 bits. */
   number({ offset }: FieldLayout, start = 0): number {
     return this.getUint32(start + offset, true);
   }
 
-  /** Reads a field of 64 bits. */
   word({ offset }: FieldLayout, start = 0): bigint {
     return this.getBigUint64(start + offset, true);
   }
@@ -72,7 +67,6 @@ export function struct<N extends StructName>(name: N, values: Values<Layouts[N]>
   return structs(name, [values]);
 }
 
-/** Several structs in a row. */
 export function structs<N extends StructName>(name: N, list: readonly Values<Layouts[N]>[]): Struct {
   const { size, fields }: StructLayout = layouts[name];
   const made = new Struct(size, list.length);
@@ -99,7 +93,6 @@ export function room(name: StructName, count: number): Struct {
 
 const POINTER: FieldLayout = { offset: 0, type: "u64" };
 
-/** A C array of pointers. */
 export function pointers(list: readonly Pointed[]): Struct {
   const made = new Struct(8, list.length);
   list.forEach((one, i) => made.put(POINTER, one, 8 * i));

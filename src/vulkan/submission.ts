@@ -6,7 +6,6 @@ import { type Struct, struct } from "./struct.ts";
 
 const NO_FENCE = 0n as VkFence;
 
-/** Semaphores and their values, as a submit takes them. */
 interface Points {
   readonly semaphores: BigUint64Array<ArrayBuffer>;
   readonly values: BigUint64Array<ArrayBuffer>;
@@ -24,7 +23,6 @@ export class Submission {
   #values: Struct;
   #info: Struct;
 
-  /** Nothing to submit yet. */
   constructor() {
     [this.#values, this.#info] = this.#structs();
   }
@@ -57,7 +55,6 @@ export class Submission {
     this.#waitsApart = true;
   }
 
-  /** It signals a semaphore. */
   signal(semaphore: VkSemaphore, value: bigint): void {
     this.#signals.semaphores[this.#signalCount] = semaphore;
     this.#signals.values[this.#signalCount++] = value;

@@ -4,7 +4,7 @@ import type { VulkanBuffer } from "./buffer.ts";
 
 /** Memory of a Vulkan device. Its handle is a {@link VulkanBuffer}; `layout.byteOffset` says where in it the elements begin. */
 export class VulkanTensor extends Tensor<VulkanBuffer> {
-  /** The host address of its first element, if the CPU sees the memory: the first read maps it. For those who write mappers. */
+  /** The host address of its first element, if the CPU sees the memory: the first read maps it. For mappers. */
   get address(): bigint | undefined {
     return this.described.range.address;
   }

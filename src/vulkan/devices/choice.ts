@@ -19,13 +19,9 @@ export interface VulkanChoice extends OpenOn {
 
 const CHOICE: Names<VulkanChoice> = { device: true, uuid: true, validation: true, on: true };
 
-/** A physical device. */
 export interface PhysicalDevice {
-  /** The instance that lists it. */
   readonly instance: VkInstance;
-  /** The `VkPhysicalDevice`. */
   readonly handle: VkPhysicalDevice;
-  /** What it says of itself. */
   readonly facts: VulkanDevice;
 }
 

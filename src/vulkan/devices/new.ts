@@ -10,7 +10,7 @@ import { OpenDevice, WANTED } from "../open_device.ts";
 import { pointers, struct } from "../struct.ts";
 import type { PhysicalDevice } from "./choice.ts";
 
-/** A family may have dozens of queues; a program that needs more lines has several on one. */
+/** A family may have dozens of queues; a program that needs more lines puts several on one queue. */
 const MOST_QUEUES = 4;
 
 /**

@@ -31,13 +31,12 @@ const USAGES = [
   COPIED,
 ];
 
-/** The `VkImageTiling` of an order. */
 export function tilingOf(order: Order): number {
   if (order === "optimal") return vk.VK_IMAGE_TILING_OPTIMAL;
   return order === "linear" ? vk.VK_IMAGE_TILING_LINEAR : vk.VK_IMAGE_TILING_DRM_FORMAT_MODIFIER_EXT;
 }
 
-/** A device's answers for images of one format. Each is asked for once. */
+/** A device's abilities for images of one format. Each is asked for once. */
 export class ImageAbilities {
   readonly #device: OpenDevice;
   readonly #format: VulkanFormat;
@@ -50,7 +49,10 @@ export class ImageAbilities {
     this.#format = format;
   }
 
-  /** What images of this order can do, as memory of one kind of handle (0 for none); undefined if there are none. */
+  /**
+   * What images of this order can do, as memory of one kind of handle (0 for none); undefined if the device has no such
+   * image.
+   */
   of(order: Order, handleType: number): ImageAbility | undefined {
     const key = `${order} ${handleType}`;
     if (!this.#known.has(key)) this.#known.set(key, this.#ask(order, handleType));

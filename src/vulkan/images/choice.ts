@@ -12,16 +12,13 @@ export type VulkanTiling =
   | "optimal"
   /** Row by row, as the driver lays them out. */
   | "linear"
-  /** By one of these DRM format modifiers: the driver takes the best that it has. */
+  /** One of these DRM format modifiers: the driver takes the best that it has. */
   | { readonly modifiers: readonly bigint[] };
 
-/** How a new image is made. */
 export interface Choice {
-  /** The order of its pixels. */
   readonly tiling: Tiling;
   /** The kinds of handle that it can go out by: a bit of VkExternalMemoryHandleTypeFlagBits, or 0. */
   readonly handleTypes: number;
-  /** What the device does with such images. */
   readonly ability: ImageAbility;
 }
 
@@ -63,7 +60,7 @@ export function closedFor(
 /**
  * The order to allocate by, the kind of handle to go out by, and what the device does with such images.
  *
- * @throws {ArgumentError} if there are none.
+ * @throws {ArgumentError} if no order fits.
  */
 export function choose(target: VulkanImageTarget, orders: readonly Order[], asked: ExportKind | undefined): Choice {
   const { abilities, base, format, modifiers } = target;
@@ -100,7 +97,7 @@ function choiceOf({ abilities }: VulkanImageTarget, orders: readonly Order[], ha
   return { tiling, handleTypes, ability };
 }
 
-/** The orders that a tiling asks for: one, or modifiers. @throws {ArgumentError} for what is no tiling. */
+/** The orders that a tiling asks for: one, or modifiers. @throws {ArgumentError} for any other value. */
 export function ordersIn(given: VulkanTiling): readonly Order[] {
   if (typeof given !== "object") return [checks.nameIn(given, TILINGS, "tiling")];
   const { modifiers } = optionsIn(given, { modifiers: true }, "tiling");

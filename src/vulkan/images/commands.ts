@@ -6,19 +6,15 @@ import { vulkan } from "../library.ts";
 import { struct } from "../struct.ts";
 import { type ImageObject, type ImageSpec, rangeOf } from "./image_object.ts";
 
-/** Whole layers of an image, or rows of one layer. */
 export interface PixelRange {
   /** The first layer. */
   readonly layer: number;
-  /** How many. */
   readonly layers: number;
   /** The first row. */
   readonly row: number;
-  /** How many. */
   readonly rows: number;
 }
 
-/** An image as ranges of at most so many bytes each, in the order of memory. A row has fewer. */
 export function* rangesOf({ format, width, height, layers = 1 }: ImageSpec, most: number): Generator<PixelRange> {
   const rowBytes = width * format.bytesPerPixel;
   const rows = Math.min(height, Math.floor(most / rowBytes));
@@ -56,7 +52,6 @@ export function pixelsCall(
   };
 }
 
-/** The command that gives all pixels of an image one colour: four numbers of the format's own type, zeros by default. */
 export function clearCall(
   object: ImageObject,
   colour: ArrayBufferView<ArrayBuffer> = new Uint32Array(4),

@@ -18,7 +18,6 @@ export interface VulkanFormat extends PixelFormat {
 
 const ORDERS = ["r", "rg", "rgba", "bgra"] as const;
 
-/** Vulkan's word for each encoding. */
 const ENCODINGS = {
   unorm8: "UNORM",
   snorm8: "SNORM",
@@ -48,7 +47,7 @@ export const VULKAN_FORMATS: { readonly [N in VulkanFormatName]: VulkanFormat } 
     .map((format) => [format.vulkan, Object.freeze(format)]),
 ) as unknown as { [N in VulkanFormatName]: VulkanFormat };
 
-/** The format of a name. @throws {ArgumentError} for a name that is none. */
+/** The format of a name. @throws {ArgumentError} for an unknown name. */
 export function formatIn(given: unknown): VulkanFormat {
   return VULKAN_FORMATS[checks.nameIn(given, VULKAN_FORMATS, "format")];
 }

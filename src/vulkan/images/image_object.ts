@@ -25,14 +25,13 @@ export interface Rows {
 
 /**
  * The order of the pixels: the driver's own; rows one after the other, as the driver lays them out; that of a DRM format
- * modifier, of which the driver takes the best; or that of somebody else's memory, which is known.
+ * modifier, of which the driver takes the best; or that of foreign memory, which is known.
  */
 export type Tiling =
   | { readonly order: "optimal" | "linear" }
   | { readonly order: "modifier"; readonly of: readonly bigint[] }
   | { readonly order: "given"; readonly modifier: bigint; readonly rows: Rows };
 
-/** The key of an allocation's image. */
 const IMAGE = {};
 
 /** The image that an allocation was made for, if it is Vulkan's. */
@@ -76,14 +75,14 @@ export function rangeOf({ layers = 1 }: ImageSpec) {
 
 /**
  * A `VkImage` and its memory: what an image's tensor is made with. Its layout is VK_IMAGE_LAYOUT_GENERAL from the first
- * command that uses it, so that every API finds it so. For those who write backends.
+ * command that uses it, so that every API finds it so. For backends.
  */
 export class ImageObject extends SharedMemory {
   /** The `VkImage`. */
   readonly image: VkImage;
   /** The `VkDeviceMemory`; undefined for another library's image. */
   readonly memory: VkDeviceMemory | undefined;
-  /** What the memory was made with: whoever imports it has to say the same. Undefined for another library's image. */
+  /** What the memory was made with: an importer has to say the same. Undefined for another library's image. */
   readonly info: MemoryInfo | undefined;
   /** What it is made of. */
   readonly spec: ImageSpec;
@@ -91,7 +90,7 @@ export class ImageObject extends SharedMemory {
   readonly modifier: bigint | undefined;
   /** The order of its pixels; undefined for another library's image. */
   readonly order: Order | undefined;
-  /** Where they lie in the memory, if that is told: not in the driver's own order. */
+  /** Where they lie in the memory, if that is known: not in the driver's own order. */
   readonly rows: Rows | undefined;
   #layout: number;
   #view: VkImageView | undefined;
@@ -147,7 +146,7 @@ export class ImageObject extends SharedMemory {
     return (this.spec.usage & vk.VK_IMAGE_USAGE_STORAGE_BIT) !== 0;
   }
 
-  /** Before a command of Vulkan's: brings a new image into its layout. @see {@link SharedMemory} */
+  /** Before a Vulkan command: brings a new image into its layout. @see {@link SharedMemory} */
   override acquire(commands: VkCommandBuffer, family: number): void {
     if (this.#layout === GENERAL) super.acquire(commands, family);
     else this.pass(commands, vk.VK_QUEUE_FAMILY_IGNORED, vk.VK_QUEUE_FAMILY_IGNORED);

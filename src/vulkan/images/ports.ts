@@ -31,7 +31,6 @@ function fdOf(kind: string): ExportKind {
   return kind === "dma-buf" ? kind : "opaque-fd";
 }
 
-/** The rows of an experiment's image, and its layers if it has any. */
 const SAMPLE_ROWS = 16;
 const SAMPLE_LAYERS = 4;
 
@@ -115,7 +114,7 @@ function refuseExport({ base }: VulkanImageTarget, source: Described, kind: Imag
   };
 }
 
-/** Why rows of pixels are no image of OpenCL's or CUDA's. */
+/** Why rows of pixels are no OpenCL or CUDA image. */
 const ONLY_VULKAN = {
   reason: "its pixels lie row by row: other APIs would show wrong pixels of such an fd, and say nothing.",
   remedy: 'Allocate it with { tiling: "optimal" }.',
@@ -131,7 +130,7 @@ function refuseLayers({ format: { name, elements } }: VulkanImageTarget, { plane
   };
 }
 
-/** Is it an image of this format? An image of Vulkan's has exactly this one. */
+/** Is it an image of this format? A Vulkan image has exactly this one. */
 function refuseSource({ format, base }: VulkanImageTarget, { planes: [{ layout }], target }: Described): Closed {
   const other = (target as Partial<VulkanImageTarget>).kind === "vulkan.image"
     ? (target as VulkanImageTarget).format

@@ -18,12 +18,10 @@ export function pixelsIn(shape: readonly number[], { name, dtype, elements }: Pi
   throw wrongShape(`expected ${expected}, got [${at.shape.join(", ")}].`);
 }
 
-/** The shape of pictures, in words. */
 export function described(elements: number, layers = ""): string {
   return `[${layers}height, width${elements === 1 ? "" : `, ${elements}`}]`;
 }
 
-/** The largest images of a device. */
 type Most = Pick<ImageAbility, "maxWidth" | "maxHeight" | "maxLayers">;
 
 /** Throws for more pixels or layers than a device's images have. @throws {LayoutError} */
