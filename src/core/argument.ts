@@ -1,6 +1,5 @@
 import { ArgumentError } from "./errors.ts";
 
-/** The most characters of a value that a message shows. */
 const MOST_SHOWN = 200;
 
 /** Characters that would break a message's line: control characters and Unicode's line ends. */
@@ -61,7 +60,6 @@ function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** Returns what was given, if it is an object. @throws {ArgumentError} otherwise. */
 export function object<T>(given: T, argument: string): T & object {
   if (typeof given === "object" && given !== null) return given;
   throw unexpected(argument, "an object", given);
@@ -104,7 +102,7 @@ export function otherNames(given: object, names: object): string | undefined {
   return others && shown(others.join(", "));
 }
 
-/** A class that knows its own objects. */
+/** A program that passes more has made a mistake. */
 export type Maker<T> = {
   /** Its name, for messages. */
   readonly name: string;

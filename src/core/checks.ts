@@ -2,7 +2,7 @@ import { aKind, isMade, literal, type Maker, shown, withArticle } from "./argume
 import { ArgumentError, type ErrorFields, LayoutError } from "./errors.ts";
 import { bytesOf } from "./intrinsics.ts";
 
-/** The most items of a list that a program passes; more are a mistake. */
+/** More items in a list are a mistake of the program. */
 const MOST_ITEMS = 65_536;
 
 /** Checks of what a program passes. Their errors name one API. */
@@ -108,7 +108,6 @@ export class Checks {
 export const OF_BYTES =
   "Pass the tensor itself, not its view; host.wrap() makes a tensor of an array of your own, in place.";
 
-/** True for an ArrayBuffer, and for a view of one. */
 export function isBytes(given: unknown): boolean {
   return ArrayBuffer.isView(given) || given instanceof ArrayBuffer;
 }

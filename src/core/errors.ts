@@ -106,7 +106,7 @@ export class PermissionError extends InteropError {
   }
 }
 
-/** A native function answered with an error code. */
+/** A native function returned an error code. */
 export class NativeCallError extends InteropError {}
 
 /** An argument that is no layout is wrong: its type, its range, its state. */
@@ -115,7 +115,7 @@ export class ArgumentError extends InteropError {}
 /** A shape, dtype, stride, offset, length or alignment is wrong; `argument` names which. */
 export class LayoutError extends ArgumentError {}
 
-/** The bytes are lent to somebody else, or the access asked for exceeds what was granted. */
+/** The bytes are lent to another holder, or the access asked for exceeds what was granted. */
 export class AccessError extends InteropError {}
 
 /** The object was disposed, or what it came from was. */
@@ -157,8 +157,8 @@ export class NoRouteError extends InteropError {
 }
 
 /**
- * Throws one failure as it is, several as one {@link InteropError} with `.errors`. The same
- * error counts once, however many it was told to.
+ * Throws one failure as it is, several as one {@link InteropError} with `.errors`. The same error counts once, however
+ * many have reported it.
  */
 export function throwAll(given: readonly unknown[], doing: string): void {
   if (given.length === 0) return;

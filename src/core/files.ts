@@ -5,7 +5,7 @@
  */
 import { messageOf } from "./errors.ts";
 
-/** The functions of Deno's own node:fs that are used here. It is the one way to open a file with O_NONBLOCK. */
+/** The functions of Deno's own node:fs that are used here. Only they open a file with O_NONBLOCK. */
 interface FileSystem {
   readonly constants: Readonly<Record<"O_RDONLY" | "O_WRONLY" | "O_CREAT" | "O_EXCL" | "O_NONBLOCK", number>>;
   openSync(path: string, flags: number): number;
@@ -21,7 +21,6 @@ function fileSystem(): FileSystem {
   return globalThis.process.getBuiltinModule("node:fs");
 }
 
-/** True for the error of a path where there is nothing. */
 export function isMissing(error: unknown): boolean {
   return hasCode(error, "ENOENT");
 }
@@ -46,12 +45,12 @@ export function readRegularFile(path: string, most: number): Uint8Array<ArrayBuf
 }
 
 /**
- * Reads until there is no more.
+ * Reads up to the end.
  *
- * @param read puts what comes next into a buffer, and answers how many bytes that is; 0 at the end
+ * @param read puts what comes next into a buffer, and returns how many bytes that is; 0 at the end
  * @param size how many bytes are expected; the files in /proc have more than their size says
- * @param most the most bytes that there may be
- * @throws {Error} if there are more.
+ * @param most the most bytes that are read
+ * @throws {Error} if more bytes come.
  */
 export function readToEnd(
   read: (into: Uint8Array<ArrayBuffer>) => number,
@@ -118,7 +117,7 @@ function openToWrite(fs: FileSystem, path: string): { fd: number; isNew: boolean
   try {
     return { fd: fs.openSync(path, O_WRONLY | O_NONBLOCK | O_CREAT), isNew: false };
   } catch (error) {
-    throw hasCode(error, "ENXIO") ? irregular(error) : error; // a FIFO or a socket that nobody reads
+    throw hasCode(error, "ENXIO") ? irregular(error) : error; // a FIFO or a socket that no process reads
   }
 }
 

@@ -19,10 +19,8 @@ export const isDetached: (buffer: unknown) => boolean = getter(ArrayBuffer.proto
 /** True for a buffer whose length can change. @throws {TypeError} for what is no ArrayBuffer. */
 export const isResizable: (buffer: unknown) => boolean = getter(ArrayBuffer.prototype, "resizable");
 
-/** A buffer's length. @throws {TypeError} for what is no ArrayBuffer. */
 export const bufferLength: (buffer: unknown) => number = getter(ArrayBuffer.prototype, "byteLength");
 
-/** The buffer that a typed array shows. */
 export const bufferOfArray: (array: unknown) => ArrayBuffer = getter(TypedArray.prototype, "buffer");
 
 /** How many bytes a typed array shows; 0 once it was revoked. */
@@ -40,7 +38,6 @@ export function transfer(buffer: ArrayBuffer, newByteLength?: number): ArrayBuff
   return Reflect.apply(transferIntrinsic, buffer, newByteLength === undefined ? [] : [newByteLength]);
 }
 
-/** True for a real ArrayBuffer. */
 export function isArrayBuffer(value: unknown): value is ArrayBuffer {
   try {
     bufferLength(value);
@@ -51,8 +48,8 @@ export function isArrayBuffer(value: unknown): value is ArrayBuffer {
 }
 
 /**
- * Which bytes of which buffer a view shows; undefined where they are gone: its buffer was detached, or has become too short
- * for it. Of such a view a DataView throws, and a typed array says that it is empty.
+ * Which bytes of which buffer a view shows; undefined where they are gone: its buffer was detached, or has become too
+ * short for it. For such a view a DataView throws, and a typed array says that it is empty.
  */
 export function bytesOf(
   view: ArrayBufferView,

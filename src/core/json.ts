@@ -1,5 +1,6 @@
 /**
- * What `JSON.stringify` makes of records and errors. JSON has no bigints, and of an error it shows neither name nor message.
+ * What `JSON.stringify` makes of records and errors. JSON has no bigints, and it shows neither name nor message of an
+ * error.
  *
  * @module
  */
@@ -13,7 +14,6 @@ function recordJson(this: object): object {
   return fieldsJson(this);
 }
 
-/** The fields of a record as JSON has them. */
 export function fieldsJson(record: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, valueJson(value)]));
 }

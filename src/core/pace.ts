@@ -1,4 +1,3 @@
-/** How many are taken in one turn of the event loop. */
 const MOST = 64;
 
 /** Resolves in the next turn of the event loop, in which timers and other promises have had theirs. */

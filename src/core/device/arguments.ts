@@ -7,7 +7,6 @@ import { Mapped } from "../tensors/mapped.ts";
 import type { Usable, Use } from "./line.ts";
 import type { Parameter } from "./parameter.ts";
 
-/** A use, filled in anew for each launch. */
 interface Slot {
   tensor: Usable;
   access: Access;
@@ -38,7 +37,6 @@ export class Arguments<C, U extends Usable = Usable> {
   /** The slots of arguments that can be disposed. Numbers and null pointers cannot. */
   #uses: readonly Slot[] = [];
 
-  /** The first `head` bytes belong to the API; the values follow them. */
   constructor(parameters: readonly Parameter<C>[], api: string, head: number = 0) {
     let end = head;
     this.offsets = parameters.map(({ align, size }) => {
@@ -72,7 +70,6 @@ export class Arguments<C, U extends Usable = Usable> {
     return this.#uses as readonly Slot[] as readonly Use<U>[];
   }
 
-  /** Lets go of the tensors: a kernel must not keep them alive. */
   release(): void {
     const uses = this.#uses;
     for (let i = 0; i < uses.length; i++) uses[i].tensor = NOBODY;
@@ -107,7 +104,6 @@ export class Arguments<C, U extends Usable = Usable> {
   }
 }
 
-/** Throws unless `args` has one argument for each of a kernel's parameters; `types` lists their types. */
 export function assertArguments(
   args: unknown,
   types: readonly string[],

@@ -1,9 +1,9 @@
 import { nextTurn } from "../pace.ts";
 
-/** So long it is asked as fast as the event loop turns, in milliseconds: a busy side reports within microseconds. */
+/** Milliseconds for which it is asked as fast as the event loop turns: a busy side reports within microseconds. */
 const BUSY_MS = 2;
 
-/** Then it is asked so often, in milliseconds. */
+/** Then it is asked at this interval, in milliseconds. */
 const IDLE_MS = 1;
 
 /** Until the next question: a turn of the event loop, some 3 µs, or a millisecond once the busy time is over. */
@@ -28,7 +28,6 @@ export async function asked<T>(ask: () => T | undefined): Promise<T> {
   }
 }
 
-/** One of many waits. */
 interface Waiting {
   isOver(): boolean;
   resolve(): void;

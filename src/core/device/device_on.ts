@@ -62,7 +62,6 @@ export function noDeviceOn(checks: Checks, on: Context, devices: readonly Report
   );
 }
 
-/** What a driver reports, in words. */
 function inWords({ uuid, pci, node }: DeviceId): string {
   const known = [
     ...(uuid === undefined ? [] : [`UUID ${uuid}`]),

@@ -44,8 +44,8 @@ export interface Lines<L = unknown> {
   /** Asks whether `mark` is over, without blocking; flushes if it must. Returns the newest mark known to be over. */
   poll(lane: L, mark: number): number;
   /**
-   * The same without a command to the device where an earlier one tells that `mark` is not over: for those who can have the
-   * device wait, or ask again. It is `poll` if left out.
+   * The same without a command to the device where an earlier one shows that `mark` is not over: for callers that can have
+   * the device wait, or ask again. It is `poll` if left out.
    */
   glance?(lane: L, mark: number): number;
   /** Blocks this thread until `mark` is over. May return early: the core polls, and blocks again. */

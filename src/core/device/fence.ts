@@ -49,7 +49,7 @@ export class Fence extends Printed implements PromiseLike<void> {
     this.mark = mark;
   }
 
-  /** True for an instance that this class made. For those who write mappers. */
+  /** True for an instance that this class made. For mappers. */
   static owns(value: object): boolean {
     return #made in value;
   }
@@ -125,7 +125,7 @@ export class Fence extends Printed implements PromiseLike<void> {
   /** Polls for a short while, enough for short work. It yields between polls, because the device may be this CPU. */
   #poll(): boolean {
     if (this.reached()) return true;
-    if (this.line.driver.lines.takesThread === false) return false; // another thread of C's is awaited, not a device
+    if (this.line.driver.lines.takesThread === false) return false; // another C thread is awaited, not a device
     const end = performance.now() + POLL_MS;
     while (performance.now() < end) {
       libc().sched_yield(); // cannot fail
@@ -144,7 +144,6 @@ export class Fence extends Printed implements PromiseLike<void> {
   }
 }
 
-/** Returns `given` if it is a fence. @throws {ArgumentError} otherwise. */
 export function fenceIn(given: unknown, argument: string, api = "core"): Fence {
   if (isMade(given, Fence)) return given;
   const isThenable = typeof (given as Partial<PromiseLike<unknown>> | null | undefined)?.then === "function";
@@ -169,7 +168,7 @@ function sleep(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
-/** Waits for `done`, but no longer than until the signal is aborted. @throws the signal's reason then. */
+/** Throws the signal's reason if it is aborted first. */
 export function unlessAborted(done: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);

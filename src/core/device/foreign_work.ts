@@ -10,7 +10,7 @@ export interface ForeignWork extends Pick<Driver, "api" | "error">, Pick<Lines<L
   readonly fn: string;
   /** The resources that outlive it. */
   readonly owners?: LineInit<LineEvents>["owners"];
-  /** It begins: told how to report a failure, as of mark 1. */
+  /** It begins, and learns how to report a failure, as of mark 1. */
   begin?(events: LineEvents): void;
   /** Asks whether it is over. */
   isOver(events: LineEvents): boolean;

@@ -16,7 +16,7 @@ export interface Gate {
 }
 
 /**
- * A gate that a promise opens. Drivers are told in the job that sees the promise settle. Otherwise a reaction of the
+ * A gate that a promise opens. Drivers hear of it in the job that sees the promise settle. Otherwise a reaction of the
  * program could run first, and block on the work behind the gate.
  */
 export class PromiseGate implements Gate {
@@ -25,7 +25,6 @@ export class PromiseGate implements Gate {
   readonly opened: Promise<void>;
   #told: ((failed: boolean) => void)[] = [];
 
-  /** A gate for a promise of the program. */
   constructor(promise: PromiseLike<unknown>) {
     this.opened = Promise.resolve(promise).then(() => this.#open(), (error) => {
       this.failure = { error };
@@ -50,12 +49,11 @@ export class Passage implements Gate {
   readonly #given = Promise.withResolvers<void>();
   #isAbandoned = false;
 
-  /** A passage through `gate`. */
   constructor(gate: Gate) {
     this.#gate = gate;
   }
 
-  /** A getter, so that a gate that polls keeps the process alive only while somebody awaits it. */
+  /** A getter, so that a gate that polls keeps the process alive only while it is awaited. */
   get opened(): Promise<void> {
     return Promise.race([this.#gate.opened, this.#given.promise]);
   }
@@ -72,7 +70,6 @@ export class Passage implements Gate {
     this.#gate.whenOpen(tell);
   }
 
-  /** The line waits for the gate no more. */
   abandon(): void {
     this.#isAbandoned = true;
     this.#given.resolve();

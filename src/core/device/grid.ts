@@ -3,17 +3,12 @@ import { aKind, isMade, type Maker, type Names, otherNames, shown, withArticle }
 import { ArgumentError } from "../errors.ts";
 import { addressOf } from "../native/pin.ts";
 
-/** A launch of a kernel, for messages. */
 export interface Launch {
-  /** The API, as errors name it. */
   readonly api: string;
-  /** The native function that launches. */
   readonly fn: string;
-  /** The kernel's name. */
   readonly kernel: string;
 }
 
-/** The error of a wrong argument of a launch. */
 export function wrongLaunch({ api, fn, kernel }: Launch, argument: string, what: string, hint?: string): ArgumentError {
   const fields = { api, fn, argument };
   return new ArgumentError(`${kernel}: ${argument}: ${what}`, hint === undefined ? fields : { ...fields, hint });
@@ -62,7 +57,6 @@ function wrongRange(launch: Launch, names: object, what: string): ArgumentError 
 export class Sizes {
   /** The address of the three words. Valid for as long as this is reachable. */
   readonly address: Address;
-  /** The number of dimensions given. */
   length = 0;
   readonly #launch: Launch;
   readonly #argument: string;
@@ -92,12 +86,10 @@ export class Sizes {
     this.address = addressOf(this.#halves, launch.api);
   }
 
-  /** The size along a dimension; 1 where none was given. */
   at(dimension: number): number {
     return this.#sizes[dimension];
   }
 
-  /** The product of the sizes. */
   get items(): number {
     return this.#sizes[0] * this.#sizes[1] * this.#sizes[2];
   }

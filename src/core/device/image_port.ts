@@ -113,7 +113,7 @@ export interface Images<H = unknown> {
   formatOf?(source: Described): PixelFormat | undefined;
   /**
    * Why it cannot map this image now, as source or as target: its format, its size. Makes no native call. `format` is what
-   * the source's driver says of its pixels, where it knows: a layout does not tell what comes first, red or blue.
+   * the source's driver says of its pixels, where it knows: a layout does not say what comes first, red or blue.
    */
   refuse?(source: Described, access: Access, format?: PixelFormat): Omit<Refusal, "edge"> | undefined;
   /** A port to an image, for an access by the other side. */

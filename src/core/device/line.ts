@@ -97,7 +97,6 @@ export class Line<L = any> extends Printed {
   #behind: WeakMap<Line, number> | undefined;
   /** True if the driver has waits pending for the next command. */
   #isWaiting = false;
-  /** The gates that the driver opens for this line. */
   #passages: Set<Passage> | undefined;
 
   /** Opens the lane. */
@@ -176,7 +175,7 @@ export class Line<L = any> extends Printed {
     return this.gatesAt(mark) === undefined && this.#poll(mark);
   }
 
-  /** The same for those who can have the device wait, or ask again: see {@link Lines.glance}. */
+  /** The same for callers that can have the device wait, or ask again: see {@link Lines.glance}. */
   isSeenOver(mark: number): boolean {
     if (this.#lines.glance === undefined || mark <= this.#over) return this.isOver(mark);
     this.#assertOpen();
@@ -210,14 +209,14 @@ export class Line<L = any> extends Printed {
     do this.#lines.block(this.lane, mark); while (!this.#poll(mark));
   }
 
-  /** One nonblocking native wait; none where somebody has seen the mark over, and perhaps closed the line. */
+  /** One nonblocking native wait; none where another caller has seen the mark over, and perhaps closed the line. */
   waitElsewhere(mark: number): Promise<void> {
     if (this.wasOver(mark)) return Promise.resolve();
     this.#assertOpen();
     return this.#lines.waitElsewhere(this.lane, mark);
   }
 
-  /** The unsettled gates in front of a mark; undefined if there are none. */
+  /** The unsettled gates in front of a mark; undefined if all gates have settled. */
   gatesAt(mark: number): Gate[] | undefined {
     const own = this.#lines.gate?.(this.lane, mark);
     if (own !== undefined) return [own];
@@ -406,7 +405,6 @@ export class Line<L = any> extends Printed {
     return passage;
   }
 
-  /** Throws a {@link DisposedError} once the driver has closed the lane. */
   #assertOpen(): void {
     if (this.resource.state === "freed") this.resource.assertLive();
   }

@@ -5,7 +5,6 @@ import { throwAll } from "../errors.ts";
 import { ledger } from "../life/ledger.ts";
 import { type Undo, undoAll, unwind } from "../life/undo.ts";
 
-/** The ledger's kind of a foreign semaphore, as one line has it. */
 const SHARED = "imported semaphore";
 
 /** What a {@link LineSync} needs of a line. */
@@ -45,7 +44,6 @@ interface Shared {
   readonly kind: SyncKind;
   readonly signals: unknown;
   readonly waits: unknown;
-  /** The value of the newest signal. */
   value: bigint;
   /** The command of the waiting line that stands behind the newest signal. */
   waited: number;
@@ -140,7 +138,7 @@ export class LineSync {
     if (this.#last.length > 0) this.#release((last) => last.mark <= mark);
   }
 
-  /** The command at a mark was refused. Whether the driver has made its waits nobody can tell. */
+  /** The command at a mark was refused. It is unknown whether the driver has made its waits. */
   refused(mark: number): void {
     if (this.#last.length > 0) this.#release((last) => last.isOnce && last.mark === mark);
     for (const [other, shared] of this.#incoming) {
@@ -171,7 +169,6 @@ export class LineSync {
     undoAll(undo, `closing ${this.#line.name}`);
   }
 
-  /** The other line is closed. */
   #forget(other: SyncedLine): void {
     const mark = this.#line.submitted + 1; // the next command may be about to wait
     for (const { waits } of this.#incoming.get(other) ?? []) this.#keepUntil(mark, () => this.#free(waits));
@@ -227,7 +224,7 @@ export class LineSync {
   }
 
   /**
-   * Its signal was submitted, and perhaps nobody waits for that: it is not used again. What a line is given next stands
+   * Its signal was submitted, and perhaps no line waits for that: it is not used again. What a line is given next stands
    * behind whatever it does with it. A timeline's next value is another.
    */
   #giveUp(other: SyncedLine, shared: Shared): void {

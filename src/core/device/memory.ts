@@ -45,7 +45,7 @@ export interface Offer<What = ByteRange> {
   readonly orders?: boolean;
   /** Which layouts it takes; all if left out. The core refuses others, before {@link Offer.refuse} is asked. */
   readonly takes?: Takes;
-  /** Why no bytes can go this way on this machine. The first call may ask the kernel; the answer is kept. */
+  /** Why no bytes can go this way on this machine. The first call may ask the kernel; the result is kept. */
   closed?(): Omit<Refusal, "edge"> | undefined;
   /** Why this memory cannot go this way; it may go another. No native call. */
   refuse?(what: What): Omit<Refusal, "edge"> | undefined;
@@ -64,7 +64,7 @@ export interface Offer<What = ByteRange> {
    * whether the device uses it in place ({@link Proofs.tryToProve}). Not called for memory that is refused already.
    */
   prepare?(what: What): void;
-  /** The verdict on this memory; leave it out if `transfer` tells enough. No native call. */
+  /** The verdict on this memory; leave it out if `transfer` says enough. No native call. */
   judge?(what: What): Verdict;
   /**
    * An export of bytes that the CPU cannot see: makes host memory for a copy of the tensor's first `byteLength` bytes. The
@@ -113,9 +113,9 @@ export interface Exported extends Crossing {
 
 /** A native object that may come again under another handle, as a dma-buf does under another fd. */
 export interface KnownObject {
-  /** What is counted as one: handles of different kinds may be equal. Of what has an fd, the kind of its port. */
+  /** The handle's name space, because handles of different kinds may be equal. For an fd, the kind of its port. */
   readonly kind: string;
-  /** What tells it from all others of its kind that are alive. Of what has an fd, device and inode: {@link FileStatus}. */
+  /** The handle: no other object of its kind that is alive has it. For an fd, device and inode: {@link FileStatus}. */
   readonly handle: bigint;
   /** Its length in bytes. */
   readonly byteLength: number;
@@ -129,13 +129,13 @@ export interface Imported<H = unknown> extends Crossing {
   readonly handle: H;
   /** The host address of the port's first byte, if the CPU sees the memory. */
   readonly address?: bigint;
-  /** The block that the bytes lie in, if the API tells blocks apart by itself: one that it knew, or a new one. */
+  /** The block that the bytes lie in, if the API distinguishes blocks by itself: one that it knew, or a new one. */
   readonly allocation?: Allocation;
   /** Where the port begins in that block; 0 if left out. */
   readonly start?: number;
   /**
    * The object that the bytes are a part of, where the handle is the whole object: tensors count from its beginning, and
-   * whoever brings the object again finds the same allocation.
+   * bringing the object again finds the same allocation.
    */
   readonly object?: KnownObject;
 }
@@ -187,7 +187,6 @@ export interface MemoryTarget<T extends Tensor = Tensor> extends Target<T> {
   readonly ports: Memory<T>;
 }
 
-/** The ports of a target, if it has any. */
 export function portsOf(target: Target): Memory | undefined {
   return (target as Partial<MemoryTarget>).ports;
 }

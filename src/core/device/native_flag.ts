@@ -24,15 +24,13 @@ import type { Fence } from "./fence.ts";
 import { fenceOf } from "./foreign_work.ts";
 import { polled } from "./asking.ts";
 
-/** How the ledger counts them. */
 const KIND = "native.flag";
 
 /** The most calls that a flag waits for: what a semaphore counts. */
 const MOST_CALLS = 2 ** 31 - 1;
 
-/** A struct of no given length, in bytes. */
+/** For a struct of no given length, in bytes. */
 const STRUCT = 128;
-/** The longest struct, in bytes. */
 const LONGEST = 4096;
 
 /** Between two questions of a wait that blocks, in milliseconds. */
@@ -50,9 +48,9 @@ export interface NativeFlagOptions {
    * argument. `"sigemptyset"` zeroes the first eight bytes of the struct that it is given: it is the deleter in a struct.
    */
   readonly by?: "sem_post" | "sigemptyset";
-  /** By `"sem_post"`: after how many calls the flag is set; 1 if left out. */
+  /** For `"sem_post"`: after how many calls the flag is set; 1 if left out. */
   readonly count?: number;
-  /** By `"sigemptyset"`: how many bytes the struct at `data` takes, at most 4096; 128 if left out. */
+  /** For `"sigemptyset"`: how many bytes the struct at `data` takes, at most 4096; 128 if left out. */
   readonly byteLength?: number;
   /** What it stands for, in messages: `"the release of an AVFrame"`. */
   readonly name?: string;
@@ -66,7 +64,6 @@ class Signal {
   readonly by: CallbackName;
   readonly count: number;
   readonly memory: CallbackMemory;
-  /** The length of the struct. */
   readonly byteLength: number;
   /** Why no call comes. */
   withdrawn: InteropError | undefined;
@@ -87,7 +84,6 @@ class Signal {
     ledger.add(KIND);
   }
 
-  /** How many calls there were so far. */
   get calls(): number {
     if (!this.#isFreed && this.#calls < this.count) this.#calls += CALLBACKS[this.by].calls(this.memory);
     return this.#calls;
@@ -121,7 +117,6 @@ class Signal {
     this.#events?.failed(1, why);
   }
 
-  /** C is through with its memory. */
   free(): void {
     this.#isFreed = true;
     ledger.remove(KIND);
@@ -164,7 +159,7 @@ function freeIfOver(signal: Signal): void {
 /**
  * A notice from native code without a JavaScript callback: other libraries are given a function of C and its argument, and
  * call it on any thread. Libraries that release memory or finish work by a callback need one; a JavaScript callback would
- * hang where such a thread is waited for. For those who write backends.
+ * hang where such a thread is waited for. For backends.
  *
  * | the callback's type                      | by                                                                   |
  * | ---------------------------------------- | -------------------------------------------------------------------- |
@@ -174,9 +169,9 @@ function freeIfOver(signal: Signal): void {
  * | `void (*deleter)(struct S *self)`        | `"sigemptyset"`: the struct lies at `data`, and is never 0 at first  |
  * | `void (*)(handle, …, void *data)`        | none: `data` has to come first                                       |
  *
- * The memory at `data` stays valid until C has made all its calls, also after dispose: then it is freed in the background, and
- * counts as `native.flag` in the {@link ledger} until that. It does not keep the process alive. After the last call that it
- * waits for, nothing may call it again. Where it is certain that no call comes, {@link withdraw} says so.
+ * The memory at `data` stays valid until C has made all its calls, also after dispose: then it is freed in the background,
+ * and counts as `native.flag` in the {@link ledger} until that. It does not keep the process alive. After the last call
+ * that it waits for, nothing may call it again. Where it is certain that no call comes, {@link withdraw} says so.
  *
  * @example
  * ```ts
@@ -185,7 +180,7 @@ function freeIfOver(signal: Signal): void {
  * using released = new NativeFlag();
  * const thread = { pthread_create: { parameters: ["buffer", "u64", "u64", "u64"], result: "i32" } } as const;
  * const { pthread_create } = Deno.dlopen("libc.so.6", thread).symbols;
- * // A thread of C's own, whose only function is the callback:
+ * // A C thread, whose only function is the callback:
  * pthread_create(new BigUint64Array(1), 0n, released.callback, released.data);
  * await released.fence();
  * console.log(released.isSet()); // true
@@ -243,10 +238,11 @@ export class NativeFlag extends Printed implements Disposable {
   }
 
   /**
-   * By `"sigemptyset"`: writes the struct at `data`, or a part of it from byte `at` on. Its first eight bytes must not all be
-   * zero, since the call zeroes them.
+   * For `"sigemptyset"`: writes the struct at `data`, or a part of it from byte `at` on. Its first eight bytes must not
+   * all be zero, since the call zeroes them.
    *
-   * @throws {ArgumentError} for another function, a struct that does not fit or that begins with zeros, or a call that came.
+   * @throws {ArgumentError} for another function, a struct that does not fit or that begins with zeros, or a call that
+   * came.
    * @throws {DisposedError} once it was disposed.
    */
   write(bytes: ArrayBufferView, at: number = 0): void {
@@ -291,7 +287,6 @@ export class NativeFlag extends Printed implements Disposable {
   }
 }
 
-/** Throws unless a number is in range, or left out as it has to be. */
 function assertRange(
   given: number | undefined,
   argument: "count" | "byteLength",

@@ -5,19 +5,13 @@ import type { Access } from "../memory/access.ts";
 import type { Usable } from "./line.ts";
 import type { Element } from "./types.ts";
 
-/** A parameter of a kernel, for messages. */
 export interface ParameterPlace {
-  /** The API, as errors name it. */
   readonly api: string;
-  /** The native function that takes the argument. */
   readonly fn: string;
-  /** The kernel's name. */
   readonly kernel: string;
-  /** Its place among the parameters, from 0. */
   readonly index: number;
-  /** Its type: `"uchar*"`, `"float4"`. */
   readonly type: string;
-  /** Its name in the source, if the compiler tells it. */
+  /** Its name in the source, if the compiler reports it. */
   readonly name?: string;
 }
 
@@ -27,22 +21,17 @@ export interface ParameterPlace {
  * @typeParam C the context that a kernel runs in
  */
 export abstract class Parameter<C = unknown> {
-  /** Its place among the parameters, from 0. */
   readonly index: number;
-  /** Its type. */
   readonly type: string;
   /** The argument, as errors name it: its name in the source, or `"args[2]"`. */
   readonly argument: string;
   /** Its place, for messages: `blur: argument 0 (uchar* source)`. */
   readonly where: string;
-  /** The size of a packed value in bytes. */
   readonly size: number;
-  /** The alignment of a packed value in bytes. */
   readonly align: number;
   readonly #api: string;
   readonly #fn: string;
 
-  /** `place` names it in messages. */
   constructor({ api, fn, kernel, index, type, name }: ParameterPlace, size: number, align: number) {
     this.index = index;
     this.type = type;
@@ -70,12 +59,10 @@ export abstract class Parameter<C = unknown> {
     return "read";
   }
 
-  /** The error of a wrong argument. */
   wrong(what: string, hint?: string): ArgumentError {
     return new ArgumentError(`${this.where}: ${what}`, this.about(hint));
   }
 
-  /** The fields of its errors. */
   about(hint?: string): ErrorFields {
     const fields = { api: this.#api, fn: this.#fn, argument: this.argument };
     return hint === undefined ? fields : { ...fields, hint };
@@ -96,7 +83,6 @@ export class ValueParameter<C = unknown> extends Parameter<C> {
     this.#element = typeof element === "number" ? undefined : element;
   }
 
-  /** @see {@link Parameter.pack} */
   override pack(value: unknown, view: DataView<ArrayBuffer>, offset: number): undefined {
     const element = this.#element;
     if (ArrayBuffer.isView(value)) this.#packBytes(value, view, offset);

@@ -2,7 +2,6 @@
 const EVERY_MS = 1;
 const TIMES = 20;
 
-/** What it needs of a {@link Fence}, and of its line. */
 interface Fence {
   readonly line: Line;
   readonly mark: number;
@@ -16,7 +15,7 @@ interface Line {
   gatesAt(mark: number): unknown;
 }
 
-/** A wait that nobody is in a hurry for. */
+/** A wait without hurry. */
 interface Waiting {
   readonly mark: number;
   readonly done: () => void;
@@ -28,8 +27,8 @@ const waiting = new Map<Line, Waiting[]>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 /**
- * Waits for a fence that nobody is in a hurry for: it neither polls before it returns nor takes a thread, and all such
- * waits share one timer. Work that takes long is waited for by {@link Fence.wait} after a while.
+ * Waits for a fence without hurry: it neither polls before it returns nor takes a thread, and all such waits share one
+ * timer. Work that takes long is waited for by {@link Fence.wait} after a while.
  *
  * @throws the work's error.
  */
@@ -69,6 +68,6 @@ function isOver(line: Line, mark: number): boolean {
   try {
     return line.isOver(mark);
   } catch {
-    return false; // the wait that goes on alone meets the same error, and tells it
+    return false; // the wait that goes on alone meets the same error, and reports it
   }
 }

@@ -7,7 +7,6 @@ import type { Usable } from "./line.ts";
 import { Parameter, type ParameterPlace } from "./parameter.ts";
 import type { Element } from "./types.ts";
 
-/** What a pointer points to. */
 export interface Pointee {
   /** True if it is const: the kernel only reads it. */
   readonly isConst: boolean;
@@ -23,7 +22,6 @@ export abstract class PointerParameter<T extends Tensor & Usable, C> extends Par
   readonly #element: Element | undefined;
   readonly #align: number;
 
-  /** @see {@link Parameter} */
   constructor(place: ParameterPlace, { isConst, element, align = element?.align ?? 1 }: Pointee) {
     super(place, 8, 8);
     this.#access = isConst ? "read" : "read-write";
@@ -45,7 +43,6 @@ export abstract class PointerParameter<T extends Tensor & Usable, C> extends Par
     return this.addressOf(tensor);
   }
 
-  /** What it takes, for messages. */
   protected readonly expected: string = "a tensor in memory of the device";
 
   /** How a program maps a tensor to the API: `"graph.map(tensor, cl)"`. */
@@ -57,7 +54,6 @@ export abstract class PointerParameter<T extends Tensor & Usable, C> extends Par
     any: "declare the pointer void*",
   };
 
-  /** @see {@link Parameter.pack} */
   override pack(value: unknown, view: DataView<ArrayBuffer>, offset: number, context: C): T | undefined {
     const tensor = this.tensorIn(value);
     if (tensor === undefined) {
@@ -72,7 +68,6 @@ export abstract class PointerParameter<T extends Tensor & Usable, C> extends Par
     return tensor;
   }
 
-  /** @see {@link Parameter.accessTo} */
   override accessTo(tensor: T): Access {
     return writes(this.#access) ? tensor.access : this.#access;
   }
@@ -105,7 +100,7 @@ export abstract class PointerParameter<T extends Tensor & Usable, C> extends Par
     );
   }
 
-  /** What to do with a value that is none of its tensors. */
+  /** What to do with a value that is not one of its tensors. */
   protected remedyFor(value: unknown): string {
     if (value instanceof Frame) return "Pass one of its planes.";
     if (typeof value === "bigint") return "Pass the tensor itself, not its handle.";

@@ -25,7 +25,10 @@ export type MemoryKind =
  */
 export type SyncKind = "sync-fd" | "binary-fd" | "timeline-fd" | "egl-sync" | (string & { readonly _?: never });
 
-/** The whole memory behind an opaque fd, of which a port may be a part: no driver tells it, and importers have to name it. */
+/**
+ * The whole memory behind an opaque fd, of which a port may be a part: no driver reports it, and importers have to name
+ * it.
+ */
 export interface WholeMemory {
   /** Its length in bytes. */
   readonly byteLength: number;
@@ -33,12 +36,12 @@ export interface WholeMemory {
   readonly type?: number;
 }
 
-/** Fds that are files of the kernel's own, which it tells apart. */
+/** Fds that are files of the kernel itself, which identifies them. */
 const FILES: readonly MemoryKind[] = ["memfd", "dma-buf"];
 
 /** What is known of the memory behind an fd, whichever fd of it comes. */
 export interface KnownMemory {
-  /** What tells it from all other memory of the port's kind. */
+  /** The identity, which no other memory of the port's kind has. */
   readonly identity: bigint;
   /** Its length in bytes: a port may be a part of it. */
   readonly byteLength: number;
@@ -58,13 +61,15 @@ export interface PortInit {
   readonly dedicated?: boolean;
   /** Memory by an opaque fd: all of it. */
   readonly whole?: WholeMemory | undefined;
-  /** Memory by an opaque fd of another process: what tells it from all others. The fd tells nothing. @see Port.memory */
+  /**
+   * For memory by an opaque fd of another process: an identity that no other memory has. The fd has none. @see Port.memory
+   */
   readonly identity?: bigint | undefined;
 }
 
 /**
  * A handle of memory, or of a point of a line, on its way from one driver to another. It owns its fd until the other side
- * takes that. For those who write backends.
+ * takes that. For backends.
  */
 export class Port<K extends string = string> extends Printed implements Disposable {
   /** Its kind, which both sides name. */
@@ -110,8 +115,8 @@ export class Port<K extends string = string> extends Printed implements Disposab
   }
 
   /**
-   * All of the memory behind the fd: of a file the kernel is asked, of an opaque fd its exporter has told. Undefined where
-   * nobody knows it from others.
+   * All of the memory behind the fd: the kernel is asked about a file, and an exporter names that of an opaque fd.
+   * Undefined where it cannot be identified.
    */
   get memory(): KnownMemory | undefined {
     if (FILES.includes(this.kind)) {
@@ -132,8 +137,9 @@ export class Port<K extends string = string> extends Printed implements Disposab
   }
 
   /**
-   * Memory by an opaque fd: the length that an import has to name, in bytes. It is that of all of the memory, as its exporter
-   * or the `block` of this process tells it; else nobody knows more than the port's own part. No driver checks it.
+   * Memory by an opaque fd: the length that an import has to name, in bytes. It is that of all of the memory, as its
+   * exporter or the `block` of this process reports it; else no more is known than the port's own part. No driver checks
+   * it.
    *
    * @throws {LayoutError} if the port ends behind it.
    */

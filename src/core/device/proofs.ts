@@ -56,7 +56,7 @@ export function unseen(one: Witness, other: Witness, byteLength: number): string
 let classes = 0;
 
 /**
- * A class of memory. A device uses all memory of one class in place, or none of it, and an experiment on a sample tells
+ * A class of memory. A device uses all memory of one class in place, or none of it, and an experiment on a sample shows
  * which.
  */
 export class MemoryClass<C> extends Printed {

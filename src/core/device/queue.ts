@@ -101,7 +101,7 @@ export abstract class DeviceQueue<
 > extends NativeObject {
   /** Its context. */
   abstract readonly context: { countCopied(bytes: number): void };
-  /** Its line of work. For those who write mappers. */
+  /** Its line of work. For mappers. */
   abstract readonly line: Line<L>;
 
   /** The API's commands. */
@@ -221,7 +221,9 @@ export abstract class DeviceQueue<
     return this.line.submit(uses, call, after);
   }
 
-  /** The fences that a command has to wait for. @throws {ArgumentError} for what is none, and unknown options. */
+  /**
+   * Returns the fences that a command has to wait for. @throws {ArgumentError} for other values, and unknown options.
+   */
   protected after(options: CommandOptions): readonly Fence[] {
     return this.#fencesIn(optionsIn(options, OPTIONS).after);
   }

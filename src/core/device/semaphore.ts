@@ -65,7 +65,6 @@ export class Semaphore extends NativeObject {
   readonly #of: string;
   readonly #parts = new Map<Line, SemaphoreIn>();
   #value = 0n;
-  /** The newest signal. */
   #signalled: Fence | undefined;
   /** The mark of the newest wait of each line; no mark ever reaches one that failed. */
   readonly #waits = new Map<Line, number>();
@@ -185,7 +184,7 @@ export class Semaphore extends NativeObject {
     }
   }
 
-  /** Throws unless the new value comes behind the last one: whoever waits for that would take a greater one for it. */
+  /** Throws unless the new value comes behind the last one: a wait for that would take a greater one for it. */
   #assertNext(line: Line): void {
     const last = this.#signalled;
     if (last === undefined || isAfter(line, last.line, last.mark)) return;
@@ -230,7 +229,7 @@ export class Semaphore extends NativeObject {
       this.#assertNextWait(line);
       this.#signalled = undefined;
     }
-    this.#waits.set(line, Infinity); // where it fails, nobody knows whether the driver has made the wait
+    this.#waits.set(line, Infinity); // where it fails, it is unknown whether the driver has made the wait
     line.sync.wait(imported, this.#value, signal);
     const fence = line.fence();
     this.#waits.set(line, fence.mark);
@@ -243,7 +242,6 @@ function isAfter(line: Line, other: Line, mark: number): boolean {
   return mark <= other.submitted && (other === line || line.isBehind(other, mark) || other.isOver(mark));
 }
 
-/** What a semaphore does in one line. */
 interface Part {
   readonly name: string;
   signal(): Fence;
@@ -266,11 +264,11 @@ export class SemaphoreIn extends Printed {
   }
 
   /**
-   * Submits a signal behind all commands of the line so far. Of a timeline, its value grows by one.
+   * Submits a signal behind all commands of the line so far. A timeline's value grows by one.
    *
    * @returns the fence of the signal
-   * @throws {AccessError} if a binary semaphore was signalled before and not waited for, or that wait may come after this; if
-   * the last signal of a timeline may.
+   * @throws {AccessError} if a binary semaphore was signalled before and not waited for, or that wait may come after this;
+   * if the last signal of a timeline may.
    */
   signal(): Fence {
     return this.#part.signal();

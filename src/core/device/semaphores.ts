@@ -9,9 +9,7 @@ export interface NativeSemaphore {
   release(): void;
 }
 
-/**
- * Makes native semaphores for drivers that cannot make any that others import: an open Vulkan device is one.
- */
+/** Makes native semaphores for drivers that cannot make any that others import: an open Vulkan device is one. */
 export interface SemaphoreMaker {
   /** Its name, for messages. */
   readonly name: string;

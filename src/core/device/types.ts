@@ -1,9 +1,7 @@
 import type { DType } from "../layout/dtype.ts";
 import { NUMBERS, type Numbers } from "../layout/numbers.ts";
 
-/** A number type of a kernel language. */
 export interface Scalar {
-  /** Its values. */
   readonly numbers: Numbers;
   /** The dtypes of tensors that hold it. */
   readonly dtypes: readonly DType[];
@@ -21,7 +19,6 @@ export interface Element extends Scalar {
   readonly align: number;
 }
 
-/** The types of one kernel language, as data. */
 export interface TypeTableInit {
   /** Its numbers, by one name each. */
   readonly scalars: { readonly [name: string]: Scalar };
@@ -39,12 +36,11 @@ export interface TypeTableInit {
 export class TypeTable {
   readonly #init: TypeTableInit;
 
-  /** A table of the language that `init` describes. */
   constructor(init: TypeTableInit) {
     this.#init = init;
   }
 
-  /** The numbers that a type is made of; undefined if it is neither a number nor a vector. */
+  /** Undefined if the type is neither a number nor a vector. */
   element(type: string): Element | undefined {
     const { vector, padsThree, mostAlign } = this.#init;
     const single = this.#scalar(type);

@@ -188,8 +188,8 @@ export class Work {
   }
 
   /**
-   * A writer has waited for all others, so nobody has to wait for them again. It fails with them, except for lines of
-   * other drivers; and behind a line that had failed, it may not have waited at all. Those lines are asked later.
+   * A writer has waited for all others, so no later use has to wait for them again. It fails with them, except for lines
+   * of other drivers; and behind a line that had failed, it may not have waited at all. Those lines are asked later.
    */
   #dropOthers(line: Line): void {
     for (const other of this.others!) {

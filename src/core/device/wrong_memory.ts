@@ -5,9 +5,7 @@ import type { Access } from "../memory/access.ts";
 import { Frame } from "../tensors/frame.ts";
 import { Tensor } from "../tensors/tensor.ts";
 
-/** What a command takes, for messages. */
 export interface Expected {
-  /** Its classes: `"a VulkanTensor or a VulkanImage"`. */
   readonly expected: string;
   /** The context, as the API's examples name it: `"vulkan"`. */
   readonly target: string;

@@ -62,9 +62,7 @@ function mapperOf(link: Link, i: number): Mapper {
   return mapper;
 }
 
-/** The plan for all links. */
 interface ChainPlan extends Plan {
-  /** The plan for the first one. */
   readonly first: Plan;
 }
 

@@ -36,7 +36,7 @@ export interface Target<T extends Tensor = Tensor> {
   is(value: Mapped): value is T;
 }
 
-/** A target of a context that has several, in one line. For those who write backends. */
+/** A target of a context that has several, in one line. For backends. */
 export abstract class PrintedTarget extends Printed {
   /** The kind of memory. */
   abstract readonly kind: string;
@@ -54,7 +54,7 @@ export abstract class PrintedTarget extends Printed {
   }
 }
 
-/** A context that is always there, and is its own only target: memory of no device's. For those who write backends. */
+/** A context that is always there, and is its own only target: memory of no device. For backends. */
 export abstract class PermanentContext<T extends Tensor> extends Printed implements Context, Target<T> {
   /** The API's name. */
   readonly api: string;
@@ -91,12 +91,12 @@ export abstract class PermanentContext<T extends Tensor> extends Printed impleme
   [Symbol.dispose](): void {}
 }
 
-/** `opencl (NVIDIA H200)`: a context in messages, its API and device. */
+/** For messages: `opencl (NVIDIA H200)`. */
 export function contextInWords({ api, name }: Kind["context"]): string {
   return api === name ? api : `${api} (${name})`;
 }
 
-/** `opencl (NVIDIA H200)`: how a target is named in messages. */
+/** For messages: `opencl (NVIDIA H200)`. */
 export function nameOf(target: Kind): string {
   return target.kind === target.context.name ? target.kind : `${target.kind} (${target.context.name})`;
 }

@@ -12,11 +12,9 @@ import type { Allocation } from "../memory/allocation.ts";
 export interface Side {
   /** What it holds, and its commands. */
   readonly crossing: Crossing;
-  /** Their line; the host has none. */
   readonly line: Line | undefined;
-  /** The ledger's kind of what it holds. */
   readonly kind: string;
-  /** Of what the host may see: the block. Once a view of that was moved away, what is held here is kept for good. */
+  /** The block that the host may see. Once a view of it was moved away, what is held here is kept for good. */
   readonly shows?: Allocation | undefined;
   /** True if its commands block while a promise holds up their line. */
   readonly blocks?: boolean | undefined;
@@ -60,7 +58,9 @@ export function begin({ crossing, line }: Side, undo: Undo, fetches: boolean, wa
   return { fences, last };
 }
 
-/** Closes what an import has left of a port. If that fails, what was imported is given up: nobody else has it yet. */
+/**
+ * Closes what an import has left of a port. If that fails, what was imported is given up: no other object has it yet.
+ */
 export function closeBeside(port: Disposable, imported: Crossing, blocks: readonly { release(): void }[] = []): void {
   const failures = unwind([() => port[Symbol.dispose]()]);
   if (failures.length === 0) return;
@@ -87,7 +87,6 @@ export function wayBack(
   return { line: line!, once: crossing.once ?? !takesBack, blocks, step, next };
 }
 
-/** The last command of a side. */
 export interface LastCall extends Call {
   /** True until it was submitted. */
   isDue: boolean;

@@ -5,7 +5,7 @@ import { Resource } from "../life/resource.ts";
 import type { Undo } from "../life/undo.ts";
 import type { Context, Target } from "./context.ts";
 
-/** An open API on a device, as programs hold it. For those who write backends. */
+/** An open API on a device, as programs hold it. For backends. */
 export abstract class DeviceContext extends NativeObject implements Context {
   /** The API's name. */
   abstract readonly api: string;
@@ -13,7 +13,7 @@ export abstract class DeviceContext extends NativeObject implements Context {
   abstract readonly targets: readonly Target[];
   /** The device's name, for messages. */
   readonly name: string;
-  /** The device's UUID and PCI address, where it tells them. */
+  /** The device's UUID and PCI address, where it reports them. */
   readonly id: DeviceId;
   /** Its end of life: everything in it ends first. */
   override readonly resource: Resource;
@@ -35,12 +35,12 @@ export abstract class DeviceContext extends NativeObject implements Context {
     return this.#bytesCopied;
   }
 
-  /** Counts copied bytes. For those who write mappers. */
+  /** Counts copied bytes. For mappers. */
   countCopied(bytes: number): void {
     this.#bytesCopied += bytes;
   }
 
-  /** It is whole: from now on somebody is told if nobody disposes it. */
+  /** It is whole: from now on a warning says if it is not disposed. */
   protected opened(): void {
     registerContext(this, this.resource);
   }

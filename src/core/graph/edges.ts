@@ -1,8 +1,6 @@
 import { type Mapper, mapperIn } from "./mapper.ts";
 
-/** One mapper of a graph. */
 export interface Edge {
-  /** The mapper. */
   readonly mapper: Mapper;
   /** The kind it leads to. */
   readonly to: string;
@@ -16,7 +14,6 @@ const NONE: readonly Edge[] = [];
 export class Edges {
   readonly #from = new Map<string, Edge[]>();
 
-  /** Takes a table of mappers. @throws {ArgumentError} if an item is no mapper. */
   constructor(mappers: readonly Mapper[]) {
     mappers.forEach((given, place) => {
       const mapper = mapperIn(given, `mappers[${place}]`);
@@ -27,7 +24,6 @@ export class Edges {
     });
   }
 
-  /** The edges that lead from a kind, in the order of the table. */
   from(kind: string): readonly Edge[] {
     return this.#from.get(kind) ?? NONE;
   }

@@ -116,7 +116,6 @@ export class Graph extends Printed implements Disposable {
     await this.#resource.disposeAsync();
   }
 
-  /** Checks what a program passes. */
   #assertPossible(source: Mapped, target: Target): void {
     if (!isMade(source, Mapped)) throw noSource(source);
     const { context, kind } = (target ?? {}) as Partial<Target>;
@@ -200,7 +199,6 @@ export class Graph extends Printed implements Disposable {
 
 /** What has to be waited for before bytes are touched. */
 export interface Pending {
-  /** Work on them. */
   readonly waits: readonly Fence[];
   /** Who has them, and is on the way back. */
   readonly returning: readonly Grant[];
@@ -211,7 +209,6 @@ interface Ready extends Pending {
   readonly access: Access;
 }
 
-/** The options of a map, each read once. */
 interface Asked {
   readonly access: Access | undefined;
   readonly after: Fence | undefined;
@@ -244,7 +241,7 @@ function heldBy(source: Mapped, access: Access): AccessError | undefined {
 const NO_OPTIONS: MapOptions = {};
 const NOTHING_ASKED: Asked = { access: undefined, after: undefined, copy: undefined };
 
-/** Contexts or mappers of one graph: more come only of a list that never ends. */
+/** Only a list that never ends has more contexts or mappers. */
 const MOST_LISTED = 65_536;
 
 const NOTHING: Pending = { waits: [], returning: [] };
@@ -337,7 +334,6 @@ function disposed(mapped: Mapped): readonly unknown[] {
 
 const PREFIXES = new WeakMap<Target, string>();
 
-/** How the names of maps to a target begin. */
 function mapOf(target: Target): string {
   let prefix = PREFIXES.get(target);
   if (prefix === undefined) PREFIXES.set(target, prefix = `${nameOf(target)} map of `);
@@ -367,7 +363,7 @@ export function takeNextStep(
 }
 
 /**
- * The host waits. Only the wait of the plan from before is told: bytes may have come back since, and objects ended, so the
+ * The host waits. Only the wait of the earlier plan is reported: bytes may have come back since, and objects ended, so the
  * rest is what was found then.
  */
 function takeAfterWait(

@@ -63,7 +63,6 @@ export interface Mapper<A extends Mapped = Mapped, B extends Mapped = Mapped, P 
   map(source: A, target: Target, job: MapJob<P>): B;
 }
 
-/** `host→opencl`. */
 export function edgeOf(mapper: Mapper): string {
   return `${mapper.from}→${mapper.to}`;
 }
@@ -73,7 +72,6 @@ export function isPlan(answer: Plan | Refusal): answer is Plan {
   return "result" in answer;
 }
 
-/** Returns what a program gave, if it is a mapper. @throws {ArgumentError} otherwise. */
 export function mapperIn(given: Mapper, argument: string): Mapper {
   const { from, to, probe, map } = typeof given === "object" && given !== null ? given : {} as Partial<Mapper>;
   const ends = typeof from === "string" && typeof to === "string";
@@ -148,8 +146,8 @@ export function make(mapper: Mapper, source: Mapped, target: Target, job: MapJob
 }
 
 /**
- * The resource of a job's result; it ends before its parent and its owner. For those who write mappers: this function and
- * those that make a `giveBack` are separate from `map`, so that no closure of the resource reaches the source.
+ * The resource of a job's result; it ends before its parent and its owner. For mappers: this function and those that make
+ * a `giveBack` are separate from `map`, so that no closure of the resource reaches the source.
  */
 export function resourceOf(owner: Resource | undefined, job: MapJob, parent: Resource, giveBack?: GiveBack): Resource {
   const { name, undo, grants } = job;

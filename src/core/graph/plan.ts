@@ -4,7 +4,7 @@ import { reads, writes } from "../memory/access.ts";
 import type { Described } from "../tensors/described.ts";
 import type { Plan } from "./mapper.ts";
 
-/** The verdict on memory that the other API is told by its address alone. */
+/** The verdict on memory that the other API gets by its address alone. */
 export const SAME_ADDRESS: Verdict = { aliases: true, evidence: "the same address: no memory object is made" };
 
 /** The verdict on memory that a route reaches only by a map that has yet to be made. */
@@ -13,7 +13,7 @@ export const UNMAPPED: Verdict = {
   evidence: "not proven: the address is known only once it is mapped",
 };
 
-/** Why the host waits for this work before it uses the bytes by itself; undefined where there is none. */
+/** Why the host waits for this work before it uses the bytes by itself; undefined without work. */
 export function whyHostReads(waits: readonly Fence[]): string | undefined {
   return waits.length === 0 ? undefined : `it uses the bytes itself, once the work of ${linesInWords(waits)} is over`;
 }
@@ -46,7 +46,6 @@ export function planned(
   return { edge, transfer: "migrate", hostWait, waitReason, bytesMoved: movedBy(result), evidence, result };
 }
 
-/** A step that copies, and why it has to. */
 export function plannedCopy(
   edge: string,
   evidence: string | undefined,

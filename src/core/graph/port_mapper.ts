@@ -53,25 +53,20 @@ export interface Manner<What extends Fds> {
   readonly takesParts: boolean;
   /** Where a backend has the functions of these ports. */
   readonly at: string;
-  /** The ports of a kind of memory. */
   portsAt(target: Target): Ports<What> | undefined;
   /** What the offers are asked about. */
   subjectOf(source: Described): What;
   /** Why memory that its ports would take does not go this way. */
   refuse?(source: Described, target: Target): Omit<Refusal, "edge"> | undefined;
-  /** Its length in bytes. */
   lengthOf(source: Described): number;
   /** The planes as the target will have them. */
   planesIn(source: Described, transfer: Transfer, way: Way<What>): readonly DescribedPlane[];
   /** True if the map brings what is there. */
   fetches(source: Described, access: Access): boolean;
-  /** Lets the source out. */
   export(source: Mapped, kind: MemoryKind, access: Access): Exported | ExportedImage;
-  /** Lets a copy of it out. */
   stage(source: Mapped, stage: Stage, kind: MemoryKind): { readonly copy: Staged; readonly port: AnyPort };
   /** The block that a port to the source shows, where there is one. */
   blockOf(source: Described): Allocation | undefined;
-  /** Takes a port in. */
   import(port: AnyPort, target: Target, access: Access, source: Described, block: Allocation | undefined): Arriving;
   /** The blocks that an import shows it in, which go on the undo list: they outlive the import's last command. */
   blocksOf?(arriving: Arriving, target: Target, undo: Undo): readonly BlockPlace[] | undefined;
@@ -103,19 +98,14 @@ export interface Leaving {
 
 type AnyPort = Port | ImagePort;
 
-/** An offer's way to make a copy. */
 export type Stage = NonNullable<Offer["stage"]>;
 
-/** What an import has made. */
 export type Arriving = Imported | ImportedImage;
 
 /** Where a result lies. */
 export interface Placed {
-  /** Its planes. */
   readonly planes: readonly PlacedPlane[];
-  /** All its grants. */
   readonly grants: readonly Grant[];
-  /** A frame's description. */
   readonly info: FrameInfo | undefined;
 }
 
@@ -129,8 +119,7 @@ interface PortPlan<What> extends Plan {
  * refuses, has the device prove what has to be proven, exports, imports, brings the bytes where they have to be brought, and
  * takes them back.
  *
- * It calls the source's `ports.export` and the target's `ports.import`, and submits their commands on their own lines.
- * For those who write backends.
+ * It calls the source's `ports.export` and the target's `ports.import`, and submits their commands on their own lines. For backends.
  */
 export function portMapper(from: string, to: string): Mapper {
   return new PortMapper(from, to, BYTES);
@@ -138,7 +127,7 @@ export function portMapper(from: string, to: string): Mapper {
 
 /**
  * The same for images: a frame with all its planes, or a tensor of pixels. It calls `ports.images.export` and
- * `ports.images.import`. For those who write backends.
+ * `ports.images.import`. For backends.
  */
 export function imageMapper(from: string, to: string): Mapper {
   return new PortMapper(from, to, IMAGES);
@@ -147,8 +136,7 @@ export function imageMapper(from: string, to: string): Mapper {
 /**
  * An edge for any two kinds of memory of these contexts of which one exports what the other imports, but for `known` ones:
  * by their bytes where both know those, else by their images.
- * Where that holds on other devices only, the edge is closed and says so.
- * For those who write backends.
+ * Where that holds on other devices only, the edge is closed and says so. For backends.
  */
 export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[] = []): Mapper[] {
   const targets = [...contexts].flatMap((context) => context.targets);

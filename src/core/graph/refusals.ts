@@ -3,7 +3,6 @@ import type { Resource } from "../life/resource.ts";
 import type { Described } from "../tensors/described.ts";
 import type { Context } from "./context.ts";
 
-/** A context with a queue that ends before it. */
 interface WithQueue extends Pick<Context, "name"> {
   readonly queue: { readonly resource: Resource };
 }
@@ -15,7 +14,6 @@ interface Unfit {
   readonly remedy?: string | undefined;
 }
 
-/** The refusal of an edge. */
 export function refused(edge: string, reason: string, remedy?: string): Refusal {
   return { edge, reason, ...(remedy === undefined ? {} : { remedy }) };
 }
@@ -25,13 +23,11 @@ export function whyEnded({ name, queue }: WithQueue): Omit<Refusal, "edge"> | un
   return queue.resource.state === "live" ? undefined : { reason: `${name}, or its queue, was disposed.` };
 }
 
-/** Refuses a context whose queue was disposed. */
 export function refuseEnded(edge: string, context: WithQueue): Refusal | undefined {
   if (context.queue.resource.state === "live") return undefined; // most maps: their path stays short
   return { edge, ...whyEnded(context)! };
 }
 
-/** Refuses a context that was disposed. */
 export function refuseDisposed(edge: string, { resource, name }: Context): Refusal | undefined {
   if (resource === undefined || resource.state === "live") return undefined;
   return refused(edge, `${name} was disposed.`);
@@ -47,7 +43,6 @@ export function refuseFrame(edge: string, source: Described, what: string): Refu
   );
 }
 
-/** Refuses memory that does not fit; any other result of the check passes. */
 export function refuseUnfit(edge: string, fit: object | Unfit): Refusal | undefined {
   return "problem" in fit ? refused(edge, `${fit.argument}: ${fit.problem}`, fit.remedy) : undefined;
 }

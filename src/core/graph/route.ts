@@ -23,7 +23,7 @@ export interface Step {
   readonly transfer: Transfer;
   /** True if the host has to wait for work in flight before this step. */
   readonly hostWait: boolean;
-  /** Why it has to, if the edge tells. */
+  /** Why it has to, if the edge gives a reason. */
   readonly waitReason?: string | undefined;
   /** Bytes that this step's map and unmap move together; 0 for an alias. */
   readonly bytesMoved: number;
@@ -100,9 +100,7 @@ function together(refused: readonly Refusal[]): Refusal[] {
 
 /** The kinds of memory about a map for which no edge was asked. */
 export interface Ways {
-  /** The source's. */
   readonly from: string;
-  /** The target's. */
   readonly to: string;
   /** Those that have edges to the target. */
   readonly edgesFrom: readonly string[];
@@ -131,7 +129,6 @@ export function noEdge({ from, to, edgesFrom, there }: Ways): Refusal {
   };
 }
 
-/** The error of a map without a route, with the reason of each refusal. */
 export function noRoute(from: string, to: string, refused: readonly Refusal[]): NoRouteError {
   const reasons = together(refused).map(describeRefusal).join(" ");
   return new NoRouteError(`No route from ${from} to ${to}: ${reasons}`, refused, { api: "core", argument: "target" });

@@ -8,11 +8,9 @@ import { ask, edgeOf, isPlan, type Mapper, type Plan } from "./mapper.ts";
 
 /** One step of a route that was found. */
 export interface Hop {
-  /** The edge to take. */
   readonly mapper: Mapper;
-  /** Where it leads. */
   readonly target: Target;
-  /** The answer of its probe. */
+  /** The plan of its probe. */
   readonly plan: Plan;
 }
 
@@ -26,7 +24,6 @@ export interface Query {
   readonly access: Access;
   /** Work in flight, which a step or the host has to wait for. */
   readonly waits: readonly Fence[];
-  /** May a step copy? */
   readonly copies: boolean;
 }
 
@@ -49,7 +46,7 @@ const NONE: readonly Refusal[] = [];
 /** The most descriptions followed at one target; only a mapper whose probes never repeat themselves makes more. */
 const MOST_DESCRIPTIONS = 64;
 
-/** What an edge has answered already. */
+/** What an edge has returned already. */
 interface Asked {
   readonly edge: Edge;
   readonly answer: Plan | Refusal;
@@ -138,7 +135,7 @@ function told(refused: ReadonlyMap<string, Closed>, best?: Cost["figures"]): Ref
 
 /**
  * No route costs less than one aliasing step without a wait of the host; among such steps the table's order decides. So
- * most maps need no search. The answers of other edges are kept in `asked`.
+ * most maps need no search. The results of other edges are kept in `asked`.
  */
 function unbeatable(
   { source, goal, access, waits }: Query,
@@ -203,7 +200,7 @@ function difference(a: readonly number[], b: readonly number[]): number {
   return a.length - b.length;
 }
 
-/** Equal where no later step can tell the difference: the same description, and still something to wait for or not. */
+/** Equal where no later step can see a difference: the same description, and still something to wait for or not. */
 function keyOf({ at, waits }: Reached, ids: Map<object, number>): string {
   const id = (object: object) => {
     if (!ids.has(object)) ids.set(object, ids.size);

@@ -24,9 +24,7 @@ export interface Fds {
 
 /** What two kinds of memory have to say to each other, of their bytes or of their images. */
 export interface Ends<What> {
-  /** The kind of memory that a route leaves. */
   readonly from: Target;
-  /** The kind that it goes to. */
   readonly to: Target;
   /** What the first lets out, the best first. */
   readonly exports: readonly Offer<What>[];
@@ -36,9 +34,9 @@ export interface Ends<What> {
 
 /** How memory crosses from one kind to another. */
 export interface Way<What> {
-  /** By which port the source lets it out. */
+  /** The port by which the source lets it out. */
   readonly out: Offer<What>;
-  /** By which port the target takes it in: of the same kind. */
+  /** The port by which the target takes it in: of the same kind. */
   readonly into: Offer<What>;
 }
 
@@ -54,7 +52,7 @@ interface Known {
   readonly ways: readonly unknown[];
 }
 
-/** By source and target: at most two, of bytes and of images. */
+/** By source and target: at most two, one of bytes and one of images. */
 const KNOWN = new WeakMap<Target, WeakMap<Target, readonly Known[]>>();
 
 /** What the source exports and the target imports, where both hold for the other's device; the best first. */
@@ -109,7 +107,7 @@ export function refuseEnds<What>(
   }
 }
 
-/** The best way for this memory, the first that is open to it; or what closes the best of them. There is one at least. */
+/** The best way for this memory, the first that is open to it; or what closes the best of them. At least one exists. */
 export function openWay<What extends Fds>(
   ways: readonly Way<What>[],
   what: What,
@@ -253,7 +251,6 @@ function refuseLimits<What extends Fds>({ takes }: Offer<What>, { planes }: What
   return takes === undefined || planes === undefined ? undefined : refuseTaken(takes, planes);
 }
 
-/** An import that needs more of the fds than they allow. */
 function refuseFds<What extends Fds>({ kind, fdAccess: needed }: Offer<What>, { fdAccess }: What) {
   if (needed === undefined || fdAccess === undefined || covers(fdAccess, needed)) return undefined;
   return {

@@ -46,7 +46,6 @@ export interface TypedArrayConstructor<A extends TypedArray = TypedArray> {
   new (buffer: ArrayBuffer, byteOffset?: number, length?: number): A;
 }
 
-/** The typed array of each dtype; its BYTES_PER_ELEMENT is the dtype's size. */
 export const TYPED_ARRAYS: { readonly [D in DType]: TypedArrayConstructor<TypedArrays[D]> } = {
   u8: Uint8Array,
   i8: Int8Array,
@@ -61,7 +60,6 @@ export const TYPED_ARRAYS: { readonly [D in DType]: TypedArrayConstructor<TypedA
   f64: Float64Array,
 };
 
-/** The size of one element in bytes. */
 export function sizeOf(dtype: DType): number {
   return TYPED_ARRAYS[dtype].BYTES_PER_ELEMENT;
 }

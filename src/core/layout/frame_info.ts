@@ -170,7 +170,7 @@ function placedPlanes(info: FrameInfo, rowAlign: number): readonly Layout[] {
   });
 }
 
-/** Where somebody else has put a plane. */
+/** Where other code has put a plane. */
 export interface PlanePlace {
   /** Where it begins, in bytes; 0 by default. */
   readonly offset?: number;
@@ -179,7 +179,7 @@ export interface PlanePlace {
 }
 
 /**
- * The planes of a frame (as {@link frameInfo} checked it) that lie where somebody says.
+ * The planes of a frame (as {@link frameInfo} checked it) that lie where the caller says.
  *
  * @throws {LayoutError} for another number of planes, or a stride or offset that cannot be.
  */

@@ -113,7 +113,6 @@ function isGapless(l: Layout): boolean {
   return true;
 }
 
-/** How many elements there are. */
 export function elementCount(l: Layout): number {
   return l.shape.reduce((count, n) => count * n, 1);
 }
@@ -164,7 +163,7 @@ export function describeLayout(l: Layout): string {
   return isGapless(l) ? plain : `${plain}, strides [${l.strides.join(",")}]`;
 }
 
-/** A whole number in `[least, 2^53)`, or a LayoutError that names the argument. */
+/** Throws a LayoutError that names the argument. */
 export function whole(value: unknown, argument: string, least: number): number {
   if (typeof value !== "number" || !Number.isSafeInteger(value)) {
     throw bad(argument, `expected a whole number below 2^53, got ${literal(value)}.`);
@@ -173,14 +172,12 @@ export function whole(value: unknown, argument: string, least: number): number {
   return value;
 }
 
-/** A power of two, as an alignment is. @throws {LayoutError} for anything else. */
 export function powerOfTwo(value: unknown, argument: string): number {
   const power = whole(value, argument, 1);
   if (2 ** Math.round(Math.log2(power)) !== power) throw bad(argument, `expected a power of two, got ${power}.`);
   return power;
 }
 
-/** A checked copy of an array of whole numbers. */
 function wholes(given: unknown, argument: string, least: number): number[] {
   if (!Array.isArray(given)) throw bad(argument, `expected an array of whole numbers, got ${literal(given)}.`);
   const { length } = given;
@@ -190,7 +187,6 @@ function wholes(given: unknown, argument: string, least: number): number[] {
   return copy;
 }
 
-/** The error of an argument; `what` is the rest of the sentence. */
 function bad(argument: string, what: string, hint?: string): LayoutError {
   return new LayoutError(`${argument}: ${what}`, { api: "core", argument, hint });
 }

@@ -2,14 +2,11 @@ import { aKind, shown } from "../argument.ts";
 import type { ArgumentError } from "../errors.ts";
 import type { DType } from "./dtype.ts";
 
-/** Writes a number that was checked. */
 type Write = (view: DataView, offset: number, value: number | bigint) => void;
 
 /** The numbers of a dtype: their range, and how one is written. */
 export class Numbers {
-  /** The dtype of a tensor that holds them. */
   readonly dtype: DType;
-  /** The size of one in bytes. */
   readonly size: number;
   /** Writes one, little-endian: all devices that this runs on are. */
   readonly write: Write;
@@ -53,7 +50,6 @@ export class Numbers {
   }
 }
 
-/** A number rounded to a float of so many bytes. */
 function rounded(size: number, value: number): number {
   if (size === 8) return value;
   return size === 4 ? Math.fround(value) : Math.f16round(value);
@@ -74,7 +70,6 @@ function writeLong(view: DataView, offset: number, value: number | bigint): void
   view.setInt32(offset + 4, Math.floor(value / 2 ** 32), true);
 }
 
-/** The numbers of each dtype. */
 export const NUMBERS: { readonly [D in DType]: Numbers } = {
   u8: unsigned("u8", 8n, (view, at, value) => view.setUint8(at, Number(value))),
   i8: signed("i8", 8n, (view, at, value) => view.setInt8(at, Number(value))),
@@ -89,7 +84,7 @@ export const NUMBERS: { readonly [D in DType]: Numbers } = {
   f64: new Numbers("f64", 8, (view, at, value) => view.setFloat64(at, Number(value), true)),
 };
 
-/** The bytes of values of a dtype. @throws what `wrong` makes of one that is none. */
+/** The bytes of values of a dtype. @throws what `wrong` makes of an invalid value. */
 export function encoded(
   values: readonly unknown[],
   dtype: DType,

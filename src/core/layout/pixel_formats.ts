@@ -126,11 +126,8 @@ export interface PlaneFormat extends PixelFormat {
   readonly rows?: number;
 }
 
-/** The planes of a picture. */
 export interface PictureFormat {
-  /** The DRM fourcc. */
   readonly fourcc: number;
-  /** The planes, in the order of memory. */
   readonly planes: readonly PlaneFormat[];
 }
 
@@ -152,7 +149,6 @@ function interleaved(fourcc: string): PictureFormat {
   return { fourcc: fourccOf(fourcc), planes: [pair] };
 }
 
-/** The formats of pictures. */
 export const IMAGE_FORMATS: { readonly [F in ImageFormat]: PictureFormat } = {
   GRAY8: packed("r"),
   RGB: packed("rgb"),

@@ -38,7 +38,6 @@ export function runsOf(layouts: readonly Layout[]): Runs {
   return { length, dimensions };
 }
 
-/** How often the run is repeated. */
 export function countOf(dimensions: readonly Dimension[]): number {
   return dimensions.reduce((product, { count }) => product * count, 1);
 }
@@ -73,7 +72,6 @@ export function copyElements(to: Uint8Array, toLayout: Layout, from: Uint8Array,
   copy(dimensions.length - 1, toLayout.byteOffset, fromLayout.byteOffset);
 }
 
-/** Throws unless two layouts have the same shape and dtype. */
 export function assertSameElements(
   one: Layout,
   other: Layout,

@@ -25,7 +25,6 @@ export function begin(resource: Resource, by?: Resource): boolean {
   return true;
 }
 
-/** Marks it alone. */
 function close(resource: Resource, by: Resource | undefined): boolean {
   if (resource.state !== "live") return false;
   resource.state = "closing";
@@ -66,7 +65,7 @@ export function advance(resource: Resource): Obstacle | undefined {
   return undefined;
 }
 
-/** The same without dependents. */
+/** Without dependents. */
 function advanceAlone(resource: Resource): Obstacle | undefined {
   const { work, holds } = resource;
   if (holds !== undefined && holds.size > 0) return holds.values().next().value;
@@ -145,7 +144,6 @@ function takeStep(resource: Resource): void {
   }
 }
 
-/** Releases the native objects, and returns the bytes. */
 function free(resource: Resource): void {
   for (const { allocation, start, end } of resource.grants) {
     for (let kept; (kept = allocation.takeFailure(start, end));) failed(resource, [kept.error]);

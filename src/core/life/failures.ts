@@ -5,13 +5,11 @@ import type { Resource } from "./resource.ts";
 
 /** A failure during the end of a resource. */
 export interface Failed {
-  /** The error. */
   readonly error: unknown;
   /** The resource that failed: the one that ends, or one that ended with it. */
   readonly at: Resource;
 }
 
-/** No failures. */
 export const NONE_FAILED: readonly Failed[] = [];
 
 /** Notes errors until the end is over. */
@@ -25,7 +23,6 @@ export function takeFailuresOf(ended: Resource, resource: Resource): void {
   if (failures.length > 0) resource.failures = [...resource.failures, ...failures];
 }
 
-/** Throws all failures. */
 export function raiseFailures(resource: Resource, doing: string = "disposing"): void {
   const failures = takeFailures(resource);
   if (failures.length > 0) throwAll(failures.map(({ error }) => error), `${doing} ${resource.name}`);
@@ -33,7 +30,7 @@ export function raiseFailures(resource: Resource, doing: string = "disposing"): 
 
 /** Keeps all failures on the bytes of the resources that failed, and on this one's, for their next user. */
 export function keepFailures(resource: Resource): void {
-  const kept = new Map<unknown, Failure>(); // an error that several resources share is told once
+  const kept = new Map<unknown, Failure>(); // an error that several resources share is reported once
   for (const { error, at } of takeFailures(resource)) {
     const failure = kept.get(error) ?? { error, told: false };
     kept.set(error, failure);
@@ -44,7 +41,7 @@ export function keepFailures(resource: Resource): void {
 function keep(resource: Resource, failure: Failure, at: Resource): void {
   const grants = at === resource ? resource.grants : [...resource.grants, ...at.grants];
   if (grants.length === 0) warn(`${resource.name} failed after its dispose: ${messageOf(failure.error)}`);
-  // Bytes without an owner will not be asked: they count only if there are no others.
+  // Bytes without an owner have no next user: they count only if no other bytes are left.
   const owned = grants.filter(({ allocation }) => allocation.peers > 0);
   for (const { allocation, start, end } of owned.length > 0 ? owned : grants) {
     allocation.keepFailure(start, end, failure);

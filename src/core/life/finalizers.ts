@@ -65,7 +65,6 @@ export function registerLater(object: object, resource: Resource): Registration 
   return registration;
 }
 
-/** The object was disposed. Idempotent. */
 export function unregister(registration: Registration): void {
   const { place, resource } = registration;
   if (place < 0) {

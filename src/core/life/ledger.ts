@@ -9,21 +9,21 @@ export class Ledger extends Printed {
   readonly #alive = new Map<string, { count: number }>();
   #quarantined = 0;
 
-  /** Counts one more of a kind. For those who write mappers. */
+  /** Counts one more of a kind. For mappers. */
   add(kind: string): void {
     const alive = this.#alive.get(kind);
     if (alive === undefined) this.#alive.set(kind, { count: 1 });
     else alive.count++;
   }
 
-  /** Counts one less of a kind. For those who write mappers. */
+  /** Counts one less of a kind. For mappers. */
   remove(kind: string): void {
     const alive = this.#alive.get(kind);
     if (alive === undefined) this.#alive.set(kind, { count: -1 });
     else alive.count--;
   }
 
-  /** Counts bytes that are never freed because a view of them escaped. For those who write mappers. */
+  /** Counts bytes that are never freed because a view of them escaped. For mappers. */
   quarantine(bytes: number): void {
     this.#quarantined += bytes;
   }

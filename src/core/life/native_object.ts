@@ -10,7 +10,7 @@ export abstract class NativeObject extends Printed implements Usable, Disposable
   abstract readonly resource: Resource;
   readonly #isMade = true;
 
-  /** True for an instance that its class made, and not for a proxy of it. For those who write mappers. */
+  /** True for an instance that its class made, and not for a proxy of it. For mappers. */
   static owns(value: object): boolean {
     return #isMade in value;
   }

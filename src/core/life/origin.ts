@@ -38,13 +38,12 @@ export function traceForgotten(on: boolean = true): void {
   isTracing = on;
 }
 
-/** The program's calls that lead here, a line each; undefined unless they were asked for. */
+/** One line for each of the program's calls; undefined unless they were asked for. */
 export function originOf(): string | undefined {
   isTracing ??= environmentInWords(VARIABLE) === "1";
   return isTracing ? callsOfProgram() : undefined;
 }
 
-/** What a warning says of an origin. */
 export function originInWords(origin: string | undefined): string {
   return origin === undefined ? ` ${VARIABLE}=1 says where it was made.` : ` It was made here:\n${origin}`;
 }

@@ -37,7 +37,6 @@ export interface ResourceInit {
   readonly hooks?: EndHooks;
 }
 
-/** What the end of a line has to do besides. */
 export interface EndHooks {
   /** Called when the end begins, before any wait: releases whatever others would wait for in vain. */
   giveUp(): void;
@@ -64,9 +63,7 @@ export interface GiveBack {
 
 /** The kind of memory of a tensor, and whose it is. */
 export interface Kind {
-  /** The kind's name. */
   readonly kind: string;
-  /** Its context. */
   readonly context: { readonly api: string; readonly name: string };
 }
 
@@ -128,7 +125,7 @@ export class Resource extends Printed {
   thrown: Set<unknown> | undefined;
   readonly #parts: readonly Resource[];
   #madeFor: Resource | undefined;
-  /** Of a part of an intermediate: which one. */
+  /** Which part of an intermediate it is. */
   #part: number | undefined;
   /** True once a blocking dispose has driven its end, or left it to the background. */
   #blocked = false;

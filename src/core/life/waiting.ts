@@ -11,7 +11,6 @@ import type { Resource } from "./resource.ts";
 /** A wait that has ended. If its work has not, the work is polled. */
 interface EndedWait {
   readonly fence: Fence;
-  /** The errors of the wait that were not noted yet. */
   readonly errors: unknown[];
   /** When to give the work up. */
   readonly until: number;

@@ -3,12 +3,10 @@ import { unexpected } from "../argument.ts";
 /** What a holder may do with bytes. `"write"` promises to write every byte, so the old ones are not fetched. */
 export type Access = "read" | "write" | "read-write";
 
-/** True if `access` allows bytes to be changed. */
 export function writes(access: Access): boolean {
   return access !== "read";
 }
 
-/** True if `access` allows bytes to be read. */
 export function reads(access: Access): boolean {
   return access !== "write";
 }

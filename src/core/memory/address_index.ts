@@ -16,7 +16,6 @@ interface Entry {
 export class AddressIndex {
   readonly #chunks: Entry[][] = [];
 
-  /** Adds an allocation. It has an address, and overlaps no other. */
   add(allocation: Allocation): void {
     const entry = entryOf(allocation);
     const at = this.#chunkFor(entry.start);
@@ -29,7 +28,6 @@ export class AddressIndex {
     if (chunk.length > CHUNK) this.#chunks.splice(at + 1, 0, chunk.splice(CHUNK / 2));
   }
 
-  /** Removes an allocation. */
   remove(allocation: Allocation): void {
     const { start } = entryOf(allocation);
     const at = this.#chunkFor(start);

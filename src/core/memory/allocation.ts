@@ -36,11 +36,11 @@ export interface Block {
   free(fate: Fate): void;
 }
 
-/** A failure that came too late to be thrown. All its bytes keep it, and it is told once. */
+/** A failure that came too late to be thrown. All its bytes keep it, and it is reported once. */
 export interface Failure {
   /** The error. */
   readonly error: unknown;
-  /** True once it was told. */
+  /** True once it was reported. */
   told: boolean;
 }
 
@@ -110,8 +110,8 @@ export class Allocation {
   }
 
   /**
-   * Frees the memory: nobody owns it any more; or what it is made of ends, and tensors that own it still have it by objects
-   * of their own. Only the first call does.
+   * Frees the memory: it has no owner any more; or what it is made of ends, and tensors that own it still have it by
+   * objects of their own. Only the first call does.
    */
   free(): void {
     if (this.#isFreed) return;

@@ -36,7 +36,7 @@ export class Grant {
   readonly holder: string;
   /** The resource whose end returns the bytes; set when the holder is made. */
   resource: Resource | undefined;
-  /** Of memory that came from elsewhere: what to do where it does not cover an access. */
+  /** For memory that came from elsewhere: what to do where it does not cover an access. */
   remedy: string | undefined;
   /** Its lends, from the first on. Facets (the peers of an allocation, the planes of a frame) share one list. */
   #lends: Ranges<Grant> | undefined;
@@ -210,8 +210,8 @@ export class Grant {
   }
 
   /**
-   * Only work in flight holds the bytes, and a newer grant has all of them, whose work stands behind this one's: whoever
-   * wants them waits for that one alone. A reader stands for readers only, because other readers do not wait for it.
+   * Only work in flight holds the bytes, and a newer grant has all of them, whose work stands behind this one's: a new
+   * user of them waits for that one alone. A reader stands for readers only, because other readers do not wait for it.
    */
   coverBy(newer: Grant): void {
     if (writes(this.access) && !writes(newer.access)) return;
@@ -245,7 +245,7 @@ export class Grant {
   }
 
   #refusal(access: Access, user: string): AccessError {
-    // The message names x already, so "slice [4] u8 of x" is cut. Of a longer map the program knows only the last part.
+    // The message names x already, so "slice [4] u8 of x" is cut. The program knows only the last part of a longer map.
     const ofUser = ` of ${user}`;
     const purpose = this.resource?.purpose.name ?? this.holder;
     const own = purpose.endsWith(ofUser) ? `its ${purpose.slice(0, -ofUser.length).split(VIA)[0]}` : this.holder;

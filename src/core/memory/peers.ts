@@ -13,9 +13,7 @@ export function findAllocation(address: bigint, byteLength: number): Allocation 
 interface Shown {
   readonly address: bigint;
   readonly byteLength: number;
-  /** The name of the memory's owner. */
   readonly of: string;
-  /** Its index in the list. */
   place: number;
 }
 
@@ -109,7 +107,6 @@ function tell(kind: string, handle: bigint, one: Place): () => void {
   };
 }
 
-/** Removes an item from a list; the last one takes its place. */
 export function takeOut<T extends { place: number }>(list: T[], one: T): void {
   const last = list.pop()!;
   if (last === one) return;

@@ -4,7 +4,6 @@ export interface Placed<T> {
   readonly item: T;
 }
 
-/** A node of the tree. */
 interface Node<T> extends Placed<T> {
   readonly start: number;
   readonly end: number;
@@ -17,7 +16,7 @@ interface Node<T> extends Placed<T> {
   right: Node<T> | undefined;
   /** The greatest end in this subtree. */
   reach: number;
-  /** The same for the ranges that write; -1 if there are none. */
+  /** The same for the ranges that write; -1 if no range does. */
   writersReach: number;
 }
 
@@ -95,7 +94,6 @@ function found<T>(at: Node<T>, start: number, end: number, onlyWriters: boolean,
   return at.right !== undefined && found(at.right, start, end, onlyWriters, look);
 }
 
-/** The subtree with a node added. */
 function inserted<T>(at: Node<T>, node: Node<T>): Node<T> {
   if (isBefore(node, at)) {
     at.left = at.left === undefined ? node : inserted(at.left, node);
@@ -117,7 +115,6 @@ function inserted<T>(at: Node<T>, node: Node<T>): Node<T> {
   return measured(at);
 }
 
-/** The subtree with a node removed. */
 function removed<T>(at: Node<T>, node: Node<T>): Node<T> | undefined {
   if (at === node) return joined(at.left, at.right);
   if (isBefore(node, at)) at.left = removed(at.left!, node);
@@ -146,7 +143,6 @@ function isBefore<T>(one: Node<T>, other: Node<T>): boolean {
   return one.start < other.start || (one.start === other.start && one.order < other.order);
 }
 
-/** Brings a node's reach up to date. */
 function measured<T>(at: Node<T>): Node<T> {
   const { left, right } = at;
   let reach = at.end;

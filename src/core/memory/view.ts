@@ -4,7 +4,6 @@ import { isDetached, transfer } from "../intrinsics.ts";
 import { permitted } from "../native/library.ts";
 import { type Placed, Ranges } from "./ranges.ts";
 
-/** A buffer that was handed out. */
 interface Handed {
   readonly buffer: ArrayBuffer;
   readonly writable: boolean;
@@ -44,7 +43,6 @@ const fresh = new Set<TensorViews>();
 /** Reports a garbage collection, by an unreachable object that is registered here. */
 const collections = new FinalizationRegistry<undefined>(settleFresh);
 
-/** True while such an object is registered. */
 let awaited = false;
 
 /**

@@ -13,7 +13,6 @@ export const LENGTH_MULTIPLE = 64;
 
 /** A block of anonymous or memfd memory. */
 export interface MappedBlock extends Block {
-  /** The address of its first byte; it begins a page. */
   readonly address: Address;
   /** Where the requested bytes begin in it: 0, unless they end at a guard page. */
   readonly start: number;
@@ -21,7 +20,6 @@ export interface MappedBlock extends Block {
   readonly memfd?: Memfd;
 }
 
-/** The properties of a new block. */
 export interface BlockInit {
   /** Bytes: rounded up to a multiple of 64. */
   readonly byteLength: number;

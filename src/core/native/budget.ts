@@ -34,14 +34,12 @@ export class Budget {
   /** The lowest count since the kernel was asked. */
   #least = 0;
 
-  /** Asks nothing yet. */
   constructor(kernel: Kernel, shares: Shares, refused: Refusal) {
     this.#kernel = kernel;
     this.#shares = shares;
     this.#refused = refused;
   }
 
-  /** How much is taken. */
   get taken(): number {
     return this.#taken;
   }
@@ -74,7 +72,6 @@ export class Budget {
     if (inUse > limit * this.#shares.process) throw this.#refused(inUse, limit, false);
   }
 
-  /** Counts what was given back. */
   giveBack(count: number): void {
     this.#taken -= count;
     this.#least = Math.min(this.#least, this.#taken);

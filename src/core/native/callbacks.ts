@@ -1,6 +1,6 @@
 /**
- * Functions of the C library that other libraries may call back, and the memory that they write to. They run on any thread,
- * without JavaScript.
+ * Functions of the C library that other libraries may call back, and the memory that they write to. They run on any
+ * thread, without JavaScript.
  *
  * @module
  */
@@ -25,9 +25,7 @@ const CHUNK = 16 * PAGE;
 
 /** Memory that a callback writes to. */
 export interface CallbackMemory {
-  /** Its first byte. */
   readonly address: Address;
-  /** All of it. */
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
@@ -43,7 +41,6 @@ export function takeCallbackMemory(byteLength: number): CallbackMemory {
   return pieces.pop()!;
 }
 
-/** Gives it back. Nothing may write to it any more. */
 export function giveBackCallbackMemory(memory: CallbackMemory): void {
   memory.bytes.fill(0);
   free.get(memory.bytes.length)!.push(memory);
@@ -105,13 +102,11 @@ const CLEAR: CCallback = {
   end() {},
 };
 
-/** The functions, by name. */
 export const CALLBACKS = { sem_post: POST, sigemptyset: CLEAR } as const satisfies Record<string, CCallback>;
 
-/** The name of such a function. */
 export type CallbackName = keyof typeof CALLBACKS;
 
-/** The first eight bytes, which no other thread writes without being the last to write at all. */
+/** The first eight bytes: a thread that writes them is the last to write at all. */
 export function firstWord({ bytes }: CallbackMemory): BigUint64Array<ArrayBuffer> {
   return new BigUint64Array(bytes.buffer, bytes.byteOffset, 1);
 }

@@ -7,7 +7,7 @@ import { cString } from "./text.ts";
 
 /** What makes a device file appear, and who may open it. */
 export interface DeviceFile {
-  /** What to do where there is none. */
+  /** What to do where the file is missing. */
   readonly missing: string;
   /** The group that Debian gives it to. */
   readonly group: string;
@@ -15,7 +15,7 @@ export interface DeviceFile {
 
 /**
  * Opens a device file for reading and writing; the caller owns the fd. Where it is not there, or not for this user, the
- * answer says why, and what to do.
+ * result says why, and what to do.
  *
  * @throws {NativeCallError} if something else is wrong, as where no more fds can be opened.
  */

@@ -44,7 +44,6 @@ export function whereOpen<T>(checks: Checks, argument: string, fd: number, ask: 
   }
 }
 
-/** Closes an fd. */
 export function closeFd(fd: number): void {
   if (libc().close(fd) !== 0) throw libcError("close");
 }
@@ -65,7 +64,7 @@ export function accessOfFd(fd: number): Access {
   return opened === O_WRONLY ? "write" : "read";
 }
 
-/** What the kernel answers: every import of an fd asks, and an answer is read at once. */
+/** What the kernel reports: every import of an fd asks, and the result is read at once. */
 const answer = new DataView(new ArrayBuffer(statx.size));
 const NO_PATH = cString("");
 
@@ -75,7 +74,6 @@ export interface FileStatus {
   readonly identity: bigint;
   /** The type of file and its permissions: `S_IFREG | 0o600`. */
   readonly mode: number;
-  /** The length in bytes. */
   readonly byteLength: bigint;
 }
 

@@ -12,7 +12,6 @@ const SHARES: Shares = { own: 1 / 8, process: 1 / 2, step: 1 / 128 };
 
 /** Counts the addresses of memory that others have made: other processes, libraries and drivers. In bytes. */
 export class ForeignAddresses extends Budget {
-  /** Asks nothing yet. */
   constructor(kernel: Kernel = { limit: limitOfAddresses, inUse: addressesInUse }) {
     super(kernel, SHARES, tooMuch);
   }

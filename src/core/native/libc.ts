@@ -8,7 +8,6 @@ import { lazyLibrary, type LibrarySpec, openingOf, permitted } from "./library.t
 import { cString } from "./text.ts";
 import { RTLD_NODELETE, RTLD_NOLOAD, RTLD_NOW } from "../../../ffi/libc/constants.ts";
 
-/** The opener of some of the C library's functions. */
 function opener<F>(api: string, symbols: Deno.ForeignLibraryInterface, candidates: readonly string[]): () => F {
   return lazyLibrary<F>({ api, candidates, symbols, hint: "samepage needs Linux with glibc." });
 }
@@ -23,7 +22,7 @@ const opened = opener<LibC>("libc", SYMBOLS, FILES);
  */
 let code: Int32Array | undefined;
 
-/** The C library, opened on the first call. */
+/** Opened on the first call. */
 export function libc(): LibC {
   const functions = opened();
   code ??= codeAt(functions.__errno_location());
@@ -58,12 +57,11 @@ const HINTS: ReadonlyMap<number, string> = new Map([
 /** What to do: where a text fits every code of the function, the text; else a text for each code. */
 export type Hints = string | Readonly<Record<number, string>>;
 
-/** The error of a libc function that has just returned -1. To be made before any other native call. */
+/** Made before any other native call, which would change errno. */
 export function libcError(fn: string, hints?: Hints, api: string = "libc"): NativeCallError {
   return errnoError(api, errno(), fn, hints);
 }
 
-/** The error of a code of errno's. */
 export function errnoError(
   api: string,
   code: number,
@@ -76,12 +74,12 @@ export function errnoError(
   return codeError({ api, names: ERROR_NAMES, unknown: "unknown error" }, code, fn, { ...fields, hint });
 }
 
-/** The code that the last libc function has left. To be asked before any other native call. */
+/** Read before any other native call, which would change it. */
 export function errno(): number {
   return code?.[0] ?? 0;
 }
 
-/** Makes a system call, again where a signal came between. Answers what it does, or its code below zero. */
+/** Makes a system call, again where a signal came between. Returns its result, or its code below zero. */
 export function retried(call: () => number): number {
   for (;;) {
     const answer = call();

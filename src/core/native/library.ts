@@ -9,7 +9,6 @@ export interface LibrarySpec<S extends Deno.ForeignLibraryInterface> {
   readonly api: string;
   /** Names and paths for the loader, tried in order. */
   readonly candidates: readonly string[];
-  /** The symbol table. */
   readonly symbols: S;
   /** What to install or set if none opens. */
   readonly hint: string;
@@ -35,7 +34,6 @@ const dlopen: Link = (path, symbols) => Deno.dlopen(path, symbols).symbols;
 export interface Opening {
   /** The variable that overrides the candidates: `"SAMEPAGE_LIB_OPENCL"`. */
   readonly variable: string;
-  /** Its value, if it is set and may be read. */
   readonly override: string | undefined;
   /** The name or path that opened; undefined if none did. */
   readonly path: string | undefined;
@@ -95,7 +93,7 @@ export function newerOf<F, Name extends Newer<F>>(
 }
 
 function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, unknown> {
-  // If a prompt is answered "allow" during a load by soname, that load fails: so the permission is asked for before.
+  // If a prompt is granted during a load by soname, that load fails: so the permission is requested before.
   Deno.permissions.requestSync({ name: "ffi" });
   const attempts: LibraryAttempt[] = [];
   const { link = dlopen, unsuited } = spec;
@@ -144,9 +142,7 @@ function opened(api: string, functions: Record<string, unknown>, opening: Openin
   return tap === undefined ? functions : tap(api, { ...functions });
 }
 
-/**
- * Makes functions of their addresses, for {@link functionsByAddress}: undefined where it cannot.
- */
+/** Makes functions of their addresses, for {@link functionsByAddress}: undefined where it cannot. */
 export type AddressLink = (
   api: string,
   symbols: Readonly<Record<string, Deno.ForeignFunction>>,

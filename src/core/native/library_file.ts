@@ -39,7 +39,6 @@ export function faultOf(path: string): string | undefined {
   }
 }
 
-/** Some bytes of a file; undefined if some are missing. */
 type Read = (at: bigint, length: number) => DataView | undefined;
 
 /** The end of the parts that the loader maps; 0 for a file that is no library for this machine: the loader says so. */

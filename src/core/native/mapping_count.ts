@@ -2,7 +2,7 @@ import { ArgumentError } from "../errors.ts";
 import { Budget, type Kernel, type Shares } from "./budget.ts";
 import { textOf } from "./mappings.ts";
 
-/** The most mappings of a process if the kernel does not tell: Linux's default. */
+/** The most mappings of a process if the kernel does not report it: Linux's default. */
 const DEFAULT_LIMIT = 65_530;
 
 /** munmap may need mappings, too, so half of them are left to others. */
@@ -10,7 +10,6 @@ const SHARES: Shares = { own: 1 / 2, process: 3 / 4, step: 1 / 16 };
 
 /** Counts mappings (vm.max_map_count). */
 export class MappingCount extends Budget {
-  /** Asks nothing yet. */
   constructor(kernel: Kernel = { limit: limitOfMappings, inUse: mappingsInUse }) {
     super(kernel, SHARES, tooMany);
   }

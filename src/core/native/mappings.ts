@@ -9,7 +9,6 @@ const IN_MEMORY = /^\/(memfd:|dev\/(shm\/|zero)|SYSV)/;
 /** `55d0-55e0 rw-s 00000000 08:01 1234   /path`. */
 const LINE = /^([0-9a-f]+)-([0-9a-f]+) .(.).(.) \S+ \S+ \S+ *(.*)$/;
 
-/** A mapping of this process. */
 interface Mapping {
   readonly start: bigint;
   readonly writable: boolean;
@@ -20,7 +19,7 @@ interface Mapping {
 
 /**
  * The file on a disk that is mapped, shared, in a range of this process. Such pages belong to the file system, and no
- * driver may lock them. Undefined if there is none, or the kernel's list cannot be read.
+ * driver may lock them. Undefined without such a file, or where the kernel's list cannot be read.
  */
 export function fileBehind(address: Address, byteLength: number): string | undefined {
   const isFile = ({ shared, path }: Mapping) => shared && path.startsWith("/") && !IN_MEMORY.test(path);
@@ -28,7 +27,7 @@ export function fileBehind(address: Address, byteLength: number): string | undef
 }
 
 /**
- * The first read-only address in a range of this process. Undefined if there is none, or the kernel's list cannot be
+ * The first read-only address in a range of this process. Undefined if all can be written, or the kernel's list cannot be
  * read.
  */
 export function readOnlyIn(address: Address, byteLength: number): bigint | undefined {

@@ -24,15 +24,12 @@ import { cString } from "./text.ts";
 
 const checks = new Checks("host");
 
-/** A memfd, and what may be done with it. */
 export interface Memfd {
   /** Which file it is: the same for all fds of one. */
   readonly identity: bigint;
-  /** Its length in bytes; it cannot shrink. */
   readonly byteLength: number;
-  /** How it can be mapped. A file that nobody can write any more is mapped privately: older kernels demand that. */
+  /** How it can be mapped. A file that no process can write any more is mapped privately: older kernels demand that. */
   readonly mode: "read-write" | "read" | "read-private";
-  /** A new fd of it, which the caller owns. */
   readonly duplicate: () => number;
 }
 
@@ -48,7 +45,10 @@ export function createMemfd(byteLength: number, undo: Undo): { readonly fd: numb
   return { fd, memfd: { identity, byteLength, mode: "read-write", duplicate: () => duplicateFd(fd) } };
 }
 
-/** From now on nobody can map a memfd for writing; mappings that exist can be written as before. Does nothing to others. */
+/**
+ * From now on no process can map a memfd for writing; mappings that exist can be written as before. Does nothing to
+ * others.
+ */
 export function sealAgainstWriters(fd: number): void {
   if (sealsOf(fd) !== undefined) addSeals(fd, F_SEAL_FUTURE_WRITE);
 }
@@ -91,7 +91,6 @@ export function inspectMemfd(fd: number): Memfd {
   return { identity, byteLength: Number(byteLength), mode, duplicate: () => duplicateFd(fd) };
 }
 
-/** The seals of a memfd; undefined for other files. */
 function sealsOf(fd: number): number | undefined {
   const seals = libc().fcntl(fd, F_GET_SEALS, 0);
   if (seals >= 0) return seals;

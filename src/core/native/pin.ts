@@ -50,23 +50,19 @@ export function pinned<R>(bytes: ArrayBufferView, api: string, use: (address: Ad
 
 /** A struct at one address for good: for calls that are made again and again, and look at it while they last. */
 export class FixedStruct {
-  /** Its memory. */
   readonly view: DataView<ArrayBuffer>;
   readonly #bytes: Uint8Array;
   #address: Address | undefined;
 
-  /** Zeroed memory of so many bytes. */
   constructor(byteLength: number) {
     this.view = new DataView(new ArrayBuffer(byteLength));
     this.#bytes = new Uint8Array(this.view.buffer);
   }
 
-  /** The address of its first byte. */
   get address(): Address {
     return this.#address ??= addressOf(this.view, "core");
   }
 
-  /** Itself, with nothing but zeros. */
   cleared(): this {
     this.#bytes.fill(0);
     return this;

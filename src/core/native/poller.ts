@@ -29,7 +29,6 @@ import { bytesAt } from "./pin.ts";
 /** What to wait for: that reading, or writing, would not block; or only that the other side hangs up, which ends any wait. */
 export type Readiness = "read" | "write" | "hang-up";
 
-/** Options of {@link ready}. */
 export interface ReadyOptions {
   /** Ends the wait; it rejects with the signal's reason. */
   readonly signal?: AbortSignal;
@@ -49,10 +48,9 @@ const MOST_EVENTS = 64;
  */
 const LONGEST_MS = 500;
 
-/** How long an epoll fd that nobody needs waits for the next waiter, in milliseconds. */
+/** How long an unused epoll fd waits for the next waiter, in milliseconds. */
 const LINGER_MS = 1;
 
-/** One promise that waits. */
 interface Waiter {
   /** What it waits for, as epoll says it. */
   readonly interest: number;
@@ -64,13 +62,13 @@ let current: Poller | undefined;
 
 /**
  * Resolves when the fd can be read or written without blocking, has failed, or its other side has hung up. It may also
- * resolve too early: make the call, and wait again if that answers EAGAIN. Any number of promises may wait for one fd.
+ * resolve too early: make the call, and wait again if that reports EAGAIN. Any number of promises may wait for one fd.
  *
- * While somebody waits, the process stays alive. When nobody has waited for a millisecond, all that this holds is closed:
- * an epoll fd, an eventfd and a page. A Worker that is terminated while it waits leaves those to the process.
+ * While a promise waits, the process stays alive. After a millisecond without one, all that this holds is closed: an epoll
+ * fd, an eventfd and a page. A Worker that is terminated while it waits leaves those to the process.
  *
- * @throws {NativeCallError} as a rejection: EBADF if the fd is not open, or is closed during the wait (noticed within
- * half a second); EPERM if it cannot be waited for (a regular file).
+ * @throws {NativeCallError} as a rejection: EBADF if the fd is not open, or is closed during the wait (noticed within half
+ * a second); EPERM if it cannot be waited for (a regular file).
  */
 export async function ready(fd: number, readiness: Readiness, { signal }: ReadyOptions = {}): Promise<void> {
   signal?.throwIfAborted();
@@ -155,7 +153,7 @@ class Poller {
     if (this.#waiters.size === 0) libc().write(this.#bell, BigUint64Array.of(1n), 8n);
   }
 
-  /** Asks for the next event that one of them waits for; answers why that is impossible. */
+  /** Asks for the next event that one of them waits for; returns why that is impossible. */
   #arm(fd: number, waiters: Iterable<Waiter>): NativeCallError | undefined {
     let interest = EPOLLONESHOT; // so that an fd that was closed, and lives on as a duplicate, reports at most once
     for (const waiter of waiters) interest |= waiter.interest;
@@ -168,7 +166,7 @@ class Poller {
     this.#waiters.delete(fd);
   }
 
-  /** Runs for as long as anybody waits. */
+  /** Runs for as long as a promise waits. */
   async #run(): Promise<void> {
     for (let checked = performance.now();;) {
       const longest = this.#waiters.size > 0 ? LONGEST_MS : LINGER_MS;

@@ -63,7 +63,7 @@ export function probePages(
 
 /**
  * Asks the kernel whether the first and the last page of a range may be written, without changing a byte. If the kernel
- * has no answer (before Linux 5.14, device memory), its list of mappings is read.
+ * cannot say (before Linux 5.14, device memory), its list of mappings is read.
  *
  * @throws {ArgumentError} if a page is read-only.
  */

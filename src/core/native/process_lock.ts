@@ -26,7 +26,7 @@ export function alone<T>(action: () => T): T {
   }
 }
 
-/** An fd to lock; -1 if there is none, or libc may not be opened. */
+/** An fd to lock; -1 if it cannot be opened, or libc may not be. */
 function lockFile(): number {
   try {
     return libc().open(LOCKED, O_RDONLY | O_CLOEXEC, 0);

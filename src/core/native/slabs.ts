@@ -4,7 +4,6 @@ import type { Fate } from "../memory/allocation.ts";
 import { mappingCount } from "./mapping_count.ts";
 import { dropPages, mapPages, PAGE, unmapPages } from "./pages.ts";
 
-/** The length of a slab. */
 const SLAB = 4 << 20;
 
 /** The longest block that a slab can hold. */
@@ -13,7 +12,6 @@ export const LONGEST_IN_SLAB: number = 256 << 10;
 /** One mapping, shared by many blocks of the same length. */
 interface Slab {
   readonly address: Address;
-  /** The length of each of its blocks, a power of two. */
   readonly blockLength: number;
   /** Blocks from here on were never handed out. */
   untouched: number;
@@ -21,11 +19,9 @@ interface Slab {
   readonly returned: number[];
   /** For each block: 1 if it has an owner, or is kept for good. */
   readonly taken: Uint8Array;
-  /** How many blocks are in use. */
   takenCount: number;
 }
 
-/** All slabs of this isolate. */
 const slabs = new Set<Slab>();
 
 /** Slabs with a free block, by the length of their blocks; the oldest is used first. */
@@ -34,7 +30,6 @@ const roomy = new Map<number, Set<Slab>>();
 /** The one empty slab that is kept for the next block; more would stay mapped when a Worker ends. */
 let spare: Slab | undefined;
 
-/** A block of a slab. */
 export interface SlabBlock {
   /** The address of its first byte; it begins a page. */
   readonly address: Address;

@@ -1,6 +1,5 @@
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
-/** Blocks this thread for a while, in milliseconds. */
 export function sleepSync(milliseconds: number): void {
   Atomics.wait(sleeper, 0, 0, milliseconds);
 }

@@ -8,12 +8,11 @@ import { type Address, NULL } from "../../../ffi/address.ts";
 import { mapPages, PAGE } from "./pages.ts";
 import { bytesAt } from "./pin.ts";
 
-/** A struct of Vulkan's, and the two words that it points to. */
+/** A Vulkan struct, and the two words that it points to. */
 const SLOT_BYTES = 64;
 
 /** Room for the arguments of one call: 64 bytes. */
 export interface Slot {
-  /** Its first byte. */
   readonly address: Address;
   /** It, as words. Native calls take these, too. */
   readonly words: BigUint64Array<ArrayBuffer>;

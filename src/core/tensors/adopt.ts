@@ -16,7 +16,7 @@ import type { Metadata } from "./metadata.ts";
 import { framePlanes, type PlacedPlane } from "./over.ts";
 import type { Tensor } from "./tensor.ts";
 
-/** A native object that somebody else made, and what to call once it is over. */
+/** A native object that other code made, and what to call once it is over. */
 export interface FrameOwner {
   /**
    * What its handle is unique among: `"VASurfaceID of 0x7f…"`. Frames and tensors of the same kind and handle share one
@@ -34,7 +34,7 @@ export interface FrameOwner {
   readonly work?: Fence | undefined;
 }
 
-/** Options of `attach`, in every API: what a program says of memory that somebody else made. */
+/** Options of `attach`, in every API: what a program says of foreign memory. */
 export interface AttachOptions {
   /** How the memory may be used; by default in every way that its kind allows. */
   readonly access?: Access;
@@ -52,7 +52,7 @@ export interface AttachOptions {
 export const ATTACH_NAMES: Names<AttachOptions> = { access: true, after: true, owner: true };
 
 /**
- * Attaches memory as the options say: for those who write backends. The owner is called after everything that `make` made
+ * Attaches memory as the options say. For backends. The owner is called after everything that `make` made
  * has ended, or once `after` is over where it fails.
  *
  * @throws {ArgumentError} for options of a wrong type, and unknown ones.
@@ -111,8 +111,8 @@ export interface Adoption {
 }
 
 /**
- * A frame over an object of one or several planes and blocks that somebody else made: for those who write backends. The
- * owner is taken over, and released once, also where this fails.
+ * A frame over an object of one or several planes and blocks that other code made. For backends. The owner
+ * is taken over, and released once, also where this fails.
  *
  * @param planes those that `info` describes, in the order of the format
  * @throws {ArgumentError} if a block is longer than the memory that samepage knows at its place.
@@ -194,7 +194,7 @@ class Adopted {
     if (--this.#holds === 0) this.#owner.release(this.#fate);
   }
 
-  /** The end of life of planes of one block. `places` is filled with where they lie in the allocation. */
+  /** One holder less; the last one releases it. */
   own(
     planes: readonly AdoptedPlane[],
     name: string,
@@ -262,7 +262,6 @@ class Adopted {
   }
 }
 
-/** Where a block lies. */
 interface Found {
   /** The allocation, if samepage knows it. */
   readonly known: Allocation | undefined;

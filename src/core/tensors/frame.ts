@@ -83,7 +83,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   /**
    * Makes a frame of existing tensors, and takes them over.
    *
-   * @param handle the native object that all of them are planes of: for those who write backends
+   * @param handle the native object that all of them are planes of. For backends.
    * @throws {ArgumentError} if there is no tensor, they are of several kinds of memory, or `metadata` is wrong.
    * @throws {LayoutError} if they are not the planes that `info` describes.
    */
@@ -119,7 +119,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   }
 
   /**
-   * Makes a frame whose planes all lie in the bytes that its resource holds: for those who write mappers. `make` makes
+   * Makes a frame whose planes all lie in the bytes that its resource holds. For mappers. `make` makes
    * the tensor of a plane from the plane's own resource.
    */
   static within<P extends Tensor, L extends PlacedPlane = PlacedPlane>(
@@ -172,7 +172,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     });
   }
 
-  /** The handle without a check; undefined for a frame that is not one native object: for those who write mappers. */
+  /** The handle without a check; undefined for a frame that is not one native object. For mappers. */
   get rawHandle(): bigint | undefined {
     if (this.#handle !== undefined) return this.#handle;
     const object = this.planes[0]?.wholeObject;

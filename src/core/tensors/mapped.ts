@@ -31,13 +31,13 @@ let ids = 0;
 
 /** A tensor or a frame: something that can be mapped. Disposing what was mapped is the unmap. */
 export abstract class Mapped extends Printed implements Usable, Disposable, AsyncDisposable {
-  /** Its number in this process. Unlike an address or a handle, it never comes again: for those who write mappers. */
+  /** Its number in this process. Unlike an address or a handle, it never comes again. For mappers. */
   readonly id: number = ++ids;
   /** The kind of memory, and its context. */
   readonly target: Target;
   /** What it was mapped or sliced from. */
   readonly parent: Mapped | undefined;
-  /** Its end of life: for those who write mappers. */
+  /** Its end of life. For mappers. */
   readonly resource: Resource;
   readonly #registration: Registration;
   #route: Route | (() => Route) = ORIGIN;
@@ -55,7 +55,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     this.#registration = registerLater(this, init.resource);
   }
 
-  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
+  /** True for what this class has made, and not for a proxy of it. For mappers. */
   static owns(value: object): boolean {
     return #frames in value;
   }
@@ -91,7 +91,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
   /** Makes {@link described}. */
   protected abstract describe(): Described;
 
-  /** Its work, that of its parts, of what it is a part of, and of its peers: for those who write mappers. */
+  /** Its work, the work of its parts, of what it is a part of, and of its peers. For mappers. */
   get works(): readonly Work[] {
     const works: Work[] = [];
     this.#eachWork((work, works) => works.push(work), works);
@@ -106,8 +106,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
   }
 
   /**
-   * Work on its bytes that samepage did not submit, and that such an access has to wait for: fences of the kernel's. For
-   * those who write backends.
+   * Work on its bytes that samepage did not submit, and that such an access has to wait for: kernel fences. For backends.
    */
   outsideWork(access: Access): readonly Fence[] {
     let found = NO_FENCES;
@@ -130,7 +129,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
 
   /**
    * What was lent of its bytes, by it or by what it is a part of, and is on the way back. The holder of a map knows the
-   * map's work; nobody holds one that was disposed.
+   * map's work; a disposed map has no holder.
    */
   get #returning(): readonly Grant[] {
     return this.grants.flatMap((grant) => {
@@ -181,7 +180,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     for (let i = 0; i < parts.length; i++) unregister(parts[i].#registration);
   }
 
-  /** It is a plane of `frame` now, and keeps it alive: for those who write mappers. */
+  /** It is a plane of `frame` now, and keeps it alive. For mappers. */
   joinFrame(frame: Mapped): void {
     this.#frames = [...this.#frames, frame];
   }
@@ -190,8 +189,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
   abstract borrow(access: Access): Mapped;
 
   /**
-   * May it be used so, now? Answers the grants whose bytes are on their way back and have to be waited for: for
-   * those who write mappers.
+   * May it be used so, now? Answers the grants whose bytes are on their way back and have to be waited for. For mappers.
    *
    * @throws {DisposedError} where it, or what it came from, was disposed.
    * @throws {AccessError} where its bytes are lent out, or its access does not cover this one.
@@ -202,14 +200,14 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     return this.grants.flatMap((grant) => grant.conflicts(access));
   }
 
-  /** Like {@link usable} where nobody can wait: bytes on their way back are a conflict. For those who write mappers. */
+  /** Like {@link usable} where no wait is possible: bytes on their way back are a conflict. For mappers. */
   assertUsable(access: Access): void {
     this.assertReturned(this.usable(access));
   }
 
   /**
    * Waits, without blocking, until the bytes have come back that {@link usable} finds on their way now. They keep what
-   * fails: {@link raiseKept}. For those who write mappers.
+   * fails: {@link raiseKept}. For mappers.
    *
    * @throws like {@link usable}; the signal's reason.
    */
@@ -241,7 +239,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     );
   }
 
-  /** Throws, once, all that failed on these bytes after its dispose had returned: for those who write mappers. */
+  /** Throws, once, all that failed on these bytes after its dispose had returned. For mappers. */
   raiseKept(): void {
     let errors: unknown[] | undefined;
     for (const { allocation, start, end } of this.grants) {
@@ -318,7 +316,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
   /** What `JSON.stringify` makes of it: a description, without its bytes. */
   abstract override toJSON(): object;
 
-  /** Set by the graph, once: for those who write mappers. */
+  /** Set by the graph, once. For mappers. */
   arrivedBy(route: Route | (() => Route)): void {
     this.#route = route;
   }
@@ -344,7 +342,7 @@ function addFences(work: Work, fences: Fence[]): void {
   if (work.line !== undefined) fences.push(...work.fences);
 }
 
-/** The grants of those who own the same bytes as a tensor: as what it is a part of, where that was not lent either. */
+/** The grants of the owners of the same bytes as a tensor: as what it is a part of, where that was not lent either. */
 function peersOf(mapped: Mapped): readonly Grant[] {
   let owner = mapped.resource;
   for (let at = mapped.parent; at?.target === mapped.target; at = at.parent) owner = at.resource;

@@ -36,7 +36,7 @@ export class Metadata extends Printed {
     this.#fields = fields === undefined ? undefined : new Map(Object.entries(object(fields, "fields")));
   }
 
-  /** True for what this class has made, and not for a proxy of it: for those who write mappers. */
+  /** True for what this class has made, and not for a proxy of it. For mappers. */
   static owns(value: object): boolean {
     return #fields in value;
   }
@@ -71,7 +71,6 @@ export class Metadata extends Printed {
 
 const checks: Checks = new Checks("core");
 
-/** Throws unless a program gave metadata, or nothing. @throws {ArgumentError} */
 export function assertMetadata(given: unknown): asserts given is Metadata | undefined {
   if (given !== undefined) checks.assertInstance(given, Metadata, "metadata");
 }

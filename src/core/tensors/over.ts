@@ -26,9 +26,9 @@ export interface PlacedMemory {
   readonly layouts: readonly Layout[];
   /** Its one grant begins with the first byte of the first plane. */
   readonly resource: Resource;
-  /** Of a frame: what it is. */
+  /** What a frame is. */
   readonly info?: FrameInfo | undefined;
-  /** Of a frame: what is known of it. */
+  /** What is known of a frame. */
   readonly metadata?: Metadata | undefined;
   /** What it was mapped from. */
   readonly parent?: Mapped | undefined;
@@ -45,7 +45,6 @@ export function tensorOver<T extends Tensor>(target: MemoryTarget<T>, at: Placed
   return planesOver(target, { planes: planesFrom(handle, layouts, resource.grants[0]), resource, ...about });
 }
 
-/** A plane, in an allocation that its resource holds. */
 export interface PlacedPlane {
   /** What its tensor is made with. */
   readonly handle: unknown;
@@ -114,9 +113,9 @@ export interface Received {
   readonly layouts: readonly Layout[];
   /** How it may be used. */
   readonly access: Access;
-  /** Of a frame: what it is. */
+  /** What a frame is. */
   readonly info?: FrameInfo | undefined;
-  /** Of a frame: what is known of it. */
+  /** What is known of a frame. */
   readonly metadata?: Metadata | undefined;
 }
 
@@ -161,7 +160,7 @@ export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, 
   else if (!isOfBlock) undo.unshift(() => void (allocation.escaped || allocation.unseen || letGo()));
   const tell = (kind: string, handle: bigint, start: number, lasts: boolean) => {
     if (lasts) tellByHandle(kind, handle, allocation, start);
-    else undo.push(tellPlace(kind, handle, allocation, start)); // whoever told of it may end before
+    else undo.push(tellPlace(kind, handle, allocation, start)); // the object that made it known may end before
   };
   if (object !== undefined) tell(object.kind, object.handle, first - object.start, isOfBlock);
   if (memory !== undefined) tell(kind, memory.identity, first - offset, known === undefined);
@@ -201,7 +200,6 @@ function sideOf({ kind: of, ports }: MemoryTarget, kind: string, imported: Impor
   return { crossing, line: ports.line, kind: `${of} import`, blocks };
 }
 
-/** Submits the first command of an import. Where that fails, it is given up. */
 function begun(side: Side, undo: Undo, letGo: () => void): ReturnType<typeof cross> {
   try {
     return cross(side, undo, false, []);
@@ -227,17 +225,15 @@ export function importFrame<T extends Tensor>(
   return frame;
 }
 
-/** Where imported memory lies. */
 interface ImportedPlace {
   /** The allocation, if it is one that samepage knows. */
   readonly known: Allocation | undefined;
   /** Where the port's first byte lies in it, or in a new one. */
   readonly first: number;
-  /** The length of a new one. */
   readonly byteLength: number;
 }
 
-/** Memory is known by its object, or by what tells the memory behind the port from others: a new allocation is all of it. */
+/** Memory is known by its object, or by the identity of the memory behind the port: a new allocation is all of it. */
 function placeOf(
   { allocation, start = 0, object }: Imported,
   { kind, offset, byteLength }: Port,

@@ -4,9 +4,7 @@ import type { Described, DescribedPlane } from "./described.ts";
 
 export type { Address };
 
-/** The place of a plane in the target. */
 export interface Place {
-  /** An address of its memory. */
   readonly handle: Address;
   /** The layout of the elements, from that address. */
   readonly layout: Layout;

@@ -71,12 +71,12 @@ export abstract class Tensor<H = unknown> extends Mapped {
     return this.#handle;
   }
 
-  /** The handle without a check, for those who write mappers: a mapper runs while the bytes are lent. */
+  /** The handle without a check, for mappers: a mapper runs while the bytes are lent. */
   get rawHandle(): H {
     return this.#handle;
   }
 
-  /** The native object that a frame of this and its other planes is, where there is one: for those who write backends. */
+  /** The native object that a frame of this and its other planes is, if any. For backends. */
   get wholeObject(): bigint | undefined {
     return undefined;
   }
