@@ -1,6 +1,7 @@
 import { aKind, isMade, literal, type Maker, shown, withArticle } from "./argument.ts";
 import { ArgumentError, type ErrorFields, LayoutError } from "./errors.ts";
 import { bytesOf } from "./intrinsics.ts";
+import type { Layout } from "./layout/layout.ts";
 
 /** More items in a list are a mistake of the program. */
 const MOST_ITEMS = 65_536;
@@ -82,6 +83,18 @@ export class Checks {
       argument,
       `expected one of ${names}, got ${typeof given === "string" ? `"${shown(given)}"` : shown(given)}.`,
     );
+  }
+
+  /** Throws unless a layout ends within memory of so many bytes. `fn` has reported how many. */
+  assertWithin(
+    { byteOffset, byteLength }: Pick<Layout, "byteOffset" | "byteLength">,
+    room: number,
+    argument: string,
+    fn?: string,
+  ): void {
+    const end = byteOffset + byteLength;
+    if (end <= room) return;
+    throw this.unfit(argument, `it reaches to byte ${end}; the memory has ${room}.`, undefined, fn);
   }
 
   /** The error of an argument of the wrong kind: `source: expected a string, got a number.` */

@@ -1,13 +1,10 @@
 import { PrintedTarget } from "../core/graph/context.ts";
 import * as gl from "../../ffi/gles/constants.ts";
-import { LayoutError } from "../core/errors.ts";
 import { GlPort } from "../gl/port.ts";
 import type { Memory, MemoryTarget } from "../core/device/memory.ts";
 import { type Layout, layout, type LayoutInit, whole } from "../core/layout/layout.ts";
-import { adoptHandle, own } from "../core/memory/own.ts";
 import { tellByHandle } from "../core/memory/peers.ts";
-import type { Access } from "../core/memory/access.ts";
-import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
+import { adoptTensor, attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { allocateTensor } from "../core/tensors/over.ts";
 import { type Part, type SliceOptions, Tensor } from "../core/tensors/tensor.ts";
@@ -108,35 +105,23 @@ export class EglBuffers extends PrintedTarget implements MemoryTarget<EglBufferT
    * @throws {LayoutError} if it is shorter than the elements.
    */
   attach(buffer: number, init: LayoutInit, options: AttachOptions = {}): EglBufferTensor {
-    return attaching(options, (access) => this.#attached(buffer, init, access));
-  }
-
-  #attached(buffer: number, init: LayoutInit, access: Access = "read-write"): EglBufferTensor {
-    const name = whole(buffer, "buffer", 1);
-    const at = layout(init);
-    const { openContext, resource: owner } = this.context;
-    owner.assertLive();
-    const byteLength = openContext.within(() => lengthOf(name));
-    const [start, end] = [at.byteOffset, at.byteOffset + at.byteLength];
-    if (end > byteLength) throw tooLong(end, byteLength);
-    const handle = new GlBuffer(openContext, byteLength, name);
-    const { allocation } = adoptHandle(BUFFER, keyOf(handle), () => (
-      { kind: this.kind, byteLength, free: () => handle.free() }
-    ));
-    const resource = own({ name: `egl buffer ${name}`, allocation, start, end, access, owners: [owner] });
-    return new EglBufferTensor({ target: this, handle, layout: at, resource });
+    return attaching(options, (access) => {
+      const name = whole(buffer, "buffer", 1);
+      const at = layout(init);
+      const { openContext, resource } = this.context;
+      resource.assertLive();
+      const byteLength = openContext.within(() => lengthOf(name));
+      checks.assertWithin(at, byteLength, "init");
+      const handle = new GlBuffer(openContext, byteLength, name);
+      const owner = { kind: BUFFER, handle: keyOf(handle), release: () => handle.free() };
+      const plane = { handle, layout: at, block: { kind: this.kind, byteLength } };
+      return adoptTensor(this, owner, plane, { name: `egl buffer ${name}`, access });
+    });
   }
 }
 
 function keyOf({ context, name }: GlBuffer): bigint {
   return context.handle << 32n | BigInt(name);
-}
-
-function tooLong(end: number, byteLength: number): LayoutError {
-  return new LayoutError(`init: the elements end at byte ${end} of a buffer that has ${byteLength}.`, {
-    api: "egl",
-    argument: "init",
-  });
 }
 
 function lengthOf(name: number): number {

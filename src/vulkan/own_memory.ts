@@ -3,7 +3,6 @@ import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import type { VkBuffer } from "../../ffi/vulkan/handles.ts";
-import { LayoutError } from "../core/errors.ts";
 import type { Access } from "../core/memory/access.ts";
 import { adoptHandle, own } from "../core/memory/own.ts";
 import { tellByHandle } from "../core/memory/peers.ts";
@@ -83,17 +82,14 @@ export function attachedBuffer(
   const { openDevice, resource: owner } = base;
   owner.assertLive();
   const { size } = needsOfBuffer(openDevice, handle);
-  const [start, end] = [at.byteOffset, at.byteOffset + at.byteLength];
-  if (end > size) {
-    const what = `init: it reaches to byte ${end}; the buffer has ${size} at most.`;
-    throw new LayoutError(what, { api: "vulkan", fn: "vkGetBufferMemoryRequirements2", argument: "init" });
-  }
+  checks.assertWithin(at, size, "init", "vkGetBufferMemoryRequirements2");
   const block = { kind: "vulkan.attached", byteLength: size, free() {} };
   const { allocation } = adoptHandle(kindOf(openDevice), handle, () => block);
   const make = () => new VulkanBuffer(openDevice, size, { from: "foreign", buffer: handle });
   const buffer = allocation.findAttachment<VulkanBuffer>(BUFFER) ?? allocation.attachment(FOREIGN, make);
   const name = `vulkan tensor ${describeLayout(at)}`;
-  const resource = own({ name, allocation, start, end, access, owners: [owner] });
+  const start = at.byteOffset;
+  const resource = own({ name, allocation, start, end: start + at.byteLength, access, owners: [owner] });
   return tensorOver<VulkanTensor>(base, { handle: buffer, layouts: [at], resource }) as VulkanTensor;
 }
 

@@ -67,6 +67,6 @@ test("a program's own buffer is wrapped, and stays", (egl) => {
   const seen = new Uint8Array(16);
   egl.queue.read(theirs, seen);
   assertEquals([...seen.subarray(3, 9)], [0, 9, 8, 7, 6, 0]);
-  assertThrows(() => attached.buffer.attach(name, { shape: [17], dtype: "u8" }), LayoutError, "that has 16");
+  assertThrows(() => attached.buffer.attach(name, { shape: [17], dtype: "u8" }), LayoutError, "the memory has 16");
   assertThrows(() => attached.buffer.attach(7777, { shape: [1], dtype: "u8" }), ArgumentError, "knows no buffer 7777");
 });

@@ -27,7 +27,7 @@ test("attach() refuses a layout that is longer than the buffer, and what is no h
   let ended = 0;
   const attach = (handle: bigint, length: number) =>
     vulkan.attach(handle, { shape: [length], dtype: "u8" }, { owner: () => void ended++ });
-  assertThrows(() => attach(made.handle.buffer, 1 << 20), LayoutError, "it reaches to byte 1048576; the buffer has");
+  assertThrows(() => attach(made.handle.buffer, 1 << 20), LayoutError, "it reaches to byte 1048576; the memory has");
   assertThrows(() => attach(0n, 1), ArgumentError, "got null");
   assertEquals(ended, 2);
 });

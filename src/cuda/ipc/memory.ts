@@ -2,7 +2,6 @@ import type { Address } from "../../../ffi/address.ts";
 import { cudaIpcMemLazyEnablePeerAccess } from "../../../ffi/cuda_runtime/constants.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import { isMade, object } from "../../core/argument.ts";
-import { LayoutError } from "../../core/errors.ts";
 import { type Layout, layout, type LayoutInit, moved } from "../../core/layout/layout.ts";
 import { adopt } from "../../core/memory/own.ts";
 import { allOrNothing } from "../../core/life/undo.ts";
@@ -65,7 +64,9 @@ export function openMemory(context: CudaPrimaryContext, given: ArrayBufferView |
   const close = closeImported(context, address);
   return allOrNothing("opening memory of another process", () => {
     const known = context.within(() => rangeOf(address));
-    assertFitsIn(at, known.length, length);
+    for (const place of [at, { byteOffset: 0, byteLength: length ?? 0 }]) {
+      checks.assertWithin(place, known.length, "layout", "cudaIpcOpenMemHandle");
+    }
     return tensorOver(context, allocationOf(context, address, known.length, close), at);
   }, [() => close("unused")]);
 }
@@ -103,16 +104,6 @@ function opened({ within }: CudaPrimaryContext, handle: Uint8Array<ArrayBuffer>)
 function rangeOf(address: Address): { readonly address: Address; readonly length: number } {
   checkDriver(cudaDriver().cuMemGetAddressRange_v2(base, size, address), "cuMemGetAddressRange");
   return { address: base[0] as Address, length: Number(size[0]) };
-}
-
-/** Checks a layout against the driver's length of the memory. */
-function assertFitsIn({ byteOffset, byteLength }: Layout, length: number, told = length): void {
-  if (byteOffset + byteLength <= length && told <= length) return;
-  throw new LayoutError(`layout: it reaches to byte ${byteOffset + byteLength}; the memory has ${length}.`, {
-    api: "cuda",
-    fn: "cudaIpcOpenMemHandle",
-    argument: "layout",
-  });
 }
 
 /**

@@ -1,7 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
 import * as cu from "../../../ffi/cuda_driver/constants.ts";
 import { CUDA_ERROR_INVALID_VALUE } from "../../../ffi/cuda_driver/errors.ts";
-import { LayoutError } from "../../core/errors.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import { type Layout, layout, type LayoutInit } from "../../core/layout/layout.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
@@ -94,14 +93,7 @@ function assertFits(context: CudaPrimaryContext, address: Address, at: Layout, p
       "Kernels fault on that. Attach it as u8.",
     );
   }
-  const room = pointed.byteLength - Number(address - pointed.start);
-  const end = at.byteOffset + at.byteLength;
-  if (end <= room) return;
-  throw new LayoutError(`init: it reaches to byte ${end}; the memory has ${room} from this address on.`, {
-    api: "cuda",
-    fn: "cuPointerGetAttribute",
-    argument: "init",
-  });
+  checks.assertWithin(at, pointed.byteLength - Number(address - pointed.start), "init", "cuPointerGetAttribute");
 }
 
 /** The allocation of all of the driver's range: known, or new. Its owner frees the memory. */

@@ -15,7 +15,7 @@ import type { Access } from "../../core/memory/access.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import type { MemoryClass } from "../../core/device/proofs.ts";
 import type { ByteRange } from "../../core/tensors/described.ts";
-import { type ArgumentError, LayoutError } from "../../core/errors.ts";
+import type { ArgumentError } from "../../core/errors.ts";
 import { layout, type LayoutInit } from "../../core/layout/layout.ts";
 import { adopt, adoptHandle } from "../../core/memory/own.ts";
 import { findPlace, join, leave, type Place as MemoryPlace } from "../../core/memory/peers.ts";
@@ -57,13 +57,7 @@ export function attachedBuffer(
   const at = layout(init);
   context.resource.assertLive();
   const told = tellOf(mem, context);
-  const end = at.byteOffset + at.byteLength;
-  if (end > told.byteLength) {
-    throw new LayoutError(`init: it reaches to byte ${end}; the buffer has ${told.byteLength}.`, {
-      api: "opencl",
-      argument: "init",
-    });
-  }
+  checks.assertWithin(at, told.byteLength, "init");
   const origin = told.offset;
   const limits = limitsIn(told.flags);
   return allOrNothing("attaching a buffer", (undo) => {

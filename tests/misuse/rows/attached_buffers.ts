@@ -57,7 +57,7 @@ export default table(import.meta, {
       }
       cl.attach(memOf(cl.handle), { ...BYTES, byteOffset: 1 });
     },
-    fails: { error: LayoutError, api: "opencl", argument: "init", message: /reaches to byte 65; the buffer has 64/ },
+    fails: { error: LayoutError, api: "opencl", argument: "init", message: /reaches to byte 65; the memory has 64/ },
   },
   "a kernel that writes what was made to be read": {
     opencl: true,

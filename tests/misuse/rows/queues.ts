@@ -181,7 +181,7 @@ export default table(import.meta, {
   "a buffer attached with more bytes than it has": refused((cl) => {
     using t = cl.allocate(bytes);
     cl.attach(t.handle, { ...bytes, shape: [65] });
-  }, { error: LayoutError, argument: "init", message: /it reaches to byte 65; the buffer has 64/ }),
+  }, { error: LayoutError, argument: "init", message: /it reaches to byte 65; the memory has 64/ }),
   "a queue attached twice, and disposed twice": {
     opencl: true,
     run() {
