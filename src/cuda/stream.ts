@@ -6,6 +6,7 @@ import type { Fence } from "../core/device/fence.ts";
 import { Line, type Use } from "../core/device/line.ts";
 import { type Commands, DeviceQueue } from "../core/device/queue.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
+import { ByHandle } from "../core/life/by_handle.ts";
 import { counted } from "../core/life/ledger.ts";
 import type { Resource } from "../core/life/resource.ts";
 import type { CudaArray } from "./arrays/array.ts";
@@ -36,10 +37,9 @@ export interface CudaStreamContext extends CudaPrimaryContext {
   readonly stream: CudaStream;
 }
 
-/**
- * The ends of life of the streams that samepage made, by handle. A context that the program has dropped may be collected.
- */
-const ours = new Map<bigint, WeakRef<Resource>>();
+/** The ends of life of samepage's streams; weak, so that finalizers notice a forgotten context. */
+const ours = new ByHandle<WeakRef<Resource>>();
+const STREAM = "cudaStream_t";
 
 /**
  * A stream. Its commands run in order, and in parallel with other streams. Disposing an attached one does not destroy the
@@ -67,9 +67,10 @@ export class CudaStream extends DeviceQueue<StreamLane, CudaTensor, CudaTensor |
       driver: cudaLines,
       open: (events) => new StreamLane(events, { ...made, device: context }),
       name: `cuda stream (${context.name})`,
-      owners: [context.resource, typeof from === "bigint" ? ours.get(from)?.deref() : undefined], // who attached to ours ends first
+      owners: [context.resource, typeof from === "bigint" ? ours.find(STREAM, from)?.deref() : undefined], // who attached to ours ends first
     });
-    if (made.destroy !== undefined) ours.set(made.stream, new WeakRef(this.line.resource));
+    const { resource } = this.line;
+    if (made.destroy !== undefined) resource.undo.push(ours.add(STREAM, made.stream, new WeakRef(resource)));
     this.#turns = turnsOf(context.device);
     if (this.#turns !== undefined) this.line.lane.takeTurns(this.#turns, this.line);
   }
@@ -151,9 +152,5 @@ function createStream(
   );
   const stream = out[0] as StreamHandle;
   const release = () => checkRelease(cudart().cudaStreamDestroy(stream), "cudaStreamDestroy");
-  const destroy = counted("cuda.cudaStream_t", () => {
-    ours.delete(stream);
-    context.near(release);
-  });
-  return { stream, destroy };
+  return { stream, destroy: counted("cuda.cudaStream_t", () => context.near(release)) };
 }

@@ -9,6 +9,7 @@ import type { Address } from "../../ffi/address.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { fenceOf } from "../core/device/foreign_work.ts";
 import { messageOf } from "../core/errors.ts";
+import { ByHandle } from "../core/life/by_handle.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -19,26 +20,26 @@ import { check, nativeError } from "./errors.ts";
 import { createSync, destroySync, isSignalled, signalled, type Sync } from "./lane.ts";
 import { checks, egl, eglExtensions } from "./library.ts";
 
+/** The syncs that samepage made for programs, until they end. */
+const ours = new ByHandle<OwnSync>();
+
+/** Handles of two displays may be equal. */
+function kindOn(display: Address): string {
+  return `EGLSync of ${display}`;
+}
+
 /** A sync that samepage made for a program, by which others wait: on threads, and as fences. */
 class OwnSync {
-  static readonly #live = new Map<string, OwnSync>();
-
   readonly display: Address;
   readonly sync: Sync;
   readonly resource: Resource;
   #waiting = 0;
   #hasEnded = false;
 
-  /** The live one of a handle, if it is one of samepage's. */
-  static find(display: Address, sync: Sync): OwnSync | undefined {
-    return OwnSync.#live.get(`${display} ${sync}`);
-  }
-
   constructor({ openContext, resource, name }: EglBase) {
     this.display = openContext.display.handle;
     this.sync = createSync(this.display, EGL_SYNC_REUSABLE_KHR);
-    OwnSync.#live.set(`${this.display} ${this.sync}`, this);
-    const undo = [() => this.#end()];
+    const undo = [() => this.#end(), ours.add(kindOn(this.display), this.sync, this)];
     this.resource = new Resource({ name: `egl reusable sync (${name})`, owners: [resource], undo });
   }
 
@@ -59,7 +60,6 @@ class OwnSync {
   }
 
   #end(): void {
-    OwnSync.#live.delete(`${this.display} ${this.sync}`);
     this.#hasEnded = true;
     if (this.#waiting === 0) destroySync(this.display, this.sync);
     else signalSync(this.display, this.sync, EGL_SIGNALED); // wakes them
@@ -77,7 +77,7 @@ export function attachedSync({ openContext, resource, name }: EglBase, given: bi
   const sync = checks.handleIn<Sync>(given, "handle");
   const { handle: display } = openContext.display;
   attributeOf(display, sync, EGL_SYNC_TYPE); // fails for what is no sync
-  const own = OwnSync.find(display, sync);
+  const own = ours.find(kindOn(display), sync);
   const owners = [own?.resource ?? resource];
   return fenceOf({
     ...{ api: "egl", error: nativeError, name: `an EGLSync (${name})`, fn: "eglClientWaitSync", owners },

@@ -3,6 +3,7 @@ import { VK_ERROR_DEVICE_LOST } from "../../ffi/vulkan/errors.ts";
 import type { VkFence } from "../../ffi/vulkan/handles.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { fenceOf } from "../core/device/foreign_work.ts";
+import { ByHandle } from "../core/life/by_handle.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { type Undo, undoAll } from "../core/life/undo.ts";
 import { onThread } from "../core/native/thread_memory.ts";
@@ -21,23 +22,21 @@ interface OwnFence {
   attached: readonly Fence[];
 }
 
-/** Those fences, by device and handle. */
-const ours = new Map<string, OwnFence>();
+const ours = new ByHandle<OwnFence>();
 
 /** Notes a fence of ours, until its end: what was attached to it ends first. Returns how to ask whether that still waits. */
 export function noteFence(device: OpenDevice, fence: VkFence, resource: Resource, undo: Undo): () => boolean {
-  const key = keyOf(device, fence);
   const own: OwnFence = { resource, attached: [] };
-  ours.set(key, own);
-  undo.push(() => ours.delete(key));
+  undo.push(ours.add(kindOn(device), fence, own));
   return () => {
     own.attached = own.attached.filter(({ line, mark }) => !line.isOver(mark));
     return own.attached.length > 0;
   };
 }
 
-function keyOf({ handle }: OpenDevice, fence: bigint): string {
-  return `${handle} ${fence}`;
+/** Handles of two devices may be equal. */
+function kindOn({ handle }: OpenDevice): string {
+  return `VkFence of ${handle}`;
 }
 
 /**
@@ -47,7 +46,7 @@ function keyOf({ handle }: OpenDevice, fence: bigint): string {
 export function attachedFence({ openDevice: device, resource, name }: VulkanBase, given: bigint, undo?: Undo): Fence {
   resource.assertLive();
   const fences = new BigUint64Array([checks.handleIn<VkFence>(given, "handle")]);
-  const own = ours.get(keyOf(device, given));
+  const own = ours.find(kindOn(device), given);
   const owners = [resource, own?.resource];
   const checkWait = (code: number) => code === VK_ERROR_DEVICE_LOST || check(code, WAIT); // a poll reports the loss
   const fence = fenceOf({

@@ -120,7 +120,7 @@ const TWINS: { readonly [mechanism: string]: Twin } = {
   "our own objects, by their native handles": {
     path: OF_APIS,
     text: /\b(const|static readonly) #?(ours|lines|live) = new Map</,
-    places: ["cuda/stream.ts", "egl/syncs.ts", "opencl/queues/handle.ts", "vulkan/attached_fence.ts"],
+    places: [],
   },
   "a line for work that was attached": {
     path: OF_APIS,

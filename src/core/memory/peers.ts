@@ -1,3 +1,4 @@
+import { ByHandle } from "../life/by_handle.ts";
 import { AddressIndex } from "./address_index.ts";
 import type { Allocation, Closed } from "./allocation.ts";
 
@@ -67,7 +68,7 @@ export interface Place {
  * Memory without a host address, by kind and handle. `kind` is the handle's type in C, or the kind of a port: handles of
  * different kinds may be equal.
  */
-const told = new Map<string, Map<bigint, Place[]>>();
+const places = new ByHandle<Place>();
 
 /** The allocation that a native object is all of, if samepage knows it. @see {@link findPlace} for an object that may be a part of one. */
 export function findByHandle(kind: string, handle: bigint): Allocation | undefined {
@@ -76,7 +77,7 @@ export function findByHandle(kind: string, handle: bigint): Allocation | undefin
 
 /** Where a native object's memory lies, if samepage knows it. */
 export function findPlace(kind: string, handle: bigint): Place | undefined {
-  return told.get(kind)?.get(handle)?.[0];
+  return places.find(kind, handle);
 }
 
 /**
@@ -84,27 +85,13 @@ export function findPlace(kind: string, handle: bigint): Place | undefined {
  * that others can bring back, because an fd of it has left. Once is enough.
  */
 export function tellByHandle(kind: string, handle: bigint, allocation: Allocation, start: number = 0): void {
-  const known = told.get(kind)?.get(handle);
-  if (known?.some((one) => one.lasts && one.allocation === allocation)) return;
-  allocation.beforeFree(tell(kind, handle, { allocation, start, lasts: true }));
+  if (places.all(kind, handle).some((one) => one.lasts && one.allocation === allocation)) return;
+  allocation.beforeFree(places.add(kind, handle, { allocation, start, lasts: true }));
 }
 
 /** Makes a part of an allocation known by a native object's handle, until the returned function is called. */
 export function tellPlace(kind: string, handle: bigint, allocation: Allocation, start: number): () => void {
-  return tell(kind, handle, { allocation, start, lasts: false });
-}
-
-function tell(kind: string, handle: bigint, one: Place): () => void {
-  const ofKind = told.get(kind) ?? new Map<bigint, Place[]>();
-  told.set(kind, ofKind);
-  const all = ofKind.get(handle) ?? [];
-  ofKind.set(handle, all);
-  all.push(one);
-  return () => {
-    all.splice(all.indexOf(one), 1);
-    if (all.length === 0) ofKind.delete(handle);
-    if (ofKind.size === 0) told.delete(kind);
-  };
+  return places.add(kind, handle, { allocation, start, lasts: false });
 }
 
 export function takeOut<T extends { place: number }>(list: T[], one: T): void {

@@ -8,6 +8,7 @@ import {
 import type { ClCommandQueue } from "../../../ffi/opencl/handles.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Line } from "../../core/device/line.ts";
+import { ByHandle } from "../../core/life/by_handle.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import { checks } from "../check.ts";
 import type { BaseContext } from "../base_context.ts";
@@ -79,21 +80,20 @@ export function attachedQueue(context: BaseContext, given: bigint): QueueHandle 
   return { handle, device, profiling: (properties & CL_QUEUE_PROFILING_ENABLE) !== 0n, isShared: true };
 }
 
-/** The lines of each `cl_command_queue`; weak, so that finalizers notice a forgotten context. */
-const lines = new Map<ClCommandQueue, readonly WeakRef<Line>[]>();
+/** The lines of each queue; weak, so that finalizers notice a forgotten context. */
+const lines = new ByHandle<WeakRef<Line>>();
+const QUEUE = "cl_command_queue";
 
 /** The lines that submit to a `cl_command_queue`. */
 export function linesOn(handle: ClCommandQueue): readonly Line[] {
-  return (lines.get(handle) ?? []).flatMap((line) => line.deref() ?? []);
+  return lines.all(QUEUE, handle).flatMap((line) => line.deref() ?? []);
 }
 
 export function joinQueue(handle: ClCommandQueue, line: Line): void {
-  const others = linesOn(handle).filter(({ resource }) => resource.state !== "freed");
-  lines.set(handle, [...others, line].map((each) => new WeakRef(each)));
+  line.resource.undo.push(lines.add(QUEUE, handle, new WeakRef(line)));
 }
 
 export function releaseQueue(handle: ClCommandQueue): void {
-  if (linesOn(handle).length === 1) lines.delete(handle);
   ledger.remove("opencl.cl_command_queue");
   check(opencl().clReleaseCommandQueue(handle), "clReleaseCommandQueue");
 }
