@@ -84,13 +84,10 @@ export class OpenCLExternalMemory {
     const context = this.#context;
     const buffer = keptImport(context, of, () => new GlBuffer(context, port));
     const { byteLength } = of.block;
-    buffer.holders++;
     return {
+      ...buffer.use(true),
       handle: buffer,
       object: { kind: "cl_mem", handle: buffer.root.mem, byteLength, start: port.offset },
-      begin: () => buffer.acquire(),
-      end: () => buffer.handBack(),
-      release: () => void buffer.holders--,
     };
   }
 
@@ -102,16 +99,10 @@ export class OpenCLExternalMemory {
     const { property } = MEMORY_HANDLES.find((handle) => handle.kind === kind)!;
     const make = () => new ExternalBuffer(context, property, port.takeFd(), byteLength);
     const buffer = of === undefined ? make() : keptImport(context, of, make);
-    buffer.holders++;
     return {
+      ...buffer.use(of !== undefined),
       handle: buffer,
       object: { kind: "cl_mem", handle: buffer.root.mem, byteLength, start },
-      begin: () => buffer.acquire(),
-      end: () => buffer.handBack(),
-      release() {
-        buffer.holders--;
-        if (of === undefined) buffer.release();
-      },
     };
   }
 }

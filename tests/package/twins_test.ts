@@ -74,7 +74,7 @@ const TWINS: { readonly [mechanism: string]: Twin } = {
   "the count of the maps that have a native object": {
     path: OF_APIS,
     text: /^ +#?(holders|lent|maps|users|uses) = 0;/m,
-    places: ["cuda/egl/gl_resource.ts", "egl/buffer.ts", "egl/picture.ts", "opencl/external/memory.ts"],
+    places: ["egl/buffer.ts", "egl/picture.ts"],
   },
   "what was imported of a block, kept by a context": {
     path: OF_APIS,

@@ -6,11 +6,11 @@ import {
 import type { CudaGraphicsResource } from "../../../ffi/cuda_egl/handles.ts";
 import type { CudaArray, CudaStream } from "../../../ffi/cuda_runtime/handles.ts";
 import type { Call } from "../../core/device/driver.ts";
+import { SharedImport } from "../../core/device/shared_import.ts";
 import type { GlPort } from "../../gl/port.ts";
 import type { ErrorFields } from "../../core/errors.ts";
 import { allOrNothing, type Undo, undoAll } from "../../core/life/undo.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
-import type { Import } from "../../core/memory/imports.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { MARKER } from "../driver.ts";
 import { check, checkRelease } from "../errors.ts";
@@ -23,15 +23,16 @@ import { registrationOf } from "./registrations.ts";
  * An OpenGL texture, renderbuffer or buffer, registered with CUDA. While it is mapped it is CUDA's: GL must not use it.
  * cudaGraphicsMapResources and cudaGraphicsUnmapResources order the work of both drivers.
  */
-export class GlResource implements Import {
-  holders = 0;
+export class GlResource extends SharedImport<StreamLane> {
+  protected override readonly again = MARKER;
+  protected override readonly mark = MARKER;
   readonly #context: CudaPrimaryContext;
   readonly #within: GlPort["within"];
   readonly #handle: CudaGraphicsResource;
   readonly #undo: Undo = [];
-  #isMapped = false;
 
   constructor(context: CudaPrimaryContext, { kind, value, target, within }: GlPort) {
+    super();
     this.#context = context;
     this.#within = within;
     const out = new BigUint64Array(1);
@@ -70,23 +71,12 @@ export class GlResource implements Import {
     return out[0] as Address;
   }
 
-  /** The command that makes it CUDA's; only a mark if another map has done so. */
-  acquire(): Call {
-    return this.#isMapped ? MARKER : this.#handing("cudaGraphicsMapResources", true);
-  }
-
-  /** The command that gives it back to GL, unless another map still uses it. */
-  handBack(): Call {
-    const unmap = this.#handing("cudaGraphicsUnmapResources", false);
-    return { ...unmap, call: (lane) => this.holders > 1 ? 0 : unmap.call(lane as StreamLane) };
-  }
-
   /**
    * Unregisters it; no map uses it. A map whose end failed, or whose beginning did once CUDA had mapped it, has left it
    * mapped: the driver never frees the array of a resource that is unregistered so.
    */
   release(): void {
-    if (this.#isMapped) this.#undo.push(() => this.#unmap());
+    if (this.isAcquired) this.#undo.push(() => this.#unmap());
     undoAll(this.#undo, "unregistering a resource of OpenGL's");
   }
 
@@ -95,13 +85,14 @@ export class GlResource implements Import {
     this.#call(() => checkRelease(cudaEgl()[fn](1, BigUint64Array.of(this.#handle), DEFAULT_STREAM), fn));
   }
 
-  #handing(fn: "cudaGraphicsMapResources" | "cudaGraphicsUnmapResources", isMapped: boolean): Call<StreamLane> {
+  protected override hand(acquires: boolean): Call<StreamLane> {
+    const fn = acquires ? "cudaGraphicsMapResources" : "cudaGraphicsUnmapResources";
     const resources = BigUint64Array.of(this.#handle);
     return onStream(fn, (stream) => {
       // Inside: putting the thread's context back may fail once the driver has done it.
       return this.#within(() => {
         const code = cudaEgl()[fn](1, resources, stream);
-        if (code === 0) this.#isMapped = isMapped;
+        if (code === 0) this.isAcquired = acquires;
         return code;
       });
     });
@@ -122,14 +113,4 @@ const ABOUT: ErrorFields = {
 /** An OpenGL block, registered once: until it is freed, or the context ends. */
 export function glResourceOf(context: CudaPrimaryContext, block: Allocation, port: GlPort): GlResource {
   return registrationOf(context, block, () => new GlResource(context, port));
-}
-
-/** How a map uses it: what both kinds of ports have in common. */
-export function crossingOf(resource: GlResource): { begin(): Call; end(): Call; release(): void } {
-  resource.holders++;
-  return {
-    begin: () => resource.acquire(),
-    end: () => resource.handBack(),
-    release: () => void resource.holders--,
-  };
 }

@@ -14,7 +14,7 @@ import { checks } from "../check.ts";
 import { assertWithin } from "../arrays/extent.ts";
 import type { CudaImageFormat } from "../arrays/format.ts";
 import { MARKER } from "../driver.ts";
-import { crossingOf, glResourceOf } from "../egl/gl_resource.ts";
+import { glResourceOf } from "../egl/gl_resource.ts";
 import { registered } from "../egl/image.ts";
 import { registrationOf } from "../egl/registrations.ts";
 import type { CudaStreamContext } from "../stream.ts";
@@ -114,7 +114,7 @@ function imported({ context, dtype, channels }: ImportingTarget, port: ImagePort
 /** An OpenGL texture or renderbuffer, whose array is known once it is mapped. */
 function glImage({ context }: ImportingTarget, port: ImagePort, block: Allocation): ImportedImage<ExternalImage> {
   const resource = glResourceOf(context, block, port.objects[0] as GlPort);
-  return { ...crossingOf(resource), handles: [resource] };
+  return { ...resource.use(true), handles: [resource] };
 }
 
 /** An `EGLImage`: nothing is mapped, so the stream itself waits, and the others for what was done there. */

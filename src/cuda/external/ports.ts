@@ -13,7 +13,7 @@ import { Imports } from "../../core/memory/imports.ts";
 import { addressOf } from "../../core/native/pin.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { check } from "../errors.ts";
-import { crossingOf, glResourceOf } from "../egl/gl_resource.ts";
+import { glResourceOf } from "../egl/gl_resource.ts";
 import { cudart } from "../library.ts";
 import { cudaBlockOf } from "../memory/block.ts";
 import { pinnedBlock, pinnedFlags } from "../memory/pinned_block.ts";
@@ -71,7 +71,7 @@ function stageOn(context: CudaStreamContext): NonNullable<Offer["stage"]> {
 function glBuffer(context: CudaPrimaryContext, port: GlPort, of: Allocation): Imported<Address> {
   const resource = glResourceOf(context, of, port);
   return {
-    ...crossingOf(resource),
+    ...resource.use(true),
     get handle() {
       return resource.address + BigInt(port.offset) as Address;
     },

@@ -136,16 +136,7 @@ function imported(target: ImportingTarget, port: ImagePort, block: Allocation): 
   const [object] = port.objects;
   const gl = port.kind === GL ? keptImport(context, block, () => new GlImage(context, object as GlPort)) : undefined;
   const image = gl ?? (port.kind === EGL ? new EglImage(context, object as EglPort) : overFd(target, port));
-  image.holders++;
-  return {
-    handles: [image],
-    begin: () => image.acquire(),
-    end: () => image.handBack(),
-    release() {
-      image.holders--;
-      if (image !== gl) image.release();
-    },
-  };
+  return { ...image.use(image === gl), handles: [image] };
 }
 
 function overFd({ context, format }: ImportingTarget, port: ImagePort): ExternalImage {

@@ -7,10 +7,10 @@ import type { ExternalMemory } from "../../../ffi/opencl_external/functions.ts";
 import { SYMBOLS } from "../../../ffi/opencl_external/symbols.ts";
 import type { EglPort, GlPort } from "../../gl/port.ts";
 import type { Call } from "../../core/device/driver.ts";
+import { SharedImport } from "../../core/device/shared_import.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import { owned } from "../../core/life/ledger.ts";
 import { allOrNothing, type Undo, undoAll } from "../../core/life/undo.ts";
-import type { Import } from "../../core/memory/imports.ts";
 import { closeFd } from "../../core/native/fd.ts";
 import type { BaseContext } from "../base_context.ts";
 import { type BufferPart, own, partOf } from "../buffers/native.ts";
@@ -68,18 +68,19 @@ const EGL: Handing = {
 };
 
 /** A `cl_mem` over another API's memory. */
-export abstract class ExternalObject implements Import {
+export abstract class ExternalObject extends SharedImport<ClLane> {
   readonly root: RootBuffer;
-  holders = 0;
   protected readonly context: BaseContext;
   /** Releases it, and what was made of it. */
   protected readonly undo: Undo = [];
   readonly #objects: BigUint64Array<ArrayBuffer>;
   readonly #handing: Handing;
-  #isAcquired = false;
+  protected override readonly again = undefined;
+  protected override readonly mark = MARKER;
 
   /** `make` takes the fd over, even if it fails. What it returns is released with this, and counted until then. */
   constructor(context: BaseContext, make: (undo: Undo) => ClMem, handing: Handing = EXTERNAL) {
+    super();
     this.context = context;
     this.#handing = handing;
     const { within = (call) => call() } = handing;
@@ -94,33 +95,19 @@ export abstract class ExternalObject implements Import {
     this.#objects = BigUint64Array.of(mem);
   }
 
-  /** The command that acquires it for OpenCL; undefined if another map has done so. */
-  acquire(): Call<ClLane> | undefined {
-    if (this.#isAcquired) return undefined;
-    return this.#hand(true);
-  }
-
-  /** The command that hands it back, unless another map still uses it. */
-  handBack(): Call<ClLane> {
-    const release = this.#hand(false);
-    return { ...release, call: (lane) => this.holders > 1 ? MARKER.call(lane) : release.call(lane) };
-  }
-
   /**
    * Releases the buffer, and hands it back first if that has not been done: NVIDIA's driver (580.159) hangs when it releases
    * a context that holds such a buffer.
    */
   release(): void {
     const { line } = this.context.queue;
-    if (this.#isAcquired) {
-      this.undo.push(() => line.submitRaw(this.#hand(false)).waitSync());
-    }
+    if (this.isAcquired) this.undo.push(() => line.submitRaw(this.hand(false)).waitSync());
     undoAll(this.undo, "releasing imported memory");
   }
 
-  #hand(isAcquired: boolean): Call<ClLane> {
+  protected override hand(acquires: boolean): Call<ClLane> {
     const { functions, of } = this.#handing;
-    const index = isAcquired ? 0 : 1;
+    const index = acquires ? 0 : 1;
     const enqueue = of(this.context.device)[index];
     return {
       fn: functions[index],
@@ -131,7 +118,7 @@ export abstract class ExternalObject implements Import {
         const waits = waitCount === 0 ? 0 : clEnqueueMarkerWithWaitList(queue, waitCount, waitList, NULL);
         if (waits !== 0) return waits;
         const code = enqueue(queue, 1, this.#objects, 0, NULL, slot);
-        if (code === 0) this.#isAcquired = isAcquired;
+        if (code === 0) this.isAcquired = acquires;
         return code;
       },
     };
