@@ -5,11 +5,11 @@ import { UNPROVEN } from "../core/device/proofs.ts";
 import type { Port } from "../core/device/port.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
+import { importFor } from "../core/memory/imports.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
 import type { BaseContext, BaseQueue } from "./base_context.ts";
 import { GlBuffer, ordersGl, refuseGl, refuseOtherGl } from "./external/gl.ts";
 import { lackingForMemory, MEMORY_HANDLES } from "./external/handles.ts";
-import { keptImport } from "./external/kept.ts";
 import { ExternalBuffer } from "./external/memory.ts";
 import { OpenCLTensor } from "./tensor.ts";
 import { copiesOn } from "./external/copies.ts";
@@ -82,7 +82,7 @@ export class OpenCLExternalMemory {
 
   #importGl(port: GlPort, of: Allocation): Imported<GlBuffer> {
     const context = this.#context;
-    const buffer = keptImport(context, of, () => new GlBuffer(context, port));
+    const buffer = importFor(context.queue.resource, of, () => new GlBuffer(context, port));
     const { byteLength } = of.block;
     return {
       ...buffer.use(true),
@@ -98,7 +98,7 @@ export class OpenCLExternalMemory {
     const byteLength = port.wholeLength(of?.block, "opencl");
     const { property } = MEMORY_HANDLES.find((handle) => handle.kind === kind)!;
     const make = () => new ExternalBuffer(context, property, port.takeFd(), byteLength);
-    const buffer = of === undefined ? make() : keptImport(context, of, make);
+    const buffer = of === undefined ? make() : importFor(context.queue.resource, of, make);
     return {
       ...buffer.use(of !== undefined),
       handle: buffer,

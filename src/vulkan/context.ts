@@ -7,7 +7,6 @@ import type { Line } from "../core/device/line.ts";
 import type { Memory } from "../core/device/memory.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import { offerSemaphores, type SemaphoreMaker } from "../core/device/semaphores.ts";
-import { throwAll } from "../core/errors.ts";
 import { absentOf } from "../core/device/extensions.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
@@ -116,8 +115,7 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
     this.driver = driverOf(open);
     undo.push(() => open.freeBlocks());
     this.staging = new Staging(open, undo);
-    const imports = new Imports<ImportedBuffer>();
-    undo.push(() => throwAll(imports.close(), "releasing imported memory"));
+    const imports = new Imports<ImportedBuffer>(undo);
     this.semaphores = makerOf(open);
     if (this.semaphores.kinds.length > 0) undo.push(offerSemaphores(this.semaphores));
     this.proofs = new Proofs<VulkanBase>(this, `vulkan ${this.id.uuid}`);

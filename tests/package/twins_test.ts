@@ -79,7 +79,7 @@ const TWINS: { readonly [mechanism: string]: Twin } = {
   "what was imported of a block, kept by a context": {
     path: OF_APIS,
     text: /\bnew Imports</,
-    places: ["cuda/egl/registrations.ts", "cuda/external/ports.ts", "opencl/external/kept.ts", "vulkan/context.ts"],
+    places: ["cuda/external/ports.ts", "vulkan/context.ts"],
   },
   "the native commands of a queue's verbs": {
     path: OF_APIS,

@@ -1,5 +1,6 @@
-import { messageOf } from "../errors.ts";
-import { unwind } from "../life/undo.ts";
+import { messageOf, throwAll } from "../errors.ts";
+import { Resource } from "../life/resource.ts";
+import { type Undo, unwind } from "../life/undo.ts";
 import { warn } from "../warn.ts";
 import type { Allocation } from "./allocation.ts";
 
@@ -15,6 +16,11 @@ export interface Import {
 export class Imports<I extends Import> {
   readonly #live = new Set<I>();
 
+  /** `undo` releases all of them: the context's end. */
+  constructor(undo: Undo) {
+    undo.push(() => throwAll(this.#release([...this.#live]), "releasing imported memory"));
+  }
+
   /** The import of a block, made on first use. */
   of(allocation: Allocation, make: () => I): I {
     return allocation.attachment(this, () => {
@@ -28,12 +34,21 @@ export class Imports<I extends Import> {
     });
   }
 
-  /** The context ends: releases all of them. Returns what failed. */
-  close(): readonly unknown[] {
-    return this.#release([...this.#live]);
-  }
-
   #release(imports: readonly I[]): readonly unknown[] {
     return unwind(imports.filter((one) => this.#live.delete(one)).map((one) => () => one.release()));
   }
+}
+
+const OF_OWNERS = new WeakMap<Resource, Imports<Import>>();
+
+/** The import of a block, made on first use: until the block is freed, or its owner ends. */
+export function importFor<I extends Import>(owner: Resource, allocation: Allocation, make: () => I): I {
+  let imports = OF_OWNERS.get(owner);
+  if (imports === undefined) {
+    const undo: Undo = [];
+    imports = new Imports<Import>(undo);
+    new Resource({ name: `memory of other APIs in ${owner.name}`, owners: [owner], undo });
+    OF_OWNERS.set(owner, imports);
+  }
+  return imports.of(allocation, make) as I;
 }

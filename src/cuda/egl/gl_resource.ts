@@ -11,13 +11,13 @@ import type { GlPort } from "../../gl/port.ts";
 import type { ErrorFields } from "../../core/errors.ts";
 import { allOrNothing, type Undo, undoAll } from "../../core/life/undo.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
+import { importFor } from "../../core/memory/imports.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { MARKER } from "../driver.ts";
 import { check, checkRelease } from "../errors.ts";
 import { owned } from "../primary_context.ts";
 import { onStream, type StreamLane } from "../stream_lane.ts";
 import { cudaEgl } from "./library.ts";
-import { registrationOf } from "./registrations.ts";
 
 /**
  * An OpenGL texture, renderbuffer or buffer, registered with CUDA. While it is mapped it is CUDA's: GL must not use it.
@@ -112,5 +112,5 @@ const ABOUT: ErrorFields = {
 
 /** An OpenGL block, registered once: until it is freed, or the context ends. */
 export function glResourceOf(context: CudaPrimaryContext, block: Allocation, port: GlPort): GlResource {
-  return registrationOf(context, block, () => new GlResource(context, port));
+  return importFor(context.resource, block, () => new GlResource(context, port));
 }

@@ -8,6 +8,7 @@ import { type Undo, undoAll } from "../../core/life/undo.ts";
 import type { PixelFormat } from "../../core/layout/pixel_formats.ts";
 import { pictureIn, type PictureSize } from "../../core/layout/pictures.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
+import { importFor } from "../../core/memory/imports.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import type { Tensor, TensorInit } from "../../core/tensors/tensor.ts";
 import { checks } from "../check.ts";
@@ -16,7 +17,6 @@ import type { CudaImageFormat } from "../arrays/format.ts";
 import { MARKER } from "../driver.ts";
 import { glResourceOf } from "../egl/gl_resource.ts";
 import { registered } from "../egl/image.ts";
-import { registrationOf } from "../egl/registrations.ts";
 import type { CudaStreamContext } from "../stream.ts";
 import { copyPixels } from "../transfers/array.ts";
 import { type ExternalImage, importImage } from "./memory.ts";
@@ -119,7 +119,7 @@ function glImage({ context }: ImportingTarget, port: ImagePort, block: Allocatio
 
 /** An `EGLImage`: nothing is mapped, so the stream itself waits, and the others for what was done there. */
 function eglImage({ context }: ImportingTarget, port: ImagePort, block: Allocation): ImportedImage<ExternalImage> {
-  const image = registrationOf(context, block, () => {
+  const image = importFor(context.resource, block, () => {
     const undo: Undo = [];
     const struct = registered(context, port.objects[0].value, undo);
     return {

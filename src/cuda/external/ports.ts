@@ -4,7 +4,6 @@ import type { CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handl
 import type { Imported, Memory, Offer, SampleClass } from "../../core/device/memory.ts";
 import { GlPort } from "../../gl/port.ts";
 import { Port } from "../../core/device/port.ts";
-import { throwAll } from "../../core/errors.ts";
 import type { DeviceId } from "../../core/device/device_id.ts";
 import type { Access } from "../../core/memory/access.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
@@ -32,8 +31,7 @@ export function devicePorts(
   exports: Memory<CudaTensor>,
   undo: Undo,
 ): Memory<CudaTensor, Address> {
-  const imports = new Imports<ExternalMemory>();
-  undo.push(() => throwAll(imports.close(), "releasing imported memory"));
+  const imports = new Imports<ExternalMemory>(undo);
   return {
     ...exports,
     exports: [...exports.exports, { kind: "host-view", transfer: "copy", judge: () => FAR, stage: stageOn(context) }],

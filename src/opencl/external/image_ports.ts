@@ -6,6 +6,7 @@ import type { PixelFormat as CommonFormat } from "../../core/layout/pixel_format
 import { pictureIn, type PictureSize } from "../../core/layout/pictures.ts";
 import type { Refusal } from "../../core/errors.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
+import { importFor } from "../../core/memory/imports.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import { checks } from "../check.ts";
 import type { BaseContext, BaseQueue } from "../base_context.ts";
@@ -16,7 +17,6 @@ import type { BaseImageTarget, ImageTensor, ImageTensorInit } from "../images/te
 import { copiesOn } from "./copies.ts";
 import { GlImage, ordersGl, refuseGl, refuseOtherGl } from "./gl.ts";
 import { EGL_IMAGE, EXTERNAL_MEMORY, lacking, MEMORY_HANDLES } from "./handles.ts";
-import { keptImport } from "./kept.ts";
 import { EglImage, ExternalImage } from "./memory.ts";
 
 type Closed = Omit<Refusal, "edge"> | undefined;
@@ -134,7 +134,8 @@ function imported(target: ImportingTarget, port: ImagePort, block: Allocation): 
   }
   const { context } = target;
   const [object] = port.objects;
-  const gl = port.kind === GL ? keptImport(context, block, () => new GlImage(context, object as GlPort)) : undefined;
+  const make = () => new GlImage(context, object as GlPort);
+  const gl = port.kind === GL ? importFor(context.queue.resource, block, make) : undefined;
   const image = gl ?? (port.kind === EGL ? new EglImage(context, object as EglPort) : overFd(target, port));
   return { ...image.use(image === gl), handles: [image] };
 }
