@@ -94,7 +94,7 @@ export {
   type Received,
   tensorOver,
 } from "./src/core/tensors/over.ts";
-export type { FrameInit, FrameJson, PlacedPlane } from "./src/core/tensors/frame.ts";
+export type { AddressedPlane, FrameInit, FrameJson } from "./src/core/tensors/frame.ts";
 export type { MappedInit } from "./src/core/tensors/mapped.ts";
 export type { Part, TensorInit, TensorJson } from "./src/core/tensors/tensor.ts";
 export { type ByteRange, Described, type DescribedPlane } from "./src/core/tensors/described.ts";

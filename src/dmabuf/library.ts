@@ -13,8 +13,8 @@ import { pollfd, readPollfd, writePollfd } from "../../ffi/dmabuf/structs.ts";
 import { SYMBOLS } from "../../ffi/dmabuf/symbols.ts";
 import { DMA_BUF_IOCTL_SYNC } from "../../ffi/libc/constants.ts";
 import { Checks } from "../core/checks.ts";
-import type { NativeCallError } from "../core/errors.ts";
-import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
+import { type NativeCallError, throwAll } from "../core/errors.ts";
+import { allOrNothing, type Undo, unwind } from "../core/life/undo.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { errnoError, partOfLibc, retried } from "../core/native/libc.ts";
 
@@ -68,5 +68,7 @@ const MAKING = "making a dma-buf";
 /** Makes an fd, and gives back what that took. If the latter fails, the fd is closed again. */
 export function onlyFd(make: () => number, undo: Undo): number {
   const fd = allOrNothing(MAKING, make, undo);
-  return allOrNothing(MAKING, () => (undoAll(undo, MAKING), fd), [() => closeFd(fd)]);
+  const failures = unwind(undo);
+  if (failures.length > 0) throwAll([...failures, ...unwind([() => closeFd(fd)])], MAKING);
+  return fd;
 }

@@ -6,7 +6,7 @@ import { type AlignmentReport, type AlignmentRule, checkAlignment } from "../cor
 import { PermanentContext } from "../core/graph/context.ts";
 import { type DType, type DTypeOf, sizeOf, type TypedArray } from "../core/layout/dtype.ts";
 import { Checks } from "../core/checks.ts";
-import { Frame, type PlacedPlane } from "../core/tensors/frame.ts";
+import { type AddressedPlane, Frame } from "../core/tensors/frame.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { isArrayBuffer } from "../core/intrinsics.ts";
@@ -270,7 +270,7 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
   frame(
     resource: Resource,
     info: FrameInfo,
-    planes: readonly PlacedPlane[],
+    planes: readonly AddressedPlane[],
     about: { readonly metadata?: Metadata; readonly parent?: Mapped },
   ): Frame<HostTensor> {
     const init = { target: this, resource, info, ...about };

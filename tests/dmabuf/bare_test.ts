@@ -1,12 +1,13 @@
 /** What holds of dma-bufs on any machine, also where it can make none. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { host, imageInfo, LayoutError, MapperGraph } from "@samepage/interop";
+import { host, imageInfo, InteropError, LayoutError, MapperGraph } from "@samepage/interop";
 import { connect, listen, MessageError } from "@samepage/interop/channel";
 import { dmabuf } from "@samepage/interop/dmabuf";
 import { assertApart, planesAt } from "../../src/core/layout/frame_info.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
 import { own } from "../../src/core/memory/own.ts";
 import { findPlace, tellByHandle, tellPlace } from "../../src/core/memory/peers.ts";
+import { onlyFd } from "../../src/dmabuf/library.ts";
 import { modifierName } from "../../src/dmabuf/modifiers.ts";
 
 const NV12 = imageInfo({ format: "NV12", width: 64, height: 32 });
@@ -89,4 +90,15 @@ Deno.test("peers: an object of which an fd has left is known when its map has en
   assertEquals(findPlace("dma-buf", 8n)?.start, 16);
   resource.dispose();
   assertEquals(findPlace("dma-buf", 8n), undefined);
+});
+
+Deno.test("onlyFd() throws all failures in one list, and keeps no fd, where what that took cannot be given back", () => {
+  const [first, second] = [new Error("the memfd is stuck"), new Error("the node is stuck")];
+  const stuck = (error: Error) => () => {
+    throw error;
+  };
+  const notOpen = 0x7fff_ffff; // its close fails too
+  const { errors } = assertThrows(() => onlyFd(() => notOpen, [stuck(second), stuck(first)]), InteropError);
+  assertEquals(errors?.slice(0, 2), [first, second]);
+  assert(errors?.length === 3 && String(errors[2]).includes("close"), String(errors));
 });

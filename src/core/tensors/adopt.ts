@@ -133,13 +133,12 @@ export function adoptFrame<T extends Tensor>(
     const { name = `${target.kind} frame ${info.format}`, metadata, later } = about;
     const { block } = planes[0];
     if (!planes.some((plane) => plane.block !== block)) {
-      const places: PlacedPlane[] = [];
-      const resource = object.own(planes, name, about, undo, places);
-      const make = (frame: Frame<T>) => framePlanes(target, resource, places, frame);
+      const { resource, placed } = object.own(planes, name, about, undo);
+      const make = (frame: Frame<T>) => framePlanes(target, resource, placed, frame);
       return new Frame<T>({ target, resource, info, handle: owner.handle, planes: make, later, metadata });
     }
     const tensors = planes.map((plane, i) => {
-      const resource = object.own([plane], `plane ${i} of ${name}`, about, undo);
+      const { resource } = object.own([plane], `plane ${i} of ${name}`, about, undo);
       return target.ports.tensor!({ target, handle: plane.handle, layout: plane.layout, resource });
     });
     return Frame.of<T>(tensors, info, metadata, owner.handle);
@@ -156,7 +155,7 @@ export function adoptTensor<T extends Tensor>(
   return adopting(target, owner, (object, undo) => {
     const { handle, layout } = plane;
     const name = about.name ?? `${target.kind} tensor ${describeLayout(layout)}`;
-    const resource = object.own([plane], name, about, undo);
+    const { resource } = object.own([plane], name, about, undo);
     return target.ports.tensor!({ target, handle, layout, resource });
   });
 }
@@ -194,32 +193,27 @@ class Adopted {
     if (--this.#holds === 0) this.#owner.release(this.#fate);
   }
 
-  /** One holder less; the last one releases it. */
+  /** The end of life of planes of one block, and where they lie in its allocation. */
   own(
     planes: readonly AdoptedPlane[],
     name: string,
     { access, owners = [this.#target.context.resource] }: Adoption,
     undo: Undo,
-    places: PlacedPlane[] = [],
-  ): Resource {
+  ): { readonly resource: Resource; readonly placed: readonly PlacedPlane[] } {
     const found = this.#find(planes[0].block);
-    let [start, end] = [Infinity, 0];
-    for (const { layout, start: handleStart = 0 } of planes) {
-      const at = found.start + handleStart + layout.byteOffset;
-      start = Math.min(start, at);
-      end = Math.max(end, at + layout.byteLength);
-    }
+    const places = planes.map(({ handle, layout, start: handleStart = 0 }) => {
+      const start = found.start + handleStart + layout.byteOffset;
+      return { handle, layout, start, end: start + layout.byteLength };
+    });
+    const start = Math.min(...places.map((place) => place.start));
+    const end = Math.max(...places.map((place) => place.end));
     const allocation = found.known ?? this.#newAllocation(planes[0].block);
     const resource = own({ name, allocation, start, end, owners, access, undo: newUndo() });
     undo.push(() => resource.dispose());
     const [grant] = resource.grants;
-    for (const { handle, layout, start: handleStart = 0 } of planes) {
-      const at = found.start + handleStart + layout.byteOffset;
-      places.push({ handle, layout, grant, start: at, end: at + layout.byteLength });
-    }
     const { work } = this.#owner;
     if (work !== undefined) resource.inherit([work]);
-    return resource;
+    return { resource, placed: places.map((place) => ({ ...place, grant })) };
   }
 
   #newAllocation(block: Omit<Block, "free">): Allocation {

@@ -50,11 +50,11 @@ export interface FrameJson {
   readonly planes: readonly TensorJson[];
 }
 
-/** Where a plane lies. */
-export interface PlacedPlane {
-  /** An address. */
+/** A plane in memory that has addresses. */
+export interface AddressedPlane {
+  /** The address that its layout counts from. */
   readonly handle: Address;
-  /** Where its elements lie, counted from there. */
+  /** Where its elements lie. */
   readonly layout: Layout;
 }
 
@@ -122,13 +122,13 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
    * Makes a frame whose planes all lie in the bytes that its resource holds. For mappers. `make` makes
    * the tensor of a plane from the plane's own resource.
    */
-  static within<P extends Tensor, L extends PlacedPlane = PlacedPlane>(
+  static within<P extends Tensor, L extends AddressedPlane = AddressedPlane>(
     init: Omit<FrameInit<P>, "planes">,
     planes: readonly L[],
     make: (resource: Resource, plane: L, frame: Frame<P>) => P,
   ): Frame<P> {
     const [grant] = init.resource.grants;
-    const addressOf = ({ handle, layout }: PlacedPlane) => handle + BigInt(layout.byteOffset);
+    const addressOf = ({ handle, layout }: AddressedPlane) => handle + BigInt(layout.byteOffset);
     const first = planes.map(addressOf).reduce((least, address) => address < least ? address : least);
     const placed = (frame: Frame<P>) =>
       planes.map((plane, i) => {

@@ -2,7 +2,7 @@ import type { Address } from "../../../ffi/address.ts";
 import type { Memory } from "../../core/device/memory.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
 import { PrintedTarget, type Target } from "../../core/graph/context.ts";
-import { Frame, type PlacedPlane } from "../../core/tensors/frame.ts";
+import { type AddressedPlane, Frame } from "../../core/tensors/frame.ts";
 import type { FrameInfo } from "../../core/layout/frame_info.ts";
 import { describeLayout, type Layout } from "../../core/layout/layout.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
@@ -14,7 +14,7 @@ import { CudaTensor } from "../tensor.ts";
 import type { CudaBlock, CudaMemoryKind } from "./block.ts";
 
 /** The place of a tensor's elements, for kernels and for the host. */
-export interface CudaPlace extends PlacedPlane {
+export interface CudaPlace extends AddressedPlane {
   /** The device address that the layout counts from. */
   readonly handle: Address;
   /** Its host address, if the host reaches it. */

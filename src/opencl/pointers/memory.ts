@@ -4,7 +4,7 @@ import type { Address } from "../../../ffi/address.ts";
 import { Allocation, type Block } from "../../core/memory/allocation.ts";
 import type { Memory, MemoryTarget } from "../../core/device/memory.ts";
 import { PrintedTarget } from "../../core/graph/context.ts";
-import { Frame, type PlacedPlane } from "../../core/tensors/frame.ts";
+import { type AddressedPlane, Frame } from "../../core/tensors/frame.ts";
 import type { FrameInfo } from "../../core/layout/frame_info.ts";
 import { own } from "../../core/memory/own.ts";
 import { describeLayout, type Layout } from "../../core/layout/layout.ts";
@@ -63,7 +63,7 @@ export abstract class OpenCLPointerMemory<T extends OpenCLPointerTensor> extends
   frame(
     resource: Resource,
     info: FrameInfo,
-    planes: readonly PlacedPlane[],
+    planes: readonly AddressedPlane[],
     about: { readonly metadata?: Metadata; readonly parent?: Mapped },
   ): Frame<T> {
     const init = { target: this, resource, info, ...about };
