@@ -2,7 +2,7 @@ import type { Mapper } from "../core/graph/mapper.ts";
 import { EDGES as CUDA } from "../cuda/edges/mod.ts";
 import { MAPPERS } from "../mappers/mod.ts";
 import { EDGES as OPENCL } from "../opencl/edges/mod.ts";
-import { EDGES as OPENCV } from "../opencv/edges/mod.ts";
+import { EDGES as OPENCV } from "../opencv/edges.ts";
 import { EDGES as VAAPI } from "../vaapi/edges/mod.ts";
 import { EDGES as VULKAN } from "../vulkan/edges.ts";
 

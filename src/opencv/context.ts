@@ -1,9 +1,9 @@
 import type { Mapper } from "../core/graph/mapper.ts";
-import { EDGES } from "./edges/mod.ts";
 import { object } from "../core/argument.ts";
 import type { Target } from "../core/graph/context.ts";
 import { whole } from "../core/layout/layout.ts";
 import { PageAllocator } from "./allocator/page_allocator.ts";
+import { EDGES } from "./edges.ts";
 import { MatTarget } from "./mats/target.ts";
 import { ImgcodecsOperations } from "./operations/imgcodecs.ts";
 import { currentContext } from "./thread_state.ts";
@@ -37,7 +37,7 @@ export interface MatKind {
 export class OpenCVContext extends ImgcodecsOperations {
   /** {@link mat} and {@link umat}. */
   readonly targets: readonly Target[];
-  /** The edges to and from its memory that no port makes. */
+  /** The edge from the host, which graphs without the host know too. */
   readonly edges: readonly Mapper[] = EDGES;
   /** Mats. */
   readonly mat: MatTarget;

@@ -36,4 +36,3 @@ export { ImgprocOperations } from "./operations/imgproc.ts";
 export type { ReadMode, ReadOptions } from "./operations/read_mode.ts";
 export type { AffineMatrix, Border, Scalar, Size } from "./operations/values.ts";
 export type { WriteOptions } from "./operations/write_params.ts";
-export { hostToOpenCVMat } from "./edges/mod.ts";

@@ -1,6 +1,5 @@
 import { openCLToOpenCVUMat, openCVUMatToOpenCL } from "../../backend.ts";
 import { MapperGraph } from "../../mod.ts";
-import { hostToOpenCVMat } from "../../src/opencv/edges/mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
 import { host } from "../../src/host/mod.ts";
@@ -14,7 +13,7 @@ import { UMatEnd, umatOfOpenCV } from "./opencv_umat_end.ts";
 import { ANY_MAT, MAT_OF_OPENCV } from "./opencv_variants.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
 
-const TO_MAT = edgeOf(hostToOpenCVMat as unknown as Mapper);
+const TO_MAT = "host→opencv.mat";
 const FROM_MAT = "opencv.mat→host";
 const TO_UMAT = edgeOf(openCLToOpenCVUMat as unknown as Mapper);
 const FROM_UMAT = edgeOf(openCVUMatToOpenCL as unknown as Mapper);

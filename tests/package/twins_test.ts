@@ -48,7 +48,6 @@ const TWINS: { readonly [mechanism: string]: Twin } = {
     path: /^(mappers|\w+\/edges)\/(host_to_\w+|\w+_to_host)\.ts$/,
     places: [
       "cuda/edges/host_to_cuda.ts",
-      "opencv/edges/host_to_opencv_mat.ts",
       "vaapi/edges/host_to_vaapi.ts",
       "opencl/edges/opencl_image_to_host.ts",
       "opencl/edges/opencl_to_host.ts",

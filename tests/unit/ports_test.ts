@@ -70,6 +70,23 @@ Deno.test("ports: an edge is wherever one kind imports what another exports", ()
   assertEquals(portMappers([host, takes, gives, alone]).map(edgeOf).sort(), ["gives→takes", "host→takes"]);
 });
 
+Deno.test("Offer.from limits an import to one kind of memory", () => {
+  const gives = contextOf("gives", { exports: [pointer()] });
+  const takes = contextOf("takes", { imports: [pointer({ from: "host" }), { kind: "dma-buf", from: "host" }] });
+  assertEquals(portMappers([host, gives, takes]).map(edgeOf).sort(), ["gives→host", "host→takes"]);
+  using tensor = allocateTensor(
+    contextOf("both", {
+      exports: [pointer(), { kind: "memfd" }],
+      allocate: () => ({ handle: 1n, release: () => {} }),
+      export: (_tensor, kind) => ({ port: new Port(kind, {}) }),
+    }).target,
+    { shape: [4], dtype: "u8" },
+  );
+  const other = contextOf("other", { imports: [pointer({ from: "host" }), { kind: "memfd" }], import: byAddress });
+  using graph = graphOf(tensor.target.context, other);
+  assertEquals(graph.explain(tensor, other.target).steps[0].evidence, "the same memory, by its memfd");
+});
+
 Deno.test("ports: an offer holds for the device that it names; between others the edge is closed, with both UUIDs", () => {
   const offers: Offer[] = [{ kind: "opaque-fd", device: { uuid: "ab" } }];
   const gives = contextOf("gives", { exports: offers, allocate: () => ({ handle: 1n, release: () => {} }) }, {

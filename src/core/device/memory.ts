@@ -29,6 +29,8 @@ export interface Offer<What = ByteRange> {
   readonly kind: MemoryKind;
   /** The device it is for; any device if left out. */
   readonly device?: DeviceId;
+  /** An import: the one kind of memory that it takes; any kind if left out. */
+  readonly from?: string;
   /**
    * An import by fds: what they have to allow, whatever the map is for. A driver on the CPU maps what it imports, for reading
    * and writing. Left out, the map's own access is enough.

@@ -1,5 +1,5 @@
 import { portsOf } from "../device/memory.ts";
-import { Port } from "../device/port.ts";
+import { type MemoryKind, Port } from "../device/port.ts";
 import { type Layout, moved } from "../layout/layout.ts";
 import { reads } from "../memory/access.ts";
 import { tellPlace } from "../memory/peers.ts";
@@ -11,6 +11,9 @@ import type { Tensor } from "../tensors/tensor.ts";
 import type { Imported } from "../device/memory.ts";
 import type { Manner } from "./port_mapper.ts";
 
+/** The kinds of ports that are addresses of the memory itself, unless they are of a copy. */
+const HOST_KINDS: readonly MemoryKind[] = ["host-pointer", "host-view"];
+
 /** Bytes: the range that covers all planes. */
 export const BYTES: Manner<ByteRange> = {
   takesParts: false,
@@ -20,8 +23,11 @@ export const BYTES: Manner<ByteRange> = {
   lengthOf: ({ range: { byteLength } }) => byteLength,
   /** An address is asked for where it is read. */
   planesIn(source, transfer, { out }) {
+    const stays = transfer === "alias" || (transfer === "migrate" && HOST_KINDS.includes(out.kind));
     const layouts = layoutsIn(source);
-    const stays = transfer === "alias" || (out.kind === "host-view" && out.stage === undefined);
+    if (stays && source.planes.every(({ layout, fdAccess }, i) => fdAccess === undefined && layout === layouts[i])) {
+      return source.planes;
+    }
     return source.planes.map((plane, i) => {
       const { allocation, start } = plane;
       if (!stays || !("address" in plane)) return { allocation, start, layout: layouts[i] };

@@ -198,14 +198,10 @@ class PortMapper<What extends Fds> implements Mapper<Mapped, Mapped, PortPlan<Wh
     if ("reason" in way) return { edge, ...way };
     const stepped = stepBy(this, ends, way, by.subjectOf(source), waits);
     if ("reason" in stepped) return { edge, ...stepped };
-    const { moves, ...step } = stepped;
-    return {
-      edge,
-      ...step,
-      bytesMoved: moves * by.lengthOf(source) * (Number(reads(access)) + Number(writes(access))),
-      result: new Described(target, access, by.planesIn(source, step.transfer, way), source.info),
-      way,
-    };
+    const { transfer, hostWait, waitReason, evidence, moves } = stepped; // a spread would take as long as all else here
+    const bytesMoved = moves * by.lengthOf(source) * (Number(reads(access)) + Number(writes(access)));
+    const result = new Described(target, access, by.planesIn(source, transfer, way), source.info);
+    return { edge, transfer, hostWait, waitReason, bytesMoved, evidence, result, way };
   }
 
   map(source: Mapped, target: Target, job: MapJob<PortPlan<What>>): Mapped {

@@ -33,16 +33,27 @@ export function refuseDisposed(edge: string, { resource, name }: Context): Refus
   return refused(edge, `${name} was disposed.`);
 }
 
+/** Why a frame is closed to a target that takes single planes. */
+export function whyFrame({ info }: Described, what: string): Omit<Refusal, "edge"> | undefined {
+  if (info === undefined) return undefined;
+  const remedy = "Map the planes of the frame one by one: graph.map(frame.planes[0], …).";
+  return { reason: `${what} is one plane.`, remedy };
+}
+
 /** Refuses a frame: such a target takes single planes. */
 export function refuseFrame(edge: string, source: Described, what: string): Refusal | undefined {
-  if (source.info === undefined) return undefined;
-  return refused(
-    edge,
-    `${what} is one plane.`,
-    "Map the planes of the frame one by one: graph.map(frame.planes[0], …).",
-  );
+  const why = whyFrame(source, what);
+  return why && { edge, ...why };
+}
+
+/** Why memory does not fit; undefined for any other result of the check. */
+export function whyUnfit(fit: object | Unfit): Omit<Refusal, "edge"> | undefined {
+  if (!("problem" in fit)) return undefined;
+  const reason = `${fit.argument}: ${fit.problem}`;
+  return fit.remedy === undefined ? { reason } : { reason, remedy: fit.remedy };
 }
 
 export function refuseUnfit(edge: string, fit: object | Unfit): Refusal | undefined {
-  return "problem" in fit ? refused(edge, `${fit.argument}: ${fit.problem}`, fit.remedy) : undefined;
+  const why = whyUnfit(fit);
+  return why && { edge, ...why };
 }

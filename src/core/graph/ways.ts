@@ -41,8 +41,12 @@ export interface Way<What> {
 }
 
 /** A kind of port that one exports and the other imports, be it for another device. */
-export function sharedKind<What>({ exports, imports }: Ends<What>): MemoryKind | undefined {
-  return exports.find(({ kind }) => imports.some((offer) => offer.kind === kind))?.kind;
+export function sharedKind<What>({ from, exports, imports }: Ends<What>): MemoryKind | undefined {
+  return exports.find((out) => imports.some((into) => meets(out, into, from)))?.kind;
+}
+
+function meets<What>(out: Offer<What>, into: Offer<What>, { kind }: Target): boolean {
+  return into.kind === out.kind && (into.from ?? kind) === kind;
 }
 
 /** What was found of two kinds of memory, as long as they offer the same. */
@@ -73,7 +77,7 @@ function findWays<What>({ from, to, exports, imports }: Ends<What>): Way<What>[]
   for (const out of exports) {
     if (!holdsFor(out, to.context.id)) continue;
     for (const into of imports) {
-      if (into.kind === out.kind && holdsFor(into, from.context.id)) ways.push({ out, into });
+      if (meets(out, into, from) && holdsFor(into, from.context.id)) ways.push({ out, into });
     }
   }
   return ways;

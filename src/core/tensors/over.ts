@@ -70,15 +70,14 @@ export function planesFrom(handle: unknown, layouts: readonly Layout[], grant: G
 /** Makes the tensor of one plane, or a frame of them. */
 export function planesOver<T extends Tensor>(
   target: MemoryTarget<T>,
-  { planes: placed, resource, info, metadata, ...of }: PlacedPlanes,
+  { planes: placed, resource, info, metadata, parent }: PlacedPlanes,
 ): T | Frame<T> {
-  const parent = of.parent === undefined ? {} : { parent: of.parent };
   if (info === undefined) {
     const [{ handle, layout }] = placed;
-    return target.ports.tensor!({ target, handle, layout, resource, ...parent });
+    return target.ports.tensor!({ target, handle, layout, resource, parent });
   }
   const planes = (frame: Frame<T>) => framePlanes(target, resource, placed, frame);
-  return new Frame<T>({ target, resource, info, planes, ...parent, ...(metadata === undefined ? {} : { metadata }) });
+  return new Frame<T>({ target, resource, info, planes, parent, ...(metadata === undefined ? {} : { metadata }) });
 }
 
 /** The planes of a frame whose resource holds their grants. */

@@ -2,6 +2,9 @@ import type { Address } from "../../../ffi/address.ts";
 import type { Memory } from "../../core/device/memory.ts";
 import { Port } from "../../core/device/port.ts";
 import { SAME_ADDRESS } from "../../core/graph/plan.ts";
+import { whyFrame, whyUnfit } from "../../core/graph/refusals.ts";
+import type { Refusal } from "../../core/errors.ts";
+import type { Described } from "../../core/tensors/described.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
 import type { Names } from "../../core/argument.ts";
 import { mapBlock, PAGE } from "../../core/native/blocks.ts";
@@ -18,7 +21,6 @@ import {
   powerOfTwo,
 } from "../../core/layout/layout.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
-import type { Resource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import type { OpenCVBase } from "../base.ts";
 import { attaching, type AttachOptions } from "../../core/tensors/adopt.ts";
@@ -26,7 +28,7 @@ import { unfitError } from "../errors.ts";
 import { OpenCVMat } from "../mat.ts";
 import { type MatShape, shapeOf, type Unfit } from "../shape.ts";
 import type { Slot } from "../slots.ts";
-import { type MatOver, matOver } from "./over.ts";
+import { matOver } from "./over.ts";
 import { attachedMat, resultIn } from "./own.ts";
 
 /** The Mat for {@link MatTarget.create}. */
@@ -36,12 +38,6 @@ export interface MatInit extends LayoutInit {
 }
 
 const NAMES: Names<MatInit & Layout> = { ...LAYOUT_NAMES, align: true };
-
-const PORTS: Memory<OpenCVMat> = {
-  exports: [{ kind: "host-pointer", judge: () => SAME_ADDRESS }],
-  imports: [],
-  export: ({ address }, kind, byteLength) => ({ port: new Port(kind, { value: address, byteLength }) }),
-};
 
 /** Mats as a target of the graph. Made by the context: `cv.mat`, `cv.matOf({ channels })`. */
 export class MatTarget extends PrintedTarget implements Target<OpenCVMat> {
@@ -59,8 +55,18 @@ export class MatTarget extends PrintedTarget implements Target<OpenCVMat> {
     this.channels = channels;
   }
 
-  /** The host has a Mat's elements at the same address. */
-  readonly ports: Memory<OpenCVMat> = PORTS;
+  /** Host and Mats have elements at the same address. The end of a map reports if OpenCV has put other memory into the Mat. */
+  readonly ports: Memory<OpenCVMat, Address> = {
+    exports: [{ kind: "host-pointer", judge: () => SAME_ADDRESS }],
+    imports: [{ kind: "host-pointer", from: "host", judge: () => SAME_ADDRESS }],
+    refuse: (source) => source.target === this ? undefined : this.#refuse(source),
+    export: ({ address }, kind, byteLength) => ({ port: new Port(kind, { value: address, byteLength }) }),
+    import: ({ value }) => ({ handle: value as Address }),
+    tensor: ({ handle: address, layout, resource, parent }) => {
+      const { slot, shape } = matOver(this, layout, address, resource.name, resource.undo);
+      return new OpenCVMat({ target: this, resource, layout, address, parent, slot, shape });
+    },
+  };
 
   /** What it says besides its kind: the channels. */
   protected override facts(): string[] {
@@ -72,7 +78,12 @@ export class MatTarget extends PrintedTarget implements Target<OpenCVMat> {
     return value instanceof OpenCVMat && value.target === this;
   }
 
-  /** Returns a layout as OpenCV has it, or why it cannot have it. Mappers call it. */
+  #refuse(source: Described): Omit<Refusal, "edge"> | undefined {
+    const [{ layout, address }] = source.planes;
+    return whyFrame(source, "a Mat") ?? whyUnfit(this.fit(layout, address));
+  }
+
+  /** Returns a layout as OpenCV has it, or why it cannot have it. */
   fit(at: Layout, address?: bigint): MatShape | Unfit {
     const size = sizeOf(at.dtype);
     if (address === undefined || address % BigInt(size) === 0n) return shapeOf(at, this.channels);
@@ -82,22 +93,9 @@ export class MatTarget extends PrintedTarget implements Target<OpenCVMat> {
     return { argument: "byteOffset", problem };
   }
 
-  /** Fills a header in over memory, for mappers; its end goes on the undo list. @throws {LayoutError} */
-  over(at: Layout, address: Address, name: string, undo: Undo): MatOver {
-    return matOver(this, at, address, name, undo);
-  }
-
-  /**
-   * Returns a tensor over the memory that OpenCV gave a slot's Mat; undefined if the context has ended. For mappers.
-   */
+  /** Returns a tensor over the memory that OpenCV gave a slot's Mat; undefined if the context has ended. For mappers. */
   resultIn(slot: Slot): OpenCVMat | undefined {
     return resultIn(this, slot);
-  }
-
-  /** Makes the tensor of a Mat over memory, for mappers. */
-  tensor(resource: Resource, at: Layout, address: Address, over: MatOver, parent: Mapped): OpenCVMat {
-    const { slot, shape } = over; // a spread would take as long as all else here
-    return new OpenCVMat({ target: this, resource, layout: at, address, parent, slot, shape });
   }
 
   /**

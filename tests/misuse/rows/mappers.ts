@@ -10,9 +10,17 @@ import {
   type Target,
   type Tensor,
 } from "@samepage/interop";
-import { chain, type Described, type MapJob, type Mapper, messageOf, Resource } from "@samepage/interop/backend";
+import {
+  chain,
+  type Described,
+  type MapJob,
+  type Mapper,
+  messageOf,
+  portMapper,
+  Resource,
+} from "@samepage/interop/backend";
 import { hostToOpenCL, openCLToHost } from "@samepage/interop/opencl";
-import { hostToOpenCVMat, OpenCVContext } from "@samepage/interop/opencv";
+import { OpenCVContext } from "@samepage/interop/opencv";
 import { any, fails, open, say } from "../kit.ts";
 import { table } from "../row.ts";
 
@@ -145,7 +153,10 @@ export default table(import.meta, {
     async run() {
       using cl = open();
       using cv = OpenCVContext.open();
-      using graph = new Graph([host, cl, cv], [hostToOpenCL, chain([openCLToHost, host], hostToOpenCVMat)]);
+      using graph = new Graph([host, cl, cv], [
+        hostToOpenCL,
+        chain([openCLToHost, host], portMapper("host", "opencv.mat")),
+      ]);
       for (const end of ["result", "source", "async"] as const) {
         const h = host.allocate(square);
         const mat = graph.map(h, cv.mat);
