@@ -62,7 +62,6 @@ export type { ClSemaphoreKhr } from "../../ffi/opencl_semaphore/handles.ts";
 export {
   hostToOpenCL,
   hostToOpenCLImage,
-  hostToOpenCLSvm,
   openCLImageToHost,
   openCLSvmToOpenCL,
   openCLToHost,

@@ -79,7 +79,7 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
   readonly capabilities: DeviceSvm;
   /** Its maps for the host. For mappers. */
   readonly maps: SvmMaps;
-  /** The host has its own address of it. Coarse-grained memory is mapped and unmapped. */
+  /** To and from the host, by the same address. Coarse-grained memory is mapped and unmapped. */
   override readonly ports: Memory<OpenCLSvmTensor, Address>;
 
   /** Made by the context. */
@@ -93,7 +93,7 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
       atomics: all("atomics"),
     };
     this.maps = new SvmMaps(context);
-    this.ports = svmPorts(this);
+    this.ports = svmPorts(this, (init) => new OpenCLSvmTensor(init));
   }
 
   /** True for tensors of this memory. */

@@ -1,5 +1,5 @@
 import { MapperGraph } from "../../mod.ts";
-import { hostToOpenCLSvm, openCLSvmToOpenCL } from "../../src/opencl/edges/mod.ts";
+import { openCLSvmToOpenCL } from "../../src/opencl/edges/mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
 import { host } from "../../src/host/mod.ts";
@@ -18,7 +18,7 @@ import type { Candidate, End, Subject } from "./subject.ts";
 
 const SVM_TO_HOST = "opencl.svm→host";
 const SVM_TO_BUFFER = edgeOf(openCLSvmToOpenCL as Mapper);
-const HOST_TO_SVM = edgeOf(hostToOpenCLSvm as Mapper);
+const HOST_TO_SVM = "host→opencl.svm";
 const USM_TO_HOST = "opencl.usm→host";
 
 /** One edge on one device, and why that may be none. */

@@ -54,7 +54,6 @@ const TWINS: { readonly [mechanism: string]: Twin } = {
       "vaapi/edges/vaapi_to_host.ts",
       "opencl/edges/host_to_opencl.ts",
       "opencl/edges/host_to_opencl_image.ts",
-      "opencl/edges/host_to_opencl_svm.ts",
     ],
   },
   "a copy that was asked for: allocate, there, back": {

@@ -2,21 +2,12 @@ import type { Mapper } from "../../core/graph/mapper.ts";
 import { imageMapper, portMapper } from "../../core/graph/port_mapper.ts";
 import { hostToOpenCL } from "./host_to_opencl.ts";
 import { hostToOpenCLImage } from "./host_to_opencl_image.ts";
-import { hostToOpenCLSvm } from "./host_to_opencl_svm.ts";
 import { openCLImageToHost } from "./opencl_image_to_host.ts";
 import { openCLSvmToOpenCL } from "./opencl_svm_to_opencl.ts";
 import { openCLToHost } from "./opencl_to_host.ts";
 import { openCLToOpenCLImage } from "./opencl_to_opencl_image.ts";
 
-export {
-  hostToOpenCL,
-  hostToOpenCLImage,
-  hostToOpenCLSvm,
-  openCLImageToHost,
-  openCLSvmToOpenCL,
-  openCLToHost,
-  openCLToOpenCLImage,
-};
+export { hostToOpenCL, hostToOpenCLImage, openCLImageToHost, openCLSvmToOpenCL, openCLToHost, openCLToOpenCLImage };
 
 /** The edges that an OpenCLContext brings. Where costs are equal, the first wins. */
 export const EDGES: readonly Mapper[] = [
@@ -24,7 +15,7 @@ export const EDGES: readonly Mapper[] = [
   openCLToHost,
   portMapper("opencl.svm", "host"), // a context does not count its pointer memory among its targets
   openCLSvmToOpenCL,
-  hostToOpenCLSvm,
+  portMapper("host", "opencl.svm"),
   portMapper("opencl.usm", "host"),
   hostToOpenCLImage,
   openCLImageToHost,

@@ -2,20 +2,14 @@ import type { Refusal } from "../../core/errors.ts";
 import { refused } from "../../core/graph/refusals.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import type { OpenCLContext } from "../context.ts";
+import { mappedCoarse } from "../svm/block.ts";
 
-/**
- * Refuses coarse-grained memory of this context that is mapped for the host, because only the host may use it
- * meanwhile.
- */
+/** Refuses coarse-grained memory of this context that is mapped for the host. */
 export function refuseMappedCoarse(edge: string, source: Described, cl: OpenCLContext): Refusal | undefined {
   const { target, range: { allocation } } = source;
   if (target.kind !== "host" || allocation.block.kind !== "opencl.svm") return undefined;
   if (cl.svm.blockOf(allocation)?.grain !== "coarse") return undefined;
-  return refused(
-    edge,
-    `it is coarse-grained memory that is mapped for the host: no kernel of ${cl.name} may use it meanwhile.`,
-    "Dispose that map, and use or map the tensor that it was made of.",
-  );
+  return { edge, ...mappedCoarse(cl) };
 }
 
 /** Refuses bytes that the host may be writing, while the device has its own copy of them. */

@@ -4,13 +4,9 @@ import type { Address } from "../../../ffi/address.ts";
 import { Allocation, type Block } from "../../core/memory/allocation.ts";
 import type { Memory, MemoryTarget } from "../../core/device/memory.ts";
 import { PrintedTarget } from "../../core/graph/context.ts";
-import { type AddressedPlane, Frame } from "../../core/tensors/frame.ts";
-import type { FrameInfo } from "../../core/layout/frame_info.ts";
 import { own } from "../../core/memory/own.ts";
 import { describeLayout, type Layout } from "../../core/layout/layout.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
-import type { Metadata } from "../../core/tensors/metadata.ts";
-import type { Resource } from "../../core/life/resource.ts";
 import type { TensorInit } from "../../core/tensors/tensor.ts";
 import { allOrNothing, undoAll } from "../../core/life/undo.ts";
 import { check } from "../errors.ts";
@@ -52,22 +48,6 @@ export abstract class OpenCLPointerMemory<T extends OpenCLPointerTensor> extends
     const name = `${this.kind} tensor ${describeLayout(at)}`;
     const resource = own({ name, allocation, start, end, owners: [this.context.resource] });
     return this.make({ target: this, handle: block.address, layout: at, resource });
-  }
-
-  /** A tensor over memory of another owner. For mappers. */
-  tensor(resource: Resource, handle: Address, at: Layout, parent: Mapped): T {
-    return this.make({ target: this, handle, layout: at, resource, parent });
-  }
-
-  /** A frame of planes; one resource holds their bytes. For mappers. */
-  frame(
-    resource: Resource,
-    info: FrameInfo,
-    planes: readonly AddressedPlane[],
-    about: { readonly metadata?: Metadata; readonly parent?: Mapped },
-  ): Frame<T> {
-    const init = { target: this, resource, info, ...about };
-    return Frame.within<T>(init, planes, (part, { handle, layout: at }, frame) => this.tensor(part, handle, at, frame));
   }
 }
 

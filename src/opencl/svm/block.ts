@@ -2,7 +2,7 @@ import { type Address, NULL } from "../../../ffi/address.ts";
 import { CL_MEM_READ_WRITE, CL_MEM_SVM_ATOMICS, CL_MEM_SVM_FINE_GRAIN_BUFFER } from "../../../ffi/opencl/constants.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
-import { NativeCallError } from "../../core/errors.ts";
+import { NativeCallError, type Refusal } from "../../core/errors.ts";
 import type { BaseContext } from "../base_context.ts";
 import { newer } from "../library.ts";
 import { check } from "../errors.ts";
@@ -69,6 +69,14 @@ function closedTo(context: BaseContext) {
     reason:
       `it is coarse-grained shared virtual memory of ${context.name}, which the CPU sees only while it is mapped.`,
     remedy: "Map its tensor to the host: graph.map(tensor, host).",
+  };
+}
+
+/** Why coarse-grained memory that is mapped for the host is closed: only the host may use it meanwhile. */
+export function mappedCoarse({ name }: Pick<BaseContext, "name">): Omit<Refusal, "edge"> {
+  return {
+    reason: `it is coarse-grained memory that is mapped for the host: no kernel of ${name} may use it meanwhile.`,
+    remedy: "Dispose that map, and use or map the tensor that it was made of.",
   };
 }
 
