@@ -394,9 +394,9 @@ recordedTest("attach() takes memory that others made, and calls each owner once"
       using _lent = whole.borrow("read-write");
       assertThrows(() => peer.handle, AccessError);
     }
-    assertEquals(ended, ["peer"]);
+    assertEquals(ended, []); // "whole" uses its bytes
   }
-  assertEquals([ended, told.filter((fn) => fn.startsWith("cudaFree"))], [["peer", "whole"], []]);
+  assertEquals([ended.sort(), told.filter((fn) => fn.startsWith("cudaFree"))], [["peer", "whole"], []]);
 });
 
 recordedTest("attach() makes an address of our own memory a peer", (cuda) => {

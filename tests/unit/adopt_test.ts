@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import type { Fence } from "../../src/core/device/fence.ts";
 import type { Memory, MemoryTarget } from "../../src/core/device/memory.ts";
-import { AccessError, ArgumentError, DisposedError, LayoutError } from "../../src/core/errors.ts";
+import { AccessError, ArgumentError, DisposedError, InteropError, LayoutError } from "../../src/core/errors.ts";
 import { PermanentContext } from "../../src/core/graph/context.ts";
 import { imageInfo, planeLayouts } from "../../src/core/layout/frame_info.ts";
 import { layout } from "../../src/core/layout/layout.ts";
@@ -12,7 +12,7 @@ import type { Mapped } from "../../src/core/tensors/mapped.ts";
 import { Metadata } from "../../src/core/tensors/metadata.ts";
 import { type Part, Tensor, type TensorInit } from "../../src/core/tensors/tensor.ts";
 import { FakeWork } from "./fakes.ts";
-import { withEmptyLedger } from "./ledger.ts";
+import { warningsOf, withEmptyLedger } from "./ledger.ts";
 
 class Plane extends Tensor {
   protected derive(part: Part): Plane {
@@ -275,33 +275,187 @@ Deno.test(
 );
 
 Deno.test(
-  "attaching() calls the owner at most once: after the tensor and the maker's work, and where it fails",
+  "attaching() calls the owner once: after the tensor's memory and the maker's work, and where it fails",
   withEmptyLedger(async () => {
-    let calls = 0;
-    const owner = () => void calls++;
+    const ended: string[] = [];
+    const owner = () => void ended.push("owner");
     const on = new Kind();
     const [plane] = planes(1);
-    const fates: Fate[] = [];
-    const make = () => adoptTensor(on, { handle: 1n, release: (fate) => void fates.push(fate) }, plane);
+    const make = () => adoptTensor(on, { handle: 1n, release: (fate) => void ended.push(fate) }, plane);
     const work = new FakeWork();
     const tensor = attaching({ owner, after: work.fence }, make);
-    const ended = tensor[Symbol.asyncDispose]();
+    const end = tensor[Symbol.asyncDispose]();
     await new Promise((resolve) => setTimeout(resolve, 5));
-    assertEquals([calls, fates], [0, []]);
+    assertEquals(ended, []);
     work.end();
-    await ended;
+    await end;
     tensor[Symbol.dispose]();
-    assertEquals([calls, fates], [1, ["unused"]]);
-    const failing = (): never => {
-      throw new TypeError("no");
-    };
-    assertThrows(() => attaching({ owner }, failing), TypeError);
-    assertEquals(calls, 2);
+    assertEquals(ended, ["unused", "owner"]);
+    assertThrows(() => attaching({ owner }, fail), TypeError, "no such memory");
+    assertEquals(ended.splice(0), ["unused", "owner", "owner"]);
     assertThrows(() => attaching({ owner, after: any(1) }, make), ArgumentError, "after");
-    assertEquals(calls, 3);
+    assertThrows(() => attaching({ owner, access: any("none") }, make), ArgumentError, "access");
+    assertEquals(ended.splice(0), ["owner", "owner"]);
     assertThrows(() => attaching({ owner: any(1) }, make), ArgumentError, "owner: expected a function");
+    assertThrows(() => attaching(any({ owners: owner }), make), ArgumentError, "owners");
+    assertEquals(ended, []);
   }),
 );
+
+Deno.test(
+  "attaching() that fails calls the owner once the maker's work is over, and at once where it is already",
+  withEmptyLedger(async () => {
+    let calls = 0;
+    const work = new FakeWork();
+    const attach = () => attaching({ owner: () => void calls++, after: work.fence }, fail);
+    assertThrows(attach, TypeError, "no such memory");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    assertEquals(calls, 0);
+    work.end();
+    while (calls === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    assertThrows(attach, TypeError, "no such memory");
+    assertEquals(calls, 2);
+  }),
+);
+
+Deno.test(
+  "attaching() throws what an owner throws, and does not call it again",
+  withEmptyLedger(() => {
+    let calls = 0;
+    const owner = () => {
+      calls++;
+      throw new RangeError("theirs");
+    };
+    const tensor = attaching({ owner }, () => attachedAt(0, 8));
+    assertThrows(() => tensor[Symbol.dispose](), RangeError, "theirs");
+    tensor[Symbol.dispose]();
+    assertEquals(calls, 1);
+    const over = new FakeWork();
+    over.end();
+    for (const after of [undefined, over.fence]) {
+      const error = assertThrows(() => attaching({ owner, ...(after && { after }) }, fail), InteropError);
+      assertEquals(error.errors?.map(String), ["TypeError: no such memory", "RangeError: theirs"]);
+    }
+    assertEquals(calls, 3);
+  }),
+);
+
+for (const block of [0, 1]) {
+  for (const why of ["escaped", "unseen"] as const) {
+    Deno.test(
+      `attaching() does not call the owner of two blocks where a view of block ${block} is ${why}`,
+      withEmptyLedger(() => {
+        let calls = 0;
+        const frame = attaching({ owner: () => void calls++ }, adopted(2).make);
+        const { allocation } = frame.planes[block === 0 ? 0 : 2].grant;
+        if (why === "unseen") allocation.unseen = true;
+        else warningsOf(() => allocation.markEscaped("was moved away"));
+        frame[Symbol.dispose]();
+        assertEquals(calls, 0);
+      }, { quarantined: why === "unseen" ? 0 : block === 0 ? 8 : 4 }),
+    );
+  }
+}
+
+Deno.test(
+  "attaching() to the same bytes again: an owner waits for the other tensors over its bytes, and for no more",
+  withEmptyLedger(() => {
+    const ended: string[] = [];
+    const attach = (name: string, start: number, end: number) =>
+      attaching({ owner: () => void ended.push(name) }, () => attachedAt(start, end));
+    using own = attachedAt(0, 64); // samepage's: nobody attached it
+    const [front, back, middle] = [attach("front", 0, 16), attach("back", 16, 32), attach("middle", 8, 24)];
+    assertStrictEquals(front.grant.allocation, own.grant.allocation);
+    const unowned = attaching({}, () => attachedAt(15, 16));
+    back[Symbol.dispose]();
+    front[Symbol.dispose]();
+    assertEquals(ended, []);
+    middle[Symbol.dispose]();
+    assertEquals(ended.splice(0), ["back"]); // "unowned" still uses bytes of the other two
+    unowned[Symbol.dispose]();
+    assertEquals(ended.sort(), ["front", "middle"]);
+  }),
+);
+
+Deno.test(
+  "attaching() to a frame and to a plane's bytes: the frame's owner waits for the plane, and the other way round",
+  withEmptyLedger(() => {
+    for (const frameFirst of [true, false]) {
+      const ended: string[] = [];
+      const frame = attaching({ owner: () => void ended.push("frame") }, framed);
+      const plane = attaching({ owner: () => void ended.push("plane") }, () => {
+        const owner = { kind: "test.framed, block 1", handle: 9n, release() {} };
+        return adoptTensor(new Kind(), owner, { ...planes(2)[1], start: 0 });
+      });
+      assertStrictEquals(plane.grant.allocation, frame.planes[1].grant.allocation);
+      const [first, second] = frameFirst ? [frame, plane] : [plane, frame];
+      first[Symbol.dispose]();
+      assertEquals(ended, []);
+      second[Symbol.dispose]();
+      assertEquals(ended.sort(), ["frame", "plane"]);
+    }
+  }),
+);
+
+Deno.test(
+  "attaching() calls each owner once where one disposes another tensor over the same bytes",
+  withEmptyLedger(() => {
+    const ended: string[] = [];
+    const other = attaching({ owner: () => void ended.push("other") }, () => attachedAt(0, 8));
+    const tensor = attaching({
+      owner: () => {
+        ended.push("tensor");
+        other[Symbol.dispose]();
+      },
+    }, () => attachedAt(8, 16));
+    const overBoth = attaching({ owner: () => other[Symbol.dispose]() }, () => attachedAt(0, 16));
+    overBoth[Symbol.dispose]();
+    tensor[Symbol.dispose]();
+    assertEquals(ended.sort(), ["other", "tensor"]);
+  }),
+);
+
+Deno.test(
+  "attaching() never calls an owner whose bytes a view of a later tensor over them still shows",
+  withEmptyLedger(() => {
+    let calls = 0;
+    const first = attaching({ owner: () => void calls++ }, () => attachedAt(0, 8));
+    const second = attaching({}, () => attachedAt(0, 8));
+    first[Symbol.dispose]();
+    warningsOf(() => second.grant.allocation.markEscaped("was moved away"));
+    second[Symbol.dispose]();
+    assertEquals(calls, 0);
+  }, { quarantined: 64 }),
+);
+
+Deno.test(
+  "attaching() to the same bytes again: an owner that had to wait is called after the memory of the other tensor",
+  withEmptyLedger(() => {
+    const ended: string[] = [];
+    const attach = (name: string) =>
+      attaching({ owner: () => void ended.push(name) }, () => attachedAt(0, 8, () => void ended.push("memory")));
+    const [first, second] = [attach("first"), attach("second")];
+    first[Symbol.dispose]();
+    second[Symbol.dispose]();
+    assertEquals([ended.slice(0, 2), ended.slice(2).sort()], [["memory", "memory"], ["first", "second"]]);
+  }),
+);
+
+/** A tensor over bytes `start` to `end` of one block of 64 bytes. */
+function attachedAt(start: number, end: number, release = () => {}): Plane {
+  return adoptTensor(new Kind(), { handle: 1n, kind: "test.attached", release }, {
+    ...{ handle: "bytes", layout: layout({ shape: [end - start], dtype: "u8" }), start, block: block(64) },
+  });
+}
+
+/** A frame of an object with two blocks, which are found again by its handle. */
+function framed(): Frame<Plane> {
+  return adoptFrame(new Kind(), { kind: "test.framed", handle: 9n, release() {} }, info, planes(2));
+}
+
+function fail(): never {
+  throw new TypeError("no such memory");
+}
 
 /** A value of a wrong type. */
 function any(value: unknown): never {

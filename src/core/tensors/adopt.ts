@@ -8,6 +8,7 @@ import { Resource } from "../life/resource.ts";
 import { allOrNothing, newUndo, type Undo } from "../life/undo.ts";
 import { type Access, accessOf } from "../memory/access.ts";
 import { Allocation, type Block, type Fate } from "../memory/allocation.ts";
+import type { Grant } from "../memory/grant.ts";
 import { own } from "../memory/own.ts";
 import { findAllocation, findPlace, tellByHandle } from "../memory/peers.ts";
 import { checkPlanes, Frame } from "./frame.ts";
@@ -41,9 +42,9 @@ export interface AttachOptions {
   /** Its maker's work that is still in flight: whatever uses the memory waits for it. */
   readonly after?: Fence;
   /**
-   * Called at most once, when the memory is over: after all work, when its last tensor has ended, and also where `attach`
-   * fails. It is not called where an old view may still reach the bytes; they have to stay then. It must not hold the
-   * tensor, which could never be collected.
+   * Called at most once: after all work, when the last tensor that was attached to any of these bytes has ended, and also
+   * where `attach` fails. It is not called where an old view may still reach the bytes; they have to stay then. It must not
+   * hold the tensor, which could never be collected.
    */
   readonly owner?: () => void;
 }
@@ -68,11 +69,30 @@ export function attaching<M extends Mapped>(options: AttachOptions, make: (acces
     return make(access === undefined ? undefined : accessOf(access, access));
   }, [() => releaseAfter(work, () => owner?.())]);
   if (work !== undefined) made.resource.usedBy(work);
-  if (owner !== undefined) {
-    const allocations = made.grants.map(({ allocation }) => allocation);
-    made.resource.undo.unshift(() => allocations.some(({ escaped, unseen }) => escaped || unseen) || owner());
-  }
+  const { resource, grants } = made;
+  for (const grant of grants) attached.add(grant.resource!);
+  if (owner !== undefined) resource.undo.unshift(() => release(resource, grants, owner));
   return made;
+}
+
+/** What attached tensors and planes hold their bytes by. */
+const attached = new WeakSet<Resource>();
+
+/** Calls the owner at the end of a tensor, unless the bytes have to stay. Where another was attached to them, that does. */
+function release(ending: Resource, grants: readonly Grant[], owner: () => void): void {
+  for (const { allocation, start, end } of grants) {
+    if (allocation.escaped || allocation.unseen) return;
+    let heir: Resource | undefined;
+    allocation.roots.some(start, end, "all", ({ resource }) => {
+      if (resource !== ending && attached.has(resource!)) heir = resource;
+      return heir !== undefined;
+    });
+    if (heir !== undefined) {
+      const next = heir;
+      return void next.undo.unshift(() => release(next, grants, owner));
+    }
+  }
+  owner();
 }
 
 /** Releases an object that was not adopted, once its maker's work is over. */
