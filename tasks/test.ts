@@ -117,6 +117,11 @@ function filtered(filter: string): { flags: string[]; wanted: (name: string) => 
 }
 
 const isPath = await Promise.all(Deno.args.map((arg) => !arg.startsWith("-") && exists(resolve(arg))));
+const missing = Deno.args.filter((arg, i) => !arg.startsWith("-") && !isPath[i]);
+if (missing.length > 0) {
+  console.log(`There is no file or folder ${missing.join(", ")}.`);
+  Deno.exit(2);
+}
 const givenFilter = Deno.args.find((arg) => arg.startsWith("--filter="))?.slice("--filter=".length) ?? "";
 const isWanted = filterOf(givenFilter);
 const flags = Deno.args.filter((arg, i) => !isPath[i] && !OPTIONS.includes(arg));

@@ -4,17 +4,37 @@ import type { LibC } from "../../../ffi/libc/functions.ts";
 import { SYMBOLS } from "../../../ffi/libc/symbols.ts";
 import type { ErrorFields, NativeCallError } from "../errors.ts";
 import { codeError } from "./codes.ts";
-import { lazyLibrary, type LibrarySpec, openingOf, permitted } from "./library.ts";
+import { lazyLibrary, type LibrarySpec, type Link, openingOf, permitted } from "./library.ts";
 import { cString } from "./text.ts";
 import { RTLD_NODELETE, RTLD_NOLOAD, RTLD_NOW } from "../../../ffi/libc/constants.ts";
 
-function opener<F>(api: string, symbols: Deno.ForeignLibraryInterface, candidates: readonly string[]): () => F {
-  return lazyLibrary<F>({ api, candidates, symbols, hint: "samepage needs Linux with glibc." });
-}
-
+const HINT = "samepage needs Linux with glibc.";
 const FILES = ["libc.so.6", "libc.so"];
 
-const opened = opener<LibC>("libc", SYMBOLS, FILES);
+/** What memory takes, and what shows that it is glibc. Deno spends 0.2 ms on each function; most programs need no other. */
+const FIRST: ReadonlySet<string> = new Set<keyof LibC>([
+  "mmap",
+  "munmap",
+  "madvise",
+  "sched_yield",
+  "__errno_location",
+  "gnu_get_libc_version",
+]);
+
+/** Opens the other functions when one of them is first called. */
+const link: Link = (path, symbols, api) => {
+  const open = (isWanted: (name: string) => boolean) =>
+    Deno.dlopen(path, Object.fromEntries(Object.entries(symbols).filter(([name]) => isWanted(name)))).symbols;
+  let others: Record<string, unknown> | undefined;
+  const later = () => others ??= permitted(`to open ${path}`, api, () => open((name) => !FIRST.has(name)));
+  const functions: Record<string, unknown> = { ...open((name) => FIRST.has(name)) };
+  for (const name of Object.keys(symbols)) {
+    if (!FIRST.has(name)) Object.defineProperty(functions, name, { enumerable: true, get: () => later()[name] });
+  }
+  return functions;
+};
+
+const opened = lazyLibrary<LibC>({ api: "libc", candidates: FILES, symbols: SYMBOLS, hint: HINT, link });
 
 /**
  * Where libc leaves the codes of this thread. Looked up before any call fails, for Deno's pointers take a lock: where
@@ -35,7 +55,7 @@ export function partOfLibc<F>(
   symbols: Deno.ForeignLibraryInterface,
   candidates: readonly string[] = FILES,
 ): () => F {
-  const open = opener<F>(api, symbols, candidates);
+  const open = lazyLibrary<F>({ api, candidates, symbols, hint: HINT });
   let functions: F | undefined;
   return () => functions ??= (libc(), open()); // libc finds errno before anything fails
 }
