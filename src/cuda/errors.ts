@@ -6,9 +6,9 @@ import { cudart } from "./library.ts";
 
 /** Hints for codes whose names do not give the cause. */
 const HINTS: ReadonlyMap<number, string> = new Map([
-  [cuda.cudaErrorMemoryAllocation, "There is not that much memory left; cuda.memory() tells how much is."],
+  [cuda.cudaErrorMemoryAllocation, "There is not that much memory left; cuda.memory() returns how much is."],
   [cuda.cudaErrorInsufficientDriver, "No NVIDIA driver is loaded, or one that is older than this CUDA runtime."],
-  [cuda.cudaErrorCallRequiresNewerDriver, "The driver is older than this call of CUDA's: update it."],
+  [cuda.cudaErrorCallRequiresNewerDriver, "The driver is older than this CUDA call: update it."],
   [
     cuda.cudaErrorDevicesUnavailable,
     "Another process has the GPU for itself, or has filled it up, or its compute mode is prohibited: see nvidia-smi.",
@@ -91,9 +91,9 @@ function driverError(code: number, fn: string, fields?: ErrorFields): NativeCall
 function lostError(code: number, fn: string, codeName: string): CudaLostError {
   lost ??= { code, fn };
   const cause = CAUSES.get(code) ?? "a kernel has gone wrong";
-  const search = CAUSES.has(code) ? "" : " compute-sanitizer tells which kernel it was, and where.";
+  const search = CAUSES.has(code) ? "" : " compute-sanitizer finds the kernel, and the place in it.";
   return new CudaLostError(
-    `${fn} answered ${codeName} (${code}): ${cause}, and CUDA answers nothing else in this process now.`,
+    `${fn} returned ${codeName} (${code}): ${cause}, and every CUDA call in this process returns that now.`,
     { api: "cuda", fn, code, codeName, hint: `Start the process again.${search}` },
   );
 }

@@ -56,7 +56,7 @@ const MODIFIERS = "EGL_EXT_image_dma_buf_import_modifiers";
 function refuseSource(base: EglBase, info: Described["info"]): Closed {
   if (info?.type === "image") return refuseInfo(base.openContext, info);
   return {
-    reason: "EGL has images of a pixel format, and a tensor tells none.",
+    reason: "EGL has images of a pixel format, and a tensor has none.",
     remedy: 'Make a frame of it: Frame.of([tensor], imageInfo({ format: "RGBA", … })).',
   };
 }
@@ -81,7 +81,7 @@ function refuseForeign({ planes: [{ allocation }] }: Described): Closed {
 /** NVIDIA's CUDA was seen to register no BGRA by its name (code 1), and its `EGLImage` it does. */
 function refuseName(source: Described): Closed {
   if (pictureOf(source.planes[0].allocation)?.format.internal !== GL_BGRA_EXT) return refuseForeign(source);
-  return { reason: "BGRA is no format that others know of GL's textures." };
+  return { reason: "other drivers know no GL textures in BGRA." };
 }
 
 /** Each plane goes out as GL and EGL know it. The other driver has it until the map ends. */

@@ -54,7 +54,7 @@ const EXTENSIONS: Readonly<Record<ExtensionName, string>> = {
   GL_EXT_texture_format_BGRA8888: "there are no BGRA textures",
   GL_EXT_read_format_bgra: "BGRA textures are not read back",
   GL_EXT_texture_norm16: "there are no textures of 16 bits a channel (P010)",
-  GL_EXT_memory_object: "the driver does not tell its device's UUID",
+  GL_EXT_memory_object: "the driver does not report its device's UUID",
 };
 
 export const WANTED = Object.keys(EXTENSIONS) as readonly ExtensionName[];

@@ -27,7 +27,7 @@ export const openclError: ErrorMaker = errorOf({
 export function workError(status: number, fn: string | undefined): NativeCallError {
   const known = status === cl.CL_DEVICE_NOT_FOUND ? undefined : cl.ERROR_NAMES.get(status);
   const codeName = known ?? "a status of the driver's own";
-  return new NativeCallError(`Work submitted by ${fn ?? "somebody else"} ended with ${codeName} (${status}).`, {
+  return new NativeCallError(`Work submitted by ${fn ?? "other code"} ended with ${codeName} (${status}).`, {
     api: "opencl",
     ...(fn === undefined ? {} : { fn }),
     code: status,

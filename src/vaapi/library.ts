@@ -36,7 +36,7 @@ const HINTS: ReadonlyMap<number, string> = new Map([
   [va.VA_STATUS_ERROR_ALLOCATION_FAILED, "The driver has no more memory, or does not take memory of this kind."],
   [va.VA_STATUS_ERROR_UNSUPPORTED_MEMORY_TYPE, "See context.configs: memoryTypes says what the driver takes."],
   [va.VA_STATUS_ERROR_UNSUPPORTED_RT_FORMAT, "See context.formats: it says what the driver has."],
-  [va.VA_STATUS_ERROR_INVALID_SURFACE, "Was the surface destroyed by whoever made it?"],
+  [va.VA_STATUS_ERROR_INVALID_SURFACE, "Was the surface destroyed by its maker?"],
 ]);
 
 export const vaError: ErrorMaker = errorOf({

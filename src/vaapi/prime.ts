@@ -125,7 +125,7 @@ function described(surface: VaapiSurface, fds: readonly number[]): PrimeSurface 
   if (planes.length < expected || planes.some(({ object }) => object >= fds.length)) {
     const what = `${planes.length} planes of ${format} in ${fds.length} objects`;
     throw vaError(codes.VA_STATUS_ERROR_INVALID_VALUE, "vaExportSurfaceHandle", {
-      hint: `The driver tells of ${what}.`,
+      hint: `The driver reports ${what}.`,
     });
   }
   const objects = fds.map((fd, i) => {

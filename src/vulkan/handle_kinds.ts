@@ -43,5 +43,5 @@ export function closedFor(
 
 /** For a device that has the extension, and says no all the same. */
 export function answersNo(device: string, what: string, way: "exports" | "imports", kind: HandleKind) {
-  return { reason: `${device} answers that its ${what} ${way === "exports" ? "go out" : "come in"} by no ${kind}.` };
+  return { reason: `${device} reports that its ${what} ${way === "exports" ? "go out" : "come in"} by no ${kind}.` };
 }

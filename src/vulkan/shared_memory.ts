@@ -113,7 +113,7 @@ export abstract class SharedMemory extends Printed implements Used {
 
   /** Gives all of it back. */
   free(): void {
-    undoAll(this.undo, "freeing memory of Vulkan's");
+    undoAll(this.undo, "freeing Vulkan memory");
   }
 
   /** Records a barrier that passes it from one family of queues to another. */

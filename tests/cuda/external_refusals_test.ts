@@ -45,7 +45,7 @@ recordedTest("virtual memory is CUDA's already, and memory without an fd goes no
   using cuda = CudaContext.open();
   using graph = new MapperGraph([cuda]);
   using shared = cuda.virtual.allocate(BYTES);
-  assertStringIncludes(String(graph.explain(shared, cuda)), "it is memory of CUDA's already");
+  assertStringIncludes(String(graph.explain(shared, cuda)), "it is CUDA memory already");
   using tensor = cuda.virtual.allocate({ ...BYTES, sharable: false });
   const [byFd] = cuda.virtual.ports.exports;
   assertEquals([byFd.kind, byFd.device], ["opaque-fd", { uuid: cuda.id.uuid! }]);

@@ -289,7 +289,7 @@ streamTest("a frame is released in the order of the CUDA stream, though work on 
   assertEquals(calls, ["cudaEGLStreamConsumerReleaseFrame"]);
   isBusy = false;
   assertThrows(() => consumer.release(frame), DisposedError);
-  assertThrows(() => consumer.release(one), ArgumentError, "none that this consumer has acquired");
+  assertThrows(() => consumer.release(one), ArgumentError, "this consumer has not acquired it");
 });
 
 streamTest("what was acquired ends before its producer, and the producer before its frames", 2, (cuda) => {

@@ -68,8 +68,8 @@ Deno.test(
     assertEquals(allocation.takeFailure(10, 20)?.error, errors[1]);
     assertEquals(await warningsOf(() => allocation.leave()), []);
     assertEquals(await warningsOf(() => allocation.leave()), [
-      "samepage: work on memory that nobody has any more failed: the first",
-      "samepage: work on memory that nobody has any more failed: the third",
+      "samepage: work on memory without an owner failed: the first",
+      "samepage: work on memory without an owner failed: the third",
     ]);
   }),
 );

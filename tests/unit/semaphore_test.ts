@@ -64,7 +64,7 @@ Deno.test(
     assertEquals(Deno.inspect(semaphore.in({ line: one })), `${Deno.inspect(semaphore)} in ${one.name}`);
     assertThrows(() => semaphore.in({ line: other }).wait(), AccessError, "a wait comes after its signal");
     semaphore.in({ line: one }).signal();
-    assertThrows(() => semaphore.in({ line: one }).signal(), AccessError, "nobody has waited");
+    assertThrows(() => semaphore.in({ line: one }).signal(), AccessError, "no wait has taken");
     semaphore.in({ line: other }).wait();
     assertThrows(() => semaphore.in({ line: other }).wait(), AccessError, "a wait comes after its signal");
     assertThrows(() => semaphore.in({ line: one }).signal(), AccessError, "may not be over");
@@ -192,7 +192,7 @@ for (const kind of ["binary", "timeline"] as const) {
       one.lane.brokenFlush = true;
       assertThrows(() => semaphore.in({ line: one }).signal(), NativeCallError, "fakeSignal failed");
       one.lane.brokenFlush = false;
-      if (kind === "binary") assertThrows(() => semaphore.in({ line: one }).signal(), AccessError, "nobody has waited");
+      if (kind === "binary") assertThrows(() => semaphore.in({ line: one }).signal(), AccessError, "no wait has taken");
       semaphore.in({ line: other }).wait();
       other.block(other.submitted);
       assertEquals(semaphore.value, 1n);

@@ -170,7 +170,7 @@ export class Semaphore extends NativeObject {
   /** Throws unless the last signal was waited for, and the new one comes behind that wait. */
   #assertFree(line: Line): void {
     if (this.#signalled !== undefined) {
-      throw new AccessError("the semaphore was signalled, and nobody has waited for that yet.", {
+      throw new AccessError("the semaphore was signalled, and no wait has taken that signal yet.", {
         api: "core",
         hint: "Submit the wait first, or make one more semaphore.",
       });

@@ -113,7 +113,7 @@ function assertPlanes({ planes }: ImagePort, count: number, objects: number): vo
   const wrong = planes.findIndex(({ object }) => !(object < objects));
   if (planes.length >= count && wrong < 0) return;
   const what = wrong < 0
-    ? `planes: its driver tells of ${planes.length}, and the image has ${count}.`
+    ? `planes: its driver reports ${planes.length}, and the image has ${count}.`
     : `planes[${wrong}]: its driver says that it lies in object ${planes[wrong].object} of ${objects}.`;
   throw new LayoutError(what, { api: "core", argument: wrong < 0 ? "planes" : `planes[${wrong}]` });
 }

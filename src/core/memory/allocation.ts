@@ -169,7 +169,7 @@ export class Allocation {
   }
 
   #warnOf(failure: Failure): void {
-    if (!failure.told) warn(`work on memory that nobody has any more failed: ${messageOf(failure.error)}`);
+    if (!failure.told) warn(`work on memory without an owner failed: ${messageOf(failure.error)}`);
     failure.told = true;
   }
 }

@@ -146,7 +146,7 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     const isArrays = frame instanceof CudaArrayFrame;
     if (!isArrays && !(frame instanceof Frame)) throw checks.wrongKind("frame", "a frame of this consumer's", frame);
     if (!this.#frames.has(frame)) {
-      throw checks.wrong("frame", "it is none that this consumer has acquired.", "Other frames are disposed.");
+      throw checks.wrong("frame", "this consumer has not acquired it.", "Other frames are disposed.");
     }
     frame.resource.assertLive();
     if (!isArrays && frame.grants.some((grant) => !grant.lendsNothing)) {

@@ -157,5 +157,5 @@ export class FrameStruct {
 export function colourOf(format: ImageFormat): number {
   const colour = COLOURS[format];
   if (colour !== undefined) return colour;
-  throw checks.wrong("info", `streams of CUDA's carry ${Object.keys(COLOURS).join(", ")}, and not ${format}.`);
+  throw checks.wrong("info", `CUDA's streams carry ${Object.keys(COLOURS).join(", ")}, and not ${format}.`);
 }

@@ -49,7 +49,7 @@ export class GlResource extends SharedImport<StreamLane> {
       check(register(), fn, ABOUT);
       owned(context, "cuda.glResource", this.#undo, unregister);
     };
-    this.#handle = allOrNothing("registering a resource of OpenGL's", () => {
+    this.#handle = allOrNothing("registering an OpenGL resource", () => {
       context.within(() => within(take));
       return out[0] as CudaGraphicsResource;
     }, this.#undo);
@@ -77,7 +77,7 @@ export class GlResource extends SharedImport<StreamLane> {
    */
   release(): void {
     if (this.isAcquired) this.#undo.push(() => this.#unmap());
-    undoAll(this.#undo, "unregistering a resource of OpenGL's");
+    undoAll(this.#undo, "unregistering an OpenGL resource");
   }
 
   #unmap(): void {

@@ -98,5 +98,5 @@ export function registered(context: CudaPrimaryContext, image: bigint, undo: Und
 }
 
 const ABOUT = {
-  hint: "Is it an image on the GPU of this context, of a format of CUDA's: RGBA, BGRA, or one channel of 8 bits?",
+  hint: "Is it an image on the GPU of this context, in a format of CUDA: RGBA, BGRA, or one channel of 8 bits?",
 };

@@ -133,7 +133,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     if (this.#lent.has(key)) {
       throw new AccessError(`${frame.name} is in the stream already.`, {
         ...{ api: "cuda", fn: PRESENT, argument: "frame" },
-        hint: "Present another frame until the consumer has released this one: takeBack() tells.",
+        hint: "Present another frame until the consumer has released this one: takeBack() returns how many are back.",
       });
     }
     const uses = planes.map((tensor): Use<CudaTensor> => ({

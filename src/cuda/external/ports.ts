@@ -125,7 +125,7 @@ function refuseOwn({ allocation }: { readonly allocation: Allocation }): typeof 
 }
 
 const OWN = {
-  reason: "it is memory of CUDA's already.",
+  reason: "it is CUDA memory already.",
   remedy: "Pass its own tensor to the kernel.",
 };
 

@@ -82,4 +82,4 @@ function imported(device: LaneDevice, kind: (typeof FDS)[number], fd: number): E
   return { handles: BigUint64Array.of(handle), undo };
 }
 
-const HINT = "Is it the fd of a semaphore of Vulkan's, exported as an opaque fd?";
+const HINT = "Is it the fd of a Vulkan semaphore, exported as an opaque fd?";

@@ -48,7 +48,7 @@ function assertWholeElf(view: DataView): void {
   if (view.byteLength < ELF.length) throw damaged("it is cut off.");
   const isElf64 = view.getUint8(ELF.class.at) === ELF.class.is64 && view.getUint8(ELF.data.at) === ELF.data.isLittle;
   if (!isElf64 || view.getUint16(ELF.machine.at, true) !== ELF.machine.isCuda) {
-    throw damaged("it is an ELF file of another machine, not of CUDA's.");
+    throw damaged("it is an ELF file for another machine, not for CUDA.");
   }
   for (const table of [ELF.segments, ELF.sections]) {
     const [size, count] = [view.getUint16(table.size, true), view.getUint16(table.count, true)];

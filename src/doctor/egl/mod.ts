@@ -49,7 +49,7 @@ function examineDevice(device: EglDevice | undefined, id: string, how: Examinati
   }
   return {
     id,
-    name: open?.name ?? device?.renderNode ?? "a device of EGL's",
+    name: open?.name ?? device?.renderNode ?? "an EGL device",
     facts: factsOf(device, open),
     traits: open === undefined ? [] : [...traitsOf(open), ...openclTraits(open)],
     aliasing: [],

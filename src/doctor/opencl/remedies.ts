@@ -39,7 +39,7 @@ export function installedDrivers(loaded: readonly DriverReport[], folder: string
   if (files.length < loaded.length) return []; // not all files are known
   return vendorFiles(folder).filter(({ library }) => !files.includes(baseOf(library))).map(({ icd, library }) => ({
     what: `${folder}/${icd} names ${library}, which the loader did not take.`,
-    remedy: "Is that library there, and all that it needs? ldd tells.",
+    remedy: "Is that library there, and all that it needs? ldd lists it.",
   }));
 }
 

@@ -33,7 +33,7 @@ export function ownDeviceOf({ proofs }: Examination, before: readonly Node[], fi
   const { device } = answer;
   const known = before.find(({ target }) => target instanceof OpenCLContext && target.device.handle === device)?.device;
   return known === undefined
-    ? told("a device of its own that is none of those above", `0x${device.toString(16)}`)
+    ? told("a device of its own, not one of those above", `0x${device.toString(16)}`)
     : told(`${known} is its own device, of cv.openCLContext`, known);
 }
 

@@ -102,7 +102,7 @@ function cached(
 ): OpenCLProgram {
   const key = cacheKey(context.devices, options, source);
   const bytes: unknown = cache.get(key);
-  const expected = "one whose get() answers a Uint8Array, or undefined";
+  const expected = "one whose get() returns a Uint8Array, or undefined";
   const kept = bytes === undefined ? undefined : checks.bytesIn(bytes, "cache", expected);
   context.resource.assertLive(); // the cache's own code may have ended it
   const found = kept === undefined ? undefined : fromKept(context, kept.slice(), options, source);

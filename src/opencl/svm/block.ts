@@ -82,7 +82,7 @@ export function mappedCoarse({ name }: Pick<BaseContext, "name">): Omit<Refusal,
 
 function noMemory({ name }: BaseContext, { byteLength, grain, atomics }: SvmBlockInit): NativeCallError {
   const what = `${byteLength} bytes of ${grain}-grained memory${atomics ? " with atomics" : ""}`;
-  return new NativeCallError(`clSVMAlloc answered NULL: ${name} did not allocate ${what}.`, {
+  return new NativeCallError(`clSVMAlloc returned NULL: ${name} did not allocate ${what}.`, {
     api: "opencl",
     fn: "clSVMAlloc",
     hint: "It does not say why; the device may have not that much memory left.",

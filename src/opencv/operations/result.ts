@@ -56,7 +56,7 @@ export function assertReallocatable(fn: string, dst: OpenCVTensor, result: Resul
     throw unfit(
       fn,
       "dst",
-      `${dst.name} is memory of OpenCV's own, which would be freed if it were reallocated.`,
+      `${dst.name} lies in OpenCV's own memory, which would be freed if it were reallocated.`,
       "Pass an output that was mapped, or that cv.mat.create() has made.",
     );
   }

@@ -26,7 +26,7 @@ const TILINGS = { optimal: true, linear: true } as const;
 
 /** Why an image in the driver's own order is no dma-buf. */
 export const ONLY_THE_DEVICE = {
-  reason: "only the device knows its own order of pixels: a dma-buf's users could not tell them apart.",
+  reason: "only the device knows its own order of pixels: a dma-buf's users could not distinguish them.",
   remedy: 'Allocate it with { tiling: "linear" }, or { tiling: { modifiers } }.',
 } as const;
 

@@ -84,7 +84,7 @@ export default table(import.meta, {
       error: ArgumentError,
       api: "opencl",
       argument: "cache",
-      message: /whose get\(\) answers a Uint8Array, or undefined, got a string/,
+      message: /whose get\(\) returns a Uint8Array, or undefined, got a string/,
     },
   },
   "a folder that may not be read": {

@@ -92,7 +92,7 @@ export default table(import.meta, {
       error: NativeCallError,
       ...{ api: "cuda", fn: "cudaMalloc", code: 2, codeName: "cudaErrorMemoryAllocation" },
       message: /cudaMalloc failed/,
-      hint: /cuda\.memory\(\) tells how much/,
+      hint: /cuda\.memory\(\) returns how much/,
     },
   },
   "a hundred thousand tensors at once": {

@@ -85,7 +85,7 @@ export default table(import.meta, {
       signaller.signal();
       signaller.signal();
     },
-    fails: untimely(/nobody has waited/, /Submit the wait first/),
+    fails: untimely(/no wait has taken/, /Submit the wait first/),
   },
   "a signal while the wait for the last one may be in flight": {
     run() {

@@ -235,7 +235,7 @@ export default table(import.meta, {
   ),
   "a surface that the driver does not know": withVaapi(
     (va) => va.attach(200, NV12),
-    native("vaQuerySurfaceStatus", "VA_STATUS_ERROR_INVALID_SURFACE", 6, /destroyed by whoever/),
+    native("vaQuerySurfaceStatus", "VA_STATUS_ERROR_INVALID_SURFACE", 6, /destroyed by its maker/),
   ),
   "the fence of something else": withVaapi(
     (va) => va.fence(any({})),
