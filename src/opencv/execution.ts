@@ -110,11 +110,7 @@ function attached({ handle, device, platform, platformName, share }: ExecutionCo
 
 const RUNTIME = "OPENCV_OPENCL_RUNTIME";
 
-/**
- * OpenCV opens OpenCL by itself, once a process, unless its environment forbids it.
- *
- * @throws {InteropError} where it has none.
- */
+/** OpenCV opens OpenCL once a process, unless its environment forbids it. @throws {InteropError} where it has none. */
 export function assertOpenCL(): void {
   if (core().ocl_haveOpenCL() !== 0) return;
   const set = environmentInWords(RUNTIME);

@@ -173,11 +173,7 @@ function writeArrays(slot: Slot, kind: number, type: number): void {
   writeInputArray(view, AT.output, { flags: kind | type | ACCESS_WRITE | fixed, obj, sz_width: 0, sz_height: 0 });
 }
 
-/**
- * Reads the Mat or UMat that a program says is at an address.
- *
- * @throws {ArgumentError} where nothing can be read there, or it is no header.
- */
+/** @throws {ArgumentError} where nothing can be read at the address, or it is no header of that kind. */
 export function headerAt(address: Address, kind: "mat"): MatHeader;
 export function headerAt(address: Address, kind: "umat"): UMatHeader;
 export function headerAt(address: Address, kind: "mat" | "umat"): MatHeader | UMatHeader {

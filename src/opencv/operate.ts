@@ -94,7 +94,6 @@ export function operation<O extends OperationOptions, A extends readonly unknown
 /**
  * Calls an OpenCV function. It returns when OpenCV does. Work on Mats is done then. Work on UMats is submitted, behind
  * earlier work on them, and recorded.
- *
  * @throws {AccessError} if a tensor is lent, or its access does not allow the use.
  * @throws {ArgumentError} for anything but a Mat or UMat of this context, UMats of several OpenCL contexts, and an
  * output that overlaps an input in part.

@@ -27,7 +27,6 @@ export interface Unfit {
 /**
  * A layout in OpenCV's terms, by the rule of its Python bindings: `[n]` is n rows of one column, `[rows, columns]` has one
  * channel, `[rows, columns, channels]` has channels as its last dimension, and more dimensions have one channel.
- *
  * @param channels the number of channels, to override that rule: unless it is 1, they are the last dimension
  */
 export function shapeOf(at: Layout, channels?: number): MatShape | Unfit {

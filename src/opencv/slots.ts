@@ -104,8 +104,7 @@ export function giveSlot(slot: Slot): void {
 }
 
 /**
- * Slabs are never given back: OpenCV may come back to a UMatData after the Worker that made it has ended. So
- * JavaScript's heap does not hold them.
+ * Never given back: OpenCV may come back to a UMatData after its Worker has ended. So no JavaScript memory holds them.
  */
 function addSlab(): void {
   const { address } = mapBlock({ byteLength: SLOTS_A_SLAB * SIZE, align: PAGE, sharable: false, guard: false });

@@ -9,11 +9,7 @@ const KNOWN = ["4.6"];
 
 let version: string | undefined;
 
-/**
- * The version of OpenCV that is here, once its layout was compared with what is expected.
- *
- * @throws {InteropError} where it is another one.
- */
+/** The version that is here, once its layout was compared. @throws {InteropError} where it is another one. */
 export function checkedVersion(): string {
   if (version !== undefined) return version;
   const found = [core().getVersionMajor(), core().getVersionMinor(), core().getVersionRevision()].join(".");

@@ -50,7 +50,6 @@ let pages: AllocatorClass | undefined;
 
 /**
  * The page allocator's class: its blocks are malloc's.
- *
  * @throws {InteropError} where there can be none: another processor, or another OpenCV.
  * @throws {NativeCallError} where the system lets no machine code in.
  */

@@ -18,11 +18,8 @@ const FROM_FILES = /^(?:v\/1|P[Ff]|NITF|[^]{128}DICM|[^]{140}DTED|\x59\xa6\x6a\x
 const SIGNATURE = 144;
 
 /**
- * Decodes the bytes of an image file into an empty Mat.
- *
- * @param result where the Mat goes; it stays empty if OpenCV cannot decode them
- * @returns what is wrong with the bytes, if that was seen before OpenCV was asked
- * @throws {OpenCVError} where the image is too large.
+ * Decodes an image file into an empty Mat, which stays empty if OpenCV cannot decode it. Returns what is wrong with the
+ * bytes, if that was seen before OpenCV was asked. @throws {OpenCVError} where the image is too large.
  */
 export function decode(result: Address, bytes: Uint8Array<ArrayBuffer>, flags: number): string | undefined {
   if (bytes.length === 0) return "it is empty";

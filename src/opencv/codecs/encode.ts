@@ -8,11 +8,7 @@ import { withMemoryFile } from "./memory_file.ts";
 const INTO_FILES = /^\.(?:hdr|pic|pfm|ras|sr|exr|jp2)$/i;
 
 /**
- * The bytes of an image file.
- *
- * @param ending which says the format: `".png"`
- * @param params pairs of number and value, as OpenCV takes them
- * @throws {NativeCallError} where OpenCV cannot encode the image.
+ * `params` are pairs of number and value, as OpenCV takes them. @throws {NativeCallError} where OpenCV cannot encode it.
  */
 export function encode(ending: string, img: OpenCVTensor, params: Int32Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return withInts(params, (ints) => {

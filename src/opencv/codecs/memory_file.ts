@@ -60,11 +60,7 @@ class MemoryFile {
   }
 }
 
-/**
- * Calls `use` with an empty file, which is gone when it returns.
- *
- * @throws {NativeCallError} EMFILE where there are too many files open.
- */
+/** The file is gone when this returns. @throws {NativeCallError} EMFILE where too many files are open. */
 export function withMemoryFile<R>(use: (file: MemoryFile) => R): R {
   const fd = libc().memfd_create(cString("samepage-image"), MFD_CLOEXEC);
   if (fd < 0) throw libcError("memfd_create");

@@ -62,9 +62,7 @@ function headerOf(reader: Reader): RadianceSize | string {
   return isCount(width) && isCount(height) ? { width, height } : `its size is ${width} × ${height}`;
 }
 
-/**
- * Moves beyond a row of packed pixels. Returns "flat" if all the rest is there, not packed; else what is wrong with it.
- */
+/** Moves beyond a row of packed pixels. Returns "flat" if all the rest is there, not packed; else what is wrong. */
 function skipRow(reader: Reader, { width, height }: RadianceSize, row: number): string | undefined {
   const { bytes, at } = reader;
   const canBePacked = width >= PACKED.least && width <= PACKED.most;

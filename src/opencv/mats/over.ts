@@ -17,9 +17,8 @@ export interface MatOver {
 }
 
 /**
- * A Mat over memory that OpenCV does not own; its end goes on the undo list. No native call, but for more than two
+ * A Mat over memory that OpenCV does not own; its end goes on the undo list. A native call only for more than two
  * dimensions.
- *
  * @throws {LayoutError} where OpenCV cannot have that layout.
  */
 export function matOver(target: MatTarget, at: Layout, address: Address, name: string, undo: Undo): MatOver {

@@ -14,7 +14,6 @@ import { partOf } from "../umats/over.ts";
  * Copies `src` to `dst`, between the gaps of a UMat by boxes of two dimensions that every OpenCL driver takes, and OpenCV
  * copies right. NVIDIA's driver (580.159) counts the gap behind the last row as part of a box, and refuses one that ends
  * with its buffer (CL_INVALID_VALUE): the last row is a box of its own. OpenCV 4.6 copies other bytes in three dimensions.
- *
  * @param copy copies an array of any type: from the first slot's header to the second slot's output
  */
 export function copyBoxes(src: OpenCVTensor, dst: OpenCVTensor, copy: (from: Slot, to: Slot) => void): void {

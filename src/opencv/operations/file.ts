@@ -6,7 +6,6 @@ import { MOST_INT } from "../type.ts";
 
 /**
  * The bytes of an image file. Deno reads it, and not OpenCV, because native code ignores Deno's permissions.
- *
  * @throws {PermissionError} if Deno may not read it.
  * @throws {ArgumentError} if there is no such regular file, it is too long, or it cannot be read.
  */
@@ -17,7 +16,6 @@ export function readImage(filename: string): Uint8Array<ArrayBuffer> {
 
 /**
  * Writes an image file, whole or not at all.
- *
  * @throws {PermissionError} if Deno may not write it.
  * @throws {ArgumentError} if it cannot be written; the message says what is left of it.
  */

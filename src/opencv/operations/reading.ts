@@ -44,7 +44,6 @@ function fileIn(given: unknown): Uint8Array<ArrayBuffer> {
 
 /**
  * The image in the bytes of a file, as a tensor over OpenCV's own memory.
- *
  * @param mats where the tensor belongs
  * @param fn the method that decodes, for messages
  * @param what what the bytes are, for messages

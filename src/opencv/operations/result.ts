@@ -27,8 +27,8 @@ export function assertFits(fn: string, dst: OpenCVTensor, result: Result): void 
 }
 
 /**
- * Throws a {@link LayoutError} unless something is an image that OpenCV can count: some of its functions (GaussianBlur of
- * floats, the Bayer patterns) multiply rows by bytes, or values of a row by bytes, with an int.
+ * Throws a {@link LayoutError} unless OpenCV can count the image: some functions (GaussianBlur of floats, the Bayer
+ * patterns) multiply rows by bytes, or values of a row by bytes, with an int.
  */
 export function assertImage(argument: string, { name, matShape: { sizes, type }, layout }: OpenCVTensor): void {
   const fault = (what: string, remedy: string) => unfitError({ argument, problem: `${name} ${what}`, remedy });
@@ -47,10 +47,7 @@ export function assertImage(argument: string, { name, matShape: { sizes, type },
   }
 }
 
-/**
- * Throws a {@link LayoutError} if OpenCV cannot allocate memory for the result. OpenCV does not check that the product of the
- * extents fits into 64 bits.
- */
+/** OpenCV does not check that the product of the extents fits into 64 bits. @throws {LayoutError} */
 export function assertReallocatable(fn: string, dst: OpenCVTensor, result: Result): void {
   if (dst.ownsMemory) {
     throw unfit(
