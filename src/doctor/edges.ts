@@ -32,10 +32,7 @@ export interface Edges {
   readonly routes: readonly RouteReport[];
 }
 
-/**
- * Asks the graph about a sample of each kind of memory: which mappers are open between each two targets, and the best
- * route. It maps nothing.
- */
+/** Maps nothing: it asks which mappers are open between each two targets, and for the best route. */
 export function examineEdges(
   nodes: readonly Node[],
   mappers: readonly Mapper[],

@@ -4,9 +4,7 @@ import { fileOf } from "../host/loaded.ts";
 import { type Fact, type Finding, findingOf, type LibraryReport } from "./report.ts";
 
 /**
- * Opens a library, unless it is open, and reports its file. A library that is not found is a finding.
- *
- * @param symbol one of its functions, by whose address the file is found
+ * Opens a library, unless it is open, and reports its file, found by the address of `symbol`. A missing one is a finding.
  */
 export function examineLibrary(api: string, open: () => unknown, symbol: string, findings: Finding[]): LibraryReport {
   let attempts: readonly LibraryAttempt[] = [];

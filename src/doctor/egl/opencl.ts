@@ -5,9 +5,7 @@ import { currentDevice } from "../../opencl/devices/gl.ts";
 import { GL_SHARING } from "../../opencl/external/handles.ts";
 import type { Trait } from "../report.ts";
 
-/**
- * What OpenCL drivers report for a context that list any extension for OpenGL: NVIDIA's lists cl_khr_gl_event alone.
- */
+/** OpenCL drivers that list any extension for OpenGL report these: NVIDIA's lists cl_khr_gl_event alone. */
 export function openclTraits(gl: EglContext): Trait[] {
   const devices = knownDevices().filter(({ extensions }) => extensions.some((name) => name.startsWith("cl_khr_gl_")));
   return [...Map.groupBy(devices, ({ platformHandle }) => platformHandle).values()].map((of) => (

@@ -105,11 +105,7 @@ function nodesOf(cl: OpenCLContext, device: string): Node[] {
   return [...made, ...others.map((target) => ({ device, target, make: undefined }))];
 }
 
-/**
- * One image format stands for all: every device with images has it.
- *
- * @throws {NativeCallError} if the query for image formats fails.
- */
+/** One image format stands for all: every device with images has it. @throws {NativeCallError} if the query fails. */
 function imageNodesOf(cl: OpenCLContext, device: string): Node[] {
   if (cl.device.images === undefined) return [];
   const target = cl.image({ order: "RGBA", type: "UNORM_INT8" });

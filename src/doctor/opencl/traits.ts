@@ -43,10 +43,7 @@ function memoryOf(device: OpenCLDevice): string {
   return `${bytes(device.globalMemory)}, ${unified}; one buffer up to ${bytes(device.maxAllocation)}`;
 }
 
-/**
- * The verdicts of the proofs that {@link traitsOf} ran: for host memory of the best alignment, of the least alignment
- * that is used in place, and for driver memory.
- */
+/** The verdicts on host memory of the best alignment, of the least that is used in place, and on driver memory. */
 export function verdictsOf(cl: OpenCLContext): readonly Verdict[] {
   const rule = cl.aliasRule();
   const least = rule === undefined ? [] : [cl.memory.classOf(BigInt(rule.address), rule.length)];

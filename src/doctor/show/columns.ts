@@ -29,8 +29,7 @@ function cut(word: string, width: number): string[] {
 }
 
 /**
- * Cells side by side, with these widths. The last cell fills the line and wraps below itself. It begins on a new line
- * if a cell before it is too long.
+ * Cells side by side. The last one fills the line and wraps below itself, on a new line if a cell before it is too long.
  */
 export function row(widths: readonly number[], ...cells: readonly string[]): string[] {
   const indent = widths.reduce((sum, width) => sum + width, 0);

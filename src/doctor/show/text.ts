@@ -146,9 +146,7 @@ function listed(...parts: readonly (string | undefined)[]): string {
 
 export type Pairs = readonly (readonly [from: string, to: string])[];
 
-/**
- * Pairs in groups: `"a, b → c, d"` for sources with the same targets; `"a, b → a, b"` for pairs between all of a group.
- */
+/** `"a, b → c, d"` for sources with the same targets; `"a, b → a, b"` for pairs between all of a group. */
 export function joined(pairs: Pairs): string {
   const targets = [...new Set(pairs.map(([, to]) => to))].sort();
   const groups = new Map<string, string[]>();
