@@ -82,11 +82,7 @@ export class Connection extends OpenSocket {
     return !this.#sending.isBusy && sendPacket(this.fd, bytes, NO_FDS);
   }
 
-  /**
-   * The next message; undefined once the other side has ended.
-   *
-   * @throws {MessageError} if it is malformed.
-   */
+  /** The next message; undefined once the other side has ended. @throws {MessageError} if it is malformed. */
   async receive(signal?: AbortSignal): Promise<Packet | undefined> {
     return await this.#receiving.run(async () => {
       const turn = this.#pace.next();

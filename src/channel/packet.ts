@@ -97,8 +97,7 @@ export function packetOf({ buffer, byteOffset }: DataView<ArrayBuffer>, byteLeng
 }
 
 /**
- * Sends one message, whole or not at all. The fds stay the caller's. Answers false if it would have to wait.
- *
+ * Sends one message, whole or not at all. The fds stay the caller's. Returns false if it would have to wait.
  * @throws {NativeCallError} EPIPE or ECONNRESET if the other side is gone.
  */
 export function sendPacket(socket: number, bytes: Uint8Array, fds: readonly number[]): boolean {
@@ -115,7 +114,6 @@ export function sendPacket(socket: number, bytes: Uint8Array, fds: readonly numb
 /**
  * Takes the next message, if there is one, and returns what `look` does: `"later"` if none has come yet, `"ended"` if none
  * will. If `look` throws, the fds are closed.
- *
  * @throws {MessageError} if it is empty, too long, or has lost fds on the way.
  * @throws {NativeCallError} if the connection failed.
  */

@@ -156,8 +156,8 @@ export function connect<T extends Tensor | Frame = Tensor | Frame>(
 }
 
 /**
- * Returns the process on the other side, and whether it is allowed. If the kernel does not report it, the socket is
- * closed.
+ * Asks for the process on the other side, and whether it is allowed. The socket is closed if the kernel does not report
+ * it.
  */
 function askedOf(
   fd: number,

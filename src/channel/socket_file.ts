@@ -42,7 +42,6 @@ export interface Listening {
 
 /**
  * Listens at a path. A file that was left behind by a process that has ended is replaced.
- *
  * @throws {ArgumentError} if the path is invalid, or another process listens there.
  * @throws {NativeCallError} if the file cannot be made.
  */
@@ -65,11 +64,7 @@ export function listenAt(path: string): Listening {
   });
 }
 
-/**
- * Connects to the process that listens at a path.
- *
- * @throws {NativeCallError} ENOENT or ECONNREFUSED if no process does.
- */
+/** @throws {NativeCallError} ENOENT or ECONNREFUSED if no process listens there. */
 export function connectTo(path: string): number {
   const address = addressOf(path);
   return withSocket(SOCK_SEQPACKET, (fd) => {

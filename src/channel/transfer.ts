@@ -64,11 +64,7 @@ export interface Parcel {
   readonly argument?: string;
 }
 
-/**
- * The message about a tensor or a frame.
- *
- * @throws {ArgumentError} if its memory cannot be sent, or no message can describe it.
- */
+/** @throws {ArgumentError} if the memory cannot be sent, or no message can describe it. */
 export function outgoing({ mapped, access, kinds = MEMORY_KINDS, argument = "frame" }: Parcel): Outgoing {
   const planes = planesOf(mapped);
   const together = planes.every(({ grant }) => grant.allocation === planes[0].grant.allocation);
@@ -188,11 +184,7 @@ function identityOf(allocation: Allocation): bigint {
   return identity;
 }
 
-/**
- * The tensor or the frame that a message brings.
- *
- * @throws {MessageError} if the message is wrong, or its memory is not what it says.
- */
+/** @throws {MessageError} if the message is wrong, or its memory is not what it says. */
 export function incoming(packet: Packet, targets: readonly Target[]): Tensor | Frame {
   using fds = packet.fds;
   const { kind, body } = decoded(packet.bytes, fds.length);
@@ -306,10 +298,7 @@ function assertAllowed({ kind, fd }: Port, access: Access): void {
   );
 }
 
-/**
- * Throws unless the memory is as long as it is said to be, which the kernel reports of files. The opaque fd of a driver on
- * the CPU is a file, too.
- */
+/** The kernel reports the length of files. The opaque fd of a driver on the CPU is a file, too. */
 function assertLength({ kind, fd, offset, byteLength, whole }: Port): void {
   const { mode, byteLength: there } = statusOf(fd);
   const said = whole?.byteLength ?? offset + byteLength;

@@ -11,8 +11,7 @@ import { badMessage } from "../errors.ts";
 import type { Look } from "../packet.ts";
 
 /**
- * What a notice says: that a frame can be read; that its reader has finished; that a reader keeps frames, this one as the
- * newest, and waits for one more.
+ * A frame can be read; its reader has finished; a reader keeps frames, this one as the newest, and waits for one more.
  */
 export const NOTICES = { published: 1, released: 2, wanted: 3 } as const;
 

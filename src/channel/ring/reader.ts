@@ -240,9 +240,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   }
 }
 
-/**
- * Sends the writer of a ring a notice. If that fails, this side leaves the ring, so that the writer gets its frames back.
- */
+/** Sends the writer a notice. If that fails, this side leaves the ring, so that the writer gets its frames back. */
 function tellWriter(connection: Connection, ring: string, kind: number, notice: Notice): void {
   tell(connection, kind, notice, (error) => {
     if (isEnd(error) || !connection.resource.isLive) return; // what the writer had sent can still be read
