@@ -49,11 +49,7 @@ export const nativeCallErrorOf: ErrorOf = ({ api, fn, type, what }) =>
     codeName: type,
   });
 
-/**
- * Handles an exception as C++ does, so that it is destroyed, and returns the error that is made of it.
- *
- * @param taken where it is, as the unwinder knows it, and how it was caught
- */
+/** Handles an exception as C++ does, so that it is destroyed. Returns the error that is made of it. */
 export function caught({ clause, exception }: Taken, api: string, fn: string, errorOf: ErrorOf): Error {
   const { __cxa_begin_catch, __cxa_end_catch } = cxxabi();
   const part = __cxa_begin_catch(exception);

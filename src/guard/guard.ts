@@ -26,7 +26,6 @@ type Functions = Record<string, (...args: unknown[]) => unknown>;
 /**
  * Opens a C++ library so that an exception of its functions is a typed error. Where there can be no guard, the functions are
  * called directly, and {@link guardOf} says why.
- *
  * @param errorOf makes an error of an exception; {@link nativeCallErrorOf} by default
  */
 export function guarded(errorOf: ErrorOf = nativeCallErrorOf): Link {
@@ -46,10 +45,7 @@ export function guarded(errorOf: ErrorOf = nativeCallErrorOf): Link {
 }
 
 /**
- * Makes the image for a library that is open, and loads it, unless the process has the same already.
- *
- * @returns the name that it can be opened by
- * @throws {InteropError} where there can be none.
+ * Loads the image for an open library, unless the process has it; returns its name. @throws {InteropError} if impossible.
  */
 function imageOf(path: string, symbols: Symbols, api: string): string {
   const { os, arch } = Deno.build;

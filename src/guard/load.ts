@@ -8,7 +8,6 @@ import { cString, textAt } from "../core/native/text.ts";
 /**
  * Loads an image under a name that is made of what is in it, unless the process has it already. It is never unloaded,
  * for an exception may be on its way through it.
- *
  * @param prefix what the name begins with
  * @param make the image of a name
  * @returns the name that it can be opened by
@@ -52,10 +51,7 @@ export function addressOfSymbol(library: Address, name: string): Address | undef
   return libc().dlsym?.(library, cString(name)) || undefined;
 }
 
-/**
- * The path of an fd, spelled for one image: the loader takes what it knows by a path for that file, though the number
- * may be another file's by now.
- */
+/** The loader takes what it knows by a path for that file, though the number may be another file's by now. */
 function pathOf(fd: number, fingerprint: string): string {
   const bits = BigInt(`0x${fingerprint}`).toString(2);
   return `/proc/self/fd${bits.replaceAll("0", "/").replaceAll("1", "/.")}/${fd}`;

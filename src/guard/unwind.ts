@@ -57,7 +57,6 @@ export interface Words {
 
 /**
  * Adds the tables of these functions, which are in the order of their addresses.
- *
  * @param words where exceptions land in them; undefined for functions that let every exception pass
  */
 export function addUnwindTables(image: SharedObject, codes: readonly PlacedCode[], words?: Words): void {

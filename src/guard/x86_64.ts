@@ -69,7 +69,6 @@ function isStruct(type: Deno.NativeResultType): boolean {
  * A function that calls another one and lets no exception out. It has the other's own parameters and result: arguments
  * in registers stay there, those on the stack are copied. An exception lands behind the code's end, with its address in
  * rax, and in rdx which clause of the tables has caught it: they go into this thread's record.
- *
  * @param target the function's address
  * @param onStack how many of its arguments lie on the stack
  * @param at the address of the code itself
