@@ -17,10 +17,7 @@ export function ofAnother(name: string, at: Named, user: string, home: Named): s
   return `${name} belongs to ${at.name}, ${user} to ${home.name}.`;
 }
 
-/**
- * Throws if so many bytes, and the slack that aligns them, are more than a context's devices take in one piece
- * (CL_DEVICE_MAX_MEM_ALLOC_SIZE).
- */
+/** The limit is CL_DEVICE_MAX_MEM_ALLOC_SIZE, of the bytes and the slack that aligns them. @throws {LayoutError} */
 export function assertInOnePiece(
   { name, maxAllocation }: Named & { readonly maxAllocation: number },
   fn: string,

@@ -28,10 +28,7 @@ export function retainContext(context: ClContext, undo: Undo): ClContext {
   return own(context, undo);
 }
 
-/**
- * Retains a context and one of its devices for a library that releases both itself. The undo list releases them if the
- * library does not.
- */
+/** For a library that releases both the context and the device. The undo list releases them if the library does not. */
 export function shareContext(context: ClContext, device: ClDeviceId, undo: Undo): void {
   check(opencl().clRetainContext(context), "clRetainContext");
   undo.push(() => check(opencl().clReleaseContext(context), "clReleaseContext"));

@@ -19,11 +19,7 @@ export const openclError: ErrorMaker = errorOf({
   hints: HINTS,
 });
 
-/**
- * The error of a command that failed when it ran; its status need not be an OpenCL code.
- *
- * @param fn the function that submitted it; undefined if other code did
- */
+/** The status of a failed command need not be an OpenCL code. `fn` submitted it; undefined if other code did. */
 export function workError(status: number, fn: string | undefined): NativeCallError {
   const known = status === cl.CL_DEVICE_NOT_FOUND ? undefined : cl.ERROR_NAMES.get(status);
   const codeName = known ?? "a status of the driver's own";

@@ -7,12 +7,7 @@ import { opencl } from "./library.ts";
 
 const FN = "clGetExtensionFunctionAddressForPlatform";
 
-/**
- * Looks up the functions of an extension in a device's driver, once for each driver.
- *
- * @param api the name of the functions in taps
- * @throws {InteropError} (by the returned function) if the driver lacks one of its functions.
- */
+/** Looked up once for each driver; `api` names them in taps. @throws {InteropError}, when called, if one is missing. */
 export function extensionFunctions<F>(
   api: string,
   extension: string,

@@ -13,11 +13,7 @@ export const opencl: () => OpenCL = keptLibrary<OpenCL>({
 
 export type NewerName = Newer<OpenCL>;
 
-/**
- * A function that is newer than OpenCL 1.2.
- *
- * @throws {InteropError} if the loader lacks it.
- */
+/** @throws {InteropError} if the loader lacks the function. */
 export function newer<Name extends NewerName>(name: Name): NonNullable<OpenCL[Name]> {
   const hint = "Update it: apt install ocl-icd-libopencl1.";
   return newerOf(opencl(), name, "The OpenCL loader", { api: "opencl", hint });

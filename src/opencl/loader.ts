@@ -3,10 +3,7 @@ import type { ClPlatformId } from "../../ffi/opencl/handles.ts";
 import { infoString, type Query } from "./info.ts";
 import { opencl } from "./library.ts";
 
-/**
- * The ICD loader's information about itself: cl_icdl_info of the extension cl_loader_info in the OpenCL registry (cl.xml).
- * Debian 12's headers lack it.
- */
+/** cl_icdl_info of the extension cl_loader_info in the OpenCL registry (cl.xml). Debian 12's headers lack it. */
 const LOADER_INFO = { CL_ICDL_OCL_VERSION: 1, CL_ICDL_VERSION: 2, CL_ICDL_NAME: 3, CL_ICDL_VENDOR: 4 } as const;
 
 export type LoaderInfo = keyof typeof LOADER_INFO;
@@ -28,10 +25,7 @@ export function loaderInfo(name: LoaderInfo): string | undefined {
   return infoString(FN, query, LOADER_INFO[name]);
 }
 
-/**
- * An address in the driver behind a platform: that of clIcdGetPlatformIDsKHR, which every driver has to export
- * (cl_khr_icd). 0 if it does not.
- */
+/** The address of clIcdGetPlatformIDsKHR, which every driver has to export (cl_khr_icd). 0 if it does not. */
 export function addressInDriver(platform: ClPlatformId): Address {
   const name = new TextEncoder().encode("clIcdGetPlatformIDsKHR\0");
   return opencl().clGetExtensionFunctionAddressForPlatform(platform, name);

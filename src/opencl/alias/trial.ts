@@ -56,8 +56,7 @@ export interface Sample {
 
 export interface Specimen {
   /**
-   * OpenCL C: `FROM` and `TO`, the types of the kernels' parameters; `PIXEL`; `AT`, the pixel at (x, y, z); `READ(from, at)`
-   * and `WRITE(to, at, pixel)`.
+   * OpenCL C: `FROM` and `TO`, the parameters' types; `PIXEL`; `AT`, the pixel at (x, y, z); `READ` and `WRITE` a pixel.
    */
   readonly definitions: string;
   readonly from: Sample;

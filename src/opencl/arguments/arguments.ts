@@ -26,10 +26,7 @@ export class KernelArguments extends Arguments<BaseContext> {
     this.#locals = parameters.flatMap((parameter, i) => parameter instanceof LocalParameter ? i : []);
   }
 
-  /**
-   * True if the `cl_kernel` may refuse these. NVIDIA's driver (580.159) takes no buffer for a parameter that ever got an
-   * address (CL_INVALID_KERNEL_ARGS).
-   */
+  /** NVIDIA's driver (580.159) takes no buffer for a parameter that ever got an address (CL_INVALID_KERNEL_ARGS). */
   isSpoiltFor(args: readonly unknown[]): boolean {
     if (this.#addressed.size === 0) return false;
     return [...this.#addressed].some((i) => !(args[i] instanceof OpenCLPointerTensor));

@@ -11,11 +11,8 @@ import { OpenCLPointerTensor } from "../pointers/tensor.ts";
 const FN = "clSetKernelExecInfo";
 
 /**
- * Checks the tensors that a kernel will reach by pointers in memory.
- *
- * @throws {ArgumentError} if one has no address for kernels, or is of another context.
- * @throws {AccessError} if its bytes are lent.
- * @throws {DisposedError} if it was disposed.
+ * For memory that a kernel reaches by pointers in memory. @throws {ArgumentError} if a tensor has no address for kernels,
+ * or is of another context. @throws {AccessError} if its bytes are lent. @throws {DisposedError}
  */
 export function acceptIndirect(
   given: unknown,

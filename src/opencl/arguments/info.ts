@@ -39,9 +39,8 @@ export interface ParameterInfo {
 }
 
 /**
- * A kernel's parameters, in order: by the driver, or from the program's binary if the driver has forgotten them.
- *
- * @throws {ArgumentError} if neither knows them: no argument could be checked.
+ * By the driver, or from the program's binary if the driver has forgotten them. @throws {ArgumentError} if neither has
+ * them.
  */
 export function infosOf(
   handle: ClKernel,
@@ -90,8 +89,7 @@ function infoOf(handle: ClKernel, index: number): ParameterInfo {
 }
 
 /**
- * True if a parameter by value is an object of the driver. PoCL takes a null value for one, but not for data; rusticl
- * says that eight zeros are no sampler.
+ * Is a parameter by value a driver object? For one, PoCL takes a null value, and rusticl says eight zeros are no sampler.
  */
 function isObject(handle: ClKernel, index: number): boolean {
   const { clSetKernelArg } = opencl();

@@ -19,10 +19,8 @@ import type { ClLane } from "../lane.ts";
 import { opencl } from "../library.ts";
 
 /**
- * The flags of clEnqueueMapBuffer, clEnqueueMapImage and clEnqueueSVMMap.
- *
- * @param exact true if the range has no gaps, so that every byte will be written. Gaps have to be fetched, because the
- * unmap writes them back.
+ * Flags of clEnqueueMapBuffer, clEnqueueMapImage and clEnqueueSVMMap. Gaps have to be fetched, because the unmap writes
+ * them back; `exact` is true if the range has none.
  */
 export function mapFlags(access: Access, exact: boolean): bigint {
   if (access === "read") return CL_MAP_READ;
@@ -71,13 +69,7 @@ export interface MapCall extends Call<ClLane> {
   unmap?: Call<ClLane>;
 }
 
-/**
- * Maps a range of a buffer for the host; blocks.
- *
- * @param exact see {@link mapFlags}
- * @throws {AccessError} if it would wait for an unsettled promise.
- * @throws {NativeCallError} clEnqueueMapBuffer's.
- */
+/** Blocks. @throws {AccessError} if it would wait for an unsettled promise. @throws {NativeCallError} */
 export function mapped(
   { queue: { line } }: Pick<BaseContext, "queue">,
   mem: ClMem,

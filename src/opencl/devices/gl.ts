@@ -36,7 +36,6 @@ export function glIn(given: GlContext): GlContext {
 
 /**
  * The device of a GL context, of those that fit a choice.
- *
  * @throws {ArgumentError} if none of them has cl_khr_gl_sharing, or the context is of another one.
  * @throws {NativeCallError} if a driver refuses.
  */
@@ -61,9 +60,7 @@ export function deviceOfGl(gl: GlContext, fitting: readonly OpenCLDevice[]): Ope
   );
 }
 
-/**
- * The device that a GL context draws on, as the platform of another device knows it; 0 if the platform has no such device.
- */
+/** The device that a GL context draws on, as another device's platform knows it; 0 if the platform lacks it. */
 export function currentDevice(gl: GlContext, anyOfIts: OpenCLDevice): bigint {
   const [device, size] = [new BigUint64Array(1), new BigUint64Array(1)];
   const properties = BigUint64Array.of(...glProperties(gl), CL_CONTEXT_PLATFORM, anyOfIts.platformHandle, 0n);

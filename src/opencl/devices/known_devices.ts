@@ -3,11 +3,7 @@ import type { BaseContext } from "../base_context.ts";
 import { checks } from "../check.ts";
 import { type OpenCLDevice, openclDevices } from "../device.ts";
 
-/**
- * The devices of a program's list, as the drivers describe them now.
- *
- * @throws {ArgumentError} for anything but a device that {@link openclDevices} returned.
- */
+/** As the drivers describe them now. @throws {ArgumentError} for a device that {@link openclDevices} did not return. */
 export function knownDevices(given: readonly unknown[], argument: (index: number) => string): OpenCLDevice[] {
   const listed = openclDevices();
   return given.map((named, i) => {

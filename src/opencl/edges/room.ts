@@ -37,9 +37,8 @@ export function whyRoomWaits(room: readonly HostBuffer[]): string | undefined {
 }
 
 /**
- * Waits for objects on their way back. Returns the refusal if there is no room even then.
- *
- * @throws {AccessError} if the wait could never end.
+ * Waits for objects on their way back; returns the refusal if that does not help. @throws {AccessError} for an endless
+ * wait.
  */
 export function makeRoom<T>(
   range: ByteRange,

@@ -32,7 +32,6 @@ export interface AttachedSemaphore {
 /**
  * Asks the driver whether it is a binary semaphore of this context, and retains it. The payload says little: NVIDIA's
  * driver reports 0 whatever was signalled.
- *
  * @throws {ArgumentError} if a driver has no semaphores, and for a handle of another context or of another kind.
  */
 export function attachedSemaphore(context: BaseContext, given: bigint): AttachedSemaphore {

@@ -25,11 +25,7 @@ import type { ClLane } from "../lane.ts";
 import { newer, opencl } from "../library.ts";
 import { EGL_IMAGE, EXTERNAL_MEMORY, memoryProperties } from "./handles.ts";
 
-/**
- * The functions of cl_khr_external_memory in a device's driver, looked up once.
- *
- * @throws {InteropError} if the driver lacks one of its functions.
- */
+/** Looked up once. @throws {InteropError} if the driver lacks one of the functions. */
 const externalMemoryOf: (device: OpenCLDevice) => ExternalMemory = extensionFunctions<ExternalMemory>(
   "opencl_external",
   EXTERNAL_MEMORY,
@@ -96,8 +92,7 @@ export abstract class ExternalObject extends SharedImport<ClLane> {
   }
 
   /**
-   * Releases the buffer, and hands it back first if that has not been done: NVIDIA's driver (580.159) hangs when it releases
-   * a context that holds such a buffer.
+   * NVIDIA's driver (580.159) hangs when it releases a context that holds such a buffer: so it is handed back first.
    */
   release(): void {
     const { line } = this.context.queue;
@@ -196,7 +191,6 @@ type Creating = "clCreateBufferWithProperties" | "clCreateImageWithProperties";
  * An object over the memory of another API's fd. It takes the fd over: a failed call closes it here, else the driver closes
  * it with the object. Until then the number must not be closed (facts: the driver would close it again, when it may belong
  * to another file).
- *
  * @throws {NativeCallError} if the driver refuses it; the code may be one of another API.
  */
 function overFd<Fn extends Creating>(

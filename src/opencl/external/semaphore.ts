@@ -20,11 +20,7 @@ import type { ClLane } from "../lane.ts";
 import { opencl } from "../library.ts";
 import { SEMAPHORE, SEMAPHORE_HANDLES, semaphoreProperties } from "./handles.ts";
 
-/**
- * The functions of cl_khr_semaphore in a device's driver, looked up once.
- *
- * @throws {InteropError} if the driver lacks one of its functions.
- */
+/** Looked up once. @throws {InteropError} if the driver lacks one of the functions. */
 export const semaphoresOf: (device: OpenCLDevice) => Semaphores = extensionFunctions<Semaphores>(
   "opencl_semaphore",
   SEMAPHORE,
@@ -47,9 +43,7 @@ type SlotOf = (lane: ClLane) => Address;
 /** Each has its own. */
 const OWN: SlotOf = ({ slot }) => slot;
 
-/**
- * The signal is known to be submitted, and no promise holds it up: a wait for these commands may be a wait for later ones.
- */
+/** The signal is submitted, and no promise holds it up: a wait for these commands may be a wait for later ones. */
 const LEFT_OUT: SlotOf = (lane) => lane.leaveOut();
 
 export function waitCall(functions: Semaphores, semaphore: SemaphoreList, slotOf = OWN): Call<ClLane> {

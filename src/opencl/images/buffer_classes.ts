@@ -61,9 +61,7 @@ export function bufferImageClass(type: ImageType, format: PixelFormat, host: boo
   });
 }
 
-/**
- * Two buffers with an image over each. The returned function checks whether random bytes come through on every device.
- */
+/** Two buffers with an image over each. The returned function checks random bytes on every device. */
 function passage(
   context: BaseContext,
   type: ImageType,

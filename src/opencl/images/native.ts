@@ -97,9 +97,7 @@ export function ownImage(context: BaseContext, format: PixelFormat, image: Image
   return root;
 }
 
-/**
- * The pitches of a map. rusticl 22.3 does not set the row pitch of a single row; the layers of a 1D array come as slices.
- */
+/** rusticl 22.3 does not set the row pitch of a single row; the layers of a 1D array come as slices. */
 export function pitchesOf({ type, extent: [, y, z], pitch }: ImageShape, row: number, slice: number): Pitches {
   if (type === "1D array") return { row: slice, slice: slice * y };
   const rows = y > 1 ? row : pitch.row;

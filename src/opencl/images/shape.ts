@@ -52,7 +52,6 @@ export function problemError(about: string, { argument, problem, remedy }: Image
 /**
  * A layout as the pixels of an image: `[x]`, `[y, x]` or `[z, y, x]`, and a last dimension for the channels. If a pixel is
  * one element, the channels' dimension may be left out; a last dimension of 1 counts as the channels.
- *
  * @param asked the kind of image; by default the number of dimensions decides
  */
 export function shapeOf(at: Layout, format: PixelFormat, asked: ImageType | undefined): ImageShape | ImageProblem {
@@ -111,7 +110,6 @@ export function pitchProblem({ extent: [, y, z], pitch }: ImageShape, format: Pi
  * Why an address is not aligned for an image, if it is not. Kernels access whole pixels, with vector instructions on a CPU:
  * PoCL and Intel's CPU driver crash on memory that is not aligned to a pixel's size (OpenCL 3.0, "Alignment of Application
  * Data Types").
- *
  * @param align the alignment in bytes: a pixel's size, or more if the device requires it
  */
 export function addressProblem(address: bigint | undefined, align: number): ImageProblem | undefined {

@@ -26,9 +26,7 @@ const PARAMETERS = `
 /** Bytes of a row at least. */
 const LEAST_ROW = 256;
 
-/**
- * Two images in memory of one class: the device reads one, and writes the other. A string says why they cannot be made.
- */
+/** Two images in memory of one class: the device reads one, and writes the other. A string says why not. */
 export function imageSpecimen(context: BaseContext, traits: ImageTraits, undo: Undo): Specimen | string {
   const { type, format, host } = traits;
   const tight = shapeFor(traits, context.images.abilities.limits.extents[type][0]);

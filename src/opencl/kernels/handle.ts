@@ -14,10 +14,7 @@ export function createKernel(program: BaseProgram, name: string, undo: Undo): Cl
   return kernel;
 }
 
-/**
- * Calls `use` with a separate kernel, and releases it. The list of announced pointers can be replaced, but not emptied: a
- * kernel would keep pointers to freed memory.
- */
+/** The list of announced pointers can be replaced, but not emptied: a kernel would keep pointers to freed memory. */
 export function withOwnKernel(program: BaseProgram, name: string, use: (kernel: ClKernel) => void): void {
   thenUndo(`running ${shown(name)}`, (undo) => use(createKernel(program, name, undo)));
 }

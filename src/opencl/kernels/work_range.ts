@@ -29,10 +29,7 @@ const MOST_ITEMS = 2 ** 32 - 1;
 /** The most groups of one run; drivers count them in 32 bits, and PoCL 3.1 and rusticl 22.3 crash for more. */
 const MOST_GROUPS = 2 ** 31 - 1;
 
-/**
- * The sizes of a kernel's run on one device: checked against the limits of the compiled kernel, and stored for
- * clEnqueueNDRangeKernel.
- */
+/** Checked against the limits of the compiled kernel on one device, and stored for clEnqueueNDRangeKernel. */
 export class WorkRange {
   readonly #launch: Launch;
   readonly #device: OpenCLDevice;
@@ -79,11 +76,7 @@ export class WorkRange {
     return this.#hasOffset ? this.#offset.address : NULL;
   }
 
-  /**
-   * Takes the sizes of a run; its arguments take `localBytes` of local memory.
-   *
-   * @throws {ArgumentError} for sizes beyond the device's limits.
-   */
+  /** `localBytes` is the arguments' local memory. @throws {ArgumentError} for sizes beyond the device's limits. */
   take(range: ItemRange, localBytes: number): void {
     const { items: global, groupSize, offset } = rangeIn(range, "items", NAMES, this.#launch);
     const items = this.#global;

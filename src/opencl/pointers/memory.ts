@@ -66,12 +66,7 @@ export interface Allocating {
   free(owner: ClContext, begin: Address): void;
 }
 
-/**
- * Allocates a block; `about` says of which kind.
- *
- * @throws {LayoutError} if it is more than the device takes in one piece.
- * @throws {NativeCallError} if there is too little memory.
- */
+/** @throws {LayoutError} if the device does not take it in one piece. @throws {NativeCallError} if memory is short. */
 export function contextBlock<A extends Pick<Block, "kind" | "closed">>(
   context: BaseContext,
   { fn, byteLength, align, allocate, free }: Allocating,
@@ -116,7 +111,6 @@ export interface Placement {
 /**
  * Plans a block aligned to `align`, a power of two, or 0 for the driver's choice. For an alignment beyond the driver's, it
  * allocates a longer block.
- *
  * @throws {LayoutError} if that is more than the device takes in one piece.
  */
 function placement(context: BaseContext, fn: string, byteLength: number, align: number): Placement {

@@ -70,11 +70,7 @@ export function programWithSource(context: BaseContext, source: string, undo: Un
   return own(program, undo);
 }
 
-/**
- * A program of one binary for each device of the context, not built yet; its release goes on the undo list.
- *
- * @throws {BinaryError} if the driver refuses one.
- */
+/** Not built yet; its release goes on the undo list. @throws {BinaryError} if the driver refuses a binary. */
 export function programWithBinaries(
   context: BaseContext,
   binaries: readonly Uint8Array[],

@@ -27,9 +27,7 @@ export function cacheKey(devices: readonly OpenCLDevice[], options: string, sour
   return [text.length, crc32(text), fnv1a(text)].map((number) => number.toString(16).padStart(8, "0")).join("-");
 }
 
-/**
- * True if a source includes nothing: an included file could change unnoticed. Lines continued by a backslash are one line.
- */
+/** An included file could change unnoticed. Lines continued by a backslash are one line. */
 export function isWhole(options: string, source: string): boolean {
   const includes = /(?:#|%:|\?\?=)(?:\s|\/\*[\s\S]*?\*\/)*(?:include|import|embed)/;
   return !/(?<!\S)-(?:I|include)/.test(options) && !includes.test(source.replaceAll(/(?:\\|\?\?\/)\r?\n/g, ""));

@@ -56,11 +56,7 @@ export class UserEvent {
     ledger.add("opencl.cl_event");
   }
 
-  /**
-   * Lets the commands that wait for it run, or fails them; then releases it.
-   *
-   * @throws {NativeCallError} if the driver refused: the waiting commands have failed then.
-   */
+  /** Also releases it. @throws {NativeCallError} if the driver refused: the waiting commands have failed then. */
   set(succeeds: boolean): void {
     const { clSetUserEventStatus } = opencl();
     const failure = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;

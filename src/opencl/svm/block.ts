@@ -32,10 +32,7 @@ export interface SvmBlockInit {
 }
 
 /**
- * Allocates a block (clSVMAlloc).
- *
- * @throws {LayoutError} if it is more than the device takes in one piece.
- * @throws {NativeCallError} if the driver returns NULL; it gives no reason.
+ * @throws {LayoutError} if the device does not take it in one piece. @throws {NativeCallError} if the driver returns NULL.
  */
 export function svmBlock(context: BaseContext, init: SvmBlockInit): SvmBlock {
   const { byteLength, grain, atomics, align } = init;

@@ -11,7 +11,6 @@ export interface Part {
  * The runs of two layouts, in the fewest commands that every driver takes. NVIDIA's (580.159) counts the gap behind the
  * last row or slice as part of a box, and refuses a box whose last gap is beyond the buffer's end: the last row or slice
  * is a separate command then.
- *
  * @param buffers which of the two layouts lie in a buffer
  */
 export function partsOf(runs: Runs, buffers: readonly number[]): Part[] {
@@ -31,10 +30,8 @@ export function partsOf(runs: Runs, buffers: readonly number[]): Part[] {
 }
 
 /**
- * A part between two places of one buffer, as commands with the same pitches on both sides, which OpenCL requires there
- * (clEnqueueCopyBufferRect, CL_INVALID_VALUE).
- *
- * @throws {LayoutError} if there are too many.
+ * OpenCL requires the same pitches on both sides within one buffer (clEnqueueCopyBufferRect, CL_INVALID_VALUE).
+ * @throws {LayoutError} if the commands are too many.
  */
 export function withOnePitch({ begins, runs: { length, dimensions } }: Part, fn: string, argument: string): Part[] {
   const differs = dimensions.findIndex(({ strides: [one, other] }) => one !== other);

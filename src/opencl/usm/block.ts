@@ -14,11 +14,7 @@ import { type Allocating, blockIn, type ContextBlock, contextBlock, type Placeme
 
 export const USM = "cl_intel_unified_shared_memory";
 
-/**
- * The functions of cl_intel_unified_shared_memory in a device's driver, looked up once.
- *
- * @throws {InteropError} if the driver lacks one of its functions.
- */
+/** Looked up once. @throws {InteropError} if the driver lacks one of the functions. */
 export const usmOf: (device: OpenCLDevice) => Usm = extensionFunctions<Usm>("opencl_usm", USM, SYMBOLS);
 
 /**
@@ -57,13 +53,7 @@ const ALLOCATORS: { readonly [K in UsmKind]: Allocator } = {
   },
 };
 
-/**
- * Allocates a block.
- *
- * @param align a power of two, or 0 for the driver's choice
- * @throws {LayoutError} if it is more than the device takes in one piece.
- * @throws {NativeCallError} if there is too little memory.
- */
+/** @throws {LayoutError} if the device does not take it in one piece. @throws {NativeCallError} if memory is short. */
 export function usmBlock(context: BaseContext, kind: UsmKind, byteLength: number, align: number): UsmBlock {
   const { fn, allocate } = ALLOCATORS[kind];
   const usm = usmOf(context.device);
