@@ -32,7 +32,6 @@ const LINEAR = 0n;
 
 /**
  * A picture over dma-bufs, in place. EGL keeps fds of its own.
- *
  * @param planes the memory planes of one plane of a format: more than one where the modifier needs them
  * @param modifier undefined for a driver that takes none: then the rows lie one after the other
  */

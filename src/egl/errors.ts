@@ -44,9 +44,7 @@ export function nativeError(code: number, fn: string, fields?: ErrorFields): Nat
   return codeError(EGL_CODES.names.has(code) ? EGL_CODES : GL_CODES, code, fn, fields);
 }
 
-/**
- * The error of the EGL function that has just failed on this thread. Made before any other EGL call, which would reset it.
- */
+/** The error of the EGL function that has just failed on this thread. Read before any other EGL call resets it. */
 export function eglError(fn: string, fields?: ErrorFields): NativeCallError {
   return nativeError(egl().eglGetError(), fn, fields);
 }

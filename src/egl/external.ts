@@ -31,8 +31,7 @@ void main() { colour = texture(frame, place); }`;
 const LONGEST = 1000;
 
 /**
- * A texture whose pixels are another driver's (`GL_TEXTURE_EXTERNAL_OES`), and the program that draws it. Shaders only sample
- * it: it can be no framebuffer.
+ * Its pixels belong to another driver (`GL_TEXTURE_EXTERNAL_OES`). Shaders only sample it: it can be no framebuffer.
  */
 export class ExternalTexture {
   readonly name: number;

@@ -32,9 +32,7 @@ export const gles: () => GLES = keptLibrary<GLES>({
 let eglByName: EGLExtensions | undefined;
 let glesByName: GLESExtensions | undefined;
 
-/**
- * The functions of EGL's extensions. libEGL may return an address for one that no display has: ask for the extension.
- */
+/** libEGL may return an address for a function that no display has: ask for the extension. */
 export function eglExtensions(): EGLExtensions {
   return eglByName ??= functionsByAddress(
     "egl_extensions",

@@ -16,7 +16,6 @@ export interface TextureClaim {
 
 /**
  * Throws unless the context knows a texture, and it holds the plane that a program says. The context is current.
- *
  * @throws {ArgumentError} for a name that is no texture's.
  * @throws {NativeCallError} for a texture of another target than GL_TEXTURE_2D.
  * @throws {LayoutError} for another size or format.
@@ -68,8 +67,7 @@ function reportOf({ format: { pixel, internal }, size }: TextureClaim): string |
 }
 
 /**
- * The same before OpenGL ES 3.1, which reports neither: GL refuses a write of no pixels at a place that the texture does not
- * have, and one in a form that its format does not take.
+ * Before OpenGL ES 3.1, GL reports neither. It refuses a write of no pixels outside the texture, or in another form.
  */
 function trialOf({ format: { order, type }, size: [width, height] }: TextureClaim): string | undefined {
   const write = (x: number, y: number) => {
