@@ -24,11 +24,7 @@ export interface Display {
   readonly kept: Set<number>;
 }
 
-/**
- * Opens a display on a render node, the given one or the first with a driver; its end goes on the undo list.
- *
- * @throws {ArgumentError} if none opens; it says why, and what to do.
- */
+/** The given node, or the first with a driver. @throws {ArgumentError} if none opens; it says why, and what to do. */
 export function openDisplay(node: string | undefined, driver: string | undefined, undo: Undo): Display {
   if (node !== undefined) return displayOn(node, driver, undo);
   const reasons: string[] = [];

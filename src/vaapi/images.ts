@@ -170,10 +170,7 @@ function classOf({ format, modifier }: ImageInfo): MemoryClass<VaapiBase> {
   return known;
 }
 
-/**
- * Is an image that was derived the surface itself? While it is mapped, what the CPU writes is read by the driver, and what
- * the driver writes is read by the CPU.
- */
+/** Is a derived image the surface itself? While it is mapped, driver and CPU read what the other one writes. */
 function seen(base: VaapiBase, format: ImageFormat, modifier: bigint, name: string, undo: Undo): Verdict {
   const surface = sampleOf(base, format, modifier, undo);
   const { info } = surface;

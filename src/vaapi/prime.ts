@@ -67,7 +67,6 @@ const LAYER = D.layers1.offset - D.layers.offset;
 /**
  * The memory of a surface; its work is over. The caller owns the fds. Where a driver has no separate layers, it is asked
  * for composed ones.
- *
  * @throws {NativeCallError} if it cannot be exported. No fd is left open, though drivers make some and fail then.
  */
 export function exportSurface(surface: VaapiSurface, access: Access, layers?: Layers): PrimeSurface {
@@ -167,7 +166,6 @@ const TOLD = {
  * A surface over memory that has come by fds, which stay the caller's: the driver keeps duplicates. Its destruction goes
  * on the undo list. Drivers differ in what they take, so it is described as one picture, plane by plane, and in the old
  * way.
- *
  * @throws {NativeCallError} if the driver takes it in no way; the hint has all its reports.
  */
 export function importSurface(display: Display, info: ImageInfo, memory: PrimeSurface, undo: Undo): number {
