@@ -20,10 +20,7 @@ const HINTS: { readonly [K in KindOfFile]: string } = {
 };
 
 /**
- * Asks the kernel.
- *
- * @param isOne true for an fd that a driver has just made: it needs no check
- * @throws {ArgumentError} for what is no dma-buf.
+ * `isOne` is true for an fd that a driver has just made, which needs no check. @throws {ArgumentError} for another fd.
  */
 export function describe(fd: number, isOne: boolean): Descriptor {
   const { identity, mode } = statusOf(fd);
