@@ -11,12 +11,7 @@ export function fileAt(address: Address): string | undefined {
   return textAt(readDlInfo(info, 0).dli_fname);
 }
 
-/**
- * The file of a library that is open already.
- *
- * @param name what it was opened by
- * @param symbol a function that it has
- */
+/** `name` is what it was opened by, `symbol` a function that it has. */
 export function fileOf(name: string, symbol: string): string | undefined {
   // Opened once more, and closed again: it stays loaded, for what opened it first never closes it.
   const library = Deno.dlopen(name, { address: { name: symbol, type: "pointer" } });

@@ -9,10 +9,7 @@ import { mapPages, mapReadOnlyPages, PAGE, unmapPages } from "../core/native/pag
 /** The kind of a block that other code has made, in a memfd. */
 export const MEMFD = "host.memfd";
 
-/**
- * The longest memfd that is mapped as a whole, because its other parts may come, too. The owner of a longer one need not
- * have the memory that it promises: only the part that is meant is mapped.
- */
+/** Longer memfds are mapped only in the part that is meant: their owner need not have the memory that it promises. */
 const LONGEST_WHOLE = 2 ** 30;
 
 export interface FileBlock extends Block {
@@ -37,7 +34,6 @@ interface Part extends FileRange {
 /**
  * A foreign memfd. It has an address where all of it is mapped: because it is short, or all of it is meant. Takes the fd
  * over, even if it fails.
- *
  * @param meant what is mapped at once
  * @param isKnown true if another API's allocation has its bytes, which are known by no address
  * @throws {ArgumentError} if there are too many mappings already, or too few addresses are left.

@@ -3,10 +3,7 @@ import { fenceOf } from "../core/device/foreign_work.ts";
 import { PromiseGate } from "../core/device/gate.ts";
 import { NativeCallError } from "../core/errors.ts";
 
-/**
- * A fence that is reached when a promise settles, and fails where that rejects: the host's own work. Devices whose API has
- * user events wait for one without the host.
- */
+/** The host's own work. Devices whose API has user events wait for the promise without the host. */
 export function signal(promise: PromiseLike<unknown>): Fence {
   const gate = new PromiseGate(promise);
   return fenceOf({
