@@ -52,10 +52,7 @@ function attributeName(constant: string): CudaAttribute {
 
 const value = new Int32Array(1);
 
-/**
- * An attribute that only the driver's API has (cuDeviceGetAttribute, CU_DEVICE_ATTRIBUTE_…); undefined if the driver is
- * too old to know it.
- */
+/** Only the driver's API has it (cuDeviceGetAttribute); undefined if the driver is too old to know it. */
 function driverAttribute(ordinal: number, attribute: number): number | undefined {
   return cudaDriver().cuDeviceGetAttribute(value, attribute, ordinal) === 0 ? value[0] : undefined;
 }

@@ -35,11 +35,7 @@ export function scheduleIn(given: unknown): CudaSchedule | undefined {
   return given === undefined ? undefined : checks.nameIn(given, NAMES, "schedule");
 }
 
-/**
- * Sets how threads wait for a device, before its primary context is made.
- *
- * @throws {ArgumentError} if the context exists with another schedule.
- */
+/** To be called before the primary context is made. @throws {ArgumentError} if it exists with another schedule. */
 export function setSchedule({ ordinal, name }: CudaDevice, schedule: CudaSchedule): void {
   const { flags, active } = primaryState(ordinal);
   const has = scheduleOf(flags);
@@ -57,11 +53,7 @@ export function setSchedule({ ordinal, name }: CudaDevice, schedule: CudaSchedul
   );
 }
 
-/**
- * Throws unless `mapHost` is what the device does: it maps host memory whenever it can.
- *
- * @throws {ArgumentError} if it differs.
- */
+/** The device maps host memory whenever it can. @throws {ArgumentError} if `mapHost` is different. */
 export function assertMapsHost({ attributes, name }: CudaDevice, mapHost: unknown): void {
   if (mapHost === undefined) return;
   checks.assertBoolean(mapHost, "mapHost");

@@ -36,10 +36,7 @@ const RUNTIME: Codes = {
 };
 const DRIVER: Codes = { ...RUNTIME, names: DRIVER_NAMES };
 
-/**
- * The codes after which every CUDA call fails in this process. CUDA's headers say of each that the process must be
- * terminated and relaunched.
- */
+/** By CUDA's headers, the process must be terminated and relaunched after these: every CUDA call fails. */
 export const STICKY: ReadonlySet<number> = new Set([
   cuda.cudaErrorContained,
   cuda.cudaErrorIllegalAddress,

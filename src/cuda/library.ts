@@ -80,8 +80,8 @@ function tooNewCompiler({ nvrtcVersion }: Pick<Nvrtc, "nvrtcVersion">): string |
 }
 
 /**
- * NVRTC opens a second library by name, which the loader finds only in system folders or if it is open already. So if NVRTC
- * was opened by a path, this opens the library beside it.
+ * NVRTC opens a second library by name, which the loader finds only in system folders, or if it is open. So this opens the
+ * library beside an NVRTC that was opened by a path.
  */
 function withBuiltins(opened: Nvrtc): Nvrtc {
   const { path } = openingOf("nvrtc")!;

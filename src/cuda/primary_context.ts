@@ -7,10 +7,7 @@ import { cudaDriver } from "./library.ts";
 /** A `CUcontext`, which is what a thread is set to. */
 type Handle = bigint;
 
-/**
- * The primary context of a device, retained; its release goes on the undo list. It is what libcudart uses, and what every
- * other library of the process that does.
- */
+/** Retained until undone. It is what libcudart uses, and with it every other library of the process. */
 export function retainPrimary(ordinal: number, undo: Undo): Handle {
   const handle = new BigUint64Array(1);
   checkDriver(cudaDriver().cuDevicePrimaryCtxRetain(handle, ordinal), "cuDevicePrimaryCtxRetain");

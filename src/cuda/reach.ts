@@ -26,7 +26,6 @@ export interface Unreachable {
 /**
  * Throws unless a device reaches a tensor by its address. An access to unreachable memory breaks CUDA for this process, on
  * all devices.
- *
  * @param argument the tensor's argument name
  * @throws {ArgumentError} if it does not; the message names both devices.
  */

@@ -56,7 +56,6 @@ export class AcquiredFrames {
 
   /**
    * The frame that a struct describes. Its end calls `release`; so does a failure.
-   *
    * @param handle the graphics resource that the frame is
    * @throws {InteropError} for a frame of the other kind, or of a format that samepage does not know.
    */

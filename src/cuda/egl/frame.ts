@@ -13,10 +13,7 @@ import { checks } from "../check.ts";
 import type { CudaTensor } from "../tensor.ts";
 import type { CudaArrayFrame } from "./array_frame.ts";
 
-/**
- * CUDA's names of the formats, by the order of bytes that cuda_egl_interop.h says of each. The driver (580) refuses
- * cudaEglColorFormatL in a stream.
- */
+/** By the order of bytes in cuda_egl_interop.h. The driver (580) refuses cudaEglColorFormatL in a stream. */
 const COLOURS: { readonly [F in ImageFormat]?: number } = {
   GRAY8: names.cudaEglColorFormatR,
   RGBA: names.cudaEglColorFormatABGR,

@@ -7,10 +7,7 @@ import {
   writeCudaExternalSemaphoreHandleDesc,
 } from "../../../ffi/cuda_runtime/structs.ts";
 
-/**
- * CUDA's types of memory of other APIs, by the names of ports. Only fds are imported: the others need Windows, where no part
- * of samepage has run.
- */
+/** Ports' names for CUDA's memory types. Only fds are imported: the others need Windows, where samepage has not run. */
 export const MEMORY_TYPES = {
   "opaque-fd": names.cudaExternalMemoryHandleTypeOpaqueFd,
   "opaque-win32": names.cudaExternalMemoryHandleTypeOpaqueWin32,
@@ -21,9 +18,7 @@ export const MEMORY_TYPES = {
   "d3d12-resource": names.cudaExternalMemoryHandleTypeD3D12Resource,
 } as const;
 
-/**
- * The same for semaphores. A driver does not check them: it takes the fd of a timeline for a binary semaphore (facts).
- */
+/** For semaphores. A driver does not check them: it takes the fd of a timeline for a binary semaphore (facts). */
 export const SEMAPHORE_TYPES = {
   "timeline-fd": names.cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd,
   "binary-fd": names.cudaExternalSemaphoreHandleTypeOpaqueFd,

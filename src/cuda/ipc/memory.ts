@@ -108,7 +108,6 @@ function rangeOf(address: Address): { readonly address: Address; readonly length
 
 /**
  * CUDA opens a handle at the same address each time: all who opened it are peers.
- *
  * @throws {ArgumentError} if another kind of tensor is there: its memory was freed by others, or the driver could not have
  * taken the address.
  */

@@ -22,10 +22,7 @@ export interface Compiled {
 type Target = Pick<CudaDevice, "name" | "computeCapability">;
 
 /**
- * Compiles CUDA C++ for a device (NVRTC). Needs no GPU.
- *
- * @throws {CudaBuildError} with the compiler's log.
- * @throws {LibraryNotFoundError} if there is no NVRTC.
+ * Compiles CUDA C++; needs no GPU. @throws {CudaBuildError} with the log. @throws {LibraryNotFoundError} without NVRTC.
  */
 export function compile(source: Source, target: Target): Compiled {
   const { text, name, names } = source;

@@ -6,8 +6,8 @@ import { CudaBuildError, firstLines } from "./errors.ts";
 const LOG_BYTES = 16_384;
 
 /**
- * The log of the driver's PTX compiler. It may compile at the first request for a kernel, and write then: keep this until
- * the PTX is unloaded.
+ * The driver's PTX compiler may run at the first request for a kernel, and write then: keep this until the PTX is
+ * unloaded.
  */
 export class JitLog {
   readonly options: Uint32Array<ArrayBuffer> = new Uint32Array(new ArrayBuffer(8));

@@ -90,8 +90,8 @@ export class LaunchLimits implements LaunchSizes {
   }
 
   /**
-   * Allows launches more dynamic shared memory than by default (cudaFuncSetAttribute): all that there is, so that the order
-   * of launches does not matter. Call it within the context.
+   * All dynamic shared memory that the device has, so that the order of launches does not matter. Call it within the
+   * context.
    */
   allow(sharedBytes: number): void {
     if (sharedBytes <= this.#maxDynamic) return;

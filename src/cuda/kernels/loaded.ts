@@ -21,7 +21,6 @@ export class LoadedCode {
 
   /**
    * Loads it (cudaLibraryLoadData); the undo list unloads it.
-   *
    * @throws {CudaBuildError} for PTX that does not compile.
    * @throws {InteropError} if libcudart is older than 12.8.
    */
@@ -82,9 +81,7 @@ export class LoadedCode {
   }
 
   /**
-   * The size of each parameter of a kernel (cuKernelGetParamInfo). A launch reads so many bytes, whatever was declared.
-   *
-   * @throws {InteropError} if the driver is older than CUDA 12.4.
+   * A launch reads so many bytes, whatever was declared. @throws {InteropError} if the driver is older than CUDA 12.4.
    */
   parameterSizes(kernel: Address): number[] {
     const ask = newerDriver("cuKernelGetParamInfo");

@@ -67,9 +67,8 @@ export class BlockPool {
   }
 
   /**
-   * An aligned block of at least so many bytes. It returns when it is freed, unless a view of it has escaped.
-   *
-   * @throws {AccessError} if the pool would hold too many bytes.
+   * A block returns when it is freed, unless a view of it has escaped. @throws {AccessError} if the pool would be too
+   * large.
    */
   take(byteLength: number): CudaBlock {
     const size = classOf(byteLength);

@@ -91,7 +91,6 @@ export function refuseRegistered(
 /**
  * Adds a user of an allocation's registration; the undo list removes it. The first user registers (cudaHostRegister), and
  * the last unregisters. The whole block is registered, because pages can be registered only once.
- *
  * @param flags left out by maps, which take any registration
  * @throws {ArgumentError} if it is registered with other flags.
  * @throws {NativeCallError} if the driver refuses: other code has registered the pages.

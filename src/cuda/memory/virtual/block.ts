@@ -23,7 +23,6 @@ export function virtualBlockOf({ block }: Allocation): VirtualBlock | undefined 
 /**
  * A block of the memory that `make` makes, mapped for a context and for others. It retains their devices' primary contexts
  * until it is freed.
- *
  * @param about the fields of the error if the driver does not map it
  */
 export function virtualBlock(

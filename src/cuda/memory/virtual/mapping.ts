@@ -17,7 +17,6 @@ const out = new BigUint64Array(1);
 /**
  * Maps memory to an address (cuMemAddressReserve, cuMemMap) for reads and writes by devices, and by the host if it lies
  * there (cuMemSetAccess). The undo list unmaps it.
- *
  * @param about the fields of the error if the driver does not map it
  */
 export function mapPhysical(

@@ -121,10 +121,7 @@ function released(context: CudaPrimaryContext, handle: bigint, undo: Undo): bigi
   return handle;
 }
 
-/**
- * Makes fds of a handle. The handle is exported once, at the first request, and that fd is kept and duplicated: an export
- * costs a millisecond, a duplicate nothing.
- */
+/** Exports the handle once, and duplicates that fd: an export costs a millisecond, a duplicate nothing. */
 function fdOf(context: CudaPrimaryContext, handle: bigint, undo: Undo): () => number {
   const kept: Undo = [];
   undo.push(() => undoAll(kept, "closing an fd"));
