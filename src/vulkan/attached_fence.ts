@@ -40,8 +40,8 @@ function kindOn({ handle }: OpenDevice): string {
 }
 
 /**
- * A `VkFence` of another library's as a fence, or one of ours, which `undo` destroys. It has no way to other drivers'
- * lines: an export would reset it (a sync file takes the signal along).
+ * Another library's `VkFence` as a fence, or one of ours, which `undo` destroys. It has no way to other drivers' lines: an
+ * export would reset it (a sync file takes the signal along).
  */
 export function attachedFence({ openDevice: device, resource, name }: VulkanBase, given: bigint, undo?: Undo): Fence {
   resource.assertLive();

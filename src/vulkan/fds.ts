@@ -23,8 +23,8 @@ export class FdSource {
 }
 
 /**
- * Runs an import that takes an fd over. Where it fails, Vulkan leaves the fd to its owner, who closes it here. lavapipe
- * (Mesa 22.3) has closed it by then.
+ * Where an import fails, Vulkan leaves the fd to its owner, who closes it here. lavapipe (Mesa 22.3) has closed it by
+ * then.
  */
 export function givenAway<R>(fd: number, what: string, use: () => R): R {
   let identity: bigint | undefined;

@@ -84,11 +84,7 @@ export class VulkanFence extends NativeObject {
   }
 }
 
-/**
- * A sync file as a fence of the device (vkImportFenceFdKHR): its fd is duplicated.
- *
- * @throws {InteropError} if the device imports no fences so.
- */
+/** Imports a duplicate of the fd (vkImportFenceFdKHR). @throws {InteropError} if the device imports no fences so. */
 export function importedFence(base: VulkanBase, fd: number): Fence {
   const { openDevice: device } = base;
   base.resource.assertLive();

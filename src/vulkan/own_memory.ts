@@ -31,7 +31,6 @@ const FOREIGN = {};
 /**
  * New zeroed memory as a tensor, or as a frame in one buffer. It may go out by the kind of fd that was asked for, and by
  * those that the device gives the same memory besides.
- *
  * @throws {ArgumentError} if the device exports none of that kind.
  */
 export function allocated(

@@ -30,9 +30,7 @@ const HANDLES: Names<VulkanHandles> = {
 };
 
 /**
- * Another library's `VkDevice`, which stays its own.
- *
- * @throws {ArgumentError} for what cannot be a handle, and a queue family that the device lacks.
+ * It stays its owner's. @throws {ArgumentError} for what cannot be a handle, and for a queue family that the device lacks.
  */
 export function attachedDevice(handles: VulkanHandles): OpenDevice {
   const { queueFamily, extensions = [], ...given } = optionsIn(handles, HANDLES, "handles");

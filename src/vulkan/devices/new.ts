@@ -13,11 +13,7 @@ import type { PhysicalDevice } from "./choice.ts";
 /** A family may have dozens of queues; a program that needs more lines puts several on one queue. */
 const MOST_QUEUES = 4;
 
-/**
- * A new `VkDevice` with all that sharing needs; its destruction goes on the undo list.
- *
- * @throws {InteropError} if the device has no compute queue.
- */
+/** Made with all that sharing needs. @throws {InteropError} if the device has no compute queue. */
 export function createDevice({ instance, handle: physicalDevice, facts }: PhysicalDevice, undo: Undo): OpenDevice {
   const queueFamily = facts.queueFamilies.findIndex(({ compute }) => compute);
   if (queueFamily < 0) {

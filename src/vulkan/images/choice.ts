@@ -57,11 +57,7 @@ export function closedFor(
   return answersNo(name, `images of ${format.vulkan}, ${inWords(order)},`, way, kind);
 }
 
-/**
- * The order to allocate by, the kind of handle to go out by, and what the device does with such images.
- *
- * @throws {ArgumentError} if no order fits.
- */
+/** The order to allocate by, and the kind of handle to go out by. @throws {ArgumentError} if no order fits. */
 export function choose(target: VulkanImageTarget, orders: readonly Order[], asked: ExportKind | undefined): Choice {
   const { abilities, base, format, modifiers } = target;
   const kinds: readonly ExportKind[] = asked === undefined ? ["dma-buf", "opaque-fd"] : [asked];

@@ -7,7 +7,6 @@ import type { ImageAbility } from "./abilities.ts";
 /**
  * A shape as that of an image: `[height, width, channels]`, or `[layers, height, width, channels]` of one with layers. The
  * channels may be left out where a pixel is one element.
- *
  * @throws {LayoutError} for any other shape.
  */
 export function pixelsIn(shape: readonly number[], { name, dtype, elements }: PixelFormat): Layout & PictureSize {
