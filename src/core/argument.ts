@@ -69,10 +69,8 @@ export function object<T>(given: T, argument: string): T & object {
 export type Names<T> = { readonly [N in keyof T]-?: unknown };
 
 /**
- * Returns the given options. An unknown name is an error, because a misspelt option would be ignored in silence; so is an
- * object of a class without any of the names, such as an AbortSignal in place of `{ signal }`.
- *
- * @throws {ArgumentError} if it is no object of options, or has an unknown name.
+ * A misspelt option would be ignored in silence; so would an object of a class without any of the names, such as an
+ * AbortSignal in place of `{ signal }`. @throws {ArgumentError} if it is no object of options, or has an unknown name.
  */
 export function optionsIn<T extends object>(given: T, names: Names<T>, argument: string = "options"): T {
   if (!isPlain(object(given, argument)) && !Object.keys(names).some((name) => Object.hasOwn(given, name))) {

@@ -125,11 +125,7 @@ export function isBytes(given: unknown): boolean {
   return ArrayBuffer.isView(given) || given instanceof ArrayBuffer;
 }
 
-/**
- * A fresh view of the bytes that a program gave; undefined if it gave no view.
- *
- * @param wrong makes the error of a view whose bytes are gone
- */
+/** Undefined if the program gave no view; `wrong` makes the error of a view whose bytes are gone. */
 export function bytesIn(
   value: unknown,
   wrong: (what: string, hint: string) => ArgumentError,

@@ -27,7 +27,6 @@ export function isMissing(error: unknown): boolean {
 
 /**
  * Reads a regular file. Needs `--allow-read` of it.
- *
  * @param most the most bytes that it may have
  * @throws {Deno.errors.NotCapable} if Deno does not permit it.
  * @throws {Error} if there is no regular file, it is longer, or it cannot be read. The message is the reason alone.
@@ -46,7 +45,6 @@ export function readRegularFile(path: string, most: number): Uint8Array<ArrayBuf
 
 /**
  * Reads up to the end.
- *
  * @param read puts what comes next into a buffer, and returns how many bytes that is; 0 at the end
  * @param size how many bytes are expected; the files in /proc have more than their size says
  * @param most the most bytes that are read
@@ -84,7 +82,6 @@ function enlarged(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
  *
  * A full disk leaves an old file as it was: the bytes beyond its end are written first, and what replaces its own bytes
  * needs no more room.
- *
  * @throws {Deno.errors.NotCapable} if Deno does not permit it.
  * @throws {Error} if it cannot be written. The message is the reason, and what is left of the file.
  */

@@ -20,7 +20,6 @@ const NOBODY = undefined as unknown as Usable;
  * The packed arguments of one native kernel. An argument that has not changed since the last launch is neither checked
  * nor set again. A tensor is remembered by its id, which is never reused and keeps no tensor alive; a number by its
  * value. Nothing else is remembered, because its bytes may change.
- *
  * @typeParam C the context that the kernel runs in
  */
 export class Arguments<C, U extends Usable = Usable> {
@@ -54,7 +53,6 @@ export class Arguments<C, U extends Usable = Usable> {
   /**
    * Takes one argument for each parameter; checks, packs and sets those that changed. Returns what the kernel uses, until
    * {@link release}. The caller checks whether it may be used now.
-   *
    * @throws {ArgumentError} and what {@link Parameter.pack} throws.
    */
   take(args: readonly unknown[], context: C): readonly Use<U>[] {

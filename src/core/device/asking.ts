@@ -15,8 +15,7 @@ function pause(busyUntil: number): Promise<void> {
 /**
  * Asks until there is a result, for what no driver reports by itself. The event loop goes on between two questions: first
  * they come as fast as it turns, then a millisecond apart.
- *
- * @param ask returns undefined for as long as there is nothing yet; it may throw
+ * @param ask returns undefined until it has a result
  * @throws what `ask` throws.
  */
 export async function asked<T>(ask: () => T | undefined): Promise<T> {
@@ -39,11 +38,7 @@ const waiting = new Set<Waiting>();
 let busyUntil = 0;
 let isAsking = false;
 
-/**
- * Waits until something is over, where there may be thousands of such waits: one timer asks about all of them.
- *
- * @throws what `isOver` throws.
- */
+/** One timer asks about all waits, of which there may be thousands. @throws what `isOver` throws. */
 export function polled(isOver: () => boolean): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   waiting.add({ isOver, resolve, reject });

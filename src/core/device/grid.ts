@@ -30,7 +30,6 @@ export function assertQueue<Q extends { readonly context: unknown }>(
 
 /**
  * Returns the range of a launch, whose properties say what their numbers count. An array alone would not: APIs differ.
- *
  * @param unit the property that every launch has; one that has no other is checked by a comparison
  * @param names all properties
  * @throws {ArgumentError} if it is no object, or has an unknown property.
@@ -68,8 +67,7 @@ export class Sizes {
   readonly #halves = new Uint32Array(6);
 
   /**
-   * Each size is a whole number from `least` to that dimension's `most`; `groupSize` is how many items one stands for, if
-   * that is known, for messages.
+   * `least` and `most` bound each size; `groupSize` is how many items one stands for, if that is known, for messages.
    */
   constructor(
     launch: Launch,
@@ -95,9 +93,7 @@ export class Sizes {
   }
 
   /**
-   * Takes the sizes of a launch: as many as `like` has, if it is given.
-   *
-   * @throws {ArgumentError} for another number of dimensions, and for sizes beyond the limits.
+   * Takes as many sizes as `like` has, if it is given. @throws {ArgumentError} for another number, and beyond the limits.
    */
   take(given: readonly number[], like?: Sizes): void {
     if (!Array.isArray(given)) {

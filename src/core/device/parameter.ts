@@ -16,8 +16,7 @@ export interface ParameterPlace {
 }
 
 /**
- * One parameter of a kernel: checks arguments and packs them to bytes. It keeps no argument, so native kernels can share it.
- *
+ * Checks arguments and packs them to bytes. It keeps no argument, so native kernels can share it.
  * @typeParam C the context that a kernel runs in
  */
 export abstract class Parameter<C = unknown> {
@@ -46,7 +45,6 @@ export abstract class Parameter<C = unknown> {
   /**
    * Checks what cannot change while the argument lives, and writes its bytes. Returns the object that the kernel uses, if
    * the argument is one; the caller checks whether it may be used now.
-   *
    * @throws {ArgumentError} if its kind, type, size, range or context is wrong.
    * @throws {LayoutError} if its first element is not aligned for its type.
    * @throws {AccessError} if the kernel may write it, and its own access is `"read"`.
@@ -74,8 +72,7 @@ export class ValueParameter<C = unknown> extends Parameter<C> {
   readonly #element: Element | undefined;
 
   /**
-   * A number or a vector; or a struct, if `element` is a size in bytes. At size 0 only the driver knows the size: it gets
-   * the program's bytes and checks them.
+   * A struct if `element` is a size in bytes. At size 0 only the driver knows the size: it gets the bytes and checks them.
    */
   constructor(place: ParameterPlace, element: Element | number) {
     const { size, align } = typeof element === "number" ? { size: element, align: 16 } : element;

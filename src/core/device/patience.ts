@@ -29,7 +29,6 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 /**
  * Waits for a fence without hurry: it neither polls before it returns nor takes a thread, and all such waits share one
  * timer. Work that takes long is waited for by {@link Fence.wait} after a while.
- *
  * @throws the work's error.
  */
 export async function waitPatiently(fence: Fence): Promise<void> {

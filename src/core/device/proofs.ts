@@ -140,10 +140,7 @@ export class Proofs<C extends { readonly name: string }> {
   }
 }
 
-/**
- * Polls memory, and does nothing else, until a condition holds. False if it never did; it is asked once more after all of
- * the time.
- */
+/** Polls memory, and does nothing else. False if `holds` never did; it is asked once more at the end. */
 export function until(holds: () => boolean, milliseconds: number): boolean {
   const end = performance.now() + milliseconds;
   for (;;) {

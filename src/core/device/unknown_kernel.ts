@@ -1,12 +1,7 @@
 import { shown } from "../argument.ts";
 import { ArgumentError, type ErrorFields } from "../errors.ts";
 
-/**
- * The error of a kernel that a program does not have: `name: there is no kernel "scal". It has scale.`
- *
- * @param has the names of those that it has
- * @param more what else to do, as a sentence
- */
+/** `name: there is no kernel "scal". It has scale.` And `more`, which says what else to do. */
 export function unknownKernel(
   name: string,
   has: readonly string[],

@@ -29,7 +29,6 @@ export function revokeViews(uses: readonly Use[]): void {
 /**
  * Prepares a blocking use by the CPU: checks the access, waits for the work in flight, and revokes the views that must not
  * be used meanwhile.
- *
  * @throws {DisposedError} if a resource was disposed.
  * @throws {AccessError} if the access is not allowed, or the wait could never end.
  */

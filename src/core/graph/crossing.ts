@@ -38,9 +38,7 @@ export function hold({ crossing, kind, shows }: Side, undo: Undo): void {
 }
 
 /**
- * Begins, and brings the bytes if the map fetches them. All of that goes on the undo list.
- *
- * @returns what the next command has to wait for
+ * Brings the bytes if the map fetches them; undoes all of that later. Returns what the next command has to wait for.
  */
 export function begin({ crossing, line }: Side, undo: Undo, fetches: boolean, waits: readonly Fence[]) {
   const last = lastOf(crossing);
@@ -59,7 +57,7 @@ export function begin({ crossing, line }: Side, undo: Undo, fetches: boolean, wa
 }
 
 /**
- * Closes what an import has left of a port. If that fails, what was imported is given up: no other object has it yet.
+ * Closes what an import has left of a port. If that fails, what was imported is given up: it has no other owner yet.
  */
 export function closeBeside(port: Disposable, imported: Crossing, blocks: readonly { release(): void }[] = []): void {
   const failures = unwind([() => port[Symbol.dispose]()]);

@@ -248,7 +248,6 @@ const NOTHING: Pending = { waits: [], returning: [] };
 
 /**
  * One hop: lends the bytes, maps, takes the views away; or leaves everything as it was.
- *
  * @throws {AccessError} where the bytes have been lent since they were found free, or a view cannot be taken away.
  */
 export function takeStep(
@@ -343,7 +342,6 @@ function mapOf(target: Target): string {
 /**
  * One more hop of a longer way. Its mapper is asked again: the hops before it have been taken since. The result ends
  * `source` after itself.
- *
  * @throws {NoRouteError} where the mapper refuses now, or would copy, and copies are not allowed.
  */
 export function takeNextStep(
@@ -380,11 +378,7 @@ function takeAfterWait(
   return { mapped: takeStep(mapper, source, target, access, plan, NOTHING), plan: { ...plan, hostWait, waitReason } };
 }
 
-/**
- * What a mapper would do now.
- *
- * @throws {NoRouteError} where it refuses, or would copy, and copies are not allowed.
- */
+/** @throws {NoRouteError} where the mapper refuses, or would copy, and copies are not allowed. */
 function planNow(
   mapper: Mapper,
   source: Mapped,

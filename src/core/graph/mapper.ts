@@ -133,7 +133,6 @@ function askOnce(
 /**
  * Takes a mapper's step. Its result ends before the source and the target's context do, whether or not the mapper said
  * so.
- *
  * @throws {ArgumentError} if the result did not take over the grants that were lent for it.
  */
 export function make(mapper: Mapper, source: Mapped, target: Target, job: MapJob): Mapped {

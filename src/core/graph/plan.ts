@@ -30,11 +30,7 @@ export function linesInWords(fences: readonly Fence[]): string {
     : `${named.slice(0, MOST_LINES).join(", ")} and ${named.length - MOST_LINES} others`;
 }
 
-/**
- * A step that is an alias if that was proven; otherwise the driver moves the bytes.
- *
- * @param waitReason why the host has to wait before; undefined if it has not
- */
+/** An alias if that was proven; otherwise the driver moves the bytes. `waitReason`: why the host has to wait before. */
 export function planned(
   edge: string,
   { aliases, evidence }: Verdict,

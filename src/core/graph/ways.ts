@@ -156,10 +156,7 @@ interface Stepped extends Pick<Step, "transfer" | "hostWait" | "waitReason" | "e
   readonly moves: number;
 }
 
-/**
- * What happens to the memory on a way, and how that is known; or why the way is closed: an experiment has shown that
- * the two do not share the memory.
- */
+/** How that is known, too; or why the way is closed: an experiment has shown that the two do not share the memory. */
 export function stepBy<What extends Fds>(
   mapper: Mapper,
   ends: Ends<What>,

@@ -119,11 +119,7 @@ export function imageOf({ shape: [height, width, ...channels], dtype }: Layout):
   return format && width > 0 && height > 0 ? imageInfo({ format, width, height }) : undefined;
 }
 
-/**
- * A checked and frozen copy of a frame's description.
- *
- * @throws {LayoutError} whose `argument` names the wrong property.
- */
+/** A checked and frozen copy. @throws {LayoutError} whose `argument` names the wrong property. */
 export function frameInfo(given: FrameInfo): FrameInfo {
   const info = { ...object(given, "info") };
   if (info.type === "image") return image(info);
@@ -149,7 +145,6 @@ const LAYOUTS = new WeakMap<FrameInfo, readonly Layout[]>();
 
 /**
  * The planes of a frame (as {@link frameInfo} checked it) that lies in one block, one after the other, without a gap.
- *
  * @param rowAlign each row of an image begins at a multiple of this many bytes; 1 by default
  */
 export function planeLayouts(info: FrameInfo, rowAlign: number = 1): readonly Layout[] {
@@ -179,9 +174,7 @@ export interface PlanePlace {
 }
 
 /**
- * The planes of a frame (as {@link frameInfo} checked it) that lie where the caller says.
- *
- * @throws {LayoutError} for another number of planes, or a stride or offset that cannot be.
+ * The planes lie where the caller says. @throws {LayoutError} for another number of planes, or a wrong stride or offset.
  */
 export function planesAt(info: FrameInfo, places: readonly PlanePlace[]): readonly Layout[] {
   const planes = planeLayouts(info);

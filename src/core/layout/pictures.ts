@@ -15,7 +15,6 @@ export interface PictureSize {
  * A shape as that of pictures: `[height, width, channels]`, or `[layers, height, width, channels]` for an array. The
  * channels may be left out where a pixel is one element; a last dimension of 1 counts as the channels. Undefined for any
  * other shape.
- *
  * @param elements the elements of a pixel
  */
 export function pictureIn(shape: readonly number[], elements: number): PictureSize | undefined {
@@ -26,12 +25,7 @@ export function pictureIn(shape: readonly number[], elements: number): PictureSi
   return pixels.length === 2 || pixels.length === 3 ? { width, height, layers } : undefined;
 }
 
-/**
- * Throws unless a part of an image is all of it: no API has images that are parts of others.
- *
- * @param hint what to do instead
- * @throws {LayoutError}
- */
+/** No API has images that are parts of others. `hint` says what to do instead. @throws {LayoutError} */
 export function assertWhole(
   part: Layout,
   { layout: own, name }: { readonly layout: Layout; readonly name: string },

@@ -8,11 +8,7 @@ import { unwind } from "./undo.ts";
 /** What holds up the end: work in flight, or a lend, on which no call can block. */
 export type Obstacle = Fence | Promise<void>;
 
-/**
- * Marks a resource and its dependents as disposed, and revokes their views. False if the end had begun before.
- *
- * @param by the resource whose end begins this one
- */
+/** Marks a resource and its dependents as disposed, and revokes their views. False if the end had begun before. */
 export function begin(resource: Resource, by?: Resource): boolean {
   if (!close(resource, by)) return false;
   if (resource.newest === undefined) return true;

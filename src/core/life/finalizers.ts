@@ -11,9 +11,7 @@ export const finalizers: FinalizationRegistry<Resource> = new FinalizationRegist
 /** What is known of a context after it. */
 type Remembered = Pick<Resource, "name" | "origin">;
 
-/**
- * The same for contexts. It cannot end them, because the objects in a context reach it, as its resource does: it only warns.
- */
+/** It cannot end contexts, because the objects in a context reach it, as its resource does: it only warns. */
 const contexts: FinalizationRegistry<Remembered> = new FinalizationRegistry(({ name, origin }) => {
   warn(`${name} was never disposed; its native objects stay. Use \`using\` or dispose it.${originInWords(origin)}`);
 });

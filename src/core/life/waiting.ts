@@ -20,10 +20,7 @@ interface EndedWait {
 const LOST_AFTER_MS = 10_000;
 
 /**
- * Drives an end that has begun, blocking. It cannot block on a lend, or behind a gate: then the end goes on in the
- * background.
- *
- * @throws all failures.
+ * Blocks. It cannot block on a lend, or behind a gate: then the end goes on in the background. @throws all failures.
  */
 export function driveSync(resource: Resource): void {
   let ended: EndedWait | undefined;

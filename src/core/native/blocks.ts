@@ -34,7 +34,6 @@ export interface BlockInit {
 /**
  * Makes a block of zeroed memory. Small blocks share a mapping (see slabs.ts), because a process may have only so many;
  * a block that is aligned beyond a page, sharable or guarded has its own.
- *
  * @throws {ArgumentError} if there are too many mappings already.
  * @throws {NativeCallError} ENOMEM if memory runs out, EMFILE if a memfd meets the limit of open files.
  */

@@ -44,11 +44,7 @@ export class Budget {
     return this.#taken;
   }
 
-  /**
-   * Counts what is about to be taken.
-   *
-   * @throws {ArgumentError} if that is too much; none is counted then.
-   */
+  /** Counts what is about to be taken. @throws {ArgumentError} if that is too much; it is not counted then. */
   take(count: number): void {
     const { own, step } = this.#shares;
     const limit = this.#most();
@@ -63,7 +59,6 @@ export class Budget {
 
   /**
    * Asks the kernel now: what it has just refused may be missing because other isolates and drivers have it.
-   *
    * @throws {ArgumentError} if the process has more in use than its share.
    */
   check(): void {

@@ -16,7 +16,6 @@ export interface DeviceFile {
 /**
  * Opens a device file for reading and writing; the caller owns the fd. Where it is not there, or not for this user, the
  * result says why, and what to do.
- *
  * @throws {NativeCallError} if something else is wrong, as where no more fds can be opened.
  */
 export function openDeviceFile(path: string, { missing, group }: DeviceFile): number | Omit<Refusal, "edge"> {

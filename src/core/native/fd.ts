@@ -23,11 +23,7 @@ import type { Access } from "../memory/access.ts";
 import { libc, libcError } from "./libc.ts";
 import { cString } from "./text.ts";
 
-/**
- * Duplicates an fd. The caller owns the new one, and child processes do not inherit it.
- *
- * @throws {NativeCallError} EBADF if it is not open, EMFILE if there are too many.
- */
+/** The caller owns the new fd; child processes do not inherit it. @throws {NativeCallError} EBADF, or EMFILE. */
 export function duplicateFd(fd: number): number {
   const copy = libc().fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) throw libcError("fcntl");
@@ -77,11 +73,7 @@ export interface FileStatus {
   readonly byteLength: bigint;
 }
 
-/**
- * Asks the kernel what an fd is.
- *
- * @throws {NativeCallError} EBADF if it is not open.
- */
+/** @throws {NativeCallError} EBADF if the fd is not open. */
 export function statusOf(fd: number): FileStatus {
   // Not fstat: its struct differs between x86-64 and aarch64.
   if (libc().statx(fd, NO_PATH, AT_EMPTY_PATH, STATX_BASIC_STATS, answer) !== 0) {

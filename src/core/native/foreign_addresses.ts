@@ -20,11 +20,7 @@ export class ForeignAddresses extends Budget {
 /** Counts the addresses of this isolate's memory of others. */
 export const foreignAddresses: ForeignAddresses = new ForeignAddresses();
 
-/**
- * Counts a mapping of memory that others have made. Returns what counts it off.
- *
- * @throws {ArgumentError} if there are too many mappings, or too few addresses are left.
- */
+/** Returns what counts it off. @throws {ArgumentError} for too many mappings, or too few addresses. */
 export function countForeignMapping(byteLength: number): () => void {
   mappingCount.take(1);
   const countOff = () => mappingCount.giveBack(1);
@@ -37,7 +33,6 @@ export function countForeignMapping(byteLength: number): () => void {
 
 /**
  * Maps memory that others have made, and counts it. `undo` counts it off.
- *
  * @throws {ArgumentError} if there are too many mappings, or too few addresses are left.
  * @throws {NativeCallError} if the kernel does not map it for another reason.
  */

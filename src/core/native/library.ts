@@ -21,11 +21,7 @@ export interface LibrarySpec<S extends Deno.ForeignLibraryInterface> {
   readonly link?: Link;
 }
 
-/**
- * Opens the library at a path, and returns its functions by their names in the table.
- *
- * @throws {Error} in Deno's own words, if it does not open or lacks a function.
- */
+/** Opens a path; returns the functions by name. @throws {Error} of Deno if it does not open or lacks one. */
 export type Link = (path: string, symbols: Deno.ForeignLibraryInterface, api: string) => Record<string, unknown>;
 
 const dlopen: Link = (path, symbols) => Deno.dlopen(path, symbols).symbols;
@@ -61,7 +57,6 @@ export function setTap(next: Tap | undefined): void {
 
 /**
  * Makes the opener of a library, which opens on the first call, once, and never closes.
- *
  * @typeParam F the functions with their C parameter names, as generated beside the table
  * @throws {LibraryNotFoundError} if no candidate opens; `attempts` says why for each.
  * @throws {PermissionError} without `--allow-ffi`.
@@ -151,7 +146,6 @@ export type AddressLink = (
 
 /**
  * Functions that no library exports, by their addresses; null where a function is missing.
- *
  * @param api the name by which the tap knows them
  * @param symbols the parameters and result of each function
  * @param addressOf asks a driver for an address
@@ -198,7 +192,6 @@ export function permitted<T>(what: string, api: string, action: () => T): T {
 /**
  * An environment variable; undefined if it is empty. It is read only if that is permitted already: samepage asks for no
  * permission except FFI.
- *
  * @throws {ArgumentError} if its value is not UTF-8, which JavaScript cannot represent.
  */
 export function environment(name: string): string | undefined {

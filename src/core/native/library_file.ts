@@ -22,7 +22,6 @@ function opened(): Files | undefined {
 /**
  * What is wrong with a library's file that the loader does not notice: it waits at a pipe, and the process ends by SIGBUS
  * if a part that the file's header promises is cut off. Undefined if nothing is wrong, or the loader reports it itself.
- *
  * @param path a path with a slash in it; the loader alone knows the file of a bare name
  */
 export function faultOf(path: string): string | undefined {

@@ -17,19 +17,13 @@ interface Mapping {
   readonly path: string;
 }
 
-/**
- * The file on a disk that is mapped, shared, in a range of this process. Such pages belong to the file system, and no
- * driver may lock them. Undefined without such a file, or where the kernel's list cannot be read.
- */
+/** A driver may not lock pages of a file system. Undefined without such a file, or where the list cannot be read. */
 export function fileBehind(address: Address, byteLength: number): string | undefined {
   const isFile = ({ shared, path }: Mapping) => shared && path.startsWith("/") && !IN_MEMORY.test(path);
   return mappingsOf(address, byteLength).find(isFile)?.path;
 }
 
-/**
- * The first read-only address in a range of this process. Undefined if all can be written, or the kernel's list cannot be
- * read.
- */
+/** Undefined if all can be written, or the kernel's list cannot be read. */
 export function readOnlyIn(address: Address, byteLength: number): bigint | undefined {
   const start = mappingsOf(address, byteLength).find(({ writable }) => !writable)?.start;
   return start === undefined || start > address ? start : address;

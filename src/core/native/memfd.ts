@@ -45,10 +45,7 @@ export function createMemfd(byteLength: number, undo: Undo): { readonly fd: numb
   return { fd, memfd: { identity, byteLength, mode: "read-write", duplicate: () => duplicateFd(fd) } };
 }
 
-/**
- * From now on no process can map a memfd for writing; mappings that exist can be written as before. Does nothing to
- * others.
- */
+/** No process can map it for writing any more; old mappings can be written as before. Does nothing to other files. */
 export function sealAgainstWriters(fd: number): void {
   if (sealsOf(fd) !== undefined) addSeals(fd, F_SEAL_FUTURE_WRITE);
 }
@@ -58,11 +55,7 @@ export function holdFd(fd: number, undo: Undo): void {
   owned("host.fd", undo, () => closeFd(fd));
 }
 
-/**
- * Asks the kernel what another process, or a library, gave.
- *
- * @throws {ArgumentError} if it is not open, no memfd, may shrink, or cannot be read.
- */
+/** @throws {ArgumentError} if the fd is not open, no memfd, may shrink, or cannot be read. */
 export function inspectMemfd(fd: number): Memfd {
   const { identity, byteLength, mode: type } = whereOpen(checks, "fd", fd, statusOf);
   const seals = sealsOf(fd);

@@ -43,8 +43,7 @@ const EVENT = Deno.build.arch === "x86_64" ? { size: 12, data: 4 } : { size: 16,
 const MOST_EVENTS = 64;
 
 /**
- * The longest call, in milliseconds. After it, closed fds are looked for, of which epoll says nothing. It is also how long
- * a thread stays behind when a Worker is terminated.
+ * After it, closed fds are looked for, of which epoll says nothing; a terminated Worker's thread stays behind as long.
  */
 const LONGEST_MS = 500;
 
@@ -66,7 +65,6 @@ let current: Poller | undefined;
  *
  * While a promise waits, the process stays alive. After a millisecond without one, all that this holds is closed: an epoll
  * fd, an eventfd and a page. A Worker that is terminated while it waits leaves those to the process.
- *
  * @throws {NativeCallError} as a rejection: EBADF if the fd is not open, or is closed during the wait (noticed within half
  * a second); EPERM if it cannot be waited for (a regular file).
  */

@@ -16,7 +16,6 @@ const MOST_RANGES = 1024;
  * Reads a byte of every page of a range through the kernel, which returns EFAULT where a direct read would end the
  * process. If the kernel does not permit that (a sandbox), nothing is learned. A block of samepage's own without an owner
  * counts as gone, although it can be read.
- *
  * @throws {ArgumentError} if a page cannot be read, or belongs to a block without an owner.
  */
 export function probePages(
@@ -64,7 +63,6 @@ export function probePages(
 /**
  * Asks the kernel whether the first and the last page of a range may be written, without changing a byte. If the kernel
  * cannot say (before Linux 5.14, device memory), its list of mappings is read.
- *
  * @throws {ArgumentError} if a page is read-only.
  */
 export function probeWritable(address: Address, byteLength: number): void {

@@ -13,21 +13,14 @@ function answers(fd: number): boolean {
   return retried(() => libc().ioctl(fd, SYNC_IOC_FILE_INFO, told)) >= 0;
 }
 
-/**
- * What the kernel says of a sync file: 0 while its fences are not signalled, 1 once they are, and below zero the code of one
- * that failed.
- *
- * @param api as errors name it
- */
+/** 0 while its fences are not signalled, 1 once they are, and below zero the code of one that failed. */
 export function statusOfSyncFile(fd: number, api: string): number {
   if (!answers(fd)) throw libcError("ioctl", { [ENOTTY]: "It is the fd of something else now." }, api);
   return told.getInt32(sync_file_info.fields.status.offset, true);
 }
 
 /**
- * A duplicate of the fd of a sync file that a program gave. A driver may believe any other fd, and never signal.
- *
- * @throws {ArgumentError} for what is no sync file.
+ * A duplicate. A driver may believe any other fd, and never signal. @throws {ArgumentError} for what is no sync file.
  */
 export function syncFileIn(given: number, checks: Checks): number {
   const fd = whereOpen(checks, "fd", checks.fdIn(given, "fd"), duplicateFd);
