@@ -23,7 +23,7 @@ export abstract class OpenCVBase extends DeviceContext {
 
   /**
    * Makes OpenCV's state for a `cl_context`, if it does not exist and OpenCV takes that context; {@link
-   * executionProblem} says why not. Mappers call it.
+   * executionProblem} says why not. For mappers.
    *
    * @param device returns what OpenCV needs to know; called only if it is needed
    */
@@ -38,14 +38,14 @@ export abstract class OpenCVBase extends DeviceContext {
     }
   }
 
-  /** Why OpenCV cannot use a `cl_context`; undefined if it can. Mappers call it. */
+  /** Why OpenCV cannot use a `cl_context`; undefined if it can. For mappers. */
   executionProblem(clContext: bigint): Omit<Refusal, "edge"> | undefined {
     if (this.resource.state !== "live") return { reason: `${this.name} was disposed.` };
     if (this.executionIn(clContext) !== undefined) return undefined;
     return this.#problems.get(clContext) ?? { reason: "OpenCV was not told of this cl_context." };
   }
 
-  /** OpenCV's state for a `cl_context`, if {@link tryExecution} made it. Mappers call it. */
+  /** OpenCV's state for a `cl_context`, if {@link tryExecution} made it. For mappers. */
   executionIn(clContext: bigint): Execution | undefined {
     return this.#executions.find(({ live, device }) => live && device.handle === clContext);
   }

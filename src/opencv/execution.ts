@@ -42,9 +42,9 @@ export interface ExecutionContext {
 }
 
 /**
- * OpenCV's OpenCL state for one `cl_context`: its compiled kernels, and a queue of its own. OpenCV has one as the
- * current of each thread; this one is that only while {@link run} runs something. The context makes it for a mapper
- * that needs it.
+ * OpenCV's OpenCL state for one `cl_context`: its compiled kernels, and a queue of its own. OpenCV has one as the current
+ * of each thread; this one is that only while {@link run} runs something. The context makes it on its first use. For
+ * mappers.
  */
 export class Execution extends Printed {
   /** Whose `cl_context` it is. */

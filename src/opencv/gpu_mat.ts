@@ -45,9 +45,9 @@ export interface GpuMatOver {
 }
 
 /**
- * The bytes of a `cv::cuda::GpuMat` over memory of a CUDA device that OpenCV does not own, as
- * `GpuMat(rows, cols, type, data, step)` makes it: for a program with an OpenCV that can use CUDA, whose functions take its
- * address. samepage makes no call: the OpenCV of Debian has no CUDA. The memory has to stay for as long as the GpuMat.
+ * The bytes of a `cv::cuda::GpuMat` over memory of a CUDA device that OpenCV does not own, as `GpuMat(rows, cols, type,
+ * data, step)` makes it: for a program with an OpenCV that can use CUDA, whose functions take its address. samepage makes
+ * no call: the OpenCV of Debian has no CUDA. The memory has to stay for as long as the GpuMat.
  *
  * @throws {LayoutError} for a dtype that OpenCV does not have, and a step that is too short or no multiple of an element.
  * @throws {ArgumentError} for everything else that is wrong.

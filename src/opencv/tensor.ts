@@ -38,7 +38,7 @@ export abstract class OpenCVTensor extends Tensor<Address> {
   protected abstract get reallocated(): boolean;
 
   /**
-   * Throws unless its header still describes its bytes. Operations call it.
+   * Throws unless its header still describes its bytes. For operations.
    *
    * @throws {AccessError} if OpenCV has reallocated it.
    */

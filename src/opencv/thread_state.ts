@@ -17,8 +17,8 @@ const FRESH_MASK = 0xffff_ffff_0000_00ffn;
 export type State = BigUint64Array<ArrayBuffer>;
 
 /**
- * The OpenCL state of this thread, as OpenCV has it. A `shared_ptr` is moved by its bytes, so that a state can be put aside
- * and put back exactly, whatever it was: also "not asked for yet", for which OpenCV has no function.
+ * The OpenCL state of this thread, as OpenCV has it. A `shared_ptr` is moved by its bytes, so that a state can be put
+ * aside and put back exactly, whatever it was: also "not asked for yet", for which OpenCV has no function.
  */
 let current: State | undefined;
 

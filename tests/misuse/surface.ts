@@ -1,6 +1,6 @@
 /**
  * The public methods: what can be reached from the entry points of programs, but for what `deno doc` says is protected or
- * for those who write mappers.
+ * for mappers, operations or backends.
  *
  * @module
  */
@@ -29,9 +29,9 @@ interface Documentation {
 }
 
 /** What the JSDoc of those classes and methods says which work without the checks that programs have. */
-const MARK = /for\s+those\s+who\s+write\s+(mappers|operations|backends)/i;
+const MARK = /\bfor\s+(mappers|operations|backends)[.,:;]/i;
 
-/** The entry point of those who write backends: what it exports works without checks. */
+/** The entry point of backends: what it exports works without checks. */
 const UNCHECKED = `${config.name}/backend`;
 
 /** The names of the public methods of all entry points for programs. */

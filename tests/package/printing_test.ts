@@ -33,7 +33,7 @@ import { temporaryFolder } from "./project.ts";
 import { driverTest } from "../vaapi/help.ts";
 import { shader, test as vulkanTest } from "../vulkan/help.ts";
 
-/** Parts of contexts, and of drivers, which no program has in its hands: they are for those who write backends. */
+/** Parts of contexts, and of drivers, which no program has in its hands: they are for backends. */
 const PARTS = [
   "Allocation",
   "BufferImages",

@@ -154,7 +154,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     for (let i = 0; i < peers.length; i++) visit(peers[i].resource!.work, to);
   }
 
-  /** For those who write mappers. @see {@link Usable.isReadyFor} */
+  /** For mappers. @see {@link Usable.isReadyFor} */
   isReadyFor(line: Line, access: Access): boolean {
     const { resource } = this;
     const { grants, work } = resource;
@@ -165,7 +165,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
       covers(grants[0].access, access) && grants[0].lendsNothing;
   }
 
-  /** For those who write mappers. @see {@link Usable.revokeViews} */
+  /** For mappers. @see {@link Usable.revokeViews} */
   revokeViews(access: Access): void {
     for (const grant of this.grants) grant.revokeConflicting(access);
   }

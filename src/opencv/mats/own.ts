@@ -15,8 +15,8 @@ import { filledSlot, giveSlot, type Slot, viewOf } from "../slots.ts";
 import type { MatTarget } from "./target.ts";
 
 /**
- * A tensor over the Mat in a slot, whose memory OpenCV reference-counts: this is one more owner. Tensors over the same bytes
- * are its peers. Takes the slot over if it succeeds.
+ * A tensor over the Mat in a slot, whose memory OpenCV reference-counts: this is one more owner. Tensors over the same
+ * bytes are its peers. Takes the slot over if it succeeds.
  * @throws {ArgumentError} if its memory overlaps that of a tensor in part, or the CPU may not use it.
  */
 export function ownMat(target: MatTarget, slot: Slot, access: Access = "read-write"): OpenCVMat {

@@ -99,8 +99,9 @@ export const resize = operation({
 const MOST_TIMES = 7;
 
 /**
- * With AVX2, OpenCV 4.6 gathers pixels of two bytes four bytes at a time (resizeNNInvokerAVX2). It may read two bytes before
- * the first pixel or behind the last one. If they lie on another page, which cannot be read, that would end the process.
+ * With AVX2, OpenCV 4.6 gathers pixels of two bytes four bytes at a time (resizeNNInvokerAVX2). It may read two bytes
+ * before the first pixel or behind the last one. If they lie on another page, which cannot be read, that would end the
+ * process.
  */
 function assertReadableAround(
   { address, layout: { byteLength }, matShape: { sizes, steps } }: OpenCVMat,

@@ -42,8 +42,8 @@ const DATA = UMatData.fields;
 const LET_GO_MS = 1000;
 
 /**
- * A UMat over a buffer that OpenCV does not own; its end goes on the undo list. It is made like convertFromBuffer does, but
- * without a native call, and with the offset and the row step that convertFromBuffer of OpenCV 4.6 ignores.
+ * A UMat over a buffer that OpenCV does not own; its end goes on the undo list. It is made like convertFromBuffer does,
+ * but without a native call, and with the offset and the row step that convertFromBuffer of OpenCV 4.6 ignores.
  * @param grants the grants to keep for good if OpenCV does not release the buffer
  * @throws {LayoutError} where OpenCV cannot have that layout.
  */

@@ -40,7 +40,7 @@ export class UMatTarget extends PrintedTarget implements Target<OpenCVUMat> {
     return value instanceof OpenCVUMat && value.target === this;
   }
 
-  /** Returns a layout as OpenCV has it, `offset` bytes into a buffer, or why it cannot have it. Mappers call it. */
+  /** Returns a layout as OpenCV has it, `offset` bytes into a buffer, or why it cannot have it. For mappers. */
   fit(at: Layout, offset: number): MatShape | Unfit {
     const end = offset + at.byteLength;
     if (end > MOST_INT) {
