@@ -53,8 +53,8 @@ export function decoded(bytes: Uint8Array<ArrayBuffer>, fds: number): Message {
 }
 
 /**
- * The JSON of a body. It has to be exactly what `JSON.stringify` makes of it: so there are no two properties of one name, no
- * numbers that JavaScript does not hold, and no white space.
+ * The JSON of a body. It has to be exactly what `JSON.stringify` makes of it: so there are no two properties of one name,
+ * no numbers that JavaScript does not hold, and no white space.
  * @throws {MessageError} for anything else.
  */
 export function jsonIn(body: Uint8Array<ArrayBuffer>): unknown {

@@ -99,8 +99,8 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
   }
 
   /**
-   * Sends a port: a handle that is an fd, of any API, and what it says of itself. The port stays yours; the other side gets an
-   * fd of its own.
+   * Sends a port: a handle that is an fd, of any API, and what it says of itself. The port stays yours; the other side
+   * gets an fd of its own.
    *
    * @throws {ArgumentError} for a port without an fd, and for one whose kind or numbers no message can hold.
    * @throws {NativeCallError} if the other side has ended.

@@ -9,8 +9,8 @@ import { cudaDriver } from "./library.ts";
 import { callsTo } from "./primary_context.ts";
 
 /**
- * Throws unless a stream of other code belongs to a context's device and its primary context, because events of one context
- * cannot be recorded on streams of another. CUDA's own default streams belong to the current context.
+ * Throws unless a stream of other code belongs to a context's device and its primary context, because events of one
+ * context cannot be recorded on streams of another. CUDA's own default streams belong to the current context.
  * @param handle a live `cudaStream_t`
  * @throws {ArgumentError} if it does not; the message names both devices.
  */

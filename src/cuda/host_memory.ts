@@ -94,8 +94,8 @@ const UNREACHABLE = {
 };
 
 /**
- * The port to the host of memory that it reaches: its host address, without a native call. It is an alias if that was proven
- * on this device; else the driver moves the pages to their current user (managed memory).
+ * The port to the host of memory that it reaches: its host address, without a native call. It is an alias if that was
+ * proven on this device; else the driver moves the pages to their current user (managed memory).
  */
 export function hostPorts<C extends SampleContext>(
   context: CudaPrimaryContext & { readonly proofs: Proofs<C>; readonly hostMemory: CudaHostMemory },

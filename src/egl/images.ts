@@ -91,8 +91,8 @@ export class EglImages extends PrintedTarget implements MemoryTarget<EglTensor> 
    * @param textures their names, one for each plane: `GL_TEXTURE_2D`, of the context's share group
    * @param init what their level 0 holds: the driver is asked now, so they have their storage
    * @throws {ArgumentError} for another number of textures than the format has planes, and for names of none.
-   * @throws {LayoutError} for a texture of another size or format. OpenGL ES before 3.1 reports no formats: there a texture is
-   * refused if GL does not write such pixels to it.
+   * @throws {LayoutError} for a texture of another size or format. OpenGL ES before 3.1 reports no formats: there a
+   * texture is refused if GL does not write such pixels to it.
    *
    * @example
    * ```ts

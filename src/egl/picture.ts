@@ -28,8 +28,8 @@ const GENERATE = { texture: "glGenTextures", renderbuffer: "glGenRenderbuffers" 
 const DELETE = { texture: "glDeleteTextures", renderbuffer: "glDeleteRenderbuffers" } as const;
 
 /**
- * A picture of one plane: GL's texture or renderbuffer, and EGL's image of it. `name` is of the context's share group. Made
- * by `egl.image.allocate()`, and by maps.
+ * A picture of one plane: GL's texture or renderbuffer, and EGL's image of it. `name` is of the context's share group.
+ * Made by `egl.image.allocate()`, and by maps.
  */
 export class EglPicture extends Printed {
   /** The context that made it. For mappers. */

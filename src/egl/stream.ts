@@ -110,8 +110,8 @@ export class EglStream extends NativeObject {
   }
 
   /**
-   * Resolves once the stream is in a state: `"connecting"` when the consumer has connected, which a producer in another process
-   * waits for.
+   * Resolves once the stream is in a state: `"connecting"` when the consumer has connected, which a producer in another
+   * process waits for.
    *
    * @throws {DisposedError} if it is disposed before.
    * @throws {InteropError} if an end has disconnected before.

@@ -26,8 +26,8 @@ const CONSUMER = "egl.streamConsumer";
 const FRAME = "egl.streamFrame";
 
 /**
- * OpenGL ES as the consumer of an `EGLStream`: each frame in turn is what its texture shows. It connects before the producer
- * does. Made by `egl.consumer(stream)`.
+ * OpenGL ES as the consumer of an `EGLStream`: each frame in turn is what its texture shows. It connects before the
+ * producer does. Made by `egl.consumer(stream)`.
  *
  * No call blocks: the stream is asked for a new frame first, and acquired with no time to wait.
  */

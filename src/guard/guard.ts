@@ -24,8 +24,8 @@ type Symbols = Deno.ForeignLibraryInterface;
 type Functions = Record<string, (...args: unknown[]) => unknown>;
 
 /**
- * Opens a C++ library so that an exception of its functions is a typed error. Where there can be no guard, the functions are
- * called directly, and {@link guardOf} says why.
+ * Opens a C++ library so that an exception of its functions is a typed error. Where there can be no guard, the functions
+ * are called directly, and {@link guardOf} says why.
  * @param errorOf makes an error of an exception; {@link nativeCallErrorOf} by default
  */
 export function guarded(errorOf: ErrorOf = nativeCallErrorOf): Link {

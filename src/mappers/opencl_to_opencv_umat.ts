@@ -92,8 +92,8 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
 };
 
 /**
- * True if OpenCV gets the whole buffer and an offset: PoCL 3.1 crashes when rectangles of a sub-buffer are copied
- * (clEnqueueCopyBufferRect), as OpenCV does with padded rows.
+ * True if OpenCV gets the whole buffer and an offset: PoCL 3.1 crashes when clEnqueueCopyBufferRect, which OpenCV calls
+ * for padded rows, copies rectangles of a sub-buffer.
  */
 function wantsRoot({ device }: OpenCLContext): boolean {
   return device.platform === "Portable Computing Language";

@@ -316,8 +316,8 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
    * Attaches to a `cl_semaphore_khr` of this context that other code made, and retains it (cl_khr_semaphore).
    *
    * @param handle a live `cl_semaphore_khr`; a wrong one crashes the process
-   * @throws {ArgumentError} if the driver has no semaphores, or it is of another context, not binary, for a device of another
-   * context, or not a handle.
+   * @throws {ArgumentError} if the driver has no semaphores, or it is of another context, not binary, for a device of
+   * another context, or not a handle.
    * @throws {NativeCallError} if the driver does not know it.
    */
   attachSemaphore(handle: bigint): OpenCLSemaphore {

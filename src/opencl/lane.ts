@@ -92,8 +92,9 @@ export class ClLane implements Lane {
   }
 
   /**
-   * The event of the newest command up to a mark that has not failed; undefined if none is in flight. PoCL 3.1 never ends what
-   * waits for an event that has failed: one may, behind a promise that was rejected, before what was submitted before it.
+   * The event of the newest command up to a mark that has not failed; undefined if none is in flight. PoCL 3.1 never ends
+   * what waits for an event that has failed: one may, behind a promise that was rejected, before what was submitted before
+   * it.
    */
   unfailedAt(mark: number): ClEvent | undefined {
     for (let at = this.#toldBy(mark); at > this.over; at--) {

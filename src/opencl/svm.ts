@@ -43,8 +43,8 @@ const OWN: ExecInfo = { pointers: CL_KERNEL_EXEC_INFO_SVM_PTRS };
 const SYSTEM: ExecInfo = { flag: CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM };
 
 /**
- * Shared virtual memory. Host and device use the same address, which is its handle. Made by `cl.svm.allocate()`, or of host
- * memory if a device shares all of that.
+ * Shared virtual memory. Host and device use the same address, which is its handle. Made by `cl.svm.allocate()`, or of
+ * host memory if a device shares all of that.
  */
 export class OpenCLSvmTensor extends OpenCLPointerTensor {
   /** Its context. */

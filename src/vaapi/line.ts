@@ -27,8 +27,8 @@ export function newLine(name: string, owner: Resource): Line<undefined> {
 const PAUSE = 1;
 
 /**
- * All work on a surface so far, as a fence. A driver may hold a lock while a thread waits in vaSyncSurface, and every other
- * call of ours would wait there: so a wait asks from time to time, and none is made on another thread.
+ * All work on a surface so far, as a fence. A driver may hold a lock while a thread waits in vaSyncSurface, and every
+ * other call of ours would wait there: so a wait asks from time to time, and none is made on another thread.
  */
 export function workOn(surface: VaapiSurface): Fence {
   return fenceOf({

@@ -61,8 +61,8 @@ export class VulkanFence extends NativeObject {
   }
 
   /**
-   * Its signal as a sync file (VK_KHR_external_fence_fd), whose fd the caller owns; -1 if the driver saw the signal come. The
-   * sync file takes the signal along: the `VkFence` itself is as new afterwards.
+   * Its signal as a sync file (VK_KHR_external_fence_fd), whose fd the caller owns; -1 if the driver saw the signal come.
+   * The sync file takes the signal along: the `VkFence` itself is as new afterwards.
    *
    * @throws {AccessError} while a fence that was attached to it waits for the signal, which would never come there.
    * @throws {InteropError} if the device exports no fences so.

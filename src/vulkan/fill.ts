@@ -12,8 +12,8 @@ import type { VulkanTensor } from "./tensor.ts";
 const WORD = 4;
 
 /**
- * The commands that fill a tensor's elements, row by row where there are gaps. The bytes of a row before its first word and
- * behind its last are copied from its filled words, because a copy takes any bytes.
+ * The commands that fill a tensor's elements, row by row where there are gaps. The bytes of a row before its first word
+ * and behind its last are copied from its filled words, because a copy takes any bytes.
  */
 export function fillTensor({ layout, name, rawHandle }: VulkanTensor, value: FillValue): Call<VulkanLane>[] {
   const pattern = patternIn(value, layout.dtype, checks);

@@ -88,7 +88,8 @@ export class VulkanImageTarget extends PrintedTarget implements MemoryTarget<Vul
    * Allocates an image, every byte of it zero.
    *
    * @throws {LayoutError} for a shape that is no image of this format, or more than the device takes.
-   * @throws {ArgumentError} if the device has no images of this format in this tiling, or none that go out as `exportAs` asks.
+   * @throws {ArgumentError} if the device has no images of this format in this tiling, or none that go out as `exportAs`
+   * asks.
    * @throws {NativeCallError} if there is too little memory.
    *
    * @example

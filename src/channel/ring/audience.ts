@@ -144,8 +144,8 @@ export class Audience<T extends Tensor | Frame> {
   }
 
   /**
-   * Takes what a reader has released, all in one turn: a reader may release each frame that it knows once, and ask once for one
-   * more. Returns false once it has ended, or says more than that.
+   * Takes what a reader has released, all in one turn: a reader may release each frame that it knows once, and ask once
+   * for one more. Returns false once it has ended, or says more than that.
    */
   #hear(reader: Subscriber<T>): boolean {
     const { fd, resource } = reader.connection;

@@ -32,8 +32,8 @@ const WAIT: Names<SignalOptions> = { signal: true };
 const published = noticeOf([NOTICES.published]);
 
 /**
- * The side of a ring that reads its frames. Each frame is the writer's memory itself, for reading: a write into a view of it
- * ends this process.
+ * The side of a ring that reads its frames. Each frame is the writer's memory itself, for reading: a write into a view of
+ * it ends this process.
  */
 export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject implements AsyncIterable<T> {
   /** Its end of life: the frames that it gave end, and the writer gets them back. */
@@ -133,9 +133,10 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   }
 
   /**
-   * A read can be given up while `pull` waits for its frame, and the stream drops what is in its queue without a word when it
-   * is cancelled. So a frame that no read waits for is kept here as far as that can be seen: the stream is not locked. Where
-   * it was locked again without a read, the frame goes into the queue, and no later than the next `pull` it has left it.
+   * A read can be given up while `pull` waits for its frame, and the stream drops what is in its queue without a word when
+   * it is cancelled. So a frame that no read waits for is kept here as far as that can be seen: the stream is not locked.
+   * Where it was locked again without a read, the frame goes into the queue, and no later than the next `pull` it has left
+   * it.
    */
   #stream(cancelled: AbortController): ReadableStream<T> {
     const { signal } = cancelled;

@@ -32,8 +32,8 @@ export interface Offer<What = ByteRange> {
   /** An import: the one kind of memory that it takes; any kind if left out. */
   readonly from?: string;
   /**
-   * An import by fds: what they have to allow, whatever the map is for. A driver on the CPU maps what it imports, for reading
-   * and writing. Left out, the map's own access is enough.
+   * An import by fds: what they have to allow, whatever the map is for. A driver on the CPU maps what it imports, for
+   * reading and writing. Left out, the map's own access is enough.
    */
   readonly fdAccess?: Access | undefined;
   /** How the bytes cross on this side; `"alias"` if left out. */

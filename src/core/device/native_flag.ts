@@ -230,8 +230,8 @@ export class NativeFlag extends Printed implements Disposable {
   }
 
   /**
-   * A fence that is reached once it is set, also after dispose. It is polled: no native call waits for it. It fails where the
-   * flag was withdrawn.
+   * A fence that is reached once it is set, also after dispose. It is polled: no native call waits for it. It fails where
+   * the flag was withdrawn.
    */
   fence(): Fence {
     return this.#signal.fence;

@@ -4,8 +4,8 @@ import type { DType } from "../layout/dtype.ts";
 import { encoded } from "../layout/numbers.ts";
 
 /**
- * What memory is filled with: a value of the tensor's dtype, or several in turn; or bytes, as a typed array. An image takes
- * a colour, four numbers: red, green, blue and alpha, as kernels and shaders read them.
+ * What memory is filled with: a value of the tensor's dtype, or several in turn; or bytes, as a typed array. An image
+ * takes a colour, four numbers: red, green, blue and alpha, as kernels and shaders read them.
  */
 export type FillValue = number | bigint | readonly number[] | readonly bigint[] | ArrayBufferView;
 

@@ -25,8 +25,8 @@ export interface SemaphoreMaker {
 const makers: SemaphoreMaker[] = [];
 
 /**
- * From now on two lines of other drivers may wait for each other by this maker's semaphores, until the returned function is
- * called.
+ * From now on two lines of other drivers may wait for each other by this maker's semaphores, until the returned function
+ * is called.
  */
 export function offerSemaphores(maker: SemaphoreMaker): () => void {
   makers.push(maker);

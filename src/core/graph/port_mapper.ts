@@ -116,10 +116,11 @@ interface PortPlan<What> extends Plan {
 
 /**
  * The edge from one kind of memory to another that imports the bytes that the first exports. It refuses what either side
- * refuses, has the device prove what has to be proven, exports, imports, brings the bytes where they have to be brought, and
- * takes them back.
+ * refuses, has the device prove what has to be proven, exports, imports, brings the bytes where they have to be brought,
+ * and takes them back.
  *
- * It calls the source's `ports.export` and the target's `ports.import`, and submits their commands on their own lines. For backends.
+ * It calls the source's `ports.export` and the target's `ports.import`, and submits their commands on their own lines. For
+ * backends.
  */
 export function portMapper(from: string, to: string): Mapper {
   return new PortMapper(from, to, BYTES);
@@ -155,8 +156,8 @@ export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[
 }
 
 /**
- * Every edge of a graph of these contexts: those that they bring, those `between` two APIs that neither owns alone, and one
- * for any two kinds of memory that share a port.
+ * Every edge of a graph of these contexts: those that they bring, those `between` two APIs that neither owns alone, and
+ * one for any two kinds of memory that share a port.
  */
 export function edgesOf(contexts: Iterable<Context>, between: readonly Mapper[] = []): Mapper[] {
   const all = [...contexts];

@@ -18,8 +18,8 @@ const OWN_CALL = new RegExp(`${RegExp.escape(OWN)}(src/|mod\\.ts:)`);
 let isTracing: boolean | undefined;
 
 /**
- * From now on, the warning of an object that was never disposed says where it was made, if it was made from now on. The same
- * as the variable SAMEPAGE_TRACE_FORGOTTEN=1, for programs that may not read the environment. It costs a stack for
+ * From now on, the warning of an object that was never disposed says where it was made, if it was made from now on. The
+ * same as the variable SAMEPAGE_TRACE_FORGOTTEN=1, for programs that may not read the environment. It costs a stack for
  * each object, about 70 µs.
  *
  * @throws {ArgumentError} if `on` is no boolean.

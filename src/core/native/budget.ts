@@ -22,8 +22,8 @@ export interface Shares {
 export type Refusal = (count: number, limit: number, own: boolean) => ArgumentError;
 
 /**
- * Counts what V8 needs too, and ends the process if it gets none: it is refused long before the kernel would. Every isolate
- * counts its own, and asks the kernel for that of the others.
+ * Counts what V8 needs too, and ends the process if it gets none: it is refused long before the kernel would. Every
+ * isolate counts its own, and asks the kernel for that of the others.
  */
 export class Budget {
   readonly #kernel: Kernel;

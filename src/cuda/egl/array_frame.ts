@@ -11,8 +11,8 @@ import type { CudaPrimaryContext } from "../base.ts";
 import { checks } from "../check.ts";
 
 /**
- * A picture whose planes are CUDA arrays: what a producer of arrays presents to an `EGLStream`, and what a consumer of arrays
- * gets from it. Textures read it; the driver alone knows the order of its pixels.
+ * A picture whose planes are CUDA arrays: what a producer of arrays presents to an `EGLStream`, and what a consumer of
+ * arrays gets from it. Textures read it; the driver alone knows the order of its pixels.
  *
  * @example
  * ```ts ignore

@@ -34,9 +34,9 @@ const RELEASE = "cudaEGLStreamConsumerReleaseFrame";
 const NO_RESOURCE = 0n as CudaGraphicsResource;
 
 /**
- * CUDA as the consumer of an `EGLStream`. It connects before the producer does. Each frame is memory of the producer's at an
- * address of this context's: kernels read it, and its dispose releases it to the stream. A producer of this process's that
- * ends takes its frames back first.
+ * CUDA as the consumer of an `EGLStream`. It connects before the producer does. Each frame is memory of the producer's at
+ * an address of this context's: kernels read it, and its dispose releases it to the stream. A producer of this process's
+ * that ends takes its frames back first.
  *
  * No call blocks: the stream is asked for a new frame first, and acquired with no time to wait.
  */
@@ -98,8 +98,8 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
    * The next frame, to be read only; undefined where there is no new one. Its dispose releases it, once the work on it is
    * over; {@link release} does not wait for that.
    *
-   * @throws {InteropError} for a frame of the other kind (see {@link CudaConsumerInit}), or of a format that samepage does not
-   * know. It is released again.
+   * @throws {InteropError} for a frame of the other kind (see {@link CudaConsumerInit}), or of a format that samepage does
+   * not know. It is released again.
    */
   acquire(): F | undefined {
     this.resource.assertLive();

@@ -10,8 +10,8 @@ import type { LaunchSizes } from "./limits.ts";
 const CONFIG = cudaLaunchConfig_t.fields;
 
 /**
- * The input of cudaLaunchKernelExC: the configuration, the addresses of the arguments' values, and the values. It is passed
- * by address, which is faster than a buffer, so the caller keeps this until the call is over.
+ * The input of cudaLaunchKernelExC: the configuration, the addresses of the arguments' values, and the values. It is
+ * passed by address, which is faster than a buffer, so the caller keeps this until the call is over.
  */
 export class LaunchMemory extends Arguments<CudaPrimaryContext, CudaTensor> {
   readonly args: Address;

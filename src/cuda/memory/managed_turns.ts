@@ -22,9 +22,9 @@ interface Tracked {
 }
 
 /**
- * Managed memory of devices without concurrentManagedAccess: host and devices take turns. While such a device runs anything,
- * the process crashes if the CPU touches a block that is attached neither to the host nor to an idle stream. So a command
- * revokes the views first, and new views wait for the command.
+ * Managed memory of devices without concurrentManagedAccess: host and devices take turns. While such a device runs
+ * anything, the process crashes if the CPU touches a block that is attached neither to the host nor to an idle stream. So
+ * a command revokes the views first, and new views wait for the command.
  *
  * It knows the commands of all contexts of this isolate, and none of other isolates.
  */

@@ -36,9 +36,9 @@ const OPTIONS: Names<PinnedPoolOptions> = {
  * A pool of reusable pinned tensors. To lock pages takes milliseconds; to take a locked block takes none. Block sizes are
  * powers of two, so that a returned block fits later tensors.
  *
- * A block returns after all work on its tensor, unless a view of it was moved away: such a block is never freed. The driver
- * chooses its NUMA node, as for all memory of cudaHostAlloc; `cuda.virtual` with the location `"host"` uses the node next
- * to the device.
+ * A block returns after all work on its tensor, unless a view of it was moved away: such a block is never freed. The
+ * driver chooses its NUMA node, as for all memory of cudaHostAlloc; `cuda.virtual` with the location `"host"` uses the
+ * node next to the device.
  */
 export class CudaPinnedPool extends NativeObject {
   /** Its end of life: its tensors end first. */

@@ -36,8 +36,8 @@ const IMPORT_NAMES: Names<VirtualImport & Layout> = { ...LAYOUT_NAMES, devices: 
 const NAMES: Names<VirtualAllocation & Layout> = { ...IMPORT_NAMES, location: true, sharable: true };
 
 /**
- * Memory by CUDA's virtual memory management, with separate steps for the memory, its address and its users. It can have an
- * fd that other APIs and processes import, and several devices may use it by one address.
+ * Memory by CUDA's virtual memory management, with separate steps for the memory, its address and its users. It can have
+ * an fd that other APIs and processes import, and several devices may use it by one address.
  */
 export class CudaVirtual extends CudaMemory {
   /** The kind of memory. */

@@ -59,8 +59,8 @@ const HOST_MEMORY = Array.from({ length: 26 }, (_, i) => hostMemory(2 ** (i >> 1
 const last = { address: -1n, index: 0 };
 
 /**
- * The class of host memory behind a buffer, by the largest power of two that divides its address, and by whether 64 divides
- * its length; that of the driver's own memory where there is no address.
+ * The class of host memory behind a buffer, by the largest power of two that divides its address, and by whether 64
+ * divides its length; that of the driver's own memory where there is no address.
  * @throws {ArgumentError} for anything else.
  */
 export function classAt(address: bigint | undefined, byteLength: number): MemoryClass<BaseContext> {

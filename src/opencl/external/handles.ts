@@ -63,8 +63,9 @@ export const SEMAPHORE_HANDLES: readonly Handle<SyncKind>[] = [
 ];
 
 /**
- * The properties of memory that comes by a handle, for one device: clCreateBufferWithProperties, clCreateImageWithProperties.
- * Where a driver does not list the handle's extension, as Intel's, no device is named: it knows the handle, and no list.
+ * The properties of memory that comes by a handle, for one device: clCreateBufferWithProperties,
+ * clCreateImageWithProperties. Where a driver does not list the handle's extension, as Intel's, no device is named: it
+ * knows the handle, and no list.
  */
 export function memoryProperties(
   property: number,

@@ -188,9 +188,9 @@ export class EglImage extends ExternalObject {
 type Creating = "clCreateBufferWithProperties" | "clCreateImageWithProperties";
 
 /**
- * An object over the memory of another API's fd. It takes the fd over: a failed call closes it here, else the driver closes
- * it with the object. Until then the number must not be closed (facts: the driver would close it again, when it may belong
- * to another file).
+ * An object over the memory of another API's fd. It takes the fd over: a failed call closes it here, else the driver
+ * closes it with the object. Until then the number must not be closed (facts: the driver would close it again, when it may
+ * belong to another file).
  * @throws {NativeCallError} if the driver refuses it; the code may be one of another API.
  */
 function overFd<Fn extends Creating>(

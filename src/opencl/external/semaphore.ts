@@ -98,8 +98,8 @@ export function semaphoreSync(context: ClContext, device: OpenCLDevice): Sync<Cl
 }
 
 /**
- * From this number on are the fds of semaphores. NVIDIA's driver (580.159, H100) never closes the fd of memory whose number
- * that of a semaphore once had, so the two are kept apart.
+ * From this number on are the fds of semaphores. NVIDIA's driver (580.159, H100) never closes the fd of memory whose
+ * number that of a semaphore once had, so the two are kept apart.
  */
 const FIRST_FD = 500;
 const TOO_LOW = `Raise the limit of open fds (ulimit -n) above ${FIRST_FD}.`;

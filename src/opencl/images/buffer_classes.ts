@@ -40,8 +40,8 @@ kernel void through(
  * The class of images over a buffer; `host` is true for a buffer in host memory.
  *
  * OpenCL requires that both are the same memory. It is proven all the same: one run of a kernel writes random bytes to a
- * buffer, reads them as pixels of the image over it, writes them as pixels of another image, and reads them as bytes of the
- * buffer under that. No driver can copy in between.
+ * buffer, reads them as pixels of the image over it, writes them as pixels of another image, and reads them as bytes of
+ * the buffer under that. No driver can copy in between.
  */
 export function bufferImageClass(type: ImageType, format: PixelFormat, host: boolean): MemoryClass<BaseContext> {
   const name = `${type} ${format.name} over a buffer ${host ? "over host memory" : "of the driver's own"}`;

@@ -107,9 +107,9 @@ export function pitchProblem({ extent: [, y, z], pitch }: ImageShape, format: Pi
 }
 
 /**
- * Why an address is not aligned for an image, if it is not. Kernels access whole pixels, with vector instructions on a CPU:
- * PoCL and Intel's CPU driver crash on memory that is not aligned to a pixel's size (OpenCL 3.0, "Alignment of Application
- * Data Types").
+ * Why an address is not aligned for an image, if it is not. Kernels access whole pixels, with vector instructions on a
+ * CPU: PoCL and Intel's CPU driver crash on memory that is not aligned to a pixel's size (OpenCL 3.0, "Alignment of
+ * Application Data Types").
  * @param align the alignment in bytes: a pixel's size, or more if the device requires it
  */
 export function addressProblem(address: bigint | undefined, align: number): ImageProblem | undefined {

@@ -9,8 +9,8 @@ import { check } from "../errors.ts";
 import { type Allocating, blockIn, type ContextBlock, contextBlock } from "../pointers/memory.ts";
 
 /**
- * The grain at which host and device share a block: `"coarse"`, by ranges that are mapped for the host; `"fine"`, by bytes,
- * in place.
+ * The grain at which host and device share a block: `"coarse"`, by ranges that are mapped for the host; `"fine"`, by
+ * bytes, in place.
  */
 export type SvmGrain = "coarse" | "fine";
 

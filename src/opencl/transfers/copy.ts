@@ -11,7 +11,8 @@ const RECT = "clEnqueueCopyBufferRect";
 const PLACE: BoxPlace = { api: "opencl", fn: RECT, argument: "to" };
 
 /**
- * The commands that copy one buffer's elements to another. Gaps between rows take several commands, so a failure may leave a part copied.
+ * The commands that copy one buffer's elements to another. Gaps between rows take several commands, so a failure may leave
+ * a part copied.
  *
  * It uses whole buffers, never sub-buffers: PoCL 3.1 crashes when rows of a sub-buffer are copied
  * (clEnqueueCopyBufferRect).

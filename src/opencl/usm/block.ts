@@ -18,8 +18,8 @@ export const USM = "cl_intel_unified_shared_memory";
 export const usmOf: (device: OpenCLDevice) => Usm = extensionFunctions<Usm>("opencl_usm", USM, SYMBOLS);
 
 /**
- * The place of a block: `"host"`, in host memory that the device reaches; `"device"`, in device memory that the host cannot
- * reach; `"shared"`, with its current user: the driver moves it.
+ * The place of a block: `"host"`, in host memory that the device reaches; `"device"`, in device memory that the host
+ * cannot reach; `"shared"`, with its current user: the driver moves it.
  */
 export type UsmKind = "host" | "device" | "shared";
 
