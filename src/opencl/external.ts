@@ -7,7 +7,9 @@ import type { Access } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import { importFor } from "../core/memory/imports.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
-import type { BaseContext, BaseQueue } from "./base_context.ts";
+import type { Refusal } from "../core/errors.ts";
+import type { BaseQueue } from "./base_context.ts";
+import { hostView, hostViewOffer, refuseHostView, type ShowingContext } from "./buffers/host_view.ts";
 import { GlBuffer, ordersGl, refuseGl, refuseOtherGl } from "./external/gl.ts";
 import { lackingForMemory, MEMORY_HANDLES } from "./external/handles.ts";
 import { ExternalBuffer } from "./external/memory.ts";
@@ -22,13 +24,13 @@ function expect(allocation: Allocation): void {
 
 type ForeignBuffer = ExternalBuffer | GlBuffer;
 
-interface ImportingContext extends BaseContext {
+interface ImportingContext extends ShowingContext {
   readonly queue: BaseQueue;
 }
 
-/** Memory of other APIs as buffers of one context, by POSIX fds (cl_khr_external_memory). For mappers. */
+/** Memory of other APIs as a context's buffers, by POSIX fds (cl_khr_external_memory), and its buffers as the host's. */
 export class OpenCLExternalMemory {
-  /** Its ports: memory by an opaque fd or a dma-buf; or the reason why it has none. */
+  /** Its ports: to the host; from others by an opaque fd or a dma-buf, or the reason why there is none. */
   readonly ports: Memory<OpenCLTensor>;
   readonly #context: ImportingContext;
 
@@ -36,15 +38,19 @@ export class OpenCLExternalMemory {
   constructor(context: ImportingContext) {
     this.#context = context;
     const ports: Memory<OpenCLTensor, ForeignBuffer> = {
-      exports: [],
+      exports: [hostViewOffer(context)],
       imports: [...MEMORY_HANDLES.map((handle) => this.#offer(handle)), this.#glOffer()],
       get line() {
         return context.queue.line;
       },
-      refuse({ target }) {
-        return whyEnded(context) ??
-          (target.context.api === context.gl?.api ? refuseOtherGl(context, target.context) : undefined);
+      refuse: ({ target, range }, access) => {
+        const ended = whyEnded(context);
+        if (ended !== undefined || target === context) {
+          return ended ?? this.#refuseForeign(range) ?? refuseHostView(context, range, access);
+        }
+        return target.context.api === context.gl?.api ? refuseOtherGl(context, target.context) : undefined;
       },
+      export: (tensor, _kind, byteLength, access, gaps) => hostView(context, tensor, byteLength, access, gaps),
       import: (port: Port, _access: Access, of?: Allocation) =>
         port instanceof GlPort ? this.#importGl(port, of!) : this.#import(port, of),
       tensor({ handle: buffer, layout, ...about }) {
@@ -56,9 +62,13 @@ export class OpenCLExternalMemory {
     this.ports = ports;
   }
 
-  /** True for a range of another API's memory that comes here by its fd. */
-  has({ allocation, address }: ByteRange): boolean {
-    return address === undefined && allocation.findAttachment(EXPECTED) === true;
+  /** Memory of another API that comes here by its fd is that API's to show to the host. */
+  #refuseForeign({ allocation, address }: ByteRange): Omit<Refusal, "edge"> | undefined {
+    if (address !== undefined || allocation.findAttachment(EXPECTED) !== true) return undefined;
+    return {
+      reason: "it is memory of another API.",
+      remedy: "Map the tensor to the host that it was mapped from.",
+    };
   }
 
   #offer(handle: (typeof MEMORY_HANDLES)[number]): Offer {

@@ -14,7 +14,7 @@ import type { BaseContext } from "./base_context.ts";
 import { adoptedBuffer } from "./buffers/attached.ts";
 import { type DriverBuffer, driverBufferOf } from "./buffers/driver_buffers.ts";
 import { type HostBuffer, HostBuffers } from "./buffers/host_buffers.ts";
-import { mapBuffer, mapped, type MappedRange, Publication } from "./buffers/map.ts";
+import { mapBuffer, Publication } from "./buffers/map.ts";
 import { type BufferPart, partOf, retainBuffer } from "./buffers/native.ts";
 import { type Space, spaceOf } from "./buffers/space.ts";
 import type { RootBuffer } from "./buffers/tensor.ts";
@@ -81,17 +81,6 @@ export class OpenCLMemory {
   publish(mem: ClMem, offset: number, length: number, aliases: boolean): GiveBack {
     const { line } = this.#context.queue;
     return new Publication(line, aliases, () => mapBuffer(mem, false, CL_MAP_READ, offset, length));
-  }
-
-  /**
-   * Maps a range of a buffer for the host; blocks.
-   *
-   * @param exact see {@link mapFlags}
-   * @throws {AccessError} if it would wait for an unsettled promise.
-   * @throws {NativeCallError} clEnqueueMapBuffer's.
-   */
-  map(mem: ClMem, access: Access, offset: number, length: number, exact = false): MappedRange {
-    return mapped(this.#context, mem, access, offset, length, exact);
   }
 
   /** The offset in its own `cl_mem` of a part that begins `begin` bytes into a root buffer: see {@link part}. */

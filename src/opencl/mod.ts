@@ -64,6 +64,5 @@ export {
   hostToOpenCLImage,
   openCLImageToHost,
   openCLSvmToOpenCL,
-  openCLToHost,
   openCLToOpenCLImage,
 } from "./edges/mod.ts";

@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { AccessError, DisposedError, host, InteropError, MapperGraph, Route, type Tensor } from "@samepage/interop";
-import { chain } from "@samepage/interop/backend";
-import { hostToOpenCL, type OpenCLContext, type OpenCLTensor, openCLToHost } from "@samepage/interop/opencl";
+import { chain, portMapper } from "@samepage/interop/backend";
+import { hostToOpenCL, type OpenCLContext, type OpenCLTensor } from "@samepage/interop/opencl";
 import {
   assertBytes,
   filled,
@@ -23,6 +23,7 @@ import {
 } from "./help.ts";
 
 const SIZE = 8192;
+const openCLToHost = portMapper("opencl", "host");
 
 /** Two contexts on two platforms, and a graph over both and the host. */
 interface Two extends Disposable, AsyncDisposable {
@@ -341,9 +342,9 @@ testBoth("a chain whose second link fails leaves everything as it was", ({ a, b,
   const { tensor, bytes } = randomTensor(SIZE);
   using source = tensor;
   const broken = {
-    ...openCLToHost,
     from: "opencl",
     to: "host",
+    probe: openCLToHost.probe.bind(openCLToHost),
     map() {
       throw new Error("broken");
     },

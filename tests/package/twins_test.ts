@@ -50,7 +50,6 @@ const TWINS: { readonly [mechanism: string]: Twin } = {
       "cuda/edges/host_to_cuda.ts",
       "vaapi/edges/host_to_vaapi.ts",
       "opencl/edges/opencl_image_to_host.ts",
-      "opencl/edges/opencl_to_host.ts",
       "vaapi/edges/vaapi_to_host.ts",
       "opencl/edges/host_to_opencl.ts",
       "opencl/edges/host_to_opencl_image.ts",

@@ -2,7 +2,7 @@ import { portsOf } from "../device/memory.ts";
 import { type MemoryKind, Port } from "../device/port.ts";
 import { type Layout, moved } from "../layout/layout.ts";
 import { reads } from "../memory/access.ts";
-import { tellPlace } from "../memory/peers.ts";
+import { showAt, tellPlace } from "../memory/peers.ts";
 import type { ByteRange, Described } from "../tensors/described.ts";
 import { planesOf } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
@@ -56,8 +56,12 @@ export const BYTES: Manner<ByteRange> = {
     const of = port.kind === "dma-buf" ? undefined : block; // a dma-buf may show a part of the block
     return portsOf(target)!.import!(port, access, of);
   },
-  place({ handle, object }: Imported, _blocks, { grants }, { described }, { undo }) {
+  place({ handle, object }: Imported, _blocks, { crossing, copy, grants }, { described, name }, { undo }) {
     const [{ allocation, start }] = grants;
+    const { kind, value, byteLength } = crossing.port as Port;
+    if (kind === "host-view" && copy === undefined && described.range.address === undefined) {
+      undo.push(showAt(value, byteLength, name));
+    }
     // While the map lasts, an import of the same object finds the source's allocation.
     if (object !== undefined) undo.push(tellPlace(object.kind, object.handle, allocation, start - object.start));
     const layouts = layoutsIn(described).map((layout) => within(object, layout));

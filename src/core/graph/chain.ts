@@ -22,10 +22,10 @@ export type Link = readonly [mapper: Mapper, target: Target] | Mapper;
  * @example
  * ```ts
  * import { host } from "@samepage/interop";
- * import { chain } from "@samepage/interop/backend";
- * import { hostToOpenCL, openCLToHost } from "@samepage/interop/opencl";
+ * import { chain, portMapper } from "@samepage/interop/backend";
+ * import { hostToOpenCL } from "@samepage/interop/opencl";
  *
- * const roundTrip = chain(hostToOpenCL, openCLToHost);
+ * const roundTrip = chain(hostToOpenCL, portMapper("opencl", "host"));
  * console.log(roundTrip.from, roundTrip.to); // host host
  * ```
  */

@@ -4,15 +4,14 @@ import { hostToOpenCL } from "./host_to_opencl.ts";
 import { hostToOpenCLImage } from "./host_to_opencl_image.ts";
 import { openCLImageToHost } from "./opencl_image_to_host.ts";
 import { openCLSvmToOpenCL } from "./opencl_svm_to_opencl.ts";
-import { openCLToHost } from "./opencl_to_host.ts";
 import { openCLToOpenCLImage } from "./opencl_to_opencl_image.ts";
 
-export { hostToOpenCL, hostToOpenCLImage, openCLImageToHost, openCLSvmToOpenCL, openCLToHost, openCLToOpenCLImage };
+export { hostToOpenCL, hostToOpenCLImage, openCLImageToHost, openCLSvmToOpenCL, openCLToOpenCLImage };
 
 /** The edges that an OpenCLContext brings. Where costs are equal, the first wins. */
 export const EDGES: readonly Mapper[] = [
   hostToOpenCL,
-  openCLToHost,
+  portMapper("opencl", "host"),
   portMapper("opencl.svm", "host"), // a context does not count its pointer memory among its targets
   openCLSvmToOpenCL,
   portMapper("host", "opencl.svm"),

@@ -19,7 +19,7 @@ import {
   portMapper,
   Resource,
 } from "@samepage/interop/backend";
-import { hostToOpenCL, openCLToHost } from "@samepage/interop/opencl";
+import { hostToOpenCL } from "@samepage/interop/opencl";
 import { OpenCVContext } from "@samepage/interop/opencv";
 import { any, fails, open, say } from "../kit.ts";
 import { table } from "../row.ts";
@@ -155,7 +155,7 @@ export default table(import.meta, {
       using cv = OpenCVContext.open();
       using graph = new Graph([host, cl, cv], [
         hostToOpenCL,
-        chain([openCLToHost, host], portMapper("host", "opencv.mat")),
+        chain([portMapper("opencl", "host"), host], portMapper("host", "opencv.mat")),
       ]);
       for (const end of ["result", "source", "async"] as const) {
         const h = host.allocate(square);

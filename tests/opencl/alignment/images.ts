@@ -47,8 +47,9 @@ function copiers(cl: OpenCLContext): (type: ImageType, format: PixelFormat) => O
 }
 
 /** The same mapper, which runs no proof before it is asked: without any, nothing is called an alias, and maps as well. */
-function unproven({ from, to, probe, map }: Mapper): Mapper {
-  return { from, to, probe, map };
+function unproven(mapper: Mapper): Mapper {
+  const { from, to } = mapper;
+  return { from, to, probe: (...args) => mapper.probe(...args), map: (...args) => mapper.map(...args) };
 }
 
 /** Two rooms with pixels in them, and the part of one that is an image at an offset. */
