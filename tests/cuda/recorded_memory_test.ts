@@ -1,12 +1,10 @@
-import * as cu from "../../ffi/cuda_driver/constants.ts";
-import { CUDA_ERROR_INVALID_VALUE } from "../../ffi/cuda_driver/errors.ts";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { host, ledger, MapperGraph } from "../../mod.ts";
 import * as constants from "../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorMemoryAllocation, cudaErrorNotReady } from "../../ffi/cuda_runtime/errors.ts";
 import { readCudaMemcpy3DParms } from "../../ffi/cuda_runtime/structs.ts";
 import { mapBlock, PAGE } from "../../src/core/native/blocks.ts";
-import { AccessError, ArgumentError, DisposedError, LayoutError, NativeCallError } from "../../src/core/errors.ts";
+import { AccessError, ArgumentError, DisposedError, NativeCallError } from "../../src/core/errors.ts";
 import { CudaContext } from "../../src/cuda/mod.ts";
 import { OpenCVContext } from "../../src/opencv/mod.ts";
 import { setAdvice } from "../../src/cuda/memory/managed_advice.ts";
@@ -55,9 +53,6 @@ function plain(name: string): () => number {
   };
 }
 
-/** The memory that the driver knows besides its own. */
-const pointed = { start: 0x7000_0000_0000n, type: cu.CU_MEMORYTYPE_DEVICE, ordinal: 0n };
-
 const FAKES: Fakes = {
   cudaDeviceGetAttribute: (value: Int32Array, attribute: number) => {
     value[0] = ATTRIBUTES.get(attribute) ?? 0;
@@ -100,18 +95,6 @@ const FAKES: Fakes = {
   cudaIpcCloseMemHandle: plain("cudaIpcCloseMemHandle"),
   cuMemGetAddressRange_v2: (base: BigUint64Array, size: BigUint64Array, address: bigint) => {
     [base[0], size[0]] = [address, BigInt(opened.byteLength)];
-    return 0;
-  },
-  cuPointerGetAttribute: (out: BigUint64Array, attribute: number, address: bigint) => {
-    if (address < pointed.start || address >= pointed.start + 4096n) return CUDA_ERROR_INVALID_VALUE;
-    const known: Record<number, bigint> = {
-      [cu.CU_POINTER_ATTRIBUTE_MEMORY_TYPE]: BigInt(pointed.type),
-      [cu.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL]: pointed.ordinal,
-      [cu.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR]: pointed.start,
-      [cu.CU_POINTER_ATTRIBUTE_RANGE_SIZE]: 4096n,
-      [cu.CU_POINTER_ATTRIBUTE_HOST_POINTER]: pointed.start,
-    };
-    out[0] = known[attribute];
     return 0;
   },
   cudaMemset2DAsync: plain("cudaMemset2DAsync"),
@@ -379,45 +362,4 @@ recordedTest("memory of another process is open once for all its peers, and not 
   told.length = 0;
   assertThrows(() => cuda.openMemory(given), ArgumentError, "a tensor is there");
   assertEquals(told, ["cudaIpcOpenMemHandle", "cudaIpcCloseMemHandle"]);
-});
-
-recordedTest("attach() takes memory that others made, and calls each owner once", (cuda) => {
-  const { start } = pointed;
-  const ended: string[] = [];
-  const part = { shape: [16], dtype: "f32" } as const;
-  {
-    using whole = cuda.attach(start, { shape: [4096], dtype: "u8" }, { owner: () => void ended.push("whole") });
-    {
-      using peer = cuda.attach(start + 64n, part, { access: "read", owner: () => void ended.push("peer") });
-      assertEquals([peer.handle, peer.grant.start, peer.access], [start + 64n, 64, "read"]);
-      assertEquals(peer.grant.allocation, whole.grant.allocation);
-      using _lent = whole.borrow("read-write");
-      assertThrows(() => peer.handle, AccessError);
-    }
-    assertEquals(ended, []); // "whole" uses its bytes
-  }
-  assertEquals([ended.sort(), told.filter((fn) => fn.startsWith("cudaFree"))], [["peer", "whole"], []]);
-});
-
-recordedTest("attach() makes an address of our own memory a peer", (cuda) => {
-  using own = cuda.pinned.allocate({ shape: [4096], dtype: "u8" });
-  Object.assign(pointed, { start: own.handle, type: cu.CU_MEMORYTYPE_HOST });
-  using peer = cuda.attach(own.handle + 8n, { shape: [8], dtype: "u8" });
-  assertEquals([peer.grant.allocation, peer.grant.start], [own.grant.allocation, own.grant.start + 8]);
-  Object.assign(pointed, { start: 0x7000_0000_0000n, type: cu.CU_MEMORYTYPE_DEVICE });
-});
-
-recordedTest("attach() refuses what does not fit, and calls the owner", (cuda) => {
-  const { start } = pointed;
-  let calls = 0;
-  const attach = (address: bigint, length = 16, dtype: "u8" | "f32" = "u8") =>
-    cuda.attach(address, { shape: [length], dtype }, { owner: () => void calls++ });
-  assertThrows(() => attach(0x10n), ArgumentError, "CUDA does not know 0x10: it is memory of the host, or was freed");
-  assertThrows(() => attach(start + 4090n), LayoutError, "it reaches to byte 16; the memory has 6");
-  assertThrows(() => attach(start + 2n, 4, "f32"), ArgumentError, "not a multiple of 4");
-  pointed.ordinal = 1n;
-  assertThrows(() => attach(start), ArgumentError, "it is memory of device 1");
-  pointed.ordinal = 0n;
-  assertThrows(() => attach(0n), ArgumentError, "got null");
-  assertEquals(calls, 5);
 });

@@ -16,11 +16,12 @@ import { onDevice } from "./device.ts";
 import { tensorOver } from "./memory.ts";
 
 interface Pointed {
-  readonly isHost: boolean;
   readonly ordinal: number;
   /** Where its allocation begins, for kernels. */
   readonly start: Address;
   readonly byteLength: number;
+  /** Where that begins for the CPU, if it is memory of the host. */
+  readonly hostAddress: Address | undefined;
 }
 
 const out = new BigUint64Array(1);
@@ -37,8 +38,9 @@ export function attachedTensor(
     const at = layout(init);
     context.resource.assertLive();
     const pointed = context.within(() => pointedAt(address));
-    assertFits(context, address, at, pointed);
-    const allocation = allocationOf(context, pointed);
+    const known = knownAt(pointed);
+    assertFits(context, address, at, pointed, known);
+    const allocation = known ?? new Allocation(blockOf(context, pointed));
     const shift = Number(address - cudaBlockOf(allocation)!.deviceAddress);
     return tensorOver(context, allocation, at, { shift, access });
   });
@@ -50,23 +52,25 @@ function pointedAt(address: Address): Pointed {
   if (type !== cu.CU_MEMORYTYPE_DEVICE && type !== cu.CU_MEMORYTYPE_HOST) {
     throw checks.wrong("address", `expected memory of CUDA, got memory of type ${type}.`, "An array has no address.");
   }
-  return {
-    isHost: type === cu.CU_MEMORYTYPE_HOST,
-    ordinal: numberOf(cu.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address),
-    start: (asked(cu.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address), out[0] as Address),
-    byteLength: numberOf(cu.CU_POINTER_ATTRIBUTE_RANGE_SIZE, address),
-  };
+  const ordinal = numberOf(cu.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address);
+  const start = asked(cu.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address);
+  const byteLength = numberOf(cu.CU_POINTER_ATTRIBUTE_RANGE_SIZE, address);
+  const isHost = type === cu.CU_MEMORYTYPE_HOST;
+  const hostAddress = isHost ? asked(cu.CU_POINTER_ATTRIBUTE_HOST_POINTER, start) : undefined;
+  return { ordinal, start, byteLength, hostAddress };
 }
 
 function numberOf(attribute: number, address: Address): number {
-  asked(attribute, address);
-  return Number(out[0]);
+  return Number(asked(attribute, address));
 }
 
-function asked(attribute: number, address: Address): void {
+function asked(attribute: number, address: Address): Address {
   out[0] = 0n; // most attributes have 32 bits
   const code = cudaDriver().cuPointerGetAttribute(out, attribute, address);
-  if (code !== CUDA_ERROR_INVALID_VALUE) return checkDriver(code, "cuPointerGetAttribute");
+  if (code !== CUDA_ERROR_INVALID_VALUE) {
+    checkDriver(code, "cuPointerGetAttribute");
+    return out[0] as Address;
+  }
   throw checks.wrong(
     "address",
     `CUDA does not know 0x${address.toString(16)}: it is memory of the host, or was freed.`,
@@ -74,9 +78,15 @@ function asked(attribute: number, address: Address): void {
   );
 }
 
-function assertFits(context: CudaPrimaryContext, address: Address, at: Layout, pointed: Pointed): void {
+function assertFits(
+  context: CudaPrimaryContext,
+  address: Address,
+  at: Layout,
+  pointed: Pointed,
+  known: Allocation | undefined,
+): void {
   const { ordinal } = context.device;
-  if (!pointed.isHost && pointed.ordinal !== ordinal) {
+  if (pointed.hostAddress === undefined && pointed.ordinal !== ordinal) {
     throw checks.wrong(
       "address",
       `it is memory of device ${pointed.ordinal}, and ${context.name} is device ${ordinal}.`,
@@ -84,22 +94,21 @@ function assertFits(context: CudaPrimaryContext, address: Address, at: Layout, p
     );
   }
   const size = sizeOf(at.dtype);
-  if ((address + BigInt(at.byteOffset)) % BigInt(size) !== 0n) {
+  if (address % BigInt(size) !== 0n) {
     throw checks.wrong(
       "address",
-      `its elements of ${at.dtype} would begin at 0x${
-        (address + BigInt(at.byteOffset)).toString(16)
-      }, which is not a multiple of ${size}.`,
+      `0x${address.toString(16)} is not a multiple of ${size}, the size of ${at.dtype}.`,
       "Kernels fault on that. Attach it as u8.",
     );
   }
-  checks.assertWithin(at, pointed.byteLength - Number(address - pointed.start), "init", "cuPointerGetAttribute");
+  const room = (known?.block ?? pointed).byteLength - Number(address - pointed.start);
+  checks.assertWithin(at, room, "init", "cuPointerGetAttribute");
 }
 
-/** The allocation of all of the driver's range: known, or new. Its owner frees the memory. */
-function allocationOf(context: CudaPrimaryContext, { isHost, start, byteLength }: Pointed): Allocation {
-  const known = findAllocation(start, byteLength);
-  if (known === undefined) return new Allocation(blockOf(context, isHost, start, byteLength));
+/** The allocation of the driver's range, if samepage knows it. It may have been asked for with fewer bytes. */
+function knownAt({ start, byteLength, hostAddress = start }: Pointed): Allocation | undefined {
+  const known = findAllocation(hostAddress, byteLength);
+  if (known === undefined) return undefined;
   const block = cudaBlockOf(known);
   if (block === undefined) {
     throw checks.wrong("address", "it is memory of a tensor of the host.", "Map that tensor: graph.map(tensor, cuda).");
@@ -108,11 +117,10 @@ function allocationOf(context: CudaPrimaryContext, { isHost, start, byteLength }
   throw checks.wrong("address", "a tensor is there, of memory that others have freed.", "Dispose that tensor first.");
 }
 
-function blockOf(context: CudaPrimaryContext, isHost: boolean, start: Address, byteLength: number): CudaBlock {
+/** The block of all of the driver's range. Its owner frees the memory. */
+function blockOf(context: CudaPrimaryContext, { start, byteLength, hostAddress }: Pointed): CudaBlock {
   const { closed, ...place } = onDevice(context, start, byteLength, []);
   const block: CudaBlock = { ...place, kind: "cuda.attached", free() {} };
-  if (!isHost) return { ...block, closed: closed! };
-  asked(cu.CU_POINTER_ATTRIBUTE_HOST_POINTER, start);
-  const hostAddress = out[0] as Address;
+  if (hostAddress === undefined) return { ...block, closed: closed! };
   return { ...block, memory: "pinned", address: hostAddress, hostAddress };
 }
