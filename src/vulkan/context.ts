@@ -201,9 +201,11 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
    * a storage buffer. It stays its maker's, and lives until `owner` is called. Two tensors over one buffer are peers.
    *
    * @param handle a live `VkBuffer`; a wrong one crashes the process
-   * @param init the layout of the elements; Vulkan reports a buffer's length rounded up, so keep to what it was made with
+   * @param init the layout of the elements. Vulkan reports no buffer's length, only what it needs of its memory, which a
+   *   driver may round up (vkGetBufferMemoryRequirements2). The layout is held to that, so it stays within the memory that
+   *   is bound; that it ends within the buffer, as commands require, is the caller's word
    * @throws {ArgumentError} if `handle` is not a handle.
-   * @throws {LayoutError} if the layout reaches past the buffer's memory.
+   * @throws {LayoutError} if the layout reaches past what the buffer needs of its memory.
    *
    * @example
    * ```ts
