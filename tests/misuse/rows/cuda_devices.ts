@@ -56,6 +56,22 @@ export default table(import.meta, {
     },
     says: Array(2).fill("ArgumentError handle"),
   },
+  "memory of another device, attached": {
+    gpus: 2,
+    run() {
+      using first = device(0);
+      using second = device(1);
+      using x = second.allocate(BYTES);
+      using pinned = second.pinned.allocate(BYTES);
+      using _peer = first.attach(pinned.handle, BYTES); // every device reaches it
+      first.attach(x.handle, BYTES);
+    },
+    fails: {
+      ...{ error: ArgumentError, api: "cuda", argument: "address" },
+      message: /it is memory of device 1/,
+      hint: /CudaContext.open/,
+    },
+  },
   "an event of another device": {
     gpus: 2,
     run() {

@@ -1,4 +1,12 @@
-import { AccessError, DisposedError, host, LayoutError, MapperGraph, NativeCallError } from "@samepage/interop";
+import {
+  AccessError,
+  ArgumentError,
+  DisposedError,
+  host,
+  LayoutError,
+  MapperGraph,
+  NativeCallError,
+} from "@samepage/interop";
 import type { CudaTensor } from "@samepage/interop/cuda";
 import { BYTES, device, kernels, ONE } from "../cuda.ts";
 import { Port } from "../../../src/core/device/port.ts";
@@ -376,5 +384,56 @@ export default table(import.meta, {
       fails("array", () => cuda.stream.copy(tensor, array), DisposedError);
       fails("a texture of it", () => array.texture(), DisposedError);
     },
+  },
+  "memory attached that is not the device's": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      using memory = host.allocate(BYTES);
+      const gone = cuda.allocate(BYTES);
+      const freed = gone.handle;
+      gone[Symbol.dispose]();
+      let ended = 0;
+      const addresses = [0n, -1n, 2n ** 64n, 4096, NaN, "4096", null, undefined, {}, memory.handle, freed, 16n];
+      for (const address of addresses) {
+        const attach = () => cuda.attach(any(address), BYTES, { owner: () => void ended++ });
+        fails(String(address), attach, ArgumentError);
+      }
+      same("owners", ended, addresses.length);
+      using x = cuda.allocate(BYTES);
+      fails("unaligned", () => cuda.attach(x.handle + 2n, { shape: [4], dtype: "f32" }), ArgumentError);
+      for (const options of [null, 1, { owner: 1 }, { access: "all" }, { after: 1 }, { acces: "read" }]) {
+        fails(JSON.stringify(options), () => cuda.attach(x.handle, BYTES, any(options)), ArgumentError);
+      }
+      for (const init of [{ shape: [4097], dtype: "u8" }, { ...BYTES, byteOffset: 1 }, { ...BYTES, dtype: "f32" }]) {
+        fails(JSON.stringify(init), () => cuda.attach(x.handle, any(init)), LayoutError);
+      }
+      cuda.attach(x.handle + 4095n, { shape: [2], dtype: "u8" });
+    },
+    fails: {
+      ...{ error: LayoutError, api: "cuda", fn: "cuPointerGetAttribute", argument: "init" },
+      message: /it reaches to byte 2; the memory has 1 from this address on/,
+    },
+  },
+  "memory attached, when its owner, another peer and the context are gone": {
+    gpus: 1,
+    run() {
+      const cuda = device();
+      using k = kernels(cuda);
+      const own = cuda.allocate(BYTES);
+      let ended = 0;
+      const [one, two] = [1, 2].map(() => cuda.attach(own.handle, BYTES, { owner: () => void ended++ }));
+      own[Symbol.dispose]();
+      one[Symbol.dispose]();
+      same("owners while a peer is left", ended, 0);
+      k.add.run(ONE, [two, 1]); // the memory is its too
+      fails("one", () => one.handle, DisposedError);
+      const address = two.handle;
+      cuda[Symbol.dispose]();
+      same("owners", ended, 2);
+      fails("two", () => two.handle, DisposedError);
+      cuda.attach(address, BYTES);
+    },
+    fails: { error: DisposedError, api: "core", message: /was disposed/ },
   },
 });

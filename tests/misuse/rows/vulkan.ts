@@ -17,7 +17,7 @@ import {
   type VulkanKernel,
   type VulkanTensor,
 } from "@samepage/interop/vulkan";
-import { any, say } from "../kit.ts";
+import { any, fails, same, say } from "../kit.ts";
 import { type Failure, type Row, table } from "../row.ts";
 
 const WORDS = { shape: [64], dtype: "u32" } as const;
@@ -381,6 +381,52 @@ export default table(import.meta, {
     (vulkan) => vulkan.image(RGBA).allocate(any({ ...PIXELS, order: "linear" })),
     { error: ArgumentError, api: "core", argument: "init", message: /unknown property order/, hint: /tiling/ },
   ),
+  "a buffer attached by what is no handle": withVulkan((vulkan) => {
+    let ended = 0;
+    const handles = [0n, -1n, 2n ** 64n, 4096, NaN, "4096", null, undefined, {}];
+    for (const handle of handles) {
+      const attach = () => vulkan.attach(any(handle), WORDS, { owner: () => void ended++ });
+      fails(String(handle), attach, ArgumentError);
+    }
+    same("owners", ended, handles.length);
+    using made = vulkan.allocate(WORDS);
+    for (const options of [null, 1, { owner: 1 }, { access: "all" }, { after: 1 }, { acces: "read" }]) {
+      fails(JSON.stringify(options), () => vulkan.attach(made.handle.buffer, WORDS, any(options)), ArgumentError);
+    }
+    vulkan.attach(any(made.handle), WORDS); // the object is no handle
+  }, wrong("handle", /expected a bigint/)),
+  "a buffer attached with a layout that is longer": withVulkan((vulkan) => {
+    using made = vulkan.allocate(WORDS);
+    const { buffer } = made.handle;
+    for (const init of [{ ...WORDS, byteOffset: 2 ** 40 }, { ...WORDS, shape: [-1] }, { ...WORDS, byteOffset: 2 }]) {
+      fails(JSON.stringify(init), () => vulkan.attach(buffer, init), LayoutError);
+    }
+    vulkan.attach(buffer, { shape: [1 << 20], dtype: "u8" });
+  }, { ...unfit("init", /reaches to byte 1048576; the buffer has/), fn: "vkGetBufferMemoryRequirements2" }),
+  "a buffer attached twice, and used when its maker and the context are gone": {
+    run() {
+      const vulkan = VulkanContext.open();
+      const made = vulkan.allocate(WORDS);
+      const { buffer } = made.handle;
+      let ended = 0;
+      const [one, two] = [1, 2].map(() => vulkan.attach(buffer, WORDS, { owner: () => void ended++ }));
+      made[Symbol.dispose]();
+      one[Symbol.dispose]();
+      same("owners while a peer is left", ended, 0);
+      vulkan.queue.fill(two, 1); // the memory is its too
+      fails("one", () => one.handle, DisposedError);
+      vulkan[Symbol.dispose]();
+      same("owners", ended, 2);
+      fails("two", () => two.handle, DisposedError);
+      vulkan.attach(buffer, WORDS);
+    },
+    fails: { error: DisposedError, api: "core", message: /was disposed/ },
+  },
+  "a tensor attached in another VkDevice": withTwo((vulkan, other) => {
+    using made = vulkan.allocate(WORDS);
+    using tensor = vulkan.attach(made.handle.buffer, WORDS);
+    other.queue.fill(tensor, 1);
+  }, wrong("to", /belongs to another context/, /Map it here first/)),
   "another library's image that is null": withVulkan(
     (vulkan) => vulkan.image(RGBA).attach(0n, PIXELS),
     wrong("image", /expected a handle, got null/),
