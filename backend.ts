@@ -43,6 +43,7 @@ export {
   type Pixels,
   type Way,
 } from "./src/core/device/queue.ts";
+export { DeviceKernel, DeviceProgram } from "./src/core/device/program.ts";
 export { type Box, boxOf, type BoxPlace } from "./src/core/device/box.ts";
 export { type Dimension, placesOf, type Runs, runsBetween } from "./src/core/layout/runs.ts";
 export { type HasLine, type SemaphoreExporter, type SemaphoreType } from "./src/core/device/semaphore.ts";

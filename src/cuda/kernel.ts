@@ -5,10 +5,8 @@ import { assertQueue } from "../core/device/grid.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { Call } from "../core/device/driver.ts";
 import { fencesIn } from "../core/device/fence.ts";
+import { DeviceKernel } from "../core/device/program.ts";
 import type { CommandOptions } from "../core/device/queue.ts";
-import { finalizers } from "../core/life/finalizers.ts";
-import { NativeObject } from "../core/life/native_object.ts";
-import { Resource } from "../core/life/resource.ts";
 import type { Declared, ParameterInfo } from "./kernels/declared.ts";
 import { type GroupRange, type KernelNeeds, LaunchLimits } from "./kernels/limits.ts";
 import type { LoadedCode } from "./kernels/loaded.ts";
@@ -52,49 +50,33 @@ interface KernelInit {
  * A kernel. It checks its arguments against their declarations, and its launches against the device's limits. Its launches
  * go on after its dispose.
  */
-export class CudaKernel extends NativeObject {
-  /** Its program. */
-  readonly program: CudaProgram;
-  /** Its name. */
-  readonly name: string;
+export class CudaKernel extends DeviceKernel<CudaProgram, Address> {
   /** Its registers, shared and local memory, and the most threads of a block. */
   readonly needs: KernelNeeds;
   /** Its declared parameters, in order. */
   readonly parameters: readonly ParameterInfo[];
-  /** Its end of life. */
-  readonly resource: Resource;
-  readonly #handle: Address;
   readonly #types: readonly string[];
   readonly #limits: LaunchLimits;
   readonly #memory: LaunchMemory;
-  readonly #launch: Call<StreamLane>;
+  readonly #call: Call<StreamLane>;
   #sharedBytes = 0;
 
   /** Made by `program.kernel()`. @throws {ArgumentError} if the driver's parameters differ. */
   constructor(program: CudaProgram, loaded: LoadedCode, { name, handle, parameters }: KernelInit) {
-    super();
-    this.program = program;
-    this.name = name;
-    this.#handle = handle;
-    this.parameters = parameters.map(({ info }) => info);
-    this.#types = this.parameters.map(({ type }) => type);
-    assertDeclared(name, this.parameters, loaded.parameterSizes(handle));
+    const infos = parameters.map(({ info }) => info);
+    assertDeclared(name, infos, loaded.parameterSizes(handle));
     const launch = { api: "cuda", fn: FN, kernel: name };
-    this.#limits = loaded.compiled(() => new LaunchLimits(launch, handle, program.context));
-    this.needs = this.#limits.needs;
+    const limits = loaded.compiled(() => new LaunchLimits(launch, handle, program.context));
+    super(program, launch, handle);
+    this.parameters = infos;
+    this.#types = infos.map(({ type }) => type);
+    this.#limits = limits;
+    this.needs = limits.needs;
     const memory = this.#memory = new LaunchMemory(parameters.map(({ parameter }) => parameter));
-    this.#launch = onStream(FN, () => {
-      this.#limits.allow(this.#sharedBytes);
+    this.#call = onStream(FN, () => {
+      limits.allow(this.#sharedBytes);
       return cudart().cudaLaunchKernelExC(memory.config, handle, memory.args);
     });
-    this.resource = new Resource({ name: `cuda kernel ${name}`, owners: [program.resource] });
-    finalizers.register(this, this.resource, this);
-  }
-
-  /** The `cudaKernel_t`. */
-  get handle(): Address {
-    this.resource.assertLive();
-    return this.#handle;
   }
 
   /**
@@ -129,16 +111,14 @@ export class CudaKernel extends NativeObject {
     this.resource.assertLive();
     const { context } = this.program;
     const { stream = context.stream, after } = optionsIn(options, OPTIONS);
-    if (stream !== context.stream) {
-      assertQueue(stream, CudaStream, context, { api: "cuda", fn: FN, kernel: this.name }, "stream");
-    }
+    if (stream !== context.stream) assertQueue(stream, CudaStream, context, this.launch, "stream");
     const sharedBytes = this.#sharedBytes = this.#limits.take(range);
-    assertArguments(args, this.#types, this.name, "cuda", FN);
+    assertArguments(args, this.#types, this.launch);
     const memory = this.#memory;
     try {
       const uses = memory.take(args, context);
       memory.configure(this.#limits, sharedBytes, stream.rawHandle);
-      const mark = stream.submit(uses, this.#launch, fencesIn(after, "after", "cuda"));
+      const mark = stream.submit(uses, this.#call, fencesIn(after, "after", "cuda"));
       this.program.resource.work.record(stream.line, mark, false); // the code stays loaded while it runs
     } finally {
       memory.release();

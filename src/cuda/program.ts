@@ -1,9 +1,6 @@
 import type { CudaLibrary } from "../../ffi/cuda_runtime/handles.ts";
 import { type ArgumentError, InteropError } from "../core/errors.ts";
-import { unknownKernel } from "../core/device/unknown_kernel.ts";
-import { finalizers } from "../core/life/finalizers.ts";
-import { NativeObject } from "../core/life/native_object.ts";
-import { Resource } from "../core/life/resource.ts";
+import { DeviceProgram, unknownKernel } from "../core/device/program.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { checks } from "./check.ts";
 import { CudaKernel } from "./kernel.ts";
@@ -25,32 +22,20 @@ interface ProgramInit {
  * Loaded kernels of CUDA C++, PTX or a cubin. `.cu` files are imported as text:
  * `import source from "./kernels.cu" with { type: "text" }`. It is unloaded once all launches of its kernels are done.
  */
-export class CudaProgram extends NativeObject {
-  /** Its context. */
-  readonly context: CudaStreamContext;
+export class CudaProgram extends DeviceProgram<CudaStreamContext, CudaLibrary> {
   /** The compiler's warnings. */
   readonly log: string;
-  /** Its end of life: it waits for the launches of its kernels. */
-  readonly resource: Resource;
   readonly #loaded: LoadedCode;
   readonly #lowered: ReadonlyMap<string, string>;
 
   /** Made by `cuda.program()`, `cuda.programFromPtx()` and `cuda.programFromCubin()`. */
   constructor(context: CudaStreamContext, { code, lowered = new Map(), log = "" }: ProgramInit) {
-    super();
-    this.context = context;
+    const undo: Undo = [];
+    const loaded = allOrNothing("loading a program", () => new LoadedCode(context, code, undo), undo);
+    super(context, "cuda", loaded.handle, undo);
     this.log = log;
     this.#lowered = lowered;
-    const undo: Undo = [];
-    this.#loaded = allOrNothing("loading a program", () => new LoadedCode(context, code, undo), undo);
-    this.resource = new Resource({ name: `cuda program (${context.name})`, owners: [context.resource], undo });
-    finalizers.register(this, this.resource, this);
-  }
-
-  /** The `cudaLibrary_t`. */
-  get handle(): CudaLibrary {
-    this.resource.assertLive();
-    return this.#loaded.handle;
+    this.#loaded = loaded;
   }
 
   /**

@@ -3,13 +3,11 @@ import { type Names, optionsIn } from "../core/argument.ts";
 import { assertArguments } from "../core/device/arguments.ts";
 import type { Call } from "../core/device/driver.ts";
 import { type Fence, fencesIn } from "../core/device/fence.ts";
-import { assertQueue, type Launch } from "../core/device/grid.ts";
+import { assertQueue } from "../core/device/grid.ts";
 import type { Use } from "../core/device/line.ts";
+import { DeviceKernel } from "../core/device/program.ts";
 import type { CommandOptions } from "../core/device/queue.ts";
-import { finalizers } from "../core/life/finalizers.ts";
-import { NativeObject } from "../core/life/native_object.ts";
-import { Resource } from "../core/life/resource.ts";
-import { type Undo, undone } from "../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { acceptIndirect, tellIndirect } from "./arguments/indirect.ts";
 import { KernelArguments } from "./arguments/arguments.ts";
 import { infosOf, type ParameterInfo } from "./arguments/info.ts";
@@ -84,48 +82,39 @@ class RunCall implements Call<ClLane> {
 }
 
 /** A kernel. Every run checks all arguments against clGetKernelArgInfo. */
-export class OpenCLKernel extends NativeObject {
-  /** Its program. */
-  readonly program: OpenCLProgram;
-  /** Its name in the source. */
-  readonly name: string;
-  /** Its end of life. */
-  readonly resource: Resource;
+export class OpenCLKernel extends DeviceKernel<OpenCLProgram, ClKernel> {
   /** Its parameters, in order. */
   readonly parameters: readonly ParameterInfo[];
-  readonly #handle: ClKernel;
   readonly #types: readonly string[];
   readonly #arguments: KernelArguments;
   readonly #call: RunCall;
   /** False once the program has the handle, and may set arguments itself. */
   #remembers = true;
-  readonly #ranges = new Map<OpenCLDevice, WorkRange>();
+  readonly #ranges: Map<OpenCLDevice, WorkRange>;
 
   /** Made by `program.kernel()`; `kept` are the parameters in its program's binary. */
   constructor(program: OpenCLProgram, name: string, kept?: readonly ParameterInfo[]) {
-    super();
-    this.program = program;
-    this.name = name;
+    const { device } = program.context;
+    const launch = { api: "opencl", fn: FN, kernel: name };
     const undo: Undo = [];
-    try {
+    const { handle, infos, held, range } = allOrNothing(`making the kernel ${name}`, () => {
       const handle = createKernel(program, name, undo);
-      this.#handle = handle;
-      this.parameters = withSizes(infosOf(handle, name, kept), kept, program.sizes);
-      this.#types = this.parameters.map((info) => `${info.type} ${info.name}`);
-      this.#arguments = new KernelArguments(handle, parametersOf(name, this.parameters));
-      this.#call = new RunCall(handle, this.#rangeOn(program.context.device));
-    } catch (error) {
-      throw undone(error, undo, `making the kernel ${name}`);
-    }
-    this.resource = new Resource({ name: `opencl kernel ${name}`, owners: [program.resource], undo });
-    finalizers.register(this, this.resource, this);
+      const infos = withSizes(infosOf(handle, name, kept), kept, program.sizes);
+      const held = new KernelArguments(handle, parametersOf(name, infos));
+      return { handle, infos, held, range: new WorkRange(launch, handle, device) };
+    }, undo);
+    super(program, launch, handle, undo);
+    this.parameters = infos;
+    this.#types = infos.map((info) => `${info.type} ${info.name}`);
+    this.#arguments = held;
+    this.#ranges = new Map([[device, range]]);
+    this.#call = new RunCall(handle, range);
   }
 
   /** The `cl_kernel`. Each run overwrites arguments that you set yourself. */
-  get handle(): ClKernel {
-    this.resource.assertLive();
+  override get handle(): ClKernel {
     this.#remembers = false;
-    return this.#handle;
+    return super.handle;
   }
 
   /**
@@ -161,9 +150,9 @@ export class OpenCLKernel extends NativeObject {
     this.resource.assertLive();
     const { context } = this.program;
     const { queue = context.queue, after, indirect } = optionsIn(options, OPTIONS);
-    if (queue !== context.queue) assertQueue(queue, OpenCLQueue, context, this.#launch);
+    if (queue !== context.queue) assertQueue(queue, OpenCLQueue, context, this.launch);
     queue.resource.assertLive();
-    assertArguments(args, this.#types, this.name, "opencl", FN);
+    assertArguments(args, this.#types, this.launch);
     const sizes = this.#rangeOn(queue.device);
     sizes.take(range, this.#arguments.localBytes(args));
     const hidden = acceptIndirect(indirect, this.name, context);
@@ -199,11 +188,7 @@ export class OpenCLKernel extends NativeObject {
   /** Its work range on a device, which is asked once for the kernel's limits. */
   #rangeOn(device: OpenCLDevice): WorkRange {
     let range = this.#ranges.get(device);
-    if (range === undefined) this.#ranges.set(device, range = new WorkRange(this.#launch, this.#handle, device));
+    if (range === undefined) this.#ranges.set(device, range = new WorkRange(this.launch, this.rawHandle, device));
     return range;
-  }
-
-  get #launch(): Launch {
-    return { api: "opencl", fn: FN, kernel: this.name };
   }
 }

@@ -1,10 +1,7 @@
 import { CL_PROGRAM_KERNEL_NAMES, CL_PROGRAM_NUM_KERNELS } from "../../ffi/opencl/constants.ts";
 import { CL_INVALID_KERNEL_NAME } from "../../ffi/opencl/errors.ts";
 import type { ClProgram } from "../../ffi/opencl/handles.ts";
-import { unknownKernel } from "../core/device/unknown_kernel.ts";
-import { finalizers } from "../core/life/finalizers.ts";
-import { NativeObject } from "../core/life/native_object.ts";
-import { Resource } from "../core/life/resource.ts";
+import { DeviceProgram, unknownKernel } from "../core/device/program.ts";
 import type { Undo } from "../core/life/undo.ts";
 import type { ParameterInfo } from "./arguments/info.ts";
 import { checks } from "./check.ts";
@@ -38,34 +35,19 @@ export interface ProgramInit {
  * OpenCL C, built for a context's devices. `.cl` files are imported as text:
  * `import source from "./kernels.cl" with { type: "text" }`.
  */
-export class OpenCLProgram extends NativeObject {
-  /** The context it was built for. */
-  readonly context: OpenCLContext;
+export class OpenCLProgram extends DeviceProgram<OpenCLContext, ClProgram> {
   /** Its build options. */
   readonly options: string;
-  /** Its end of life. */
-  readonly resource: Resource;
   /** The sizes of the types it declares. For mappers. */
   readonly sizes: TypeSizes;
-  readonly #handle: ClProgram;
   readonly #kept: KeptKernels;
 
   /** Made by `cl.program()`, `cl.programFromBinary()` and `cl.attachProgram()`; takes the undo list over. */
   constructor(context: OpenCLContext, { handle, undo, options, source, kernels = new Map() }: ProgramInit) {
-    super();
-    this.context = context;
+    super(context, "opencl", handle, undo);
     this.options = options;
     this.#kept = kernels;
     this.sizes = new TypeSizes(context, source, options);
-    this.#handle = handle;
-    this.resource = new Resource({ name: `opencl program (${context.name})`, owners: [context.resource], undo });
-    finalizers.register(this, this.resource, this);
-  }
-
-  /** The `cl_program`. */
-  get handle(): ClProgram {
-    this.resource.assertLive();
-    return this.#handle;
   }
 
   /** The names of its kernels. */

@@ -10,11 +10,9 @@ import type {
 import { type Names, optionsIn } from "../core/argument.ts";
 import { assertArguments } from "../core/device/arguments.ts";
 import { fencesIn } from "../core/device/fence.ts";
+import { DeviceKernel } from "../core/device/program.ts";
 import type { CommandOptions } from "../core/device/queue.ts";
-import { assertQueue, type Launch, rangeIn, Sizes } from "../core/device/grid.ts";
-import { finalizers } from "../core/life/finalizers.ts";
-import { NativeObject } from "../core/life/native_object.ts";
-import { Resource } from "../core/life/resource.ts";
+import { assertQueue, rangeIn, Sizes } from "../core/device/grid.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { cString } from "../core/native/text.ts";
 import { check } from "./errors.ts";
@@ -64,51 +62,32 @@ export interface VulkanRunOptions extends CommandOptions {
 const OPTIONS: Names<VulkanRunOptions> = { queue: true, after: true };
 
 /** A compute shader. Every run checks its arguments against what the shader says of itself. */
-export class VulkanKernel extends NativeObject {
-  /** Its program. */
-  readonly program: VulkanProgram;
-  /** Its name: that of its entry point. */
-  readonly name: string;
+export class VulkanKernel extends DeviceKernel<VulkanProgram, VkPipeline> {
   /** Its parameters: its buffers and images by their bindings, then its push constants by their offsets. */
   readonly parameters: readonly VulkanParameter[];
   /** The work-items of a work group along three dimensions; undefined if they are specialization constants. */
   readonly groupSize: readonly number[] | undefined;
-  /** Its end of life. */
-  readonly resource: Resource;
   readonly #types: readonly string[];
   readonly #arguments: KernelArguments;
   readonly #groups: Sizes;
-  readonly #launch: Launch;
-  readonly #pipeline: VkPipeline;
   readonly #layout: VkPipelineLayout;
 
   /** Made by `program.kernel()`. */
   constructor(program: VulkanProgram, name: string, shader: Shader) {
-    super();
-    const { openDevice: device, resource } = program.context;
-    this.program = program;
-    this.name = name;
-    this.groupSize = shader.localSize;
+    const { openDevice: device } = program.context;
     const parameters = parametersOf(device, name, shader);
+    const held = new KernelArguments(parameters, shader);
+    const undo: Undo = [];
+    const make = () => createPipeline(device, program.handle, name, shader, held.pushBytes, undo);
+    const { layout, pipeline } = allOrNothing(`making the kernel ${name}`, make, undo);
+    super(program, { api: "vulkan", fn: FN, kernel: name }, pipeline, undo);
+    this.groupSize = shader.localSize;
     this.parameters = parameters.map(({ info }) => info);
     this.#types = this.parameters.map(({ type, name }) => name === undefined ? type : `${type} ${name}`);
-    this.#arguments = new KernelArguments(parameters, shader);
-    this.#launch = { api: "vulkan", fn: FN, kernel: name };
+    this.#arguments = held;
     const most = device.facts.limits.maxComputeWorkGroupCount;
-    this.#groups = new Sizes(this.#launch, "groups", 1, most, shader.localSize);
-    const undo: Undo = [];
-    const make = () => createPipeline(device, program.handle, name, shader, this.#arguments.pushBytes, undo);
-    const { layout, pipeline } = allOrNothing(`making the kernel ${name}`, make, undo);
+    this.#groups = new Sizes(this.launch, "groups", 1, most, shader.localSize);
     this.#layout = layout;
-    this.#pipeline = pipeline;
-    this.resource = new Resource({ name: `vulkan kernel ${name}`, owners: [program.resource, resource], undo });
-    finalizers.register(this, this.resource, this);
-  }
-
-  /** The `VkPipeline`. */
-  get handle(): VkPipeline {
-    this.resource.assertLive();
-    return this.#pipeline;
   }
 
   /**
@@ -143,10 +122,10 @@ export class VulkanKernel extends NativeObject {
     this.resource.assertLive();
     const { context } = this.program;
     const { queue, after } = optionsIn(options, OPTIONS);
-    if (queue !== undefined) assertQueue(queue, VulkanQueue, context, this.#launch);
+    if (queue !== undefined) assertQueue(queue, VulkanQueue, context, this.launch);
     const line = queue === undefined ? context.line : queue.line;
-    assertArguments(args, this.#types, this.name, "vulkan", FN);
-    this.#groups.take(rangeIn(range, "groups", RANGE, this.#launch).groups);
+    assertArguments(args, this.#types, this.launch);
+    this.#groups.take(rangeIn(range, "groups", RANGE, this.launch).groups);
     const waits = fencesIn(after, "after", "vulkan");
     const held = this.#arguments;
     try {
@@ -165,7 +144,7 @@ export class VulkanKernel extends NativeObject {
 
   #record(commands: VkCommandBuffer): void {
     const { vkCmdBindPipeline, vkCmdDispatch } = vulkan();
-    vkCmdBindPipeline(commands, vk.VK_PIPELINE_BIND_POINT_COMPUTE, this.#pipeline);
+    vkCmdBindPipeline(commands, vk.VK_PIPELINE_BIND_POINT_COMPUTE, this.rawHandle);
     this.#arguments.record(commands, this.#layout, this.program.context.openDevice);
     vkCmdDispatch(commands, this.#groups.at(0), this.#groups.at(1), this.#groups.at(2));
   }

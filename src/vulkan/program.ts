@@ -1,8 +1,5 @@
 import type { VkShaderModule } from "../../ffi/vulkan/handles.ts";
-import { unknownKernel } from "../core/device/unknown_kernel.ts";
-import { finalizers } from "../core/life/finalizers.ts";
-import { NativeObject } from "../core/life/native_object.ts";
-import { Resource } from "../core/life/resource.ts";
+import { DeviceProgram, unknownKernel } from "../core/device/program.ts";
 import type { Undo } from "../core/life/undo.ts";
 import type { VulkanBase } from "./base.ts";
 import { VulkanKernel } from "./kernel.ts";
@@ -11,39 +8,25 @@ import { Module, spirvIn } from "./spirv.ts";
 import { struct } from "./struct.ts";
 
 /** Compute shaders in SPIR-V. */
-export class VulkanProgram extends NativeObject {
-  /** Its context. */
-  readonly context: VulkanBase;
+export class VulkanProgram extends DeviceProgram<VulkanBase, VkShaderModule> {
   /** The names of its kernels: its entry points. */
   readonly kernelNames: readonly string[];
-  /** Its end of life: kernels end first. */
-  readonly resource: Resource;
-  readonly #handle: VkShaderModule;
   readonly #module: Module;
 
   /** Made by `vulkan.program()`. */
   constructor(context: VulkanBase, spirv: unknown) {
-    super();
     const words = spirvIn(spirv);
-    this.context = context;
     context.resource.assertLive();
     context.openDevice.assertHas("VK_KHR_push_descriptor", "vkCmdPushDescriptorSetKHR");
-    this.#module = new Module(words);
-    this.kernelNames = this.#module.entryPoints;
+    const module = new Module(words);
     const info = struct("VkShaderModuleCreateInfo", {
       codeSize: words.byteLength,
       pCode: words,
     });
     const undo: Undo = [];
-    this.#handle = context.openDevice.create<VkShaderModule>("ShaderModule", info, undo);
-    this.resource = new Resource({ name: "vulkan program", owners: [context.resource], undo });
-    finalizers.register(this, this.resource, this);
-  }
-
-  /** The `VkShaderModule`. */
-  get handle(): VkShaderModule {
-    this.resource.assertLive();
-    return this.#handle;
+    super(context, "vulkan", context.openDevice.create<VkShaderModule>("ShaderModule", info, undo), undo);
+    this.#module = module;
+    this.kernelNames = module.entryPoints;
   }
 
   /**

@@ -91,14 +91,7 @@ const TWINS: { readonly [mechanism: string]: Twin } = {
   "a class of kernels or of programs": {
     path: OF_APIS,
     text: /\bclass \w+(Kernel|Program) extends NativeObject/,
-    places: [
-      "cuda/kernel.ts",
-      "cuda/program.ts",
-      "opencl/kernel.ts",
-      "opencl/program.ts",
-      "vulkan/kernel.ts",
-      "vulkan/program.ts",
-    ],
+    places: [],
   },
   "a table of formats": {
     path: OF_APIS,

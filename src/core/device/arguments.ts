@@ -1,9 +1,10 @@
 import type { Address } from "../../../ffi/address.ts";
 import { aKind } from "../argument.ts";
-import { ArgumentError, ofArgument } from "../errors.ts";
+import { ofArgument } from "../errors.ts";
 import type { Access } from "../memory/access.ts";
 import { addressOf } from "../native/pin.ts";
 import { Mapped } from "../tensors/mapped.ts";
+import { type Launch, wrongLaunch } from "./grid.ts";
 import type { Usable, Use } from "./line.ts";
 import type { Parameter } from "./parameter.ts";
 
@@ -102,16 +103,10 @@ export class Arguments<C, U extends Usable = Usable> {
   }
 }
 
-export function assertArguments(
-  args: unknown,
-  types: readonly string[],
-  kernel: string,
-  api: string,
-  fn: string,
-): void {
+export function assertArguments(args: unknown, types: readonly string[], launch: Launch): void {
   if (Array.isArray(args) && args.length === types.length) return;
   const what = Array.isArray(args)
     ? `expected ${types.length} arguments (${types.join(", ")}), got ${args.length}.`
     : `expected an array, got ${aKind(args)}.`;
-  throw new ArgumentError(`${kernel}: args: ${what}`, { api, fn, argument: "args" });
+  throw wrongLaunch(launch, "args", what);
 }
