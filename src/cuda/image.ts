@@ -66,11 +66,9 @@ export class CudaImage extends Tensor<ArrayHandle> {
  * Other APIs' images of one format in one context, as a target of `graph.map`. `cuda.image(format)` returns the same
  * object each time.
  */
-export class CudaImageTarget extends PrintedTarget implements MemoryTarget<CudaImage> {
+export class CudaImageTarget extends PrintedTarget<CudaStreamContext> implements MemoryTarget<CudaImage> {
   /** The kind of memory. */
   readonly kind = "cuda.image";
-  /** The context. */
-  readonly context: CudaStreamContext;
   /** The type of a channel. */
   readonly dtype: CudaArrayDType;
   /** Channels of a pixel. */
@@ -80,8 +78,7 @@ export class CudaImageTarget extends PrintedTarget implements MemoryTarget<CudaI
 
   /** Made by `cuda.image()`. */
   constructor(context: CudaStreamContext, { dtype, channels = 1 }: CudaImageFormat) {
-    super();
-    this.context = context;
+    super(context);
     this.dtype = dtype;
     this.channels = channels;
     this.ports = imagePortsOf(this, (init) => new CudaImage({ ...init, target: this }));

@@ -32,18 +32,15 @@ export class EglBufferTensor extends Tensor<GlBuffer> {
 }
 
 /** The buffers of a context, as a node of the graph: vertices, and whatever else GL and other APIs compute on. */
-export class EglBuffers extends PrintedTarget implements MemoryTarget<EglBufferTensor> {
+export class EglBuffers extends PrintedTarget<EglBase> implements MemoryTarget<EglBufferTensor> {
   /** The kind of memory. */
   readonly kind = "egl.buffer";
-  /** The context. */
-  readonly context: EglBase;
   /** Its ports. For mappers. */
   readonly ports: Memory<EglBufferTensor, GlBuffer>;
 
   /** Made by the context. */
   constructor(context: EglBase) {
-    super();
-    this.context = context;
+    super(context);
     const { openContext } = context;
     const within = <R>(use: () => R): R => openContext.within(use);
     this.ports = {

@@ -36,18 +36,15 @@ const STORAGES: { readonly [S in Storage]: unknown } = { texture: true, renderbu
 const TEXTURE = "egl.texture";
 
 /** The images of a context, as a node of the graph: frames, whose planes are textures. */
-export class EglImages extends PrintedTarget implements MemoryTarget<EglTensor> {
+export class EglImages extends PrintedTarget<EglBase> implements MemoryTarget<EglTensor> {
   /** The kind of memory. */
   readonly kind = "egl.image";
-  /** The context. */
-  readonly context: EglBase;
   /** Its ports. For mappers. */
   readonly ports: Memory<EglTensor, EglPicture>;
 
   /** Made by the context. */
   constructor(context: EglBase) {
-    super();
-    this.context = context;
+    super(context);
     this.ports = portsOf(context);
   }
 

@@ -84,11 +84,9 @@ const NAMES: Names<ImageInit> = { shape: true };
 /**
  * Images of one format in one context, as a node of the graph. `cl.image(format)` returns the same object each time.
  */
-export class ImageTarget extends PrintedTarget implements MemoryTarget<OpenCLImage> {
+export class ImageTarget extends PrintedTarget<OpenCLContext> implements MemoryTarget<OpenCLImage> {
   /** The kind of memory. */
   readonly kind = "opencl.image";
-  /** The context. */
-  readonly context: OpenCLContext;
   /** The format of the pixels. */
   readonly format: PixelFormat;
   /** The kind of image; undefined if the shape decides. */
@@ -99,8 +97,7 @@ export class ImageTarget extends PrintedTarget implements MemoryTarget<OpenCLIma
 
   /** Made by `cl.image()`. */
   constructor(context: OpenCLContext, format: PixelFormat, type: ImageType | undefined, abilities: ImageAbilities) {
-    super();
-    this.context = context;
+    super(context);
     this.format = format;
     this.type = type;
     this.#abilities = abilities;

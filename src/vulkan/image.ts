@@ -45,11 +45,9 @@ const INIT: Names<VulkanImageInit> = { shape: true, tiling: true, exportAs: true
 const FORM: Names<VulkanImageForm> = { shape: true, layout: true };
 
 /** Images of one format in one context, as a node of the graph. `vulkan.image(format)` returns the same object each time. */
-export class VulkanImageTarget extends PrintedTarget implements MemoryTarget<VulkanImage> {
+export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryTarget<VulkanImage> {
   /** The kind of memory. */
   readonly kind = "vulkan.image";
-  /** The context. */
-  readonly context: Context;
   /** The format of the pixels. */
   readonly format: VulkanFormat;
   /** What the device does with such images. For mappers. */
@@ -61,9 +59,8 @@ export class VulkanImageTarget extends PrintedTarget implements MemoryTarget<Vul
 
   /** Made by `vulkan.image()`. */
   constructor(base: VulkanBase, format: VulkanFormat) {
-    super();
+    super(base.context);
     this.base = base;
-    this.context = base.context;
     this.format = format;
     this.abilities = new ImageAbilities(base.openDevice, format);
     this.ports = portsOf(this);

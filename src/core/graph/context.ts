@@ -37,11 +37,19 @@ export interface Target<T extends Tensor = Tensor> {
 }
 
 /** A target of a context that has several, in one line. For backends. */
-export abstract class PrintedTarget extends Printed {
+export abstract class PrintedTarget<
+  C extends Pick<Context, "api" | "name" | "resource"> = Pick<Context, "api" | "name" | "resource">,
+> extends Printed {
   /** The kind of memory. */
   abstract readonly kind: string;
   /** The context whose memory it is. */
-  abstract readonly context: Pick<Context, "api" | "name" | "resource">;
+  readonly context: C;
+
+  /** Made by the context. */
+  constructor(context: C) {
+    super();
+    this.context = context;
+  }
 
   /** Its kind, its device, and whether its context was disposed. */
   toString(): string {

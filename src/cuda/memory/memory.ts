@@ -24,16 +24,13 @@ export interface CudaPlace extends AddressedPlane {
 }
 
 /** One kind of memory of a context, as a target. */
-export abstract class CudaMemory extends PrintedTarget implements Target<CudaTensor> {
-  /** Its context. */
-  readonly context: CudaPrimaryContext;
+export abstract class CudaMemory extends PrintedTarget<CudaPrimaryContext> implements Target<CudaTensor> {
   /** Its ports to the host. For mappers. */
   readonly ports: Memory<CudaTensor>;
 
   /** Made by the context. */
   constructor(context: CudaPrimaryContext) {
-    super();
-    this.context = context;
+    super(context);
     this.ports = context.hostPorts;
   }
 

@@ -22,18 +22,10 @@ export interface PointerBlock extends Block {
 }
 
 /** A kind of memory in one context that kernels reach by address. */
-export abstract class OpenCLPointerMemory<T extends OpenCLPointerTensor> extends PrintedTarget
+export abstract class OpenCLPointerMemory<T extends OpenCLPointerTensor> extends PrintedTarget<BaseContext>
   implements MemoryTarget<T> {
-  /** Its context. */
-  readonly context: BaseContext;
   /** What it shows to the host. */
   abstract readonly ports: Memory<T, Address>;
-
-  /** Made by the context. */
-  constructor(context: BaseContext) {
-    super();
-    this.context = context;
-  }
 
   /** True for tensors of this memory. */
   abstract is(value: Mapped): value is T;

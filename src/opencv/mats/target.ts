@@ -8,7 +8,7 @@ import type { Described } from "../../core/tensors/described.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
 import type { Names } from "../../core/argument.ts";
 import { mapBlock, PAGE } from "../../core/native/blocks.ts";
-import { PrintedTarget, type Target } from "../../core/graph/context.ts";
+import type { Target } from "../../core/graph/context.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import { own } from "../../core/memory/own.ts";
 import {
@@ -22,7 +22,7 @@ import {
 } from "../../core/layout/layout.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
 import type { Undo } from "../../core/life/undo.ts";
-import type { OpenCVBase } from "../base.ts";
+import { ChannelTarget } from "../channel_target.ts";
 import { attaching, type AttachOptions } from "../../core/tensors/adopt.ts";
 import { unfitError } from "../errors.ts";
 import { OpenCVMat } from "../mat.ts";
@@ -40,21 +40,9 @@ export interface MatInit extends LayoutInit {
 const NAMES: Names<MatInit & Layout> = { ...LAYOUT_NAMES, align: true };
 
 /** Mats as a target of the graph. Made by the context: `cv.mat`, `cv.matOf({ channels })`. */
-export class MatTarget extends PrintedTarget implements Target<OpenCVMat> {
+export class MatTarget extends ChannelTarget implements Target<OpenCVMat> {
   /** The kind of memory. */
   readonly kind = "opencv.mat";
-  /** The context whose memory it is. */
-  readonly context: OpenCVBase;
-  /** How many channels its Mats have; undefined where the shape decides. */
-  readonly channels: number | undefined;
-
-  /** Made by the context. */
-  constructor(context: OpenCVBase, channels?: number) {
-    super();
-    this.context = context;
-    this.channels = channels;
-  }
-
   /** Host and Mats have elements at the same address. The end of a map reports if OpenCV has put other memory into the Mat. */
   readonly ports: Memory<OpenCVMat, Address> = {
     exports: [{ kind: "host-pointer", judge: () => SAME_ADDRESS }],
@@ -67,11 +55,6 @@ export class MatTarget extends PrintedTarget implements Target<OpenCVMat> {
       return new OpenCVMat({ target: this, resource, layout, address, parent, slot, shape });
     },
   };
-
-  /** What it says besides its kind: the channels. */
-  protected override facts(): string[] {
-    return this.channels === undefined ? [] : [`${this.channels} channels`];
-  }
 
   /** True for its tensors. */
   is(value: Mapped): value is OpenCVMat {

@@ -1,11 +1,11 @@
-import { PrintedTarget, type Target } from "../../core/graph/context.ts";
+import type { Target } from "../../core/graph/context.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import type { Grant } from "../../core/memory/grant.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
 import type { Resource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
-import type { OpenCVBase } from "../base.ts";
+import { ChannelTarget } from "../channel_target.ts";
 import { MOST_INT } from "../type.ts";
 import { attaching, type AttachOptions } from "../../core/tensors/adopt.ts";
 import { type MatShape, shapeOf, type Unfit } from "../shape.ts";
@@ -15,26 +15,9 @@ import { type UMatInit, type UMatOver, umatOver } from "./over.ts";
 import { attachedUMat, resultIn } from "./own.ts";
 
 /** UMats as a target of the graph. Made by the context: `cv.umat`, `cv.umatOf({ channels })`. */
-export class UMatTarget extends PrintedTarget implements Target<OpenCVUMat> {
+export class UMatTarget extends ChannelTarget implements Target<OpenCVUMat> {
   /** The kind of memory. */
   readonly kind = "opencv.umat";
-  /** The context whose memory it is. */
-  readonly context: OpenCVBase;
-  /** How many channels its UMats have; undefined where the shape decides. */
-  readonly channels: number | undefined;
-
-  /** Made by the context. */
-  constructor(context: OpenCVBase, channels?: number) {
-    super();
-    this.context = context;
-    this.channels = channels;
-  }
-
-  /** What it says besides its kind: the channels. */
-  protected override facts(): string[] {
-    return this.channels === undefined ? [] : [`${this.channels} channels`];
-  }
-
   /** True for its tensors. */
   is(value: Mapped): value is OpenCVUMat {
     return value instanceof OpenCVUMat && value.target === this;

@@ -17,11 +17,9 @@ import { type FakeKind, isInPlace, memoryOf } from "./memory.ts";
 import type { FakeTensor } from "./tensor.ts";
 
 /** One kind of memory in a context. */
-export class FakeTarget extends PrintedTarget implements MemoryTarget<FakeTensor> {
+export class FakeTarget extends PrintedTarget<FakeContext> implements MemoryTarget<FakeTensor> {
   /** The kind's name, which edges use. */
   readonly kind: FakeKind;
-  /** Whose memory it is. */
-  readonly context: FakeContext;
   /** True if the host uses it in place. */
   readonly isInPlace: boolean;
   /** What it gives to other kinds of memory, and what it takes from them. */
@@ -29,9 +27,8 @@ export class FakeTarget extends PrintedTarget implements MemoryTarget<FakeTensor
 
   /** Made by contexts. */
   constructor(kind: FakeKind, context: FakeContext) {
-    super();
+    super(context);
     this.kind = kind;
-    this.context = context;
     this.isInPlace = isInPlace(kind);
     this.ports = memoryOf(kind, context.line);
   }

@@ -1,0 +1,19 @@
+import { PrintedTarget } from "../core/graph/context.ts";
+import type { OpenCVBase } from "./base.ts";
+
+/** A target of OpenCV's matrices, of any number of channels or of one. */
+export abstract class ChannelTarget extends PrintedTarget<OpenCVBase> {
+  /** How many channels its matrices have; undefined where their shape decides. */
+  readonly channels: number | undefined;
+
+  /** Made by the context. */
+  constructor(context: OpenCVBase, channels?: number) {
+    super(context);
+    this.channels = channels;
+  }
+
+  /** What it says besides its kind: the channels. */
+  protected override facts(): string[] {
+    return this.channels === undefined ? [] : [`${this.channels} channels`];
+  }
+}
