@@ -1,6 +1,6 @@
 import { type Names, optionsIn } from "../core/argument.ts";
 import { Checks } from "../core/checks.ts";
-import { ArgumentError } from "../core/errors.ts";
+import type { ArgumentError } from "../core/errors.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import type { Credentials } from "./connection.ts";
 import { sockets } from "./library.ts";
@@ -65,9 +65,9 @@ function isSameUser({ uid }: Credentials): boolean {
 }
 
 export function notAllowed({ pid, uid }: Credentials): ArgumentError {
-  return new ArgumentError(`path: process ${pid} of user ${uid} listens there, who is not allowed.`, {
-    api: "channel",
-    argument: "path",
-    hint: "Pass { allow } if you trust it.",
-  });
+  return checks.wrong(
+    "path",
+    `process ${pid} of user ${uid} listens there, who is not allowed.`,
+    "Pass { allow } if you trust it.",
+  );
 }

@@ -19,7 +19,6 @@ import { LOCK_EX, LOCK_NB, O_CLOEXEC, O_RDONLY, S_IFMT, STATX_BASIC_STATS } from
 import { EACCES, EADDRINUSE, EAGAIN, ECONNREFUSED, ENOENT, EPROTOTYPE } from "../../ffi/libc/errors.ts";
 import { readStatx, type Statx, statx } from "../../ffi/libc/structs.ts";
 import { Checks } from "../core/checks.ts";
-import { ArgumentError } from "../core/errors.ts";
 import { allOrNothing, thenUndo, type Undo, undoAll } from "../core/life/undo.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { errno, libc, libcError } from "../core/native/libc.ts";
@@ -188,11 +187,11 @@ function addressOf(path: string): Uint8Array<ArrayBuffer> {
     throw checks.wrong("path", "expected the path of a file, which has no zeros.");
   }
   if (text.length > most) {
-    throw new ArgumentError(`path: expected at most ${most - 1} bytes, got ${text.length - 1}.`, {
-      api: "channel",
-      argument: "path",
-      hint: "Choose a shorter path, or one that counts from the current folder.",
-    });
+    throw checks.wrong(
+      "path",
+      `expected at most ${most - 1} bytes, got ${text.length - 1}.`,
+      "Choose a shorter path, or one that counts from the current folder.",
+    );
   }
   const address = new Uint8Array(at + text.length);
   new DataView(address.buffer).setUint16(0, AF_UNIX, true);

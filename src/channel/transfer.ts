@@ -43,6 +43,7 @@ import type { Sendable } from "./connection.ts";
 import { asArgument, badMessage } from "./errors.ts";
 import { decoded, encoded, jsonIn, KINDS } from "./message.ts";
 import type { Packet } from "./packet.ts";
+import { checks } from "./options.ts";
 
 /** What to do where a program wants more access than it was sent. */
 const REMEDY = 'Its sender has to pass { access: "read-write" }; a frame of a ring is always for reading.';
@@ -133,7 +134,7 @@ function wayOf(
       : `${nameOf(target)} exports nothing as ${kinds.map((kind) => `"${kind}"`).join(" or ")}.`,
     remedy: "Copy it to memory that can be sent, or map it from there: host.allocate({ sharable: true }).",
   }];
-  throw new ArgumentError(`${argument}: ${reason}`, { api: "channel", argument, hint: remedy });
+  throw checks.wrong(argument, reason, remedy);
 }
 
 /** Does it hold for any device, or for one that has a name, leave the bytes where they are, and exist on this machine? */

@@ -3,7 +3,7 @@ import { cudaDeviceProp } from "../../ffi/cuda_runtime/structs.ts";
 import { object, shown, shownFields } from "../core/argument.ts";
 import { type DeviceId, plainUuid } from "../core/device/device_id.ts";
 import { contextOn, devicesOn, type OpenOn, type Reported } from "../core/device/device_on.ts";
-import { ArgumentError, type InteropError } from "../core/errors.ts";
+import type { ArgumentError, InteropError } from "../core/errors.ts";
 import { attributesOf, type CudaAttributes } from "./attributes.ts";
 import { checks } from "./check.ts";
 import { check, checkDriver, cudaError } from "./errors.ts";
@@ -151,5 +151,5 @@ function text(bytes: Uint8Array): string {
 }
 
 function wrong(what: string, hint?: string): ArgumentError {
-  return new ArgumentError(`device: ${what}`, { api: "cuda", argument: "device", ...(hint ? { hint } : {}) });
+  return checks.wrong("device", what, hint);
 }

@@ -1,5 +1,4 @@
 import * as constants from "../../ffi/cuda_runtime/constants.ts";
-import { ArgumentError } from "../core/errors.ts";
 import { checks } from "./check.ts";
 import type { CudaDevice } from "./device.ts";
 import { check } from "./errors.ts";
@@ -42,14 +41,11 @@ export function setSchedule({ ordinal, name }: CudaDevice, schedule: CudaSchedul
   if (has === schedule) return;
   const others = flags & ~constants.cudaDeviceScheduleMask;
   if (!active) return setPrimaryFlags(ordinal, others | constants[NAMES[schedule]]);
-  throw new ArgumentError(
-    `schedule: the context of ${name} exists already, with "${has}": it cannot become "${schedule}".`,
-    {
-      api: "cuda",
-      fn: "cuDevicePrimaryCtxSetFlags",
-      argument: "schedule",
-      hint: "Open it with that schedule before anything else in the process uses the device.",
-    },
+  throw checks.wrong(
+    "schedule",
+    `the context of ${name} exists already, with "${has}": it cannot become "${schedule}".`,
+    "Open it with that schedule before anything else in the process uses the device.",
+    "cuDevicePrimaryCtxSetFlags",
   );
 }
 

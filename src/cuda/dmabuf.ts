@@ -2,7 +2,6 @@ import { CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD } from "../../ffi/cuda_driver/const
 import { isMade } from "../core/argument.ts";
 import type { Offer } from "../core/device/memory.ts";
 import { PAGE } from "../core/native/blocks.ts";
-import { LayoutError } from "../core/errors.ts";
 import { closedOnExec, closeFd, statusOf } from "../core/native/fd.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { counted } from "../core/life/ledger.ts";
@@ -102,10 +101,10 @@ function assertExportable(context: CudaPrimaryContext, tensor: CudaTensor): void
   }
   const { address, layout: { byteLength } } = tensor;
   if (address % BigInt(PAGE) === 0n && byteLength % PAGE === 0) return;
-  throw new LayoutError(
-    `tensor: ${byteLength} bytes at 0x${
-      address.toString(16)
-    } are not whole pages: a dma-buf has pages of ${PAGE} bytes.`,
-    { api: "cuda", fn: FN, argument: "tensor", hint: `Make its length a multiple of ${PAGE}, and its offset.` },
+  throw checks.unfit(
+    "tensor",
+    `${byteLength} bytes at 0x${address.toString(16)} are not whole pages: a dma-buf has pages of ${PAGE} bytes.`,
+    `Make its length a multiple of ${PAGE}, and its offset.`,
+    FN,
   );
 }

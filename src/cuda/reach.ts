@@ -1,5 +1,4 @@
 import type { Allocation } from "../core/memory/allocation.ts";
-import { ArgumentError } from "../core/errors.ts";
 import type { CudaPrimaryContext } from "./base.ts";
 import { type CudaDevice, numbered } from "./device.ts";
 import { check } from "./errors.ts";
@@ -8,6 +7,7 @@ import type { CudaMemoryKind } from "./memory/block.ts";
 import { refusalOf } from "./memory/rules.ts";
 import { virtualBlockOf } from "./memory/virtual/block.ts";
 import type { CudaTensor } from "./tensor.ts";
+import { checks } from "./check.ts";
 
 const out = new Int32Array(1);
 
@@ -37,11 +37,7 @@ export function assertReachable(tensor: CudaTensor, context: CudaPrimaryContext,
   const what = `${tensor.name} is of ${numbered(home.device)}, and this runs on ${
     numbered(context.device)
   }: ${refused.reason}`;
-  throw new ArgumentError(`${argument}: ${what}`, {
-    api: "cuda",
-    argument,
-    ...(refused.remedy === undefined ? {} : { hint: refused.remedy }),
-  });
+  throw checks.wrong(argument, what, refused.remedy);
 }
 
 /** Why memory that was made for another device is out of reach; undefined if it is not. */

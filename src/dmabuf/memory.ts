@@ -1,6 +1,6 @@
 import type { Crossing, Exported, Imported, Memory } from "../core/device/memory.ts";
 import { type MemoryKind, Port } from "../core/device/port.ts";
-import { AccessError, type InteropError, LayoutError, type Refusal } from "../core/errors.ts";
+import { AccessError, type InteropError, type LayoutError, type Refusal } from "../core/errors.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import type { Access } from "../core/memory/access.ts";
 import { closeFd, duplicateFd } from "../core/native/fd.ts";
@@ -10,7 +10,7 @@ import type { ByteRange } from "../core/tensors/described.ts";
 import { allocatorAt, fromMemfd, UDMABUF } from "./allocators.ts";
 import { DmaBuf } from "./buffer.ts";
 import { images } from "./images.ts";
-import { onlyFd } from "./library.ts";
+import { checks, onlyFd } from "./library.ts";
 import { isLinear, modifierName } from "./modifiers.ts";
 import { signals } from "./sync.ts";
 import { bufferOf, DmaBufTensor, handOver } from "./tensor.ts";
@@ -118,11 +118,11 @@ function refuseMemfd(memfd: number, end: number): InteropError | undefined {
 }
 
 function notInPages(): LayoutError {
-  return new LayoutError("source: its memfd ends within a page, and /dev/udmabuf takes only whole ones.", {
-    api: "dmabuf",
-    argument: "source",
-    hint: `Make the memfd's length a multiple of ${PAGE}, as host.allocate({ sharable: true }) does.`,
-  });
+  return checks.unfit(
+    "source",
+    "its memfd ends within a page, and /dev/udmabuf takes only whole ones.",
+    `Make the memfd's length a multiple of ${PAGE}, as host.allocate({ sharable: true }) does.`,
+  );
 }
 
 /** Any process that has a dma-buf can write it, and not every kernel asks for each of the seals. */
@@ -137,9 +137,9 @@ function sealedMemfd(): AccessError {
 }
 
 function tooShort(end: number, { byteLength }: DmaBuf): LayoutError {
-  return new LayoutError(`description: it ends at byte ${end}, and the buffer has ${byteLength}.`, {
-    api: "dmabuf",
-    argument: "description",
-    hint: "Its length is asked of the kernel: what does its owner say of offset, stride and height?",
-  });
+  return checks.unfit(
+    "description",
+    `it ends at byte ${end}, and the buffer has ${byteLength}.`,
+    "Its length is asked of the kernel: what does its owner say of offset, stride and height?",
+  );
 }

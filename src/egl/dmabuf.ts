@@ -1,12 +1,12 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import * as names from "../../ffi/egl/constants.ts";
-import { LayoutError, type Refusal } from "../core/errors.ts";
+import type { Refusal } from "../core/errors.ts";
 import { undoAll } from "../core/life/undo.ts";
 import { closeFd } from "../core/native/fd.ts";
 import type { Display } from "./display.ts";
 import { check, made } from "./errors.ts";
 import type { GlFormat } from "./formats.ts";
-import { egl, eglExtensions } from "./library.ts";
+import { checks, egl, eglExtensions } from "./library.ts";
 import type { OpenContext } from "./open_context.ts";
 import { EglPicture } from "./picture.ts";
 
@@ -75,10 +75,12 @@ export function exportPicture({ context, image, format }: EglPicture): ExportedP
   check(eglExportDMABUFImageQueryMESA!(display, image, fourcc, count, null), query);
   if (fourcc[0] !== format.pixel.fourcc || count[0] < 1 || count[0] > MOST_PLANES) {
     const stored = `DRM format 0x${fourcc[0].toString(16)} in ${count[0]} planes`;
-    throw new LayoutError(`source: the driver stores ${format.pixel.name} as ${stored}.`, {
-      ...{ api: "egl", fn: query, argument: "source" },
-      hint: "Copy it to a picture of RGBA: egl.queue.copy().",
-    });
+    throw checks.unfit(
+      "source",
+      `the driver stores ${format.pixel.name} as ${stored}.`,
+      "Copy it to a picture of RGBA: egl.queue.copy().",
+      query,
+    );
   }
   const modifiers = new BigUint64Array(MOST_PLANES);
   check(eglExportDMABUFImageQueryMESA!(display, image, null, null, modifiers), query);

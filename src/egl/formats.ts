@@ -1,8 +1,8 @@
 import * as gl from "../../ffi/gles/constants.ts";
 import type { ImageInfo } from "../core/layout/frame_info.ts";
 import { IMAGE_FORMATS, type ImageFormat, type PlaneFormat } from "../core/layout/pixel_formats.ts";
-import { LayoutError } from "../core/errors.ts";
 import type { ExtensionName, OpenContext } from "./open_context.ts";
+import { checks } from "./library.ts";
 
 /** How GL knows the pixels of a plane. */
 export interface GlFormat {
@@ -62,7 +62,7 @@ export function heldFormats(context: OpenContext, info: ImageInfo): readonly GlF
   const refusal = refuseInfo(context, info);
   if (refusal === undefined) return glFormats(info.format)!;
   const { argument, reason, remedy: hint } = refusal;
-  throw new LayoutError(`${argument}: ${reason}`, { api: "egl", argument, hint });
+  throw checks.unfit(argument, reason, hint);
 }
 
 /** Why a context cannot have a picture. No native call. */

@@ -1,6 +1,5 @@
 import { NULL } from "../../ffi/address.ts";
 import * as gl from "../../ffi/gles/constants.ts";
-import { LayoutError } from "../core/errors.ts";
 import { checkGl, nativeError } from "./errors.ts";
 import type { GlFormat } from "./formats.ts";
 import { checks, gles } from "./library.ts";
@@ -36,10 +35,11 @@ export function assertTexture({ facts }: OpenContext, claim: TextureClaim): void
   const other = facts.reportsLevels ? reportOf(claim) : trialOf(claim);
   if (other === undefined) return;
   const expected = `${size.join(" × ")} pixels of ${pixel.name}`;
-  throw new LayoutError(`${argument}: expected a texture of ${expected}, got ${other}.`, {
-    ...{ api: "egl", argument },
-    hint: "Wrap it with the size and the format that glTexImage2D or glTexStorage2D was called with, for its level 0.",
-  });
+  throw checks.unfit(
+    argument,
+    `expected a texture of ${expected}, got ${other}.`,
+    "Wrap it with the size and the format that glTexImage2D or glTexStorage2D was called with, for its level 0.",
+  );
 }
 
 const SIDES = [gl.GL_TEXTURE_WIDTH, gl.GL_TEXTURE_HEIGHT];

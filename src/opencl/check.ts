@@ -1,5 +1,5 @@
 import { Checks } from "../core/checks.ts";
-import { type ArgumentError, LayoutError } from "../core/errors.ts";
+import type { ArgumentError } from "../core/errors.ts";
 
 export const checks: Checks = new Checks("opencl");
 
@@ -26,10 +26,10 @@ export function assertInOnePiece(
 ): void {
   if (byteLength + slack <= maxAllocation) return;
   const what = `${byteLength} bytes${slack > 0 ? `, aligned to ${slack},` : ""}`;
-  throw new LayoutError(`shape: ${what} are more than the ${maxAllocation} that ${name} takes in one piece.`, {
-    api: "opencl",
+  throw checks.unfit(
+    "shape",
+    `${what} are more than the ${maxAllocation} that ${name} takes in one piece.`,
+    "Allocate it in parts.",
     fn,
-    argument: "shape",
-    hint: "Allocate it in parts.",
-  });
+  );
 }

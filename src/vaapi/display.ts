@@ -1,5 +1,5 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import { ArgumentError, messageOf } from "../core/errors.ts";
+import { messageOf } from "../core/errors.ts";
 import { owned } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { openDeviceFile } from "../core/native/device_file.ts";
@@ -56,7 +56,12 @@ function displayOn(node: string, driver: string | undefined, undo: Undo): Displa
     mine.push(() => void (kept.size > 0 || closeFd(fd)));
     const handle = displayOf(fd);
     if (handle === NULL) {
-      throw notOne("node", "vaGetDisplayDRM", `${node} is no DRM device.`, "Pass a render node: see vaapiNodes().");
+      throw checks.wrong(
+        "node",
+        `${node} is no DRM device.`,
+        "Pass a render node: see vaapiNodes().",
+        "vaGetDisplayDRM",
+      );
     }
     const display = initialized(handle, driver, kept, mine);
     undo.push(...mine);
@@ -84,14 +89,15 @@ function initialized(
 /** A foreign display: its owner has initialized it and ends it. */
 export function attachedDisplay(handle: Address): Display {
   if (libva().vaDisplayIsValid(handle) === 0) {
-    throw notOne("display", "vaDisplayIsValid", "expected a VADisplay, which libva does not take this for.");
+    throw checks.wrong(
+      "display",
+      "expected a VADisplay, which libva does not take this for.",
+      undefined,
+      "vaDisplayIsValid",
+    );
   }
   const about = { node: undefined, version: undefined, vendor: vendorOf(handle) };
   return { handle, ...about, imported: new Set(), kept: new Set() };
-}
-
-function notOne(argument: string, fn: string, what: string, hint?: string): ArgumentError {
-  return new ArgumentError(`${argument}: ${what}`, { api: "vaapi", argument, fn, hint });
 }
 
 function vendorOf(handle: Address): string {

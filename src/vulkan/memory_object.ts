@@ -2,12 +2,12 @@ import type { Address } from "../../ffi/address.ts";
 import * as vk from "../../ffi/vulkan/constants.ts";
 import type { VkBuffer, VkDeviceMemory, VkImage } from "../../ffi/vulkan/handles.ts";
 import * as layouts from "../../ffi/vulkan/structs.ts";
-import { ArgumentError, InteropError } from "../core/errors.ts";
+import { InteropError } from "../core/errors.ts";
 import type { WholeMemory } from "../core/device/port.ts";
 import type { Undo } from "../core/life/undo.ts";
 import type { VulkanMemoryType } from "./device.ts";
 import { check } from "./errors.ts";
-import { vulkan } from "./library.ts";
+import { checks, vulkan } from "./library.ts";
 import type { OpenDevice } from "./open_device.ts";
 import { chain, type Struct, struct } from "./struct.ts";
 
@@ -114,7 +114,7 @@ function typeFor({ facts }: OpenDevice, origin: Origin, typeBits: number): Vulka
       : allowed.find((type) => type.index === index);
     if (found === undefined && index !== undefined) {
       const what = `it is said to be of type ${index}, and this has to be of ${allowed.map((one) => one.index)}.`;
-      throw new ArgumentError(`source: ${what}`, { api: "vulkan", fn: "vkAllocateMemory", argument: "source" });
+      throw checks.wrong("source", what, undefined, "vkAllocateMemory");
     }
   } else if (origin.from === "new" && origin.place === "device") {
     found = allowed.find((type) => type.deviceLocal) ?? allowed[0];

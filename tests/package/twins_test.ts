@@ -39,7 +39,6 @@ const TWINS: { readonly [mechanism: string]: Twin } = {
       "cuda/transfers/array.ts",
       "opencl/buffers/attached.ts",
       "opencl/programs/sources.ts",
-      "opencl/transfers/image.ts",
       "opencv/operations/image.ts",
       "opencv/shape.ts",
     ],

@@ -1,6 +1,6 @@
 import { object } from "../../core/argument.ts";
 import { frameInfo, type ImageInfo, imageInfo, type ImageInit, planeLayouts } from "../../core/layout/frame_info.ts";
-import { AccessError, LayoutError } from "../../core/errors.ts";
+import { AccessError } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import type { Line } from "../../core/device/line.ts";
 import { type Access, covers } from "../../core/memory/access.ts";
@@ -67,9 +67,9 @@ export class CudaArrayFrame extends NativeObject {
     );
     const given = planes.map(({ shape, dtype }) => `[${shape.join(",")}] ${dtype}`);
     if (wanted.join() !== given.join()) {
-      throw new LayoutError(
-        `arrays: expected ${wanted.join(" and ")} for ${checked.format}, got ${given.join(" and ") || "none"}.`,
-        { api: "cuda", argument: "arrays" },
+      throw checks.unfit(
+        "arrays",
+        `expected ${wanted.join(" and ")} for ${checked.format}, got ${given.join(" and ") || "none"}.`,
       );
     }
     const name = `cuda frame ${checked.format} of ${planes.length} arrays`;

@@ -2,7 +2,7 @@ import { cudaErrorLaunchTimeout } from "../../../ffi/cuda_runtime/errors.ts";
 import { isMade, type Names, optionsIn } from "../../core/argument.ts";
 import type { Call } from "../../core/device/driver.ts";
 import type { Use } from "../../core/device/line.ts";
-import { AccessError, LayoutError } from "../../core/errors.ts";
+import { AccessError } from "../../core/errors.ts";
 import type { ImageInfo } from "../../core/layout/frame_info.ts";
 import type { ImageFormat } from "../../core/layout/pixel_formats.ts";
 import { whole } from "../../core/layout/layout.ts";
@@ -231,8 +231,6 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
       return planes;
     }
     const what = info.type === "image" ? `${info.format} of ${info.width}×${info.height}` : "sound";
-    throw new LayoutError(`frame: expected ${format} of ${width}×${height}, got ${what}.`, {
-      ...{ api: "cuda", fn: PRESENT, argument: "frame" },
-    });
+    throw checks.unfit("frame", `expected ${format} of ${width}×${height}, got ${what}.`, undefined, PRESENT);
   }
 }

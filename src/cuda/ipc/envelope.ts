@@ -1,6 +1,6 @@
 import { cudaIpcMemHandle_t } from "../../../ffi/cuda_runtime/structs.ts";
 import { type EnvelopeKind, isCount, isList, isObject, isText, sealed, unsealed } from "../../envelope/envelope.ts";
-import { ArgumentError, messageOf } from "../../core/errors.ts";
+import { type ArgumentError, messageOf } from "../../core/errors.ts";
 import type { DeviceId } from "../../core/device/device_id.ts";
 import { type Layout, layout } from "../../core/layout/layout.ts";
 import { checks } from "../check.ts";
@@ -122,9 +122,5 @@ function isSender({ isolate, device }: Readonly<Record<string, unknown>>): boole
 }
 
 function damaged(what: string): ArgumentError {
-  return new ArgumentError(`bytes: ${what}`, {
-    api: "cuda",
-    argument: "bytes",
-    hint: "Have the other process export it again, and pass all its bytes on unchanged.",
-  });
+  return checks.wrong("bytes", what, "Have the other process export it again, and pass all its bytes on unchanged.");
 }

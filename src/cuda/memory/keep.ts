@@ -1,7 +1,6 @@
 import { isMade } from "../../core/argument.ts";
 import { finalizers } from "../../core/life/finalizers.ts";
 import { Mapped } from "../../core/tensors/mapped.ts";
-import { ArgumentError } from "../../core/errors.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { type Undo, undone } from "../../core/life/undo.ts";
@@ -29,12 +28,7 @@ export class CudaRegistration extends NativeObject {
     const { allocation } = grant;
     const refusal = refuseRegister(context, allocation);
     if (refusal !== undefined) {
-      throw new ArgumentError(`tensor: ${refusal.reason}`, {
-        api: "cuda",
-        fn: "cudaHostRegister",
-        argument: "tensor",
-        ...(refusal.remedy === undefined ? {} : { hint: refusal.remedy }),
-      });
+      throw checks.wrong("tensor", refusal.reason, refusal.remedy, "cudaHostRegister");
     }
     const undo: Undo = [];
     try {

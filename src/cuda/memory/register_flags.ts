@@ -6,7 +6,7 @@ import {
   cudaHostRegisterReadOnly,
 } from "../../../ffi/cuda_runtime/constants.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
-import { ArgumentError } from "../../core/errors.ts";
+import type { ArgumentError } from "../../core/errors.ts";
 import { checks } from "../check.ts";
 import type { CudaDevice } from "../device.ts";
 
@@ -41,5 +41,5 @@ export function registerFlags(given: RegisterOptions, { name, attributes }: Cuda
 
 function unsupported(argument: keyof RegisterOptions, what: string): ArgumentError {
   const hint = `Pass { ${argument}: false }.`;
-  return new ArgumentError(`${argument}: ${what}`, { api: "cuda", fn: "cudaHostRegister", argument, hint });
+  return checks.wrong(argument, what, hint, "cudaHostRegister");
 }

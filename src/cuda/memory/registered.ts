@@ -7,7 +7,7 @@ import type { Address } from "../../../ffi/address.ts";
 import { type Access, writes } from "../../core/memory/access.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import { PAGE } from "../../core/native/blocks.ts";
-import { ArgumentError, type Refusal, throwAll } from "../../core/errors.ts";
+import { type Refusal, throwAll } from "../../core/errors.ts";
 import { fileBehind } from "../../core/native/mappings.ts";
 import { owned } from "../../core/life/ledger.ts";
 import { type Undo, undoAll, unwind } from "../../core/life/undo.ts";
@@ -18,6 +18,7 @@ import { cudaBlockOf } from "./block.ts";
 import { aliasOf } from "./pinned_block.ts";
 import { FOR_MAPS } from "./register_flags.ts";
 import { refusalOf } from "./rules.ts";
+import { checks } from "../check.ts";
 
 const REGISTERED = {};
 
@@ -102,12 +103,12 @@ export function register(context: CudaPrimaryContext, allocation: Allocation, un
   );
   if (registered.users === 0) registerPages(context, allocation, registered, flags ?? FOR_MAPS);
   else if (flags !== undefined && registered.flags !== flags) {
-    throw new ArgumentError("options: the memory is registered already, with other flags.", {
-      api: "cuda",
-      fn: "cudaHostRegister",
-      argument: "options",
-      hint: "End that registration first, and the maps that use it.",
-    });
+    throw checks.wrong(
+      "options",
+      "the memory is registered already, with other flags.",
+      "End that registration first, and the maps that use it.",
+      "cudaHostRegister",
+    );
   }
   registered.users++;
   undo.push(() => {

@@ -1,7 +1,6 @@
 import { reads } from "../../core/memory/access.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import { isMade, literal, type Names, object } from "../../core/argument.ts";
-import { ArgumentError } from "../../core/errors.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../../core/layout/layout.ts";
 import type { Memory } from "../../core/device/memory.ts";
 import { checks } from "../check.ts";
@@ -136,12 +135,7 @@ export class CudaVirtual extends CudaMemory {
     for (const [argument, operation] of needsOf(wish)) {
       const refused = refusalOf("virtual", operation, device);
       if (refused === undefined) continue;
-      throw new ArgumentError(`${argument}: ${refused.reason}`, {
-        api: "cuda",
-        fn,
-        argument,
-        ...(refused.remedy === undefined ? {} : { hint: refused.remedy }),
-      });
+      throw checks.wrong(argument, refused.reason, refused.remedy, fn);
     }
   }
 

@@ -8,7 +8,6 @@ import {
 } from "../../../ffi/cuda_runtime/structs.ts";
 import type { Call } from "../../core/device/driver.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
-import { LayoutError } from "../../core/errors.ts";
 import { describeLayout, type Layout } from "../../core/layout/layout.ts";
 import type { PictureSize } from "../../core/layout/pictures.ts";
 import { addressOf } from "../../core/native/pin.ts";
@@ -19,6 +18,7 @@ import { check } from "../errors.ts";
 import { cudart } from "../library.ts";
 import { onStream, type StreamLane } from "../stream_lane.ts";
 import type { CudaTensor } from "../tensor.ts";
+import { checks } from "../check.ts";
 
 const FN = "cudaMemcpy3DAsync";
 
@@ -99,7 +99,7 @@ export function pitchesOf(
   array: Pick<CudaArray, "shape" | "dtype" | "channels" | "extent">,
   argument: string,
 ): Pitched {
-  const unfit = (what: string) => new LayoutError(`${argument}: ${what}`, { api: "cuda", fn: FN, argument });
+  const unfit = (what: string) => checks.unfit(argument, what, undefined, FN);
   const { dtype, channels, extent: { width, height, depth } } = array;
   const flat = channels === 1 ? array.shape.slice(0, -1) : array.shape;
   const shapes = at.shape.length === flat.length ? flat : array.shape;

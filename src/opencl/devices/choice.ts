@@ -64,11 +64,11 @@ function choiceIn(named: string): DeviceChoice {
   const [platform, ...rest] = named.split(":");
   const device = rest.join(":");
   if (platform.trim() === "" && device.trim() === "") {
-    throw new ArgumentError(`${VARIABLE}: "${shown(named)}" names no platform and no device.`, {
-      api: "opencl",
-      argument: VARIABLE,
-      hint: "Name part of a platform, a colon, and part of a device: rusticl:llvmpipe. Or unset it.",
-    });
+    throw checks.wrong(
+      VARIABLE,
+      `"${shown(named)}" names no platform and no device.`,
+      "Name part of a platform, a colon, and part of a device: rusticl:llvmpipe. Or unset it.",
+    );
   }
   return { ...(platform ? { platform } : {}), ...(device ? { device } : {}) };
 }

@@ -1,9 +1,10 @@
 import { sizeOf } from "../../core/layout/dtype.ts";
-import { LayoutError } from "../../core/errors.ts";
+import type { LayoutError } from "../../core/errors.ts";
 import { type Layout, layout } from "../../core/layout/layout.ts";
 import type { OpenCLDevice } from "../device.ts";
 import type { PixelFormat } from "./format.ts";
 import { BY_RANK, IMAGE_TYPES, type ImageType } from "./type.ts";
+import { checks } from "../check.ts";
 
 /** Pixels along x, y and z, as OpenCL counts a region; the layers of an array are its last dimension. */
 export type Extent = readonly [x: number, y: number, z: number];
@@ -41,12 +42,7 @@ export function isProblem(answer: object): answer is ImageProblem {
 }
 
 export function problemError(about: string, { argument, problem, remedy }: ImageProblem): LayoutError {
-  return new LayoutError(`${argument}: ${about}: ${problem}`, {
-    api: "opencl",
-    fn: "clCreateImage",
-    argument,
-    ...(remedy === undefined ? {} : { hint: remedy }),
-  });
+  return checks.unfit(argument, `${about}: ${problem}`, remedy, "clCreateImage");
 }
 
 /**

@@ -3,7 +3,7 @@ import { CL_PROGRAM_BUILD_LOG, CL_PROGRAM_BUILD_STATUS } from "../../../ffi/open
 import { CL_BUILD_ERROR } from "../../../ffi/opencl/constants.ts";
 import type { ClProgram } from "../../../ffi/opencl/handles.ts";
 import { shown } from "../../core/argument.ts";
-import { ArgumentError, messageOf } from "../../core/errors.ts";
+import { messageOf } from "../../core/errors.ts";
 import { owned } from "../../core/life/ledger.ts";
 import { pinned } from "../../core/native/pin.ts";
 import type { Undo } from "../../core/life/undo.ts";
@@ -46,14 +46,14 @@ export function buildOptions(given: unknown, devices: readonly OpenCLDevice[]): 
   const isNone = (word: string) => !/^-[^\0"']/.test(word) || /^-[DI]$|\0/.test(word);
   const wrong = words.find((word) => isNone(word) || (passesOn && !STANDARD.test(word)));
   if (wrong === undefined) return [ALWAYS, ...words.filter((word) => word !== ALWAYS)].join(" ");
-  throw new ArgumentError(`options: "${shown(wrong)}" is not a compiler option, or lacks its operand.`, {
-    api: "opencl",
-    fn: "clBuildProgram",
-    argument: "options",
-    hint: isNone(wrong)
+  throw checks.wrong(
+    "options",
+    `"${shown(wrong)}" is not a compiler option, or lacks its operand.`,
+    isNone(wrong)
       ? "Each begins with -, and none has spaces in it: -DTILE=64 -I/include."
       : "rusticl takes those of OpenCL, without quotes: -D, -I, -w, -W…, -g, -O… and -cl-….",
-  });
+    "clBuildProgram",
+  );
 }
 
 /** A program of OpenCL C, not built yet; its release goes on the undo list. */

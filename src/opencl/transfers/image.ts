@@ -1,6 +1,5 @@
 import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
-import { LayoutError } from "../../core/errors.ts";
 import { isContiguous } from "../../core/layout/layout.ts";
 import { checks, refused } from "../check.ts";
 import { ImageTensor } from "../images/tensor.ts";
@@ -66,13 +65,16 @@ export function copyImage(from: Taken, to: Taken): Call<ClLane> | undefined {
 
 function assertAlike(from: ImageTensor, to: ImageTensor, fn: string): void {
   if (from.format !== to.format || String(from.image.extent) !== String(to.image.extent)) {
-    throw unfit(
+    throw checks.unfit(
       "to",
       `${to.name} (${to.format.name}) is not of the format and size of ${from.name} (${from.format.name}).`,
+      undefined,
       fn,
     );
   }
-  if (from.grant.overlaps(to.grant)) throw unfit("to", `its bytes overlap those of ${from.name}.`, fn);
+  if (from.grant.overlaps(to.grant)) {
+    throw checks.unfit("to", `its bytes overlap those of ${from.name}.`, undefined, fn);
+  }
 }
 
 function memOf(use: Taken): ClMem {
@@ -83,10 +85,17 @@ function memOf(use: Taken): ClMem {
 function bufferOffset(buffer: BufferTensor, image: ImageTensor, argument: string, fn: string): bigint {
   const { layout, name, rootOffset } = buffer;
   assertMovesRows(image, fn);
-  if (!isContiguous(layout)) throw unfit(argument, `${name} has gaps; pixels in a buffer have none.`, fn);
+  if (!isContiguous(layout)) {
+    throw checks.unfit(argument, `${name} has gaps; pixels in a buffer have none.`, undefined, fn);
+  }
   const length = pixelBytes(image);
   if (layout.byteLength === length) return BigInt(rootOffset);
-  throw unfit(argument, `${name} has ${layout.byteLength} bytes, the pixels of ${image.name} have ${length}.`, fn);
+  throw checks.unfit(
+    argument,
+    `${name} has ${layout.byteLength} bytes, the pixels of ${image.name} have ${length}.`,
+    undefined,
+    fn,
+  );
 }
 
 /** NVIDIA's driver (580.159) cannot copy a 1D array to or from a buffer, not even by layers (CL_INVALID_VALUE). */
@@ -117,8 +126,4 @@ export function fillImage({ rawHandle, image, format }: ImageTensor, value: Fill
 /** The bytes of an image's pixels without gaps. */
 export function pixelBytes({ image: { extent: [x, y, z] }, format }: ImageTensor): number {
   return x * y * z * format.bytesPerPixel;
-}
-
-function unfit(argument: string, what: string, fn: string): LayoutError {
-  return new LayoutError(`${argument}: ${what}`, { api: "opencl", fn, argument });
 }

@@ -8,7 +8,6 @@ import type { Use } from "../../core/device/line.ts";
 import type { CommandOptions } from "../../core/device/queue.ts";
 import { reads } from "../../core/memory/access.ts";
 import { type Names, shown } from "../../core/argument.ts";
-import { LayoutError } from "../../core/errors.ts";
 import { isContiguous } from "../../core/layout/layout.ts";
 import { checks, refused } from "../check.ts";
 import { infoU64 } from "../info.ts";
@@ -77,10 +76,10 @@ function assertWhole({ name, layout, rawHandle }: BufferTensor, argument: string
     CL_MEM_SIZE,
   );
   if (isContiguous(layout) && BigInt(layout.byteLength) === size) return;
-  throw new LayoutError(`${argument}: ${name} is not all of its buffer, which has ${size} bytes.`, {
-    api: "opencl",
-    fn: FN,
+  throw checks.unfit(
     argument,
-    hint: "Migrate it with its contents.",
-  });
+    `${name} is not all of its buffer, which has ${size} bytes.`,
+    "Migrate it with its contents.",
+    FN,
+  );
 }

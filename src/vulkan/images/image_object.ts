@@ -2,12 +2,12 @@ import { NULL } from "../../../ffi/address.ts";
 import * as vk from "../../../ffi/vulkan/constants.ts";
 import type { VkCommandBuffer, VkDeviceMemory, VkImage, VkImageView } from "../../../ffi/vulkan/handles.ts";
 import * as layouts from "../../../ffi/vulkan/structs.ts";
-import { LayoutError } from "../../core/errors.ts";
+import type { LayoutError } from "../../core/errors.ts";
 import { type Undo, undone } from "../../core/life/undo.ts";
 import type { PictureSize } from "../../core/layout/pictures.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import { check } from "../errors.ts";
-import { vulkan } from "../library.ts";
+import { checks, vulkan } from "../library.ts";
 import { allocateMemory, type MemoryInfo, needsOf, type Origin } from "../memory_object.ts";
 import type { OpenDevice } from "../open_device.ts";
 import { SharedMemory } from "../shared_memory.ts";
@@ -228,10 +228,10 @@ function rowsOf(device: OpenDevice, image: VkImage, { order }: Tiling): Rows | u
 }
 
 function tooShort(needs: number, has: number): LayoutError {
-  return new LayoutError(`source: Vulkan needs ${needs} bytes for such an image, and the memory has ${has}.`, {
-    api: "vulkan",
-    fn: "vkGetImageMemoryRequirements2",
-    argument: "source",
-    hint: "Are size, format, stride and tiling what its owner has? Each has to be the same.",
-  });
+  return checks.unfit(
+    "source",
+    `Vulkan needs ${needs} bytes for such an image, and the memory has ${has}.`,
+    "Are size, format, stride and tiling what its owner has? Each has to be the same.",
+    "vkGetImageMemoryRequirements2",
+  );
 }

@@ -1,8 +1,9 @@
-import { LayoutError } from "../../core/errors.ts";
+import type { LayoutError } from "../../core/errors.ts";
 import { type Layout, layout } from "../../core/layout/layout.ts";
 import { pictureIn, type PictureSize } from "../../core/layout/pictures.ts";
 import type { PixelFormat } from "../../core/layout/pixel_formats.ts";
 import type { ImageAbility } from "./abilities.ts";
+import { checks } from "../library.ts";
 
 /**
  * A shape as that of an image: `[height, width, channels]`, or `[layers, height, width, channels]` of one with layers. The
@@ -33,5 +34,5 @@ export function assertSize({ width, height, layers = 1 }: PictureSize, ability: 
 }
 
 function wrongShape(what: string): LayoutError {
-  return new LayoutError(`shape: ${what}`, { api: "vulkan", argument: "shape" });
+  return checks.unfit("shape", what);
 }
