@@ -1,7 +1,7 @@
 /**
- * For those who write backends, mappers, or tests of them: how work is submitted and waited for, what memory gives to
- * other kinds of memory and takes from them, which objects own it, and the edges between two APIs. These work without
- * the checks that programs have. What programs hold is in the main entry point.
+ * For authors of backends, of mappers, and of tests of them. What a backend implements is in one file,
+ * `src/core/contract.ts`; the rest is what helps to implement it: lines, ports, owners of memory, edges between two APIs.
+ * These work without the checks that programs have. What programs hold is in the main entry point.
  *
  * @example Native objects that end together
  * ```ts
@@ -18,16 +18,11 @@
  * @module
  */
 
+// What an API implements, in one file.
+export type * from "./src/core/contract.ts";
+
 // Work on a device.
-export {
-  type Call,
-  type Driver,
-  type Lane,
-  LANES,
-  type LineEvents,
-  type Lines,
-  type Sync,
-} from "./src/core/device/driver.ts";
+export { type Lane, LANES } from "./src/core/device/lanes.ts";
 export { codeError, type Codes } from "./src/core/native/codes.ts";
 export { NativeFlag, type NativeFlagOptions } from "./src/core/device/native_flag.ts";
 export { fenceOf, type ForeignWork } from "./src/core/device/foreign_work.ts";
@@ -35,43 +30,18 @@ export type { Gate } from "./src/core/device/gate.ts";
 export { Line, type LineInit, type Usable, type Use } from "./src/core/device/line.ts";
 export type { LineSync, SyncedLine } from "./src/core/device/line_sync.ts";
 export type { Work, WorkEntry } from "./src/core/device/work.ts";
-export {
-  type Commands,
-  DeviceQueue,
-  type HostBytes,
-  type Movable,
-  type Pixels,
-  type Way,
-} from "./src/core/device/queue.ts";
+export { DeviceQueue, type HostBytes, type Movable, type Pixels, type Way } from "./src/core/device/queue.ts";
 export { DeviceKernel, DeviceProgram } from "./src/core/device/program.ts";
 export { type Box, boxOf, type BoxPlace } from "./src/core/device/box.ts";
 export { type Dimension, placesOf, type Runs, runsBetween } from "./src/core/layout/runs.ts";
 export { type HasLine, type SemaphoreExporter, type SemaphoreType } from "./src/core/device/semaphore.ts";
 export { type NativeSemaphore, offerSemaphores, type SemaphoreMaker } from "./src/core/device/semaphores.ts";
-export { MemoryClass, Proofs, unseen, type Verdict, type Witness } from "./src/core/device/proofs.ts";
+export { MemoryClass, Proofs, type SampleClass, unseen, type Verdict, type Witness } from "./src/core/device/proofs.ts";
 
-// What a kind of memory exports and imports.
-export type {
-  Crossing,
-  Exported,
-  Imported,
-  KnownObject,
-  Memory,
-  MemoryTarget,
-  Offer,
-  SampleClass,
-  Staged,
-} from "./src/core/device/memory.ts";
+// Ports.
+export type { KnownObject } from "./src/core/memory/peers.ts";
 export type { KnownMemory, MemoryKind, PortInit, SyncKind, WholeMemory } from "./src/core/device/port.ts";
-export {
-  type ExportedImage,
-  type ImageBlock,
-  type ImagePlane,
-  ImagePort,
-  type ImagePortInit,
-  type Images,
-  type ImportedImage,
-} from "./src/core/device/image_port.ts";
+export { type ImageBlock, type ImagePlane, ImagePort, type ImagePortInit } from "./src/core/device/image_port.ts";
 
 // Contexts, targets, tensors and frames, as an API makes them.
 export type { DeviceId } from "./src/core/device/device_id.ts";
@@ -129,5 +99,5 @@ export * from "./src/mappers/mod.ts";
 // What callers pass, and what went wrong.
 export type { Maker } from "./src/core/argument.ts";
 export { Checks } from "./src/core/checks.ts";
-export { type ErrorFields, messageOf, ofArgument, reasonOf, throwAll } from "./src/core/errors.ts";
+export { type ErrorFields, messageOf, ofArgument, type Reason, reasonOf, throwAll } from "./src/core/errors.ts";
 export type { brand, Branded } from "./ffi/brand.ts";

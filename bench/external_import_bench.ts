@@ -1,7 +1,7 @@
 // An import of Vulkan's memory into OpenCL or CUDA, and its release. It has a process of its own: beside the memory and the
 // kernels of the rings, CUDA takes longer for it.
 
-import { portsOf } from "../src/core/device/memory.ts";
+import { portsOf } from "../src/core/graph/context.ts";
 import { externalC } from "./harness/c.ts";
 import { figure } from "./harness/figure.ts";
 import { atMost } from "./harness/goal.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 import { ImagePort } from "../src/core/device/image_port.ts";
-import type { MemoryTarget } from "../src/core/device/memory.ts";
+import type { MemoryTarget } from "../src/core/contract.ts";
 import { Port } from "../src/core/device/port.ts";
 import { layout } from "../src/core/layout/layout.ts";
 import { pictureIn } from "../src/core/layout/pictures.ts";

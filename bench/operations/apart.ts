@@ -1,5 +1,6 @@
 import type { Tensor } from "@samepage/interop";
-import { type Crossing, type MemoryTarget, portsOf } from "../../src/core/device/memory.ts";
+import type { Crossing, MemoryTarget } from "../../src/core/contract.ts";
+import { portsOf } from "../../src/core/graph/context.ts";
 import type { HasLine } from "../../src/core/device/semaphore.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
 import type { Undo } from "../../src/core/life/undo.ts";

@@ -6,7 +6,8 @@
 import { S_IFMT, S_IFREG } from "../../ffi/libc/constants.ts";
 import { EBADF } from "../../ffi/libc/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
-import { type MemoryTarget, type Offer, portsOf } from "../core/device/memory.ts";
+import type { MemoryTarget, Offer } from "../core/contract.ts";
+import { nameOf, portsOf, type Target } from "../core/graph/context.ts";
 import { Port } from "../core/device/port.ts";
 import {
   AccessError,
@@ -14,10 +15,9 @@ import {
   type InteropError,
   messageOf,
   NativeCallError,
-  type Refusal,
+  type Reason,
   throwAll,
 } from "../core/errors.ts";
-import { nameOf, type Target } from "../core/graph/context.ts";
 import { moved } from "../core/layout/layout.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { isDmaBuf } from "../core/native/dma_buf.ts";
@@ -115,7 +115,7 @@ function wayOf(
   kinds: readonly SentKind[],
   argument: string,
 ): Offer & { readonly kind: SentKind } {
-  const refusals: Omit<Refusal, "edge">[] = [];
+  const refusals: Reason[] = [];
   for (const kind of kinds) {
     const offers = portsOf(target)?.exports.filter((offer) => offer.kind === kind) ?? [];
     const offer = offers.find(isOpen);

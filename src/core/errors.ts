@@ -143,6 +143,9 @@ export interface Refusal {
   readonly remedy?: string;
 }
 
+/** Why something does not go, and what would open it; the graph names the edge. */
+export type Reason = Omit<Refusal, "edge">;
+
 /** No way leads from the source to the target; `refused` says of each way why it is closed. */
 export class NoRouteError extends InteropError {
   /** Every edge that was asked and refused. */
@@ -168,7 +171,7 @@ export function throwAll(given: readonly unknown[], doing: string): void {
 }
 
 /** Why something is closed for what was thrown; an error's hint is what would open it. */
-export function reasonOf(error: unknown): Omit<Refusal, "edge"> {
+export function reasonOf(error: unknown): Reason {
   const message = messageOf(error);
   if (!(error instanceof InteropError) || error.hint === undefined) return { reason: message };
   return { reason: message.replace(` ${error.hint}`, ""), remedy: error.hint };

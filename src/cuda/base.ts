@@ -1,4 +1,4 @@
-import type { Memory } from "../core/device/memory.ts";
+import type { Memory } from "../core/contract.ts";
 import type { Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
 import { type Undo, undoAll } from "../core/life/undo.ts";

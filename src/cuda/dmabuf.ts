@@ -1,6 +1,6 @@
 import { CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD } from "../../ffi/cuda_driver/constants.ts";
 import { isMade } from "../core/argument.ts";
-import type { Offer } from "../core/device/memory.ts";
+import type { Offer } from "../core/contract.ts";
 import { PAGE } from "../core/native/blocks.ts";
 import { closedOnExec, closeFd, statusOf } from "../core/native/fd.ts";
 import { finalizers } from "../core/life/finalizers.ts";

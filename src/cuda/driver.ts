@@ -1,5 +1,6 @@
 import type { CudaEvent as EventHandle, CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
-import { type Call, type Driver, type Lane, LANES, type LineEvents } from "../core/device/driver.ts";
+import type { Call, Driver, LineEvents } from "../core/contract.ts";
+import { type Lane, LANES } from "../core/device/lanes.ts";
 import type { DeviceId } from "../core/device/device_id.ts";
 import { cudaError, CudaLostError } from "./errors.ts";
 import { semaphores } from "./external/semaphore.ts";

@@ -1,10 +1,10 @@
 import type { Address } from "../../ffi/address.ts";
-import type { Memory, Offer } from "../core/device/memory.ts";
+import type { Memory, Offer } from "../core/contract.ts";
 import { Port } from "../core/device/port.ts";
 import type { MemoryClass, Proofs } from "../core/device/proofs.ts";
 import { type Access, reads } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
-import type { Refusal } from "../core/errors.ts";
+import type { Reason } from "../core/errors.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { cudaMemoryClass } from "./alias/classes.ts";
 import type { SampleContext } from "./alias/samples.ts";
@@ -34,12 +34,12 @@ export class CudaHostMemory {
   }
 
   /** Why the current registration forbids an access by kernels. */
-  refuse(allocation: Allocation, access: Access): Omit<Refusal, "edge"> | undefined {
+  refuse(allocation: Allocation, access: Access): Reason | undefined {
     return refuseRegistered(this.#context, allocation, access);
   }
 
   /** Why kernels can never reach an allocation in place, only a copy. */
-  refuseInPlace(allocation: Allocation): Omit<Refusal, "edge"> | undefined {
+  refuseInPlace(allocation: Allocation): Reason | undefined {
     const { device } = this.#context;
     const kind = this.kindOf(allocation);
     const elsewhere = this.#refuseElsewhere(allocation);
@@ -58,7 +58,7 @@ export class CudaHostMemory {
   }
 
   /** Why this device does not reach CUDA memory of another device. */
-  #refuseElsewhere(allocation: Allocation): Omit<Refusal, "edge"> | undefined {
+  #refuseElsewhere(allocation: Allocation): Reason | undefined {
     const { device } = this.#context;
     const block = cudaBlockOf(allocation);
     if (block?.hostAddress === undefined || block.ordinal === device.ordinal) return undefined;

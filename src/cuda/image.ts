@@ -1,6 +1,6 @@
 import { PrintedTarget } from "../core/graph/context.ts";
 import type { CudaArray as ArrayHandle } from "../../ffi/cuda_runtime/handles.ts";
-import type { Memory, MemoryTarget } from "../core/device/memory.ts";
+import type { Memory, MemoryTarget } from "../core/contract.ts";
 import { assertWhole, pictureIn, type PictureSize } from "../core/layout/pictures.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { type Part, Tensor } from "../core/tensors/tensor.ts";

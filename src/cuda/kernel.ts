@@ -3,7 +3,7 @@ import { type Names, optionsIn } from "../core/argument.ts";
 import { assertArguments } from "../core/device/arguments.ts";
 import { assertQueue } from "../core/device/grid.ts";
 import { ArgumentError } from "../core/errors.ts";
-import type { Call } from "../core/device/driver.ts";
+import type { Call } from "../core/contract.ts";
 import { fencesIn } from "../core/device/fence.ts";
 import { DeviceKernel } from "../core/device/program.ts";
 import type { CommandOptions } from "../core/device/queue.ts";

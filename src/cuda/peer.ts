@@ -1,9 +1,9 @@
 import { cudaPeerAccessDefault } from "../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorPeerAccessAlreadyEnabled } from "../../ffi/cuda_runtime/errors.ts";
 import type { Address } from "../../ffi/address.ts";
-import type { Call } from "../core/device/driver.ts";
+import type { Call } from "../core/contract.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
-import { messageOf, type Refusal } from "../core/errors.ts";
+import { messageOf, type Reason } from "../core/errors.ts";
 import { warn } from "../core/warn.ts";
 import { check } from "./errors.ts";
 import { cudart } from "./library.ts";
@@ -38,7 +38,7 @@ export class CudaPeers {
   }
 
   /** Why another context cannot access or copy this memory, because of its kind. */
-  refuse(allocation: Allocation): Omit<Refusal, "edge"> | undefined {
+  refuse(allocation: Allocation): Reason | undefined {
     const { ordinal, name } = this.#context.device;
     const block = cudaBlockOf(allocation);
     if (block?.memory !== "device") {

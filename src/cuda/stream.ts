@@ -1,10 +1,10 @@
 import { cudaStreamDefault, cudaStreamNonBlocking } from "../../ffi/cuda_runtime/constants.ts";
 import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
 import { type Names, optionsIn, shown } from "../core/argument.ts";
-import type { Call } from "../core/device/driver.ts";
+import type { Call, Commands } from "../core/contract.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Line, type Use } from "../core/device/line.ts";
-import { type Commands, DeviceQueue } from "../core/device/queue.ts";
+import { DeviceQueue } from "../core/device/queue.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import { ByHandle } from "../core/life/by_handle.ts";
 import { counted } from "../core/life/ledger.ts";

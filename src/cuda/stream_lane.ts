@@ -4,7 +4,7 @@ import {
   cudaStreamPerThread,
 } from "../../ffi/cuda_runtime/constants.ts";
 import type { CudaEvent as EventHandle, CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
-import type { Call, LineEvents } from "../core/device/driver.ts";
+import type { Call, LineEvents } from "../core/contract.ts";
 import { Fence } from "../core/device/fence.ts";
 import type { Line } from "../core/device/line.ts";
 import { type Undo, undoAll } from "../core/life/undo.ts";

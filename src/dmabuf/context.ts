@@ -1,6 +1,6 @@
 import { literal, type Names, object, optionsIn } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
-import type { Memory, MemoryTarget } from "../core/device/memory.ts";
+import type { Memory, MemoryTarget } from "../core/contract.ts";
 import { Port } from "../core/device/port.ts";
 import { PermanentContext } from "../core/graph/context.ts";
 import {

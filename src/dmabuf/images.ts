@@ -1,13 +1,7 @@
-import {
-  type ExportedImage,
-  type ImageBlock,
-  type ImagePlane,
-  ImagePort,
-  type Images,
-  type ImportedImage,
-} from "../core/device/image_port.ts";
+import { type ImageBlock, type ImagePlane, ImagePort } from "../core/device/image_port.ts";
+import type { Exported, Images, ImportedImage } from "../core/contract.ts";
 import { Port } from "../core/device/port.ts";
-import type { Refusal } from "../core/errors.ts";
+import type { Reason } from "../core/errors.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import type { Layout } from "../core/layout/layout.ts";
 import { allOrNothing } from "../core/life/undo.ts";
@@ -32,13 +26,13 @@ export const images: Images<DmaBuf> = {
 };
 
 /** Some drivers give fds that the CPU cannot write through. */
-function refuseAccess(allowed: Access = "read-write", access: Access): Omit<Refusal, "edge"> | undefined {
+function refuseAccess(allowed: Access = "read-write", access: Access): Reason | undefined {
   if (covers(allowed, access)) return undefined;
   return { reason: `the driver gives fds for "${allowed}" only.`, remedy: `Pass { access: "${allowed}" }.` };
 }
 
 /** A picture has one layout: its driver takes one modifier. */
-function refuseMixed(planes: readonly DescribedPlane[]): Omit<Refusal, "edge"> | undefined {
+function refuseMixed(planes: readonly DescribedPlane[]): Reason | undefined {
   const modifiers = new Set(planes.flatMap(({ allocation }) => bufferOf(allocation)?.modifier ?? []));
   if (modifiers.size < 2) return undefined;
   return {
@@ -48,7 +42,7 @@ function refuseMixed(planes: readonly DescribedPlane[]): Omit<Refusal, "edge"> |
 }
 
 /** Drivers know rows by their stride, and elements that lie one after the other in each. */
-function refuseRows({ shape, strides, dtype }: Layout): Omit<Refusal, "edge"> | undefined {
+function refuseRows({ shape, strides, dtype }: Layout): Reason | undefined {
   const inner = shape.slice(1).reduceRight(
     (step, count, i) => strides[i + 1] === step ? step * count : NaN,
     sizeOf(dtype),
@@ -66,7 +60,7 @@ function rowLength({ shape: [, ...row], dtype }: Layout): number {
   return row.reduce((bytes, count) => bytes * count, sizeOf(dtype));
 }
 
-function exported(source: Mapped, kind: string, access: Access): ExportedImage {
+function exported(source: Mapped, kind: string, access: Access): Exported<ImagePort> {
   const tensors = planesOf(source) as readonly DmaBufTensor[];
   const buffers = [...new Map(tensors.map(({ rawHandle }) => [rawHandle.identity, rawHandle])).values()];
   const planes: ImagePlane[] = tensors.map(({ rawHandle: { identity }, layout }) => ({

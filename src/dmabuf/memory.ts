@@ -1,6 +1,6 @@
-import type { Crossing, Exported, Imported, Memory } from "../core/device/memory.ts";
+import type { Crossing, Exported, Imported, Memory } from "../core/contract.ts";
 import { type MemoryKind, Port } from "../core/device/port.ts";
-import { AccessError, type InteropError, type LayoutError, type Refusal } from "../core/errors.ts";
+import { AccessError, type InteropError, type LayoutError, type Reason } from "../core/errors.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import type { Access } from "../core/memory/access.ts";
 import { closeFd, duplicateFd } from "../core/native/fd.ts";
@@ -15,7 +15,7 @@ import { isLinear, modifierName } from "./modifiers.ts";
 import { signals } from "./sync.ts";
 import { bufferOf, DmaBufTensor, handOver } from "./tensor.ts";
 
-type Closed = Omit<Refusal, "edge"> | undefined;
+type Closed = Reason | undefined;
 
 /** What dma-bufs give to others, and take from them. For the CPU they are mapped; a memfd's pages become one. */
 export const ports: Memory<DmaBufTensor, DmaBuf> = {

@@ -1,6 +1,6 @@
 import { POLLIN } from "../../ffi/dmabuf/constants.ts";
 import { sync_merge_data } from "../../ffi/dmabuf/structs.ts";
-import type { Driver, LineEvents } from "../core/device/driver.ts";
+import type { Driver, LineEvents } from "../core/contract.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Line } from "../core/device/line.ts";
 import { Port } from "../core/device/port.ts";

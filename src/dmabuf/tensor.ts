@@ -1,4 +1,4 @@
-import type { Call } from "../core/device/driver.ts";
+import type { Call } from "../core/contract.ts";
 import { type Fence, fenceIn } from "../core/device/fence.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import { type Access, writes } from "../core/memory/access.ts";

@@ -1,7 +1,7 @@
 import { PrintedTarget } from "../core/graph/context.ts";
 import * as gl from "../../ffi/gles/constants.ts";
 import { GlPort } from "../gl/port.ts";
-import type { Memory, MemoryTarget } from "../core/device/memory.ts";
+import type { Memory, MemoryTarget } from "../core/contract.ts";
 import { type Layout, layout, type LayoutInit, whole } from "../core/layout/layout.ts";
 import { tellByHandle } from "../core/memory/peers.ts";
 import { adoptTensor, attaching, type AttachOptions } from "../core/tensors/adopt.ts";

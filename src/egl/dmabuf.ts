@@ -1,6 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import * as names from "../../ffi/egl/constants.ts";
-import type { Refusal } from "../core/errors.ts";
+import type { Reason } from "../core/errors.ts";
 import { undoAll } from "../core/life/undo.ts";
 import { closeFd } from "../core/native/fd.ts";
 import type { Display } from "./display.ts";
@@ -120,7 +120,7 @@ export class DmaBufFormats {
   }
 
   /** Why a picture of these planes is not imported. No native call. */
-  refuse(driver: string, formats: readonly GlFormat[], modifier: bigint): Omit<Refusal, "edge"> | undefined {
+  refuse(driver: string, formats: readonly GlFormat[], modifier: bigint): Reason | undefined {
     const missing = formats.find(({ pixel: { fourcc } }) => !this.#formats.has(fourcc!));
     if (missing !== undefined) return { reason: `${driver} imports no dma-bufs of ${missing.pixel.name}.` };
     for (const { pixel: { fourcc, name } } of formats) {

@@ -1,4 +1,5 @@
-import { type Call, type Driver, LANES } from "../core/device/driver.ts";
+import type { Call, Driver } from "../core/contract.ts";
+import { LANES } from "../core/device/lanes.ts";
 import { Port } from "../core/device/port.ts";
 import { nativeError } from "./errors.ts";
 import { destroySync, type EglLane, type Sync } from "./lane.ts";

@@ -1,8 +1,9 @@
 import { GL_BGRA_EXT, GL_RENDERBUFFER, GL_TEXTURE_2D } from "../../ffi/gles/constants.ts";
-import { type ExportedImage, ImagePort, type Images, type ImportedImage } from "../core/device/image_port.ts";
+import { ImagePort } from "../core/device/image_port.ts";
+import type { Exported, Images, ImportedImage } from "../core/contract.ts";
 import { EglPort, GlPort } from "../gl/port.ts";
 import { Port } from "../core/device/port.ts";
-import { type Refusal, throwAll } from "../core/errors.ts";
+import { type Reason, throwAll } from "../core/errors.ts";
 import type { ImageInfo } from "../core/layout/frame_info.ts";
 import { allOrNothing, undoAll, unwind } from "../core/life/undo.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
@@ -16,7 +17,7 @@ import { glFormats, planeSize, refuseInfo } from "./formats.ts";
 import type { EglPicture } from "./picture.ts";
 import type { EglTensor } from "./tensor.ts";
 
-type Closed = Omit<Refusal, "edge"> | undefined;
+type Closed = Reason | undefined;
 
 /** What a context's images give to other kinds of memory, and take from them, in place: GL's names, EGL's handles, dma-bufs. */
 export function imagesOf(base: EglBase): Images<EglPicture> {
@@ -85,7 +86,7 @@ function refuseName(source: Described): Closed {
 }
 
 /** Each plane goes out as GL and EGL know it. The other driver has it until the map ends. */
-function named(source: Mapped, kind: string): ExportedImage {
+function named(source: Mapped, kind: string): Exported<ImagePort> {
   const { planes, form } = picturesIn(source);
   const objects = planes.map(({ rawHandle: { context, name, storage }, grant, layout: { byteLength } }) => {
     if (kind === "egl-image") {
@@ -116,7 +117,7 @@ function picturesIn(source: Mapped) {
 }
 
 /** Each plane goes out by itself. */
-function exported(source: Mapped, kind: string): ExportedImage {
+function exported(source: Mapped, kind: string): Exported<ImagePort> {
   const { planes, form } = picturesIn(source);
   const out = allOrNothing("exporting a picture", (undo) =>
     planes.map(({ rawHandle }) => {

@@ -1,6 +1,6 @@
 import { PrintedTarget } from "../core/graph/context.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
-import type { Memory, MemoryTarget } from "../core/device/memory.ts";
+import type { Memory, MemoryTarget } from "../core/contract.ts";
 import { type ImageInfo, imageInfo, type ImageInit, planeLayouts } from "../core/layout/frame_info.ts";
 import { type Layout, moved, whole } from "../core/layout/layout.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";

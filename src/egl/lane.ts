@@ -8,7 +8,8 @@ import {
   EGL_TIMEOUT_EXPIRED,
 } from "../../ffi/egl/constants.ts";
 import type { Address } from "../../ffi/address.ts";
-import type { Lane, LineEvents } from "../core/device/driver.ts";
+import type { Lane } from "../core/device/lanes.ts";
+import type { LineEvents } from "../core/contract.ts";
 import { messageOf, NativeCallError, throwAll } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo, unwind } from "../core/life/undo.ts";

@@ -1,5 +1,4 @@
-import type { Call } from "../core/device/driver.ts";
-import type { Memory, Offer, Staged } from "../core/device/memory.ts";
+import type { Call, Memory, Offer, Staged } from "../core/contract.ts";
 import type { Layout } from "../core/layout/layout.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { mapBlock, PAGE } from "../core/native/blocks.ts";

@@ -21,7 +21,7 @@ import {
   GL_VERSION,
 } from "../../ffi/gles/constants.ts";
 import { lackOf } from "../core/device/extensions.ts";
-import { InteropError, NativeCallError, type Refusal, throwAll } from "../core/errors.ts";
+import { InteropError, NativeCallError, type Reason, throwAll } from "../core/errors.ts";
 import type { DeviceId } from "../core/device/device_id.ts";
 import { owned } from "../core/life/ledger.ts";
 import { thenUndo, type Undo, unwind } from "../core/life/undo.ts";
@@ -128,7 +128,7 @@ export class OpenContext {
   }
 
   /** Why something is closed that needs an extension; undefined where it is there. */
-  lacks(name: ExtensionName): Omit<Refusal, "edge"> | undefined {
+  lacks(name: ExtensionName): Reason | undefined {
     return this.has(name) ? undefined : lackOf(this.facts.renderer, name, EXTENSIONS[name]);
   }
 

@@ -1,6 +1,7 @@
 import type { GLES } from "../../ffi/gles/functions.ts";
 import type { Line } from "../core/device/line.ts";
-import { type CommandOptions, type Commands, DeviceQueue } from "../core/device/queue.ts";
+import { type CommandOptions, DeviceQueue } from "../core/device/queue.ts";
+import type { Commands } from "../core/contract.ts";
 import type { EglBase } from "./base.ts";
 import type { EglBufferTensor } from "./buffers.ts";
 import type { EglLane } from "./lane.ts";

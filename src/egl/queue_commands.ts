@@ -1,7 +1,7 @@
-import type { Call } from "../core/device/driver.ts";
+import type { Call, Commands } from "../core/contract.ts";
 import type { Use } from "../core/device/line.ts";
 import { colourIn, type FillValue } from "../core/device/pattern.ts";
-import type { Commands, HostBytes, Pixels, Way } from "../core/device/queue.ts";
+import type { HostBytes, Pixels, Way } from "../core/device/queue.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { EglBase } from "./base.ts";
 import { EglBufferTensor } from "./buffers.ts";

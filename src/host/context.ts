@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import type { Fence } from "../core/device/fence.ts";
-import type { Memory, MemoryTarget } from "../core/device/memory.ts";
+import type { Memory, MemoryTarget } from "../core/contract.ts";
 import { Port } from "../core/device/port.ts";
 import { type AlignmentReport, type AlignmentRule, checkAlignment } from "../core/layout/alignment.ts";
 import { PermanentContext } from "../core/graph/context.ts";

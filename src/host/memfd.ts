@@ -1,9 +1,9 @@
 import type { Address } from "../../ffi/address.ts";
 import { type Names, object, optionsIn } from "../core/argument.ts";
-import type { Imported, MemoryTarget } from "../core/device/memory.ts";
+import type { Imported, MemoryTarget } from "../core/contract.ts";
 import { Port } from "../core/device/port.ts";
 import { Checks } from "../core/checks.ts";
-import { ArgumentError, type Refusal } from "../core/errors.ts";
+import { ArgumentError, type Reason } from "../core/errors.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import { layout, type LayoutInit, whole } from "../core/layout/layout.ts";
 import { counted } from "../core/life/ledger.ts";
@@ -56,7 +56,7 @@ function ofFile(block: FileBlock): Allocation {
 }
 
 /** Why these bytes have no fd; undefined if they have one. */
-export function refuseAsMemfd({ allocation }: ByteRange): Omit<Refusal, "edge"> | undefined {
+export function refuseAsMemfd({ allocation }: ByteRange): Reason | undefined {
   if (allocation.findAttachment(KEY) !== undefined) return undefined;
   return {
     reason: "the memory has no fd that another API could take.",

@@ -6,7 +6,7 @@ import type { AlignmentRule } from "../core/layout/alignment.ts";
 import type { Fence } from "../core/device/fence.ts";
 import type { GlContext } from "../gl/port.ts";
 import type { Line } from "../core/device/line.ts";
-import type { Memory, MemoryTarget } from "../core/device/memory.ts";
+import type { Memory, MemoryTarget } from "../core/contract.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";

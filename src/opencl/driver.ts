@@ -1,5 +1,6 @@
 import type { ClContext } from "../../ffi/opencl/handles.ts";
-import { type Call, type Driver, LANES, type Lines } from "../core/device/driver.ts";
+import type { Call, Driver, Lines } from "../core/contract.ts";
+import { LANES } from "../core/device/lanes.ts";
 import type { OpenCLDevice } from "./device.ts";
 import { openclError } from "./errors.ts";
 import { semaphoreSync } from "./external/semaphore.ts";

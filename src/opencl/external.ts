@@ -1,13 +1,13 @@
 import { whyEnded } from "../core/graph/refusals.ts";
 import { GlPort } from "../gl/port.ts";
-import type { Imported, Memory, Offer } from "../core/device/memory.ts";
+import type { Imported, Memory, Offer } from "../core/contract.ts";
 import { UNPROVEN } from "../core/device/proofs.ts";
 import type { Port } from "../core/device/port.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import { importFor } from "../core/memory/imports.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
-import type { Refusal } from "../core/errors.ts";
+import type { Reason } from "../core/errors.ts";
 import type { BaseQueue } from "./base_context.ts";
 import { hostView, hostViewOffer, refuseHostView, type ShowingContext } from "./buffers/host_view.ts";
 import { GlBuffer, ordersGl, refuseGl, refuseOtherGl } from "./external/gl.ts";
@@ -63,7 +63,7 @@ export class OpenCLExternalMemory {
   }
 
   /** Memory of another API that comes here by its fd is that API's to show to the host. */
-  #refuseForeign({ allocation, address }: ByteRange): Omit<Refusal, "edge"> | undefined {
+  #refuseForeign({ allocation, address }: ByteRange): Reason | undefined {
     if (address !== undefined || allocation.findAttachment(EXPECTED) !== true) return undefined;
     return {
       reason: "it is memory of another API.",

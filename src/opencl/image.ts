@@ -1,6 +1,6 @@
 import { PrintedTarget } from "../core/graph/context.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
-import type { Memory, MemoryTarget } from "../core/device/memory.ts";
+import type { Memory, MemoryTarget } from "../core/contract.ts";
 import { describeLayout, type Layout, layout } from "../core/layout/layout.ts";
 import { assertWhole } from "../core/layout/pictures.ts";
 import type { Undo } from "../core/life/undo.ts";

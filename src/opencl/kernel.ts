@@ -1,7 +1,7 @@
 import type { ClKernel } from "../../ffi/opencl/handles.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { assertArguments } from "../core/device/arguments.ts";
-import type { Call } from "../core/device/driver.ts";
+import type { Call } from "../core/contract.ts";
 import { type Fence, fencesIn } from "../core/device/fence.ts";
 import { assertQueue } from "../core/device/grid.ts";
 import type { Use } from "../core/device/line.ts";

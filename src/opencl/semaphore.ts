@@ -1,5 +1,5 @@
 import type { ClSemaphoreKhr } from "../../ffi/opencl_semaphore/handles.ts";
-import type { Call } from "../core/device/driver.ts";
+import type { Call } from "../core/contract.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { Line } from "../core/device/line.ts";
 import { finalizers } from "../core/life/finalizers.ts";

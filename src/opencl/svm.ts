@@ -3,7 +3,7 @@ import { CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM, CL_KERNEL_EXEC_INFO_SVM_PTRS
 import type { ClKernel } from "../../ffi/opencl/handles.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import { type Names, object } from "../core/argument.ts";
-import type { Memory } from "../core/device/memory.ts";
+import type { Memory } from "../core/contract.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";

@@ -9,7 +9,7 @@ import {
 import type { Allocation } from "../core/memory/allocation.ts";
 import { type Names, object } from "../core/argument.ts";
 import type { DType } from "../core/layout/dtype.ts";
-import type { Memory } from "../core/device/memory.ts";
+import type { Memory } from "../core/contract.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";

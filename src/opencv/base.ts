@@ -1,5 +1,5 @@
 import { DeviceContext } from "../core/graph/device_context.ts";
-import { reasonOf, type Refusal } from "../core/errors.ts";
+import { type Reason, reasonOf } from "../core/errors.ts";
 import { Execution, type ExecutionContext } from "./execution.ts";
 
 /**
@@ -13,7 +13,7 @@ export abstract class OpenCVBase extends DeviceContext {
   readonly version: string;
   #executions: Execution[] = [];
   /** The reasons why OpenCV did not take other contexts. */
-  readonly #problems = new Map<bigint, Omit<Refusal, "edge">>();
+  readonly #problems = new Map<bigint, Reason>();
 
   /** Made by `OpenCVContext.open`. Mats have no device, and a UMat's device is that of its OpenCL context. */
   constructor(version: string) {
@@ -39,7 +39,7 @@ export abstract class OpenCVBase extends DeviceContext {
   }
 
   /** Why OpenCV cannot use a `cl_context`; undefined if it can. For mappers. */
-  executionProblem(clContext: bigint): Omit<Refusal, "edge"> | undefined {
+  executionProblem(clContext: bigint): Reason | undefined {
     if (this.resource.state !== "live") return { reason: `${this.name} was disposed.` };
     if (this.executionIn(clContext) !== undefined) return undefined;
     return this.#problems.get(clContext) ?? { reason: "OpenCV was not told of this cl_context." };

@@ -1,5 +1,5 @@
 import type { Line } from "../core/device/line.ts";
-import type { MemoryTarget } from "../core/device/memory.ts";
+import type { MemoryTarget } from "../core/contract.ts";
 import type { Proofs } from "../core/device/proofs.ts";
 import type { ImageInfo } from "../core/layout/frame_info.ts";
 import type { ImageFormat } from "../core/layout/pixel_formats.ts";

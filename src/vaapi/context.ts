@@ -5,9 +5,9 @@ import { type Names, optionsIn } from "../core/argument.ts";
 import { contextOn, devicesOn, type OpenOn } from "../core/device/device_on.ts";
 import type { Fence } from "../core/device/fence.ts";
 import type { Line } from "../core/device/line.ts";
-import type { Memory } from "../core/device/memory.ts";
+import type { Memory } from "../core/contract.ts";
 import { Proofs } from "../core/device/proofs.ts";
-import type { Refusal } from "../core/errors.ts";
+import type { Reason } from "../core/errors.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
 import { type FrameInfo, type ImageInfo, imageOf, planeLayouts } from "../core/layout/frame_info.ts";
@@ -263,7 +263,7 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
   }
 
   /** Why the CPU cannot have it now; undefined if it can. For mappers. */
-  refuseShow(source: Described): Omit<Refusal, "edge"> | undefined {
+  refuseShow(source: Described): Reason | undefined {
     return this.resource.state === "live" ? refusePart(source) : { reason: `${this.name} was disposed.` };
   }
 

@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { VA_STATUS_SUCCESS } from "../../ffi/va/constants.ts";
-import type { Call } from "../core/device/driver.ts";
+import type { Call } from "../core/contract.ts";
 import { MemoryClass, UNPROVEN, type Verdict, verdictOf } from "../core/device/proofs.ts";
 import { type ImageInfo, imageInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import type { Layout } from "../core/layout/layout.ts";

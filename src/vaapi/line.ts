@@ -1,4 +1,4 @@
-import type { Driver } from "../core/device/driver.ts";
+import type { Driver } from "../core/contract.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { fenceOf } from "../core/device/foreign_work.ts";
 import { Line } from "../core/device/line.ts";

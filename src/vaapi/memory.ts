@@ -1,7 +1,7 @@
-import { type ExportedImage, ImagePort, type Images, type ImportedImage } from "../core/device/image_port.ts";
-import type { Memory } from "../core/device/memory.ts";
+import { ImagePort } from "../core/device/image_port.ts";
+import type { Exported, Images, ImportedImage, Memory } from "../core/contract.ts";
 import { type MemoryKind, Port } from "../core/device/port.ts";
-import type { Refusal } from "../core/errors.ts";
+import type { Reason } from "../core/errors.ts";
 import type { ImageInfo } from "../core/layout/frame_info.ts";
 import { type Undo, undoAll } from "../core/life/undo.ts";
 import type { Access } from "../core/memory/access.ts";
@@ -19,7 +19,7 @@ export function portsOf(base: VaapiBase): Memory<VaapiTensor, VaapiSurface> {
 }
 
 function imagesOf(base: VaapiBase): Images<VaapiSurface> {
-  const closed = (): Omit<Refusal, "edge"> | undefined =>
+  const closed = (): Reason | undefined =>
     base.hasPrime2 ? undefined : { reason: `${base.name} has no memory of fds (DRM_PRIME_2).` };
   return {
     exports: [{ kind: "dma-buf", closed }],
@@ -38,7 +38,7 @@ function imagesOf(base: VaapiBase): Images<VaapiSurface> {
 }
 
 /** What a driver exports of another's memory may be a stub: Mesa's virgl was seen to let out 4096 bytes. */
-function refuseImported({ planes }: Described): Omit<Refusal, "edge"> | undefined {
+function refuseImported({ planes }: Described): Reason | undefined {
   if (!surfaceIn(planes)?.isImported) return undefined;
   return {
     reason: "the memory came from another API, and VA-API lets out only its own.",
@@ -46,7 +46,7 @@ function refuseImported({ planes }: Described): Omit<Refusal, "edge"> | undefine
   };
 }
 
-function exported(source: Mapped, kind: MemoryKind, access: Access): ExportedImage {
+function exported(source: Mapped, kind: MemoryKind, access: Access): Exported<ImagePort> {
   const [{ rawHandle: surface }] = planesOf(source) as readonly VaapiTensor[];
   surface.sync();
   const { objects, modifier = UNKNOWN_MODIFIER, ...about } = exportSurface(surface, access);

@@ -1,5 +1,5 @@
 import type { Fence } from "../core/device/fence.ts";
-import type { Refusal } from "../core/errors.ts";
+import type { Reason } from "../core/errors.ts";
 import { type ImageInfo, imageOf, planeLayouts } from "../core/layout/frame_info.ts";
 import type { Layout } from "../core/layout/layout.ts";
 import type { Access } from "../core/memory/access.ts";
@@ -54,7 +54,7 @@ export function surfaceIn([plane]: readonly DescribedPlane[]): VaapiSurface | un
 }
 
 /** Why a tensor or frame of surfaces cannot go elsewhere; undefined if it is a whole surface, or is not there yet. */
-export function refusePart({ planes }: Described): Omit<Refusal, "edge"> | undefined {
+export function refusePart({ planes }: Described): Reason | undefined {
   const surface = surfaceIn(planes);
   const layouts = surface && planeLayouts(surface.info);
   const isWhole = layouts === undefined || planes.length === layouts.length &&

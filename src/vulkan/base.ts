@@ -1,6 +1,6 @@
 import type { Line } from "../core/device/line.ts";
 import type { Proofs } from "../core/device/proofs.ts";
-import type { MemoryTarget } from "../core/device/memory.ts";
+import type { MemoryTarget } from "../core/contract.ts";
 import type { DeviceContext } from "../core/graph/device_context.ts";
 import type { VulkanDriver } from "./driver.ts";
 import type { VulkanLane } from "./lane.ts";

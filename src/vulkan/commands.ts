@@ -1,4 +1,4 @@
-import type { Call } from "../core/device/driver.ts";
+import type { Call } from "../core/contract.ts";
 import type { VulkanBuffer } from "./buffer.ts";
 import type { VulkanLane } from "./lane.ts";
 import { vulkan } from "./library.ts";

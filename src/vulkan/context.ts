@@ -4,7 +4,7 @@ import type { VkDevice } from "../../ffi/vulkan/handles.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
 import type { Line } from "../core/device/line.ts";
-import type { Memory } from "../core/device/memory.ts";
+import type { Memory } from "../core/contract.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import { offerSemaphores, type SemaphoreMaker } from "../core/device/semaphores.ts";
 import { absentOf } from "../core/device/extensions.ts";

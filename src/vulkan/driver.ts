@@ -1,4 +1,5 @@
-import { type Call, type Driver, LANES, type Sync } from "../core/device/driver.ts";
+import type { Call, Driver, Sync } from "../core/contract.ts";
+import { LANES } from "../core/device/lanes.ts";
 import { Port, type SyncKind } from "../core/device/port.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import type { VkSemaphore } from "../../ffi/vulkan/handles.ts";

@@ -1,5 +1,5 @@
 import * as vk from "../../ffi/vulkan/constants.ts";
-import type { Refusal } from "../core/errors.ts";
+import type { Reason } from "../core/errors.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { MemoryAbility } from "./abilities.ts";
 import type { VulkanDeviceType } from "./device.ts";
@@ -36,7 +36,7 @@ export function closedFor(
   device: OpenDevice,
   kind: HandleKind,
   way: "exports" | "imports",
-): Omit<Refusal, "edge"> | undefined {
+): Reason | undefined {
   if (abilityOf(device, kind)[way]) return undefined;
   return device.lacks(HANDLES[kind].extension) ?? answersNo(device.facts.name, "buffers", way, kind);
 }

@@ -1,7 +1,7 @@
 import type { VkImage } from "../../ffi/vulkan/handles.ts";
 import { VK_IMAGE_LAYOUT_GENERAL } from "../../ffi/vulkan/constants.ts";
 import { type Names, optionsIn, shown } from "../core/argument.ts";
-import type { Memory, MemoryTarget } from "../core/device/memory.ts";
+import type { Memory, MemoryTarget } from "../core/contract.ts";
 import { type Context, PrintedTarget } from "../core/graph/context.ts";
 import { describeLayout, type Layout } from "../core/layout/layout.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";

@@ -1,7 +1,7 @@
 import type { VkDevice, VkInstance, VkPhysicalDevice, VkQueue } from "../../ffi/vulkan/handles.ts";
 import type { VulkanExtensions } from "../../ffi/vulkan_extensions/functions.ts";
 import { lackOf } from "../core/device/extensions.ts";
-import { InteropError, type Refusal } from "../core/errors.ts";
+import { InteropError, type Reason } from "../core/errors.ts";
 import { owned } from "../core/life/ledger.ts";
 import { type Undo, undoAll } from "../core/life/undo.ts";
 import { Allocation, type Block } from "../core/memory/allocation.ts";
@@ -124,7 +124,7 @@ export class OpenDevice {
   }
 
   /** Why something is closed that needs an extension; undefined if the device was made with it. */
-  lacks(name: ExtensionName): Omit<Refusal, "edge"> | undefined {
+  lacks(name: ExtensionName): Reason | undefined {
     if (this.has(name)) return undefined;
     const { facts } = this;
     const { lack } = EXTENSIONS[name];

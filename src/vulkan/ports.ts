@@ -1,6 +1,7 @@
-import type { Exported, Imported, KnownObject, Memory, Offer } from "../core/device/memory.ts";
+import type { Exported, Imported, Memory, Offer } from "../core/contract.ts";
+import type { KnownObject } from "../core/memory/peers.ts";
 import { type MemoryKind, Port } from "../core/device/port.ts";
-import type { Refusal } from "../core/errors.ts";
+import type { Reason } from "../core/errors.ts";
 import { layout } from "../core/layout/layout.ts";
 import type { Undo } from "../core/life/undo.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
@@ -16,7 +17,7 @@ import { allocated, ownBuffer } from "./own_memory.ts";
 import { placeOf } from "./staging.ts";
 import { VulkanTensor } from "./tensor.ts";
 
-type Closed = Omit<Refusal, "edge"> | undefined;
+type Closed = Reason | undefined;
 
 export interface ImportedBuffer extends Import {
   readonly buffer: VulkanBuffer;

@@ -1,6 +1,7 @@
 import type { VkQueue } from "../../ffi/vulkan/handles.ts";
 import { Line } from "../core/device/line.ts";
-import { type CommandOptions, type Commands, DeviceQueue } from "../core/device/queue.ts";
+import { type CommandOptions, DeviceQueue } from "../core/device/queue.ts";
+import type { Commands } from "../core/contract.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import type { Resource } from "../core/life/resource.ts";
 import type { VulkanBase } from "./base.ts";

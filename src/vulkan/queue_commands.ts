@@ -1,8 +1,8 @@
 import { isMade } from "../core/argument.ts";
-import type { Call } from "../core/device/driver.ts";
+import type { Call, Commands } from "../core/contract.ts";
 import type { Use } from "../core/device/line.ts";
 import { colourIn, type FillValue } from "../core/device/pattern.ts";
-import type { Commands, HostBytes, Pixels, Way } from "../core/device/queue.ts";
+import type { HostBytes, Pixels, Way } from "../core/device/queue.ts";
 import { wrongMemory } from "../core/device/wrong_memory.ts";
 import { isContiguous } from "../core/layout/layout.ts";
 import { countOf, placesOf, type Runs, runsBetween } from "../core/layout/runs.ts";

@@ -1,7 +1,7 @@
 import { Printed } from "../core/printed.ts";
 import * as vk from "../../ffi/vulkan/constants.ts";
 import type { VkCommandBuffer, VkDeviceMemory } from "../../ffi/vulkan/handles.ts";
-import type { Call } from "../core/device/driver.ts";
+import type { Call } from "../core/contract.ts";
 import { type Undo, undoAll } from "../core/life/undo.ts";
 import { FdSource } from "./fds.ts";
 import { EXPORT_KINDS, type ExportKind, HANDLES } from "./handle_kinds.ts";

@@ -1,4 +1,4 @@
-import type { Call } from "../core/device/driver.ts";
+import type { Call } from "../core/contract.ts";
 import type { Line } from "../core/device/line.ts";
 import type { Way } from "../core/device/queue.ts";
 import type { Undo } from "../core/life/undo.ts";

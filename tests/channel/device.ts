@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Imported, MemoryTarget } from "../../src/core/device/memory.ts";
+import type { Imported, MemoryTarget } from "../../src/core/contract.ts";
 import { Port, type WholeMemory } from "../../src/core/device/port.ts";
 import type { DeviceId } from "../../src/core/device/device_id.ts";
 import type { Context, Target } from "../../src/core/graph/context.ts";

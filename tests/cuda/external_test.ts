@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { host, ledger, MapperGraph, region } from "@samepage/interop";
 import { Port } from "../../src/core/device/port.ts";
-import type { MemoryTarget } from "../../src/core/device/memory.ts";
+import type { MemoryTarget } from "../../src/core/contract.ts";
 import { layout } from "../../src/core/layout/layout.ts";
 import { NativeCallError } from "../../src/core/errors.ts";
 import { libc } from "../../src/core/native/libc.ts";

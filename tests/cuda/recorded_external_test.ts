@@ -15,7 +15,7 @@ import {
   readCudaExternalSemaphoreWaitParams,
 } from "../../ffi/cuda_runtime/structs.ts";
 import type { Access } from "../../src/core/memory/access.ts";
-import type { Imported } from "../../src/core/device/memory.ts";
+import type { Imported } from "../../src/core/contract.ts";
 import { Port } from "../../src/core/device/port.ts";
 import { LayoutError, NativeCallError } from "../../src/core/errors.ts";
 import { layout } from "../../src/core/layout/layout.ts";

@@ -13,7 +13,7 @@ import { addressOf } from "../../src/core/native/pin.ts";
 import { Port } from "../../src/core/device/port.ts";
 import { offerSemaphores } from "../../src/core/device/semaphores.ts";
 import { ArgumentError, LayoutError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
-import type { Imported } from "../../src/core/device/memory.ts";
+import type { Imported } from "../../src/core/contract.ts";
 import type { Access } from "../../src/core/memory/access.ts";
 import type { Allocation } from "../../src/core/memory/allocation.ts";
 import { openFds } from "../gc.ts";

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import type { Fence } from "../../src/core/device/fence.ts";
-import type { Memory, MemoryTarget } from "../../src/core/device/memory.ts";
+import type { Memory, MemoryTarget } from "../../src/core/contract.ts";
 import { AccessError, ArgumentError, DisposedError, InteropError, LayoutError } from "../../src/core/errors.ts";
 import { PermanentContext } from "../../src/core/graph/context.ts";
 import { imageInfo, planeLayouts } from "../../src/core/layout/frame_info.ts";

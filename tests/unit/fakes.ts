@@ -1,4 +1,4 @@
-import type { Call, Driver, LineEvents, Lines, Sync } from "../../src/core/device/driver.ts";
+import type { Call, Driver, LineEvents, Lines, Sync } from "../../src/core/contract.ts";
 import type { Fence } from "../../src/core/device/fence.ts";
 import { Line } from "../../src/core/device/line.ts";
 import { Port, type SyncKind } from "../../src/core/device/port.ts";

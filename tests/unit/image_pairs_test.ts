@@ -2,9 +2,8 @@
 // of their own.
 
 import { assert, assertEquals, assertStrictEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { ImagePort, type Images } from "../../src/core/device/image_port.ts";
-import type { Call } from "../../src/core/device/driver.ts";
-import type { Memory, Offer } from "../../src/core/device/memory.ts";
+import { ImagePort } from "../../src/core/device/image_port.ts";
+import type { Call, Images, Memory, Offer } from "../../src/core/contract.ts";
 import { AccessError } from "../../src/core/errors.ts";
 import { Graph } from "../../src/core/graph/graph.ts";
 import { portMappers } from "../../src/core/graph/port_mapper.ts";

@@ -1,7 +1,7 @@
 // Edges that the graph makes of what kinds of memory give and take.
 
 import { assert, assertEquals, assertStrictEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import type { Imported, Memory, MemoryTarget, Offer } from "../../src/core/device/memory.ts";
+import type { Imported, Memory, MemoryTarget, Offer } from "../../src/core/contract.ts";
 import { Port } from "../../src/core/device/port.ts";
 import { offerSemaphores } from "../../src/core/device/semaphores.ts";
 import { allocateTensor, importAs } from "../../src/core/tensors/over.ts";

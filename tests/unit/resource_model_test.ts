@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { Allocation } from "../../src/core/memory/allocation.ts";
 import { AccessError, InteropError } from "../../src/core/errors.ts";
-import type { Call } from "../../src/core/device/driver.ts";
+import type { Call } from "../../src/core/contract.ts";
 import { Grant } from "../../src/core/memory/grant.ts";
 import { Resource, type ResourceState } from "../../src/core/life/resource.ts";
 import { command, fakeAllocation, FakeDriver, type FakeLane, fakes, FakeWork, misuses } from "./fakes.ts";

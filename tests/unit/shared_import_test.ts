@@ -1,7 +1,7 @@
 // SharedImport: one native object over another API's memory, for several maps at once.
 
 import { assertEquals } from "@std/assert";
-import type { Call } from "../../src/core/device/driver.ts";
+import type { Call } from "../../src/core/contract.ts";
 import { SharedImport } from "../../src/core/device/shared_import.ts";
 
 type Lane = string[];

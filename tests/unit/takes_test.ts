@@ -1,7 +1,7 @@
 // Limits of layouts as data: what an offer takes, and what is said of the rest.
 
 import { assertEquals } from "@std/assert";
-import type { Memory, MemoryTarget, Offer } from "../../src/core/device/memory.ts";
+import type { Memory, MemoryTarget, Offer } from "../../src/core/contract.ts";
 import { Port } from "../../src/core/device/port.ts";
 import { refuseTaken } from "../../src/core/device/takes.ts";
 import { PermanentContext } from "../../src/core/graph/context.ts";

@@ -5,7 +5,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { InteropError, ledger } from "@samepage/interop";
 import type { HasLine } from "@samepage/interop/backend";
-import type { MemoryTarget } from "../../src/core/device/memory.ts";
+import type { MemoryTarget } from "../../src/core/contract.ts";
 import { Port } from "../../src/core/device/port.ts";
 import { closeFd, duplicateFd, statusOf } from "../../src/core/native/fd.ts";
 import { libc } from "../../src/core/native/libc.ts";

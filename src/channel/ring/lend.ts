@@ -1,4 +1,5 @@
-import { type MemoryTarget, portsOf } from "../../core/device/memory.ts";
+import type { MemoryTarget } from "../../core/contract.ts";
+import { portsOf } from "../../core/graph/context.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import { Resource } from "../../core/life/resource.ts";
 import type { Access } from "../../core/memory/access.ts";

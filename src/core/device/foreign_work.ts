@@ -1,4 +1,4 @@
-import type { Driver, LineEvents, Lines } from "./driver.ts";
+import type { Driver, LineEvents, Lines } from "../contract.ts";
 import type { Fence } from "./fence.ts";
 import { Line, type LineInit } from "./line.ts";
 

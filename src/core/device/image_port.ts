@@ -1,13 +1,8 @@
 import { Printed } from "../printed.ts";
 import type { PictureSize } from "../layout/pictures.ts";
-import type { PixelFormat } from "../layout/pixel_formats.ts";
-import type { Described } from "../tensors/described.ts";
-import type { Mapped } from "../tensors/mapped.ts";
-import type { Access } from "../memory/access.ts";
-import type { Refusal } from "../errors.ts";
 import { undoAll } from "../life/undo.ts";
-import type { Crossing, KnownObject, Offer } from "./memory.ts";
-import type { MemoryKind, Port } from "./port.ts";
+import type { KnownObject } from "../memory/peers.ts";
+import type { Port } from "./port.ts";
 
 /** Where a plane of an image lies. */
 export interface ImagePlane {
@@ -72,52 +67,10 @@ export class ImagePort<K extends string = string> extends Printed implements Pic
   }
 }
 
-/** An image on its way out of one kind of memory. */
-export interface ExportedImage extends Crossing {
-  /** The port that the other side imports. */
-  readonly port: ImagePort;
-}
-
 /** A block that a plane of an imported image lies in, where the importer's memory is such blocks: dma-bufs. */
 export interface ImageBlock {
   /** What tells it from others. */
   readonly object: KnownObject;
   /** Gives it back; nothing uses it any more. */
   release(): void;
-}
-
-/** The same image in another kind of memory. */
-export interface ImportedImage<H = unknown> extends Crossing {
-  /** What the tensor of each plane is made with. */
-  readonly handles: readonly H[];
-  /**
-   * The blocks that the planes lie in, one for each object of the port, where rows and planes are what the port says. Left
-   * out by drivers whose images are objects of their own: then `release` gives that back.
-   */
-  readonly blocks?: readonly ImageBlock[];
-}
-
-/**
- * The image ports of one kind of memory, beside those of its bytes: mechanism only, as {@link Memory}. `graph.map` has an
- * edge wherever one kind exports images that the other imports. It takes a frame as a whole, whether its planes lie in one
- * block or in several.
- */
-export interface Images<H = unknown> {
-  /** Its exports, the best first. */
-  readonly exports: readonly Offer<Described>[];
-  /** Its imports. */
-  readonly imports: readonly Offer<Described>[];
-  /** True where an image has one plane, as a target: frames are refused. */
-  readonly onePlane?: boolean;
-  /** The format of the pixels of its own image, where that has one plane and its driver knows it. */
-  formatOf?(source: Described): PixelFormat | undefined;
-  /**
-   * Why it cannot map this image now, as source or as target: its format, its size. Makes no native call. `format` is what
-   * the source's driver says of its pixels, where it knows: a layout does not say what comes first, red or blue.
-   */
-  refuse?(source: Described, access: Access, format?: PixelFormat): Omit<Refusal, "edge"> | undefined;
-  /** A port to an image, for an access by the other side. */
-  export?(source: Mapped, kind: MemoryKind, access: Access): ExportedImage;
-  /** The image of a port, which is the source's. It takes the fds that it uses; the others are closed. */
-  import?(port: ImagePort, access: Access, source: Described): ImportedImage<H>;
 }

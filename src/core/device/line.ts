@@ -3,7 +3,7 @@ import { type Access, writes } from "../memory/access.ts";
 import { AccessError, messageOf, NativeCallError, reasonOf, throwAll } from "../errors.ts";
 import { Resource } from "../life/resource.ts";
 import { unwind } from "../life/undo.ts";
-import type { Call, Driver, LineEvents, Lines } from "./driver.ts";
+import type { Call, Driver, LineEvents, Lines } from "../contract.ts";
 import { Fence } from "./fence.ts";
 import { type Gate, Passage } from "./gate.ts";
 import { LineSync } from "./line_sync.ts";

@@ -1,4 +1,4 @@
-import type { Call, Driver, Sync } from "./driver.ts";
+import type { Call, Driver, Sync } from "../contract.ts";
 import type { Port, SyncKind } from "./port.ts";
 import { makerFor } from "./semaphores.ts";
 import { throwAll } from "../errors.ts";

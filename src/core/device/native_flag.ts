@@ -19,7 +19,7 @@ import { codeError } from "../native/codes.ts";
 import { sleepSync } from "../native/sleep.ts";
 import { Printed, withFacts } from "../printed.ts";
 import { warn } from "../warn.ts";
-import type { LineEvents } from "./driver.ts";
+import type { LineEvents } from "../contract.ts";
 import type { Fence } from "./fence.ts";
 import { fenceOf } from "./foreign_work.ts";
 import { polled } from "./asking.ts";

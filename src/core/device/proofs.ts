@@ -1,6 +1,7 @@
 import { Printed } from "../printed.ts";
 import { messageOf } from "../errors.ts";
 import { thenUndo, type Undo } from "../life/undo.ts";
+import type { Tensor } from "../tensors/tensor.ts";
 import { warn } from "../warn.ts";
 
 /** The result of an experiment: does the device use these bytes in place? */
@@ -20,6 +21,14 @@ export const UNPROVEN: Verdict = { aliases: false, evidence: "not proven" };
 export function verdictOf(missed: string | undefined, where: string): Verdict {
   const evidence = `${missed ?? "proven by aliasing both ways"}, ${where}`;
   return { aliases: missed === undefined, evidence };
+}
+
+/** A class of memory, of which all or none crosses in place: an experiment on a sample shows which. */
+export interface SampleClass<T extends Tensor = Tensor> {
+  /** What its memory has in common: `"device memory by its fd"`. */
+  readonly name: string;
+  /** Makes a sample of so many bytes, which the experiment maps to the other API; its dispose goes on the undo list. */
+  make(byteLength: number, undo: Undo): T;
 }
 
 /** One side of an experiment with a sample: both block. */

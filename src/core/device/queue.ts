@@ -1,5 +1,4 @@
 import { aKind, literal, type Names, optionsIn, withArticle } from "../argument.ts";
-import type { Checks } from "../checks.ts";
 import { type DType, showsDtype, TYPED_ARRAYS } from "../layout/dtype.ts";
 import { describeLayout, layout, type LayoutInit } from "../layout/layout.ts";
 import { assertSameElements, countOf, placesOf, type Runs, runsOf } from "../layout/runs.ts";
@@ -10,7 +9,7 @@ import type { Tensor } from "../tensors/tensor.ts";
 import { pinned } from "../native/pin.ts";
 import type { Address } from "../../../ffi/address.ts";
 import { assertFew } from "./box.ts";
-import type { Call } from "./driver.ts";
+import type { Call, Commands } from "../contract.ts";
 import { type Fence, fencesIn } from "./fence.ts";
 import type { Line, Usable, Use } from "./line.ts";
 import type { FillValue } from "./pattern.ts";
@@ -42,33 +41,6 @@ const PIXELS_AT: { readonly [W in Way]: string } = {
   read: "an image is read without gaps; read it into a dense array, or copy it to a tensor first.",
   write: "an image is written without gaps; write it from a dense array, or copy it from a tensor.",
 };
-
-/**
- * One API's own part of a queue: the native commands. Everything has been checked that does not depend on the API. What
- * returns commands checks all of them before it returns the first.
- *
- * @typeParam M what is read and written
- * @typeParam C what is copied
- * @typeParam F what is filled
- */
-export interface Commands<L, M extends Movable, C extends Usable = M, F extends Usable = M> {
-  /** The checks of the API's arguments. */
-  readonly checks: Checks;
-  /** True if bytes have moved when the native call returns. Else the line is waited for. */
-  readonly movesAtOnce?: boolean;
-  /** The use of memory. @throws {ArgumentError} for anything but memory of this API's and of this queue's context. */
-  useOf(given: M | C | F, access: Access, argument: string): Use;
-  /** Commands that fill elements, and leave the gaps alone. */
-  fill(to: F, value: FillValue): Iterable<Call<L>>;
-  /** Commands that copy elements, and leave the gaps alone. */
-  copy(from: C, to: C): Iterable<Call<L>>;
-  /** An image's pixels, which are read and written without gaps; undefined for a tensor. */
-  pixelsOf?(memory: M): Pixels | undefined;
-  /** Commands that move all of the program's bytes, from a tensor's byte `begin` on. Each ends before the next is made. */
-  move(way: Way, memory: M, host: HostBytes, begin: number): Iterable<Call<L>>;
-  /** The same for elements in rows; left out, each row takes a command. `begins` are the first in the tensor and the host. */
-  moveRuns?(way: Way, memory: M, host: HostBytes, runs: Runs, begins: readonly number[]): Iterable<Call<L>>;
-}
 
 /** The pixels of an image without gaps. */
 export interface Pixels {

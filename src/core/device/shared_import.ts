@@ -1,6 +1,5 @@
 import type { Import } from "../memory/imports.ts";
-import type { Call } from "./driver.ts";
-import type { Crossing } from "./memory.ts";
+import type { Call, Crossing } from "../contract.ts";
 
 /** A native object over another API's memory, which several maps use at once: the last of them hands it back. */
 export abstract class SharedImport<L> implements Import {

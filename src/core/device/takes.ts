@@ -1,4 +1,4 @@
-import type { Refusal } from "../errors.ts";
+import type { Reason } from "../errors.ts";
 import { type DType, sizeOf } from "../layout/dtype.ts";
 import type { Layout } from "../layout/layout.ts";
 import { boundingRange, type DescribedPlane } from "../tensors/described.ts";
@@ -15,7 +15,7 @@ export interface Takes {
   readonly of?: string;
 }
 
-type Closed = Omit<Refusal, "edge"> | undefined;
+type Closed = Reason | undefined;
 
 /** Why memory is not taken; undefined if it is. */
 export function refuseTaken(takes: Takes, planes: readonly DescribedPlane[]): Closed {

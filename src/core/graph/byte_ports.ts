@@ -1,4 +1,4 @@
-import { portsOf } from "../device/memory.ts";
+import { portsOf } from "./context.ts";
 import { type MemoryKind, Port } from "../device/port.ts";
 import { type Layout, moved } from "../layout/layout.ts";
 import { reads } from "../memory/access.ts";
@@ -8,7 +8,7 @@ import { planesOf } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import { planesFrom, within } from "../tensors/over.ts";
 import type { Tensor } from "../tensors/tensor.ts";
-import type { Imported } from "../device/memory.ts";
+import type { Imported } from "../contract.ts";
 import type { Manner } from "./port_mapper.ts";
 
 /** The kinds of ports that are addresses of the memory itself, unless they are of a copy. */

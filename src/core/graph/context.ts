@@ -1,4 +1,5 @@
 import { Printed, withFacts } from "../printed.ts";
+import type { Memory, MemoryTarget } from "../contract.ts";
 import type { DeviceId } from "../device/device_id.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import type { Kind, Resource } from "../life/resource.ts";
@@ -34,6 +35,11 @@ export interface Target<T extends Tensor = Tensor> {
   readonly context: Context;
   /** True for a tensor of this memory. `graph.map` takes its result type from it. */
   is(value: Mapped): value is T;
+}
+
+/** The ports of a target, if it has any. */
+export function portsOf(target: Target): Memory | undefined {
+  return (target as Partial<MemoryTarget>).ports;
 }
 
 /** A target of a context that has several, in one line. For backends. */

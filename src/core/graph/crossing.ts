@@ -1,8 +1,7 @@
-import type { Call } from "../device/driver.ts";
+import type { Call, Crossing } from "../contract.ts";
 import type { Fence } from "../device/fence.ts";
 import { throwAll } from "../errors.ts";
 import type { Line } from "../device/line.ts";
-import type { Crossing } from "../device/memory.ts";
 import { ledger } from "../life/ledger.ts";
 import type { GiveBack } from "../life/resource.ts";
 import { type Undo, unwind } from "../life/undo.ts";

@@ -1,5 +1,6 @@
-import { type ImageBlock, type ImagePlane, ImagePort, type Images, type ImportedImage } from "../device/image_port.ts";
-import { portsOf } from "../device/memory.ts";
+import { type ImageBlock, type ImagePlane, ImagePort } from "../device/image_port.ts";
+import type { Images, ImportedImage } from "../contract.ts";
+import { portsOf, type Target } from "./context.ts";
 import { Port } from "../device/port.ts";
 import { LayoutError } from "../errors.ts";
 import { type ImageInfo, planeLayouts } from "../layout/frame_info.ts";
@@ -13,7 +14,6 @@ import type { Described } from "../tensors/described.ts";
 import { Frame, planesOf } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import type { PlacedPlane } from "../tensors/over.ts";
-import type { Target } from "./context.ts";
 import type { BlockPlace, Leaving, Manner, Placed } from "./port_mapper.ts";
 
 /** Images: a frame with all its planes, or a tensor of pixels. */

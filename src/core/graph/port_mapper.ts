@@ -1,10 +1,10 @@
-import { type Exported, type Imported, type MemoryTarget, type Offer, portsOf, type Staged } from "../device/memory.ts";
+import type { Call, Exported, Imported, ImportedImage, MemoryTarget, Offer, Staged } from "../contract.ts";
+import { type Context, portsOf, type Target } from "./context.ts";
 import { unexpected } from "../argument.ts";
-import type { Call } from "../device/driver.ts";
 import type { Fence } from "../device/fence.ts";
-import type { ExportedImage, ImagePort, ImportedImage } from "../device/image_port.ts";
+import type { ImagePort } from "../device/image_port.ts";
 import type { MemoryKind, Port } from "../device/port.ts";
-import type { Refusal } from "../errors.ts";
+import type { Reason, Refusal } from "../errors.ts";
 import type { FrameInfo } from "../layout/frame_info.ts";
 import { type GiveBack, Resource } from "../life/resource.ts";
 import type { Undo } from "../life/undo.ts";
@@ -18,7 +18,6 @@ import type { Mapped } from "../tensors/mapped.ts";
 import { type PlacedPlane, planesOver } from "../tensors/over.ts";
 import { BYTES } from "./byte_ports.ts";
 import { begin, closeBeside, cross, hold, type Side, wayBack } from "./crossing.ts";
-import type { Context, Target } from "./context.ts";
 import { IMAGES } from "./image_ports.ts";
 import { edgeOf, type MapJob, type Mapper, mapperIn, type Plan } from "./mapper.ts";
 import type { Transfer } from "./route.ts";
@@ -43,7 +42,7 @@ interface Ports<What> {
   readonly imports: readonly Offer<What>[];
   readonly export?: unknown;
   readonly import?: unknown;
-  refuse?(source: Described, access: Access, format?: unknown): Omit<Refusal, "edge"> | undefined;
+  refuse?(source: Described, access: Access, format?: unknown): Reason | undefined;
   formatOf?(source: Described): unknown;
 }
 
@@ -57,13 +56,13 @@ export interface Manner<What extends Fds> {
   /** What the offers are asked about. */
   subjectOf(source: Described): What;
   /** Why memory that its ports would take does not go this way. */
-  refuse?(source: Described, target: Target): Omit<Refusal, "edge"> | undefined;
+  refuse?(source: Described, target: Target): Reason | undefined;
   lengthOf(source: Described): number;
   /** The planes as the target will have them. */
   planesIn(source: Described, transfer: Transfer, way: Way<What>): readonly DescribedPlane[];
   /** True if the map brings what is there. */
   fetches(source: Described, access: Access): boolean;
-  export(source: Mapped, kind: MemoryKind, access: Access): Exported | ExportedImage;
+  export(source: Mapped, kind: MemoryKind, access: Access): Exported | Exported<ImagePort>;
   stage(source: Mapped, stage: Stage, kind: MemoryKind): { readonly copy: Staged; readonly port: AnyPort };
   /** The block that a port to the source shows, where there is one. */
   blockOf(source: Described): Allocation | undefined;
@@ -89,7 +88,7 @@ export interface BlockPlace {
 /** What a map brings from its source. */
 export interface Leaving {
   /** What came out. */
-  readonly crossing: Exported | ExportedImage;
+  readonly crossing: Exported | Exported<ImagePort>;
   /** The copy that came out, in place of the source's bytes. */
   readonly copy?: Allocation;
   /** The grants that the result takes over; the first is of the bytes that came out. */
@@ -244,7 +243,7 @@ function refuse<What extends Fds>(
   access: Access,
   ends: Ends<What>,
   ways: readonly Way<What>[],
-): Omit<Refusal, "edge"> | undefined {
+): Reason | undefined {
   const [from, to] = [by.portsAt(ends.from), by.portsAt(ends.to)];
   return refuseNoWay(ends, ways) ?? refuseEnds(ends, (at, isTarget) => lackingOf(by, at, isTarget)) ??
     by.refuse?.(source, ends.to) ?? from!.refuse?.(source, access) ??

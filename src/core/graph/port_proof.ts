@@ -1,8 +1,7 @@
-import { portsOf, type SampleClass } from "../device/memory.ts";
-import { MemoryClass, Proofs, unseen, type Verdict, verdictOf } from "../device/proofs.ts";
+import { portsOf, type Target } from "./context.ts";
+import { MemoryClass, Proofs, type SampleClass, unseen, type Verdict, verdictOf } from "../device/proofs.ts";
 import type { Undo } from "../life/undo.ts";
 import type { Tensor } from "../tensors/tensor.ts";
-import type { Target } from "./context.ts";
 import { takeStep } from "./graph.ts";
 import { isPlan, type Mapper } from "./mapper.ts";
 import { noRoute } from "./route.ts";

@@ -1,4 +1,4 @@
-import type { Refusal } from "../errors.ts";
+import type { Reason, Refusal } from "../errors.ts";
 import type { Resource } from "../life/resource.ts";
 import type { Described } from "../tensors/described.ts";
 import type { Context } from "./context.ts";
@@ -19,7 +19,7 @@ export function refused(edge: string, reason: string, remedy?: string): Refusal 
 }
 
 /** Why memory of a context is closed: its queue was disposed. */
-export function whyEnded({ name, queue }: WithQueue): Omit<Refusal, "edge"> | undefined {
+export function whyEnded({ name, queue }: WithQueue): Reason | undefined {
   return queue.resource.state === "live" ? undefined : { reason: `${name}, or its queue, was disposed.` };
 }
 
@@ -34,7 +34,7 @@ export function refuseDisposed(edge: string, { resource, name }: Context): Refus
 }
 
 /** Why a frame is closed to a target that takes single planes. */
-export function whyFrame({ info }: Described, what: string): Omit<Refusal, "edge"> | undefined {
+export function whyFrame({ info }: Described, what: string): Reason | undefined {
   if (info === undefined) return undefined;
   const remedy = "Map the planes of the frame one by one: graph.map(frame.planes[0], …).";
   return { reason: `${what} is one plane.`, remedy };
@@ -47,7 +47,7 @@ export function refuseFrame(edge: string, source: Described, what: string): Refu
 }
 
 /** Why memory does not fit; undefined for any other result of the check. */
-export function whyUnfit(fit: object | Unfit): Omit<Refusal, "edge"> | undefined {
+export function whyUnfit(fit: object | Unfit): Reason | undefined {
   if (!("problem" in fit)) return undefined;
   const reason = `${fit.argument}: ${fit.problem}`;
   return fit.remedy === undefined ? { reason } : { reason, remedy: fit.remedy };

@@ -1,14 +1,14 @@
 import type { Fence } from "../device/fence.ts";
 import type { Line } from "../device/line.ts";
-import { type Offer, portsOf, type SampleClass } from "../device/memory.ts";
+import type { Offer } from "../contract.ts";
+import { nameOf, portsOf, type Target } from "./context.ts";
+import { type SampleClass, UNPROVEN, type Verdict } from "../device/proofs.ts";
 import type { MemoryKind } from "../device/port.ts";
 import { refuseTaken } from "../device/takes.ts";
-import { UNPROVEN, type Verdict } from "../device/proofs.ts";
-import type { Refusal } from "../errors.ts";
+import type { Reason } from "../errors.ts";
 import { type Access, covers } from "../memory/access.ts";
 import { type DeviceId, isSameDevice } from "../device/device_id.ts";
 import type { DescribedPlane } from "../tensors/described.ts";
-import { nameOf, type Target } from "./context.ts";
 import type { Mapper } from "./mapper.ts";
 import { judgeShared, tryToProveShared } from "./port_proof.ts";
 import { whyHostReads } from "./plan.ts";
@@ -87,7 +87,7 @@ function findWays<What>({ from, to, exports, imports }: Ends<What>): Way<What>[]
 export function refuseNoWay<What>(
   ends: Ends<What>,
   ways: readonly Way<What>[],
-): Omit<Refusal, "edge"> | undefined {
+): Reason | undefined {
   if (ways.length > 0) return undefined;
   const { from, to } = ends;
   const kind = sharedKind(ends);
@@ -102,7 +102,7 @@ export function refuseNoWay<What>(
 export function refuseEnds<What>(
   { from, to }: Ends<What>,
   lacking: (at: Target, isTarget: boolean) => string | undefined,
-): Omit<Refusal, "edge"> | undefined {
+): Reason | undefined {
   for (const at of [from, to]) {
     const { context } = at;
     if (context.resource?.isLive === false) return { reason: `${context.name} was disposed.` };
@@ -115,8 +115,8 @@ export function refuseEnds<What>(
 export function openWay<What extends Fds>(
   ways: readonly Way<What>[],
   what: What,
-): Way<What> | Omit<Refusal, "edge"> {
-  let first: Omit<Refusal, "edge"> | undefined;
+): Way<What> | Reason {
+  let first: Reason | undefined;
   for (const way of ways) {
     const refusal = refusalOf(way, what);
     if (refusal === undefined) return way;
@@ -163,7 +163,7 @@ export function stepBy<What extends Fds>(
   way: Way<What>,
   what: What,
   waits: readonly Fence[],
-): Stepped | Omit<Refusal, "edge"> {
+): Stepped | Reason {
   const sample = sampleOf(way, ends, what);
   const shown = sample && judgeShared(mapper, ends.from, ends.to, sample);
   if (shown !== undefined && shown !== UNPROVEN && !shown.aliases) {
@@ -243,12 +243,12 @@ function anyGated(waits: readonly Fence[]): boolean {
   return waits.some(({ line, mark }) => line.gatesAt(mark) !== undefined);
 }
 
-function refusalOf<What extends Fds>({ out, into }: Way<What>, what: What): Omit<Refusal, "edge"> | undefined {
+function refusalOf<What extends Fds>({ out, into }: Way<What>, what: What): Reason | undefined {
   return out.closed?.() ?? into.closed?.() ?? refuseFds(into, what) ?? refuseLimits(out, what) ??
     refuseLimits(into, what) ?? out.refuse?.(what) ?? into.refuse?.(what);
 }
 
-function refuseLimits<What extends Fds>({ takes }: Offer<What>, { planes }: What): Omit<Refusal, "edge"> | undefined {
+function refuseLimits<What extends Fds>({ takes }: Offer<What>, { planes }: What): Reason | undefined {
   return takes === undefined || planes === undefined ? undefined : refuseTaken(takes, planes);
 }
 

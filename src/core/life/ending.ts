@@ -1,4 +1,4 @@
-import type { Call } from "../device/driver.ts";
+import type { Call } from "../contract.ts";
 import type { Fence } from "../device/fence.ts";
 import { leave, leaveAll } from "./dependents.ts";
 import { failed, takeFailuresOf } from "./failures.ts";

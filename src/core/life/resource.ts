@@ -1,5 +1,5 @@
 import { Printed, withFacts } from "../printed.ts";
-import type { Call } from "../device/driver.ts";
+import type { Call } from "../contract.ts";
 import { type Fence, fenceIn } from "../device/fence.ts";
 import type { Line } from "../device/line.ts";
 import { Work } from "../device/work.ts";

@@ -1,6 +1,6 @@
 import { O_CLOEXEC, O_RDWR } from "../../../ffi/libc/constants.ts";
 import { EACCES, ENODEV, ENOENT, ENXIO, EPERM } from "../../../ffi/libc/errors.ts";
-import { messageOf, type Refusal } from "../errors.ts";
+import { messageOf, type Reason } from "../errors.ts";
 import { closeFd } from "./fd.ts";
 import { libc, libcError } from "./libc.ts";
 import { cString } from "./text.ts";
@@ -18,7 +18,7 @@ export interface DeviceFile {
  * result says why, and what to do.
  * @throws {NativeCallError} if something else is wrong, as where no more fds can be opened.
  */
-export function openDeviceFile(path: string, { missing, group }: DeviceFile): number | Omit<Refusal, "edge"> {
+export function openDeviceFile(path: string, { missing, group }: DeviceFile): number | Reason {
   const fd = libc().open(cString(path), O_RDWR | O_CLOEXEC, 0);
   if (fd >= 0) return fd;
   const error = libcError("open", `It was to open ${path}.`);
@@ -35,7 +35,7 @@ export function openDeviceFile(path: string, { missing, group }: DeviceFile): nu
 export function lookAtDeviceFile(
   path: string,
   about: DeviceFile,
-): { readonly open: boolean } & Partial<Omit<Refusal, "edge">> {
+): { readonly open: boolean } & Partial<Reason> {
   try {
     const opened = openDeviceFile(path, about);
     if (typeof opened !== "number") return { open: false, ...opened };

@@ -1,6 +1,6 @@
 import { type Names, optionsIn } from "../argument.ts";
 import { type Fence, fenceIn } from "../device/fence.ts";
-import type { MemoryTarget } from "../device/memory.ts";
+import type { MemoryTarget } from "../contract.ts";
 import { ArgumentError } from "../errors.ts";
 import type { FrameInfo } from "../layout/frame_info.ts";
 import { describeLayout, type Layout } from "../layout/layout.ts";

@@ -1,4 +1,5 @@
-import type { Imported, KnownObject, MemoryTarget } from "../device/memory.ts";
+import type { Imported, MemoryTarget } from "../contract.ts";
+import { findPlace, type KnownObject, tellByHandle, tellPlace } from "../memory/peers.ts";
 import { type KnownMemory, Port } from "../device/port.ts";
 import { nameOf } from "../graph/context.ts";
 import { cross, type Side, wayBack } from "../graph/crossing.ts";
@@ -11,7 +12,6 @@ import type { Access } from "../memory/access.ts";
 import { Allocation, type Block } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
 import { own } from "../memory/own.ts";
-import { findPlace, tellByHandle, tellPlace } from "../memory/peers.ts";
 import { foreignAddresses } from "../native/foreign_addresses.ts";
 import { Frame } from "./frame.ts";
 import type { Mapped } from "./mapped.ts";

@@ -1,5 +1,5 @@
 import { reads, writes } from "../../core/memory/access.ts";
-import type { Call } from "../../core/device/driver.ts";
+import type { Call } from "../../core/contract.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import type { Line } from "../../core/device/line.ts";
 import type { MapJob } from "../../core/graph/mapper.ts";

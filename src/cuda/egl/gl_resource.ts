@@ -5,7 +5,7 @@ import {
 } from "../../../ffi/cuda_egl/constants.ts";
 import type { CudaGraphicsResource } from "../../../ffi/cuda_egl/handles.ts";
 import type { CudaArray, CudaStream } from "../../../ffi/cuda_runtime/handles.ts";
-import type { Call } from "../../core/device/driver.ts";
+import type { Call } from "../../core/contract.ts";
 import { SharedImport } from "../../core/device/shared_import.ts";
 import type { GlPort } from "../../gl/port.ts";
 import type { ErrorFields } from "../../core/errors.ts";

@@ -1,6 +1,6 @@
 import { cudaErrorLaunchTimeout } from "../../../ffi/cuda_runtime/errors.ts";
 import { isMade, type Names, optionsIn } from "../../core/argument.ts";
-import type { Call } from "../../core/device/driver.ts";
+import type { Call } from "../../core/contract.ts";
 import type { Use } from "../../core/device/line.ts";
 import { AccessError } from "../../core/errors.ts";
 import type { ImageInfo } from "../../core/layout/frame_info.ts";

@@ -1,8 +1,8 @@
 import type { CudaArray } from "../../../ffi/cuda_runtime/handles.ts";
 import type { GlPort } from "../../gl/port.ts";
-import type { ImagePort, Images, ImportedImage } from "../../core/device/image_port.ts";
-import type { Memory } from "../../core/device/memory.ts";
-import { messageOf, type Refusal } from "../../core/errors.ts";
+import type { ImagePort } from "../../core/device/image_port.ts";
+import type { Images, ImportedImage, Memory } from "../../core/contract.ts";
+import { messageOf, type Reason } from "../../core/errors.ts";
 import type { Target } from "../../core/graph/context.ts";
 import { type Undo, undoAll } from "../../core/life/undo.ts";
 import type { PixelFormat } from "../../core/layout/pixel_formats.ts";
@@ -69,7 +69,7 @@ function refuseSource(
   { context, dtype, channels }: ImportingTarget,
   { planes: [{ layout: { shape, dtype: given } }] }: Described,
   format: PixelFormat | undefined,
-): Omit<Refusal, "edge"> | undefined {
+): Reason | undefined {
   const size = pictureIn(shape, channels);
   const elements = format?.elements ?? elementsIn(shape);
   if (given !== dtype || size === undefined || (format !== undefined && elements !== channels)) {

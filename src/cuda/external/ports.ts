@@ -1,7 +1,8 @@
 import type { Address } from "../../../ffi/address.ts";
 import { cudaMemcpyDefault, cudaStreamLegacy } from "../../../ffi/cuda_runtime/constants.ts";
 import type { CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handles.ts";
-import type { Imported, Memory, Offer, SampleClass } from "../../core/device/memory.ts";
+import type { Imported, Memory, Offer } from "../../core/contract.ts";
+import type { SampleClass } from "../../core/device/proofs.ts";
 import { GlPort } from "../../gl/port.ts";
 import { Port } from "../../core/device/port.ts";
 import type { DeviceId } from "../../core/device/device_id.ts";

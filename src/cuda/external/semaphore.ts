@@ -6,7 +6,7 @@ import {
   writeCudaExternalSemaphoreSignalParams,
   writeCudaExternalSemaphoreWaitParams,
 } from "../../../ffi/cuda_runtime/structs.ts";
-import type { Sync } from "../../core/device/driver.ts";
+import type { Sync } from "../../core/contract.ts";
 import { allOrNothing, type Undo, undoAll } from "../../core/life/undo.ts";
 import { closeFd } from "../../core/native/fd.ts";
 import type { CudaLane, LaneDevice } from "../driver.ts";

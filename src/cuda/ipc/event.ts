@@ -1,7 +1,7 @@
 import { cudaEventDisableTiming, cudaEventInterprocess } from "../../../ffi/cuda_runtime/constants.ts";
 import type { CudaEvent as EventHandle } from "../../../ffi/cuda_runtime/handles.ts";
 import { isMade, object } from "../../core/argument.ts";
-import type { Call } from "../../core/device/driver.ts";
+import type { Call } from "../../core/contract.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import { Line } from "../../core/device/line.ts";
 import { finalizers } from "../../core/life/finalizers.ts";

@@ -1,6 +1,6 @@
 import { cudaStreamPerThread } from "../../../ffi/cuda_runtime/constants.ts";
 import type { CudaEvent as EventHandle, CudaStream as StreamHandle } from "../../../ffi/cuda_runtime/handles.ts";
-import type { LineEvents } from "../../core/device/driver.ts";
+import type { LineEvents } from "../../core/contract.ts";
 import { CudaLane, type LaneDevice } from "../driver.ts";
 import { cudart } from "../library.ts";
 import { destroyEvent, isReached, synchronize, synchronizeAsync } from "../events.ts";

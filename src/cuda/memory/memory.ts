@@ -1,5 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
-import type { Memory } from "../../core/device/memory.ts";
+import type { Memory } from "../../core/contract.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
 import { PrintedTarget, type Target } from "../../core/graph/context.ts";
 import { type AddressedPlane, Frame } from "../../core/tensors/frame.ts";

@@ -7,7 +7,7 @@ import type { Address } from "../../../ffi/address.ts";
 import { type Access, writes } from "../../core/memory/access.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import { PAGE } from "../../core/native/blocks.ts";
-import { type Refusal, throwAll } from "../../core/errors.ts";
+import { type Reason, throwAll } from "../../core/errors.ts";
 import { fileBehind } from "../../core/native/mappings.ts";
 import { owned } from "../../core/life/ledger.ts";
 import { type Undo, undoAll, unwind } from "../../core/life/undo.ts";
@@ -37,7 +37,7 @@ interface Registered {
 export function refuseRegister(
   { device }: CudaPrimaryContext,
   allocation: Allocation,
-): Omit<Refusal, "edge"> | undefined {
+): Reason | undefined {
   const refusal = refusalOf(cudaBlockOf(allocation)?.memory ?? "pageable", "register", device);
   if (refusal !== undefined) return refusal;
   const { block } = allocation;
@@ -70,7 +70,7 @@ export function refuseRegistered(
   { device: { ordinal, name, attributes } }: CudaPrimaryContext,
   allocation: Allocation,
   access: Access,
-): Omit<Refusal, "edge"> | undefined {
+): Reason | undefined {
   const registered = liveOf(allocation);
   if (registered === undefined) return undefined;
   if (writes(access) && (registered.flags & cudaHostRegisterReadOnly) !== 0) {

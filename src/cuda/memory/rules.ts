@@ -1,4 +1,4 @@
-import { AccessError, ArgumentError, type Refusal } from "../../core/errors.ts";
+import { AccessError, ArgumentError, type Reason } from "../../core/errors.ts";
 import { warn } from "../../core/warn.ts";
 import type { CudaDevice } from "../device.ts";
 import type { CudaBlock } from "./block.ts";
@@ -28,7 +28,7 @@ export function refusalOf(
   kind: CudaRuleKind,
   operation: CudaOperation,
   { name, attributes }: RuledDevice,
-): Omit<Refusal, "edge"> | undefined {
+): Reason | undefined {
   const rule = CUDA_MEMORY[kind][operation];
   if (rule.allowed === true) return undefined;
   if (rule.allowed === false) return said(rule.reason, rule.remedy);
@@ -75,6 +75,6 @@ export function warnWriteCombined(block: CudaBlock): void {
   warn(`${block.byteLength} bytes of pinned memory are read by the CPU: ${warns}`);
 }
 
-function said(reason: string, remedy: string | undefined): Omit<Refusal, "edge"> {
+function said(reason: string, remedy: string | undefined): Reason {
   return { reason: `${reason}.`, ...(remedy === undefined ? {} : { remedy }) };
 }

@@ -2,7 +2,7 @@ import { reads } from "../../core/memory/access.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import { isMade, literal, type Names, object } from "../../core/argument.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../../core/layout/layout.ts";
-import type { Memory } from "../../core/device/memory.ts";
+import type { Memory } from "../../core/contract.ts";
 import { checks } from "../check.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { virtualPorts } from "../external/ports.ts";

@@ -1,5 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
-import type { Call } from "../../core/device/driver.ts";
+import type { Call } from "../../core/contract.ts";
 import { thenUndo } from "../../core/life/undo.ts";
 import { cudart } from "../library.ts";
 import { deviceTensor } from "../memory/device.ts";

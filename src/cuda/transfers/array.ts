@@ -6,7 +6,7 @@ import {
   cudaMemcpy3DParms,
   writeCudaMemcpy3DParms,
 } from "../../../ffi/cuda_runtime/structs.ts";
-import type { Call } from "../../core/device/driver.ts";
+import type { Call } from "../../core/contract.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import { describeLayout, type Layout } from "../../core/layout/layout.ts";
 import type { PictureSize } from "../../core/layout/pictures.ts";

@@ -1,9 +1,9 @@
 import type { Address } from "../../../ffi/address.ts";
 import { isMade } from "../../core/argument.ts";
-import type { Call } from "../../core/device/driver.ts";
+import type { Call, Commands } from "../../core/contract.ts";
 import type { Use } from "../../core/device/line.ts";
 import type { FillValue } from "../../core/device/pattern.ts";
-import type { Commands, HostBytes, Way } from "../../core/device/queue.ts";
+import type { HostBytes, Way } from "../../core/device/queue.ts";
 import { wrongMemory } from "../../core/device/wrong_memory.ts";
 import type { Runs } from "../../core/layout/runs.ts";
 import type { Access } from "../../core/memory/access.ts";

@@ -1,7 +1,7 @@
 import { cudaMemcpyDefault } from "../../../ffi/cuda_runtime/constants.ts";
 import type { Address } from "../../../ffi/address.ts";
 import { boxOf } from "../../core/device/box.ts";
-import type { Call } from "../../core/device/driver.ts";
+import type { Call } from "../../core/contract.ts";
 import { type Runs, runsBetween } from "../../core/layout/runs.ts";
 import { cudart } from "../library.ts";
 import { onStream, type StreamLane } from "../stream_lane.ts";

@@ -1,6 +1,6 @@
 import type { CUstream } from "../../../ffi/cuda_driver/handles.ts";
 import { boxOf } from "../../core/device/box.ts";
-import type { Call } from "../../core/device/driver.ts";
+import type { Call } from "../../core/contract.ts";
 import { type FillValue, patternIn } from "../../core/device/pattern.ts";
 import { runsOf } from "../../core/layout/runs.ts";
 import { checks } from "../check.ts";

@@ -1,7 +1,7 @@
-import type { Exported, Offer } from "../../core/device/memory.ts";
+import type { Exported, Offer } from "../../core/contract.ts";
 import { Port } from "../../core/device/port.ts";
 import type { MemoryClass, Proofs } from "../../core/device/proofs.ts";
-import type { Refusal } from "../../core/errors.ts";
+import type { Reason } from "../../core/errors.ts";
 import { type Access, covers, writes } from "../../core/memory/access.ts";
 import type { ByteRange } from "../../core/tensors/described.ts";
 import type { BaseContext } from "../base_context.ts";
@@ -33,7 +33,7 @@ export function refuseHostView(
   { memory }: ShowingContext,
   range: ByteRange,
   access: Access,
-): Omit<Refusal, "edge"> | undefined {
+): Reason | undefined {
   const limits = memory.find(range)?.root.limits;
   if (limits === undefined || (limits.host !== undefined && covers(limits.host, access))) return undefined;
   const reason = `the buffer was made with ${limits.flags}: the host may not map it for "${access}".`;

@@ -8,7 +8,7 @@ import {
 } from "../../../ffi/opencl/constants.ts";
 import { CL_INVALID_VALUE } from "../../../ffi/opencl/errors.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
-import type { Call } from "../../core/device/driver.ts";
+import type { Call } from "../../core/contract.ts";
 import type { Line } from "../../core/device/line.ts";
 import type { GiveBack } from "../../core/life/resource.ts";
 import type { Access } from "../../core/memory/access.ts";

@@ -1,6 +1,6 @@
 import { CL_MEM_READ_WRITE } from "../../../ffi/opencl/constants.ts";
 import type { GlPort } from "../../gl/port.ts";
-import type { Refusal } from "../../core/errors.ts";
+import type { Reason } from "../../core/errors.ts";
 import type { Context } from "../../core/graph/context.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import type { BaseContext } from "../base_context.ts";
@@ -58,7 +58,7 @@ export function ordersGl({ device }: BaseContext): boolean {
 }
 
 /** Why a context takes no OpenGL object by its name. */
-export function refuseGl(context: BaseContext): Omit<Refusal, "edge"> | undefined {
+export function refuseGl(context: BaseContext): Reason | undefined {
   const reason = lacking(context, [GL_SHARING]);
   if (reason !== undefined) return { reason };
   if (context.gl !== undefined) return undefined;
@@ -69,7 +69,7 @@ export function refuseGl(context: BaseContext): Omit<Refusal, "edge"> | undefine
 }
 
 /** Why it takes nothing from one OpenGL context. */
-export function refuseOtherGl({ gl, name }: BaseContext, of: Context): Omit<Refusal, "edge"> | undefined {
+export function refuseOtherGl({ gl, name }: BaseContext, of: Context): Reason | undefined {
   if (gl === undefined || of === gl) return undefined;
   return {
     reason: `it is of another OpenGL context than the one that ${name} was opened for.`,

@@ -1,10 +1,10 @@
 import type { EglPort, GlPort } from "../../gl/port.ts";
-import type { ImagePort, Images, ImportedImage } from "../../core/device/image_port.ts";
-import type { Memory, Offer } from "../../core/device/memory.ts";
+import type { ImagePort } from "../../core/device/image_port.ts";
+import type { Images, ImportedImage, Memory, Offer } from "../../core/contract.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import type { PixelFormat as CommonFormat } from "../../core/layout/pixel_formats.ts";
 import { pictureIn, type PictureSize } from "../../core/layout/pictures.ts";
-import type { Refusal } from "../../core/errors.ts";
+import type { Reason } from "../../core/errors.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import { importFor } from "../../core/memory/imports.ts";
 import type { Described } from "../../core/tensors/described.ts";
@@ -19,7 +19,7 @@ import { GlImage, ordersGl, refuseGl, refuseOtherGl } from "./gl.ts";
 import { EGL_IMAGE, EXTERNAL_MEMORY, lacking, MEMORY_HANDLES } from "./handles.ts";
 import { EglImage, ExternalImage } from "./memory.ts";
 
-type Closed = Omit<Refusal, "edge"> | undefined;
+type Closed = Reason | undefined;
 
 const [OPAQUE_FD] = MEMORY_HANDLES;
 const EGL = "egl-image";

@@ -6,7 +6,7 @@ import { SYMBOLS as EGL_SYMBOLS } from "../../../ffi/opencl_egl/symbols.ts";
 import type { ExternalMemory } from "../../../ffi/opencl_external/functions.ts";
 import { SYMBOLS } from "../../../ffi/opencl_external/symbols.ts";
 import type { EglPort, GlPort } from "../../gl/port.ts";
-import type { Call } from "../../core/device/driver.ts";
+import type { Call } from "../../core/contract.ts";
 import { SharedImport } from "../../core/device/shared_import.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import { owned } from "../../core/life/ledger.ts";

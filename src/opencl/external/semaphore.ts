@@ -6,7 +6,7 @@ import { CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR } from "../../../ffi/opencl_semaph
 import type { Semaphores } from "../../../ffi/opencl_semaphore/functions.ts";
 import type { ClSemaphoreKhr } from "../../../ffi/opencl_semaphore/handles.ts";
 import { SYMBOLS } from "../../../ffi/opencl_semaphore/symbols.ts";
-import type { Call, Sync } from "../../core/device/driver.ts";
+import type { Call, Sync } from "../../core/contract.ts";
 import { Port, type SyncKind } from "../../core/device/port.ts";
 import { throwAll } from "../../core/errors.ts";
 import { ledger } from "../../core/life/ledger.ts";

@@ -4,7 +4,7 @@ import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import type { Access } from "../../core/memory/access.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
 import type { Grant } from "../../core/memory/grant.ts";
-import type { Call } from "../../core/device/driver.ts";
+import type { Call } from "../../core/contract.ts";
 import type { Line } from "../../core/device/line.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import type { Undo } from "../../core/life/undo.ts";

@@ -2,7 +2,7 @@ import { LARGEST_TYPE } from "../arguments/types.ts";
 import { assertInOnePiece } from "../check.ts";
 import type { Address } from "../../../ffi/address.ts";
 import { Allocation, type Block } from "../../core/memory/allocation.ts";
-import type { Memory, MemoryTarget } from "../../core/device/memory.ts";
+import type { Memory, MemoryTarget } from "../../core/contract.ts";
 import { PrintedTarget } from "../../core/graph/context.ts";
 import { own } from "../../core/memory/own.ts";
 import { describeLayout, type Layout } from "../../core/layout/layout.ts";

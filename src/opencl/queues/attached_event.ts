@@ -1,7 +1,7 @@
 import { CL_EVENT_COMMAND_QUEUE, CL_EVENT_CONTEXT } from "../../../ffi/opencl/constants.ts";
 import type { ClCommandQueue, ClEvent } from "../../../ffi/opencl/handles.ts";
 import { NULL } from "../../../ffi/address.ts";
-import type { Call, LineEvents } from "../../core/device/driver.ts";
+import type { Call, LineEvents } from "../../core/contract.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import type { Gate } from "../../core/device/gate.ts";
 import { Line } from "../../core/device/line.ts";

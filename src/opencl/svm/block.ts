@@ -2,7 +2,7 @@ import { type Address, NULL } from "../../../ffi/address.ts";
 import { CL_MEM_READ_WRITE, CL_MEM_SVM_ATOMICS, CL_MEM_SVM_FINE_GRAIN_BUFFER } from "../../../ffi/opencl/constants.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
-import { NativeCallError, type Refusal } from "../../core/errors.ts";
+import { NativeCallError, type Reason } from "../../core/errors.ts";
 import type { BaseContext } from "../base_context.ts";
 import { newer } from "../library.ts";
 import { check } from "../errors.ts";
@@ -70,7 +70,7 @@ function closedTo(context: BaseContext) {
 }
 
 /** Why coarse-grained memory that is mapped for the host is closed: only the host may use it meanwhile. */
-export function mappedCoarse({ name }: Pick<BaseContext, "name">): Omit<Refusal, "edge"> {
+export function mappedCoarse({ name }: Pick<BaseContext, "name">): Reason {
   return {
     reason: `it is coarse-grained memory that is mapped for the host: no kernel of ${name} may use it meanwhile.`,
     remedy: "Dispose that map, and use or map the tensor that it was made of.",

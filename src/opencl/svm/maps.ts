@@ -2,7 +2,7 @@ import type { Address } from "../../../ffi/address.ts";
 import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import type { Access } from "../../core/memory/access.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
-import type { Call } from "../../core/device/driver.ts";
+import type { Call } from "../../core/contract.ts";
 import type { BaseContext } from "../base_context.ts";
 import type { ClLane } from "../lane.ts";
 import { newer } from "../library.ts";

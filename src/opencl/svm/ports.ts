@@ -1,8 +1,8 @@
 import type { Address } from "../../../ffi/address.ts";
-import type { Memory, Offer } from "../../core/device/memory.ts";
+import type { Memory, Offer } from "../../core/contract.ts";
 import { Port } from "../../core/device/port.ts";
 import type { MemoryClass, Proofs } from "../../core/device/proofs.ts";
-import type { Refusal } from "../../core/errors.ts";
+import type { Reason } from "../../core/errors.ts";
 import type { TensorInit } from "../../core/tensors/tensor.ts";
 import type { DeviceSvm } from "../devices/features.ts";
 import { whyEnded } from "../../core/graph/refusals.ts";
@@ -61,7 +61,7 @@ export function svmPorts<T extends OpenCLPointerTensor, C extends BaseContext>(
 }
 
 /** Why a device does not share the host's memory. */
-function refuseHost<C extends BaseContext>(svm: Shared<C>, allocation: Allocation): Omit<Refusal, "edge"> | undefined {
+function refuseHost<C extends BaseContext>(svm: Shared<C>, allocation: Allocation): Reason | undefined {
   const { context, capabilities: { fineGrainSystem, coarseGrainBuffer } } = svm;
   const grain = svm.blockOf(allocation)?.grain;
   if (grain === "coarse") return mappedCoarse(context);

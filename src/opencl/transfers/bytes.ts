@@ -1,6 +1,6 @@
 import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import { boxOf } from "../../core/device/box.ts";
-import type { Call } from "../../core/device/driver.ts";
+import type { Call } from "../../core/contract.ts";
 import type { HostBytes, Way } from "../../core/device/queue.ts";
 import type { Runs } from "../../core/layout/runs.ts";
 import type { BufferTensor } from "../buffers/tensor.ts";

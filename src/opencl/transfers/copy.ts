@@ -1,7 +1,7 @@
 import { boxOf, type BoxPlace } from "../../core/device/box.ts";
 import { runsBetween } from "../../core/layout/runs.ts";
 import { opencl } from "../library.ts";
-import type { Call } from "../../core/device/driver.ts";
+import type { Call } from "../../core/contract.ts";
 import type { ClLane } from "../lane.ts";
 import type { BufferTensor } from "../buffers/tensor.ts";
 import { type Part, partsOf, rectOf, sizes, withOnePitch } from "./parts.ts";

@@ -1,5 +1,5 @@
 import { assertFew } from "../../core/device/box.ts";
-import type { Call } from "../../core/device/driver.ts";
+import type { Call } from "../../core/contract.ts";
 import { type FillValue, patternIn } from "../../core/device/pattern.ts";
 import { LayoutError } from "../../core/errors.ts";
 import { countOf, placesOf, type Runs, runsOf } from "../../core/layout/runs.ts";

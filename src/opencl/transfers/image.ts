@@ -5,7 +5,7 @@ import { checks, refused } from "../check.ts";
 import { ImageTensor } from "../images/tensor.ts";
 import { ORIGIN, regionOf } from "../images/native.ts";
 import { opencl } from "../library.ts";
-import type { Call } from "../../core/device/driver.ts";
+import type { Call } from "../../core/contract.ts";
 import { colourIn, type FillValue } from "../../core/device/pattern.ts";
 import type { HostBytes, Way } from "../../core/device/queue.ts";
 import type { ClLane } from "../lane.ts";

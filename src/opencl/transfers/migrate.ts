@@ -3,7 +3,7 @@ import {
   CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED,
   CL_MIGRATE_MEM_OBJECT_HOST,
 } from "../../../ffi/opencl/constants.ts";
-import type { Call } from "../../core/device/driver.ts";
+import type { Call } from "../../core/contract.ts";
 import type { Use } from "../../core/device/line.ts";
 import type { CommandOptions } from "../../core/device/queue.ts";
 import { reads } from "../../core/memory/access.ts";

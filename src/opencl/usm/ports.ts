@@ -1,7 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
 import { CL_FALSE, CL_TRUE } from "../../../ffi/opencl/constants.ts";
-import type { Call } from "../../core/device/driver.ts";
-import type { Memory, Offer, Staged } from "../../core/device/memory.ts";
+import type { Call, Memory, Offer, Staged } from "../../core/contract.ts";
 import { Port } from "../../core/device/port.ts";
 import type { MemoryClass, Proofs } from "../../core/device/proofs.ts";
 import { whyEnded } from "../../core/graph/refusals.ts";

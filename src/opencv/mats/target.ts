@@ -1,9 +1,9 @@
 import type { Address } from "../../../ffi/address.ts";
-import type { Memory } from "../../core/device/memory.ts";
+import type { Memory } from "../../core/contract.ts";
 import { Port } from "../../core/device/port.ts";
 import { SAME_ADDRESS } from "../../core/graph/plan.ts";
 import { whyFrame, whyUnfit } from "../../core/graph/refusals.ts";
-import type { Refusal } from "../../core/errors.ts";
+import type { Reason } from "../../core/errors.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
 import type { Names } from "../../core/argument.ts";
@@ -61,7 +61,7 @@ export class MatTarget extends ChannelTarget implements Target<OpenCVMat> {
     return value instanceof OpenCVMat && value.target === this;
   }
 
-  #refuse(source: Described): Omit<Refusal, "edge"> | undefined {
+  #refuse(source: Described): Reason | undefined {
     const [{ layout, address }] = source.planes;
     return whyFrame(source, "a Mat") ?? whyUnfit(this.fit(layout, address));
   }

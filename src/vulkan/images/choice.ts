@@ -1,5 +1,5 @@
 import { optionsIn } from "../../core/argument.ts";
-import type { Refusal } from "../../core/errors.ts";
+import type { Reason } from "../../core/errors.ts";
 import { answersNo, type ExportKind, HANDLES } from "../handle_kinds.ts";
 import type { VulkanImageTarget } from "../image.ts";
 import { checks } from "../library.ts";
@@ -43,7 +43,7 @@ export function closedFor(
   kind: ExportKind,
   way: "exports" | "imports",
   order: Order,
-): Omit<Refusal, "edge"> | undefined {
+): Reason | undefined {
   const { type, extension } = HANDLES[kind];
   if (order === "optimal" && kind === "dma-buf") return ONLY_THE_DEVICE;
   const byModifier = typeof order === "bigint";

@@ -1,5 +1,5 @@
 import { VK_IMAGE_ASPECT_COLOR_BIT, VK_IMAGE_LAYOUT_GENERAL } from "../../../ffi/vulkan/constants.ts";
-import type { Call } from "../../core/device/driver.ts";
+import type { Call } from "../../core/contract.ts";
 import type { VulkanBuffer } from "../buffer.ts";
 import type { VulkanLane } from "../lane.ts";
 import { vulkan } from "../library.ts";

@@ -1,7 +1,7 @@
-import { type ExportedImage, ImagePort, type Images, type ImportedImage } from "../../core/device/image_port.ts";
-import type { Memory, Offer } from "../../core/device/memory.ts";
+import { ImagePort } from "../../core/device/image_port.ts";
+import type { Exported, Images, ImportedImage, Memory, Offer } from "../../core/contract.ts";
 import { Port } from "../../core/device/port.ts";
-import type { Refusal } from "../../core/errors.ts";
+import type { Reason } from "../../core/errors.ts";
 import { type Undo, undone } from "../../core/life/undo.ts";
 import { pictureIn } from "../../core/layout/pictures.ts";
 import type { Described } from "../../core/tensors/described.ts";
@@ -16,7 +16,7 @@ import { ImageObject, objectOf, type Rows, type Tiling } from "./image_object.ts
 import { assertSize, described, pixelsIn } from "./shape.ts";
 import { VulkanImage } from "./tensor.ts";
 
-type Closed = Omit<Refusal, "edge"> | undefined;
+type Closed = Reason | undefined;
 
 /**
  * Rows of pixels by an opaque fd, which only Vulkan imports: over such images OpenCL and CUDA were seen to show wrong
@@ -150,7 +150,7 @@ function refuseSource({ format, base }: VulkanImageTarget, { planes: [{ layout }
   }
 }
 
-function exported(source: Mapped, kind: string): ExportedImage {
+function exported(source: Mapped, kind: string): Exported<ImagePort> {
   const { grant, width, height, layers } = source as VulkanImage;
   const object = objectOf(grant.allocation)!; // also where it has come back over the same memory
   const fd = fdOf(kind);

@@ -1,6 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { portsOf } from "../../../src/core/device/memory.ts";
-import { nameOf } from "../../../src/core/graph/context.ts";
+import { nameOf, portsOf } from "../../../src/core/graph/context.ts";
 import { imageInfo } from "../../../src/core/layout/frame_info.ts";
 import { ledger } from "../../../src/core/life/ledger.ts";
 import type { Tensor } from "../../../src/core/tensors/tensor.ts";

@@ -4,7 +4,8 @@
  * @module
  */
 import { NULL } from "../../../ffi/address.ts";
-import type { Memory, MemoryTarget, SampleClass } from "../../../src/core/device/memory.ts";
+import type { Memory, MemoryTarget } from "../../../src/core/contract.ts";
+import type { SampleClass } from "../../../src/core/device/proofs.ts";
 import { Port } from "../../../src/core/device/port.ts";
 import type { SemaphoreMaker } from "../../../src/core/device/semaphores.ts";
 import type { Context, Target } from "../../../src/core/graph/context.ts";

@@ -6,9 +6,8 @@
  */
 import { type Address, NULL } from "../../../../ffi/address.ts";
 import { F_DUPFD_CLOEXEC, O_CLOEXEC, O_RDONLY, O_RDWR } from "../../../../ffi/libc/constants.ts";
-import type { Call, Driver } from "../../../../src/core/device/driver.ts";
+import type { Call, Driver, Memory, MemoryTarget } from "../../../../src/core/contract.ts";
 import { Line } from "../../../../src/core/device/line.ts";
-import type { Memory, MemoryTarget } from "../../../../src/core/device/memory.ts";
 import { Port } from "../../../../src/core/device/port.ts";
 import { NativeCallError } from "../../../../src/core/errors.ts";
 import { DeviceContext } from "../../../../src/core/graph/device_context.ts";

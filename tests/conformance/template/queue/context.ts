@@ -4,7 +4,7 @@
  * @module
  */
 import { Line } from "../../../../src/core/device/line.ts";
-import type { Memory, MemoryTarget } from "../../../../src/core/device/memory.ts";
+import type { Memory, MemoryTarget } from "../../../../src/core/contract.ts";
 import { PrintedTarget } from "../../../../src/core/graph/context.ts";
 import { DeviceContext } from "../../../../src/core/graph/device_context.ts";
 import type { ImageInfo } from "../../../../src/core/layout/frame_info.ts";

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Call, Driver, LineEvents } from "../../../../src/core/device/driver.ts";
+import type { Call, Driver, LineEvents } from "../../../../src/core/contract.ts";
 import type { Gate } from "../../../../src/core/device/gate.ts";
 import { NativeCallError, throwAll } from "../../../../src/core/errors.ts";
 import { ledger } from "../../../../src/core/life/ledger.ts";

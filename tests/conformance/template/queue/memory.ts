@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Crossing, Exported, Imported, Memory, Offer } from "../../../../src/core/device/memory.ts";
+import type { Crossing, Exported, Imported, Memory, Offer } from "../../../../src/core/contract.ts";
 import type { Line } from "../../../../src/core/device/line.ts";
 import { type MemoryKind, Port } from "../../../../src/core/device/port.ts";
 import type { Transfer } from "../../../../src/core/graph/route.ts";

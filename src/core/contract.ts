@@ -1,0 +1,294 @@
+/**
+ * What an API implements: work, memory, images, and a queue's commands, in the order in which a backend is written. It is
+ * mechanism only. The core checks arguments, liveness and access, waits, revokes views and keeps the records; nothing here
+ * runs code of the program. Each member that may be left out says what holds without it.
+ *
+ * @module
+ */
+import type { Checks } from "./checks.ts";
+import type { DeviceId } from "./device/device_id.ts";
+import type { Gate } from "./device/gate.ts";
+import type { ImageBlock, ImagePort } from "./device/image_port.ts";
+import type { Line, Usable, Use } from "./device/line.ts";
+import type { FillValue } from "./device/pattern.ts";
+import type { MemoryKind, Port, SyncKind } from "./device/port.ts";
+import type { SampleClass, Verdict } from "./device/proofs.ts";
+import type { HostBytes, Movable, Pixels, Way } from "./device/queue.ts";
+import type { Takes } from "./device/takes.ts";
+import type { InteropError, Reason } from "./errors.ts";
+import type { Target } from "./graph/context.ts";
+import type { Transfer } from "./graph/route.ts";
+import type { PixelFormat } from "./layout/pixel_formats.ts";
+import type { Runs } from "./layout/runs.ts";
+import type { GiveBack } from "./life/resource.ts";
+import type { Access } from "./memory/access.ts";
+import type { Allocation, Block } from "./memory/allocation.ts";
+import type { KnownObject } from "./memory/peers.ts";
+import type { ByteRange, Described } from "./tensors/described.ts";
+import type { Mapped } from "./tensors/mapped.ts";
+import type { Tensor, TensorInit } from "./tensors/tensor.ts";
+
+// Work
+
+/** One context or device of an API. */
+export interface Driver<L = unknown> {
+  /** The API, as errors name it. */
+  readonly api: string;
+  /** The error for a code other than 0. */
+  error(code: number, fn: string): Error;
+  /** Its in-order work. */
+  readonly lines: Lines<L>;
+  /** A command that only marks a point of the line. Left out, no point can be marked between commands. */
+  marker?(): Call<L>;
+}
+
+/** One native call, as a line makes it. */
+export interface Call<L = unknown> {
+  /** The native function's name, for errors. */
+  readonly fn: string;
+  /** True if the call blocks until its work is done: it is refused behind an unsettled gate. */
+  readonly blocks?: boolean;
+  /** True if a failed call may have submitted work: it is recorded even then. */
+  readonly partial?: boolean;
+  /** Set if it submits commands that the lane does not see. A marker before and one behind it; `finish` blocks if that fails. */
+  readonly opaque?: { finish(): void };
+  /** Makes the call; returns its code, 0 for success. */
+  call(lane: L): number;
+}
+
+/** In-order work. A lane is the driver's side of a line (a queue, a stream); a mark is how many commands were submitted. */
+export interface Lines<L = unknown> {
+  /** Releases the lane. All its work is over. @throws failures that were not reported yet. */
+  close(lane: L): void;
+  /** The driver accepted a call as `mark`, with the pending waits. Does not throw: `poll` or `close` reports failures. */
+  submitted(lane: L, mark: number, fn: string): void;
+  /** The driver refused a call: drops the pending device waits. Left out where there are none. */
+  refused?(lane: L): void;
+  /** Asks whether `mark` is over, without blocking; flushes if it must. Returns the newest mark known to be over. */
+  poll(lane: L, mark: number): number;
+  /** `poll` without a command to the device where it can be spared, for callers that ask again. Left out, it is `poll`. */
+  glance?(lane: L, mark: number): number;
+  /** Blocks this thread until `mark` is over. May return early: the core polls, and blocks again. */
+  block(lane: L, mark: number): void;
+  /** One nonblocking native call that ends at about the time `mark` is over. */
+  waitElsewhere(lane: L, mark: number): Promise<void>;
+  /** False if `waitElsewhere` takes no thread. Left out, the core bounds how many are in flight. */
+  readonly takesThread?: false;
+  /** The next command waits for a mark of another lane of this driver. False, or left out, the host waits. */
+  waitOnDevice?(lane: L, of: L, mark: number): boolean;
+  /** Keeps what other lanes wait for on the device, past `close`, until the result is called. Left out where the API does. */
+  keep?(lane: L): () => void;
+  /** The next command waits for a gate, and fails if the gate does. False, or left out, the host waits. */
+  waitOnHost?(lane: L, gate: Gate): boolean;
+  /** The line begins to end: fails the commands that still wait for gates. Left out where none can. */
+  abandon?(lane: L): void;
+  /** The unsettled gate that `mark` stands for, which no native call ends. Left out where no mark is a gate. */
+  gate?(lane: L, mark: number): Gate | undefined;
+  /** Marks and semaphores as file descriptors. Left out, the host waits between this driver and others. */
+  readonly sync?: Sync<L>;
+}
+
+/** What a driver reports to the line of a lane. */
+export interface LineEvents {
+  /** The command at `mark` failed. `lost`: every later command fails too. */
+  failed(mark: number, error: unknown, lost?: boolean): void;
+}
+
+/** Synchronization with other drivers. `I` is an imported sync file or semaphore, as the driver knows it. */
+// deno-lint-ignore no-explicit-any -- each driver has its own
+export interface Sync<L = unknown, I = any> {
+  /** The kinds in which a lane exports its own marks, the best first. */
+  readonly exports: readonly SyncKind[];
+  /** The kinds it imports. */
+  readonly imports: readonly SyncKind[];
+  /** Why a lane does not take a kind that its driver imports. Left out, every lane takes every kind. */
+  refuses?(lane: L, kind: SyncKind): string | undefined;
+  /** The lane's device. Semaphores are made by a maker on the device of one of the two lanes; left out, by none here. */
+  device?(lane: L): DeviceId;
+  /** Signals `mark` natively, flushes, and returns a port; for a timeline that the importer knows, one without an fd. */
+  export?(lane: L, mark: number, kind: SyncKind, known: boolean): Port<SyncKind>;
+  /** Takes the port's fd. A semaphore is kept for later waits and signals; a sync file is released after one wait. */
+  import(port: Port<SyncKind>, lane: L): I;
+  /** The next command waits for the import: a timeline reaches `value`, any other is signalled. */
+  wait(lane: L, imported: I, value: bigint): void;
+  /** The same as a command of its own. Left out, `wait` belongs to the next command. */
+  waiting?(imported: I, value: bigint): Call<L>;
+  /** A command, handed to the device at once, that signals an imported semaphore. Left out where no foreign one can be. */
+  signal?(imported: I, value: bigint): Call<L>;
+  /** Releases an import; no command uses it any more. */
+  release(imported: I): void;
+}
+
+// Memory
+
+/** A target with ports, from which the graph makes edges. */
+export interface MemoryTarget<T extends Tensor = Tensor> extends Target<T> {
+  /** Its ports to and from other kinds of memory. */
+  readonly ports: Memory<T>;
+}
+
+/** The ports of one kind of memory: `graph.map` has an edge wherever one kind exports a port that the other imports. */
+// deno-lint-ignore no-explicit-any -- each kind has its own handles
+export interface Memory<T extends Tensor = Tensor, H = any> {
+  /** Its exports, the best first. */
+  readonly exports: readonly Offer[];
+  /** Its imports. */
+  readonly imports: readonly Offer[];
+  /** Its images, where they are more than bytes: pixels in the driver's own order, planes in several blocks. */
+  readonly images?: Images<H>;
+  /** The line of the commands that move bytes. Left out by the host, which needs none. */
+  readonly line?: Line;
+  /** Why it cannot map this source now, without a native call. Left out, the offers decide. */
+  refuse?(source: Described, access: Access): Reason | undefined;
+  /** A port to the first `byteLength` bytes, for the other side's access. `gaps`: there are bytes that must stay as they are. */
+  export?(tensor: T, kind: MemoryKind, byteLength: number, access: Access, gaps: boolean): Exported;
+  /**
+   * Memory over a port's bytes; takes its fd. `of` is the block of this process that they are a part of: the port's offset
+   * counts from it, and an import of all of it may be kept until it is freed. A dma-buf comes without.
+   */
+  import?(port: Port, access: Access, of?: Allocation): Imported<H>;
+  /** Copies all bytes by the API's own commands, blocking, even while they are lent: for experiments ({@link Offer.sample}). */
+  readonly copies?: {
+    write(tensor: T, bytes: Uint8Array): void;
+    read(tensor: T, into: Uint8Array): void;
+  };
+  /** New zeroed memory of its own; `address` is its host address, if it has one. */
+  allocate?(byteLength: number): { readonly handle: H; readonly address?: bigint; release(): void };
+  /** A tensor over imported or allocated memory. */
+  tensor?(init: TensorInit<H>): T;
+}
+
+/** One way in or out of a kind of memory: of ranges of bytes, or of images. Its questions make no native call. */
+export interface Offer<What = ByteRange> {
+  /** The kind of the port. */
+  readonly kind: MemoryKind;
+  /** The device it is for; any device if left out. */
+  readonly device?: DeviceId;
+  /** An import: the one kind of memory that it takes; any kind if left out. */
+  readonly from?: string;
+  /** An import by fds: what they have to allow, whatever the map is for; the map's own access if left out. */
+  readonly fdAccess?: Access | undefined;
+  /** How the bytes cross on this side; `"alias"` if left out. */
+  readonly transfer?: Transfer;
+  /** An import: true if its commands block this thread while a promise holds up their line. The host waits for it then. */
+  readonly blocks?: boolean;
+  /** An import: true if its first command waits on the device for all that the exporter's line was given before. */
+  readonly orders?: boolean;
+  /** Which layouts it takes; all if left out. */
+  readonly takes?: Takes;
+  /** Why no bytes can go this way on this machine. The first call may ask the kernel; the core keeps what it returns. */
+  closed?(): Reason | undefined;
+  /** Why this memory cannot go this way, though other memory may. Left out, `takes` says it all. */
+  refuse?(what: What): Reason | undefined;
+  /** An import: what `import` would throw of a port of another process. It may ask the kernel. Left out, nothing. */
+  refusePort?(port: Port): InteropError | undefined;
+  /** An export: the class of these bytes, if an experiment by both sides' `copies` has to show that they cross in place. */
+  sample?(what: What): SampleClass;
+  /** Finds out, once and by native calls, what `refuse` and `judge` have to know; not for memory that is refused already. */
+  prepare?(what: What): void;
+  /** The verdict on this memory; `transfer` if left out. */
+  judge?(what: What): Verdict;
+  /**
+   * An export of bytes that the CPU cannot see, in place of `Memory.export`: host memory for a copy of the first `byteLength`
+   * bytes, which the core makes and lends. Nothing in the result may reach the tensor, because the map keeps it.
+   */
+  stage?(tensor: Tensor, byteLength: number): Staged;
+}
+
+/** Host memory for a copy of bytes that the CPU cannot see. */
+export interface Staged {
+  /** The memory. The graph frees it. */
+  readonly block: Block & { readonly address: bigint };
+  /** The command that copies the bytes there. */
+  there(): Call;
+  /** The command that copies them back. */
+  back(): Call;
+}
+
+/** What one side of a map holds while it lasts, and its commands. Those that are left out are not needed. */
+export interface Crossing {
+  /** Releases what it holds. The work is over, and the bytes are back. */
+  release?(): void;
+  /** The first command on this side, whatever the access: an acquire, a barrier to another queue family. */
+  begin?(): Call | undefined;
+  /** The last one, after all work: a release. */
+  end?(): Call | undefined;
+  /** The command that brings the bytes, if they have to be brought. */
+  bring?(): Call;
+  /** The commands that take them back, one per step as in {@link GiveBack}; only after a possible write. */
+  takeBack?(step: number): Call | undefined;
+  /** True if `takeBack` has at most one command, and `end` is left out: see {@link GiveBack}. */
+  readonly once?: boolean;
+  /** Hands the memory back, whatever the access, in place of `end` and `takeBack`. `release` does it where a map fails. */
+  readonly giveBack?: GiveBack;
+}
+
+/** Memory, or an image, on its way out of one kind. */
+export interface Exported<P extends Port | ImagePort = Port> extends Crossing {
+  /** The port that the other side imports. */
+  readonly port: P;
+}
+
+/** The same memory in another kind. */
+export interface Imported<H = unknown> extends Crossing {
+  /** The handle that its tensors are made with. */
+  readonly handle: H;
+  /** The host address of the port's first byte; left out where the CPU does not see it. */
+  readonly address?: bigint;
+  /** The block that the bytes lie in, where the API knows blocks itself: one that it knew, or a new one. */
+  readonly allocation?: Allocation;
+  /** Where the port begins in that block; 0 if left out. */
+  readonly start?: number;
+  /** The object whose part the bytes are: tensors count from its beginning, and it is one allocation whenever it comes. */
+  readonly object?: KnownObject;
+}
+
+// Images
+
+/** The image ports of one kind of memory. They take a frame as a whole, whether its planes lie in one block or several. */
+export interface Images<H = unknown> {
+  /** Its exports, the best first. */
+  readonly exports: readonly Offer<Described>[];
+  /** Its imports. */
+  readonly imports: readonly Offer<Described>[];
+  /** True where an image has one plane, as a target: frames are refused. */
+  readonly onePlane?: boolean;
+  /** The pixels' format in its own image of one plane, where the driver knows it. */
+  formatOf?(source: Described): PixelFormat | undefined;
+  /** Why it cannot map this image now, without a native call. `format`: what the source's driver says of its pixels. */
+  refuse?(source: Described, access: Access, format?: PixelFormat): Reason | undefined;
+  /** A port to an image, for an access by the other side. */
+  export?(source: Mapped, kind: MemoryKind, access: Access): Exported<ImagePort>;
+  /** The image of a port, which is the source's. It takes the fds that it uses; the core closes the others. */
+  import?(port: ImagePort, access: Access, source: Described): ImportedImage<H>;
+}
+
+/** The same image in another kind of memory. */
+export interface ImportedImage<H = unknown> extends Crossing {
+  /** What the tensor of each plane is made with. */
+  readonly handles: readonly H[];
+  /** The blocks of the planes, one for each object of the port. Left out where the image is one object: `release` frees it. */
+  readonly blocks?: readonly ImageBlock[];
+}
+
+// A queue's commands
+
+/** Native commands that move `M`, copy `C` and fill `F`. Each method checks all of its commands before it returns one. */
+export interface Commands<L, M extends Movable, C extends Usable = M, F extends Usable = M> {
+  /** The checks of the API's arguments. */
+  readonly checks: Checks;
+  /** True if bytes have moved when the native call returns. Left out, the line is waited for. */
+  readonly movesAtOnce?: boolean;
+  /** The use of memory. @throws {ArgumentError} for anything but memory of this API's and of this queue's context. */
+  useOf(given: M | C | F, access: Access, argument: string): Use;
+  /** Commands that fill elements, and leave the gaps alone. */
+  fill(to: F, value: FillValue): Iterable<Call<L>>;
+  /** Commands that copy elements, and leave the gaps alone. */
+  copy(from: C, to: C): Iterable<Call<L>>;
+  /** An image's pixels, which are read and written without gaps; undefined, or left out, for a tensor. */
+  pixelsOf?(memory: M): Pixels | undefined;
+  /** Commands that move all of the program's bytes, from a tensor's byte `begin` on. Each ends before the next is made. */
+  move(way: Way, memory: M, host: HostBytes, begin: number): Iterable<Call<L>>;
+  /** The same for elements in rows; left out, each row takes a command. `begins` are the first in the tensor and the host. */
+  moveRuns?(way: Way, memory: M, host: HostBytes, runs: Runs, begins: readonly number[]): Iterable<Call<L>>;
+}
