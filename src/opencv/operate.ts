@@ -28,8 +28,7 @@ interface Call<R> {
   readonly fn: string;
   readonly inputs: Readonly<Record<string, OpenCVTensor>>;
   /**
-   * Does it take more than two dimensions? OpenCV's functions for images do not check: they take the first two for rows and
-   * columns, and reallocate the output, even where it forbids that.
+   * OpenCV's functions for images do not check: they take the first two for rows and columns, and reallocate the output.
    */
   readonly anyRank?: boolean;
   call(): R;

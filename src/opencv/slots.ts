@@ -29,8 +29,8 @@ export interface Grid {
 export let viewOf: (slot: Slot) => DataView;
 
 /**
- * Memory for one `cv::Mat` or `cv::UMat` that is filled in from here, without a native call. Slots are used again: what
- * was in one says nothing of what is.
+ * Memory for one `cv::Mat` or `cv::UMat`, filled in without a native call. Slots are used again, as their last user left
+ * them.
  */
 export class Slot {
   readonly #view: DataView;
@@ -103,9 +103,7 @@ export function giveSlot(slot: Slot): void {
   free.push(slot);
 }
 
-/**
- * Never given back: OpenCV may come back to a UMatData after its Worker has ended. So no JavaScript memory holds them.
- */
+/** Never given back: OpenCV may come back to a UMatData after its Worker has ended. So JavaScript does not own them. */
 function addSlab(): void {
   const { address } = mapBlock({ byteLength: SLOTS_A_SLAB * SIZE, align: PAGE, sharable: false, guard: false });
   const slab = viewAt(address, SLOTS_A_SLAB * SIZE).buffer as ArrayBuffer;

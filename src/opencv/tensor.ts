@@ -82,8 +82,8 @@ export abstract class OpenCVTensor extends Tensor<Address> {
 }
 
 /**
- * OpenCV reallocated an output of the wrong size or type. The result is in OpenCV's memory, and not in the bytes that were
- * mapped. `result` is a tensor over it; you dispose it.
+ * OpenCV reallocated an output of the wrong size or type. The result is `result`, a tensor over its memory; you dispose
+ * it.
  */
 export class ReallocatedError extends InteropError {
   /** A tensor over the result; undefined if the context was disposed too, and OpenCV's memory with it. */

@@ -7,9 +7,7 @@ import { withMemoryFile } from "./memory_file.ts";
 /** The formats that OpenCV writes into files alone: Radiance, PFM, Sun rasters, OpenEXR, JPEG 2000. */
 const INTO_FILES = /^\.(?:hdr|pic|pfm|ras|sr|exr|jp2)$/i;
 
-/**
- * `params` are pairs of number and value, as OpenCV takes them. @throws {NativeCallError} where OpenCV cannot encode it.
- */
+/** `params` are pairs of number and value, as OpenCV takes them. @throws {NativeCallError} where it cannot encode. */
 export function encode(ending: string, img: OpenCVTensor, params: Int32Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return withInts(params, (ints) => {
     if (!INTO_FILES.test(ending)) {

@@ -1,10 +1,7 @@
 import * as constants from "../../../ffi/opencv_imgproc/constants.ts";
 import type { DType } from "../../core/layout/dtype.ts";
 
-/**
- * What `cv.cvtColor` can do: OpenCV's names (ColorConversionCodes) without COLOR_, what is converted before the 2, what it
- * becomes behind it.
- */
+/** OpenCV's names (ColorConversionCodes) without COLOR_: what is converted before the 2, what it becomes behind it. */
 export type ColorCode =
   // The order of the channels, with alpha or without.
   | "BGR2RGB"

@@ -15,10 +15,7 @@ import { currentContext } from "../thread_state.ts";
 import { OpenCVUMat, type UMatBuffer } from "../umat.ts";
 import type { UMatTarget } from "./target.ts";
 
-/**
- * A tensor over the UMat in a slot, whose buffer OpenCV reference-counts: this is one more owner. Tensors over the same
- * `cl_mem` are its peers. Takes the slot over.
- */
+/** One more owner of the buffer, which OpenCV counts. Tensors over one `cl_mem` are peers. Takes the slot over. */
 function ownUMat(
   target: UMatTarget,
   slot: Slot,

@@ -43,9 +43,7 @@ export class UMatTarget extends ChannelTarget implements Target<OpenCVUMat> {
     return umatOver(this, init, grants, undo);
   }
 
-  /**
-   * Returns a tensor over the buffer that OpenCV gave a slot's UMat; undefined if its context has ended. For mappers.
-   */
+  /** A tensor over the buffer that OpenCV gave a slot's UMat; undefined if its context has ended. For mappers. */
   resultIn(slot: Slot, buffer: UMatBuffer): OpenCVUMat | undefined {
     return resultIn(this, slot, buffer);
   }
