@@ -3,9 +3,7 @@ import { openingOf } from "../core/native/library.ts";
 import { fileOf } from "../host/loaded.ts";
 import { type Fact, type Finding, findingOf, type LibraryReport } from "./report.ts";
 
-/**
- * Opens a library, unless it is open, and reports its file, found by the address of `symbol`. A missing one is a finding.
- */
+/** Opens a library, and reports its file, found by the address of `symbol`. A missing library is a finding. */
 export function examineLibrary(api: string, open: () => unknown, symbol: string, findings: Finding[]): LibraryReport {
   let attempts: readonly LibraryAttempt[] = [];
   try {

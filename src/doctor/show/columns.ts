@@ -28,9 +28,7 @@ function cut(word: string, width: number): string[] {
   return parts.map((_, i) => letters.slice(i * width, (i + 1) * width).join(""));
 }
 
-/**
- * Cells side by side. The last one fills the line and wraps below itself, on a new line if a cell before it is too long.
- */
+/** The last cell fills the line and wraps below itself, on a new line if a cell before it is too long. */
 export function row(widths: readonly number[], ...cells: readonly string[]): string[] {
   const indent = widths.reduce((sum, width) => sum + width, 0);
   const start = widths.map((width, i) => printable(cells[i]).padEnd(width)).join("");

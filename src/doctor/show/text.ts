@@ -13,9 +13,7 @@ const WORDS: Readonly<Record<string, readonly [sign: string, meaning: string]>> 
   closed: ["x", "there is no way"],
 };
 
-/**
- * A report for people, in at most 80 columns: what can be shared, why not more, what to do about it, and the details.
- */
+/** A report for people, in 80 columns: what can be shared, why not more, what to do about it, and the details. */
 export function textOf(report: Report): string {
   const { versions, apis } = report;
   const devices = apis.flatMap((api) => api.devices);
