@@ -54,14 +54,10 @@ export interface MemoryAdvice {
   /** The functions that allocate and release it; missing for a buffer that stays as it is. */
   readonly functions?: AdvisedFunctions;
   /**
-   * samepage's call that makes it, without shape and dtype: `"cuda.pinned.allocate({ writeCombined: true })"`; missing
-   * for a buffer that stays as it is.
+   * samepage's call that makes it: `"cuda.pinned.allocate({ writeCombined: true })"`; left out for a buffer that stays.
    */
   readonly call?: string;
-  /**
-   * The flags that the documents set by cudaSetDeviceFlags before the context is created. Since CUDA 3.2 every context
-   * maps host memory, and `CudaContext.open()` is enough.
-   */
+  /** The flags of cudaSetDeviceFlags in the documents. Since CUDA 3.2 every context maps host memory without them. */
   readonly deviceFlags: readonly "cudaDeviceMapHost"[];
   /** The memory that the CPU uses, which is copied to and from; missing where nothing has to be copied. */
   readonly staging?: Staging;
@@ -167,8 +163,7 @@ interface Decision {
 }
 
 /**
- * Returns the first rule that holds and whose kind can be used. For each kind that cannot be used, the first rule that
- * asks for it is named before, with the row that excludes it.
+ * The first rule that holds and whose kind can be used; before it, the first rule for each kind that cannot be used.
  */
 function decide(facts: Facts, excluded: readonly ExcludedKind[]): Decision {
   const closed = new Map(excluded.map(({ kind, row }) => [kind, row]));

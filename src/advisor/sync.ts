@@ -7,10 +7,7 @@ import { type CudaDeviceTraits, deviceIn } from "./traits.ts";
 /** A flag of cudaSetDeviceFlags that says how a CPU thread waits for the GPU. */
 export type SyncFlag = `cudaDeviceSchedule${"Auto" | "Spin" | "Yield" | "BlockingSync"}`;
 
-/**
- * What matters most about waiting: that it ends as soon as possible, takes little power, leaves time to other CPU threads,
- * or is what the platform does best.
- */
+/** What matters most about waiting: a quick end, little power, time for other CPU threads, or the platform's best. */
 export type SyncGoal = "latency" | "power" | "threads" | "platform";
 
 /** How to wait, and for which GPU. */
