@@ -18,8 +18,7 @@ export interface ChannelOptions {
   /** Where what is received goes: the first context that imports its kind of memory. None are needed to send. */
   readonly contexts?: Iterable<Context>;
   /**
-   * Says who may be on the other side; by default only processes of the same user as this one. It returns a boolean, and no
-   * promise: anything else admits no process.
+   * Says who may be on the other side; by default this user's processes. It returns a boolean: a promise admits none.
    */
   readonly allow?: (who: Credentials) => boolean;
 }

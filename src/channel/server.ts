@@ -156,8 +156,7 @@ export function connect<T extends Tensor | Frame = Tensor | Frame>(
 }
 
 /**
- * Asks for the process on the other side, and whether it is allowed. The socket is closed if the kernel does not report
- * it.
+ * Asks for the process on the other side, and whether it is allowed. Closes the socket if the kernel does not know it.
  */
 function askedOf(
   fd: number,

@@ -10,9 +10,7 @@ import type { Connection } from "../connection.ts";
 import { badMessage } from "../errors.ts";
 import type { Look } from "../packet.ts";
 
-/**
- * A frame can be read; its reader has finished; a reader keeps frames, this one as the newest, and waits for one more.
- */
+/** A frame can be read; its reader has finished; a reader keeps frames, this one as the newest, and waits for more. */
 export const NOTICES = { published: 1, released: 2, wanted: 3 } as const;
 
 const BYTES = 24;

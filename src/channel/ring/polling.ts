@@ -1,9 +1,6 @@
 import { libc } from "../../core/native/libc.ts";
 
-/**
- * How long to ask again and again before waiting off the thread, in milliseconds. That wait takes about as long, and would
- * keep both sides of a busy ring waiting for each other.
- */
+/** Milliseconds of polling before a wait off the thread, which takes about as long, and would slow a busy ring down. */
 const POLLING_MS = 0.2;
 
 /** After a wait that took longer, the next is not polled for: the other side is in no hurry. */

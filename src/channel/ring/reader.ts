@@ -32,8 +32,7 @@ const WAIT: Names<SignalOptions> = { signal: true };
 const published = noticeOf([NOTICES.published]);
 
 /**
- * The side of a ring that reads its frames. Each frame is the writer's memory itself, for reading: a write into a view of
- * it ends this process.
+ * The side of a ring that reads its frames: the writer's memory itself. A write into a view of it ends this process.
  */
 export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject implements AsyncIterable<T> {
   /** Its end of life: the frames that it gave end, and the writer gets them back. */
@@ -117,8 +116,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   }
 
   /**
-   * Each frame, until the writer ends or this is disposed. A frame is released at the next turn of the loop, or when it is
-   * disposed before.
+   * Each frame, until the writer ends or this is disposed. The next turn of the loop releases a frame, or its dispose.
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void> {
     for (;;) {

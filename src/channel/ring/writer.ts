@@ -92,7 +92,7 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
    *
    * If none is free, it waits until the slowest reader has released one. With `whenFull: "drop-oldest"` it takes the
    * oldest frame that was announced to no reader. If this program has all frames itself, it waits until another of its
-   * tasks publishes or disposes one. Whoever it waits for longer than 5 s is named in a warning.
+   * tasks publishes or disposes one. A reader that it waits for longer than 5 s is named in a warning.
    *
    * @throws {DisposedError} if the ring is disposed, before or during the wait.
    */
