@@ -44,9 +44,7 @@ export function guarded(errorOf: ErrorOf = nativeCallErrorOf): Link {
   };
 }
 
-/**
- * Loads the image for an open library, unless the process has it; returns its name. @throws {InteropError} if impossible.
- */
+/** Loads the image for an open library, unless the process has it; returns its name. @throws {InteropError} */
 function imageOf(path: string, symbols: Symbols, api: string): string {
   const { os, arch } = Deno.build;
   if (os !== "linux" || arch !== "x86_64") {
