@@ -16,9 +16,7 @@ import type { ImageAbilities } from "./images/abilities.ts";
 import type { ClLane } from "./lane.ts";
 import type { SvmMaps } from "./svm/maps.ts";
 
-/**
- * What the parts of a context know of it. {@link OpenCLContext} has all parts, so no part imports that. For mappers.
- */
+/** What the parts of a context know of it: {@link OpenCLContext} has all parts, so no part imports it. For mappers. */
 export interface BaseContext extends DeviceContext, Target {
   /** Its first device. */
   readonly device: OpenCLDevice;

@@ -355,18 +355,12 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
     return attachedProgram(this, handle);
   }
 
-  /**
-   * Retains the `cl_context` and its first device for a library that releases both itself, as OpenCV's attachContext does.
-   * The undo list releases them if the library does not. For mappers.
-   */
+  /** Retains both for a library that releases them itself; the undo list releases them if it does not. For mappers. */
   share(undo: Undo): void {
     shareContext(this.handle, this.device.handle, undo);
   }
 
-  /**
-   * The least alignment at which its devices provably use host memory in place, as a rule for `host.checkAlignment`;
-   * undefined if they never do. Runs the proofs it needs, once.
-   */
+  /** The least alignment for host memory in place, for `host.checkAlignment`; undefined if the devices use none so. */
   aliasRule(): AlignmentRule | undefined {
     this.resource.assertLive();
     return aliasRuleOf(this);

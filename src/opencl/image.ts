@@ -176,8 +176,7 @@ export class ImageTarget extends PrintedTarget<OpenCLContext> implements MemoryT
 }
 
 /**
- * How a kernel reads an image: an argument for its `sampler_t`. Its dispose waits for the kernels that use it, because
- * PoCL 3.1 does not retain it for them.
+ * How a kernel reads an image (`sampler_t`). Its dispose waits for its kernels, because PoCL 3.1 does not retain it.
  */
 export class OpenCLSampler extends ImageSampler {
   /** Its context. */

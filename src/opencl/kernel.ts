@@ -48,8 +48,7 @@ export interface RunOptions extends CommandOptions {
   /** The queue; the context's own by default. */
   readonly queue?: OpenCLQueue;
   /**
-   * Tensors of `cl.svm` or `cl.usm` that the kernel reaches by pointers in memory. They are checked and recorded like
-   * arguments, with their own access.
+   * Tensors of `cl.svm` or `cl.usm` that the kernel reaches by pointers in memory; checked and recorded like arguments.
    */
   readonly indirect?: readonly OpenCLPointerTensor[];
 }

@@ -45,8 +45,9 @@ interface WaitList {
  * its event has no other owner.
  *
  * A command passes `queue`, `waitCount`, `waitList` and `slot` to its native call. Signals of semaphores, and waits for
- * them, are frequent, and fail only where all that follows does: those have no event ({@link ClLane.leaveOut}). Whoever
- * asks for such a mark hears of the next one that has, which may be later; or a marker is submitted for it. For mappers.
+ * them, are frequent, and fail only where all that follows does: those have no event ({@link ClLane.leaveOut}). A question
+ * about such a mark is about the next one that has an event, which may be later; or a marker is submitted for it. For
+ * mappers.
  */
 export class ClLane implements Lane {
   /** The queue that takes its commands. */
@@ -109,8 +110,7 @@ export class ClLane implements Lane {
   }
 
   /**
-   * The slot of a command that does without an event: none, unless it waits for other events, which it has to keep, or the
-   * queue keeps its times.
+   * The slot of a command without an event. It needs one if it waits for other events, or the queue keeps its times.
    */
   leaveOut(): Address {
     this.#isLeftOut = this.waitCount === 0 && this.#init.log === undefined;

@@ -42,10 +42,7 @@ const ABILITIES: { readonly [G in SvmGrain]: { readonly ability: keyof DeviceSvm
 const OWN: ExecInfo = { pointers: CL_KERNEL_EXEC_INFO_SVM_PTRS };
 const SYSTEM: ExecInfo = { flag: CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM };
 
-/**
- * Shared virtual memory. Host and device use the same address, which is its handle. Made by `cl.svm.allocate()`, or of
- * host memory if a device shares all of that.
- */
+/** Shared virtual memory: host and device use one address, its handle. From `cl.svm.allocate()`, or host memory. */
 export class OpenCLSvmTensor extends OpenCLPointerTensor {
   /** Its context. */
   declare readonly context: OpenCLContext;
@@ -66,10 +63,7 @@ export class OpenCLSvmTensor extends OpenCLPointerTensor {
   }
 }
 
-/**
- * Shared virtual memory of one context: `cl.svm`. A kernel gets its tensors as pointers, and may find more pointers in
- * their memory.
- */
+/** Shared virtual memory of one context: `cl.svm`. Kernels get pointers, and may find more pointers in that memory. */
 export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
   /** The kind of memory. */
   override readonly kind = "opencl.svm";

@@ -56,7 +56,7 @@ export interface Sample {
 
 export interface Specimen {
   /**
-   * OpenCL C: `FROM` and `TO`, the parameters' types; `PIXEL`; `AT`, the pixel at (x, y, z); `READ` and `WRITE` a pixel.
+   * OpenCL C: `FROM` and `TO`, the parameters' types; `PIXEL`; `AT`, the pixel at (x, y, z); `READ` and `WRITE` one.
    */
   readonly definitions: string;
   readonly from: Sample;
@@ -166,8 +166,7 @@ export class Trial {
   }
 
   /**
-   * Puts fresh random pixels where the device reads, and spoils every byte where it writes. The returned function checks,
-   * by looking at memory alone, whether the result is there.
+   * Random pixels where the device reads, spoilt bytes where it writes. Returns what looks in memory for the result.
    */
   #ask(): () => boolean {
     const { from, to, pixel, random } = this.#specimen;

@@ -31,17 +31,11 @@ export interface ParameterInfo {
   readonly access: number;
   /** True for an image, a sampler and the like, by any type name: its value is an object of the driver. */
   readonly opaque: boolean;
-  /**
-   * The size of a value whose type the program declares, if the driver does not check it: 0 if it could not be found out.
-   * Left out if the driver checks.
-   */
+  /** The size of a value whose type the program declares: 0 if it is unknown. Left out if the driver checks it. */
   readonly size?: number;
 }
 
-/**
- * By the driver, or from the program's binary if the driver has forgotten them. @throws {ArgumentError} if neither has
- * them.
- */
+/** From the driver, or from the program's binary. @throws {ArgumentError} if neither has them. */
 export function infosOf(
   handle: ClKernel,
   kernel: string,
@@ -89,7 +83,7 @@ function infoOf(handle: ClKernel, index: number): ParameterInfo {
 }
 
 /**
- * Is a parameter by value a driver object? For one, PoCL takes a null value, and rusticl says eight zeros are no sampler.
+ * Is a parameter by value a driver object? PoCL takes a null value for one; rusticl says eight zeros are no sampler.
  */
 function isObject(handle: ClKernel, index: number): boolean {
   const { clSetKernelArg } = opencl();

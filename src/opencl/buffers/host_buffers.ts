@@ -151,10 +151,7 @@ export class HostBuffers {
     return share(added(range, mem, limits, live, release), undo);
   }
 
-  /**
-   * Adds a map that writes. Earlier ones return their bytes before it does, because NVIDIA's driver miscounts maps of one
-   * range that overlap in time.
-   */
+  /** Earlier maps return their bytes first: NVIDIA's driver miscounts maps of one range that overlap in time. */
   write(buffer: HostBuffer, writer: Resource): void {
     // A literal allocates room for one; a push for seventeen.
     if (buffer.writers.length === 0) return void (buffer.writers = [writer]);

@@ -18,10 +18,7 @@ import { errcode } from "../errors.ts";
 import type { ClLane } from "../lane.ts";
 import { opencl } from "../library.ts";
 
-/**
- * Flags of clEnqueueMapBuffer, clEnqueueMapImage and clEnqueueSVMMap. Gaps have to be fetched, because the unmap writes
- * them back; `exact` is true if the range has none.
- */
+/** The unmap writes gaps back, so a map has to fetch them; `exact` is true if the range has none. */
 export function mapFlags(access: Access, exact: boolean): bigint {
   if (access === "read") return CL_MAP_READ;
   if (access === "read-write") return CL_MAP_READ | CL_MAP_WRITE;

@@ -19,10 +19,7 @@ export interface BufferPart {
   readonly layout: Layout;
 }
 
-/**
- * The handle of a part that begins `origin + at.byteOffset` bytes into a root buffer: a sub-buffer if
- * CL_DEVICE_MEM_BASE_ADDR_ALIGN allows one, else the root with a byte offset.
- */
+/** A sub-buffer if CL_DEVICE_MEM_BASE_ADDR_ALIGN allows one, else the root with a byte offset. */
 export function partOf(
   { subBufferAlign }: Pick<BaseContext, "subBufferAlign">,
   root: ClMem,

@@ -1,9 +1,6 @@
 import type { ClContext } from "../../../ffi/opencl/handles.ts";
 
-/**
- * The keys under which an allocation keeps the buffers that one `cl_context` has over it. A `cl_mem` works in its own
- * `cl_context` alone, so no other one finds it.
- */
+/** The keys of the buffers that one `cl_context` has over an allocation: a `cl_mem` works in its own context alone. */
 export interface Space {
   /** The key of buffers and images over host memory. */
   readonly host: object;

@@ -55,14 +55,9 @@ export interface DeviceImages {
   readonly maxWriteArguments: number;
   /** CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS of one kernel. */
   readonly maxReadWriteArguments: number;
-  /**
-   * CL_DEVICE_IMAGE_PITCH_ALIGNMENT, in pixels, of a 2D image made from a buffer; 0 if the device makes no such image.
-   */
+  /** CL_DEVICE_IMAGE_PITCH_ALIGNMENT, in pixels, of a 2D image made from a buffer; 0 if it makes no such image. */
   readonly pitchAlign: number;
-  /**
-   * CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT, in pixels, of a 2D image made from a buffer; 0 if the device makes no such
-   * image.
-   */
+  /** CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT, in pixels, of such an image; 0 if it makes none. */
   readonly baseAddressAlign: number;
 }
 

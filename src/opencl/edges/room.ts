@@ -36,10 +36,7 @@ export function whyRoomWaits(room: readonly HostBuffer[]): string | undefined {
   return room.length === 0 ? undefined : "another object over these bytes has to end first";
 }
 
-/**
- * Waits for objects on their way back; returns the refusal if that does not help. @throws {AccessError} for an endless
- * wait.
- */
+/** Waits for objects on their way back; returns the refusal if that is not enough. @throws {AccessError} */
 export function makeRoom<T>(
   range: ByteRange,
   cl: OpenCLContext,

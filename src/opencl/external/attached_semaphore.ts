@@ -15,10 +15,7 @@ import { infoU32, infoU64, infoU64s, type Query } from "../info.ts";
 import { SEMAPHORE } from "./handles.ts";
 import { counted, type SemaphoreList, semaphoresOf } from "./semaphore.ts";
 
-/**
- * The devices of a semaphore (cl_khr_semaphore since 0.9.1), in the OpenCL registry (cl.xml). Debian 12's headers are
- * older; NVIDIA's driver knows it (580.159, H200).
- */
+/** In the OpenCL registry (cl.xml) since cl_khr_semaphore 0.9.1. Debian 12's headers are older. */
 export const CL_SEMAPHORE_DEVICE_HANDLE_LIST_KHR = 0x2053;
 
 /** A foreign semaphore, retained. */

@@ -94,10 +94,7 @@ export function lacking(
   return lacks === undefined ? undefined : `${platform} has no ${lacks} on ${name}.`;
 }
 
-/**
- * What a context's devices lack for memory by a handle; undefined if nothing. Intel's driver lists no
- * cl_khr_external_memory_dma_buf, and reports dma-bufs among its handles.
- */
+/** Undefined if nothing is lacking. Intel's driver reports dma-bufs, and lists no cl_khr_external_memory_dma_buf. */
 export function lackingForMemory(
   context: { readonly devices: readonly OpenCLDevice[]; readonly name: string },
   { name, extension }: Handle<MemoryKind>,

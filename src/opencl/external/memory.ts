@@ -91,9 +91,7 @@ export abstract class ExternalObject extends SharedImport<ClLane> {
     this.#objects = BigUint64Array.of(mem);
   }
 
-  /**
-   * NVIDIA's driver (580.159) hangs when it releases a context that holds such a buffer: so it is handed back first.
-   */
+  /** NVIDIA's driver (580.159) hangs when it releases a context that holds such a buffer: it is handed back first. */
   release(): void {
     const { line } = this.context.queue;
     if (this.isAcquired) this.undo.push(() => line.submitRaw(this.hand(false)).waitSync());

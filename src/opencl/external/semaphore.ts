@@ -71,10 +71,7 @@ export function signalCall(functions: Semaphores, semaphore: SemaphoreList, slot
   return call;
 }
 
-/**
- * Semaphores on the queues of a device, as far as it has them; undefined if it has none. Those of OpenCL are binary, and a
- * sync file is one that was signalled once.
- */
+/** Undefined if a device has no semaphores. Those of OpenCL are binary; a sync file is one that was signalled once. */
 export function semaphoreSync(context: ClContext, device: OpenCLDevice): Sync<ClLane, SemaphoreList> | undefined {
   const { sharing, extensions, id } = device;
   const kindsIn = (names: readonly string[]) =>
@@ -98,8 +95,7 @@ export function semaphoreSync(context: ClContext, device: OpenCLDevice): Sync<Cl
 }
 
 /**
- * From this number on are the fds of semaphores. NVIDIA's driver (580.159, H100) never closes the fd of memory whose
- * number that of a semaphore once had, so the two are kept apart.
+ * NVIDIA's driver (580.159, H100) never closes a memory's fd whose number a semaphore's fd once had: so these start here.
  */
 const FIRST_FD = 500;
 const TOO_LOW = `Raise the limit of open fds (ulimit -n) above ${FIRST_FD}.`;

@@ -20,9 +20,7 @@ export interface ImageLimits {
   readonly maxAllocation: number;
   /** CL_DEVICE_IMAGE_PITCH_ALIGNMENT of an image over a buffer, in pixels; 0 if the devices have no such images. */
   readonly bufferPitch: number;
-  /**
-   * CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT of an image over a buffer, in pixels; 0 if the devices have no such images.
-   */
+  /** CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT of an image over a buffer, in pixels; 0 without such images. */
   readonly bufferBase: number;
 }
 

@@ -88,10 +88,7 @@ interface OrderRow {
   readonly types: readonly ChannelType[];
 }
 
-/**
- * Channel orders (OpenCL 3.0, "Image Channel Order"), by their CL_ names, with their types. CL_sRGB and CL_sRGBx are left
- * out: three channels of 8 bits make no pixel of a power of two.
- */
+/** By CL_ names (OpenCL 3.0). CL_sRGB and CL_sRGBx are left out: three bytes make no pixel of a power of two. */
 const ORDERS: { readonly [O in ChannelOrder]: OrderRow } = {
   R: { code: cl.CL_R, order: "r", types: PLAIN },
   A: { code: cl.CL_A, order: "a", types: PLAIN },

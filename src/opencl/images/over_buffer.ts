@@ -16,10 +16,7 @@ import type { ImageType } from "./type.ts";
 /** Older versions of PoCL crash when a kernel's only memory is an image over a buffer. */
 const FIRST_SOUND_POCL = 7;
 
-/**
- * Images over buffers: 1D ones (OpenCL 1.2), and 2D ones with cl_khr_image2d_from_buffer or OpenCL 2.0's form of it. For
- * mappers.
- */
+/** Images over buffers: 1D (OpenCL 1.2), and 2D (cl_khr_image2d_from_buffer, or OpenCL 2.0). For mappers. */
 export class BufferImages {
   readonly #context: BaseContext;
 

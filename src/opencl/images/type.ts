@@ -2,10 +2,7 @@ import * as cl from "../../../ffi/opencl/constants.ts";
 import { checks } from "../check.ts";
 import type { PixelFormat } from "./format.ts";
 
-/**
- * A kind of image. No filter mixes the layers of an array. A `"1D buffer"` is made over an OpenCL buffer; a kernel takes
- * it as `image1d_buffer_t`.
- */
+/** A kind of image. No filter mixes the layers of an array. A kernel takes a `"1D buffer"` as `image1d_buffer_t`. */
 export type ImageType = "1D" | "2D" | "3D" | "1D array" | "2D array" | "1D buffer";
 
 interface TypeRow {

@@ -12,10 +12,7 @@ export interface ExecInfo {
   readonly flag?: number;
 }
 
-/**
- * Memory that kernels reach by its address instead of a `cl_mem`. Its handle is that address. A part has the same handle
- * with an offset, and may begin at any byte.
- */
+/** Memory that kernels reach by its address, which is its handle. A part has an offset, and may begin at any byte. */
 export abstract class OpenCLPointerTensor extends Tensor<Address> {
   /** Its context. */
   readonly context: BaseContext;

@@ -8,8 +8,7 @@ import type { OpenCLDevice } from "../device.ts";
 import { identityOf } from "../devices/identity.ts";
 
 /**
- * A cache of built programs. A `Map` is one. Its binaries are checked: the program is built again if one is damaged, or of
- * another device, driver or source.
+ * A cache of built programs. A `Map` is one. A binary that is damaged, or of another source or driver, is built again.
  */
 export interface ProgramCache {
   /** The binary under a key; undefined if the cache has no such key. */

@@ -36,8 +36,7 @@ export interface ProgramOptions {
   /** Options of the OpenCL C compiler: `"-cl-std=CL3.0 -DTILE=64"`. */
   readonly options?: string;
   /**
-   * The cache for built programs: a Map, or {@link directoryCache}. A source that includes others is built every time,
-   * because they may have changed.
+   * A Map, or {@link directoryCache}. A source that includes others is built every time, because they may have changed.
    */
   readonly cache?: ProgramCache;
 }

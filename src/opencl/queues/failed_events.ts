@@ -17,19 +17,13 @@ interface Resting {
   readonly until: number;
 }
 
-/**
- * How long events are held after all is over, in milliseconds. PoCL 3.1 reports the end of a command before its thread
- * visits the commands that wait for it, some microseconds later.
- */
+/** PoCL 3.1 reports the end of a command some microseconds before its thread visits the commands that wait for it. */
 const REST_MS = 20;
 
 /** The failed events of ended contexts that still wait for others' work. */
 let left: readonly Failed[] = [];
 
-/**
- * The events of failed commands. PoCL 3.1 uses such an event again when the work that its command waited for ends,
- * which may be after the failure. It is held until then.
- */
+/** PoCL 3.1 uses a failed command's event again when the work that it waited for ends: it is held until then. */
 export class FailedEvents {
   #held: readonly Failed[] = [];
   #resting: Resting[] = [];

@@ -8,10 +8,7 @@ import { newer } from "../library.ts";
 import { check } from "../errors.ts";
 import { type Allocating, blockIn, type ContextBlock, contextBlock } from "../pointers/memory.ts";
 
-/**
- * The grain at which host and device share a block: `"coarse"`, by ranges that are mapped for the host; `"fine"`, by
- * bytes, in place.
- */
+/** How host and device share a block: `"coarse"`, by ranges that are mapped; `"fine"`, by bytes, in place. */
 export type SvmGrain = "coarse" | "fine";
 
 const SVM = "opencl.svm";
@@ -32,7 +29,7 @@ export interface SvmBlockInit {
 }
 
 /**
- * @throws {LayoutError} if the device does not take it in one piece. @throws {NativeCallError} if the driver returns NULL.
+ * @throws {LayoutError} if the device takes less in one piece. @throws {NativeCallError} if the driver returns NULL.
  */
 export function svmBlock(context: BaseContext, init: SvmBlockInit): SvmBlock {
   const { byteLength, grain, atomics, align } = init;
