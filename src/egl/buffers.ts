@@ -16,9 +16,7 @@ import { byCopy } from "./memory.ts";
 
 const BUFFER = "egl.buffer";
 
-/**
- * Elements in a GL buffer object. Its handle is a {@link GlBuffer}; `layout.byteOffset` says where they begin there.
- */
+/** Elements in a GL buffer. Its handle is a {@link GlBuffer}; `layout.byteOffset` says where they begin there. */
 export class EglBufferTensor extends Tensor<GlBuffer> {
   /** Lends a part as a child. @see {@link Tensor.slice} */
   override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): this {

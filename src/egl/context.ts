@@ -25,10 +25,7 @@ import { attachedSync, ReusableSync } from "./syncs.ts";
 
 /** The display to open. */
 export interface EglChoice extends OpenOn {
-  /**
-   * How the display is found. The default is a GPU by its device, where EGL lists one, else without a window system
-   * (`"surfaceless"`), as Mesa offers it.
-   */
+  /** How the display is found. By default a GPU, where EGL lists one; else `"surfaceless"`, which Mesa offers. */
   readonly platform?: EglPlatform;
   /** The place of a device in the list of {@link eglDevices}. */
   readonly device?: number;

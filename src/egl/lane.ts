@@ -64,10 +64,7 @@ function signalledBy(answer: number): boolean {
   throw eglError("eglClientWaitSync");
 }
 
-/**
- * The lane of a line: the order of a GL context's commands. A fence is made where a mark is asked about that no fence
- * stands for, behind all commands so far.
- */
+/** The order of a GL context's commands. A mark gets a fence when it is asked about, behind all commands so far. */
 export class EglLane implements Lane {
   /** The context. */
   readonly context: OpenContext;
