@@ -57,9 +57,7 @@ export interface VaapiAllocation {
 
 /** Options of {@link VaapiContext.exportFds}. */
 export interface VaapiExport {
-  /**
-   * How the planes are described: each as a picture of its own, or all as one; whichever the driver does by default.
-   */
+  /** Each plane as a picture of its own, or all as one; whichever the driver does by default. */
   readonly layers?: Layers;
   /** What the fds are for; all that the frame allows by default. */
   readonly access?: Access;
