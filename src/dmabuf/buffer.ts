@@ -112,8 +112,7 @@ export class DmaBuf extends Printed {
   }
 
   /**
-   * A sync file of the work that an access has to wait for: that of writers, or of all. Undefined where it has to wait for
-   * no work.
+   * A sync file of the work that an access has to wait for: that of writers, or of all. Undefined without such work.
    */
   exportSyncFile(access: Access): number | undefined {
     if (isReady(this.fd, writes(access) ? POLLOUT : POLLIN)) return undefined;

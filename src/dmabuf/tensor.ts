@@ -37,10 +37,7 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
     bufferOf(this.grant.allocation)!.modifier = frame.info.modifier;
   }
 
-  /**
-   * A new fd of the whole buffer, for another process or API. You own it. The tensor begins `layout.byteOffset` bytes into
-   * the buffer.
-   */
+  /** A new fd of the whole buffer, which you own. The tensor begins `layout.byteOffset` bytes into the buffer. */
   exportFd(): number {
     this.assertUsable(this.leastAccess);
     const { rawHandle: { fd, identity }, grant: { allocation, start }, layout: { byteOffset } } = this;
@@ -65,9 +62,7 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
     this.resource.usedBy(newLine("a fence of a dma-buf").submitRaw(handOver([this.rawHandle], access), [fence]));
   }
 
-  /**
-   * The fences that others have given to the buffer, as the kernel knows them: those of writers, or all. For backends.
-   */
+  /** The fences that others have given to the buffer, by the kernel: those of writers, or all. For backends. */
   override outsideWork(access: Access): readonly Fence[] {
     const fd = this.rawHandle.exportSyncFile(access);
     return fd === undefined ? [] : [fenceOf(fd)];
