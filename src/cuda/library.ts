@@ -79,10 +79,7 @@ function tooNewCompiler({ nvrtcVersion }: Pick<Nvrtc, "nvrtcVersion">): string |
   return tooNewForDriver(1000 * major[0] + 10 * minor[0], supported[0]);
 }
 
-/**
- * NVRTC opens a second library by name, which the loader finds only in system folders, or if it is open. So this opens the
- * library beside an NVRTC that was opened by a path.
- */
+/** NVRTC opens it by name, which the loader finds in system folders or if it is open. So it is opened beside NVRTC. */
 function withBuiltins(opened: Nvrtc): Nvrtc {
   const { path } = openingOf("nvrtc")!;
   const folder = path!.slice(0, path!.lastIndexOf("/") + 1);

@@ -126,8 +126,7 @@ export class CudaStream extends DeviceQueue<StreamLane, CudaTensor, CudaTensor |
   }
 
   /**
-   * Submits a call that uses tensors and arrays, behind the work on them and `after`, and records it on them. Returns its
-   * mark. For mappers.
+   * Submits a call behind `after` and the work on its tensors, and records it on them. Returns its mark. For mappers.
    */
   override submit(uses: readonly Use[], call: Call<StreamLane>, after?: readonly Fence[]): number {
     this.#turns?.assertReachable(uses, this.line.lane);

@@ -75,9 +75,7 @@ export abstract class CudaStreamEnd extends NativeObject {
     return this.resource.isLive && (this.ends.isNear || this.eglStream.state !== "disconnected");
   }
 
-  /**
-   * Asks until there is a result, while other work of this thread goes on. @throws {DisposedError} once it is disposed.
-   */
+  /** Asks until there is a result; other work of this thread goes on. @throws {DisposedError} once it is disposed. */
   protected until<T>(ask: () => T | undefined): Promise<T> {
     return asked(() => {
       if (this.resource.isLive) return ask();

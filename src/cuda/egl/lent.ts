@@ -15,8 +15,7 @@ interface Loan {
 const STREAM = "an EGLStream";
 
 /**
- * The frames that a stream has. Their planes are not written until they have come back, and the end of one ends the
- * producer first, because a frame cannot be taken out of a stream.
+ * Their planes are not written until they are back; a plane's end ends the producer first: no frame can be taken out.
  */
 export class Loans {
   /** Oldest first: mostly they come back in this order. */

@@ -154,10 +154,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     return this.#takeBack(this.#consumed());
   }
 
-  /**
-   * The same as a stream of the Web's: what is written is presented, and a full stream holds the writer up. Its close
-   * disconnects, and so does its abort.
-   */
+  /** Presents what is written; a full stream holds the writer up. Its close disconnects, and so does its abort. */
   get writable(): WritableStream<F> {
     const end = () => this[Symbol.asyncDispose]();
     return new WritableStream<F>({

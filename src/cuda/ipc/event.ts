@@ -24,10 +24,7 @@ export interface CudaEventHandle {
   readonly handle: ArrayBufferView;
 }
 
-/**
- * An event that processes share: one records it, the other waits for it on its device. When the process that made it
- * disposes it, it ends for all: any later use is undefined.
- */
+/** An event that processes share: one records it, the other waits for it. Its maker's dispose ends it for all. */
 export class CudaSharedEvent extends NativeObject {
   /** Its context. */
   readonly context: CudaStreamContext;

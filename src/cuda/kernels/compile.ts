@@ -21,9 +21,7 @@ export interface Compiled {
 
 type Target = Pick<CudaDevice, "name" | "computeCapability">;
 
-/**
- * Compiles CUDA C++; needs no GPU. @throws {CudaBuildError} with the log. @throws {LibraryNotFoundError} without NVRTC.
- */
+/** Needs no GPU. @throws {CudaBuildError} with the log. @throws {LibraryNotFoundError} without NVRTC. */
 export function compile(source: Source, target: Target): Compiled {
   const { text, name, names } = source;
   const given = source.options.some((option) => ARCHITECTURE.test(option));

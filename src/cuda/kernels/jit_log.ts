@@ -5,10 +5,7 @@ import { CudaBuildError, firstLines } from "./errors.ts";
 
 const LOG_BYTES = 16_384;
 
-/**
- * The driver's PTX compiler may run at the first request for a kernel, and write then: keep this until the PTX is
- * unloaded.
- */
+/** The driver's PTX compiler may run, and write here, at the first request for a kernel: keep this until the unload. */
 export class JitLog {
   readonly options: Uint32Array<ArrayBuffer> = new Uint32Array(new ArrayBuffer(8));
   readonly values: BigUint64Array<ArrayBuffer>;

@@ -90,8 +90,7 @@ export class LaunchLimits implements LaunchSizes {
   }
 
   /**
-   * All dynamic shared memory that the device has, so that the order of launches does not matter. Call it within the
-   * context.
+   * All dynamic shared memory of the device, so that the order of launches does not matter. Call it within the context.
    */
   allow(sharedBytes: number): void {
     if (sharedBytes <= this.#maxDynamic) return;

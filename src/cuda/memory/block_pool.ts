@@ -67,8 +67,7 @@ export class BlockPool {
   }
 
   /**
-   * A block returns when it is freed, unless a view of it has escaped. @throws {AccessError} if the pool would be too
-   * large.
+   * Comes back when it is freed, unless a view of it has escaped. @throws {AccessError} if the pool would be too large.
    */
   take(byteLength: number): CudaBlock {
     const size = classOf(byteLength);

@@ -11,10 +11,7 @@ import { ownedTensor } from "./memory.ts";
 
 /** Options of {@link CudaContext.allocate}. */
 export interface DeviceAllocation extends LayoutInit {
-  /**
-   * True if the device chooses the pitch of rows (cudaMallocPitch). Strides and an offset are not allowed then. False by
-   * default.
-   */
+  /** True if the device chooses the pitch of rows (cudaMallocPitch), and not strides or an offset. False by default. */
   readonly pitch?: boolean;
 }
 

@@ -68,10 +68,7 @@ export class ManagedTurns {
     if (to !== "host") this.#recordInFlight(allocation);
   }
 
-  /**
-   * A stream's work is done. If it is destroyed, its blocks return to their first users. If it is left to its owner, they
-   * stay with it.
-   */
+  /** A stream's work is done. Its blocks return to their first users if it is destroyed, and stay with it if not. */
   streamEnds({ stream }: StreamCommands, destroyed: boolean): void {
     for (const tracked of this.#tracked.values()) {
       const { allocation, initial, user } = tracked;
