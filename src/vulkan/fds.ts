@@ -22,10 +22,7 @@ export class FdSource {
   }
 }
 
-/**
- * Where an import fails, Vulkan leaves the fd to its owner, who closes it here. lavapipe (Mesa 22.3) has closed it by
- * then.
- */
+/** An import that fails leaves the fd to its owner, who closes it here; lavapipe (Mesa 22.3) has closed it by then. */
 export function givenAway<R>(fd: number, what: string, use: () => R): R {
   let identity: bigint | undefined;
   try {

@@ -151,10 +151,7 @@ export class VulkanLane implements Lane {
     return this.#submit(fence);
   }
 
-  /**
-   * A binary semaphore that is signalled behind all commands so far, and gives that signal away as a sync file: so one will
-   * do. No mark stands behind the signal.
-   */
+  /** A binary semaphore, signalled behind all commands so far, whose signal leaves as a sync file: one is enough. */
   signalledBehind(): VkSemaphore {
     const semaphore = this.#tail ??= createSemaphore(this.device, "sync-fd", this.#undo, true);
     this.#submission.begin();

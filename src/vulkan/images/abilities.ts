@@ -49,10 +49,7 @@ export class ImageAbilities {
     this.#format = format;
   }
 
-  /**
-   * What images of this order can do, as memory of one kind of handle (0 for none); undefined if the device has no such
-   * image.
-   */
+  /** What such images can do, as memory of one kind of handle (0 for none); undefined if the device has none. */
   of(order: Order, handleType: number): ImageAbility | undefined {
     const key = `${order} ${handleType}`;
     if (!this.#known.has(key)) this.#known.set(key, this.#ask(order, handleType));
