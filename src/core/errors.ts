@@ -159,10 +159,7 @@ export class NoRouteError extends InteropError {
   }
 }
 
-/**
- * Throws one failure as it is, several as one {@link InteropError} with `.errors`. The same error counts once, however
- * many have reported it.
- */
+/** Throws one failure as it is, several as one {@link InteropError} with `.errors`, each error once. */
 export function throwAll(given: readonly unknown[], doing: string): void {
   if (given.length === 0) return;
   const errors = [...new Set(given)];

@@ -1,6 +1,4 @@
-/**
- * An object that a program holds, in one line: `console.log`, `String()`, messages and `JSON.stringify` show the same.
- */
+/** What a program holds, in one line: the same in `console.log`, `String()`, messages and `JSON.stringify`. */
 export abstract class Printed {
   /** What it is, in one line. */
   abstract toString(): string;

@@ -66,9 +66,7 @@ export class Sizes {
   /** The words as halves: writing bigints would cost more than the rest of the launch. */
   readonly #halves = new Uint32Array(6);
 
-  /**
-   * `least` and `most` bound each size; `groupSize` is how many items one stands for, if that is known, for messages.
-   */
+  /** `groupSize` is how many items one stands for, if that is known, for messages. */
   constructor(
     launch: Launch,
     argument: string,
@@ -92,9 +90,7 @@ export class Sizes {
     return this.#sizes[0] * this.#sizes[1] * this.#sizes[2];
   }
 
-  /**
-   * Takes as many sizes as `like` has, if it is given. @throws {ArgumentError} for another number, and beyond the limits.
-   */
+  /** Takes as many sizes as `like` has, if given. @throws {ArgumentError} for another number, and beyond the limits. */
   take(given: readonly number[], like?: Sizes): void {
     if (!Array.isArray(given)) {
       throw this.wrong("", `expected an array, got ${aKind(given)}.`, "Pass a number for each dimension: [64].");

@@ -151,10 +151,7 @@ export class Line<L = any> extends Printed {
     return this.#submit(uses, call);
   }
 
-  /**
-   * Submits a command on memory without a tensor (an unmap, a proof) behind other work. The line may be ending; it only
-   * has to be open. The caller records the fence.
-   */
+  /** For memory without a tensor (an unmap, a proof). The line has to be open. The caller records the fence. */
   submitRaw(call: Call<L>, behind: readonly Fence[] = NO_FENCES): Fence {
     this.#assertOpen();
     if (behind.length > 0 || call.blocks) this.#orTakeBack(() => this.#prepareRaw(call, behind));

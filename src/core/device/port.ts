@@ -25,10 +25,7 @@ export type MemoryKind =
  */
 export type SyncKind = "sync-fd" | "binary-fd" | "timeline-fd" | "egl-sync" | (string & { readonly _?: never });
 
-/**
- * The whole memory behind an opaque fd, of which a port may be a part: no driver reports it, and importers have to name
- * it.
- */
+/** The whole memory behind an opaque fd: no driver reports it, and importers have to name it. */
 export interface WholeMemory {
   /** Its length in bytes. */
   readonly byteLength: number;
@@ -61,9 +58,7 @@ export interface PortInit {
   readonly dedicated?: boolean;
   /** Memory by an opaque fd: all of it. */
   readonly whole?: WholeMemory | undefined;
-  /**
-   * For memory by an opaque fd of another process: an identity that no other memory has. The fd has none. @see Port.memory
-   */
+  /** For memory by another process's opaque fd, which has no identity of its own. @see Port.memory */
   readonly identity?: bigint | undefined;
 }
 

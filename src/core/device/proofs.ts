@@ -64,10 +64,7 @@ export function unseen(one: Witness, other: Witness, byteLength: number): string
 
 let classes = 0;
 
-/**
- * A class of memory. A device uses all memory of one class in place, or none of it, and an experiment on a sample shows
- * which.
- */
+/** A device uses all memory of one class in place, or none of it: an experiment on a sample decides. */
 export class MemoryClass<C> extends Printed {
   /** What its memory has in common: `"address % 64 = 0, any length"`. */
   readonly name: string;
@@ -98,8 +95,7 @@ export function settled<C>(name: string, verdict: Verdict): MemoryClass<C> {
 const VERDICTS = new Map<string, (Verdict | undefined)[]>();
 
 /**
- * What is proven about the devices of a context: which classes of memory they use in place (law 1). Contexts of the same
- * devices share their verdicts.
+ * What is proven about a context's devices: which memory they use in place (law 1). The same devices share verdicts.
  */
 export class Proofs<C extends { readonly name: string }> {
   readonly #context: C;

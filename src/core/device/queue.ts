@@ -193,9 +193,7 @@ export abstract class DeviceQueue<
     return this.line.submit(uses, call, after);
   }
 
-  /**
-   * Returns the fences that a command has to wait for. @throws {ArgumentError} for other values, and unknown options.
-   */
+  /** The fences that a command has to wait for. @throws {ArgumentError} for other values, and unknown options. */
   protected after(options: CommandOptions): readonly Fence[] {
     return this.#fencesIn(optionsIn(options, OPTIONS).after);
   }

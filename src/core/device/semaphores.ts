@@ -24,10 +24,7 @@ export interface SemaphoreMaker {
 /** The makers that are open. A list is enough: a pair of lines asks once. */
 const makers: SemaphoreMaker[] = [];
 
-/**
- * From now on two lines of other drivers may wait for each other by this maker's semaphores, until the returned function
- * is called.
- */
+/** Until the returned function is called, two lines of other drivers may wait for each other by these semaphores. */
 export function offerSemaphores(maker: SemaphoreMaker): () => void {
   makers.push(maker);
   return () => void makers.splice(makers.indexOf(maker), 1);

@@ -36,9 +36,7 @@ export function hold({ crossing, kind, shows }: Side, undo: Undo): void {
   });
 }
 
-/**
- * Brings the bytes if the map fetches them; undoes all of that later. Returns what the next command has to wait for.
- */
+/** Brings the bytes if the map fetches them. Returns what the next command has to wait for. */
 export function begin({ crossing, line }: Side, undo: Undo, fetches: boolean, waits: readonly Fence[]) {
   const last = lastOf(crossing);
   let fences = waits;
@@ -55,9 +53,7 @@ export function begin({ crossing, line }: Side, undo: Undo, fetches: boolean, wa
   return { fences, last };
 }
 
-/**
- * Closes what an import has left of a port. If that fails, what was imported is given up: it has no other owner yet.
- */
+/** Closes what an import has left of a port. If that fails, what was imported is given up: no other object owns it. */
 export function closeBeside(port: Disposable, imported: Crossing, blocks: readonly { release(): void }[] = []): void {
   const failures = unwind([() => port[Symbol.dispose]()]);
   if (failures.length === 0) return;

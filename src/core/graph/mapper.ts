@@ -41,15 +41,9 @@ export interface Mapper<A extends Mapped = Mapped, B extends Mapped = Mapped, P 
   readonly from: string;
   /** The kind it maps to. */
   readonly to: string;
-  /**
-   * True if it takes a frame whose planes lie in several blocks, as one: it is given the grants of all planes. Else the
-   * graph has it map them one by one.
-   */
+  /** True if it takes a frame in several blocks as one, with all planes' grants; else planes are mapped one by one. */
   readonly takesParts?: boolean;
-  /**
-   * Finds out, once, what a probe needs to know (does this device alias memory of this alignment?). It may make native
-   * calls. A failure here means "not proven".
-   */
+  /** Finds out, once, what a probe needs to know. It may make native calls. A failure here means "not proven". */
   prepare?(source: Described, target: Target): void;
   /**
    * The step it would take, or the reason why not. It makes no native call and changes no state. A plan may carry more for

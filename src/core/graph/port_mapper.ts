@@ -125,10 +125,7 @@ export function portMapper(from: string, to: string): Mapper {
   return new PortMapper(from, to, BYTES);
 }
 
-/**
- * The same for images: a frame with all its planes, or a tensor of pixels. It calls `ports.images.export` and
- * `ports.images.import`. For backends.
- */
+/** Like {@link portMapper}, for images: it calls `ports.images.export` and `ports.images.import`. For backends. */
 export function imageMapper(from: string, to: string): Mapper {
   return new PortMapper(from, to, IMAGES);
 }

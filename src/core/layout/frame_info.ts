@@ -173,9 +173,7 @@ export interface PlanePlace {
   readonly stride?: number;
 }
 
-/**
- * The planes lie where the caller says. @throws {LayoutError} for another number of planes, or a wrong stride or offset.
- */
+/** @throws {LayoutError} for another number of planes, or a wrong stride or offset. */
 export function planesAt(info: FrameInfo, places: readonly PlanePlace[]): readonly Layout[] {
   const planes = planeLayouts(info);
   if (places.length !== planes.length) {

@@ -39,9 +39,7 @@ export abstract class NativeObject extends Printed implements Usable, Disposable
     return this.resource.toString();
   }
 
-  /**
-   * Ends it after its dependents and its work. Blocks until then, even if `[Symbol.asyncDispose]` has begun. Idempotent.
-   */
+  /** Ends it after its dependents and its work; blocks, even if `[Symbol.asyncDispose]` has begun. Idempotent. */
   [Symbol.dispose](): void {
     disposed(this);
     this.resource.dispose();

@@ -19,9 +19,7 @@ interface EndedWait {
 /** How long a dispose polls work that goes on after its wait has ended, in milliseconds. Then its memory is given up. */
 const LOST_AFTER_MS = 10_000;
 
-/**
- * Blocks. It cannot block on a lend, or behind a gate: then the end goes on in the background. @throws all failures.
- */
+/** Blocks, but not on a lend or behind a gate: then the end goes on in the background. @throws all failures. */
 export function driveSync(resource: Resource): void {
   let ended: EndedWait | undefined;
   for (let obstacle = advance(resource); obstacle !== undefined; obstacle = advance(resource)) {

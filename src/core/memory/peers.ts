@@ -76,10 +76,7 @@ export interface Place {
   readonly lasts: boolean;
 }
 
-/**
- * Memory without a host address, by kind and handle. `kind` is the handle's type in C, or the kind of a port: handles of
- * different kinds may be equal.
- */
+/** `kind` is the handle's type in C, or the kind of a port: handles of different kinds may be equal. */
 const places = new ByHandle<Place>();
 
 /** The allocation that a native object is all of, if samepage knows it. @see {@link findPlace} for an object that may be a part of one. */

@@ -25,10 +25,7 @@ const NO_REACH = -1;
 
 let orders = 0;
 
-/**
- * Ranges of bytes, which may overlap, each with an item: an interval tree, balanced as a treap. To add, to delete and to
- * find an overlap take logarithmic time.
- */
+/** Ranges of bytes, which may overlap, each with an item: an interval tree, balanced as a treap. */
 export class Ranges<T> implements Iterable<T> {
   #root: Node<T> | undefined;
   #size = 0;

@@ -45,10 +45,7 @@ const collections = new FinalizationRegistry<undefined>(settleFresh);
 
 let awaited = false;
 
-/**
- * The buffers that one tensor has handed out. A buffer keeps its tensor alive, so only the tensor may hold its buffers for
- * good.
- */
+/** The buffers that a tensor has handed out. They keep it alive, so it alone may hold them for good. */
 export class TensorViews {
   readonly #grant: Grant;
   readonly #all: Views;

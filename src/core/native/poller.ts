@@ -42,9 +42,7 @@ const EVENT = Deno.build.arch === "x86_64" ? { size: 12, data: 4 } : { size: 16,
 /** The most events that one call takes. */
 const MOST_EVENTS = 64;
 
-/**
- * After it, closed fds are looked for, of which epoll says nothing; a terminated Worker's thread stays behind as long.
- */
+/** Closed fds are looked for after it: epoll does not report them. A terminated Worker's thread stays as long. */
 const LONGEST_MS = 500;
 
 /** How long an unused epoll fd waits for the next waiter, in milliseconds. */

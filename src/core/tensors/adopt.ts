@@ -123,10 +123,7 @@ export interface Adoption {
   readonly owners?: readonly (Resource | undefined)[];
   /** A frame's metadata. */
   readonly metadata?: Metadata | undefined;
-  /**
-   * True where `ports.tensor` cannot fail: then the planes of a frame of one block are made when they are first asked for.
-   * Left out, they are made with the frame.
-   */
+  /** True where `ports.tensor` cannot fail: then planes of one block are made on first use, not with the frame. */
   readonly later?: boolean;
 }
 

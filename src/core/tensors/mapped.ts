@@ -105,9 +105,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     return fences;
   }
 
-  /**
-   * Work on its bytes that samepage did not submit, and that such an access has to wait for: kernel fences. For backends.
-   */
+  /** Work that samepage did not submit, and that such an access has to wait for: kernel fences. For backends. */
   outsideWork(access: Access): readonly Fence[] {
     let found = NO_FENCES;
     for (const part of this.parts) {
