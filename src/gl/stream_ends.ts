@@ -11,8 +11,7 @@ export interface ConsumerFacts {
 const known: WeakMap<object, StreamEnds> = new WeakMap();
 
 /**
- * What the two ends of a stream of frames know of each other where both are in this process, whichever APIs they are of.
- * For backends.
+ * What the two ends of a stream of frames in one process know of each other, whichever APIs they are of. For backends.
  */
 export class StreamEnds {
   /** The consumer, while it is connected. */
