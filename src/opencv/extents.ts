@@ -2,7 +2,6 @@ import { MAT_CONTINUOUS_FLAG, MAT_MAGIC_VAL } from "../../ffi/opencv_core/consta
 import type { MatShape } from "./shape.ts";
 import { channelsIn } from "./type.ts";
 
-/** What both headers say of a shape, wherever they are, and how far its data reaches. */
 export interface Extents {
   readonly flags: number;
   readonly dims: number;

@@ -20,7 +20,6 @@ export function viewAt(address: Address, byteLength: number): DataView {
   });
 }
 
-/** Calls `use` with a text as `const std::string&`. */
 export function withString<R>(text: string, use: (string: Address) => R): R {
   const bytes = new TextEncoder().encode(`${text}\0`);
   const string = new DataView(new ArrayBuffer(std_string.size));

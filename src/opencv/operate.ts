@@ -34,7 +34,6 @@ interface Call<R> {
   call(): R;
 }
 
-/** A function that only reads. */
 export interface Reading<R> extends Call<R> {
   /** Throws if it does not take its inputs: called once all are live Mats or UMats. */
   accepts(): void;

@@ -73,7 +73,6 @@ export const AT = { header: HEADER, data: DATA, input: INPUT, output: OUTPUT } a
 
 const free: Slot[] = [];
 
-/** Where the slabs begin. */
 const slabs: Address[] = [];
 
 export function takeSlot(): Slot {

@@ -30,26 +30,22 @@ const DTYPES = new Map(Object.entries(DEPTHS).map(([dtype, depth]) => [depth, dt
 
 export const DTYPE_NAMES: string = Object.keys(DEPTHS).join(", ");
 
-/** The depth of a dtype (CV_8U, …); undefined where OpenCV has none. */
 export function depthOf(dtype: DType): number | undefined {
   return Object.hasOwn(DEPTHS, dtype) ? DEPTHS[dtype] : undefined; // a program may pass "constructor"
 }
 
 const AS_F64 = "Convert it before: f64 holds whole numbers up to 2^53 exactly.";
 
-/** What to do about a dtype that has none. */
 const REMEDIES: Readonly<Partial<Record<DType, string>>> = {
   u32: 'i32 has the same bits: use that, or pass tensor.slice({ ...tensor.layout, dtype: "i32" }).',
   u64: AS_F64,
   i64: AS_F64,
 };
 
-/** What to do about a dtype that has no depth, where something can be done. */
 export function remedyOf(dtype: DType): string | undefined {
   return Object.hasOwn(REMEDIES, dtype) ? REMEDIES[dtype] : undefined;
 }
 
-/** A Mat's type (CV_MAKETYPE): depth and channels in one number. */
 export function typeOf(depth: number, channels: number): number {
   return depth + ((channels - 1) << CV_CN_SHIFT);
 }
@@ -62,7 +58,6 @@ export function channelsIn(type: number): number {
   return (type >> CV_CN_SHIFT) + 1;
 }
 
-/** `CV_8UC3`: what OpenCV calls a type. */
 export function typeName(type: number): string {
   const dtype = dtypeIn(type);
   const letter = dtype[0] === "u" ? "U" : dtype[0] === "f" ? "F" : "S";

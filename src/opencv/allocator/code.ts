@@ -22,9 +22,7 @@ import {
 
 export interface Callees {
   readonly standard: bigint;
-  /** What its class has for `allocate(dims, …)`. */
   readonly allocate: bigint;
-  /** What its class has for `deallocate`. */
   readonly deallocate: bigint;
   /** `int (void **where, size_t alignment, size_t size)`: 0 where it has put the address of a block there. */
   readonly take: bigint;

@@ -25,7 +25,6 @@ export class AllocatorObject {
     this.#words[WORD.previous] = allocator;
   }
 
-  /** How many want it to be the default, in all isolates. */
   get holders(): number {
     return Number(this.#words[WORD.holders]);
   }

@@ -14,7 +14,6 @@ const RADIANCE = /^#\?R(?:GBE|ADIANCE)/;
 /** How the other formats begin that OpenCV reads from files alone: OpenEXR, PFM, NITF, DICOM, DTED, Sun rasters. */
 const FROM_FILES = /^(?:v\/1|P[Ff]|NITF|[^]{128}DICM|[^]{140}DTED|\x59\xa6\x6a\x95)/;
 
-/** The format can be read from this many bytes. */
 const SIGNATURE = 144;
 
 /**

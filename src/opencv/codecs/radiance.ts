@@ -1,7 +1,6 @@
 /** The longest piece of a line that OpenCV reads at once: `char buf[128]` and `fgets`. */
 const LONGEST = 127;
 
-/** Rows of fewer or more pixels are never packed. */
 const PACKED = { least: 8, most: 0x7fff };
 
 const NEWLINE = 0x0a;

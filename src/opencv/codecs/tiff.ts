@@ -10,7 +10,6 @@ const SIZES: Readonly<Record<number, number>> = {
 
 interface Entry {
   readonly tag: number;
-  /** Bytes of one value; 0 for a type that is not known. */
   readonly size: number;
   readonly count: number;
   readonly offset: number;

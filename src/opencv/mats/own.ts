@@ -38,7 +38,6 @@ export function ownMat(target: MatTarget, slot: Slot, access: Access = "read-wri
   return new OpenCVMat({ target, resource, layout, slot, shape, address: data, ownsMemory: true });
 }
 
-/** A tensor over a foreign `cv::Mat`. */
 export function attachedMat(target: MatTarget, given: bigint | Deno.PointerValue, access: Access): OpenCVMat {
   const handle = addressIn(given);
   const header = headerAt(handle, "mat");

@@ -37,7 +37,6 @@ export function copyBoxes(src: OpenCVTensor, dst: OpenCVTensor, copy: (from: Slo
   }
 }
 
-/** False if OpenCV is to reallocate the output. */
 function isSame(one: MatShape, other: MatShape): boolean {
   return one.type === other.type && one.sizes.length === other.sizes.length &&
     one.sizes.every((size, i) => size === other.sizes[i]);

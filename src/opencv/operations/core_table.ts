@@ -40,7 +40,6 @@ function copy(src: OpenCVTensor, dst: OpenCVTensor): void {
   copyBoxes(src, dst, (from, to) => native(from.header, to.output));
 }
 
-/** Throws a {@link LayoutError} unless a mask has the size of its image. */
 function assertMask(mask: OpenCVTensor, src: OpenCVTensor): void {
   elementsOf("copyTo's mask", "mask", mask, { dtypes: ["u8"], channels: [1, channelsIn(src.matShape.type)] });
   const [sizes, wanted] = [mask.matShape.sizes, src.matShape.sizes];

@@ -27,7 +27,6 @@ function noTables(code: ColorCode): LayoutError {
   return unfit(`cvtColor ${code}`, "dst", what, "Convert into a Mat; the source may be a UMat.");
 }
 
-/** What a conversion makes of an image. @throws {LayoutError} where it does not take it. */
 function converted(src: OpenCVTensor, name: ColorCode, conversion: Conversion): Result {
   const { from, to, dtypes, sizes = "same", pairs = false } = conversion;
   const fn = `cvtColor ${name}`;

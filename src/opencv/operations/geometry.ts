@@ -32,7 +32,6 @@ import {
   sizeIn,
 } from "./values.ts";
 
-/** How pixels are made of others. */
 interface Method extends Accepted {
   readonly code: number;
 }
@@ -49,7 +48,6 @@ export type Interpolation =
   | "area"
   | "lanczos4";
 
-/** How `cv.resize` can, and of what images. */
 const RESIZES: Readonly<Record<Interpolation, Method>> = {
   "nearest": { code: INTER_NEAREST },
   "nearest-exact": { code: INTER_NEAREST_EXACT },
@@ -63,7 +61,6 @@ const RESIZES: Readonly<Record<Interpolation, Method>> = {
 /** How `cv.warpAffine` makes pixels of others. */
 export type WarpInterpolation = "nearest" | "linear" | "cubic" | "lanczos4";
 
-/** How `cv.warpAffine` can, and of what images. */
 const WARPS: Readonly<Record<WarpInterpolation, Method>> = {
   "nearest": { code: INTER_NEAREST, dtypes: ["u8", "i8", "u16", "i16", "i32", "f32", "f64"] },
   "linear": { code: INTER_LINEAR, dtypes: DTYPES },

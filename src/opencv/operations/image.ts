@@ -5,13 +5,11 @@ import type { MatShape } from "../shape.ts";
 import type { OpenCVTensor } from "../tensor.ts";
 import { channelsIn, dtypeIn, typeName, typeOf } from "../type.ts";
 
-/** The depths and channels that an operation takes; all of them where none are named. */
 export interface Accepted {
   readonly dtypes?: readonly DType[];
   readonly channels?: readonly number[];
 }
 
-/** A Mat or UMat of two dimensions. */
 export interface Image {
   readonly rows: number;
   readonly columns: number;

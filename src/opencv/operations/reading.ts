@@ -70,7 +70,7 @@ function decoded(mats: MatTarget, fn: string, what: string, bytes: Uint8Array<Ar
   }
 }
 
-/** How C++ returns objects depends on the processor; ffi/ knows x86-64. */
+/** ffi/ knows only how x86-64 returns C++ objects. */
 function assertReturning(fn: string): void {
   if (Deno.build.arch === "x86_64") return;
   throw new InteropError(`${fn} returns a C++ object, which samepage can take on x86-64 only.`, {

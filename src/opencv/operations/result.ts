@@ -12,7 +12,6 @@ export interface Result {
   readonly type: number;
 }
 
-/** Throws a {@link LayoutError} unless an output has the size and type of the result. */
 export function assertFits(fn: string, dst: OpenCVTensor, result: Result): void {
   const { sizes, type } = dst.matShape;
   if (type === result.type && sizes.length === result.sizes.length && sizes.every((n, i) => n === result.sizes[i])) {

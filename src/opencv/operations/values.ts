@@ -26,7 +26,6 @@ export function int(given: unknown, argument: string, least: number, most: numbe
   throw wrong(argument, `expected a whole number from ${least} to ${most}, got ${literal(given)}.`);
 }
 
-/** Returns a boolean that a program gave. @throws {ArgumentError} for anything else. */
 export function flag(given: unknown, argument: string): boolean {
   if (typeof given === "boolean") return given;
   throw wrong(argument, `expected true or false, got ${literal(given)}.`);
@@ -55,7 +54,6 @@ function nearest(names: readonly string[], given: unknown): string | undefined {
 /** A value for each channel (`cv::Scalar`); a number is one for all of them. Those that are left out are 0. */
 export type Scalar = number | readonly number[];
 
-/** Four numbers, as OpenCV takes them. @throws {ArgumentError} */
 export function scalarIn(given: Scalar, argument: string): Float64Array<ArrayBuffer> {
   const values = new Float64Array(4);
   if (!Array.isArray(given)) return values.fill(number(given, argument));

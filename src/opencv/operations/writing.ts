@@ -28,7 +28,6 @@ interface Written {
   readonly img: OpenCVTensor;
   /** A path, or only its ending, which says the format. */
   readonly name: string;
-  /** The argument that the name came as. */
   readonly argument: string;
 }
 

@@ -38,7 +38,6 @@ function ownUMat(
   return new OpenCVUMat({ target, resource, layout, slot, shape, ...place, ownsMemory: true });
 }
 
-/** A tensor over a foreign `cv::UMat`. */
 export function attachedUMat(target: UMatTarget, given: bigint | Deno.PointerValue, access: Access): OpenCVUMat {
   const handle = addressIn(given);
   const { u } = headerAt(handle, "umat");
