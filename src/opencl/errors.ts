@@ -36,7 +36,6 @@ export const check: Check = checkOf(openclError);
 
 export const errcode: Int32Array<ArrayBuffer> = new Int32Array(1);
 
-/** Throws unless the function that made `handle` put CL_SUCCESS into {@link errcode}. */
 export const made: Made = madeOf(check, () => errcode[0]);
 
 /** A program did not compile. */

@@ -82,7 +82,6 @@ export class OpenCLExternalMemory {
     return { kind, prepare, blocks: true, device: uuid === undefined ? {} : { uuid } };
   }
 
-  /** An OpenGL buffer by its name. */
   #glOffer(): Offer {
     const [kind, closed] = ["gl-buffer", refuseGl(this.#context)];
     if (closed !== undefined) return { kind, closed: () => closed };

@@ -1,6 +1,5 @@
 import { check } from "./errors.ts";
 
-/** A clGet…Info function with its object bound: (name, size, value, size written). */
 export type Query = (name: number, size: bigint, value: BufferSource | null, written: BufferSource | null) => number;
 
 const written = new BigUint64Array(1);

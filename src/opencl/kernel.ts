@@ -184,7 +184,6 @@ export class OpenCLKernel extends DeviceKernel<OpenCLProgram, ClKernel> {
     }
   }
 
-  /** Its work range on a device, which is asked once for the kernel's limits. */
   #rangeOn(device: OpenCLDevice): WorkRange {
     let range = this.#ranges.get(device);
     if (range === undefined) this.#ranges.set(device, range = new WorkRange(this.launch, this.rawHandle, device));

@@ -34,7 +34,6 @@ export interface LaneInit {
   readonly release?: () => void;
 }
 
-/** The wait list of a command, held until the command is over. */
 interface WaitList {
   readonly mark: number;
   readonly events: readonly ClEvent[];

@@ -3,7 +3,6 @@ import { SYMBOLS } from "../../ffi/opencl/symbols.ts";
 import { keptLibrary } from "../core/native/libc.ts";
 import { libraryPaths, type Newer, newerOf } from "../core/native/library.ts";
 
-/** The ICD loader, opened on the first call. */
 export const opencl: () => OpenCL = keptLibrary<OpenCL>({
   api: "opencl",
   candidates: libraryPaths("libOpenCL.so.1", "libOpenCL.so"),

@@ -15,7 +15,6 @@ const FN = "clGetICDLoaderInfoOCLICD";
 /** `cl_int clGetICDLoaderInfoOCLICD(cl_icdl_info, size_t, void *, size_t *)` */
 const SIGNATURE = { parameters: ["u32", "usize", "buffer", "buffer"], result: "i32" } as const;
 
-/** Asks the loader about itself; undefined if it has no such function. */
 export function loaderInfo(name: LoaderInfo): string | undefined {
   const address = opencl().clGetExtensionFunctionAddress?.(new TextEncoder().encode(`${FN}\0`)) ?? 0n;
   const pointer: Deno.PointerValue<typeof SIGNATURE> = Deno.UnsafePointer.create(address);

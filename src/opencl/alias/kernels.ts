@@ -57,7 +57,6 @@ export function submit(
     }));
 }
 
-/** Maps a buffer while `use` looks at its bytes. */
 export function look<R>(
   at: Pick<BaseContext, "queue">,
   mem: ClMem,

@@ -49,7 +49,6 @@ export function blockClass(name: string, make: MakeBlock): MemoryClass<BaseConte
 /** The driver's own memory that it was asked to share with the host (CL_MEM_ALLOC_HOST_PTR). */
 const DRIVER_MEMORY = blockClass("memory of the driver's own", ofDriver(CL_MEM_ALLOC_HOST_PTR));
 
-/** The driver's own memory that it may keep from the host. */
 export const DEVICE_MEMORY: MemoryClass<BaseContext> = blockClass("memory of the device's own", ofDriver(0n));
 
 /** Host memory behind a buffer (CL_MEM_USE_HOST_PTR): for each power of two up to 4096, of any length, and of 64 bytes. */

@@ -12,7 +12,6 @@ export function aliasRuleOf({ name, device, proofs }: BaseContext): AlignmentRul
   return { name: `${name}: in place`, address, length, advice: true, source: `proven on ${name} (${device.platform})` };
 }
 
-/** The alignment of sub-buffers. */
 export function subBufferRuleOf({ name, subBufferAlign: address }: BaseContext): AlignmentRule {
   const source = "CL_DEVICE_MEM_BASE_ADDR_ALIGN";
   return { name: `${name}: sub-buffers`, address, length: 1, advice: false, source };

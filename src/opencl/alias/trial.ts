@@ -95,7 +95,6 @@ export class Trial {
     this.#queues = queuesFor(context, undo);
   }
 
-  /** Returns what kept it from being an alias; undefined where nothing did. */
   run(): string | undefined {
     for (const queue of this.#queues) {
       const missed = this.#runOn(queue);
@@ -181,7 +180,6 @@ export class Trial {
       to.rows.every((row, i) => expected[i].every((byte, at) => byte === row[at]));
   }
 
-  /** Submits the `answer` kernel, behind an event if one is given. */
   #submitAnswer(queue: BaseQueue, behind?: UserEvent): Fence {
     const { extent, from, to } = this.#specimen;
     return submit(queue, this.#answer, extent, [from.bind, to.bind], behind);

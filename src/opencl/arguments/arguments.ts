@@ -47,7 +47,6 @@ export class KernelArguments extends Arguments<BaseContext> {
     check(size > 0n ? this.#setBytes(i, size, this.#addresses[i]) : this.#setUnpacked(i, value), "clSetKernelArg");
   }
 
-  /** Sets local memory, or a struct whose size the driver checks. */
   #setUnpacked(i: number, value: unknown): number {
     const local = LocalMemory.sizeOf(value);
     if (local !== undefined) return this.#setBytes(i, BigInt(local), NULL);

@@ -35,7 +35,6 @@ const uncheckable: Make = (place) =>
   );
 const pointer: Make = (place, info) => new GlobalParameter(place, info);
 
-/** The kind of parameter for each address space; nothing else can be passed. */
 const KINDS: { readonly [address: number]: Make } = {
   [CL_KERNEL_ARG_ADDRESS_LOCAL]: (place) => new LocalParameter(place),
   [CL_KERNEL_ARG_ADDRESS_GLOBAL]: pointer,

@@ -21,10 +21,8 @@ const ACCESSES: { readonly [qualifier: number]: Access } = {
   [CL_KERNEL_ARG_ACCESS_READ_WRITE]: "read-write",
 };
 
-/** The name of an image type. Some compilers report a program's own name instead. */
 export const IMAGE_TYPE = /\bimage(?:1d|2d|3d)\w*_t\b/;
 
-/** An `image2d_t` or the like: its argument is an image. */
 export class ImageParameter extends Parameter<BaseContext> {
   readonly #imageType: string;
   readonly #access: Access;

@@ -31,7 +31,6 @@ export class BaseOf<T extends BufferTensor = BufferTensor> extends Printed {
 
 type Pointee = BufferTensor | OpenCLPointerTensor;
 
-/** A pointer to global or constant memory. */
 export class GlobalParameter extends PointerParameter<Pointee, BaseContext> {
   protected override readonly mapping = "graph.map(tensor, cl)";
 
@@ -71,7 +70,6 @@ export class GlobalParameter extends PointerParameter<Pointee, BaseContext> {
     return tensor instanceof BufferTensor ? tensor.rawHandle : tensor.address;
   }
 
-  /** Throws if the flags of an attached buffer forbid the kernel's access. */
   #checkLimits({ name, limits }: BufferTensor, access: Access): void {
     if (limits === undefined || limits.kernel !== (writes(access) ? "read" : "write")) return;
     const what = writes(access) ? "may be written" : "is read";

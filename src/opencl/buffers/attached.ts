@@ -38,12 +38,10 @@ interface Told {
   readonly flags: bigint;
   readonly parent: ClMem | undefined;
   readonly offset: number;
-  /** Its host address, if it lies in host memory (CL_MEM_USE_HOST_PTR). */
   readonly hostAddress: bigint | undefined;
 }
 
 interface Place extends Pick<OwnTensorInit, "allocation" | "start" | "root"> {
-  /** The tensor's share of a buffer over host memory. */
   readonly share?: Share;
 }
 
@@ -83,7 +81,6 @@ export function attachedBuffer(
   });
 }
 
-/** The buffer of another API's allocation: `mem`, or the one that it is a part of. */
 export function adoptedBuffer(context: BaseContext, allocation: Allocation, mem: ClMem): DriverBuffer {
   const told = tellOf(mem, context);
   const root = told.parent === undefined ? told : tellOf(told.parent, context);
@@ -115,7 +112,6 @@ function tellOf(mem: ClMem, context: BaseContext): Told {
   };
 }
 
-/** Joins the owners of a root buffer's bytes; the undo list leaves them again. */
 function placeOf(root: Told, context: BaseContext, undo: Undo): Place {
   return root.hostAddress === undefined ? inDriver(root, context, undo) : inHost(root, root.hostAddress, context, undo);
 }

@@ -228,7 +228,6 @@ function overlappingOf(live: Ranges<HostBuffer>, { start, address, byteLength }:
   return found;
 }
 
-/** Adds a share; the last one to end releases the buffer. */
 function share(buffer: HostBuffer, undo: Undo): Share {
   const share: Share = { buffer, holder: undefined, place: buffer.shares.length };
   if (buffer.shares.length === 0) buffer.shares = [share];

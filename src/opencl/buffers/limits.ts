@@ -26,7 +26,6 @@ const FLAGS: readonly { readonly bit: bigint; readonly name: string; readonly li
   { bit: CL_MEM_HOST_NO_ACCESS, name: "CL_MEM_HOST_NO_ACCESS", limits: { host: undefined } },
 ];
 
-/** The limits in CL_MEM_FLAGS; undefined if they forbid nothing. */
 export function limitsIn(flags: bigint): BufferLimits | undefined {
   const limiting = FLAGS.filter(({ bit }) => (flags & bit) !== 0n);
   if (limiting.length === 0) return undefined;
@@ -37,7 +36,6 @@ export function limitsIn(flags: bigint): BufferLimits | undefined {
   });
 }
 
-/** True if a buffer's flags allow an access by the host. */
 function hostMay(access: Access, limits: BufferLimits | undefined): boolean {
   return limits === undefined || (limits.host !== undefined && covers(limits.host, access));
 }

@@ -52,7 +52,7 @@ export function createBuffer(
   return mem;
 }
 
-/** The same, released by the caller. */
+/** Released by the caller. */
 export function newBuffer(
   context: Pick<BaseContext, "rawHandle">,
   flags: bigint,

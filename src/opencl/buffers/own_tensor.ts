@@ -17,20 +17,16 @@ import type { OpenCLTensorInit, RootBuffer } from "./tensor.ts";
 
 export interface OwnTensorInit {
   readonly allocation: Allocation;
-  /** The handle's offset in that block. */
   readonly start: number;
   readonly handle: ClMem;
   readonly root: RootBuffer;
-  /** The handle's offset in the root. */
   readonly origin: number;
-  /** The layout of its elements, from the handle. */
   readonly layout: Layout;
   readonly access: Access;
   readonly limits?: BufferLimits | undefined;
   readonly undo: Undo;
 }
 
-/** What a tensor is made of that owns its bytes, alone or with peers. */
 export function ownTensor(target: BaseContext, init: OwnTensorInit): OpenCLTensorInit {
   const { allocation, start, access, undo, ...rest } = init;
   const name = `opencl tensor ${describeLayout(init.layout)}`;

@@ -106,7 +106,6 @@ const QUEUES: Questions<DeviceQueues> = {
 
 export const askQueues: Ask<DeviceQueues> = (device) => answers(QUEUES, device);
 
-/** Several sizes that belong together. */
 function each(names: readonly number[]): Ask<readonly number[]> {
   const asks = names.map((name) => optional(size(name), 0));
   return (device) => asks.map((ask) => ask(device));

@@ -17,10 +17,8 @@ import { extensionFunctions } from "../extension.ts";
 
 const FN = "clGetGLContextInfoKHR";
 
-/** What cl_khr_gl_sharing adds in a device's driver. */
 const glOf: (device: OpenCLDevice) => ClGl = extensionFunctions<ClGl>("opencl_gl", GL_SHARING, SYMBOLS);
 
-/** The properties of a `cl_context` that shares with an OpenGL context. */
 export function glProperties({ handle, display }: GlContext): bigint[] {
   return [CL_GL_CONTEXT_KHR, handle, CL_EGL_DISPLAY_KHR, display];
 }

@@ -1,6 +1,6 @@
 import type { OpenCLDevice } from "../device.ts";
 
-/** The target of a binary: the same for two devices of one model under one driver. */
+/** Equal for two devices of one model under one driver. */
 export const IDENTITY = ["platform", "platformVersion", "vendor", "name", "version", "driver"] as const;
 
 export type DeviceIdentity = Pick<OpenCLDevice, typeof IDENTITY[number]>;
@@ -18,7 +18,7 @@ export function describeIdentity({ platform, platformVersion, name, version, dri
   return `${name} (${version}, driver ${driver}, ${platform} ${platformVersion})`;
 }
 
-/** True for a device of any version of PoCL, which needs workarounds. */
+/** Any version of PoCL needs workarounds. */
 export function isPoCL({ platform }: OpenCLDevice): boolean {
   return platform === "Portable Computing Language";
 }

@@ -35,7 +35,6 @@ export function devicesIn(given: readonly OpenCLDevice[]): OpenCLDevice[] {
   return devices;
 }
 
-/** Returns `given` if it is one of a context's devices. @throws {ArgumentError} otherwise. */
 export function deviceOf({ name, devices }: BaseContext, given: OpenCLDevice): OpenCLDevice {
   const { handle } = object(given, "device");
   const device = devices.find((each) => each.handle === handle);

@@ -5,7 +5,6 @@ import { opencl } from "../library.ts";
 export interface AskedDevice {
   readonly handle: ClDeviceId;
   readonly query: Query;
-  /** CL_DEVICE_EXTENSIONS. */
   readonly extensions: readonly string[];
 }
 

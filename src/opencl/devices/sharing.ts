@@ -77,7 +77,6 @@ function named(extension: string, name: number, names: ReadonlyMap<number, strin
   return listed(extension, told, []);
 }
 
-/** The constants whose names begin so: `"opaque_fd"`, `"d3d12_heap"`. */
 function namesOf(beginning: string): ReadonlyMap<number, string> {
   const all = Object.entries(constants).filter(([name]) => name.startsWith(beginning));
   return new Map(

@@ -67,7 +67,6 @@ function isOverHost({ planes: [{ address }] }: Described): boolean {
   return address !== undefined;
 }
 
-/** The refusals that need the tensor itself. */
 function sourceRefusal({ layout: { byteOffset }, limits, context }: OpenCLTensor): Refusal | undefined {
   if (limits !== undefined) return refused(EDGE, `the buffer was made with ${limits.flags}.`);
   if (byteOffset === 0) return undefined;

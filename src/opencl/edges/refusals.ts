@@ -4,7 +4,6 @@ import type { Described } from "../../core/tensors/described.ts";
 import type { OpenCLContext } from "../context.ts";
 import { mappedCoarse } from "../svm/block.ts";
 
-/** Refuses coarse-grained memory of this context that is mapped for the host. */
 export function refuseMappedCoarse(edge: string, source: Described, cl: OpenCLContext): Refusal | undefined {
   const { target, range: { allocation } } = source;
   if (target.kind !== "host" || allocation.block.kind !== "opencl.svm") return undefined;

@@ -9,7 +9,6 @@ import type { OpenCLContext } from "../context.ts";
  */
 export type RefuseBeside<T> = (live: HostBuffer, range: ByteRange, cl: OpenCLContext, asked: T) => Refusal | undefined;
 
-/** Nothing is in the way. */
 export const FREE: readonly HostBuffer[] = [];
 
 export function roomFor<T>(
@@ -31,7 +30,6 @@ export function roomFor<T>(
   return returning;
 }
 
-/** Why the host has to wait for room; undefined if there is some. */
 export function whyRoomWaits(room: readonly HostBuffer[]): string | undefined {
   return room.length === 0 ? undefined : "another object over these bytes has to end first";
 }

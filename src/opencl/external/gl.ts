@@ -22,7 +22,6 @@ function handing({ within }: GlPort): Handing {
   };
 }
 
-/** A buffer over an OpenGL buffer (clCreateFromGLBuffer). */
 export class GlBuffer extends ExternalObject {
   /** @throws {NativeCallError} if the driver refuses it. */
   constructor(context: BaseContext, port: GlPort) {

@@ -12,10 +12,8 @@ import type { OpenCLDevice } from "../device.ts";
 
 export const EXTERNAL_MEMORY = "cl_khr_external_memory";
 
-/** The extension for EGL images. */
 export const EGL_IMAGE = "cl_khr_egl_image";
 
-/** The extension for OpenGL textures, renderbuffers and buffers. */
 export const GL_SHARING = "cl_khr_gl_sharing";
 
 /** The extension by which acquiring such an object waits on the device for GL's commands, and GL's later ones for its release. */
@@ -78,7 +76,6 @@ export function memoryProperties(
   return BigUint64Array.of(BigInt(property), BigInt(handle), ...devices, 0n);
 }
 
-/** The properties of a binary semaphore: how it comes, or how it is to go out. */
 export function semaphoreProperties(properties: readonly (number | bigint)[]): BigUint64Array<ArrayBuffer> {
   return BigUint64Array.of(CL_SEMAPHORE_TYPE_KHR, BigInt(CL_SEMAPHORE_TYPE_BINARY_KHR), ...properties.map(BigInt), 0n);
 }

@@ -27,7 +27,6 @@ const GL = "gl-image";
 
 type ForeignImage = ExternalImage | EglImage | GlImage;
 
-/** The images of one format, as their imports know them. */
 interface ImportingTarget extends BaseImageTarget {
   readonly context: BaseContext & { readonly queue: BaseQueue };
 }
@@ -88,7 +87,6 @@ export function imagePortsOf<T extends ImageTensor>(
   }
 }
 
-/** The kind of image that another API's picture is, or array of pictures. */
 function typeOf({ layers }: PictureSize): "2D" | "2D array" {
   return layers === undefined ? "2D" : "2D array";
 }

@@ -39,7 +39,6 @@ const eglImageOf: (device: OpenCLDevice) => ClEgl = extensionFunctions<ClEgl>("o
 
 export type Enqueue = ExternalMemory["clEnqueueAcquireExternalMemObjectsKHR"];
 
-/** How an object is acquired for OpenCL, and released again: the functions of an extension. */
 export interface Handing {
   readonly functions: readonly [acquire: string, release: string];
   readonly of: (device: OpenCLDevice) => readonly [acquire: Enqueue, release: Enqueue];
@@ -67,7 +66,6 @@ const EGL: Handing = {
 export abstract class ExternalObject extends SharedImport<ClLane> {
   readonly root: RootBuffer;
   protected readonly context: BaseContext;
-  /** Releases it, and what was made of it. */
   protected readonly undo: Undo = [];
   readonly #objects: BigUint64Array<ArrayBuffer>;
   readonly #handing: Handing;
@@ -151,7 +149,6 @@ export class ExternalBuffer extends ExternalObject {
   }
 }
 
-/** An image over another API's image, whose pixels lie in the driver's own order. */
 export class ExternalImage extends ExternalObject {
   /** Takes the fd over, even if it fails. @throws {NativeCallError} if the driver refuses it. */
   constructor(context: BaseContext, property: number, fd: number, { pixels, desc }: NativeImage) {

@@ -34,10 +34,8 @@ const GET = "clGetSemaphoreHandleForTypeKHR";
 
 const KIND = "opencl.cl_semaphore_khr";
 
-/** A list of one semaphore, as OpenCL's commands take it. */
 export type SemaphoreList = BigUint64Array<ArrayBuffer>;
 
-/** Where a command of a semaphore puts its event. */
 type SlotOf = (lane: ClLane) => Address;
 
 /** Each has its own. */
@@ -56,7 +54,6 @@ export function waitCall(functions: Semaphores, semaphore: SemaphoreList, slotOf
   };
 }
 
-/** The command that signals it, handed to the device at once. */
 export function signalCall(functions: Semaphores, semaphore: SemaphoreList, slotOf = OWN): Call<ClLane> {
   const call = {
     fn: SIGNAL,
@@ -113,7 +110,6 @@ function imported(functions: Semaphores, context: ClContext, port: Port<SyncKind
   }, [() => closeFd(fd)]);
 }
 
-/** Signals a new semaphore behind all commands so far, and exports it. OpenCL keeps it until it has signalled. */
 function exported(
   functions: Semaphores,
   context: ClContext,
@@ -144,7 +140,6 @@ export function counted(semaphore: ClSemaphoreKhr): SemaphoreList {
   return BigUint64Array.of(semaphore);
 }
 
-/** Releases one that was made, imported or retained. */
 export function releaseSemaphore(functions: Semaphores, [semaphore]: SemaphoreList): void {
   ledger.remove(KIND);
   check(functions.clReleaseSemaphoreKHR(semaphore as ClSemaphoreKhr), "clReleaseSemaphoreKHR");

@@ -64,7 +64,6 @@ function limitsOf(all: readonly OpenCLDevice[]): ImageLimits {
   };
 }
 
-/** The formats that kernels can read and write, as far as our table has them. */
 function formatsOf(context: Pick<BaseContext, "handle" | "devices">, type: ImageType): readonly PixelFormat[] {
   const count = new Uint32Array(1);
   const ask = (most: number, formats: DataView<ArrayBuffer> | null, found: Uint32Array<ArrayBuffer> | null) =>

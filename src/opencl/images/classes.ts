@@ -9,7 +9,6 @@ import type { ImageShape } from "./shape.ts";
 import { imageSpecimen } from "./specimen.ts";
 import { IMAGE_TYPES, type ImageType } from "./type.ts";
 
-/** What a driver may look at in a pitch. */
 export interface PitchTraits {
   /** The largest power of two, up to 4096, that divides it. */
   readonly divisor: number;
@@ -17,7 +16,6 @@ export interface PitchTraits {
   readonly padded: boolean;
 }
 
-/** What a driver may look at when it decides whether to use memory in place as an image. */
 export interface ImageTraits {
   readonly type: ImageType;
   readonly format: PixelFormat;
@@ -41,7 +39,6 @@ export interface ImagePlace {
   readonly address: bigint | undefined;
 }
 
-/** Memory that is as well aligned as can be, for rows that the device's images can have. */
 function bestFor({ images }: BaseContext, type: ImageType, { bytesPerPixel }: PixelFormat) {
   const [most] = images.abilities.limits.extents[type];
   let divisor = 4096;
@@ -51,7 +48,6 @@ function bestFor({ images }: BaseContext, type: ImageType, { bytesPerPixel }: Pi
 
 const CLASSES = new Map<string, MemoryClass<BaseContext>>();
 
-/** The class of a name, made when it is first asked for. */
 export function named(
   name: string,
   experiment: (context: BaseContext, undo: Undo) => Verdict,
@@ -61,7 +57,6 @@ export function named(
   return known;
 }
 
-/** What a driver may look at of an image in memory. */
 export function traitsOf({ format, image: { type, extent: [x, y], pitch }, address }: ImagePlace): ImageTraits {
   if (address === undefined) return { type, format };
   const row = { divisor: divisorOf(BigInt(pitch.row)), padded: pitch.row !== x * format.bytesPerPixel };
@@ -87,7 +82,6 @@ function describe({ type, format, host }: ImageTraits): string {
   return parts.join(", ");
 }
 
-/** What kept the images from being the memory; undefined where nothing did. */
 function experiment(context: BaseContext, traits: ImageTraits, undo: Undo): string | undefined {
   const { host, format, type } = traits;
   if (host !== undefined && Math.min(host.address, host.row.divisor) < format.bytesPerPixel) {

@@ -51,7 +51,6 @@ export type ChannelOrder =
   | "sRGBA"
   | "sBGRA";
 
-/** How kernels read each kind of channel. */
 const ACCESS: { readonly [K in ChannelKind]: ChannelAccess } = { float: "f", sint: "i", uint: "ui" };
 
 /** Channel data types (OpenCL 3.0, "Image Channel Data Type"), by their CL_ names. CL_UNORM_INT24 is a part of others. */
@@ -154,7 +153,6 @@ function openclFormat(order: ChannelOrder, type: ChannelType): PixelFormat {
   });
 }
 
-/** Every format that OpenCL allows, by its name: `"RGBA UNORM_INT8"`. */
 export const PIXEL_FORMATS: ReadonlyMap<string, PixelFormat> = new Map(
   (Object.keys(ORDERS) as ChannelOrder[])
     .flatMap((order) => ORDERS[order].types.map((type) => openclFormat(order, type)))
@@ -165,12 +163,11 @@ const BY_CODES: ReadonlyMap<string, PixelFormat> = new Map(
   [...PIXEL_FORMATS.values()].map((format) => [`${format.orderCode} ${format.typeCode}`, format]),
 );
 
-/** The format of a `cl_image_format`; undefined for one that is not in the table. */
 export function formatOfCodes(orderCode: number, typeCode: number): PixelFormat | undefined {
   return BY_CODES.get(`${orderCode} ${typeCode}`);
 }
 
-/** The format of these names. @throws {ArgumentError} if OpenCL has no such format. */
+/** @throws {ArgumentError} if OpenCL has no such format. */
 export function formatOf(given: OpenCLImageFormat): PixelFormat {
   const { order, type } = object(given, "format");
   checks.nameIn(order, ORDERS, "format.order");

@@ -33,7 +33,6 @@ export interface MappedTensor {
   grantsFor(lent: readonly Grant[], undo: Undo): readonly Grant[];
 }
 
-/** A call that maps an image. */
 export interface MapImageCall extends MapCall {
   pitch: Pitches;
 }

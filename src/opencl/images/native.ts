@@ -13,9 +13,7 @@ import { own } from "../buffers/native.ts";
 import type { RootBuffer } from "../buffers/tensor.ts";
 
 export interface ImageMemory {
-  /** CL_MEM_… flags without those of access. */
   readonly flags: bigint;
-  /** The address of host memory. */
   readonly address: Address;
   readonly buffer?: ClMem;
 }
@@ -24,7 +22,6 @@ export const ORIGIN: BigUint64Array<ArrayBuffer> = new BigUint64Array(3);
 
 const HAS_HEIGHT: readonly ImageType[] = ["2D", "2D array", "3D"];
 
-/** The region of a whole image, for clEnqueue…Image. */
 export function regionOf(extent: Extent): BigUint64Array<ArrayBuffer> {
   return BigUint64Array.from(extent, BigInt);
 }
@@ -37,7 +34,6 @@ export function nativePitches({ type, pitch }: ImageShape): readonly [row: bigin
   return [BigInt(pitch.row), BigInt(slice)];
 }
 
-/** An image as OpenCL's functions take it: a `cl_image_format` and a `cl_image_desc`. */
 export interface NativeImage {
   readonly pixels: DataView<ArrayBuffer>;
   readonly desc: DataView<ArrayBuffer>;

@@ -139,7 +139,6 @@ export function tailProblem(image: ImageShape, { address, byteLength, block }: H
   return bad("strides", problem, "Allocate a row more, and map a slice.");
 }
 
-/** The same elements with other pitches, from offset 0. */
 export function pitched(at: Layout, format: PixelFormat, type: ImageType, pitch: Pitches): Layout {
   const { rank } = IMAGE_TYPES[type];
   const pixels = [format.bytesPerPixel, pitch.row, pitch.slice].slice(0, rank).reverse();

@@ -16,7 +16,6 @@ import { createImage } from "./native.ts";
 import { footprintOf, type ImageShape } from "./shape.ts";
 import { definitionsOf, IMAGE_TYPES } from "./type.ts";
 
-/** What the kernels of an experiment call images. */
 const PARAMETERS = `
 #pragma OPENCL EXTENSION cl_khr_3d_image_writes : enable
 #define FROM read_only IMAGE
@@ -67,7 +66,6 @@ function shapeFor({ type, format, host }: ImageTraits, most: number): ImageShape
   };
 }
 
-/** An image over host memory at a multiple of `align`. */
 function inHost(
   context: BaseContext,
   format: PixelFormat,

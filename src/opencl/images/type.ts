@@ -9,11 +9,9 @@ interface TypeRow {
   readonly code: number;
   readonly rank: 1 | 2 | 3;
   readonly kernelType: string;
-  /** The coordinates (x, y, z) of a pixel as `read_image` takes them. */
   readonly at: string;
 }
 
-/** The kinds of images (OpenCL 3.0, "Image Objects"). */
 export const IMAGE_TYPES: { readonly [T in ImageType]: TypeRow } = {
   "1D": { code: cl.CL_MEM_OBJECT_IMAGE1D, rank: 1, kernelType: "image1d_t", at: "(int)(x)" },
   "2D": { code: cl.CL_MEM_OBJECT_IMAGE2D, rank: 2, kernelType: "image2d_t", at: "(int2)(x, y)" },
@@ -30,7 +28,6 @@ export const IMAGE_TYPES: { readonly [T in ImageType]: TypeRow } = {
 
 export const BY_RANK: readonly (ImageType | undefined)[] = [undefined, "1D", "2D", "3D"];
 
-/** Returns `given` if it is a kind of image. @throws {ArgumentError} otherwise. */
 export function imageTypeOf(given: unknown): ImageType {
   return checks.nameIn(given, IMAGE_TYPES, "type");
 }
@@ -40,7 +37,6 @@ export function kernelTypeOf(type: ImageType, { order }: PixelFormat): string {
   return order === "DEPTH" ? kernelType.replace("_t", "_depth_t") : kernelType;
 }
 
-/** The pixel type of each channel access, in OpenCL C. */
 const PIXELS = { f: "float4", i: "int4", ui: "uint4" } as const;
 
 /** Macros for kernels that work on any image: IMAGE, its type; AT, the pixel at (x, y, z); PIXEL, READ and WRITE. */

@@ -6,7 +6,6 @@ import { check, errcode, made } from "../errors.ts";
 import { opencl } from "../library.ts";
 import type { BaseProgram } from "../base_context.ts";
 
-/** A new `cl_kernel`, whose release goes on the undo list. */
 export function createKernel(program: BaseProgram, name: string, undo: Undo): ClKernel {
   const text = new TextEncoder().encode(`${name}\0`);
   const kernel = made(opencl().clCreateKernel(program.handle, text, errcode), "clCreateKernel");

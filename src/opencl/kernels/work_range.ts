@@ -23,7 +23,7 @@ export interface ItemRange {
 
 const NAMES: Names<ItemRange> = { items: true, groupSize: true, offset: true };
 
-/** The most work-items along one dimension; rusticl 22.3 crashes for more. */
+/** rusticl 22.3 crashes for more. */
 const MOST_ITEMS = 2 ** 32 - 1;
 
 /** The most groups of one run; drivers count them in 32 bits, and PoCL 3.1 and rusticl 22.3 crash for more. */

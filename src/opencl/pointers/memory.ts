@@ -83,7 +83,6 @@ export function contextBlock<A extends Pick<Block, "kind" | "closed">>(
   });
 }
 
-/** The block of an allocation; undefined for other memory, or another context's. */
 export function blockIn<B extends ContextBlock>(
   { block }: Allocation,
   kind: string,
@@ -92,11 +91,9 @@ export function blockIn<B extends ContextBlock>(
   return block.kind === kind && (block as B).owner === rawHandle ? block as B : undefined;
 }
 
-/** The plan for a block of a function that may align to less than the block needs. */
 export interface Placement {
   readonly size: bigint;
   readonly align: number;
-  /** The address of the block in the allocated bytes. */
   begin(allocated: Address): Address;
 }
 

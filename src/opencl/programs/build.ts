@@ -56,7 +56,6 @@ export function buildOptions(given: unknown, devices: readonly OpenCLDevice[]): 
   );
 }
 
-/** A program of OpenCL C, not built yet; its release goes on the undo list. */
 export function programWithSource(context: BaseContext, source: string, undo: Undo): ClProgram {
   const text = new TextEncoder().encode(source);
   const lengths = BigUint64Array.of(BigInt(text.length));
@@ -93,7 +92,6 @@ export function programWithBinaries(
   return program;
 }
 
-/** Retains a program that other code made; the release goes on the undo list. */
 export function retainProgram(program: ClProgram, undo: Undo): ClProgram {
   check(opencl().clRetainProgram(program), "clRetainProgram");
   return own(program, undo);
@@ -118,7 +116,6 @@ export function build(context: BaseContext, program: ClProgram, options: string)
   });
 }
 
-/** The error of a driver that refuses an unchanged binary. */
 export function refusedBinary(code: number, fn: string): BinaryError {
   const { message, codeName } = openclError(code, fn);
   return new BinaryError(`bytes: the driver refuses the binary: ${message}`, "refused", {
@@ -131,7 +128,6 @@ export function refusedBinary(code: number, fn: string): BinaryError {
   });
 }
 
-/** The device whose compiler failed; the first if none reports it. */
 function failedOn(program: ClProgram, devices: readonly OpenCLDevice[]): OpenCLDevice {
   const hasFailed = (device: OpenCLDevice) => {
     try {

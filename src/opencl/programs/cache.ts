@@ -17,10 +17,9 @@ export interface ProgramCache {
   set(key: string, binary: Uint8Array<ArrayBuffer>): unknown;
 }
 
-/** The longest file that is read, in bytes. Binaries are a thousand times smaller. */
+/** Binaries are a thousand times smaller. */
 const LONGEST = 2 ** 28;
 
-/** The key of a program: letters, digits and dashes. */
 export function cacheKey(devices: readonly OpenCLDevice[], options: string, source: string): string {
   const text = new TextEncoder().encode(JSON.stringify([devices.map(identityOf), options, source]));
   return [text.length, crc32(text), fnv1a(text)].map((number) => number.toString(16).padStart(8, "0")).join("-");

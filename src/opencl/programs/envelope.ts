@@ -42,7 +42,6 @@ export function pack({ options, source, devices, kernels }: Envelope): Uint8Arra
   return sealed(KIND, header, devices.map(({ binary }) => binary));
 }
 
-/** The envelope of these bytes. @throws {BinaryError} if they were changed or cut. */
 export function unpack(bytes: Uint8Array<ArrayBuffer>): Envelope {
   const { header, payload } = unsealed(KIND, bytes);
   const lengths = header.devices.map(({ byteLength }) => byteLength);

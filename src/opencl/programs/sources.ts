@@ -61,7 +61,6 @@ export function programFromSource(context: OpenCLContext, source: string, given:
     : cached(context, cache, options, source, fromSource);
 }
 
-/** A program of the bytes that {@link OpenCLProgram.binary} made. */
 export function programFromBinary(context: OpenCLContext, bytes: Uint8Array): OpenCLProgram {
   const given = checks.bytesIn(bytes, "bytes", "a Uint8Array");
   context.resource.assertLive();
@@ -91,7 +90,6 @@ export function attachedProgram(context: OpenCLContext, given: bigint): OpenCLPr
   return made(context, (undo) => ({ handle: retainProgram(handle, undo), undo, options }));
 }
 
-/** The program in the cache, or a new one, which goes there. */
 function cached(
   context: OpenCLContext,
   cache: ProgramCache,
@@ -117,7 +115,6 @@ function cached(
   return program;
 }
 
-/** The program in the cache; undefined if it is another one, or cannot be used any more. */
 function fromKept(
   context: OpenCLContext,
   kept: Uint8Array<ArrayBuffer>,
@@ -159,7 +156,6 @@ function fromEnvelope(context: OpenCLContext, { options: kept, source, devices, 
   });
 }
 
-/** Makes a program; a failure releases what was made for it. */
 function made(context: OpenCLContext, make: (undo: Undo) => ProgramInit): OpenCLProgram {
   return allOrNothing("making a program", (undo) => new OpenCLProgram(context, make(undo)));
 }

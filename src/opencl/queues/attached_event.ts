@@ -17,7 +17,6 @@ import type { FailedEvents } from "./failed_events.ts";
 /** The interval at which an attached user event is polled, in milliseconds. */
 const ASK_MS = 1;
 
-/** An attached event, retained until it is seen done or its line is collected. */
 interface Retained {
   readonly event: ClEvent;
   isReleased: boolean;
@@ -64,7 +63,6 @@ function flushQueueOf(event: ClEvent): void {
 /** The one command of such a line. It submits nothing. */
 const RETAIN: Call<ForeignLane> = { fn: "clRetainEvent", call: (lane) => lane.retain() };
 
-/** The lane of an attached event. */
 class ForeignLane extends ClLane {
   readonly #retained: Retained;
   readonly #events: LineEvents;

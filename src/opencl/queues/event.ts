@@ -36,7 +36,6 @@ export function isUserEvent(event: ClEvent): boolean {
   return answerOf(event, CL_EVENT_COMMAND_TYPE, 4n).halves[0] === CL_COMMAND_USER;
 }
 
-/** Releases an event that the ledger counts. */
 export function releaseEvent(event: ClEvent): void {
   ledger.remove("opencl.cl_event");
   check(opencl().clReleaseEvent(event), "clReleaseEvent");
@@ -47,7 +46,6 @@ export function checkWait(code: number): void {
   if (code !== CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) check(code, "clWaitForEvents");
 }
 
-/** A user event that this program sets, once. */
 export class UserEvent {
   readonly event: ClEvent;
 
@@ -70,7 +68,6 @@ export class UserEvent {
 /** 64-bit words for a driver. Their addresses are made once: a new bigint costs as much as a native call. */
 export class Words {
   readonly words: BigUint64Array<ArrayBuffer>;
-  /** Their addresses. */
   readonly addresses: readonly Address[];
 
   constructor(length: number) {

@@ -2,7 +2,6 @@ import type { Address } from "../../../ffi/address.ts";
 import type { ClEvent } from "../../../ffi/opencl/handles.ts";
 import { Words } from "./event.ts";
 
-/** No event. */
 const NOTHING = 0n as ClEvent;
 
 /** The unfinished commands of a queue, by mark: the event of each that has one, and its function. */
@@ -40,7 +39,6 @@ export class EventRing {
     this.#fns[mark & (this.#fns.length - 1)] = fn;
   }
 
-  /** Sets the event of a mark; none if left out. */
   put(mark: number, event: ClEvent = NOTHING): void {
     const { words } = this.#words;
     words[mark & (words.length - 1)] = event;

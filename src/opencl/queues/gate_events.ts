@@ -14,7 +14,6 @@ export class GateEvents {
     this.#keeping = keeping;
   }
 
-  /** The event that a gate sets. */
   of(gate: Gate): ClEvent {
     this.#events ??= new Map();
     let opening = this.#events.get(gate);
@@ -25,7 +24,6 @@ export class GateEvents {
     return opening.event;
   }
 
-  /** Fails the commands that still wait for gates. */
   abandon(): void {
     for (const gate of this.#events?.keys() ?? []) this.#open(gate, false);
   }

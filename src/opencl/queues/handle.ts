@@ -84,7 +84,6 @@ export function attachedQueue(context: BaseContext, given: bigint): QueueHandle 
 const lines = new ByHandle<WeakRef<Line>>();
 const QUEUE = "cl_command_queue";
 
-/** The lines that submit to a `cl_command_queue`. */
 export function linesOn(handle: ClCommandQueue): readonly Line[] {
   return lines.all(QUEUE, handle).flatMap((line) => line.deref() ?? []);
 }

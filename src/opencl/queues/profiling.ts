@@ -25,7 +25,6 @@ export interface CommandTimes {
   readonly ended: bigint;
 }
 
-/** The number of commands whose times a queue keeps. */
 const KEPT = 1024;
 
 interface Entry {

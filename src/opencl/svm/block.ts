@@ -22,7 +22,6 @@ export interface SvmBlock extends ContextBlock {
 export interface SvmBlockInit {
   readonly byteLength: number;
   readonly grain: SvmGrain;
-  /** True if host and device use atomics on it. */
   readonly atomics: boolean;
   /** The alignment of the address, a power of two; 0 is the driver's choice. */
   readonly align: number;
@@ -53,7 +52,6 @@ export function svmBlock(context: BaseContext, init: SvmBlockInit): SvmBlock {
   });
 }
 
-/** The block of an allocation; undefined for other memory, or another context's. */
 export function svmBlockOf(allocation: Allocation, context: BaseContext): SvmBlock | undefined {
   return blockIn(allocation, SVM, context);
 }
@@ -83,7 +81,7 @@ function noMemory({ name }: BaseContext, { byteLength, grain, atomics }: SvmBloc
   });
 }
 
-/** Passes an address to a kernel. @throws {NativeCallError} if the driver refuses. */
+/** @throws {NativeCallError} if the driver refuses. */
 export function setSvmPointer(kernel: ClKernel, index: number, address: Address): void {
   check(newer("clSetKernelArgSVMPointer")(kernel, index, address), "clSetKernelArgSVMPointer");
 }

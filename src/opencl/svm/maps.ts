@@ -58,7 +58,6 @@ function mapCall(address: Address, byteLength: number, flags: bigint): Call<ClLa
   };
 }
 
-/** Ends one of the maps that share a range; returns the unmap for the last one. */
 function unmapCall(live: LiveMap[], map: LiveMap): Call<ClLane> | undefined {
   if (--map.sharers > 0) return undefined;
   live.splice(live.indexOf(map), 1);

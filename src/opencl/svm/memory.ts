@@ -23,7 +23,6 @@ interface SvmClasses {
   readonly byBuffer: MemoryClass<BaseContext>;
 }
 
-/** Memory of clSVMAlloc, by its grain. */
 export const SVM_MEMORY: { readonly [G in SvmGrain]: SvmClasses } = {
   coarse: classes("coarse-grained shared virtual memory", (...given) => svmBlockFor("coarse", ...given)),
   fine: classes("fine-grained shared virtual memory", (...given) => svmBlockFor("fine", ...given)),

@@ -13,7 +13,6 @@ import type { OpenCLPointerTensor } from "../pointers/tensor.ts";
 import { mappedCoarse, type SvmBlock } from "./block.ts";
 import type { SvmMaps } from "./maps.ts";
 
-/** Shared virtual memory, as far as its ports know it. */
 interface Shared<C extends BaseContext> {
   readonly context: QueuedContext & { readonly proofs: Proofs<C> };
   readonly capabilities: DeviceSvm;

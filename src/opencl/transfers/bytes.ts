@@ -19,7 +19,6 @@ export function moveBytes(way: Way, { rawHandle }: BufferTensor, host: HostBytes
   };
 }
 
-/** The commands that copy a buffer's elements to the program's bytes, or the other way. */
 export function moveElements(
   way: Way,
   { rawHandle }: BufferTensor,

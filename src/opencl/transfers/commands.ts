@@ -61,7 +61,6 @@ export class ClCommands implements Commands<ClLane, Taken> {
   }
 }
 
-/** Throws if the flags of a buffer forbid the host this access. */
 function assertHost(way: Way, tensor: Taken): void {
   const { limits } = tensor instanceof BufferTensor ? tensor : tensor.root;
   assertHostMay(way, limits, tensor.name, way === "read" ? "from" : "to");

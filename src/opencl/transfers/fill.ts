@@ -10,7 +10,6 @@ import { opencl } from "../library.ts";
 
 const FN = "clEnqueueFillBuffer";
 
-/** The commands that fill a buffer's elements; one for each row, if there are gaps. */
 export function fillBuffer(tensor: BufferTensor, value: FillValue): Call<ClLane>[] {
   const bytes = patternIn(value, tensor.layout.dtype, checks);
   const runs = runsOf([tensor.layout]);

@@ -81,7 +81,6 @@ function memOf(use: Taken): ClMem {
   return ImageTensor.isImage(use) ? use.rawHandle : use.root.mem;
 }
 
-/** The offset of the pixels in the whole buffer. */
 function bufferOffset(buffer: BufferTensor, image: ImageTensor, argument: string, fn: string): bigint {
   const { layout, name, rootOffset } = buffer;
   assertMovesRows(image, fn);
@@ -109,7 +108,6 @@ function assertMovesRows({ type, context: { device } }: ImageTensor, fn: string)
   );
 }
 
-/** The channels of a colour, by the channel access of kernels. */
 const CHANNELS = { f: "float", i: "int", ui: "uint" } as const;
 
 export function fillImage({ rawHandle, image, format }: ImageTensor, value: FillValue): Call<ClLane> {
@@ -123,7 +121,6 @@ export function fillImage({ rawHandle, image, format }: ImageTensor, value: Fill
   };
 }
 
-/** The bytes of an image's pixels without gaps. */
 export function pixelBytes({ image: { extent: [x, y, z] }, format }: ImageTensor): number {
   return x * y * z * format.bytesPerPixel;
 }

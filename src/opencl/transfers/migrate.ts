@@ -31,7 +31,7 @@ const FN = "clEnqueueMigrateMemObjects";
 
 const FLAGS: { readonly [To in MigrateOptions["to"]]: bigint } = { device: 0n, host: CL_MIGRATE_MEM_OBJECT_HOST };
 
-/** The most tensors in one call; more are a mistake. */
+/** A program that passes more has made a mistake. */
 const MOST_TENSORS = 65_536;
 
 /** The command that moves the buffers of tensors to the device or the host, and what it uses. */

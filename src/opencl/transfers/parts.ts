@@ -41,7 +41,6 @@ export function withOnePitch({ begins, runs: { length, dimensions } }: Part, fn:
   return placesOf(begins, outer).map((begins) => ({ begins, runs: { length, dimensions: inner } }));
 }
 
-/** A box, for a native function: its region, and its pitches on both sides. */
 export function rectOf(runs: Runs, place: BoxPlace) {
   const { length, rows, slices, rowPitches, slicePitches } = boxOf(runs, 3, place);
   const [row, otherRow] = rowPitches.map(BigInt);

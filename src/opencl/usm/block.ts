@@ -71,7 +71,6 @@ export function usmBlock(context: BaseContext, kind: UsmKind, byteLength: number
   });
 }
 
-/** The block of an allocation; undefined for other memory, or another context's. */
 export function usmBlockOf(allocation: Allocation, context: BaseContext): UsmBlock | undefined {
   return blockIn(allocation, UNIFIED, context);
 }
@@ -83,7 +82,7 @@ function closedTo(context: BaseContext) {
   };
 }
 
-/** Passes an address to a kernel. @throws {NativeCallError} if the driver refuses. */
+/** @throws {NativeCallError} if the driver refuses. */
 export function setUsmPointer({ device }: BaseContext, kernel: ClKernel, index: number, address: Address): void {
   check(usmOf(device).clSetKernelArgMemPointerINTEL(kernel, index, address), "clSetKernelArgMemPointerINTEL");
 }

@@ -13,7 +13,6 @@ import type { QueuedContext } from "../pointers/context.ts";
 import type { OpenCLPointerTensor } from "../pointers/tensor.ts";
 import { type UsmBlock, type UsmKind, usmOf } from "./block.ts";
 
-/** Unified shared memory, as far as its ports know it. */
 interface Unified<C extends BaseContext> {
   readonly context: QueuedContext & { readonly proofs: Proofs<C> };
   blockOf(allocation: Allocation): UsmBlock | undefined;
