@@ -13,7 +13,6 @@ import { EglPicture } from "./picture.ts";
 export interface MemoryPlane {
   readonly fd: number;
   readonly offset: number;
-  /** Bytes from a row to the next. */
   readonly stride: number;
 }
 
@@ -63,7 +62,6 @@ export function importPicture(
 
 export interface ExportedPicture {
   readonly modifier: bigint;
-  /** Its memory planes, each with an fd, which the caller owns. */
   readonly planes: readonly MemoryPlane[];
 }
 
@@ -99,7 +97,7 @@ export class DmaBufFormats {
   readonly #formats: ReadonlySet<number>;
   readonly #modifiers = new Map<number, readonly bigint[] | undefined>();
 
-  /** Asks for the formats. The driver has EGL_EXT_image_dma_buf_import_modifiers. */
+  /** The driver has EGL_EXT_image_dma_buf_import_modifiers. */
   constructor({ handle }: Display) {
     this.#display = handle;
     const { eglQueryDmaBufFormatsEXT } = eglExtensions();
@@ -110,7 +108,6 @@ export class DmaBufFormats {
     this.#formats = new Set(formats.subarray(0, count[0]));
   }
 
-  /** Asks for the modifiers of some formats, once. */
   ask(formats: readonly GlFormat[]): void {
     for (const { pixel: { fourcc } } of formats) {
       if (this.#formats.has(fourcc!) && !this.#modifiers.has(fourcc!)) {

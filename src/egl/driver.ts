@@ -5,7 +5,6 @@ import { nativeError } from "./errors.ts";
 import { destroySync, type EglLane, type Sync } from "./lane.ts";
 import type { Display } from "./display.ts";
 
-/** A command that does nothing but mark a point. */
 const MARKER: Call<EglLane> = { fn: "glFlush", call: () => 0 };
 
 /** The driver of one display. The lines of its contexts wait for each other by fences. For mappers. */

@@ -9,7 +9,6 @@ import type { OpenContext } from "./open_context.ts";
 import type { EglPicture } from "./picture.ts";
 import { framebuffer } from "./pixels.ts";
 
-/** What shaders need to sample an external texture. */
 export const EXTERNAL = "GL_OES_EGL_image_external_essl3";
 
 const VERTEX = `#version 300 es
@@ -36,7 +35,6 @@ export class ExternalTexture {
   readonly #context: OpenContext;
   readonly #program: number;
 
-  /** Makes both; their end goes on the undo list. */
   constructor(context: OpenContext, undo: Undo) {
     this.#context = context;
     const made: Undo = [];
@@ -49,7 +47,6 @@ export class ExternalTexture {
     undo.push(...made);
   }
 
-  /** Binds it, for a GL command. */
   bind(): void {
     gles().glActiveTexture(gl.GL_TEXTURE0);
     gles().glBindTexture(gl.GL_TEXTURE_EXTERNAL_OES, this.name);

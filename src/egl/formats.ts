@@ -65,7 +65,6 @@ export function heldFormats(context: OpenContext, info: ImageInfo): readonly GlF
   throw checks.unfit(argument, reason, hint);
 }
 
-/** Why a context cannot have a picture. No native call. */
 export function refuseInfo(
   context: OpenContext,
   info: ImageInfo,

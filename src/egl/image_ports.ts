@@ -64,7 +64,6 @@ function refuseSource(base: EglBase, info: Described["info"]): Closed {
 
 const PICTURE = {};
 
-/** The picture that a plane's memory was made for. */
 export function keepPicture(allocation: Allocation, picture: EglPicture): void {
   allocation.attachment(PICTURE, () => picture);
 }

@@ -24,7 +24,6 @@ export type Sync = Address;
 
 const SYNC = "egl.EGLSync";
 
-/** A fence behind all commands up to a mark. */
 interface MarkFence {
   readonly mark: number;
   readonly sync: Sync;
@@ -50,7 +49,6 @@ export function isSignalled(display: Address, sync: Sync, wait: "ask" | "block")
   return signalledBy(egl().eglClientWaitSync(display, sync, 0, wait === "ask" ? 0n : EGL_FOREVER));
 }
 
-/** Waits for a sync on another thread. */
 export async function signalled(display: Address, sync: Sync): Promise<void> {
   const answer = await egl().eglClientWaitSyncAsync(display, sync, 0, EGL_FOREVER);
   // The error belongs to the other thread: this one cannot ask for it. A poll of this thread's will.

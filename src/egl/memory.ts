@@ -29,7 +29,6 @@ export function portsOf(base: EglBase): Memory<EglTensor, EglPicture> {
   };
 }
 
-/** The offer to the host: memory with a copy of pixels, or of a buffer's bytes. */
 export function byCopy(): Offer {
   return {
     kind: "host-pointer",
@@ -50,7 +49,6 @@ function staged({ rawHandle, layout: { byteOffset } }: Readable, byteLength: num
   };
 }
 
-/** The command that reads pixels, or a buffer's bytes from `begin` on. GL waits for it. */
 export function readCall(
   { rawHandle }: Pick<Readable, "rawHandle">,
   into: Uint8Array<ArrayBuffer>,
@@ -78,7 +76,6 @@ export function clearCall(picture: EglPicture, colour: ArrayBufferView<ArrayBuff
   return glCall("glClearBufferfv", () => clearPixels(picture, colour));
 }
 
-/** The command that copies pixels between pictures of one size, plane by plane. */
 export function blitCall(pairs: readonly (readonly [EglPicture, EglPicture])[]): Call<EglLane> {
   return glCall("glBlitFramebuffer", () => pairs.forEach(([one, other]) => copyPixels(one, other)));
 }

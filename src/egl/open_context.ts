@@ -43,7 +43,6 @@ export type ExtensionName =
   | "GL_EXT_texture_norm16"
   | "GL_EXT_memory_object";
 
-/** What the lack of each means. */
 const EXTENSIONS: Readonly<Record<ExtensionName, string>> = {
   EGL_EXT_image_dma_buf_import: "dma-bufs do not become images",
   EGL_EXT_image_dma_buf_import_modifiers: "dma-bufs become images only if they are linear",

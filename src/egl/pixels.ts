@@ -11,7 +11,6 @@ import type { EglPicture } from "./picture.ts";
 const PACKED = [gl.GL_PACK_ROW_LENGTH, gl.GL_PACK_SKIP_ROWS, gl.GL_PACK_SKIP_PIXELS];
 const UNPACKED = [gl.GL_UNPACK_ROW_LENGTH, gl.GL_UNPACK_SKIP_ROWS, gl.GL_UNPACK_SKIP_PIXELS];
 
-/** Reads the pixels, row by row, the first row first, without padding; blocks. */
 export function readPixels(from: EglPicture, into: Uint8Array<ArrayBuffer>): void {
   const { width, height, format: { pixel, order, type } } = from;
   framebuffer(from, gl.GL_READ_FRAMEBUFFER);
@@ -49,13 +48,11 @@ export function writePixels(to: EglPicture, from: Uint8Array<ArrayBuffer>): void
   );
 }
 
-/** Gives all pixels one colour: red, green, blue, alpha, from 0 to 1. */
 export function clearPixels(to: EglPicture, colour: ArrayBufferView<ArrayBuffer>): void {
   framebuffer(to, gl.GL_DRAW_FRAMEBUFFER);
   gles().glClearBufferfv(gl.GL_COLOR, 0, colour);
 }
 
-/** Copies pixels of the same size; GL converts between formats. */
 export function copyPixels(from: EglPicture, to: EglPicture): void {
   const { width, height } = from;
   framebuffer(from, gl.GL_READ_FRAMEBUFFER);
@@ -64,7 +61,6 @@ export function copyPixels(from: EglPicture, to: EglPicture): void {
   gles().glBlitFramebuffer(...box, ...box, gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST);
 }
 
-/** Has the context read a picture, or draw to it as a whole. */
 export function framebuffer(picture: EglPicture, target: number): void {
   const { framebuffers: [reading, drawing] } = picture.context;
   gles().glBindFramebuffer(target, target === gl.GL_READ_FRAMEBUFFER ? reading : drawing);

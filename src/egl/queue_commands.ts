@@ -45,7 +45,6 @@ export class EglCommands implements Commands<EglLane, Picture | EglBufferTensor,
     return [blitCall(source.planes.map((plane, i) => [plane.rawHandle, target.planes[i].rawHandle] as const))];
   }
 
-  /** The planes come one behind the other. */
   pixelsOf(memory: Picture | EglBufferTensor): Pixels | undefined {
     if (memory instanceof EglBufferTensor) return undefined;
     const planes = planesOf(this.#base, memory);

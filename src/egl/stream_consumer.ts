@@ -19,7 +19,6 @@ import type { Picture } from "./uses.ts";
 import { EglStream } from "./stream.ts";
 import { EglTensor } from "./tensor.ts";
 
-/** The extensions that a consumer in OpenGL ES needs. */
 const NEEDED = ["EGL_KHR_stream_consumer_gltexture", EXTERNAL] as const;
 
 const CONSUMER = "egl.streamConsumer";

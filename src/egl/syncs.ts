@@ -48,7 +48,6 @@ class OwnSync {
     return !this.resource.isLive;
   }
 
-  /** Waits for it on another thread. */
   async signalled(): Promise<void> {
     this.#waiting++;
     try {
@@ -71,7 +70,7 @@ class OwnSync {
   }
 }
 
-/** A program's sync as a fence, or one of ours. */
+/** Another library's sync, or one of ours. */
 export function attachedSync({ openContext, resource, name }: EglBase, given: bigint): Fence {
   resource.assertLive();
   const sync = checks.handleIn<Sync>(given, "handle");

@@ -32,7 +32,6 @@ export interface UsedPicture {
   readonly planes: readonly EglTensor[];
 }
 
-/** A use of a program's own commands. */
 export function useOf(base: EglBase, given: GlUse, argument: string): Use {
   const { picture, buffer, access } = optionsIn(given, USE, argument);
   const allowed = access === undefined ? undefined : accessOf(access, access);
@@ -42,7 +41,6 @@ export function useOf(base: EglBase, given: GlUse, argument: string): Use {
   return bufferUse(base, buffer, allowed, `${argument}.buffer`);
 }
 
-/** The use of a picture or a buffer of a context. */
 export function memoryUse(base: EglBase, given: Picture | EglBufferTensor, access: Access, argument: string): Use {
   if (isMade<EglBufferTensor>(given, EglBufferTensor)) {
     return bufferUse(base, given as EglBufferTensor, access, argument);
@@ -50,7 +48,6 @@ export function memoryUse(base: EglBase, given: Picture | EglBufferTensor, acces
   return pictureOf(base, given as Picture, access, argument).use;
 }
 
-/** A picture of a context. @throws {ArgumentError} for anything else. */
 export function pictureOf(
   base: EglBase,
   picture: Picture,

@@ -9,7 +9,6 @@ export interface TextureClaim {
   readonly name: number;
   readonly argument: string;
   readonly format: GlFormat;
-  /** Pixels across and down. */
   readonly size: readonly [number, number];
 }
 
@@ -47,7 +46,6 @@ const BITS = [gl.GL_TEXTURE_RED_SIZE, gl.GL_TEXTURE_GREEN_SIZE, gl.GL_TEXTURE_BL
 /** Formats with the same bits as RGBA's, in another order. */
 const BLUE_FIRST: readonly number[] = [gl.GL_BGRA_EXT, gl.GL_BGRA8_EXT];
 
-/** What the driver reports of the bound texture; undefined if that is the plane. */
 function reportOf({ format: { pixel, internal }, size }: TextureClaim): string | undefined {
   const ask = (what: number) => {
     const out = new Int32Array(1);
