@@ -42,7 +42,6 @@ function namesIn(bits: number, prefix: string): string[] {
     .map(([name]) => name.slice(prefix.length));
 }
 
-/** Each pair of profile and entrypoint, in the driver's order. */
 export function configsOf(display: Address): VaapiConfig[] {
   const lib = libva();
   const profiles = new Int32Array(lib.vaMaxNumProfiles(display));

@@ -34,7 +34,6 @@ export function surfaceIdIn({ imported }: Display, given: number | bigint): numb
   throw checks.wrong("surface", what, "Use that frame: who else holds its bytes is known there.");
 }
 
-/** The layouts that a driver may choose from. @throws {ArgumentError} */
 export function modifiersIn(given: readonly bigint[] | undefined): readonly bigint[] | undefined {
   if (given === undefined) return undefined;
   if (!Array.isArray(given)) throw checks.wrongKind("modifiers", "an array of bigints", given);

@@ -25,7 +25,6 @@ export const FORMATS: { readonly [F in ImageFormat]?: VaapiFormat } = {
   UYVY: { fourcc: va.VA_FOURCC_UYVY, rtFormat: va.VA_RT_FORMAT_YUV422 },
 };
 
-/** The formats of ours in which a driver has surfaces. */
 export function formatsIn(configs: readonly VaapiConfig[]): readonly ImageFormat[] {
   const there = new Set(configs.flatMap(({ fourccs }) => fourccs));
   return Object.entries(FORMATS)

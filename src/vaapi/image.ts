@@ -15,7 +15,6 @@ const I = VAImage.fields;
 
 /** A `VAImage`: pixels that the CPU sees while it is mapped. It is its surface's own memory, or a copy of it. */
 export class SurfaceImage {
-  /** Where each plane lies, from the image's first byte. */
   readonly layouts: readonly Layout[];
   readonly byteLength: number;
   readonly #surface: VaapiSurface;
@@ -48,7 +47,6 @@ export class SurfaceImage {
     return VA_STATUS_ERROR_INVALID_IMAGE_FORMAT;
   }
 
-  /** The surface as an image. @throws {NativeCallError} */
   static derive(surface: VaapiSurface): SurfaceImage {
     const derived = SurfaceImage.tryToDerive(surface);
     if (typeof derived === "number") throw vaError(derived, "vaDeriveImage");

@@ -38,7 +38,6 @@ export interface HostPlane {
   readonly layout: Layout;
 }
 
-/** Pixels of a sample, across and down. */
 const SIZE = 64;
 const CLASSES = new Map<string, MemoryClass<VaapiBase>>();
 const NO_IMAGE = "the driver derives no image of";
@@ -121,7 +120,6 @@ function pixelBytes(layouts: readonly Layout[]): number {
   return layouts.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
-/** The copy of an image to its surface. */
 function putBack(image: SurfaceImage, { escaped }: Allocation, moved: () => void): Call<undefined> {
   return {
     fn: "vaPutImage",
@@ -135,7 +133,6 @@ function putBack(image: SurfaceImage, { escaped }: Allocation, moved: () => void
   };
 }
 
-/** The copy of a surface to host memory. */
 function takeBack(image: SurfaceImage, planes: readonly HostPlane[], moved: () => void): Call<undefined> {
   return {
     fn: "vaGetImage",
@@ -217,7 +214,6 @@ function pixelsIn(image: SurfaceImage, info: ImageInfo): Uint8Array {
   return lookAt(image, (bytes) => pixelsOf(image, bytes, info));
 }
 
-/** The pixels of an image, without what lies between its rows. */
 function pixelsOf({ layouts }: SurfaceImage, bytes: Uint8Array, info: ImageInfo): Uint8Array {
   const tight = planeLayouts(info);
   const last = tight[tight.length - 1];

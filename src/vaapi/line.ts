@@ -19,7 +19,6 @@ const driver: Driver<undefined> = {
   },
 };
 
-/** The line of a context's own calls. */
 export function newLine(name: string, owner: Resource): Line<undefined> {
   return new Line<undefined>({ driver, name, open: () => undefined, owners: [owner] });
 }

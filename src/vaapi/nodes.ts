@@ -12,7 +12,7 @@ export interface VaapiNode {
   readonly remedy?: string;
 }
 
-/** The kernel numbers render nodes from here on, one for each GPU. */
+/** The kernel numbers them from here on, one for each GPU. */
 const FIRST = 128;
 const MOST = 64;
 

@@ -54,7 +54,6 @@ export interface PrimeSurface {
   readonly planes: readonly PrimePlane[];
 }
 
-/** What a driver reports of its memory: every export asks, and the result is read at once. */
 const ANSWER = new FixedStruct(VADRMPRIMESurfaceDescriptor.size);
 const { view: descriptor } = ANSWER;
 
@@ -148,7 +147,6 @@ function lengthOf(fd: number): number {
   return length;
 }
 
-/** One way to describe memory to a driver. */
 interface Attempt {
   readonly name: string;
   readonly type: number;

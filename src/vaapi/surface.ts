@@ -90,7 +90,6 @@ export function assertFits({ width, height, format }: ImageInfo, there: Reported
   throw checks.wrong("info", what, "Its maker knows its format: what was vaCreateSurfaces called with?");
 }
 
-/** The planes of a format: how far apart their pixels lie, and how many there are. */
 function placesOf(format: ImageInfo["format"]): string {
   const { planes } = IMAGE_FORMATS[format];
   return planes.map(({ bytesPerPixel, step, rows = step }) => [bytesPerPixel, step, rows].join()).join(" ");
@@ -99,7 +98,7 @@ function placesOf(format: ImageInfo["format"]): string {
 export interface SurfaceInit {
   /** The layouts that the driver may choose from; any of its own if left out. */
   readonly modifiers?: readonly bigint[] | undefined;
-  /** Whose memory it is made of: that of fds, which the descriptor of this type describes. */
+  /** For memory of fds, which the descriptor of this type describes. */
   readonly memory?: { readonly type: number; readonly descriptor: FixedStruct };
   /** True where the driver has memory of fds: it makes the surface so that it can be exported. */
   readonly prime2?: boolean;
@@ -151,7 +150,6 @@ function create(display: Display, info: ImageInfo, init: SurfaceInit, id: Uint32
 /** The attributes of a surface for the driver, which reads them during the call alone. */
 const LIST = new FixedStruct(4 * VASurfaceAttrib.size);
 
-/** The attributes as libva takes them: numbers, and pointers. */
 function listOf(attributes: readonly Attribute[]): DataView<ArrayBuffer> {
   const { view: list } = LIST.cleared();
   const { type, flags, valueType, integer, pointer } = VASurfaceAttrib.fields;

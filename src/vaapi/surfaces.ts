@@ -16,9 +16,7 @@ import type { VaapiTensor } from "./tensor.ts";
 
 type Made = Frame<VaapiTensor> | VaapiTensor;
 
-/** What is said of it besides. */
 interface About {
-  /** True for a tensor, of a picture of one plane. */
   readonly asTensor?: boolean;
   readonly metadata?: Metadata | undefined;
   /** Whose end ends it; the context's by default. */
@@ -26,7 +24,6 @@ interface About {
   readonly access?: Access | undefined;
 }
 
-/** A new surface of the driver's own; its end goes on the undo list. */
 export function newSurface(base: VaapiBase, info: ImageInfo, modifiers: SurfaceInit["modifiers"], undo: Undo) {
   const id = createSurface(base.display, info, { modifiers, prime2: base.hasPrime2 }, undo);
   const surface = told(new VaapiSurface(base.display, id, info));

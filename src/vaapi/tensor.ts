@@ -48,7 +48,6 @@ export function pictureOf({ planes, info }: Described): ImageInfo | undefined {
   return surfaceIn(planes)?.info ?? imageOf(planes[0].layout);
 }
 
-/** The surface that planes are of; undefined where it is not there yet. */
 export function surfaceIn([plane]: readonly DescribedPlane[]): VaapiSurface | undefined {
   return (plane as Partial<SurfacePlane>).surface;
 }

@@ -61,7 +61,6 @@ export const vaapiToHost: Mapper<VaapiTensor | Frame<VaapiTensor>, HostTensor | 
   },
 };
 
-/** The same picture, its rows one after the other. */
 function linear(info: ImageInfo): ImageInfo {
   return { ...info, modifier: 0n };
 }
