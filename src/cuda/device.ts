@@ -104,7 +104,6 @@ function countDevices(): number {
   return count[0];
 }
 
-/** The error for code 35: a driver that is too old, or missing. */
 function noDriver(): InteropError {
   cudart().cudaGetLastError();
   const { runtime, driver } = cudaVersions();

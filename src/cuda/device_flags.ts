@@ -69,7 +69,6 @@ export function currentFlags(): readonly CudaDeviceFlag[] {
   ];
 }
 
-/** The schedule among flags; undefined if they name none that CUDA's headers know. */
 function scheduleOf(flags: number): CudaSchedule | undefined {
   const now = flags & constants.cudaDeviceScheduleMask;
   return (Object.keys(NAMES) as CudaSchedule[]).find((schedule) => constants[NAMES[schedule]] === now);

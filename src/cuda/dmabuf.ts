@@ -55,7 +55,6 @@ export class CudaDmaBuf extends NativeObject {
   }
 }
 
-/** A new fd of a tensor's first bytes. */
 export function dmaBufFd(context: CudaPrimaryContext, { address }: CudaTensor, byteLength: number): number {
   return context.within(() => {
     const fn = cudaDriver()[FN];
@@ -64,7 +63,6 @@ export function dmaBufFd(context: CudaPrimaryContext, { address }: CudaTensor, b
   });
 }
 
-/** Device memory as a dma-buf, for any API that imports those. */
 export function dmaBufOffer({ device }: CudaPrimaryContext): Offer {
   return {
     kind: "dma-buf",

@@ -4,7 +4,6 @@ import { type ErrorFields, NativeCallError } from "../core/errors.ts";
 import { type Check, checkOf, codeError, type Codes } from "../core/native/codes.ts";
 import { cudart } from "./library.ts";
 
-/** Hints for codes whose names do not give the cause. */
 const HINTS: ReadonlyMap<number, string> = new Map([
   [cuda.cudaErrorMemoryAllocation, "There is not that much memory left; cuda.memory() returns how much is."],
   [cuda.cudaErrorInsufficientDriver, "No NVIDIA driver is loaded, or one that is older than this CUDA runtime."],
@@ -79,7 +78,6 @@ export function cudaError(code: number, fn: string, fields?: ErrorFields): Nativ
   return codeError(RUNTIME, code, fn, fields);
 }
 
-/** The error for a code of the driver; most codes are the runtime's. */
 function driverError(code: number, fn: string, fields?: ErrorFields): NativeCallError {
   if (STICKY.has(code)) return lostError(code, fn, DRIVER_NAMES.get(code) ?? "a sticky error");
   return codeError(DRIVER, code, fn, fields);

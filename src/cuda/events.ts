@@ -26,13 +26,13 @@ export function isReached(event: EventHandle): boolean {
   return false;
 }
 
-/** Blocks until an event is reached. @throws {CudaLostError} if a kernel has crashed. */
+/** Blocks. @throws {CudaLostError} if a kernel has crashed. */
 export function synchronize(event: EventHandle): true {
   check(cudart().cudaEventSynchronize(event), "cudaEventSynchronize");
   return true;
 }
 
-/** The same on another thread. */
+/** On another thread. */
 export async function synchronizeAsync(event: EventHandle): Promise<void> {
   check(await cudart().cudaEventSynchronizeAsync(event), "cudaEventSynchronize");
 }

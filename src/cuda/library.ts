@@ -71,7 +71,7 @@ export function tooNewRuntime(
   return tooNewForDriver(own[0], supported[0]);
 }
 
-/** The same for the output of a compiler. */
+/** For the output of a compiler. */
 function tooNewCompiler({ nvrtcVersion }: Pick<Nvrtc, "nvrtcVersion">): string | undefined {
   const [major, minor, supported] = [new Int32Array(1), new Int32Array(1), new Int32Array(1)];
   if (openingOf("cudart")?.path === undefined || nvrtcVersion(major, minor) !== 0) return undefined; // it compiles without a driver too

@@ -13,7 +13,6 @@ import type { StreamLane } from "./stream_lane.ts";
 import { cudaBlockOf, isPooled } from "./memory/block.ts";
 import { bandwidth, copyBetween, type PeerBandwidth, type PeerOrdinals } from "./peer/bandwidth.ts";
 
-/** The measured bandwidths, by the UUIDs of reader and owner. */
 const MEASURED = new Map<string, PeerBandwidth | undefined>();
 
 /**

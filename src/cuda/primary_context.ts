@@ -16,7 +16,6 @@ export function retainPrimary(ordinal: number, undo: Undo): Handle {
   return handle[0];
 }
 
-/** The scheduling flags of a device's primary context, and whether it exists already. */
 export function primaryState(ordinal: number): { readonly flags: number; readonly active: boolean } {
   const flags = new Uint32Array(1);
   const active = new Int32Array(1);
@@ -24,7 +23,6 @@ export function primaryState(ordinal: number): { readonly flags: number; readonl
   return { flags: flags[0], active: active[0] !== 0 };
 }
 
-/** Sets the flags of a primary context before it is made. */
 export function setPrimaryFlags(ordinal: number, flags: number): void {
   checkDriver(cudaDriver().cuDevicePrimaryCtxSetFlags_v2(ordinal, flags), "cuDevicePrimaryCtxSetFlags");
 }

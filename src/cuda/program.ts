@@ -84,7 +84,6 @@ export class CudaProgram extends DeviceProgram<CudaStreamContext, CudaLibrary> {
     return unknownKernel(name, this.#known(), { api: "cuda", fn: "cudaLibraryGetKernel" }, more);
   }
 
-  /** Its kernels' names, for a message. */
   #known(): string[] {
     try {
       return [...this.#lowered.keys(), ...this.#loaded.kernelNames];

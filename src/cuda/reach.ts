@@ -19,7 +19,6 @@ export function canAccess(reader: number, owner: number): boolean {
 
 export interface Unreachable {
   readonly reason: string;
-  /** The hint. */
   readonly remedy?: string;
 }
 
@@ -40,7 +39,6 @@ export function assertReachable(tensor: CudaTensor, context: CudaPrimaryContext,
   throw checks.wrong(argument, what, refused.remedy);
 }
 
-/** Why memory that was made for another device is out of reach; undefined if it is not. */
 function unreachable(
   { memory, context: home, grant }: CudaTensor,
   { device }: CudaPrimaryContext,
@@ -48,7 +46,6 @@ function unreachable(
   return refusalOf(memory, "kernel-on-another-device", home.device) ?? refuseReach(memory, grant.allocation, device);
 }
 
-/** Why a device does not reach CUDA memory of another device; undefined if it does. */
 export function refuseReach(
   memory: CudaMemoryKind,
   allocation: Allocation,

@@ -52,7 +52,6 @@ export class CudaStream extends DeviceQueue<StreamLane, CudaTensor, CudaTensor |
   override readonly line: Line<StreamLane>;
   /** CUDA's commands. */
   protected override readonly commands: Commands<StreamLane, CudaTensor, CudaTensor | CudaArray>;
-  /** Managed memory that the device and the host use in turns. */
   readonly #turns: ManagedTurns | undefined;
 
   /** Made by `cuda.createStream()`, `cuda.attachStream()`, and once by the context. */

@@ -24,7 +24,6 @@ export interface StreamLaneInit {
   readonly device: LaneDevice;
 }
 
-/** Managed memory that host and device use in turns, and the line of this lane. */
 interface Turns {
   readonly turns: ManagedTurns;
   readonly line: Line<StreamLane>;

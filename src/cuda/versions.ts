@@ -1,4 +1,3 @@
-/** A version of CUDA in words: `13.0` for 13000. */
 export function version(number: number): string {
   return `${Math.floor(number / 1000)}.${Math.floor(number % 1000 / 10)}`;
 }

@@ -9,11 +9,9 @@ import type { Sample } from "./samples.ts";
 /** Bytes that the device reads, and as many that it writes. */
 const LENGTH = 512;
 
-/** The two words by which host and kernel talk. */
 const STARTED = 0;
 const GO = 1;
 
-/** Where the two halves begin, in bytes. */
 const QUESTION = 64;
 const ANSWERED = QUESTION + LENGTH;
 

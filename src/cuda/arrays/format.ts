@@ -14,7 +14,6 @@ import { InteropError } from "../../core/errors.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import { checks } from "../check.ts";
 
-/** The kind of channel of each dtype; arrays have none of 64 bits. */
 const CHANNELS: { readonly [D in CudaArrayDType]: number } = {
   u8: cudaChannelFormatKindUnsigned,
   u16: cudaChannelFormatKindUnsigned,

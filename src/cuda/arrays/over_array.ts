@@ -10,7 +10,6 @@ import { owned } from "../primary_context.ts";
 import type { CudaArray } from "./array.ts";
 
 interface Made {
-  /** Its type in C: `"cudaTextureObject_t"`. */
   readonly type: string;
   readonly create: readonly [fn: string, call: (out: BigUint64Array<ArrayBuffer>) => number];
   readonly destroy: readonly [fn: string, call: (handle: bigint) => number];

@@ -9,9 +9,7 @@ import type { Address } from "../../core/tensors/places.ts";
 
 export interface DeviceCopy {
   readonly handle: Address;
-  /** The copy back; undefined if it is only read. */
   readonly giveBack: GiveBack | undefined;
-  /** The fence of the copy there; undefined if it is only written. */
   readonly done: Fence | undefined;
 }
 
@@ -41,7 +39,6 @@ export function copyOnDevice(
   };
 }
 
-/** A way back by one call. */
 function givenBackBy(line: Line, call: Call): GiveBack {
   return { line, once: true, step: () => call };
 }

@@ -91,7 +91,6 @@ function copied(
   return { ...copy, memory: "device" };
 }
 
-/** The context of the memory, and the context of the kernels. */
 function ends(source: Described, target: Target): [owner: CudaContext, reader: CudaContext] {
   return [source.target.context as CudaContext, target.context as CudaContext];
 }

@@ -37,7 +37,6 @@ export interface AcquiredBy {
   readonly context: CudaPrimaryContext;
   readonly resource: Resource;
   readonly ends: StreamEnds;
-  /** True if it takes frames of arrays. */
   readonly arrays: boolean;
 }
 

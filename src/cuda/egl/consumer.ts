@@ -43,7 +43,6 @@ const NO_RESOURCE = 0n as CudaGraphicsResource;
 export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> extends CudaStreamEnd
   implements AsyncIterable<F> {
   readonly #frames: AcquiredFrames;
-  /** The frame that was acquired last. */
   readonly #struct = new FrameStruct();
   readonly #out = new BigUint64Array(1);
 

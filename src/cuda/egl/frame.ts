@@ -29,7 +29,6 @@ interface Plane {
   readonly width: number;
   readonly height: number;
   readonly channels: number;
-  /** Bits of a channel. */
   readonly bits: number;
   readonly pitch: number;
 }
@@ -40,13 +39,13 @@ const DESCRIPTION = cudaEglFrame.fields.plane_0_width.offset / 4;
 /** Where the address of each plane lies: read for each frame. */
 const ADDRESSES = [0, 1, 2].map((plane) => cudaEglFrame.fields[`pitch_${plane}_ptr` as Field].offset);
 
-/** A `cudaEglFrame`: what a stream carries. */
+/** What a stream carries. */
 export class FrameStruct {
   readonly bytes: Uint8Array<ArrayBuffer> = new Uint8Array(cudaEglFrame.size);
   readonly #view = new DataView(this.bytes.buffer);
   readonly #words = new Uint32Array(this.bytes.buffer);
 
-  /** A frame of pointers. @throws {ArgumentError} for a format that CUDA has not. */
+  /** @throws {ArgumentError} for a format that CUDA lacks. */
   static of(frame: Frame<CudaTensor>): FrameStruct {
     const struct = new FrameStruct();
     frame.planes.forEach(({ address, layout: { shape, strides: [stride], dtype } }, i) => {
@@ -61,7 +60,7 @@ export class FrameStruct {
     return struct;
   }
 
-  /** A frame of arrays. @throws likewise. */
+  /** @throws {ArgumentError} for a format that CUDA lacks. */
   static ofArrays({ arrays, info }: CudaArrayFrame): FrameStruct {
     const struct = new FrameStruct();
     arrays.forEach(({ handle, extent: { width, height }, channels, dtype }, i) => {
@@ -115,7 +114,6 @@ export class FrameStruct {
     return copy;
   }
 
-  /** True if all is alike but the addresses. */
   isLike(other: FrameStruct): boolean {
     for (let i = DESCRIPTION; i < this.#words.length; i++) if (this.#words[i] !== other.#words[i]) return false;
     return true;
@@ -150,7 +148,7 @@ export class FrameStruct {
   }
 }
 
-/** CUDA's name of a format. @throws {ArgumentError} for one that streams do not carry. */
+/** @throws {ArgumentError} for a format that streams do not carry. */
 export function colourOf(format: ImageFormat): number {
   const colour = COLOURS[format];
   if (colour !== undefined) return colour;

@@ -55,7 +55,7 @@ export class GlResource extends SharedImport<StreamLane> {
     }, this.#undo);
   }
 
-  /** The array of a texture or a renderbuffer. It is mapped. */
+  /** Only while it is mapped. */
   get array(): CudaArray {
     const out = new BigUint64Array(1);
     const fn = "cudaGraphicsSubResourceGetMappedArray";
@@ -63,7 +63,7 @@ export class GlResource extends SharedImport<StreamLane> {
     return out[0] as CudaArray;
   }
 
-  /** The address of a buffer's first byte. It is mapped. */
+  /** Only while it is mapped. */
   get address(): Address {
     const [out, size] = [new BigUint64Array(1), new BigUint64Array(1)];
     const fn = "cudaGraphicsResourceGetMappedPointer";

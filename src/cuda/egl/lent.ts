@@ -29,7 +29,6 @@ export class Loans {
     return this.#loans.some((loan) => loan.key === key);
   }
 
-  /** Lends planes, to be read. */
   add(key: bigint, planes: Planes, producer: Resource): void {
     const ends = planes.map((plane) => {
       producer.dependOn(plane.resource);

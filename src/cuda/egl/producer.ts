@@ -39,7 +39,6 @@ const RETURN = "cudaEGLStreamProducerReturnFrame";
 
 const RETURNED: Call<StreamLane> = { fn: RETURN, call: () => 0 };
 
-/** The most CUDA frames in a stream, waiting or with the consumer. */
 const MOST_FRAMES = 64;
 
 /**
@@ -53,7 +52,6 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
   readonly init: CudaProducerInit;
   readonly #lent = new Loans();
   readonly #structs = new WeakMap<CudaStreamFrame, { readonly bytes: Uint8Array<ArrayBuffer>; readonly key: bigint }>();
-  /** The frame that has come back last. */
   readonly #back = new FrameStruct();
   #returned = 0;
 
@@ -214,7 +212,6 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     return made;
   }
 
-  /** What a frame is made of, if it is one of this producer's. */
   #planesOf(frame: CudaStreamFrame): Planes {
     const { format, width, height, arrays } = this.init;
     const isRight = arrays ? isMade<unknown>(frame, CudaArrayFrame) : isMade<unknown>(frame, Frame);

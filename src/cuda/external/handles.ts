@@ -31,7 +31,6 @@ export const SEMAPHORE_TYPES = {
   "keyed-mutex-kmt": names.cudaExternalSemaphoreHandleTypeKeyedMutexKmt,
 } as const;
 
-/** Another API's memory, as CUDA imports it. */
 export interface MemoryHandle {
   readonly kind: keyof typeof MEMORY_TYPES;
   readonly handle: number | bigint;

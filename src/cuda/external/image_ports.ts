@@ -23,7 +23,6 @@ import { type ExternalImage, importImage } from "./memory.ts";
 
 const KIND = "opaque-fd";
 
-/** The images of one format, as their imports know them. */
 interface ImportingTarget extends Target, Required<CudaImageFormat> {
   readonly context: CudaStreamContext;
 }

@@ -90,7 +90,6 @@ export function importImage(context: CudaPrimaryContext, memory: MemoryFd, place
   });
 }
 
-/** The memory of an fd, and what `map` makes of it. Takes the fd over. */
 function imported<T extends object>(
   context: CudaPrimaryContext,
   { fd, byteLength, dedicated }: MemoryFd,

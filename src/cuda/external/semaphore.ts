@@ -28,7 +28,6 @@ interface EglEvent {
 
 const KIND = "cuda.cudaExternalSemaphore_t";
 
-/** Those that are imported: by fds, the best first. */
 const FDS = ["timeline-fd", "binary-fd"] as const;
 
 const out = new BigUint64Array(1);

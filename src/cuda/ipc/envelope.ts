@@ -72,7 +72,6 @@ export function unpackEvent(bytes: Uint8Array<ArrayBuffer>): EventEnvelope {
   return { isolate, device, handle };
 }
 
-/** A copy of a program's bytes, which cannot change during the checks. */
 export function copied(given: ArrayBufferView, argument: string): Uint8Array<ArrayBuffer> {
   return checks.bytesIn(given, argument).slice();
 }

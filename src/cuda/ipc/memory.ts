@@ -100,7 +100,6 @@ function opened({ within }: CudaPrimaryContext, handle: Uint8Array<ArrayBuffer>)
   return base[0] as Address;
 }
 
-/** The range of the allocation around an address (cuMemGetAddressRange). */
 function rangeOf(address: Address): { readonly address: Address; readonly length: number } {
   checkDriver(cudaDriver().cuMemGetAddressRange_v2(base, size, address), "cuMemGetAddressRange");
   return { address: base[0] as Address, length: Number(size[0]) };

@@ -1,6 +1,5 @@
 import { checks } from "../check.ts";
 
-/** Code for a driver: PTX with its terminating zero, a cubin, or a fatbin. */
 export interface Code {
   readonly isPtx: boolean;
   /** A private copy of the bytes. */
@@ -10,7 +9,6 @@ export interface Code {
 /** White space and comments before the first directive of PTX. */
 const BEFORE_PTX = /^(?:\s|\/\/[^\n]*(?:\n|$)|\/\*[^]*?\*\/)*/;
 
-/** The code of a PTX text. @throws {ArgumentError} if it is not PTX. */
 export function ptxIn(text: string): Code {
   checks.assertText(text, "text");
   const directive = text.slice(BEFORE_PTX.exec(text)![0].length, -1).slice(0, 9);

@@ -14,7 +14,6 @@ import { ARCHITECTURE, type Source } from "./source.ts";
 
 export interface Compiled {
   readonly code: Code;
-  /** The mangled names of its kernels, by their C++ names. */
   readonly lowered: ReadonlyMap<string, string>;
   readonly log: string;
 }
@@ -87,7 +86,6 @@ function build(program: NvrtcProgram, options: readonly string[]): void {
   });
 }
 
-/** The cubin, or the PTX of a virtual architecture. */
 function codeOf(program: NvrtcProgram): Code {
   const { nvrtcGetCUBINSize, nvrtcGetCUBIN, nvrtcGetPTXSize, nvrtcGetPTX } = nvrtc();
   const cubin = told(program, "nvrtcGetCUBIN", nvrtcGetCUBINSize, nvrtcGetCUBIN);

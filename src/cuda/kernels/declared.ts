@@ -111,7 +111,6 @@ function typed(
   );
 }
 
-/** The hint for a parameter that was declared with its name; undefined if it was not. */
 function withoutName(type: string): string | undefined {
   const before = /^(.*[ *])\w+$/.exec(type)?.[1].trim();
   if (before === undefined) return undefined;
@@ -119,7 +118,6 @@ function withoutName(type: string): string | undefined {
   return base === "void" || elementOf(base) !== undefined ? `Leave the name out: "${shown(before)}".` : undefined;
 }
 
-/** A type in its plain spelling, without restrict, volatile and a pointer's own const. */
 function plain(type: string): string {
   return type.replaceAll(/\b(?:__restrict__|__restrict|restrict|volatile|__grid_constant__)(?!\w)/g, " ")
     .replaceAll(/\s+/g, " ").trim().replace(/ ?\* ?(?:const)?$/, "*");

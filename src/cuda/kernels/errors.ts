@@ -23,7 +23,6 @@ export function nvrtcName(code: number): string {
   return CODES.names.get(code) ?? CODES.unknown;
 }
 
-/** The first lines of a log, for a message. */
 export function firstLines(log: string): string {
   return log.split("\n").map((line) => line.trim()).filter((line) => line !== "").slice(0, 3).map(shown).join(" ");
 }

@@ -38,7 +38,6 @@ export interface LaunchSizes {
   readonly groupSize: Sizes;
 }
 
-/** The limits of a kernel's launches, and the sizes of the current one. */
 export class LaunchLimits implements LaunchSizes {
   readonly needs: KernelNeeds;
   readonly groups: Sizes;
@@ -49,7 +48,7 @@ export class LaunchLimits implements LaunchSizes {
   #maxDynamic: number;
   readonly #mostDynamic: number;
 
-  /** Asks CUDA. The thread's current device is the context's. */
+  /** The thread's current device is the context's. */
   constructor(launch: Launch, handle: Address, { device: { attributes } }: CudaPrimaryContext) {
     const bytes = new Uint8Array(cudaFuncAttributes.size);
     check(cudart().cudaFuncGetAttributes(bytes, handle), "cudaFuncGetAttributes");

@@ -13,7 +13,6 @@ import type { Code } from "./code.ts";
 import { MOST_PARAMETER_BYTES } from "./declared.ts";
 import { JitLog } from "./jit_log.ts";
 
-/** Code that the driver has loaded: a `cudaLibrary_t`, which belongs to no context. */
 export class LoadedCode {
   readonly handle: CudaLibrary;
   readonly #within: CudaPrimaryContext["within"];

@@ -15,11 +15,9 @@ export interface ProgramOptions {
 
 const OPTIONS: Names<ProgramOptions> = { defines: true, options: true, name: true, names: true };
 
-/** A program of CUDA C++, checked. */
 export interface Source {
   readonly text: string;
   readonly name: string;
-  /** The names of its C++ kernels. */
   readonly names: readonly string[];
   readonly options: readonly string[];
 }

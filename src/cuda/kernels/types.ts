@@ -17,7 +17,6 @@ const SCALARS: { readonly [name: string]: Scalar } = {
   double: scalar("f64"),
 };
 
-/** The other names of the same types. */
 const SPELLINGS: { readonly [spelling: string]: string } = {
   "signed char": "schar",
   "int8_t": "schar",
@@ -63,7 +62,6 @@ const TYPES = new TypeTable({
   mostAlign: 16,
 });
 
-/** The numbers of a CUDA C++ type; undefined if it is neither a number nor a vector. */
 export function elementOf(type: string): Element | undefined {
   return TYPES.element(type);
 }

@@ -17,7 +17,6 @@ import { tensorOver } from "./memory.ts";
 
 interface Pointed {
   readonly ordinal: number;
-  /** Where its allocation begins, for kernels. */
   readonly start: Address;
   readonly byteLength: number;
   /** Where that begins for the CPU, if it is memory of the host. */

@@ -27,7 +27,6 @@ export interface CudaBlock extends Block {
   readonly flags: readonly string[];
 }
 
-/** The block of an allocation by CUDA; undefined for other memory. */
 export function cudaBlockOf({ block }: Allocation): CudaBlock | undefined {
   return block.kind.startsWith("cuda.") && "deviceAddress" in block ? block as CudaBlock : undefined;
 }

@@ -29,7 +29,6 @@ export interface BlockPoolStatistics {
 export interface BlockPoolOptions {
   readonly make: (byteLength: number) => CudaBlock;
   readonly alignment: number;
-  /** The most bytes of the pool, blocks in use included. */
   readonly mostBytes: number;
 }
 
@@ -57,7 +56,6 @@ export class BlockPool {
     return { lent: { ...lent }, idle: { ...idle }, quarantined: { ...quarantined }, made, reused };
   }
 
-  /** The size of a block for so many bytes, with room to align it. */
   bytesOf(byteLength: number): number {
     return classOf(byteLength) + this.#options.alignment;
   }
@@ -112,7 +110,6 @@ export class BlockPool {
     return block;
   }
 
-  /** The aligned part of a block, of the wanted length. */
   #lent(whole: CudaBlock, size: number, byteLength: number): CudaBlock {
     const alignment = BigInt(this.#options.alignment);
     const shift = (alignment - whole.hostAddress! % alignment) % alignment;

@@ -22,7 +22,6 @@ interface PlacedBlock {
   readonly at: Layout;
 }
 
-/** A tensor of device memory, not initialised, aligned to at least 256 bytes. */
 export function deviceTensor(context: CudaPrimaryContext, init: DeviceAllocation): CudaTensor {
   const { block, at } = deviceMemory(context, init);
   return ownedTensor(context, block, at);
@@ -52,7 +51,6 @@ function deviceBlock(context: CudaPrimaryContext, byteLength: number): CudaBlock
   return { ...onDevice(context, address, byteLength, []), free: freeDevice(context, address) };
 }
 
-/** Rows at a pitch that the device chooses (cudaMallocPitch). */
 function pitchedMemory(context: CudaPrimaryContext, { shape, dtype, strides }: Layout): PlacedBlock {
   const [[rows], [rowBytes]] = [shape, strides];
   const pitch = new BigUint64Array(1);

@@ -119,7 +119,6 @@ export class CudaMemoryPool extends NativeObject {
   }
 }
 
-/** Throws if a device has no stream-ordered allocation. */
 export function assertPools({ name, device: { attributes } }: CudaPrimaryContext): void {
   if (attributes.memoryPoolsSupported === 1) return;
   throw new ArgumentError(`${name} has no memory pools (memoryPoolsSupported is 0).`, {

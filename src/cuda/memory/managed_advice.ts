@@ -39,7 +39,6 @@ export interface ManagedHints {
   readonly lastPrefetch: number | "host" | undefined;
 }
 
-/** The codes that set and unset each advice. */
 const ADVICE: { readonly [A in ManagedAdvice]: readonly [set: number, unset: number] } = {
   "read-mostly": [CU_MEM_ADVISE_SET_READ_MOSTLY, CU_MEM_ADVISE_UNSET_READ_MOSTLY],
   "preferred-location": [CU_MEM_ADVISE_SET_PREFERRED_LOCATION, CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION],
@@ -49,7 +48,6 @@ const ADVICE: { readonly [A in ManagedAdvice]: readonly [set: number, unset: num
 /** More processors than a machine has. */
 const MOST_PROCESSORS = 65;
 
-/** A place as a `CUmemLocation`. */
 export function locationOf(place: CudaPrimaryContext | "host"): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(CUmemLocation.size);
   writeCUmemLocation(

@@ -47,13 +47,11 @@ export abstract class CudaMemory extends PrintedTarget<CudaPrimaryContext> imple
 
 /** The owners of a new block besides its context, and how it is freed in the order of a stream. */
 export type BlockOwners = Pick<Owning, "owners" | "giveBack"> & {
-  /** Its access; read-write by default. */
   readonly access?: Owning["access"] | undefined;
   /** Where its handle lies in the block; at the block's first byte by default. */
   readonly shift?: number;
 };
 
-/** The tensor that owns a new block. */
 export function ownedTensor(
   target: Target & { readonly context: CudaPrimaryContext },
   block: CudaBlock,
@@ -63,7 +61,6 @@ export function ownedTensor(
   return tensorOver(target, new Allocation(block), at, about);
 }
 
-/** A tensor that owns the block of a CUDA allocation, together with its peers. */
 export function tensorOver(
   target: Target & { readonly context: CudaPrimaryContext },
   allocation: Allocation,
@@ -87,7 +84,6 @@ export function tensorOver(
   return new CudaTensor({ target, memory, handle, hostHandle, layout: at, resource });
 }
 
-/** A frame of planes; one resource holds their bytes. */
 export function framed(
   target: Target,
   resource: Resource,

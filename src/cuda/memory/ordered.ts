@@ -81,7 +81,6 @@ function orderedBlock(
   return { block: { ...onDevice(context, address, byteLength, [fn]), free }, giveBack };
 }
 
-/** Frees a block whose work is over. */
 function freeNow({ within }: CudaPrimaryContext, address: Address): void {
   within(() => checkRelease(cudart().cudaFree(address), "cudaFree"));
 }

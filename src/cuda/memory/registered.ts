@@ -24,7 +24,7 @@ const REGISTERED = {};
 
 const BEHIND = {};
 
-/** The registration of an allocation's pages, one for all users in the process. */
+/** One for all users in the process. */
 interface Registered {
   users: number;
   flags: number;
@@ -117,12 +117,10 @@ export function register(context: CudaPrimaryContext, allocation: Allocation, un
   });
 }
 
-/** True if an allocation is registered now. */
 export function isRegistered(allocation: Allocation): boolean {
   return liveOf(allocation) !== undefined;
 }
 
-/** The current registration of an allocation, if any. */
 function liveOf(allocation: Allocation): Registered | undefined {
   const registered = allocation.findAttachment<Registered>(REGISTERED);
   return registered === undefined || registered.users === 0 ? undefined : registered;

@@ -139,7 +139,6 @@ export class CudaVirtual extends CudaMemory {
     }
   }
 
-  /** Returns `given` if it is an array of contexts. */
   #contextsIn(given: readonly CudaPrimaryContext[]): readonly CudaPrimaryContext[] {
     if (!Array.isArray(given)) throw checks.wrongKind("devices", "an array of CUDA contexts", given);
     const contexts = checks.itemsIn<CudaPrimaryContext>(given, "devices");
@@ -152,7 +151,6 @@ export class CudaVirtual extends CudaMemory {
     return contexts;
   }
 
-  /** Throws unless the devices of these contexts can reach memory of this device. */
   #assertReached(contexts: readonly CudaPrimaryContext[]): void {
     const { device: { ordinal }, name } = this.context;
     contexts.forEach((context, i) => {
@@ -168,7 +166,6 @@ function endOf({ byteOffset, byteLength }: Layout): number {
   return byteOffset + byteLength;
 }
 
-/** The operations that a wish needs, with their arguments. */
 function needsOf({ location, sharable }: VirtualWish): readonly (readonly [argument: string, CudaOperation])[] {
   return [
     ["device", "kernel-write"],

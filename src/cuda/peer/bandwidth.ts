@@ -34,7 +34,6 @@ export function copyBetween(to: Address, from: Address, byteLength: number, ordi
   return onStream(fn, (on) => cudart()[fn](to, ordinals.to, from, ordinals.from, length, on));
 }
 
-/** Measures copies of 64 MiB between events. Access is enabled already. */
 export function bandwidth(reader: CudaStreamContext, owner: CudaStreamContext): PeerBandwidth {
   return thenUndo("measuring bandwidth", (undo) => {
     const made = <T extends Disposable>(object: T): T => {

@@ -23,9 +23,7 @@ import { checks } from "../check.ts";
 const FN = "cudaMemcpy3DAsync";
 
 export interface Pitched {
-  /** Bytes from one row to the next. */
   readonly pitch: number;
-  /** Rows from one slice to the next. */
   readonly rows: number;
 }
 
@@ -123,7 +121,6 @@ export function pitchesOf(
 
 const NO_ARRAY = 0n as ArrayHandle;
 
-/** A copy without its ends. */
 const NOTHING: CudaMemcpy3DParms = {
   srcArray: NO_ARRAY,
   srcPos_x: 0n,

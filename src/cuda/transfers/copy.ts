@@ -15,7 +15,6 @@ export function copyTensor(from: CudaTensor, to: CudaTensor): Call<StreamLane> {
   return copyRows([from.address, to.address], runsBetween(from, to, PLACE), count);
 }
 
-/** The command that copies bytes in rows from one address to another. */
 export function copyRows(
   [source, target]: readonly Address[],
   runs: Runs,
@@ -33,7 +32,6 @@ export function copyRows(
   });
 }
 
-/** The command that copies bytes from one address to another. */
 export function copyCall(to: Address, from: Address, byteLength: number): Call<StreamLane> {
   const size = BigInt(byteLength);
   return onStream("cudaMemcpyAsync", (on) => cudart().cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, on));

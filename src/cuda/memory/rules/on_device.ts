@@ -6,7 +6,6 @@ const EXPORT_DMA_BUF = {
   by: ["cuMemGetHandleForAddressRange"],
 };
 
-/** Device memory: cudaMalloc, cudaMallocPitch, cudaMallocAsync. */
 export const DEVICE = rules({
   ...ON_A_DEVICE,
   ...byKernels(always("cudaMalloc")),
@@ -40,7 +39,6 @@ const NO_FD = {
   reason: "the device cannot export memory as a file descriptor",
 };
 
-/** Virtual memory, on the device or on the host: cuMemCreate and cuMemMap. */
 export const VIRTUAL_MEMORY = rules({
   ...ON_A_DEVICE,
   ...byKernels(onlyIf(IS_VIRTUAL, "cuMemCreate", NO_VIRTUAL)),
@@ -65,7 +63,6 @@ export const VIRTUAL_MEMORY = rules({
   "share-opencl": onlyIf({ handleTypePosixFileDescriptorSupported: 1 }, "cuMemExportToShareableHandle", NO_FD),
 });
 
-/** Memory of another process: cudaIpcOpenMemHandle. */
 export const IMPORTED = rules({
   ...ON_A_DEVICE,
   ...byKernels(always("cudaIpcOpenMemHandle")),
@@ -82,7 +79,6 @@ export const IMPORTED = rules({
   ),
 });
 
-/** Memory of another API, by its fd: cudaImportExternalMemory. */
 export const EXTERNAL = rules({
   ...ON_A_DEVICE,
   ...byKernels(always("cudaExternalMemoryGetMappedBuffer")),
@@ -97,7 +93,6 @@ export const EXTERNAL = rules({
 
 const NOT_ITS_OWN = "it belongs to another device";
 
-/** Memory of another device, to which this device has access: cudaDeviceEnablePeerAccess. */
 export const PEER = rules({
   ...ON_A_DEVICE,
   ...byKernels(always("cudaDeviceEnablePeerAccess")),
@@ -112,7 +107,6 @@ export const PEER = rules({
 
 const COPY_IT = "Copy it to a tensor: stream.copy(array, tensor).";
 
-/** Arrays, which kernels access through textures and surfaces: cudaMalloc3DArray. */
 export const ARRAY = rules({
   ...ON_A_DEVICE,
   "kernel-read": always("cudaCreateTextureObject", { by: ["cudaCreateTextureObject", "cudaCreateSurfaceObject"] }),

@@ -13,7 +13,6 @@ const PAGEABLE_ACCESS = onlyIf({ pageableMemoryAccess: 1 }, "003/table-1", {
   remedy: "Map it: that registers its pages until the map ends.",
 });
 
-/** Ordinary host memory: malloc, mmap. */
 export const PAGEABLE = rules({
   ...ON_THE_HOST,
   ...byKernels(PAGEABLE_ACCESS),
@@ -52,7 +51,6 @@ export const PINNED = rules({
   free: always("002/freeing", { by: ["cudaFreeHost"] }),
 });
 
-/** Ordinary host memory while its pages are registered: cudaHostRegister. */
 export const REGISTERED = rules({
   ...ON_THE_HOST,
   ...byKernels(onlyIf({ hostRegisterSupported: 1 }, "003/3.2/host-register", REGISTERS)),
@@ -76,7 +74,6 @@ const MOVES = {
   remedy: "Set its users instead: cuda.managed.attach().",
 };
 
-/** Managed ("unified") memory: cudaMallocManaged. */
 export const MANAGED = rules({
   ...ON_THE_HOST,
   ...NOT_REGISTERED,

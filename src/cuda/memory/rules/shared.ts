@@ -2,12 +2,10 @@ import { always, type CudaKindRules, type CudaOperation, type CudaRule, never } 
 
 type Rules<O extends CudaOperation> = Readonly<Record<O, CudaRule>>;
 
-/** One rule for kernels of the memory's own device. */
 export function byKernels(rule: CudaRule): Rules<"kernel-read" | "kernel-write"> {
   return { "kernel-read": rule, "kernel-write": rule };
 }
 
-/** One rule for every use by the CPU. */
 export function byTheHost(rule: CudaRule): Rules<"host-read" | "host-write" | "host-view-while-a-kernel-runs"> {
   return { "host-read": rule, "host-write": rule, "host-view-while-a-kernel-runs": rule };
 }
@@ -49,7 +47,6 @@ const EVERYWHERE = {
   attach: never("cudaStreamAttachMemAsync", "only managed memory can be attached", USE_MANAGED),
 };
 
-/** The rules for most memory on a device. */
 export const ON_A_DEVICE = {
   ...EVERYWHERE,
   ...NOT_REGISTERED,
@@ -65,7 +62,6 @@ export const ON_A_DEVICE = {
 
 const USE_DEVICE = "Allocate it by cuda.allocate().";
 
-/** The rules for most host memory. */
 export const ON_THE_HOST = {
   ...EVERYWHERE,
   "export-ipc": never("cudaIpcGetMemHandle", "CUDA IPC exports only device memory of cudaMalloc", USE_DEVICE),

@@ -15,7 +15,6 @@ export interface VirtualBlock extends CudaBlock {
   readonly duplicateFd: (() => number) | undefined;
 }
 
-/** The virtual block of an allocation; undefined for other memory. */
 export function virtualBlockOf({ block }: Allocation): VirtualBlock | undefined {
   return block.kind === "cuda.virtual" ? block as VirtualBlock : undefined;
 }

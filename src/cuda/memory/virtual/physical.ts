@@ -37,13 +37,11 @@ export interface VirtualWish {
 export interface PhysicalMemory {
   readonly handle: bigint;
   readonly location: CUmemLocation;
-  /** Its length, a multiple of the granularity. */
   readonly byteLength: number;
   /** Makes a new fd of it, which the caller owns; undefined if it has none. */
   readonly duplicateFd: (() => number) | undefined;
 }
 
-/** New memory (cuMemCreate), of at least so many bytes; its release goes on the undo list. */
 export function createPhysical(
   context: CudaPrimaryContext,
   atLeast: number,
@@ -115,7 +113,6 @@ function rounded(context: CudaPrimaryContext, byteLength: number, properties: Da
   return Math.ceil(byteLength / granularity) * granularity;
 }
 
-/** Takes a handle over: its release goes on the undo list. */
 function released(context: CudaPrimaryContext, handle: bigint, undo: Undo): bigint {
   owned(context, HANDLE, undo, () => checkDriverRelease(cudaDriver().cuMemRelease(handle), "cuMemRelease"));
   return handle;
@@ -138,7 +135,6 @@ function exported({ within }: CudaPrimaryContext, handle: bigint): number {
   return closedOnExec(outFd[0]);
 }
 
-/** Keeps an fd of memory until the undo list runs. */
 function keepFd(fd: number, undo: Undo): void {
   undo.push(counted(FD, () => closeFd(fd)));
 }
