@@ -72,7 +72,6 @@ function memoryAbility(device: VkPhysicalDevice, handleType: number, has: boolea
   return memoryAbilityIn(told, layouts.VkExternalBufferProperties.fields, handleType);
 }
 
-/** The result of a query about memory; nothing where it was not made. */
 export function memoryAbilityIn(
   told: Struct,
   fields: Readonly<Record<"externalMemoryFeatures" | "compatibleHandleTypes", FieldLayout>>,

@@ -18,7 +18,6 @@ const WAIT = "vkWaitForFences";
 
 interface OwnFence {
   readonly resource: Resource;
-  /** What was attached to it, and may not have been seen over. */
   attached: readonly Fence[];
 }
 

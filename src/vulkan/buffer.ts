@@ -13,7 +13,6 @@ import { SharedMemory } from "./shared_memory.ts";
 import { type Struct, struct } from "./struct.ts";
 
 export interface ForeignBuffer {
-  /** Where it comes from. */
   readonly from: "foreign";
   readonly buffer: VkBuffer;
 }

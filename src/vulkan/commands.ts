@@ -4,10 +4,8 @@ import type { VulkanLane } from "./lane.ts";
 import { vulkan } from "./library.ts";
 import { structs } from "./struct.ts";
 
-/** Bytes that lie at one place in one buffer, and at another in the other. */
 export interface Region {
   readonly from: number;
-  /** Where they begin in the second. */
   readonly to: number;
   readonly length: number;
 }
@@ -29,9 +27,9 @@ export function copyCall(from: VulkanBuffer, to: VulkanBuffer, regions: readonly
 }
 
 export interface Filled {
-  /** Where they begin, a multiple of 4. */
+  /** A multiple of 4. */
   readonly at: number;
-  /** How many, a multiple of 4. */
+  /** A multiple of 4. */
   readonly length: number;
   readonly word: number;
 }

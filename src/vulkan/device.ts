@@ -83,7 +83,6 @@ export interface VulkanDevice {
   readonly limits: VulkanLimits;
 }
 
-/** All features of Vulkan 1.0 to 1.2 that a device has, as a new `VkDevice` takes them. */
 export function featuresOf(handle: VkPhysicalDevice): Struct {
   const all = chain(
     struct("VkPhysicalDeviceFeatures2"),

@@ -8,7 +8,6 @@ import type { VulkanLane } from "./lane.ts";
 import type { OpenDevice } from "./open_device.ts";
 import { exportSemaphore, type FdKind, importSemaphore, kindsOf } from "./semaphores.ts";
 
-/** A command that does nothing but mark a point. */
 const MARKER: Call<VulkanLane> = { fn: "vkQueueSubmit", call: (lane) => lane.mark() };
 
 interface Imported {

@@ -19,7 +19,6 @@ import { struct } from "./struct.ts";
 
 const SYNC_FD = vk.VK_EXTERNAL_FENCE_HANDLE_TYPE_SYNC_FD_BIT;
 
-/** Whether a fence has its signal, or a sync file has taken it along. */
 interface Signal {
   isHere: boolean;
 }

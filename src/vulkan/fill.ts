@@ -40,7 +40,6 @@ export function fillTensor({ layout, name, rawHandle }: VulkanTensor, value: Fil
   return [fillCall(rawHandle, fills), ...(copies.length === 0 ? [] : [copyCall(rawHandle, rawHandle, copies)])];
 }
 
-/** The bytes of a word that repeat to a pattern. */
 function periodOf(pattern: Uint8Array, dtype: string): Uint8Array {
   const bytes = Uint8Array.from({ length: WORD }, (_, i) => pattern[i % pattern.length]);
   if (pattern.every((byte, i) => byte === bytes[i % WORD])) return bytes;
@@ -48,7 +47,6 @@ function periodOf(pattern: Uint8Array, dtype: string): Uint8Array {
   throw checks.wrong("value", what, "Write it: queue.write().");
 }
 
-/** The word that begins at a byte of a period, its lowest byte first. */
 function wordFrom(bytes: Uint8Array, begin: number): number {
   return new Uint32Array(Uint8Array.from(bytes, (_, i) => bytes[(begin + i) % WORD]).buffer)[0];
 }

@@ -31,7 +31,6 @@ export function abilityOf({ abilities }: OpenDevice, kind: HandleKind): MemoryAb
   return { "opaque-fd": abilities.opaqueFd, "dma-buf": abilities.dmaBuf, "host-pointer": abilities.hostPointer }[kind];
 }
 
-/** Why no memory of the device crosses by handles of this kind. */
 export function closedFor(
   device: OpenDevice,
   kind: HandleKind,

@@ -11,7 +11,6 @@ import type { OpenDevice } from "./open_device.ts";
 
 const LENGTH = 4096;
 
-/** Host memory, of which a device uses every page in place, or none. */
 export const HOST_PAGES = new MemoryClass<VulkanBase>("host memory, by its pages", (base, undo) => {
   return verdictOf(experiment(base, undo), "host memory, by its pages");
 });
@@ -21,7 +20,6 @@ export function takesPages({ facts: { limits: { minImportedHostPointerAlignment:
   return align <= PAGE ? {} : { align };
 }
 
-/** A buffer over the pages that hold a port's bytes, and where in it they begin. */
 export function importPages(device: OpenDevice, { value, byteLength }: Port) {
   const align = BigInt(device.facts.limits.minImportedHostPointerAlignment);
   const address = value / align * align;
@@ -31,7 +29,6 @@ export function importPages(device: OpenDevice, { value, byteLength }: Port) {
   return { buffer, start: Number(value - address) };
 }
 
-/** What kept host memory from being an alias; undefined where nothing did. */
 function experiment({ openDevice: device, line, staging }: VulkanBase, undo: Undo): string | undefined {
   const block = mapBlock({ byteLength: LENGTH, align: PAGE, sharable: false, guard: false });
   undo.push(() => block.free("unused"));

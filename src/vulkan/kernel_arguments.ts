@@ -22,7 +22,6 @@ export interface Declared {
   readonly parameter: Parameter<VulkanBase>;
 }
 
-/** A tensor of another context cannot be passed. */
 function refuseElsewhere(
   to: PointerParameter<Tensor, VulkanBase>,
   { target, name }: Tensor,
@@ -34,7 +33,6 @@ function refuseElsewhere(
   }
 }
 
-/** How GLSL declares a parameter. */
 const DECLARED = { read: "Declare it readonly", any: "declare its elements of the tensor's type" };
 
 class BufferParameter extends PointerParameter<VulkanTensor, VulkanBase> {
@@ -170,7 +168,6 @@ function pushBytes({ constants }: Shader): number {
 }
 
 export class KernelArguments extends Arguments<VulkanBase, VulkanTensor | VulkanImage> {
-  /** The bytes of all push constants. */
   readonly pushBytes: number;
   readonly #shader: Shader;
   readonly #buffers: Struct;

@@ -31,7 +31,6 @@ export interface Used {
 interface Slot {
   readonly commands: VkCommandBuffer;
   mark: number;
-  /** True if its recording was begun and did not come to its end. */
   isOpen: boolean;
 }
 
@@ -70,7 +69,6 @@ export class VulkanLane implements Lane {
   #over = 0;
   /** @see {@link signalledBehind} */
   #tail: VkSemaphore | undefined;
-  /** True if the queue may have something with no mark behind it. */
   #isLoose = false;
 
   /** A lane without commands. */
@@ -257,7 +255,6 @@ export class VulkanLane implements Lane {
     return code;
   }
 
-  /** Begins a submit that is the next mark. */
   #beginMark(commands?: VkCommandBuffer): void {
     this.#submission.begin(commands);
     this.#submission.signal(this.timeline, BigInt(this.#newest + 1));

@@ -16,9 +16,8 @@ export type Place = "device" | "host";
 
 export interface Needs {
   readonly size: number;
-  /** One of these types: a bit for each. */
   readonly typeBits: number;
-  /** The memory must be its alone. */
+  /** The object must own its memory alone. */
   readonly dedicated: boolean;
 }
 
@@ -48,7 +47,6 @@ export interface MemoryInfo {
   readonly dedicated: boolean;
 }
 
-/** The needs of a buffer or an image: `ask` is the native query. */
 export function needsOf(ask: (told: Struct) => void): Needs {
   const dedicated = struct("VkMemoryDedicatedRequirements", {});
   const told = struct("VkMemoryRequirements2", { pNext: dedicated });

@@ -27,7 +27,6 @@ export type ExtensionName =
   | "VK_EXT_queue_family_foreign"
   | "VK_KHR_push_descriptor";
 
-/** The extensions that are used where a device has them. */
 const EXTENSIONS: Readonly<Record<ExtensionName, Extension>> = {
   VK_KHR_external_memory_fd: {
     lack: "memory crosses by no fd",

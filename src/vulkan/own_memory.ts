@@ -18,7 +18,6 @@ import type { OpenDevice } from "./open_device.ts";
 import type { VulkanTensor } from "./tensor.ts";
 
 export interface Making {
-  /** Where it lies. */
   readonly place: Place;
   /** The kind of fd by which it has to go out; the best that the device has if left out. */
   readonly exportAs?: ExportKind | undefined;
@@ -70,7 +69,6 @@ export function allocated(
   }, undo);
 }
 
-/** A tensor over a buffer that other code made on the same device. */
 export function attachedBuffer(
   base: VulkanBase,
   given: bigint,

@@ -65,7 +65,6 @@ export class VulkanCommands implements Commands<VulkanLane, Taken> {
   }
 }
 
-/** The command that copies an image's pixels to a tensor, or the other way. */
 function pixels(way: Way, { rawHandle, layout, format, name }: VulkanImage, tensor: Taken, argument: string) {
   if (tensor instanceof VulkanImage) {
     throw checks.wrong("to", "both are images, which are copied to and from tensors.", "Copy it to a tensor first.");
@@ -84,7 +83,6 @@ function pixels(way: Way, { rawHandle, layout, format, name }: VulkanImage, tens
   return pixelsCall(way, rawHandle, tensor.rawHandle, whole, byteOffset);
 }
 
-/** The regions of runs that are repeated along dimensions. */
 function regionsOf({ length, dimensions }: Runs, begins: readonly [number, number]): Region[] {
   const count = countOf(dimensions);
   if (count > MOST_REGIONS) {

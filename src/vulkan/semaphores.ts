@@ -27,7 +27,6 @@ export function kindsOf({ abilities }: OpenDevice, way: keyof Ability): FdKind[]
   return (Object.keys(of) as FdKind[]).filter((kind) => of[kind][way]);
 }
 
-/** A new semaphore, unsignalled or with the value 0; its destruction goes on the undo list. */
 export function createSemaphore(device: OpenDevice, kind: FdKind, undo: Undo, exports = false): VkSemaphore {
   const { type, handleType } = KINDS[kind];
   const info = struct("VkSemaphoreCreateInfo", {});
@@ -47,7 +46,6 @@ export function exportSemaphore(device: OpenDevice, semaphore: VkSemaphore, kind
   return device.exportFd("vkGetSemaphoreFdKHR", struct("VkSemaphoreGetFdInfoKHR", { semaphore, handleType }));
 }
 
-/** A semaphore of another driver. It takes the fd over, also where it fails. */
 export function importSemaphore(device: OpenDevice, kind: FdKind, fd: number, undo: Undo): VkSemaphore {
   return givenAway(fd, "importing a semaphore", () => {
     const semaphore = createSemaphore(device, kind, undo);

@@ -5,7 +5,6 @@ import { type ChannelKind, kindOf } from "../core/layout/pixel_formats.ts";
 import { shaderFormat } from "./images/formats.ts";
 import { checks } from "./library.ts";
 
-/** A storage buffer or a storage image of a shader. */
 export interface ShaderBinding {
   /** Its `binding`, in set 0. */
   readonly binding: number;
@@ -13,7 +12,6 @@ export interface ShaderBinding {
   readonly name: string | undefined;
   /** True if the shader only reads it: `readonly`. */
   readonly isConst: boolean;
-  /** For an image, what the shader takes it for. Undefined for a buffer. */
   readonly image?: ShaderImage;
   /** For a buffer, what its unsized array holds, or its only member; undefined if that is no number and no vector. */
   readonly element?: ShaderType | undefined;
@@ -25,29 +23,22 @@ export interface ShaderImage {
   /** The format, as {@link PixelFormat} names it: `"rgba unorm8"`. */
   readonly format: string | undefined;
   readonly kind: ChannelKind;
-  /** True if it has layers: `image2DArray`. */
   readonly arrayed: boolean;
 }
 
 export interface ShaderConstant {
-  /** Its name in the source, if the compiler kept it. */
   readonly name: string | undefined;
   readonly offset: number;
   readonly type: ShaderType;
 }
 
-/** A number or a vector, as GLSL names it. */
 export interface ShaderType {
-  /** GLSL's name: `"uint"`, `"vec4"`. */
   readonly name: string;
   readonly element: Element;
 }
 
-/** What a compute shader says of itself. */
 export interface Shader {
-  /** Its buffers and images, by binding. */
   readonly bindings: readonly ShaderBinding[];
-  /** Its push constants, by offset. */
   readonly constants: readonly ShaderConstant[];
   /** The work-items of a work group, along three dimensions; undefined if they are specialization constants. */
   readonly localSize: readonly number[] | undefined;
@@ -98,7 +89,7 @@ const NUMBERS: Readonly<Record<string, readonly [name: string, vector: string, d
   f64: ["double", "dvec", "f64"],
 };
 
-/** A private copy of a shader's words. @throws {ArgumentError} if they are no SPIR-V. */
+/** A private copy. @throws {ArgumentError} if the words are no SPIR-V. */
 export function spirvIn(given: unknown): Uint32Array<ArrayBuffer> {
   const bytes = checks.bytesIn(given, "spirv", "a Uint8Array or Uint32Array");
   const words = bytes.length >= 20 && bytes.length % 4 === 0 ? new Uint32Array(bytes.slice().buffer) : undefined;
@@ -113,7 +104,6 @@ export function spirvIn(given: unknown): Uint32Array<ArrayBuffer> {
 export class Module {
   readonly #operands = new Map<number, Uint32Array[]>();
 
-  /** Divides a module. @throws {ArgumentError} if an instruction reaches past its end. */
   constructor(words: Uint32Array) {
     for (let at = 5; at < words.length;) {
       const [length, opcode] = [words[at] >>> 16, words[at] & 0xffff];
@@ -171,7 +161,6 @@ export class Module {
     return { ...named, name, isConst, element: this.#type(array?.[1] ?? only) };
   }
 
-  /** A storage image of two dimensions, without samples; undefined for anything else. */
   #image(type: number): ShaderImage | undefined {
     const [, of, dimensions, , arrayed, samples, sampled, code] = this.#find(OP.image, type) ?? [];
     if (dimensions !== IMAGE_2D || samples !== 0 || sampled !== IMAGE_STORED) return undefined;
@@ -191,7 +180,6 @@ export class Module {
     });
   }
 
-  /** A number or a vector; undefined for anything else. */
   #type(id: number | undefined): ShaderType | undefined {
     if (id === undefined) return undefined;
     const vector = this.#find(OP.vector, id);
@@ -250,7 +238,6 @@ export class Module {
   }
 }
 
-/** A literal string: UTF-8 with a zero at its end. */
 function text(words: Uint32Array): string {
   const bytes = new Uint8Array(words.slice().buffer);
   const end = bytes.indexOf(0);

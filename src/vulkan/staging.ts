@@ -67,7 +67,6 @@ export class Staging {
   }
 }
 
-/** Where the bytes of a tensor lie. */
 export function placeOf({ rawHandle: buffer, layout: { byteOffset: offset } }: VulkanTensor): Staged {
   return { buffer, offset };
 }

@@ -6,7 +6,6 @@ import { addressOf } from "../core/native/pin.ts";
 
 type Layouts = typeof layouts;
 
-/** The name of a struct, as C has it. */
 export type StructName = { [N in keyof Layouts]: Layouts[N] extends StructLayout ? N : never }[keyof Layouts];
 
 /** A value that lies in JavaScript's memory: its address goes into the field, and the struct keeps it alive. */
@@ -17,7 +16,6 @@ type Value<F extends FieldLayout> = F["type"] extends "u64" | "i64" | "usize" | 
   ? bigint | number | Pointed | undefined
   : number;
 
-/** The values of a struct's fields, but for its `sType`: those left out are 0. */
 export type Values<L extends StructLayout> = {
   readonly [F in Exclude<keyof L["fields"], "sType">]?: Value<L["fields"][F]>;
 };
@@ -34,7 +32,6 @@ export class Struct extends DataView<ArrayBuffer> {
     this.address = addressOf(this, "vulkan");
   }
 
-  /** Writes a field of the struct at `start`. */
   put({ offset, type }: FieldLayout, value: bigint | number | Pointed, start = 0): void {
     const at = start + offset;
     if (typeof value === "object") {
@@ -55,14 +52,12 @@ export class Struct extends DataView<ArrayBuffer> {
     return this.getBigUint64(start + offset, true);
   }
 
-  /** Reads a field of characters, up to its zero. */
   text({ offset }: FieldLayout, start = 0): string {
     const bytes = new Uint8Array(this.buffer, start + offset);
     return new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0)));
   }
 }
 
-/** A struct with these values, and the `sType` of its name. */
 export function struct<N extends StructName>(name: N, values: Values<Layouts[N]> = {}): Struct {
   return structs(name, [values]);
 }
@@ -86,7 +81,6 @@ export function structType(name: string): number {
   return known[`VK_STRUCTURE_TYPE_${words.toUpperCase().replace("WIN_3_2", "WIN32")}`] as number;
 }
 
-/** Room for so many structs that a native call fills. */
 export function room(name: StructName, count: number): Struct {
   return new Struct(layouts[name].size, count);
 }

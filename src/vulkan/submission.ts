@@ -27,7 +27,6 @@ export class Submission {
     [this.#values, this.#info] = this.#structs();
   }
 
-  /** Begins a submit of these commands; undefined for none. */
   begin(commands?: VkCommandBuffer): void {
     this.#commands[0] = commands ?? 0n;
     this.#signalCount = 0;
@@ -60,7 +59,6 @@ export class Submission {
     this.#signals.values[this.#signalCount++] = value;
   }
 
-  /** Hands it to a queue, which signals the fence behind it; returns the code. */
   submit(queue: VkQueue, fence: VkFence = NO_FENCE): number {
     if (!this.#waitsApart) return this.#submit(queue, this.#commandCount, this.#waitCount, this.#signalCount, fence);
     const code = this.#submit(queue, 0, this.#waitCount, 0, NO_FENCE);

@@ -24,13 +24,11 @@ export interface Choice {
 
 const TILINGS = { optimal: true, linear: true } as const;
 
-/** Why an image in the driver's own order is no dma-buf. */
 export const ONLY_THE_DEVICE = {
   reason: "only the device knows its own order of pixels: a dma-buf's users could not distinguish them.",
   remedy: 'Allocate it with { tiling: "linear" }, or { tiling: { modifiers } }.',
 } as const;
 
-/** Why layers have no other order, and cross by no dma-buf. */
 export const ONE_PICTURE = {
   reason:
     "layers lie in the driver's own order, which goes by opaque fds: rows, modifiers and dma-bufs are one picture's.",
@@ -76,7 +74,6 @@ export function choose(target: VulkanImageTarget, orders: readonly Order[], aske
   throw checks.wrong("tiling", what, `Its DRM format modifiers for them: ${there || "none"}.`);
 }
 
-/** What holds for images of each of these orders. */
 function choiceOf({ abilities }: VulkanImageTarget, orders: readonly Order[], handleTypes: number): Choice {
   const all = orders.map((order) => abilities.of(order, handleTypes)!);
   const ability = all.reduce((one, other) => ({

@@ -7,10 +7,8 @@ import { struct } from "../struct.ts";
 import { type ImageObject, type ImageSpec, rangeOf } from "./image_object.ts";
 
 export interface PixelRange {
-  /** The first layer. */
   readonly layer: number;
   readonly layers: number;
-  /** The first row. */
   readonly row: number;
   readonly rows: number;
 }

@@ -34,7 +34,6 @@ const ENCODINGS = {
   float32: "SFLOAT",
 } as const satisfies { readonly [E in Encoding]?: string };
 
-/** Every format of images here, by Vulkan's name. */
 export const VULKAN_FORMATS: { readonly [N in VulkanFormatName]: VulkanFormat } = Object.fromEntries(
   ORDERS.flatMap((order) => Object.entries(ENCODINGS).map(([encoding, word]) => [order, encoding, word] as const))
     .map(([order, encoding, word]) => {
@@ -47,7 +46,6 @@ export const VULKAN_FORMATS: { readonly [N in VulkanFormatName]: VulkanFormat } 
     .map((format) => [format.vulkan, Object.freeze(format)]),
 ) as unknown as { [N in VulkanFormatName]: VulkanFormat };
 
-/** The format of a name. @throws {ArgumentError} for an unknown name. */
 export function formatIn(given: unknown): VulkanFormat {
   return VULKAN_FORMATS[checks.nameIn(given, VULKAN_FORMATS, "format")];
 }

@@ -34,7 +34,6 @@ export type Tiling =
 
 const IMAGE = {};
 
-/** The image that an allocation was made for, if it is Vulkan's. */
 export function objectOf(allocation: Allocation): ImageObject | undefined {
   return allocation.findAttachment(IMAGE);
 }
@@ -68,7 +67,6 @@ export interface ForeignImage {
 const { VK_IMAGE_LAYOUT_UNDEFINED: UNDEFINED, VK_IMAGE_LAYOUT_GENERAL: GENERAL } = vk;
 const COLOR = vk.VK_IMAGE_ASPECT_COLOR_BIT;
 
-/** All of an image, as structs name its parts. */
 export function rangeOf({ layers = 1 }: ImageSpec) {
   return { aspectMask: COLOR, levelCount: 1, layerCount: layers } as const;
 }

@@ -24,7 +24,6 @@ type Closed = Reason | undefined;
  */
 const FD_OF_ROWS = "opaque-fd of rows";
 
-/** A kind of port here, and the fd that it has. */
 type ImageKind = ExportKind | typeof FD_OF_ROWS;
 
 function fdOf(kind: string): ExportKind {
@@ -194,7 +193,6 @@ function imported(target: VulkanImageTarget, port: ImagePort): ImportedImage<Ima
   return { handles: [object], end: () => object.giveBack(), release: () => object.free() };
 }
 
-/** How an image is made whose pixels lie as a port says. */
 function wayIn(
   { base, format }: VulkanImageTarget,
   port: ImagePort,
