@@ -25,7 +25,6 @@ export function withArticle(kind: string): string {
   return `${/^[aeio]/i.test(kind) ? "an" : "a"} ${kind}`;
 }
 
-/** The kind of a value with its article: its type, or the name of its class. */
 export function aKind(value: unknown): string {
   return withArticle(kindOf(value));
 }
@@ -65,7 +64,6 @@ export function object<T>(given: T, argument: string): T & object {
   throw unexpected(argument, "an object", given);
 }
 
-/** The names of an object's properties: exactly those of its type. */
 export type Names<T> = { readonly [N in keyof T]-?: unknown };
 
 /**

@@ -117,7 +117,6 @@ export class Checks {
   }
 }
 
-/** What to do with bytes that were passed in place of a tensor. */
 export const OF_BYTES =
   "Pass the tensor itself, not its view; host.wrap() makes a tensor of an array of your own, in place.";
 

@@ -118,7 +118,6 @@ function openToWrite(fs: FileSystem, path: string): { fd: number; isNew: boolean
   }
 }
 
-/** Writes the bytes from `begin` to before `end` where they belong in the file. */
 function writeRange(fs: FileSystem, fd: number, bytes: Uint8Array, begin: number, end: number): void {
   for (let at = begin; at < end;) at += fs.writeSync(fd, bytes, at, end - at, at);
 }

@@ -23,7 +23,6 @@ export const bufferLength: (buffer: unknown) => number = getter(ArrayBuffer.prot
 
 export const bufferOfArray: (array: unknown) => ArrayBuffer = getter(TypedArray.prototype, "buffer");
 
-/** How many bytes a typed array shows; 0 once it was revoked. */
 export const arrayLength: (array: unknown) => number = getter(TypedArray.prototype, "byteLength");
 
 const arrayOffset: (array: unknown) => number = getter(TypedArray.prototype, "byteOffset");

@@ -28,7 +28,6 @@ export abstract class Printed {
   }
 }
 
-/** A line with further facts, and without the parentheses if it has no facts. */
 export function withFacts(line: string, facts: readonly (string | undefined)[]): string {
   const known = facts.filter((fact) => fact !== undefined);
   return known.length === 0 ? line : `${line} (${known.join(", ")})`;

@@ -26,7 +26,6 @@ const NOBODY = undefined as unknown as Usable;
 export class Arguments<C, U extends Usable = Usable> {
   /** The kernel's parameters, in order. */
   readonly parameters: readonly Parameter<C>[];
-  /** Where each packed value lies in {@link view}. */
   protected readonly offsets: readonly number[];
   /** The packed values. Their memory never moves. */
   protected readonly view: DataView<ArrayBuffer>;

@@ -108,7 +108,6 @@ export class Fence extends Printed implements PromiseLike<void> {
     return this.wait().then(onReached, onFailed);
   }
 
-  /** Waits for the gates in front of the work, and then for the work. */
   async #settled(): Promise<void> {
     for (let gates = this.line.gatesAt(this.mark); gates !== undefined; gates = this.line.gatesAt(this.mark)) {
       await Promise.all(gates.map(({ opened }) => opened));
@@ -168,7 +167,6 @@ function sleep(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
-/** Throws the signal's reason if it is aborted first. */
 export function unlessAborted(done: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);

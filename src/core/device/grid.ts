@@ -14,7 +14,6 @@ export function wrongLaunch({ api, fn, kernel }: Launch, argument: string, what:
   return new ArgumentError(`${kernel}: ${argument}: ${what}`, hint === undefined ? fields : { ...fields, hint });
 }
 
-/** Throws unless a queue is one of ours, in the kernel's context. */
 export function assertQueue<Q extends { readonly context: unknown }>(
   queue: unknown,
   type: Maker<Q>,
@@ -54,7 +53,6 @@ function wrongRange(launch: Launch, names: object, what: string): ArgumentError 
  * the device, and laid out as three `size_t` for a native call.
  */
 export class Sizes {
-  /** The address of the three words. Valid for as long as this is reachable. */
   readonly address: Address;
   length = 0;
   readonly #launch: Launch;

@@ -86,7 +86,6 @@ export class Line<L = any> extends Printed {
   readonly #lines: Lines<L>;
   #submitted = 0;
   #over = 0;
-  /** The newest mark that its end waits for. */
   #awaited = 0;
   #failures = NO_FAILURES;
   #gated: Gated[] | undefined;
@@ -95,7 +94,6 @@ export class Line<L = any> extends Printed {
   readonly #beside: (() => readonly Line[]) | undefined;
   /** The newest mark of each other line that it has waited for already. */
   #behind: WeakMap<Line, number> | undefined;
-  /** True if the driver has waits pending for the next command. */
   #isWaiting = false;
   #passages: Set<Passage> | undefined;
 
@@ -261,7 +259,6 @@ export class Line<L = any> extends Printed {
     return other.driver === this.driver;
   }
 
-  /** Asks the driver whether a mark is over; no gate is in front of it. */
   #poll(mark: number): boolean {
     return this.#saw(this.#lines.poll(this.lane, mark), mark);
   }
@@ -296,7 +293,6 @@ export class Line<L = any> extends Printed {
     if (call.blocks) this.#assertUngated(call.fn, this.#submitted + 1);
   }
 
-  /** Makes the call, and records it unless it submitted nothing. */
   #submit(uses: readonly Use[], call: Call<L>): number {
     try {
       this.#make(call);
@@ -367,7 +363,6 @@ export class Line<L = any> extends Printed {
     if (this.#gated.length === 0) this.#gated = undefined;
   }
 
-  /** Waits on the device if it can, else on this thread. */
   #waitFor(other: Line, mark: number): void {
     if (other === this as Line || this.isBehind(other, mark)) return;
     const passage = this.#waitForGate(other, mark);
@@ -406,7 +401,6 @@ export class Line<L = any> extends Printed {
     if (this.resource.state === "freed") this.resource.assertLive();
   }
 
-  /** True if a gate is in front of a mark, or anywhere on a line of the same native queue. */
   #isGated(mark: number): boolean {
     if (this.gatesAt(mark) !== undefined) return true;
     if (this.#beside === undefined) return false;

@@ -39,7 +39,6 @@ interface Last {
   readonly isOnce: boolean;
 }
 
-/** A semaphore by which one line waits for another. */
 interface Shared {
   readonly kind: SyncKind;
   readonly signals: unknown;
@@ -56,7 +55,6 @@ interface Shared {
 export class LineSync {
   readonly #line: SyncedLine;
   readonly #sync: Sync | undefined;
-  /** The imported timelines of other lines. */
   readonly #timelines = new Map<SyncedLine, unknown>();
   #last: readonly Last[] = [];
   /** The semaphores that another line signals and this one waits for. */

@@ -26,10 +26,8 @@ import { polled } from "./asking.ts";
 
 const KIND = "native.flag";
 
-/** The most calls that a flag waits for: what a semaphore counts. */
 const MOST_CALLS = 2 ** 31 - 1;
 
-/** For a struct of no given length, in bytes. */
 const STRUCT = 128;
 const LONGEST = 4096;
 

@@ -52,7 +52,6 @@ export abstract class Parameter<C = unknown> {
    */
   abstract pack(value: unknown, view: DataView<ArrayBuffer>, offset: number, context: C): Usable | undefined;
 
-  /** How the kernel accesses a packed object. */
   accessTo(_used: Usable): Access {
     return "read";
   }

@@ -46,7 +46,6 @@ export async function waitPatiently(fence: Fence): Promise<void> {
   await fence.wait();
 }
 
-/** Asks each line about its waits in turn, up to the first that is not over. */
 function ask(): void {
   timer = undefined;
   for (const [line, waits] of waiting) {

@@ -8,11 +8,9 @@ import { Parameter, type ParameterPlace } from "./parameter.ts";
 import type { Element } from "./types.ts";
 
 export interface Pointee {
-  /** True if it is const: the kernel only reads it. */
   readonly isConst: boolean;
   /** Its type; undefined for void and for types that the program declares. */
   readonly element?: Element | undefined;
-  /** The alignment of the address in bytes; by default that of the type. */
   readonly align?: number;
 }
 

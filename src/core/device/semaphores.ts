@@ -21,7 +21,6 @@ export interface SemaphoreMaker {
   make(kind: SyncKind): NativeSemaphore;
 }
 
-/** The makers that are open. A list is enough: a pair of lines asks once. */
 const makers: SemaphoreMaker[] = [];
 
 /** Until the returned function is called, two lines of other drivers may wait for each other by these semaphores. */

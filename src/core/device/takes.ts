@@ -17,7 +17,6 @@ export interface Takes {
 
 type Closed = Reason | undefined;
 
-/** Why memory is not taken; undefined if it is. */
 export function refuseTaken(takes: Takes, planes: readonly DescribedPlane[]): Closed {
   const { align } = takes;
   for (const { layout } of planes) {

@@ -3,19 +3,15 @@ import { NUMBERS, type Numbers } from "../layout/numbers.ts";
 
 export interface Scalar {
   readonly numbers: Numbers;
-  /** The dtypes of tensors that hold it. */
   readonly dtypes: readonly DType[];
   /** True for a boolean type: it takes `true` and `false` too. */
   readonly isBoolean?: true;
 }
 
-/** A type of a kernel language: a number, or a vector of them. */
 export interface Element extends Scalar {
   /** The numbers of a vector; 1 for a number. */
   readonly lanes: number;
-  /** The size of a value in bytes. */
   readonly size: number;
-  /** Its alignment in bytes. */
   readonly align: number;
 }
 
@@ -28,11 +24,9 @@ export interface TypeTableInit {
   readonly vector: RegExp;
   /** True if a vector of three takes the room of four; else it is packed, and aligned like its number. */
   readonly padsThree: boolean;
-  /** The greatest alignment of a vector in bytes. */
   readonly mostAlign: number;
 }
 
-/** The types of one kernel language, and how their values lie in memory. */
 export class TypeTable {
   readonly #init: TypeTableInit;
 
@@ -61,7 +55,6 @@ export class TypeTable {
   }
 }
 
-/** A number type for tensors of these dtypes. The first dtype gives its values. */
 export function scalar(...dtypes: readonly [DType, ...DType[]]): Scalar {
   return { numbers: NUMBERS[dtypes[0]], dtypes };
 }

@@ -2,7 +2,6 @@ import { writes } from "../memory/access.ts";
 import { ofArgument } from "../errors.ts";
 import type { Line, Use } from "./line.ts";
 
-/** Throws if an access is not allowed now; the error names the argument. */
 export function assertUsable(uses: readonly Use[]): void {
   for (const { tensor, access, argument } of uses) {
     try {
@@ -21,7 +20,6 @@ export function eachConflict(uses: readonly Use[], visit: (line: Line, mark: num
   }
 }
 
-/** Revokes the host views that must not be used during these uses. */
 export function revokeViews(uses: readonly Use[]): void {
   for (const { tensor, access } of uses) tensor.revokeViews(access);
 }

@@ -7,7 +7,6 @@ import { Tensor } from "../tensors/tensor.ts";
 
 export interface Expected {
   readonly expected: string;
-  /** The context, as the API's examples name it: `"vulkan"`. */
   readonly target: string;
 }
 

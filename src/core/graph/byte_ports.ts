@@ -14,7 +14,6 @@ import type { Manner } from "./port_mapper.ts";
 /** The kinds of ports that are addresses of the memory itself, unless they are of a copy. */
 const HOST_KINDS: readonly MemoryKind[] = ["host-pointer", "host-view"];
 
-/** Bytes: the range that covers all planes. */
 export const BYTES: Manner<ByteRange> = {
   takesParts: false,
   at: "",

@@ -45,7 +45,6 @@ export function chain(...links: readonly Link[]): Mapper {
   return new Chain(links, mappers);
 }
 
-/** Distinguishes a pair from a mapper; both have a `map`. */
 function isPair(link: Link): link is readonly [Mapper, Target] {
   return Array.isArray(link);
 }

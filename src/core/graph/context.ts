@@ -105,7 +105,6 @@ export abstract class PermanentContext<T extends Tensor> extends Printed impleme
   [Symbol.dispose](): void {}
 }
 
-/** For messages: `opencl (NVIDIA H200)`. */
 export function contextInWords({ api, name }: Kind["context"]): string {
   return api === name ? api : `${api} (${name})`;
 }

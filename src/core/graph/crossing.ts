@@ -7,7 +7,6 @@ import type { GiveBack } from "../life/resource.ts";
 import { type Undo, unwind } from "../life/undo.ts";
 import type { Allocation } from "../memory/allocation.ts";
 
-/** One side of a map by ports. */
 export interface Side {
   /** What it holds, and its commands. */
   readonly crossing: Crossing;

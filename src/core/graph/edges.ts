@@ -2,7 +2,6 @@ import { type Mapper, mapperIn } from "./mapper.ts";
 
 export interface Edge {
   readonly mapper: Mapper;
-  /** The kind it leads to. */
   readonly to: string;
   /** Its place in the graph's table, which decides between equal costs. */
   readonly place: number;
@@ -10,7 +9,6 @@ export interface Edge {
 
 const NONE: readonly Edge[] = [];
 
-/** The mappers of a graph, by the kind of memory they lead from. */
 export class Edges {
   readonly #from = new Map<string, Edge[]>();
 

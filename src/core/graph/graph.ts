@@ -156,10 +156,6 @@ export class Graph extends Printed implements Disposable {
     return borrowed;
   }
 
-  /**
-   * Takes the hops one after the other; a failure unwinds those that were taken, newest first. What a later hop finds may
-   * differ from what was planned: `taken` is what was done.
-   */
   #walk(
     source: Mapped,
     hops: readonly Hop[],
@@ -462,7 +458,6 @@ function noList({ api }: Context): ArgumentError {
   return new ArgumentError(what, { api: "core", argument: "contexts" });
 }
 
-/** A context with several kinds of memory is no target itself. */
 function noTarget(given: unknown): ArgumentError {
   const { targets, name } = (given ?? {}) as Partial<Context>;
   if (!Array.isArray(targets)) {

@@ -16,7 +16,6 @@ import type { Mapped } from "../tensors/mapped.ts";
 import type { PlacedPlane } from "../tensors/over.ts";
 import type { BlockPlace, Leaving, Manner, Placed } from "./port_mapper.ts";
 
-/** Images: a frame with all its planes, or a tensor of pixels. */
 export const IMAGES: Manner<Described> = {
   takesParts: true,
   at: "images.",
@@ -158,7 +157,6 @@ function imagesOf(target: Target): Images | undefined {
   return portsOf(target)?.images;
 }
 
-/** The same elements, without gaps. */
 function dense({ shape, dtype }: Layout): Layout {
   return layout({ shape, dtype });
 }

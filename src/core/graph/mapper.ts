@@ -95,7 +95,6 @@ export function ask(
   return inOne(plans, source, target, access);
 }
 
-/** The plans for the planes of a frame, as one step. What moves most bytes is its evidence. */
 function inOne(plans: readonly Plan[], { info }: Described, target: Target, access: Access): Plan {
   const transfer = mostOf(plans.map((plan) => plan.transfer));
   return {

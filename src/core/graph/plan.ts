@@ -18,7 +18,6 @@ export function whyHostReads(waits: readonly Fence[]): string | undefined {
   return waits.length === 0 ? undefined : `it uses the bytes itself, once the work of ${linesInWords(waits)} is over`;
 }
 
-/** The most lines that a message names. */
 const MOST_LINES = 3;
 
 /** Whose work these fences stand for, and what the host cannot wait for: it would block what settles a promise. */

@@ -46,14 +46,12 @@ interface Ports<What> {
   formatOf?(source: Described): unknown;
 }
 
-/** What differs between memory that crosses by its bytes and memory that crosses as images. */
 export interface Manner<What extends Fds> {
   /** True where a frame crosses with all its planes, also where they lie in several blocks. */
   readonly takesParts: boolean;
   /** Where a backend has the functions of these ports. */
   readonly at: string;
   portsAt(target: Target): Ports<What> | undefined;
-  /** What the offers are asked about. */
   subjectOf(source: Described): What;
   /** Why memory that its ports would take does not go this way. */
   refuse?(source: Described, target: Target): Reason | undefined;
@@ -64,7 +62,6 @@ export interface Manner<What extends Fds> {
   fetches(source: Described, access: Access): boolean;
   export(source: Mapped, kind: MemoryKind, access: Access): Exported | Exported<ImagePort>;
   stage(source: Mapped, stage: Stage, kind: MemoryKind): { readonly copy: Staged; readonly port: AnyPort };
-  /** The block that a port to the source shows, where there is one. */
   blockOf(source: Described): Allocation | undefined;
   import(port: AnyPort, target: Target, access: Access, source: Described, block: Allocation | undefined): Arriving;
   /** The blocks that an import shows it in, which go on the undo list: they outlive the import's last command. */
@@ -85,7 +82,6 @@ export interface BlockPlace {
   readonly start: number;
 }
 
-/** What a map brings from its source. */
 export interface Leaving {
   /** What came out. */
   readonly crossing: Exported | Exported<ImagePort>;
@@ -101,14 +97,12 @@ export type Stage = NonNullable<Offer["stage"]>;
 
 export type Arriving = Imported | ImportedImage;
 
-/** Where a result lies. */
 export interface Placed {
   readonly planes: readonly PlacedPlane[];
   readonly grants: readonly Grant[];
   readonly info: FrameInfo | undefined;
 }
 
-/** A plan, and the way that it goes. */
 interface PortPlan<What> extends Plan {
   readonly way: Way<What>;
 }
@@ -233,7 +227,6 @@ function endsOf<What extends Fds>(by: Manner<What>, from: Target, to: Target): E
   return { from, to, exports: by.portsAt(from)?.exports ?? [], imports: by.portsAt(to)?.imports ?? [] };
 }
 
-/** Why the edge is closed, whichever way. */
 function refuse<What extends Fds>(
   by: Manner<What>,
   source: Described,
@@ -299,7 +292,6 @@ function staged(
   return { crossing, copy, grants: [grants[0].elsewhere(copy, 0, byteLength), ...grants] };
 }
 
-/** A copy that was asked for. */
 function counted(copy: Call, context: Context, byteLength: number): Call {
   const call = (lane: unknown) => {
     const code = copy.call(lane);

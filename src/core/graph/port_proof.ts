@@ -15,7 +15,6 @@ interface Pair {
   sample: SampleClass;
 }
 
-/** Bytes that each side writes. */
 const LENGTH = 4096;
 
 const PROOFS = new WeakMap<Target, WeakMap<Target, { readonly pair: Pair; readonly proofs: Proofs<Pair> }>>();
@@ -29,7 +28,6 @@ export function tryToProveShared(mapper: Mapper, from: Target, to: Target, sampl
   proofs.tryToProve(classOf(pair));
 }
 
-/** Its verdict, as far as it is known. */
 export function judgeShared(mapper: Mapper, from: Target, to: Target, sample: SampleClass): Verdict {
   const { pair, proofs } = proofsOf(mapper, from, to, sample);
   return proofs.judge(classOf(pair));

@@ -7,7 +7,6 @@ interface WithQueue extends Pick<Context, "name"> {
   readonly queue: { readonly resource: Resource };
 }
 
-/** Why memory does not fit a target. */
 interface Unfit {
   readonly argument: string;
   readonly problem: string;

@@ -75,7 +75,6 @@ export class Route extends Printed {
   }
 }
 
-/** The route of memory that was not mapped. */
 export const ORIGIN: Route = new Route([], []);
 
 /** `host→opencl: alias (proven …)`. */
@@ -92,7 +91,6 @@ function describeRefusal(refusal: Refusal): string {
   return `${refusal.edge}: closed: ${refusal.reason}${refusal.remedy === undefined ? "" : ` ${refusal.remedy}`}`;
 }
 
-/** Joins edges that are closed for the same reason. */
 function together(refused: readonly Refusal[]): Refusal[] {
   const byReason = Map.groupBy(refused, ({ reason, remedy }) => `${reason}|${remedy}`);
   return Array.from(byReason.values(), (each) => ({ ...each[0], edge: each.map(({ edge }) => edge).join(" and ") }));
@@ -104,7 +102,6 @@ export interface Ways {
   readonly to: string;
   /** Those that have edges to the target. */
   readonly edgesFrom: readonly string[];
-  /** Those of the graph. */
   readonly there: readonly string[];
 }
 

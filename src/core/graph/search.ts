@@ -6,21 +6,15 @@ import type { Refusal } from "../errors.ts";
 import type { Fence } from "../device/fence.ts";
 import { ask, edgeOf, isPlan, type Mapper, type Plan } from "./mapper.ts";
 
-/** One step of a route that was found. */
 export interface Hop {
   readonly mapper: Mapper;
   readonly target: Target;
-  /** The plan of its probe. */
   readonly plan: Plan;
 }
 
-/** A question to the search. */
 export interface Query {
-  /** Where the route begins. */
   readonly source: Described;
-  /** Where it has to lead. */
   readonly goal: Target;
-  /** How the result will be used. */
   readonly access: Access;
   /** Work in flight, which a step or the host has to wait for. */
   readonly waits: readonly Fence[];
@@ -29,7 +23,6 @@ export interface Query {
 
 /** The best route, if there is one, and what closed better ones. */
 export interface Found {
-  /** The steps; undefined if no route is open. */
   readonly hops: readonly Hop[] | undefined;
   /** The refusals of edges on ways that could have been better, each once. */
   readonly refused: readonly Refusal[];
@@ -155,7 +148,6 @@ function unbeatable(
   return undefined;
 }
 
-/** Turns a copy that was not allowed into a refusal. */
 export function allowed(answer: Plan | Refusal, mapper: Mapper, copies: boolean): Plan | Refusal {
   if (!isPlan(answer) || answer.transfer !== "copy" || copies) return answer;
   return {

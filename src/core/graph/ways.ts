@@ -18,7 +18,6 @@ import { COPY, mostOf, type Step, type Transfer } from "./route.ts";
 export interface Fds {
   /** What the fds allow, where not every access. */
   readonly fdAccess?: Access | undefined;
-  /** Where its elements lie. */
   readonly planes?: readonly DescribedPlane[];
 }
 
@@ -26,17 +25,12 @@ export interface Fds {
 export interface Ends<What> {
   readonly from: Target;
   readonly to: Target;
-  /** What the first lets out, the best first. */
   readonly exports: readonly Offer<What>[];
-  /** What the second takes in. */
   readonly imports: readonly Offer<What>[];
 }
 
-/** How memory crosses from one kind to another. */
 export interface Way<What> {
-  /** The port by which the source lets it out. */
   readonly out: Offer<What>;
-  /** The port by which the target takes it in: of the same kind. */
   readonly into: Offer<What>;
 }
 
@@ -152,7 +146,6 @@ export function prepareWays<What extends Fds>(
 
 /** A step by the best way. */
 interface Stepped extends Pick<Step, "transfer" | "hostWait" | "waitReason" | "evidence"> {
-  /** On how many sides the memory is moved. */
   readonly moves: number;
 }
 

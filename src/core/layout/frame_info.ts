@@ -50,7 +50,6 @@ export interface AudioInfo {
 /** What a frame is. */
 export type FrameInfo = ImageInfo | AudioInfo;
 
-/** The most planes of a frame of sound: one for each channel. */
 const MOST_PLANES = 64;
 
 /** What {@link imageInfo} needs to know. */
@@ -186,7 +185,6 @@ export function planesAt(info: FrameInfo, places: readonly PlanePlace[]): readon
   });
 }
 
-/** Throws a {@link LayoutError} if two planes of one block share bytes. */
 export function assertApart(planes: readonly Layout[]): void {
   const sorted = planes.toSorted((a, b) => a.byteOffset - b.byteOffset);
   const overlap = sorted.some((plane, i) => i > 0 && endOf(sorted[i - 1]) > plane.byteOffset);

@@ -40,7 +40,6 @@ export const LAYOUT_NAMES: Names<LayoutInit & Layout> = {
   byteLength: true,
 };
 
-/** The most dimensions a layout can have. */
 const MOST_DIMENSIONS = 32;
 
 /**

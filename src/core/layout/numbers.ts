@@ -4,7 +4,6 @@ import type { DType } from "./dtype.ts";
 
 type Write = (view: DataView, offset: number, value: number | bigint) => void;
 
-/** The numbers of a dtype: their range, and how one is written. */
 export class Numbers {
   readonly dtype: DType;
   readonly size: number;
@@ -25,7 +24,6 @@ export class Numbers {
     this.#most = Number(whole?.[1] ?? Infinity);
   }
 
-  /** The same numbers in a smaller range. */
   within(least: bigint, most: bigint): Numbers {
     return new Numbers(this.dtype, this.size, this.write, [least, most]);
   }

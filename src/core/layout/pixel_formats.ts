@@ -86,7 +86,6 @@ export interface PixelFormat {
   readonly fourcc?: number;
 }
 
-/** The format of an order and an encoding. */
 export function pixelFormat(order: ChannelOrder, encoding: Encoding): PixelFormat {
   const { dtype, normalized, packed }: EncodingRow = ENCODINGS[encoding];
   const name = `${order} ${encoding}`;

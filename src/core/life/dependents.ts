@@ -2,9 +2,8 @@ import type { Resource } from "./resource.ts";
 
 /** A resource in its owner's list of dependents, and in the list of its own owners. */
 export interface Link {
-  /** Ends after the member. */
+  /** The owner ends after the member. */
   readonly owner: Resource;
-  /** Ends before the owner. */
   readonly member: Resource;
   /** The next newer one in the owner's list. */
   newer: Link | undefined;
@@ -14,7 +13,6 @@ export interface Link {
   next: Link | undefined;
 }
 
-/** Makes `member` end before `owner`. */
 export function adopt(owner: Resource, member: Resource): void {
   const link: Link = { owner, member, newer: undefined, older: owner.newest, next: member.memberships };
   if (owner.newest !== undefined) owner.newest.newer = link;
@@ -22,18 +20,15 @@ export function adopt(owner: Resource, member: Resource): void {
   member.memberships = link;
 }
 
-/** True if `owner` has adopted `member`. */
 export function isOwnedBy(member: Resource, owner: Resource): boolean {
   for (let link = member.memberships; link !== undefined; link = link.next) if (link.owner === owner) return true;
   return false;
 }
 
-/** Takes `member` out of one owner's list. */
 export function leave(member: Resource, owner: Resource): void {
   for (let link = member.memberships; link !== undefined; link = link.next) if (link.owner === owner) resign(link);
 }
 
-/** Takes `member` out of every owner's list. */
 export function leaveAll(member: Resource): void {
   while (member.memberships !== undefined) resign(member.memberships);
 }
@@ -47,7 +42,6 @@ export function subtreeOf(resource: Resource): Resource[] {
   return found;
 }
 
-/** A resource, its owners, and theirs. */
 export function ownersOf(resource: Resource): Iterable<Resource> {
   const found = new Set([resource]);
   for (const each of found) {

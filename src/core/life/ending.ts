@@ -118,7 +118,6 @@ function addLastWork({ hooks, work }: Resource): boolean {
   return !last.line.wasOver(last.mark);
 }
 
-/** Submits the next command that gives the bytes back. */
 function takeStep(resource: Resource): void {
   const { work, giveBack } = resource;
   if (giveBack === undefined) return;

@@ -3,7 +3,6 @@ import type { Failure } from "../memory/allocation.ts";
 import { warn } from "../warn.ts";
 import type { Resource } from "./resource.ts";
 
-/** A failure during the end of a resource. */
 export interface Failed {
   readonly error: unknown;
   /** The resource that failed: the one that ends, or one that ended with it. */
@@ -12,7 +11,6 @@ export interface Failed {
 
 export const NONE_FAILED: readonly Failed[] = [];
 
-/** Notes errors until the end is over. */
 export function failed(resource: Resource, errors: readonly unknown[]): void {
   if (errors.length > 0) resource.failures = [...resource.failures, ...failedAt(resource, errors)];
 }

@@ -16,7 +16,6 @@ const contexts: FinalizationRegistry<Remembered> = new FinalizationRegistry(({ n
   warn(`${name} was never disposed; its native objects stay. Use \`using\` or dispose it.${originInWords(origin)}`);
 });
 
-/** Registers a context, which only a dispose can end. */
 export function registerContext(context: object, { name, origin }: Resource): void {
   contexts.register(context, { name, origin }, context);
 }
@@ -39,7 +38,6 @@ export function keepFor(user: object, object: object): void {
 export interface Registration {
   readonly object: object;
   readonly resource: Resource;
-  /** Its index in {@link fresh}; -1 once it has left. */
   place: number;
 }
 

@@ -61,7 +61,6 @@ export class Ledger extends Printed {
  */
 export const ledger: Ledger = new Ledger();
 
-/** Counts a native object, until the returned function releases it. */
 export function counted(kind: string, release: () => void): () => void {
   ledger.add(kind);
   return () => {

@@ -4,7 +4,6 @@ import { environmentInWords } from "../native/library.ts";
 /** Its value is 1 where a program wants to know. */
 const VARIABLE = "SAMEPAGE_TRACE_FORGOTTEN";
 
-/** The most calls that a stack is searched for those of the program. */
 const MOST_CALLS = 50;
 
 /** What stands for the calls where the program has its own form of stacks. */

@@ -12,7 +12,6 @@ import type { Resource } from "./resource.ts";
 interface EndedWait {
   readonly fence: Fence;
   readonly errors: unknown[];
-  /** When to give the work up. */
   readonly until: number;
 }
 
@@ -57,7 +56,6 @@ export function driveIfOver(resource: Resource): void {
   driveSync(resource);
 }
 
-/** Drives it without blocking the event loop. */
 export async function drive(resource: Resource, wait = (fence: Fence) => fence.wait()): Promise<void> {
   let ended: EndedWait | undefined;
   for (let obstacle = advance(resource); obstacle !== undefined; obstacle = advance(resource)) {

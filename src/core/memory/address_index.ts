@@ -38,7 +38,6 @@ export class AddressIndex {
     if (chunk.length === 0) this.#chunks.splice(at, 1);
   }
 
-  /** The first allocation that shares a byte with `[address, address + byteLength)`. */
   overlapping(address: bigint, byteLength: number): Allocation | undefined {
     const start = Number(address);
     for (let at = this.#chunkFor(start); at < this.#chunks.length; at++) {
@@ -52,7 +51,6 @@ export class AddressIndex {
     return undefined;
   }
 
-  /** The last chunk that begins at or before `start`; the first if none does. */
   #chunkFor(start: number): number {
     let low = 0;
     let high = this.#chunks.length;

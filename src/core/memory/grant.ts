@@ -235,7 +235,6 @@ export class Grant {
     for (const facet of this.#facets) facet.#noteWork();
   }
 
-  /** The grant that its bytes came with. */
   get #origin(): Grant {
     return this.parent === undefined ? this : this.parent.#origin;
   }

@@ -17,7 +17,6 @@ export interface KnownObject {
 /** The allocations of this isolate by host address, of all APIs: tensors over the same bytes find each other here. */
 const index = new AddressIndex();
 
-/** A known allocation that shares a byte with a range of host addresses. */
 export function findAllocation(address: bigint, byteLength: number): Allocation | undefined {
   return index.overlapping(address, byteLength);
 }
@@ -84,7 +83,6 @@ export function findByHandle(kind: string, handle: bigint): Allocation | undefin
   return findPlace(kind, handle)?.allocation;
 }
 
-/** Where a native object's memory lies, if samepage knows it. */
 export function findPlace(kind: string, handle: bigint): Place | undefined {
   return places.find(kind, handle);
 }

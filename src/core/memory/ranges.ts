@@ -14,7 +14,6 @@ interface Node<T> extends Placed<T> {
   readonly priority: number;
   left: Node<T> | undefined;
   right: Node<T> | undefined;
-  /** The greatest end in this subtree. */
   reach: number;
   /** The same for the ranges that write; -1 if no range does. */
   writersReach: number;

@@ -114,7 +114,6 @@ export class TensorViews {
   }
 }
 
-/** The buffers of one tensor, in the list of its allocation. */
 interface Entry {
   views: TensorViews | WeakRef<TensorViews>;
   readonly place: Placed<Entry>;

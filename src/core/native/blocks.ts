@@ -11,7 +11,6 @@ export { PAGE } from "./pages.ts";
 /** Lengths of blocks are multiples of this: a cache line, and what GPUs that share the CPU's memory want. */
 export const LENGTH_MULTIPLE = 64;
 
-/** A block of anonymous or memfd memory. */
 export interface MappedBlock extends Block {
   readonly address: Address;
   /** Where the requested bytes begin in it: 0, unless they end at a guard page. */

@@ -2,7 +2,6 @@ import type { ArgumentError } from "../errors.ts";
 
 /** What the kernel says of something that this process has a limited amount of. */
 export interface Kernel {
-  /** The most there may be. */
   limit(): number;
   /** How much the process has in use. Asking takes a while, so it is done rarely. */
   inUse(): number;
@@ -10,9 +9,7 @@ export interface Kernel {
 
 /** Which parts of the limit are taken, from 0 to 1. */
 export interface Shares {
-  /** What one isolate may take. */
   readonly own: number;
-  /** What the process may have in use, with all Workers and drivers. */
   readonly process: number;
   /** The kernel is asked whenever so much more was taken. */
   readonly step: number;

@@ -23,7 +23,6 @@ const SHORTEST = 128;
 /** So much is mapped at a time. */
 const CHUNK = 16 * PAGE;
 
-/** Memory that a callback writes to. */
 export interface CallbackMemory {
   readonly address: Address;
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -32,7 +31,6 @@ export interface CallbackMemory {
 /** Pieces without an owner, by length. A Worker that is terminated leaves its own mapped: C may still write to them. */
 const free = new Map<number, CallbackMemory[]>();
 
-/** Takes zeroed memory of at least so many bytes. */
 export function takeCallbackMemory(byteLength: number): CallbackMemory {
   const length = Math.max(SHORTEST, 2 ** Math.ceil(Math.log2(byteLength)));
   let pieces = free.get(length);
@@ -62,9 +60,7 @@ export interface CCallback {
   readonly counts: boolean;
   /** True if the memory is a struct of the program's, whose first eight bytes the call zeroes. */
   readonly takesStruct: boolean;
-  /** Makes memory ready for calls. */
   prepare(memory: CallbackMemory): void;
-  /** How many calls there were since the last question. */
   calls(memory: CallbackMemory): number;
   /** No further call comes. */
   end(memory: CallbackMemory): void;
@@ -131,7 +127,6 @@ function assertClearsAWord(): void {
 
 const addresses = new Map<CallbackName, Address>();
 
-/** The address of a function, as other libraries call it. */
 export function callbackAddress(name: CallbackName): Address {
   let address = addresses.get(name);
   if (address !== undefined) return address;

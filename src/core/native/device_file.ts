@@ -5,9 +5,7 @@ import { closeFd } from "./fd.ts";
 import { libc, libcError } from "./libc.ts";
 import { cString } from "./text.ts";
 
-/** What makes a device file appear, and who may open it. */
 export interface DeviceFile {
-  /** What to do where the file is missing. */
   readonly missing: string;
   /** The group that Debian gives it to. */
   readonly group: string;

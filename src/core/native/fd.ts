@@ -64,7 +64,6 @@ export function accessOfFd(fd: number): Access {
 const answer = new DataView(new ArrayBuffer(statx.size));
 const NO_PATH = cString("");
 
-/** What the kernel says of the file behind an fd. */
 export interface FileStatus {
   /** Device and inode: equal for two fds of one file, and for no others while it is open. */
   readonly identity: bigint;
@@ -98,10 +97,8 @@ const KINDS = new Map(
   ] as const,
 );
 
-/** What an fd is by its type of file, for messages. */
 export type KindOfFile = "a pipe" | "a socket" | "a regular file" | "a device" | "another kind of fd";
 
-/** The kind of file behind an fd. @param mode {@link FileStatus.mode} */
 export function kindOfFile(mode: number): KindOfFile {
   return KINDS.get((mode & S_IFMT) as typeof S_IFREG) ?? "another kind of fd";
 }

@@ -21,7 +21,7 @@ const FIRST: ReadonlySet<string> = new Set<keyof LibC>([
   "gnu_get_libc_version",
 ]);
 
-/** Opens the other functions when one of them is first called. */
+/** The other functions open when one of them is first called. */
 const link: Link = (path, symbols, api) => {
   const open = (isWanted: (name: string) => boolean) =>
     Deno.dlopen(path, Object.fromEntries(Object.entries(symbols).filter(([name]) => isWanted(name)))).symbols;

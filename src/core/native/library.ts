@@ -10,7 +10,6 @@ export interface LibrarySpec<S extends Deno.ForeignLibraryInterface> {
   /** Names and paths for the loader, tried in order. */
   readonly candidates: readonly string[];
   readonly symbols: S;
-  /** What to install or set if none opens. */
   readonly hint: string;
   /**
    * Why a candidate that opened does not suit; undefined if it does. A candidate that suits is preferred. If none does,
@@ -26,18 +25,15 @@ export type Link = (path: string, symbols: Deno.ForeignLibraryInterface, api: st
 
 const dlopen: Link = (path, symbols) => Deno.dlopen(path, symbols).symbols;
 
-/** How a library was opened: where it was looked for, and what opened. */
 export interface Opening {
   /** The variable that overrides the candidates: `"SAMEPAGE_LIB_OPENCL"`. */
   readonly variable: string;
   readonly override: string | undefined;
-  /** The name or path that opened; undefined if none did. */
   readonly path: string | undefined;
   /** Every other candidate that was tried, in order. */
   readonly attempts: readonly LibraryAttempt[];
 }
 
-/** The last opening of each API's library. */
 const openings = new Map<string, Opening>();
 
 /** How an API's library was opened; undefined if it was never called, or that was not permitted. */
@@ -50,7 +46,6 @@ export type Tap = (api: string, functions: Record<string, unknown>) => Record<st
 
 let tap: Tap | undefined;
 
-/** Sets the tap for libraries that open from now on. */
 export function setTap(next: Tap | undefined): void {
   tap = next;
 }

@@ -15,7 +15,6 @@ export class MappingCount extends Budget {
   }
 }
 
-/** Counts the mappings of this isolate's memory. */
 export const mappingCount: MappingCount = new MappingCount();
 
 function limitOfMappings(): number {

@@ -13,7 +13,6 @@ interface Mapping {
   readonly start: bigint;
   readonly writable: boolean;
   readonly shared: boolean;
-  /** Its file, or the kernel's name for it. */
   readonly path: string;
 }
 
@@ -29,7 +28,6 @@ export function readOnlyIn(address: Address, byteLength: number): bigint | undef
   return start === undefined || start > address ? start : address;
 }
 
-/** The mappings that a range lies in, as far as the kernel's list can be read. */
 function mappingsOf(address: Address, byteLength: number): Mapping[] {
   const end = address + BigInt(byteLength);
   const found: Mapping[] = [];

@@ -18,7 +18,6 @@ import { libc, libcError } from "./libc.ts";
 /** The page size of every Linux that this runs on (x86-64, and aarch64 as Debian builds it). */
 export const PAGE = 4096;
 
-/** What `mmap` returns when it fails. */
 const MAP_FAILED = 0xffff_ffff_ffff_ffffn;
 
 /** Maps readable and writable pages, of a memfd from `offset` or anonymous, at `address` unless that is null. */
@@ -43,7 +42,6 @@ export function mapReadOnlyPages(byteLength: number, fd: number, shared: boolean
   return map(NULL, byteLength, PROT_READ, shared ? MAP_SHARED : MAP_PRIVATE, fd, offset);
 }
 
-/** Reserves addresses without memory. */
 export function reservePages(byteLength: number): Address {
   return map(NULL, byteLength, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }

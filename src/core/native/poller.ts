@@ -39,7 +39,6 @@ const INTEREST: Readonly<Record<Readiness, number>> = { read: EPOLLIN, write: EP
 /** `struct epoll_event`, which is packed on x86-64 only: its size, and where its data begins. */
 const EVENT = Deno.build.arch === "x86_64" ? { size: 12, data: 4 } : { size: 16, data: 8 };
 
-/** The most events that one call takes. */
 const MOST_EVENTS = 64;
 
 /** Closed fds are looked for after it: epoll does not report them. A terminated Worker's thread stays as long. */

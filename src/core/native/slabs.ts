@@ -9,7 +9,6 @@ const SLAB = 4 << 20;
 /** The longest block that a slab can hold. */
 export const LONGEST_IN_SLAB: number = 256 << 10;
 
-/** One mapping, shared by many blocks of the same length. */
 interface Slab {
   readonly address: Address;
   readonly blockLength: number;
@@ -33,7 +32,6 @@ let spare: Slab | undefined;
 export interface SlabBlock {
   /** The address of its first byte; it begins a page. */
   readonly address: Address;
-  /** Gives back as much of it as is safe. */
   free(fate: Fate): void;
 }
 

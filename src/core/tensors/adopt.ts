@@ -49,7 +49,6 @@ export interface AttachOptions {
   readonly owner?: () => void;
 }
 
-/** The names of {@link AttachOptions}, for checks. */
 export const ATTACH_NAMES: Names<AttachOptions> = { access: true, after: true, owner: true };
 
 /**
@@ -274,13 +273,11 @@ class Adopted {
 }
 
 interface Found {
-  /** The allocation, if samepage knows it. */
   readonly known: Allocation | undefined;
   /** Where the block begins in it, or in a new one. */
   readonly start: number;
 }
 
-/** A block that a plane has been found in. */
 interface Met extends Found {
   readonly block: Omit<Block, "free">;
 }

@@ -48,9 +48,7 @@ export function tensorOver<T extends Tensor>(target: MemoryTarget<T>, at: Placed
 export interface PlacedPlane {
   /** What its tensor is made with. */
   readonly handle: unknown;
-  /** Where its elements lie, counted from the handle. */
   readonly layout: Layout;
-  /** The grant of the resource that it lies in. */
   readonly grant: Grant;
   /** Where its first element lies in the allocation. */
   readonly start: number;
@@ -67,7 +65,6 @@ export function planesFrom(handle: unknown, layouts: readonly Layout[], grant: G
   });
 }
 
-/** Makes the tensor of one plane, or a frame of them. */
 export function planesOver<T extends Tensor>(
   target: MemoryTarget<T>,
   { planes: placed, resource, info, metadata, parent }: PlacedPlanes,
@@ -80,7 +77,6 @@ export function planesOver<T extends Tensor>(
   return new Frame<T>({ target, resource, info, planes, parent, ...(metadata === undefined ? {} : { metadata }) });
 }
 
-/** The planes of a frame whose resource holds their grants. */
 export function framePlanes<T extends Tensor>(
   target: MemoryTarget<T>,
   resource: Resource,
@@ -225,7 +221,6 @@ export function importFrame<T extends Tensor>(
 }
 
 interface ImportedPlace {
-  /** The allocation, if it is one that samepage knows. */
   readonly known: Allocation | undefined;
   /** Where the port's first byte lies in it, or in a new one. */
   readonly first: number;

@@ -6,17 +6,14 @@ export type { Address };
 
 export interface Place {
   readonly handle: Address;
-  /** The layout of the elements, from that address. */
   readonly layout: Layout;
 }
 
-/** A plane of memory with an address. */
 interface Addressed {
   readonly address: Address;
   readonly layout: Layout;
 }
 
-/** The lowest address of some planes. */
 export function firstAddress(planes: readonly Addressed[]): Address {
   return planes.reduce((least, { address }) => address < least ? address : least, planes[0].address);
 }

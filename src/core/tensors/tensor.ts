@@ -178,7 +178,6 @@ export abstract class Tensor<H = unknown> extends Mapped {
   }
 }
 
-/** A checked copy of the given layout, or the layout that an init makes. */
 function whole(given: Layout | LayoutInit): Layout {
   const at = checked(given);
   const { byteLength } = given as Partial<Layout>;
