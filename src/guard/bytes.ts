@@ -1,6 +1,5 @@
 import { cString } from "../core/native/text.ts";
 
-/** Bytes that are written one after the other, little-endian. */
 export class Bytes {
   #bytes = new Uint8Array(64);
   #length = 0;

@@ -33,7 +33,6 @@ export const DYNAMIC_SIZE = 11 * 16;
 export interface Export {
   readonly name: string;
   readonly at: number;
-  /** How many bytes it has. */
   readonly size: number;
 }
 
@@ -46,16 +45,14 @@ export interface Relocation {
 
 /** What a shared object offers, and what it needs. */
 export interface DynamicInit {
-  /** What it is called. */
   readonly soname: string;
   readonly needed?: string;
   readonly text: Section;
   readonly exports: readonly Export[];
-  /** What the loader fills in; nothing if left out. */
+  /** What the loader fills in. */
   readonly relocations?: readonly Relocation[];
 }
 
-/** Adds the tables of an object, and writes .dynamic, which says where they are. */
 export function addDynamicTables(image: SharedObject, dynamic: Uint8Array, init: DynamicInit): void {
   const { relocations = [] } = init;
   const names = new Bytes().raw(0);

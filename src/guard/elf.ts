@@ -47,7 +47,6 @@ const SEGMENTS: Readonly<Record<string, number>> = {
 };
 
 export interface SectionInit {
-  /** Its name. A few mean something: those of {@link SEGMENTS}. */
   readonly name: string;
   readonly type: number;
   /** `SHF_…`, beside `SHF_ALLOC`. */
@@ -59,9 +58,7 @@ export interface SectionInit {
   readonly align?: number;
   /** The name of the section that it refers to: the strings of symbols, the symbols of relocations. */
   readonly link?: string;
-  /** For symbols, the index of the first that is not local. */
   readonly info?: number;
-  /** For a table. */
   readonly entrySize?: number;
 }
 
@@ -76,7 +73,6 @@ export interface Section extends Omit<SectionInit, "bytes"> {
   readonly size: number;
 }
 
-/** A shared object in the making: sections are added, then it is written. */
 export class SharedObject {
   readonly #sections: Section[] = [];
   #end: number;

@@ -31,7 +31,6 @@ const WHAT = 16;
 export interface Thrown {
   readonly api: string;
   readonly fn: string;
-  /** Its type, as C++ writes it: `"std::runtime_error"`. */
   readonly type: string;
   /** Its text, if it is a std::exception. */
   readonly what?: string;
@@ -41,7 +40,6 @@ export interface Thrown {
 /** Makes an error of an exception: an API reads more of its own. */
 export type ErrorOf = (thrown: Thrown) => Error;
 
-/** The error of any exception: its type is the code's name. */
 export const nativeCallErrorOf: ErrorOf = ({ api, fn, type, what }) =>
   new NativeCallError(what ? `${fn} threw ${type}: ${what}` : `${fn} threw ${type}.`, {
     api,
@@ -63,7 +61,6 @@ export function caught({ clause, exception }: Taken, api: string, fn: string, er
   }
 }
 
-/** The type of the exception that is being handled. */
 function typeName(): string {
   const type = cxxabi().__cxa_current_exception_type();
   if (type === NULL) return "an exception of another language";

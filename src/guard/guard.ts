@@ -54,7 +54,6 @@ function imageOf(path: string, symbols: Symbols, api: string): string {
   return loadImage(`guard-${api}`, (soname) => guardImage(soname, targets));
 }
 
-/** Where the functions of a table are; those that are missing but optional are left out. */
 function targetsIn(path: string, symbols: Symbols, api: string): GuardTarget[] {
   const library = openLibrary(path, RTLD_NOLOAD); // it is open: this finds it, and keeps it loaded
   if (library === undefined) throw new InteropError(`The loader does not find ${path} again.`, { api, fn: "dlopen" });
@@ -71,7 +70,6 @@ function targetsIn(path: string, symbols: Symbols, api: string): GuardTarget[] {
   return [...targets.values()];
 }
 
-/** How many arguments of a function lie on the stack. */
 function argumentsOf(symbol: Symbols[string], key: string, api: string): number {
   const onStack = "type" in symbol || symbol.nonblocking ? undefined : argumentsOnStack(symbol);
   if (onStack !== undefined) return onStack;

@@ -21,7 +21,6 @@ import { recordFunction, thunk } from "./x86_64.ts";
 export interface GuardTarget {
   readonly name: string;
   readonly address: bigint;
-  /** How many of its arguments lie on the stack. */
   readonly onStack: number;
 }
 

@@ -46,7 +46,6 @@ export function openLibrary(path: string, flags = 0): Address | undefined {
   return dlopen(cString(path), RTLD_NOW | RTLD_NODELETE | flags) || undefined;
 }
 
-/** Undefined where the library lacks it. */
 export function addressOfSymbol(library: Address, name: string): Address | undefined {
   return libc().dlsym?.(library, cString(name)) || undefined;
 }

@@ -11,12 +11,10 @@ export const RECORD_SIZE = 16;
 export const CAUGHT = {
   /** It is derived from std::exception. */
   STD_EXCEPTION: 1,
-  /** It is anything else. */
   ANY: 2,
 } as const;
 
 export interface Taken {
-  /** The clause that has caught it. */
   readonly clause: number;
   /** Its address, as the unwinder knows it: that of an `_Unwind_Exception`. */
   readonly exception: Address;

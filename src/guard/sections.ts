@@ -17,7 +17,6 @@ export function addDynamicSection(image: SharedObject): Section {
   });
 }
 
-/** The functions, each made for the address at which it lies. */
 export function addText(
   image: SharedObject,
   functions: readonly ((at: number) => Code)[],

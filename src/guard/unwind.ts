@@ -43,13 +43,11 @@ const RULES: Readonly<Record<FrameRow[1], readonly number[]>> = {
   left: [DEF_CFA, RSP, 8],
 };
 
-/** A word for each clause's type. */
 const TYPES_SIZE = 8;
 
 /** The actions of every function, tried in this order: the clause, then where the next action lies, from there. */
 const ACTIONS = [CAUGHT.STD_EXCEPTION, 1, CAUGHT.ANY, 0];
 
-/** Where words lie that hold the addresses of what these tables refer to. */
 export interface Words {
   readonly personality: number;
   readonly stdException: number;
@@ -126,7 +124,6 @@ function frameTable(
   return table.u32(0); // the end
 }
 
-/** The entries by address, for a binary search. */
 function frameIndex(codes: readonly PlacedCode[], at: number, frames: number, entries: readonly number[]): Bytes {
   const index = new Bytes().raw(1, RELATIVE, UDATA4, FROM_HEADER);
   index.u32(frames - (at + index.length)).u32(codes.length);

@@ -37,7 +37,6 @@ const FIRST_ON_STACK = 16;
 /** How the frame stands from an offset on: rbp saved, rbp the frame's base, both given back. */
 export type FrameRow = readonly [offset: number, state: "pushed" | "framed" | "left"];
 
-/** The code of one function, and what its unwind tables say of it. */
 export interface Code {
   readonly bytes: Uint8Array;
   /** Where an exception lands, in bytes from the start; undefined where none can come by. */
@@ -53,7 +52,6 @@ export function argumentsOnStack({ parameters, result }: Deno.ForeignFunction): 
   return Math.max(0, parameters.length - floats - INTEGER_REGISTERS) + Math.max(0, floats - FLOAT_REGISTERS);
 }
 
-/** Where words of the image lie that the code refers to. */
 export interface CodeWords {
   /** Two words, a `tls_index`: they say which of a thread's variables the record is. */
   readonly recordIndex: number;
@@ -107,7 +105,6 @@ export function jump(target: bigint): Code {
   return { bytes: new Bytes().raw(...MOVABS_R11).u64(target).raw(...JMP_R11).done(), frame: [] };
 }
 
-/** A function that returns the address of its thread's record. */
 export function recordFunction(at: number, words: CodeWords): Code {
   const code = new Bytes();
   ripRelative(code, LEA_RDI_RIP, at, words.recordIndex);
