@@ -28,7 +28,6 @@ export type SentKind = "dma-buf" | "memfd" | "opaque-fd";
 export const MEMORY_KINDS: readonly SentKind[] = ["dma-buf", "memfd", "opaque-fd"];
 
 export interface SentObject {
-  /** Its first byte, counted from the memory's. */
   readonly offset: number;
   readonly byteLength: number;
   /** For an opaque fd, which says nothing about its memory: all of that memory. */
@@ -36,7 +35,6 @@ export interface SentObject {
 }
 
 export interface SentMemory extends WholeMemory {
-  /** True if it was allocated for one object alone. */
   readonly dedicated: boolean;
   /** No other memory has this number. */
   readonly identity: bigint;
@@ -113,7 +111,6 @@ function bodyOfMetadata(metadata: Metadata): object {
   return fields;
 }
 
-/** The description in a body. @throws {MessageError} if anything in it is wrong. */
 export function descriptionIn(body: unknown): Description {
   const optional = ["device", "image", "audio", "metadata"];
   const all = record(body, "body", ["memory", "access", "sync", "objects", "planes"], optional);

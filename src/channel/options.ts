@@ -43,7 +43,7 @@ export function signalIn(signal: AbortSignal | undefined): SignalOptions {
   return { signal };
 }
 
-/** Is an error the reason of a signal that was aborted? Any value can be one, NaN too. */
+/** Any value can be the reason of an aborted signal, NaN too. */
 export function isReasonOf(signal: AbortSignal | undefined, error: unknown): boolean {
   return signal !== undefined && signal.aborted && Object.is(error, signal.reason);
 }

@@ -148,7 +148,6 @@ export function receivePacket<T>(socket: number, look: Look<T>): T | "later" | "
   }
 }
 
-/** Nothing was read: has the other side ended, or was the message empty? */
 function hasEnded(socket: number): boolean {
   describe(1, 0); // fds would be duplicated by a peek
   const count = sockets().recvmsg(socket, scratch, MSG_DONTWAIT | MSG_PEEK);
@@ -156,7 +155,6 @@ function hasEnded(socket: number): boolean {
   return count === 0n;
 }
 
-/** The fds in the control messages that recvmsg has left. */
 function fdsIn(length: number): number[] {
   const fds: number[] = [];
   for (let at = CONTROL_AT; at + cmsghdr.size <= CONTROL_AT + length;) {
@@ -203,7 +201,6 @@ function writeHeader(): Address {
   return base + BigInt(CONTROL_AT) as Address;
 }
 
-/** Bytes of a control message with so many fds (CMSG_SPACE). */
 function controlLength(fds: number): number {
   return aligned(cmsghdr.size + FD_BYTES * fds);
 }

@@ -29,7 +29,6 @@ export interface SendOptions extends SignalOptions {
 const RECEIVE: Names<SignalOptions> = { signal: true };
 const SEND: Names<SendOptions> = { signal: true, access: true, as: true };
 
-/** The socket of a peer, for messages of other kinds. */
 export let connectionOf: (peer: Peer) => Connection;
 
 /**
@@ -148,7 +147,6 @@ export class Peer<T extends Tensor | Frame = Tensor | Frame> extends NativeObjec
     }
   }
 
-  /** The message about a frame, once the work on it is over. */
   async #message(parcel: Parcel, wait: SignalOptions, release: Undo): Promise<Sendable> {
     const { mapped: frame, access } = parcel;
     frame.resource.assertLive();

@@ -11,7 +11,6 @@ import type { Packet } from "./packet.ts";
 
 const LONGEST_KIND = 64;
 
-/** The message about a port. @throws {MessageError} if the receiver would refuse it. */
 export function portMessage({ kind, value, offset, byteLength }: Port): Uint8Array<ArrayBuffer> {
   const body = { kind, value: `${value}`, offset, byteLength };
   fieldsIn(body);

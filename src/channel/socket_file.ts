@@ -150,7 +150,6 @@ function withFolderLocked(path: string, action: () => void): void {
   }, [() => closeFd(lock)]); // releases the lock
 }
 
-/** Makes a socket, which is closed if `use` throws. */
 function withSocket<T>(type: number, use: (fd: number, undo: Undo) => T): T {
   const fd = sockets().socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) throw socketError("socket");
@@ -158,7 +157,6 @@ function withSocket<T>(type: number, use: (fd: number, undo: Undo) => T): T {
   return allOrNothing("making a socket", () => use(fd, undo), undo);
 }
 
-/** What there is at a path, a link itself included; undefined if there is nothing. */
 function fileAt(path: string): Statx | undefined {
   const answer = new DataView(new ArrayBuffer(statx.size));
   if (libc().statx(AT_FDCWD, cString(path), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, answer) === 0) {

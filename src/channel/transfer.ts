@@ -51,7 +51,6 @@ const REMEDY = 'Its sender has to pass { access: "read-write" }; a frame of a ri
 export interface Outgoing extends Sendable {
   /** Work on the memory that the kernel knows of: to be waited for first. */
   readonly waits: readonly Fence[];
-  /** Closes the fds, and gives back what the exports hold. */
   readonly release: Undo;
 }
 
@@ -93,11 +92,8 @@ export function outgoing({ mapped, access, kinds = MEMORY_KINDS, argument = "fra
 }
 
 interface Part {
-  /** All of them. */
   readonly planes: readonly Tensor[];
-  /** The one that begins first. */
   readonly first: Tensor;
-  /** The bytes of all. */
   readonly range: ByteRange;
 }
 

@@ -12,7 +12,6 @@ import { isEnd, noticeOf, NOTICES, type Told, type WhenFull } from "./notice.ts"
 import type { Slot } from "./slot.ts";
 import { Subscriber } from "./subscriber.ts";
 
-/** How long to wait where a reader cannot be taken, in milliseconds. */
 const RETRY_MS = 100;
 
 /** What a reader may say. One that may hold all frames never waits for one more. */
@@ -58,7 +57,6 @@ export class Audience<T extends Tensor | Frame> {
     return this.#published.size;
   }
 
-  /** Lets readers in until the server ends. */
   async listen(server: Server): Promise<void> {
     while (server.resource.isLive) {
       try {
@@ -88,12 +86,10 @@ export class Audience<T extends Tensor | Frame> {
     }
   }
 
-  /** Takes what readers have released. */
   hear(): void {
     for (const reader of this.#readers) if (!this.#hear(reader)) this.#end(reader);
   }
 
-  /** Waits until a reader says something, comes or goes, or a frame is given back. */
   async change(signal: AbortSignal | undefined): Promise<void> {
     const over = new AbortController();
     const waiting = signal === undefined ? over.signal : AbortSignal.any([signal, over.signal]);

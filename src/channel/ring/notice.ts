@@ -28,7 +28,6 @@ export function mostHeld(frames: number, whenFull: WhenFull): number {
   return whenFull === "wait" ? frames : frames - 1;
 }
 
-/** One frame, in one turn. */
 export interface Notice {
   readonly index: number;
   /** The number of the turn: each published frame has the next. */

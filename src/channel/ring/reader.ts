@@ -23,7 +23,6 @@ export const MOST_FRAMES = 1024;
 
 interface Memory<T extends Tensor | Frame> {
   readonly frames: readonly T[];
-  /** What it does when none is free. */
   readonly whenFull: WhenFull;
 }
 

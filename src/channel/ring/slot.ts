@@ -9,7 +9,6 @@ export interface Held {
   count: number;
 }
 
-/** One frame of a ring, as its writer sees it. */
 export class Slot<T extends Tensor | Frame> {
   readonly index: number;
   readonly frame: RingFrame<T>;
@@ -19,7 +18,6 @@ export class Slot<T extends Tensor | Frame> {
   /** How many readers have it, or are going to get it. */
   waitedFor = 0;
   readonly #held: Held;
-  /** How many readers have it. */
   #holders = 0;
 
   constructor(index: number, frame: RingFrame<T>, message: Outgoing, held: Held) {

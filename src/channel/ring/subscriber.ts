@@ -6,7 +6,6 @@ import { connectionOf, type Peer } from "../peer.ts";
 import { type Notice, NOTICES, tell } from "./notice.ts";
 import type { Slot } from "./slot.ts";
 
-/** A reader, as the writer sees it. */
 export class Subscriber<T extends Tensor | Frame> {
   readonly connection: Connection;
   readonly pid: number;
@@ -18,7 +17,6 @@ export class Subscriber<T extends Tensor | Frame> {
   #unread: Slot<T>[] = [];
   readonly #inHand: Map<number, Slot<T>> = new Map();
   #wantsMore = false;
-  /** Since when it has had frames and released none. */
   #since = 0;
 
   /** It has the ring's memory. `onFailure` is called if it cannot be notified of a frame. */
@@ -29,7 +27,6 @@ export class Subscriber<T extends Tensor | Frame> {
     this.#onFailure = onFailure;
   }
 
-  /** Has it had frames for so long, and released none? */
   isSlow(ms: number): boolean {
     return this.#inHand.size > 0 && performance.now() - this.#since >= ms;
   }

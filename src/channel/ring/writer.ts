@@ -27,7 +27,6 @@ export interface PublishOptions {
 const WAIT: Names<SignalOptions> = { signal: true };
 const PUBLISH: Names<PublishOptions> = { timestamp: true };
 
-/** A frame on its way from `next` to `publish`. */
 interface Turn<T extends Tensor | Frame> {
   readonly slot: Slot<T>;
   published: boolean;
@@ -169,7 +168,6 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
     return turn;
   }
 
-  /** A frame to fill, if there is one. */
   #room(): Slot<T> | undefined {
     this.resource.assertLive();
     if (this.#free.length === 0) this.#audience.hear();
@@ -233,7 +231,6 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
 /** The kernel shares these; an opaque fd would have to be handed over by its drivers at each turn. */
 const KINDS: readonly SentKind[] = ["dma-buf", "memfd"];
 
-/** The frames, taken over, with their fds, which are open until `release` runs. */
 function slotsOf<T extends Tensor | Frame>(
   frames: readonly T[],
   name: string,
