@@ -11,7 +11,6 @@ export interface Examination {
 
 /** A node of the graph: a kind of memory of an open device. */
 export interface Node {
-  /** The name of its device in the report. */
   readonly device: string;
   readonly target: Target;
   /** Makes a little memory of this kind for the graph; undefined if nothing here can, or `homes` do. */
@@ -28,9 +27,7 @@ export interface Examined {
 /** How to look at one API. Each has a folder of its own; the table is in `doctor.ts`. */
 export interface ApiExaminer {
   readonly api: string;
-  /** Environment variables that change what its library and drivers find. */
   readonly variables: readonly string[];
-  /** Files and folders that show more about it. */
   readonly files: readonly string[];
   /** Examines the API; `before` are the nodes of earlier APIs. Never throws: a failure is a finding. */
   examine(how: Examination, before: readonly Node[]): Examined;

@@ -78,7 +78,6 @@ function sampleOf(make: () => Mapped, opened: DisposableStack): Sample {
   return memory === undefined ? { problem: findings[0] } : { memory };
 }
 
-/** The same mapper without proofs. */
 function unproven(mapper: Mapper): Mapper {
   const { from, to } = mapper;
   return { from, to, probe: (...args) => mapper.probe(...args), map: (...args) => mapper.map(...args) };
@@ -128,7 +127,7 @@ function explain(graph: Graph, from: Source, to: Source, edge: string): Route {
   }
 }
 
-/** Removes native handles, so that the same machine gives the same report. */
+/** So that the same machine gives the same report. */
 function withoutHandles(refused: Refusal): Refusal {
   return { ...refused, reason: refused.reason.replace(/0x[0-9a-f]{8,16}\b/g, "0x…") };
 }

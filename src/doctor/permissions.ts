@@ -1,7 +1,6 @@
 import type { ApiExaminer } from "./api.ts";
 import type { PermissionReport } from "./report.ts";
 
-/** The permissions, and what each of them shows. Prompts for nothing. */
 export function permissionsOf(apis: readonly ApiExaminer[]): PermissionReport[] {
   const variables = apis.flatMap((api) => api.variables);
   const files = apis.flatMap((api) => api.files);

@@ -14,7 +14,6 @@ import {
 } from "../report.ts";
 import { examineLibrary, factOf } from "../library.ts";
 
-/** The variables that name its libraries, and the devices that they show. */
 const VARIABLES = [
   "SAMEPAGE_LIB_CUDART",
   "SAMEPAGE_LIB_CUDA",

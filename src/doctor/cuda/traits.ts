@@ -22,7 +22,6 @@ export function traitsOfCuda(device: CudaDevice): Trait[] {
   ];
 }
 
-/** What the experiments come to on memory of the host: pinned, and registered. */
 export function cudaVerdictsOf({ proofs, device }: CudaContext): readonly Verdict[] {
   return (["pinned", "registered"] as const).map((kind) => {
     const which = cudaMemoryClass(kind, device);

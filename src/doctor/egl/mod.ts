@@ -7,7 +7,6 @@ import { openclTraits } from "./opencl.ts";
 import { attempt, type DeviceReport, type Fact, type Finding, type Trait } from "../report.ts";
 import { identityTraits, lackingTraits } from "../traits.ts";
 
-/** The variables that the loader and Mesa read, and ours. */
 const VARIABLES = [
   "SAMEPAGE_LIB_EGL",
   "SAMEPAGE_LIB_GLES",

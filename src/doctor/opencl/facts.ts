@@ -84,7 +84,6 @@ export function platformFacts(platform: ClPlatformId): readonly Fact[] {
   return [...facts, ...handles.flatMap(([fact]) => factOf(fact, () => hexadecimal(infoBytes(fn, query, cl[fact]))))];
 }
 
-/** A list of 32-bit numbers: `"0x2060 0x2067"`. */
 function hexadecimal({ buffer }: DataView<ArrayBuffer>): string {
   return [...new Uint32Array(buffer)].map((value) => `0x${value.toString(16)}`).join(" ");
 }

@@ -13,7 +13,6 @@ import { deviceFacts, loaderFacts, platformFacts } from "./facts.ts";
 import { installedDrivers, noDevices, noPlatforms, VENDORS } from "./remedies.ts";
 import { traitsOf, unread, verdictsOf } from "./traits.ts";
 
-/** The variables that the loader and the drivers read, and ours. */
 const VARIABLES = [
   "SAMEPAGE_LIB_OPENCL",
   "SAMEPAGE_OPENCL_DEVICE",

@@ -43,7 +43,6 @@ export function installedDrivers(loaded: readonly DriverReport[], folder: string
   }));
 }
 
-/** The largest file with a library's name, in bytes. */
 const MOST_BYTES = 65_536;
 
 function vendorFiles(folder: string): { readonly icd: string; readonly library: string }[] {

@@ -49,14 +49,12 @@ function hasOpenCL(): boolean {
   return true;
 }
 
-/** The `cl_device_id`; undefined if it chose none. */
 function defaultDevice(): { readonly device: bigint | undefined } {
   const context = core().Context_getDefault(1);
   const chosen = core().Context_ptr(context) !== 0n && core().Context_ndevices(context) > 0n;
   return { device: chosen ? core().Device_ptr(core().Context_device(context, 0n)) : undefined };
 }
 
-/** Why it chose none, with a remedy. */
 function whyNone(): string {
   const set = environmentInWords(DEVICE);
   const unset = `unless ${DEVICE} says otherwise it takes a GPU`;

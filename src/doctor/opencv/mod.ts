@@ -16,7 +16,6 @@ import { examineLibrary, factOf, told } from "../library.ts";
 import { attempt, type DeviceReport, type Fact, type Finding, type ModuleReport, type Trait } from "../report.ts";
 import { ownDeviceOf } from "./device.ts";
 
-/** The variables that name its modules, and configure its OpenCL. */
 const VARIABLES = [
   "SAMEPAGE_LIB_OPENCV_CORE",
   "SAMEPAGE_LIB_OPENCV_IMGPROC",

@@ -4,13 +4,11 @@ import { BOX, curveBetween, type Layout, layOut, type Point } from "./svg_layout
 interface Node {
   readonly id: string;
   readonly name: string;
-  /** The kind, as in the names of edges. */
   readonly kind: string;
   /** False for a kind of memory that edges name, but this machine lacks. */
   readonly here: boolean;
 }
 
-/** Colours of each word, on white and on black. */
 const COLOURS: Readonly<Record<string, readonly [light: string, dark: string]>> = {
   alias: ["#1a7f37", "#3fb950"],
   migrate: ["#9a6700", "#d29922"],
@@ -119,7 +117,7 @@ function round(value: number): number {
   return Math.round(10 * value) / 10;
 }
 
-/** Escapes a text; XML allows no control characters, not even escaped. */
+/** XML allows no control characters, not even escaped. */
 function escaped(text: string): string {
   const names: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
   return text.replace(/[\p{Cc}\p{Cs}]/gu, " ").replace(/[&<>"]/g, (letter) => names[letter]);

@@ -1,4 +1,3 @@
-/** A place on the picture, in pixels. */
 export interface Point {
   readonly x: number;
   readonly y: number;

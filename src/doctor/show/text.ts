@@ -43,7 +43,6 @@ function namesOf({ devices, drivers }: ApiReport): string[] {
   });
 }
 
-/** The kinds of memory with a route, and those without. */
 function sharedAndAlone({ targets, routes }: Report): [shared: string[], alone: string[]] {
   const ids = targets.map(({ id }) => id);
   const isShared = (id: string) => routes.some(({ from, to, open }) => open && (from === id || to === id));
@@ -53,7 +52,6 @@ function sharedAndAlone({ targets, routes }: Report): [shared: string[], alone: 
 /** Why a kind of memory is not in the table. */
 const NO_ROW = "nothing here makes such memory to try, or no route leads there";
 
-/** A table from (rows) and to (columns, by number), with a legend. */
 function sharingLines(report: Report): string[] {
   const { routes } = report;
   const [ids, alone] = sharedAndAlone(report);

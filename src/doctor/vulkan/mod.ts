@@ -8,7 +8,6 @@ import { attempt, type DeviceReport, type Fact, type Finding, type Trait } from 
 import { identityTraits, lackingTraits } from "../traits.ts";
 import { examineLibrary } from "../library.ts";
 
-/** The variables that the loader and the layers read, and ours. */
 const VARIABLES = [
   "SAMEPAGE_LIB_VULKAN",
   "VK_DRIVER_FILES",
@@ -18,7 +17,6 @@ const VARIABLES = [
   "VK_LOADER_LAYERS_ENABLE",
 ];
 
-/** Vulkan: the loader, and the devices of its drivers. */
 export const VULKAN: ApiExaminer = {
   api: "vulkan",
   variables: VARIABLES,
@@ -64,7 +62,6 @@ function factsOf({ id, driver, driverUuid, type, apiVersion, limits, memoryTypes
   return Object.entries(facts).map(([name, value]) => ({ name, ...(value === undefined ? {} : { value }) }));
 }
 
-/** What it exports and imports, and why not more. */
 function traitsOf({ openDevice: { abilities, facts }, absent, id }: VulkanContext, images: string): Trait[] {
   const { opaqueFd, dmaBuf, hostPointer, binaryFd, timelineFd, syncFd, fenceSyncFd } = abilities;
   const kinds = { opaqueFd, dmaBuf, hostPointer, binaryFd, timelineFd, syncFd, fenceSyncFd };
