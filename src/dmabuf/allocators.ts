@@ -124,7 +124,6 @@ export const UDMABUF = "/dev/udmabuf";
 /** What was found out of a node, for plans, which make no native call: asked once, and by every {@link allocators}. */
 const known = new Map<string, Allocator>();
 
-/** A node, open or closed. */
 export function allocatorAt(node: string, again = false): Allocator | undefined {
   const kind = kindOf(node);
   if (kind === undefined) return undefined;
@@ -173,7 +172,7 @@ function chosen(from: string | undefined): Allocator {
   throw checks.wrong("from", `no dma-buf can be allocated: ${reasons}.`, all[0].remedy);
 }
 
-/** A new dma-buf of whole pages; the caller owns its fd. */
+/** The caller owns its fd. */
 export function allocateFd(byteLength: number, from: string | undefined): number {
   const { node, kind } = chosen(from);
   const pages = Math.ceil(Math.max(byteLength, 1) / PAGE) * PAGE;
@@ -192,7 +191,7 @@ function assertAvailable(byteLength: number): void {
   });
 }
 
-/** The dma-buf of some pages of a memfd; the caller owns its fd. */
+/** The caller owns its fd. */
 export function fromMemfd(memfd: number, offset: number, size: number): number {
   return through(UDMABUF, (node) => udmabuf(node, memfd, offset, size));
 }

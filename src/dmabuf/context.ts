@@ -159,7 +159,6 @@ function allocated(layouts: readonly Layout[], from: string | undefined): Port {
   return new Port("dma-buf", { fd: allocateFd(end, from), byteLength: end });
 }
 
-/** A port to planes in a buffer, under a duplicate of its fd. */
 function portTo(fd: number, layouts: readonly Layout[]): Port {
   const byteLength = Math.max(...layouts.map((plane) => plane.byteOffset + plane.byteLength));
   return new Port("dma-buf", { fd: duplicateFd(fd), byteLength });

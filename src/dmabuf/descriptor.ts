@@ -10,7 +10,6 @@ export interface Descriptor {
   readonly byteLength: number;
 }
 
-/** What to do with an fd that is no dma-buf. */
 const HINTS: { readonly [K in KindOfFile]: string } = {
   "a pipe": "A pipe has no memory. Send the dma-buf's own fd over a Unix socket, and attach that.",
   "a socket": "A dma-buf comes through a socket beside a message (SCM_RIGHTS): attach the fd that came.",

@@ -42,12 +42,10 @@ export function ioctl(fd: number, request: Request, arg: DataView<ArrayBuffer>, 
   return answer;
 }
 
-/** The error of a system call; `what` is its request, if it has one. */
 export function kernelError(fn: string, code: number, hint?: string, what?: string): NativeCallError {
   return errnoError("dmabuf", code, what === undefined ? fn : `${fn}(${what})`, hint, { fn });
 }
 
-/** Memory for the argument of an ioctl, or for what poll is asked. */
 export function structOf({ size }: { readonly size: number }): DataView<ArrayBuffer> {
   return new DataView(new ArrayBuffer(size));
 }

@@ -95,7 +95,6 @@ function imported(port: Port, access: Access): Imported<DmaBuf> {
   return { handle: buffer, object, release: () => buffer.free() };
 }
 
-/** The pages of a memfd that hold a port's bytes, as a dma-buf. */
 function ofPages(port: Port): number {
   const { first, end } = pagesOf(port);
   const memfd = port.takeFd();

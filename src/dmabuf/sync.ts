@@ -30,7 +30,7 @@ export class SyncLane {
   waits: readonly number[] = [];
   readonly events: LineEvents;
 
-  /** Begins with a sync file as its first mark, which it takes over. */
+  /** Takes its first mark, a sync file, over. */
   constructor(events: LineEvents, first?: number) {
     this.events = events;
     if (first === undefined) return;
@@ -38,7 +38,6 @@ export class SyncLane {
     ledger.add(OWNED);
   }
 
-  /** The files in front of a mark. */
   before(mark: number): readonly SyncFile[] {
     return this.files.filter((file) => file.mark <= mark);
   }
@@ -89,7 +88,6 @@ function isOver(file: SyncFile, events: LineEvents): boolean {
   return true;
 }
 
-/** Closes those that are signalled. */
 function poll(lane: SyncLane): void {
   closeAll(lane, lane.files.filter((file) => isOver(file, lane.events)));
 }
