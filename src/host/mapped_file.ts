@@ -25,7 +25,6 @@ export interface FileRange {
   readonly byteLength: number;
 }
 
-/** Pages of a memfd that are mapped. */
 interface Part extends FileRange {
   readonly address: Address;
   readonly unmap: () => void;
@@ -68,7 +67,6 @@ export function mapMemfd(fd: number, memfd: Memfd, meant: FileRange, isKnown: bo
 
 /** The parts of a memfd that are mapped, for as long as its block lives. */
 class Parts {
-  /** The file, and how it can be mapped. */
   memfd: Memfd;
   #fd: number;
   /** Do the tensors alone know the addresses? Else the allocation does. */

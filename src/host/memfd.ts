@@ -64,7 +64,6 @@ export function refuseAsMemfd({ allocation }: ByteRange): Reason | undefined {
   };
 }
 
-/** A port to a tensor's first bytes, which lie in a memfd. */
 export function exportMemfd({ name, grant: { allocation, start } }: HostTensor, byteLength: number): Port {
   const block = allocation.findAttachment<FileBlock>(KEY);
   if (block === undefined) {
