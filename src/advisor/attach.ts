@@ -153,7 +153,6 @@ function attached(facts: Facts): AttachAdvice {
   };
 }
 
-/** Hints without flags, where CPU and GPU may use unified memory at the same time. */
 function prefetched(facts: Facts): AttachAdvice {
   const rules: AdvisorRowId[] = ["cuda/cudaMemPrefetchAsync/concurrent"];
   return {
