@@ -53,9 +53,7 @@ export interface MemoryAdvice {
   readonly flags: readonly AllocationFlag[];
   /** The functions that allocate and release it; missing for a buffer that stays as it is. */
   readonly functions?: AdvisedFunctions;
-  /**
-   * samepage's call that makes it: `"cuda.pinned.allocate({ writeCombined: true })"`; left out for a buffer that stays.
-   */
+  /** samepage's call: `"cuda.pinned.allocate({ writeCombined: true })"`; left out for a buffer that stays. */
   readonly call?: string;
   /** The flags of cudaSetDeviceFlags in the documents. Since CUDA 3.2 every context maps host memory without them. */
   readonly deviceFlags: readonly "cudaDeviceMapHost"[];

@@ -17,9 +17,7 @@ export interface SignalOptions {
 export interface ChannelOptions {
   /** Where what is received goes: the first context that imports its kind of memory. None are needed to send. */
   readonly contexts?: Iterable<Context>;
-  /**
-   * Says who may be on the other side; by default this user's processes. It returns a boolean: a promise admits none.
-   */
+  /** Says who may be on the other side; by default this user's processes. It returns a boolean, and no promise. */
   readonly allow?: (who: Credentials) => boolean;
 }
 

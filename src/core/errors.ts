@@ -121,10 +121,7 @@ export class AccessError extends InteropError {}
 /** The object was disposed, or what it came from was. */
 export class DisposedError extends InteropError {}
 
-/**
- * What a tensor throws of itself, with the argument that it was passed as: a tensor knows no argument. Anything else as it
- * is.
- */
+/** What a tensor throws of itself, with the argument that it was passed as. Anything else stays as it is. */
 export function ofArgument(error: unknown, where: string, argument: string): unknown {
   const isOfTensor = error instanceof AccessError || error instanceof DisposedError;
   if (!isOfTensor || error.argument !== undefined) return error;

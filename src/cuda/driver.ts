@@ -71,7 +71,7 @@ export abstract class CudaLane implements Lane {
   /** The next command runs behind an event. False if there is no such command. */
   abstract waitFor(event: EventHandle): boolean;
 
-  /** Makes a call on a stream behind all of its commands. Answers a code. */
+  /** Makes a call on a stream behind all of its commands. Returns a code. */
   abstract onStream(run: (stream: StreamHandle) => number): number;
 
   /** cudaEventSynchronize on another thread, on an event that is not recorded again until then. */

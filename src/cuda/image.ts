@@ -62,10 +62,7 @@ export class CudaImage extends Tensor<ArrayHandle> {
   }
 }
 
-/**
- * Other APIs' images of one format in one context, as a target of `graph.map`. `cuda.image(format)` returns the same
- * object each time.
- */
+/** Other APIs' images of one format, as a target. `cuda.image(format)` returns the same object each time. */
 export class CudaImageTarget extends PrintedTarget<CudaStreamContext> implements MemoryTarget<CudaImage> {
   /** The kind of memory. */
   readonly kind = "cuda.image";

@@ -19,10 +19,7 @@ import type { CudaTensor } from "./tensor.ts";
 
 const FN = "cudaLaunchKernelExC";
 
-/**
- * A kernel argument: a tensor or null for a pointer; a number, bigint or boolean for a number; an array of numbers for a
- * vector; bytes for a struct.
- */
+/** A kernel argument: a tensor or null for a pointer; numbers for a number or a vector; bytes for a struct. */
 export type CudaKernelArgument =
   | CudaTensor
   | null
@@ -47,8 +44,7 @@ interface KernelInit {
 }
 
 /**
- * A kernel. It checks its arguments against their declarations, and its launches against the device's limits. Its launches
- * go on after its dispose.
+ * A kernel. It checks arguments against their declarations, and launches against limits. Launches outlive its dispose.
  */
 export class CudaKernel extends DeviceKernel<CudaProgram, Address> {
   /** Its registers, shared and local memory, and the most threads of a block. */

@@ -41,10 +41,7 @@ export interface CudaStreamContext extends CudaPrimaryContext {
 const ours = new ByHandle<WeakRef<Resource>>();
 const STREAM = "cudaStream_t";
 
-/**
- * A stream. Its commands run in order, and in parallel with other streams. Disposing an attached one does not destroy the
- * `cudaStream_t`.
- */
+/** A stream: its commands run in order. Disposing an attached one does not destroy the `cudaStream_t`. */
 export class CudaStream extends DeviceQueue<StreamLane, CudaTensor, CudaTensor | CudaArray> {
   /** Its context. */
   override readonly context: CudaPrimaryContext;
@@ -124,9 +121,7 @@ export class CudaStream extends DeviceQueue<StreamLane, CudaTensor, CudaTensor |
     return allocateInOrder(this, init, options);
   }
 
-  /**
-   * Submits a call behind `after` and the work on its tensors, and records it on them. Returns its mark. For mappers.
-   */
+  /** Submits a call behind `after` and the work on its tensors, and records it there. Returns its mark. For mappers. */
   override submit(uses: readonly Use[], call: Call<StreamLane>, after?: readonly Fence[]): number {
     this.#turns?.assertReachable(uses, this.line.lane);
     return this.line.submit(uses, call, after);

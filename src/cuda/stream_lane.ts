@@ -87,7 +87,7 @@ export class StreamLane extends CudaLane {
     return this.device.isCurrent() ? run(this.stream) : this.#switched(run, NO_EVENT);
   }
 
-  /** Records an event behind all that was submitted, by any user of the stream, as the next mark. Answers a code. */
+  /** Records an event behind all that was submitted, by any user of the stream, as the next mark. Returns a code. */
   mark(): number {
     return this.#record(this.newest + 1);
   }

@@ -111,9 +111,7 @@ export class DmaBuf extends Printed {
     ioctl(this.fd, "DMA_BUF_IOCTL_SYNC", END[access]);
   }
 
-  /**
-   * A sync file of the work that an access has to wait for: that of writers, or of all. Undefined without such work.
-   */
+  /** A sync file of the work that an access waits for: that of writers, or of all. Undefined without such work. */
   exportSyncFile(access: Access): number | undefined {
     if (isReady(this.fd, writes(access) ? POLLOUT : POLLIN)) return undefined;
     const arg = structOf(dma_buf_export_sync_file);

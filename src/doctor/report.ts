@@ -2,10 +2,7 @@ import { type LibraryAttempt, reasonOf, type Refusal } from "../core/errors.ts";
 import type { GuardState } from "../guard/guard.ts";
 import type { Step, Transfer } from "../core/graph/route.ts";
 
-/**
- * What this machine can share with what, and why not more. Plain data for `JSON.stringify`. Properties that do not
- * apply, or could not be found out, are left out.
- */
+/** What this machine can share with what, and why not more, for `JSON.stringify`. What does not apply is left out. */
 export interface Report {
   /** The versions that made it. */
   readonly versions: Versions;

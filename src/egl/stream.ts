@@ -41,8 +41,7 @@ const STATES: ReadonlyMap<number, EglStreamState> = new Map([
 const MOST_FRAMES = 64;
 
 /**
- * An `EGLStream`: frames on their way from one driver to another, or to another process. Made by `egl.stream()`. Its ends
- * are other APIs': the consumer connects first.
+ * An `EGLStream`: frames on their way between drivers or processes. Made by `egl.stream()`; the consumer connects first.
  */
 export class EglStream extends NativeObject {
   /** Its end of life. */

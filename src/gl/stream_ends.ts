@@ -10,9 +10,7 @@ export interface ConsumerFacts {
 
 const known: WeakMap<object, StreamEnds> = new WeakMap();
 
-/**
- * What the two ends of a stream of frames in one process know of each other, whichever APIs they are of. For backends.
- */
+/** What the two ends of a stream of frames in one process know of each other, of whichever APIs. For backends. */
 export class StreamEnds {
   /** The consumer, while it is connected. */
   consumer: ConsumerFacts | undefined;

@@ -30,7 +30,7 @@ interface ImportingContext extends ShowingContext {
 
 /** Memory of other APIs as a context's buffers, by POSIX fds (cl_khr_external_memory), and its buffers as the host's. */
 export class OpenCLExternalMemory {
-  /** Its ports: to the host; from others by an opaque fd or a dma-buf, or the reason why there is none. */
+  /** Its ports: to the host; from others by an opaque fd or a dma-buf, or the reason why not. */
   readonly ports: Memory<OpenCLTensor>;
   readonly #context: ImportingContext;
 

@@ -81,9 +81,7 @@ export interface ImageInit {
 
 const NAMES: Names<ImageInit> = { shape: true };
 
-/**
- * Images of one format in one context, as a node of the graph. `cl.image(format)` returns the same object each time.
- */
+/** Images of one format in one context, as a target. `cl.image(format)` returns the same object each time. */
 export class ImageTarget extends PrintedTarget<OpenCLContext> implements MemoryTarget<OpenCLImage> {
   /** The kind of memory. */
   readonly kind = "opencl.image";
@@ -175,9 +173,7 @@ export class ImageTarget extends PrintedTarget<OpenCLContext> implements MemoryT
   }
 }
 
-/**
- * How a kernel reads an image (`sampler_t`). Its dispose waits for its kernels, because PoCL 3.1 does not retain it.
- */
+/** How a kernel reads an image (`sampler_t`). Its dispose waits for kernels: PoCL 3.1 does not retain it. */
 export class OpenCLSampler extends ImageSampler {
   /** Its context. */
   declare readonly context: OpenCLContext;

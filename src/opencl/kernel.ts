@@ -47,9 +47,7 @@ export type KernelArgument =
 export interface RunOptions extends CommandOptions {
   /** The queue; the context's own by default. */
   readonly queue?: OpenCLQueue;
-  /**
-   * Tensors of `cl.svm` or `cl.usm` that the kernel reaches by pointers in memory; checked and recorded like arguments.
-   */
+  /** Tensors of `cl.svm` or `cl.usm` that the kernel reaches by pointers in memory, checked like arguments. */
   readonly indirect?: readonly OpenCLPointerTensor[];
 }
 

@@ -108,9 +108,7 @@ export class ClLane implements Lane {
     return undefined;
   }
 
-  /**
-   * The slot of a command without an event. It needs one if it waits for other events, or the queue keeps its times.
-   */
+  /** The slot of a command without an event; it has one if it waits for others, or the queue keeps its times. */
   leaveOut(): Address {
     this.#isLeftOut = this.waitCount === 0 && this.#init.log === undefined;
     return this.#isLeftOut ? NULL : this.slot;

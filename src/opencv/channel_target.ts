@@ -1,7 +1,7 @@
 import { PrintedTarget } from "../core/graph/context.ts";
 import type { OpenCVBase } from "./base.ts";
 
-/** A target of OpenCV's matrices, of any number of channels or of one. */
+/** A target for OpenCV matrices, of any number of channels or of one. */
 export abstract class ChannelTarget extends PrintedTarget<OpenCVBase> {
   /** How many channels its matrices have; undefined where their shape decides. */
   readonly channels: number | undefined;

@@ -28,10 +28,7 @@ export interface Grid {
 /** All bytes of a slot: for this room alone, because OpenCV follows every pointer in them. */
 export let viewOf: (slot: Slot) => DataView;
 
-/**
- * Memory for one `cv::Mat` or `cv::UMat`, filled in without a native call. Slots are used again, as their last user left
- * them.
- */
+/** Memory for one `cv::Mat` or `cv::UMat`, filled in without a native call. Reused slots keep their last contents. */
 export class Slot {
   readonly #view: DataView;
   /** The address of the header: the tensor's handle. */

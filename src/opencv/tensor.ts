@@ -81,10 +81,7 @@ export abstract class OpenCVTensor extends Tensor<Address> {
   }
 }
 
-/**
- * OpenCV reallocated an output of the wrong size or type. The result is `result`, a tensor over its memory; you dispose
- * it.
- */
+/** OpenCV reallocated an output that did not fit. `result` is a tensor over its memory; you dispose it. */
 export class ReallocatedError extends InteropError {
   /** A tensor over the result; undefined if the context was disposed too, and OpenCV's memory with it. */
   declare readonly result: OpenCVTensor | undefined;

@@ -11,8 +11,7 @@ import type { VaapiSurface } from "./surface.ts";
 const NO_FENCES: readonly Fence[] = [];
 
 /**
- * A plane of a surface. Its handle is the surface; only the driver knows where its bytes lie, so `layout` says what it
- * holds, and not where.
+ * A plane of a surface, which is its handle. Only the driver knows where its bytes lie; `layout` says what it holds.
  */
 export class VaapiTensor extends Tensor<VaapiSurface> {
   /** The work that a program has given to the device by the surface's id. For backends. */

@@ -113,7 +113,7 @@ export class VulkanLane implements Lane {
     this.#submission.forgetWaits();
   }
 
-  /** Records commands, and submits them as the next mark. Answers the submit's code. */
+  /** Records commands, and submits them as the next mark. Returns the submit's code. */
   run(used: readonly Used[], record: (commands: VkCommandBuffer) => void): number {
     const slot = this.#slot();
     const { commands } = slot;

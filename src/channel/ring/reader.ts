@@ -30,9 +30,7 @@ const WAIT: Names<SignalOptions> = { signal: true };
 
 const published = noticeOf([NOTICES.published]);
 
-/**
- * The side of a ring that reads its frames: the writer's memory itself. A write into a view of it ends this process.
- */
+/** The side of a ring that reads its frames, the writer's own memory. A write into a view ends this process. */
 export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject implements AsyncIterable<T> {
   /** Its end of life: the frames that it gave end, and the writer gets them back. */
   readonly resource: Resource;
@@ -114,9 +112,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     }
   }
 
-  /**
-   * Each frame, until the writer ends or this is disposed. The next turn of the loop releases a frame, or its dispose.
-   */
+  /** Each frame, until the writer ends or this is disposed. The loop's next turn, or its dispose, releases it. */
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void> {
     for (;;) {
       const frame = await this.next().catch(unlessDisposed);

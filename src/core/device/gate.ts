@@ -1,9 +1,6 @@
 import { AccessError } from "../errors.ts";
 
-/**
- * An event that this program, or a thread out of our sight, has to bring about. No blocking call waits behind an
- * unsettled gate.
- */
+/** An event that this program, or a foreign thread, brings about. No blocking call waits behind an unsettled gate. */
 export interface Gate {
   /** True once it is settled. */
   readonly settled: boolean;

@@ -69,7 +69,7 @@ export class ImagePort<K extends string = string> extends Printed implements Pic
 
 /** A block that a plane of an imported image lies in, where the importer's memory is such blocks: dma-bufs. */
 export interface ImageBlock {
-  /** What tells it from others. */
+  /** The object, which no other map shares. */
   readonly object: KnownObject;
   /** Gives it back; nothing uses it any more. */
   release(): void;

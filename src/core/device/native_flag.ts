@@ -227,10 +227,7 @@ export class NativeFlag extends Printed implements Disposable {
     return this.#signal.isSet;
   }
 
-  /**
-   * A fence that is reached once it is set, also after dispose. It is polled: no native call waits for it. It fails where
-   * the flag was withdrawn.
-   */
+  /** A fence that is reached once it is set, also after dispose, and fails if it is withdrawn. It is polled. */
   fence(): Fence {
     return this.#signal.fence;
   }

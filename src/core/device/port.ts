@@ -109,10 +109,7 @@ export class Port<K extends string = string> extends Printed implements Disposab
     return this.#fd;
   }
 
-  /**
-   * All of the memory behind the fd: the kernel is asked about a file, and an exporter names that of an opaque fd.
-   * Undefined where it cannot be identified.
-   */
+  /** The memory behind the fd: from the kernel for a file, from the exporter for an opaque fd; undefined if unknown. */
   get memory(): KnownMemory | undefined {
     if (FILES.includes(this.kind)) {
       if (this.fd < 0) return undefined;

@@ -69,7 +69,6 @@ export abstract class DeviceKernel<P extends DeviceProgram = DeviceProgram, H = 
 
 /**
  * The error of a kernel that a program does not have: `name: there is no kernel "scal". It has scale.`
- *
  * @param has the names of those that it has
  * @param more what else to do, as a sentence
  */

@@ -94,9 +94,7 @@ export function settled<C>(name: string, verdict: Verdict): MemoryClass<C> {
 /** The verdicts on each set of devices, by the number of the class: a "no" takes a second or more. */
 const VERDICTS = new Map<string, (Verdict | undefined)[]>();
 
-/**
- * What is proven about a context's devices: which memory they use in place (law 1). The same devices share verdicts.
- */
+/** What is proven about a context's devices: the memory used in place (law 1). The same devices share verdicts. */
 export class Proofs<C extends { readonly name: string }> {
   readonly #context: C;
   readonly #verdicts: (Verdict | undefined)[];

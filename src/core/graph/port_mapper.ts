@@ -146,8 +146,7 @@ export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[
 }
 
 /**
- * Every edge of a graph of these contexts: those that they bring, those `between` two APIs that neither owns alone, and
- * one for any two kinds of memory that share a port.
+ * Every edge of a graph of these contexts: those they bring, those `between` two APIs, and one for each shared port.
  */
 export function edgesOf(contexts: Iterable<Context>, between: readonly Mapper[] = []): Mapper[] {
   const all = [...contexts];

@@ -165,8 +165,7 @@ export class Resource extends Printed {
   }
 
   /**
-   * True once its bytes are on their way back, and only work in flight holds them. An intermediate follows the resource
-   * that it was made for.
+   * True once its bytes are on their way back, and only work in flight holds them; for an intermediate, its owner's.
    */
   get onTheWayBack(): boolean {
     if (this.state === "live") return this.#madeFor?.onTheWayBack ?? false;

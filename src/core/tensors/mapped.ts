@@ -187,7 +187,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
   abstract borrow(access: Access): Mapped;
 
   /**
-   * May it be used so, now? Answers the grants whose bytes are on their way back and have to be waited for. For mappers.
+   * May it be used so, now? Returns the grants whose bytes are on their way back and have to be waited for. For mappers.
    *
    * @throws {DisposedError} where it, or what it came from, was disposed.
    * @throws {AccessError} where its bytes are lent out, or its access does not cover this one.

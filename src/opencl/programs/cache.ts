@@ -7,9 +7,7 @@ import { crc32, fnv1a } from "../../envelope/checksum.ts";
 import type { OpenCLDevice } from "../device.ts";
 import { identityOf } from "../devices/identity.ts";
 
-/**
- * A cache of built programs. A `Map` is one. A binary that is damaged, or of another source or driver, is built again.
- */
+/** A cache of built programs, such as a `Map`. A damaged binary, or one of another driver or source, is built again. */
 export interface ProgramCache {
   /** The binary under a key; undefined if the cache has no such key. */
   get(key: string): Uint8Array | undefined;

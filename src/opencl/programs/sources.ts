@@ -35,9 +35,7 @@ import { cacheKey, isWhole, type ProgramCache } from "./cache.ts";
 export interface ProgramOptions {
   /** Options of the OpenCL C compiler: `"-cl-std=CL3.0 -DTILE=64"`. */
   readonly options?: string;
-  /**
-   * A Map, or {@link directoryCache}. A source that includes others is built every time, because they may have changed.
-   */
+  /** A Map, or {@link directoryCache}. A source that includes others is built every time: they may have changed. */
   readonly cache?: ProgramCache;
 }
 

@@ -17,10 +17,7 @@ export const USM = "cl_intel_unified_shared_memory";
 /** Looked up once. @throws {InteropError} if the driver lacks one of the functions. */
 export const usmOf: (device: OpenCLDevice) => Usm = extensionFunctions<Usm>("opencl_usm", USM, SYMBOLS);
 
-/**
- * The place of a block: `"host"`, in host memory that the device reaches; `"device"`, in device memory that the host
- * cannot reach; `"shared"`, with its current user: the driver moves it.
- */
+/** `"host"`: the device reaches host memory. `"device"`: the host cannot reach it. `"shared"`: the driver moves it. */
 export type UsmKind = "host" | "device" | "shared";
 
 const UNIFIED = "opencl.usm";
