@@ -31,6 +31,7 @@ export { Line, type LineInit, type Usable, type Use } from "./src/core/device/li
 export type { LineSync, SyncedLine } from "./src/core/device/line_sync.ts";
 export type { Work, WorkEntry } from "./src/core/device/work.ts";
 export { DeviceQueue, type HostBytes, type Movable, type Pixels, type Way } from "./src/core/device/queue.ts";
+export type { Launch } from "./src/core/device/grid.ts";
 export { DeviceKernel, DeviceProgram } from "./src/core/device/program.ts";
 export { type Box, boxOf, type BoxPlace } from "./src/core/device/box.ts";
 export { type Dimension, placesOf, type Runs, runsBetween } from "./src/core/layout/runs.ts";

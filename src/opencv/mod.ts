@@ -10,6 +10,7 @@ export { OpenCVError, type OpenCVErrorFields } from "./errors.ts";
 export { type DeviceQueue, Execution, type ExecutionContext } from "./execution.ts";
 export { gpuMatHeader, type GpuMatInit, type GpuMatOver } from "./gpu_mat.ts";
 export { OpenCVMat, type OpenCVMatInit } from "./mat.ts";
+export { ChannelTarget } from "./channel_target.ts";
 export { type MatInit, MatTarget } from "./mats/target.ts";
 export type { MatOver } from "./mats/over.ts";
 export type { MatShape, Unfit } from "./shape.ts";

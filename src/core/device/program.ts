@@ -6,14 +6,9 @@ import { Resource } from "../life/resource.ts";
 import type { Undo } from "../life/undo.ts";
 import type { Launch } from "./grid.ts";
 
-/** What has a name and an end of life. */
-interface Parent {
-  readonly name: string;
-  readonly resource: Resource;
-}
-
 /** A loaded program of a device, as programs hold it: its kernels end first. */
-export abstract class DeviceProgram<C extends Parent = Parent, H = unknown> extends NativeObject {
+export abstract class DeviceProgram<C extends { readonly name: string; readonly resource: Resource }, H>
+  extends NativeObject {
   /** Its context. */
   readonly context: C;
   /** Its end of life. */
@@ -37,7 +32,7 @@ export abstract class DeviceProgram<C extends Parent = Parent, H = unknown> exte
 }
 
 /** A kernel, as programs hold it. */
-export abstract class DeviceKernel<P extends DeviceProgram = DeviceProgram, H = unknown> extends NativeObject {
+export abstract class DeviceKernel<P extends { readonly resource: Resource }, H> extends NativeObject {
   /** Its program. */
   readonly program: P;
   /** Its name. */
