@@ -6,6 +6,12 @@ import type { Layout } from "./layout/layout.ts";
 /** More items in a list are a mistake of the program. */
 const MOST_ITEMS = 65_536;
 
+/** Where an object of another context belongs, for a message: both contexts may have one device, and so one name. */
+export function elsewhere(home: { readonly name: string }, here: { readonly name: string }): string {
+  if (home.name === here.name) return `belongs to another context of ${home.name}`;
+  return `belongs to ${home.name}, and not to ${here.name}`;
+}
+
 /** Checks of what a program passes. Their errors name one API. */
 export class Checks {
   readonly #api: string;
@@ -95,6 +101,17 @@ export class Checks {
     const end = byteOffset + byteLength;
     if (end <= room) return;
     throw this.unfit(argument, `it reaches to byte ${end}; the memory has ${room}.`, undefined, fn);
+  }
+
+  /** Throws unless an object's context is the one that is to use it. */
+  assertHere(
+    home: { readonly name: string },
+    here: { readonly name: string },
+    argument: string,
+    object: string = "it",
+    hint?: string,
+  ): void {
+    if (home !== here) throw this.wrong(argument, `${object} ${elsewhere(home, here)}.`, hint);
   }
 
   /** The error of an argument of the wrong kind: `source: expected a string, got a number.` */

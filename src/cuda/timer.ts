@@ -96,7 +96,7 @@ export class CudaTimer extends NativeObject {
   #record(event: EventHandle, stream: CudaStream): void {
     this.resource.assertLive();
     checks.assertInstance<CudaStream>(stream, CudaStream, "stream");
-    if (stream.context !== this.#context) throw checks.wrong("stream", "it is of another context.");
+    checks.assertHere(stream.context, this.#context, "stream");
     const { handle } = stream;
     this.#context.within(() => check(cudart().cudaEventRecord(event, handle), "cudaEventRecord"));
   }

@@ -44,9 +44,7 @@ export class EglStreamConsumer extends NativeObject implements AsyncIterable<Egl
     super();
     if (!isMade(stream, EglStream)) throw checks.wrongKind("stream", "an EglStream", stream);
     const { openContext, name } = base;
-    if (stream.base !== base) {
-      throw checks.wrong("stream", "it is another context's.", "Make it with this one's stream().");
-    }
+    checks.assertHere(stream.base, base, "stream", "it", "Make it with this one's stream().");
     const lacking = NEEDED.find((extension) => !openContext.has(extension));
     if (lacking !== undefined) throw checks.wrong("egl", `${name} has no ${lacking}.`);
     const { state, handle } = stream;
@@ -168,7 +166,7 @@ export class EglStreamFrame extends NativeObject {
   drawTo(picture: Picture): void {
     const planes = isMade<Frame<EglTensor>>(picture, Frame) ? picture.planes : [picture as EglTensor];
     checks.assertInstance<unknown>(planes[0], EglTensor, "picture");
-    if (planes[0].target.context !== this.#base) throw checks.wrong("picture", "it belongs to another context.");
+    checks.assertHere(planes[0].target.context, this.#base, "picture");
     if (planes.length > 1) {
       throw checks.wrong("picture", `${picture.name} has several planes.`, "Draw to an RGBA picture.");
     }

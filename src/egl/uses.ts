@@ -56,17 +56,12 @@ export function pictureOf(
 ): UsedPicture {
   const isFrame = isMade<Frame>(picture, Frame);
   const planes: readonly Tensor[] = isFrame ? (picture as Frame).planes : [picture as Tensor];
-  if (!isFrame) checks.assertInstance(picture, EglTensor, argument);
+  const [first] = planes;
+  const hint = isFrame ? "Map it here first: graph.map(frame, egl.image)." : undefined;
+  if (!isMade<unknown>(first, EglTensor)) throw checks.wrongKind(argument, "an EglTensor", first, hint);
   base.resource.assertLive();
   const { name } = picture;
-  const first = planes[0];
-  if (!(first instanceof EglTensor && first.target.context === base)) {
-    throw checks.wrong(
-      argument,
-      `${name} belongs to another context.`,
-      "Map it here first: graph.map(frame, egl.image).",
-    );
-  }
+  checks.assertHere(first.target.context, base, argument, name, hint);
   for (const { rawHandle } of planes as EglTensor[]) assertHere(rawHandle, name, argument);
   const use = { tensor: picture, access: access ?? picture.access, argument };
   return { use, planes: planes as EglTensor[] };
@@ -74,9 +69,7 @@ export function pictureOf(
 
 function bufferUse(base: EglBase, buffer: EglBufferTensor, access: Access | undefined, argument: string): Use {
   base.resource.assertLive();
-  if (buffer.target.context !== base) {
-    throw checks.wrong(argument, `${buffer.name} belongs to another context.`, "Use it there.");
-  }
+  checks.assertHere(buffer.target.context, base, argument, buffer.name, "Use it there.");
   assertHere(buffer.rawHandle, buffer.name, argument);
   return { tensor: buffer, access: access ?? buffer.access, argument };
 }

@@ -11,12 +11,6 @@ interface Named {
   readonly name: string;
 }
 
-/** The message for an object and a user of different contexts, which may have the same device. */
-export function ofAnother(name: string, at: Named, user: string, home: Named): string {
-  if (at.name === home.name) return `${name} belongs to another context of ${at.name} than ${user}.`;
-  return `${name} belongs to ${at.name}, ${user} to ${home.name}.`;
-}
-
 /** The limit is CL_DEVICE_MAX_MEM_ALLOC_SIZE, of the bytes and the slack that aligns them. @throws {LayoutError} */
 export function assertInOnePiece(
   { name, maxAllocation }: Named & { readonly maxAllocation: number },

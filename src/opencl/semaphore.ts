@@ -6,7 +6,7 @@ import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import type { BaseContext, BaseQueue } from "./base_context.ts";
-import { checks, ofAnother } from "./check.ts";
+import { checks } from "./check.ts";
 import { type AttachedSemaphore, attachedSemaphore } from "./external/attached_semaphore.ts";
 import { releaseSemaphore, signalCall, waitCall } from "./external/semaphore.ts";
 import type { ClLane } from "./lane.ts";
@@ -89,9 +89,7 @@ export class OpenCLSemaphore extends NativeObject {
     if (!(line instanceof Line) || context === undefined || device === undefined) {
       throw checks.wrongKind("queue", "an OpenCLQueue", queue);
     }
-    if (context !== this.context) {
-      throw checks.wrong("queue", ofAnother("the semaphore", this.context, "the queue", context));
-    }
+    checks.assertHere(context, this.context, "queue");
     if (!this.#attached.devices.includes(device.handle)) {
       throw checks.wrong("queue", `the semaphore was made for other devices than ${device.name}.`);
     }

@@ -2,6 +2,7 @@ import type { Address } from "../../ffi/address.ts";
 import * as vk from "../../ffi/vulkan/constants.ts";
 import type { VkCommandBuffer, VkPipelineLayout } from "../../ffi/vulkan/handles.ts";
 import * as layouts from "../../ffi/vulkan/structs.ts";
+import { elsewhere } from "../core/checks.ts";
 import { Arguments } from "../core/device/arguments.ts";
 import type { Usable } from "../core/device/line.ts";
 import { type Parameter, type ParameterPlace, ValueParameter } from "../core/device/parameter.ts";
@@ -29,7 +30,7 @@ function refuseElsewhere(
   how: string,
 ) {
   if (target.context !== base.context) {
-    throw to.wrong(`${name} belongs to another context.`, `Map it here first: ${how}.`);
+    throw to.wrong(`${name} ${elsewhere(target.context, base)}.`, `Map it here first: ${how}.`);
   }
 }
 

@@ -34,9 +34,9 @@ export class VulkanCommands implements Commands<VulkanLane, Taken> {
     if (!isMade<Taken>(tensor, VulkanImage) && !isMade<Taken>(tensor, VulkanTensor)) {
       throw wrongMemory(checks, tensor, access, argument, TAKES);
     }
-    if (tensor.target.context === this.#base) return { tensor, access, argument };
-    const what = `${tensor.name} belongs to another context.`;
-    throw checks.wrong(argument, what, "Map it here first: graph.map(tensor, vulkan).");
+    const hint = "Map it here first: graph.map(tensor, vulkan).";
+    checks.assertHere(tensor.target.context, this.#base, argument, tensor.name, hint);
+    return { tensor, access, argument };
   }
 
   fill(to: Taken, value: FillValue): Call<VulkanLane>[] {

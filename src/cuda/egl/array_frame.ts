@@ -60,7 +60,7 @@ export class CudaArrayFrame extends NativeObject {
     for (const [i, array] of planes.entries()) {
       checks.assertInstance(array, CudaArray, `arrays[${i}]`);
       array.resource.assertLive();
-      if (array.context !== planes[0].context) throw checks.wrong(`arrays[${i}]`, "it is another context's.");
+      checks.assertHere(array.context, planes[0].context, `arrays[${i}]`);
     }
     const wanted = planeLayouts(checked).map(({ shape: [height, width, channels = 1], dtype }) =>
       `[${height},${width},${channels}] ${dtype}`

@@ -219,7 +219,7 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     const planes = frame instanceof CudaArrayFrame ? frame.arrays : frame.planes;
     if (!arrays) checks.assertInstance<unknown>(planes[0], CudaTensor, "frame");
     frame.resource.assertLive();
-    if (planes[0].context !== this.context) throw checks.wrong("frame", "it is another context's.");
+    checks.assertHere(planes[0].context, this.context, "frame");
     const info = frame.info as ImageInfo;
     if (info.type === "image" && info.format === format && info.width === width && info.height === height) {
       return planes;

@@ -205,7 +205,7 @@ export class CudaManaged extends CudaMemory {
 
   #assertOurs(stream: CudaStream): void {
     checks.assertInstance(stream, CudaStream, "stream");
-    if (stream.context !== this.context) throw checks.wrong("stream", "it is another context's.");
+    checks.assertHere(stream.context, this.context, "stream");
   }
 
   #assertManaged(tensor: CudaTensor, operation: "attach" | "prefetch" | "advise"): void {

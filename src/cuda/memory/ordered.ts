@@ -32,7 +32,7 @@ export function allocateInOrder(stream: CudaStream, init: LayoutInit, options: O
   const at = layout(init);
   if (pool !== undefined) {
     checks.assertInstance(pool, CudaMemoryPool, "pool");
-    if (pool.context !== context) throw checks.wrong("pool", "it is another context's.");
+    checks.assertHere(pool.context, context, "pool");
     pool.resource.assertLive();
   }
   stream.resource.assertLive();

@@ -29,7 +29,7 @@ export class CudaCommands implements Commands<StreamLane, CudaTensor, Copied> {
 
   useOf(memory: Copied, access: Access, argument: string): Use {
     if (isMade<Copied>(memory, CudaArray)) {
-      if ((memory as CudaArray).context !== this.#context) throw checks.wrong(argument, "it is another context's.");
+      checks.assertHere((memory as CudaArray).context, this.#context, argument);
     } else if (!isMade<Copied>(memory, CudaTensor)) {
       throw wrongMemory(checks, memory, access, argument, { expected: "a CudaTensor", target: "cuda" });
     }

@@ -2,6 +2,7 @@ import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { aKind, isMade, shown } from "../../core/argument.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { elsewhere } from "../../core/checks.ts";
 import { checks } from "../check.ts";
 import type { BaseContext } from "../base_context.ts";
 import { check } from "../errors.ts";
@@ -30,7 +31,7 @@ export function acceptIndirect(
       }
       tensor.resource.assertLive();
       if (tensor.context !== context) {
-        throw wrong(kernel, argument, `${tensor.name} belongs to another context, of ${tensor.context.name}.`);
+        throw wrong(kernel, argument, `${tensor.name} ${elsewhere(tensor.context, context)}.`);
       }
       tensor.assertUsable(tensor.access);
       return tensor;

@@ -7,7 +7,7 @@ import { Parameter, type ParameterPlace } from "../../core/device/parameter.ts";
 import { AccessError } from "../../core/errors.ts";
 import { type Access, covers } from "../../core/memory/access.ts";
 import { aKind } from "../../core/argument.ts";
-import { ofAnother } from "../check.ts";
+import { elsewhere } from "../../core/checks.ts";
 import type { BaseContext } from "../base_context.ts";
 import { BufferTensor } from "../buffers/tensor.ts";
 import { kernelTypeOf } from "../images/type.ts";
@@ -43,7 +43,7 @@ export class ImageParameter extends Parameter<BaseContext> {
       );
     }
     value.resource.assertLive();
-    if (value.context !== context) throw this.wrong(ofAnother(value.name, value.context, "the kernel", context));
+    if (value.context !== context) throw this.wrong(`${value.name} ${elsewhere(value.context, context)}.`);
     const type = kernelTypeOf(value.type, value.format);
     if (this.#imageType !== type) {
       throw this.wrong(
@@ -75,7 +75,7 @@ export class SamplerParameter extends Parameter<BaseContext> {
     if (!ImageSampler.isSampler(value)) {
       throw this.wrong(`expected a sampler, got ${aKind(value)}.`, "Pass cl.sampler({ filter, addressing }).");
     }
-    if (value.context !== context) throw this.wrong(ofAnother("the sampler", value.context, "the kernel", context));
+    if (value.context !== context) throw this.wrong(`the sampler ${elsewhere(value.context, context)}.`);
     view.setBigUint64(offset, value.handle, true);
     return value;
   }

@@ -5,7 +5,7 @@ import type { ParameterPlace } from "../../core/device/parameter.ts";
 import { PointerParameter } from "../../core/device/pointer.ts";
 import { AccessError, LayoutError } from "../../core/errors.ts";
 import { type Access, writes } from "../../core/memory/access.ts";
-import { ofAnother } from "../check.ts";
+import { elsewhere } from "../../core/checks.ts";
 import type { BaseContext } from "../base_context.ts";
 import { OpenCLPointerTensor } from "../pointers/tensor.ts";
 import { BufferTensor } from "../buffers/tensor.ts";
@@ -48,7 +48,7 @@ export class GlobalParameter extends PointerParameter<Pointee, BaseContext> {
   }
 
   protected override checkPlace(tensor: Pointee, value: unknown, context: BaseContext, access: Access): void {
-    if (tensor.context !== context) throw this.wrong(ofAnother(tensor.name, tensor.context, "the kernel", context));
+    if (tensor.context !== context) throw this.wrong(`${tensor.name} ${elsewhere(tensor.context, context)}.`);
     if (!(tensor instanceof BufferTensor)) return;
     this.#checkLimits(tensor, access);
     const { byteOffset } = tensor.layout;

@@ -9,7 +9,7 @@ import type { Access } from "../../core/memory/access.ts";
 import type { BaseContext } from "../base_context.ts";
 import { assertHostMay } from "../buffers/limits.ts";
 import { BufferTensor } from "../buffers/tensor.ts";
-import { checks, ofAnother } from "../check.ts";
+import { checks } from "../check.ts";
 import { ImageTensor } from "../images/tensor.ts";
 import type { ClLane } from "../lane.ts";
 import { moveBytes, moveElements } from "./bytes.ts";
@@ -68,8 +68,8 @@ function assertHost(way: Way, tensor: Taken): void {
 
 export function usable<T extends Taken>(tensor: T, access: Access, argument: string, context: BaseContext): Use<T> {
   tensor.assertUsable(access);
-  if (tensor.context === context) return { tensor, access, argument };
-  throw checks.wrong(argument, ofAnother(tensor.name, tensor.context, "the queue", context));
+  checks.assertHere(tensor.context, context, argument, tensor.name);
+  return { tensor, access, argument };
 }
 
 export function assertBuffer(value: unknown, argument: string): asserts value is BufferTensor {

@@ -263,7 +263,7 @@ export default table(import.meta, {
   "a frame of the host's": withEgl((egl) => {
     using frame = host.allocateFrame(imageInfo(RGBA));
     egl.queue.fill(any(frame), [0, 0, 0, 0]);
-  }, wrong("to", /belongs to another context/, /graph.map/)),
+  }, wrong("to", /expected an EglTensor, got/, /graph.map/)),
   "a picture of another context": withEgl((egl) => {
     using other = EglContext.open();
     using picture = other.image.allocate(RGBA);
