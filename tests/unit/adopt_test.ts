@@ -275,6 +275,55 @@ Deno.test(
 );
 
 Deno.test(
+  "adoptFrame() with { later }: planes wait for what was in flight, lent or on its way back before they came",
+  withEmptyLedger(async () => {
+    const make = () => {
+      const owner = { kind: "test.late", handle: 3n, release() {} };
+      return adoptFrame(new Kind(), owner, info, planes(1), { later: true });
+    };
+    const [ofMaker, ofProgram, ofPeer, back] = Array.from({ length: 4 }, () => new FakeWork());
+    using made = adopted(1, { later: true, work: ofMaker.fence }).make();
+    assertEquals(made.planes[2].work, [ofMaker.fence]);
+    ofMaker.end();
+    using frame = make();
+    using peer = make();
+    frame.usedBy(ofProgram.fence);
+    peer.planes[1].usedBy(ofPeer.fence);
+    const borrowed = peer.planes[0].slice(peer.planes[0].layout);
+    assertThrows(() => frame.planes[0].handle, AccessError, "are lent to");
+    using late = make();
+    assertEquals(late.planes[1].handle, "u"); // luma alone is lent
+    const found = new Set(frame.planes[1].work.map(({ line }) => line));
+    assertEquals(found, new Set([ofProgram.fence.line, ofPeer.fence.line]));
+    ofProgram.end();
+    ofPeer.end();
+    borrowed.disposeAfter(back.fence);
+    using latest = make();
+    assertThrows(() => latest.planes[0].handle, AccessError, "on their way back");
+    const finished = latest.planes[0].finished();
+    back.end();
+    await finished;
+    assertEquals(latest.planes[0].handle, "y");
+  }),
+);
+
+Deno.test(
+  "adoptFrame() with { later }: planes asked for while its end waits for work end with it, and once",
+  withEmptyLedger(async () => {
+    const work = new FakeWork();
+    const { make, fates } = adopted(1, { later: true, work: work.fence });
+    const frame = make();
+    const ended = frame[Symbol.asyncDispose]();
+    const [plane] = frame.planes;
+    assertThrows(() => plane.handle, DisposedError);
+    assertEquals(fates, []);
+    work.end();
+    await ended;
+    assertEquals([fates, plane.resource.state], [["unused"], "freed"]);
+  }),
+);
+
+Deno.test(
   "attaching() calls the owner once: after the tensor's memory and the maker's work, and where it fails",
   withEmptyLedger(async () => {
     const ended: string[] = [];
