@@ -172,6 +172,15 @@ export interface OpenCL {
     param_value_size_ret: BufferSource | null,
   ): number;
 
+  /** `cl_int clGetImageInfo(cl_mem image, cl_image_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)` */
+  clGetImageInfo(
+    image: ClMem,
+    param_name: number,
+    param_value_size: bigint,
+    param_value: BufferSource | null,
+    param_value_size_ret: BufferSource | null,
+  ): number;
+
   /** `cl_mem clCreateImage(cl_context context, cl_mem_flags flags, const cl_image_format *image_format, const cl_image_desc *image_desc, void *host_ptr, cl_int *errcode_ret)` Null where the library lacks it. */
   readonly clCreateImage:
     | ((

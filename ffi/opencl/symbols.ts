@@ -58,6 +58,8 @@ export const SYMBOLS = {
   clReleaseMemObject: { parameters: ["u64"], result: "i32" },
   // cl_int clGetMemObjectInfo(cl_mem memobj, cl_mem_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)
   clGetMemObjectInfo: { parameters: ["u64", "u32", "usize", "buffer", "buffer"], result: "i32" },
+  // cl_int clGetImageInfo(cl_mem image, cl_image_info param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)
+  clGetImageInfo: { parameters: ["u64", "u32", "usize", "buffer", "buffer"], result: "i32" },
   // cl_mem clCreateImage(cl_context context, cl_mem_flags flags, const cl_image_format *image_format, const cl_image_desc *image_desc, void *host_ptr, cl_int *errcode_ret)
   clCreateImage: { parameters: ["u64", "u64", "buffer", "buffer", "u64", "buffer"], result: "u64", optional: true },
   // cl_int clGetSupportedImageFormats(cl_context context, cl_mem_flags flags, cl_mem_object_type image_type, cl_uint num_entries, cl_image_format *image_formats, cl_uint *num_image_formats)

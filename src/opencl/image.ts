@@ -1,16 +1,16 @@
 import { PrintedTarget } from "../core/graph/context.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { Memory, MemoryTarget } from "../core/contract.ts";
-import { describeLayout, type Layout, layout } from "../core/layout/layout.ts";
+import { type Layout, layout } from "../core/layout/layout.ts";
 import { assertWhole } from "../core/layout/pictures.ts";
 import type { Undo } from "../core/life/undo.ts";
-import { Allocation } from "../core/memory/allocation.ts";
-import { own } from "../core/memory/own.ts";
+import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Part } from "../core/tensors/tensor.ts";
 import type { OpenCLContext } from "./context.ts";
 import { imagePortsOf } from "./external/image_ports.ts";
 import { type ImageAbilities, limitProblem, nearestTo } from "./images/abilities.ts";
+import { attachedImage, madeImage } from "./images/attached.ts";
 import type { PixelFormat } from "./images/format.ts";
 import { ownImage } from "./images/native.ts";
 import { ImageSampler } from "./images/sampler.ts";
@@ -134,14 +134,30 @@ export class ImageTarget extends PrintedTarget<OpenCLContext> implements MemoryT
     const undo: Undo = [];
     this.context.resource.assertLive();
     const root = ownImage(this.context, this.format, image, undo);
-    const allocation = new Allocation({
-      kind: "opencl.image",
-      byteLength: at.byteLength,
-      free: () => undo[0](),
-    });
-    const name = `opencl image ${describeLayout(at)}`;
-    const resource = own({ name, allocation, owners: [this.context.resource] });
-    return new OpenCLImage({ target: this, handle: root.mem, layout: at, resource, image, root });
+    return new OpenCLImage({ target: this, ...madeImage(this, at, image, root, undo) });
+  }
+
+  /**
+   * Attaches to an image of this `cl_context` and format that other code made, and retains it: in the driver's own memory,
+   * for reading and writing, with one level and one sample. OpenCL reports its kind and size. Two tensors over one image
+   * are peers.
+   *
+   * @param handle a live `cl_mem`; a wrong one crashes the process
+   * @throws {ArgumentError} for what is not such an image.
+   *
+   * @example
+   * ```ts
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * const target = cl.image({ order: "RGBA", type: "UNORM_INT8" });
+   * using made = target.allocate({ shape: [4, 8, 4] }); // it stands for other code's
+   * using image = target.attach(made.handle);
+   * console.log(image.type, image.layout.shape); // 2D [ 4, 8, 4 ]
+   * ```
+   */
+  attach(handle: bigint, options: AttachOptions = {}): OpenCLImage {
+    return attaching(options, (access) => new OpenCLImage({ target: this, ...attachedImage(this, handle, access) }));
   }
 
   /**

@@ -39,6 +39,7 @@ export const opencl: Library = {
     "clRetainMemObject",
     "clReleaseMemObject",
     "clGetMemObjectInfo",
+    "clGetImageInfo",
 
     { name: "clCreateImage", address: ["host_ptr"], optional: true },
     "clGetSupportedImageFormats",

@@ -178,6 +178,22 @@ export default table(import.meta, {
     const samplers = [null, 5, { filter: "cubic" }, { addressing: 0 }, { normalized: 1 }, { addressing: "repeat" }];
     for (const init of samplers) fails("sampler", () => cl.sampler(any(init)), ArgumentError);
   }),
+  "an image attached that is none, and one that is lent": {
+    ...onBench(({ cl, image, out }) => {
+      const target = cl.image(R8);
+      for (const handle of [0n, -1n, 2n ** 64n, 4096, "4096", null, undefined, {}, out.handle]) {
+        fails(String(handle), () => target.attach(any(handle)), ArgumentError);
+      }
+      for (const options of [null, 1, { owner: 1 }, { access: "all" }, { after: 1 }, { shape: [4, 4] }]) {
+        fails(JSON.stringify(options), () => target.attach(image.handle, any(options)), ArgumentError);
+      }
+      fails("format", () => cl.image({ order: "R", type: "SIGNED_INT8" }).attach(image.handle), ArgumentError);
+      using peer = target.attach(image.handle);
+      using _lent = image.borrow("read-write");
+      peer.handle;
+    }),
+    fails: { error: AccessError, api: "core", message: /are lent to/, hint: /first/ },
+  },
   "images of a context that was closed": onBench(() => {
     const cl = open();
     const target = cl.image(R8);
