@@ -19,6 +19,7 @@ import type { InteropError, Reason } from "./errors.ts";
 import type { Target } from "./graph/context.ts";
 import type { Transfer } from "./graph/route.ts";
 import type { PixelFormat } from "./layout/pixel_formats.ts";
+import type { Layout } from "./layout/layout.ts";
 import type { Runs } from "./layout/runs.ts";
 import type { GiveBack } from "./life/resource.ts";
 import type { Access } from "./memory/access.ts";
@@ -168,6 +169,8 @@ export interface Offer<What = ByteRange> {
   readonly from?: string;
   /** An import by fds: what they have to allow, whatever the map is for; the map's own access if left out. */
   readonly fdAccess?: Access | undefined;
+  /** An export: true if the driver chooses address and pitches as it exports ({@link Exported.shown}). */
+  readonly places?: boolean;
   /** How the bytes cross on this side; `"alias"` if left out. */
   readonly transfer?: Transfer;
   /** An import: true if its commands block this thread while a promise holds up their line. The host waits for it then. */
@@ -227,6 +230,8 @@ export interface Crossing {
 export interface Exported<P extends Port | ImagePort = Port> extends Crossing {
   /** The port that the other side imports. */
   readonly port: P;
+  /** Where a driver shows each plane, in a block of its own choice that begins at the port. Left out, where it lay. */
+  readonly shown?: { readonly block: Block; readonly layouts: readonly Layout[] };
 }
 
 /** The same memory in another kind. */

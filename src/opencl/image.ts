@@ -89,7 +89,7 @@ export class ImageTarget extends PrintedTarget<OpenCLContext> implements MemoryT
   readonly format: PixelFormat;
   /** The kind of image; undefined if the shape decides. */
   readonly type: ImageType | undefined;
-  /** Its ports: images of other APIs by opaque fds. For mappers. */
+  /** Its ports: to the host; from other APIs by their images. For mappers. */
   readonly ports: Memory<OpenCLImage>;
   readonly #abilities: ImageAbilities;
 
@@ -99,7 +99,12 @@ export class ImageTarget extends PrintedTarget<OpenCLContext> implements MemoryT
     this.format = format;
     this.type = type;
     this.#abilities = abilities;
-    this.ports = imagePortsOf(this, (init) => new OpenCLImage({ ...init, target: this }));
+    this.ports = imagePortsOf(this, (init) => new OpenCLImage({ ...init, target: this }), {
+      kind: "host-view",
+      places: true,
+      prepare: ({ planes }) => context.images.tryToProveMap(this, planes![0]),
+      judge: ({ planes }) => context.images.judgeMap(this, planes![0]),
+    });
   }
 
   /** What it says besides its kind: the format. */

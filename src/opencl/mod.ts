@@ -24,7 +24,7 @@ export { type ImageInit, ImageTarget, OpenCLImage, type OpenCLImageInit, OpenCLS
 export type { ImageAbilities, ImageLimits } from "./images/abilities.ts";
 export type { ImagePlace } from "./images/classes.ts";
 export type { ChannelAccess, ChannelOrder, ChannelType, OpenCLImageFormat, PixelFormat } from "./images/format.ts";
-export type { ImageCopy, MappedTensor } from "./images/map.ts";
+export type { ImageCopy } from "./images/map.ts";
 export { BufferImages } from "./images/over_buffer.ts";
 export type { Extent, HostPlace, ImageProblem, ImageShape, Pitches } from "./images/shape.ts";
 export { type Addressing, type Filter, ImageSampler, type SamplerInit } from "./images/sampler.ts";
@@ -59,10 +59,4 @@ export type { UsmAbility, UsmCapabilities } from "./usm/capabilities.ts";
 export type { MigrateOptions } from "./transfers/migrate.ts";
 export type * from "../../ffi/opencl/handles.ts";
 export type { ClSemaphoreKhr } from "../../ffi/opencl_semaphore/handles.ts";
-export {
-  hostToOpenCL,
-  hostToOpenCLImage,
-  openCLImageToHost,
-  openCLSvmToOpenCL,
-  openCLToOpenCLImage,
-} from "./edges/mod.ts";
+export { hostToOpenCL, hostToOpenCLImage, openCLSvmToOpenCL, openCLToOpenCLImage } from "./edges/mod.ts";

@@ -1,5 +1,6 @@
 import { MapperGraph } from "../../mod.ts";
-import { hostToOpenCLImage, openCLImageToHost, openCLToOpenCLImage } from "../../src/opencl/edges/mod.ts";
+import { portMapper } from "../../src/core/graph/port_mapper.ts";
+import { hostToOpenCLImage, openCLToOpenCLImage } from "../../src/opencl/edges/mod.ts";
 import type { Fence } from "../../src/core/device/fence.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { layout, type LayoutInit, region } from "../../src/core/layout/layout.ts";
@@ -104,7 +105,7 @@ const KINDS: { readonly [T in ImageType]?: Kind } = {
 const EDGES: readonly (readonly [mapper: Mapper, types: readonly ImageType[]])[] = [
   [hostToOpenCLImage as unknown as Mapper, ["2D", "3D", "1D array", "2D array"]],
   // Of these the driver chooses the pitches; the rows of SIZE bytes are as every driver here likes them.
-  [openCLImageToHost as unknown as Mapper, ["2D"]],
+  [portMapper("opencl.image", "host"), ["2D"]],
   [openCLToOpenCLImage as unknown as Mapper, ["1D buffer"]],
 ];
 

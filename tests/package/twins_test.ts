@@ -48,7 +48,6 @@ const TWINS: { readonly [mechanism: string]: Twin } = {
     places: [
       "cuda/edges/host_to_cuda.ts",
       "vaapi/edges/host_to_vaapi.ts",
-      "opencl/edges/opencl_image_to_host.ts",
       "vaapi/edges/vaapi_to_host.ts",
       "opencl/edges/host_to_opencl.ts",
       "opencl/edges/host_to_opencl_image.ts",
@@ -63,7 +62,6 @@ const TWINS: { readonly [mechanism: string]: Twin } = {
       "vaapi/edges/host_to_vaapi.ts",
       "vaapi/edges/vaapi_to_host.ts",
       "opencl/edges/host_to_opencl_image.ts",
-      "opencl/images/map.ts",
       "opencl/usm/ports.ts",
     ],
   },

@@ -87,6 +87,32 @@ Deno.test("Offer.from limits an import to one kind of memory", () => {
   assertEquals(graph.explain(tensor, other.target).steps[0].evidence, "the same memory, by its memfd");
 });
 
+Deno.test("Exported.shown says where the driver shows the memory, and with which pitches", () => {
+  const rows = layout({ shape: [2, 4], dtype: "u8", strides: [32, 1] });
+  using there = host.allocate({ shape: [64], dtype: "u8" });
+  const fates: string[] = [];
+  const block = { kind: "shown", byteLength: 36, address: 4096n, free: (fate: string) => void fates.push(fate) };
+  const gives = contextOf("gives", {
+    exports: [{ kind: "host-view", places: true }],
+    allocate: () => ({ handle: 1n, address: 8192n, release: () => {} }),
+    export: () => ({
+      port: new Port("host-view", { value: there.address, byteLength: 36 }),
+      shown: { block, layouts: [rows] },
+    }),
+  });
+  using tensor = allocateTensor(gives.target, { shape: [2, 4], dtype: "u8" });
+  using graph = graphOf(gives);
+  assertEquals(graph.explain(tensor, host).steps.map(({ transfer }) => transfer), ["alias"]);
+  {
+    using mapped = graph.map(tensor, host);
+    assertEquals([mapped.address, mapped.layout.strides], [there.address, [32, 1]]);
+    assertEquals([mapped.grant.allocation.block, mapped.grants[1].allocation], [block, tensor.grant.allocation]);
+    assertThrows(() => tensor.handle, AccessError);
+  }
+  assertEquals(fates, ["unused"]);
+  assertEquals(tensor.handle, 1n);
+});
+
 Deno.test("ports: an offer holds for the device that it names; between others the edge is closed, with both UUIDs", () => {
   const offers: Offer[] = [{ kind: "opaque-fd", device: { uuid: "ab" } }];
   const gives = contextOf("gives", { exports: offers, allocate: () => ({ handle: 1n, release: () => {} }) }, {

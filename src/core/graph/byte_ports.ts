@@ -8,7 +8,7 @@ import { planesOf } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import { planesFrom, within } from "../tensors/over.ts";
 import type { Tensor } from "../tensors/tensor.ts";
-import type { Imported } from "../contract.ts";
+import type { Exported, Imported } from "../contract.ts";
 import type { Manner } from "./port_mapper.ts";
 
 /** The kinds of ports that are addresses of the memory itself, unless they are of a copy. */
@@ -22,7 +22,7 @@ export const BYTES: Manner<ByteRange> = {
   lengthOf: ({ range: { byteLength } }) => byteLength,
   /** An address is asked for where it is read. */
   planesIn(source, transfer, { out }) {
-    const stays = transfer === "alias" || (transfer === "migrate" && HOST_KINDS.includes(out.kind));
+    const stays = !out.places && (transfer === "alias" || (transfer === "migrate" && HOST_KINDS.includes(out.kind)));
     const layouts = layoutsIn(source);
     if (stays && source.planes.every(({ layout, fdAccess }, i) => fdAccess === undefined && layout === layouts[i])) {
       return source.planes;
@@ -63,8 +63,12 @@ export const BYTES: Manner<ByteRange> = {
     }
     // While the map lasts, an import of the same object finds the source's allocation.
     if (object !== undefined) undo.push(tellPlace(object.kind, object.handle, allocation, start - object.start));
-    const layouts = layoutsIn(described).map((layout) => within(object, layout));
-    return { planes: planesFrom(handle, layouts, grants[0]), grants, info: described.info };
+    const { layouts = layoutsIn(described) } = (crossing as Exported).shown ?? {};
+    return {
+      planes: planesFrom(handle, layouts.map((one) => within(object, one)), grants[0]),
+      grants,
+      info: described.info,
+    };
   },
 };
 

@@ -11,7 +11,6 @@ import type { Undo } from "../life/undo.ts";
 import { type Access, reads, writes } from "../memory/access.ts";
 import { Allocation } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
-import { join, leave } from "../memory/peers.ts";
 import { Described, type DescribedPlane } from "../tensors/described.ts";
 import { Frame } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
@@ -200,7 +199,7 @@ class PortMapper<What extends Fds> implements Mapper<Mapped, Mapped, PortPlan<Wh
     const [{ access }] = job.grants;
     const { out: { kind, stage }, into: { blocks: takesBlocks, orders } } = job.plan.way;
     const leaving: Leaving = stage === undefined
-      ? { crossing: by.export(source, kind, access), grants: job.grants }
+      ? leavingBy(by.export(source, kind, access), job)
       : staged(by.stage(source, stage, kind), by.lengthOf(described), source.target.context, job);
     const [from, to] = [portsOf(source.target)!, portsOf(target)!];
     const block = leaving.copy ?? by.blockOf(described);
@@ -273,15 +272,21 @@ function passed<What extends Fds>(
 }
 
 /** Apart from `map`, so that no closure reaches the source. */
+function leavingBy(crossing: Exported | Exported<ImagePort>, { grants, undo }: MapJob): Leaving {
+  const { shown } = crossing;
+  if (shown === undefined) return { crossing, grants };
+  const allocation = new Allocation(shown.block).joinUntil(undo);
+  return { crossing, grants: [grants[0].elsewhere(allocation), ...grants] };
+}
+
+/** Apart from `map`, so that no closure reaches the source. */
 function staged(
   { copy: { block, there, back }, port }: ReturnType<Manner<Fds>["stage"]>,
   byteLength: number,
   context: Context,
   { grants, undo }: MapJob,
 ): Leaving {
-  const copy = new Allocation(block);
-  join(copy);
-  undo.push(() => leave(copy));
+  const copy = new Allocation(block).joinUntil(undo);
   const crossing: Exported = {
     port: port as Port,
     once: true,

@@ -5,7 +5,7 @@ import type { Reason } from "../../core/errors.ts";
 import { type Access, covers, writes } from "../../core/memory/access.ts";
 import type { ByteRange } from "../../core/tensors/described.ts";
 import type { BaseContext } from "../base_context.ts";
-import { mapped } from "./map.ts";
+import { mapped, type MappedRange } from "./map.ts";
 import type { BufferTensor, RootBuffer } from "./tensor.ts";
 
 /** A context, as the host's views of its buffers know it. */
@@ -48,7 +48,11 @@ export function hostView(
   access: Access,
   gaps: boolean,
 ): Exported {
-  const range = mapped(context, root.mem, access, rootOffset, byteLength, !gaps);
+  return viewOf(root, mapped(context, root.mem, access, rootOffset, byteLength, !gaps), byteLength, access);
+}
+
+/** A range that is mapped for the host. */
+export function viewOf(root: RootBuffer, range: MappedRange, byteLength: number, access: Access): Exported {
   const writers = Number(writes(access));
   root.hostWriters += writers;
   return {

@@ -2,11 +2,10 @@ import type { Mapper } from "../../core/graph/mapper.ts";
 import { imageMapper, portMapper } from "../../core/graph/port_mapper.ts";
 import { hostToOpenCL } from "./host_to_opencl.ts";
 import { hostToOpenCLImage } from "./host_to_opencl_image.ts";
-import { openCLImageToHost } from "./opencl_image_to_host.ts";
 import { openCLSvmToOpenCL } from "./opencl_svm_to_opencl.ts";
 import { openCLToOpenCLImage } from "./opencl_to_opencl_image.ts";
 
-export { hostToOpenCL, hostToOpenCLImage, openCLImageToHost, openCLSvmToOpenCL, openCLToOpenCLImage };
+export { hostToOpenCL, hostToOpenCLImage, openCLSvmToOpenCL, openCLToOpenCLImage };
 
 /** The edges that an OpenCLContext brings. Where costs are equal, the first wins. */
 export const EDGES: readonly Mapper[] = [
@@ -17,7 +16,7 @@ export const EDGES: readonly Mapper[] = [
   portMapper("host", "opencl.svm"),
   portMapper("opencl.usm", "host"),
   hostToOpenCLImage,
-  openCLImageToHost,
+  portMapper("opencl.image", "host"),
   openCLToOpenCLImage,
   imageMapper("vulkan.image", "opencl.image"), // each format and size of an image is a target of its own
   imageMapper("egl.image", "opencl.image"),

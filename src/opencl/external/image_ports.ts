@@ -11,6 +11,8 @@ import type { Described } from "../../core/tensors/described.ts";
 import { checks } from "../check.ts";
 import type { BaseContext, BaseQueue } from "../base_context.ts";
 import { PIXEL_FORMATS } from "../images/format.ts";
+import { whyEnded } from "../../core/graph/refusals.ts";
+import { imageView } from "../images/map.ts";
 import { describeImage } from "../images/native.ts";
 import { type ImageProblem, type ImageShape, isProblem } from "../images/shape.ts";
 import type { BaseImageTarget, ImageTensor, ImageTensorInit } from "../images/tensor.ts";
@@ -32,14 +34,16 @@ interface ImportingTarget extends BaseImageTarget {
 }
 
 /**
- * Imports other APIs' images as images of one format: OpenGL's by their names (cl_khr_gl_sharing), EGL's by their handles
- * (cl_khr_egl_image), others by opaque fds (cl_khr_external_memory). Among the latter, only images in the driver's own
- * order of pixels come: over rows of pixels, or over a buffer, a driver was seen to report success and to show wrong
- * pixels (facts/gpu.md).
+ * Shows images to the host (clEnqueueMapImage; an image over a buffer: clEnqueueMapBuffer), where the driver chooses address
+ * and pitches. Imports other APIs' images as images of one format: OpenGL's by their names (cl_khr_gl_sharing), EGL's by
+ * their handles (cl_khr_egl_image), others by opaque fds (cl_khr_external_memory). Among the latter, only images in the
+ * driver's own order of pixels come: over rows of pixels, or over a buffer, a driver was seen to report success and to
+ * show wrong pixels (facts/gpu.md).
  */
 export function imagePortsOf<T extends ImageTensor>(
   target: ImportingTarget,
   make: (init: Omit<ImageTensorInit, "target">) => T,
+  hostView: Offer,
 ): Memory<T, ForeignImage> {
   const { context } = target;
   const { uuid } = context.id;
@@ -55,12 +59,14 @@ export function imagePortsOf<T extends ImageTensor>(
     import: (port, _access, { range: { allocation } }) => imported(target, port, allocation),
   };
   return {
-    exports: [],
+    exports: [hostView],
     imports: [],
     images,
     get line() {
       return context.queue.line;
     },
+    refuse: () => whyEnded(context),
+    export: (source, _kind, _byteLength, access, gaps) => imageView(context, source, access, !gaps),
     tensor({ handle: { root }, layout, ...about }) {
       const image = fitPicture(target, layout);
       if (isProblem(image)) throw checks.unfit("source", image.problem, undefined, "clCreateImageWithProperties"); // `refuse` has seen that it is no problem

@@ -1,10 +1,9 @@
 import type { Address } from "../../../ffi/address.ts";
 import { CL_MAP_READ, CL_MEM_USE_HOST_PTR } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
-import type { Access } from "../../core/memory/access.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import type { MemoryClass, Verdict } from "../../core/device/proofs.ts";
-import type { Described } from "../../core/tensors/described.ts";
+import type { DescribedPlane } from "../../core/tensors/described.ts";
 import type { GiveBack } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import type { OpenCLContext } from "../context.ts";
@@ -12,7 +11,7 @@ import { ImageTarget, OpenCLImage, type OpenCLImageInit } from "../image.ts";
 import { type ImageAbilities, imageAbilitiesOf } from "./abilities.ts";
 import { imageClass, type ImagePlace, traitsOf } from "./classes.ts";
 import { formatOf, type OpenCLImageFormat } from "./format.ts";
-import { type ImageCopy, imageCopy, mapImageCall, type MappedTensor, mapTensor } from "./map.ts";
+import { type ImageCopy, imageCopy, mapImageCall } from "./map.ts";
 import { createImage, ownImage } from "./native.ts";
 import { BufferImages } from "./over_buffer.ts";
 import type { ImageShape } from "./shape.ts";
@@ -79,28 +78,19 @@ export class OpenCLImages {
     return imageCopy(this.#context, mem, image, address, byteLength);
   }
 
-  /**
-   * Maps an image, or the buffer under it, for the host, as a tensor; blocks.
-   *
-   * @param exact see {@link mapFlags}
-   */
-  mapTensor(image: OpenCLImage, access: Access, exact: boolean): MappedTensor {
-    return mapTensor(this.#context, image, access, exact);
-  }
-
   /** The class of memory that an image is in. */
   classOf(place: ImagePlace): MemoryClass<OpenCLContext> {
     return imageClass(traitsOf(place));
   }
 
   /** Runs the experiments that {@link judgeMap} asks about. */
-  tryToProveMap(source: Described): void {
-    for (const each of this.#classesOf(source)) this.#context.proofs.tryToProve(each);
+  tryToProveMap(target: ImageTarget, plane: DescribedPlane): void {
+    for (const each of this.#classesOf(target, plane)) this.#context.proofs.tryToProve(each);
   }
 
   /** Whether a map of an image shows the host the image's own memory. No native call. */
-  judgeMap(source: Described): Verdict {
-    const verdicts = this.#classesOf(source).map((each) => this.#context.proofs.judge(each));
+  judgeMap(target: ImageTarget, plane: DescribedPlane): Verdict {
+    const verdicts = this.#classesOf(target, plane).map((each) => this.#context.proofs.judge(each));
     return verdicts.find(({ aliases }) => !aliases) ?? verdicts[0];
   }
 
@@ -115,9 +105,9 @@ export class OpenCLImages {
   }
 
   /** For an image over a buffer, it is the buffer that is mapped. */
-  #classesOf({ target, planes: [{ layout, address }] }: Described): MemoryClass<OpenCLContext>[] {
-    const { format } = target as ImageTarget;
-    const image = (target as ImageTarget).fit(layout) as ImageShape; // it is one
+  #classesOf(target: ImageTarget, { layout, address }: DescribedPlane): MemoryClass<OpenCLContext>[] {
+    const { format } = target;
+    const image = target.fit(layout) as ImageShape; // it is one
     const asBuffer = this.#context.memory.classOf(address, layout.byteLength);
     if (image.type === "1D buffer") return [asBuffer];
     const asImage = this.classOf({ format, image, address });

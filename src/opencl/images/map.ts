@@ -1,13 +1,11 @@
 import { type Address, NULL } from "../../../ffi/address.ts";
 import { CL_FALSE, CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
+import type { Call, Exported } from "../../core/contract.ts";
 import type { Access } from "../../core/memory/access.ts";
-import { Allocation } from "../../core/memory/allocation.ts";
-import type { Grant } from "../../core/memory/grant.ts";
-import type { Call } from "../../core/contract.ts";
+import type { Block } from "../../core/memory/allocation.ts";
 import type { Line } from "../../core/device/line.ts";
 import type { Layout } from "../../core/layout/layout.ts";
-import type { Undo } from "../../core/life/undo.ts";
 import type { BaseContext } from "../base_context.ts";
 import { errcode } from "../errors.ts";
 import type { ClLane } from "../lane.ts";
@@ -15,22 +13,13 @@ import type { ImageTensor } from "./tensor.ts";
 import { nativePitches, ORIGIN, pitchesOf, regionOf } from "./native.ts";
 import { type ImageShape, pitched, type Pitches } from "./shape.ts";
 import { opencl } from "../library.ts";
+import { viewOf } from "../buffers/host_view.ts";
 import { type MapCall, mapFlags, mapped, MappedRange, unmapOf } from "../buffers/map.ts";
 import type { RootBuffer } from "../buffers/tensor.ts";
 
 interface MappedImage {
   readonly range: MappedRange;
   readonly pitch: Pitches;
-}
-
-/** An image that is mapped for the host, for a tensor over it. */
-export interface MappedTensor {
-  /** The mapped range. */
-  readonly range: MappedRange;
-  /** The layout of the elements, with the driver's pitches. */
-  readonly layout: Layout;
-  /** The grants of that tensor, which take over the lent ones. */
-  grantsFor(lent: readonly Grant[], undo: Undo): readonly Grant[];
 }
 
 export interface MapImageCall extends MapCall {
@@ -84,41 +73,31 @@ export function mapImage(
 }
 
 /** Maps an image, or the buffer under it, for the host; blocks. */
-export function mapTensor(context: BaseContext, source: ImageTensor, access: Access, exact: boolean): MappedTensor {
+export function imageView(context: BaseContext, source: ImageTensor, access: Access, exact: boolean): Exported {
   const { root, bufferOffset, image, layout, format } = source;
   if (bufferOffset !== undefined) {
     const range = mapped(context, root.mem, access, bufferOffset, layout.byteLength, exact);
-    return { range, layout, grantsFor: (lent) => lent };
+    return viewOf(root, range, layout.byteLength, access);
   }
   const { range, pitch } = mapImage(context.queue.line, root.mem, image, mapFlags(access, true));
   const { address } = range;
   const inPlace = address === root.hostAddress && pitch.row === image.pitch.row && pitch.slice === image.pitch.slice;
-  if (inPlace) return { range, layout, grantsFor: (lent) => lent };
+  if (inPlace) return viewOf(root, range, layout.byteLength, access);
   try {
     const at = pitched(layout, format, image.type, pitch);
-    return { range, layout: at, grantsFor: (lent, undo) => elsewhere(lent, address, at, root, undo) };
+    return {
+      ...viewOf(root, range, at.byteLength, access),
+      shown: { block: blockOf(root, address, at), layouts: [at] },
+    };
   } catch (error) {
     range.end();
     throw error;
   }
 }
 
-/** The grants of an image's bytes where the driver shows them: a separate block, with the driver's pitches. */
-function elsewhere(
-  lent: readonly Grant[],
-  address: Address,
-  { byteLength }: Layout,
-  root: RootBuffer,
-  undo: Undo,
-): readonly Grant[] {
-  const allocation = new Allocation({
-    kind: "opencl.map",
-    address,
-    byteLength,
-    free: (fate) => void (root.kept ||= fate !== "unused"),
-  });
-  allocation.joinUntil(undo);
-  return [lent[0].elsewhere(allocation), ...lent];
+/** The block where the driver shows an image. */
+function blockOf(root: RootBuffer, address: Address, { byteLength }: Layout): Block {
+  return { kind: "opencl.map", address, byteLength, free: (fate) => void (root.kept ||= fate !== "unused") };
 }
 
 /** A driver image that is a copy of host memory. */
