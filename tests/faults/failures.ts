@@ -138,6 +138,7 @@ const OPENCL: Failures<OpenCL> = {
   clRetainMemObject: code(CL_OUT_OF_RESOURCES),
   clReleaseMemObject: release,
   clGetMemObjectInfo: code(CL_OUT_OF_RESOURCES),
+  clGetImageInfo: code(CL_OUT_OF_RESOURCES),
   clCreateImage: create(CL_MEM_OBJECT_ALLOCATION_FAILURE),
   clGetSupportedImageFormats: code(CL_OUT_OF_RESOURCES),
   clCreateSampler: create(CL_OUT_OF_RESOURCES),

@@ -160,6 +160,7 @@ function inHost({ mem, byteLength, flags }: Told, address: bigint, context: Base
   return { allocation, start, root: share.buffer, share };
 }
 
-function unfit(what: string, hint: string): ArgumentError {
+/** The error of a `cl_mem` that cannot be attached. */
+export function unfit(what: string, hint: string): ArgumentError {
   return refused("clRetainMemObject", "handle", what, hint);
 }

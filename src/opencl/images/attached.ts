@@ -1,7 +1,6 @@
 import * as cl from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
 import { readClImageFormat } from "../../../ffi/opencl/structs.ts";
-import type { ArgumentError } from "../../core/errors.ts";
 import { describeLayout, type Layout, layout } from "../../core/layout/layout.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import type { Access } from "../../core/memory/access.ts";
@@ -9,9 +8,10 @@ import { Allocation } from "../../core/memory/allocation.ts";
 import { adoptHandle, own } from "../../core/memory/own.ts";
 import { tellByHandle } from "../../core/memory/peers.ts";
 import type { BaseContext } from "../base_context.ts";
+import { unfit } from "../buffers/attached.ts";
 import { retainBuffer } from "../buffers/native.ts";
 import type { RootBuffer } from "../buffers/tensor.ts";
-import { checks, refused } from "../check.ts";
+import { checks } from "../check.ts";
 import { infoBytes, infoU32, infoU64, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
 import { formatOfCodes } from "./format.ts";
@@ -124,8 +124,4 @@ function askImage(
   const pixels = sides.filter((side) => side > 0);
   const shape = format.elements === 1 ? pixels : [...pixels, format.elements];
   return { at: layout({ shape, dtype: format.dtype }), type };
-}
-
-function unfit(what: string, hint: string): ArgumentError {
-  return refused("clRetainMemObject", "handle", what, hint);
 }
