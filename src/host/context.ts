@@ -6,16 +6,15 @@ import { type AlignmentReport, type AlignmentRule, checkAlignment } from "../cor
 import { PermanentContext } from "../core/graph/context.ts";
 import { type DType, type DTypeOf, sizeOf, type TypedArray } from "../core/layout/dtype.ts";
 import { Checks } from "../core/checks.ts";
-import { type AddressedPlane, Frame } from "../core/tensors/frame.ts";
+import type { Frame } from "../core/tensors/frame.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { isArrayBuffer } from "../core/intrinsics.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { AttachOptions } from "../core/tensors/adopt.ts";
-import type { Mapped } from "../core/tensors/mapped.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
+import { tensorOver } from "../core/tensors/over.ts";
 import { own } from "../core/memory/own.ts";
-import type { Resource } from "../core/life/resource.ts";
 import { mapBlock, type MappedBlock, PAGE } from "../core/native/blocks.ts";
 import { allocationOf, attachMemfd, exportMemfd, type FrameInMemfd, importMemfd, refuseAsMemfd } from "./memfd.ts";
 import { ownedTensor } from "./owned.ts";
@@ -140,9 +139,8 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
     const allocation = allocationOf(block);
     const end = block.start + last.byteOffset + last.byteLength;
     const resource = own({ name: `host frame ${checked.format}`, allocation, start: block.start, end });
-    return this.frame(resource, checked, layouts.map((l) => ({ handle: startOf(block), layout: l })), {
-      ...(metadata === undefined ? {} : { metadata }),
-    });
+    const at = { handle: startOf(block), layouts, resource, info: checked, metadata };
+    return tensorOver<HostTensor>(this, at) as Frame<HostTensor>;
   }
 
   /**
@@ -259,26 +257,6 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
   checkAlignment(tensor: HostTensor, rule: AlignmentRule): AlignmentReport {
     checks.assertInstance(tensor, HostTensor, "tensor");
     return checkAlignment(tensor.address, tensor.layout.byteLength, rule);
-  }
-
-  /** Makes the tensor of memory that another API has mapped for the CPU. For mappers. */
-  tensor(resource: Resource, handle: Address, at: Layout, parent: Mapped): HostTensor {
-    return new HostTensor({ target: this, handle, layout: at, resource, parent });
-  }
-
-  /** Makes a frame whose planes' bytes one resource holds. For mappers. */
-  frame(
-    resource: Resource,
-    info: FrameInfo,
-    planes: readonly AddressedPlane[],
-    about: { readonly metadata?: Metadata; readonly parent?: Mapped },
-  ): Frame<HostTensor> {
-    const init = { target: this, resource, info, ...about };
-    return Frame.within<HostTensor>(
-      init,
-      planes,
-      (part, plane, parent) => new HostTensor({ target: this, resource: part, parent, ...plane }),
-    );
   }
 }
 

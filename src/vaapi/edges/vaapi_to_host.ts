@@ -7,6 +7,7 @@ import type { ImageInfo } from "../../core/layout/frame_info.ts";
 import { type Access, reads, writes } from "../../core/memory/access.ts";
 import { Described } from "../../core/tensors/described.ts";
 import { Frame, planesOf } from "../../core/tensors/frame.ts";
+import { tensorOver } from "../../core/tensors/over.ts";
 import type { HostContext } from "../../host/context.ts";
 import type { HostTensor } from "../../host/tensor.ts";
 import type { VaapiContext } from "../context.ts";
@@ -54,10 +55,10 @@ export const vaapiToHost: Mapper<VaapiTensor | Frame<VaapiTensor>, HostTensor | 
     const end = Math.max(...layouts.map(({ byteOffset, byteLength }) => byteOffset + byteLength));
     const grants = [lent.elsewhere(allocation, first, end), ...job.grants];
     const resource = resourceOf(va.resource, { ...job, grants }, source.resource, giveBack);
-    const host = target.context as HostContext;
-    if (!(source instanceof Frame)) return host.tensor(resource, address, layouts[0], source);
-    const places = layouts.map((layout) => ({ handle: address, layout }));
-    return host.frame(resource, linear(surface.info), places, { metadata: source.metadata, parent: source });
+    const at = { handle: address, layouts, resource, parent: source };
+    const host = target as HostContext;
+    if (!(source instanceof Frame)) return tensorOver<HostTensor>(host, at);
+    return tensorOver<HostTensor>(host, { ...at, info: linear(surface.info), metadata: source.metadata });
   },
 };
 

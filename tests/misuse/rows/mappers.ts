@@ -134,7 +134,13 @@ export default table(import.meta, {
     opencl: true,
     run() {
       const map = (source: HostTensor, _: Target, { grants, undo, name }: MapJob) =>
-        host.tensor(new Resource({ name, grants, undo }), source.rawHandle, source.layout, source);
+        host.ports.tensor!({
+          target: host,
+          handle: source.rawHandle,
+          layout: source.layout,
+          resource: new Resource({ name, grants, undo }),
+          parent: source,
+        });
       for (const first of ["source", "context"] as const) {
         using cl = open();
         using h = host.allocate(bytes);
