@@ -26,7 +26,7 @@ export { type Lane, LANES } from "./src/core/device/lanes.ts";
 export { codeError, type Codes } from "./src/core/native/codes.ts";
 export { NativeFlag, type NativeFlagOptions } from "./src/core/device/native_flag.ts";
 export { fenceOf, type ForeignWork } from "./src/core/device/foreign_work.ts";
-export type { Gate } from "./src/core/device/gate.ts";
+export type { Gate } from "./src/core/device/fence.ts";
 export { Line, type LineInit, type Usable, type Use } from "./src/core/device/line.ts";
 export type { LineSync, SyncedLine } from "./src/core/device/line_sync.ts";
 export type { Work, WorkEntry } from "./src/core/device/work.ts";
@@ -71,8 +71,7 @@ export type { MappedInit } from "./src/core/tensors/mapped.ts";
 export type { Part, TensorInit, TensorJson } from "./src/core/tensors/tensor.ts";
 export { type ByteRange, Described, type DescribedPlane } from "./src/core/tensors/described.ts";
 export type { HostAbilities, HostTensorInit } from "./src/host/tensor.ts";
-export type { ChannelKind, PixelFormat } from "./src/core/layout/pixel_formats.ts";
-export type { PlanePlace } from "./src/core/layout/frame_info.ts";
+export type { ChannelKind, PixelFormat, PlanePlace } from "./src/core/layout/frame_info.ts";
 export type { PictureSize } from "./src/core/layout/pictures.ts";
 export type { DTypeOf, TypedArrayConstructor, TypedArrays } from "./src/core/layout/dtype.ts";
 

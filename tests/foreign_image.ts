@@ -9,7 +9,7 @@ import type { MemoryTarget } from "../src/core/contract.ts";
 import { Port } from "../src/core/device/port.ts";
 import { layout } from "../src/core/layout/layout.ts";
 import { pictureIn } from "../src/core/layout/pictures.ts";
-import type { PixelFormat } from "../src/core/layout/pixel_formats.ts";
+import type { PixelFormat } from "../src/core/layout/frame_info.ts";
 import { type Undo, unwind } from "../src/core/life/undo.ts";
 import { Allocation } from "../src/core/memory/allocation.ts";
 import { own } from "../src/core/memory/own.ts";

@@ -10,11 +10,12 @@ import {
   type Colour,
   type FrameInfo,
   frameInfo,
+  IMAGE_FORMATS,
+  type ImageFormat,
   imageInfo,
   planeLayouts,
 } from "../core/layout/frame_info.ts";
 import { type Layout, layout } from "../core/layout/layout.ts";
-import { IMAGE_FORMATS, type ImageFormat } from "../core/layout/pixel_formats.ts";
 import type { WholeMemory } from "../core/device/port.ts";
 import type { Access } from "../core/memory/access.ts";
 import { Metadata, type MetadataFields } from "../core/tensors/metadata.ts";

@@ -7,7 +7,7 @@
  */
 import type { Checks } from "./checks.ts";
 import type { DeviceId } from "./device/device_id.ts";
-import type { Gate } from "./device/gate.ts";
+import type { Gate } from "./device/fence.ts";
 import type { ImageBlock, ImagePort } from "./device/image_port.ts";
 import type { Line, Usable, Use } from "./device/line.ts";
 import type { FillValue } from "./device/pattern.ts";
@@ -18,7 +18,7 @@ import type { Takes } from "./device/takes.ts";
 import type { InteropError, Reason } from "./errors.ts";
 import type { Target } from "./graph/context.ts";
 import type { Transfer } from "./graph/route.ts";
-import type { PixelFormat } from "./layout/pixel_formats.ts";
+import type { PixelFormat } from "./layout/frame_info.ts";
 import type { Layout } from "./layout/layout.ts";
 import type { Runs } from "./layout/runs.ts";
 import type { GiveBack } from "./life/resource.ts";

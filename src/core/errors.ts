@@ -1,4 +1,4 @@
-import { fieldsJson, thrownJson } from "./json.ts";
+import { fieldsJson, thrownJson } from "./printed.ts";
 
 /** What a program can read of any failure; every field that does not apply is left out. */
 export interface ErrorFields {

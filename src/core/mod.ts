@@ -26,20 +26,29 @@ export { Semaphore, SemaphoreIn, type SemaphoreOptions } from "./device/semaphor
 export type { Context, Target } from "./graph/context.ts";
 export { Graph, type MapOf, type MapOptions } from "./graph/graph.ts";
 export { Route, type Step, type Transfer } from "./graph/route.ts";
-export { type AlignmentReport, type AlignmentRule, checkAlignment, VENDOR_RULES } from "./layout/alignment.ts";
+export {
+  type AlignmentReport,
+  type AlignmentRule,
+  checkAlignment,
+  isContiguous,
+  type Layout,
+  layout,
+  type LayoutInit,
+  region,
+  VENDOR_RULES,
+} from "./layout/layout.ts";
 export type { DType, TypedArray } from "./layout/dtype.ts";
 export {
   type AudioInfo,
   type Colour,
   type FrameInfo,
+  type ImageFormat,
   type ImageInfo,
   imageInfo,
   type ImageInit,
 } from "./layout/frame_info.ts";
-export type { ImageFormat } from "./layout/pixel_formats.ts";
-export { isContiguous, type Layout, layout, type LayoutInit, region } from "./layout/layout.ts";
 export { Ledger, ledger } from "./life/ledger.ts";
-export { traceForgotten } from "./life/origin.ts";
+export { traceForgotten } from "./life/finalizers.ts";
 export type { Access } from "./memory/access.ts";
 export { Frame } from "./tensors/frame.ts";
 export { Mapped } from "./tensors/mapped.ts";

@@ -6,7 +6,7 @@ import type { Fence } from "../core/device/fence.ts";
 import { Line, type Use } from "../core/device/line.ts";
 import { DeviceQueue } from "../core/device/queue.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
-import { ByHandle } from "../core/life/by_handle.ts";
+import { ByHandle } from "../core/memory/peers.ts";
 import { counted } from "../core/life/ledger.ts";
 import type { Resource } from "../core/life/resource.ts";
 import type { CudaArray } from "./arrays/array.ts";

@@ -19,7 +19,7 @@ import { type DeviceFile, lookAtDeviceFile, openDeviceFile } from "../core/nativ
 import { closeFd } from "../core/native/fd.ts";
 import { createMemfd } from "../core/native/memfd.ts";
 import { textOf } from "../core/native/mappings.ts";
-import { PAGE } from "../core/native/pages.ts";
+import { PAGE } from "../core/native/blocks.ts";
 import { checks, ioctl, onlyFd, structOf } from "./library.ts";
 
 /** Where dma-bufs can come from. */

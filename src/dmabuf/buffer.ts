@@ -21,7 +21,7 @@ import { showAt } from "../core/memory/peers.ts";
 import { exporterOf } from "../core/native/dma_buf.ts";
 import { accessOfFd, closeFd } from "../core/native/fd.ts";
 import { mapForeign } from "../core/native/foreign_addresses.ts";
-import { mapPages, mapReadOnlyPages, unmapPages } from "../core/native/pages.ts";
+import { mapPages, mapReadOnlyPages, unmapPages } from "../core/native/blocks.ts";
 import { describe } from "./descriptor.ts";
 import { ioctl, isReady, structOf } from "./library.ts";
 

@@ -5,7 +5,7 @@ import { allOrNothing } from "../core/life/undo.ts";
 import type { Access } from "../core/memory/access.ts";
 import { closeFd, duplicateFd } from "../core/native/fd.ts";
 import { inspectMemfd } from "../core/native/memfd.ts";
-import { PAGE } from "../core/native/pages.ts";
+import { PAGE } from "../core/native/blocks.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
 import { allocatorAt, fromMemfd, UDMABUF } from "./allocators.ts";
 import { DmaBuf } from "./buffer.ts";

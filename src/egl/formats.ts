@@ -1,6 +1,5 @@
 import * as gl from "../../ffi/gles/constants.ts";
-import type { ImageInfo } from "../core/layout/frame_info.ts";
-import { IMAGE_FORMATS, type ImageFormat, type PlaneFormat } from "../core/layout/pixel_formats.ts";
+import { IMAGE_FORMATS, type ImageFormat, type ImageInfo, type PlaneFormat } from "../core/layout/frame_info.ts";
 import type { ExtensionName, OpenContext } from "./open_context.ts";
 import { checks } from "./library.ts";
 

@@ -22,5 +22,5 @@ export type { EglDriver } from "./driver.ts";
 export type { GlFormat } from "./formats.ts";
 export type { EglLane, Sync } from "./lane.ts";
 export type { ExtensionName, GlFacts, OpenContext } from "./open_context.ts";
-export type { PlaneFormat } from "../core/layout/pixel_formats.ts";
+export type { PlaneFormat } from "../core/layout/frame_info.ts";
 export type { GLES } from "../../ffi/gles/functions.ts";

@@ -9,7 +9,7 @@ import type { Address } from "../../ffi/address.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { fenceOf } from "../core/device/foreign_work.ts";
 import { messageOf } from "../core/errors.ts";
-import { ByHandle } from "../core/life/by_handle.ts";
+import { ByHandle } from "../core/memory/peers.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";

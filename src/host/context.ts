@@ -1,8 +1,17 @@
 import type { Address } from "../../ffi/address.ts";
-import type { Fence } from "../core/device/fence.ts";
+import { type Fence, PromiseGate } from "../core/device/fence.ts";
 import type { Memory, MemoryTarget } from "../core/contract.ts";
 import { Port } from "../core/device/port.ts";
-import { type AlignmentReport, type AlignmentRule, checkAlignment } from "../core/layout/alignment.ts";
+import {
+  type AlignmentReport,
+  type AlignmentRule,
+  checkAlignment,
+  type Layout,
+  LAYOUT_NAMES,
+  layoutIn,
+  type LayoutInit,
+  powerOfTwo,
+} from "../core/layout/layout.ts";
 import { PermanentContext } from "../core/graph/context.ts";
 import { type DType, type DTypeOf, sizeOf, type TypedArray } from "../core/layout/dtype.ts";
 import { Checks } from "../core/checks.ts";
@@ -10,7 +19,6 @@ import type { Frame } from "../core/tensors/frame.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { isArrayBuffer } from "../core/intrinsics.ts";
-import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { AttachOptions } from "../core/tensors/adopt.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
 import { tensorOver } from "../core/tensors/over.ts";
@@ -18,9 +26,10 @@ import { own } from "../core/memory/own.ts";
 import { mapBlock, type MappedBlock, PAGE } from "../core/native/blocks.ts";
 import { allocationOf, attachMemfd, exportMemfd, type FrameInMemfd, importMemfd, refuseAsMemfd } from "./memfd.ts";
 import { ownedTensor } from "./owned.ts";
-import { signal } from "./signal.ts";
 import { HostTensor } from "./tensor.ts";
 import { addressIn, wrapBuffer, type WrapOptions, wrapPointer } from "./wrap.ts";
+import { fenceOf } from "../core/device/foreign_work.ts";
+import { NativeCallError } from "../core/errors.ts";
 
 /** How a block of host memory is placed. */
 export interface Placement {
@@ -280,3 +289,17 @@ function endOf({ byteOffset, byteLength, shape, strides }: Layout): number {
 
 /** The CPU's memory. */
 export const host: HostContext = new HostContext();
+
+/** The host's own work. Devices whose API has user events wait for the promise without the host. */
+export function signal(promise: PromiseLike<unknown>): Fence {
+  const gate = new PromiseGate(promise);
+  return fenceOf({
+    ...{ api: "host", name: "a signal of the host", fn: "signal" },
+    error: (code, fn) => new NativeCallError(`${fn} failed with ${code}.`, { api: "host", fn, code }),
+    begin: (events) => gate.whenOpen((failed) => failed && events.failed(1, gate.failure!.error)),
+    isOver: () => true, // the core asks once the gate has settled
+    block() {},
+    wait: () => gate.opened,
+    gate: () => gate.settled ? undefined : gate,
+  });
+}

@@ -4,7 +4,7 @@ import type { Block, Fate } from "../core/memory/allocation.ts";
 import { showAt } from "../core/memory/peers.ts";
 import { mapForeign } from "../core/native/foreign_addresses.ts";
 import { holdFd, type Memfd } from "../core/native/memfd.ts";
-import { mapPages, mapReadOnlyPages, PAGE, unmapPages } from "../core/native/pages.ts";
+import { mapPages, mapReadOnlyPages, PAGE, unmapPages } from "../core/native/blocks.ts";
 
 /** The kind of a block that other code has made, in a memfd. */
 export const MEMFD = "host.memfd";

@@ -13,7 +13,7 @@ import { addressInPointer, addressOf } from "../core/native/pin.ts";
 import { isOurs } from "../core/memory/view.ts";
 import { MEMFD } from "./mapped_file.ts";
 import { ownedTensor } from "./owned.ts";
-import { probePages, probeWritable } from "../core/native/probe.ts";
+import { probePages, probeWritable } from "../core/native/foreign_addresses.ts";
 import type { HostTensor } from "./tensor.ts";
 
 /** Options of `host.wrap` for a pointer. */

@@ -2,7 +2,7 @@ import { CL_DEVICE_PLATFORM, CL_DEVICE_TYPE_ALL } from "../../ffi/opencl/constan
 import { CL_DEVICE_NOT_FOUND, CL_PLATFORM_NOT_FOUND_KHR } from "../../ffi/opencl/errors.ts";
 import type { ClDeviceId, ClPlatformId } from "../../ffi/opencl/handles.ts";
 import { type DeviceInfo, deviceInfo, platformInfo } from "./devices/info.ts";
-import { withJson } from "../core/json.ts";
+import { withJson } from "../core/printed.ts";
 import { alone } from "../core/native/process_lock.ts";
 import { deviceQuery } from "./devices/queries.ts";
 import { check } from "./errors.ts";

@@ -2,7 +2,7 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import type { ClCommandQueue, ClContext, ClEvent } from "../../ffi/opencl/handles.ts";
 import type { Lane } from "../core/device/lanes.ts";
 import type { LineEvents } from "../core/contract.ts";
-import type { Gate } from "../core/device/gate.ts";
+import type { Gate } from "../core/device/fence.ts";
 import { throwAll } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { unwind } from "../core/life/undo.ts";

@@ -26,7 +26,7 @@ import {
 } from "../../ffi/opencv_core/structs.ts";
 import type { FieldLayout } from "../../ffi/layout.ts";
 import type { ArgumentError } from "../core/errors.ts";
-import { probePages } from "../core/native/probe.ts";
+import { probePages } from "../core/native/foreign_addresses.ts";
 import { wrong } from "./errors.ts";
 import { extentsOf } from "./extents.ts";
 import { core } from "./library.ts";

@@ -1,7 +1,7 @@
 import { aKind, isMade, type Names, optionsIn } from "../core/argument.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { Call as DeviceCall } from "../core/contract.ts";
-import { readyForHost } from "../core/device/uses.ts";
+import { readyForHost } from "../core/device/work.ts";
 import type { Use } from "../core/device/line.ts";
 import { throwAll } from "../core/errors.ts";
 import { unwind } from "../core/life/undo.ts";

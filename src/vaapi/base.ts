@@ -1,8 +1,7 @@
 import type { Line } from "../core/device/line.ts";
 import type { MemoryTarget } from "../core/contract.ts";
 import type { Proofs } from "../core/device/proofs.ts";
-import type { ImageInfo } from "../core/layout/frame_info.ts";
-import type { ImageFormat } from "../core/layout/pixel_formats.ts";
+import type { ImageFormat, ImageInfo } from "../core/layout/frame_info.ts";
 import type { Resource } from "../core/life/resource.ts";
 import type { Display } from "./display.ts";
 import type { VaapiTensor } from "./tensor.ts";

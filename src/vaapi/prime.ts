@@ -7,8 +7,7 @@ import {
 } from "../../ffi/va/structs.ts";
 import { F_GETFL, SEEK_END } from "../../ffi/libc/constants.ts";
 import { NativeCallError } from "../core/errors.ts";
-import type { ImageInfo } from "../core/layout/frame_info.ts";
-import { IMAGE_FORMATS } from "../core/layout/pixel_formats.ts";
+import { IMAGE_FORMATS, type ImageInfo } from "../core/layout/frame_info.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { type Access, reads, writes } from "../core/memory/access.ts";
 import { closeFd } from "../core/native/fd.ts";

@@ -3,7 +3,7 @@ import { VK_ERROR_DEVICE_LOST } from "../../ffi/vulkan/errors.ts";
 import type { VkFence } from "../../ffi/vulkan/handles.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { fenceOf } from "../core/device/foreign_work.ts";
-import { ByHandle } from "../core/life/by_handle.ts";
+import { ByHandle } from "../core/memory/peers.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { type Undo, undoAll } from "../core/life/undo.ts";
 import { onThread } from "../core/native/thread_memory.ts";

@@ -1,7 +1,7 @@
 import { scalar } from "../core/device/types.ts";
 import type { Element } from "../core/device/types.ts";
 import type { DType } from "../core/layout/dtype.ts";
-import { type ChannelKind, kindOf } from "../core/layout/pixel_formats.ts";
+import { type ChannelKind, kindOf } from "../core/layout/frame_info.ts";
 import { shaderFormat } from "./images/formats.ts";
 import { checks } from "./library.ts";
 

@@ -1,6 +1,6 @@
 import { MapperGraph } from "../../mod.ts";
 import { NULL } from "../../ffi/address.ts";
-import { mapPages, unmapPages } from "../../src/core/native/pages.ts";
+import { mapPages, unmapPages } from "../../src/core/native/blocks.ts";
 import { type Allocator, dmabuf, DmaBufContext, type DmaBufTensor } from "../../src/dmabuf/mod.ts";
 import { host, type HostTensor } from "../../src/host/mod.ts";
 import { VulkanContext } from "../../src/vulkan/mod.ts";

@@ -15,7 +15,7 @@ import {
   writeCudaExtent,
 } from "../../ffi/cuda_runtime/structs.ts";
 import { AccessError, ArgumentError, LayoutError, MapperGraph, NativeCallError, NoRouteError } from "@samepage/interop";
-import { pixelFormat } from "../../src/core/layout/pixel_formats.ts";
+import { pixelFormat } from "../../src/core/layout/frame_info.ts";
 import { closeFd } from "../../src/core/native/fd.ts";
 import { CudaContext } from "../../src/cuda/mod.ts";
 import { type ForeignImage, foreignImage } from "../foreign_image.ts";

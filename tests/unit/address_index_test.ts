@@ -1,6 +1,6 @@
 import { assertEquals, assertStrictEquals } from "@std/assert";
 import fc from "fast-check";
-import { AddressIndex } from "../../src/core/memory/address_index.ts";
+import { AddressIndex } from "../../src/core/memory/peers.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
 import { ledger } from "../../src/core/life/ledger.ts";
 

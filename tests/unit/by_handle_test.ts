@@ -1,7 +1,7 @@
 // ByHandle: what is known by native handles.
 
 import { assertEquals } from "@std/assert";
-import { ByHandle } from "../../src/core/life/by_handle.ts";
+import { ByHandle } from "../../src/core/memory/peers.ts";
 
 Deno.test("ByHandle.find() returns the oldest that is known by a handle of a kind, until it is taken out", () => {
   const known = new ByHandle<string>();

@@ -1,7 +1,7 @@
 import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { ArgumentError } from "../../src/core/errors.ts";
 import { countForeignMapping, ForeignAddresses, foreignAddresses } from "../../src/core/native/foreign_addresses.ts";
-import { mappingCount } from "../../src/core/native/mapping_count.ts";
+import { mappingCount } from "../../src/core/native/mappings.ts";
 
 const GIB = 2 ** 30;
 

@@ -4,12 +4,14 @@ import { sizeOf } from "../../src/core/layout/dtype.ts";
 import { LayoutError } from "../../src/core/errors.ts";
 import {
   type AudioInfo,
+  fourccOf,
   frameInfo,
+  type ImageFormat,
   imageInfo,
   type ImageInit,
+  pixelFormat,
   planeLayouts,
 } from "../../src/core/layout/frame_info.ts";
-import { fourccOf, type ImageFormat, pixelFormat } from "../../src/core/layout/pixel_formats.ts";
 
 /** Each format's name in drm_fourcc.h, its bytes for a picture of 4 by 2 pixels, and the shapes of its planes. */
 const FORMATS: Record<ImageFormat, { drm: string; bytes: number; shapes: number[][] }> = {

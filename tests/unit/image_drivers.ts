@@ -14,7 +14,7 @@ import { Allocation } from "../../src/core/memory/allocation.ts";
 import { own } from "../../src/core/memory/own.ts";
 import { closeFd, duplicateFd, statusOf } from "../../src/core/native/fd.ts";
 import { createMemfd } from "../../src/core/native/memfd.ts";
-import { mapPages, unmapPages } from "../../src/core/native/pages.ts";
+import { mapPages, unmapPages } from "../../src/core/native/blocks.ts";
 import { Described } from "../../src/core/tensors/described.ts";
 import { Frame, planesOf } from "../../src/core/tensors/frame.ts";
 import { tensorOver } from "../../src/core/tensors/over.ts";

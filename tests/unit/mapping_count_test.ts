@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ArgumentError } from "../../src/core/errors.ts";
-import { MappingCount } from "../../src/core/native/mapping_count.ts";
+import { MappingCount } from "../../src/core/native/mappings.ts";
 import { runModule } from "../process.ts";
 
 /** A count of mappings where the kernel allows 1,600 and `others` are somebody else's; and how often it was asked. */

@@ -6,8 +6,7 @@ import { layout } from "../../src/core/layout/layout.ts";
 import { edgeOf, isPlan, type Mapper, type Plan } from "../../src/core/graph/mapper.ts";
 import { Described } from "../../src/core/tensors/described.ts";
 import type { Transfer } from "../../src/core/graph/route.ts";
-import { Edges } from "../../src/core/graph/edges.ts";
-import { type Query, search } from "../../src/core/graph/search.ts";
+import { Edges, type Query, search } from "../../src/core/graph/search.ts";
 import { fakeAllocation, fakeContext, FakeWork } from "./fakes.ts";
 import { withEmptyLedger } from "./ledger.ts";
 

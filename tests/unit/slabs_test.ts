@@ -2,7 +2,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import type { Fate } from "../../src/core/memory/allocation.ts";
 import { ArgumentError } from "../../src/core/errors.ts";
-import { LONGEST_IN_SLAB, takeFromSlab } from "../../src/core/native/slabs.ts";
+import { LONGEST_IN_SLAB, takeFromSlab } from "../../src/core/native/blocks.ts";
 import { host } from "../../src/host/mod.ts";
 import { warningsOf, withEmptyLedger } from "./ledger.ts";
 

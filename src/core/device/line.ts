@@ -4,11 +4,9 @@ import { AccessError, messageOf, NativeCallError, reasonOf, throwAll } from "../
 import { Resource } from "../life/resource.ts";
 import { unwind } from "../life/undo.ts";
 import type { Call, Driver, LineEvents, Lines } from "../contract.ts";
-import { Fence } from "./fence.ts";
-import { type Gate, Passage } from "./gate.ts";
+import { Fence, type Gate, Passage } from "./fence.ts";
 import { LineSync } from "./line_sync.ts";
-import { assertUsable, eachConflict, revokeViews } from "./uses.ts";
-import type { Work } from "./work.ts";
+import { assertUsable, eachConflict, revokeViews, type Work } from "./work.ts";
 
 /** An object that a command can use: a tensor, an image, a sampler. */
 export interface Usable {

@@ -3,19 +3,17 @@ import { type Access, accessOf } from "../memory/access.ts";
 import { aKind, isMade, literal, type Names, object, optionsIn, shown, unexpected } from "../argument.ts";
 import { type Context, contextInWords, nameOf, type Target } from "./context.ts";
 import { AccessError, ArgumentError, reasonOf, throwAll } from "../errors.ts";
-import { Edges } from "./edges.ts";
+import { allowed, Edges, type Found, type Hop, search } from "./search.ts";
 import { isBytes, OF_BYTES } from "../checks.ts";
 import { type Fence, fenceIn } from "../device/fence.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Frame } from "../tensors/frame.ts";
 import { Mapped } from "../tensors/mapped.ts";
-import { ask, isPlan, make, type Mapper, type Plan } from "./mapper.ts";
+import { ask, isPlan, linesInWords, make, type Mapper, type Plan } from "./mapper.ts";
 import { Resource } from "../life/resource.ts";
 import { newUndo, type Undo, unwind } from "../life/undo.ts";
-import { linesInWords } from "./plan.ts";
 import { noEdge, noRoute, Route, type Step } from "./route.ts";
 import type { Tensor } from "../tensors/tensor.ts";
-import { allowed, type Found, type Hop, search } from "./search.ts";
 
 /** Options of {@link Graph.map}. */
 export interface MapOptions {

@@ -1,10 +1,41 @@
 import type { Access } from "../memory/access.ts";
 import type { Target } from "./context.ts";
 import type { Described } from "../tensors/described.ts";
-import type { Edge, Edges } from "./edges.ts";
 import type { Refusal } from "../errors.ts";
 import type { Fence } from "../device/fence.ts";
-import { ask, edgeOf, isPlan, type Mapper, type Plan } from "./mapper.ts";
+import { ask, edgeOf, isPlan, type Mapper, mapperIn, type Plan } from "./mapper.ts";
+
+export interface Edge {
+  readonly mapper: Mapper;
+  readonly to: string;
+  /** Its place in the graph's table, which decides between equal costs. */
+  readonly place: number;
+}
+
+const NO_EDGES: readonly Edge[] = [];
+
+export class Edges {
+  readonly #from = new Map<string, Edge[]>();
+
+  constructor(mappers: readonly Mapper[]) {
+    mappers.forEach((given, place) => {
+      const mapper = mapperIn(given, `mappers[${place}]`);
+      const { from, to } = mapper;
+      const edges = this.#from.get(from);
+      if (edges === undefined) this.#from.set(from, [{ mapper, to, place }]);
+      else edges.push({ mapper, to, place });
+    });
+  }
+
+  from(kind: string): readonly Edge[] {
+    return this.#from.get(kind) ?? NO_EDGES;
+  }
+
+  /** The kinds with an edge to this one. */
+  waysTo(kind: string): string[] {
+    return [...this.#from].filter(([, edges]) => edges.some(({ to }) => to === kind)).map(([from]) => from);
+  }
+}
 
 export interface Hop {
   readonly mapper: Mapper;

@@ -2,17 +2,18 @@ import type { Fence } from "../device/fence.ts";
 import type { Line } from "../device/line.ts";
 import type { Offer } from "../contract.ts";
 import { nameOf, portsOf, type Target } from "./context.ts";
-import { type SampleClass, UNPROVEN, type Verdict } from "../device/proofs.ts";
+import { MemoryClass, Proofs, type SampleClass, UNPROVEN, unseen, type Verdict, verdictOf } from "../device/proofs.ts";
 import type { MemoryKind } from "../device/port.ts";
 import { refuseTaken } from "../device/takes.ts";
 import type { Reason } from "../errors.ts";
 import { type Access, covers } from "../memory/access.ts";
 import { type DeviceId, isSameDevice } from "../device/device_id.ts";
 import type { DescribedPlane } from "../tensors/described.ts";
-import type { Mapper } from "./mapper.ts";
-import { judgeShared, tryToProveShared } from "./port_proof.ts";
-import { whyHostReads } from "./plan.ts";
-import { COPY, mostOf, type Step, type Transfer } from "./route.ts";
+import { isPlan, type Mapper, whyHostReads } from "./mapper.ts";
+import { COPY, mostOf, noRoute, type Step, type Transfer } from "./route.ts";
+import type { Undo } from "../life/undo.ts";
+import type { Tensor } from "../tensors/tensor.ts";
+import { takeStep } from "./graph.ts";
 
 /** What is known of any memory that may go out by an fd. */
 export interface Fds {
@@ -259,4 +260,74 @@ function holdsFor({ device }: { readonly device?: DeviceId }, other: DeviceId): 
 
 function uuidOf({ context: { id: { uuid } } }: Target): string {
   return uuid === undefined ? "no UUID" : `UUID ${uuid}`;
+}
+
+/** Two kinds of memory, the edge between them, and the sample that its experiment makes. */
+interface Pair {
+  readonly name: string;
+  readonly from: Target;
+  readonly to: Target;
+  readonly mapper: Mapper;
+  sample: SampleClass;
+}
+
+const LENGTH = 4096;
+
+const PROOFS = new WeakMap<Target, WeakMap<Target, { readonly pair: Pair; readonly proofs: Proofs<Pair> }>>();
+
+/** By name: all pairs of one name on the same devices share a verdict. */
+const CLASSES = new Map<string, MemoryClass<Pair>>();
+
+/** Runs the experiment that shows whether both APIs use memory of this class in place, once. */
+export function tryToProveShared(mapper: Mapper, from: Target, to: Target, sample: SampleClass): void {
+  const { pair, proofs } = proofsOf(mapper, from, to, sample);
+  proofs.tryToProve(classOf(pair));
+}
+
+export function judgeShared(mapper: Mapper, from: Target, to: Target, sample: SampleClass): Verdict {
+  const { pair, proofs } = proofsOf(mapper, from, to, sample);
+  return proofs.judge(classOf(pair));
+}
+
+/** What is proven of a pair, whose next experiment makes this sample. */
+function proofsOf(mapper: Mapper, from: Target, to: Target, sample: SampleClass) {
+  let known = PROOFS.get(from);
+  if (known === undefined) PROOFS.set(from, known = new WeakMap());
+  let found = known.get(to);
+  if (found === undefined) {
+    const ids = [from.context.id.uuid, to.context.id.uuid];
+    const pair = { name: to.context.name, from, to, mapper, sample };
+    const devices = ids.includes(undefined) ? undefined : `${from.kind} ${ids[0]} ${to.kind} ${ids[1]}`;
+    known.set(to, found = { pair, proofs: new Proofs<Pair>(pair, devices) });
+  }
+  found.pair.sample = sample;
+  return found;
+}
+
+function classOf({ sample: { name } }: Pair): MemoryClass<Pair> {
+  let known = CLASSES.get(name);
+  if (known === undefined) {
+    CLASSES.set(name, known = new MemoryClass(name, (pair, undo) => verdictOf(experiment(pair, undo), name)));
+  }
+  return known;
+}
+
+/** What kept the memory from being an alias, while the importer has the sample; undefined where nothing did. */
+function experiment({ from, to, mapper, sample }: Pair, undo: Undo): string | undefined {
+  const tensor = sample.make(LENGTH, undo);
+  const plan = mapper.probe(tensor.described, to, "read-write", []);
+  if (!isPlan(plan)) throw noRoute(tensor.name, to.context.name, [plan]);
+  const mapped = takeStep(mapper, tensor, to, "read-write", plan, { waits: [], returning: [] }) as Tensor;
+  undo.push(() => mapped[Symbol.dispose]());
+  return unseen(witnessOf(from, tensor), witnessOf(to, mapped), LENGTH);
+}
+
+/** How one API writes and reads its tensor of the bytes. */
+function witnessOf(target: Target, tensor: Tensor) {
+  const copies = portsOf(target)!.copies!;
+  return {
+    name: target.kind,
+    write: (bytes: Uint8Array) => copies.write(tensor, bytes),
+    read: (into: Uint8Array) => copies.read(tensor, into),
+  };
 }

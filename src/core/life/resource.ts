@@ -6,10 +6,9 @@ import { Work } from "../device/work.ts";
 import { AccessError, DisposedError } from "../errors.ts";
 import type { Grant } from "../memory/grant.ts";
 import { warn } from "../warn.ts";
-import { adopt, isOwnedBy, leave, type Link, subtreeOf } from "./dependents.ts";
-import { advance, begin } from "./ending.ts";
+import { adopt, advance, begin, isOwnedBy, leave, type Link, subtreeOf } from "./ending.ts";
 import { type Failed, NONE_FAILED, raiseFailures } from "./failures.ts";
-import { originInWords, originOf } from "./origin.ts";
+import { originInWords, originOf } from "./finalizers.ts";
 import type { Undo } from "./undo.ts";
 import { drive, driveIfOver, driveInBackground, driveSync, isAwaited } from "./waiting.ts";
 

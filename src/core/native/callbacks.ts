@@ -10,7 +10,7 @@ import type { LibCCallbacks } from "../../../ffi/libc_callbacks/functions.ts";
 import { SYMBOLS } from "../../../ffi/libc_callbacks/symbols.ts";
 import { InteropError } from "../errors.ts";
 import { errno, libc, libcError, partOfLibc } from "./libc.ts";
-import { mapPages, PAGE } from "./pages.ts";
+import { mapPages, PAGE } from "./blocks.ts";
 import { bytesAt } from "./pin.ts";
 import { cString } from "./text.ts";
 

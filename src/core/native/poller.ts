@@ -23,7 +23,7 @@ import { type Undo, undone, unwind } from "../life/undo.ts";
 import { warn } from "../warn.ts";
 import { closeFd } from "./fd.ts";
 import { libc, libcError } from "./libc.ts";
-import { mapPages, PAGE, unmapPages } from "./pages.ts";
+import { mapPages, PAGE, unmapPages } from "./blocks.ts";
 import { bytesAt } from "./pin.ts";
 
 /** What to wait for: that reading, or writing, would not block; or only that the other side hangs up, which ends any wait. */

@@ -5,7 +5,7 @@
  * @module
  */
 import { type Address, NULL } from "../../../ffi/address.ts";
-import { mapPages, PAGE } from "./pages.ts";
+import { mapPages, PAGE } from "./blocks.ts";
 import { bytesAt } from "./pin.ts";
 
 /** A Vulkan struct, and the two words that it points to. */

@@ -4,7 +4,7 @@ import { cudaSuccess } from "../../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorLaunchTimeout } from "../../../ffi/cuda_runtime/errors.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import { AccessError } from "../../core/errors.ts";
-import { subtreeOf } from "../../core/life/dependents.ts";
+import { subtreeOf } from "../../core/life/ending.ts";
 import { allOrNothing } from "../../core/life/undo.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { checks } from "../check.ts";

@@ -5,7 +5,7 @@ import type { Images, ImportedImage, Memory } from "../../core/contract.ts";
 import { messageOf, type Reason } from "../../core/errors.ts";
 import type { Target } from "../../core/graph/context.ts";
 import { type Undo, undoAll } from "../../core/life/undo.ts";
-import type { PixelFormat } from "../../core/layout/pixel_formats.ts";
+import type { PixelFormat } from "../../core/layout/frame_info.ts";
 import { pictureIn, type PictureSize } from "../../core/layout/pictures.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import { importFor } from "../../core/memory/imports.ts";

@@ -1,4 +1,4 @@
-import type { AlignmentRule } from "../../core/layout/alignment.ts";
+import type { AlignmentRule } from "../../core/layout/layout.ts";
 import type { BaseContext } from "../base_context.ts";
 import { classAt } from "./memory.ts";
 

@@ -4,8 +4,15 @@ import { type ByteRange, Described } from "../../core/tensors/described.ts";
 import type { Refusal } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import { moved } from "../../core/layout/layout.ts";
-import { type MapJob, type Mapper, type Plan, resourceOf } from "../../core/graph/mapper.ts";
-import { planned, plannedCopy, UNMAPPED } from "../../core/graph/plan.ts";
+import {
+  type MapJob,
+  type Mapper,
+  type Plan,
+  planned,
+  plannedCopy,
+  resourceOf,
+  UNMAPPED,
+} from "../../core/graph/mapper.ts";
 import { noRoute } from "../../core/graph/route.ts";
 import type { HostTensor } from "../../host/tensor.ts";
 import type { HostBuffer } from "../buffers/host_buffers.ts";

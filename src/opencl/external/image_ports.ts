@@ -2,7 +2,7 @@ import type { EglPort, GlPort } from "../../gl/port.ts";
 import type { ImagePort } from "../../core/device/image_port.ts";
 import type { Images, ImportedImage, Memory, Offer } from "../../core/contract.ts";
 import type { Layout } from "../../core/layout/layout.ts";
-import type { PixelFormat as CommonFormat } from "../../core/layout/pixel_formats.ts";
+import type { PixelFormat as CommonFormat } from "../../core/layout/frame_info.ts";
 import { pictureIn, type PictureSize } from "../../core/layout/pictures.ts";
 import type { Reason } from "../../core/errors.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";

@@ -6,7 +6,7 @@ import {
   type ChannelOrder as Order,
   type Encoding,
   pixelFormat,
-} from "../../core/layout/pixel_formats.ts";
+} from "../../core/layout/frame_info.ts";
 import { checks } from "../check.ts";
 
 /** How a kernel reads and writes the channels: `read_imagef`, `read_imagei` or `read_imageui`. */

@@ -2,8 +2,7 @@ import { CL_EVENT_COMMAND_QUEUE, CL_EVENT_CONTEXT } from "../../../ffi/opencl/co
 import type { ClCommandQueue, ClEvent } from "../../../ffi/opencl/handles.ts";
 import { NULL } from "../../../ffi/address.ts";
 import type { Call, LineEvents } from "../../core/contract.ts";
-import type { Fence } from "../../core/device/fence.ts";
-import type { Gate } from "../../core/device/gate.ts";
+import type { Fence, Gate } from "../../core/device/fence.ts";
 import { Line } from "../../core/device/line.ts";
 import { warn } from "../../core/warn.ts";
 import { checks } from "../check.ts";

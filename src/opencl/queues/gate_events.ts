@@ -1,5 +1,5 @@
 import type { ClContext, ClEvent } from "../../../ffi/opencl/handles.ts";
-import type { Gate } from "../../core/device/gate.ts";
+import type { Gate } from "../../core/device/fence.ts";
 import { UserEvent } from "./event.ts";
 
 /** The user events by which a queue's commands wait for gates. Each gate sets its own. */

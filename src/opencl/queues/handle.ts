@@ -8,7 +8,7 @@ import {
 import type { ClCommandQueue } from "../../../ffi/opencl/handles.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Line } from "../../core/device/line.ts";
-import { ByHandle } from "../../core/life/by_handle.ts";
+import { ByHandle } from "../../core/memory/peers.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import { checks } from "../check.ts";
 import type { BaseContext } from "../base_context.ts";

@@ -6,7 +6,7 @@ import {
 } from "../../../ffi/opencl/constants.ts";
 import type { ClEvent } from "../../../ffi/opencl/handles.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import { withJson } from "../../core/json.ts";
+import { withJson } from "../../core/printed.ts";
 import { infoU64, type Query } from "../info.ts";
 import { opencl } from "../library.ts";
 

@@ -4,7 +4,7 @@ import type { Block } from "../../core/memory/allocation.ts";
 import { adopt, own } from "../../core/memory/own.ts";
 import { describeLayout } from "../../core/layout/layout.ts";
 import { closedAt } from "../../core/memory/peers.ts";
-import { probePages } from "../../core/native/probe.ts";
+import { probePages } from "../../core/native/foreign_addresses.ts";
 import { wrong } from "../errors.ts";
 import { fillEmpty, headerAt, matIn, probeOwners } from "../header.ts";
 import { core } from "../library.ts";

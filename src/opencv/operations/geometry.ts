@@ -12,7 +12,7 @@ import {
 } from "../../../ffi/opencv_imgproc/constants.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { PAGE } from "../../core/native/blocks.ts";
-import { probePages } from "../../core/native/probe.ts";
+import { probePages } from "../../core/native/foreign_addresses.ts";
 import { imgproc } from "../library.ts";
 import { OpenCVMat } from "../mat.ts";
 import { operation, type OperationOptions } from "../operate.ts";

@@ -1,8 +1,7 @@
 import type { Fence } from "../../core/device/fence.ts";
 import type { Refusal } from "../../core/errors.ts";
 import type { Target } from "../../core/graph/context.ts";
-import { type MapJob, type Mapper, type Plan, resourceOf } from "../../core/graph/mapper.ts";
-import { plannedCopy, whyHostReads } from "../../core/graph/plan.ts";
+import { type MapJob, type Mapper, type Plan, plannedCopy, resourceOf, whyHostReads } from "../../core/graph/mapper.ts";
 import { moved } from "../../core/layout/layout.ts";
 import type { Access } from "../../core/memory/access.ts";
 import type { Described } from "../../core/tensors/described.ts";

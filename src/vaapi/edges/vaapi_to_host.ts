@@ -1,8 +1,15 @@
 import type { Fence } from "../../core/device/fence.ts";
 import type { Refusal } from "../../core/errors.ts";
 import type { Target } from "../../core/graph/context.ts";
-import { type MapJob, type Mapper, type Plan, resourceOf } from "../../core/graph/mapper.ts";
-import { planned, plannedCopy, whyHostReads } from "../../core/graph/plan.ts";
+import {
+  type MapJob,
+  type Mapper,
+  type Plan,
+  planned,
+  plannedCopy,
+  resourceOf,
+  whyHostReads,
+} from "../../core/graph/mapper.ts";
 import type { ImageInfo } from "../../core/layout/frame_info.ts";
 import { type Access, reads, writes } from "../../core/memory/access.ts";
 import { Described } from "../../core/tensors/described.ts";

@@ -1,5 +1,5 @@
 import * as vk from "../../../ffi/vulkan/constants.ts";
-import { type Encoding, type PixelFormat, pixelFormat } from "../../core/layout/pixel_formats.ts";
+import { type Encoding, type PixelFormat, pixelFormat } from "../../core/layout/frame_info.ts";
 import { checks } from "../library.ts";
 
 /** A format of images: Vulkan's name without `VK_FORMAT_`. */

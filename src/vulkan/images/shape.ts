@@ -1,7 +1,7 @@
 import type { LayoutError } from "../../core/errors.ts";
 import { type Layout, layout } from "../../core/layout/layout.ts";
 import { pictureIn, type PictureSize } from "../../core/layout/pictures.ts";
-import type { PixelFormat } from "../../core/layout/pixel_formats.ts";
+import type { PixelFormat } from "../../core/layout/frame_info.ts";
 import type { ImageAbility } from "./abilities.ts";
 import { checks } from "../library.ts";
 

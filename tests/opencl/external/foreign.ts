@@ -15,7 +15,7 @@ import { Allocation } from "../../../src/core/memory/allocation.ts";
 import { own } from "../../../src/core/memory/own.ts";
 import { closeFd, duplicateFd } from "../../../src/core/native/fd.ts";
 import { libc } from "../../../src/core/native/libc.ts";
-import { mapPages, unmapPages } from "../../../src/core/native/pages.ts";
+import { mapPages, unmapPages } from "../../../src/core/native/blocks.ts";
 import { bytesAt } from "../../../src/core/native/pin.ts";
 import { type Part, Tensor } from "../../../src/core/tensors/tensor.ts";
 import { someFd, UUID } from "./simulated.ts";

@@ -19,7 +19,7 @@ import {
 } from "../../../ffi/opencl_semaphore/constants.ts";
 import { closeFd, duplicateFd, statusOf } from "../../../src/core/native/fd.ts";
 import { setTap } from "../../../src/core/native/library.ts";
-import { mapPages, unmapPages } from "../../../src/core/native/pages.ts";
+import { mapPages, unmapPages } from "../../../src/core/native/blocks.ts";
 import { addressOf } from "../../../src/core/native/pin.ts";
 import { libc } from "../../../src/core/native/libc.ts";
 import { cString } from "../../../src/core/native/text.ts";

@@ -19,7 +19,7 @@ import { Allocation } from "../../../../src/core/memory/allocation.ts";
 import { own } from "../../../../src/core/memory/own.ts";
 import { closeFd, statusOf } from "../../../../src/core/native/fd.ts";
 import { libc, libcError } from "../../../../src/core/native/libc.ts";
-import { mapPages, unmapPages } from "../../../../src/core/native/pages.ts";
+import { mapPages, unmapPages } from "../../../../src/core/native/blocks.ts";
 import { cString } from "../../../../src/core/native/text.ts";
 import type { Frame } from "../../../../src/core/tensors/frame.ts";
 import type { Mapped } from "../../../../src/core/tensors/mapped.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 import type { Call, Driver, LineEvents } from "../../../../src/core/contract.ts";
-import type { Gate } from "../../../../src/core/device/gate.ts";
+import type { Gate } from "../../../../src/core/device/fence.ts";
 import { NativeCallError, throwAll } from "../../../../src/core/errors.ts";
 import { ledger } from "../../../../src/core/life/ledger.ts";
 import { unwind } from "../../../../src/core/life/undo.ts";
