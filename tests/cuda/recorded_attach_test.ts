@@ -96,7 +96,7 @@ test("attach() makes an address of our own memory a peer, as long as that is", (
     assertEquals(peer.handle, own.handle + 8n);
   }
   const error = assertThrows(() => cuda.attach(own.handle + 8n, bytes(989, 4)), LayoutError);
-  assertEquals(error.message, "init: it reaches to byte 993; the memory has 992 from this address on.");
+  assertEquals(error.message, "init: it reaches to byte 993; the memory has 992.");
 });
 
 test("attach() takes the range up to its last byte, counted with the offset, and no more", (cuda) => {
