@@ -3,9 +3,13 @@ import { aKind, isMade, type Maker, type Names, otherNames, shown, withArticle }
 import { ArgumentError } from "../errors.ts";
 import { addressOf } from "../native/pin.ts";
 
+/** What launches, as errors name it. */
 export interface Launch {
+  /** The API. */
   readonly api: string;
+  /** The native function. */
   readonly fn: string;
+  /** The kernel's name. */
   readonly kernel: string;
 }
 
