@@ -81,6 +81,8 @@ export { type GiveBack, Resource, type ResourceInit, type ResourceState } from "
 export { allOrNothing, thenUndo, type Undo, undoAll, unwind } from "./src/core/life/undo.ts";
 export { owned } from "./src/core/life/ledger.ts";
 export { adopt, adoptHandle, own, type Owning } from "./src/core/memory/own.ts";
+export { type Import, importFor } from "./src/core/memory/imports.ts";
+export { SharedImport } from "./src/core/device/shared_import.ts";
 export type { Place } from "./src/core/memory/peers.ts";
 export { Allocation, type Block, type Closed, type Failure, type Fate } from "./src/core/memory/allocation.ts";
 export type { Grant, GrantState } from "./src/core/memory/grant.ts";

@@ -4,6 +4,7 @@ import { type Undo, unwind } from "../life/undo.ts";
 import { warn } from "../warn.ts";
 import type { Allocation } from "./allocation.ts";
 
+/** What a context keeps of another API's block. */
 export interface Import {
   /** Releases it; nothing uses it any more. */
   release(): void;
