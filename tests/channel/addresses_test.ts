@@ -184,7 +184,7 @@ Deno.test("host.attach() says that no addresses are left where the kernel refuse
   const source = `
     import { ArgumentError, host } from "@samepage/interop";
     import { foreignAddresses } from "./src/core/native/foreign_addresses.ts";
-    import { reservePages, unmapPages } from "./src/core/native/pages.ts";
+    import { reservePages, unmapPages } from "./src/core/native/blocks.ts";
     import * as raw from "${new URL("./raw.ts", import.meta.url)}";
     const fd = raw.memfd(2 ** 20);
     const taken = [];

@@ -3,7 +3,7 @@ import { type MemoryKind, Port } from "../device/port.ts";
 import { type Layout, moved } from "../layout/layout.ts";
 import { reads } from "../memory/access.ts";
 import { showAt, tellPlace } from "../memory/peers.ts";
-import type { ByteRange, Described } from "../tensors/described.ts";
+import type { ByteRange, Described, DescribedPlane } from "../tensors/described.ts";
 import { planesOf } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import { planesFrom, within } from "../tensors/over.ts";
@@ -23,10 +23,10 @@ export const BYTES: Manner<ByteRange> = {
   /** An address is asked for where it is read. */
   planesIn(source, transfer, { out }) {
     const stays = !out.places && (transfer === "alias" || (transfer === "migrate" && HOST_KINDS.includes(out.kind)));
-    const layouts = layoutsIn(source);
-    if (stays && source.planes.every(({ layout, fdAccess }, i) => fdAccess === undefined && layout === layouts[i])) {
+    if (stays && source.planes.every((plane) => plane.fdAccess === undefined && begins(plane, source))) {
       return source.planes;
     }
+    const layouts = layoutsIn(source);
     return source.planes.map((plane, i) => {
       const { allocation, start } = plane;
       if (!stays || !("address" in plane)) return { allocation, start, layout: layouts[i] };
@@ -55,7 +55,7 @@ export const BYTES: Manner<ByteRange> = {
     const of = port.kind === "dma-buf" ? undefined : block; // a dma-buf may show a part of the block
     return portsOf(target)!.import!(port, access, of);
   },
-  place({ handle, object }: Imported, _blocks, { crossing, copy, grants }, { described, name }, { undo }) {
+  place({ handle, object }: Imported, _blocks, { crossing, copy, grants }, { described, name }, { undo, plan }) {
     const [{ allocation, start }] = grants;
     const { kind, value, byteLength } = crossing.port as Port;
     if (kind === "host-view" && copy === undefined && described.range.address === undefined) {
@@ -63,14 +63,15 @@ export const BYTES: Manner<ByteRange> = {
     }
     // While the map lasts, an import of the same object finds the source's allocation.
     if (object !== undefined) undo.push(tellPlace(object.kind, object.handle, allocation, start - object.start));
-    const { layouts = layoutsIn(described) } = (crossing as Exported).shown ?? {};
-    return {
-      planes: planesFrom(handle, layouts.map((one) => within(object, one)), grants[0]),
-      grants,
-      info: described.info,
-    };
+    const layouts = (crossing as Exported).shown?.layouts ?? plan.result.layouts;
+    return { planes: planesFrom(handle, within(object, layouts), grants[0]), grants, info: described.info };
   },
 };
+
+/** Does its layout count from the first byte of any plane already? */
+function begins({ layout, start }: DescribedPlane, { range }: Described): boolean {
+  return layout.byteOffset === start - range.start;
+}
 
 /** Where the planes lie, counted from the first byte of any. */
 function layoutsIn({ planes, range }: Described): Layout[] {

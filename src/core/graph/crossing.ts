@@ -35,8 +35,17 @@ export function hold({ crossing, kind, shows }: Side, undo: Undo): void {
   });
 }
 
+const NOTHING: { readonly fences: readonly Fence[]; readonly last: LastCall | undefined } = {
+  fences: [],
+  last: undefined,
+};
+
 /** Brings the bytes if the map fetches them. Returns what the next command has to wait for. */
-export function begin({ crossing, line }: Side, undo: Undo, fetches: boolean, waits: readonly Fence[]) {
+export function begin({ crossing, line }: Side, undo: Undo, fetches: boolean, waits: readonly Fence[]): typeof NOTHING {
+  const { begin, end, bring } = crossing;
+  if (begin === undefined && end === undefined && bring === undefined) {
+    return waits.length === 0 ? NOTHING : { fences: waits, last: undefined };
+  }
   const last = lastOf(crossing);
   let fences = waits;
   const submit = (call: Call | undefined) => {
@@ -53,11 +62,13 @@ export function begin({ crossing, line }: Side, undo: Undo, fetches: boolean, wa
 }
 
 /** Closes what an import has left of a port. If that fails, what was imported is given up: no other object owns it. */
-export function closeBeside(port: Disposable, imported: Crossing, blocks: readonly { release(): void }[] = []): void {
-  const failures = unwind([() => port[Symbol.dispose]()]);
-  if (failures.length === 0) return;
-  const made = [imported, ...blocks];
-  throwAll([...failures, ...unwind(made.map((one) => () => one.release?.()))], "closing what was exported");
+export function closeBeside(port: Disposable, imported: Crossing, blocks?: readonly { release(): void }[]): void {
+  try {
+    port[Symbol.dispose]();
+  } catch (error) {
+    const made = [imported, ...blocks ?? []];
+    throwAll([error, ...unwind(made.map((one) => () => one.release?.()))], "closing what was exported");
+  }
 }
 
 /** What one side does once the map ends, and the other after it. */

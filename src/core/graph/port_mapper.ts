@@ -4,10 +4,10 @@ import { unexpected } from "../argument.ts";
 import type { Fence } from "../device/fence.ts";
 import type { ImagePort } from "../device/image_port.ts";
 import type { MemoryKind, Port } from "../device/port.ts";
-import type { Reason, Refusal } from "../errors.ts";
+import { type Reason, type Refusal, throwAll } from "../errors.ts";
 import type { FrameInfo } from "../layout/frame_info.ts";
 import { type GiveBack, Resource } from "../life/resource.ts";
-import type { Undo } from "../life/undo.ts";
+import { type Undo, unwind } from "../life/undo.ts";
 import { type Access, reads, writes } from "../memory/access.ts";
 import { Allocation } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
@@ -21,18 +21,17 @@ import { IMAGES } from "./image_ports.ts";
 import { edgeOf, type MapJob, type Mapper, mapperIn, type Plan } from "./mapper.ts";
 import type { Transfer } from "./route.ts";
 import {
-  type Ends,
+  type Between,
+  between,
   type Fds,
-  findsOut,
   openWay,
   prepareWays,
-  refuseEnds,
+  refuseEnd,
   refuseNoWay,
   sharedKind,
   stepBy,
   unordered,
   type Way,
-  waysBetween,
 } from "./ways.ts";
 
 /** What ports of bytes and ports of images have in common. */
@@ -102,6 +101,8 @@ export interface Placed {
   readonly info: FrameInfo | undefined;
 }
 
+const NO_OFFERS: readonly never[] = [];
+
 interface PortPlan<What> extends Plan {
   readonly way: Way<What>;
 }
@@ -162,28 +163,28 @@ class PortMapper<What extends Fds> implements Mapper<Mapped, Mapped, PortPlan<Wh
   readonly to: string;
   readonly takesParts: boolean;
   readonly #by: Manner<What>;
+  readonly #edge: string;
 
   constructor(from: string, to: string, by: Manner<What>) {
     this.from = from;
     this.to = to;
     this.takesParts = by.takesParts;
     this.#by = by;
+    this.#edge = edgeOf(this);
   }
 
   prepare(source: Described, target: Target): void {
     const ends = endsOf(this.#by, source.target, target);
-    const ways = waysBetween(ends);
     // What either side refuses as a whole, its ports are not asked about: an image's may ask for what a tensor has not.
-    if (!ways.some(findsOut) || refuse(this.#by, source, source.access, ends, ways) !== undefined) return;
-    prepareWays(this, ends, ways, this.#by.subjectOf(source));
+    if (!ends.findsOut || refuse(this.#by, source, source.access, ends) !== undefined) return;
+    prepareWays(this, ends, this.#by.subjectOf(source));
   }
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): PortPlan<What> | Refusal {
     const by = this.#by;
-    const edge = edgeOf(this);
+    const edge = this.#edge;
     const ends = endsOf(by, source.target, target);
-    const ways = waysBetween(ends);
-    const way = refuse(by, source, access, ends, ways) ?? openWay(ways, by.subjectOf(source));
+    const way = refuse(by, source, access, ends) ?? openWay(ends.ways, by.subjectOf(source));
     if ("reason" in way) return { edge, ...way };
     const stepped = stepBy(this, ends, way, by.subjectOf(source), waits);
     if ("reason" in stepped) return { edge, ...stepped };
@@ -221,20 +222,20 @@ class PortMapper<What extends Fds> implements Mapper<Mapped, Mapped, PortPlan<Wh
   }
 }
 
-function endsOf<What extends Fds>(by: Manner<What>, from: Target, to: Target): Ends<What> {
-  return { from, to, exports: by.portsAt(from)?.exports ?? [], imports: by.portsAt(to)?.imports ?? [] };
+function endsOf<What extends Fds>(by: Manner<What>, from: Target, to: Target): Between<What> {
+  return between(from, to, by.portsAt(from)?.exports ?? NO_OFFERS, by.portsAt(to)?.imports ?? NO_OFFERS);
 }
 
 function refuse<What extends Fds>(
   by: Manner<What>,
   source: Described,
   access: Access,
-  ends: Ends<What>,
-  ways: readonly Way<What>[],
+  ends: Between<What>,
 ): Reason | undefined {
   const [from, to] = [by.portsAt(ends.from), by.portsAt(ends.to)];
-  return refuseNoWay(ends, ways) ?? refuseEnds(ends, (at, isTarget) => lackingOf(by, at, isTarget)) ??
-    by.refuse?.(source, ends.to) ?? from!.refuse?.(source, access) ??
+  return refuseNoWay(ends) ?? refuseEnd(ends.from, lackingOf(by, ends.from, false)) ??
+    refuseEnd(ends.to, lackingOf(by, ends.to, true)) ?? by.refuse?.(source, ends.to) ??
+    from!.refuse?.(source, access) ??
     to!.refuse?.(source, access, from!.formatOf?.(source));
 }
 
@@ -242,9 +243,8 @@ function refuse<What extends Fds>(
 function lackingOf<What extends Fds>(by: Manner<What>, at: Target, isTarget: boolean): string | undefined {
   const ports = by.portsAt(at)!;
   if (!isTarget) {
-    return ports.export === undefined && ports.exports.some(({ stage }) => stage === undefined)
-      ? `${by.at}export`
-      : undefined;
+    if (ports.export !== undefined) return undefined;
+    return ports.exports.some(({ stage }) => stage === undefined) ? `${by.at}export` : undefined;
   }
   if (ports.import === undefined) return `${by.at}import`;
   return portsOf(at)!.tensor === undefined ? "tensor" : undefined;
@@ -264,9 +264,16 @@ function passed<What extends Fds>(
   fetches: boolean,
   { undo, waits, grants: [{ access }] }: MapJob,
 ) {
-  using port = crossing.port as Port;
-  const sent = cross(out, undo, fetches, waits);
-  const imported = by.import(port, target, access, source, block);
+  const port = crossing.port as Port;
+  let sent: ReturnType<typeof cross>;
+  let imported: Arriving;
+  try {
+    sent = cross(out, undo, fetches, waits);
+    imported = by.import(port, target, access, source, block);
+  } catch (error) {
+    throwAll([error, ...unwind([() => port[Symbol.dispose]()])], "mapping memory"); // `using` would take as long as all else
+    throw error;
+  }
   closeBeside(port, imported, "blocks" in imported ? imported.blocks : undefined);
   return { sent, imported };
 }

@@ -10,9 +10,13 @@ export type Transfer = "alias" | "migrate" | "copy";
 /** From the least to the most that can happen to the bytes. */
 const TRANSFERS: readonly Transfer[] = ["alias", "migrate", "copy"];
 
-/** The most that several steps, or both sides of one, do with the bytes: `"alias"` for none. */
+/** The most that several steps do with the bytes: `"alias"` for none. */
 export function mostOf(transfers: readonly Transfer[]): Transfer {
-  return TRANSFERS[Math.max(0, ...transfers.map((transfer) => TRANSFERS.indexOf(transfer)))];
+  return transfers.reduce(moreOf, "alias");
+}
+
+export function moreOf(one: Transfer, other: Transfer): Transfer {
+  return TRANSFERS.indexOf(other) > TRANSFERS.indexOf(one) ? other : one;
 }
 
 /** One edge of a route. */

@@ -10,7 +10,7 @@ import { type Access, covers } from "../memory/access.ts";
 import { type DeviceId, isSameDevice } from "../device/device_id.ts";
 import type { DescribedPlane } from "../tensors/described.ts";
 import { isPlan, type Mapper, whyHostReads } from "./mapper.ts";
-import { COPY, mostOf, noRoute, type Step, type Transfer } from "./route.ts";
+import { COPY, moreOf, noRoute, type Step, type Transfer } from "./route.ts";
 import type { Undo } from "../life/undo.ts";
 import type { Tensor } from "../tensors/tensor.ts";
 import { takeStep } from "./graph.ts";
@@ -45,26 +45,35 @@ function meets<What>(out: Offer<What>, into: Offer<What>, { kind }: Target): boo
 }
 
 /** What was found of two kinds of memory, as long as they offer the same. */
-interface Known {
-  readonly exports: unknown;
-  readonly imports: unknown;
-  readonly ways: readonly unknown[];
+export interface Between<What> extends Ends<What> {
+  /** What the source exports and the target imports, where both hold for the other's device; the best first. */
+  readonly ways: readonly Way<What>[];
+  /** True where an experiment, or the kernel, may have to be asked before the ways are judged. */
+  readonly findsOut: boolean;
 }
 
 /** By source and target: at most two, one of bytes and one of images. */
-const KNOWN = new WeakMap<Target, WeakMap<Target, readonly Known[]>>();
+const KNOWN = new WeakMap<Target, WeakMap<Target, readonly Between<never>[]>>();
 
-/** What the source exports and the target imports, where both hold for the other's device; the best first. */
-export function waysBetween<What>(ends: Ends<What>): readonly Way<What>[] {
-  const { from, to, exports, imports } = ends;
+/** Two kinds of memory, with the ways between them. */
+export function between<What>(
+  from: Target,
+  to: Target,
+  exports: readonly Offer<What>[],
+  imports: readonly Offer<What>[],
+): Between<What> {
   let ofSource = KNOWN.get(from);
   if (ofSource === undefined) KNOWN.set(from, ofSource = new WeakMap());
-  const known = ofSource.get(to) ?? [];
-  const found = known.find((one) => one.exports === exports && one.imports === imports);
-  if (found !== undefined) return found.ways as readonly Way<What>[];
+  const known = ofSource.get(to) as readonly Between<What>[] | undefined ?? [];
+  for (const one of known) if (one.exports === exports && one.imports === imports) return one;
+  const ends = { from, to, exports, imports };
   const ways = findWays(ends);
-  ofSource.set(to, [{ exports, imports, ways }, ...known.slice(0, 1)]);
-  return ways;
+  const findsOut = ways.some(({ out, into }) =>
+    out.prepare !== undefined || out.sample !== undefined || into.prepare !== undefined
+  );
+  const found = { ...ends, ways, findsOut };
+  ofSource.set(to, [found, ...known.slice(0, 1)] as readonly Between<unknown>[] as readonly Between<never>[]);
+  return found;
 }
 
 function findWays<What>({ from, to, exports, imports }: Ends<What>): Way<What>[] {
@@ -79,11 +88,8 @@ function findWays<What>({ from, to, exports, imports }: Ends<What>): Way<What>[]
 }
 
 /** Why there is no way: nothing that both know, or other devices. A driver was seen to import another GPU's memory, and to show other bytes. */
-export function refuseNoWay<What>(
-  ends: Ends<What>,
-  ways: readonly Way<What>[],
-): Reason | undefined {
-  if (ways.length > 0) return undefined;
+export function refuseNoWay<What>(ends: Between<What>): Reason | undefined {
+  if (ends.ways.length > 0) return undefined;
   const { from, to } = ends;
   const kind = sharedKind(ends);
   if (kind === undefined) return { reason: `${nameOf(to)} imports nothing that ${nameOf(from)} exports to it.` };
@@ -93,17 +99,11 @@ export function refuseNoWay<What>(
   };
 }
 
-/** Why either side is closed to any memory: it has ended, or its backend has left a function out. */
-export function refuseEnds<What>(
-  { from, to }: Ends<What>,
-  lacking: (at: Target, isTarget: boolean) => string | undefined,
-): Reason | undefined {
-  for (const at of [from, to]) {
-    const { context } = at;
-    if (context.resource?.isLive === false) return { reason: `${context.name} was disposed.` };
-    const fn = lacking(at, at === to);
-    if (fn !== undefined) return { reason: `${nameOf(at)} names ports, and has no ports.${fn}().` };
-  }
+/** Why one side is closed to any memory: it has ended, or its backend has left a function out, the one that is `lacking`. */
+export function refuseEnd(at: Target, lacking: string | undefined): Reason | undefined {
+  const { context } = at;
+  if (context.resource?.isLive === false) return { reason: `${context.name} was disposed.` };
+  return lacking === undefined ? undefined : { reason: `${nameOf(at)} names ports, and has no ports.${lacking}().` };
 }
 
 /** The best way for this memory, the first that is open to it; or what closes the best of them. At least one exists. */
@@ -120,19 +120,13 @@ export function openWay<What extends Fds>(
   return first!;
 }
 
-/** True where an experiment, or the kernel, may have to be asked before the ways are judged. */
-export function findsOut<What>({ out, into }: Way<What>): boolean {
-  return out.prepare !== undefined || out.sample !== undefined || into.prepare !== undefined;
-}
-
 /** Finds out what the ways have to know of this memory, until one of them is open, and then whether both sides share it. */
 export function prepareWays<What extends Fds>(
   mapper: Mapper,
-  ends: Ends<What>,
-  ways: readonly Way<What>[],
+  ends: Between<What>,
   what: What,
 ): void {
-  for (const way of ways) {
+  for (const way of ends.ways) {
     if (refusalOf(way, what) !== undefined) continue;
     if (way.out.prepare !== undefined || way.into.prepare !== undefined) {
       way.out.prepare?.(what);
@@ -163,16 +157,17 @@ export function stepBy<What extends Fds>(
   if (shown !== undefined && shown !== UNPROVEN && !shown.aliases) {
     return { reason: `${shown.evidence}: they do not share it.`, remedy: `Copy the elements: ${COPY}` };
   }
-  const sides = [way.out, way.into].map((offer) => sideOf(offer, offer === way.out ? shown : undefined, what));
-  const transfer = mostOf(sides.map((side) => side.transfer));
+  const out = sideOf(way.out, shown, what);
+  const into = sideOf(way.into, undefined, what);
+  const transfer = moreOf(out.transfer, into.transfer);
   const left = unordered(waits, way.into.orders, portsOf(ends.from)!.line);
-  const waitReason = whyHostWaits(sides[0].transfer, ends, way, left);
+  const waitReason = whyHostWaits(out.transfer, ends, way, left);
   return {
     transfer,
     hostWait: waitReason !== undefined,
     waitReason,
-    evidence: evidenceOf(way, sides, transfer, ends),
-    moves: sides.filter((side) => side.transfer !== "alias").length,
+    evidence: evidenceOf(way, out, into, transfer, ends),
+    moves: Number(out.transfer !== "alias") + Number(into.transfer !== "alias"),
   };
 }
 
@@ -184,9 +179,9 @@ interface Found {
 
 /** `shown` is what an experiment with both APIs has shown, if there is one. */
 function sideOf<What>(offer: Offer<What>, shown: Verdict | undefined, what: What): Found {
-  const { aliases, evidence } = shown ?? offer.judge?.(what) ??
-    { aliases: offer.transfer === undefined, evidence: undefined };
-  return { transfer: aliases ? "alias" : offer.transfer ?? "migrate", evidence };
+  const verdict = shown ?? offer.judge?.(what);
+  const aliases = verdict === undefined ? offer.transfer === undefined : verdict.aliases;
+  return { transfer: aliases ? "alias" : offer.transfer ?? "migrate", evidence: verdict?.evidence };
 }
 
 /** The class of the source's memory, if an experiment with both APIs has to show that it is shared. */
@@ -197,14 +192,15 @@ function sampleOf<What>({ out }: Way<What>, { to }: Ends<What>, what: What): Sam
 /** How the transfer is known: what was found out of the side that it comes from, or what that side says of itself. */
 function evidenceOf<What>(
   { out: { kind } }: Way<What>,
-  sides: readonly Found[],
+  out: Found,
+  into: Found,
   transfer: Transfer,
   { from, to }: Ends<What>,
 ): string {
-  const found = sides.find((side) => side.transfer === transfer && side.evidence !== undefined);
-  if (found !== undefined) return found.evidence!;
+  if (out.transfer === transfer && out.evidence !== undefined) return out.evidence;
+  if (into.transfer === transfer && into.evidence !== undefined) return into.evidence;
   if (transfer === "alias") return `the same memory, by its ${kind}`;
-  const does = sides[0].transfer === transfer ? `${from.kind} exports` : `${to.kind} imports`;
+  const does = out.transfer === transfer ? `${from.kind} exports` : `${to.kind} imports`;
   return `${does} ${kind} by a ${transfer === "copy" ? "copy" : "migration"}`;
 }
 

@@ -50,6 +50,7 @@ export class Described extends Printed {
   readonly home: bigint | undefined;
   #parts: readonly Described[] | undefined;
   #range: ByteRange | undefined;
+  #hasGaps: boolean | undefined;
 
   /** `planes` has at least one. */
   constructor(target: Target, access: Access, planes: readonly DescribedPlane[], info?: FrameInfo, home?: bigint) {
@@ -82,6 +83,11 @@ export class Described extends Printed {
     return this.#parts;
   }
 
+  /** Where the elements of each plane lie. */
+  get layouts(): readonly Layout[] {
+    return this.planes.length === 1 ? [this.planes[0].layout] : this.planes.map(({ layout }) => layout);
+  }
+
   /** The range of bytes that it covers. */
   get range(): ByteRange {
     return this.#range ??= boundingRange(this.planes, this.fdAccess);
@@ -94,7 +100,7 @@ export class Described extends Printed {
 
   /** True where there are bytes between its elements that are not its own. A copy of the range carries them as well. */
   get hasGaps(): boolean {
-    return this.planes.reduce((sum, { layout }) => sum + ownBytes(layout), 0) < this.range.byteLength;
+    return this.#hasGaps ??= this.planes.reduce((sum, { layout }) => sum + ownBytes(layout), 0) < this.range.byteLength;
   }
 
   /** The same bytes at the same place, as a tensor of another target. */

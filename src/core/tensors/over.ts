@@ -58,21 +58,27 @@ export interface PlacedPlane {
 
 /** Planes with one handle, of which the first begins with the grant. */
 export function planesFrom(handle: unknown, layouts: readonly Layout[], grant: Grant): readonly PlacedPlane[] {
+  if (layouts.length === 1) return [planeAt(handle, layouts[0], grant, grant.start)]; // most maps: they make no closure
   const first = Math.min(...layouts.map(({ byteOffset }) => byteOffset));
-  return layouts.map((layout) => {
-    const start = grant.start + layout.byteOffset - first;
-    return { handle, layout, grant, start, end: start + layout.byteLength };
-  });
+  return layouts.map((layout) => planeAt(handle, layout, grant, grant.start + layout.byteOffset - first));
 }
 
-export function planesOver<T extends Tensor>(
+function planeAt(handle: unknown, layout: Layout, grant: Grant, start: number): PlacedPlane {
+  return { handle, layout, grant, start, end: start + layout.byteLength };
+}
+
+export function planesOver<T extends Tensor>(target: MemoryTarget<T>, at: PlacedPlanes): T | Frame<T> {
+  const { planes, resource, info, parent } = at;
+  if (info !== undefined) return frameOver(target, at, info);
+  const { handle, layout } = planes[0];
+  return target.ports.tensor!({ target, handle, layout, resource, parent });
+}
+
+function frameOver<T extends Tensor>(
   target: MemoryTarget<T>,
-  { planes: placed, resource, info, metadata, parent }: PlacedPlanes,
-): T | Frame<T> {
-  if (info === undefined) {
-    const [{ handle, layout }] = placed;
-    return target.ports.tensor!({ target, handle, layout, resource, parent });
-  }
+  { planes: placed, resource, metadata, parent }: PlacedPlanes,
+  info: FrameInfo,
+): Frame<T> {
   const planes = (frame: Frame<T>) => framePlanes(target, resource, placed, frame);
   return new Frame<T>({ target, resource, info, planes, parent, ...(metadata === undefined ? {} : { metadata }) });
 }
@@ -167,7 +173,7 @@ export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, 
     giveBack: () => wayBack(side, last, false),
   });
   resource.inherit(fences);
-  const planes = layouts.map((one) => within(object, one));
+  const planes = within(object, layouts);
   const make = () => tensorOver(target, { handle, layouts: planes, resource, info, metadata });
   return allOrNothing("importing memory", make, [() => resource.dispose()]);
 }
@@ -243,9 +249,9 @@ function placeOf(
   return { known: place?.allocation, first: (place?.start ?? 0) + offset, byteLength: memory.byteLength };
 }
 
-/** Where a plane of a port lies, counted from the beginning of the object that the port is a part of. */
-export function within(object: KnownObject | undefined, at: Layout): Layout {
-  return object === undefined ? at : moved(at, at.byteOffset + object.start);
+/** Where planes of a port lie, counted from the beginning of the object that the port is a part of. */
+export function within(object: KnownObject | undefined, layouts: readonly Layout[]): readonly Layout[] {
+  return object === undefined ? layouts : layouts.map((at) => moved(at, at.byteOffset + object.start));
 }
 
 function owned<T extends Tensor>(
