@@ -28,7 +28,13 @@ export { NativeFlag, type NativeFlagOptions } from "./src/core/device/native_fla
 export { fenceOf, type ForeignWork } from "./src/core/device/foreign_work.ts";
 export type { Gate } from "./src/core/device/fence.ts";
 export { Line, type LineInit, type Usable, type Use } from "./src/core/device/line.ts";
-export type { LineSync, SyncedLine } from "./src/core/device/line_sync.ts";
+export {
+  type LineSync,
+  type NativeSemaphore,
+  offerSemaphores,
+  type SemaphoreMaker,
+  type SyncedLine,
+} from "./src/core/device/line_sync.ts";
 export type { Work, WorkEntry } from "./src/core/device/work.ts";
 export { DeviceQueue, type HostBytes, type Movable, type Pixels, type Way } from "./src/core/device/queue.ts";
 export type { Launch } from "./src/core/device/grid.ts";
@@ -36,13 +42,21 @@ export { DeviceKernel, DeviceProgram } from "./src/core/device/program.ts";
 export { type Box, boxOf, type BoxPlace } from "./src/core/device/box.ts";
 export { type Dimension, placesOf, type Runs, runsBetween } from "./src/core/layout/runs.ts";
 export { type HasLine, type SemaphoreExporter, type SemaphoreType } from "./src/core/device/semaphore.ts";
-export { type NativeSemaphore, offerSemaphores, type SemaphoreMaker } from "./src/core/device/semaphores.ts";
 export { MemoryClass, Proofs, type SampleClass, unseen, type Verdict, type Witness } from "./src/core/device/proofs.ts";
 
 // Ports.
-export type { KnownObject } from "./src/core/memory/peers.ts";
-export type { KnownMemory, MemoryKind, PortInit, SyncKind, WholeMemory } from "./src/core/device/port.ts";
-export { type ImageBlock, type ImagePlane, ImagePort, type ImagePortInit } from "./src/core/device/image_port.ts";
+export type { KnownObject } from "./src/core/device/port.ts";
+export {
+  type ImageBlock,
+  type ImagePlane,
+  ImagePort,
+  type ImagePortInit,
+  type KnownMemory,
+  type MemoryKind,
+  type PortInit,
+  type SyncKind,
+  type WholeMemory,
+} from "./src/core/device/port.ts";
 
 // Contexts, targets, tensors and frames, as an API makes them.
 export type { DeviceId } from "./src/core/device/device_id.ts";

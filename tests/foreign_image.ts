@@ -4,9 +4,8 @@
  *
  * @module
  */
-import { ImagePort } from "../src/core/device/image_port.ts";
+import { ImagePort, Port } from "../src/core/device/port.ts";
 import type { MemoryTarget } from "../src/core/contract.ts";
-import { Port } from "../src/core/device/port.ts";
 import { layout } from "../src/core/layout/layout.ts";
 import { pictureIn } from "../src/core/layout/pictures.ts";
 import type { PixelFormat } from "../src/core/layout/frame_info.ts";

@@ -10,7 +10,7 @@ import { errno } from "../core/native/libc.ts";
 import { Pace } from "../core/pace.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { warn } from "../core/warn.ts";
+import { warn } from "../core/errors.ts";
 import { type Credentials, credentialsOf, OpenSocket } from "./connection.ts";
 import { socketError, sockets } from "./library.ts";
 import {

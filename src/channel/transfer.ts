@@ -20,8 +20,7 @@ import {
 } from "../core/errors.ts";
 import { moved } from "../core/layout/layout.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
-import { isDmaBuf } from "../core/native/dma_buf.ts";
-import { accessOfFd, closeFd, statusOf } from "../core/native/fd.ts";
+import { accessOfFd, closeFd, isDmaBuf, statusOf } from "../core/native/fd.ts";
 import { inspectMemfd } from "../core/native/memfd.ts";
 import { type Access, covers } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";

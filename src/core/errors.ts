@@ -175,3 +175,8 @@ export function reasonOf(error: unknown): Reason {
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** Reports what no caller waits for: a forgotten dispose, a view that escaped, a failure in a finalizer. */
+export function warn(message: string): void {
+  console.warn(`samepage: ${message}`);
+}

@@ -3,8 +3,7 @@ import { cudaErrorPeerAccessAlreadyEnabled } from "../../ffi/cuda_runtime/errors
 import type { Address } from "../../ffi/address.ts";
 import type { Call } from "../core/contract.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
-import { messageOf, type Reason } from "../core/errors.ts";
-import { warn } from "../core/warn.ts";
+import { messageOf, type Reason, warn } from "../core/errors.ts";
 import { check } from "./errors.ts";
 import { cudart } from "./library.ts";
 import { canAccess } from "./reach.ts";

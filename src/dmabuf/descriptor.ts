@@ -1,6 +1,5 @@
 import { F_GET_SEALS, SEEK_END } from "../../ffi/libc/constants.ts";
-import { isDmaBuf } from "../core/native/dma_buf.ts";
-import { type KindOfFile, kindOfFile, statusOf } from "../core/native/fd.ts";
+import { isDmaBuf, type KindOfFile, kindOfFile, statusOf } from "../core/native/fd.ts";
 import { libc, libcError } from "../core/native/libc.ts";
 import { checks } from "./library.ts";
 

@@ -1,6 +1,5 @@
-import { type ImageBlock, type ImagePlane, ImagePort } from "../core/device/image_port.ts";
+import { type ImageBlock, type ImagePlane, ImagePort, Port } from "../core/device/port.ts";
 import type { Exported, Images, ImportedImage } from "../core/contract.ts";
-import { Port } from "../core/device/port.ts";
 import type { Reason } from "../core/errors.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import type { Layout } from "../core/layout/layout.ts";

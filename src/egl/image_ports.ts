@@ -1,8 +1,7 @@
 import { GL_BGRA_EXT, GL_RENDERBUFFER, GL_TEXTURE_2D } from "../../ffi/gles/constants.ts";
-import { ImagePort } from "../core/device/image_port.ts";
+import { ImagePort, Port } from "../core/device/port.ts";
 import type { Exported, Images, ImportedImage } from "../core/contract.ts";
 import { EglPort, GlPort } from "../gl/port.ts";
-import { Port } from "../core/device/port.ts";
 import { type Reason, throwAll } from "../core/errors.ts";
 import type { ImageInfo } from "../core/layout/frame_info.ts";
 import { allOrNothing, undoAll, unwind } from "../core/life/undo.ts";

@@ -10,11 +10,10 @@ import {
 import type { Address } from "../../ffi/address.ts";
 import type { Lane } from "../core/device/lanes.ts";
 import type { LineEvents } from "../core/contract.ts";
-import { messageOf, NativeCallError, throwAll } from "../core/errors.ts";
+import { messageOf, NativeCallError, throwAll, warn } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo, unwind } from "../core/life/undo.ts";
 import { closeFd } from "../core/native/fd.ts";
-import { warn } from "../core/warn.ts";
 import { check, checkGl, eglError, LOST, made } from "./errors.ts";
 import { egl, eglExtensions, gles } from "./library.ts";
 import type { OpenContext } from "./open_context.ts";

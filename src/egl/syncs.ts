@@ -8,13 +8,12 @@ import {
 import type { Address } from "../../ffi/address.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { fenceOf } from "../core/device/foreign_work.ts";
-import { messageOf } from "../core/errors.ts";
+import { messageOf, warn } from "../core/errors.ts";
 import { ByHandle } from "../core/memory/peers.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { unwind } from "../core/life/undo.ts";
-import { warn } from "../core/warn.ts";
 import type { EglBase } from "./base.ts";
 import { check, nativeError } from "./errors.ts";
 import { createSync, destroySync, isSignalled, signalled, type Sync } from "./lane.ts";

@@ -5,9 +5,37 @@ import { AccessError, ArgumentError, LayoutError } from "../core/errors.ts";
 import { arrayLength, bufferOfArray } from "../core/intrinsics.ts";
 import { literal, type Names, optionsIn } from "../core/argument.ts";
 import { type Grant, PROMISE } from "../core/memory/grant.ts";
-import type { Layout, LayoutInit } from "../core/layout/layout.ts";
+import { describeLayout, type Layout, type LayoutInit } from "../core/layout/layout.ts";
 import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
 import { TensorViews } from "../core/memory/view.ts";
+import type { Allocation } from "../core/memory/allocation.ts";
+import type { Target } from "../core/graph/context.ts";
+import { own } from "../core/memory/own.ts";
+
+export function ownedTensor<D extends DType>(
+  target: Target,
+  allocation: Allocation,
+  handle: Address,
+  at: Layout<D>,
+  access: Access,
+  abilities: HostAbilities,
+  keepAlive?: unknown,
+): HostTensor<D> {
+  const start = Number(handle + BigInt(at.byteOffset) - allocation.block.address!);
+  const end = start + at.byteLength;
+  if (start < 0 || end > allocation.block.byteLength) {
+    const { byteLength, address } = allocation.block;
+    throw new ArgumentError(`memory: the range overlaps ${byteLength} bytes at 0x${address!.toString(16)} in part.`, {
+      api: "host",
+      fn: "wrap",
+      argument: "memory",
+      hint: "Wrap a range within those bytes, or dispose their tensor first.",
+    });
+  }
+  const letGo = () => void keepAlive; // held by the undo list, until it is run
+  const resource = own({ name: `host tensor ${describeLayout(at)}`, allocation, start, end, access, undo: [letGo] });
+  return new HostTensor({ target, handle, layout: at, resource, ...abilities });
+}
 
 /** Abilities that only some host memory has. */
 export interface HostAbilities {

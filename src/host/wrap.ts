@@ -12,9 +12,8 @@ import { closedAt, findAllocation } from "../core/memory/peers.ts";
 import { addressInPointer, addressOf } from "../core/native/pin.ts";
 import { isOurs } from "../core/memory/view.ts";
 import { MEMFD } from "./mapped_file.ts";
-import { ownedTensor } from "./owned.ts";
+import { type HostTensor, ownedTensor } from "./tensor.ts";
 import { probePages, probeWritable } from "../core/native/foreign_addresses.ts";
-import type { HostTensor } from "./tensor.ts";
 
 /** Options of `host.wrap` for a pointer. */
 export interface WrapOptions {

@@ -3,13 +3,20 @@ import type { Target } from "../core/graph/context.ts";
 import type { Described } from "../core/tensors/described.ts";
 import type { Refusal } from "../core/errors.ts";
 import type { Fence } from "../core/device/fence.ts";
-import { type MapJob, type Mapper, type Plan, planned, resourceOf } from "../core/graph/mapper.ts";
+import {
+  type MapJob,
+  type Mapper,
+  type Plan,
+  planned,
+  refused,
+  refuseEnded,
+  resourceOf,
+} from "../core/graph/mapper.ts";
 import type { OpenCLContext } from "../opencl/context.ts";
 import type { OpenCLTensor } from "../opencl/tensor.ts";
 import type { OpenCVUMat } from "../opencv/umat.ts";
 import type { UMatTarget } from "../opencv/umats/target.ts";
 import { SAME_CL_MEM } from "./opencl_to_opencv_umat.ts";
-import { refused, refuseEnded } from "../core/graph/refusals.ts";
 
 const EDGE = "opencv.umat→opencl";
 

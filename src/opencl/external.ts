@@ -1,4 +1,4 @@
-import { whyEnded } from "../core/graph/refusals.ts";
+import { whyEnded } from "../core/graph/mapper.ts";
 import { GlPort } from "../gl/port.ts";
 import type { Imported, Memory, Offer } from "../core/contract.ts";
 import { UNPROVEN } from "../core/device/proofs.ts";

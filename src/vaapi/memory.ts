@@ -1,6 +1,5 @@
-import { ImagePort } from "../core/device/image_port.ts";
+import { ImagePort, type MemoryKind, Port } from "../core/device/port.ts";
 import type { Exported, Images, ImportedImage, Memory } from "../core/contract.ts";
-import { type MemoryKind, Port } from "../core/device/port.ts";
 import type { Reason } from "../core/errors.ts";
 import type { ImageInfo } from "../core/layout/frame_info.ts";
 import { type Undo, undoAll } from "../core/life/undo.ts";

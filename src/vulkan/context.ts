@@ -6,7 +6,7 @@ import type { Fence } from "../core/device/fence.ts";
 import type { Line } from "../core/device/line.ts";
 import type { Memory } from "../core/contract.ts";
 import { Proofs } from "../core/device/proofs.ts";
-import { offerSemaphores, type SemaphoreMaker } from "../core/device/semaphores.ts";
+import { offerSemaphores, type SemaphoreMaker } from "../core/device/line_sync.ts";
 import { absentOf } from "../core/device/extensions.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";

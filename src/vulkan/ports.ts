@@ -1,6 +1,5 @@
 import type { Exported, Imported, Memory, Offer } from "../core/contract.ts";
-import type { KnownObject } from "../core/memory/peers.ts";
-import { type MemoryKind, Port } from "../core/device/port.ts";
+import { type KnownObject, type MemoryKind, Port } from "../core/device/port.ts";
 import type { Reason } from "../core/errors.ts";
 import { layout } from "../core/layout/layout.ts";
 import type { Undo } from "../core/life/undo.ts";

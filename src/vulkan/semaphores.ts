@@ -1,7 +1,7 @@
 import * as vk from "../../ffi/vulkan/constants.ts";
 import type { VkSemaphore } from "../../ffi/vulkan/handles.ts";
 import { Port, type SyncKind } from "../core/device/port.ts";
-import type { NativeSemaphore, SemaphoreMaker } from "../core/device/semaphores.ts";
+import type { NativeSemaphore, SemaphoreMaker } from "../core/device/line_sync.ts";
 import { type Undo, undoAll } from "../core/life/undo.ts";
 import type { Ability } from "./abilities.ts";
 import { check } from "./errors.ts";

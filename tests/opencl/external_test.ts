@@ -11,7 +11,7 @@ import { opencl } from "../../src/opencl/library.ts";
 import { UserEvent } from "../../src/opencl/queues/event.ts";
 import { addressOf } from "../../src/core/native/pin.ts";
 import { Port } from "../../src/core/device/port.ts";
-import { offerSemaphores } from "../../src/core/device/semaphores.ts";
+import { offerSemaphores } from "../../src/core/device/line_sync.ts";
 import { ArgumentError, LayoutError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
 import type { Imported } from "../../src/core/contract.ts";
 import type { Access } from "../../src/core/memory/access.ts";

@@ -23,7 +23,7 @@ import { BaseOf, LocalMemory } from "@samepage/interop/opencl";
 import { OpenCVContext } from "@samepage/interop/opencv";
 import { type EglContext, GlBuffer } from "@samepage/interop/egl";
 import { VulkanContext } from "@samepage/interop/vulkan";
-import { ImagePort } from "../../src/core/device/image_port.ts";
+import { ImagePort } from "../../src/core/device/port.ts";
 import { MemoryClass } from "../../src/core/device/proofs.ts";
 import { test as eglTest } from "../egl/help.ts";
 import { entryPoints } from "../misuse/run.ts";

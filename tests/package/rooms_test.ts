@@ -50,7 +50,7 @@ function codeFor(room: string): string[] {
   if (room === "src/doctor") {
     return ["deno.json", ...dataOf(apis), "src/core", "src/guard", "src/advisor", "src/mappers", ...apis];
   }
-  if (room === "mod.ts") return ["src/core", "src/mappers", "src/host", "src/pipeline"];
+  if (room === "mod.ts") return ["src/core", "src/mappers", "src/host", "src/pipeline", "ffi"];
   if (room === "backend.ts") return ["src/core", "src/mappers", "src/host", "ffi"];
   if (room === "src/gl") return ["src/core"];
   return ["src/core", "src/gl", "src/guard", "src/envelope", "ffi", `ffi:${room}`];

@@ -2,7 +2,7 @@ import type { Call, Driver, LineEvents, Lines, Sync } from "../../src/core/contr
 import type { Fence } from "../../src/core/device/fence.ts";
 import { Line } from "../../src/core/device/line.ts";
 import { Port, type SyncKind } from "../../src/core/device/port.ts";
-import type { NativeSemaphore, SemaphoreMaker } from "../../src/core/device/semaphores.ts";
+import type { NativeSemaphore, SemaphoreMaker } from "../../src/core/device/line_sync.ts";
 import type { DeviceId } from "../../src/core/device/device_id.ts";
 import type { Context, Target } from "../../src/core/graph/context.ts";
 import { NativeCallError } from "../../src/core/errors.ts";

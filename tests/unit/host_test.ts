@@ -175,7 +175,7 @@ Deno.test("the guard page ends a process that writes past the end, but not one t
 Deno.test("the guard page catches the first byte after the tensor, whatever its length", async () => {
   const source = (allocation: string, at: string) => `
     import { host } from "./src/host/mod.ts";
-    import { imageInfo } from "./src/core/mod.ts";
+    import { imageInfo } from "./src/core/layout/frame_info.ts";
     const tensor = ${allocation};
     const byte = tensor.address + BigInt(tensor.layout.byteLength) + ${at};
     new Uint8Array(Deno.UnsafePointerView.getArrayBuffer(Deno.UnsafePointer.create(byte), 1))[0] = 1;

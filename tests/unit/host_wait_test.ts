@@ -1,6 +1,6 @@
 /** Why the host has to wait, in words: what a line says of another one that it cannot wait for on its device. */
 import { assertEquals } from "@std/assert";
-import { offerSemaphores } from "../../src/core/device/semaphores.ts";
+import { offerSemaphores } from "../../src/core/device/line_sync.ts";
 import { ManualGate } from "../gate.ts";
 import { command, FakeDriver, FakeMaker, type FakeSync } from "./fakes.ts";
 import { withEmptyLedger } from "./ledger.ts";

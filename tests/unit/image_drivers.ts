@@ -1,9 +1,8 @@
 // A driver that is made up, and its images: several objects, planes at their own places. Their memory is real memfds.
 
 import { NULL } from "../../ffi/address.ts";
-import { ImagePort } from "../../src/core/device/image_port.ts";
+import { ImagePort, Port } from "../../src/core/device/port.ts";
 import type { Images, Memory, MemoryTarget } from "../../src/core/contract.ts";
-import { Port } from "../../src/core/device/port.ts";
 import type { Context, Target } from "../../src/core/graph/context.ts";
 import { Graph } from "../../src/core/graph/graph.ts";
 import { portMappers } from "../../src/core/graph/port_mapper.ts";

@@ -2,7 +2,7 @@
 // of their own.
 
 import { assert, assertEquals, assertStrictEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { ImagePort } from "../../src/core/device/image_port.ts";
+import { ImagePort } from "../../src/core/device/port.ts";
 import type { Call, Images, Memory, Offer } from "../../src/core/contract.ts";
 import { AccessError } from "../../src/core/errors.ts";
 import { Graph } from "../../src/core/graph/graph.ts";

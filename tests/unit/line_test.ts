@@ -7,7 +7,7 @@ import { AccessError, DisposedError, NativeCallError } from "../../src/core/erro
 import type { Access } from "../../src/core/memory/access.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import { Port } from "../../src/core/device/port.ts";
-import { offerSemaphores } from "../../src/core/device/semaphores.ts";
+import { offerSemaphores } from "../../src/core/device/line_sync.ts";
 import { host } from "../../src/host/mod.ts";
 import { command, FakeDriver, type FakeLane, FakeMaker, fakes, FakeWork, misuses } from "./fakes.ts";
 import { ManualGate } from "../gate.ts";

@@ -66,7 +66,7 @@ for (
     async fn() {
       const source = `
         import { host } from "./src/host/mod.ts";
-        import { ledger } from "./src/core/mod.ts";
+        import { ledger } from "./src/core/life/ledger.ts";
         const kept = [];
         let error;
         try {
@@ -93,7 +93,7 @@ for (
 Deno.test("mappings: 140,000 small blocks live together; every second disposed, and all", async () => {
   const source = `
     import { host } from "./src/host/mod.ts";
-    import { ledger } from "./src/core/mod.ts";
+    import { ledger } from "./src/core/life/ledger.ts";
     const kept = Array.from({ length: 140_000 }, () => host.allocate({ shape: [64], dtype: "u8" }));
     for (let i = 0; i < kept.length; i += 2) kept[i][Symbol.dispose]();
     const objects = Array.from({ length: 100 }, (_, i) => new Array(10_000).fill(i).map((x) => ({ x })));

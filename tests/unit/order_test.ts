@@ -4,7 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { Fence } from "../../src/core/device/fence.ts";
 import type { Line } from "../../src/core/device/line.ts";
-import { offerSemaphores } from "../../src/core/device/semaphores.ts";
+import { offerSemaphores } from "../../src/core/device/line_sync.ts";
 import type { Access } from "../../src/core/memory/access.ts";
 import { host } from "../../src/host/mod.ts";
 import { command, FakeDriver, type FakeLane, FakeMaker, misuses } from "./fakes.ts";

@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertStrictEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import type { Imported, Memory, MemoryTarget, Offer } from "../../src/core/contract.ts";
 import { Port } from "../../src/core/device/port.ts";
-import { offerSemaphores } from "../../src/core/device/semaphores.ts";
+import { offerSemaphores } from "../../src/core/device/line_sync.ts";
 import { allocateTensor, importAs } from "../../src/core/tensors/over.ts";
 import { tellPlace } from "../../src/core/memory/peers.ts";
 import { TensorViews } from "../../src/core/memory/view.ts";

@@ -3,7 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { Crossing, Memory } from "../../src/core/contract.ts";
-import { offerSemaphores } from "../../src/core/device/semaphores.ts";
+import { offerSemaphores } from "../../src/core/device/line_sync.ts";
 import type { Line } from "../../src/core/device/line.ts";
 import type { Access } from "../../src/core/memory/access.ts";
 import type { Context, Target } from "../../src/core/graph/context.ts";

@@ -1,8 +1,7 @@
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { host, LayoutError, MapperGraph, NativeCallError, NoRouteError } from "@samepage/interop";
 import { VulkanContext, type VulkanImage } from "@samepage/interop/vulkan";
-import { ImagePort } from "../../src/core/device/image_port.ts";
-import { Port } from "../../src/core/device/port.ts";
+import { ImagePort, Port } from "../../src/core/device/port.ts";
 import { closeFd, duplicateFd, statusOf } from "../../src/core/native/fd.ts";
 import type { ImageAbility } from "../../src/vulkan/images/abilities.ts";
 import { choose } from "../../src/vulkan/images/choice.ts";

@@ -1,8 +1,7 @@
-import { messageOf } from "../../core/errors.ts";
+import { messageOf, warn } from "../../core/errors.ts";
 import type { Resource } from "../../core/life/resource.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
-import { warn } from "../../core/warn.ts";
 import { encoded, KINDS } from "../message.ts";
 import { type Look, receivePacket } from "../packet.ts";
 import { connectionOf, type Peer } from "../peer.ts";

@@ -1,12 +1,11 @@
 import { type Names, optionsIn } from "../../core/argument.ts";
-import { messageOf } from "../../core/errors.ts";
+import { messageOf, warn } from "../../core/errors.ts";
 import { finalizers, keepFor } from "../../core/life/finalizers.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { Pace } from "../../core/pace.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
-import { warn } from "../../core/warn.ts";
 import type { Connection, Credentials } from "../connection.ts";
 import { badMessage } from "../errors.ts";
 import { oneOf, record, whole } from "../fields.ts";

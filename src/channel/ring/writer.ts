@@ -6,7 +6,7 @@ import { sealAgainstWriters } from "../../core/native/memfd.ts";
 import { Pace } from "../../core/pace.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { Tensor } from "../../core/tensors/tensor.ts";
-import { warn } from "../../core/warn.ts";
+import { warn } from "../../core/errors.ts";
 import type { SentKind } from "../description.ts";
 import { checks, signalIn, type SignalOptions } from "../options.ts";
 import type { Server } from "../server.ts";

@@ -1,7 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
 import { type Names, optionsIn, shown } from "../argument.ts";
 import { Checks } from "../checks.ts";
-import { InteropError, messageOf } from "../errors.ts";
+import { InteropError, messageOf, warn } from "../errors.ts";
 import { disposed, finalizers } from "../life/finalizers.ts";
 import { ledger } from "../life/ledger.ts";
 import { Resource } from "../life/resource.ts";
@@ -18,7 +18,6 @@ import {
 import { codeError } from "../native/codes.ts";
 import { sleepSync } from "../native/sleep.ts";
 import { Printed, withFacts } from "../printed.ts";
-import { warn } from "../warn.ts";
 import type { LineEvents } from "../contract.ts";
 import type { Fence } from "./fence.ts";
 import { fenceOf } from "./foreign_work.ts";

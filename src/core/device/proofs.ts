@@ -1,8 +1,7 @@
 import { Printed } from "../printed.ts";
-import { messageOf } from "../errors.ts";
+import { messageOf, warn } from "../errors.ts";
 import { thenUndo, type Undo } from "../life/undo.ts";
 import type { Tensor } from "../tensors/tensor.ts";
-import { warn } from "../warn.ts";
 
 /** The result of an experiment: does the device use these bytes in place? */
 export interface Verdict {

@@ -7,7 +7,7 @@ import { Resource } from "../life/resource.ts";
 import type { Undo } from "../life/undo.ts";
 import type { Fence } from "./fence.ts";
 import { Line } from "./line.ts";
-import type { NativeSemaphore, SemaphoreMaker } from "./semaphores.ts";
+import type { NativeSemaphore, SemaphoreMaker } from "./line_sync.ts";
 
 /** What a semaphore is: each signal of a binary one is for one wait; a timeline has a value that only grows. */
 export type SemaphoreType = "binary" | "timeline";

@@ -1,7 +1,6 @@
-import { type ImageBlock, type ImagePlane, ImagePort } from "../device/image_port.ts";
+import { type ImageBlock, type ImagePlane, ImagePort, Port } from "../device/port.ts";
 import type { Images, ImportedImage } from "../contract.ts";
 import { portsOf, type Target } from "./context.ts";
-import { Port } from "../device/port.ts";
 import { LayoutError } from "../errors.ts";
 import { type ImageInfo, planeLayouts } from "../layout/frame_info.ts";
 import { type Layout, layout } from "../layout/layout.ts";

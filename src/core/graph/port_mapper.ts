@@ -2,8 +2,7 @@ import type { Call, Exported, Imported, ImportedImage, MemoryTarget, Offer, Stag
 import { type Context, portsOf, type Target } from "./context.ts";
 import { unexpected } from "../argument.ts";
 import type { Fence } from "../device/fence.ts";
-import type { ImagePort } from "../device/image_port.ts";
-import type { MemoryKind, Port } from "../device/port.ts";
+import type { ImagePort, MemoryKind, Port } from "../device/port.ts";
 import { type Reason, type Refusal, throwAll } from "../errors.ts";
 import type { FrameInfo } from "../layout/frame_info.ts";
 import { type GiveBack, Resource } from "../life/resource.ts";

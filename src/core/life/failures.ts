@@ -1,6 +1,5 @@
-import { messageOf, throwAll } from "../errors.ts";
+import { messageOf, throwAll, warn } from "../errors.ts";
 import type { Failure } from "../memory/allocation.ts";
-import { warn } from "../warn.ts";
 import type { Resource } from "./resource.ts";
 
 export interface Failed {

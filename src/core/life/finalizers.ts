@@ -1,4 +1,4 @@
-import { warn } from "../warn.ts";
+import { warn } from "../errors.ts";
 import type { Resource } from "./resource.ts";
 import { unexpected } from "../argument.ts";
 import { environmentInWords } from "../native/library.ts";

@@ -1,8 +1,7 @@
 import type { Fence } from "../device/fence.ts";
 import type { Line } from "../device/line.ts";
-import { AccessError } from "../errors.ts";
+import { AccessError, warn } from "../errors.ts";
 import { sleepSync } from "../native/sleep.ts";
-import { warn } from "../warn.ts";
 import { advance, type Obstacle, ownersOf, subtreeOf } from "./ending.ts";
 import { failed, keepFailures, raiseFailures } from "./failures.ts";
 import type { Resource } from "./resource.ts";

@@ -1,10 +1,9 @@
-import { messageOf } from "../errors.ts";
+import { messageOf, warn } from "../errors.ts";
 import type { Grant } from "./grant.ts";
 import { ledger } from "../life/ledger.ts";
 import { type Undo, undoAll } from "../life/undo.ts";
 import { Ranges } from "./ranges.ts";
 import type { Views } from "./view.ts";
-import { warn } from "../warn.ts";
 
 /**
  * Whether a block may be freed: `"unused"` (no view is left), `"escaped"` (a view was moved away, and may be in use),

@@ -1,7 +1,6 @@
-import { messageOf, throwAll } from "../errors.ts";
+import { messageOf, throwAll, warn } from "../errors.ts";
 import { Resource } from "../life/resource.ts";
 import { type Undo, unwind } from "../life/undo.ts";
-import { warn } from "../warn.ts";
 import type { Allocation } from "./allocation.ts";
 
 /** What a context keeps of another API's block. */

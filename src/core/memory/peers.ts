@@ -110,18 +110,6 @@ function lowerBound(chunk: readonly Entry[], start: number): number {
   return low;
 }
 
-/** A native object that may come again under another handle, as a dma-buf does under another fd. */
-export interface KnownObject {
-  /** The handle's name space, because handles of different kinds may be equal. For an fd, the kind of its port. */
-  readonly kind: string;
-  /** The handle: no other object of its kind that is alive has it. For an fd, device and inode. */
-  readonly handle: bigint;
-  /** Its length in bytes. */
-  readonly byteLength: number;
-  /** Where the port's bytes begin in it. */
-  readonly start: number;
-}
-
 /** The allocations of this isolate by host address, of all APIs: tensors over the same bytes find each other here. */
 const index = new AddressIndex();
 

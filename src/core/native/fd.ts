@@ -1,5 +1,6 @@
 import {
   AT_EMPTY_PATH,
+  DMA_BUF_IOCTL_SYNC,
   F_DUPFD_CLOEXEC,
   F_GETFL,
   F_SETFD,
@@ -14,14 +15,40 @@ import {
   S_IFSOCK,
   STATX_BASIC_STATS,
 } from "../../../ffi/libc/constants.ts";
-import { EBADF } from "../../../ffi/libc/errors.ts";
-import { statx } from "../../../ffi/libc/structs.ts";
+import { EBADF, EINVAL } from "../../../ffi/libc/errors.ts";
+import { dma_buf_sync, statx } from "../../../ffi/libc/structs.ts";
 import type { Checks } from "../checks.ts";
 import { NativeCallError } from "../errors.ts";
 import { undone } from "../life/undo.ts";
 import type { Access } from "../memory/access.ts";
-import { libc, libcError } from "./libc.ts";
+import { libc, libcError, retried } from "./libc.ts";
 import { cString } from "./text.ts";
+import { textOf } from "./mappings.ts";
+
+/** Is an fd a dma-buf? Drivers believe other files, too, and those may shrink under them. */
+export function isDmaBuf(fd: number): boolean {
+  const told = toldOf(fd);
+  return told === "" ? answersAsDmaBuf(fd) : exporterIn(told) !== undefined;
+}
+
+/** Who made a dma-buf (`"udmabuf"`, `"system"`, `"i915"`), where /proc can be read. */
+export function exporterOf(fd: number): string | undefined {
+  return exporterIn(toldOf(fd));
+}
+
+function toldOf(fd: number): string {
+  return textOf(`/proc/self/fdinfo/${fd}`);
+}
+
+function exporterIn(told: string): string | undefined {
+  return /^exp_name:\s*(.*)$/m.exec(told)?.[1];
+}
+
+/** Where /proc cannot be read: a dma-buf refuses a sync of no direction, and most other files do not know the request. */
+function answersAsDmaBuf(fd: number): boolean {
+  const sync = new DataView(new ArrayBuffer(dma_buf_sync.size));
+  return retried(() => libc().ioctl(fd, DMA_BUF_IOCTL_SYNC, sync)) === -EINVAL;
+}
 
 /** The caller owns the new fd; child processes do not inherit it. @throws {NativeCallError} EBADF, or EMFILE. */
 export function duplicateFd(fd: number): number {

@@ -17,8 +17,7 @@ import { EINVAL } from "../../../ffi/libc/errors.ts";
 import { Checks } from "../checks.ts";
 import { owned } from "../life/ledger.ts";
 import type { Undo } from "../life/undo.ts";
-import { isDmaBuf } from "./dma_buf.ts";
-import { accessOfFd, closeFd, duplicateFd, kindOfFile, statusOf, whereOpen } from "./fd.ts";
+import { accessOfFd, closeFd, duplicateFd, isDmaBuf, kindOfFile, statusOf, whereOpen } from "./fd.ts";
 import { libc, libcError } from "./libc.ts";
 import { cString } from "./text.ts";
 

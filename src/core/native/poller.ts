@@ -18,9 +18,8 @@ import {
   EPOLLOUT,
 } from "../../../ffi/libc/constants.ts";
 import { EBADF, ENOENT, EPERM } from "../../../ffi/libc/errors.ts";
-import { messageOf, NativeCallError } from "../errors.ts";
+import { messageOf, NativeCallError, warn } from "../errors.ts";
 import { type Undo, undone, unwind } from "../life/undo.ts";
-import { warn } from "../warn.ts";
 import { closeFd } from "./fd.ts";
 import { libc, libcError } from "./libc.ts";
 import { mapPages, PAGE, unmapPages } from "./blocks.ts";

@@ -4,7 +4,8 @@ import type { Allocation } from "../memory/allocation.ts";
 import { nameOf, type Target } from "../graph/context.ts";
 import type { FrameInfo } from "../layout/frame_info.ts";
 import { sizeOf } from "../layout/dtype.ts";
-import { describeLayout, type Layout } from "../layout/layout.ts";
+import { describeLayout, type Layout, moved } from "../layout/layout.ts";
+import type { Address } from "../../../ffi/address.ts";
 
 /** What a route knows of one plane, which may not exist yet. */
 export interface DescribedPlane {
@@ -141,4 +142,31 @@ export function boundingRange(planes: readonly DescribedPlane[], fdAccess: Acces
       return planes.every((plane) => plane.address !== undefined) ? first.address : undefined;
     },
   };
+}
+
+export type { Address };
+
+export interface Place {
+  readonly handle: Address;
+  readonly layout: Layout;
+}
+
+interface Addressed {
+  readonly address: Address;
+  readonly layout: Layout;
+}
+
+export function firstAddress(planes: readonly Addressed[]): Address {
+  return planes.reduce((least, { address }) => address < least ? address : least, planes[0].address);
+}
+
+/** The place of a plane in a target whose `handle` is the address `first`. */
+export function placed({ address, layout }: Addressed, handle: Address, first: Address): Place {
+  return { handle, layout: moved(layout, Number(address - first)) };
+}
+
+/** The planes, with layouts from their first elements. */
+export function planesFromZero({ planes }: Described): readonly DescribedPlane[] {
+  const [plane] = planes;
+  return plane.layout.byteOffset === 0 ? planes : [{ ...plane, layout: moved(plane.layout, 0) }];
 }

@@ -1,6 +1,6 @@
 import type { Imported, MemoryTarget } from "../contract.ts";
-import { findPlace, type KnownObject, tellByHandle, tellPlace } from "../memory/peers.ts";
-import { type KnownMemory, Port } from "../device/port.ts";
+import { findPlace, tellByHandle, tellPlace } from "../memory/peers.ts";
+import { type KnownMemory, type KnownObject, Port } from "../device/port.ts";
 import { nameOf } from "../graph/context.ts";
 import { cross, type Side, wayBack } from "../graph/crossing.ts";
 import { ArgumentError, throwAll } from "../errors.ts";

@@ -1,16 +1,23 @@
 import type { Access } from "../../core/memory/access.ts";
 import type { Target } from "../../core/graph/context.ts";
-import type { Described } from "../../core/tensors/described.ts";
+import { type Described, firstAddress, placed } from "../../core/tensors/described.ts";
 import type { Refusal } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import { Frame, planesOf } from "../../core/tensors/frame.ts";
-import { type MapJob, type Mapper, type Plan, planned, plannedCopy, resourceOf } from "../../core/graph/mapper.ts";
+import {
+  type MapJob,
+  type Mapper,
+  type Plan,
+  planned,
+  plannedCopy,
+  refused,
+  refuseDisposed,
+  resourceOf,
+} from "../../core/graph/mapper.ts";
 import type { CudaContext } from "../context.ts";
 import type { CudaTensor } from "../tensor.ts";
 import type { HostTensor } from "../../host/tensor.ts";
 import { copyOnDevice, type DeviceCopy } from "./copy.ts";
-import { firstAddress, placed } from "../../core/tensors/places.ts";
-import { refused, refuseDisposed } from "../../core/graph/refusals.ts";
 
 const EDGE = "host→cuda";
 

@@ -1,6 +1,6 @@
 import type { CudaArray } from "../../../ffi/cuda_runtime/handles.ts";
 import type { GlPort } from "../../gl/port.ts";
-import type { ImagePort } from "../../core/device/image_port.ts";
+import type { ImagePort } from "../../core/device/port.ts";
 import type { Images, ImportedImage, Memory } from "../../core/contract.ts";
 import { messageOf, type Reason } from "../../core/errors.ts";
 import type { Target } from "../../core/graph/context.ts";

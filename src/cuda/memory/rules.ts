@@ -1,5 +1,4 @@
-import { AccessError, ArgumentError, type Reason } from "../../core/errors.ts";
-import { warn } from "../../core/warn.ts";
+import { AccessError, ArgumentError, type Reason, warn } from "../../core/errors.ts";
 import type { CudaDevice } from "../device.ts";
 import type { CudaBlock } from "./block.ts";
 import { ARRAY, DEVICE, EXTERNAL, IMPORTED, PEER, VIRTUAL_MEMORY } from "./rules/on_device.ts";

@@ -4,7 +4,16 @@ import type { ByteRange, Described } from "../../core/tensors/described.ts";
 import type { Refusal } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import { Frame } from "../../core/tensors/frame.ts";
-import { type MapJob, type Mapper, type Plan, planned, resourceOf, UNMAPPED } from "../../core/graph/mapper.ts";
+import {
+  type MapJob,
+  type Mapper,
+  type Plan,
+  planned,
+  refused,
+  refuseEnded,
+  resourceOf,
+  UNMAPPED,
+} from "../../core/graph/mapper.ts";
 import type { GiveBack } from "../../core/life/resource.ts";
 import { noRoute } from "../../core/graph/route.ts";
 import type { HostTensor } from "../../host/tensor.ts";
@@ -13,7 +22,6 @@ import type { HostBuffer } from "../buffers/host_buffers.ts";
 import type { BufferPart } from "../buffers/native.ts";
 import type { OpenCLSvmTensor } from "../svm.ts";
 import type { OpenCLTensor } from "../tensor.ts";
-import { refused, refuseEnded } from "../../core/graph/refusals.ts";
 import { refuseBehindHost, refuseMappedCoarse } from "./refusals.ts";
 import { FREE, makeRoom, roomFor, whyRoomWaits } from "./room.ts";
 

@@ -10,6 +10,9 @@ import {
   type Plan,
   planned,
   plannedCopy,
+  refused,
+  refuseEnded,
+  refuseFrame,
   resourceOf,
   UNMAPPED,
 } from "../../core/graph/mapper.ts";
@@ -20,7 +23,6 @@ import type { OpenCLContext } from "../context.ts";
 import type { OpenCLImage } from "../image.ts";
 import type { ImageShape } from "../images/shape.ts";
 import type { ImageTarget } from "../image.ts";
-import { refused, refuseEnded, refuseFrame } from "../../core/graph/refusals.ts";
 import { refuseBehindHost, refuseMappedCoarse } from "./refusals.ts";
 import { makeRoom, roomFor, whyRoomWaits } from "./room.ts";
 

@@ -4,7 +4,7 @@ import type { ByteRange, Described } from "../../core/tensors/described.ts";
 import type { Refusal } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
-import { type MapJob, type Mapper, type Plan, planned } from "../../core/graph/mapper.ts";
+import { type MapJob, type Mapper, type Plan, planned, refused } from "../../core/graph/mapper.ts";
 import type { HostBuffer } from "../buffers/host_buffers.ts";
 import type { OpenCLContext } from "../context.ts";
 import type { OpenCLSvm } from "../svm.ts";
@@ -12,7 +12,6 @@ import type { OpenCLSvmTensor } from "../svm.ts";
 import type { OpenCLTensor } from "../tensor.ts";
 import { mapBuffer, roomForBuffer } from "./host_to_opencl.ts";
 import { whyRoomWaits } from "./room.ts";
-import { refused } from "../../core/graph/refusals.ts";
 
 const EDGE = "opencl.svm→opencl";
 

@@ -4,13 +4,21 @@ import { Described } from "../../core/tensors/described.ts";
 import type { Refusal } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import { moved } from "../../core/layout/layout.ts";
-import { type MapJob, type Mapper, type Plan, planned, resourceOf } from "../../core/graph/mapper.ts";
+import {
+  type MapJob,
+  type Mapper,
+  type Plan,
+  planned,
+  refused,
+  refuseEnded,
+  refuseFrame,
+  resourceOf,
+} from "../../core/graph/mapper.ts";
 import { noRoute } from "../../core/graph/route.ts";
 import type { OpenCLImage } from "../image.ts";
 import type { ImageShape } from "../images/shape.ts";
 import type { ImageTarget } from "../image.ts";
 import type { OpenCLTensor } from "../tensor.ts";
-import { refused, refuseEnded, refuseFrame } from "../../core/graph/refusals.ts";
 
 const EDGE = "opencl→opencl.image";
 

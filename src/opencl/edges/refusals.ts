@@ -1,5 +1,5 @@
 import type { Refusal } from "../../core/errors.ts";
-import { refused } from "../../core/graph/refusals.ts";
+import { refused } from "../../core/graph/mapper.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import type { OpenCLContext } from "../context.ts";
 import { mappedCoarse } from "../svm/block.ts";

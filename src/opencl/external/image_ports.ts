@@ -1,5 +1,5 @@
 import type { EglPort, GlPort } from "../../gl/port.ts";
-import type { ImagePort } from "../../core/device/image_port.ts";
+import type { ImagePort } from "../../core/device/port.ts";
 import type { Images, ImportedImage, Memory, Offer } from "../../core/contract.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import type { PixelFormat as CommonFormat } from "../../core/layout/frame_info.ts";
@@ -11,7 +11,7 @@ import type { Described } from "../../core/tensors/described.ts";
 import { checks } from "../check.ts";
 import type { BaseContext, BaseQueue } from "../base_context.ts";
 import { PIXEL_FORMATS } from "../images/format.ts";
-import { whyEnded } from "../../core/graph/refusals.ts";
+import { whyEnded } from "../../core/graph/mapper.ts";
 import { imageView } from "../images/map.ts";
 import { describeImage } from "../images/native.ts";
 import { type ImageProblem, type ImageShape, isProblem } from "../images/shape.ts";

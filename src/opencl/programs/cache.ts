@@ -1,7 +1,6 @@
 import { literal, shown } from "../../core/argument.ts";
-import { messageOf, PermissionError } from "../../core/errors.ts";
+import { messageOf, PermissionError, warn } from "../../core/errors.ts";
 import { isMissing, readRegularFile } from "../../core/files.ts";
-import { warn } from "../../core/warn.ts";
 import { checks } from "../check.ts";
 import { crc32, fnv1a } from "../../envelope/checksum.ts";
 import type { OpenCLDevice } from "../device.ts";

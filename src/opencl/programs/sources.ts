@@ -8,9 +8,8 @@ import {
 } from "../../../ffi/opencl/constants.ts";
 import type { ClProgram } from "../../../ffi/opencl/handles.ts";
 import { type Names, object, optionsIn, shown } from "../../core/argument.ts";
-import { type ArgumentError, messageOf, NativeCallError } from "../../core/errors.ts";
+import { type ArgumentError, messageOf, NativeCallError, warn } from "../../core/errors.ts";
 import { allOrNothing, type Undo } from "../../core/life/undo.ts";
-import { warn } from "../../core/warn.ts";
 import { checks, refused } from "../check.ts";
 import type { OpenCLContext } from "../context.ts";
 import { type Envelope, pack, unpack } from "./envelope.ts";

@@ -4,7 +4,7 @@ import { NULL } from "../../../ffi/address.ts";
 import type { Call, LineEvents } from "../../core/contract.ts";
 import type { Fence, Gate } from "../../core/device/fence.ts";
 import { Line } from "../../core/device/line.ts";
-import { warn } from "../../core/warn.ts";
+import { warn } from "../../core/errors.ts";
 import { checks } from "../check.ts";
 import type { BaseContext } from "../base_context.ts";
 import { check, openclError, workError } from "../errors.ts";

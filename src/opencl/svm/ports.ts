@@ -5,7 +5,7 @@ import type { MemoryClass, Proofs } from "../../core/device/proofs.ts";
 import type { Reason } from "../../core/errors.ts";
 import type { TensorInit } from "../../core/tensors/tensor.ts";
 import type { DeviceSvm } from "../devices/features.ts";
-import { whyEnded } from "../../core/graph/refusals.ts";
+import { whyEnded } from "../../core/graph/mapper.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import type { BaseContext } from "../base_context.ts";
 import type { QueuedContext } from "../pointers/context.ts";

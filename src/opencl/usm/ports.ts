@@ -3,7 +3,7 @@ import { CL_FALSE, CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import type { Call, Memory, Offer, Staged } from "../../core/contract.ts";
 import { Port } from "../../core/device/port.ts";
 import type { MemoryClass, Proofs } from "../../core/device/proofs.ts";
-import { whyEnded } from "../../core/graph/refusals.ts";
+import { whyEnded } from "../../core/graph/mapper.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import { mapBlock, PAGE } from "../../core/native/blocks.ts";
 import type { ByteRange } from "../../core/tensors/described.ts";

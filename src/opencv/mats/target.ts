@@ -1,8 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
 import type { Memory } from "../../core/contract.ts";
 import { Port } from "../../core/device/port.ts";
-import { SAME_ADDRESS } from "../../core/graph/mapper.ts";
-import { whyFrame, whyUnfit } from "../../core/graph/refusals.ts";
+import { SAME_ADDRESS, whyFrame, whyUnfit } from "../../core/graph/mapper.ts";
 import type { Reason } from "../../core/errors.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import { Allocation } from "../../core/memory/allocation.ts";

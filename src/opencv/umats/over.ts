@@ -6,7 +6,7 @@ import type { Layout } from "../../core/layout/layout.ts";
 import { libc } from "../../core/native/libc.ts";
 import { sleepSync } from "../../core/native/sleep.ts";
 import type { Undo } from "../../core/life/undo.ts";
-import { warn } from "../../core/warn.ts";
+import { warn } from "../../core/errors.ts";
 import { unfitError } from "../errors.ts";
 import { fillUMat, releaseGrid, reshapeUMat, umatDataIn } from "../header.ts";
 import { core } from "../library.ts";

@@ -1,7 +1,16 @@
 import type { Fence } from "../../core/device/fence.ts";
 import type { Refusal } from "../../core/errors.ts";
 import type { Target } from "../../core/graph/context.ts";
-import { type MapJob, type Mapper, type Plan, plannedCopy, resourceOf, whyHostReads } from "../../core/graph/mapper.ts";
+import {
+  type MapJob,
+  type Mapper,
+  type Plan,
+  plannedCopy,
+  refused,
+  refuseDisposed,
+  resourceOf,
+  whyHostReads,
+} from "../../core/graph/mapper.ts";
 import { moved } from "../../core/layout/layout.ts";
 import type { Access } from "../../core/memory/access.ts";
 import type { Described } from "../../core/tensors/described.ts";
@@ -9,7 +18,6 @@ import { type Frame, planesOf } from "../../core/tensors/frame.ts";
 import type { HostTensor } from "../../host/tensor.ts";
 import type { VaapiContext } from "../context.ts";
 import type { VaapiTensor } from "../tensor.ts";
-import { refused, refuseDisposed } from "../../core/graph/refusals.ts";
 
 const EDGE = "host→vaapi";
 

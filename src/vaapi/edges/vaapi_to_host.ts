@@ -7,6 +7,7 @@ import {
   type Plan,
   planned,
   plannedCopy,
+  refused,
   resourceOf,
   whyHostReads,
 } from "../../core/graph/mapper.ts";
@@ -19,7 +20,6 @@ import type { HostContext } from "../../host/context.ts";
 import type { HostTensor } from "../../host/tensor.ts";
 import type { VaapiContext } from "../context.ts";
 import type { VaapiTensor } from "../tensor.ts";
-import { refused } from "../../core/graph/refusals.ts";
 
 const EDGE = "vaapi→host";
 

@@ -1,6 +1,5 @@
-import { ImagePort } from "../../core/device/image_port.ts";
+import { ImagePort, Port } from "../../core/device/port.ts";
 import type { Exported, Images, ImportedImage, Memory, Offer } from "../../core/contract.ts";
-import { Port } from "../../core/device/port.ts";
 import type { Reason } from "../../core/errors.ts";
 import { type Undo, undone } from "../../core/life/undo.ts";
 import { pictureIn } from "../../core/layout/pictures.ts";

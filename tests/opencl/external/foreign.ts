@@ -7,7 +7,7 @@ import { NULL } from "../../../ffi/address.ts";
 import type { Memory, MemoryTarget } from "../../../src/core/contract.ts";
 import type { SampleClass } from "../../../src/core/device/proofs.ts";
 import { Port } from "../../../src/core/device/port.ts";
-import type { SemaphoreMaker } from "../../../src/core/device/semaphores.ts";
+import type { SemaphoreMaker } from "../../../src/core/device/line_sync.ts";
 import type { Context, Target } from "../../../src/core/graph/context.ts";
 import { layout, type LayoutInit } from "../../../src/core/layout/layout.ts";
 import { Resource } from "../../../src/core/life/resource.ts";
