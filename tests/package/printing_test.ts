@@ -51,6 +51,7 @@ const PARTS = [
   "OpenCLImages",
   "OpenCLMemory",
   "Proofs",
+  "SharedImport",
   "StreamEnds",
   "StreamLane",
   "SvmMaps",
