@@ -107,7 +107,7 @@ export { TensorViews, Views } from "./src/core/memory/view.ts";
 export type { MapJob, Mapper, Plan } from "./src/core/graph/mapper.ts";
 export type { TensorOf } from "./src/core/graph/graph.ts";
 export type { RouteJson } from "./src/core/graph/route.ts";
-export { chain, type Link } from "./src/core/graph/chain.ts";
+export { chain, type ChainEdge } from "./src/core/graph/chain.ts";
 export type { Takes } from "./src/core/device/takes.ts";
 export { edgesOf, imageMapper, portMapper, portMappers } from "./src/core/graph/port_mapper.ts";
 export * from "./src/mappers/mod.ts";

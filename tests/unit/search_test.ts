@@ -134,24 +134,24 @@ function checkAgainstBruteForce(spell: Spelling, contexts: readonly Context[]): 
         waits: given.waits ? WAITS : [],
         copies: given.copies,
       };
-      const { hops, refused } = search(query, new Edges(mappers), targets);
+      const { steps, refused } = search(query, new Edges(mappers), targets);
       const expected = bruteForce(query, mappers, targets);
-      assertEquals(hops === undefined, expected === undefined);
+      assertEquals(steps === undefined, expected === undefined);
       assertEquals(
         new Set(refused.map((r) => `${r.edge}|${r.reason}`)).size,
         refused.length,
         "a refusal was told twice",
       );
-      if (hops === undefined) return;
-      const count = (what: (plan: Plan) => boolean) => hops.filter(({ plan }) => what(plan)).length;
+      if (steps === undefined) return;
+      const count = (what: (plan: Plan) => boolean) => steps.filter(({ plan }) => what(plan)).length;
       const found: Walk = {
         figures: [
           count((plan) => plan.transfer === "copy"),
           count((plan) => plan.transfer === "migrate"),
           count((plan) => plan.hostWait),
-          hops.length,
+          steps.length,
         ],
-        order: hops.map(({ mapper, target }) => mappers.indexOf(mapper) * targets.length + targets.indexOf(target)),
+        order: steps.map(({ mapper, target }) => mappers.indexOf(mapper) * targets.length + targets.indexOf(target)),
       };
       assertEquals(found, expected);
     }),
@@ -198,7 +198,7 @@ Deno.test("a migration is avoided by any number of steps, a copy by any number o
     { from: "a", to: "b", answers: always({}) },
     { from: "b", to: "c", answers: always({}) },
   ]);
-  assertEquals(search(query, new Edges(mappers), contexts[0].targets).hops?.map((h) => edgeOf(h.mapper)), [
+  assertEquals(search(query, new Edges(mappers), contexts[0].targets).steps?.map((h) => edgeOf(h.mapper)), [
     "a→b",
     "b→c",
   ]);
@@ -208,7 +208,7 @@ Deno.test("a migration is avoided by any number of steps, a copy by any number o
     { from: "b", to: "c", answers: always({ transfer: "migrate", hostWait: "always" }) },
   ]);
   const found = search({ ...query, copies: true }, new Edges(copying), contexts[0].targets);
-  assertEquals(found.hops?.map((h) => edgeOf(h.mapper)), ["a→b", "b→c"]);
+  assertEquals(found.steps?.map((h) => edgeOf(h.mapper)), ["a→b", "b→c"]);
 });
 
 Deno.test("whether there is still something to wait for is told apart", () => {
@@ -220,19 +220,19 @@ Deno.test("whether there is still something to wait for is told apart", () => {
     { from: "b", to: "c", answers: always({ hostWait: "pending" }) },
   ]);
   const found = search({ ...query, waits: WAITS }, new Edges(mappers), contexts[0].targets);
-  assertEquals(found.hops?.map((h) => edgeOf(h.mapper)), ["a→b", "b→c"]);
+  assertEquals(found.steps?.map((h) => edgeOf(h.mapper)), ["a→b", "b→c"]);
 });
 
 Deno.test("equal ways are told apart by the table", () => {
   const twice: Edge = { from: "a", to: "c", answers: always({}) };
   const mappers = from([twice, twice]);
-  assertEquals(search(query, new Edges(mappers), contexts[0].targets).hops?.[0].mapper, mappers[0]);
+  assertEquals(search(query, new Edges(mappers), contexts[0].targets).steps?.[0].mapper, mappers[0]);
 });
 
 Deno.test("a copy that was not asked for is refused, with how to ask for it", () => {
   const mappers = from([{ from: "a", to: "c", answers: always({ transfer: "copy" }) }]);
-  const { hops, refused } = search(query, new Edges(mappers), contexts[0].targets);
-  assertEquals(hops, undefined);
+  const { steps, refused } = search(query, new Edges(mappers), contexts[0].targets);
+  assertEquals(steps, undefined);
   assertEquals(refused, [
     { edge: "a→c", reason: "it would copy 8 bytes to one.", remedy: 'Pass { copy: "allow" } to allow it.' },
   ]);
@@ -277,7 +277,7 @@ Deno.test("an edge from which no way leads on is not asked", () => {
     { from: "b", to: "d", answers: always({ refuses: true }) },
     { from: "d", to: "b", answers: always({}) },
   ]);
-  assertEquals(search(query, new Edges(mappers), contexts[0].targets), { hops: undefined, refused: [] });
+  assertEquals(search(query, new Edges(mappers), contexts[0].targets), { steps: undefined, refused: [] });
 });
 
 Deno.test("a way that never comes to an end is given up", () => {
@@ -298,7 +298,7 @@ Deno.test("a way that never comes to an end is given up", () => {
       throw new Error("nothing is mapped in these tests");
     },
   }));
-  const { hops } = search({ ...query, copies: true }, new Edges(mappers), contexts[0].targets);
-  assertEquals(hops, undefined);
+  const { steps } = search({ ...query, copies: true }, new Edges(mappers), contexts[0].targets);
+  assertEquals(steps, undefined);
   assert(blocks < 1000);
 });

@@ -10,14 +10,14 @@ import type { Access } from "../memory/access.ts";
 import { mostOf } from "./route.ts";
 
 /** One mapper of a chain, and its target; the last one leads to the target of the map. */
-export type Link = readonly [mapper: Mapper, target: Target] | Mapper;
+export type ChainEdge = readonly [mapper: Mapper, target: Target] | Mapper;
 
 /**
  * Makes one mapper of several, taken in this order. (`graph.map` searches for a route instead.)
  *
- * If a link names no target, the contexts of the chain's source and target are searched for one.
+ * If an edge names no target, the contexts of the chain's source and target are searched for one.
  *
- * @throws {ArgumentError} if a link does not begin where the one before it ends, or leads elsewhere.
+ * @throws {ArgumentError} if an edge does not begin where the one before it ends, or leads elsewhere.
  *
  * @example
  * ```ts
@@ -29,31 +29,31 @@ export type Link = readonly [mapper: Mapper, target: Target] | Mapper;
  * console.log(roundTrip.from, roundTrip.to); // host host
  * ```
  */
-export function chain(...links: readonly Link[]): Mapper {
-  const mappers = links.map(mapperOf);
+export function chain(...edges: readonly ChainEdge[]): Mapper {
+  const mappers = edges.map(mapperOf);
   if (mappers.length === 0) {
-    throw new ArgumentError("links: a chain needs at least one mapper.", { api: "core", argument: "links" });
+    throw new ArgumentError("edges: a chain needs at least one mapper.", { api: "core", argument: "edges" });
   }
   for (let i = 1; i < mappers.length; i++) {
     if (mappers[i].from !== mappers[i - 1].to) {
       throw new ArgumentError(
-        `links[${i}]: ${edgeOf(mappers[i])} cannot follow ${edgeOf(mappers[i - 1])}.`,
-        { api: "core", argument: `links[${i}]` },
+        `edges[${i}]: ${edgeOf(mappers[i])} cannot follow ${edgeOf(mappers[i - 1])}.`,
+        { api: "core", argument: `edges[${i}]` },
       );
     }
   }
-  return new Chain(links, mappers);
+  return new Chain(edges, mappers);
 }
 
-function isPair(link: Link): link is readonly [Mapper, Target] {
-  return Array.isArray(link);
+function isPair(edge: ChainEdge): edge is readonly [Mapper, Target] {
+  return Array.isArray(edge);
 }
 
-function mapperOf(link: Link, i: number): Mapper {
-  const argument = `links[${i}]`;
-  const mapper = mapperIn(isPair(link) ? link[0] : link, argument);
-  if (isPair(link) && object(link[1], argument).kind !== mapper.to) {
-    throw new ArgumentError(`${argument}: ${edgeOf(mapper)} does not lead to ${shown(link[1].kind)}.`, {
+function mapperOf(edge: ChainEdge, i: number): Mapper {
+  const argument = `edges[${i}]`;
+  const mapper = mapperIn(isPair(edge) ? edge[0] : edge, argument);
+  if (isPair(edge) && object(edge[1], argument).kind !== mapper.to) {
+    throw new ArgumentError(`${argument}: ${edgeOf(mapper)} does not lead to ${shown(edge[1].kind)}.`, {
       api: "core",
       argument,
     });
@@ -69,11 +69,11 @@ class Chain implements Mapper<Mapped, Mapped, ChainPlan> {
   readonly from: string;
   readonly to: string;
   readonly takesParts: boolean;
-  readonly #links: readonly Link[];
+  readonly #edges: readonly ChainEdge[];
   readonly #mappers: readonly Mapper[];
 
-  constructor(links: readonly Link[], mappers: readonly Mapper[]) {
-    this.#links = links;
+  constructor(edges: readonly ChainEdge[], mappers: readonly Mapper[]) {
+    this.#edges = edges;
     this.#mappers = mappers;
     this.from = mappers[0].from;
     this.to = mappers[mappers.length - 1].to;
@@ -88,7 +88,7 @@ class Chain implements Mapper<Mapped, Mapped, ChainPlan> {
       const mapper = this.#mappers[i];
       const next = this.#target(i, source.target, target);
       if (next === undefined) {
-        return { edge, reason: `neither end has a ${mapper.to} for link ${i}.`, remedy: "Name it: [mapper, target]." };
+        return { edge, reason: `neither end has a ${mapper.to} for edge ${i}.`, remedy: "Name it: [mapper, target]." };
       }
       const answer = ask(mapper, at, next, access, plans.some((plan) => plan.hostWait) ? [] : waits);
       if (!isPlan(answer)) return answer;
@@ -122,9 +122,9 @@ class Chain implements Mapper<Mapped, Mapped, ChainPlan> {
   }
 
   #target(index: number, source: Target, target: Target): Target | undefined {
-    const link = this.#links[index];
-    if (isPair(link)) return link[1];
-    if (index === this.#links.length - 1) return target;
-    return [...target.context.targets, ...source.context.targets].find((t) => t.kind === link.to);
+    const edge = this.#edges[index];
+    if (isPair(edge)) return edge[1];
+    if (index === this.#edges.length - 1) return target;
+    return [...target.context.targets, ...source.context.targets].find((t) => t.kind === edge.to);
   }
 }

@@ -3,7 +3,7 @@ import { type Access, accessOf } from "../memory/access.ts";
 import { aKind, isMade, literal, type Names, object, optionsIn, shown, unexpected } from "../argument.ts";
 import { type Context, contextInWords, nameOf, type Target } from "./context.ts";
 import { AccessError, ArgumentError, reasonOf, throwAll } from "../errors.ts";
-import { allowed, Edges, type Found, type Hop, search } from "./search.ts";
+import { allowed, Edges, type Found, type PlannedStep, search } from "./search.ts";
 import { isBytes, OF_BYTES } from "../checks.ts";
 import { type Fence, fenceIn } from "../device/fence.ts";
 import type { Grant } from "../memory/grant.ts";
@@ -71,9 +71,9 @@ export class Graph extends Printed implements Disposable {
     source.raiseKept();
     const waited = settleUnsubmitted(ready.returning);
     if (waited) ready = readyFor(source, asked);
-    const { hops, refused } = this.#search(source, target, ready, asked.copy);
-    if (hops === undefined) throw noRoute(source.name, nameOf(target), refused);
-    const { mapped, taken } = this.#walk(source, hops, ready, asked.copy === "allow");
+    const { steps, refused } = this.#search(source, target, ready, asked.copy);
+    if (steps === undefined) throw noRoute(source.name, nameOf(target), refused);
+    const { mapped, taken } = this.#walk(source, steps, ready, asked.copy === "allow");
     mapped.arrivedBy(() => new Route(stepsOf(taken, waited), refused));
     return mapped as MapOf<S, G>;
   }
@@ -92,10 +92,10 @@ export class Graph extends Printed implements Disposable {
       return new Route([], [{ edge: `${source.target.kind}→${target.kind}`, ...reasonOf(held) }], false);
     }
     const ready = readyFor(source, asked);
-    const { hops, refused } = this.#search(source, target, ready, asked.copy);
-    if (hops === undefined) return new Route([], refused, false);
+    const { steps, refused } = this.#search(source, target, ready, asked.copy);
+    if (steps === undefined) return new Route([], refused, false);
     const waited = ready.returning.some(isUnsubmitted);
-    return new Route(stepsOf(hops, waited), refused, true, hops.length === 0 ? whyLentWaits(ready) : undefined);
+    return new Route(stepsOf(steps, waited), refused, true, steps.length === 0 ? whyLentWaits(ready) : undefined);
   }
 
   /** Its contexts, in one line. `console.log` shows the same. */
@@ -141,10 +141,10 @@ export class Graph extends Printed implements Disposable {
   ): Found {
     const query = { source: source.described, goal, access, waits, copies: copy === "allow" };
     const found = search(query, this.#edges, this.#targets);
-    if (found.hops !== undefined || found.refused.length > 0) return found;
+    if (found.steps !== undefined || found.refused.length > 0) return found;
     const [from, to] = [source.target.kind, goal.kind];
     const there = this.#targets.map(({ kind }) => kind);
-    return { hops: undefined, refused: [noEdge({ from, to, edgesFrom: this.#edges.waysTo(to), there })] };
+    return { steps: undefined, refused: [noEdge({ from, to, edgesFrom: this.#edges.waysTo(to), there })] };
   }
 
   /** A map to where the source is already lends the same bytes once more. */
@@ -156,28 +156,28 @@ export class Graph extends Printed implements Disposable {
 
   #walk(
     source: Mapped,
-    hops: readonly Hop[],
+    steps: readonly PlannedStep[],
     ready: Ready,
     copies: boolean,
-  ): { readonly mapped: Mapped; readonly taken: readonly Hop[] } {
+  ): { readonly mapped: Mapped; readonly taken: readonly PlannedStep[] } {
     const { access } = ready;
-    if (hops.length === 0) {
+    if (steps.length === 0) {
       waitFor(ready);
-      return { mapped: this.#borrowed(source, access), taken: hops };
+      return { mapped: this.#borrowed(source, access), taken: steps };
     }
-    // The host waits first of all, whichever hop it is for: if that is refused, no hop has been taken.
+    // The host waits first of all, whichever step it is for: if that is refused, no step has been taken.
     let waited = false;
-    for (const { plan } of hops) waited ||= plan.hostWait;
-    const [{ mapper, target, plan }] = hops;
+    for (const { plan } of steps) waited ||= plan.hostWait;
+    const [{ mapper, target, plan }] = steps;
     const first = waited
       ? takeAfterWait(mapper, source, target, access, plan, ready, copies)
       : { mapped: takeStep(mapper, source, target, access, plan, ready), plan };
     let at = first.mapped;
-    let taken = waited ? hops.with(0, { mapper, target, plan: first.plan }) : hops;
+    let taken = waited ? steps.with(0, { mapper, target, plan: first.plan }) : steps;
     try {
       at.resource.dependOn(this.#resource);
-      for (let i = 1; i < hops.length; i++) {
-        const { mapper, target } = hops[i];
+      for (let i = 1; i < steps.length; i++) {
+        const { mapper, target } = steps[i];
         const next = takeNextStep(mapper, at, target, access, copies);
         at = next.mapped;
         at.resource.dependOn(this.#resource);
@@ -241,7 +241,7 @@ const MOST_LISTED = 65_536;
 const NOTHING: Pending = { waits: [], returning: [] };
 
 /**
- * One hop: lends the bytes, maps, takes the views away; or leaves everything as it was.
+ * One step: lends the bytes, maps, takes the views away; or leaves everything as it was.
  * @throws {AccessError} where the bytes have been lent since they were found free, or a view cannot be taken away.
  */
 export function takeStep(
@@ -334,7 +334,7 @@ function mapOf(target: Target): string {
 }
 
 /**
- * One more hop of a longer way. Its mapper is asked again: the hops before it have been taken since. The result ends
+ * One more step of a longer way. Its mapper is asked again: the steps before it have been taken since. The result ends
  * `source` after itself.
  * @throws {NoRouteError} where the mapper refuses now, or would copy, and copies are not allowed.
  */
@@ -393,7 +393,7 @@ function lentBy({ grants }: Mapped, access: Access, name: string): Grant[] {
 
 /**
  * True for bytes on their way back which no device can wait for: what gives them back has not been submitted, because
- * it stands behind another context's work, or behind a later hop.
+ * it stands behind another context's work, or behind a later step.
  */
 function isUnsubmitted(grant: Grant): boolean {
   return grant.resource!.state !== "returning";
@@ -422,8 +422,8 @@ function whyLentWaits({ waits, returning }: Pending): string | undefined {
 }
 
 /** The steps of a route. `waited`: the host has to wait before the first one. */
-function stepsOf(hops: readonly Hop[], waited: boolean): Step[] {
-  return hops.map(({ plan: { edge, transfer, hostWait, waitReason, bytesMoved, evidence } }, i) => {
+function stepsOf(steps: readonly PlannedStep[], waited: boolean): Step[] {
+  return steps.map(({ plan: { edge, transfer, hostWait, waitReason, bytesMoved, evidence } }, i) => {
     const step = { edge, transfer, hostWait, ...(hostWait ? { waitReason } : {}), bytesMoved, evidence };
     return hostWait || !waited || i > 0 ? step : { ...step, hostWait: true, waitReason: ON_THEIR_WAY };
   });

@@ -37,7 +37,7 @@ export class Edges {
   }
 }
 
-export interface Hop {
+export interface PlannedStep {
   readonly mapper: Mapper;
   readonly target: Target;
   readonly plan: Plan;
@@ -54,7 +54,7 @@ export interface Query {
 
 /** The best route, if there is one, and what closed better ones. */
 export interface Found {
-  readonly hops: readonly Hop[] | undefined;
+  readonly steps: readonly PlannedStep[] | undefined;
   /** The refusals of edges on ways that could have been better, each once. */
   readonly refused: readonly Refusal[];
 }
@@ -80,7 +80,7 @@ interface Reached {
   readonly at: Described;
   readonly waits: readonly Fence[];
   readonly cost: Cost;
-  readonly hops: readonly Hop[];
+  readonly steps: readonly PlannedStep[];
 }
 
 /** What closed an edge, and the least that a way over it would cost. */
@@ -96,7 +96,7 @@ interface Closed {
 export function search(query: Query, edges: Edges, all: readonly Target[]): Found {
   const asked: Asked[] = [];
   const direct = unbeatable(query, edges, asked);
-  if (direct !== undefined) return { hops: [direct], refused: NONE };
+  if (direct !== undefined) return { steps: [direct], refused: NONE };
   const targets = all.includes(query.goal) ? all : [...all, query.goal];
   const leading = kindsLeadingTo(query.goal, edges, targets);
   const refused = new Map<string, Closed>();
@@ -104,14 +104,14 @@ export function search(query: Query, edges: Edges, all: readonly Target[]): Foun
     at: query.source,
     waits: query.waits,
     cost: { figures: [0, 0, 0, 0], order: [] },
-    hops: [],
+    steps: [],
   }];
   const closed = new Map<Target, Set<string>>();
   const ids = new Map<object, number>();
   while (open.length > 0) {
     const reached = open.splice(cheapest(open), 1)[0];
-    if (reached.at.target === query.goal) return { hops: reached.hops, refused: told(refused, reached.cost.figures) };
-    const key = reached.hops.length === 0 ? "" : keyOf(reached, ids); // where it begins there is one description
+    if (reached.at.target === query.goal) return { steps: reached.steps, refused: told(refused, reached.cost.figures) };
+    const key = reached.steps.length === 0 ? "" : keyOf(reached, ids); // where it begins there is one description
     const met = closed.get(reached.at.target) ?? new Set();
     if (met.has(key) || met.size === MOST_DESCRIPTIONS) continue;
     closed.set(reached.at.target, met.add(key));
@@ -120,7 +120,7 @@ export function search(query: Query, edges: Edges, all: readonly Target[]): Foun
       if (!leading.has(to)) continue;
       for (let t = 0; t < targets.length; t++) {
         if (targets[t].kind !== to || targets[t] === reached.at.target) continue;
-        const known = reached.hops.length === 0 && targets[t] === query.goal
+        const known = reached.steps.length === 0 && targets[t] === query.goal
           ? asked.find((one) => one.edge === edge)?.answer
           : undefined;
         const answer = allowed(
@@ -138,7 +138,7 @@ export function search(query: Query, edges: Edges, all: readonly Target[]): Foun
       }
     }
   }
-  return { hops: undefined, refused: told(refused) };
+  return { steps: undefined, refused: told(refused) };
 }
 
 /** The kinds of memory from which edges of this graph lead to the goal, and its own: no other is worth a step. */
@@ -165,7 +165,7 @@ function unbeatable(
   { source, goal, access, waits }: Query,
   edges: Edges,
   asked: Asked[],
-): Hop | undefined {
+): PlannedStep | undefined {
   if (source.target === goal) return undefined;
   for (const edge of edges.from(source.target.kind)) {
     const { mapper, to } = edge;
@@ -189,9 +189,9 @@ export function allowed(answer: Plan | Refusal, mapper: Mapper, copies: boolean)
   };
 }
 
-function extend(reached: Reached, hop: Hop, place: number): Reached {
+function extend(reached: Reached, step: PlannedStep, place: number): Reached {
   const [copies, migrations, hostWaits, steps] = reached.cost.figures;
-  const { transfer, hostWait, result } = hop.plan;
+  const { transfer, hostWait, result } = step.plan;
   return {
     at: result,
     waits: hostWait ? [] : reached.waits,
@@ -204,7 +204,7 @@ function extend(reached: Reached, hop: Hop, place: number): Reached {
       ],
       order: [...reached.cost.order, place],
     },
-    hops: [...reached.hops, hop],
+    steps: [...reached.steps, step],
   };
 }
 

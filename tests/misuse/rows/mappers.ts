@@ -177,18 +177,18 @@ export default table(import.meta, {
   },
   "a chain of nothing": {
     run: () => chain(),
-    fails: { error: ArgumentError, api: "core", argument: "links", message: /at least one mapper/ },
+    fails: { error: ArgumentError, api: "core", argument: "edges", message: /at least one mapper/ },
   },
-  "a chain whose links do not meet": {
+  "a chain whose edges do not meet": {
     run: () => chain(hostToOpenCL, hostToOpenCL),
     fails: {
       error: ArgumentError,
       api: "core",
-      argument: "links[1]",
+      argument: "edges[1]",
       message: /host→opencl cannot follow host→opencl/,
     },
   },
-  "a chain whose link leads elsewhere": {
+  "a chain whose edge leads elsewhere": {
     opencl: true,
     run() {
       fails("chain", () => chain([hostToOpenCL, host]), ArgumentError);
