@@ -10,7 +10,7 @@ import {
   eglNodes,
   hostNode,
   NV12,
-  openclNodes,
+  openclObjects,
   routesOf,
   vulkanNodes,
 } from "../routes/routes.ts";
@@ -42,7 +42,7 @@ guestTest("explain() finds the routes of dma-bufs", async () => {
   const nodes = [
     hostNode(),
     bytesOf("dmabuf", dmabuf, (init) => dmabuf.allocate(init), { "NV12": () => dmabuf.allocateFrame(NV12) }),
-    ...openclNodes("opencl", cl),
+    ...openclObjects("opencl", cl),
     ...vulkanNodes("vulkan", vulkan),
     ...vulkanNodes("another vulkan", other),
     ...eglNodes(egl),

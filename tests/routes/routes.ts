@@ -79,11 +79,20 @@ export function pixelsOf(name: string, target: Target, allocate: (shape: readonl
 
 /** A `cl_context`: its buffers, its pointers, its images. */
 export function openclNodes(name: string, cl: OpenCLContext): Node[] {
+  const [buffers, images] = openclObjects(name, cl);
+  return [
+    buffers,
+    bytesOf(`${name}.svm`, cl.svm, (init) => cl.svm.allocate(init)),
+    bytesOf(`${name}.usm`, cl.usm, (init) => cl.usm.allocate({ kind: "shared", ...init })),
+    images,
+  ];
+}
+
+/** Its buffers and images alone: what a guest adds is no memory by pointers. */
+export function openclObjects(name: string, cl: OpenCLContext): Node[] {
   const image = cl.image({ order: "R", type: "UNSIGNED_INT8" });
   return [
     bytesOf(name, cl, (init) => cl.allocate(init)),
-    bytesOf(`${name}.svm`, cl.svm, (init) => cl.svm.allocate(init)),
-    bytesOf(`${name}.usm`, cl.usm, (init) => cl.usm.allocate({ kind: "shared", ...init })),
     pixelsOf(`${name}.image`, image, (shape) => image.allocate({ shape })),
   ];
 }

@@ -2,7 +2,7 @@
 import { dmabuf } from "../../../src/dmabuf/mod.ts";
 import { VaapiContext } from "../../../src/vaapi/mod.ts";
 import { open } from "../../opencl/help.ts";
-import { assertRoutes, bytesOf, hostNode, NV12, openclNodes, routesOf, vaapiNodes } from "../../routes/routes.ts";
+import { assertRoutes, bytesOf, hostNode, NV12, openclObjects, routesOf, vaapiNodes } from "../../routes/routes.ts";
 import { guestTest } from "../needs.ts";
 
 const FOLDER = new URL("../../../out/guest/gpu", import.meta.url).pathname;
@@ -14,7 +14,7 @@ guestTest("explain() finds the routes of surfaces", async () => {
   const nodes = [
     hostNode(),
     bytesOf("dmabuf", dmabuf, (init) => dmabuf.allocate(init), { "NV12": () => dmabuf.allocateFrame(NV12) }),
-    ...openclNodes("opencl", cl),
+    ...openclObjects("opencl", cl),
     ...vaapiNodes(va),
   ];
   await assertRoutes("guest_gpu", await routesOf(nodes), FOLDER);
