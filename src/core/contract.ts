@@ -151,7 +151,7 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
     write(tensor: T, bytes: Uint8Array): void;
     read(tensor: T, into: Uint8Array): void;
   };
-  /** New zeroed memory of its own; `address` is its host address, if it has one. */
+  /** New zeroed memory of its own, for `allocateTensor`; `address` is its host address, if it has one. */
   allocate?(byteLength: number): { readonly handle: H; readonly address?: bigint; release(): void };
   /** A tensor over imported or allocated memory. */
   tensor?(init: TensorInit<H>): T;

@@ -13,7 +13,7 @@ import { addressInPointer, addressOf } from "../core/native/pin.ts";
 import { isOurs } from "../core/memory/view.ts";
 import { MEMFD } from "./mapped_file.ts";
 import { type HostTensor, ownedTensor } from "./tensor.ts";
-import { probePages, probeWritable } from "../core/native/foreign_addresses.ts";
+import { assertWritable, probePages, probeWritable } from "../core/native/foreign_addresses.ts";
 
 /** Options of `host.wrap` for a pointer. */
 export interface WrapOptions {
@@ -105,7 +105,11 @@ export function wrapPointer(
   if (closed !== undefined) throw refused(closed.reason, closed.remedy);
   const known = findAllocation(start, made.byteLength);
   if (known === undefined) probePages(start, made.byteLength);
-  if (writes(access) && (known === undefined || OF_OTHERS.has(known.block.kind))) probeWritable(start, made.byteLength);
+  if (writes(access)) {
+    const { kind } = known?.block ?? { kind: FOREIGN };
+    if (OF_OTHERS.has(kind)) probeWritable(start, made.byteLength);
+    else if (!kind.startsWith("host.")) assertWritable(start, made.byteLength); // a device's pages are not touched
+  }
   const allocation = known ?? new Allocation(foreignBlock(start, made.byteLength, keepAlive));
   return ownedTensor(target, allocation, address, made, access, {}, keepAlive);
 }

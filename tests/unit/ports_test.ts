@@ -18,6 +18,9 @@ import { edgesOf, portMapper, portMappers } from "../../src/core/graph/port_mapp
 import { AccessError, ArgumentError, NoRouteError } from "../../src/core/errors.ts";
 import { imageInfo } from "../../src/core/layout/frame_info.ts";
 import { layout } from "../../src/core/layout/layout.ts";
+import { mapBlock, mapReadOnlyPages, PAGE, unmapPages } from "../../src/core/native/blocks.ts";
+import { createMemfd } from "../../src/core/native/memfd.ts";
+import { type Undo, undoAll } from "../../src/core/life/undo.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
 import { adopt, adoptHandle, own } from "../../src/core/memory/own.ts";
 import { Resource } from "../../src/core/life/resource.ts";
@@ -111,6 +114,48 @@ Deno.test("Exported.shown says where the driver shows the memory, and with which
   }
   assertEquals(fates, ["unused"]);
   assertEquals(tensor.handle, 1n);
+});
+
+Deno.test("allocateTensor() keeps memory for good once a view of it was moved away", async () => {
+  let released = 0;
+  const page = mapBlock({ byteLength: 64, align: PAGE, sharable: false, guard: false });
+  const gives = contextOf("gives", {
+    exports: [{ kind: "host-view" }],
+    allocate: () => ({ handle: 1n, address: page.address, release: () => void released++ }),
+    export: () => ({ port: new Port("host-view", { value: page.address, byteLength: 64 }) }),
+  });
+  const tensor = () => allocateTensor(gives.target, { shape: [64], dtype: "u8" });
+  using graph = graphOf(gives);
+  {
+    using kept = tensor();
+    using mapped = graph.map(kept, host);
+    mapped.bytes();
+  }
+  assertEquals(released, 1);
+  await warningsOf(() => {
+    using moved = tensor();
+    using mapped = graph.map(moved, host);
+    structuredClone(mapped.bytes().buffer, { transfer: [mapped.bytes().buffer] });
+    return Promise.resolve();
+  });
+  assertEquals(released, 1);
+});
+
+Deno.test("host.wrap() refuses to write what another API has mapped for reading", () => {
+  const undo: Undo = [];
+  const { fd } = createMemfd(PAGE, undo);
+  const address = mapReadOnlyPages(PAGE, fd, true);
+  undo.push(() => unmapPages(address, PAGE));
+  try {
+    const gives = contextOf("gives", { allocate: () => ({ handle: 1n, address, release() {} }) });
+    using tensor = allocateTensor(gives.target, { shape: [64], dtype: "u8" });
+    assertEquals(tensor.grant.allocation.block.address, address);
+    const wrap = (access: Access) => host.wrap(address, { shape: [64], dtype: "u8" }, { access })[Symbol.dispose]();
+    wrap("read");
+    assertThrows(() => wrap("read-write"), ArgumentError, "is read-only");
+  } finally {
+    undoAll(undo, "unmapping a page");
+  }
 });
 
 Deno.test("ports: an offer holds for the device that it names; between others the edge is closed, with both UUIDs", () => {

@@ -140,7 +140,11 @@ export function probeWritable(address: Address, byteLength: number): void {
   const page = BigInt(PAGE);
   const last = (address + BigInt(byteLength) - 1n) / page * page;
   const isWritable = (at: bigint) => libc().madvise(at as Address, page, MADV_POPULATE_WRITE) === 0;
-  if (isWritable(address / page * page) && isWritable(last)) return;
+  if (!isWritable(address / page * page) || !isWritable(last)) assertWritable(address, byteLength);
+}
+
+/** The same by the kernel's list of mappings alone, which touches no page. */
+export function assertWritable(address: Address, byteLength: number): void {
   const readOnly = readOnlyIn(address, byteLength);
   if (readOnly === undefined) return;
   throw new ArgumentError(

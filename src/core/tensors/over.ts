@@ -9,7 +9,7 @@ import { describeLayout, type Layout, layout, type LayoutInit, moved } from "../
 import { Resource } from "../life/resource.ts";
 import { allOrNothing, type Undo, undoAll, unwind } from "../life/undo.ts";
 import type { Access } from "../memory/access.ts";
-import { Allocation, type Block } from "../memory/allocation.ts";
+import { Allocation, type Block, type Fate } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
 import { own } from "../memory/own.ts";
 import { foreignAddresses } from "../native/foreign_addresses.ts";
@@ -270,7 +270,8 @@ function owned<T extends Tensor>(
   context.resource?.assertLive();
   const end = layouts[layouts.length - 1].byteOffset + layouts[layouts.length - 1].byteLength;
   const { handle, address, release } = ports.allocate(end);
-  const block: Block = { kind, byteLength: end, free: () => release(), ...(address === undefined ? {} : { address }) };
+  const free = (fate: Fate) => void (fate !== "unused" || release()); // a view that was moved away may still look at it
+  const block: Block = { kind, byteLength: end, free, ...(address === undefined ? {} : { address }) };
   const start = layouts[0].byteOffset;
   const allocation = new Allocation(block);
   const resource = own({ name: `${kind} ${what}`, allocation, start, end, owners: [context.resource] });
