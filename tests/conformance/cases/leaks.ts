@@ -88,7 +88,7 @@ export const LEAKS: readonly Case[] = [
 ];
 
 /** After a few more, by which pools have their size. Names tell what stays; of memory without one, the addresses do. */
-async function allocationsLeaveNothing({ quiet }: Subject, end: End): Promise<void> {
+async function allocationsLeaveNothing({ quiet, alive = () => 0 }: Subject, end: End): Promise<void> {
   const shape = end.shapeOf?.(SIZE) ?? [LARGE];
   const run = (count: number) => {
     for (let i = 0; i < count; i++) end.allocate({ shape, dtype: "u8" })[Symbol.dispose]();
@@ -97,11 +97,13 @@ async function allocationsLeaveNothing({ quiet }: Subject, end: End): Promise<vo
   run(COUNT / 10);
   let left: string[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    const [before, addresses] = [{ ...held(), ...ledger.alive }, mappedBytes()];
+    const [before, addresses, objects] = [{ ...held(), ...ledger.alive }, mappedBytes(), alive()];
     const look = async () => {
       const more = [...moreOf(before, ledger.alive), ...await heldSince(before)];
-      const mapped = mappedBytes() - addresses;
-      return mapped > MOST_MAPPED ? [...more, `${mapped} more bytes of addresses`] : more;
+      const [mapped, made] = [mappedBytes() - addresses, alive() - objects];
+      if (mapped > MOST_MAPPED) more.push(`${mapped} more bytes of addresses`);
+      if (made > 0) more.push(`${made} more native objects`);
+      return more;
     };
     run(COUNT);
     if ((await look()).length === 0) return;
