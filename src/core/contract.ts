@@ -37,7 +37,7 @@ export interface Driver<L = unknown> {
   error(code: number, fn: string): Error;
   /** Its in-order work. */
   readonly lines: Lines<L>;
-  /** A command that only marks a point of the line. Left out, no point can be marked between commands. */
+  /** A command that only marks a point of the line. Left out, the host waits where a queue is told to wait. */
   marker?(): Call<L>;
 }
 
@@ -51,7 +51,7 @@ export interface Call<L = unknown> {
   readonly partial?: boolean;
   /** Set if it submits commands that the lane does not see. A marker before and one behind it; `finish` blocks if that fails. */
   readonly opaque?: { finish(): void };
-  /** Makes the call; returns its code, 0 for success. */
+  /** Makes the call; returns its code, 0 for success, or throws. */
   call(lane: L): number;
 }
 
@@ -169,7 +169,7 @@ export interface Offer<What = ByteRange> {
   readonly fdAccess?: Access | undefined;
   /** An export: true if the driver chooses address and pitches as it exports ({@link Exported.shown}). */
   readonly places?: boolean;
-  /** How the bytes cross on this side; `"alias"` if left out. */
+  /** How the bytes cross on this side; `"alias"` if left out. A `"copy"` that is no stage counts its own bytes. */
   readonly transfer?: Transfer;
   /** An import: true if its commands block this thread while a promise holds up their line. The host waits for it then. */
   readonly blocks?: boolean;
@@ -242,7 +242,7 @@ export interface Imported<H = unknown> extends Crossing {
   readonly allocation?: Allocation;
   /** Where the port begins in that block; 0 if left out. */
   readonly start?: number;
-  /** The object whose part the bytes are: tensors count from its beginning, and it is one allocation whenever it comes. */
+  /** For handles without an offset (an fd, a name): the object whose part the bytes are. Tensors count from its beginning. */
   readonly object?: KnownObject;
 }
 

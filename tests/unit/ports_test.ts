@@ -15,7 +15,7 @@ import type { Context, Target } from "../../src/core/graph/context.ts";
 import { Graph, takeStep } from "../../src/core/graph/graph.ts";
 import { edgeOf, type Mapper, type Plan } from "../../src/core/graph/mapper.ts";
 import { edgesOf, portMapper, portMappers } from "../../src/core/graph/port_mapper.ts";
-import { AccessError, ArgumentError, NoRouteError } from "../../src/core/errors.ts";
+import { AccessError, ArgumentError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
 import { imageInfo } from "../../src/core/layout/frame_info.ts";
 import { layout } from "../../src/core/layout/layout.ts";
 import { mapBlock, mapReadOnlyPages, PAGE, unmapPages } from "../../src/core/native/blocks.ts";
@@ -114,6 +114,33 @@ Deno.test("Exported.shown says where the driver shows the memory, and with which
   }
   assertEquals(fates, ["unused"]);
   assertEquals(tensor.handle, 1n);
+});
+
+Deno.test("graph.map() has the failure of a copy that the host waited for between two lines", () => {
+  const staged = (byteLength: number) => ({
+    block: mapBlock({ byteLength, align: PAGE, sharable: false, guard: false }),
+    there: () => command(() => fail("the copy")),
+    back: () => command(() => {}),
+  });
+  const fail = (what: string) => {
+    throw new NativeCallError(`${what} failed`, { api: "fake", fn: "fakeCommand", code: 5 });
+  };
+  const [first, second] = [new FakeDriver("first").line(), new FakeDriver("second").line()];
+  const gives = contextOf("gives", {
+    line: first,
+    exports: [{ kind: "host-pointer", transfer: "copy", stage: (_, byteLength) => staged(byteLength) }],
+    allocate: () => ({ handle: 1n, release() {} }),
+  });
+  const takes = contextOf("takes", {
+    line: second,
+    imports: [pointer({ transfer: "copy" })],
+    import: () => ({ handle: 2n, bring: () => command(() => {}) }),
+  });
+  using graph = graphOf(gives, takes);
+  const source = allocateTensor(gives.target, { shape: [64], dtype: "u8" });
+  const mapped = graph.map(source, takes.target, { access: "read", copy: "allow" });
+  assertThrows(() => mapped[Symbol.dispose](), NativeCallError, "the copy failed");
+  source[Symbol.dispose]();
 });
 
 Deno.test("allocateTensor() keeps memory for good once a view of it was moved away", async () => {

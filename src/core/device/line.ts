@@ -157,7 +157,11 @@ export class Line<L = any> extends Printed {
 
   /** Makes all later commands wait for these fences. @throws the error of a failed one. */
   waitFor(after: readonly Fence[]): Fence {
-    this.submit([], this.driver.marker!(), after);
+    if (this.driver.marker !== undefined) this.submit([], this.driver.marker(), after);
+    else {
+      this.#assertOpen();
+      for (const fence of after) fence.waitSync(); // nothing on the line could stand for the wait
+    }
     return this.fence();
   }
 

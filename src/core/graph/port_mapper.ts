@@ -216,6 +216,8 @@ class PortMapper<What extends Fds> implements Mapper<Mapped, Mapped, PortPlan<Wh
     const back = wayBack(into, last, writes(access), wayBack(out, sent.last, writes(access)));
     const resource = resourceOf(job, grants, [source.resource, out.line?.resource, into.line?.resource], back);
     resource.inherit(waits);
+    // A command of this side that failed is the map's failure, also where the other side has waited for it by the host.
+    if (sent.fences !== job.waits) resource.inherit(sent.fences);
     const metadata = source instanceof Frame ? source.metadata : undefined;
     return planesOver(target as MemoryTarget, { planes, resource, info, metadata, parent: source });
   }

@@ -65,7 +65,7 @@ export class MatTarget extends ChannelTarget implements Target<OpenCVMat> {
     return whyFrame(source, "a Mat") ?? whyUnfit(this.fit(layout, address));
   }
 
-  /** Returns a layout as OpenCV has it, or why it cannot have it. */
+  /** Returns a layout as OpenCV has it, or why it cannot have it. For mappers. */
   fit(at: Layout, address?: bigint): MatShape | Unfit {
     const size = sizeOf(at.dtype);
     if (address === undefined || address % BigInt(size) === 0n) return shapeOf(at, this.channels);

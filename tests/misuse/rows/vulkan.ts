@@ -402,7 +402,7 @@ export default table(import.meta, {
       fails(JSON.stringify(init), () => vulkan.attach(buffer, init), LayoutError);
     }
     vulkan.attach(buffer, { shape: [1 << 20], dtype: "u8" });
-  }, { ...unfit("init", /reaches to byte 1048576; the buffer has/), fn: "vkGetBufferMemoryRequirements2" }),
+  }, { ...unfit("init", /reaches to byte 1048576; the memory has/), fn: "vkGetBufferMemoryRequirements2" }),
   "a buffer attached twice, and used when its maker and the context are gone": {
     run() {
       const vulkan = VulkanContext.open();
