@@ -873,8 +873,8 @@ lineTest("where the marker behind an opaque call fails, the host sees its comman
 
 Deno.test("waitFor() has the host wait where a driver marks no point of its line", () => {
   let ran = false;
-  const driver: Omit<FakeDriver, "marker"> & { marker?: FakeDriver["marker"] } = new FakeDriver();
-  driver.marker = undefined;
+  const driver = new FakeDriver();
+  Object.assign(driver, { marker: undefined });
   const [other, line] = [new FakeDriver().line(), driver.line()];
   const fence = line.waitFor([other.submitRaw(command(() => void (ran = true)))]);
   assertEquals([ran, fence.line, fence.mark], [true, line, 0]);
