@@ -68,7 +68,7 @@ export class MatTarget extends ChannelTarget implements Target<OpenCVMat> {
   /** Returns a layout as OpenCV has it, or why it cannot have it. For mappers. */
   fit(at: Layout, address?: bigint): MatShape | Unfit {
     const size = sizeOf(at.dtype);
-    if (address === undefined || address % BigInt(size) === 0n) return shapeOf(at, this.channels);
+    if (size === 1 || address === undefined || address % BigInt(size) === 0n) return shapeOf(at, this.channels);
     const problem = `expected a multiple of the ${size} bytes of ${at.dtype}, got the address 0x${
       address.toString(16)
     }.`;
