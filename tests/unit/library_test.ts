@@ -134,3 +134,53 @@ Deno.test("the override is read only where that is permitted already, and nothin
 Deno.test("without permission: a PermissionError, with Deno's own as its cause", async () => {
   assertEquals((await runModule(use, { flags: [] })).stdout, "PermissionError --allow-ffi NotCapable\n");
 });
+
+/** A C library that has what memory takes, and nothing else. */
+const PART_OF_LIBC = `
+static long call(long n, long a, long b, long c, long d, long e, long f) {
+  long result;
+  register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
+  __asm__ volatile("syscall" : "=a"(result) : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+    : "rcx", "r11", "memory");
+  return result;
+}
+static int code;
+int *__errno_location(void) { return &code; }
+const char *gnu_get_libc_version(void) { return "2.27"; }
+void *mmap(void *at, unsigned long n, int p, int f, int fd, long o) { return (void *)call(9, (long)at, n, p, f, fd, o); }
+int munmap(void *at, unsigned long n) { return call(11, (long)at, n, 0, 0, 0, 0); }
+int madvise(void *at, unsigned long n, int what) { return call(28, (long)at, n, what, 0, 0, 0); }
+int open(const char *path, int flags, int mode) { return call(2, (long)path, flags, mode, 0, 0, 0); }
+long read(int fd, void *into, unsigned long n) { return call(0, fd, (long)into, n, 0, 0, 0); }
+int close(int fd) { return call(3, fd, 0, 0, 0, 0, 0); }
+int sched_yield(void) { return call(24, 0, 0, 0, 0, 0, 0); }
+`;
+
+Deno.test({
+  name: "a C library that lacks what only some programs call gives memory, and a typed error where it is called",
+  ignore: Deno.build.arch !== "x86_64",
+  async fn() {
+    const folder = await Deno.makeTempDir({ prefix: "samepage-libc-" });
+    try {
+      const [source, library] = [`${folder}/part.c`, `${folder}/libpart.so`];
+      await Deno.writeTextFile(source, PART_OF_LIBC);
+      const args = ["-shared", "-fPIC", "-nostdlib", "-o", library, source];
+      const { success, stderr } = await new Deno.Command("cc", { args }).output();
+      assert(success, new TextDecoder().decode(stderr));
+      const program = `
+        import { host } from "./src/host/mod.ts";
+        using tensor = host.allocate({ shape: [64], dtype: "u8" });
+        tensor.bytes()[0] = 1;
+        try {
+          host.allocate({ shape: [64], dtype: "u8", sharable: true });
+        } catch (error) {
+          console.log(error.name, error.attempts[0].path === ${JSON.stringify(library)});
+        }
+      `;
+      const { stdout, stderr: why } = await runModule(program, { flags: ["-A"], env: { SAMEPAGE_LIB_LIBC: library } });
+      assertEquals(stdout, "LibraryNotFoundError true\n", why);
+    } finally {
+      await Deno.remove(folder, { recursive: true });
+    }
+  },
+});

@@ -2,7 +2,7 @@ import type { Address } from "../../../ffi/address.ts";
 import { EAGAIN, EBADF, EINTR, EMFILE, ENFILE, ERROR_NAMES } from "../../../ffi/libc/errors.ts";
 import type { LibC } from "../../../ffi/libc/functions.ts";
 import { SYMBOLS } from "../../../ffi/libc/symbols.ts";
-import type { ErrorFields, NativeCallError } from "../errors.ts";
+import { type ErrorFields, InteropError, LibraryNotFoundError, messageOf, type NativeCallError } from "../errors.ts";
 import { codeError } from "./codes.ts";
 import { lazyLibrary, type LibrarySpec, type Link, openingOf, permitted } from "./library.ts";
 import { cString } from "./text.ts";
@@ -11,11 +11,17 @@ import { RTLD_NODELETE, RTLD_NOLOAD, RTLD_NOW } from "../../../ffi/libc/constant
 const HINT = "samepage needs Linux with glibc.";
 const FILES = ["libc.so.6", "libc.so"];
 
-/** What memory takes, and what shows that it is glibc. Deno spends 0.2 ms on each function; most programs need no other. */
+/**
+ * What memory takes (its limit is read from a file), and what shows that it is glibc. Deno spends 0.2 ms on each function;
+ * most programs need no other.
+ */
 const FIRST: ReadonlySet<string> = new Set<keyof LibC>([
   "mmap",
   "munmap",
   "madvise",
+  "open",
+  "read",
+  "close",
   "sched_yield",
   "__errno_location",
   "gnu_get_libc_version",
@@ -26,7 +32,15 @@ const link: Link = (path, symbols, api) => {
   const open = (isWanted: (name: string) => boolean) =>
     Deno.dlopen(path, Object.fromEntries(Object.entries(symbols).filter(([name]) => isWanted(name)))).symbols;
   let others: Record<string, unknown> | undefined;
-  const later = () => others ??= permitted(`to open ${path}`, api, () => open((name) => !FIRST.has(name)));
+  const later = (): Record<string, unknown> => {
+    try {
+      return others ??= permitted(`to open ${path}`, api, () => open((name) => !FIRST.has(name)));
+    } catch (error) {
+      if (error instanceof InteropError) throw error;
+      const attempt = { path, message: messageOf(error) };
+      throw new LibraryNotFoundError(`${path} lacks a function that is called here.`, [attempt], { api, hint: HINT });
+    }
+  };
   const functions: Record<string, unknown> = { ...open((name) => FIRST.has(name)) };
   for (const name of Object.keys(symbols)) {
     if (!FIRST.has(name)) Object.defineProperty(functions, name, { enumerable: true, get: () => later()[name] });
