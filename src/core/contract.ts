@@ -37,7 +37,7 @@ export interface Driver<L = unknown> {
   error(code: number, fn: string): Error;
   /** Its in-order work. */
   readonly lines: Lines<L>;
-  /** A command that only marks a point of the line. Left out, the host waits where a queue is told to wait. */
+  /** A command that only marks a point of the line. Left out, `queue.waitFor()` blocks the host. */
   marker?(): Call<L>;
 }
 

@@ -116,32 +116,35 @@ Deno.test("Exported.shown says where the driver shows the memory, and with which
   assertEquals(tensor.handle, 1n);
 });
 
-Deno.test("graph.map() has the failure of a copy that the host waited for between two lines", () => {
-  const staged = (byteLength: number) => ({
-    block: mapBlock({ byteLength, align: PAGE, sharable: false, guard: false }),
-    there: () => command(() => fail("the copy")),
-    back: () => command(() => {}),
+for (const at of ["there", "takeBack"] as const) {
+  Deno.test(`a map between two lines that wait by the host has the failure of its copy, ${at}`, () => {
+    const made = (name: string) =>
+      command(() => {
+        if (name === at) throw new NativeCallError("the copy failed", { api: "fake", fn: "fakeCommand", code: 5 });
+      });
+    const [first, second] = [new FakeDriver("first").line(), new FakeDriver("second").line()];
+    const stage = (_: Tensor, byteLength: number) => ({
+      block: mapBlock({ byteLength, align: PAGE, sharable: false, guard: false }),
+      there: () => made("there"),
+      back: () => made("back"),
+    });
+    const gives = contextOf("gives", {
+      line: first,
+      exports: [pointer({ transfer: "copy", stage })],
+      allocate: () => ({ handle: 1n, release() {} }),
+    });
+    const takeBack = (step: number) => step === 0 ? made("takeBack") : undefined;
+    const takes = contextOf("takes", {
+      line: second,
+      imports: [pointer({ transfer: "copy" })],
+      import: () => ({ handle: 2n, bring: () => made("bring"), once: true, takeBack }),
+    });
+    using graph = graphOf(gives, takes);
+    using source = allocateTensor(gives.target, { shape: [64], dtype: "u8" });
+    const mapped = graph.map(source, takes.target, { copy: "allow" });
+    assertThrows(() => mapped[Symbol.dispose](), NativeCallError, "the copy failed");
   });
-  const fail = (what: string) => {
-    throw new NativeCallError(`${what} failed`, { api: "fake", fn: "fakeCommand", code: 5 });
-  };
-  const [first, second] = [new FakeDriver("first").line(), new FakeDriver("second").line()];
-  const gives = contextOf("gives", {
-    line: first,
-    exports: [{ kind: "host-pointer", transfer: "copy", stage: (_, byteLength) => staged(byteLength) }],
-    allocate: () => ({ handle: 1n, release() {} }),
-  });
-  const takes = contextOf("takes", {
-    line: second,
-    imports: [pointer({ transfer: "copy" })],
-    import: () => ({ handle: 2n, bring: () => command(() => {}) }),
-  });
-  using graph = graphOf(gives, takes);
-  const source = allocateTensor(gives.target, { shape: [64], dtype: "u8" });
-  const mapped = graph.map(source, takes.target, { access: "read", copy: "allow" });
-  assertThrows(() => mapped[Symbol.dispose](), NativeCallError, "the copy failed");
-  source[Symbol.dispose]();
-});
+}
 
 Deno.test("allocateTensor() keeps memory for good once a view of it was moved away", async () => {
   let released = 0;

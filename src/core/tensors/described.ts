@@ -144,8 +144,6 @@ export function boundingRange(planes: readonly DescribedPlane[], fdAccess: Acces
   };
 }
 
-export type { Address };
-
 export interface Place {
   readonly handle: Address;
   readonly layout: Layout;

@@ -5,7 +5,7 @@ import type { Line } from "../../core/device/line.ts";
 import type { MapJob } from "../../core/graph/mapper.ts";
 import type { GiveBack } from "../../core/life/resource.ts";
 import type { CudaContext } from "../context.ts";
-import type { Address } from "../../core/tensors/described.ts";
+import type { Address } from "../../../ffi/address.ts";
 
 export interface DeviceCopy {
   readonly handle: Address;

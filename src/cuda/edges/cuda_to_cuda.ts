@@ -1,6 +1,7 @@
+import type { Address } from "../../../ffi/address.ts";
 import type { Access } from "../../core/memory/access.ts";
 import type { Target } from "../../core/graph/context.ts";
-import { type Address, type Described, firstAddress, placed } from "../../core/tensors/described.ts";
+import { type Described, firstAddress, placed } from "../../core/tensors/described.ts";
 import type { Refusal } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import { Frame, planesOf } from "../../core/tensors/frame.ts";

@@ -86,8 +86,8 @@ const STACK_ARGUMENTS = [16, 24] as const;
  * `UMatData *allocate(int dims, const int *sizes, int type, void *data, size_t *step, AccessFlag, UMatUsageFlags)`
  *
  * The standard allocator does it as for memory that a caller has (though there is none yet), so that steps, size and
- * UMatData are its own; then the block is taken and put in. Where there is none, the standard allocator makes one of
- * its own: it throws, or the UMatData says that it is the owner. Nothing is held while something may throw.
+ * UMatData are its own; then the block is taken and put in. Without a block, the standard allocator makes one of its
+ * own: it throws, or the UMatData says that it is the owner. Nothing is held while something may throw.
  */
 export function allocateCode(callees: Callees): Code {
   const code = new Bytes();
