@@ -1,13 +1,15 @@
 // Everything that must hold besides the tests. All steps run; the output of a step is shown when it failed.
 
+import { globSync } from "node:fs";
 import config from "../deno.json" with { type: "json" };
 
+const GUIDES = globSync(["*.md", "docs/**/*.md"], { cwd: `${import.meta.dirname}/..` }).sort();
 const ENTRY_POINTS = Object.values(config.exports);
 
 const STEPS: Readonly<Record<string, readonly string[]>> = {
   "format": ["fmt", "--check"],
   "lint": ["lint"],
-  "types": ["check", "--doc", "."],
+  "types": ["check", "--doc", ".", ...GUIDES], // a folder stands for its code alone
   "documentation": ["doc", "--lint", ...ENTRY_POINTS],
   "generated files": ["task", "ffi", "--check"],
   "publish dry run": ["publish", "--dry-run", "--allow-dirty"],
