@@ -1,8 +1,9 @@
 // Runs the suite over every edge of this machine: `deno task conformance [--full] [--json] [--where=gpu] [--only=opencl]`.
 //
-// Prints a line a row, or with --json an array of rows. Each edge runs the cases that the tests run, and with `--full`
-// every case. `--only=` names one of the APIs of edges.ts, `--case=` the beginning of a case's name, for every edge;
-// `--expect=migrate` fails where an edge from the host says anything else of itself. The exit code is 1 where a row fails.
+// Prints a line a row; with --json an array of rows, and the lines on stderr. Each edge runs the cases that the tests
+// run, and with `--full` every case. `--only=` names one of the APIs of edges.ts, `--case=` the beginning of a case's
+// name, for every edge; `--expect=migrate` fails where an edge from the host says anything else of itself. The exit code
+// is 1 where a row fails.
 
 import { CASES, casesOf } from "./cases/mod.ts";
 import { API_NAMES, edgesOf } from "./edges.ts";
@@ -21,7 +22,10 @@ function option<T extends string>(name: string, values: readonly T[]): T | undef
 
 function show({ edge, device, case: name, result, reason }: Row): void {
   const where = device === undefined ? edge : `${edge} (${device})`;
-  console.log(`${MARKS[result]} ${where}  ${name}${reason === undefined ? "" : `: ${reason}`}`);
+  const line = `${MARKS[result]} ${where}  ${name}${reason === undefined ? "" : `: ${reason}`}`;
+  // A run that is stopped shows by these lines where it was.
+  if (json) console.error(`${(performance.now() / 1000).toFixed(0).padStart(4)} s  ${line}`);
+  else console.log(line);
 }
 
 const where = option<Where>("where", ["bare", "guest", "gpu"]) ?? "bare";
@@ -49,7 +53,7 @@ for await (
   )
 ) {
   rows.push(row);
-  if (!json) show(row);
+  show(row);
 }
 const count = (result: Row["result"]) => rows.filter((row) => row.result === result).length;
 if (json) console.log(JSON.stringify(rows, null, 2));

@@ -139,7 +139,7 @@ streamTest("a consumer of GL's connects first and once, and has one frame at a t
   using egl = openEgl();
   using other = openEgl();
   using stream = egl.stream({ fifo: 3, reuse: false });
-  assertThrows(() => other.consumer(stream), ArgumentError, "another context's");
+  assertThrows(() => other.consumer(stream), ArgumentError, "it belongs to another context");
   using consumer = egl.consumer(stream);
   assertThrows(() => egl.consumer(stream), ArgumentError, 'got "connecting"');
   assertThrows(() => CudaStreamConsumer.connect(cuda.stream, stream), ArgumentError, 'got "connecting"');
