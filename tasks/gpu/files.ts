@@ -1,6 +1,12 @@
-import { join, relative, resolve } from "@std/path";
+import { basename, join, relative, resolve } from "@std/path";
 
 const ROOT = resolve(import.meta.dirname!, "../..");
+
+/** A file of tests, of which only those run whose names begin so. */
+export interface TestFile {
+  readonly path: string;
+  readonly only: string;
+}
 
 /** The files of this checkout below a folder whose paths, from the root on, fit. */
 export async function filesBelow(folder: string, fits: (path: string) => boolean): Promise<string[]> {
@@ -35,6 +41,12 @@ export function openclTests(): Promise<string[]> {
 /** The tests that make CUDA's calls fail, one after the other. */
 export function faultTests(): Promise<string[]> {
   return filesBelow("tests/faults", (path) => /\/cuda[^/]*_test\.ts$/.test(path));
+}
+
+/** The topics of CUDA's among the programs that do what they should not: each of its rows has a process of its own. */
+export async function cudaMisuse(): Promise<TestFile[]> {
+  const topics = await filesBelow("tests/misuse/rows", (path) => /\/cuda[^/]*\.ts$/.test(path));
+  return topics.map((path) => ({ path: "tests/misuse/misuse_test.ts", only: `misuse: ${basename(path, ".ts")}` }));
 }
 
 /** The tests of EGL's streams and images with CUDA. */

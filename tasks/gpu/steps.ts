@@ -1,7 +1,16 @@
 import { join } from "@std/path";
 import { bench } from "./bench.ts";
 import { conformance } from "./conformance.ts";
-import { ALIGNMENT, cudaExamples, cudaTests, eglTests, faultTests, openclTests, vulkanTests } from "./files.ts";
+import {
+  ALIGNMENT,
+  cudaExamples,
+  cudaMisuse,
+  cudaTests,
+  eglTests,
+  faultTests,
+  openclTests,
+  vulkanTests,
+} from "./files.ts";
 import { inLanes, type Job } from "./job.ts";
 import { sanitize, sanitizeSharing } from "./sanitizer.ts";
 import type { Outcome, Step } from "./step.ts";
@@ -33,7 +42,7 @@ export function stepsOn(machine: string): readonly Step[] {
       what: "tests/opencl, on each platform: NVIDIA's moves the bytes of host memory",
       limit: 230,
       stage: 1,
-      run: async (job) => runTests(job, await openclTests(), 4),
+      run: async (job) => runTests(job, await openclTests(), 6),
     },
     {
       name: "tests",
@@ -54,7 +63,7 @@ export function stepsOn(machine: string): readonly Step[] {
       what: "programs that do what they should not",
       limit: 230,
       stage: 1,
-      run: (job) => runTests(job, ["tests/misuse/misuse_test.ts"], 1, "misuse: cuda"),
+      run: async (job) => runTests(job, await cudaMisuse(), 4),
     },
     {
       name: "egl",
@@ -98,7 +107,7 @@ export function stepsOn(machine: string): readonly Step[] {
       what: "OpenCL at every address, on NVIDIA's platform: CI tries the others",
       limit: 50,
       stage: 5,
-      run: (job) => runTests(job, [ALIGNMENT], 1, "nvidia: "),
+      run: (job) => runTests(job, [{ path: ALIGNMENT, only: "nvidia: " }], 1),
     },
     {
       name: "vulkan",

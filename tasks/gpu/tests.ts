@@ -1,4 +1,5 @@
 import { readJUnit, type Report } from "../report.ts";
+import type { TestFile } from "./files.ts";
 import { inLanes, type Job } from "./job.ts";
 import type { Outcome } from "./step.ts";
 
@@ -8,20 +9,17 @@ const TEST = ["test", "-A", "--no-check", "--v8-flags=--expose-gc"];
 /** Runs something that runs `deno test` with more arguments. */
 export type Runner = (args: readonly string[]) => Promise<{ readonly code: number; readonly how: string }>;
 
-/** Files of tests, each in a process of its own; of what is filtered out nothing is counted. */
-export async function runTests(
-  job: Job,
-  files: readonly string[],
-  lanes: number,
-  filter?: string,
-): Promise<Outcome> {
+/** Runs files of tests, each in a process of its own. Tests that are filtered out are not counted. */
+export async function runTests(job: Job, files: readonly (string | TestFile)[], lanes: number): Promise<Outcome> {
   if (files.length === 0) return { verdict: "red", counts: "there are no such tests" };
-  const args = filter === undefined ? [] : [`--filter=${filter}`];
-  const reports = await inLanes(files, lanes, (file) => {
-    if (job.left < 1) return Promise.resolve(notBegun(file));
-    return reportOf(file, args, (all) => job.deno(all, "tests.log"));
+  const reports = await inLanes(files, lanes, async (file) => {
+    const { path, only } = typeof file === "string" ? { path: file, only: "" } : file;
+    if (job.left < 1) return notBegun(`${path} ${only}`.trim());
+    const args = only === "" ? [] : [`--filter=/^${only}/`];
+    const report = await reportOf(path, args, (all) => job.deno(all, "tests.log"));
+    return { ...report, skipped: report.skipped.filter((name) => name.startsWith(only)) };
   });
-  return outcomeOf(reports, filter);
+  return outcomeOf(reports);
 }
 
 /** One `deno test` of a file. A run that ends badly and names no failed test counts as one that failed. */
@@ -39,10 +37,9 @@ export async function reportOf(file: string, args: readonly string[], run: Runne
 }
 
 /** What several files come to; tests that are not here are counted by their reasons. */
-export function outcomeOf(reports: readonly Report[], filter = ""): Outcome {
+export function outcomeOf(reports: readonly Report[]): Outcome {
   const all = (outcome: keyof Report) => reports.flatMap((report) => report[outcome]);
-  const [passed, failures] = [all("passed").length, all("failed")];
-  const skipped = all("skipped").filter((name) => name.includes(filter));
+  const [passed, failures, skipped] = [all("passed").length, all("failed"), all("skipped")];
   const counts = [
     `${passed} passed`,
     ...(failures.length > 0 ? [`${failures.length} failed`] : []),
