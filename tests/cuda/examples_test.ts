@@ -11,7 +11,7 @@ import { hasDevice } from "../opencl/present.ts";
 import { present as hasOpenCV, testMat } from "../opencv/help.ts";
 import { meander, noise } from "../edges/pictures.ts";
 import { deno } from "../process.ts";
-import { gpuTest, withCuda } from "./help.ts";
+import { gpuTest, unless, withCuda } from "./help.ts";
 import { pythonLacks } from "./python.ts";
 
 const PROGRAM = new URL("examples/counted.ts", import.meta.url).pathname;
@@ -110,23 +110,34 @@ function edgesOfStripes(): Uint8Array {
   return detectEdgesInGrey(pixels, width, height);
 }
 
+const lacksOpenCV = hasOpenCV ? undefined : "needs OpenCV";
+
 gpuTest("examples: cuda-edges finds the edges of the stripes in mapped memory, without a copy", async () => {
   const { sections, counted, text } = await runOnGpu("cuda-edges");
   assertEquals(counted.copies, 0, text);
   assertEquals(sections.get("CUDA"), ["identical to the host's, 307200 pixels"]);
   assertEquals(sections.get("copied"), ["0 bytes between host and GPU, counted"]);
   assertStringIncludes(sections.get("route")!.join(), "cuda.pinned→host: alias");
-  const mats = sections.get("mats")!;
-  if (!hasOpenCV) return assertMatch(mats[0], /^none\. /);
-  assertMatch(mats[0], /: their data is the pinned memory$/);
-  assertStringIncludes(mats.join(), "host→cuda: alias");
-  assertMatch(mats.join("\n"), /^a GpuMat's header: data 0x[0-9a-f]+, step 640, as kernels and the Mat have them$/m);
-  assertEquals(mats.slice(-3), [
-    "identical to the host's, 307200 pixels",
-    "0 bytes between host and GPU, counted",
-    "by OpenCV, over the same two Mats: identical to the host's, 307200 pixels",
-  ]);
+  if (!hasOpenCV) assertMatch(sections.get("mats")![0], /^none\. /);
 });
+
+gpuTest(
+  "examples: cuda-edges has Mats and a GpuMat's header over the mapped memory",
+  async () => {
+    const { sections } = await runOnGpu("cuda-edges");
+    const mats = sections.get("mats")!;
+    assertMatch(mats[0], /: their data is the pinned memory$/);
+    assertStringIncludes(mats.join(), "host→cuda: alias");
+    assertMatch(mats.join("\n"), /^a GpuMat's header: data 0x[0-9a-f]+, step 640, as kernels and the Mat have them$/m);
+    assertEquals(mats.slice(-3), [
+      "identical to the host's, 307200 pixels",
+      "0 bytes between host and GPU, counted",
+      "by OpenCV, over the same two Mats: identical to the host's, 307200 pixels",
+    ]);
+  },
+  1,
+  lacksOpenCV,
+);
 
 gpuTest("examples: the kernels of cuda-edges find the host's edges of other pictures", () =>
   withCuda((cuda) => {
@@ -161,16 +172,20 @@ gpuTest("examples: cuda-image-chain has one result by every way, and follows the
   assertMatch(sections.get("chosen")![0], /^(?:pinned|managed|device), by [\w.-]+\/\S+$/, text);
 });
 
-gpuTest("examples: cuda-matrix-mul has the CPU's product, with hints to every stream and to one", async () => {
-  const { sections, counted, text } = await runOnGpu("cuda-matrix-mul");
-  if (sections.has("managed")) return;
-  assertEquals(counted.copies, 0, text);
-  for (const heading of ["global", "single"]) {
-    const lines = sections.get(heading)!;
-    assertMatch(lines[0], /^p, q: host → (?:global|single), a prefetch to the GPU \(003\/table-2\//);
-    assertEquals(lines.at(-1), "equal to the CPU's product, 49601 values");
-  }
-});
+gpuTest(
+  "examples: cuda-matrix-mul has the CPU's product, with hints to every stream and to one",
+  async () => {
+    const { sections, counted, text } = await runOnGpu("cuda-matrix-mul");
+    assertEquals(counted.copies, 0, text);
+    for (const heading of ["global", "single"]) {
+      const lines = sections.get(heading)!;
+      assertMatch(lines[0], /^p, q: host → (?:global|single), a prefetch to the GPU \(003\/table-2\//);
+      assertEquals(lines.at(-1), "equal to the CPU's product, 49601 values");
+    }
+  },
+  1,
+  unless("managedMemory", 1),
+);
 
 gpuTest(
   "examples: cuda-ipc has Python see and change the same bytes",

@@ -1,6 +1,7 @@
 import { ledger } from "../../mod.ts";
 import { messageOf } from "../../src/core/errors.ts";
 import { assertAlive } from "../alive.ts";
+import type { CudaAttribute } from "../../src/cuda/attributes.ts";
 import { CudaContext, type CudaDevice, cudaDevices } from "../../src/cuda/mod.ts";
 
 const found = devicesHere();
@@ -34,6 +35,12 @@ export function gpuTest(name: string, run: () => unknown, count = 1, lacks?: str
       await assertAlive(before, "what is alive");
     },
   });
+}
+
+/** Why the first GPU does not fit a test: one of its attributes has another value. */
+export function unless(name: CudaAttribute, value: number): string | undefined {
+  const found = devices[0]?.attributes[name];
+  return found === undefined || found === value ? undefined : `needs a GPU whose ${name} is ${value}`;
 }
 
 /** Runs something with a device's context open. */

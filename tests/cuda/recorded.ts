@@ -11,15 +11,16 @@ import { type Fakes, record, unrecordable } from "./kernels/recording.ts";
 export type Kept = Readonly<Record<string, number>>;
 
 /** A test: it leaves nothing alive, but what is to be kept. */
-export type RecordedTest = (name: string, run: () => unknown, kept?: Kept) => void;
+export type RecordedTest = (name: string, run: () => unknown, kept?: Kept, lacks?: string) => void;
 
 /** Tests of one process over one recording; where nothing can be recorded they are ignored, and say so. */
 export function recordedTests(fakes: Fakes): RecordedTest {
   let ready = false;
-  return (name, run, kept = {}) =>
+  return (name, run, kept = {}, lacks) => {
+    const reason = unrecordable ?? lacks;
     Deno.test({
-      name: `cuda recorded: ${name}${unrecordable ? ` (not here: ${unrecordable})` : ""}`,
-      ignore: unrecordable !== undefined,
+      name: `cuda recorded: ${name}${reason ? ` (not here: ${reason})` : ""}`,
+      ignore: reason !== undefined,
       fn: async () => {
         if (!ready) record({}, fakes);
         ready = true;
@@ -29,4 +30,5 @@ export function recordedTests(fakes: Fakes): RecordedTest {
         assertEquals(ledger.alive, { ...alive, ...Object.fromEntries(more) }, "what is alive");
       },
     });
+  };
 }

@@ -13,7 +13,11 @@ export const lacks: string | undefined = devices.length > 0 && !eglDevices().som
   : undefined;
 
 /** A test with both on CUDA's first GPU. */
-export function eglCudaTest(name: string, run: (egl: EglContext, cuda: CudaContext) => unknown): void {
+export function eglCudaTest(
+  name: string,
+  run: (egl: EglContext, cuda: CudaContext) => unknown,
+  lacking?: string,
+): void {
   gpuTest(
     name,
     async () => {
@@ -22,7 +26,7 @@ export function eglCudaTest(name: string, run: (egl: EglContext, cuda: CudaConte
       await run(egl, cuda);
     },
     1,
-    lacks,
+    lacks ?? lacking,
   );
 }
 

@@ -14,9 +14,9 @@ export function missing(): string | undefined {
   }
 }
 
-/** A test that needs EGL. */
-export function test(name: string, fn: (egl: EglContext) => unknown): void {
-  const reason = missing();
+/** A test that needs EGL; `lacks` is what else it needs that is not here. */
+export function test(name: string, fn: (egl: EglContext) => unknown, lacks?: string): void {
+  const reason = missing() ?? lacks;
   Deno.test({
     name: `egl: ${name}${reason === undefined ? "" : ` (not here: ${reason})`}`,
     ignore: reason !== undefined,

@@ -107,23 +107,29 @@ interface There {
   readonly graph: MapperGraph;
 }
 
-/** A test with both contexts, where there is EGL. */
+const lacks = missing();
+
+/** A test with both contexts. */
 function over(name: string, run: (there: There) => unknown): void {
-  if (missing() !== undefined) return;
-  test(`GL: ${name}`, async () => {
-    using cuda = CudaContext.open();
-    setTap((api, functions) => {
-      if (api !== "cuda_egl") return functions;
-      return { ...functions, ...FUNCTIONS };
-    });
-    cudaEgl();
-    setTap(undefined);
-    using egl = EglContext.open();
-    using graph = new MapperGraph([egl, cuda]);
-    [calls, failing] = [[], undefined];
-    await run({ egl, cuda, graph });
-    failing = undefined;
-  });
+  test(
+    `GL: ${name}`,
+    async () => {
+      using cuda = CudaContext.open();
+      setTap((api, functions) => {
+        if (api !== "cuda_egl") return functions;
+        return { ...functions, ...FUNCTIONS };
+      });
+      cudaEgl();
+      setTap(undefined);
+      using egl = EglContext.open();
+      using graph = new MapperGraph([egl, cuda]);
+      [calls, failing] = [[], undefined];
+      await run({ egl, cuda, graph });
+      failing = undefined;
+    },
+    undefined,
+    lacks,
+  );
 }
 
 over("a texture that is registered is unregistered where GL's context cannot be put back", ({ egl, cuda }) => {

@@ -62,12 +62,17 @@ export async function swept(
 }
 
 /** A sweep on a device. The context outlives what fails in it, and is closed well. */
-export function test(name: string, run: (cuda: CudaContext) => unknown, count = 1): void {
-  gpuTest(`faults: ${name}`, () =>
-    withCuda(async (cuda) => {
-      keepEvents(cuda);
-      await run(cuda);
-    }), count);
+export function test(name: string, run: (cuda: CudaContext) => unknown, count = 1, lacks?: string): void {
+  gpuTest(
+    `faults: ${name}`,
+    () =>
+      withCuda(async (cuda) => {
+        keepEvents(cuda);
+        await run(cuda);
+      }),
+    count,
+    lacks,
+  );
 }
 
 /** Every failure but of work that is asked again came out as an error. */

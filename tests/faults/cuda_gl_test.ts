@@ -4,18 +4,23 @@ import { assertEquals } from "@std/assert";
 import { MapperGraph } from "../../mod.ts";
 import { type CudaContext, CudaEglImage } from "../../src/cuda/mod.ts";
 import { EglContext, eglDevices } from "../../src/egl/mod.ts";
+import { lacks } from "../egl/gpu.ts";
 
 const SIZE = { width: 8, height: 8 } as const;
 
-/** A sweep with EGL on the same GPU; where EGL does not have it, there is nothing to sweep. */
+/** A sweep with EGL on the same GPU. */
 function testGl(name: string, run: (egl: EglContext, cuda: CudaContext, graph: MapperGraph) => unknown): void {
-  test(`${name} of OpenGL's, in CUDA`, async (cuda) => {
-    const device = eglDevices().find((one) => one.cuda === cuda.device.ordinal);
-    if (device === undefined) return;
-    using egl = EglContext.open({ device: device.index });
-    using graph = new MapperGraph([egl, cuda]);
-    await run(egl, cuda, graph);
-  });
+  test(
+    `${name} of OpenGL's, in CUDA`,
+    async (cuda) => {
+      const device = eglDevices().find((one) => one.cuda === cuda.device.ordinal)!;
+      using egl = EglContext.open({ device: device.index });
+      using graph = new MapperGraph([egl, cuda]);
+      await run(egl, cuda, graph);
+    },
+    1,
+    lacks,
+  );
 }
 
 testGl("a texture", async (egl, cuda, graph) => {

@@ -5,6 +5,7 @@ import { CudaContext } from "../../src/cuda/mod.ts";
 import { compile } from "../../src/cuda/kernels/compile.ts";
 import { sourceIn } from "../../src/cuda/kernels/source.ts";
 import { assertSame, random } from "../conformance/bytes.ts";
+import { unless } from "../cuda/help.ts";
 
 test("opening a device", async () => {
   await swept(
@@ -73,23 +74,27 @@ test("bytes to a device and back", async (cuda) => {
   assertSame(back, bytes, "after the last run, without a failure");
 });
 
-test("managed memory, prefetched, advised and attached", async (cuda) => {
-  if (cuda.device.attributes.concurrentManagedAccess !== 1) return; // refused there, before any call
-  using tensor = cuda.managed.allocate(BYTES);
-  const faults = await swept(() => {
-    cuda.managed.attach(tensor, "global");
-    cuda.managed.prefetch(tensor, "device");
-    cuda.managed.advise(tensor, "read-mostly");
-    cuda.managed.adviceOn(tensor);
-    cuda.managed.advise(tensor, "read-mostly", { unset: true });
-  }, [
-    "cudart.cudaStreamAttachMemAsync",
-    "cuda.cuMemPrefetchAsync_v2",
-    "cuda.cuMemAdvise_v2",
-    "cuda.cuMemRangeGetAttribute",
-  ], () => cuda.stream.finish());
-  assert(faults.some(({ error }) => error !== undefined));
-});
+test(
+  "managed memory, prefetched, advised and attached",
+  async (cuda) => {
+    using tensor = cuda.managed.allocate(BYTES);
+    const faults = await swept(() => {
+      cuda.managed.attach(tensor, "global");
+      cuda.managed.prefetch(tensor, "device");
+      cuda.managed.advise(tensor, "read-mostly");
+      cuda.managed.adviceOn(tensor);
+      cuda.managed.advise(tensor, "read-mostly", { unset: true });
+    }, [
+      "cudart.cudaStreamAttachMemAsync",
+      "cuda.cuMemPrefetchAsync_v2",
+      "cuda.cuMemAdvise_v2",
+      "cuda.cuMemRangeGetAttribute",
+    ], () => cuda.stream.finish());
+    assert(faults.some(({ error }) => error !== undefined));
+  },
+  1,
+  unless("concurrentManagedAccess", 1),
+); // refused elsewhere, before any call
 
 test("a device's memory and its clock", async (cuda) => {
   using tensor = cuda.allocate(BYTES);

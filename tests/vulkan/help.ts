@@ -11,9 +11,9 @@ export function missing(): string | undefined {
   }
 }
 
-/** A test that needs a Vulkan device. */
-export function test(name: string, fn: (vulkan: VulkanContext) => unknown): void {
-  const reason = missing();
+/** A test that needs a Vulkan device; `lacks` is what else it needs that is not here. */
+export function test(name: string, fn: (vulkan: VulkanContext) => unknown, lacks?: string): void {
+  const reason = missing() ?? lacks;
   Deno.test({
     name: `vulkan: ${name}${reason === undefined ? "" : ` (not here: ${reason})`}`,
     ignore: reason !== undefined,
@@ -22,6 +22,13 @@ export function test(name: string, fn: (vulkan: VulkanContext) => unknown): void
       await fn(vulkan);
     },
   });
+}
+
+/** What a test lacks on a device that has something else than it needs; undefined without a device. */
+export function unless(fits: (vulkan: VulkanContext) => boolean, what: string): string | undefined {
+  if (missing() !== undefined) return undefined;
+  using vulkan = VulkanContext.open();
+  return fits(vulkan) ? undefined : what;
 }
 
 /** A shader of `tests/vulkan/shaders`. */
