@@ -86,6 +86,13 @@ export function needsParts(end: End): void {
   if (end.wholeOnly) throw new NotHere(`${nameOf(end.target)} has no parts of tensors`);
 }
 
+/** Says that there is nothing to be asked where a frame's planes are not mapped one by one. */
+export function needsPlanes({ source, target }: Subject): void {
+  for (const end of [source, target]) {
+    if (end.picturesOnly) throw new NotHere(`${nameOf(end.target)} maps whole pictures`);
+  }
+}
+
 /** Says that there is nothing to be asked where one end has no frames. */
 export function assertFrames({ source, target }: Subject): void {
   for (const end of [source, target]) {

@@ -22,6 +22,8 @@ export interface End {
   readonly within?: Context;
   /** True where the API has no parts of tensors. */
   readonly wholeOnly?: true;
+  /** True where memory is a whole picture: its planes are mapped with their frame, and made with it. */
+  readonly picturesOnly?: true;
   /** True where a driver lays its memory out as it likes: a map of it has other pitches. */
   readonly ownPitches?: true;
   /** True where memory of this kind is always that of another API's, mapped. */

@@ -116,6 +116,7 @@ function endOf(target: VaapiContext): End {
     allocateFrame: (info: ImageInfo) => target.allocateFrame(info),
     shapeOf,
     wholeOnly: true,
+    picturesOnly: true,
     ownPitches: true,
     // deno-lint-ignore require-await -- what it throws is a rejection, as at every end
     async write(tensor, bytes) {

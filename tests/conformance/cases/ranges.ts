@@ -2,7 +2,18 @@ import { assertThrows } from "@std/assert";
 import { AccessError } from "../../../src/core/errors.ts";
 import { imageInfo } from "../../../src/core/layout/frame_info.ts";
 import type { Tensor } from "../../../src/core/tensors/tensor.ts";
-import { across, assertFree, type Case, filled, frameOf, needsParts, partOf, SIZE, unitOf } from "../case.ts";
+import {
+  across,
+  assertFree,
+  type Case,
+  filled,
+  frameOf,
+  needsParts,
+  needsPlanes,
+  partOf,
+  SIZE,
+  unitOf,
+} from "../case.ts";
 import { assertSame, random } from "../bytes.ts";
 
 /** Parts of one memory, mapped each for itself. All of them begin and end in the middle of a page. */
@@ -55,6 +66,7 @@ export const RANGES: readonly Case[] = [
   {
     name: "planes-in-two-contexts",
     async run(subject) {
+      needsPlanes(subject);
       const { source: from, target: to } = subject;
       const ends = [to, subject.elsewhere ?? to];
       using source = frameOf(subject, imageInfo({ format: "NV12", width: 1920, height: 1080 }));

@@ -1,7 +1,18 @@
 import { assert, assertEquals } from "@std/assert";
 import { AccessError, InteropError, NoRouteError } from "../../../src/core/errors.ts";
 import { imageInfo } from "../../../src/core/layout/frame_info.ts";
-import { across, assertFree, type Case, filled, frameOf, needsParts, NotHere, partOf, unitOf } from "../case.ts";
+import {
+  across,
+  assertFree,
+  type Case,
+  filled,
+  frameOf,
+  needsParts,
+  needsPlanes,
+  NotHere,
+  partOf,
+  unitOf,
+} from "../case.ts";
 import type { Tensor } from "../../../src/core/tensors/tensor.ts";
 import { assertSame, random, until } from "../bytes.ts";
 import { gate, type Opening } from "../../gate.ts";
@@ -83,6 +94,7 @@ export const RETURNING: readonly Case[] = [
   {
     name: "returning-plane-then-frame",
     async run(subject) {
+      needsPlanes(subject);
       const { source: from, target: to } = subject;
       using source = frameOf(subject, imageInfo({ format: "NV12", width: 64, height: 48 }));
       const bytes = source.planes.map((plane) => random(plane.layout.byteLength));
