@@ -36,7 +36,7 @@ export {
   type SyncedLine,
 } from "./src/core/device/line_sync.ts";
 export type { Work, WorkEntry } from "./src/core/device/work.ts";
-export { DeviceQueue, type HostBytes, type Movable, type Pixels, type Way } from "./src/core/device/queue.ts";
+export { DeviceQueue, type Direction, type HostBytes, type Movable, type Pixels } from "./src/core/device/queue.ts";
 export type { Launch } from "./src/core/device/grid.ts";
 export { DeviceKernel, DeviceProgram } from "./src/core/device/program.ts";
 export { type Box, boxOf, type BoxPlace } from "./src/core/device/box.ts";
@@ -104,7 +104,7 @@ export type { Placed, Ranges } from "./src/core/memory/ranges.ts";
 export { TensorViews, Views } from "./src/core/memory/view.ts";
 
 // Edges.
-export type { MapJob, Mapper, Plan } from "./src/core/graph/mapper.ts";
+export type { MapJob, Mapper, ProbedStep } from "./src/core/graph/mapper.ts";
 export type { TensorOf } from "./src/core/graph/graph.ts";
 export type { RouteJson } from "./src/core/graph/route.ts";
 export { chain, type ChainEdge } from "./src/core/graph/chain.ts";

@@ -1,5 +1,5 @@
 import type { Tensor } from "@samepage/interop";
-import type { Crossing, MemoryTarget } from "../../src/core/contract.ts";
+import type { MemoryTarget } from "../../src/core/contract.ts";
 import { portsOf } from "../../src/core/graph/context.ts";
 import type { HasLine } from "../../src/core/device/semaphore.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
@@ -11,8 +11,6 @@ import { tensorOver } from "../../src/core/tensors/over.ts";
 export interface Apart extends Disposable {
   /** Its bytes, which samepage takes for others than the exporter's. */
   readonly tensor: Tensor;
-  /** The first and the last command of the import. */
-  readonly crossing: Crossing;
 }
 
 /**
@@ -27,11 +25,11 @@ export function importedApart(source: Tensor, target: MemoryTarget & HasLine): A
   using port = exported.port;
   const released = exported.begin?.();
   if (released !== undefined) from.line!.submitRaw(released).waitSync();
-  const crossing = target.ports.import!(port, "read-write");
-  undo.push(() => crossing.release?.());
-  const acquired = crossing.begin?.();
+  const imported = target.ports.import!(port, "read-write");
+  undo.push(() => imported.release?.());
+  const acquired = imported.begin?.();
   if (acquired !== undefined) target.line.submitRaw(acquired).waitSync();
-  const handedBack = crossing.end?.();
+  const handedBack = imported.end?.();
   if (handedBack !== undefined) undo.push(() => target.line.submitRaw(handedBack).waitSync());
   const allocation = new Allocation({ kind: "test.imported", byteLength, free: () => {} });
   const resource = own({
@@ -40,6 +38,6 @@ export function importedApart(source: Tensor, target: MemoryTarget & HasLine): A
     owners: [target.context.resource],
     undo,
   });
-  const tensor = tensorOver(target, { handle: crossing.handle, layouts: [source.layout], resource }) as Tensor;
-  return { tensor, crossing, [Symbol.dispose]: () => tensor[Symbol.dispose]() };
+  const tensor = tensorOver(target, { handle: imported.handle, layouts: [source.layout], resource }) as Tensor;
+  return { tensor, [Symbol.dispose]: () => tensor[Symbol.dispose]() };
 }

@@ -12,7 +12,7 @@ import type { ImageBlock, ImagePort, KnownObject, MemoryKind, Port, SyncKind } f
 import type { Line, Usable, Use } from "./device/line.ts";
 import type { FillValue } from "./device/pattern.ts";
 import type { SampleClass, Verdict } from "./device/proofs.ts";
-import type { HostBytes, Movable, Pixels, Way } from "./device/queue.ts";
+import type { Direction, HostBytes, Movable, Pixels } from "./device/queue.ts";
 import type { Takes } from "./device/takes.ts";
 import type { InteropError, Reason } from "./errors.ts";
 import type { Target } from "./graph/context.ts";
@@ -207,7 +207,7 @@ export interface Staged {
 }
 
 /** What one side of a map holds while it lasts, and its commands. Those that are left out are not needed. */
-export interface Crossing {
+export interface StepSide {
   /** Releases what it holds. The work is over, and the bytes are back. */
   release?(): void;
   /** The first command on this side, whatever the access: an acquire, a barrier to another queue family. */
@@ -225,7 +225,7 @@ export interface Crossing {
 }
 
 /** Memory, or an image, on its way out of one kind. */
-export interface Exported<P extends Port | ImagePort = Port> extends Crossing {
+export interface Exported<P extends Port | ImagePort = Port> extends StepSide {
   /** The port that the other side imports. */
   readonly port: P;
   /** Where a driver shows each plane, in a block of its own choice that begins at the port. Left out, where it lay. */
@@ -233,7 +233,7 @@ export interface Exported<P extends Port | ImagePort = Port> extends Crossing {
 }
 
 /** The same memory in another kind. */
-export interface Imported<H = unknown> extends Crossing {
+export interface Imported<H = unknown> extends StepSide {
   /** The handle that its tensors are made with. */
   readonly handle: H;
   /** The host address of the port's first byte; left out where the CPU does not see it. */
@@ -267,7 +267,7 @@ export interface Images<H = unknown> {
 }
 
 /** The same image in another kind of memory. */
-export interface ImportedImage<H = unknown> extends Crossing {
+export interface ImportedImage<H = unknown> extends StepSide {
   /** What the tensor of each plane is made with. */
   readonly handles: readonly H[];
   /** The blocks of the planes, one for each object of the port. Left out where the image is one object: `release` frees it. */
@@ -291,7 +291,7 @@ export interface Commands<L, M extends Movable, C extends Usable = M, F extends 
   /** An image's pixels, which are read and written without gaps; undefined, or left out, for a tensor. */
   pixelsOf?(memory: M): Pixels | undefined;
   /** Commands that move all of the program's bytes, from a tensor's byte `begin` on. Each ends before the next is made. */
-  move(way: Way, memory: M, host: HostBytes, begin: number): Iterable<Call<L>>;
+  move(direction: Direction, memory: M, host: HostBytes, begin: number): Iterable<Call<L>>;
   /** The same for elements in rows; left out, each row takes a command. `begins` are the first in the tensor and the host. */
-  moveRuns?(way: Way, memory: M, host: HostBytes, runs: Runs, begins: readonly number[]): Iterable<Call<L>>;
+  moveRuns?(direction: Direction, memory: M, host: HostBytes, runs: Runs, begins: readonly number[]): Iterable<Call<L>>;
 }

@@ -1,4 +1,4 @@
-import type { Crossing, Exported, Imported, Memory } from "../core/contract.ts";
+import type { Exported, Imported, Memory, StepSide } from "../core/contract.ts";
 import { type MemoryKind, Port } from "../core/device/port.ts";
 import { AccessError, type InteropError, type LayoutError, type Reason } from "../core/errors.ts";
 import { allOrNothing } from "../core/life/undo.ts";
@@ -72,13 +72,13 @@ function exported(tensor: DmaBufTensor, kind: MemoryKind, byteLength: number, ac
 }
 
 /** The CPU uses it until the map ends. Apart from {@link exported}, so that no closure reaches the tensor. */
-function used(buffer: DmaBuf, access: Access): Crossing {
+function used(buffer: DmaBuf, access: Access): StepSide {
   buffer.begin(access);
   return { release: () => buffer.end(access) };
 }
 
 /** The work of the other side becomes a fence of the buffer; the work of a reader holds up writers. */
-function fenced(buffer: DmaBuf, access: Access): Crossing {
+function fenced(buffer: DmaBuf, access: Access): StepSide {
   return { end: () => handOver([buffer], access) };
 }
 

@@ -1,7 +1,7 @@
 import type { Call, Commands } from "../core/contract.ts";
 import type { Use } from "../core/device/line.ts";
 import { colourIn, type FillValue } from "../core/device/pattern.ts";
-import type { HostBytes, Pixels, Way } from "../core/device/queue.ts";
+import type { Direction, HostBytes, Pixels } from "../core/device/queue.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { EglBase } from "./base.ts";
 import { EglBufferTensor } from "./buffers.ts";
@@ -52,11 +52,11 @@ export class EglCommands implements Commands<EglLane, Picture | EglBufferTensor,
     return { byteLength, dtype: planes[0].dtype }; // all planes of a format have one
   }
 
-  move(way: Way, memory: Picture | EglBufferTensor, { bytes }: HostBytes, begin: number): Call<EglLane>[] {
-    const make = way === "read" ? readCall : writeCall;
+  move(direction: Direction, memory: Picture | EglBufferTensor, { bytes }: HostBytes, begin: number): Call<EglLane>[] {
+    const make = direction === "read" ? readCall : writeCall;
     if (memory instanceof EglBufferTensor) return [make(memory, bytes, begin)];
     const planes = planesOf(this.#base, memory);
-    if (way === "write" && planes.some(({ rawHandle: { storage } }) => storage === "renderbuffer")) {
+    if (direction === "write" && planes.some(({ rawHandle: { storage } }) => storage === "renderbuffer")) {
       throw checks.unfit("to", "a renderbuffer is only drawn to.", "Write to a texture, and copy that.");
     }
     let first = 0;

@@ -9,8 +9,8 @@ import { moved } from "../core/layout/layout.ts";
 import {
   type MapJob,
   type Mapper,
-  type Plan,
-  planned,
+  type ProbedStep,
+  probedStep,
   refused,
   refuseEnded,
   refuseFrame,
@@ -70,7 +70,7 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
     }
   },
 
-  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ProbedStep | Refusal {
     const cl = source.target.context as OpenCLContext;
     const closed = refuseFrame(EDGE, source, "a UMat");
     if (closed !== undefined) return closed;
@@ -78,7 +78,7 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
     if ("reason" in place) return place;
     const result = new Described(target, access, planesFromZero(source), undefined, cl.rawHandle);
     const verdict = place.lowered ? SAME_BYTES : SAME_CL_MEM;
-    return planned(EDGE, verdict, cl.queue.line.whyHostWaits(waits), result);
+    return probedStep(EDGE, verdict, cl.queue.line.whyHostWaits(waits), result);
   },
 
   map(source: OpenCLTensor, target: Target, job: MapJob): OpenCVUMat {

@@ -6,8 +6,8 @@ import type { Fence } from "../core/device/fence.ts";
 import {
   type MapJob,
   type Mapper,
-  type Plan,
-  planned,
+  type ProbedStep,
+  probedStep,
   refused,
   refuseEnded,
   resourceOf,
@@ -25,13 +25,13 @@ export const openCVUMatToOpenCL: Mapper<OpenCVUMat, OpenCLTensor> = {
   from: "opencv.umat",
   to: "opencl",
 
-  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ProbedStep | Refusal {
     const cl = target.context as OpenCLContext;
     const refusal = refuse(source, cl);
     if (refusal !== undefined) return refusal;
     const { start } = source.range;
     const offset = cl.memory.find(source.range)?.offset ?? start;
-    return planned(
+    return probedStep(
       EDGE,
       SAME_CL_MEM,
       cl.queue.line.whyHostWaits(waits),

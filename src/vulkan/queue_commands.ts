@@ -2,7 +2,7 @@ import { isMade } from "../core/argument.ts";
 import type { Call, Commands } from "../core/contract.ts";
 import type { Use } from "../core/device/line.ts";
 import { colourIn, type FillValue } from "../core/device/pattern.ts";
-import type { HostBytes, Pixels, Way } from "../core/device/queue.ts";
+import type { Direction, HostBytes, Pixels } from "../core/device/queue.ts";
 import { wrongMemory } from "../core/device/wrong_memory.ts";
 import { isContiguous } from "../core/layout/layout.ts";
 import { countOf, placesOf, type Runs, runsBetween } from "../core/layout/runs.ts";
@@ -59,13 +59,18 @@ export class VulkanCommands implements Commands<VulkanLane, Taken> {
     return tensor instanceof VulkanImage ? tensor.layout : undefined;
   }
 
-  move(way: Way, tensor: Taken, { bytes }: HostBytes, offset: number): Iterable<Call<VulkanLane>> {
+  move(direction: Direction, tensor: Taken, { bytes }: HostBytes, offset: number): Iterable<Call<VulkanLane>> {
     const place = tensor instanceof VulkanImage ? tensor.rawHandle : { buffer: tensor.rawHandle, offset };
-    return this.#base.staging.moves(way, place, bytes);
+    return this.#base.staging.moves(direction, place, bytes);
   }
 }
 
-function pixels(way: Way, { rawHandle, layout, format, name }: VulkanImage, tensor: Taken, argument: string) {
+function pixels(
+  direction: Direction,
+  { rawHandle, layout, format, name }: VulkanImage,
+  tensor: Taken,
+  argument: string,
+) {
   if (tensor instanceof VulkanImage) {
     throw checks.wrong("to", "both are images, which are copied to and from tensors.", "Copy it to a tensor first.");
   }
@@ -80,7 +85,7 @@ function pixels(way: Way, { rawHandle, layout, format, name }: VulkanImage, tens
     throw checks.unfit(argument, `it begins at byte ${byteOffset}: expected a multiple of 4, and of a pixel's bytes.`);
   }
   const [whole] = rangesOf(rawHandle.spec, Infinity);
-  return pixelsCall(way, rawHandle, tensor.rawHandle, whole, byteOffset);
+  return pixelsCall(direction, rawHandle, tensor.rawHandle, whole, byteOffset);
 }
 
 function regionsOf({ length, dimensions }: Runs, begins: readonly [number, number]): Region[] {

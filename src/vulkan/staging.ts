@@ -1,6 +1,6 @@
 import type { Call } from "../core/contract.ts";
 import type { Line } from "../core/device/line.ts";
-import type { Way } from "../core/device/queue.ts";
+import type { Direction } from "../core/device/queue.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { bytesAt } from "../core/native/pin.ts";
 import { VulkanBuffer } from "./buffer.ts";
@@ -37,21 +37,21 @@ export class Staging {
   }
 
   /** Commands that write the bytes, or read into them: each is over before the next is made, and the last before the end. */
-  *moves(way: Way, at: Staged, bytes: Uint8Array): Generator<Call<VulkanLane>> {
+  *moves(direction: Direction, at: Staged, bytes: Uint8Array): Generator<Call<VulkanLane>> {
     const block = this.#made;
     let done = 0;
-    for (const { length, call } of piecesOf(way, at, bytes.length, block.buffer)) {
+    for (const { length, call } of piecesOf(direction, at, bytes.length, block.buffer)) {
       const part = bytes.subarray(done, done += length);
-      if (way === "write") block.bytes.set(part);
+      if (direction === "write") block.bytes.set(part);
       yield call;
-      if (way === "read") part.set(block.bytes.subarray(0, length));
+      if (direction === "read") part.set(block.bytes.subarray(0, length));
     }
   }
 
   /** Copies on a line for experiments. */
   copiesOn<T>(line: Line<VulkanLane>, placeOf: (of: T) => Staged): Copies<T> {
-    const move = (way: Way, of: T, bytes: Uint8Array) => {
-      for (const call of this.moves(way, placeOf(of), bytes)) line.submitRaw(call).waitSync();
+    const move = (direction: Direction, of: T, bytes: Uint8Array) => {
+      for (const call of this.moves(direction, placeOf(of), bytes)) line.submitRaw(call).waitSync();
     };
     return { write: (to, bytes) => move("write", to, bytes), read: (from, into) => move("read", from, into) };
   }
@@ -72,17 +72,17 @@ export function placeOf({ rawHandle: buffer, layout: { byteOffset: offset } }: V
 }
 
 /** As many bytes at a time as the block holds, and the command that copies them from its beginning, or to there. */
-function* piecesOf(way: Way, at: Staged, byteLength: number, block: VulkanBuffer) {
+function* piecesOf(direction: Direction, at: Staged, byteLength: number, block: VulkanBuffer) {
   if ("spec" in at) {
     for (const range of rangesOf(at.spec, LENGTH)) {
       const length = range.layers * range.rows * at.spec.width * at.spec.format.bytesPerPixel;
-      yield { length, call: pixelsCall(way, at, block, range) };
+      yield { length, call: pixelsCall(direction, at, block, range) };
     }
     return;
   }
   for (let done = 0; done < byteLength; done += LENGTH) {
     const [place, length] = [at.offset + done, Math.min(LENGTH, byteLength - done)];
-    const call = way === "write"
+    const call = direction === "write"
       ? copyCall(block, at.buffer, [{ from: 0, to: place, length }])
       : copyCall(at.buffer, block, [{ from: place, to: 0, length }]);
     yield { length, call };

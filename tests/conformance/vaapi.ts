@@ -164,12 +164,18 @@ function planeOf(mapped: Mapped, tensor: Tensor): HostTensor {
 }
 
 /** Copies a tensor's rows from or to where they lie with another stride. */
-function rows(there: Uint8Array, stride: number, dense: Uint8Array, { layout }: Tensor, way: "read" | "write"): void {
+function rows(
+  there: Uint8Array,
+  stride: number,
+  dense: Uint8Array,
+  { layout }: Tensor,
+  direction: "read" | "write",
+): void {
   const [height] = layout.shape;
   const row = layout.byteLength / height;
   for (let y = 0; y < height; y++) {
     const [one, other] = [there.subarray(y * stride, y * stride + row), dense.subarray(y * row, (y + 1) * row)];
-    if (way === "read") other.set(one);
+    if (direction === "read") other.set(one);
     else one.set(other);
   }
 }

@@ -150,9 +150,9 @@ export class VulkanImageEnd extends VulkanHands implements End {
     },
   };
 
-  #rows(way: "read" | "write", tensor: Tensor, { rawHandle }: VulkanTensor) {
+  #rows(direction: "read" | "write", tensor: Tensor, { rawHandle }: VulkanTensor) {
     const { rawHandle: object } = tensor as VulkanImage;
     const [all] = rangesOf(object.spec, Infinity);
-    return pixelsCall(way, object, rawHandle, all);
+    return pixelsCall(direction, object, rawHandle, all);
   }
 }

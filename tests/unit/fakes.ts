@@ -62,11 +62,11 @@ interface Imported {
 }
 
 /** The semaphores behind fds that nobody has imported yet. */
-const crossing = new Map<number, Semaphore>();
+const sent = new Map<number, Semaphore>();
 
 function exported(semaphore: Semaphore): number {
   const fd = duplicateFd(2);
-  crossing.set(fd, semaphore);
+  sent.set(fd, semaphore);
   return fd;
 }
 
@@ -336,8 +336,8 @@ export class FakeDriver implements Driver<FakeLane> {
       import: (port) => {
         this.imports++;
         const fd = port.takeFd();
-        const semaphore = crossing.get(fd)!;
-        crossing.delete(fd);
+        const semaphore = sent.get(fd)!;
+        sent.delete(fd);
         closeFd(fd);
         return { semaphore, isReleased: false };
       },

@@ -97,7 +97,7 @@ function moving(kind: string, order: string[]) {
       return 0;
     },
   });
-  const crossing = {
+  const side = {
     release: () => void order.push(`${kind} released`),
     bring: () => note("brings"),
     takeBack: (step: number) => step === 0 ? note("takes back") : undefined,
@@ -106,8 +106,8 @@ function moving(kind: string, order: string[]) {
     exports: [{ kind: "picture", transfer: "migrate" }],
     imports: [{ kind: "picture", transfer: "migrate" }],
     onePlane: true,
-    export: () => ({ ...crossing, port: new ImagePort("picture", { objects: [], planes: [], width: 8, height: 4 }) }),
-    import: () => ({ ...crossing, handles: [2] }),
+    export: () => ({ ...side, port: new ImagePort("picture", { objects: [], planes: [], width: 8, height: 4 }) }),
+    import: () => ({ ...side, handles: [2] }),
   };
   return contextOf<number>(kind, { line, exports: [], images } as Omit<Memory<Made<number>, number>, "imports">);
 }

@@ -13,7 +13,7 @@ import type { Access } from "../../src/core/memory/access.ts";
 import type { DeviceId } from "../../src/core/device/device_id.ts";
 import type { Context, Target } from "../../src/core/graph/context.ts";
 import { Graph, takeStep } from "../../src/core/graph/graph.ts";
-import { edgeOf, type Mapper, type Plan } from "../../src/core/graph/mapper.ts";
+import { edgeOf, type Mapper, type ProbedStep } from "../../src/core/graph/mapper.ts";
 import { edgesOf, portMapper, portMappers } from "../../src/core/graph/port_mapper.ts";
 import { AccessError, ArgumentError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
 import { imageInfo } from "../../src/core/layout/frame_info.ts";
@@ -259,7 +259,7 @@ Deno.test("ports: a later step that finds, on its way, that it has to copy is re
   });
   const mappers = [
     step("gives", "via", () => "alias"),
-    step("via", "takes", () => asked++ === 0 ? "alias" : "copy"), // a plan does not know all of what will be there
+    step("via", "takes", () => asked++ === 0 ? "alias" : "copy"), // a probe does not know all of what will be there
   ];
   using tensor = allocateTensor(gives.target, { shape: [4], dtype: "u8" });
   using graph = new Graph([gives, via, takes], mappers);
@@ -392,9 +392,9 @@ Deno.test(
     using graph = graphOf(gives, takes);
     using tensor = allocateTensor(gives.target, { shape: [4], dtype: "u8" });
     const mapper = portMapper("gives", "takes");
-    const plan = mapper.probe(tensor.described, takes.target, "read", []) as Plan;
+    const step = mapper.probe(tensor.described, takes.target, "read", []) as ProbedStep;
     assertThrows(
-      () => takeStep(mapper, tensor, takes.target, "read", plan, { waits: [], returning: [] }),
+      () => takeStep(mapper, tensor, takes.target, "read", step, { waits: [], returning: [] }),
       Error,
       "no import",
     );
@@ -627,7 +627,7 @@ Deno.test(
 );
 
 Deno.test(
-  "ports: a map asks each side once before it prepares, once after, and once for its plan",
+  "ports: a map asks each side once before it prepares, once after, and once to probe",
   withEmptyLedger(() => {
     let [closed, refused] = [0, 0];
     const takes = contextOf("takes", {
@@ -642,7 +642,7 @@ Deno.test(
 );
 
 Deno.test(
-  "ports: after the host has waited, a map asks for its plan again",
+  "ports: after the host has waited, a map probes again",
   withEmptyLedger(() => {
     const line = new FakeDriver().line("a slow line");
     const exported: string[] = [];
@@ -692,7 +692,7 @@ Deno.test(
 function moving(kind: string, order: string[], driver = new FakeDriver(kind)) {
   const line = driver.line();
   const note = (what: string) => command(() => void order.push(`${kind} ${what}`));
-  const crossing = {
+  const side = {
     release: () => void order.push(`${kind} released`),
     bring: () => note("brings"),
     takeBack: (step: number) => step < 2 ? note(`takes back ${step}`) : undefined,
@@ -702,8 +702,8 @@ function moving(kind: string, order: string[], driver = new FakeDriver(kind)) {
     line,
     exports: [offer("crate")],
     imports: [offer("crate"), offer("host-pointer")],
-    export: () => ({ ...crossing, port: new Port("crate", {}) }),
-    import: ({ value }) => ({ ...crossing, handle: value }),
+    export: () => ({ ...side, port: new Port("crate", {}) }),
+    import: ({ value }) => ({ ...side, handle: value }),
     allocate: () => ({ handle: 1n, release() {} }),
   });
   return { line, context };

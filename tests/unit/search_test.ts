@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { Context, Target } from "../../src/core/graph/context.ts";
 import type { Refusal } from "../../src/core/errors.ts";
 import { layout } from "../../src/core/layout/layout.ts";
-import { edgeOf, isPlan, type Mapper, type Plan } from "../../src/core/graph/mapper.ts";
+import { edgeOf, isStep, type Mapper, type ProbedStep } from "../../src/core/graph/mapper.ts";
 import { Described } from "../../src/core/tensors/described.ts";
 import type { Transfer } from "../../src/core/graph/route.ts";
 import { Edges, type Query, search } from "../../src/core/graph/search.ts";
@@ -63,7 +63,7 @@ function mapperOf(edge: Edge, spell: Spelling): Mapper {
   return {
     from: edge.from,
     to: edge.to,
-    probe(source, target, _access, waits): Plan | Refusal {
+    probe(source, target, _access, waits): ProbedStep | Refusal {
       const answer = edge.answers[formOf(source)];
       const name = `${edge.from}→${edge.to}`;
       if (answer.refuses) {
@@ -107,11 +107,11 @@ function bruteForce(query: Query, mappers: readonly Mapper[], targets: readonly 
     mappers.forEach((mapper, row) => {
       targets.forEach((target, column) => {
         if (mapper.from !== at.target.kind || mapper.to !== target.kind || target === at.target) return;
-        const plan = mapper.probe(at, target, query.access, waits);
-        if (!isPlan(plan) || plan.transfer === "copy" && !query.copies) return;
-        const step = [plan.transfer === "copy", plan.transfer === "migrate", plan.hostWait, true];
-        visit(plan.result, plan.hostWait ? [] : waits, {
-          figures: walk.figures.map((figure, i) => figure + Number(step[i])),
+        const step = mapper.probe(at, target, query.access, waits);
+        if (!isStep(step) || step.transfer === "copy" && !query.copies) return;
+        const counts = [step.transfer === "copy", step.transfer === "migrate", step.hostWait, true];
+        visit(step.result, step.hostWait ? [] : waits, {
+          figures: walk.figures.map((figure, i) => figure + Number(counts[i])),
           order: [...walk.order, row * targets.length + column],
         }, new Set([...seen, here]));
       });
@@ -143,12 +143,12 @@ function checkAgainstBruteForce(spell: Spelling, contexts: readonly Context[]): 
         "a refusal was told twice",
       );
       if (steps === undefined) return;
-      const count = (what: (plan: Plan) => boolean) => steps.filter(({ plan }) => what(plan)).length;
+      const count = (what: (step: ProbedStep) => boolean) => steps.filter(({ step }) => what(step)).length;
       const found: Walk = {
         figures: [
-          count((plan) => plan.transfer === "copy"),
-          count((plan) => plan.transfer === "migrate"),
-          count((plan) => plan.hostWait),
+          count((step) => step.transfer === "copy"),
+          count((step) => step.transfer === "migrate"),
+          count((step) => step.hostWait),
           steps.length,
         ],
         order: steps.map(({ mapper, target }) => mappers.indexOf(mapper) * targets.length + targets.indexOf(target)),
@@ -282,7 +282,7 @@ Deno.test("an edge from which no way leads on is not asked", () => {
 
 Deno.test("a way that never comes to an end is given up", () => {
   // Each copy is a new block, so no description is met twice.
-  const fresh = (edge: string, target: Target): Plan => ({
+  const fresh = (edge: string, target: Target): ProbedStep => ({
     edge,
     transfer: "copy",
     hostWait: false,

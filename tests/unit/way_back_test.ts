@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import type { Crossing, Memory } from "../../src/core/contract.ts";
+import type { Memory, StepSide } from "../../src/core/contract.ts";
 import { offerSemaphores } from "../../src/core/device/line_sync.ts";
 import type { Line } from "../../src/core/device/line.ts";
 import type { Access } from "../../src/core/memory/access.ts";
@@ -113,12 +113,12 @@ function context(line: Line<FakeLane>, { begins, ends, takesBack }: Way, seen: S
     import({ value, byteLength }) {
       const start = Number(value - base);
       const on = (what: string, writes = false) => call(seen, { start, end: start + byteLength, writes, what });
-      const crossing: Crossing = {
+      const side: StepSide = {
         ...(begins ? { begin: () => on("begin") } : {}),
         ...(ends ? { end: () => on("end") } : {}),
         ...(takesBack === 0 ? {} : { takeBack: (step) => step < takesBack ? on("take back", true) : undefined }),
       };
-      return { handle: value, ...crossing };
+      return { handle: value, ...side };
     },
   };
   made.targets.push({ kind: line.name, context: made, is: (_): _ is Made => true, ports } as Target<Made>);

@@ -34,10 +34,10 @@ export interface TransferOptions extends CommandOptions {
 const TRANSFER: Names<TransferOptions> = { after: true, at: true };
 
 /** From memory to the program, or back. */
-export type Way = "read" | "write";
+export type Direction = "read" | "write";
 
 /** Why an image's pixels cannot lie elsewhere in the program's bytes. */
-const PIXELS_AT: { readonly [W in Way]: string } = {
+const PIXELS_AT: { readonly [D in Direction]: string } = {
   read: "an image is read without gaps; read it into a dense array, or copy it to a tensor first.",
   write: "an image is written without gaps; write it from a dense array, or copy it from a tensor.",
 };
@@ -208,7 +208,7 @@ export abstract class DeviceQueue<
   }
 
   #move(
-    way: Way,
+    direction: Direction,
     [memory, argument]: readonly [M, string],
     [given, name]: readonly [ArrayBufferView, string],
     options: TransferOptions,
@@ -217,7 +217,7 @@ export abstract class DeviceQueue<
     const { after, at } = optionsIn(options, TRANSFER);
     const waits = this.#fencesIn(after);
     const bytes = commands.checks.bytesIn(given, name);
-    const uses = [this.#use(memory, way, argument)];
+    const uses = [this.#use(memory, direction, argument)];
     const pixels = commands.pixelsOf?.(memory);
     const here = pixels === undefined ? (memory as unknown as Tensor).layout : undefined;
     const { byteLength, dtype: held } = pixels ?? here!;
@@ -227,11 +227,13 @@ export abstract class DeviceQueue<
       throw commands.checks.unfit(name, what, `Pass ${expected}, or raw bytes: a Uint8Array or a DataView.`);
     }
     let moved = byteLength;
-    let move = (host: HostBytes) => commands.move(way, memory, host, here?.byteOffset ?? 0);
+    let move = (host: HostBytes) => commands.move(direction, memory, host, here?.byteOffset ?? 0);
     if (at !== undefined && at !== "dense" && (typeof at !== "object" || at === null)) {
       throw commands.checks.unfit("at", `expected "dense" or a layout, got ${literal(at)}.`);
     }
-    if (here === undefined && at !== undefined && at !== "dense") throw commands.checks.unfit("at", PIXELS_AT[way]);
+    if (here === undefined && at !== undefined && at !== "dense") {
+      throw commands.checks.unfit("at", PIXELS_AT[direction]);
+    }
     if (here !== undefined && at !== undefined) {
       const { shape, dtype } = here;
       const there = layout(at === "dense" ? { shape, dtype } : at);
@@ -246,7 +248,7 @@ export abstract class DeviceQueue<
       const [runs, begins] = [runsOf([here, there]), [here.byteOffset, there.byteOffset]];
       moved = runs.length * countOf(runs.dimensions);
       move = (host) =>
-        commands.moveRuns?.(way, memory, host, runs, begins) ?? this.#rows(way, memory, host, runs, begins);
+        commands.moveRuns?.(direction, memory, host, runs, begins) ?? this.#rows(direction, memory, host, runs, begins);
     } else if (bytes.length !== moved) {
       throw commands.checks.unfit(name, `expected the ${moved} bytes of ${memory.name}, got ${bytes.length}.`);
     }
@@ -262,7 +264,7 @@ export abstract class DeviceQueue<
   }
 
   *#rows(
-    way: Way,
+    direction: Direction,
     memory: M,
     { bytes, address }: HostBytes,
     { length, dimensions }: Runs,
@@ -271,7 +273,7 @@ export abstract class DeviceQueue<
     assertFew(countOf(dimensions), memory.name, { api: this.line.driver.api, argument: "at" });
     for (const [begin, place] of placesOf(begins, dimensions)) {
       const row = { bytes: bytes.subarray(place, place + length), address: address + BigInt(place) as Address };
-      yield* this.commands.move(way, memory, row, begin);
+      yield* this.commands.move(direction, memory, row, begin);
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { Import } from "../memory/imports.ts";
-import type { Call, Crossing } from "../contract.ts";
+import type { Call, StepSide } from "../contract.ts";
 
 /** A native object over another API's memory, which several maps use at once: the last of them hands it back. */
 export abstract class SharedImport<L> implements Import {
@@ -11,7 +11,7 @@ export abstract class SharedImport<L> implements Import {
   abstract release(): void;
 
   /** How one more map uses it. `kept` says that it outlives the map; otherwise the map's end releases it. */
-  use(kept: boolean): Required<Pick<Crossing, "begin" | "end" | "release">> {
+  use(kept: boolean): Required<Pick<StepSide, "begin" | "end" | "release">> {
     this.#maps++;
     return {
       begin: () => this.isAcquired ? this.again : this.hand(true),

@@ -55,15 +55,15 @@ export const BYTES: Manner<ByteRange> = {
     const of = port.kind === "dma-buf" ? undefined : block; // a dma-buf may show a part of the block
     return portsOf(target)!.import!(port, access, of);
   },
-  place({ handle, object }: Imported, _blocks, { crossing, copy, grants }, { described, name }, { undo, plan }) {
+  place({ handle, object }: Imported, _blocks, { exported, copy, grants }, { described, name }, { undo, step }) {
     const [{ allocation, start }] = grants;
-    const { kind, value, byteLength } = crossing.port as Port;
+    const { kind, value, byteLength } = exported.port as Port;
     if (kind === "host-view" && copy === undefined && described.range.address === undefined) {
       undo.push(showAt(value, byteLength, name));
     }
     // While the map lasts, an import of the same object finds the source's allocation.
     if (object !== undefined) undo.push(tellPlace(object.kind, object.handle, allocation, start - object.start));
-    const layouts = (crossing as Exported).shown?.layouts ?? plan.result.layouts;
+    const layouts = (exported as Exported).shown?.layouts ?? step.result.layouts;
     return { planes: planesFrom(handle, within(object, layouts), grants[0]), grants, info: described.info };
   },
 };

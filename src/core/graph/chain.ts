@@ -5,7 +5,7 @@ import type { Fence } from "../device/fence.ts";
 import { takeNextStep } from "./graph.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import type { Described } from "../tensors/described.ts";
-import { ask, edgeOf, isPlan, make, type MapJob, type Mapper, mapperIn, type Plan } from "./mapper.ts";
+import { ask, edgeOf, isStep, make, type MapJob, type Mapper, mapperIn, type ProbedStep } from "./mapper.ts";
 import type { Access } from "../memory/access.ts";
 import { mostOf } from "./route.ts";
 
@@ -61,11 +61,11 @@ function mapperOf(edge: ChainEdge, i: number): Mapper {
   return mapper;
 }
 
-interface ChainPlan extends Plan {
-  readonly first: Plan;
+interface ChainStep extends ProbedStep {
+  readonly first: ProbedStep;
 }
 
-class Chain implements Mapper<Mapped, Mapped, ChainPlan> {
+class Chain implements Mapper<Mapped, Mapped, ChainStep> {
   readonly from: string;
   readonly to: string;
   readonly takesParts: boolean;
@@ -80,9 +80,9 @@ class Chain implements Mapper<Mapped, Mapped, ChainPlan> {
     this.takesParts = mappers[0].takesParts ?? false;
   }
 
-  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ChainPlan | Refusal {
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ChainStep | Refusal {
     const edge = [this.from, ...this.#mappers.map((mapper) => mapper.to)].join("→");
-    const plans: Plan[] = [];
+    const steps: ProbedStep[] = [];
     let at = source;
     for (let i = 0; i < this.#mappers.length; i++) {
       const mapper = this.#mappers[i];
@@ -90,26 +90,26 @@ class Chain implements Mapper<Mapped, Mapped, ChainPlan> {
       if (next === undefined) {
         return { edge, reason: `neither end has a ${mapper.to} for edge ${i}.`, remedy: "Name it: [mapper, target]." };
       }
-      const answer = ask(mapper, at, next, access, plans.some((plan) => plan.hostWait) ? [] : waits);
-      if (!isPlan(answer)) return answer;
-      plans.push(answer);
+      const answer = ask(mapper, at, next, access, steps.some((step) => step.hostWait) ? [] : waits);
+      if (!isStep(answer)) return answer;
+      steps.push(answer);
       at = answer.result;
     }
     return {
       edge,
-      transfer: mostOf(plans.map((plan) => plan.transfer)),
-      hostWait: plans.some((plan) => plan.hostWait),
-      waitReason: plans.find((plan) => plan.hostWait)?.waitReason,
-      bytesMoved: plans.reduce((sum, plan) => sum + plan.bytesMoved, 0),
+      transfer: mostOf(steps.map((step) => step.transfer)),
+      hostWait: steps.some((step) => step.hostWait),
+      waitReason: steps.find((step) => step.hostWait)?.waitReason,
+      bytesMoved: steps.reduce((sum, step) => sum + step.bytesMoved, 0),
       result: at,
-      first: plans[0],
+      first: steps[0],
     };
   }
 
-  map(source: Mapped, target: Target, job: MapJob<ChainPlan>): Mapped {
+  map(source: Mapped, target: Target, job: MapJob<ChainStep>): Mapped {
     const access = job.grants[0].access;
-    const plan = job.plan.first;
-    let at = make(this.#mappers[0], source, this.#target(0, source.target, target)!, { ...job, plan });
+    const step = job.step.first;
+    let at = make(this.#mappers[0], source, this.#target(0, source.target, target)!, { ...job, step });
     try {
       for (let i = 1; i < this.#mappers.length; i++) {
         at = takeNextStep(this.#mappers[i], at, this.#target(i, source.target, target)!, access, true).mapped;

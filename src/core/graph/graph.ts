@@ -3,13 +3,13 @@ import { type Access, accessOf } from "../memory/access.ts";
 import { aKind, isMade, literal, type Names, object, optionsIn, shown, unexpected } from "../argument.ts";
 import { type Context, contextInWords, nameOf, type Target } from "./context.ts";
 import { AccessError, ArgumentError, reasonOf, throwAll } from "../errors.ts";
-import { allowed, Edges, type Found, type PlannedStep, search } from "./search.ts";
+import { allowed, Edges, type Found, type FoundStep, search } from "./search.ts";
 import { isBytes, OF_BYTES } from "../checks.ts";
 import { type Fence, fenceIn } from "../device/fence.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Frame } from "../tensors/frame.ts";
 import { Mapped } from "../tensors/mapped.ts";
-import { ask, isPlan, linesInWords, make, type Mapper, type Plan } from "./mapper.ts";
+import { ask, isStep, linesInWords, make, type Mapper, type ProbedStep } from "./mapper.ts";
 import { Resource } from "../life/resource.ts";
 import { newUndo, type Undo, unwind } from "../life/undo.ts";
 import { noEdge, noRoute, Route, type Step } from "./route.ts";
@@ -144,7 +144,7 @@ export class Graph extends Printed implements Disposable {
     if (found.steps !== undefined || found.refused.length > 0) return found;
     const [from, to] = [source.target.kind, goal.kind];
     const there = this.#targets.map(({ kind }) => kind);
-    return { steps: undefined, refused: [noEdge({ from, to, edgesFrom: this.#edges.waysTo(to), there })] };
+    return { steps: undefined, refused: [noEdge({ from, to, edgesFrom: this.#edges.sourcesOf(to), there })] };
   }
 
   /** A map to where the source is already lends the same bytes once more. */
@@ -156,10 +156,10 @@ export class Graph extends Printed implements Disposable {
 
   #walk(
     source: Mapped,
-    steps: readonly PlannedStep[],
+    steps: readonly FoundStep[],
     ready: Ready,
     copies: boolean,
-  ): { readonly mapped: Mapped; readonly taken: readonly PlannedStep[] } {
+  ): { readonly mapped: Mapped; readonly taken: readonly FoundStep[] } {
     const { access } = ready;
     if (steps.length === 0) {
       waitFor(ready);
@@ -167,13 +167,13 @@ export class Graph extends Printed implements Disposable {
     }
     // The host waits first of all, whichever step it is for: if that is refused, no step has been taken.
     let waited = false;
-    for (const { plan } of steps) waited ||= plan.hostWait;
-    const [{ mapper, target, plan }] = steps;
+    for (const { step } of steps) waited ||= step.hostWait;
+    const [{ mapper, target, step }] = steps;
     const first = waited
-      ? takeAfterWait(mapper, source, target, access, plan, ready, copies)
-      : { mapped: takeStep(mapper, source, target, access, plan, ready), plan };
+      ? takeAfterWait(mapper, source, target, access, step, ready, copies)
+      : { mapped: takeStep(mapper, source, target, access, step, ready), step };
     let at = first.mapped;
-    let taken = waited ? steps.with(0, { mapper, target, plan: first.plan }) : steps;
+    let taken = waited ? steps.with(0, { mapper, target, step: first.step }) : steps;
     try {
       at.resource.dependOn(this.#resource);
       for (let i = 1; i < steps.length; i++) {
@@ -181,7 +181,7 @@ export class Graph extends Printed implements Disposable {
         const next = takeNextStep(mapper, at, target, access, copies);
         at = next.mapped;
         at.resource.dependOn(this.#resource);
-        taken = taken.with(i, { mapper, target, plan: next.plan });
+        taken = taken.with(i, { mapper, target, step: next.step });
       }
     } catch (error) {
       throwAll([error, ...disposed(at)], `mapping ${source.name}`);
@@ -249,11 +249,11 @@ export function takeStep(
   source: Mapped,
   target: Target,
   access: Access,
-  plan: Plan,
+  step: ProbedStep,
   pending: Pending,
 ): Mapped {
-  if (plan.parts === undefined) return take(mapper, source, target, access, plan, pending);
-  return takePlanes(mapper, source as Frame, target, access, plan.parts, pending);
+  if (step.parts === undefined) return take(mapper, source, target, access, step, pending);
+  return takePlanes(mapper, source as Frame, target, access, step.parts, pending);
 }
 
 /** The planes of a frame that lie in several blocks are mapped one by one: all of them, or none. */
@@ -262,13 +262,13 @@ function takePlanes(
   source: Frame,
   target: Target,
   access: Access,
-  plans: readonly Plan[],
+  steps: readonly ProbedStep[],
   pending: Pending,
 ): Frame {
   const planes: Tensor[] = [];
   try {
     for (const [i, plane] of source.planes.entries()) {
-      planes.push(take(mapper, plane, target, access, plans[i], pending) as Tensor);
+      planes.push(take(mapper, plane, target, access, steps[i], pending) as Tensor);
     }
     const frame = Frame.of(planes, source.info, source.metadata);
     frame.resource.dependOn(source.resource);
@@ -285,7 +285,7 @@ function take(
   source: Mapped,
   target: Target,
   access: Access,
-  plan: Plan,
+  step: ProbedStep,
   pending: Pending,
 ): Mapped {
   // Asked again: a wait may have seen bytes come back.
@@ -298,7 +298,7 @@ function take(
   const undo = newUndo();
   let mapped: Mapped | undefined;
   try {
-    mapped = make(mapper, source, target, { plan, grants, waits: pending.waits, undo, name });
+    mapped = make(mapper, source, target, { step, grants, waits: pending.waits, undo, name });
     for (const grant of grants) grant.revokeConflicting();
     for (const earlier of pending.returning) {
       if (earlier.resource!.giveBack !== undefined) continue; // a part of its way back may still be to be submitted
@@ -344,18 +344,18 @@ export function takeNextStep(
   target: Target,
   access: Access,
   copies: boolean,
-): { readonly mapped: Mapped; readonly plan: Plan } {
+): { readonly mapped: Mapped; readonly step: ProbedStep } {
   const pending: Pending = { waits: [...source.work, ...source.outsideWork(access)], returning: [] };
-  const plan = planNow(mapper, source, target, access, pending, copies);
-  const taken = plan.hostWait
-    ? takeAfterWait(mapper, source, target, access, plan, pending, copies)
-    : { mapped: takeStep(mapper, source, target, access, plan, pending), plan };
+  const step = probeNow(mapper, source, target, access, pending, copies);
+  const taken = step.hostWait
+    ? takeAfterWait(mapper, source, target, access, step, pending, copies)
+    : { mapped: takeStep(mapper, source, target, access, step, pending), step };
   taken.mapped.resource.own(source.resource);
   return taken;
 }
 
 /**
- * The host waits. Only the wait of the earlier plan is reported: bytes may have come back since, and objects ended, so the
+ * The host waits. Only the wait of the earlier step is reported: bytes may have come back since, and objects ended, so the
  * rest is what was found then.
  */
 function takeAfterWait(
@@ -363,27 +363,27 @@ function takeAfterWait(
   source: Mapped,
   target: Target,
   access: Access,
-  { hostWait, waitReason }: Plan,
+  { hostWait, waitReason }: ProbedStep,
   pending: Pending,
   copies: boolean,
-): { readonly mapped: Mapped; readonly plan: Plan } {
+): { readonly mapped: Mapped; readonly step: ProbedStep } {
   waitFor(pending);
-  const plan = planNow(mapper, source, target, access, NOTHING, copies);
-  return { mapped: takeStep(mapper, source, target, access, plan, NOTHING), plan: { ...plan, hostWait, waitReason } };
+  const step = probeNow(mapper, source, target, access, NOTHING, copies);
+  return { mapped: takeStep(mapper, source, target, access, step, NOTHING), step: { ...step, hostWait, waitReason } };
 }
 
 /** @throws {NoRouteError} where the mapper refuses, or would copy, and copies are not allowed. */
-function planNow(
+function probeNow(
   mapper: Mapper,
   source: Mapped,
   target: Target,
   access: Access,
   { waits }: Pending,
   copies: boolean,
-): Plan {
-  const plan = allowed(ask(mapper, source.described, target, access, waits), mapper, copies);
-  if (isPlan(plan)) return plan;
-  throw noRoute(source.name, nameOf(target), [plan]);
+): ProbedStep {
+  const step = allowed(ask(mapper, source.described, target, access, waits), mapper, copies);
+  if (isStep(step)) return step;
+  throw noRoute(source.name, nameOf(target), [step]);
 }
 
 function lentBy({ grants }: Mapped, access: Access, name: string): Grant[] {
@@ -422,8 +422,8 @@ function whyLentWaits({ waits, returning }: Pending): string | undefined {
 }
 
 /** The steps of a route. `waited`: the host has to wait before the first one. */
-function stepsOf(steps: readonly PlannedStep[], waited: boolean): Step[] {
-  return steps.map(({ plan: { edge, transfer, hostWait, waitReason, bytesMoved, evidence } }, i) => {
+function stepsOf(steps: readonly FoundStep[], waited: boolean): Step[] {
+  return steps.map(({ step: { edge, transfer, hostWait, waitReason, bytesMoved, evidence } }, i) => {
     const step = { edge, transfer, hostWait, ...(hostWait ? { waitReason } : {}), bytesMoved, evidence };
     return hostWait || !waited || i > 0 ? step : { ...step, hostWait: true, waitReason: ON_THEIR_WAY };
   });

@@ -59,7 +59,7 @@ export const IMAGES: Manner<Described> = {
   import: (port: ImagePort, target, access, source) => imagesOf(target)!.import!(port, access, source),
   blocksOf: ({ blocks }: ImportedImage, { kind }, undo) => blocks?.map((block) => blockIn(block, kind, undo)),
   place(imported: ImportedImage, blocks, leaving, source) {
-    const { modifier } = leaving.crossing.port as ImagePort;
+    const { modifier } = leaving.exported.port as ImagePort;
     const placed = blocks === undefined
       ? asObjects(imported, leaving, source)
       : inBlocks(imported, blocks, leaving, source);
@@ -84,10 +84,10 @@ function asObjects({ handles }: ImportedImage, { grants }: Leaving, source: Mapp
 function inBlocks(
   { handles }: ImportedImage,
   blocks: readonly BlockPlace[],
-  { crossing, grants }: Leaving,
+  { exported, grants }: Leaving,
   source: Mapped,
 ): Omit<Placed, "info"> {
-  const port = crossing.port as ImagePort;
+  const port = exported.port as ImagePort;
   const tensors = planesOf(source);
   assertPlanes(port, tensors.length, blocks.length);
   const layouts = tensors.map(({ layout }, i) => rowsAt(layout, port.planes[i]));

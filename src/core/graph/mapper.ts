@@ -11,18 +11,18 @@ import type { Undo } from "../life/undo.ts";
 import { mostOf, type Step } from "./route.ts";
 import type { Verdict } from "../device/proofs.ts";
 
-/** A step that a mapper would take, and what the next one would find. */
-export interface Plan extends Step {
-  /** What the step makes. */
+/** A step that a mapper could take, as its `probe` describes it: not taken yet. */
+export interface ProbedStep extends Step {
+  /** The memory that the step would make, for the next mapper to probe. */
   readonly result: Described;
-  /** The plan for each plane, where the graph maps the planes of a frame one by one. */
-  readonly parts?: readonly Plan[];
+  /** The step of each plane, where the graph maps the planes of a frame one by one. */
+  readonly parts?: readonly ProbedStep[];
 }
 
 /** What a mapper's `map` is given besides source and target. */
-export interface MapJob<P extends Plan = Plan> {
-  /** The plan that this mapper's `probe` returned for this map. The host has waited for nothing since. */
-  readonly plan: P;
+export interface MapJob<S extends ProbedStep = ProbedStep> {
+  /** The step to take: what this mapper's `probe` returned last. The host has waited for nothing since. */
+  readonly step: S;
   /** What the source lent: one grant for each of its own. The result takes them over. */
   readonly grants: readonly Grant[];
   /** Work that the device has to wait for; empty if the host has waited already. */
@@ -37,7 +37,7 @@ export interface MapJob<P extends Plan = Plan> {
  * One edge of the graph, from one kind of memory to another. The contexts of its two ends give it their native code: an
  * edge between two APIs imports both as types only.
  */
-export interface Mapper<A extends Mapped = Mapped, B extends Mapped = Mapped, P extends Plan = Plan> {
+export interface Mapper<A extends Mapped = Mapped, B extends Mapped = Mapped, S extends ProbedStep = ProbedStep> {
   /** The kind it maps from. */
   readonly from: string;
   /** The kind it maps to. */
@@ -47,23 +47,23 @@ export interface Mapper<A extends Mapped = Mapped, B extends Mapped = Mapped, P 
   /** Finds out, once, what a probe needs to know. It may make native calls. A failure here means "not proven". */
   prepare?(source: Described, target: Target): void;
   /**
-   * The step it would take, or the reason why not. It makes no native call and changes no state. A plan may carry more for
-   * this mapper's `map`, but no tensor: the route keeps the plan.
+   * The step it could take, or the reason why not. It makes no native call and changes no state. A step may carry more for
+   * this mapper's `map`, but no tensor, because the route keeps the step.
    */
-  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): P | Refusal;
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): S | Refusal;
   /**
    * Takes the step. The graph has lent the bytes. If this throws, the graph unwinds `undo`. The graph makes the result
    * end before the source and the target's context.
    */
-  map(source: A, target: Target, job: MapJob<P>): B;
+  map(source: A, target: Target, job: MapJob<S>): B;
 }
 
 export function edgeOf(mapper: Mapper): string {
   return `${mapper.from}→${mapper.to}`;
 }
 
-/** True for a plan: a refusal has no result. */
-export function isPlan(answer: Plan | Refusal): answer is Plan {
+/** True for a step: a refusal has no result. */
+export function isStep(answer: ProbedStep | Refusal): answer is ProbedStep {
   return "result" in answer;
 }
 
@@ -75,8 +75,8 @@ export function mapperIn(given: Mapper, argument: string): Mapper {
 }
 
 /**
- * Asks a mapper; of a frame that lies in several blocks, plane by plane if it takes no such frames. A plan that leads to a
- * target other than the one asked for is a refusal.
+ * Probes an edge. If the mapper takes no frame in several blocks, it is asked about each plane of one. A step to another
+ * target than the one asked for becomes a refusal.
  */
 export function ask(
   mapper: Mapper,
@@ -84,27 +84,27 @@ export function ask(
   target: Target,
   access: Access,
   waits: readonly Fence[],
-): Plan | Refusal {
+): ProbedStep | Refusal {
   const { parts } = source;
   if (parts === undefined || mapper.takesParts) return askOnce(mapper, source, target, access, waits);
-  const plans: Plan[] = [];
+  const steps: ProbedStep[] = [];
   for (const part of parts) {
     const answer = askOnce(mapper, part, target, access, waits);
-    if (!isPlan(answer)) return answer;
-    plans.push(answer);
+    if (!isStep(answer)) return answer;
+    steps.push(answer);
   }
-  return inOne(plans, source, target, access);
+  return inOne(steps, source, target, access);
 }
 
-function inOne(plans: readonly Plan[], { info }: Described, target: Target, access: Access): Plan {
-  const transfer = mostOf(plans.map((plan) => plan.transfer));
+function inOne(steps: readonly ProbedStep[], { info }: Described, target: Target, access: Access): ProbedStep {
+  const transfer = mostOf(steps.map((step) => step.transfer));
   return {
-    ...plans.find((plan) => plan.transfer === transfer)!,
-    hostWait: plans.some((plan) => plan.hostWait),
-    waitReason: plans.find((plan) => plan.hostWait)?.waitReason,
-    bytesMoved: plans.reduce((sum, plan) => sum + plan.bytesMoved, 0),
-    result: Described.scattered(target, access, plans.map(({ result }) => result), info),
-    parts: plans,
+    ...steps.find((step) => step.transfer === transfer)!,
+    hostWait: steps.some((step) => step.hostWait),
+    waitReason: steps.find((step) => step.hostWait)?.waitReason,
+    bytesMoved: steps.reduce((sum, step) => sum + step.bytesMoved, 0),
+    result: Described.scattered(target, access, steps.map(({ result }) => result), info),
+    parts: steps,
   };
 }
 
@@ -114,11 +114,11 @@ function askOnce(
   target: Target,
   access: Access,
   waits: readonly Fence[],
-): Plan | Refusal {
+): ProbedStep | Refusal {
   mapper.prepare?.(source, target);
   const answer = mapper.probe(source, target, access, waits);
   if (typeof answer !== "object" || answer === null) throw rubbish(mapper, "probe", answer);
-  if (!isPlan(answer)) return answer;
+  if (!isStep(answer)) return answer;
   if (!(answer.result instanceof Described)) throw rubbish(mapper, "probe", answer.result);
   if (answer.result.target === target) return answer;
   return { edge: edgeOf(mapper), reason: `it leads to a target other than ${target.context.name}.` };
@@ -181,23 +181,23 @@ export function linesInWords(fences: readonly Fence[]): string {
 }
 
 /** An alias if that was proven; otherwise the driver moves the bytes. `waitReason`: why the host has to wait before. */
-export function planned(
+export function probedStep(
   edge: string,
   { aliases, evidence }: Verdict,
   waitReason: string | undefined,
   result: Described,
-): Plan {
+): ProbedStep {
   const hostWait = waitReason !== undefined;
   if (aliases) return { edge, transfer: "alias", hostWait, waitReason, bytesMoved: 0, evidence, result };
   return { edge, transfer: "migrate", hostWait, waitReason, bytesMoved: movedBy(result), evidence, result };
 }
 
-export function plannedCopy(
+export function probedCopy(
   edge: string,
   evidence: string | undefined,
   waitReason: string | undefined,
   result: Described,
-): Plan {
+): ProbedStep {
   const hostWait = waitReason !== undefined;
   return { edge, transfer: "copy", hostWait, waitReason, bytesMoved: movedBy(result), evidence, result };
 }

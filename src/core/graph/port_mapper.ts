@@ -15,23 +15,23 @@ import { Frame } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import { type PlacedPlane, planesOver } from "../tensors/over.ts";
 import { BYTES } from "./byte_ports.ts";
-import { begin, closeBeside, cross, hold, type Side, wayBack } from "./crossing.ts";
+import { begin, closeBeside, giveBackOf, type HeldSide, hold, holdAndBegin } from "./step_side.ts";
 import { IMAGES } from "./image_ports.ts";
-import { edgeOf, type MapJob, type Mapper, mapperIn, type Plan } from "./mapper.ts";
+import { edgeOf, type MapJob, type Mapper, mapperIn, type ProbedStep } from "./mapper.ts";
 import type { Transfer } from "./route.ts";
 import {
   type Between,
   between,
   type Fds,
-  openWay,
-  prepareWays,
+  type OfferPair,
+  openPair,
+  preparePairs,
   refuseEnd,
-  refuseNoWay,
+  refuseNoPair,
   sharedKind,
   stepBy,
   unordered,
-  type Way,
-} from "./ways.ts";
+} from "./offers.ts";
 
 /** What ports of bytes and ports of images have in common. */
 interface Ports<What> {
@@ -50,11 +50,11 @@ export interface Manner<What extends Fds> {
   readonly at: string;
   portsAt(target: Target): Ports<What> | undefined;
   subjectOf(source: Described): What;
-  /** Why memory that its ports would take does not go this way. */
+  /** Why memory that its ports would take does not cross by them. */
   refuse?(source: Described, target: Target): Reason | undefined;
   lengthOf(source: Described): number;
   /** The planes as the target will have them. */
-  planesIn(source: Described, transfer: Transfer, way: Way<What>): readonly DescribedPlane[];
+  planesIn(source: Described, transfer: Transfer, pair: OfferPair<What>): readonly DescribedPlane[];
   /** True if the map brings what is there. */
   fetches(source: Described, access: Access): boolean;
   export(source: Mapped, kind: MemoryKind, access: Access): Exported | Exported<ImagePort>;
@@ -81,7 +81,7 @@ export interface BlockPlace {
 
 export interface Leaving {
   /** What came out. */
-  readonly crossing: Exported | Exported<ImagePort>;
+  readonly exported: Exported | Exported<ImagePort>;
   /** The copy that came out, in place of the source's bytes. */
   readonly copy?: Allocation;
   /** The grants that the result takes over; the first is of the bytes that came out. */
@@ -102,8 +102,8 @@ export interface Placed {
 
 const NO_OFFERS: readonly never[] = [];
 
-interface PortPlan<What> extends Plan {
-  readonly way: Way<What>;
+interface PortStep<What> extends ProbedStep {
+  readonly pair: OfferPair<What>;
 }
 
 /**
@@ -157,7 +157,7 @@ export function edgesOf(contexts: Iterable<Context>, between: readonly Mapper[] 
   return [...known, ...portMappers(all, known)];
 }
 
-class PortMapper<What extends Fds> implements Mapper<Mapped, Mapped, PortPlan<What>> {
+class PortMapper<What extends Fds> implements Mapper<Mapped, Mapped, PortStep<What>> {
   readonly from: string;
   readonly to: string;
   readonly takesParts: boolean;
@@ -176,44 +176,44 @@ class PortMapper<What extends Fds> implements Mapper<Mapped, Mapped, PortPlan<Wh
     const ends = endsOf(this.#by, source.target, target);
     // What either side refuses as a whole, its ports are not asked about: an image's may ask for what a tensor has not.
     if (!ends.findsOut || refuse(this.#by, source, source.access, ends) !== undefined) return;
-    prepareWays(this, ends, this.#by.subjectOf(source));
+    preparePairs(this, ends, this.#by.subjectOf(source));
   }
 
-  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): PortPlan<What> | Refusal {
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): PortStep<What> | Refusal {
     const by = this.#by;
     const edge = this.#edge;
     const ends = endsOf(by, source.target, target);
-    const way = refuse(by, source, access, ends) ?? openWay(ends.ways, by.subjectOf(source));
-    if ("reason" in way) return { edge, ...way };
-    const stepped = stepBy(this, ends, way, by.subjectOf(source), waits);
+    const pair = refuse(by, source, access, ends) ?? openPair(ends.pairs, by.subjectOf(source));
+    if ("reason" in pair) return { edge, ...pair };
+    const stepped = stepBy(this, ends, pair, by.subjectOf(source), waits);
     if ("reason" in stepped) return { edge, ...stepped };
     const { transfer, hostWait, waitReason, evidence, moves } = stepped; // a spread would take as long as all else here
     const bytesMoved = moves * by.lengthOf(source) * (Number(reads(access)) + Number(writes(access)));
-    const result = new Described(target, access, by.planesIn(source, transfer, way), source.info);
-    return { edge, transfer, hostWait, waitReason, bytesMoved, evidence, result, way };
+    const result = new Described(target, access, by.planesIn(source, transfer, pair), source.info);
+    return { edge, transfer, hostWait, waitReason, bytesMoved, evidence, result, pair };
   }
 
-  map(source: Mapped, target: Target, job: MapJob<PortPlan<What>>): Mapped {
+  map(source: Mapped, target: Target, job: MapJob<PortStep<What>>): Mapped {
     const by = this.#by;
     const { described } = source;
     const [{ access }] = job.grants;
-    const { out: { kind, stage }, into: { blocks: takesBlocks, orders } } = job.plan.way;
+    const { out: { kind, stage }, into: { blocks: takesBlocks, orders } } = job.step.pair;
     const leaving: Leaving = stage === undefined
       ? leavingBy(by.export(source, kind, access), job)
       : staged(by.stage(source, stage, kind), by.lengthOf(described), source.target.context, job);
     const [from, to] = [portsOf(source.target)!, portsOf(target)!];
     const block = leaving.copy ?? by.blockOf(described);
-    const out: Side = { crossing: leaving.crossing, line: from.line, kind: `${this.from} export` };
+    const out: HeldSide = { side: leaving.exported, line: from.line, kind: `${this.from} export` };
     const fetches = by.fetches(described, access);
     const { sent, imported } = passed(by, leaving, out, described, target, block, fetches, job);
     const shows = to.exports.some(({ kind }) => kind === "host-pointer") ? block : undefined;
-    const into: Side = { crossing: imported, line: to.line, kind: `${this.to} import`, shows, blocks: takesBlocks };
+    const into: HeldSide = { side: imported, line: to.line, kind: `${this.to} import`, shows, blocks: takesBlocks };
     hold(into, job.undo);
     const blocks = by.blocksOf?.(imported, target, job.undo);
     const { fences: waits, last } = begin(into, job.undo, fetches, unordered(sent.fences, orders, out.line));
     const { planes, grants, info } = by.place(imported, blocks, leaving, source, job);
     if (to.line === undefined) { for (const fence of waits) fence.waitSync(); }
-    const back = wayBack(into, last, writes(access), wayBack(out, sent.last, writes(access)));
+    const back = giveBackOf(into, last, writes(access), giveBackOf(out, sent.last, writes(access)));
     const resource = resourceOf(job, grants, [source.resource, out.line?.resource, into.line?.resource], back);
     resource.inherit(waits);
     // A command of this side that failed is the map's failure, also where the other side has waited for it by the host.
@@ -234,7 +234,7 @@ function refuse<What extends Fds>(
   ends: Between<What>,
 ): Reason | undefined {
   const [from, to] = [by.portsAt(ends.from), by.portsAt(ends.to)];
-  return refuseNoWay(ends) ?? refuseEnd(ends.from, lackingOf(by, ends.from, false)) ??
+  return refuseNoPair(ends) ?? refuseEnd(ends.from, lackingOf(by, ends.from, false)) ??
     refuseEnd(ends.to, lackingOf(by, ends.to, true)) ?? by.refuse?.(source, ends.to) ??
     from!.refuse?.(source, access) ??
     to!.refuse?.(source, access, from!.formatOf?.(source));
@@ -257,19 +257,19 @@ function lackingOf<What extends Fds>(by: Manner<What>, at: Target, isTarget: boo
  */
 function passed<What extends Fds>(
   by: Manner<What>,
-  { crossing }: Leaving,
-  out: Side,
+  { exported }: Leaving,
+  out: HeldSide,
   source: Described,
   target: Target,
   block: Allocation | undefined,
   fetches: boolean,
   { undo, waits, grants: [{ access }] }: MapJob,
 ) {
-  const port = crossing.port as Port;
-  let sent: ReturnType<typeof cross>;
+  const port = exported.port as Port;
+  let sent: ReturnType<typeof holdAndBegin>;
   let imported: Arriving;
   try {
-    sent = cross(out, undo, fetches, waits);
+    sent = holdAndBegin(out, undo, fetches, waits);
     imported = by.import(port, target, access, source, block);
   } catch (error) {
     throwAll([error, ...unwind([() => port[Symbol.dispose]()])], "mapping memory"); // `using` would take as long as all else
@@ -280,11 +280,11 @@ function passed<What extends Fds>(
 }
 
 /** Apart from `map`, so that no closure reaches the source. */
-function leavingBy(crossing: Exported | Exported<ImagePort>, { grants, undo }: MapJob): Leaving {
-  const { shown } = crossing;
-  if (shown === undefined) return { crossing, grants };
+function leavingBy(exported: Exported | Exported<ImagePort>, { grants, undo }: MapJob): Leaving {
+  const { shown } = exported;
+  if (shown === undefined) return { exported, grants };
   const allocation = new Allocation(shown.block).joinUntil(undo);
-  return { crossing, grants: [grants[0].elsewhere(allocation), ...grants] };
+  return { exported, grants: [grants[0].elsewhere(allocation), ...grants] };
 }
 
 /** Apart from `map`, so that no closure reaches the source. */
@@ -295,13 +295,13 @@ function staged(
   { grants, undo }: MapJob,
 ): Leaving {
   const copy = new Allocation(block).joinUntil(undo);
-  const crossing: Exported = {
+  const exported: Exported = {
     port: port as Port,
     once: true,
     bring: () => counted(there(), context, byteLength),
     takeBack: (step) => step === 0 ? counted(back(), context, byteLength) : undefined,
   };
-  return { crossing, copy, grants: [grants[0].elsewhere(copy, 0, byteLength), ...grants] };
+  return { exported, copy, grants: [grants[0].elsewhere(copy, 0, byteLength), ...grants] };
 }
 
 function counted(copy: Call, context: Context, byteLength: number): Call {

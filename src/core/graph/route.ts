@@ -101,7 +101,7 @@ function together(refused: readonly Refusal[]): Refusal[] {
 }
 
 /** The kinds of memory about a map for which no edge was asked. */
-export interface Ways {
+export interface Unreached {
   readonly from: string;
   readonly to: string;
   /** Those that have edges to the target. */
@@ -113,7 +113,7 @@ export interface Ways {
 export const COPY = "the queues have read() and write().";
 
 /** Why there is no route where no edge was asked. */
-export function noEdge({ from, to, edgesFrom, there }: Ways): Refusal {
+export function noEdge({ from, to, edgesFrom, there }: Unreached): Refusal {
   const edge = `${from}→${to}`;
   if (edgesFrom.length === 0) {
     const remedy = "Allocate memory of that kind and map from it, or map to another target.";

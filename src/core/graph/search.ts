@@ -3,7 +3,7 @@ import type { Target } from "./context.ts";
 import type { Described } from "../tensors/described.ts";
 import type { Refusal } from "../errors.ts";
 import type { Fence } from "../device/fence.ts";
-import { ask, edgeOf, isPlan, type Mapper, mapperIn, type Plan } from "./mapper.ts";
+import { ask, edgeOf, isStep, type Mapper, mapperIn, type ProbedStep } from "./mapper.ts";
 
 export interface Edge {
   readonly mapper: Mapper;
@@ -31,16 +31,16 @@ export class Edges {
     return this.#from.get(kind) ?? NO_EDGES;
   }
 
-  /** The kinds with an edge to this one. */
-  waysTo(kind: string): string[] {
+  /** The kinds from which an edge leads to this one. */
+  sourcesOf(kind: string): string[] {
     return [...this.#from].filter(([, edges]) => edges.some(({ to }) => to === kind)).map(([from]) => from);
   }
 }
 
-export interface PlannedStep {
+export interface FoundStep {
   readonly mapper: Mapper;
   readonly target: Target;
-  readonly plan: Plan;
+  readonly step: ProbedStep;
 }
 
 export interface Query {
@@ -54,8 +54,8 @@ export interface Query {
 
 /** The best route, if there is one, and what closed better ones. */
 export interface Found {
-  readonly steps: readonly PlannedStep[] | undefined;
-  /** The refusals of edges on ways that could have been better, each once. */
+  readonly steps: readonly FoundStep[] | undefined;
+  /** The refusals of edges on routes that could have been better, each once. */
   readonly refused: readonly Refusal[];
 }
 
@@ -73,17 +73,17 @@ const MOST_DESCRIPTIONS = 64;
 /** What an edge has returned already. */
 interface Asked {
   readonly edge: Edge;
-  readonly answer: Plan | Refusal;
+  readonly answer: ProbedStep | Refusal;
 }
 
 interface Reached {
   readonly at: Described;
   readonly waits: readonly Fence[];
   readonly cost: Cost;
-  readonly steps: readonly PlannedStep[];
+  readonly steps: readonly FoundStep[];
 }
 
-/** What closed an edge, and the least that a way over it would cost. */
+/** What closed an edge, and the least that a route over it would cost. */
 interface Closed {
   readonly refusal: Refusal;
   readonly figures: Cost["figures"];
@@ -128,8 +128,8 @@ export function search(query: Query, edges: Edges, all: readonly Target[]): Foun
           mapper,
           query.copies,
         );
-        if (isPlan(answer)) {
-          open.push(extend(reached, { mapper, target: targets[t], plan: answer }, place * targets.length + t));
+        if (isStep(answer)) {
+          open.push(extend(reached, { mapper, target: targets[t], step: answer }, place * targets.length + t));
           continue;
         }
         const id = `${answer.edge}|${answer.reason}`;
@@ -145,12 +145,12 @@ export function search(query: Query, edges: Edges, all: readonly Target[]): Foun
 function kindsLeadingTo(goal: Target, edges: Edges, targets: readonly Target[]): Set<string> {
   const leading = new Set([goal.kind]);
   for (const kind of leading) { // which grows meanwhile
-    for (const from of edges.waysTo(kind)) if (targets.some((target) => target.kind === from)) leading.add(from);
+    for (const from of edges.sourcesOf(kind)) if (targets.some((target) => target.kind === from)) leading.add(from);
   }
   return leading;
 }
 
-/** The refusals that matter: those on ways that could have cost less than the best one does. */
+/** The refusals that matter: those on routes that could have cost less than the best one does. */
 function told(refused: ReadonlyMap<string, Closed>, best?: Cost["figures"]): Refusal[] {
   const all = [...refused.values()];
   const better = best === undefined ? all : all.filter(({ figures }) => difference(figures, best) < 0);
@@ -165,22 +165,22 @@ function unbeatable(
   { source, goal, access, waits }: Query,
   edges: Edges,
   asked: Asked[],
-): PlannedStep | undefined {
+): FoundStep | undefined {
   if (source.target === goal) return undefined;
   for (const edge of edges.from(source.target.kind)) {
     const { mapper, to } = edge;
     if (to !== goal.kind) continue;
     const answer = ask(mapper, source, goal, access, waits);
-    if (isPlan(answer) && answer.transfer === "alias" && !answer.hostWait) {
-      return { mapper, target: goal, plan: answer };
+    if (isStep(answer) && answer.transfer === "alias" && !answer.hostWait) {
+      return { mapper, target: goal, step: answer };
     }
     asked.push({ edge, answer });
   }
   return undefined;
 }
 
-export function allowed(answer: Plan | Refusal, mapper: Mapper, copies: boolean): Plan | Refusal {
-  if (!isPlan(answer) || answer.transfer !== "copy" || copies) return answer;
+export function allowed(answer: ProbedStep | Refusal, mapper: Mapper, copies: boolean): ProbedStep | Refusal {
+  if (!isStep(answer) || answer.transfer !== "copy" || copies) return answer;
   return {
     edge: edgeOf(mapper),
     reason: `it would copy ${answer.bytesMoved} bytes to ${answer.result.target.context.name}` +
@@ -189,9 +189,9 @@ export function allowed(answer: Plan | Refusal, mapper: Mapper, copies: boolean)
   };
 }
 
-function extend(reached: Reached, step: PlannedStep, place: number): Reached {
+function extend(reached: Reached, found: FoundStep, place: number): Reached {
   const [copies, migrations, hostWaits, steps] = reached.cost.figures;
-  const { transfer, hostWait, result } = step.plan;
+  const { transfer, hostWait, result } = found.step;
   return {
     at: result,
     waits: hostWait ? [] : reached.waits,
@@ -204,7 +204,7 @@ function extend(reached: Reached, step: PlannedStep, place: number): Reached {
       ],
       order: [...reached.cost.order, place],
     },
-    steps: [...reached.steps, step],
+    steps: [...reached.steps, found],
   };
 }
 

@@ -2,7 +2,7 @@ import type { Imported, MemoryTarget } from "../contract.ts";
 import { findPlace, tellByHandle, tellPlace } from "../memory/peers.ts";
 import { type KnownMemory, type KnownObject, Port } from "../device/port.ts";
 import { nameOf } from "../graph/context.ts";
-import { cross, type Side, wayBack } from "../graph/crossing.ts";
+import { giveBackOf, type HeldSide, holdAndBegin } from "../graph/step_side.ts";
 import { ArgumentError, throwAll } from "../errors.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../layout/frame_info.ts";
 import { describeLayout, type Layout, layout, type LayoutInit, moved } from "../layout/layout.ts";
@@ -170,7 +170,7 @@ export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, 
     ...{ allocation, start, end, access },
     owners: [context.resource],
     undo,
-    giveBack: () => wayBack(side, last, false),
+    giveBack: () => giveBackOf(side, last, false),
   });
   resource.inherit(fences);
   const planes = within(object, layouts);
@@ -195,15 +195,15 @@ function countMapped({ kind, offset, byteLength, whole }: Port): () => void {
 }
 
 /** The commands of an import: what it holds is its block's to release. */
-function sideOf({ kind: of, ports }: MemoryTarget, kind: string, imported: Imported): Side {
+function sideOf({ kind: of, ports }: MemoryTarget, kind: string, imported: Imported): HeldSide {
   const { blocks } = ports.imports.find((offer) => offer.kind === kind) ?? {};
-  const crossing = { begin: () => imported.begin?.(), end: () => imported.end?.() };
-  return { crossing, line: ports.line, kind: `${of} import`, blocks };
+  const side = { begin: () => imported.begin?.(), end: () => imported.end?.() };
+  return { side, line: ports.line, kind: `${of} import`, blocks };
 }
 
-function begun(side: Side, undo: Undo, letGo: () => void): ReturnType<typeof cross> {
+function begun(side: HeldSide, undo: Undo, letGo: () => void): ReturnType<typeof holdAndBegin> {
   try {
-    return cross(side, undo, false, []);
+    return holdAndBegin(side, undo, false, []);
   } catch (error) {
     throwAll([error, ...unwind([letGo, ...undo])], "importing memory");
     throw error;

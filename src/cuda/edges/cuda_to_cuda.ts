@@ -8,9 +8,9 @@ import { Frame, planesOf } from "../../core/tensors/frame.ts";
 import {
   type MapJob,
   type Mapper,
-  type Plan,
-  planned,
-  plannedCopy,
+  probedCopy,
+  type ProbedStep,
+  probedStep,
   refused,
   refuseDisposed,
   resourceOf,
@@ -35,13 +35,13 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
     if (isNear(owner, reader)) reader.peers.tryToMeasure(owner);
   },
 
-  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ProbedStep | Refusal {
     const [owner, reader] = ends(source, target);
     const refusal = refuse(source, owner, reader);
     if (refusal !== undefined) return refusal;
     const waitReason = reader.stream.line.whyHostWaits(waits);
     if (isNear(owner, reader)) {
-      return planned(
+      return probedStep(
         EDGE,
         { aliases: true, evidence: evidenceOf(owner, reader) },
         waitReason,
@@ -50,7 +50,7 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
     }
     const why = `${reader.name} (device ${reader.device.ordinal}) has no peer access to ${owner.name} (device ` +
       `${owner.device.ordinal})`;
-    return plannedCopy(EDGE, why, waitReason, source.withoutAddress(target, access));
+    return probedCopy(EDGE, why, waitReason, source.withoutAddress(target, access));
   },
 
   map(source: CudaTensor | Frame<CudaTensor>, target: Target, job: MapJob): CudaTensor | Frame<CudaTensor> {

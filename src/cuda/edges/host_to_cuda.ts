@@ -7,9 +7,9 @@ import { Frame, planesOf } from "../../core/tensors/frame.ts";
 import {
   type MapJob,
   type Mapper,
-  type Plan,
-  planned,
-  plannedCopy,
+  probedCopy,
+  type ProbedStep,
+  probedStep,
   refused,
   refuseDisposed,
   resourceOf,
@@ -36,7 +36,7 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
     proofs.tryToProve(hostMemory.classOf(allocation));
   },
 
-  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ProbedStep | Refusal {
     const cuda = target.context as CudaContext;
     const refusal = refuse(source, cuda, access);
     if (refusal !== undefined) return refusal;
@@ -44,7 +44,7 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
     const { allocation } = source.range;
     const closed = cuda.hostMemory.refuseInPlace(allocation);
     if (closed === undefined) {
-      return planned(
+      return probedStep(
         EDGE,
         cuda.proofs.judge(cuda.hostMemory.classOf(allocation)),
         waitReason,
@@ -52,7 +52,7 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
       );
     }
     const why = closed.remedy === undefined ? closed.reason : `${closed.reason} ${closed.remedy}`;
-    return plannedCopy(EDGE, why, waitReason, source.withoutAddress(target, access));
+    return probedCopy(EDGE, why, waitReason, source.withoutAddress(target, access));
   },
 
   map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): CudaTensor | Frame<CudaTensor> {

@@ -3,7 +3,7 @@ import { isMade } from "../../core/argument.ts";
 import type { Call, Commands } from "../../core/contract.ts";
 import type { Use } from "../../core/device/line.ts";
 import type { FillValue } from "../../core/device/pattern.ts";
-import type { HostBytes, Way } from "../../core/device/queue.ts";
+import type { Direction, HostBytes } from "../../core/device/queue.ts";
 import { wrongMemory } from "../../core/device/wrong_memory.ts";
 import type { Runs } from "../../core/layout/runs.ts";
 import type { Access } from "../../core/memory/access.ts";
@@ -50,20 +50,20 @@ export class CudaCommands implements Commands<StreamLane, CudaTensor, Copied> {
     throw checks.wrong("to", "both are arrays, which are copied to and from tensors.", "Copy it to a tensor first.");
   }
 
-  move(way: Way, tensor: CudaTensor, host: HostBytes, begin: number): Call<StreamLane>[] {
-    return this.moveRuns(way, tensor, host, { length: host.bytes.length, dimensions: [] }, [begin, 0]);
+  move(direction: Direction, tensor: CudaTensor, host: HostBytes, begin: number): Call<StreamLane>[] {
+    return this.moveRuns(direction, tensor, host, { length: host.bytes.length, dimensions: [] }, [begin, 0]);
   }
 
   moveRuns(
-    way: Way,
+    direction: Direction,
     tensor: CudaTensor,
     { address }: HostBytes,
     { length, dimensions }: Runs,
     [begin, place]: readonly number[],
   ): Call<StreamLane>[] {
-    checks.assertInstance(tensor, CudaTensor, way === "read" ? "from" : "to");
+    checks.assertInstance(tensor, CudaTensor, direction === "read" ? "from" : "to");
     const ends = [tensor.rawHandle + BigInt(begin), address + BigInt(place)] as Address[];
-    if (way === "read") return [copyRows(ends, { length, dimensions })];
+    if (direction === "read") return [copyRows(ends, { length, dimensions })];
     const turned = dimensions.map(({ count, strides }) => ({ count, strides: [...strides].reverse() }));
     return [copyRows(ends.reverse(), { length, dimensions: turned })];
   }

@@ -7,8 +7,8 @@ import { Frame } from "../../core/tensors/frame.ts";
 import {
   type MapJob,
   type Mapper,
-  type Plan,
-  planned,
+  type ProbedStep,
+  probedStep,
   refused,
   refuseEnded,
   resourceOf,
@@ -45,7 +45,7 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     cl.proofs.tryToProve(cl.memory.classOf(address, byteLength));
   },
 
-  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ProbedStep | Refusal {
     const cl = target.context as OpenCLContext;
     const { range } = source;
     const room = roomForBuffer(source, range, cl);
@@ -54,7 +54,7 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     const verdict = address === undefined ? UNMAPPED : cl.proofs.judge(cl.memory.classOf(address, byteLength));
     const waitReason = whyRoomWaits(room) ?? cl.queue.line.whyHostWaits(waits);
     const { start } = (room === FREE || room.length > 0 ? undefined : cl.memory.hostBuffers.find(range)) ?? range;
-    return planned(EDGE, verdict, waitReason, cl.memory.describe(source, access, start));
+    return probedStep(EDGE, verdict, waitReason, cl.memory.describe(source, access, start));
   },
 
   map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): OpenCLTensor | Frame<OpenCLTensor> {

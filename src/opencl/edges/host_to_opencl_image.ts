@@ -7,9 +7,9 @@ import { moved } from "../../core/layout/layout.ts";
 import {
   type MapJob,
   type Mapper,
-  type Plan,
-  planned,
-  plannedCopy,
+  probedCopy,
+  type ProbedStep,
+  probedStep,
   refused,
   refuseEnded,
   refuseFrame,
@@ -54,7 +54,7 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
     cl.proofs.tryToProve(cl.images.classOf({ format, image: way.image, address }));
   },
 
-  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ProbedStep | Refusal {
     const { context: cl, format } = target as ImageTarget;
     const way = wayFor(source, target as ImageTarget);
     if ("reason" in way) return way;
@@ -64,11 +64,11 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
     const layout = moved(plane.layout, 0);
     if (copied !== undefined) {
       const waitReason = cl.queue.line.whyHostWaits(waits);
-      return plannedCopy(EDGE, copied, waitReason, new Described(target, access, [{ layout, allocation, start }]));
+      return probedCopy(EDGE, copied, waitReason, new Described(target, access, [{ layout, allocation, start }]));
     }
     const verdict = address === undefined ? UNMAPPED : cl.proofs.judge(cl.images.classOf({ format, image, address }));
     const waitReason = way.waitReason ?? cl.queue.line.whyHostWaits(waits);
-    return planned(EDGE, verdict, waitReason, new Described(target, access, [{ ...plane, layout }]));
+    return probedStep(EDGE, verdict, waitReason, new Described(target, access, [{ ...plane, layout }]));
   },
 
   map(source: HostTensor, target: Target, job: MapJob): OpenCLImage {

@@ -4,7 +4,7 @@ import type { ByteRange, Described } from "../../core/tensors/described.ts";
 import type { Refusal } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
-import { type MapJob, type Mapper, type Plan, planned, refused } from "../../core/graph/mapper.ts";
+import { type MapJob, type Mapper, type ProbedStep, probedStep, refused } from "../../core/graph/mapper.ts";
 import type { HostBuffer } from "../buffers/host_buffers.ts";
 import type { OpenCLContext } from "../context.ts";
 import type { OpenCLSvm } from "../svm.ts";
@@ -29,7 +29,7 @@ export const openCLSvmToOpenCL: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>,
     if (!("reason" in roomIn(source, cl))) cl.proofs.tryToProve(classOf(source, cl));
   },
 
-  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ProbedStep | Refusal {
     const cl = target.context as OpenCLContext;
     const room = roomIn(source, cl);
     if ("reason" in room) return room;
@@ -38,7 +38,7 @@ export const openCLSvmToOpenCL: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>,
     // the buffer, which is no command that stands behind those.
     const early = !verdict.aliases && waits.length > 0;
     const waitReason = whyRoomWaits(room) ?? (early ? EARLY : cl.queue.line.whyHostWaits(waits));
-    return planned(EDGE, verdict, waitReason, cl.memory.describe(source, access, wholeOf(source).start));
+    return probedStep(EDGE, verdict, waitReason, cl.memory.describe(source, access, wholeOf(source).start));
   },
 
   map(source: OpenCLSvmTensor | Frame<OpenCLSvmTensor>, target: Target, job: MapJob) {

@@ -7,8 +7,8 @@ import { moved } from "../../core/layout/layout.ts";
 import {
   type MapJob,
   type Mapper,
-  type Plan,
-  planned,
+  type ProbedStep,
+  probedStep,
   refused,
   refuseEnded,
   refuseFrame,
@@ -36,7 +36,7 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
     if (!("reason" in fit)) cl.proofs.tryToProve(cl.images.overBuffers.classOf(fit.type, format, isOverHost(source)));
   },
 
-  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ProbedStep | Refusal {
     const { context: cl, format } = target as ImageTarget;
     const fit = fitOf(source, target as ImageTarget);
     if ("reason" in fit) return fit;
@@ -44,7 +44,7 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
     if (verdict.impossible) return refused(EDGE, verdict.evidence);
     const [plane] = source.planes;
     const result = new Described(target, access, [{ ...plane, layout: moved(plane.layout, 0) }]);
-    return planned(EDGE, verdict, cl.queue.line.whyHostWaits(waits), result);
+    return probedStep(EDGE, verdict, cl.queue.line.whyHostWaits(waits), result);
   },
 
   map(source: OpenCLTensor, target: Target, job: MapJob): OpenCLImage {

@@ -1,15 +1,20 @@
 import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import { boxOf } from "../../core/device/box.ts";
 import type { Call } from "../../core/contract.ts";
-import type { HostBytes, Way } from "../../core/device/queue.ts";
+import type { Direction, HostBytes } from "../../core/device/queue.ts";
 import type { Runs } from "../../core/layout/runs.ts";
 import type { BufferTensor } from "../buffers/tensor.ts";
 import type { ClLane } from "../lane.ts";
 import { opencl } from "../library.ts";
 import { partsOf, rectOf, sizes } from "./parts.ts";
 
-export function moveBytes(way: Way, { rawHandle }: BufferTensor, host: HostBytes, begin: number): Call<ClLane> {
-  const fn = way === "read" ? "clEnqueueReadBuffer" : "clEnqueueWriteBuffer";
+export function moveBytes(
+  direction: Direction,
+  { rawHandle }: BufferTensor,
+  host: HostBytes,
+  begin: number,
+): Call<ClLane> {
+  const fn = direction === "read" ? "clEnqueueReadBuffer" : "clEnqueueWriteBuffer";
   const [offset, length] = [BigInt(begin), BigInt(host.bytes.length)];
   return {
     fn,
@@ -20,14 +25,14 @@ export function moveBytes(way: Way, { rawHandle }: BufferTensor, host: HostBytes
 }
 
 export function moveElements(
-  way: Way,
+  direction: Direction,
   { rawHandle }: BufferTensor,
   { address }: HostBytes,
   runs: Runs,
   firsts: readonly number[],
 ): Call<ClLane>[] {
-  const fn = way === "read" ? "clEnqueueReadBufferRect" : "clEnqueueWriteBufferRect";
-  const place = { api: "opencl", fn, argument: way === "read" ? "from" : "to" };
+  const fn = direction === "read" ? "clEnqueueReadBufferRect" : "clEnqueueWriteBufferRect";
+  const place = { api: "opencl", fn, argument: direction === "read" ? "from" : "to" };
   boxOf(runs, 3, place); // all of it, for the message
   return partsOf(runs, [0]).map((part) => {
     const { region, pitches } = rectOf(part.runs, place);

@@ -2,7 +2,7 @@ import { isMade } from "../../core/argument.ts";
 import type { Call, Commands } from "../../core/contract.ts";
 import type { Use } from "../../core/device/line.ts";
 import type { FillValue } from "../../core/device/pattern.ts";
-import type { HostBytes, Pixels, Way } from "../../core/device/queue.ts";
+import type { Direction, HostBytes, Pixels } from "../../core/device/queue.ts";
 import { wrongMemory } from "../../core/device/wrong_memory.ts";
 import type { Runs } from "../../core/layout/runs.ts";
 import type { Access } from "../../core/memory/access.ts";
@@ -50,20 +50,28 @@ export class ClCommands implements Commands<ClLane, Taken> {
     return { byteLength: pixelBytes(tensor), dtype: tensor.format.dtype };
   }
 
-  move(way: Way, tensor: Taken, host: HostBytes, begin: number): Call<ClLane>[] {
-    assertHost(way, tensor);
-    return [ImageTensor.isImage(tensor) ? movePixels(way, tensor, host) : moveBytes(way, tensor, host, begin)];
+  move(direction: Direction, tensor: Taken, host: HostBytes, begin: number): Call<ClLane>[] {
+    assertHost(direction, tensor);
+    return [
+      ImageTensor.isImage(tensor) ? movePixels(direction, tensor, host) : moveBytes(direction, tensor, host, begin),
+    ];
   }
 
-  moveRuns(way: Way, tensor: Taken, host: HostBytes, runs: Runs, begins: readonly number[]): Call<ClLane>[] {
-    assertHost(way, tensor);
-    return moveElements(way, tensor as BufferTensor, host, runs, begins);
+  moveRuns(
+    direction: Direction,
+    tensor: Taken,
+    host: HostBytes,
+    runs: Runs,
+    begins: readonly number[],
+  ): Call<ClLane>[] {
+    assertHost(direction, tensor);
+    return moveElements(direction, tensor as BufferTensor, host, runs, begins);
   }
 }
 
-function assertHost(way: Way, tensor: Taken): void {
+function assertHost(direction: Direction, tensor: Taken): void {
   const { limits } = tensor instanceof BufferTensor ? tensor : tensor.root;
-  assertHostMay(way, limits, tensor.name, way === "read" ? "from" : "to");
+  assertHostMay(direction, limits, tensor.name, direction === "read" ? "from" : "to");
 }
 
 export function usable<T extends Taken>(tensor: T, access: Access, argument: string, context: BaseContext): Use<T> {

@@ -7,14 +7,18 @@ import { ORIGIN, regionOf } from "../images/native.ts";
 import { opencl } from "../library.ts";
 import type { Call } from "../../core/contract.ts";
 import { colourIn, type FillValue } from "../../core/device/pattern.ts";
-import type { HostBytes, Way } from "../../core/device/queue.ts";
+import type { Direction, HostBytes } from "../../core/device/queue.ts";
 import type { ClLane } from "../lane.ts";
 import type { BufferTensor } from "../buffers/tensor.ts";
 import type { Taken } from "./commands.ts";
 
 /** The command that copies an image's pixels to the program's bytes, which have no gaps, or the other way. */
-export function movePixels(way: Way, { rawHandle, image }: ImageTensor, { address }: HostBytes): Call<ClLane> {
-  const fn = way === "read" ? "clEnqueueReadImage" : "clEnqueueWriteImage";
+export function movePixels(
+  direction: Direction,
+  { rawHandle, image }: ImageTensor,
+  { address }: HostBytes,
+): Call<ClLane> {
+  const fn = direction === "read" ? "clEnqueueReadImage" : "clEnqueueWriteImage";
   const region = regionOf(image.extent);
   return {
     fn,

@@ -4,8 +4,8 @@ import type { Target } from "../../core/graph/context.ts";
 import {
   type MapJob,
   type Mapper,
-  type Plan,
-  plannedCopy,
+  probedCopy,
+  type ProbedStep,
   refused,
   refuseDisposed,
   resourceOf,
@@ -27,7 +27,7 @@ export const hostToVaapi: Mapper<HostTensor | Frame<HostTensor>, VaapiTensor | F
   to: "vaapi",
   takesParts: true,
 
-  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ProbedStep | Refusal {
     const va = target.context as VaapiContext;
     const disposed = refuseDisposed(EDGE, va);
     if (disposed !== undefined) return disposed;
@@ -36,7 +36,7 @@ export const hostToVaapi: Mapper<HostTensor | Frame<HostTensor>, VaapiTensor | F
     const reason = va.images.refuseCopy(va.pictureOf(source)!);
     if (reason !== undefined) return refused(EDGE, reason);
     const why = "a surface is the driver's own memory";
-    return plannedCopy(EDGE, why, whyHostReads(waits), source.withoutAddress(target, access));
+    return probedCopy(EDGE, why, whyHostReads(waits), source.withoutAddress(target, access));
   },
 
   map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): VaapiTensor | Frame<VaapiTensor> {

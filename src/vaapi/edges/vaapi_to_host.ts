@@ -4,9 +4,9 @@ import type { Target } from "../../core/graph/context.ts";
 import {
   type MapJob,
   type Mapper,
-  type Plan,
-  planned,
-  plannedCopy,
+  probedCopy,
+  type ProbedStep,
+  probedStep,
   refused,
   resourceOf,
   whyHostReads,
@@ -37,7 +37,7 @@ export const vaapiToHost: Mapper<VaapiTensor | Frame<VaapiTensor>, HostTensor | 
     if (va.refuseShow(source) === undefined) va.images.tryToProve(va.pictureOf(source)!);
   },
 
-  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): Plan | Refusal {
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ProbedStep | Refusal {
     const va = source.target.context as VaapiContext;
     const refusal = va.refuseShow(source);
     if (refusal !== undefined) return { edge: EDGE, ...refusal };
@@ -45,11 +45,11 @@ export const vaapiToHost: Mapper<VaapiTensor | Frame<VaapiTensor>, HostTensor | 
     const { planes } = source.withoutAddress(target, access);
     const result = new Described(target, access, planes, source.info && linear(info));
     const verdict = va.images.judge(info);
-    if (verdict !== undefined) return planned(EDGE, verdict, whyHostReads(waits), result);
+    if (verdict !== undefined) return probedStep(EDGE, verdict, whyHostReads(waits), result);
     const reason = va.images.refuseCopy(info);
     if (reason !== undefined) return refused(EDGE, reason);
     const why = "the driver shows no such surface to the CPU itself";
-    return { ...plannedCopy(EDGE, why, whyHostReads(waits), result), bytesMoved: movedBy(result) };
+    return { ...probedCopy(EDGE, why, whyHostReads(waits), result), bytesMoved: movedBy(result) };
   },
 
   map(source: VaapiTensor | Frame<VaapiTensor>, target: Target, job: MapJob): HostTensor | Frame<HostTensor> {

@@ -26,7 +26,7 @@ export function* rangesOf({ format, width, height, layers = 1 }: ImageSpec, most
 
 /** The command that copies pixels from an image to a buffer, without gaps, or from there to the image. */
 export function pixelsCall(
-  way: "read" | "write",
+  direction: "read" | "write",
   object: ImageObject,
   buffer: VulkanBuffer,
   { layer, layers, row, rows }: PixelRange,
@@ -43,7 +43,7 @@ export function pixelsCall(
     call: (lane) =>
       lane.run([object, buffer], (commands) => {
         const { vkCmdCopyImageToBuffer, vkCmdCopyBufferToImage } = vulkan();
-        if (way === "read") {
+        if (direction === "read") {
           vkCmdCopyImageToBuffer(commands, image, VK_IMAGE_LAYOUT_GENERAL, buffer.buffer, 1, region);
         } else vkCmdCopyBufferToImage(commands, buffer.buffer, image, VK_IMAGE_LAYOUT_GENERAL, 1, region);
       }),

@@ -32,8 +32,8 @@ function mapper(probe: unknown, map: unknown): Mapper {
   return any({ from: "host", to: "opencl", probe, map });
 }
 
-/** A plan that seems all right. */
-function plan(source: Described, target: Target, access: Access): object {
+/** A step that seems all right. */
+function step(source: Described, target: Target, access: Access): object {
   return { edge: "x", transfer: "alias", hostWait: false, bytesMoved: 0, result: source.as(target, access) };
 }
 
@@ -79,7 +79,7 @@ export default table(import.meta, {
       using cl = open();
       using h = host.allocate(bytes);
       const target = () => ({ kind: "host", context: host, is: () => true });
-      const probe = (source: Described, _: Target, access: Access) => plan(source, any(target()), access);
+      const probe = (source: Described, _: Target, access: Access) => step(source, any(target()), access);
       using graph = new MapperGraph([host, cl], [mapper(probe, () => h)]);
       graph.map(h, cl);
     },
@@ -96,7 +96,7 @@ export default table(import.meta, {
       using cl = open();
       for (const rubbish of [undefined, null, 5, {}]) {
         const bad = [
-          mapper(plan, () => rubbish),
+          mapper(step, () => rubbish),
           mapper(() => rubbish, () => rubbish),
           mapper(() => ({ result: rubbish }), () => rubbish),
         ];
@@ -117,7 +117,7 @@ export default table(import.meta, {
       const boom = () => {
         throw mine;
       };
-      for (const each of [mapper(boom, boom), mapper(plan, boom), { ...mapper(plan, boom), prepare: boom }]) {
+      for (const each of [mapper(boom, boom), mapper(step, boom), { ...mapper(step, boom), prepare: boom }]) {
         using h = host.allocate(bytes);
         using graph = new MapperGraph([host, cl], [each]);
         try {
@@ -144,7 +144,7 @@ export default table(import.meta, {
       for (const first of ["source", "context"] as const) {
         using cl = open();
         using h = host.allocate(bytes);
-        using graph = new MapperGraph([host, cl], [mapper(plan, map)]);
+        using graph = new MapperGraph([host, cl], [mapper(step, map)]);
         const mapped: Tensor = graph.map(h, cl);
         const view = (mapped as HostTensor).view();
         (first === "source" ? h : cl)[Symbol.dispose]();

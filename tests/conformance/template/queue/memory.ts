@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Crossing, Exported, Imported, Memory, Offer } from "../../../../src/core/contract.ts";
+import type { Exported, Imported, Memory, Offer, StepSide } from "../../../../src/core/contract.ts";
 import type { Line } from "../../../../src/core/device/line.ts";
 import { type MemoryKind, Port } from "../../../../src/core/device/port.ts";
 import type { Transfer } from "../../../../src/core/graph/route.ts";
@@ -63,7 +63,7 @@ export function memoryOf(kind: FakeKind, line: Line): Memory<FakeTensor, bigint>
 }
 
 /** Memory that stands for bytes elsewhere: they are brought there, and taken back. */
-function staged(address: bigint, byteLength: number): Crossing & { readonly handle: bigint } {
+function staged(address: bigint, byteLength: number): StepSide & { readonly handle: bigint } {
   const handle = allocate(byteLength);
   const [own, theirs] = [fakeBytes(handle), bytesAt(address, byteLength)];
   return {

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
-import { cross, type Side } from "../../src/core/graph/crossing.ts";
-import { unordered } from "../../src/core/graph/ways.ts";
+import { type HeldSide, holdAndBegin } from "../../src/core/graph/step_side.ts";
+import { unordered } from "../../src/core/graph/offers.ts";
 import { ledger } from "../../src/core/life/ledger.ts";
 import { type Undo, unwind } from "../../src/core/life/undo.ts";
 import type { Allocation } from "../../src/core/memory/allocation.ts";
@@ -17,18 +17,18 @@ const fates: readonly (readonly [fate: string, note: Partial<Allocation>, releas
 
 for (const [fate, note, releases] of fates) {
   Deno.test(
-    `cross() ${releases === 1 ? "releases" : "keeps"} what a side holds at its end where ${fate}`,
+    `holdAndBegin() ${releases === 1 ? "releases" : "keeps"} what a side holds at its end where ${fate}`,
     withEmptyLedger(() => {
       const block = fakeAllocation(8);
       let released = 0;
-      const side: Side = {
-        crossing: { release: () => void released++ },
+      const side: HeldSide = {
+        side: { release: () => void released++ },
         line: undefined,
         kind: "test.side",
         shows: block,
       };
       const undo: Undo = [];
-      cross(side, undo, false, []);
+      holdAndBegin(side, undo, false, []);
       assertEquals(ledger.alive["test.side"], 1);
       Object.assign(block, note);
       assertEquals(unwind(undo), []);

@@ -1,4 +1,4 @@
-import type { Call, Crossing } from "../contract.ts";
+import type { Call, StepSide } from "../contract.ts";
 import type { Fence } from "../device/fence.ts";
 import { throwAll } from "../errors.ts";
 import type { Line } from "../device/line.ts";
@@ -7,9 +7,9 @@ import type { GiveBack } from "../life/resource.ts";
 import { type Undo, unwind } from "../life/undo.ts";
 import type { Allocation } from "../memory/allocation.ts";
 
-export interface Side {
+export interface HeldSide {
   /** What it holds, and its commands. */
-  readonly crossing: Crossing;
+  readonly side: StepSide;
   readonly line: Line | undefined;
   readonly kind: string;
   /** The block that the host may see. Once a view of it was moved away, what is held here is kept for good. */
@@ -19,19 +19,24 @@ export interface Side {
 }
 
 /** {@link hold}, then {@link begin}. */
-export function cross(side: Side, undo: Undo, fetches: boolean, waits: readonly Fence[]): ReturnType<typeof begin> {
+export function holdAndBegin(
+  side: HeldSide,
+  undo: Undo,
+  fetches: boolean,
+  waits: readonly Fence[],
+): ReturnType<typeof begin> {
   hold(side, undo);
   return begin(side, undo, fetches, waits);
 }
 
 /** Takes over what one side holds: it goes on the undo list. */
-export function hold({ crossing, kind, shows }: Side, undo: Undo): void {
-  const { release } = crossing;
+export function hold({ side, kind, shows }: HeldSide, undo: Undo): void {
+  const { release } = side;
   if (release === undefined) return;
   ledger.add(kind);
   undo.push(() => {
     ledger.remove(kind);
-    if (!(shows?.escaped || shows?.unseen)) release.call(crossing);
+    if (!(shows?.escaped || shows?.unseen)) release.call(side);
   });
 }
 
@@ -41,12 +46,12 @@ const NOTHING: { readonly fences: readonly Fence[]; readonly last: LastCall | un
 };
 
 /** Brings the bytes if the map fetches them. Returns what the next command has to wait for. */
-export function begin({ crossing, line }: Side, undo: Undo, fetches: boolean, waits: readonly Fence[]): typeof NOTHING {
-  const { begin, end, bring } = crossing;
+export function begin({ side, line }: HeldSide, undo: Undo, fetches: boolean, waits: readonly Fence[]): typeof NOTHING {
+  const { begin, end, bring } = side;
   if (begin === undefined && end === undefined && bring === undefined) {
     return waits.length === 0 ? NOTHING : { fences: waits, last: undefined };
   }
-  const last = lastOf(crossing);
+  const last = lastOf(side);
   let fences = waits;
   const submit = (call: Call | undefined) => {
     if (call === undefined) return;
@@ -55,14 +60,14 @@ export function begin({ crossing, line }: Side, undo: Undo, fetches: boolean, wa
     fences = [fence];
     undo.push(() => line!.block(fence.mark)); // a map that succeeds has waited for it
   };
-  submit(crossing.begin?.());
+  submit(side.begin?.());
   if (last !== undefined) undo.push(() => last.isDue && line!.submitRaw(last).waitSync());
-  if (fetches) submit(crossing.bring?.());
+  if (fetches) submit(side.bring?.());
   return { fences, last };
 }
 
 /** Closes what an import has left of a port. If that fails, what was imported is given up: no other object owns it. */
-export function closeBeside(port: Disposable, imported: Crossing, blocks?: readonly { release(): void }[]): void {
+export function closeBeside(port: Disposable, imported: StepSide, blocks?: readonly { release(): void }[]): void {
   try {
     port[Symbol.dispose]();
   } catch (error) {
@@ -72,22 +77,22 @@ export function closeBeside(port: Disposable, imported: Crossing, blocks?: reado
 }
 
 /** What one side does once the map ends, and the other after it. */
-export function wayBack(
-  { crossing, line, blocks = false }: Side,
+export function giveBackOf(
+  { side, line, blocks = false }: HeldSide,
   last: LastCall | undefined,
   wrote: boolean,
   next?: GiveBack,
 ): GiveBack | undefined {
-  if (crossing.giveBack !== undefined) return { ...crossing.giveBack, next };
-  const takesBack = wrote && crossing.takeBack !== undefined;
+  if (side.giveBack !== undefined) return { ...side.giveBack, next };
+  const takesBack = wrote && side.takeBack !== undefined;
   if (!takesBack && last === undefined) return next;
   let isBack = !takesBack;
   const step = (step: number) => {
-    const call = isBack ? undefined : crossing.takeBack!(step);
+    const call = isBack ? undefined : side.takeBack!(step);
     isBack = call === undefined;
     return call ?? (last?.isDue ? last : undefined);
   };
-  return { line: line!, once: crossing.once ?? !takesBack, blocks, step, next };
+  return { line: line!, once: side.once ?? !takesBack, blocks, step, next };
 }
 
 export interface LastCall extends Call {
@@ -95,8 +100,8 @@ export interface LastCall extends Call {
   isDue: boolean;
 }
 
-function lastOf(crossing: Crossing): LastCall | undefined {
-  const call = crossing.end?.();
+function lastOf(side: StepSide): LastCall | undefined {
+  const call = side.end?.();
   if (call === undefined) return undefined;
   const last: LastCall = {
     ...call,
