@@ -68,7 +68,7 @@ export function outgoing({ mapped, access, kinds = MEMORY_KINDS, argument = "fra
   const planes = planesOf(mapped);
   const together = planes.every(({ grant }) => grant.allocation === planes[0].grant.allocation);
   const parts = (together ? [planes] : planes.map((plane) => [plane])).map(partOf);
-  const { kind: memory, device } = wayOf(mapped.target, parts, kinds, argument);
+  const { kind: memory, device } = offerFor(mapped.target, parts, kinds, argument);
   const release: Undo = [];
   try {
     const exported = parts.map((part) => exportOf(part, memory, access, release));
@@ -104,7 +104,7 @@ function partOf(planes: readonly Tensor[]): Part {
 }
 
 /** The best kind of port by which all parts go out without a byte being moved. */
-function wayOf(
+function offerFor(
   target: Target,
   parts: readonly Part[],
   kinds: readonly SentKind[],

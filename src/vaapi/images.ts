@@ -100,7 +100,7 @@ export class SurfaceImages {
     undo.push(() => image.free());
     const moved = () => this.#base.countCopied(pixelBytes(image.layouts));
     if (reads(access)) {
-      copyBetween(image, planes, "to the image");
+      copyBetween(image, planes, "image");
       const code = image.put();
       if (code !== VA_STATUS_SUCCESS) throw vaError(code, "vaPutImage");
       moved();
@@ -138,19 +138,19 @@ function takeBack(image: SurfaceImage, planes: readonly HostPlane[], moved: () =
     blocks: true,
     call() {
       image.get();
-      copyBetween(image, planes, "to the host");
+      copyBetween(image, planes, "host");
       moved();
       return VA_STATUS_SUCCESS;
     },
   };
 }
 
-function copyBetween(image: SurfaceImage, planes: readonly HostPlane[], way: "to the image" | "to the host"): void {
+function copyBetween(image: SurfaceImage, planes: readonly HostPlane[], to: "image" | "host"): void {
   thenUndo("copying an image", (undo) => {
     const there = bytesAt(image.map(), image.byteLength, "vaapi", undo);
     for (const [p, { address, layout }] of planes.entries()) {
       const here = bytesAt(address, layout.byteLength, "vaapi", undo);
-      if (way === "to the image") copyElements(there, image.layouts[p], here, layout);
+      if (to === "image") copyElements(there, image.layouts[p], here, layout);
       else copyElements(here, layout, there, image.layouts[p]);
     }
   }, [() => image.unmap()]);

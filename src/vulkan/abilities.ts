@@ -113,7 +113,7 @@ function fenceAbility(device: VkPhysicalDevice): Ability {
   );
 }
 
-/** Reads bits, of which each way has one. */
+/** Reads a bit for each side. */
 function abilityIn(features: number, exports: number, imports: number): Ability {
   return { exports: (features & exports) !== 0, imports: (features & imports) !== 0 };
 }

@@ -115,7 +115,7 @@ function createFence(device: OpenDevice, undo: Undo, exports: boolean): VkFence 
   return device.create<VkFence>("Fence", struct("VkFenceCreateInfo", { pNext }), undo);
 }
 
-/** What each way needs, and what to do where a device lacks it. */
+/** What each side needs, and what to do where a device lacks it. */
 const ABLE = {
   exports: {
     fn: "vkGetFenceFdKHR",
@@ -129,9 +129,9 @@ const ABLE = {
   },
 } as const;
 
-function assertAble(device: OpenDevice, way: "exports" | "imports"): void {
-  if (device.abilities.fenceSyncFd[way]) return;
-  const { fn, are, hint } = ABLE[way];
+function assertAble(device: OpenDevice, side: "exports" | "imports"): void {
+  if (device.abilities.fenceSyncFd[side]) return;
+  const { fn, are, hint } = ABLE[side];
   const { reason } = device.lacks("VK_KHR_external_fence_fd") ??
     { reason: `${device.facts.name} reports that its fences ${are} no sync files.` };
   throw new InteropError(reason, { api: "vulkan", fn, hint });

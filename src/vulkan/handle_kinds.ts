@@ -34,13 +34,13 @@ export function abilityOf({ abilities }: OpenDevice, kind: HandleKind): MemoryAb
 export function closedFor(
   device: OpenDevice,
   kind: HandleKind,
-  way: "exports" | "imports",
+  side: "exports" | "imports",
 ): Reason | undefined {
-  if (abilityOf(device, kind)[way]) return undefined;
-  return device.lacks(HANDLES[kind].extension) ?? answersNo(device.facts.name, "buffers", way, kind);
+  if (abilityOf(device, kind)[side]) return undefined;
+  return device.lacks(HANDLES[kind].extension) ?? answersNo(device.facts.name, "buffers", side, kind);
 }
 
 /** For a device that has the extension, and says no all the same. */
-export function answersNo(device: string, what: string, way: "exports" | "imports", kind: HandleKind) {
-  return { reason: `${device} reports that its ${what} ${way === "exports" ? "go out" : "come in"} by no ${kind}.` };
+export function answersNo(device: string, what: string, side: "exports" | "imports", kind: HandleKind) {
+  return { reason: `${device} reports that its ${what} ${side === "exports" ? "go out" : "come in"} by no ${kind}.` };
 }

@@ -18,13 +18,13 @@ const KINDS = {
 export type FdKind = keyof typeof KINDS;
 
 /** Those kinds that a device exports, or imports; the best first. */
-export function kindsOf({ abilities }: OpenDevice, way: keyof Ability): FdKind[] {
+export function kindsOf({ abilities }: OpenDevice, side: keyof Ability): FdKind[] {
   const of: Record<FdKind, Ability> = {
     "timeline-fd": abilities.timelineFd,
     "binary-fd": abilities.binaryFd,
     "sync-fd": abilities.syncFd,
   };
-  return (Object.keys(of) as FdKind[]).filter((kind) => of[kind][way]);
+  return (Object.keys(of) as FdKind[]).filter((kind) => of[kind][side]);
 }
 
 export function createSemaphore(device: OpenDevice, kind: FdKind, undo: Undo, exports = false): VkSemaphore {

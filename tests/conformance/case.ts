@@ -30,7 +30,7 @@ export class NotHere extends Error {
   override name = "NotHere";
 }
 
-/** Maps across the edge itself, or along the way that is asked for: any other one is a failure. */
+/** Maps across the edge itself, or along the route that is asked for: any other is a failure. */
 export function across(subject: Subject, source: Tensor, options?: MapOptions, to?: End): Tensor;
 /** The same for a frame. */
 export function across(subject: Subject, source: Frame, options?: MapOptions, to?: End): Frame;

@@ -72,25 +72,25 @@ const VARIANTS: readonly Variant[] = [
   },
 ];
 
-/** Ways that the graph makes of several edges, between CUDA and OpenCV. */
-const WAYS = {
+/** Routes that the graph makes of several edges, between CUDA and OpenCV. */
+const ROUTES = {
   "cuda.pinned→opencv.mat": [PINNED_TO_HOST, "host→opencv.mat"],
   "opencv.mat→cuda": ["opencv.mat→host", FROM_HOST],
 } as const;
 
-type Way = keyof typeof WAYS;
+type RouteName = keyof typeof ROUTES;
 
-/** The edges of CUDA's memory, on every GPU, and the ways that lead through them. */
+/** The edges of CUDA's memory, on every GPU, and the routes that lead through them. */
 export function cuda(): Candidate[] {
-  const ways = Object.keys(WAYS) as Way[];
-  const edges = [...VARIANTS.map(({ edge }) => edge), TO_CUDA, VIRTUAL_TO_OPENCL, ...ways];
+  const routes = Object.keys(ROUTES) as RouteName[];
+  const edges = [...VARIANTS.map(({ edge }) => edge), TO_CUDA, VIRTUAL_TO_OPENCL, ...routes];
   try {
     const devices = cudaDevices();
     return devices.flatMap((device) => [
       ...VARIANTS.map((variant) => candidate(variant, device)),
       ...devices.map((other) => between(device, other)),
       ...(["device", "host"] as const).map((location) => toOpenCL(device, location)),
-      ...ways.map((way) => wayOn(way, device)),
+      ...routes.map((route) => routeOn(route, device)),
     ]);
   } catch (error) {
     return edges.map((edge) => ({ edge, open: reasonOf(error) }));
@@ -180,17 +180,17 @@ function open({ edge, memoryOf, hosts = hostEnd, about }: Variant, device: CudaD
   return { graph, source, target, elsewhere, ...about, ...rest, [Symbol.dispose]: () => closeAll(graph) };
 }
 
-function wayOn(way: Way, device: CudaDevice): Candidate {
+function routeOn(route: RouteName, device: CudaDevice): Candidate {
   try {
     OpenCVContext.open()[Symbol.dispose]();
   } catch (error) {
-    return { edge: way, open: reasonOf(error) };
+    return { edge: route, open: reasonOf(error) };
   }
-  return { edge: way, device: inWords(device), open: () => openWay(way, device) };
+  return { edge: route, device: inWords(device), open: () => openRoute(route, device) };
 }
 
-function openWay(way: Way, device: CudaDevice): Subject {
-  const fromMat = way === "opencv.mat→cuda";
+function openRoute(route: RouteName, device: CudaDevice): Subject {
+  const fromMat = route === "opencv.mat→cuda";
   const { contexts, ends, closeAll, rest } = opened(device, fromMat ? deviceOf : pinnedOf);
   const cvs = [OpenCVContext.open(), OpenCVContext.open()];
   const graph = new MapperGraph([host, ...contexts, ...cvs]);
@@ -198,7 +198,7 @@ function openWay(way: Way, device: CudaDevice): Subject {
   const [[source], [target, elsewhere]] = fromMat ? [mats, ends] : [ends, mats];
   return {
     ...{ graph, source, target, elsewhere },
-    via: WAYS[way],
+    via: ROUTES[route],
     expected: "as proven",
     variants: ANY_MAT,
     ...(fromMat ? {} : { withoutCalls: true }),

@@ -1,5 +1,5 @@
 /**
- * Every edge that the suite knows, and ways that the graph makes of several. A new API has a file like `opencl.ts` beside this one, and a line here.
+ * Every edge that the suite knows, and routes that the graph makes of several. A new API has a file like `opencl.ts` beside this one, and a line here.
  *
  * @module
  */

@@ -18,8 +18,8 @@ const FROM_MAT = "opencv.mat→host";
 const TO_UMAT = edgeOf(openCLToOpenCVUMat as unknown as Mapper);
 const FROM_UMAT = edgeOf(openCVUMatToOpenCL as unknown as Mapper);
 
-/** Ways that the graph makes of several edges. */
-const WAYS: Readonly<Record<string, readonly string[]>> = {
+/** Routes that the graph makes of several edges. */
+const ROUTES: Readonly<Record<string, readonly string[]>> = {
   "host→opencv.umat": ["host→opencl", TO_UMAT],
   "opencv.umat→opencv.mat": [FROM_UMAT, "opencl→host", TO_MAT],
   "opencv.mat→opencv.umat": [FROM_MAT, "host→opencl", TO_UMAT],
@@ -31,9 +31,9 @@ type Memory = "memory of samepage's" | "memory of OpenCV's";
 /** OpenCV uses no CPU by itself unless it is told to; it asks once. */
 if (Deno.env.get("OPENCV_OPENCL_DEVICE") === undefined) Deno.env.set("OPENCV_OPENCL_DEVICE", ":CPU:");
 
-/** The edges of OpenCV's Mats, and of its UMats on every device of every platform, and the ways that lead through them. */
+/** The edges of OpenCV's Mats, and of its UMats on every device of every platform, and the routes that lead through them. */
 export function opencv(): Candidate[] {
-  const onDevices = [TO_UMAT, FROM_UMAT, ...Object.keys(WAYS)];
+  const onDevices = [TO_UMAT, FROM_UMAT, ...Object.keys(ROUTES)];
   try {
     OpenCVContext.open()[Symbol.dispose]();
   } catch (error) {
@@ -61,7 +61,7 @@ function umats(edges: readonly string[]): Candidate[] {
       return edges.map((edge) => ({
         edge,
         device: where,
-        covered: edge in WAYS,
+        covered: edge in ROUTES,
         open: problem ?? (() => openUMat(edge, device)),
       }));
     });
@@ -115,7 +115,7 @@ function rowsOf(cv: OpenCVContext): End {
 
 function openUMat(edge: string, device: OpenCLDevice): Subject {
   const contexts = [OpenCVContext.open(), OpenCVContext.open()];
-  // Overlapping host memory can be mapped to UMats by way of two OpenCL contexts, and not of one.
+  // Overlapping host memory can be mapped to UMats through two OpenCL contexts, and not through one.
   const cls = [open(device), open(device)];
   const [cl] = cls;
   const graph = new MapperGraph([host, ...cls, ...contexts]);
@@ -133,8 +133,8 @@ function openUMat(edge: string, device: OpenCLDevice): Subject {
     source: from[0],
     target: to[0],
     ...(to.length > 1 ? { elsewhere: to[1] } : {}),
-    ...(edge in WAYS ? { via: WAYS[edge] } : {}),
-    ...(edge in WAYS ? { expected: "as proven" } : { expected: "alias", withoutCalls: true }),
+    ...(edge in ROUTES ? { via: ROUTES[edge] } : {}),
+    ...(edge in ROUTES ? { expected: "as proven" } : { expected: "alias", withoutCalls: true }),
     variants: ANY_MAT,
     alive: () => objectsIn(cl) - freeSlots(),
     openContext: () => OpenCVContext.open(),

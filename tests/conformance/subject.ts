@@ -93,7 +93,7 @@ export interface Variants {
   readonly parts: readonly Variant[];
 }
 
-/** One edge on one device, or a way that the graph makes of several, open: contexts, a graph over them, and the hands at both ends. Disposing it closes them. */
+/** One edge on one device, or a route that the graph makes of several, open: contexts, a graph over them, and the hands at both ends. Disposing it closes them. */
 export interface Subject extends Disposable {
   /** The graph, with both contexts. */
   readonly graph: Graph;
@@ -105,7 +105,7 @@ export interface Subject extends Disposable {
   readonly elsewhere?: End;
   /** True if the source's API must not use it, not even read it, while it is mapped: CUDA's rule for OpenGL's memory. */
   readonly sourceRests?: true;
-  /** The edges that the graph has to make the way of; left out where it is one edge, from source to target. */
+  /** The edges that the graph has to make the route of; left out where it is one edge, from source to target. */
   readonly via?: readonly string[];
   /** What the edge must say that it does with the bytes; `"as proven"`: alias or migrate, as the device is found to do. */
   readonly expected: Transfer | "as proven";
@@ -129,7 +129,7 @@ export interface Subject extends Disposable {
 
 /** An edge on one device of this machine, or the reason why it is on none. */
 export interface Candidate {
-  /** The edge, as `edgeOf(mapper)` names it: `"host→opencl"`; of a way made of several, its two ends. */
+  /** The edge, as `edgeOf(mapper)` names it: `"host→opencl"`; of a route of several, its two ends. */
   readonly edge: string;
   /** The device, where there are several. */
   readonly device?: string;

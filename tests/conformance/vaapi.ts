@@ -35,7 +35,7 @@ export function openSurfaces(): Surfaces | string {
 }
 
 /** How the driver of the tests behaves, and what an edge to the host says of itself then. */
-const WAYS = [
+const DRIVERS = [
   { name: "derived images in place", words: [], expected: "as proven" },
   { name: "derived images that are copies", words: ["private"], expected: "migrate" },
   { name: "no derived images", words: ["plain"], expected: "copy" },
@@ -47,7 +47,7 @@ export function vaapis(): Candidate[] {
     return ["vaapi→host", "host→vaapi"].map((edge) => ({ edge, open: `there is no ${missing}` }));
   }
   return [
-    ...WAYS.map(({ name, words, expected }, i): Candidate => ({
+    ...DRIVERS.map(({ name, words, expected }, i): Candidate => ({
       edge: "vaapi→host",
       device: name,
       open: () => opened("vaapi→host", words, expected),

@@ -11,7 +11,7 @@ import { chainsHere, EDGES_HERE } from "./image_world.ts";
 const CHAINS = 60;
 
 /** How the VA-API driver of the tests shows its surfaces, and by which step they reach the host then. */
-const WAYS = [
+const DRIVERS = [
   [["in place"], "alias"],
   [["private"], "migrate"],
   [["plain"], "copy"],
@@ -25,7 +25,7 @@ function assertCovered({ edges, lends }: Counts, ...steps: readonly string[]): v
   assert(lends > CHAINS / 4, `${lends} lends`);
 }
 
-for (const [i, [words, transfer]] of WAYS.entries()) {
+for (const [i, [words, transfer]] of DRIVERS.entries()) {
   test(`images in chains keep every pixel: surfaces ${words.join(" and ")}`, ["pocl"], async () => {
     const counts = await chainsHere(words, CHAINS, 1 + 1000 * i);
     assertCovered(counts, ...EDGES_HERE.includes("vaapi→host") ? [`vaapi→host ${transfer}`] : []);

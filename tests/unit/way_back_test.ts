@@ -57,7 +57,7 @@ const anyOp = fc.record({
 });
 
 /** How the devices wait for each other, and which commands hand their memory over and take the bytes back. */
-const anyWay = fc.record({
+const anySides = fc.record({
   sync: fc.constantFrom<FakeSync | undefined>(undefined, "timeline-fd", "sync-fd", "binary-fd", "shared timeline-fd"),
   begins: fc.boolean(),
   ends: fc.boolean(),
@@ -65,7 +65,7 @@ const anyWay = fc.record({
 });
 
 type Op = typeof anyOp extends fc.Arbitrary<infer T> ? T : never;
-type Way = typeof anyWay extends fc.Arbitrary<infer T> ? T : never;
+type Sides = typeof anySides extends fc.Arbitrary<infer T> ? T : never;
 
 /** A view that the host has, until it is revoked. */
 interface View {
@@ -102,7 +102,7 @@ function call({ commands, views, wrong }: Seen, one: Omit<Ran, "isOver">) {
 }
 
 /** A kind of memory with a line, over the host's bytes from `base` on. */
-function context(line: Line<FakeLane>, { begins, ends, takesBack }: Way, seen: Seen, base: bigint): Context {
+function context(line: Line<FakeLane>, { begins, ends, takesBack }: Sides, seen: Seen, base: bigint): Context {
   const made: Context & { readonly targets: Target[] } = {
     ...{ api: line.name, name: line.name, id: {}, targets: [], resource: undefined },
     [Symbol.dispose]() {},
@@ -135,13 +135,13 @@ function unlessRefused<T>(action: () => T): T | undefined {
   }
 }
 
-function run(ops: readonly Op[], way: Way): void {
-  const drivers = [0, 1].map((i) => new FakeDriver(`device ${i}`, way.sync));
+function run(ops: readonly Op[], sides: Sides): void {
+  const drivers = [0, 1].map((i) => new FakeDriver(`device ${i}`, sides.sync));
   const lines = drivers.map((driver, i) => driver.line(`line ${i}`));
   const source = host.allocate({ shape: [BYTES], dtype: "u8" });
   const base = source.address;
   const seen: Seen = { commands: [], views: [], wrong: [] };
-  const contexts = lines.map((line) => context(line, way, seen, base));
+  const contexts = lines.map((line) => context(line, sides, seen, base));
   const graph = new Graph([host, ...contexts], portMappers);
   const hosts: HostTensor[] = [source];
   const maps: { readonly tensor: Made; readonly line: Line<FakeLane>; readonly of: HostTensor }[] = [];
@@ -185,7 +185,7 @@ Deno.test(
   "maps in flight: what the host has a view of is over, in whatever order they end",
   withEmptyLedger(() => {
     using _open = { [Symbol.dispose]: offerSemaphores(new FakeMaker()) };
-    fc.assert(fc.property(fc.array(anyOp, { maxLength: 30, size: "max" }), anyWay, run), {
+    fc.assert(fc.property(fc.array(anyOp, { maxLength: 30, size: "max" }), anySides, run), {
       numRuns: Number(Deno.env.get("SAMEPAGE_RUNS") ?? 2000),
     });
   }),

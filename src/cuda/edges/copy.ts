@@ -13,7 +13,7 @@ export interface DeviceCopy {
   readonly done: Fence | undefined;
 }
 
-interface Ways {
+interface Copies {
   /** True if there are gaps, which go back unchanged. */
   readonly gaps: boolean;
   readonly there: (to: Address) => Call;
@@ -25,7 +25,7 @@ export function copyOnDevice(
   context: CudaContext,
   { grants: [{ access }], undo, waits }: MapJob,
   byteLength: number,
-  { gaps, there, back }: Ways,
+  { gaps, there, back }: Copies,
 ): DeviceCopy {
   const { line } = context.stream;
   line.resource.assertLive(); // while it ends, it only takes copies back

@@ -65,8 +65,8 @@ function factsOf({ id, driver, driverUuid, type, apiVersion, limits, memoryTypes
 function traitsOf({ openDevice: { abilities, facts }, absent, id }: VulkanContext, images: string): Trait[] {
   const { opaqueFd, dmaBuf, hostPointer, binaryFd, timelineFd, syncFd, fenceSyncFd } = abilities;
   const kinds = { opaqueFd, dmaBuf, hostPointer, binaryFd, timelineFd, syncFd, fenceSyncFd };
-  const able = (way: "exports" | "imports") =>
-    Object.entries(kinds).filter(([, ability]) => ability[way]).map(([name]) => WORDS[name as keyof typeof kinds]);
+  const able = (side: "exports" | "imports") =>
+    Object.entries(kinds).filter(([, ability]) => ability[side]).map(([name]) => WORDS[name as keyof typeof kinds]);
   return [
     { label: "device", text: `${facts.type}; Vulkan ${facts.apiVersion}; ${facts.driver}` },
     { label: "exports", text: able("exports").join(", ") || "nothing" },
@@ -87,14 +87,14 @@ function imagesOf(open: VulkanContext): string {
   const modifiers = target.modifiers.slice(0, MOST_MODIFIERS);
   const orders: readonly Order[] = ["optimal", "linear", ...modifiers];
   const told = orders.map((order) => {
-    const ways = (["opaque-fd", "dma-buf"] as const).flatMap((kind) => {
-      const [out, into] = (["exports", "imports"] as const).map((way) =>
-        closedFor(target, kind, way, order) === undefined
+    const fds = (["opaque-fd", "dma-buf"] as const).flatMap((kind) => {
+      const [out, into] = (["exports", "imports"] as const).map((side) =>
+        closedFor(target, kind, side, order) === undefined
       );
       return out || into ? [`${[out ? "out" : "", into ? "in" : ""].filter(Boolean).join(" and ")} by ${kind}`] : [];
     });
     const name = typeof order === "bigint" ? `modifier 0x${order.toString(16)}` : order;
-    return `${name} ${ways.join(", ") || "by no fd"}`;
+    return `${name} ${fds.join(", ") || "by no fd"}`;
   });
   const more = target.modifiers.length - modifiers.length;
   return `${IMAGES}: ${told.join("; ")}${more > 0 ? `; ${more} modifiers more` : ""}`;

@@ -28,8 +28,8 @@ import { makeRoom, roomFor, whyRoomWaits } from "./room.ts";
 
 const EDGE = "host→opencl.image";
 
-/** A way to map a source: an image over its memory, or a driver image with a copy. */
-interface Way {
+/** How a source becomes an image: over its memory, or, if `copied` says why, by a copy to one of the driver's. */
+interface Choice {
   readonly image: ImageShape;
   readonly copied?: string;
   readonly waitReason: string | undefined;
@@ -48,34 +48,34 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
   prepare(source: Described, target: Target): void {
     const { context: cl, format } = target as ImageTarget;
     if (cl.queue.resource.state !== "live") return;
-    const way = wayFor(source, target as ImageTarget);
+    const choice = choiceFor(source, target as ImageTarget);
     const [{ address }] = source.planes;
-    if ("reason" in way || way.copied !== undefined || address === undefined) return;
-    cl.proofs.tryToProve(cl.images.classOf({ format, image: way.image, address }));
+    if ("reason" in choice || choice.copied !== undefined || address === undefined) return;
+    cl.proofs.tryToProve(cl.images.classOf({ format, image: choice.image, address }));
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ProbedStep | Refusal {
     const { context: cl, format } = target as ImageTarget;
-    const way = wayFor(source, target as ImageTarget);
-    if ("reason" in way) return way;
+    const choice = choiceFor(source, target as ImageTarget);
+    if ("reason" in choice) return choice;
     const [plane] = source.planes;
     const { address, allocation, start } = plane;
-    const { image, copied } = way;
+    const { image, copied } = choice;
     const layout = moved(plane.layout, 0);
     if (copied !== undefined) {
       const waitReason = cl.queue.line.whyHostWaits(waits);
       return probedCopy(EDGE, copied, waitReason, new Described(target, access, [{ layout, allocation, start }]));
     }
     const verdict = address === undefined ? UNMAPPED : cl.proofs.judge(cl.images.classOf({ format, image, address }));
-    const waitReason = way.waitReason ?? cl.queue.line.whyHostWaits(waits);
+    const waitReason = choice.waitReason ?? cl.queue.line.whyHostWaits(waits);
     return probedStep(EDGE, verdict, waitReason, new Described(target, access, [{ ...plane, layout }]));
   },
 
   map(source: HostTensor, target: Target, job: MapJob): OpenCLImage {
     const to = target as ImageTarget;
-    const way = wayFor(source.described, to) as Way; // the probe was not refused
-    const take = way.copied === undefined ? mapInPlace : mapCopy;
-    return take(source, to, way.image, job);
+    const choice = choiceFor(source.described, to) as Choice; // the probe was not refused
+    const take = choice.copied === undefined ? mapInPlace : mapCopy;
+    return take(source, to, choice.image, job);
   },
 };
 
@@ -116,7 +116,7 @@ function mapCopy(source: HostTensor, target: ImageTarget, image: ImageShape, job
   return cl.images.tensor({ target, resource, handle: root.mem, layout, image, root, parent: source });
 }
 
-function wayFor(source: Described, target: ImageTarget): Way | Refusal {
+function choiceFor(source: Described, target: ImageTarget): Choice | Refusal {
   const { context: cl } = target;
   const closed = refuseEnded(EDGE, cl) ?? refuseFrame(EDGE, source, "an image");
   if (closed !== undefined) return closed;

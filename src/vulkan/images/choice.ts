@@ -39,7 +39,7 @@ export const ONE_PICTURE = {
 export function closedFor(
   { base: { openDevice: device, name }, abilities, format }: VulkanImageTarget,
   kind: ExportKind,
-  way: "exports" | "imports",
+  side: "exports" | "imports",
   order: Order,
 ): Reason | undefined {
   const { type, extension } = HANDLES[kind];
@@ -51,8 +51,8 @@ export function closedFor(
   const lacking = device.lacks(extension) ??
     (byModifier ? device.lacks("VK_EXT_image_drm_format_modifier") : undefined);
   if (lacking !== undefined) return lacking;
-  if (abilities.of(order, type)?.[way]) return undefined;
-  return answersNo(name, `images of ${format.vulkan}, ${inWords(order)},`, way, kind);
+  if (abilities.of(order, type)?.[side]) return undefined;
+  return answersNo(name, `images of ${format.vulkan}, ${inWords(order)},`, side, kind);
 }
 
 /** The order to allocate by, and the kind of handle to go out by. @throws {ArgumentError} if no order fits. */

@@ -167,7 +167,7 @@ function imported(target: VulkanImageTarget, port: ImagePort): ImportedImage<Ima
   const { width, height, layers, objects: [memory], planes: [plane] } = port;
   const kind = fdOf(port.kind);
   const handleType = HANDLES[kind].type;
-  const { order, tiling } = wayIn(target, port);
+  const { order, tiling } = orderIn(target, port);
   const closed = closedFor(target, kind, "imports", order);
   if (closed !== undefined) throw checks.unfit("source", closed.reason, closed.remedy, "vkCreateImage");
   const { usage, dedicated } = abilities.of(order, handleType)!;
@@ -192,7 +192,7 @@ function imported(target: VulkanImageTarget, port: ImagePort): ImportedImage<Ima
   return { handles: [object], end: () => object.giveBack(), release: () => object.free() };
 }
 
-function wayIn(
+function orderIn(
   { base, format }: VulkanImageTarget,
   port: ImagePort,
 ): { readonly order: Order; readonly tiling: Tiling } {

@@ -81,7 +81,7 @@ export const ACCESS: readonly Case[] = [
       for (const access of ["read-write", "write"] as const) {
         const mapped = across(subject, source, { access });
         const error = assertThrows(() => source.handle, AccessError);
-        // By what it is called, on a way of several steps the last: "opencl (…) map of host tensor …".
+        // By what it is called, on a route of several steps the last: "opencl (…) map of host tensor …".
         const [own] = mapped.name.split(" of ");
         assertStringIncludes(error.message, `lent to its ${own} for`, "the borrower is not named");
         await assertRejects(() => from.read(source), AccessError);
@@ -148,10 +148,10 @@ export const ACCESS: readonly Case[] = [
         const back = mapBack(subject, mapped);
         if (back !== undefined) {
           assertThrows(() => mapped.handle, AccessError);
-          assertSame(await from.read(back), bytes, "the bytes at the end of the way there and back");
+          assertSame(await from.read(back), bytes, "the bytes at the end of the route there and back");
           await from.write(back, bytes = random(SIZE));
           await back[Symbol.asyncDispose]();
-          assertSame(await to.read(mapped), bytes, "what was written at the end of the way there and back");
+          assertSame(await to.read(mapped), bytes, "what was written at the end of the route there and back");
         }
       }
       assertSame(await from.read(source), bytes, "the source's bytes");
@@ -171,7 +171,7 @@ export const ACCESS: readonly Case[] = [
   },
 ];
 
-/** To the source's kind of memory again, where the graph knows a way. */
+/** To the source's kind of memory again, where the graph has a route. */
 function mapBack({ graph, source }: Subject, mapped: Tensor): Tensor | undefined {
   try {
     return graph.map(mapped, source.target, { copy: "allow" });
