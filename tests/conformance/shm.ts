@@ -1,9 +1,7 @@
-import { MFD_CLOEXEC } from "../../ffi/libc/constants.ts";
 import { MapperGraph } from "../../mod.ts";
 import { host } from "../../src/host/mod.ts";
-import { cString } from "../../src/core/native/text.ts";
 import { bytesAt } from "./bytes.ts";
-import { hostEnd } from "./host_end.ts";
+import { hostEnd, memfdFor } from "./host_end.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
 import { ShmContext, type ShmTensor } from "./template/memory/backend.ts";
 
@@ -37,7 +35,7 @@ function endOf(target: ShmContext): End {
     target,
     allocate: (init) => target.allocate(init),
     allocateFrame: (info) => target.allocateFrame(info),
-    wrap: () => wrapped(target),
+    foreign: () => memfdFor((fd, length, options) => target.attach(fd, { shape: [length], dtype: "u8" }, options)),
     // deno-lint-ignore require-await -- what it throws is a rejection, as at every end
     write: async (tensor, bytes) => (tensor as ShmTensor).write(bytes),
     // deno-lint-ignore require-await
@@ -52,23 +50,6 @@ function endOf(target: ShmContext): End {
     },
   };
 }
-
-/** The test's own memfd, wrapped. It is made by calls that do not fail. */
-function wrapped(target: ShmContext): Disposable {
-  const fd = theirs.memfd_create(cString("theirs"), MFD_CLOEXEC);
-  try {
-    theirs.ftruncate(fd, 4096n);
-    return target.wrap(fd, { shape: [4096], dtype: "u8" });
-  } finally {
-    theirs.close(fd);
-  }
-}
-
-const theirs = Deno.dlopen("libc.so.6", {
-  memfd_create: { parameters: ["buffer", "u32"], result: "i32" },
-  ftruncate: { parameters: ["i32", "i64"], result: "i32" },
-  close: { parameters: ["i32"], result: "i32" },
-}).symbols;
 
 function look({ address, layout }: ShmTensor): Uint8Array {
   return bytesAt(address, layout.byteLength);

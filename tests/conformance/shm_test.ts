@@ -50,19 +50,43 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     found: "fault-at-every-allocation",
     says: "call 1 of libc.ftruncate",
   },
-  "never unmaps what it has wrapped": {
-    right: "() => unmapPages(address, at.byteLength)",
+  "never unmaps what is attached": {
+    right: "() => unmapPages(address, byteLength)",
     wrong: "() => {}",
-    found: "fault-at-every-wrap",
-    says: "more bytes mapped of /memfd:theirs",
+    found: "fault-at-every-attach",
+    says: "more bytes mapped of /memfd:",
   },
-  "keeps the fd of a wrap that fails": {
-    right: `      owned("shm.fd", undo, () => closeFd(kept));
-      const address = mapPages(NULL, at.byteLength, kept);`,
-    wrong: `      const address = mapPages(NULL, at.byteLength, kept);
-      owned("shm.fd", undo, () => closeFd(kept));`,
-    found: "fault-at-every-wrap",
-    says: "1 more fds of /memfd:theirs",
+  "keeps the fd of an attach that fails": {
+    right: `    owned("shm.fd", undo, () => closeFd(kept));
+    const { identity, byteLength: size } = statusOf(kept);`,
+    wrong: `    const { identity, byteLength: size } = statusOf(kept);
+    owned("shm.fd", undo, () => closeFd(kept));`,
+    found: "fault-at-every-attach",
+    says: "1 more fds of /memfd:",
+  },
+  "makes two blocks of a file that is attached twice": {
+    right: 'kind: "file", handle: identity',
+    wrong: "handle: identity",
+    found: "attached-twice",
+    says: "one native object is two allocations",
+  },
+  "attaches for reading and writing, whatever is asked": {
+    right: '"attached shared memory", access }',
+    wrong: '"attached shared memory" }',
+    found: "attached-for-reading",
+    says: "read-write",
+  },
+  "calls no owner": {
+    right: "attaching(options, (access) => {",
+    wrong: "attaching({ ...options, owner: () => {} }, (access) => {",
+    found: "attach-that-fails",
+    says: "calls of the owner",
+  },
+  "forgets the maker's work": {
+    right: "attaching(options, (access) => {",
+    wrong: "attaching({ access: options.access, owner: options.owner } as AttachOptions, (access) => {",
+    found: "attached-after-work",
+    says: "calls of the owners before their work is over",
   },
   "keeps the fd of an opening that fails": {
     right: `    owned("shm.folder", undo, () => closeFd(fd));

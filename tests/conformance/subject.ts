@@ -4,6 +4,7 @@ import type { Frame } from "../../src/core/tensors/frame.ts";
 import type { Layout, LayoutInit } from "../../src/core/layout/layout.ts";
 import type { Graph } from "../../src/core/graph/graph.ts";
 import type { Context, Target } from "../../src/core/graph/context.ts";
+import type { AttachOptions } from "../../src/core/tensors/adopt.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import type { HostTensor } from "../../src/host/mod.ts";
 import type { Transfer } from "../../src/core/graph/route.ts";
@@ -32,11 +33,8 @@ export interface End {
   readonly hidden?: boolean;
   /** True where a tensor's layout has no gaps, wherever its elements lie. */
   readonly noGaps?: true;
-  /**
-   * Has the API take over memory that the test makes by other means, by its public way (`wrap`, `attach`). Disposing the
-   * result gives it back, and that memory too. Left out where the API takes over nobody's memory.
-   */
-  wrap?(): Disposable;
+  /** Memory that stands for other code's. Left out where the API has no `attach`. */
+  foreign?(): Foreign;
   /** Has the API write all bytes of a tensor's range, by its public means; done when it settles. @throws {AccessError} */
   write(tensor: Tensor, bytes: Uint8Array): Promise<void>;
   /** Has the API read them. @throws {AccessError} */
@@ -50,6 +48,14 @@ export interface End {
   readonly peers?: Peers;
   /** Past all of samepage's checks, with the native API alone: what a proof of aliasing needs. */
   readonly raw: RawEnd;
+}
+
+/** Memory that stands for other code's, until it is disposed. It was made before native calls are counted, or fail. */
+export interface Foreign extends Disposable {
+  /** Attaches to all of it, in the API's public way. */
+  attach(options?: AttachOptions): Tensor | Frame;
+  /** Attaches to it as what it is not: more bytes, or another kind of object. It has to throw. */
+  misfit(options: AttachOptions): unknown;
 }
 
 /** Tensors of an API over memory that a host tensor has as well, and what the API does to them. */
@@ -117,6 +123,8 @@ export interface Subject extends Disposable {
   readonly silent?: readonly string[];
   /** The same while memory is allocated and freed, beside the `silent` ones. */
   readonly silentAtAllocating?: readonly string[];
+  /** The same while memory of other code's is attached, beside the `silent` ones. */
+  readonly silentAtAttaching?: readonly string[];
   /** Opens one more context of the API, as programs do; left out only where its contexts are always there. */
   openContext?(): Disposable;
   /** Native calls of whose failure nobody has to hear while that is opened and closed, beside the `silent` ones. */

@@ -10,6 +10,7 @@ import { assertSame, bytesAt, until } from "../bytes.ts";
 import { collect } from "../../gc.ts";
 import { assertHeld, held, heldSince, mappedBytes, moreOf } from "../held.ts";
 import type { End, Subject } from "../subject.ts";
+import { attachersOf } from "./attach.ts";
 
 /** So many allocations, and the bytes of each. */
 const [COUNT, LARGE] = [100, 1 << 20];
@@ -63,12 +64,19 @@ export const LEAKS: readonly Case[] = [
     },
   },
   {
-    name: "fault-at-every-wrap",
+    name: "fault-at-every-attach",
     alone: true,
     async run(subject) {
-      const ends = [subject.source, subject.target].filter((end) => end.wrap !== undefined);
-      if (ends.length === 0) throw new NotHere("neither end takes over memory that others made");
-      await sweepAll(subject, ends.map((end) => () => end.wrap!()[Symbol.dispose]()));
+      const all = attachersOf(subject).map((end) => end.foreign!());
+      const operations = all.map((theirs) => () => {
+        let calls = 0;
+        try {
+          theirs.attach({ owner: () => void calls++ })[Symbol.dispose]();
+        } finally {
+          assertEquals(calls, 1, "calls of the owner");
+        }
+      });
+      await sweepAll(subject, operations, [...subject.silent ?? [], ...subject.silentAtAttaching ?? []], all);
     },
   },
   {
@@ -119,6 +127,7 @@ async function sweepAll(
   subject: Subject,
   operations: readonly (() => void)[],
   silent: readonly string[] = subject.silent ?? [],
+  made: readonly Disposable[] = [],
 ): Promise<void> {
   const alive = () => {
     subject.quiet?.();
@@ -133,7 +142,7 @@ async function sweepAll(
       await assertHeld(before);
     }, silent);
   }
-  close(subject);
+  close(...made, subject);
 }
 
 /** The ends that make memory of their own; the host's is that of every API (tests/faults/host_test.ts). */

@@ -3,6 +3,7 @@ import type { Where } from "../rows.ts";
 import type { Candidate } from "../subject.ts";
 import { ACCESS } from "./access.ts";
 import { ALIASING } from "./aliasing.ts";
+import { ATTACH } from "./attach.ts";
 import { FRAMES } from "./frames.ts";
 import { LAYOUTS } from "./layouts.ts";
 import { LEAKS } from "./leaks.ts";
@@ -24,6 +25,7 @@ export const CASES: readonly Case[] = [
   ...FRAMES,
   ...RETURNING,
   ...PEERS,
+  ...ATTACH,
   ...LOAD,
   ...LEAKS,
 ];
@@ -52,12 +54,18 @@ export const BINDING: readonly string[] = [
   "frame-unmap-waits-for-its-planes",
   "returning-then-mapped-again",
   "transfer-takes-a-peers-views-away",
+  "attached-twice",
+  "attached-for-reading",
+  "attached-after-work",
+  "attach-that-fails",
+  "attached-ends-before-its-owner",
+  "attached-context-disposed-first",
   "ten-thousand-maps",
   "fault-at-every-native-call",
   "host-address-known",
   "hundred-allocations",
   "fault-at-every-allocation",
-  "fault-at-every-wrap",
+  "fault-at-every-attach",
   "fault-at-opening",
 ];
 

@@ -6,24 +6,24 @@
  */
 import { type Address, NULL } from "../../../../ffi/address.ts";
 import { F_DUPFD_CLOEXEC, O_CLOEXEC, O_RDONLY, O_RDWR } from "../../../../ffi/libc/constants.ts";
+import { Checks } from "../../../../src/core/checks.ts";
 import type { Call, Driver, Memory, MemoryTarget } from "../../../../src/core/contract.ts";
 import { Line } from "../../../../src/core/device/line.ts";
 import { Port } from "../../../../src/core/device/port.ts";
 import { NativeCallError } from "../../../../src/core/errors.ts";
 import { DeviceContext } from "../../../../src/core/graph/device_context.ts";
 import type { ImageInfo } from "../../../../src/core/layout/frame_info.ts";
-import { layout, type LayoutInit } from "../../../../src/core/layout/layout.ts";
+import { type Layout, layout, type LayoutInit } from "../../../../src/core/layout/layout.ts";
 import { owned } from "../../../../src/core/life/ledger.ts";
 import { allOrNothing, type Undo, undoAll } from "../../../../src/core/life/undo.ts";
-import { Allocation } from "../../../../src/core/memory/allocation.ts";
-import { own } from "../../../../src/core/memory/own.ts";
 import { closeFd, statusOf } from "../../../../src/core/native/fd.ts";
 import { libc, libcError } from "../../../../src/core/native/libc.ts";
 import { mapPages, unmapPages } from "../../../../src/core/native/blocks.ts";
 import { cString } from "../../../../src/core/native/text.ts";
+import { adoptTensor, attaching, type AttachOptions } from "../../../../src/core/tensors/adopt.ts";
 import type { Frame } from "../../../../src/core/tensors/frame.ts";
 import type { Mapped } from "../../../../src/core/tensors/mapped.ts";
-import { allocateFrame, allocateTensor, tensorOver } from "../../../../src/core/tensors/over.ts";
+import { allocateFrame, allocateTensor } from "../../../../src/core/tensors/over.ts";
 import { type Part, Tensor } from "../../../../src/core/tensors/tensor.ts";
 import { bytesAt } from "../../bytes.ts";
 
@@ -41,6 +41,8 @@ let files = 0;
 interface Lane {
   newest: number;
 }
+
+const checks = new Checks("shm");
 
 const driver: Driver<Lane> = {
   api: "shm",
@@ -166,24 +168,32 @@ export class ShmContext extends DeviceContext implements MemoryTarget<ShmTensor>
     return allocateFrame(this, info);
   }
 
-  /** Takes over the memory of a file, by an fd that stays the caller's. */
-  wrap(fd: number, init: LayoutInit): ShmTensor {
-    const at = layout(init);
-    this.resource.assertLive();
-    const undo: Undo = [];
-    const address = allOrNothing("wrapping", (undo) => {
-      const kept = libc().fcntl(fd, F_DUPFD_CLOEXEC, 0);
-      if (kept < 0) throw libcError("fcntl");
-      owned("shm.fd", undo, () => closeFd(kept));
-      const address = mapPages(NULL, at.byteLength, kept);
-      owned("shm.map", undo, () => unmapPages(address, at.byteLength));
-      return address;
-    }, undo);
-    const free = () => undoAll(undo, "giving wrapped memory back");
-    const allocation = new Allocation({ kind: "shm.wrapped", byteLength: at.byteLength, address, free });
-    const resource = own({ name: "wrapped shared memory", allocation, owners: [this.resource] });
-    return tensorOver(this, { handle: address, layouts: [at], resource }) as ShmTensor;
+  /** Takes the file of an fd, which stays the caller's. Two tensors over one file are peers. */
+  attach(fd: number, init: LayoutInit, options: AttachOptions = {}): ShmTensor {
+    return attaching(options, (access) => {
+      const at = layout(init);
+      this.resource.assertLive();
+      const { address, byteLength, identity, undo } = mappedFile(fd, at);
+      const owner = { kind: "file", handle: identity, release: () => undoAll(undo, "giving a file back") };
+      const plane = { handle: address, layout: at, block: { kind: "shm.attached", byteLength, address } };
+      return adoptTensor(this, owner, plane, { name: "attached shared memory", access });
+    });
   }
+}
+
+/** A file of other code's, mapped, under a duplicate of its fd. */
+function mappedFile(fd: number, at: Layout) {
+  return allOrNothing("attaching", (undo) => {
+    const kept = libc().fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (kept < 0) throw libcError("fcntl");
+    owned("shm.fd", undo, () => closeFd(kept));
+    const { identity, byteLength: size } = statusOf(kept);
+    const byteLength = Number(size);
+    checks.assertWithin(at, byteLength, "init");
+    const address = mapPages(NULL, byteLength, kept);
+    owned("shm.map", undo, () => unmapPages(address, byteLength));
+    return { address, byteLength, identity, undo };
+  });
 }
 
 /** Opens the folder. What is on the undo list ends with the context. */
