@@ -14,7 +14,7 @@ import { OpenCLContext, openclDevices } from "../../src/opencl/mod.ts";
 import { CudaImageEnd } from "./cuda_image.ts";
 import { hostEnd } from "./host_end.ts";
 import { ImageEnd } from "./opencl_image.ts";
-import type { Candidate, End, Subject, Variant } from "./subject.ts";
+import type { Candidate, End, Foreign, Subject, Variant } from "./subject.ts";
 
 /** The edges of EGL's images that are not DMA-BUF's: to the host by a copy, and on a GPU to CUDA and OpenCL. */
 export function egls(): Candidate[] {
@@ -140,6 +140,17 @@ class EglEnd implements End {
 
   allocateFrame({ format, width, height }: ImageInfo): Frame {
     return this.target.allocate({ format, width, height });
+  }
+
+  foreign(): Foreign {
+    const size = { width: 64, height: 48 };
+    const made = this.target.allocate({ format: "GRAY8", ...size });
+    const names = made.planes.map(({ handle: { name } }) => name);
+    return {
+      attach: (options) => this.target.attach(names, { format: "GRAY8", ...size }, options),
+      misfit: (options) => this.target.attach(names, { format: "GRAY8", ...size, width: 65 }, options),
+      [Symbol.dispose]: () => made[Symbol.dispose](),
+    };
   }
 
   // deno-lint-ignore require-await -- what it throws is a rejection, as at every end

@@ -13,12 +13,12 @@ import {
   type OpenCLKernel,
   type OpenCLTensor,
 } from "../../src/opencl/mod.ts";
-import { told } from "../opencl/raw.ts";
+import { bufferOf, release, told } from "../opencl/raw.ts";
 import { LateQueue } from "./opencl_late.ts";
 import { PASS, type Place, RawQueue, type RawRun, ulong } from "./opencl_raw.ts";
 import { peersOf } from "./opencl_peers.ts";
 import { separateFrame } from "./bytes.ts";
-import type { End, Peers } from "./subject.ts";
+import type { End, Foreign, Peers } from "./subject.ts";
 
 /** A work-item a byte: loops are cut short on llvmpipe. */
 const SOURCE = `
@@ -38,6 +38,8 @@ export interface Memory {
   placeOf(tensor: Tensor): Place;
   /** Peers of host tensors, where it can be attached to. */
   readonly peers?: Peers;
+  /** @see {@link End.foreign} */
+  foreign?(): Foreign;
 }
 
 /** Buffers. */
@@ -50,6 +52,17 @@ export function buffersOf(context: OpenCLContext): Memory {
       return { pass: PASS.mem(rawHandle as ClMem), offset, length };
     },
     peers: peersOf(context),
+    foreign: () => foreignBuffer(context),
+  };
+}
+
+/** A `cl_mem` of 4096 bytes that OpenCL's own calls made. */
+function foreignBuffer(context: OpenCLContext): Foreign {
+  const mem = bufferOf(context);
+  return {
+    attach: (options) => context.attach(mem, { shape: [4096], dtype: "u8" }, options),
+    misfit: (options) => context.attach(mem, { shape: [4097], dtype: "u8" }, options),
+    [Symbol.dispose]: () => release(mem),
   };
 }
 
@@ -57,6 +70,7 @@ export function buffersOf(context: OpenCLContext): Memory {
 export class OpenCLEnd implements End, Disposable {
   readonly target: Target;
   readonly peers?: Peers;
+  readonly foreign?: () => Foreign;
   readonly #context: OpenCLContext;
   readonly #memory: Memory;
   readonly #copy: OpenCLKernel;
@@ -68,6 +82,7 @@ export class OpenCLEnd implements End, Disposable {
   constructor(context: OpenCLContext, memory: Memory) {
     this.target = memory.target;
     if (memory.peers !== undefined) this.peers = memory.peers;
+    if (memory.foreign !== undefined) this.foreign = memory.foreign;
     this.#context = context;
     this.#late = new LateQueue(context);
     this.#memory = memory;

@@ -20,11 +20,12 @@ import {
   type OpenCLKernel,
   type OpenCLTensor,
 } from "../../src/opencl/mod.ts";
+import { SIZE } from "./case.ts";
 import { hostEnd } from "./host_end.ts";
 import { buffersOf, objectsIn, OpenCLEnd } from "./opencl_end.ts";
 import { LateQueue } from "./opencl_late.ts";
 import { PASS, type Place, RawQueue, type RawRun, ulong } from "./opencl_raw.ts";
-import type { Candidate, End, Subject, Variant, Variants } from "./subject.ts";
+import type { Candidate, End, Foreign, Subject, Variant, Variants } from "./subject.ts";
 
 /** Images of one kind: their pixels, and the shape of so many bytes of them. */
 interface Kind {
@@ -208,6 +209,7 @@ export class ImageEnd implements End, Disposable {
   readonly ownPitches = true;
   readonly shapeOf: Kind["shapeOf"];
   readonly onlyMapped: boolean;
+  readonly foreign?: () => Foreign;
   readonly #cl: Context;
   readonly #store: OpenCLKernel;
   readonly #load: OpenCLKernel;
@@ -222,6 +224,7 @@ export class ImageEnd implements End, Disposable {
     this.#late = new LateQueue(context);
     this.shapeOf = shapeOf;
     this.onlyMapped = type === "1D buffer"; // it is one of a buffer, though PoCL makes others
+    if (!this.onlyMapped) this.foreign = () => this.#foreign();
     this.target = context.image(format, { type });
     const words = `#pragma OPENCL EXTENSION cl_khr_3d_image_writes : enable\n${
       definitionsOf(type, this.target.format)
@@ -235,6 +238,16 @@ export class ImageEnd implements End, Disposable {
 
   allocate({ shape }: LayoutInit): OpenCLImage {
     return this.target.allocate({ shape });
+  }
+
+  #foreign(): Foreign {
+    const [made, buffer] = [this.target.allocate({ shape: this.shapeOf(SIZE) }), this.#scratch(SIZE)];
+    const [image, mem] = [made.handle, buffer.handle];
+    return {
+      attach: (options) => this.target.attach(image, options),
+      misfit: (options) => this.target.attach(mem, options),
+      [Symbol.dispose]: () => [made, buffer].forEach((one) => one[Symbol.dispose]()),
+    };
   }
 
   submit(image: OpenCLImage, bytes: Uint8Array): Fence {

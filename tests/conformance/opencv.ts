@@ -6,10 +6,11 @@ import { host } from "../../src/host/mod.ts";
 import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
 import { OpenCVContext } from "../../src/opencv/mod.ts";
 import { freeSlots } from "../faults/slots.ts";
+import { SIZE } from "./case.ts";
 import { buffersOf, objectsIn, OpenCLEnd } from "./opencl_end.ts";
 import { hostOfPlanes } from "./opencv_bytes.ts";
 import { MatEnd, matOfOpenCV } from "./opencv_mat_end.ts";
-import { UMatEnd, umatOfOpenCV } from "./opencv_umat_end.ts";
+import { foreignUMat, UMatEnd, umatOfOpenCV } from "./opencv_umat_end.ts";
 import { ANY_MAT, MAT_OF_OPENCV } from "./opencv_variants.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
 
@@ -97,6 +98,7 @@ function openMat(edge: string, memory: Memory): Subject {
     elsewhere,
     expected: "alias",
     ...(foreign ? { variants: MAT_OF_OPENCV, silent: PROBES } : { variants: ANY_MAT }),
+    silentAtAttaching: PROBES,
     withoutCalls: true,
     alive: () => -freeSlots(),
     openContext: () => OpenCVContext.open(),
@@ -136,6 +138,7 @@ function openUMat(edge: string, device: OpenCLDevice): Subject {
     ...(edge in ROUTES ? { via: ROUTES[edge] } : {}),
     ...(edge in ROUTES ? { expected: "as proven" } : { expected: "alias", withoutCalls: true }),
     variants: ANY_MAT,
+    silentAtAttaching: PROBES,
     alive: () => objectsIn(cl) - freeSlots(),
     openContext: () => OpenCVContext.open(),
     quiet: () => [buffers, ...umats].forEach((end) => end.quiet()),
@@ -158,7 +161,10 @@ function openUMatIn(handle: bigint): Subject {
   const umats = new UMatEnd([cl], cv, (init) => umatOfOpenCV(cv, init));
   return {
     graph,
-    source: Object.assign(umats, { shapeOf: (bytes: number) => [bytes / 64, 64] }),
+    source: Object.assign(umats, {
+      shapeOf: (bytes: number) => [bytes / 64, 64],
+      foreign: () => foreignUMat(cv.umat, { shape: [SIZE / 64, 64], dtype: "u8" }),
+    }),
     target: buffers,
     expected: "alias",
     withoutCalls: true,

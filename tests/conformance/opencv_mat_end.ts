@@ -1,11 +1,12 @@
 import { type Layout, layout, type LayoutInit } from "../../src/core/layout/layout.ts";
 import { core } from "../../src/opencv/library.ts";
-import type { MatShape, MatTarget, OpenCVContext, OpenCVMat } from "../../src/opencv/mod.ts";
-import { filledSlot, giveSlot } from "../../src/opencv/slots.ts";
+import type { MatShape, MatTarget, OpenCVContext, OpenCVMat, UMatTarget } from "../../src/opencv/mod.ts";
+import { filledSlot, giveSlot, type Slot } from "../../src/opencv/slots.ts";
 import { asRow, bytesIn, matWith } from "./opencv_bytes.ts";
 import { rawCopy } from "./opencv_calls.ts";
 import { separateFrame } from "./bytes.ts";
-import type { End } from "./subject.ts";
+import { SIZE } from "./case.ts";
+import type { End, Foreign } from "./subject.ts";
 
 /** Mats' end of an edge: OpenCV copies from Mats of the suite's own, with samepage's checks and without. */
 export class MatEnd implements End {
@@ -26,6 +27,10 @@ export class MatEnd implements End {
 
   allocateFrame(...[info]: Parameters<NonNullable<End["allocateFrame"]>>) {
     return separateFrame((init) => this.allocate(init), info);
+  }
+
+  foreign(): Foreign {
+    return foreignMat(this.target, { shape: [SIZE], dtype: "u8" });
   }
 
   // deno-lint-ignore require-await -- what it throws is a rejection, as at every end
@@ -59,15 +64,44 @@ export class MatEnd implements End {
 
 /** A Mat in memory of OpenCV's own, as a program gets one of it. */
 export function matOfOpenCV({ mat }: OpenCVContext, init: LayoutInit): OpenCVMat {
-  const { sizes, type } = mat.fit(layout(init)) as MatShape;
+  using theirs = foreignMat(mat, init);
+  return theirs.attach() as OpenCVMat;
+}
+
+/** A Mat that OpenCV's own calls made. */
+function foreignMat(target: MatTarget, init: LayoutInit): Foreign {
+  const { sizes, type } = target.fit(layout(init)) as MatShape;
   const slot = filledSlot((slot) => core().Mat_construct(slot.header));
-  try {
-    core().Mat_create(slot.header, sizes.length, Int32Array.from(sizes), type);
-    return mat.attach(slot.header);
-  } finally {
+  const end = () => {
     core().Mat_destruct(slot.header);
     giveSlot(slot);
+  };
+  return foreignHeader(
+    target,
+    slot,
+    end,
+    () => core().Mat_create(slot.header, sizes.length, Int32Array.from(sizes), type),
+  );
+}
+
+/** A Mat or a UMat of other code's, once it is filled. */
+export function foreignHeader(
+  target: MatTarget | UMatTarget,
+  { header }: Slot,
+  end: () => void,
+  fill: () => void,
+): Foreign {
+  try {
+    fill();
+  } catch (error) {
+    end();
+    throw error;
   }
+  return {
+    attach: (options) => target.attach(header, options),
+    misfit: (options) => target.attach(8n, options),
+    [Symbol.dispose]: end,
+  };
 }
 
 function plain({ shape, dtype }: Layout): LayoutInit {

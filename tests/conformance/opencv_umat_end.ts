@@ -15,7 +15,8 @@ import { asRow, bytesIn } from "./opencv_bytes.ts";
 import { LateQueue } from "./opencl_late.ts";
 import { rawCopy, rawInvert } from "./opencv_calls.ts";
 import { separateFrame } from "./bytes.ts";
-import type { End } from "./subject.ts";
+import { foreignHeader } from "./opencv_mat_end.ts";
+import type { End, Foreign } from "./subject.ts";
 
 /** UMats' end of an edge: OpenCV's kernels invert bytes into them, with samepage's checks and without. */
 export class UMatEnd implements End, Disposable {
@@ -146,15 +147,24 @@ function assertByKernel({ slot }: OpenCVUMat): void {
 
 /** A UMat in a buffer of OpenCV's own, in the OpenCL context that it uses by itself. */
 export function umatOfOpenCV({ umat }: OpenCVContext, init: LayoutInit): OpenCVUMat {
-  const { sizes, type } = umat.fit(layout(init), 0) as MatShape;
+  using theirs = foreignUMat(umat, init);
+  return theirs.attach() as OpenCVUMat;
+}
+
+/** A UMat that OpenCV's own calls made. */
+export function foreignUMat(target: UMatTarget, init: LayoutInit): Foreign {
+  const { sizes, type } = target.fit(layout(init), 0) as MatShape;
   const slot = filledSlot((slot) => core().UMat_construct(slot.header, USAGE_DEFAULT));
-  try {
-    core().UMat_create(slot.header, sizes.length, Int32Array.from(sizes), type, USAGE_DEFAULT);
-    return umat.attach(slot.header);
-  } finally {
+  const end = () => {
     core().UMat_destruct(slot.header);
     giveSlot(slot);
-  }
+  };
+  return foreignHeader(
+    target,
+    slot,
+    end,
+    () => core().UMat_create(slot.header, sizes.length, Int32Array.from(sizes), type, USAGE_DEFAULT),
+  );
 }
 
 function inverted(bytes: Uint8Array): Uint8Array {

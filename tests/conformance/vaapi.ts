@@ -1,5 +1,5 @@
 import { MapperGraph } from "../../mod.ts";
-import type { ImageInfo } from "../../src/core/layout/frame_info.ts";
+import { type ImageInfo, imageInfo } from "../../src/core/layout/frame_info.ts";
 import type { LayoutInit } from "../../src/core/layout/layout.ts";
 import { bytesAt as viewAt } from "../../src/core/native/pin.ts";
 import { type Undo, unwind } from "../../src/core/life/undo.ts";
@@ -11,7 +11,7 @@ import { SurfaceImage } from "../../src/vaapi/image.ts";
 import { VaapiContext, type VaapiTensor } from "../../src/vaapi/mod.ts";
 import { behave, buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
 import { hostEnd } from "./host_end.ts";
-import type { Candidate, End, Subject, Variants } from "./subject.ts";
+import type { Candidate, End, Foreign, Subject, Variants } from "./subject.ts";
 
 const missing = await buildDriver();
 
@@ -118,6 +118,7 @@ function endOf(target: VaapiContext): End {
     wholeOnly: true,
     picturesOnly: true,
     ownPitches: true,
+    foreign: () => foreignSurface(target),
     // deno-lint-ignore require-await -- what it throws is a rejection, as at every end
     async write(tensor, bytes) {
       using whole = own.map(wholeOf(tensor) as Tensor, host, {
@@ -150,6 +151,17 @@ function endOf(target: VaapiContext): End {
         return Promise.resolve(bytes);
       },
     },
+  };
+}
+
+/** A surface of samepage's, in the place of other code's. */
+function foreignSurface(target: VaapiContext): Foreign {
+  const made = target.allocateFrame(imageInfo({ format: "GRAY8", width: 64, height: 48 }));
+  const { handle, info } = made;
+  return {
+    attach: (options) => target.attach(handle, info, options),
+    misfit: (options) => target.attach(0xffff_fffe, info, options),
+    [Symbol.dispose]: () => made[Symbol.dispose](),
   };
 }
 

@@ -3,11 +3,14 @@ import type { Line } from "../../src/core/device/line.ts";
 import type { ImageInfo } from "../../src/core/layout/frame_info.ts";
 import type { LayoutInit } from "../../src/core/layout/layout.ts";
 import type { Frame } from "../../src/core/tensors/frame.ts";
+import type { AttachOptions } from "../../src/core/tensors/adopt.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import { copyCall } from "../../src/vulkan/commands.ts";
 import { VulkanContext, type VulkanKernel, type VulkanPlacement, type VulkanTensor } from "../../src/vulkan/mod.ts";
 import { bytesAt } from "./bytes.ts";
-import type { End, RawEnd } from "./subject.ts";
+import { Theirs } from "../vulkan/theirs.ts";
+import { SIZE } from "./case.ts";
+import type { End, Foreign, RawEnd } from "./subject.ts";
 
 const SPIN = new URL("../vulkan/shaders/spin.spv", import.meta.url);
 
@@ -98,6 +101,17 @@ export class VulkanEnd extends VulkanHands implements End {
 
   allocateFrame(info: ImageInfo): Frame {
     return this.target.allocateFrame(info, this.#made);
+  }
+
+  foreign(): Foreign {
+    const theirs = new Theirs(this.target, SIZE);
+    const attach = (length: number, options?: AttachOptions) =>
+      this.target.attach(theirs.buffer, { shape: [length], dtype: "u8" }, options);
+    return {
+      attach: (options) => attach(SIZE, options),
+      misfit: (options) => attach(theirs.size + 1, options),
+      [Symbol.dispose]: () => theirs[Symbol.dispose](),
+    };
   }
 
   submit(tensor: Tensor, bytes: Uint8Array): Fence {

@@ -10,7 +10,8 @@ import {
   type VulkanTensor,
 } from "../../src/vulkan/mod.ts";
 import { pixelsCall, rangesOf } from "../../src/vulkan/images/commands.ts";
-import type { Candidate, End, Subject, Variants } from "./subject.ts";
+import { SIZE } from "./case.ts";
+import type { Candidate, End, Foreign, Subject, Variants } from "./subject.ts";
 import { keepSemaphores, VulkanHands } from "./vulkan_end.ts";
 import { devices } from "./vulkan.ts";
 
@@ -107,6 +108,17 @@ export class VulkanImageEnd extends VulkanHands implements End {
 
   allocate({ shape }: LayoutInit): VulkanImage {
     return this.target.allocate({ shape, ...this.#made });
+  }
+
+  foreign(): Foreign {
+    const shape = this.shapeOf(SIZE);
+    const made = this.target.allocate({ shape });
+    const { image } = made.handle;
+    return {
+      attach: (options) => this.target.attach(image, { shape }, options),
+      misfit: (options) => this.target.attach(image, { shape: [...shape.slice(0, -1), 1] }, options),
+      [Symbol.dispose]: () => made[Symbol.dispose](),
+    };
   }
 
   submit(tensor: Tensor, bytes: Uint8Array): Fence {

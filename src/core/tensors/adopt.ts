@@ -69,8 +69,10 @@ export function attaching<M extends Mapped>(options: AttachOptions, make: (acces
     return make(access === undefined ? undefined : accessOf(access, access));
   }, [() => releaseAfter(work, () => owner?.())]);
   if (work !== undefined) made.resource.usedBy(work);
-  const { resource, grants } = made;
+  const { grants } = made;
   for (const grant of grants) attached.add(grant.resource!);
+  // A plane's, and not a frame's: planes may end without their frame, with their context.
+  const resource = grants[0].resource!;
   if (owner !== undefined) resource.undo.unshift(() => release(resource, grants, owner));
   return made;
 }
