@@ -92,7 +92,7 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
     const at = place.lowered ? lowered(source, place.offset, job.undo) : bufferOf(source);
     const buffer = { ...at, clContext: cl.rawHandle, execution };
     const over = to.over({ at: layout, buffer, name: job.name }, job.grants, job.undo);
-    const resource = resourceOf(execution.resource, job, source.resource);
+    const resource = resourceOf(execution.resource, job);
     resource.inherit(job.waits);
     return to.tensor(resource, layout, { ...over, buffer, address }, source);
   },

@@ -44,7 +44,7 @@ export const openCVUMatToOpenCL: Mapper<OpenCVUMat, OpenCLTensor> = {
     const { range } = source.described;
     const { root, offset } = cl.memory.find(range) ?? cl.memory.adopt(range, source.buffer.mem);
     const part = cl.memory.part(root, offset, source.layout, job.undo);
-    const resource = resourceOf(cl.queue.resource, job, source.resource);
+    const resource = resourceOf(cl.queue.resource, job);
     resource.inherit(job.waits);
     return cl.memory.tensor(resource, root, part, source);
   },

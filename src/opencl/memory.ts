@@ -1,12 +1,11 @@
-import { CL_MAP_READ } from "../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { Access } from "../core/memory/access.ts";
-import { type ByteRange, Described, type DescribedPlane } from "../core/tensors/described.ts";
+import { type ByteRange, Described } from "../core/tensors/described.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { type Layout, moved } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
-import { type GiveBack, Resource } from "../core/life/resource.ts";
+import { Resource } from "../core/life/resource.ts";
 import type { Undo } from "../core/life/undo.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { classAt } from "./alias/memory.ts";
@@ -14,7 +13,6 @@ import type { BaseContext } from "./base_context.ts";
 import { adoptedBuffer } from "./buffers/attached.ts";
 import { type DriverBuffer, driverBufferOf } from "./buffers/driver_buffers.ts";
 import { type HostBuffer, HostBuffers } from "./buffers/host_buffers.ts";
-import { mapBuffer, Publication } from "./buffers/map.ts";
 import { type BufferPart, partOf, retainBuffer } from "./buffers/native.ts";
 import { type Space, spaceOf } from "./buffers/space.ts";
 import type { RootBuffer } from "./buffers/tensor.ts";
@@ -77,24 +75,13 @@ export class OpenCLMemory {
     retainBuffer(mem as ClMem, []);
   }
 
-  /** The commands that return a range which the device wrote. @see {@link publication} */
-  publish(mem: ClMem, offset: number, length: number, aliases: boolean): GiveBack {
-    const { line } = this.#context.queue;
-    return new Publication(line, aliases, () => mapBuffer(mem, false, CL_MAP_READ, offset, length));
-  }
-
-  /** The offset in its own `cl_mem` of a part that begins `begin` bytes into a root buffer: see {@link part}. */
-  offsetOf(begin: number): number {
-    return begin % this.#context.subBufferAlign === 0 ? 0 : begin;
-  }
-
   /** A source as this context has it, in a buffer that begins at byte `start` of the source's allocation. */
   describe(source: Described, access: Access, start: number): Described {
     const { planes, info } = source;
     const cl = this.#context;
-    const offset = (plane: DescribedPlane) => this.offsetOf(plane.start - start);
-    if (planes.every((plane) => plane.layout.byteOffset === offset(plane))) return source.as(cl, access);
-    const placed = planes.map((plane) => ({ ...plane, layout: moved(plane.layout, offset(plane)) }));
+    const offsets = planes.map((plane) => (plane.start - start) % cl.subBufferAlign === 0 ? 0 : plane.start - start);
+    if (planes.every(({ layout }, i) => layout.byteOffset === offsets[i])) return source.as(cl, access);
+    const placed = planes.map((plane, i) => ({ ...plane, layout: moved(plane.layout, offsets[i]) }));
     return new Described(cl, access, placed, info);
   }
 
@@ -106,7 +93,7 @@ export class OpenCLMemory {
 
   /** The part of a root buffer that a layout covers from `begin` on; a sub-buffer goes on the undo list. */
   part(root: RootBuffer, begin: number, at: Layout, undo: Undo): BufferPart {
-    return partOf(this.#context, root.mem, 0, moved(at, begin), undo);
+    return partOf(this.#context, root.mem, begin, at, undo);
   }
 
   /** The frame of parts of one root buffer; `resource` holds its bytes. */

@@ -21,7 +21,13 @@ export class OpenCLTensor extends BufferTensor {
   /** Makes the tensor of a part that was lent. */
   protected derive(part: Part): OpenCLTensor {
     const undo: Undo = [];
-    const { handle, origin, layout } = partOf(this.context, this.root.mem, this.origin, part.layout, undo);
+    const { handle, origin, layout } = partOf(
+      this.context,
+      this.root.mem,
+      this.origin + part.layout.byteOffset,
+      part.layout,
+      undo,
+    );
     const resource = new Resource({ name: part.name, grants: [part.grant], owners: [this.resource], undo });
     const { target, root, limits } = this;
     return new OpenCLTensor({ target, handle, layout, resource, parent: this, root, origin, limits });

@@ -139,12 +139,12 @@ export function make(mapper: Mapper, source: Mapped, target: Target, job: MapJob
 }
 
 /**
- * The resource of a job's result; it ends before its parent and its owner. For mappers: this function and those that make
- * a `giveBack` are separate from `map`, so that no closure of the resource reaches the source.
+ * The resource of a job's result; it ends before its owner. For mappers: this function and those that make a `giveBack` are
+ * separate from `map`, so that no closure of the resource reaches the source.
  */
-export function resourceOf(owner: Resource | undefined, job: MapJob, parent: Resource, giveBack?: GiveBack): Resource {
+export function resourceOf(owner: Resource | undefined, job: MapJob, giveBack?: GiveBack): Resource {
   const { name, undo, grants } = job;
-  return new Resource({ name, undo, grants, owners: [parent, owner], giveBack });
+  return new Resource({ name, undo, grants, owners: [owner], giveBack });
 }
 
 function rubbish(mapper: Mapper, fn: string, answer: unknown): ArgumentError {

@@ -59,7 +59,7 @@ export const cudaToCuda: Mapper<CudaTensor | Frame<CudaTensor>, CudaTensor | Fra
     const first = firstAddress(planes);
     const found = isNear(owner, reader) ? reached(owner, reader, first) : copied(owner, reader, job, first, source);
     const { handle, memory, giveBack, done } = found;
-    const resource = resourceOf(reader.resource, job, source.resource, giveBack);
+    const resource = resourceOf(reader.resource, job, giveBack);
     if (giveBack !== undefined || done !== undefined) resource.dependOn(reader.stream.resource); // the copies run on it
     resource.inherit(job.waits);
     if (done !== undefined) resource.inherit([done]);

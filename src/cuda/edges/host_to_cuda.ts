@@ -61,7 +61,7 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
     const planes = planesOf(source);
     const copy = cuda.hostMemory.refuseInPlace(allocation) === undefined ? undefined : copied(cuda, job, source);
     const places = copy?.places ?? reached(cuda, job, planes);
-    const resource = resourceOf(cuda.resource, job, source.resource, copy?.giveBack);
+    const resource = resourceOf(cuda.resource, job, copy?.giveBack);
     if (copy !== undefined) resource.dependOn(cuda.stream.resource); // the copies run on it
     resource.inherit(job.waits);
     if (copy?.done !== undefined) resource.inherit([copy.done]);

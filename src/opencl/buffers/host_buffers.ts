@@ -121,12 +121,11 @@ export class HostBuffers {
   }
 
   /**
-   * A buffer (or that image) over exactly this range of known address, or a share of the live one that covers it. Not a
-   * byte more, because a driver that moves bytes would write a neighbour's back.
+   * A share of the live buffer (or image) that covers a range, or of a new one over exactly this range of known address.
+   * Not a byte more, because a driver that moves bytes would write a neighbour's back.
    */
-  acquire(range: ByteRange, undo: Undo, image?: HostImage): Share {
-    const live = this.#live(range);
-    return share(this.find(range) ?? this.#create(range, live, image), undo);
+  acquire(range: ByteRange, live: HostBuffer | undefined, undo: Undo, image?: HostImage): Share {
+    return share(live ?? this.#create(range, image), undo);
   }
 
   /**
@@ -175,7 +174,8 @@ export class HostBuffers {
     return range.allocation.attachment<Ranges<HostBuffer>>(this.#space.host, () => new Ranges());
   }
 
-  #create(range: ByteRange, live: Ranges<HostBuffer>, image: HostImage | undefined): HostBuffer {
+  #create(range: ByteRange, image: HostImage | undefined): HostBuffer {
+    const live = this.#live(range);
     const address = range.address as Address;
     if (image === undefined) {
       const mem = newBuffer(this.#context, CL_MEM_USE_HOST_PTR, range.byteLength, address);

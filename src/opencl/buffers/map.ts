@@ -75,12 +75,12 @@ export function mapped(
   length: number,
   exact = false,
 ): MappedRange {
-  const map = mapBuffer(mem, true, mapFlags(access, exact), offset, length);
+  const map = mapCall(mem, true, mapFlags(access, exact), offset, length);
   line.submitRaw(map);
   return new MappedRange(line, map.address, () => map.unmap);
 }
 
-export function mapBuffer(mem: ClMem, blocks: boolean, flags: bigint, offset: number, length: number): MapCall {
+export function mapCall(mem: ClMem, blocks: boolean, flags: bigint, offset: number, length: number): MapCall {
   const [begin, size] = [BigInt(offset), BigInt(length)];
   const map: MapCall = {
     fn: "clEnqueueMapBuffer",

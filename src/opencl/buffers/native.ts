@@ -19,15 +19,14 @@ export interface BufferPart {
   readonly layout: Layout;
 }
 
-/** A sub-buffer if CL_DEVICE_MEM_BASE_ADDR_ALIGN allows one, else the root with a byte offset. */
+/** The part from byte `begin` of a root on: a sub-buffer if CL_DEVICE_MEM_BASE_ADDR_ALIGN allows one, which goes on the undo list. */
 export function partOf(
   { subBufferAlign }: Pick<BaseContext, "subBufferAlign">,
   root: ClMem,
-  origin: number,
+  begin: number,
   at: Layout,
   undo: Undo,
 ): BufferPart {
-  const begin = origin + at.byteOffset;
   const offset = begin % subBufferAlign === 0 ? 0 : begin;
   if (begin === 0 || offset !== 0) return { handle: root, origin: 0, layout: moved(at, offset) };
   const region = new DataView(new ArrayBuffer(cl_buffer_region.size));

@@ -1,3 +1,4 @@
+import { CL_MAP_READ } from "../../../ffi/opencl/constants.ts";
 import { type Access, writes } from "../../core/memory/access.ts";
 import type { Target } from "../../core/graph/context.ts";
 import type { ByteRange, Described } from "../../core/tensors/described.ts";
@@ -17,13 +18,14 @@ import {
 import type { GiveBack } from "../../core/life/resource.ts";
 import { noRoute } from "../../core/graph/route.ts";
 import type { HostTensor } from "../../host/tensor.ts";
+import { classAt } from "../alias/memory.ts";
 import type { OpenCLContext } from "../context.ts";
 import type { HostBuffer } from "../buffers/host_buffers.ts";
-import type { BufferPart } from "../buffers/native.ts";
+import { mapCall, Publication } from "../buffers/map.ts";
+import { type BufferPart, partOf } from "../buffers/native.ts";
 import type { OpenCLSvmTensor } from "../svm.ts";
 import type { OpenCLTensor } from "../tensor.ts";
-import { refuseBehindHost, refuseMappedCoarse } from "./refusals.ts";
-import { FREE, makeRoom, roomFor, whyRoomWaits } from "./room.ts";
+import { mappedCoarse } from "../svm/block.ts";
 
 const EDGE = "host→opencl";
 
@@ -42,7 +44,7 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     const cl = target.context as OpenCLContext;
     const { address, byteLength } = source.range;
     if (address === undefined || cl.queue.resource.state !== "live") return;
-    cl.proofs.tryToProve(cl.memory.classOf(address, byteLength));
+    cl.proofs.tryToProve(classAt(address, byteLength));
   },
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ProbedStep | Refusal {
@@ -51,8 +53,8 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     const room = roomForBuffer(source, range, cl);
     if ("reason" in room) return room;
     const { address, byteLength } = range;
-    const verdict = address === undefined ? UNMAPPED : cl.proofs.judge(cl.memory.classOf(address, byteLength));
-    const waitReason = whyRoomWaits(room) ?? cl.queue.line.whyHostWaits(waits);
+    const verdict = address === undefined ? UNMAPPED : cl.proofs.judge(classAt(address, byteLength));
+    const waitReason = room.length > 0 ? ROOM_WAITS : cl.queue.line.whyHostWaits(waits);
     const { start } = (room === FREE || room.length > 0 ? undefined : cl.memory.hostBuffers.find(range)) ?? range;
     return probedStep(EDGE, verdict, waitReason, cl.memory.describe(source, access, start));
   },
@@ -69,31 +71,34 @@ export function mapBuffer(
   job: MapJob,
   whole: ByteRange,
 ): OpenCLTensor | Frame<OpenCLTensor> {
-  const refusal = makeRoom(whole, cl, refuseBeside, source.described);
-  if (refusal !== undefined) throw noRoute(source.name, cl.name, [refusal]);
-  const share = cl.memory.hostBuffers.acquire(whole, job.undo);
+  const { described } = source;
+  const { memory, queue } = cl;
+  const there = makeRoom(whole, cl, refuseBeside, described);
+  if (there !== undefined && "reason" in there) throw noRoute(source.name, cl.name, [there]);
+  const share = memory.hostBuffers.acquire(whole, there, job.undo);
   const root = share.buffer;
   const parts = source instanceof Frame
-    ? source.planes.map((plane) => partOf(plane, root, cl, job))
-    : [partOf(source, root, cl, job)];
+    ? source.planes.map((plane) => partIn(root, plane, cl, job))
+    : [partIn(root, source, cl, job)];
   const written = writes(job.grants[0].access);
-  const giveBack = written ? giveBackOf(cl, root, source.described.range) : undefined;
-  const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
+  const resource = resourceOf(queue.resource, job, written ? giveBackOf(cl, root, described.range) : undefined);
   share.holder = resource;
-  if (written) cl.memory.hostBuffers.write(root, resource);
+  if (written) memory.hostBuffers.write(root, resource);
   resource.inherit(job.waits);
-  if (source instanceof Frame) return cl.memory.frame(resource, root, parts, source);
-  return cl.memory.tensor(resource, root, parts[0], source);
+  if (source instanceof Frame) return memory.frame(resource, root, parts, source);
+  return memory.tensor(resource, root, parts[0], source);
 }
 
-function partOf({ grant, layout }: Addressed, root: HostBuffer, { memory }: OpenCLContext, job: MapJob): BufferPart {
-  return memory.part(root, grant.start - root.start, layout, job.undo);
+function partIn({ mem, start }: HostBuffer, { grant, layout }: Addressed, cl: OpenCLContext, job: MapJob): BufferPart {
+  return partOf(cl, mem, grant.start - start, layout, job.undo);
 }
 
 /** What was written has to be published before the host may look. */
-function giveBackOf({ proofs, memory }: OpenCLContext, root: HostBuffer, { start, byteLength }: ByteRange): GiveBack {
-  const { aliases } = proofs.judge(memory.classOf(root.hostAddress, root.byteLength));
-  return memory.publish(root.mem, start - root.start, byteLength, aliases);
+function giveBackOf({ proofs, queue }: OpenCLContext, root: HostBuffer, { start, byteLength }: ByteRange): GiveBack {
+  const { mem } = root;
+  const offset = start - root.start;
+  const { aliases } = proofs.judge(classAt(root.hostAddress, root.byteLength));
+  return new Publication(queue.line, aliases, () => mapCall(mem, false, CL_MAP_READ, offset, byteLength));
 }
 
 /** Why there can be no buffer over a range; or the buffers on their way back to wait for. */
@@ -102,23 +107,18 @@ export function roomForBuffer(
   range: ByteRange,
   cl: OpenCLContext,
 ): Refusal | readonly HostBuffer[] {
-  return refuseBuffer(source, range, cl) ?? roomFor(range, cl, refuseBeside, source);
+  if (range.byteLength > cl.maxAllocation) return refuseEnded(EDGE, cl) ?? tooLarge(range, cl);
+  return refuseEnded(EDGE, cl) ?? refuseMappedCoarse(EDGE, source, cl) ?? roomFor(range, cl, refuseBeside, source);
 }
 
-/** Why there can be none, apart from live buffers over these bytes. */
-function refuseBuffer(source: Described, range: ByteRange, cl: OpenCLContext): Refusal | undefined {
-  return refuseEnded(EDGE, cl) ?? refuseTooLarge(range, cl) ?? refuseMappedCoarse(EDGE, source, cl);
-}
-
-function refuseTooLarge({ byteLength }: ByteRange, { maxAllocation, name }: OpenCLContext): Refusal | undefined {
-  if (byteLength <= maxAllocation) return undefined;
+function tooLarge({ byteLength }: ByteRange, { maxAllocation, name }: OpenCLContext): Refusal {
   const reason = `${byteLength} bytes are more than the ${maxAllocation} that ${name} takes in one buffer.`;
   return refused(EDGE, reason, "Map it in slices.");
 }
 
 /** Why a live object over some of the bytes excludes a buffer. */
 function refuseBeside(live: HostBuffer, range: ByteRange, cl: OpenCLContext, source: Described): Refusal | undefined {
-  const moved = !cl.proofs.judge(cl.memory.classOf(live.hostAddress, live.byteLength)).aliases;
+  const moved = !cl.proofs.judge(classAt(live.hostAddress, live.byteLength)).aliases;
   if (moved && live.hostWriters > 0) return refuseBehindHost(EDGE, cl);
   if (live.limits !== undefined) {
     return refused(
@@ -146,4 +146,68 @@ function refuseBeside(live: HostBuffer, range: ByteRange, cl: OpenCLContext, sou
       "objects over the same bytes are undefined in OpenCL.",
     "Dispose that map first, or map the whole range first.",
   );
+}
+
+export function refuseMappedCoarse(edge: string, source: Described, cl: OpenCLContext): Refusal | undefined {
+  const { target, range: { allocation } } = source;
+  if (target.kind !== "host" || allocation.block.kind !== "opencl.svm") return undefined;
+  if (cl.svm.blockOf(allocation)?.grain !== "coarse") return undefined;
+  return { edge, ...mappedCoarse(cl) };
+}
+
+/** Refuses bytes that the host may be writing, while the device has its own copy of them. */
+export function refuseBehindHost(edge: string, { name }: OpenCLContext): Refusal {
+  const reason = `${name} has a copy of its own of these bytes, which a map of it to the host may be changing.`;
+  return refused(edge, reason, "Dispose the host's map first.");
+}
+
+/**
+ * Why a live object excludes a new one over some of its bytes; undefined if it does not. `asked` says what the new one
+ * is: a parameter, because most maps find no live object, and a closure would be made for nothing.
+ */
+export type RefuseBeside<T> = (live: HostBuffer, range: ByteRange, cl: OpenCLContext, asked: T) => Refusal | undefined;
+
+const FREE: readonly HostBuffer[] = [];
+
+/** Why the host waits for objects on their way back. */
+export const ROOM_WAITS = "another object over these bytes has to end first";
+
+/** Why there can be no new object over a range; or the objects on their way back that have to end before. */
+export function roomFor<T>(
+  range: ByteRange,
+  cl: OpenCLContext,
+  refuse: RefuseBeside<T>,
+  asked: T,
+): Refusal | readonly HostBuffer[] {
+  const { hostBuffers } = cl.memory;
+  const there = hostBuffers.overlapping(range);
+  if (there.length === 0) return FREE;
+  const returning: HostBuffer[] = [];
+  for (const live of there) {
+    const refusal = refuse(live, range, cl, asked);
+    if (refusal === undefined) continue;
+    if (!hostBuffers.isReturning(live)) return refusal;
+    returning.push(live);
+  }
+  return returning;
+}
+
+/** Waits for objects on their way back. Returns the live object to share, if any; or why there can be no new one. @throws {AccessError} */
+export function makeRoom<T>(
+  range: ByteRange,
+  cl: OpenCLContext,
+  refuse: RefuseBeside<T>,
+  asked: T,
+): Refusal | HostBuffer | undefined {
+  const { hostBuffers } = cl.memory;
+  const room = roomFor(range, cl, refuse, asked);
+  if (room === FREE) return undefined;
+  if ("reason" in room) return room;
+  hostBuffers.settle(room);
+  const left = hostBuffers.overlapping(range);
+  for (const live of left) {
+    const refusal = refuse(live, range, cl, asked);
+    if (refusal !== undefined) return refusal;
+  }
+  return left[0];
 }

@@ -23,8 +23,7 @@ import type { OpenCLContext } from "../context.ts";
 import type { OpenCLImage } from "../image.ts";
 import type { ImageShape } from "../images/shape.ts";
 import type { ImageTarget } from "../image.ts";
-import { refuseBehindHost, refuseMappedCoarse } from "./refusals.ts";
-import { makeRoom, roomFor, whyRoomWaits } from "./room.ts";
+import { makeRoom, refuseBehindHost, refuseMappedCoarse, ROOM_WAITS, roomFor } from "./host_to_opencl.ts";
 
 const EDGE = "host→opencl.image";
 
@@ -85,16 +84,17 @@ function mapInPlace(source: HostTensor, target: ImageTarget, image: ImageShape, 
   const layout = moved(source.layout, 0);
   const [{ access }] = job.grants;
   const { range } = source.described;
-  const refusal = makeRoom(range, cl, refuseBeside, { target, image }) ?? refuseEnded(EDGE, cl);
+  const there = makeRoom(range, cl, refuseBeside, { target, image });
+  const refusal = there !== undefined && "reason" in there ? there : refuseEnded(EDGE, cl);
   if (refusal !== undefined) throw noRoute(source.name, cl.name, [refusal]);
-  const share = cl.memory.hostBuffers.acquire(range, job.undo, {
+  const share = cl.memory.hostBuffers.acquire(range, there as HostBuffer | undefined, job.undo, {
     what: whatOf(target, image),
     create: (at, undo) => cl.images.createOver(target, image, at, undo),
   });
   const root = share.buffer;
   const { aliases } = cl.proofs.judge(cl.images.classOf({ format, image, address }));
   const giveBack = writes(access) ? cl.images.publish(root.mem, image, aliases) : undefined;
-  const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
+  const resource = resourceOf(cl.queue.resource, job, giveBack);
   share.holder = resource;
   if (writes(access)) cl.memory.hostBuffers.write(root, resource);
   resource.inherit(job.waits);
@@ -110,7 +110,7 @@ function mapCopy(source: HostTensor, target: ImageTarget, image: ImageShape, job
   const { line } = cl.queue;
   const written = reads(access) ? line.submitRaw(copy.write(), job.waits) : undefined;
   const giveBack = writes(access) ? { line, once: true, step: () => copy.read() } : undefined;
-  const resource = resourceOf(cl.queue.resource, job, source.resource, giveBack);
+  const resource = resourceOf(cl.queue.resource, job, giveBack);
   resource.inherit(job.waits);
   if (written !== undefined) resource.inherit([written]);
   return cl.images.tensor({ target, resource, handle: root.mem, layout, image, root, parent: source });
@@ -131,7 +131,7 @@ function choiceFor(source: Described, target: ImageTarget): Choice | Refusal {
   const coarse = refuseMappedCoarse(EDGE, source, cl);
   if (coarse !== undefined) return coarse;
   const room = roomFor(source.range, cl, refuseBeside, { target, image: fit });
-  return "reason" in room ? room : { image: fit, waitReason: whyRoomWaits(room) };
+  return "reason" in room ? room : { image: fit, waitReason: room.length > 0 ? ROOM_WAITS : undefined };
 }
 
 /** Two objects over the same bytes are undefined in OpenCL. */

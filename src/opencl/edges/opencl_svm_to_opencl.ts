@@ -10,8 +10,7 @@ import type { OpenCLContext } from "../context.ts";
 import type { OpenCLSvm } from "../svm.ts";
 import type { OpenCLSvmTensor } from "../svm.ts";
 import type { OpenCLTensor } from "../tensor.ts";
-import { mapBuffer, roomForBuffer } from "./host_to_opencl.ts";
-import { whyRoomWaits } from "./room.ts";
+import { mapBuffer, ROOM_WAITS, roomForBuffer } from "./host_to_opencl.ts";
 
 const EDGE = "opencl.svm→opencl";
 
@@ -37,7 +36,7 @@ export const openCLSvmToOpenCL: Mapper<OpenCLSvmTensor | Frame<OpenCLSvmTensor>,
     // What commands have yet to write there, the buffer would not have: a driver that moves bytes may copy them as it makes
     // the buffer, which is no command that stands behind those.
     const early = !verdict.aliases && waits.length > 0;
-    const waitReason = whyRoomWaits(room) ?? (early ? EARLY : cl.queue.line.whyHostWaits(waits));
+    const waitReason = room.length > 0 ? ROOM_WAITS : early ? EARLY : cl.queue.line.whyHostWaits(waits);
     return probedStep(EDGE, verdict, waitReason, cl.memory.describe(source, access, wholeOf(source).start));
   },
 

@@ -53,7 +53,7 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
     const fit = sourceRefusal(source) ?? fitOf(source.described, to);
     if ("reason" in fit) throw noRoute(source.name, to.context.name, [fit]);
     const handle = to.context.images.overBuffers.create(to, fit, rawHandle, job.undo);
-    const resource = resourceOf(to.context.queue.resource, job, source.resource);
+    const resource = resourceOf(to.context.queue.resource, job);
     resource.inherit(job.waits);
     const init = { target: to, resource, handle, layout, image: fit, root, bufferOffset: rootOffset, parent: source };
     return to.context.images.tensor(init);

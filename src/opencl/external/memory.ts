@@ -142,7 +142,7 @@ export class ExternalBuffer extends ExternalObject {
     const key = `${at.byteOffset} ${at.byteLength}`;
     let part = this.#parts.get(key);
     if (part === undefined) {
-      this.#parts.set(key, part = partOf(this.context, this.root.mem, 0, at, this.undo));
+      this.#parts.set(key, part = partOf(this.context, this.root.mem, at.byteOffset, at, this.undo));
     }
     // Only the place of the elements is the part's: their shape may be another.
     return { ...part, layout: { ...at, byteOffset: part.layout.byteOffset } };

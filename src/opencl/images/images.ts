@@ -94,7 +94,7 @@ export class OpenCLImages {
     return verdicts.find(({ aliases }) => !aliases) ?? verdicts[0];
   }
 
-  /** The commands that return an image which the device wrote. @see {@link OpenCLMemory.publish} */
+  /** The commands that return an image which the device wrote. */
   publish(mem: ClMem, image: ImageShape, aliases: boolean): GiveBack {
     return new Publication(this.#context.queue.line, aliases, () => mapImageCall(mem, image, false, CL_MAP_READ));
   }

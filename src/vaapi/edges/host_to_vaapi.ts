@@ -46,6 +46,6 @@ export const hostToVaapi: Mapper<HostTensor | Frame<HostTensor>, VaapiTensor | F
     const planes = planesOf(source).map(({ address, layout }) => ({ address, layout: moved(layout, 0) }));
     const giveBack = va.images.hold(surface, planes, lent.access, job.undo);
     const grants = [lent.elsewhere(allocation), ...job.grants];
-    return va.placed(resourceOf(va.resource, { ...job, grants }, source.resource, giveBack), surface, source);
+    return va.placed(resourceOf(va.resource, { ...job, grants }, giveBack), surface, source);
   },
 };

@@ -61,7 +61,7 @@ export const vaapiToHost: Mapper<VaapiTensor | Frame<VaapiTensor>, HostTensor | 
     const first = Math.min(...layouts.map(({ byteOffset }) => byteOffset));
     const end = Math.max(...layouts.map(({ byteOffset, byteLength }) => byteOffset + byteLength));
     const grants = [lent.elsewhere(allocation, first, end), ...job.grants];
-    const resource = resourceOf(va.resource, { ...job, grants }, source.resource, giveBack);
+    const resource = resourceOf(va.resource, { ...job, grants }, giveBack);
     const at = { handle: address, layouts, resource, parent: source };
     const host = target as HostContext;
     if (!(source instanceof Frame)) return tensorOver<HostTensor>(host, at);
