@@ -4,7 +4,7 @@ import { LANES } from "../core/device/lanes.ts";
 import type { OpenCLDevice } from "./device.ts";
 import { openclError } from "./errors.ts";
 import { semaphoreSync } from "./external/semaphore.ts";
-import type { ClLane } from "./lane.ts";
+import { ClLane } from "./lane.ts";
 import { opencl } from "./library.ts";
 import { FailedEvents } from "./queues/failed_events.ts";
 
@@ -28,7 +28,7 @@ const LINES: Lines<ClLane> = {
     return true;
   },
   abandon: (lane) => lane.abandon(),
-  gate: (lane) => lane.unsetGate,
+  gate: ClLane.unsetGate,
 };
 
 /** The driver of one `cl_context`. Its lines wait for each other by events. For mappers. */

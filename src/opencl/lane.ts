@@ -9,10 +9,8 @@ import { unwind } from "../core/life/undo.ts";
 import { onThread } from "../core/native/thread_memory.ts";
 import { check, workError } from "./errors.ts";
 import { opencl } from "./library.ts";
-import { checkWait, releaseEvent, statusOf, Words } from "./queues/event.ts";
-import { EventRing } from "./queues/event_ring.ts";
+import { checkWait, releaseEvent, statusOf, UserEvent, Words } from "./queues/event.ts";
 import type { FailedEvents } from "./queues/failed_events.ts";
-import { GateEvents } from "./queues/gate_events.ts";
 import type { CommandLog } from "./queues/profiling.ts";
 
 /** This many new commands trigger a search for finished ones. */
@@ -59,6 +57,8 @@ export class ClLane implements Lane {
   waitList: Address = NULL;
   /** The newest mark that was seen over. */
   over = 0;
+  /** The user event that its one mark stands for; only an attached event has one. */
+  protected gate: Gate | undefined;
   /** The newest mark. */
   protected newest = 0;
   readonly #init: LaneInit;
@@ -82,9 +82,9 @@ export class ClLane implements Lane {
     this.slot = this.#ring.slot(1);
   }
 
-  /** The unset user event that its one mark stands for; only an attached event has one. */
-  get unsetGate(): Gate | undefined {
-    return undefined;
+  /** The gate that its one mark stands for, until that is set. */
+  static unsetGate({ gate }: ClLane): Gate | undefined {
+    return gate === undefined || gate.settled ? undefined : gate;
   }
 
   /** The event of an unfinished command, or of one behind it. */
@@ -290,3 +290,92 @@ export class ClLane implements Lane {
 }
 
 const NONE: readonly ClEvent[] = [];
+
+const NOTHING = 0n as ClEvent;
+
+/** The unfinished commands of a queue, by mark: the event of each that has one, and its function. */
+class EventRing {
+  #words = new Words(128);
+  #fns = new Array<string>(128);
+
+  get length(): number {
+    return this.#fns.length;
+  }
+
+  /** Where the driver puts the event of a mark. */
+  slot(mark: number): Address {
+    const { addresses } = this.#words;
+    return addresses[mark & (addresses.length - 1)];
+  }
+
+  event(mark: number): ClEvent {
+    const { words } = this.#words;
+    return words[mark & (words.length - 1)] as ClEvent;
+  }
+
+  /** The first mark that has an event, from one mark to another; past the last if no mark has one. */
+  next(first: number, last: number): number {
+    let mark = first;
+    while (mark <= last && this.event(mark) === NOTHING) mark++;
+    return mark;
+  }
+
+  fn(mark: number): string {
+    return this.#fns[mark & (this.#fns.length - 1)];
+  }
+
+  tell(mark: number, fn: string): void {
+    this.#fns[mark & (this.#fns.length - 1)] = fn;
+  }
+
+  put(mark: number, event: ClEvent = NOTHING): void {
+    const { words } = this.#words;
+    words[mark & (words.length - 1)] = event;
+  }
+
+  /** Makes room for twice as many commands; keeps those from one mark to another. */
+  grow(first: number, last: number): void {
+    const [words, fns] = [this.#words, this.#fns];
+    this.#words = new Words(2 * fns.length);
+    this.#fns = new Array<string>(2 * fns.length);
+    for (let mark = first; mark <= last; mark++) {
+      const at = mark & (fns.length - 1);
+      this.put(mark, words.words[at] as ClEvent);
+      this.tell(mark, fns[at]);
+    }
+  }
+}
+
+/** The user events by which a queue's commands wait for gates. Each gate sets its own. */
+class GateEvents {
+  readonly #context: ClContext;
+  /** Makes a call, and keeps what it throws, because no caller could catch it. */
+  readonly #keeping: (call: () => void) => void;
+  #events: Map<Gate, UserEvent> | undefined;
+
+  constructor(context: ClContext, keeping: (call: () => void) => void) {
+    this.#context = context;
+    this.#keeping = keeping;
+  }
+
+  of(gate: Gate): ClEvent {
+    this.#events ??= new Map();
+    let opening = this.#events.get(gate);
+    if (opening === undefined) {
+      this.#events.set(gate, opening = new UserEvent(this.#context));
+      gate.whenOpen((failed) => this.#open(gate, !failed));
+    }
+    return opening.event;
+  }
+
+  abandon(): void {
+    for (const gate of this.#events?.keys() ?? []) this.#open(gate, false);
+  }
+
+  #open(gate: Gate, succeeds: boolean): void {
+    const event = this.#events?.get(gate);
+    if (event === undefined) return;
+    this.#events!.delete(gate);
+    this.#keeping(() => event.set(succeeds));
+  }
+}

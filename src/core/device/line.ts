@@ -267,8 +267,10 @@ export class Line<L = any> extends Printed {
 
   /** The driver has seen that the marks up to `over` are. Is `mark` one of them? */
   #saw(over: number, mark: number): boolean {
-    if (over > this.#over) this.#over = over;
-    this.sync.over(this.#over);
+    if (over > this.#over) {
+      this.#over = over;
+      this.sync.over(over);
+    }
     return mark <= this.#over;
   }
 

@@ -94,7 +94,7 @@ export class Work {
     if (this.line === undefined) {
       this.line = line;
       this.#mark = this.#wrote = mark;
-      this.#begin();
+      if (this.owners !== undefined) this.#begin(this.owners);
       return;
     }
     if (this.line === line) {
@@ -198,9 +198,8 @@ export class Work {
     if (!this.#failures.includes(error)) this.#failures = [...this.#failures, error];
   }
 
-  #begin(): void {
-    const { owners } = this;
-    if (owners !== undefined) { for (let i = 0; i < owners.length; i++) owners[i].beginWork(); }
+  #begin(owners: readonly Grant[]): void {
+    for (let i = 0; i < owners.length; i++) owners[i].beginWork();
   }
 
   /** Moves another line to the first place; it may be among the others. */
@@ -209,7 +208,10 @@ export class Work {
     const [mark, wrote] = [this.#mark, this.#wrote];
     this.line = line;
     this.#wrote = 0;
-    if (last === undefined) return this.#begin();
+    if (last === undefined) {
+      if (this.owners !== undefined) this.#begin(this.owners);
+      return;
+    }
     const known = others?.find((entry) => entry.line === line);
     if (known !== undefined) {
       if (line.hasFailed) this.#keepFailure(line, known.mark);

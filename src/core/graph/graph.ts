@@ -65,11 +65,11 @@ export class Graph extends Printed implements Disposable {
    * @throws {DisposedError} if source, target or graph was disposed.
    */
   map<S extends Tensor | Frame, G extends Target>(source: S, target: G, options: MapOptions = NO_OPTIONS): MapOf<S, G> {
-    const asked = optionsOf(options);
+    const asked = options === NO_OPTIONS ? NOTHING_ASKED : optionsOf(options);
     this.#assertPossible(source, target);
     let ready = readyFor(source, asked);
     source.raiseKept();
-    const waited = settleUnsubmitted(ready.returning);
+    const waited = ready.returning.length > 0 && settleUnsubmitted(ready.returning);
     if (waited) ready = readyFor(source, asked);
     const { steps, refused } = this.#search(source, target, ready, asked.copy);
     if (steps === undefined) throw noRoute(source.name, nameOf(target), refused);
@@ -120,17 +120,8 @@ export class Graph extends Printed implements Disposable {
     if (typeof context !== "object" || typeof kind !== "string") throw noTarget(target); // queues have a context, too
     this.#resource.assertLive();
     target.context.resource?.assertLive();
-    this.#assertKnown(source.target.context, "source");
-    this.#assertKnown(target.context, "target");
-  }
-
-  #assertKnown(context: Context, argument: string): void {
-    if (this.#contexts.includes(context)) return;
-    throw new ArgumentError(`${contextInWords(context)} is not in this graph.`, {
-      api: "core",
-      argument,
-      hint: "Give its context to new MapperGraph([…]).",
-    });
+    if (!this.#contexts.includes(source.target.context)) throw notInGraph(source.target.context, "source");
+    if (!this.#contexts.includes(target.context)) throw notInGraph(target.context, "target");
   }
 
   #search(
@@ -401,7 +392,6 @@ function isUnsubmitted(grant: Grant): boolean {
 
 /** The host sees such bytes arrive. True where there were any. */
 function settleUnsubmitted(returning: readonly Grant[]): boolean {
-  if (returning.length === 0) return false;
   const unsubmitted = returning.filter(isUnsubmitted);
   for (const grant of unsubmitted) grant.resource!.settle();
   return unsubmitted.length > 0;
@@ -440,6 +430,14 @@ function hintForSource(given: unknown): string {
   return "Pass the tensor itself, not its handle or view.";
 }
 
+function notInGraph(context: Context, argument: string): ArgumentError {
+  return new ArgumentError(`${contextInWords(context)} is not in this graph.`, {
+    api: "core",
+    argument,
+    hint: "Give its context to new MapperGraph([…]).",
+  });
+}
+
 function isContext(given: unknown): given is Context {
   return typeof given === "object" && given !== null && "targets" in given;
 }
@@ -467,7 +465,6 @@ function noTarget(given: unknown): ArgumentError {
 }
 
 function optionsOf(given: MapOptions): Asked {
-  if (given === NO_OPTIONS) return NOTHING_ASKED;
   const { access, after, copy } = optionsIn(given, OPTIONS);
   if (after !== undefined) fenceIn(after, "after");
   if (copy !== undefined && copy !== "never" && copy !== "allow") {

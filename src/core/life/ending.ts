@@ -1,7 +1,9 @@
 import type { Call } from "../contract.ts";
 import type { Fence } from "../device/fence.ts";
+import type { Line } from "../device/line.ts";
+import type { Work } from "../device/work.ts";
 import { failed, takeFailuresOf } from "./failures.ts";
-import type { Resource } from "./resource.ts";
+import type { EndHooks, GiveBack, Resource } from "./resource.ts";
 import { unwind } from "./undo.ts";
 
 /** What holds up the end: work in flight, or a lend, on which no call can block. */
@@ -62,31 +64,36 @@ export function advance(resource: Resource): Obstacle | undefined {
 
 /** Without dependents. */
 function advanceAlone(resource: Resource): Obstacle | undefined {
-  const { work, holds } = resource;
+  const { work, holds, hooks } = resource;
   if (holds !== undefined && holds.size > 0) return holds.values().next().value;
   if (resource.state === "closing") {
-    const foreign = beforeGivingBack(resource);
+    if (hooks !== undefined) addLastWork(work, hooks);
+    const { giveBack } = resource;
+    const foreign = giveBack && beforeGivingBack(work, giveBack);
     if (foreign !== undefined) return foreign;
     resource.state = "returning";
-    takeStep(resource);
+    if (giveBack !== undefined) takeStep(resource, giveBack);
   }
   let next = work.next();
   while (next === undefined && resource.giveBack !== undefined) {
-    takeStep(resource);
+    takeStep(resource, resource.giveBack);
     next = work.next();
   }
-  while (next === undefined && resource.state === "returning" && addLastWork(resource)) next = work.next();
+  if (hooks !== undefined && resource.state === "returning") {
+    while (next === undefined && addLastWork(work, hooks)) next = work.next();
+  }
   if (next !== undefined) return next;
   if (resource.state === "returning") free(resource);
-  const obstacle = advanceIntermediate(resource);
-  if (obstacle === undefined) leaveAll(resource);
-  return obstacle;
+  if (resource.intermediate !== undefined) {
+    const obstacle = advanceIntermediate(resource, resource.intermediate);
+    if (obstacle !== undefined) return obstacle;
+  }
+  while (resource.memberships !== undefined) resign(resource.memberships);
+  return undefined;
 }
 
 /** Ends the intermediate, unless its owner has begun to. */
-function advanceIntermediate(resource: Resource): Obstacle | undefined {
-  const { intermediate } = resource;
-  if (intermediate === undefined) return undefined;
+function advanceIntermediate(resource: Resource, intermediate: Resource): Obstacle | undefined {
   resource.drivesIntermediate ||= begin(intermediate, resource);
   if (resource.drivesIntermediate) {
     const obstacle = advance(intermediate);
@@ -98,28 +105,27 @@ function advanceIntermediate(resource: Resource): Obstacle | undefined {
 }
 
 /** The work to wait for here, because the line that gives the bytes back cannot wait for it. */
-function beforeGivingBack(resource: Resource): Fence | undefined {
-  const { work, giveBack } = resource;
-  addLastWork(resource);
-  if (giveBack === undefined) return undefined;
-  const { line, blocks = false } = giveBack;
+function beforeGivingBack(work: Work, { line, blocks = false }: GiveBack): Fence | undefined {
   if (blocks && line.gatesAt(line.submitted) !== undefined) return line.fence();
-  if (work.isClearFor(line)) return undefined;
+  return work.isClearFor(line) ? undefined : firstBeside(line, work, blocks);
+}
+
+/** A function of its own: where there is one line, no closure is made. */
+function firstBeside(line: Line, work: Work, blocks: boolean): Fence | undefined {
   const isGated = (fence: Fence) => blocks && fence.line.gatesAt(fence.mark) !== undefined;
   return work.fences.find((fence) => !line.canWaitFor(fence.line, fence.mark) || isGated(fence));
 }
 
 /** True if there is work that the end has to wait for, and did not know of. */
-function addLastWork({ hooks, work }: Resource): boolean {
-  const last = hooks?.lastWork();
+function addLastWork(work: Work, hooks: EndHooks): boolean {
+  const last = hooks.lastWork();
   if (last === undefined) return false;
   work.add(last);
   return !last.line.wasOver(last.mark);
 }
 
-function takeStep(resource: Resource): void {
-  const { work, giveBack } = resource;
-  if (giveBack === undefined) return;
+function takeStep(resource: Resource, giveBack: GiveBack): void {
+  const { work } = resource;
   const { line } = giveBack;
   let call: Call | undefined;
   try {
@@ -176,10 +182,6 @@ export function isOwnedBy(member: Resource, owner: Resource): boolean {
 
 export function leave(member: Resource, owner: Resource): void {
   for (let link = member.memberships; link !== undefined; link = link.next) if (link.owner === owner) resign(link);
-}
-
-export function leaveAll(member: Resource): void {
-  while (member.memberships !== undefined) resign(member.memberships);
 }
 
 /** A resource and its dependents, owners first. No recursion: slices of slices may be nested deeply. */

@@ -2,7 +2,7 @@ import type { Fence } from "../device/fence.ts";
 import type { Line } from "../device/line.ts";
 import { AccessError, warn } from "../errors.ts";
 import { sleepSync } from "../native/sleep.ts";
-import { advance, type Obstacle, ownersOf, subtreeOf } from "./ending.ts";
+import { advance, ownersOf, subtreeOf } from "./ending.ts";
 import { failed, keepFailures, raiseFailures } from "./failures.ts";
 import type { Resource } from "./resource.ts";
 
@@ -24,7 +24,7 @@ export function driveSync(resource: Resource): void {
       leaveToBackground(resource);
       break;
     }
-    if (isSame(obstacle, ended)) {
+    if (ended !== undefined && isSame(obstacle, ended)) {
       outlast(resource, ended);
       sleepSync(1);
       continue;
@@ -58,7 +58,7 @@ export async function drive(resource: Resource, wait = (fence: Fence) => fence.w
   let ended: EndedWait | undefined;
   for (let obstacle = advance(resource); obstacle !== undefined; obstacle = advance(resource)) {
     if (obstacle instanceof Promise) await obstacle;
-    else if (isSame(obstacle, ended)) {
+    else if (ended !== undefined && isSame(obstacle, ended)) {
       outlast(resource, ended);
       await new Promise((resolve) => setTimeout(resolve, 1));
     } else {
@@ -104,8 +104,8 @@ function abandon(resource: Resource, fence: Fence): void {
   for (const each of subtreeOf(resource.intermediate)) abandon(each, fence);
 }
 
-function isSame({ line, mark }: Exclude<Obstacle, Promise<void>>, ended: EndedWait | undefined): ended is EndedWait {
-  return ended !== undefined && ended.fence.line === line && ended.fence.mark === mark;
+function isSame({ line, mark }: Fence, { fence }: EndedWait): boolean {
+  return fence.line === line && fence.mark === mark;
 }
 
 function endedWait(fence: Fence): EndedWait {

@@ -117,14 +117,17 @@ export class Grant {
   get busyPeers(): readonly Grant[] {
     const { roots, busy, indivisible } = this.allocation;
     if (busy.size === 0 || this.#siblings !== roots) return NONE;
+    return indivisible ? this.#busyIn(0, Infinity) : this.#busyIn(this.start, this.end);
+  }
+
+  #busyIn(start: number, end: number): readonly Grant[] {
     const [peers, idle]: [Grant[], Grant[]] = [[], []];
-    const [start, end] = indivisible ? [0, Infinity] : [this.start, this.end];
-    busy.some(start, end, "all", (one) => {
+    this.allocation.busy.some(start, end, "all", (one) => {
       if (one.resource!.work.line === undefined) idle.push(one);
       else if (one !== this && one.parent !== this) peers.push(one);
       return false;
     });
-    for (const one of idle) one.#leaveBusy();
+    for (const one of idle) if (one.#busyPlace !== undefined) one.#leaveBusy(one.#busyPlace);
     return peers;
   }
 
@@ -221,11 +224,11 @@ export class Grant {
   #leave(): void {
     if (this.#place !== undefined) this.#siblings!.delete(this.#place);
     this.#place = undefined;
-    this.#leaveBusy();
+    if (this.#busyPlace !== undefined) this.#leaveBusy(this.#busyPlace);
   }
 
-  #leaveBusy(): void {
-    if (this.#busyPlace !== undefined) this.allocation.busy.delete(this.#busyPlace);
+  #leaveBusy(place: Placed<Grant>): void {
+    this.allocation.busy.delete(place);
     this.#busyPlace = undefined;
   }
 

@@ -128,7 +128,7 @@ export class Publication implements GiveBack {
   }
 
   #hasFailed(): boolean {
-    return this.line.failureAt(this.#mark) !== undefined;
+    return this.line.hasFailed && this.line.failureAt(this.#mark) !== undefined;
   }
 }
 

@@ -73,16 +73,12 @@ class ForeignLane extends ClLane {
     this.#failed = init.failed;
     this.#retained = retained;
     this.#events = init.events;
-    if (isSetByHand) this.#gate = new ForeignGate(this);
+    if (isSetByHand) this.gate = this.#gate = new ForeignGate(this);
   }
 
   retain(): number {
     this.put(this.#retained.event);
     return opencl().clRetainEvent(this.#retained.event);
-  }
-
-  override get unsetGate(): Gate | undefined {
-    return this.#gate === undefined || this.#gate.settled ? undefined : this.#gate;
   }
 
   override submitted(mark: number): void {

@@ -36,6 +36,7 @@ export class FailedEvents {
   /** Releases those that the driver will not use again. */
   sweep(): void {
     if (this.#held.length + left.length > 0) this.#rest();
+    if (this.#resting.length === 0) return;
     const now = performance.now();
     while (this.#resting.length > 0 && this.#resting[0].until <= now) release(this.#resting.shift()!.events);
   }
