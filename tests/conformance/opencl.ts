@@ -3,9 +3,9 @@ import { hostToOpenCL } from "../../src/opencl/edges/mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
 import { host } from "../../src/host/mod.ts";
-import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
+import { OpenCLContext, type OpenCLDevice } from "../../src/opencl/mod.ts";
 import { hostEnd } from "./host_end.ts";
-import { buffersOf, objectsIn, OpenCLEnd } from "./opencl_end.ts";
+import { buffersOf, devicesByName, objectsIn, OpenCLEnd } from "./opencl_end.ts";
 import type { Candidate, Subject } from "./subject.ts";
 
 /**
@@ -16,7 +16,7 @@ import type { Candidate, Subject } from "./subject.ts";
 export function opencl(expected: Subject["expected"] = "as proven"): Candidate[] {
   const edges = [edgeOf(hostToOpenCL as Mapper), "opencl→host"];
   try {
-    const devices = openclDevices();
+    const devices = devicesByName();
     if (devices.length === 0) return edges.map((edge) => ({ edge, open: "OpenCL has no device" }));
     return devices.flatMap((device) =>
       edges.map((edge) => ({

@@ -10,6 +10,8 @@ import {
   BaseOf,
   type KernelArgument,
   type OpenCLContext,
+  type OpenCLDevice,
+  openclDevices,
   type OpenCLKernel,
   type OpenCLTensor,
 } from "../../src/opencl/mod.ts";
@@ -176,4 +178,9 @@ function asBytes(tensor: Tensor, access = tensor.access): Tensor {
 /** How many objects there are in contexts: each is an owner of its own. */
 export function objectsIn(...contexts: readonly OpenCLContext[]): number {
   return contexts.reduce((sum, { handle }) => sum + told("clGetContextInfo", handle, CL_CONTEXT_REFERENCE_COUNT), 0);
+}
+
+/** The devices of every platform, each name once: a device is opened by its name. */
+export function devicesByName(): OpenCLDevice[] {
+  return [...new Map(openclDevices().map((device) => [`${device.platform}: ${device.name}`, device])).values()];
 }

@@ -14,7 +14,6 @@ import {
   OpenCLContext,
   type OpenCLContext as Context,
   type OpenCLDevice,
-  openclDevices,
   type OpenCLImage,
   type OpenCLImageFormat,
   type OpenCLKernel,
@@ -22,7 +21,7 @@ import {
 } from "../../src/opencl/mod.ts";
 import { SIZE } from "./case.ts";
 import { hostEnd } from "./host_end.ts";
-import { buffersOf, objectsIn, OpenCLEnd } from "./opencl_end.ts";
+import { buffersOf, devicesByName, objectsIn, OpenCLEnd } from "./opencl_end.ts";
 import { LateQueue } from "./opencl_late.ts";
 import { PASS, type Place, RawQueue, type RawRun, ulong } from "./opencl_raw.ts";
 import type { Candidate, End, Foreign, Subject, Variant, Variants } from "./subject.ts";
@@ -114,7 +113,7 @@ const EDGES: readonly (readonly [mapper: Mapper, types: readonly ImageType[]])[]
 export function openclImages(expected: Subject["expected"] = "as proven"): Candidate[] {
   const closed = (reason: string) => EDGES.map(([mapper]) => ({ edge: edgeOf(mapper), open: reason }));
   try {
-    const devices = openclDevices();
+    const devices = devicesByName();
     if (devices.length === 0) return closed("OpenCL has no device");
     return devices.flatMap((device) =>
       EDGES.flatMap(([mapper, types]) => types.map((type) => candidate(edgeOf(mapper), type, device, expected)))

@@ -3,11 +3,11 @@ import { MapperGraph } from "../../mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
 import { host } from "../../src/host/mod.ts";
-import { OpenCLContext, type OpenCLDevice, openclDevices } from "../../src/opencl/mod.ts";
+import { OpenCLContext, type OpenCLDevice } from "../../src/opencl/mod.ts";
 import { OpenCVContext } from "../../src/opencv/mod.ts";
 import { freeSlots } from "../faults/slots.ts";
 import { SIZE } from "./case.ts";
-import { buffersOf, objectsIn, OpenCLEnd } from "./opencl_end.ts";
+import { buffersOf, devicesByName, objectsIn, OpenCLEnd } from "./opencl_end.ts";
 import { hostOfPlanes } from "./opencv_bytes.ts";
 import { MatEnd, matOfOpenCV } from "./opencv_mat_end.ts";
 import { foreignUMat, UMatEnd, umatOfOpenCV } from "./opencv_umat_end.ts";
@@ -54,7 +54,7 @@ function mats(): Candidate[] {
 
 function umats(edges: readonly string[]): Candidate[] {
   try {
-    const devices = openclDevices();
+    const devices = devicesByName();
     if (devices.length === 0) return edges.map((edge) => ({ edge, open: "OpenCL has no device" }));
     const everywhere = devices.flatMap((device) => {
       const problem = problemOf(device);

@@ -6,13 +6,12 @@ import { host } from "../../src/host/mod.ts";
 import {
   OpenCLContext,
   type OpenCLDevice,
-  openclDevices,
   type OpenCLPointerTensor,
   type SvmGrain,
   type UsmKind,
 } from "../../src/opencl/mod.ts";
 import { hostEnd } from "./host_end.ts";
-import { buffersOf, type Memory, objectsIn, OpenCLEnd } from "./opencl_end.ts";
+import { buffersOf, devicesByName, type Memory, objectsIn, OpenCLEnd } from "./opencl_end.ts";
 import { PASS } from "./opencl_raw.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
 
@@ -83,7 +82,7 @@ const VARIANTS: readonly Variant[] = [
 /** The edges between the host and memory that kernels reach by its address, shared virtual and unified shared. */
 export function svm(): Candidate[] {
   try {
-    const devices = openclDevices();
+    const devices = devicesByName();
     if (devices.length === 0) return VARIANTS.map(({ edge }) => ({ edge, open: "OpenCL has no device" }));
     return devices.flatMap((device) => VARIANTS.map((variant) => candidate(variant, device)));
   } catch (error) {

@@ -18,10 +18,10 @@ export function vulkans(): Candidate[] {
   ]);
 }
 
-/** The names of Vulkan's devices, or why there are none. */
+/** The names of Vulkan's devices, each once: a device is opened by its name. Or why there are none. */
 export function devices(): readonly string[] | string {
   try {
-    return vulkanDevices().map(({ name }) => name);
+    return [...new Set(vulkanDevices().map(({ name }) => name))];
   } catch (error) {
     if (error instanceof LibraryNotFoundError) return "no Vulkan loader";
     return messageOf(error);
