@@ -4,9 +4,12 @@ import type { Frame } from "../../src/core/tensors/frame.ts";
 import type { ImageInfo } from "../../src/core/layout/frame_info.ts";
 import type { LayoutInit } from "../../src/core/layout/layout.ts";
 import type { CudaContext, CudaKernel, CudaTensor } from "../../src/cuda/mod.ts";
+import type { AttachOptions } from "../../src/core/tensors/adopt.ts";
+import { OwnersMemory } from "../cuda/owners_memory.ts";
+import { SIZE } from "./case.ts";
 import { RawStream } from "./cuda_raw.ts";
 import { separateFrame } from "./bytes.ts";
-import type { End } from "./subject.ts";
+import type { End, Foreign } from "./subject.ts";
 
 /** A thread a byte. `late` begins after two milliseconds: what does not wait for it is found out. */
 const SOURCE = `
@@ -37,11 +40,29 @@ export interface Memory {
   readonly hidden?: boolean;
   /** New memory of it. */
   allocate(init: LayoutInit): CudaTensor;
+  /** @see {@link End.foreign} */
+  readonly foreign?: () => Foreign;
 }
 
 /** Memory of the device. */
 export function deviceOf(context: CudaContext): Memory {
-  return { target: context, hidden: true, allocate: (init) => context.allocate(init) };
+  const foreign = () => foreignMemory(context);
+  return { target: context, hidden: true, allocate: (init) => context.allocate(init), foreign };
+}
+
+/** Memory of the device that cudaMalloc itself made. */
+function foreignMemory(context: CudaContext): Foreign {
+  const theirs = new OwnersMemory(context, SIZE);
+  const attach = (length: number, options?: AttachOptions) =>
+    context.attach(theirs.address, { shape: [length], dtype: "u8" }, options);
+  return {
+    attach: (options) => attach(SIZE, options),
+    misfit: (options) => attach(1 << 30, options),
+    [Symbol.dispose]() {
+      theirs.free();
+      theirs[Symbol.dispose]();
+    },
+  };
 }
 
 /** Pinned memory of the host. */
@@ -70,6 +91,7 @@ const EVENTS = 16;
 export class CudaEnd implements End, Disposable {
   readonly target: Target;
   readonly hidden: boolean;
+  readonly foreign?: () => Foreign;
   readonly #context: CudaContext;
   readonly #memory: Memory;
   readonly #copy: CudaKernel;
@@ -81,6 +103,7 @@ export class CudaEnd implements End, Disposable {
   constructor(context: CudaContext, memory: Memory = deviceOf(context)) {
     this.target = memory.target;
     this.hidden = memory.hidden ?? false;
+    if (memory.foreign !== undefined) this.foreign = memory.foreign;
     this.#context = context;
     this.#memory = memory;
     const program = context.program(SOURCE);

@@ -5,8 +5,9 @@ import { type Allocator, dmabuf, DmaBufContext, type DmaBufTensor } from "../../
 import { host, type HostTensor } from "../../src/host/mod.ts";
 import { VulkanContext } from "../../src/vulkan/mod.ts";
 import { bytesAt } from "./bytes.ts";
+import { SIZE } from "./case.ts";
 import { hostEnd } from "./host_end.ts";
-import type { Candidate, End, Subject } from "./subject.ts";
+import type { Candidate, End, Foreign, Subject } from "./subject.ts";
 import { openSurfaces, type Surfaces } from "./vaapi.ts";
 import { devices } from "./vulkan.ts";
 import { VulkanEnd } from "./vulkan_end.ts";
@@ -63,7 +64,13 @@ function openedWithVaapi(edge: string, from: string): Subject {
   return {
     graph,
     ...(isTo ? { source: rows, target: end, elsewhere: other } : { source: end, target: rows }),
-    ...{ expected: "alias", variants, silent: FIRST_TRIES, silentAtAllocating: [...SILENT, "libc.fcntl"] },
+    ...{
+      expected: "alias",
+      variants,
+      silent: FIRST_TRIES,
+      silentAtAllocating: [...SILENT, "libc.fcntl"],
+      silentAtAttaching: SILENT,
+    },
     ...{ openContext: openSurfaces as () => Surfaces },
     [Symbol.dispose]: () => kept.dispose(),
   };
@@ -90,6 +97,7 @@ function openedWithVulkan(edge: string, device: string, from: string): Subject {
   return {
     ...{ graph, source, target, expected: "alias", elsewhere: other, silent },
     silentAtAllocating: SILENT,
+    silentAtAttaching: SILENT,
     openContext: () => VulkanContext.open({ device }),
     [Symbol.dispose]: () => kept.dispose(),
   };
@@ -108,6 +116,7 @@ function openedWithImages(edge: string, device: string, from: string): Subject {
   return {
     ...{ graph, source, target, expected: "alias", silent },
     silentAtAllocating: SILENT,
+    silentAtAttaching: SILENT,
     openContext: () => VulkanContext.open({ device }),
     ...(isTo
       ? { elsewhere: other, variants: IMAGE_ROWS.variants }
@@ -122,7 +131,7 @@ const SILENT = ["libc.open", "libc.read", "libc.close"];
 function opened(source: End, target: End, silent: readonly string[] = []): Subject {
   const graph = new MapperGraph([...new Set([host, dmabuf, target.target.context])]);
   return {
-    ...{ graph, source, target, expected: "alias", silent, silentAtAllocating: SILENT },
+    ...{ graph, source, target, expected: "alias", silent, silentAtAllocating: SILENT, silentAtAttaching: SILENT },
     [Symbol.dispose]: () => graph[Symbol.dispose](),
   };
 }
@@ -139,6 +148,7 @@ function endOf(from: string, target: DmaBufContext = dmabuf): End {
     target,
     allocate: (init) => target.allocate({ ...init, from }),
     allocateFrame: (info) => target.allocateFrame(info, { from }),
+    foreign: () => foreignBuffer(from, target),
     // deno-lint-ignore require-await -- what it throws is a rejection, as at every end
     async write(tensor, bytes) {
       using mapped = own.map(tensor, host, { access: "write" }) as HostTensor;
@@ -156,6 +166,17 @@ function endOf(from: string, target: DmaBufContext = dmabuf): End {
       },
       read: (tensor) => Promise.resolve(look(tensor as DmaBufTensor, (own) => own.slice())),
     },
+  };
+}
+
+/** A buffer of samepage's, whose fd stands for one of other code's. */
+function foreignBuffer(from: string, target: DmaBufContext): Foreign {
+  const made = target.allocate({ shape: [SIZE], dtype: "u8", from });
+  const { fd, byteLength } = made.handle;
+  return {
+    attach: (options) => target.attach(fd, { shape: [SIZE], dtype: "u8" }, options),
+    misfit: (options) => target.attach(fd, { shape: [byteLength + 1], dtype: "u8" }, options),
+    [Symbol.dispose]: () => made[Symbol.dispose](),
   };
 }
 

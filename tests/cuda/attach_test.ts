@@ -5,6 +5,7 @@ import { CudaContext } from "@samepage/interop/cuda";
 import { openingOf } from "../../src/core/native/library.ts";
 import { assertSame } from "../conformance/bytes.ts";
 import { Held } from "./held.ts";
+import { OwnersMemory } from "./owners_memory.ts";
 import { gpuTest, withCuda } from "./help.ts";
 
 const SIZE = 4096;
@@ -14,8 +15,6 @@ const SYMBOLS = {
   cudaStreamCreateWithFlags: { parameters: ["buffer", "u32"], result: "u32" },
   cudaStreamQuery: { parameters: ["u64"], result: "u32" },
   cudaStreamSynchronize: { parameters: ["u64"], result: "u32" },
-  cudaMalloc: { parameters: ["buffer", "usize"], result: "u32" },
-  cudaFree: { parameters: ["u64"], result: "u32" },
   cudaStreamDestroy: { parameters: ["u64"], result: "u32" },
 } as const;
 
@@ -124,31 +123,9 @@ gpuTest("a device's context maps memory of the host, whatever the flags say", ()
     assertEquals(same.flags.filter((flag) => flag.startsWith("cudaDeviceSchedule")).length, 1);
   }));
 
-/** Memory of a device, and libcudart's own functions for it. */
-class OwnersMemory implements Disposable {
-  readonly #library = Deno.dlopen(openingOf("cudart")!.path!, SYMBOLS);
-  readonly address: bigint;
-  freed = 0;
-
-  constructor(cuda: CudaContext) {
-    const out = new BigUint64Array(1);
-    cuda.within(() => assertEquals(this.#library.symbols.cudaMalloc(out, BigInt(SIZE)), 0));
-    this.address = out[0];
-  }
-
-  free(): void {
-    this.freed++;
-    assertEquals(this.#library.symbols.cudaFree(this.address), 0);
-  }
-
-  [Symbol.dispose](): void {
-    this.#library.close();
-  }
-}
-
 gpuTest("attach() uses memory of somebody else's, and calls its owner once", () =>
   withCuda((cuda) => {
-    using owners = new OwnersMemory(cuda);
+    using owners = new OwnersMemory(cuda, SIZE);
     using program = cuda.program(`extern "C" __global__ void put(unsigned char* x) { x[threadIdx.x] = threadIdx.x; }`);
     using put = program.kernel("put", ["unsigned char*"]);
     {
