@@ -11,7 +11,7 @@ import { layout, type LayoutInit } from "../core/layout/layout.ts";
 import { closedAt, findAllocation } from "../core/memory/peers.ts";
 import { addressInPointer, addressOf } from "../core/native/pin.ts";
 import { isOurs } from "../core/memory/view.ts";
-import { MEMFD } from "./mapped_file.ts";
+import { MEMFD } from "./memfd.ts";
 import { type HostTensor, ownedTensor } from "./tensor.ts";
 import { assertWritable, probePages, probeWritable } from "../core/native/foreign_addresses.ts";
 

@@ -10,7 +10,7 @@ import { onThread } from "../core/native/thread_memory.ts";
 import { check, workError } from "./errors.ts";
 import { opencl } from "./library.ts";
 import { checkWait, releaseEvent, statusOf, UserEvent, Words } from "./queues/event.ts";
-import type { FailedEvents } from "./queues/failed_events.ts";
+import { FailedEvents } from "./queues/failed_events.ts";
 import type { CommandLog } from "./queues/profiling.ts";
 
 /** This many new commands trigger a search for finished ones. */
@@ -185,7 +185,7 @@ export class ClLane implements Lane {
       if (status > 0) break;
       this.#end(at, event, status);
     }
-    this.#keeping(() => this.#init.failed.sweep());
+    if (FailedEvents.count > 0) this.#keeping(() => this.#init.failed.sweep());
   }
 
   /** Asks whether a mark is over, and hands all commands to the device. */

@@ -38,7 +38,7 @@ export class OpenCLMemory {
   constructor(context: BaseContext) {
     this.#context = context;
     this.space = spaceOf(context.rawHandle);
-    this.hostBuffers = new HostBuffers(context, this.space);
+    this.hostBuffers = new HostBuffers(context.rawHandle, this.space);
   }
 
   /**

@@ -7,10 +7,10 @@ import { ROOT } from "./project.ts";
 
 /** Today's. Whoever makes one smaller writes the new figure here. */
 const MOST = {
-  "files in a warm map from the host to OpenCL": 31,
-  "functions in a warm map from the host to OpenCL": 111,
-  "files in its dispose after a kernel": 28,
-  "functions in its dispose after a kernel": 98,
+  "files in a warm map from the host to OpenCL": 29,
+  "functions in a warm map from the host to OpenCL": 106,
+  "files in its dispose after a kernel": 23,
+  "functions in its dispose after a kernel": 91,
   "names of the main entry point": 69,
 } as const;
 

@@ -5,8 +5,17 @@ import type { Line } from "../device/line.ts";
 import { Work } from "../device/work.ts";
 import { AccessError, DisposedError, warn } from "../errors.ts";
 import type { Grant } from "../memory/grant.ts";
-import { adopt, advance, begin, isOwnedBy, leave, type Link, subtreeOf } from "./ending.ts";
-import { type Failed, NONE_FAILED, raiseFailures } from "./failures.ts";
+import {
+  adopt,
+  advance,
+  begin,
+  type Failed,
+  leave,
+  type Link,
+  NONE_FAILED,
+  raiseFailures,
+  subtreeOf,
+} from "./ending.ts";
 import { originInWords, originOf } from "./finalizers.ts";
 import type { Undo } from "./undo.ts";
 import { drive, driveIfOver, driveInBackground, driveSync, isAwaited } from "./waiting.ts";
@@ -201,7 +210,8 @@ export class Resource extends Printed {
 
   /** Disposing `owner` disposes this first. Idempotent. */
   dependOn(owner: Resource): void {
-    if (!isOwnedBy(this, owner)) adopt(owner, this);
+    for (let link = this.memberships; link !== undefined; link = link.next) if (link.owner === owner) return;
+    adopt(owner, this);
   }
 
   /** Takes {@link dependOn} back. */

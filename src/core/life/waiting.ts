@@ -2,8 +2,7 @@ import type { Fence } from "../device/fence.ts";
 import type { Line } from "../device/line.ts";
 import { AccessError, warn } from "../errors.ts";
 import { sleepSync } from "../native/sleep.ts";
-import { advance, ownersOf, subtreeOf } from "./ending.ts";
-import { failed, keepFailures, raiseFailures } from "./failures.ts";
+import { advance, failed, keepFailures, ownersOf, raiseFailures, subtreeOf } from "./ending.ts";
 import type { Resource } from "./resource.ts";
 
 /** A wait that has ended. If its work has not, the work is polled. */

@@ -5,7 +5,7 @@ import type { Line, Usable } from "../device/line.ts";
 import type { Work } from "../device/work.ts";
 import type { Target } from "../graph/context.ts";
 import { AccessError, throwAll } from "../errors.ts";
-import { raiseFailures } from "../life/failures.ts";
+import { raiseFailures } from "../life/ending.ts";
 import { registerLater, type Registration, unregister } from "../life/finalizers.ts";
 import type { Grant } from "../memory/grant.ts";
 import type { Described } from "./described.ts";

@@ -4,7 +4,7 @@ import type { Fence } from "../../core/device/fence.ts";
 import { thenUndo, type Undo } from "../../core/life/undo.ts";
 import { bytesAt, pinned } from "../../core/native/pin.ts";
 import type { BaseContext, BaseKernel, BaseProgram, BaseQueue } from "../base_context.ts";
-import { mapped } from "../buffers/map.ts";
+import { mapped } from "../buffers/native.ts";
 import { check } from "../errors.ts";
 import { opencl } from "../library.ts";
 import type { UserEvent } from "../queues/event.ts";

@@ -6,8 +6,7 @@ import type { Undo } from "../../core/life/undo.ts";
 import { addressOf, bytesAt } from "../../core/native/pin.ts";
 import { checks } from "../check.ts";
 import type { BaseContext } from "../base_context.ts";
-import { mapped } from "../buffers/map.ts";
-import { createBuffer } from "../buffers/native.ts";
+import { createBuffer, mapped } from "../buffers/native.ts";
 import { type Bind, bound } from "./kernels.ts";
 import { Trial } from "./trial.ts";
 

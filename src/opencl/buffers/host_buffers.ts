@@ -1,6 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
 import { CL_MEM_USE_HOST_PTR } from "../../../ffi/opencl/constants.ts";
-import type { ClMem } from "../../../ffi/opencl/handles.ts";
+import type { ClContext, ClMem } from "../../../ffi/opencl/handles.ts";
 import type { ByteRange } from "../../core/tensors/described.ts";
 import type { Resource } from "../../core/life/resource.ts";
 import { type Undo, undoAll } from "../../core/life/undo.ts";
@@ -8,9 +8,8 @@ import type { Grant } from "../../core/memory/grant.ts";
 import { takeOut } from "../../core/memory/peers.ts";
 import { type Placed, Ranges } from "../../core/memory/ranges.ts";
 import type { BufferLimits } from "./limits.ts";
-import type { BaseContext } from "../base_context.ts";
 import { checks } from "../check.ts";
-import { createBuffer, newBuffer, releaseBuffer, retainBuffer } from "./native.ts";
+import { newBuffer, releaseBuffer, retainBuffer } from "./native.ts";
 import type { Space } from "./space.ts";
 import type { RootBuffer } from "./tensor.ts";
 
@@ -67,11 +66,11 @@ const BUFFER = "a buffer";
  * image, is impossible. Maps of a whole image share it. For mappers.
  */
 export class HostBuffers {
-  readonly #context: Pick<BaseContext, "rawHandle">;
+  readonly #context: ClContext;
   readonly #space: Space;
 
   /** Made by the context. */
-  constructor(context: Pick<BaseContext, "rawHandle">, space: Space) {
+  constructor(context: ClContext, space: Space) {
     this.#context = context;
     this.#space = space;
   }
@@ -167,7 +166,9 @@ export class HostBuffers {
    * keep a copy for each: only for memory that the device provably uses in place. Its release goes on the undo list.
    */
   another(address: bigint, byteLength: number, undo: Undo): ClMem {
-    return createBuffer(this.#context, CL_MEM_USE_HOST_PTR, byteLength, address as Address, undo);
+    const mem = newBuffer(this.#context, CL_MEM_USE_HOST_PTR, byteLength, address as Address);
+    undo.push(() => releaseBuffer(mem));
+    return mem;
   }
 
   #live(range: ByteRange): Ranges<HostBuffer> {

@@ -5,7 +5,7 @@ import type { Reason } from "../../core/errors.ts";
 import { type Access, covers, writes } from "../../core/memory/access.ts";
 import type { ByteRange } from "../../core/tensors/described.ts";
 import type { BaseContext } from "../base_context.ts";
-import { mapped, type MappedRange } from "./map.ts";
+import { mapped, type MappedRange } from "./native.ts";
 import type { BufferTensor, RootBuffer } from "./tensor.ts";
 
 /** A context, as the host's views of its buffers know it. */

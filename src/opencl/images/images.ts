@@ -16,7 +16,7 @@ import { createImage, ownImage } from "./native.ts";
 import { BufferImages } from "./over_buffer.ts";
 import type { ImageShape } from "./shape.ts";
 import { type ImageType, imageTypeOf } from "./type.ts";
-import { Publication } from "../buffers/map.ts";
+import { Publication } from "../buffers/native.ts";
 import type { RootBuffer } from "../buffers/tensor.ts";
 
 /** Options of `cl.image`. */

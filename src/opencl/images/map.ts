@@ -14,7 +14,7 @@ import { nativePitches, ORIGIN, pitchesOf, regionOf } from "./native.ts";
 import { type ImageShape, pitched, type Pitches } from "./shape.ts";
 import { opencl } from "../library.ts";
 import { viewOf } from "../buffers/host_view.ts";
-import { type MapCall, mapFlags, mapped, MappedRange, unmapOf } from "../buffers/map.ts";
+import { type MapCall, mapFlags, mapped, MappedRange, unmapOf } from "../buffers/native.ts";
 import type { RootBuffer } from "../buffers/tensor.ts";
 
 interface MappedImage {

@@ -8,7 +8,7 @@ import { bound } from "../alias/kernels.ts";
 import { hostBytes } from "../alias/memory.ts";
 import type { Sample, Specimen } from "../alias/trial.ts";
 import type { BaseContext } from "../base_context.ts";
-import { mapFlags } from "../buffers/map.ts";
+import { mapFlags } from "../buffers/native.ts";
 import type { ImageTraits } from "./classes.ts";
 import type { PixelFormat } from "./format.ts";
 import { mapImage } from "./map.ts";

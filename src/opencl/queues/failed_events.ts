@@ -25,12 +25,15 @@ let left: readonly Failed[] = [];
 
 /** PoCL 3.1 uses a failed command's event again when the work that it waited for ends: it is held until then. */
 export class FailedEvents {
+  /** The events that all contexts hold. Most programs have none, and a poll looks here first. */
+  static count = 0;
   #held: readonly Failed[] = [];
   #resting: Resting[] = [];
 
   /** Takes over a failed event, and those of its wait list. */
   add(event: ClEvent, behind: readonly ClEvent[]): void {
     this.#held = [...this.#held, { event, behind }];
+    FailedEvents.count += 1 + behind.length;
   }
 
   /** Releases those that the driver will not use again. */
@@ -64,6 +67,7 @@ export class FailedEvents {
 }
 
 function release(events: readonly ClEvent[]): void {
+  FailedEvents.count -= events.length;
   const each = (event: ClEvent) => () => check(opencl().clReleaseEvent(event), "clReleaseEvent");
   undoAll(events.map(each), "releasing events");
 }

@@ -6,7 +6,7 @@ import type { Call } from "../../core/contract.ts";
 import type { BaseContext } from "../base_context.ts";
 import type { ClLane } from "../lane.ts";
 import { newer } from "../library.ts";
-import { mapFlags, MappedRange } from "../buffers/map.ts";
+import { mapFlags, MappedRange } from "../buffers/native.ts";
 
 /** A range mapped for the host, and the number of maps that share it. */
 interface LiveMap {
