@@ -11,7 +11,7 @@ import type { EdgeKernels, Lap, Size } from "./opencl.ts";
 
 /** How the bytes of one run came to the device and back. */
 export interface Passage {
-  /** The way that each piece of memory took, by its name. */
+  /** The route that each piece of memory took, by its name. */
   readonly routes: ReadonlyMap<string, Route>;
   /** Bytes that the driver moved behind the scenes: 0 where every route is an alias. */
   readonly bytesMoved: number;

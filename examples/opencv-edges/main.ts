@@ -37,14 +37,14 @@ else find("UMat", cv.umat);
 /** Finds the edges with one kind of OpenCV's arrays, and says how they came there, how long it took, and what it found. */
 function find(name: string, target: Target<OpenCVTensor>): void {
   const times = new Times();
-  let way = "";
+  let route = "";
   for (let run = 0; run < RUNS; run++) {
     times.measure((lap) => {
       {
         using from = graph.map(pixels, target, { access: "read" });
         using between = graph.map(grey, target);
         using to = graph.map(edges, target);
-        way = to.route.steps.map(({ edge, transfer }) => `${edge} ${transfer}`).join(", ");
+        route = to.route.steps.map(({ edge, transfer }) => `${edge} ${transfer}`).join(", ");
         lap("map");
         cv.cvtColor(from, between, "RGBA2GRAY");
         cv.GaussianBlur(between, between, [5, 5], { sigmaX: 1.2, border: "replicate" });
@@ -54,7 +54,7 @@ function find(name: string, target: Target<OpenCVTensor>): void {
       lap("unmap");
     });
   }
-  print(name, way);
+  print(name, route);
   for (const step of times.steps) print("", `${milliseconds(times.of(step)).padStart(10)}  ${step}`);
   print("", verdict(edges));
 }

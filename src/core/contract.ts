@@ -157,7 +157,7 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
   tensor?(init: TensorInit<H>): T;
 }
 
-/** One way in or out of a kind of memory: of ranges of bytes, or of images. Its questions make no native call. */
+/** A port that a kind of memory exports or imports, for bytes or for images. `refuse` and `judge` make no native call. */
 export interface Offer<What = ByteRange> {
   /** The kind of the port. */
   readonly kind: MemoryKind;
@@ -177,9 +177,9 @@ export interface Offer<What = ByteRange> {
   readonly orders?: boolean;
   /** Which layouts it takes; all if left out. */
   readonly takes?: Takes;
-  /** Why no bytes can go this way on this machine. The first call may ask the kernel; the core keeps what it returns. */
+  /** Why this machine has no such port. The first call may ask the kernel; the core keeps what it returns. */
   closed?(): Reason | undefined;
-  /** Why this memory cannot go this way, though other memory may. Left out, `takes` says it all. */
+  /** Why the port does not take this memory, though it takes other memory. Left out, `takes` says it all. */
   refuse?(what: What): Reason | undefined;
   /** An import: what `import` would throw of a port of another process. It may ask the kernel. Left out, nothing. */
   refusePort?(port: Port): InteropError | undefined;
@@ -206,7 +206,7 @@ export interface Staged {
   back(): Call;
 }
 
-/** What one side of a map holds while it lasts, and its commands. Those that are left out are not needed. */
+/** One side of a step: what it holds while the map lasts, and its commands. Those that are left out are not needed. */
 export interface StepSide {
   /** Releases what it holds. The work is over, and the bytes are back. */
   release?(): void;
@@ -224,7 +224,7 @@ export interface StepSide {
   readonly giveBack?: GiveBack;
 }
 
-/** Memory, or an image, on its way out of one kind. */
+/** The exporter's side of a step, with the port to its memory or image. */
 export interface Exported<P extends Port | ImagePort = Port> extends StepSide {
   /** The port that the other side imports. */
   readonly port: P;
@@ -232,7 +232,7 @@ export interface Exported<P extends Port | ImagePort = Port> extends StepSide {
   readonly shown?: { readonly block: Block; readonly layouts: readonly Layout[] };
 }
 
-/** The same memory in another kind. */
+/** The importer's side of a step: the same memory in another kind. */
 export interface Imported<H = unknown> extends StepSide {
   /** The handle that its tensors are made with. */
   readonly handle: H;
@@ -266,7 +266,7 @@ export interface Images<H = unknown> {
   import?(port: ImagePort, access: Access, source: Described): ImportedImage<H>;
 }
 
-/** The same image in another kind of memory. */
+/** The importer's side of a step: the same image in another kind of memory. */
 export interface ImportedImage<H = unknown> extends StepSide {
   /** What the tensor of each plane is made with. */
   readonly handles: readonly H[];

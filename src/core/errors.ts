@@ -130,7 +130,7 @@ export function ofArgument(error: unknown, where: string, argument: string): unk
   return new (error.constructor as typeof AccessError)(`${where}: ${message}`, fields);
 }
 
-/** One way that is closed, why, and what would open it. */
+/** An edge that is closed, why, and what would open it. */
 export interface Refusal {
   /** The edge: `"host→opencl"`. */
   readonly edge: string;
@@ -143,7 +143,7 @@ export interface Refusal {
 /** Why something does not go, and what would open it; the graph names the edge. */
 export type Reason = Omit<Refusal, "edge">;
 
-/** No way leads from the source to the target; `refused` says of each way why it is closed. */
+/** No route leads from the source to the target; `refused` says why each edge is closed. */
 export class NoRouteError extends InteropError {
   /** Every edge that was asked and refused. */
   readonly refused: readonly Refusal[];

@@ -186,7 +186,7 @@ export interface EdgeReport {
   readonly remedy?: string;
 }
 
-/** The best way from one target to another. */
+/** The best route from one target to another. */
 export interface RouteReport {
   /** The source's name in this report. */
   readonly from: string;

@@ -39,7 +39,7 @@ function kindOn({ handle }: OpenDevice): string {
 }
 
 /**
- * Another library's `VkFence` as a fence, or one of ours, which `undo` destroys. It has no way to other drivers' lines: an
+ * Another library's `VkFence` as a fence, or one of ours, which `undo` destroys. Other drivers' lines cannot wait for it: an
  * export would reset it (a sync file takes the signal along).
  */
 export function attachedFence({ openDevice: device, resource, name }: VulkanBase, given: bigint, undo?: Undo): Fence {

@@ -178,7 +178,7 @@ function run(world: World, chain: Chain, log: string[]): void {
   compare(readAll(source), model, "all of it at the end");
 }
 
-/** What an action returns; undefined where law 3 forbids it, or there is no way. */
+/** What an action returns; undefined where law 3 forbids it, or there is no route. */
 function allowed<T>(log: string[], action: () => T): T | undefined {
   try {
     return action();

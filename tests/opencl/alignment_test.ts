@@ -89,7 +89,7 @@ const UMATS = "UMats of host memory at every address: OpenCV's kernels give what
 const MATS = "Mats of host memory at every address";
 const MOVED = "a region of a photograph as a UMat on a device that moves bytes: refused, and a slice of a UMat does it";
 
-/** The region from the host, and by the way that the refusal names. */
+/** The region from the host, and by the route that the refusal names. */
 const REGION = `
 import { region } from "@samepage/interop";
 import { OpenCVContext } from "@samepage/interop/opencv";

@@ -16,7 +16,7 @@ import { LACKS, onDevices, without } from "./on_devices.ts";
 const KINDS: readonly UsmKind[] = ["host", "shared", "device"];
 
 for (const kind of KINDS) {
-  onDevices(`usm ${kind}: kernels, slices, and the way to the host`, LACKS.usm, (open) => {
+  onDevices(`usm ${kind}: kernels, slices, and the route to the host`, LACKS.usm, (open) => {
     using cl = open();
     using graph = new MapperGraph([host, cl]);
     const { fill, add } = kernelsOf(cl);

@@ -1,4 +1,4 @@
-// UMats over OpenCL buffers, and over host memory by way of them.
+// UMats over OpenCL buffers, and over host memory through them.
 
 import { assert, assertEquals, assertInstanceOf, assertStringIncludes, assertThrows } from "@std/assert";
 import { AccessError, ArgumentError, host, ledger, MapperGraph, NoRouteError, region } from "@samepage/interop";
@@ -21,7 +21,7 @@ function invert(umat: OpenCVUMat): void {
   umat.usedBy(execution.queue.line.waitFor([]));
 }
 
-testUMat("umat: the graph finds the way from host memory, and OpenCV's writes land there", () => {
+testUMat("umat: the graph finds the route from host memory, and OpenCV's writes land there", () => {
   using cl = openPoCL();
   using cv = OpenCVContext.open();
   using graph = new MapperGraph([host, cl, cv]);

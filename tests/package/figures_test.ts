@@ -1,4 +1,4 @@
-// What may only become less: the code in the way of a map, and the names of the main entry point.
+// What may only become less: the code that a map runs, and the names of the main entry point.
 
 import { assert, assertEquals } from "@std/assert";
 import { hasDevice } from "../opencl/present.ts";

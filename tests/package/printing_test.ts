@@ -171,14 +171,14 @@ Deno.test("console.log() and JSON.stringify() show one line of what needs no lib
 Deno.test("JSON.stringify() shows an error's name, message and fields", () => {
   const cause = Object.assign(new RangeError("too far"), { self: undefined as unknown });
   cause.self = cause;
-  const error = new NoRouteError("No way there.", [{ edge: "a→b", reason: "closed", remedy: "Open it." }], {
+  const error = new NoRouteError("No route.", [{ edge: "a→b", reason: "closed", remedy: "Open it." }], {
     api: "core",
     cause,
     errors: [new LayoutError("shape: wrong.", { argument: "shape" }), "text", { a: 1n }],
   });
   assertEquals(JSON.parse(JSON.stringify({ error })).error, {
     name: "NoRouteError",
-    message: "No way there. Open it.",
+    message: "No route. Open it.",
     api: "core",
     hint: "Open it.",
     refused: [{ edge: "a→b", reason: "closed", remedy: "Open it." }],

@@ -178,7 +178,7 @@ async function linesOf({ what, make, isUsed, to, pair, all }: Asked): Promise<st
   return ACCESSES.map((access, i) => `${what} (${access}): ${said[i]}`);
 }
 
-/** The way of one that is closed, where copies or other contexts open it. */
+/** The route in place of a closed one, where copies or other contexts open it. */
 function otherwise(mapped: Mapped, access: Access, { to, pair, all }: Pick<Asked, "to" | "pair" | "all">): string {
   const copied = pair.explain(mapped, to, { access, copy: "allow" });
   if (copied.open) return `; with copies: ${stepsOf(copied)}`;

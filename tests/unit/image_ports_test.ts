@@ -78,7 +78,7 @@ Deno.test(
 );
 
 Deno.test(
-  "image ports: law 3 holds for the image while its blocks are mapped, and for a block by whichever way it comes",
+  "image ports: law 3 holds for the image while its blocks are mapped, and for a block by whichever route it comes",
   withEmptyLedger(() => {
     using made = drivers();
     const { allocate, graph, blocks } = made;

@@ -213,7 +213,7 @@ class ForReading extends Made {
   }
 }
 
-Deno.test("ports: an import that maps fds for writing takes no fd for reading alone: the edge says so, or goes another way", () => {
+Deno.test("ports: an import that maps fds for writing takes no fd for reading alone: the edge says so, or takes another kind of port", () => {
   const kinds: string[] = [];
   const gives = contextOf("gives", {
     exports: [{ kind: "dma-buf" }, pointer()],
@@ -242,7 +242,7 @@ Deno.test("ports: an import that maps fds for writing takes no fd for reading al
   assertStringIncludes(message, 'its dma-buf is open for "read" only, and the driver maps what it imports');
 });
 
-Deno.test("ports: a later step that finds, on its way, that it has to copy is refused; if it may, the route says so", () => {
+Deno.test("ports: a later step that finds only when taken that it has to copy is refused; if it may, the route says so", () => {
   const gives = contextOf("gives", { allocate: () => ({ handle: 1n, release: () => {} }) });
   const [via, takes] = [contextOf("via", {}), contextOf("takes", {})];
   let asked = 0;
@@ -556,8 +556,8 @@ Deno.test(
     });
     const nothing = () => new Port("host-pointer", {});
     using source = ownedBy(gives);
-    const ways = [[undefined, "the same address"], ["copy", "takes imports host-pointer by a copy"]] as const;
-    for (const [transfer, evidence] of ways) {
+    const transfers = [[undefined, "the same address"], ["copy", "takes imports host-pointer by a copy"]] as const;
+    for (const [transfer, evidence] of transfers) {
       const offer = pointer(transfer === undefined ? {} : { transfer });
       const takes = contextOf("takes", { imports: [offer], import: byAddress });
       using graph = graphOf(gives, takes);
@@ -597,7 +597,7 @@ Deno.test(
 );
 
 Deno.test(
-  "ports: a way that this machine does not have is passed over for the next, also where that is only found out",
+  "ports: a port that this machine does not have is passed over for the next, also where that is only found out",
   withEmptyLedger(() => {
     const sunday = () => ({ reason: "it is Sunday.", remedy: "Come again tomorrow." });
     let isSunday = false;

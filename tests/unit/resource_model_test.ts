@@ -14,7 +14,7 @@ const other = new FakeDriver("other");
 
 /** One thing that happens; each number picks from what is there. */
 interface Op {
-  readonly what: "make" | "hop" | "work" | "hold" | "letGo" | "workEnds" | "end" | "settle" | "wait";
+  readonly what: "make" | "step" | "work" | "hold" | "letGo" | "workEnds" | "end" | "settle" | "wait";
   readonly which: number;
   readonly more: number;
   readonly how: "dispose" | "disposeAsync" | "disposeAfter" | "finalize";
@@ -25,7 +25,7 @@ interface Op {
 
 const anyOp: fc.Arbitrary<Op> = fc.record({
   what: fc.constantFrom<Op["what"]>(
-    ...["make", "make", "hop", "work", "work", "hold", "letGo", "workEnds", "end", "end", "settle", "wait"] as const,
+    ...["make", "make", "step", "work", "work", "hold", "letGo", "workEnds", "end", "end", "settle", "wait"] as const,
   ),
   which: fc.nat(1000),
   more: fc.nat(1000),
@@ -276,8 +276,8 @@ class World {
         op,
         op.which % 4 === 0 || node === undefined ? [] : node === second || op.fails ? [node] : [node, second],
       );
-    } else if (op.what === "hop") {
-      // As the graph does it: every hop depends on it, and has the one before as owner and as intermediate. The last of a
+    } else if (op.what === "step") {
+      // As the graph does it: every step depends on it, and has the one before as owner and as intermediate. The last of a
       // chain depends on the chain's source too, which may be an intermediate itself.
       const graph = live[op.more % live.length];
       const owners = (from: Node) => graph === from ? [from] : [from, graph];

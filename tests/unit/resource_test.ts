@@ -371,13 +371,13 @@ Deno.test("an intermediate ends after what came of it, with the same dispose", (
     new Resource({ name, owners, undo: [() => void order.push(name)] });
   const graph = make("graph");
   const source = make("source");
-  const first = make("first hop", source, graph);
-  const second = make("second hop", first, graph);
-  const last = make("last hop", second, graph);
+  const first = make("first step", source, graph);
+  const second = make("second step", first, graph);
+  const last = make("last step", second, graph);
   second.own(first);
   last.own(second);
   last.dispose();
-  assertEquals(order, ["last hop", "second hop", "first hop"]);
+  assertEquals(order, ["last step", "second step", "first step"]);
   graph.dispose();
   source.dispose();
   assertEquals(order.slice(3), ["graph", "source"]);
@@ -390,12 +390,12 @@ Deno.test("an intermediate that is disposed first takes along what came of it, a
   };
   for (const which of [0, 1, 2]) {
     const source = new Resource({ name: "source" });
-    const hop = new Resource({ name: "hop", owners: [source], undo: [fails] });
-    const last = new Resource({ name: "last", owners: [hop] });
-    last.own(hop);
-    assertStrictEquals(assertThrows(() => [source, hop, last][which].dispose()), failure);
+    const step = new Resource({ name: "step", owners: [source], undo: [fails] });
+    const last = new Resource({ name: "last", owners: [step] });
+    last.own(step);
+    assertStrictEquals(assertThrows(() => [source, step, last][which].dispose()), failure);
     source.dispose();
-    assertEquals([source.state, hop.state, last.state], ["freed", "freed", "freed"]);
+    assertEquals([source.state, step.state, last.state], ["freed", "freed", "freed"]);
   }
 });
 

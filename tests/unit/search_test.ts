@@ -53,7 +53,7 @@ const anyCase = fc.record({
   waits: fc.boolean(),
 });
 
-/** Which way a form is told: as an address, a layout, or an image's modifier. */
+/** How a form is told: as an address, a layout, or an image's modifier. */
 type Spelling = (target: Target, form: number) => Described;
 
 const formOf = (at: Described) =>
@@ -180,7 +180,7 @@ const spellings: Record<string, Spelling> = {
 
 for (const [what, spell] of Object.entries(spellings)) {
   Deno.test(
-    `the best way, against every walk, where ${what} tells descriptions apart`,
+    `the best route, against every walk, where ${what} tells descriptions apart`,
     withEmptyLedger(() => checkAgainstBruteForce(spell, contexts)),
   );
 }
@@ -212,7 +212,7 @@ Deno.test("a migration is avoided by any number of steps, a copy by any number o
 });
 
 Deno.test("whether there is still something to wait for is told apart", () => {
-  // The detour comes to b first, but has not waited; the direct way has, and needs a step less.
+  // The detour comes to b first, but has not waited; the direct route has, and needs a step less.
   const mappers = from([
     { from: "a", to: "d", answers: always({}) },
     { from: "d", to: "b", answers: always({}) },
@@ -223,7 +223,7 @@ Deno.test("whether there is still something to wait for is told apart", () => {
   assertEquals(found.steps?.map((h) => edgeOf(h.mapper)), ["a→b", "b→c"]);
 });
 
-Deno.test("equal ways are told apart by the table", () => {
+Deno.test("equal routes are told apart by the table", () => {
   const twice: Edge = { from: "a", to: "c", answers: always({}) };
   const mappers = from([twice, twice]);
   assertEquals(search(query, new Edges(mappers), contexts[0].targets).steps?.[0].mapper, mappers[0]);
@@ -238,7 +238,7 @@ Deno.test("a copy that was not asked for is refused, with how to ask for it", ()
   ]);
 });
 
-Deno.test("a refusal is told where it closed a better way than the one found, or where there is none", () => {
+Deno.test("a refusal is told where it closed a better route than the one found, or where there is none", () => {
   const onward: Edge = { from: "b", to: "c", answers: always({}) };
   const told = (edges: readonly Edge[]) =>
     search(query, new Edges(from(edges)), contexts[0].targets).refused.map(({ edge }) => edge);
@@ -268,10 +268,10 @@ Deno.test("a refusal is told where it closed a better way than the one found, or
     to: "c",
     answers: always({}),
   }] as const;
-  assertEquals(told([detour, ...longer, onward]), []); // a way over d would have a step more
+  assertEquals(told([detour, ...longer, onward]), []); // a route over d would have a step more
 });
 
-Deno.test("an edge from which no way leads on is not asked", () => {
+Deno.test("an edge from which no route leads on is not asked", () => {
   const mappers = from([
     { from: "a", to: "b", answers: always({}) },
     { from: "b", to: "d", answers: always({ refuses: true }) },
@@ -280,7 +280,7 @@ Deno.test("an edge from which no way leads on is not asked", () => {
   assertEquals(search(query, new Edges(mappers), contexts[0].targets), { steps: undefined, refused: [] });
 });
 
-Deno.test("a way that never comes to an end is given up", () => {
+Deno.test("a route that never comes to an end is given up", () => {
   // Each copy is a new block, so no description is met twice.
   const fresh = (edge: string, target: Target): ProbedStep => ({
     edge,

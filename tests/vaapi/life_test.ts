@@ -169,7 +169,7 @@ driverTest(
     for (const source of [tensor, frame]) {
       using buffers = wide.map(source as Frame, dmabuf);
       assertThrows(() => graph.map(buffers, host), NoRouteError, "DRM_FORMAT_MOD_INVALID");
-      // A tensor of bytes does not tell a modifier, and a longer way finds out only on its way that it would copy.
+      // A tensor of bytes does not tell a modifier, and a longer route finds out only when taken that it would copy.
       assertThrows(() => wide.map(buffers, host), NoRouteError, "it would copy 16384 bytes");
       using copied = wide.map(buffers, host, { copy: "allow", access: "read" });
       assertEquals(copied.route.steps.at(-1)!.transfer, "copy");

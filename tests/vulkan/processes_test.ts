@@ -122,7 +122,7 @@ test("a context ends under memory that another one has too: the sender's, or the
   assertEquals(ledger.alive, before);
 });
 
-test("a way that is closed is refused with its own reason, on both sides", async (vulkan) => {
+test("a port that is closed is refused with its own reason, on both sides", async (vulkan) => {
   using tensor = vulkan.allocate(INIT);
   const lacks = vulkan.absent.get("VK_EXT_external_memory_dma_buf");
   await ends([vulkan], async (one, other) => {

@@ -44,7 +44,7 @@ export class PromiseGate implements Gate {
   }
 }
 
-/** One line's way through a gate. When the line ends, the driver fails the commands behind it, and the line abandons it. */
+/** One line's passage through a gate. When the line ends, the driver fails the commands behind it, and the line abandons it. */
 export class Passage implements Gate {
   readonly #gate: Gate;
   readonly #given = Promise.withResolvers<void>();

@@ -75,7 +75,7 @@ export class LineSync {
     return this.#exportedBy(other) !== undefined || this.#makerFor(other) !== undefined;
   }
 
-  /** The next command waits for a mark of another line. Returns the mark that it stands behind; undefined if there is no way. */
+  /** The next command waits for a mark of another line. Returns the mark that it stands behind; undefined if it cannot wait. */
   waitFor(other: SyncedLine, mark: number): number | undefined {
     const kind = this.#exportedBy(other);
     if (kind !== undefined) return this.#waitForPort(other, mark, kind);

@@ -21,7 +21,7 @@ export const IMAGES: Manner<Described> = {
   portsAt: imagesOf,
   subjectOf: (source) => source,
   refuse({ info, planes }, target) {
-    if (info?.type === "audio") return { reason: "only images go this way, and the frame is sound." };
+    if (info?.type === "audio") return { reason: "this edge takes images, and the frame is sound." };
     if (!imagesOf(target)!.onePlane || (info === undefined && planes.length === 1)) return undefined;
     return {
       reason: "it is a frame, and an image has one plane.",

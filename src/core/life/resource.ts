@@ -114,7 +114,7 @@ export class Resource extends Printed {
   memberships: Link | undefined;
   /** @internal The promises that it is lent to. */
   holds: Set<Promise<void>> | undefined;
-  /** @internal The resource that the graph made on the way here; it ends after this one. */
+  /** @internal The resource of the route's step before; it ends after this one. */
   intermediate: Resource | undefined;
   /** @internal True if its end has begun the intermediate's. */
   drivesIntermediate = false;
@@ -219,7 +219,7 @@ export class Resource extends Printed {
     leave(this, owner);
   }
 
-  /** Ends `intermediate`, which the graph made on the way here, after itself. */
+  /** Ends `intermediate`, the result of the route's step before, after itself. */
   own(intermediate: Resource): void {
     if (this.intermediate !== undefined) return this.intermediate.own(intermediate); // a chain has made one already
     intermediate.#madeFor = this;

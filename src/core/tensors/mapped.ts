@@ -301,7 +301,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     unregister(this.#registration);
   }
 
-  /** In one line: its name, the way here, and whether it was disposed. `console.log` shows the same. */
+  /** In one line: its name, its route, and whether it was disposed. `console.log` shows the same. */
   toString(): string {
     return withFacts(this.name, this.facts());
   }

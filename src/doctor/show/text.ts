@@ -10,7 +10,7 @@ const WORDS: Readonly<Record<string, readonly [sign: string, meaning: string]>> 
   alias: ["=", "the same bytes, nothing moves: proven, or one address or handle"],
   migrate: ["~", "the driver moves the bytes behind the scenes, or may"],
   copy: ["+", "bytes are copied, and only where that is asked for"],
-  closed: ["x", "there is no way"],
+  closed: ["x", "no route is open"],
 };
 
 /** A report for people, in 80 columns: what can be shared, why not more, what to do about it, and the details. */

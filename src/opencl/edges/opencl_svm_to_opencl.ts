@@ -65,7 +65,7 @@ function roomIn(source: Described, cl: OpenCLContext): Refusal | readonly HostBu
     return refused(
       EDGE,
       `it is shared virtual memory of another context than ${cl.name}'s.`,
-      "Map it to the host first: graph.map finds that way itself.",
+      "Map it to the host first: graph.map finds that route itself.",
     );
   }
   const room = roomForBuffer(source, wholeOf(source), cl);

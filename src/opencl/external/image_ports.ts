@@ -80,7 +80,7 @@ export function imagePortsOf<T extends ImageTensor>(
     return () => problem === undefined ? undefined : { reason: problem };
   }
 
-  /** An OpenGL picture by its name. The first way that is closed speaks for the one by its `EGLImage`. */
+  /** An OpenGL picture by its name. Only this offer's refusal is shown, so it also says why that of an `EGLImage` is closed. */
   function glOffer(): Offer<Described> {
     const refusal = refuseGl(context);
     if (refusal !== undefined) {

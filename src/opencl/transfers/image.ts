@@ -12,7 +12,7 @@ import type { ClLane } from "../lane.ts";
 import type { BufferTensor } from "../buffers/tensor.ts";
 import type { Taken } from "./commands.ts";
 
-/** The command that copies an image's pixels to the program's bytes, which have no gaps, or the other way. */
+/** The command that copies an image's pixels to the program's bytes, which have no gaps, or back. */
 export function movePixels(
   direction: Direction,
   { rawHandle, image }: ImageTensor,

@@ -154,7 +154,7 @@ export default table(import.meta, {
     },
     says: ["0 freed", "0 freed"],
   },
-  "a chain that is the last of several hops": {
+  "a chain that is the last of several steps": {
     opencl: true,
     async run() {
       using cl = open();

@@ -117,7 +117,7 @@ testBoth("memory of the driver's own goes there and back", async ({ a, b, onA, o
   onA.fill.run({ items: [SIZE] }, [own, 9]);
   {
     await using there = graph.map(own, b);
-    // From the host on, a device that shares the system's memory takes the way through that, where it aliases and a
+    // From the host on, a device that shares the system's memory takes the route through that, where it aliases and a
     // buffer over the same bytes would not.
     const [toHost, ...on] = there.route.steps.map((step) => step.edge);
     assertEquals([toHost, on.at(0)?.split("→")[0], on.at(-1)?.split("→")[1]], ["opencl→host", "host", "opencl"]);
@@ -149,7 +149,7 @@ testBoth("disposing what lies in the middle ends what hangs on it", ({ a, b, onA
   }
 }, whereBytesMove);
 
-testBoth("the source disposed first ends all hops", ({ a, b, onA, onB, graph }) => {
+testBoth("the source disposed first ends all steps", ({ a, b, onA, onB, graph }) => {
   const { tensor } = randomTensor(SIZE);
   const first = graph.map(tensor, a);
   onA.add.run({ items: [SIZE] }, [first, 1]);
@@ -160,7 +160,7 @@ testBoth("the source disposed first ends all hops", ({ a, b, onA, onB, graph }) 
   second[Symbol.dispose]();
 });
 
-testBoth("the graph disposed first ends all hops, newest first", ({ a, b, onA, onB, graph }) => {
+testBoth("the graph disposed first ends all steps, newest first", ({ a, b, onA, onB, graph }) => {
   const { tensor, bytes } = randomTensor(SIZE);
   using source = tensor;
   const first = graph.map(source, a);
@@ -280,7 +280,7 @@ testBoth("a map after a fence of the other platform", async ({ a, b, onA, onB, g
   assertBytes(source.view(), bytes.map((byte) => byte + 1));
 });
 
-testBoth("the first hop's work fails: its dispose says so, and nothing is left", async ({ a, b, onA, graph }) => {
+testBoth("the first step's work fails: its dispose says so, and nothing is left", async ({ a, b, onA, graph }) => {
   const { tensor, bytes } = randomTensor(SIZE);
   using source = tensor;
   const first = graph.map(source, a);
@@ -292,7 +292,7 @@ testBoth("the first hop's work fails: its dispose says so, and nothing is left",
   assertBytes(source.view(), bytes);
 }, whereWorkCannotFail);
 
-testBoth("the last hop's work fails: its own dispose says so, and the middle lives on", async (two) => {
+testBoth("the last step's work fails: its own dispose says so, and the middle lives on", async (two) => {
   const { a, b, onA, onB, graph } = two;
   const { tensor, bytes } = randomTensor(SIZE);
   using source = tensor;
