@@ -145,6 +145,9 @@ test("surface → dma-buf → host → OpenCL → UMat, and no byte is copied", 
     "host→opencl alias",
     "opencl→opencv.umat alias",
   ]);
+  using back = wide.map(umat, host, { access: "read" });
+  assertEquals((back as HostTensor).bytes(), pixelsOf(there.pixels)[0]);
+  assertEquals([cl.bytesCopied, umat.route.bytesMoved, onDevice.route.bytesMoved], [0, 0, 0]);
 });
 
 test("the direct edge from dma-bufs to OpenCL is closed, and names the extension", ({ va, graph }) => {
