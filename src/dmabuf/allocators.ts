@@ -121,7 +121,7 @@ function udmabuf(node: number, memfd: number, offset: number, size: number): num
 
 export const UDMABUF = "/dev/udmabuf";
 
-/** What was found out of a node, for plans, which make no native call: asked once, and by every {@link allocators}. */
+/** What was found out about a node, for probes, which make no native call: asked once, and by every {@link allocators}. */
 const known = new Map<string, Allocator>();
 
 export function allocatorAt(node: string, again = false): Allocator | undefined {

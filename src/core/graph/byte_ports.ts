@@ -11,7 +11,7 @@ import type { Tensor } from "../tensors/tensor.ts";
 import type { Exported, Imported } from "../contract.ts";
 import type { Manner } from "./port_mapper.ts";
 
-/** The kinds of ports that are addresses of the memory itself, unless they are of a copy. */
+/** Kinds of port that are the memory's own address, unless it was copied. */
 const HOST_KINDS: readonly MemoryKind[] = ["host-pointer", "host-view"];
 
 export const BYTES: Manner<ByteRange> = {
@@ -20,7 +20,7 @@ export const BYTES: Manner<ByteRange> = {
   portsAt: portsOf,
   subjectOf: ({ range }) => range,
   lengthOf: ({ range: { byteLength } }) => byteLength,
-  /** An address is asked for where it is read. */
+  /** Addresses stay getters, because reading one may map the memory for the CPU. */
   planesIn(source, transfer, { out }) {
     const stays = !out.places && (transfer === "alias" || (transfer === "migrate" && HOST_KINDS.includes(out.kind)));
     if (stays && source.planes.every((plane) => plane.fdAccess === undefined && begins(plane, source))) {
@@ -68,12 +68,12 @@ export const BYTES: Manner<ByteRange> = {
   },
 };
 
-/** Does its layout count from the first byte of any plane already? */
+/** True if its layout counts from the first byte of all planes already. */
 function begins({ layout, start }: DescribedPlane, { range }: Described): boolean {
   return layout.byteOffset === start - range.start;
 }
 
-/** Where the planes lie, counted from the first byte of any. */
+/** The planes' layouts, counted from the first byte of all planes. */
 function layoutsIn({ planes, range }: Described): Layout[] {
   return planes.map(({ layout, start }) => moved(layout, start - range.start));
 }

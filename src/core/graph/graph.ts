@@ -79,10 +79,10 @@ export class Graph extends Printed implements Disposable {
   }
 
   /**
-   * The route that `map` would take, each step with its transfer, and why better ones are closed: all, if no route is open,
-   * or the bytes are lent.
+   * The route that `map` would take, with the transfer of each step, and why better routes are closed. If none is open, or
+   * the bytes are lent, it has refusals only.
    *
-   * @throws like {@link map}, except NoRouteError, and AccessError where the bytes are lent: a closed route says so itself.
+   * @throws like {@link map}, but neither NoRouteError nor, for lent bytes, AccessError: the closed route has the reason.
    */
   explain(source: Mapped, target: Target, options: MapOptions = NO_OPTIONS): Route {
     const asked = optionsOf(options);
@@ -156,7 +156,7 @@ export class Graph extends Printed implements Disposable {
       waitFor(ready);
       return { mapped: this.#borrowed(source, access), taken: steps };
     }
-    // The host waits first of all, whichever step it is for: if that is refused, no step has been taken.
+    // The host waits before the first step, whichever step needs it: if the wait is refused, no step has been taken.
     let waited = false;
     for (const { step } of steps) waited ||= step.hostWait;
     const [{ mapper, target, step }] = steps;
@@ -185,11 +185,10 @@ export class Graph extends Printed implements Disposable {
 /** What has to be waited for before bytes are touched. */
 export interface Pending {
   readonly waits: readonly Fence[];
-  /** Who has them, and is on the way back. */
+  /** The holders that are giving the bytes back. */
   readonly returning: readonly Grant[];
 }
 
-/** The same, and what the bytes will be used for. */
 interface Ready extends Pending {
   readonly access: Access;
 }
@@ -200,7 +199,7 @@ interface Asked {
   readonly copy: MapOptions["copy"];
 }
 
-/** What to wait for before the bytes are touched. @throws {AccessError} where they are lent; what made `after` fail. */
+/** What to wait for before the bytes are touched. @throws {AccessError} if they are lent; what made `after` fail. */
 function readyFor(source: Mapped, asked: Asked): Ready {
   const access = asked.access ?? source.access;
   const returning = source.usable(access);
@@ -213,7 +212,7 @@ function readyFor(source: Mapped, asked: Asked): Ready {
   return { access, returning, waits };
 }
 
-/** Why the bytes cannot be used so now: they are lent, or were lent for less. */
+/** Why the bytes cannot be used with this access now: they are lent, or were lent for less. */
 function heldBy(source: Mapped, access: Access): AccessError | undefined {
   try {
     source.usable(access);
@@ -233,7 +232,7 @@ const NOTHING: Pending = { waits: [], returning: [] };
 
 /**
  * One step: lends the bytes, maps, takes the views away; or leaves everything as it was.
- * @throws {AccessError} where the bytes have been lent since they were found free, or a view cannot be taken away.
+ * @throws {AccessError} if the bytes were lent since the search, or a view cannot be taken away.
  */
 export function takeStep(
   mapper: Mapper,
@@ -279,7 +278,7 @@ function take(
   step: ProbedStep,
   pending: Pending,
 ): Mapped {
-  // Asked again: a wait may have seen bytes come back.
+  // Checked again: while the host waited, bytes may have come back.
   for (const grant of source.usable(access)) {
     if (pending.returning.includes(grant)) continue;
     throw new AccessError(`${source.name} has been lent to ${grant.holder}.`, { api: "core" });
@@ -292,7 +291,7 @@ function take(
     mapped = make(mapper, source, target, { step, grants, waits: pending.waits, undo, name });
     for (const grant of grants) grant.revokeConflicting();
     for (const earlier of pending.returning) {
-      if (earlier.resource!.giveBack !== undefined) continue; // a part of its way back may still be to be submitted
+      if (earlier.resource!.giveBack !== undefined) continue; // it may have commands left to submit
       for (const grant of grants) earlier.coverBy(grant);
     }
     return mapped;
@@ -304,7 +303,7 @@ function take(
   }
 }
 
-/** A mapper has failed. The resource of a result that was not made may have commands left that use what is undone. */
+/** Undoes what a failed mapper did. A resource that it made may have commands left, which would use what is undone. */
 function givenUp(undo: Undo, resource: Resource | undefined): readonly unknown[] {
   if (resource === undefined) return unwind(undo);
   resource.giveBack = undefined;
@@ -325,9 +324,9 @@ function mapOf(target: Target): string {
 }
 
 /**
- * One more step of a longer way. Its mapper is asked again: the steps before it have been taken since. The result ends
- * `source` after itself.
- * @throws {NoRouteError} where the mapper refuses now, or would copy, and copies are not allowed.
+ * The next step of a longer route. Its mapper is probed again, because the steps before it have been taken since. The
+ * result ends `source` after itself.
+ * @throws {NoRouteError} if the mapper refuses now, or would copy, and copies are not allowed.
  */
 export function takeNextStep(
   mapper: Mapper,
@@ -346,8 +345,8 @@ export function takeNextStep(
 }
 
 /**
- * The host waits. Only the wait of the earlier step is reported: bytes may have come back since, and objects ended, so the
- * rest is what was found then.
+ * The host waits, and the mapper is probed again, because bytes may have come back and objects ended meanwhile. The step
+ * that was taken is returned, with the wait.
  */
 function takeAfterWait(
   mapper: Mapper,
@@ -363,7 +362,7 @@ function takeAfterWait(
   return { mapped: takeStep(mapper, source, target, access, step, NOTHING), step: { ...step, hostWait, waitReason } };
 }
 
-/** @throws {NoRouteError} where the mapper refuses, or would copy, and copies are not allowed. */
+/** @throws {NoRouteError} if the mapper refuses, or would copy, and copies are not allowed. */
 function probeNow(
   mapper: Mapper,
   source: Mapped,
@@ -383,21 +382,20 @@ function lentBy({ grants }: Mapped, access: Access, name: string): Grant[] {
 }
 
 /**
- * True for bytes on their way back which no device can wait for: what gives them back has not been submitted, because
- * it stands behind another context's work, or behind a later step.
+ * True if no device can wait for these bytes to come back: the commands are not submitted yet, because they stand behind
+ * another context's work, or a later step.
  */
 function isUnsubmitted(grant: Grant): boolean {
   return grant.resource!.state !== "returning";
 }
 
-/** The host sees such bytes arrive. True where there were any. */
+/** The host waits for such bytes. True if there were any. */
 function settleUnsubmitted(returning: readonly Grant[]): boolean {
   const unsubmitted = returning.filter(isUnsubmitted);
   for (const grant of unsubmitted) grant.resource!.settle();
   return unsubmitted.length > 0;
 }
 
-/** The host waits for work on the bytes, and sees those that are on their way back arrive. */
 function waitFor({ waits, returning }: Pending): void {
   for (const fence of waits) fence.waitSync();
   for (const grant of returning) grant.resource!.settle();
@@ -405,7 +403,7 @@ function waitFor({ waits, returning }: Pending): void {
 
 const ON_THEIR_WAY = "the bytes are on their way back, by commands that are not submitted yet";
 
-/** Why the host waits before the same memory is lent once more; undefined where it does not. */
+/** Why the host waits before the same memory is lent once more; undefined if it does not. */
 function whyLentWaits({ waits, returning }: Pending): string | undefined {
   if (returning.length > 0) return "the bytes are on their way back";
   return waits.length === 0 ? undefined : `no command is made that could wait for the work of ${linesInWords(waits)}`;

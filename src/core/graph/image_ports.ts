@@ -29,14 +29,14 @@ export const IMAGES: Manner<Described> = {
     };
   },
   lengthOf: ({ planes }) => planes.reduce((sum, { layout: { byteLength } }) => sum + byteLength, 0),
-  /** The same memory, whose fds allow what they do. Rows and planes lie where the drivers put them. */
+  /** No addresses: rows and planes lie where the drivers put them. */
   planesIn: ({ planes }) =>
     planes.map(({ layout, allocation, start, fdAccess }) => (
       { layout, allocation, start, ...(fdAccess === undefined ? {} : { fdAccess }) }
     )),
   fetches: (_source, access) => reads(access),
   export: (source, kind, access) => imagesOf(source.target)!.export!(source, kind, access),
-  /** The planes lie in the copy one after the other, as long as they are. */
+  /** The copy holds the planes one after the other. */
   stage(source, stage, kind) {
     const { described, described: { info } } = source;
     const byteLength = IMAGES.lengthOf(described);
@@ -69,7 +69,7 @@ export const IMAGES: Manner<Described> = {
   },
 };
 
-/** The result is an object of its driver's, which alone knows where pixels lie: its bytes are the source's. */
+/** The result is one object, and only its driver knows where pixels lie: the planes keep the source's places. */
 function asObjects({ handles }: ImportedImage, { grants }: Leaving, source: Mapped): Omit<Placed, "info"> {
   const tensors = planesOf(source);
   const layouts = source instanceof Frame ? planeLayouts(source.info) : tensors.map(({ layout }) => dense(layout));
@@ -80,7 +80,7 @@ function asObjects({ handles }: ImportedImage, { grants }: Leaving, source: Mapp
   return { planes, grants };
 }
 
-/** The result lies in blocks, which others may know too. Rows and planes are where the port says. */
+/** The result lies in blocks, which other maps may share. The port says where rows and planes lie. */
 function inBlocks(
   { handles }: ImportedImage,
   blocks: readonly BlockPlace[],
@@ -106,7 +106,7 @@ function inBlocks(
   return { planes, grants: [...shown.filter((grant) => grant !== undefined), ...grants] };
 }
 
-/** @throws {LayoutError} if a driver reports fewer planes than the image has, or objects that it has not given. */
+/** @throws {LayoutError} if a driver reports fewer planes than the image has, or an object that it did not export. */
 function assertPlanes({ planes }: ImagePort, count: number, objects: number): void {
   const wrong = planes.findIndex(({ object }) => !(object < objects));
   if (planes.length >= count && wrong < 0) return;
@@ -116,7 +116,7 @@ function assertPlanes({ planes }: ImagePort, count: number, objects: number): vo
   throw new LayoutError(what, { api: "core", argument: wrong < 0 ? "planes" : `planes[${wrong}]` });
 }
 
-/** @throws {LayoutError} where a driver says of a plane what its memory cannot hold. */
+/** @throws {LayoutError} if a driver reports a plane that ends beyond its memory. */
 function assertWithin(layouts: readonly Layout[], blocks: readonly BlockPlace[], planes: readonly ImagePlane[]): void {
   for (const [i, { byteOffset, byteLength }] of layouts.entries()) {
     const { allocation: { block }, start } = blocks[planes[i].object];
@@ -129,7 +129,7 @@ function assertWithin(layouts: readonly Layout[], blocks: readonly BlockPlace[],
   }
 }
 
-/** The allocation is one that was known, or a new one. */
+/** A known allocation, or a new one. */
 function blockIn({ object: { kind, handle, byteLength }, release }: ImageBlock, of: string, undo: Undo): BlockPlace {
   const known = findPlace(kind, handle);
   if (known !== undefined) {
@@ -138,7 +138,7 @@ function blockIn({ object: { kind, handle, byteLength }, release }: ImageBlock, 
     undo.push(
       () => leave(allocation),
       () => void (allocation.escaped || allocation.unseen || release()),
-      tellPlace(kind, handle, allocation, start), // its first map may end before
+      tellPlace(kind, handle, allocation, start), // the block's first map may end before this one
     );
     return known;
   }
@@ -160,7 +160,7 @@ function dense({ shape, dtype }: Layout): Layout {
   return layout({ shape, dtype });
 }
 
-/** The same elements, in rows that lie where a port says. */
+/** The same elements, with a port's offset and stride. */
 function rowsAt(at: Layout, { offset, stride }: ImagePlane): Layout {
   if (at.byteOffset === offset && at.strides[0] === stride) return at;
   const { shape, dtype, strides: [, ...inner] } = at;

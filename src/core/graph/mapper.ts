@@ -125,8 +125,7 @@ function askOnce(
 }
 
 /**
- * Takes a mapper's step. Its result ends before the source and the target's context do, whether or not the mapper said
- * so.
+ * Takes a mapper's step. Its result ends before the source and the target's context, even if the mapper did not say so.
  * @throws {ArgumentError} if the result did not take over the grants that were lent for it.
  */
 export function make(mapper: Mapper, source: Mapped, target: Target, job: MapJob): Mapped {
@@ -155,10 +154,10 @@ function rubbish(mapper: Mapper, fn: string, answer: unknown): ArgumentError {
   });
 }
 
-/** The verdict on memory that the other API gets by its address alone. */
+/** The verdict on memory that the other API uses by its address alone. */
 export const SAME_ADDRESS: Verdict = { aliases: true, evidence: "the same address: no memory object is made" };
 
-/** The verdict on memory that a route reaches only by a map that has yet to be made. */
+/** The verdict on memory that has no address before an earlier step is taken. */
 export const UNMAPPED: Verdict = {
   aliases: false,
   evidence: "not proven: the address is known only once it is mapped",
@@ -171,7 +170,7 @@ export function whyHostReads(waits: readonly Fence[]): string | undefined {
 
 const MOST_LINES = 3;
 
-/** Whose work these fences stand for, and what the host cannot wait for: it would block what settles a promise. */
+/** The lines of these fences. Those behind a promise are marked: a host that blocks never sees it settle. */
 export function linesInWords(fences: readonly Fence[]): string {
   const names = new Map(fences.map(({ line, mark }) => [line.name, line.gatesAt(mark) !== undefined]));
   const named = Array.from(names, ([name, gated]) => gated ? `${name} (behind a promise: settle that first)` : name);
@@ -180,7 +179,7 @@ export function linesInWords(fences: readonly Fence[]): string {
     : `${named.slice(0, MOST_LINES).join(", ")} and ${named.length - MOST_LINES} others`;
 }
 
-/** An alias if that was proven; otherwise the driver moves the bytes. `waitReason`: why the host has to wait before. */
+/** An alias if that was proven; otherwise the driver moves the bytes. `waitReason`: why the host has to wait first. */
 export function probedStep(
   edge: string,
   { aliases, evidence }: Verdict,
@@ -202,7 +201,7 @@ export function probedCopy(
   return { edge, transfer: "copy", hostWait, waitReason, bytesMoved: movedBy(result), evidence, result };
 }
 
-/** Bytes that move there to be read, and back after they were written. */
+/** The bytes move there to be read, and back after they were written. */
 function movedBy({ range: { byteLength }, access }: Described): number {
   return byteLength * (Number(reads(access)) + Number(writes(access)));
 }
@@ -243,13 +242,12 @@ export function whyFrame({ info }: Described, what: string): Reason | undefined 
   return { reason: `${what} is one plane.`, remedy };
 }
 
-/** Refuses a frame: such a target takes single planes. */
 export function refuseFrame(edge: string, source: Described, what: string): Refusal | undefined {
   const why = whyFrame(source, what);
   return why && { edge, ...why };
 }
 
-/** Why memory does not fit; undefined for any other result of the check. */
+/** Why memory does not fit; undefined if the check found no problem. */
 export function whyUnfit(fit: object | Unfit): Reason | undefined {
   if (!("problem" in fit)) return undefined;
   const reason = `${fit.argument}: ${fit.problem}`;

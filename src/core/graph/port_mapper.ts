@@ -15,7 +15,7 @@ import { Frame } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import { type PlacedPlane, planesOver } from "../tensors/over.ts";
 import { BYTES } from "./byte_ports.ts";
-import { begin, closeBeside, giveBackOf, type HeldSide, hold, holdAndBegin } from "./step_side.ts";
+import { begin, type Begun, closeBeside, giveBackOf, type HeldSide, hold, holdAndBegin } from "./step_side.ts";
 import { IMAGES } from "./image_ports.ts";
 import { edgeOf, type MapJob, type Mapper, mapperIn, type ProbedStep } from "./mapper.ts";
 import type { Transfer } from "./route.ts";
@@ -33,7 +33,7 @@ import {
   unordered,
 } from "./offers.ts";
 
-/** What ports of bytes and ports of images have in common. */
+/** What ports of bytes and of images have in common. */
 interface Ports<What> {
   readonly exports: readonly Offer<What>[];
   readonly imports: readonly Offer<What>[];
@@ -43,27 +43,28 @@ interface Ports<What> {
   formatOf?(source: Described): unknown;
 }
 
+/** What differs between maps of bytes and of images. */
 export interface Manner<What extends Fds> {
-  /** True where a frame crosses with all its planes, also where they lie in several blocks. */
+  /** True if a frame is mapped as a whole, even if its planes lie in several blocks. */
   readonly takesParts: boolean;
-  /** Where a backend has the functions of these ports. */
+  /** Where `ports` has these functions, for messages. */
   readonly at: string;
   portsAt(target: Target): Ports<What> | undefined;
   subjectOf(source: Described): What;
-  /** Why memory that its ports would take does not cross by them. */
+  /** Why the edge refuses memory that its ports would take. */
   refuse?(source: Described, target: Target): Reason | undefined;
   lengthOf(source: Described): number;
   /** The planes as the target will have them. */
   planesIn(source: Described, transfer: Transfer, pair: OfferPair<What>): readonly DescribedPlane[];
-  /** True if the map brings what is there. */
+  /** True if the map has to bring the source's bytes. */
   fetches(source: Described, access: Access): boolean;
   export(source: Mapped, kind: MemoryKind, access: Access): Exported | Exported<ImagePort>;
   stage(source: Mapped, stage: Stage, kind: MemoryKind): { readonly copy: Staged; readonly port: AnyPort };
   blockOf(source: Described): Allocation | undefined;
   import(port: AnyPort, target: Target, access: Access, source: Described, block: Allocation | undefined): Arriving;
-  /** The blocks that an import shows it in, which go on the undo list: they outlive the import's last command. */
+  /** The importer's blocks. They go on the undo list here, because they outlive the import's last command. */
   blocksOf?(arriving: Arriving, target: Target, undo: Undo): readonly BlockPlace[] | undefined;
-  /** Where the result lies, once the import has begun: some memory has no address before. */
+  /** Where the result lies. Called once the import has begun: some memory has no address before. */
   place(
     arriving: Arriving,
     blocks: readonly BlockPlace[] | undefined,
@@ -80,11 +81,10 @@ export interface BlockPlace {
 }
 
 export interface Leaving {
-  /** What came out. */
   readonly exported: Exported | Exported<ImagePort>;
-  /** The copy that came out, in place of the source's bytes. */
+  /** The copy that was exported in place of the source's bytes. */
   readonly copy?: Allocation;
-  /** The grants that the result takes over; the first is of the bytes that came out. */
+  /** The grants that the result takes over; the first is for the exported bytes. */
   readonly grants: readonly Grant[];
 }
 
@@ -124,9 +124,9 @@ export function imageMapper(from: string, to: string): Mapper {
 }
 
 /**
- * An edge for any two kinds of memory of these contexts of which one exports what the other imports, but for `known` ones:
- * by their bytes where both know those, else by their images.
- * Where that holds on other devices only, the edge is closed and says so. For backends.
+ * One edge for each two kinds of memory of which one exports what the other imports, except the `known` edges. It maps
+ * bytes if both have ports for bytes, else images. If the ports hold for other devices only, the edge is there, but it
+ * refuses every map. For backends.
  */
 export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[] = []): Mapper[] {
   const targets = [...contexts].flatMap((context) => context.targets);
@@ -134,7 +134,7 @@ export function portMappers(contexts: Iterable<Context>, known: readonly Mapper[
   for (const from of targets) {
     for (const to of targets) {
       if (from === to) continue;
-      const byBytes = sharedKind(endsOf(BYTES, from, to)) !== undefined; // and so all that is no image, too
+      const byBytes = sharedKind(endsOf(BYTES, from, to)) !== undefined; // first, because images are bytes too
       if (!byBytes && sharedKind(endsOf(IMAGES, from, to)) === undefined) continue;
       const mapper = (byBytes ? portMapper : imageMapper)(from.kind, to.kind);
       edges.set(edgeOf(mapper), mapper);
@@ -174,7 +174,7 @@ class PortMapper<What extends Fds> implements Mapper<Mapped, Mapped, PortStep<Wh
 
   prepare(source: Described, target: Target): void {
     const ends = endsOf(this.#by, source.target, target);
-    // What either side refuses as a whole, its ports are not asked about: an image's may ask for what a tensor has not.
+    // No port is asked about memory that a side refuses: an image port may expect what a tensor does not have.
     if (!ends.findsOut || refuse(this.#by, source, source.access, ends) !== undefined) return;
     preparePairs(this, ends, this.#by.subjectOf(source));
   }
@@ -216,7 +216,7 @@ class PortMapper<What extends Fds> implements Mapper<Mapped, Mapped, PortStep<Wh
     const back = giveBackOf(into, last, writes(access), giveBackOf(out, sent.last, writes(access)));
     const resource = resourceOf(job, grants, [source.resource, out.line?.resource, into.line?.resource], back);
     resource.inherit(waits);
-    // A command of this side that failed is the map's failure, also where the other side has waited for it by the host.
+    // If the exporter's command fails, so does the map, even if the host has waited for it before the import.
     if (sent.fences !== job.waits) resource.inherit(sent.fences);
     const metadata = source instanceof Frame ? source.metadata : undefined;
     return planesOver(target as MemoryTarget, { planes, resource, info, metadata, parent: source });
@@ -240,7 +240,7 @@ function refuse<What extends Fds>(
     to!.refuse?.(source, access, from!.formatOf?.(source));
 }
 
-/** The function that the edge would call and its backend has left out. */
+/** The function that the edge would call, if the backend left it out. */
 function lackingOf<What extends Fds>(by: Manner<What>, at: Target, isTarget: boolean): string | undefined {
   const ports = by.portsAt(at)!;
   if (!isTarget) {
@@ -252,8 +252,8 @@ function lackingOf<What extends Fds>(by: Manner<What>, at: Target, isTarget: boo
 }
 
 /**
- * One side lets the memory out, the other takes it in; what the import has not taken of the port is closed. No closure: an
- * error's stack would keep it, and so the fences that were to be waited for.
+ * Begins the export, imports, and closes what the import has left of the port. No closure: an error's stack would keep it
+ * alive, and with it the fences to wait for.
  */
 function passed<What extends Fds>(
   by: Manner<What>,
@@ -266,7 +266,7 @@ function passed<What extends Fds>(
   { undo, waits, grants: [{ access }] }: MapJob,
 ) {
   const port = exported.port as Port;
-  let sent: ReturnType<typeof holdAndBegin>;
+  let sent: Begun;
   let imported: Arriving;
   try {
     sent = holdAndBegin(out, undo, fetches, waits);

@@ -100,19 +100,19 @@ function together(refused: readonly Refusal[]): Refusal[] {
   return Array.from(byReason.values(), (each) => ({ ...each[0], edge: each.map(({ edge }) => edge).join(" and ") }));
 }
 
-/** The kinds of memory about a map for which no edge was asked. */
+/** A map for which no edge could be asked, and the kinds of memory around it. */
 export interface Unreached {
   readonly from: string;
   readonly to: string;
-  /** Those that have edges to the target. */
+  /** The kinds with an edge to the target. */
   readonly edgesFrom: readonly string[];
+  /** The kinds in this graph. */
   readonly there: readonly string[];
 }
 
 /** What copies elements from any API to any other. */
 export const COPY = "the queues have read() and write().";
 
-/** Why there is no route where no edge was asked. */
 export function noEdge({ from, to, edgesFrom, there }: Unreached): Refusal {
   const edge = `${from}→${to}`;
   if (edgesFrom.length === 0) {

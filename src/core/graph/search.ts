@@ -110,8 +110,10 @@ export function search(query: Query, edges: Edges, all: readonly Target[]): Foun
   const ids = new Map<object, number>();
   while (open.length > 0) {
     const reached = open.splice(cheapest(open), 1)[0];
-    if (reached.at.target === query.goal) return { steps: reached.steps, refused: told(refused, reached.cost.figures) };
-    const key = reached.steps.length === 0 ? "" : keyOf(reached, ids); // where it begins there is one description
+    if (reached.at.target === query.goal) {
+      return { steps: reached.steps, refused: relevant(refused, reached.cost.figures) };
+    }
+    const key = reached.steps.length === 0 ? "" : keyOf(reached, ids); // the start has one description
     const met = closed.get(reached.at.target) ?? new Set();
     if (met.has(key) || met.size === MOST_DESCRIPTIONS) continue;
     closed.set(reached.at.target, met.add(key));
@@ -138,20 +140,20 @@ export function search(query: Query, edges: Edges, all: readonly Target[]): Foun
       }
     }
   }
-  return { steps: undefined, refused: told(refused) };
+  return { steps: undefined, refused: relevant(refused) };
 }
 
-/** The kinds of memory from which edges of this graph lead to the goal, and its own: no other is worth a step. */
+/** The goal's kind, and all from which edges lead to it: a step to any other kind leads nowhere. */
 function kindsLeadingTo(goal: Target, edges: Edges, targets: readonly Target[]): Set<string> {
   const leading = new Set([goal.kind]);
-  for (const kind of leading) { // which grows meanwhile
+  for (const kind of leading) { // also those that are added meanwhile
     for (const from of edges.sourcesOf(kind)) if (targets.some((target) => target.kind === from)) leading.add(from);
   }
   return leading;
 }
 
-/** The refusals that matter: those on routes that could have cost less than the best one does. */
-function told(refused: ReadonlyMap<string, Closed>, best?: Cost["figures"]): Refusal[] {
+/** The refusals on routes that could have cost less than the best one does. */
+function relevant(refused: ReadonlyMap<string, Closed>, best?: Cost["figures"]): Refusal[] {
   const all = [...refused.values()];
   const better = best === undefined ? all : all.filter(({ figures }) => difference(figures, best) < 0);
   return better.map(({ refusal }) => refusal);
@@ -223,7 +225,7 @@ function difference(a: readonly number[], b: readonly number[]): number {
   return a.length - b.length;
 }
 
-/** Equal where no later step can see a difference: the same description, and still something to wait for or not. */
+/** Equal if no later step could see a difference: in the description, or in whether work is left to wait for. */
 function keyOf({ at, waits }: Reached, ids: Map<object, number>): string {
   const id = (object: object) => {
     if (!ids.has(object)) ids.set(object, ids.size);

@@ -8,28 +8,20 @@ import { type Undo, unwind } from "../life/undo.ts";
 import type { Allocation } from "../memory/allocation.ts";
 
 export interface HeldSide {
-  /** What it holds, and its commands. */
   readonly side: StepSide;
   readonly line: Line | undefined;
   readonly kind: string;
-  /** The block that the host may see. Once a view of it was moved away, what is held here is kept for good. */
+  /** The block, if the host can see it. Once a view of it was moved away, the side is never released. */
   readonly shows?: Allocation | undefined;
   /** True if its commands block while a promise holds up their line. */
   readonly blocks?: boolean | undefined;
 }
 
-/** {@link hold}, then {@link begin}. */
-export function holdAndBegin(
-  side: HeldSide,
-  undo: Undo,
-  fetches: boolean,
-  waits: readonly Fence[],
-): ReturnType<typeof begin> {
+export function holdAndBegin(side: HeldSide, undo: Undo, fetches: boolean, waits: readonly Fence[]): Begun {
   hold(side, undo);
   return begin(side, undo, fetches, waits);
 }
 
-/** Takes over what one side holds: it goes on the undo list. */
 export function hold({ side, kind, shows }: HeldSide, undo: Undo): void {
   const { release } = side;
   if (release === undefined) return;
@@ -40,13 +32,17 @@ export function hold({ side, kind, shows }: HeldSide, undo: Undo): void {
   });
 }
 
-const NOTHING: { readonly fences: readonly Fence[]; readonly last: LastCall | undefined } = {
-  fences: [],
-  last: undefined,
-};
+export interface Begun {
+  /** What the next command has to wait for. */
+  readonly fences: readonly Fence[];
+  /** The side's last command, to be submitted when the map ends. */
+  readonly last: LastCall | undefined;
+}
 
-/** Brings the bytes if the map fetches them. Returns what the next command has to wait for. */
-export function begin({ side, line }: HeldSide, undo: Undo, fetches: boolean, waits: readonly Fence[]): typeof NOTHING {
+const NOTHING: Begun = { fences: [], last: undefined };
+
+/** Submits the side's first command, and the one that brings the bytes if the map fetches them. */
+export function begin({ side, line }: HeldSide, undo: Undo, fetches: boolean, waits: readonly Fence[]): Begun {
   const { begin, end, bring } = side;
   if (begin === undefined && end === undefined && bring === undefined) {
     return waits.length === 0 ? NOTHING : { fences: waits, last: undefined };
@@ -56,7 +52,7 @@ export function begin({ side, line }: HeldSide, undo: Undo, fetches: boolean, wa
   const submit = (call: Call | undefined) => {
     if (call === undefined) return;
     const fence = line!.submitRaw(call, fences);
-    // A call that blocks need not be over either: it may block only behind a promise.
+    // Also for a call that blocks: it may do so only behind a promise, and then it need not be over here.
     fences = [fence];
     undo.push(() => line!.block(fence.mark)); // a map that succeeds has waited for it
   };
@@ -66,7 +62,7 @@ export function begin({ side, line }: HeldSide, undo: Undo, fetches: boolean, wa
   return { fences, last };
 }
 
-/** Closes what an import has left of a port. If that fails, what was imported is given up: no other object owns it. */
+/** Closes what an import has left of a port. If that fails, the import is released, because nothing owns it yet. */
 export function closeBeside(port: Disposable, imported: StepSide, blocks?: readonly { release(): void }[]): void {
   try {
     port[Symbol.dispose]();
@@ -76,7 +72,7 @@ export function closeBeside(port: Disposable, imported: StepSide, blocks?: reado
   }
 }
 
-/** What one side does once the map ends, and the other after it. */
+/** How a side gives the bytes back when the map ends; `next` is the other side's part. */
 export function giveBackOf(
   { side, line, blocks = false }: HeldSide,
   last: LastCall | undefined,

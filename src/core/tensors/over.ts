@@ -2,7 +2,7 @@ import type { Imported, MemoryTarget } from "../contract.ts";
 import { findPlace, tellByHandle, tellPlace } from "../memory/peers.ts";
 import { type KnownMemory, type KnownObject, Port } from "../device/port.ts";
 import { nameOf } from "../graph/context.ts";
-import { giveBackOf, type HeldSide, holdAndBegin } from "../graph/step_side.ts";
+import { type Begun, giveBackOf, type HeldSide, holdAndBegin } from "../graph/step_side.ts";
 import { ArgumentError, throwAll } from "../errors.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../layout/frame_info.ts";
 import { describeLayout, type Layout, layout, type LayoutInit, moved } from "../layout/layout.ts";
@@ -201,7 +201,7 @@ function sideOf({ kind: of, ports }: MemoryTarget, kind: string, imported: Impor
   return { side, line: ports.line, kind: `${of} import`, blocks };
 }
 
-function begun(side: HeldSide, undo: Undo, letGo: () => void): ReturnType<typeof holdAndBegin> {
+function begun(side: HeldSide, undo: Undo, letGo: () => void): Begun {
   try {
     return holdAndBegin(side, undo, false, []);
   } catch (error) {
