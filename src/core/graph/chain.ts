@@ -90,10 +90,10 @@ class Chain implements Mapper<Mapped, Mapped, ChainStep> {
       if (next === undefined) {
         return { edge, reason: `neither end has a ${mapper.to} for edge ${i}.`, remedy: "Name it: [mapper, target]." };
       }
-      const answer = ask(mapper, at, next, access, steps.some((step) => step.hostWait) ? [] : waits);
-      if (!isStep(answer)) return answer;
-      steps.push(answer);
-      at = answer.result;
+      const probed = ask(mapper, at, next, access, steps.some((step) => step.hostWait) ? [] : waits);
+      if (!isStep(probed)) return probed;
+      steps.push(probed);
+      at = probed.result;
     }
     return {
       edge,

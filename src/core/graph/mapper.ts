@@ -63,8 +63,8 @@ export function edgeOf(mapper: Mapper): string {
 }
 
 /** True for a step: a refusal has no result. */
-export function isStep(answer: ProbedStep | Refusal): answer is ProbedStep {
-  return "result" in answer;
+export function isStep(probed: ProbedStep | Refusal): probed is ProbedStep {
+  return "result" in probed;
 }
 
 export function mapperIn(given: Mapper, argument: string): Mapper {
@@ -89,9 +89,9 @@ export function ask(
   if (parts === undefined || mapper.takesParts) return askOnce(mapper, source, target, access, waits);
   const steps: ProbedStep[] = [];
   for (const part of parts) {
-    const answer = askOnce(mapper, part, target, access, waits);
-    if (!isStep(answer)) return answer;
-    steps.push(answer);
+    const probed = askOnce(mapper, part, target, access, waits);
+    if (!isStep(probed)) return probed;
+    steps.push(probed);
   }
   return inOne(steps, source, target, access);
 }
@@ -116,11 +116,11 @@ function askOnce(
   waits: readonly Fence[],
 ): ProbedStep | Refusal {
   mapper.prepare?.(source, target);
-  const answer = mapper.probe(source, target, access, waits);
-  if (typeof answer !== "object" || answer === null) throw rubbish(mapper, "probe", answer);
-  if (!isStep(answer)) return answer;
-  if (!(answer.result instanceof Described)) throw rubbish(mapper, "probe", answer.result);
-  if (answer.result.target === target) return answer;
+  const probed = mapper.probe(source, target, access, waits);
+  if (typeof probed !== "object" || probed === null) throw rubbish(mapper, "probe", probed);
+  if (!isStep(probed)) return probed;
+  if (!(probed.result instanceof Described)) throw rubbish(mapper, "probe", probed.result);
+  if (probed.result.target === target) return probed;
   return { edge: edgeOf(mapper), reason: `it leads to a target other than ${target.context.name}.` };
 }
 
@@ -146,8 +146,8 @@ export function resourceOf(owner: Resource | undefined, job: MapJob, giveBack?: 
   return new Resource({ name, undo, grants, owners: [owner], giveBack });
 }
 
-function rubbish(mapper: Mapper, fn: string, answer: unknown): ArgumentError {
-  return new ArgumentError(`${edgeOf(mapper)}: its ${fn} returned ${shown(answer)}, which the graph cannot use.`, {
+function rubbish(mapper: Mapper, fn: string, returned: unknown): ArgumentError {
+  return new ArgumentError(`${edgeOf(mapper)}: its ${fn} returned ${shown(returned)}, which the graph cannot use.`, {
     api: "core",
     fn,
     argument: "mappers",

@@ -73,7 +73,7 @@ const MOST_DESCRIPTIONS = 64;
 /** What an edge has returned already. */
 interface Asked {
   readonly edge: Edge;
-  readonly answer: ProbedStep | Refusal;
+  readonly probed: ProbedStep | Refusal;
 }
 
 interface Reached {
@@ -123,20 +123,20 @@ export function search(query: Query, edges: Edges, all: readonly Target[]): Foun
       for (let t = 0; t < targets.length; t++) {
         if (targets[t].kind !== to || targets[t] === reached.at.target) continue;
         const known = reached.steps.length === 0 && targets[t] === query.goal
-          ? asked.find((one) => one.edge === edge)?.answer
+          ? asked.find((one) => one.edge === edge)?.probed
           : undefined;
-        const answer = allowed(
+        const probed = allowed(
           known ?? ask(mapper, reached.at, targets[t], query.access, reached.waits),
           mapper,
           query.copies,
         );
-        if (isStep(answer)) {
-          open.push(extend(reached, { mapper, target: targets[t], step: answer }, place * targets.length + t));
+        if (isStep(probed)) {
+          open.push(extend(reached, { mapper, target: targets[t], step: probed }, place * targets.length + t));
           continue;
         }
-        const id = `${answer.edge}|${answer.reason}`;
+        const id = `${probed.edge}|${probed.reason}`;
         const [copies, migrations, hostWaits, steps] = reached.cost.figures;
-        if (!refused.has(id)) refused.set(id, { refusal: answer, figures: [copies, migrations, hostWaits, steps + 1] });
+        if (!refused.has(id)) refused.set(id, { refusal: probed, figures: [copies, migrations, hostWaits, steps + 1] });
       }
     }
   }
@@ -172,21 +172,21 @@ function unbeatable(
   for (const edge of edges.from(source.target.kind)) {
     const { mapper, to } = edge;
     if (to !== goal.kind) continue;
-    const answer = ask(mapper, source, goal, access, waits);
-    if (isStep(answer) && answer.transfer === "alias" && !answer.hostWait) {
-      return { mapper, target: goal, step: answer };
+    const probed = ask(mapper, source, goal, access, waits);
+    if (isStep(probed) && probed.transfer === "alias" && !probed.hostWait) {
+      return { mapper, target: goal, step: probed };
     }
-    asked.push({ edge, answer });
+    asked.push({ edge, probed });
   }
   return undefined;
 }
 
-export function allowed(answer: ProbedStep | Refusal, mapper: Mapper, copies: boolean): ProbedStep | Refusal {
-  if (!isStep(answer) || answer.transfer !== "copy" || copies) return answer;
+export function allowed(probed: ProbedStep | Refusal, mapper: Mapper, copies: boolean): ProbedStep | Refusal {
+  if (!isStep(probed) || probed.transfer !== "copy" || copies) return probed;
   return {
     edge: edgeOf(mapper),
-    reason: `it would copy ${answer.bytesMoved} bytes to ${answer.result.target.context.name}` +
-      (answer.evidence === undefined ? "." : `: ${answer.evidence.replace(/\.$/, "")}.`),
+    reason: `it would copy ${probed.bytesMoved} bytes to ${probed.result.target.context.name}` +
+      (probed.evidence === undefined ? "." : `: ${probed.evidence.replace(/\.$/, "")}.`),
     remedy: 'Pass { copy: "allow" } to allow it.',
   };
 }
