@@ -7,7 +7,7 @@ import type { Mapped } from "../tensors/mapped.ts";
 import type { Described } from "../tensors/described.ts";
 import { ask, edgeOf, isStep, make, type MapJob, type Mapper, mapperIn, type ProbedStep } from "./mapper.ts";
 import type { Access } from "../memory/access.ts";
-import { mostOf } from "./route.ts";
+import { sumOf } from "./route.ts";
 
 /** One mapper of a chain, and its target; the last one leads to the target of the map. */
 export type ChainEdge = readonly [mapper: Mapper, target: Target] | Mapper;
@@ -95,15 +95,7 @@ class Chain implements Mapper<Mapped, Mapped, ChainStep> {
       steps.push(probed);
       at = probed.result;
     }
-    return {
-      edge,
-      transfer: mostOf(steps.map((step) => step.transfer)),
-      hostWait: steps.some((step) => step.hostWait),
-      waitReason: steps.find((step) => step.hostWait)?.waitReason,
-      bytesMoved: steps.reduce((sum, step) => sum + step.bytesMoved, 0),
-      result: at,
-      first: steps[0],
-    };
+    return { edge, ...sumOf(steps), result: at, first: steps[0] };
   }
 
   map(source: Mapped, target: Target, job: MapJob<ChainStep>): Mapped {

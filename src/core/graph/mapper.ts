@@ -8,7 +8,7 @@ import type { Grant } from "../memory/grant.ts";
 import { Mapped } from "../tensors/mapped.ts";
 import { type GiveBack, Resource } from "../life/resource.ts";
 import type { Undo } from "../life/undo.ts";
-import { mostOf, type Step } from "./route.ts";
+import { type Step, sumOf } from "./route.ts";
 import type { Verdict } from "../device/proofs.ts";
 
 /** A step that a mapper could take, as its `probe` describes it: not taken yet. */
@@ -97,12 +97,10 @@ export function ask(
 }
 
 function inOne(steps: readonly ProbedStep[], { info }: Described, target: Target, access: Access): ProbedStep {
-  const transfer = mostOf(steps.map((step) => step.transfer));
+  const sum = sumOf(steps);
   return {
-    ...steps.find((step) => step.transfer === transfer)!,
-    hostWait: steps.some((step) => step.hostWait),
-    waitReason: steps.find((step) => step.hostWait)?.waitReason,
-    bytesMoved: steps.reduce((sum, step) => sum + step.bytesMoved, 0),
+    ...steps.find(({ transfer }) => transfer === sum.transfer)!, // its evidence
+    ...sum,
     result: Described.scattered(target, access, steps.map(({ result }) => result), info),
     parts: steps,
   };

@@ -35,6 +35,17 @@ export interface Step {
   readonly evidence?: string | undefined;
 }
 
+/** What several steps do together. */
+export function sumOf(steps: readonly Step[]): Pick<Step, "transfer" | "hostWait" | "waitReason" | "bytesMoved"> {
+  const waiting = steps.find(({ hostWait }) => hostWait);
+  return {
+    transfer: mostOf(steps.map(({ transfer }) => transfer)),
+    hostWait: waiting !== undefined,
+    waitReason: waiting?.waitReason,
+    bytesMoved: steps.reduce((sum, { bytesMoved }) => sum + bytesMoved, 0),
+  };
+}
+
 /** A {@link Route} as JSON. */
 export type RouteJson = Pick<Route, "steps" | "refused" | "open"> & { readonly waitReason?: string };
 
@@ -61,7 +72,7 @@ export class Route extends Printed {
 
   /** Bytes moved by all steps together. */
   get bytesMoved(): number {
-    return this.steps.reduce((sum, step) => sum + step.bytesMoved, 0);
+    return sumOf(this.steps).bytesMoved;
   }
 
   /** What `JSON.stringify` makes of it: its steps and refusals, and whether it is open. */
