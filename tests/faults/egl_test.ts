@@ -108,13 +108,6 @@ test("a buffer, written, read, mapped to the host, and wrapped", ({ egl, graph }
   assertEquals([...seen], [6, 5]);
 });
 
-test("a program's own texture", ({ egl }) => {
-  using picture = egl.image.allocate({ format: "RGBA", width: 8, height: 8 });
-  const [{ handle: { name } }] = picture.planes;
-  using wrapped = egl.image.attach([name], { format: "RGBA", width: 8, height: 8 });
-  assertEquals(wrapped.planes[0].handle.name, name);
-});
-
 test("a program's own commands", ({ egl }) => egl.queue.run([], (gl) => gl.glFlush()));
 
 test("contexts that wait for each other", async ({ egl }) => {

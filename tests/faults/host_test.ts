@@ -55,16 +55,6 @@ test("host.allocate, sharable", () => {
   libc.close(tensor.exportFd());
 });
 
-test("host.attach", () => {
-  const fd = memfd();
-  try {
-    using tensor = host.attach(fd, { shape: [100], dtype: "u8" });
-    tensor.view().fill(1);
-  } finally {
-    libc.close(fd);
-  }
-});
-
 test("host.attach of known memory, which can be written from now on", () => {
   const fd = memfd();
   const forReading = libc.open(new TextEncoder().encode(`/proc/self/fd/${fd}\0`), 0);

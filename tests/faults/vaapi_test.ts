@@ -61,11 +61,6 @@ test("a pool", [], ({ va }) => {
   pool.take()[Symbol.dispose]();
 });
 
-test("a surface of another library's", [], ({ va, surface }) => {
-  using other = VaapiContext.attach(va.handle);
-  other.attach(surface.handle, picture("NV12"))[Symbol.dispose]();
-});
-
 test("an export", ["separate"], ({ va, surface }) => {
   using fds = new DisposableStack();
   for (const { fd } of va.exportFds(surface).objects) fds.defer(() => closeFd(fd));

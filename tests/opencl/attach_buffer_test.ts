@@ -426,17 +426,6 @@ testEach("flags: a limited buffer over host memory is not shared by maps", (plat
   release(theirs);
 });
 
-testEach("an access of its own is kept", (platform) => {
-  using b = bench(platform);
-  const theirs = bufferOf(b.cl);
-  {
-    using tensor = b.cl.attach(theirs, BYTES, { access: "read" });
-    thrown(AccessError, () => b.kernels.fill.run({ items: [4096] }, [tensor, 1]));
-    thrown(AccessError, () => b.graph.map(tensor, host, { access: "write" }));
-  }
-  release(theirs);
-});
-
 testEach("it ends with its context, and nothing is left", (platform) => {
   const before = ledger.alive;
   const cl = open(platform);
