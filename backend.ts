@@ -39,8 +39,17 @@ export type { Work, WorkEntry } from "./src/core/device/work.ts";
 export { DeviceQueue, type Direction, type HostBytes, type Movable, type Pixels } from "./src/core/device/queue.ts";
 export type { Launch } from "./src/core/device/grid.ts";
 export { DeviceKernel, DeviceProgram } from "./src/core/device/program.ts";
-export { type Box, boxOf, type BoxPlace } from "./src/core/device/box.ts";
-export { type Dimension, placesOf, type Runs, runsBetween } from "./src/core/layout/runs.ts";
+export { assertFew, type Box, boxOf, type BoxPlace } from "./src/core/device/box.ts";
+export {
+  copyElements,
+  countOf,
+  type Dimension,
+  placesOf,
+  type Runs,
+  runsBetween,
+  runsOf,
+} from "./src/core/layout/runs.ts";
+export { patternIn } from "./src/core/device/pattern.ts";
 export { type HasLine, type SemaphoreExporter, type SemaphoreType } from "./src/core/device/semaphore.ts";
 export { MemoryClass, Proofs, type SampleClass, unseen, type Verdict, type Witness } from "./src/core/device/proofs.ts";
 
@@ -102,6 +111,10 @@ export { Allocation, type Block, type Closed, type Failure, type Fate } from "./
 export type { Grant, GrantState } from "./src/core/memory/grant.ts";
 export type { Placed, Ranges } from "./src/core/memory/ranges.ts";
 export { TensorViews, Views } from "./src/core/memory/view.ts";
+
+// The C library.
+export { errno, errnoError, type Hints, partOfLibc } from "./src/core/native/libc.ts";
+export { createMemfd, type Memfd } from "./src/core/native/memfd.ts";
 
 // Edges.
 export type { MapJob, Mapper, ProbedStep } from "./src/core/graph/mapper.ts";

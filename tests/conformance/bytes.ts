@@ -2,6 +2,7 @@ import { fail } from "@std/assert";
 import { sizeOf } from "../../src/core/layout/dtype.ts";
 import { type ImageInfo, planeLayouts } from "../../src/core/layout/frame_info.ts";
 import { isContiguous, type Layout, type LayoutInit } from "../../src/core/layout/layout.ts";
+import type { Access } from "../../src/core/memory/access.ts";
 import { Frame } from "../../src/core/tensors/frame.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 
@@ -16,6 +17,12 @@ export function random(byteLength: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(byteLength);
   for (let at = 0; at < byteLength; at += 65536) crypto.getRandomValues(bytes.subarray(at, at + 65536));
   return bytes;
+}
+
+/** A tensor's whole range, padding included, as the bytes that it is. */
+export function asBytes<T extends Tensor>(tensor: T, access: Access = tensor.access): T {
+  const { byteOffset, byteLength } = tensor.layout;
+  return tensor.slice({ shape: [byteLength], dtype: "u8", strides: [1], byteOffset, byteLength }, { access }) as T;
 }
 
 /** A frame whose planes are blocks of their own. Where one cannot be made, none is left. */

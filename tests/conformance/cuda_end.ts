@@ -8,7 +8,7 @@ import type { AttachOptions } from "../../src/core/tensors/adopt.ts";
 import { OwnersMemory } from "../cuda/owners_memory.ts";
 import { SIZE } from "./case.ts";
 import { RawStream } from "./cuda_raw.ts";
-import { separateFrame } from "./bytes.ts";
+import { asBytes, separateFrame } from "./bytes.ts";
 import type { End, Foreign } from "./subject.ts";
 
 /** A thread a byte. `late` begins after two milliseconds: what does not wait for it is found out. */
@@ -178,10 +178,4 @@ function run(kernel: CudaKernel, to: CudaTensor, from: CudaTensor, count: number
 
 function placeOf({ address, layout }: CudaTensor) {
   return { address, length: layout.byteLength };
-}
-
-/** The tensor's whole range, padding included, as the bytes that it is. */
-function asBytes(tensor: CudaTensor, access = tensor.access): CudaTensor {
-  const { byteOffset, byteLength } = tensor.layout;
-  return tensor.slice({ shape: [byteLength], dtype: "u8", strides: [1], byteOffset, byteLength }, { access });
 }

@@ -19,7 +19,7 @@ import { bufferOf, release, told } from "../opencl/raw.ts";
 import { LateQueue } from "./opencl_late.ts";
 import { PASS, type Place, RawQueue, type RawRun, ulong } from "./opencl_raw.ts";
 import { peersOf } from "./opencl_peers.ts";
-import { separateFrame } from "./bytes.ts";
+import { asBytes, separateFrame } from "./bytes.ts";
 import type { End, Foreign, Peers } from "./subject.ts";
 
 /** A work-item a byte: loops are cut short on llvmpipe. */
@@ -167,12 +167,6 @@ export class OpenCLEnd implements End, Disposable {
   ): void {
     this.#copy.run({ items: [byteLength] }, [...to, ...from], { queue });
   }
-}
-
-/** The tensor's whole range, padding included, as the bytes that it is. */
-function asBytes(tensor: Tensor, access = tensor.access): Tensor {
-  const { byteOffset, byteLength } = tensor.layout;
-  return tensor.slice({ shape: [byteLength], dtype: "u8", strides: [1], byteOffset, byteLength }, { access });
 }
 
 /** How many objects there are in contexts: each is an owner of its own. */

@@ -7,7 +7,7 @@ import type { AttachOptions } from "../../src/core/tensors/adopt.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import { copyCall } from "../../src/vulkan/commands.ts";
 import { VulkanContext, type VulkanKernel, type VulkanPlacement, type VulkanTensor } from "../../src/vulkan/mod.ts";
-import { bytesAt } from "./bytes.ts";
+import { asBytes, bytesAt } from "./bytes.ts";
 import { Theirs } from "../vulkan/theirs.ts";
 import { SIZE } from "./case.ts";
 import type { End, Foreign, RawEnd } from "./subject.ts";
@@ -159,10 +159,4 @@ export class VulkanEnd extends VulkanHands implements End {
       return Promise.resolve(bytes);
     },
   };
-}
-
-/** All bytes from the first element to the last. */
-function asBytes(tensor: Tensor): Tensor {
-  const { byteOffset, byteLength } = tensor.layout;
-  return tensor.slice({ shape: [byteLength], dtype: "u8", byteOffset });
 }

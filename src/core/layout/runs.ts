@@ -19,7 +19,7 @@ export interface Runs {
   readonly dimensions: readonly Dimension[];
 }
 
-/** Joins dimensions as far as all layouts allow. The layouts have the same shape and dtype. */
+/** The runs of elements that lie in several layouts of one shape and dtype: dimensions are joined as far as all allow. */
 export function runsOf(layouts: readonly Layout[]): Runs {
   const [{ shape, dtype }] = layouts;
   const inward = shape
@@ -38,6 +38,7 @@ export function runsOf(layouts: readonly Layout[]): Runs {
   return { length, dimensions };
 }
 
+/** How many runs there are. */
 export function countOf(dimensions: readonly Dimension[]): number {
   return dimensions.reduce((product, { count }) => product * count, 1);
 }

@@ -63,7 +63,13 @@ export function libc(): LibC {
   return functions;
 }
 
-/** Some of its functions, by a table of their own, opened on the first call. `candidates` are where they may be. */
+/**
+ * Some of its functions, by a table of their own, opened on the first call. After one that failed, {@link errno} says why.
+ *
+ * @param api as errors name it
+ * @param symbols the table, as Deno.dlopen takes it
+ * @param candidates where they may be; the C library by default
+ */
 export function partOfLibc<F>(
   api: string,
   symbols: Deno.ForeignLibraryInterface,
@@ -96,6 +102,11 @@ export function libcError(fn: string, hints?: Hints, api: string = "libc"): Nati
   return errnoError(api, errno(), fn, hints);
 }
 
+/**
+ * The error of a call that failed with an errno, by the code's name and with what to do about it.
+ *
+ * @param api whose call it was; `fn` is its function
+ */
 export function errnoError(
   api: string,
   code: number,
@@ -108,7 +119,7 @@ export function errnoError(
   return codeError({ api, names: ERROR_NAMES, unknown: "unknown error" }, code, fn, { ...fields, hint });
 }
 
-/** Read before any other native call, which would change it. */
+/** The code that the last failed call has left. Read it before any other native call, which would change it. */
 export function errno(): number {
   return code?.[0] ?? 0;
 }

@@ -23,16 +23,19 @@ import { cString } from "./text.ts";
 
 const checks = new Checks("host");
 
+/** Memory in an anonymous file. */
 export interface Memfd {
   /** Which file it is: the same for all fds of one. */
   readonly identity: bigint;
+  /** Its length in bytes. */
   readonly byteLength: number;
   /** How it can be mapped. A file that no process can write any more is mapped privately: older kernels demand that. */
   readonly mode: "read-write" | "read" | "read-private";
+  /** One more fd of it, which the caller closes. */
   readonly duplicate: () => number;
 }
 
-/** Makes a memfd that neither shrinks nor grows. It is closed when `undo` runs. */
+/** Makes a memfd of zeros that neither shrinks nor grows. It is closed when `undo` runs. @throws {NativeCallError} */
 export function createMemfd(byteLength: number, undo: Undo): { readonly fd: number; readonly memfd: Memfd } {
   const fd = libc().memfd_create(cString("samepage"), MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) throw libcError("memfd_create");

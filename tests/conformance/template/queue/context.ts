@@ -1,5 +1,5 @@
 /**
- * 4. What users open: a device, its line of work, and the kinds of memory that it has.
+ * 5. What users open: a device, its line of work, and the kinds of memory that it has.
  *
  * @module
  */
@@ -14,6 +14,7 @@ import type { Mapped } from "../../../../src/core/tensors/mapped.ts";
 import { allocateFrame, allocateTensor } from "../../../../src/core/tensors/over.ts";
 import { driver, FakeLane } from "./driver.ts";
 import { type FakeKind, isInPlace, memoryOf } from "./memory.ts";
+import { FakeQueue } from "./queue.ts";
 import type { FakeTensor } from "./tensor.ts";
 
 /** One kind of memory in a context. */
@@ -57,12 +58,15 @@ export class FakeContext extends DeviceContext {
   override readonly targets: readonly FakeTarget[];
   /** Its work, in order. */
   readonly line: Line<FakeLane>;
+  /** What fills, copies, reads and writes. */
+  readonly queue: FakeQueue;
 
   /** Opens it, with some kinds of memory. */
   constructor(name: string, kinds: readonly FakeKind[] = ["fake.alias", "fake.migrate", "fake.copy"]) {
     super("fake", { name, id: {} }, []); // two contexts with the same UUID are on the same device; the fake has none
     const owners = [this.resource];
     this.line = new Line<FakeLane>({ driver, name, owners, open: (events) => new FakeLane(events) });
+    this.queue = new FakeQueue(this);
     this.targets = kinds.map((kind) => new FakeTarget(kind, this));
     this.opened(); // where nobody disposes it, that is told
   }

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Exported, Imported, Memory, Offer, StepSide } from "../../../../src/core/contract.ts";
+import type { Exported, Imported, Memory, Offer, Staged, StepSide } from "../../../../src/core/contract.ts";
 import type { Line } from "../../../../src/core/device/line.ts";
 import { type MemoryKind, Port } from "../../../../src/core/device/port.ts";
 import type { Transfer } from "../../../../src/core/graph/route.ts";
@@ -29,6 +29,18 @@ export function isInPlace(kind: FakeKind): boolean {
   return kind === "fake.alias";
 }
 
+/** A copy for the host, which the core makes, counts and lends. */
+const COPY: Offer = {
+  kind: "host-pointer",
+  transfer: "copy",
+  stage(tensor, byteLength): Staged {
+    const from = fakeAddress((tensor as FakeTensor).rawHandle) + BigInt(tensor.layout.byteOffset);
+    const { handle, release, bring, takeBack } = staged(from, byteLength);
+    const block = { kind: "fake.staged", byteLength, address: fakeAddress(handle), free: release };
+    return { block, there: bring, back: () => takeBack(0)! };
+  },
+};
+
 /** One kind of memory on one line. Memory of the fake crosses to another kind of the fake by its handle. */
 export function memoryOf(kind: FakeKind, line: Line): Memory<FakeTensor, bigint> {
   const transfer = KINDS[kind];
@@ -36,7 +48,7 @@ export function memoryOf(kind: FakeKind, line: Line): Memory<FakeTensor, bigint>
   const aliases = isInPlace(kind);
   return {
     line,
-    exports: [{ kind: "fake-memory" }, offer("host-pointer")],
+    exports: [{ kind: "fake-memory" }, transfer === "copy" ? COPY : offer("host-pointer")],
     imports: [offer("fake-memory"), offer("host-pointer")],
     tensor: (init) => new FakeTensor(init),
 
@@ -63,7 +75,9 @@ export function memoryOf(kind: FakeKind, line: Line): Memory<FakeTensor, bigint>
 }
 
 /** Memory that stands for bytes elsewhere: they are brought there, and taken back. */
-function staged(address: bigint, byteLength: number): StepSide & { readonly handle: bigint } {
+function staged(address: bigint, byteLength: number): Required<Pick<StepSide, "release" | "bring" | "takeBack">> & {
+  readonly handle: bigint;
+} {
   const handle = allocate(byteLength);
   const [own, theirs] = [fakeBytes(handle), bytesAt(address, byteLength)];
   return {
