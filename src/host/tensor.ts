@@ -241,18 +241,19 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
         hint: "Await tensor.finished() first: it waits for all work on these bytes.",
       });
     }
-    const size = BigInt(sizeOf(this.layout.dtype));
-    if (this.address % size !== 0n) {
+  }
+
+  #open(writable: boolean, lent?: Grant): ArrayBuffer {
+    const { address } = this;
+    const size = sizeOf(this.layout.dtype);
+    if (size > 1 && address % BigInt(size) !== 0n) {
       throw new LayoutError(`${this.name}: its address is not a multiple of the element's ${size} bytes.`, {
         api: "host",
         argument: "byteOffset",
       });
     }
-  }
-
-  #open(writable: boolean, lent?: Grant): ArrayBuffer {
     this.#views ??= new TensorViews(this.grant);
-    return this.#views.open(this.address, writable, lent, this);
+    return this.#views.open(address, writable, lent, this);
   }
 
   #array(buffer: ArrayBuffer): TypedArrays[D] {

@@ -48,7 +48,7 @@ export class OpenCLQueue extends DeviceQueue<ClLane, OpenCLTensor | OpenCLImage>
       driver,
       name: `opencl queue (${context.name})`,
       owners: [context.resource],
-      beside: () => linesOn(queue),
+      beside: linesOn(queue),
       open: (events) => new ClLane({ context: driver.context, queue, events, failed: driver.failed, log, release }),
     });
     joinQueue(queue, this.line);

@@ -56,7 +56,7 @@ export interface LineInit<L> {
   /** The resources that outlive it. */
   readonly owners?: readonly (Resource | undefined)[];
   /** All lines on the same native queue, this one included: the gates of one hold up the others. */
-  readonly beside?: () => readonly Line[];
+  readonly beside?: ReadonlySet<WeakRef<Line>>;
 }
 
 const NO_FENCES: readonly Fence[] = [];
@@ -89,7 +89,7 @@ export class Line<L = any> extends Printed {
   #gated: Gated[] | undefined;
   /** The errors of gates that have failed, and the commands that stood behind each. */
   #gateFailures = NO_FAILURES;
-  readonly #beside: (() => readonly Line[]) | undefined;
+  readonly #beside: ReadonlySet<WeakRef<Line>> | undefined;
   /** The newest mark of each other line that it has waited for already. */
   #behind: WeakMap<Line, number> | undefined;
   #isWaiting = false;
@@ -407,8 +407,12 @@ export class Line<L = any> extends Printed {
 
   #isGated(mark: number): boolean {
     if (this.gatesAt(mark) !== undefined) return true;
-    if (this.#beside === undefined) return false;
-    return this.#beside().some((line) => line !== this as Line && line.gatesAt(Infinity) !== undefined);
+    if (this.#beside === undefined || this.#beside.size < 2) return false;
+    for (const each of this.#beside) {
+      const line = each.deref();
+      if (line !== undefined && line !== this as Line && line.gatesAt(Infinity) !== undefined) return true;
+    }
+    return false;
   }
 
   #assertUngated(what: string, mark: number): void {

@@ -132,8 +132,8 @@ function takeStep(resource: Resource, giveBack: GiveBack): void {
   try {
     call = giveBack.step(resource.step++, work.used);
     if (call !== undefined) {
-      // `fences` polls the work first: a driver may never end a command behind work that has failed (PoCL 3.1).
-      work.add(line.submitRaw(call, work.fences));
+      work.forget(); // asks about the work: a driver may never end a command behind work that has failed (PoCL 3.1)
+      work.add(work.isClearFor(line) ? line.submitRaw(call) : line.submitRaw(call, work.fences));
       if (!giveBack.once) return;
     }
     resource.giveBack = giveBack.next;

@@ -3,6 +3,7 @@ import type { Allocation } from "./allocation.ts";
 import { AccessError, DisposedError } from "../errors.ts";
 import { type Placed, Ranges } from "./ranges.ts";
 import type { Resource } from "../life/resource.ts";
+import type { Shown } from "./view.ts";
 
 /** `lent`: children hold a part. `returning`: the holder is disposed, and its bytes are on their way back. */
 export type GrantState = "live" | "lent" | "returning" | "ended";
@@ -38,6 +39,8 @@ export class Grant {
   resource: Resource | undefined;
   /** For memory that came from elsewhere: what to do where it does not cover an access. */
   remedy: string | undefined;
+  /** The buffers that its tensor has handed out, while there are any. */
+  shown: Shown | undefined;
   /** Its lends, from the first on. Facets (the peers of an allocation, the planes of a frame) share one list. */
   #lends: Ranges<Grant> | undefined;
   readonly #siblings: Ranges<Grant> | undefined;

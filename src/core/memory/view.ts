@@ -114,24 +114,24 @@ export class TensorViews {
   }
 }
 
-interface Entry {
+/** A tensor's buffers among those over its allocation. */
+export interface Shown {
   views: TensorViews | WeakRef<TensorViews>;
-  readonly place: Placed<Entry>;
+  readonly place: Placed<Shown>;
 }
 
 /**
- * The buffers over one allocation, by the grants of its tensors. It holds them strongly until the next garbage collection,
- * and weakly from then on: most are gone by then, and a WeakRef costs more than the rest of a view.
+ * The buffers over one allocation; a tensor's own are found by its grant. It holds them strongly until the next garbage
+ * collection, and weakly from then on: most are gone by then, and a WeakRef costs more than the rest of a view.
  */
 export class Views {
-  readonly #byGrant = new Map<Grant, Entry>();
-  readonly #byRange = new Ranges<Entry>();
+  readonly #byRange = new Ranges<Shown>();
 
   /** A tensor has handed out its first buffer. */
   add(grant: Grant, views: TensorViews): void {
-    const entry = { views } as { views: TensorViews; place: Placed<Entry> };
-    entry.place = this.#byRange.add(entry, grant.start, grant.end, false);
-    this.#byGrant.set(grant, entry);
+    const shown = { views } as { views: TensorViews; place: Placed<Shown> };
+    shown.place = this.#byRange.add(shown, grant.start, grant.end, false);
+    grant.shown = shown;
     fresh.add(views);
     if (awaited) return;
     awaited = true;
@@ -146,7 +146,7 @@ export class Views {
 
   /** Holds the tensor's buffers weakly from now on. */
   weaken(grant: Grant, views: TensorViews): void {
-    this.#byGrant.get(grant)!.views = new WeakRef(views);
+    grant.shown!.views = new WeakRef(views);
   }
 
   /**
@@ -155,9 +155,9 @@ export class Views {
    * @throws {AccessError} if one cannot be detached; all others were.
    */
   revokeRange(start: number, end: number, onlyWritable: boolean): void {
-    let chosen: Entry[] | undefined;
-    this.#byRange.some(start, end, "all", (entry) => {
-      chosen = added(chosen, entry); // revoking one changes the tree
+    let chosen: Shown[] | undefined;
+    this.#byRange.some(start, end, "all", (one) => {
+      chosen = added(chosen, one); // revoking one changes the tree
       return false;
     });
     if (chosen === undefined) return;
@@ -172,19 +172,16 @@ export class Views {
    * @throws {AccessError} if one cannot be detached; all others were.
    */
   revokeOf(grant: Grant): void {
-    const entry = this.#byGrant.get(grant);
-    if (entry === undefined) return;
-    const there = held(entry.views);
+    if (grant.shown === undefined) return;
+    const there = held(grant.shown.views);
     if (there !== undefined) return throwRefused(there.revoke((_, lent) => lent === undefined));
     this.#forget(grant); // collected, and its buffers with it, unless they were moved away
     grant.allocation.unseen = true;
   }
 
   #forget(grant: Grant): void {
-    const entry = this.#byGrant.get(grant);
-    if (entry === undefined) return;
-    this.#byGrant.delete(grant);
-    this.#byRange.delete(entry.place);
+    if (grant.shown !== undefined) this.#byRange.delete(grant.shown.place);
+    grant.shown = undefined;
   }
 }
 

@@ -8,7 +8,6 @@ import {
 import type { ClCommandQueue } from "../../../ffi/opencl/handles.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Line } from "../../core/device/line.ts";
-import { ByHandle } from "../../core/memory/peers.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import { checks } from "../check.ts";
 import type { BaseContext } from "../base_context.ts";
@@ -81,15 +80,23 @@ export function attachedQueue(context: BaseContext, given: bigint): QueueHandle 
 }
 
 /** The lines of each queue; weak, so that finalizers notice a forgotten context. */
-const lines = new ByHandle<WeakRef<Line>>();
-const QUEUE = "cl_command_queue";
+const lines = new Map<ClCommandQueue, Set<WeakRef<Line>>>();
 
-export function linesOn(handle: ClCommandQueue): readonly Line[] {
-  return lines.all(QUEUE, handle).flatMap((line) => line.deref() ?? []);
+/** The lines on a queue, those included that join it later. */
+export function linesOn(handle: ClCommandQueue): Set<WeakRef<Line>> {
+  const there = lines.get(handle) ?? new Set();
+  lines.set(handle, there);
+  return there;
 }
 
 export function joinQueue(handle: ClCommandQueue, line: Line): void {
-  line.resource.undo.push(lines.add(QUEUE, handle, new WeakRef(line)));
+  const there = linesOn(handle);
+  const own = new WeakRef(line);
+  there.add(own);
+  line.resource.undo.push(() => {
+    there.delete(own);
+    if (there.size === 0) lines.delete(handle);
+  });
 }
 
 export function releaseQueue(handle: ClCommandQueue): void {
