@@ -205,7 +205,7 @@ function movedBy({ range: { byteLength }, access }: Described): number {
 }
 
 interface WithQueue extends Pick<Context, "name"> {
-  readonly queue: { readonly resource: Resource };
+  readonly queue: { readonly line: { readonly resource: Resource } };
 }
 
 interface Unfit {
@@ -220,11 +220,11 @@ export function refused(edge: string, reason: string, remedy?: string): Refusal 
 
 /** Why memory of a context is closed: its queue was disposed. */
 export function whyEnded({ name, queue }: WithQueue): Reason | undefined {
-  return queue.resource.state === "live" ? undefined : { reason: `${name}, or its queue, was disposed.` };
+  return queue.line.resource.state === "live" ? undefined : { reason: `${name}, or its queue, was disposed.` };
 }
 
 export function refuseEnded(edge: string, context: WithQueue): Refusal | undefined {
-  if (context.queue.resource.state === "live") return undefined; // most maps: their path stays short
+  if (context.queue.line.resource.state === "live") return undefined; // most maps: their path stays short
   return { edge, ...whyEnded(context)! };
 }
 

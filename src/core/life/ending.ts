@@ -149,7 +149,8 @@ function free(resource: Resource): void {
   for (const { allocation, start, end } of resource.grants) {
     for (let kept; (kept = allocation.takeFailure(start, end));) failed(resource, [kept.error]);
   }
-  failed(resource, unwind(resource.undo));
+  const errors = unwind(resource.undo);
+  if (errors.length > 0) failed(resource, errors);
   for (const grant of resource.grants) grant.finish();
   // It leaves the intermediates, which must not wait for it. The other owners keep it until those are gone.
   for (let at = resource.intermediate; at !== undefined; at = at.intermediate) leave(resource, at);
@@ -220,7 +221,7 @@ export interface Failed {
 export const NONE_FAILED: readonly Failed[] = [];
 
 export function failed(resource: Resource, errors: readonly unknown[]): void {
-  if (errors.length > 0) resource.failures = [...resource.failures, ...failedAt(resource, errors)];
+  resource.failures = [...resource.failures, ...failedAt(resource, errors)];
 }
 
 /** Takes over the failures of a resource that ended with this one. */

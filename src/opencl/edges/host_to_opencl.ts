@@ -42,7 +42,7 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
   prepare(source: Described, target: Target): void {
     const cl = target.context as OpenCLContext;
     const { address, byteLength } = source.range;
-    if (address === undefined || cl.queue.resource.state !== "live") return;
+    if (address === undefined || cl.queue.line.resource.state !== "live") return;
     cl.proofs.tryToProve(classAt(address, byteLength));
   },
 
@@ -53,7 +53,8 @@ export const hostToOpenCL: Mapper<HostTensor | Frame<HostTensor>, OpenCLTensor |
     if ("reason" in room) return room;
     const { address, byteLength } = range;
     const verdict = address === undefined ? UNMAPPED : cl.proofs.judge(classAt(address, byteLength));
-    const waitReason = room.length > 0 ? ROOM_WAITS : cl.queue.line.whyHostWaits(waits);
+    const behind = waits.length === 0 ? undefined : cl.queue.line.whyHostWaits(waits);
+    const waitReason = room.length > 0 ? ROOM_WAITS : behind;
     const { start } = (room === FREE || room.length > 0 ? undefined : cl.memory.hostBuffers.find(range)) ?? range;
     return probedStep(EDGE, verdict, waitReason, cl.memory.describe(source, access, start));
   },
@@ -80,7 +81,7 @@ export function mapBuffer(
     ? source.planes.map((plane) => partIn(root, plane, cl, job))
     : [partIn(root, source, cl, job)];
   const written = writes(job.grants[0].access);
-  const resource = resourceOf(queue.resource, job, written ? giveBackOf(cl, root, described.range) : undefined);
+  const resource = resourceOf(queue.line.resource, job, written ? giveBackOf(cl, root, described.range) : undefined);
   share.holder = resource;
   if (written) memory.hostBuffers.write(root, resource);
   resource.inherit(job.waits);
