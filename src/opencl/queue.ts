@@ -44,14 +44,15 @@ export class OpenCLQueue extends DeviceQueue<ClLane, OpenCLTensor | OpenCLImage>
     const log = this.#log = profiling ? new CommandLog() : undefined;
     const { driver } = context;
     const release = () => releaseQueue(queue);
+    const beside = linesOn(queue);
     this.line = new Line<ClLane>({
       driver,
       name: `opencl queue (${context.name})`,
       owners: [context.resource],
-      beside: linesOn(queue),
+      beside,
       open: (events) => new ClLane({ context: driver.context, queue, events, failed: driver.failed, log, release }),
     });
-    joinQueue(queue, this.line);
+    joinQueue(queue, this.line, beside);
   }
 
   /** The `cl_command_queue`. Declare work that you submit to it yourself with `tensor.usedBy`. */

@@ -9,6 +9,7 @@ import type { ClCommandQueue } from "../../../ffi/opencl/handles.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Line } from "../../core/device/line.ts";
 import { ledger } from "../../core/life/ledger.ts";
+import { ByHandle } from "../../core/memory/peers.ts";
 import { checks } from "../check.ts";
 import type { BaseContext } from "../base_context.ts";
 import type { OpenCLDevice } from "../device.ts";
@@ -79,24 +80,20 @@ export function attachedQueue(context: BaseContext, given: bigint): QueueHandle 
   return { handle, device, profiling: (properties & CL_QUEUE_PROFILING_ENABLE) !== 0n, isShared: true };
 }
 
-/** The lines of each queue; weak, so that finalizers notice a forgotten context. */
-const lines = new Map<ClCommandQueue, Set<WeakRef<Line>>>();
+/** The lines of each queue; weak, so that finalizers notice a forgotten context. Each of them has made the set known. */
+const queues = new ByHandle<Set<WeakRef<Line>>>();
+const QUEUE = "cl_command_queue";
 
-/** The lines on a queue, those included that join it later. */
+/** The lines on a queue, and those that join it later. */
 export function linesOn(handle: ClCommandQueue): Set<WeakRef<Line>> {
-  const there = lines.get(handle) ?? new Set();
-  lines.set(handle, there);
-  return there;
+  return queues.find(QUEUE, handle) ?? new Set();
 }
 
-export function joinQueue(handle: ClCommandQueue, line: Line): void {
-  const there = linesOn(handle);
+/** `beside` is what {@link linesOn} has returned: the line is one of them until it ends. */
+export function joinQueue(handle: ClCommandQueue, line: Line, beside: Set<WeakRef<Line>>): void {
   const own = new WeakRef(line);
-  there.add(own);
-  line.resource.undo.push(() => {
-    there.delete(own);
-    if (there.size === 0) lines.delete(handle);
-  });
+  beside.add(own);
+  line.resource.undo.push(queues.add(QUEUE, handle, beside), () => void beside.delete(own));
 }
 
 export function releaseQueue(handle: ClCommandQueue): void {
