@@ -8,7 +8,7 @@ import { Checks } from "../../../../src/core/checks.ts";
 import type { Call, Commands } from "../../../../src/core/contract.ts";
 import type { Line, Use } from "../../../../src/core/device/line.ts";
 import { type FillValue, patternIn } from "../../../../src/core/device/pattern.ts";
-import { DeviceQueue, type HostBytes, type Way } from "../../../../src/core/device/queue.ts";
+import { DeviceQueue, type Direction, type HostBytes } from "../../../../src/core/device/queue.ts";
 import { copyElements, placesOf, runsBetween, runsOf } from "../../../../src/core/layout/runs.ts";
 import type { Access } from "../../../../src/core/memory/access.ts";
 import type { FakeContext } from "./context.ts";
@@ -61,9 +61,9 @@ function commandsOf(context: FakeContext): Commands<FakeLane, FakeTensor> {
       return [command(copy, [from.rawHandle, to.rawHandle])];
     },
 
-    move(way: Way, { rawHandle }: FakeTensor, { bytes }: HostBytes, begin: number): Call<FakeLane>[] {
+    move(direction: Direction, { rawHandle }: FakeTensor, { bytes }: HostBytes, begin: number): Call<FakeLane>[] {
       const own = fakeBytes(rawHandle).subarray(begin, begin + bytes.length);
-      return [command(() => way === "read" ? bytes.set(own) : own.set(bytes), [rawHandle])];
+      return [command(() => direction === "read" ? bytes.set(own) : own.set(bytes), [rawHandle])];
     },
   };
 }
