@@ -147,7 +147,8 @@ test("surface → dma-buf → host → OpenCL → UMat, and no byte is copied", 
   ]);
   using back = wide.map(umat, host, { access: "read" });
   assertEquals((back as HostTensor).bytes(), pixelsOf(there.pixels)[0]);
-  assertEquals([cl.bytesCopied, umat.route.bytesMoved, onDevice.route.bytesMoved], [0, 0, 0]);
+  assertEquals([umat.route.bytesMoved, onDevice.route.bytesMoved], [0, 0]);
+  assertEquals(cl.bytesCopied, seen.length, "what queue.read() copied, and nothing else");
 });
 
 test("the direct edge from dma-bufs to OpenCL is closed, and names the extension", ({ va, graph }) => {
