@@ -44,7 +44,7 @@ export type { QueueOptions } from "./queues/handle.ts";
 export { OpenCLSemaphore } from "./semaphore.ts";
 export type { GlContext } from "../gl/port.ts";
 export type { DeviceSharing } from "./devices/sharing.ts";
-export { type ContextBlock, OpenCLPointerMemory, type PointerBlock } from "./pointers/memory.ts";
+export type { ContextBlock } from "./pointers/memory.ts";
 export { type ExecInfo, OpenCLPointerTensor } from "./pointers/tensor.ts";
 export { OpenCLSvm, OpenCLSvmTensor, type SvmAllocation } from "./svm.ts";
 export type { SvmBlock, SvmGrain } from "./svm/block.ts";

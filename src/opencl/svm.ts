@@ -8,11 +8,11 @@ import type { MemoryClass } from "../core/device/proofs.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
-import type { TensorInit } from "../core/tensors/tensor.ts";
+import { PointerMemory } from "../core/tensors/pointer.ts";
+import type { Part } from "../core/tensors/tensor.ts";
 import { checks, refused } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { DeviceSvm } from "./devices/features.ts";
-import { OpenCLPointerMemory } from "./pointers/memory.ts";
 import { setSvmPointer, type SvmBlock, svmBlock, svmBlockOf, type SvmGrain } from "./svm/block.ts";
 import { SvmMaps } from "./svm/maps.ts";
 import { SVM_MEMORY, SYSTEM_MEMORY } from "./svm/memory.ts";
@@ -58,13 +58,13 @@ export class OpenCLSvmTensor extends OpenCLPointerTensor {
   }
 
   /** A tensor over a part of its bytes. */
-  protected override another(init: TensorInit<Address>): OpenCLSvmTensor {
-    return new OpenCLSvmTensor(init);
+  protected override derive(part: Part): OpenCLSvmTensor {
+    return new OpenCLSvmTensor(this.initOf(part));
   }
 }
 
 /** Shared virtual memory of one context: `cl.svm`. Kernels get pointers, and may find more pointers in that memory. */
-export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
+export class OpenCLSvm extends PointerMemory<OpenCLSvmTensor> {
   /** The kind of memory. */
   override readonly kind = "opencl.svm";
   /** Its context. */
@@ -131,11 +131,6 @@ export class OpenCLSvm extends OpenCLPointerMemory<OpenCLSvmTensor> {
     const block = this.blockOf(allocation);
     if (block === undefined) return SYSTEM_MEMORY;
     return by === "pointer" ? SVM_MEMORY[block.grain].byPointer : SVM_MEMORY[block.grain].byBuffer;
-  }
-
-  /** Makes a tensor of this memory. */
-  protected override make(init: TensorInit<Address>): OpenCLSvmTensor {
-    return new OpenCLSvmTensor(init);
   }
 
   #asked(init: SvmAllocation): { grain: SvmGrain; atomics: boolean; align: number } {

@@ -13,10 +13,10 @@ import type { Memory } from "../core/contract.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
-import type { TensorInit } from "../core/tensors/tensor.ts";
+import { PointerMemory } from "../core/tensors/pointer.ts";
+import type { Part } from "../core/tensors/tensor.ts";
 import { checks } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
-import { OpenCLPointerMemory } from "./pointers/memory.ts";
 import { type ExecInfo, OpenCLPointerTensor } from "./pointers/tensor.ts";
 import { setUsmPointer, USM, USM_MEMORY, type UsmBlock, usmBlock, usmBlockOf, type UsmKind } from "./usm/block.ts";
 import { usmPorts } from "./usm/ports.ts";
@@ -59,8 +59,8 @@ export class OpenCLUsmTensor extends OpenCLPointerTensor {
   }
 
   /** A tensor over a part of its bytes. */
-  protected override another(init: TensorInit<Address>): OpenCLUsmTensor {
-    return new OpenCLUsmTensor(init);
+  protected override derive(part: Part): OpenCLUsmTensor {
+    return new OpenCLUsmTensor(this.initOf(part));
   }
 
   get #kind(): UsmKind {
@@ -72,7 +72,7 @@ export class OpenCLUsmTensor extends OpenCLPointerTensor {
  * Unified shared memory of one context, if its driver has cl_intel_unified_shared_memory: `cl.usm`. A kernel gets its
  * tensors as pointers, and may find more pointers in their memory.
  */
-export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
+export class OpenCLUsm extends PointerMemory<OpenCLUsmTensor> {
   /** The kind of memory. */
   override readonly kind = "opencl.usm";
   /** Its context. */
@@ -84,7 +84,7 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
   /** Made by the context. */
   constructor(context: OpenCLContext) {
     super(context);
-    this.ports = usmPorts(this);
+    this.ports = usmPorts(this, (init) => new OpenCLUsmTensor(init));
   }
 
   /** True if every device of the context has the extension. */
@@ -149,10 +149,5 @@ export class OpenCLUsm extends OpenCLPointerMemory<OpenCLUsmTensor> {
   /** The class of memory that the host reaches. For mappers. */
   classOf(kind: Exclude<UsmKind, "device">): MemoryClass<OpenCLContext> {
     return USM_MEMORY[kind];
-  }
-
-  /** Makes a tensor of this memory. */
-  protected override make(init: TensorInit<Address>): OpenCLUsmTensor {
-    return new OpenCLUsmTensor(init);
   }
 }

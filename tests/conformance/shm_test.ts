@@ -97,10 +97,8 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     says: "call 1 of libc.statx",
   },
   "has no hostAddress": {
-    right: `bigint | undefined {
-    return this.address;`,
-    wrong: `bigint | undefined {
-    return undefined;`,
+    right: "  /** Writes all of its bytes. */",
+    wrong: "  protected override get hostAddress(): bigint | undefined { return undefined; }",
     found: "host-address-known",
     says: "has no host address",
   },

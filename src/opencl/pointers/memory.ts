@@ -1,47 +1,13 @@
 import { LARGEST_TYPE } from "../arguments/types.ts";
 import { assertInOnePiece } from "../check.ts";
 import type { Address } from "../../../ffi/address.ts";
-import { Allocation, type Block } from "../../core/memory/allocation.ts";
-import type { Memory, MemoryTarget } from "../../core/contract.ts";
-import { PrintedTarget } from "../../core/graph/context.ts";
-import { own } from "../../core/memory/own.ts";
-import { describeLayout, type Layout } from "../../core/layout/layout.ts";
-import type { Mapped } from "../../core/tensors/mapped.ts";
-import type { TensorInit } from "../../core/tensors/tensor.ts";
+import type { Allocation, Block } from "../../core/memory/allocation.ts";
+import type { PointerBlock } from "../../core/tensors/pointer.ts";
 import { allOrNothing, undoAll } from "../../core/life/undo.ts";
 import { check } from "../errors.ts";
 import { opencl } from "../library.ts";
 import type { ClContext } from "../../../ffi/opencl/handles.ts";
 import type { BaseContext } from "../base_context.ts";
-import type { OpenCLPointerTensor } from "./tensor.ts";
-
-/** A block that has an address. */
-export interface PointerBlock extends Block {
-  /** The address of its first byte. */
-  readonly address: Address;
-}
-
-/** A kind of memory in one context that kernels reach by address. */
-export abstract class OpenCLPointerMemory<T extends OpenCLPointerTensor> extends PrintedTarget<BaseContext>
-  implements MemoryTarget<T> {
-  /** What it shows to the host. */
-  abstract readonly ports: Memory<T, Address>;
-
-  /** True for tensors of this memory. */
-  abstract is(value: Mapped): value is T;
-
-  /** A tensor of this memory. */
-  protected abstract make(init: TensorInit<Address>): T;
-
-  /** The tensor that owns a new block. */
-  protected own(block: PointerBlock, at: Layout): T {
-    const allocation = new Allocation(block);
-    const [start, end] = [at.byteOffset, at.byteOffset + at.byteLength];
-    const name = `${this.kind} tensor ${describeLayout(at)}`;
-    const resource = own({ name, allocation, start, end, owners: [this.context.resource] });
-    return this.make({ target: this, handle: block.address, layout: at, resource });
-  }
-}
 
 /** A block that keeps its `cl_context`: the host may hold it for longer than the context is open. */
 export interface ContextBlock extends PointerBlock {

@@ -1,7 +1,8 @@
 import type { Address } from "../../../ffi/address.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import type { Layout, LayoutInit } from "../../core/layout/layout.ts";
-import { type Part, type SliceOptions, Tensor, type TensorInit } from "../../core/tensors/tensor.ts";
+import { PointerTensor } from "../../core/tensors/pointer.ts";
+import type { SliceOptions, TensorInit } from "../../core/tensors/tensor.ts";
 import type { BaseContext } from "../base_context.ts";
 
 /** The CL_KERNEL_EXEC_INFO_… values that announce memory which a kernel reaches by a pointer in memory. */
@@ -13,7 +14,7 @@ export interface ExecInfo {
 }
 
 /** Memory that kernels reach by its address, which is its handle. A part has an offset, and may begin at any byte. */
-export abstract class OpenCLPointerTensor extends Tensor<Address> {
+export abstract class OpenCLPointerTensor extends PointerTensor {
   /** Its context. */
   readonly context: BaseContext;
 
@@ -23,32 +24,14 @@ export abstract class OpenCLPointerTensor extends Tensor<Address> {
     this.context = init.target.context as BaseContext;
   }
 
-  /** The address of its first element, which kernels get. */
-  get address(): Address {
-    return (this.rawHandle + BigInt(this.layout.byteOffset)) as Address;
-  }
-
   /** Announces it to a kernel that finds its address in memory. For mappers. */
   abstract get execInfo(): ExecInfo;
 
   /** Passes it to a kernel. For mappers. @throws {NativeCallError} if the driver refuses. */
   abstract setArgument(kernel: ClKernel, index: number): void;
 
-  /** A tensor of the same kind over a part of its bytes. */
-  protected abstract another(init: TensorInit<Address>): OpenCLPointerTensor;
-
   /** Lends a part as a child. @see {@link Tensor.slice} */
   override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): this {
     return super.slice(layout, options) as this;
-  }
-
-  /** The same, for routes: also its host address, unless the host cannot reach it. */
-  protected override get hostAddress(): bigint | undefined {
-    return this.address;
-  }
-
-  /** Makes the tensor of a part that was lent. */
-  protected derive(part: Part): OpenCLPointerTensor {
-    return this.another(this.initOf(part));
   }
 }

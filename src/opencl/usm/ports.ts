@@ -6,6 +6,7 @@ import type { MemoryClass, Proofs } from "../../core/device/proofs.ts";
 import { whyEnded } from "../../core/graph/mapper.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
 import { mapBlock, PAGE } from "../../core/native/blocks.ts";
+import type { TensorInit } from "../../core/tensors/tensor.ts";
 import type { ByteRange } from "../../core/tensors/described.ts";
 import type { BaseContext } from "../base_context.ts";
 import type { ClLane } from "../lane.ts";
@@ -22,7 +23,10 @@ interface Unified<C extends BaseContext> {
 const FAR = "memory of the device, which the CPU cannot reach";
 
 /** Host and shared memory by its address; device memory by a copy (clEnqueueMemcpyINTEL). */
-export function usmPorts<T extends OpenCLPointerTensor, C extends BaseContext>(usm: Unified<C>): Memory<T, Address> {
+export function usmPorts<T extends OpenCLPointerTensor, C extends BaseContext>(
+  usm: Unified<C>,
+  tensor: (init: TensorInit<Address>) => T,
+): Memory<T, Address> {
   const { context } = usm;
   const refuseOther = ({ allocation }: ByteRange) =>
     usm.blockOf(allocation) === undefined ? { reason: `it is no memory of ${context.name}.` } : undefined;
@@ -52,6 +56,7 @@ export function usmPorts<T extends OpenCLPointerTensor, C extends BaseContext>(u
       return context.queue.line;
     },
     refuse: () => whyEnded(context),
+    tensor,
     export: ({ address }, kind, byteLength) => ({ port: new Port(kind, { value: address, byteLength }) }),
   };
 }

@@ -24,7 +24,8 @@ import { adoptTensor, attaching, type AttachOptions } from "../../../../src/core
 import type { Frame } from "../../../../src/core/tensors/frame.ts";
 import type { Mapped } from "../../../../src/core/tensors/mapped.ts";
 import { allocateFrame, allocateTensor } from "../../../../src/core/tensors/over.ts";
-import { type Part, Tensor } from "../../../../src/core/tensors/tensor.ts";
+import { PointerTensor } from "../../../../src/core/tensors/pointer.ts";
+import type { Part } from "../../../../src/core/tensors/tensor.ts";
 import { bytesAt } from "../../bytes.ts";
 
 /** Where its files are. */
@@ -98,20 +99,10 @@ function allocated(byteLength: number) {
   });
 }
 
-/** A tensor in its memory; its handle is an address. */
-export class ShmTensor extends Tensor<Address> {
+/** A tensor in its memory; its handle is an address, where the CPU sees it too. */
+export class ShmTensor extends PointerTensor {
   /** Its context. */
   declare readonly target: ShmContext;
-
-  /** The address of its first element. */
-  get address(): bigint {
-    return this.rawHandle + BigInt(this.layout.byteOffset);
-  }
-
-  /** Where the CPU sees it: without this, a route that goes on from the host is not proven. */
-  protected override get hostAddress(): bigint | undefined {
-    return this.address;
-  }
 
   /** Writes all of its bytes. */
   write(bytes: Uint8Array): void {

@@ -1,0 +1,42 @@
+import type { Address } from "../../../ffi/address.ts";
+import type { Memory, MemoryTarget } from "../contract.ts";
+import { type Context, PrintedTarget } from "../graph/context.ts";
+import type { Layout } from "../layout/layout.ts";
+import type { Block } from "../memory/allocation.ts";
+import type { Mapped } from "./mapped.ts";
+import { tensorOfBlock } from "./over.ts";
+import { Tensor } from "./tensor.ts";
+
+/** A block that device code reaches by its address. */
+export interface PointerBlock extends Block {
+  /** The address of its first byte. */
+  readonly address: Address;
+}
+
+/** Memory whose handle is its address. A part has an offset, and may begin at any byte. */
+export abstract class PointerTensor extends Tensor<Address> {
+  /** The address of its first element, which device code gets. */
+  get address(): Address {
+    return (this.rawHandle + BigInt(this.layout.byteOffset)) as Address;
+  }
+
+  /** The same for routes; undefined for memory that the host never reaches. */
+  protected override get hostAddress(): bigint | undefined {
+    return this.address;
+  }
+}
+
+/** A kind of memory that device code reaches by address, as a target. */
+export abstract class PointerMemory<T extends Tensor, C extends Context = Context> extends PrintedTarget<C>
+  implements MemoryTarget<T> {
+  /** What it gives to others and takes from them. `ports.tensor` makes its tensors. */
+  abstract readonly ports: Memory<T, Address>;
+
+  /** True for tensors of this memory. */
+  abstract is(value: Mapped): value is T;
+
+  /** The tensor that owns a new block. */
+  protected own(block: PointerBlock, at: Layout): T {
+    return tensorOfBlock(this, block, { handle: block.address, layouts: [at] }) as T;
+  }
+}
