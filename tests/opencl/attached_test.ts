@@ -194,6 +194,20 @@ testEach("attached twice, and our own queue attached: work is ordered all the sa
   assertBytes(got, expected);
 });
 
+testEach("a blocking wait is refused where another line on the same queue waits for a promise", async (platform) => {
+  using b = bench(platform);
+  using queue = b.cl.attachQueue(b.cl.queue.handle);
+  using tensor = b.cl.allocate({ shape: [64], dtype: "u8" });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  b.cl.queue.waitFor(host.signal(promise));
+  queue.fill(tensor, 3);
+  const filled = queue.line.fence();
+  thrown(AccessError, () => filled.waitSync());
+  resolve();
+  await filled.wait();
+  assertBytes(contents(b.cl, tensor), new Uint8Array(64).fill(3));
+});
+
 testEach("our end neither waits for what others submitted, nor ends it", async (platform) => {
   using b = bench(platform);
   const stranger = new Stranger(b.cl);
