@@ -43,7 +43,7 @@ export class Ranges<T> implements Iterable<T> {
       end,
       writes,
       order,
-      priority: scattered(order),
+      priority: Math.imul(order, 0x9e3779b1), // Knuth's multiplicative hash: in no visible order
       left: undefined,
       right: undefined,
       reach: end,
@@ -128,11 +128,6 @@ function joined<T>(first: Node<T> | undefined, second: Node<T> | undefined): Nod
   }
   second.left = joined(first, second.left);
   return measured(second);
-}
-
-/** A small integer in no visible order: Knuth's multiplicative hash. */
-function scattered(order: number): number {
-  return Math.imul(order, 0x9e3779b1);
 }
 
 function isBefore<T>(one: Node<T>, other: Node<T>): boolean {
