@@ -124,12 +124,7 @@ export class Graph extends Printed implements Disposable {
     if (!this.#contexts.includes(target.context)) throw notInGraph(target.context, "target");
   }
 
-  #search(
-    source: Mapped,
-    goal: Target,
-    { access, waits }: Ready,
-    copy: MapOptions["copy"],
-  ): Found {
+  #search(source: Mapped, goal: Target, { access, waits }: Ready, copy: MapOptions["copy"]): Found {
     const query = { source: source.described, goal, access, waits, copies: copy === "allow" };
     const found = search(query, this.#edges, this.#targets);
     if (found.steps !== undefined || found.refused.length > 0) return found;

@@ -15,8 +15,8 @@ import type { Undo } from "../life/undo.ts";
 import type { Tensor } from "../tensors/tensor.ts";
 import { takeStep } from "./graph.ts";
 
-/** What an offer has to know of memory, be it bytes or an image. */
-export interface Fds {
+/** What a pair of offers is asked about: bytes, or an image. */
+export interface Subject {
   /** The access that the memory's fds allow; any if left out. */
   readonly fdAccess?: Access | undefined;
   readonly planes?: readonly DescribedPlane[];
@@ -107,7 +107,7 @@ export function refuseEnd(at: Target, lacking: string | undefined): Reason | und
 }
 
 /** The first pair that is open to this memory, or what closes the first of all. There is at least one pair. */
-export function openPair<What extends Fds>(
+export function openPair<What extends Subject>(
   pairs: readonly OfferPair<What>[],
   what: What,
 ): OfferPair<What> | Reason {
@@ -121,11 +121,7 @@ export function openPair<What extends Fds>(
 }
 
 /** Prepares one pair after the other until one is open to this memory, and has that one's sharing proven. */
-export function preparePairs<What extends Fds>(
-  mapper: Mapper,
-  ends: Between<What>,
-  what: What,
-): void {
+export function preparePairs<What extends Subject>(mapper: Mapper, ends: Between<What>, what: What): void {
   for (const pair of ends.pairs) {
     if (refusalOf(pair, what) !== undefined) continue;
     if (pair.out.prepare !== undefined || pair.into.prepare !== undefined) {
@@ -145,7 +141,7 @@ interface PairStep extends Pick<Step, "transfer" | "hostWait" | "waitReason" | "
 }
 
 /** The step by this pair; or why it is closed, if an experiment has shown that the two do not share the memory. */
-export function stepBy<What extends Fds>(
+export function stepBy<What extends Subject>(
   mapper: Mapper,
   ends: Ends<What>,
   pair: OfferPair<What>,
@@ -233,16 +229,16 @@ function anyGated(waits: readonly Fence[]): boolean {
   return waits.some(({ line, mark }) => line.gatesAt(mark) !== undefined);
 }
 
-function refusalOf<What extends Fds>({ out, into }: OfferPair<What>, what: What): Reason | undefined {
+function refusalOf<What extends Subject>({ out, into }: OfferPair<What>, what: What): Reason | undefined {
   return out.closed?.() ?? into.closed?.() ?? refuseFds(into, what) ?? refuseLimits(out, what) ??
     refuseLimits(into, what) ?? out.refuse?.(what) ?? into.refuse?.(what);
 }
 
-function refuseLimits<What extends Fds>({ takes }: Offer<What>, { planes }: What): Reason | undefined {
+function refuseLimits<What extends Subject>({ takes }: Offer<What>, { planes }: What): Reason | undefined {
   return takes === undefined || planes === undefined ? undefined : refuseTaken(takes, planes);
 }
 
-function refuseFds<What extends Fds>({ kind, fdAccess: needed }: Offer<What>, { fdAccess }: What) {
+function refuseFds<What extends Subject>({ kind, fdAccess: needed }: Offer<What>, { fdAccess }: What) {
   if (needed === undefined || fdAccess === undefined || covers(fdAccess, needed)) return undefined;
   return {
     reason: `its ${kind} is open for "${fdAccess}" only, and the driver maps what it imports, for "${needed}".`,

@@ -22,7 +22,6 @@ import type { Transfer } from "./route.ts";
 import {
   type Between,
   between,
-  type Fds,
   type OfferPair,
   openPair,
   preparePairs,
@@ -30,6 +29,7 @@ import {
   refuseNoPair,
   sharedKind,
   stepBy,
+  type Subject,
   unordered,
 } from "./offers.ts";
 
@@ -44,7 +44,7 @@ interface Ports<What> {
 }
 
 /** What differs between maps of bytes and of images. */
-export interface Manner<What extends Fds> {
+export interface Manner<What extends Subject> {
   /** True if a frame is mapped as a whole, even if its planes lie in several blocks. */
   readonly takesParts: boolean;
   /** Where `ports` has these functions, for messages. */
@@ -157,7 +157,7 @@ export function edgesOf(contexts: Iterable<Context>, between: readonly Mapper[] 
   return [...known, ...portMappers(all, known)];
 }
 
-class PortMapper<What extends Fds> implements Mapper<Mapped, Mapped, PortStep<What>> {
+class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortStep<What>> {
   readonly from: string;
   readonly to: string;
   readonly takesParts: boolean;
@@ -223,11 +223,11 @@ class PortMapper<What extends Fds> implements Mapper<Mapped, Mapped, PortStep<Wh
   }
 }
 
-function endsOf<What extends Fds>(by: Manner<What>, from: Target, to: Target): Between<What> {
+function endsOf<What extends Subject>(by: Manner<What>, from: Target, to: Target): Between<What> {
   return between(from, to, by.portsAt(from)?.exports ?? NO_OFFERS, by.portsAt(to)?.imports ?? NO_OFFERS);
 }
 
-function refuse<What extends Fds>(
+function refuse<What extends Subject>(
   by: Manner<What>,
   source: Described,
   access: Access,
@@ -241,7 +241,7 @@ function refuse<What extends Fds>(
 }
 
 /** The function that the edge would call, if the backend left it out. */
-function lackingOf<What extends Fds>(by: Manner<What>, at: Target, isTarget: boolean): string | undefined {
+function lackingOf<What extends Subject>(by: Manner<What>, at: Target, isTarget: boolean): string | undefined {
   const ports = by.portsAt(at)!;
   if (!isTarget) {
     if (ports.export !== undefined) return undefined;
@@ -255,7 +255,7 @@ function lackingOf<What extends Fds>(by: Manner<What>, at: Target, isTarget: boo
  * Begins the export, imports, and closes what the import has left of the port. No closure: an error's stack would keep it
  * alive, and with it the fences to wait for.
  */
-function passed<What extends Fds>(
+function passed<What extends Subject>(
   by: Manner<What>,
   { exported }: Leaving,
   out: HeldSide,
@@ -289,7 +289,7 @@ function leavingBy(exported: Exported | Exported<ImagePort>, { grants, undo }: M
 
 /** Apart from `map`, so that no closure reaches the source. */
 function staged(
-  { copy: { block, there, back }, port }: ReturnType<Manner<Fds>["stage"]>,
+  { copy: { block, there, back }, port }: ReturnType<Manner<Subject>["stage"]>,
   byteLength: number,
   context: Context,
   { grants, undo }: MapJob,

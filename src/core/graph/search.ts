@@ -163,11 +163,7 @@ function relevant(refused: ReadonlyMap<string, Closed>, best?: Cost["figures"]):
  * No route costs less than one aliasing step without a wait of the host; among such steps the table's order decides. So
  * most maps need no search. The results of other edges are kept in `asked`.
  */
-function unbeatable(
-  { source, goal, access, waits }: Query,
-  edges: Edges,
-  asked: Asked[],
-): FoundStep | undefined {
+function unbeatable({ source, goal, access, waits }: Query, edges: Edges, asked: Asked[]): FoundStep | undefined {
   if (source.target === goal) return undefined;
   for (const edge of edges.from(source.target.kind)) {
     const { mapper, to } = edge;
