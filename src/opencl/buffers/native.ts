@@ -34,7 +34,10 @@ export interface BufferPart {
   readonly layout: Layout;
 }
 
-/** The part from byte `begin` of a root on: a sub-buffer if CL_DEVICE_MEM_BASE_ADDR_ALIGN allows one, which goes on the undo list. */
+/**
+ * The part from byte `begin` of a root on: a sub-buffer if CL_DEVICE_MEM_BASE_ADDR_ALIGN allows one, which goes on the undo
+ * list; else the root with a byte offset.
+ */
 export function partOf(
   { subBufferAlign }: Pick<BaseContext, "subBufferAlign">,
   root: ClMem,

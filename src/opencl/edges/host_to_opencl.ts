@@ -192,7 +192,10 @@ export function roomFor<T>(
   return returning;
 }
 
-/** Waits for objects on their way back. Returns the live object to share, if any; or why there can be no new one. @throws {AccessError} */
+/**
+ * Waits for objects on their way back. Returns the live object to share, if any; or why there can be no new one.
+ * @throws {AccessError} if one could never end.
+ */
 export function makeRoom<T>(
   range: ByteRange,
   cl: OpenCLContext,
