@@ -39,7 +39,7 @@ export class Grant {
   resource: Resource | undefined;
   /** For memory that came from elsewhere: what to do where it does not cover an access. */
   remedy: string | undefined;
-  /** The buffers that its tensor has handed out, while there are any. */
+  /** @internal The buffers that its tensor has handed out, while there are any. */
   shown: Shown | undefined;
   /** Its lends, from the first on. Facets (the peers of an allocation, the planes of a frame) share one list. */
   #lends: Ranges<Grant> | undefined;
