@@ -52,7 +52,7 @@ export function begin({ side, line }: HeldSide, undo: Undo, fetches: boolean, wa
   const submit = (call: Call | undefined) => {
     if (call === undefined) return;
     const fence = line!.submitRaw(call, fences);
-    // Also for a call that blocks: it may do so only behind a promise, and then it need not be over here.
+    // Even a call that blocks may not be over here: it may block only while a promise holds up its line.
     fences = [fence];
     undo.push(() => line!.block(fence.mark)); // a map that succeeds has waited for it
   };
