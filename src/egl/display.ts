@@ -6,12 +6,14 @@ import {
   EGL_EXTENSIONS,
   EGL_PLATFORM_DEVICE_EXT,
   EGL_PLATFORM_SURFACELESS_MESA,
+  EGL_TRUE,
   EGL_VENDOR,
   EGL_VERSION,
 } from "../../ffi/egl/constants.ts";
+import { EGL_BAD_ATTRIBUTE } from "../../ffi/egl/errors.ts";
 import { InteropError } from "../core/errors.ts";
 import { textAt } from "../core/native/text.ts";
-import { check, made } from "./errors.ts";
+import { check, made, nativeError } from "./errors.ts";
 import { checks, egl, eglExtensions } from "./library.ts";
 
 /** How a display is found: without a window system, by a device, or as EGL finds one by itself. */
@@ -27,7 +29,7 @@ export interface EglDevice {
   readonly node: string | undefined;
   /** Its render node: `"/dev/dri/renderD128"`. */
   readonly renderNode: string | undefined;
-  /** CUDA's number of it, if it is an NVIDIA GPU. */
+  /** CUDA's number of it, if it is an NVIDIA GPU that CUDA sees too. */
   readonly cuda: number | undefined;
   /** The extensions of the device. */
   readonly extensions: readonly string[];
@@ -88,22 +90,29 @@ function found(): Found[] {
 }
 
 function deviceOf(handle: Address, index: number): Found {
-  const { eglQueryDeviceStringEXT, eglQueryDeviceAttribEXT } = eglExtensions();
+  const { eglQueryDeviceStringEXT } = eglExtensions();
   const extensions = words(textAt(made(eglQueryDeviceStringEXT!(handle, EGL_EXTENSIONS), "eglQueryDeviceStringEXT")));
   const text = (extension: string, name: number) =>
     extensions.includes(extension) ? textAt(eglQueryDeviceStringEXT!(handle, name)) : undefined;
-  const cuda = new BigInt64Array(1);
-  const hasCuda = extensions.includes("EGL_NV_device_cuda");
-  if (hasCuda) check(eglQueryDeviceAttribEXT!(handle, EGL_CUDA_DEVICE_NV, cuda), "eglQueryDeviceAttribEXT");
   const device: EglDevice = Object.freeze({
     index,
     software: extensions.includes("EGL_MESA_device_software"),
     node: text("EGL_EXT_device_drm", EGL_DRM_DEVICE_FILE_EXT),
     renderNode: text("EGL_EXT_device_drm_render_node", EGL_DRM_RENDER_NODE_FILE_EXT),
-    cuda: hasCuda ? Number(cuda[0]) : undefined,
+    cuda: extensions.includes("EGL_NV_device_cuda") ? cudaOf(handle) : undefined,
     extensions: Object.freeze(extensions),
   });
   return { handle, device };
+}
+
+/** CUDA's number of a device; undefined where CUDA_VISIBLE_DEVICES hides it: EGL lists the GPU all the same. */
+function cudaOf(handle: Address): number | undefined {
+  const fn = "eglQueryDeviceAttribEXT";
+  const cuda = new BigInt64Array(1);
+  if (eglExtensions()[fn]!(handle, EGL_CUDA_DEVICE_NV, cuda) === EGL_TRUE) return Number(cuda[0]);
+  const code = egl().eglGetError();
+  if (code === EGL_BAD_ATTRIBUTE) return undefined;
+  throw nativeError(code, fn);
 }
 
 /** The display that was asked for, or one without a window system: a GPU by its device, else surfaceless. */
