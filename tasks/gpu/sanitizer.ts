@@ -9,12 +9,18 @@ export type Tool = "memcheck" | "racecheck" | "initcheck";
 /** Where it is, beside the PATH. */
 const PLACES = ["compute-sanitizer", "/usr/local/cuda/bin/compute-sanitizer"];
 
+/** Seconds until a process has to have opened CUDA: some examples do their work on the CPU first. */
+const LAUNCH_TIMEOUT = "120";
+
 /**
  * What every tool is told. Calls that the tests mean to fail are not its matter: the tests look at their codes. Neither
  * are child processes: what breaks CUDA for good, a kernel that leaves its memory, is tried in those alone. A process
  * that uses no CUDA is an error, since nothing was checked then.
  */
-const OPTIONS = ["--target-processes", "application-only", "--report-api-errors", "no", "--check-exit-code", "no"];
+const OPTIONS = [
+  ...["--target-processes", "application-only", "--report-api-errors", "no", "--check-exit-code", "no"],
+  ...["--launch-timeout", LAUNCH_TIMEOUT],
+];
 
 const OF_TOOL: Readonly<Record<Tool, readonly string[]>> = {
   memcheck: ["--leak-check", "full"],

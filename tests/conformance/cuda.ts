@@ -9,7 +9,7 @@ import { CudaEnd, deviceOf, managedOf, type Memory, pinnedOf, virtualOf } from "
 import { hostEnd, oddHostEnd } from "./host_end.ts";
 import { buffersOf, OpenCLEnd } from "./opencl_end.ts";
 import { MatEnd } from "./opencv_mat_end.ts";
-import { ANY_MAT } from "./opencv_variants.ts";
+import { ANY_MAT, PROBES } from "./opencv_variants.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
 
 const FROM_HOST = edgeOf(hostToCuda as unknown as Mapper);
@@ -201,6 +201,7 @@ function openRoute(route: RouteName, device: CudaDevice): Subject {
     via: ROUTES[route],
     expected: "as proven",
     variants: ANY_MAT,
+    silentAtAttaching: PROBES,
     ...(fromMat ? {} : { withoutCalls: true }),
     ...rest,
     [Symbol.dispose]: () => closeAll(...cvs, graph),

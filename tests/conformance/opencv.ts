@@ -11,7 +11,7 @@ import { buffersOf, devicesByName, objectsIn, OpenCLEnd } from "./opencl_end.ts"
 import { hostOfPlanes } from "./opencv_bytes.ts";
 import { MatEnd, matOfOpenCV } from "./opencv_mat_end.ts";
 import { foreignUMat, UMatEnd, umatOfOpenCV } from "./opencv_umat_end.ts";
-import { ANY_MAT, MAT_OF_OPENCV } from "./opencv_variants.ts";
+import { ANY_MAT, MAT_OF_OPENCV, PROBES } from "./opencv_variants.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
 
 const TO_MAT = "host→opencv.mat";
@@ -105,9 +105,6 @@ function openMat(edge: string, memory: Memory): Subject {
     [Symbol.dispose]: () => disposeAll(...contexts, graph),
   };
 }
-
-/** A pointer that cannot be probed is taken at its word. */
-const PROBES = ["libc.process_vm_readv"];
 
 /** Mats that OpenCV has made: they have two dimensions. */
 function rowsOf(cv: OpenCVContext): End {

@@ -43,3 +43,6 @@ export const MAT_OF_OPENCV: Variants = {
     { name: "rows", whole: { shape: [48, 61], dtype: "f32" }, part: (whole) => region(whole, [7, 0], [31, 61]) },
   ],
 };
+
+/** Calls of whose failure nobody hears: a pointer that cannot be probed is taken at its word. */
+export const PROBES: readonly string[] = ["libc.process_vm_readv"];

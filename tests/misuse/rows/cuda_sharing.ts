@@ -103,12 +103,12 @@ export default table(import.meta, {
   }),
   "a signal while the wait for the last one may be in flight": withSemaphore((semaphore, { vulkan, cl, cuda }) => {
     using words = cuda.allocate(MANY);
-    const inCl = semaphore.in(cl); // an import may wait for the GPU
+    const [inCl, inCuda] = [semaphore.in(cl), semaphore.in(cuda)]; // an import may wait for the GPU
     semaphore.in(vulkan).signal();
     for (let i = 0; i < 40; i++) cuda.stream.fill(words, i); // tens of milliseconds
-    semaphore.in(cuda).wait();
+    inCuda.wait();
     fails("OpenCL's", () => inCl.signal(), AccessError);
-    semaphore.in(cuda).signal(); // behind its own wait
+    inCuda.signal(); // behind its own wait
     fails("OpenCL's wait beside CUDA's", () => inCl.wait(), AccessError);
     cuda.stream.finish();
     inCl.wait();
