@@ -49,6 +49,15 @@ Deno.test("measured: every claim, each with the verdict of its ratio", () => {
   }
 });
 
+Deno.test("measured: every ratio and verdict is that of the committed bench", () => {
+  const { claims } = JSON.parse(Deno.readTextFileSync(new URL("../../bench/results/cuda-h200.json", import.meta.url)));
+  assertEquals(
+    MEASURED_CLAIMS.map(({ claim, ratio, verdict }) => ({ claim, ratio, verdict })),
+    (claims as { id: string; ratio: number; verdict: string }[])
+      .map(({ id, ratio, verdict }) => ({ claim: id, ratio: Number(ratio.toFixed(2)), verdict })),
+  );
+});
+
 for (const { id, about, case: { size, cpu, gpu, repeats, existing = false } } of CLAIMS) {
   const measured = MEASURED_CLAIMS.find(({ claim }) => claim === id)!;
   const tells = about === "discrete" && measured.verdict !== "holds";
