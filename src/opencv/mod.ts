@@ -18,7 +18,7 @@ export type { Grid, Slot } from "./slots.ts";
 export { OpenCVTensor, type OpenCVTensorInit, ReallocatedError } from "./tensor.ts";
 export { OpenCVUMat, type OpenCVUMatInit, type UMatBuffer, type UMatPlace } from "./umat.ts";
 export type { UMatInit, UMatOver } from "./umats/over.ts";
-export { UMatTarget } from "./umats/target.ts";
+export { type UMatShape, UMatTarget } from "./umats/target.ts";
 export type { OperationOptions } from "./operate.ts";
 export type { ColorCode } from "./operations/color_codes.ts";
 export { CoreOperations } from "./operations/core.ts";

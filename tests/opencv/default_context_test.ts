@@ -4,10 +4,32 @@ import { assertEquals } from "@std/assert";
 import { exec } from "../package/project.ts";
 import { testUMat } from "./help.ts";
 
-async function program(device: string): Promise<{ code: number; stdout: string; stderr: string }> {
+async function program(
+  device: string,
+  name: string = "default_context",
+): Promise<{ code: number; stdout: string; stderr: string }> {
   const env = { OPENCV_OPENCL_DEVICE: device };
-  return await exec(Deno.execPath(), ["run", "-A", "tests/opencv/programs/default_context.ts"], { env });
+  return await exec(Deno.execPath(), ["run", "-A", `tests/opencv/programs/${name}.ts`], { env });
 }
+
+testUMat("cv.umat.create() makes UMats in OpenCV's own context, which go to OpenCL and the host", async () => {
+  const { code, stdout, stderr } = await program("Portable Computing Language:CPU:", "created_umat");
+  assertEquals([code, stderr], [0, ""]);
+  assertEquals(JSON.parse(stdout), {
+    made: ["CV_8UC3", [40, 50, 3]],
+    pixels: [248],
+    transfers: ["alias", "alias"],
+    volume: [3, 4, 5],
+    refused: ["LayoutError", "LayoutError", "LayoutError", "LayoutError"],
+    disposed: "DisposedError",
+    alive: {},
+  });
+});
+
+testUMat("cv.umat.create() says what is missing where OpenCV uses no OpenCL", async () => {
+  const { code, stdout } = await program("disabled", "created_umat");
+  assertEquals([code, JSON.parse(stdout).without], [0, "ArgumentError"]);
+});
 
 testUMat("default context: a UMat of OpenCV's own is retained, mapped to OpenCL and the host, and shared", async () => {
   const { code, stdout, stderr } = await program("Portable Computing Language:CPU:");

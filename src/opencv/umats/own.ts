@@ -1,4 +1,4 @@
-import { ACCESS_RW } from "../../../ffi/opencv_core/constants.ts";
+import { ACCESS_RW, USAGE_DEFAULT } from "../../../ffi/opencv_core/constants.ts";
 import { readUMatData, UMatData } from "../../../ffi/opencv_core/structs.ts";
 import type { Access } from "../../core/memory/access.ts";
 import type { Block, Fate } from "../../core/memory/allocation.ts";
@@ -9,7 +9,7 @@ import type { Execution } from "../execution.ts";
 import { fillEmpty, headerAt, probeOwners, umatDataIn, umatIn } from "../header.ts";
 import { core } from "../library.ts";
 import { addressIn, viewAt } from "../memory.ts";
-import { layoutOf } from "../shape.ts";
+import { layoutOf, type MatShape } from "../shape.ts";
 import { filledSlot, giveSlot, isInSlot, type Slot, viewOf } from "../slots.ts";
 import { currentContext } from "../thread_state.ts";
 import { OpenCVUMat, type UMatBuffer } from "../umat.ts";
@@ -50,15 +50,32 @@ export function attachedUMat(target: UMatTarget, given: bigint | Deno.PointerVal
       "Use cv.mat instead.",
     );
   }
-  const clContext = currentContext();
-  if (clContext === undefined) {
-    throw wrong("handle", "OpenCV uses no OpenCL in this thread.", "Set OPENCV_OPENCL_DEVICE.");
-  }
+  const clContext = contextHere("handle");
   core().ocl_finish();
   const slot = filledSlot((slot) => {
     fillEmpty(slot, "umat");
     core().UMat_copy(slot.header, handle);
   });
+  return ownedIn(target, slot, clContext, access);
+}
+
+/** A UMat that OpenCV allocates in the OpenCL context that it uses in this thread. */
+export function createdUMat(target: UMatTarget, { sizes, type }: MatShape): OpenCVUMat {
+  const clContext = contextHere("init");
+  const slot = filledSlot((slot) => {
+    fillEmpty(slot, "umat");
+    core().UMat_create(slot.header, sizes.length, Int32Array.from(sizes), type, USAGE_DEFAULT);
+  });
+  return ownedIn(target, slot, clContext);
+}
+
+function contextHere(argument: string): bigint {
+  const clContext = currentContext();
+  if (clContext !== undefined) return clContext;
+  throw wrong(argument, "OpenCV uses no OpenCL in this thread.", "Set OPENCV_OPENCL_DEVICE.");
+}
+
+function ownedIn(target: UMatTarget, slot: Slot, clContext: bigint, access?: Access): OpenCVUMat {
   const execution = target.context.executionIn(clContext);
   try {
     const mem = core().UMat_handle(slot.header, ACCESS_RW);

@@ -1,18 +1,25 @@
 import type { Target } from "../../core/graph/context.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import type { Grant } from "../../core/memory/grant.ts";
-import type { Layout } from "../../core/layout/layout.ts";
+import type { Names } from "../../core/argument.ts";
+import { type Layout, layoutIn, type LayoutInit } from "../../core/layout/layout.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
 import type { Resource } from "../../core/life/resource.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { ChannelTarget } from "../channel_target.ts";
+import { unfitError } from "../errors.ts";
 import { MOST_INT } from "../type.ts";
 import { attaching, type AttachOptions } from "../../core/tensors/adopt.ts";
 import { type MatShape, shapeOf, type Unfit } from "../shape.ts";
 import type { Slot } from "../slots.ts";
 import { OpenCVUMat, type UMatBuffer, type UMatPlace } from "../umat.ts";
 import { type UMatInit, type UMatOver, umatOver } from "./over.ts";
-import { attachedUMat, resultIn } from "./own.ts";
+import { attachedUMat, createdUMat, resultIn } from "./own.ts";
+
+/** The UMat for {@link UMatTarget.create}: OpenCV chooses where its rows begin. */
+export type UMatShape = Pick<LayoutInit, "shape" | "dtype">;
+
+const NAMES: Names<UMatShape> = { shape: true, dtype: true };
 
 /** UMats as a target of the graph. Made by the context: `cv.umat`, `cv.umatOf({ channels })`. */
 export class UMatTarget extends ChannelTarget implements Target<OpenCVUMat> {
@@ -52,6 +59,28 @@ export class UMatTarget extends ChannelTarget implements Target<OpenCVUMat> {
   tensor(resource: Resource, at: Layout, over: UMatOver & UMatPlace, parent: Mapped): OpenCVUMat {
     const { slot, shape, u, buffer, address } = over; // a spread would take as long as all else here
     return new OpenCVUMat({ target: this, resource, layout: at, parent, slot, shape, u, buffer, address });
+  }
+
+  /**
+   * A UMat with memory of its own, which OpenCV allocates on the device that it uses in this thread (`cv.openCLContext`).
+   * Its elements are not set. To use it by an OpenCL context of your own, map `cl.allocate(…)` to `cv.umat` instead.
+   *
+   * @throws {ArgumentError} if OpenCV uses no OpenCL in this thread.
+   * @throws {LayoutError} for a shape or dtype that OpenCV does not have.
+   * @throws {OpenCVError} if memory runs out.
+   *
+   * @example
+   * ```ts ignore
+   * Deno.env.set("OPENCV_OPENCL_DEVICE", ":CPU:"); // where there is no GPU
+   * using cv = OpenCVContext.open();
+   * using grey = cv.umat.create({ shape: [480, 640], dtype: "u8" });
+   * ```
+   */
+  create(init: UMatShape): OpenCVUMat {
+    const shape = this.fit(layoutIn(init, NAMES), 0);
+    if ("problem" in shape) throw unfitError(shape);
+    this.context.resource.assertLive();
+    return createdUMat(this, shape);
   }
 
   /**

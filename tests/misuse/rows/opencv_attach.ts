@@ -141,6 +141,19 @@ export default table(import.meta, {
     },
     fails: unfit(/there is no cv::UMat at this address, but a cv::Mat/, /Use cv\.mat\.attach/),
   },
+  "a UMat that OpenCV cannot make": {
+    run() {
+      using e = eye();
+      for (const init of [null, {}, { shape: [0, 4], dtype: "u8" }, { shape: [4, 4], dtype: "u8", strides: [8, 1] }]) {
+        fails(JSON.stringify(init), () => e.cv.umat.create(any(init)), LayoutError);
+      }
+      const ended = OpenCVContext.open();
+      ended[Symbol.dispose]();
+      fails("an ended context", () => ended.umat.create({ shape: [4, 4], dtype: "u8" }), DisposedError);
+      e.cv.umat.create({ shape: [4, 4], dtype: "u64" });
+    },
+    fails: { error: LayoutError, api: "opencv", argument: "dtype", message: /has no Mat of u64/, hint: /Convert it/ },
+  },
   "a UMat of samepage's own": {
     opencl: true,
     run() {
