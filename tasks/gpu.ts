@@ -10,6 +10,7 @@ import { cudaDevices } from "@samepage/interop/cuda";
 import { noCuda } from "../bench/harness/cuda.ts";
 import { commit, describeGpu } from "../bench/report/machine.ts";
 import { Job } from "./gpu/job.ts";
+import { gpuErrors } from "./gpu/kernel_log.ts";
 import type { Outcome, Step } from "./gpu/step.ts";
 import { stepsOn } from "./gpu/steps.ts";
 
@@ -113,8 +114,11 @@ async function run(step: Step): Promise<Done> {
   const job = new Job(asked.out, hash, Math.min(step.limit, left));
   const { name } = step;
   if (left < 5) return { name, seconds: 0, verdict: "red", counts: "no time was left", failures: ["no time was left"] };
+  const since = Deno.osUptime();
   try {
-    return { name, ...await step.run(job), seconds: secondsSince(start) };
+    const outcome = await step.run(job);
+    const errors = outcome.verdict === "green" ? [] : await gpuErrors(since);
+    return { name, ...outcome, remarks: [...errors, ...outcome.remarks ?? []], seconds: secondsSince(start) };
   } catch (error) {
     const failure = error instanceof Error ? `${error.message}` : String(error);
     return {

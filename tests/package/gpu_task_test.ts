@@ -4,6 +4,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { noCuda } from "../../bench/harness/cuda.ts";
 import { cudaExamples, cudaTests } from "../../tasks/gpu/files.ts";
 import { inLanes, Job } from "../../tasks/gpu/job.ts";
+import { errorsIn } from "../../tasks/gpu/kernel_log.ts";
 import { foundBy } from "../../tasks/gpu/sanitizer.ts";
 import { stepsOn } from "../../tasks/gpu/steps.ts";
 import { outcomeOf } from "../../tasks/gpu/tests.ts";
@@ -34,6 +35,12 @@ Deno.test("gpu task: its steps fit into 9 minutes", () => {
   const stages = Map.groupBy(stepsOn("").filter(({ onlyIfNamed }) => !onlyIfNamed), ({ stage }) => stage).values();
   const longest = Array.from(stages, (steps) => Math.max(...steps.map(({ limit }) => limit)));
   assertEquals(longest.reduce((all, each) => all + each, 0) <= 9 * 60, true);
+});
+
+Deno.test("gpu task: a red step has the driver's errors since it began", () => {
+  const xid = "[  103.073284] NVRM: Xid (PCI:0000:00:06): 13, pid=9384, name=deno, Graphics Exception";
+  const log = `[   99.5] NVRM: Xid (PCI:0000:00:06): 31, pid=1\n[  101.0] usb 1-1: new device\n${xid}\n`;
+  assertEquals(errorsIn(log, 100), [xid]);
 });
 
 Deno.test("gpu task: it finds CUDA's tests and examples", async () => {
