@@ -2,7 +2,8 @@
 //
 // Steps that do not disturb each other run beside each other, and the bench alone. The results are at most eight files:
 // conformance-<api>.json, results/cuda-<gpu>.json and .md (those of `rings` are vulkan-<gpu>), summary.json, tests.log,
-// sanitizer.log, bench.log. The exit code is 0 where all steps are green, 1 where one is not, 2 where there is no GPU.
+// sanitizer.log, bench.log; gpu/keep.ts keeps them in the repository. The exit code is 0 where all steps are green, 1
+// where one is not, 2 where there is no GPU.
 
 import { parseArgs } from "node:util";
 import { join, resolve } from "@std/path";
@@ -11,8 +12,9 @@ import { noCuda } from "../bench/harness/cuda.ts";
 import { commit, describeGpu } from "../bench/report/machine.ts";
 import { Job } from "./gpu/job.ts";
 import { gpuErrors } from "./gpu/kernel_log.ts";
-import type { Outcome, Step } from "./gpu/step.ts";
+import type { Step } from "./gpu/step.ts";
 import { stepsOn } from "./gpu/steps.ts";
+import type { Done, Summary } from "./gpu/summary.ts";
 
 const HELP = `Runs everything that needs an NVIDIA GPU.
 
@@ -23,12 +25,6 @@ Usage: deno task gpu [--only=step,step] [--list] [--out=folder] [--minutes=9] [-
   --out=folder   where the results go; $OUT, or out/gpu
   --minutes=n    how long all of it may take
   --commit=hash  what the results say where git is not there to ask`;
-
-/** What became of a step, and how long it took. */
-interface Done extends Outcome {
-  readonly name: string;
-  readonly seconds: number;
-}
 
 /** Lines of failures and remarks that are printed; summary.json has all. */
 const PRINTED = 60;
@@ -92,7 +88,9 @@ for (const stage of [1, 2, 3, 4, 5] as const) {
 done.sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
 
 const isGreen = done.every(({ verdict }) => verdict === "green");
-const summary = { commit: hash, machine, gpus, minutes: secondsSince(began) / 60, green: isGreen, steps: done };
+const date = new Date().toISOString().slice(0, 16).replace("T", " ");
+const minutesTaken = secondsSince(began) / 60;
+const summary: Summary = { commit: hash, date, machine, gpus, minutes: minutesTaken, green: isGreen, steps: done };
 await Deno.writeTextFile(join(asked.out, "summary.json"), JSON.stringify(summary, null, 2));
 
 const told = done.flatMap(({ name, failures = [], remarks = [] }) => [

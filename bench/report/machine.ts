@@ -60,8 +60,16 @@ export async function describeGpu(): Promise<string> {
 
 /** A name for a file: the CPU, its cores, and the OpenCL platform; for another topic, that and the GPU: `cuda-h200`. */
 export function nameOf({ cpu, cores, opencl, cuda }: Machine, topic: Topic): string {
-  const gpu = cuda?.startsWith("not here") ? "none" : cuda?.split(",")[0].replace(/^NVIDIA /, "");
-  const words = gpu === undefined ? `${cpu} ${cores} cores ${opencl?.split(",")[0] ?? "no opencl"}` : `${topic} ${gpu}`;
+  if (cuda !== undefined) return `${topic}-${cuda.startsWith("not here") ? "none" : gpuNameOf(cuda)}`;
+  return dashed(`${cpu} ${cores} cores ${opencl?.split(",")[0] ?? "no opencl"}`);
+}
+
+/** A GPU's name for a file, by {@link describeGpu}'s text: `h100` for `NVIDIA H100 80GB HBM3, driver 580.159.04`. */
+export function gpuNameOf(described: string): string {
+  return dashed(described.split(",")[0].replace(/^NVIDIA /, "").replace(/ \d+GB\b.*/, ""));
+}
+
+function dashed(words: string): string {
   return words.toLowerCase().replace(/\((r|tm)\)/g, "").match(/[a-z0-9]+/g)!.join("-");
 }
 

@@ -4,16 +4,15 @@ import type { Row } from "../../tests/conformance/rows.ts";
 import type { Job } from "./job.ts";
 import type { Outcome } from "./step.ts";
 
-/** The words after `deno`, but for the API. */
+/** The words after `deno`, but for the APIs. */
 const COMMAND = ["run", "-A", "--no-check", "tests/conformance/main.ts", "--full", "--json", "--where=gpu"];
 
-/** Every case on every edge of an API; the rows become a file like those of tests/conformance/results. */
-export async function conformance(
-  job: Job,
-  machine: string,
-  api: "cuda" | "opencl" | "vulkan" | "egl",
-): Promise<Outcome> {
-  const command = [...COMMAND, `--only=${api}`];
+/**
+ * Every case on every edge of an API; the rows become a file like those of tests/conformance/results. `apis`: the edges
+ * that go into it, by their names in tests/conformance/edges.ts.
+ */
+export async function conformance(job: Job, machine: string, api: string, apis = [api]): Promise<Outcome> {
+  const command = [...COMMAND, `--only=${apis}`];
   const { stdout, how } = await job.deno(command, "tests.log");
   const rows = rowsIn(stdout);
   if (rows === undefined) return { verdict: "red", counts: `it ended with ${how}`, failures: [`conformance: ${how}`] };

@@ -134,6 +134,14 @@ export function stepsOn(machine: string): readonly Step[] {
       run: (job) => conformance(job, machine, "vulkan"),
     },
     {
+      name: "opencv-rows",
+      what: "every case on every edge of OpenCV's, of OpenCL's images and of its shared virtual memory",
+      limit: 240,
+      stage: 5,
+      onlyIfNamed: true,
+      run: (job) => conformance(job, machine, "opencv", ["image", "svm", "opencv"]),
+    },
+    {
       name: "streams",
       what: "beside C: bench/egl_stream_bench.ts, which the whole bench has too",
       limit: 60,

@@ -1,9 +1,4 @@
-// Runs the suite over every edge of this machine: `deno task conformance [--full] [--json] [--where=gpu] [--only=opencl]`.
-//
-// Prints a line a row; with --json an array of rows, and the lines on stderr. Each edge runs the cases that the tests
-// run, and with `--full` every case. `--only=` names one of the APIs of edges.ts, `--case=` the beginning of a case's
-// name, for every edge; `--expect=migrate` fails where an edge from the host says anything else of itself. The exit code
-// is 1 where a row fails.
+// Runs the suite over every edge of this machine: `deno task conformance`; `--help` lists the options.
 
 import { CASES, casesOf } from "./cases/mod.ts";
 import { API_NAMES, edgesOf } from "./edges.ts";
@@ -11,13 +6,31 @@ import { type Row, rowsOf, type Where } from "./rows.ts";
 import type { Subject } from "./subject.ts";
 import { Watch } from "./watch.ts";
 
+const HELP = `Runs the conformance suite over every edge of this machine.
+
+Usage: deno task conformance [--full] [--json] [--where=gpu] [--only=opencl,svm] [--case=frame] [--expect=migrate]
+
+Each edge runs the cases that the tests run. A line is printed for each row; the exit code is 1 where a row fails.
+
+  --full         every case
+  --json         an array of rows, and the lines on stderr
+  --where=name   the kind of machine: bare, guest or gpu
+  --only=a,b     the edges of these APIs
+  --case=begin   only the cases whose names begin so, on every edge
+  --expect=name  fail where an edge from the host is not alias, migrate or copy, as named`;
+
 const MARKS = { "pass": "✓", "fail": "✗", "not-here": "–" };
 
-function option<T extends string>(name: string, values: readonly T[]): T | undefined {
-  const given = Deno.args.find((arg) => arg.startsWith(`--${name}=`))?.slice(name.length + 3);
-  if (given === undefined || values.includes(given as T)) return given as T | undefined;
-  console.error(`--${name}= is one of ${values.join(", ")}, not ${given}`);
+function options<T extends string>(name: string, values: readonly T[]): T[] | undefined {
+  const given = Deno.args.find((arg) => arg.startsWith(`--${name}=`))?.slice(name.length + 3).split(",");
+  const wrong = given?.find((value) => !values.includes(value as T));
+  if (wrong === undefined) return given as T[] | undefined;
+  console.error(`--${name}= is one of ${values.join(", ")}, not ${wrong}`);
   Deno.exit(2);
+}
+
+function option<T extends string>(name: string, values: readonly T[]): T | undefined {
+  return options(name, values)?.[0];
 }
 
 function show({ edge, device, case: name, result, reason }: Row): void {
@@ -28,8 +41,12 @@ function show({ edge, device, case: name, result, reason }: Row): void {
   else console.log(line);
 }
 
+if (Deno.args.includes("--help")) {
+  console.log(HELP);
+  Deno.exit(0);
+}
 const where = option<Where>("where", ["bare", "guest", "gpu"]) ?? "bare";
-const only = option("only", API_NAMES);
+const only = options("only", API_NAMES) ?? API_NAMES;
 const begin = Deno.args.find((arg) => arg.startsWith("--case="))?.slice("--case=".length);
 const asked = CASES.filter(({ name }) => name.startsWith(begin ?? ""));
 if (asked.length === 0) {
@@ -47,7 +64,7 @@ const watch = await Watch.start();
 const rows: Row[] = [];
 for await (
   const row of rowsOf(
-    edgesOf(only === undefined ? API_NAMES : [only], expected),
+    edgesOf(only, expected),
     where,
     (candidate) => watch.over(candidate, casesOf(candidate, where, isFull ? asked : undefined)),
   )
