@@ -101,8 +101,8 @@ const TEGRA_RELEASE = "/etc/nv_tegra_release";
  * ```
  */
 export function cudaTraitsOf(device: CudaDevice): CudaDeviceTraits {
-  const { attributes: told, computeCapability } = object(device, "device");
-  const attributes = object(told, "device.attributes");
+  const { attributes: reported, computeCapability } = object(device, "device");
+  const attributes = object(reported, "device.attributes");
   const has = (name: CudaAttribute) => attributes[name] === 1;
   const integrated = has("integrated");
   return {

@@ -100,9 +100,9 @@ export class Connection extends OpenSocket {
 }
 
 export function credentialsOf(fd: number): Credentials {
-  const answer = new DataView(new ArrayBuffer(ucred.size));
-  if (sockets().getsockopt(fd, SOL_SOCKET, SO_PEERCRED, answer, Uint32Array.of(ucred.size)) !== 0) {
+  const result = new DataView(new ArrayBuffer(ucred.size));
+  if (sockets().getsockopt(fd, SOL_SOCKET, SO_PEERCRED, result, Uint32Array.of(ucred.size)) !== 0) {
     throw socketError("getsockopt");
   }
-  return readUcred(answer, 0);
+  return readUcred(result, 0);
 }

@@ -158,9 +158,9 @@ function withSocket<T>(type: number, use: (fd: number, undo: Undo) => T): T {
 }
 
 function fileAt(path: string): Statx | undefined {
-  const answer = new DataView(new ArrayBuffer(statx.size));
-  if (libc().statx(AT_FDCWD, cString(path), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, answer) === 0) {
-    return readStatx(answer, 0);
+  const result = new DataView(new ArrayBuffer(statx.size));
+  if (libc().statx(AT_FDCWD, cString(path), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, result) === 0) {
+    return readStatx(result, 0);
   }
   if (errno() === ENOENT) return undefined;
   throw libcError("statx");

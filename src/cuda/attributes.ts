@@ -39,8 +39,8 @@ export function attributesOf(ordinal: number): CudaAttributes {
     else cudaGetLastError(); // an older CUDA does not know it
   }
   for (const [name, number] of Object.entries(DRIVER_ONLY)) {
-    const told = driverAttribute(ordinal, number);
-    if (told !== undefined) attributes[name as CudaAttribute] = told;
+    const reported = driverAttribute(ordinal, number);
+    if (reported !== undefined) attributes[name as CudaAttribute] = reported;
   }
   return Object.freeze(attributes);
 }

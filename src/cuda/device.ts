@@ -49,8 +49,8 @@ export interface CudaVersions {
  */
 export function cudaVersions(): CudaVersions {
   return {
-    runtime: told("cudaRuntimeGetVersion", (out) => cudart().cudaRuntimeGetVersion(out)),
-    driver: told("cudaDriverGetVersion", (out) => cudart().cudaDriverGetVersion(out)),
+    runtime: versionOf("cudaRuntimeGetVersion", (out) => cudart().cudaRuntimeGetVersion(out)),
+    driver: versionOf("cudaDriverGetVersion", (out) => cudart().cudaDriverGetVersion(out)),
   };
 }
 
@@ -139,7 +139,7 @@ function describe(ordinal: number): CudaDevice {
   });
 }
 
-function told(fn: string, ask: (out: Int32Array<ArrayBuffer>) => number): number {
+function versionOf(fn: string, ask: (out: Int32Array<ArrayBuffer>) => number): number {
   const out = new Int32Array(1);
   check(ask(out), fn);
   return out[0];

@@ -37,9 +37,9 @@ export const kernel: () => DmaBufKernel = partOfLibc<DmaBufKernel>("dmabuf", SYM
 
 /** Makes an ioctl; returns its result. @throws {NativeCallError} */
 export function ioctl(fd: number, request: Request, arg: DataView<ArrayBuffer>, hint?: string): number {
-  const answer = retried(() => kernel().ioctl(fd, REQUESTS[request], arg));
-  if (answer < 0) throw kernelError("ioctl", -answer, hint, request);
-  return answer;
+  const outcome = retried(() => kernel().ioctl(fd, REQUESTS[request], arg));
+  if (outcome < 0) throw kernelError("ioctl", -outcome, hint, request);
+  return outcome;
 }
 
 export function kernelError(fn: string, code: number, hint?: string, what?: string): NativeCallError {

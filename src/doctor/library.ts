@@ -46,7 +46,7 @@ export function factOf(name: string, ask: () => Fact["value"]): readonly Fact[] 
   }
 }
 
-export function told(facts: readonly Fact[], name: string): string | undefined {
+export function factValue(facts: readonly Fact[], name: string): string | undefined {
   const value = facts.find((fact) => fact.name === name)?.value;
   return typeof value === "string" ? value : undefined;
 }

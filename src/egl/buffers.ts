@@ -120,9 +120,9 @@ function keyOf({ context, name }: GlBuffer): bigint {
 }
 
 function lengthOf(name: number): number {
-  const answer = gles().glIsBuffer(name);
+  const result = gles().glIsBuffer(name);
   checkGl("glIsBuffer");
-  if (answer === 0) {
+  if (result === 0) {
     throw checks.wrong(
       "buffer",
       `the context knows no buffer ${name}.`,

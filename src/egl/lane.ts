@@ -49,15 +49,15 @@ export function isSignalled(display: Address, sync: Sync, wait: "ask" | "block")
 }
 
 export async function signalled(display: Address, sync: Sync): Promise<void> {
-  const answer = await egl().eglClientWaitSyncAsync(display, sync, 0, EGL_FOREVER);
+  const result = await egl().eglClientWaitSyncAsync(display, sync, 0, EGL_FOREVER);
   // The error belongs to the other thread: this one cannot ask for it. A poll of this thread's will.
-  if (answer === EGL_CONDITION_SATISFIED || answer === EGL_TIMEOUT_EXPIRED) return;
+  if (result === EGL_CONDITION_SATISFIED || result === EGL_TIMEOUT_EXPIRED) return;
   isSignalled(display, sync, "ask");
 }
 
-function signalledBy(answer: number): boolean {
-  if (answer === EGL_CONDITION_SATISFIED) return true;
-  if (answer === EGL_TIMEOUT_EXPIRED) return false;
+function signalledBy(result: number): boolean {
+  if (result === EGL_CONDITION_SATISFIED) return true;
+  if (result === EGL_TIMEOUT_EXPIRED) return false;
   throw eglError("eglClientWaitSync");
 }
 

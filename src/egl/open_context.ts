@@ -151,16 +151,16 @@ export class OpenContext {
   /** Makes it current, has `use` give GL commands, and throws GL's error if there is one. */
   command<R>(fn: string, use: () => R): R {
     return this.within(() => {
-      let answer: R;
+      let result: R;
       try {
-        answer = use();
+        result = use();
       } catch (error) {
         const waiting = unwind([() => checkGl(fn)]); // else the next command would have it
         throwAll(error instanceof NativeCallError ? [error] : [error, ...waiting], `running ${fn}`);
         throw error;
       }
       checkGl(fn);
-      return answer;
+      return result;
     });
   }
 }
@@ -205,8 +205,8 @@ export function assertGles(display: Address, context: Address): void {
 
 function factsOf(): GlFacts {
   const text = (name: number) => {
-    const answer = textAt(gles().glGetString(name));
-    if (answer !== undefined) return answer;
+    const result = textAt(gles().glGetString(name));
+    if (result !== undefined) return result;
     checkGl("glGetString");
     throw nativeError(GL_NO_ERROR, "glGetString");
   };

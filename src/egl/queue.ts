@@ -60,8 +60,8 @@ export class EglQueue extends DeviceQueue<EglLane, Picture | EglBufferTensor, Pi
 }
 
 /** Throws for the promise of commands that go on when they have returned. */
-function assertOver(answer: unknown): void {
-  if (!(answer instanceof Promise)) return;
+function assertOver(result: unknown): void {
+  if (!(result instanceof Promise)) return;
   throw checks.wrong(
     "commands",
     "expected a function that has given all its commands when it returns, got one that returns a promise.",

@@ -67,7 +67,7 @@ export class ClLane implements Lane {
   #waitLists: WaitList[] = [];
   readonly #gates: GateEvents;
   /** The failures that the line knows of, of commands behind unfinished ones. */
-  readonly #told = new Set<number>();
+  readonly #reported = new Set<number>();
   #sweepAt = SWEEP;
   #isFlushed = true;
   #isLeftOut = false;
@@ -258,7 +258,7 @@ export class ClLane implements Lane {
     if (status < 0) {
       failed.add(event, waited);
       this.#tell(first, mark, status);
-      this.#told.delete(mark);
+      this.#reported.delete(mark);
       return;
     }
     log?.record(mark, event); // before its event is released
@@ -268,8 +268,8 @@ export class ClLane implements Lane {
 
   /** Reports once that a command failed, and perhaps those from `first` on that have no events. */
   #tell(first: number, mark: number, status: number): void {
-    if (this.#told.has(mark)) return;
-    this.#told.add(mark);
+    if (this.#reported.has(mark)) return;
+    this.#reported.add(mark);
     this.#init.events.failed(first, workError(status, this.#ring.fn(mark)));
   }
 

@@ -166,18 +166,18 @@ const TOLD = {
  * @throws {NativeCallError} if the driver takes it in no way; the hint has all its reports.
  */
 export function importSurface(display: Display, info: ImageInfo, memory: PrimeSurface, undo: Undo): number {
-  const answers: string[] = [];
+  const refusals: string[] = [];
   let first: number | undefined;
-  for (const { name, ...told } of attempts(info, memory)) {
+  for (const { name, ...reported } of attempts(info, memory)) {
     try {
-      return createSurface(display, info, { memory: told }, undo);
+      return createSurface(display, info, { memory: reported }, undo);
     } catch (error) {
       if (!(error instanceof NativeCallError)) throw error;
       first ??= error.code!;
-      answers.push(`${name}: ${error.codeName}`);
+      refusals.push(`${name}: ${error.codeName}`);
     }
   }
-  const hint = `The driver takes no such memory (${answers.join(", ")}). Its own surfaces can be exported instead.`;
+  const hint = `The driver takes no such memory (${refusals.join(", ")}). Its own surfaces can be exported instead.`;
   throw vaError(first!, "vaCreateSurfaces", { hint });
 }
 

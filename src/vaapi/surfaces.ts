@@ -26,13 +26,13 @@ interface About {
 
 export function newSurface(base: VaapiBase, info: ImageInfo, modifiers: SurfaceInit["modifiers"], undo: Undo) {
   const id = createSurface(base.display, info, { modifiers, prime2: base.hasPrime2 }, undo);
-  const surface = told(new VaapiSurface(base.display, id, info));
+  const surface = reported(new VaapiSurface(base.display, id, info));
   undo.push(() => void (surface.isLive = false));
   return surface;
 }
 
 /** The same surface, with what its driver reports by exporting it: its modifier, and what its fds allow. */
-function told({ display, id, info }: VaapiSurface): VaapiSurface {
+function reported({ display, id, info }: VaapiSurface): VaapiSurface {
   let exported: PrimeSurface;
   try {
     exported = exportSurface(new VaapiSurface(display, id, info), "read-write");
@@ -89,7 +89,7 @@ export function allocated(base: VaapiBase, info: ImageInfo, modifiers: SurfaceIn
 /** A foreign surface, which lives longer. */
 export function attached(base: VaapiBase, id: number, info: ImageInfo, access?: Access): Made {
   base.resource.assertLive();
-  const surface = told(new VaapiSurface(base.display, id, info));
+  const surface = reported(new VaapiSurface(base.display, id, info));
   void surface.isBusy; // refuses what is no surface
   return over(base, surface, () => {}, { access });
 }

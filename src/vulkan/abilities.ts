@@ -64,25 +64,25 @@ export function abilitiesOf(device: VkPhysicalDevice, has: (extension: Extension
 }
 
 function memoryAbility(device: VkPhysicalDevice, handleType: number, has: boolean): MemoryAbility {
-  const told = struct("VkExternalBufferProperties");
+  const reported = struct("VkExternalBufferProperties");
   if (has) {
     const info = struct("VkPhysicalDeviceExternalBufferInfo", { usage: USAGE, handleType });
-    vulkan().vkGetPhysicalDeviceExternalBufferProperties(device, info, told);
+    vulkan().vkGetPhysicalDeviceExternalBufferProperties(device, info, reported);
   }
-  return memoryAbilityIn(told, layouts.VkExternalBufferProperties.fields, handleType);
+  return memoryAbilityIn(reported, layouts.VkExternalBufferProperties.fields, handleType);
 }
 
 export function memoryAbilityIn(
-  told: Struct,
+  reported: Struct,
   fields: Readonly<Record<"externalMemoryFeatures" | "compatibleHandleTypes", FieldLayout>>,
   handleType: number,
 ): MemoryAbility {
-  const features = told.number(fields.externalMemoryFeatures);
+  const features = reported.number(fields.externalMemoryFeatures);
   return {
     handleType,
     ...abilityIn(features, vk.VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT, vk.VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT),
     dedicated: (features & vk.VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT) !== 0,
-    compatible: told.number(fields.compatibleHandleTypes),
+    compatible: reported.number(fields.compatibleHandleTypes),
   };
 }
 
@@ -91,10 +91,10 @@ function semaphoreAbility(device: VkPhysicalDevice, handleType: number, semaphor
     pNext: struct("VkSemaphoreTypeCreateInfo", { semaphoreType }),
     handleType,
   });
-  const told = struct("VkExternalSemaphoreProperties", {});
-  vulkan().vkGetPhysicalDeviceExternalSemaphoreProperties(device, info, told);
+  const reported = struct("VkExternalSemaphoreProperties", {});
+  vulkan().vkGetPhysicalDeviceExternalSemaphoreProperties(device, info, reported);
   return abilityIn(
-    told.number(layouts.VkExternalSemaphoreProperties.fields.externalSemaphoreFeatures),
+    reported.number(layouts.VkExternalSemaphoreProperties.fields.externalSemaphoreFeatures),
     vk.VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT,
     vk.VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT,
   );
@@ -104,10 +104,10 @@ function fenceAbility(device: VkPhysicalDevice): Ability {
   const info = struct("VkPhysicalDeviceExternalFenceInfo", {
     handleType: vk.VK_EXTERNAL_FENCE_HANDLE_TYPE_SYNC_FD_BIT,
   });
-  const told = struct("VkExternalFenceProperties", {});
-  vulkan().vkGetPhysicalDeviceExternalFenceProperties(device, info, told);
+  const reported = struct("VkExternalFenceProperties", {});
+  vulkan().vkGetPhysicalDeviceExternalFenceProperties(device, info, reported);
   return abilityIn(
-    told.number(layouts.VkExternalFenceProperties.fields.externalFenceFeatures),
+    reported.number(layouts.VkExternalFenceProperties.fields.externalFenceFeatures),
     vk.VK_EXTERNAL_FENCE_FEATURE_EXPORTABLE_BIT,
     vk.VK_EXTERNAL_FENCE_FEATURE_IMPORTABLE_BIT,
   );

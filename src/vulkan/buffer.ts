@@ -96,7 +96,7 @@ export class VulkanBuffer extends SharedMemory {
 
 export function needsOfBuffer(device: OpenDevice, buffer: VkBuffer): Needs {
   const info = struct("VkBufferMemoryRequirementsInfo2", { buffer });
-  return needsOf((told) => vulkan().vkGetBufferMemoryRequirements2(device.handle, info, told));
+  return needsOf((reported) => vulkan().vkGetBufferMemoryRequirements2(device.handle, info, reported));
 }
 
 function createBuffer(device: OpenDevice, size: number, origin: Origin, undo: Undo): VkBuffer {

@@ -166,14 +166,14 @@ function extensionsOf(handle: VkPhysicalDevice): string[] {
 }
 
 function memoryTypesOf(handle: VkPhysicalDevice): VulkanMemoryType[] {
-  const told = room("VkPhysicalDeviceMemoryProperties", 1);
-  vulkan().vkGetPhysicalDeviceMemoryProperties(handle, told);
+  const reported = room("VkPhysicalDeviceMemoryProperties", 1);
+  vulkan().vkGetPhysicalDeviceMemoryProperties(handle, reported);
   const { memoryTypeCount, memoryTypes, memoryHeaps } = layouts.VkPhysicalDeviceMemoryProperties.fields;
-  return Array.from({ length: told.number(memoryTypeCount) }, (_, index) => {
+  return Array.from({ length: reported.number(memoryTypeCount) }, (_, index) => {
     const at = memoryTypes.offset + index * layouts.VkMemoryType.size;
-    const flags = told.number(layouts.VkMemoryType.fields.propertyFlags, at);
+    const flags = reported.number(layouts.VkMemoryType.fields.propertyFlags, at);
     const heap = memoryHeaps.offset +
-      told.number(layouts.VkMemoryType.fields.heapIndex, at) * layouts.VkMemoryHeap.size;
+      reported.number(layouts.VkMemoryType.fields.heapIndex, at) * layouts.VkMemoryHeap.size;
     return {
       index,
       deviceLocal: (flags & vk.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT) !== 0,
@@ -181,7 +181,7 @@ function memoryTypesOf(handle: VkPhysicalDevice): VulkanMemoryType[] {
       hostCoherent: (flags & vk.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) !== 0,
       hostCached: (flags & vk.VK_MEMORY_PROPERTY_HOST_CACHED_BIT) !== 0,
       flags,
-      heapBytes: Number(told.word(layouts.VkMemoryHeap.fields.size, heap)),
+      heapBytes: Number(reported.word(layouts.VkMemoryHeap.fields.size, heap)),
     };
   });
 }
@@ -190,25 +190,25 @@ function queueFamiliesOf(handle: VkPhysicalDevice): VulkanQueueFamily[] {
   const { size, fields } = layouts.VkQueueFamilyProperties;
   const count = new Uint32Array(1);
   vulkan().vkGetPhysicalDeviceQueueFamilyProperties(handle, count, null);
-  const told = room("VkQueueFamilyProperties", count[0]);
-  vulkan().vkGetPhysicalDeviceQueueFamilyProperties(handle, count, told);
+  const reported = room("VkQueueFamilyProperties", count[0]);
+  vulkan().vkGetPhysicalDeviceQueueFamilyProperties(handle, count, reported);
   return Array.from({ length: count[0] }, (_, i) => {
-    const flags = told.number(fields.queueFlags, i * size);
+    const flags = reported.number(fields.queueFlags, i * size);
     return {
       graphics: (flags & vk.VK_QUEUE_GRAPHICS_BIT) !== 0,
       compute: (flags & vk.VK_QUEUE_COMPUTE_BIT) !== 0,
-      count: told.number(fields.queueCount, i * size),
+      count: reported.number(fields.queueCount, i * size),
     };
   });
 }
 
-function uuidAt(told: Struct, offset: number): string {
-  return new Uint8Array(told.buffer, offset, vk.VK_UUID_SIZE).toHex();
+function uuidAt(reported: Struct, offset: number): string {
+  return new Uint8Array(reported.buffer, offset, vk.VK_UUID_SIZE).toHex();
 }
 
-function pciOf(told: Struct): string {
+function pciOf(reported: Struct): string {
   const { pciDomain, pciBus, pciDevice, pciFunction } = layouts.VkPhysicalDevicePCIBusInfoPropertiesEXT.fields;
   const hex = (value: number, digits: number) => value.toString(16).padStart(digits, "0");
-  const [domain, bus, device, fn] = [pciDomain, pciBus, pciDevice, pciFunction].map((field) => told.number(field));
+  const [domain, bus, device, fn] = [pciDomain, pciBus, pciDevice, pciFunction].map((field) => reported.number(field));
   return `${hex(domain, 4)}:${hex(bus, 2)}:${hex(device, 2)}.${fn}`;
 }

@@ -47,14 +47,14 @@ export interface MemoryInfo {
   readonly dedicated: boolean;
 }
 
-export function needsOf(ask: (told: Struct) => void): Needs {
+export function needsOf(ask: (reported: Struct) => void): Needs {
   const dedicated = struct("VkMemoryDedicatedRequirements", {});
-  const told = struct("VkMemoryRequirements2", { pNext: dedicated });
-  ask(told);
+  const reported = struct("VkMemoryRequirements2", { pNext: dedicated });
+  ask(reported);
   const { size, memoryTypeBits } = layouts.VkMemoryRequirements2.fields;
   return {
-    size: Number(told.word(size)),
-    typeBits: told.number(memoryTypeBits),
+    size: Number(reported.word(size)),
+    typeBits: reported.number(memoryTypeBits),
     dedicated: dedicated.number(layouts.VkMemoryDedicatedRequirements.fields.requiresDedicatedAllocation) !== 0,
   };
 }
@@ -130,12 +130,12 @@ function importableTypes({ handle, extensions }: OpenDevice, origin: Origin): nu
   if (origin.from === "new" || origin.handleType === vk.VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) return ~0;
   const { handleType } = origin;
   if (origin.from === "host") {
-    const told = struct("VkMemoryHostPointerPropertiesEXT", {});
+    const reported = struct("VkMemoryHostPointerPropertiesEXT", {});
     const fn = "vkGetMemoryHostPointerPropertiesEXT";
-    check(extensions[fn]!(handle, handleType, origin.address as Address, told), fn);
-    return told.number(layouts.VkMemoryHostPointerPropertiesEXT.fields.memoryTypeBits);
+    check(extensions[fn]!(handle, handleType, origin.address as Address, reported), fn);
+    return reported.number(layouts.VkMemoryHostPointerPropertiesEXT.fields.memoryTypeBits);
   }
-  const told = struct("VkMemoryFdPropertiesKHR", {});
-  check(extensions.vkGetMemoryFdPropertiesKHR!(handle, handleType, origin.fd, told), "vkGetMemoryFdPropertiesKHR");
-  return told.number(layouts.VkMemoryFdPropertiesKHR.fields.memoryTypeBits);
+  const reported = struct("VkMemoryFdPropertiesKHR", {});
+  check(extensions.vkGetMemoryFdPropertiesKHR!(handle, handleType, origin.fd, reported), "vkGetMemoryFdPropertiesKHR");
+  return reported.number(layouts.VkMemoryFdPropertiesKHR.fields.memoryTypeBits);
 }

@@ -88,7 +88,7 @@ Deno.test('ring: with "drop-oldest", a reader that asks for one more frame again
       await connectionOf(enemy).send(wanted(0, 1), []);
       await until(() => ring.readers === 0, "it is turned away");
     });
-    assertMatch(warning, /asks for one more frame twice, before it was told of one/);
+    assertMatch(warning, /asks for one more frame twice, before it got one/);
   }));
 
 Deno.test("ring: fds that come with a notice are closed", () =>

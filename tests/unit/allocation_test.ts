@@ -15,11 +15,11 @@ Deno.test(
     const overlaps = [false, false, true, true, true, true, true];
     const taken = asked.map(([start, end]) => {
       const allocation = fakeAllocation(30);
-      const failure = { error: new Error("it failed"), told: false };
+      const failure = { error: new Error("it failed"), reported: false };
       allocation.keepFailure(10, 20, failure);
       const found = allocation.takeFailure(start, end);
       if (found !== undefined) assertStrictEquals(found, failure);
-      assertEquals(allocation.takeFailure(10, 20) !== undefined, found === undefined, "it is told once");
+      assertEquals(allocation.takeFailure(10, 20) !== undefined, found === undefined, "it is reported once");
       allocation.leave();
       return found !== undefined;
     });
@@ -64,7 +64,7 @@ Deno.test(
     const allocation = fakeAllocation(30);
     allocation.join();
     const errors = [new Error("the first"), new Error("the second"), new Error("the third")];
-    errors.forEach((error, i) => allocation.keepFailure(10 * i, 10 * i + 10, { error, told: false }));
+    errors.forEach((error, i) => allocation.keepFailure(10 * i, 10 * i + 10, { error, reported: false }));
     assertEquals(allocation.takeFailure(10, 20)?.error, errors[1]);
     assertEquals(await warningsOf(() => allocation.leave()), []);
     assertEquals(await warningsOf(() => allocation.leave()), [
@@ -79,7 +79,7 @@ Deno.test(
   withEmptyLedger(() => {
     const allocation = fakeAllocation(30);
     const errors = [new Error("the first"), new Error("the second")];
-    for (const error of errors) allocation.keepFailure(0, 10, { error, told: false });
+    for (const error of errors) allocation.keepFailure(0, 10, { error, reported: false });
     const resource = own({ name: "a tensor", allocation });
     const thrown = assertThrows(() => resource.dispose(), InteropError);
     assertEquals(thrown.errors, errors);

@@ -33,10 +33,10 @@ export class Polling {
           slow ??= setInterval(whenSlow, SLOW_MS);
           await wait();
         } else libc().sched_yield(); // the other side may need this core
-        const answer = ask();
-        if (answer === undefined) continue;
+        const result = ask();
+        if (result === undefined) continue;
         this.#isWorthIt = performance.now() - start < LONG_MS;
-        return answer;
+        return result;
       }
     } finally {
       clearInterval(slow);

@@ -238,7 +238,9 @@ function tellWriter(connection: Connection, ring: string, kind: number, notice: 
   tell(connection, kind, notice, (error) => {
     if (isEnd(error) || !connection.resource.isLive) return; // what the writer had sent can still be read
     warn(
-      `${ring}: this side leaves it, because its writer cannot be told of frame ${notice.index}: ${messageOf(error)}`,
+      `${ring}: this side leaves it, because its writer cannot be notified of frame ${notice.index}: ${
+        messageOf(error)
+      }`,
     );
     connection.resource.dispose();
   });

@@ -41,7 +41,7 @@ export class Subscriber<T extends Tensor | Frame> {
   /** It keeps a frame, and waits for one more. @throws {MessageError} if it does not have that, or waits already. */
   wantMore(notice: Notice): void {
     this.#has(notice, "keeps");
-    if (this.#wantsMore) throw badMessage("notice", "it asks for one more frame twice, before it was told of one.");
+    if (this.#wantsMore) throw badMessage("notice", "it asks for one more frame twice, before it got one.");
     this.#wantsMore = true;
     this.tell();
   }

@@ -24,7 +24,7 @@ export class PromiseGate implements Gate {
   settled = false;
   failure: { readonly error: unknown } | undefined;
   readonly opened: Promise<void>;
-  #told: ((failed: boolean) => void)[] = [];
+  #reported: ((failed: boolean) => void)[] = [];
 
   constructor(promise: PromiseLike<unknown>) {
     this.opened = Promise.resolve(promise).then(() => this.#open(), (error) => {
@@ -35,12 +35,12 @@ export class PromiseGate implements Gate {
 
   whenOpen(tell: (failed: boolean) => void): void {
     if (this.settled) tell(this.failure !== undefined);
-    else this.#told.push(tell);
+    else this.#reported.push(tell);
   }
 
   #open(): void {
     this.settled = true;
-    for (const tell of this.#told.splice(0)) tell(this.failure !== undefined);
+    for (const tell of this.#reported.splice(0)) tell(this.failure !== undefined);
   }
 }
 

@@ -239,7 +239,7 @@ export function raiseFailures(resource: Resource, doing: string = "disposing"): 
 export function keepFailures(resource: Resource): void {
   const kept = new Map<unknown, Failure>(); // an error that several resources share is reported once
   for (const { error, at } of takeFailures(resource)) {
-    const failure = kept.get(error) ?? { error, told: false };
+    const failure = kept.get(error) ?? { error, reported: false };
     kept.set(error, failure);
     keep(resource, failure, at);
   }

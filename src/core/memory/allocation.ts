@@ -40,7 +40,7 @@ export interface Failure {
   /** The error. */
   readonly error: unknown;
   /** True once it was reported. */
-  told: boolean;
+  reported: boolean;
 }
 
 interface KeptFailure {
@@ -147,10 +147,10 @@ export class Allocation {
   /** Takes the oldest failure kept on any of these bytes. */
   takeFailure(start: number, end: number): Failure | undefined {
     if (this.#failures.length === 0) return undefined;
-    const taken = this.#failures.find(({ failure, ...at }) => !failure.told && at.start < end && start < at.end)
+    const taken = this.#failures.find(({ failure, ...at }) => !failure.reported && at.start < end && start < at.end)
       ?.failure;
-    if (taken !== undefined) taken.told = true;
-    this.#failures = this.#failures.filter(({ failure }) => !failure.told);
+    if (taken !== undefined) taken.reported = true;
+    this.#failures = this.#failures.filter(({ failure }) => !failure.reported);
     return taken;
   }
 
@@ -168,8 +168,8 @@ export class Allocation {
   }
 
   #warnOf(failure: Failure): void {
-    if (!failure.told) warn(`work on memory without an owner failed: ${messageOf(failure.error)}`);
-    failure.told = true;
+    if (!failure.reported) warn(`work on memory without an owner failed: ${messageOf(failure.error)}`);
+    failure.reported = true;
   }
 }
 

@@ -27,8 +27,8 @@ import { textOf } from "./mappings.ts";
 
 /** Is an fd a dma-buf? Drivers believe other files, too, and those may shrink under them. */
 export function isDmaBuf(fd: number): boolean {
-  const told = toldOf(fd);
-  return told === "" ? answersAsDmaBuf(fd) : exporterIn(told) !== undefined;
+  const reported = toldOf(fd);
+  return reported === "" ? answersAsDmaBuf(fd) : exporterIn(reported) !== undefined;
 }
 
 /** Who made a dma-buf (`"udmabuf"`, `"system"`, `"i915"`), where /proc can be read. */
@@ -40,8 +40,8 @@ function toldOf(fd: number): string {
   return textOf(`/proc/self/fdinfo/${fd}`);
 }
 
-function exporterIn(told: string): string | undefined {
-  return /^exp_name:\s*(.*)$/m.exec(told)?.[1];
+function exporterIn(reported: string): string | undefined {
+  return /^exp_name:\s*(.*)$/m.exec(reported)?.[1];
 }
 
 /** Where /proc cannot be read: a dma-buf refuses a sync of no direction, and most other files do not know the request. */

@@ -46,10 +46,10 @@ export const SAMPLES: { readonly [K in CudaMemoryKind]?: MakeSample } = {
     undoAll(once, "unregistering host memory");
     const began = performance.now();
     register(context, host.allocation, undo);
-    const price = (performance.now() - began) / (REGISTERED_BYTES / 2 ** 20);
+    const perMiB = (performance.now() - began) / (REGISTERED_BYTES / 2 ** 20);
     const { address } = host;
-    const told = `registering cost ${price.toFixed(3)} ms per MiB here`;
-    return { host: address, device: aliasOf(context, address), price: told };
+    const price = `registering cost ${perMiB.toFixed(3)} ms per MiB here`;
+    return { host: address, device: aliasOf(context, address), price };
   },
   virtual(context, bytes, undo) {
     return owned(context.virtual.allocate({ shape: [bytes], dtype: "u8", location: "host", sharable: false }), undo);

@@ -88,9 +88,9 @@ function build(program: NvrtcProgram, options: readonly string[]): void {
 
 function codeOf(program: NvrtcProgram): Code {
   const { nvrtcGetCUBINSize, nvrtcGetCUBIN, nvrtcGetPTXSize, nvrtcGetPTX } = nvrtc();
-  const cubin = told(program, "nvrtcGetCUBIN", nvrtcGetCUBINSize, nvrtcGetCUBIN);
+  const cubin = outputOf(program, "nvrtcGetCUBIN", nvrtcGetCUBINSize, nvrtcGetCUBIN);
   if (cubin.length > 0) return { isPtx: false, bytes: cubin };
-  const ptx = told(program, "nvrtcGetPTX", nvrtcGetPTXSize, nvrtcGetPTX);
+  const ptx = outputOf(program, "nvrtcGetPTX", nvrtcGetPTXSize, nvrtcGetPTX);
   if (ptx.length > 1) return { isPtx: true, bytes: ptx };
   throw new InteropError("options: with these the compiler makes neither a cubin nor PTX.", {
     api: "nvrtc",
@@ -109,12 +109,12 @@ function loweredName(program: NvrtcProgram, name: string): string {
 
 function logOf(program: NvrtcProgram): string {
   const { nvrtcGetProgramLogSize, nvrtcGetProgramLog } = nvrtc();
-  const bytes = told(program, "nvrtcGetProgramLog", nvrtcGetProgramLogSize, nvrtcGetProgramLog);
+  const bytes = outputOf(program, "nvrtcGetProgramLog", nvrtcGetProgramLogSize, nvrtcGetProgramLog);
   return new TextDecoder().decode(bytes).replaceAll("\0", "").trim();
 }
 
 /** Output of the compiler, by two calls: one for its length, one for its bytes. */
-function told(
+function outputOf(
   program: NvrtcProgram,
   fn: string,
   askSize: (program: NvrtcProgram, size: BigUint64Array<ArrayBuffer>) => number,

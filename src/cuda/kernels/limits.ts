@@ -52,18 +52,18 @@ export class LaunchLimits implements LaunchSizes {
   constructor(launch: Launch, handle: Address, { device: { attributes } }: CudaPrimaryContext) {
     const bytes = new Uint8Array(cudaFuncAttributes.size);
     check(cudart().cudaFuncGetAttributes(bytes, handle), "cudaFuncGetAttributes");
-    const told = readCudaFuncAttributes(new DataView(bytes.buffer), 0);
+    const reported = readCudaFuncAttributes(new DataView(bytes.buffer), 0);
     this.#launch = launch;
     this.#handle = handle;
     this.needs = Object.freeze({
-      registers: told.numRegs,
-      sharedBytes: Number(told.sharedSizeBytes),
-      localBytes: Number(told.localSizeBytes),
-      maxThreadsPerBlock: told.maxThreadsPerBlock,
+      registers: reported.numRegs,
+      sharedBytes: Number(reported.sharedSizeBytes),
+      localBytes: Number(reported.localSizeBytes),
+      maxThreadsPerBlock: reported.maxThreadsPerBlock,
     });
     this.groups = new Sizes(launch, "groups", 1, AXES.map((axis) => attributes[`maxGridDim${axis}`] ?? 65_535));
     this.groupSize = new Sizes(launch, "groupSize", 1, AXES.map((axis) => attributes[`maxBlockDim${axis}`] ?? 64));
-    this.#maxDynamic = told.maxDynamicSharedSizeBytes;
+    this.#maxDynamic = reported.maxDynamicSharedSizeBytes;
     const most = attributes.maxSharedMemoryPerBlockOptin ?? attributes.maxSharedMemoryPerBlock ?? 49_152;
     this.#mostDynamic = Math.max(this.#maxDynamic, most - this.needs.sharedBytes);
   }

@@ -4,7 +4,7 @@ import { PAGE } from "../../core/native/blocks.ts";
 import { libcVersion } from "../../host/version.ts";
 import { type ApiExaminer, type Examined, LITTLE } from "../api.ts";
 import { attempt, type Finding, type Trait } from "../report.ts";
-import { examineLibrary, factOf, told } from "../library.ts";
+import { examineLibrary, factOf, factValue } from "../library.ts";
 import { examineRenderNodes, RENDER_NODES } from "./render_nodes.ts";
 
 export const HOST: ApiExaminer = {
@@ -21,7 +21,7 @@ export const HOST: ApiExaminer = {
       return { report: { api: id, library, modules: [], drivers: [], devices: [], findings }, nodes: [] };
     }
     const facts = factOf("gnu_get_libc_version", libcVersion);
-    const version = told(facts, "gnu_get_libc_version");
+    const version = factValue(facts, "gnu_get_libc_version");
     const traits: Trait[] = [{ label: "memory", text: `pages of ${PAGE} bytes; ${sharable()}` }];
     const nodes = examineRenderNodes(findings);
     if (nodes !== undefined) traits.push({ label: "GPU nodes", text: nodes });

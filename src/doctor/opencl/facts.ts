@@ -4,7 +4,7 @@ import { type Ask, count, deviceQuery, flag, from, size, text, word } from "../.
 import { infoBytes, infoString, type Query } from "../../opencl/info.ts";
 import { opencl } from "../../opencl/library.ts";
 import { LOADER_INFOS, loaderInfo } from "../../opencl/loader.ts";
-import { factOf, told } from "../library.ts";
+import { factOf, factValue } from "../library.ts";
 import type { Fact } from "../report.ts";
 
 type Asks = Partial<Record<keyof typeof cl, (name: number) => Ask<string | number | boolean>>>;
@@ -79,7 +79,7 @@ export function platformFacts(platform: ClPlatformId): readonly Fact[] {
   const fn = "clGetPlatformInfo";
   const query: Query = (name, size, value, written) => opencl()[fn](platform, name, size, value, written);
   const facts = PLATFORM.flatMap((fact) => factOf(fact, () => infoString(fn, query, cl[fact])));
-  const extensions = (told(facts, "CL_PLATFORM_EXTENSIONS") ?? "").split(/\s+/);
+  const extensions = (factValue(facts, "CL_PLATFORM_EXTENSIONS") ?? "").split(/\s+/);
   const handles = HANDLES.filter(([, extension]) => extensions.includes(extension));
   return [...facts, ...handles.flatMap(([fact]) => factOf(fact, () => hexadecimal(infoBytes(fn, query, cl[fact]))))];
 }

@@ -8,7 +8,7 @@ import { opencl } from "../../opencl/library.ts";
 import { addressInDriver } from "../../opencl/loader.ts";
 import { type ApiExaminer, type Examination, type Examined, LITTLE, type Node } from "../api.ts";
 import { attempt, type DeviceReport, type DriverReport, type Finding } from "../report.ts";
-import { examineLibrary, located, told } from "../library.ts";
+import { examineLibrary, factValue, located } from "../library.ts";
 import { deviceFacts, loaderFacts, platformFacts } from "./facts.ts";
 import { installedDrivers, noDevices, noPlatforms, VENDORS } from "./remedies.ts";
 import { traitsOf, unread, verdictsOf } from "./traits.ts";
@@ -42,7 +42,7 @@ export const OPENCL: ApiExaminer = {
       findings.push(...installedDrivers(drivers));
       if (devices.length > 0) attempt(findings, () => chosenDevice({})); // a variable may name a missing one
     }
-    const [name, version] = [told(facts, "CL_ICDL_NAME"), told(facts, "CL_ICDL_VERSION")];
+    const [name, version] = [factValue(facts, "CL_ICDL_NAME"), factValue(facts, "CL_ICDL_VERSION")];
     const described = name === undefined || version === undefined ? {} : { version: `${name} ${version}` };
     return {
       report: {
@@ -67,7 +67,7 @@ interface Found {
 
 function examinePlatform(platform: ClPlatformId, how: Examination, found: Found): void {
   const facts = platformFacts(platform);
-  const name = told(facts, "CL_PLATFORM_NAME") ?? "a platform without a name";
+  const name = factValue(facts, "CL_PLATFORM_NAME") ?? "a platform without a name";
   const handles = attempt(found.findings, () => deviceHandles(platform)) ?? [];
   if (handles.length === 0) found.findings.push(noDevices(name));
   const ids = handles.map((handle) => examineDevice(handle, how, found));
@@ -83,7 +83,7 @@ function examineDevice(handle: ClDeviceId, how: Examination, found: Found): stri
   const traits = cl === undefined ? [] : traitsOf(cl, how.proofs);
   found.devices.push({
     id,
-    name: told(facts, "CL_DEVICE_NAME") ?? "a device without a name",
+    name: factValue(facts, "CL_DEVICE_NAME") ?? "a device without a name",
     facts,
     traits: [...traits, ...unread(facts)],
     aliasing: (cl !== undefined && how.proofs ? attempt(findings, () => verdictsOf(cl)) : undefined) ?? [],

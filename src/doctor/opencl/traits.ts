@@ -19,15 +19,15 @@ export function traitsOf(cl: OpenCLContext, proofs: boolean): Trait[] {
     "not shared": () => lackingOf(device),
     "identity": () => identityOf(device.id),
   };
-  return Object.entries(lines).flatMap(([label, tell]) => {
-    const text = toldOrWhy(tell);
+  return Object.entries(lines).flatMap(([label, ask]) => {
+    const text = valueOrWhy(ask);
     return text === undefined ? [] : [{ label, text }];
   });
 }
 
-function toldOrWhy(tell: () => string | undefined): string | undefined {
+function valueOrWhy(ask: () => string | undefined): string | undefined {
   try {
-    return tell();
+    return ask();
   } catch (error) {
     return `could not be found out: ${messageOf(error)}`;
   }

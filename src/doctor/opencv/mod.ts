@@ -12,7 +12,7 @@ import { OpenCVContext } from "../../opencv/context.ts";
 import { assertOpenCL } from "../../opencv/execution.ts";
 import { core, imgcodecs, imgproc } from "../../opencv/library.ts";
 import { type ApiExaminer, type Examination, type Examined, LITTLE, type Node } from "../api.ts";
-import { examineLibrary, factOf, told } from "../library.ts";
+import { examineLibrary, factOf, factValue } from "../library.ts";
 import { attempt, type DeviceReport, type Fact, type Finding, type ModuleReport, type Trait } from "../report.ts";
 import { ownDeviceOf } from "./device.ts";
 
@@ -34,7 +34,7 @@ export const OPENCV: ApiExaminer = {
     const opened = examineModules(findings);
     const [{ name: _, ...library }, ...modules] = opened;
     const facts = library.opened === undefined ? [] : versionFacts();
-    const version = told(facts, "CV_VERSION");
+    const version = factValue(facts, "CV_VERSION");
     const described = { ...library, ...(version === undefined ? {} : { version: `OpenCV ${version}` }), facts };
     const cv = library.opened === undefined ? undefined : attempt(findings, () => how.opened.use(OpenCVContext.open()));
     const report = { api: OPENCV.api, library: described, modules, drivers: [], findings };

@@ -80,7 +80,7 @@ function whyLines(report: Report): string[] {
   const { routes, edges } = report;
   const [, alone] = sharedAndAlone(report);
   const reasons = new Map<string, Pairs>();
-  const tell = (from: string, to: string, ...why: readonly (string | undefined)[]) => {
+  const add = (from: string, to: string, ...why: readonly (string | undefined)[]) => {
     const reason = why.filter((part) => part !== undefined && part !== "").join(" ");
     reasons.set(reason, [...reasons.get(reason) ?? [], [from, to]]);
   };
@@ -88,15 +88,15 @@ function whyLines(report: Report): string[] {
     const worst = steps.find((step) => step.transfer === transfer);
     const unasked = refused.filter(({ edge }) => !edges.some((one) => one.edge === edge));
     if (!open && !alone.includes(from) && !alone.includes(to)) {
-      for (const { reason, remedy } of unasked) tell(from, to, "closed:", reason, remedy);
+      for (const { reason, remedy } of unasked) add(from, to, "closed:", reason, remedy);
     }
-    if (open && transfer !== "alias") tell(from, to, `${transfer} at ${worst?.edge}:`, worst?.evidence);
+    if (open && transfer !== "alias") add(from, to, `${transfer} at ${worst?.edge}:`, worst?.evidence);
   }
   const aliased = routes.filter(({ transfer }) => transfer === "alias");
   for (const { edge, from, to, open, reason, remedy } of edges) {
     if (open || aliased.some((route) => route.from === from && route.to === to)) continue;
     const [kind, other] = edge.split("→");
-    tell(from ?? kind, to ?? other, "closed:", reason, remedy);
+    add(from ?? kind, to ?? other, "closed:", reason, remedy);
   }
   return [...reasons].flatMap(([reason, pairs]) => [...wrap(joined(pairs)), ...row(ITEM, "", reason)]);
 }

@@ -86,7 +86,7 @@ function imagesOf(open: VulkanContext): string {
   const target = open.image(IMAGES);
   const modifiers = target.modifiers.slice(0, MOST_MODIFIERS);
   const orders: readonly Order[] = ["optimal", "linear", ...modifiers];
-  const told = orders.map((order) => {
+  const reported = orders.map((order) => {
     const fds = (["opaque-fd", "dma-buf"] as const).flatMap((kind) => {
       const [out, into] = (["exports", "imports"] as const).map((side) =>
         closedFor(target, kind, side, order) === undefined
@@ -97,7 +97,7 @@ function imagesOf(open: VulkanContext): string {
     return `${name} ${fds.join(", ") || "by no fd"}`;
   });
   const more = target.modifiers.length - modifiers.length;
-  return `${IMAGES}: ${told.join("; ")}${more > 0 ? `; ${more} modifiers more` : ""}`;
+  return `${IMAGES}: ${reported.join("; ")}${more > 0 ? `; ${more} modifiers more` : ""}`;
 }
 
 /** The report lists at most this many. */

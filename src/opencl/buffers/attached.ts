@@ -32,7 +32,7 @@ import { ownTensor, type OwnTensorInit } from "./own_tensor.ts";
 import { retainBuffer } from "./native.ts";
 import type { OpenCLTensorInit } from "./tensor.ts";
 
-interface Told {
+interface Reported {
   readonly mem: ClMem;
   readonly byteLength: number;
   readonly flags: bigint;
@@ -54,17 +54,17 @@ export function attachedBuffer(
   const mem = checks.handleIn<ClMem>(given, "handle");
   const at = layout(init);
   context.resource.assertLive();
-  const told = tellOf(mem, context);
-  checks.assertWithin(at, told.byteLength, "init");
-  const origin = told.offset;
-  const limits = limitsIn(told.flags);
+  const reported = reportOf(mem, context);
+  checks.assertWithin(at, reported.byteLength, "init");
+  const origin = reported.offset;
+  const limits = limitsIn(reported.flags);
   return allOrNothing("attaching a buffer", (undo) => {
     const { allocation, start, root, share } = placeOf(
-      told.parent === undefined ? told : tellOf(told.parent, context),
+      reported.parent === undefined ? reported : reportOf(reported.parent, context),
       context,
       undo,
     );
-    if (told.parent !== undefined) retainBuffer(mem, undo);
+    if (reported.parent !== undefined) retainBuffer(mem, undo);
     const tensor = ownTensor(context, {
       allocation,
       start: start + origin,
@@ -82,15 +82,15 @@ export function attachedBuffer(
 }
 
 export function adoptedBuffer(context: BaseContext, allocation: Allocation, mem: ClMem): DriverBuffer {
-  const told = tellOf(mem, context);
-  const root = told.parent === undefined ? told : tellOf(told.parent, context);
+  const reported = reportOf(mem, context);
+  const root = reported.parent === undefined ? reported : reportOf(reported.parent, context);
   const place = findPlace("cl_mem", root.mem);
   if (place?.allocation === allocation) return rootIn(place, root, context);
   throw unfit("its memory is that of another buffer, or the host's.", "Map that instead.");
 }
 
 /** Describes a buffer. @throws {ArgumentError} for an image or pipe, and for a buffer of another context. */
-function tellOf(mem: ClMem, context: BaseContext): Told {
+function reportOf(mem: ClMem, context: BaseContext): Reported {
   const fn = "clGetMemObjectInfo";
   const query: Query = (name, size, value, written) => opencl().clGetMemObjectInfo(mem, name, size, value, written);
   if (infoU32(fn, query, CL_MEM_TYPE) !== CL_MEM_OBJECT_BUFFER) {
@@ -112,13 +112,13 @@ function tellOf(mem: ClMem, context: BaseContext): Told {
   };
 }
 
-function placeOf(root: Told, context: BaseContext, undo: Undo): Place {
+function placeOf(root: Reported, context: BaseContext, undo: Undo): Place {
   return root.hostAddress === undefined ? inDriver(root, context, undo) : inHost(root, root.hostAddress, context, undo);
 }
 
 /** Driver memory is known by its `cl_mem`. */
-function inDriver(told: Told, context: BaseContext, undo: Undo): Place {
-  const { mem, byteLength } = told;
+function inDriver(reported: Reported, context: BaseContext, undo: Undo): Place {
+  const { mem, byteLength } = reported;
   const place = adoptHandle("cl_mem", mem, () => {
     const release: Undo = [];
     retainBuffer(mem, release);
@@ -127,13 +127,13 @@ function inDriver(told: Told, context: BaseContext, undo: Undo): Place {
   const { allocation, start, lasts } = place;
   allocation.joinUntil(undo);
   if (!lasts) retainBuffer(mem, undo);
-  return { allocation, start, root: rootIn(place, told, context) };
+  return { allocation, start, root: rootIn(place, reported, context) };
 }
 
 /** The buffer at a place. What a context has imported ends before the memory may, which does not keep it therefore. */
 function rootIn(
   { allocation, start, lasts }: MemoryPlace,
-  { mem, flags }: Told,
+  { mem, flags }: Reported,
   { memory }: BaseContext,
 ): DriverBuffer {
   const known = { mem, start, limits: limitsIn(flags), memoryClass: classOf(flags) };
@@ -146,7 +146,7 @@ function classOf(flags: bigint): MemoryClass<BaseContext> | undefined {
 }
 
 /** Known by their address, shared virtual memory too (CL_MEM_USES_SVM_POINTER). */
-function inHost({ mem, byteLength, flags }: Told, address: bigint, context: BaseContext, undo: Undo): Place {
+function inHost({ mem, byteLength, flags }: Reported, address: bigint, context: BaseContext, undo: Undo): Place {
   const block = { kind: "opencl.host_ptr", address, byteLength, free() {} };
   const allocation = adopt(address, byteLength, () => block);
   const start = Number(address - allocation.block.address!);

@@ -11,8 +11,8 @@ const askUuid: Ask<DeviceId> = listed<DeviceId>(
 
 const askPci: Ask<DeviceId> = listed<DeviceId>(
   "cl_khr_pci_bus_info",
-  from(bytes(CL_DEVICE_PCI_BUS_INFO_KHR), (told) => {
-    const { pci_domain, pci_bus, pci_device, pci_function } = readClDevicePciBusInfoKhr(told, 0);
+  from(bytes(CL_DEVICE_PCI_BUS_INFO_KHR), (reported) => {
+    const { pci_domain, pci_bus, pci_device, pci_function } = readClDevicePciBusInfoKhr(reported, 0);
     return { pci: `${hex(pci_domain, 4)}:${hex(pci_bus, 2)}:${hex(pci_device, 2)}.${pci_function}` };
   }),
   {},

@@ -73,8 +73,8 @@ export const SHARING: Questions<DeviceSharing> = {
 };
 
 function named(extension: string, name: number, names: ReadonlyMap<number, string>): Ask<readonly string[]> {
-  const told = from(counts(name), (values) => values.map((value) => names.get(value) ?? `0x${value.toString(16)}`));
-  return listed(extension, told, []);
+  const reported = from(counts(name), (values) => values.map((value) => names.get(value) ?? `0x${value.toString(16)}`));
+  return listed(extension, reported, []);
 }
 
 function namesOf(beginning: string): ReadonlyMap<number, string> {

@@ -37,8 +37,8 @@ export interface ImageProblem {
   readonly remedy?: string;
 }
 
-export function isProblem(answer: object): answer is ImageProblem {
-  return "problem" in answer;
+export function isProblem(found: object): found is ImageProblem {
+  return "problem" in found;
 }
 
 export function problemError(about: string, { argument, problem, remedy }: ImageProblem): LayoutError {

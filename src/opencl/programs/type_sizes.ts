@@ -49,8 +49,14 @@ export class TypeSizes {
       thenUndo("asking for sizes", (undo) => {
         const sizes = createBuffer(this.#context, CL_MEM_ALLOC_HOST_PTR, byteLength, NULL, undo);
         submit(queue, kernel, [1], [bound(sizes)]);
-        const told = look({ queue }, sizes, "read", byteLength, (bytes) => new BigUint64Array(bytes.slice().buffer));
-        types.forEach((type, i) => this.#known.set(type, Number(told[i])));
+        const reported = look(
+          { queue },
+          sizes,
+          "read",
+          byteLength,
+          (bytes) => new BigUint64Array(bytes.slice().buffer),
+        );
+        types.forEach((type, i) => this.#known.set(type, Number(reported[i])));
       });
     } catch (error) {
       // One type has no name, or the source is open at its end: types with names are asked for one by one.

@@ -107,7 +107,7 @@ class ForeignLane extends ClLane {
 class ForeignGate implements Gate {
   failure: { readonly error: unknown } | undefined;
   readonly #lane: ForeignLane;
-  readonly #told: ((failed: boolean) => void)[] = [];
+  readonly #waiting: ((failed: boolean) => void)[] = [];
   readonly #opening = Promise.withResolvers<void>();
   #isSet = false;
   #isAwaited = false;
@@ -130,9 +130,9 @@ class ForeignGate implements Gate {
   }
 
   /** Does not poll now: a failed poll would leave its caller half done. */
-  whenOpen(tell: (failed: boolean) => void): void {
-    if (this.#isSet) return tell(this.failure !== undefined);
-    this.#told.push(tell);
+  whenOpen(notify: (failed: boolean) => void): void {
+    if (this.#isSet) return notify(this.failure !== undefined);
+    this.#waiting.push(notify);
     if (this.#timer === undefined) this.#askLater();
   }
 
@@ -144,7 +144,7 @@ class ForeignGate implements Gate {
     this.#lane.sweep();
     if (this.#lane.over === 0) return;
     this.#isSet = true;
-    for (const tell of this.#told.splice(0)) tell(this.failure !== undefined);
+    for (const notify of this.#waiting.splice(0)) notify(this.failure !== undefined);
     this.#opening.resolve();
   }
 

@@ -81,18 +81,18 @@ export class ImageAbilities {
       links.push(struct("VkPhysicalDeviceImageDrmFormatModifierInfoEXT", { drmFormatModifier: order }));
     }
     const external = struct("VkExternalImageFormatProperties");
-    const told = chain(struct("VkImageFormatProperties2"), ...(handleType === 0 ? [] : [external]));
+    const reported = chain(struct("VkImageFormatProperties2"), ...(handleType === 0 ? [] : [external]));
     const fn = "vkGetPhysicalDeviceImageFormatProperties2";
-    const code = vulkan()[fn](this.#device.handles.physicalDevice, chain(info, ...links), told);
+    const code = vulkan()[fn](this.#device.handles.physicalDevice, chain(info, ...links), reported);
     if (code === VK_ERROR_FORMAT_NOT_SUPPORTED) return undefined;
     check(code, fn);
     const { maxWidth, maxHeight, maxArrayLayers } = layouts.VkImageFormatProperties2.fields;
     return {
       ...memoryAbilityIn(external, layouts.VkExternalImageFormatProperties.fields, handleType),
       usage,
-      maxWidth: told.number(maxWidth),
-      maxHeight: told.number(maxHeight),
-      maxLayers: told.number(maxArrayLayers),
+      maxWidth: reported.number(maxWidth),
+      maxHeight: reported.number(maxHeight),
+      maxLayers: reported.number(maxArrayLayers),
     };
   }
 
@@ -100,15 +100,15 @@ export class ImageAbilities {
     if (!this.#device.has("VK_EXT_image_drm_format_modifier")) return [];
     const { VkDrmFormatModifierPropertiesEXT: { size, fields }, VkDrmFormatModifierPropertiesListEXT } = layouts;
     const ask = (list: Struct) => {
-      const told = chain(struct("VkFormatProperties2"), list);
-      vulkan().vkGetPhysicalDeviceFormatProperties2(this.#device.handles.physicalDevice, this.#format.code, told);
+      const reported = chain(struct("VkFormatProperties2"), list);
+      vulkan().vkGetPhysicalDeviceFormatProperties2(this.#device.handles.physicalDevice, this.#format.code, reported);
       return list.number(VkDrmFormatModifierPropertiesListEXT.fields.drmFormatModifierCount);
     };
     const count = ask(struct("VkDrmFormatModifierPropertiesListEXT"));
     const found = room("VkDrmFormatModifierPropertiesEXT", count);
     const list = { drmFormatModifierCount: count, pDrmFormatModifierProperties: found };
-    const told = count === 0 ? 0 : ask(struct("VkDrmFormatModifierPropertiesListEXT", list));
-    return Array.from({ length: told }, (_, i) => i * size)
+    const reported = count === 0 ? 0 : ask(struct("VkDrmFormatModifierPropertiesListEXT", list));
+    return Array.from({ length: reported }, (_, i) => i * size)
       .filter((at) => found.number(fields.drmFormatModifierPlaneCount, at) === 1)
       .map((at) => found.word(fields.drmFormatModifier, at));
   }

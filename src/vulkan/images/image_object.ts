@@ -107,9 +107,9 @@ export class ImageObject extends SharedMemory {
     this.#layout = origin.from === "new" ? UNDEFINED : GENERAL;
     try {
       this.image = createImage(device, spec, from, undo);
-      const needs = needsOf((told) => {
+      const needs = needsOf((reported) => {
         const info = struct("VkImageMemoryRequirementsInfo2", { image: this.image });
-        vulkan().vkGetImageMemoryRequirements2(device.handle, info, told);
+        vulkan().vkGetImageMemoryRequirements2(device.handle, info, reported);
       });
       if (byteLength !== undefined && needs.size > byteLength) throw tooShort(needs.size, byteLength);
       const wanted = { ...needs, size: byteLength ?? needs.size, dedicated: needs.dedicated || from.dedicated };
@@ -210,19 +210,19 @@ function nativeTiling({ order }: Tiling): number {
 function modifierOf(device: OpenDevice, image: VkImage, { order }: Tiling): bigint | undefined {
   if (order === "optimal") return undefined;
   if (order === "linear") return 0n; // DRM_FORMAT_MOD_LINEAR
-  const told = struct("VkImageDrmFormatModifierPropertiesEXT");
+  const reported = struct("VkImageDrmFormatModifierPropertiesEXT");
   const fn = "vkGetImageDrmFormatModifierPropertiesEXT";
-  check(device.extensions[fn]!(device.handle, image, told), fn);
-  return told.word(layouts.VkImageDrmFormatModifierPropertiesEXT.fields.drmFormatModifier);
+  check(device.extensions[fn]!(device.handle, image, reported), fn);
+  return reported.word(layouts.VkImageDrmFormatModifierPropertiesEXT.fields.drmFormatModifier);
 }
 
 function rowsOf(device: OpenDevice, image: VkImage, { order }: Tiling): Rows | undefined {
   if (order === "optimal") return undefined;
   const aspectMask = order === "linear" ? COLOR : vk.VK_IMAGE_ASPECT_MEMORY_PLANE_0_BIT_EXT;
-  const told = struct("VkSubresourceLayout");
-  vulkan().vkGetImageSubresourceLayout(device.handle, image, struct("VkImageSubresource", { aspectMask }), told);
+  const reported = struct("VkSubresourceLayout");
+  vulkan().vkGetImageSubresourceLayout(device.handle, image, struct("VkImageSubresource", { aspectMask }), reported);
   const { offset, rowPitch } = layouts.VkSubresourceLayout.fields;
-  return { offset: Number(told.word(offset)), stride: Number(told.word(rowPitch)) };
+  return { offset: Number(reported.word(offset)), stride: Number(reported.word(rowPitch)) };
 }
 
 function tooShort(needs: number, has: number): LayoutError {

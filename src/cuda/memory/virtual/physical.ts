@@ -67,10 +67,10 @@ export function importPhysical(context: CudaPrimaryContext, fd: number, atLeast:
   const own = whereOpen(checks, "fd", fd, duplicateFd); // so that the driver never closes the caller's
   keepFd(own, undo);
   const handle = released(context, imported(context, own), undo);
-  const told = new DataView(new ArrayBuffer(CUmemAllocationProp.size));
+  const properties = new DataView(new ArrayBuffer(CUmemAllocationProp.size));
   const fn = "cuMemGetAllocationPropertiesFromHandle";
-  context.within(() => checkDriver(cudaDriver()[fn](told, handle), fn));
-  const { location_type: type, location_id: id } = readCUmemAllocationProp(told, 0);
+  context.within(() => checkDriver(cudaDriver()[fn](properties, handle), fn));
+  const { location_type: type, location_id: id } = readCUmemAllocationProp(properties, 0);
   const location = { type, id };
   const byteLength = rounded(context, atLeast, propertiesOf(location, true));
   return { handle, location, byteLength, duplicateFd: () => duplicateFd(own) };
