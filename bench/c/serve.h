@@ -2,6 +2,9 @@
 //
 // A program says "ready", or "missing: " and what it lacks, and then answers each line "NAME COUNT" of its standard
 // input with the nanoseconds that COUNT operations took. It ends with its input.
+//
+// `deno bench` builds the same source as a library (SAMEPAGE_BENCH_LIBRARY, with main as bench_open), and calls its
+// operations in its own process, beside samepage's.
 #ifndef SAMEPAGE_BENCH_SERVE_H
 #define SAMEPAGE_BENCH_SERVE_H
 
@@ -60,6 +63,49 @@ static inline void check_inverts(unsigned char *frame, void (*run)(long count)) 
   munmap(before, FRAME);
 }
 
+#ifdef SAMEPAGE_BENCH_LIBRARY
+
+static const struct operation *served;
+static size_t served_length;
+
+// Leaves the operations to bench_set_up().
+static inline int answer(const struct operation *operations, size_t length) {
+  served = operations;
+  served_length = length;
+  return 0;
+}
+
+#ifdef __cplusplus
+extern "C" {
+int bench_open(int argc, char **argv);
+#endif
+
+// Sets an operation up. Returns its number, or -1 where there is none of this name.
+int bench_set_up(const char *name) {
+  for (size_t i = 0; i < served_length; i++) {
+    if (strcmp(served[i].name, name) != 0) continue;
+    served[i].setup();
+    return (int)i;
+  }
+  return -1;
+}
+
+void bench_prepare(int i) {
+  if (served[i].prepare != NULL) served[i].prepare();
+}
+
+void bench_run(int i, int count) { served[i].run(count); }
+
+void bench_settle(int i) {
+  if (served[i].settle != NULL) served[i].settle();
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#else
+
 static inline uint64_t now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -103,5 +149,7 @@ static inline int answer(const struct operation *operations, size_t length) {
   free(is_set_up);
   return 0;
 }
+
+#endif
 
 #endif

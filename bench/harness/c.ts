@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { fromFileUrl, join } from "@std/path";
 import { cudaDevices } from "@samepage/interop/cuda";
 import turn from "../../examples/vulkan-opencl-ring/turn.cu" with { type: "text" };
@@ -9,6 +10,7 @@ import { device } from "./device.ts";
 import type { Topic } from "./figure.ts";
 import { type Command, Missing } from "./program.ts";
 import { type GpuCount, gpusFor } from "./sharing.ts";
+import { openLibrary } from "./library.ts";
 import { program, type Way } from "./way.ts";
 
 const BENCH = fromFileUrl(new URL("..", import.meta.url));
@@ -79,8 +81,8 @@ export function c(source: keyof typeof PROGRAMS, operation: string, name = "C"):
 export function dlStreamer(operation: string): Way {
   const way = built("dlstreamer", operation, "DL Streamer");
   if (DLSTREAMER_INCLUDE !== undefined) return way;
-  const open = () => Promise.reject(new Missing("DLSTREAMER_INCLUDE does not say where its headers are"));
-  return { ...way, open };
+  const lacks = "DLSTREAMER_INCLUDE does not say where its headers are";
+  return { ...way, lacks, open: () => Promise.reject(new Missing(lacks)) };
 }
 
 /** An operation of one of CUDA's programs, on the GPU that samepage has chosen, with the kernels that it has compiled. */
@@ -91,12 +93,12 @@ export function cudaC(source: `cuda_${string}` & keyof typeof PROGRAMS, operatio
     Deno.writeFileSync(kernels, cubin);
     return { path: join(BUILT, source), args: [cuda.device.id.pci, kernels] };
   };
-  return program(name, command, operation);
+  return compiled(name, source, command, operation);
 }
 
 /** An operation of vaapi.c, which is started with these arguments. */
 export function vaapiC(args: string[], operation: string, name = "C"): Way {
-  return program(name, () => ({ path: join(BUILT, "vaapi"), args }), operation);
+  return compiled(name, "vaapi", () => ({ path: join(BUILT, "vaapi"), args }), operation);
 }
 
 /** How external_ring.c is started on so many GPUs; its kernels were compiled once. */
@@ -104,7 +106,7 @@ const rings = new Map<GpuCount, Command>();
 
 /** An operation of external_ring.c, on the GPUs that samepage has chosen, with the kernels of the players. */
 export function externalC(count: GpuCount, operation: string, name = "C"): Way {
-  return program(name, () => {
+  return compiled(name, "external_ring", () => {
     let command = rings.get(count);
     if (command === undefined) rings.set(count, command = ringOn(count));
     return command;
@@ -125,29 +127,72 @@ function built(source: string, operation: string, name: string): Way {
     const { platform, name: deviceName } = device().cl.device;
     return { path: join(BUILT, source), args: [platform, deviceName, join(BENCH, "kernels.cl")] };
   };
-  return program(name, command, operation);
+  return compiled(name, source, command, operation);
+}
+
+/** An operation of a program that is compiled; for `deno bench`, of a library of the same source. */
+function compiled(name: string, source: string, command: () => Command, operation: string): Way {
+  const toolchain = toolchainOf(source);
+  return {
+    ...program(name, command, operation),
+    lacks: hasProgram(toolchain.compiler) ? undefined : `there is no ${toolchain.compiler}`,
+    operation: async () => {
+      const problem = await buildOnce(source, toolchain);
+      if (problem !== undefined) throw new Missing(problem);
+      return openLibrary(command(), operation);
+    },
+  };
+}
+
+function toolchainOf(source: string): Toolchain {
+  if (source !== "dlstreamer") return PROGRAMS[source as keyof typeof PROGRAMS];
+  return { ...CPP, options: [...CPP.options, `-I${DLSTREAMER_INCLUDE}`] };
+}
+
+function hasProgram(name: string): boolean {
+  return (Deno.env.get("PATH") ?? "").split(":").some((folder) => existsSync(join(folder, name)));
+}
+
+/** The libraries that were built in this process, by their sources. */
+const libraries = new Map<string, Promise<string | undefined>>();
+
+function buildOnce(source: string, toolchain: Toolchain): Promise<string | undefined> {
+  let built = libraries.get(source);
+  if (built === undefined) libraries.set(source, built = buildOne(source, toolchain, LIBRARY));
+  return built;
 }
 
 /** Builds the programs of a topic; answers why some could not be. */
 export async function build(topic: Topic): Promise<string[]> {
-  await Deno.mkdir(BUILT, { recursive: true });
   const jobs: [string, Toolchain][] = Object.entries<Toolchain>(PROGRAMS).filter(([, it]) =>
     (it.topic ?? "opencl") === topic
   );
-  if (DLSTREAMER_INCLUDE !== undefined && topic === "opencl") {
-    jobs.push(["dlstreamer", { ...CPP, options: [...CPP.options, `-I${DLSTREAMER_INCLUDE}`] }]);
-  }
+  if (DLSTREAMER_INCLUDE !== undefined && topic === "opencl") jobs.push(["dlstreamer", toolchainOf("dlstreamer")]);
   const problems = await Promise.all(jobs.map(([name, toolchain]) => buildOne(name, toolchain)));
   return problems.filter((problem) => problem !== undefined);
 }
 
+/** What a source is built as. */
+interface Form {
+  readonly suffix: string;
+  readonly options: readonly string[];
+}
+
+const PROGRAM: Form = { suffix: "", options: [] };
+
+const LIBRARY: Form = {
+  suffix: ".so",
+  options: ["-shared", "-fPIC", "-DSAMEPAGE_BENCH_LIBRARY", "-Dmain=bench_open"],
+};
+
 /** Builds one; where it cannot, what an earlier build has left is removed, so that it is missing and not old. */
-async function buildOne(name: string, toolchain: Toolchain): Promise<string | undefined> {
+async function buildOne(name: string, toolchain: Toolchain, form = PROGRAM): Promise<string | undefined> {
   const { compiler, folder, extension, options, libraries, topic = "opencl" } = toolchain;
-  const [source, to] = [`${folder}/${name}.${extension}`, join(BUILT, name)];
+  const [source, to] = [`${folder}/${name}.${extension}`, join(BUILT, `${name}${form.suffix}`)];
+  await Deno.mkdir(BUILT, { recursive: true });
   const cudas = topic === "opencl" ? [] : await cudaOptions();
   if (cudas === undefined) return `there are no headers of CUDA's, or no libcudart, for bench/${source}`;
-  const args = ["-O2", "-Wall", ...options, "-o", to, join(BENCH, source), ...libraries, ...cudas];
+  const args = ["-O2", "-Wall", ...options, ...form.options, "-o", to, join(BENCH, source), ...libraries, ...cudas];
   try {
     const { success, stderr } = await new Deno.Command(compiler, { args }).output();
     if (success) return undefined;

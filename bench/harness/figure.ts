@@ -40,14 +40,15 @@ export const figures: Figure[] = [];
 export function figure(figure: Figure): void {
   figures.push(figure);
   const isThere = lackingFor(figure.on ?? "opencl") === undefined;
-  for (const { name, operation } of figure.ways) {
+  for (const { name, operation, lacks } of figure.ways) {
     if (operation === undefined) continue;
     Deno.bench({
-      name: `${figure.title}: ${name}`,
+      name: `${figure.title}: ${name}${lacks === undefined ? "" : ` (not here: ${lacks})`}`,
       group: figure.id,
-      ignore: !isThere || figure.ignore === true,
+      baseline: name === figure.ways[0].name,
+      ignore: !isThere || figure.ignore === true || lacks !== undefined,
       fn: async (b) => {
-        const op = operation();
+        const op = await operation();
         op.prepare?.();
         b.start();
         await op.run(1);

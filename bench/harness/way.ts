@@ -13,7 +13,9 @@ export interface Way {
   /** Makes it ready. @throws {Missing} where something that it needs is not on this machine. */
   open(): Promise<Batch>;
   /** The same for `deno bench`, where it runs in this process. */
-  readonly operation?: () => Operation;
+  readonly operation?: () => Operation | Promise<Operation>;
+  /** Why this process cannot run it; undefined where it can. */
+  readonly lacks?: string | undefined;
 }
 
 /** In this process. `make` is called once, before the first batch. */

@@ -10,6 +10,7 @@ import { noCuda } from "../../bench/harness/cuda.ts";
 import { lackingFor } from "../../bench/harness/figure.ts";
 import { hasOpenCV } from "../../bench/harness/opencv.ts";
 import { exec, ROOT, temporaryFolder } from "../package/project.ts";
+import { hasCompiler } from "./compiler.ts";
 import { assertWellFormed } from "./xml.ts";
 
 /** The figures of issues 4 and 5, and the ways of each that have to be there wherever this test runs. */
@@ -94,14 +95,6 @@ const missing = !(await hasCompiler("cc"))
   : hasOpenCV
   ? undefined
   : "OpenCV 4.6";
-
-async function hasCompiler(name: string): Promise<boolean> {
-  try {
-    return (await new Deno.Command(name, { args: ["--version"], stdout: "null", stderr: "null" }).output()).success;
-  } catch {
-    return false;
-  }
-}
 
 function assertMeasured({ id, ways }: FigureResult): void {
   for (const { name, time, samples } of ways) {
