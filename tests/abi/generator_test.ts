@@ -222,7 +222,7 @@ abiTest("a header that is missing is told with what installs it", async () => {
   assertEquals(other.message.includes("setup"), false);
 });
 
-Deno.test("clang that is missing is told with what installs it", async () => {
+Deno.test("clang that is missing is named with what installs it", async () => {
   const main = new URL("../../ffi/generate/main.ts", import.meta.url).pathname;
   const { code, stderr } = await deno(["run", "-A", "-q", main, "--check", "libc"], { env: { PATH: "/nonexistent" } });
   assertEquals([code, stderr], [1, "libc: clang is not installed. Run `deno task setup` first.\n"]);

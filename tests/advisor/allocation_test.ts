@@ -131,7 +131,7 @@ Deno.test("002/cudaHostAlloc/free, 002/cudaHostRegister/unregister, …: each go
   ]);
 });
 
-Deno.test("call: an answer has the call of samepage's, and none for a buffer that stays as it is", () => {
+Deno.test("call: advice has samepage's call, and none for a buffer that stays as it is", () => {
   const calls = (request: Partial<AdviseRequest>) => inPlace(request).call;
   assertEquals(calls({}), "cuda.pinned.allocate()");
   assertEquals(calls({ cpu: "write-once", contexts: 2 }), "cuda.pinned.allocate({ writeCombined: true })");
@@ -144,7 +144,7 @@ Deno.test("call: an answer has the call of samepage's, and none for a buffer tha
   assertEquals(calls({ gpu: "none", existing: true }), undefined);
 });
 
-Deno.test("functions: an answer has its kind's, and none for a buffer that stays as it is", () => {
+Deno.test("functions: advice has its kind's function, and none for a buffer that stays as it is", () => {
   assertEquals(inPlace().functions?.release, "cudaFreeHost");
   assertEquals(inPlace({ gpu: "none" }).functions?.release, "free");
   assertEquals(inPlace({ gpu: "none", existing: true }).functions, undefined);

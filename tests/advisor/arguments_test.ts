@@ -98,7 +98,7 @@ const WRONG: readonly (readonly [argument: string, call: () => unknown])[] = [
 ];
 
 for (const [i, [argument, call]] of WRONG.entries()) {
-  Deno.test(`arguments: ${argument} is told (${i})`, () => {
+  Deno.test(`arguments: ${argument} is named (${i})`, () => {
     const error = assertThrows(call, ArgumentError, `${argument}: `);
     assertEquals([error.argument, error.api], [argument, "cuda"]);
   });
@@ -126,7 +126,7 @@ const MISSPELT: readonly (readonly [message: string, call: () => unknown])[] = [
   ],
 ];
 
-Deno.test("arguments: what is misspelt is not passed over, and the right names are told", () => {
+Deno.test("arguments: what is misspelt is refused, with the right names", () => {
   for (const [message, call] of MISSPELT) {
     const { hint } = assertThrows(call, ArgumentError, message);
     assert(hint?.startsWith("Use "), hint);

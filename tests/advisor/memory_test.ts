@@ -272,7 +272,7 @@ Deno.test("cuda/cudaHostAlloc/page-locked: what pinned memory would cost a buffe
   assertEquals(exclusionRow(once, "device"), "003/table-1/device/cpu");
 });
 
-Deno.test("own/rule/integrated-elsewhere: outside of Tegra, judged like one and told so", () => {
+Deno.test("own/rule/integrated-elsewhere: outside of Tegra, judged like one, and the advice says so", () => {
   const request = { cpu: "repeated", gpu: "repeated" } as const;
   const advice = large({ ...request, device: INTEGRATED });
   assertEquals([advice.kind, advice.rules], ["managed", large({ ...request, device: ORIN }).rules]);

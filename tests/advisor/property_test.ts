@@ -56,15 +56,15 @@ function assertSound(request: AdviseRequest, advice: MemoryAdvice): void {
   if (kind === "registered") assert(flags.includes("cudaHostRegisterMapped"));
 }
 
-Deno.test("property: every combination of patterns, places and options has a sound answer", () => {
+Deno.test("property: every combination of patterns, places and options gets sound advice", () => {
   for (const request of everyRequest()) assertSound(request, advise(request));
 });
 
-Deno.test("property: every valid request has a sound answer", () => {
+Deno.test("property: every valid request gets sound advice", () => {
   fc.assert(fc.property(anyRequest, (request) => assertSound(request, advise(request))), { numRuns: 2000 });
 });
 
-Deno.test("property: an answer depends on nothing but the request", () => {
+Deno.test("property: advice depends on the request alone", () => {
   fc.assert(fc.property(anyRequest, (request) => assertEquals(advise(request), advise({ ...request }))));
 });
 

@@ -85,7 +85,7 @@ Deno.test("rows: sections read as their documents call them", () => {
   assertEquals(where("own/measured/register"), "samepage, measured");
 });
 
-Deno.test("rows: each is what some answer or lookup rests on, and answers rest on nothing else", () => {
+Deno.test("rows: each is what some advice or lookup rests on, and advice rests on nothing else", () => {
   const cited = new Set<string>();
   for (const answer of everyAnswer()) idsIn(answer, cited);
   assertEquals([...cited].sort(), ADVISOR_ROWS.map(({ id }) => id as string).sort());

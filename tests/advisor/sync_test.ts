@@ -40,7 +40,7 @@ Deno.test("cuda/cudaSetDeviceFlags/auto: before that, a discrete GPU's default i
   assertEquals(adviseSync({ device: H200, cudaVersion: 10_000 }).rules, ["cuda/cudaSetDeviceFlags/auto"]);
 });
 
-Deno.test("§3.5: the three other flags are told with their costs", () => {
+Deno.test("§3.5: the three other flags are named with their costs", () => {
   const { otherwise } = adviseSync({ device: ORIN });
   assertEquals(otherwise.map(({ flag, row }) => [flag, row]), [
     ["cudaDeviceScheduleSpin", "cuda/cudaSetDeviceFlags/spin"],

@@ -22,7 +22,7 @@ async function told(action: () => unknown): Promise<string> {
   return `${error.message} ${error.hint ?? ""}`;
 }
 
-Deno.test("channel: a path that is taken is told by what is there", () =>
+Deno.test("channel: a path that is taken is refused by what is there", () =>
   withNothingLeft(async () => {
     await using at = await temporaryPath();
     const folder = at.path.slice(0, at.path.lastIndexOf("/"));
@@ -36,7 +36,7 @@ Deno.test("channel: a path that is taken is told by what is there", () =>
     assertMatch(await told(() => connect(`${folder}/notes`)), /ECONNREFUSED.*no socket/);
   }));
 
-Deno.test("channel: what was received for reading tells who has to allow more", () =>
+Deno.test("channel: what was received for reading says who has to allow more", () =>
   withEnds(async ({ one, other }) => {
     using frame = host.allocateFrame(INFO, { sharable: true });
     await one.send(frame);
@@ -62,7 +62,7 @@ Deno.test("channel: what is received has the type that the program names", () =>
     }
   }));
 
-Deno.test("ring: what cannot be published is told by what it is", () =>
+Deno.test("ring: what cannot be published is refused by what it is", () =>
   withNothingLeft(async () => {
     await using ring = create(freshPath());
     using foreign = host.allocateFrame(INFO);
@@ -84,7 +84,7 @@ Deno.test("ring: what cannot be published is told by what it is", () =>
     await assertRejects(() => ring.publish(last), DisposedError, "ring at");
   }));
 
-Deno.test("ring: frames that it cannot take are told by their number, and by what differs", () =>
+Deno.test("ring: frames that it cannot take are refused by their number, and by what differs", () =>
   withNothingLeft(async () => {
     const sharable = (info = INFO) => host.allocateFrame(info, { sharable: true });
     using one = sharable();
@@ -98,7 +98,7 @@ Deno.test("ring: frames that it cannot take are told by their number, and by wha
     assertMatch(await refused([plain, other]), /^frames\[0\]: .*host\.allocateFrame\(info, \{ sharable: true \}\)/);
   }));
 
-Deno.test("ring: a channel and a ring tell each other apart", () =>
+Deno.test("ring: a channel refuses a ring, and a ring a channel", () =>
   withNothingLeft(async () => {
     await using ring = create(freshPath());
     using peer = connect(ring.path, { contexts: [host] });

@@ -70,7 +70,7 @@ Deno.test("opaque fds: a part lies in its memory where its sender says, whether 
     assertEquals(other.grant.allocation === first.grant.allocation, false);
   }));
 
-Deno.test("opaque fds: what its exporter says of it is told to the importer", async () => {
+Deno.test("opaque fds: the importer gets what the exporter says of the memory", async () => {
   for (const dedicated of [false, true]) {
     const device = new Device({ uuid }, "opaque-fd", dedicated);
     await withEnds(async ({ one, other }) => {

@@ -56,7 +56,7 @@ Deno.test("ring: a reader that is killed while it reads gives its frame back", a
   assertEquals(ring.readers, 0);
 });
 
-Deno.test("ring: flush() ends when a reader dies that was told of none of its frames but one", async () => {
+Deno.test("ring: flush() ends when a reader dies that was notified of one frame alone", async () => {
   const path = freshPath();
   await using ring = create(path, 4, "drop-oldest");
   await using holder = new Child(path, HOLDER);

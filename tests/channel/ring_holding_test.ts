@@ -120,7 +120,7 @@ for (const whenFull of ["wait", "drop-oldest"] as const) {
     }));
 }
 
-Deno.test("ring: a program that waits too long for frames of its own is told so, once, on either side", () =>
+Deno.test("ring: a program that waits too long for frames of its own gets one warning, on either side", () =>
   withNothingLeft(async () => {
     await using ring = create(freshPath(), 2);
     const held = [await ring.next(), await ring.next()];

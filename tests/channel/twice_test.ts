@@ -65,7 +65,7 @@ Deno.test("twice: by two drivers, whichever is first, and none is left when all 
   }
 });
 
-Deno.test("twice: what comes back is the part of the memory that it was, also when whoever told of it has ended", () =>
+Deno.test("twice: what comes back is the part of the memory that it was, also when its sender has ended", () =>
   withProgram([new Device()], async (say) => {
     using memory = memfd(2);
     using source = host.allocate({ shape: [2 * PAGE], dtype: "u8" });

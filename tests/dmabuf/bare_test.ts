@@ -69,7 +69,7 @@ Deno.test("dmabuf: planes lie where somebody has put them, and apart", () => {
   assertThrows(() => assertApart(planesAt(NV12, [{}, { offset: 2047 }])), LayoutError, "overlap");
 });
 
-Deno.test("peers: an object that is a part of an allocation is known by its handle, for as long as it is told", () => {
+Deno.test("peers: an object that is a part of an allocation is known by its handle, for as long as it is registered", () => {
   const allocation = new Allocation({ kind: "test.block", byteLength: 64, free() {} });
   tellByHandle("whole", 7n, allocation);
   const forget = tellPlace("part", 7n, allocation, 16);

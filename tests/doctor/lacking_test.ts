@@ -43,7 +43,7 @@ Deno.test("doctor: no library: every attempt, the variable, the remedy", async (
   }
 });
 
-Deno.test("doctor: variables that are no text are told, each with what mends it", async () => {
+Deno.test("doctor: variables that are no text are named, each with what mends it", async () => {
   const wrong = ["SAMEPAGE_LIB_OPENCL", "SAMEPAGE_LIB_OPENCV_CORE", "OCL_ICD_VENDORS", "OPENCV_OPENCL_DEVICE"];
   const doctor = new URL("../../src/doctor/mod.ts", import.meta.url).href;
   const program = `
@@ -73,7 +73,7 @@ Deno.test("doctor: a library that is no OpenCL is an attempt that names what it 
 });
 
 Deno.test({
-  name: named("doctor: a variable that names a device which is not there is told, with those that are", pocl),
+  name: named("doctor: a variable that names a device which is not there is named, with those that are", pocl),
   ignore: pocl !== undefined,
   async fn() {
     const env = { SAMEPAGE_OPENCL_DEVICE: "garbage" };

@@ -124,7 +124,7 @@ testUMat("doctor: OpenCV's OpenCL state of this thread is left as it was", () =>
   assertEquals(state(), before);
 });
 
-testUMat("doctor: OpenCV that was told to use no OpenCL: Mats stay open, UMats say what to unset", async () => {
+testUMat("doctor: OpenCV that may use no OpenCL: Mats stay open, UMats say what to unset", async () => {
   const env = { OPENCV_OPENCL_RUNTIME: "disabled" };
   const report = await reported([], { env, flags: ENV });
   const [reason, remedy] = [/^OpenCV has no OpenCL here/, /^Unset OPENCV_OPENCL_RUNTIME=disabled\.$/];
@@ -172,7 +172,7 @@ testMat("doctor: a module that is missing keeps nothing else from being open", a
 const missing = !present ? "OpenCV" : compiler ? undefined : "g++";
 
 Deno.test({
-  name: named("doctor: a version that is not known is refused by its number, and told", missing),
+  name: named("doctor: a version that is not known is refused by its number, and named", missing),
   ignore: missing !== undefined,
   async fn() {
     await using folder = await temporaryFolder();

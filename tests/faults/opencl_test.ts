@@ -8,7 +8,7 @@ import { sweep } from "./sweep.ts";
 
 const ITEMS = 16_384;
 
-test("listing devices: one that does not tell all of itself is a device", async () => {
+test("listing devices: one that does not report everything is a device", async () => {
   const all = openclDevices().length;
   const told: number[] = [];
   const faults = await sweep(() => void told.push(openclDevices().length), undefined, OPTIONAL);

@@ -201,6 +201,6 @@ for (let i = 0; i < 5; i++) await help.collect();
 console.log(warnings.length, warnings.every((text) => text.includes("opencl context") && text.includes("never disposed")));
 `;
 
-testEach("a context that was forgotten is told of, one that was disposed is not", async (platform) => {
+testEach("a forgotten context causes a warning, and a disposed one does not", async (platform) => {
   assertEquals(await linesOf(FORGET, { env: { PLATFORM: platform } }), ["1 true"]);
 });

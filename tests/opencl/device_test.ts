@@ -33,7 +33,7 @@ const SVM: Readonly<Record<Platform, readonly boolean[]>> = {
 
 for (const [platform, expected] of Object.entries(SVM)) {
   if (!ALL.includes(platform)) continue;
-  test(`${platform}: a device tells which shared virtual memory it has`, [platform], () => {
+  test(`${platform}: a device reports which shared virtual memory it has`, [platform], () => {
     const { svm } = deviceOf(platform);
     assertEquals([svm.coarseGrainBuffer, svm.fineGrainBuffer, svm.fineGrainSystem, svm.atomics], expected);
   });

@@ -5,7 +5,7 @@ import { sizeOf } from "../../src/core/layout/dtype.ts";
 import { formatOf, formatOfCodes, PIXEL_FORMATS } from "../../src/opencl/images/format.ts";
 import { open, test, testEach, thrown } from "./help.ts";
 
-test("every format: a pixel of a power of two, told by its codes, one object", [], () => {
+test("every format: a pixel of a power of two, known by its codes, one object", [], () => {
   assert(PIXEL_FORMATS.size > 80);
   for (const [name, format] of PIXEL_FORMATS) {
     const { order, type, elements, dtype, bytesPerPixel, orderCode, typeCode } = format;

@@ -124,7 +124,7 @@ testEach("a source that includes another is built every time", (platform) => {
   Deno.removeSync(folder, { recursive: true });
 });
 
-testEach("what a cache does wrong is told, and nothing is left", (platform) => {
+testEach("what a cache does wrong is thrown, and nothing is left", (platform) => {
   using cl = open(platform);
   const source = "kernel void k(global int* x) {}";
   for (const cache of [null, 1, "cache", {}, { get: () => undefined }, []]) {

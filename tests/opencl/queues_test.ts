@@ -435,7 +435,7 @@ testEach("what a queue cannot wait for is refused", (platform) => {
   }
 });
 
-testEach("a kernel runs after all that it is told to wait for", async (platform) => {
+testEach("a kernel runs after all that it has to wait for", async (platform) => {
   using b = bench(platform);
   using tensor = zeroed(b.cl, 64);
   const events = [gate(), gate()];

@@ -372,7 +372,7 @@ testFailing(
   },
 );
 
-testFailing("a writer behind a command that failed before what came before that is told of it", async (platform) => {
+testFailing("a writer behind a command that failed before what came before that throws its error", async (platform) => {
   using b = bench(platform);
   const { cl, kernels: { fill, slow } } = b;
   const [queue, another] = [cl.createQueue(), cl.createQueue()];

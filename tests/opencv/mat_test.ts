@@ -118,7 +118,7 @@ testMat("mat: every depth that OpenCV has, and the others refused", () => {
   }
 });
 
-testMat("mat: u32 as i32, of which the error tells", () => {
+testMat("mat: u32 as i32, which the error says", () => {
   using cv = OpenCVContext.open();
   using graph = new MapperGraph([host, cv]);
   using tensor = host.allocate({ shape: [4, 5], dtype: "u32" });
@@ -367,7 +367,7 @@ testMat("mat: data is where the header says, and a Mat that was disposed says no
   assertThrows(() => mat.data, DisposedError);
 });
 
-testMat("a context that was forgotten is told of, and one that was disposed is not", async () => {
+testMat("a forgotten context causes a warning, and a disposed one does not", async () => {
   const use = () => {
     const cv = OpenCVContext.open();
     using graph = new MapperGraph([host, cv]);

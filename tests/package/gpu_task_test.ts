@@ -50,7 +50,7 @@ Deno.test("gpu task: it finds CUDA's tests and examples", async () => {
   assertEquals((await cudaExamples()).includes("examples/cuda-edges/main.ts"), true);
 });
 
-Deno.test("gpu task: what compute-sanitizer tells", () => {
+Deno.test("gpu task: what compute-sanitizer reports", () => {
   const clean = `========= COMPUTE-SANITIZER
 ========= LEAK SUMMARY: 0 bytes leaked in 0 allocations
 ========= ERROR SUMMARY: 0 errors
@@ -93,7 +93,7 @@ Deno.test("gpu task: what is not here is counted by its reason, and nothing pass
   assertEquals(outcomeOf([{ passed: ["a"], failed: ["b"], skipped: [] }]).counts, "1 passed, 1 failed");
 });
 
-Deno.test("gpu task: lanes keep the order of the answers", async () => {
+Deno.test("gpu task: inLanes() keeps the order of the results", async () => {
   let running = 0, most = 0;
   const answers = await inLanes([30, 1, 20, 2], 2, async (milliseconds) => {
     most = Math.max(most, ++running);

@@ -96,7 +96,7 @@ Deno.test("work behind a gate makes no native wait before that opens", async () 
   await waited;
 });
 
-Deno.test("a wait whose line somebody ends meanwhile is told what became of the work", async () => {
+Deno.test("a wait whose line ends meanwhile returns what became of the work", async () => {
   const driver = new FakeDriver();
   const line = driver.line();
   line.submit([], command(() => {}));

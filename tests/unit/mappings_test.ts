@@ -12,7 +12,7 @@ Deno.test("memory is no file: anonymous, in a memfd, or a private map of a file"
   withFile(MAP_PRIVATE, (address) => assertEquals(fileBehind(address, 4096), undefined));
 });
 
-Deno.test("a shared map of a file is told by its path, wherever in it one looks", () => {
+Deno.test("a shared map of a file has its path, wherever in it one looks", () => {
   withFile(MAP_SHARED, (address, path) => {
     assertEquals(fileBehind(address, 1), path);
     assertEquals(fileBehind((address + 4095n) as typeof address, 8192), path);

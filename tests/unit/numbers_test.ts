@@ -44,7 +44,7 @@ Deno.test("numbers: a whole number is refused exactly where its dtype would come
   ));
 });
 
-Deno.test("numbers: what is refused is told with the reason", () => {
+Deno.test("numbers: what is refused is named with the reason", () => {
   const { u8, u64, i64, f32 } = NUMBERS;
   assertEquals(u8.refusal(256), "expected a whole number from 0 to 255, got 256.");
   assertEquals(u8.refusal(1.5), "expected a whole number from 0 to 255, got 1.5.");

@@ -270,7 +270,7 @@ Deno.test("ports: a later step that finds only when taken that it has to copy is
   assertEquals(mapped.route.steps.map(({ transfer }) => transfer), ["alias", "copy"]);
 });
 
-Deno.test("ports: the exporter's block is told with a port to it, but not with a dma-buf, which may show a part", () => {
+Deno.test("ports: the exporter's block comes with a port to it, but not with a dma-buf, which may show a part", () => {
   for (const kind of ["opaque-fd", "dma-buf"] as const) {
     const gives = contextOf("gives", {
       exports: [{ kind }],

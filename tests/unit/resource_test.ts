@@ -143,7 +143,7 @@ Deno.test("the work of another driver is waited for before the bytes are given b
   }
 });
 
-Deno.test("a way back is told whether anything was ever done with the bytes, by dependents too", () => {
+Deno.test("a way back knows whether anything was ever done with the bytes, by dependents too", () => {
   for (const by of ["nobody", "itself", "a dependent"]) {
     const seen: boolean[] = [];
     const step = (_: unknown, used: boolean) => void seen.push(used);
@@ -479,7 +479,7 @@ Deno.test("work whose status cannot be asked for is not over: its memory stays u
   assertEquals([released], [[true]]);
 });
 
-Deno.test("two that wait for the same failing work: one of them is told", async () => {
+Deno.test("two that wait for the same failing work: one of them throws", async () => {
   const work = new FakeWork("device", new Error("failed"));
   const resource = new Resource({ name: "r" });
   resource.usedBy(work.fence);

@@ -211,7 +211,7 @@ Deno.test("a migration is avoided by any number of steps, a copy by any number o
   assertEquals(found.steps?.map((h) => edgeOf(h.mapper)), ["a→b", "b→c"]);
 });
 
-Deno.test("whether there is still something to wait for is told apart", () => {
+Deno.test("memory with work and memory without are different questions", () => {
   // The detour comes to b first, but has not waited; the direct route has, and needs a step less.
   const mappers = from([
     { from: "a", to: "d", answers: always({}) },
@@ -223,7 +223,7 @@ Deno.test("whether there is still something to wait for is told apart", () => {
   assertEquals(found.steps?.map((h) => edgeOf(h.mapper)), ["a→b", "b→c"]);
 });
 
-Deno.test("equal routes are told apart by the table", () => {
+Deno.test("the table decides between equal routes", () => {
   const twice: Edge = { from: "a", to: "c", answers: always({}) };
   const mappers = from([twice, twice]);
   assertEquals(search(query, new Edges(mappers), contexts[0].targets).steps?.[0].mapper, mappers[0]);
@@ -238,7 +238,7 @@ Deno.test("a copy that was not asked for is refused, with how to ask for it", ()
   ]);
 });
 
-Deno.test("a refusal is told where it closed a better route than the one found, or where there is none", () => {
+Deno.test("a refusal is reported where it closed a better route than the one found, or where there is none", () => {
   const onward: Edge = { from: "b", to: "c", answers: always({}) };
   const told = (edges: readonly Edge[]) =>
     search(query, new Edges(from(edges)), contexts[0].targets).refused.map(({ edge }) => edge);

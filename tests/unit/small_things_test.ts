@@ -16,7 +16,7 @@ Deno.test("access: what covers what", () => {
   assertEquals([all.map(reads), all.map(writes)], [[true, false, true], [false, true, true]]);
 });
 
-Deno.test("dtype: the size is in the name, and a typed array tells its own", () => {
+Deno.test("dtype: the size is in the name, and a typed array has its own", () => {
   for (const [dtype, make] of Object.entries(TYPED_ARRAYS)) {
     assertEquals(sizeOf(dtype as DType) * 8, Number(dtype.slice(1)));
     assertEquals(dtypeOf(new make(new ArrayBuffer(8))), dtype as DType);
@@ -83,7 +83,7 @@ Deno.test("aKind() names the class of an object, whatever the program has put in
   assertEquals([shown(new Map()), shown(() => 0)], ["a Map", "a function"]);
 });
 
-Deno.test("shown: a value is told on one line, and a long one is cut", () => {
+Deno.test("shown: a value is shown on one line, and a long one is cut", () => {
   const long = "\u{1f600}".repeat(1 << 20);
   const bytes = new Uint8Array(1);
   const told: readonly (readonly [value: unknown, words: string])[] = [

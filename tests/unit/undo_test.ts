@@ -19,7 +19,7 @@ Deno.test("what is made by steps is kept, with the steps that undo it", () => {
   assertEquals(ended.length, 2);
 });
 
-Deno.test("what failed halfway is undone, newest first, and all failures are told", () => {
+Deno.test("what failed halfway is undone, newest first, and all failures are thrown", () => {
   const ended: string[] = [];
   const make = (undo: (() => void)[]) => {
     undo.push(() => ended.push("first"), fail("no way back"), () => ended.push("third"));

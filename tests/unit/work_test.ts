@@ -79,7 +79,7 @@ Deno.test("inherited work is waited for by readers too: nobody knows what it did
   assertEquals(resource.busy, false);
 });
 
-Deno.test("a failure that a later mark does not cover is kept as that takes its place, and told once", () => {
+Deno.test("a failure that a later mark does not cover is kept as that takes its place, and reported once", () => {
   const failure = new Error("the kernel failed");
   const fail = () => {
     throw failure;

@@ -23,7 +23,7 @@ function test(name: string, fn: () => Promise<void>): void {
 
 const at = (path: string) => new URL(path, import.meta.url).pathname;
 
-test("a buffer that outlives its device is told of", async () => {
+test("the layer reports a buffer that outlives its device", async () => {
   const said = await saidOf(["run", "-A", at("mistake.ts")]);
   assert(said.includes("VUID-vkDestroyDevice-device"), said);
 });
