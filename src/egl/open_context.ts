@@ -3,7 +3,9 @@ import {
   EGL_CONFIG_ID,
   EGL_CONTEXT_CLIENT_TYPE,
   EGL_CONTEXT_MAJOR_VERSION,
+  EGL_CONTEXT_OPENGL_RESET_NOTIFICATION_STRATEGY_EXT,
   EGL_DRAW,
+  EGL_LOSE_CONTEXT_ON_RESET_EXT,
   EGL_NONE,
   EGL_OPENGL_ES3_BIT,
   EGL_OPENGL_ES_API,
@@ -11,6 +13,7 @@ import {
   EGL_RENDERABLE_TYPE,
   EGL_SURFACE_TYPE,
 } from "../../ffi/egl/constants.ts";
+import { EGL_BAD_MATCH } from "../../ffi/egl/errors.ts";
 import {
   GL_DEVICE_UUID_EXT,
   GL_EXTENSIONS,
@@ -27,7 +30,7 @@ import { owned } from "../core/life/ledger.ts";
 import { thenUndo, type Undo, unwind } from "../core/life/undo.ts";
 import { textAt } from "../core/native/text.ts";
 import type { Display } from "./display.ts";
-import { check, checkGl, made, nativeError } from "./errors.ts";
+import { check, checkGl, eglError, made, nativeError } from "./errors.ts";
 import { checks, egl, gles, glesExtensions } from "./library.ts";
 
 /** The name of an extension that is used where the driver has it. */
@@ -110,10 +113,7 @@ export class OpenContext {
       });
     }
     const config = configOf(display, share);
-    const handle = withApi(() => {
-      const attributes = new Int32Array([EGL_CONTEXT_MAJOR_VERSION, 3, EGL_NONE]);
-      return made(egl().eglCreateContext(display.handle, config, share, attributes), "eglCreateContext");
-    });
+    const handle = withApi(() => createContext(display, config, share));
     this.handle = handle;
     owned("egl.EGLContext", undo, () => check(egl().eglDestroyContext(display.handle, handle), "eglDestroyContext"));
     this.facts = this.within(factsOf);
@@ -173,6 +173,23 @@ function withApi<R>(use: () => R): R {
   check(native.eglBindAPI(EGL_OPENGL_ES_API), "eglBindAPI");
   const undo: Undo = before === EGL_NONE ? [] : [() => check(native.eglBindAPI(before), "eglBindAPI")];
   return thenUndo("putting the thread's API back", use, undo);
+}
+
+/** Without this, a context whose device was reset reports nothing, and its pictures are zeros. */
+const REPORTS_LOSS = [EGL_CONTEXT_OPENGL_RESET_NOTIFICATION_STRATEGY_EXT, EGL_LOSE_CONTEXT_ON_RESET_EXT];
+
+/** Contexts that share textures have one strategy for resets, and EGL does not report that of a program's context. */
+function createContext({ handle, extensions }: Display, config: Address, share: Address): Address {
+  const reports = extensions.has("EGL_EXT_create_context_robustness") ? REPORTS_LOSS : [];
+  const create = (...more: readonly number[]) =>
+    egl().eglCreateContext(handle, config, share, Int32Array.of(EGL_CONTEXT_MAJOR_VERSION, 3, ...more, EGL_NONE));
+  if (share !== NULL) {
+    const alike = create();
+    if (alike !== NULL) return alike;
+    const error = eglError("eglCreateContext");
+    if (error.code !== EGL_BAD_MATCH) throw error;
+  }
+  return made(create(...reports), "eglCreateContext");
 }
 
 /** No config where the driver needs none; else the config of the context to share with, or any for OpenGL ES 3. */

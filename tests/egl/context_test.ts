@@ -3,7 +3,7 @@ import { ArgumentError, host, ledger } from "@samepage/interop";
 import { EglContext, eglDevices } from "@samepage/interop/egl";
 import { VulkanContext, vulkanDevices } from "@samepage/interop/vulkan";
 import { type Address, NULL } from "../../ffi/address.ts";
-import { EGL_NONE, EGL_OPENGL_ES_API } from "../../ffi/egl/constants.ts";
+import { EGL_CONTEXT_MAJOR_VERSION, EGL_NONE, EGL_OPENGL_ES_API } from "../../ffi/egl/constants.ts";
 import { GL_TEXTURE_2D } from "../../ffi/gles/constants.ts";
 import { egl as native, gles } from "../../src/egl/library.ts";
 import { OpenContext } from "../../src/egl/open_context.ts";
@@ -21,6 +21,30 @@ test("a context says who draws, and what it has", (egl) => {
   assert(egl.handle > 0n && egl.display > 0n);
   assert(egl.extensions.includes("EGL_KHR_surfaceless_context"));
   assertEquals(egl.targets, [egl.image, egl.buffer]);
+});
+
+/** GL_RESET_NOTIFICATION_STRATEGY and GL_LOSE_CONTEXT_ON_RESET of GL_KHR_robustness. */
+const [STRATEGY, LOSES] = [0x8256, 0x8252];
+
+test("a context reports a reset of its device, also one that shares with a program's of either kind", (egl) => {
+  if (!egl.openContext.display.extensions.has("EGL_EXT_create_context_robustness")) return;
+  const strategyOf = (context: EglContext) => {
+    const out = new Int32Array(1);
+    context.openContext.command("glGetIntegerv", () => gles().glGetIntegerv(STRATEGY, out));
+    return out[0];
+  };
+  assertEquals(strategyOf(egl), LOSES);
+  using alike = EglContext.attach({ display: egl.display, context: egl.handle });
+  assertEquals(strategyOf(alike), LOSES);
+  const attributes = Int32Array.of(EGL_CONTEXT_MAJOR_VERSION, 3, EGL_NONE);
+  const display = egl.display as Address;
+  const other = native().eglCreateContext(display, NULL, NULL, attributes);
+  try {
+    using unlike = EglContext.attach({ display, context: other });
+    assert(strategyOf(unlike) !== LOSES);
+  } finally {
+    native().eglDestroyContext(display, other);
+  }
 });
 
 test("an extension is there, or absent with a reason that names it", (egl) => {
