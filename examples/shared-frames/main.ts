@@ -75,7 +75,7 @@ async function makeSheet(path: string, count: number): Promise<void> {
       bytesMoved += picture.route.bytesMoved + target.route.bytesMoved;
       if (seen === 0) console.log(`map     ${picture.route}`);
     }
-    const at = `${(frame.metadata.get("timestamp") ?? 0n) / 1_000_000n} ms`;
+    const at = `${(frame.metadata.get("timestamp")?.pts ?? 0n) / 1_000_000n} ms`;
     console.log(`frame   ${ring.sequence} of process ${camera.pid}, at ${at}`);
     if (++seen === count) break;
   }

@@ -18,10 +18,10 @@ import {
 import { type Layout, layout } from "../core/layout/layout.ts";
 import type { WholeMemory } from "../core/device/port.ts";
 import type { Access } from "../core/memory/access.ts";
-import { Metadata, type MetadataFields } from "../core/tensors/metadata.ts";
+import { Metadata } from "../core/tensors/metadata.ts";
 import { badMessage } from "./errors.ts";
-import { decimal, list, oneOf, record, text, whole } from "./fields.ts";
-import { MOST_FDS } from "./packet.ts";
+import { decimal, list, oneOf, open, record, text, whole } from "./fields.ts";
+import { LONGEST, MOST_FDS } from "./packet.ts";
 
 /** What the fds are that memory crosses by: the kernel's own, or a device's, which only its drivers open. */
 export type SentKind = "dma-buf" | "memfd" | "opaque-fd";
@@ -63,6 +63,9 @@ const MOST_DIMENSIONS = 32;
 
 const LONGEST_NAME = 256;
 
+/** More do not fit into a message, whatever they hold. */
+const MOST_DICTIONARIES = 1024;
+
 /** The object of which a plane is a part: all lie in one, or each in its own. */
 export function objectOf({ objects }: Pick<Description, "objects">, plane: number): number {
   return objects.length === 1 ? 0 : plane;
@@ -102,14 +105,18 @@ function bodyOfInfo(info: FrameInfo): object {
   return { image: colour === undefined ? image : { ...image, colour: colourIn(colour) } };
 }
 
-/** The fields that samepage knows: what a program adds stays here. */
-function bodyOfMetadata(metadata: Metadata): object {
-  const fields: Record<string, unknown> = {};
-  for (const name of ["timestamp", "duration", "stream", "sequence"] as const) {
-    const value = metadata.get(name);
-    if (value !== undefined) fields[name] = typeof value === "bigint" ? `${value}` : value;
-  }
-  return fields;
+function bodyOfMetadata(metadata: Metadata): unknown {
+  return Array.from(metadata.entries(), ([name, fields]) => ({
+    name,
+    fields: Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, bodyOfValue(value)])),
+  }));
+}
+
+/** JSON has neither bigints nor bytes: each is an object with one property, which no other value is. */
+function bodyOfValue(value: unknown): unknown {
+  if (typeof value === "bigint") return { int: `${value}` };
+  if (value instanceof Uint8Array) return { bytes: value.toBase64() };
+  return Array.isArray(value) ? value.map(bodyOfValue) : value;
 }
 
 export function descriptionIn(body: unknown): Description {
@@ -210,16 +217,40 @@ function colourIn(colour: unknown): Colour {
   });
 }
 
-function metadataIn(metadata: unknown): Metadata {
-  const given = record(metadata, "metadata", [], ["timestamp", "duration", "stream", "sequence"]);
-  const { timestamp, duration, stream, sequence } = given;
-  const fields: Partial<MetadataFields> = {
-    ...(timestamp === undefined ? {} : { timestamp: decimal(timestamp, "metadata.timestamp", "signed") }),
-    ...(duration === undefined ? {} : { duration: decimal(duration, "metadata.duration", "signed") }),
-    ...(stream === undefined ? {} : { stream: text(stream, "metadata.stream", LONGEST_NAME) }),
-    ...(sequence === undefined ? {} : { sequence: whole(sequence, "metadata.sequence") }),
-  };
-  return new Metadata(fields);
+function metadataIn(given: unknown): Metadata {
+  const metadata = new Metadata();
+  for (const [i, one] of list(given, "metadata", 0, MOST_DICTIONARIES).entries()) {
+    const where = `metadata[${i}]`;
+    const { name, fields } = record(one, where, ["name", "fields"]);
+    const known = text(name, `${where}.name`, LONGEST_NAME);
+    const values = Object.fromEntries(
+      Object.entries(open(fields, `${where}.fields`)).map(([key, value]) => [key, valueIn(value, `${where}.${key}`)]),
+    );
+    checked(where, () => metadata.add(known, values));
+  }
+  return metadata;
+}
+
+/** Only arrays are gone through: the core refuses what is too deep. */
+function valueIn(value: unknown, where: string, depth = 0): unknown {
+  if (Array.isArray(value) && depth < MOST_DIMENSIONS) {
+    return value.map((each, i) => valueIn(each, `${where}[${i}]`, depth + 1));
+  }
+  if (typeof value !== "object" || value === null) return value;
+  const { int, bytes } = record(value, where, [], ["int", "bytes"]);
+  if (int !== undefined && bytes === undefined) return decimal(int, where, "signed");
+  if (bytes !== undefined && int === undefined) return bytesIn(bytes, where);
+  throw badMessage(where, `expected { "int" } or { "bytes" }, got neither or both.`);
+}
+
+function bytesIn(given: unknown, where: string): Uint8Array {
+  try {
+    const bytes = Uint8Array.fromBase64(text(given, where, LONGEST));
+    if (bytes.toBase64() === given) return bytes;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  throw badMessage(where, "expected base64 with its padding.");
 }
 
 /** Throws unless the planes are those of the frame, lie within their objects, and do not overlap. */

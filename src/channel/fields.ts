@@ -7,13 +7,19 @@ export function record(
   required: readonly string[],
   optional: readonly string[] = [],
 ): Readonly<Record<string, unknown>> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw unexpected(where, "an object", value);
-  const names = Object.keys(value);
+  const given = open(value, where);
+  const names = Object.keys(given);
   const missing = required.find((name) => !names.includes(name));
   if (missing !== undefined) throw badMessage(`${where}.${missing}`, "it is missing.");
   const other = names.find((name) => !required.includes(name) && !optional.includes(name));
   if (other !== undefined) throw badMessage(where, `unknown property ${literal(other)}.`);
-  return value as Record<string, unknown>;
+  return given;
+}
+
+/** An object with any names. */
+export function open(value: unknown, where: string): Readonly<Record<string, unknown>> {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw unexpected(where, "an object", value);
 }
 
 export function list(value: unknown, where: string, least: number, most: number): readonly unknown[] {

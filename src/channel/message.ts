@@ -12,7 +12,7 @@ export const KINDS = { memory: 1, ring: 2, port: 3 } as const;
 /** `page` in ASCII. */
 const MAGIC = 0x6567_6170;
 
-const VERSION = 1;
+const VERSION = 2;
 
 const HEADER_BYTES = 16;
 

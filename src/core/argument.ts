@@ -84,7 +84,7 @@ export function optionsIn<T extends object>(given: T, names: Names<T>, argument:
 }
 
 /** True for an object that no class has made, of this realm or another; it may inherit from one that holds defaults. */
-function isPlain(given: object): boolean {
+export function isPlain(given: object): boolean {
   const { constructor } = given;
   return constructor === Object || typeof constructor !== "function" || constructor.name === "Object";
 }

@@ -66,6 +66,11 @@ function picture(over: object = {}, planes: readonly object[] = nv12Planes()): o
   });
 }
 
+/** A picture with one dictionary of metadata. */
+function known(name: string, fields: object): object {
+  return { ...picture(), metadata: [{ name, fields }] };
+}
+
 function nv12Planes(second: object = {}): object[] {
   return [plane(), plane({ shape: [32, 32, 2], strides: [64, 2, 1], byteOffset: PAGE, ...second })];
 }
@@ -75,7 +80,7 @@ function message(json: unknown, header: Partial<Record<keyof typeof FIELDS, numb
   const text = typeof json === "string" ? new TextEncoder().encode(json) : encoded(json);
   const bytes = new Uint8Array(16 + text.length);
   const view = new DataView(bytes.buffer);
-  const right = { magic: 0x65676170, version: 1, kind: 1, fds, length: text.length, reserved: 0 };
+  const right = { magic: 0x65676170, version: 2, kind: 1, fds, length: text.length, reserved: 0 };
   for (const [name, set] of Object.entries(FIELDS)) set(view, { ...right, ...header }[name as keyof typeof FIELDS]);
   bytes.set(text, 16);
   return bytes;
@@ -134,6 +139,7 @@ const MALFORMED: Readonly<Record<string, Hostile>> = {
   "half a header": { send: () => ({ bytes: message(body()).slice(0, 8), fds: [raw.memfd(PAGE)] }), names: /header/ },
   "a header alone": { send: about(""), names: /body/ },
   "another magic": { send: about(body(), { magic: 0x45474150 }), names: /magic/ },
+  "version 1": { send: about(body(), { version: 1 }), names: /version/ },
   "version 0": { send: about(body(), { version: 0 }), names: /version/ },
   "version 255": { send: about(body(), { version: 255 }), names: /version/ },
   "an unknown kind": { send: about(body(), { kind: 200 }), names: /kind/ },
@@ -166,7 +172,7 @@ const MALFORMED: Readonly<Record<string, Hostile>> = {
   "no JSON": { send: about("{"), names: /body/ },
   "bytes that are not UTF-8": { send: about(Uint8Array.of(0x22, 0xff, 0x22)), names: /body/ },
   "a name that is not UTF-8": {
-    send: about(encoded({ ...picture(), metadata: { stream: "~" } }).map((byte) => byte === 0x7e ? 0xff : byte)),
+    send: about(encoded(known("source", { stream: "~" })).map((byte) => byte === 0x7e ? 0xff : byte)),
     names: /body/,
   },
   "a byte order mark": { send: about(`\ufeff${JSON.stringify(body())}`), names: /body/ },
@@ -206,10 +212,10 @@ const MALFORMED: Readonly<Record<string, Hostile>> = {
     names: /modifier/,
   },
   "a modifier with a zero in front": { send: about(picture({ modifier: "00" })), names: /modifier/ },
-  "a time of minus zero": { send: about({ ...picture(), metadata: { timestamp: "-0" } }), names: /timestamp/ },
+  "a time of minus zero": { send: about(known("timestamp", { pts: { int: "-0" } })), names: /pts/ },
   "a name with half of a character": {
-    send: about({ ...picture(), metadata: { stream: "\ud800" } }),
-    names: /stream/,
+    send: about(known("source", { stream: "\ud800" })),
+    names: /metadata\[0\]/,
   },
   "a modifier as a number": { send: about(picture({ modifier: 0 })), names: /modifier/ },
   "a picture that is sound too": {
@@ -217,10 +223,38 @@ const MALFORMED: Readonly<Record<string, Hostile>> = {
     names: /body/,
   },
   "an fd that is not ready": { send: about(body({ sync: "later" })), names: /sync/ },
-  "metadata of a tensor": { send: about(body({ metadata: {} })), names: /metadata/ },
+  "metadata of a tensor": { send: about(body({ metadata: [] })), names: /metadata/ },
   "a name of 300 characters": {
-    send: about({ ...picture(), metadata: { stream: "x".repeat(300) } }),
-    names: /stream/,
+    send: about(known("x".repeat(300), {})),
+    names: /name/,
+  },
+  "metadata that is no list": { send: about({ ...picture(), metadata: {} }), names: /metadata/ },
+  "a dictionary that is a list": { send: about(known("mine", [])), names: /fields/ },
+  "a dictionary with a property more": {
+    send: about({ ...picture(), metadata: [{ name: "mine", fields: {}, more: 1 }] }),
+    names: /metadata\[0\]/,
+  },
+  "a dictionary without a name": { send: about({ ...picture(), metadata: [{ fields: {} }] }), names: /name/ },
+  "a known key of another type": { send: about(known("timestamp", { pts: 5 })), names: /metadata\[0\]/ },
+  "a number that is a bigint": {
+    send: about(known("detection", { xMin: { int: "0" }, yMin: 0, xMax: 1, yMax: 1 })),
+    names: /metadata\[0\]/,
+  },
+  "a detection without its corners": { send: about(known("detection", { label: "cat" })), names: /metadata\[0\]/ },
+  "a bigint of 65 bits": { send: about(known("mine", { big: { int: `${2n ** 64n}` } })), names: /big/ },
+  "an object in a dictionary": { send: about(known("mine", { inner: { a: 1 } })), names: /inner/ },
+  "a value of two kinds": { send: about(known("mine", { two: { int: "1", bytes: "" } })), names: /two/ },
+  "bytes that are not base64": { send: about(known("mine", { raw: { bytes: "*" } })), names: /raw/ },
+  "bytes without their padding": { send: about(known("mine", { raw: { bytes: "AQI" } })), names: /raw/ },
+  "bytes with white space": { send: about(known("mine", { raw: { bytes: "AQ I=" } })), names: /raw/ },
+  "null in a dictionary": { send: about(known("mine", { nothing: null })), names: /metadata\[0\]|nothing/ },
+  "lists in lists, 3,000 deep": {
+    send: about(JSON.stringify(known("mine", { deep: "~" })).replace('"~"', "[".repeat(3000) + "]".repeat(3000))),
+    names: /metadata\[0\]/,
+  },
+  "1,025 dictionaries": {
+    send: about({ ...picture(), metadata: Array(1025).fill(0) }),
+    names: /metadata/,
   },
 };
 

@@ -26,7 +26,7 @@ def sealed_memfd(size):
 
 def send(connection, body, fds):
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
-    socket.send_fds(connection, [HEADER.pack(b"page", 1, 1, len(fds), len(text), 0), text], fds)
+    socket.send_fds(connection, [HEADER.pack(b"page", 2, 1, len(fds), len(text), 0), text], fds)
 
 
 def receive(connection):
@@ -35,7 +35,7 @@ def receive(connection):
         return None, fds
     assert flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC) == 0
     magic, version, kind, count, length, reserved = HEADER.unpack_from(packet)
-    assert (magic, version, kind, count, length, reserved) == (b"page", 1, 1, len(fds), len(packet) - 16, 0)
+    assert (magic, version, kind, count, length, reserved) == (b"page", 2, 1, len(fds), len(packet) - 16, 0)
     return json.loads(packet[16:]), fds
 
 
@@ -51,7 +51,10 @@ def send_samples(connection):
             {"dtype": "u8", "shape": [24, 32, 2], "strides": [64, 2, 1], "byteOffset": 64 * 48},
         ],
         "image": {"fourcc": NV12, "width": 64, "height": 48, "modifier": "0", "colour": {"matrix": "bt601"}},
-        "metadata": {"timestamp": "40000000", "stream": "Haustür"},
+        "metadata": [
+            {"name": "timestamp", "fields": {"pts": {"int": "40000000"}}},
+            {"name": "source", "fields": {"stream": "Haustür"}},
+        ],
     }, [picture])
     floats = sealed_memfd(4096)
     with mmap.mmap(floats, 0) as memory:

@@ -110,8 +110,8 @@ testPython("Python sends, and Deno writes into Python's memory", async (path) =>
     using picture = await peer.receive();
     assert(picture instanceof Frame);
     assertEquals(picture.info, imageInfo({ format: "NV12", width: 64, height: 48, colour: { matrix: "bt601" } }));
-    assertEquals(picture.metadata.get("timestamp"), 40_000_000n);
-    assertEquals(picture.metadata.get("stream"), "Haustür");
+    assertEquals(picture.metadata.get("timestamp")?.pts, 40_000_000n);
+    assertEquals(picture.metadata.get("source")?.stream, "Haustür");
     const chroma = picture.planes[1] as HostTensor;
     assertEquals(chroma.bytes({ access: "read" })[0], (64 * 48) % 251);
   }
@@ -133,7 +133,7 @@ testPython("Deno sends, and Python receives", async (path) => {
     using tensor = host.allocate({ shape: [3, 5], dtype: "u8", sharable: true });
     tensor.view().fill(2);
     await peer.send(tensor);
-    const metadata = new Metadata({ timestamp: 1n, stream: "ö" });
+    const metadata = new Metadata({ timestamp: { pts: 1n }, source: { stream: "ö" } });
     using frame = host.allocateFrame(imageInfo({ format: "GRAY8", width: 4, height: 4 }), { sharable: true, metadata });
     frame.planes[0].bytes().fill(1);
     await peer.send(frame, { access: "read-write" });
@@ -142,7 +142,8 @@ testPython("Deno sends, and Python receives", async (path) => {
   assertEquals((await other.output).split("\n"), [
     "listening",
     "memfd read u8 [3, 5] 30 None",
-    `memfd read-write ${gray} [4, 4] 16 {'timestamp': '1', 'stream': 'ö'}`,
+    `memfd read-write ${gray} [4, 4] 16 [{'name': 'timestamp', 'fields': {'pts': {'int': '1'}}}, ` +
+    "{'name': 'source', 'fields': {'stream': 'ö'}}]",
     "",
   ]);
 });

@@ -146,7 +146,10 @@ Deno.test("console.log() and JSON.stringify() show one line of what needs no lib
     [graph, /^mapper graph of host$/],
     [ledger, /^ledger: .*\d host\.block/],
     [new Metadata(), /^metadata \{ nothing is set \}$/],
-    [new Metadata({ timestamp: 3n, stream: "a\nb" }), /^metadata \{ timestamp: 3, stream: "a\\nb" \}$/],
+    [
+      new Metadata({ timestamp: { pts: 3n }, source: { stream: "a\nb" } }),
+      /^metadata \{ timestamp \{ pts: 3 \}, source \{ stream: "a\\nb" \} \}$/,
+    ],
     [tensor, /^host tensor \[4,4\] u8$/],
     [tensor.resource, /^host tensor \[4,4\] u8$/],
     [tensor.described, /^description of host, "read-write": \[4,4\] u8$/],

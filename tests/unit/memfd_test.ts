@@ -157,10 +157,10 @@ test("a frame lies where it says", () => {
   const { port } = host.ports.export!(frame.planes[1], "memfd", 100, "read", false);
   assertEquals([port.offset, port.byteLength], [128 * 16, 100]);
   const fd = port.takeFd();
-  using same = host.attach(fd, { info, rowAlign: 128, metadata: new Metadata({ timestamp: 5n }) });
+  using same = host.attach(fd, { info, rowAlign: 128, metadata: new Metadata({ timestamp: { pts: 5n } }) });
   closeFd(fd);
   assertEquals(same.planes.map(({ address }) => address), frame.planes.map(({ address }) => address));
-  assertEquals([same.metadata.get("timestamp"), same.planes[1].bytes()[5]], [5n, 3]);
+  assertEquals([same.metadata.get("timestamp")?.pts, same.planes[1].bytes()[5]], [5n, 3]);
   assertStrictEquals(same.grants[0].allocation, frame.grants[0].allocation);
 });
 

@@ -150,15 +150,34 @@ Deno.test("ledger: counts by kind, and shows only what is alive", () => {
   assertEquals([ledger.alive, ledger.quarantinedBytes], [{ a: 2 }, 64]);
 });
 
-Deno.test("metadata: keys are set, read, unset", () => {
-  const metadata = new Metadata({ timestamp: 1n });
-  assertEquals(metadata.set("sequence", 2).set("stream", "door").get("timestamp"), 1n);
-  assertEquals([metadata.delete("timestamp"), metadata.delete("timestamp"), metadata.get("timestamp")], [
-    true,
-    false,
-    undefined,
-  ]);
-  assertEquals([...metadata.entries()], [["sequence", 2], ["stream", "door"]]);
+Deno.test("metadata: dictionaries are added, changed, found and removed", () => {
+  const metadata = new Metadata({ timestamp: { pts: 1n } });
+  metadata.set("timestamp", { duration: 2n }).set("source", { sequence: 2 }).set("source", { stream: "door" });
+  assertEquals(metadata.get("timestamp"), { pts: 1n, duration: 2n });
+  assertEquals(metadata.get("source"), { sequence: 2, stream: "door" });
+  metadata.set("timestamp", { pts: undefined }).set("timestamp", { duration: undefined });
+  assertEquals([metadata.get("timestamp"), metadata.delete("timestamp")], [undefined, false]);
+  const corners = { xMin: 0, yMin: 0, xMax: 1, yMax: 1 };
+  for (const label of ["cat", "dog", "cat"]) metadata.add("detection", { ...corners, label });
+  const [, dog] = metadata.all("detection");
+  assertEquals([metadata.delete(dog), metadata.delete(dog)], [true, false]);
+  metadata.set("detection", { id: 5 });
+  assertEquals(metadata.all("detection").map(({ label, id }) => [label, id]), [["cat", 5], ["cat", undefined]]);
+  assertEquals([...metadata.entries()].map(([name]) => name), ["source", "detection", "detection"]);
+  assertEquals([metadata.delete("detection"), metadata.get("detection")], [true, undefined]);
+  metadata.clear();
+  assertEquals([...metadata.entries()], []);
+});
+
+Deno.test("metadata: what it holds is a copy that nobody changes", () => {
+  const given = { dims: [1, 2], data: Uint8Array.of(1) };
+  const metadata = new Metadata({ inferenceResult: given });
+  given.dims.push(3);
+  given.data[0] = 9;
+  const held = metadata.get("inferenceResult")!;
+  assertEquals([held.dims, held.data], [[1, 2], Uint8Array.of(1)]);
+  assertThrows(() => (held as { format: string }).format = "text", TypeError);
+  assertThrows(() => (held.dims as number[]).push(1), TypeError);
 });
 
 Deno.test("route: a line a step, then a line a refusal", () => {

@@ -224,9 +224,8 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     const frame = this.#frames[index].lend("read", atEnd);
     inHand.set(index, notice);
     if (frame instanceof Frame) {
-      frame.metadata.set("sequence", sequence);
-      if (timestamp === undefined) frame.metadata.delete("timestamp");
-      else frame.metadata.set("timestamp", timestamp);
+      frame.metadata.set("source", { sequence });
+      frame.metadata.set("timestamp", { pts: timestamp });
     }
     keepFor(frame, this); // its end is the frame's
     return frame;

@@ -113,7 +113,7 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
     const { timestamp: given } = optionsIn(options, PUBLISH);
     if (given !== undefined && typeof given !== "bigint") throw checks.wrongKind("timestamp", "a bigint", given);
     const turn = this.#turnOf(frame);
-    const timestamp = given ?? (frame instanceof Frame ? frame.metadata.get("timestamp") : undefined);
+    const timestamp = given ?? (frame instanceof Frame ? frame.metadata.get("timestamp")?.pts : undefined);
     if (timestamp !== undefined && !isTimestamp(timestamp)) {
       throw checks.wrong("timestamp", `expected a bigint between -2^63 and 2^63, got ${literal(timestamp)}.`);
     }
@@ -206,11 +206,7 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
       atEnd(); // a tensor over the same memory is in use
       throw error;
     }
-    if (frame instanceof Frame) {
-      for (const [key] of [...frame.metadata.entries()]) {
-        frame.metadata.delete(key as never);
-      }
-    }
+    if (frame instanceof Frame) frame.metadata.clear();
     this.#turns.set(frame, turn);
     return frame;
   }

@@ -1,76 +1,300 @@
-import { literal, object, shown } from "../argument.ts";
+import { isPlain, literal, object, shown, unexpected } from "../argument.ts";
 import { Checks } from "../checks.ts";
 import { Printed } from "../printed.ts";
 
-/** The fields that samepage knows. A program adds its own by declaration merging. */
+/**
+ * The dictionaries that samepage knows, by name. A program adds its own by declaration merging, or uses them without a type.
+ * Values are plain data: strings, finite numbers, bigints of 64 bits, booleans, a Uint8Array, and lists of those.
+ */
 export interface MetadataFields {
-  /** When to show the frame, in nanoseconds. */
-  timestamp: bigint;
-  /** How long to show it, in nanoseconds. */
-  duration: bigint;
-  /** Which stream it came from. */
-  stream: string;
-  /** Its number in the stream. */
-  sequence: number;
+  /** When to show the frame, when to decode it, and how long to show it, in nanoseconds. */
+  timestamp: { readonly pts?: bigint; readonly dts?: bigint; readonly duration?: bigint };
+  /** Which stream it came from, and its number there; the batch, region and object that it was cut out for. */
+  source: {
+    readonly stream?: string;
+    readonly sequence?: number;
+    readonly streamId?: number;
+    readonly batchIndex?: number;
+    readonly roiId?: number;
+    readonly objectId?: number;
+  };
+  /** An object in the picture; its corners are parts of width and height, from 0 to 1. */
+  detection: {
+    readonly xMin: number;
+    readonly yMin: number;
+    readonly xMax: number;
+    readonly yMax: number;
+    readonly confidence?: number;
+    readonly id?: number;
+    readonly parentId?: number;
+    readonly labelId?: number;
+    readonly label?: string;
+  };
+  /** What a model made of the frame: one tensor of its output. */
+  inferenceResult: {
+    readonly modelName?: string;
+    readonly layerName?: string;
+    readonly format?: string;
+    readonly data?: Uint8Array;
+    readonly dims?: readonly number[];
+    readonly precision?: string;
+    readonly layout?: string;
+  };
+  /** What a model takes the frame, or the detection with this id, for. */
+  classification: {
+    readonly label?: string;
+    readonly labelId?: number;
+    readonly confidence?: number;
+    readonly objectId?: number;
+    readonly modelName?: string;
+    readonly layerName?: string;
+  };
+  /** The same object has the same id in each frame. */
+  objectId: { readonly id: number };
+  /** How the picture was moved: the six numbers of a 2 × 3 matrix, row by row. */
+  affineTransform: { readonly matrix: readonly number[] };
+  /** The model behind results, and its layers. */
+  modelInfo: {
+    readonly modelName?: string;
+    readonly inputNames?: readonly string[];
+    readonly inputTypes?: readonly string[];
+    readonly inputShapes?: readonly (readonly number[])[];
+    readonly outputNames?: readonly string[];
+    readonly outputTypes?: readonly string[];
+    readonly outputShapes?: readonly (readonly number[])[];
+  };
+  /** Any other, of any plain data. */
+  [name: string]: { readonly [key: string]: unknown };
+}
+
+const TYPES = {
+  "a number": (value: unknown) => typeof value === "number",
+  "a whole number": Number.isSafeInteger,
+  "a bigint": (value: unknown) => typeof value === "bigint",
+  "a string": (value: unknown) => typeof value === "string",
+  "a Uint8Array": (value: unknown) => value instanceof Uint8Array,
+  "a list of numbers": (value: unknown) => isListOf(value, "number"),
+  "a list of strings": (value: unknown) => isListOf(value, "string"),
+  "a list of lists of numbers": (value: unknown) =>
+    Array.isArray(value) && value.every((list) => isListOf(list, "number")),
+};
+
+type TypeOf<V> = V extends string ? "a string"
+  : V extends number ? "a number" | "a whole number"
+  : V extends bigint ? "a bigint"
+  : V extends Uint8Array ? "a Uint8Array"
+  : V extends readonly string[] ? "a list of strings"
+  : V extends readonly number[] ? "a list of numbers"
+  : "a list of lists of numbers";
+
+/** The keys of a known dictionary, which fail to compile where they differ from {@link MetadataFields}. */
+type KeysOf<D> = { readonly [K in keyof D]-?: TypeOf<Exclude<D[K], undefined>> };
+
+const number = "a number";
+const whole = "a whole number";
+const bigint = "a bigint";
+const string = "a string";
+const strings = "a list of strings";
+const numbers = "a list of numbers";
+const shapes = "a list of lists of numbers";
+
+type Known =
+  | "timestamp"
+  | "source"
+  | "detection"
+  | "inferenceResult"
+  | "classification"
+  | "objectId"
+  | "affineTransform"
+  | "modelInfo";
+
+const KNOWN: { readonly [N in Known]: KeysOf<MetadataFields[N]> } = {
+  timestamp: { pts: bigint, dts: bigint, duration: bigint },
+  source: {
+    ...{ stream: string, sequence: whole },
+    ...{ streamId: whole, batchIndex: whole, roiId: whole, objectId: whole },
+  },
+  detection: {
+    ...{ xMin: number, yMin: number, xMax: number, yMax: number, confidence: number },
+    ...{ id: whole, parentId: whole, labelId: whole, label: string },
+  },
+  inferenceResult: {
+    ...{ modelName: string, layerName: string, format: string, data: "a Uint8Array" },
+    ...{ dims: numbers, precision: string, layout: string },
+  },
+  classification: {
+    ...{ label: string, labelId: whole, confidence: number, objectId: whole },
+    ...{ modelName: string, layerName: string },
+  },
+  objectId: { id: whole },
+  affineTransform: { matrix: numbers },
+  modelInfo: {
+    modelName: string,
+    ...{ inputNames: strings, inputTypes: strings, inputShapes: shapes },
+    ...{ outputNames: strings, outputTypes: strings, outputShapes: shapes },
+  },
+};
+
+/** The keys without which a known dictionary says nothing. */
+const REQUIRED: Readonly<Record<string, readonly string[]>> = {
+  detection: ["xMin", "yMin", "xMax", "yMax"],
+  objectId: ["id"],
+  affineTransform: ["matrix"],
+};
+
+/** Lists in lists in a list: more is a mistake, and so is a list that holds itself. */
+const DEEPEST = 3;
+
+interface Named {
+  readonly name: string;
+  readonly fields: MetadataFields[string];
 }
 
 /**
- * What is known of a frame besides its bytes: a dictionary with typed keys. It travels with every map.
+ * What is known of a frame besides its bytes: a list of named dictionaries, several of one name where there are several. It
+ * travels with every map. What it holds are copies, and frozen.
  *
  * @example
  * ```ts
  * import { Metadata } from "@samepage/interop";
  *
- * const metadata = new Metadata({ timestamp: 40_000_000n });
- * metadata.set("stream", "front door");
- * console.log(metadata.get("timestamp")); // 40000000n
+ * const metadata = new Metadata({ timestamp: { pts: 40_000_000n } });
+ * metadata.set("source", { stream: "front door" });
+ * metadata.add("detection", { xMin: 0.1, yMin: 0.2, xMax: 0.3, yMax: 0.4, label: "cat" });
+ * metadata.add("detection", { xMin: 0.5, yMin: 0.6, xMax: 0.7, yMax: 0.8, label: "dog" });
+ * console.log(metadata.get("timestamp")?.pts, metadata.all("detection").map(({ label }) => label));
+ * // 40000000n [ "cat", "dog" ]
  * ```
  */
 export class Metadata extends Printed {
   /** Most frames of a stream have none. */
-  #fields: Map<string, unknown> | undefined;
+  #list: readonly Named[] = NONE;
 
-  /** Begins with these fields. @throws {ArgumentError} if `fields` is no object. */
+  /** Begins with one dictionary of each name. @throws {ArgumentError} if one is no plain data, or `fields` no object. */
   constructor(fields?: Partial<MetadataFields>) {
     super();
-    this.#fields = fields === undefined ? undefined : new Map(Object.entries(object(fields, "fields")));
+    if (fields === undefined) return;
+    for (const [name, given] of Object.entries(object(fields, "fields"))) this.add(name, given!);
   }
 
   /** True for what this class has made, and not for a proxy of it. For mappers. */
   static owns(value: object): boolean {
-    return #fields in value;
+    return #list in value;
   }
 
-  /** Its keys and values, in one line. `console.log` shows the same. */
+  /** Its dictionaries, in one line. `console.log` shows the same. */
   toString(): string {
-    const fields = Array.from(this.#fields ?? [], ([key, value]) => `${shown(key)}: ${literal(value)}`);
-    return `metadata { ${fields.length === 0 ? "nothing is set" : fields.join(", ")} }`;
+    const all = this.#list.map(({ name, fields }) => {
+      const values = Object.entries(fields).map(([key, value]) => `${shown(key)}: ${literal(value)}`);
+      return `${shown(name)} { ${values.join(", ")} }`;
+    });
+    return `metadata { ${all.length === 0 ? "nothing is set" : all.join(", ")} }`;
   }
 
-  /** The value of a key; undefined if it is not set. */
-  get<K extends keyof MetadataFields>(key: K): MetadataFields[K] | undefined {
-    return this.#fields?.get(key) as MetadataFields[K] | undefined;
+  /** The first dictionary of a name; undefined if there is none. */
+  get<N extends string>(name: N): MetadataFields[N] | undefined {
+    return this.#list.find((named) => named.name === name)?.fields as MetadataFields[N] | undefined;
   }
 
-  /** Sets a key. */
-  set<K extends keyof MetadataFields>(key: K, value: MetadataFields[K]): this {
-    (this.#fields ??= new Map()).set(key, value);
+  /** All dictionaries of a name, in their order. */
+  all<N extends string>(name: N): readonly MetadataFields[N][] {
+    return this.#list.filter((named) => named.name === name).map(({ fields }) => fields as MetadataFields[N]);
+  }
+
+  /** Adds a dictionary after all others. @throws {ArgumentError} if it is no plain data, or a known key has another type. */
+  add<N extends string>(name: N, fields: MetadataFields[N]): this {
+    this.#list = [...this.#list, { name, fields: checked(name, fields) }];
     return this;
   }
 
-  /** Unsets a key. Returns true if it was set. */
-  delete(key: keyof MetadataFields): boolean {
-    return this.#fields?.delete(key) ?? false;
+  /**
+   * Sets these keys of the first dictionary of a name, or adds one; what is `undefined` is unset, and a dictionary without
+   * keys goes. @throws like {@link add}
+   */
+  set<N extends string>(
+    name: N,
+    fields: { readonly [K in keyof MetadataFields[N]]?: MetadataFields[N][K] | undefined },
+  ): this {
+    const at = this.#list.findIndex((named) => named.name === name);
+    const all = { ...this.#list[at]?.fields, ...plain(name, fields) };
+    if (Object.values(all).every((value) => value === undefined)) {
+      this.#list = this.#list.filter((_, i) => i !== at);
+      return this;
+    }
+    const named = { name, fields: checked(name, all) };
+    this.#list = at < 0 ? [...this.#list, named] : this.#list.with(at, named);
+    return this;
   }
 
-  /** Every key that is set, with its value. */
-  entries(): IterableIterator<[string, unknown]> {
-    return (this.#fields ??= new Map()).entries();
+  /** Removes one dictionary, or all of a name. Returns true if there was one. */
+  delete(which: string | MetadataFields[string]): boolean {
+    const before = this.#list;
+    this.#list = before.filter(({ name, fields }) => name !== which && fields !== which);
+    return this.#list.length < before.length;
+  }
+
+  /** Removes all. */
+  clear(): void {
+    this.#list = NONE;
+  }
+
+  /** The name and the dictionary of each, in their order. */
+  entries(): IterableIterator<[string, MetadataFields[string]]> {
+    return this.#list.map(({ name, fields }): [string, MetadataFields[string]] => [name, fields]).values();
   }
 }
+
+const NONE: readonly Named[] = [];
 
 const checks: Checks = new Checks("core");
 
 export function assertMetadata(given: unknown): asserts given is Metadata | undefined {
   if (given !== undefined) checks.assertInstance(given, Metadata, "metadata");
+}
+
+/** A frozen copy. @throws {ArgumentError} */
+function checked(name: string, given: object): MetadataFields[string] {
+  const fields: Record<string, unknown> = Object.fromEntries(
+    Object.entries(plain(name, given)).filter(([, value]) => value !== undefined).map(([key, value]) => {
+      const where = `metadata.${shown(name)}.${shown(key)}`;
+      const type = Object.hasOwn(KNOWN, name) ? knownType(KNOWN[name as Known], key) : undefined;
+      if (type !== undefined && !TYPES[type](value)) throw unexpected(where, type, value);
+      return [text(key, where), copied(value, where, DEEPEST)];
+    }),
+  );
+  const missing = (Object.hasOwn(REQUIRED, name) ? REQUIRED[name] : []).find((key) => !Object.hasOwn(fields, key));
+  if (missing !== undefined) throw unexpected(`metadata.${name}.${missing}`, "a value", undefined);
+  return Object.freeze(fields);
+}
+
+function knownType(keys: object, key: string): keyof typeof TYPES | undefined {
+  return Object.hasOwn(keys, key) ? keys[key as never] : undefined;
+}
+
+function plain(name: unknown, given: object): object {
+  if (typeof name !== "string") throw unexpected("name", "a string", name);
+  text(name, "name");
+  if (!isPlain(object(given, "fields")) || Array.isArray(given)) throw unexpected("fields", "a plain object", given);
+  return given;
+}
+
+function copied(value: unknown, where: string, depth: number): unknown {
+  if (typeof value === "string") return text(value, where);
+  if (typeof value === "boolean" || Number.isFinite(value)) return value;
+  if (typeof value === "bigint" && BigInt.asIntN(64, value) === value) return value;
+  if (value instanceof Uint8Array) return Uint8Array.from(value);
+  if (Array.isArray(value) && depth > 0) {
+    return Object.freeze(Array.from(value, (each, i) => copied(each, `${where}[${i}]`, depth - 1)));
+  }
+  const expected = "a string, a finite number, a bigint of 64 bits, a boolean, a Uint8Array or a list of those";
+  throw unexpected(where, expected, value);
+}
+
+function text(given: string, where: string): string {
+  if (given.isWellFormed()) return given;
+  throw unexpected(where, "text, without half of a surrogate pair", given);
+}
+
+function isListOf(value: unknown, type: "number" | "string"): boolean {
+  return Array.isArray(value) && value.every((each) => typeof each === type);
 }

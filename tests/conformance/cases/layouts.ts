@@ -65,7 +65,7 @@ export const LAYOUTS: readonly Case[] = [
       // UV begins at 1080 × 1920 = 506 × 4096 + 1024: in the middle of a page, as no smaller power of two would show.
       const info = imageInfo({ format: "NV12", width: 1920, height: 1080, modifier: 0n, colour: { matrix: "bt709" } });
       using source = frameOf(subject, info);
-      source.metadata.set("sequence", 7);
+      source.metadata.set("source", { sequence: 7 });
       await assertFrame(subject, source);
     },
   },
@@ -83,7 +83,7 @@ export const LAYOUTS: readonly Case[] = [
         from.allocate({ shape: [24, 32, 2], dtype: "u8", rowAlign: 128 }),
       ];
       using source = Frame.of(planes, info);
-      source.metadata.set("stream", "two blocks");
+      source.metadata.set("source", { stream: "two blocks" });
       await assertFrame(subject, source);
     },
   },

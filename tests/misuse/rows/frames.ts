@@ -50,10 +50,37 @@ export default table(import.meta, {
           fails("metadata of it", () => new Metadata(any(metadata)), ArgumentError);
         }
       }
-      using frame = Frame.of([only], GREY, new Metadata({ sequence: 7 }));
-      say(frame.metadata.get("sequence"));
+      using frame = Frame.of([only], GREY, new Metadata({ source: { sequence: 7 } }));
+      say(frame.metadata.get("source")?.sequence);
     },
     says: ["7"],
+  },
+  "metadata that is no plain data": {
+    run() {
+      const itself: unknown[] = [];
+      itself.push(itself);
+      const metadata = new Metadata({ objectId: { id: 1 } });
+      const values = [NaN, 1 / 0, 2n ** 63n, "\ud800", null, new Date(), () => 1, Symbol("s"), {}, [[[[1]]]], itself];
+      for (const value of values) {
+        fails("a value", () => metadata.add("mine", { value }), ArgumentError);
+        fails("a value in a list", () => metadata.set("mine", { value: [1, value] }), ArgumentError);
+      }
+      for (const fields of [5, null, "text", [], new Map(), any(undefined)]) {
+        fails("fields", () => metadata.add("mine", any(fields)), ArgumentError);
+      }
+      for (const name of [5, null, Symbol("s"), "\ud800"]) {
+        fails("a name", () => metadata.add(any(name), {}), ArgumentError);
+      }
+      fails("a key", () => metadata.add("mine", { "\ud800": 1 }), ArgumentError);
+      fails("a known key", () => metadata.set("timestamp", { pts: any(5) }), ArgumentError);
+      fails(
+        "a key that is missing",
+        () => metadata.set("objectId", { id: undefined }).add("objectId", any({})),
+        ArgumentError,
+      );
+      say(metadata.toString(), metadata.delete("mine"), metadata.all("objectId").length);
+    },
+    says: ["metadata { nothing is set } false 0"],
   },
   "more channels of sound than there can be planes": {
     run() {

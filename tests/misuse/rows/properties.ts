@@ -107,7 +107,7 @@ export default table(import.meta, {
       const source = host.allocate({ shape: [4], dtype: "u8" });
       const mapped = graph.map(source, cl);
       const frame = host.allocateFrame(imageInfo({ format: "GRAY8", width: 2, height: 2 }));
-      const metadata = new Metadata({ stream: "\n\0".repeat(1000) });
+      const metadata = new Metadata({ source: { stream: "\n\0".repeat(1000) } });
       const others = [host, ledger, metadata, mapped.route, cl.queue.fence(), cl.svm, new LocalMemory(4)];
       for (const made of [...others, new BaseOf(mapped)]) {
         say(made.toString() === Deno.inspect(made), made.toString().includes("\n"));

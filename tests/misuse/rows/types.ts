@@ -82,7 +82,10 @@ export default table(import.meta, {
         "host.checkAlignment": (x) => host.checkAlignment(x, VENDOR_RULES.intel),
         "host.checkAlignment rule": (x) => host.checkAlignment(t, x),
         "host.is": (x) => host.is(x),
-        "metadata": (x) => [metadata.set(x, x), metadata.get(x), metadata.delete(x), [...metadata.entries()]],
+        "metadata": (x) => [
+          ...[metadata.get(x), metadata.all(x), metadata.delete(x), [...metadata.entries()], metadata.clear()],
+          ...[metadata.add("x", { x }), metadata.set(x, x), metadata.add(x, x)],
+        ],
         "signal": (x) => host.signal(x),
         "wait options": (x) => host.signal(Promise.resolve()).wait(x),
         "wait signal": (x) => host.signal(Promise.resolve()).wait({ signal: x }),
