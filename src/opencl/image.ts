@@ -11,7 +11,7 @@ import type { OpenCLContext } from "./context.ts";
 import { imagePortsOf } from "./external/image_ports.ts";
 import { type ImageAbilities, limitProblem, nearestTo } from "./images/abilities.ts";
 import { attachedImage, madeImage } from "./images/attached.ts";
-import type { PixelFormat } from "./images/format.ts";
+import { PIXEL_FORMATS, type PixelFormat } from "./images/format.ts";
 import { ownImage } from "./images/native.ts";
 import { ImageSampler } from "./images/sampler.ts";
 import {
@@ -80,6 +80,9 @@ export interface ImageInit {
 }
 
 const NAMES: Names<ImageInit> = { shape: true };
+
+/** The order of a pixel's channels, by their number. */
+const ORDERS = [undefined, "R", "RG", undefined, "RGBA"] as const;
 
 /** Images of one format in one context, as a target. `cl.image(format)` returns the same object each time. */
 export class ImageTarget extends PrintedTarget<OpenCLContext> implements MemoryTarget<OpenCLImage> {
@@ -185,6 +188,16 @@ export class ImageTarget extends PrintedTarget<OpenCLContext> implements MemoryT
         ? {}
         : { remedy: `It has ${nearestTo(this.format, there).map(({ name }) => name).join(", ")}.` }),
     };
+  }
+
+  /** The images of a plane with these channels, of the same type: `R` for one, `RG` for two, `RGBA` for four. For mappers. */
+  forPlane({ shape: [, , channels = 1] }: Layout): ImageTarget {
+    const { format: { elements, type }, context } = this;
+    const order = channels === elements ? undefined : ORDERS[channels];
+    const format = PIXEL_FORMATS.get(`${order} ${type}`);
+    return format === undefined
+      ? this
+      : context.images.target(format, this.type === undefined ? {} : { type: this.type });
   }
 
   /** Why an image cannot be over host memory, if it cannot. No native call. For mappers. */

@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import type { Access } from "../../src/core/memory/access.ts";
 import { Frame } from "../../src/core/tensors/frame.ts";
-import type { ImageInfo } from "../../src/core/layout/frame_info.ts";
+import { type ImageInfo, imageInfo, type ImageInit } from "../../src/core/layout/frame_info.ts";
 import type { MapOptions } from "../../src/core/graph/graph.ts";
 import { nameOf } from "../../src/core/graph/context.ts";
 import { region } from "../../src/core/layout/layout.ts";
@@ -98,6 +98,11 @@ export function assertFrames({ source, target }: Subject): void {
   for (const end of [source, target]) {
     if (end.allocateFrame === undefined) throw new NotHere(`${nameOf(end.target)} has no frames`);
   }
+}
+
+/** A frame's description, in the subject's format. */
+export function infoOf({ picture: format = "NV12" }: Subject, about: Omit<ImageInit, "format">): ImageInfo {
+  return imageInfo({ format, ...about });
 }
 
 /** A frame at the source. */

@@ -4,6 +4,8 @@ import { hostToOpenCLImage, openCLToOpenCLImage } from "../../src/opencl/edges/m
 import type { Fence } from "../../src/core/device/fence.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { layout, type LayoutInit, region } from "../../src/core/layout/layout.ts";
+import type { ImageInfo } from "../../src/core/layout/frame_info.ts";
+import type { Frame } from "../../src/core/tensors/frame.ts";
 import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
 import { host } from "../../src/host/mod.ts";
 import { isProblem, sliceProblem } from "../../src/opencl/images/shape.ts";
@@ -19,6 +21,7 @@ import {
   type OpenCLKernel,
   type OpenCLTensor,
 } from "../../src/opencl/mod.ts";
+import { separateFrame } from "./bytes.ts";
 import { SIZE } from "./case.ts";
 import { hostEnd } from "./host_end.ts";
 import { buffersOf, devicesByName, objectsIn, OpenCLEnd } from "./opencl_end.ts";
@@ -141,7 +144,7 @@ function candidate(edge: string, type: ImageType, device: OpenCLDevice, expected
 function open(edge: string, type: ImageType, device: OpenCLDevice, expected: Subject["expected"]): Subject {
   const choice = { platform: device.platform, device: device.name };
   const contexts = [OpenCLContext.open(choice), OpenCLContext.open(choice)];
-  const ends = contexts.map((context) => new ImageEnd(context, type));
+  const ends = contexts.map((context) => new ImageEnd(context, type, takesFrames(edge, type)));
   const buffers = contexts.map((context) => new OpenCLEnd(context, buffersOf(context)));
   const graph = new MapperGraph([host, ...contexts]);
   const { shapeOf, variants } = KINDS[type]!;
@@ -155,6 +158,7 @@ function open(edge: string, type: ImageType, device: OpenCLDevice, expected: Sub
     source: end(from, 0),
     target: end(to, 0),
     ...(from === "host" ? { elsewhere: ends[1] } : {}),
+    ...(takesFrames(edge, type) ? { picture: "I420" } : {}),
     expected: from === "host" ? expected : "as proven",
     variants: { ...variants, padded: variants.padded.filter(({ whole }) => !hasUnsoundSlices(ends[0].target, whole)) },
     alive: () => objectsIn(...contexts),
@@ -165,6 +169,11 @@ function open(edge: string, type: ImageType, device: OpenCLDevice, expected: Sub
       for (const one of [...contexts, ...ends, ...buffers, graph]) all.use(one);
     },
   };
+}
+
+/** Frames are asked about once: of I420, because no driver here has images of RG, which NV12's chroma would be. */
+function takesFrames(edge: string, type: ImageType): boolean {
+  return edge === "host→opencl.image" && type === "2D";
 }
 
 /** Slices that the device's driver is known to get wrong: they are refused, which tests/opencl/images_test.ts sees to. */
@@ -209,6 +218,7 @@ export class ImageEnd implements End, Disposable {
   readonly shapeOf: Kind["shapeOf"];
   readonly onlyMapped: boolean;
   readonly foreign?: () => Foreign;
+  readonly allocateFrame?: (info: ImageInfo) => Frame;
   readonly #cl: Context;
   readonly #store: OpenCLKernel;
   readonly #load: OpenCLKernel;
@@ -217,13 +227,16 @@ export class ImageEnd implements End, Disposable {
   /** Keep the handles that the raw queue uses. */
   readonly #rawKernels: { readonly store: OpenCLKernel; readonly load: OpenCLKernel };
 
-  constructor(context: Context, type: ImageType) {
+  constructor(context: Context, type: ImageType, withFrames = false) {
     const { format, shapeOf } = KINDS[type]!;
     this.#cl = context;
     this.#late = new LateQueue(context);
     this.shapeOf = shapeOf;
     this.onlyMapped = type === "1D buffer"; // it is one of a buffer, though PoCL makes others
     if (!this.onlyMapped) this.foreign = () => this.#foreign();
+    if (withFrames) {
+      this.allocateFrame = (info) => separateFrame((init) => this.allocate(init), info);
+    }
     this.target = context.image(format, { type });
     const words = `#pragma OPENCL EXTENSION cl_khr_3d_image_writes : enable\n${
       definitionsOf(type, this.target.format)

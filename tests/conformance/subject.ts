@@ -1,4 +1,4 @@
-import type { ImageInfo } from "../../src/core/layout/frame_info.ts";
+import type { ImageFormat, ImageInfo } from "../../src/core/layout/frame_info.ts";
 import type { Fence } from "../../src/core/device/fence.ts";
 import type { Frame } from "../../src/core/tensors/frame.ts";
 import type { Layout, LayoutInit } from "../../src/core/layout/layout.ts";
@@ -117,6 +117,8 @@ export interface Subject extends Disposable {
   readonly expected: Transfer | "as proven";
   /** What the edge takes, where that is not any layout. */
   readonly variants?: Variants;
+  /** The format of its frames, where the target takes no NV12. */
+  readonly picture?: ImageFormat;
   /** Set where a map across it, and its end, take no native call at all. */
   readonly withoutCalls?: true;
   /** Native calls of whose failure nobody has to hear: optional questions. */

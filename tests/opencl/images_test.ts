@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { host, imageInfo, layout, type LayoutInit, ledger, MapperGraph, NoRouteError, region } from "@samepage/interop";
+import { host, layout, type LayoutInit, ledger, MapperGraph, NoRouteError, region } from "@samepage/interop";
 import type { ImageType, OpenCLContext, OpenCLImageFormat } from "@samepage/interop/opencl";
 import { randomPixels } from "../../src/opencl/images/specimen.ts";
 import { elementsOf } from "../conformance/bytes.ts";
@@ -175,11 +175,6 @@ testEach("what is no image of a format is refused, with the argument and what to
     const [{ reason }] = refused.filter(({ edge }) => edge === "host→opencl.image");
     assert(reason.startsWith(`${argument}:`), reason);
   }
-  using frame = host.allocateFrame(imageInfo({ format: "NV12", width: 64, height: 48 }));
-  const error = thrown(NoRouteError, () => b.graph.map(frame, b.cl.image(R8)));
-  assert(error.message.includes("planes of the frame one by one"), error.message);
-  using plane = b.graph.map(frame.planes[0], b.cl.image(R8));
-  assertEquals([plane.type, plane.width], ["2D", 64]);
 });
 
 testEach("the channels' dimension may be left out where a pixel has one element", (platform) => {

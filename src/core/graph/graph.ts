@@ -238,14 +238,13 @@ export function takeStep(
   pending: Pending,
 ): Mapped {
   if (step.parts === undefined) return take(mapper, source, target, access, step, pending);
-  return takePlanes(mapper, source as Frame, target, access, step.parts, pending);
+  return takePlanes(mapper, source as Frame, access, step.parts, pending);
 }
 
-/** The planes of a frame that lie in several blocks are mapped one by one: all of them, or none. */
+/** The planes of a frame that lie in several blocks, or become images, are mapped one by one: all of them, or none. */
 function takePlanes(
   mapper: Mapper,
   source: Frame,
-  target: Target,
   access: Access,
   steps: readonly ProbedStep[],
   pending: Pending,
@@ -253,7 +252,7 @@ function takePlanes(
   const planes: Tensor[] = [];
   try {
     for (const [i, plane] of source.planes.entries()) {
-      planes.push(take(mapper, plane, target, access, steps[i], pending) as Tensor);
+      planes.push(take(mapper, plane, steps[i].result.target, access, steps[i], pending) as Tensor);
     }
     const frame = Frame.of(planes, source.info, source.metadata);
     frame.resource.dependOn(source.resource);

@@ -1,5 +1,5 @@
 import { type Access, reads, writes } from "../memory/access.ts";
-import type { Context, Target } from "./context.ts";
+import { type Context, portsOf, type Target } from "./context.ts";
 import { Described } from "../tensors/described.ts";
 import { shown, unexpected } from "../argument.ts";
 import { ArgumentError, type Reason, type Refusal } from "../errors.ts";
@@ -15,7 +15,7 @@ import type { Verdict } from "../device/proofs.ts";
 export interface ProbedStep extends Step {
   /** The memory that the step would make, for the next mapper to probe. */
   readonly result: Described;
-  /** The step of each plane, where the graph maps the planes of a frame one by one. */
+  /** The step of each plane, where the graph maps the planes of a frame one by one, each to its result's target. */
   readonly parts?: readonly ProbedStep[];
 }
 
@@ -75,7 +75,7 @@ export function mapperIn(given: Mapper, argument: string): Mapper {
 }
 
 /**
- * Probes an edge. If the mapper takes no frame in several blocks, it is asked about each plane of one. A step to another
+ * Probes an edge. If the mapper takes no frame in several blocks, or images have one plane, it is asked about each plane. A step to another
  * target than the one asked for becomes a refusal.
  */
 export function ask(
@@ -85,11 +85,13 @@ export function ask(
   access: Access,
   waits: readonly Fence[],
 ): ProbedStep | Refusal {
-  const { parts } = source;
-  if (parts === undefined || mapper.takesParts) return askOnce(mapper, source, target, access, waits);
+  const images = source.info === undefined ? undefined : portsOf(target)?.images;
+  const parts = images?.forPlane !== undefined ? source.each : mapper.takesParts ? undefined : source.parts;
+  if (parts === undefined) return askOnce(mapper, source, target, access, waits);
   const steps: ProbedStep[] = [];
-  for (const part of parts) {
-    const probed = askOnce(mapper, part, target, access, waits);
+  for (const [i, part] of parts.entries()) {
+    const to = i === 0 ? target : images?.forPlane?.(part.planes[0].layout) ?? target;
+    const probed = askOnce(mapper, part, to, access, waits);
     if (!isStep(probed)) return probed;
     steps.push(probed);
   }

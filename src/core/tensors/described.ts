@@ -84,6 +84,12 @@ export class Described extends Printed {
     return this.#parts;
   }
 
+  /** Each plane by itself. */
+  get each(): readonly Described[] {
+    const { target, access, home } = this;
+    return this.#parts ?? this.planes.map((plane) => new Described(target, access, [plane], undefined, home));
+  }
+
   /** Where the elements of each plane lie. */
   get layouts(): readonly Layout[] {
     return this.planes.length === 1 ? [this.planes[0].layout] : this.planes.map(({ layout }) => layout);

@@ -93,7 +93,9 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     const planes = Array.isArray(tensors) ? checks.itemsIn<P>(tensors, "planes") : [];
     if (
       planes.some((plane) => !isMade(plane, Tensor)) || planes.length === 0 ||
-      planes.some((plane) => plane.target !== planes[0].target)
+      planes.some(({ target: { kind, context } }) =>
+        kind !== planes[0].target.kind || context !== planes[0].target.context
+      )
     ) {
       throw new ArgumentError("planes: expected tensors that are all of the same kind of memory.", {
         api: "core",

@@ -131,8 +131,9 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
    */
   get #returning(): readonly Grant[] {
     return this.grants.flatMap((grant) => {
+      const target = grant.resource?.target ?? this.target; // a frame's images may be of several formats
       let owner = grant;
-      while (owner.parent?.resource?.target === this.target) owner = owner.parent;
+      while (owner.parent?.resource?.target === target) owner = owner.parent;
       return owner.returningIn(grant.start, grant.end);
     });
   }

@@ -12,7 +12,6 @@ import {
   probedStep,
   refused,
   refuseEnded,
-  refuseFrame,
   resourceOf,
   UNMAPPED,
 } from "../../core/graph/mapper.ts";
@@ -118,7 +117,7 @@ function mapCopy(source: HostTensor, target: ImageTarget, image: ImageShape, job
 
 function choiceFor(source: Described, target: ImageTarget): Choice | Refusal {
   const { context: cl } = target;
-  const closed = refuseEnded(EDGE, cl) ?? refuseFrame(EDGE, source, "an image");
+  const closed = refuseEnded(EDGE, cl);
   if (closed !== undefined) return closed;
   const [{ layout, address, allocation }] = source.planes;
   const fit = target.fit(layout);

@@ -11,7 +11,6 @@ import {
   probedStep,
   refused,
   refuseEnded,
-  refuseFrame,
   resourceOf,
 } from "../../core/graph/mapper.ts";
 import { noRoute } from "../../core/graph/route.ts";
@@ -63,7 +62,7 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
 function fitOf(source: Described, target: ImageTarget): ImageShape | Refusal {
   const { context: cl } = target;
   if (source.target.context !== cl) return refused(EDGE, "an image over a buffer is in the buffer's own context.");
-  const closed = refuseEnded(EDGE, cl) ?? refuseFrame(EDGE, source, "an image");
+  const closed = refuseEnded(EDGE, cl);
   if (closed !== undefined) return closed;
   const [{ layout, address }] = source.planes;
   const fit = cl.images.overBuffers.fit(target, layout, address);

@@ -11,6 +11,7 @@ import type { Described } from "../../core/tensors/described.ts";
 import { checks } from "../check.ts";
 import type { BaseContext, BaseQueue } from "../base_context.ts";
 import { PIXEL_FORMATS } from "../images/format.ts";
+import type { Target } from "../../core/graph/context.ts";
 import { whyEnded } from "../../core/graph/mapper.ts";
 import { imageView } from "../images/map.ts";
 import { describeImage } from "../images/native.ts";
@@ -31,6 +32,7 @@ type ForeignImage = ExternalImage | EglImage | GlImage;
 
 interface ImportingTarget extends BaseImageTarget {
   readonly context: BaseContext & { readonly queue: BaseQueue };
+  forPlane(plane: Layout): Target;
 }
 
 /**
@@ -54,7 +56,7 @@ export function imagePortsOf<T extends ImageTensor>(
   const images: Images<ForeignImage> = {
     exports: [],
     imports: [byFd, glOffer(), byEgl],
-    onePlane: true,
+    forPlane: (plane) => target.forPlane(plane),
     refuse: (source, _access, format) => refuseSource(target, source) ?? refuseFormat(target, format),
     import: (port, _access, { range: { allocation } }) => imported(target, port, allocation),
   };

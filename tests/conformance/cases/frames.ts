@@ -1,15 +1,25 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { AccessError, DisposedError, InteropError } from "../../../src/core/errors.ts";
 import { Frame } from "../../../src/core/tensors/frame.ts";
-import { type ImageInfo, imageInfo } from "../../../src/core/layout/frame_info.ts";
+import { type ImageInfo, planeLayouts } from "../../../src/core/layout/frame_info.ts";
 import { ledger } from "../../../src/core/life/ledger.ts";
 import { host, type HostTensor } from "../../../src/host/mod.ts";
-import { across, assertFrames, assertFree, type Case, failure, needsParts, needsPlanes, NotHere } from "../case.ts";
+import {
+  across,
+  assertFrames,
+  assertFree,
+  type Case,
+  failure,
+  infoOf,
+  needsParts,
+  needsPlanes,
+  NotHere,
+} from "../case.ts";
 import { assertSame, random, until } from "../bytes.ts";
 import { gate } from "../../gate.ts";
 import type { End, Subject } from "../subject.ts";
 
-const INFO: ImageInfo = imageInfo({ format: "NV12", width: 64, height: 48 });
+const SIZE = { width: 64, height: 48 } as const;
 
 /** Law 4 for frames: work on a frame is work on each of its planes, wherever they lie. */
 export const FRAMES: readonly Case[] = [
@@ -35,7 +45,7 @@ export const FRAMES: readonly Case[] = [
       for (const end of endsOf(subject)) {
         for (const how of ["usedBy", "disposeAfter"] as const) {
           const before = ledger.alive;
-          const frame = separate(end);
+          const frame = separate(end, infoOf(subject, SIZE));
           const made = ledger.alive;
           using opening = gate();
           frame[how](opening.fence);
@@ -215,11 +225,8 @@ function needsHost({ target }: End): void {
 }
 
 /** A frame of planes in blocks of their own. */
-function separate(end: End): Frame {
-  return Frame.of([
-    end.allocate({ shape: [48, 64], dtype: "u8" }),
-    end.allocate({ shape: [24, 32, 2], dtype: "u8" }),
-  ], INFO);
+function separate(end: End, info: ImageInfo): Frame {
+  return Frame.of(planeLayouts(info).map(({ shape, dtype }) => end.allocate({ shape, dtype })), info);
 }
 
 function endsOf(subject: Subject): readonly End[] {
@@ -233,8 +240,8 @@ async function withFrames(
   ask: (source: Frame, bytes: readonly Uint8Array[]) => Promise<void>,
 ): Promise<void> {
   const [from] = endsOf(subject);
-  const whole = () => from.allocateFrame!(INFO);
-  for (const make of from.picturesOnly ? [whole] : [() => separate(from), whole]) {
+  const whole = () => from.allocateFrame!(infoOf(subject, SIZE));
+  for (const make of from.picturesOnly ? [whole] : [() => separate(from, infoOf(subject, SIZE)), whole]) {
     using source = make();
     const bytes = randomOf(source);
     for (const [i, plane] of source.planes.entries()) await from.write(plane, bytes[i]);

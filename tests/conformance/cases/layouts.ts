@@ -4,7 +4,7 @@ import { imageInfo } from "../../../src/core/layout/frame_info.ts";
 import { sizeOf } from "../../../src/core/layout/dtype.ts";
 import { type Layout, type LayoutInit, region } from "../../../src/core/layout/layout.ts";
 import type { Tensor } from "../../../src/core/tensors/tensor.ts";
-import { across, assertFrames, type Case, frameOf, needsParts, NotHere } from "../case.ts";
+import { across, assertFrames, type Case, frameOf, infoOf, needsParts, NotHere } from "../case.ts";
 import { assertSame, elementsOf, placesOf, random, withElements } from "../bytes.ts";
 import type { End, Subject, Variant, Variants } from "../subject.ts";
 
@@ -63,7 +63,7 @@ export const LAYOUTS: readonly Case[] = [
     name: "planes-kept",
     async run(subject) {
       // UV begins at 1080 × 1920 = 506 × 4096 + 1024: in the middle of a page, as no smaller power of two would show.
-      const info = imageInfo({ format: "NV12", width: 1920, height: 1080, modifier: 0n, colour: { matrix: "bt709" } });
+      const info = infoOf(subject, { width: 1920, height: 1080, modifier: 0n, colour: { matrix: "bt709" } });
       using source = frameOf(subject, info);
       source.metadata.set("source", { sequence: 7 });
       await assertFrame(subject, source);

@@ -1,11 +1,10 @@
 import { assert, assertEquals } from "@std/assert";
 import { nameOf, portsOf } from "../../../src/core/graph/context.ts";
-import { imageInfo } from "../../../src/core/layout/frame_info.ts";
 import { ledger } from "../../../src/core/life/ledger.ts";
 import type { Tensor } from "../../../src/core/tensors/tensor.ts";
 import { host } from "../../../src/host/mod.ts";
 import { close, sweep } from "../../faults/sweep.ts";
-import { across, type Case, filled, NotHere, SIZE } from "../case.ts";
+import { across, type Case, filled, infoOf, NotHere, SIZE } from "../case.ts";
 import { assertSame, bytesAt, until } from "../bytes.ts";
 import { collect } from "../../gc.ts";
 import { assertHeld, held, heldSince, mappedBytes, moreOf } from "../held.ts";
@@ -55,7 +54,7 @@ export const LEAKS: readonly Case[] = [
       const operations = makersOf(subject).flatMap((end) => {
         const shape = end.shapeOf?.(SIZE) ?? [SIZE];
         const tensor = () => end.allocate({ shape, dtype: "u8" })[Symbol.dispose]();
-        const info = imageInfo({ format: "NV12", width: 64, height: 48 });
+        const info = infoOf(subject, { width: 64, height: 48 });
         const frame = () => end.allocateFrame!(info)[Symbol.dispose]();
         return end.allocateFrame === undefined ? [tensor] : [tensor, frame];
       });

@@ -1,6 +1,5 @@
 import { assertThrows } from "@std/assert";
 import { AccessError } from "../../../src/core/errors.ts";
-import { imageInfo } from "../../../src/core/layout/frame_info.ts";
 import type { Tensor } from "../../../src/core/tensors/tensor.ts";
 import {
   across,
@@ -8,6 +7,7 @@ import {
   type Case,
   filled,
   frameOf,
+  infoOf,
   needsParts,
   needsPlanes,
   partOf,
@@ -69,7 +69,7 @@ export const RANGES: readonly Case[] = [
       needsPlanes(subject);
       const { source: from, target: to } = subject;
       const ends = [to, subject.elsewhere ?? to];
-      using source = frameOf(subject, imageInfo({ format: "NV12", width: 1920, height: 1080 }));
+      using source = frameOf(subject, infoOf(subject, { width: 1920, height: 1080 }));
       const bytes = source.planes.map((plane) => random(plane.layout.byteLength));
       {
         await using luma = across(subject, source.planes[0], {}, ends[0]);
@@ -77,7 +77,9 @@ export const RANGES: readonly Case[] = [
         assertThrows(() => across(subject, source), AccessError);
         for (const [i, plane] of [luma, chroma].entries()) await ends[i].write(plane, bytes[i]);
       }
-      for (const [i, plane] of source.planes.entries()) assertSame(await from.read(plane), bytes[i], `plane ${i}`);
+      for (const [i, plane] of source.planes.slice(0, 2).entries()) {
+        assertSame(await from.read(plane), bytes[i], `plane ${i}`);
+      }
     },
   },
   {

@@ -1,12 +1,12 @@
 import { assert, assertEquals } from "@std/assert";
 import { AccessError, InteropError, NoRouteError } from "../../../src/core/errors.ts";
-import { imageInfo } from "../../../src/core/layout/frame_info.ts";
 import {
   across,
   assertFree,
   type Case,
   filled,
   frameOf,
+  infoOf,
   needsParts,
   needsPlanes,
   NotHere,
@@ -96,7 +96,7 @@ export const RETURNING: readonly Case[] = [
     async run(subject) {
       needsPlanes(subject);
       const { source: from, target: to } = subject;
-      using source = frameOf(subject, imageInfo({ format: "NV12", width: 64, height: 48 }));
+      using source = frameOf(subject, infoOf(subject, { width: 64, height: 48 }));
       const bytes = source.planes.map((plane) => random(plane.layout.byteLength));
       for (const [i, plane] of source.planes.entries()) await from.write(plane, bytes[i]);
       for (const access of ["read", "read-write"] as const) {

@@ -1,4 +1,14 @@
-import { AccessError, ArgumentError, DisposedError, host, LayoutError, MapperGraph, region } from "@samepage/interop";
+import {
+  AccessError,
+  ArgumentError,
+  DisposedError,
+  host,
+  imageInfo,
+  LayoutError,
+  MapperGraph,
+  NoRouteError,
+  region,
+} from "@samepage/interop";
 import {
   BaseOf,
   type OpenCLContext,
@@ -220,6 +230,18 @@ export default table(import.meta, {
     using mapped = graph.map(part, target, { copy: "allow" });
     same("transfer", mapped.route.steps[0].transfer, "copy");
     put.run({ items: [1] }, [mapped]);
+  }),
+  "frames that are no images of the format": onBench(({ cl, graph }) => {
+    for (const [format, order] of [["NV12", "RGBA"], ["P010", "R"], ["I420", "RGBA"]] as const) {
+      using frame = host.allocateFrame(imageInfo({ format, width: 8, height: 4 }));
+      fails(format, () => graph.map(frame, cl.image({ ...R8, order })), NoRouteError);
+      frame.planes[0].bytes().fill(1);
+    }
+    using planes = host.allocateFrame(imageInfo({ format: "I420", width: 4, height: 4 }));
+    using images = graph.map(planes, cl.image(R8));
+    fails("the frame, meanwhile", () => planes.planes[2].bytes(), AccessError);
+    images.planes[1][Symbol.dispose]();
+    fails("without a plane", () => graph.map(images, host), DisposedError);
   }),
   "transfers of pixels that do not fit": onBench(({ cl, image, out }) => {
     const { queue } = cl;
