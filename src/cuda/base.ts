@@ -31,6 +31,8 @@ export abstract class CudaPrimaryContext extends DeviceContext implements LaneDe
   readonly device: CudaDevice;
   /** The priorities of streams: `greatest` is the smaller number. */
   readonly priorities: { readonly least: number; readonly greatest: number };
+  /** The primary context, a `CUcontext`. For mappers. */
+  readonly cuContext: bigint;
   /** True if its device is the thread's current one. For mappers. */
   readonly isCurrent: () => boolean;
   /** True for device 0. */
@@ -44,6 +46,7 @@ export abstract class CudaPrimaryContext extends DeviceContext implements LaneDe
   protected constructor(device: CudaDevice, handle: bigint, undo: Undo) {
     super("cuda", device, undo);
     this.device = device;
+    this.cuContext = handle;
     const calls = callsTo(handle, device.ordinal === 0);
     this.isCurrent = calls.isCurrent;
     this.isFirst = calls.isFirst;

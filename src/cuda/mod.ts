@@ -22,6 +22,7 @@ export type {
 export { CudaStream, type CudaStreamContext, type StreamOptions } from "./stream.ts";
 export { CudaTensor, type CudaTensorInit } from "./tensor.ts";
 export { CudaPinned, type PinnedAllocation } from "./memory/pinned.ts";
+export { CudaPinnedAllocator, type PinnedAllocatorStatistics } from "./memory/pinned_allocator.ts";
 export type { PinnedFlags } from "./memory/pinned_block.ts";
 export { CudaPinnedPool, type PinnedPoolOptions } from "./memory/pool.ts";
 export type { BlockCount, BlockPoolStatistics } from "./memory/block_pool.ts";

@@ -50,6 +50,14 @@ export function addressOfSymbol(library: Address, name: string): Address | undef
   return libc().dlsym?.(library, cString(name)) || undefined;
 }
 
+/** A function of a library that is open already: it stays so. @throws {InteropError} if either is not there. */
+export function symbolIn(path: string, name: string): Address {
+  const library = openLibrary(path, RTLD_NOLOAD);
+  const address = library === undefined ? undefined : addressOfSymbol(library, name);
+  if (address !== undefined) return address;
+  throw new InteropError(`The loader does not find ${name} in ${path}.`, { api: "libc", fn: "dlsym" });
+}
+
 /** The loader takes what it knows by a path for that file, though the number may be another file's by now. */
 function pathOf(fd: number, fingerprint: string): string {
   const bits = BigInt(`0x${fingerprint}`).toString(2);

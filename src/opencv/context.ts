@@ -2,7 +2,8 @@ import type { Mapper } from "../core/graph/mapper.ts";
 import { object } from "../core/argument.ts";
 import type { Target } from "../core/graph/context.ts";
 import { whole } from "../core/layout/layout.ts";
-import { PageAllocator } from "./allocator/page_allocator.ts";
+import { blocksOf, DefaultAllocator, type MatMemory } from "./allocator/default_allocator.ts";
+import { pageBlocks } from "./allocator/native.ts";
 import { EDGES } from "./edges.ts";
 import { MatTarget } from "./mats/target.ts";
 import { ImgcodecsOperations } from "./operations/imgcodecs.ts";
@@ -116,9 +117,39 @@ export class OpenCVContext extends ImgcodecsOperations {
    * // From here on, OpenCV's own Mats begin at a page.
    * ```
    */
-  pageAllocator(): PageAllocator {
+  pageAllocator(): DefaultAllocator {
     this.resource.assertLive();
-    return new PageAllocator(this);
+    return new DefaultAllocator(this, pageBlocks());
+  }
+
+  /**
+   * The same in memory of the program's: CUDA's pinned memory (`cuda.pinned.allocator()`), a NUMA node's, a pool's. It
+   * lasts until it, this context or `memory.resource` is disposed; Mats that outlive it call `give` when they end. If
+   * `take` has no block, OpenCV's own allocator makes the Mat, or throws.
+   *
+   * The functions are not checked: an address of anything else ends the process.
+   *
+   * @throws {ArgumentError} for anything but two addresses.
+   * @throws like {@link pageAllocator}.
+   *
+   * @example
+   * ```ts ignore
+   * import { MapperGraph } from "@samepage/interop";
+   * import { CudaContext } from "@samepage/interop/cuda";
+   * import { OpenCVContext } from "@samepage/interop/opencv";
+   *
+   * using cuda = CudaContext.open();
+   * using cv = OpenCVContext.open();
+   * using graph = new MapperGraph([cuda, cv]);
+   * using pinned = cv.defaultAllocator(cuda.pinned.allocator());
+   * using photo = cv.imread("photo.jpg"); // OpenCV has allocated it: page-locked
+   * using onDevice = graph.map(photo, cuda); // kernels read it in place
+   * ```
+   */
+  defaultAllocator(memory: MatMemory): DefaultAllocator {
+    const blocks = blocksOf(object(memory, "memory"));
+    this.resource.assertLive();
+    return new DefaultAllocator(this, blocks, memory.resource);
   }
 
   /**

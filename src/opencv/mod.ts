@@ -3,7 +3,7 @@
  *
  * @module
  */
-export { PageAllocator } from "./allocator/page_allocator.ts";
+export { DefaultAllocator, type MatMemory } from "./allocator/default_allocator.ts";
 export { OpenCVBase } from "./base.ts";
 export { type MatKind, OpenCVContext } from "./context.ts";
 export { OpenCVError, type OpenCVErrorFields } from "./errors.ts";

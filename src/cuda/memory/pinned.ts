@@ -7,6 +7,7 @@ import { cudart } from "../library.ts";
 import { CudaTensor } from "../tensor.ts";
 import { cudaBlockOf } from "./block.ts";
 import { CudaMemory } from "./memory.ts";
+import { CudaPinnedAllocator } from "./pinned_allocator.ts";
 import { FLAGS, pinnedBlock, type PinnedFlags, pinnedFlags } from "./pinned_block.ts";
 import { CudaPinnedPool, type PinnedPoolOptions } from "./pool.ts";
 
@@ -54,6 +55,18 @@ export class CudaPinned extends CudaMemory {
    */
   pool(options: PinnedPoolOptions): CudaPinnedPool {
     return new CudaPinnedPool(this, options);
+  }
+
+  /**
+   * Pinned memory for native code that allocates by itself: `cv.defaultAllocator(cuda.pinned.allocator())` puts OpenCV's
+   * own Mats there, so that kernels read them in place.
+   *
+   * @throws {ArgumentError} for anything but flags.
+   * @throws {InteropError} on processors other than x86-64.
+   * @throws {NativeCallError} if the system allows no machine code.
+   */
+  allocator(options: PinnedFlags = {}): CudaPinnedAllocator {
+    return new CudaPinnedAllocator(this.context, options);
   }
 
   /**

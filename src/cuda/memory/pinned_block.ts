@@ -37,13 +37,18 @@ export function pinnedFlags(given: PinnedFlags): Required<PinnedFlags> {
   return flags;
 }
 
+/** The flags as cudaHostAlloc takes them. */
+export function flagBits(asked: Required<PinnedFlags>): number {
+  const chosen = Object.entries(FLAGS).filter(([name]) => asked[name as keyof typeof FLAGS]);
+  return chosen.reduce((bits, [, [, bit]]) => bits | bit, cudaHostAllocDefault);
+}
+
 export function pinnedBlock(
   context: CudaPrimaryContext,
   byteLength: number,
-  asked: Readonly<Record<keyof typeof FLAGS, boolean>>,
+  asked: Required<PinnedFlags>,
 ): CudaBlock & { readonly address: Address } {
-  const chosen = Object.entries(FLAGS).filter(([name]) => asked[name as keyof typeof FLAGS]).map(([, flag]) => flag);
-  const flags = chosen.reduce((bits, [, bit]) => bits | bit, cudaHostAllocDefault);
+  const flags = flagBits(asked);
   const length = BigInt(byteLength);
   const address = flags === cudaHostAllocDefault
     ? allocatedBy(context, "cudaMallocHost", (out) => cudart().cudaMallocHost(out, length))
@@ -58,7 +63,7 @@ export function pinnedBlock(
       hostAddress: address,
       byteLength,
       ordinal: context.device.ordinal,
-      flags: chosen.map(([name]) => name),
+      flags: Object.values(FLAGS).filter(([, bit]) => (flags & bit) !== 0).map(([name]) => name),
       free,
     };
   } catch (error) {

@@ -1,5 +1,5 @@
 /**
- * The machine code of the page allocator, for x86-64 under the System V ABI. It keeps no state, so any thread may run
+ * The machine code of Mats' allocators, for x86-64 under the System V ABI. It keeps no state, so any thread may run
  * it, and it takes apart nothing that OpenCV's standard allocator can be asked to do.
  *
  * @module
@@ -26,6 +26,7 @@ export interface Callees {
   readonly deallocate: bigint;
   /** `int (void **where, size_t alignment, size_t size)`: 0 where it has put the address of a block there. */
   readonly take: bigint;
+  /** `void (void *block)` */
   readonly give: bigint;
 }
 

@@ -1,12 +1,8 @@
 import type { Address } from "../../../ffi/address.ts";
-import { RTLD_NOLOAD } from "../../../ffi/libc/constants.ts";
 import { InteropError } from "../../core/errors.ts";
 import { openingOf } from "../../core/native/library.ts";
-import { addDynamicTables } from "../../guard/dynamic.ts";
-import { SharedObject } from "../../guard/elf.ts";
-import { addressOfSymbol, loadImage, openLibrary } from "../../guard/load.ts";
-import { addDynamicSection, addText } from "../../guard/sections.ts";
-import { addUnwindTables } from "../../guard/unwind.ts";
+import { loadFunctions } from "../../guard/functions.ts";
+import { symbolIn } from "../../guard/load.ts";
 import { core } from "../library.ts";
 import { viewAt } from "../memory.ts";
 import { allocateCode, type Callees, deallocateCode } from "./code.ts";
@@ -31,7 +27,7 @@ const EXPORTED: Readonly<Partial<Record<Virtual, string>>> = {
 
 const TYPE_INFO = "_ZTIN2cv12MatAllocatorE";
 
-const FUNCTIONS = { allocate: "samepage_allocate", deallocate: "samepage_deallocate" } as const;
+const LIBC = "libc.so.6";
 
 export interface AllocatorClass {
   readonly typeInfo: bigint;
@@ -44,75 +40,57 @@ export function functionsOf(allocator: Address): Record<Virtual, bigint> {
   return Object.fromEntries(entries) as Record<Virtual, bigint>;
 }
 
+/** Where a class takes its blocks from, and gives them back. */
 export type Blocks = Pick<Callees, "take" | "give">;
 
-let pages: AllocatorClass | undefined;
+let pages: Blocks | undefined;
+
+/** Blocks of malloc's. */
+export function pageBlocks(): Blocks {
+  return pages ??= { take: symbolIn(LIBC, "posix_memalign"), give: symbolIn(LIBC, "free") };
+}
+
+const classes = new Map<string, AllocatorClass>();
 
 /**
- * The page allocator's class: its blocks are malloc's.
+ * OpenCV's standard class, but for two functions, which are machine code of ours. The same class each time.
  * @throws {InteropError} where there can be none: another processor, or another OpenCV.
  * @throws {NativeCallError} where the system lets no machine code in.
  */
-export function pageAllocatorClass(): AllocatorClass {
-  if (pages !== undefined) return pages;
-  const libc = loaded("libc.so.6");
-  return pages = allocatorClass({ take: symbolIn(libc, "posix_memalign"), give: symbolIn(libc, "free") });
+export function allocatorClass(blocks: Blocks): AllocatorClass {
+  const key = `${blocks.take} ${blocks.give}`;
+  let known = classes.get(key);
+  if (known === undefined) classes.set(key, known = makeClass(blocks));
+  return known;
 }
 
-/** OpenCV's standard class, but for two functions, which are machine code of ours. @throws as above. */
-export function allocatorClass(blocks: Blocks): AllocatorClass {
+/** The classes that this isolate has asked for. */
+export function knownClasses(): Iterable<AllocatorClass> {
+  return classes.values();
+}
+
+function makeClass(blocks: Blocks): AllocatorClass {
   const { os, arch } = Deno.build;
   if (os !== "linux" || arch !== "x86_64") {
     throw impossible(`OpenCV's allocators can be replaced on Linux on x86-64, and this is ${os} on ${arch}.`);
   }
   const standard = core().Mat_getStdAllocator();
   const functions = functionsOf(standard);
-  const opencv = loaded(openingOf("opencv_core")!.path!);
+  const opencv = openingOf("opencv_core")!.path!;
   for (const [name, symbol] of Object.entries(EXPORTED)) {
-    if (functions[name as Virtual] === addressOfSymbol(opencv, symbol)) continue;
+    if (functions[name as Virtual] === symbolIn(opencv, symbol)) continue;
     throw impossible(`OpenCV's standard allocator has something else for ${name} than OpenCV 4.6.`);
   }
   const { allocate, deallocate, destruct } = functions;
   const callees = { standard, allocate, deallocate, ...blocks };
-  const image = loaded(loadImage("opencv-allocator", (soname) => allocatorImage(soname, callees)));
+  const own = loadFunctions("opencv-allocator", {
+    allocate: allocateCode(callees),
+    deallocate: deallocateCode(callees),
+  });
   return {
     typeInfo: symbolIn(opencv, TYPE_INFO),
-    functions: {
-      ...functions,
-      delete: destruct, // its memory is ours
-      allocate: symbolIn(image, FUNCTIONS.allocate),
-      deallocate: symbolIn(image, FUNCTIONS.deallocate),
-    },
+    functions: { ...functions, ...own, delete: destruct }, // its memory is ours
   };
-}
-
-/** A shared object of the two functions. What OpenCV throws passes through them. */
-function allocatorImage(soname: string, callees: Callees): Uint8Array<ArrayBuffer> {
-  const image = new SharedObject();
-  const dynamic = addDynamicSection(image);
-  const { text, codes } = addText(image, [() => allocateCode(callees), () => deallocateCode(callees)]);
-  addUnwindTables(image, codes);
-  addDynamicTables(image, dynamic.bytes, {
-    soname,
-    needed: "libc.so.6",
-    text,
-    exports: Object.values(FUNCTIONS).map((name, i) => ({ name, at: codes[i].at, size: codes[i].bytes.length })),
-    relocations: [],
-  });
-  return image.write();
-}
-
-/** A library that is open already: it stays so. */
-function loaded(path: string): Address {
-  const library = openLibrary(path, RTLD_NOLOAD);
-  if (library === undefined) throw impossible(`The loader does not find ${path} again.`);
-  return library;
-}
-
-function symbolIn(library: Address, name: string): Address {
-  const address = addressOfSymbol(library, name);
-  if (address === undefined) throw impossible(`There is no ${name}.`);
-  return address;
 }
 
 function impossible(message: string): InteropError {

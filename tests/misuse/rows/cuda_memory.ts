@@ -78,6 +78,23 @@ export default table(import.meta, {
       }
     },
   },
+  "an allocator of pinned memory with other options, and after its end": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      for (const options of [null, 5, { mapped: 1 }, { shape: [1] }]) {
+        fails(`${options}`, () => cuda.pinned.allocator(any(options)), ArgumentError);
+      }
+      const allocator = cuda.pinned.allocator({ writeCombined: true });
+      allocator.trim();
+      say(allocator.statistics.lentBytes, allocator.statistics.idleBytes);
+      allocator[Symbol.dispose]();
+      allocator[Symbol.dispose]();
+      allocator.trim();
+    },
+    says: ["0", "0"],
+    fails: { error: DisposedError, api: "core", message: /pinned allocator .* was disposed/ },
+  },
   "more memory than there is": {
     gpus: 1,
     run() {

@@ -311,6 +311,22 @@ export default table(import.meta, {
     },
     says: ["true"],
   },
+  "a default allocator of anything but two functions": {
+    run() {
+      using e = eye();
+      for (const memory of [undefined, null, 5, {}, { take: 5n }, { take: 0n, give: 5n }, { take: 5n, give: "free" }]) {
+        fails(`${memory}`, () => e.cv.defaultAllocator(any(memory)), ArgumentError);
+      }
+      e.cv.defaultAllocator(any({ take: 5n, give: () => {} }));
+    },
+    fails: {
+      error: ArgumentError,
+      api: "opencv",
+      argument: "give",
+      message: /expected an address, got/,
+      hint: /as a bigint or a Deno pointer/,
+    },
+  },
   "the page allocator, twice, and out of order": {
     run() {
       using e = eye();

@@ -154,6 +154,7 @@ export default table(import.meta, {
       fails("imwrite", () => cv.imwrite("/tmp/x.png", image), DisposedError);
       fails("imencode", () => cv.imencode(".png", image), DisposedError);
       fails("pageAllocator", () => cv.pageAllocator(), DisposedError);
+      fails("defaultAllocator", () => cv.defaultAllocator({ take: 1n, give: 1n }), DisposedError);
       cv.imdecode(new Uint8Array(64));
     },
     fails: { error: DisposedError, api: "core", message: /OpenCV 4\.\S+ was disposed/ },

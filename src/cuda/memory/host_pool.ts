@@ -1,0 +1,88 @@
+import { type Address, NULL } from "../../../ffi/address.ts";
+import { InteropError } from "../../core/errors.ts";
+import { undoAll } from "../../core/life/undo.ts";
+import { mapPages, PAGE } from "../../core/native/blocks.ts";
+import { permitted } from "../../core/native/library.ts";
+import { bytesAt } from "../../core/native/pin.ts";
+import { loadFunctions } from "../../guard/functions.ts";
+import { giveCode, HEADER, removeIdleCode, SIZES, STATE, takeCode } from "./host_pool_code.ts";
+
+/** How a pool gets blocks of CUDA, and gives them back. */
+export interface HostPoolInit {
+  /** The `CUcontext` that blocks are made in. */
+  readonly context: bigint;
+  /** cudaHostAlloc's flags. */
+  readonly flags: number;
+  /** Where these functions lie. */
+  readonly calls: Readonly<Record<"cuCtxPushCurrent" | "cudaHostAlloc" | "cuCtxPopCurrent", bigint>>;
+  /** cudaFreeHost. */
+  readonly free: (made: Address) => void;
+}
+
+const REMOVE_IDLE = { parameters: ["usize"], result: "u64" } as const;
+
+/**
+ * A pool of page-locked blocks that native code takes and gives back by itself, on any thread. Its state and its code stay
+ * until the process ends, because blocks may come back as late as that.
+ */
+export class HostPool {
+  /** `int (void **block, size_t alignment, size_t size)`: 0, or ENOMEM. */
+  readonly take: Address;
+  /** `void (void *block)` */
+  readonly give: Address;
+  readonly #state: DataView<ArrayBuffer>;
+  readonly #removeIdle: (exponent: bigint) => bigint;
+  readonly #free: HostPoolInit["free"];
+
+  constructor({ context, flags, calls, free }: HostPoolInit) {
+    const { os, arch } = Deno.build;
+    if (os !== "linux" || arch !== "x86_64") {
+      const what = `Native code takes pinned blocks on Linux on x86-64, and this is ${os} on ${arch}.`;
+      throw new InteropError(what, { api: "cuda", fn: "cudaHostAlloc", hint: "Use cuda.pinned.pool()." });
+    }
+    const at = mapPages(NULL, PAGE);
+    this.#state = new DataView(bytesAt(at, PAGE, "cuda", []).buffer);
+    this.#state.setUint32(STATE.flags, flags, true);
+    this.#state.setBigUint64(STATE.context, context, true);
+    for (const [name, address] of Object.entries(calls)) {
+      this.#state.setBigUint64(STATE[name as keyof typeof calls], address, true);
+    }
+    const functions = loadFunctions("cuda-host-pool", {
+      take: takeCode(at),
+      give: giveCode(at),
+      removeIdle: removeIdleCode(at),
+    });
+    this.take = functions.take;
+    this.give = functions.give;
+    this.#removeIdle = permitted("to call by an address", "cuda", () => {
+      const pointer = Deno.UnsafePointer.create<typeof REMOVE_IDLE>(functions.removeIdle)!;
+      const call = new Deno.UnsafeFnPointer(pointer, REMOVE_IDLE);
+      return (exponent) => call.call(exponent);
+    });
+    this.#free = free;
+  }
+
+  /** The bytes of its blocks: those in use, and the others. */
+  get statistics(): { readonly lentBytes: number; readonly idleBytes: number } {
+    const [held, lent] = [STATE.held, STATE.lent].map((at) => Number(this.#state.getBigUint64(at, true)));
+    return { lentBytes: lent, idleBytes: Math.max(0, held - lent) };
+  }
+
+  /** True while CUDA may be asked for more blocks. */
+  set open(open: boolean) {
+    this.#state.setUint32(STATE.open, Number(open), true);
+  }
+
+  /** Frees the idle blocks. */
+  trim(): void {
+    const frees: (() => void)[] = [];
+    for (let exponent = BigInt(SIZES.least); exponent <= SIZES.most; exponent++) {
+      for (let block = this.#removeIdle(exponent); block !== NULL; block = this.#removeIdle(exponent)) {
+        const header = new DataView(bytesAt(block + BigInt(HEADER.made) as Address, 8, "cuda", []).buffer);
+        const made = header.getBigUint64(0, true) as Address;
+        frees.push(() => this.#free(made));
+      }
+    }
+    undoAll(frees, "freeing page-locked blocks");
+  }
+}

@@ -1,0 +1,58 @@
+import { Bytes } from "./bytes.ts";
+import type { Code, FrameRow } from "./x86_64.ts";
+
+// Jumps, without their distance of 32 bits.
+export const JMP: readonly number[] = [0xe9];
+export const JA: readonly number[] = [0x0f, 0x87];
+export const JZ: readonly number[] = [0x0f, 0x84];
+export const JNZ: readonly number[] = [0x0f, 0x85];
+
+/** Machine code with labels. */
+export class Assembler {
+  readonly #bytes = new Bytes();
+  readonly #frame: FrameRow[] = [];
+  readonly #labels = new Map<string, number>();
+  readonly #jumps: (readonly [end: number, label: string])[] = [];
+
+  /** An instruction. */
+  op(...bytes: readonly number[]): this {
+    this.#bytes.raw(...bytes);
+    return this;
+  }
+
+  /** An instruction that ends with a number of 32 bits. */
+  op32(bytes: readonly number[], value: number): this {
+    this.#bytes.raw(...bytes).u32(value);
+    return this;
+  }
+
+  /** An instruction that ends with a number of 64 bits. */
+  op64(bytes: readonly number[], value: bigint): this {
+    this.#bytes.raw(...bytes).u64(value);
+    return this;
+  }
+
+  jump(instruction: readonly number[], label: string): this {
+    this.op32(instruction, 0);
+    this.#jumps.push([this.#bytes.length, label]);
+    return this;
+  }
+
+  label(name: string): this {
+    this.#labels.set(name, this.#bytes.length);
+    return this;
+  }
+
+  /** How the frame stands from here on. */
+  stands(state: FrameRow[1]): this {
+    this.#frame.push([this.#bytes.length, state]);
+    return this;
+  }
+
+  done(): Code {
+    const bytes = this.#bytes.done();
+    const view = new DataView(bytes.buffer);
+    for (const [end, label] of this.#jumps) view.setInt32(end - 4, this.#labels.get(label)! - end, true);
+    return { bytes, frame: this.#frame };
+  }
+}

@@ -1,0 +1,95 @@
+import type { Address } from "../../../ffi/address.ts";
+import { counted } from "../../core/life/ledger.ts";
+import { NativeObject } from "../../core/life/native_object.ts";
+import { Resource } from "../../core/life/resource.ts";
+import { alone } from "../../core/native/process_lock.ts";
+import type { OpenCVBase } from "../base.ts";
+import { core } from "../library.ts";
+import { addressIn } from "../memory.ts";
+import { type AllocatorClass, allocatorClass, type Blocks, knownClasses } from "./native.ts";
+import { allocatorAt, type AllocatorObject, makeAllocator } from "./object.ts";
+
+/**
+ * Where Mats get their memory from: two C functions, which OpenCV calls from any thread, also while the program's own
+ * waits for it. So neither may be a callback of JavaScript's (`Deno.UnsafeCallback`).
+ */
+export interface MatMemory {
+  /**
+   * `int take(void **block, size_t alignment, size_t size)`, as posix_memalign: 0, or any other number where no block can be
+   * had. The alignment is 4096, and the size a multiple of 64.
+   */
+  readonly take: bigint | Deno.PointerValue;
+  /** `void give(void *block)`, as free; called for each block once, by any thread, maybe after the allocator's end. */
+  readonly give: bigint | Deno.PointerValue;
+  /** The end of life of what is behind the functions: OpenCV's default ends before it. */
+  readonly resource?: Resource;
+}
+
+/**
+ * While it lives, the Mats that OpenCV itself creates lie in the memory that it was made for: at a multiple of 4096, for a
+ * multiple of 64 bytes. After the last holder's end, OpenCV's default is what it was; Mats that were made meanwhile stay.
+ * Made by {@link OpenCVContext.defaultAllocator} and {@link OpenCVContext.pageAllocator}.
+ */
+export class DefaultAllocator extends NativeObject {
+  /** The `cv::MatAllocator*`. It stays valid to the end of the process, also as the `allocator` of a single Mat. */
+  readonly address: Address;
+  /** Its end of life. */
+  readonly resource: Resource;
+
+  /** Made by the context. */
+  constructor(context: OpenCVBase, blocks: Blocks, owner?: Resource) {
+    super();
+    const of = allocatorClass(blocks);
+    const object = holdDefault(of);
+    this.address = object.address;
+    this.resource = new Resource({
+      name: "OpenCV's default allocator",
+      undo: [counted("opencv.allocator", () => leaveDefault(object, of))],
+      owners: [context.resource, owner],
+    });
+  }
+}
+
+/** @throws {ArgumentError} for anything but two addresses. */
+export function blocksOf({ take, give }: MatMemory): Blocks {
+  return { take: addressIn(take, "take"), give: addressIn(give, "give") };
+}
+
+/** The allocators of this isolate without a holder. They are never freed, and used again. */
+const idle = new Map<AllocatorClass, AllocatorObject[]>();
+
+/** Makes an allocator of a class OpenCV's default, unless one is already, and adds a holder. */
+function holdDefault(of: AllocatorClass): AllocatorObject {
+  return alone(() => {
+    const previous = core().Mat_getDefaultAllocator();
+    const known = allocatorAt(previous, of);
+    if (known !== undefined) {
+      known.holders++;
+      return known;
+    }
+    const object = idle.get(of)?.pop() ?? makeAllocator(of);
+    object.previous = previous;
+    core().Mat_setDefaultAllocator(object.address);
+    object.holders = 1;
+    return object;
+  });
+}
+
+/** Removes a holder. After the last, the default is what it was, unless another one was set since. */
+function leaveDefault(object: AllocatorObject, of: AllocatorClass): void {
+  alone(() => {
+    if (--object.holders > 0) return;
+    if (core().Mat_getDefaultAllocator() !== object.address) return; // the setter may restore ours later
+    core().Mat_setDefaultAllocator(previousOf(object));
+    idle.set(of, [...idle.get(of) ?? [], object]);
+  });
+}
+
+/** The default before, but for allocators of ours whose holders have all gone meanwhile. */
+function previousOf({ previous }: AllocatorObject): Address {
+  for (const of of knownClasses()) {
+    const known = allocatorAt(previous, of);
+    if (known?.holders === 0) return previousOf(known);
+  }
+  return previous;
+}
