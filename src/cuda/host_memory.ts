@@ -11,7 +11,7 @@ import type { SampleContext } from "./alias/samples.ts";
 import type { CudaPrimaryContext } from "./base.ts";
 import { cudaBlockOf, type CudaMemoryKind } from "./memory/block.ts";
 import { dmaBufFd, dmaBufOffer } from "./dmabuf.ts";
-import { deviceAddressOf, refuseRegister, refuseRegistered, register } from "./memory/registered.ts";
+import { deviceAddressOf, lockedByOthers, refuseRegister, refuseRegistered, register } from "./memory/registered.ts";
 import { refusalOf, warnWriteCombined } from "./memory/rules.ts";
 import { refuseReach } from "./reach.ts";
 import type { CudaTensor } from "./tensor.ts";
@@ -25,11 +25,12 @@ export class CudaHostMemory {
     this.#context = context;
   }
 
-  /** The kind of memory for kernels: CUDA's own, or the host's, registered if necessary. */
+  /** The kind of memory for kernels: CUDA's own, what others have locked, or the host's, registered if necessary. */
   kindOf(allocation: Allocation): CudaMemoryKind {
     const block = cudaBlockOf(allocation);
     // A route from memory that the host cannot reach leads through a pinned copy.
     if (block !== undefined) return block.hostAddress === undefined ? "pinned" : block.memory;
+    if (lockedByOthers(this.#context, allocation) !== undefined) return "pinned";
     return this.#context.device.attributes.pageableMemoryAccess === 1 ? "pageable" : "registered";
   }
 

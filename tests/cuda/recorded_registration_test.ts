@@ -1,6 +1,8 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
 import { host, ledger, MapperGraph } from "../../mod.ts";
 import * as constants from "../../ffi/cuda_runtime/constants.ts";
+import * as cu from "../../ffi/cuda_driver/constants.ts";
+import { CUDA_ERROR_INVALID_VALUE } from "../../ffi/cuda_driver/errors.ts";
 import { cudaErrorMemoryAllocation, cudaErrorNotReady } from "../../ffi/cuda_runtime/errors.ts";
 import { mapBlock, type MappedBlock, PAGE } from "../../src/core/native/blocks.ts";
 import { ArgumentError, DisposedError, NativeCallError, NoRouteError } from "../../src/core/errors.ts";
@@ -48,7 +50,25 @@ function answered(name: string, line: string = name): number {
   return failing === name ? cudaErrorMemoryAllocation : 0;
 }
 
+/** Memory that other code has locked. */
+let locked: { readonly start: bigint; readonly byteLength: bigint } | undefined;
+
 const FAKES: Fakes = {
+  cuPointerGetAttribute: (out: BigUint64Array, attribute: number, address: bigint) => {
+    if (locked === undefined || address < locked.start || address >= locked.start + locked.byteLength) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (attribute === cu.CU_POINTER_ATTRIBUTE_MEMORY_TYPE) out[0] = BigInt(cu.CU_MEMORYTYPE_HOST);
+    else if (attribute === cu.CU_POINTER_ATTRIBUTE_DEVICE_POINTER) out[0] = address + 0x2000_0000_0000n;
+    else if (attribute === cu.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR) out[0] = locked.start + 0x2000_0000_0000n;
+    else if (attribute === cu.CU_POINTER_ATTRIBUTE_RANGE_SIZE) out[0] = locked.byteLength;
+    else throw new Error(`attribute ${attribute}`);
+    return 0;
+  },
+  cudaHostGetFlags: (flags: Uint32Array, address: bigint) => {
+    flags[0] = constants.cudaHostAllocMapped;
+    return answered("cudaHostGetFlags", `flags of ${address}`);
+  },
   cudaDeviceGetAttribute: (value: Int32Array, attribute: number) => {
     value[0] = attributes[NAMES.get(attribute) as keyof typeof constants] ?? 0;
     return 0;
@@ -106,7 +126,7 @@ function recordedTest(
 ): void {
   over(name, async () => {
     attributes = { ...ATTRIBUTES, ...device };
-    [idle, failing] = [true, undefined];
+    [idle, failing, locked] = [true, undefined, undefined];
     using cuda = CudaContext.open();
     using graph = new MapperGraph([host, cuda]);
     await proveNothing(cuda);
@@ -155,6 +175,40 @@ recordedTest("a map takes the registration that there is; its pages stay for as 
   assertEquals(told.at(-2), "register 4096 3");
   assertThrows(() => cuda.register(tensor, { readOnly: true }), ArgumentError, "with other flags");
 });
+
+for (const pageable of [0, 1]) {
+  recordedTest(
+    `what others have locked is used where the driver says it is, pageableMemoryAccess ${pageable}`,
+    async (cuda, graph) => {
+      await warningsOf(() => cuda.proofs.tryToProve(cudaMemoryClass("pinned", cuda.device)));
+      const block = mapBlock({ byteLength: 2 * PAGE, align: PAGE, sharable: false, guard: false });
+      const at = block.address + 512n; // in the middle of a page, as small blocks of CUDA's may be
+      locked = { start: block.address, byteLength: BigInt(PAGE) };
+      told.length = 0;
+      {
+        using tensor = host.wrap(Deno.UnsafePointer.create(at)!, INIT);
+        using mapped = graph.map(tensor, cuda, { access: "read" }) as CudaTensor;
+        assertEquals([mapped.memory, mapped.address], ["pinned", at + 0x2000_0000_0000n as typeof mapped.address]);
+        using slice = tensor.slice({ shape: [8], dtype: "u8", byteOffset: 64 }, { access: "read" });
+        using part = graph.map(slice, cuda, { access: "read" }) as CudaTensor;
+        assertEquals(part.address, mapped.address + 64n as typeof part.address);
+        assertEquals(told, []);
+        assertEquals(cuda.pinned.flagsOf(mapped), ["cudaHostAllocMapped"]);
+        assertEquals(told, [`flags of ${at}`]);
+      }
+      {
+        // Not all of it is locked.
+        using tensor = host.wrap(Deno.UnsafePointer.create(block.address)!, { shape: [2 * PAGE], dtype: "u8" });
+        using mapped = graph.map(tensor, cuda, { access: "read" }) as CudaTensor;
+        assertEquals(mapped.memory, pageable === 1 ? "pageable" : "registered");
+        using again = graph.map(tensor, cuda, { access: "read" }) as CudaTensor; // our own registration is not another's
+        assertEquals(again.memory, mapped.memory);
+      }
+      block.free("unused");
+    },
+    { cudaDevAttrPageableMemoryAccess: pageable },
+  );
+}
 
 recordedTest("what is registered to be only read is mapped for reading, and refused for writing", (cuda, graph) => {
   using tensor = host.allocate(INIT);

@@ -1,6 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
 import * as cu from "../../../ffi/cuda_driver/constants.ts";
-import { CUDA_ERROR_INVALID_VALUE } from "../../../ffi/cuda_driver/errors.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import { type Layout, layout, type LayoutInit } from "../../core/layout/layout.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
@@ -8,12 +7,11 @@ import { findAllocation } from "../../core/memory/peers.ts";
 import { attaching, type AttachOptions } from "../../core/tensors/adopt.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { checks } from "../check.ts";
-import { checkDriver } from "../errors.ts";
-import { cudaDriver } from "../library.ts";
 import type { CudaTensor } from "../tensor.ts";
 import { type CudaBlock, cudaBlockOf } from "./block.ts";
 import { onDevice } from "./device.ts";
 import { tensorOver } from "./memory.ts";
+import { pointerAttribute } from "./pointer.ts";
 
 interface Pointed {
   readonly ordinal: number;
@@ -22,8 +20,6 @@ interface Pointed {
   /** Where that begins for the CPU, if it is memory of the host. */
   readonly hostAddress: Address | undefined;
 }
-
-const out = new BigUint64Array(1);
 
 /** A tensor over CUDA memory that other code made. */
 export function attachedTensor(
@@ -64,12 +60,8 @@ function numberOf(attribute: number, address: Address): number {
 }
 
 function asked(attribute: number, address: Address): Address {
-  out[0] = 0n; // most attributes have 32 bits
-  const code = cudaDriver().cuPointerGetAttribute(out, attribute, address);
-  if (code !== CUDA_ERROR_INVALID_VALUE) {
-    checkDriver(code, "cuPointerGetAttribute");
-    return out[0] as Address;
-  }
+  const value = pointerAttribute(attribute, address);
+  if (value !== undefined) return value;
   throw checks.wrong(
     "address",
     `CUDA does not know 0x${address.toString(16)}: it is memory of the host, or was freed.`,

@@ -79,12 +79,11 @@ export class CudaPinned extends CudaMemory {
     checks.assertInstance(tensor, CudaTensor, "tensor");
     tensor.resource.assertLive();
     const block = cudaBlockOf(tensor.grant.allocation);
-    if (block?.memory !== "pinned") {
-      const kind = block?.memory ?? tensor.memory;
-      throw checks.wrong("tensor", `it is ${kind} memory, and only pinned memory has flags.`);
-    }
+    const kind = block?.memory ?? tensor.memory;
+    if (kind !== "pinned") throw checks.wrong("tensor", `it is ${kind} memory, and only pinned memory has flags.`);
+    const address = (block?.address ?? tensor.hostHandle) as Address;
     const flags = new Uint32Array(1);
-    tensor.context.within(() => check(cudart().cudaHostGetFlags(flags, block.address as Address), "cudaHostGetFlags"));
+    tensor.context.within(() => check(cudart().cudaHostGetFlags(flags, address), "cudaHostGetFlags"));
     return Object.values(FLAGS).filter(([, flag]) => (flags[0] & flag) !== 0).map(([name]) => name);
   }
 }

@@ -16,6 +16,7 @@ import { check, checkRelease } from "../errors.ts";
 import { cudart } from "../library.ts";
 import { cudaBlockOf } from "./block.ts";
 import { aliasOf } from "./pinned_block.ts";
+import { lockedAlias } from "./pointer.ts";
 import { FOR_MAPS } from "./register_flags.ts";
 import { refusalOf } from "./rules.ts";
 import { checks } from "../check.ts";
@@ -126,10 +127,24 @@ function liveOf(allocation: Allocation): Registered | undefined {
   return registered === undefined || registered.users === 0 ? undefined : registered;
 }
 
-/** The device address for a host address of memory that is registered or CUDA's own. */
+/**
+ * The device address of memory that other code has made and locked: by cudaHostAlloc, as Mats of a pinned allocator, or by
+ * cudaHostRegister. Undefined for all other memory. The driver is asked each time, since that code may unlock it.
+ */
+export function lockedByOthers(context: CudaPrimaryContext, allocation: Allocation): Address | undefined {
+  const { kind, address, byteLength } = allocation.block;
+  const isOwn = kind.startsWith("host.") && kind !== "host.foreign";
+  if (isOwn || address === undefined || context.device.attributes.unifiedAddressing !== 1) return undefined;
+  if (isRegistered(allocation)) return undefined;
+  return context.within(() => lockedAlias(address as Address, byteLength));
+}
+
+/** The device address for a host address of memory that is registered, locked by others, or CUDA's own. */
 export function deviceAddressOf(context: CudaPrimaryContext, allocation: Allocation, host: Address): Address {
   const block = cudaBlockOf(allocation);
   if (block !== undefined) return block.deviceAddress + (host - block.hostAddress!) as Address;
+  const locked = lockedByOthers(context, allocation);
+  if (locked !== undefined) return locked + (host - allocation.block.address!) as Address;
   const flags = liveOf(allocation)?.flags ?? FOR_MAPS;
   const mapped = context.device.attributes.unifiedAddressing === 1 || (flags & cudaHostRegisterMapped) !== 0;
   if (!mapped) return host; // canUseHostPointerForRegisteredMem: else it was refused

@@ -6,6 +6,7 @@
  */
 import * as constants from "../../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorInvalidValue, cudaErrorNotReady, cudaErrorSymbolNotFound } from "../../../ffi/cuda_runtime/errors.ts";
+import { CUDA_ERROR_INVALID_VALUE } from "../../../ffi/cuda_driver/errors.ts";
 import { SYMBOLS as DRIVER } from "../../../ffi/cuda_driver/symbols.ts";
 import {
   type CudaLaunchConfig,
@@ -182,6 +183,7 @@ export class Recording {
         return 0;
       },
       cuDeviceGetAttribute: (value: Int32Array) => set(value, 0),
+      cuPointerGetAttribute: () => CUDA_ERROR_INVALID_VALUE, // all memory is strange to it
       cuLibraryGetModule: () => 0,
       cuKernelGetParamInfo: (handle: bigint, index: bigint, offset: BigUint64Array, size: BigUint64Array) => {
         const { sizes } = this.#kernel(handle)[1];
