@@ -18,6 +18,9 @@ export interface OpenCVCore {
   /** `int cv::getNumThreads()` */
   getNumThreads(): number;
 
+  /** `int cv::cuda::getCudaEnabledDeviceCount()` */
+  cuda_getCudaEnabledDeviceCount(): number;
+
   /** `void *cv::fastMalloc(size_t bufSize)` */
   fastMalloc(bufSize: bigint): Address;
 

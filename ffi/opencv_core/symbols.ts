@@ -12,6 +12,8 @@ export const SYMBOLS = {
   getBuildInformation: { name: "_ZN2cv19getBuildInformationB5cxx11Ev", parameters: [], result: "u64" },
   // int cv::getNumThreads()
   getNumThreads: { name: "_ZN2cv13getNumThreadsEv", parameters: [], result: "i32" },
+  // int cv::cuda::getCudaEnabledDeviceCount()
+  cuda_getCudaEnabledDeviceCount: { name: "_ZN2cv4cuda25getCudaEnabledDeviceCountEv", parameters: [], result: "i32" },
   // void *cv::fastMalloc(size_t bufSize)
   fastMalloc: { name: "_ZN2cv10fastMallocEm", parameters: ["usize"], result: "u64" },
   // void cv::fastFree(void *ptr)

@@ -12,6 +12,7 @@ import {
   vulkanTests,
 } from "./files.ts";
 import { inLanes, type Job } from "./job.ts";
+import { openCVHere } from "./opencv.ts";
 import { sanitize, sanitizeSharing } from "./sanitizer.ts";
 import type { Outcome, Step } from "./step.ts";
 import { runTests } from "./tests.ts";
@@ -23,6 +24,13 @@ import { runTests } from "./tests.ts";
  */
 export function stepsOn(machine: string): readonly Step[] {
   return [
+    {
+      name: "opencv",
+      what: "OpenCV is on the machine, for the rows, tests and examples of OpenCV with CUDA",
+      limit: 10,
+      stage: 1,
+      run: () => Promise.resolve(openCVHere()),
+    },
     {
       name: "conformance",
       what: "every case on every edge of CUDA's",

@@ -6,7 +6,7 @@ import { doctor, type EdgeReport, type Report } from "@samepage/interop/doctor";
 import { OpenCLExecutionContext } from "../../ffi/opencv_core/structs.ts";
 import { core } from "../../src/opencv/library.ts";
 import { viewAt } from "../../src/opencv/memory.ts";
-import { guardTrait } from "../../src/doctor/opencv/mod.ts";
+import { cudaTrait, guardTrait } from "../../src/doctor/opencv/mod.ts";
 import { present, testMat, testUMat } from "../opencv/help.ts";
 import { exec, temporaryFolder } from "../package/project.ts";
 import { named } from "../package/readme.ts";
@@ -37,6 +37,17 @@ function assertAllClosed(edges: readonly EdgeReport[], reason: RegExp, remedy: R
     assertMatch(edge.remedy!, remedy);
   }
 }
+
+testMat("doctor: OpenCV's own count of CUDA devices", async () => {
+  const report = await doctor({ proofs: false });
+  const { traits } = openCVOf(report).devices[0];
+  // Debian builds it without CUDA.
+  assertEquals(traits.find(({ label }) => label === "CUDA"), cudaTrait(core().cuda_getCudaEnabledDeviceCount()));
+  assertMatch(cudaTrait(0).text, /^no cv::cuda: .* built without CUDA/);
+  assertMatch(cudaTrait(-1).text, /^no cv::cuda: .* no driver/);
+  assertMatch(cudaTrait(1).text, /^cv::cuda has 1 device;/);
+  assertMatch(cudaTrait(2).text, /^cv::cuda has 2 devices;/);
+});
 
 testMat("doctor: OpenCV's version is the one that the system has installed", async () => {
   const { library } = openCVOf(await reported(QUICK));

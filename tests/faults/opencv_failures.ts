@@ -23,6 +23,7 @@ export const OPENCV_CORE: Failures<OpenCVCore> = {
   getVersionRevision: undefined,
   getBuildInformation: undefined,
   getNumThreads: undefined,
+  cuda_getCudaEnabledDeviceCount: undefined,
   fastMalloc: noMemory,
   fastFree: undefined,
   Mat_construct: undefined,

@@ -8,6 +8,7 @@ import { errorsIn } from "../../tasks/gpu/kernel_log.ts";
 import { foundBy } from "../../tasks/gpu/sanitizer.ts";
 import { stepsOn } from "../../tasks/gpu/steps.ts";
 import { outcomeOf } from "../../tasks/gpu/tests.ts";
+import { runModule } from "../process.ts";
 import { exec } from "./project.ts";
 
 const GPU = ["run", "-A", "--no-check", "tasks/gpu.ts"];
@@ -29,6 +30,17 @@ Deno.test("gpu task: --list names every step, and a step that is none is refused
   const names = stepsOn("").map(({ name }) => name);
   assertEquals(stdout.trim().split("\n").map((line) => line.split(" ")[0]), names);
   assertEquals((await exec(Deno.execPath(), [...GPU, "--only=bench,bunch"])).code, 2);
+});
+
+Deno.test("gpu task: a machine without OpenCV is a failure", async () => {
+  const { stdout, stderr } = await runModule(
+    `import { openCVHere } from "../../tasks/gpu/opencv.ts";
+    console.log(JSON.stringify(openCVHere()));`,
+    { env: { SAMEPAGE_LIB_OPENCV_CORE: "/nowhere.so" } },
+  );
+  const { verdict, failures } = JSON.parse(stdout || JSON.stringify(stderr));
+  assertEquals(verdict, "red");
+  assertMatch(failures[0], /opencv_core/);
 });
 
 Deno.test("gpu task: its steps fit into 9 minutes", () => {

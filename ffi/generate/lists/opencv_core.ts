@@ -14,6 +14,7 @@ export const opencvCore: Library = {
     "cv::getVersionRevision",
     "cv::getBuildInformation",
     "cv::getNumThreads",
+    "cv::cuda::getCudaEnabledDeviceCount",
     "cv::fastMalloc",
     "cv::fastFree",
 

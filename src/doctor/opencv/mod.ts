@@ -44,7 +44,7 @@ export const OPENCV: ApiExaminer = {
       id: OPENCV.api,
       name: cv.name,
       facts: own.facts,
-      traits: [guardTrait(opened), ...own.traits],
+      traits: [guardTrait(opened), ...own.traits, cudaTrait(core().cuda_getCudaEnabledDeviceCount())],
       aliasing: [],
       findings: [],
     };
@@ -84,6 +84,16 @@ export function guardTrait(modules: readonly ModuleReport[]): Trait {
     ...(unsafe === "" ? [] : [`of ${unsafe} are not caught: each ends the process. ${[...reasons].join(" ")}`]),
   ];
   return { label: "exceptions", text: parts.join("; ") };
+}
+
+/** What OpenCV can do with CUDA, by its own count of devices: `cv::cuda`'s functions need it, samepage's edges do not. */
+export function cudaTrait(count: number): Trait {
+  const text = count > 0
+    ? `cv::cuda has ${count} ${count === 1 ? "device" : "devices"}; gpuMatHeader() makes headers for it`
+    : count === 0
+    ? "no cv::cuda: this OpenCV was built without CUDA, or there is no GPU"
+    : "no cv::cuda: this OpenCV was built with CUDA, and finds no driver that fits";
+  return { label: "CUDA", text };
 }
 
 /** Mats, and UMats over a buffer of each OpenCL device. */
