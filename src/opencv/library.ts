@@ -4,22 +4,32 @@ import type { OpenCVImgcodecs } from "../../ffi/opencv_imgcodecs/functions.ts";
 import { SYMBOLS as IMGCODECS } from "../../ffi/opencv_imgcodecs/symbols.ts";
 import type { OpenCVImgproc } from "../../ffi/opencv_imgproc/functions.ts";
 import { SYMBOLS as IMGPROC } from "../../ffi/opencv_imgproc/symbols.ts";
-import { lazyLibrary } from "../core/native/library.ts";
+import { lazyLibrary, openingOf } from "../core/native/library.ts";
 import { guarded } from "../guard/guard.ts";
 import { openCVErrorOf } from "./exception.ts";
+
+/** The versions whose ABI ffi/ describes, as their libraries' names end: Debian 12's, and Debian 13's. */
+const VERSIONS = ["406", "410"];
+
+const FOLDERS = ["", "/usr/lib/x86_64-linux-gnu/", "/usr/lib/aarch64-linux-gnu/"];
 
 function module<F>(name: string, symbols: Deno.ForeignLibraryInterface): () => F {
   return lazyLibrary<F>({
     api: `opencv_${name}`,
-    candidates: [
-      `libopencv_${name}.so.406`,
-      `/usr/lib/x86_64-linux-gnu/libopencv_${name}.so.406`,
-      `/usr/lib/aarch64-linux-gnu/libopencv_${name}.so.406`,
-    ],
+    get candidates() {
+      return versions().flatMap((version) => FOLDERS.map((folder) => `${folder}libopencv_${name}.so.${version}`));
+    },
     symbols,
     link: guarded(openCVErrorOf),
-    hint: `Install OpenCV 4.6: apt install libopencv-${name}406.`,
+    hint: `Install OpenCV: apt install libopencv-${name}406 (Debian 12), libopencv-${name}410 (Debian 13).`,
   });
+}
+
+/** That of the core, once it is open: a process must not have two. */
+function versions(): readonly string[] {
+  const path = openingOf("opencv_core")?.path;
+  const own = VERSIONS.find((version) => path?.endsWith(`.so.${version}`));
+  return own === undefined ? VERSIONS : [own];
 }
 
 /** Opened on the first call, as each module is. */

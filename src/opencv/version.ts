@@ -5,7 +5,7 @@ import { core } from "./library.ts";
 import { filledSlot, giveSlot, takeSlot, viewOf } from "./slots.ts";
 
 /** The versions whose classes are laid out as ffi/opencv_core says; others may not be. */
-const KNOWN = ["4.6"];
+const KNOWN = ["4.6", "4.10"];
 
 let version: string | undefined;
 
@@ -16,7 +16,7 @@ export function checkedVersion(): string {
   if (!KNOWN.some((known) => found.startsWith(`${known}.`))) {
     throw unknown(`OpenCV ${found} is not known here: samepage reads and writes the headers of ${KNOWN.join(", ")}.`);
   }
-  if (!layoutHolds()) throw unknown(`OpenCV ${found} does not lay a cv::Mat out as 4.6 of Debian does.`);
+  if (!layoutHolds()) throw unknown(`OpenCV ${found} does not lay a cv::Mat out as Debian's does.`);
   return version = found;
 }
 
@@ -41,6 +41,7 @@ function unknown(message: string): InteropError {
   return new InteropError(message, {
     api: "opencv",
     fn: "getVersionMajor",
-    hint: "Install Debian 12's: apt install libopencv-core406, or name it in SAMEPAGE_LIB_OPENCV_CORE.",
+    hint:
+      "Install Debian's: apt install libopencv-core406 (12) or libopencv-core410 (13), or name it in SAMEPAGE_LIB_OPENCV_CORE.",
   });
 }

@@ -9,7 +9,7 @@ export const opencvImgcodecs: Library = {
   defines: {},
   ...opencv,
   functions: [
-    { name: "cv::imread", sret: true },
+    { name: "cv::imread", parameters: ["const cv::String &", "int"], sret: true }, // 4.10 has another
     "cv::imwrite",
     { name: "cv::imdecode", parameters: ["cv::InputArray", "int"], sret: true },
     "cv::imencode",

@@ -79,7 +79,7 @@ function makeClass(blocks: Blocks): AllocatorClass {
   const opencv = openingOf("opencv_core")!.path!;
   for (const [name, symbol] of Object.entries(EXPORTED)) {
     if (functions[name as Virtual] === symbolIn(opencv, symbol)) continue;
-    throw impossible(`OpenCV's standard allocator has something else for ${name} than OpenCV 4.6.`);
+    throw impossible(`OpenCV's standard allocator has something else for ${name} than Debian's.`);
   }
   const { allocate, deallocate, destruct } = functions;
   const callees = { standard, allocate, deallocate, ...blocks };
