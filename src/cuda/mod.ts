@@ -76,6 +76,7 @@ export type { ParameterType } from "./kernels/declared.ts";
 export type { ParameterInfo } from "./kernels/declared.ts";
 export type { GroupRange, KernelNeeds } from "./kernels/limits.ts";
 export { CudaBuildError } from "./kernels/errors.ts";
+export type { AcquireOptions } from "../gl/stream_ends.ts";
 export { CudaArrayFrame } from "./egl/array_frame.ts";
 export { type CudaConsumerInit, CudaStreamConsumer } from "./egl/consumer.ts";
 export { type CudaProducerInit, type CudaStreamFrame, CudaStreamProducer } from "./egl/producer.ts";

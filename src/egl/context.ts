@@ -222,9 +222,26 @@ export class EglContext extends DeviceContext implements EglBase {
     return new EglStream(this, init);
   }
 
-  /** A stream of another process's, by its fd, which stays yours. `init` is what it was made with. @throws like {@link stream}. */
-  attachStream(fd: number, init: EglStreamInit = {}): EglStream {
-    return new EglStream(this, init, whole(fd, "fd", 0));
+  /**
+   * A stream of another process's, by its fd, which stays yours. `init` is what it was made with. @throws like {@link stream}.
+   */
+  attachStream(fd: number, init?: EglStreamInit): EglStream;
+  /**
+   * A stream that other code of this process has made on this display, by its `EGLStreamKHR`: its producer or its consumer may
+   * be that code's. It stays theirs, and lives longer than this object, which asks the driver for `fifo` and `reuse`.
+   *
+   * @param handle a live one; a wrong one may crash the process
+   * @throws {NativeCallError} if it is no stream of this display's.
+   *
+   * @example
+   * ```ts ignore
+   * using stream = egl.attachStream(camera.stream); // the camera connects as the producer, once this has a consumer
+   * using consumer = CudaStreamConsumer.connect(cuda.stream, stream);
+   * ```
+   */
+  attachStream(handle: bigint): EglStream;
+  attachStream(stream: number | bigint, init: EglStreamInit = {}): EglStream {
+    return new EglStream(this, init, typeof stream === "bigint" ? stream : whole(stream, "fd", 0));
   }
 
   /**

@@ -12,6 +12,7 @@ export { EglPicture, type Origin, type Storage } from "./picture.ts";
 export type { CommandOptions } from "../core/device/queue.ts";
 export { EglQueue, type GlFunctions } from "./queue.ts";
 export type { GlUse, Picture } from "./uses.ts";
+export type { AcquireOptions } from "../gl/stream_ends.ts";
 export type { EglStream, EglStreamInit, EglStreamState } from "./stream.ts";
 export type { EglStreamConsumer, EglStreamFrame } from "./stream_consumer.ts";
 export { ReusableSync } from "./syncs.ts";

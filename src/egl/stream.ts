@@ -16,7 +16,10 @@ import { checks, eglExtensions } from "./library.ts";
 export interface EglStreamInit {
   /** So many frames wait in order, and a full stream takes no more; 0, the default, keeps only the newest (mailbox). */
   readonly fifo?: number;
-  /** True, the default: the last frame stays in the stream, and can be acquired again. */
+  /**
+   * True, the default: the last frame stays in the stream until the next one comes. A consumer that waits for a new frame in
+   * vain acquires it once more: `consumer.acquire({ timeout })`.
+   */
   readonly reuse?: boolean;
 }
 
@@ -54,11 +57,11 @@ export class EglStream extends NativeObject {
   readonly base: EglBase;
   readonly #display: Address;
   readonly #stream: Address;
-  readonly #state = new Int32Array(1);
+  readonly #out = new Int32Array(1);
   readonly #number = new BigUint64Array(1);
 
-  /** Made by a context. `fd`: a stream of another process's. */
-  constructor(base: EglBase, given: EglStreamInit, fd?: number) {
+  /** Made by a context. `from`: the fd of a stream of another process's, or the handle of one that this process has. */
+  constructor(base: EglBase, given: EglStreamInit, from?: number | bigint) {
     super();
     this.base = base;
     const { fifo = 0, reuse = true } = optionsIn(given, INIT, "init");
@@ -72,7 +75,7 @@ export class EglStream extends NativeObject {
       "EGL_KHR_stream",
       ...(fifo > 0 ? ["EGL_KHR_stream_fifo"] : []),
       ...(reuse ? [] : ["EGL_NV_stream_reset"]),
-      ...(fd === undefined ? [] : ["EGL_KHR_stream_cross_process_fd"]),
+      ...(typeof from === "number" ? ["EGL_KHR_stream_cross_process_fd"] : []),
     ];
     for (const name of wanted) assertHas(base, name);
     const native = eglExtensions();
@@ -81,16 +84,28 @@ export class EglStream extends NativeObject {
       ...(reuse ? [] : [names.EGL_SUPPORT_REUSE_NV, names.EGL_FALSE]),
       names.EGL_NONE,
     ];
-    const stream = this.#stream = fd === undefined
-      ? made(native.eglCreateStreamKHR!(display, new Int32Array(attributes)), "eglCreateStreamKHR")
-      : made(native.eglCreateStreamFromFileDescriptorKHR!(display, fd), "eglCreateStreamFromFileDescriptorKHR");
-    this.reuse = reuse;
-    this.fifo = fifo;
-    const destroy = counted(
-      "egl.EGLStream",
-      () => check(native.eglDestroyStreamKHR!(display, stream), "eglDestroyStreamKHR"),
-    );
-    this.resource = new Resource({ name: `egl stream (${base.name})`, owners: [base.resource], undo: [destroy] });
+    const name = `egl stream (${base.name})`;
+    if (typeof from === "bigint") {
+      const handle = this.#stream = checks.handleIn<Address>(from, "handle");
+      this.fifo = base.openContext.has("EGL_KHR_stream_fifo")
+        ? this.#attribute(handle, names.EGL_STREAM_FIFO_LENGTH_KHR)
+        : 0;
+      this.reuse = !base.openContext.has("EGL_NV_stream_reset") ||
+        this.#attribute(handle, names.EGL_SUPPORT_REUSE_NV) === names.EGL_TRUE;
+      this.#attribute(handle, names.EGL_STREAM_STATE_KHR); // fails for what is no stream
+      this.resource = new Resource({ name, owners: [base.resource] });
+    } else {
+      const stream = this.#stream = from === undefined
+        ? made(native.eglCreateStreamKHR!(display, new Int32Array(attributes)), "eglCreateStreamKHR")
+        : made(native.eglCreateStreamFromFileDescriptorKHR!(display, from), "eglCreateStreamFromFileDescriptorKHR");
+      this.reuse = reuse;
+      this.fifo = fifo;
+      const destroy = counted(
+        "egl.EGLStream",
+        () => check(native.eglDestroyStreamKHR!(display, stream), "eglDestroyStreamKHR"),
+      );
+      this.resource = new Resource({ name, owners: [base.resource], undo: [destroy] });
+    }
     finalizers.register(this, this.resource, this);
   }
 
@@ -102,10 +117,7 @@ export class EglStream extends NativeObject {
 
   /** What it waits for. The call never blocks. */
   get state(): EglStreamState {
-    const { eglQueryStreamKHR } = eglExtensions();
-    const state = this.#state;
-    check(eglQueryStreamKHR!(this.#display, this.handle, names.EGL_STREAM_STATE_KHR, state), "eglQueryStreamKHR");
-    return STATES.get(state[0]) ?? "disconnected";
+    return STATES.get(this.#attribute(this.handle, names.EGL_STREAM_STATE_KHR)) ?? "disconnected";
   }
 
   /**
@@ -149,6 +161,12 @@ export class EglStream extends NativeObject {
     const fd = eglExtensions().eglGetStreamFileDescriptorKHR!(this.#display, this.handle);
     if (fd < 0) throw eglError("eglGetStreamFileDescriptorKHR");
     return fd;
+  }
+
+  #attribute(stream: Address, name: number): number {
+    const out = this.#out;
+    check(eglExtensions().eglQueryStreamKHR!(this.#display, stream, name, out), "eglQueryStreamKHR");
+    return out[0];
   }
 
   #count(name: number): number {

@@ -1,9 +1,9 @@
 import * as names from "../../ffi/egl/constants.ts";
+import { EGL_BAD_STATE_KHR } from "../../ffi/egl/errors.ts";
 import { GL_TEXTURE_EXTERNAL_OES } from "../../ffi/gles/constants.ts";
 import { isMade } from "../core/argument.ts";
-import { asked } from "../core/device/asking.ts";
-import { StreamEnds } from "../gl/stream_ends.ts";
-import { AccessError, DisposedError } from "../core/errors.ts";
+import { type AcquireOptions, nextFrame, StreamEnds, timeoutIn } from "../gl/stream_ends.ts";
+import { AccessError, NativeCallError } from "../core/errors.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { counted, owned } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
@@ -16,7 +16,7 @@ import { EXTERNAL, ExternalTexture } from "./external.ts";
 import type { EglLane } from "./lane.ts";
 import { checks, eglExtensions } from "./library.ts";
 import type { Picture } from "./uses.ts";
-import { EglStream } from "./stream.ts";
+import { EglStream, type EglStreamState } from "./stream.ts";
 import { EglTensor } from "./tensor.ts";
 
 const NEEDED = ["EGL_KHR_stream_consumer_gltexture", EXTERNAL] as const;
@@ -28,7 +28,7 @@ const FRAME = "egl.streamFrame";
  * OpenGL ES as the consumer of an `EGLStream`: each frame in turn is what its texture shows. It connects before the
  * producer does. Made by `egl.consumer(stream)`.
  *
- * No call blocks: the stream is asked for a new frame first, and acquired with no time to wait.
+ * No call blocks unless it is given a time to wait: the stream is asked for a new frame first.
  */
 export class EglStreamConsumer extends NativeObject implements AsyncIterable<EglStreamFrame> {
   /** The stream. */
@@ -38,6 +38,7 @@ export class EglStreamConsumer extends NativeObject implements AsyncIterable<Egl
   readonly #base: EglBase;
   readonly #texture: ExternalTexture;
   #frame: EglStreamFrame | undefined;
+  #timeout: number | undefined;
 
   /** Made by a context. */
   constructor(base: EglBase, stream: EglStream) {
@@ -62,8 +63,7 @@ export class EglStreamConsumer extends NativeObject implements AsyncIterable<Egl
         texture.bind();
         const connect = "eglStreamConsumerGLTextureExternalKHR";
         check(native[connect]!(display, handle), connect);
-        const timeout = names.EGL_CONSUMER_ACQUIRE_TIMEOUT_USEC_KHR;
-        check(native.eglStreamAttribKHR!(display, handle, timeout, 0), "eglStreamAttribKHR");
+        this.#setTimeout(0);
       });
     } catch (error) {
       throw undone(error, undo, "connecting a consumer");
@@ -83,23 +83,36 @@ export class EglStreamConsumer extends NativeObject implements AsyncIterable<Egl
   /**
    * The next frame; undefined where there is no new one. Its dispose releases it, behind GL's commands on it.
    *
+   * With a `timeout` the call blocks until a new frame comes, for so many microseconds at most; a producer on this thread
+   * can present none meanwhile, and is not waited for. Where no new frame comes, it is the previous frame once more
+   * (`eglStream.consumed` stays the same), or undefined if the stream keeps none.
+   *
    * @throws {AccessError} while the last frame was not released: the texture shows one at a time.
    * @throws {NativeCallError} if the driver refuses.
+   *
+   * @example
+   * ```ts ignore
+   * using frame = consumer.acquire({ timeout: 16_000 }); // 16 ms; then the previous frame
+   * ```
    */
-  acquire(): EglStreamFrame | undefined {
+  acquire(options?: AcquireOptions): EglStreamFrame | undefined {
     this.resource.assertLive();
+    const timeout = options === undefined ? undefined : timeoutIn(checks, options);
     if (this.#frame?.resource.isLive) {
       const hint = "Dispose it first: the texture shows one frame at a time.";
       throw new AccessError("the consumer has a frame already.", { api: "egl", fn: ACQUIRE, hint });
     }
     const { eglStream } = this;
-    if (eglStream.state !== "new-frame") return undefined;
+    const ends = StreamEnds.of(eglStream);
+    const { state } = eglStream;
+    const isNew = state === "new-frame";
+    if (!isNew && !ends.mayAcquire(state, timeout)) return undefined;
+    if (!this.#latched(isNew || ends.isNear ? 0 : timeout!, state)) return undefined;
+    if (isNew) ends.acquire(eglStream.fifo);
+    else ends.acquired++;
     const { handle: display } = this.#base.openContext.display;
     const native = eglExtensions();
     const { handle } = eglStream;
-    this.#texture.command(ACQUIRE, () => check(native[ACQUIRE]!(display, handle), ACQUIRE));
-    const ends = StreamEnds.of(eglStream);
-    ends.acquire(eglStream.fifo);
     const release = counted(FRAME, () => {
       ends.acquired--;
       this.#texture.command(RELEASE, () => check(native[RELEASE]!(display, handle), RELEASE));
@@ -112,14 +125,39 @@ export class EglStreamConsumer extends NativeObject implements AsyncIterable<Egl
     return this.#frame = new EglStreamFrame(this.#base, this.#texture, resource);
   }
 
-  /** Resolves with the next frame; undefined once the producer has disconnected. @throws like {@link acquire}. */
-  async next(): Promise<EglStreamFrame | undefined> {
-    const answer = await asked(() => {
-      if (!this.resource.isLive) throw new DisposedError(`${this.resource.name} was disposed.`, { api: "egl" });
-      const frame = this.acquire();
-      return frame !== undefined ? { frame } : this.isOpen ? undefined : {};
-    });
-    return answer.frame;
+  /**
+   * Resolves with the next frame; undefined once the producer has disconnected. With a `timeout`, as {@link acquire} does
+   * then, but without blocking. @throws like {@link acquire}.
+   */
+  async next(options: AcquireOptions = {}): Promise<EglStreamFrame | undefined> {
+    return await nextFrame(this, timeoutIn(checks, options));
+  }
+
+  /** The texture shows a frame; false if none has come. */
+  #latched(timeout: number, state: EglStreamState): boolean {
+    const { handle: display } = this.#base.openContext.display;
+    const { handle } = this.eglStream;
+    try {
+      this.#texture.command(ACQUIRE, () => {
+        this.#setTimeout(timeout);
+        check(eglExtensions()[ACQUIRE]!(display, handle), ACQUIRE);
+      });
+      return true;
+    } catch (error) {
+      if (state === "empty" && error instanceof NativeCallError && error.code === EGL_BAD_STATE_KHR) return false;
+      throw error;
+    }
+  }
+
+  #setTimeout(microseconds: number): void {
+    if (microseconds === this.#timeout) return;
+    const { handle: display } = this.#base.openContext.display;
+    const name = names.EGL_CONSUMER_ACQUIRE_TIMEOUT_USEC_KHR;
+    check(
+      eglExtensions().eglStreamAttribKHR!(display, this.eglStream.handle, name, microseconds),
+      "eglStreamAttribKHR",
+    );
+    this.#timeout = microseconds;
   }
 
   /** Every new frame, until the producer disconnects. Dispose each before the next: `for await (using frame of consumer)`. */

@@ -1,4 +1,45 @@
+import { type Names, optionsIn } from "../core/argument.ts";
+import type { Checks } from "../core/checks.ts";
+import { asked } from "../core/device/asking.ts";
+import { whole } from "../core/layout/layout.ts";
 import type { Resource } from "../core/life/resource.ts";
+
+/** How a consumer of an `EGLStream` acquires a frame. */
+export interface AcquireOptions {
+  /**
+   * How long it waits for a new frame, in microseconds. Then it acquires the previous frame once more, if the stream keeps
+   * that (`reuse`). Left out, it takes new frames only.
+   */
+  readonly timeout?: number;
+}
+
+const OPTIONS: Names<AcquireOptions> = { timeout: true };
+
+/** `EGLint`'s, and a half of CUDA's. */
+const LONGEST = 2 ** 31 - 1;
+
+/** @throws {ArgumentError} for what is no number of microseconds. */
+export function timeoutIn(checks: Checks, options: AcquireOptions): number | undefined {
+  const { timeout } = optionsIn(options, OPTIONS);
+  if (timeout === undefined || whole(timeout, "options.timeout", 0) <= LONGEST) return timeout;
+  throw checks.wrong("options.timeout", `expected at most ${LONGEST} microseconds, got ${timeout}.`);
+}
+
+interface Consumer<F> {
+  readonly isOpen: boolean;
+  acquire(options?: AcquireOptions): F | undefined;
+}
+
+/** The next frame of a consumer's, while the event loop goes on; undefined once the producer has disconnected. */
+export async function nextFrame<F>(consumer: Consumer<F>, timeout = Infinity): Promise<F | undefined> {
+  const end = performance.now() + timeout / 1000;
+  const { frame } = await asked(() => {
+    const frame = consumer.acquire();
+    if (frame !== undefined || !consumer.isOpen) return { frame };
+    return performance.now() < end ? undefined : { frame: consumer.acquire({ timeout: 0 }) };
+  });
+  return frame;
+}
 
 /** What a consumer of frames says of itself. */
 export interface ConsumerFacts {
@@ -35,6 +76,12 @@ export class StreamEnds {
   /** True if both are here: then the driver need not be asked what they have done. */
   get isNear(): boolean {
     return this.consumer !== undefined && this.producer !== undefined;
+  }
+
+  /** Where there is no new frame: true if the driver has the previous one, or may get a new one while it waits. */
+  mayAcquire(state: string, timeout: number | undefined): boolean {
+    if (timeout === undefined) return false;
+    return state === "old-frame" || (state === "empty" && timeout > 0 && !this.isNear);
   }
 
   /** The consumer has one frame more: the next, or of a mailbox the newest. */

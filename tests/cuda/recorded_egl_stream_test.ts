@@ -17,7 +17,7 @@ import {
 import { cudaArraySurfaceLoadStore, cudaChannelFormatKindUnsigned } from "../../ffi/cuda_runtime/constants.ts";
 import { writeCudaChannelFormatDesc, writeCudaExtent } from "../../ffi/cuda_runtime/structs.ts";
 import { cudaEglFrame } from "../../ffi/cuda_egl/structs.ts";
-import { cudaErrorLaunchTimeout, cudaErrorNotReady } from "../../ffi/cuda_runtime/errors.ts";
+import { cudaErrorLaunchTimeout, cudaErrorNotReady, cudaErrorUnknown } from "../../ffi/cuda_runtime/errors.ts";
 import { setTap } from "../../src/core/native/library.ts";
 import {
   CudaArrayFrame,
@@ -27,6 +27,7 @@ import {
   type CudaTensor,
   type EglStreamLike,
 } from "../../src/cuda/mod.ts";
+import { FrameStruct } from "../../src/cuda/egl/frame.ts";
 import { cudaEgl } from "../../src/cuda/egl/library.ts";
 import { recordedTests } from "./recorded.ts";
 
@@ -35,7 +36,9 @@ const INFO = imageInfo({ format: "RGBA", width: 8, height: 4 });
 /** A stream in which frames wait in order. */
 class Fifo implements EglStreamLike {
   readonly handle = 0x1234n;
-  readonly reuse = false;
+  reuse = false;
+  /** What its last acquire was given to wait, in microseconds. */
+  waited = 0;
   state = "created";
   produced = 0;
   consumed = 0;
@@ -44,6 +47,11 @@ class Fifo implements EglStreamLike {
   readonly released: Uint8Array[] = [];
 
   constructor(readonly fifo: number) {}
+
+  /** The last frame, which has been released and stays. */
+  kept(): Uint8Array | undefined {
+    return this.reuse ? this.released.pop() : undefined;
+  }
 }
 
 /** The stream of the test that runs, and the calls that its ends have made. */
@@ -64,12 +72,13 @@ const FUNCTIONS: Record<string, (...args: never[]) => number> = {
     return 0;
   },
   cudaEGLStreamConsumerDisconnect: () => (stream.state = "disconnected", 0),
-  cudaEGLStreamConsumerAcquireFrame(_: unknown, out: BigUint64Array) {
-    const frame = stream.waiting.shift();
-    if (frame === undefined) return cudaErrorLaunchTimeout;
+  cudaEGLStreamConsumerAcquireFrame(_: unknown, out: BigUint64Array, _stream: unknown, timeout: number) {
+    stream.waited = timeout;
+    const frame = stream.waiting.shift() ?? stream.kept();
+    if (frame === undefined) return stream.reuse ? cudaErrorUnknown : cudaErrorLaunchTimeout;
     stream.held.push(frame);
     stream.consumed = stream.produced - stream.waiting.length;
-    if (stream.waiting.length === 0) stream.state = "empty";
+    if (stream.waiting.length === 0) stream.state = stream.reuse ? "old-frame" : "empty";
     out[0] = BigInt(stream.consumed);
     return 0;
   },
@@ -189,6 +198,57 @@ streamTest("without a new frame nothing is acquired", 2, (cuda) => {
   using _producer = CudaStreamProducer.connect(cuda.stream, stream, INFO_SIZE);
   calls = [];
   assertEquals([consumer.acquire(), calls], [undefined, []]);
+});
+
+streamTest("with a time to wait, the previous frame is acquired once more", 2, async (cuda) => {
+  stream.reuse = true;
+  using consumer = CudaStreamConsumer.connect(cuda.stream, stream);
+  using producer = CudaStreamProducer.connect(cuda.stream, stream, INFO_SIZE);
+  using one = frameOf(cuda);
+  using two = frameOf(cuda);
+  calls = [];
+  assertEquals([consumer.acquire({ timeout: 500 }), await consumer.next({ timeout: 500 }), calls], [
+    undefined,
+    undefined,
+    [],
+  ]);
+  producer.present(one);
+  {
+    using first = consumer.acquire({ timeout: 500 })!;
+    assertEquals([first.planes[0].handle, stream.waited], [one.planes[0].address, 0]); // it is there already
+    assertThrows(() => consumer.acquire({ timeout: 500 }), AccessError, "has the previous frame still");
+    assertEquals(consumer.acquire(), undefined);
+  }
+  for (const acquire of [consumer.acquire.bind(consumer), consumer.next.bind(consumer)]) {
+    using again = (await acquire({ timeout: 500 }))!;
+    // Its producer is on this thread, and cannot present while the driver waits.
+    assertEquals([again.planes[0].handle, stream.waited, stream.consumed], [one.planes[0].address, 0, 1]);
+    assertEquals([producer.takeBack(), producer.lent], [0, 1]);
+  }
+  producer.present(two);
+  using last = consumer.acquire()!;
+  assertEquals([last.planes[0].handle, producer.takeBack()], [two.planes[0].address, 1]);
+});
+
+streamTest("a producer elsewhere is waited for by the driver, for as long as it is told", 2, async (cuda) => {
+  using consumer = CudaStreamConsumer.connect(cuda.stream, stream);
+  const pixels = FrameStruct.of(frameOf(cuda)).bytes;
+  calls = [];
+  assertEquals([consumer.acquire({ timeout: 500 }), calls], [undefined, []]); // nobody is connected
+  for (const reuse of [false, true]) { // the driver returns 702, or 999
+    [stream.reuse, stream.state] = [reuse, "empty"];
+    assertEquals([consumer.acquire({ timeout: 500 }), stream.waited], [undefined, 500]);
+  }
+  stream.waiting.push(pixels);
+  [stream.state, stream.produced] = ["new-frame", 1];
+  consumer.acquire({ timeout: 500 })![Symbol.dispose]();
+  using again = consumer.acquire({ timeout: 700 })!;
+  assertEquals([again.planes.length, stream.waited], [1, 700]);
+  again[Symbol.dispose]();
+  stream.state = "disconnected";
+  assertEquals([consumer.acquire({ timeout: 500 }), await consumer.next({ timeout: 500 })], [undefined, undefined]);
+  assertThrows(() => consumer.acquire({ timeout: -1 }), LayoutError, "expected at least 0");
+  assertThrows(() => consumer.acquire({ timeout: 2 ** 31 }), ArgumentError, "microseconds");
 });
 
 streamTest("a writer waits while the stream is full, and a reader ends where the producer does", 1, async (cuda) => {

@@ -5,10 +5,18 @@
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import * as names from "../../ffi/egl/constants.ts";
 import { EGL_BAD_STATE_KHR } from "../../ffi/egl/errors.ts";
-import { AccessError, ArgumentError, DisposedError, InteropError, ledger, NativeCallError } from "../../mod.ts";
+import {
+  AccessError,
+  ArgumentError,
+  DisposedError,
+  InteropError,
+  LayoutError,
+  ledger,
+  NativeCallError,
+} from "../../mod.ts";
 import { setTap } from "../../src/core/native/library.ts";
 import { closeFd, duplicateFd } from "../../src/core/native/fd.ts";
-import type { EglContext } from "../../src/egl/mod.ts";
+import type { AcquireOptions, EglContext } from "../../src/egl/mod.ts";
 import { test } from "./help.ts";
 
 let state: number = names.EGL_STREAM_STATE_CREATED_KHR;
@@ -18,13 +26,19 @@ let calls: string[] = [];
 let failing = "";
 let attributes: readonly number[] = [];
 let error: number = names.EGL_SUCCESS;
+/** True if the stream keeps its last frame. */
+let keeps = false;
 
 type Fake = (...args: never[]) => number | bigint;
 
 const FAKES: Readonly<Record<string, Fake>> = {
   eglCreateStreamKHR: (_: bigint, given: Int32Array) => (attributes = [...given], 5n),
   eglDestroyStreamKHR: () => 1,
-  eglQueryStreamKHR: (_: bigint, _stream: bigint, _name: number, out: Int32Array) => (out[0] = state, 1),
+  eglQueryStreamKHR(_: bigint, _stream: bigint, name: number, out: Int32Array) {
+    const { EGL_STREAM_STATE_KHR, EGL_STREAM_FIFO_LENGTH_KHR } = names;
+    out[0] = name === EGL_STREAM_STATE_KHR ? state : name === EGL_STREAM_FIFO_LENGTH_KHR ? 3 : Number(keeps);
+    return 1;
+  },
   eglQueryStreamu64KHR: (_: bigint, _stream: bigint, name: number, out: BigUint64Array) => (
     out[0] = BigInt(name === names.EGL_PRODUCER_FRAME_KHR ? produced : consumed), 1
   ),
@@ -32,7 +46,12 @@ const FAKES: Readonly<Record<string, Fake>> = {
   eglCreateStreamFromFileDescriptorKHR: () => 6n,
   eglStreamAttribKHR: (_: bigint, _stream: bigint, name: number, value: number) => (attributes = [name, value], 1),
   eglStreamConsumerGLTextureExternalKHR: () => (state = names.EGL_STREAM_STATE_CONNECTING_KHR, 1),
-  eglStreamConsumerAcquireKHR: () => (consumed++, present(0), 1),
+  eglStreamConsumerAcquireKHR: () => {
+    if (produced === consumed && state === names.EGL_STREAM_STATE_EMPTY_KHR) return fail(0);
+    consumed = Math.min(consumed + 1, produced);
+    present(0);
+    return 1;
+  },
   eglStreamConsumerReleaseKHR: () => 1,
 };
 
@@ -45,7 +64,13 @@ const FAILED: Readonly<Record<string, number | bigint>> = {
 
 function present(frames: number): void {
   produced += frames;
-  state = produced > consumed ? names.EGL_STREAM_STATE_NEW_FRAME_AVAILABLE_KHR : names.EGL_STREAM_STATE_EMPTY_KHR;
+  const drained = keeps ? names.EGL_STREAM_STATE_OLD_FRAME_AVAILABLE_KHR : names.EGL_STREAM_STATE_EMPTY_KHR;
+  state = produced > consumed ? names.EGL_STREAM_STATE_NEW_FRAME_AVAILABLE_KHR : drained;
+}
+
+function fail<T>(result: T): T {
+  error = EGL_BAD_STATE_KHR;
+  return result;
 }
 
 setTap((api, functions) => {
@@ -58,9 +83,7 @@ setTap((api, functions) => {
   if (api !== "egl_extensions") return functions;
   const faked = Object.entries(FAKES).map(([fn, fake]) => [fn, (...args: never[]) => {
     calls.push(fn);
-    if (fn !== failing) return fake(...args);
-    error = EGL_BAD_STATE_KHR;
-    return FAILED[fn] ?? 0;
+    return fn === failing ? fail(FAILED[fn] ?? 0) : fake(...args);
   }]);
   return { ...functions, ...Object.fromEntries(faked) };
 });
@@ -74,6 +97,7 @@ function streamTest(name: string, run: (egl: EglContext) => unknown): void {
     );
     for (const extension of [...added, "EGL_NV_stream_reset"]) extensions.add(extension);
     [state, produced, consumed, calls] = [names.EGL_STREAM_STATE_CREATED_KHR, 0, 0, []];
+    [keeps, error] = [false, names.EGL_SUCCESS];
     const before = ledger.alive;
     await run(egl);
     assertEquals(ledger.alive, before);
@@ -108,6 +132,21 @@ streamTest("a stream of another process's is one by its fd, and waits for the co
   await assertRejects(() => end.waitFor("busy" as never), ArgumentError, "expected one of initializing");
 });
 
+streamTest("a stream of other code's is one by its handle, as the driver says it is, and stays theirs", async (egl) => {
+  for (keeps of [true, false]) {
+    using stream = egl.attachStream(7n);
+    assertEquals([stream.handle, stream.fifo, stream.reuse, stream.state], [7n, 3, keeps, "created"]);
+  }
+  using stream = egl.attachStream(7n);
+  using consumer = egl.consumer(stream);
+  present(1); // by a producer that samepage knows nothing of
+  (await consumer.next())![Symbol.dispose]();
+  consumer[Symbol.dispose]();
+  stream[Symbol.dispose]();
+  assertEquals(calls.filter((fn) => /Create|Destroy/.test(fn)), []);
+  assertThrows(() => egl.attachStream(0n), ArgumentError, "expected a handle, got null");
+});
+
 streamTest("whoever waits for a stream that ends is told", async (egl) => {
   const stream = egl.stream();
   const waiting = assertRejects(() => stream.waitFor("connecting"), DisposedError);
@@ -133,6 +172,29 @@ streamTest("a consumer takes frames one by one, and gives them back", (egl) => {
   consumer[Symbol.dispose]();
   assertThrows(() => frame.drawTo(picture), DisposedError);
   assertEquals(calls.filter((fn) => fn.endsWith("ReleaseKHR")).length, 2);
+});
+
+streamTest("with a time to wait, the driver waits so long, and shows the previous frame then", async (egl) => {
+  keeps = true;
+  using stream = egl.stream({ fifo: 2 });
+  using consumer = egl.consumer(stream);
+  const acquired = (options?: AcquireOptions) => {
+    using frame = consumer.acquire(options);
+    return frame !== undefined;
+  };
+  const limit = (microseconds: number) => [names.EGL_CONSUMER_ACQUIRE_TIMEOUT_USEC_KHR, microseconds];
+  calls = [];
+  assertEquals([acquired({ timeout: 500 }), calls], [false, ["eglQueryStreamKHR"]]); // no producer is connected
+  state = names.EGL_STREAM_STATE_EMPTY_KHR;
+  assertEquals([acquired({ timeout: 500 }), attributes], [false, limit(500)]); // and there never was a frame
+  error = names.EGL_SUCCESS;
+  present(1);
+  assertEquals([acquired({ timeout: 500 }), attributes, consumed], [true, limit(0), 1]); // it is there: no wait
+  assertEquals([acquired(), acquired({ timeout: 700 }), attributes, consumed], [false, true, limit(700), 1]);
+  using again = await consumer.next({ timeout: 700 });
+  assertEquals([again !== undefined, attributes], [true, limit(0)]); // the event loop went on meanwhile
+  assertThrows(() => consumer.acquire({ timeout: 500 }), AccessError, "has a frame already");
+  assertThrows(() => consumer.acquire({ timeout: 0.5 }), LayoutError, "options.timeout");
 });
 
 streamTest("a consumer connects first, and once, to a stream of its context's", (egl) => {
@@ -167,6 +229,7 @@ streamTest("every call that fails is a typed error, and leaves nothing behind", 
   };
   fail("eglCreateStreamKHR", () => egl.stream());
   fail("eglCreateStreamFromFileDescriptorKHR", () => egl.attachStream(0));
+  fail("eglQueryStreamKHR", () => egl.attachStream(7n));
   const stream = egl.stream({ fifo: 2 });
   fail("eglQueryStreamKHR", () => stream.state);
   fail("eglQueryStreamu64KHR", () => stream.produced);

@@ -1,14 +1,16 @@
 import * as names from "../../../ffi/cuda_egl/constants.ts";
 import type { CudaGraphicsResource } from "../../../ffi/cuda_egl/handles.ts";
 import { cudaSuccess } from "../../../ffi/cuda_runtime/constants.ts";
-import { cudaErrorLaunchTimeout } from "../../../ffi/cuda_runtime/errors.ts";
+import { cudaErrorLaunchTimeout, cudaErrorUnknown } from "../../../ffi/cuda_runtime/errors.ts";
 import { type Names, optionsIn } from "../../core/argument.ts";
 import { AccessError } from "../../core/errors.ts";
 import { subtreeOf } from "../../core/life/ending.ts";
 import { allOrNothing } from "../../core/life/undo.ts";
 import { Frame } from "../../core/tensors/frame.ts";
+import { type AcquireOptions, nextFrame, timeoutIn } from "../../gl/stream_ends.ts";
 import { checks } from "../check.ts";
 import { check, checkRelease } from "../errors.ts";
+import { cudart } from "../library.ts";
 import type { CudaStream } from "../stream.ts";
 import type { CudaTensor } from "../tensor.ts";
 import { AcquiredFrames, MAP } from "./acquired.ts";
@@ -38,13 +40,14 @@ const NO_RESOURCE = 0n as CudaGraphicsResource;
  * an address of this context's: kernels read it, and its dispose releases it to the stream. A producer of this process's
  * that ends takes its frames back first.
  *
- * No call blocks: the stream is asked for a new frame first, and acquired with no time to wait.
+ * No call blocks unless it is given a time to wait: the stream is asked for a new frame first.
  */
 export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> extends CudaStreamEnd
   implements AsyncIterable<F> {
   readonly #frames: AcquiredFrames;
   readonly #struct = new FrameStruct();
   readonly #out = new BigUint64Array(1);
+  #last: F | undefined;
 
   private constructor(stream: CudaStream, eglStream: EglStreamLike, { arrays = false, location }: CudaConsumerInit) {
     const handle = eglStream.handle as never;
@@ -97,42 +100,66 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
    * The next frame, to be read only; undefined where there is no new one. Its dispose releases it, once the work on it is
    * over; {@link release} does not wait for that.
    *
+   * With a `timeout` the call blocks until a new frame comes, for so many microseconds at most; a producer on this thread
+   * can present none meanwhile, and is not waited for. Where no new frame comes, it is the previous frame once more
+   * (`eglStream.consumed` stays the same), or undefined if the stream keeps none.
+   *
+   * @throws {AccessError} with a `timeout`, while the previous frame was not released.
    * @throws {InteropError} for a frame of the other kind (see {@link CudaConsumerInit}), or of a format that samepage does
    * not know. It is released again.
+   *
+   * @example
+   * ```ts ignore
+   * using frame = consumer.acquire({ timeout: 16_000 }); // 16 ms; then the previous frame
+   * ```
    */
-  acquire(): F | undefined {
+  acquire(options?: AcquireOptions): F | undefined {
     this.resource.assertLive();
+    const timeout = options === undefined ? undefined : this.#timeoutIn(options);
     const { context, connection, streamPointer, ends, eglStream } = this;
-    const isNew = ends.isNear ? ends.presented > ends.consumed : eglStream.state === "new-frame";
-    if (!isNew) return undefined;
+    const state = ends.isNear ? nearState(ends.presented, ends.consumed, eglStream.reuse) : eglStream.state;
+    const isNew = state === "new-frame";
+    if (!isNew && !ends.mayAcquire(state, timeout)) return undefined;
+    const limit = isNew || ends.isNear ? 0 : timeout!;
     const out = this.#out;
     const native = cudaEgl();
     let [resource, mapped] = [NO_RESOURCE, 0];
     const code = context.within(() => {
-      const code = native[ACQUIRE](connection, out, streamPointer, 0);
+      const code = native[ACQUIRE](connection, out, streamPointer, limit);
       if (code !== cudaSuccess) return code;
       resource = out[0] as CudaGraphicsResource;
       mapped = native[MAP](this.#struct.bytes, resource, 0, 0);
       return code;
     });
     if (code === cudaErrorLaunchTimeout) return undefined;
+    if (code === cudaErrorUnknown && state === "empty") { // what the driver returns where there never was a frame
+      cudart().cudaGetLastError();
+      return undefined;
+    }
     check(code, ACQUIRE);
-    ends.acquire(eglStream.fifo);
+    if (isNew) ends.acquire(eglStream.fifo);
+    else ends.acquired++;
     const release = () => {
       ends.acquired--;
       context.within(() => checkRelease(cudaEgl()[RELEASE](connection, resource, streamPointer), RELEASE));
     };
     allOrNothing("acquiring a frame", () => check(mapped, MAP), [release]);
-    return this.#frames.add(this.#struct, resource, release) as F;
+    return this.#last = this.#frames.add(this.#struct, resource, release) as F;
   }
 
-  /** Resolves with the next frame; undefined once the producer has disconnected. @throws like {@link acquire}. */
-  async next(): Promise<F | undefined> {
-    const answer = await this.until(() => {
-      const frame = this.acquire();
-      return frame !== undefined ? { frame } : this.isOpen ? undefined : {};
-    });
-    return answer.frame;
+  /**
+   * Resolves with the next frame; undefined once the producer has disconnected. With a `timeout`, as {@link acquire} does
+   * then, but without blocking. @throws like {@link acquire}.
+   */
+  async next(options: AcquireOptions = {}): Promise<F | undefined> {
+    return await nextFrame(this, this.#timeoutIn(options));
+  }
+
+  #timeoutIn(options: AcquireOptions): number | undefined {
+    const timeout = timeoutIn(checks, options);
+    if (timeout === undefined || !this.#last?.resource.isLive) return timeout;
+    const hint = "Release it first: with a timeout, the driver acquires it once more where no new frame comes.";
+    throw new AccessError("the consumer has the previous frame still.", { api: "cuda", fn: ACQUIRE, hint });
   }
 
   /**
@@ -163,4 +190,9 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
   async *[Symbol.asyncIterator](): AsyncGenerator<F, void, void> {
     for (let frame = await this.next(); frame !== undefined; frame = await this.next()) yield frame;
   }
+}
+
+/** The state of a stream whose ends are both here, without asking the driver. */
+function nearState(presented: number, consumed: number, reuse: boolean): string {
+  return presented > consumed ? "new-frame" : consumed > 0 && reuse ? "old-frame" : "empty";
 }

@@ -340,6 +340,10 @@ export default table(import.meta, {
     (egl) => egl.attachStream(-1),
     { error: LayoutError, api: "core", argument: "fd", message: /expected/ },
   ),
+  "a stream of other code's, by a handle that is null": withEgl((egl) => {
+    if (egl.extensions.includes("EGL_KHR_stream")) throw new Error("a driver with streams: this row is of Mesa's");
+    egl.attachStream(0n);
+  }, wrong("egl", /has no EGL_KHR_stream/, /NVIDIA's drivers/)),
   "what it has, used as it is meant": {
     ...withEgl(async (egl) => {
       using picture = egl.image.allocate(RGBA);
