@@ -18,16 +18,24 @@ export const EGL_OPENGL_ES_API = 0x30A0;
 
 // EGLint
 
+/** `#define EGL_ALPHA_SIZE 0x3021` */
+export const EGL_ALPHA_SIZE = 0x3021;
+/** `#define EGL_BLUE_SIZE 0x3022` */
+export const EGL_BLUE_SIZE = 0x3022;
 /** `#define EGL_CONFIG_ID 0x3028` */
 export const EGL_CONFIG_ID = 0x3028;
 /** `#define EGL_DRAW 0x3059` */
 export const EGL_DRAW = 0x3059;
 /** `#define EGL_EXTENSIONS 0x3055` */
 export const EGL_EXTENSIONS = 0x3055;
+/** `#define EGL_GREEN_SIZE 0x3023` */
+export const EGL_GREEN_SIZE = 0x3023;
 /** `#define EGL_HEIGHT 0x3056` */
 export const EGL_HEIGHT = 0x3056;
 /** `#define EGL_READ 0x305A` */
 export const EGL_READ = 0x305A;
+/** `#define EGL_RED_SIZE 0x3024` */
+export const EGL_RED_SIZE = 0x3024;
 /** `#define EGL_SURFACE_TYPE 0x3033` */
 export const EGL_SURFACE_TYPE = 0x3033;
 /** `#define EGL_VENDOR 0x3053` */
@@ -92,6 +100,8 @@ export const EGL_STREAM_STATE_DISCONNECTED_KHR = 0x321A;
 export const EGL_CONSUMER_ACQUIRE_TIMEOUT_USEC_KHR = 0x321E;
 /** `#define EGL_STREAM_FIFO_LENGTH_KHR 0x31FC` */
 export const EGL_STREAM_FIFO_LENGTH_KHR = 0x31FC;
+/** `#define EGL_STREAM_BIT_KHR 0x0800` */
+export const EGL_STREAM_BIT_KHR = 0x0800;
 /** `#define EGL_SYNC_NATIVE_FENCE_ANDROID 0x3144` */
 export const EGL_SYNC_NATIVE_FENCE_ANDROID = 0x3144;
 /** `#define EGL_SYNC_NATIVE_FENCE_FD_ANDROID 0x3145` */

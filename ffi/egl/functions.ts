@@ -84,6 +84,12 @@ export interface EGL {
   /** `EGLBoolean eglWaitSync(EGLDisplay dpy, EGLSync sync, EGLint flags)` */
   eglWaitSync(dpy: Address, sync: Address, flags: number): number;
 
+  /** `EGLBoolean eglDestroySurface(EGLDisplay dpy, EGLSurface surface)` */
+  eglDestroySurface(dpy: Address, surface: Address): number;
+
+  /** `EGLBoolean eglSwapBuffers(EGLDisplay dpy, EGLSurface surface)` */
+  eglSwapBuffers(dpy: Address, surface: Address): number;
+
   /** `EGLint eglClientWaitSync(EGLDisplay dpy, EGLSync sync, EGLint flags, EGLTime timeout)` Runs on another thread. */
   eglClientWaitSyncAsync(dpy: Address, sync: Address, flags: number, timeout: bigint): Promise<number>;
 }

@@ -48,6 +48,10 @@ export const SYMBOLS = {
   eglGetSyncAttrib: { parameters: ["u64", "u64", "i32", "buffer"], result: "u32" },
   // EGLBoolean eglWaitSync(EGLDisplay dpy, EGLSync sync, EGLint flags)
   eglWaitSync: { parameters: ["u64", "u64", "i32"], result: "u32" },
+  // EGLBoolean eglDestroySurface(EGLDisplay dpy, EGLSurface surface)
+  eglDestroySurface: { parameters: ["u64", "u64"], result: "u32" },
+  // EGLBoolean eglSwapBuffers(EGLDisplay dpy, EGLSurface surface)
+  eglSwapBuffers: { parameters: ["u64", "u64"], result: "u32" },
   // EGLint eglClientWaitSync(EGLDisplay dpy, EGLSync sync, EGLint flags, EGLTime timeout)
   eglClientWaitSyncAsync: {
     name: "eglClientWaitSync",

@@ -92,4 +92,9 @@ export interface EGLExtensions {
 
   /** `EGLBoolean eglStreamConsumerReleaseKHR(EGLDisplay dpy, EGLStreamKHR stream)` Null where the library lacks it. */
   readonly eglStreamConsumerReleaseKHR: ((dpy: Address, stream: Address) => number) | null;
+
+  /** `EGLSurface eglCreateStreamProducerSurfaceKHR(EGLDisplay dpy, EGLConfig config, EGLStreamKHR stream, const EGLint *attrib_list)` Null where the library lacks it. */
+  readonly eglCreateStreamProducerSurfaceKHR:
+    | ((dpy: Address, config: Address, stream: Address, attrib_list: BufferSource | null) => Address)
+    | null;
 }

@@ -48,4 +48,6 @@ export const SYMBOLS = {
   eglStreamConsumerAcquireKHR: { parameters: ["u64", "u64"], result: "u32", optional: true },
   // EGLBoolean eglStreamConsumerReleaseKHR(EGLDisplay dpy, EGLStreamKHR stream)
   eglStreamConsumerReleaseKHR: { parameters: ["u64", "u64"], result: "u32", optional: true },
+  // EGLSurface eglCreateStreamProducerSurfaceKHR(EGLDisplay dpy, EGLConfig config, EGLStreamKHR stream, const EGLint *attrib_list)
+  eglCreateStreamProducerSurfaceKHR: { parameters: ["u64", "u64", "u64", "buffer"], result: "u64", optional: true },
 } as const satisfies Deno.ForeignLibraryInterface;

@@ -15,6 +15,8 @@ export const GL_TRIANGLES = 0x0004;
 export const GL_ARRAY_BUFFER = 0x8892;
 /** `#define GL_BUFFER_SIZE 0x8764` */
 export const GL_BUFFER_SIZE = 0x8764;
+/** `#define GL_BACK 0x0405` */
+export const GL_BACK = 0x0405;
 /** `#define GL_TEXTURE_2D 0x0DE1` */
 export const GL_TEXTURE_2D = 0x0DE1;
 /** `#define GL_CULL_FACE 0x0B44` */

@@ -210,4 +210,7 @@ export interface GLES {
 
   /** `void glDrawArrays(GLenum mode, GLint first, GLsizei count)` */
   glDrawArrays(mode: number, first: number, count: number): void;
+
+  /** `void glDrawBuffers(GLsizei n, const GLenum *bufs)` */
+  glDrawBuffers(n: number, bufs: BufferSource | null): void;
 }

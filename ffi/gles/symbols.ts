@@ -113,4 +113,6 @@ export const SYMBOLS = {
   glViewport: { parameters: ["i32", "i32", "i32", "i32"], result: "void" },
   // void glDrawArrays(GLenum mode, GLint first, GLsizei count)
   glDrawArrays: { parameters: ["u32", "i32", "i32"], result: "void" },
+  // void glDrawBuffers(GLsizei n, const GLenum *bufs)
+  glDrawBuffers: { parameters: ["i32", "buffer"], result: "void" },
 } as const satisfies Deno.ForeignLibraryInterface;

@@ -21,6 +21,7 @@ import { assertGles, OpenContext, WANTED } from "./open_context.ts";
 import { EglQueue } from "./queue.ts";
 import { EglStream, type EglStreamInit } from "./stream.ts";
 import { EglStreamConsumer } from "./stream_consumer.ts";
+import { type EglProducerInit, EglStreamProducer } from "./stream_producer.ts";
 import { attachedSync, ReusableSync } from "./syncs.ts";
 
 /** The display to open. */
@@ -254,5 +255,25 @@ export class EglContext extends DeviceContext implements EglBase {
   consumer(stream: EglStream): EglStreamConsumer {
     this.resource.assertLive();
     return new EglStreamConsumer(this, stream);
+  }
+
+  /**
+   * OpenGL ES as the producer of a stream of this context's that has a consumer.
+   *
+   * @throws {ArgumentError} for a stream without a consumer, and if the driver has no EGL_KHR_stream_producer_eglsurface.
+   * @throws {NativeCallError} if the driver refuses.
+   *
+   * @example
+   * ```ts ignore
+   * using stream = egl.stream({ fifo: 2 });
+   * using consumer = CudaStreamConsumer.connect(cuda.stream, stream, { arrays: true }); // the consumer connects first
+   * using producer = egl.producer(stream, { width: 640, height: 480 });
+   * using picture = egl.image.allocate({ format: "RGBA", width: 640, height: 480 });
+   * producer.present(picture);
+   * ```
+   */
+  producer(stream: EglStream, init: EglProducerInit): EglStreamProducer {
+    this.resource.assertLive();
+    return new EglStreamProducer(this, stream, init);
   }
 }

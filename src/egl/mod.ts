@@ -15,6 +15,7 @@ export type { GlUse, Picture } from "./uses.ts";
 export type { AcquireOptions } from "../gl/stream_ends.ts";
 export type { EglStream, EglStreamInit, EglStreamState } from "./stream.ts";
 export type { EglStreamConsumer, EglStreamFrame } from "./stream_consumer.ts";
+export type { EglProducerInit, EglStreamProducer } from "./stream_producer.ts";
 export { ReusableSync } from "./syncs.ts";
 export { EglTensor } from "./tensor.ts";
 export type { EglBase } from "./base.ts";

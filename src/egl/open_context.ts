@@ -148,6 +148,14 @@ export class OpenContext {
     return thenUndo("putting the current context back", use, undo);
   }
 
+  /** The same with a surface to draw to, inside {@link within}. */
+  onSurface<R>(surface: Address, use: () => R): R {
+    const { handle, display } = this;
+    check(egl().eglMakeCurrent(display.handle, surface, surface, handle), "eglMakeCurrent");
+    const back = () => check(egl().eglMakeCurrent(display.handle, NULL, NULL, handle), "eglMakeCurrent");
+    return thenUndo("leaving a surface", use, [back]);
+  }
+
   /** Makes it current, has `use` give GL commands, and throws GL's error if there is one. */
   command<R>(fn: string, use: () => R): R {
     return this.within(() => {

@@ -61,6 +61,20 @@ export function copyPixels(from: EglPicture, to: EglPicture): void {
   gles().glBlitFramebuffer(...box, ...box, gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST);
 }
 
+/** Draws a picture over the surface that is current, the first row to its top: GL counts a surface's rows from below. */
+export function showPixels(from: EglPicture): void {
+  const { width, height } = from;
+  toSurface();
+  framebuffer(from, gl.GL_READ_FRAMEBUFFER);
+  gles().glBlitFramebuffer(0, 0, width, height, 0, height, width, 0, gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST);
+}
+
+/** Has GL draw to the surface that is current: a context that was made without one draws to none. */
+export function toSurface(): void {
+  gles().glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, 0);
+  gles().glDrawBuffers(1, Uint32Array.of(gl.GL_BACK));
+}
+
 export function framebuffer(picture: EglPicture, target: number): void {
   const { framebuffers: [reading, drawing] } = picture.context;
   gles().glBindFramebuffer(target, target === gl.GL_READ_FRAMEBUFFER ? reading : drawing);

@@ -1,5 +1,5 @@
 import type { GLES } from "../../ffi/gles/functions.ts";
-import type { Line } from "../core/device/line.ts";
+import type { Line, Use } from "../core/device/line.ts";
 import { type CommandOptions, DeviceQueue } from "../core/device/queue.ts";
 import type { Commands } from "../core/contract.ts";
 import type { EglBase } from "./base.ts";
@@ -51,16 +51,21 @@ export class EglQueue extends DeviceQueue<EglLane, Picture | EglBufferTensor, Pi
    * ```
    */
   run(uses: readonly GlUse[], commands: (gl: GlFunctions) => void, options: CommandOptions = {}): void {
-    if (!Array.isArray(uses)) throw checks.wrongKind("uses", "an array", uses);
-    if (typeof commands !== "function") throw checks.wrongKind("commands", "a function", commands);
-    const used = checks.itemsIn<GlUse>(uses, "uses").map((given, i) => useOf(this.context, given, `uses[${i}]`));
+    const used = usesIn(this.context, uses, commands);
     const call = (lane: EglLane) => lane.run("commands", () => assertOver(commands(gles())));
     this.line.submit(used, { fn: "commands", call, partial: true }, this.after(options));
   }
 }
 
+/** What a program's own commands use. */
+export function usesIn(context: EglBase, uses: readonly GlUse[], commands: unknown): Use[] {
+  if (!Array.isArray(uses)) throw checks.wrongKind("uses", "an array", uses);
+  if (typeof commands !== "function") throw checks.wrongKind("commands", "a function", commands);
+  return checks.itemsIn<GlUse>(uses, "uses").map((given, i) => useOf(context, given, `uses[${i}]`));
+}
+
 /** Throws for the promise of commands that go on when they have returned. */
-function assertOver(result: unknown): void {
+export function assertOver(result: unknown): void {
   if (!(result instanceof Promise)) return;
   throw checks.wrong(
     "commands",

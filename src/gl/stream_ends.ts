@@ -78,6 +78,16 @@ export class StreamEnds {
     return this.consumer !== undefined && this.producer !== undefined;
   }
 
+  /** How many frames the consumer has acquired so far: the stream is asked where the consumer is elsewhere. */
+  consumedOf(stream: { readonly consumed: number }): number {
+    return this.isNear ? this.consumed : stream.consumed;
+  }
+
+  /** True if the stream takes one frame more. A mailbox always does. */
+  hasRoom(fifo: number, consumed: number): boolean {
+    return fifo === 0 || this.presented - consumed < fifo;
+  }
+
   /** Where there is no new frame: true if the driver has the previous one, or may get a new one while it waits. */
   mayAcquire(state: string, timeout: number | undefined): boolean {
     if (timeout === undefined) return false;

@@ -4,6 +4,7 @@
  */
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import * as names from "../../ffi/egl/constants.ts";
+import { GL_COLOR, GL_READ_FRAMEBUFFER, GL_RGBA, GL_UNSIGNED_BYTE } from "../../ffi/gles/constants.ts";
 import { EGL_BAD_STATE_KHR } from "../../ffi/egl/errors.ts";
 import {
   AccessError,
@@ -17,6 +18,8 @@ import {
 import { setTap } from "../../src/core/native/library.ts";
 import { closeFd, duplicateFd } from "../../src/core/native/fd.ts";
 import type { AcquireOptions, EglContext } from "../../src/egl/mod.ts";
+import { egl as native, gles } from "../../src/egl/library.ts";
+import { addressOf } from "../../src/core/native/pin.ts";
 import { test } from "./help.ts";
 
 let state: number = names.EGL_STREAM_STATE_CREATED_KHR;
@@ -53,12 +56,44 @@ const FAKES: Readonly<Record<string, Fake>> = {
     return 1;
   },
   eglStreamConsumerReleaseKHR: () => 1,
+  eglCreateStreamProducerSurfaceKHR(display: bigint, config: bigint, _: bigint, size: Int32Array) {
+    state = names.EGL_STREAM_STATE_EMPTY_KHR;
+    return mesa().eglCreatePbufferSurface(display, config, size);
+  },
 };
+
+/** A surface of Mesa's own stands for a stream's: the calls are given what they are for. */
+const mesa = () =>
+  Deno.dlopen("libEGL.so.1", {
+    eglCreatePbufferSurface: { parameters: ["u64", "u64", "buffer"], result: "u64" },
+  }).symbols;
+
+const EGL_PBUFFER_BIT = 1;
+
+/** The frames that were swapped: their bytes, from the highest row down. */
+let frames: Uint8Array[] = [];
+
+function swapped(): number {
+  const rows = new Uint8Array(SIZE.width * SIZE.height * 4);
+  gles().glBindFramebuffer(GL_READ_FRAMEBUFFER, 0);
+  gles().glReadPixels(0, 0, SIZE.width, SIZE.height, GL_RGBA, GL_UNSIGNED_BYTE, addressOf(rows, "test"));
+  const row = SIZE.width * 4;
+  frames.push(
+    new Uint8Array(
+      Array.from({ length: SIZE.height }, (_, y) => {
+        return [...rows.subarray(rows.length - (y + 1) * row, rows.length - y * row)];
+      }).flat(),
+    ),
+  );
+  present(1);
+  return 1;
+}
 
 /** What each answers when it fails. */
 const FAILED: Readonly<Record<string, number | bigint>> = {
   eglCreateStreamKHR: 0n,
   eglGetStreamFileDescriptorKHR: -1,
+  eglCreateStreamProducerSurfaceKHR: 0n,
   eglCreateStreamFromFileDescriptorKHR: 0n,
 };
 
@@ -77,6 +112,12 @@ setTap((api, functions) => {
   if (api === "egl") {
     return {
       ...functions,
+      eglChooseConfig(display: never, wanted: Int32Array, ...rest: never[]) {
+        // Mesa has no bit for a stream's surfaces.
+        const known = wanted.map((word) => word === names.EGL_STREAM_BIT_KHR ? EGL_PBUFFER_BIT : word);
+        return (functions.eglChooseConfig as (...args: unknown[]) => number)(display, known, ...rest);
+      },
+      eglSwapBuffers: () => (calls.push("eglSwapBuffers"), failing === "eglSwapBuffers" ? fail(0) : swapped()),
       eglGetError: () => error === names.EGL_SUCCESS ? (functions.eglGetError as () => number)() : error,
     };
   }
@@ -92,11 +133,16 @@ setTap((api, functions) => {
 function streamTest(name: string, run: (egl: EglContext) => unknown): void {
   test(`streams, recorded: ${name}`, async (egl) => {
     const extensions = egl.openContext.display.extensions as Set<string>;
-    const added = ["stream", "stream_fifo", "stream_cross_process_fd", "stream_consumer_gltexture"].map((it) =>
-      `EGL_KHR_${it}`
-    );
+    const added = [
+      "stream",
+      "stream_fifo",
+      "stream_cross_process_fd",
+      "stream_consumer_gltexture",
+      "stream_producer_eglsurface",
+    ].map((it) => `EGL_KHR_${it}`);
     for (const extension of [...added, "EGL_NV_stream_reset"]) extensions.add(extension);
     [state, produced, consumed, calls] = [names.EGL_STREAM_STATE_CREATED_KHR, 0, 0, []];
+    frames = [];
     [keeps, error] = [false, names.EGL_SUCCESS];
     const before = ledger.alive;
     await run(egl);
@@ -195,6 +241,64 @@ streamTest("with a time to wait, the driver waits so long, and shows the previou
   assertEquals([again !== undefined, attributes], [true, limit(0)]); // the event loop went on meanwhile
   assertThrows(() => consumer.acquire({ timeout: 500 }), AccessError, "has a frame already");
   assertThrows(() => consumer.acquire({ timeout: 0.5 }), LayoutError, "options.timeout");
+});
+
+streamTest("GL produces frames: of pictures, and of what a program draws", async (egl) => {
+  using picture = egl.image.allocate(SIZE);
+  const pixels = Uint8Array.from({ length: 8 * 8 * 4 }, (_, i) => i);
+  egl.queue.write(picture, pixels);
+  using stream = egl.stream({ fifo: 2 });
+  assertThrows(
+    () => egl.producer(stream, { width: 8, height: 8 }),
+    ArgumentError,
+    'expected a stream that is "connecting", got "created"',
+  );
+  using consumer = egl.consumer(stream);
+  {
+    using producer = egl.producer(stream, { width: 8, height: 8 });
+    assertEquals([producer.hasRoom, producer.isOpen, producer.present(picture)], [true, true, true]);
+    assertEquals(frames, [pixels]); // its first row is the highest
+    const colour = Float32Array.of(1, 0, 0, 1);
+    const isDrawn = producer.draw([], (gl) => gl.glClearBufferfv(GL_COLOR, 0, colour));
+    assertEquals([isDrawn, frames[1].subarray(0, 4)], [true, Uint8Array.of(255, 0, 0, 255)]);
+    calls = [];
+    assertEquals([producer.hasRoom, producer.present(picture), calls], [false, false, []]); // it would block
+    const seen = new Uint8Array(pixels.length);
+    egl.queue.read(picture, seen); // GL draws to pictures as before
+    assertEquals(seen, pixels);
+    const frame = (await consumer.next())!;
+    assertEquals(producer.hasRoom, true);
+    using small = egl.image.allocate({ ...SIZE, width: 4 });
+    assertThrows(() => producer.present(small), LayoutError, "expected 8×8 pixels");
+    using planes = egl.image.allocate({ ...SIZE, format: "NV12" });
+    assertThrows(() => producer.present(planes), LayoutError, "several planes");
+    assertThrows(() => producer.draw([], () => Promise.resolve() as never), ArgumentError, "returns a promise");
+    assertThrows(() => producer.draw([], (gl) => gl.glBindTexture(1, 1)), NativeCallError, "GL_INVALID_ENUM");
+    assertEquals([frames.length, native().eglGetCurrentContext()], [2, 0n]);
+    failing = "eglSwapBuffers";
+    assertThrows(() => producer.present(picture), NativeCallError, "eglSwapBuffers failed with EGL_BAD_STATE_KHR");
+    [failing, error] = ["", names.EGL_SUCCESS];
+    producer[Symbol.dispose]();
+    assertThrows(() => frame.texture, DisposedError); // the consumer's frames end before the producer
+    assertThrows(() => producer.present(picture), DisposedError);
+  }
+});
+
+streamTest("a producer of GL's ends with its consumer, and leaves nothing where it cannot be made", (egl) => {
+  using picture = egl.image.allocate(SIZE);
+  using stream = egl.stream();
+  const consumer = egl.consumer(stream);
+  failing = "eglCreateStreamProducerSurfaceKHR";
+  assertThrows(() => egl.producer(stream, SIZE), ArgumentError, "unknown property format");
+  assertThrows(() => egl.producer(stream, { width: 0, height: 8 }), LayoutError, "init.width");
+  assertThrows(() => egl.producer(stream, { width: 8, height: 8 }), NativeCallError, "EGL_BAD_STATE_KHR");
+  [failing, error] = ["", names.EGL_SUCCESS];
+  using producer = egl.producer(stream, { width: 8, height: 8 });
+  for (let i = 0; i < 3; i++) assertEquals(producer.present(picture), true); // a mailbox is never full
+  consumer[Symbol.dispose]();
+  state = names.EGL_STREAM_STATE_DISCONNECTED_KHR;
+  assertEquals([producer.isOpen, producer.hasRoom], [false, false]);
+  assertThrows(() => producer.present(picture), ArgumentError, "has disconnected");
 });
 
 streamTest("a consumer connects first, and once, to a stream of its context's", (egl) => {

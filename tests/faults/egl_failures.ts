@@ -41,6 +41,8 @@ export const EGL_FAILURES: Failures<EGL> = {
   eglClientWaitSync: { ...isFalse, poll: true },
   eglGetSyncAttrib: isFalse,
   eglWaitSync: isFalse,
+  eglDestroySurface: released,
+  eglSwapBuffers: isFalse,
   eglClientWaitSyncAsync: isFalse,
 };
 
@@ -65,6 +67,7 @@ export const EGL_EXTENSIONS: Failures<EGLExtensions> = {
   eglStreamConsumerGLTextureExternalKHR: isFalse,
   eglStreamConsumerAcquireKHR: isFalse,
   eglStreamConsumerReleaseKHR: released,
+  eglCreateStreamProducerSurfaceKHR: isNull,
 };
 
 /** What libGLESv2 exports. */
@@ -123,6 +126,7 @@ export const GLES_FAILURES: Failures<GLES> = {
   glBindSampler: undefined,
   glViewport: undefined,
   glDrawArrays: undefined,
+  glDrawBuffers: undefined,
 };
 
 /** Its extensions. */

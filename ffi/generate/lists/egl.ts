@@ -24,6 +24,8 @@ const HANDLES: Readonly<Record<string, readonly string[]>> = {
   eglWaitSync: ["dpy", "sync"],
   eglCreateImage: ["dpy", "ctx", "buffer"],
   eglDestroyImage: ["dpy", "image"],
+  eglDestroySurface: ["dpy", "surface"],
+  eglSwapBuffers: ["dpy", "surface"],
 };
 
 /** A function of EGL's, whose handles cross as addresses. */
@@ -32,7 +34,7 @@ function withHandles(name: string): FunctionEntry {
   return address === undefined ? { name } : { name, address };
 }
 
-/** EGL 1.5, as far as contexts without surfaces, images and syncs go: what libEGL exports. */
+/** EGL 1.5, as far as contexts without windows, images and syncs go: what libEGL exports. */
 export const egl: Library = {
   ...eglHeaders,
   name: "egl",
@@ -62,6 +64,8 @@ export const egl: Library = {
       "eglClientWaitSync",
       "eglGetSyncAttrib",
       "eglWaitSync",
+      "eglDestroySurface",
+      "eglSwapBuffers",
     ].map(withHandles),
     { ...withHandles("eglClientWaitSync"), as: "eglClientWaitSyncAsync", nonblocking: true },
   ],
@@ -83,6 +87,11 @@ export const egl: Library = {
         "EGL_RENDERABLE_TYPE",
         "EGL_OPENGL_ES3_BIT",
         "EGL_SURFACE_TYPE",
+        "EGL_STREAM_BIT_KHR",
+        "EGL_RED_SIZE",
+        "EGL_GREEN_SIZE",
+        "EGL_BLUE_SIZE",
+        "EGL_ALPHA_SIZE",
         "EGL_DRAW",
         "EGL_READ",
         "EGL_PLATFORM_SURFACELESS_MESA",
@@ -162,6 +171,7 @@ export const eglExtensions: Library = {
     { name: "eglStreamConsumerGLTextureExternalKHR", address: ["dpy", "stream"], optional: true },
     { name: "eglStreamConsumerAcquireKHR", address: ["dpy", "stream"], optional: true },
     { name: "eglStreamConsumerReleaseKHR", address: ["dpy", "stream"], optional: true },
+    { name: "eglCreateStreamProducerSurfaceKHR", address: ["dpy", "config", "stream"], optional: true },
   ],
   constants: [],
   structs: [],

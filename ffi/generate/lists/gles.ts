@@ -66,6 +66,7 @@ export const gles: Library = {
     "glBindSampler",
     "glViewport",
     "glDrawArrays",
+    "glDrawBuffers",
   ],
   constants: [
     { type: "unsigned int", names: ["GL_NO_ERROR"] },
@@ -100,6 +101,7 @@ export const gles: Library = {
         "GL_FRAMEBUFFER_COMPLETE",
         "GL_COLOR_ATTACHMENT0",
         "GL_COLOR",
+        "GL_BACK",
         "GL_VERTEX_SHADER",
         "GL_FRAGMENT_SHADER",
         "GL_COMPILE_STATUS",

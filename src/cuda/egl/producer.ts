@@ -171,13 +171,11 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     if (!this.isOpen) {
       throw checks.wrong("eglStream", "its consumer has disconnected.", "Make a new stream, and connect both ends.");
     }
-    return this.ends.isNear ? this.ends.consumed : this.eglStream.consumed;
+    return this.ends.consumedOf(this.eglStream);
   }
 
   #hasRoom(consumed: number): boolean {
-    if (this.#lent.size >= MOST_FRAMES) return false;
-    const { fifo } = this.eglStream;
-    return fifo === 0 || this.ends.presented - consumed < fifo;
+    return this.#lent.size < MOST_FRAMES && this.ends.hasRoom(this.eglStream.fifo, consumed);
   }
 
   /**

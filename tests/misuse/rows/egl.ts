@@ -336,6 +336,10 @@ export default table(import.meta, {
     (egl) => egl.consumer(any({ handle: 1n })),
     wrong("stream", /expected an EglStream, got an Object/),
   ),
+  "a producer of what is no stream": withEgl(
+    (egl) => egl.producer(any({ handle: 1n }), { width: 8, height: 8 }),
+    wrong("stream", /expected an EglStream, got an Object/),
+  ),
   "a stream of another process's, by what is no fd": withEgl(
     (egl) => egl.attachStream(-1),
     { error: LayoutError, api: "core", argument: "fd", message: /expected/ },
