@@ -125,6 +125,8 @@ export const GL_RG = 0x8227;
 export const GL_R8 = 0x8229;
 /** `#define GL_RG8 0x822B` */
 export const GL_RG8 = 0x822B;
+/** `#define GL_SYNC_GPU_COMMANDS_COMPLETE 0x9117` */
+export const GL_SYNC_GPU_COMMANDS_COMPLETE = 0x9117;
 /** `#define GL_TEXTURE_WIDTH 0x1000` */
 export const GL_TEXTURE_WIDTH = 0x1000;
 /** `#define GL_TEXTURE_HEIGHT 0x1001` */

@@ -11,5 +11,6 @@ export * from "../address.ts";
 export * from "../layout.ts";
 export * from "./symbols.ts";
 export * from "./functions.ts";
+export * from "./handles.ts";
 export * from "./constants.ts";
 export * from "./errors.ts";

@@ -115,4 +115,8 @@ export const SYMBOLS = {
   glDrawArrays: { parameters: ["u32", "i32", "i32"], result: "void" },
   // void glDrawBuffers(GLsizei n, const GLenum *bufs)
   glDrawBuffers: { parameters: ["i32", "buffer"], result: "void" },
+  // GLsync glFenceSync(GLenum condition, GLbitfield flags)
+  glFenceSync: { parameters: ["u32", "u32"], result: "u64" },
+  // void glDeleteSync(GLsync sync)
+  glDeleteSync: { parameters: ["u64"], result: "void" },
 } as const satisfies Deno.ForeignLibraryInterface;

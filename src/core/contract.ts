@@ -100,12 +100,15 @@ export interface Sync<L = unknown, I = any> {
   readonly exports: readonly SyncKind[];
   /** The kinds it imports. */
   readonly imports: readonly SyncKind[];
-  /** Why a lane does not take a kind that its driver imports. Left out, every lane takes every kind. */
-  refuses?(lane: L, kind: SyncKind): string | undefined;
+  /** Why a lane does not take a kind that its driver imports, from the lane of another. Left out, every lane takes every kind. */
+  refuses?(lane: L, kind: SyncKind, from: unknown): string | undefined;
   /** The lane's device. Semaphores are made by a maker on the device of one of the two lanes; left out, by none here. */
   device?(lane: L): DeviceId;
-  /** Signals `mark` natively, flushes, and returns a port; for a timeline that the importer knows, one without an fd. */
-  export?(lane: L, mark: number, kind: SyncKind, known: boolean): Port<SyncKind>;
+  /**
+   * Signals `mark` natively, flushes, and returns a port; for a timeline that the importer knows, one without an fd.
+   * Undefined where the mark is over.
+   */
+  export?(lane: L, mark: number, kind: SyncKind, known: boolean): Port<SyncKind> | undefined;
   /** Takes the port's fd. A semaphore is kept for later waits and signals; a sync file is released after one wait. */
   import(port: Port<SyncKind>, lane: L): I;
   /** The next command waits for the import: a timeline reaches `value`, any other is signalled. */

@@ -89,7 +89,7 @@ function named(source: Mapped, kind: string): Exported<ImagePort> {
   const objects = planes.map(({ rawHandle: { context, name, storage }, grant, layout: { byteLength } }) => {
     if (kind === "egl-image") {
       const { image } = pictureOf(grant.allocation)!; // others keep it for as long as the memory
-      return new EglPort({ value: image, display: context.display.handle, byteLength });
+      return new EglPort("egl-image", { value: image, display: context.display.handle, byteLength });
     }
     const isRenderbuffer = storage === "renderbuffer";
     const target = isRenderbuffer ? GL_RENDERBUFFER : GL_TEXTURE_2D;

@@ -1,20 +1,24 @@
 import {
   EGL_CONDITION_SATISFIED,
+  EGL_CUDA_EVENT_HANDLE_NV,
   EGL_FOREVER,
   EGL_NONE,
+  EGL_SYNC_CUDA_EVENT_NV,
   EGL_SYNC_FENCE,
   EGL_SYNC_NATIVE_FENCE_ANDROID,
   EGL_SYNC_NATIVE_FENCE_FD_ANDROID,
   EGL_TIMEOUT_EXPIRED,
 } from "../../ffi/egl/constants.ts";
+import { GL_SYNC_GPU_COMMANDS_COMPLETE } from "../../ffi/gles/constants.ts";
 import type { Address } from "../../ffi/address.ts";
 import type { Lane } from "../core/device/lanes.ts";
 import type { LineEvents } from "../core/contract.ts";
 import { messageOf, NativeCallError, throwAll, warn } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo, unwind } from "../core/life/undo.ts";
+import { type GlLane, GlSyncPort } from "../gl/port.ts";
 import { closeFd } from "../core/native/fd.ts";
-import { check, checkGl, eglError, LOST, made } from "./errors.ts";
+import { check, checkGl, eglError, LOST, made, nativeError } from "./errors.ts";
 import { egl, eglExtensions, gles } from "./library.ts";
 import type { OpenContext } from "./open_context.ts";
 
@@ -22,6 +26,12 @@ import type { OpenContext } from "./open_context.ts";
 export type Sync = Address;
 
 const SYNC = "egl.EGLSync";
+const GL_SYNC = "egl.GLsync";
+
+/** A program's own sync as a kind of port: handles of two displays may be equal. */
+export function kindOn(display: Address): string {
+  return `EGLSync of ${display}`;
+}
 
 interface MarkFence {
   readonly mark: number;
@@ -62,7 +72,7 @@ function signalledBy(result: number): boolean {
 }
 
 /** The order of a GL context's commands. A mark gets a fence when it is asked about, behind all commands so far. */
-export class EglLane implements Lane {
+export class EglLane implements Lane, GlLane {
   /** The context. */
   readonly context: OpenContext;
   readonly #events: LineEvents;
@@ -167,6 +177,28 @@ export class EglLane implements Lane {
     if (errors.length > 0 && fd >= 0) errors.push(...unwind([() => closeFd(fd)]));
     throwAll(errors, "exporting a sync file");
     return fd;
+  }
+
+  /** A `GLsync` behind all commands so far, for a driver that takes this context's. */
+  exportGlSync(): GlSyncPort {
+    const { context } = this;
+    const sync = context.command("glFenceSync", () => {
+      const made = gles().glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
+      if (made === 0n) throw nativeError(gles().glGetError(), "glFenceSync");
+      gles().glFlush();
+      return made;
+    });
+    ledger.add(GL_SYNC);
+    return new GlSyncPort(sync, () => {
+      ledger.remove(GL_SYNC);
+      context.command("glDeleteSync", () => gles().glDeleteSync(sync));
+    });
+  }
+
+  /** A sync of an event of CUDA's that was recorded. */
+  importCudaEvent(event: bigint): Sync {
+    const attributes = [EGL_CUDA_EVENT_HANDLE_NV, event];
+    return this.context.within(() => createSync(this.#display, EGL_SYNC_CUDA_EVENT_NV, attributes));
   }
 
   /** Takes a sync file over, as a sync to wait for. */

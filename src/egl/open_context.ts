@@ -40,6 +40,7 @@ export type ExtensionName =
   | "EGL_MESA_image_dma_buf_export"
   | "EGL_ANDROID_native_fence_sync"
   | "EGL_KHR_reusable_sync"
+  | "EGL_NV_cuda_event"
   | "GL_OES_EGL_image"
   | "GL_EXT_texture_format_BGRA8888"
   | "GL_EXT_read_format_bgra"
@@ -51,6 +52,7 @@ const EXTENSIONS: Readonly<Record<ExtensionName, string>> = {
   EGL_EXT_image_dma_buf_import_modifiers: "dma-bufs become images only if they are linear",
   EGL_MESA_image_dma_buf_export: "images do not go out as dma-bufs",
   EGL_ANDROID_native_fence_sync: "syncs cross by no fd, and the host waits instead",
+  EGL_NV_cuda_event: "OpenGL does not wait for CUDA on the device, and the host waits instead",
   EGL_KHR_reusable_sync: "there are no syncs that a program signals",
   GL_OES_EGL_image: "images of others do not become textures",
   GL_EXT_texture_format_BGRA8888: "there are no BGRA textures",

@@ -1,5 +1,6 @@
 import {
   EGL_SIGNALED,
+  EGL_SYNC_FENCE,
   EGL_SYNC_REUSABLE_KHR,
   EGL_SYNC_STATUS,
   EGL_SYNC_TYPE,
@@ -7,25 +8,22 @@ import {
 } from "../../ffi/egl/constants.ts";
 import type { Address } from "../../ffi/address.ts";
 import type { Fence } from "../core/device/fence.ts";
-import { fenceOf } from "../core/device/foreign_work.ts";
+import { fenceOf, type ForeignWork } from "../core/device/foreign_work.ts";
+import { Port } from "../core/device/port.ts";
 import { messageOf, warn } from "../core/errors.ts";
 import { ByHandle } from "../core/memory/peers.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
 import { unwind } from "../core/life/undo.ts";
+import { EglPort } from "../gl/port.ts";
 import type { EglBase } from "./base.ts";
 import { check, nativeError } from "./errors.ts";
-import { createSync, destroySync, isSignalled, signalled, type Sync } from "./lane.ts";
+import { createSync, destroySync, isSignalled, kindOn, signalled, type Sync } from "./lane.ts";
 import { checks, egl, eglExtensions } from "./library.ts";
 
 /** The syncs that samepage made for programs, until they end. */
 const ours = new ByHandle<OwnSync>();
-
-/** Handles of two displays may be equal. */
-function kindOn(display: Address): string {
-  return `EGLSync of ${display}`;
-}
 
 /** A sync that samepage made for a program, by which others wait: on threads, and as fences. */
 class OwnSync {
@@ -74,7 +72,7 @@ export function attachedSync({ openContext, resource, name }: EglBase, given: bi
   resource.assertLive();
   const sync = checks.handleIn<Sync>(given, "handle");
   const { handle: display } = openContext.display;
-  attributeOf(display, sync, EGL_SYNC_TYPE); // fails for what is no sync
+  const type = attributeOf(display, sync, EGL_SYNC_TYPE); // fails for what is no sync
   const own = ours.find(kindOn(display), sync);
   const owners = [own?.resource ?? resource];
   return fenceOf({
@@ -82,7 +80,17 @@ export function attachedSync({ openContext, resource, name }: EglBase, given: bi
     isOver: () => own?.isOver || isSignalled(display, sync, "ask"),
     block: () => void (own?.isOver || isSignalled(display, sync, "block")),
     wait: () => own?.signalled() ?? signalled(display, sync),
+    ...(type === EGL_SYNC_REUSABLE_KHR ? {} : { shown: shownBy(display, sync, type) }),
   });
+}
+
+/** One that only a program signals would stop a device, perhaps for ever. CUDA and OpenCL take fences alone. */
+function shownBy(display: Address, sync: Sync, type: number): NonNullable<ForeignWork["shown"]> {
+  return {
+    exports: [kindOn(display), ...(type === EGL_SYNC_FENCE ? ["egl-sync"] : [])],
+    export: (_lane, _mark, kind) =>
+      kind === "egl-sync" ? new EglPort("egl-sync", { value: sync, display }) : new Port(kind, { value: sync }),
+  };
 }
 
 function signalSync(display: Address, sync: Sync, mode: number): void {

@@ -45,12 +45,27 @@ export interface EglPortInit extends PortInit {
   readonly display: bigint;
 }
 
-/** An `EGLImage` on its way to another driver: `value` is its handle. */
-export class EglPort extends Port<"egl-image"> {
+/** An `EGLImage` or an `EGLSync` on its way to another driver: `value` is its handle. */
+export class EglPort<K extends "egl-image" | "egl-sync" = "egl-image"> extends Port<K> {
   readonly display: bigint;
 
-  constructor({ display, ...init }: EglPortInit) {
-    super("egl-image", init);
+  constructor(kind: K, { display, ...init }: EglPortInit) {
+    super(kind, init);
     this.display = display;
   }
+}
+
+/** A `GLsync` on its way to another driver: `value` is its handle. Its importer deletes it. */
+export class GlSyncPort extends Port<"gl-sync"> {
+  readonly delete: () => void;
+
+  constructor(value: bigint, remove: () => void) {
+    super("gl-sync", { value });
+    this.delete = remove;
+  }
+}
+
+/** The lane of an OpenGL context's commands, as other drivers know it. */
+export interface GlLane {
+  readonly context: Pick<GlContext, "handle">;
 }

@@ -105,7 +105,7 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
     this.device = devices[0];
     this.maxAllocation = Math.min(...devices.map((device) => device.maxAllocation));
     this.subBufferAlign = Math.max(...devices.map((device) => device.subBufferAlign));
-    const driver = this.driver = new OpenCLDriver(handle, this.devices);
+    const driver = this.driver = new OpenCLDriver(handle, this.devices, gl);
     undo.push(() => driver.failed.close());
     this.proofs = new Proofs<OpenCLContext>(this, setOf(devices));
     this.memory = new OpenCLMemory(this);

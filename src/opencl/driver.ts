@@ -3,7 +3,8 @@ import type { Call, Driver, Lines } from "../core/contract.ts";
 import { LANES } from "../core/device/lanes.ts";
 import type { OpenCLDevice } from "./device.ts";
 import { openclError } from "./errors.ts";
-import { semaphoreSync } from "./external/semaphore.ts";
+import type { GlContext } from "../gl/port.ts";
+import { syncOf } from "./external/foreign_events.ts";
 import { ClLane } from "./lane.ts";
 import { opencl } from "./library.ts";
 import { FailedEvents } from "./queues/failed_events.ts";
@@ -43,9 +44,9 @@ export class OpenCLDriver implements Driver<ClLane> {
   readonly failed: FailedEvents = new FailedEvents();
 
   /** Made by the context. */
-  constructor(context: ClContext, devices: readonly OpenCLDevice[]) {
+  constructor(context: ClContext, devices: readonly OpenCLDevice[], gl?: GlContext) {
     this.context = context;
-    const sync = devices.length === 1 ? semaphoreSync(context, devices[0]) : undefined;
+    const sync = devices.length === 1 ? syncOf(context, devices[0], gl) : undefined;
     this.lines = sync === undefined ? LINES : { ...LINES, sync };
   }
 

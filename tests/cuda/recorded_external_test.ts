@@ -184,8 +184,8 @@ recordedTest("a stream waits for a semaphore and signals it, with the value of a
     ["timeline-fd", cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd],
     ["binary-fd", cudaExternalSemaphoreHandleTypeOpaqueFd],
   ] as const;
-  assertEquals([sync.imports, sync.exports], [[...kinds.map(([kind]) => kind), "egl-sync"], []]);
-  assertEquals(kinds.map(([kind]) => sync.refuses!(line.lane, kind)), [undefined, undefined]);
+  assertEquals([sync.imports, sync.exports], [[...kinds.map(([kind]) => kind), "egl-sync"], ["cuda-event"]]);
+  assertEquals(kinds.map(([kind]) => sync.refuses!(line.lane, kind, undefined)), [undefined, undefined]);
   assertEquals(sync.device!(line.lane), cuda.id);
   for (const [kind, type] of kinds) {
     told.length = 0;

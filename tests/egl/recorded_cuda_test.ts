@@ -17,9 +17,13 @@ import {
 } from "@samepage/interop";
 import { CudaContext, CudaEglImage, type CudaTensor } from "@samepage/interop/cuda";
 import { EglContext } from "@samepage/interop/egl";
+import { type Address, NULL } from "../../ffi/address.ts";
+import { EGL_BAD_ATTRIBUTE } from "../../ffi/egl/errors.ts";
 import { cudaEglFrame } from "../../ffi/cuda_egl/structs.ts";
 import { cudaArraySurfaceLoadStore, cudaDevAttrIntegrated } from "../../ffi/cuda_runtime/constants.ts";
-import { cudaErrorInvalidValue } from "../../ffi/cuda_runtime/errors.ts";
+import { cudaErrorInvalidValue, cudaErrorNotReady } from "../../ffi/cuda_runtime/errors.ts";
+import * as names from "../../ffi/egl/constants.ts";
+import type { EGL } from "../../ffi/egl/functions.ts";
 import { writeCudaChannelFormatDesc, writeCudaExtent } from "../../ffi/cuda_runtime/structs.ts";
 import { GL_RENDERBUFFER, GL_TEXTURE_2D } from "../../ffi/gles/constants.ts";
 import { GlPort } from "../../src/gl/port.ts";
@@ -27,6 +31,7 @@ import { setTap } from "../../src/core/native/library.ts";
 import { FrameStruct } from "../../src/cuda/egl/frame.ts";
 import { GlResource } from "../../src/cuda/egl/gl_resource.ts";
 import { cudaEgl } from "../../src/cuda/egl/library.ts";
+import { createSync, destroySync } from "../../src/egl/lane.ts";
 import { egl as native } from "../../src/egl/library.ts";
 import { recordedTests } from "../cuda/recorded.ts";
 import { missing } from "./help.ts";
@@ -39,6 +44,44 @@ let calls: unknown[][] = [];
 let asPointers: Frame<CudaTensor> | undefined;
 /** The call that fails. */
 let failing: string | undefined;
+
+/** True while CUDA's work goes on, and while a program's own EGLSync is not signalled. */
+let isBusy = false;
+/** The events that were recorded. */
+const recorded = new Set<bigint>();
+/** The EGLSyncs of CUDA's events: Mesa has none. */
+const ofEvents = new Set<bigint>();
+/** A program's own EGLSync, where a test has one. */
+let own = 0n;
+
+setTap((api, functions) => {
+  if (api !== "egl") return functions;
+  const mesa = functions as unknown as EGL;
+  const fakes: Partial<EGL> = {
+    eglCreateSync(display, type, attributes) {
+      if (type !== names.EGL_SYNC_CUDA_EVENT_NV) return mesa.eglCreateSync(display, type, attributes);
+      const [name, event, end] = attributes as BigInt64Array;
+      assertEquals([name, end], [names.EGL_CUDA_EVENT_HANDLE_NV, names.EGL_NONE].map(BigInt));
+      answer("createSync", recorded.has(event) ? "recorded" : "not recorded");
+      if (failing === "createSync") return NULL;
+      const sync = mesa.eglCreateSync(display, names.EGL_SYNC_FENCE, null);
+      ofEvents.add(sync);
+      return sync;
+    },
+    eglWaitSync(display, sync, flags) {
+      if (ofEvents.has(sync) || sync === own) answer("waitSync");
+      return mesa.eglWaitSync(display, sync, flags);
+    },
+    eglClientWaitSync: (display, sync, flags, timeout) =>
+      sync === own && isBusy ? names.EGL_TIMEOUT_EXPIRED : mesa.eglClientWaitSync(display, sync, flags, timeout),
+    eglDestroySync(display, sync) {
+      if (ofEvents.delete(sync)) answer("destroySync");
+      return mesa.eglDestroySync(display, sync);
+    },
+    eglGetError: () => failing === "createSync" ? EGL_BAD_ATTRIBUTE : mesa.eglGetError(),
+  };
+  return { ...functions, ...fakes };
+});
 
 function answer(name: string, ...about: unknown[]): number {
   calls.push([name, ...about, native().eglGetCurrentContext() === 0n ? "outside" : "inside"]);
@@ -88,6 +131,8 @@ const test = recordedTests({
   ),
   cudaStreamWaitEvent: (_: bigint, event: bigint) => event === EVENT ? answer("waitEvent") : 0,
   cudaEventDestroy: (event: bigint) => event === EVENT ? answer("destroyEvent") : 0,
+  cudaEventRecord: (event: bigint) => (recorded.add(event), 0),
+  cudaEventQuery: () => isBusy ? cudaErrorNotReady : 0,
   cudaArrayGetInfo(format: Uint8Array, extent: Uint8Array, flags: Uint8Array) {
     writeCudaChannelFormatDesc(new DataView(format.buffer), 0, { x: 8, y: 8, z: 8, w: 8, f: 1 });
     writeCudaExtent(new DataView(extent.buffer), 0, { width: 8n, height: 4n, depth: 0n });
@@ -123,9 +168,9 @@ function over(name: string, run: (there: There) => unknown): void {
       setTap(undefined);
       using egl = EglContext.open();
       using graph = new MapperGraph([egl, cuda]);
-      [calls, failing] = [[], undefined];
+      [calls, failing, isBusy, own] = [[], undefined, false, 0n];
       await run({ egl, cuda, graph });
-      failing = undefined;
+      [failing, isBusy] = [undefined, false];
     },
     undefined,
     lacks,
@@ -434,6 +479,65 @@ over(
     assertEquals(calls, [["event", true, "outside"], ["waitEvent", "outside"], ["destroyEvent", "outside"]]);
   },
 );
+
+/** A driver with EGL_NV_cuda_event, as a Tegra's is. */
+function takesEvents(egl: EglContext): void {
+  (egl.openContext.display.extensions as Set<string>).add("EGL_NV_cuda_event");
+}
+
+over("GL waits for CUDA on the device, by an EGLSync of an event that was recorded before", ({ egl, cuda }) => {
+  using picture = egl.image.allocate(SIZE);
+  const fence = cuda.stream.line.submitRaw({ fn: "a kernel", call: () => 0 });
+  assertStringIncludes(egl.line.whyHostWaits([fence])!, "has no EGL_NV_cuda_event");
+  takesEvents(egl);
+  assertEquals([egl.line.whyHostWaits([fence]), egl.absent.has("EGL_NV_cuda_event")], [undefined, false]);
+  egl.queue.finish();
+  isBusy = true;
+  calls = [];
+  egl.queue.fill(picture, [1, 0, 0, 1], { after: fence });
+  assertEquals(calls, [["createSync", "recorded", "inside"], ["waitSync", "inside"]]);
+  egl.queue.fill(picture, [0, 1, 0, 1], { after: fence }); // it stands behind the wait
+  assertEquals(calls.length, 2);
+  isBusy = false;
+  egl.queue.finish();
+  assertEquals(calls.slice(2), [["destroySync", "outside"]]);
+});
+
+over("an event that becomes no EGLSync is the error of GL's command, which waits for the next one", ({ egl, cuda }) => {
+  takesEvents(egl);
+  using picture = egl.image.allocate(SIZE);
+  const after = cuda.stream.line.submitRaw({ fn: "a kernel", call: () => 0 });
+  [isBusy, failing] = [true, "createSync"];
+  const fill = () => egl.queue.fill(picture, [1, 0, 0, 1], { after });
+  const { codeName } = assertThrows(fill, NativeCallError, "eglCreateSync failed");
+  [calls, failing] = [[], undefined];
+  fill();
+  assertEquals([codeName, calls.map(([name]) => name)], ["EGL_BAD_ATTRIBUTE", ["createSync", "waitSync"]]);
+  isBusy = false;
+});
+
+over("a program's own EGLSync is waited for on the device, by a Tegra's stream and by GL", ({ egl, cuda }) => {
+  using tegra = CudaContext.open({ ordinal: 1 });
+  const { display, openContext } = egl;
+  own = openContext.within(() => createSync(display, names.EGL_SYNC_FENCE));
+  using reusable = egl.reusableSync();
+  const [fence, byHand] = [egl.attachFence(own), egl.attachFence(reusable.handle)];
+  const why = [tegra.line, egl.line, cuda.line].map((line) => line.whyHostWaits([fence]));
+  assertEquals(why.slice(0, 2), [undefined, undefined]);
+  assertStringIncludes(why[2]!, "on a Tegra alone");
+  for (const line of [tegra.line, egl.line]) assertEquals(typeof line.whyHostWaits([byHand]), "string");
+  isBusy = true;
+  calls = [];
+  tegra.stream.waitFor(fence);
+  assertEquals(calls, [["event", true, "outside"], ["waitEvent", "outside"]]);
+  calls = [];
+  egl.queue.waitFor(fence);
+  assertEquals(calls, [["waitSync", "inside"]]);
+  isBusy = false;
+  reusable.signal();
+  fence.waitSync();
+  destroySync(display, own as Address);
+});
 
 over("an EGLSync that becomes no event is the error of the command that was to wait", ({ egl }) => {
   using tegra = CudaContext.open({ ordinal: 1 });

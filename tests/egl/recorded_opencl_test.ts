@@ -60,6 +60,14 @@ test("a picture of another format is refused before OpenCL is asked", ({ egl, cl
   assertEquals(driver.told, []);
 });
 
+test("a driver that lists cl_khr_egl_event, and has not its function, has the host wait", ({ egl }) => {
+  Object.assign(driver, { listsEglEvent: true, hasEvents: false });
+  using cl = OpenCLContext.open({ platform: POCL });
+  egl.queue.run([], () => {});
+  const why = cl.queue.line.whyHostWaits([egl.queue.fence()]);
+  assertEquals(why, "Portable Computing Language has no clCreateEventFromEGLSyncKHR");
+});
+
 test("a driver without the extension says so", () => {
   driver.lists = false;
   using egl = EglContext.open();

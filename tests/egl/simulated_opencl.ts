@@ -1,6 +1,6 @@
 /**
- * PoCL as a driver with cl_khr_egl_image and cl_khr_gl_sharing: an image of its own stands for EGL's. It has to be imported
- * before OpenCL is opened.
+ * PoCL as a driver with cl_khr_egl_image, cl_khr_gl_sharing, cl_khr_egl_event and cl_khr_gl_event: an image of its own stands
+ * for EGL's, and a user event for a sync. It has to be imported before OpenCL is opened.
  *
  * @module
  */
@@ -22,6 +22,12 @@ export const driver = {
   listsGl: false,
   /** True if it lists cl_khr_gl_event. */
   listsGlEvent: false,
+  /** True if it lists cl_khr_egl_event. */
+  listsEglEvent: false,
+  /** False if it lists the extensions of events, and has none of their functions. */
+  hasEvents: true,
+  /** Completes the events of the syncs that it was given. */
+  signal: [] as (() => void)[],
   /** True if GL draws on another device. */
   drawsElsewhere: false,
   /** The device. */
@@ -59,7 +65,8 @@ const DRIVER: Fakes = {
     real.clGetDeviceInfo(device, name, BigInt(own.length), own, length);
     const text = new TextDecoder().decode(own.subarray(0, Number(length[0]) - 1));
     const [egl, gl] = [driver.lists ? " cl_khr_egl_image" : "", driver.listsGl ? " cl_khr_gl_sharing" : ""];
-    const more = ` cl_khr_device_uuid${egl}${gl}${driver.listsGlEvent ? " cl_khr_gl_event" : ""}`;
+    const events = `${driver.listsGlEvent ? " cl_khr_gl_event" : ""}${driver.listsEglEvent ? " cl_khr_egl_event" : ""}`;
+    const more = ` cl_khr_device_uuid${egl}${gl}${events}`;
     return fill(new TextEncoder().encode(`${text}${more}\0`), size, value, written);
   },
 };
@@ -90,6 +97,29 @@ const EXTENSION: Fakes = {
   clEnqueueReleaseEGLObjectsKHR: handing("release"),
 };
 
+const EVENTS: Fakes = {
+  clCreateEventFromEGLSyncKHR: (context: never, sync: bigint, display: bigint, errcode: Int32Array<ArrayBuffer>) =>
+    eventOf(["EGLSync", sync > 0n, display > 0n], context, errcode),
+  clCreateEventFromGLsyncKHR: (context: never, sync: bigint, errcode: Int32Array<ArrayBuffer>) =>
+    eventOf(["GLsync", sync > 0n], context, errcode),
+};
+
+/** A user event, which a test completes: so a missing wait is seen. */
+function eventOf(told: unknown[], context: never, errcode: Int32Array<ArrayBuffer>): bigint {
+  driver.told.push(told);
+  if (driver.fails === "event") {
+    errcode[0] = CL_OUT_OF_RESOURCES;
+    return 0n;
+  }
+  const event = real.clCreateUserEvent(context, errcode);
+  real.clRetainEvent(event);
+  driver.signal.push(() => {
+    real.clSetUserEventStatus(event, names.CL_COMPLETE);
+    real.clReleaseEvent(event);
+  });
+  return event;
+}
+
 function handing(name: string) {
   return (queue: never, count: number, _: never, waitCount: never, waits: never, slot: never) => {
     driver.told.push([name, count]);
@@ -102,6 +132,7 @@ function handing(name: string) {
 setTap((api, functions) => {
   if (api === "opencl_egl") return EXTENSION;
   if (api === "opencl_gl") return GL_EXTENSION;
+  if (api === "opencl_events") return driver.hasEvents ? EVENTS : { ...EVENTS, clCreateEventFromEGLSyncKHR: null };
   if (api !== "opencl") return functions;
   real = functions as unknown as OpenCL;
   return { ...functions, ...DRIVER, ...glFakes(() => real) };

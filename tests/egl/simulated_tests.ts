@@ -22,7 +22,7 @@ const reason = missing() ?? (hasDevice(POCL) ? undefined : "PoCL");
 /** Declares tests of a driver that begins like that. They leave nothing alive. */
 export function simulatedTests(
   title: string,
-  begins: Pick<typeof driver, "lists" | "listsGl">,
+  begins: Pick<typeof driver, "lists" | "listsGl"> & Partial<Pick<typeof driver, "listsGlEvent" | "listsEglEvent">>,
   open: (egl: EglContext) => OpenCLContext,
 ): (name: string, run: (there: There) => unknown) => void {
   return (name, run) =>
@@ -31,7 +31,8 @@ export function simulatedTests(
       ignore: reason !== undefined,
       async fn() {
         const before = ledger.alive;
-        Object.assign(driver, { ...begins, listsGlEvent: false, drawsElsewhere: false, fails: undefined, told: [] });
+        const plain = { listsGlEvent: false, listsEglEvent: false, drawsElsewhere: false, fails: undefined, told: [] };
+        Object.assign(driver, { ...plain, signal: [], ...begins });
         driver.device = openclDevices().find(({ platform }) => platform === POCL)!.handle;
         {
           using egl = EglContext.open();

@@ -127,6 +127,8 @@ export const GLES_FAILURES: Failures<GLES> = {
   glViewport: undefined,
   glDrawArrays: undefined,
   glDrawBuffers: undefined,
+  glFenceSync: isNull,
+  glDeleteSync: undefined,
 };
 
 /** Its extensions. */

@@ -9,6 +9,7 @@ import {
 import { EINVAL, EIO, EMFILE, ENOMEM, ENOSPC, EPERM } from "../../ffi/libc/errors.ts";
 import type { Sockets } from "../../ffi/channel/functions.ts";
 import type { ClEgl } from "../../ffi/opencl_egl/functions.ts";
+import type { ClEvents } from "../../ffi/opencl_events/functions.ts";
 import type { ClGl } from "../../ffi/opencl_gl/functions.ts";
 import type { ExternalMemory } from "../../ffi/opencl_external/functions.ts";
 import type { Semaphores } from "../../ffi/opencl_semaphore/functions.ts";
@@ -223,6 +224,12 @@ const OPENCL_EGL: Failures<ClEgl> = {
   clEnqueueReleaseEGLObjectsKHR: code(CL_OUT_OF_RESOURCES),
 };
 
+/** Events of others' syncs. */
+const OPENCL_EVENTS: Failures<ClEvents> = {
+  clCreateEventFromEGLSyncKHR: create(CL_OUT_OF_RESOURCES),
+  clCreateEventFromGLsyncKHR: create(CL_OUT_OF_RESOURCES),
+};
+
 /** OpenCL's semaphores. */
 const OPENCL_SEMAPHORE: Failures<Semaphores> = {
   clCreateSemaphoreWithPropertiesKHR: create(CL_OUT_OF_RESOURCES),
@@ -270,6 +277,7 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   dmabuf: DMABUF,
   opencl: OPENCL,
   opencl_egl: OPENCL_EGL,
+  opencl_events: OPENCL_EVENTS,
   opencl_external: OPENCL_EXTERNAL,
   opencl_gl: OPENCL_GL,
   opencl_semaphore: OPENCL_SEMAPHORE,

@@ -17,6 +17,7 @@ import { SYMBOLS as LIBC } from "../../ffi/libc/symbols.ts";
 import { SYMBOLS as NVRTC } from "../../ffi/nvrtc/symbols.ts";
 import { SYMBOLS as OPENCL } from "../../ffi/opencl/symbols.ts";
 import { SYMBOLS as OPENCL_EGL } from "../../ffi/opencl_egl/symbols.ts";
+import { SYMBOLS as OPENCL_EVENTS } from "../../ffi/opencl_events/symbols.ts";
 import { SYMBOLS as OPENCL_EXTERNAL } from "../../ffi/opencl_external/symbols.ts";
 import { SYMBOLS as OPENCL_GL } from "../../ffi/opencl_gl/symbols.ts";
 import { SYMBOLS as OPENCL_SEMAPHORE } from "../../ffi/opencl_semaphore/symbols.ts";
@@ -37,6 +38,7 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   dmabuf: DMABUF,
   opencl: OPENCL,
   opencl_egl: OPENCL_EGL,
+  opencl_events: OPENCL_EVENTS,
   opencl_external: OPENCL_EXTERNAL,
   opencl_gl: OPENCL_GL,
   opencl_semaphore: OPENCL_SEMAPHORE,

@@ -67,6 +67,8 @@ export const gles: Library = {
     "glViewport",
     "glDrawArrays",
     "glDrawBuffers",
+    "glFenceSync",
+    "glDeleteSync",
   ],
   constants: [
     { type: "unsigned int", names: ["GL_NO_ERROR"] },
@@ -101,6 +103,7 @@ export const gles: Library = {
         "GL_FRAMEBUFFER_COMPLETE",
         "GL_COLOR_ATTACHMENT0",
         "GL_COLOR",
+        "GL_SYNC_GPU_COMMANDS_COMPLETE",
         "GL_BACK",
         "GL_VERTEX_SHADER",
         "GL_FRAGMENT_SHADER",

@@ -14,6 +14,7 @@ import { nvrtc } from "./nvrtc.ts";
 import { opencl } from "./opencl.ts";
 import { openclEgl } from "./opencl_egl.ts";
 import { openclExternal } from "./opencl_external.ts";
+import { openclEvents } from "./opencl_events.ts";
 import { openclGl } from "./opencl_gl.ts";
 import { openclSemaphore } from "./opencl_semaphore.ts";
 import { openclUsm } from "./opencl_usm.ts";
@@ -34,6 +35,7 @@ export const LIBRARIES: readonly Library[] = [
   opencl,
   openclEgl,
   openclExternal,
+  openclEvents,
   openclGl,
   openclSemaphore,
   openclUsm,

@@ -1,4 +1,4 @@
-import type { Driver, LineEvents, Lines } from "../contract.ts";
+import type { Driver, LineEvents, Lines, Sync } from "../contract.ts";
 import type { Fence } from "./fence.ts";
 import { Line, type LineInit } from "./line.ts";
 
@@ -20,12 +20,17 @@ export interface ForeignWork extends Pick<Driver, "api" | "error">, Pick<Lines<L
   wait(): Promise<void>;
   /** False if `wait` takes no thread: then any number of them are in flight. */
   readonly takesThread?: false;
+  /** How lines of other drivers wait for it on their devices, where they can. */
+  readonly shown?: Pick<Sync<LineEvents>, "exports" | "export">;
   /** Gives back what it holds. */
   release?(): void;
 }
 
+/** It waits for nothing. */
+const IMPORTS_NOTHING = { imports: [], import: (port: unknown) => port, wait() {}, release() {} };
+
 /** Such work as a fence: the only mark of a line of its own. */
-export function fenceOf({ api, error, name, fn, owners, gate, ...work }: ForeignWork): Fence {
+export function fenceOf({ api, error, name, fn, owners, gate, shown, ...work }: ForeignWork): Fence {
   const lines: Lines<LineEvents> = {
     close: () => work.release?.(),
     submitted() {},
@@ -34,6 +39,7 @@ export function fenceOf({ api, error, name, fn, owners, gate, ...work }: Foreign
     waitElsewhere: () => work.wait(),
     ...(work.takesThread === undefined ? {} : { takesThread: work.takesThread }),
     ...(gate === undefined ? {} : { gate }),
+    ...(shown === undefined ? {} : { sync: { ...IMPORTS_NOTHING, ...shown } }),
   };
   const line = new Line<LineEvents>({
     driver: { api, error, lines },

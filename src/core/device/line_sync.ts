@@ -96,7 +96,7 @@ export class LineSync {
     const apart = own === undefined ? name : theirs === undefined ? other.name : undefined;
     if (own === undefined || theirs === undefined) return `${apart} has no semaphores and no fences for other drivers`;
     for (const kind of theirs.exports.filter((kind) => own.imports.includes(kind))) {
-      const refusal = own.refuses?.(lane, kind);
+      const refusal = own.refuses?.(lane, kind, other.lane);
       if (refusal !== undefined) return refusal;
     }
     const shared = own.imports.find((kind) => theirs.signal !== undefined && theirs.imports.includes(kind));
@@ -188,6 +188,7 @@ export class LineSync {
     const { lane, submitted } = this.#line;
     let imported = this.#timelines.get(other);
     using port = other.driver.lines.sync!.export!(other.lane, mark, kind, imported !== undefined);
+    if (port === undefined) return mark;
     // Its signal has come: VK_KHR_external_semaphore_fd says so by -1.
     if (kind.endsWith("-fd") && !isTimeline(kind) && port.fd < 0) return mark;
     if (imported === undefined) {
@@ -277,7 +278,9 @@ export class LineSync {
     const own = this.#sync;
     if (own === undefined || theirs?.export === undefined) return undefined;
     const { lane } = this.#line;
-    return theirs.exports.find((kind) => own.imports.includes(kind) && own.refuses?.(lane, kind) === undefined);
+    return theirs.exports.find((kind) =>
+      own.imports.includes(kind) && own.refuses?.(lane, kind, other.lane) === undefined
+    );
   }
 
   #makerFor(other: SyncedLine): ReturnType<typeof makerFor> {

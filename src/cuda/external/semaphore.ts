@@ -7,6 +7,7 @@ import {
   writeCudaExternalSemaphoreWaitParams,
 } from "../../../ffi/cuda_runtime/structs.ts";
 import type { Sync } from "../../core/contract.ts";
+import { Port } from "../../core/device/port.ts";
 import { allOrNothing, type Undo, undoAll } from "../../core/life/undo.ts";
 import { closeFd } from "../../core/native/fd.ts";
 import type { CudaLane, LaneDevice } from "../driver.ts";
@@ -41,12 +42,19 @@ function wait(lane: CudaLane, { handles }: ExternalSemaphore, value: bigint): nu
   return lane.onStream((stream) => cudart()[WAIT](handles, waitParams, 1, stream));
 }
 
-/** Semaphores of other APIs, and `EGLSync`s, on CUDA's streams. CUDA makes none itself. */
+/**
+ * Semaphores of other APIs, and `EGLSync`s, on CUDA's streams. CUDA makes none itself. EGL takes an event that was recorded:
+ * an `EGLSync` of it stands for that record, whatever is recorded later (EGL_NV_cuda_event).
+ */
 export const semaphores: Sync<CudaLane, ExternalSemaphore | EglEvent> = {
-  exports: [],
+  exports: ["cuda-event"],
   imports: [...FDS, "egl-sync"],
   refuses: ({ device }, kind) => kind === "egl-sync" ? device.eglSyncRefusal : undefined,
   device: ({ device }) => device.id,
+  export(lane, mark, kind) {
+    const value = lane.eventAt(mark);
+    return value === undefined ? undefined : new Port(kind, { value });
+  },
   import(port, { device }) {
     if (port.kind !== "egl-sync") return imported(device, port.kind as (typeof FDS)[number], port.takeFd());
     const undo: Undo = [];

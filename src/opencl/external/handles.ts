@@ -19,6 +19,9 @@ export const GL_SHARING = "cl_khr_gl_sharing";
 /** The extension by which acquiring such an object waits on the device for GL's commands, and GL's later ones for its release. */
 export const GL_EVENT = "cl_khr_gl_event";
 
+/** The extension by which an event stands for an `EGLSync`. */
+export const EGL_EVENT = "cl_khr_egl_event";
+
 export const SEMAPHORE = "cl_khr_semaphore";
 
 interface Handle<K> {
