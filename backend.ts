@@ -50,6 +50,16 @@ export {
   runsOf,
 } from "./src/core/layout/runs.ts";
 export { patternIn } from "./src/core/device/pattern.ts";
+export {
+  type AnySemaphoreQueue,
+  ForeignSemaphore,
+  type ForeignSemaphoreInit,
+  type ForeignSemaphoreKind,
+  type ImportSemaphoreOptions,
+  type SemaphoreCalls,
+  type SemaphorePoint,
+  SemaphoreQueue,
+} from "./src/core/device/foreign_semaphore.ts";
 export { type HasLine, type SemaphoreExporter, type SemaphoreType } from "./src/core/device/semaphore.ts";
 export { MemoryClass, Proofs, type SampleClass, unseen, type Verdict, type Witness } from "./src/core/device/proofs.ts";
 

@@ -113,10 +113,16 @@ export interface Sync<L = unknown, I = any> {
   import(port: Port<SyncKind>, lane: L): I;
   /** The next command waits for the import: a timeline reaches `value`, any other is signalled. */
   wait(lane: L, imported: I, value: bigint): void;
-  /** The same as a command of its own. Left out, `wait` belongs to the next command. */
-  waiting?(imported: I, value: bigint): Call<L>;
-  /** A command, handed to the device at once, that signals an imported semaphore. Left out where no foreign one can be. */
-  signal?(imported: I, value: bigint): Call<L>;
+  /**
+   * The same for several, by a command of its own. `isForeign`: other code signals, so the command may never end. Left out,
+   * `wait` belongs to the next command.
+   */
+  waiting?(imported: readonly I[], values: readonly bigint[], isForeign?: boolean): Call<L>;
+  /**
+   * A command, handed to the device at once, that signals imported semaphores. Left out where no foreign one can be, else
+   * `waiting` is there too.
+   */
+  signal?(imported: readonly I[], values: readonly bigint[], isForeign?: boolean): Call<L>;
   /** Releases an import; no command uses it any more. */
   release(imported: I): void;
 }

@@ -5,6 +5,7 @@ import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.
 import type { Address } from "../../ffi/address.ts";
 import { type Names, object, optionsIn } from "../core/argument.ts";
 import type { Call, Memory } from "../core/contract.ts";
+import type { ImportSemaphoreOptions } from "../core/device/foreign_semaphore.ts";
 import type { Line } from "../core/device/line.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import type { Target } from "../core/graph/context.ts";
@@ -43,6 +44,7 @@ import { CudaVirtual } from "./memory/virtual.ts";
 import { CudaPeers } from "./peer.ts";
 import { retainPrimary } from "./primary_context.ts";
 import { type CudaProgram, programFromCubin, programFromPtx, programFromSource } from "./program.ts";
+import { CudaSemaphore } from "./semaphore.ts";
 import { CudaStream, type StreamOptions } from "./stream.ts";
 import { onStream, type StreamLane } from "./stream_lane.ts";
 import { CudaTensor } from "./tensor.ts";
@@ -298,6 +300,33 @@ export class CudaContext extends CudaPrimaryContext {
     const stream = checks.handleIn<StreamHandle>(handle, "handle");
     assertOwnStream(stream, this);
     return new CudaStream(this, stream);
+  }
+
+  /**
+   * Imports a semaphore of other code's by its fd (cudaImportExternalSemaphore). The fd stays the caller's, who may close it at once, whether
+   * this succeeds or not. No driver checks that the semaphore is of the kind: a wrong one never ends, or crashes.
+   *
+   * The caller vouches for what the other code submits: each wait here needs a signal there, and each signal here of a
+   * binary semaphore a wait there before the next. A timeline's values only grow, over all its users.
+   *
+   * @param fd an fd of a binary semaphore or a timeline of Vulkan's; CUDA takes no sync files
+   * @throws {ArgumentError} for what is no such fd, and if the device imports none of the kind.
+   * @throws {NativeCallError} if the driver refuses it.
+   *
+   * @example
+   * ```ts ignore
+   * import { CudaContext } from "@samepage/interop/cuda";
+   *
+   * declare const theirs: { exportTicks(): number; submit(after: bigint, then: bigint): void }; // a program's own Vulkan code
+   * using cuda = CudaContext.open();
+   * using ticks = cuda.importSemaphore(theirs.exportTicks(), { kind: "timeline" });
+   * ticks.signal(1n); // behind all that was submitted to cuda.stream
+   * theirs.submit(1n, 2n);
+   * ticks.wait(2n); // what is submitted to cuda.stream from now on runs behind it
+   * ```
+   */
+  importSemaphore(fd: number, options: ImportSemaphoreOptions = {}): CudaSemaphore {
+    return new CudaSemaphore(this, fd, options);
   }
 
   /**

@@ -19,6 +19,7 @@ export type {
   CudaMemPool,
   CudaStream as CudaStreamHandle,
 } from "../../ffi/cuda_runtime/handles.ts";
+export { CudaSemaphore } from "./semaphore.ts";
 export { CudaStream, type CudaStreamContext, type StreamOptions } from "./stream.ts";
 export { CudaTensor, type CudaTensorInit } from "./tensor.ts";
 export { CudaPinned, type PinnedAllocation } from "./memory/pinned.ts";

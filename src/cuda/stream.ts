@@ -3,8 +3,8 @@ import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.
 import { type Names, optionsIn, shown } from "../core/argument.ts";
 import type { Call, Commands } from "../core/contract.ts";
 import type { Fence } from "../core/device/fence.ts";
+import { SemaphoreQueue } from "../core/device/foreign_semaphore.ts";
 import { Line, type Use } from "../core/device/line.ts";
-import { DeviceQueue } from "../core/device/queue.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import { ByHandle } from "../core/memory/peers.ts";
 import { counted } from "../core/life/ledger.ts";
@@ -42,7 +42,7 @@ const ours = new ByHandle<WeakRef<Resource>>();
 const STREAM = "cudaStream_t";
 
 /** A stream: its commands run in order. Disposing an attached one does not destroy the `cudaStream_t`. */
-export class CudaStream extends DeviceQueue<StreamLane, CudaTensor, CudaTensor | CudaArray> {
+export class CudaStream extends SemaphoreQueue<StreamLane, CudaTensor, CudaTensor | CudaArray> {
   /** Its context. */
   override readonly context: CudaPrimaryContext;
   /** Its line of work. For mappers. */

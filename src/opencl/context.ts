@@ -5,7 +5,9 @@ import { object } from "../core/argument.ts";
 import type { AlignmentRule, LayoutInit } from "../core/layout/layout.ts";
 import type { Fence } from "../core/device/fence.ts";
 import type { GlContext } from "../gl/port.ts";
+import type { ImportSemaphoreOptions } from "../core/device/foreign_semaphore.ts";
 import type { Line } from "../core/device/line.ts";
+import type { SemaphoreMaker } from "../core/device/line_sync.ts";
 import type { Memory, MemoryTarget } from "../core/contract.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import type { Context, Target } from "../core/graph/context.ts";
@@ -28,12 +30,13 @@ import { type ImageType, imageTypeOf } from "./images/type.ts";
 import { type ImageOptions, OpenCLImages } from "./images/images.ts";
 import { deviceOf, devicesIn, setOf } from "./devices/known_devices.ts";
 import { OpenCLExternalMemory } from "./external.ts";
+import { semaphoreMaker } from "./external/semaphore.ts";
 import { OpenCLMemory } from "./memory.ts";
 import { allocatedTensor } from "./buffers/own_tensor.ts";
 import type { OpenCLProgram } from "./program.ts";
 import { attachedProgram, programFromBinary, programFromSource, type ProgramOptions } from "./programs/sources.ts";
 import { OpenCLQueue } from "./queue.ts";
-import { OpenCLSemaphore } from "./semaphore.ts";
+import { attached, imported, type OpenCLSemaphore } from "./semaphore.ts";
 import type { QueueOptions } from "./queues/handle.ts";
 import { type ImageTarget, OpenCLSampler } from "./image.ts";
 import type { SamplerInit } from "./images/sampler.ts";
@@ -73,6 +76,8 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
   readonly subBufferAlign: number;
   /** The default queue. */
   readonly queue: OpenCLQueue;
+  /** Makes semaphores for other code, where its device exports them: `Semaphore.create` takes this context. For mappers. */
+  readonly semaphores: SemaphoreMaker;
   /** The proofs of which memory its devices use in place. */
   readonly proofs: Proofs<OpenCLContext>;
   /** Its memory. For mappers. */
@@ -116,6 +121,7 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
     this.ports = this.external.ports;
     this.targets = this.svm.capabilities.fineGrainSystem ? [this, this.svm] : [this];
     this.queue = new OpenCLQueue(this);
+    this.semaphores = semaphoreMaker(this);
     this.opened();
   }
 
@@ -320,7 +326,37 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
    * @throws {NativeCallError} if the driver does not know it.
    */
   attachSemaphore(handle: bigint): OpenCLSemaphore {
-    return new OpenCLSemaphore(this, handle);
+    return attached(this, handle);
+  }
+
+  /**
+   * Imports a semaphore of other code's by its fd (cl_khr_external_semaphore). The fd stays the caller's, who may close it at once, whether
+   * this succeeds or not. No driver checks that the semaphore is of the kind: a wrong one never ends, or crashes.
+   *
+   * The caller vouches for what the other code submits: each wait here needs a signal there, and each signal here of a
+   * binary semaphore a wait there before the next. A timeline's values only grow, over all its users.
+   *
+   * @param fd an fd of a binary semaphore (cl_khr_external_semaphore_opaque_fd), or a sync file; for a sync file whose signal has come,
+   * -1 will do, as drivers export it
+   * @throws {ArgumentError} for what is no such fd, and if the device imports none of the kind.
+   * @throws {NativeCallError} if the driver refuses it.
+   *
+   * @example
+   * ```ts ignore
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * declare const theirs: { exportReady(): number; exportFree(): number; submit(): void }; // a program's own Vulkan code
+   * using cl = OpenCLContext.open();
+   * using ready = cl.importSemaphore(theirs.exportReady());
+   * using free = cl.importSemaphore(theirs.exportFree());
+   * theirs.submit(); // it signals `ready` behind its work, and its next work waits for `free`
+   * ready.wait();
+   * // a kernel here runs behind their work
+   * free.signal();
+   * ```
+   */
+  importSemaphore(fd: number, options: ImportSemaphoreOptions = {}): OpenCLSemaphore {
+    return imported(this, fd, options);
   }
 
   /**

@@ -1,8 +1,8 @@
 import type { ClCommandQueue } from "../../ffi/opencl/handles.ts";
 import { type Fence, fenceIn, fencesIn } from "../core/device/fence.ts";
 import { optionsIn } from "../core/argument.ts";
+import { SemaphoreQueue } from "../core/device/foreign_semaphore.ts";
 import { Line } from "../core/device/line.ts";
-import { DeviceQueue } from "../core/device/queue.ts";
 import type { Commands } from "../core/contract.ts";
 import type { OpenCLContext } from "./context.ts";
 import type { OpenCLDevice } from "./device.ts";
@@ -17,7 +17,7 @@ import { ClCommands } from "./transfers/commands.ts";
 import { MIGRATE_OPTIONS, type MigrateOptions, migration } from "./transfers/migrate.ts";
 
 /** A command queue, which runs commands in order. Work on a tensor waits for the earlier work on it. */
-export class OpenCLQueue extends DeviceQueue<ClLane, OpenCLTensor | OpenCLImage> {
+export class OpenCLQueue extends SemaphoreQueue<ClLane, OpenCLTensor | OpenCLImage> {
   /** Its context. */
   override readonly context: OpenCLContext;
   /** Its device. */

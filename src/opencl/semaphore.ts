@@ -1,20 +1,20 @@
 import type { ClSemaphoreKhr } from "../../ffi/opencl_semaphore/handles.ts";
-import type { Call } from "../core/contract.ts";
-import type { Fence } from "../core/device/fence.ts";
-import { Line } from "../core/device/line.ts";
-import { finalizers } from "../core/life/finalizers.ts";
-import { NativeObject } from "../core/life/native_object.ts";
-import { Resource } from "../core/life/resource.ts";
+import {
+  type AnySemaphoreQueue,
+  ForeignSemaphore,
+  type ForeignSemaphoreInit,
+  importedSemaphore,
+  type ImportSemaphoreOptions,
+} from "../core/device/foreign_semaphore.ts";
 import type { BaseContext, BaseQueue } from "./base_context.ts";
 import { checks } from "./check.ts";
 import { type AttachedSemaphore, attachedSemaphore } from "./external/attached_semaphore.ts";
-import { releaseSemaphore, signalCall, waitCall } from "./external/semaphore.ts";
-import type { ClLane } from "./lane.ts";
+import { releaseSemaphore, semaphoreCalls, type SemaphoreList } from "./external/semaphore.ts";
 
 /**
- * A binary `cl_semaphore_khr` that other code made (cl_khr_semaphore): made by `cl.attachSemaphore()`. Each signal is for
- * one wait. samepage's own uses of it come one behind the other, on whichever queues they are; when the other code signals
- * and waits only that code knows.
+ * A `cl_semaphore_khr` that other code made (`cl.attachSemaphore()`), or that stands for a semaphore of other code's by its
+ * fd (`cl.importSemaphore()`). samepage's own uses of it come one behind the other, on whichever queues they are; when the
+ * other code signals and waits only that code knows.
  *
  * For semaphores that samepage makes there is `Semaphore`; and most programs need no semaphore, because fences order the
  * work.
@@ -33,67 +33,50 @@ import type { ClLane } from "./lane.ts";
  * free.signal();
  * ```
  */
-export class OpenCLSemaphore extends NativeObject {
+export class OpenCLSemaphore extends ForeignSemaphore {
   /** Its context. */
-  readonly context: BaseContext & { readonly queue: BaseQueue };
-  /** Its end of life, which waits for samepage's commands with it. */
-  readonly resource: Resource;
-  readonly #attached: AttachedSemaphore;
+  override readonly context: BaseContext;
+  readonly #devices: readonly bigint[];
 
-  /** Made by `cl.attachSemaphore()`. */
-  constructor(context: BaseContext & { readonly queue: BaseQueue }, handle: bigint) {
-    super();
+  /** Made by contexts. */
+  constructor(context: BaseContext, init: ForeignSemaphoreInit, devices: readonly bigint[]) {
+    super(init, context.resource);
     this.context = context;
-    const attached = this.#attached = attachedSemaphore(context, handle);
-    this.resource = new Resource({
-      name: `opencl semaphore (${context.name})`,
-      owners: [context.resource],
-      undo: [() => releaseSemaphore(attached.functions, attached.list)],
-    });
-    finalizers.register(this, this.resource, this);
+    this.#devices = devices;
   }
 
-  /** The `cl_semaphore_khr`. */
+  /** The `cl_semaphore_khr`; 0 for a sync file whose signal has come. */
   get handle(): ClSemaphoreKhr {
     this.resource.assertLive();
-    return this.#attached.list[0] as ClSemaphoreKhr;
+    const [handle = 0n] = (this.imported ?? []) as SemaphoreList;
+    return handle as ClSemaphoreKhr;
   }
 
-  /**
-   * Submits a signal behind all commands of a queue so far, the context's own by default. The other code must have submitted
-   * its wait for the last one.
-   *
-   * @returns the fence of the signal
-   * @throws {ArgumentError} for a queue of another context, and one of a device that the semaphore is not for.
-   * @throws {NativeCallError} if the driver refuses.
-   */
-  signal(queue: BaseQueue = this.context.queue): Fence {
-    return this.#submit(queue, signalCall(this.#attached.functions, this.#attached.list));
+  protected override assertOn({ device }: AnySemaphoreQueue & Pick<BaseQueue, "device">): void {
+    if (this.#devices.includes(device.handle)) return;
+    throw checks.wrong("semaphores", `the semaphore was made for other devices than ${device.name}.`);
   }
+}
 
-  /**
-   * The later commands of a queue, the context's own by default, wait on the device for a signal. The other code must have
-   * submitted that: a wait without a signal never ends, and neither does what blocks behind it.
-   *
-   * @returns the fence of the wait
-   * @throws like {@link signal}.
-   */
-  wait(queue: BaseQueue = this.context.queue): Fence {
-    return this.#submit(queue, waitCall(this.#attached.functions, this.#attached.list));
-  }
+/** A context with its own queue. */
+type Home = BaseContext & { readonly queue: AnySemaphoreQueue };
 
-  /** As a write to it: two of our waits at once could take each other's signals. */
-  #submit(queue: BaseQueue, call: Call<ClLane>): Fence {
-    this.resource.assertLive();
-    const { context, line, device } = typeof queue === "object" && queue !== null ? queue : {} as Partial<BaseQueue>;
-    if (!(line instanceof Line) || context === undefined || device === undefined) {
-      throw checks.wrongKind("queue", "an OpenCLQueue", queue);
-    }
-    checks.assertHere(context, this.context, "queue");
-    if (!this.#attached.devices.includes(device.handle)) {
-      throw checks.wrong("queue", `the semaphore was made for other devices than ${device.name}.`);
-    }
-    line.submit([{ tensor: this, access: "write", argument: "semaphore" }], call);
-    return line.fence();
-  }
+/** A `cl_semaphore_khr` that other code made. */
+export function attached(context: Home, handle: bigint): OpenCLSemaphore {
+  const { functions, list, devices }: AttachedSemaphore = attachedSemaphore(context, handle);
+  const init: ForeignSemaphoreInit = {
+    kind: "binary",
+    name: `opencl semaphore (${context.name})`,
+    queue: context.queue,
+    imported: list,
+    sync: semaphoreCalls(() => functions),
+    undo: [() => releaseSemaphore(functions, list)],
+  };
+  return new OpenCLSemaphore(context, init, devices);
+}
+
+/** A semaphore of other code's by its fd. */
+export function imported(context: Home, fd: number, options: ImportSemaphoreOptions): OpenCLSemaphore {
+  const { queue, devices } = context;
+  return new OpenCLSemaphore(context, importedSemaphore(queue, fd, options), devices.map(({ handle }) => handle));
 }

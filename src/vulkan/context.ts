@@ -3,6 +3,7 @@ import { EDGES } from "./edges.ts";
 import type { VkDevice } from "../../ffi/vulkan/handles.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
+import type { ImportSemaphoreOptions } from "../core/device/foreign_semaphore.ts";
 import type { Line } from "../core/device/line.ts";
 import type { Memory } from "../core/contract.ts";
 import { Proofs } from "../core/device/proofs.ts";
@@ -37,6 +38,7 @@ import type { Place } from "./memory_object.ts";
 import { VulkanProgram } from "./program.ts";
 import { type OpenDevice, WANTED } from "./open_device.ts";
 import { newLine, VulkanQueue } from "./queue.ts";
+import { VulkanSemaphore } from "./semaphore.ts";
 import { makerOf } from "./semaphores.ts";
 import { Staging } from "./staging.ts";
 import { VulkanTensor } from "./tensor.ts";
@@ -279,6 +281,34 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
    */
   importFence(fd: number): Fence {
     return importedFence(this, fd);
+  }
+
+  /**
+   * Imports a semaphore of other code's by its fd (VK_KHR_external_semaphore_fd). The fd stays the caller's, who may close it at once, whether
+   * this succeeds or not. No driver checks that the semaphore is of the kind: a wrong one never ends, or crashes.
+   *
+   * The caller vouches for what the other code submits: each wait here needs a signal there, and each signal here of a
+   * binary semaphore a wait there before the next. A timeline's values only grow, over all its users.
+   *
+   * @param fd an fd of a semaphore (VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT), or a sync file; for a sync file whose signal has
+   * come, -1 will do, as drivers export it
+   * @throws {ArgumentError} for what is no such fd, and if the device imports none of the kind.
+   * @throws {NativeCallError} if the driver refuses it.
+   *
+   * @example
+   * ```ts ignore
+   * import { VulkanContext } from "@samepage/interop/vulkan";
+   *
+   * declare const theirs: { exportTicks(): number; submit(after: bigint, then: bigint): void }; // on another VkDevice
+   * using vulkan = VulkanContext.open();
+   * using ticks = vulkan.importSemaphore(theirs.exportTicks(), { kind: "timeline" });
+   * ticks.signal(1n); // behind all that was submitted to vulkan's queue
+   * theirs.submit(1n, 2n);
+   * ticks.wait(2n); // what is submitted to vulkan's queue from now on runs behind it
+   * ```
+   */
+  importSemaphore(fd: number, options: ImportSemaphoreOptions = {}): VulkanSemaphore {
+    return new VulkanSemaphore(this, fd, options);
   }
 
   /** Another line of commands: on a queue of its own while the device has more, else beside another on the same. */

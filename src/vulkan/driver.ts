@@ -56,7 +56,17 @@ function syncOf(device: OpenDevice): Sync<VulkanLane, Imported> | undefined {
       });
     },
     wait: (lane, { semaphore }, value) => lane.waitFor(semaphore, value),
-    signal: ({ semaphore }, value) => ({ fn: "vkQueueSubmit", call: (lane) => lane.mark(semaphore, value) }),
+    waiting: (imported, values) => ({
+      fn: "vkQueueSubmit",
+      call(lane) {
+        for (const [i, { semaphore }] of imported.entries()) lane.waitFor(semaphore, values[i]);
+        return lane.mark();
+      },
+    }),
+    signal: (imported, values) => ({
+      fn: "vkQueueSubmit",
+      call: (lane) => lane.mark(imported.map(({ semaphore }) => semaphore), values),
+    }),
     release: ({ undo }) => undoAll(undo, "releasing a semaphore"),
   };
 }

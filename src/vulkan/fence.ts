@@ -40,7 +40,7 @@ export class VulkanFence extends NativeObject {
     const device = this.#device = base.openDevice;
     const fence = this.#handle = createFence(device, undo, device.abilities.fenceSyncFd.exports);
     try {
-      const call = { fn: "vkQueueSubmit", call: (lane: typeof queue.line.lane) => lane.mark(undefined, 0n, fence) };
+      const call = { fn: "vkQueueSubmit", call: (lane: typeof queue.line.lane) => lane.mark([], [], fence) };
       const signalled = queue.line.submitRaw(call, waits);
       const signal = this.#signal;
       undo.push(() => signal.isHere && awaitSignal(device, fence));

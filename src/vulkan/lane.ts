@@ -20,6 +20,8 @@ const WAIT_INFO = VkSemaphoreWaitInfo.size;
 
 export const FOREVER: bigint = 2n ** 64n - 1n;
 
+const NONE: readonly VkSemaphore[] = [];
+
 /** Memory that takes part in a command: it is taken over from other APIs on its first use. */
 export interface Used {
   /** Records what has to come before the command. */
@@ -142,10 +144,10 @@ export class VulkanLane implements Lane {
     return this.#timelineFds!.take();
   }
 
-  /** A command without commands: a mark behind what it waits for, which may signal another semaphore too, or a fence. */
-  mark(signal?: VkSemaphore, value = 0n, fence?: VkFence): number {
+  /** A command without commands: a mark behind what it waits for, which may signal other semaphores too, or a fence. */
+  mark(signals: readonly VkSemaphore[] = NONE, values: readonly bigint[] = [], fence?: VkFence): number {
     this.#beginMark();
-    if (signal !== undefined) this.#submission.signal(signal, value);
+    for (let i = 0; i < signals.length; i++) this.#submission.signal(signals[i], values[i]);
     return this.#submit(fence);
   }
 

@@ -25,6 +25,7 @@ export { VulkanProgram } from "./program.ts";
 export type { CommandOptions } from "../core/device/queue.ts";
 export { VulkanQueue } from "./queue.ts";
 export { VulkanBuffer } from "./buffer.ts";
+export { VulkanSemaphore } from "./semaphore.ts";
 export { VulkanFence } from "./fence.ts";
 export { VulkanTensor } from "./tensor.ts";
 export { type VulkanImageForm, type VulkanImageInit, VulkanImageTarget } from "./image.ts";

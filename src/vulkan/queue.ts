@@ -1,6 +1,7 @@
 import type { VkQueue } from "../../ffi/vulkan/handles.ts";
+import { SemaphoreQueue } from "../core/device/foreign_semaphore.ts";
 import { Line } from "../core/device/line.ts";
-import { type CommandOptions, DeviceQueue } from "../core/device/queue.ts";
+import type { CommandOptions } from "../core/device/queue.ts";
 import type { Commands } from "../core/contract.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import type { Resource } from "../core/life/resource.ts";
@@ -12,7 +13,7 @@ import { VulkanCommands } from "./queue_commands.ts";
 import type { VulkanTensor } from "./tensor.ts";
 
 /** A queue, which runs commands in order. Work on a tensor waits for the earlier work on it. */
-export class VulkanQueue extends DeviceQueue<VulkanLane, VulkanTensor | VulkanImage> {
+export class VulkanQueue extends SemaphoreQueue<VulkanLane, VulkanTensor | VulkanImage> {
   /** Its line of work. For mappers. */
   override readonly line: Line<VulkanLane>;
   /** Vulkan's commands. */

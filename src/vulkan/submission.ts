@@ -14,8 +14,8 @@ interface Points {
 /** The arguments of vkQueueSubmit, filled in anew for each. Their memory stays where it is. */
 export class Submission {
   readonly #commands = new BigUint64Array(1);
-  /** A command signals its mark, and perhaps another semaphore. */
-  readonly #signals = points(2);
+  /** A command signals its mark, and perhaps other semaphores. */
+  #signals = points(2);
   #waits = points(8);
   #waitCount = 0;
   #waitsApart = false;
@@ -40,7 +40,7 @@ export class Submission {
 
   /** The next command waits for a semaphore: a timeline for a value; a binary one has none. */
   waitFor(semaphore: VkSemaphore, value: bigint): void {
-    if (this.#waitCount === this.#waits.values.length) this.#grow();
+    if (this.#waitCount === this.#waits.values.length) this.#grow(() => this.#waits = grown(this.#waits));
     this.#waits.semaphores[this.#waitCount] = semaphore;
     this.#waits.values[this.#waitCount++] = value;
   }
@@ -55,6 +55,7 @@ export class Submission {
   }
 
   signal(semaphore: VkSemaphore, value: bigint): void {
+    if (this.#signalCount === this.#signals.values.length) this.#grow(() => this.#signals = grown(this.#signals));
     this.#signals.semaphores[this.#signalCount] = semaphore;
     this.#signals.values[this.#signalCount++] = value;
   }
@@ -75,11 +76,8 @@ export class Submission {
     return vulkan().vkQueueSubmit(queue, 1, this.#info, fence);
   }
 
-  #grow(): void {
-    const { semaphores, values } = this.#waits;
-    this.#waits = points(2 * values.length);
-    this.#waits.semaphores.set(semaphores);
-    this.#waits.values.set(values);
+  #grow(grow: () => void): void {
+    grow();
     [this.#values, this.#info] = this.#structs();
   }
 
@@ -101,6 +99,14 @@ export class Submission {
     });
     return [values, info];
   }
+}
+
+/** Room for twice as many. */
+function grown({ semaphores, values }: Points): Points {
+  const more = points(2 * values.length);
+  more.semaphores.set(semaphores);
+  more.values.set(values);
+  return more;
 }
 
 function points(count: number): Points {

@@ -6,8 +6,10 @@ import {
   cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd,
   cudaStreamPerThread,
 } from "../../ffi/cuda_runtime/constants.ts";
-import { cudaErrorInvalidValue } from "../../ffi/cuda_runtime/errors.ts";
+import { cudaErrorInvalidValue, cudaErrorNotReady } from "../../ffi/cuda_runtime/errors.ts";
 import {
+  cudaExternalSemaphoreSignalParams,
+  cudaExternalSemaphoreWaitParams,
   readCudaExternalMemoryBufferDesc,
   readCudaExternalMemoryHandleDesc,
   readCudaExternalSemaphoreHandleDesc,
@@ -17,7 +19,7 @@ import {
 import type { Access } from "../../src/core/memory/access.ts";
 import type { Imported } from "../../src/core/contract.ts";
 import { Port } from "../../src/core/device/port.ts";
-import { LayoutError, NativeCallError } from "../../src/core/errors.ts";
+import { ArgumentError, LayoutError, NativeCallError } from "../../src/core/errors.ts";
 import { layout } from "../../src/core/layout/layout.ts";
 import { Allocation } from "../../src/core/memory/allocation.ts";
 import { closeFd } from "../../src/core/native/fd.ts";
@@ -36,6 +38,8 @@ const HANDLE = 0x55n;
 const told: unknown[][] = [];
 /** The next call of this name fails. */
 let failing: string | undefined;
+/** The device is still at work. */
+let isBusy = false;
 /** The fds that the driver owns, by its handles. */
 const held = new Map<bigint, number>();
 
@@ -61,28 +65,46 @@ const FAKES: Fakes = {
   cudaFree: (address: bigint) => answer("cudaFree", address),
   cudaDestroyExternalMemory: (handle: bigint) => {
     closeFd(held.get(handle)!);
+    held.delete(handle);
     return answer("cudaDestroyExternalMemory", handle);
   },
   cudaImportExternalSemaphore: (out: BigUint64Array, view: DataView) => {
     const { type, handle, flags } = readCudaExternalSemaphoreHandleDesc(view, 0);
     const fd = Number(handle);
     const code = answer("cudaImportExternalSemaphore", type, flags);
-    if (code === 0) held.set(out[0] = HANDLE, fd);
+    if (code !== 0) return code;
+    out[0] = HANDLE;
+    while (held.has(out[0])) out[0]++;
+    held.set(out[0], fd);
     return code;
   },
   cudaSignalExternalSemaphoresAsync: (handles: BigUint64Array, view: DataView, count: number, stream: bigint) => {
-    const { fence_value, flags } = readCudaExternalSemaphoreSignalParams(view, 0);
-    return answer("cudaSignalExternalSemaphoresAsync", handles[0], fence_value, flags, count, stream);
+    const told = Array.from(handles, (handle, i) => {
+      const { fence_value, flags } = readCudaExternalSemaphoreSignalParams(
+        view,
+        i * cudaExternalSemaphoreSignalParams.size,
+      );
+      return [handle, fence_value, flags];
+    });
+    return answer("cudaSignalExternalSemaphoresAsync", ...told.flat(), count, stream);
   },
   cudaWaitExternalSemaphoresAsync: (handles: BigUint64Array, view: DataView, count: number, stream: bigint) => {
-    const { fence_value, flags } = readCudaExternalSemaphoreWaitParams(view, 0);
-    return answer("cudaWaitExternalSemaphoresAsync", handles[0], fence_value, flags, count, stream);
+    const told = Array.from(handles, (handle, i) => {
+      const { fence_value, flags } = readCudaExternalSemaphoreWaitParams(
+        view,
+        i * cudaExternalSemaphoreWaitParams.size,
+      );
+      return [handle, fence_value, flags];
+    });
+    return answer("cudaWaitExternalSemaphoresAsync", ...told.flat(), count, stream);
   },
   cudaDestroyExternalSemaphore: (handle: bigint) => {
     closeFd(held.get(handle)!);
+    held.delete(handle);
     return answer("cudaDestroyExternalSemaphore", handle);
   },
   cudaIpcGetEventHandle: () => 0,
+  cudaEventQuery: () => isBusy ? cudaErrorNotReady : 0,
   cudaStreamWaitEvent: (stream: bigint) => answer("cudaStreamWaitEvent", stream),
   cudaMemcpy: (...copied: unknown[]) => answer("cudaMemcpy", ...copied),
 } as Record<string, (...args: never[]) => number>;
@@ -191,7 +213,7 @@ recordedTest("a stream waits for a semaphore and signals it, with the value of a
     told.length = 0;
     const semaphore = sync.import(new Port(kind, { fd: someFd() }), line.lane);
     sync.wait(line.lane, semaphore, 7n);
-    line.submitRaw(sync.signal!(semaphore, 8n));
+    line.submitRaw(sync.signal!([semaphore], [8n]));
     sync.release(semaphore);
     const { stream } = line.lane;
     assertEquals(told, [
@@ -210,13 +232,68 @@ recordedTest("the fd of a semaphore that CUDA refuses is closed here", (cuda) =>
   assertThrows(() => line.driver.lines.sync!.import(port, line.lane), NativeCallError, failing);
 });
 
+recordedTest(
+  "semaphores of other code's: several are one call, a timeline has values, and the fd stays the caller's",
+  (cuda) => {
+    const { stream } = cuda.stream.line.lane;
+    const fd = libc().eventfd(0, 0);
+    const fds = openFds();
+    {
+      using ticks = cuda.importSemaphore(fd, { kind: "timeline" });
+      using ready = cuda.importSemaphore(fd);
+      assertEquals(told.splice(0), [
+        ["cudaImportExternalSemaphore", cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd, 0],
+        ["cudaImportExternalSemaphore", cudaExternalSemaphoreHandleTypeOpaqueFd, 0],
+      ]);
+      assertEquals([ticks.kind, ticks.context, openFds()], ["timeline", cuda, fds + 2]);
+      ticks.wait(5n);
+      ready.signal();
+      cuda.stream.signalSemaphores([{ semaphore: ticks, value: 6n }, ready]);
+      cuda.stream.waitSemaphores([ready, { semaphore: ticks, value: 2n ** 64n - 1n }]);
+      assertEquals(told.splice(0), [
+        ["cudaWaitExternalSemaphoresAsync", HANDLE, 5n, 0, 1, stream],
+        ["cudaSignalExternalSemaphoresAsync", HANDLE + 1n, 1n, 0, 1, stream],
+        ["cudaSignalExternalSemaphoresAsync", HANDLE, 6n, 0, HANDLE + 1n, 1n, 0, 2, stream],
+        ["cudaWaitExternalSemaphoresAsync", HANDLE + 1n, 1n, 0, HANDLE, 2n ** 64n - 1n, 0, 2, stream],
+      ]);
+      for (const value of [6n, 5n]) assertThrows(() => ticks.signal(value), ArgumentError, "expected more than 6");
+      for (const value of [undefined, -1n, 2n ** 64n, 7 as never]) {
+        assertThrows(() => ticks.wait(value), ArgumentError, "a timeline needs a bigint");
+      }
+      assertThrows(() => cuda.importSemaphore(fd, { kind: "sync-fd" }), ArgumentError, "imports no sync-fd semaphores");
+      failing = "cudaSignalExternalSemaphoresAsync";
+      assertThrows(() => ticks.signal(7n), NativeCallError, failing);
+      failing = undefined;
+      ticks.signal(7n); // the driver refused it: the value is free
+    }
+    failing = "cudaImportExternalSemaphore";
+    assertThrows(() => cuda.importSemaphore(fd), NativeCallError, failing);
+    assertEquals(openFds(), fds);
+    closeFd(fd);
+  },
+);
+
+recordedTest("a timeline's signal stands behind its last one, and not behind waits", (cuda) => {
+  using other = cuda.createStream();
+  const fd = libc().eventfd(0, 0);
+  using ticks = cuda.importSemaphore(fd, { kind: "timeline" });
+  closeFd(fd);
+  isBusy = true;
+  const wait = cuda.stream.waitSemaphores([{ semaphore: ticks, value: 9n }]);
+  const first = other.signalSemaphores([{ semaphore: ticks, value: 1n }]);
+  assertEquals(other.line.isBehind(wait.line, wait.mark), false); // else the signal would wait for itself
+  ticks.signal(2n);
+  assertEquals(cuda.line.isBehind(first.line, first.mark), true);
+  isBusy = false;
+});
+
 recordedTest("a shared event signals behind itself, on the thread's stream", (cuda) => {
   using event = cuda.exportEvent();
   const { line } = event.record();
   const sync = line.driver.lines.sync!;
   const semaphore = sync.import(new Port("binary-fd", { fd: someFd() }), line.lane);
   told.length = 0;
-  line.submitRaw(sync.signal!(semaphore, 1n));
+  line.submitRaw(sync.signal!([semaphore], [1n]));
   sync.release(semaphore);
   assertEquals(told.slice(0, 2), [
     ["cudaStreamWaitEvent", cudaStreamPerThread],

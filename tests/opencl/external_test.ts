@@ -274,6 +274,6 @@ simulated("a semaphore that OpenCL refuses leaves no fd; one that it took is rel
   driver.fails = WAIT;
   assertThrows(() => sync.wait(cl.line.lane, semaphore, 1n), NativeCallError, WAIT);
   driver.fails = SIGNAL;
-  assertThrows(() => cl.line.submitRaw(sync.signal!(semaphore, 1n)), NativeCallError, SIGNAL);
+  assertThrows(() => cl.line.submitRaw(sync.signal!([semaphore], [1n])), NativeCallError, SIGNAL);
   sync.release(semaphore);
 });

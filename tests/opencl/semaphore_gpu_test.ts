@@ -38,9 +38,9 @@ Deno.test({
         const [queue, mem, value] = [theirQueue.handle, tensor.handle, Uint8Array.of(lap + 1)];
         assertEquals(opencl().clEnqueueFillBuffer!(queue, mem, value, 1n, 0n, BigInt(BYTES), 0, NULL, NULL), 0);
         there.submit(SIGNAL, theirQueue);
-        ready.wait(mine);
+        mine.waitSemaphores([ready]);
         mine.copy(tensor, row);
-        free.signal(mine);
+        mine.signalSemaphores([free]);
       }
       await mine.fence().wait();
       for (const row of parts) row[Symbol.dispose]();

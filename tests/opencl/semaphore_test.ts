@@ -47,9 +47,9 @@ simulated("their work and ours take turns by two of their semaphores, and the ho
     if (lap > 0) back.submit(WAIT, theirs);
     fill(theirs, tensor, lap + 1);
     there.submit(SIGNAL, theirs);
-    ready.wait(ours);
+    ours.waitSemaphores([ready]);
     ours.copy(tensor, row);
-    free.signal(ours);
+    ours.signalSemaphores([free]);
   }
   assertEquals([list[0], blocking], [held.event, []]);
   held.set(true);
@@ -98,8 +98,8 @@ simulated("our waits on two queues come one behind the other", async (cl) => {
   await using other = cl.createQueue();
   await using queue = cl.createQueue();
   await using attached = cl.attachSemaphore(theirs.handle);
-  const first = attached.wait(one);
-  const second = attached.wait(other);
+  const first = one.waitSemaphores([attached]);
+  const second = other.waitSemaphores([attached]);
   const isBehind = other.line.isBehind(first.line, first.mark);
   theirs.submit(SIGNAL, queue);
   await reached(first);
@@ -128,8 +128,7 @@ simulated("what it is not is refused before it is retained", (cl) => {
   driver.says.set(CL_SEMAPHORE_DEVICE_HANDLE_LIST_KHR, [cl.device.handle, 0n]);
   using attached = cl.attachSemaphore(theirs.handle);
   driver.says.clear();
-  assertThrows(() => attached.signal(other.queue), ArgumentError, "belongs to another context");
-  assertThrows(() => attached.wait({} as never), ArgumentError, "OpenCLQueue");
+  assertThrows(() => other.queue.signalSemaphores([attached]), ArgumentError, "belongs to another context");
 });
 
 simulated("what fails leaves nothing, and is said", (cl) => {

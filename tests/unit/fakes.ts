@@ -320,10 +320,31 @@ export class FakeDriver implements Driver<FakeLane> {
     const isShared = given === "binary-fd" || given === "shared timeline-fd";
     const kind = given === "shared timeline-fd" ? "timeline-fd" : given;
     const isBinary = kind === "binary-fd";
+    const wait = (lane: FakeLane, imported: Imported, value: bigint) => {
+      const isOver = () => {
+        if (imported.isReleased) misuses.push("a command waits for a semaphore that was released");
+        return imported.semaphore.value >= value;
+      };
+      const taken = () => void (isBinary && imported.semaphore.value--);
+      const { drive } = imported.semaphore; // of the newest signal
+      lane.waits.push({ isOver, drive: () => drive(value), taken });
+    };
+    const byHand: Partial<Sync<FakeLane, Imported>> = {
+      device: () => DEVICE,
+      signal: ([imported], [value]) => signal(imported, value, isBinary),
+      waiting: ([imported], [value]) => ({
+        fn: "fakeWait",
+        call(lane) {
+          wait(lane, imported, value);
+          lane.next = () => {};
+          return 0;
+        },
+      }),
+    };
     return {
       exports: isShared ? [] : [kind],
       imports: [kind],
-      ...(isShared ? { device: () => DEVICE, signal: (imported, value) => signal(imported, value, isBinary) } : {}),
+      ...(isShared ? byHand : {}),
       export(lane, mark, kind, known) {
         if (kind === "timeline-fd") {
           const fd = known ? -1 : exported(lane.timeline);
@@ -341,15 +362,7 @@ export class FakeDriver implements Driver<FakeLane> {
         closeFd(fd);
         return { semaphore, isReleased: false };
       },
-      wait(lane, imported, value) {
-        const isOver = () => {
-          if (imported.isReleased) misuses.push("a command waits for a semaphore that was released");
-          return imported.semaphore.value >= value;
-        };
-        const taken = () => void (isBinary && imported.semaphore.value--);
-        const { drive } = imported.semaphore; // of the newest signal
-        lane.waits.push({ isOver, drive: () => drive(value), taken });
-      },
+      wait,
       release: (imported) => {
         if (imported.isReleased) misuses.push("a semaphore was released twice");
         imported.isReleased = true;

@@ -223,15 +223,15 @@ Deno.test(
     const { exporter, one, other } = made;
     using semaphore = Semaphore.create(exporter);
     const failure = new Error("the wait could not be made");
-    const { wait } = other.driver.lines.sync!;
+    const { waiting } = other.driver.lines.sync!;
     Object.assign(other.driver.lines.sync!, {
-      wait() {
+      waiting() {
         throw failure;
       },
     });
     semaphore.in({ line: one }).signal();
     assertThrows(() => semaphore.in({ line: other }).wait(), Error, failure.message);
-    Object.assign(other.driver.lines.sync!, { wait });
+    Object.assign(other.driver.lines.sync!, { waiting });
     for (const line of [one, other]) {
       assertThrows(() => semaphore.in({ line }).signal(), AccessError, "may not be over");
     }

@@ -120,15 +120,13 @@ export class LineSync {
 
   /** Submits a signal behind all commands so far. */
   signal(imported: unknown, value: bigint): { readonly mark: number } {
-    return this.#line.submitRaw(this.#sync!.signal!(imported, value));
+    return this.#line.submitRaw(this.#sync!.signal!([imported], [value]));
   }
 
   /** Submits a wait for a signal of another line: a command of its own, since the next one may be refused, and would take it along. */
   wait(imported: unknown, value: bigint, { line, mark }: { readonly line: SyncedLine; readonly mark: number }): void {
-    const call = this.#sync!.waiting?.(imported, value);
-    if (call === undefined) this.#sync!.wait(this.#line.lane, imported, value);
     this.#line.standBehind(line, mark);
-    this.#line.submitRaw(call ?? this.#line.driver.marker!());
+    this.#line.submitRaw(this.#sync!.waiting!([imported], [value]));
   }
 
   /** The commands up to a mark are over. */

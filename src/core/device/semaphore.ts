@@ -111,6 +111,35 @@ export class Semaphore extends NativeObject {
   }
 
   /**
+   * A new fd of it, for code that samepage does not know; whoever takes it owns it. What is behind it lives as long as
+   * anything imports it, this object ended or not.
+   *
+   * What that code signals and waits for is not seen here, so {@link SemaphoreIn} refuses what would fit it: play our side
+   * by `importSemaphore(fd)` of a context, and hand the fd over afterwards.
+   *
+   * @throws {NativeCallError} if the driver refuses.
+   *
+   * @example
+   * ```ts ignore
+   * import { Semaphore } from "@samepage/interop";
+   * import { VulkanContext } from "@samepage/interop/vulkan";
+   *
+   * declare const theirs: { take(fd: number): void; submit(): void }; // a program's own C code
+   * using vulkan = VulkanContext.open();
+   * using made = Semaphore.create(vulkan);
+   * const fd = made.exportFd();
+   * using ready = vulkan.importSemaphore(fd);
+   * theirs.take(fd); // vkImportSemaphoreFdKHR, which closes it
+   * theirs.submit(); // it signals behind its work
+   * ready.wait();
+   * ```
+   */
+  exportFd(): number {
+    this.resource.assertLive();
+    return this.#native.export().takeFd();
+  }
+
+  /**
    * The semaphore as one line knows it: of a context, its default queue. It is imported there once, and ends with the first
    * of the contexts that use it.
    *

@@ -6,7 +6,7 @@ import {
   writeCudaExternalSemaphoreSignalParams,
   writeCudaExternalSemaphoreWaitParams,
 } from "../../../ffi/cuda_runtime/structs.ts";
-import type { Sync } from "../../core/contract.ts";
+import type { Call, Sync } from "../../core/contract.ts";
 import { Port } from "../../core/device/port.ts";
 import { allOrNothing, type Undo, undoAll } from "../../core/life/undo.ts";
 import { closeFd } from "../../core/native/fd.ts";
@@ -32,14 +32,28 @@ const KIND = "cuda.cudaExternalSemaphore_t";
 const FDS = ["timeline-fd", "binary-fd"] as const;
 
 const out = new BigUint64Array(1);
-const signalParams = new DataView(new ArrayBuffer(cudaExternalSemaphoreSignalParams.size));
-const waitParams = new DataView(new ArrayBuffer(cudaExternalSemaphoreWaitParams.size));
 
-const WAIT = "cudaWaitExternalSemaphoresAsync";
+const WAIT = {
+  fn: "cudaWaitExternalSemaphoresAsync",
+  size: cudaExternalSemaphoreWaitParams.size,
+  write: writeCudaExternalSemaphoreWaitParams,
+} as const;
+const SIGNAL = {
+  fn: "cudaSignalExternalSemaphoresAsync",
+  size: cudaExternalSemaphoreSignalParams.size,
+  write: writeCudaExternalSemaphoreSignalParams,
+} as const;
 
-function wait(lane: CudaLane, { handles }: ExternalSemaphore, value: bigint): number {
-  writeCudaExternalSemaphoreWaitParams(waitParams, 0, { fence_value: value, flags: 0 });
-  return lane.onStream((stream) => cudart()[WAIT](handles, waitParams, 1, stream));
+/** A sync is no semaphore: it is only waited for, and by no program's own hand. */
+function semaphoreCall(
+  { fn, size, write }: typeof WAIT | typeof SIGNAL,
+  of: readonly (ExternalSemaphore | EglEvent)[],
+  values: readonly bigint[],
+): Call<CudaLane> {
+  const handles = BigUint64Array.from(of, (one) => (one as ExternalSemaphore).handles[0]);
+  const params = new DataView(new ArrayBuffer(of.length * size));
+  for (const [i, value] of values.entries()) write(params, i * size, { fence_value: value, flags: 0 });
+  return { fn, call: (lane) => lane.onStream((stream) => cudart()[fn](handles, params, of.length, stream)) };
 }
 
 /**
@@ -62,17 +76,10 @@ export const semaphores: Sync<CudaLane, ExternalSemaphore | EglEvent> = {
   },
   wait(lane, from, value) {
     if ("event" in from) lane.waitFor(from.event);
-    else check(wait(lane, from, value), WAIT);
+    else check(semaphoreCall(WAIT, [from], [value]).call(lane), WAIT.fn);
   },
-  waiting: (from, value) => ({ fn: WAIT, call: (lane) => wait(lane, from as ExternalSemaphore, value) }),
-  signal: (from, value) => ({
-    fn: "cudaSignalExternalSemaphoresAsync",
-    call(lane) {
-      const { handles } = from as ExternalSemaphore; // a sync is only waited for, and by no program's own hand
-      writeCudaExternalSemaphoreSignalParams(signalParams, 0, { fence_value: value, flags: 0 });
-      return lane.onStream((stream) => cudart().cudaSignalExternalSemaphoresAsync(handles, signalParams, 1, stream));
-    },
-  }),
+  waiting: (from, values) => semaphoreCall(WAIT, from, values),
+  signal: (from, values) => semaphoreCall(SIGNAL, from, values),
   release: ({ undo }) => undoAll(undo, "releasing a semaphore"),
 };
 

@@ -1,18 +1,20 @@
 import { EINVAL, EMFILE } from "../../../ffi/libc/errors.ts";
-import { type Address, NULL } from "../../../ffi/address.ts";
+import { NULL } from "../../../ffi/address.ts";
 import { F_DUPFD_CLOEXEC } from "../../../ffi/libc/constants.ts";
-import type { ClContext } from "../../../ffi/opencl/handles.ts";
+import type { ClContext, ClDeviceId } from "../../../ffi/opencl/handles.ts";
 import { CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR } from "../../../ffi/opencl_semaphore/constants.ts";
 import type { Semaphores } from "../../../ffi/opencl_semaphore/functions.ts";
 import type { ClSemaphoreKhr } from "../../../ffi/opencl_semaphore/handles.ts";
 import { SYMBOLS } from "../../../ffi/opencl_semaphore/symbols.ts";
-import type { Call, Sync } from "../../core/contract.ts";
+import type { Sync } from "../../core/contract.ts";
+import type { SemaphoreMaker } from "../../core/device/line_sync.ts";
 import { Port, type SyncKind } from "../../core/device/port.ts";
 import { throwAll } from "../../core/errors.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import { allOrNothing, unwind } from "../../core/life/undo.ts";
 import { closedOnExec, closeFd } from "../../core/native/fd.ts";
 import { libc, libcError } from "../../core/native/libc.ts";
+import type { BaseContext } from "../base_context.ts";
 import type { OpenCLDevice } from "../device.ts";
 import { check, errcode, made } from "../errors.ts";
 import { extensionFunctions } from "../extension.ts";
@@ -36,45 +38,56 @@ const KIND = "opencl.cl_semaphore_khr";
 
 export type SemaphoreList = BigUint64Array<ArrayBuffer>;
 
-type SlotOf = (lane: ClLane) => Address;
-
-/** Each has its own. */
-const OWN: SlotOf = ({ slot }) => slot;
-
-/** The signal is submitted, and no promise holds it up: a wait for these commands may be a wait for later ones. */
-const LEFT_OUT: SlotOf = (lane) => lane.leaveOut();
-
-export function waitCall(functions: Semaphores, semaphore: SemaphoreList, slotOf = OWN): Call<ClLane> {
+/** The commands with semaphores of a device's. Those of OpenCL are binary: they have no values. */
+export function semaphoreCalls(functions: () => Semaphores): Required<Pick<Sync<ClLane, SemaphoreList>, Commands>> {
   return {
-    fn: WAIT,
-    call(lane) {
-      const { queue, waitCount, waitList } = lane;
-      return functions[WAIT](queue, 1, semaphore, null, waitCount, waitList, slotOf(lane));
+    waiting: (semaphores, _values, isForeign) => ({
+      fn: WAIT,
+      call(lane) {
+        const { queue, waitCount, waitList } = lane;
+        const slot = isForeign ? lane.slot : lane.leaveOut();
+        return functions()[WAIT](queue, semaphores.length, joined(semaphores), null, waitCount, waitList, slot);
+      },
+    }),
+    signal(semaphores, _values, isForeign) {
+      const call = {
+        fn: SIGNAL,
+        partial: false,
+        call(lane: ClLane) {
+          const { queue, waitCount, waitList } = lane;
+          const [count, slot] = [semaphores.length, isForeign ? lane.slot : lane.leaveOut()];
+          const code = functions()[SIGNAL](queue, count, joined(semaphores), null, waitCount, waitList, slot);
+          call.partial = code === 0; // a flush that fails leaves it in the queue
+          return code === 0 ? opencl().clFlush(queue) : code;
+        },
+      };
+      return call;
     },
   };
 }
 
-export function signalCall(functions: Semaphores, semaphore: SemaphoreList, slotOf = OWN): Call<ClLane> {
-  const call = {
-    fn: SIGNAL,
-    partial: false,
-    call(lane: ClLane) {
-      const { queue, waitCount, waitList } = lane;
-      const code = functions[SIGNAL](queue, 1, semaphore, null, waitCount, waitList, slotOf(lane));
-      call.partial = code === 0; // a flush that fails leaves it in the queue
-      return code === 0 ? opencl().clFlush(queue) : code;
-    },
-  };
-  return call;
+type Commands = "waiting" | "signal";
+
+function joined(semaphores: readonly SemaphoreList[]): SemaphoreList {
+  return BigUint64Array.from(semaphores, ([semaphore]) => semaphore);
+}
+
+type Handles = typeof SEMAPHORE_HANDLES;
+
+function kindsIn({ extensions }: OpenCLDevice, names: readonly string[]): Handles {
+  if (!extensions.includes(SEMAPHORE)) return [];
+  return SEMAPHORE_HANDLES.filter(({ name, extension }) => names.includes(name) && extensions.includes(extension));
+}
+
+function exportsOf(device: OpenCLDevice): Handles {
+  return kindsIn(device, device.sharing.semaphoreExports);
 }
 
 /** Undefined if a device has no semaphores. Those of OpenCL are binary; a sync file is one that was signalled once. */
 export function semaphoreSync(context: ClContext, device: OpenCLDevice): Sync<ClLane, SemaphoreList> | undefined {
-  const { sharing, extensions, id } = device;
-  const kindsIn = (names: readonly string[]) =>
-    SEMAPHORE_HANDLES.filter(({ name, extension }) => names.includes(name) && extensions.includes(extension));
-  const [imports, exports] = [kindsIn(sharing.semaphoreImports), kindsIn(sharing.semaphoreExports)];
-  if (!extensions.includes(SEMAPHORE) || imports.length + exports.length === 0) return undefined;
+  const { sharing, id } = device;
+  const [imports, exports] = [kindsIn(device, sharing.semaphoreImports), exportsOf(device)];
+  if (imports.length + exports.length === 0) return undefined;
   const functions = () => semaphoresOf(device);
   const sync: Sync<ClLane, SemaphoreList> = {
     imports: imports.map(({ kind }) => kind),
@@ -83,8 +96,7 @@ export function semaphoreSync(context: ClContext, device: OpenCLDevice): Sync<Cl
     import: (port) => imported(functions(), context, port),
     // Queues are in order: what comes next stands behind it.
     wait: ({ queue }, semaphore) => check(functions()[WAIT](queue, 1, semaphore, null, 0, NULL, NULL), WAIT),
-    waiting: (semaphore) => waitCall(functions(), semaphore, LEFT_OUT),
-    signal: (semaphore) => signalCall(functions(), semaphore, LEFT_OUT),
+    ...semaphoreCalls(functions),
     release: (semaphore) => releaseSemaphore(functions(), semaphore),
   };
   if (exports.length === 0) return sync;
@@ -117,17 +129,44 @@ function exported(
   { queue }: ClLane,
   kind: SyncKind,
 ): Port<SyncKind> {
-  const type = propertyOf(kind);
-  const semaphore = created(functions, context, [CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR, type, 0n]);
-  const out = Int32Array.of(-1);
+  const semaphore = exportable(functions, context, kind);
   try {
     check(functions[SIGNAL](queue, 1, semaphore, null, 0, NULL, NULL), SIGNAL);
     check(opencl().clFlush(queue), "clFlush");
-    check(functions[GET]!(semaphore[0] as ClSemaphoreKhr, device, Number(type), 4n, out, null), GET);
-    return new Port(kind, { fd: closedOnExec(out[0]), value: 1n });
+    return portOf(functions, semaphore, device, kind);
   } finally {
     releaseSemaphore(functions, semaphore);
   }
+}
+
+/** Makes semaphores for other code, of the kinds whose fds the device exports. */
+export function semaphoreMaker({ rawHandle, name, devices: [device, ...others] }: BaseContext): SemaphoreMaker {
+  const kinds = exportsOf(device).filter(({ kind }) => kind !== "sync-fd" && others.length === 0);
+  return {
+    name,
+    device: device.id,
+    kinds: kinds.map(({ kind }) => kind),
+    make(kind) {
+      const functions = semaphoresOf(device);
+      const semaphore = exportable(functions, rawHandle, kind);
+      return {
+        export: () => portOf(functions, semaphore, device.handle, kind),
+        release: () => releaseSemaphore(functions, semaphore),
+      };
+    },
+  };
+}
+
+function exportable(functions: Semaphores, context: ClContext, kind: SyncKind): SemaphoreList {
+  return created(functions, context, [CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR, propertyOf(kind), 0n]);
+}
+
+/** A new fd of it, which a sync file takes its signal along by. */
+function portOf(functions: Semaphores, [semaphore]: SemaphoreList, device: ClDeviceId, kind: SyncKind): Port<SyncKind> {
+  const out = Int32Array.of(-1);
+  const type = Number(propertyOf(kind));
+  check(functions[GET]!(semaphore as ClSemaphoreKhr, device, type, 4n, out, null), GET);
+  return new Port(kind, { fd: closedOnExec(out[0]), value: 1n });
 }
 
 function created(functions: Semaphores, context: ClContext, properties: readonly bigint[]): SemaphoreList {

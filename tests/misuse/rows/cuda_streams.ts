@@ -55,6 +55,21 @@ export default table(import.meta, {
     },
     says: Array(7).fill("ArgumentError handle"),
   },
+  "a semaphore by what is no fd of one, or of a kind that CUDA has not": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      for (const fd of [-1, 1.5, "0", null, 2 ** 20]) say(outcome(() => cuda.importSemaphore(any(fd))));
+      for (const kind of ["sync-fd", "d3d"]) say(outcome(() => cuda.importSemaphore(0, { kind: any(kind) })));
+      say(outcome(() => cuda.stream.waitSemaphores([])));
+      say(outcome(() => cuda.stream.signalSemaphores([any(cuda)])));
+    },
+    says: [
+      ...Array(5).fill("ArgumentError fd"),
+      ...Array(2).fill("ArgumentError kind"),
+      ...Array(2).fill("ArgumentError semaphores"),
+    ],
+  },
   "waiting for what is no fence": {
     gpus: 1,
     run() {

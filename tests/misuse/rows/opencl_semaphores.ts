@@ -1,4 +1,5 @@
 import { ArgumentError, DisposedError } from "@samepage/interop";
+import { createMemfd, type Undo, undoAll } from "@samepage/interop/backend";
 import type { OpenCLContext, OpenCLSemaphore } from "@samepage/interop/opencl";
 import { any, fails, open } from "../kit.ts";
 import { type Failure, type Row, table } from "../row.ts";
@@ -32,6 +33,25 @@ export default table(import.meta, {
     },
     fails: wrong("handle", /has no cl_khr_semaphore/, /attachEvent\(\)/),
   },
+  "a semaphore by an fd where the driver has none": {
+    opencl: true,
+    run() {
+      using cl = open();
+      for (const kind of ["timeline", "sync-fd"] as const) {
+        fails(kind, () => cl.importSemaphore(0, { kind }), ArgumentError);
+      }
+      cl.importSemaphore(0);
+    },
+    fails: wrong("kind", /imports no binary semaphores/, /The doctor/),
+  },
+  "a semaphore by what is no fd of one": simulated((cl) => {
+    for (const fd of [-1, 1.5, "0", null, 2 ** 20]) fails("fd", () => cl.importSemaphore(any(fd)), ArgumentError);
+    fails("sync-fd", () => cl.importSemaphore(0, { kind: "sync-fd" }), ArgumentError);
+    const undo: Undo = [];
+    using _file = { [Symbol.dispose]: () => undoAll(undo, "closing a file") };
+    const { fd } = createMemfd(4096, undo);
+    cl.importSemaphore(fd);
+  }, wrong("fd", /that of a regular file/)),
   "a semaphore that is no handle": {
     opencl: true,
     run() {
@@ -48,13 +68,20 @@ export default table(import.meta, {
   "a signal on another context's queue": simulated((cl, theirs) => {
     using other = open();
     using semaphore = cl.attachSemaphore(theirs);
-    semaphore.signal(other.queue);
-  }, wrong("queue", /belongs to another context/)),
-  "a wait on what is no queue": simulated((cl, theirs) => {
+    other.queue.signalSemaphores([semaphore]);
+  }, wrong("semaphores", /belongs to another context/)),
+  "a wait for what are no semaphores": simulated((cl, theirs) => {
     using semaphore = cl.attachSemaphore(theirs);
-    fails("nothing", () => semaphore.wait(any(null)), ArgumentError);
-    semaphore.wait(any({ context: cl }));
-  }, wrong("queue", /expected an OpenCLQueue/)),
+    for (const given of [[], null, semaphore, [semaphore, semaphore], [null], [{ semaphore, values: 1n }]]) {
+      fails("semaphores", () => cl.queue.waitSemaphores(any(given)), ArgumentError);
+    }
+    cl.queue.waitSemaphores([{ semaphore: any(cl) }]);
+  }, wrong("semaphores", /importSemaphore\(\)/)),
+  "a value of a binary semaphore": simulated((cl, theirs) => {
+    using semaphore = cl.attachSemaphore(theirs);
+    fails("wait", () => semaphore.wait(1n), ArgumentError);
+    semaphore.signal(any("1"));
+  }, wrong("value", /only a timeline has values/, /Leave it out/)),
   "a semaphore after its end": simulated((cl, theirs) => {
     const semaphore: OpenCLSemaphore = cl.attachSemaphore(theirs);
     semaphore[Symbol.dispose]();

@@ -61,6 +61,14 @@ export default table(import.meta, {
     },
     says: ["binary semaphore of the maker in a queue; fence at mark 1 of a queue true"],
   },
+  "an fd of one that has ended": {
+    run() {
+      const semaphore = Semaphore.create(maker());
+      semaphore[Symbol.dispose]();
+      semaphore.exportFd();
+    },
+    fails: { error: DisposedError, api: "core", message: /binary semaphore of the maker was disposed/ },
+  },
   "a wait without a signal": {
     run() {
       using semaphore = Semaphore.create(maker());

@@ -165,6 +165,16 @@ export default table(import.meta, {
     (vulkan) => vulkan.importFence(-1),
     wrong("fd", /expected an fd, got -1/),
   ),
+  "a semaphore by an fd, where the device imports none": withVulkan((vulkan) => {
+    for (const kind of ["timeline", "sync-fd"] as const) {
+      fails(kind, () => vulkan.importSemaphore(0, { kind }), ArgumentError);
+    }
+    vulkan.importSemaphore(0);
+  }, wrong("kind", /imports no binary semaphores/, /The doctor/)),
+  "a signal of no semaphore": withVulkan((vulkan) => {
+    fails("wait", () => vulkan.queue.waitSemaphores([any(vulkan)]), ArgumentError);
+    vulkan.queue.signalSemaphores([]);
+  }, wrong("semaphores", /a list of semaphores/)),
   "a fence behind what is none": withVulkan(
     (vulkan) => vulkan.queue.createFence({ after: any(Promise.resolve()) }),
     wrong("after", /expected a fence/, /host\.signal/),

@@ -22,6 +22,7 @@ import { setTap } from "../../../src/core/native/library.ts";
 import { mapPages, unmapPages } from "../../../src/core/native/blocks.ts";
 import { addressOf } from "../../../src/core/native/pin.ts";
 import { libc } from "../../../src/core/native/libc.ts";
+import { textOf } from "../../../src/core/native/mappings.ts";
 import { cString } from "../../../src/core/native/text.ts";
 import { sleepSync } from "../../../src/core/native/sleep.ts";
 
@@ -49,9 +50,11 @@ export const driver: {
   fails: string | undefined;
   /** Contexts that are opened from now on export their marks, as no driver seen so far does. */
   exportsSyncFiles: boolean;
+  /** They export semaphores. */
+  exportsSemaphores: boolean;
   /** What it says of every semaphore, in words of 64 bits, in place of what is true. */
   readonly says: Map<number, readonly bigint[]>;
-} = { fails: undefined, exportsSyncFiles: false, says: new Map() };
+} = { fails: undefined, exportsSyncFiles: false, exportsSemaphores: false, says: new Map() };
 
 const EXTENSIONS = [
   "cl_khr_device_uuid",
@@ -98,7 +101,7 @@ interface Semaphore {
 }
 
 const buffers = new Map<bigint, Held>();
-const payloads = new Map<bigint, Payload>();
+const payloads = new Map<string, Payload>();
 const semaphores = new Map<bigint, Semaphore>();
 let nextSemaphore = 0x5e0000n;
 
@@ -148,7 +151,10 @@ function loader(functions: OpenCL): Fakes {
     };
   return {
     clGetDeviceInfo(device: never, name: number, size: bigint, value: Uint8Array | null, written: never) {
-      const exported = driver.exportsSyncFiles ? [cl.CL_SEMAPHORE_HANDLE_SYNC_FD_KHR] : [];
+      const exported = [
+        ...driver.exportsSemaphores ? [cl.CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR] : [],
+        ...driver.exportsSyncFiles ? [cl.CL_SEMAPHORE_HANDLE_SYNC_FD_KHR] : [],
+      ];
       const answer = name === cl.CL_DEVICE_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR ? exported : ANSWERS.get(name);
       if (answer !== undefined) return fill(new Uint8Array(Uint32Array.from(answer).buffer), size, value, written);
       if (name !== cl.CL_DEVICE_EXTENSIONS) {
@@ -259,11 +265,9 @@ function semaphore(): Fakes {
       if (failed("clCreateSemaphoreWithPropertiesKHR")) return put(errcode, 999);
       const [, , property, value] = properties;
       const isImport = property !== CL_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR && property !== 0n;
-      const fd = isImport ? Number(value) : someFd();
+      const fd = isImport ? Number(value) : libc().eventfd(0, 0);
       if (isImport) semaphoreFds.push(fd);
-      const { identity } = statusOf(fd);
-      const payload = payloads.get(identity) ?? { signals: [], waits: [] };
-      payloads.set(identity, payload);
+      const payload = payloadOf(fd);
       semaphores.set(++nextSemaphore, { context, fd, payload, references: 1 });
       put(errcode, 0);
       return nextSemaphore;
@@ -273,13 +277,14 @@ function semaphore(): Fakes {
       if (--semaphore.references === 0) {
         closeFd(semaphore.fd);
         semaphores.delete(handle);
+        forget(semaphore.payload);
       }
       return tell("clReleaseSemaphoreKHR", () => 0);
     },
     clEnqueueWaitSemaphoresKHR: (
       queue: never,
-      _n: number,
-      [handle]: BigUint64Array,
+      n: number,
+      handles: BigUint64Array,
       _values: never,
       count: number,
       waits: bigint,
@@ -288,16 +293,19 @@ function semaphore(): Fakes {
       tell("clEnqueueWaitSemaphoresKHR", () => {
         const context = new BigUint64Array(1);
         real.clGetCommandQueueInfo(queue, cl.CL_QUEUE_CONTEXT, 8n, context, null);
-        const event = real.clCreateUserEvent(context[0] as never, new Int32Array(1));
-        const list = BigUint64Array.of(event, ...eventsAt(waits, count));
-        semaphores.get(handle)!.payload.waits.push(event);
+        const events = Array.from(handles.subarray(0, n), (handle) => {
+          const event = real.clCreateUserEvent(context[0] as never, new Int32Array(1));
+          semaphores.get(handle)!.payload.waits.push(event);
+          return event;
+        });
+        const list = BigUint64Array.of(...events, ...eventsAt(waits, count));
         return real.clEnqueueMarkerWithWaitList(queue, list.length, addressOf(list, "opencl"), slot) +
-          Number(list[0] - event);
+          Number(list[0] - events[0]);
       }),
     clEnqueueSignalSemaphoresKHR: (
       queue: never,
-      _n: number,
-      [handle]: BigUint64Array,
+      n: number,
+      handles: BigUint64Array,
       _values: never,
       count: never,
       waits: never,
@@ -310,7 +318,10 @@ function semaphore(): Fakes {
           new BigUint64Array(Deno.UnsafePointerView.getArrayBuffer(Deno.UnsafePointer.create(slot)!, 8))[0] = out[0];
         }
         if (slot !== 0n) real.clRetainEvent(out[0] as never);
-        semaphores.get(handle)!.payload.signals.push(out[0]);
+        for (const [i, handle] of handles.subarray(0, n).entries()) {
+          if (i > 0) real.clRetainEvent(out[0] as never);
+          semaphores.get(handle)!.payload.signals.push(out[0]);
+        }
         return code;
       }),
     clGetSemaphoreHandleForTypeKHR: (handle: bigint, _device: never, _type: never, _size: never, out: Int32Array) =>
@@ -345,6 +356,22 @@ function infoOf({ context }: Semaphore, name: number): readonly bigint[] | undef
   if (name === CL_SEMAPHORE_CONTEXT_KHR) return [context];
   if (name === Number(CL_SEMAPHORE_TYPE_KHR)) return [BigInt(cl.CL_SEMAPHORE_TYPE_BINARY_KHR)];
   return name === CL_SEMAPHORE_PAYLOAD_KHR ? [0n] : undefined;
+}
+
+/** What is behind an fd of a semaphore: an eventfd, which its number in the kernel identifies; or another file, its inode. */
+function payloadOf(fd: number): Payload {
+  const [, id] = /^eventfd-id:\s*(\d+)$/m.exec(textOf(`/proc/self/fdinfo/${fd}`)) ?? [];
+  const identity = id === undefined ? `inode ${statusOf(fd).identity}` : `eventfd ${id}`;
+  const payload = payloads.get(identity) ?? { signals: [], waits: [] };
+  payloads.set(identity, payload);
+  return payload;
+}
+
+/** The kernel gives the number of an eventfd that was closed to another. */
+function forget(payload: Payload): void {
+  if (payload.waits.length > 0 || [...semaphores.values()].some((other) => other.payload === payload)) return;
+  for (const event of payload.signals) real.clReleaseEvent(event as never);
+  for (const [identity, one] of payloads) if (one === payload) payloads.delete(identity);
 }
 
 /** An fd of a driver's. */

@@ -1,0 +1,15 @@
+import { ForeignSemaphore, importedSemaphore, type ImportSemaphoreOptions } from "../core/device/foreign_semaphore.ts";
+import type { VulkanBase } from "./base.ts";
+import type { VulkanQueue } from "./queue.ts";
+
+/** A semaphore that other code made, on another `VkDevice` or in another API, as a `VkSemaphore`: `vulkan.importSemaphore()`. */
+export class VulkanSemaphore extends ForeignSemaphore {
+  /** Its context. */
+  override readonly context: VulkanBase;
+
+  /** Made by the context. */
+  constructor(context: VulkanBase & { readonly queue: VulkanQueue }, fd: number, options: ImportSemaphoreOptions) {
+    super(importedSemaphore(context.queue, fd, options), context.resource);
+    this.context = context;
+  }
+}
