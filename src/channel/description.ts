@@ -100,6 +100,9 @@ function bodyOfInfo(info: FrameInfo): object {
     const { format, sampleRate, channels, samples, layout } = info;
     return { audio: { format, sampleRate, channels, samples, layout } };
   }
+  if (info.type === "picture") {
+    throw badMessage("info", `a message has a fourcc for a format, and ${info.format} has none. Send its planes.`);
+  }
   const { fourcc, width, height, modifier, colour } = info;
   const image = { fourcc, width, height, modifier: `${modifier}` };
   return { image: colour === undefined ? image : { ...image, colour: colourIn(colour) } };

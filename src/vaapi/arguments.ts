@@ -11,7 +11,9 @@ const MOST_SURFACES = 256;
 /** The picture of a new surface, or of a foreign one. @throws {ArgumentError} if the driver has no such surface. */
 export function pictureIn(base: VaapiBase, given: FrameInfo): ImageInfo {
   const info = frameInfo(given);
-  if (info.type !== "image") throw checks.wrong("info", "expected an image, got audio.");
+  if (info.type !== "image") {
+    throw checks.wrong("info", `expected an image, got ${info.type === "audio" ? "audio" : info.format}.`);
+  }
   const reason = base.refuse(info);
   if (reason !== undefined) throw checks.wrong("info", reason, `It has surfaces of ${base.formats.join(", ")}.`);
   if (info.modifier === 0n) return info;

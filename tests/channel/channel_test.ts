@@ -230,6 +230,14 @@ Deno.test("channel: a dispose ends a send that waits for work", () =>
     await busy[Symbol.asyncDispose]();
   }));
 
+Deno.test("channel: a picture without a fourcc is refused before it is sent", () =>
+  withEnds(async ({ one }) => {
+    const planes = [{ dtype: "u8", elements: 1, step: 1, rows: 1 }] as const;
+    const info = { type: "picture", format: "bayer_rggb8", width: 7, height: 5, planes } as const;
+    using sent = host.allocateFrame(info, { sharable: true });
+    await assertRejects(() => one.send(sent), ArgumentError, "bayer_rggb8");
+  }));
+
 Deno.test("channel: a side that does not read holds the other back, in order", () =>
   withEnds(async ({ one, other }) => {
     const count = 1000;

@@ -1,10 +1,11 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { sizeOf } from "../../src/core/layout/dtype.ts";
-import { LayoutError } from "../../src/core/errors.ts";
+import { InteropError, LayoutError } from "../../src/core/errors.ts";
 import {
   type AudioInfo,
   fourccOf,
+  type FrameInfo,
   frameInfo,
   type ImageFormat,
   imageInfo,
@@ -133,6 +134,36 @@ Deno.test("an image keeps its modifier, all 64 bits, and its colour", () => {
   const { modifier, colour } = imageInfo({ ...init, modifier: 0xffff_ffff_ffff_fffen, colour: { range: "full" } });
   assertEquals([modifier, colour], [0xffff_ffff_ffff_fffen, { range: "full" }]);
   assertEquals(imageInfo(init).modifier, 0n);
+});
+
+Deno.test("a picture's planes are as they are described, also of an odd size, and JSON has its bigints", () => {
+  const planes = [{ dtype: "u16", elements: 1, step: 1, rows: 1 }, {
+    dtype: "u16",
+    elements: 2,
+    step: 2,
+    rows: 2,
+  }] as const;
+  const info = { type: "picture", format: "p210le", width: 7, height: 5, planes, media: { pts: 3n } } as const;
+  assertEquals(planeLayouts(frameInfo(info)).map(({ shape, byteOffset }) => [shape, byteOffset]), [
+    [[5, 7], 0],
+    [[3, 4, 2], 70],
+  ]);
+  assertEquals(JSON.parse(JSON.stringify(frameInfo(info))).media, { pts: "3" });
+  const wrong: [object, string][] = [
+    [{ format: 1 }, "info"],
+    [{ planes: "two" }, "info"],
+    [{ planes: new Array(65) }, "info"],
+    [{ planes: [] }, "planes.length"],
+    [{ width: 0 }, "width"],
+    [{ height: 1.5 }, "height"],
+    [{ planes: [{ ...planes[0], step: 0 }] }, "planes[0].step"],
+    [{ planes: [planes[0], { ...planes[0], rows: "1" }] }, "planes[1].rows"],
+  ];
+  for (const [part, argument] of wrong) {
+    const given = { ...info, ...part } as unknown as FrameInfo;
+    assertEquals(assertThrows(() => frameInfo(given), LayoutError).argument, argument);
+  }
+  assertThrows(() => frameInfo({ ...info, planes: [null] } as unknown as FrameInfo), InteropError, "planes[0]");
 });
 
 Deno.test("sound: one plane with the channels in turn, or a plane a channel", () => {

@@ -22,6 +22,12 @@ export const IMAGES: Manner<Described> = {
   subjectOf: (source) => source,
   refuse({ info, planes }, target) {
     if (info?.type === "audio") return { reason: "this edge takes images, and the frame is sound." };
+    if (info?.type === "picture") {
+      return {
+        reason: `this edge takes images of samepage's formats, and ${info.format} is not one of them.`,
+        remedy: "Map its planes: frame.planes[0].",
+      };
+    }
     if (!imagesOf(target)!.onePlane || (info === undefined && planes.length === 1)) return undefined;
     return {
       reason: "it is a frame, and an image has one plane.",

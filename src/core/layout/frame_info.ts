@@ -180,6 +180,27 @@ export interface Colour {
   readonly range?: "limited" | "full";
 }
 
+/** What codecs know of a frame besides; FFmpeg's names. What is unknown is left out. */
+export interface MediaFacts {
+  /** When it is shown, and for how long, in units of the time base. */
+  readonly pts?: bigint;
+  readonly duration?: bigint;
+  /** Seconds: a numerator and a denominator. */
+  readonly timeBase?: readonly [numerator: number, denominator: number];
+  /** True for a frame that is decoded without others. */
+  readonly keyFrame?: boolean;
+  /** A pixel's width by its height. */
+  readonly sampleAspect?: readonly [numerator: number, denominator: number];
+  /** The matrix between RGB and YCbCr: `"smpte170m"`. */
+  readonly matrix?: string;
+  /** The colours that red, green and blue are: `"bt709"`. */
+  readonly primaries?: string;
+  /** The curve from light to numbers: `"smpte2084"`. */
+  readonly transfer?: string;
+  /** Where subsampled chroma lies between the pixels of luma: `"left"`. */
+  readonly chromaLocation?: string;
+}
+
 /** What a frame of pixels is. */
 export interface ImageInfo {
   /** Distinguishes it from {@link AudioInfo}. */
@@ -196,6 +217,38 @@ export interface ImageInfo {
   readonly modifier: bigint;
   /** How its numbers encode colours, if that is known. */
   readonly colour?: Colour;
+  /** What its maker knows of it besides. */
+  readonly media?: MediaFacts;
+}
+
+/** One plane of a {@link PictureInfo}. */
+export interface PicturePlane {
+  /** The type of one element. */
+  readonly dtype: DType;
+  /** Elements for each step: the channels of a pixel, or 1 where an element is a whole pixel. */
+  readonly elements: number;
+  /** Pixels of the picture, across, for which there is one set of elements; the last one may stand for fewer. */
+  readonly step: number;
+  /** Rows of the picture for one of the plane's. */
+  readonly rows: number;
+}
+
+/** What a frame of pixels is whose format, or odd size, no {@link ImageFormat} has: its planes are described. */
+export interface PictureInfo {
+  /** Distinguishes it from {@link ImageInfo} and {@link AudioInfo}. */
+  readonly type: "picture";
+  /** The format, by its maker's name: `"yuv422p10le"`. */
+  readonly format: string;
+  /** Pixels across. */
+  readonly width: number;
+  /** Pixels down. */
+  readonly height: number;
+  /** What each plane holds. */
+  readonly planes: readonly PicturePlane[];
+  /** How its numbers encode colours, if that is known. */
+  readonly colour?: Colour;
+  /** What its maker knows of it besides. */
+  readonly media?: MediaFacts;
 }
 
 /** What a frame of sound is. */
@@ -212,10 +265,12 @@ export interface AudioInfo {
   readonly samples: number;
   /** One plane with the channels in turn, or a plane a channel. */
   readonly layout: "interleaved" | "planar";
+  /** What its maker knows of it besides. */
+  readonly media?: MediaFacts;
 }
 
 /** What a frame is. */
-export type FrameInfo = ImageInfo | AudioInfo;
+export type FrameInfo = ImageInfo | PictureInfo | AudioInfo;
 
 const MOST_PLANES = 64;
 
@@ -244,7 +299,8 @@ export function imageInfo(init: ImageInit): ImageInfo {
   return image(optionsIn(init, NAMES, "init"));
 }
 
-function image({ format: name, width, height, modifier = 0n, colour }: ImageInit): ImageInfo {
+function image(init: ImageInit & Pick<ImageInfo, "media">): ImageInfo {
+  const { format: name, width, height, modifier = 0n, colour, media } = init;
   if (typeof name !== "string" || !Object.hasOwn(IMAGE_FORMATS, name)) {
     throw new LayoutError(`format: expected a pixel format, got ${literal(name)}.`, {
       api: "core",
@@ -272,6 +328,7 @@ function image({ format: name, width, height, modifier = 0n, colour }: ImageInit
     fourcc: format.fourcc,
     modifier,
     ...(colour === undefined ? {} : { colour }),
+    ...(media === undefined ? {} : { media }),
   };
   return Object.freeze(withJson(info));
 }
@@ -289,6 +346,7 @@ export function imageOf({ shape: [height, width, ...channels], dtype }: Layout):
 export function frameInfo(given: FrameInfo): FrameInfo {
   const info = { ...object(given, "info") };
   if (info.type === "image") return image(info);
+  if (info.type === "picture") return picture(info);
   if (info.type !== "audio" || (info.layout !== "interleaved" && info.layout !== "planar")) {
     throw new LayoutError('info: expected an image, or "interleaved" or "planar" audio.', {
       api: "core",
@@ -306,6 +364,25 @@ export function frameInfo(given: FrameInfo): FrameInfo {
   return Object.freeze(info);
 }
 
+const PLANE: Names<PicturePlane> = { dtype: true, elements: true, step: true, rows: true };
+
+function picture(info: PictureInfo): PictureInfo {
+  const { format, planes: given, width, height } = info;
+  if (typeof format !== "string" || !Array.isArray(given) || given.length > MOST_PLANES) {
+    const what = `info: expected the name of a format, and at most ${MOST_PLANES} planes.`;
+    throw new LayoutError(what, { api: "core", argument: "info" });
+  }
+  whole(width, "width", 1);
+  whole(height, "height", 1);
+  whole(given.length, "planes.length", 1);
+  const planes = Array.from(given, (plane: PicturePlane, i) => {
+    const one = optionsIn(plane, PLANE, `planes[${i}]`);
+    for (const name of ["elements", "step", "rows"] as const) whole(one[name], `planes[${i}].${name}`, 1);
+    return Object.freeze({ ...one });
+  });
+  return Object.freeze(withJson({ ...info, planes: Object.freeze(planes) }));
+}
+
 /** The planes of infos that never change: each map of a frame asks several times. */
 const LAYOUTS = new WeakMap<FrameInfo, readonly Layout[]>();
 
@@ -321,7 +398,7 @@ export function planeLayouts(info: FrameInfo, rowAlign: number = 1): readonly La
 }
 
 function placedPlanes(info: FrameInfo, rowAlign: number): readonly Layout[] {
-  const planes = info.type === "image" ? imagePlanes(info, rowAlign) : audioPlanes(info);
+  const planes = info.type === "audio" ? audioPlanes(info) : picturePlanes(info, rowAlign);
   let next = 0;
   return planes.map((plane) => {
     const placed = moved(plane, Math.ceil(next / sizeOf(plane.dtype)) * sizeOf(plane.dtype));
@@ -362,9 +439,12 @@ function endOf({ byteOffset, byteLength }: Layout): number {
   return byteOffset + byteLength;
 }
 
-function imagePlanes(info: ImageInfo, rowAlign: number): Layout[] {
-  return IMAGE_FORMATS[info.format].planes.map(({ elements, dtype, step, rows = step }) => {
-    const size = [info.height / rows, info.width / step];
+function picturePlanes(info: ImageInfo | PictureInfo, rowAlign: number): Layout[] {
+  const planes: readonly (PicturePlane | PlaneFormat)[] = info.type === "image"
+    ? IMAGE_FORMATS[info.format].planes
+    : info.planes;
+  return planes.map(({ elements, dtype, step, rows = step }) => {
+    const size = [Math.ceil(info.height / rows), Math.ceil(info.width / step)];
     return layout({ shape: elements === 1 ? size : [...size, elements], dtype, rowAlign });
   });
 }

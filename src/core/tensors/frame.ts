@@ -196,9 +196,9 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   /** What `JSON.stringify` makes of it: its kind of memory, format, size and planes. */
   override toJSON(): FrameJson {
     const { target: { kind }, info, byteLength, planes } = this;
-    const size = info.type === "image"
-      ? { width: info.width, height: info.height }
-      : { channels: info.channels, samples: info.samples, sampleRate: info.sampleRate };
+    const size = info.type === "audio"
+      ? { channels: info.channels, samples: info.samples, sampleRate: info.sampleRate }
+      : { width: info.width, height: info.height };
     return { kind, format: info.format, ...size, byteLength, planes: planes.map((plane) => plane.toJSON()) };
   }
 
@@ -234,7 +234,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
 
 /** `1920 × 1080`, or `2 channels of 48000 samples`. */
 function sizeInWords(info: FrameInfo): string {
-  if (info.type === "image") return `${info.width} × ${info.height}`;
+  if (info.type !== "audio") return `${info.width} × ${info.height}`;
   return `${info.channels} channels of ${info.samples} samples`;
 }
 

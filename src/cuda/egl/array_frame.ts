@@ -55,7 +55,10 @@ export class CudaArrayFrame extends NativeObject {
    */
   static of(arrays: readonly CudaArray[], info: ImageInit | ImageInfo): CudaArrayFrame {
     const checked = "type" in object(info, "info") ? frameInfo(info as ImageInfo) : imageInfo(info);
-    if (checked.type !== "image") throw checks.wrong("info", "arrays are pictures, and this is sound.");
+    if (checked.type !== "image") {
+      const what = checked.type === "audio" ? "sound" : checked.format;
+      throw checks.wrong("info", `arrays are pictures of samepage's formats, and this is ${what}.`);
+    }
     const planes = Array.isArray(arrays) ? checks.itemsIn<CudaArray>(arrays, "arrays") : [];
     for (const [i, array] of planes.entries()) {
       checks.assertInstance(array, CudaArray, `arrays[${i}]`);

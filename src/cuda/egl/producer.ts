@@ -3,7 +3,7 @@ import { isMade, type Names, optionsIn } from "../../core/argument.ts";
 import type { Call } from "../../core/contract.ts";
 import type { Use } from "../../core/device/line.ts";
 import { AccessError } from "../../core/errors.ts";
-import type { ImageFormat, ImageInfo } from "../../core/layout/frame_info.ts";
+import type { ImageFormat } from "../../core/layout/frame_info.ts";
 import { whole } from "../../core/layout/layout.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { checks } from "../check.ts";
@@ -217,11 +217,11 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     if (!arrays) checks.assertInstance<unknown>(planes[0], CudaTensor, "frame");
     frame.resource.assertLive();
     checks.assertHere(planes[0].context, this.context, "frame");
-    const info = frame.info as ImageInfo;
+    const { info } = frame;
     if (info.type === "image" && info.format === format && info.width === width && info.height === height) {
       return planes;
     }
-    const what = info.type === "image" ? `${info.format} of ${info.width}×${info.height}` : "sound";
+    const what = info.type === "audio" ? "sound" : `${info.format} of ${info.width}×${info.height}`;
     throw checks.unfit("frame", `expected ${format} of ${width}×${height}, got ${what}.`, undefined, PRESENT);
   }
 }
