@@ -1,6 +1,5 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { aKind, shown } from "../core/argument.ts";
-import { permitted } from "../core/native/library.ts";
 import {
   readStdVector,
   std_string,
@@ -9,15 +8,12 @@ import {
   writeStdVector,
 } from "../../ffi/opencv_core/structs.ts";
 import { libc } from "../core/native/libc.ts";
-import { addressInPointer, pinned } from "../core/native/pin.ts";
+import { addressInPointer, pinned, viewAt as structAt } from "../core/native/pin.ts";
 import { wrong } from "./errors.ts";
 
 /** Valid as long as the memory is. */
 export function viewAt(address: Address, byteLength: number): DataView {
-  return permitted("to look at memory", "opencv", () => {
-    const pointer = Deno.UnsafePointer.create(address)!;
-    return new DataView(Deno.UnsafePointerView.getArrayBuffer(pointer, byteLength));
-  });
+  return structAt(address, byteLength, "opencv");
 }
 
 export function withString<R>(text: string, use: (string: Address) => R): R {

@@ -56,6 +56,7 @@ export const PACKAGES: readonly Package[] = [
   { name: "libva2", for: ["test", "bench", "guest"], why: "VA-API, libva.so.2" },
   { name: "libva-drm2", for: ["test", "guest"], why: "its displays of DRM devices, libva-drm.so.2" },
   { name: "libva-dev", for: ["test", "bench"], why: "the C headers that ffi/va is generated from" },
+  { name: "libavutil57", for: ["test"], why: "FFmpeg 5.1: AVFrames, libavutil.so.57" },
   { name: "vainfo", for: ["guest"], why: "a second opinion on what a VA-API driver can do" },
   { name: "qemu-system-x86", for: ["guest"], why: "the machine that it is" },
   { name: "qemu-system-gui", for: ["guest"], why: "that machine's GPU, as OpenGL in a window" },

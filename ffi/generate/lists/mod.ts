@@ -1,4 +1,5 @@
 import type { Library } from "../library.ts";
+import { avutil57 } from "./avutil57.ts";
 import { channel } from "./channel.ts";
 import { cudaDriver } from "./cuda_driver.ts";
 import { cudaEgl } from "./cuda_egl.ts";
@@ -54,4 +55,5 @@ export const LIBRARIES: readonly Library[] = [
   va,
   vaDrm,
   cudaEgl,
+  avutil57,
 ];

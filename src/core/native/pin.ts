@@ -15,12 +15,17 @@ export function addressOf(bytes: ArrayBufferView, api: string): Address {
   });
 }
 
+/** A view of a struct at an address. Valid as long as the memory is. */
+export function viewAt(address: Address, byteLength: number, api: string): DataView<ArrayBuffer> {
+  return permitted("to look at memory", api, () => {
+    const pointer = Deno.UnsafePointer.create(address)!;
+    return new DataView(Deno.UnsafePointerView.getArrayBuffer(pointer, byteLength) as ArrayBuffer);
+  });
+}
+
 /** The bytes at an address, detached when `undo` runs. */
 export function bytesAt(address: Address, byteLength: number, api: string, undo: Undo): Uint8Array<ArrayBuffer> {
-  const buffer = permitted("to look at memory", api, () => {
-    const pointer = Deno.UnsafePointer.create(address)!;
-    return Deno.UnsafePointerView.getArrayBuffer(pointer, byteLength) as ArrayBuffer;
-  });
+  const { buffer } = viewAt(address, byteLength, api);
   undo.push(() => void buffer.transfer(0));
   return new Uint8Array(buffer);
 }

@@ -1,0 +1,88 @@
+import type { Address } from "../../ffi/address.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
+import type { Memory, MemoryTarget } from "../core/contract.ts";
+import type { Context, Target } from "../core/graph/context.ts";
+import { DeviceContext } from "../core/graph/device_context.ts";
+import { textAt } from "../core/native/text.ts";
+import { ATTACH_NAMES, attaching, type AttachOptions } from "../core/tensors/adopt.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import { attachedFrame } from "./attached.ts";
+import { avutil, checks } from "./library.ts";
+import { type FFmpegTensor, ports } from "./memory.ts";
+
+/** Options of {@link FFmpegContext.attach}. */
+export interface FFmpegAttach extends AttachOptions {
+  /** `"allow"`: a frame that others refer to as well is copied if it is to be written. The copy's bytes are counted. */
+  readonly copy?: "allow";
+}
+
+const ATTACH: Names<FFmpegAttach> = { ...ATTACH_NAMES, copy: true };
+
+const COPY = { allow: true };
+
+/**
+ * FFmpeg's frames (`AVFrame`) in the host's memory. It is its own target: memory of the host is mapped to it and back in
+ * place.
+ *
+ * @example
+ * ```ts
+ * import { FFmpegContext } from "@samepage/interop/ffmpeg";
+ *
+ * using ffmpeg = FFmpegContext.open();
+ * console.log(ffmpeg.name.startsWith("FFmpeg ")); // true
+ * ```
+ */
+export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegTensor> {
+  /** The API's name. */
+  readonly api = "ffmpeg";
+  /** The kind of memory: that of AVFrames. */
+  readonly kind = "avframe";
+  /** Itself. */
+  readonly context: Context = this;
+  /** Itself. */
+  readonly targets: readonly Target[] = [this];
+  /** Its ports: host pointers both ways. For mappers. */
+  readonly ports: Memory<FFmpegTensor, Address> = ports;
+
+  private constructor(name: string) {
+    super("ffmpeg", { name, id: {} }, []);
+    this.opened();
+  }
+
+  /**
+   * Opens libavutil.
+   *
+   * @throws {LibraryNotFoundError} if it is not there.
+   * @throws {InteropError} if it has another version than samepage knows.
+   */
+  static open(): FFmpegContext {
+    return new FFmpegContext(`FFmpeg ${textAt(avutil().fns.av_version_info())}`);
+  }
+
+  /** True for planes of its frames. */
+  is(value: Mapped): value is FFmpegTensor {
+    return value?.target === this;
+  }
+
+  /**
+   * A frame over the memory of an AVFrame that other code has made. It has a reference of its own, `frame.handle`: the
+   * address of another AVFrame, valid until the frame ends. So the given one may be unreferenced or freed at once.
+   *
+   * A frame that others refer to as well can be read only, as av_frame_is_writable says.
+   *
+   * @param pointer the address of an `AVFrame` of the libavutil that is opened here. That it can be an AVFrame is checked
+   * as far as that goes; other memory may end the process
+   * @throws {ArgumentError} for what is no AVFrame, an empty one, and a format that is not one in memory.
+   * @throws {LayoutError} for planes that do not lie in its buffers, or whose rows go upwards.
+   * @throws {AccessError} to write a frame that others refer to, without `{ copy: "allow" }`.
+   * @throws {NativeCallError} if FFmpeg has no memory.
+   */
+  attach(pointer: bigint, options: FFmpegAttach = {}): Frame<FFmpegTensor> {
+    const { copy, ...about } = optionsIn(options, ATTACH);
+    return attaching(about, (access) => {
+      if (copy !== undefined) checks.nameIn(copy, COPY, "copy");
+      return attachedFrame(this, checks.handleIn<Address>(pointer, "pointer"), access, copy === "allow");
+    });
+  }
+}

@@ -1,0 +1,140 @@
+import { NULL } from "../../ffi/address.ts";
+import {
+  AV_PIX_FMT_FLAG_BE,
+  AV_PIX_FMT_FLAG_BITSTREAM,
+  AV_PIX_FMT_FLAG_FLOAT,
+  AV_PIX_FMT_FLAG_HWACCEL,
+  AV_PIX_FMT_FLAG_PAL,
+  AV_SAMPLE_FMT_DBL,
+  AV_SAMPLE_FMT_DBLP,
+  AV_SAMPLE_FMT_FLT,
+  AV_SAMPLE_FMT_FLTP,
+  AV_SAMPLE_FMT_S16,
+  AV_SAMPLE_FMT_S16P,
+  AV_SAMPLE_FMT_S32,
+  AV_SAMPLE_FMT_S32P,
+  AV_SAMPLE_FMT_S64,
+  AV_SAMPLE_FMT_S64P,
+  AV_SAMPLE_FMT_U8,
+  AV_SAMPLE_FMT_U8P,
+} from "../../ffi/avutil57/constants.ts";
+import type { DType } from "../core/layout/dtype.ts";
+import { IMAGE_FORMATS, type ImageFormat, type PicturePlane } from "../core/layout/frame_info.ts";
+import { viewAt } from "../core/native/pin.ts";
+import { textAt } from "../core/native/text.ts";
+import { avutil, checks } from "./library.ts";
+
+/** A pixel format, as FFmpeg's descriptor says it. */
+export interface PixelsFormat {
+  /** FFmpeg's name. */
+  readonly name: string;
+  readonly planes: readonly PicturePlane[];
+}
+
+interface Component {
+  readonly plane: number;
+  /** Bytes from one value to the next. */
+  readonly step: number;
+  readonly offset: number;
+  /** Bits below and in the value. */
+  readonly bits: number;
+}
+
+/** The formats that samepage has a name for, by FFmpeg's; of two for one, the first is written. */
+const NAMED: ReadonlyMap<string, ImageFormat> = new Map([
+  ...[["gray", "GRAY8"], ["rgb24", "RGB"], ["bgr24", "BGR"]] as const,
+  ...[["rgba", "RGBA"], ["bgra", "BGRA"], ["rgb0", "RGBX"], ["bgr0", "BGRX"]] as const,
+  ...[["nv12", "NV12"], ["yuv420p", "I420"], ["yuvj420p", "I420"], ["yuv444p", "YUV444"]] as const,
+  ...[["yuvj444p", "YUV444"], ["p010le", "P010"], ["p012le", "P012"], ["p016le", "P016"]] as const,
+  ...[["yuyv422", "YUY2"], ["uyvy422", "UYVY"]] as const,
+]);
+
+/** Formats whose name says that luma uses 0–255, whatever the frame says. */
+export const FULL_RANGE = /^yuvj/;
+
+/** What cannot be elements in memory, and what to do instead. */
+const REFUSED: readonly (readonly [flag: bigint, what: string, remedy: string])[] = [
+  [AV_PIX_FMT_FLAG_HWACCEL, "its pixels are a device's", "Download it: av_hwframe_transfer_data()."],
+  [AV_PIX_FMT_FLAG_PAL, "its bytes stand for colours of a palette", "Convert it to rgba: sws_scale()."],
+  [AV_PIX_FMT_FLAG_BITSTREAM, "its pixels are parts of bytes", "Convert it to gray or rgb24: sws_scale()."],
+  [AV_PIX_FMT_FLAG_BE, "its numbers are big-endian", "Convert it to the little-endian format: sws_scale()."],
+];
+
+const known = new Map<number, PixelsFormat>();
+
+/** @throws {ArgumentError} for a format that is none in memory: a device's, one with a palette or with parts of bytes. */
+export function pixelsFormat(format: number): PixelsFormat {
+  let found = known.get(format);
+  if (found === undefined) known.set(format, found = described(format));
+  return found;
+}
+
+/** The name of samepage's for it, where that stands for pictures of this size. */
+export function imageFormatOf({ name }: PixelsFormat, width: number, height: number): ImageFormat | undefined {
+  const format = NAMED.get(name);
+  if (format === undefined) return undefined;
+  const fits = IMAGE_FORMATS[format].planes.every(({ step, rows = step }) => width % step === 0 && height % rows === 0);
+  return fits ? format : undefined;
+}
+
+/** FFmpeg's name for a format of samepage's; undefined if it has none. */
+export function ffmpegName(format: ImageFormat): string | undefined {
+  return NAMED.entries().find(([, ours]) => ours === format)?.[0];
+}
+
+function described(format: number): PixelsFormat {
+  const { fns, structs } = avutil();
+  const address = fns.av_pix_fmt_desc_get(format);
+  if (address === NULL) throw checks.wrong("pointer", `its AVFrame has no pixel format (${format}).`);
+  const { AVPixFmtDescriptor: { size, fields: { comp } }, AVComponentDescriptor: component } = structs;
+  const view = viewAt(address, size, "ffmpeg");
+  const { name: text, nb_components, log2_chroma_w, log2_chroma_h, flags } = structs.readAVPixFmtDescriptor(view, 0);
+  const name = textAt(text)!;
+  for (const [flag, what, remedy] of REFUSED) {
+    if ((flags & flag) !== 0n) throw checks.wrong("pointer", `its AVFrame is ${name}: ${what}.`, remedy);
+  }
+  const components = Array.from({ length: nb_components }, (_, i): Component => {
+    const { shift, depth, ...place } = structs.readAVComponentDescriptor(view, comp.offset + i * component.size);
+    return { ...place, bits: shift + depth };
+  });
+  const count = 1 + Math.max(...components.map(({ plane }) => plane));
+  const planes = Array.from({ length: count }, (_, p): PicturePlane => {
+    const own = components.filter(({ plane }) => plane === p);
+    const widest = Math.max(...own.map(({ step }) => step));
+    // As av_image_get_linesize has it: chroma alone is subsampled, also where luma lies between it.
+    const isChroma = [1, 2].includes(components.findIndex(({ plane, step }) => plane === p && step === widest));
+    const isFloat = (flags & AV_PIX_FMT_FLAG_FLOAT) !== 0n;
+    return {
+      ...elementsOf(own, widest, isFloat),
+      step: isChroma ? 1 << log2_chroma_w : 1,
+      rows: p === 1 || p === 2 ? 1 << log2_chroma_h : 1,
+    };
+  });
+  return { name, planes };
+}
+
+/** What the bytes of one step are: an element for each value, or one of all where values share bytes. */
+function elementsOf(components: readonly Component[], byteLength: number, isFloat: boolean) {
+  const bits = Math.max(...components.map(({ bits }) => bits));
+  const size = bits > 16 ? 4 : bits > 8 ? 2 : 1;
+  const offsets = new Set(components.map(({ offset }) => offset));
+  const areApart = offsets.size === components.length && [...offsets].every((offset) => offset % size === 0);
+  const elements = areApart ? byteLength / size : 1;
+  return { dtype: `${isFloat ? "f" : "u"}${8 * byteLength / elements}` as DType, elements };
+}
+
+/** The sample formats: the type of a sample, and whether each channel has a plane. */
+export const SAMPLES: ReadonlyMap<number, readonly [dtype: DType, layout: "interleaved" | "planar"]> = new Map([
+  [AV_SAMPLE_FMT_U8, ["u8", "interleaved"]],
+  [AV_SAMPLE_FMT_S16, ["i16", "interleaved"]],
+  [AV_SAMPLE_FMT_S32, ["i32", "interleaved"]],
+  [AV_SAMPLE_FMT_S64, ["i64", "interleaved"]],
+  [AV_SAMPLE_FMT_FLT, ["f32", "interleaved"]],
+  [AV_SAMPLE_FMT_DBL, ["f64", "interleaved"]],
+  [AV_SAMPLE_FMT_U8P, ["u8", "planar"]],
+  [AV_SAMPLE_FMT_S16P, ["i16", "planar"]],
+  [AV_SAMPLE_FMT_S32P, ["i32", "planar"]],
+  [AV_SAMPLE_FMT_S64P, ["i64", "planar"]],
+  [AV_SAMPLE_FMT_FLTP, ["f32", "planar"]],
+  [AV_SAMPLE_FMT_DBLP, ["f64", "planar"]],
+]);

@@ -1,0 +1,209 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import {
+  AV_NOPTS_VALUE,
+  AV_NUM_DATA_POINTERS,
+  AVCOL_RANGE_JPEG,
+  AVCOL_RANGE_MPEG,
+} from "../../ffi/avutil57/constants.ts";
+import type { AVFrame } from "../../ffi/avutil57/structs.ts";
+import type { AdoptedPlane } from "../core/tensors/adopt.ts";
+import { sizeOf } from "../core/layout/dtype.ts";
+import {
+  type Colour,
+  type FrameInfo,
+  frameInfo,
+  imageInfo,
+  type MediaFacts,
+  planeLayouts,
+} from "../core/layout/frame_info.ts";
+import { type Layout, layout } from "../core/layout/layout.ts";
+import { viewAt } from "../core/native/pin.ts";
+import { textAt } from "../core/native/text.ts";
+import { FULL_RANGE, imageFormatOf, type PixelsFormat, pixelsFormat, SAMPLES } from "./formats.ts";
+import { avutil, checks } from "./library.ts";
+
+const WORD = 8;
+
+/** The fields of an AVFrame, and the memory in which its arrays are. */
+export interface Fields extends AVFrame {
+  readonly address: Address;
+  readonly view: DataView<ArrayBuffer>;
+}
+
+/** Reads an AVFrame, which is valid for as long as its owner says. */
+export function fieldsAt(address: Address): Fields {
+  const { structs: { AVFrame, readAVFrame } } = avutil();
+  const view = viewAt(address, AVFrame.size, "ffmpeg");
+  return { ...readAVFrame(view, 0), address, view };
+}
+
+/** What an AVFrame is, and where its planes lie: in buffers of FFmpeg's. */
+export interface Described {
+  readonly info: FrameInfo;
+  readonly planes: readonly AdoptedPlane[];
+}
+
+/** @throws {ArgumentError} for a format that samepage has no layout for. @throws {LayoutError} for planes elsewhere. */
+export function describe(fields: Fields): Described {
+  const { width, height, nb_samples } = fields;
+  if (width > 0 && height > 0) return picture(fields);
+  if (nb_samples > 0) return sound(fields);
+  throw checks.wrong("pointer", "its AVFrame is empty: it has no pixels, and no samples.");
+}
+
+function picture(fields: Fields): Described {
+  const format = pixelsFormat(fields.format);
+  const crop = cropOf(fields, format);
+  const { width, height } = crop;
+  const named = imageFormatOf(format, width, height);
+  const colour = colourOf(fields, format.name);
+  const about = { media: mediaOf(fields), ...(colour === undefined ? {} : { colour }) };
+  const info = frameInfo(
+    named === undefined
+      ? { type: "picture", format: format.name, width, height, planes: format.planes, ...about }
+      : { ...imageInfo({ format: named, width, height }), ...about },
+  );
+  const blocks = new Blocks(fields);
+  const planes = planeLayouts(info).map(({ shape, dtype }, i) => {
+    const { step, rows, elements } = format.planes[i];
+    const [size, stride] = [sizeOf(dtype), linesizeOf(fields, i)];
+    const skipped = Math.floor(crop.top / rows) * stride + Math.floor(crop.left / step) * elements * size;
+    const strides = [stride, elements * size, size].slice(0, shape.length);
+    return blocks.plane(i, skipped, { shape, dtype, strides });
+  });
+  return { info, planes };
+}
+
+function linesizeOf({ view }: Fields, plane: number): number {
+  const { structs: { AVFrame: { fields: { linesize } } } } = avutil();
+  const bytes = view.getInt32(linesize.offset + 4 * plane, true);
+  if (bytes >= 0) return bytes;
+  throw checks.unfit(
+    "pointer",
+    `linesize[${plane}] of its AVFrame is ${bytes}: its rows go upwards in memory, and a layout's go downwards.`,
+    "Copy it: av_frame_copy() to a frame of av_frame_get_buffer().",
+  );
+}
+
+/** The part of the picture that is shown. Of subsampled chroma, crops that are odd begin half a step early, as in FFmpeg. */
+function cropOf(fields: Fields, { name, planes }: PixelsFormat) {
+  const [left, right, top, bottom] = [fields.crop_left, fields.crop_right, fields.crop_top, fields.crop_bottom]
+    .map(Number);
+  const [width, height] = [fields.width - left - right, fields.height - top - bottom];
+  if (width <= 0 || height <= 0) {
+    throw checks.unfit("pointer", `its AVFrame crops all of its ${fields.width} × ${fields.height} pixels.`);
+  }
+  const [{ step }] = planes; // more than 1 where luma and chroma take turns
+  if (left % step === 0) return { left, top, width, height };
+  throw checks.unfit(
+    "pointer",
+    `crop_left of its AVFrame is ${left}, and ${name} has no pixels of fewer than ${step}.`,
+  );
+}
+
+function sound(fields: Fields): Described {
+  const { format, nb_samples: samples, channels, sample_rate: sampleRate } = fields;
+  const found = SAMPLES.get(format);
+  if (found === undefined) throw checks.wrong("pointer", `its AVFrame has no sample format (${format}).`);
+  const [dtype, form] = found;
+  const media = mediaOf(fields);
+  const info = frameInfo({ type: "audio", format: dtype, sampleRate, channels, samples, layout: form, media });
+  const blocks = new Blocks(fields);
+  return { info, planes: planeLayouts(info).map((plane, i) => blocks.plane(i, 0, plane)) };
+}
+
+/** The buffers that an AVFrame has references to. */
+class Blocks {
+  readonly #fields: Fields;
+  readonly #blocks: AdoptedPlane["block"][];
+
+  constructor(fields: Fields) {
+    const { view, extended_buf, nb_extended_buf } = fields;
+    const { structs: { AVFrame, AVBufferRef, readAVBufferRef } } = avutil();
+    this.#fields = fields;
+    const more = nb_extended_buf <= 0 ? undefined : viewAt(extended_buf, WORD * nb_extended_buf, "ffmpeg");
+    const references = [
+      ...words(view, AVFrame.fields.buf.offset, AV_NUM_DATA_POINTERS),
+      ...more === undefined ? [] : words(more, 0, nb_extended_buf),
+    ];
+    this.#blocks = references.filter((reference) => reference !== NULL).map((reference) => {
+      const { data: address, size } = readAVBufferRef(viewAt(reference, AVBufferRef.size, "ffmpeg"), 0);
+      return { kind: "ffmpeg.buffer", address, byteLength: Number(size) };
+    });
+  }
+
+  /** A plane, from so many bytes after its pointer on. */
+  plane(
+    i: number,
+    skipped: number,
+    { shape, dtype, strides }: Pick<Layout, "shape" | "dtype" | "strides">,
+  ): AdoptedPlane {
+    const data = viewAt(this.#fields.extended_data, WORD * (i + 1), "ffmpeg").getBigUint64(WORD * i, true);
+    const block = this.#blocks.find(({ address, byteLength }) =>
+      data >= address! && data < address! + BigInt(byteLength)
+    );
+    if (block === undefined) {
+      throw checks.unfit("pointer", `plane ${i} of its AVFrame lies in none of the frame's buffers.`, REFERENCED);
+    }
+    if (block.address! % BigInt(sizeOf(dtype)) !== 0n) {
+      throw checks.unfit(
+        "pointer",
+        `a buffer of its AVFrame begins at no multiple of the ${sizeOf(dtype)} bytes of ${dtype}.`,
+      );
+    }
+    const at = layout({ shape, dtype, strides, byteOffset: Number(data - block.address!) + skipped });
+    checks.assertWithin(at, block.byteLength, "pointer");
+    return { handle: block.address, layout: at, block };
+  }
+}
+
+/** What to do with a frame whose memory FFmpeg does not count references of. */
+export const REFERENCED = "Let av_frame_get_buffer() allocate it, or map its memory by host.wrap().";
+
+function words(view: DataView, offset: number, count: number): Address[] {
+  return Array.from({ length: count }, (_, i) => view.getBigUint64(offset + WORD * i, true) as Address);
+}
+
+/** FFmpeg's names of the matrices that {@link Colour} knows. */
+const MATRICES: Readonly<Record<string, NonNullable<Colour["matrix"]>>> = {
+  smpte170m: "bt601",
+  bt470bg: "bt601",
+  bt709: "bt709",
+  bt2020nc: "bt2020",
+};
+
+const RANGES: ReadonlyMap<number, NonNullable<Colour["range"]>> = new Map([
+  [AVCOL_RANGE_MPEG, "limited"],
+  [AVCOL_RANGE_JPEG, "full"],
+]);
+
+function colourOf({ colorspace, color_range }: Fields, format: string): Colour | undefined {
+  const matrix = MATRICES[named("av_color_space_name", colorspace) ?? ""];
+  const range = FULL_RANGE.test(format) ? "full" : RANGES.get(color_range);
+  if (matrix === undefined && range === undefined) return undefined;
+  return Object.freeze({ ...(matrix === undefined ? {} : { matrix }), ...(range === undefined ? {} : { range }) });
+}
+
+type Naming = "av_color_space_name" | "av_color_primaries_name" | "av_color_transfer_name" | "av_chroma_location_name";
+
+/** FFmpeg's name of a number; undefined for what is not specified. */
+function named(fn: Naming, value: number): string | undefined {
+  const text = textAt(avutil().fns[fn](value));
+  return text === "unknown" || text === "unspecified" ? undefined : text;
+}
+
+function mediaOf(fields: Fields): MediaFacts {
+  const { pts, duration, time_base_num, time_base_den, aspect_num, aspect_den, key_frame } = fields;
+  const facts = {
+    pts: pts === AV_NOPTS_VALUE ? undefined : pts,
+    duration: duration === 0n ? undefined : duration,
+    timeBase: time_base_num === 0 ? undefined : Object.freeze([time_base_num, time_base_den] as const),
+    keyFrame: key_frame !== 0,
+    sampleAspect: aspect_num === 0 ? undefined : Object.freeze([aspect_num, aspect_den] as const),
+    matrix: named("av_color_space_name", fields.colorspace),
+    primaries: named("av_color_primaries_name", fields.color_primaries),
+    transfer: named("av_color_transfer_name", fields.color_trc),
+    chromaLocation: named("av_chroma_location_name", fields.chroma_location),
+  };
+  return Object.freeze(Object.fromEntries(Object.entries(facts).filter(([, fact]) => fact !== undefined)));
+}

@@ -1,0 +1,20 @@
+import * as v57 from "../../ffi/avutil57/structs.ts";
+import type { StructLayout } from "../../ffi/layout.ts";
+
+/** How a major version of libavutil lays its structs out, and which FFmpeg has it. */
+export interface Structs {
+  /** `"5.1"` */
+  readonly release: string;
+  readonly AVFrame: StructLayout;
+  readonly AVBufferRef: StructLayout;
+  readonly AVPixFmtDescriptor: StructLayout;
+  readonly AVComponentDescriptor: StructLayout;
+  readonly readAVFrame: typeof v57.readAVFrame;
+  readonly writeAVFrame: typeof v57.writeAVFrame;
+  readonly readAVBufferRef: typeof v57.readAVBufferRef;
+  readonly readAVPixFmtDescriptor: typeof v57.readAVPixFmtDescriptor;
+  readonly readAVComponentDescriptor: typeof v57.readAVComponentDescriptor;
+}
+
+/** By the major version of libavutil. What is not here is refused. */
+export const VERSIONS: ReadonlyMap<number, Structs> = new Map([[57, { release: "5.1", ...v57 }]]);

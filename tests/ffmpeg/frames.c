@@ -1,0 +1,183 @@
+// Frames as FFmpeg makes them, for the tests: every value of every component is written, and read, by FFmpeg itself.
+
+#include <libavutil/buffer.h>
+#include <libavutil/channel_layout.h>
+#include <libavutil/frame.h>
+#include <libavutil/imgutils.h>
+#include <libavutil/pixdesc.h>
+#include <libavutil/samplefmt.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** The name of the format after this one; the first for -1; NULL at the end. Unlike numbers, names are gapless. */
+const char *format_name(int index) {
+  const AVPixFmtDescriptor *desc = NULL;
+  while ((desc = av_pix_fmt_desc_next(desc)) != NULL && index-- > 0) {}
+  return desc == NULL ? NULL : desc->name;
+}
+
+/** plane, step, offset, shift, depth of a component; 0 where there is none. */
+int component(const char *name, int c, int32_t *out) {
+  const AVPixFmtDescriptor *desc = av_pix_fmt_desc_get(av_get_pix_fmt(name));
+  if (c >= desc->nb_components) return 0;
+  const AVComponentDescriptor *comp = &desc->comp[c];
+  int32_t all[] = {comp->plane, comp->step, comp->offset, comp->shift, comp->depth};
+  memcpy(out, all, sizeof all);
+  return 1;
+}
+
+static int across(const AVPixFmtDescriptor *desc, int c, int width) {
+  return c == 1 || c == 2 ? AV_CEIL_RSHIFT(width, desc->log2_chroma_w) : width;
+}
+
+static int down(const AVPixFmtDescriptor *desc, int c, int height) {
+  return c == 1 || c == 2 ? AV_CEIL_RSHIFT(height, desc->log2_chroma_h) : height;
+}
+
+/** The size of a component, in its own pixels. */
+void component_size(const char *name, int c, int width, int height, int32_t *out) {
+  const AVPixFmtDescriptor *desc = av_pix_fmt_desc_get(av_get_pix_fmt(name));
+  out[0] = across(desc, c, width);
+  out[1] = down(desc, c, height);
+}
+
+/** What the test expects at a place. */
+uint32_t value_at(const char *name, int c, int x, int y) {
+  const AVPixFmtDescriptor *desc = av_pix_fmt_desc_get(av_get_pix_fmt(name));
+  uint32_t value = 7 * x + 13 * y + 5 * c + 1;
+  return desc->comp[c].depth == 32 ? value : value & ((1u << desc->comp[c].depth) - 1);
+}
+
+/** A picture with a value for each component at each place; NULL if FFmpeg does not make it. */
+AVFrame *picture(const char *name, int width, int height, int align) {
+  AVFrame *frame = av_frame_alloc();
+  frame->format = av_get_pix_fmt(name);
+  frame->width = width;
+  frame->height = height;
+  if (av_frame_get_buffer(frame, align) < 0) {
+    av_frame_free(&frame);
+    return NULL;
+  }
+  for (int i = 0; i < AV_NUM_DATA_POINTERS && frame->buf[i]; i++) memset(frame->buf[i]->data, 0, frame->buf[i]->size);
+  const AVPixFmtDescriptor *desc = av_pix_fmt_desc_get(frame->format);
+  uint32_t *line = calloc(width, sizeof *line);
+  // FFmpeg's descriptor of uyyvyy411 says four bytes for each luma, which would end behind the row.
+  for (int c = frame->format == AV_PIX_FMT_UYYVYY411; c < desc->nb_components; c++) {
+    for (int y = 0; y < down(desc, c, height); y++) {
+      int w = across(desc, c, width);
+      for (int x = 0; x < w; x++) line[x] = value_at(name, c, x, y);
+      av_write_image_line2(line, frame->data, frame->linesize, desc, 0, y, c, w, 4);
+    }
+  }
+  free(line);
+  return frame;
+}
+
+/** What FFmpeg reads at a place. */
+uint32_t pixel(const AVFrame *frame, int c, int x, int y) {
+  const AVPixFmtDescriptor *desc = av_pix_fmt_desc_get(frame->format);
+  uint32_t value = 0;
+  av_read_image_line2(&value, (const uint8_t **)frame->data, frame->linesize, desc, x, y, c, 1, 0, 4);
+  return value;
+}
+
+/** Sound of which sample i of channel c begins with the byte 16 c + i. */
+AVFrame *sound(int format, int channels, int samples, int rate) {
+  AVFrame *frame = av_frame_alloc();
+  frame->format = format;
+  frame->nb_samples = samples;
+  frame->sample_rate = rate;
+  av_channel_layout_default(&frame->ch_layout, channels);
+  if (frame->ch_layout.nb_channels != channels) {
+    frame->ch_layout.order = AV_CHANNEL_ORDER_UNSPEC;
+    frame->ch_layout.nb_channels = channels;
+  }
+  if (av_frame_get_buffer(frame, 0) < 0) {
+    av_frame_free(&frame);
+    return NULL;
+  }
+  int size = av_get_bytes_per_sample(format);
+  for (int c = 0; c < channels; c++) {
+    for (int i = 0; i < samples; i++) {
+      uint8_t *at = av_sample_fmt_is_planar(format) ? frame->extended_data[c] + i * size
+                                                    : frame->data[0] + (i * channels + c) * size;
+      memset(at, 0, size);
+      at[0] = 16 * c + i;
+    }
+  }
+  return frame;
+}
+
+/** Each plane in a buffer of its own, as decoders have it. */
+AVFrame *scattered(const char *name, int width, int height) {
+  AVFrame *from = picture(name, width, height, 32);
+  AVFrame *frame = av_frame_alloc();
+  frame->format = from->format;
+  frame->width = width;
+  frame->height = height;
+  int planes = av_pix_fmt_count_planes(from->format);
+  for (int p = 0; p < planes; p++) {
+    frame->buf[p] = av_buffer_alloc(from->linesize[p] * height + 64);
+    frame->data[p] = frame->buf[p]->data;
+    frame->linesize[p] = from->linesize[p];
+  }
+  av_frame_copy(frame, from);
+  av_frame_free(&from);
+  return frame;
+}
+
+void set_crop(AVFrame *frame, int left, int top, int right, int bottom) {
+  frame->crop_left = left;
+  frame->crop_top = top;
+  frame->crop_right = right;
+  frame->crop_bottom = bottom;
+}
+
+/** What a decoder knows besides. */
+void set_facts(AVFrame *frame) {
+  frame->pts = 123456789012345;
+  frame->pkt_duration = 1001;
+  frame->time_base = (AVRational){1, 30000};
+  frame->sample_aspect_ratio = (AVRational){4, 3};
+  frame->key_frame = 1;
+  frame->color_range = AVCOL_RANGE_MPEG;
+  frame->colorspace = AVCOL_SPC_BT709;
+  frame->color_primaries = AVCOL_PRI_BT709;
+  frame->color_trc = AVCOL_TRC_SMPTE2084;
+  frame->chroma_location = AVCHROMA_LOC_LEFT;
+}
+
+/** The same picture with its rows from the last to the first. */
+void flip(AVFrame *frame) {
+  for (int p = 0; p < av_pix_fmt_count_planes(frame->format); p++) {
+    frame->data[p] += frame->linesize[p] * (frame->height - 1);
+    frame->linesize[p] = -frame->linesize[p];
+  }
+}
+
+/** Claims more pixels than there is memory for. */
+void stretch(AVFrame *frame, int height) { frame->height = height; }
+
+void set_format(AVFrame *frame, int format) { frame->format = format; }
+
+/** Memory of the frame's that nobody counts. */
+void forget_buffers(AVFrame *frame) { memset(frame->buf, 0, sizeof frame->buf); }
+
+/** A plane that points to memory outside of the frame's buffers. */
+void misplace(AVFrame *frame, int plane, uint8_t *to) { frame->data[plane] = to; }
+
+/** A buffer that may not be written, though there is no other reference to it. */
+void lock_buffer(AVFrame *frame) {
+  AVBufferRef *old = frame->buf[0];
+  frame->buf[0] = av_buffer_create(old->data, old->size, NULL, NULL, AV_BUFFER_FLAG_READONLY);
+}
+
+AVFrame *empty(void) { return av_frame_alloc(); }
+AVFrame *cloned(const AVFrame *frame) { return av_frame_clone(frame); }
+void freed(AVFrame *frame) { av_frame_free(&frame); }
+int references(const AVFrame *frame) { return frame->buf[0] == NULL ? 0 : av_buffer_get_ref_count(frame->buf[0]); }
+int is_writable(AVFrame *frame) { return av_frame_is_writable(frame); }
+int format_of(const char *name) { return av_get_pix_fmt(name); }
+uint8_t *plane_of(const AVFrame *frame, int plane) { return frame->extended_data[plane]; }
+int linesize_of(const AVFrame *frame, int plane) { return frame->linesize[plane]; }
