@@ -140,7 +140,7 @@ void set_facts(AVFrame *frame) {
   frame->pkt_duration = 1001;
   frame->time_base = (AVRational){1, 30000};
   frame->sample_aspect_ratio = (AVRational){4, 3};
-  frame->key_frame = 1;
+  frame->key_frame = 0;
   frame->color_range = AVCOL_RANGE_MPEG;
   frame->colorspace = AVCOL_SPC_BT709;
   frame->color_primaries = AVCOL_PRI_BT709;

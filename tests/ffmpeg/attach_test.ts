@@ -1,0 +1,372 @@
+// AVFrames that FFmpeg has made, as frames of samepage's: the same bytes, references that add up, and what is refused.
+
+import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
+import {
+  AccessError,
+  ArgumentError,
+  DisposedError,
+  type Frame,
+  host,
+  type HostTensor,
+  type ImageInfo,
+  InteropError,
+  LayoutError,
+  MapperGraph,
+} from "@samepage/interop";
+import { type FFmpegAttach, FFmpegContext } from "@samepage/interop/ffmpeg";
+import { warningsOf, withEmptyLedger } from "../unit/ledger.ts";
+import { CFrame, cText, inC, test } from "./frames.ts";
+
+/** A context, and what tests do with it. */
+class Open {
+  readonly ffmpeg = FFmpegContext.open();
+  readonly graph = new MapperGraph([host, this.ffmpeg]);
+
+  attach(made: CFrame, options?: FFmpegAttach) {
+    return this.ffmpeg.attach(made.pointer, options);
+  }
+
+  /** A map to the host, which is an alias. */
+  map(frame: Frame, access: "read" | "read-write" = "read"): Frame<HostTensor> {
+    const mapped = this.graph.map(frame, host, { access }) as Frame<HostTensor>;
+    assertEquals(mapped.route!.bytesMoved, 0);
+    return mapped;
+  }
+
+  [Symbol.dispose](): void {
+    this.graph[Symbol.dispose]();
+    this.ffmpeg[Symbol.dispose]();
+  }
+}
+
+/** A test with a context, after which nothing of samepage's is left. */
+function testOpen(name: string, run: (open: Open) => void | Promise<void>): void {
+  test(
+    name,
+    withEmptyLedger(async () => {
+      using open = new Open();
+      await run(open);
+    }),
+  );
+}
+
+/** An element of a plane. */
+function elementOf({ planes }: Frame<HostTensor>, plane: number, ...place: number[]): number {
+  const { layout: { strides } } = planes[plane];
+  const elements = planes[plane].view() as ArrayLike<number>;
+  return elements[
+    place.reduce((sum, index, i) => sum + index * strides[i], 0) / planes[plane].view().BYTES_PER_ELEMENT
+  ];
+}
+
+const value = (format: string, c: number, x: number, y: number) => inC().value_at(cText(format), c, x, y);
+
+testOpen("a write through the host's map is what FFmpeg reads, and no byte moves", (open) => {
+  using made = CFrame.picture("yuv420p", 16, 8);
+  using frame = open.attach(made);
+  const { format, width, height } = frame.info as ImageInfo;
+  assertEquals([format, width, height, frame.access], ["I420", 16, 8, "read-write"]);
+  using mapped = open.map(frame, "read-write");
+  assertEquals(elementOf(mapped, 2, 3, 5), value("yuv420p", 2, 5, 3));
+  const { layout: { strides: [row] } } = mapped.planes[1];
+  mapped.planes[1].bytes()[2 * row + 4] = 77;
+  assertEquals(inC().pixel(made.pointer, 1, 4, 2), 77);
+  assertEquals(mapped.planes.map(({ address }) => address), [0, 1, 2].map((p) => inC().plane_of(made.pointer, p)));
+});
+
+testOpen("a frame holds one reference, and gives it back", (open) => {
+  using made = CFrame.picture("nv12", 16, 8);
+  assertEquals(made.references, 1);
+  const frame = open.attach(made);
+  assertEquals([made.references, inC().is_writable(made.pointer)], [2, 0]);
+  assertEquals(inC().plane_of(frame.handle, 1), inC().plane_of(made.pointer, 1));
+  assertNotEquals(frame.handle, made.pointer);
+  frame[Symbol.dispose]();
+  assertEquals(made.references, 1);
+});
+
+testOpen("a frame outlives the AVFrame that it was attached from", (open) => {
+  const made = CFrame.picture("rgb24", 5, 4);
+  using frame = open.attach(made);
+  made[Symbol.dispose]();
+  using mapped = open.map(frame);
+  assertEquals(elementOf(mapped, 0, 3, 4, 2), value("rgb24", 2, 4, 3));
+});
+
+testOpen("a frame that others refer to can be read only, unless it may be copied", (open) => {
+  using made = CFrame.picture("gray", 16, 8);
+  using other = made.clone();
+  {
+    using frame = open.attach(made);
+    assertEquals(frame.access, "read");
+    const error = assertThrows(() => open.map(frame, "read-write"), AccessError);
+    assertEquals(error.api, "core");
+  }
+  const error = assertThrows(() => open.attach(made, { access: "read-write" }), AccessError);
+  assertEquals([error.argument, error.fn], ["access", "av_frame_is_writable"]);
+  assertEquals([made.references, open.ffmpeg.bytesCopied], [2, 0]);
+  using copy = open.attach(made, { copy: "allow" });
+  assertEquals([copy.access, made.references, open.ffmpeg.bytesCopied], ["read-write", 2, copy.byteLength]);
+  using mapped = open.map(copy, "read-write");
+  assertEquals(elementOf(mapped, 0, 7, 15), value("gray", 0, 15, 7));
+  mapped.planes[0].bytes()[0] = 99;
+  assertEquals(inC().pixel(other.pointer, 0, 0, 0), value("gray", 0, 0, 0));
+});
+
+testOpen("a copy is made only where it is needed", (open) => {
+  using made = CFrame.picture("gray", 16, 8);
+  open.attach(made, { copy: "allow" })[Symbol.dispose]();
+  using other = made.clone();
+  open.attach(other, { copy: "allow", access: "read" })[Symbol.dispose]();
+  assertEquals(open.ffmpeg.bytesCopied, 0);
+});
+
+testOpen("a buffer that says so can be read only, without another reference", (open) => {
+  using made = CFrame.picture("gray", 16, 8);
+  inC().lock_buffer(made.pointer);
+  using frame = open.attach(made);
+  assertEquals(frame.access, "read");
+});
+
+for (
+  const [format, planes] of [["yuv420p", 3], ["nv12", 2], ["yuv444p10le", 3], ["yuyv422", 1], ["rgb565le", 1]] as const
+) {
+  testOpen(`${format}: the layout begins inside of what is cropped`, (open) => {
+    using made = CFrame.picture(format, 16, 12);
+    inC().set_crop(made.pointer, 4, 2, 3, 1);
+    using frame = open.attach(made);
+    using mapped = open.map(frame);
+    const { width, height } = frame.info as ImageInfo;
+    assertEquals([width, height, frame.planes.length], [9, 9, planes]);
+    const unit = mapped.planes[0].layout.strides[1];
+    const step = format === "yuyv422" ? 2 : 1;
+    const skipped = 2 * inC().linesize_of(made.pointer, 0) + 4 / step * unit;
+    assertEquals(mapped.planes[0].address, inC().plane_of(made.pointer, 0) + BigInt(skipped));
+    if (format === "yuv420p") {
+      assertEquals(mapped.planes[2].layout.shape, [5, 5]);
+      assertEquals(elementOf(mapped, 2, 4, 4), value(format, 2, 4 + 2, 4 + 1));
+    }
+    if (format === "nv12") assertEquals(elementOf(mapped, 1, 4, 4, 1), value(format, 2, 4 + 2, 4 + 1));
+  });
+}
+
+testOpen("an odd crop of subsampled chroma begins half a step early, as FFmpeg's does", (open) => {
+  using made = CFrame.picture("yuv420p", 15, 11);
+  inC().set_crop(made.pointer, 3, 1, 0, 0);
+  using frame = open.attach(made);
+  using mapped = open.map(frame);
+  assertEquals(mapped.planes.map(({ layout: { shape } }) => shape), [[10, 12], [5, 6], [5, 6]]);
+  assertEquals(elementOf(mapped, 0, 0, 0), value("yuv420p", 0, 3, 1));
+  assertEquals(elementOf(mapped, 1, 0, 0), value("yuv420p", 1, 1, 0));
+});
+
+testOpen("planes in buffers of their own are mapped, each in place", (open) => {
+  using made = CFrame.scattered("yuv420p", 16, 8);
+  using frame = open.attach(made);
+  assertEquals(frame.access, "read-write");
+  using mapped = open.map(frame);
+  assertEquals([0, 1, 2].map((p) => elementOf(mapped, p, 2, 3)), [0, 1, 2].map((p) => value("yuv420p", p, 3, 2)));
+});
+
+/** AV_SAMPLE_FMT_*: packed, then planar. */
+const SOUNDS = [[1, "i16", "interleaved"], [3, "f32", "interleaved"], [6, "i16", "planar"], [
+  11,
+  "i64",
+  "planar",
+]] as const;
+
+for (const [format, dtype, form] of SOUNDS) {
+  for (const channels of [1, 2, 10]) {
+    testOpen(`sound: ${form} ${dtype} of ${channels} channels`, (open) => {
+      using made = CFrame.sound(format, channels, 7, 44100);
+      using frame = open.attach(made);
+      const { media: _, ...info } = frame.info as unknown as Record<string, unknown>;
+      const expected = { type: "audio", format: dtype, layout: form, channels, samples: 7, sampleRate: 44100 };
+      assertEquals(info, expected);
+      using mapped = open.map(frame);
+      for (let c = 0; c < channels; c++) {
+        const bytes = form === "planar" ? mapped.planes[c].bytes() : mapped.planes[0].bytes();
+        const size = Number(dtype.slice(1)) / 8;
+        assertEquals(bytes[form === "planar" ? 6 * size : (6 * channels + c) * size], 16 * c + 6);
+      }
+    });
+  }
+}
+
+testOpen("what a decoder knows comes with the frame; what it does not is left out", (open) => {
+  using made = CFrame.picture("yuv420p", 16, 8);
+  {
+    using frame = open.attach(made);
+    assertEquals({ ...frame.info }.media, { keyFrame: true });
+    assertEquals((frame.info as ImageInfo).colour, undefined);
+  }
+  inC().set_facts(made.pointer);
+  using frame = open.attach(made);
+  const { colour, media } = frame.info as ImageInfo;
+  assertEquals(colour, { matrix: "bt709", range: "limited" });
+  assertEquals(media, {
+    ...{ pts: 123456789012345n, duration: 1001n, timeBase: [1, 30000], keyFrame: false, sampleAspect: [4, 3] },
+    ...{ matrix: "bt709", primaries: "bt709", transfer: "smpte2084", chromaLocation: "left" },
+  });
+  using mapped = open.map(frame);
+  assertEquals((mapped.info as ImageInfo).media, media);
+});
+
+testOpen("a yuvj format is the one without j, in full range", (open) => {
+  using made = CFrame.picture("yuvj420p", 16, 8);
+  using frame = open.attach(made);
+  const { format, colour } = frame.info as ImageInfo;
+  assertEquals([format, colour], ["I420", { range: "full" }]);
+});
+
+/** What is done to a picture of 16 × 8, how it is refused, and which words say so. */
+const REFUSED: readonly (readonly [name: string, spoil: (made: CFrame) => void, typeof InteropError, RegExp])[] = [
+  ["rows that go upwards", ({ pointer }) => inC().flip(pointer), LayoutError, /linesize\[0\].*upwards/],
+  [
+    "more rows than there is memory for",
+    ({ pointer }) => inC().stretch(pointer, 100_000),
+    LayoutError,
+    /reaches to byte/,
+  ],
+  ["2³¹ − 1 rows", ({ pointer }) => inC().stretch(pointer, 2 ** 31 - 1), LayoutError, /reaches to byte/],
+  ["memory without references", ({ pointer }) => inC().forget_buffers(pointer), ArgumentError, /no references/],
+  ["a plane elsewhere", ({ pointer }) => inC().misplace(pointer, 1, 4096n), LayoutError, /plane 1 .*none/],
+  ["a crop of everything", ({ pointer }) => inC().set_crop(pointer, 9, 0, 8, 0), LayoutError, /crops all/],
+  ["a crop of 2⁶⁴ − 1", ({ pointer }) => inC().set_crop(pointer, -1, 0, 0, 0), LayoutError, /crops all/],
+  ["no format", ({ pointer }) => inC().set_format(pointer, -1), ArgumentError, /no pixel format/],
+  ["a format that does not exist", ({ pointer }) => inC().set_format(pointer, 12345), ArgumentError, /no pixel format/],
+  ...["vaapi", "vulkan", "drm_prime", "cuda", "opencl"].map((name) =>
+    [
+      `frames of ${name}`,
+      ({ pointer }: CFrame) => inC().set_format(pointer, inC().format_of(cText(name))),
+      ...[ArgumentError, new RegExp(`is ${name}: its pixels are a device's`)] as const,
+    ] as const
+  ),
+];
+
+for (const [name, spoil, type, words] of REFUSED) {
+  testOpen(`refused: ${name}`, (open) => {
+    using made = CFrame.picture("yuv420p", 16, 8);
+    using kept = made.clone(); // it frees what the other has forgotten
+    spoil(made);
+    let told = 0;
+    const error = assertThrows(() => open.attach(made, { owner: () => told++ }), type);
+    assert(words.test(error.message), error.message);
+    assertEquals([error.api, error.argument, told], ["ffmpeg", "pointer", 1]);
+    if (name === "memory without references") return;
+    assertEquals(kept.references, 2);
+  });
+}
+
+for (const format of ["yuyv422", "uyvy422"]) {
+  testOpen(`refused: a crop of ${format} in the middle of a pair`, (open) => {
+    using made = CFrame.picture(format, 16, 8);
+    inC().set_crop(made.pointer, 3, 0, 0, 0);
+    assertThrows(() => open.attach(made), LayoutError, "crop_left of its AVFrame is 3");
+  });
+}
+
+testOpen("refused: what is no AVFrame, and an empty one", (open) => {
+  using empty = new CFrame(inC().empty());
+  assertThrows(() => open.attach(empty), ArgumentError, "empty");
+  using bytes = host.allocate({ shape: [4096], dtype: "u8" });
+  assertThrows(() => open.ffmpeg.attach(bytes.address), ArgumentError, "expected an AVFrame");
+  assertThrows(() => open.ffmpeg.attach(16n), ArgumentError, "cannot be read");
+});
+
+testOpen("the owner is called once, after the last of two frames over the same bytes", (open) => {
+  using made = CFrame.picture("gray", 16, 8);
+  let told = 0;
+  const one = open.attach(made, { access: "read", owner: () => told++ });
+  const two = open.attach(made);
+  assertEquals(made.references, 3);
+  one[Symbol.dispose]();
+  assertEquals([told, made.references], [0, 3]); // the block that both share was the first one's
+  two[Symbol.dispose]();
+  assertEquals([told, made.references], [1, 1]);
+});
+
+testOpen("a context that ends takes its frames with it", (open) => {
+  using made = CFrame.picture("gray", 16, 8);
+  const frame = open.attach(made);
+  open.graph[Symbol.dispose]();
+  open.ffmpeg[Symbol.dispose]();
+  assertEquals(made.references, 1);
+  assertThrows(() => frame.planes[0].slice(frame.planes[0].layout), DisposedError);
+  assertThrows(() => open.attach(made), DisposedError);
+});
+
+test("FFmpeg keeps its memory where a view was moved away", async () => {
+  using made = CFrame.picture("gray", 16, 8);
+  const [warning] = await warningsOf(() => {
+    using open = new Open();
+    using frame = open.attach(made);
+    using mapped = open.map(frame);
+    structuredClone(null, { transfer: [mapped.planes[0].bytes().buffer] });
+  });
+  assert(warning.includes("ffmpeg.buffer"), warning);
+  assertEquals(made.references, 2);
+});
+
+const shapes = ({ planes }: Frame) => planes.map(({ layout: { shape } }) => shape);
+
+testOpen(
+  "DL Streamer 2: another size of the same memory, and its other plane, is not what was mapped before",
+  (open) => {
+    using made = CFrame.picture("nv12", 100, 100);
+    using whole = open.attach(made, { access: "read" });
+    using first = open.map(whole);
+    inC().set_crop(made.pointer, 0, 0, 50, 50);
+    using part = open.attach(made);
+    using second = open.map(part);
+    assertEquals([shapes(first), shapes(second)], [[[100, 100], [50, 50, 2]], [[50, 50], [25, 25, 2]]]);
+    assertEquals(second.planes.map(({ address }) => address), [0, 1].map((p) => inC().plane_of(made.pointer, p)));
+  },
+);
+
+testOpen("DL Streamer 2: an address that comes again is no old frame", (open) => {
+  for (const [width, height] of [[16, 8], [8, 16]]) {
+    using made = CFrame.picture("gray", width, height);
+    using frame = open.attach(made);
+    using mapped = open.map(frame);
+    assertEquals(shapes(mapped), [[height, width]]);
+    assertEquals(elementOf(mapped, 0, 7, 7), value("gray", 0, 7, 7));
+  }
+});
+
+testOpen("DL Streamer 3: FFmpeg's memory lives as long as what was mapped from it", (open) => {
+  const made = CFrame.picture("gray", 16, 8);
+  const other = made.clone();
+  const frame = open.attach(made);
+  made[Symbol.dispose]();
+  const mapped = open.map(frame);
+  assertEquals(other.references, 2);
+  assertEquals(elementOf(mapped, 0, 7, 15), value("gray", 0, 15, 7));
+  frame[Symbol.dispose]();
+  assertThrows(() => mapped.planes[0].view(), DisposedError);
+  assertEquals(other.references, 1);
+  other[Symbol.dispose]();
+});
+
+testOpen("DL Streamer 4 and 5: a map to where it is leaks nothing, and nothing keeps a context", (open) => {
+  using made = CFrame.picture("gray", 16, 8);
+  using frame = open.attach(made);
+  for (let i = 0; i < 100; i++) open.graph.map(frame, open.ffmpeg, { access: "read" })[Symbol.dispose]();
+  assertEquals(made.references, 2);
+});
+
+testOpen("DL Streamer 11: a plane does not outlive its frame", (open) => {
+  using made = CFrame.picture("nv12", 16, 8);
+  const frame = open.attach(made);
+  const [, plane] = frame.planes;
+  frame[Symbol.dispose]();
+  assertThrows(() => open.graph.map(plane, host), DisposedError);
+});
+
+testOpen("DL Streamer 16: sizes beyond 32 bits are not cut", (open) => {
+  using made = CFrame.picture("gray", 16, 8);
+  inC().stretch(made.pointer, 2 ** 31 - 1);
+  const least = 16 * (2 ** 31 - 2) + 16;
+  const error = assertThrows(() => open.attach(made), LayoutError);
+  assert(Number(/reaches to byte (\d+)/.exec(error.message)?.[1]) >= least, error.message);
+});
