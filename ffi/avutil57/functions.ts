@@ -27,8 +27,8 @@ export interface AVUtil {
   /** `AVBufferRef *av_buffer_create(uint8_t *data, size_t size, void (*free)(void *, uint8_t *), void *opaque, int flags)` */
   av_buffer_create(data: Address, size: bigint, free: Address, opaque: Address, flags: number): Address;
 
-  /** `void av_buffer_unref(AVBufferRef **buf)` */
-  av_buffer_unref(buf: BufferSource | null): void;
+  /** `void *av_buffer_get_opaque(const AVBufferRef *buf)` */
+  av_buffer_get_opaque(buf: Address): Address;
 
   /** `const AVPixFmtDescriptor *av_pix_fmt_desc_get(enum AVPixelFormat pix_fmt)` */
   av_pix_fmt_desc_get(pix_fmt: number): Address;

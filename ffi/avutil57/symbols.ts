@@ -18,8 +18,8 @@ export const SYMBOLS = {
   av_frame_ref: { parameters: ["u64", "u64"], result: "i32" },
   // AVBufferRef *av_buffer_create(uint8_t *data, size_t size, void (*free)(void *, uint8_t *), void *opaque, int flags)
   av_buffer_create: { parameters: ["u64", "usize", "u64", "u64", "i32"], result: "u64" },
-  // void av_buffer_unref(AVBufferRef **buf)
-  av_buffer_unref: { parameters: ["buffer"], result: "void" },
+  // void *av_buffer_get_opaque(const AVBufferRef *buf)
+  av_buffer_get_opaque: { parameters: ["u64"], result: "u64" },
   // const AVPixFmtDescriptor *av_pix_fmt_desc_get(enum AVPixelFormat pix_fmt)
   av_pix_fmt_desc_get: { parameters: ["i32"], result: "u64" },
   // enum AVPixelFormat av_get_pix_fmt(const char *name)

@@ -1,14 +1,16 @@
 import type { Address } from "../../ffi/address.ts";
 import { AccessError } from "../core/errors.ts";
-import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
+import { allOrNothing, undoAll } from "../core/life/undo.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import type { Fate } from "../core/memory/allocation.ts";
 import { probePages } from "../core/native/foreign_addresses.ts";
+import { findAllocation } from "../core/memory/peers.ts";
 import { adoptFrame } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { FFmpegContext } from "./context.ts";
-import { describe, fieldsAt, REFERENCED } from "./frame.ts";
-import { avutil, check, checks, made } from "./library.ts";
+import { buffersOf, describe, type Fields, fieldsAt, newFrame, REFERENCED } from "./frame.ts";
+import { avutil, check, checks } from "./library.ts";
+import { isLent } from "./lent.ts";
 import type { FFmpegTensor } from "./memory.ts";
 
 /** A frame over a new reference to what an AVFrame of other code's refers to. */
@@ -28,6 +30,7 @@ export function attachedFrame(
   const { own, described, undo } = allOrNothing("attaching an AVFrame", (undo) => {
     const own = newFrame(undo);
     check(fns.av_frame_ref(own, pointer), "av_frame_ref");
+    assertFFmpegs(fieldsAt(own));
     describe(fieldsAt(own)); // before a copy that would be for nothing
     if (copies) check(fns.av_frame_make_writable(own), "av_frame_make_writable");
     return { own, described: describe(fieldsAt(own)), undo };
@@ -38,14 +41,6 @@ export function attachedFrame(
   const owner = { handle: own, release: (fate: Fate) => void (fate === "unused" && release()) };
   const frame = adoptFrame(context, owner, info, planes, { access, name: `avframe ${info.format}` });
   if (copies) context.countCopied(frame.byteLength);
-  return frame;
-}
-
-/** An AVFrame without memory; `undo` frees it, and with it the references that it has got. */
-export function newFrame(undo: Undo): Address {
-  const { fns } = avutil();
-  const frame = made(fns.av_frame_alloc(), "av_frame_alloc");
-  undo.push(() => fns.av_frame_free(new BigUint64Array([frame])));
   return frame;
 }
 
@@ -62,6 +57,19 @@ function assertAVFrame(pointer: Address): void {
   const isEmpty = view.getBigUint64(data.offset, true) === 0n;
   if (isEmpty) throw checks.wrong("pointer", "its AVFrame is empty: it has no memory.");
   throw checks.wrong("pointer", "FFmpeg counts no references to the memory of its AVFrame.", REFERENCED);
+}
+
+/** A reference to a tensor's own memory would be waited for by that tensor's end, and wait for it. */
+function assertFFmpegs(fields: Fields): void {
+  for (const [buffer, { data, size }] of buffersOf(fields)) {
+    const known = findAllocation(data, Number(size));
+    if (known === undefined || !isLent(known, buffer)) continue;
+    throw checks.wrong(
+      "pointer",
+      "its AVFrame is over a tensor's memory.",
+      "Use the frame that ffmpeg.avFrame() was given.",
+    );
+  }
 }
 
 const OTHER = "Pass the address of an AVFrame that libavutil of this same version has made.";

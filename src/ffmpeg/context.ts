@@ -5,9 +5,10 @@ import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
 import { textAt } from "../core/native/text.ts";
 import { ATTACH_NAMES, attaching, type AttachOptions } from "../core/tensors/adopt.ts";
-import type { Frame } from "../core/tensors/frame.ts";
+import { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { attachedFrame } from "./attached.ts";
+import { lentFrame } from "./lent.ts";
 import { avutil, checks } from "./library.ts";
 import { type FFmpegTensor, ports } from "./memory.ts";
 
@@ -84,5 +85,39 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
       if (copy !== undefined) checks.nameIn(copy, COPY, "copy");
       return attachedFrame(this, checks.handleIn<Address>(pointer, "pointer"), access, copy === "allow");
     });
+  }
+
+  /**
+   * A new AVFrame over a frame's memory, for code of FFmpeg's that may keep it for as long as it likes, on its own threads:
+   * an encoder, a filter. It is yours: hand it over or free it (av_frame_free). The frame is in use until FFmpeg has no
+   * reference to its memory any more: its end waits for that, and so does who would write it.
+   *
+   * FFmpeg may write it where the frame may be written. Encoders read whole vectors: give rows room by `rowAlign: 64`.
+   *
+   * @param frame a frame of this context: `graph.map(frame, ffmpeg)`
+   * @throws {ArgumentError} for a format that FFmpeg does not have.
+   * @throws {LayoutError} for rows with gaps in them.
+   * @throws {NativeCallError} if FFmpeg has no memory.
+   *
+   * @example
+   * ```ts
+   * import { host, imageInfo, MapperGraph } from "@samepage/interop";
+   * import { FFmpegContext } from "@samepage/interop/ffmpeg";
+   *
+   * using ffmpeg = FFmpegContext.open();
+   * using graph = new MapperGraph([host, ffmpeg]);
+   * using picture = host.allocateFrame(imageInfo({ format: "NV12", width: 640, height: 480 }), { rowAlign: 64 });
+   * await using mapped = graph.map(picture, ffmpeg, { access: "read" });
+   * const pointer = ffmpeg.avFrame(mapped); // avcodec_send_frame(encoder, pointer), and av_frame_free(&pointer) after it
+   *
+   * const avutil = Deno.dlopen("libavutil.so.57", { av_frame_free: { parameters: ["buffer"], result: "void" } });
+   * avutil.symbols.av_frame_free(new BigUint64Array([pointer]));
+   * ```
+   */
+  avFrame(frame: Frame<FFmpegTensor>): Address {
+    checks.assertInstance(frame, Frame, "frame");
+    checks.assertHere(frame.target.context, this, "frame");
+    this.resource.assertLive();
+    return lentFrame(frame);
   }
 }

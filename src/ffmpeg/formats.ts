@@ -1,23 +1,5 @@
 import { NULL } from "../../ffi/address.ts";
-import {
-  AV_PIX_FMT_FLAG_BE,
-  AV_PIX_FMT_FLAG_BITSTREAM,
-  AV_PIX_FMT_FLAG_FLOAT,
-  AV_PIX_FMT_FLAG_HWACCEL,
-  AV_PIX_FMT_FLAG_PAL,
-  AV_SAMPLE_FMT_DBL,
-  AV_SAMPLE_FMT_DBLP,
-  AV_SAMPLE_FMT_FLT,
-  AV_SAMPLE_FMT_FLTP,
-  AV_SAMPLE_FMT_S16,
-  AV_SAMPLE_FMT_S16P,
-  AV_SAMPLE_FMT_S32,
-  AV_SAMPLE_FMT_S32P,
-  AV_SAMPLE_FMT_S64,
-  AV_SAMPLE_FMT_S64P,
-  AV_SAMPLE_FMT_U8,
-  AV_SAMPLE_FMT_U8P,
-} from "../../ffi/avutil57/constants.ts";
+import * as av from "../../ffi/avutil57/constants.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { IMAGE_FORMATS, type ImageFormat, type PicturePlane } from "../core/layout/frame_info.ts";
 import { viewAt } from "../core/native/pin.ts";
@@ -54,10 +36,10 @@ export const FULL_RANGE = /^yuvj/;
 
 /** What cannot be elements in memory, and what to do instead. */
 const REFUSED: readonly (readonly [flag: bigint, what: string, remedy: string])[] = [
-  [AV_PIX_FMT_FLAG_HWACCEL, "its pixels are a device's", "Download it: av_hwframe_transfer_data()."],
-  [AV_PIX_FMT_FLAG_PAL, "its bytes stand for colours of a palette", "Convert it to rgba: sws_scale()."],
-  [AV_PIX_FMT_FLAG_BITSTREAM, "its pixels are parts of bytes", "Convert it to gray or rgb24: sws_scale()."],
-  [AV_PIX_FMT_FLAG_BE, "its numbers are big-endian", "Convert it to the little-endian format: sws_scale()."],
+  [av.AV_PIX_FMT_FLAG_HWACCEL, "its pixels are a device's", "Download it: av_hwframe_transfer_data()."],
+  [av.AV_PIX_FMT_FLAG_PAL, "its bytes stand for colours of a palette", "Convert it to rgba: sws_scale()."],
+  [av.AV_PIX_FMT_FLAG_BITSTREAM, "its pixels are parts of bytes", "Convert it to gray or rgb24: sws_scale()."],
+  [av.AV_PIX_FMT_FLAG_BE, "its numbers are big-endian", "Convert it to the little-endian format: sws_scale()."],
 ];
 
 const known = new Map<number, PixelsFormat>();
@@ -103,7 +85,7 @@ function described(format: number): PixelsFormat {
     const widest = Math.max(...own.map(({ step }) => step));
     // As av_image_get_linesize has it: chroma alone is subsampled, also where luma lies between it.
     const isChroma = [1, 2].includes(components.findIndex(({ plane, step }) => plane === p && step === widest));
-    const isFloat = (flags & AV_PIX_FMT_FLAG_FLOAT) !== 0n;
+    const isFloat = (flags & av.AV_PIX_FMT_FLAG_FLOAT) !== 0n;
     return {
       ...elementsOf(own, widest, isFloat),
       step: isChroma ? 1 << log2_chroma_w : 1,
@@ -123,18 +105,15 @@ function elementsOf(components: readonly Component[], byteLength: number, isFloa
   return { dtype: `${isFloat ? "f" : "u"}${8 * byteLength / elements}` as DType, elements };
 }
 
+/** The types of samples, by FFmpeg's names. */
+const SAMPLE_TYPES = { U8: "u8", S16: "i16", S32: "i32", S64: "i64", FLT: "f32", DBL: "f64" } as const;
+
+type Sample = readonly [dtype: DType, layout: "interleaved" | "planar"];
+
 /** The sample formats: the type of a sample, and whether each channel has a plane. */
-export const SAMPLES: ReadonlyMap<number, readonly [dtype: DType, layout: "interleaved" | "planar"]> = new Map([
-  [AV_SAMPLE_FMT_U8, ["u8", "interleaved"]],
-  [AV_SAMPLE_FMT_S16, ["i16", "interleaved"]],
-  [AV_SAMPLE_FMT_S32, ["i32", "interleaved"]],
-  [AV_SAMPLE_FMT_S64, ["i64", "interleaved"]],
-  [AV_SAMPLE_FMT_FLT, ["f32", "interleaved"]],
-  [AV_SAMPLE_FMT_DBL, ["f64", "interleaved"]],
-  [AV_SAMPLE_FMT_U8P, ["u8", "planar"]],
-  [AV_SAMPLE_FMT_S16P, ["i16", "planar"]],
-  [AV_SAMPLE_FMT_S32P, ["i32", "planar"]],
-  [AV_SAMPLE_FMT_S64P, ["i64", "planar"]],
-  [AV_SAMPLE_FMT_FLTP, ["f32", "planar"]],
-  [AV_SAMPLE_FMT_DBLP, ["f64", "planar"]],
-]);
+export const SAMPLES: ReadonlyMap<number, Sample> = new Map<number, Sample>(
+  (Object.keys(SAMPLE_TYPES) as (keyof typeof SAMPLE_TYPES)[]).flatMap((name) => [
+    [av[`AV_SAMPLE_FMT_${name}`], [SAMPLE_TYPES[name], "interleaved"]] as const,
+    [av[`AV_SAMPLE_FMT_${name}P`], [SAMPLE_TYPES[name], "planar"]] as const,
+  ]),
+);

@@ -17,10 +17,11 @@ import {
   planeLayouts,
 } from "../core/layout/frame_info.ts";
 import { type Layout, layout } from "../core/layout/layout.ts";
+import type { Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
 import { FULL_RANGE, imageFormatOf, type PixelsFormat, pixelsFormat, SAMPLES } from "./formats.ts";
-import { avutil, checks } from "./library.ts";
+import { avutil, checks, made } from "./library.ts";
 
 const WORD = 8;
 
@@ -35,6 +36,14 @@ export function fieldsAt(address: Address): Fields {
   const { structs: { AVFrame, readAVFrame } } = avutil();
   const view = viewAt(address, AVFrame.size, "ffmpeg");
   return { ...readAVFrame(view, 0), address, view };
+}
+
+/** An AVFrame without memory; `undo` frees it, and with it the references that it has got. */
+export function newFrame(undo: Undo): Address {
+  const { fns } = avutil();
+  const frame = made(fns.av_frame_alloc(), "av_frame_alloc");
+  undo.push(() => fns.av_frame_free(new BigUint64Array([frame])));
+  return frame;
 }
 
 /** What an AVFrame is, and where its planes lie: in buffers of FFmpeg's. */
@@ -112,22 +121,26 @@ function sound(fields: Fields): Described {
   return { info, planes: planeLayouts(info).map((plane, i) => blocks.plane(i, 0, plane)) };
 }
 
+/** The AVBufferRefs of an AVFrame, and what they say. */
+export function buffersOf({ view, extended_buf, nb_extended_buf }: Fields) {
+  const { structs: { AVFrame, AVBufferRef, readAVBufferRef } } = avutil();
+  const more = nb_extended_buf <= 0 ? undefined : viewAt(extended_buf, WORD * nb_extended_buf, "ffmpeg");
+  const references = [
+    ...words(view, AVFrame.fields.buf.offset, AV_NUM_DATA_POINTERS),
+    ...more === undefined ? [] : words(more, 0, nb_extended_buf),
+  ];
+  return references.filter((reference) => reference !== NULL)
+    .map((reference) => [reference, readAVBufferRef(viewAt(reference, AVBufferRef.size, "ffmpeg"), 0)] as const);
+}
+
 /** The buffers that an AVFrame has references to. */
 class Blocks {
   readonly #fields: Fields;
   readonly #blocks: AdoptedPlane["block"][];
 
   constructor(fields: Fields) {
-    const { view, extended_buf, nb_extended_buf } = fields;
-    const { structs: { AVFrame, AVBufferRef, readAVBufferRef } } = avutil();
     this.#fields = fields;
-    const more = nb_extended_buf <= 0 ? undefined : viewAt(extended_buf, WORD * nb_extended_buf, "ffmpeg");
-    const references = [
-      ...words(view, AVFrame.fields.buf.offset, AV_NUM_DATA_POINTERS),
-      ...more === undefined ? [] : words(more, 0, nb_extended_buf),
-    ];
-    this.#blocks = references.filter((reference) => reference !== NULL).map((reference) => {
-      const { data: address, size } = readAVBufferRef(viewAt(reference, AVBufferRef.size, "ffmpeg"), 0);
+    this.#blocks = buffersOf(fields).map(([, { data: address, size }]) => {
       return { kind: "ffmpeg.buffer", address, byteLength: Number(size) };
     });
   }
@@ -172,38 +185,51 @@ const MATRICES: Readonly<Record<string, NonNullable<Colour["matrix"]>>> = {
   bt2020nc: "bt2020",
 };
 
+/** FFmpeg's name of a matrix. */
+export function matrixNameOf(colour: Colour = {}): string | undefined {
+  return Object.keys(MATRICES).find((name) => MATRICES[name] === colour.matrix);
+}
+
 const RANGES: ReadonlyMap<number, NonNullable<Colour["range"]>> = new Map([
   [AVCOL_RANGE_MPEG, "limited"],
   [AVCOL_RANGE_JPEG, "full"],
 ]);
 
 function colourOf({ colorspace, color_range }: Fields, format: string): Colour | undefined {
-  const matrix = MATRICES[named("av_color_space_name", colorspace) ?? ""];
+  const matrix = MATRICES[namedText(avutil().fns.av_color_space_name(colorspace)) ?? ""];
   const range = FULL_RANGE.test(format) ? "full" : RANGES.get(color_range);
-  if (matrix === undefined && range === undefined) return undefined;
-  return Object.freeze({ ...(matrix === undefined ? {} : { matrix }), ...(range === undefined ? {} : { range }) });
+  return matrix === undefined && range === undefined ? undefined : known({ matrix, range });
 }
 
-type Naming = "av_color_space_name" | "av_color_primaries_name" | "av_color_transfer_name" | "av_chroma_location_name";
-
-/** FFmpeg's name of a number; undefined for what is not specified. */
-function named(fn: Naming, value: number): string | undefined {
-  const text = textAt(avutil().fns[fn](value));
-  return text === "unknown" || text === "unspecified" ? undefined : text;
-}
+/** What FFmpeg has numbers and names for: our fact, the field, and how its functions begin. */
+export const NAMED_FACTS = [
+  ["matrix", "colorspace", "av_color_space"],
+  ["primaries", "color_primaries", "av_color_primaries"],
+  ["transfer", "color_trc", "av_color_transfer"],
+  ["chromaLocation", "chroma_location", "av_chroma_location"],
+] as const;
 
 function mediaOf(fields: Fields): MediaFacts {
   const { pts, duration, time_base_num, time_base_den, aspect_num, aspect_den, key_frame } = fields;
-  const facts = {
+  const { fns } = avutil();
+  const names = NAMED_FACTS.map(([fact, field, fn]) => [fact, namedText(fns[`${fn}_name`](fields[field]))] as const);
+  return known({
     pts: pts === AV_NOPTS_VALUE ? undefined : pts,
     duration: duration === 0n ? undefined : duration,
     timeBase: time_base_num === 0 ? undefined : Object.freeze([time_base_num, time_base_den] as const),
     keyFrame: key_frame !== 0,
     sampleAspect: aspect_num === 0 ? undefined : Object.freeze([aspect_num, aspect_den] as const),
-    matrix: named("av_color_space_name", fields.colorspace),
-    primaries: named("av_color_primaries_name", fields.color_primaries),
-    transfer: named("av_color_transfer_name", fields.color_trc),
-    chromaLocation: named("av_chroma_location_name", fields.chroma_location),
-  };
-  return Object.freeze(Object.fromEntries(Object.entries(facts).filter(([, fact]) => fact !== undefined)));
+    ...Object.fromEntries(names),
+  });
+}
+
+/** A name of FFmpeg's; undefined for what is not specified. */
+function namedText(address: Address): string | undefined {
+  const text = textAt(address);
+  return text === "unknown" || text === "unspecified" ? undefined : text;
+}
+
+/** The facts that are known. */
+function known<T extends object>(facts: T): { readonly [K in keyof T]?: NonNullable<T[K]> } {
+  return Object.freeze(Object.fromEntries(Object.entries(facts).filter(([, fact]) => fact !== undefined))) as T;
 }

@@ -7,59 +7,13 @@ import {
   DisposedError,
   type Frame,
   host,
-  type HostTensor,
   type ImageInfo,
-  InteropError,
+  type InteropError,
   LayoutError,
-  MapperGraph,
 } from "@samepage/interop";
-import { type FFmpegAttach, FFmpegContext } from "@samepage/interop/ffmpeg";
-import { warningsOf, withEmptyLedger } from "../unit/ledger.ts";
+import { warningsOf } from "../warnings.ts";
 import { CFrame, cText, inC, test } from "./frames.ts";
-
-/** A context, and what tests do with it. */
-class Open {
-  readonly ffmpeg = FFmpegContext.open();
-  readonly graph = new MapperGraph([host, this.ffmpeg]);
-
-  attach(made: CFrame, options?: FFmpegAttach) {
-    return this.ffmpeg.attach(made.pointer, options);
-  }
-
-  /** A map to the host, which is an alias. */
-  map(frame: Frame, access: "read" | "read-write" = "read"): Frame<HostTensor> {
-    const mapped = this.graph.map(frame, host, { access }) as Frame<HostTensor>;
-    assertEquals(mapped.route!.bytesMoved, 0);
-    return mapped;
-  }
-
-  [Symbol.dispose](): void {
-    this.graph[Symbol.dispose]();
-    this.ffmpeg[Symbol.dispose]();
-  }
-}
-
-/** A test with a context, after which nothing of samepage's is left. */
-function testOpen(name: string, run: (open: Open) => void | Promise<void>): void {
-  test(
-    name,
-    withEmptyLedger(async () => {
-      using open = new Open();
-      await run(open);
-    }),
-  );
-}
-
-/** An element of a plane. */
-function elementOf({ planes }: Frame<HostTensor>, plane: number, ...place: number[]): number {
-  const { layout: { strides } } = planes[plane];
-  const elements = planes[plane].view() as ArrayLike<number>;
-  return elements[
-    place.reduce((sum, index, i) => sum + index * strides[i], 0) / planes[plane].view().BYTES_PER_ELEMENT
-  ];
-}
-
-const value = (format: string, c: number, x: number, y: number) => inC().value_at(cText(format), c, x, y);
+import { elementOf, Open, testOpen, value } from "./open.ts";
 
 testOpen("a write through the host's map is what FFmpeg reads, and no byte moves", (open) => {
   using made = CFrame.picture("yuv420p", 16, 8);

@@ -6,9 +6,11 @@
 #include <libavutil/imgutils.h>
 #include <libavutil/pixdesc.h>
 #include <libavutil/samplefmt.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /** The name of the format after this one; the first for -1; NULL at the end. Unlike numbers, names are gapless. */
 const char *format_name(int index) {
@@ -181,3 +183,17 @@ int is_writable(AVFrame *frame) { return av_frame_is_writable(frame); }
 int format_of(const char *name) { return av_get_pix_fmt(name); }
 uint8_t *plane_of(const AVFrame *frame, int plane) { return frame->extended_data[plane]; }
 int linesize_of(const AVFrame *frame, int plane) { return frame->linesize[plane]; }
+
+static void *free_slowly(void *frame) {
+  usleep(20000);
+  freed(frame);
+  return NULL;
+}
+
+/** Frees it on a thread of C's, some milliseconds later. */
+void freed_later(AVFrame *frame) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, free_slowly, frame) == 0) pthread_detach(thread);
+}
+
+void put(AVFrame *frame, int plane, int at, int value) { frame->data[plane][at] = value; }

@@ -23,6 +23,8 @@ const SYMBOLS = {
   empty: { parameters: [], result: "u64" },
   cloned: { parameters: ["u64"], result: "u64" },
   freed: { parameters: ["u64"], result: "void" },
+  freed_later: { parameters: ["u64"], result: "void" },
+  put: { parameters: ["u64", "i32", "i32", "i32"], result: "void" },
   references: { parameters: ["u64"], result: "i32" },
   is_writable: { parameters: ["u64"], result: "i32" },
   format_of: { parameters: ["buffer"], result: "i32" },
@@ -51,7 +53,7 @@ async function built(): Promise<Frames | string> {
   await Deno.mkdir(FOLDER, { recursive: true });
   const library = await Deno.makeTempFile({ dir: FOLDER, suffix: ".so" });
   try {
-    const args = ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-isystem", HEADERS];
+    const args = ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-isystem", HEADERS];
     const command = new Deno.Command("cc", { args: [...args, "-o", library, SOURCE, "-l:libavutil.so.57"] });
     const { success, stderr } = await command.output();
     const said = new TextDecoder().decode(stderr);

@@ -22,7 +22,7 @@ export const avutil57: Library = {
     ...["av_frame_is_writable", "av_frame_make_writable"].map((name) => ({ name, address: ["frame"] })),
     { name: "av_frame_ref", address: ["dst", "src"] },
     { name: "av_buffer_create", address: ["data", "free", "opaque"] },
-    "av_buffer_unref",
+    { name: "av_buffer_get_opaque", address: ["buf"] },
     "av_pix_fmt_desc_get",
     "av_get_pix_fmt",
     "av_color_range_name",

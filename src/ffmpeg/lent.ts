@@ -1,0 +1,133 @@
+import type { Address } from "../../ffi/address.ts";
+import * as av from "../../ffi/avutil57/constants.ts";
+import { NativeFlag } from "../core/device/native_flag.ts";
+import type { FrameInfo } from "../core/layout/frame_info.ts";
+import { sizeOf } from "../core/layout/dtype.ts";
+import { allOrNothing } from "../core/life/undo.ts";
+import { writes } from "../core/memory/access.ts";
+import type { Allocation } from "../core/memory/allocation.ts";
+import { viewAt } from "../core/native/pin.ts";
+import { cString } from "../core/native/text.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import { ffmpegName, pixelsFormat, SAMPLES } from "./formats.ts";
+import { matrixNameOf, NAMED_FACTS, newFrame } from "./frame.ts";
+import { avutil, checks, made } from "./library.ts";
+import type { FFmpegTensor } from "./memory.ts";
+
+/** The key of an allocation's references that FFmpeg may have: by what their buffers were made with. */
+const LENT = {};
+
+type Lent = readonly [opaque: Address, flag: NativeFlag];
+
+/** A new AVFrame over a frame's memory. The frame is in use until FFmpeg has no reference to its memory any more. */
+export function lentFrame(frame: Frame<FFmpegTensor>): Address {
+  frame.assertUsable(frame.access);
+  const { planes, info, access } = frame;
+  const written = numbersOf(info);
+  const linesizes = planes.map(linesizeOf);
+  const blocks = [...Map.groupBy(planes, ({ grant: { allocation } }) => allocation)];
+  return allOrNothing("making an AVFrame", (undo) => {
+    const flags = blocks.map(() => {
+      const flag = new NativeFlag({ name: `FFmpeg's references to ${frame.resource.name}` });
+      undo.push(() => {
+        flag.withdraw(); // does nothing where a buffer was made: freeing the AVFrame has set it
+        flag[Symbol.dispose]();
+      });
+      return flag;
+    });
+    const own = newFrame(undo);
+    const { fns, structs: { AVFrame: { size, fields: { data, linesize, buf } }, readAVFrame, writeAVFrame } } =
+      avutil();
+    const view = viewAt(own, size, "ffmpeg");
+    writeAVFrame(view, 0, { ...readAVFrame(view, 0), ...written });
+    for (const [i, { address }] of planes.entries()) {
+      view.setBigUint64(data.offset + 8 * i, address, true);
+      view.setInt32(linesize.offset + 4 * i, linesizes[i], true);
+    }
+    for (const [i, [, parts]] of blocks.entries()) {
+      const [start, end] = endsOf(parts);
+      const { callback, data: opaque } = flags[i];
+      const flag = writes(access) ? 0 : av.AV_BUFFER_FLAG_READONLY;
+      const buffer = fns.av_buffer_create(start, end - start, callback, opaque, flag);
+      view.setBigUint64(buf.offset + 8 * i, made(buffer, "av_buffer_create"), true);
+    }
+    for (const [i, [allocation]] of blocks.entries()) {
+      const lent = allocation.attachment<Lent[]>(LENT, () => []);
+      lent.splice(0, lent.length, ...lent.filter(([, flag]) => !flag.isSet()), [flags[i].data, flags[i]]);
+      frame.resource.usedBy(flags[i].fence());
+      flags[i][Symbol.dispose](); // its fence goes on, and its memory stays until FFmpeg's call
+    }
+    return own;
+  });
+}
+
+/** True for a buffer that {@link lentFrame} has made of an allocation. */
+export function isLent(allocation: Allocation, buffer: Address): boolean {
+  const opaque = avutil().fns.av_buffer_get_opaque(buffer);
+  return allocation.findAttachment<Lent[]>(LENT)?.some((lent) => lent[0] === opaque) ?? false;
+}
+
+function endsOf(planes: readonly FFmpegTensor[]): readonly [start: Address, end: bigint] {
+  const starts = planes.map(({ address }) => address);
+  const ends = planes.map(({ address, layout: { byteLength } }) => address + BigInt(byteLength));
+  return [starts.reduce((a, b) => a < b ? a : b), ends.reduce((a, b) => a > b ? a : b)];
+}
+
+/** Bytes from a row to the next; of sound, all bytes of a plane. @throws {LayoutError} for gaps within a row. */
+function linesizeOf({ layout: { shape, strides, dtype, byteLength } }: FFmpegTensor, i: number): number {
+  const [, ...inner] = strides;
+  const dense = shape.slice(1).map((_, at) => shape.slice(at + 2).reduce((a, b) => a * b, sizeOf(dtype)));
+  if (inner.every((stride, at) => stride === dense[at])) return shape.length > 1 ? strides[0] : byteLength;
+  throw checks.unfit("frame", `there are gaps within the rows of plane ${i}, and an AVFrame has none.`);
+}
+
+const RANGES = { limited: av.AVCOL_RANGE_MPEG, full: av.AVCOL_RANGE_JPEG } as const;
+
+/** What an AVFrame says of such a frame. */
+function numbersOf(info: FrameInfo) {
+  const { media = {} } = info;
+  const { pts, duration = 0n, timeBase: [time_base_num, time_base_den] = [0, 1], keyFrame = true } = media;
+  const when = {
+    duration,
+    time_base_num,
+    time_base_den,
+    key_frame: Number(keyFrame),
+    ...(pts === undefined ? {} : { pts }),
+  };
+  if (info.type === "audio") {
+    const { format: dtype, layout, channels, samples: nb_samples, sampleRate: sample_rate } = info;
+    const format = SAMPLES.entries().find(([, [type, form]]) => type === dtype && form === layout)?.[0];
+    if (format === undefined) throw checks.wrong("frame", `FFmpeg has no sound of ${dtype}.`);
+    if (layout === "planar" && channels > av.AV_NUM_DATA_POINTERS) {
+      throw checks.wrong("frame", `expected at most ${av.AV_NUM_DATA_POINTERS} planes, got ${channels}.`);
+    }
+    return { ...when, format, channels, nb_samples, sample_rate };
+  }
+  const { width, height, colour } = info;
+  const [aspect_num, aspect_den] = media.sampleAspect ?? [0, 1];
+  return {
+    ...{ ...when, width, height, format: formatOf(info), aspect_num, aspect_den },
+    ...colour?.range && { color_range: RANGES[colour.range] },
+    ...coloursOf({ matrix: matrixNameOf(colour), ...media }),
+  };
+}
+
+function formatOf(info: Exclude<FrameInfo, { type: "audio" }>): number {
+  const name = info.type === "image" ? ffmpegName(info.format) : info.format;
+  const format = name === undefined ? -1 : avutil().fns.av_get_pix_fmt(cString(name));
+  if (format < 0) throw checks.wrong("frame", `FFmpeg has no format ${info.format}.`);
+  if (info.type === "image") return format;
+  const { planes } = pixelsFormat(format);
+  if (JSON.stringify(planes) === JSON.stringify(info.planes)) return format;
+  throw checks.wrong("frame", `its planes are not those of FFmpeg's ${name}.`, "ffmpeg.attach() describes them.");
+}
+
+/** FFmpeg's numbers for names; what is left out stays unspecified. */
+function coloursOf(names: { readonly [K in typeof NAMED_FACTS[number][0]]?: string | undefined }) {
+  const { fns } = avutil();
+  const numbers = NAMED_FACTS.map(([fact, field, fn]) => {
+    const name = names[fact];
+    return [field, name === undefined ? -1 : fns[`${fn}_from_name`](cString(name))] as const;
+  });
+  return Object.fromEntries(numbers.filter(([, number]) => number >= 0));
+}

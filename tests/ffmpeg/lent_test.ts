@@ -1,0 +1,201 @@
+// Memory of samepage's as AVFrames, which FFmpeg keeps for as long as it likes.
+
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import {
+  AccessError,
+  ArgumentError,
+  Frame,
+  type FrameInfo,
+  host,
+  imageInfo,
+  layout,
+  LayoutError,
+  ledger,
+} from "@samepage/interop";
+import { describe, fieldsAt } from "../../src/ffmpeg/frame.ts";
+import type { Address } from "../../ffi/address.ts";
+import { CFrame, inC } from "./frames.ts";
+import { testOpen } from "./open.ts";
+
+const NV12 = imageInfo({ format: "NV12", width: 32, height: 16 });
+
+/** Is a promise still open after some milliseconds? */
+async function isPending(promise: Promise<unknown>): Promise<boolean> {
+  const later = new Promise((resolve) => setTimeout(() => resolve("later"), 20));
+  return await Promise.race([promise, later]) === "later";
+}
+
+testOpen("FFmpeg reads the bytes of a host's frame in place", async ({ ffmpeg, graph }) => {
+  using picture = host.allocateFrame(NV12, { rowAlign: 64 });
+  picture.planes[0].bytes().fill(7);
+  picture.planes[1].bytes()[64 + 2 * 3 + 1] = 9;
+  await using mapped = graph.map(picture, ffmpeg, { access: "read" });
+  assertEquals([mapped.route!.bytesMoved, mapped.route!.steps[0].transfer], [0, "alias"]);
+  using lent = new CFrame(ffmpeg.avFrame(mapped));
+  assertEquals([inC().pixel(lent.pointer, 0, 31, 15), inC().pixel(lent.pointer, 2, 3, 1)], [7, 9]);
+  assertEquals([0, 1].map((p) => inC().plane_of(lent.pointer, p)), picture.planes.map(({ address }) => address));
+  assertEquals([0, 1].map((p) => inC().linesize_of(lent.pointer, p)), [64, 64]);
+  assertEquals([lent.references, inC().is_writable(lent.pointer)], [1, 0]);
+});
+
+testOpen("the end of a frame waits for FFmpeg's last reference", async ({ ffmpeg, graph }) => {
+  using picture = host.allocateFrame(NV12);
+  const mapped = graph.map(picture, ffmpeg, { access: "read" });
+  const lent = new CFrame(ffmpeg.avFrame(mapped));
+  const kept = lent.clone();
+  lent[Symbol.dispose]();
+  const ended = mapped[Symbol.asyncDispose]();
+  assert(await isPending(ended));
+  assertThrows(() => picture.planes[0].bytes({ access: "write" }), AccessError);
+  kept[Symbol.dispose]();
+  await ended;
+  picture.planes[0].bytes({ access: "write" }).fill(1);
+});
+
+testOpen(
+  "a reference that a thread of FFmpeg's gives back ends the wait, also one that blocks",
+  ({ ffmpeg, graph }) => {
+    using picture = host.allocateFrame(NV12);
+    const mapped = graph.map(picture, ffmpeg);
+    inC().freed_later(ffmpeg.avFrame(mapped));
+    const before = performance.now();
+    mapped[Symbol.dispose]();
+    assert(performance.now() - before > 5);
+  },
+);
+
+testOpen(
+  "FFmpeg writes a frame that may be written, and that is seen once it is given back",
+  async ({ ffmpeg, graph }) => {
+    using picture = host.allocateFrame(NV12);
+    {
+      await using mapped = graph.map(picture, ffmpeg, { access: "write" });
+      using lent = new CFrame(ffmpeg.avFrame(mapped));
+      assertEquals(inC().is_writable(lent.pointer), 1);
+      inC().put(lent.pointer, 1, 33, 5);
+    }
+    assertEquals(picture.planes[1].bytes()[33], 5);
+  },
+);
+
+testOpen("a frame may be handed over several times, and ends after the last", async ({ ffmpeg, graph }) => {
+  using picture = host.allocateFrame(NV12);
+  const mapped = graph.map(picture, ffmpeg, { access: "read" });
+  const [one, two] = [0, 1].map(() => new CFrame(ffmpeg.avFrame(mapped)));
+  const ended = mapped[Symbol.asyncDispose]();
+  one[Symbol.dispose]();
+  assert(await isPending(ended));
+  two[Symbol.dispose]();
+  await ended;
+});
+
+testOpen("planes in memory of their own have a buffer each", async ({ ffmpeg, graph }) => {
+  const planes = [[16, 32], [8, 16, 2]].map((shape) => host.allocate({ shape, dtype: "u8" }));
+  using picture = Frame.of(planes, NV12);
+  await using mapped = graph.map(picture, ffmpeg, { access: "read" });
+  using lent = new CFrame(ffmpeg.avFrame(mapped));
+  assertEquals([0, 1].map((p) => inC().plane_of(lent.pointer, p)), planes.map(({ address }) => address));
+});
+
+testOpen("FFmpeg's own frames can be handed to FFmpeg again", async (open) => {
+  using made = CFrame.scattered("yuv420p", 16, 8);
+  await using frame = open.attach(made, { access: "read" });
+  using lent = new CFrame(open.ffmpeg.avFrame(frame));
+  for (let c = 0; c < 3; c++) assertEquals(inC().pixel(lent.pointer, c, 3, 2), inC().pixel(made.pointer, c, 3, 2));
+});
+
+testOpen("what was handed over is not attached again", async ({ ffmpeg, graph }) => {
+  using picture = host.allocateFrame(NV12);
+  await using mapped = graph.map(picture, ffmpeg);
+  using lent = new CFrame(ffmpeg.avFrame(mapped));
+  assertThrows(() => ffmpeg.attach(lent.pointer), ArgumentError, "over a tensor's memory");
+});
+
+testOpen("FFmpeg's own frame is attached again while another frame over it is handed over", async (open) => {
+  using made = CFrame.picture("gray", 16, 8);
+  await using frame = open.attach(made, { access: "read" });
+  using lent = new CFrame(open.ffmpeg.avFrame(frame));
+  using again = open.attach(made);
+  assertEquals(again.access, "read");
+  assertThrows(() => open.attach(lent), ArgumentError, "over a tensor's memory");
+});
+
+/** Formats of FFmpeg's, and sound: what samepage says of one is what FFmpeg is told again. */
+const TOLD = ["yuv420p", "yuvj420p", "gray", "yuv422p10le", "gbrpf32le", "rgb565le", "yuyv422", "bayer_rggb8", "ya8"];
+
+for (const format of TOLD) {
+  testOpen(`${format}: what FFmpeg is told of a frame is what it said`, async (open) => {
+    using made = CFrame.picture(format, 15, 7);
+    inC().set_facts(made.pointer);
+    await using frame = open.attach(made);
+    using lent = new CFrame(open.ffmpeg.avFrame(frame));
+    const { info, planes } = describe(fieldsAt(lent.pointer as Address));
+    assertEquals(info, frame.info);
+    assertEquals(
+      planes.map(({ layout: { shape, strides } }) => [shape, strides]),
+      frame.planes.map(({ layout }) => [layout.shape, layout.strides]),
+    );
+  });
+}
+
+for (const format of [1, 3, 6, 11]) {
+  testOpen(`sound of the sample format ${format}: what FFmpeg is told of it is what it said`, async (open) => {
+    using made = CFrame.sound(format, 2, 7);
+    await using frame = open.attach(made);
+    using lent = new CFrame(open.ffmpeg.avFrame(frame));
+    assertEquals(describe(fieldsAt(lent.pointer as Address)).info, frame.info);
+  });
+}
+
+/** Frames that FFmpeg cannot have, and why. */
+const REFUSED: readonly (readonly [name: string, info: FrameInfo, words: string])[] = [
+  ["YV12", imageInfo({ format: "YV12", width: 4, height: 4 }), "no format YV12"],
+  [
+    "unsigned sound",
+    { type: "audio", format: "u32", sampleRate: 8000, channels: 1, samples: 4, layout: "planar" },
+    "no sound",
+  ],
+  [
+    "nine planes",
+    { type: "audio", format: "f32", sampleRate: 8000, channels: 9, samples: 4, layout: "planar" },
+    "at most 8",
+  ],
+  [
+    "another yuv422p10le",
+    {
+      ...{ type: "picture", format: "yuv422p10le", width: 4, height: 4 },
+      planes: [{ dtype: "u8", elements: 1, step: 1, rows: 1 }],
+    },
+    "not those of FFmpeg's yuv422p10le",
+  ],
+  [
+    "a format without a name in FFmpeg",
+    { type: "picture", format: "mine", width: 4, height: 4, planes: [{ dtype: "u8", elements: 1, step: 1, rows: 1 }] },
+    "no format mine",
+  ],
+];
+
+for (const [name, info, words] of REFUSED) {
+  testOpen(`refused: ${name}`, ({ ffmpeg, graph }) => {
+    using picture = host.allocateFrame(info);
+    using mapped = graph.map(picture, ffmpeg);
+    assertThrows(() => ffmpeg.avFrame(mapped), ArgumentError, words);
+    assertEquals(ledger.alive["native.flag"] ?? 0, 0);
+  });
+}
+
+testOpen("refused: gaps within rows", ({ ffmpeg, graph }) => {
+  using wide = host.allocate({ shape: [4, 8], dtype: "u8" });
+  using every = wide.slice(layout({ shape: [4, 4], dtype: "u8", strides: [8, 2] }));
+  using picture = Frame.of([every], imageInfo({ format: "GRAY8", width: 4, height: 4 }));
+  using mapped = graph.map(picture, ffmpeg);
+  assertThrows(() => ffmpeg.avFrame(mapped), LayoutError, "gaps within the rows");
+});
+
+testOpen("a frame that is lent to the host is not handed over for writing", async (open) => {
+  using picture = host.allocateFrame(NV12);
+  await using mapped = open.graph.map(picture, open.ffmpeg);
+  using child = open.graph.map(mapped, host, { access: "read" });
+  assertThrows(() => open.ffmpeg.avFrame(mapped), AccessError);
+  void child;
+});

@@ -1,0 +1,60 @@
+/**
+ * A context, and what the tests of frames do with it.
+ *
+ * @module
+ */
+import { assertEquals } from "@std/assert";
+import { type Frame, host, type HostTensor, ledger, MapperGraph } from "@samepage/interop";
+import { type FFmpegAttach, FFmpegContext } from "@samepage/interop/ffmpeg";
+import { until } from "../conformance/bytes.ts";
+import { withEmptyLedger } from "../unit/ledger.ts";
+import { type CFrame, cText, inC, test } from "./frames.ts";
+
+/** A context, and a graph of it and the host. */
+export class Open {
+  readonly ffmpeg = FFmpegContext.open();
+  readonly graph = new MapperGraph([host, this.ffmpeg]);
+
+  attach(made: CFrame, options?: FFmpegAttach) {
+    return this.ffmpeg.attach(made.pointer, options);
+  }
+
+  /** A map to the host, which is an alias. */
+  map(frame: Frame, access: "read" | "read-write" = "read"): Frame<HostTensor> {
+    const mapped = this.graph.map(frame, host, { access }) as Frame<HostTensor>;
+    assertEquals(mapped.route!.bytesMoved, 0);
+    return mapped;
+  }
+
+  [Symbol.dispose](): void {
+    this.graph[Symbol.dispose]();
+    this.ffmpeg[Symbol.dispose]();
+  }
+}
+
+/** A test with a context, after which nothing of samepage's is left. */
+export function testOpen(name: string, run: (open: Open) => void | Promise<void>): void {
+  test(
+    name,
+    withEmptyLedger(async () => {
+      {
+        using open = new Open();
+        await run(open);
+      }
+      // The memory of a flag that FFmpeg has set is freed soon, and not at once.
+      await until(() => ledger.alive["native.flag"] === undefined);
+    }),
+  );
+}
+
+/** An element of a plane. */
+export function elementOf({ planes }: Frame<HostTensor>, plane: number, ...place: number[]): number {
+  const { layout: { strides } } = planes[plane];
+  const elements = planes[plane].view();
+  return Number(elements[place.reduce((sum, index, i) => sum + index * strides[i], 0) / elements.BYTES_PER_ELEMENT]);
+}
+
+/** What FFmpeg has written at a place of a picture. */
+export function value(format: string, c: number, x: number, y: number): number {
+  return inC().value_at(cText(format), c, x, y);
+}
