@@ -36,9 +36,6 @@ export interface AVUtil {
   /** `enum AVPixelFormat av_get_pix_fmt(const char *name)` */
   av_get_pix_fmt(name: BufferSource | null): number;
 
-  /** `const char *av_color_range_name(enum AVColorRange range)` */
-  av_color_range_name(range: number): Address;
-
   /** `const char *av_color_primaries_name(enum AVColorPrimaries primaries)` */
   av_color_primaries_name(primaries: number): Address;
 

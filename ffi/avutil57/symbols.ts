@@ -24,8 +24,6 @@ export const SYMBOLS = {
   av_pix_fmt_desc_get: { parameters: ["i32"], result: "u64" },
   // enum AVPixelFormat av_get_pix_fmt(const char *name)
   av_get_pix_fmt: { parameters: ["buffer"], result: "i32" },
-  // const char *av_color_range_name(enum AVColorRange range)
-  av_color_range_name: { parameters: ["u32"], result: "u64" },
   // const char *av_color_primaries_name(enum AVColorPrimaries primaries)
   av_color_primaries_name: { parameters: ["u32"], result: "u64" },
   // const char *av_color_transfer_name(enum AVColorTransferCharacteristic transfer)

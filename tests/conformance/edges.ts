@@ -7,6 +7,7 @@ import { installTap } from "../faults/tap.ts";
 import { cuda } from "./cuda.ts";
 import { dmabufs } from "./dmabuf.ts";
 import { egls } from "./egl.ts";
+import { ffmpegs } from "./ffmpeg.ts";
 import { opencl } from "./opencl.ts";
 import { openclImages } from "./opencl_image.ts";
 import { opencv } from "./opencv.ts";
@@ -33,6 +34,7 @@ const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candid
   vulkan: () => [...vulkans(), ...vulkanImages(), ...onGpu()],
   egl: () => egls(),
   vaapi: () => vaapis(),
+  ffmpeg: () => ffmpegs(),
 };
 
 /** The names of the APIs that have edges. */

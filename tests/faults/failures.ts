@@ -19,9 +19,11 @@ import type { CxxAbi } from "../../ffi/cxxabi/functions.ts";
 import { DMA_BUF_IOCTL_SYNC, SYNC_IOC_FILE_INFO } from "../../ffi/libc/constants.ts";
 import * as requests from "../../ffi/dmabuf/constants.ts";
 import type { DmaBufKernel } from "../../ffi/dmabuf/functions.ts";
+import type { LibCCallbacks } from "../../ffi/libc_callbacks/functions.ts";
 import type { LibC } from "../../ffi/libc/functions.ts";
 import { CUDA, CUDA_EGL, CUDART, NVRTC } from "./cuda_failures.ts";
 import { EGL_EXTENSIONS, EGL_FAILURES, GLES_EXTENSIONS, GLES_FAILURES } from "./egl_failures.ts";
+import { FFMPEG } from "./ffmpeg_failures.ts";
 import { VAAPI, VAAPI_DRM } from "./vaapi_failures.ts";
 import { VULKAN, VULKAN_EXTENSIONS } from "./vulkan_failures.ts";
 import { OPENCV_CORE, OPENCV_IMGCODECS, OPENCV_IMGPROC } from "./opencv_failures.ts";
@@ -56,6 +58,14 @@ const code = (answer: number): Failure => ({ answer });
 const create = (errcode: number): Failure => ({ answer: 0n, errcode });
 const release: Failure = { answer: CL_OUT_OF_RESOURCES, release: true };
 const minusOne = (errno: number): Failure => ({ answer: -1, errno });
+
+/** Functions of C as callbacks. A trywait is asked until a call has come: it fails until then. */
+const LIBC_CALLBACKS: Failures<LibCCallbacks> = {
+  sem_init: minusOne(EINVAL),
+  sem_destroy: { ...minusOne(EINVAL), release: true },
+  sem_trywait: undefined,
+  sigemptyset: minusOne(EINVAL),
+};
 
 /** The C library. */
 const LIBC: Failures<LibC> = {
@@ -272,6 +282,7 @@ const CHANNEL: Failures<Sockets> = {
 /** How every native function of every API fails. */
 export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failure | undefined } } = {
   libc: LIBC,
+  libc_callbacks: LIBC_CALLBACKS,
   channel: CHANNEL,
   cxxabi: CXXABI,
   dmabuf: DMABUF,
@@ -289,6 +300,7 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   opencv_core: OPENCV_CORE,
   opencv_imgproc: OPENCV_IMGPROC,
   opencv_imgcodecs: OPENCV_IMGCODECS,
+  ffmpeg: FFMPEG,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

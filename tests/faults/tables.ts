@@ -11,9 +11,11 @@ import { SYMBOLS as CXXABI } from "../../ffi/cxxabi/symbols.ts";
 import { SYMBOLS as DMABUF } from "../../ffi/dmabuf/symbols.ts";
 import { SYMBOLS as EGL } from "../../ffi/egl/symbols.ts";
 import { SYMBOLS as EGL_EXTENSIONS } from "../../ffi/egl_extensions/symbols.ts";
+import { SYMBOLS as FFMPEG } from "../../ffi/avutil57/symbols.ts";
 import { SYMBOLS as GLES } from "../../ffi/gles/symbols.ts";
 import { SYMBOLS as GLES_EXTENSIONS } from "../../ffi/gles_extensions/symbols.ts";
 import { SYMBOLS as LIBC } from "../../ffi/libc/symbols.ts";
+import { SYMBOLS as LIBC_CALLBACKS } from "../../ffi/libc_callbacks/symbols.ts";
 import { SYMBOLS as NVRTC } from "../../ffi/nvrtc/symbols.ts";
 import { SYMBOLS as OPENCL } from "../../ffi/opencl/symbols.ts";
 import { SYMBOLS as OPENCL_EGL } from "../../ffi/opencl_egl/symbols.ts";
@@ -33,6 +35,7 @@ import { SYMBOLS as VULKAN_EXTENSIONS } from "../../ffi/vulkan_extensions/symbol
 /** What each library has, as it was generated. */
 export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = {
   libc: LIBC,
+  libc_callbacks: LIBC_CALLBACKS,
   channel: CHANNEL,
   cxxabi: CXXABI,
   dmabuf: DMABUF,
@@ -50,6 +53,7 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   opencv_core: OPENCV_CORE,
   opencv_imgproc: OPENCV_IMGPROC,
   opencv_imgcodecs: OPENCV_IMGCODECS,
+  ffmpeg: FFMPEG,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

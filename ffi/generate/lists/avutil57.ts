@@ -25,7 +25,6 @@ export const avutil57: Library = {
     { name: "av_buffer_get_opaque", address: ["buf"] },
     "av_pix_fmt_desc_get",
     "av_get_pix_fmt",
-    "av_color_range_name",
     "av_color_primaries_name",
     "av_color_transfer_name",
     "av_color_space_name",
