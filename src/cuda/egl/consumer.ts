@@ -110,6 +110,13 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
    *
    * @example
    * ```ts ignore
+   * import { CudaContext, CudaStreamConsumer } from "@samepage/interop/cuda";
+   * import { EglContext } from "@samepage/interop/egl";
+   *
+   * using egl = EglContext.open();
+   * using cuda = CudaContext.open();
+   * using stream = egl.stream({ fifo: 2 });
+   * using consumer = CudaStreamConsumer.connect(cuda.stream, stream); // then a producer connects
    * using frame = consumer.acquire({ timeout: 16_000 }); // 16 ms; then the previous frame
    * ```
    */
