@@ -10,17 +10,12 @@ import type { ByteRange } from "../core/tensors/described.ts";
 import type { Reason } from "../core/errors.ts";
 import type { BaseQueue } from "./base_context.ts";
 import { hostView, hostViewOffer, refuseHostView, type ShowingContext } from "./buffers/host_view.ts";
+import { asDmaBuf, dmaBufOffer } from "./external/dma_buf.ts";
 import { GlBuffer, ordersGl, refuseGl, refuseOtherGl } from "./external/gl.ts";
 import { lackingForMemory, MEMORY_HANDLES } from "./external/handles.ts";
 import { ExternalBuffer } from "./external/memory.ts";
 import { OpenCLTensor } from "./tensor.ts";
 import { copiesOn } from "./external/copies.ts";
-
-const EXPECTED = {};
-
-function expect(allocation: Allocation): void {
-  allocation.attachment(EXPECTED, () => true);
-}
 
 type ForeignBuffer = ExternalBuffer | GlBuffer;
 
@@ -28,9 +23,9 @@ interface ImportingContext extends ShowingContext {
   readonly queue: BaseQueue;
 }
 
-/** Memory of other APIs as a context's buffers, by POSIX fds (cl_khr_external_memory), and its buffers as the host's. */
+/** Memory of other APIs as a context's buffers, by POSIX fds (cl_khr_external_memory), its buffers as the host's, and as dma-bufs. */
 export class OpenCLExternalMemory {
-  /** Its ports: to the host; from others by an opaque fd or a dma-buf, or the reason why not. */
+  /** Its ports: to the host, and to others by a dma-buf; from others by an opaque fd or a dma-buf, or the reason why not. */
   readonly ports: Memory<OpenCLTensor>;
   readonly #context: ImportingContext;
 
@@ -38,7 +33,7 @@ export class OpenCLExternalMemory {
   constructor(context: ImportingContext) {
     this.#context = context;
     const ports: Memory<OpenCLTensor, ForeignBuffer> = {
-      exports: [hostViewOffer(context)],
+      exports: [hostViewOffer(context), dmaBufOffer(context)],
       imports: [...MEMORY_HANDLES.map((handle) => this.#offer(handle)), this.#glOffer()],
       get line() {
         return context.queue.line;
@@ -50,7 +45,8 @@ export class OpenCLExternalMemory {
         }
         return target.context.api === context.gl?.api ? refuseOtherGl(context, target.context) : undefined;
       },
-      export: (tensor, _kind, byteLength, access, gaps) => hostView(context, tensor, byteLength, access, gaps),
+      export: (tensor, kind, byteLength, access, gaps) =>
+        kind === "dma-buf" ? asDmaBuf(tensor, byteLength) : hostView(context, tensor, byteLength, access, gaps),
       import: (port: Port, _access: Access, of?: Allocation) =>
         port instanceof GlPort ? this.#importGl(port, of!) : this.#import(port, of),
       tensor({ handle: buffer, layout, ...about }) {
@@ -62,9 +58,16 @@ export class OpenCLExternalMemory {
     this.ports = ports;
   }
 
+  /** Marks memory that may come here. */
+  readonly #prepare = ({ allocation }: ByteRange): void => {
+    allocation.attachment(this.#context.memory.space.foreign, () => true);
+  };
+
   /** Memory of another API that comes here by its fd is that API's to show to the host. */
   #refuseForeign({ allocation, address }: ByteRange): Reason | undefined {
-    if (address !== undefined || allocation.findAttachment(EXPECTED) !== true) return undefined;
+    if (address !== undefined || allocation.findAttachment(this.#context.memory.space.foreign) !== true) {
+      return undefined;
+    }
     return {
       reason: "it is memory of another API.",
       remedy: "Map the tensor to the host that it was mapped from.",
@@ -75,18 +78,16 @@ export class OpenCLExternalMemory {
     const { kind } = handle;
     const problem = lackingForMemory(this.#context, handle);
     if (problem !== undefined) return { kind, closed: () => ({ reason: problem }) };
-    const prepare = ({ allocation }: ByteRange) => expect(allocation);
     // Untested with a dma-buf: it is no alias before that.
-    if (kind === "dma-buf") return { kind, prepare, judge: () => UNPROVEN };
+    if (kind === "dma-buf") return { kind, prepare: this.#prepare, judge: () => UNPROVEN };
     const { uuid } = this.#context.id;
-    return { kind, prepare, blocks: true, device: uuid === undefined ? {} : { uuid } };
+    return { kind, prepare: this.#prepare, blocks: true, device: uuid === undefined ? {} : { uuid } };
   }
 
   #glOffer(): Offer {
     const [kind, closed] = ["gl-buffer", refuseGl(this.#context)];
     if (closed !== undefined) return { kind, closed: () => closed };
-    const prepare = ({ allocation }: ByteRange) => expect(allocation);
-    return { kind, blocks: true, orders: ordersGl(this.#context), prepare };
+    return { kind, blocks: true, orders: ordersGl(this.#context), prepare: this.#prepare };
   }
 
   #importGl(port: GlPort, of: Allocation): Imported<GlBuffer> {

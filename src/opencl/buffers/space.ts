@@ -6,13 +6,15 @@ export interface Space {
   readonly host: object;
   /** The key of the buffer whose memory is the driver's. */
   readonly driver: object;
+  /** The key of the mark that the memory is another API's, or another context's. */
+  readonly foreign: object;
 }
 
 const spaces = new Map<ClContext, WeakRef<Space>>();
 
 /** The keys of a `cl_context`, which all contexts attached to it share. */
 export function spaceOf(context: ClContext): Space {
-  const space = spaces.get(context)?.deref() ?? { host: {}, driver: {} };
+  const space = spaces.get(context)?.deref() ?? { host: {}, driver: {}, foreign: {} };
   spaces.set(context, new WeakRef(space));
   return space;
 }

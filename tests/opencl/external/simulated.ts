@@ -52,9 +52,20 @@ export const driver: {
   exportsSyncFiles: boolean;
   /** They export semaphores. */
   exportsSemaphores: boolean;
+  /** It imports dma-bufs, and its buffers are some: Intel's query tells. Set before OpenCL is opened. */
+  dmaBufs: boolean;
+  /** Its buffers lie in memory that is longer by so many bytes. */
+  pool: number;
   /** What it says of every semaphore, in words of 64 bits, in place of what is true. */
   readonly says: Map<number, readonly bigint[]>;
-} = { fails: undefined, exportsSyncFiles: false, exportsSemaphores: false, says: new Map() };
+} = {
+  fails: undefined,
+  exportsSyncFiles: false,
+  exportsSemaphores: false,
+  dmaBufs: false,
+  pool: 0,
+  says: new Map(),
+};
 
 const EXTENSIONS = [
   "cl_khr_device_uuid",
@@ -101,20 +112,29 @@ interface Semaphore {
 }
 
 const buffers = new Map<bigint, Held>();
+/** Its own buffers, while they are dma-bufs. */
+const own = new Map<bigint, Pick<Held, "fd" | "address" | "byteLength">>();
 const payloads = new Map<string, Payload>();
 const semaphores = new Map<bigint, Semaphore>();
 let nextSemaphore = 0x5e0000n;
 
 /** The buffers and semaphores that were made and not released. */
 export function alive(): number {
-  return buffers.size + semaphores.size;
+  return buffers.size + own.size + semaphores.size;
 }
 
-setTap((api, functions) => {
+/** Fakes of other libraries' functions, which another module adds. */
+export const others = new Map<string, (functions: Record<string, unknown>) => Fakes>();
+
+/** The driver's functions in the place of the libraries' own. */
+export function tap(api: string, functions: Record<string, unknown>): Record<string, unknown> {
   if (api === "opencl") return { ...functions, ...loader(functions as unknown as OpenCL) };
   if (api === "opencl_external") return external();
-  return api === "opencl_semaphore" ? semaphore() : functions;
-});
+  if (api === "opencl_semaphore") return semaphore();
+  return { ...functions, ...others.get(api)?.(functions) };
+}
+
+setTap(tap);
 
 let real: OpenCL;
 
@@ -155,7 +175,12 @@ function loader(functions: OpenCL): Fakes {
         ...driver.exportsSemaphores ? [cl.CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR] : [],
         ...driver.exportsSyncFiles ? [cl.CL_SEMAPHORE_HANDLE_SYNC_FD_KHR] : [],
       ];
-      const answer = name === cl.CL_DEVICE_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR ? exported : ANSWERS.get(name);
+      const imported = driver.dmaBufs && name === cl.CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR;
+      const answer = name === cl.CL_DEVICE_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR
+        ? exported
+        : imported
+        ? [cl.CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR]
+        : ANSWERS.get(name);
       if (answer !== undefined) return fill(new Uint8Array(Uint32Array.from(answer).buffer), size, value, written);
       if (name !== cl.CL_DEVICE_EXTENSIONS) {
         return functions.clGetDeviceInfo(device, name, size, value as never, written);
@@ -177,13 +202,36 @@ function loader(functions: OpenCL): Fakes {
     ) {
       told.push("clCreateBufferWithProperties");
       if (failed("clCreateBufferWithProperties")) return put(errcode, 999); // a code of another API, as NVIDIA's
-      if (properties[0] !== BigInt(cl.CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR)) return put(errcode, CL_INVALID_VALUE);
+      const kind = driver.dmaBufs
+        ? cl.CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR
+        : cl.CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR;
+      if (properties[0] !== BigInt(kind)) return put(errcode, CL_INVALID_VALUE);
       const [fd, byteLength] = [Number(properties[1]), Number(size)];
       if (statusOf(fd).byteLength < size) return put(errcode, CL_INVALID_VALUE);
       const address = mapPages(NULL, byteLength, fd);
       const mem = functions.clCreateBuffer(context, flags | cl.CL_MEM_USE_HOST_PTR, size, address, errcode);
       buffers.set(mem, { fd, address, byteLength, references: 1, isAcquired: false });
       return mem;
+    },
+    clCreateBuffer(context: never, flags: bigint, size: bigint, pointer: Address, errcode: never) {
+      const isOwn = driver.dmaBufs && (flags & (cl.CL_MEM_USE_HOST_PTR | cl.CL_MEM_COPY_HOST_PTR)) === 0n;
+      if (!isOwn) return functions.clCreateBuffer(context, flags, size, pointer, errcode);
+      const byteLength = Math.ceil(Number(size) / 4096) * 4096 + driver.pool;
+      const fd = someFd();
+      libc().ftruncate(fd, BigInt(byteLength));
+      const address = mapPages(NULL, byteLength, fd);
+      const over = (flags & ~cl.CL_MEM_ALLOC_HOST_PTR) | cl.CL_MEM_USE_HOST_PTR;
+      const mem = functions.clCreateBuffer(context, over, size, address, errcode);
+      own.set(mem, { fd, address, byteLength });
+      return mem;
+    },
+    clGetMemObjectInfo(mem: never, name: number, size: bigint, value: Uint8Array | null, written: never) {
+      const held = name === ALLOCATION_HANDLE ? own.get(mem) : undefined;
+      if (held === undefined) return functions.clGetMemObjectInfo(mem, name, size, value as never, written);
+      return tell("clGetMemObjectInfo", () => {
+        const words = BigUint64Array.of(BigInt(held.fd)); // the driver's own fd: nobody else closes it
+        return fill(new Uint8Array(words.buffer), size, new Uint8Array(value!.buffer), written);
+      });
     },
     clCreateImageWithProperties(
       context: never,
@@ -206,7 +254,14 @@ function loader(functions: OpenCL): Fakes {
       return mem;
     },
     clReleaseMemObject(mem: never) {
+      const isLast = own.has(mem) && referencesOf(functions, mem) === 1;
       const code = functions.clReleaseMemObject(mem);
+      if (isLast) {
+        const { fd, address, byteLength } = own.get(mem)!;
+        own.delete(mem);
+        unmapPages(address, byteLength);
+        closeFd(fd);
+      }
       const held = buffers.get(mem);
       if (held === undefined || --held.references > 0) return code;
       if (held.isAcquired) misuses.push("a buffer was released while it was acquired");
@@ -231,6 +286,15 @@ function loader(functions: OpenCL): Fakes {
     clEnqueueReadBuffer: transfer("clEnqueueReadBuffer"),
     clEnqueueWriteBuffer: transfer("clEnqueueWriteBuffer"),
   };
+}
+
+/** Intel's CL_MEM_ALLOCATION_HANDLE_INTEL. */
+const ALLOCATION_HANDLE = 0x10050;
+
+function referencesOf(functions: OpenCL, mem: never): number {
+  const count = new Uint32Array(2);
+  functions.clGetMemObjectInfo(mem, cl.CL_MEM_REFERENCE_COUNT, 4n, count as never, null);
+  return count[0];
 }
 
 function fill(bytes: Uint8Array, size: bigint, value: Uint8Array | null, written: BigUint64Array | null): number {
