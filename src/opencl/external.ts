@@ -78,10 +78,10 @@ export class OpenCLExternalMemory {
     const { kind } = handle;
     const problem = lackingForMemory(this.#context, handle);
     if (problem !== undefined) return { kind, closed: () => ({ reason: problem }) };
-    // Untested with a dma-buf: it is no alias before that.
-    if (kind === "dma-buf") return { kind, prepare: this.#prepare, judge: () => UNPROVEN };
+    const offer = { kind, prepare: this.#prepare, blocks: true };
+    if (kind === "dma-buf") return { ...offer, judge: () => UNPROVEN }; // no device that takes one was seen
     const { uuid } = this.#context.id;
-    return { kind, prepare: this.#prepare, blocks: true, device: uuid === undefined ? {} : { uuid } };
+    return { ...offer, device: uuid === undefined ? {} : { uuid } };
   }
 
   #glOffer(): Offer {

@@ -141,14 +141,21 @@ function elsewhere(from: string): End {
   return endOf(from, new DmaBufContext());
 }
 
-/** Dma-bufs of one allocator. They have no commands: what writes them is a map of the CPU's. */
+/** Dma-bufs of one allocator. */
 function endOf(from: string, target: DmaBufContext = dmabuf): End {
+  return {
+    ...dmaBufEnd((init) => target.allocate({ ...init, from }), target),
+    allocateFrame: (info) => target.allocateFrame(info, { from }),
+    foreign: () => foreignBuffer(from, target),
+  };
+}
+
+/** Dma-bufs. They have no commands: what writes them is a map of the CPU's. */
+export function dmaBufEnd(allocate: End["allocate"], target: DmaBufContext = dmabuf): End {
   const own = new MapperGraph([host, target]);
   return {
     target,
-    allocate: (init) => target.allocate({ ...init, from }),
-    allocateFrame: (info) => target.allocateFrame(info, { from }),
-    foreign: () => foreignBuffer(from, target),
+    allocate,
     // deno-lint-ignore require-await -- what it throws is a rejection, as at every end
     async write(tensor, bytes) {
       using mapped = own.map(tensor, host, { access: "write" }) as HostTensor;
