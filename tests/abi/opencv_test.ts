@@ -14,9 +14,12 @@ function present(file: string): boolean {
   }
 }
 
+/** Debian 12's, or Debian 13's. */
+const version = present("libopencv_core.so.406") ? "406" : "410";
+
 /** Registers a test that calls OpenCV through the committed tables; ignored, with the reason, where it can not run. */
 function opencvTest(name: string, fn: () => void, everywhere = true): void {
-  const missing = ["core", "imgproc", "imgcodecs"].map((part) => `libopencv_${part}.so.406`)
+  const missing = ["core", "imgproc", "imgcodecs"].map((part) => `libopencv_${part}.so.${version}`)
     .filter((file) => !present(file));
   const needed = [...missing, ...everywhere || Deno.build.arch === "x86_64" ? [] : ["x86-64"]];
   const ignore = needed.length > 0;
@@ -24,7 +27,7 @@ function opencvTest(name: string, fn: () => void, everywhere = true): void {
 }
 
 function open<Typed>(part: string, symbols: Deno.ForeignLibraryInterface): { call: Typed; close(): void } {
-  const library = Deno.dlopen(`libopencv_${part}.so.406`, symbols);
+  const library = Deno.dlopen(`libopencv_${part}.so.${version}`, symbols);
   return { call: library.symbols as unknown as Typed, close: () => library.close() };
 }
 

@@ -1,5 +1,5 @@
 /** OpenCV itself through the guard: what it throws is a typed error, again and again. */
-import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
 import type { Address } from "../../ffi/address.ts";
 import { COLOR_BGR2GRAY } from "../../ffi/opencv_imgproc/constants.ts";
 import { CV_64F, CV_8U, INPUT_ARRAY_KIND_SHIFT } from "../../ffi/opencv_core/constants.ts";
@@ -29,7 +29,12 @@ function errorOf(seen: Thrown): Error {
 }
 
 function module<F>(name: string, symbols: Deno.ForeignLibraryInterface): () => F {
-  const spec = { api: `guarded_${name}`, candidates: [`libopencv_${name}.so.406`], symbols, hint: "" };
+  const spec = {
+    api: `guarded_${name}`,
+    candidates: ["406", "410"].map((version) => `libopencv_${name}.so.${version}`),
+    symbols,
+    hint: "",
+  };
   return lazyLibrary<F>({ ...spec, link: guarded(errorOf) } satisfies LibrarySpec<typeof symbols>);
 }
 
@@ -48,7 +53,7 @@ function opens(library: () => unknown): boolean {
 }
 
 function opencvTest(name: string, fn: () => Promise<void>): void {
-  Deno.test({ name: isThere ? name : `${name} (skipped: needs OpenCV 4.6 on x86-64)`, ignore: !isThere, fn });
+  Deno.test({ name: isThere ? name : `${name} (skipped: needs OpenCV on x86-64)`, ignore: !isThere, fn });
 }
 
 /** Memory at an address. Whoever keeps it keeps it there. */
@@ -85,7 +90,7 @@ opencvTest(
 
     const error = assertThrows(() => convert(wrong), NativeCallError);
     assertEquals([error.api, error.fn], ["guarded_imgproc", "cvtColor"]);
-    assertStringIncludes(error.message, "OpenCV(4.6.0)");
+    assertMatch(error.message, /OpenCV\(4\.\d+\.\d+\)/);
     assertStringIncludes(error.message, "depth");
     const [{ type, code, line, what }] = thrown;
     assertEquals([type, code], ["cv::Exception", error.code]);

@@ -8,7 +8,10 @@ Deno.test("docs/seeds.md names only files that exist, and at least one for each 
   const sections = text.split(/^## /m).slice(1);
   assertEquals(sections.map((section) => section.slice(0, 3)), ["000", "001", "002", "003", "004"]);
   for (const section of sections) {
-    const paths = Array.from(section.matchAll(/`((?:docs|examples|src|tests|bench)\/[\w./-]+)`/g), ([, path]) => path);
+    const paths = Array.from(
+      section.matchAll(/`((?:docs|examples|src|tasks|tests|bench)\/[\w./-]+)`/g),
+      ([, path]) => path,
+    );
     assert(paths.length > 0, section.slice(0, 40));
     for (const path of paths) {
       const found = await Deno.stat(`${ROOT}/${path}`).catch(() => undefined);
