@@ -1,7 +1,7 @@
 import { type Address, NULL } from "../../../ffi/address.ts";
 import { InteropError } from "../../core/errors.ts";
-import { undoAll } from "../../core/life/undo.ts";
-import { mapPages, PAGE } from "../../core/native/blocks.ts";
+import { allOrNothing, undoAll } from "../../core/life/undo.ts";
+import { mapPages, PAGE, unmapPages } from "../../core/native/blocks.ts";
 import { permitted } from "../../core/native/library.ts";
 import { bytesAt } from "../../core/native/pin.ts";
 import { loadFunctions } from "../../guard/functions.ts";
@@ -41,17 +41,19 @@ export class HostPool {
       throw new InteropError(what, { api: "cuda", fn: "cudaHostAlloc", hint: "Use cuda.pinned.pool()." });
     }
     const at = mapPages(NULL, PAGE);
+    const load = () =>
+      loadFunctions("cuda-host-pool", {
+        take: takeCode(at),
+        give: giveCode(at),
+        removeIdle: removeIdleCode(at),
+      });
+    const functions = allOrNothing("making a pool", load, [() => unmapPages(at, PAGE)]);
     this.#state = new DataView(bytesAt(at, PAGE, "cuda", []).buffer);
     this.#state.setUint32(STATE.flags, flags, true);
     this.#state.setBigUint64(STATE.context, context, true);
     for (const [name, address] of Object.entries(calls)) {
       this.#state.setBigUint64(STATE[name as keyof typeof calls], address, true);
     }
-    const functions = loadFunctions("cuda-host-pool", {
-      take: takeCode(at),
-      give: giveCode(at),
-      removeIdle: removeIdleCode(at),
-    });
     this.take = functions.take;
     this.give = functions.give;
     this.#removeIdle = permitted("to call by an address", "cuda", () => {
