@@ -1,14 +1,15 @@
 /**
- * A texture of OpenGL ES that CUDA reads and writes where it lies: the program of CUDA for Tegra, §4.2.1. GL makes a texture
- * of 256 × 256 pixels, kernels change it through a surface object, CUDA copies its array out (cudaMemcpy3D), and GL reads
- * the same pixels. Once by the `EGLImage`, where the program waits by itself, and once by a map, which waits.
+ * A texture of OpenGL ES that CUDA reads and writes where it lies: the programs of CUDA for Tegra, §4.2.1 and §4.3.3. GL
+ * makes a texture of 256 × 256 pixels, kernels change it through a surface object, CUDA copies its array out (cudaMemcpy3D),
+ * and GL reads the same pixels: by the `EGLImage`, where the program waits by itself; by the same with an `EGLSync` each way,
+ * where the devices wait if the drivers can; and by a map, which waits.
  *
  * Run it as `deno run -A examples/egl-image-cuda/main.ts [picture.png]`.
  *
  * @module
  */
 import { dirname } from "@std/path";
-import { host, InteropError, MapperGraph } from "@samepage/interop";
+import { type Fence, host, InteropError, MapperGraph } from "@samepage/interop";
 import { type CudaArray, type CudaContext, CudaEglImage, type CudaKernel } from "@samepage/interop/cuda";
 import { EglContext, eglDevices, type Picture } from "@samepage/interop/egl";
 import sharp from "sharp";
@@ -34,6 +35,7 @@ await onGpu(async (cuda) => {
   using changeTexture = program.kernel("changeTexture", ["cudaSurfaceObject_t", "unsigned int", "unsigned int"]);
   using addRings = program.kernel("addRings", ["cudaSurfaceObject_t", "unsigned int", "unsigned int"]);
   byImage(cuda, egl, changeTexture);
+  bySync(cuda, egl, changeTexture);
   const pixels = byMap(cuda, egl, [changeTexture, addRings]);
   await Deno.mkdir(dirname(out), { recursive: true });
   await sharp(pixels, { raw: { width: WIDTH, height: HEIGHT, channels: 4 } }).png().toFile(out);
@@ -53,6 +55,33 @@ function byImage(cuda: CudaContext, egl: EglContext, changeTexture: CudaKernel):
   print("EGLImage", verdict(copied, pixelsOf(egl, picture), changed()));
 }
 
+/**
+ * The listing with `EGLSync` in place of glFinish. A fence of GL's is an `EGLSync`, of which CUDA makes an event; a fence of
+ * CUDA's is an event that was recorded, of which EGL makes a sync. A Tegra has both; where a driver has not, the host waits.
+ */
+function bySync(cuda: CudaContext, egl: EglContext, changeTexture: CudaKernel): void {
+  using picture = egl.image.allocate(SIZE);
+  const registered = openOr(() => CudaEglImage.register(cuda, picture.planes[0].handle.image));
+  if (registered instanceof InteropError) return;
+  using image = registered;
+  const [array] = image.arrays;
+  egl.queue.fill(picture, [0, 0, 0, 0]);
+  const ofGl = egl.queue.fence(); // eglCreateSync(EGL_SYNC_FENCE)
+  print("EGLSync", `CUDA waits for GL on the ${whoWaits(cuda, egl, "CUDA", ofGl)}`);
+  run(cuda, changeTexture, array, ofGl); // cudaEventCreateFromEGLSync, cudaStreamWaitEvent
+  const ofCuda = cuda.stream.fence(); // cudaEventRecord, eglCreateSync(EGL_SYNC_CUDA_EVENT_NV)
+  print("", `GL waits for CUDA on the ${whoWaits(cuda, egl, "GL", ofCuda)}`);
+  const pixels = pixelsOf(egl, picture, ofCuda); // eglWaitSync
+  print("", verdict(copyOf(cuda, array), pixels, changed()));
+}
+
+/** Where the next command of one API's waits for a fence of the other's. */
+function whoWaits(cuda: CudaContext, egl: EglContext, waiting: "CUDA" | "GL", fence: Fence): string {
+  const { line } = waiting === "CUDA" ? cuda.stream : egl;
+  const why = line.whyHostWaits([fence]);
+  return why === undefined ? "device" : `host: ${why}`;
+}
+
 /** The same by a map, in which the two drivers take turns. Returns the pixels. */
 function byMap(cuda: CudaContext, egl: EglContext, kernels: readonly CudaKernel[]): Uint8Array {
   using graph = new MapperGraph([egl, cuda]);
@@ -70,9 +99,10 @@ function byMap(cuda: CudaContext, egl: EglContext, kernels: readonly CudaKernel[
 }
 
 /** Runs a kernel over all pixels of an array, by a surface object. */
-function run(cuda: CudaContext, kernel: CudaKernel, array: CudaArray): void {
+function run(cuda: CudaContext, kernel: CudaKernel, array: CudaArray, after: Fence | readonly Fence[] = []): void {
   using surface = array.surface();
-  kernel.run({ groups: [WIDTH / TILE, HEIGHT / TILE], groupSize: [TILE, TILE] }, [surface.handle, WIDTH, HEIGHT]);
+  const grid = { groups: [WIDTH / TILE, HEIGHT / TILE], groupSize: [TILE, TILE] };
+  kernel.run(grid, [surface.handle, WIDTH, HEIGHT], { after });
   surface.usedBy(cuda.stream.fence());
 }
 
@@ -86,9 +116,13 @@ function copyOf(cuda: CudaContext, array: CudaArray): Uint8Array {
 }
 
 /** What GL sees in the texture. */
-function pixelsOf(egl: EglContext, picture: Picture): Uint8Array<ArrayBuffer> {
+function pixelsOf(
+  egl: EglContext,
+  picture: Picture,
+  after: Fence | readonly Fence[] = [],
+): Uint8Array<ArrayBuffer> {
   const pixels = new Uint8Array(WIDTH * HEIGHT * 4);
-  egl.queue.read(picture, pixels);
+  egl.queue.read(picture, pixels, { after });
   return pixels;
 }
 

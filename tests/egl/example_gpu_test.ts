@@ -29,7 +29,10 @@ eglCudaTest("examples: egl-image-cuda has GL and CUDA see the same pixels, and w
     console.log(said);
     assert(!said.includes("WRONG"), said);
     assertStringIncludes(said, "egl.image→cuda.image: alias");
-    assertEquals(said.match(/GL and CUDA see the same pixels; they are the CPU's/g)?.length, 2, said);
+    assertEquals(said.match(/GL and CUDA see the same pixels; they are the CPU's/g)?.length, 3, said);
+    for (const waits of [/CUDA waits for GL on the (device|host: .)/, /GL waits for CUDA on the (device|host: .)/]) {
+      assertMatch(said, waits);
+    }
     assertStringIncludes(said, "nothing: every native object was given back");
     const { data, info } = await sharp(out).raw().toBuffer({ resolveWithObject: true });
     assertEquals([info.width, info.height, info.channels], [WIDTH, HEIGHT, 4]);
