@@ -27,6 +27,7 @@ import type { EGL } from "../../ffi/egl/functions.ts";
 import { writeCudaChannelFormatDesc, writeCudaExtent } from "../../ffi/cuda_runtime/structs.ts";
 import { GL_RENDERBUFFER, GL_TEXTURE_2D } from "../../ffi/gles/constants.ts";
 import { GlPort } from "../../src/gl/port.ts";
+import { planeLayouts } from "../../src/core/layout/frame_info.ts";
 import { setTap } from "../../src/core/native/library.ts";
 import { FrameStruct } from "../../src/cuda/egl/frame.ts";
 import { GlResource } from "../../src/cuda/egl/gl_resource.ts";
@@ -53,6 +54,8 @@ const recorded = new Set<bigint>();
 const ofEvents = new Set<bigint>();
 /** A program's own EGLSync, where a test has one. */
 let own = 0n;
+/** The address of the next memory. */
+let next = 0x2000_0000n;
 
 setTap((api, functions) => {
   if (api !== "egl") return functions;
@@ -124,7 +127,8 @@ const test = recordedTests({
   },
   /** The second device is a Tegra's. */
   cudaMallocPitch: (out: BigUint64Array, pitch: BigUint64Array) => ([out[0], pitch[0]] = [0x1000_0000n, 512n], 0),
-  cudaMalloc: (out: BigUint64Array) => (out[0] = 0x2000_0000n, 0),
+  cudaMalloc: (out: BigUint64Array) => (out[0] = next += 0x1_0000n, 0),
+  cudaMemset2DAsync: (to: bigint) => (calls.push(["fill", to]), 0),
   cudaFree: () => 0,
   cudaDeviceGetAttribute: (value: Int32Array, attribute: number, ordinal: number) => (
     value[0] = attribute === cudaDevAttrIntegrated ? ordinal : 32768, 0
@@ -460,6 +464,44 @@ over("an EGLImage with addresses is tensors, plane by plane, until it ends", ({ 
   const [plane] = image.tensors;
   image[Symbol.dispose]();
   assertThrows(() => plane.handle, DisposedError);
+});
+
+for (const format of ["I420", "P010", "BGRA", "GRAY8"] as const) {
+  over(
+    `an EGLImage of ${format} with addresses is one tensor a plane, which commands read and write`,
+    ({ egl, cuda }) => {
+      using picture = egl.image.allocate(SIZE);
+      const info = imageInfo({ format, width: 8, height: 4 });
+      const layouts = planeLayouts(info);
+      const planes = layouts.map((layout) => cuda.allocate(layout));
+      asPointers = Frame.of(planes, info);
+      using image = CudaEglImage.register(cuda, picture.planes[0].handle.image);
+      const shapes = image.tensors.map(({ layout: { shape, dtype } }) => [shape, dtype]);
+      assertEquals(shapes, layouts.map(({ shape, dtype }) => [shape, dtype]));
+      assertEquals(image.tensors.map(({ address }) => address), planes.map(({ address }) => address));
+      calls = [];
+      for (const tensor of image.tensors) cuda.stream.fill(tensor, 0);
+      assertEquals(calls, planes.map(({ address }) => ["fill", address]));
+      assertEquals(new Set(image.tensors.map(({ memory }) => memory)), new Set(["external"]));
+      asPointers = undefined;
+      for (const plane of planes) plane[Symbol.dispose]();
+    },
+  );
+}
+
+over("an EGLImage with addresses is mapped to no image, and is unregistered again", ({ egl, cuda, graph }) => {
+  using picture = egl.image.allocate({ ...SIZE, format: "BGRA" });
+  using pixels = cuda.allocate({ shape: [4, 8, 4], dtype: "u8" });
+  asPointers = Frame.of([pixels], imageInfo({ ...SIZE, format: "BGRA" }));
+  calls = [];
+  const { hint } = assertThrows(
+    () => graph.map(picture.planes[0], cuda.image(RGBA)),
+    InteropError,
+    "the EGLImage is memory at addresses",
+  );
+  asPointers = undefined;
+  assertStringIncludes(hint!, ".tensors");
+  assertEquals(calls.map(([name]) => name), ["registerEglImage", "frame", "unregister"]);
 });
 
 over(

@@ -2,9 +2,9 @@ import type { CudaArray } from "../../../ffi/cuda_runtime/handles.ts";
 import type { GlPort } from "../../gl/port.ts";
 import type { ImagePort } from "../../core/device/port.ts";
 import type { Images, ImportedImage, Memory } from "../../core/contract.ts";
-import { messageOf, type Reason } from "../../core/errors.ts";
+import { InteropError, messageOf, type Reason } from "../../core/errors.ts";
 import type { Target } from "../../core/graph/context.ts";
-import { type Undo, undoAll } from "../../core/life/undo.ts";
+import { allOrNothing, type Undo, undoAll } from "../../core/life/undo.ts";
 import type { PixelFormat } from "../../core/layout/frame_info.ts";
 import { pictureIn, type PictureSize } from "../../core/layout/pictures.ts";
 import type { Allocation } from "../../core/memory/allocation.ts";
@@ -15,6 +15,7 @@ import { checks } from "../check.ts";
 import { assertWithin } from "../arrays/extent.ts";
 import type { CudaImageFormat } from "../arrays/format.ts";
 import { MARKER } from "../driver.ts";
+import type { FrameStruct } from "../egl/frame.ts";
 import { glResourceOf } from "../egl/gl_resource.ts";
 import { registered } from "../egl/image.ts";
 import type { CudaStreamContext } from "../stream.ts";
@@ -116,15 +117,22 @@ function glImage({ context }: ImportingTarget, port: ImagePort, block: Allocatio
   return { ...resource.use(true), handles: [resource] };
 }
 
+/** @throws {InteropError} where the driver has the image at addresses, as a Tegra's may. */
+function arrayIn(struct: FrameStruct): CudaArray {
+  if (struct.isArrays) return struct.arrayOf(0);
+  throw new InteropError("the EGLImage is memory at addresses, and no CUDA array.", {
+    ...{ api: "cuda", fn: "cudaGraphicsResourceGetMappedEglFrame", argument: "source" },
+    hint: "Take its planes as tensors: CudaEglImage.register(cuda, plane.handle.image).tensors.",
+  });
+}
+
 /** An `EGLImage`: nothing is mapped, so the stream itself waits, and the others for what was done there. */
 function eglImage({ context }: ImportingTarget, port: ImagePort, block: Allocation): ImportedImage<ExternalImage> {
   const image = importFor(context.resource, block, () => {
     const undo: Undo = [];
     const struct = registered(context, port.objects[0].value, undo);
-    return {
-      array: struct.arrayOf(0) as CudaArray,
-      release: () => undoAll(undo, "unregistering an EGLImage"),
-    };
+    const array = allOrNothing("importing an EGLImage", () => arrayIn(struct), undo);
+    return { array, release: () => undoAll(undo, "unregistering an EGLImage") };
   });
   return { handles: [image], begin: () => MARKER };
 }
