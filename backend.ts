@@ -99,6 +99,13 @@ export {
   type Received,
   tensorOver,
 } from "./src/core/tensors/over.ts";
+export {
+  type ForeignMemory,
+  type ImageImport,
+  importImage,
+  importMemory,
+  type MemoryImport,
+} from "./src/core/tensors/foreign_memory.ts";
 export type { AddressedPlane, FrameInit, FrameJson } from "./src/core/tensors/frame.ts";
 export type { MappedInit } from "./src/core/tensors/mapped.ts";
 export type { Part, TensorInit, TensorJson } from "./src/core/tensors/tensor.ts";

@@ -273,8 +273,11 @@ export interface Images<H = unknown> {
   refuse?(source: Described, access: Access, format?: PixelFormat): Reason | undefined;
   /** A port to an image, for an access by the other side. */
   export?(source: Mapped, kind: MemoryKind, access: Access): Exported<ImagePort>;
-  /** The image of a port, which is the source's. It takes the fds that it uses; the core closes the others. */
-  import?(port: ImagePort, access: Access, source: Described): ImportedImage<H>;
+  /**
+   * The image of a port, which is the source's; an fd of a program's own comes without. It takes the fds that it uses; the
+   * core closes the others.
+   */
+  import?(port: ImagePort, access: Access, source?: Described): ImportedImage<H>;
 }
 
 /** The importer's side of a step: the same image in another kind of memory. */

@@ -12,6 +12,7 @@ import type { Target } from "../core/graph/context.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import type { LayoutInit } from "../core/layout/layout.ts";
 import type { AttachOptions } from "../core/tensors/adopt.ts";
+import { importMemory, type MemoryImport } from "../core/tensors/foreign_memory.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
@@ -184,6 +185,32 @@ export class CudaContext extends CudaPrimaryContext {
    */
   attach(address: bigint, init: LayoutInit, options: AttachOptions = {}): CudaTensor {
     return attachedTensor(this, address, init, options);
+  }
+
+  /**
+   * A buffer over memory of other code's by its fd (cudaImportExternalMemory). The fd stays the caller's, who may close it at
+   * once, whether this succeeds or not. The memory itself lives at least as long as the tensor.
+   *
+   * The other code's work is ordered by semaphores ({@link importSemaphore}), or by `after`: nothing here knows it. Memory of
+   * `cuMemCreate` is for `cuda.virtual.import`.
+   *
+   * @param fd an opaque fd (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) of memory on the same device
+   * @param init the layout of the elements from the memory's first byte, and what the memory was made with
+   * @throws {ArgumentError} for what is no open fd, another device's `uuid`, and if the device imports none.
+   * @throws {LayoutError} if the layout reaches past the memory's end.
+   * @throws {NativeCallError} if the driver refuses it.
+   *
+   * @example
+   * ```ts ignore
+   * import { CudaContext } from "@samepage/interop/cuda";
+   *
+   * declare const theirs: { uuid: string; exportFd(): number; allocationSize: number }; // a program's own Vulkan code
+   * using cuda = CudaContext.open({ uuid: theirs.uuid });
+   * using words = cuda.importMemory(theirs.exportFd(), { shape: [256], dtype: "u32", size: theirs.allocationSize });
+   * ```
+   */
+  importMemory(fd: number, init: MemoryImport, options: AttachOptions = {}): CudaTensor {
+    return importMemory<CudaTensor>(this, fd, init, options);
   }
 
   /**

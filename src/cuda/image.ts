@@ -2,9 +2,12 @@ import { PrintedTarget } from "../core/graph/context.ts";
 import type { CudaArray as ArrayHandle } from "../../ffi/cuda_runtime/handles.ts";
 import type { Memory, MemoryTarget } from "../core/contract.ts";
 import { assertWhole, pictureIn, type PictureSize } from "../core/layout/pictures.ts";
+import type { AttachOptions } from "../core/tensors/adopt.ts";
+import { type ImageImport, importImage } from "../core/tensors/foreign_memory.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { type Part, Tensor } from "../core/tensors/tensor.ts";
 import { CudaArray } from "./arrays/array.ts";
+import { assertWithin } from "./arrays/extent.ts";
 import type { CudaArrayDType, CudaImageFormat } from "./arrays/format.ts";
 import type { CudaPrimaryContext } from "./base.ts";
 import { imagePortsOf } from "./external/image_ports.ts";
@@ -79,6 +82,36 @@ export class CudaImageTarget extends PrintedTarget<CudaStreamContext> implements
     this.dtype = dtype;
     this.channels = channels;
     this.ports = imagePortsOf(this, (init) => new CudaImage({ ...init, target: this }));
+  }
+
+  /**
+   * An image over memory of other code's by its fd (cudaExternalMemoryGetMappedMipmappedArray). The fd stays the caller's, who may
+   * close it at once, whether this succeeds or not. The other code's work is ordered by semaphores (`importSemaphore`), or by
+   * `after`: nothing here knows it.
+   *
+   * @param fd an opaque fd (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) of memory on the same device
+   * @param init the size of the image, where it begins in the memory, and what that was made with
+   * @throws {ArgumentError} for what is no open fd, another device's `uuid`, and if the device imports none.
+   * @throws {LayoutError} for a shape that is no image of this format, or more than the device takes; for `tiling: "linear"`,
+   * of which drivers show wrong pixels.
+   * @throws {NativeCallError} if the driver refuses it.
+   *
+   * @example
+   * ```ts ignore
+   * import { CudaContext } from "@samepage/interop/cuda";
+   *
+   * declare const theirs: { uuid: string; exportFd(): number; allocationSize: number }; // a `VkImage` of a program's own code
+   * using cuda = CudaContext.open({ uuid: theirs.uuid });
+   * const target = cuda.image({ dtype: "u8", channels: 4 });
+   * using image = target.importMemory(theirs.exportFd(), { shape: [480, 640, 4], size: theirs.allocationSize });
+   * ```
+   */
+  importMemory(fd: number, init: ImageImport, options: AttachOptions = {}): CudaImage {
+    const format = { dtype: this.dtype, elements: this.channels };
+    return importImage(this, fd, init, format, options, ({ layers, ...size }) => {
+      const use = { surface: true, layered: layers !== undefined };
+      assertWithin({ ...size, depth: layers ?? 0 }, use, this.context.device);
+    });
   }
 
   /** What it says besides its kind: the format. */

@@ -46,7 +46,7 @@ export function imagesOf(base: EglBase): Images<EglPicture> {
     formatOf: ({ planes }) => planes.length === 1 ? pictureOf(planes[0].allocation)?.format.pixel : undefined,
     refuse: ({ info, target }) => target.context === base ? undefined : refuseSource(base, info),
     export: (source, kind) => kind === "dma-buf" ? exported(source, kind) : named(source, kind),
-    import: (port, _access, { info }) => imported(base, port, info as ImageInfo, formats),
+    import: (port, _access, source) => imported(base, port, source!.info as ImageInfo, formats),
   };
 }
 

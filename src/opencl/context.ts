@@ -18,6 +18,7 @@ import { aliasRuleOf, subBufferRuleOf } from "./alias/rules.ts";
 import type { BaseContext } from "./base_context.ts";
 import { attachedBuffer } from "./buffers/attached.ts";
 import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
+import { importMemory, type MemoryImport } from "../core/tensors/foreign_memory.ts";
 import { attachedEvent } from "./queues/attached_event.ts";
 import { checks } from "./check.ts";
 import { OpenCLDriver } from "./driver.ts";
@@ -270,6 +271,32 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
    */
   attach(handle: bigint, init: LayoutInit, options: AttachOptions = {}): OpenCLTensor {
     return attaching(options, (access) => new OpenCLTensor(attachedBuffer(this, handle, init, access)));
+  }
+
+  /**
+   * A buffer over memory of other code's by its fd (cl_khr_external_memory_opaque_fd). The fd stays the caller's, who may close it at
+   * once, whether this succeeds or not. The memory itself lives at least as long as the tensor.
+   *
+   * The other code's work is ordered by semaphores ({@link importSemaphore}), or by `after`: nothing here knows it. It is acquired here, and released when
+   * the tensor ends.
+   *
+   * @param fd an opaque fd (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) of memory on the same device
+   * @param init the layout of the elements from the memory's first byte, and what the memory was made with
+   * @throws {ArgumentError} for what is no open fd, another device's `uuid`, and if the device imports none.
+   * @throws {LayoutError} if the layout reaches past the memory's end.
+   * @throws {NativeCallError} if the driver refuses it.
+   *
+   * @example
+   * ```ts ignore
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * declare const theirs: { uuid: string; exportFd(): number; allocationSize: number }; // a program's own Vulkan code
+   * using cl = OpenCLContext.open({ uuid: theirs.uuid });
+   * using words = cl.importMemory(theirs.exportFd(), { shape: [256], dtype: "u32", size: theirs.allocationSize });
+   * ```
+   */
+  importMemory(fd: number, init: MemoryImport, options: AttachOptions = {}): OpenCLTensor {
+    return importMemory<OpenCLTensor>(this, fd, init, options);
   }
 
   /**

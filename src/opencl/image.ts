@@ -5,6 +5,7 @@ import { type Layout, layout } from "../core/layout/layout.ts";
 import { assertWhole } from "../core/layout/pictures.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
+import { type ImageImport, importImage } from "../core/tensors/foreign_memory.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Part } from "../core/tensors/tensor.ts";
 import type { OpenCLContext } from "./context.ts";
@@ -166,6 +167,35 @@ export class ImageTarget extends PrintedTarget<OpenCLContext> implements MemoryT
    */
   attach(handle: bigint, options: AttachOptions = {}): OpenCLImage {
     return attaching(options, (access) => new OpenCLImage({ target: this, ...attachedImage(this, handle, access) }));
+  }
+
+  /**
+   * An image over memory of other code's by its fd (clCreateImageWithProperties, cl_khr_external_memory_opaque_fd). The fd stays the caller's, who may
+   * close it at once, whether this succeeds or not. The other code's work is ordered by semaphores (`importSemaphore`), or by
+   * `after`: nothing here knows it.
+   *
+   * @param fd an opaque fd (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) of memory on the same device
+   * @param init the size of the image, and what the memory was made with; `offset` is 0
+   * @throws {ArgumentError} for what is no open fd, another device's `uuid`, and if the device imports none.
+   * @throws {LayoutError} for a shape that is no image of this format, or more than the device takes; for `tiling: "linear"`,
+   * of which drivers show wrong pixels.
+   * @throws {NativeCallError} if the driver refuses it.
+   *
+   * @example
+   * ```ts ignore
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * declare const theirs: { uuid: string; exportFd(): number; allocationSize: number }; // a `VkImage` of a program's own code
+   * using cl = OpenCLContext.open({ uuid: theirs.uuid });
+   * const target = cl.image({ order: "RGBA", type: "UNORM_INT8" });
+   * using image = target.importMemory(theirs.exportFd(), { shape: [480, 640, 4], size: theirs.allocationSize });
+   * ```
+   */
+  importMemory(fd: number, init: ImageImport, options: AttachOptions = {}): OpenCLImage {
+    return importImage(this, fd, init, this.format, options, ({ layers }, at) => {
+      const image = this.fit(at, layers === undefined ? "2D" : "2D array");
+      if (isProblem(image)) throw problemError(this.format.name, image);
+    });
   }
 
   /**

@@ -32,7 +32,7 @@ function imagesOf(base: VaapiBase): Images<VaapiSurface> {
       return reason === undefined ? undefined : { reason, remedy: `It has ${base.formats.join(", ")}.` };
     },
     export: exported,
-    import: (port, _access, source) => imported(base, port, pictureOf(source)!),
+    import: (port, _access, source) => imported(base, port, pictureOf(source!)!),
   };
 }
 

@@ -18,6 +18,7 @@ import { Imports } from "../core/memory/imports.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
+import { importMemory, type MemoryImport } from "../core/tensors/foreign_memory.ts";
 import { attachedFence } from "./attached_fence.ts";
 import type { VulkanBase } from "./base.ts";
 import type { VulkanBuffer } from "./buffer.ts";
@@ -221,6 +222,32 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
    */
   attach(handle: bigint, init: LayoutInit, options: AttachOptions = {}): VulkanTensor {
     return attaching(options, (access) => attachedBuffer(this, handle, layoutIn(init, LAYOUT_NAMES), access));
+  }
+
+  /**
+   * A buffer over memory of other code's by its fd (VK_KHR_external_memory_fd). The fd stays the caller's, who may close it at
+   * once, whether this succeeds or not. The memory itself lives at least as long as the tensor.
+   *
+   * The other code's work is ordered by semaphores ({@link importSemaphore}), or by `after`: nothing here knows it. A driver may want the same
+   * `type` of memory as its maker named.
+   *
+   * @param fd an opaque fd (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) of memory on the same device
+   * @param init the layout of the elements from the memory's first byte, and what the memory was made with
+   * @throws {ArgumentError} for what is no open fd, another device's `uuid`, and if the device imports none.
+   * @throws {LayoutError} if the layout reaches past the memory's end.
+   * @throws {NativeCallError} if the driver refuses it.
+   *
+   * @example
+   * ```ts ignore
+   * import { VulkanContext } from "@samepage/interop/vulkan";
+   *
+   * declare const theirs: { uuid: string; exportFd(): number; allocationSize: number }; // a program's own Vulkan code
+   * using vulkan = VulkanContext.open({ uuid: theirs.uuid });
+   * using words = vulkan.importMemory(theirs.exportFd(), { shape: [256], dtype: "u32", size: theirs.allocationSize });
+   * ```
+   */
+  importMemory(fd: number, init: MemoryImport, options: AttachOptions = {}): VulkanTensor {
+    return importMemory<VulkanTensor>(this, fd, init, options);
   }
 
   /**

@@ -10,6 +10,7 @@ import { own } from "../core/memory/own.ts";
 import { findByHandle, tellByHandle } from "../core/memory/peers.ts";
 import type { Access } from "../core/memory/access.ts";
 import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
+import { type ImageImport, importImage } from "../core/tensors/foreign_memory.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { VulkanBase } from "./base.ts";
 import { EXPORT_KINDS, type ExportKind } from "./handle_kinds.ts";
@@ -140,6 +141,35 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
    */
   attach(image: bigint, form: VulkanImageForm, options: AttachOptions = {}): VulkanImage {
     return attaching(options, (access) => this.#attached(image, form, access));
+  }
+
+  /**
+   * An image over memory of other code's by its fd (VK_KHR_external_memory_fd). The fd stays the caller's, who may
+   * close it at once, whether this succeeds or not. The other code's work is ordered by semaphores (`importSemaphore`), or by
+   * `after`: nothing here knows it.
+   *
+   * @param fd an opaque fd (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) of memory on the same device
+   * @param init the size of the image, and what the memory was made with: of an image with the create info of
+   *   `allocate` here, its usage and flags too; `offset` is 0
+   * @throws {ArgumentError} for what is no open fd, another device's `uuid`, and if the device imports none.
+   * @throws {LayoutError} for a shape that is no image of this format, or more than the device takes.
+   * @throws {NativeCallError} if the driver refuses it.
+   *
+   * @example
+   * ```ts ignore
+   * import { VulkanContext } from "@samepage/interop/vulkan";
+   *
+   * declare const theirs: { uuid: string; exportFd(): number; allocationSize: number }; // a `VkImage` of a program's own code
+   * using vulkan = VulkanContext.open({ uuid: theirs.uuid });
+   * const target = vulkan.image("R8G8B8A8_UNORM");
+   * using image = target.importMemory(theirs.exportFd(), { shape: [480, 640, 4], size: theirs.allocationSize });
+   * ```
+   */
+  importMemory(fd: number, init: ImageImport, options: AttachOptions = {}): VulkanImage {
+    return importImage(this, fd, init, this.format, options, (size) => {
+      const { maxImageDimension2D: maxWidth, maxImageArrayLayers: maxLayers } = this.base.openDevice.facts.limits;
+      assertSize({ layers: undefined, ...size }, { maxWidth, maxHeight: maxWidth, maxLayers }, this.base.name);
+    });
   }
 
   #attached(image: bigint, form: VulkanImageForm, access: Access | undefined): VulkanImage {

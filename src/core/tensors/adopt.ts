@@ -58,7 +58,10 @@ export const ATTACH_NAMES: Names<AttachOptions> = { access: true, after: true, o
  *
  * @throws {ArgumentError} for options of a wrong type, and unknown ones.
  */
-export function attaching<M extends Mapped>(options: AttachOptions, make: (access: Access | undefined) => M): M {
+export function attaching<M extends Mapped>(
+  options: AttachOptions,
+  make: (access: Access | undefined, after: readonly Fence[]) => M,
+): M {
   const { access, after, owner } = optionsIn(options, ATTACH_NAMES);
   if (owner !== undefined && typeof owner !== "function") {
     throw new ArgumentError("owner: expected a function.", { api: "core", argument: "owner" });
@@ -66,7 +69,7 @@ export function attaching<M extends Mapped>(options: AttachOptions, make: (acces
   let work: Fence | undefined;
   const made = allOrNothing("attaching memory", () => {
     work = after === undefined ? undefined : fenceIn(after, "after");
-    return make(access === undefined ? undefined : accessOf(access, access));
+    return make(access === undefined ? undefined : accessOf(access, access), work === undefined ? [] : [work]);
   }, [() => releaseAfter(work, () => owner?.())]);
   if (work !== undefined) made.resource.usedBy(work);
   const { grants } = made;

@@ -1,6 +1,7 @@
 import type { Imported, MemoryTarget } from "../contract.ts";
 import { findPlace, tellByHandle, tellPlace } from "../memory/peers.ts";
-import { type KnownMemory, type KnownObject, Port } from "../device/port.ts";
+import type { Fence } from "../device/fence.ts";
+import { type ImagePort, type KnownMemory, type KnownObject, Port } from "../device/port.ts";
 import { nameOf } from "../graph/context.ts";
 import { type Begun, giveBackOf, type HeldSide, holdAndBegin } from "../graph/step_side.ts";
 import { ArgumentError, throwAll } from "../errors.ts";
@@ -118,6 +119,8 @@ export interface Received {
   readonly info?: FrameInfo | undefined;
   /** What is known of a frame. */
   readonly metadata?: Metadata | undefined;
+  /** The exporter's work in flight, which the first command of the import waits for. */
+  readonly after?: readonly Fence[];
 }
 
 /**
@@ -126,7 +129,7 @@ export interface Received {
  */
 export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, received: Received): T | Frame<T> {
   const { ports, context } = target;
-  const { access, info, metadata } = received;
+  const { access, info, metadata, after } = received;
   using from = port;
   context.resource?.assertLive();
   using part = meantOf(from, received.layouts);
@@ -155,7 +158,7 @@ export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, 
   }
   const undo: Undo = [];
   const side = sideOf(target, kind, imported);
-  const { fences, last } = begun(side, undo, letGo);
+  const { fences, last } = begun(side, undo, letGo, after);
   const allocation = known ?? new Allocation(block);
   if (imported.allocation !== undefined) undo.unshift(letGo); // its block knows whether it may be freed
   else if (!isOfBlock) undo.unshift(() => void (allocation.escaped || allocation.unseen || letGo()));
@@ -176,6 +179,30 @@ export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, 
   const planes = within(object, layouts);
   const make = () => tensorOver(target, { handle, layouts: planes, resource, info, metadata });
   return allOrNothing("importing memory", make, [() => resource.dispose()]);
+}
+
+/** The same for an image of one plane, which lies in a block of its own. */
+export function importImageAs<T extends Tensor>(
+  target: MemoryTarget<T>,
+  port: ImagePort,
+  at: Layout,
+  { access, after }: Pick<Received, "access" | "after">,
+): T {
+  const { ports, context } = target;
+  using from = port;
+  context.resource?.assertLive();
+  const imported = ports.images!.import!(from, access);
+  const { blocks } = ports.images!.imports.find(({ kind }) => kind === port.kind) ?? {};
+  const side: HeldSide = { side: imported, line: ports.line, kind: `${target.kind} import`, blocks };
+  const undo: Undo = [];
+  const { fences, last } = begun(side, undo, () => {}, after);
+  const allocation = new Allocation({ kind: `${target.kind}.${port.kind}`, byteLength: at.byteLength, free: () => {} });
+  const name = `${target.kind} image ${describeLayout(at)}`;
+  const giveBack = () => giveBackOf(side, last, false);
+  const resource = own({ name, allocation, access, owners: [context.resource], undo, giveBack });
+  resource.inherit(fences);
+  const make = () => ports.tensor!({ target, handle: imported.handles[0], layout: at, resource });
+  return allOrNothing("importing an image", make, [() => resource.dispose()]);
 }
 
 /** The part of a memfd that is meant: the file may be much longer, and only that part is mapped. Takes the fd over. */
@@ -201,9 +228,9 @@ function sideOf({ kind: of, ports }: MemoryTarget, kind: string, imported: Impor
   return { side, line: ports.line, kind: `${of} import`, blocks };
 }
 
-function begun(side: HeldSide, undo: Undo, letGo: () => void): Begun {
+function begun(side: HeldSide, undo: Undo, letGo: () => void, after: readonly Fence[] = []): Begun {
   try {
-    return holdAndBegin(side, undo, false, []);
+    return holdAndBegin(side, undo, false, after);
   } catch (error) {
     throwAll([error, ...unwind([letGo, ...undo])], "importing memory");
     throw error;

@@ -45,8 +45,9 @@ export function imagePortsOf<T extends Tensor<CudaArray> & PictureSize>(
     imports: [{ kind: KIND, device }, { kind: "gl-image", device, orders: true }, { kind: "egl-image", device }],
     onePlane: true,
     refuse: (source, _access, format) => refuseSource(target, source, format),
-    import(port, _access, { range: { allocation } }) {
+    import(port, _access, source) {
       if (port.kind === KIND) return imported(target, port);
+      const { allocation } = source!.range;
       return port.kind === "gl-image" ? glImage(target, port, allocation) : eglImage(target, port, allocation);
     },
   };

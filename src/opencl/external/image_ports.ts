@@ -58,7 +58,7 @@ export function imagePortsOf<T extends ImageTensor>(
     imports: [byFd, glOffer(), byEgl],
     forPlane: (plane) => target.forPlane(plane),
     refuse: (source, _access, format) => refuseSource(target, source) ?? refuseFormat(target, format),
-    import: (port, _access, { range: { allocation } }) => imported(target, port, allocation),
+    import: (port, _access, source) => imported(target, port, source?.range.allocation),
   };
   return {
     exports: [hostView],
@@ -129,7 +129,11 @@ function refuseFormat({ format }: ImportingTarget, of: CommonFormat | undefined)
   return { reason, remedy: `Map it to cl.image({ order: "${fit.order}", type: "${fit.type}" }).` };
 }
 
-function imported(target: ImportingTarget, port: ImagePort, block: Allocation): ImportedImage<ForeignImage> {
+function imported(
+  target: ImportingTarget,
+  port: ImagePort,
+  block: Allocation | undefined,
+): ImportedImage<ForeignImage> {
   if (port.modifier !== undefined) {
     throw checks.unfit(
       "source",
@@ -141,13 +145,17 @@ function imported(target: ImportingTarget, port: ImagePort, block: Allocation): 
   const { context } = target;
   const [object] = port.objects;
   const make = () => new GlImage(context, object as GlPort);
-  const gl = port.kind === GL ? importFor(context.queue.resource, block, make) : undefined;
+  const gl = port.kind === GL ? importFor(context.queue.resource, block!, make) : undefined;
   const image = gl ?? (port.kind === EGL ? new EglImage(context, object as EglPort) : overFd(target, port));
   return { ...image.use(image === gl), handles: [image] };
 }
 
 function overFd({ context, format }: ImportingTarget, port: ImagePort): ExternalImage {
-  const { width, height, layers = 1, objects: [memory] } = port;
+  const { width, height, layers = 1, objects: [memory], planes: [{ offset }] } = port;
+  if (offset !== 0) {
+    const what = `it begins at byte ${offset} of its memory, and OpenCL takes only images that begin with theirs.`;
+    throw checks.unfit("source", what, undefined, "clCreateImageWithProperties");
+  }
   const row = width * format.bytesPerPixel;
   const pitch = { row, slice: row * height };
   const shape: ImageShape = { type: typeOf(port), extent: [width, height, layers], pitch };

@@ -170,6 +170,10 @@ function imported(target: VulkanImageTarget, port: ImagePort): ImportedImage<Ima
   const { order, tiling } = orderIn(target, port);
   const closed = closedFor(target, kind, "imports", order);
   if (closed !== undefined) throw checks.unfit("source", closed.reason, closed.remedy, "vkCreateImage");
+  if (order === "optimal" && plane.offset !== 0) {
+    const what = `it begins at byte ${plane.offset} of its memory, and here images begin with theirs.`;
+    throw checks.unfit("source", what, undefined, "vkBindImageMemory");
+  }
   const { usage, dedicated } = abilities.of(order, handleType)!;
   const fd = memory.takeFd();
   const object = givenAway(
@@ -177,7 +181,7 @@ function imported(target: VulkanImageTarget, port: ImagePort): ImportedImage<Ima
     "importing an image",
     () =>
       new ImageObject(device, { format, width, height, layers, usage }, {
-        origin: { from: "fd", fd, handleType },
+        origin: { from: "fd", fd, handleType, known: memory.whole },
         tiling,
         dedicated: dedicated || memory.dedicated,
         byteLength: memory.byteLength,
