@@ -163,6 +163,27 @@ recordedTest("an fd of another process's memory is imported whole, and lives as 
   assertEquals(told, FREED);
 });
 
+recordedTest("other code's memory by its fd is imported whole, and the fd stays the caller's", (cuda) => {
+  const fd = someFd();
+  libc().ftruncate(fd, 4096n);
+  const fds = openFds();
+  {
+    using words = cuda.importMemory(fd, { shape: [64], dtype: "u32", byteOffset: 1024, size: 4096 });
+    assertEquals(told.splice(0), MADE);
+    assertEquals([words.address, words.memory, openFds()], [ADDRESS + 1024n as never, "external", fds + 1]);
+  }
+  assertEquals([told.splice(0), openFds()], [FREED, fds]);
+  const init = { shape: [64], dtype: "u32", size: 4096 } as const;
+  assertThrows(() => cuda.importMemory(fd, { ...init, byteOffset: 4000 }), LayoutError, "reaches to byte 4256");
+  assertThrows(() => cuda.importMemory(fd, { ...init, uuid: "ff" }), ArgumentError, "of device ff");
+  for (const name of ["cudaImportExternalMemory", "cudaExternalMemoryGetMappedBuffer"]) {
+    failing = name;
+    assertThrows(() => cuda.importMemory(fd, init), NativeCallError, name);
+    assertEquals(openFds(), fds);
+  }
+  closeFd(fd);
+});
+
 recordedTest("what fails leaves no fd and no memory: the driver closes an fd that it refuses", (cuda) => {
   for (const name of ["cudaImportExternalMemory", "cudaExternalMemoryGetMappedBuffer"]) {
     failing = name;

@@ -17,6 +17,7 @@ import {
 import { AccessError, ArgumentError, LayoutError, MapperGraph, NativeCallError, NoRouteError } from "@samepage/interop";
 import { pixelFormat } from "../../src/core/layout/frame_info.ts";
 import { closeFd } from "../../src/core/native/fd.ts";
+import { libc } from "../../src/core/native/libc.ts";
 import { CudaContext } from "../../src/cuda/mod.ts";
 import { type ForeignImage, foreignImage } from "../foreign_image.ts";
 import { openFds } from "../gc.ts";
@@ -137,6 +138,41 @@ recordedTest("memory that was allocated for the image alone is imported so", (cu
   using _ = graph.map(image, cuda.image(FORMAT));
   assertEquals(told[0].at(-1), cudaExternalMemoryDedicated);
 });
+
+recordedTest(
+  "an image by other code's fd is where and what its exporter says, and the fd stays the caller's",
+  (cuda) => {
+    const fd = libc().eventfd(0, 0);
+    const fds = openFds();
+    const init = { shape: [33, 70, 4], size: 65536, offset: 4096, dedicated: true };
+    {
+      using image = cuda.image({ dtype: "u8", channels: 4 }).importMemory(fd, init);
+      assertEquals(told.splice(0), [
+        ["cudaImportExternalMemory", cudaExternalMemoryHandleTypeOpaqueFd, 65536n, cudaExternalMemoryDedicated],
+        [
+          "cudaExternalMemoryGetMappedMipmappedArray",
+          ...[MEMORY, 4096n, [8, 8, 8, 1], 70n, 33n, 0n, cudaArraySurfaceLoadStore, 1],
+        ],
+        ["cudaGetMipmappedArrayLevel", LEVELS, 0],
+      ]);
+      assertEquals([image.handle, image.width, image.height, openFds()], [ARRAY as never, 70, 33, fds + 1]);
+    }
+    assertEquals([told.splice(0), openFds()], [FREED, fds]);
+    const refused = (about: object, what: string) => {
+      assertThrows(
+        () => cuda.image({ dtype: "u8", channels: 4 }).importMemory(fd, { ...init, ...about }),
+        LayoutError,
+        what,
+      );
+    };
+    refused({ tiling: "linear" }, "CUDA would show others");
+    refused({ shape: [33, 70] }, "pixels of 4");
+    failing = "cudaExternalMemoryGetMappedMipmappedArray";
+    assertThrows(() => cuda.image({ dtype: "u8", channels: 4 }).importMemory(fd, init), NativeCallError, failing);
+    assertEquals(openFds(), fds);
+    closeFd(fd);
+  },
+);
 
 recordedTest("uses of its array are its own: work, access, and the end", (cuda) => {
   using image = foreignImage(uuidOf(cuda));

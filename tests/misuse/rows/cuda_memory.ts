@@ -341,6 +341,22 @@ export default table(import.meta, {
       fails("disposed", () => cuda.stream.fill(disposed, 1), DisposedError);
     },
   },
+  "other code's memory, said wrongly": {
+    gpus: 1,
+    run() {
+      using cuda = device();
+      const init = { shape: [4], dtype: "u8", size: 4 } as const;
+      for (const fd of [-1, 1.5, "0", null, 2 ** 20]) {
+        fails("fd", () => cuda.importMemory(any(fd), init), ArgumentError);
+      }
+      fails("size", () => cuda.importMemory(0, { ...init, size: 0 }), ArgumentError);
+      fails("uuid", () => cuda.importMemory(0, { ...init, uuid: "ff" }), ArgumentError);
+      fails("too short", () => cuda.importMemory(0, { ...init, size: 3 }), LayoutError);
+      const target = cuda.image({ dtype: "u8", channels: 4 });
+      fails("linear", () => target.importMemory(0, { shape: [4, 4, 4], size: 64, tiling: "linear" }), LayoutError);
+      fails("a memfd", () => cuda.importMemory(libc().memfd_create(cString("none of a GPU's"), 0), init));
+    },
+  },
   "a dma-buf of half a page": {
     gpus: 1,
     run() {

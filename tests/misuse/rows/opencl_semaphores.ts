@@ -1,4 +1,4 @@
-import { ArgumentError, DisposedError } from "@samepage/interop";
+import { ArgumentError, DisposedError, LayoutError } from "@samepage/interop";
 import { createMemfd, type Undo, undoAll } from "@samepage/interop/backend";
 import type { OpenCLContext, OpenCLSemaphore } from "@samepage/interop/opencl";
 import { any, fails, open } from "../kit.ts";
@@ -52,6 +52,25 @@ export default table(import.meta, {
     const { fd } = createMemfd(4096, undo);
     cl.importSemaphore(fd);
   }, wrong("fd", /that of a regular file/)),
+  "memory by an fd where the driver takes none": {
+    opencl: true,
+    run() {
+      using cl = open();
+      const target = cl.image({ order: "RGBA", type: "UNORM_INT8" });
+      fails("an image", () => target.importMemory(0, { shape: [4, 4, 4], size: 64 }), ArgumentError);
+      cl.importMemory(0, { shape: [4], dtype: "u8", size: 4 });
+    },
+    fails: wrong("fd", /has no cl_khr_external_memory/),
+  },
+  "memory by what is no fd, or said wrongly": simulated((cl) => {
+    const init = { shape: [4], dtype: "u8", size: 4 } as const;
+    for (const fd of [1.5, "0", null, 2 ** 20]) fails("fd", () => cl.importMemory(any(fd), init), ArgumentError);
+    for (const size of [0, 1.5, "4"]) {
+      fails("size", () => cl.importMemory(0, { ...init, size: any(size) }), ArgumentError);
+    }
+    fails("too short", () => cl.importMemory(0, { ...init, size: 3 }), LayoutError);
+    cl.importMemory(-1, init);
+  }, wrong("fd", /expected an fd, got -1/)),
   "a semaphore that is no handle": {
     opencl: true,
     run() {

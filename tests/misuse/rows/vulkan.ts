@@ -175,6 +175,21 @@ export default table(import.meta, {
     fails("wait", () => vulkan.queue.waitSemaphores([any(vulkan)]), ArgumentError);
     vulkan.queue.signalSemaphores([]);
   }, wrong("semaphores", /a list of semaphores/)),
+  "memory by what is no fd": withVulkan(
+    (vulkan) => vulkan.importMemory(-1, { shape: [4], dtype: "u8", size: 4 }),
+    wrong("fd", /expected an fd, got -1/),
+  ),
+  "memory by an fd, of another device": withVulkan((vulkan) => {
+    const init = { shape: [4], dtype: "u8" } as const;
+    for (const size of [0, -1, 1.5, "4"]) {
+      fails("size", () => vulkan.importMemory(0, { ...init, size: any(size) }), ArgumentError);
+    }
+    fails("past its end", () => vulkan.importMemory(0, { ...init, size: 3 }), LayoutError);
+    vulkan.importMemory(0, { ...init, size: 4, uuid: "ff" });
+  }, wrong("uuid", /the memory is of device ff/)),
+  "an image by an fd, of another format": withVulkan((vulkan) => {
+    vulkan.image("R8G8B8A8_UNORM").importMemory(0, { shape: [4, 4], size: 64 });
+  }, { error: LayoutError, api: "vulkan", argument: "shape", message: /pixels of 4, got \[4, 4\]/ }),
   "a fence behind what is none": withVulkan(
     (vulkan) => vulkan.queue.createFence({ after: any(Promise.resolve()) }),
     wrong("after", /expected a fence/, /host\.signal/),
