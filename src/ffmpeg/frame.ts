@@ -75,7 +75,8 @@ function picture(fields: Fields): Described {
   const blocks = new Blocks(fields);
   const planes = planeLayouts(info).map(({ shape, dtype }, i) => {
     const { step, rows, elements } = format.planes[i];
-    const [size, stride] = [sizeOf(dtype), linesizeOf(fields, i)];
+    const size = sizeOf(dtype);
+    const stride = linesizeOf(fields, i, shape[1] * elements * size);
     const skipped = Math.floor(crop.top / rows) * stride + Math.floor(crop.left / step) * elements * size;
     const strides = [stride, elements * size, size].slice(0, shape.length);
     return blocks.plane(i, skipped, { shape, dtype, strides });
@@ -83,15 +84,13 @@ function picture(fields: Fields): Described {
   return { info, planes };
 }
 
-function linesizeOf({ view }: Fields, plane: number): number {
+function linesizeOf({ view }: Fields, plane: number, least: number): number {
   const { structs: { AVFrame: { fields: { linesize } } } } = avutil();
   const bytes = view.getInt32(linesize.offset + 4 * plane, true);
-  if (bytes >= 0) return bytes;
-  throw checks.unfit(
-    "pointer",
-    `linesize[${plane}] of its AVFrame is ${bytes}: its rows go upwards in memory, and a layout's go downwards.`,
-    "Copy it: av_frame_copy() to a frame of av_frame_get_buffer().",
-  );
+  if (bytes >= least) return bytes;
+  const what = bytes < 0 ? "its rows go upwards in memory, and a layout's go downwards." : `a row has ${least} bytes.`;
+  const hint = "Copy it: av_frame_copy() to a frame of av_frame_get_buffer().";
+  throw checks.unfit("pointer", `linesize[${plane}] of its AVFrame is ${bytes}: ${what}`, hint);
 }
 
 /** The part of the picture that is shown. Of subsampled chroma, crops that are odd begin half a step early, as in FFmpeg. */

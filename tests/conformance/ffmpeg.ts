@@ -5,12 +5,14 @@ import { adoptTensor } from "../../src/core/tensors/adopt.ts";
 import { FFmpegContext, type FFmpegTensor } from "../../src/ffmpeg/mod.ts";
 import { ffmpegName } from "../../src/ffmpeg/formats.ts";
 import { host, type HostTensor } from "../../src/host/mod.ts";
-import { CFrame, inC, missing } from "../ffmpeg/frames.ts";
+import { buildFrames, CFrame, inC } from "../ffmpeg/frames.ts";
 import { bytesAt } from "./bytes.ts";
 import { SIZE } from "./case.ts";
 import { hostEnd } from "./host_end.ts";
 import { PROBES } from "./opencv_variants.ts";
 import type { Candidate, End, Foreign, Subject } from "./subject.ts";
+
+const missing = await buildFrames();
 
 /** The edges of AVFrames. */
 export function ffmpegs(): Candidate[] {

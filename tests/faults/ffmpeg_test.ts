@@ -4,11 +4,12 @@ import { Frame, host, imageInfo, ledger, MapperGraph } from "../../mod.ts";
 import { FFmpegContext } from "../../src/ffmpeg/mod.ts";
 import { until } from "../conformance/bytes.ts";
 import { PROBES } from "../conformance/opencv_variants.ts";
-import { CFrame, inC, missing } from "../ffmpeg/frames.ts";
+import { buildFrames, CFrame, inC } from "../ffmpeg/frames.ts";
 import { sweep } from "./sweep.ts";
 import { installTap } from "./tap.ts";
 
 installTap();
+const missing = await buildFrames();
 
 interface There {
   readonly ffmpeg: FFmpegContext;

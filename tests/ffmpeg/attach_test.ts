@@ -12,8 +12,8 @@ import {
   LayoutError,
 } from "@samepage/interop";
 import { warningsOf } from "../warnings.ts";
-import { CFrame, cText, inC, test } from "./frames.ts";
-import { elementOf, Open, testOpen, value } from "./open.ts";
+import { CFrame, cText, inC } from "./frames.ts";
+import { elementOf, Open, test, testOpen, value } from "./open.ts";
 
 testOpen("a write through the host's map is what FFmpeg reads, and no byte moves", (open) => {
   using made = CFrame.picture("yuv420p", 16, 8);

@@ -3,7 +3,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { ArgumentError, type Frame, host, type HostTensor, MapperGraph } from "@samepage/interop";
 import { FFmpegContext } from "@samepage/interop/ffmpeg";
-import { CFrame, cText, inC, test } from "./frames.ts";
+import { CFrame, cText, inC } from "./frames.ts";
+import { test } from "./open.ts";
 
 /** All names of FFmpeg's. */
 function* names(): Generator<string> {

@@ -32,40 +32,50 @@ const SYMBOLS = {
   linesize_of: { parameters: ["u64", "i32"], result: "i32" },
 } as const;
 
-const SOURCE = new URL("frames.c", import.meta.url).pathname;
 const HEADERS = new URL("../../.ffmpeg/57/include", import.meta.url).pathname;
 const FOLDER = new URL("../../out/ffmpeg/", import.meta.url).pathname; // git ignores it
+const LIBRARY = `${FOLDER}frames.so`;
+/** A libavutil that says that it has version 60, once it was built. */
+export const NEWER = `${FOLDER}newer.so`;
 
-/** FFmpeg's frames, or what is missing for them. */
-export const frames = await built();
-
-type Frames = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
-
-/** The reason why there are no frames here, for the names of tests. */
-export const missing = typeof frames === "string" ? frames : undefined;
-
-/** The frames of tests that do not run without. */
-export function inC(): Frames {
-  return frames as Frames;
+/** Compiles them. Returns what is missing for that. */
+export async function buildFrames(): Promise<string | undefined> {
+  return await built("frames.c", LIBRARY) ?? await built("newer.c", NEWER);
 }
 
-async function built(): Promise<Frames | string> {
+async function built(name: string, library: string): Promise<string | undefined> {
+  const source = new URL(name, import.meta.url).pathname;
+  if (await isBuilt(library, source)) return undefined;
   await Deno.mkdir(FOLDER, { recursive: true });
-  const library = await Deno.makeTempFile({ dir: FOLDER, suffix: ".so" });
+  const unfinished = await Deno.makeTempFile({ dir: FOLDER });
   try {
     const args = ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-isystem", HEADERS];
-    const command = new Deno.Command("cc", { args: [...args, "-o", library, SOURCE, "-l:libavutil.so.57"] });
-    const { success, stderr } = await command.output();
+    const link = ["-o", unfinished, source, "-Wl,--no-as-needed", "-l:libavutil.so.57"];
+    const { success, stderr } = await new Deno.Command("cc", { args: [...args, ...link] }).output();
     const said = new TextDecoder().decode(stderr);
-    if (success) return Deno.dlopen(library, SYMBOLS).symbols;
-    if (said.includes("libavutil")) return "FFmpeg 5.1, or its headers";
-    throw new Error(said);
+    if (success) await Deno.rename(unfinished, library);
+    else if (!said.includes("libavutil")) throw new Error(said);
+    return success ? undefined : "FFmpeg 5.1, or its headers";
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return "cc";
     throw error;
   } finally {
-    await Deno.remove(library);
+    await Deno.remove(unfinished).catch(() => {});
   }
+}
+
+async function isBuilt(...paths: string[]): Promise<boolean> {
+  const [library, source] = await Promise.all(paths.map((path) => Deno.stat(path).catch(() => undefined)));
+  return library !== undefined && library.mtime! >= source!.mtime!;
+}
+
+type Frames = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
+
+let opened: Frames | undefined;
+
+/** Its functions, once it was built. */
+export function inC(): Frames {
+  return opened ??= Deno.dlopen(LIBRARY, SYMBOLS).symbols;
 }
 
 /** A text as C takes it. */
@@ -106,9 +116,4 @@ export class CFrame implements Disposable {
   [Symbol.dispose](): void {
     inC().freed(this.pointer);
   }
-}
-
-/** A test that needs FFmpeg. */
-export function test(name: string, fn: () => void | Promise<void>): void {
-  Deno.test({ name: missing ? `${name} (not here: ${missing})` : name, ignore: missing !== undefined, fn });
 }

@@ -8,7 +8,14 @@ import { type Frame, host, type HostTensor, ledger, MapperGraph } from "@samepag
 import { type FFmpegAttach, FFmpegContext } from "@samepage/interop/ffmpeg";
 import { until } from "../conformance/bytes.ts";
 import { withEmptyLedger } from "../unit/ledger.ts";
-import { type CFrame, cText, inC, test } from "./frames.ts";
+import { buildFrames, type CFrame, cText, inC } from "./frames.ts";
+
+const missing = await buildFrames();
+
+/** A test that needs FFmpeg. */
+export function test(name: string, fn: () => void | Promise<void>): void {
+  Deno.test({ name: missing ? `${name} (not here: ${missing})` : name, ignore: missing !== undefined, fn });
+}
 
 /** A context, and a graph of it and the host. */
 export class Open {

@@ -10,6 +10,7 @@ import { devices as gpus } from "../cuda/help.ts";
 import { hasDevice } from "../opencl/present.ts";
 import { present as hasOpenCV } from "../opencv/help.ts";
 import { missing as missingEgl } from "../egl/help.ts";
+import { buildFrames } from "../ffmpeg/frames.ts";
 import { buildDriver } from "../vaapi/driver.ts";
 import { missing as missingVulkan } from "../vulkan/help.ts";
 import { type Driver, DRIVERS, isAlone, type Row, type Rows } from "./row.ts";
@@ -37,6 +38,9 @@ const lackingOfEgl = missingEgl();
 /** What stands in for a GPU's driver: the rows need the file. */
 await buildDriver();
 
+/** Why there is no FFmpeg here. */
+const lackingOfFFmpeg = await buildFrames();
+
 const topics = Deno.readDirSync(FOLDER).map(({ name }) => name).toArray().sort();
 const runs = new Map<string, readonly Run[]>();
 for (const topic of topics) {
@@ -48,6 +52,8 @@ for (const topic of topics) {
     ? lackingOfVulkan
     : topic.startsWith("egl")
     ? lackingOfEgl
+    : topic.startsWith("ffmpeg")
+    ? lackingOfFFmpeg
     : topic.startsWith("cuda_sharing")
     ? sharedGpus().missing
     : undefined;
@@ -159,7 +165,7 @@ function everyMethod(what: string, needs: string | undefined, isOf: (entryPoint:
 
 everyMethod(
   "",
-  hasDevice() && hasOpenCV ? undefined : "an OpenCL device and OpenCV",
+  hasDevice() && hasOpenCV && !lackingOfFFmpeg ? undefined : "an OpenCL device, OpenCV and FFmpeg",
   (name) => ![CUDA, DMABUF, VULKAN, EGL].includes(name),
 );
 everyMethod("of Vulkan", lackingOfVulkan, (name) => name === VULKAN);
