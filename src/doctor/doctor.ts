@@ -9,6 +9,7 @@ import { permissionsOf } from "./permissions.ts";
 import { CUDA } from "./cuda/mod.ts";
 import { DMABUF } from "./dmabuf/mod.ts";
 import { EGL } from "./egl/mod.ts";
+import { FFMPEG } from "./ffmpeg/mod.ts";
 import { HOST } from "./host/mod.ts";
 import { OPENCL } from "./opencl/mod.ts";
 import { OPENCV } from "./opencv/mod.ts";
@@ -16,7 +17,7 @@ import { VAAPI } from "./vaapi/mod.ts";
 import { VULKAN } from "./vulkan/mod.ts";
 
 /** The examiners. A new API gets a folder here, and a place in this list. */
-const APIS: readonly ApiExaminer[] = [HOST, OPENCL, CUDA, OPENCV, DMABUF, VULKAN, EGL, VAAPI];
+const APIS: readonly ApiExaminer[] = [HOST, OPENCL, CUDA, OPENCV, DMABUF, VULKAN, EGL, VAAPI, FFMPEG];
 
 /** Options of {@link doctor}. */
 export interface DoctorOptions {

@@ -1,0 +1,49 @@
+// What the doctor says of FFmpeg: which one it is, or why none is used.
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { buildFrames, NEWER } from "../ffmpeg/frames.ts";
+import { reported } from "./run.ts";
+
+const missing = await buildFrames();
+const QUICK = ["--no-proof"];
+const FLAGS = ["--allow-ffi", "--allow-env"];
+
+async function ffmpegIn(library?: string) {
+  const env = library === undefined ? {} : { SAMEPAGE_LIB_FFMPEG: library };
+  const { apis, targets, edges } = await reported(QUICK, { env, flags: FLAGS });
+  const about = apis.find(({ api }) => api === "ffmpeg")!;
+  return { ...about, targets: targets.filter(({ api }) => api === "ffmpeg"), edges };
+}
+
+Deno.test({
+  name: `doctor: FFmpeg's version, and its edges to the host${missing ? ` (not here: ${missing})` : ""}`,
+  ignore: missing !== undefined,
+  async fn() {
+    const { library, findings, devices, targets, edges } = await ffmpegIn();
+    assertMatch(library.version!, /^FFmpeg 5\.1/);
+    assert(library.opened!.includes("libavutil.so.57"));
+    assertEquals([findings, devices.map(({ name }) => name), targets.length], [[], [library.version!], 1]);
+    for (const edge of ["avframe→host", "host→avframe"]) {
+      assertEquals(edges.filter((one) => one.edge === edge).map(({ open }) => open), [true], edge);
+    }
+  },
+});
+
+Deno.test("doctor: without FFmpeg all else is there", async () => {
+  const { library, findings, devices, targets, edges } = await ffmpegIn("/nonexistent/libavutil.so.57");
+  assertEquals([library.opened, devices, targets], [undefined, [], []]);
+  assertEquals(library.attempts.map(({ path }) => path), ["/nonexistent/libavutil.so.57"]);
+  assertMatch(findings[0].remedy ?? "", /SAMEPAGE_LIB_FFMPEG/);
+  assert(edges.some(({ open }) => open) || edges.length === 0);
+});
+
+Deno.test({
+  name: `doctor: FFmpeg of another version is not used, and why${missing ? ` (not here: ${missing})` : ""}`,
+  ignore: missing !== undefined,
+  async fn() {
+    const { library, findings, devices, targets } = await ffmpegIn(NEWER);
+    assertEquals([library.opened, devices, targets], [NEWER, [], []]);
+    assertMatch(findings[0].what, /libavutil has version 60/);
+    assertMatch(findings[0].remedy ?? "", /apt install libavutil57/);
+  },
+});
