@@ -12,11 +12,12 @@ import {
 import { GL_SYNC_GPU_COMMANDS_COMPLETE } from "../../ffi/gles/constants.ts";
 import type { Address } from "../../ffi/address.ts";
 import type { Lane } from "../core/device/lanes.ts";
+import type { Port } from "../core/device/port.ts";
 import type { LineEvents } from "../core/contract.ts";
 import { messageOf, NativeCallError, throwAll, warn } from "../core/errors.ts";
 import { ledger } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo, unwind } from "../core/life/undo.ts";
-import { type GlLane, GlSyncPort } from "../gl/port.ts";
+import { GlSyncPort } from "../gl/port.ts";
 import { closeFd } from "../core/native/fd.ts";
 import { check, checkGl, eglError, LOST, made, nativeError } from "./errors.ts";
 import { egl, eglExtensions, gles } from "./library.ts";
@@ -72,7 +73,7 @@ function signalledBy(result: number): boolean {
 }
 
 /** The order of a GL context's commands. A mark gets a fence when it is asked about, behind all commands so far. */
-export class EglLane implements Lane, GlLane {
+export class EglLane implements Lane {
   /** The context. */
   readonly context: OpenContext;
   readonly #events: LineEvents;
@@ -180,7 +181,7 @@ export class EglLane implements Lane, GlLane {
   }
 
   /** A `GLsync` behind all commands so far, for a driver that takes this context's. */
-  exportGlSync(): GlSyncPort {
+  exportGlSync(): Port<"gl-sync"> {
     const { context } = this;
     const sync = context.command("glFenceSync", () => {
       const made = gles().glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);

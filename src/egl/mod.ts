@@ -26,3 +26,4 @@ export type { EglLane, Sync } from "./lane.ts";
 export type { ExtensionName, GlFacts, OpenContext } from "./open_context.ts";
 export type { PlaneFormat } from "../core/layout/frame_info.ts";
 export type { GLES } from "../../ffi/gles/functions.ts";
+export type { GLsync } from "../../ffi/gles/handles.ts";

@@ -65,7 +65,7 @@ export class GlSyncPort extends Port<"gl-sync"> {
   }
 }
 
-/** The lane of an OpenGL context's commands, as other drivers know it. */
+/** The lane of an OpenGL context's commands, as other drivers know it: an EglLane. */
 export interface GlLane {
   readonly context: Pick<GlContext, "handle">;
 }

@@ -45,9 +45,11 @@ export function syncOf(
     imports: [...kinds, ...semaphores?.imports ?? []],
     refuses(_lane, kind, from) {
       if (!isEvent(kind)) return undefined;
-      if (eventsOf(device)[FUNCTIONS[kind]] === null) return `${device.platform} has no ${FUNCTIONS[kind]}`;
-      if (kind === "egl-sync" || gl?.handle === (from as GlLane).context.handle) return undefined;
-      return `${device.name} takes syncs of OpenGL where OpenCL is opened for their context: OpenCLContext.open({ gl })`;
+      if (kind === "gl-sync" && gl?.handle !== (from as GlLane).context.handle) {
+        return `${device.name} takes syncs of OpenGL where OpenCL is opened for their context: OpenCLContext.open({ gl })`;
+      }
+      const fn = FUNCTIONS[kind];
+      return eventsOf(device)[fn] === null ? `${device.platform} has no ${fn}` : undefined;
     },
     import: (port, lane) =>
       isEvent(port.kind) ? eventOf(context, eventsOf(device), port) : semaphores!.import(port, lane),
