@@ -8,6 +8,7 @@ import { gpu } from "./cuda.ts";
 import { cudaOptions } from "./cuda_toolkit.ts";
 import { device } from "./device.ts";
 import type { Topic } from "./figure.ts";
+import type { Operation } from "./operation.ts";
 import { type Command, Missing } from "./program.ts";
 import { type GpuCount, gpusFor } from "./sharing.ts";
 import { openLibrary } from "./library.ts";
@@ -133,14 +134,16 @@ function built(source: string, operation: string, name: string): Way {
 /** An operation of a program that is compiled; for `deno bench`, of a library of the same source. */
 function compiled(name: string, source: string, command: () => Command, operation: string): Way {
   const toolchain = toolchainOf(source);
+  const make = async () => {
+    const problem = await buildOnce(source, toolchain);
+    if (problem !== undefined) throw new Missing(problem);
+    return openLibrary(command(), operation);
+  };
+  let made: Promise<Operation> | undefined;
   return {
     ...program(name, command, operation),
     lacks: hasProgram(toolchain.compiler) ? undefined : `there is no ${toolchain.compiler}`,
-    operation: async () => {
-      const problem = await buildOnce(source, toolchain);
-      if (problem !== undefined) throw new Missing(problem);
-      return openLibrary(command(), operation);
-    },
+    operation: () => made ??= make(),
   };
 }
 

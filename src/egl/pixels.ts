@@ -54,19 +54,21 @@ export function clearPixels(to: EglPicture, colour: ArrayBufferView<ArrayBuffer>
 }
 
 export function copyPixels(from: EglPicture, to: EglPicture): void {
-  const { width, height } = from;
   framebuffer(from, gl.GL_READ_FRAMEBUFFER);
   framebuffer(to, gl.GL_DRAW_FRAMEBUFFER);
-  const box = [0, 0, width, height] as const;
-  gles().glBlitFramebuffer(...box, ...box, gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST);
+  blit(from);
 }
 
-/** Draws a picture over the surface that is current, the first row to its top: GL counts a surface's rows from below. */
+/** Draws a picture over the surface that is current. GL's first row is a stream's, so none is turned around. */
 export function showPixels(from: EglPicture): void {
-  const { width, height } = from;
   toSurface();
   framebuffer(from, gl.GL_READ_FRAMEBUFFER);
-  gles().glBlitFramebuffer(0, 0, width, height, 0, height, width, 0, gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST);
+  blit(from);
+}
+
+function blit({ width, height }: EglPicture): void {
+  const box = [0, 0, width, height] as const;
+  gles().glBlitFramebuffer(...box, ...box, gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST);
 }
 
 /** Has GL draw to the surface that is current: a context that was made without one draws to none. */

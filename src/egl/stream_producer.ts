@@ -118,7 +118,7 @@ export class EglStreamProducer extends NativeObject {
 
   /**
    * Runs a program's own drawing, as `egl.queue.run()` does; what it has drawn to the default framebuffer is the frame then.
-   * The viewport is the whole frame. GL counts rows from below: the frame's first row is the highest.
+   * The viewport is the whole frame. The frame's first row is GL's, which its coordinates call the lowest.
    *
    * @throws {ArgumentError} if `commands` is an asynchronous function, and once the consumer has disconnected.
    * @throws {NativeCallError} with the first error that GL reports: then there is no frame.
