@@ -52,6 +52,7 @@ export class OpenCLSemaphore extends ForeignSemaphore {
     return handle as ClSemaphoreKhr;
   }
 
+  /** Throws for a queue of a device that it is not for. */
   protected override assertOn({ device }: AnySemaphoreQueue & Pick<BaseQueue, "device">): void {
     if (this.#devices.includes(device.handle)) return;
     throw checks.wrong("semaphores", `the semaphore was made for other devices than ${device.name}.`);
