@@ -1,6 +1,10 @@
 // Pinned memory for native code that allocates by itself, on a GPU: OpenCV's own Mats, which kernels use in place.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
+import { CudaEdges } from "../../examples/cuda-edges/kernels.ts";
+import { findEdges } from "../../examples/cuda-edges/peers.ts";
+import { stripes } from "../../examples/cuda-edges/picture.ts";
+import { detectEdgesInGrey } from "../../examples/edges/host.ts";
 import type { Address } from "../../ffi/address.ts";
 import { host, ledger, MapperGraph } from "../../mod.ts";
 import {
@@ -34,17 +38,15 @@ function addOne(cuda: CudaContext, tensor: CudaTensor): void {
   kernel.run({ groups: [Math.ceil(byteLength / 256)], groupSize: [256] }, [tensor, byteLength]);
 }
 
-/** A Mat that OpenCV itself has allocated: the result of bitwise_not, of bytes that are returned too. */
-function inverted(cv: OpenCVContext, graph: MapperGraph): { result: OpenCVMat; bytes: Uint8Array } {
+/** A Mat that OpenCV itself has allocated, of these bytes: the result of bitwise_not. */
+function matOfOpenCV(cv: OpenCVContext, graph: MapperGraph, bytes: Uint8Array): OpenCVMat {
   using memory = host.allocate({ shape: [ROWS, COLUMNS], dtype: "u8" });
-  const bytes = random(COUNT);
-  memory.bytes().set(bytes);
+  memory.bytes().set(bytes.map((byte) => ~byte));
   using source = graph.map(memory, cv.mat, { access: "read" });
   using other = host.allocate({ shape: [1, 1], dtype: "u8" });
   const output = graph.map(other, cv.mat);
   cv.bitwise_not(source, output, { reallocate: true });
-  const { result } = assertThrows(() => output[Symbol.dispose](), ReallocatedError);
-  return { result: result as OpenCVMat, bytes: bytes.map((byte) => ~byte) };
+  return assertThrows(() => output[Symbol.dispose](), ReallocatedError).result as OpenCVMat;
 }
 
 const TAKE = { parameters: ["buffer", "usize", "usize"], result: "i32" } as const;
@@ -72,13 +74,13 @@ gpuTest(
       using graph = new MapperGraph([host, cuda, cv]);
       using allocator = cuda.pinned.allocator();
       using _default = cv.defaultAllocator(allocator);
-      const { result, bytes } = inverted(cv, graph);
-      using mat = result;
+      const bytes = random(COUNT);
+      using mat = matOfOpenCV(cv, graph, bytes);
       assertEquals(allocator.statistics.lentBytes, 2 ** 19, "the Mat's block");
       assertEquals(mat.address % 4096n, 0n, "where the Mat begins");
       {
-        const copied = cuda.bytesCopied;
         using onDevice = graph.map(mat, cuda);
+        const copied = cuda.bytesCopied; // the proof is over
         console.log(onDevice.route.toString());
         assertEquals(onDevice.memory, "pinned");
         assertEquals(onDevice.route.steps.map(({ transfer }) => transfer), ["alias", "alias"]);
@@ -93,6 +95,41 @@ gpuTest(
       }
       mat[Symbol.dispose]();
       assertEquals(allocator.statistics, { lentBytes: 0, idleBytes: 2 ** 19 }, "after the Mat's end");
+    }),
+  1,
+  noOpenCV,
+);
+
+gpuTest(
+  "pinned allocator: the seed's stripes in a Mat of OpenCV's own, and their edges in another, by kernels and by OpenCV",
+  () =>
+    withCuda((cuda) => {
+      using cv = OpenCVContext.open();
+      using graph = new MapperGraph([host, cuda, cv]);
+      using allocator = cuda.pinned.allocator({ mapped: true });
+      using _default = cv.defaultAllocator(allocator);
+      const { grey, width, height } = stripes();
+      assertEquals([height, width], [ROWS, COLUMNS]);
+      const expected = detectEdgesInGrey(grey, width, height);
+      using input = matOfOpenCV(cv, graph, grey);
+      using output = matOfOpenCV(cv, graph, new Uint8Array(COUNT));
+      assertEquals(allocator.statistics.lentBytes, 2 * 2 ** 19, "two blocks");
+      using edges = new CudaEdges(cuda, width, height);
+      {
+        using from = graph.map(input, cuda, { access: "read" });
+        using to = graph.map(output, cuda);
+        const copied = cuda.bytesCopied;
+        edges.run(from, to);
+        cuda.stream.finish();
+        assertEquals(cuda.bytesCopied - copied, 0, "bytes that were copied");
+      }
+      {
+        using seen = graph.map(output, host, { access: "read" });
+        assertSame(seen.bytes().slice(), Uint8Array.from(expected), "the kernels' edges");
+      }
+      findEdges(cv, input, output);
+      using seen = graph.map(output, host, { access: "read" });
+      assertSame(seen.bytes().slice(), Uint8Array.from(expected), "OpenCV's edges");
     }),
   1,
   noOpenCV,
@@ -178,16 +215,16 @@ gpuTest(
     using cv = OpenCVContext.open();
     const before = ledger.alive["cuda.primary_context"] ?? 0;
     let mat: OpenCVMat | undefined;
-    let bytes: Uint8Array | undefined;
+    const bytes = random(COUNT);
     await withCuda((cuda) => {
       using graph = new MapperGraph([host, cuda, cv]);
       using _default = cv.defaultAllocator(cuda.pinned.allocator());
-      ({ result: mat, bytes } = inverted(cv, graph));
+      mat = matOfOpenCV(cv, graph, bytes);
     });
     {
       using graph = new MapperGraph([host, cv]);
       using seen = graph.map(mat!, host, { access: "read" });
-      assertSame(seen.bytes().slice(), bytes!, "what OpenCV has written, after the allocator's end");
+      assertSame(seen.bytes().slice(), bytes, "what OpenCV has written, after the allocator's end");
     }
     assertEquals(ledger.alive["cuda.primary_context"], before + 1, "the primary context is kept for the Mat");
     mat![Symbol.dispose]();
