@@ -64,6 +64,16 @@ export class CudaPinned extends CudaMemory {
    * @throws {ArgumentError} for anything but flags.
    * @throws {InteropError} on processors other than x86-64.
    * @throws {NativeCallError} if the system allows no machine code.
+   *
+   * @example
+   * ```ts ignore
+   * import { CudaContext } from "@samepage/interop/cuda";
+   *
+   * using cuda = CudaContext.open();
+   * using allocator = cuda.pinned.allocator();
+   * // int take(void **block, size_t alignment, size_t size); void give(void *block);
+   * console.log(allocator.take, allocator.give, allocator.statistics.lentBytes);
+   * ```
    */
   allocator(options: PinnedFlags = {}): CudaPinnedAllocator {
     return new CudaPinnedAllocator(this.context, options);
