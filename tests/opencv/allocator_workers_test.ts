@@ -113,3 +113,38 @@ cxxTest("allocator: it can be switched on and off while OpenCV's threads make Ma
   );
   assertEquals([stdout, stderr, code], ["0 true false\n", "", 0]);
 });
+
+cxxTest("allocator: another isolate's, which ended first and out of order, is not restored", async () => {
+  const { stdout, stderr, code } = await runModule(
+    `
+    ${PRELUDE}
+    const cv = OpenCVContext.open();
+    if (self.name !== "") {
+      const symbols = { posix_memalign: { type: "pointer" }, malloc_usable_size: { type: "pointer" } };
+      const libc = Deno.dlopen("libc.so.6", symbols).symbols;
+      const memory = cv.defaultAllocator({ take: libc.posix_memalign, give: libc.malloc_usable_size });
+      self.onmessage = () => {
+        memory[Symbol.dispose]();
+        cv[Symbol.dispose]();
+        self.postMessage("over");
+      };
+      self.postMessage("begun");
+    } else {
+      const worker = new Worker(import.meta.url, { type: "module", name: "w" });
+      const heard = () => new Promise((resolve) => worker.onmessage = resolve);
+      await heard();
+      const pages = cv.pageAllocator();
+      const over = heard();
+      worker.postMessage("end");
+      await over;
+      const before = isDefault();
+      pages[Symbol.dispose]();
+      console.log(before, isDefault());
+      cv[Symbol.dispose]();
+      worker.terminate();
+    }
+  `,
+    { limit: 60 },
+  );
+  assertEquals([stdout, stderr, code], ["true false\n", "", 0]);
+});

@@ -6,7 +6,7 @@ import { alone } from "../../core/native/process_lock.ts";
 import type { OpenCVBase } from "../base.ts";
 import { core } from "../library.ts";
 import { addressIn } from "../memory.ts";
-import { type AllocatorClass, allocatorClass, type Blocks, knownClasses } from "./native.ts";
+import { type AllocatorClass, allocatorClass, type Blocks } from "./native.ts";
 import { allocatorAt, type AllocatorObject, makeAllocator } from "./object.ts";
 
 /**
@@ -62,8 +62,8 @@ const idle = new Map<AllocatorClass, AllocatorObject[]>();
 function holdDefault(of: AllocatorClass): AllocatorObject {
   return alone(() => {
     const previous = core().Mat_getDefaultAllocator();
-    const known = allocatorAt(previous, of);
-    if (known !== undefined) {
+    const known = allocatorAt(previous);
+    if (known?.isOf(of)) {
       known.holders++;
       return known;
     }
@@ -87,9 +87,6 @@ function leaveDefault(object: AllocatorObject, of: AllocatorClass): void {
 
 /** The default before, but for allocators of ours whose holders have all gone meanwhile. */
 function previousOf({ previous }: AllocatorObject): Address {
-  for (const of of knownClasses()) {
-    const known = allocatorAt(previous, of);
-    if (known?.holders === 0) return previousOf(known);
-  }
-  return previous;
+  const known = allocatorAt(previous);
+  return known?.holders === 0 ? previousOf(known) : previous;
 }

@@ -64,11 +64,6 @@ export function allocatorClass(blocks: Blocks): AllocatorClass {
   return known;
 }
 
-/** The classes that this isolate has asked for. */
-export function knownClasses(): Iterable<AllocatorClass> {
-  return classes.values();
-}
-
 function makeClass(blocks: Blocks): AllocatorClass {
   const { os, arch } = Deno.build;
   if (os !== "linux" || arch !== "x86_64") {

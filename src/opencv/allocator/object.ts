@@ -25,6 +25,10 @@ export class AllocatorObject {
     this.#words[WORD.previous] = allocator;
   }
 
+  isOf({ functions }: AllocatorClass): boolean {
+    return functionsOf(this.address).allocate === functions.allocate;
+  }
+
   get holders(): number {
     return Number(this.#words[WORD.holders]);
   }
@@ -44,7 +48,8 @@ export function makeAllocator({ typeInfo, functions }: AllocatorClass): Allocato
   return new AllocatorObject(address);
 }
 
-/** The allocator at an address, whichever isolate has made it; undefined for one of another class. */
-export function allocatorAt(address: Address, { functions }: AllocatorClass): AllocatorObject | undefined {
-  return functionsOf(address).allocate === functions.allocate ? new AllocatorObject(address) : undefined;
+/** The allocator of ours at an address, whichever isolate has made it; undefined for one of others. */
+export function allocatorAt(address: Address): AllocatorObject | undefined {
+  const table = viewAt(address, 8).getBigUint64(0, true);
+  return table === address + BigInt(WORD.functions * 8) ? new AllocatorObject(address) : undefined; // in it: only ours
 }
