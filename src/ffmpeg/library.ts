@@ -1,9 +1,10 @@
-import { type Address, NULL } from "../../ffi/address.ts";
+import { NULL } from "../../ffi/address.ts";
 import type { AVUtil } from "../../ffi/avutil57/functions.ts";
 import { SYMBOLS } from "../../ffi/avutil57/symbols.ts";
 import { ENOMEM } from "../../ffi/libc/errors.ts";
 import { Checks } from "../core/checks.ts";
-import { InteropError, type NativeCallError } from "../core/errors.ts";
+import { InteropError } from "../core/errors.ts";
+import { type Check, checkOf, type Made, madeOf } from "../core/native/codes.ts";
 import { errnoError, keptLibrary } from "../core/native/libc.ts";
 import { libraryPaths } from "../core/native/library.ts";
 import { type Structs, VERSIONS } from "./versions.ts";
@@ -40,17 +41,8 @@ function releases(): string {
   return [...VERSIONS.values()].map(({ release }) => release).join(" or ");
 }
 
-/** Throws if a function returned an AVERROR: an errno below zero. */
-export function check(returned: number, fn: string): void {
-  if (returned < 0) throw ffmpegError(-returned, fn);
-}
+/** An AVERROR is an errno below zero. */
+export const check: Check = checkOf((code, fn, fields) => errnoError("ffmpeg", -code, fn, {}, fields));
 
-/** An object that a function made; null means that there is no memory. */
-export function made(address: Address, fn: string): Address {
-  if (address === NULL) throw ffmpegError(ENOMEM, fn);
-  return address;
-}
-
-function ffmpegError(code: number, fn: string): NativeCallError {
-  return errnoError("ffmpeg", code, fn);
-}
+/** Null means that there is no memory. */
+export const made: Made = madeOf(check, (object) => object === NULL ? -ENOMEM : 0);

@@ -16,7 +16,7 @@ interface Twin {
 }
 
 /** The folders of APIs, and of the edges between them. */
-const OF_APIS = /^(cuda|dmabuf|egl|mappers|opencl|opencv|vaapi|vulkan)\//;
+const OF_APIS = /^(cuda|dmabuf|egl|ffmpeg|mappers|opencl|opencv|vaapi|vulkan)\//;
 
 const TWINS: { readonly [mechanism: string]: Twin } = {
   "the check of a native call's code": { text: /^(export )?function check\(/m, places: [] },

@@ -22,9 +22,11 @@ import type { Context, Target } from "../../src/core/graph/context.ts";
 import type { LayoutInit } from "../../src/core/layout/layout.ts";
 import type { Mapped } from "../../src/core/tensors/mapped.ts";
 import type { EglContext } from "../../src/egl/mod.ts";
+import type { FFmpegContext } from "../../src/ffmpeg/mod.ts";
 import type { OpenCLContext } from "../../src/opencl/mod.ts";
 import type { VaapiContext } from "../../src/vaapi/mod.ts";
 import type { VulkanContext } from "../../src/vulkan/mod.ts";
+import { CFrame } from "../ffmpeg/frames.ts";
 
 /** A kind of memory: a name that is the same on every machine, and memory of it, by what it is. */
 export interface Node {
@@ -121,6 +123,16 @@ export function eglNodes(egl: EglContext): Node[] {
 /** Surfaces. */
 export function vaapiNodes(va: VaapiContext): Node[] {
   return [{ name: "vaapi", target: va, sources: { "NV12": () => va.allocateFrame(NV12) } }];
+}
+
+/** AVFrames: pictures of FFmpeg's own. */
+export function ffmpegNodes(ffmpeg: FFmpegContext): Node[] {
+  const picture = (format: string) => () => {
+    using made = CFrame.picture(format, WIDTH, HEIGHT);
+    return ffmpeg.attach(made.pointer, { access: "read-write" });
+  };
+  const sources = { "NV12": picture("nv12"), "yuv422p10le": picture("yuv422p10le"), "GRAY8": picture("gray") };
+  return [{ name: "avframe", target: ffmpeg, sources }];
 }
 
 /**

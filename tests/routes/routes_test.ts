@@ -1,11 +1,13 @@
 /** The routes of this machine's drivers: one that changes is seen here first. */
 import { MapperGraph } from "../../mod.ts";
 import { EglContext } from "../../src/egl/mod.ts";
+import { FFmpegContext } from "../../src/ffmpeg/mod.ts";
 import type { OpenCLContext } from "../../src/opencl/mod.ts";
 import { OpenCVContext } from "../../src/opencv/mod.ts";
 import { VaapiContext } from "../../src/vaapi/mod.ts";
 import { VulkanContext } from "../../src/vulkan/mod.ts";
 import { missing as missingEgl } from "../egl/help.ts";
+import { buildFrames } from "../ffmpeg/frames.ts";
 import { HERE, open, type Platform } from "../opencl/help.ts";
 import { present as hasOpenCV } from "../opencv/help.ts";
 import { buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
@@ -14,6 +16,7 @@ import {
   assertRoutes,
   bytesOf,
   eglNodes,
+  ffmpegNodes,
   HEIGHT,
   hostNode,
   type Node,
@@ -30,6 +33,7 @@ if (noDriver === undefined) useDriver();
 const OPENCV = hasOpenCV ? undefined : "OpenCV";
 const VULKAN = missingVulkan();
 const EGL = missingEgl();
+const FFMPEG = await buildFrames();
 const without = (platform: Platform) => HERE.includes(platform) ? undefined : platform;
 
 /** A set of contexts, whose routes are in one file; where one of them is missing, the test says so. */
@@ -68,6 +72,16 @@ routesTest("graphics", [VULKAN, EGL, noDriver], (made) => {
     ...vulkanNodes("another vulkan", other),
     ...eglNodes(made.use(EglContext.open())),
     ...vaapiNodes(va),
+  ];
+});
+
+routesTest("ffmpeg", [FFMPEG, OPENCV, without("pocl")], (made) => {
+  const cl = made.use(open("pocl"));
+  return [
+    hostNode(),
+    ...ffmpegNodes(made.use(FFmpegContext.open())),
+    ...openclNodes("opencl", cl),
+    ...opencvNodes(made, cl),
   ];
 });
 
