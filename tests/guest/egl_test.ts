@@ -94,7 +94,9 @@ function pixelsOf(graph: MapperGraph, frame: Frame, write?: Uint8Array): Uint8Ar
   return Uint8Array.from(all);
 }
 
-test("the driver has dma-bufs and sync files, both ways", ({ egl }) => assertEquals([...egl.absent], []));
+test("the driver has dma-bufs and sync files, both ways, and lacks what is NVIDIA's", ({ egl }) => {
+  assertEquals([...egl.absent.keys()], ["EGL_NV_cuda_event"]);
+});
 
 test("a dma-buf is an image, in place: each sees what the other writes, in every format", ({ egl, graph }) => {
   for (const format of FORMATS) {
