@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { alive, blocking, misuses, semaphoreFds, told } from "./simulated.ts"; // first: it taps the libraries
+import { alive, blocking, forgetPayloads, misuses, semaphoreFds, told } from "./simulated.ts"; // first: it taps the libraries
 import { assertEquals } from "@std/assert";
 import type { OpenCLContext } from "@samepage/interop/opencl";
 import { openFds } from "../../gc.ts";
@@ -23,6 +23,7 @@ export function simulated(
   test(name, ["pocl"], async () => {
     warmUp();
     const fds = openFds();
+    forgetPayloads();
     misuses.length = blocking.length = semaphoreFds.length = 0;
     {
       await using cl = open("pocl");

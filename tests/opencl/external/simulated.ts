@@ -342,7 +342,6 @@ function semaphore(): Fakes {
       if (--semaphore.references === 0) {
         closeFd(semaphore.fd);
         semaphores.delete(handle);
-        forget(semaphore.payload);
       }
       return tell("clReleaseSemaphoreKHR", () => 0);
     },
@@ -432,11 +431,9 @@ function payloadOf(fd: number): Payload {
   return payload;
 }
 
-/** The kernel gives the number of an eventfd that was closed to another. */
-function forget(payload: Payload): void {
-  if (payload.waits.length > 0 || [...semaphores.values()].some((other) => other.payload === payload)) return;
-  for (const event of payload.signals) real.clReleaseEvent(event as never);
-  for (const [identity, one] of payloads) if (one === payload) payloads.delete(identity);
+/** Forgets signals that nobody waited for: the kernel gives the number of an eventfd that was closed to another. */
+export function forgetPayloads(): void {
+  payloads.clear();
 }
 
 /** An fd of a driver's. */
