@@ -182,8 +182,9 @@ export interface Colour {
 
 /** What codecs know of a frame besides; FFmpeg's names. What is unknown is left out. */
 export interface MediaFacts {
-  /** When it is shown, and for how long, in units of the time base. */
+  /** When it is shown, in units of the time base. */
   readonly pts?: bigint;
+  /** For how long, in the same units. */
   readonly duration?: bigint;
   /** Seconds: a numerator and a denominator. */
   readonly timeBase?: readonly [numerator: number, denominator: number];
