@@ -31,8 +31,9 @@ export function attachedFrame(
     const own = newFrame(undo);
     check(fns.av_frame_ref(own, pointer), "av_frame_ref");
     assertFFmpegs(fieldsAt(own));
-    describe(fieldsAt(own)); // before a copy that would be for nothing
-    if (copies) check(fns.av_frame_make_writable(own), "av_frame_make_writable");
+    const described = describe(fieldsAt(own)); // before a copy that would be for nothing
+    if (!copies) return { own, described, undo };
+    check(fns.av_frame_make_writable(own), "av_frame_make_writable");
     return { own, described: describe(fieldsAt(own)), undo };
   });
   const { info, planes } = described;

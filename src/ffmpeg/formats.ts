@@ -45,9 +45,9 @@ const REFUSED: readonly (readonly [flag: bigint, what: string, remedy: string])[
 const known = new Map<number, PixelsFormat>();
 
 /** @throws {ArgumentError} for a format that is none in memory: a device's, one with a palette or with parts of bytes. */
-export function pixelsFormat(format: number): PixelsFormat {
+export function pixelsFormat(format: number, argument: string): PixelsFormat {
   let found = known.get(format);
-  if (found === undefined) known.set(format, found = described(format));
+  if (found === undefined) known.set(format, found = described(format, argument));
   return found;
 }
 
@@ -64,16 +64,16 @@ export function ffmpegName(format: ImageFormat): string | undefined {
   return NAMED.entries().find(([, ours]) => ours === format)?.[0];
 }
 
-function described(format: number): PixelsFormat {
+function described(format: number, argument: string): PixelsFormat {
   const { fns, structs } = avutil();
   const address = fns.av_pix_fmt_desc_get(format);
-  if (address === NULL) throw checks.wrong("pointer", `its AVFrame has no pixel format (${format}).`);
+  if (address === NULL) throw checks.wrong(argument, `FFmpeg has no pixel format ${format}.`);
   const { AVPixFmtDescriptor: { size, fields: { comp } }, AVComponentDescriptor: component } = structs;
   const view = viewAt(address, size, "ffmpeg");
   const { name: text, nb_components, log2_chroma_w, log2_chroma_h, flags } = structs.readAVPixFmtDescriptor(view, 0);
   const name = textAt(text)!;
   for (const [flag, what, remedy] of REFUSED) {
-    if ((flags & flag) !== 0n) throw checks.wrong("pointer", `its AVFrame is ${name}: ${what}.`, remedy);
+    if ((flags & flag) !== 0n) throw checks.wrong(argument, `its format is ${name}: ${what}.`, remedy);
   }
   const components = Array.from({ length: nb_components }, (_, i): Component => {
     const { shift, depth, ...place } = structs.readAVComponentDescriptor(view, comp.offset + i * component.size);

@@ -47,21 +47,21 @@ export function newFrame(undo: Undo): Address {
 }
 
 /** What an AVFrame is, and where its planes lie: in buffers of FFmpeg's. */
-export interface Described {
+export interface Contents {
   readonly info: FrameInfo;
   readonly planes: readonly AdoptedPlane[];
 }
 
 /** @throws {ArgumentError} for a format that samepage has no layout for. @throws {LayoutError} for planes elsewhere. */
-export function describe(fields: Fields): Described {
+export function describe(fields: Fields): Contents {
   const { width, height, nb_samples } = fields;
   if (width > 0 && height > 0) return picture(fields);
   if (nb_samples > 0) return sound(fields);
   throw checks.wrong("pointer", "its AVFrame is empty: it has no pixels, and no samples.");
 }
 
-function picture(fields: Fields): Described {
-  const format = pixelsFormat(fields.format);
+function picture(fields: Fields): Contents {
+  const format = pixelsFormat(fields.format, "pointer");
   const crop = cropOf(fields, format);
   const { width, height } = crop;
   const named = imageFormatOf(format, width, height);
@@ -109,7 +109,7 @@ function cropOf(fields: Fields, { name, planes }: PixelsFormat) {
   );
 }
 
-function sound(fields: Fields): Described {
+function sound(fields: Fields): Contents {
   const { format, nb_samples: samples, channels, sample_rate: sampleRate } = fields;
   const found = SAMPLES.get(format);
   if (found === undefined) throw checks.wrong("pointer", `its AVFrame has no sample format (${format}).`);

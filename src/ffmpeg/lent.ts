@@ -117,7 +117,7 @@ function formatOf(info: Exclude<FrameInfo, { type: "audio" }>): number {
   const format = name === undefined ? -1 : avutil().fns.av_get_pix_fmt(cString(name));
   if (format < 0) throw checks.wrong("frame", `FFmpeg has no format ${info.format}.`);
   if (info.type === "image") return format;
-  const { planes } = pixelsFormat(format);
+  const { planes } = pixelsFormat(format, "frame");
   if (JSON.stringify(planes) === JSON.stringify(info.planes)) return format;
   throw checks.wrong("frame", `its planes are not those of FFmpeg's ${name}.`, "ffmpeg.attach() describes them.");
 }

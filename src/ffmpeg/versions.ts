@@ -16,5 +16,5 @@ export interface Structs {
   readonly readAVComponentDescriptor: typeof v57.readAVComponentDescriptor;
 }
 
-/** By the major version of libavutil. What is not here is refused. */
+/** By the major version of libavutil. What is not here is refused; a field that has moved or gone, `read` and `write` say. */
 export const VERSIONS: ReadonlyMap<number, Structs> = new Map([[57, { release: "5.1", ...v57 }]]);

@@ -163,6 +163,23 @@ Deno.test("a picture's planes are as they are described, also of an odd size, an
     const given = { ...info, ...part } as unknown as FrameInfo;
     assertEquals(assertThrows(() => frameInfo(given), LayoutError).argument, argument);
   }
+  const facts: [object, string][] = [
+    [{ pts: 5 }, "media.pts"],
+    [{ duration: 2n ** 63n }, "media.duration"],
+    [{ timeBase: [1, 2.5] }, "media.timeBase"],
+    [{ sampleAspect: [4, 3, 1] }, "media.sampleAspect"],
+    [{ keyFrame: 1 }, "media.keyFrame"],
+    [{ transfer: 16 }, "media.transfer"],
+    [{ dts: 1n }, "media"],
+  ];
+  const sound = { type: "audio", format: "u8", sampleRate: 1, channels: 1, samples: 1, layout: "planar" } as const;
+  for (const [media, argument] of facts) {
+    for (const  of of[info, imageInfo({ format: "GRAY8", width: 1, height: 1 }), sound]) {
+      const given = { ...of, media } as unknown as FrameInfo;
+      assertEquals(assertThrows(() => frameInfo(given), InteropError).argument, argument);
+    }
+  }
+  assertEquals(JSON.parse(JSON.stringify(frameInfo({ ...sound, media: { pts: 3n } }))).media, { pts: "3" });
   assertThrows(() => frameInfo({ ...info, planes: [null] } as unknown as FrameInfo), InteropError, "planes[0]");
 });
 

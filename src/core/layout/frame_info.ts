@@ -1,4 +1,4 @@
-import { literal, type Names, object, optionsIn } from "../argument.ts";
+import { literal, type Names, object, optionsIn, unexpected } from "../argument.ts";
 import { type DType, sizeOf } from "./dtype.ts";
 import { LayoutError } from "../errors.ts";
 import { withJson } from "../printed.ts";
@@ -329,7 +329,7 @@ function image(init: ImageInit & Pick<ImageInfo, "media">): ImageInfo {
     fourcc: format.fourcc,
     modifier,
     ...(colour === undefined ? {} : { colour }),
-    ...(media === undefined ? {} : { media }),
+    ...mediaIn(media),
   };
   return Object.freeze(withJson(info));
 }
@@ -362,7 +362,7 @@ export function frameInfo(given: FrameInfo): FrameInfo {
       argument: "channels",
     });
   }
-  return Object.freeze(info);
+  return Object.freeze(withJson({ ...info, ...mediaIn(info.media) }));
 }
 
 const PLANE: Names<PicturePlane> = { dtype: true, elements: true, step: true, rows: true };
@@ -381,7 +381,32 @@ function picture(info: PictureInfo): PictureInfo {
     for (const name of ["elements", "step", "rows"] as const) whole(one[name], `planes[${i}].${name}`, 1);
     return Object.freeze({ ...one });
   });
-  return Object.freeze(withJson({ ...info, planes: Object.freeze(planes) }));
+  return Object.freeze(withJson({ ...info, planes: Object.freeze(planes), ...mediaIn(info.media) }));
+}
+
+type Fact = readonly [expected: string, isOne: (fact: unknown) => boolean];
+
+const MOMENT: Fact = ["a bigint of 64 bits", (it) => typeof it === "bigint" && BigInt.asIntN(64, it) === it];
+const TEXT: Fact = ["a string", (it) => typeof it === "string"];
+const RATIO: Fact = [
+  "two integers of 32 bits",
+  (it) => Array.isArray(it) && it.length === 2 && it.every((part) => (part | 0) === part),
+];
+
+const FACTS: { readonly [N in keyof MediaFacts]-?: Fact } = {
+  ...{ pts: MOMENT, duration: MOMENT, timeBase: RATIO, sampleAspect: RATIO },
+  keyFrame: ["a boolean", (it) => typeof it === "boolean"],
+  ...{ matrix: TEXT, primaries: TEXT, transfer: TEXT, chromaLocation: TEXT },
+};
+
+function mediaIn(given: MediaFacts | undefined): Pick<ImageInfo, "media"> {
+  if (given === undefined) return {};
+  const media = { ...optionsIn(given, FACTS, "media") };
+  for (const [name, fact] of Object.entries(media)) {
+    const [expected, isOne] = FACTS[name as keyof MediaFacts];
+    if (fact !== undefined && !isOne(fact)) throw unexpected(`media.${name}`, expected, fact);
+  }
+  return { media: Object.freeze(media) };
 }
 
 /** The planes of infos that never change: each map of a frame asks several times. */

@@ -215,7 +215,7 @@ export default table(import.meta, {
   "a device's format handed over": mappedRow(
     { type: "picture", format: "vaapi", width: 4, height: 4, planes: [PLANE] },
     (ffmpeg, mapped) => ffmpeg.avFrame(any(mapped)),
-    wrong("pointer", /is vaapi: its pixels are a device's/, /av_hwframe_transfer_data/),
+    wrong("frame", /is vaapi: its pixels are a device's/, /av_hwframe_transfer_data/),
   ),
   "sound of a type that FFmpeg has not": mappedRow(
     { type: "audio", format: "u32", sampleRate: 8000, channels: 1, samples: 8, layout: "planar" },
