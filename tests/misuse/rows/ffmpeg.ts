@@ -217,6 +217,10 @@ export default table(import.meta, {
     (ffmpeg, mapped) => ffmpeg.avFrame(any(mapped)),
     wrong("frame", /is vaapi: its pixels are a device's/, /av_hwframe_transfer_data/),
   ),
+  "a time that is a number": row(
+    () => host.allocateFrame(any({ ...NV12, media: { pts: 40 } })),
+    core(ArgumentError, /media\.pts: expected a bigint of 64 bits, got 40/, { argument: "media.pts" }),
+  ),
   "sound of a type that FFmpeg has not": mappedRow(
     { type: "audio", format: "u32", sampleRate: 8000, channels: 1, samples: 8, layout: "planar" },
     (ffmpeg, mapped) => ffmpeg.avFrame(any(mapped)),
