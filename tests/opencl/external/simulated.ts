@@ -53,7 +53,7 @@ export const driver: {
   exportsSyncFiles: boolean;
   /** They export semaphores. */
   exportsSemaphores: boolean;
-  /** It imports dma-bufs, and its buffers are some: Intel's query tells. Set before OpenCL is opened. */
+  /** It imports dma-bufs, and its own buffers are some, which Intel's query reports. Set before OpenCL is opened. */
   dmaBufs: boolean;
   /** Its buffers lie in memory that is longer by so many bytes. */
   pool: number;
