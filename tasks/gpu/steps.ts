@@ -19,8 +19,9 @@ import { runTests } from "./tests.ts";
 
 /**
  * All of it. The rows of CUDA's edges and the bench have the machine to themselves: the rows count the GPU's free memory,
- * of which a context of any other process takes some 500 MiB, and the bench measures. `machine` is what the rows
- * say of it.
+ * of which a context of any other process takes some 500 MiB, and the bench measures. `misuse` comes last: once its
+ * kernels had crashed on an H100, OpenGL's draws timed out until the machine was given back (Xid 109, "CTX SWITCH
+ * TIMEOUT"; driver 580.159). `machine` is what the rows say of it.
  */
 export function stepsOn(machine: string): readonly Step[] {
   return [
@@ -48,35 +49,35 @@ export function stepsOn(machine: string): readonly Step[] {
     {
       name: "opencl",
       what: "tests/opencl, on each platform: NVIDIA's moves the bytes of host memory",
-      limit: 190,
+      limit: 150,
       stage: 1,
       run: async (job) => runTests(job, await openclTests(), 6),
     },
     {
       name: "tests",
       what: "tests/cuda, and CUDA's tests in other folders",
-      limit: 170,
+      limit: 150,
       stage: 1,
       run: async (job) => runTests(job, await cudaTests(), 3),
     },
     {
       name: "faults",
       what: "every native call made to fail",
-      limit: 170,
+      limit: 150,
       stage: 1,
       run: async (job) => runTests(job, await faultTests(), 2),
     },
     {
       name: "misuse",
       what: "programs that do what they should not",
-      limit: 190,
-      stage: 1,
+      limit: 100,
+      stage: 5,
       run: async (job) => runTests(job, await cudaMisuse(), 4),
     },
     {
       name: "egl",
-      what: "EGLStreams and EGLImages with CUDA, with nothing beside them",
-      limit: 25,
+      what: "EGLStreams and EGLImages with CUDA",
+      limit: 40,
       stage: 3,
       run: async (job) => runTests(job, await eglTests(), 1),
     },
@@ -91,7 +92,7 @@ export function stepsOn(machine: string): readonly Step[] {
     {
       name: "memcheck",
       what: "compute-sanitizer over the tests and the examples: errors, and leaks",
-      limit: 170,
+      limit: 150,
       stage: 1,
       run: (job) => sanitize(job, "memcheck", true),
     },

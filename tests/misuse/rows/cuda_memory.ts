@@ -92,7 +92,7 @@ export default table(import.meta, {
       allocator[Symbol.dispose]();
       allocator.trim();
     },
-    says: ["0", "0"],
+    says: ["0 0"],
     fails: { error: DisposedError, api: "core", message: /pinned allocator .* was disposed/ },
   },
   "more memory than there is": {
