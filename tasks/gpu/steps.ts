@@ -20,7 +20,7 @@ import { runTests } from "./tests.ts";
 /**
  * All of it. The rows of CUDA's edges and the bench have the machine to themselves: the rows count the GPU's free memory,
  * of which a context of any other process takes some 500 MiB, and the bench measures. `misuse` comes last: once its
- * kernels had crashed on an H100, OpenGL's draws timed out until the machine was given back (Xid 109, "CTX SWITCH
+ * kernels had crashed on an H100, OpenGL's draws timed out in every later process (Xid 109, "CTX SWITCH
  * TIMEOUT"; driver 580.159). `machine` is what the rows say of it.
  */
 export function stepsOn(machine: string): readonly Step[] {
