@@ -2,11 +2,10 @@
 //
 // Most of it comes through apt: it asks dpkg what is missing, says what it is about to install, and never removes a
 // package. CUDA's headers and libraries come through pip, into the folder .cuda of this checkout, and Intel's OpenCL for
-// CPUs, a third platform for the tests and too large for every machine, into .intel. FFmpeg's headers are unpacked into
-// .ffmpeg. The kernel and the drivers of the tests'
-// guest are downloaded through apt and unpacked into .guest. Where it can not
-// install (no root, no apt, no network) it says so and exits 0: the demo then runs on the host, and the tests count
-// what they skip. Only in CI is that an error, for there a machine without OpenCL must not look like a green run.
+// CPUs, a third platform for the tests and too large for every machine, into .intel. FFmpeg's headers are downloaded
+// through apt and unpacked into .ffmpeg, and so are the kernel and the drivers of the tests' guest into .guest. Where it
+// can not install (no root, no apt, no network) it says so and exits 0: the demo then runs on the host, and the tests
+// count what they skip. Only in CI is that an error, for there a machine without OpenCL must not look like a green run.
 
 import { installPackages } from "./setup/apt.ts";
 import { unpackHeaders } from "./setup/headers.ts";
