@@ -53,6 +53,18 @@ Deno.test("what is over is forgotten before it becomes too many", () => {
   assertEquals([work.fences, work.used], [[], true]);
 });
 
+Deno.test("declared work that is over is forgotten before it becomes too much", () => {
+  const driver = new FakeDriver();
+  const work = new Work();
+  for (let i = 0; i < 1000; i++) {
+    const line = driver.line();
+    work.add(new Fence(line, next(line)));
+    line.lane.run();
+  }
+  assert(work.others!.length <= 8);
+  assertEquals(work.fences, []);
+});
+
 Deno.test("declared work takes nobody's place, and a line's newer mark takes that of its older one", () => {
   const [ours, declared] = [new FakeWork(), new FakeWork()];
   const resource = new Resource({ name: "the memory" });

@@ -104,7 +104,10 @@ export class Work {
       return;
     }
     const known = this.others?.find((entry) => entry.line === line);
-    if (known === undefined) return void (this.others ??= []).push({ line, mark, wrote: mark });
+    if (known === undefined) {
+      if (this.others !== undefined && this.others.length >= MANY) this.#forgetOthers();
+      return void (this.others ??= []).push({ line, mark, wrote: mark });
+    }
     if (line.hasFailed) this.#keepFailure(line, known.mark);
     known.mark = Math.max(known.mark, mark);
     known.wrote = Math.max(known.wrote, mark);
