@@ -30,8 +30,9 @@ export function attachedFrame(
   const { own, described, undo } = allOrNothing("attaching an AVFrame", (undo) => {
     const own = newFrame(undo);
     check(fns.av_frame_ref(own, pointer), "av_frame_ref");
-    assertFFmpegs(fieldsAt(own));
-    const described = describe(fieldsAt(own)); // before a copy that would be for nothing
+    const fields = fieldsAt(own);
+    assertFFmpegs(fields);
+    const described = describe(fields); // before a copy that would be for nothing
     if (!copies) return { own, described, undo };
     check(fns.av_frame_make_writable(own), "av_frame_make_writable");
     return { own, described: describe(fieldsAt(own)), undo };

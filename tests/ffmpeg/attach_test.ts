@@ -322,6 +322,33 @@ testOpen("DL Streamer 11: a plane does not outlive its frame", (open) => {
   assertThrows(() => open.graph.map(plane, host), DisposedError);
 });
 
+testOpen("DL Streamer 15: several isolates attach one AVFrame at the same time", async (open) => {
+  using made = CFrame.picture("gray", 16, 8);
+  const url = new URL("workers/maps.ts", import.meta.url);
+  const workers = [1, 2, 3].map(() => new Worker(url, { type: "module" }));
+  try {
+    const answered = Promise.all(workers.map((worker) =>
+      new Promise<unknown>((resolve) => {
+        worker.onmessage = ({ data }) => resolve(data);
+        worker.onerror = (event) => {
+          event.preventDefault();
+          resolve(event.message);
+        };
+        worker.postMessage(made.pointer);
+      })
+    ));
+    for (let over = false; !over;) {
+      for (let i = 0; i < 100; i++) open.attach(made, { access: "read" })[Symbol.dispose]();
+      const soon = new Promise<boolean>((resolve) => setTimeout(() => resolve(false)));
+      over = await Promise.race([answered.then(() => true), soon]);
+    }
+    assertEquals(await answered, workers.map(() => "done"));
+    assertEquals(made.references, 1);
+  } finally {
+    for (const worker of workers) worker.terminate();
+  }
+});
+
 testOpen("DL Streamer 16: sizes beyond 32 bits are not cut", (open) => {
   using made = CFrame.picture("gray", 16, 8);
   inC().stretch(made.pointer, 2 ** 31 - 1);
