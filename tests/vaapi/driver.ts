@@ -57,7 +57,7 @@ async function isBuilt(): Promise<boolean> {
 
 /** Has this process find the driver, which was built. It needs no permission but FFI. */
 export function useDriver(): void {
-  Deno.dlopen(LIBRARY, {}); // before libva-drm: who asks for that by its name gets this
+  Deno.dlopen(LIBRARY, {}); // before libva-drm, which libavutil loads too: who asks for that by its name gets this
   setVariable("LIBVA_DRIVER_NAME", "samepage");
   setVariable("LIBVA_DRIVERS_PATH", FOLDER);
 }
