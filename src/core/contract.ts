@@ -265,8 +265,8 @@ export interface Images<H = unknown> {
   readonly imports: readonly Offer<Described>[];
   /** True where an image has one plane, as a target: frames are refused, unless there is `forPlane`. */
   readonly onePlane?: boolean;
-  /** The images for a plane of a frame behind its first. Where this is, a frame is mapped plane by plane. */
-  forPlane?(plane: Layout): Target;
+  /** The images for a frame's plane `i`: this target for the first. Where this is, a frame is mapped plane by plane. */
+  forPlane?(plane: Layout, i: number): Target | Reason;
   /** The pixels' format in its own image of one plane, where the driver knows it. */
   formatOf?(source: Described): PixelFormat | undefined;
   /** Why it cannot map this image now, without a native call. `format`: what the source's driver says of its pixels. */

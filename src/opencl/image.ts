@@ -1,6 +1,7 @@
 import { PrintedTarget } from "../core/graph/context.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { Memory, MemoryTarget } from "../core/contract.ts";
+import type { Reason } from "../core/errors.ts";
 import { type Layout, layout } from "../core/layout/layout.ts";
 import { assertWhole } from "../core/layout/pictures.ts";
 import type { Undo } from "../core/life/undo.ts";
@@ -220,14 +221,20 @@ export class ImageTarget extends PrintedTarget<OpenCLContext> implements MemoryT
     };
   }
 
-  /** The images of a plane with these channels, of the same type: `R` for one, `RG` for two, `RGBA` for four. For mappers. */
-  forPlane({ shape: [, , channels = 1] }: Layout): ImageTarget {
-    const { format: { elements, type }, context } = this;
-    const order = channels === elements ? undefined : ORDERS[channels];
-    const format = PIXEL_FORMATS.get(`${order} ${type}`);
-    return format === undefined
-      ? this
-      : context.images.target(format, this.type === undefined ? {} : { type: this.type });
+  /**
+   * The images for a plane of a frame: of the same type, `R` for one channel, `RG` for two, `RGBA` for four; or why there
+   * are none. The first plane has this very format. For mappers.
+   */
+  forPlane({ shape: [, , channels = 1] }: Layout, i: number): ImageTarget | Reason {
+    const { format: { elements, name, type }, context } = this;
+    if (channels === elements) return this;
+    const format = PIXEL_FORMATS.get(`${ORDERS[channels]} ${type}`);
+    if (format === undefined) return { reason: `format: there are no images of ${channels} channels of ${type}.` };
+    if (i > 0) return context.images.target(format, this.type === undefined ? {} : { type: this.type });
+    const reason =
+      `format: a pixel of its first plane has ${channels} channel${channels === 1 ? "" : "s"}, and one of ` +
+      `${name} ${elements}.`;
+    return { reason, remedy: `Ask for images of ${format.name}.` };
   }
 
   /** Why an image cannot be over host memory, if it cannot. No native call. For mappers. */

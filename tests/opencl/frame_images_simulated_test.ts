@@ -41,5 +41,5 @@ test("an image of other channels in front is refused, and chroma does not follow
   using graph = new MapperGraph([host, opencl]);
   using frame = host.allocateFrame(imageInfo({ format: "NV12", width: 64, height: 32 }));
   const { refused } = graph.explain(frame, opencl.image({ order: "RGBA", type: "UNSIGNED_INT8" }));
-  assertEquals(refused[0].reason, "shape: its last dimension is 64; a pixel of RGBA UNSIGNED_INT8 has 4 channels.");
+  assertEquals(refused[0].reason, "format: a pixel of its first plane has 1 channel, and one of RGBA UNSIGNED_INT8 4.");
 });

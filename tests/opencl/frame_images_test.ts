@@ -80,6 +80,21 @@ testEach("a frame of planes in memory of their own becomes images as well", (pla
   assertEquals(to.planes.map((plane) => plane.bytes()[SIZE.width]), [1, 2, 3]);
 });
 
+testEach("a frame asked for as images of other channels is refused, and becomes no 3D image", (platform) => {
+  using b = bench(platform);
+  const refusal = (format: ImageFormat, target: OpenCLImageFormat) => {
+    using frame = frameOf(format);
+    const [{ reason, remedy }] = b.graph.explain(frame, b.cl.image(target)).refused;
+    return [reason, remedy];
+  };
+  assertEquals(refusal("RGBA", R8), [
+    "format: a pixel of its first plane has 4 channels, and one of R UNSIGNED_INT8 1.",
+    "Ask for images of RGBA UNSIGNED_INT8.",
+  ]);
+  assertEquals(refusal("GRAY8", { ...R8, order: "RGBA" })[1], "Ask for images of R UNSIGNED_INT8.");
+  assertEquals(refusal("BGR", R8), ["format: there are no images of 3 channels of UNSIGNED_INT8.", undefined]);
+});
+
 testEach("if one plane cannot become an image, none is lent", (platform) => {
   using b = bench(platform);
   using frame = frameOf("I420");

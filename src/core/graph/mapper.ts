@@ -90,7 +90,8 @@ export function ask(
   if (parts === undefined) return askOnce(mapper, source, target, access, waits);
   const steps: ProbedStep[] = [];
   for (const [i, part] of parts.entries()) {
-    const to = i === 0 ? target : images?.forPlane?.(part.planes[0].layout) ?? target;
+    const to = images?.forPlane?.(part.planes[0].layout, i) ?? target;
+    if ("reason" in to) return { edge: edgeOf(mapper), ...to };
     const probed = askOnce(mapper, part, to, access, waits);
     if (!isStep(probed)) return probed;
     steps.push(probed);

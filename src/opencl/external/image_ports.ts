@@ -32,7 +32,7 @@ type ForeignImage = ExternalImage | EglImage | GlImage;
 
 interface ImportingTarget extends BaseImageTarget {
   readonly context: BaseContext & { readonly queue: BaseQueue };
-  forPlane(plane: Layout): Target;
+  forPlane(plane: Layout, i: number): Target | Reason;
 }
 
 /**
@@ -56,7 +56,7 @@ export function imagePortsOf<T extends ImageTensor>(
   const images: Images<ForeignImage> = {
     exports: [],
     imports: [byFd, glOffer(), byEgl],
-    forPlane: (plane) => target.forPlane(plane),
+    forPlane: (plane, i) => target.forPlane(plane, i),
     refuse: (source, _access, format) => refuseSource(target, source) ?? refuseFormat(target, format),
     import: (port, _access, source) => imported(target, port, source?.range.allocation),
   };
