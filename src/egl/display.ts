@@ -139,7 +139,7 @@ export function openDisplay(platform: EglPlatform | undefined, device: number | 
 }
 
 function noDevice(count: number): Error {
-  const what = count === 0 ? "EGL lists no device." : `EGL lists ${count} devices: 0 to ${count - 1}.`;
+  const what = count === 0 ? "EGL lists no device." : `EGL lists ${count} device${count === 1 ? "" : "s"}, from 0 on.`;
   return checks.wrong("choice.device", what, "eglDevices() lists them.");
 }
 

@@ -58,6 +58,6 @@ export function addressIn(given: bigint | Deno.PointerValue, argument: string = 
   throw wrong(
     argument,
     `expected an address, got ${got}.`,
-    "Pass the address of the object, as a bigint or a Deno pointer.",
+    "Pass it as a bigint or a Deno pointer.",
   );
 }

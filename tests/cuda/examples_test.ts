@@ -56,7 +56,10 @@ async function runOnGpu(example: string, args: readonly string[] = []): Promise<
 for (const example of EXAMPLES) {
   Deno.test(`examples: ${example} without CUDA says what is missing, and ends well`, async () => {
     const { sections, counted } = await run(example, [], { SAMEPAGE_LIB_CUDART: "/nonexistent" });
-    assertMatch(sections.get("device")!.join(), /^none\. No cudart library could be opened; tried \/nonexistent\. /);
+    assertMatch(
+      sections.get("device")!.join(),
+      /^none\. No cudart library could be opened; tried \/nonexistent: cannot open /,
+    );
     assertEquals(counted, { copies: 0, launches: 0 });
   });
 }

@@ -192,8 +192,11 @@ function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, u
     return opened(spec.api, functions, { variable, override, path, attempts: others });
   }
   openings.set(spec.api, { variable, override, path: undefined, attempts });
+  const tried = attempts.map(({ path, message }) =>
+    override === undefined ? shown(path) : `${shown(path)}: ${reasonIn(message)}`
+  );
   throw new LibraryNotFoundError(
-    `No ${spec.api} library could be opened; tried ${attempts.map((attempt) => shown(attempt.path)).join(", ")}.`,
+    `No ${spec.api} library could be opened; tried ${tried.join(", ")}.`,
     attempts,
     {
       api: spec.api,
@@ -201,6 +204,12 @@ function open(spec: LibrarySpec<Deno.ForeignLibraryInterface>): Record<string, u
       hint: override === undefined ? spec.hint : `${variable} names it: correct or unset that variable.`,
     },
   );
+}
+
+/** What the loader says, without the path, and without what Deno puts before it. */
+function reasonIn(message: string): string {
+  const said = message.replace(/^((Failed to register|Could not open|Could not obtain) [^:]*: )+/, "");
+  return said.replace(/^\S+: /, "").replace(/\.$/, "");
 }
 
 function opened(api: string, functions: Record<string, unknown>, opening: Opening): Record<string, unknown> {

@@ -6,7 +6,8 @@ import { finalizers } from "../../core/life/finalizers.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo, undone } from "../../core/life/undo.ts";
-import type { CudaPrimaryContext } from "../base.ts";
+import { isMade } from "../../core/argument.ts";
+import { CudaPrimaryContext } from "../base.ts";
 import { CudaArray } from "../arrays/array.ts";
 import { checks } from "../check.ts";
 import { check, checkRelease } from "../errors.ts";
@@ -64,9 +65,11 @@ export class CudaEglImage extends NativeObject {
    * Registers an image.
    *
    * @param image a live `EGLImage` on the same device; a wrong one may crash the process
+   * @throws {ArgumentError} for anything but a CUDA context and a handle.
    * @throws {NativeCallError} if the driver refuses.
    */
   static register(context: CudaPrimaryContext, image: bigint): CudaEglImage {
+    if (!isMade(context, CudaPrimaryContext)) throw checks.wrongKind("context", "a CudaContext", context);
     context.resource.assertLive();
     return new CudaEglImage(context, checks.handleIn(image, "image"));
   }

@@ -87,6 +87,10 @@ export default table(import.meta, {
     },
     fails: wrong("image", /expected a handle, got null/),
   },
+  "an image without a CUDA context": {
+    run: () => CudaEglImage.register(any(null), 1n),
+    fails: wrong("context", /expected a CudaContext, got null/),
+  },
   "ends of a stream, used as they are meant": {
     gpus: 1,
     async run() {
