@@ -24,9 +24,12 @@ export interface Message {
 
 export function encoded(kind: number, fds: number, body: unknown): Uint8Array<ArrayBuffer> {
   const text = new TextEncoder().encode(JSON.stringify(body));
-  const byteLength = HEADER_BYTES + text.length;
-  if (byteLength > LONGEST) throw badMessage("body", `expected at most ${LONGEST} bytes, got ${byteLength}.`);
-  const bytes = new Uint8Array(byteLength);
+  const most = LONGEST - HEADER_BYTES;
+  if (text.length > most) {
+    const what = `expected at most ${most} bytes, a frame's metadata included, got ${text.length}.`;
+    throw badMessage("body", `${what} Send longer results as a tensor.`);
+  }
+  const bytes = new Uint8Array(HEADER_BYTES + text.length);
   const header = new DataView(bytes.buffer);
   header.setUint32(0, MAGIC, true);
   header.setUint8(4, VERSION);
