@@ -71,6 +71,11 @@ export abstract class ImageTensor extends Tensor<ClMem> {
     return this.image.extent[0];
   }
 
+  /** Pixels along y: 1 for an image of one dimension; of an array of those, its layers. */
+  get height(): number {
+    return this.image.extent[1];
+  }
+
   /** The host address of its first pixel, if it lies in host memory (CL_MEM_USE_HOST_PTR). */
   protected override get hostAddress(): bigint | undefined {
     const { hostAddress } = this.root;

@@ -87,7 +87,7 @@ export default table(import.meta, {
       fails("sampler", () => sampled.run({ items: [1] }, [image, any(wrong), out]), ArgumentError);
     }
     fails("base", () => get.run({ items: [1] }, [image, new BaseOf(any(image))]), ArgumentError);
-    same("image", [image.type, image.width, image.context === cl].join(), "2D,4,true");
+    same("image", [image.type, image.width, image.height, image.context === cl].join(), "2D,4,4,true");
     same("is", [out, null, 5].some((value) => OpenCLImage.isImage(value) || OpenCLSampler.isSampler(value)), false);
   }),
   "an image of another kind than the kernel's": {
