@@ -16,7 +16,7 @@ function notFound(why: RegExp): Failure {
   return {
     error: LibraryNotFoundError,
     ...{ api: "opencl", fn: "dlopen" },
-    message: /No opencl library could be opened; tried /,
+    message: new RegExp(`No opencl library could be opened; tried .+: .*(${why.source})`),
     hint: /SAMEPAGE_LIB_OPENCL names it: correct or unset that variable/,
     has: { attempts: why },
   };
