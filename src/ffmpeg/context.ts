@@ -92,11 +92,12 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * an encoder, a filter. It is yours: hand it over or free it (av_frame_free). The frame is in use until FFmpeg has no
    * reference to its memory any more: its end waits for that, and so does who would write it.
    *
-   * FFmpeg may write it where the frame may be written. Encoders read whole vectors: give rows room by `rowAlign: 64`.
+   * Work in flight on the frame is over before this returns. FFmpeg may write it where the frame may be written. Encoders read whole vectors: give rows room by `rowAlign: 64`.
    *
    * @param frame a frame of this context: `graph.map(frame, ffmpeg)`
    * @throws {ArgumentError} for a format that FFmpeg does not have.
    * @throws {LayoutError} for rows with gaps in them.
+   * @throws {AccessError} if the bytes are lent, or work on them waits for a promise.
    * @throws {NativeCallError} if FFmpeg has no memory.
    *
    * @example

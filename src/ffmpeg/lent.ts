@@ -1,6 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
 import * as av from "../../ffi/avutil57/constants.ts";
 import { NativeFlag } from "../core/device/native_flag.ts";
+import { eachConflict } from "../core/device/work.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import { allOrNothing } from "../core/life/undo.ts";
@@ -21,14 +22,18 @@ type Lent = readonly [opaque: Address, flag: NativeFlag];
 
 /** A new AVFrame over a frame's memory. The frame is in use until FFmpeg has no reference to its memory any more. */
 export function lentFrame(frame: Frame<FFmpegTensor>): Address {
-  frame.assertUsable(frame.access);
-  const { planes, info, access } = frame;
+  const { planes, info, access, resource } = frame;
+  frame.assertUsable(access);
   const written = numbersOf(info);
   const linesizes = planes.map(linesizeOf);
   const blocks = [...Map.groupBy(planes, ({ grant: { allocation } }) => allocation)];
+  const given = new Set(blocks.flatMap(([allocation]) => lentOf(allocation)).map(([, flag]) => flag.fence().line));
+  eachConflict([{ tensor: frame, access, argument: "frame" }], (line, mark) => {
+    if (!given.has(line)) line.block(mark); // FFmpeg orders its own uses
+  });
   return allOrNothing("making an AVFrame", (undo) => {
     const flags = blocks.map(() => {
-      const flag = new NativeFlag({ name: `FFmpeg's references to ${frame.resource.name}` });
+      const flag = new NativeFlag({ name: `FFmpeg's references to ${resource.name}` });
       undo.push(() => {
         flag.withdraw(); // does nothing where a buffer was made: freeing the AVFrame has set it
         flag[Symbol.dispose]();
@@ -54,7 +59,7 @@ export function lentFrame(frame: Frame<FFmpegTensor>): Address {
     for (const [i, [allocation]] of blocks.entries()) {
       const lent = allocation.attachment<Lent[]>(LENT, () => []);
       lent.splice(0, lent.length, ...lent.filter(([, flag]) => !flag.isSet()), [flags[i].data, flags[i]]);
-      frame.resource.usedBy(flags[i].fence());
+      resource.usedBy(flags[i].fence());
       flags[i][Symbol.dispose](); // its fence goes on, and its memory stays until FFmpeg's call
     }
     return own;
@@ -64,7 +69,11 @@ export function lentFrame(frame: Frame<FFmpegTensor>): Address {
 /** True for a buffer that {@link lentFrame} has made of an allocation. */
 export function isLent(allocation: Allocation, buffer: Address): boolean {
   const opaque = avutil().fns.av_buffer_get_opaque(buffer);
-  return allocation.findAttachment<Lent[]>(LENT)?.some((lent) => lent[0] === opaque) ?? false;
+  return lentOf(allocation).some((lent) => lent[0] === opaque);
+}
+
+function lentOf(allocation: Allocation): readonly Lent[] {
+  return allocation.findAttachment<Lent[]>(LENT) ?? [];
 }
 
 function endsOf(planes: readonly FFmpegTensor[]): readonly [start: Address, end: bigint] {

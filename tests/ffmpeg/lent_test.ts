@@ -78,15 +78,32 @@ testOpen(
   },
 );
 
-testOpen("a frame may be handed over several times, and ends after the last", async ({ ffmpeg, graph }) => {
-  using picture = host.allocateFrame(NV12);
-  const mapped = graph.map(picture, ffmpeg, { access: "read" });
-  const [one, two] = [0, 1].map(() => new CFrame(ffmpeg.avFrame(mapped)));
-  const ended = mapped[Symbol.asyncDispose]();
-  one[Symbol.dispose]();
-  assert(await isPending(ended));
-  two[Symbol.dispose]();
-  await ended;
+for (const access of ["read", "read-write"] as const) {
+  testOpen(`a frame for "${access}" may be handed over twice, and ends after both`, async ({ ffmpeg, graph }) => {
+    using picture = host.allocateFrame(NV12);
+    const mapped = graph.map(picture, ffmpeg, { access });
+    const [one, two] = [0, 1].map(() => new CFrame(ffmpeg.avFrame(mapped)));
+    const ended = mapped[Symbol.asyncDispose]();
+    two[Symbol.dispose]();
+    assert(await isPending(ended));
+    one[Symbol.dispose]();
+    await ended;
+  });
+}
+
+testOpen("a frame with work in flight is not handed over before that is over", async (open) => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  using made = CFrame.picture("nv12", 32, 16);
+  await using frame = open.attach(made);
+  frame.planes[1].resource.usedBy(host.signal(promise));
+  try {
+    assertThrows(() => new CFrame(open.ffmpeg.avFrame(frame))[Symbol.dispose](), AccessError);
+  } finally {
+    resolve();
+  }
+  await promise;
+  using lent = new CFrame(open.ffmpeg.avFrame(frame));
+  assertEquals(lent.references, 1);
 });
 
 testOpen("planes in memory of their own have a buffer each", async ({ ffmpeg, graph }) => {
