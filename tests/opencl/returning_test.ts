@@ -108,6 +108,25 @@ for (const [name, make] of Object.entries(PAIRS)) {
   }
 }
 
+testEach(
+  "the same image again while its bytes are on their way back: what is written last comes back",
+  async (platform) => {
+    using b = bench(platform);
+    for (const access of ["write", "read-write"] as const) {
+      for (let lap = 0; lap < 10; lap++) {
+        using picture = host.allocate(PICTURE);
+        const ends = [1, 2].map((value) => {
+          const mapped = b.graph.map(picture, rgba(b.cl), { access }) as Tensor;
+          fill(b, mapped, value);
+          return mapped[Symbol.asyncDispose]();
+        });
+        await Promise.all(ends);
+        assertBytes(picture.bytes(), new Uint8Array(SIZE).fill(2), access);
+      }
+    }
+  },
+);
+
 testFailing("a way back behind a promise that rejects says so, and nothing else", async (platform) => {
   await using b = bench(platform);
   const source = host.allocate({ shape: [64], dtype: "u8" });

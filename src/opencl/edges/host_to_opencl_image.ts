@@ -46,7 +46,7 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
   prepare(source: Described, target: Target): void {
     const { context: cl, format } = target as ImageTarget;
     if (cl.queue.resource.state !== "live") return;
-    const choice = choiceFor(source, target as ImageTarget);
+    const choice = choiceFor(source, target as ImageTarget, "read");
     const [{ address }] = source.planes;
     if ("reason" in choice || choice.copied !== undefined || address === undefined) return;
     cl.proofs.tryToProve(cl.images.classOf({ format, image: choice.image, address }));
@@ -54,7 +54,7 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ProbedStep | Refusal {
     const { context: cl, format } = target as ImageTarget;
-    const choice = choiceFor(source, target as ImageTarget);
+    const choice = choiceFor(source, target as ImageTarget, access);
     if ("reason" in choice) return choice;
     const [plane] = source.planes;
     const { address, allocation, start } = plane;
@@ -71,7 +71,7 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
 
   map(source: HostTensor, target: Target, job: MapJob): OpenCLImage {
     const to = target as ImageTarget;
-    const choice = choiceFor(source.described, to) as Choice; // the probe was not refused
+    const choice = choiceFor(source.described, to, job.grants[0].access) as Choice; // the probe was not refused
     const take = choice.copied === undefined ? mapInPlace : mapCopy;
     return take(source, to, choice.image, job);
   },
@@ -83,7 +83,7 @@ function mapInPlace(source: HostTensor, target: ImageTarget, image: ImageShape, 
   const layout = moved(source.layout, 0);
   const [{ access }] = job.grants;
   const { range } = source.described;
-  const there = makeRoom(range, cl, refuseBeside, { target, image });
+  const there = makeRoom(range, cl, refuseBeside, { target, image, access });
   const refusal = there !== undefined && "reason" in there ? there : refuseEnded(EDGE, cl);
   if (refusal !== undefined) throw noRoute(source.name, cl.name, [refusal]);
   const share = cl.memory.hostBuffers.acquire(range, there as HostBuffer | undefined, job.undo, {
@@ -115,7 +115,7 @@ function mapCopy(source: HostTensor, target: ImageTarget, image: ImageShape, job
   return cl.images.tensor({ target, resource, handle: root.mem, layout, image, root, parent: source });
 }
 
-function choiceFor(source: Described, target: ImageTarget): Choice | Refusal {
+function choiceFor(source: Described, target: ImageTarget, access: Access): Choice | Refusal {
   const { context: cl } = target;
   const closed = refuseEnded(EDGE, cl);
   if (closed !== undefined) return closed;
@@ -129,7 +129,7 @@ function choiceFor(source: Described, target: ImageTarget): Choice | Refusal {
   if (copied !== undefined) return { image: fit, copied, waitReason: undefined };
   const coarse = refuseMappedCoarse(EDGE, source, cl);
   if (coarse !== undefined) return coarse;
-  const room = roomFor(source.range, cl, refuseBeside, { target, image: fit });
+  const room = roomFor(source.range, cl, refuseBeside, { target, image: fit, access });
   return "reason" in room ? room : { image: fit, waitReason: room.length > 0 ? ROOM_WAITS : undefined };
 }
 
@@ -138,7 +138,7 @@ function refuseBeside(
   live: HostBuffer,
   range: ByteRange,
   cl: OpenCLContext,
-  { target, image }: { readonly target: ImageTarget; readonly image: ImageShape },
+  { target, image, access }: { readonly target: ImageTarget; readonly image: ImageShape; readonly access: Access },
 ): Refusal | undefined {
   const { format } = target;
   const { memory: { hostBuffers }, images, name } = cl;
@@ -151,8 +151,11 @@ function refuseBeside(
     );
   }
   const { address } = range;
-  if (live.hostWriters === 0 || cl.proofs.judge(images.classOf({ format, image, address })).aliases) return undefined;
-  return refuseBehindHost(EDGE, cl);
+  if (cl.proofs.judge(images.classOf({ format, image, address })).aliases) return undefined;
+  if (live.hostWriters > 0) return refuseBehindHost(EDGE, cl);
+  if (!writes(access) || !hostBuffers.isReturning(live)) return undefined;
+  // Its way back maps it. What writes a mapped image is undefined in OpenCL, and rusticl loses it.
+  return refused(EDGE, `${live.what} is mapped for the host until its bytes are back.`);
 }
 
 /** The description of an image: maps of the same bytes share it if theirs are equal. */
