@@ -90,9 +90,11 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
   /**
    * A new AVFrame over a frame's memory, for code of FFmpeg's that may keep it for as long as it likes, on its own threads:
    * an encoder, a filter. It is yours: hand it over or free it (av_frame_free). The frame is in use until FFmpeg has no
-   * reference to its memory any more: its end waits for that, and so does who would write it.
+   * reference to its memory any more: its end waits for that, and so does a map of it, or who would write it. To read the
+   * bytes beside FFmpeg, map what the frame was mapped from.
    *
-   * Work in flight on the frame is over before this returns. FFmpeg may write it where the frame may be written. Encoders read whole vectors: give rows room by `rowAlign: 64`.
+   * Work in flight on the frame is over before this returns. FFmpeg may write it where the frame may be written. Encoders
+   * read whole vectors: give rows room by `rowAlign: 64`.
    *
    * @param frame a frame of this context: `graph.map(frame, ffmpeg)`
    * @throws {ArgumentError} for a format that FFmpeg does not have.
