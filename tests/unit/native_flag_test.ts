@@ -228,6 +228,19 @@ test("a Worker awaits flags; one that is terminated leaves its memory to C", asy
   await new Promise((resolve) => setTimeout(resolve, 200)); // C calls meanwhile
 });
 
+test("a wait that blocks for seconds says what it waits for, once", async () => {
+  const code = `
+    const { sem_post } = Deno.dlopen("libc.so.6", { sem_post: { parameters: ["u64"], result: "i32" } }).symbols;
+    onmessage = ({ data }) => setTimeout(() => sem_post(data), 5000);`;
+  const worker = new Worker(`data:text/javascript,${encodeURIComponent(code)}`, { type: "module" });
+  using flag = new NativeFlag({ name: "the end of a frame" });
+  worker.postMessage(flag.data);
+  const warnings = await warningsOf(() => flag.fence().waitSync());
+  worker.terminate();
+  assertEquals(warnings.length, 1);
+  assertStringIncludes(warnings[0], "waiting for the end of a frame for seconds");
+});
+
 test("flags that were disposed unset do not keep the process alive", async () => {
   const program = `import { NativeFlag } from ${JSON.stringify(import.meta.resolve("../../backend.ts"))};
     for (let i = 0; i < 10; i++) new NativeFlag()[Symbol.dispose]();

@@ -33,6 +33,9 @@ const LONGEST = 4096;
 /** Between two questions of a wait that blocks, in milliseconds. */
 const PAUSE_MS = 0.1;
 
+/** A wait that blocks for longer than so many pauses says so: it may be the program itself that has to end it. */
+const MOST_PAUSES = 20_000;
+
 /** How often the flags that were disposed too early are asked about, in milliseconds: first, and at the most. */
 const [SOON_MS, LATE_MS] = [1, 256];
 
@@ -68,6 +71,7 @@ class Signal {
   #events: LineEvents | undefined;
   #fence: Fence | undefined;
   #isFreed = false;
+  #pauses = 0;
 
   constructor(name: string, by: CallbackName, count: number, byteLength = STRUCT) {
     [this.name, this.by, this.count, this.byteLength] = [name, by, count, byteLength];
@@ -102,11 +106,20 @@ class Signal {
       error: (code, fn) => codeError({ api: "core", names: new Map(), unknown: "an unknown code" }, code, fn),
       begin: (events) => void (this.#events = events),
       isOver: () => this.isOver,
-      block: () => sleepSync(PAUSE_MS),
+      block: () => this.#pause(),
       wait: () => polled(() => this.isOver),
     });
     if (this.withdrawn !== undefined) this.withdraw(this.withdrawn);
     return this.#fence;
+  }
+
+  #pause(): void {
+    sleepSync(PAUSE_MS);
+    if (++this.#pauses !== MOST_PAUSES) return;
+    warn(
+      `this thread has been waiting for ${this.name} for seconds. If the program itself has to end that, it never will: ` +
+        "await the fence, or write `await using`.",
+    );
   }
 
   withdraw(why: InteropError): void {
