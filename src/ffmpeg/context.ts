@@ -1,5 +1,5 @@
 import type { Address } from "../../ffi/address.ts";
-import { type Names, optionsIn } from "../core/argument.ts";
+import { isMade, type Names, optionsIn } from "../core/argument.ts";
 import type { Memory, MemoryTarget } from "../core/contract.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
@@ -118,9 +118,11 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * ```
    */
   avFrame(frame: Frame<FFmpegTensor>): Address {
-    checks.assertInstance(frame, Frame, "frame");
+    if (!isMade<Frame<FFmpegTensor>>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
     checks.assertHere(frame.target.context, this, "frame");
     this.resource.assertLive();
     return lentFrame(frame);
   }
 }
+
+const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).";

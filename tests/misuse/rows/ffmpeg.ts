@@ -188,10 +188,10 @@ export default table(import.meta, {
   "a tensor handed over": row(({ ffmpeg }) => {
     using tensor = host.allocate({ shape: [1], dtype: "u8" });
     ffmpeg.avFrame(any(tensor));
-  }, wrong("frame", /expected a Frame, got a HostTensor/)),
+  }, wrong("frame", /expected a Frame, got a HostTensor/, /Frame\.of/)),
   "nothing handed over": row(
     ({ ffmpeg }) => ffmpeg.avFrame(any(undefined)),
-    wrong("frame", /expected a Frame, got undefined/),
+    wrong("frame", /expected a Frame, got undefined/, /Frame\.of/),
   ),
   "a frame handed over after its end": mappedRow(NV12, async (ffmpeg, mapped) => {
     await mapped[Symbol.asyncDispose]();
