@@ -167,8 +167,7 @@ interface Named {
  * ```
  */
 export class Metadata extends Printed {
-  /** Most frames of a stream have none. */
-  #list: readonly Named[] = NONE;
+  #list: Named[] = [];
 
   /** Begins with one dictionary of each name. @throws {ArgumentError} if one is no plain data, or `fields` no object. */
   constructor(fields?: Partial<MetadataFields>) {
@@ -203,7 +202,7 @@ export class Metadata extends Printed {
 
   /** Adds a dictionary after all others. @throws {ArgumentError} if it is no plain data, or a known key has another type. */
   add<N extends string>(name: N, fields: MetadataFields[N]): this {
-    this.#list = [...this.#list, { name, fields: checked(name, fields) }];
+    this.#list.push({ name, fields: checked(name, plain(name, fields)) });
     return this;
   }
 
@@ -221,8 +220,7 @@ export class Metadata extends Printed {
       this.#list = this.#list.filter((_, i) => i !== at);
       return this;
     }
-    const named = { name, fields: checked(name, all) };
-    this.#list = at < 0 ? [...this.#list, named] : this.#list.with(at, named);
+    this.#list[at < 0 ? this.#list.length : at] = { name, fields: checked(name, all) };
     return this;
   }
 
@@ -235,7 +233,7 @@ export class Metadata extends Printed {
 
   /** Removes all. */
   clear(): void {
-    this.#list = NONE;
+    this.#list = [];
   }
 
   /** The name and the dictionary of each, in their order. */
@@ -243,8 +241,6 @@ export class Metadata extends Printed {
     return this.#list.map(({ name, fields }): [string, MetadataFields[string]] => [name, fields]).values();
   }
 }
-
-const NONE: readonly Named[] = [];
 
 const checks: Checks = new Checks("core");
 
@@ -254,45 +250,44 @@ export function assertMetadata(given: unknown): asserts given is Metadata | unde
 
 /** A frozen copy. @throws {ArgumentError} */
 function checked(name: string, given: object): MetadataFields[string] {
-  const fields: Record<string, unknown> = Object.fromEntries(
-    Object.entries(plain(name, given)).filter(([, value]) => value !== undefined).map(([key, value]) => {
-      const where = `metadata.${shown(name)}.${shown(key)}`;
-      const type = Object.hasOwn(KNOWN, name) ? knownType(KNOWN[name as Known], key) : undefined;
-      if (type !== undefined && !TYPES[type](value)) throw unexpected(where, type, value);
-      return [text(key, where), copied(value, where, DEEPEST)];
-    }),
-  );
-  const missing = (Object.hasOwn(REQUIRED, name) ? REQUIRED[name] : []).find((key) => !Object.hasOwn(fields, key));
+  const known: Readonly<Record<string, keyof typeof TYPES>> = Object.hasOwn(KNOWN, name) ? KNOWN[name as Known] : {};
+  const fields: [string, unknown][] = [];
+  for (const [key, value] of Object.entries(given)) {
+    if (value === undefined) continue;
+    const where = () => `metadata.${shown(name)}.${shown(key)}`;
+    const type = Object.hasOwn(known, key) ? known[key] : undefined;
+    if (type !== undefined && !TYPES[type](value)) throw unexpected(where(), type, value);
+    fields.push([text(key, where), copied(value, where, DEEPEST)]);
+  }
+  const all = Object.fromEntries(fields);
+  const missing = (Object.hasOwn(REQUIRED, name) ? REQUIRED[name] : []).find((key) => !Object.hasOwn(all, key));
   if (missing !== undefined) throw unexpected(`metadata.${name}.${missing}`, "a value", undefined);
-  return Object.freeze(fields);
-}
-
-function knownType(keys: object, key: string): keyof typeof TYPES | undefined {
-  return Object.hasOwn(keys, key) ? keys[key as never] : undefined;
+  return Object.freeze(all);
 }
 
 function plain(name: unknown, given: object): object {
   if (typeof name !== "string") throw unexpected("name", "a string", name);
-  text(name, "name");
+  text(name, () => "name");
   if (!isPlain(object(given, "fields")) || Array.isArray(given)) throw unexpected("fields", "a plain object", given);
   return given;
 }
 
-function copied(value: unknown, where: string, depth: number): unknown {
+/** `where` is called for an error alone: a ring's reader sets two dictionaries for each frame. */
+function copied(value: unknown, where: () => string, depth: number): unknown {
   if (typeof value === "string") return text(value, where);
   if (typeof value === "boolean" || Number.isFinite(value)) return value;
   if (typeof value === "bigint" && BigInt.asIntN(64, value) === value) return value;
   if (value instanceof Uint8Array) return Uint8Array.from(value);
   if (Array.isArray(value) && depth > 0) {
-    return Object.freeze(Array.from(value, (each, i) => copied(each, `${where}[${i}]`, depth - 1)));
+    return Object.freeze(Array.from(value, (each, i) => copied(each, () => `${where()}[${i}]`, depth - 1)));
   }
   const expected = "a string, a finite number, a bigint of 64 bits, a boolean, a Uint8Array or a list of those";
-  throw unexpected(where, expected, value);
+  throw unexpected(where(), expected, value);
 }
 
-function text(given: string, where: string): string {
+function text(given: string, where: () => string): string {
   if (given.isWellFormed()) return given;
-  throw unexpected(where, "text, without half of a surrogate pair", given);
+  throw unexpected(where(), "text, without half of a surrogate pair", given);
 }
 
 function isListOf(value: unknown, type: "number" | "string"): boolean {
