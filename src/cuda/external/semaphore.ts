@@ -33,27 +33,39 @@ const FDS = ["timeline-fd", "binary-fd"] as const;
 
 const out = new BigUint64Array(1);
 
+/** Room for the parameters of one semaphore: most calls have one. */
+const roomFor = (size: number, count = 1) => new DataView(new ArrayBuffer(count * size));
+
 const WAIT = {
   fn: "cudaWaitExternalSemaphoresAsync",
   size: cudaExternalSemaphoreWaitParams.size,
   write: writeCudaExternalSemaphoreWaitParams,
+  one: roomFor(cudaExternalSemaphoreWaitParams.size),
 } as const;
 const SIGNAL = {
   fn: "cudaSignalExternalSemaphoresAsync",
   size: cudaExternalSemaphoreSignalParams.size,
   write: writeCudaExternalSemaphoreSignalParams,
+  one: roomFor(cudaExternalSemaphoreSignalParams.size),
 } as const;
 
 /** A sync is no semaphore: it is only waited for, and by no program's own hand. */
 function semaphoreCall(
-  { fn, size, write }: typeof WAIT | typeof SIGNAL,
-  of: readonly (ExternalSemaphore | EglEvent)[],
+  { fn, size, write, one }: typeof WAIT | typeof SIGNAL,
+  given: readonly (ExternalSemaphore | EglEvent)[],
   values: readonly bigint[],
 ): Call<CudaLane> {
-  const handles = BigUint64Array.from(of, (one) => (one as ExternalSemaphore).handles[0]);
-  const params = new DataView(new ArrayBuffer(of.length * size));
-  for (const [i, value] of values.entries()) write(params, i * size, { fence_value: value, flags: 0 });
-  return { fn, call: (lane) => lane.onStream((stream) => cudart()[fn](handles, params, of.length, stream)) };
+  const semaphores = given as readonly ExternalSemaphore[];
+  const count = semaphores.length;
+  return {
+    fn,
+    call(lane) {
+      const params = count === 1 ? one : roomFor(size, count);
+      for (let i = 0; i < count; i++) write(params, i * size, { fence_value: values[i], flags: 0 });
+      const handles = count === 1 ? semaphores[0].handles : BigUint64Array.from(semaphores, ({ handles: [it] }) => it);
+      return lane.onStream((stream) => cudart()[fn](handles, params, count, stream));
+    },
+  };
 }
 
 /**

@@ -68,8 +68,9 @@ export function semaphoreCalls(functions: () => Semaphores): Required<Pick<Sync<
 
 type Commands = "waiting" | "signal";
 
+/** One list of all; most calls have one semaphore. */
 function joined(semaphores: readonly SemaphoreList[]): SemaphoreList {
-  return BigUint64Array.from(semaphores, ([semaphore]) => semaphore);
+  return semaphores.length === 1 ? semaphores[0] : BigUint64Array.from(semaphores, ([semaphore]) => semaphore);
 }
 
 type Handles = typeof SEMAPHORE_HANDLES;
