@@ -207,10 +207,16 @@ function configOf({ handle, extensions }: Display, share: Address): Address {
   const id = share === NULL ? 0 : attributeOf(handle, share, EGL_CONFIG_ID);
   if (id === 0 && extensions.has("EGL_KHR_no_config_context")) return NULL;
   const wanted = id === 0 ? [EGL_RENDERABLE_TYPE, EGL_OPENGL_ES3_BIT, EGL_SURFACE_TYPE, 0] : [EGL_CONFIG_ID, id];
-  const [configs, count] = [new BigUint64Array(1), new Int32Array(1)];
-  check(egl().eglChooseConfig(handle, new Int32Array([...wanted, EGL_NONE]), configs, 1, count), "eglChooseConfig");
-  if (count[0] > 0) return configs[0] as Address;
+  const config = chosenConfig(handle, wanted);
+  if (config !== undefined) return config;
   throw new InteropError("the display has no config for OpenGL ES 3.", { api: "egl", fn: "eglChooseConfig" });
+}
+
+/** The first of a display's configs with these attributes. */
+export function chosenConfig(display: Address, wanted: readonly number[]): Address | undefined {
+  const [configs, count] = [new BigUint64Array(1), new Int32Array(1)];
+  check(egl().eglChooseConfig(display, Int32Array.of(...wanted, EGL_NONE), configs, 1, count), "eglChooseConfig");
+  return count[0] > 0 ? configs[0] as Address : undefined;
 }
 
 function attributeOf(display: Address, context: Address, name: number): number {

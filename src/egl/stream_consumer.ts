@@ -108,8 +108,7 @@ export class EglStreamConsumer extends NativeObject implements AsyncIterable<Egl
     const isNew = state === "new-frame";
     if (!isNew && !ends.mayAcquire(state, timeout)) return undefined;
     if (!this.#latched(isNew || ends.isNear ? 0 : timeout!, state)) return undefined;
-    if (isNew) ends.acquire(eglStream.fifo);
-    else ends.acquired++;
+    ends.acquire(eglStream.fifo, isNew);
     const { handle: display } = this.#base.openContext.display;
     const native = eglExtensions();
     const { handle } = eglStream;

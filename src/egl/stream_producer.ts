@@ -14,6 +14,7 @@ import type { EglBase } from "./base.ts";
 import { check, checkGl, made } from "./errors.ts";
 import type { EglLane } from "./lane.ts";
 import { checks, egl, eglExtensions, gles } from "./library.ts";
+import { chosenConfig } from "./open_context.ts";
 import { showPixels, toSurface } from "./pixels.ts";
 import { assertOver, type GlFunctions, usesIn } from "./queue.ts";
 import { EglStream } from "./stream.ts";
@@ -32,11 +33,10 @@ const EXTENSION = "EGL_KHR_stream_producer_eglsurface";
 const SWAP = "eglSwapBuffers";
 
 /** RGBA of 8 bits a channel, for OpenGL ES 3. */
-const CONFIG = Int32Array.of(
+const CONFIG = [
   ...[names.EGL_SURFACE_TYPE, names.EGL_STREAM_BIT_KHR, names.EGL_RENDERABLE_TYPE, names.EGL_OPENGL_ES3_BIT],
   ...[names.EGL_RED_SIZE, 8, names.EGL_GREEN_SIZE, 8, names.EGL_BLUE_SIZE, 8, names.EGL_ALPHA_SIZE, 8],
-  names.EGL_NONE,
-);
+];
 
 /**
  * OpenGL ES as the producer of an `EGLStream`: what it draws to a surface is a frame. The consumer connects first. Made by
@@ -157,8 +157,7 @@ export class EglStreamProducer extends NativeObject {
 }
 
 function configOf({ openContext: { display }, name }: EglBase): Address {
-  const [configs, count] = [new BigUint64Array(1), new Int32Array(1)];
-  check(egl().eglChooseConfig(display.handle, CONFIG, configs, 1, count), "eglChooseConfig");
-  if (count[0] > 0) return configs[0] as Address;
+  const config = chosenConfig(display.handle, CONFIG);
+  if (config !== undefined) return config;
   throw new InteropError(`${name} has no config for surfaces of a stream.`, { api: "egl", fn: "eglChooseConfig" });
 }

@@ -34,6 +34,9 @@ const NAMED: ReadonlyMap<string, ImageFormat> = new Map([
 /** Formats whose name says that luma uses 0–255, whatever the frame says. */
 export const FULL_RANGE = /^yuvj/;
 
+/** FFmpeg's numbers of the ranges that a picture's numbers have. */
+export const RANGES = { limited: av.AVCOL_RANGE_MPEG, full: av.AVCOL_RANGE_JPEG } as const;
+
 /** What cannot be elements in memory, and what to do instead. */
 const REFUSED: readonly (readonly [flag: bigint, what: string, remedy: string])[] = [
   [av.AV_PIX_FMT_FLAG_HWACCEL, "its pixels are a device's", "Download it: av_hwframe_transfer_data()."],

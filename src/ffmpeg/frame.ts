@@ -1,10 +1,5 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import {
-  AV_NOPTS_VALUE,
-  AV_NUM_DATA_POINTERS,
-  AVCOL_RANGE_JPEG,
-  AVCOL_RANGE_MPEG,
-} from "../../ffi/avutil57/constants.ts";
+import { AV_NOPTS_VALUE, AV_NUM_DATA_POINTERS } from "../../ffi/avutil57/constants.ts";
 import type { AVFrame } from "../../ffi/avutil57/structs.ts";
 import type { AdoptedPlane } from "../core/tensors/adopt.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
@@ -20,7 +15,7 @@ import { type Layout, layout } from "../core/layout/layout.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
-import { FULL_RANGE, imageFormatOf, type PixelsFormat, pixelsFormat, SAMPLES } from "./formats.ts";
+import { FULL_RANGE, imageFormatOf, type PixelsFormat, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
 import { avutil, checks, made } from "./library.ts";
 
 const WORD = 8;
@@ -189,15 +184,14 @@ export function matrixNameOf(colour: Colour = {}): string | undefined {
   return Object.keys(MATRICES).find((name) => MATRICES[name] === colour.matrix);
 }
 
-const RANGES: ReadonlyMap<number, NonNullable<Colour["range"]>> = new Map([
-  [AVCOL_RANGE_MPEG, "limited"],
-  [AVCOL_RANGE_JPEG, "full"],
-]);
-
 function colourOf({ colorspace, color_range }: Fields, format: string): Colour | undefined {
   const matrix = MATRICES[namedText(avutil().fns.av_color_space_name(colorspace)) ?? ""];
-  const range = FULL_RANGE.test(format) ? "full" : RANGES.get(color_range);
+  const range = FULL_RANGE.test(format) ? "full" : rangeOf(color_range);
   return matrix === undefined && range === undefined ? undefined : known({ matrix, range });
+}
+
+function rangeOf(number: number): Colour["range"] {
+  return (["limited", "full"] as const).find((range) => RANGES[range] === number);
 }
 
 /** What FFmpeg has numbers and names for: our fact, the field, and how its functions begin. */

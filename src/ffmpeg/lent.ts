@@ -10,7 +10,7 @@ import type { Allocation } from "../core/memory/allocation.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { cString } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
-import { ffmpegName, pixelsFormat, SAMPLES } from "./formats.ts";
+import { ffmpegName, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
 import { matrixNameOf, NAMED_FACTS, newFrame } from "./frame.ts";
 import { avutil, checks, made } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
@@ -89,8 +89,6 @@ function linesizeOf({ layout: { shape, strides, dtype, byteLength } }: FFmpegTen
   if (inner.every((stride, at) => stride === dense[at])) return shape.length > 1 ? strides[0] : byteLength;
   throw checks.unfit("frame", `there are gaps within the rows of plane ${i}, and an AVFrame has none.`);
 }
-
-const RANGES = { limited: av.AVCOL_RANGE_MPEG, full: av.AVCOL_RANGE_JPEG } as const;
 
 /** What an AVFrame says of such a frame. */
 function numbersOf(info: FrameInfo) {

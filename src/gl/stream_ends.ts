@@ -94,9 +94,9 @@ export class StreamEnds {
     return state === "old-frame" || (state === "empty" && timeout > 0 && !this.isNear);
   }
 
-  /** The consumer has one frame more: the next, or of a mailbox the newest. */
-  acquire(fifo: number): void {
+  /** The consumer has one frame more: the next, or of a mailbox the newest; the previous one again, unless it is new. */
+  acquire(fifo: number, isNew: boolean): void {
     this.acquired++;
-    this.consumed = fifo > 0 ? this.consumed + 1 : this.presented;
+    if (isNew) this.consumed = fifo > 0 ? this.consumed + 1 : this.presented;
   }
 }

@@ -2,11 +2,11 @@ import { MapperGraph } from "../../mod.ts";
 import { NULL } from "../../ffi/address.ts";
 import { mapPages, unmapPages } from "../../src/core/native/blocks.ts";
 import { type Allocator, dmabuf, DmaBufContext, type DmaBufTensor } from "../../src/dmabuf/mod.ts";
-import { host, type HostTensor } from "../../src/host/mod.ts";
+import { host } from "../../src/host/mod.ts";
 import { VulkanContext } from "../../src/vulkan/mod.ts";
 import { bytesAt } from "./bytes.ts";
 import { SIZE } from "./case.ts";
-import { hostEnd } from "./host_end.ts";
+import { byHost, hostEnd } from "./host_end.ts";
 import type { Candidate, End, Foreign, Subject } from "./subject.ts";
 import { openSurfaces, type Surfaces } from "./vaapi.ts";
 import { devices } from "./vulkan.ts";
@@ -156,16 +156,7 @@ export function dmaBufEnd(allocate: End["allocate"], target: DmaBufContext = dma
   return {
     target,
     allocate,
-    // deno-lint-ignore require-await -- what it throws is a rejection, as at every end
-    async write(tensor, bytes) {
-      using mapped = own.map(tensor, host, { access: "write" }) as HostTensor;
-      mapped.bytes().set(bytes);
-    },
-    // deno-lint-ignore require-await
-    async read(tensor) {
-      using mapped = own.map(tensor, host, { access: "read" }) as HostTensor;
-      return mapped.bytes().slice();
-    },
+    ...byHost(own),
     raw: {
       write(tensor, bytes) {
         look(tensor as DmaBufTensor, (own) => own.set(bytes));

@@ -4,11 +4,11 @@ import { layout, type LayoutInit } from "../../src/core/layout/layout.ts";
 import { adoptTensor } from "../../src/core/tensors/adopt.ts";
 import { FFmpegContext, type FFmpegTensor } from "../../src/ffmpeg/mod.ts";
 import { ffmpegName } from "../../src/ffmpeg/formats.ts";
-import { host, type HostTensor } from "../../src/host/mod.ts";
+import { host } from "../../src/host/mod.ts";
 import { buildFrames, CFrame, inC } from "../ffmpeg/frames.ts";
 import { bytesAt } from "./bytes.ts";
 import { SIZE } from "./case.ts";
-import { hostEnd } from "./host_end.ts";
+import { byHost, hostEnd } from "./host_end.ts";
 import { PROBES } from "./opencv_variants.ts";
 import type { Candidate, End, Foreign, Subject } from "./subject.ts";
 
@@ -54,16 +54,7 @@ function endOf(target: FFmpegContext): End {
       return target.attach(made.pointer, { access: "read-write" });
     },
     foreign: () => foreignFrame(target),
-    // deno-lint-ignore require-await -- what it throws is a rejection, as at every end
-    async write(tensor, bytes) {
-      using mapped = own.map(tensor, host, { access: "write" }) as HostTensor;
-      mapped.bytes().set(bytes);
-    },
-    // deno-lint-ignore require-await
-    async read(tensor) {
-      using mapped = own.map(tensor, host, { access: "read" }) as HostTensor;
-      return mapped.bytes().slice();
-    },
+    ...byHost(own),
     raw: {
       write(tensor, bytes) {
         look(tensor as FFmpegTensor).set(bytes);

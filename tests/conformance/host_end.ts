@@ -1,3 +1,4 @@
+import type { MapperGraph } from "../../mod.ts";
 import { host, type HostTensor } from "../../src/host/mod.ts";
 import { oddMemory } from "../cuda/odd_memory.ts";
 import { close, memfd } from "../channel/raw.ts";
@@ -30,6 +31,22 @@ export const hostEnd: End = {
     look: (tensor) => look(tensor as HostTensor),
   },
 };
+
+/** How memory without commands is written and read: by a map to the host. */
+export function byHost(graph: MapperGraph): Pick<End, "write" | "read"> {
+  return {
+    // deno-lint-ignore require-await -- what it throws is a rejection, as at every end
+    async write(tensor, bytes) {
+      using mapped = graph.map(tensor, host, { access: "write" }) as HostTensor;
+      mapped.bytes().set(bytes);
+    },
+    // deno-lint-ignore require-await
+    async read(tensor) {
+      using mapped = graph.map(tensor, host, { access: "read" }) as HostTensor;
+      return mapped.bytes().slice();
+    },
+  };
+}
 
 /** The same, in memory at odd addresses that samepage has not allocated. */
 export const oddHostEnd: End = {

@@ -144,8 +144,7 @@ export class CudaStreamConsumer<F extends CudaStreamFrame = Frame<CudaTensor>> e
       return undefined;
     }
     check(code, ACQUIRE);
-    if (isNew) ends.acquire(eglStream.fifo);
-    else ends.acquired++;
+    ends.acquire(eglStream.fifo, isNew);
     const release = () => {
       ends.acquired--;
       context.within(() => checkRelease(cudaEgl()[RELEASE](connection, resource, streamPointer), RELEASE));
