@@ -1,5 +1,5 @@
 import { isPlain, literal, object, shown, unexpected } from "../argument.ts";
-import { Checks } from "../checks.ts";
+import { bytesIn, Checks } from "../checks.ts";
 import { Printed } from "../printed.ts";
 
 /**
@@ -190,12 +190,12 @@ export class Metadata extends Printed {
     return `metadata { ${all.length === 0 ? "nothing is set" : all.join(", ")} }`;
   }
 
-  /** The first dictionary of a name; undefined if there is none. */
+  /** Returns the first dictionary of a name, or undefined. */
   get<N extends string>(name: N): MetadataFields[N] | undefined {
     return this.#list.find((named) => named.name === name)?.fields as MetadataFields[N] | undefined;
   }
 
-  /** All dictionaries of a name, in their order. */
+  /** Returns all dictionaries of a name, in their order. */
   all<N extends string>(name: N): readonly MetadataFields[N][] {
     return this.#list.filter((named) => named.name === name).map(({ fields }) => fields as MetadataFields[N]);
   }
@@ -277,7 +277,7 @@ function copied(value: unknown, where: () => string, depth: number): unknown {
   if (typeof value === "string") return text(value, where);
   if (typeof value === "boolean" || Number.isFinite(value)) return value;
   if (typeof value === "bigint" && BigInt.asIntN(64, value) === value) return value;
-  if (value instanceof Uint8Array) return Uint8Array.from(value);
+  if (value instanceof Uint8Array) return bytesIn(value, (what, hint) => checks.wrong(where(), what, hint))!.slice();
   if (Array.isArray(value) && depth > 0) {
     return Object.freeze(Array.from(value, (each, i) => copied(each, () => `${where()}[${i}]`, depth - 1)));
   }

@@ -60,7 +60,22 @@ export default table(import.meta, {
       const itself: unknown[] = [];
       itself.push(itself);
       const metadata = new Metadata({ objectId: { id: 1 } });
-      const values = [NaN, 1 / 0, 2n ** 63n, "\ud800", null, new Date(), () => 1, Symbol("s"), {}, [[[[1]]]], itself];
+      const stale = new Uint8Array(8);
+      stale.buffer.transfer(0);
+      const values = [
+        stale,
+        NaN,
+        1 / 0,
+        2n ** 63n,
+        "\ud800",
+        null,
+        new Date(),
+        () => 1,
+        Symbol("s"),
+        {},
+        [[[[1]]]],
+        itself,
+      ];
       for (const value of values) {
         fails("a value", () => metadata.add("mine", { value }), ArgumentError);
         fails("a value in a list", () => metadata.set("mine", { value: [1, value] }), ArgumentError);
