@@ -100,7 +100,7 @@ export interface Sync<L = unknown, I = any> {
   readonly exports: readonly SyncKind[];
   /** The kinds it imports. */
   readonly imports: readonly SyncKind[];
-  /** Why a lane does not take a kind that its driver imports, from the lane of another. Left out, every lane takes every kind. */
+  /** Why a lane does not take a kind that its driver imports, from another one's lane; every kind is taken if left out. */
   refuses?(lane: L, kind: SyncKind, from: unknown): string | undefined;
   /** The lane's device. Semaphores are made by a maker on the device of one of the two lanes; left out, by none here. */
   device?(lane: L): DeviceId;

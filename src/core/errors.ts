@@ -53,8 +53,8 @@ export class InteropError extends Error {
   /** `message` is one sentence; the hint is appended to it, unless it says that already. */
   constructor(message: string, fields: ErrorFields = {}) {
     const { cause, hint, ...others } = fields;
-    const reported = hint === undefined || message.includes(hint);
-    super(reported ? message : `${message} ${hint}`, cause === undefined ? undefined : { cause });
+    const isSaid = hint === undefined || message.includes(hint);
+    super(isSaid ? message : `${message} ${hint}`, cause === undefined ? undefined : { cause });
     this.name = new.target.name;
     // A log shows each field that the object has: one that does not apply is left out.
     const known = Object.entries({ ...others, hint }).filter(([, value]) => value !== undefined);

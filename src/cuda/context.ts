@@ -330,8 +330,9 @@ export class CudaContext extends CudaPrimaryContext {
   }
 
   /**
-   * Imports a semaphore of other code's by its fd (cudaImportExternalSemaphore). The fd stays the caller's, who may close it at once, whether
-   * this succeeds or not. No driver checks that the semaphore is of the kind: a wrong one never ends, or crashes.
+   * Imports a semaphore of other code's by its fd (cudaImportExternalSemaphore). The fd stays the caller's, who may
+   * close it at once, whether this succeeds or not. No driver checks that the semaphore is of the kind: a wrong one
+   * never ends, or crashes.
    *
    * The caller vouches for what the other code submits: each wait here needs a signal there, and each signal here of a
    * binary semaphore a wait there before the next. A timeline's values only grow, over all its users.

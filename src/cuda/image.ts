@@ -85,9 +85,9 @@ export class CudaImageTarget extends PrintedTarget<CudaStreamContext> implements
   }
 
   /**
-   * An image over memory of other code's by its fd (cudaExternalMemoryGetMappedMipmappedArray). The fd stays the caller's, who may
-   * close it at once, whether this succeeds or not. The other code's work is ordered by semaphores (`importSemaphore`), or by
-   * `after`: nothing here knows it.
+   * An image over memory of other code's by its fd (cudaExternalMemoryGetMappedMipmappedArray). The fd stays the
+   * caller's, who may close it at once, whether this succeeds or not. The other code's work is ordered by semaphores
+   * (`importSemaphore`), or by `after`: nothing here knows it.
    *
    * @param fd an opaque fd (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) of memory on the same device
    * @param init the size of the image, where it begins in the memory, and what that was made with

@@ -1,7 +1,7 @@
 import { ForeignSemaphore, importedSemaphore, type ImportSemaphoreOptions } from "../core/device/foreign_semaphore.ts";
 import type { CudaStreamContext } from "./stream.ts";
 
-/** A semaphore that other code made, such as Vulkan's, on CUDA's streams (cudaExternalSemaphore_t): `cuda.importSemaphore()`. */
+/** A semaphore that other code made, such as a Vulkan program, as a `cudaExternalSemaphore_t`: `cuda.importSemaphore()`. */
 export class CudaSemaphore extends ForeignSemaphore {
   /** Its context. */
   override readonly context: CudaStreamContext;

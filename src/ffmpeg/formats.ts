@@ -47,7 +47,7 @@ const REFUSED: readonly (readonly [flag: bigint, what: string, remedy: string])[
 
 const known = new Map<number, PixelsFormat>();
 
-/** @throws {ArgumentError} for a format that is none in memory: a device's, one with a palette or with parts of bytes. */
+/** @throws {ArgumentError} for hardware formats, palettes, pixels of less than a byte, and big-endian numbers. */
 export function pixelsFormat(format: number, argument: string): PixelsFormat {
   let found = known.get(format);
   if (found === undefined) known.set(format, found = described(format, argument));

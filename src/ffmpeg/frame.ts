@@ -88,7 +88,7 @@ function linesizeOf({ view }: Fields, plane: number, least: number): number {
   throw checks.unfit("pointer", `linesize[${plane}] of its AVFrame is ${bytes}: ${what}`, hint);
 }
 
-/** The part of the picture that is shown. Of subsampled chroma, crops that are odd begin half a step early, as in FFmpeg. */
+/** The part of the picture that is shown. Where a crop is odd, subsampled chroma begins half a step early, as in FFmpeg. */
 function cropOf(fields: Fields, { name, planes }: PixelsFormat) {
   const [left, right, top, bottom] = [fields.crop_left, fields.crop_right, fields.crop_top, fields.crop_bottom]
     .map(Number);

@@ -23,7 +23,7 @@ interface ImportingContext extends ShowingContext {
   readonly queue: BaseQueue;
 }
 
-/** Memory of other APIs as a context's buffers, by POSIX fds (cl_khr_external_memory), its buffers as the host's, and as dma-bufs. */
+/** Imports memory of other APIs by POSIX fds (cl_khr_external_memory), and exports buffers to the host and as dma-bufs. */
 export class OpenCLExternalMemory {
   /** Its ports: to the host, and to others by a dma-buf; from others by an opaque fd or a dma-buf, or the reason why not. */
   readonly ports: Memory<OpenCLTensor>;

@@ -41,7 +41,7 @@ function unknown(message: string): InteropError {
   return new InteropError(message, {
     api: "opencv",
     fn: "getVersionMajor",
-    hint:
-      "Install Debian's: apt install libopencv-core406 (12) or libopencv-core410 (13), or name it in SAMEPAGE_LIB_OPENCV_CORE.",
+    hint: "Install Debian's: apt install libopencv-core406 (12) or libopencv-core410 (13), or name it in " +
+      "SAMEPAGE_LIB_OPENCV_CORE.",
   });
 }

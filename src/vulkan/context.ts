@@ -228,8 +228,8 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
    * A buffer over memory of other code's by its fd (VK_KHR_external_memory_fd). The fd stays the caller's, who may close it at
    * once, whether this succeeds or not. The memory itself lives at least as long as the tensor.
    *
-   * The other code's work is ordered by semaphores ({@link importSemaphore}), or by `after`: nothing here knows it. A driver may want the same
-   * `type` of memory as its maker named.
+   * The other code's work is ordered by semaphores ({@link importSemaphore}), or by `after`: nothing here knows it. A
+   * driver may want the same `type` of memory as its maker named.
    *
    * @param fd an opaque fd (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) of memory on the same device
    * @param init the layout of the elements from the memory's first byte, and what the memory was made with
@@ -311,14 +311,15 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   }
 
   /**
-   * Imports a semaphore of other code's by its fd (VK_KHR_external_semaphore_fd). The fd stays the caller's, who may close it at once, whether
-   * this succeeds or not. No driver checks that the semaphore is of the kind: a wrong one never ends, or crashes.
+   * Imports a semaphore of other code's by its fd (VK_KHR_external_semaphore_fd). The fd stays the caller's, who may
+   * close it at once, whether this succeeds or not. No driver checks that the semaphore is of the kind: a wrong one
+   * never ends, or crashes.
    *
    * The caller vouches for what the other code submits: each wait here needs a signal there, and each signal here of a
    * binary semaphore a wait there before the next. A timeline's values only grow, over all its users.
    *
-   * @param fd an fd of a semaphore (VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT), or a sync file; for a sync file whose signal has
-   * come, -1 will do, as drivers export it
+   * @param fd an fd of a semaphore (VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT), or a sync file; for a sync file
+   * whose signal has come, -1 will do, as drivers export it
    * @throws {ArgumentError} for what is no such fd, and if the device imports none of the kind.
    * @throws {NativeCallError} if the driver refuses it.
    *

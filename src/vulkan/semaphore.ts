@@ -2,7 +2,7 @@ import { ForeignSemaphore, importedSemaphore, type ImportSemaphoreOptions } from
 import type { VulkanBase } from "./base.ts";
 import type { VulkanQueue } from "./queue.ts";
 
-/** A semaphore that other code made, on another `VkDevice` or in another API, as a `VkSemaphore`: `vulkan.importSemaphore()`. */
+/** A semaphore of another `VkDevice` or another API, as a `VkSemaphore`: `vulkan.importSemaphore()`. */
 export class VulkanSemaphore extends ForeignSemaphore {
   /** Its context. */
   override readonly context: VulkanBase;

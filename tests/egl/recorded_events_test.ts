@@ -1,4 +1,4 @@
-/** Syncs of EGL's and of OpenGL's as events of OpenCL's, over PoCL and a recording of the extensions: no driver here has them. */
+/** EGL's and OpenGL's syncs as OpenCL events, over PoCL and recorded extensions, which no driver here has. */
 import { driver } from "./simulated_opencl.ts";
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { type Fence, NativeCallError } from "@samepage/interop";

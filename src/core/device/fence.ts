@@ -12,8 +12,8 @@ export interface Gate {
   readonly failure: { readonly error: unknown } | undefined;
   /** Resolves once all listeners were called. Never rejects. */
   readonly opened: Promise<void>;
-  /** Calls `tell` in the job in which the gate settles. */
-  whenOpen(tell: (failed: boolean) => void): void;
+  /** Calls `notify` in the job in which the gate settles. */
+  whenOpen(notify: (failed: boolean) => void): void;
 }
 
 /**
@@ -24,7 +24,7 @@ export class PromiseGate implements Gate {
   settled = false;
   failure: { readonly error: unknown } | undefined;
   readonly opened: Promise<void>;
-  #reported: ((failed: boolean) => void)[] = [];
+  #waiting: ((failed: boolean) => void)[] = [];
 
   constructor(promise: PromiseLike<unknown>) {
     this.opened = Promise.resolve(promise).then(() => this.#open(), (error) => {
@@ -33,14 +33,14 @@ export class PromiseGate implements Gate {
     });
   }
 
-  whenOpen(tell: (failed: boolean) => void): void {
-    if (this.settled) tell(this.failure !== undefined);
-    else this.#reported.push(tell);
+  whenOpen(notify: (failed: boolean) => void): void {
+    if (this.settled) notify(this.failure !== undefined);
+    else this.#waiting.push(notify);
   }
 
   #open(): void {
     this.settled = true;
-    for (const tell of this.#reported.splice(0)) tell(this.failure !== undefined);
+    for (const notify of this.#waiting.splice(0)) notify(this.failure !== undefined);
   }
 }
 
@@ -67,8 +67,8 @@ export class Passage implements Gate {
     return this.#gate.failure ?? (this.#isAbandoned ? ABANDONED : undefined);
   }
 
-  whenOpen(tell: (failed: boolean) => void): void {
-    this.#gate.whenOpen(tell);
+  whenOpen(notify: (failed: boolean) => void): void {
+    this.#gate.whenOpen(notify);
   }
 
   abandon(): void {

@@ -80,7 +80,7 @@ export abstract class ForeignSemaphore extends NativeObject {
   protected readonly imported: unknown;
   readonly #queue: AnySemaphoreQueue;
   readonly #sync: SemaphoreCalls;
-  /** Of our newest signal, where it is a timeline. */
+  /** A timeline's value at our newest signal. */
   #value = 0n;
   #signalled: Fence | undefined;
   #isSpent = false;

@@ -440,8 +440,8 @@ export class Line<L = any> extends Printed {
     this.#behind = undefined; // the command may have waited for nothing
     this.#forgetGates();
     const gate = this.#gateFailures.find(({ from, to }) => from <= mark && mark <= to);
-    const reported = gate === undefined ? error : causedBy(gate.error, error);
-    this.#failures = [...this.#failures, { from: mark, to: lost ? Infinity : this.#submitted, error: reported }];
+    const failure = gate === undefined ? error : causedBy(gate.error, error);
+    this.#failures = [...this.#failures, { from: mark, to: lost ? Infinity : this.#submitted, error: failure }];
   }
 
   /** What its end has not waited for yet: also while it ends, it signals semaphores that others wait for. */

@@ -21,9 +21,9 @@ export type MemoryKind =
 
 /**
  * How synchronization crosses to another driver: a sync file, which stands for one point of a line; or a semaphore by an
- * opaque fd, binary (each signal is for one wait) or a timeline (a value that only grows); or an `EGLSync`, a `GLsync` or a
- * recorded CUDA event by its handle, which stays its exporter's. The list is open: both sides of a port name the same kind, and the name of a timeline begins
- * with `timeline`.
+ * opaque fd, binary (each signal is for one wait) or a timeline (a value that only grows); or an `EGLSync`, a `GLsync`
+ * or a recorded CUDA event by its handle, which stays its exporter's. The list is open: both sides of a port name the
+ * same kind, and the name of a timeline begins with `timeline`.
  */
 export type SyncKind =
   | ("sync-fd" | "binary-fd" | "timeline-fd")

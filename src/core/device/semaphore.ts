@@ -111,8 +111,8 @@ export class Semaphore extends NativeObject {
   }
 
   /**
-   * A new fd of it, for code that samepage does not know; whoever takes it owns it. What is behind it lives as long as
-   * anything imports it, this object ended or not.
+   * Makes a new fd of it, for code that samepage does not know. Your program owns the fd. The driver keeps the semaphore
+   * for as long as anything imports it, also when this object has ended.
    *
    * What that code signals and waits for is not seen here, so {@link SemaphoreIn} refuses what would fit it: play our side
    * by `importSemaphore(fd)` of a context, and hand the fd over afterwards.

@@ -75,8 +75,8 @@ export function mapperIn(given: Mapper, argument: string): Mapper {
 }
 
 /**
- * Probes an edge. If the mapper takes no frame in several blocks, or images have one plane, it is asked about each plane. A step to another
- * target than the one asked for becomes a refusal.
+ * Probes an edge. If the mapper takes no frame in several blocks, or images have one plane, it is asked about each
+ * plane. A step to another target than the one asked for becomes a refusal.
  */
 export function ask(
   mapper: Mapper,

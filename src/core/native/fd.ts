@@ -27,25 +27,25 @@ import { textOf } from "./mappings.ts";
 
 /** Is an fd a dma-buf? Drivers believe other files, too, and those may shrink under them. */
 export function isDmaBuf(fd: number): boolean {
-  const reported = toldOf(fd);
-  return reported === "" ? answersAsDmaBuf(fd) : exporterIn(reported) !== undefined;
+  const info = infoOf(fd);
+  return info === "" ? syncsAsDmaBuf(fd) : exporterIn(info) !== undefined;
 }
 
 /** Who made a dma-buf (`"udmabuf"`, `"system"`, `"i915"`), where /proc can be read. */
 export function exporterOf(fd: number): string | undefined {
-  return exporterIn(toldOf(fd));
+  return exporterIn(infoOf(fd));
 }
 
-function toldOf(fd: number): string {
+function infoOf(fd: number): string {
   return textOf(`/proc/self/fdinfo/${fd}`);
 }
 
-function exporterIn(reported: string): string | undefined {
-  return /^exp_name:\s*(.*)$/m.exec(reported)?.[1];
+function exporterIn(info: string): string | undefined {
+  return /^exp_name:\s*(.*)$/m.exec(info)?.[1];
 }
 
 /** Where /proc cannot be read: a dma-buf refuses a sync of no direction, and most other files do not know the request. */
-function answersAsDmaBuf(fd: number): boolean {
+function syncsAsDmaBuf(fd: number): boolean {
   const sync = new DataView(new ArrayBuffer(dma_buf_sync.size));
   return retried(() => libc().ioctl(fd, DMA_BUF_IOCTL_SYNC, sync)) === -EINVAL;
 }

@@ -74,7 +74,7 @@ export function setAdvice(
 }
 
 export function hintsOn(context: CudaPrimaryContext, { address, layout: { byteLength } }: CudaTensor): ManagedHints {
-  const reported = (attribute: number, count: number): number[] => {
+  const hintOf = (attribute: number, count: number): number[] => {
     const data = new Int32Array(count);
     context.within(() =>
       checkDriver(
@@ -85,11 +85,11 @@ export function hintsOn(context: CudaPrimaryContext, { address, layout: { byteLe
     return [...data];
   };
   return {
-    readMostly: reported(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, 1)[0] === 1,
-    preferredLocation: processor(reported(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, 1)[0]),
-    accessedBy: reported(CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, MOST_PROCESSORS)
+    readMostly: hintOf(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, 1)[0] === 1,
+    preferredLocation: processor(hintOf(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, 1)[0]),
+    accessedBy: hintOf(CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, MOST_PROCESSORS)
       .flatMap((number) => processor(number) ?? []),
-    lastPrefetch: processor(reported(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, 1)[0]),
+    lastPrefetch: processor(hintOf(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, 1)[0]),
   };
 }
 

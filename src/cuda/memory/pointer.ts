@@ -6,7 +6,7 @@ import { cudaDriver } from "../library.ts";
 
 const out = new BigUint64Array(1);
 
-/** What the driver says of an address (`CU_POINTER_ATTRIBUTE_…`); undefined if it does not know the address. */
+/** Returns what the driver reports of an address (`CU_POINTER_ATTRIBUTE_…`); undefined if it does not know the address. */
 export function pointerAttribute(attribute: number, address: Address): Address | undefined {
   out[0] = 0n; // most attributes have 32 bits
   const code = cudaDriver().cuPointerGetAttribute(out, attribute, address);
@@ -15,7 +15,7 @@ export function pointerAttribute(attribute: number, address: Address): Address |
   return out[0] as Address;
 }
 
-/** The address for kernels of host memory that is page-locked for CUDA, whoever did that; undefined if not all of it is. */
+/** Returns the address by which kernels reach host memory that is page-locked; undefined if a part of it is not. */
 export function lockedAlias(address: Address, byteLength: number): Address | undefined {
   if (Number(pointerAttribute(cu.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address)) !== cu.CU_MEMORYTYPE_HOST) {
     return undefined;

@@ -88,11 +88,11 @@ function askImage(
   const fns = opencl();
   const ofMemory: Query = (name, size, value, written) => fns.clGetMemObjectInfo(mem, name, size, value, written);
   const ofImage: Query = (name, size, value, written) => fns.clGetImageInfo(mem, name, size, value, written);
-  const reported = (name: number) => infoU64("clGetMemObjectInfo", ofMemory, name);
+  const infoOf = (name: number) => infoU64("clGetMemObjectInfo", ofMemory, name);
   const code = infoU32("clGetMemObjectInfo", ofMemory, cl.CL_MEM_TYPE);
   const type = (Object.keys(IMAGE_TYPES) as ImageType[]).find((type) => IMAGE_TYPES[type].code === code);
   if (type === undefined) throw unfit("expected an image, got another memory object.", "A buffer: cl.attach().");
-  if (reported(cl.CL_MEM_CONTEXT) !== rawHandle) {
+  if (infoOf(cl.CL_MEM_CONTEXT) !== rawHandle) {
     throw unfit("the image is of another context.", "Attach its own: OpenCLContext.attach(handle).");
   }
   if (wanted !== undefined && wanted !== type) {
@@ -107,10 +107,10 @@ function askImage(
       "Use cl.image() of its format.",
     );
   }
-  if (reported(cl.CL_MEM_ASSOCIATED_MEMOBJECT) !== 0n) {
+  if (infoOf(cl.CL_MEM_ASSOCIATED_MEMOBJECT) !== 0n) {
     throw unfit("it lies in the memory of another object.", "Attach that, and map it to an image.");
   }
-  const flags = reported(cl.CL_MEM_FLAGS);
+  const flags = infoOf(cl.CL_MEM_FLAGS);
   const [flag] = NOT_PLAIN.find(([, bit]) => (flags & bit) !== 0n) ?? [];
   if (flag === "CL_MEM_USE_HOST_PTR") {
     throw unfit("it lies in memory of the host.", "Wrap that, and map it to an image.");

@@ -107,8 +107,8 @@ export class ImageAbilities {
     const count = ask(struct("VkDrmFormatModifierPropertiesListEXT"));
     const found = room("VkDrmFormatModifierPropertiesEXT", count);
     const list = { drmFormatModifierCount: count, pDrmFormatModifierProperties: found };
-    const reported = count === 0 ? 0 : ask(struct("VkDrmFormatModifierPropertiesListEXT", list));
-    return Array.from({ length: reported }, (_, i) => i * size)
+    const filled = count === 0 ? 0 : ask(struct("VkDrmFormatModifierPropertiesListEXT", list));
+    return Array.from({ length: filled }, (_, i) => i * size)
       .filter((at) => found.number(fields.drmFormatModifierPlaneCount, at) === 1)
       .map((at) => found.word(fields.drmFormatModifier, at));
   }
