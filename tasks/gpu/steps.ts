@@ -145,7 +145,7 @@ export function stepsOn(machine: string): readonly Step[] {
     {
       name: "opencv-rows",
       what: "every case on every edge of OpenCV's, of OpenCL's images and of its shared virtual memory",
-      limit: 240,
+      limit: 400,
       stage: 5,
       onlyIfNamed: true,
       run: (job) => conformance(job, machine, "opencv", ["image", "svm", "opencv"]),
