@@ -10,12 +10,7 @@ export interface AVFormats {
   avformat_alloc_context(): Address;
 
   /** `int avformat_open_input(AVFormatContext **ps, const char *url, const AVInputFormat *fmt, AVDictionary **options)` Runs on another thread. */
-  avformat_open_input(
-    ps: BufferSource | null,
-    url: BufferSource | null,
-    fmt: Address,
-    options: BufferSource | null,
-  ): Promise<number>;
+  avformat_open_input(ps: Address, url: BufferSource | null, fmt: Address, options: Address): Promise<number>;
 
   /** `int avformat_find_stream_info(AVFormatContext *ic, AVDictionary **options)` Runs on another thread. */
   avformat_find_stream_info(ic: Address, options: BufferSource | null): Promise<number>;
@@ -76,13 +71,10 @@ export interface AVFormats {
   avformat_free_context(s: Address): void;
 
   /** `int avio_open2(AVIOContext **s, const char *url, int flags, const AVIOInterruptCB *int_cb, AVDictionary **options)` Runs on another thread. */
-  avio_open2(
-    s: BufferSource | null,
-    url: BufferSource | null,
-    flags: number,
-    int_cb: Address,
-    options: BufferSource | null,
-  ): Promise<number>;
+  avio_open2(s: Address, url: BufferSource | null, flags: number, int_cb: Address, options: Address): Promise<number>;
+
+  /** `int avio_close(AVIOContext *s)` */
+  avio_close(s: Address): number;
 
   /** `int avio_closep(AVIOContext **s)` Runs on another thread. */
   avio_closep(s: BufferSource | null): Promise<number>;

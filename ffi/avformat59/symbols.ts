@@ -7,7 +7,7 @@ export const SYMBOLS = {
   // AVFormatContext *avformat_alloc_context(void)
   avformat_alloc_context: { parameters: [], result: "u64" },
   // int avformat_open_input(AVFormatContext **ps, const char *url, const AVInputFormat *fmt, AVDictionary **options)
-  avformat_open_input: { parameters: ["buffer", "buffer", "u64", "buffer"], result: "i32", nonblocking: true },
+  avformat_open_input: { parameters: ["u64", "buffer", "u64", "u64"], result: "i32", nonblocking: true },
   // int avformat_find_stream_info(AVFormatContext *ic, AVDictionary **options)
   avformat_find_stream_info: { parameters: ["u64", "buffer"], result: "i32", nonblocking: true },
   // int av_find_best_stream(AVFormatContext *ic, enum AVMediaType type, int wanted_stream_nb, int related_stream, const AVCodec **decoder_ret, int flags)
@@ -40,7 +40,9 @@ export const SYMBOLS = {
   // void avformat_free_context(AVFormatContext *s)
   avformat_free_context: { parameters: ["u64"], result: "void" },
   // int avio_open2(AVIOContext **s, const char *url, int flags, const AVIOInterruptCB *int_cb, AVDictionary **options)
-  avio_open2: { parameters: ["buffer", "buffer", "i32", "u64", "buffer"], result: "i32", nonblocking: true },
+  avio_open2: { parameters: ["u64", "buffer", "i32", "u64", "u64"], result: "i32", nonblocking: true },
+  // int avio_close(AVIOContext *s)
+  avio_close: { parameters: ["u64"], result: "i32" },
   // int avio_closep(AVIOContext **s)
   avio_closep: { parameters: ["buffer"], result: "i32", nonblocking: true },
   // const AVOutputFormat *av_guess_format(const char *short_name, const char *filename, const char *mime_type)

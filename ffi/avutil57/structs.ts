@@ -18,6 +18,7 @@ export const AVFrame = {
     aspect_num: { offset: 128, type: "i32" },
     aspect_den: { offset: 132, type: "i32" },
     pts: { offset: 136, type: "i64" },
+    best_effort_timestamp: { offset: 344, type: "i64" },
     time_base_num: { offset: 152, type: "i32" },
     time_base_den: { offset: 156, type: "i32" },
     sample_rate: { offset: 208, type: "i32" },
@@ -62,6 +63,8 @@ export interface AVFrame {
   aspect_den: number;
   /** `AVFrame.pts` */
   pts: bigint;
+  /** `AVFrame.best_effort_timestamp` */
+  best_effort_timestamp: bigint;
   /** `AVFrame.time_base.num` */
   time_base_num: number;
   /** `AVFrame.time_base.den` */
@@ -112,6 +115,7 @@ export function readAVFrame(view: DataView, offset: number): AVFrame {
     aspect_num: view.getInt32(offset + 128, true),
     aspect_den: view.getInt32(offset + 132, true),
     pts: view.getBigInt64(offset + 136, true),
+    best_effort_timestamp: view.getBigInt64(offset + 344, true),
     time_base_num: view.getInt32(offset + 152, true),
     time_base_den: view.getInt32(offset + 156, true),
     sample_rate: view.getInt32(offset + 208, true),
@@ -145,6 +149,7 @@ export function writeAVFrame(view: DataView, offset: number, value: AVFrame): vo
   view.setInt32(offset + 128, value.aspect_num, true);
   view.setInt32(offset + 132, value.aspect_den, true);
   view.setBigInt64(offset + 136, value.pts, true);
+  view.setBigInt64(offset + 344, value.best_effort_timestamp, true);
   view.setInt32(offset + 152, value.time_base_num, true);
   view.setInt32(offset + 156, value.time_base_den, true);
   view.setInt32(offset + 208, value.sample_rate, true);

@@ -63,6 +63,8 @@ export const FFMPEG_CODEC: Failures<AVCodecs> = {
   av_packet_unref: undefined,
   av_packet_ref: failed,
   av_packet_move_ref: undefined,
+  av_get_pix_fmt_name: undefined,
+  av_get_sample_fmt_name: undefined,
   av_frame_unref: undefined,
   av_frame_move_ref: undefined,
   av_buffer_unref: undefined,
@@ -100,6 +102,7 @@ export const FFMPEG_FORMAT: Failures<AVFormats> = {
   av_write_trailer: failed,
   avformat_free_context: undefined,
   avio_open2: failed,
+  avio_close: { ...failed, release: true },
   avio_closep: { ...failed, release: true },
   av_guess_format: none,
 };

@@ -11,7 +11,7 @@ export const avformat59: Library = {
   functions: [
     "avformat_version",
     "avformat_alloc_context",
-    { name: "avformat_open_input", address: ["fmt"], nonblocking: true },
+    { name: "avformat_open_input", address: ["ps", "fmt", "options"], nonblocking: true },
     { name: "avformat_find_stream_info", address: ["ic"], nonblocking: true },
     { name: "av_find_best_stream", address: ["ic"] },
     { name: "av_read_frame", address: ["s", "pkt"], nonblocking: true },
@@ -25,7 +25,8 @@ export const avformat59: Library = {
     { name: "av_interleaved_write_frame", address: ["s", "pkt"], nonblocking: true },
     { name: "av_write_trailer", address: ["s"], nonblocking: true },
     { name: "avformat_free_context", address: ["s"] },
-    { name: "avio_open2", address: ["int_cb"], nonblocking: true },
+    { name: "avio_open2", address: ["s", "int_cb", "options"], nonblocking: true },
+    { name: "avio_close", address: ["s"] },
     { name: "avio_closep", nonblocking: true },
     "av_guess_format",
   ],

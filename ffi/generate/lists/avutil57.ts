@@ -61,6 +61,7 @@ export const avutil57: Library = {
         ["aspect_num", "sample_aspect_ratio.num"],
         ["aspect_den", "sample_aspect_ratio.den"],
         "pts",
+        "best_effort_timestamp",
         ["time_base_num", "time_base.num"],
         ["time_base_den", "time_base.den"],
         "sample_rate",
