@@ -70,8 +70,8 @@ export interface AVFormats {
   /** `void avformat_free_context(AVFormatContext *s)` */
   avformat_free_context(s: Address): void;
 
-  /** `int avio_open2(AVIOContext **s, const char *url, int flags, const AVIOInterruptCB *int_cb, AVDictionary **options)` Runs on another thread. */
-  avio_open2(s: Address, url: BufferSource | null, flags: number, int_cb: Address, options: Address): Promise<number>;
+  /** `int avio_open2(AVIOContext **s, const char *url, int flags, const AVIOInterruptCB *int_cb, AVDictionary **options)` */
+  avio_open2(s: Address, url: BufferSource | null, flags: number, int_cb: Address, options: Address): number;
 
   /** `int avio_close(AVIOContext *s)` */
   avio_close(s: Address): number;

@@ -40,7 +40,7 @@ export const SYMBOLS = {
   // void avformat_free_context(AVFormatContext *s)
   avformat_free_context: { parameters: ["u64"], result: "void" },
   // int avio_open2(AVIOContext **s, const char *url, int flags, const AVIOInterruptCB *int_cb, AVDictionary **options)
-  avio_open2: { parameters: ["u64", "buffer", "i32", "u64", "u64"], result: "i32", nonblocking: true },
+  avio_open2: { parameters: ["u64", "buffer", "i32", "u64", "u64"], result: "i32" },
   // int avio_close(AVIOContext *s)
   avio_close: { parameters: ["u64"], result: "i32" },
   // int avio_closep(AVIOContext **s)

@@ -25,7 +25,7 @@ export const avformat59: Library = {
     { name: "av_interleaved_write_frame", address: ["s", "pkt"], nonblocking: true },
     { name: "av_write_trailer", address: ["s"], nonblocking: true },
     { name: "avformat_free_context", address: ["s"] },
-    { name: "avio_open2", address: ["s", "int_cb", "options"], nonblocking: true },
+    { name: "avio_open2", address: ["s", "int_cb", "options"] },
     { name: "avio_close", address: ["s"] },
     { name: "avio_closep", nonblocking: true },
     "av_guess_format",
