@@ -21,7 +21,7 @@ export interface DecodeOptions {
   readonly stream?: "video" | "audio" | number;
   /** Seconds from the start of the file: frames whose `pts` is earlier are dropped. */
   readonly from?: number;
-  /** How many threads decode; FFmpeg chooses by the number of processors if it is left out. */
+  /** How many threads decode; 0, or left out: FFmpeg chooses by the number of processors. */
   readonly threads?: number;
   /** Ends the decoder: the loop throws the signal's reason. */
   readonly signal?: AbortSignal;
@@ -29,27 +29,23 @@ export interface DecodeOptions {
 
 const NAMES: Names<DecodeOptions> = { stream: true, from: true, threads: true, signal: true };
 const STREAMS = { video: true, audio: true };
-const MOST_THREADS = 1024;
-const MOST_SECONDS = 2 ** 32;
+const MOST = { stream: 2 ** 31 - 1, from: 1e9, threads: 1024 };
 
-/** Checks what a program asks for. */
 function decodedIn(options: DecodeOptions): Decoded {
-  const { stream = "video", from, threads = 0, signal } = optionsIn(options, NAMES);
-  if (typeof stream === "number") assertInteger(stream, "stream", 0, 2 ** 31 - 1);
-  else checks.nameIn(stream, STREAMS, "stream");
-  if (from !== undefined && !(typeof from === "number" && from >= 0 && from <= MOST_SECONDS)) {
-    throw checks.wrong("from", `expected seconds from 0 to ${MOST_SECONDS}, got ${shown(from)}.`);
+  const { stream = "video", from = 0, threads = 0, signal } = optionsIn(options, NAMES);
+  for (const [argument, given] of Object.entries({ from, threads, ...(typeof stream === "number" && { stream }) })) {
+    const most = MOST[argument as keyof typeof MOST];
+    if ((argument === "from" ? typeof given === "number" : Number.isInteger(given)) && given >= 0 && given <= most) {
+      continue;
+    }
+    const what = argument === "from" ? "seconds" : "an integer";
+    throw checks.wrong(argument, `expected ${what} from 0 to ${most}, got ${shown(given)}.`);
   }
-  if (threads !== 0) assertInteger(threads, "threads", 1, MOST_THREADS);
+  if (typeof stream !== "number") checks.nameIn(stream, STREAMS, "stream");
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw checks.wrongKind("signal", "an AbortSignal", signal);
   }
   return { stream, from, threads, signal };
-}
-
-function assertInteger(given: unknown, argument: string, least: number, most: number): void {
-  if (Number.isInteger(given) && (given as number) >= least && (given as number) <= most) return;
-  throw checks.wrong(argument, `expected an integer from ${least} to ${most}, got ${shown(given)}.`);
 }
 
 /**

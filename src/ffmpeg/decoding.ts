@@ -23,13 +23,13 @@ import {
 import { viewAt } from "../core/native/pin.ts";
 import { cString } from "../core/native/text.ts";
 import { fieldsAt, newFrame } from "./frame.ts";
-import { avutil, check, checks, coding, failure, made } from "./library.ts";
+import { avutil, changeStruct, check, checks, coding, failure, made, readStruct } from "./library.ts";
 import { type MediaInfo, mediaInfoOf, type OpenStream, streamsOf } from "./streams.ts";
 
 /** How a file is decoded, once it was checked. */
 export interface Decoded {
   readonly stream: "video" | "audio" | number;
-  readonly from: number | undefined;
+  readonly from: number;
   readonly threads: number;
   readonly signal: AbortSignal | undefined;
 }
@@ -46,11 +46,6 @@ const [GO_ON, STOPPED] = [0x30n, 0x31n];
 const MOST_NAMED = 8;
 
 const LEAST_PTS = -(2n ** 63n);
-
-interface Packet {
-  readonly address: Address;
-  readonly view: DataView<ArrayBuffer>;
-}
 
 /** A file that is decoded: FFmpeg's objects, and the calls on them, which run on other threads. */
 export class Decoding {
@@ -74,7 +69,7 @@ export class Decoding {
   #back = 0n;
   #isDraining = false;
   /** The packet that is read into, and the one that is sent. */
-  readonly #packets: Packet[] = [];
+  readonly #packets: Address[] = [];
   #reading: Promise<number> | undefined;
   /** What has ended the reading, if not the end of the file. */
   #cut: Error | undefined;
@@ -98,52 +93,44 @@ export class Decoding {
 
   /** Opens the file and the stream's decoder. */
   async open(fd: number): Promise<MediaInfo> {
-    const release = this.#held();
-    try {
-      const { format } = coding();
-      const context = await this.#openFile(fd);
-      this.#passed(await format.avformat_find_stream_info(context, null), "avformat_find_stream_info");
-      const streams = streamsOf(context);
-      const stream = this.#stream = this.#choose(streams);
-      for (const other of streams) if (other !== stream) discard(other);
-      await this.#openCodec(stream);
-      if (this.#asked.from !== undefined) await this.#seek(this.#asked.from);
-      this.#readAhead();
-      return mediaInfoOf(context, streams, stream);
-    } finally {
-      release();
+    using _ = this.#held();
+    await this.#openFile(fd);
+    const context = this.#context;
+    this.#passed(await coding().format.avformat_find_stream_info(context, null), "avformat_find_stream_info");
+    const streams = streamsOf(context);
+    const stream = this.#stream = this.#choose(streams);
+    for (const { address } of streams) {
+      if (address !== stream.address) changeStruct("AVStream", address, { discard: AVDISCARD_ALL });
     }
+    await this.#openCodec(stream);
+    if (this.#asked.from > 0) await this.#seek(this.#asked.from);
+    this.#readAhead();
+    return mediaInfoOf(context, streams, stream);
   }
 
   /** The next AVFrame, until {@link take}; undefined at the end. */
   async next(): Promise<Address | undefined> {
-    const release = this.#held();
-    try {
-      const { codec } = coding();
-      const undo: Undo = [];
-      const frame = newFrame(undo);
-      this.#waiting.set(frame, undo);
-      for (;;) {
-        const code = this.#isDraining
-          ? await codec.avcodec_receive_frame_async(this.#codec, frame)
-          : codec.avcodec_receive_frame(this.#codec, frame);
-        this.#assertGoing();
-        const isOver = code === AVERROR_EOF;
-        if ((isOver || code >= 0) && await this.#soughtAgain(isOver ? undefined : frame)) continue;
-        if (isOver) break;
-        if (code >= 0) this.#damage = undefined;
-        if (code >= 0 && this.#complete(frame)) return frame;
-        if (code === AVERROR_INVALIDDATA) this.#noteDamage(code, "avcodec_receive_frame");
-        else if (code === -EAGAIN) await this.#feed();
-        else this.#passed(code, "avcodec_receive_frame");
-      }
-      unwind(this.take(frame));
-      const failed = this.#cut ?? this.#damage;
-      if (failed !== undefined) throw failed;
-      return undefined;
-    } finally {
-      release();
+    using _ = this.#held();
+    const { codec } = coding();
+    const undo: Undo = [];
+    const frame = newFrame(undo);
+    this.#waiting.set(frame, undo);
+    for (;;) {
+      const code = this.#isDraining
+        ? await codec.avcodec_receive_frame_async(this.#codec, frame)
+        : codec.avcodec_receive_frame(this.#codec, frame);
+      this.#assertGoing();
+      const isOver = code === AVERROR_EOF;
+      if ((isOver || code >= 0) && await this.#soughtAgain(isOver ? undefined : frame)) continue;
+      if (isOver) break;
+      if (code >= 0) this.#damage = undefined;
+      if (code >= 0 && this.#complete(frame)) return frame;
+      if (code === -EAGAIN) await this.#feed();
+      else this.#decoded(code, "avcodec_receive_frame");
     }
+    unwind(this.take(frame));
+    const failed = this.#cut ?? this.#damage;
+    if (failed !== undefined) throw failed;
   }
 
   /** What frees a frame of {@link next}, which is the caller's now. @throws {DisposedError} where it was freed. */
@@ -154,10 +141,14 @@ export class Decoding {
     return undo;
   }
 
-  /** Holds off the end until the returned function is called. */
-  #held(): () => void {
+  get #context(): Address {
+    return this.#words[CONTEXT] as Address;
+  }
+
+  /** Holds off the end until the end of the block. */
+  #held(): Disposable {
     this.#assertGoing();
-    return this.resource.hold();
+    return { [Symbol.dispose]: this.resource.hold() };
   }
 
   /** A call that was stopped in the middle failed for that reason, whatever it says. */
@@ -171,8 +162,15 @@ export class Decoding {
     if (code < 0) throw failure(code, fn);
   }
 
-  async #openFile(fd: number): Promise<Address> {
-    const { format, codec, structs: { AVFormatContext, readAVFormatContext, writeAVFormatContext } } = coding();
+  /** A call of the decoder: a packet that it cannot make sense of is noted. */
+  #decoded(code: number, fn: string): void {
+    if (code !== AVERROR_INVALIDDATA) return this.#passed(code, fn);
+    this.damaged++;
+    this.#damage = failure(code, fn);
+  }
+
+  async #openFile(fd: number): Promise<void> {
+    const { format, codec } = coding();
     codec.av_log_set_level(AV_LOG_QUIET);
     const [words, undo] = [this.#words, this.#undo];
     const at = (word: number) => this.#memory.address + BigInt(8 * word) as Address;
@@ -183,13 +181,9 @@ export class Decoding {
     owned("ffmpeg.file", undo, () => check(format.avio_close(io), "avio_close"));
     words[CONTEXT] = made(format.avformat_alloc_context(), "avformat_alloc_context");
     undo.push(() => format.avformat_close_input(words.subarray(CONTEXT, CONTEXT + 1)));
-    const context = words[CONTEXT] as Address;
-    const view = viewAt(context, AVFormatContext.size, "ffmpeg");
-    const fields = readAVFormatContext(view, 0);
-    writeAVFormatContext(view, 0, {
-      ...fields,
+    changeStruct("AVFormatContext", this.#context, {
       pb: io,
-      flags: fields.flags | AVFMT_FLAG_CUSTOM_IO, // or the context would close it, too
+      flags: AVFMT_FLAG_CUSTOM_IO | readStruct("AVFormatContext", this.#context).flags, // or it closes the file, too
       interrupt_callback: words[CALLBACK] as Address,
       interrupt_opaque: words[OPAQUE] as Address,
     });
@@ -197,17 +191,14 @@ export class Decoding {
     const none = [cString("protocol_whitelist"), cString("none")] as const;
     undo.push(() => codec.av_dict_free(words.subarray(OPTIONS, OPTIONS + 1)));
     this.#passed(codec.av_dict_set(words.subarray(OPTIONS, OPTIONS + 1), ...none, 0), "av_dict_set");
-    const code = await format.avformat_open_input(at(CONTEXT), null, NULL, at(OPTIONS));
-    this.#passed(code, "avformat_open_input");
-    return context;
+    this.#passed(await format.avformat_open_input(at(CONTEXT), null, NULL, at(OPTIONS)), "avformat_open_input");
   }
 
   #choose(streams: readonly OpenStream[]): OpenStream {
     const { stream } = this.#asked;
-    const context = this.#words[CONTEXT] as Address;
     const index = typeof stream === "number"
       ? stream
-      : coding().format.av_find_best_stream(context, WANTED[stream], -1, -1, null, 0);
+      : coding().format.av_find_best_stream(this.#context, WANTED[stream], -1, -1, null, 0);
     if (index !== AVERROR_STREAM_NOT_FOUND) this.#passed(index, "av_find_best_stream");
     const found = streams[index];
     if (found?.info.type === "video" || found?.info.type === "audio") return found;
@@ -218,11 +209,9 @@ export class Decoding {
     throw checks.wrong("stream", `the source has no ${what}. It has ${there.join(", ") || "no streams"}.`);
   }
 
-  async #openCodec(
-    { fields: { codecpar, time_base_num, time_base_den }, parameters, info }: OpenStream,
-  ): Promise<void> {
-    const { codec, structs: { AVCodecContext, readAVCodecContext, writeAVCodecContext } } = coding();
-    const decoder = codec.avcodec_find_decoder(parameters.codec_id);
+  async #openCodec({ fields: { codecpar, time_base_num, time_base_den }, info }: OpenStream): Promise<void> {
+    const { codec } = coding();
+    const decoder = codec.avcodec_find_decoder(readStruct("AVCodecParameters", codecpar).codec_id);
     if (decoder === NULL) {
       const fields = { api: "ffmpeg", fn: "avcodec_find_decoder" };
       throw new InteropError(`This FFmpeg has no decoder for ${info.codec}.`, fields);
@@ -230,27 +219,19 @@ export class Decoding {
     const context = this.#codec = made(codec.avcodec_alloc_context3(decoder), "avcodec_alloc_context3");
     this.#undo.push(() => codec.avcodec_free_context(new BigUint64Array([context])));
     this.#passed(codec.avcodec_parameters_to_context(context, codecpar), "avcodec_parameters_to_context");
-    const view = viewAt(context, AVCodecContext.size, "ffmpeg");
-    writeAVCodecContext(view, 0, {
-      ...readAVCodecContext(view, 0),
-      ...{ thread_count: this.#asked.threads, pkt_timebase_num: time_base_num, pkt_timebase_den: time_base_den },
-    });
+    const times = { pkt_timebase_num: time_base_num, pkt_timebase_den: time_base_den };
+    changeStruct("AVCodecContext", context, { thread_count: this.#asked.threads, ...times });
     this.#passed(await codec.avcodec_open2(context, decoder, null), "avcodec_open2");
-    this.#packets.push(this.#newPacket(), this.#newPacket());
-  }
-
-  #newPacket(): Packet {
-    const { codec, structs: { AVPacket } } = coding();
-    const address = made(codec.av_packet_alloc(), "av_packet_alloc");
-    this.#undo.push(() => codec.av_packet_free(new BigUint64Array([address])));
-    return { address, view: viewAt(address, AVPacket.size, "ffmpeg") };
+    for (let i = 0; i < 2; i++) {
+      const packet = made(codec.av_packet_alloc(), "av_packet_alloc");
+      this.#undo.push(() => codec.av_packet_free(new BigUint64Array([packet])));
+      this.#packets.push(packet);
+    }
   }
 
   /** Goes to the last frame before which nothing has to be decoded; those before the first wanted one are dropped. */
   async #seek(seconds: number): Promise<void> {
-    const { structs: { AVFormatContext, readAVFormatContext } } = coding();
-    const view = viewAt(this.#words[CONTEXT] as Address, AVFormatContext.size, "ffmpeg");
-    const { start_time } = readAVFormatContext(view, 0);
+    const { start_time } = readStruct("AVFormatContext", this.#context);
     const { time_base_num, time_base_den } = this.#stream!.fields;
     const unit = BigInt(time_base_num * AV_TIME_BASE);
     const pts = (time: bigint) => (time * BigInt(time_base_den) + unit - 1n) / unit;
@@ -262,10 +243,9 @@ export class Decoding {
   }
 
   async #seekTo(pts: bigint): Promise<void> {
-    const { format } = coding();
     this.#sought = pts;
-    const context = this.#words[CONTEXT] as Address;
-    const code = await format.avformat_seek_file(context, this.#stream!.fields.index, LEAST_PTS, pts, pts, 0);
+    const { index } = this.#stream!.fields;
+    const code = await coding().format.avformat_seek_file(this.#context, index, LEAST_PTS, pts, pts, 0);
     this.#passed(code, "avformat_seek_file");
   }
 
@@ -279,7 +259,7 @@ export class Decoding {
     }
     const { codec } = coding();
     await this.#reading;
-    codec.av_packet_unref(this.#packets[0].address);
+    codec.av_packet_unref(this.#packets[0]);
     await codec.avcodec_flush_buffers(this.#codec);
     this.#assertGoing();
     const earlier = this.#sought - this.#back;
@@ -291,19 +271,15 @@ export class Decoding {
   }
 
   /** Reads the stream's next packet. */
-  async #read({ address, view }: Packet): Promise<number> {
-    const { format, codec, structs: { readAVPacket } } = coding();
-    const release = this.#held();
-    try {
-      for (;;) {
-        const code = await format.av_read_frame(this.#words[CONTEXT] as Address, address);
-        const isOwn = code >= 0 && readAVPacket(view, 0).stream_index === this.#stream!.fields.index;
-        if (isOwn || (code < 0 && code !== -EAGAIN)) return code;
-        codec.av_packet_unref(address);
-        this.#assertGoing();
-      }
-    } finally {
-      release();
+  async #read(packet: Address): Promise<number> {
+    using _ = this.#held();
+    const { format, codec } = coding();
+    for (;;) {
+      const code = await format.av_read_frame(this.#context, packet);
+      const isOwn = code >= 0 && readStruct("AVPacket", packet).stream_index === this.#stream!.fields.index;
+      if (isOwn || (code < 0 && code !== -EAGAIN)) return code;
+      codec.av_packet_unref(packet);
+      this.#assertGoing();
     }
   }
 
@@ -314,25 +290,20 @@ export class Decoding {
 
   /** Gives the decoder the next packet, while the one after it is read. */
   async #feed(): Promise<void> {
-    const { codec, structs: { readAVPacket } } = coding();
+    const { codec } = coding();
     const read = await this.#reading!;
     this.#assertGoing();
     this.#isDraining = read < 0;
-    if (read < 0 && read !== AVERROR_EOF) this.#cut = failure(read, "av_read_frame");
-    const { address, view } = this.#packets[0];
-    if (read >= 0 && (readAVPacket(view, 0).flags & AV_PKT_FLAG_CORRUPT) !== 0) this.damaged++;
-    this.#packets.reverse();
-    if (!this.#isDraining) this.#readAhead();
-    const code = await codec.avcodec_send_packet(this.#codec, this.#isDraining ? NULL : address);
-    codec.av_packet_unref(address);
+    const [packet] = this.#packets;
+    if (!this.#isDraining) {
+      if ((readStruct("AVPacket", packet).flags & AV_PKT_FLAG_CORRUPT) !== 0) this.damaged++;
+      this.#packets.reverse();
+      this.#readAhead();
+    } else if (read !== AVERROR_EOF) this.#cut = failure(read, "av_read_frame");
+    const code = await codec.avcodec_send_packet(this.#codec, this.#isDraining ? NULL : packet);
+    codec.av_packet_unref(packet);
     this.#assertGoing();
-    if (code === AVERROR_INVALIDDATA) this.#noteDamage(code, "avcodec_send_packet");
-    else this.#passed(code, "avcodec_send_packet");
-  }
-
-  #noteDamage(code: number, fn: string): void {
-    this.damaged++;
-    this.#damage = failure(code, fn);
+    this.#decoded(code, "avcodec_send_packet");
   }
 
   /** Says what the stream knows of a frame. False for one that is not wanted. */
@@ -347,13 +318,6 @@ export class Decoding {
     writeAVFrame(view, 0, { ...fields, pts, time_base_num, time_base_den, ...aspect });
     return true;
   }
-}
-
-/** FFmpeg reads no packets of it. */
-function discard({ address }: OpenStream): void {
-  const { structs: { AVStream, readAVStream, writeAVStream } } = coding();
-  const view = viewAt(address, AVStream.size, "ffmpeg");
-  writeAVStream(view, 0, { ...readAVStream(view, 0), discard: AVDISCARD_ALL });
 }
 
 function ptsOf({ pts, best_effort_timestamp }: AVFrame): bigint {

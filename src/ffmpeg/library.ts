@@ -1,4 +1,4 @@
-import { NULL } from "../../ffi/address.ts";
+import { type Address, NULL } from "../../ffi/address.ts";
 import type { AVCodecs } from "../../ffi/avcodec59/functions.ts";
 import { SYMBOLS as CODEC_SYMBOLS } from "../../ffi/avcodec59/symbols.ts";
 import type { AVFormats } from "../../ffi/avformat59/functions.ts";
@@ -7,11 +7,13 @@ import { ERROR_NAMES } from "../../ffi/avutil57/errors.ts";
 import type { AVUtil } from "../../ffi/avutil57/functions.ts";
 import { SYMBOLS } from "../../ffi/avutil57/symbols.ts";
 import { ENOMEM } from "../../ffi/libc/errors.ts";
+import type { StructLayout } from "../../ffi/layout.ts";
 import { Checks } from "../core/checks.ts";
 import { InteropError } from "../core/errors.ts";
 import { type Check, checkOf, codeError, type ErrorMaker, type Made, madeOf } from "../core/native/codes.ts";
 import { errnoError, keptLibrary } from "../core/native/libc.ts";
 import { libraryPaths } from "../core/native/library.ts";
+import { viewAt } from "../core/native/pin.ts";
 import { type Coding, type Structs, VERSIONS } from "./versions.ts";
 
 export const checks: Checks = new Checks("ffmpeg");
@@ -78,6 +80,24 @@ export function coding(): CodingLibraries {
   assertMajor("libavcodec", codec.avcodec_version() >>> 16, structs.major);
   assertMajor("libavformat", format.avformat_version() >>> 16, structs.major);
   return coders = { codec, format, structs };
+}
+
+type StructName = { [K in keyof Coding]: K extends `read${infer Name}` ? Name : never }[keyof Coding];
+type FieldsOf<N extends StructName> = ReturnType<Coding[`read${N}`]>;
+
+/** The fields of a struct of libavcodec's or libavformat's. */
+export function readStruct<N extends StructName>(name: N, address: Address): FieldsOf<N> {
+  const { structs } = coding();
+  const read = structs[`read${name}`] as (view: DataView, at: number) => FieldsOf<N>;
+  return read(viewAt(address, (structs[name] as StructLayout).size, "ffmpeg"), 0);
+}
+
+/** Changes some of them. */
+export function changeStruct<N extends StructName>(name: N, address: Address, changes: Partial<FieldsOf<N>>): void {
+  const { structs } = coding();
+  const write = structs[`write${name}`] as (view: DataView, at: number, fields: FieldsOf<N>) => void;
+  const view = viewAt(address, (structs[name] as StructLayout).size, "ffmpeg");
+  write(view, 0, { ...readStruct(name, address), ...changes });
 }
 
 function assertMajor(name: string, major: number, wanted: number): void {

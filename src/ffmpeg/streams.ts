@@ -1,6 +1,5 @@
 import type { Address } from "../../ffi/address.ts";
 import { AVMEDIA_TYPE_AUDIO, AVMEDIA_TYPE_SUBTITLE, AVMEDIA_TYPE_VIDEO } from "../../ffi/avcodec59/constants.ts";
-import type { AVCodecParameters } from "../../ffi/avcodec59/structs.ts";
 import { AV_TIME_BASE } from "../../ffi/avformat59/constants.ts";
 import type { AVStream } from "../../ffi/avformat59/structs.ts";
 import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
@@ -8,7 +7,7 @@ import type { DType } from "../core/layout/dtype.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
 import { SAMPLES } from "./formats.ts";
-import { coding } from "./library.ts";
+import { coding, readStruct } from "./library.ts";
 
 /** A numerator and a denominator. */
 export type Ratio = readonly [numerator: number, denominator: number];
@@ -59,7 +58,6 @@ export interface MediaInfo {
 export interface OpenStream {
   readonly address: Address;
   readonly fields: AVStream;
-  readonly parameters: AVCodecParameters;
   readonly info: StreamInfo;
 }
 
@@ -71,21 +69,18 @@ const TYPES = new Map<number, StreamInfo["type"]>([
 
 /** The streams of an AVFormatContext. */
 export function streamsOf(context: Address): OpenStream[] {
-  const { structs: { AVFormatContext, readAVFormatContext } } = coding();
-  const { nb_streams, streams } = readAVFormatContext(viewAt(context, AVFormatContext.size, "ffmpeg"), 0);
+  const { nb_streams, streams } = readStruct("AVFormatContext", context);
   const addresses = nb_streams === 0 ? undefined : viewAt(streams, 8 * nb_streams, "ffmpeg");
-  return Array.from({ length: nb_streams }, (_, i) => open(addresses!.getBigUint64(8 * i, true) as Address));
+  return Array.from({ length: nb_streams }, (_, i) => {
+    const address = addresses!.getBigUint64(8 * i, true) as Address;
+    const fields = readStruct("AVStream", address);
+    return { address, fields, info: infoOf(fields) };
+  });
 }
 
-function open(address: Address): OpenStream {
-  const { structs: { AVStream, readAVStream, AVCodecParameters, readAVCodecParameters } } = coding();
-  const fields = readAVStream(viewAt(address, AVStream.size, "ffmpeg"), 0);
-  const parameters = readAVCodecParameters(viewAt(fields.codecpar, AVCodecParameters.size, "ffmpeg"), 0);
-  return { address, fields, parameters, info: infoOf(fields, parameters) };
-}
-
-function infoOf(stream: AVStream, parameters: AVCodecParameters): StreamInfo {
+function infoOf(stream: AVStream): StreamInfo {
   const { codec } = coding();
+  const parameters = readStruct("AVCodecParameters", stream.codecpar);
   const { codec_type, codec_id, bit_rate, width, height, format, sample_rate, channels } = parameters;
   const type = TYPES.get(codec_type) ?? "other";
   const timeBase = [stream.time_base_num, stream.time_base_den] as const;
@@ -116,11 +111,9 @@ function given<N extends string, T>(name: N, value: T | undefined): { readonly [
 
 /** What a file says, of which one stream is decoded. */
 export function mediaInfoOf(context: Address, streams: readonly OpenStream[], { info: stream }: OpenStream): MediaInfo {
-  const { structs } = coding();
-  const { AVFormatContext, readAVFormatContext, AVInputFormat, readAVInputFormat } = structs;
-  const { iformat, duration } = readAVFormatContext(viewAt(context, AVFormatContext.size, "ffmpeg"), 0);
+  const { iformat, duration } = readStruct("AVFormatContext", context);
   return Object.freeze({
-    format: textAt(readAVInputFormat(viewAt(iformat, AVInputFormat.size, "ffmpeg"), 0).name)!,
+    format: textAt(readStruct("AVInputFormat", iformat).name)!,
     ...(duration === AV_NOPTS_VALUE ? {} : { duration: Number(duration) / AV_TIME_BASE }),
     streams: Object.freeze(streams.map(({ info }) => info)),
     stream,

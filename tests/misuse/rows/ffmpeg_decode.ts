@@ -127,8 +127,8 @@ export default table(import.meta, {
   "decode: from a text": options({ from: "3" }, wrong("from", /expected seconds from 0/)),
   "decode: from no number": options({ from: NaN }, wrong("from", /expected seconds from 0/)),
   "decode: from before the start": options({ from: -1 }, wrong("from", /expected seconds from 0/)),
-  "decode: half a thread": options({ threads: 0.5 }, wrong("threads", /expected an integer from 1/)),
-  "decode: too many threads": options({ threads: 1e6 }, wrong("threads", /expected an integer from 1 to 1024/)),
+  "decode: half a thread": options({ threads: 0.5 }, wrong("threads", /expected an integer from 0/)),
+  "decode: too many threads": options({ threads: 1e6 }, wrong("threads", /expected an integer from 0 to 1024/)),
   "decode: a controller for a signal": options(
     { signal: new AbortController() },
     wrong("signal", /expected an AbortSignal, got an AbortController/),
