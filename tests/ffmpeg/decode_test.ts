@@ -15,6 +15,7 @@ import {
 import { type DecodeOptions, FFmpegContext, type MediaSource } from "@samepage/interop/ffmpeg";
 import { assertAlive } from "../alive.ts";
 import { openFds } from "../gc.ts";
+import { runModule } from "../process.ts";
 import { clip, decodedByProgram, missing } from "./clips.ts";
 
 interface There {
@@ -334,4 +335,41 @@ test("a FIFO is refused at once, and a file that a link leads to is read", async
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
+});
+
+test("a Worker that is terminated while it opens, reads and decodes", async () => {
+  const url = new URL("workers/decode.ts", import.meta.url).href;
+  const text = `
+    for (let i = 0; i < 12; i++) {
+      const worker = new Worker(${JSON.stringify(url)}, { type: "module" });
+      const begun = new Promise((resolve) => worker.onmessage = resolve);
+      worker.postMessage(${JSON.stringify(await clip("long.mp4"))});
+      await begun;
+      await new Promise((resolve) => setTimeout(resolve, 7 * i));
+      worker.terminate();
+    }
+    console.log("all");`;
+  const { code, signal, late, stdout, stderr } = await runModule(text, { limit: 60 });
+  assertEquals({ code, signal, late, stdout, stderr }, {
+    ...{ code: 0, signal: null, late: false, stdout: "all\n", stderr: "" },
+  });
+});
+
+test("a decoder that is forgotten is ended, with a warning", async () => {
+  const text = `
+    import { ledger } from "@samepage/interop";
+    import { FFmpegContext } from "@samepage/interop/ffmpeg";
+    using ffmpeg = FFmpegContext.open();
+    await (async () => {
+      const decoder = ffmpeg.decode(${JSON.stringify(await clip("sound.wav"))}, { stream: "audio" });
+      await decoder.info();
+    })();
+    for (let i = 0; i < 100 && ledger.alive["ffmpeg.file"] !== undefined; i++) {
+      gc();
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    console.log(String(ledger));`;
+  const { stdout, stderr } = await runModule(text);
+  assertEquals(stdout, "ledger: nothing is alive\n");
+  assertMatch(stderr, /^samepage: FFmpeg decoder was never disposed/);
 });
