@@ -71,6 +71,8 @@ export class Decoding {
   /** The packet that is read into, and the one that is sent. */
   readonly #packets: Address[] = [];
   #reading: Promise<number> | undefined;
+  /** What the read returned, once it is over: then the next call of the decoder begins at once. */
+  #wasRead: number | undefined;
   /** What has ended the reading, if not the end of the file. */
   #cut: Error | undefined;
   /** Why no frame came of the packets since the last one. */
@@ -277,13 +279,14 @@ export class Decoding {
     for (;;) {
       const code = await format.av_read_frame(this.#context, packet);
       const isOwn = code >= 0 && readStruct("AVPacket", packet).stream_index === this.#stream!.fields.index;
-      if (isOwn || (code < 0 && code !== -EAGAIN)) return code;
+      if (isOwn || (code < 0 && code !== -EAGAIN)) return this.#wasRead = code;
       codec.av_packet_unref(packet);
       this.#assertGoing();
     }
   }
 
   #readAhead(): void {
+    this.#wasRead = undefined;
     this.#reading = this.#read(this.#packets[0]);
     this.#reading.catch(() => {}); // whoever awaits it is told
   }
@@ -291,16 +294,18 @@ export class Decoding {
   /** Gives the decoder the next packet, while the one after it is read. */
   async #feed(): Promise<void> {
     const { codec } = coding();
-    const read = await this.#reading!;
+    const read = this.#wasRead ?? await this.#reading!;
     this.#assertGoing();
     this.#isDraining = read < 0;
+    if (read < 0 && read !== AVERROR_EOF) this.#cut = failure(read, "av_read_frame");
     const [packet] = this.#packets;
+    const sending = codec.avcodec_send_packet(this.#codec, this.#isDraining ? NULL : packet);
     if (!this.#isDraining) {
       if ((readStruct("AVPacket", packet).flags & AV_PKT_FLAG_CORRUPT) !== 0) this.damaged++;
       this.#packets.reverse();
       this.#readAhead();
-    } else if (read !== AVERROR_EOF) this.#cut = failure(read, "av_read_frame");
-    const code = await codec.avcodec_send_packet(this.#codec, this.#isDraining ? NULL : packet);
+    }
+    const code = await sending;
     codec.av_packet_unref(packet);
     this.#assertGoing();
     this.#decoded(code, "avcodec_send_packet");
