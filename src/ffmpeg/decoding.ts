@@ -23,7 +23,7 @@ import {
 import { viewAt } from "../core/native/pin.ts";
 import { cString } from "../core/native/text.ts";
 import { fieldsAt, newFrame } from "./frame.ts";
-import { avutil, changeStruct, check, checks, coding, failure, made, readStruct } from "./library.ts";
+import { avutil, changeStruct, checks, coding, failure, made, readStruct } from "./library.ts";
 import { type MediaInfo, mediaInfoOf, type OpenStream, streamsOf } from "./streams.ts";
 
 /** How a file is decoded, once it was checked. */
@@ -137,7 +137,7 @@ export class Decoding {
 
   /** What frees a frame of {@link next}, which is the caller's now. @throws {DisposedError} where it was freed. */
   take(frame: Address): Undo {
-    this.resource.assertLive();
+    this.#assertGoing();
     const undo = this.#waiting.get(frame)!;
     this.#waiting.delete(frame);
     return undo;
@@ -180,7 +180,7 @@ export class Decoding {
     const path = cString(`/proc/self/fd/${fd}`);
     this.#passed(format.avio_open2(at(IO), path, AVIO_FLAG_READ, at(CALLBACK), NULL), "avio_open2");
     const io = words[IO] as Address;
-    owned("ffmpeg.file", undo, () => check(format.avio_close(io), "avio_close"));
+    owned("ffmpeg.file", undo, () => void format.avio_close(io)); // it returns what a read returned
     words[CONTEXT] = made(format.avformat_alloc_context(), "avformat_alloc_context");
     undo.push(() => format.avformat_close_input(words.subarray(CONTEXT, CONTEXT + 1)));
     changeStruct("AVFormatContext", this.#context, {

@@ -53,7 +53,7 @@ Deno.test({
     ];
     const format = [
       ...["av_find_best_stream", "av_read_frame", "avformat_alloc_context", "avformat_find_stream_info"],
-      ...["avformat_open_input", "avformat_seek_file", "avio_close", "avio_open2"],
+      ...["avformat_open_input", "avformat_seek_file", "avio_open2"],
     ];
     const expected = [
       ...codec.map((fn) => `ffmpeg_codec.${fn}`),

@@ -102,7 +102,7 @@ export const FFMPEG_FORMAT: Failures<AVFormats> = {
   av_write_trailer: failed,
   avformat_free_context: undefined,
   avio_open2: failed,
-  avio_close: { ...failed, release: true },
+  avio_close: undefined, // of a file that was read, it returns the error of the last read
   avio_closep: { ...failed, release: true },
   av_guess_format: none,
 };
