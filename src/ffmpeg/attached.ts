@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { AccessError } from "../core/errors.ts";
-import { allOrNothing, undoAll } from "../core/life/undo.ts";
+import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import type { Fate } from "../core/memory/allocation.ts";
 import { probePages } from "../core/native/foreign_addresses.ts";
@@ -8,7 +8,7 @@ import { findAllocation } from "../core/memory/peers.ts";
 import { adoptFrame } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { FFmpegContext } from "./context.ts";
-import { buffersOf, describe, type Fields, fieldsAt, newFrame, REFERENCED } from "./frame.ts";
+import { buffersOf, type Contents, describe, type Fields, fieldsAt, newFrame, REFERENCED } from "./frame.ts";
 import { avutil, check, checks } from "./library.ts";
 import { isLent } from "./lent.ts";
 import type { FFmpegTensor } from "./memory.ts";
@@ -37,13 +37,23 @@ export function attachedFrame(
     check(fns.av_frame_make_writable(own), "av_frame_make_writable");
     return { own, described: describe(fieldsAt(own)), undo };
   });
-  const { info, planes } = described;
-  const release = () => undoAll(undo, "releasing an AVFrame");
-  // A view that was moved away may still look at the bytes: FFmpeg keeps them then.
-  const owner = { handle: own, release: (fate: Fate) => void (fate === "unused" && release()) };
-  const frame = adoptFrame(context, owner, info, planes, { access, name: `avframe ${info.format}` });
+  const frame = adoptedFrame(context, own, described, access, undo);
   if (copies) context.countCopied(frame.byteLength);
   return frame;
+}
+
+/** A frame over an AVFrame of ours, which `undo` frees. */
+export function adoptedFrame(
+  context: FFmpegContext,
+  handle: Address,
+  { info, planes }: Contents,
+  access: Access,
+  undo: Undo,
+): Frame<FFmpegTensor> {
+  const release = () => undoAll(undo, "releasing an AVFrame");
+  // A view that was moved away may still look at the bytes: FFmpeg keeps them then.
+  const owner = { handle, release: (fate: Fate) => void (fate === "unused" && release()) };
+  return adoptFrame(context, owner, info, planes, { access, name: `avframe ${info.format}` });
 }
 
 /** Throws for what is seen not to be an AVFrame with counted references. FFmpeg itself looks at no more. */

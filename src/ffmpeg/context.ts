@@ -8,9 +8,11 @@ import { ATTACH_NAMES, attaching, type AttachOptions } from "../core/tensors/ado
 import { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { attachedFrame } from "./attached.ts";
+import { type DecodeOptions, Decoder } from "./decoder.ts";
 import { lentFrame } from "./lent.ts";
 import { avutil, checks } from "./library.ts";
 import { type FFmpegTensor, ports } from "./memory.ts";
+import type { MediaSource } from "./source.ts";
 
 /** Options of {@link FFmpegContext.attach}. */
 export interface FFmpegAttach extends AttachOptions {
@@ -122,6 +124,31 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
     checks.assertHere(frame.target.context, this, "frame");
     this.resource.assertLive();
     return lentFrame(frame);
+  }
+
+  /**
+   * The frames of a file, in order, in the memory that FFmpeg decodes into. One that the decoder itself goes on to read can
+   * be read only; any other is yours to write.
+   *
+   * Files are all that is opened: a playlist that names others ends with an error, as a URL does.
+   *
+   * @param source a path or a `file:` URL, which needs `--allow-read` of the file; or the bytes of a file, which are copied
+   * @throws {ArgumentError} for what is no regular file, a URL of the network, and options that are wrong.
+   * @throws {PermissionError} if Deno may not read the file.
+   * @throws {LibraryNotFoundError} if libavcodec or libavformat are not there.
+   *
+   * @example
+   * ```ts
+   * import { FFmpegContext } from "@samepage/interop/ffmpeg";
+   *
+   * using ffmpeg = FFmpegContext.open();
+   * for await (using frame of ffmpeg.decode("examples/edges/photo.jpg")) {
+   *   console.log(frame.info.type, frame.planes.length); // image 3
+   * }
+   * ```
+   */
+  decode(source: MediaSource, options: DecodeOptions = {}): Decoder {
+    return new Decoder(this, source, options);
   }
 }
 

@@ -109,7 +109,7 @@ function sound(fields: Fields): Contents {
   const found = SAMPLES.get(format);
   if (found === undefined) throw checks.wrong("pointer", `its AVFrame has no sample format (${format}).`);
   const [dtype, form] = found;
-  const media = mediaOf(fields);
+  const media = timesOf(fields);
   const info = frameInfo({ type: "audio", format: dtype, sampleRate, channels, samples, layout: form, media });
   const blocks = new Blocks(fields);
   return { info, planes: planeLayouts(info).map((plane, i) => blocks.plane(i, 0, plane)) };
@@ -203,16 +203,23 @@ export const NAMED_FACTS = [
 ] as const;
 
 function mediaOf(fields: Fields): MediaFacts {
-  const { pts, duration, time_base_num, time_base_den, aspect_num, aspect_den, key_frame } = fields;
+  const { aspect_num, aspect_den } = fields;
   const { fns } = avutil();
   const names = NAMED_FACTS.map(([fact, field, fn]) => [fact, namedText(fns[`${fn}_name`](fields[field]))] as const);
+  return known({
+    ...timesOf(fields),
+    sampleAspect: aspect_num === 0 ? undefined : Object.freeze([aspect_num, aspect_den] as const),
+    ...Object.fromEntries(names),
+  });
+}
+
+/** The facts of sound: FFmpeg leaves those of pictures zero, which has a name there. */
+function timesOf({ pts, duration, time_base_num, time_base_den, key_frame }: Fields): MediaFacts {
   return known({
     pts: pts === AV_NOPTS_VALUE ? undefined : pts,
     duration: duration === 0n ? undefined : duration,
     timeBase: time_base_num === 0 ? undefined : Object.freeze([time_base_num, time_base_den] as const),
     keyFrame: key_frame !== 0,
-    sampleAspect: aspect_num === 0 ? undefined : Object.freeze([aspect_num, aspect_den] as const),
-    ...Object.fromEntries(names),
   });
 }
 

@@ -3,39 +3,47 @@ import { announce, capture } from "./capture.ts";
 
 /** C headers of Debian's that are unpacked: installed, they would lie among those of this machine's processor. */
 interface Headers {
-  readonly name: string;
+  readonly names: readonly string[];
   readonly why: string;
   /** A folder of this checkout that git does not see. */
   readonly folder: string;
-  /** A header, and what it says of the version that `ffi/` is generated from. */
-  readonly version: readonly [header: string, says: RegExp];
+  /** Headers, and what each says of the version that `ffi/` is generated from. */
+  readonly versions: readonly (readonly [header: string, says: RegExp])[];
 }
 
 const FFMPEG: Headers = {
-  name: "libavutil-dev",
-  why: "the C headers that ffi/avutil57 is generated from",
+  names: ["libavutil-dev", "libavcodec-dev", "libavformat-dev"],
+  why: "the C headers that ffi/avutil57, ffi/avcodec59 and ffi/avformat59 are generated from",
   folder: new URL("../../.ffmpeg/57", import.meta.url).pathname,
-  version: ["libavutil/version.h", /LIBAVUTIL_VERSION_MAJOR +57\b/],
+  versions: [
+    ["libavutil/version.h", /LIBAVUTIL_VERSION_MAJOR +57\b/],
+    ["libavcodec/version_major.h", /LIBAVCODEC_VERSION_MAJOR +59\b/],
+    ["libavformat/version_major.h", /LIBAVFORMAT_VERSION_MAJOR +59\b/],
+  ],
 };
 
 /** Unpacks FFmpeg's headers, if they are not there, and returns why it could not. */
 export async function unpackHeaders(title: string): Promise<string | undefined> {
-  const { name, folder, version: [header, says] } = FFMPEG;
-  if (await Deno.stat(`${folder}/include/${header}`).then(() => true, () => false)) return undefined;
-  announce(`${title}, through apt, into ${folder} (it is not installed)`, [FFMPEG]);
+  const { names, why, folder, versions } = FFMPEG;
+  const isThere = versions.map(([header]) => Deno.stat(`${folder}/include/${header}`).then(() => true, () => false));
+  if ((await Promise.all(isThere)).every((there) => there)) return undefined;
+  announce(`${title}, through apt, into ${folder} (it is not installed)`, names.map((name) => ({ name, why })));
   const downloads = await Deno.makeTempDir({ prefix: "samepage-headers-" });
   try {
     await capture("apt-get", ["update", "-qq"]); // apt-get download says what is missing
-    await run(["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", name], downloads);
-    const [deb] = await Array.fromAsync(Deno.readDir(downloads));
-    await run(["dpkg-deb", "-x", deb.name, "unpacked"], downloads);
+    await run(["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", ...names], downloads);
+    for (const { name } of await Array.fromAsync(Deno.readDir(downloads))) {
+      await run(["dpkg-deb", "-x", name, "unpacked"], downloads);
+    }
     const [{ name: processor }] = await Array.fromAsync(Deno.readDir(`${downloads}/unpacked/usr/include`));
     const include = `${downloads}/unpacked/usr/include/${processor}`;
-    if (!says.test(await Deno.readTextFile(`${include}/${header}`))) {
-      return `${name} of this Debian is another version: ${header} does not say ${says.source}`;
+    for (const [header, says] of versions) {
+      if (!says.test(await Deno.readTextFile(`${include}/${header}`))) {
+        return `FFmpeg's headers of this Debian are another version: ${header} does not say ${says.source}`;
+      }
     }
     await Deno.mkdir(folder, { recursive: true });
-    await run(["cp", "-r", include, `${folder}/include`]);
+    await run(["cp", "-rT", include, `${folder}/include`]);
     return undefined;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);

@@ -1,6 +1,6 @@
 import { TARGETS } from "../../ffi/generate/clang.ts";
 import type { Library } from "../../ffi/generate/library.ts";
-import { avutil57 } from "../../ffi/generate/lists/avutil57.ts";
+import { FOLDERS } from "../../ffi/generate/lists/avutil57.ts";
 import { cuda } from "../../ffi/generate/lists/cuda.ts";
 import { CUDA_12_FOLDER } from "../cuda_libraries.ts";
 
@@ -33,7 +33,7 @@ const NEEDS: Readonly<Record<Need, readonly string[]>> = {
   "c++": CXX_MISSING,
   "cuda": CUDA_MISSING,
   "cuda 12": exists(`${CUDA_12_FOLDER}include/cuda_runtime_api.h`) ? [] : ["CUDA 12's headers"],
-  "ffmpeg": exists(`${avutil57.folders![0]}/libavutil/frame.h`) ? [] : ["FFmpeg 5.1's headers"],
+  "ffmpeg": exists(`${FOLDERS[0]}/libavformat/avformat.h`) ? [] : ["FFmpeg 5.1's headers"],
 };
 
 /** Registers a test which is ignored, and says why in its name, where a tool is missing. */
@@ -46,7 +46,7 @@ export function abiTest(name: string, fn: () => Promise<void>, ...needs: readonl
 /** What the headers of a list need. */
 export function needsOf({ cxx, folders }: Library): Need[] {
   if (folders === cuda.folders) return ["cuda"];
-  if (folders === avutil57.folders) return ["ffmpeg"];
+  if (folders === FOLDERS) return ["ffmpeg"];
   return cxx ? ["c++"] : [];
 }
 

@@ -1,6 +1,9 @@
 import { fromFileUrl } from "@std/path";
 import type { Library } from "../library.ts";
 
+/** Where `deno task setup test` unpacks the headers of FFmpeg 5.1. */
+export const FOLDERS: readonly string[] = [fromFileUrl(new URL("../../../.ffmpeg/57/include", import.meta.url))];
+
 /** FFmpeg's libavutil, as far as frames go. Structs are those of major version 57; another major has a list of its own. */
 export const avutil57: Library = {
   name: "avutil57",
@@ -8,11 +11,12 @@ export const avutil57: Library = {
   headers: [
     "libavutil/avutil.h",
     "libavutil/buffer.h",
+    "libavutil/error.h",
     "libavutil/frame.h",
     "libavutil/pixdesc.h",
     "libavutil/samplefmt.h",
   ],
-  folders: [fromFileUrl(new URL("../../../.ffmpeg/57/include", import.meta.url))],
+  folders: FOLDERS,
   defines: {},
   functions: [
     "avutil_version",
@@ -41,6 +45,7 @@ export const avutil57: Library = {
     { type: "int", names: ["AV_BUFFER_FLAG_READONLY", "AV_NUM_DATA_POINTERS"] },
     { type: "int64_t", names: ["AV_NOPTS_VALUE"] },
   ],
+  errors: { type: "int", names: ["AVERROR_*"] },
   structs: [
     {
       type: "AVFrame",
@@ -56,6 +61,7 @@ export const avutil57: Library = {
         ["aspect_num", "sample_aspect_ratio.num"],
         ["aspect_den", "sample_aspect_ratio.den"],
         "pts",
+        "best_effort_timestamp",
         ["time_base_num", "time_base.num"],
         ["time_base_den", "time_base.den"],
         "sample_rate",

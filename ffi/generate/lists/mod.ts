@@ -1,4 +1,6 @@
 import type { Library } from "../library.ts";
+import { avcodec59 } from "./avcodec59.ts";
+import { avformat59 } from "./avformat59.ts";
 import { avutil57 } from "./avutil57.ts";
 import { channel } from "./channel.ts";
 import { cudaDriver } from "./cuda_driver.ts";
@@ -56,4 +58,6 @@ export const LIBRARIES: readonly Library[] = [
   vaDrm,
   cudaEgl,
   avutil57,
+  avcodec59,
+  avformat59,
 ];

@@ -9,7 +9,7 @@ import { attempt, type DeviceReport, type Finding } from "../report.ts";
 
 export const FFMPEG: ApiExaminer = {
   api: "ffmpeg",
-  variables: ["SAMEPAGE_LIB_FFMPEG"],
+  variables: ["SAMEPAGE_LIB_FFMPEG", "SAMEPAGE_LIB_FFMPEG_CODEC", "SAMEPAGE_LIB_FFMPEG_FORMAT"],
   files: [],
 
   examine(how: Examination): Examined {
