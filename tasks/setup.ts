@@ -14,20 +14,20 @@ import { unpackEgl, unpackLavapipe } from "./setup/mesa.ts";
 import { PACKAGES, PIP } from "./setup/packages.ts";
 import { NEEDS, type Purpose } from "./setup/purpose.ts";
 import { unpackVaDriver } from "./setup/va.ts";
-import { CUDA, hasPip, hasWheels, INTEL, unpack, type Wheels } from "./setup/wheels.ts";
+import { CUDA, FFMPEG_8, hasPip, hasWheels, INTEL, unpack, type Wheels } from "./setup/wheels.ts";
 
-const WHEELS: { readonly [purpose in Purpose]?: Wheels } = { test: CUDA, intel: INTEL };
+const WHEELS: { readonly [purpose in Purpose]?: readonly Wheels[] } = { test: [CUDA, FFMPEG_8], intel: [INTEL] };
 
 /** Installs all that is missing, and returns what could not be installed, and why. */
 async function setup(purpose: Purpose): Promise<string[]> {
   const title = NEEDS[purpose];
-  const wanted = WHEELS[purpose];
-  const wheels = wanted !== undefined && !await hasWheels(wanted) ? wanted : undefined;
+  const wheels: Wheels[] = [];
+  for (const one of WHEELS[purpose] ?? []) if (!await hasWheels(one)) wheels.push(one);
   const packages = PACKAGES.filter((item) => item.for.includes(purpose));
-  if (wheels !== undefined && !await hasPip()) packages.push(PIP);
+  if (wheels.length > 0 && !await hasPip()) packages.push(PIP);
   const reasons = [
     await installPackages(title, packages),
-    wheels && await unpack(title, wheels),
+    ...await Array.fromAsync(wheels, (one) => unpack(title, one)),
     purpose === "test" ? await unpackHeaders(title) : undefined,
     purpose === "guest" ? await unpackKernel(title) : undefined,
     purpose === "guest" ? await unpackLavapipe(title) : undefined,

@@ -1,4 +1,4 @@
-import type { Address } from "../../ffi/address.ts";
+import { type Address, NULL } from "../../ffi/address.ts";
 import { AccessError } from "../core/errors.ts";
 import { allOrNothing, undoAll } from "../core/life/undo.ts";
 import { type Access, writes } from "../core/memory/access.ts";
@@ -8,7 +8,8 @@ import { findAllocation } from "../core/memory/peers.ts";
 import { adoptFrame } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { FFmpegContext } from "./context.ts";
-import { buffersOf, describe, type Fields, fieldsAt, newFrame, REFERENCED } from "./frame.ts";
+import { avFrames, type Fields, fieldsAt } from "./fields.ts";
+import { buffersOf, describe, newFrame, REFERENCED } from "./frame.ts";
 import { avutil, check, checks } from "./library.ts";
 import { isLent } from "./lent.ts";
 import type { FFmpegTensor } from "./memory.ts";
@@ -48,16 +49,15 @@ export function attachedFrame(
 
 /** Throws for what is seen not to be an AVFrame with counted references. FFmpeg itself looks at no more. */
 function assertAVFrame(pointer: Address): void {
-  const { structs: { AVFrame: { size, fields: { data, buf } } } } = avutil();
-  probePages(pointer, size, "ffmpeg", "pointer");
-  const { extended_data, nb_samples, view } = fieldsAt(pointer);
+  probePages(pointer, avFrames().byteLength, "ffmpeg", "pointer");
+  const { extended_data, nb_samples, data, buf } = avFrames().copyOf(pointer);
+  const { data: { offset } } = avutil().structs.AVFrame.fields;
   // Only sound of more than eight channels has its pointers elsewhere.
-  if (extended_data !== pointer + BigInt(data.offset) && (nb_samples <= 0 || extended_data === 0n)) {
+  if (extended_data !== pointer + BigInt(offset) && (nb_samples <= 0 || extended_data === 0n)) {
     throw checks.wrong("pointer", "expected an AVFrame: extended_data does not point to its data.", OTHER);
   }
-  if (view.getBigUint64(buf.offset, true) !== 0n) return;
-  const isEmpty = view.getBigUint64(data.offset, true) === 0n;
-  if (isEmpty) throw checks.wrong("pointer", "its AVFrame is empty: it has no memory.");
+  if (buf !== NULL) return;
+  if (data === NULL) throw checks.wrong("pointer", "its AVFrame is empty: it has no memory.");
   throw checks.wrong("pointer", "FFmpeg counts no references to the memory of its AVFrame.", REFERENCED);
 }
 

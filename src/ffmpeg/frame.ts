@@ -1,6 +1,5 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AV_NOPTS_VALUE, AV_NUM_DATA_POINTERS } from "../../ffi/avutil57/constants.ts";
-import type { AVFrame } from "../../ffi/avutil57/structs.ts";
 import type { AdoptedPlane } from "../core/tensors/adopt.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import {
@@ -15,23 +14,11 @@ import { type Layout, layout } from "../core/layout/layout.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
+import type { Fields } from "./fields.ts";
 import { FULL_RANGE, imageFormatOf, type PixelsFormat, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
 import { avutil, checks, made } from "./library.ts";
 
 const WORD = 8;
-
-/** The fields of an AVFrame, and the memory in which its arrays are. */
-export interface Fields extends AVFrame {
-  readonly address: Address;
-  readonly view: DataView<ArrayBuffer>;
-}
-
-/** Reads an AVFrame, which is valid for as long as its owner says. */
-export function fieldsAt(address: Address): Fields {
-  const { structs: { AVFrame, readAVFrame } } = avutil();
-  const view = viewAt(address, AVFrame.size, "ffmpeg");
-  return { ...readAVFrame(view, 0), address, view };
-}
 
 /** An AVFrame without memory; `undo` frees it, and with it the references that it has got. */
 export function newFrame(undo: Undo): Address {
@@ -203,14 +190,14 @@ export const NAMED_FACTS = [
 ] as const;
 
 function mediaOf(fields: Fields): MediaFacts {
-  const { pts, duration, time_base_num, time_base_den, aspect_num, aspect_den, key_frame } = fields;
-  const { fns } = avutil();
+  const { pts, duration, time_base_num, time_base_den, aspect_num, aspect_den, key_flags } = fields;
+  const { fns, structs: { keyFrame } } = avutil();
   const names = NAMED_FACTS.map(([fact, field, fn]) => [fact, namedText(fns[`${fn}_name`](fields[field]))] as const);
   return known({
     pts: pts === AV_NOPTS_VALUE ? undefined : pts,
     duration: duration === 0n ? undefined : duration,
     timeBase: time_base_num === 0 ? undefined : Object.freeze([time_base_num, time_base_den] as const),
-    keyFrame: key_frame !== 0,
+    keyFrame: (key_flags & keyFrame) !== 0,
     sampleAspect: aspect_num === 0 ? undefined : Object.freeze([aspect_num, aspect_den] as const),
     ...Object.fromEntries(names),
   });

@@ -7,10 +7,10 @@ import { sizeOf } from "../core/layout/dtype.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { writes } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
-import { viewAt } from "../core/native/pin.ts";
 import { cString } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { ffmpegName, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
+import { fieldsAt } from "./fields.ts";
 import { matrixNameOf, NAMED_FACTS, newFrame } from "./frame.ts";
 import { avutil, checks, made } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
@@ -41,10 +41,8 @@ export function lentFrame(frame: Frame<FFmpegTensor>): Address {
       return flag;
     });
     const own = newFrame(undo);
-    const { fns, structs: { AVFrame: { size, fields: { data, linesize, buf } }, readAVFrame, writeAVFrame } } =
-      avutil();
-    const view = viewAt(own, size, "ffmpeg");
-    writeAVFrame(view, 0, { ...readAVFrame(view, 0), ...written });
+    const { fns, structs: { AVFrame: { fields: { data, linesize, buf } } } } = avutil();
+    const { view } = Object.assign(fieldsAt(own), written);
     for (const [i, { address }] of planes.entries()) {
       view.setBigUint64(data.offset + 8 * i, address, true);
       view.setInt32(linesize.offset + 4 * i, linesizes[i], true);
@@ -98,7 +96,7 @@ function numbersOf(info: FrameInfo) {
     duration,
     time_base_num,
     time_base_den,
-    key_frame: Number(keyFrame),
+    key_flags: keyFrame ? avutil().structs.keyFrame : 0,
     ...(pts === undefined ? {} : { pts }),
   };
   if (info.type === "audio") {

@@ -151,8 +151,13 @@ testOpen("what a decoder knows comes with the frame; what it does not is left ou
   using made = CFrame.picture("yuv420p", 16, 8);
   {
     using frame = open.attach(made);
-    assertEquals({ ...frame.info }.media, { keyFrame: true });
+    assertEquals({ ...frame.info }.media, { keyFrame: inC().is_key(made.pointer) === 1 });
     assertEquals((frame.info as ImageInfo).colour, undefined);
+  }
+  for (const is of [true, false]) {
+    inC().set_key(made.pointer, Number(is));
+    using frame = open.attach(made);
+    assertEquals({ ...frame.info }.media, { keyFrame: is });
   }
   inC().set_facts(made.pointer);
   using frame = open.attach(made);

@@ -136,13 +136,33 @@ void set_crop(AVFrame *frame, int left, int top, int right, int bottom) {
   frame->crop_bottom = bottom;
 }
 
+/** Whether it is decoded without others. */
+int is_key(const AVFrame *frame) {
+#if LIBAVUTIL_VERSION_MAJOR < 58
+  return frame->key_frame;
+#else
+  return (frame->flags & AV_FRAME_FLAG_KEY) != 0;
+#endif
+}
+
+void set_key(AVFrame *frame, int is_one) {
+#if LIBAVUTIL_VERSION_MAJOR < 58
+  frame->key_frame = is_one;
+#else
+  frame->flags = is_one ? frame->flags | AV_FRAME_FLAG_KEY : frame->flags & ~AV_FRAME_FLAG_KEY;
+#endif
+}
+
 /** What a decoder knows besides. */
 void set_facts(AVFrame *frame) {
   frame->pts = 123456789012345;
+#if LIBAVUTIL_VERSION_MAJOR < 58
   frame->pkt_duration = 1001;
+#else
+  frame->duration = 1001;
+#endif
   frame->time_base = (AVRational){1, 30000};
   frame->sample_aspect_ratio = (AVRational){4, 3};
-  frame->key_frame = 0;
   frame->color_range = AVCOL_RANGE_MPEG;
   frame->colorspace = AVCOL_SPC_BT709;
   frame->color_primaries = AVCOL_PRI_BT709;
