@@ -57,9 +57,9 @@ figure({
       return {
         run(count) {
           for (let i = 0; i < count; i++) {
-            const frame = ffmpeg.attach(pointer);
-            void graph.map(frame, host, { access: "read" }).planes[1];
-            frame[Symbol.dispose]();
+            using frame = ffmpeg.attach(pointer);
+            using mapped = graph.map(frame, host, { access: "read" });
+            void mapped.planes[1];
           }
         },
       };

@@ -1,6 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AccessError } from "../core/errors.ts";
-import { allOrNothing, undoAll } from "../core/life/undo.ts";
+import { allOrNothing } from "../core/life/undo.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import type { Fate } from "../core/memory/allocation.ts";
 import { probePages } from "../core/native/foreign_addresses.ts";
@@ -8,8 +8,8 @@ import { findAllocation } from "../core/memory/peers.ts";
 import { adoptFrame } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { FFmpegContext } from "./context.ts";
-import { avFrames, type Fields, fieldsAt } from "./fields.ts";
-import { buffersOf, describe, newFrame, REFERENCED } from "./frame.ts";
+import { avFrames } from "./fields.ts";
+import { type Buffer, buffersOf, describe, REFERENCED } from "./frame.ts";
 import { avutil, check, checks } from "./library.ts";
 import { isLent } from "./lent.ts";
 import type { FFmpegTensor } from "./memory.ts";
@@ -28,28 +28,35 @@ export function attachedFrame(
   const access = asked ?? (isShared && !mayCopy ? "read" : "read-write");
   const copies = isShared && writes(access);
   if (copies && !mayCopy) throw shared();
-  const { own, described, undo } = allOrNothing("attaching an AVFrame", (undo) => {
-    const own = newFrame(undo);
-    check(fns.av_frame_ref(own, pointer), "av_frame_ref");
-    const fields = fieldsAt(own);
-    assertFFmpegs(fields);
-    const described = describe(fields); // before a copy that would be for nothing
-    if (!copies) return { own, described, undo };
-    check(fns.av_frame_make_writable(own), "av_frame_make_writable");
-    return { own, described: describe(fieldsAt(own)), undo };
-  });
-  const { info, planes } = described;
-  const release = () => undoAll(undo, "releasing an AVFrame");
+  const own = context.spares.take();
+  const { info, planes } = allOrNothing("attaching an AVFrame", () => {
+    check(fns.av_frame_ref(own.address, pointer), "av_frame_ref");
+    const buffers = buffersOf(own);
+    assertFFmpegs(buffers);
+    const described = describe(own, buffers); // before a copy that would be for nothing
+    if (!copies) return described;
+    check(fns.av_frame_make_writable(own.address), "av_frame_make_writable");
+    return describe(own);
+  }, [() => context.spares.give(own)]);
   // A view that was moved away may still look at the bytes: FFmpeg keeps them then.
-  const owner = { handle: own, release: (fate: Fate) => void (fate === "unused" && release()) };
-  const frame = adoptFrame(context, owner, info, planes, { access, name: `avframe ${info.format}` });
+  const release = (fate: Fate) => void (fate === "unused" && context.spares.give(own));
+  const owner = { handle: own.address, release };
+  const frame = adoptFrame(context, owner, info, planes, { access, name: `avframe ${info.format}`, later: true });
   if (copies) context.countCopied(frame.byteLength);
   return frame;
 }
 
+/** Addresses at which AVFrames could be read: programs receive one frame after another in the same AVFrame. */
+const probed = new Set<Address>();
+const MOST_PROBED = 64;
+
 /** Throws for what is seen not to be an AVFrame with counted references. FFmpeg itself looks at no more. */
 function assertAVFrame(pointer: Address): void {
-  probePages(pointer, avFrames().byteLength, "ffmpeg", "pointer");
+  if (!probed.has(pointer)) {
+    probePages(pointer, avFrames().byteLength, "ffmpeg", "pointer");
+    if (probed.size === MOST_PROBED) probed.clear();
+    probed.add(pointer);
+  }
   const { extended_data, nb_samples, data, buf } = avFrames().copyOf(pointer);
   const { data: { offset } } = avutil().structs.AVFrame.fields;
   // Only sound of more than eight channels has its pointers elsewhere.
@@ -62,10 +69,10 @@ function assertAVFrame(pointer: Address): void {
 }
 
 /** A reference to a tensor's own memory would be waited for by that tensor's end, and wait for it. */
-function assertFFmpegs(fields: Fields): void {
-  for (const [buffer, { data, size }] of buffersOf(fields)) {
-    const known = findAllocation(data, Number(size));
-    if (known === undefined || !isLent(known, buffer)) continue;
+function assertFFmpegs(buffers: readonly Buffer[]): void {
+  for (const { reference, address, byteLength } of buffers) {
+    const known = findAllocation(address, byteLength);
+    if (known === undefined || !isLent(known, reference)) continue;
     throw checks.wrong(
       "pointer",
       "its AVFrame is over a tensor's memory.",

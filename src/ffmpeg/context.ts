@@ -8,6 +8,7 @@ import { ATTACH_NAMES, attaching, type AttachOptions } from "../core/tensors/ado
 import { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { attachedFrame } from "./attached.ts";
+import { SpareFrames } from "./fields.ts";
 import { lentFrame } from "./lent.ts";
 import { avutil, checks } from "./library.ts";
 import { type FFmpegTensor, ports } from "./memory.ts";
@@ -46,8 +47,13 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
   /** Its ports: host pointers both ways. For mappers. */
   readonly ports: Memory<FFmpegTensor, Address> = ports;
 
+  /** @internal The AVFrames of its next frames. */
+  readonly spares: SpareFrames;
+
   private constructor(name: string) {
-    super("ffmpeg", { name, id: {} }, []);
+    const spares = new SpareFrames();
+    super("ffmpeg", { name, id: {} }, [() => spares.free()]);
+    this.spares = spares;
     this.opened();
   }
 

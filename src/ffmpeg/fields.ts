@@ -3,7 +3,8 @@ import type { AVFrame } from "../../ffi/avutil57/structs.ts";
 import type { StructLayout } from "../../ffi/layout.ts";
 import { libc } from "../core/native/libc.ts";
 import { viewAt } from "../core/native/pin.ts";
-import { avutil } from "./library.ts";
+import { allOrNothing } from "../core/life/undo.ts";
+import { avutil, made } from "./library.ts";
 
 /** The fields of an AVFrame, each read and written where it lies, and the memory in which its arrays are. */
 export interface Fields extends AVFrame {
@@ -100,4 +101,35 @@ export function avFrames(): Reader {
 /** Reads an AVFrame, which is valid for as long as its owner says. */
 export function fieldsAt(address: Address): Fields {
   return avFrames().at(address);
+}
+
+const MOST_SPARE = 32;
+
+/** AVFrames without memory that a context keeps: to make one, and a view of it, takes longer than a reference to memory. */
+export class SpareFrames {
+  readonly #frames: Fields[] = [];
+
+  /** One that refers to nothing. */
+  take(): Fields {
+    const frame = this.#frames.pop();
+    if (frame !== undefined) return frame;
+    const address = made(avutil().fns.av_frame_alloc(), "av_frame_alloc");
+    return allOrNothing("making an AVFrame", () => fieldsAt(address), [() => freed(address)]);
+  }
+
+  /** Ends its references, and keeps it or frees it. */
+  give(frame: Fields): void {
+    if (this.#frames.length >= MOST_SPARE) return freed(frame.address);
+    avutil().fns.av_frame_unref(frame.address);
+    this.#frames.push(frame);
+  }
+
+  free(): void {
+    for (const { address } of this.#frames.splice(0)) freed(address);
+  }
+}
+
+/** Frees an AVFrame, and with it the references that it has. */
+export function freed(address: Address): void {
+  avutil().fns.av_frame_free(new BigUint64Array([address]));
 }

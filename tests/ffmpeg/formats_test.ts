@@ -7,7 +7,7 @@ import { CFrame, cText, inC, MAJOR } from "./frames.ts";
 import { test } from "./open.ts";
 
 /** How many formats have values in memory, by libavutil's major version. */
-const FORMATS: Readonly<Record<number, number>> = { 57: 116, 60: 148 };
+const FORMATS: Readonly<Record<number, number>> = { 57: 116, 59: 128, 60: 148 };
 
 /** All names of FFmpeg's. */
 function* names(): Generator<string> {

@@ -170,6 +170,29 @@ void set_facts(AVFrame *frame) {
   frame->chroma_location = AVCHROMA_LOC_LEFT;
 }
 
+/** Changes one thing that the frames of a stream have in common. */
+void change(AVFrame *frame, const char *what, int value) {
+  const struct { const char *name; int32_t *at; } numbers[] = {
+    {"color_range", (int32_t *)&frame->color_range},
+    {"colorspace", (int32_t *)&frame->colorspace},
+    {"color_primaries", (int32_t *)&frame->color_primaries},
+    {"color_trc", (int32_t *)&frame->color_trc},
+    {"chroma_location", (int32_t *)&frame->chroma_location},
+    {"sample_aspect_ratio.num", &frame->sample_aspect_ratio.num},
+    {"sample_aspect_ratio.den", &frame->sample_aspect_ratio.den},
+    {"time_base.num", &frame->time_base.num},
+    {"time_base.den", &frame->time_base.den},
+    {"sample_rate", &frame->sample_rate},
+    {"nb_samples", &frame->nb_samples},
+    {"linesize[1]", &frame->linesize[1]},
+  };
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    if (strcmp(what, numbers[i].name) == 0) *numbers[i].at = value;
+  }
+  if (strcmp(what, "data[1]") == 0) frame->data[1] += value;
+  if (strcmp(what, "buf[0]->size") == 0) frame->buf[0]->size = value;
+}
+
 /** The same picture with its rows from the last to the first. */
 void flip(AVFrame *frame) {
   for (int p = 0; p < av_pix_fmt_count_planes(frame->format); p++) {

@@ -19,6 +19,7 @@ const SYMBOLS = {
   set_facts: { parameters: ["u64"], result: "void" },
   is_key: { parameters: ["u64"], result: "i32" },
   set_key: { parameters: ["u64", "i32"], result: "void" },
+  change: { parameters: ["u64", "buffer", "i32"], result: "void" },
   flip: { parameters: ["u64"], result: "void" },
   stretch: { parameters: ["u64", "i32"], result: "void" },
   set_format: { parameters: ["u64", "i32"], result: "void" },

@@ -114,6 +114,7 @@ class Signal {
   }
 
   #pause(): void {
+    if (this.isOver) return;
     sleepSync(PAUSE_MS);
     if (++this.#pauses !== MOST_PAUSES) return;
     warn(
