@@ -27,6 +27,9 @@ export interface AVUtil {
   /** `void av_frame_unref(AVFrame *frame)` */
   av_frame_unref(frame: Address): void;
 
+  /** `void av_frame_move_ref(AVFrame *dst, AVFrame *src)` */
+  av_frame_move_ref(dst: Address, src: Address): void;
+
   /** `AVFrameSideData *av_frame_new_side_data(AVFrame *frame, enum AVFrameSideDataType type, size_t size)` */
   av_frame_new_side_data(frame: Address, type: number, size: bigint): Address;
 

@@ -18,6 +18,8 @@ export const SYMBOLS = {
   av_frame_ref: { parameters: ["u64", "u64"], result: "i32" },
   // void av_frame_unref(AVFrame *frame)
   av_frame_unref: { parameters: ["u64"], result: "void" },
+  // void av_frame_move_ref(AVFrame *dst, AVFrame *src)
+  av_frame_move_ref: { parameters: ["u64", "u64"], result: "void" },
   // AVFrameSideData *av_frame_new_side_data(AVFrame *frame, enum AVFrameSideDataType type, size_t size)
   av_frame_new_side_data: { parameters: ["u64", "u32", "usize"], result: "u64" },
   // AVBufferRef *av_buffer_create(uint8_t *data, size_t size, void (*free)(void *, uint8_t *), void *opaque, int flags)

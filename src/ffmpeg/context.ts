@@ -127,7 +127,7 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
     if (!isMade<Frame<FFmpegTensor>>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
     checks.assertHere(frame.target.context, this, "frame");
     this.resource.assertLive();
-    return lentFrame(frame);
+    return lentFrame(this.spares, frame);
   }
 }
 

@@ -23,6 +23,7 @@ export const FFMPEG: Failures<AVUtil> = {
   av_frame_make_writable: failed,
   av_frame_ref: failed,
   av_frame_unref: undefined,
+  av_frame_move_ref: undefined,
   av_frame_new_side_data: none,
   av_buffer_create: none,
   av_buffer_get_opaque: undefined,

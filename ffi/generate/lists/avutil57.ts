@@ -27,6 +27,7 @@ export const avutil57: Library = {
     ...["av_frame_is_writable", "av_frame_make_writable"].map((name) => ({ name, address: ["frame"] })),
     { name: "av_frame_ref", address: ["dst", "src"] },
     { name: "av_frame_unref", address: ["frame"] },
+    { name: "av_frame_move_ref", address: ["dst", "src"] },
     { name: "av_frame_new_side_data", address: ["frame"] },
     { name: "av_buffer_create", address: ["data", "free", "opaque"] },
     { name: "av_buffer_get_opaque", address: ["buf"] },
