@@ -29,7 +29,7 @@ export function attachedFrame(
   const copies = isShared && writes(access);
   if (copies && !mayCopy) throw shared();
   const own = context.spares.take();
-  const { info, planes } = allOrNothing("attaching an AVFrame", () => {
+  const { info, planes, metadata } = allOrNothing("attaching an AVFrame", () => {
     check(fns.av_frame_ref(own.address, pointer), "av_frame_ref");
     const buffers = buffersOf(own);
     assertFFmpegs(buffers);
@@ -41,7 +41,8 @@ export function attachedFrame(
   // A view that was moved away may still look at the bytes: FFmpeg keeps them then.
   const release = (fate: Fate) => void (fate === "unused" && context.spares.give(own));
   const owner = { handle: own.address, release };
-  const frame = adoptFrame(context, owner, info, planes, { access, name: `avframe ${info.format}`, later: true });
+  const about = { access, metadata, name: `avframe ${info.format}`, later: true };
+  const frame = adoptFrame(context, owner, info, planes, about);
   if (copies) context.countCopied(frame.byteLength);
   return frame;
 }

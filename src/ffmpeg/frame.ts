@@ -18,7 +18,9 @@ import { FixedStruct, viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
 import { type Fields, freed } from "./fields.ts";
 import { FULL_RANGE, imageFormatOf, type PixelsFormat, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
+import type { Metadata } from "../core/tensors/metadata.ts";
 import { avutil, checks, made } from "./library.ts";
+import { metadataOf } from "./side_data.ts";
 
 const WORD = 8;
 
@@ -34,6 +36,7 @@ export function newFrame(undo: Undo): Address {
 export interface Contents {
   readonly info: FrameInfo;
   readonly planes: readonly AdoptedPlane[];
+  readonly metadata: Metadata | undefined;
 }
 
 /** What the frames of a stream have in common, and the numbers that say so. */
@@ -58,7 +61,8 @@ export function describe(fields: Fields, buffers: readonly Buffer[] = buffersOf(
   }
   const blocks = buffers.map(({ address, byteLength }) => ({ kind: "ffmpeg.buffer", address, byteLength }));
   const planes = stream.planes.map(([i, layout]) => ({ handle: blocks[i].address, layout, block: blocks[i] }));
-  return { info: withMedia(stream.info, { ...stream.info.media, ...momentOf(fields) }), planes };
+  const info = withMedia(stream.info, { ...stream.info.media, ...momentOf(fields) });
+  return { info, planes, metadata: metadataOf(fields) };
 }
 
 function streamOf(fields: Fields, buffers: readonly Buffer[]): Pick<Stream, "info" | "planes"> {

@@ -14,6 +14,7 @@ import { freed, type SpareFrames } from "./fields.ts";
 import { matrixNameOf, NAMED_FACTS } from "./frame.ts";
 import { avutil, checks, made } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
+import { addSideData } from "./side_data.ts";
 
 /** The key of an allocation's references that FFmpeg may have: by what their buffers were made with. */
 const LENT = {};
@@ -41,10 +42,10 @@ export function lentFrame(spares: SpareFrames, frame: Frame<FFmpegTensor>): Addr
       return flag;
     });
     const fields = spares.take();
-    let own: Address | undefined;
-    undo.push(() => own === undefined ? spares.give(fields) : freed(own));
+    undo.push(() => spares.give(fields));
     const { fns, structs: { AVFrame: { fields: { data, linesize, buf } } } } = avutil();
     const { view, address: from } = Object.assign(fields, written);
+    addSideData(from, frame.metadata);
     for (const [i, { address }] of planes.entries()) {
       view.setBigUint64(data.offset + 8 * i, address, true);
       view.setInt32(linesize.offset + 4 * i, linesizes[i], true);
@@ -56,9 +57,11 @@ export function lentFrame(spares: SpareFrames, frame: Frame<FFmpegTensor>): Addr
       const buffer = fns.av_buffer_create(start, end - start, callback, opaque, flag);
       view.setBigUint64(buf.offset + 8 * i, made(buffer, "av_buffer_create"), true);
     }
-    own = made(fns.av_frame_alloc(), "av_frame_alloc");
+    const own = made(fns.av_frame_alloc(), "av_frame_alloc");
     fns.av_frame_move_ref(own, from);
+    undo.pop(); // it has no references any more
     spares.give(fields);
+    undo.push(() => freed(own));
     for (const [i, [allocation]] of blocks.entries()) {
       const lent = allocation.attachment<Lent[]>(LENT, () => []);
       lent.splice(0, lent.length, ...lent.filter(([, flag]) => !flag.isSet()), [flags[i].data, flags[i]]);

@@ -2,8 +2,10 @@
 
 #include <libavutil/buffer.h>
 #include <libavutil/channel_layout.h>
+#include <libavutil/display.h>
 #include <libavutil/frame.h>
 #include <libavutil/imgutils.h>
+#include <libavutil/mastering_display_metadata.h>
 #include <libavutil/pixdesc.h>
 #include <libavutil/samplefmt.h>
 #include <pthread.h>
@@ -191,6 +193,33 @@ void change(AVFrame *frame, const char *what, int value) {
   }
   if (strcmp(what, "data[1]") == 0) frame->data[1] += value;
   if (strcmp(what, "buf[0]->size") == 0) frame->buf[0]->size = value;
+}
+
+/** Side data of each type that samepage knows, one that it does not know, and one that is too short. */
+void add_side_data(AVFrame *frame) {
+  AVFrameSideData *turned = av_frame_new_side_data(frame, AV_FRAME_DATA_DISPLAYMATRIX, 9 * sizeof(int32_t));
+  av_display_rotation_set((int32_t *)turned->data, 90);
+  memcpy(av_frame_new_side_data(frame, AV_FRAME_DATA_A53_CC, 6)->data, "\xfc\x01\x02\xfd\x80\x80", 6);
+  memset(av_frame_new_side_data(frame, AV_FRAME_DATA_GOP_TIMECODE, 8)->data, 1, 8);
+  AVContentLightMetadata *light = av_content_light_metadata_create_side_data(frame);
+  light->MaxCLL = 4000000000u;
+  light->MaxFALL = 400;
+  AVMasteringDisplayMetadata *display = av_mastering_display_metadata_create_side_data(frame);
+  for (int i = 0; i < 6; i++) display->display_primaries[i / 2][i % 2] = (AVRational){1000 + i, 50000};
+  for (int i = 0; i < 2; i++) display->white_point[i] = (AVRational){15635 + i, 50000};
+  display->min_luminance = (AVRational){50, 10000};
+  display->max_luminance = (AVRational){10000000, 10000};
+  display->has_primaries = display->has_luminance = 1;
+}
+
+void add_short_matrix(AVFrame *frame) {
+  memset(av_frame_new_side_data(frame, AV_FRAME_DATA_DISPLAYMATRIX, 35)->data, 1, 35);
+}
+
+/** A byte of the side data of a type; -1 behind its end. */
+int side_byte(const AVFrame *frame, int type, int at) {
+  const AVFrameSideData *data = av_frame_get_side_data(frame, type);
+  return data == NULL || (size_t)at >= data->size ? -1 : data->data[at];
 }
 
 /** The same picture with its rows from the last to the first. */

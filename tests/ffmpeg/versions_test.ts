@@ -16,7 +16,7 @@ function fileOf(library: string): string {
 }
 
 const isHere = await hasWheels(FFMPEG_8);
-const FILES = ["attach_test.ts", "lent_test.ts", "formats_test.ts"];
+const FILES = ["attach_test.ts", "lent_test.ts", "formats_test.ts", "side_data_test.ts"];
 
 /** Runs Deno here, with variables. Returns what it prints. */
 async function printed(args: string[], env: Record<string, string>): Promise<string> {
