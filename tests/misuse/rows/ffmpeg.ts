@@ -255,7 +255,12 @@ export default table(import.meta, {
     flags: ["--allow-ffi", "--allow-env"],
     env: { SAMEPAGE_LIB_FFMPEG: NEWER },
     fails: {
-      ...{ error: InteropError, api: "ffmpeg", fn: "avutil_version", message: /has version 99, .* the structs of 57, 59, 60, 61/ },
+      ...{
+        error: InteropError,
+        api: "ffmpeg",
+        fn: "avutil_version",
+        message: /has version 99, .* the structs of 57, 59, 60, 61/,
+      },
       hint: /apt install libavutil57.*SAMEPAGE_LIB_FFMPEG/,
     },
   },
