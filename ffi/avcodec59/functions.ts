@@ -6,6 +6,12 @@ export interface AVCodecs {
   /** `unsigned int avcodec_version(void)` */
   avcodec_version(): number;
 
+  /** `const char *avcodec_configuration(void)` */
+  avcodec_configuration(): Address;
+
+  /** `const char *av_version_info(void)` */
+  av_version_info(): Address;
+
   /** `const char *avcodec_get_name(enum AVCodecID id)` */
   avcodec_get_name(id: number): Address;
 

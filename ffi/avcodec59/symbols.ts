@@ -4,6 +4,10 @@
 export const SYMBOLS = {
   // unsigned int avcodec_version(void)
   avcodec_version: { parameters: [], result: "u32" },
+  // const char *avcodec_configuration(void)
+  avcodec_configuration: { parameters: [], result: "u64" },
+  // const char *av_version_info(void)
+  av_version_info: { parameters: [], result: "u64" },
   // const char *avcodec_get_name(enum AVCodecID id)
   avcodec_get_name: { parameters: ["u32"], result: "u64" },
   // const AVCodec *avcodec_find_decoder(enum AVCodecID id)

@@ -9,6 +9,7 @@ import { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { attachedFrame } from "./attached.ts";
 import { type DecodeOptions, Decoder } from "./decoder.ts";
+import { SpareFrames } from "./fields.ts";
 import { lentFrame } from "./lent.ts";
 import { avutil, checks } from "./library.ts";
 import { type FFmpegTensor, ports } from "./memory.ts";
@@ -48,8 +49,13 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
   /** Its ports: host pointers both ways. For mappers. */
   readonly ports: Memory<FFmpegTensor, Address> = ports;
 
+  /** @internal The AVFrames of its next frames. */
+  readonly spares: SpareFrames;
+
   private constructor(name: string) {
-    super("ffmpeg", { name, id: {} }, []);
+    const spares = new SpareFrames();
+    super("ffmpeg", { name, id: {} }, [() => spares.free()]);
+    this.spares = spares;
     this.opened();
   }
 
@@ -123,7 +129,7 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
     if (!isMade<Frame<FFmpegTensor>>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
     checks.assertHere(frame.target.context, this, "frame");
     this.resource.assertLive();
-    return lentFrame(frame);
+    return lentFrame(this.spares, frame);
   }
 
   /**

@@ -4,12 +4,13 @@ import { ArgumentError, InteropError } from "../core/errors.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
-import { allOrNothing } from "../core/life/undo.ts";
+import { allOrNothing, undoAll } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { adoptedFrame } from "./attached.ts";
 import type { FFmpegContext } from "./context.ts";
 import { type Decoded, Decoding } from "./decoding.ts";
-import { describe, fieldsAt } from "./frame.ts";
+import { fieldsAt } from "./fields.ts";
+import { describe } from "./frame.ts";
 import { avutil, checks } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
 import { type MediaSource, openSource } from "./source.ts";
@@ -127,7 +128,7 @@ export class Decoder extends NativeObject implements AsyncIterable<Frame<FFmpegT
     const undo = this.#decoding.take(pointer);
     const described = allOrNothing("describing a frame", () => describeAs(pointer, count), undo);
     const access = avutil().fns.av_frame_is_writable(pointer) === 0 ? "read" : "read-write";
-    return adoptedFrame(this.#context, pointer, described, access, undo);
+    return adoptedFrame(this.#context, pointer, described, access, () => undoAll(undo, "releasing an AVFrame"));
   }
 }
 

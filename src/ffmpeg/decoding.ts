@@ -20,10 +20,10 @@ import {
   giveBackCallbackMemory,
   takeCallbackMemory,
 } from "../core/native/callbacks.ts";
-import { viewAt } from "../core/native/pin.ts";
 import { cString } from "../core/native/text.ts";
-import { fieldsAt, newFrame } from "./frame.ts";
-import { avutil, changeStruct, checks, coding, failure, made, readStruct } from "./library.ts";
+import { fieldsAt } from "./fields.ts";
+import { newFrame } from "./frame.ts";
+import { changeStruct, checks, coding, failure, made, readStruct } from "./library.ts";
 import { type MediaInfo, mediaInfoOf, type OpenStream, streamsOf } from "./streams.ts";
 
 /** How a file is decoded, once it was checked. */
@@ -313,14 +313,12 @@ export class Decoding {
 
   /** Says what the stream knows of a frame. False for one that is not wanted. */
   #complete(frame: Address): boolean {
-    const { structs: { AVFrame, readAVFrame, writeAVFrame } } = avutil();
-    const view = viewAt(frame, AVFrame.size, "ffmpeg");
-    const fields = readAVFrame(view, 0);
+    const fields = fieldsAt(frame);
     const pts = ptsOf(fields);
     if (pts !== AV_NOPTS_VALUE && pts < this.#first) return false;
     const { time_base_num, time_base_den, aspect_num, aspect_den } = this.#stream!.fields;
     const aspect = fields.aspect_num === 0 ? { aspect_num, aspect_den } : {};
-    writeAVFrame(view, 0, { ...fields, pts, time_base_num, time_base_den, ...aspect });
+    Object.assign(fields, { pts, time_base_num, time_base_den, ...aspect });
     return true;
   }
 }

@@ -18,7 +18,7 @@ import { type Coding, type Structs, VERSIONS } from "./versions.ts";
 
 export const checks: Checks = new Checks("ffmpeg");
 
-const INSTALL = `Install FFmpeg ${releases()}: apt install libavutil57.`;
+const INSTALL = `Install FFmpeg ${releases()}: apt install ${packages()}.`;
 
 const opened = keptLibrary<AVUtil>({
   api: "ffmpeg",
@@ -48,19 +48,17 @@ function releases(): string {
   return [...VERSIONS.values()].map(({ release }) => release).join(" or ");
 }
 
-const [openedCodec, openedFormat] = [
-  keptLibrary<AVCodecs>(codingLibrary("avcodec", "ffmpeg_codec", CODEC_SYMBOLS)),
-  keptLibrary<AVFormats>(codingLibrary("avformat", "ffmpeg_format", FORMAT_SYMBOLS)),
-];
+function packages(): string {
+  return [...VERSIONS.values()].flatMap(({ inDebian }) => inDebian ?? []).join(" or ");
+}
 
-function codingLibrary(name: string, api: string, symbols: Deno.ForeignLibraryInterface) {
-  const majors = [...VERSIONS.values()].map(({ coding: { major } }) => major);
-  return {
-    api,
-    candidates: majors.flatMap((major) => libraryPaths(`lib${name}.so.${major}`)),
+function codingLibrary<F>(name: string, symbols: Deno.ForeignLibraryInterface, { release, coding }: Structs): F {
+  return keptLibrary<F>({
+    api: `ffmpeg_${name.slice("av".length)}`,
+    candidates: libraryPaths(`lib${name}.so.${coding.major}`),
     symbols,
-    hint: `Install FFmpeg ${releases()}: apt install lib${name}59.`,
-  };
+    hint: `Install all of FFmpeg ${release}: apt install lib${name}${coding.major}.`,
+  })();
 }
 
 /** What reads, writes, decodes and encodes; opened when it is first needed. */
@@ -72,14 +70,23 @@ export interface CodingLibraries {
 
 let coders: CodingLibraries | undefined;
 
-/** libavcodec and libavformat. @throws {InteropError} if they do not belong to the libavutil that is open. */
+/** libavcodec and libavformat. @throws {InteropError} if they are not of one build with the libavutil that is open. */
 export function coding(): CodingLibraries {
   if (coders !== undefined) return coders;
-  const { structs: { coding: structs } } = avutil();
-  const [codec, format] = [openedCodec(), openedFormat()];
-  assertMajor("libavcodec", codec.avcodec_version() >>> 16, structs.major);
-  assertMajor("libavformat", format.avformat_version() >>> 16, structs.major);
-  return coders = { codec, format, structs };
+  const { fns, structs } = avutil();
+  const { coding: { major } } = structs;
+  const codec = codingLibrary<AVCodecs>("avcodec", CODEC_SYMBOLS, structs);
+  const format = codingLibrary<AVFormats>("avformat", FORMAT_SYMBOLS, structs);
+  assertMajor("avcodec", codec.avcodec_version() >>> 16, major);
+  assertMajor("avformat", format.avformat_version() >>> 16, major);
+  // Each of these texts lies in the library: where two addresses differ, there are two of it in the process.
+  for (const [name, library] of [["avcodec", codec], ["avformat", format]] as const) {
+    if (library.av_version_info() !== fns.av_version_info()) throw mixed(name, "av_version_info", "libavutil");
+  }
+  if (format.avcodec_configuration() === codec.avcodec_configuration()) {
+    return coders = { codec, format, structs: structs.coding };
+  }
+  throw mixed("avformat", "avcodec_configuration", "libavcodec");
 }
 
 type StructName = { [K in keyof Coding]: K extends `read${infer Name}` ? Name : never }[keyof Coding];
@@ -92,8 +99,10 @@ export function readStruct<N extends StructName>(name: N, address: Address): Fie
   return read(viewAt(address, (structs[name] as StructLayout).size, "ffmpeg"), 0);
 }
 
+type Writable = { [K in keyof Coding]: K extends `write${infer Name extends StructName}` ? Name : never }[keyof Coding];
+
 /** Changes some of them. */
-export function changeStruct<N extends StructName>(name: N, address: Address, changes: Partial<FieldsOf<N>>): void {
+export function changeStruct<N extends Writable>(name: N, address: Address, changes: Partial<FieldsOf<N>>): void {
   const { structs } = coding();
   const write = structs[`write${name}`] as (view: DataView, at: number, fields: FieldsOf<N>) => void;
   const view = viewAt(address, (structs[name] as StructLayout).size, "ffmpeg");
@@ -102,10 +111,20 @@ export function changeStruct<N extends StructName>(name: N, address: Address, ch
 
 function assertMajor(name: string, major: number, wanted: number): void {
   if (major === wanted) return;
-  throw new InteropError(`${name} has version ${major}, and ${wanted} belongs to the libavutil that is open.`, {
-    ...{ api: "ffmpeg", hint: "Install both of one release of FFmpeg." },
+  throw new InteropError(`lib${name} has version ${major}, and ${wanted} belongs to the libavutil that is open.`, {
+    ...{ api: "ffmpeg", fn: `${name}_version`, hint: ONE_BUILD },
   });
 }
+
+function mixed(name: string, fn: string, other: string): InteropError {
+  return new InteropError(`lib${name} uses another ${other} than the one that is open.`, {
+    ...{ api: "ffmpeg", fn, hint: ONE_BUILD },
+  });
+}
+
+const ONE_BUILD =
+  "All libraries have to be of one build of FFmpeg: SAMEPAGE_LIB_FFMPEG, SAMEPAGE_LIB_FFMPEG_CODEC and " +
+  "SAMEPAGE_LIB_FFMPEG_FORMAT name their files.";
 
 /** An AVERROR is an errno below zero, or a code of FFmpeg's own. */
 export const failure: ErrorMaker = (code, fn, fields) => {

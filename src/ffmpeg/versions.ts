@@ -1,28 +1,56 @@
 import * as codec59 from "../../ffi/avcodec59/structs.ts";
+import * as codec61 from "../../ffi/avcodec61/structs.ts";
+import * as codec62 from "../../ffi/avcodec62/structs.ts";
+import * as codec63 from "../../ffi/avcodec63/structs.ts";
 import * as format59 from "../../ffi/avformat59/structs.ts";
-import * as v57 from "../../ffi/avutil57/structs.ts";
+import * as format61 from "../../ffi/avformat61/structs.ts";
+import * as format62 from "../../ffi/avformat62/structs.ts";
+import * as format63 from "../../ffi/avformat63/structs.ts";
+import * as util57 from "../../ffi/avutil57/structs.ts";
+import { AV_FRAME_FLAG_KEY } from "../../ffi/avutil59/constants.ts";
+import * as util59 from "../../ffi/avutil59/structs.ts";
+import * as util60 from "../../ffi/avutil60/structs.ts";
+import * as util61 from "../../ffi/avutil61/structs.ts";
 import type { StructLayout } from "../../ffi/layout.ts";
 
+/** The same structs, wherever their fields lie. */
+type Laid<M> = {
+  readonly [N in keyof M]: M[N] extends StructLayout
+    ? StructLayout & { readonly fields: { readonly [F in keyof M[N]["fields"]]: StructLayout["fields"][string] } }
+    : M[N];
+};
+
 /** How a major version of libavutil lays its structs out, and which FFmpeg has it. */
-export interface Structs {
+export interface Structs extends Laid<typeof util57> {
   /** `"5.1"` */
   readonly release: string;
-  readonly AVFrame: StructLayout;
-  readonly AVBufferRef: StructLayout;
-  readonly AVPixFmtDescriptor: StructLayout;
-  readonly AVComponentDescriptor: StructLayout;
-  readonly readAVFrame: typeof v57.readAVFrame;
-  readonly writeAVFrame: typeof v57.writeAVFrame;
-  readonly readAVBufferRef: typeof v57.readAVBufferRef;
-  readonly readAVPixFmtDescriptor: typeof v57.readAVPixFmtDescriptor;
-  readonly readAVComponentDescriptor: typeof v57.readAVComponentDescriptor;
+  /** The package of Debian's that has it, where one does. */
+  readonly inDebian?: string;
+  /** The bits of `AVFrame.key_flags` that say that a frame is decoded without others. */
+  readonly keyFrame: number;
+  /** Of the libavcodec and the libavformat of the same build. */
   readonly coding: Coding;
 }
 
-/** The structs of the libavcodec and the libavformat that belong to a libavutil, and the major version of both. */
-export type Coding = { readonly major: number } & typeof codec59 & typeof format59;
+/** What all majors of libavcodec have. AVCodecs are read only. */
+type Codec = Omit<typeof codec61, "writeAVCodec">;
 
-/** By the major version of libavutil. What is not here is refused; a field that has moved or gone, `read` and `write` say. */
-export const VERSIONS: ReadonlyMap<number, Structs> = new Map([
-  [57, { release: "5.1", ...v57, coding: { major: 59, ...codec59, ...format59 } }],
+/** The structs of libavcodec and libavformat, and the major version of both. */
+export type Coding = { readonly major: number } & Laid<Codec & typeof format59>;
+
+/** By the major version of libavutil. What is not here is refused. */
+export const VERSIONS: ReadonlyMap<number, Structs> = new Map<number, Structs>([
+  [57, { release: "5.1", inDebian: "libavutil57", keyFrame: 1, ...util57, coding: of(59, codec59, format59) }],
+  [59, { release: "7.1", inDebian: "libavutil59", ...later(util59), coding: of(61, codec61, format61) }],
+  [60, { release: "8", ...later(util60), coding: of(62, codec62, format62) }],
+  [61, { release: "9", ...later(util61), coding: of(63, codec63, format63) }],
 ]);
+
+/** Since 7.1, a bit of the flags says what a field said. */
+function later<S>(structs: S): S & { readonly keyFrame: number } {
+  return { keyFrame: AV_FRAME_FLAG_KEY, ...structs };
+}
+
+function of(major: number, codec: Laid<Codec>, format: Laid<typeof format59>): Coding {
+  return { major, ...codec, ...format };
+}

@@ -56,7 +56,7 @@ export const PACKAGES: readonly Package[] = [
   { name: "libva2", for: ["test", "bench", "guest"], why: "VA-API, libva.so.2" },
   { name: "libva-drm2", for: ["test", "guest"], why: "its displays of DRM devices, libva-drm.so.2" },
   { name: "libva-dev", for: ["test", "bench"], why: "the C headers that ffi/va is generated from" },
-  { name: "libavutil57", for: ["test"], why: "FFmpeg 5.1: AVFrames, libavutil.so.57" },
+  { name: "libavutil57", for: ["test", "bench"], why: "FFmpeg 5.1: AVFrames, libavutil.so.57" },
   { name: "libavcodec59", for: ["test"], why: "its codecs, libavcodec.so.59" },
   { name: "libavformat59", for: ["test"], why: "its files, libavformat.so.59" },
   { name: "ffmpeg", for: ["test"], why: "makes the clips of the tests" },

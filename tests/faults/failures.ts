@@ -90,6 +90,7 @@ const LIBC: Failures<LibC> = {
   epoll_wait: undefined, // it is called again
   eventfd: minusOne(EMFILE),
   process_vm_readv: { answer: -1n, errno: EPERM },
+  memcpy: undefined,
   getpid: undefined,
   sched_yield: undefined,
   __errno_location: undefined,

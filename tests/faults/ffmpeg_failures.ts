@@ -22,6 +22,9 @@ export const FFMPEG: Failures<AVUtil> = {
   av_frame_is_writable: undefined,
   av_frame_make_writable: failed,
   av_frame_ref: failed,
+  av_frame_unref: undefined,
+  av_frame_move_ref: undefined,
+  av_frame_new_side_data: none,
   av_buffer_create: none,
   av_buffer_get_opaque: undefined,
   av_pix_fmt_desc_get: undefined,
@@ -39,6 +42,8 @@ export const FFMPEG: Failures<AVUtil> = {
 /** Without a codec of that name or number, null as well. */
 export const FFMPEG_CODEC: Failures<AVCodecs> = {
   avcodec_version: undefined,
+  avcodec_configuration: undefined,
+  av_version_info: undefined,
   avcodec_get_name: undefined,
   avcodec_find_decoder: none,
   avcodec_find_encoder: none,
@@ -86,6 +91,8 @@ export const FFMPEG_CODEC: Failures<AVCodecs> = {
 
 export const FFMPEG_FORMAT: Failures<AVFormats> = {
   avformat_version: undefined,
+  avcodec_configuration: undefined,
+  av_version_info: undefined,
   avformat_alloc_context: none,
   avformat_open_input: failed,
   avformat_find_stream_info: failed,

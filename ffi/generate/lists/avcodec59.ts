@@ -23,6 +23,7 @@ export const avcodec59: Library = {
   defines: {},
   functions: [
     "avcodec_version",
+    ...["avcodec_configuration", "av_version_info"],
     "avcodec_get_name",
     ...["avcodec_find_decoder", "avcodec_find_encoder"],
     ...["avcodec_find_decoder_by_name", "avcodec_find_encoder_by_name"],

@@ -5,11 +5,12 @@ import { FOLDERS } from "./avutil57.ts";
 export const avformat59: Library = {
   name: "avformat59",
   interface: "AVFormats",
-  headers: ["libavformat/avformat.h", "libavformat/avio.h"],
+  headers: ["libavformat/avformat.h", "libavformat/avio.h", "libavcodec/avcodec.h", "libavutil/avutil.h"],
   folders: FOLDERS,
   defines: {},
   functions: [
     "avformat_version",
+    ...["avcodec_configuration", "av_version_info"],
     "avformat_alloc_context",
     { name: "avformat_open_input", address: ["ps", "fmt", "options"], nonblocking: true },
     { name: "avformat_find_stream_info", address: ["ic"], nonblocking: true },

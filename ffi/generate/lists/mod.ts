@@ -10,6 +10,7 @@ import { cxxabi } from "./cxxabi.ts";
 import { dmabuf } from "./dmabuf.ts";
 import { egl, eglExtensions } from "./egl.ts";
 import { elf } from "./elf.ts";
+import { LATER_FFMPEG } from "./ffmpeg.ts";
 import { gles, glesExtensions } from "./gles.ts";
 import { libc } from "./libc.ts";
 import { libcCallbacks } from "./libc_callbacks.ts";
@@ -60,4 +61,5 @@ export const LIBRARIES: readonly Library[] = [
   avutil57,
   avcodec59,
   avformat59,
+  ...LATER_FFMPEG,
 ];

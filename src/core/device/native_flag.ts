@@ -2,7 +2,7 @@ import type { Address } from "../../../ffi/address.ts";
 import { type Names, optionsIn, shown } from "../argument.ts";
 import { Checks } from "../checks.ts";
 import { InteropError, messageOf, warn } from "../errors.ts";
-import { disposed, finalizers } from "../life/finalizers.ts";
+import { registerLater, type Registration, unregister } from "../life/finalizers.ts";
 import { ledger } from "../life/ledger.ts";
 import { Resource } from "../life/resource.ts";
 import { unwind } from "../life/undo.ts";
@@ -114,6 +114,7 @@ class Signal {
   }
 
   #pause(): void {
+    if (this.isOver) return;
     sleepSync(PAUSE_MS);
     if (++this.#pauses !== MOST_PAUSES) return;
     warn(
@@ -142,6 +143,11 @@ let isAsking = false;
 /** Frees a signal, or has that done as soon as C has made its calls. The process may exit before. */
 function end(signal: Signal): void {
   if (signal.isOver) return signal.free();
+  let asked = 0;
+  for (const one of late) { // else a loop that makes flags, and never waits, would keep them all
+    askAbout(one);
+    if (++asked === 2) break;
+  }
   late.add(signal);
   if (!isAsking) askLater(SOON_MS);
 }
@@ -153,11 +159,13 @@ function askLater(pause: number): void {
 
 function askAboutLate(pause: number): void {
   const before = late.size;
-  for (const signal of late) {
-    for (const error of unwind([() => freeIfOver(signal)])) warn(`ending ${signal.name}: ${messageOf(error)}`);
-  }
+  for (const signal of late) askAbout(signal);
   if (late.size > 0) askLater(late.size < before ? SOON_MS : Math.min(2 * pause, LATE_MS));
   else isAsking = false;
+}
+
+function askAbout(signal: Signal): void {
+  for (const error of unwind([() => freeIfOver(signal)])) warn(`ending ${signal.name}: ${messageOf(error)}`);
 }
 
 function freeIfOver(signal: Signal): void {
@@ -202,6 +210,7 @@ export class NativeFlag extends Printed implements Disposable {
   /** Its end of life. It waits for nothing: what C may still write to is freed later. */
   readonly resource: Resource;
   readonly #signal: Signal;
+  readonly #registration: Registration;
 
   /**
    * Makes one that is not set.
@@ -220,7 +229,7 @@ export class NativeFlag extends Printed implements Disposable {
     this.callback = callbackAddress(by);
     const signal = this.#signal = new Signal(name, by, count ?? 1, byteLength);
     this.resource = new Resource({ name, undo: [() => end(signal)] });
-    finalizers.register(this, this.resource, this);
+    this.#registration = registerLater(this, this.resource);
   }
 
   /** The function's argument: the first of the callback. @throws {DisposedError} once it was disposed. */
@@ -289,7 +298,7 @@ export class NativeFlag extends Printed implements Disposable {
 
   /** Ends it, without waiting: if it is not set, its memory is freed once C has made its calls. Idempotent. */
   [Symbol.dispose](): void {
-    disposed(this);
+    unregister(this.#registration);
     this.resource.dispose();
   }
 }
