@@ -1,4 +1,5 @@
 import { type Address, NULL } from "../../ffi/address.ts";
+import { AV_ERROR_MAX_STRING_SIZE } from "../../ffi/avcodec59/constants.ts";
 import type { AVCodecs } from "../../ffi/avcodec59/functions.ts";
 import { SYMBOLS as CODEC_SYMBOLS } from "../../ffi/avcodec59/symbols.ts";
 import type { AVFormats } from "../../ffi/avformat59/functions.ts";
@@ -128,10 +129,17 @@ const ONE_BUILD =
 
 /** An AVERROR is an errno below zero, or a code of FFmpeg's own. */
 export const failure: ErrorMaker = (code, fn, fields) => {
-  const isOwn = ERROR_NAMES.has(code);
-  const names = { api: "ffmpeg", names: ERROR_NAMES, unknown: "a code that FFmpeg does not know" };
-  return isOwn ? codeError(names, code, fn, fields) : errnoError("ffmpeg", -code, fn, {}, fields);
+  if (!ERROR_NAMES.has(code)) return errnoError("ffmpeg", -code, fn, {}, fields);
+  const written = (code: number) => `${code}: ${sentenceOf(code)}`;
+  return codeError({ api: "ffmpeg", names: ERROR_NAMES, unknown: "an unknown code", written }, code, fn, fields);
 };
+
+/** FFmpeg's own words for a code. */
+function sentenceOf(code: number): string {
+  const text = new Uint8Array(AV_ERROR_MAX_STRING_SIZE);
+  coding().codec.av_strerror(code, text, BigInt(text.length));
+  return new TextDecoder().decode(text.subarray(0, text.indexOf(0)));
+}
 
 export const check: Check = checkOf(failure);
 
