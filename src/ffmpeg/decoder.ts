@@ -43,9 +43,7 @@ function decodedIn(options: DecodeOptions): Decoded {
     throw checks.wrong(argument, `expected ${what} from 0 to ${most}, got ${shown(given)}.`);
   }
   if (typeof stream !== "number") checks.nameIn(stream, STREAMS, "stream");
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw checks.wrongKind("signal", "an AbortSignal", signal);
-  }
+  checks.assertSignal(signal, "signal");
   return { stream, from, threads, signal };
 }
 
