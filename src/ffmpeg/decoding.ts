@@ -24,6 +24,7 @@ import { cString } from "../core/native/text.ts";
 import { fieldsAt } from "./fields.ts";
 import { newFrame } from "./frame.ts";
 import { changeStruct, checks, coding, failure, made, readStruct } from "./library.ts";
+import { BufferPool, type FrameMemory, takesBuffers } from "./pool.ts";
 import { type MediaInfo, mediaInfoOf, type OpenStream, streamsOf } from "./streams.ts";
 
 /** How a file is decoded, once it was checked. */
@@ -32,6 +33,8 @@ export interface Decoded {
   readonly from: number;
   readonly threads: number;
   readonly signal: AbortSignal | undefined;
+  readonly into: FrameMemory | undefined;
+  readonly slots: number;
 }
 
 const WANTED = { video: AVMEDIA_TYPE_VIDEO, audio: AVMEDIA_TYPE_AUDIO };
@@ -53,6 +56,8 @@ export class Decoding {
   readonly resource: Resource;
   /** How many packets could not be decoded. */
   damaged = 0;
+  /** Its buffers of ours, if it takes any. */
+  pool: BufferPool | undefined;
   readonly #asked: Decoded;
   readonly #undo: Undo;
   readonly #memory: CallbackMemory;
@@ -86,6 +91,7 @@ export class Decoding {
     const stop = () => void (words[STOP] = STOPPED);
     asked.signal?.addEventListener("abort", stop);
     undo.push(() => giveBackCallbackMemory(memory), () => asked.signal?.removeEventListener("abort", stop));
+    undo.push(() => this.pool?.end());
     undo.push(() => this.#waiting.forEach((undo) => unwind(undo)));
     this.#asked = asked;
     this.#undo = undo;
@@ -223,6 +229,8 @@ export class Decoding {
     this.#passed(codec.avcodec_parameters_to_context(context, codecpar), "avcodec_parameters_to_context");
     const times = { pkt_timebase_num: time_base_num, pkt_timebase_den: time_base_den };
     changeStruct("AVCodecContext", context, { thread_count: this.#asked.threads, ...times });
+    const { into, slots } = this.#asked;
+    if (into !== undefined && takesBuffers(context)) this.pool = new BufferPool(this.resource, context, into, slots);
     this.#passed(await codec.avcodec_open2(context, decoder, null), "avcodec_open2");
     for (let i = 0; i < 2; i++) {
       const packet = made(codec.av_packet_alloc(), "av_packet_alloc");
