@@ -1,10 +1,5 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import {
-  AV_LOG_QUIET,
-  AV_PKT_FLAG_CORRUPT,
-  AVMEDIA_TYPE_AUDIO,
-  AVMEDIA_TYPE_VIDEO,
-} from "../../ffi/avcodec59/constants.ts";
+import { AV_PKT_FLAG_CORRUPT, AVMEDIA_TYPE_AUDIO, AVMEDIA_TYPE_VIDEO } from "../../ffi/avcodec59/constants.ts";
 import { AV_TIME_BASE, AVDISCARD_ALL, AVFMT_FLAG_CUSTOM_IO, AVIO_FLAG_READ } from "../../ffi/avformat59/constants.ts";
 import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
 import type { AVFrame } from "../../ffi/avutil57/structs.ts";
@@ -24,6 +19,7 @@ import { cString } from "../core/native/text.ts";
 import { fieldsAt } from "./fields.ts";
 import { newFrame } from "./frame.ts";
 import { changeStruct, checks, coding, failure, made, readStruct } from "./library.ts";
+import { reportLog, takeLog } from "./log.ts";
 import { BufferPool, type FrameMemory, takesBuffers } from "./pool.ts";
 import { type MediaInfo, mediaInfoOf, type OpenStream, streamsOf } from "./streams.ts";
 
@@ -156,7 +152,13 @@ export class Decoding {
   /** Holds off the end until the end of the block. */
   #held(): Disposable {
     this.#assertGoing();
-    return { [Symbol.dispose]: this.resource.hold() };
+    const letGo = this.resource.hold();
+    return {
+      [Symbol.dispose]() {
+        letGo();
+        reportLog();
+      },
+    };
   }
 
   /** A call that was stopped in the middle failed for that reason, whatever it says. */
@@ -179,7 +181,7 @@ export class Decoding {
 
   async #openFile(fd: number): Promise<void> {
     const { format, codec } = coding();
-    codec.av_log_set_level(AV_LOG_QUIET);
+    takeLog();
     const [words, undo] = [this.#words, this.#undo];
     const at = (word: number) => this.#memory.address + BigInt(8 * word) as Address;
     [words[CALLBACK], words[OPAQUE]] = [callbackAddress("atoi"), at(STOP)];
