@@ -9,11 +9,14 @@ import { warningsOf } from "../warnings.ts";
 import { cText } from "./frames.ts";
 import { test } from "./open.ts";
 
+/** The one that samepage opens. */
+const LIBAVUTIL = Deno.env.get("SAMEPAGE_LIB_FFMPEG") ?? "libavutil.so.57";
+
 const say = (level: number, text: string) => spoken().av_log(0n, level, cText(`${text}\n`));
 
 let opened: ReturnType<typeof open> | undefined;
 const open = () =>
-  Deno.dlopen("libavutil.so.57", {
+  Deno.dlopen(LIBAVUTIL, {
     av_log: { parameters: ["u64", "i32", "buffer"], result: "void" }, // a format without arguments
     later: { name: "av_log", parameters: ["u64", "i32", "buffer"], result: "void", nonblocking: true },
   }).symbols;
@@ -98,8 +101,8 @@ test("many threads write at once, and no line is torn", async () => {
 
 test("nothing goes to stderr, and the process ends while FFmpeg's threads write", async () => {
   const text = `
-    import { takeLog, reportLog } from "./src/ffmpeg/log.ts";
-    const { symbols: { av_log } } = Deno.dlopen("libavutil.so.57", {
+    import { takeLog } from "./src/ffmpeg/log.ts";
+    const { symbols: { av_log } } = Deno.dlopen("${LIBAVUTIL}", {
       av_log: { parameters: ["u64", "i32", "buffer"], result: "void", nonblocking: true },
     });
     takeLog();

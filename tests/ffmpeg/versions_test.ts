@@ -16,7 +16,10 @@ function fileOf(library: string): string {
 }
 
 const isHere = await hasWheels(FFMPEG_8);
-const FILES = ["attach_test.ts", "lent_test.ts", "formats_test.ts", "side_data_test.ts"];
+const FILES = [
+  ...["attach_test.ts", "lent_test.ts", "formats_test.ts", "side_data_test.ts"],
+  ...["into_test.ts", "pool_test.ts", "log_test.ts"],
+];
 
 /** Runs Deno here, with variables. Returns what it prints. */
 async function printed(args: string[], env: Record<string, string>): Promise<string> {
@@ -33,7 +36,10 @@ function test(name: string, fn: () => Promise<void>): void {
 for (const file of FILES) {
   test(`FFmpeg 8: ${file}`, async () => {
     const args = ["test", "-A", "--no-check", "--v8-flags=--expose-gc", `tests/ffmpeg/${file}`];
-    const said = await printed(args, { SAMEPAGE_LIB_FFMPEG: fileOf("libavutil") });
+    const said = await printed(args, {
+      ...{ SAMEPAGE_LIB_FFMPEG: fileOf("libavutil"), SAMEPAGE_LIB_FFMPEG_CODEC: fileOf("libavcodec") },
+      SAMEPAGE_LIB_FFMPEG_FORMAT: fileOf("libavformat"),
+    });
     assert(/\| [1-9]\d* passed \| 0 failed/.test(said) && !said.includes("not here"), said);
   });
 }
