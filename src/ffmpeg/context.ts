@@ -7,6 +7,7 @@ import { textAt } from "../core/native/text.ts";
 import { ATTACH_NAMES, attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
 import { attachedFrame } from "./attached.ts";
 import { type DecodeOptions, Decoder } from "./decoder.ts";
 import { SpareFrames } from "./fields.ts";
@@ -133,8 +134,8 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
   }
 
   /**
-   * The frames of a file, in order, in the memory that FFmpeg decodes into. One that the decoder itself goes on to read can
-   * be read only; any other is yours to write.
+   * The frames of a file, in order, in the memory that FFmpeg decodes into: its own, or that of `into`. A frame that the
+   * decoder itself goes on to read can be read only; any other is yours to write.
    *
    * Files are all that is opened: a playlist that names others ends with an error, as a URL does.
    *
@@ -153,7 +154,7 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * }
    * ```
    */
-  decode(source: MediaSource, options: DecodeOptions = {}): Decoder {
+  decode<T extends Tensor = never>(source: MediaSource, options: DecodeOptions<T> = {}): Decoder<T | FFmpegTensor> {
     return new Decoder(this, source, options);
   }
 }

@@ -26,7 +26,10 @@ function filesOf8(): Record<string, string> {
 }
 
 const isHere = await hasWheels(FFMPEG_8);
-const FILES = ["attach_test.ts", "lent_test.ts", "formats_test.ts", "side_data_test.ts", "decode_test.ts"];
+const FILES = [
+  ...["attach_test.ts", "lent_test.ts", "formats_test.ts", "side_data_test.ts", "decode_test.ts"],
+  ...["into_test.ts", "pool_test.ts", "log_test.ts"],
+];
 
 /** Runs Deno here, with variables. Returns what it prints. */
 async function printed(args: string[], env: Record<string, string>): Promise<string> {
