@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
 import {
   AccessError,
+  ArgumentError,
   DisposedError,
   type Frame,
   host,
@@ -145,6 +146,20 @@ test("nobody else may use what FFmpeg writes to", async (ffmpeg) => {
     for (const block of blocks) assertThrows(() => block.bytes({ access: "read" }), AccessError, "lent");
   }
 });
+
+test("memory that the CPU cannot use at any time is refused", async (ffmpeg) => {
+  using cl = openOpenCL("pocl");
+  const path = await clip("small.png");
+  for (const into of [cl, cl.svm] as FrameMemory[]) {
+    const decoder = ffmpeg.decode(path, { into });
+    await assertRejects(
+      () => decoder.info(),
+      ArgumentError,
+      "cannot be decoded into: the CPU cannot use it at any time",
+    );
+    await decoder[Symbol.asyncDispose]();
+  }
+}, missing ?? (HERE.includes("pocl") ? undefined : "PoCL"));
 
 test("memory that fails in the middle is given back, and the error is the program's", async (ffmpeg) => {
   let left = 3;
