@@ -1,4 +1,5 @@
 import type { Library } from "../library.ts";
+import { avhwcontext57 } from "./avhwcontext57.ts";
 import { avutil57 } from "./avutil57.ts";
 import { channel } from "./channel.ts";
 import { cudaDriver } from "./cuda_driver.ts";
@@ -56,4 +57,5 @@ export const LIBRARIES: readonly Library[] = [
   vaDrm,
   cudaEgl,
   avutil57,
+  avhwcontext57,
 ];
