@@ -2,6 +2,8 @@
 
 // enum AVHWDeviceType
 
+/** `enum constant AV_HWDEVICE_TYPE_NONE` */
+export const AV_HWDEVICE_TYPE_NONE = 0;
 /** `enum constant AV_HWDEVICE_TYPE_VAAPI` */
 export const AV_HWDEVICE_TYPE_VAAPI = 3;
 /** `enum constant AV_HWDEVICE_TYPE_DRM` */

@@ -15,6 +15,12 @@ export interface AVHWContext {
   /** `int av_buffer_get_ref_count(const AVBufferRef *buf)` */
   av_buffer_get_ref_count(buf: Address): number;
 
+  /** `enum AVHWDeviceType av_hwdevice_iterate_types(enum AVHWDeviceType prev)` */
+  av_hwdevice_iterate_types(prev: number): number;
+
+  /** `const char *av_hwdevice_get_type_name(enum AVHWDeviceType type)` */
+  av_hwdevice_get_type_name(type: number): Address;
+
   /** `AVBufferRef *av_hwdevice_ctx_alloc(enum AVHWDeviceType type)` */
   av_hwdevice_ctx_alloc(type: number): Address;
 

@@ -10,6 +10,10 @@ export const SYMBOLS = {
   av_buffer_unref: { parameters: ["buffer"], result: "void" },
   // int av_buffer_get_ref_count(const AVBufferRef *buf)
   av_buffer_get_ref_count: { parameters: ["u64"], result: "i32" },
+  // enum AVHWDeviceType av_hwdevice_iterate_types(enum AVHWDeviceType prev)
+  av_hwdevice_iterate_types: { parameters: ["u32"], result: "u32" },
+  // const char *av_hwdevice_get_type_name(enum AVHWDeviceType type)
+  av_hwdevice_get_type_name: { parameters: ["u32"], result: "u64" },
   // AVBufferRef *av_hwdevice_ctx_alloc(enum AVHWDeviceType type)
   av_hwdevice_ctx_alloc: { parameters: ["u32"], result: "u64" },
   // int av_hwdevice_ctx_init(AVBufferRef *ref)

@@ -1,5 +1,5 @@
 import type { Address } from "../../ffi/address.ts";
-import { AccessError } from "../core/errors.ts";
+import { AccessError, type ArgumentError } from "../core/errors.ts";
 import { allOrNothing, undoAll } from "../core/life/undo.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import type { Fate } from "../core/memory/allocation.ts";
@@ -9,9 +9,9 @@ import { adoptFrame } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { FFmpegContext } from "./context.ts";
 import { buffersOf, describe, type Fields, fieldsAt, newFrame, REFERENCED } from "./frame.ts";
+import { type Hardware, hardwareFor } from "./hardware.ts";
 import { avutil, check, checks } from "./library.ts";
 import { isLent } from "./lent.ts";
-import type { FFmpegTensor } from "./memory.ts";
 
 /** A frame over a new reference to what an AVFrame of other code's refers to. */
 export function attachedFrame(
@@ -19,14 +19,17 @@ export function attachedFrame(
   pointer: Address,
   asked: Access | undefined,
   mayCopy: boolean,
-): Frame<FFmpegTensor> {
+): Frame {
   context.resource.assertLive();
   assertAVFrame(pointer);
   const { fns } = avutil();
+  const hardware = hardwareFor(context.hardware, fieldsAt(pointer).format);
   const isShared = fns.av_frame_is_writable(pointer) === 0;
-  const access = asked ?? (isShared && !mayCopy ? "read" : "read-write");
+  const isCopied = mayCopy && hardware === undefined;
+  const access = asked ?? (isShared && !isCopied ? "read" : "read-write");
   const copies = isShared && writes(access);
-  if (copies && !mayCopy) throw shared();
+  if (copies && !isCopied) throw shared(hardware !== undefined);
+  if (hardware !== undefined) return attachedSurface(context, hardware, pointer, access);
   const { own, described, undo } = allOrNothing("attaching an AVFrame", (undo) => {
     const own = newFrame(undo);
     check(fns.av_frame_ref(own, pointer), "av_frame_ref");
@@ -43,6 +46,25 @@ export function attachedFrame(
   const owner = { handle: own, release: (fate: Fate) => void (fate === "unused" && release()) };
   const frame = adoptFrame(context, owner, info, planes, { access, name: `avframe ${info.format}` });
   if (copies) context.countCopied(frame.byteLength);
+  return frame;
+}
+
+/** The same for a frame in memory of another API's: its planes are that context's. */
+function attachedSurface(context: FFmpegContext, hardware: Hardware, pointer: Address, access: Access): Frame {
+  const { own, undo, info, picture } = allOrNothing("attaching an AVFrame", (undo) => {
+    const own = newFrame(undo);
+    check(avutil().fns.av_frame_ref(own, pointer), "av_frame_ref");
+    return { own, undo, ...hardware.describe(fieldsAt(own)) };
+  });
+  const owner = () => undoAll(undo, "releasing an AVFrame");
+  const frame = hardware.attach(picture, info, { access, owner });
+  const isOurs = ([buffer]: readonly [Address, unknown]) =>
+    frame.grants.some(({ allocation }) => isLent(allocation, buffer));
+  if (buffersOf(fieldsAt(own)).some(isOurs)) {
+    frame[Symbol.dispose]();
+    throw overOurs();
+  }
+  frame.resource.dependOn(context.resource);
   return frame;
 }
 
@@ -66,19 +88,25 @@ function assertFFmpegs(fields: Fields): void {
   for (const [buffer, { data, size }] of buffersOf(fields)) {
     const known = findAllocation(data, Number(size));
     if (known === undefined || !isLent(known, buffer)) continue;
-    throw checks.wrong(
-      "pointer",
-      "its AVFrame is over a tensor's memory.",
-      "Use the frame that ffmpeg.avFrame() was given.",
-    );
+    throw overOurs();
   }
+}
+
+function overOurs(): ArgumentError {
+  return checks.wrong(
+    "pointer",
+    "its AVFrame is over a tensor's memory.",
+    "Use the frame that ffmpeg.avFrame() was given.",
+  );
 }
 
 const OTHER = "Pass the address of an AVFrame that libavutil of this same version has made.";
 
-function shared(): AccessError {
+function shared(isHardware: boolean): AccessError {
   return new AccessError("access: other references to the AVFrame's memory exist, and FFmpeg lets it be read only.", {
     ...{ api: "ffmpeg", fn: "av_frame_is_writable", argument: "access" },
-    hint: 'Pass { access: "read" }, or { copy: "allow" } for a copy that can be written.',
+    hint: isHardware
+      ? 'Pass { access: "read" }. av_hwframe_transfer_data() makes copies.'
+      : 'Pass { access: "read" }, or { copy: "allow" } for a copy that can be written.',
   });
 }

@@ -7,6 +7,9 @@ import { textAt } from "../core/native/text.ts";
 import { ATTACH_NAMES, attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
+import { contextOn } from "../core/device/device_on.ts";
+import { Hardware } from "./hardware.ts";
 import { attachedFrame } from "./attached.ts";
 import { lentFrame } from "./lent.ts";
 import { avutil, checks } from "./library.ts";
@@ -17,6 +20,14 @@ export interface FFmpegAttach extends AttachOptions {
   /** `"allow"`: a frame that others refer to as well is copied if it is to be written. The copy's bytes are counted. */
   readonly copy?: "allow";
 }
+
+/** What FFmpeg works on. */
+export interface FFmpegChoice {
+  /** The context whose memory FFmpeg's hardware frames are: `dmabuf`, or one of VA-API. FFmpeg works in it. */
+  readonly on?: Context;
+}
+
+const CHOICE: Names<FFmpegChoice> = { on: true };
 
 const ATTACH: Names<FFmpegAttach> = { ...ATTACH_NAMES, copy: true };
 
@@ -46,8 +57,13 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
   /** Its ports: host pointers both ways. For mappers. */
   readonly ports: Memory<FFmpegTensor, Address> = ports;
 
-  private constructor(name: string) {
-    super("ffmpeg", { name, id: {} }, []);
+  /** FFmpeg's device, where it has one. */
+  readonly #hardware: Hardware | undefined;
+
+  private constructor(name: string, hardware: Hardware | undefined, undo: Undo) {
+    super("ffmpeg", { name, id: hardware?.on.id ?? {} }, undo, hardware);
+    this.#hardware = hardware;
+    if (hardware?.on.resource !== undefined) this.resource.dependOn(hardware.on.resource);
     this.opened();
   }
 
@@ -55,10 +71,47 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * Opens libavutil.
    *
    * @throws {LibraryNotFoundError} if it is not there.
-   * @throws {InteropError} if it has another version than samepage knows.
+   * @throws {InteropError} if it has another version than samepage knows, or was built without the API of `on`.
+   * @throws {ArgumentError} for a context of an API in which FFmpeg has no frames.
+   * @throws {NativeCallError} if FFmpeg does not take the device.
    */
-  static open(): FFmpegContext {
-    return new FFmpegContext(`FFmpeg ${textAt(avutil().fns.av_version_info())}`);
+  static open(choice: FFmpegChoice = {}): FFmpegContext {
+    const { on } = optionsIn(choice, CHOICE, "choice");
+    const version = `FFmpeg ${textAt(avutil().fns.av_version_info())}`;
+    if (on === undefined) return new FFmpegContext(version, undefined, []);
+    const context = contextOn(checks, on);
+    return allOrNothing("opening FFmpeg's device", (undo) => {
+      return new FFmpegContext(`${version} on ${context.name}`, new Hardware(context, undo), undo);
+    });
+  }
+
+  /** What its hardware frames are. For this room. */
+  get hardware(): Hardware | undefined {
+    return this.#hardware;
+  }
+
+  /**
+   * FFmpeg's device on the context that this one was opened on: a new reference (`AVBufferRef` of an `AVHWDeviceContext`),
+   * for a decoder's `hw_device_ctx`. It is yours: hand it over or free it (av_buffer_unref). This context's end waits until
+   * FFmpeg has no reference to the device any more.
+   *
+   * @throws {ArgumentError} if it was opened without `on`.
+   * @throws {NativeCallError} if FFmpeg has no memory.
+   *
+   * @example
+   * ```ts ignore
+   * import { FFmpegContext } from "@samepage/interop/ffmpeg";
+   * import { VaapiContext } from "@samepage/interop/vaapi";
+   *
+   * using va = VaapiContext.open();
+   * using ffmpeg = FFmpegContext.open({ on: va });
+   * const device = ffmpeg.avDevice(); // decoder->hw_device_ctx = device
+   * ```
+   */
+  avDevice(): Address {
+    this.resource.assertLive();
+    if (this.#hardware !== undefined) return this.#hardware.reference();
+    throw checks.wrong("device", `${this.name} is on no device.`, "FFmpegContext.open({ on: va })");
   }
 
   /** True for planes of its frames. */
@@ -79,7 +132,7 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * @throws {AccessError} to write a frame that others refer to, without `{ copy: "allow" }`.
    * @throws {NativeCallError} if FFmpeg has no memory.
    */
-  attach(pointer: bigint, options: FFmpegAttach = {}): Frame<FFmpegTensor> {
+  attach(pointer: bigint, options: FFmpegAttach = {}): Frame {
     const { copy, ...about } = optionsIn(options, ATTACH);
     return attaching(about, (access) => {
       if (copy !== undefined) checks.nameIn(copy, COPY, "copy");
@@ -117,11 +170,13 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * avutil.symbols.av_frame_free(new BigUint64Array([pointer]));
    * ```
    */
-  avFrame(frame: Frame<FFmpegTensor>): Address {
-    if (!isMade<Frame<FFmpegTensor>>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
-    checks.assertHere(frame.target.context, this, "frame");
+  avFrame(frame: Frame): Address {
+    if (!isMade<Frame>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
+    const { context } = frame.target;
+    const hardware = this.#hardware?.on === context ? this.#hardware : undefined;
+    if (hardware === undefined) checks.assertHere(context, this, "frame");
     this.resource.assertLive();
-    return lentFrame(frame);
+    return lentFrame(frame, hardware);
   }
 }
 

@@ -60,8 +60,7 @@ function picture(fields: Fields): Contents {
   const crop = cropOf(fields, format);
   const { width, height } = crop;
   const named = imageFormatOf(format, width, height);
-  const colour = colourOf(fields, format.name);
-  const about = { media: mediaOf(fields), ...(colour === undefined ? {} : { colour }) };
+  const about = pictureFacts(fields, format.name);
   const info = frameInfo(
     named === undefined
       ? { type: "picture", format: format.name, width, height, planes: format.planes, ...about }
@@ -79,6 +78,12 @@ function picture(fields: Fields): Contents {
   return { info, planes };
 }
 
+/** What is known of a picture besides its pixels. */
+export function pictureFacts(fields: Fields, format: string) {
+  const colour = colourOf(fields, format);
+  return { media: mediaOf(fields), ...(colour === undefined ? {} : { colour }) };
+}
+
 function linesizeOf({ view }: Fields, plane: number, least: number): number {
   const { structs: { AVFrame: { fields: { linesize } } } } = avutil();
   const bytes = view.getInt32(linesize.offset + 4 * plane, true);
@@ -89,7 +94,7 @@ function linesizeOf({ view }: Fields, plane: number, least: number): number {
 }
 
 /** The part of the picture that is shown. Where a crop is odd, subsampled chroma begins half a step early, as in FFmpeg. */
-function cropOf(fields: Fields, { name, planes }: PixelsFormat) {
+export function cropOf(fields: Fields, { name, planes }: PixelsFormat) {
   const [left, right, top, bottom] = [fields.crop_left, fields.crop_right, fields.crop_top, fields.crop_bottom]
     .map(Number);
   const [width, height] = [fields.width - left - right, fields.height - top - bottom];
@@ -125,6 +130,12 @@ export function buffersOf({ view, extended_buf, nb_extended_buf }: Fields) {
   ];
   return references.filter((reference) => reference !== NULL)
     .map((reference) => [reference, readAVBufferRef(viewAt(reference, AVBufferRef.size, "ffmpeg"), 0)] as const);
+}
+
+/** What an AVBufferRef refers to. */
+export function bufferBytes(reference: Address): Address {
+  const { structs: { AVBufferRef: { size }, readAVBufferRef } } = avutil();
+  return readAVBufferRef(viewAt(reference, size, "ffmpeg"), 0).data;
 }
 
 /** The buffers that an AVFrame has references to. */

@@ -10,8 +10,9 @@ import type { Allocation } from "../core/memory/allocation.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { cString } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
-import { ffmpegName, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
+import { ffmpegName, pixelFormatNumber, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
 import { matrixNameOf, NAMED_FACTS, newFrame } from "./frame.ts";
+import type { Hardware } from "./hardware.ts";
 import { avutil, checks, made } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
 
@@ -21,11 +22,11 @@ const LENT = {};
 type Lent = readonly [opaque: Address, flag: NativeFlag];
 
 /** A new AVFrame over a frame's memory. The frame is in use until FFmpeg has no reference to its memory any more. */
-export function lentFrame(frame: Frame<FFmpegTensor>): Address {
+export function lentFrame(frame: Frame, hardware: Hardware | undefined): Address {
   const { planes, info, access, resource } = frame;
   frame.assertUsable(access);
   const written = numbersOf(info);
-  const linesizes = planes.map(linesizeOf);
+  const place = hardware === undefined ? placeInMemory(planes as readonly FFmpegTensor[]) : undefined;
   const blocks = [...Map.groupBy(planes, ({ grant: { allocation } }) => allocation)];
   const given = new Set(blocks.flatMap(([allocation]) => lentOf(allocation)).map(([, flag]) => flag.fence().line));
   eachConflict([{ tensor: frame, access, argument: "frame" }], (line, mark) => {
@@ -41,20 +42,18 @@ export function lentFrame(frame: Frame<FFmpegTensor>): Address {
       return flag;
     });
     const own = newFrame(undo);
-    const { fns, structs: { AVFrame: { size, fields: { data, linesize, buf } }, readAVFrame, writeAVFrame } } =
-      avutil();
+    const { fns, structs: { AVFrame: { size, fields: { buf } }, readAVFrame, writeAVFrame } } = avutil();
     const view = viewAt(own, size, "ffmpeg");
-    writeAVFrame(view, 0, { ...readAVFrame(view, 0), ...written });
-    for (const [i, { address }] of planes.entries()) {
-      view.setBigUint64(data.offset + 8 * i, address, true);
-      view.setInt32(linesize.offset + 4 * i, linesizes[i], true);
-    }
+    writeAVFrame(view, 0, { ...readAVFrame(view, 0), ...written, ...(hardware && { format: hardware.format }) });
+    place?.(view);
+    const first = hardware === undefined ? 0 : hardware.write(view, frame, written.format);
     for (const [i, [, parts]] of blocks.entries()) {
-      const [start, end] = endsOf(parts);
       const { callback, data: opaque } = flags[i];
+      // Of a surface only its API has an address: the buffer stands for it.
+      const [start, end] = hardware === undefined ? endsOf(parts as FFmpegTensor[]) : [opaque, opaque + 1n];
       const flag = writes(access) ? 0 : av.AV_BUFFER_FLAG_READONLY;
       const buffer = fns.av_buffer_create(start, end - start, callback, opaque, flag);
-      view.setBigUint64(buf.offset + 8 * i, made(buffer, "av_buffer_create"), true);
+      view.setBigUint64(buf.offset + 8 * (first + i), made(buffer, "av_buffer_create"), true);
     }
     for (const [i, [allocation]] of blocks.entries()) {
       const lent = allocation.attachment<Lent[]>(LENT, () => []);
@@ -74,6 +73,18 @@ export function isLent(allocation: Allocation, buffer: Address): boolean {
 
 function lentOf(allocation: Allocation): readonly Lent[] {
   return allocation.findAttachment<Lent[]>(LENT) ?? [];
+}
+
+/** What writes into an AVFrame where planes lie. @throws {LayoutError} for planes that no AVFrame has. */
+function placeInMemory(planes: readonly FFmpegTensor[]): (view: DataView<ArrayBuffer>) => void {
+  const linesizes = planes.map(linesizeOf);
+  return (view) => {
+    const { AVFrame: { fields: { data, linesize } } } = avutil().structs;
+    for (const [i, { address }] of planes.entries()) {
+      view.setBigUint64(data.offset + 8 * i, address, true);
+      view.setInt32(linesize.offset + 4 * i, linesizes[i], true);
+    }
+  };
 }
 
 function endsOf(planes: readonly FFmpegTensor[]): readonly [start: Address, end: bigint] {
@@ -121,7 +132,7 @@ function numbersOf(info: FrameInfo) {
 
 function formatOf(info: Exclude<FrameInfo, { type: "audio" }>): number {
   const name = info.type === "image" ? ffmpegName(info.format) : info.format;
-  const format = name === undefined ? -1 : avutil().fns.av_get_pix_fmt(cString(name));
+  const format = name === undefined ? -1 : pixelFormatNumber(name);
   if (format < 0) throw checks.wrong("frame", `FFmpeg has no format ${info.format}.`);
   if (info.type === "image") return format;
   const { planes } = pixelsFormat(format, "frame");

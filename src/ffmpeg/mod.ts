@@ -3,6 +3,6 @@
  *
  * @module
  */
-export { type FFmpegAttach, FFmpegContext } from "./context.ts";
+export { type FFmpegAttach, type FFmpegChoice, FFmpegContext } from "./context.ts";
 export { FFmpegTensor } from "./memory.ts";
 export type { MediaFacts, PictureInfo, PicturePlane } from "../core/layout/frame_info.ts";

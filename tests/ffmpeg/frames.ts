@@ -30,6 +30,19 @@ const SYMBOLS = {
   format_of: { parameters: ["buffer"], result: "i32" },
   plane_of: { parameters: ["u64", "i32"], result: "u64" },
   linesize_of: { parameters: ["u64", "i32"], result: "i32" },
+  hardware: { parameters: ["u64", "buffer", "buffer", "i32", "i32"], result: "u64" },
+  transfer: { parameters: ["u64", "u64"], result: "i32" },
+  mapped: { parameters: ["u64", "buffer", "i32"], result: "u64" },
+  buffer_references: { parameters: ["u64"], result: "i32" },
+  unreference: { parameters: ["u64"], result: "void" },
+  forget_frames_context: { parameters: ["u64"], result: "void" },
+  device_of: { parameters: ["u64"], result: "u64" },
+  drm_frame: {
+    parameters: ["i32", "i32", "i32", "buffer", "u64", "u64", "i32", "buffer", "buffer"],
+    result: "u64",
+  },
+  set_modifier: { parameters: ["u64", "i32", "u64"], result: "void" },
+  drm_facts: { parameters: ["u64", "buffer"], result: "void" },
 } as const;
 
 const HEADERS = new URL("../../.ffmpeg/57/include", import.meta.url).pathname;
@@ -102,6 +115,23 @@ export class CFrame implements Disposable {
 
   static sound(format: number, channels: number, samples: number, rate = 48000): CFrame {
     return new CFrame(inC().sound(format, channels, samples, rate));
+  }
+
+  /** A frame of a device's. */
+  static hardware(device: bigint, format: string, stored: string, width: number, height: number): CFrame {
+    return new CFrame(inC().hardware(device, cText(format), cText(stored), width, height));
+  }
+
+  /** The same picture in another format, in place. */
+  mapped(format: string, flags = 1): CFrame {
+    return new CFrame(inC().mapped(this.pointer, cText(format), flags));
+  }
+
+  /** A copy of the pixels of a device's frame, in memory. */
+  downloaded(format: string, width: number, height: number): CFrame {
+    const copy = CFrame.picture(format, width, height);
+    if (inC().transfer(copy.pointer, this.pointer) < 0) throw new Error("FFmpeg does not download it");
+    return copy;
   }
 
   get references(): number {

@@ -19,6 +19,8 @@ export const avhwcontext57: Library = {
     { name: "av_buffer_ref", address: ["buf"] },
     "av_buffer_unref",
     { name: "av_buffer_get_ref_count", address: ["buf"] },
+    "av_hwdevice_iterate_types",
+    "av_hwdevice_get_type_name",
     "av_hwdevice_ctx_alloc",
     { name: "av_hwdevice_ctx_init", address: ["ref"] },
     { name: "av_hwframe_ctx_alloc", address: ["device_ctx"] },
@@ -27,7 +29,7 @@ export const avhwcontext57: Library = {
   constants: [
     {
       type: "enum AVHWDeviceType",
-      names: ["AV_HWDEVICE_TYPE_DRM", "AV_HWDEVICE_TYPE_OPENCL", "AV_HWDEVICE_TYPE_VAAPI"],
+      names: ["AV_HWDEVICE_TYPE_NONE", "AV_HWDEVICE_TYPE_DRM", "AV_HWDEVICE_TYPE_OPENCL", "AV_HWDEVICE_TYPE_VAAPI"],
     },
     { type: "int", names: ["AV_DRM_MAX_PLANES"] },
   ],
