@@ -11,6 +11,7 @@ import { SYMBOLS as CXXABI } from "../../ffi/cxxabi/symbols.ts";
 import { SYMBOLS as DMABUF } from "../../ffi/dmabuf/symbols.ts";
 import { SYMBOLS as EGL } from "../../ffi/egl/symbols.ts";
 import { SYMBOLS as EGL_EXTENSIONS } from "../../ffi/egl_extensions/symbols.ts";
+import { SYMBOLS as AVHWCONTEXT } from "../../ffi/avhwcontext57/symbols.ts";
 import { SYMBOLS as FFMPEG } from "../../ffi/avutil57/symbols.ts";
 import { SYMBOLS as GLES } from "../../ffi/gles/symbols.ts";
 import { SYMBOLS as GLES_EXTENSIONS } from "../../ffi/gles_extensions/symbols.ts";
@@ -53,7 +54,7 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   opencv_core: OPENCV_CORE,
   opencv_imgproc: OPENCV_IMGPROC,
   opencv_imgcodecs: OPENCV_IMGCODECS,
-  ffmpeg: FFMPEG,
+  ffmpeg: { ...FFMPEG, ...AVHWCONTEXT },
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,
