@@ -63,7 +63,7 @@ export class Hardware implements EndHooks {
     this.format = pixelFormatNumber(kind.format);
     this.#device = made(fns.av_hwdevice_ctx_alloc(kind.device), "av_hwdevice_ctx_alloc");
     undo.push(() => unreference(this.#device));
-    writeHandles(kind, contextAt(bufferBytes(this.#device)), natives.handles());
+    writeHandles(kind, deviceAt(bufferBytes(this.#device)).hwctx, natives.handles());
     check(fns.av_hwdevice_ctx_init(this.#device), "av_hwdevice_ctx_init");
   }
 
@@ -128,7 +128,7 @@ export class Hardware implements EndHooks {
       throw checks.wrong("pointer", what, "av_hwframe_get_buffer() makes frames that have one.");
     }
     const frames = structs.readAVHWFramesContext(viewAt(bufferBytes(reference), AVHWFramesContext.size, "ffmpeg"), 0);
-    assertSame(this.#kind, contextAt(frames.device_ctx), this.#natives.handles(), this.on.name);
+    assertSame(this.#kind, deviceAt(frames.device_ctx), this.#natives.handles(), this.on.name);
     return frames.sw_format;
   }
 
@@ -167,10 +167,10 @@ export function hardwareFor(on: Hardware | undefined, format: number): Hardware 
   );
 }
 
-/** The struct of its API in an AVHWDeviceContext. */
-function contextAt(device: Address): Address {
+/** An AVHWDeviceContext: its type, and the struct of its API. */
+function deviceAt(device: Address) {
   const { structs: { hardware: { AVHWDeviceContext: { size }, readAVHWDeviceContext } } } = avutil();
-  return readAVHWDeviceContext(viewAt(device, size, "ffmpeg"), 0).hwctx;
+  return readAVHWDeviceContext(viewAt(device, size, "ffmpeg"), 0);
 }
 
 function unreference(reference: Address): void {

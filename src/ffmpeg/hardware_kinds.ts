@@ -71,12 +71,20 @@ export function writeHandles({ struct, handles }: HardwareKind, at: Address, giv
 }
 
 /** @throws {ArgumentError} for a device of another context. */
-export function assertSame(kind: HardwareKind, at: Address, given: Readonly<Record<string, bigint>>, on: string): void {
-  if (kind.same === undefined) return;
-  const [field, open] = kind.same;
-  const { size, fields } = avutil().structs.hardware[kind.struct];
-  const theirs = viewAt(at, size, "ffmpeg").getBigUint64(fields[field].offset, true);
-  if (theirs === given[kind.handles[field]]) return;
+export function assertSame(
+  { format, device, struct, handles, same }: HardwareKind,
+  { type, hwctx }: { readonly type: number; readonly hwctx: Address },
+  given: Readonly<Record<string, bigint>>,
+  on: string,
+): void {
+  if (same === undefined) return;
+  if (type !== device) {
+    throw checks.wrong("pointer", `its frames context is of another API than its format, ${format}.`);
+  }
+  const [field, open] = same;
+  const { size, fields } = avutil().structs.hardware[struct];
+  const theirs = viewAt(hwctx, size, "ffmpeg").getBigUint64(fields[field].offset, true);
+  if (theirs === given[handles[field]]) return;
   const what = `its frames context is on ${field} 0x${
     theirs.toString(16)
   }, and this context is on ${on}, which is another.`;
