@@ -53,6 +53,24 @@ export const KINDS: Readonly<Record<string, HardwareKind>> = {
       return 0;
     },
   },
+  opencl: {
+    ...{ format: "opencl", device: hw.AV_HWDEVICE_TYPE_OPENCL, struct: "AVOpenCLDeviceContext" },
+    handles: { device_id: "device", context: "context", command_queue: "queue" },
+    same: ["context", "OpenCLContext.attach"],
+    read({ view }, { format }) {
+      const { data } = avutil().structs.AVFrame.fields;
+      const planes = IMAGE_FORMATS[format].planes;
+      return {
+        objects: planes.map((_, i) => ({ handle: view.getBigUint64(data.offset + WORD * i, true) })),
+        planes: [],
+      };
+    },
+    write(view, { objects }) {
+      const { data } = avutil().structs.AVFrame.fields;
+      for (const [i, { handle }] of objects.entries()) view.setBigUint64(data.offset + WORD * i, handle, true);
+      return 0;
+    },
+  },
 };
 
 function surfaceOffset(): number {
