@@ -1,16 +1,22 @@
 import type { Natives } from "../../core/contract.ts";
 import { IMAGE_FORMATS } from "../../core/layout/frame_info.ts";
 import { allOrNothing } from "../../core/life/undo.ts";
-import { attaching } from "../../core/tensors/adopt.ts";
+import { attaching, type AttachOptions } from "../../core/tensors/adopt.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { checks } from "../check.ts";
-import type { OpenCLContext } from "../context.ts";
-import type { OpenCLImage } from "../image.ts";
-import { PIXEL_FORMATS } from "./format.ts";
+import { type OpenCLImageFormat, PIXEL_FORMATS } from "./format.ts";
 import { ImageTensor } from "./tensor.ts";
 
+/** What a context has for that. */
+interface Imaging {
+  readonly handle: bigint;
+  readonly device: { readonly handle: bigint };
+  readonly queue: { readonly handle: bigint };
+  image(format: OpenCLImageFormat): { attach(handle: bigint, options?: AttachOptions): ImageTensor };
+}
+
 /** Pictures as FFmpeg has them in OpenCL: an image for each plane, and commands on the context's own queue. */
-export function nativesOf(context: OpenCLContext): Natives {
+export function nativesOf(context: Imaging): Natives {
   return {
     handles: () => ({ device: context.device.handle, context: context.handle, queue: context.queue.handle }),
     attach: ({ objects }, info, options) =>
@@ -24,7 +30,7 @@ export function nativesOf(context: OpenCLContext): Natives {
             undo.push(() => image[Symbol.dispose]());
             return image;
           });
-          return Frame.of<OpenCLImage>(planes, info);
+          return Frame.of(planes, info);
         })),
     pictureOf({ planes }) {
       const other = planes.find((plane) => !ImageTensor.isImage(plane));
@@ -37,7 +43,7 @@ export function nativesOf(context: OpenCLContext): Natives {
   };
 }
 
-function targetOf(context: OpenCLContext, common: string) {
+function targetOf(context: Imaging, common: string) {
   const format = PIXEL_FORMATS.values().find((one) => one.common === common);
   if (format === undefined) throw checks.wrong("info", `OpenCL has no images of ${common}.`);
   return context.image(format);
