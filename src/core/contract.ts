@@ -313,6 +313,8 @@ export interface NativePicture {
   readonly planes: readonly ImagePlane[];
   /** The DRM format modifier; left out where the API has none. */
   readonly modifier?: bigint;
+  /** The queue on which its maker may still work on it; left out where the API finds that out by the object. */
+  readonly queue?: bigint;
 }
 
 // A queue's commands

@@ -1,10 +1,9 @@
 import type { Address } from "../../ffi/address.ts";
-import { AccessError, type ArgumentError } from "../core/errors.ts";
+import { AccessError } from "../core/errors.ts";
 import { allOrNothing, undoAll } from "../core/life/undo.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import type { Fate } from "../core/memory/allocation.ts";
 import { probePages } from "../core/native/foreign_addresses.ts";
-import { findAllocation } from "../core/memory/peers.ts";
 import { adoptFrame } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { FFmpegContext } from "./context.ts";
@@ -51,19 +50,15 @@ export function attachedFrame(
 
 /** The same for a frame in memory of another API's: its planes are that context's. */
 function attachedSurface(context: FFmpegContext, hardware: Hardware, pointer: Address, access: Access): Frame {
-  const { own, undo, info, picture } = allOrNothing("attaching an AVFrame", (undo) => {
+  const { undo, info, picture } = allOrNothing("attaching an AVFrame", (undo) => {
     const own = newFrame(undo);
     check(avutil().fns.av_frame_ref(own, pointer), "av_frame_ref");
-    return { own, undo, ...hardware.describe(fieldsAt(own)) };
+    const fields = fieldsAt(own);
+    assertFFmpegs(fields);
+    return { undo, ...hardware.describe(fields) };
   });
   const owner = () => undoAll(undo, "releasing an AVFrame");
   const frame = hardware.attach(picture, info, { access, owner });
-  const isOurs = ([buffer]: readonly [Address, unknown]) =>
-    frame.grants.some(({ allocation }) => isLent(allocation, buffer));
-  if (buffersOf(fieldsAt(own)).some(isOurs)) {
-    frame[Symbol.dispose]();
-    throw overOurs();
-  }
   frame.resource.dependOn(context.resource);
   return frame;
 }
@@ -85,15 +80,8 @@ function assertAVFrame(pointer: Address): void {
 
 /** A reference to a tensor's own memory would be waited for by that tensor's end, and wait for it. */
 function assertFFmpegs(fields: Fields): void {
-  for (const [buffer, { data, size }] of buffersOf(fields)) {
-    const known = findAllocation(data, Number(size));
-    if (known === undefined || !isLent(known, buffer)) continue;
-    throw overOurs();
-  }
-}
-
-function overOurs(): ArgumentError {
-  return checks.wrong(
+  if (!buffersOf(fields).some(([buffer]) => isLent(buffer))) return;
+  throw checks.wrong(
     "pointer",
     "its AVFrame is over a tensor's memory.",
     "Use the frame that ffmpeg.avFrame() was given.",

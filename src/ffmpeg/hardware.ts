@@ -74,7 +74,7 @@ export class Hardware implements EndHooks {
 
   /** What a hardware AVFrame is. @throws {ArgumentError} for one of another device, and without a frames context. */
   describe(fields: Fields): { readonly info: ImageInfo; readonly picture: NativePicture } {
-    const number = this.#storedFormat(fields);
+    const { number, device } = this.#storedAs(fields);
     const format = pixelsFormat(number, "pointer");
     const { left, top, width, height } = cropOf(fields, format);
     if (left + top > 0) {
@@ -86,7 +86,7 @@ export class Hardware implements EndHooks {
       throw checks.wrong("pointer", `its surface has pixels of ${format.name} (${width} × ${height}).`, CONVERT);
     }
     const info = { ...imageInfo({ format: named, width, height }), ...pictureFacts(fields, format.name) };
-    return { info, picture: this.#kind.read(fields, info) };
+    return { info, picture: this.#kind.read(fields, info, device) };
   }
 
   /** The frame that it is. `options` are those of the context's own attach. */
@@ -118,18 +118,20 @@ export class Hardware implements EndHooks {
     return fenceOf({ ...about, error: failed, isOver, block: blockingPause(name), wait: () => polled(isOver) });
   }
 
-  #storedFormat(fields: Fields): number {
+  /** The format of a frame's pixels, and the struct of its device. */
+  #storedAs(fields: Fields): { readonly number: number; readonly device?: Address } {
     const { structs: { hardware: { HardwareAVFrame, AVHWFramesContext, ...structs } } } = avutil();
     const reference = fields.view.getBigUint64(HardwareAVFrame.fields.hw_frames_ctx.offset, true) as Address;
     if (reference === NULL) {
-      if (this.#kind.storedFormat !== undefined) return this.#kind.storedFormat(fields);
+      if (this.#kind.storedFormat !== undefined) return { number: this.#kind.storedFormat(fields) };
       const what =
         `its AVFrame has no frames context (hw_frames_ctx), by which FFmpeg knows a frame of ${this.#kind.format}.`;
       throw checks.wrong("pointer", what, "av_hwframe_get_buffer() makes frames that have one.");
     }
     const frames = structs.readAVHWFramesContext(viewAt(bufferBytes(reference), AVHWFramesContext.size, "ffmpeg"), 0);
-    assertSame(this.#kind, deviceAt(frames.device_ctx), this.#natives.handles(), this.on.name);
-    return frames.sw_format;
+    const device = deviceAt(frames.device_ctx);
+    assertSame(this.#kind, device, this.#natives.handles(), this.on.name);
+    return { number: frames.sw_format, device: device.hwctx };
   }
 
   #framesOf(stored: number, { width, height }: ImageInfo): Address {

@@ -16,14 +16,14 @@ export interface HardwareKind {
   /** Its `AV_HWDEVICE_TYPE_…`. */
   readonly device: number;
   /** The struct of a device, and by its fields the names of the context's handles. */
-  readonly struct: "AVDRMDeviceContext" | "AVVAAPIDeviceContext" | "AVOpenCLDeviceContext";
+  readonly struct: "AVDRMDeviceContext" | "AVVAAPIDeviceContext" | "AVOpenCLDeviceContext" | "AVCUDADeviceContext";
   readonly handles: Readonly<Record<string, string>>;
-  /** The field that is the same for all of one context, and how a context of another's handle is opened. */
-  readonly same?: readonly [field: string, open: string];
+  /** The field that is the same for all of one context, and what to do where another's handle is there. */
+  readonly same?: readonly [field: string, remedy: (theirs: bigint) => string];
   /** The format of the pixels, for an AVFrame without a frames context; left out where that has to be there. */
   storedFormat?(fields: Fields): number;
-  /** What an AVFrame says of its picture. */
-  read(fields: Fields, info: ImageInfo): NativePicture;
+  /** What an AVFrame says of its picture; `device` is the struct of its device, where it has one. */
+  read(fields: Fields, info: ImageInfo, device: Address | undefined): NativePicture;
   /** Writes it into one. Returns how many of its buffers that took. */
   write(view: DataView<ArrayBuffer>, picture: NativePicture, info: ImageInfo): number;
 }
@@ -46,7 +46,7 @@ export const KINDS: Readonly<Record<string, HardwareKind>> = {
   vaapi: {
     ...{ format: "vaapi", device: hw.AV_HWDEVICE_TYPE_VAAPI, struct: "AVVAAPIDeviceContext" },
     handles: { display: "display" },
-    same: ["display", "VaapiContext.attach"],
+    same: ["display", standOn("VaapiContext.attach")],
     read: ({ view }) => ({ objects: [{ handle: view.getBigUint64(surfaceOffset(), true) }], planes: [] }),
     write(view, { objects: [{ handle }] }) {
       view.setBigUint64(surfaceOffset(), handle, true);
@@ -56,22 +56,51 @@ export const KINDS: Readonly<Record<string, HardwareKind>> = {
   opencl: {
     ...{ format: "opencl", device: hw.AV_HWDEVICE_TYPE_OPENCL, struct: "AVOpenCLDeviceContext" },
     handles: { device_id: "device", context: "context", command_queue: "queue" },
-    same: ["context", "OpenCLContext.attach"],
-    read({ view }, { format }) {
-      const { data } = avutil().structs.AVFrame.fields;
-      const planes = IMAGE_FORMATS[format].planes;
+    same: ["context", standOn("OpenCLContext.attach")],
+    read: ({ view }, { format }) => ({ objects: readData(view, format), planes: [] }),
+    write(view, { objects }) {
+      for (const [i, { handle }] of objects.entries()) view.setBigUint64(dataOffset(i), handle, true);
+      return 0;
+    },
+  },
+  cuda: {
+    ...{ format: "cuda", device: hw.AV_HWDEVICE_TYPE_CUDA, struct: "AVCUDADeviceContext" },
+    handles: { cuda_ctx: "context", stream: "stream" },
+    same: ["cuda_ctx", () => "Have FFmpeg open its device on the primary context: AV_CUDA_USE_PRIMARY_CONTEXT."],
+    read({ view }, { format }, device) {
+      const { AVFrame: { fields: { linesize } }, hardware } = avutil().structs;
+      const { size, fields: { stream } } = hardware.AVCUDADeviceContext;
+      const objects = readData(view, format);
+      const strideOf = (plane: number) => view.getInt32(linesize.offset + 4 * plane, true);
       return {
-        objects: planes.map((_, i) => ({ handle: view.getBigUint64(data.offset + WORD * i, true) })),
-        planes: [],
+        objects,
+        planes: objects.map((_, object) => ({ object, offset: 0, stride: strideOf(object) })),
+        queue: viewAt(device!, size, "ffmpeg").getBigUint64(stream.offset, true),
       };
     },
-    write(view, { objects }) {
-      const { data } = avutil().structs.AVFrame.fields;
-      for (const [i, { handle }] of objects.entries()) view.setBigUint64(data.offset + WORD * i, handle, true);
+    write(view, { objects, planes }) {
+      const { linesize } = avutil().structs.AVFrame.fields;
+      for (const [i, { object, offset, stride }] of planes.entries()) {
+        view.setBigUint64(dataOffset(i), objects[object].handle + BigInt(offset), true);
+        view.setInt32(linesize.offset + 4 * i, stride, true);
+      }
       return 0;
     },
   },
 };
+
+function standOn(attach: string) {
+  return (theirs: bigint) => `Stand on theirs: FFmpegContext.open({ on: ${attach}(${theirs}n) }).`;
+}
+
+function dataOffset(plane: number): number {
+  return avutil().structs.AVFrame.fields.data.offset + WORD * plane;
+}
+
+/** What an AVFrame has for each plane of a format. */
+function readData(view: DataView<ArrayBuffer>, format: ImageFormat) {
+  return IMAGE_FORMATS[format].planes.map((_, i) => ({ handle: view.getBigUint64(dataOffset(i), true) }));
+}
 
 function surfaceOffset(): number {
   return avutil().structs.hardware.HardwareAVFrame.fields.surface.offset;
@@ -99,14 +128,14 @@ export function assertSame(
   if (type !== device) {
     throw checks.wrong("pointer", `its frames context is of another API than its format, ${format}.`);
   }
-  const [field, open] = same;
+  const [field, remedy] = same;
   const { size, fields } = avutil().structs.hardware[struct];
   const theirs = viewAt(hwctx, size, "ffmpeg").getBigUint64(fields[field].offset, true);
   if (theirs === given[handles[field]]) return;
   const what = `its frames context is on ${field} 0x${
     theirs.toString(16)
   }, and this context is on ${on}, which is another.`;
-  throw checks.wrong("pointer", what, `Stand on theirs: FFmpegContext.open({ on: ${open}(${theirs}n) }).`);
+  throw checks.wrong("pointer", what, remedy(theirs));
 }
 
 interface Layer {

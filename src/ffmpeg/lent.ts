@@ -16,10 +16,8 @@ import type { Hardware } from "./hardware.ts";
 import { avutil, checks, made } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
 
-/** The key of an allocation's references that FFmpeg may have: by what their buffers were made with. */
+/** The key of an allocation's references that FFmpeg may have. */
 const LENT = {};
-
-type Lent = readonly [opaque: Address, flag: NativeFlag];
 
 /** A new AVFrame over a frame's memory. The frame is in use until FFmpeg has no reference to its memory any more. */
 export function lentFrame(frame: Frame, hardware: Hardware | undefined): Address {
@@ -28,7 +26,7 @@ export function lentFrame(frame: Frame, hardware: Hardware | undefined): Address
   const written = numbersOf(info);
   const place = hardware === undefined ? placeInMemory(planes as readonly FFmpegTensor[]) : undefined;
   const blocks = [...Map.groupBy(planes, ({ grant: { allocation } }) => allocation)];
-  const given = new Set(blocks.flatMap(([allocation]) => lentOf(allocation)).map(([, flag]) => flag.fence().line));
+  const given = new Set(blocks.flatMap(([allocation]) => lentOf(allocation)).map((flag) => flag.fence().line));
   eachConflict([{ tensor: frame, access, argument: "frame" }], (line, mark) => {
     if (!given.has(line)) line.block(mark); // FFmpeg orders its own uses
   });
@@ -55,9 +53,11 @@ export function lentFrame(frame: Frame, hardware: Hardware | undefined): Address
       const buffer = fns.av_buffer_create(start, end - start, callback, opaque, flag);
       view.setBigUint64(buf.offset + 8 * (first + i), made(buffer, "av_buffer_create"), true);
     }
+    for (const [opaque, flag] of references) if (flag.isSet()) references.delete(opaque);
     for (const [i, [allocation]] of blocks.entries()) {
-      const lent = allocation.attachment<Lent[]>(LENT, () => []);
-      lent.splice(0, lent.length, ...lent.filter(([, flag]) => !flag.isSet()), [flags[i].data, flags[i]]);
+      const lent = allocation.attachment<NativeFlag[]>(LENT, () => []);
+      lent.splice(0, lent.length, ...lent.filter((flag) => !flag.isSet()), flags[i]);
+      references.set(flags[i].data, flags[i]);
       resource.usedBy(flags[i].fence());
       flags[i][Symbol.dispose](); // its fence goes on, and its memory stays until FFmpeg's call
     }
@@ -65,14 +65,16 @@ export function lentFrame(frame: Frame, hardware: Hardware | undefined): Address
   });
 }
 
-/** True for a buffer that {@link lentFrame} has made of an allocation. */
-export function isLent(allocation: Allocation, buffer: Address): boolean {
-  const opaque = avutil().fns.av_buffer_get_opaque(buffer);
-  return lentOf(allocation).some((lent) => lent[0] === opaque);
+/** The references that FFmpeg may have to any memory of ours, by what their buffers were made with. */
+const references = new Map<Address, NativeFlag>();
+
+/** True for a buffer that {@link lentFrame} has made. */
+export function isLent(buffer: Address): boolean {
+  return references.get(avutil().fns.av_buffer_get_opaque(buffer))?.isSet() === false;
 }
 
-function lentOf(allocation: Allocation): readonly Lent[] {
-  return allocation.findAttachment<Lent[]>(LENT) ?? [];
+function lentOf(allocation: Allocation): readonly NativeFlag[] {
+  return allocation.findAttachment<NativeFlag[]>(LENT) ?? [];
 }
 
 /** What writes into an AVFrame where planes lie. @throws {LayoutError} for planes that no AVFrame has. */

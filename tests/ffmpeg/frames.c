@@ -179,6 +179,7 @@ void lock_buffer(AVFrame *frame) {
 
 AVFrame *empty(void) { return av_frame_alloc(); }
 AVFrame *cloned(const AVFrame *frame) { return av_frame_clone(frame); }
+void unreferenced(AVFrame *frame) { av_frame_unref(frame); }
 void freed(AVFrame *frame) { av_frame_free(&frame); }
 int references(const AVFrame *frame) { return frame->buf[0] == NULL ? 0 : av_buffer_get_ref_count(frame->buf[0]); }
 int is_writable(AVFrame *frame) { return av_frame_is_writable(frame); }
@@ -269,3 +270,11 @@ void drm_facts(const AVFrame *frame, int64_t *out) {
                    drm->layers[0].planes[1].pitch};
   memcpy(out, all, sizeof all);
 }
+
+/** The handles of a CUDA device: context and stream. */
+static void **cuda_of(const AVFrame *frame) {
+  return ((AVHWFramesContext *)frame->hw_frames_ctx->data)->device_ctx->hwctx;
+}
+
+void set_cuda_context(AVFrame *frame, void *context) { cuda_of(frame)[0] = context; }
+void set_cuda_stream(AVFrame *frame, void *stream) { cuda_of(frame)[1] = stream; }

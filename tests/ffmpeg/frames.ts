@@ -22,6 +22,7 @@ const SYMBOLS = {
   lock_buffer: { parameters: ["u64"], result: "void" },
   empty: { parameters: [], result: "u64" },
   cloned: { parameters: ["u64"], result: "u64" },
+  unreferenced: { parameters: ["u64"], result: "void" },
   freed: { parameters: ["u64"], result: "void" },
   freed_later: { parameters: ["u64"], result: "void" },
   put: { parameters: ["u64", "i32", "i32", "i32"], result: "void" },
@@ -41,6 +42,8 @@ const SYMBOLS = {
     parameters: ["i32", "i32", "i32", "buffer", "u64", "u64", "i32", "buffer", "buffer"],
     result: "u64",
   },
+  set_cuda_context: { parameters: ["u64", "u64"], result: "void" },
+  set_cuda_stream: { parameters: ["u64", "u64"], result: "void" },
   set_modifier: { parameters: ["u64", "i32", "u64"], result: "void" },
   drm_facts: { parameters: ["u64", "buffer"], result: "void" },
 } as const;
@@ -56,14 +59,22 @@ export async function buildFrames(): Promise<string | undefined> {
   return await built("frames.c", LIBRARY) ?? await built("newer.c", NEWER);
 }
 
-async function built(name: string, library: string): Promise<string | undefined> {
+/** Compiles a CUDA driver in memory of the host's, and has this process's libcuda.so.1 be it. Returns what is missing. */
+export async function useCuda(): Promise<string | undefined> {
+  const library = `${FOLDER}libcuda.so`;
+  const missing = await built("libcuda.c", library, "-Wl,-soname,libcuda.so.1");
+  if (missing === undefined) Deno.dlopen(library, {});
+  return missing;
+}
+
+async function built(name: string, library: string, ...more: string[]): Promise<string | undefined> {
   const source = new URL(name, import.meta.url).pathname;
   if (await isBuilt(library, source)) return undefined;
   await Deno.mkdir(FOLDER, { recursive: true });
   const unfinished = await Deno.makeTempFile({ dir: FOLDER });
   try {
     const args = ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-isystem", HEADERS];
-    const link = ["-o", unfinished, source, "-Wl,--no-as-needed", "-l:libavutil.so.57"];
+    const link = ["-o", unfinished, source, "-Wl,--no-as-needed", "-l:libavutil.so.57", ...more];
     const { success, stderr } = await new Deno.Command("cc", { args: [...args, ...link] }).output();
     const said = new TextDecoder().decode(stderr);
     if (success) await Deno.rename(unfinished, library);

@@ -8,12 +8,14 @@ export const avhwcontext57: Library = {
   headers: [
     "libavutil/frame.h",
     "libavutil/hwcontext.h",
+    "libavutil/hwcontext_cuda.h",
     "libavutil/hwcontext_drm.h",
     "libavutil/hwcontext_opencl.h",
     "libavutil/hwcontext_vaapi.h",
   ],
   folders: avutil57.folders!,
-  defines: { CL_TARGET_OPENCL_VERSION: "300" },
+  // CUDA's own header is left out: of its types two pointers are needed.
+  defines: { CL_TARGET_OPENCL_VERSION: "300", CUDA_VERSION: "12000", CUcontext: "void *", CUstream: "void *" },
   functions: [
     "av_buffer_allocz",
     { name: "av_buffer_ref", address: ["buf"] },
@@ -29,7 +31,13 @@ export const avhwcontext57: Library = {
   constants: [
     {
       type: "enum AVHWDeviceType",
-      names: ["AV_HWDEVICE_TYPE_NONE", "AV_HWDEVICE_TYPE_DRM", "AV_HWDEVICE_TYPE_OPENCL", "AV_HWDEVICE_TYPE_VAAPI"],
+      names: [
+        "AV_HWDEVICE_TYPE_NONE",
+        "AV_HWDEVICE_TYPE_CUDA",
+        "AV_HWDEVICE_TYPE_DRM",
+        "AV_HWDEVICE_TYPE_OPENCL",
+        "AV_HWDEVICE_TYPE_VAAPI",
+      ],
     },
     { type: "int", names: ["AV_DRM_MAX_PLANES"] },
   ],
@@ -37,6 +45,7 @@ export const avhwcontext57: Library = {
     { type: "AVFrame", as: "HardwareAVFrame", fields: [["surface", "data[3]"], "hw_frames_ctx"] },
     { type: "AVHWDeviceContext", fields: ["type", "hwctx"] },
     { type: "AVHWFramesContext", fields: ["device_ctx", "format", "sw_format", "width", "height"] },
+    { type: "AVCUDADeviceContext", fields: ["cuda_ctx", "stream"] },
     { type: "AVVAAPIDeviceContext", fields: ["display"] },
     { type: "AVOpenCLDeviceContext", fields: ["device_id", "context", "command_queue"] },
     { type: "AVDRMDeviceContext", fields: ["fd"] },
