@@ -15,6 +15,7 @@ import { isLent } from "./lent.ts";
 /** A frame over a new reference to what an AVFrame of other code's refers to. */
 export function attachedFrame(
   context: FFmpegContext,
+  on: Hardware | undefined,
   pointer: Address,
   asked: Access | undefined,
   mayCopy: boolean,
@@ -22,7 +23,7 @@ export function attachedFrame(
   context.resource.assertLive();
   assertAVFrame(pointer);
   const { fns } = avutil();
-  const hardware = hardwareFor(context.hardware, fieldsAt(pointer).format);
+  const hardware = hardwareFor(on, fieldsAt(pointer).format);
   const isShared = fns.av_frame_is_writable(pointer) === 0;
   const isCopied = mayCopy && hardware === undefined;
   const access = asked ?? (isShared && !isCopied ? "read" : "read-write");

@@ -85,11 +85,6 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
     });
   }
 
-  /** What its hardware frames are. For this room. */
-  get hardware(): Hardware | undefined {
-    return this.#hardware;
-  }
-
   /**
    * FFmpeg's device on the context that this one was opened on: a new reference (`AVBufferRef` of an `AVHWDeviceContext`),
    * for a decoder's `hw_device_ctx`. It is yours: hand it over or free it (av_buffer_unref). This context's end waits until
@@ -136,7 +131,13 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
     const { copy, ...about } = optionsIn(options, ATTACH);
     return attaching(about, (access) => {
       if (copy !== undefined) checks.nameIn(copy, COPY, "copy");
-      return attachedFrame(this, checks.handleIn<Address>(pointer, "pointer"), access, copy === "allow");
+      return attachedFrame(
+        this,
+        this.#hardware,
+        checks.handleIn<Address>(pointer, "pointer"),
+        access,
+        copy === "allow",
+      );
     });
   }
 

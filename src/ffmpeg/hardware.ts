@@ -14,7 +14,15 @@ import { textAt } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { imageFormatOf, pixelFormatNumber, pixelsFormat } from "./formats.ts";
 import { bufferBytes, cropOf, type Fields, pictureFacts } from "./frame.ts";
-import { assertSame, type HardwareKind, KINDS, writeHandles } from "./hardware_kinds.ts";
+import {
+  assertSame,
+  formatWithout,
+  type HardwareKind,
+  KINDS,
+  readPicture,
+  writeHandles,
+  writePicture,
+} from "./hardware_kinds.ts";
 import { avutil, check, checks, failed, made } from "./library.ts";
 
 /** The hardware devices that this FFmpeg was built with: number and name. */
@@ -86,7 +94,7 @@ export class Hardware implements EndHooks {
       throw checks.wrong("pointer", `its surface has pixels of ${format.name} (${width} × ${height}).`, CONVERT);
     }
     const info = { ...imageInfo({ format: named, width, height }), ...pictureFacts(fields, format.name) };
-    return { info, picture: this.#kind.read(fields, info, device) };
+    return { info, picture: readPicture(this.#kind, fields, named, device) };
   }
 
   /** The frame that it is. `options` are those of the context's own attach. */
@@ -100,7 +108,7 @@ export class Hardware implements EndHooks {
     const info = frame.info as ImageInfo;
     const frames = made(fns.av_buffer_ref(this.#framesOf(stored, info)), "av_buffer_ref");
     view.setBigUint64(HardwareAVFrame.fields.hw_frames_ctx.offset, frames, true);
-    return this.#kind.write(view, this.#natives.pictureOf(frame), info);
+    return writePicture(this.#kind, view, this.#natives.pictureOf(frame), info);
   }
 
   /** Its end begins: what it keeps for later frames goes. */
@@ -122,12 +130,7 @@ export class Hardware implements EndHooks {
   #storedAs(fields: Fields): { readonly number: number; readonly device?: Address } {
     const { structs: { hardware: { HardwareAVFrame, AVHWFramesContext, ...structs } } } = avutil();
     const reference = fields.view.getBigUint64(HardwareAVFrame.fields.hw_frames_ctx.offset, true) as Address;
-    if (reference === NULL) {
-      if (this.#kind.storedFormat !== undefined) return { number: this.#kind.storedFormat(fields) };
-      const what =
-        `its AVFrame has no frames context (hw_frames_ctx), by which FFmpeg knows a frame of ${this.#kind.format}.`;
-      throw checks.wrong("pointer", what, "av_hwframe_get_buffer() makes frames that have one.");
-    }
+    if (reference === NULL) return { number: formatWithout(this.#kind, fields) };
     const frames = structs.readAVHWFramesContext(viewAt(bufferBytes(reference), AVHWFramesContext.size, "ffmpeg"), 0);
     const device = deviceAt(frames.device_ctx);
     assertSame(this.#kind, device, this.#natives.handles(), this.on.name);

@@ -1,13 +1,14 @@
-import { type Address, NULL } from "../../ffi/address.ts";
+import type { Address } from "../../ffi/address.ts";
 import * as hw from "../../ffi/avhwcontext57/constants.ts";
 import type { NativePicture } from "../core/contract.ts";
-import type { ImagePlane } from "../core/device/port.ts";
 import { IMAGE_FORMATS, type ImageFormat, type ImageInfo } from "../core/layout/frame_info.ts";
 import { viewAt } from "../core/native/pin.ts";
-import { ffmpegName, pixelFormatNumber } from "./formats.ts";
-import { bufferBytes, type Fields } from "./frame.ts";
-import { avutil, checks, made } from "./library.ts";
-import type { Structs } from "./versions.ts";
+import { readDescriptor, storedFormat, writeDescriptor } from "./drm.ts";
+import type { Fields } from "./frame.ts";
+import { avutil, checks } from "./library.ts";
+
+type View = DataView<ArrayBuffer>;
+type Handles = Readonly<Record<string, bigint>>;
 
 /** Hardware frames of one API: which fields FFmpeg has for its handles. */
 export interface HardwareKind {
@@ -20,72 +21,32 @@ export interface HardwareKind {
   readonly handles: Readonly<Record<string, string>>;
   /** The field that is the same for all of one context, and what to do where another's handle is there. */
   readonly same?: readonly [field: string, remedy: (theirs: bigint) => string];
-  /** The format of the pixels, for an AVFrame without a frames context; left out where that has to be there. */
-  storedFormat?(fields: Fields): number;
-  /** What an AVFrame says of its picture; `device` is the struct of its device, where it has one. */
-  read(fields: Fields, info: ImageInfo, device: Address | undefined): NativePicture;
-  /** Writes it into one. Returns how many of its buffers that took. */
-  write(view: DataView<ArrayBuffer>, picture: NativePicture, info: ImageInfo): number;
+  /** Which of an AVFrame's `data` has the picture's one object; left out, each plane has one. */
+  readonly surface?: number;
+  /** The field of the stream, where planes lie at addresses, with a linesize, and a stream orders the work on them. */
+  readonly stream?: string;
 }
-
-const WORD = 8;
 
 /** By the API of the context. */
 export const KINDS: Readonly<Record<string, HardwareKind>> = {
   dmabuf: {
-    ...{
-      format: "drm_prime",
-      device: hw.AV_HWDEVICE_TYPE_DRM,
-      struct: "AVDRMDeviceContext",
-      handles: { fd: "device" },
-    },
-    storedFormat: (fields) => pixelFormatNumber(ffmpegName(formatOfLayers(readDescriptor(fields).layers))!),
-    read: (fields) => readDescriptor(fields),
-    write: writeDescriptor,
+    ...{ format: "drm_prime", device: hw.AV_HWDEVICE_TYPE_DRM },
+    ...{ struct: "AVDRMDeviceContext", handles: { fd: "device" } },
   },
   vaapi: {
-    ...{ format: "vaapi", device: hw.AV_HWDEVICE_TYPE_VAAPI, struct: "AVVAAPIDeviceContext" },
-    handles: { display: "display" },
+    ...{ format: "vaapi", device: hw.AV_HWDEVICE_TYPE_VAAPI, surface: 3 },
+    ...{ struct: "AVVAAPIDeviceContext", handles: { display: "display" } },
     same: ["display", standOn("VaapiContext.attach")],
-    read: ({ view }) => ({ objects: [{ handle: view.getBigUint64(surfaceOffset(), true) }], planes: [] }),
-    write(view, { objects: [{ handle }] }) {
-      view.setBigUint64(surfaceOffset(), handle, true);
-      return 0;
-    },
   },
   opencl: {
     ...{ format: "opencl", device: hw.AV_HWDEVICE_TYPE_OPENCL, struct: "AVOpenCLDeviceContext" },
     handles: { device_id: "device", context: "context", command_queue: "queue" },
     same: ["context", standOn("OpenCLContext.attach")],
-    read: ({ view }, { format }) => ({ objects: readData(view, format), planes: [] }),
-    write(view, { objects }) {
-      for (const [i, { handle }] of objects.entries()) view.setBigUint64(dataOffset(i), handle, true);
-      return 0;
-    },
   },
   cuda: {
-    ...{ format: "cuda", device: hw.AV_HWDEVICE_TYPE_CUDA, struct: "AVCUDADeviceContext" },
-    handles: { cuda_ctx: "context", stream: "stream" },
+    ...{ format: "cuda", device: hw.AV_HWDEVICE_TYPE_CUDA, stream: "stream" },
+    ...{ struct: "AVCUDADeviceContext", handles: { cuda_ctx: "context", stream: "stream" } },
     same: ["cuda_ctx", () => "Have FFmpeg open its device on the primary context: AV_CUDA_USE_PRIMARY_CONTEXT."],
-    read({ view }, { format }, device) {
-      const { AVFrame: { fields: { linesize } }, hardware } = avutil().structs;
-      const { size, fields: { stream } } = hardware.AVCUDADeviceContext;
-      const objects = readData(view, format);
-      const strideOf = (plane: number) => view.getInt32(linesize.offset + 4 * plane, true);
-      return {
-        objects,
-        planes: objects.map((_, object) => ({ object, offset: 0, stride: strideOf(object) })),
-        queue: viewAt(device!, size, "ffmpeg").getBigUint64(stream.offset, true),
-      };
-    },
-    write(view, { objects, planes }) {
-      const { linesize } = avutil().structs.AVFrame.fields;
-      for (const [i, { object, offset, stride }] of planes.entries()) {
-        view.setBigUint64(dataOffset(i), objects[object].handle + BigInt(offset), true);
-        view.setInt32(linesize.offset + 4 * i, stride, true);
-      }
-      return 0;
-    },
   },
 };
 
@@ -93,21 +54,8 @@ function standOn(attach: string) {
   return (theirs: bigint) => `Stand on theirs: FFmpegContext.open({ on: ${attach}(${theirs}n) }).`;
 }
 
-function dataOffset(plane: number): number {
-  return avutil().structs.AVFrame.fields.data.offset + WORD * plane;
-}
-
-/** What an AVFrame has for each plane of a format. */
-function readData(view: DataView<ArrayBuffer>, format: ImageFormat) {
-  return IMAGE_FORMATS[format].planes.map((_, i) => ({ handle: view.getBigUint64(dataOffset(i), true) }));
-}
-
-function surfaceOffset(): number {
-  return avutil().structs.hardware.HardwareAVFrame.fields.surface.offset;
-}
-
 /** Writes a context's handles into the struct of a device. */
-export function writeHandles({ struct, handles }: HardwareKind, at: Address, given: Readonly<Record<string, bigint>>) {
+export function writeHandles({ struct, handles }: HardwareKind, at: Address, given: Handles): void {
   const { size, fields } = avutil().structs.hardware[struct];
   const view = viewAt(at, size, "ffmpeg");
   for (const [field, name] of Object.entries(handles)) {
@@ -121,7 +69,7 @@ export function writeHandles({ struct, handles }: HardwareKind, at: Address, giv
 export function assertSame(
   { format, device, struct, handles, same }: HardwareKind,
   { type, hwctx }: { readonly type: number; readonly hwctx: Address },
-  given: Readonly<Record<string, bigint>>,
+  given: Handles,
   on: string,
 ): void {
   if (same === undefined) return;
@@ -138,96 +86,40 @@ export function assertSame(
   throw checks.wrong("pointer", what, remedy(theirs));
 }
 
-interface Layer {
-  readonly fourcc: number;
-  readonly planes: readonly ImagePlane[];
+/** The format of the pixels, for an AVFrame without a frames context. @throws {ArgumentError} where that has to be there. */
+export function formatWithout({ format, same }: HardwareKind, fields: Fields): number {
+  if (same === undefined) return storedFormat(fields);
+  const what = `its AVFrame has no frames context (hw_frames_ctx), by which FFmpeg knows a frame of ${format}.`;
+  throw checks.wrong("pointer", what, "av_hwframe_get_buffer() makes frames that have one.");
 }
 
-function readDescriptor({ view }: Fields): NativePicture & { readonly layers: readonly Layer[] } {
-  const { AVFrame, hardware: { AVDRMFrameDescriptor: { size, fields }, ...structs } } = avutil().structs;
-  const address = view.getBigUint64(AVFrame.fields.data.offset, true) as Address;
-  if (address === NULL) throw checks.wrong("pointer", "its AVFrame has no AVDRMFrameDescriptor: data[0] is null.");
-  const at = viewAt(address, size, "ffmpeg");
-  const { nb_objects, nb_layers } = structs.readAVDRMFrameDescriptor(at, 0);
-  const list = <T>(count: number, what: string, read: (i: number) => T): T[] => {
-    if (count > 0 && count <= hw.AV_DRM_MAX_PLANES) return Array.from({ length: count }, (_, i) => read(i));
-    throw checks.wrong(
-      "pointer",
-      `its AVDRMFrameDescriptor has ${count} ${what}, and 1 to ${hw.AV_DRM_MAX_PLANES} fit.`,
-    );
-  };
-  const { AVDRMObjectDescriptor: object, AVDRMLayerDescriptor: layer, AVDRMPlaneDescriptor: plane } = structs;
-  const objects = list(
-    nb_objects,
-    "objects",
-    (i) => structs.readAVDRMObjectDescriptor(at, fields.objects.offset + i * object.size),
-  );
-  const layers = list(nb_layers, "layers", (i): Layer => {
-    const start = fields.layers.offset + i * layer.size;
-    const { format, nb_planes } = structs.readAVDRMLayerDescriptor(at, start);
-    const planes = list(nb_planes, `planes in layer ${i}`, (p) => {
-      const { object_index, offset, pitch } = structs.readAVDRMPlaneDescriptor(
-        at,
-        start + layer.fields.planes.offset + p * plane.size,
-      );
-      return { object: object_index, offset: Number(offset), stride: Number(pitch) };
-    });
-    return { fourcc: format, planes };
+/** What an AVFrame says of its picture; `device` is the struct of its device, where it has one. */
+export function readPicture(kind: HardwareKind, fields: Fields, format: ImageFormat, device?: Address): NativePicture {
+  if (kind.same === undefined) return readDescriptor(fields);
+  const { AVFrame: { fields: { data, linesize } }, hardware: { [kind.struct]: struct } } = avutil().structs;
+  const { view } = fields;
+  const slots = slotsOf(kind, IMAGE_FORMATS[format].planes.length);
+  const objects = slots.map((i) => ({ handle: view.getBigUint64(data.offset + 8 * i, true) }));
+  if (kind.stream === undefined) return { objects, planes: [] };
+  const planes = slots.map((object) => {
+    return { object, offset: 0, stride: view.getInt32(linesize.offset + 4 * object, true) };
   });
-  const [{ format_modifier: modifier }, ...others] = objects;
-  if (others.some(({ format_modifier }) => format_modifier !== modifier)) {
-    throw checks.wrong(
-      "pointer",
-      "the objects of its AVDRMFrameDescriptor have different modifiers, and a frame has one.",
-    );
-  }
-  return {
-    ...{ layers, modifier, planes: layers.flatMap(({ planes }) => planes) },
-    objects: objects.map(({ fd, size }) => ({ handle: BigInt(fd), byteLength: Number(size) })),
-  };
+  const queue = viewAt(device!, struct.size, "ffmpeg").getBigUint64(struct.fields[kind.stream].offset, true);
+  return { objects, planes, queue };
 }
 
-/** The format of one layer, or of a layer for each plane. */
-function formatOfLayers(layers: readonly Layer[]): ImageFormat {
-  const said = layers.map(({ fourcc }) => fourcc).join();
-  const formats = Object.keys(IMAGE_FORMATS) as ImageFormat[];
-  const found = formats.filter((format) => ffmpegName(format) !== undefined).find((format) => {
-    const { fourcc, planes } = IMAGE_FORMATS[format];
-    return said === String(fourcc) || said === planes.map(({ fourcc }) => fourcc).join();
-  });
-  if (found !== undefined) return found;
-  const text = layers.map(({ fourcc }) => `0x${fourcc.toString(16)}`).join(", ");
-  throw checks.wrong(
-    "pointer",
-    `samepage has no format of DRM's layers ${text}.`,
-    "Its frames context would say more.",
-  );
+/** Writes it into one. Returns how many of its buffers that took. */
+export function writePicture(kind: HardwareKind, view: View, picture: NativePicture, info: ImageInfo): number {
+  if (kind.same === undefined) return writeDescriptor(view, picture, info);
+  const { data, linesize } = avutil().structs.AVFrame.fields;
+  for (const [i, slot] of slotsOf(kind, picture.objects.length).entries()) {
+    const { offset = 0, stride = 0 } = picture.planes[i] ?? {};
+    view.setBigUint64(data.offset + 8 * slot, picture.objects[i].handle + BigInt(offset), true);
+    view.setInt32(linesize.offset + 4 * slot, stride, true);
+  }
+  return 0;
 }
 
-/** One layer with all planes. The AVFrame owns the descriptor; the fds stay the frame's. */
-function writeDescriptor(
-  view: DataView<ArrayBuffer>,
-  { objects, planes, modifier = 0n }: NativePicture,
-  { format }: ImageInfo,
-): number {
-  const { fns, structs: { AVFrame, hardware: { AVDRMFrameDescriptor: { size, fields }, ...structs } } } = avutil();
-  const buffer = made(fns.av_buffer_allocz(BigInt(size)), "av_buffer_allocz");
-  view.setBigUint64(AVFrame.fields.buf.offset, buffer, true);
-  const address = bufferBytes(buffer);
-  view.setBigUint64(AVFrame.fields.data.offset, address, true);
-  const at = viewAt(address, size, "ffmpeg");
-  at.setInt32(fields.nb_objects.offset, objects.length, true);
-  at.setInt32(fields.nb_layers.offset, 1, true);
-  const { AVDRMObjectDescriptor: object, AVDRMLayerDescriptor: layer, AVDRMPlaneDescriptor: plane } = structs;
-  for (const [i, { handle, byteLength }] of objects.entries()) {
-    const about = { fd: Number(handle), size: BigInt(byteLength!), format_modifier: modifier };
-    structs.writeAVDRMObjectDescriptor(at, fields.objects.offset + i * object.size, about);
-  }
-  at.setUint32(fields.layers.offset, IMAGE_FORMATS[format].fourcc, true);
-  at.setInt32(fields.layers.offset + layer.fields.nb_planes.offset, planes.length, true);
-  for (const [i, { object, offset, stride }] of planes.entries()) {
-    const about = { object_index: object, offset: BigInt(offset), pitch: BigInt(stride) };
-    structs.writeAVDRMPlaneDescriptor(at, fields.layers.offset + layer.fields.planes.offset + i * plane.size, about);
-  }
-  return 1;
+function slotsOf({ surface }: HardwareKind, planes: number): readonly number[] {
+  return surface === undefined ? Array.from({ length: planes }, (_, i) => i) : [surface];
 }

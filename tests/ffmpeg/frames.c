@@ -229,9 +229,12 @@ AVFrame *mapped(const AVFrame *from, const char *format, int flags) {
 
 int buffer_references(const AVBufferRef *ref) { return av_buffer_get_ref_count(ref); }
 void unreference(AVBufferRef *ref) { av_buffer_unref(&ref); }
-void forget_frames_context(AVFrame *frame) { av_buffer_unref(&frame->hw_frames_ctx); }
-AVBufferRef *device_of(const AVFrame *frame) {
-  return av_buffer_ref(((AVHWFramesContext *)frame->hw_frames_ctx->data)->device_ref);
+
+/** Sets the frames context of a frame, and returns the one before. The surface needs that for its end. */
+AVBufferRef *swap_frames_context(AVFrame *frame, AVBufferRef *to) {
+  AVBufferRef *before = frame->hw_frames_ctx;
+  frame->hw_frames_ctx = to;
+  return before;
 }
 
 /** A frame of DRM's, as a camera or a decoder of the kernel's has it: a layer for each format, a plane in each. */

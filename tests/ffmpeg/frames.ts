@@ -36,8 +36,7 @@ const SYMBOLS = {
   mapped: { parameters: ["u64", "buffer", "i32"], result: "u64" },
   buffer_references: { parameters: ["u64"], result: "i32" },
   unreference: { parameters: ["u64"], result: "void" },
-  forget_frames_context: { parameters: ["u64"], result: "void" },
-  device_of: { parameters: ["u64"], result: "u64" },
+  swap_frames_context: { parameters: ["u64", "u64"], result: "u64" },
   drm_frame: {
     parameters: ["i32", "i32", "i32", "buffer", "u64", "u64", "i32", "buffer", "buffer"],
     result: "u64",

@@ -2,7 +2,7 @@
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { ArgumentError, Frame, host, imageInfo, ledger, MapperGraph } from "@samepage/interop";
 import { FFmpegContext } from "@samepage/interop/ffmpeg";
-import { OpenCLContext, type OpenCLImage } from "@samepage/interop/opencl";
+import type { OpenCLContext, OpenCLImage } from "@samepage/interop/opencl";
 import { until } from "../conformance/bytes.ts";
 import { HERE, open as openOpenCL } from "../opencl/help.ts";
 import { withEmptyLedger } from "../unit/ledger.ts";

@@ -96,8 +96,12 @@ export default table(import.meta, {
     ffmpeg.attach(made.pointer);
   }, wrong("pointer", /its frames context is on display 0x/, /VaapiContext\.attach\(\d+n\)/)),
   "a hardware frame without a frames context": row(({ ffmpeg, made }) => {
-    inC().forget_frames_context(made.pointer);
-    ffmpeg.attach(made.pointer);
+    const context = inC().swap_frames_context(made.pointer, 0n);
+    try {
+      ffmpeg.attach(made.pointer);
+    } finally {
+      inC().swap_frames_context(made.pointer, context);
+    }
   }, wrong("pointer", /no frames context/, /av_hwframe_get_buffer/)),
   "pixels in memory that are called DRM's": row(() => {
     using drm = FFmpegContext.open({ on: dmabuf });
