@@ -51,10 +51,10 @@ export function nativesOf(context: Attaching): Natives {
         })),
     pictureOf(frame) {
       const dense = planeLayouts(frame.info);
-      const unfit = frame.planes.findIndex(({ layout: { strides } }, i) =>
+      const broken = frame.planes.findIndex(({ layout: { strides } }, i) =>
         strides.slice(1).some((stride, at) => stride !== dense[i].strides[at + 1])
       );
-      if (unfit >= 0) throw checks.unfit("frame", `there are gaps within the rows of plane ${unfit}.`);
+      if (broken >= 0) throw checks.unfit("frame", `there are gaps within the rows of plane ${broken}.`);
       return {
         objects: frame.planes.map((plane) => ({ handle: (plane as CudaTensor).rawHandle })),
         planes: frame.planes.map(({ layout: { byteOffset, strides: [stride] } }, object) => ({

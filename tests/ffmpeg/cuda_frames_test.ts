@@ -9,6 +9,7 @@ import { bytesAt, until } from "../conformance/bytes.ts";
 import { recordedTests } from "../cuda/recorded.ts";
 import { buildFrames, CFrame, inC, useCuda } from "./frames.ts";
 import { value } from "./open.ts";
+import { UploadedFrame } from "./uploaded.ts";
 
 const missing = await useCuda() ?? await buildFrames();
 
@@ -150,4 +151,15 @@ test("a frame of another context is refused, with how to have FFmpeg open ours",
   assertStringIncludes(error.message, "on cuda_ctx 0x2000");
   assertStringIncludes(error.hint!, "AV_CUDA_USE_PRIMARY_CONTEXT");
   inC().set_cuda_context(made.pointer, CONTEXT);
+});
+
+test("the frames of tests on a GPU, which FFmpeg's functions make alone, are such frames", ({ ffmpeg, device }) => {
+  using made = UploadedFrame.on(device, "cuda", 64, 32);
+  ranges.push({ start: inC().plane_of(made.pointer, 0), byteLength: PITCH * 32 * 3 / 2 });
+  using frame = ffmpeg.attach(made.pointer) as Frame<CudaTensor>;
+  const [, chroma] = frame.planes.map(({ handle, layout: { byteLength } }) => bytesAt(handle, byteLength));
+  assertEquals([chroma[0], chroma[5 * PITCH + 63]], [16, 21]);
+  using back = UploadedFrame.empty(64, 32);
+  back.copyFrom(made.pointer);
+  assertEquals(back.byteAt(1, 63, 5), 21);
 });
