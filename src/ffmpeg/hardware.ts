@@ -105,7 +105,11 @@ export class Hardware implements EndHooks {
   /** Writes into an AVFrame what a frame is. Returns how many of its buffers that took. */
   write(view: DataView<ArrayBuffer>, frame: Frame, stored: number): number {
     const { fns, structs: { hardware: { HardwareAVFrame } } } = avutil();
-    const info = frame.info as ImageInfo;
+    const { info } = frame;
+    if (info.type !== "image") {
+      const what = `a hardware frame is an image, and this is ${info.type === "audio" ? "sound" : info.format}.`;
+      throw checks.wrong("frame", what, "Map it to memory of the host, and that to FFmpeg.");
+    }
     const frames = made(fns.av_buffer_ref(this.#framesOf(stored, info)), "av_buffer_ref");
     view.setBigUint64(HardwareAVFrame.fields.hw_frames_ctx.offset, frames, true);
     return writePicture(this.#kind, view, this.#natives.pictureOf(frame), info);

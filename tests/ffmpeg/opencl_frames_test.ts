@@ -86,6 +86,13 @@ testOpenCL("buffers of ours are no frame of FFmpeg's", ({ cl, ffmpeg }) => {
   assertStringIncludes(error.message, "expected planes that are images");
 });
 
+testOpenCL("sound is no hardware frame", ({ cl, ffmpeg }) => {
+  const sound = { type: "audio", format: "f32", sampleRate: 8000, channels: 1, samples: 8, layout: "planar" } as const;
+  using frame = Frame.of([cl.allocate({ shape: [8], dtype: "f32" })], sound);
+  const error = assertThrows(() => ffmpeg.avFrame(frame), ArgumentError);
+  assertStringIncludes(error.message, "a hardware frame is an image, and this is sound");
+});
+
 testOpenCL("a frame of another cl_context is refused, with what to open", ({ ffmpeg }) => {
   using other = openOpenCL("pocl");
   using theirs = FFmpegContext.open({ on: other });
