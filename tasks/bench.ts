@@ -47,6 +47,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "opencv_call",
     "ring",
     "vaapi",
+    "ffmpeg",
   ],
   cuda: [
     "cuda_launch",

@@ -1,4 +1,5 @@
-// The tests of OpenCV on Debian 13, whose OpenCV is 4.10: `deno run -A tasks/debian13.ts [FILE…]`, as root on Debian.
+// The tests of OpenCV 4.10 and FFmpeg 7.1 on Debian 13, which has them: `deno run -A tasks/debian13.ts [FILE…]`, as root
+// on Debian.
 //
 // Debian 13's packages are unpacked into out/debian13, and the tests run with that folder as their root. The system's own
 // packages and their lists stay as they are. It needs 1.6 GB.
@@ -12,6 +13,7 @@ const SYSTEM = join(FOLDER, "root");
 const PACKAGES = [
   ...["bash", "coreutils", "libc-bin", "g++", "ocl-icd-libopencl1", "pocl-opencl-icd", "libopencv-imgcodecs410"],
   ...["libopencv-core-dev", "libopencv-imgproc-dev", "libopencv-imgcodecs-dev"],
+  ...["libavutil59", "libavcodec61", "libavformat61"],
 ];
 
 /** Where packages say that a program of theirs chooses among several. */
@@ -34,13 +36,14 @@ for await (const { name } of Deno.readDir(join(FOLDER, "cache/archives"))) {
 }
 for (const name of ["bin", "lib", "lib64", "sbin"]) await link(`usr/${name}`, join(SYSTEM, name));
 for (const [name, chosen] of Object.entries(CHOICES)) await link(chosen, join(LIBRARIES, name));
+await link("gcc", join(SYSTEM, "usr/bin/cc")); // the package's script would choose it
 await Deno.copyFile(Deno.execPath(), join(SYSTEM, "usr/bin/deno"));
 
 const home = Deno.env.get("DENO_DIR") ?? join(Deno.env.get("HOME")!, ".cache/deno");
 const mounts = ["/proc", "/dev", "/sys", ROOT, home];
 const files = Deno.args.length > 0
   ? Deno.args
-  : ["tests/opencv", "tests/guard/opencv_test.ts", "tests/abi/opencv_test.ts"];
+  : ["tests/opencv", "tests/guard/opencv_test.ts", "tests/abi/opencv_test.ts", "tests/ffmpeg"];
 const tests = `ldconfig; exec deno test -A --no-check --v8-flags=--expose-gc ${files.join(" ")}`;
 const script = [
   ...mounts.map((path) => `mkdir -p ${SYSTEM}${path} ${SYSTEM}/tmp && mount --bind ${path} ${SYSTEM}${path}`),

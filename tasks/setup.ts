@@ -3,32 +3,35 @@
 // Most of it comes through apt: it asks dpkg what is missing, says what it is about to install, and never removes a
 // package. CUDA's headers and libraries come through pip, into the folder .cuda of this checkout, and Intel's OpenCL for
 // CPUs, a third platform for the tests and too large for every machine, into .intel. FFmpeg's headers are downloaded
-// through apt and unpacked into .ffmpeg, and so are the kernel and the drivers of the tests' guest into .guest. Where it
-// can not install (no root, no apt, no network) it says so and exits 0: the demo then runs on the host, and the tests
-// count what they skip. Only in CI is that an error, for there a machine without OpenCL must not look like a green run.
+// through apt and unpacked into .ffmpeg, beside FFmpeg 8 as PyPI and npm have it, and so are the kernel and the drivers of
+// the tests' guest into .guest. Where it can not install (no root, no apt, no network) it says so and exits 0: the demo
+// then runs on the host, and the tests count what they skip. Only in CI is that an error, for there a machine without
+// OpenCL must not look like a green run.
 
 import { installPackages } from "./setup/apt.ts";
 import { unpackHeaders } from "./setup/headers.ts";
 import { unpackKernel } from "./setup/kernel.ts";
 import { unpackEgl, unpackLavapipe } from "./setup/mesa.ts";
+import { installNodeAv } from "./setup/node_av.ts";
 import { PACKAGES, PIP } from "./setup/packages.ts";
 import { NEEDS, type Purpose } from "./setup/purpose.ts";
 import { unpackVaDriver } from "./setup/va.ts";
-import { CUDA, hasPip, hasWheels, INTEL, unpack, type Wheels } from "./setup/wheels.ts";
+import { CUDA, FFMPEG_8, hasPip, hasWheels, INTEL, unpack, type Wheels } from "./setup/wheels.ts";
 
-const WHEELS: { readonly [purpose in Purpose]?: Wheels } = { test: CUDA, intel: INTEL };
+const WHEELS: { readonly [purpose in Purpose]?: readonly Wheels[] } = { test: [CUDA, FFMPEG_8], intel: [INTEL] };
 
 /** Installs all that is missing, and returns what could not be installed, and why. */
 async function setup(purpose: Purpose): Promise<string[]> {
   const title = NEEDS[purpose];
-  const wanted = WHEELS[purpose];
-  const wheels = wanted !== undefined && !await hasWheels(wanted) ? wanted : undefined;
+  const wheels: Wheels[] = [];
+  for (const one of WHEELS[purpose] ?? []) if (!await hasWheels(one)) wheels.push(one);
   const packages = PACKAGES.filter((item) => item.for.includes(purpose));
-  if (wheels !== undefined && !await hasPip()) packages.push(PIP);
+  if (wheels.length > 0 && !await hasPip()) packages.push(PIP);
   const reasons = [
     await installPackages(title, packages),
-    wheels && await unpack(title, wheels),
+    ...await Array.fromAsync(wheels, (one) => unpack(title, one)),
     purpose === "test" ? await unpackHeaders(title) : undefined,
+    purpose === "test" ? await installNodeAv(title) : undefined,
     purpose === "guest" ? await unpackKernel(title) : undefined,
     purpose === "guest" ? await unpackLavapipe(title) : undefined,
     purpose === "guest" ? await unpackEgl(title) : undefined,

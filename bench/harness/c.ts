@@ -53,6 +53,13 @@ const VULKAN: Toolchain = { ...CUDA, libraries: ["-l:libOpenCL.so.1", "-l:libvul
 
 const VAAPI: Toolchain = { ...C, libraries: ["-lva", "-ldl"] };
 
+/** By the library's own name, with headers that are unpacked and not installed. */
+const FFMPEG: Toolchain = {
+  ...C,
+  options: ["-isystem", fromFileUrl(new URL("../../.ffmpeg/57/include", import.meta.url))],
+  libraries: ["-l:libavutil.so.57"],
+};
+
 /** The programs, by name. */
 const PROGRAMS = {
   allocate: C,
@@ -64,6 +71,7 @@ const PROGRAMS = {
   cuda_mapped: CUDA,
   cuda_register: CUDA,
   enqueue: C,
+  ffmpeg: FFMPEG,
   external_ring: VULKAN,
   map: C,
   wait: C,
@@ -100,6 +108,11 @@ export function cudaC(source: `cuda_${string}` & keyof typeof PROGRAMS, operatio
 /** An operation of vaapi.c, which is started with these arguments. */
 export function vaapiC(args: string[], operation: string, name = "C"): Way {
   return compiled(name, "vaapi", () => ({ path: join(BUILT, "vaapi"), args }), operation);
+}
+
+/** An operation of ffmpeg.c. */
+export function ffmpegC(operation: string, name = "C"): Way {
+  return compiled(name, "ffmpeg", () => ({ path: join(BUILT, "ffmpeg"), args: [] }), operation);
 }
 
 /** How external_ring.c is started on so many GPUs; its kernels were compiled once. */

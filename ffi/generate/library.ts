@@ -13,6 +13,8 @@ export interface Library {
   readonly headers: readonly string[];
   /** Where they are, besides the folders of the C library; the first that has a header is taken. */
   readonly folders?: readonly string[];
+  /** True where the headers need not be here: then the list is left out. */
+  readonly mayLack?: boolean;
   /** What is defined before them. */
   readonly defines: Readonly<Record<string, string>>;
   /** For a C++ library, what has to be said of it besides. */

@@ -31,6 +31,10 @@ if (unknown !== undefined) {
 
 let differs = false;
 for (const library of LIBRARIES.filter(({ name }) => names.length === 0 || names.includes(name))) {
+  if (library.mayLack && !await isThere(library.folders![0])) {
+    console.error(`${library.name}: left out, its headers are not in ${library.folders![0]}.`);
+    continue;
+  }
   const folder = new URL(`${library.name}/`, root);
   if (!check) await Deno.mkdir(folder, { recursive: true });
   const files = await write(library, await orExit(library.name, readModel(library)));
@@ -46,6 +50,10 @@ for (const library of LIBRARIES.filter(({ name }) => names.length === 0 || names
   }
 }
 if (check && differs) Deno.exit(1);
+
+async function isThere(folder: string): Promise<boolean> {
+  return await orUndefined(Deno.stat(folder)) !== undefined;
+}
 
 /** Is it a list? Others are what several lists have in common. */
 function isLibrary(value: unknown): value is Library {

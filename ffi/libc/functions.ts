@@ -73,6 +73,9 @@ export interface LibC {
     flags: bigint,
   ): bigint;
 
+  /** `void *memcpy(void *restrict dest, const void *restrict src, size_t n)` */
+  memcpy(dest: BufferSource | null, src: Address, n: bigint): Address;
+
   /** `int sched_yield(void)` */
   sched_yield(): number;
 

@@ -44,6 +44,8 @@ export const SYMBOLS = {
   eventfd: { parameters: ["u32", "i32"], result: "i32" },
   // ssize_t process_vm_readv(pid_t pid, const struct iovec *lvec, unsigned long liovcnt, const struct iovec *rvec, unsigned long riovcnt, unsigned long flags)
   process_vm_readv: { parameters: ["i32", "buffer", "u64", "buffer", "u64", "u64"], result: "i64" },
+  // void *memcpy(void *restrict dest, const void *restrict src, size_t n)
+  memcpy: { parameters: ["buffer", "u64", "usize"], result: "u64" },
   // int sched_yield(void)
   sched_yield: { parameters: [], result: "i32" },
   // __pid_t getpid(void)

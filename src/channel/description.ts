@@ -56,9 +56,6 @@ export interface Description {
 
 const ACCESSES: readonly Access[] = ["read", "write", "read-write"];
 const DTYPES = Object.keys(TYPED_ARRAYS) as readonly DType[];
-const MATRICES = ["bt601", "bt709", "bt2020"] as const;
-const RANGES = ["limited", "full"] as const;
-
 const MOST_DIMENSIONS = 32;
 
 const LONGEST_NAME = 256;
@@ -105,7 +102,7 @@ function bodyOfInfo(info: FrameInfo): object {
   }
   const { fourcc, width, height, modifier, colour } = info;
   const image = { fourcc, width, height, modifier: `${modifier}` };
-  return { image: colour === undefined ? image : { ...image, colour: colourIn(colour) } };
+  return { image: colour === undefined ? image : { ...image, colour } };
 }
 
 function bodyOfMetadata(metadata: Metadata): unknown {
@@ -207,17 +204,9 @@ function imageIn(image: unknown): FrameInfo {
     width: whole(given.width, "image.width", 1),
     height: whole(given.height, "image.height", 1),
     modifier: decimal(given.modifier, "image.modifier", "unsigned"),
-    ...(given.colour === undefined ? {} : { colour: colourIn(given.colour) }),
+    ...(given.colour === undefined ? {} : { colour: given.colour as Colour }),
   };
   return checked("image", () => imageInfo(init));
-}
-
-function colourIn(colour: unknown): Colour {
-  const { matrix, range } = record(colour, "image.colour", [], ["matrix", "range"]);
-  return Object.freeze({
-    ...(matrix === undefined ? {} : { matrix: oneOf(matrix, "image.colour.matrix", MATRICES) }),
-    ...(range === undefined ? {} : { range: oneOf(range, "image.colour.range", RANGES) }),
-  });
 }
 
 function metadataIn(given: unknown): Metadata {

@@ -3,13 +3,17 @@
  *
  * @module
  */
-import { messageOf } from "./errors.ts";
+import { literal, shown } from "./argument.ts";
+import { ArgumentError, InteropError, messageOf, PermissionError } from "./errors.ts";
+import { allOrNothing } from "./life/undo.ts";
+import { statusOf } from "./native/fd.ts";
 
 /** The functions of Deno's own node:fs that are used here. Only they open a file with O_NONBLOCK. */
 interface FileSystem {
   readonly constants: Readonly<Record<"O_RDONLY" | "O_WRONLY" | "O_CREAT" | "O_EXCL" | "O_NONBLOCK", number>>;
-  openSync(path: string, flags: number): number;
+  openSync(path: string | URL, flags: number): number;
   fstatSync(fd: number): { readonly size: number; isFile(): boolean };
+  fstatSync(fd: number, options: { readonly bigint: true }): { readonly ino: bigint };
   readSync(fd: number, into: Uint8Array): number;
   writeSync(fd: number, from: Uint8Array, offset: number, length: number, position: number): number;
   ftruncateSync(fd: number, length: number): void;
@@ -19,6 +23,48 @@ interface FileSystem {
 /** Loaded on the first call: it takes Deno some milliseconds. It asks for the same permissions as `Deno.openSync`. */
 function fileSystem(): FileSystem {
   return globalThis.process.getBuiltinModule("node:fs");
+}
+
+/** A path that a program gave, as an argument of an API. */
+export interface GivenPath {
+  readonly api: string;
+  readonly argument: string;
+  readonly given: unknown;
+}
+
+/** A path that a program gave. It has no zero byte: C would end it there, and open another file than Deno checked. */
+export function pathIn({ api, argument, given }: GivenPath): string {
+  if (typeof given === "string" && given !== "" && !given.includes("\0")) return given;
+  throw new ArgumentError(`${argument}: expected a path, got ${literal(given)}.`, { api, argument });
+}
+
+/**
+ * Has Deno use a file that a program names, because native code ignores Deno's permissions.
+ * @throws {PermissionError} if Deno does not permit it.
+ * @throws {ArgumentError} if the path is none, or `use` fails; the message says why.
+ */
+export function asked<R>(
+  { what, ...about }: GivenPath & { readonly what: "read" | "write" },
+  use: (path: string) => R,
+): R {
+  const path = pathIn(about);
+  try {
+    return use(path);
+  } catch (cause) {
+    const { api, argument } = about;
+    const fields = { api, argument, cause };
+    if (cause instanceof Deno.errors.NotCapable) {
+      const flag = `--allow-${what}=${path}`;
+      throw new PermissionError(`Deno does not permit to ${what} ${shown(path)}.`, flag, {
+        ...fields,
+        hint: `Run with --allow-${what}=${shown(path)}.`,
+      });
+    }
+    throw new ArgumentError(
+      `${argument}: ${shown(path)} cannot be ${what === "read" ? "read" : "written"}: ${shown(messageOf(cause))}.`,
+      fields,
+    );
+  }
 }
 
 export function isMissing(error: unknown): boolean {
@@ -33,13 +79,44 @@ export function isMissing(error: unknown): boolean {
  */
 export function readRegularFile(path: string, most: number): Uint8Array<ArrayBuffer> {
   const fs = fileSystem();
-  const fd = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
-  try {
-    const size = sizeOfRegular(fs, fd);
-    if (size > most) throw tooLong(most);
-    return readToEnd((into) => fs.readSync(fd, into), size, most);
-  } finally {
-    fs.closeSync(fd);
+  using file = new OpenFile(fs, path);
+  const { fd, size } = file;
+  if (size > most) throw tooLong(most);
+  return readToEnd((into) => fs.readSync(fd, into), size, most);
+}
+
+/**
+ * Opens a regular file for native code to read. Needs `--allow-read` of it.
+ * @throws {Deno.errors.NotCapable} if Deno does not permit it.
+ * @throws {Error} if there is no regular file, or it cannot be opened. The message is the reason alone.
+ */
+export function openRegularFile(path: string | URL): Disposable & { readonly fd: number } {
+  const file = new OpenFile(fileSystem(), path);
+  return allOrNothing("opening a file", () => file.assertNative(), [() => file[Symbol.dispose]()]);
+}
+
+/** A regular file that is open for reading until the end of its block. */
+class OpenFile implements Disposable {
+  readonly fd: number;
+  readonly size: number;
+  readonly #fs: FileSystem;
+
+  constructor(fs: FileSystem, path: string | URL) {
+    this.#fs = fs;
+    this.fd = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+    this.size = allOrNothing("opening a file", () => sizeOfRegular(fs, this.fd), [() => this[Symbol.dispose]()]);
+  }
+
+  /** Its fd is the kernel's. Deno's were numbers of its own, once. */
+  assertNative(): this {
+    const { ino } = this.#fs.fstatSync(this.fd, { bigint: true });
+    const { identity } = statusOf(this.fd);
+    if (BigInt.asUintN(64, identity) === ino) return this;
+    throw new InteropError("The fd that Deno's node:fs returns is not the kernel's.", { api: "core" });
+  }
+
+  [Symbol.dispose](): void {
+    this.#fs.closeSync(this.fd);
   }
 }
 

@@ -11,9 +11,12 @@ import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { contextOn } from "../core/device/device_on.ts";
 import { Hardware } from "./hardware.ts";
 import { attachedFrame } from "./attached.ts";
+import { type DecodeOptions, Decoder } from "./decoder.ts";
+import { SpareFrames } from "./fields.ts";
 import { lentFrame } from "./lent.ts";
 import { avutil, checks } from "./library.ts";
 import { type FFmpegTensor, ports } from "./memory.ts";
+import type { MediaSource } from "./source.ts";
 
 /** Options of {@link FFmpegContext.attach}. */
 export interface FFmpegAttach extends AttachOptions {
@@ -57,11 +60,17 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
   /** Its ports: host pointers both ways. For mappers. */
   readonly ports: Memory<FFmpegTensor, Address> = ports;
 
+  /** @internal The AVFrames of its next frames. */
+  readonly spares: SpareFrames;
+
   /** FFmpeg's device, where it has one. */
   readonly #hardware: Hardware | undefined;
 
   private constructor(name: string, hardware: Hardware | undefined, undo: Undo) {
+    const spares = new SpareFrames();
+    undo.push(() => spares.free());
     super("ffmpeg", { name, id: hardware?.on.id ?? {} }, undo, hardware);
+    this.spares = spares;
     this.#hardware = hardware;
     if (hardware?.on.resource !== undefined) this.resource.dependOn(hardware.on.resource);
     this.opened();
@@ -177,7 +186,32 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
     const hardware = this.#hardware?.on === context ? this.#hardware : undefined;
     if (hardware === undefined) checks.assertHere(context, this, "frame");
     this.resource.assertLive();
-    return lentFrame(frame, hardware);
+    return lentFrame(this.spares, frame, hardware);
+  }
+
+  /**
+   * The frames of a file, in order, in the memory that FFmpeg decodes into. One that the decoder itself goes on to read can
+   * be read only; any other is yours to write.
+   *
+   * Files are all that is opened: a playlist that names others ends with an error, as a URL does.
+   *
+   * @param source a path or a `file:` URL, which needs `--allow-read` of the file; or the bytes of a file, which are copied
+   * @throws {ArgumentError} for what is no regular file, a URL of the network, and options that are wrong.
+   * @throws {PermissionError} if Deno may not read the file.
+   * @throws {LibraryNotFoundError} if libavcodec or libavformat are not there.
+   *
+   * @example
+   * ```ts
+   * import { FFmpegContext } from "@samepage/interop/ffmpeg";
+   *
+   * using ffmpeg = FFmpegContext.open();
+   * for await (using frame of ffmpeg.decode("examples/edges/photo.jpg")) {
+   *   console.log(frame.info.type, frame.planes.length); // image 3
+   * }
+   * ```
+   */
+  decode(source: MediaSource, options: DecodeOptions = {}): Decoder {
+    return new Decoder(this, source, options);
   }
 }
 

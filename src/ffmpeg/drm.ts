@@ -5,7 +5,8 @@ import type { ImagePlane } from "../core/device/port.ts";
 import { IMAGE_FORMATS, type ImageFormat, type ImageInfo } from "../core/layout/frame_info.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { ffmpegName, pixelFormatNumber } from "./formats.ts";
-import { bufferBytes, type Fields } from "./frame.ts";
+import type { Fields } from "./fields.ts";
+import { bufferBytes } from "./frame.ts";
 import { avutil, checks, made } from "./library.ts";
 
 interface Layer {

@@ -1,6 +1,5 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AV_NOPTS_VALUE, AV_NUM_DATA_POINTERS } from "../../ffi/avutil57/constants.ts";
-import type { AVFrame } from "../../ffi/avutil57/structs.ts";
 import type { AdoptedPlane } from "../core/tensors/adopt.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import {
@@ -10,34 +9,26 @@ import {
   imageInfo,
   type MediaFacts,
   planeLayouts,
+  withMedia,
 } from "../core/layout/frame_info.ts";
 import { type Layout, layout } from "../core/layout/layout.ts";
 import type { Undo } from "../core/life/undo.ts";
-import { viewAt } from "../core/native/pin.ts";
+import { libc } from "../core/native/libc.ts";
+import { FixedStruct, viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
+import { type Fields, freed } from "./fields.ts";
 import { FULL_RANGE, imageFormatOf, type PixelsFormat, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
+import type { Metadata } from "../core/tensors/metadata.ts";
 import { avutil, checks, made } from "./library.ts";
+import { metadataOf } from "./side_data.ts";
 
 const WORD = 8;
-
-/** The fields of an AVFrame, and the memory in which its arrays are. */
-export interface Fields extends AVFrame {
-  readonly address: Address;
-  readonly view: DataView<ArrayBuffer>;
-}
-
-/** Reads an AVFrame, which is valid for as long as its owner says. */
-export function fieldsAt(address: Address): Fields {
-  const { structs: { AVFrame, readAVFrame } } = avutil();
-  const view = viewAt(address, AVFrame.size, "ffmpeg");
-  return { ...readAVFrame(view, 0), address, view };
-}
 
 /** An AVFrame without memory; `undo` frees it, and with it the references that it has got. */
 export function newFrame(undo: Undo): Address {
   const { fns } = avutil();
   const frame = made(fns.av_frame_alloc(), "av_frame_alloc");
-  undo.push(() => fns.av_frame_free(new BigUint64Array([frame])));
+  undo.push(() => freed(frame));
   return frame;
 }
 
@@ -45,17 +36,90 @@ export function newFrame(undo: Undo): Address {
 export interface Contents {
   readonly info: FrameInfo;
   readonly planes: readonly AdoptedPlane[];
+  readonly metadata: Metadata | undefined;
 }
 
+/** What the frames of a stream have in common, and the numbers that say so. */
+interface Stream {
+  readonly numbers: Float64Array;
+  readonly info: FrameInfo;
+  /** In which buffer each plane lies, and where. */
+  readonly planes: readonly (readonly [buffer: number, layout: Layout])[];
+}
+
+/** Those whose frames came last: most frames are as the one before. */
+const recent: Stream[] = [];
+const MOST_RECENT = 4;
+
 /** @throws {ArgumentError} for a format that samepage has no layout for. @throws {LayoutError} for planes elsewhere. */
-export function describe(fields: Fields): Contents {
+export function describe(fields: Fields, buffers: readonly Buffer[] = buffersOf(fields)): Contents {
+  const numbers = numbersOf(fields, buffers);
+  let stream = recent.find((one) => isSame(one.numbers, numbers));
+  if (stream === undefined) {
+    recent.unshift(stream = { numbers: numbers.slice(), ...streamOf(fields, buffers) });
+    recent.length = Math.min(recent.length, MOST_RECENT);
+  }
+  const blocks = buffers.map(({ address, byteLength }) => ({ kind: "ffmpeg.buffer", address, byteLength }));
+  const planes = stream.planes.map(([i, layout]) => ({ handle: blocks[i].address, layout, block: blocks[i] }));
+  const info = withMedia(stream.info, { ...stream.info.media, ...momentOf(fields) });
+  return { info, planes, metadata: metadataOf(fields) };
+}
+
+function streamOf(fields: Fields, buffers: readonly Buffer[]): Pick<Stream, "info" | "planes"> {
   const { width, height, nb_samples } = fields;
-  if (width > 0 && height > 0) return picture(fields);
-  if (nb_samples > 0) return sound(fields);
+  if (width > 0 && height > 0) return picture(fields, buffers);
+  if (nb_samples > 0) return sound(fields, buffers);
   throw checks.wrong("pointer", "its AVFrame is empty: it has no pixels, and no samples.");
 }
 
-function picture(fields: Fields): Contents {
+/** What a stream's frames have in common, as 32-bit numbers at these fields. */
+const COMMON = [
+  ...["format", "width", "height", "nb_samples", "channels", "sample_rate", "aspect_num", "aspect_den"],
+  ...["time_base_num", "time_base_den", "color_range", "colorspace", "color_primaries", "color_trc", "chroma_location"],
+];
+const CROPS = ["crop_left", "crop_right", "crop_top", "crop_bottom"];
+
+/** Where those numbers lie, and how far each row of each plane goes. */
+let commonAt: readonly number[] | undefined;
+
+function offsetsOfCommon(): readonly number[] {
+  const { fields } = avutil().structs.AVFrame;
+  return [
+    ...COMMON.map((name) => fields[name as "format"].offset),
+    ...CROPS.flatMap((name) => [0, 4].map((half) => fields[name as "crop_left"].offset + half)),
+    ...Array.from({ length: AV_NUM_DATA_POINTERS }, (_, i) => fields.linesize.offset + 4 * i),
+  ];
+}
+
+let numbers = new Float64Array(256);
+
+/** All numbers that {@link streamOf} looks at. They are valid until the next call. */
+function numbersOf(fields: Fields, buffers: readonly Buffer[]): Float64Array {
+  commonAt ??= offsetsOfCommon();
+  const planes = planesIn(fields);
+  const count = commonAt.length + 2 * (buffers.length + planes.length);
+  if (count > numbers.length) numbers = new Float64Array(count); // sound of a hundred channels
+  let n = 0;
+  for (const at of commonAt) numbers[n++] = fields.view.getInt32(at, true);
+  for (const { address, byteLength } of buffers) {
+    numbers[n++] = byteLength;
+    numbers[n++] = Number(address & 7n);
+  }
+  for (let i = 0; i < planes.length; i++) {
+    const at = placeOf(planes[i], i, buffers);
+    numbers[n++] = at;
+    numbers[n++] = at < 0 ? 0 : Number(planes[i] - buffers[at].address);
+  }
+  return numbers.subarray(0, n);
+}
+
+function isSame(a: Float64Array, b: Float64Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+function picture(fields: Fields, buffers: readonly Buffer[]): Pick<Stream, "info" | "planes"> {
   const format = pixelsFormat(fields.format, "pointer");
   const crop = cropOf(fields, format);
   const { width, height } = crop;
@@ -66,14 +130,13 @@ function picture(fields: Fields): Contents {
       ? { type: "picture", format: format.name, width, height, planes: format.planes, ...about }
       : { ...imageInfo({ format: named, width, height }), ...about },
   );
-  const blocks = new Blocks(fields);
   const planes = planeLayouts(info).map(({ shape, dtype }, i) => {
     const { step, rows, elements } = format.planes[i];
     const size = sizeOf(dtype);
     const stride = linesizeOf(fields, i, shape[1] * elements * size);
     const skipped = Math.floor(crop.top / rows) * stride + Math.floor(crop.left / step) * elements * size;
     const strides = [stride, elements * size, size].slice(0, shape.length);
-    return blocks.plane(i, skipped, { shape, dtype, strides });
+    return placed(fields, buffers, i, skipped, { shape, dtype, strides });
   });
   return { info, planes };
 }
@@ -109,27 +172,21 @@ export function cropOf(fields: Fields, { name, planes }: PixelsFormat) {
   );
 }
 
-function sound(fields: Fields): Contents {
+function sound(fields: Fields, buffers: readonly Buffer[]): Pick<Stream, "info" | "planes"> {
   const { format, nb_samples: samples, channels, sample_rate: sampleRate } = fields;
   const found = SAMPLES.get(format);
   if (found === undefined) throw checks.wrong("pointer", `its AVFrame has no sample format (${format}).`);
   const [dtype, form] = found;
-  const media = mediaOf(fields);
+  const media = timesOf(fields);
   const info = frameInfo({ type: "audio", format: dtype, sampleRate, channels, samples, layout: form, media });
-  const blocks = new Blocks(fields);
-  return { info, planes: planeLayouts(info).map((plane, i) => blocks.plane(i, 0, plane)) };
+  return { info, planes: planeLayouts(info).map((plane, i) => placed(fields, buffers, i, 0, plane)) };
 }
 
-/** The AVBufferRefs of an AVFrame, and what they say. */
-export function buffersOf({ view, extended_buf, nb_extended_buf }: Fields) {
-  const { structs: { AVFrame, AVBufferRef, readAVBufferRef } } = avutil();
-  const more = nb_extended_buf <= 0 ? undefined : viewAt(extended_buf, WORD * nb_extended_buf, "ffmpeg");
-  const references = [
-    ...words(view, AVFrame.fields.buf.offset, AV_NUM_DATA_POINTERS),
-    ...more === undefined ? [] : words(more, 0, nb_extended_buf),
-  ];
-  return references.filter((reference) => reference !== NULL)
-    .map((reference) => [reference, readAVBufferRef(viewAt(reference, AVBufferRef.size, "ffmpeg"), 0)] as const);
+/** A buffer that an AVFrame has a reference to, and that reference. */
+export interface Buffer {
+  readonly reference: Address;
+  readonly address: Address;
+  readonly byteLength: number;
 }
 
 /** What an AVBufferRef refers to. */
@@ -138,48 +195,81 @@ export function bufferBytes(reference: Address): Address {
   return readAVBufferRef(viewAt(reference, size, "ffmpeg"), 0).data;
 }
 
-/** The buffers that an AVFrame has references to. */
-class Blocks {
-  readonly #fields: Fields;
-  readonly #blocks: AdoptedPlane["block"][];
+/** The buffers of an AVFrame that FFmpeg has made. */
+export function buffersOf({ view, extended_buf, nb_extended_buf }: Fields): Buffer[] {
+  const at = avutil().structs.AVFrame.fields.buf.offset;
+  const buffers: Buffer[] = [];
+  for (let i = 0; i < AV_NUM_DATA_POINTERS; i++) addBuffer(buffers, addressIn(view, at + WORD * i));
+  if (nb_extended_buf <= 0) return buffers;
+  const more = viewAt(extended_buf, WORD * nb_extended_buf, "ffmpeg");
+  for (let i = 0; i < nb_extended_buf; i++) addBuffer(buffers, addressIn(more, WORD * i));
+  return buffers;
+}
 
-  constructor(fields: Fields) {
-    this.#fields = fields;
-    this.#blocks = buffersOf(fields).map(([, { data: address, size }]) => {
-      return { kind: "ffmpeg.buffer", address, byteLength: Number(size) };
-    });
-  }
+/** A copy of an AVBufferRef: to look at FFmpeg's own costs far more. */
+let copy: FixedStruct | undefined;
 
-  /** A plane, from so many bytes after its pointer on. */
-  plane(
-    i: number,
-    skipped: number,
-    { shape, dtype, strides }: Pick<Layout, "shape" | "dtype" | "strides">,
-  ): AdoptedPlane {
-    const data = viewAt(this.#fields.extended_data, WORD * (i + 1), "ffmpeg").getBigUint64(WORD * i, true);
-    const block = this.#blocks.find(({ address, byteLength }) =>
-      data >= address! && data < address! + BigInt(byteLength)
-    );
-    if (block === undefined) {
-      throw checks.unfit("pointer", `plane ${i} of its AVFrame lies in none of the frame's buffers.`, REFERENCED);
-    }
-    if (block.address! % BigInt(sizeOf(dtype)) !== 0n) {
-      throw checks.unfit(
-        "pointer",
-        `a buffer of its AVFrame begins at no multiple of the ${sizeOf(dtype)} bytes of ${dtype}.`,
-      );
-    }
-    const at = layout({ shape, dtype, strides, byteOffset: Number(data - block.address!) + skipped });
-    checks.assertWithin(at, block.byteLength, "pointer");
-    return { handle: block.address, layout: at, block };
+function addBuffer(buffers: Buffer[], at: Address): void {
+  if (at === NULL) return;
+  const { AVBufferRef: { size: byteLength }, readAVBufferRef } = avutil().structs;
+  copy ??= new FixedStruct(byteLength);
+  libc().memcpy(copy.view, at, BigInt(byteLength));
+  const { data, size } = readAVBufferRef(copy.view, 0);
+  buffers.push({ reference: at, address: data, byteLength: Number(size) });
+}
+
+/** The addresses of an AVFrame's planes. */
+function planesIn({ view, address, extended_data, channels }: Fields): Address[] {
+  const at = avutil().structs.AVFrame.fields.data.offset;
+  const isWithin = extended_data === address + BigInt(at);
+  const from = isWithin ? view : viewAt(extended_data, WORD * channels, "ffmpeg");
+  const planes: Address[] = [];
+  for (let i = 0; i < (isWithin ? AV_NUM_DATA_POINTERS : channels); i++) {
+    const plane = addressIn(from, (isWithin ? at : 0) + WORD * i);
+    if (plane === NULL) return planes;
+    planes.push(plane);
   }
+  return planes;
+}
+
+/** In which buffer an address lies; below zero for none. A plane with a buffer of its own has that of its number. */
+function placeOf(plane: Address, i: number, buffers: readonly Buffer[]): number {
+  if (i < buffers.length && isIn(plane, buffers[i])) return i;
+  return buffers.findIndex((buffer) => isIn(plane, buffer));
+}
+
+function isIn(at: Address, { address, byteLength }: Buffer): boolean {
+  return at >= address && at < address + BigInt(byteLength);
+}
+
+/** Where a plane lies, from so many bytes after its pointer on. */
+function placed(
+  fields: Fields,
+  buffers: readonly Buffer[],
+  i: number,
+  skipped: number,
+  { shape, dtype, strides }: Pick<Layout, "shape" | "dtype" | "strides">,
+): readonly [buffer: number, layout: Layout] {
+  const data = planesIn(fields)[i];
+  const at = data === undefined ? -1 : placeOf(data, i, buffers);
+  if (at < 0) {
+    throw checks.unfit("pointer", `plane ${i} of its AVFrame lies in none of the frame's buffers.`, REFERENCED);
+  }
+  const { address, byteLength } = buffers[at];
+  if (address % BigInt(sizeOf(dtype)) !== 0n) {
+    const what = `begins at no multiple of the ${sizeOf(dtype)} bytes of ${dtype}.`;
+    throw checks.unfit("pointer", `a buffer of its AVFrame ${what}`);
+  }
+  const within = layout({ shape, dtype, strides, byteOffset: Number(data - address) + skipped });
+  checks.assertWithin(within, byteLength, "pointer");
+  return [at, within];
 }
 
 /** What to do with a frame whose memory FFmpeg does not count references of. */
 export const REFERENCED = "Let av_frame_get_buffer() allocate it, or map its memory by host.wrap().";
 
-function words(view: DataView, offset: number, count: number): Address[] {
-  return Array.from({ length: count }, (_, i) => view.getBigUint64(offset + WORD * i, true) as Address);
+function addressIn(view: DataView, offset: number): Address {
+  return view.getBigUint64(offset, true) as Address;
 }
 
 /** FFmpeg's names of the matrices that {@link Colour} knows. */
@@ -213,17 +303,29 @@ export const NAMED_FACTS = [
   ["chromaLocation", "chroma_location", "av_chroma_location"],
 ] as const;
 
+/** What a frame alone has. */
+export function momentOf({ pts, duration, key_flags }: Fields): MediaFacts {
+  const keyFrame = (key_flags & avutil().structs.keyFrame) !== 0;
+  if (pts === AV_NOPTS_VALUE) return duration === 0n ? { keyFrame } : { duration, keyFrame };
+  return duration === 0n ? { pts, keyFrame } : { pts, duration, keyFrame };
+}
+
+/** What it has like the others of its stream. */
 function mediaOf(fields: Fields): MediaFacts {
-  const { pts, duration, time_base_num, time_base_den, aspect_num, aspect_den, key_frame } = fields;
+  const { aspect_num, aspect_den } = fields;
   const { fns } = avutil();
   const names = NAMED_FACTS.map(([fact, field, fn]) => [fact, namedText(fns[`${fn}_name`](fields[field]))] as const);
   return known({
-    pts: pts === AV_NOPTS_VALUE ? undefined : pts,
-    duration: duration === 0n ? undefined : duration,
-    timeBase: time_base_num === 0 ? undefined : Object.freeze([time_base_num, time_base_den] as const),
-    keyFrame: key_frame !== 0,
+    ...timesOf(fields),
     sampleAspect: aspect_num === 0 ? undefined : Object.freeze([aspect_num, aspect_den] as const),
     ...Object.fromEntries(names),
+  });
+}
+
+/** The facts of sound: FFmpeg leaves those of pictures zero, which has a name there. */
+function timesOf({ time_base_num, time_base_den }: Fields): MediaFacts {
+  return known({
+    timeBase: time_base_num === 0 ? undefined : Object.freeze([time_base_num, time_base_den] as const),
   });
 }
 

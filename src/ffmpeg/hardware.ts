@@ -13,7 +13,8 @@ import { viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { imageFormatOf, pixelFormatNumber, pixelsFormat } from "./formats.ts";
-import { bufferBytes, cropOf, type Fields, pictureFacts } from "./frame.ts";
+import type { Fields } from "./fields.ts";
+import { bufferBytes, cropOf, momentOf, pictureFacts } from "./frame.ts";
 import {
   assertSame,
   formatWithout,
@@ -23,7 +24,7 @@ import {
   writeHandles,
   writePicture,
 } from "./hardware_kinds.ts";
-import { avutil, check, checks, failed, made } from "./library.ts";
+import { avutil, check, checks, failure, made } from "./library.ts";
 
 /** The hardware devices that this FFmpeg was built with: number and name. */
 export function builtDevices(): ReadonlyMap<number, string> {
@@ -93,7 +94,9 @@ export class Hardware implements EndHooks {
     if (named === undefined) {
       throw checks.wrong("pointer", `its surface has pixels of ${format.name} (${width} × ${height}).`, CONVERT);
     }
-    const info = { ...imageInfo({ format: named, width, height }), ...pictureFacts(fields, format.name) };
+    const { media, ...facts } = pictureFacts(fields, format.name);
+    const about = { ...facts, media: { ...media, ...momentOf(fields) } };
+    const info = { ...imageInfo({ format: named, width, height }), ...about };
     return { info, picture: readPicture(this.#kind, fields, named, device) };
   }
 
@@ -127,7 +130,7 @@ export class Hardware implements EndHooks {
     if (isOver()) return undefined;
     const name = `FFmpeg's references to its device on ${this.on.name}`;
     const about = { api: "ffmpeg", name, fn: "av_buffer_get_ref_count", takesThread: false } as const;
-    return fenceOf({ ...about, error: failed, isOver, block: blockingPause(name), wait: () => polled(isOver) });
+    return fenceOf({ ...about, error: failure, isOver, block: blockingPause(name), wait: () => polled(isOver) });
   }
 
   /** The format of a frame's pixels, and the struct of its device. */

@@ -4,7 +4,7 @@ import type { NativePicture } from "../core/contract.ts";
 import { IMAGE_FORMATS, type ImageFormat, type ImageInfo } from "../core/layout/frame_info.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { readDescriptor, storedFormat, writeDescriptor } from "./drm.ts";
-import type { Fields } from "./frame.ts";
+import type { Fields } from "./fields.ts";
 import { avutil, checks } from "./library.ts";
 
 type View = DataView<ArrayBuffer>;

@@ -7,20 +7,21 @@ import { sizeOf } from "../core/layout/dtype.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { writes } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
-import { viewAt } from "../core/native/pin.ts";
 import { cString } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { ffmpegName, pixelFormatNumber, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
-import { matrixNameOf, NAMED_FACTS, newFrame } from "./frame.ts";
+import { freed, type SpareFrames } from "./fields.ts";
+import { matrixNameOf, NAMED_FACTS } from "./frame.ts";
 import type { Hardware } from "./hardware.ts";
 import { avutil, checks, made } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
+import { addSideData } from "./side_data.ts";
 
 /** The key of an allocation's references that FFmpeg may have. */
 const LENT = {};
 
 /** A new AVFrame over a frame's memory. The frame is in use until FFmpeg has no reference to its memory any more. */
-export function lentFrame(frame: Frame, hardware: Hardware | undefined): Address {
+export function lentFrame(spares: SpareFrames, frame: Frame, hardware: Hardware | undefined): Address {
   const { planes, info, access, resource } = frame;
   frame.assertUsable(access);
   const written = numbersOf(info);
@@ -39,10 +40,11 @@ export function lentFrame(frame: Frame, hardware: Hardware | undefined): Address
       });
       return flag;
     });
-    const own = newFrame(undo);
-    const { fns, structs: { AVFrame: { size, fields: { buf } }, readAVFrame, writeAVFrame } } = avutil();
-    const view = viewAt(own, size, "ffmpeg");
-    writeAVFrame(view, 0, { ...readAVFrame(view, 0), ...written, ...(hardware && { format: hardware.format }) });
+    const fields = spares.take();
+    undo.push(() => spares.give(fields));
+    const { fns, structs: { AVFrame: { fields: { buf } } } } = avutil();
+    const { view, address: from } = Object.assign(fields, written, hardware && { format: hardware.format });
+    addSideData(from, frame.metadata);
     place?.(view);
     const first = hardware === undefined ? 0 : hardware.write(view, frame, written.format);
     for (const [i, [, parts]] of blocks.entries()) {
@@ -53,6 +55,11 @@ export function lentFrame(frame: Frame, hardware: Hardware | undefined): Address
       const buffer = fns.av_buffer_create(start, end - start, callback, opaque, flag);
       view.setBigUint64(buf.offset + 8 * (first + i), made(buffer, "av_buffer_create"), true);
     }
+    const own = made(fns.av_frame_alloc(), "av_frame_alloc");
+    fns.av_frame_move_ref(own, from);
+    undo.pop(); // it has no references any more
+    spares.give(fields);
+    undo.push(() => freed(own));
     for (const [opaque, flag] of references) if (flag.isSet()) references.delete(opaque);
     for (const [i, [allocation]] of blocks.entries()) {
       const lent = allocation.attachment<NativeFlag[]>(LENT, () => []);
@@ -97,10 +104,12 @@ function endsOf(planes: readonly FFmpegTensor[]): readonly [start: Address, end:
 
 /** Bytes from a row to the next; of sound, all bytes of a plane. @throws {LayoutError} for gaps within a row. */
 function linesizeOf({ layout: { shape, strides, dtype, byteLength } }: FFmpegTensor, i: number): number {
-  const [, ...inner] = strides;
-  const dense = shape.slice(1).map((_, at) => shape.slice(at + 2).reduce((a, b) => a * b, sizeOf(dtype)));
-  if (inner.every((stride, at) => stride === dense[at])) return shape.length > 1 ? strides[0] : byteLength;
-  throw checks.unfit("frame", `there are gaps within the rows of plane ${i}, and an AVFrame has none.`);
+  let dense = sizeOf(dtype);
+  for (let at = shape.length - 1; at > 0; dense *= shape[at--]) {
+    if (strides[at] === dense) continue;
+    throw checks.unfit("frame", `there are gaps within the rows of plane ${i}, and an AVFrame has none.`);
+  }
+  return shape.length > 1 ? strides[0] : byteLength;
 }
 
 /** What an AVFrame says of such a frame. */
@@ -111,7 +120,7 @@ function numbersOf(info: FrameInfo) {
     duration,
     time_base_num,
     time_base_den,
-    key_frame: Number(keyFrame),
+    key_flags: keyFrame ? avutil().structs.keyFrame : 0,
     ...(pts === undefined ? {} : { pts }),
   };
   if (info.type === "audio") {
@@ -144,10 +153,24 @@ function formatOf(info: Exclude<FrameInfo, { type: "audio" }>): number {
 
 /** FFmpeg's numbers for names; what is left out stays unspecified. */
 function coloursOf(names: { readonly [K in typeof NAMED_FACTS[number][0]]?: string | undefined }) {
-  const { fns } = avutil();
   const numbers = NAMED_FACTS.map(([fact, field, fn]) => {
     const name = names[fact];
-    return [field, name === undefined ? -1 : fns[`${fn}_from_name`](cString(name))] as const;
+    return [field, name === undefined ? -1 : numberOf(`${fn}_from_name`, name)] as const;
   });
   return Object.fromEntries(numbers.filter(([, number]) => number >= 0));
+}
+
+/** The functions that return a number for a name. */
+type Numbering = "av_get_pix_fmt" | `${typeof NAMED_FACTS[number][2]}_from_name`;
+
+const numbered = new Map<string, number>();
+
+/** FFmpeg's number for a name; below zero for one that it does not know. */
+function numberOf(fn: Numbering, name: string): number {
+  const key = `${fn} ${name}`;
+  let number = numbered.get(key);
+  if (number !== undefined) return number;
+  number = avutil().fns[fn](cString(name));
+  if (number >= 0) numbered.set(key, number); // of those there are few
+  return number;
 }

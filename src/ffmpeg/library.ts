@@ -1,19 +1,27 @@
-import { NULL } from "../../ffi/address.ts";
+import { type Address, NULL } from "../../ffi/address.ts";
+import { AV_ERROR_MAX_STRING_SIZE } from "../../ffi/avcodec59/constants.ts";
+import type { AVCodecs } from "../../ffi/avcodec59/functions.ts";
+import { SYMBOLS as CODEC_SYMBOLS } from "../../ffi/avcodec59/symbols.ts";
+import type { AVFormats } from "../../ffi/avformat59/functions.ts";
+import { SYMBOLS as FORMAT_SYMBOLS } from "../../ffi/avformat59/symbols.ts";
+import { ERROR_NAMES } from "../../ffi/avutil57/errors.ts";
 import type { AVUtil } from "../../ffi/avutil57/functions.ts";
 import { SYMBOLS } from "../../ffi/avutil57/symbols.ts";
 import type { AVHWContext } from "../../ffi/avhwcontext57/functions.ts";
 import { SYMBOLS as HARDWARE } from "../../ffi/avhwcontext57/symbols.ts";
 import { ENOMEM } from "../../ffi/libc/errors.ts";
+import type { StructLayout } from "../../ffi/layout.ts";
 import { Checks } from "../core/checks.ts";
 import { InteropError } from "../core/errors.ts";
-import { type Check, checkOf, type ErrorMaker, type Made, madeOf } from "../core/native/codes.ts";
+import { type Check, checkOf, codeError, type ErrorMaker, type Made, madeOf } from "../core/native/codes.ts";
 import { errnoError, keptLibrary } from "../core/native/libc.ts";
 import { libraryPaths } from "../core/native/library.ts";
-import { type Structs, VERSIONS } from "./versions.ts";
+import { viewAt } from "../core/native/pin.ts";
+import { type Coding, type Structs, VERSIONS } from "./versions.ts";
 
 export const checks: Checks = new Checks("ffmpeg");
 
-const INSTALL = `Install FFmpeg ${releases()}: apt install libavutil57.`;
+const INSTALL = `Install FFmpeg ${releases()}: apt install ${packages()}.`;
 
 type Functions = AVUtil & AVHWContext;
 
@@ -45,10 +53,99 @@ function releases(): string {
   return [...VERSIONS.values()].map(({ release }) => release).join(" or ");
 }
 
-/** An AVERROR is an errno below zero. */
-export const failed: ErrorMaker = (code, fn, fields) => errnoError("ffmpeg", -code, fn, {}, fields);
+function packages(): string {
+  return [...VERSIONS.values()].flatMap(({ inDebian }) => inDebian ?? []).join(" or ");
+}
 
-export const check: Check = checkOf(failed);
+function codingLibrary<F>(name: string, symbols: Deno.ForeignLibraryInterface, { release, coding }: Structs): F {
+  return keptLibrary<F>({
+    api: `ffmpeg_${name.slice("av".length)}`,
+    candidates: libraryPaths(`lib${name}.so.${coding.major}`),
+    symbols,
+    hint: `Install all of FFmpeg ${release}: apt install lib${name}${coding.major}.`,
+  })();
+}
+
+/** What reads, writes, decodes and encodes; opened when it is first needed. */
+export interface CodingLibraries {
+  readonly codec: AVCodecs;
+  readonly format: AVFormats;
+  readonly structs: Coding;
+}
+
+let coders: CodingLibraries | undefined;
+
+/** libavcodec and libavformat. @throws {InteropError} if they are not of one build with the libavutil that is open. */
+export function coding(): CodingLibraries {
+  if (coders !== undefined) return coders;
+  const { fns, structs } = avutil();
+  const { coding: { major } } = structs;
+  const codec = codingLibrary<AVCodecs>("avcodec", CODEC_SYMBOLS, structs);
+  const format = codingLibrary<AVFormats>("avformat", FORMAT_SYMBOLS, structs);
+  assertMajor("avcodec", codec.avcodec_version() >>> 16, major);
+  assertMajor("avformat", format.avformat_version() >>> 16, major);
+  // Each of these texts lies in the library: where two addresses differ, there are two of it in the process.
+  for (const [name, library] of [["avcodec", codec], ["avformat", format]] as const) {
+    if (library.av_version_info() !== fns.av_version_info()) throw mixed(name, "av_version_info", "libavutil");
+  }
+  if (format.avcodec_configuration() === codec.avcodec_configuration()) {
+    return coders = { codec, format, structs: structs.coding };
+  }
+  throw mixed("avformat", "avcodec_configuration", "libavcodec");
+}
+
+type StructName = { [K in keyof Coding]: K extends `read${infer Name}` ? Name : never }[keyof Coding];
+type FieldsOf<N extends StructName> = ReturnType<Coding[`read${N}`]>;
+
+/** The fields of a struct of libavcodec's or libavformat's. */
+export function readStruct<N extends StructName>(name: N, address: Address): FieldsOf<N> {
+  const { structs } = coding();
+  const read = structs[`read${name}`] as (view: DataView, at: number) => FieldsOf<N>;
+  return read(viewAt(address, (structs[name] as StructLayout).size, "ffmpeg"), 0);
+}
+
+type Writable = { [K in keyof Coding]: K extends `write${infer Name extends StructName}` ? Name : never }[keyof Coding];
+
+/** Changes some of them. */
+export function changeStruct<N extends Writable>(name: N, address: Address, changes: Partial<FieldsOf<N>>): void {
+  const { structs } = coding();
+  const write = structs[`write${name}`] as (view: DataView, at: number, fields: FieldsOf<N>) => void;
+  const view = viewAt(address, (structs[name] as StructLayout).size, "ffmpeg");
+  write(view, 0, { ...readStruct(name, address), ...changes });
+}
+
+function assertMajor(name: string, major: number, wanted: number): void {
+  if (major === wanted) return;
+  throw new InteropError(`lib${name} has version ${major}, and ${wanted} belongs to the libavutil that is open.`, {
+    ...{ api: "ffmpeg", fn: `${name}_version`, hint: ONE_BUILD },
+  });
+}
+
+function mixed(name: string, fn: string, other: string): InteropError {
+  return new InteropError(`lib${name} uses another ${other} than the one that is open.`, {
+    ...{ api: "ffmpeg", fn, hint: ONE_BUILD },
+  });
+}
+
+const ONE_BUILD =
+  "All libraries have to be of one build of FFmpeg: SAMEPAGE_LIB_FFMPEG, SAMEPAGE_LIB_FFMPEG_CODEC and " +
+  "SAMEPAGE_LIB_FFMPEG_FORMAT name their files.";
+
+/** An AVERROR is an errno below zero, or a code of FFmpeg's own. */
+export const failure: ErrorMaker = (code, fn, fields) => {
+  if (!ERROR_NAMES.has(code)) return errnoError("ffmpeg", -code, fn, {}, fields);
+  const written = (code: number) => `${code}: ${sentenceOf(code)}`;
+  return codeError({ api: "ffmpeg", names: ERROR_NAMES, unknown: "an unknown code", written }, code, fn, fields);
+};
+
+/** FFmpeg's own words for a code. */
+function sentenceOf(code: number): string {
+  const text = new Uint8Array(AV_ERROR_MAX_STRING_SIZE);
+  coding().codec.av_strerror(code, text, BigInt(text.length));
+  return new TextDecoder().decode(text.subarray(0, text.indexOf(0)));
+}
+
+export const check: Check = checkOf(failure);
 
 /** Null means that there is no memory. */
 export const made: Made = madeOf(check, (object) => object === NULL ? -ENOMEM : 0);

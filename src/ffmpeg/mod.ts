@@ -4,5 +4,8 @@
  * @module
  */
 export { type FFmpegAttach, type FFmpegChoice, FFmpegContext } from "./context.ts";
+export { type DecodeOptions, Decoder } from "./decoder.ts";
+export type { MediaSource } from "./source.ts";
+export type { MediaInfo, Ratio, StreamInfo } from "./streams.ts";
 export { FFmpegTensor } from "./memory.ts";
 export type { MediaFacts, PictureInfo, PicturePlane } from "../core/layout/frame_info.ts";

@@ -4,12 +4,10 @@ import type { Package } from "./packages.ts";
 /** What guests boot and run, in a folder of this checkout that git does not see. */
 export const FOLDER = new URL("../../.guest", import.meta.url).pathname;
 
-/** Where apt works for these packages alone: the machine's own apt need not know backports. */
-const APT = `${FOLDER}/apt`;
-const CONFIGURATION = `
-Dir::Etc::sourcelist "${APT}/sources.list";
+const configuration = (folder: string) => `
+Dir::Etc::sourcelist "${folder}/sources.list";
 Dir::Etc::sourceparts "-";
-Dir::State::lists "${APT}/lists";
+Dir::State::lists "${folder}/lists";
 Dir::Cache::pkgcache "";
 Dir::Cache::srcpkgcache "";
 Acquire::Languages "none";
@@ -33,11 +31,25 @@ export async function unpackBackport(title: string, item: Backport): Promise<str
   if (Deno.build.arch !== "x86_64") return `${item.name} is one for x86-64, not for ${Deno.build.arch}`;
   announce(`${title}, through apt, into ${item.folder} (it is not installed)`, [item]);
   try {
-    await download(item, await mirror());
+    await download(item, (await mirror()).codename);
     return undefined;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
+}
+
+/**
+ * An apt that works in a folder, for one suite of Debian: the machine's own need not know it. Returns its options.
+ * @param of `deb` for packages, `deb-src` for their sources
+ */
+export async function aptIn(folder: string, suite: string, of: "deb" | "deb-src" = "deb"): Promise<readonly string[]> {
+  const { url } = await mirror();
+  await Deno.mkdir(`${folder}/lists/partial`, { recursive: true });
+  await Deno.writeTextFile(`${folder}/apt.conf`, configuration(folder));
+  await Deno.writeTextFile(`${folder}/sources.list`, `${of} [signed-by=${KEYRING}] ${url} ${suite} main\n`);
+  const options = ["-c", `${folder}/apt.conf`, "-qq"];
+  await run(["apt-get", ...options, "update"]);
+  return options;
 }
 
 /** Where this machine's apt gets Debian from, and the release's name. */
@@ -53,13 +65,9 @@ async function mirror(): Promise<{ url: string; codename: string }> {
   return { url: found[1], codename };
 }
 
-async function download(item: Backport, { url, codename }: { url: string; codename: string }): Promise<void> {
+async function download(item: Backport, codename: string): Promise<void> {
   const release = `${codename}-backports`;
-  await Deno.mkdir(`${APT}/lists/partial`, { recursive: true });
-  await Deno.writeTextFile(`${APT}/apt.conf`, CONFIGURATION);
-  await Deno.writeTextFile(`${APT}/sources.list`, `deb [signed-by=${KEYRING}] ${url} ${release} main\n`);
-  const options = ["-c", `${APT}/apt.conf`, "-qq"];
-  await run(["apt-get", ...options, "update"]);
+  const options = await aptIn(`${FOLDER}/apt`, release);
   const name = await packageOf(item, options);
 
   const folder = await Deno.makeTempDir({ dir: FOLDER });

@@ -32,6 +32,12 @@ export const INTEL: Wheels = {
   arrange: arrangeIntel,
 };
 
+/** FFmpeg 8, its libraries whole: 36 MB to download. */
+export const FFMPEG_8: Wheels = {
+  folder: folderOf(".ffmpeg/av"),
+  wheels: [{ name: "av", version: "18.1.0", why: "FFmpeg 8.1: av.libs/libavutil" }],
+};
+
 /** What the loaders of a process need to find Intel's platform beside the others; nothing where it is not set up. */
 export async function intelEnv(): Promise<Readonly<Record<string, string>>> {
   if (!await hasWheels(INTEL)) return {};

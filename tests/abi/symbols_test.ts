@@ -1,6 +1,10 @@
 import { assertEquals } from "@std/assert";
 import { TARGETS } from "../../ffi/generate/clang.ts";
 import type { Library } from "../../ffi/generate/library.ts";
+import { avcodec59 } from "../../ffi/generate/lists/avcodec59.ts";
+import { avformat59 } from "../../ffi/generate/lists/avformat59.ts";
+import { avutil57 } from "../../ffi/generate/lists/avutil57.ts";
+import { LATER_FFMPEG } from "../../ffi/generate/lists/ffmpeg.ts";
 import { LIBRARIES } from "../../ffi/generate/lists/mod.ts";
 import { libc } from "../../ffi/generate/lists/libc.ts";
 import { type Assertion, failingAssertions } from "./checker.ts";
@@ -53,6 +57,13 @@ for (const library of LIBRARIES.filter(({ cxx, functions }) => !cxx && functions
     const table = SYMBOLS as Table;
     assertEquals(Object.keys(table).length, library.functions.length);
     assertEquals(await contradicted(library, table), TARGETS.map(() => []));
+  }, ...needsOf(library));
+}
+
+for (const library of LATER_FFMPEG) {
+  const base = [avutil57, avcodec59, avformat59].find((base) => base.interface === library.interface)!;
+  abiTest(`ffi/${library.name}: every function of ${base.name} has the same prototype`, async () => {
+    assertEquals(await contradicted(library, (await committed(base)).SYMBOLS as Table), TARGETS.map(() => []));
   }, ...needsOf(library));
 }
 

@@ -1,6 +1,5 @@
 import { TARGETS } from "../../ffi/generate/clang.ts";
 import type { Library } from "../../ffi/generate/library.ts";
-import { avutil57 } from "../../ffi/generate/lists/avutil57.ts";
 import { cuda } from "../../ffi/generate/lists/cuda.ts";
 import { CUDA_12_FOLDER } from "../cuda_libraries.ts";
 
@@ -27,18 +26,17 @@ export const CUDA_MISSING: readonly string[] = ["cuda_runtime_api.h", "cuda.h", 
   .map((header) => `CUDA's ${header}`);
 
 /** What a test may need besides a C compiler. */
-export type Need = "c++" | "cuda" | "cuda 12" | "ffmpeg";
+export type Need = "c++" | "cuda" | "cuda 12" | `headers in ${string}`;
 
-const NEEDS: Readonly<Record<Need, readonly string[]>> = {
+const NEEDS: Readonly<Record<string, readonly string[]>> = {
   "c++": CXX_MISSING,
   "cuda": CUDA_MISSING,
   "cuda 12": exists(`${CUDA_12_FOLDER}include/cuda_runtime_api.h`) ? [] : ["CUDA 12's headers"],
-  "ffmpeg": exists(`${avutil57.folders![0]}/libavutil/frame.h`) ? [] : ["FFmpeg 5.1's headers"],
 };
 
 /** Registers a test which is ignored, and says why in its name, where a tool is missing. */
 export function abiTest(name: string, fn: () => Promise<void>, ...needs: readonly Need[]): void {
-  const missing = [...MISSING, ...needs.flatMap((need) => NEEDS[need])];
+  const missing = [...MISSING, ...needs.flatMap((need) => NEEDS[need] ?? missingFrom(need))];
   const ignore = missing.length > 0;
   Deno.test({ name: ignore ? `${name} (needs ${missing.join(", ")})` : name, ignore, fn });
 }
@@ -46,8 +44,12 @@ export function abiTest(name: string, fn: () => Promise<void>, ...needs: readonl
 /** What the headers of a list need. */
 export function needsOf({ cxx, folders }: Library): Need[] {
   if (folders === cuda.folders) return ["cuda"];
-  if (folders === avutil57.folders) return ["ffmpeg"];
+  if (folders?.[0].includes("/.ffmpeg/")) return [`headers in ${folders[0]}`];
   return cxx ? ["c++"] : [];
+}
+
+function missingFrom(need: string): string[] {
+  return exists(`${need.replace("headers in ", "")}/libavformat/avformat.h`) ? [] : [need];
 }
 
 function runs(tool: string): boolean {

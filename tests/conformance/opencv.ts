@@ -11,7 +11,7 @@ import { buffersOf, devicesByName, objectsIn, OpenCLEnd } from "./opencl_end.ts"
 import { hostOfPlanes } from "./opencv_bytes.ts";
 import { MatEnd, matOfOpenCV } from "./opencv_mat_end.ts";
 import { foreignUMat, UMatEnd, umatOfOpenCV } from "./opencv_umat_end.ts";
-import { ANY_MAT, MAT_OF_OPENCV, PROBES } from "./opencv_variants.ts";
+import { ALIGNED_MAT, ANY_MAT, MAT_OF_OPENCV, PROBES } from "./opencv_variants.ts";
 import type { Candidate, End, Subject } from "./subject.ts";
 
 const TO_MAT = "host→opencv.mat";
@@ -108,8 +108,17 @@ function openMat(edge: string, memory: Memory): Subject {
 
 /** Mats that OpenCV has made: they have two dimensions. */
 function rowsOf(cv: OpenCVContext): End {
-  const end = new MatEnd(cv, (init) => matOfOpenCV(cv, init));
-  return Object.assign(end, { shapeOf: (bytes: number) => [bytes / 64, 64] });
+  return Object.assign(new MatEnd(cv, (init) => matOfOpenCV(cv, init)), ROWS);
+}
+
+/** Parts of such memory are rows, which begin at a multiple of 64 bytes. */
+const ROWS: Pick<End, "shapeOf"> = { shapeOf: (bytes) => [bytes / 64, 64] };
+
+/** True where host memory is a buffer in place; elsewhere a UMat of it has to begin where OpenCV's kernels load vectors. */
+function usesInPlace(cl: OpenCLContext): boolean {
+  using graph = new MapperGraph([host, cl]);
+  using memory = host.allocate({ shape: [SIZE], dtype: "u8" });
+  return graph.explain(memory, cl).steps.every(({ transfer }) => transfer === "alias");
 }
 
 function openUMat(edge: string, device: OpenCLDevice): Subject {
@@ -120,10 +129,11 @@ function openUMat(edge: string, device: OpenCLDevice): Subject {
   const graph = new MapperGraph([host, ...cls, ...contexts]);
   const buffers = new OpenCLEnd(cl, buffersOf(cl));
   const umats = contexts.map((cv) => new UMatEnd(cls, cv));
+  const parts = ROUTES[edge]?.includes("host→opencl") && !usesInPlace(cl) ? ROWS : undefined;
   const kinds: Record<string, readonly End[]> = {
-    "host": [hostOfPlanes],
+    "host": [{ ...hostOfPlanes, ...parts }],
     "opencl": [buffers],
-    "opencv.mat": contexts.map((cv) => new MatEnd(cv)),
+    "opencv.mat": contexts.map((cv) => Object.assign(new MatEnd(cv), parts)),
     "opencv.umat": umats,
   };
   const [from, to] = edge.split("→").map((kind) => kinds[kind]);
@@ -134,7 +144,7 @@ function openUMat(edge: string, device: OpenCLDevice): Subject {
     ...(to.length > 1 ? { elsewhere: to[1] } : {}),
     ...(edge in ROUTES ? { via: ROUTES[edge] } : {}),
     ...(edge in ROUTES ? { expected: "as proven" } : { expected: "alias", withoutCalls: true }),
-    variants: ANY_MAT,
+    variants: parts === undefined ? ANY_MAT : ALIGNED_MAT,
     silentAtAttaching: PROBES,
     alive: () => objectsIn(cl) - freeSlots(),
     openContext: () => OpenCVContext.open(),

@@ -30,6 +30,16 @@ export const ANY_MAT: Variants = {
   ],
 };
 
+/** Parts begin where OpenCV's kernels may load vectors. */
+export const ALIGNED_MAT: Variants = {
+  ...ANY_MAT,
+  parts: [
+    { name: "an offset from the handle", whole: { shape: [100], dtype: "f32", byteOffset: 192 } },
+    { name: "a region of an image", whole: IMAGE, part: (whole) => region(whole, [4, 0, 0], [11, 17, 3]) },
+    { name: "from byte 4112", whole: { shape: [9000], dtype: "u8" }, part: (whole) => region(whole, [4112], [4099]) },
+  ],
+};
+
 /** What OpenCV makes by itself has no gaps, and two dimensions at least. */
 export const MAT_OF_OPENCV: Variants = {
   contiguous: ANY_MAT.contiguous.filter(({ whole }) => whole.shape.length > 1),

@@ -23,7 +23,7 @@ import type { LibCCallbacks } from "../../ffi/libc_callbacks/functions.ts";
 import type { LibC } from "../../ffi/libc/functions.ts";
 import { CUDA, CUDA_EGL, CUDART, NVRTC } from "./cuda_failures.ts";
 import { EGL_EXTENSIONS, EGL_FAILURES, GLES_EXTENSIONS, GLES_FAILURES } from "./egl_failures.ts";
-import { FFMPEG } from "./ffmpeg_failures.ts";
+import { FFMPEG, FFMPEG_CODEC, FFMPEG_FORMAT } from "./ffmpeg_failures.ts";
 import { VAAPI, VAAPI_DRM } from "./vaapi_failures.ts";
 import { VULKAN, VULKAN_EXTENSIONS } from "./vulkan_failures.ts";
 import { OPENCV_CORE, OPENCV_IMGCODECS, OPENCV_IMGPROC } from "./opencv_failures.ts";
@@ -90,6 +90,7 @@ const LIBC: Failures<LibC> = {
   epoll_wait: undefined, // it is called again
   eventfd: minusOne(EMFILE),
   process_vm_readv: { answer: -1n, errno: EPERM },
+  memcpy: undefined,
   getpid: undefined,
   sched_yield: undefined,
   __errno_location: undefined,
@@ -301,6 +302,8 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   opencv_imgproc: OPENCV_IMGPROC,
   opencv_imgcodecs: OPENCV_IMGCODECS,
   ffmpeg: FFMPEG,
+  ffmpeg_codec: FFMPEG_CODEC,
+  ffmpeg_format: FFMPEG_FORMAT,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

@@ -61,11 +61,27 @@ test("handing over a frame whose planes lie in two blocks", async ({ ffmpeg, gra
   }
 });
 
+test("handing over a frame with side data", async ({ ffmpeg, made }) => {
+  try {
+    inC().add_side_data(made.pointer);
+    await using frame = ffmpeg.attach(made.pointer, { access: "read" });
+    inC().freed(ffmpeg.avFrame(frame));
+  } finally {
+    assert(await until(() => ledger.alive["native.flag"] === undefined), "a flag stays");
+  }
+});
+
 Deno.test({
   name: `faults: ffmpeg: every function that can fail was made to${missing === undefined ? "" : " (skipped)"}`,
   ignore: missing !== undefined,
   fn() {
-    const expected = ["av_buffer_create", "av_frame_alloc", "av_frame_make_writable", "av_frame_ref"];
+    const expected = [
+      "av_buffer_create",
+      "av_frame_alloc",
+      "av_frame_make_writable",
+      "av_frame_new_side_data",
+      "av_frame_ref",
+    ];
     assertEquals([...seen].filter((call) => call.startsWith("ffmpeg.")).sort(), expected.map((fn) => `ffmpeg.${fn}`));
   },
 });

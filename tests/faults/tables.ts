@@ -11,6 +11,8 @@ import { SYMBOLS as CXXABI } from "../../ffi/cxxabi/symbols.ts";
 import { SYMBOLS as DMABUF } from "../../ffi/dmabuf/symbols.ts";
 import { SYMBOLS as EGL } from "../../ffi/egl/symbols.ts";
 import { SYMBOLS as EGL_EXTENSIONS } from "../../ffi/egl_extensions/symbols.ts";
+import { SYMBOLS as FFMPEG_CODEC } from "../../ffi/avcodec59/symbols.ts";
+import { SYMBOLS as FFMPEG_FORMAT } from "../../ffi/avformat59/symbols.ts";
 import { SYMBOLS as AVHWCONTEXT } from "../../ffi/avhwcontext57/symbols.ts";
 import { SYMBOLS as FFMPEG } from "../../ffi/avutil57/symbols.ts";
 import { SYMBOLS as GLES } from "../../ffi/gles/symbols.ts";
@@ -55,6 +57,8 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   opencv_imgproc: OPENCV_IMGPROC,
   opencv_imgcodecs: OPENCV_IMGCODECS,
   ffmpeg: { ...FFMPEG, ...AVHWCONTEXT },
+  ffmpeg_codec: FFMPEG_CODEC,
+  ffmpeg_format: FFMPEG_FORMAT,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

@@ -4,6 +4,7 @@ import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert
 import {
   AccessError,
   ArgumentError,
+  type AudioInfo,
   DisposedError,
   type Frame,
   host,
@@ -151,8 +152,13 @@ testOpen("what a decoder knows comes with the frame; what it does not is left ou
   using made = CFrame.picture("yuv420p", 16, 8);
   {
     using frame = open.attach(made);
-    assertEquals({ ...frame.info }.media, { keyFrame: true });
+    assertEquals({ ...frame.info }.media, { keyFrame: inC().is_key(made.pointer) === 1 });
     assertEquals((frame.info as ImageInfo).colour, undefined);
+  }
+  for (const is of [true, false]) {
+    inC().set_key(made.pointer, Number(is));
+    using frame = open.attach(made);
+    assertEquals({ ...frame.info }.media, { keyFrame: is });
   }
   inC().set_facts(made.pointer);
   using frame = open.attach(made);
@@ -164,6 +170,50 @@ testOpen("what a decoder knows comes with the frame; what it does not is left ou
   });
   using mapped = open.map(frame);
   assertEquals((mapped.info as ImageInfo).media, media);
+});
+
+/** What is changed in a frame, after it was attached once. */
+const CHANGED: readonly (readonly [what: string, value: number])[] = [
+  ...[["color_range", 1], ["colorspace", 1], ["color_primaries", 1], ["color_trc", 16], [
+    "chroma_location",
+    1,
+  ]] as const,
+  ...[["sample_aspect_ratio.num", 4], ["time_base.num", 1], ["linesize[1]", 96], ["data[1]", 2]] as const,
+];
+
+for (const [what, value] of CHANGED) {
+  testOpen(`a frame is not described as the one before where ${what} is another`, (open) => {
+    using made = CFrame.picture("nv12", 64, 8, 64);
+    const described = () => {
+      using frame = open.attach(made);
+      return { ...frame.info, at: frame.planes.map(({ layout }) => ({ ...layout })) };
+    };
+    const before = described();
+    assertEquals(described(), before);
+    inC().change(made.pointer, cText(what), value);
+    assertNotEquals(described(), before);
+  });
+}
+
+testOpen("a frame is not described as the one before where its buffer is shorter", (open) => {
+  using made = CFrame.picture("nv12", 64, 8, 64);
+  open.attach(made)[Symbol.dispose]();
+  inC().change(made.pointer, cText("buf[0]->size"), 64 * 32 + 64 * 3);
+  assertThrows(() => open.attach(made), LayoutError, "reaches to byte");
+});
+
+testOpen("sound is not described as the one before where its rate or its length is another", (open) => {
+  using made = CFrame.sound(6, 2, 7);
+  const described = () => {
+    using frame = open.attach(made);
+    const { samples, sampleRate } = frame.info as AudioInfo;
+    return [samples, sampleRate, ...frame.planes[1].layout.shape];
+  };
+  assertEquals(described(), [7, 48000, 7]);
+  inC().change(made.pointer, cText("sample_rate"), 44100);
+  assertEquals(described(), [7, 44100, 7]);
+  inC().change(made.pointer, cText("nb_samples"), 5);
+  assertEquals(described(), [5, 44100, 5]);
 });
 
 testOpen("a yuvj format is the one without j, in full range", (open) => {

@@ -2,10 +2,12 @@
 
 #include <libavutil/buffer.h>
 #include <libavutil/channel_layout.h>
+#include <libavutil/display.h>
 #include <libavutil/frame.h>
 #include <libavutil/hwcontext.h>
 #include <libavutil/hwcontext_drm.h>
 #include <libavutil/imgutils.h>
+#include <libavutil/mastering_display_metadata.h>
 #include <libavutil/pixdesc.h>
 #include <libavutil/samplefmt.h>
 #include <pthread.h>
@@ -138,18 +140,88 @@ void set_crop(AVFrame *frame, int left, int top, int right, int bottom) {
   frame->crop_bottom = bottom;
 }
 
+/** Whether it is decoded without others. */
+int is_key(const AVFrame *frame) {
+#if LIBAVUTIL_VERSION_MAJOR < 58
+  return frame->key_frame;
+#else
+  return (frame->flags & AV_FRAME_FLAG_KEY) != 0;
+#endif
+}
+
+void set_key(AVFrame *frame, int is_one) {
+#if LIBAVUTIL_VERSION_MAJOR < 58
+  frame->key_frame = is_one;
+#else
+  frame->flags = is_one ? frame->flags | AV_FRAME_FLAG_KEY : frame->flags & ~AV_FRAME_FLAG_KEY;
+#endif
+}
+
 /** What a decoder knows besides. */
 void set_facts(AVFrame *frame) {
   frame->pts = 123456789012345;
+#if LIBAVUTIL_VERSION_MAJOR < 58
   frame->pkt_duration = 1001;
+#else
+  frame->duration = 1001;
+#endif
   frame->time_base = (AVRational){1, 30000};
   frame->sample_aspect_ratio = (AVRational){4, 3};
-  frame->key_frame = 0;
   frame->color_range = AVCOL_RANGE_MPEG;
   frame->colorspace = AVCOL_SPC_BT709;
   frame->color_primaries = AVCOL_PRI_BT709;
   frame->color_trc = AVCOL_TRC_SMPTE2084;
   frame->chroma_location = AVCHROMA_LOC_LEFT;
+}
+
+/** Changes one thing that the frames of a stream have in common. */
+void change(AVFrame *frame, const char *what, int value) {
+  const struct { const char *name; int32_t *at; } numbers[] = {
+    {"color_range", (int32_t *)&frame->color_range},
+    {"colorspace", (int32_t *)&frame->colorspace},
+    {"color_primaries", (int32_t *)&frame->color_primaries},
+    {"color_trc", (int32_t *)&frame->color_trc},
+    {"chroma_location", (int32_t *)&frame->chroma_location},
+    {"sample_aspect_ratio.num", &frame->sample_aspect_ratio.num},
+    {"sample_aspect_ratio.den", &frame->sample_aspect_ratio.den},
+    {"time_base.num", &frame->time_base.num},
+    {"time_base.den", &frame->time_base.den},
+    {"sample_rate", &frame->sample_rate},
+    {"nb_samples", &frame->nb_samples},
+    {"linesize[1]", &frame->linesize[1]},
+  };
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    if (strcmp(what, numbers[i].name) == 0) *numbers[i].at = value;
+  }
+  if (strcmp(what, "data[1]") == 0) frame->data[1] += value;
+  if (strcmp(what, "buf[0]->size") == 0) frame->buf[0]->size = value;
+}
+
+/** Side data of each type that samepage knows, one that it does not know, and one that is too short. */
+void add_side_data(AVFrame *frame) {
+  AVFrameSideData *turned = av_frame_new_side_data(frame, AV_FRAME_DATA_DISPLAYMATRIX, 9 * sizeof(int32_t));
+  av_display_rotation_set((int32_t *)turned->data, 90);
+  memcpy(av_frame_new_side_data(frame, AV_FRAME_DATA_A53_CC, 6)->data, "\xfc\x01\x02\xfd\x80\x80", 6);
+  memset(av_frame_new_side_data(frame, AV_FRAME_DATA_GOP_TIMECODE, 8)->data, 1, 8);
+  AVContentLightMetadata *light = av_content_light_metadata_create_side_data(frame);
+  light->MaxCLL = 4000000000u;
+  light->MaxFALL = 400;
+  AVMasteringDisplayMetadata *display = av_mastering_display_metadata_create_side_data(frame);
+  for (int i = 0; i < 6; i++) display->display_primaries[i / 2][i % 2] = (AVRational){1000 + i, 50000};
+  for (int i = 0; i < 2; i++) display->white_point[i] = (AVRational){15635 + i, 50000};
+  display->min_luminance = (AVRational){50, 10000};
+  display->max_luminance = (AVRational){10000000, 10000};
+  display->has_primaries = display->has_luminance = 1;
+}
+
+void add_short_matrix(AVFrame *frame) {
+  memset(av_frame_new_side_data(frame, AV_FRAME_DATA_DISPLAYMATRIX, 35)->data, 1, 35);
+}
+
+/** A byte of the side data of a type; -1 behind its end. */
+int side_byte(const AVFrame *frame, int type, int at) {
+  const AVFrameSideData *data = av_frame_get_side_data(frame, type);
+  return data == NULL || (size_t)at >= data->size ? -1 : data->data[at];
 }
 
 /** The same picture with its rows from the last to the first. */

@@ -3,6 +3,10 @@
  *
  * @module
  */
+import "../vaapi/first.ts"; // loads before the libavutil that is looked for below
+import { dirname } from "node:path";
+import { environment } from "../../src/core/native/library.ts";
+
 const SYMBOLS = {
   format_name: { parameters: ["i32"], result: "pointer" },
   component: { parameters: ["buffer", "i32", "buffer"], result: "i32" },
@@ -14,6 +18,12 @@ const SYMBOLS = {
   scattered: { parameters: ["buffer", "i32", "i32"], result: "u64" },
   set_crop: { parameters: ["u64", "i32", "i32", "i32", "i32"], result: "void" },
   set_facts: { parameters: ["u64"], result: "void" },
+  is_key: { parameters: ["u64"], result: "i32" },
+  set_key: { parameters: ["u64", "i32"], result: "void" },
+  change: { parameters: ["u64", "buffer", "i32"], result: "void" },
+  add_side_data: { parameters: ["u64"], result: "void" },
+  add_short_matrix: { parameters: ["u64"], result: "void" },
+  side_byte: { parameters: ["u64", "i32", "i32"], result: "i32" },
   flip: { parameters: ["u64"], result: "void" },
   stretch: { parameters: ["u64", "i32"], result: "void" },
   set_format: { parameters: ["u64", "i32"], result: "void" },
@@ -47,11 +57,25 @@ const SYMBOLS = {
   drm_facts: { parameters: ["u64", "buffer"], result: "void" },
 } as const;
 
-const HEADERS = new URL("../../.ffmpeg/57/include", import.meta.url).pathname;
+/** The libavutil that samepage opens: the one that is named, or the first that is installed. */
+const AVUTIL = environment("SAMEPAGE_LIB_FFMPEG") ??
+  [57, 59, 60, 61].map((major) => `libavutil.so.${major}`).find((name) => majorOf(name) !== undefined);
+/** Its major version. */
+export const MAJOR: number | undefined = AVUTIL === undefined ? undefined : majorOf(AVUTIL);
+
+const HEADERS = new URL(`../../.ffmpeg/${MAJOR}/include`, import.meta.url).pathname;
 const FOLDER = new URL("../../out/ffmpeg/", import.meta.url).pathname; // git ignores it
-const LIBRARY = `${FOLDER}frames.so`;
-/** A libavutil that says that it has version 60, once it was built. */
-export const NEWER = `${FOLDER}newer.so`;
+const LIBRARY = `${FOLDER}frames${MAJOR}.so`;
+/** A libavutil that says that it has version 99, once it was built. */
+export const NEWER = `${FOLDER}newer${MAJOR}.so`;
+
+function majorOf(library: string): number | undefined {
+  try {
+    return Deno.dlopen(library, { avutil_version: { parameters: [], result: "u32" } }).symbols.avutil_version() >>> 16;
+  } catch {
+    return undefined;
+  }
+}
 
 /** Compiles them. Returns what is missing for that. */
 export async function buildFrames(): Promise<string | undefined> {
@@ -68,23 +92,28 @@ export async function useCuda(): Promise<string | undefined> {
 
 async function built(name: string, library: string, ...more: string[]): Promise<string | undefined> {
   const source = new URL(name, import.meta.url).pathname;
+  if (AVUTIL === undefined) return "FFmpeg";
   if (await isBuilt(library, source)) return undefined;
   await Deno.mkdir(FOLDER, { recursive: true });
   const unfinished = await Deno.makeTempFile({ dir: FOLDER });
   try {
     const args = ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-isystem", HEADERS];
-    const link = ["-o", unfinished, source, "-Wl,--no-as-needed", "-l:libavutil.so.57", ...more];
+    const link = ["-o", unfinished, source, "-Wl,--no-as-needed", ...linked(AVUTIL), ...more];
     const { success, stderr } = await new Deno.Command("cc", { args: [...args, ...link] }).output();
     const said = new TextDecoder().decode(stderr);
     if (success) await Deno.rename(unfinished, library);
     else if (!said.includes("libavutil")) throw new Error(said);
-    return success ? undefined : "FFmpeg 5.1, or its headers";
+    return success ? undefined : `the headers of libavutil ${MAJOR}`;
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return "cc";
     throw error;
   } finally {
     await Deno.remove(unfinished).catch(() => {});
   }
+}
+
+function linked(library: string): string[] {
+  return library.includes("/") ? [library, `-Wl,-rpath,${dirname(library)}`] : [`-l:${library}`];
 }
 
 async function isBuilt(...paths: string[]): Promise<boolean> {

@@ -12,7 +12,8 @@ import {
   LayoutError,
   ledger,
 } from "@samepage/interop";
-import { describe, fieldsAt } from "../../src/ffmpeg/frame.ts";
+import { fieldsAt } from "../../src/ffmpeg/fields.ts";
+import { describe } from "../../src/ffmpeg/frame.ts";
 import type { Address } from "../../ffi/address.ts";
 import { CFrame, inC } from "./frames.ts";
 import { testOpen } from "./open.ts";
@@ -116,8 +117,10 @@ testOpen("planes in memory of their own have a buffer each", async ({ ffmpeg, gr
 
 testOpen("FFmpeg's own frames can be handed to FFmpeg again", async (open) => {
   using made = CFrame.scattered("yuv420p", 16, 8);
+  inC().set_key(made.pointer, 1);
   await using frame = open.attach(made, { access: "read" });
   using lent = new CFrame(open.ffmpeg.avFrame(frame));
+  assertEquals(inC().is_key(lent.pointer), 1);
   for (let c = 0; c < 3; c++) assertEquals(inC().pixel(lent.pointer, c, 3, 2), inC().pixel(made.pointer, c, 3, 2));
 });
 

@@ -2,4 +2,4 @@
 
 unsigned avutil_version(void);
 
-unsigned avutil_version(void) { return 60u << 16 | 3u << 8 | 100u; }
+unsigned avutil_version(void) { return 99u << 16 | 3u << 8 | 100u; }

@@ -6,7 +6,8 @@
 import type { Address } from "../../ffi/address.ts";
 import { openingOf } from "../../src/core/native/library.ts";
 import { viewAt } from "../../src/core/native/pin.ts";
-import { bufferBytes, fieldsAt } from "../../src/ffmpeg/frame.ts";
+import { fieldsAt } from "../../src/ffmpeg/fields.ts";
+import { bufferBytes } from "../../src/ffmpeg/frame.ts";
 import { pixelFormatNumber } from "../../src/ffmpeg/formats.ts";
 import { avutil } from "../../src/ffmpeg/library.ts";
 

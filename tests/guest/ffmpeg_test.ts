@@ -22,12 +22,11 @@ import { value } from "../ffmpeg/open.ts";
 import { sweep } from "../faults/sweep.ts";
 import { installTap } from "../faults/tap.ts";
 import { openFds } from "../gc.ts";
-import { behave, buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
+import { behave, NODE } from "../vaapi/driver.ts";
 import { guestTest } from "./needs.ts";
 
 installTap();
 await buildFrames();
-if (await buildDriver() === undefined) useDriver(); // before libavutil loads libva's own
 behave();
 VaapiContext.open({ node: NODE })[Symbol.dispose](); // what libraries open once, and keep
 dmabuf.allocate({ shape: [1], dtype: "u8" })[Symbol.dispose]();

@@ -199,3 +199,42 @@ Deno.test("sound: one plane with the channels in turn, or a plane a channel", ()
     assertThrows(() => planeLayouts(frameInfo({ ...info, [field]: 0 })), LayoutError);
   }
 });
+
+const PICTURE: FrameInfo = {
+  type: "picture",
+  format: "yuv422p10le",
+  width: 5,
+  height: 4,
+  planes: [{ dtype: "u16", elements: 1, step: 1, rows: 1 }],
+};
+const INFOS: readonly FrameInfo[] = [
+  imageInfo({ format: "NV12", width: 4, height: 2 }),
+  PICTURE,
+  { type: "audio", format: "f32", sampleRate: 8000, channels: 1, samples: 5, layout: "planar" },
+];
+
+Deno.test("what a frame's description has besides is named, and not kept", () => {
+  for (const info of INFOS) {
+    const wrong = { ...info, color: { range: "full" } } as unknown as FrameInfo;
+    const error = assertThrows(() => frameInfo(wrong), InteropError);
+    assert(error.message.startsWith("info: unknown property color."), error.message);
+  }
+});
+
+Deno.test("a wrong colour is named, also a picture's; a right one is kept, and frozen", () => {
+  const wrong: readonly (readonly [unknown, string])[] = [
+    ...[[null, "colour"], ["red", "colour"], [{ primaries: 1 }, "colour"]] as const,
+    ...[[{ matrix: "bt601x" }, "colour.matrix"], [{ matrix: 5n }, "colour.matrix"]] as const,
+    ...[[{ range: "whole" }, "colour.range"], [{ range: null }, "colour.range"]] as const,
+  ];
+  for (const info of INFOS.slice(0, 2)) {
+    for (const [colour, argument] of wrong) {
+      const error = assertThrows(() => frameInfo({ ...info, colour } as FrameInfo), InteropError);
+      assertEquals(error.argument, argument);
+    }
+    const given = { matrix: "bt2020", range: "limited" } as const;
+    const { colour } = frameInfo({ ...info, colour: given } as FrameInfo) as { colour: object };
+    assertEquals(colour, given);
+    assert(Object.isFrozen(colour) && colour !== given);
+  }
+});

@@ -41,6 +41,19 @@ test("isSet() is true once a thread of C's has called", async () => {
   assertEquals([flag.calls, `${flag}`], [1, "the release of a frame (set)"]);
 });
 
+test("a loop that never waits for the event loop keeps no flag that C has called", () => {
+  const { symbols: c } = Deno.dlopen("libc.so.6", { sem_post: { parameters: ["u64"], result: "i32" } });
+  let most = 0;
+  for (let i = 0; i < 1000; i++) {
+    const flag = new NativeFlag();
+    const { data } = flag;
+    flag[Symbol.dispose]();
+    assertEquals(c.sem_post(data), 0);
+    most = Math.max(most, alive());
+  }
+  assert(most <= 3, `${most} flags at a time`);
+});
+
 test("fence() is reached by a call: awaited, blocked on, and reached before", async () => {
   using flag = new NativeFlag();
   const fence = flag.fence();

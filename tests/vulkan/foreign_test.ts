@@ -1,7 +1,7 @@
 /** Other code's Vulkan memory by its fds, on a real driver (lavapipe): a C program makes and fills it, samepage reads it. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { ArgumentError, LayoutError, NativeCallError } from "@samepage/interop";
-import { closeFd } from "../../src/core/native/fd.ts";
+import { closeFd, kindOfFile, statusOf } from "../../src/core/native/fd.ts";
 import { libc } from "../../src/core/native/libc.ts";
 import { cString } from "../../src/core/native/text.ts";
 import { openFds } from "../gc.ts";
@@ -71,7 +71,9 @@ test("what is said wrongly of other code's memory is refused, and its fd stays t
     assertThrows(() => import_({ size: wrong }), ArgumentError, "size:");
   }
   for (const wrong of [32, -1, "0"]) assertThrows(() => import_({ type: wrong }), ArgumentError, "type:");
-  assertThrows(() => import_({ size: 16 * size }), ArgumentError, "the fd is of a file of");
+  if (kindOfFile(statusOf(fd).mode) === "a regular file") { // only such a file has a size: a GPU's driver checks none
+    assertThrows(() => import_({ size: 16 * size }), ArgumentError, "the fd is of a file of");
+  }
   assertThrows(() => import_({ dedicated: 1 }), ArgumentError, "dedicated");
   assertThrows(() => import_({}, -1), ArgumentError, "expected an fd");
   const closed = libc().memfd_create(cString("closed"), 0);

@@ -1,5 +1,5 @@
 import type { Library } from "../library.ts";
-import { avutil57 } from "./avutil57.ts";
+import { FOLDERS } from "./avutil57.ts";
 
 /** FFmpeg's libavutil, as far as hardware frames go, in major version 57. */
 export const avhwcontext57: Library = {
@@ -13,7 +13,7 @@ export const avhwcontext57: Library = {
     "libavutil/hwcontext_opencl.h",
     "libavutil/hwcontext_vaapi.h",
   ],
-  folders: avutil57.folders!,
+  folders: FOLDERS,
   // CUDA's own header is left out: of its types two pointers are needed.
   defines: { CL_TARGET_OPENCL_VERSION: "300", CUDA_VERSION: "12000", CUcontext: "void *", CUstream: "void *" },
   functions: [

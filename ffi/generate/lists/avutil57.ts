@@ -1,18 +1,23 @@
 import { fromFileUrl } from "@std/path";
 import type { Library } from "../library.ts";
 
-/** FFmpeg's libavutil, as far as frames go. Structs are those of major version 57; another major has a list of its own. */
+/** Where `deno task setup test` unpacks the headers of FFmpeg 5.1. */
+export const FOLDERS: readonly string[] = [fromFileUrl(new URL("../../../.ffmpeg/57/include", import.meta.url))];
+
+/** FFmpeg's libavutil, as far as frames go. Structs are those of major version 57; `ffmpeg.ts` has the others. */
 export const avutil57: Library = {
   name: "avutil57",
   interface: "AVUtil",
   headers: [
     "libavutil/avutil.h",
     "libavutil/buffer.h",
+    "libavutil/error.h",
     "libavutil/frame.h",
+    "libavutil/mastering_display_metadata.h",
     "libavutil/pixdesc.h",
     "libavutil/samplefmt.h",
   ],
-  folders: [fromFileUrl(new URL("../../../.ffmpeg/57/include", import.meta.url))],
+  folders: FOLDERS,
   defines: {},
   functions: [
     "avutil_version",
@@ -21,6 +26,9 @@ export const avutil57: Library = {
     "av_frame_free",
     ...["av_frame_is_writable", "av_frame_make_writable"].map((name) => ({ name, address: ["frame"] })),
     { name: "av_frame_ref", address: ["dst", "src"] },
+    { name: "av_frame_unref", address: ["frame"] },
+    { name: "av_frame_move_ref", address: ["dst", "src"] },
+    { name: "av_frame_new_side_data", address: ["frame"] },
     { name: "av_buffer_create", address: ["data", "free", "opaque"] },
     { name: "av_buffer_get_opaque", address: ["buf"] },
     "av_pix_fmt_desc_get",
@@ -40,7 +48,14 @@ export const avutil57: Library = {
     { type: "enum AVColorRange", names: ["AVCOL_RANGE_*", "!AVCOL_RANGE_NB"] },
     { type: "int", names: ["AV_BUFFER_FLAG_READONLY", "AV_NUM_DATA_POINTERS"] },
     { type: "int64_t", names: ["AV_NOPTS_VALUE"] },
+    {
+      type: "enum AVFrameSideDataType",
+      names: ["A53_CC", "DISPLAYMATRIX", "MASTERING_DISPLAY_METADATA", "CONTENT_LIGHT_LEVEL"].map((name) =>
+        `AV_FRAME_DATA_${name}`
+      ),
+    },
   ],
+  errors: { type: "int", names: ["AVERROR_*"] },
   structs: [
     {
       type: "AVFrame",
@@ -52,16 +67,19 @@ export const avutil57: Library = {
         "height",
         "nb_samples",
         "format",
-        "key_frame",
+        ["key_flags", "key_frame"],
         ["aspect_num", "sample_aspect_ratio.num"],
         ["aspect_den", "sample_aspect_ratio.den"],
         "pts",
+        "best_effort_timestamp",
         ["time_base_num", "time_base.num"],
         ["time_base_den", "time_base.den"],
         "sample_rate",
         ["buf", "buf[0]"],
         "extended_buf",
         "nb_extended_buf",
+        "side_data",
+        "nb_side_data",
         "color_range",
         "color_primaries",
         "color_trc",
@@ -76,10 +94,25 @@ export const avutil57: Library = {
       ],
     },
     "AVBufferRef",
+    { type: "AVFrameSideData", fields: ["type", "data", "size"] },
     {
       type: "AVPixFmtDescriptor",
       fields: ["name", "nb_components", "log2_chroma_w", "log2_chroma_h", "flags", ["comp", "comp[0].plane"]],
     },
     { type: "AVComponentDescriptor", fields: ["plane", "step", "offset", "shift", "depth"] },
+    {
+      type: "AVMasteringDisplayMetadata",
+      fields: [
+        ["display_primaries", "display_primaries[0][0].num"],
+        ["white_point", "white_point[0].num"],
+        ["min_luminance_num", "min_luminance.num"],
+        ["min_luminance_den", "min_luminance.den"],
+        ["max_luminance_num", "max_luminance.num"],
+        ["max_luminance_den", "max_luminance.den"],
+        "has_primaries",
+        "has_luminance",
+      ],
+    },
+    { type: "AVContentLightMetadata", fields: ["MaxCLL", "MaxFALL"] },
   ],
 };

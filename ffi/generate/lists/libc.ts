@@ -46,6 +46,7 @@ export const libc: Library = {
     { name: "epoll_wait", address: ["events"], nonblocking: true },
     "eventfd",
     "process_vm_readv",
+    { name: "memcpy", address: ["src"] },
     "sched_yield",
     "getpid",
     "__errno_location",

@@ -1,5 +1,7 @@
 import type { Library } from "../library.ts";
+import { avcodec59 } from "./avcodec59.ts";
 import { avhwcontext57 } from "./avhwcontext57.ts";
+import { avformat59 } from "./avformat59.ts";
 import { avutil57 } from "./avutil57.ts";
 import { channel } from "./channel.ts";
 import { cudaDriver } from "./cuda_driver.ts";
@@ -9,6 +11,7 @@ import { cxxabi } from "./cxxabi.ts";
 import { dmabuf } from "./dmabuf.ts";
 import { egl, eglExtensions } from "./egl.ts";
 import { elf } from "./elf.ts";
+import { LATER_FFMPEG } from "./ffmpeg.ts";
 import { gles, glesExtensions } from "./gles.ts";
 import { libc } from "./libc.ts";
 import { libcCallbacks } from "./libc_callbacks.ts";
@@ -58,4 +61,7 @@ export const LIBRARIES: readonly Library[] = [
   cudaEgl,
   avutil57,
   avhwcontext57,
+  avcodec59,
+  avformat59,
+  ...LATER_FFMPEG,
 ];

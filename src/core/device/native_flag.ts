@@ -2,7 +2,7 @@ import type { Address } from "../../../ffi/address.ts";
 import { type Names, optionsIn, shown } from "../argument.ts";
 import { Checks } from "../checks.ts";
 import { InteropError, messageOf, warn } from "../errors.ts";
-import { disposed, finalizers } from "../life/finalizers.ts";
+import { registerLater, type Registration, unregister } from "../life/finalizers.ts";
 import { ledger } from "../life/ledger.ts";
 import { Resource } from "../life/resource.ts";
 import { unwind } from "../life/undo.ts";
@@ -93,12 +93,13 @@ class Signal {
 
   get fence(): Fence {
     if (this.#fence !== undefined) return this.#fence;
+    const pause = blockingPause(this.name);
     this.#fence = fenceOf({
       ...{ api: "core", name: this.name, fn: this.by, takesThread: false },
       error: (code, fn) => codeError({ api: "core", names: new Map(), unknown: "an unknown code" }, code, fn),
       begin: (events) => void (this.#events = events),
       isOver: () => this.isOver,
-      block: blockingPause(this.name),
+      block: () => void (this.isOver || pause()),
       wait: () => polled(() => this.isOver),
     });
     if (this.withdrawn !== undefined) this.withdraw(this.withdrawn);
@@ -125,6 +126,11 @@ let isAsking = false;
 /** Frees a signal, or has that done as soon as C has made its calls. The process may exit before. */
 function end(signal: Signal): void {
   if (signal.isOver) return signal.free();
+  let asked = 0;
+  for (const one of late) { // else a loop that makes flags, and never waits, would keep them all
+    askAbout(one);
+    if (++asked === 2) break;
+  }
   late.add(signal);
   if (!isAsking) askLater(SOON_MS);
 }
@@ -136,11 +142,13 @@ function askLater(pause: number): void {
 
 function askAboutLate(pause: number): void {
   const before = late.size;
-  for (const signal of late) {
-    for (const error of unwind([() => freeIfOver(signal)])) warn(`ending ${signal.name}: ${messageOf(error)}`);
-  }
+  for (const signal of late) askAbout(signal);
   if (late.size > 0) askLater(late.size < before ? SOON_MS : Math.min(2 * pause, LATE_MS));
   else isAsking = false;
+}
+
+function askAbout(signal: Signal): void {
+  for (const error of unwind([() => freeIfOver(signal)])) warn(`ending ${signal.name}: ${messageOf(error)}`);
 }
 
 function freeIfOver(signal: Signal): void {
@@ -185,6 +193,7 @@ export class NativeFlag extends Printed implements Disposable {
   /** Its end of life. It waits for nothing: what C may still write to is freed later. */
   readonly resource: Resource;
   readonly #signal: Signal;
+  readonly #registration: Registration;
 
   /**
    * Makes one that is not set.
@@ -203,7 +212,7 @@ export class NativeFlag extends Printed implements Disposable {
     this.callback = callbackAddress(by);
     const signal = this.#signal = new Signal(name, by, count ?? 1, byteLength);
     this.resource = new Resource({ name, undo: [() => end(signal)] });
-    finalizers.register(this, this.resource, this);
+    this.#registration = registerLater(this, this.resource);
   }
 
   /** The function's argument: the first of the callback. @throws {DisposedError} once it was disposed. */
@@ -272,7 +281,7 @@ export class NativeFlag extends Printed implements Disposable {
 
   /** Ends it, without waiting: if it is not set, its memory is freed once C has made its calls. Idempotent. */
   [Symbol.dispose](): void {
-    disposed(this);
+    unregister(this.#registration);
     this.resource.dispose();
   }
 }

@@ -328,7 +328,7 @@ function image(init: ImageInit & Pick<ImageInfo, "media">): ImageInfo {
     height,
     fourcc: format.fourcc,
     modifier,
-    ...(colour === undefined ? {} : { colour }),
+    ...colourIn(colour),
     ...mediaIn(media),
   };
   return Object.freeze(withJson(info));
@@ -343,11 +343,22 @@ export function imageOf({ shape: [height, width, ...channels], dtype }: Layout):
   return format && width > 0 && height > 0 ? imageInfo({ format, width, height }) : undefined;
 }
 
-/** A checked and frozen copy. @throws {LayoutError} whose `argument` names the wrong property. */
+const COMMON = { type: true, format: true, media: true };
+const PIXELS = { ...COMMON, width: true, height: true, colour: true };
+const IMAGE: Names<ImageInfo> = { ...PIXELS, fourcc: true, modifier: true };
+const PICTURE: Names<PictureInfo> = { ...PIXELS, planes: true };
+const AUDIO: Names<AudioInfo> = { ...COMMON, sampleRate: true, channels: true, samples: true, layout: true };
+
+/**
+ * A checked and frozen copy.
+ *
+ * @throws {LayoutError} whose `argument` names the wrong property.
+ * @throws {ArgumentError} for an unknown property, and wrong colours or media.
+ */
 export function frameInfo(given: FrameInfo): FrameInfo {
   const info = { ...object(given, "info") };
-  if (info.type === "image") return image(info);
-  if (info.type === "picture") return picture(info);
+  if (info.type === "image") return image(optionsIn(info, IMAGE, "info"));
+  if (info.type === "picture") return picture(optionsIn(info, PICTURE, "info"));
   if (info.type !== "audio" || (info.layout !== "interleaved" && info.layout !== "planar")) {
     throw new LayoutError('info: expected an image, or "interleaved" or "planar" audio.', {
       api: "core",
@@ -355,6 +366,7 @@ export function frameInfo(given: FrameInfo): FrameInfo {
       hint: 'Of an image, let imageInfo() make it: imageInfo({ format: "NV12", width: 640, height: 480 }).',
     });
   }
+  optionsIn(info, AUDIO, "info");
   whole(info.sampleRate, "sampleRate", 1);
   if (whole(info.channels, "channels", 1) > MOST_PLANES && info.layout === "planar") {
     throw new LayoutError(`channels: expected at most ${MOST_PLANES} planes, got ${info.channels}.`, {
@@ -381,7 +393,26 @@ function picture(info: PictureInfo): PictureInfo {
     for (const name of ["elements", "step", "rows"] as const) whole(one[name], `planes[${i}].${name}`, 1);
     return Object.freeze({ ...one });
   });
-  return Object.freeze(withJson({ ...info, planes: Object.freeze(planes), ...mediaIn(info.media) }));
+  return Object.freeze(
+    withJson({ ...info, planes: Object.freeze(planes), ...colourIn(info.colour), ...mediaIn(info.media) }),
+  );
+}
+
+/** The names that a colour's properties may have. */
+const COLOURS: { readonly [N in keyof Colour]-?: readonly NonNullable<Colour[N]>[] } = {
+  matrix: ["bt601", "bt709", "bt2020"],
+  range: ["limited", "full"],
+};
+
+function colourIn(given: Colour | undefined): Pick<ImageInfo, "colour"> {
+  if (given === undefined) return {};
+  const colour = { ...optionsIn(given, COLOURS, "colour") };
+  for (const [name, value] of Object.entries(colour)) {
+    const names: readonly string[] = COLOURS[name as keyof Colour];
+    if (value === undefined || names.includes(value)) continue;
+    throw unexpected(`colour.${name}`, names.map((name) => `"${name}"`).join(" or "), value);
+  }
+  return { colour: Object.freeze(colour) };
 }
 
 type Fact = readonly [expected: string, isOne: (fact: unknown) => boolean];
@@ -407,6 +438,16 @@ function mediaIn(given: MediaFacts | undefined): Pick<ImageInfo, "media"> {
     if (fact !== undefined && !isOne(fact)) throw unexpected(`media.${name}`, expected, fact);
   }
   return { media: Object.freeze(media) };
+}
+
+/**
+ * The same frame with other facts of its maker's, which are not checked: for backends whose library has them. Its planes are
+ * those of `info`, which {@link frameInfo} checked, and are found once.
+ */
+export function withMedia(info: FrameInfo, media: MediaFacts): FrameInfo {
+  const other = Object.freeze(withJson({ ...info, media: Object.freeze(media) }));
+  LAYOUTS.set(other, planeLayouts(info));
+  return other;
 }
 
 /** The planes of infos that never change: each map of a frame asks several times. */

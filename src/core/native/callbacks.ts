@@ -125,9 +125,10 @@ function assertClearsAWord(): void {
   throw new InteropError("This C library's sigemptyset does not zero eight bytes.", { api: "libc", hint });
 }
 
-const addresses = new Map<CallbackName, Address>();
+const addresses = new Map<string, Address>();
 
-export function callbackAddress(name: CallbackName): Address {
+/** The address of one of them, or of another function of the C library. */
+export function callbackAddress(name: CallbackName | "atoi"): Address {
   let address = addresses.get(name);
   if (address !== undefined) return address;
   address = libc().dlsym?.(NULL, cString(name)) || undefined; // RTLD_DEFAULT: it is loaded, as all of the C library is

@@ -71,6 +71,15 @@ export function closeFd(fd: number): void {
   if (libc().close(fd) !== 0) throw libcError("close");
 }
 
+/** Writes all of it, where the fd stands. @throws {NativeCallError} ENOSPC where there is no room for it. */
+export function writeAll(fd: number, bytes: Uint8Array<ArrayBuffer>): void {
+  for (let at = 0; at < bytes.length;) {
+    const written = libc().write(fd, bytes.subarray(at), BigInt(bytes.length - at));
+    if (written <= 0n) throw libcError("write");
+    at += Number(written);
+  }
+}
+
 /** Marks an fd so that child processes do not inherit it, and returns it. If that fails, the fd is closed. */
 export function closedOnExec(fd: number): number {
   if (libc().fcntl(fd, F_SETFD, FD_CLOEXEC) === 0) return fd;

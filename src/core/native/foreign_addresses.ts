@@ -102,9 +102,9 @@ export function probePages(
   };
   const first = address & ~BigInt(PAGE - 1);
   const pages = Number((address + BigInt(byteLength) - 1n - first) / BigInt(PAGE)) + 1;
-  const landing = new Uint8Array(MOST_RANGES);
+  const landing = new Uint8Array(Math.min(MOST_RANGES, pages));
   const local = new DataView(new ArrayBuffer(iovec.size));
-  const remote = new DataView(new ArrayBuffer(iovec.size * MOST_RANGES));
+  const remote = new DataView(new ArrayBuffer(iovec.size * landing.length));
   for (let done = 0; done < pages;) {
     const count = Math.min(MOST_RANGES, pages - done);
     for (let i = 0; i < count; i++) {

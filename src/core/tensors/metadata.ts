@@ -63,6 +63,21 @@ export interface MetadataFields {
     readonly outputTypes?: readonly string[];
     readonly outputShapes?: readonly (readonly number[])[];
   };
+  /** How a picture has to be turned or mirrored to be shown: the nine numbers of FFmpeg's display matrix, row by row. */
+  displayMatrix: { readonly matrix: readonly number[] };
+  /** Captions of ATSC A53, Part 4: groups of three bytes. */
+  closedCaptions: { readonly data: Uint8Array };
+  /** The light of the pictures of a film, in candelas for each square metre: that of the brightest pixel, and of the brightest picture. */
+  contentLight: { readonly most: number; readonly average: number };
+  /**
+   * The display on which a film was graded, in fractions, each a numerator and a denominator: x and y of red, green, blue
+   * and of white, and the least and the most candelas for each square metre.
+   */
+  masteringDisplay: {
+    readonly primaries?: readonly (readonly number[])[];
+    readonly whitePoint?: readonly (readonly number[])[];
+    readonly luminance?: readonly (readonly number[])[];
+  };
   /** Any other, of any plain data. */
   [name: string]: { readonly [key: string]: unknown };
 }
@@ -106,7 +121,11 @@ type Known =
   | "classification"
   | "objectId"
   | "affineTransform"
-  | "modelInfo";
+  | "modelInfo"
+  | "displayMatrix"
+  | "closedCaptions"
+  | "contentLight"
+  | "masteringDisplay";
 
 const KNOWN: { readonly [N in Known]: KeysOf<MetadataFields[N]> } = {
   timestamp: { pts: bigint, dts: bigint, duration: bigint },
@@ -133,6 +152,10 @@ const KNOWN: { readonly [N in Known]: KeysOf<MetadataFields[N]> } = {
     ...{ inputNames: strings, inputTypes: strings, inputShapes: shapes },
     ...{ outputNames: strings, outputTypes: strings, outputShapes: shapes },
   },
+  displayMatrix: { matrix: numbers },
+  closedCaptions: { data: "a Uint8Array" },
+  contentLight: { most: whole, average: whole },
+  masteringDisplay: { primaries: shapes, whitePoint: shapes, luminance: shapes },
 };
 
 /** The keys without which a known dictionary says nothing. */
@@ -140,6 +163,9 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   detection: ["xMin", "yMin", "xMax", "yMax"],
   objectId: ["id"],
   affineTransform: ["matrix"],
+  displayMatrix: ["matrix"],
+  closedCaptions: ["data"],
+  contentLight: ["most", "average"],
 };
 
 /** Lists in lists in a list: more is a mistake, and so is a list that holds itself. */

@@ -11,7 +11,7 @@ import { attempt, type DeviceReport, type Finding, type Trait } from "../report.
 
 export const FFMPEG: ApiExaminer = {
   api: "ffmpeg",
-  variables: ["SAMEPAGE_LIB_FFMPEG"],
+  variables: ["SAMEPAGE_LIB_FFMPEG", "SAMEPAGE_LIB_FFMPEG_CODEC", "SAMEPAGE_LIB_FFMPEG_FORMAT"],
   files: [],
 
   examine(how: Examination): Examined {

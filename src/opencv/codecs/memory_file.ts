@@ -1,6 +1,6 @@
 import { MFD_CLOEXEC } from "../../../ffi/libc/constants.ts";
 import { readToEnd } from "../../core/files.ts";
-import { closeFd } from "../../core/native/fd.ts";
+import { closeFd, writeAll } from "../../core/native/fd.ts";
 import { libc, libcError } from "../../core/native/libc.ts";
 import { cString } from "../../core/native/text.ts";
 import { thenUndo, type Undo } from "../../core/life/undo.ts";
@@ -40,11 +40,7 @@ class MemoryFile {
   }
 
   write(bytes: Uint8Array<ArrayBuffer>): void {
-    for (let at = 0; at < bytes.length;) {
-      const written = libc().write(this.#fd, bytes.subarray(at), BigInt(bytes.length - at));
-      if (written <= 0n) throw libcError("write");
-      at += Number(written);
-    }
+    writeAll(this.#fd, bytes);
   }
 
   read(): Uint8Array<ArrayBuffer> {

@@ -377,15 +377,6 @@ export default table(import.meta, {
     }),
     fails: wrong("frame", /metadata\[0\]\.name: expected a string of at most 256 characters/),
   },
-  "colours that no message can hold": {
-    ...withEnds(async (one) => {
-      const circle: Record<string, unknown> = {};
-      for (const colour of [{ matrix: 5n }, { range: "whole" }, { primaries: 1 }, circle.self = circle, null, "red"]) {
-        using frame = host.allocateFrame({ ...grey(8, 8), colour: any(colour) }, { sharable: true });
-        await one.send(frame).then(() => say("sent"), (error) => judge("send", error, [ArgumentError]));
-      }
-    }),
-  },
   "who is not allowed": {
     async run() {
       using server = listen(freshPath(), { allow: ({ pid }) => pid !== Deno.pid });

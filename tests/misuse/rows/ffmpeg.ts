@@ -250,12 +250,25 @@ export default table(import.meta, {
     using _lent = new CFrame(ffmpeg.avFrame(mapped));
     picture.planes[0].view();
   }, core(AccessError, /lent|mapped/, { hint: /./ })),
+  "metadata that FFmpeg's side data has no room for": mappedRow(NV12, (ffmpeg, mapped) => {
+    mapped.metadata.add("displayMatrix", { matrix: [1, 0, 0, 1] });
+    ffmpeg.avFrame(any(mapped));
+  }, wrong("frame", /displayMatrix.matrix: expected integers, 9 of 32 bits/)),
+  "a light that is no whole number of 32 bits": mappedRow(NV12, (ffmpeg, mapped) => {
+    mapped.metadata.add("contentLight", { most: 2 ** 40, average: 1 });
+    ffmpeg.avFrame(any(mapped));
+  }, wrong("frame", /contentLight: expected integers/)),
   "a library of another version": {
     run: () => FFmpegContext.open(),
     flags: ["--allow-ffi", "--allow-env"],
     env: { SAMEPAGE_LIB_FFMPEG: NEWER },
     fails: {
-      ...{ error: InteropError, api: "ffmpeg", fn: "avutil_version", message: /has version 60, .* the structs of 57/ },
+      ...{
+        error: InteropError,
+        api: "ffmpeg",
+        fn: "avutil_version",
+        message: /has version 99, .* the structs of 57, 59, 60, 61/,
+      },
       hint: /apt install libavutil57.*SAMEPAGE_LIB_FFMPEG/,
     },
   },

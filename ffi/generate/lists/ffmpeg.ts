@@ -1,0 +1,41 @@
+import { fromFileUrl } from "@std/path";
+import type { ClassEntry, Library } from "../library.ts";
+import { avcodec59 } from "./avcodec59.ts";
+import { avformat59 } from "./avformat59.ts";
+import { avhwcontext57 } from "./avhwcontext57.ts";
+import { avutil57 } from "./avutil57.ts";
+
+/** Where later releases of FFmpeg have what 5.1 has elsewhere. */
+const MOVED: Readonly<Record<string, string>> = { key_flags: "flags", duration: "duration" };
+
+/** What FFmpeg 9 has not any more: avcodec_get_supported_config() returns it there. */
+const GONE = ["supported_framerates", "pix_fmts", "supported_samplerates", "sample_fmts", "ch_layouts"];
+
+/** The later releases, by the major versions of libavutil, and of libavcodec and libavformat. */
+const LATER = [[59, 61], [60, 62], [61, 63]] as const;
+
+/** The structs and constants of later releases, under the names that 5.1's have. The functions are 5.1's. */
+export const LATER_FFMPEG: readonly Library[] = LATER.flatMap(([util, coding]) => {
+  const about = {
+    folders: [fromFileUrl(new URL(`../../../.ffmpeg/${util}/include`, import.meta.url))],
+    mayLack: util > 59, // no suite of Debian keeps them for good
+    functions: [],
+  };
+  const { errors: _, ...avutil } = avutil57;
+  return [
+    {
+      ...{ ...avutil, ...about, name: `avutil${util}`, structs: avutil.structs.map(moved) },
+      constants: [...avutil.constants, { type: "int", names: ["AV_FRAME_FLAG_KEY"] }],
+    },
+    { ...avhwcontext57, ...about, name: `avhwcontext${util}` },
+    { ...avcodec59, ...about, name: `avcodec${coding}`, structs: avcodec59.structs.map(moved) },
+    { ...avformat59, ...about, name: `avformat${coding}` },
+  ];
+});
+
+function moved(struct: string | ClassEntry): string | ClassEntry {
+  if (typeof struct === "string") return struct;
+  const fields = struct.fields.map((field) => typeof field === "string" ? [field, field] as const : field);
+  const kept = fields.filter(([name]) => struct.type !== "AVCodec" || !GONE.includes(name));
+  return { ...struct, fields: kept.map(([name, at]) => [name, struct.type === "AVFrame" ? MOVED[name] ?? at : at]) };
+}

@@ -1,0 +1,145 @@
+import type { Address } from "../../ffi/address.ts";
+import { type Names, optionsIn, shown } from "../core/argument.ts";
+import { ArgumentError, InteropError } from "../core/errors.ts";
+import { finalizers } from "../core/life/finalizers.ts";
+import { NativeObject } from "../core/life/native_object.ts";
+import type { Resource } from "../core/life/resource.ts";
+import { allOrNothing, undoAll } from "../core/life/undo.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import { adoptedFrame } from "./attached.ts";
+import type { FFmpegContext } from "./context.ts";
+import { type Decoded, Decoding } from "./decoding.ts";
+import { fieldsAt } from "./fields.ts";
+import { describe } from "./frame.ts";
+import { avutil, checks } from "./library.ts";
+import type { FFmpegTensor } from "./memory.ts";
+import { type MediaSource, openSource } from "./source.ts";
+import type { MediaInfo } from "./streams.ts";
+
+/** Options of {@link FFmpegContext.decode}. */
+export interface DecodeOptions {
+  /** Which stream: the best one of video or of sound, as FFmpeg finds it, or a place among all. `"video"` if left out. */
+  readonly stream?: "video" | "audio" | number;
+  /** Seconds from the start of the file: frames whose `pts` is earlier are dropped. */
+  readonly from?: number;
+  /** How many threads decode; 0, or left out: FFmpeg chooses by the number of processors. */
+  readonly threads?: number;
+  /** Ends the decoder: the loop throws the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+const NAMES: Names<DecodeOptions> = { stream: true, from: true, threads: true, signal: true };
+const STREAMS = { video: true, audio: true };
+const MOST = { stream: 2 ** 31 - 1, from: 1e9, threads: 1024 };
+
+function decodedIn(options: DecodeOptions): Decoded {
+  const { stream = "video", from = 0, threads = 0, signal } = optionsIn(options, NAMES);
+  for (const [argument, given] of Object.entries({ from, threads, ...(typeof stream === "number" && { stream }) })) {
+    const most = MOST[argument as keyof typeof MOST];
+    if ((argument === "from" ? typeof given === "number" : Number.isInteger(given)) && given >= 0 && given <= most) {
+      continue;
+    }
+    const what = argument === "from" ? "seconds" : "an integer";
+    throw checks.wrong(argument, `expected ${what} from 0 to ${most}, got ${shown(given)}.`);
+  }
+  if (typeof stream !== "number") checks.nameIn(stream, STREAMS, "stream");
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw checks.wrongKind("signal", "an AbortSignal", signal);
+  }
+  return { stream, from, threads, signal };
+}
+
+/**
+ * The frames of a file, in the order in which they are shown: {@link FFmpegContext.decode} makes it, and a loop takes
+ * them. It reads one frame ahead. The end of the loop ends it; its frames live on.
+ */
+export class Decoder extends NativeObject implements AsyncIterable<Frame<FFmpegTensor>, void> {
+  /** Its end of life. */
+  readonly resource: Resource;
+  readonly #context: FFmpegContext;
+  readonly #decoding: Decoding;
+  readonly #fd: number;
+  #opening: Promise<MediaInfo> | undefined;
+  #isTaken = false;
+
+  /** Made by a context. */
+  constructor(context: FFmpegContext, source: MediaSource, options: DecodeOptions) {
+    super();
+    context.resource.assertLive();
+    const asked = decodedIn(options);
+    this.#context = context;
+    const made = allOrNothing("opening a source", (undo) => {
+      const fd = openSource(source, undo);
+      return { fd, decoding: new Decoding(context.resource, asked, undo) };
+    });
+    [this.#fd, this.#decoding] = [made.fd, made.decoding];
+    this.resource = this.#decoding.resource;
+    finalizers.register(this, this.resource, this);
+  }
+
+  /** How many packets could not be decoded so far: their frames are missing, or FFmpeg has made up for them. */
+  get damaged(): number {
+    return this.#decoding.damaged;
+  }
+
+  /**
+   * What the file says of itself and of its streams. The file is opened by the first call, or by the loop.
+   *
+   * @throws {NativeCallError} if FFmpeg knows no such format, or the file is damaged where it says what it is.
+   * @throws {ArgumentError} if the file has no such stream.
+   * @throws {InteropError} if this FFmpeg has no decoder for it.
+   */
+  info(): Promise<MediaInfo> {
+    return this.#opening ??= this.#decoding.open(this.#fd);
+  }
+
+  /**
+   * Takes the frames. Each is yours: dispose it.
+   *
+   * @throws {InteropError} for a second loop.
+   */
+  [Symbol.asyncIterator](): AsyncGenerator<Frame<FFmpegTensor>, void> {
+    if (this.#isTaken) {
+      throw new InteropError("The frames of this decoder were taken by another loop.", {
+        ...{ api: "ffmpeg", hint: "Call ffmpeg.decode() again." },
+      });
+    }
+    this.#isTaken = true;
+    return this.#frames();
+  }
+
+  async *#frames(): AsyncGenerator<Frame<FFmpegTensor>, void> {
+    try {
+      await this.info();
+      let next = this.#decoding.next();
+      for (let count = 0;; count++) {
+        const frame = await next;
+        if (frame === undefined) return;
+        next = this.#decoding.next();
+        next.catch(() => {}); // the loop throws it, once it comes so far
+        yield this.#frame(frame, count);
+      }
+    } finally {
+      await this[Symbol.asyncDispose]();
+    }
+  }
+
+  #frame(pointer: Address, count: number): Frame<FFmpegTensor> {
+    const undo = this.#decoding.take(pointer);
+    const described = allOrNothing("describing a frame", () => describeAs(pointer, count), undo);
+    const access = avutil().fns.av_frame_is_writable(pointer) === 0 ? "read" : "read-write";
+    return adoptedFrame(this.#context, pointer, described, access, () => undoAll(undo, "releasing an AVFrame"));
+  }
+}
+
+function describeAs(pointer: Address, count: number) {
+  try {
+    return describe(fieldsAt(pointer));
+  } catch (error) {
+    if (!(error instanceof ArgumentError)) throw error;
+    const { hint } = error;
+    const why = error.message.replace("pointer: ", "");
+    const fields = { api: "ffmpeg", argument: "source", cause: error, hint };
+    throw new ArgumentError(`source: frame ${count} cannot be used in place: ${why}`, fields);
+  }
+}

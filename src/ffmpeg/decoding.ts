@@ -1,0 +1,328 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import {
+  AV_LOG_QUIET,
+  AV_PKT_FLAG_CORRUPT,
+  AVMEDIA_TYPE_AUDIO,
+  AVMEDIA_TYPE_VIDEO,
+} from "../../ffi/avcodec59/constants.ts";
+import { AV_TIME_BASE, AVDISCARD_ALL, AVFMT_FLAG_CUSTOM_IO, AVIO_FLAG_READ } from "../../ffi/avformat59/constants.ts";
+import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
+import type { AVFrame } from "../../ffi/avutil57/structs.ts";
+import { AVERROR_EOF, AVERROR_INVALIDDATA, AVERROR_STREAM_NOT_FOUND } from "../../ffi/avutil57/errors.ts";
+import { EAGAIN } from "../../ffi/libc/errors.ts";
+import { InteropError } from "../core/errors.ts";
+import { owned } from "../core/life/ledger.ts";
+import { Resource } from "../core/life/resource.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import {
+  callbackAddress,
+  type CallbackMemory,
+  giveBackCallbackMemory,
+  takeCallbackMemory,
+} from "../core/native/callbacks.ts";
+import { cString } from "../core/native/text.ts";
+import { fieldsAt } from "./fields.ts";
+import { newFrame } from "./frame.ts";
+import { changeStruct, checks, coding, failure, made, readStruct } from "./library.ts";
+import { type MediaInfo, mediaInfoOf, type OpenStream, streamsOf } from "./streams.ts";
+
+/** How a file is decoded, once it was checked. */
+export interface Decoded {
+  readonly stream: "video" | "audio" | number;
+  readonly from: number;
+  readonly threads: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+const WANTED = { video: AVMEDIA_TYPE_VIDEO, audio: AVMEDIA_TYPE_AUDIO };
+
+/** Words of the memory that calls on other threads use, and that outlives a Worker: see takeCallbackMemory(). */
+const [IO, CONTEXT, OPTIONS, CALLBACK, OPAQUE, STOP] = [0, 1, 2, 3, 4, 5];
+
+/** What atoi reads: as an interrupt callback it returns 0 until this is another digit. */
+const [GO_ON, STOPPED] = [0x30n, 0x31n];
+
+/** Of the streams that there are, a message names so many. */
+const MOST_NAMED = 8;
+
+const LEAST_PTS = -(2n ** 63n);
+
+/** A file that is decoded: FFmpeg's objects, and the calls on them, which run on other threads. */
+export class Decoding {
+  /** Its end of life. A call that is in flight ends first, and soon. */
+  readonly resource: Resource;
+  /** How many packets could not be decoded. */
+  damaged = 0;
+  readonly #asked: Decoded;
+  readonly #undo: Undo;
+  readonly #memory: CallbackMemory;
+  readonly #words: BigUint64Array<ArrayBuffer>;
+  /** Frames that were decoded, and not taken. */
+  readonly #waiting = new Map<Address, Undo>();
+  #codec: Address = NULL;
+  #stream: OpenStream | undefined;
+  /** The first pts that is wanted, and the least that there is. */
+  #first = LEAST_PTS;
+  #start = LEAST_PTS;
+  /** Where the last seek went, until its first frame shows that it went far enough; and how far the next one goes back. */
+  #sought: bigint | undefined;
+  #back = 0n;
+  #isDraining = false;
+  /** The packet that is read into, and the one that is sent. */
+  readonly #packets: Address[] = [];
+  #reading: Promise<number> | undefined;
+  /** What the read returned, once it is over: then the next call of the decoder begins at once. */
+  #wasRead: number | undefined;
+  /** What has ended the reading, if not the end of the file. */
+  #cut: Error | undefined;
+  /** Why no frame came of the packets since the last one. */
+  #damage: Error | undefined;
+
+  /** Takes `undo` over, which closes the source. */
+  constructor(owner: Resource, asked: Decoded, undo: Undo) {
+    const memory = this.#memory = takeCallbackMemory(8 * (STOP + 1));
+    const words = this.#words = new BigUint64Array(memory.bytes.buffer, memory.bytes.byteOffset, STOP + 1);
+    words[STOP] = GO_ON;
+    const stop = () => void (words[STOP] = STOPPED);
+    asked.signal?.addEventListener("abort", stop);
+    undo.push(() => giveBackCallbackMemory(memory), () => asked.signal?.removeEventListener("abort", stop));
+    undo.push(() => this.#waiting.forEach((undo) => unwind(undo)));
+    this.#asked = asked;
+    this.#undo = undo;
+    const hooks = { giveUp: stop, lastWork: () => undefined };
+    this.resource = new Resource({ name: "FFmpeg decoder", owners: [owner], undo, hooks });
+  }
+
+  /** Opens the file and the stream's decoder. */
+  async open(fd: number): Promise<MediaInfo> {
+    using _ = this.#held();
+    await this.#openFile(fd);
+    const context = this.#context;
+    this.#passed(await coding().format.avformat_find_stream_info(context, null), "avformat_find_stream_info");
+    const streams = streamsOf(context);
+    const stream = this.#stream = this.#choose(streams);
+    for (const { address } of streams) {
+      if (address !== stream.address) changeStruct("AVStream", address, { discard: AVDISCARD_ALL });
+    }
+    await this.#openCodec(stream);
+    if (this.#asked.from > 0) await this.#seek(this.#asked.from);
+    this.#readAhead();
+    return mediaInfoOf(context, streams, stream);
+  }
+
+  /** The next AVFrame, until {@link take}; undefined at the end. */
+  async next(): Promise<Address | undefined> {
+    using _ = this.#held();
+    const { codec } = coding();
+    const undo: Undo = [];
+    const frame = newFrame(undo);
+    this.#waiting.set(frame, undo);
+    for (;;) {
+      const code = this.#isDraining
+        ? await codec.avcodec_receive_frame_async(this.#codec, frame)
+        : codec.avcodec_receive_frame(this.#codec, frame);
+      this.#assertGoing();
+      const isOver = code === AVERROR_EOF;
+      if ((isOver || code >= 0) && await this.#soughtAgain(isOver ? undefined : frame)) continue;
+      if (isOver) break;
+      if (code >= 0) this.#damage = undefined;
+      if (code >= 0 && this.#complete(frame)) return frame;
+      if (code === -EAGAIN) await this.#feed();
+      else this.#decoded(code, "avcodec_receive_frame");
+    }
+    unwind(this.take(frame));
+    const failed = this.#cut ?? this.#damage;
+    if (failed !== undefined) throw failed;
+  }
+
+  /** What frees a frame of {@link next}, which is the caller's now. @throws {DisposedError} where it was freed. */
+  take(frame: Address): Undo {
+    this.#assertGoing();
+    const undo = this.#waiting.get(frame)!;
+    this.#waiting.delete(frame);
+    return undo;
+  }
+
+  get #context(): Address {
+    return this.#words[CONTEXT] as Address;
+  }
+
+  /** Holds off the end until the end of the block. */
+  #held(): Disposable {
+    this.#assertGoing();
+    return { [Symbol.dispose]: this.resource.hold() };
+  }
+
+  /** A call that was stopped in the middle failed for that reason, whatever it says. */
+  #assertGoing(): void {
+    this.#asked.signal?.throwIfAborted();
+    this.resource.assertLive();
+  }
+
+  #passed(code: number, fn: string): void {
+    this.#assertGoing();
+    if (code < 0) throw failure(code, fn);
+  }
+
+  /** A call of the decoder: a packet that it cannot make sense of is noted. */
+  #decoded(code: number, fn: string): void {
+    if (code !== AVERROR_INVALIDDATA) return this.#passed(code, fn);
+    this.damaged++;
+    this.#damage = failure(code, fn);
+  }
+
+  async #openFile(fd: number): Promise<void> {
+    const { format, codec } = coding();
+    codec.av_log_set_level(AV_LOG_QUIET);
+    const [words, undo] = [this.#words, this.#undo];
+    const at = (word: number) => this.#memory.address + BigInt(8 * word) as Address;
+    [words[CALLBACK], words[OPAQUE]] = [callbackAddress("atoi"), at(STOP)];
+    const path = cString(`/proc/self/fd/${fd}`);
+    this.#passed(format.avio_open2(at(IO), path, AVIO_FLAG_READ, at(CALLBACK), NULL), "avio_open2");
+    const io = words[IO] as Address;
+    owned("ffmpeg.file", undo, () => void format.avio_close(io)); // it returns what a read returned
+    words[CONTEXT] = made(format.avformat_alloc_context(), "avformat_alloc_context");
+    undo.push(() => format.avformat_close_input(words.subarray(CONTEXT, CONTEXT + 1)));
+    changeStruct("AVFormatContext", this.#context, {
+      pb: io,
+      flags: AVFMT_FLAG_CUSTOM_IO | readStruct("AVFormatContext", this.#context).flags, // or it closes the file, too
+      interrupt_callback: words[CALLBACK] as Address,
+      interrupt_opaque: words[OPAQUE] as Address,
+    });
+    // A playlist may name any other file, or a host.
+    const none = [cString("protocol_whitelist"), cString("none")] as const;
+    undo.push(() => codec.av_dict_free(words.subarray(OPTIONS, OPTIONS + 1)));
+    this.#passed(codec.av_dict_set(words.subarray(OPTIONS, OPTIONS + 1), ...none, 0), "av_dict_set");
+    this.#passed(await format.avformat_open_input(at(CONTEXT), null, NULL, at(OPTIONS)), "avformat_open_input");
+  }
+
+  #choose(streams: readonly OpenStream[]): OpenStream {
+    const { stream } = this.#asked;
+    const index = typeof stream === "number"
+      ? stream
+      : coding().format.av_find_best_stream(this.#context, WANTED[stream], -1, -1, null, 0);
+    if (index !== AVERROR_STREAM_NOT_FOUND) this.#passed(index, "av_find_best_stream");
+    const found = streams[index];
+    if (found?.info.type === "video" || found?.info.type === "audio") return found;
+    const what = typeof stream === "number" ? `stream ${stream} of video or audio` : stream;
+    const there = streams.slice(0, MOST_NAMED).map(({ info: { index, type, codec } }) =>
+      `${index}: ${type} (${codec})`
+    );
+    throw checks.wrong("stream", `the source has no ${what}. It has ${there.join(", ") || "no streams"}.`);
+  }
+
+  async #openCodec({ fields: { codecpar, time_base_num, time_base_den }, info }: OpenStream): Promise<void> {
+    const { codec } = coding();
+    const decoder = codec.avcodec_find_decoder(readStruct("AVCodecParameters", codecpar).codec_id);
+    if (decoder === NULL) {
+      const fields = { api: "ffmpeg", fn: "avcodec_find_decoder" };
+      throw new InteropError(`This FFmpeg has no decoder for ${info.codec}.`, fields);
+    }
+    const context = this.#codec = made(codec.avcodec_alloc_context3(decoder), "avcodec_alloc_context3");
+    this.#undo.push(() => codec.avcodec_free_context(new BigUint64Array([context])));
+    this.#passed(codec.avcodec_parameters_to_context(context, codecpar), "avcodec_parameters_to_context");
+    const times = { pkt_timebase_num: time_base_num, pkt_timebase_den: time_base_den };
+    changeStruct("AVCodecContext", context, { thread_count: this.#asked.threads, ...times });
+    this.#passed(await codec.avcodec_open2(context, decoder, null), "avcodec_open2");
+    for (let i = 0; i < 2; i++) {
+      const packet = made(codec.av_packet_alloc(), "av_packet_alloc");
+      this.#undo.push(() => codec.av_packet_free(new BigUint64Array([packet])));
+      this.#packets.push(packet);
+    }
+  }
+
+  /** Goes to the last frame before which nothing has to be decoded; those before the first wanted one are dropped. */
+  async #seek(seconds: number): Promise<void> {
+    const { start_time } = readStruct("AVFormatContext", this.#context);
+    const { time_base_num, time_base_den } = this.#stream!.fields;
+    const unit = BigInt(time_base_num * AV_TIME_BASE);
+    const pts = (time: bigint) => (time * BigInt(time_base_den) + unit - 1n) / unit;
+    const start = start_time === AV_NOPTS_VALUE ? 0n : start_time;
+    this.#start = pts(start);
+    this.#first = pts(start + BigInt(Math.round(seconds * AV_TIME_BASE)));
+    this.#back = pts(BigInt(AV_TIME_BASE));
+    await this.#seekTo(this.#first);
+  }
+
+  async #seekTo(pts: bigint): Promise<void> {
+    this.#sought = pts;
+    const { index } = this.#stream!.fields;
+    const code = await coding().format.avformat_seek_file(this.#context, index, LEAST_PTS, pts, pts, 0);
+    this.#passed(code, "avformat_seek_file");
+  }
+
+  /** In some formats a seek is a guess: where the first frame after it comes too late, or none, it seeks again. */
+  async #soughtAgain(frame: Address | undefined): Promise<boolean> {
+    if (this.#sought === undefined || this.#cut !== undefined) return false;
+    const isLate = frame === undefined || ptsOf(fieldsAt(frame)) > this.#first;
+    if (!isLate || this.#sought < this.#start) {
+      this.#sought = undefined;
+      return false;
+    }
+    const { codec } = coding();
+    await this.#reading;
+    codec.av_packet_unref(this.#packets[0]);
+    await codec.avcodec_flush_buffers(this.#codec);
+    this.#assertGoing();
+    const earlier = this.#sought - this.#back;
+    this.#back *= 2n;
+    [this.#isDraining, this.#damage] = [false, undefined];
+    await this.#seekTo(earlier);
+    this.#readAhead();
+    return true;
+  }
+
+  /** Reads the stream's next packet. */
+  async #read(packet: Address): Promise<number> {
+    using _ = this.#held();
+    const { format, codec } = coding();
+    for (;;) {
+      const code = await format.av_read_frame(this.#context, packet);
+      const isOwn = code >= 0 && readStruct("AVPacket", packet).stream_index === this.#stream!.fields.index;
+      if (isOwn || (code < 0 && code !== -EAGAIN)) return this.#wasRead = code;
+      codec.av_packet_unref(packet);
+      this.#assertGoing();
+    }
+  }
+
+  #readAhead(): void {
+    this.#wasRead = undefined;
+    this.#reading = this.#read(this.#packets[0]);
+    this.#reading.catch(() => {}); // whoever awaits it is told
+  }
+
+  /** Gives the decoder the next packet, while the one after it is read. */
+  async #feed(): Promise<void> {
+    const { codec } = coding();
+    const read = this.#wasRead ?? await this.#reading!;
+    this.#assertGoing();
+    this.#isDraining = read < 0;
+    if (read < 0 && read !== AVERROR_EOF) this.#cut = failure(read, "av_read_frame");
+    const [packet] = this.#packets;
+    const sending = codec.avcodec_send_packet(this.#codec, this.#isDraining ? NULL : packet);
+    if (!this.#isDraining) {
+      if ((readStruct("AVPacket", packet).flags & AV_PKT_FLAG_CORRUPT) !== 0) this.damaged++;
+      this.#packets.reverse();
+      this.#readAhead();
+    }
+    const code = await sending;
+    codec.av_packet_unref(packet);
+    this.#assertGoing();
+    this.#decoded(code, "avcodec_send_packet");
+  }
+
+  /** Says what the stream knows of a frame. False for one that is not wanted. */
+  #complete(frame: Address): boolean {
+    const fields = fieldsAt(frame);
+    const pts = ptsOf(fields);
+    if (pts !== AV_NOPTS_VALUE && pts < this.#first) return false;
+    const { time_base_num, time_base_den, aspect_num, aspect_den } = this.#stream!.fields;
+    const aspect = fields.aspect_num === 0 ? { aspect_num, aspect_den } : {};
+    Object.assign(fields, { pts, time_base_num, time_base_den, ...aspect });
+    return true;
+  }
+}
+
+function ptsOf({ pts, best_effort_timestamp }: AVFrame): bigint {
+  return pts === AV_NOPTS_VALUE ? best_effort_timestamp : pts;
+}

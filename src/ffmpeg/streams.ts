@@ -1,0 +1,121 @@
+import type { Address } from "../../ffi/address.ts";
+import { AVMEDIA_TYPE_AUDIO, AVMEDIA_TYPE_SUBTITLE, AVMEDIA_TYPE_VIDEO } from "../../ffi/avcodec59/constants.ts";
+import { AV_TIME_BASE } from "../../ffi/avformat59/constants.ts";
+import type { AVStream } from "../../ffi/avformat59/structs.ts";
+import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
+import type { DType } from "../core/layout/dtype.ts";
+import { viewAt } from "../core/native/pin.ts";
+import { textAt } from "../core/native/text.ts";
+import { SAMPLES } from "./formats.ts";
+import { coding, readStruct } from "./library.ts";
+
+/** A numerator and a denominator. */
+export type Ratio = readonly [numerator: number, denominator: number];
+
+/** What a file says of one of its streams. What it does not say is left out. */
+export interface StreamInfo {
+  /** Its place among the streams. */
+  readonly index: number;
+  /** What it holds. */
+  readonly type: "video" | "audio" | "subtitle" | "other";
+  /** FFmpeg's name of the codec: `"h264"`. */
+  readonly codec: string;
+  /** Seconds. */
+  readonly duration?: number;
+  /** Seconds that a frame's `pts` counts. */
+  readonly timeBase: Ratio;
+  /** Bits a second. */
+  readonly bitRate?: number;
+  /** Pixels across. A frame may have another size, and says so. */
+  readonly width?: number;
+  /** Pixels down. */
+  readonly height?: number;
+  /** FFmpeg's name of the pixel format, or the type of a sample. */
+  readonly format?: string | DType;
+  /** Frames a second, on average. */
+  readonly frameRate?: Ratio;
+  /** A pixel's width by its height. */
+  readonly sampleAspect?: Ratio;
+  /** Samples a second. */
+  readonly sampleRate?: number;
+  /** How many channels. */
+  readonly channels?: number;
+}
+
+/** What a file says of itself. */
+export interface MediaInfo {
+  /** FFmpeg's names of the format of the file: `"mov,mp4,m4a,3gp,3g2,mj2"`. */
+  readonly format: string;
+  /** Seconds, if it is known. */
+  readonly duration?: number;
+  /** All of its streams. */
+  readonly streams: readonly StreamInfo[];
+  /** The stream that is decoded. */
+  readonly stream: StreamInfo;
+}
+
+/** A stream of FFmpeg's, and what it says. */
+export interface OpenStream {
+  readonly address: Address;
+  readonly fields: AVStream;
+  readonly info: StreamInfo;
+}
+
+const TYPES = new Map<number, StreamInfo["type"]>([
+  [AVMEDIA_TYPE_VIDEO, "video"],
+  [AVMEDIA_TYPE_AUDIO, "audio"],
+  [AVMEDIA_TYPE_SUBTITLE, "subtitle"],
+]);
+
+/** The streams of an AVFormatContext. */
+export function streamsOf(context: Address): OpenStream[] {
+  const { nb_streams, streams } = readStruct("AVFormatContext", context);
+  const addresses = nb_streams === 0 ? undefined : viewAt(streams, 8 * nb_streams, "ffmpeg");
+  return Array.from({ length: nb_streams }, (_, i) => {
+    const address = addresses!.getBigUint64(8 * i, true) as Address;
+    const fields = readStruct("AVStream", address);
+    return { address, fields, info: infoOf(fields) };
+  });
+}
+
+function infoOf(stream: AVStream): StreamInfo {
+  const { codec } = coding();
+  const parameters = readStruct("AVCodecParameters", stream.codecpar);
+  const { codec_type, codec_id, bit_rate, width, height, format, sample_rate, channels } = parameters;
+  const type = TYPES.get(codec_type) ?? "other";
+  const timeBase = [stream.time_base_num, stream.time_base_den] as const;
+  return Object.freeze({
+    index: stream.index,
+    type,
+    codec: textAt(codec.avcodec_get_name(codec_id))!,
+    timeBase,
+    ...(stream.duration === AV_NOPTS_VALUE ? {} : { duration: Number(stream.duration) * timeBase[0] / timeBase[1] }),
+    ...(bit_rate === 0n ? {} : { bitRate: Number(bit_rate) }),
+    ...(type === "video" && {
+      ...{ width, height },
+      ...given("format", textAt(codec.av_get_pix_fmt_name(format))),
+      ...given("frameRate", ratio(stream.avg_frame_rate_num, stream.avg_frame_rate_den)),
+      ...given("sampleAspect", ratio(stream.aspect_num, stream.aspect_den)),
+    }),
+    ...(type === "audio" && { ...given("format", SAMPLES.get(format)?.[0]), sampleRate: sample_rate, channels }),
+  });
+}
+
+function ratio(numerator: number, denominator: number): Ratio | undefined {
+  return numerator === 0 || denominator === 0 ? undefined : Object.freeze([numerator, denominator] as const);
+}
+
+function given<N extends string, T>(name: N, value: T | undefined): { readonly [K in N]?: T } {
+  return value === undefined ? {} : { [name]: value } as { readonly [K in N]?: T };
+}
+
+/** What a file says, of which one stream is decoded. */
+export function mediaInfoOf(context: Address, streams: readonly OpenStream[], { info: stream }: OpenStream): MediaInfo {
+  const { iformat, duration } = readStruct("AVFormatContext", context);
+  return Object.freeze({
+    format: textAt(readStruct("AVInputFormat", iformat).name)!,
+    ...(duration === AV_NOPTS_VALUE ? {} : { duration: Number(duration) / AV_TIME_BASE }),
+    streams: Object.freeze(streams.map(({ info }) => info)),
+    stream,
+  });
+}

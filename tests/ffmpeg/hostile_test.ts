@@ -1,0 +1,16 @@
+/** Files as nobody has written them: none may end the process, or leave with an untyped error. */
+import { assert, assertEquals } from "@std/assert";
+import { missing } from "./clips.ts";
+import { attack } from "./hostile/attack.ts";
+
+Deno.test({
+  name: `decode: 300 damaged files end with frames or typed errors${missing ? ` (not here: ${missing})` : ""}`,
+  ignore: missing !== undefined,
+  async fn() {
+    const { outcomes, crashes } = await attack(60);
+    assertEquals(crashes, []);
+    assertEquals(outcomes.values().reduce((sum, times) => sum + times, 0), 300);
+    const kinds = new Set(outcomes.keys().map((outcome) => outcome.replace(/^.*: /, "")));
+    assert(kinds.has("frames") && kinds.size >= 4, `what came: ${[...kinds].join(", ")}`);
+  },
+});

@@ -1,0 +1,97 @@
+// Later FFmpegs than the installed one: the same tests in processes of their own, and libraries that do not belong together.
+
+import { basename, dirname, join } from "@std/path";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { FFMPEG_8, hasWheels } from "../../tasks/setup/wheels.ts";
+import * as v57 from "../../ffi/avutil57/constants.ts";
+import * as v59 from "../../ffi/avutil59/constants.ts";
+import * as v60 from "../../ffi/avutil60/constants.ts";
+import * as v61 from "../../ffi/avutil61/constants.ts";
+
+/** The file of a library of FFmpeg 8, whose name has a hash in it. */
+function fileOf(library: string): string {
+  const folder = `${FFMPEG_8.folder}/av.libs`;
+  const { name } = [...Deno.readDirSync(folder)].find(({ name }) => name.startsWith(`${library}-`))!;
+  return `${folder}/${name}`;
+}
+
+const isHere = await hasWheels(FFMPEG_8);
+const FILES = ["attach_test.ts", "lent_test.ts", "formats_test.ts", "side_data_test.ts"];
+
+/** Runs Deno here, with variables. Returns what it prints. */
+async function printed(args: string[], env: Record<string, string>): Promise<string> {
+  const cwd = new URL("../..", import.meta.url);
+  const { stdout, stderr } = await new Deno.Command(Deno.execPath(), { args, env: { ...env, NO_COLOR: "1" }, cwd })
+    .output();
+  return new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
+}
+
+function test(name: string, fn: () => Promise<void>): void {
+  Deno.test({ name: isHere ? name : `${name} (not here: ${FFMPEG_8.folder})`, ignore: !isHere, fn });
+}
+
+for (const file of FILES) {
+  test(`FFmpeg 8: ${file}`, async () => {
+    const args = ["test", "-A", "--no-check", "--v8-flags=--expose-gc", `tests/ffmpeg/${file}`];
+    const said = await printed(args, { SAMEPAGE_LIB_FFMPEG: fileOf("libavutil") });
+    assert(/\| [1-9]\d* passed \| 0 failed/.test(said) && !said.includes("not here"), said);
+  });
+}
+
+const OPENS = `import { coding } from "./src/ffmpeg/library.ts";
+try { console.log(coding().codec.avcodec_version() >>> 16); } catch (error) { console.log(error.fn, error.message); }`;
+
+/** What comes of opening these files, by the names of their libraries. */
+async function opening(files: Record<string, string>): Promise<string> {
+  return (await printed(["eval", OPENS], files)).trim();
+}
+
+test("FFmpeg 8: its three libraries open together", async () => {
+  const [SAMEPAGE_LIB_FFMPEG, SAMEPAGE_LIB_FFMPEG_CODEC, SAMEPAGE_LIB_FFMPEG_FORMAT] = [
+    ...["libavutil", "libavcodec", "libavformat"].map(fileOf),
+  ];
+  assertEquals(await opening({ SAMEPAGE_LIB_FFMPEG, SAMEPAGE_LIB_FFMPEG_CODEC, SAMEPAGE_LIB_FFMPEG_FORMAT }), "62");
+});
+
+test("refused: a libavcodec of another release", async () => {
+  const said = await opening({ SAMEPAGE_LIB_FFMPEG_CODEC: fileOf("libavcodec") });
+  assertMatch(said, /^avcodec_version libavcodec has version 62, and 59 belongs to the libavutil that is open\./);
+});
+
+test("refused: a libavutil of the same version that is another file", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const file = fileOf("libavutil");
+    for (const { name } of Deno.readDirSync(dirname(file))) {
+      await Deno.symlink(join(dirname(file), name), join(folder, name));
+    }
+    // Under its own name, the loader would take it for the one that libavcodec needs.
+    const other = basename(file).replace("libavutil-", "libavutil_");
+    const bytes = await Deno.readFile(file);
+    renamed(bytes, basename(file), other);
+    await Deno.writeFile(join(folder, other), bytes);
+    const said = await opening({
+      SAMEPAGE_LIB_FFMPEG: join(folder, other),
+      SAMEPAGE_LIB_FFMPEG_CODEC: fileOf("libavcodec"),
+      SAMEPAGE_LIB_FFMPEG_FORMAT: fileOf("libavformat"),
+    });
+    assertMatch(said, /^av_version_info libavcodec uses another libavutil than the one that is open\./);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+/** Puts a text in place of each that is as long. */
+function renamed(bytes: Uint8Array, from: string, to: string): void {
+  const [old, now] = [from, to].map((text) => new TextEncoder().encode(text));
+  for (let at = bytes.indexOf(old[0]); at >= 0; at = bytes.indexOf(old[0], at + 1)) {
+    if (old.every((byte, i) => bytes[at + i] === byte)) bytes.set(now, at);
+  }
+}
+
+Deno.test("FFmpeg's constants, of which one set is used for all versions, are the same in each", () => {
+  for (const later of [v59, v60, v61]) {
+    const same = Object.fromEntries(Object.keys(v57).map((name) => [name, later[name as keyof typeof later]]));
+    assertEquals(same, { ...v57 });
+  }
+});
