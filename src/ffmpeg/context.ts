@@ -8,6 +8,9 @@ import { ATTACH_NAMES, attaching, type AttachOptions } from "../core/tensors/ado
 import { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
+import { contextOn } from "../core/device/device_on.ts";
+import { Hardware } from "./hardware.ts";
 import { attachedFrame } from "./attached.ts";
 import { type DecodeOptions, Decoder } from "./decoder.ts";
 import { SpareFrames } from "./fields.ts";
@@ -21,6 +24,14 @@ export interface FFmpegAttach extends AttachOptions {
   /** `"allow"`: a frame that others refer to as well is copied if it is to be written. The copy's bytes are counted. */
   readonly copy?: "allow";
 }
+
+/** What FFmpeg works on. */
+export interface FFmpegChoice {
+  /** The context whose memory FFmpeg's hardware frames are: `dmabuf`, or one of VA-API, OpenCL or CUDA. FFmpeg works in it. */
+  readonly on?: Context;
+}
+
+const CHOICE: Names<FFmpegChoice> = { on: true };
 
 const ATTACH: Names<FFmpegAttach> = { ...ATTACH_NAMES, copy: true };
 
@@ -53,10 +64,16 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
   /** @internal The AVFrames of its next frames. */
   readonly spares: SpareFrames;
 
-  private constructor(name: string) {
+  /** FFmpeg's device, where it has one. */
+  readonly #hardware: Hardware | undefined;
+
+  private constructor(name: string, hardware: Hardware | undefined, undo: Undo) {
     const spares = new SpareFrames();
-    super("ffmpeg", { name, id: {} }, [() => spares.free()]);
+    undo.push(() => spares.free());
+    super("ffmpeg", { name, id: hardware?.on.id ?? {} }, undo, hardware);
     this.spares = spares;
+    this.#hardware = hardware;
+    if (hardware?.on.resource !== undefined) this.resource.dependOn(hardware.on.resource);
     this.opened();
   }
 
@@ -64,10 +81,42 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * Opens libavutil.
    *
    * @throws {LibraryNotFoundError} if it is not there.
-   * @throws {InteropError} if it has another version than samepage knows.
+   * @throws {InteropError} if it has another version than samepage knows, or was built without the API of `on`.
+   * @throws {ArgumentError} for a context of an API in which FFmpeg has no frames.
+   * @throws {NativeCallError} if FFmpeg does not take the device.
    */
-  static open(): FFmpegContext {
-    return new FFmpegContext(`FFmpeg ${textAt(avutil().fns.av_version_info())}`);
+  static open(choice: FFmpegChoice = {}): FFmpegContext {
+    const { on } = optionsIn(choice, CHOICE, "choice");
+    const version = `FFmpeg ${textAt(avutil().fns.av_version_info())}`;
+    if (on === undefined) return new FFmpegContext(version, undefined, []);
+    const context = contextOn(checks, on);
+    return allOrNothing("opening FFmpeg's device", (undo) => {
+      return new FFmpegContext(`${version} on ${context.name}`, new Hardware(context, undo), undo);
+    });
+  }
+
+  /**
+   * FFmpeg's device on the context that this one was opened on: a new reference (`AVBufferRef` of an `AVHWDeviceContext`),
+   * for a decoder's `hw_device_ctx`. It is yours: hand it over or free it (av_buffer_unref). This context's end waits until
+   * FFmpeg has no reference to the device any more.
+   *
+   * @throws {ArgumentError} if it was opened without `on`.
+   * @throws {NativeCallError} if FFmpeg has no memory.
+   *
+   * @example
+   * ```ts ignore
+   * import { FFmpegContext } from "@samepage/interop/ffmpeg";
+   * import { VaapiContext } from "@samepage/interop/vaapi";
+   *
+   * using va = VaapiContext.open();
+   * using ffmpeg = FFmpegContext.open({ on: va });
+   * const device = ffmpeg.avDevice(); // decoder->hw_device_ctx = device
+   * ```
+   */
+  avDevice(): Address {
+    this.resource.assertLive();
+    if (this.#hardware !== undefined) return this.#hardware.reference();
+    throw checks.wrong("device", `${this.name} is on no device.`, "FFmpegContext.open({ on: va })");
   }
 
   /** True for planes of its frames. */
@@ -89,11 +138,17 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * @throws {AccessError} to write a frame that others refer to, without `{ copy: "allow" }`.
    * @throws {NativeCallError} if FFmpeg has no memory.
    */
-  attach(pointer: bigint, options: FFmpegAttach = {}): Frame<FFmpegTensor> {
+  attach(pointer: bigint, options: FFmpegAttach = {}): Frame {
     const { copy, ...about } = optionsIn(options, ATTACH);
     return attaching(about, (access) => {
       if (copy !== undefined) checks.nameIn(copy, COPY, "copy");
-      return attachedFrame(this, checks.handleIn<Address>(pointer, "pointer"), access, copy === "allow");
+      return attachedFrame(
+        this,
+        this.#hardware,
+        checks.handleIn<Address>(pointer, "pointer"),
+        access,
+        copy === "allow",
+      );
     });
   }
 
@@ -127,11 +182,13 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * avutil.symbols.av_frame_free(new BigUint64Array([pointer]));
    * ```
    */
-  avFrame(frame: Frame<FFmpegTensor>): Address {
-    if (!isMade<Frame<FFmpegTensor>>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
-    checks.assertHere(frame.target.context, this, "frame");
+  avFrame(frame: Frame): Address {
+    if (!isMade<Frame>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
+    const { context } = frame.target;
+    const hardware = this.#hardware?.on === context ? this.#hardware : undefined;
+    if (hardware === undefined) checks.assertHere(context, this, "frame");
     this.resource.assertLive();
-    return lentFrame(this.spares, frame);
+    return lentFrame(this.spares, frame, hardware);
   }
 
   /**

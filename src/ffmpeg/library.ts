@@ -7,6 +7,8 @@ import { SYMBOLS as FORMAT_SYMBOLS } from "../../ffi/avformat59/symbols.ts";
 import { ERROR_NAMES } from "../../ffi/avutil57/errors.ts";
 import type { AVUtil } from "../../ffi/avutil57/functions.ts";
 import { SYMBOLS } from "../../ffi/avutil57/symbols.ts";
+import type { AVHWContext } from "../../ffi/avhwcontext57/functions.ts";
+import { SYMBOLS as HARDWARE } from "../../ffi/avhwcontext57/symbols.ts";
 import { ENOMEM } from "../../ffi/libc/errors.ts";
 import type { StructLayout } from "../../ffi/layout.ts";
 import { Checks } from "../core/checks.ts";
@@ -21,19 +23,21 @@ export const checks: Checks = new Checks("ffmpeg");
 
 const INSTALL = `Install FFmpeg ${releases()}: apt install ${packages()}.`;
 
-const opened = keptLibrary<AVUtil>({
+type Functions = AVUtil & AVHWContext;
+
+const opened = keptLibrary<Functions>({
   api: "ffmpeg",
   candidates: [...VERSIONS.keys()].flatMap((major) => libraryPaths(`libavutil.so.${major}`)),
-  symbols: SYMBOLS,
+  symbols: { ...SYMBOLS, ...HARDWARE },
   hint: INSTALL,
 });
 
 /** libavutil, and how its version lays structs out. @throws {InteropError} for a version that samepage does not know. */
-export function avutil(): { readonly fns: AVUtil; readonly structs: Structs } {
+export function avutil(): { readonly fns: Functions; readonly structs: Structs } {
   return known ??= { fns: opened(), structs: structsOf(opened().avutil_version() >>> 16) };
 }
 
-let known: { readonly fns: AVUtil; readonly structs: Structs } | undefined;
+let known: { readonly fns: Functions; readonly structs: Structs } | undefined;
 
 function structsOf(major: number): Structs {
   const structs = VERSIONS.get(major);

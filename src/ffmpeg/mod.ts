@@ -3,7 +3,7 @@
  *
  * @module
  */
-export { type FFmpegAttach, FFmpegContext } from "./context.ts";
+export { type FFmpegAttach, type FFmpegChoice, FFmpegContext } from "./context.ts";
 export { type DecodeOptions, Decoder } from "./decoder.ts";
 export type { MediaSource } from "./source.ts";
 export type { MediaInfo, Ratio, StreamInfo } from "./streams.ts";
