@@ -10,6 +10,7 @@ import type { Mapped } from "../core/tensors/mapped.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { contextOn } from "../core/device/device_on.ts";
 import { Hardware } from "./hardware.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
 import { attachedFrame } from "./attached.ts";
 import { type DecodeOptions, Decoder } from "./decoder.ts";
 import { SpareFrames } from "./fields.ts";
@@ -130,7 +131,8 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * A frame that others refer to as well can be read only, as av_frame_is_writable says.
    *
    * @param pointer the address of an `AVFrame` of the libavutil that is opened here. That it can be an AVFrame is checked
-   * as far as that goes; other memory may end the process
+   * as far as that goes; other memory may end the process. That its pages can be read is asked once for an address, since
+   * programs receive one frame after another in the same AVFrame
    * @throws {ArgumentError} for what is no AVFrame, an empty one, and a format that is not one in memory.
    * @throws {LayoutError} for planes that do not lie in its buffers, or whose rows go upwards.
    * @throws {AccessError} to write a frame that others refer to, without `{ copy: "allow" }`.
@@ -190,8 +192,8 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
   }
 
   /**
-   * The frames of a file, in order, in the memory that FFmpeg decodes into. One that the decoder itself goes on to read can
-   * be read only; any other is yours to write.
+   * The frames of a file, in order, in the memory that FFmpeg decodes into: its own, or that of `into`. A frame that the
+   * decoder itself goes on to read can be read only; any other is yours to write.
    *
    * Files are all that is opened: a playlist that names others ends with an error, as a URL does.
    *
@@ -210,7 +212,7 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * }
    * ```
    */
-  decode(source: MediaSource, options: DecodeOptions = {}): Decoder {
+  decode<T extends Tensor = never>(source: MediaSource, options: DecodeOptions<T> = {}): Decoder<T | FFmpegTensor> {
     return new Decoder(this, source, options);
   }
 }

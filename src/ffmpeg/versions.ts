@@ -41,8 +41,13 @@ export interface Structs extends Laid<typeof util57> {
 /** What all majors of libavcodec have. AVCodecs are read only. */
 type Codec = Omit<typeof codec61, "writeAVCodec">;
 
-/** The structs of libavcodec and libavformat, and the major version of both. */
-export type Coding = { readonly major: number } & Laid<Codec & typeof format59>;
+/**
+ * The structs of libavcodec and libavformat, and the major version of both. `ThreadSafety` is the part of an AVCodecContext
+ * that says whether its get_buffer2 may be called on any thread, where a release asks.
+ */
+export type Coding =
+  & { readonly major: number; readonly ThreadSafety: StructLayout | undefined }
+  & Laid<Codec & typeof format59>;
 
 /** By the major version of libavutil. What is not here is refused. */
 export const VERSIONS: ReadonlyMap<number, Structs> = new Map<number, Structs>([
@@ -70,6 +75,10 @@ function later<S>(structs: S): S & { readonly keyFrame: number } {
   return { keyFrame: AV_FRAME_FLAG_KEY, ...structs };
 }
 
-function of(major: number, codec: Laid<Codec>, format: Laid<typeof format59>): Coding {
-  return { major, ...codec, ...format };
+function of(
+  major: number,
+  codec: Laid<Codec> & { readonly ThreadSafety?: StructLayout },
+  format: Laid<typeof format59>,
+): Coding {
+  return { major, ThreadSafety: undefined, ...codec, ...format };
 }

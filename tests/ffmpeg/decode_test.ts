@@ -13,10 +13,8 @@ import {
   NativeCallError,
 } from "@samepage/interop";
 import { type DecodeOptions, FFmpegContext, type MediaSource } from "@samepage/interop/ffmpeg";
-import type { OpenCLTensor } from "@samepage/interop/opencl";
 import { assertAlive } from "../alive.ts";
 import { openFds } from "../gc.ts";
-import { HERE, open as openOpenCL } from "../opencl/help.ts";
 import { runModule } from "../process.ts";
 import { clip, decodedByProgram, missing } from "./clips.ts";
 
@@ -355,27 +353,6 @@ test("DL Streamer 15: several decoders at the same time", async (there) => {
   const path = await clip("h264.mp4");
   const [first, ...others] = await Promise.all([1, 2, 3, 4].map((threads) => framesOf(there, path, { threads })));
   for (const frames of others) assertEquals(frames, first);
-});
-
-const pocl = HERE.includes("pocl");
-
-test(`a decoded frame is OpenCL's at once${pocl ? "" : " (not here: PoCL)"}`, async ({ ffmpeg }) => {
-  if (!pocl) return;
-  const path = await clip("h264.mp4");
-  const wanted = await decodedByProgram(path, "-f", "rawvideo");
-  using cl = openOpenCL("pocl");
-  using graph = new MapperGraph([host, ffmpeg, cl]);
-  let at = 0;
-  for await (using frame of ffmpeg.decode(path)) {
-    await using mapped = graph.map(frame, cl, { access: "read" }) as Frame<OpenCLTensor>;
-    assertEquals(mapped.route!.bytesMoved, 0);
-    using luma = cl.allocate({ shape: [120, 160], dtype: "u8" });
-    cl.queue.copy(mapped.planes[0], luma);
-    await using copied = graph.map(luma, host, { access: "read" }) as HostTensor;
-    assertEquals(copied.bytes(), wanted.slice(at, at + 120 * 160));
-    at += SIZE;
-  }
-  assertEquals(at, 50 * SIZE);
 });
 
 test("a Worker that is terminated while it opens, reads and decodes", async () => {

@@ -28,10 +28,14 @@ export const LATER_FFMPEG: readonly Library[] = LATER.flatMap(([util, coding]) =
       constants: [...avutil.constants, { type: "int", names: ["AV_FRAME_FLAG_KEY"] }],
     },
     { ...avhwcontext57, ...about, name: `avhwcontext${util}` },
-    { ...avcodec59, ...about, name: `avcodec${coding}`, structs: avcodec59.structs.map(moved) },
+    { ...avcodec59, ...about, name: `avcodec${coding}`, structs: avcodec59.structs.filter(isKept).map(moved) },
     { ...avformat59, ...about, name: `avformat${coding}` },
   ];
 });
+
+function isKept(struct: string | ClassEntry): boolean {
+  return typeof struct === "string" || struct.as !== "ThreadSafety";
+}
 
 function moved(struct: string | ClassEntry): string | ClassEntry {
   if (typeof struct === "string") return struct;
