@@ -7,9 +7,10 @@ import { until } from "../conformance/bytes.ts";
 import { HERE, open as openOpenCL } from "../opencl/help.ts";
 import { withEmptyLedger } from "../unit/ledger.ts";
 import { CFrame, inC } from "./frames.ts";
-import { test, value } from "./open.ts";
+import { test, value, withoutDevice } from "./open.ts";
 
-const missing = HERE.includes("pocl") ? "" : " (not here: PoCL)";
+const lacking = HERE.includes("pocl") ? withoutDevice("opencl") : "PoCL";
+const missing = lacking === undefined ? "" : ` (not here: ${lacking})`;
 
 interface There {
   readonly cl: OpenCLContext;

@@ -14,13 +14,13 @@ import { FFmpegContext } from "../../src/ffmpeg/mod.ts";
 import type { HostTensor } from "../../src/host/mod.ts";
 import { VaapiContext } from "../../src/vaapi/mod.ts";
 import { until } from "../conformance/bytes.ts";
-import { buildFrames, CFrame, cText, inC } from "../ffmpeg/frames.ts";
-import { value } from "../ffmpeg/open.ts";
+import { CFrame, cText, inC } from "../ffmpeg/frames.ts";
+import { value, withoutDevice } from "../ffmpeg/open.ts";
 import { driverTest, type There } from "./help.ts";
 import { NODE } from "./driver.ts";
 import { picture, pixelsOf, randomFrame } from "./pixels.ts";
 
-const missing = await buildFrames();
+const missing = withoutDevice("vaapi");
 
 interface Here extends There {
   readonly ffmpeg: FFmpegContext;
