@@ -6,7 +6,7 @@ import { dmabuf, type DmaBufTensor } from "@samepage/interop/dmabuf";
 import type { FrameMemory } from "../../src/ffmpeg/pool.ts";
 import { gpuTest, withCuda } from "../cuda/help.ts";
 import { type Clip, clipOf, CODECS } from "./codecs.ts";
-import { testOpen } from "./open.ts";
+import { testClips } from "./clip_tests.ts";
 import { hashOf, RawDecoder } from "./raw.ts";
 
 const H264: Clip = { ...CODECS[0], size: "318x182", frames: 30 };
@@ -39,7 +39,7 @@ function luma(graph: MapperGraph, frame: Frame): Uint8Array {
 
 const noDmaBuf = dmabuf.allocators().some(({ open }) => open) ? "" : " (not here: no allocator of dma-bufs is open)";
 
-testOpen(`a dma-buf: each plane is one, by an fd of its own${noDmaBuf}`, async () => {
+testClips(`a dma-buf: each plane is one, by an fd of its own${noDmaBuf}`, async () => {
   if (noDmaBuf) return;
   using graph = new MapperGraph([host, dmabuf]);
   await decodeInto(dmabuf, (frame: Frame<DmaBufTensor>) => {

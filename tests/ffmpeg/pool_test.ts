@@ -24,8 +24,7 @@ import { HERE, open as openOpenCL } from "../opencl/help.ts";
 import { runModule } from "../process.ts";
 import { warningsOf } from "../warnings.ts";
 import { type Clip, clipOf, CODECS, joined } from "./codecs.ts";
-import { withEmptyLedger } from "../unit/ledger.ts";
-import { test, testOpen } from "./open.ts";
+import { testClips } from "./clip_tests.ts";
 import { hashOf, RawDecoder } from "./raw.ts";
 
 const H264: Clip = { ...CODECS[0], size: "318x182", frames: 30 };
@@ -73,7 +72,7 @@ const count = (ours: readonly boolean[]) => ours.filter((is) => is).length;
 
 for (const threads of [1, 4]) {
   for (const slots of [1, 2, 3, 5, 9, 24]) {
-    testOpen(`H.264 with ${threads} threads and ${slots} buffers: the pixels are the default's`, async () => {
+    testClips(`H.264 with ${threads} threads and ${slots} buffers: the pixels are the default's`, async () => {
       const path = await clipOf(H264);
       const { hashes } = await decoded(path, { threads });
       const got = await decoded(path, { threads, slots, into: host });
@@ -84,7 +83,7 @@ for (const threads of [1, 4]) {
     });
   }
 
-  testOpen(`with ${threads} threads, FFmpeg's own buffers come where none of ours is left`, async () => {
+  testClips(`with ${threads} threads, FFmpeg's own buffers come where none of ours is left`, async () => {
     const path = await clipOf(H264);
     const { hashes } = await decoded(path, { threads });
     const kept: Frame<HostTensor>[] = [];
@@ -106,7 +105,7 @@ for (const threads of [1, 4]) {
 }
 
 for (const format of ["yuv444p", "yuv420p10le", "nv12"]) {
-  testOpen(`frames of another format than the first are FFmpeg's: ${format}`, async () => {
+  testClips(`frames of another format than the first are FFmpeg's: ${format}`, async () => {
     const clips = [H264, { ...H264, format, frames: 10 }].map((clip) => ({ ...clip, file: "h264" }));
     const path = await joined(`format-${format}.h264`, clips);
     const { hashes } = await decoded(path, { threads: 4 });
@@ -122,7 +121,7 @@ for (
     false,
   ]] as const
 ) {
-  testOpen(`a size that changes in the middle to ${size}: ${areOurs ? "ours" : "FFmpeg's"}`, async () => {
+  testClips(`a size that changes in the middle to ${size}: ${areOurs ? "ours" : "FFmpeg's"}`, async () => {
     const clips = [H264, { ...H264, size, frames: 10 }].map((clip) => ({ ...clip, file: "h264" }));
     const path = await joined(`size-${size}.h264`, clips);
     for (const threads of [1, 4]) {
@@ -134,7 +133,7 @@ for (
   });
 }
 
-testOpen("a codec that takes no buffers of others gets none", async () => {
+testClips("a codec that takes no buffers of others gets none", async () => {
   const path = await clipOf({ ...H264, codec: "libaom-av1", file: "mkv", frames: 5, options: ["-cpu-used", "8"] });
   const into = { allocate: () => assert(false, "it was asked for memory") } as unknown as FrameMemory<HostTensor>;
   const { hashes } = await decoded(path, {});
@@ -142,7 +141,7 @@ testOpen("a codec that takes no buffers of others gets none", async () => {
   assertEquals([got.hashes, count(got.ours)], [hashes, 0]);
 });
 
-testOpen("frames outlive their decoder, and the memory ends with the last of them", async () => {
+testClips("frames outlive their decoder, and the memory ends with the last of them", async () => {
   const path = await clipOf(H264);
   const frames: Frame<HostTensor>[] = [];
   {
@@ -161,7 +160,7 @@ testOpen("frames outlive their decoder, and the memory ends with the last of the
   assertEquals(ledger.alive["host.block"] ?? 0, 0);
 });
 
-testOpen("a plane may end before its frame, and a frame by the end of its planes", async () => {
+testClips("a plane may end before its frame, and a frame by the end of its planes", async () => {
   const path = await clipOf(H264);
   {
     await using decoder = await RawDecoder.open(path, { slots: 4, into: host });
@@ -174,7 +173,7 @@ testOpen("a plane may end before its frame, and a frame by the end of its planes
   assertEquals(ledger.alive["host.block"] ?? 0, 0);
 });
 
-testOpen("memory stays for as long as other code of FFmpeg's has a reference to it", async () => {
+testClips("memory stays for as long as other code of FFmpeg's has a reference to it", async () => {
   const { fns } = avutil();
   const other = new BigUint64Array([fns.av_frame_alloc()]);
   {
@@ -192,7 +191,7 @@ testOpen("memory stays for as long as other code of FFmpeg's has a reference to 
   await until(() => ledger.alive["host.block"] === undefined);
 });
 
-testOpen("a decoder looks at a frame that it shows: it may be read only", async () => {
+testClips("a decoder looks at a frame that it shows: it may be read only", async () => {
   await using decoder = await RawDecoder.open(await clipOf(H264), { into: host });
   for await (const pointer of decoder.frames()) {
     using frame = decoder.frameOf(pointer)!;
@@ -201,10 +200,11 @@ testOpen("a decoder looks at a frame that it shows: it may be read only", async 
   }
 });
 
-const lost = { quarantined: 112192 }; // one buffer
-test(
+const ONE_BUFFER = 112192;
+
+testClips(
   "a view that was moved away keeps its bytes for good",
-  withEmptyLedger(async () => {
+  async () => {
     const path = await clipOf(H264);
     const warnings = await warningsOf(async () => {
       await using decoder = await RawDecoder.open(path, { into: host, slots: 8 });
@@ -220,7 +220,8 @@ test(
       assertEquals([...new Uint8Array(moved!).subarray(0, before.length)], before);
     });
     assert(warnings.some((text) => text.includes("moved away")), warnings.join());
-  }, lost),
+  },
+  ONE_BUFFER,
 );
 
 /** Memory that cannot be decoded into, and why. */
@@ -240,7 +241,7 @@ const REFUSED: readonly (readonly [string, (layout: LayoutInit<"u8">) => unknown
 ];
 
 for (const [name, allocate, type, words] of REFUSED) {
-  testOpen(`refused: ${name}`, async () => {
+  testClips(`refused: ${name}`, async () => {
     const path = await clipOf(H264);
     const into = { allocate } as FrameMemory<HostTensor>;
     const error = await RawDecoder.open(path, { into }).then(() => undefined, (error) => error);
@@ -249,7 +250,7 @@ for (const [name, allocate, type, words] of REFUSED) {
   });
 }
 
-testOpen("memory that fails in the middle is given back", async () => {
+testClips("memory that fails in the middle is given back", async () => {
   const path = await clipOf(H264);
   let left = 3;
   const into: FrameMemory = {
@@ -265,7 +266,7 @@ testOpen("memory that fails in the middle is given back", async () => {
 
 const missing = HERE.includes("pocl") ? "" : " (not here: PoCL)";
 
-testOpen(`a decoded frame is an OpenCL buffer at once, and stays while a kernel uses it${missing}`, async () => {
+testClips(`a decoded frame is an OpenCL buffer at once, and stays while a kernel uses it${missing}`, async () => {
   if (missing) return;
   using cl = openOpenCL("pocl");
   using graph = new MapperGraph([host, cl]);
@@ -301,7 +302,7 @@ testOpen(`a decoded frame is an OpenCL buffer at once, and stays while a kernel 
   assertEquals(found, expected);
 });
 
-testOpen("an isolate may be terminated while its decoder's threads write", async () => {
+testClips("an isolate may be terminated while its decoder's threads write", async () => {
   const path = await clipOf({ ...H264, size: "1918x1078", frames: 3 });
   const text = `
     for (let i = 0; i < 8; i++) {
@@ -322,7 +323,7 @@ const noVulkan = missingVulkan();
 
 for (const how of ["blocking", "not blocking"] as const) {
   const name = `a context that ends takes a decoder into its memory along, and the frames there: ${how}`;
-  testOpen(noVulkan === undefined ? name : `${name} (not here: ${noVulkan})`, async () => {
+  testClips(noVulkan === undefined ? name : `${name} (not here: ${noVulkan})`, async () => {
     if (noVulkan !== undefined) return;
     const vulkan = VulkanContext.open();
     const into = { allocate: (layout: LayoutInit<"u8">) => vulkan.allocate({ ...layout, memory: "host" }) };
@@ -341,7 +342,7 @@ for (const how of ["blocking", "not blocking"] as const) {
   });
 }
 
-testOpen("no codec goes beyond its buffers, at no size", async () => {
+testClips("no codec goes beyond its buffers, at no size", async () => {
   const paths: string[] = [];
   for (const size of ["318x182", "63x65", "66x34"]) {
     for (const clip of CODECS) {
