@@ -20,7 +20,8 @@ import { fieldsAt } from "./fields.ts";
 import { newFrame } from "./frame.ts";
 import { changeStruct, checks, coding, failure, made, readStruct } from "./library.ts";
 import { reportLog, takeLog } from "./log.ts";
-import { BufferPool, type FrameMemory, takesBuffers } from "./pool.ts";
+import type { FrameMemory } from "../core/tensors/native_buffers.ts";
+import { BufferPool, takesBuffers } from "./pool.ts";
 import { type MediaInfo, mediaInfoOf, type OpenStream, streamsOf } from "./streams.ts";
 
 /** How a file is decoded, once it was checked. */
