@@ -3,9 +3,9 @@
  *
  * @module
  */
-import "../vaapi/first.ts"; // loads before the libavutil that is looked for below
+import { existsSync } from "node:fs";
 import { dirname } from "node:path";
-import { environment } from "../../src/core/native/library.ts";
+import { environment, libraryPaths } from "../../src/core/native/library.ts";
 
 const SYMBOLS = {
   format_name: { parameters: ["i32"], result: "pointer" },
@@ -59,9 +59,11 @@ const SYMBOLS = {
 
 /** The libavutil that samepage opens: the one that is named, or the first that is installed. */
 const AVUTIL = environment("SAMEPAGE_LIB_FFMPEG") ??
-  [57, 59, 60, 61].map((major) => `libavutil.so.${major}`).find((name) => majorOf(name) !== undefined);
-/** Its major version. */
-export const MAJOR: number | undefined = AVUTIL === undefined ? undefined : majorOf(AVUTIL);
+  [57, 59, 60, 61].map((major) => `libavutil.so.${major}`).find(isInstalled);
+/** Its major version, by its name; the tests' own libraries have none there. */
+export const MAJOR: number | undefined = AVUTIL === undefined
+  ? undefined
+  : Number(/\.so\.(\d+)/.exec(AVUTIL)?.[1] ?? "57");
 
 const HEADERS = new URL(`../../.ffmpeg/${MAJOR}/include`, import.meta.url).pathname;
 const FOLDER = new URL("../../out/ffmpeg/", import.meta.url).pathname; // git ignores it
@@ -69,11 +71,15 @@ const LIBRARY = `${FOLDER}frames${MAJOR}.so`;
 /** A libavutil that says that it has version 99, once it was built. */
 export const NEWER = `${FOLDER}newer${MAJOR}.so`;
 
-function majorOf(library: string): number | undefined {
+/** By its file, where files may be looked at: to open libavutil is to open libva, before a test has chosen its driver. */
+function isInstalled(name: string): boolean {
+  if (Deno.permissions.querySync({ name: "read" }).state === "granted") {
+    return libraryPaths(name).some((path) => path.includes("/") && existsSync(path));
+  }
   try {
-    return Deno.dlopen(library, { avutil_version: { parameters: [], result: "u32" } }).symbols.avutil_version() >>> 16;
+    return Deno.dlopen(name, {}) !== undefined;
   } catch {
-    return undefined;
+    return false;
   }
 }
 
