@@ -1,16 +1,16 @@
 import type { Address } from "../../ffi/address.ts";
-import { isMade, type Names, optionsIn } from "../core/argument.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
 import type { Memory, MemoryTarget } from "../core/contract.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
 import { textAt } from "../core/native/text.ts";
 import { ATTACH_NAMES, attaching, type AttachOptions } from "../core/tensors/adopt.ts";
-import { Frame } from "../core/tensors/frame.ts";
+import type { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { attachedFrame } from "./attached.ts";
 import { type DecodeOptions, Decoder } from "./decoder.ts";
 import { SpareFrames } from "./fields.ts";
-import { lentFrame } from "./lent.ts";
+import { frameIn, lentFrame } from "./lent.ts";
 import { avutil, checks } from "./library.ts";
 import { type FFmpegTensor, ports } from "./memory.ts";
 import type { MediaSource } from "./source.ts";
@@ -126,8 +126,7 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * ```
    */
   avFrame(frame: Frame<FFmpegTensor>): Address {
-    if (!isMade<Frame<FFmpegTensor>>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
-    checks.assertHere(frame.target.context, this, "frame");
+    frameIn(this, frame);
     this.resource.assertLive();
     return lentFrame(this.spares, frame);
   }
@@ -157,5 +156,3 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
     return new Decoder(this, source, options);
   }
 }
-
-const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).";

@@ -223,7 +223,7 @@ export class Decoding {
     this.#passed(codec.avcodec_parameters_to_context(context, codecpar), "avcodec_parameters_to_context");
     const times = { pkt_timebase_num: time_base_num, pkt_timebase_den: time_base_den };
     changeStruct("AVCodecContext", context, { thread_count: this.#asked.threads, ...times });
-    this.#passed(await codec.avcodec_open2(context, decoder, null), "avcodec_open2");
+    this.#passed(await codec.avcodec_open2(context, decoder, NULL), "avcodec_open2");
     for (let i = 0; i < 2; i++) {
       const packet = made(codec.av_packet_alloc(), "av_packet_alloc");
       this.#undo.push(() => codec.av_packet_free(new BigUint64Array([packet])));

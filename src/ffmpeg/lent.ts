@@ -1,14 +1,16 @@
 import type { Address } from "../../ffi/address.ts";
 import * as av from "../../ffi/avutil57/constants.ts";
+import { isMade } from "../core/argument.ts";
 import { NativeFlag } from "../core/device/native_flag.ts";
 import { eachConflict } from "../core/device/work.ts";
+import type { Context } from "../core/graph/context.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { writes } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import { cString } from "../core/native/text.ts";
-import type { Frame } from "../core/tensors/frame.ts";
+import { Frame } from "../core/tensors/frame.ts";
 import { ffmpegName, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
 import { freed, type SpareFrames } from "./fields.ts";
 import { matrixNameOf, NAMED_FACTS } from "./frame.ts";
@@ -21,8 +23,27 @@ const LENT = {};
 
 type Lent = readonly [opaque: Address, flag: NativeFlag];
 
+/** A frame that a program hands over to FFmpeg. @throws {ArgumentError} for what is no frame of this context. */
+export function frameIn(context: Context, frame: Frame<FFmpegTensor>): Frame<FFmpegTensor> {
+  if (!isMade<Frame<FFmpegTensor>>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
+  checks.assertHere(frame.target.context, context, "frame");
+  return frame;
+}
+
+const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).";
+
 /** A new AVFrame over a frame's memory. The frame is in use until FFmpeg has no reference to its memory any more. */
 export function lentFrame(spares: SpareFrames, frame: Frame<FFmpegTensor>): Address {
+  const { pointer, flags } = lend(spares, frame);
+  for (const flag of flags) frame.resource.usedBy(flag.fence());
+  return pointer;
+}
+
+/** A new AVFrame over a frame's memory, and the flags that are all set once FFmpeg has no reference to it any more. */
+export function lend(
+  spares: SpareFrames,
+  frame: Frame<FFmpegTensor>,
+): { readonly pointer: Address; readonly flags: readonly NativeFlag[] } {
   const { planes, info, access, resource } = frame;
   frame.assertUsable(access);
   const written = numbersOf(info);
@@ -65,10 +86,9 @@ export function lentFrame(spares: SpareFrames, frame: Frame<FFmpegTensor>): Addr
     for (const [i, [allocation]] of blocks.entries()) {
       const lent = allocation.attachment<Lent[]>(LENT, () => []);
       lent.splice(0, lent.length, ...lent.filter(([, flag]) => !flag.isSet()), [flags[i].data, flags[i]]);
-      resource.usedBy(flags[i].fence());
       flags[i][Symbol.dispose](); // its fence goes on, and its memory stays until FFmpeg's call
     }
-    return own;
+    return { pointer: own, flags };
   });
 }
 
