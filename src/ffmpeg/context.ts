@@ -9,6 +9,7 @@ import type { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { attachedFrame } from "./attached.ts";
 import { type DecodeOptions, Decoder } from "./decoder.ts";
+import { type EncodeOptions, Encoder } from "./encoder.ts";
 import { SpareFrames } from "./fields.ts";
 import { frameIn, lentFrame } from "./lent.ts";
 import { avutil, checks } from "./library.ts";
@@ -154,5 +155,34 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    */
   decode(source: MediaSource, options: DecodeOptions = {}): Decoder {
     return new Decoder(this, source, options);
+  }
+
+  /**
+   * A file that frames are encoded into, in the format that its name stands for. What FFmpeg's name of an encoder is left
+   * out for is encoded as such files mostly are. It is written beside `path`, and takes its place when it is closed.
+   *
+   * @param path a path or a `file:` URL; needs `--allow-write` of its folder
+   * @throws {ArgumentError} for a path that cannot be written, a format or an encoder that FFmpeg does not have, and options
+   * that are wrong.
+   * @throws {PermissionError} if Deno may not write the folder.
+   * @throws {LibraryNotFoundError} if libavcodec or libavformat are not there.
+   *
+   * @example
+   * ```ts
+   * import { FFmpegContext } from "@samepage/interop/ffmpeg";
+   *
+   * using ffmpeg = FFmpegContext.open();
+   * const folder = Deno.makeTempDirSync();
+   * {
+   *   await using photo = ffmpeg.encode(`${folder}/photo.mkv`, { codec: "ffv1" });
+   *   for await (using frame of ffmpeg.decode("examples/edges/photo.jpg")) await photo.write(frame);
+   *   await photo.close();
+   * }
+   * console.log(Array.from(Deno.readDirSync(folder), ({ name }) => name)); // ["photo.mkv"]
+   * Deno.removeSync(folder, { recursive: true });
+   * ```
+   */
+  encode(path: string | URL, options: EncodeOptions = {}): Encoder {
+    return new Encoder(this, path, options);
   }
 }

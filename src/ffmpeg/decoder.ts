@@ -43,10 +43,12 @@ function decodedIn(options: DecodeOptions): Decoded {
     throw checks.wrong(argument, `expected ${what} from 0 to ${most}, got ${shown(given)}.`);
   }
   if (typeof stream !== "number") checks.nameIn(stream, STREAMS, "stream");
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw checks.wrongKind("signal", "an AbortSignal", signal);
-  }
-  return { stream, from, threads, signal };
+  return { stream, from, threads, signal: signalIn(signal) };
+}
+
+export function signalIn(signal: AbortSignal | undefined): AbortSignal | undefined {
+  if (signal === undefined || signal instanceof AbortSignal) return signal;
+  throw checks.wrongKind("signal", "an AbortSignal", signal);
 }
 
 /**
