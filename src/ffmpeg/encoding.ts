@@ -5,7 +5,8 @@ import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
 import { AVERROR_EOF } from "../../ffi/avutil57/errors.ts";
 import { EAGAIN } from "../../ffi/libc/errors.ts";
 import { shown } from "../core/argument.ts";
-import { InteropError, throwAll } from "../core/errors.ts";
+import type { NativeFlag } from "../core/device/native_flag.ts";
+import { InteropError, throwAll, warn } from "../core/errors.ts";
 import type { NewFile } from "../core/files.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { owned } from "../core/life/ledger.ts";
@@ -48,7 +49,7 @@ interface Stream {
   readonly timeBase: Ratio;
   /** Of sound: the most samples in a frame; 0 if there is no limit. */
   readonly most: number;
-  /** How long a picture is shown that does not say so. */
+  /** How long a picture is shown, unless the next one says otherwise. */
   readonly step: bigint;
   /** When the last frame was shown; and when the next is, unless it says so. */
   last?: bigint;
@@ -57,7 +58,7 @@ interface Stream {
 
 /** A frame that the encoder has references to. */
 interface Kept {
-  readonly isOver: () => boolean;
+  readonly flags: readonly NativeFlag[];
   readonly undo: Undo;
 }
 
@@ -124,6 +125,11 @@ export class Encoding {
       } finally {
         avutil().fns.av_frame_free(new BigUint64Array([pointer]));
         this.#letGo();
+        for (const { flags } of this.#kept.slice(-1)) { // this one, or one that is seen to already
+          Promise.all(flags.map((flag) => flag.fence().wait())).then(() => this.#letGo()).catch((error) =>
+            warn(`${error}`)
+          );
+        }
       }
     });
   }
@@ -138,7 +144,7 @@ export class Encoding {
         }
         for (const stream of this.#streams) await this.#send(stream, NULL);
         this.#passed(await coding().format.av_write_trailer(this.#context), "av_write_trailer");
-        this.#closeFile();
+        check(this.#closeFile(), "avio_close");
         this.#file.publish();
         [this.resource.ending, this.#isOver] = ["closed", true];
       })
@@ -190,20 +196,17 @@ export class Encoding {
       undo.push(() => child[Symbol.dispose]());
       const { rawHandle } = frame;
       // A reference of ours keeps FFmpeg's memory, so that the program's frame may end before. Other memory has to stay.
-      if (rawHandle !== undefined) {
-        check(avutil().fns.av_frame_ref(newFrame(undo), rawHandle as Address), "av_frame_ref");
-      }
-      const lent = lend(child);
-      if (rawHandle === undefined) { for (const flag of lent.flags) child.resource.usedBy(flag.fence()); }
-      return lent;
+      if (rawHandle === undefined) undo.push(child.resource.hold());
+      else check(avutil().fns.av_frame_ref(newFrame(undo), rawHandle as Address), "av_frame_ref");
+      return lend(child);
     }, undo);
-    this.#kept = [...this.#kept, { isOver: () => flags.every((flag) => flag.isSet()), undo }];
+    this.#kept = [...this.#kept, { flags, undo }];
     return pointer;
   }
 
   /** Gives back what the encoder has no reference to any more. */
   #letGo(): void {
-    const over = this.#kept.filter(({ isOver }) => isOver());
+    const over = this.#kept.filter(({ flags }) => flags.every((flag) => flag.isSet()));
     if (over.length === 0) return;
     this.#kept = this.#kept.filter((kept) => !over.includes(kept));
     undoAll(over.flatMap(({ undo }) => undo), "giving encoded frames back");
@@ -229,16 +232,17 @@ export class Encoding {
     this.#context = context[0] as Address;
     this.#undo.push(() => format.avformat_free_context(this.#context));
     check(format.avio_open2(this.#at(IO), path, AVIO_FLAG_WRITE, NULL, NULL), "avio_open2");
-    owned("ffmpeg.file", this.#undo, () => this.#closeFile());
+    owned("ffmpeg.file", this.#undo, () => void this.#closeFile());
     const view = viewAt(this.#context, structs.AVFormatContext.size, "ffmpeg");
     structs.writeAVFormatContext(view, 0, { ...structs.readAVFormatContext(view, 0), pb: this.#words[IO] as Address });
     this.#packet = this.#newPacket();
   }
 
-  #closeFile(): void {
+  /** What it returns is of no interest where the file is removed. */
+  #closeFile(): number {
     const io = this.#words[IO] as Address;
     this.#words[IO] = NULL;
-    if (io !== NULL) check(coding().format.avio_close(io), "avio_close");
+    return io === NULL ? 0 : coding().format.avio_close(io);
   }
 
   #at(word: number): Address {
@@ -317,7 +321,10 @@ export class Encoding {
       ...{ aspect_num: from.aspect_num, aspect_den: from.aspect_den },
       ...(frameRate === undefined ? {} : { avg_frame_rate_num: frameRate[0], avg_frame_rate_den: frameRate[1] }),
     });
-    const step = frameRate === undefined ? 1n : rescaled(1n, [frameRate[1], frameRate[0]], timeBase);
+    const [length, unit] = frameRate === undefined
+      ? [from.duration, given ?? timeBase]
+      : [1n, [frameRate[1], frameRate[0]] as const];
+    const step = rescaled(length, unit, timeBase) || 1n;
     return { asked, info, codec: context, own, timeBase, most: readAVCodecContext(view, 0).frame_size, step, next: 0n };
   }
 
@@ -349,13 +356,13 @@ export class Encoding {
     }
   }
 
-  async #put({ own, timeBase }: Stream, packet: Address): Promise<void> {
+  async #put({ own, timeBase, step }: Stream, packet: Address): Promise<void> {
     const { format, structs: { AVPacket, readAVPacket, writeAVPacket, AVStream, readAVStream } } = coding();
     const { index, time_base_num, time_base_den } = readAVStream(viewAt(own, AVStream.size, "ffmpeg"), 0);
     const view = viewAt(packet, AVPacket.size, "ffmpeg");
     const { pts, dts, duration, ...others } = readAVPacket(view, 0);
     const to: Ratio = [time_base_num, time_base_den];
-    const [shownAt, decodedAt, length] = [pts, dts, duration].map((time) => rescaled(time, timeBase, to));
+    const [shownAt, decodedAt, length] = [pts, dts, duration || step].map((time) => rescaled(time, timeBase, to));
     writeAVPacket(view, 0, { ...others, stream_index: index, pts: shownAt, dts: decodedAt, duration: length });
     this.#passed(await format.av_interleaved_write_frame(this.#context, packet), "av_interleaved_write_frame");
   }
