@@ -5,7 +5,7 @@ import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { FFmpegContext } from "./context.ts";
-import { assertInteger, MOST_THREADS, signalIn } from "./decoder.ts";
+import { signalIn } from "./decoder.ts";
 import { type Asked, Encoding } from "./encoding.ts";
 import { frameIn } from "./lent.ts";
 import { checks } from "./library.ts";
@@ -44,6 +44,7 @@ const SOUND: Names<NonNullable<EncodeOptions["audio"]>> = { codec: true, bitRate
 const NAMES: Names<EncodeOptions> = { ...SOUND, frameRate: true, timeBase: true, audio: true, signal: true };
 
 const MOST = 2 ** 31 - 1;
+const MOST_THREADS = 1024;
 
 function streamIn(
   { codec, bitRate, frameRate, timeBase, threads = 0, options = {} }: EncodedStream,
@@ -51,7 +52,7 @@ function streamIn(
 ): Asked {
   if (codec !== undefined) checks.assertText(codec, "codec");
   if (bitRate !== undefined) assertInteger(bitRate, "bitRate", 1, Number.MAX_SAFE_INTEGER);
-  if (threads !== 0) assertInteger(threads, "threads", 1, MOST_THREADS);
+  assertInteger(threads, "threads", 0, MOST_THREADS);
   const pairs = Object.entries(object(options, "options"));
   for (const [name, value] of pairs) {
     if (typeof value !== "string" && typeof value !== "number") {
@@ -63,6 +64,11 @@ function streamIn(
     frameRate: frameRate === undefined ? undefined : ratioIn(frameRate, "frameRate"),
     timeBase: timeBase === undefined ? undefined : ratioIn(timeBase, "timeBase"),
   };
+}
+
+function assertInteger(given: unknown, argument: string, least: number, most: number): void {
+  if (Number.isInteger(given) && (given as number) >= least && (given as number) <= most) return;
+  throw checks.wrong(argument, `expected an integer from ${least} to ${most}, got ${shown(given)}.`);
 }
 
 function ratioIn(given: number | Ratio, argument: string): Ratio {
@@ -93,7 +99,7 @@ export class Encoder extends NativeObject {
     ended?.throwIfAborted();
     this.#context = context;
     this.#encoding = allOrNothing("opening a file to write", (undo) => {
-      return new Encoding(context.resource, streams, ended, newFile(path, undo), undo);
+      return new Encoding(context, streams, ended, newFile(path, undo), undo);
     });
     this.resource = this.#encoding.resource;
     finalizers.register(this, this.resource, this);

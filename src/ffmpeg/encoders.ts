@@ -1,9 +1,10 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AVMEDIA_TYPE_AUDIO, AVMEDIA_TYPE_VIDEO } from "../../ffi/avcodec59/constants.ts";
+import type { AVCodec } from "../../ffi/avcodec59/structs.ts";
 import { shown } from "../core/argument.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { cString, textAt } from "../core/native/text.ts";
-import { checks, coding } from "./library.ts";
+import { checks, coding, readStruct } from "./library.ts";
 
 /** What a stream is of. */
 export type Medium = "video" | "audio";
@@ -36,8 +37,10 @@ export function encoderOf(format: Address, path: string, medium: Medium): Addres
 
 /** Throws where an encoder does not take such frames, or the file cannot have what it makes. */
 export function assertTakes(encoder: Address, medium: Medium, format: number, file: Address): void {
-  const { codec, format: { avformat_query_codec }, structs: { AVCodec, readAVCodec } } = coding();
-  const { name: text, type, id, pix_fmts, sample_fmts } = readAVCodec(viewAt(encoder, AVCodec.size, "ffmpeg"), 0);
+  const { codec, format: { avformat_query_codec } } = coding();
+  // Since 7.1 these lists are elsewhere: avcodec_open2 refuses the frame then.
+  const about: Partial<AVCodec> = readStruct("AVCodec", encoder);
+  const { name: text = NULL, type, id = 0, pix_fmts = NULL, sample_fmts = NULL } = about;
   const name = textAt(text)!;
   if (type !== TYPES[medium]) throw checks.wrong("codec", `${name} encodes no ${medium}.`);
   if (avformat_query_codec(file, id, 0) === 0) {

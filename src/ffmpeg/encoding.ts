@@ -13,13 +13,13 @@ import { owned } from "../core/life/ledger.ts";
 import { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { type CallbackMemory, giveBackCallbackMemory, takeCallbackMemory } from "../core/native/callbacks.ts";
-import { viewAt } from "../core/native/pin.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { assertTakes, encoderNamed, encoderOf, type Medium } from "./encoders.ts";
-import { type Fields, fieldsAt, newFrame } from "./frame.ts";
+import { type Fields, fieldsAt, freed, type SpareFrames } from "./fields.ts";
+import { newFrame } from "./frame.ts";
 import { lend } from "./lent.ts";
-import { avutil, check, checks, coding, failure, made } from "./library.ts";
+import { avutil, changeStruct, check, checks, coding, failure, made, readStruct } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
 import type { Ratio } from "./streams.ts";
 
@@ -68,6 +68,7 @@ export class Encoding {
   readonly resource: Resource;
   readonly #asked: readonly Asked[];
   readonly #signal: AbortSignal | undefined;
+  readonly #spares: SpareFrames;
   readonly #undo: Undo;
   readonly #file: NewFile;
   readonly #path: string;
@@ -87,12 +88,13 @@ export class Encoding {
 
   /** Takes `undo` over, which removes the file. */
   constructor(
-    owner: Resource,
+    { resource: owner, spares }: { readonly resource: Resource; readonly spares: SpareFrames },
     streams: readonly Asked[],
     signal: AbortSignal | undefined,
     { file, path }: { readonly file: NewFile; readonly path: string },
     undo: Undo,
   ) {
+    this.#spares = spares;
     [this.#asked, this.#signal, this.#undo, this.#file, this.#path] = [streams, signal, undo, file, path];
     const memory = this.#memory = takeCallbackMemory(8 * (OPTIONS + streams.length));
     this.#words = new BigUint64Array(memory.bytes.buffer, memory.bytes.byteOffset, OPTIONS + streams.length);
@@ -123,7 +125,7 @@ export class Encoding {
         setTime(stream, fields);
         await this.#orEnd(() => this.#send(stream, pointer));
       } finally {
-        avutil().fns.av_frame_free(new BigUint64Array([pointer]));
+        freed(pointer);
         this.#letGo();
         for (const { flags } of this.#kept.slice(-1)) { // this one, or one that is seen to already
           Promise.all(flags.map((flag) => flag.fence().wait())).then(() => this.#letGo()).catch((error) =>
@@ -198,7 +200,7 @@ export class Encoding {
       // A reference of ours keeps FFmpeg's memory, so that the program's frame may end before. Other memory has to stay.
       if (rawHandle === undefined) undo.push(child.resource.hold());
       else check(avutil().fns.av_frame_ref(newFrame(undo), rawHandle as Address), "av_frame_ref");
-      return lend(child);
+      return lend(this.#spares, child);
     }, undo);
     this.#kept = [...this.#kept, { flags, undo }];
     return pointer;
@@ -213,14 +215,14 @@ export class Encoding {
   }
 
   #openFile(): void {
-    const { format, codec, structs } = coding();
+    const { format, codec } = coding();
     codec.av_log_set_level(AV_LOG_QUIET);
     for (const { codec } of this.#asked) if (codec !== undefined) encoderNamed(codec);
     const named = this.#format = format.av_guess_format(null, cString(this.#path), null);
     if (named === NULL) {
       throw checks.wrong("path", `FFmpeg has no format for files of such a name: ${shown(this.#path)}.`);
     }
-    const { flags, name } = structs.readAVOutputFormat(viewAt(named, structs.AVOutputFormat.size, "ffmpeg"), 0);
+    const { flags, name } = readStruct("AVOutputFormat", named);
     const isStill = textAt(name) === "image2"; // it opens files itself, by patterns
     if ((flags & AVFMT_NOFILE) !== 0 && !isStill) {
       throw checks.wrong("path", `FFmpeg's format ${textAt(name)} does not write one file.`);
@@ -233,8 +235,7 @@ export class Encoding {
     this.#undo.push(() => format.avformat_free_context(this.#context));
     check(format.avio_open2(this.#at(IO), path, AVIO_FLAG_WRITE, NULL, NULL), "avio_open2");
     owned("ffmpeg.file", this.#undo, () => void this.#closeFile());
-    const view = viewAt(this.#context, structs.AVFormatContext.size, "ffmpeg");
-    structs.writeAVFormatContext(view, 0, { ...structs.readAVFormatContext(view, 0), pb: this.#words[IO] as Address });
+    changeStruct("AVFormatContext", this.#context, { pb: this.#words[IO] as Address });
     this.#packet = this.#newPacket();
   }
 
@@ -277,7 +278,6 @@ export class Encoding {
 
   async #openCodec(asked: Asked, options: Address, encoder: Address, info: FrameInfo, from: Fields): Promise<Stream> {
     const { codec, format, structs } = coding();
-    const { AVCodecContext, readAVCodecContext, writeAVCodecContext } = structs;
     const context = made(codec.avcodec_alloc_context3(encoder), "avcodec_alloc_context3");
     this.#undo.push(() => codec.avcodec_free_context(new BigUint64Array([context])));
     const isSound = info.type === "audio";
@@ -286,13 +286,11 @@ export class Encoding {
     const timeBase: Ratio = isSound
       ? [1, info.sampleRate]
       : asked.timeBase ?? (frameRate && [frameRate[1], frameRate[0]]) ?? given ?? DEFAULT_TIME_BASE;
-    const view = viewAt(context, AVCodecContext.size, "ffmpeg");
-    const fields = readAVCodecContext(view, 0);
-    const { flags } = structs.readAVOutputFormat(viewAt(this.#format, structs.AVOutputFormat.size, "ffmpeg"), 0);
-    writeAVCodecContext(view, 0, {
-      ...{ ...fields, thread_count: threads, time_base_num: timeBase[0], time_base_den: timeBase[1] },
+    const isApart = (readStruct("AVOutputFormat", this.#format).flags & AVFMT_GLOBALHEADER) !== 0;
+    changeStruct("AVCodecContext", context, {
+      ...{ thread_count: threads, time_base_num: timeBase[0], time_base_den: timeBase[1] },
       ...(bitRate === undefined ? {} : { bit_rate: BigInt(bitRate) }),
-      flags: fields.flags | ((flags & AVFMT_GLOBALHEADER) === 0 ? 0 : AV_CODEC_FLAG_GLOBAL_HEADER),
+      ...(isApart && { flags: readStruct("AVCodecContext", context).flags | AV_CODEC_FLAG_GLOBAL_HEADER }),
       ...(isSound ? { sample_rate: from.sample_rate, sample_fmt: from.format } : {
         ...{ width: from.width, height: from.height, pix_fmt: from.format },
         ...{ aspect_num: from.aspect_num, aspect_den: from.aspect_den, color_range: from.color_range },
@@ -302,7 +300,7 @@ export class Encoding {
       }),
     });
     if (isSound) {
-      const layout = context + BigInt(AVCodecContext.fields.ch_layout.offset) as Address;
+      const layout = context + BigInt(structs.AVCodecContext.fields.ch_layout.offset) as Address;
       codec.av_channel_layout_default(layout, info.channels);
     }
     const word = Number(options - this.#memory.address) / 8;
@@ -313,11 +311,10 @@ export class Encoding {
     }
     this.#passed(await codec.avcodec_open2(context, encoder, options), "avcodec_open2");
     const own = made(format.avformat_new_stream(this.#context, NULL), "avformat_new_stream");
-    const stream = viewAt(own, structs.AVStream.size, "ffmpeg");
-    const { codecpar, ...others } = structs.readAVStream(stream, 0);
+    const { codecpar } = readStruct("AVStream", own);
     check(codec.avcodec_parameters_from_context(codecpar, context), "avcodec_parameters_from_context");
-    structs.writeAVStream(stream, 0, {
-      ...{ ...others, codecpar, time_base_num: timeBase[0], time_base_den: timeBase[1] },
+    changeStruct("AVStream", own, {
+      ...{ time_base_num: timeBase[0], time_base_den: timeBase[1] },
       ...{ aspect_num: from.aspect_num, aspect_den: from.aspect_den },
       ...(frameRate === undefined ? {} : { avg_frame_rate_num: frameRate[0], avg_frame_rate_den: frameRate[1] }),
     });
@@ -325,17 +322,26 @@ export class Encoding {
       ? [from.duration, given ?? timeBase]
       : [1n, [frameRate[1], frameRate[0]] as const];
     const step = rescaled(length, unit, timeBase) || 1n;
-    return { asked, info, codec: context, own, timeBase, most: readAVCodecContext(view, 0).frame_size, step, next: 0n };
+    return {
+      asked,
+      info,
+      codec: context,
+      own,
+      timeBase,
+      most: readStruct("AVCodecContext", context).frame_size,
+      step,
+      next: 0n,
+    };
   }
 
   /** Writes how the file begins, once all streams are known, and what came before. */
   async #begin(): Promise<void> {
-    const { format, codec, structs: { readAVDictionaryEntry, AVDictionaryEntry } } = coding();
+    const { format, codec } = coding();
     this.#passed(await format.avformat_write_header(this.#context, this.#at(OPTIONS)), "avformat_write_header");
     for (const dictionary of this.#words.subarray(OPTIONS)) {
       const left = codec.av_dict_get(dictionary as Address, cString(""), NULL, AV_DICT_IGNORE_SUFFIX);
       if (left === NULL) continue;
-      const { key } = readAVDictionaryEntry(viewAt(left, AVDictionaryEntry.size, "ffmpeg"), 0);
+      const { key } = readStruct("AVDictionaryEntry", left);
       throw checks.wrong("options", `neither the encoder nor the file's format has an option ${shown(textAt(key))}.`);
     }
     for (const [stream, packet] of this.#early.splice(0)) await this.#put(stream, packet);
@@ -357,14 +363,13 @@ export class Encoding {
   }
 
   async #put({ own, timeBase, step }: Stream, packet: Address): Promise<void> {
-    const { format, structs: { AVPacket, readAVPacket, writeAVPacket, AVStream, readAVStream } } = coding();
-    const { index, time_base_num, time_base_den } = readAVStream(viewAt(own, AVStream.size, "ffmpeg"), 0);
-    const view = viewAt(packet, AVPacket.size, "ffmpeg");
-    const { pts, dts, duration, ...others } = readAVPacket(view, 0);
-    const to: Ratio = [time_base_num, time_base_den];
-    const [shownAt, decodedAt, length] = [pts, dts, duration || step].map((time) => rescaled(time, timeBase, to));
-    writeAVPacket(view, 0, { ...others, stream_index: index, pts: shownAt, dts: decodedAt, duration: length });
-    this.#passed(await format.av_interleaved_write_frame(this.#context, packet), "av_interleaved_write_frame");
+    const { index, time_base_num, time_base_den } = readStruct("AVStream", own);
+    const { pts, dts, duration } = readStruct("AVPacket", packet);
+    const times = { pts, dts, duration: duration || step };
+    const [to, entries] = [[time_base_num, time_base_den] as const, Object.entries(times)];
+    const inFile = Object.fromEntries(entries.map(([name, time]) => [name, rescaled(time, timeBase, to)]));
+    changeStruct("AVPacket", packet, { ...inFile, stream_index: index });
+    this.#passed(await coding().format.av_interleaved_write_frame(this.#context, packet), "av_interleaved_write_frame");
   }
 }
 
@@ -402,9 +407,7 @@ function setTime(stream: Stream, fields: Fields): void {
   }
   const length = nb_samples > 0 ? BigInt(nb_samples) : step;
   [stream.last, stream.next] = [at, at + length];
-  const { structs: { writeAVFrame } } = avutil();
-  const [num, den] = timeBase;
-  writeAVFrame(fields.view, 0, { ...fields, pts: at, duration: length, time_base_num: num, time_base_den: den });
+  Object.assign(fields, { pts: at, duration: length, time_base_num: timeBase[0], time_base_den: timeBase[1] });
 }
 
 /** A time of other time bases: the nearest. */

@@ -115,8 +115,8 @@ test("x264 in mp4: as many pictures, of the same times, for a file: URL", async 
   assertEquals([stream.codec, stream.width, stream.height, stream.frameRate], ["h264", 160, 120, [25, 1]]);
   assert(Math.abs(duration! - 2) < 0.05);
   const seconds = [];
-  for await (using frame of decoder) {
-    const { pts, timeBase } = frame.info.media!;
+  for await (using shown of decoder) {
+    const { pts, timeBase } = shown.info.media!;
     seconds.push(Number(pts) * timeBase![0] / timeBase![1]);
   }
   assertEquals(seconds.map((at) => Math.round(at * 25)), Array.from({ length: 50 }, (_, i) => i));
