@@ -1,6 +1,7 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AVMEDIA_TYPE_AUDIO, AVMEDIA_TYPE_VIDEO } from "../../ffi/avcodec59/constants.ts";
 import type { AVCodec } from "../../ffi/avcodec59/structs.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { shown } from "../core/argument.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { cString, textAt } from "../core/native/text.ts";
@@ -15,11 +16,8 @@ const TYPES = { video: AVMEDIA_TYPE_VIDEO, audio: AVMEDIA_TYPE_AUDIO };
 export function encoderNamed(name: string): Address {
   const encoder = coding().codec.avcodec_find_encoder_by_name(cString(name));
   if (encoder !== NULL) return encoder;
-  throw checks.wrong(
-    "codec",
-    `this FFmpeg has no encoder ${shown(name)}.`,
-    "`ffmpeg -encoders` lists those there are.",
-  );
+  const hint = "`ffmpeg -encoders` lists those there are.";
+  throw unknown("codec", "avcodec_find_encoder_by_name", `this FFmpeg has no encoder ${shown(name)}.`, hint);
 }
 
 /** What a format of files is encoded by, if nothing is asked for. */
@@ -28,11 +26,25 @@ export function encoderOf(format: Address, path: string, medium: Medium): Addres
   const id = av_guess_codec(format, null, cString(path), null, TYPES[medium]);
   const encoder = codec.avcodec_find_encoder(id);
   if (encoder !== NULL) return encoder;
-  throw checks.wrong(
-    "codec",
-    `there is no encoder of ${medium} that goes without saying for ${shown(path)}.`,
-    "Name one.",
-  );
+  const why = `FFmpeg has no encoder of ${medium} that goes by itself with files like ${shown(path)}.`;
+  throw unknown("codec", "avcodec_find_encoder", why, 'Name one: { codec: "ffv1" }.');
+}
+
+/** The format that a file's name stands for. */
+export function formatOf(path: string): Address {
+  const format = coding().format.av_guess_format(null, cString(path), null);
+  if (format !== NULL) return format;
+  throw unknown("path", "av_guess_format", `FFmpeg has no format for files like ${shown(path)}.`);
+}
+
+/** FFmpeg has nothing of that name. */
+function unknown(argument: string, fn: string, why: string, hint?: string): ArgumentError {
+  return new ArgumentError(`${argument}: ${why}`, {
+    api: "ffmpeg",
+    argument,
+    fn,
+    ...(hint === undefined ? {} : { hint }),
+  });
 }
 
 /** Throws where an encoder does not take such frames, or the file cannot have what it makes. */

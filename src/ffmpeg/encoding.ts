@@ -15,7 +15,7 @@ import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { type CallbackMemory, giveBackCallbackMemory, takeCallbackMemory } from "../core/native/callbacks.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
-import { assertTakes, encoderNamed, encoderOf, type Medium } from "./encoders.ts";
+import { assertTakes, encoderNamed, encoderOf, formatOf, type Medium } from "./encoders.ts";
 import { type Fields, fieldsAt, freed, type SpareFrames } from "./fields.ts";
 import { newFrame } from "./frame.ts";
 import { lend } from "./lent.ts";
@@ -146,7 +146,7 @@ export class Encoding {
         }
         for (const stream of this.#streams) await this.#send(stream, NULL);
         this.#passed(await coding().format.av_write_trailer(this.#context), "av_write_trailer");
-        check(this.#closeFile(), "avio_close");
+        this.#passed(await coding().format.avio_closep(this.#words.subarray(IO, OPTIONS)), "avio_closep");
         this.#file.publish();
         [this.resource.ending, this.#isOver] = ["closed", true];
       })
@@ -200,7 +200,9 @@ export class Encoding {
       // A reference of ours keeps FFmpeg's memory, so that the program's frame may end before. Other memory has to stay.
       if (rawHandle === undefined) undo.push(child.resource.hold());
       else check(avutil().fns.av_frame_ref(newFrame(undo), rawHandle as Address), "av_frame_ref");
-      return lend(this.#spares, child);
+      const lent = lend(this.#spares, child);
+      undo.push(...lent.flags.map((flag) => () => flag[Symbol.dispose]()));
+      return lent;
     }, undo);
     this.#kept = [...this.#kept, { flags, undo }];
     return pointer;
@@ -218,10 +220,7 @@ export class Encoding {
     const { format, codec } = coding();
     codec.av_log_set_level(AV_LOG_QUIET);
     for (const { codec } of this.#asked) if (codec !== undefined) encoderNamed(codec);
-    const named = this.#format = format.av_guess_format(null, cString(this.#path), null);
-    if (named === NULL) {
-      throw checks.wrong("path", `FFmpeg has no format for files of such a name: ${shown(this.#path)}.`);
-    }
+    const named = this.#format = formatOf(this.#path);
     const { flags, name } = readStruct("AVOutputFormat", named);
     const isStill = textAt(name) === "image2"; // it opens files itself, by patterns
     if ((flags & AVFMT_NOFILE) !== 0 && !isStill) {
@@ -234,16 +233,14 @@ export class Encoding {
     this.#context = context[0] as Address;
     this.#undo.push(() => format.avformat_free_context(this.#context));
     check(format.avio_open2(this.#at(IO), path, AVIO_FLAG_WRITE, NULL, NULL), "avio_open2");
-    owned("ffmpeg.file", this.#undo, () => void this.#closeFile());
+    // Where it was not closed before, it is removed, and what closing it returns does not matter.
+    owned(
+      "ffmpeg.file",
+      this.#undo,
+      () => void (this.#words[IO] !== NULL && format.avio_close(this.#words[IO] as Address)),
+    );
     changeStruct("AVFormatContext", this.#context, { pb: this.#words[IO] as Address });
     this.#packet = this.#newPacket();
-  }
-
-  /** What it returns is of no interest where the file is removed. */
-  #closeFile(): number {
-    const io = this.#words[IO] as Address;
-    this.#words[IO] = NULL;
-    return io === NULL ? 0 : coding().format.avio_close(io);
   }
 
   #at(word: number): Address {

@@ -35,11 +35,17 @@ const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).
 /** A new AVFrame over a frame's memory. The frame is in use until FFmpeg has no reference to its memory any more. */
 export function lentFrame(spares: SpareFrames, frame: Frame<FFmpegTensor>): Address {
   const { pointer, flags } = lend(spares, frame);
-  for (const flag of flags) frame.resource.usedBy(flag.fence());
+  for (const flag of flags) {
+    frame.resource.usedBy(flag.fence());
+    flag[Symbol.dispose](); // its fence goes on, and its memory stays until FFmpeg's call
+  }
   return pointer;
 }
 
-/** A new AVFrame over a frame's memory, and the flags that are all set once FFmpeg has no reference to it any more. */
+/**
+ * A new AVFrame over a frame's memory, and the flags that are all set once FFmpeg has no reference to it any more. They are
+ * the caller's.
+ */
 export function lend(
   spares: SpareFrames,
   frame: Frame<FFmpegTensor>,
@@ -86,7 +92,6 @@ export function lend(
     for (const [i, [allocation]] of blocks.entries()) {
       const lent = allocation.attachment<Lent[]>(LENT, () => []);
       lent.splice(0, lent.length, ...lent.filter(([, flag]) => !flag.isSet()), [flags[i].data, flags[i]]);
-      flags[i][Symbol.dispose](); // its fence goes on, and its memory stays until FFmpeg's call
     }
     return { pointer: own, flags };
   });
