@@ -1,10 +1,12 @@
 import type { Address } from "../../ffi/address.ts";
 import * as av from "../../ffi/avutil57/constants.ts";
+import { isMade } from "../core/argument.ts";
+import type { Context } from "../core/graph/context.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import { writes } from "../core/memory/access.ts";
 import { cString } from "../core/native/text.ts";
-import type { Frame } from "../core/tensors/frame.ts";
+import { Frame } from "../core/tensors/frame.ts";
 import { type Loan, NativeLoans } from "../core/tensors/native_loans.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { ffmpegName, pixelFormatNumber, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
@@ -23,18 +25,32 @@ export function isLent(buffer: Address): boolean {
   return loans.has(avutil().fns.av_buffer_get_opaque(buffer));
 }
 
+/**
+ * A frame that a program hands over to FFmpeg.
+ *
+ * @param on the context of FFmpeg's device, whose frames are taken as well
+ * @throws {ArgumentError} for what is no frame of this context.
+ */
+export function frameIn<T extends Tensor>(context: Context, frame: Frame<T>, on?: Context): Frame<T> {
+  if (!isMade<Frame<T>>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
+  if (frame.target.context !== on) checks.assertHere(frame.target.context, context, "frame");
+  return frame;
+}
+
+const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).";
+
 /** A new AVFrame over a frame's memory. The frame is in use until FFmpeg has no reference to its memory any more. */
 export function lentFrame(spares: SpareFrames, frame: Frame, hardware: Hardware | undefined): Address {
-  const { made, flags } = lend(spares, frame, hardware);
+  const { object, flags } = lend(spares, frame, hardware);
   for (const flag of flags) {
     frame.resource.usedBy(flag.fence());
     flag[Symbol.dispose](); // its fence goes on, and its memory stays until FFmpeg's call
   }
-  return made;
+  return object;
 }
 
 /** A new AVFrame over a frame's memory. The caller keeps that until FFmpeg has no reference to it any more. */
-function lend(spares: SpareFrames, frame: Frame, hardware: Hardware | undefined): Loan<Address> {
+export function lend(spares: SpareFrames, frame: Frame, hardware?: Hardware): Loan<Address> {
   const written = numbersOf(frame.info);
   const place = hardware === undefined ? placeInMemory(frame.planes as readonly FFmpegTensor[]) : undefined;
   return loans.lend<Tensor, Address>(frame, "frame", (blocks, undo) => {

@@ -19,7 +19,7 @@ export interface LoanedBlock<T extends Tensor> {
 /** An object of native code over memory of ours. */
 export interface Loan<R> {
   /** The object. */
-  readonly made: R;
+  readonly object: R;
   /** One for each block: set once native code needs it no more. The caller ends them. */
   readonly flags: readonly NativeFlag[];
 }
@@ -67,13 +67,13 @@ export class NativeLoans {
         });
         return flag;
       });
-      const made = make(flags.map(({ callback, data }, i) => ({ planes: blocks[i], callback, data })), undo);
+      const object = make(flags.map(({ callback, data }, i) => ({ planes: blocks[i], callback, data })), undo);
       for (const [data, flag] of this.#flags) if (flag.isSet()) this.#flags.delete(data);
       for (const flag of flags) {
         this.#flags.set(flag.data, flag);
         this.#lines.add(flag.fence().line);
       }
-      return { made, flags };
+      return { object, flags };
     });
   }
 
