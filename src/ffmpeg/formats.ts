@@ -1,5 +1,6 @@
 import { NULL } from "../../ffi/address.ts";
 import * as av from "../../ffi/avutil57/constants.ts";
+import type { AVUtil } from "../../ffi/avutil57/functions.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { IMAGE_FORMATS, type ImageFormat, type PicturePlane } from "../core/layout/frame_info.ts";
 import { viewAt } from "../core/native/pin.ts";
@@ -62,14 +63,28 @@ export function imageFormatOf({ name }: PixelsFormat, width: number, height: num
   return fits ? format : undefined;
 }
 
-/** FFmpeg's number of a pixel format, by its name; -1 if it has none of that name. */
-export function pixelFormatNumber(name: string): number {
+/** The functions of FFmpeg's that return a number for a name. */
+type Numbering = {
+  [F in keyof AVUtil]: AVUtil[F] extends (name: Uint8Array<ArrayBuffer>) => number ? F : never;
+}[keyof AVUtil];
+
+const numbered = new Map<Numbering, Map<string, number>>();
+
+/** FFmpeg's number for a name; below zero if it has none. */
+export function numberOf(fn: Numbering, name: string): number {
+  let numbers = numbered.get(fn);
+  if (numbers === undefined) numbered.set(fn, numbers = new Map());
   let number = numbers.get(name);
-  if (number === undefined) numbers.set(name, number = avutil().fns.av_get_pix_fmt(cString(name)));
+  if (number !== undefined) return number;
+  number = avutil().fns[fn](cString(name));
+  if (number >= 0) numbers.set(name, number); // there are few of those
   return number;
 }
 
-const numbers = new Map<string, number>();
+/** FFmpeg's number of a pixel format, by its name; -1 if it has none of that name. */
+export function pixelFormatNumber(name: string): number {
+  return numberOf("av_get_pix_fmt", name);
+}
 
 /** FFmpeg's name for a format of samepage's; undefined if it has none. */
 export function ffmpegName(format: ImageFormat): string | undefined {
