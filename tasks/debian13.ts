@@ -13,7 +13,7 @@ const SYSTEM = join(FOLDER, "root");
 const PACKAGES = [
   ...["bash", "coreutils", "libc-bin", "g++", "ocl-icd-libopencl1", "pocl-opencl-icd", "libopencv-imgcodecs410"],
   ...["libopencv-core-dev", "libopencv-imgproc-dev", "libopencv-imgcodecs-dev"],
-  ...["libavutil59", "libavcodec61", "libavformat61"],
+  ...["libavutil59", "libavcodec61", "libavformat61", "ffmpeg"],
 ];
 
 /** Where packages say that a program of theirs chooses among several. */

@@ -254,6 +254,33 @@ export function writeAVCodecContext(view: DataView, offset: number, value: AVCod
   view.setInt32(offset + 924, value.channels, true);
 }
 
+/** The layout of a `struct AVCodecContext`. */
+export const ThreadSafety = {
+  size: 944,
+  align: 8,
+  fields: {
+    thread_safe_callbacks: { offset: 648, type: "i32" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `struct AVCodecContext`. */
+export interface ThreadSafety {
+  /** `struct AVCodecContext.thread_safe_callbacks` */
+  thread_safe_callbacks: number;
+}
+
+/** Reads a `struct AVCodecContext` at a byte offset. */
+export function readThreadSafety(view: DataView, offset: number): ThreadSafety {
+  return {
+    thread_safe_callbacks: view.getInt32(offset + 648, true),
+  };
+}
+
+/** Writes a `struct AVCodecContext` at a byte offset. */
+export function writeThreadSafety(view: DataView, offset: number, value: ThreadSafety): void {
+  view.setInt32(offset + 648, value.thread_safe_callbacks, true);
+}
+
 /** The layout of a `AVCodecParameters`. */
 export const AVCodecParameters = {
   size: 168,

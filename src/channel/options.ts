@@ -36,9 +36,8 @@ export function channelOptions(given: ChannelOptions): Allowed {
 
 /** Checks the signal that a program gave. @throws {ArgumentError} */
 export function signalIn(signal: AbortSignal | undefined): SignalOptions {
-  if (signal === undefined) return {};
-  if (!(signal instanceof AbortSignal)) throw checks.wrongKind("signal", "an AbortSignal", signal);
-  return { signal };
+  checks.assertSignal(signal, "signal");
+  return signal === undefined ? {} : { signal };
 }
 
 /** Any value can be the reason of an aborted signal, NaN too. */

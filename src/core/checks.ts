@@ -38,6 +38,12 @@ export class Checks {
     if (typeof value !== "boolean") throw this.wrongKind(argument, "a boolean", value);
   }
 
+  /** Throws unless a value is an AbortSignal, or undefined. */
+  assertSignal(value: unknown, argument: string): void {
+    if (value === undefined || value instanceof AbortSignal) return;
+    throw this.wrongKind(argument, "an AbortSignal", value);
+  }
+
   /** Throws unless each of these values, by their names, is a boolean. */
   assertBooleans(values: Readonly<Record<string, unknown>>): void {
     for (const [argument, value] of Object.entries(values)) this.assertBoolean(value, argument);

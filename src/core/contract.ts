@@ -8,7 +8,7 @@
 import type { Checks } from "./checks.ts";
 import type { DeviceId } from "./device/device_id.ts";
 import type { Gate } from "./device/fence.ts";
-import type { ImageBlock, ImagePort, KnownObject, MemoryKind, Port, SyncKind } from "./device/port.ts";
+import type { ImageBlock, ImagePlane, ImagePort, KnownObject, MemoryKind, Port, SyncKind } from "./device/port.ts";
 import type { Line, Usable, Use } from "./device/line.ts";
 import type { FillValue } from "./device/pattern.ts";
 import type { SampleClass, Verdict } from "./device/proofs.ts";
@@ -17,13 +17,15 @@ import type { Takes } from "./device/takes.ts";
 import type { InteropError, Reason } from "./errors.ts";
 import type { Target } from "./graph/context.ts";
 import type { Transfer } from "./graph/route.ts";
-import type { PixelFormat } from "./layout/frame_info.ts";
+import type { ImageInfo, PixelFormat } from "./layout/frame_info.ts";
 import type { Layout } from "./layout/layout.ts";
 import type { Runs } from "./layout/runs.ts";
 import type { GiveBack } from "./life/resource.ts";
 import type { Access } from "./memory/access.ts";
 import type { Allocation, Block } from "./memory/allocation.ts";
+import type { AttachOptions } from "./tensors/adopt.ts";
 import type { ByteRange, Described } from "./tensors/described.ts";
+import type { Frame } from "./tensors/frame.ts";
 import type { Mapped } from "./tensors/mapped.ts";
 import type { Tensor, TensorInit } from "./tensors/tensor.ts";
 
@@ -286,6 +288,33 @@ export interface ImportedImage<H = unknown> extends StepSide {
   readonly handles: readonly H[];
   /** The blocks of the planes, one for each object of the port. Left out where the image is one object: `release` frees it. */
   readonly blocks?: readonly ImageBlock[];
+}
+
+// Pictures by their native handles
+
+/**
+ * A context's pictures by the API's own handles, for a library that works in the same context and holds them so: the
+ * hardware frames of FFmpeg's decoders and encoders.
+ */
+export interface Natives {
+  /** The context's own handles, by names of this API's: `{ display }`, `{ device, context, queue }`. */
+  handles(): Readonly<Record<string, bigint>>;
+  /** A frame over the other library's picture, which keeps it until `options.owner` is called. Its fds stay its own. */
+  attach(picture: NativePicture, info: ImageInfo, options: AttachOptions): Frame;
+  /** What a frame of this context is. All of it, the fds too, stays the frame's. */
+  pictureOf(frame: Frame): NativePicture;
+}
+
+/** A picture: the objects that it lies in, and where in them its planes lie. */
+export interface NativePicture {
+  /** A surface, an image for each plane, an address, an fd: with its length, where the API knows one. */
+  readonly objects: readonly { readonly handle: bigint; readonly byteLength?: number }[];
+  /** Where the planes lie; empty where only the driver knows. */
+  readonly planes: readonly ImagePlane[];
+  /** The DRM format modifier; left out where the API has none. */
+  readonly modifier?: bigint;
+  /** The queue on which its maker may still work on it; left out where the API finds that out by the object. */
+  readonly queue?: bigint;
 }
 
 // A queue's commands

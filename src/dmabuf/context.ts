@@ -1,6 +1,6 @@
 import { literal, type Names, object, optionsIn } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
-import type { Memory, MemoryTarget } from "../core/contract.ts";
+import type { Memory, MemoryTarget, Natives } from "../core/contract.ts";
 import { Port } from "../core/device/port.ts";
 import { PermanentContext } from "../core/graph/context.ts";
 import {
@@ -19,6 +19,7 @@ import { importAs, importFrame } from "../core/tensors/over.ts";
 import type { Access } from "../core/memory/access.ts";
 import { accessOfFd, duplicateFd, statusOf, whereOpen } from "../core/native/fd.ts";
 import { allocateFd, type Allocator, allocators } from "./allocators.ts";
+import { placesOf } from "./images.ts";
 import { checks } from "./library.ts";
 import { ports } from "./memory.ts";
 import { attachFence } from "./sync.ts";
@@ -75,6 +76,21 @@ const FRAME: Names<DmaBufFrameAllocation> = { from: true, rowAlign: true, metada
 export class DmaBufContext extends PermanentContext<DmaBufTensor> implements MemoryTarget<DmaBufTensor> {
   /** Its ports: dma-bufs both ways, host pointers out, memfds in. For mappers. */
   readonly ports: Memory<DmaBufTensor> = ports;
+
+  /** Frames by the fds of their buffers. For libraries that have such: FFmpeg's DRM frames. */
+  readonly natives: Natives = {
+    handles: () => ({ device: -1n }), // none: dma-bufs need no DRM device
+    attach: ({ objects, planes, modifier = 0n }, info, options) =>
+      this.attach(
+        objects.map(({ handle }) => Number(handle)),
+        { info: { ...info, modifier }, planes: planes.map(({ object, ...place }) => ({ fd: object, ...place })) },
+        options,
+      ),
+    pictureOf(frame) {
+      const { buffers, ...about } = placesOf(frame.planes as readonly DmaBufTensor[]);
+      return { ...about, objects: buffers.map(({ fd, byteLength }) => ({ handle: BigInt(fd), byteLength })) };
+    },
+  };
 
   /** Always there. */
   constructor() {

@@ -59,19 +59,25 @@ function rowLength({ shape: [, ...row], dtype }: Layout): number {
   return row.reduce((bytes, count) => bytes * count, sizeOf(dtype));
 }
 
-function exported(source: Mapped, kind: string, access: Access): Exported<ImagePort> {
-  const tensors = planesOf(source) as readonly DmaBufTensor[];
+/** The buffers that a frame lies in, or a tensor's one, and where in them its planes are. */
+export function placesOf(tensors: readonly DmaBufTensor[]) {
   const buffers = [...new Map(tensors.map(({ rawHandle }) => [rawHandle.identity, rawHandle])).values()];
   const planes: ImagePlane[] = tensors.map(({ rawHandle: { identity }, layout }) => ({
     object: buffers.findIndex((buffer) => buffer.identity === identity),
     offset: layout.byteOffset,
     stride: Math.max(layout.strides[0], rowLength(layout)), // of one row the stride means nothing, and may be 0
   }));
+  return { buffers, planes, modifier: tensors[0].modifier };
+}
+
+function exported(source: Mapped, kind: string, access: Access): Exported<ImagePort> {
+  const tensors = planesOf(source) as readonly DmaBufTensor[];
+  const { buffers, planes, modifier } = placesOf(tensors);
   const [height, width] = tensors[0].layout.shape;
   using made = new DisposableStack();
   const objects = buffers.map(({ fd, byteLength }) => made.use(new Port(kind, { fd: duplicateFd(fd), byteLength })));
   made.move();
-  const port = new ImagePort(kind, { objects, planes, width, height, modifier: tensors[0].modifier });
+  const port = new ImagePort(kind, { objects, planes, width, height, modifier });
   return { port, end: () => handOver(buffers, access) };
 }
 

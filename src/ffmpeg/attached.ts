@@ -4,12 +4,12 @@ import { allOrNothing } from "../core/life/undo.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import type { Fate } from "../core/memory/allocation.ts";
 import { probePages } from "../core/native/foreign_addresses.ts";
-import { findAllocation } from "../core/memory/peers.ts";
 import { adoptFrame } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { FFmpegContext } from "./context.ts";
 import { avFrames } from "./fields.ts";
 import { type Buffer, buffersOf, type Contents, describe, REFERENCED } from "./frame.ts";
+import { type Hardware, hardwareFor } from "./hardware.ts";
 import { avutil, check, checks } from "./library.ts";
 import { isLent } from "./lent.ts";
 import type { FFmpegTensor } from "./memory.ts";
@@ -17,17 +17,21 @@ import type { FFmpegTensor } from "./memory.ts";
 /** A frame over a new reference to what an AVFrame of other code's refers to. */
 export function attachedFrame(
   context: FFmpegContext,
+  on: Hardware | undefined,
   pointer: Address,
   asked: Access | undefined,
   mayCopy: boolean,
-): Frame<FFmpegTensor> {
+): Frame {
   context.resource.assertLive();
   assertAVFrame(pointer);
   const { fns } = avutil();
+  const hardware = hardwareFor(on, avFrames().copyOf(pointer).format);
   const isShared = fns.av_frame_is_writable(pointer) === 0;
-  const access = asked ?? (isShared && !mayCopy ? "read" : "read-write");
+  const isCopied = mayCopy && hardware === undefined;
+  const access = asked ?? (isShared && !isCopied ? "read" : "read-write");
   const copies = isShared && writes(access);
-  if (copies && !mayCopy) throw shared();
+  if (copies && !isCopied) throw shared(hardware !== undefined);
+  if (hardware !== undefined) return attachedSurface(context, hardware, pointer, access);
   const own = context.spares.take();
   const contents = allOrNothing("attaching an AVFrame", () => {
     check(fns.av_frame_ref(own.address, pointer), "av_frame_ref");
@@ -40,6 +44,20 @@ export function attachedFrame(
   }, [() => context.spares.give(own)]);
   const frame = adoptedFrame(context, own.address, contents, access, () => context.spares.give(own));
   if (copies) context.countCopied(frame.byteLength);
+  return frame;
+}
+
+/** A frame over an AVFrame whose pixels are another API's: its planes are that context's. */
+function attachedSurface(context: FFmpegContext, hardware: Hardware, pointer: Address, access: Access): Frame {
+  const own = context.spares.take();
+  const owner = () => context.spares.give(own);
+  const { info, picture } = allOrNothing("attaching an AVFrame", () => {
+    check(avutil().fns.av_frame_ref(own.address, pointer), "av_frame_ref");
+    assertFFmpegs(buffersOf(own));
+    return hardware.describe(own);
+  }, [owner]);
+  const frame = hardware.attach(picture, info, { access, owner });
+  frame.resource.dependOn(context.resource);
   return frame;
 }
 
@@ -80,22 +98,21 @@ function assertAVFrame(pointer: Address): void {
 
 /** A reference to a tensor's own memory would be waited for by that tensor's end, and wait for it. */
 function assertFFmpegs(buffers: readonly Buffer[]): void {
-  for (const { reference, address, byteLength } of buffers) {
-    const known = findAllocation(address, byteLength);
-    if (known === undefined || !isLent(known, reference)) continue;
-    throw checks.wrong(
-      "pointer",
-      "its AVFrame is over a tensor's memory.",
-      "Use the frame that ffmpeg.avFrame() was given.",
-    );
-  }
+  if (!buffers.some(({ reference }) => isLent(reference))) return;
+  throw checks.wrong(
+    "pointer",
+    "its AVFrame is over a tensor's memory.",
+    "Use the frame that ffmpeg.avFrame() was given.",
+  );
 }
 
 const OTHER = "Pass the address of an AVFrame that libavutil of this same version has made.";
 
-function shared(): AccessError {
+function shared(isHardware: boolean): AccessError {
   return new AccessError("access: other references to the AVFrame's memory exist, and FFmpeg lets it be read only.", {
     ...{ api: "ffmpeg", fn: "av_frame_is_writable", argument: "access" },
-    hint: 'Pass { access: "read" }, or { copy: "allow" } for a copy that can be written.',
+    hint: isHardware
+      ? 'Pass { access: "read" }. av_hwframe_transfer_data() makes copies.'
+      : 'Pass { access: "read" }, or { copy: "allow" } for a copy that can be written.',
   });
 }

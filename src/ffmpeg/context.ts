@@ -7,11 +7,15 @@ import { textAt } from "../core/native/text.ts";
 import { ATTACH_NAMES, attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
+import { contextOn } from "../core/device/device_on.ts";
+import { Hardware } from "./hardware.ts";
 import { attachedFrame } from "./attached.ts";
 import { type DecodeOptions, Decoder } from "./decoder.ts";
 import { type EncodeOptions, Encoder } from "./encoder.ts";
 import { SpareFrames } from "./fields.ts";
-import { frameIn, lentFrame } from "./lent.ts";
+import { assertFrame, lentFrame } from "./lent.ts";
 import { avutil, checks } from "./library.ts";
 import { type FFmpegTensor, ports } from "./memory.ts";
 import type { MediaSource } from "./source.ts";
@@ -21,6 +25,14 @@ export interface FFmpegAttach extends AttachOptions {
   /** `"allow"`: a frame that others refer to as well is copied if it is to be written. The copy's bytes are counted. */
   readonly copy?: "allow";
 }
+
+/** What FFmpeg works on. */
+export interface FFmpegChoice {
+  /** The context whose memory FFmpeg's hardware frames are: `dmabuf`, or one of VA-API, OpenCL or CUDA. FFmpeg works in it. */
+  readonly on?: Context;
+}
+
+const CHOICE: Names<FFmpegChoice> = { on: true };
 
 const ATTACH: Names<FFmpegAttach> = { ...ATTACH_NAMES, copy: true };
 
@@ -53,10 +65,16 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
   /** @internal The AVFrames of its next frames. */
   readonly spares: SpareFrames;
 
-  private constructor(name: string) {
+  /** FFmpeg's device, where it has one. */
+  readonly #hardware: Hardware | undefined;
+
+  private constructor(name: string, hardware: Hardware | undefined, undo: Undo) {
     const spares = new SpareFrames();
-    super("ffmpeg", { name, id: {} }, [() => spares.free()]);
+    undo.push(() => spares.free());
+    super("ffmpeg", { name, id: hardware?.on.id ?? {} }, undo, hardware);
     this.spares = spares;
+    this.#hardware = hardware;
+    if (hardware?.on.resource !== undefined) this.resource.dependOn(hardware.on.resource);
     this.opened();
   }
 
@@ -64,10 +82,42 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * Opens libavutil.
    *
    * @throws {LibraryNotFoundError} if it is not there.
-   * @throws {InteropError} if it has another version than samepage knows.
+   * @throws {InteropError} if it has another version than samepage knows, or was built without the API of `on`.
+   * @throws {ArgumentError} for a context of an API in which FFmpeg has no frames.
+   * @throws {NativeCallError} if FFmpeg does not take the device.
    */
-  static open(): FFmpegContext {
-    return new FFmpegContext(`FFmpeg ${textAt(avutil().fns.av_version_info())}`);
+  static open(choice: FFmpegChoice = {}): FFmpegContext {
+    const { on } = optionsIn(choice, CHOICE, "choice");
+    const version = `FFmpeg ${textAt(avutil().fns.av_version_info())}`;
+    if (on === undefined) return new FFmpegContext(version, undefined, []);
+    const context = contextOn(checks, on);
+    return allOrNothing("opening FFmpeg's device", (undo) => {
+      return new FFmpegContext(`${version} on ${context.name}`, new Hardware(context, undo), undo);
+    });
+  }
+
+  /**
+   * FFmpeg's device on the context that this one was opened on: a new reference (`AVBufferRef` of an `AVHWDeviceContext`),
+   * for a decoder's `hw_device_ctx`. It is yours: hand it over or free it (av_buffer_unref). This context's end waits until
+   * FFmpeg has no reference to the device any more.
+   *
+   * @throws {ArgumentError} if it was opened without `on`.
+   * @throws {NativeCallError} if FFmpeg has no memory.
+   *
+   * @example
+   * ```ts ignore
+   * import { FFmpegContext } from "@samepage/interop/ffmpeg";
+   * import { VaapiContext } from "@samepage/interop/vaapi";
+   *
+   * using va = VaapiContext.open();
+   * using ffmpeg = FFmpegContext.open({ on: va });
+   * const device = ffmpeg.avDevice(); // decoder->hw_device_ctx = device
+   * ```
+   */
+  avDevice(): Address {
+    this.resource.assertLive();
+    if (this.#hardware !== undefined) return this.#hardware.reference();
+    throw checks.wrong("device", `${this.name} is on no device.`, "FFmpegContext.open({ on: va })");
   }
 
   /** True for planes of its frames. */
@@ -82,17 +132,24 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * A frame that others refer to as well can be read only, as av_frame_is_writable says.
    *
    * @param pointer the address of an `AVFrame` of the libavutil that is opened here. That it can be an AVFrame is checked
-   * as far as that goes; other memory may end the process
+   * as far as that goes; other memory may end the process. That its pages can be read is asked once for an address, since
+   * programs receive one frame after another in the same AVFrame
    * @throws {ArgumentError} for what is no AVFrame, an empty one, and a format that is not one in memory.
    * @throws {LayoutError} for planes that do not lie in its buffers, or whose rows go upwards.
    * @throws {AccessError} to write a frame that others refer to, without `{ copy: "allow" }`.
    * @throws {NativeCallError} if FFmpeg has no memory.
    */
-  attach(pointer: bigint, options: FFmpegAttach = {}): Frame<FFmpegTensor> {
+  attach(pointer: bigint, options: FFmpegAttach = {}): Frame {
     const { copy, ...about } = optionsIn(options, ATTACH);
     return attaching(about, (access) => {
       if (copy !== undefined) checks.nameIn(copy, COPY, "copy");
-      return attachedFrame(this, checks.handleIn<Address>(pointer, "pointer"), access, copy === "allow");
+      return attachedFrame(
+        this,
+        this.#hardware,
+        checks.handleIn<Address>(pointer, "pointer"),
+        access,
+        copy === "allow",
+      );
     });
   }
 
@@ -126,15 +183,18 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * avutil.symbols.av_frame_free(new BigUint64Array([pointer]));
    * ```
    */
-  avFrame(frame: Frame<FFmpegTensor>): Address {
-    frameIn(this, frame);
+  avFrame(frame: Frame): Address {
+    assertFrame(frame);
+    const { context } = frame.target;
+    const hardware = this.#hardware?.on === context ? this.#hardware : undefined;
+    if (hardware === undefined) checks.assertHere(context, this, "frame");
     this.resource.assertLive();
-    return lentFrame(this.spares, frame);
+    return lentFrame(this.spares, frame, hardware);
   }
 
   /**
-   * The frames of a file, in order, in the memory that FFmpeg decodes into. One that the decoder itself goes on to read can
-   * be read only; any other is yours to write.
+   * The frames of a file, in order, in the memory that FFmpeg decodes into: its own, or that of `into`. A frame that the
+   * decoder itself goes on to read can be read only; any other is yours to write.
    *
    * Files are all that is opened: a playlist that names others ends with an error, as a URL does.
    *
@@ -153,7 +213,7 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * }
    * ```
    */
-  decode(source: MediaSource, options: DecodeOptions = {}): Decoder {
+  decode<T extends Tensor = never>(source: MediaSource, options: DecodeOptions<T> = {}): Decoder<T | FFmpegTensor> {
     return new Decoder(this, source, options);
   }
 

@@ -6,6 +6,7 @@ import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, undoAll } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
 import { adoptedFrame } from "./attached.ts";
 import type { FFmpegContext } from "./context.ts";
 import { type Decoded, Decoding } from "./decoding.ts";
@@ -13,11 +14,12 @@ import { fieldsAt } from "./fields.ts";
 import { describe } from "./frame.ts";
 import { avutil, checks } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
+import { type FrameMemory, SLOTS } from "./pool.ts";
 import { type MediaSource, openSource } from "./source.ts";
 import type { MediaInfo } from "./streams.ts";
 
 /** Options of {@link FFmpegContext.decode}. */
-export interface DecodeOptions {
+export interface DecodeOptions<T extends Tensor = Tensor> {
   /** Which stream: the best one of video or of sound, as FFmpeg finds it, or a place among all. `"video"` if left out. */
   readonly stream?: "video" | "audio" | number;
   /** Seconds from the start of the file: frames whose `pts` is earlier are dropped. */
@@ -26,36 +28,46 @@ export interface DecodeOptions {
   readonly threads?: number;
   /** Ends the decoder: the loop throws the signal's reason. */
   readonly signal?: AbortSignal;
+  /**
+   * Where the decoder writes: `host`, `cuda.pinned`, `dmabuf`, or an object that allocates by its own rules. The frames are
+   * tensors of that memory, in place. It is FFmpeg's memory that they are in, as without this, where the codec takes none of
+   * others, where no buffer is left, and where a stream changes its format or grows.
+   */
+  readonly into?: FrameMemory<T>;
+  /** How many buffers `into` allocates, each for one frame; 24 if left out. */
+  readonly slots?: number;
 }
 
-const NAMES: Names<DecodeOptions> = { stream: true, from: true, threads: true, signal: true };
+const NAMES: Names<DecodeOptions> = {
+  ...{ stream: true, from: true, threads: true, signal: true },
+  ...{ into: true, slots: true },
+};
 const STREAMS = { video: true, audio: true };
-const MOST = { stream: 2 ** 31 - 1, from: 1e9, threads: 1024 };
+const MOST = { stream: 2 ** 31 - 1, from: 1e9, threads: 1024, slots: 1024 };
 
 function decodedIn(options: DecodeOptions): Decoded {
-  const { stream = "video", from = 0, threads = 0, signal } = optionsIn(options, NAMES);
-  for (const [argument, given] of Object.entries({ from, threads, ...(typeof stream === "number" && { stream }) })) {
-    const most = MOST[argument as keyof typeof MOST];
-    if ((argument === "from" ? typeof given === "number" : Number.isInteger(given)) && given >= 0 && given <= most) {
-      continue;
-    }
+  const { stream = "video", from = 0, threads = 0, signal, into, slots = SLOTS } = optionsIn(options, NAMES);
+  const numbers = { from, threads, slots, ...(typeof stream === "number" && { stream }) };
+  for (const [argument, given] of Object.entries(numbers)) {
+    const [least, most] = [Number(argument === "slots"), MOST[argument as keyof typeof MOST]];
+    const isNumber = argument === "from" ? typeof given === "number" : Number.isInteger(given);
+    if (isNumber && given >= least && given <= most) continue;
     const what = argument === "from" ? "seconds" : "an integer";
-    throw checks.wrong(argument, `expected ${what} from 0 to ${most}, got ${shown(given)}.`);
+    throw checks.wrong(argument, `expected ${what} from ${least} to ${most}, got ${shown(given)}.`);
   }
   if (typeof stream !== "number") checks.nameIn(stream, STREAMS, "stream");
-  return { stream, from, threads, signal: signalIn(signal) };
-}
-
-export function signalIn(signal: AbortSignal | undefined): AbortSignal | undefined {
-  if (signal === undefined || signal instanceof AbortSignal) return signal;
-  throw checks.wrongKind("signal", "an AbortSignal", signal);
+  checks.assertSignal(signal, "signal");
+  if (into !== undefined && typeof (into as Partial<FrameMemory> | null)?.allocate !== "function") {
+    throw checks.wrongKind("into", "memory with an allocate()", into, "Pass host, cuda.pinned or dmabuf.");
+  }
+  return { stream, from, threads, signal, into, slots };
 }
 
 /**
  * The frames of a file, in the order in which they are shown: {@link FFmpegContext.decode} makes it, and a loop takes
  * them. It reads one frame ahead. The end of the loop ends it; its frames live on.
  */
-export class Decoder extends NativeObject implements AsyncIterable<Frame<FFmpegTensor>, void> {
+export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject implements AsyncIterable<Frame<T>, void> {
   /** Its end of life. */
   readonly resource: Resource;
   readonly #context: FFmpegContext;
@@ -100,7 +112,7 @@ export class Decoder extends NativeObject implements AsyncIterable<Frame<FFmpegT
    *
    * @throws {InteropError} for a second loop.
    */
-  [Symbol.asyncIterator](): AsyncGenerator<Frame<FFmpegTensor>, void> {
+  [Symbol.asyncIterator](): AsyncGenerator<Frame<T>, void> {
     if (this.#isTaken) {
       throw new InteropError("The frames of this decoder were taken by another loop.", {
         ...{ api: "ffmpeg", hint: "Call ffmpeg.decode() again." },
@@ -110,7 +122,7 @@ export class Decoder extends NativeObject implements AsyncIterable<Frame<FFmpegT
     return this.#frames();
   }
 
-  async *#frames(): AsyncGenerator<Frame<FFmpegTensor>, void> {
+  async *#frames(): AsyncGenerator<Frame<T>, void> {
     try {
       await this.info();
       let next = this.#decoding.next();
@@ -126,11 +138,13 @@ export class Decoder extends NativeObject implements AsyncIterable<Frame<FFmpegT
     }
   }
 
-  #frame(pointer: Address, count: number): Frame<FFmpegTensor> {
+  #frame(pointer: Address, count: number): Frame<T> {
     const undo = this.#decoding.take(pointer);
     const described = allOrNothing("describing a frame", () => describeAs(pointer, count), undo);
     const access = avutil().fns.av_frame_is_writable(pointer) === 0 ? "read" : "read-write";
-    return adoptedFrame(this.#context, pointer, described, access, () => undoAll(undo, "releasing an AVFrame"));
+    const release = () => undoAll(undo, "releasing an AVFrame");
+    const ours = allOrNothing("making a frame", () => this.#decoding.pool?.frameOf(described, access, release), undo);
+    return (ours ?? adoptedFrame(this.#context, pointer, described, access, release)) as Frame<Tensor> as Frame<T>;
   }
 }
 

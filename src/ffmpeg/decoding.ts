@@ -1,10 +1,5 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import {
-  AV_LOG_QUIET,
-  AV_PKT_FLAG_CORRUPT,
-  AVMEDIA_TYPE_AUDIO,
-  AVMEDIA_TYPE_VIDEO,
-} from "../../ffi/avcodec59/constants.ts";
+import { AV_PKT_FLAG_CORRUPT, AVMEDIA_TYPE_AUDIO, AVMEDIA_TYPE_VIDEO } from "../../ffi/avcodec59/constants.ts";
 import { AV_TIME_BASE, AVDISCARD_ALL, AVFMT_FLAG_CUSTOM_IO, AVIO_FLAG_READ } from "../../ffi/avformat59/constants.ts";
 import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
 import type { AVFrame } from "../../ffi/avutil57/structs.ts";
@@ -24,6 +19,8 @@ import { cString } from "../core/native/text.ts";
 import { fieldsAt } from "./fields.ts";
 import { newFrame } from "./frame.ts";
 import { changeStruct, checks, coding, failure, made, readStruct } from "./library.ts";
+import { reportLog, takeLog } from "./log.ts";
+import { BufferPool, type FrameMemory, takesBuffers } from "./pool.ts";
 import { type MediaInfo, mediaInfoOf, type OpenStream, streamsOf } from "./streams.ts";
 
 /** How a file is decoded, once it was checked. */
@@ -32,6 +29,8 @@ export interface Decoded {
   readonly from: number;
   readonly threads: number;
   readonly signal: AbortSignal | undefined;
+  readonly into: FrameMemory | undefined;
+  readonly slots: number;
 }
 
 const WANTED = { video: AVMEDIA_TYPE_VIDEO, audio: AVMEDIA_TYPE_AUDIO };
@@ -53,6 +52,8 @@ export class Decoding {
   readonly resource: Resource;
   /** How many packets could not be decoded. */
   damaged = 0;
+  /** Its buffers of ours, if it takes any. */
+  pool: BufferPool | undefined;
   readonly #asked: Decoded;
   readonly #undo: Undo;
   readonly #memory: CallbackMemory;
@@ -86,6 +87,7 @@ export class Decoding {
     const stop = () => void (words[STOP] = STOPPED);
     asked.signal?.addEventListener("abort", stop);
     undo.push(() => giveBackCallbackMemory(memory), () => asked.signal?.removeEventListener("abort", stop));
+    undo.push(() => this.pool?.end());
     undo.push(() => this.#waiting.forEach((undo) => unwind(undo)));
     this.#asked = asked;
     this.#undo = undo;
@@ -150,7 +152,13 @@ export class Decoding {
   /** Holds off the end until the end of the block. */
   #held(): Disposable {
     this.#assertGoing();
-    return { [Symbol.dispose]: this.resource.hold() };
+    const letGo = this.resource.hold();
+    return {
+      [Symbol.dispose]() {
+        letGo();
+        reportLog();
+      },
+    };
   }
 
   /** A call that was stopped in the middle failed for that reason, whatever it says. */
@@ -173,7 +181,7 @@ export class Decoding {
 
   async #openFile(fd: number): Promise<void> {
     const { format, codec } = coding();
-    codec.av_log_set_level(AV_LOG_QUIET);
+    takeLog();
     const [words, undo] = [this.#words, this.#undo];
     const at = (word: number) => this.#memory.address + BigInt(8 * word) as Address;
     [words[CALLBACK], words[OPAQUE]] = [callbackAddress("atoi"), at(STOP)];
@@ -223,6 +231,8 @@ export class Decoding {
     this.#passed(codec.avcodec_parameters_to_context(context, codecpar), "avcodec_parameters_to_context");
     const times = { pkt_timebase_num: time_base_num, pkt_timebase_den: time_base_den };
     changeStruct("AVCodecContext", context, { thread_count: this.#asked.threads, ...times });
+    const { into, slots } = this.#asked;
+    if (into !== undefined && takesBuffers(context)) this.pool = new BufferPool(this.resource, context, into, slots);
     this.#passed(await codec.avcodec_open2(context, decoder, NULL), "avcodec_open2");
     for (let i = 0; i < 2; i++) {
       const packet = made(codec.av_packet_alloc(), "av_packet_alloc");

@@ -5,9 +5,8 @@ import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { FFmpegContext } from "./context.ts";
-import { signalIn } from "./decoder.ts";
 import { type Asked, Encoding } from "./encoding.ts";
-import { frameIn } from "./lent.ts";
+import { assertFrame } from "./lent.ts";
 import { checks } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
 import { newFile } from "./source.ts";
@@ -95,11 +94,11 @@ export class Encoder extends NativeObject {
     const { audio, signal, ...own } = optionsIn(given, NAMES);
     const streams = [streamIn(own, audio === undefined ? undefined : "video")];
     if (audio !== undefined) streams.push(streamIn(optionsIn(audio, SOUND, "audio"), "audio"));
-    const ended = signalIn(signal);
-    ended?.throwIfAborted();
+    checks.assertSignal(signal, "signal");
+    signal?.throwIfAborted();
     this.#context = context;
     this.#encoding = allOrNothing("opening a file to write", (undo) => {
-      return new Encoding(context, streams, ended, newFile(path, undo), undo);
+      return new Encoding(context, streams, signal, newFile(path, undo), undo);
     });
     this.resource = this.#encoding.resource;
     finalizers.register(this, this.resource, this);
@@ -122,7 +121,9 @@ export class Encoder extends NativeObject {
    * @throws {NativeCallError} if FFmpeg or the disk fails. It ends the encoder.
    */
   async write(frame: Frame<FFmpegTensor>): Promise<void> {
-    await this.#encoding.write(frameIn(this.#context, frame));
+    assertFrame(frame);
+    checks.assertHere(frame.target.context, this.#context, "frame");
+    await this.#encoding.write(frame);
   }
 
   /**

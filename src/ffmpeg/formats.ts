@@ -3,7 +3,7 @@ import * as av from "../../ffi/avutil57/constants.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { IMAGE_FORMATS, type ImageFormat, type PicturePlane } from "../core/layout/frame_info.ts";
 import { viewAt } from "../core/native/pin.ts";
-import { textAt } from "../core/native/text.ts";
+import { cString, textAt } from "../core/native/text.ts";
 import { avutil, checks } from "./library.ts";
 
 /** A pixel format, as FFmpeg's descriptor says it. */
@@ -61,6 +61,15 @@ export function imageFormatOf({ name }: PixelsFormat, width: number, height: num
   const fits = IMAGE_FORMATS[format].planes.every(({ step, rows = step }) => width % step === 0 && height % rows === 0);
   return fits ? format : undefined;
 }
+
+/** FFmpeg's number of a pixel format, by its name; -1 if it has none of that name. */
+export function pixelFormatNumber(name: string): number {
+  let number = numbers.get(name);
+  if (number === undefined) numbers.set(name, number = avutil().fns.av_get_pix_fmt(cString(name)));
+  return number;
+}
+
+const numbers = new Map<string, number>();
 
 /** FFmpeg's name for a format of samepage's; undefined if it has none. */
 export function ffmpegName(format: ImageFormat): string | undefined {

@@ -124,8 +124,7 @@ function picture(fields: Fields, buffers: readonly Buffer[]): Pick<Stream, "info
   const crop = cropOf(fields, format);
   const { width, height } = crop;
   const named = imageFormatOf(format, width, height);
-  const colour = colourOf(fields, format.name);
-  const about = { media: mediaOf(fields), ...(colour === undefined ? {} : { colour }) };
+  const about = pictureFacts(fields, format.name);
   const info = frameInfo(
     named === undefined
       ? { type: "picture", format: format.name, width, height, planes: format.planes, ...about }
@@ -142,6 +141,12 @@ function picture(fields: Fields, buffers: readonly Buffer[]): Pick<Stream, "info
   return { info, planes };
 }
 
+/** What is known of a picture besides its pixels. */
+export function pictureFacts(fields: Fields, format: string) {
+  const colour = colourOf(fields, format);
+  return { media: mediaOf(fields), ...(colour === undefined ? {} : { colour }) };
+}
+
 function linesizeOf({ view }: Fields, plane: number, least: number): number {
   const { structs: { AVFrame: { fields: { linesize } } } } = avutil();
   const bytes = view.getInt32(linesize.offset + 4 * plane, true);
@@ -152,7 +157,7 @@ function linesizeOf({ view }: Fields, plane: number, least: number): number {
 }
 
 /** The part of the picture that is shown. Where a crop is odd, subsampled chroma begins half a step early, as in FFmpeg. */
-function cropOf(fields: Fields, { name, planes }: PixelsFormat) {
+export function cropOf(fields: Fields, { name, planes }: PixelsFormat) {
   const [left, right, top, bottom] = [fields.crop_left, fields.crop_right, fields.crop_top, fields.crop_bottom]
     .map(Number);
   const [width, height] = [fields.width - left - right, fields.height - top - bottom];
@@ -182,6 +187,12 @@ export interface Buffer {
   readonly reference: Address;
   readonly address: Address;
   readonly byteLength: number;
+}
+
+/** What an AVBufferRef refers to. */
+export function bufferBytes(reference: Address): Address {
+  const { structs: { AVBufferRef: { size }, readAVBufferRef } } = avutil();
+  return readAVBufferRef(viewAt(reference, size, "ffmpeg"), 0).data;
 }
 
 /** The buffers of an AVFrame that FFmpeg has made. */
@@ -293,7 +304,7 @@ export const NAMED_FACTS = [
 ] as const;
 
 /** What a frame alone has. */
-function momentOf({ pts, duration, key_flags }: Fields): MediaFacts {
+export function momentOf({ pts, duration, key_flags }: Fields): MediaFacts {
   const keyFrame = (key_flags & avutil().structs.keyFrame) !== 0;
   if (pts === AV_NOPTS_VALUE) return duration === 0n ? { keyFrame } : { duration, keyFrame };
   return duration === 0n ? { pts, keyFrame } : { pts, duration, keyFrame };

@@ -3,7 +3,6 @@ import * as av from "../../ffi/avutil57/constants.ts";
 import { isMade } from "../core/argument.ts";
 import { NativeFlag } from "../core/device/native_flag.ts";
 import { eachConflict } from "../core/device/work.ts";
-import type { Context } from "../core/graph/context.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import { allOrNothing } from "../core/life/undo.ts";
@@ -11,30 +10,27 @@ import { writes } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import { cString } from "../core/native/text.ts";
 import { Frame } from "../core/tensors/frame.ts";
-import { ffmpegName, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
+import { ffmpegName, pixelFormatNumber, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
 import { freed, type SpareFrames } from "./fields.ts";
 import { matrixNameOf, NAMED_FACTS } from "./frame.ts";
+import type { Hardware } from "./hardware.ts";
 import { avutil, checks, made } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
 import { addSideData } from "./side_data.ts";
 
-/** The key of an allocation's references that FFmpeg may have: by what their buffers were made with. */
+/** The key of an allocation's references that FFmpeg may have. */
 const LENT = {};
 
-type Lent = readonly [opaque: Address, flag: NativeFlag];
-
-/** A frame that a program hands over to FFmpeg. @throws {ArgumentError} for what is no frame of this context. */
-export function frameIn(context: Context, frame: Frame<FFmpegTensor>): Frame<FFmpegTensor> {
-  if (!isMade<Frame<FFmpegTensor>>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
-  checks.assertHere(frame.target.context, context, "frame");
-  return frame;
+/** Throws for what is no frame. */
+export function assertFrame(frame: Frame): void {
+  if (!isMade<Frame>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
 }
 
 const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).";
 
 /** A new AVFrame over a frame's memory. The frame is in use until FFmpeg has no reference to its memory any more. */
-export function lentFrame(spares: SpareFrames, frame: Frame<FFmpegTensor>): Address {
-  const { pointer, flags } = lend(spares, frame);
+export function lentFrame(spares: SpareFrames, frame: Frame, hardware: Hardware | undefined): Address {
+  const { pointer, flags } = lend(spares, frame, hardware);
   for (const flag of flags) {
     frame.resource.usedBy(flag.fence());
     flag[Symbol.dispose](); // its fence goes on, and its memory stays until FFmpeg's call
@@ -48,14 +44,15 @@ export function lentFrame(spares: SpareFrames, frame: Frame<FFmpegTensor>): Addr
  */
 export function lend(
   spares: SpareFrames,
-  frame: Frame<FFmpegTensor>,
+  frame: Frame,
+  hardware?: Hardware,
 ): { readonly pointer: Address; readonly flags: readonly NativeFlag[] } {
   const { planes, info, access, resource } = frame;
   frame.assertUsable(access);
   const written = numbersOf(info);
-  const linesizes = planes.map(linesizeOf);
+  const place = hardware === undefined ? placeInMemory(planes as readonly FFmpegTensor[]) : undefined;
   const blocks = [...Map.groupBy(planes, ({ grant: { allocation } }) => allocation)];
-  const given = new Set(blocks.flatMap(([allocation]) => lentOf(allocation)).map(([, flag]) => flag.fence().line));
+  const given = new Set(blocks.flatMap(([allocation]) => lentOf(allocation)).map((flag) => flag.fence().line));
   eachConflict([{ tensor: frame, access, argument: "frame" }], (line, mark) => {
     if (!given.has(line)) line.block(mark); // FFmpeg orders its own uses
   });
@@ -70,41 +67,56 @@ export function lend(
     });
     const fields = spares.take();
     undo.push(() => spares.give(fields));
-    const { fns, structs: { AVFrame: { fields: { data, linesize, buf } } } } = avutil();
-    const { view, address: from } = Object.assign(fields, written);
+    const { fns, structs: { AVFrame: { fields: { buf } } } } = avutil();
+    const { view, address: from } = Object.assign(fields, written, hardware && { format: hardware.format });
     addSideData(from, frame.metadata);
-    for (const [i, { address }] of planes.entries()) {
-      view.setBigUint64(data.offset + 8 * i, address, true);
-      view.setInt32(linesize.offset + 4 * i, linesizes[i], true);
-    }
+    place?.(view);
+    const first = hardware === undefined ? 0 : hardware.write(view, frame, written.format);
     for (const [i, [, parts]] of blocks.entries()) {
-      const [start, end] = endsOf(parts);
       const { callback, data: opaque } = flags[i];
+      // Of a surface only its API has an address: the buffer stands for it.
+      const [start, end] = hardware === undefined ? endsOf(parts as FFmpegTensor[]) : [opaque, opaque + 1n];
       const flag = writes(access) ? 0 : av.AV_BUFFER_FLAG_READONLY;
       const buffer = fns.av_buffer_create(start, end - start, callback, opaque, flag);
-      view.setBigUint64(buf.offset + 8 * i, made(buffer, "av_buffer_create"), true);
+      view.setBigUint64(buf.offset + 8 * (first + i), made(buffer, "av_buffer_create"), true);
     }
     const own = made(fns.av_frame_alloc(), "av_frame_alloc");
     fns.av_frame_move_ref(own, from);
     undo.pop(); // it has no references any more
     spares.give(fields);
     undo.push(() => freed(own));
+    for (const [opaque, flag] of references) if (flag.isSet()) references.delete(opaque);
     for (const [i, [allocation]] of blocks.entries()) {
-      const lent = allocation.attachment<Lent[]>(LENT, () => []);
-      lent.splice(0, lent.length, ...lent.filter(([, flag]) => !flag.isSet()), [flags[i].data, flags[i]]);
+      const lent = allocation.attachment<NativeFlag[]>(LENT, () => []);
+      lent.splice(0, lent.length, ...lent.filter((flag) => !flag.isSet()), flags[i]);
+      references.set(flags[i].data, flags[i]);
     }
     return { pointer: own, flags };
   });
 }
 
-/** True for a buffer that {@link lentFrame} has made of an allocation. */
-export function isLent(allocation: Allocation, buffer: Address): boolean {
-  const opaque = avutil().fns.av_buffer_get_opaque(buffer);
-  return lentOf(allocation).some((lent) => lent[0] === opaque);
+/** The references that FFmpeg may have to any memory of ours, by what their buffers were made with. */
+const references = new Map<Address, NativeFlag>();
+
+/** True for a buffer that {@link lentFrame} has made. */
+export function isLent(buffer: Address): boolean {
+  return references.get(avutil().fns.av_buffer_get_opaque(buffer))?.isSet() === false;
 }
 
-function lentOf(allocation: Allocation): readonly Lent[] {
-  return allocation.findAttachment<Lent[]>(LENT) ?? [];
+function lentOf(allocation: Allocation): readonly NativeFlag[] {
+  return allocation.findAttachment<NativeFlag[]>(LENT) ?? [];
+}
+
+/** What writes into an AVFrame where planes lie. @throws {LayoutError} for planes that no AVFrame has. */
+function placeInMemory(planes: readonly FFmpegTensor[]): (view: DataView<ArrayBuffer>) => void {
+  const linesizes = planes.map(linesizeOf);
+  return (view) => {
+    const { AVFrame: { fields: { data, linesize } } } = avutil().structs;
+    for (const [i, { address }] of planes.entries()) {
+      view.setBigUint64(data.offset + 8 * i, address, true);
+      view.setInt32(linesize.offset + 4 * i, linesizes[i], true);
+    }
+  };
 }
 
 function endsOf(planes: readonly FFmpegTensor[]): readonly [start: Address, end: bigint] {
@@ -154,7 +166,7 @@ function numbersOf(info: FrameInfo) {
 
 function formatOf(info: Exclude<FrameInfo, { type: "audio" }>): number {
   const name = info.type === "image" ? ffmpegName(info.format) : info.format;
-  const format = name === undefined ? -1 : numberOf("av_get_pix_fmt", name);
+  const format = name === undefined ? -1 : pixelFormatNumber(name);
   if (format < 0) throw checks.wrong("frame", `FFmpeg has no format ${info.format}.`);
   if (info.type === "image") return format;
   const { planes } = pixelsFormat(format, "frame");

@@ -1,4 +1,5 @@
 import { type Address, NULL } from "../../ffi/address.ts";
+import { AV_ERROR_MAX_STRING_SIZE } from "../../ffi/avcodec59/constants.ts";
 import type { AVCodecs } from "../../ffi/avcodec59/functions.ts";
 import { SYMBOLS as CODEC_SYMBOLS } from "../../ffi/avcodec59/symbols.ts";
 import type { AVFormats } from "../../ffi/avformat59/functions.ts";
@@ -6,6 +7,8 @@ import { SYMBOLS as FORMAT_SYMBOLS } from "../../ffi/avformat59/symbols.ts";
 import { ERROR_NAMES } from "../../ffi/avutil57/errors.ts";
 import type { AVUtil } from "../../ffi/avutil57/functions.ts";
 import { SYMBOLS } from "../../ffi/avutil57/symbols.ts";
+import type { AVHWContext } from "../../ffi/avhwcontext57/functions.ts";
+import { SYMBOLS as HARDWARE } from "../../ffi/avhwcontext57/symbols.ts";
 import { ENOMEM } from "../../ffi/libc/errors.ts";
 import type { StructLayout } from "../../ffi/layout.ts";
 import { Checks } from "../core/checks.ts";
@@ -20,19 +23,21 @@ export const checks: Checks = new Checks("ffmpeg");
 
 const INSTALL = `Install FFmpeg ${releases()}: apt install ${packages()}.`;
 
-const opened = keptLibrary<AVUtil>({
+type Functions = AVUtil & AVHWContext;
+
+const opened = keptLibrary<Functions>({
   api: "ffmpeg",
   candidates: [...VERSIONS.keys()].flatMap((major) => libraryPaths(`libavutil.so.${major}`)),
-  symbols: SYMBOLS,
+  symbols: { ...SYMBOLS, ...HARDWARE },
   hint: INSTALL,
 });
 
 /** libavutil, and how its version lays structs out. @throws {InteropError} for a version that samepage does not know. */
-export function avutil(): { readonly fns: AVUtil; readonly structs: Structs } {
+export function avutil(): { readonly fns: Functions; readonly structs: Structs } {
   return known ??= { fns: opened(), structs: structsOf(opened().avutil_version() >>> 16) };
 }
 
-let known: { readonly fns: AVUtil; readonly structs: Structs } | undefined;
+let known: { readonly fns: Functions; readonly structs: Structs } | undefined;
 
 function structsOf(major: number): Structs {
   const structs = VERSIONS.get(major);
@@ -128,10 +133,17 @@ const ONE_BUILD =
 
 /** An AVERROR is an errno below zero, or a code of FFmpeg's own. */
 export const failure: ErrorMaker = (code, fn, fields) => {
-  const isOwn = ERROR_NAMES.has(code);
-  const names = { api: "ffmpeg", names: ERROR_NAMES, unknown: "a code that FFmpeg does not know" };
-  return isOwn ? codeError(names, code, fn, fields) : errnoError("ffmpeg", -code, fn, {}, fields);
+  if (!ERROR_NAMES.has(code)) return errnoError("ffmpeg", -code, fn, {}, fields);
+  const written = (code: number) => `${code}: ${sentenceOf(code)}`;
+  return codeError({ api: "ffmpeg", names: ERROR_NAMES, unknown: "an unknown code", written }, code, fn, fields);
 };
+
+/** FFmpeg's own words for a code. */
+function sentenceOf(code: number): string {
+  const text = new Uint8Array(AV_ERROR_MAX_STRING_SIZE);
+  coding().codec.av_strerror(code, text, BigInt(text.length));
+  return new TextDecoder().decode(text.subarray(0, text.indexOf(0)));
+}
 
 export const check: Check = checkOf(failure);
 

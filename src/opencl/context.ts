@@ -8,7 +8,7 @@ import type { GlContext } from "../gl/port.ts";
 import type { ImportSemaphoreOptions } from "../core/device/foreign_semaphore.ts";
 import type { Line } from "../core/device/line.ts";
 import type { SemaphoreMaker } from "../core/device/line_sync.ts";
-import type { Memory, MemoryTarget } from "../core/contract.ts";
+import type { Memory, MemoryTarget, Natives } from "../core/contract.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
@@ -29,6 +29,7 @@ import type { OpenCLDevice } from "./device.ts";
 import type { OpenCLImageFormat, PixelFormat } from "./images/format.ts";
 import { type ImageType, imageTypeOf } from "./images/type.ts";
 import { type ImageOptions, OpenCLImages } from "./images/images.ts";
+import { nativesOf } from "./images/natives.ts";
 import { deviceOf, devicesIn, setOf } from "./devices/known_devices.ts";
 import { OpenCLExternalMemory } from "./external.ts";
 import { semaphoreMaker } from "./external/semaphore.ts";
@@ -91,6 +92,8 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
   readonly usm: OpenCLUsm;
   /** Memory of other APIs, by its fd. For mappers. */
   readonly external: OpenCLExternalMemory;
+  /** Its handles, and pictures by those of their images. For libraries in the same `cl_context`. */
+  readonly natives: Natives = nativesOf(this);
   /** Its ports. For mappers. */
   readonly ports: Memory<OpenCLTensor>;
   /** Its work. For mappers. */

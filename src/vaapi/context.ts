@@ -5,7 +5,7 @@ import { type Names, optionsIn } from "../core/argument.ts";
 import { contextOn, devicesOn, type OpenOn } from "../core/device/device_on.ts";
 import type { Fence } from "../core/device/fence.ts";
 import type { Line } from "../core/device/line.ts";
-import type { Memory } from "../core/contract.ts";
+import type { Memory, Natives } from "../core/contract.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import type { Reason } from "../core/errors.ts";
 import type { Context, Target } from "../core/graph/context.ts";
@@ -105,6 +105,15 @@ export class VaapiContext extends DeviceContext implements VaapiBase {
   readonly line: Line<undefined>;
   /** Its ports. For mappers. */
   readonly ports: Memory<VaapiTensor>;
+  /** The display, and its surfaces by their ids. For libraries in the same display. */
+  readonly natives: Natives = {
+    handles: () => ({ display: this.handle }),
+    attach: ({ objects: [{ handle }] }, info, options) => this.attach(handle, info, options),
+    pictureOf: (frame) => ({
+      objects: [{ handle: BigInt(this.#planesIn(frame as Frame<VaapiTensor>)[0].rawHandle.id) }],
+      planes: [],
+    }),
+  };
   /** Which surfaces the CPU sees in place. For mappers. */
   readonly proofs: Proofs<VaapiBase>;
   /** How the CPU gets at its surfaces. For mappers. */

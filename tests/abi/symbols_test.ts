@@ -3,6 +3,7 @@ import { TARGETS } from "../../ffi/generate/clang.ts";
 import type { Library } from "../../ffi/generate/library.ts";
 import { avcodec59 } from "../../ffi/generate/lists/avcodec59.ts";
 import { avformat59 } from "../../ffi/generate/lists/avformat59.ts";
+import { avhwcontext57 } from "../../ffi/generate/lists/avhwcontext57.ts";
 import { avutil57 } from "../../ffi/generate/lists/avutil57.ts";
 import { LATER_FFMPEG } from "../../ffi/generate/lists/ffmpeg.ts";
 import { LIBRARIES } from "../../ffi/generate/lists/mod.ts";
@@ -61,7 +62,7 @@ for (const library of LIBRARIES.filter(({ cxx, functions }) => !cxx && functions
 }
 
 for (const library of LATER_FFMPEG) {
-  const base = [avutil57, avcodec59, avformat59].find((base) => base.interface === library.interface)!;
+  const base = [avutil57, avhwcontext57, avcodec59, avformat59].find((base) => base.interface === library.interface)!;
   abiTest(`ffi/${library.name}: every function of ${base.name} has the same prototype`, async () => {
     assertEquals(await contradicted(library, (await committed(base)).SYMBOLS as Table), TARGETS.map(() => []));
   }, ...needsOf(library));

@@ -23,6 +23,9 @@ Deno.test({
     assertMatch(library.version!, /^FFmpeg 5\.1/);
     assert(library.opened!.includes("libavutil.so.57"));
     assertEquals([findings, devices.map(({ name }) => name), targets.length], [[], [library.version!], 1]);
+    const trait = (label: string) => devices[0].traits.find((one) => one.label === label)?.text ?? "";
+    assertMatch(trait("hardware frames"), /drm \(on dmabuf\), vaapi \(on vaapi\)/);
+    assertMatch(trait("closed"), /vdpau.*: samepage knows no frames of these/);
     for (const edge of ["avframe→host", "host→avframe"]) {
       assertEquals(edges.filter((one) => one.edge === edge).map(({ open }) => open), [true], edge);
     }

@@ -5,6 +5,7 @@
  */
 import type { AVCodecs } from "../../ffi/avcodec59/functions.ts";
 import type { AVFormats } from "../../ffi/avformat59/functions.ts";
+import type { AVHWContext } from "../../ffi/avhwcontext57/functions.ts";
 import type { AVUtil } from "../../ffi/avutil57/functions.ts";
 import { ENOMEM } from "../../ffi/libc/errors.ts";
 import type { Failure, Failures } from "./failures.ts";
@@ -14,7 +15,7 @@ const none: Failure = { answer: 0n };
 const failed: Failure = { answer: -ENOMEM };
 
 /** Names and numbers of constants cannot fail: they are looked up in tables. */
-export const FFMPEG: Failures<AVUtil> = {
+export const FFMPEG: Failures<AVUtil & AVHWContext> = {
   avutil_version: undefined,
   av_version_info: undefined,
   av_frame_alloc: none,
@@ -37,6 +38,16 @@ export const FFMPEG: Failures<AVUtil> = {
   av_color_transfer_from_name: undefined,
   av_color_space_from_name: undefined,
   av_chroma_location_from_name: undefined,
+  av_buffer_allocz: none,
+  av_buffer_ref: none,
+  av_buffer_unref: undefined,
+  av_buffer_get_ref_count: undefined,
+  av_hwdevice_iterate_types: undefined,
+  av_hwdevice_get_type_name: undefined,
+  av_hwdevice_ctx_alloc: none,
+  av_hwdevice_ctx_init: failed,
+  av_hwframe_ctx_alloc: none,
+  av_hwframe_ctx_init: failed,
 };
 
 /** Without a codec of that name or number, null as well. */

@@ -13,6 +13,7 @@ import { SYMBOLS as EGL } from "../../ffi/egl/symbols.ts";
 import { SYMBOLS as EGL_EXTENSIONS } from "../../ffi/egl_extensions/symbols.ts";
 import { SYMBOLS as FFMPEG_CODEC } from "../../ffi/avcodec59/symbols.ts";
 import { SYMBOLS as FFMPEG_FORMAT } from "../../ffi/avformat59/symbols.ts";
+import { SYMBOLS as AVHWCONTEXT } from "../../ffi/avhwcontext57/symbols.ts";
 import { SYMBOLS as FFMPEG } from "../../ffi/avutil57/symbols.ts";
 import { SYMBOLS as GLES } from "../../ffi/gles/symbols.ts";
 import { SYMBOLS as GLES_EXTENSIONS } from "../../ffi/gles_extensions/symbols.ts";
@@ -55,7 +56,7 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   opencv_core: OPENCV_CORE,
   opencv_imgproc: OPENCV_IMGPROC,
   opencv_imgcodecs: OPENCV_IMGCODECS,
-  ffmpeg: FFMPEG,
+  ffmpeg: { ...FFMPEG, ...AVHWCONTEXT },
   ffmpeg_codec: FFMPEG_CODEC,
   ffmpeg_format: FFMPEG_FORMAT,
   vaapi: VAAPI,

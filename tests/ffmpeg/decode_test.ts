@@ -115,7 +115,7 @@ test("info() describes the streams", async ({ ffmpeg }) => {
   assertEquals(stream, audio);
 });
 
-test("frames are FFmpeg's own memory, and outlive the loop and the decoder", async ({ ffmpeg, graph }) => {
+test("DL Streamer 3: frames are FFmpeg's own memory, and outlive the loop and the decoder", async ({ ffmpeg, graph }) => {
   const path = await clip("h264.mp4");
   const wanted = await decodedByProgram(path, "-f", "rawvideo");
   const kept: Frame[] = [];
@@ -315,6 +315,24 @@ test("a FIFO is refused at once, and a file that a link leads to is read", async
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
+});
+
+test("DL Streamer 11: a plane does not outlive its frame, nor a map of it", async ({ ffmpeg, graph }) => {
+  for await (const frame of ffmpeg.decode(await clip("picture.png"))) {
+    const [plane] = frame.planes;
+    const mapped = graph.map(plane, host, { access: "read" }) as HostTensor;
+    const view = mapped.view();
+    frame[Symbol.dispose]();
+    assertEquals(view.length, 0);
+    assertThrows(() => graph.map(plane, host), DisposedError);
+    assertThrows(() => mapped.view(), DisposedError);
+  }
+});
+
+test("DL Streamer 15: several decoders at the same time", async (there) => {
+  const path = await clip("h264.mp4");
+  const [first, ...others] = await Promise.all([1, 2, 3, 4].map((threads) => framesOf(there, path, { threads })));
+  for (const frames of others) assertEquals(frames, first);
 });
 
 test("a Worker that is terminated while it opens, reads and decodes", async () => {

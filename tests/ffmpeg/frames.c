@@ -4,6 +4,8 @@
 #include <libavutil/channel_layout.h>
 #include <libavutil/display.h>
 #include <libavutil/frame.h>
+#include <libavutil/hwcontext.h>
+#include <libavutil/hwcontext_drm.h>
 #include <libavutil/imgutils.h>
 #include <libavutil/mastering_display_metadata.h>
 #include <libavutil/pixdesc.h>
@@ -249,6 +251,7 @@ void lock_buffer(AVFrame *frame) {
 
 AVFrame *empty(void) { return av_frame_alloc(); }
 AVFrame *cloned(const AVFrame *frame) { return av_frame_clone(frame); }
+void unreferenced(AVFrame *frame) { av_frame_unref(frame); }
 void freed(AVFrame *frame) { av_frame_free(&frame); }
 int references(const AVFrame *frame) { return frame->buf[0] == NULL ? 0 : av_buffer_get_ref_count(frame->buf[0]); }
 int is_writable(AVFrame *frame) { return av_frame_is_writable(frame); }
@@ -269,3 +272,84 @@ void freed_later(AVFrame *frame) {
 }
 
 void put(AVFrame *frame, int plane, int at, int value) { frame->data[plane][at] = value; }
+
+/** A frame of a device's, in a frames context of its own; NULL if FFmpeg does not make it. */
+AVFrame *hardware(AVBufferRef *device, const char *format, const char *stored, int width, int height) {
+  AVBufferRef *ref = av_hwframe_ctx_alloc(device);
+  if (ref == NULL) return NULL;
+  AVHWFramesContext *frames = (AVHWFramesContext *)ref->data;
+  frames->format = av_get_pix_fmt(format);
+  frames->sw_format = av_get_pix_fmt(stored);
+  frames->width = width;
+  frames->height = height;
+  AVFrame *frame = av_frame_alloc();
+  if (av_hwframe_ctx_init(ref) < 0 || av_hwframe_get_buffer(ref, frame, 0) < 0) av_frame_free(&frame);
+  av_buffer_unref(&ref);
+  return frame;
+}
+
+/** Copies pixels between a device's frame and one in memory. */
+int transfer(AVFrame *to, const AVFrame *from) { return av_hwframe_transfer_data(to, from, 0); }
+
+/** The same picture in another format, in place; NULL if FFmpeg cannot. */
+AVFrame *mapped(const AVFrame *from, const char *format, int flags) {
+  AVFrame *frame = av_frame_alloc();
+  frame->format = av_get_pix_fmt(format);
+  if (av_hwframe_map(frame, from, flags) < 0) av_frame_free(&frame);
+  return frame;
+}
+
+int buffer_references(const AVBufferRef *ref) { return av_buffer_get_ref_count(ref); }
+void unreference(AVBufferRef *ref) { av_buffer_unref(&ref); }
+
+/** Sets the frames context of a frame, and returns the one before. The surface needs that for its end. */
+AVBufferRef *swap_frames_context(AVFrame *frame, AVBufferRef *to) {
+  AVBufferRef *before = frame->hw_frames_ctx;
+  frame->hw_frames_ctx = to;
+  return before;
+}
+
+/** A frame of DRM's, as a camera or a decoder of the kernel's has it: a layer for each format, a plane in each. */
+AVFrame *drm_frame(int width, int height, int objects, const int32_t *fds, uint64_t size, uint64_t modifier, int layers,
+                   const uint32_t *formats, const int64_t *places) {
+  AVFrame *frame = av_frame_alloc();
+  frame->format = AV_PIX_FMT_DRM_PRIME;
+  frame->width = width;
+  frame->height = height;
+  frame->buf[0] = av_buffer_allocz(sizeof(AVDRMFrameDescriptor));
+  AVDRMFrameDescriptor *drm = (AVDRMFrameDescriptor *)frame->buf[0]->data;
+  frame->data[0] = frame->buf[0]->data;
+  drm->nb_objects = objects;
+  for (int i = 0; i < objects && i < AV_DRM_MAX_PLANES; i++) {
+    drm->objects[i] = (AVDRMObjectDescriptor){fds[i], size, modifier};
+  }
+  drm->nb_layers = layers;
+  for (int i = 0; i < layers && i < AV_DRM_MAX_PLANES; i++) {
+    drm->layers[i].format = formats[i];
+    drm->layers[i].nb_planes = 1;
+    drm->layers[i].planes[0] = (AVDRMPlaneDescriptor){places[3 * i], places[3 * i + 1], places[3 * i + 2]};
+  }
+  return frame;
+}
+
+/** The second object of a DRM frame gets another modifier. */
+void set_modifier(AVFrame *frame, int object, uint64_t modifier) {
+  ((AVDRMFrameDescriptor *)frame->data[0])->objects[object].format_modifier = modifier;
+}
+
+/** What a DRM frame says: objects, layers, planes of the first layer, its format, and modifier, offset and pitch. */
+void drm_facts(const AVFrame *frame, int64_t *out) {
+  const AVDRMFrameDescriptor *drm = (const AVDRMFrameDescriptor *)frame->data[0];
+  int64_t all[] = {drm->nb_objects, drm->nb_layers, drm->layers[0].nb_planes, drm->layers[0].format,
+                   drm->objects[0].size, drm->objects[0].format_modifier, drm->layers[0].planes[1].offset,
+                   drm->layers[0].planes[1].pitch};
+  memcpy(out, all, sizeof all);
+}
+
+/** The handles of a CUDA device: context and stream. */
+static void **cuda_of(const AVFrame *frame) {
+  return ((AVHWFramesContext *)frame->hw_frames_ctx->data)->device_ctx->hwctx;
+}
+
+void set_cuda_context(AVFrame *frame, void *context) { cuda_of(frame)[0] = context; }
+void set_cuda_stream(AVFrame *frame, void *stream) { cuda_of(frame)[1] = stream; }

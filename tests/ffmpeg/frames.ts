@@ -3,8 +3,9 @@
  *
  * @module
  */
+import { existsSync } from "node:fs";
 import { dirname } from "node:path";
-import { environment } from "../../src/core/native/library.ts";
+import { environment, libraryPaths } from "../../src/core/native/library.ts";
 
 const SYMBOLS = {
   format_name: { parameters: ["i32"], result: "pointer" },
@@ -31,6 +32,7 @@ const SYMBOLS = {
   lock_buffer: { parameters: ["u64"], result: "void" },
   empty: { parameters: [], result: "u64" },
   cloned: { parameters: ["u64"], result: "u64" },
+  unreferenced: { parameters: ["u64"], result: "void" },
   freed: { parameters: ["u64"], result: "void" },
   freed_later: { parameters: ["u64"], result: "void" },
   put: { parameters: ["u64", "i32", "i32", "i32"], result: "void" },
@@ -39,13 +41,29 @@ const SYMBOLS = {
   format_of: { parameters: ["buffer"], result: "i32" },
   plane_of: { parameters: ["u64", "i32"], result: "u64" },
   linesize_of: { parameters: ["u64", "i32"], result: "i32" },
+  hardware: { parameters: ["u64", "buffer", "buffer", "i32", "i32"], result: "u64" },
+  transfer: { parameters: ["u64", "u64"], result: "i32" },
+  mapped: { parameters: ["u64", "buffer", "i32"], result: "u64" },
+  buffer_references: { parameters: ["u64"], result: "i32" },
+  unreference: { parameters: ["u64"], result: "void" },
+  swap_frames_context: { parameters: ["u64", "u64"], result: "u64" },
+  drm_frame: {
+    parameters: ["i32", "i32", "i32", "buffer", "u64", "u64", "i32", "buffer", "buffer"],
+    result: "u64",
+  },
+  set_cuda_context: { parameters: ["u64", "u64"], result: "void" },
+  set_cuda_stream: { parameters: ["u64", "u64"], result: "void" },
+  set_modifier: { parameters: ["u64", "i32", "u64"], result: "void" },
+  drm_facts: { parameters: ["u64", "buffer"], result: "void" },
 } as const;
 
 /** The libavutil that samepage opens: the one that is named, or the first that is installed. */
 const AVUTIL = environment("SAMEPAGE_LIB_FFMPEG") ??
-  [57, 59, 60, 61].map((major) => `libavutil.so.${major}`).find((name) => majorOf(name) !== undefined);
-/** Its major version. */
-export const MAJOR: number | undefined = AVUTIL === undefined ? undefined : majorOf(AVUTIL);
+  [57, 59, 60, 61].map((major) => `libavutil.so.${major}`).find(isInstalled);
+/** Its major version, by its name; the tests' own libraries have none there. */
+export const MAJOR: number | undefined = AVUTIL === undefined
+  ? undefined
+  : Number(/\.so\.(\d+)/.exec(AVUTIL)?.[1] ?? "57");
 
 const HEADERS = new URL(`../../.ffmpeg/${MAJOR}/include`, import.meta.url).pathname;
 const FOLDER = new URL("../../out/ffmpeg/", import.meta.url).pathname; // git ignores it
@@ -53,11 +71,15 @@ const LIBRARY = `${FOLDER}frames${MAJOR}.so`;
 /** A libavutil that says that it has version 99, once it was built. */
 export const NEWER = `${FOLDER}newer${MAJOR}.so`;
 
-function majorOf(library: string): number | undefined {
+/** By its file, where files may be looked at: to open libavutil is to open libva, before a test has chosen its driver. */
+function isInstalled(name: string): boolean {
+  if (Deno.permissions.querySync({ name: "read" }).state === "granted") {
+    return libraryPaths(name).some((path) => path.includes("/") && existsSync(path));
+  }
   try {
-    return Deno.dlopen(library, { avutil_version: { parameters: [], result: "u32" } }).symbols.avutil_version() >>> 16;
+    return Deno.dlopen(name, {}) !== undefined;
   } catch {
-    return undefined;
+    return false;
   }
 }
 
@@ -66,7 +88,15 @@ export async function buildFrames(): Promise<string | undefined> {
   return await built("frames.c", LIBRARY) ?? await built("newer.c", NEWER);
 }
 
-async function built(name: string, library: string): Promise<string | undefined> {
+/** Compiles a CUDA driver in memory of the host's, and has this process's libcuda.so.1 be it. Returns what is missing. */
+export async function useCuda(): Promise<string | undefined> {
+  const library = `${FOLDER}libcuda.so`;
+  const missing = await built("libcuda.c", library, "-Wl,-soname,libcuda.so.1");
+  if (missing === undefined) Deno.dlopen(library, {});
+  return missing;
+}
+
+async function built(name: string, library: string, ...more: string[]): Promise<string | undefined> {
   const source = new URL(name, import.meta.url).pathname;
   if (AVUTIL === undefined) return "FFmpeg";
   if (await isBuilt(library, source)) return undefined;
@@ -74,7 +104,7 @@ async function built(name: string, library: string): Promise<string | undefined>
   const unfinished = await Deno.makeTempFile({ dir: FOLDER });
   try {
     const args = ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-isystem", HEADERS];
-    const link = ["-o", unfinished, source, "-Wl,--no-as-needed", ...linked(AVUTIL)];
+    const link = ["-o", unfinished, source, "-Wl,--no-as-needed", ...linked(AVUTIL), ...more];
     const { success, stderr } = await new Deno.Command("cc", { args: [...args, ...link] }).output();
     const said = new TextDecoder().decode(stderr);
     if (success) await Deno.rename(unfinished, library);
@@ -130,6 +160,23 @@ export class CFrame implements Disposable {
 
   static sound(format: number, channels: number, samples: number, rate = 48000): CFrame {
     return new CFrame(inC().sound(format, channels, samples, rate));
+  }
+
+  /** A frame of a device's. */
+  static hardware(device: bigint, format: string, stored: string, width: number, height: number): CFrame {
+    return new CFrame(inC().hardware(device, cText(format), cText(stored), width, height));
+  }
+
+  /** The same picture in another format, in place. */
+  mapped(format: string, flags = 1): CFrame {
+    return new CFrame(inC().mapped(this.pointer, cText(format), flags));
+  }
+
+  /** A copy of the pixels of a device's frame, in memory. */
+  downloaded(format: string, width: number, height: number): CFrame {
+    const copy = CFrame.picture(format, width, height);
+    if (inC().transfer(copy.pointer, this.pointer) < 0) throw new Error("FFmpeg does not download it");
+    return copy;
   }
 
   get references(): number {

@@ -5,14 +5,8 @@ import { Frame, host, type HostTensor, imageInfo, MapperGraph } from "@samepage/
 import type { OpenCLTensor } from "@samepage/interop/opencl";
 import { hasNodeAv, nodeAvUrl } from "../../tasks/setup/node_av.ts";
 import { HERE, open as openOpenCL } from "../opencl/help.ts";
-
-/** What the recipe needs of node-av's frames. */
-interface Decoded extends Disposable {
-  readonly width: number;
-  readonly height: number;
-  readonly linesize: readonly number[];
-  readonly data: readonly Uint8Array<ArrayBuffer>[];
-}
+import type * as NodeAv from "./node_av.ts";
+import type { DecodedFrame } from "./node_av.ts";
 
 const CLIP = new URL("../../out/ffmpeg/node_av.mp4", import.meta.url).pathname; // git ignores it
 
@@ -35,21 +29,21 @@ function test(name: string, fn: () => Promise<void>): void {
 }
 
 /** The clip's frames, as node-av decodes them. */
-async function* decoded(): AsyncGenerator<Decoded> {
-  const { Demuxer } = await import(nodeAvUrl("api/demuxer.js").href);
-  const { Decoder } = await import(nodeAvUrl("api/decoder.js").href);
+async function* decoded(): AsyncGenerator<DecodedFrame> {
+  const { Demuxer }: typeof NodeAv = await import(nodeAvUrl("api/demuxer.js").href);
+  const { Decoder }: typeof NodeAv = await import(nodeAvUrl("api/decoder.js").href);
   await using input = await Demuxer.open(CLIP);
-  const stream = input.video();
+  const stream = input.video()!;
   using decoder = await Decoder.create(stream);
   for await (const frame of decoder.frames(input.packets(stream.index))) if (frame !== null) yield frame;
 }
 
 /** A frame of node-av's over its own memory, which it keeps. */
-function pictureOf(frame: Decoded): Frame<HostTensor> {
+function pictureOf(frame: DecodedFrame): Frame<HostTensor> {
   const { width, height, linesize, data } = frame;
   const planes = [1, 2, 2].map((step, i) =>
     host.wrap(
-      Deno.UnsafePointer.of(data[i]),
+      Deno.UnsafePointer.of(data![i]),
       { shape: [height / step, width / step], strides: [linesize[i], 1], dtype: "u8" },
       { access: "read", keepAlive: frame },
     )
@@ -72,7 +66,8 @@ test("node-av's frames are OpenCL's, and no byte is copied", async () => {
   let frames = 0;
   for await (using frame of decoded()) {
     frames++;
-    const { width, height, linesize: [row], data: [luma] } = frame;
+    const { width, height, linesize: [row], data } = frame;
+    const [luma] = data!;
     using picture = pictureOf(frame);
     await using mapped = graph.map(picture, cl, { access: "read" }) as Frame<OpenCLTensor>;
     assertEquals(mapped.route!.bytesMoved, 0);

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { builtDevices } from "../../src/ffmpeg/hardware.ts";
 import { assertEquals } from "@std/assert";
 import { type Frame, host, type HostTensor, ledger, MapperGraph } from "@samepage/interop";
 import { type FFmpegAttach, FFmpegContext } from "@samepage/interop/ffmpeg";
@@ -64,4 +65,10 @@ export function elementOf({ planes }: Frame<HostTensor>, plane: number, ...place
 /** What FFmpeg has written at a place of a picture. */
 export function value(format: string, c: number, x: number, y: number): number {
   return inC().value_at(cText(format), c, x, y);
+}
+
+/** Why this FFmpeg has no hardware frames of an API; undefined where it has. */
+export function withoutDevice(name: string): string | undefined {
+  if (missing !== undefined) return missing;
+  return [...builtDevices().values()].includes(name) ? undefined : `an FFmpeg with ${name}`;
 }

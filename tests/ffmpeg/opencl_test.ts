@@ -1,10 +1,11 @@
 // Frames of FFmpeg's in OpenCL, and OpenCL's in FFmpeg, on PoCL, which uses memory of the host in place.
 
 import { assertEquals } from "@std/assert";
-import { Frame, host, imageInfo, MapperGraph } from "@samepage/interop";
+import { Frame, host, type HostTensor, imageInfo, MapperGraph } from "@samepage/interop";
 import type { FFmpegTensor } from "@samepage/interop/ffmpeg";
 import type { OpenCLTensor } from "@samepage/interop/opencl";
 import { HERE, open as openOpenCL } from "../opencl/help.ts";
+import { clip, decodedByProgram, missing as missingProgram } from "./clips.ts";
 import { CFrame, inC } from "./frames.ts";
 import { testOpen, value } from "./open.ts";
 
@@ -38,4 +39,24 @@ testOpen(`FFmpeg reads memory of OpenCL's in place${missing}`, async (open) => {
   assertEquals(mapped.route!.bytesMoved, 0);
   using lent = new CFrame(open.ffmpeg.avFrame(mapped));
   assertEquals(inC().pixel(lent.pointer, 0, 63, 31), 77);
+});
+
+const lacking = missing || (missingProgram === undefined ? "" : ` (not here: ${missingProgram})`);
+
+testOpen(`frames of a file are OpenCL's at once${lacking}`, async (open) => {
+  if (lacking) return;
+  const path = await clip("h264.mp4");
+  const wanted = await decodedByProgram(path, "-f", "rawvideo", "-vf", "extractplanes=y");
+  using cl = openOpenCL("pocl");
+  using graph = new MapperGraph([host, open.ffmpeg, cl]);
+  let at = 0;
+  for await (using frame of open.ffmpeg.decode(path)) {
+    await using mapped = graph.map(frame, cl, { access: "read" }) as Frame<OpenCLTensor>;
+    assertEquals(mapped.route!.bytesMoved, 0);
+    using luma = cl.allocate({ shape: [120, 160], dtype: "u8" });
+    cl.queue.copy(mapped.planes[0], luma);
+    await using copied = graph.map(luma, host, { access: "read" }) as HostTensor;
+    assertEquals(copied.bytes(), wanted.slice(at, at += luma.byteLength));
+  }
+  assertEquals(at, wanted.length);
 });

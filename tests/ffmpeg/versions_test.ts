@@ -15,8 +15,21 @@ function fileOf(library: string): string {
   return `${folder}/${name}`;
 }
 
+/** The variables that name FFmpeg 8. */
+function filesOf8(): Record<string, string> {
+  const names = {
+    SAMEPAGE_LIB_FFMPEG: "util",
+    SAMEPAGE_LIB_FFMPEG_CODEC: "codec",
+    SAMEPAGE_LIB_FFMPEG_FORMAT: "format",
+  };
+  return Object.fromEntries(Object.entries(names).map(([variable, name]) => [variable, fileOf(`libav${name}`)]));
+}
+
 const isHere = await hasWheels(FFMPEG_8);
-const FILES = ["attach_test.ts", "lent_test.ts", "formats_test.ts", "side_data_test.ts"];
+const FILES = [
+  ...["attach_test.ts", "lent_test.ts", "formats_test.ts", "side_data_test.ts", "decode_test.ts"],
+  ...["into_test.ts", "pool_test.ts", "log_test.ts"],
+];
 
 /** Runs Deno here, with variables. Returns what it prints. */
 async function printed(args: string[], env: Record<string, string>): Promise<string> {
@@ -33,7 +46,7 @@ function test(name: string, fn: () => Promise<void>): void {
 for (const file of FILES) {
   test(`FFmpeg 8: ${file}`, async () => {
     const args = ["test", "-A", "--no-check", "--v8-flags=--expose-gc", `tests/ffmpeg/${file}`];
-    const said = await printed(args, { SAMEPAGE_LIB_FFMPEG: fileOf("libavutil") });
+    const said = await printed(args, filesOf8());
     assert(/\| [1-9]\d* passed \| 0 failed/.test(said) && !said.includes("not here"), said);
   });
 }
@@ -47,10 +60,7 @@ async function opening(files: Record<string, string>): Promise<string> {
 }
 
 test("FFmpeg 8: its three libraries open together", async () => {
-  const [SAMEPAGE_LIB_FFMPEG, SAMEPAGE_LIB_FFMPEG_CODEC, SAMEPAGE_LIB_FFMPEG_FORMAT] = [
-    ...["libavutil", "libavcodec", "libavformat"].map(fileOf),
-  ];
-  assertEquals(await opening({ SAMEPAGE_LIB_FFMPEG, SAMEPAGE_LIB_FFMPEG_CODEC, SAMEPAGE_LIB_FFMPEG_FORMAT }), "62");
+  assertEquals(await opening(filesOf8()), "62");
 });
 
 test("refused: a libavcodec of another release", async () => {
@@ -70,11 +80,7 @@ test("refused: a libavutil of the same version that is another file", async () =
     const bytes = await Deno.readFile(file);
     renamed(bytes, basename(file), other);
     await Deno.writeFile(join(folder, other), bytes);
-    const said = await opening({
-      SAMEPAGE_LIB_FFMPEG: join(folder, other),
-      SAMEPAGE_LIB_FFMPEG_CODEC: fileOf("libavcodec"),
-      SAMEPAGE_LIB_FFMPEG_FORMAT: fileOf("libavformat"),
-    });
+    const said = await opening({ ...filesOf8(), SAMEPAGE_LIB_FFMPEG: join(folder, other) });
     assertMatch(said, /^av_version_info libavcodec uses another libavutil than the one that is open\./);
   } finally {
     await Deno.remove(folder, { recursive: true });

@@ -99,6 +99,8 @@ export const avcodec59: Library = {
         ...[["ch_layout", "ch_layout.order"], ["channels", "ch_layout.nb_channels"]] as const,
       ],
     },
+    // Later releases have no such field: every get_buffer2 has to be safe there.
+    { type: "struct AVCodecContext", as: "ThreadSafety", fields: ["thread_safe_callbacks"] },
     {
       type: "AVCodecParameters",
       fields: [

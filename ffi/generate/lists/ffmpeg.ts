@@ -2,6 +2,7 @@ import { fromFileUrl } from "@std/path";
 import type { ClassEntry, Library } from "../library.ts";
 import { avcodec59 } from "./avcodec59.ts";
 import { avformat59 } from "./avformat59.ts";
+import { avhwcontext57 } from "./avhwcontext57.ts";
 import { avutil57 } from "./avutil57.ts";
 
 /** Where later releases of FFmpeg have what 5.1 has elsewhere. */
@@ -26,10 +27,15 @@ export const LATER_FFMPEG: readonly Library[] = LATER.flatMap(([util, coding]) =
       ...{ ...avutil, ...about, name: `avutil${util}`, structs: avutil.structs.map(moved) },
       constants: [...avutil.constants, { type: "int", names: ["AV_FRAME_FLAG_KEY"] }],
     },
-    { ...avcodec59, ...about, name: `avcodec${coding}`, structs: avcodec59.structs.map(moved) },
+    { ...avhwcontext57, ...about, name: `avhwcontext${util}` },
+    { ...avcodec59, ...about, name: `avcodec${coding}`, structs: avcodec59.structs.filter(isKept).map(moved) },
     { ...avformat59, ...about, name: `avformat${coding}` },
   ];
 });
+
+function isKept(struct: string | ClassEntry): boolean {
+  return typeof struct === "string" || struct.as !== "ThreadSafety";
+}
 
 function moved(struct: string | ClassEntry): string | ClassEntry {
   if (typeof struct === "string") return struct;

@@ -1,5 +1,6 @@
 import type { Library } from "../library.ts";
 import { avcodec59 } from "./avcodec59.ts";
+import { avhwcontext57 } from "./avhwcontext57.ts";
 import { avformat59 } from "./avformat59.ts";
 import { avutil57 } from "./avutil57.ts";
 import { channel } from "./channel.ts";
@@ -59,6 +60,7 @@ export const LIBRARIES: readonly Library[] = [
   vaDrm,
   cudaEgl,
   avutil57,
+  avhwcontext57,
   avcodec59,
   avformat59,
   ...LATER_FFMPEG,

@@ -1,3 +1,5 @@
+import { warn } from "../errors.ts";
+import { sleepSync } from "../native/sleep.ts";
 import { nextTurn } from "../pace.ts";
 
 /** Milliseconds for which it is asked as fast as the event loop turns: a busy side reports within microseconds. */
@@ -64,4 +66,23 @@ function askAbout(one: Waiting): void {
     one.reject(error);
   }
   waiting.delete(one);
+}
+
+/** Between two questions of a wait that blocks, in milliseconds. */
+const PAUSE_MS = 0.1;
+
+/** A wait that blocks for longer than so many pauses says so: it may be the program itself that has to end it. */
+const MOST_PAUSES = 20_000;
+
+/** What a wait that blocks does between two questions: it sleeps for a moment, and warns once it has lasted for seconds. */
+export function blockingPause(name: string): () => void {
+  let pauses = 0;
+  return () => {
+    sleepSync(PAUSE_MS);
+    if (++pauses !== MOST_PAUSES) return;
+    warn(
+      `this thread has been waiting for ${name} for seconds. If the program itself has to end that, it never will: ` +
+        "await the fence, or write `await using`.",
+    );
+  };
 }

@@ -16,12 +16,11 @@ import {
   takeCallbackMemory,
 } from "../native/callbacks.ts";
 import { codeError } from "../native/codes.ts";
-import { sleepSync } from "../native/sleep.ts";
 import { Printed, withFacts } from "../printed.ts";
 import type { LineEvents } from "../contract.ts";
 import type { Fence } from "./fence.ts";
 import { fenceOf } from "./foreign_work.ts";
-import { polled } from "./asking.ts";
+import { blockingPause, polled } from "./asking.ts";
 
 const KIND = "native.flag";
 
@@ -29,12 +28,6 @@ const MOST_CALLS = 2 ** 31 - 1;
 
 const STRUCT = 128;
 const LONGEST = 4096;
-
-/** Between two questions of a wait that blocks, in milliseconds. */
-const PAUSE_MS = 0.1;
-
-/** A wait that blocks for longer than so many pauses says so: it may be the program itself that has to end it. */
-const MOST_PAUSES = 20_000;
 
 /** How often the flags that were disposed too early are asked about, in milliseconds: first, and at the most. */
 const [SOON_MS, LATE_MS] = [1, 256];
@@ -71,7 +64,6 @@ class Signal {
   #events: LineEvents | undefined;
   #fence: Fence | undefined;
   #isFreed = false;
-  #pauses = 0;
 
   constructor(name: string, by: CallbackName, count: number, byteLength = STRUCT) {
     [this.name, this.by, this.count, this.byteLength] = [name, by, count, byteLength];
@@ -101,26 +93,17 @@ class Signal {
 
   get fence(): Fence {
     if (this.#fence !== undefined) return this.#fence;
+    const pause = blockingPause(this.name);
     this.#fence = fenceOf({
       ...{ api: "core", name: this.name, fn: this.by, takesThread: false },
       error: (code, fn) => codeError({ api: "core", names: new Map(), unknown: "an unknown code" }, code, fn),
       begin: (events) => void (this.#events = events),
       isOver: () => this.isOver,
-      block: () => this.#pause(),
+      block: () => void (this.isOver || pause()),
       wait: () => polled(() => this.isOver),
     });
     if (this.withdrawn !== undefined) this.withdraw(this.withdrawn);
     return this.#fence;
-  }
-
-  #pause(): void {
-    if (this.isOver) return;
-    sleepSync(PAUSE_MS);
-    if (++this.#pauses !== MOST_PAUSES) return;
-    warn(
-      `this thread has been waiting for ${this.name} for seconds. If the program itself has to end that, it never will: ` +
-        "await the fence, or write `await using`.",
-    );
   }
 
   withdraw(why: InteropError): void {

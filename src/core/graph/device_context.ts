@@ -1,7 +1,7 @@
 import type { DeviceId } from "../device/device_id.ts";
 import { registerContext } from "../life/finalizers.ts";
 import { NativeObject } from "../life/native_object.ts";
-import { Resource } from "../life/resource.ts";
+import { type EndHooks, Resource } from "../life/resource.ts";
 import type { Undo } from "../life/undo.ts";
 import type { Context, Target } from "./context.ts";
 
@@ -19,12 +19,12 @@ export abstract class DeviceContext extends NativeObject implements Context {
   override readonly resource: Resource;
   #bytesCopied = 0;
 
-  /** Takes the undo list over, which releases the device. */
-  constructor(api: string, { name, id }: Pick<Context, "name" | "id">, undo: Undo) {
+  /** Takes the undo list over, which releases the device. `hooks`: what its end has to do besides. */
+  constructor(api: string, { name, id }: Pick<Context, "name" | "id">, undo: Undo, hooks?: EndHooks) {
     super();
     this.name = name;
     this.id = id;
-    this.resource = new Resource({ name: `${api} context (${name})`, undo });
+    this.resource = new Resource({ name: `${api} context (${name})`, undo, ...(hooks && { hooks }) });
   }
 
   /**

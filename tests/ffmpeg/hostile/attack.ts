@@ -48,7 +48,7 @@ async function batch(all: Outcomes, name: ClipName, stream: string, seed: number
     env: { NO_COLOR: "1" },
   }).output();
   const lines = new TextDecoder().decode(stdout).trimEnd().split("\n");
-  const said = new TextDecoder().decode(stderr);
+  const said = new TextDecoder().decode(stderr).replaceAll(/^samepage: FFmpeg(:| has said more).*\n/gm, ""); // what FFmpeg warns of
   if (said !== "") all.crashes.push(`${name}, from seed ${seed} on: stderr: ${said.slice(0, 2000)}`);
   if (success) {
     const { outcomes, alive } = JSON.parse(lines.at(-1)!);

@@ -1,7 +1,7 @@
 // Decodes mutations of a clip, one after the other, and prints the number of each before it begins: the last number is
 // that of the one that has ended the process.
 
-import { InteropError, ledger } from "@samepage/interop";
+import { host, type HostTensor, InteropError, ledger } from "@samepage/interop";
 import { FFmpegContext } from "@samepage/interop/ffmpeg";
 import { mutated } from "./mutate.ts";
 
@@ -24,7 +24,8 @@ async function decode(bytes: Uint8Array, seed: number): Promise<string> {
   let frames = 0;
   try {
     const options = { stream: stream as "video", threads: 1 + seed % 3, signal, ...(seed % 5 === 0 && { from: 0.3 }) };
-    for await (using frame of ffmpeg.decode(bytes, options)) {
+    const into = seed % 2 === 0 ? { into: host, slots: 4 } : {};
+    for await (using frame of ffmpeg.decode<HostTensor>(bytes, { ...options, ...into })) {
       frames++;
       for (const { address, layout: { byteLength } } of frame.planes) read(address, byteLength);
     }

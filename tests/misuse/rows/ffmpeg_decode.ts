@@ -3,6 +3,7 @@ import {
   DisposedError,
   type Frame,
   InteropError,
+  LibraryNotFoundError,
   NativeCallError,
   PermissionError,
 } from "@samepage/interop";
@@ -33,8 +34,8 @@ function row(
 const wrong = (argument: string, message: RegExp, hint?: RegExp): Failure => (
   { error: ArgumentError, api: "ffmpeg", argument, message, ...(hint === undefined ? {} : { hint }) }
 );
-const native = (fn: string, code: number, codeName: string): Failure => (
-  { error: NativeCallError, api: "ffmpeg", fn, code, codeName, message: new RegExp(codeName) }
+const native = (fn: string, code: number, codeName: string, message = new RegExp(codeName)): Failure => (
+  { error: NativeCallError, api: "ffmpeg", fn, code, codeName, message }
 );
 const options = (given: unknown, fails: Failure): Row => row(PICTURE, any(given), fails);
 const allowed = (one: Row): Row => ({ ...one, flags: ["--allow-ffi", "--allow-read"] });
@@ -98,17 +99,32 @@ export default table(import.meta, {
     says: ["true"],
     fails: native("avcodec_send_packet", INVALID, "AVERROR_INVALIDDATA"),
   },
-  "decode: no bytes": row(new Uint8Array(), {}, native("avformat_open_input", INVALID, "AVERROR_INVALIDDATA")),
+  "decode: no bytes": row(
+    new Uint8Array(),
+    {},
+    native("avformat_open_input", INVALID, "AVERROR_INVALIDDATA", /: Invalid data found when processing input\)/),
+  ),
   "decode: bytes of no format": row(
     new Uint8Array(100).fill(1),
     {},
     native("avformat_open_input", INVALID, "AVERROR_INVALIDDATA"),
   ),
-  "decode: a playlist that names another file": row(
-    new TextEncoder().encode("ffconcat version 1.0\nfile /etc/hostname\n"),
-    {},
-    native("avformat_open_input", 1, "EPERM"),
-  ),
+  "decode: a playlist that names another file": {
+    ...row(
+      new TextEncoder().encode("ffconcat version 1.0\nfile /etc/hostname\n"),
+      {},
+      native("avformat_open_input", 1, "EPERM"),
+    ),
+    warns: /^samepage: FFmpeg: \[concat\] Unsafe file name '\/etc\/hostname'\n$/,
+  },
+  "decode: without libavformat": {
+    ...row(PICTURE, {}, {
+      ...{ error: LibraryNotFoundError, api: "ffmpeg_format", fn: "dlopen", message: /nonesuch/ },
+      ...{ hint: /SAMEPAGE_LIB_FFMPEG_FORMAT names it/, has: { attempts: /nonesuch/ } },
+    }),
+    flags: ["--allow-ffi", "--allow-env"],
+    env: { SAMEPAGE_LIB_FFMPEG_FORMAT: "/nonesuch/libavformat.so.59" },
+  },
   "decode: a misspelt option": options({ streem: "video" }, {
     ...{ error: ArgumentError, api: "core", argument: "options", message: /unknown property streem/ },
     hint: /Use stream, from, threads, signal/,

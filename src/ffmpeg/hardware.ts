@@ -1,0 +1,190 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import { AV_HWDEVICE_TYPE_NONE } from "../../ffi/avhwcontext57/constants.ts";
+import type { NativePicture, Natives } from "../core/contract.ts";
+import { blockingPause, polled } from "../core/device/asking.ts";
+import type { Fence } from "../core/device/fence.ts";
+import { fenceOf } from "../core/device/foreign_work.ts";
+import { InteropError } from "../core/errors.ts";
+import type { Context } from "../core/graph/context.ts";
+import { type ImageInfo, imageInfo } from "../core/layout/frame_info.ts";
+import type { EndHooks } from "../core/life/resource.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
+import { viewAt } from "../core/native/pin.ts";
+import { textAt } from "../core/native/text.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import { imageFormatOf, pixelFormatNumber, pixelsFormat } from "./formats.ts";
+import type { Fields } from "./fields.ts";
+import { bufferBytes, cropOf, momentOf, pictureFacts } from "./frame.ts";
+import {
+  assertSame,
+  formatWithout,
+  type HardwareKind,
+  KINDS,
+  readPicture,
+  writeHandles,
+  writePicture,
+} from "./hardware_kinds.ts";
+import { avutil, check, checks, failure, made } from "./library.ts";
+
+/** The hardware devices that this FFmpeg was built with: number and name. */
+export function builtDevices(): ReadonlyMap<number, string> {
+  const { fns } = avutil();
+  const devices = new Map<number, string>();
+  for (let type = AV_HWDEVICE_TYPE_NONE;;) {
+    type = fns.av_hwdevice_iterate_types(type);
+    if (type === AV_HWDEVICE_TYPE_NONE) return devices;
+    devices.set(type, textAt(fns.av_hwdevice_get_type_name(type))!);
+  }
+}
+
+/** FFmpeg's device on a context of another API's. FFmpeg's hardware frames on it are that context's frames. */
+export class Hardware implements EndHooks {
+  /** The context whose pictures its frames are. */
+  readonly on: Context;
+  /** FFmpeg's number of the pixel format that all of its frames have. */
+  readonly format: number;
+  readonly #kind: HardwareKind;
+  readonly #natives: Natives;
+  readonly #device: Address;
+  /** What says of the frames that are handed over what they are; by pixel format and size. */
+  readonly #frames = new Map<string, Address>();
+  /** True once its end has seen that there is no other reference: then it may be freed while a wait still asks. */
+  #isAlone = false;
+
+  constructor(on: Context, undo: Undo) {
+    const kind = KINDS[on.api];
+    const { natives } = on;
+    if (kind === undefined || natives === undefined) {
+      const known = `Pass a context of ${Object.keys(KINDS).join(", ")}.`;
+      throw checks.wrong("on", `samepage knows no hardware frames of FFmpeg's on ${on.name} (${on.api}).`, known);
+    }
+    if (!builtDevices().has(kind.device)) {
+      const there = [...builtDevices().values()].join(", ");
+      throw new InteropError(`this FFmpeg was built without ${kind.format}; it has ${there}.`, {
+        ...{ api: "ffmpeg", fn: "av_hwdevice_ctx_alloc" },
+        hint: "SAMEPAGE_LIB_FFMPEG names another libavutil.",
+      });
+    }
+    const { fns } = avutil();
+    this.on = on;
+    this.#natives = natives;
+    this.#kind = kind;
+    this.format = pixelFormatNumber(kind.format);
+    this.#device = made(fns.av_hwdevice_ctx_alloc(kind.device), "av_hwdevice_ctx_alloc");
+    undo.push(() => unreference(this.#device));
+    writeHandles(kind, deviceAt(bufferBytes(this.#device)).hwctx, natives.handles());
+    check(fns.av_hwdevice_ctx_init(this.#device), "av_hwdevice_ctx_init");
+  }
+
+  /** A new reference to the device, which is the caller's. */
+  reference(): Address {
+    return made(avutil().fns.av_buffer_ref(this.#device), "av_buffer_ref");
+  }
+
+  /** What a hardware AVFrame is. @throws {ArgumentError} for one of another device, and without a frames context. */
+  describe(fields: Fields): { readonly info: ImageInfo; readonly picture: NativePicture } {
+    const { number, device } = this.#storedAs(fields);
+    const format = pixelsFormat(number, "pointer");
+    const { left, top, width, height } = cropOf(fields, format);
+    if (left + top > 0) {
+      const what = `its AVFrame begins at pixel ${left}, ${top} of its surface, and a frame begins with the surface.`;
+      throw checks.unfit("pointer", what, "Set crop_left and crop_top to 0, and leave them to who shows it.");
+    }
+    const named = imageFormatOf(format, width, height);
+    if (named === undefined) {
+      throw checks.wrong("pointer", `its surface has pixels of ${format.name} (${width} × ${height}).`, CONVERT);
+    }
+    const { media, ...facts } = pictureFacts(fields, format.name);
+    const about = { ...facts, media: { ...media, ...momentOf(fields) } };
+    const info = { ...imageInfo({ format: named, width, height }), ...about };
+    return { info, picture: readPicture(this.#kind, fields, named, device) };
+  }
+
+  /** The frame that it is. `options` are those of the context's own attach. */
+  get attach(): Natives["attach"] {
+    return this.#natives.attach;
+  }
+
+  /** Writes into an AVFrame what a frame is. Returns how many of its buffers that took. */
+  write(view: DataView<ArrayBuffer>, frame: Frame, stored: number): number {
+    const { fns, structs: { hardware: { HardwareAVFrame } } } = avutil();
+    const { info } = frame;
+    if (info.type !== "image") {
+      const what = `a hardware frame is an image, and this is ${info.type === "audio" ? "sound" : info.format}.`;
+      throw checks.wrong("frame", what, "Map it to memory of the host, and that to FFmpeg.");
+    }
+    const frames = made(fns.av_buffer_ref(this.#framesOf(stored, info)), "av_buffer_ref");
+    view.setBigUint64(HardwareAVFrame.fields.hw_frames_ctx.offset, frames, true);
+    return writePicture(this.#kind, view, this.#natives.pictureOf(frame), info);
+  }
+
+  /** Its end begins: what it keeps for later frames goes. */
+  giveUp(): void {
+    for (const frames of this.#frames.values()) unreference(frames);
+    this.#frames.clear();
+  }
+
+  /** FFmpeg works on the device for as long as it has a reference. */
+  lastWork(): Fence | undefined {
+    const isOver = () => this.#isAlone ||= avutil().fns.av_buffer_get_ref_count(this.#device) === 1;
+    if (isOver()) return undefined;
+    const name = `FFmpeg's references to its device on ${this.on.name}`;
+    const about = { api: "ffmpeg", name, fn: "av_buffer_get_ref_count", takesThread: false } as const;
+    return fenceOf({ ...about, error: failure, isOver, block: blockingPause(name), wait: () => polled(isOver) });
+  }
+
+  /** The format of a frame's pixels, and the struct of its device. */
+  #storedAs(fields: Fields): { readonly number: number; readonly device?: Address } {
+    const { structs: { hardware: { HardwareAVFrame, AVHWFramesContext, ...structs } } } = avutil();
+    const reference = fields.view.getBigUint64(HardwareAVFrame.fields.hw_frames_ctx.offset, true) as Address;
+    if (reference === NULL) return { number: formatWithout(this.#kind, fields) };
+    const frames = structs.readAVHWFramesContext(viewAt(bufferBytes(reference), AVHWFramesContext.size, "ffmpeg"), 0);
+    const device = deviceAt(frames.device_ctx);
+    assertSame(this.#kind, device, this.#natives.handles(), this.on.name);
+    return { number: frames.sw_format, device: device.hwctx };
+  }
+
+  #framesOf(stored: number, { width, height }: ImageInfo): Address {
+    const key = `${stored} ${width} ${height}`;
+    const known = this.#frames.get(key);
+    if (known !== undefined) return known;
+    const frames = allOrNothing("making a frames context", (undo) => {
+      const { fns, structs: { hardware: { AVHWFramesContext, ...structs } } } = avutil();
+      const frames = made(fns.av_hwframe_ctx_alloc(this.#device), "av_hwframe_ctx_alloc");
+      undo.push(() => unreference(frames));
+      const view = viewAt(bufferBytes(frames), AVHWFramesContext.size, "ffmpeg");
+      const about = structs.readAVHWFramesContext(view, 0);
+      structs.writeAVHWFramesContext(view, 0, { ...about, format: this.format, sw_format: stored, width, height });
+      check(fns.av_hwframe_ctx_init(frames), "av_hwframe_ctx_init");
+      return frames;
+    });
+    this.#frames.set(key, frames);
+    return frames;
+  }
+}
+
+const CONVERT = "Have FFmpeg convert it to nv12 or bgra: scale_vaapi, scale_cuda, av_hwframe_transfer_data().";
+
+/** The context whose hardware frames have such a format; undefined for a format of software. */
+export function hardwareFor(on: Hardware | undefined, format: number): Hardware | undefined {
+  if (format === on?.format) return on;
+  const found = Object.entries(KINDS).find(([, kind]) => pixelFormatNumber(kind.format) === format);
+  if (found === undefined) return undefined;
+  const [api, kind] = found;
+  const here = on === undefined ? "on no device" : `on ${on.on.name}`;
+  throw checks.wrong(
+    "pointer",
+    `its format is ${kind.format}: its pixels are a device's, and this context is ${here}.`,
+    `Open FFmpegContext.open({ on }) with a context of ${api}, or download it: av_hwframe_transfer_data().`,
+  );
+}
+
+/** An AVHWDeviceContext: its type, and the struct of its API. */
+function deviceAt(device: Address) {
+  const { structs: { hardware: { AVHWDeviceContext: { size }, readAVHWDeviceContext } } } = avutil();
+  return readAVHWDeviceContext(viewAt(device, size, "ffmpeg"), 0);
+}
+
+function unreference(reference: Address): void {
+  avutil().fns.av_buffer_unref(new BigUint64Array([reference]));
+}

@@ -1,0 +1,125 @@
+import type { Address } from "../../ffi/address.ts";
+import * as hw from "../../ffi/avhwcontext57/constants.ts";
+import type { NativePicture } from "../core/contract.ts";
+import { IMAGE_FORMATS, type ImageFormat, type ImageInfo } from "../core/layout/frame_info.ts";
+import { viewAt } from "../core/native/pin.ts";
+import { readDescriptor, storedFormat, writeDescriptor } from "./drm.ts";
+import type { Fields } from "./fields.ts";
+import { avutil, checks } from "./library.ts";
+
+type View = DataView<ArrayBuffer>;
+type Handles = Readonly<Record<string, bigint>>;
+
+/** Hardware frames of one API: which fields FFmpeg has for its handles. */
+export interface HardwareKind {
+  /** FFmpeg's name of the pixel format. */
+  readonly format: string;
+  /** Its `AV_HWDEVICE_TYPE_…`. */
+  readonly device: number;
+  /** The struct of a device, and by its fields the names of the context's handles. */
+  readonly struct: "AVDRMDeviceContext" | "AVVAAPIDeviceContext" | "AVOpenCLDeviceContext" | "AVCUDADeviceContext";
+  readonly handles: Readonly<Record<string, string>>;
+  /** The field that is the same for all of one context, and what to do where another's handle is there. */
+  readonly same?: readonly [field: string, remedy: (theirs: bigint) => string];
+  /** Which of an AVFrame's `data` has the picture's one object; left out, each plane has one. */
+  readonly surface?: number;
+  /** The field of the stream, where planes lie at addresses, with a linesize, and a stream orders the work on them. */
+  readonly stream?: string;
+}
+
+/** By the API of the context. */
+export const KINDS: Readonly<Record<string, HardwareKind>> = {
+  dmabuf: {
+    ...{ format: "drm_prime", device: hw.AV_HWDEVICE_TYPE_DRM },
+    ...{ struct: "AVDRMDeviceContext", handles: { fd: "device" } },
+  },
+  vaapi: {
+    ...{ format: "vaapi", device: hw.AV_HWDEVICE_TYPE_VAAPI, surface: 3 },
+    ...{ struct: "AVVAAPIDeviceContext", handles: { display: "display" } },
+    same: ["display", standOn("VaapiContext.attach")],
+  },
+  opencl: {
+    ...{ format: "opencl", device: hw.AV_HWDEVICE_TYPE_OPENCL, struct: "AVOpenCLDeviceContext" },
+    handles: { device_id: "device", context: "context", command_queue: "queue" },
+    same: ["context", standOn("OpenCLContext.attach")],
+  },
+  cuda: {
+    ...{ format: "cuda", device: hw.AV_HWDEVICE_TYPE_CUDA, stream: "stream" },
+    ...{ struct: "AVCUDADeviceContext", handles: { cuda_ctx: "context", stream: "stream" } },
+    same: ["cuda_ctx", () => "Have FFmpeg open its device on the primary context: AV_CUDA_USE_PRIMARY_CONTEXT."],
+  },
+};
+
+function standOn(attach: string) {
+  return (theirs: bigint) => `Stand on theirs: FFmpegContext.open({ on: ${attach}(${theirs}n) }).`;
+}
+
+/** Writes a context's handles into the struct of a device. */
+export function writeHandles({ struct, handles }: HardwareKind, at: Address, given: Handles): void {
+  const { size, fields } = avutil().structs.hardware[struct];
+  const view = viewAt(at, size, "ffmpeg");
+  for (const [field, name] of Object.entries(handles)) {
+    const { offset, type } = fields[field];
+    if (type === "i32") view.setInt32(offset, Number(given[name]), true);
+    else view.setBigUint64(offset, given[name], true);
+  }
+}
+
+/** @throws {ArgumentError} for a device of another context. */
+export function assertSame(
+  { format, device, struct, handles, same }: HardwareKind,
+  { type, hwctx }: { readonly type: number; readonly hwctx: Address },
+  given: Handles,
+  on: string,
+): void {
+  if (same === undefined) return;
+  if (type !== device) {
+    throw checks.wrong("pointer", `its frames context is of another API than its format, ${format}.`);
+  }
+  const [field, remedy] = same;
+  const { size, fields } = avutil().structs.hardware[struct];
+  const theirs = viewAt(hwctx, size, "ffmpeg").getBigUint64(fields[field].offset, true);
+  if (theirs === given[handles[field]]) return;
+  const what = `its frames context is on ${field} 0x${
+    theirs.toString(16)
+  }, and this context is on ${on}, which is another.`;
+  throw checks.wrong("pointer", what, remedy(theirs));
+}
+
+/** The format of the pixels, for an AVFrame without a frames context. @throws {ArgumentError} where that has to be there. */
+export function formatWithout({ format, same }: HardwareKind, fields: Fields): number {
+  if (same === undefined) return storedFormat(fields);
+  const what = `its AVFrame has no frames context (hw_frames_ctx), by which FFmpeg knows a frame of ${format}.`;
+  throw checks.wrong("pointer", what, "av_hwframe_get_buffer() makes frames that have one.");
+}
+
+/** What an AVFrame says of its picture; `device` is the struct of its device, where it has one. */
+export function readPicture(kind: HardwareKind, fields: Fields, format: ImageFormat, device?: Address): NativePicture {
+  if (kind.same === undefined) return readDescriptor(fields);
+  const { AVFrame: { fields: { data, linesize } }, hardware: { [kind.struct]: struct } } = avutil().structs;
+  const { view } = fields;
+  const slots = slotsOf(kind, IMAGE_FORMATS[format].planes.length);
+  const objects = slots.map((i) => ({ handle: view.getBigUint64(data.offset + 8 * i, true) }));
+  if (kind.stream === undefined) return { objects, planes: [] };
+  const planes = slots.map((object) => {
+    return { object, offset: 0, stride: view.getInt32(linesize.offset + 4 * object, true) };
+  });
+  const queue = viewAt(device!, struct.size, "ffmpeg").getBigUint64(struct.fields[kind.stream].offset, true);
+  return { objects, planes, queue };
+}
+
+/** Writes it into one. Returns how many of its buffers that took. */
+export function writePicture(kind: HardwareKind, view: View, picture: NativePicture, info: ImageInfo): number {
+  if (kind.same === undefined) return writeDescriptor(view, picture, info);
+  const { data, linesize } = avutil().structs.AVFrame.fields;
+  for (const [i, slot] of slotsOf(kind, picture.objects.length).entries()) {
+    const { offset = 0, stride = 0 } = picture.planes[i] ?? {};
+    view.setBigUint64(data.offset + 8 * slot, picture.objects[i].handle + BigInt(offset), true);
+    view.setInt32(linesize.offset + 4 * slot, stride, true);
+  }
+  return 0;
+}
+
+function slotsOf({ surface }: HardwareKind, planes: number): readonly number[] {
+  return surface === undefined ? Array.from({ length: planes }, (_, i) => i) : [surface];
+}
