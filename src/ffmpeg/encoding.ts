@@ -1,5 +1,5 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import { AV_CODEC_FLAG_GLOBAL_HEADER, AV_DICT_IGNORE_SUFFIX, AV_LOG_QUIET } from "../../ffi/avcodec59/constants.ts";
+import { AV_CODEC_FLAG_GLOBAL_HEADER, AV_DICT_IGNORE_SUFFIX } from "../../ffi/avcodec59/constants.ts";
 import { AVFMT_GLOBALHEADER, AVFMT_NOFILE, AVIO_FLAG_WRITE } from "../../ffi/avformat59/constants.ts";
 import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
 import { AVERROR_EOF } from "../../ffi/avutil57/errors.ts";
@@ -19,6 +19,7 @@ import { assertTakes, encoderNamed, encoderOf, formatOf, type Medium } from "./e
 import { type Fields, fieldsAt, freed, type SpareFrames } from "./fields.ts";
 import { newFrame } from "./frame.ts";
 import { lend } from "./lent.ts";
+import { reportLog, takeLog } from "./log.ts";
 import { avutil, changeStruct, check, checks, coding, failure, made, readStruct } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
 import type { Ratio } from "./streams.ts";
@@ -163,6 +164,7 @@ export class Encoding {
       const ended = this.#isOver ? await Promise.allSettled([this.resource.disposeAsync()]) : [];
       throwAll([error, ...ended.flatMap((end) => end.status === "rejected" ? [end.reason] : [])], "encoding");
     } finally {
+      reportLog();
       resolve();
     }
   }
@@ -220,8 +222,8 @@ export class Encoding {
   }
 
   #openFile(): void {
-    const { format, codec } = coding();
-    codec.av_log_set_level(AV_LOG_QUIET);
+    const { format } = coding();
+    takeLog();
     for (const { codec } of this.#asked) if (codec !== undefined) encoderNamed(codec);
     const named = this.#format = formatOf(this.#path);
     const { flags, name } = readStruct("AVOutputFormat", named);
