@@ -15,7 +15,7 @@ import { attachedFrame } from "./attached.ts";
 import { type DecodeOptions, Decoder } from "./decoder.ts";
 import { type EncodeOptions, Encoder } from "./encoder.ts";
 import { SpareFrames } from "./fields.ts";
-import { assertFrame, lentFrame } from "./lent.ts";
+import { frameIn, lentFrame } from "./lent.ts";
 import { avutil, checks } from "./library.ts";
 import { type FFmpegTensor, ports } from "./memory.ts";
 import type { MediaSource } from "./source.ts";
@@ -184,10 +184,8 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * ```
    */
   avFrame(frame: Frame): Address {
-    assertFrame(frame);
-    const { context } = frame.target;
-    const hardware = this.#hardware?.on === context ? this.#hardware : undefined;
-    if (hardware === undefined) checks.assertHere(context, this, "frame");
+    frameIn(this, frame, this.#hardware?.on);
+    const hardware = frame.target.context === this ? undefined : this.#hardware;
     this.resource.assertLive();
     return lentFrame(this.spares, frame, hardware);
   }

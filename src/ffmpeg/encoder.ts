@@ -6,7 +6,7 @@ import { allOrNothing } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { FFmpegContext } from "./context.ts";
 import { type Asked, Encoding } from "./encoding.ts";
-import { assertFrame } from "./lent.ts";
+import { frameIn } from "./lent.ts";
 import { checks } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
 import { newFile } from "./source.ts";
@@ -121,9 +121,7 @@ export class Encoder extends NativeObject {
    * @throws {NativeCallError} if FFmpeg or the disk fails. It ends the encoder.
    */
   async write(frame: Frame<FFmpegTensor>): Promise<void> {
-    assertFrame(frame);
-    checks.assertHere(frame.target.context, this.#context, "frame");
-    await this.#encoding.write(frame);
+    await this.#encoding.write(frameIn(this.#context, frame));
   }
 
   /**

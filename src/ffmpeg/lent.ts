@@ -3,6 +3,7 @@ import * as av from "../../ffi/avutil57/constants.ts";
 import { isMade } from "../core/argument.ts";
 import { NativeFlag } from "../core/device/native_flag.ts";
 import { eachConflict } from "../core/device/work.ts";
+import type { Context } from "../core/graph/context.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import { allOrNothing } from "../core/life/undo.ts";
@@ -16,14 +17,22 @@ import { matrixNameOf, NAMED_FACTS } from "./frame.ts";
 import type { Hardware } from "./hardware.ts";
 import { avutil, checks, made } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
 import { addSideData } from "./side_data.ts";
 
 /** The key of an allocation's references that FFmpeg may have. */
 const LENT = {};
 
-/** Throws for what is no frame. */
-export function assertFrame(frame: Frame): void {
-  if (!isMade<Frame>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
+/**
+ * A frame that a program hands over to FFmpeg.
+ *
+ * @param on the context of FFmpeg's device, whose frames are taken as well
+ * @throws {ArgumentError} for what is no frame of this context.
+ */
+export function frameIn<T extends Tensor>(context: Context, frame: Frame<T>, on?: Context): Frame<T> {
+  if (!isMade<Frame<T>>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
+  if (frame.target.context !== on) checks.assertHere(frame.target.context, context, "frame");
+  return frame;
 }
 
 const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).";
