@@ -57,7 +57,7 @@ const isOn = (frame: Decoded, cuda: CudaContext): frame is Frame<CudaTensor> => 
 test("NVDEC's frames are frames of CUDA in place, in order", async ({ cuda, ffmpeg, nvdec }) => {
   const path = await clip("h264.mkv");
   const times: unknown[] = [];
-  for await (using frame of ffmpeg.decode(path)) times.push(frame.info.media!.pts);
+  for await (using theirs of ffmpeg.decode(path)) times.push(theirs.info.media!.pts);
   const lumas = new Set<number>();
   let count = 0;
   for await (using frame of ffmpeg.decode<CudaTensor>(path, { hardware: true })) {
@@ -117,7 +117,7 @@ test("what NVDEC does not take is decoded by the CPU, and says so", async ({ cud
   try {
     const expected: unknown[] = [];
     const path = await clip("h264.mkv");
-    for await (using frame of ffmpeg.decode(path)) expected.push(frame.info);
+    for await (using theirs of ffmpeg.decode(path)) expected.push(theirs.info);
     for await (using frame of ffmpeg.decode(path, { hardware: true })) {
       assertEquals([frame.target, frame.info], [ffmpeg, expected.shift()]);
     }
