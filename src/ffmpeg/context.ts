@@ -191,8 +191,9 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
   }
 
   /**
-   * The frames of a file, in order, in the memory that FFmpeg decodes into: its own, or that of `into`. A frame that the
-   * decoder itself goes on to read can be read only; any other is yours to write.
+   * The frames of a file, in order, in the memory that FFmpeg decodes into: its own, that of `into`, or, with `hardware`,
+   * that of the context that this one was opened on. A frame that the decoder itself goes on to read can be read only; any
+   * other is yours to write.
    *
    * Files are all that is opened: a playlist that names others ends with an error, as a URL does.
    *
@@ -212,7 +213,7 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * ```
    */
   decode<T extends Tensor = never>(source: MediaSource, options: DecodeOptions<T> = {}): Decoder<T | FFmpegTensor> {
-    return new Decoder(this, source, options);
+    return new Decoder(this, this.#hardware, source, options);
   }
 
   /**

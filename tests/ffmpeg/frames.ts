@@ -90,6 +90,17 @@ export async function useCuda(): Promise<string | undefined> {
   return missing;
 }
 
+/** Compiles NVDEC in memory of the host's, for {@link useCuda}. Returns what is missing, or what the library has more. */
+export async function useNvdec() {
+  const library = `${FOLDER}libnvcuvid.so`;
+  const missing = await useCuda() ?? await built("libnvcuvid.c", library, "-Wl,-soname,libnvcuvid.so.1");
+  if (missing !== undefined) return missing;
+  return Deno.dlopen(library, {
+    nvdec_decoders: { parameters: [], result: "i32" },
+    nvdec_refuse: { parameters: ["i32"], result: "void" },
+  }).symbols;
+}
+
 async function built(name: string, library: string, ...more: string[]): Promise<string | undefined> {
   const source = new URL(name, import.meta.url).pathname;
   if (AVUTIL === undefined) return "FFmpeg";
