@@ -48,6 +48,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "ring",
     "vaapi",
     "ffmpeg",
+    "ffmpeg_clip",
   ],
   cuda: [
     "cuda_launch",

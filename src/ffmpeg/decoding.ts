@@ -233,7 +233,7 @@ export class Decoding {
     changeStruct("AVCodecContext", context, { thread_count: this.#asked.threads, ...times });
     const { into, slots } = this.#asked;
     if (into !== undefined && takesBuffers(context)) this.pool = new BufferPool(this.resource, context, into, slots);
-    this.#passed(await codec.avcodec_open2(context, decoder, null), "avcodec_open2");
+    this.#passed(await codec.avcodec_open2(context, decoder, NULL), "avcodec_open2");
     for (let i = 0; i < 2; i++) {
       const packet = made(codec.av_packet_alloc(), "av_packet_alloc");
       this.#undo.push(() => codec.av_packet_free(new BigUint64Array([packet])));

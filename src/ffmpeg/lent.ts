@@ -1,27 +1,61 @@
 import type { Address } from "../../ffi/address.ts";
 import * as av from "../../ffi/avutil57/constants.ts";
+import { isMade } from "../core/argument.ts";
 import { NativeFlag } from "../core/device/native_flag.ts";
 import { eachConflict } from "../core/device/work.ts";
+import type { Context } from "../core/graph/context.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { writes } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import { cString } from "../core/native/text.ts";
-import type { Frame } from "../core/tensors/frame.ts";
+import { Frame } from "../core/tensors/frame.ts";
 import { ffmpegName, pixelFormatNumber, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
 import { freed, type SpareFrames } from "./fields.ts";
 import { matrixNameOf, NAMED_FACTS } from "./frame.ts";
 import type { Hardware } from "./hardware.ts";
 import { avutil, checks, made } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
 import { addSideData } from "./side_data.ts";
 
 /** The key of an allocation's references that FFmpeg may have. */
 const LENT = {};
 
+/**
+ * A frame that a program hands over to FFmpeg.
+ *
+ * @param on the context of FFmpeg's device, whose frames are taken as well
+ * @throws {ArgumentError} for what is no frame of this context.
+ */
+export function frameIn<T extends Tensor>(context: Context, frame: Frame<T>, on?: Context): Frame<T> {
+  if (!isMade<Frame<T>>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
+  if (frame.target.context !== on) checks.assertHere(frame.target.context, context, "frame");
+  return frame;
+}
+
+const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).";
+
 /** A new AVFrame over a frame's memory. The frame is in use until FFmpeg has no reference to its memory any more. */
 export function lentFrame(spares: SpareFrames, frame: Frame, hardware: Hardware | undefined): Address {
+  const { pointer, flags } = lend(spares, frame, hardware);
+  for (const flag of flags) {
+    frame.resource.usedBy(flag.fence());
+    flag[Symbol.dispose](); // its fence goes on, and its memory stays until FFmpeg's call
+  }
+  return pointer;
+}
+
+/**
+ * A new AVFrame over a frame's memory, and the flags that are all set once FFmpeg has no reference to it any more. They are
+ * the caller's.
+ */
+export function lend(
+  spares: SpareFrames,
+  frame: Frame,
+  hardware?: Hardware,
+): { readonly pointer: Address; readonly flags: readonly NativeFlag[] } {
   const { planes, info, access, resource } = frame;
   frame.assertUsable(access);
   const written = numbersOf(info);
@@ -65,10 +99,8 @@ export function lentFrame(spares: SpareFrames, frame: Frame, hardware: Hardware 
       const lent = allocation.attachment<NativeFlag[]>(LENT, () => []);
       lent.splice(0, lent.length, ...lent.filter((flag) => !flag.isSet()), flags[i]);
       references.set(flags[i].data, flags[i]);
-      resource.usedBy(flags[i].fence());
-      flags[i][Symbol.dispose](); // its fence goes on, and its memory stays until FFmpeg's call
     }
-    return own;
+    return { pointer: own, flags };
   });
 }
 

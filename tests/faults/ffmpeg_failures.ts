@@ -123,4 +123,5 @@ export const FFMPEG_FORMAT: Failures<AVFormats> = {
   avio_close: undefined, // of a file that was read, it returns the error of the last read
   avio_closep: { ...failed, release: true },
   av_guess_format: none,
+  av_guess_codec: undefined,
 };

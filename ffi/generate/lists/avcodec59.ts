@@ -29,7 +29,7 @@ export const avcodec59: Library = {
     ...["avcodec_find_decoder_by_name", "avcodec_find_encoder_by_name"],
     { name: "avcodec_alloc_context3", address: ["codec"] },
     "avcodec_free_context",
-    { name: "avcodec_open2", address: ["avctx", "codec"], nonblocking: true },
+    { name: "avcodec_open2", address: ["avctx", "codec", "options"], nonblocking: true },
     { name: "avcodec_parameters_to_context", address: ["codec", "par"] },
     { name: "avcodec_parameters_from_context", address: ["par", "codec"] },
     { name: "avcodec_flush_buffers", address: ["avctx"], nonblocking: true },
@@ -68,7 +68,7 @@ export const avcodec59: Library = {
     { name: "av_dict_count", address: ["m"] },
     "av_strerror",
     ...["av_log_get_level", "av_log_set_level"],
-    "av_channel_layout_default",
+    { name: "av_channel_layout_default", address: ["ch_layout"] },
     { name: "av_channel_layout_copy", address: ["dst", "src"] },
   ],
   constants: [

@@ -12,7 +12,7 @@ import { dmabuf } from "@samepage/interop/dmabuf";
 import { FFmpegContext } from "@samepage/interop/ffmpeg";
 import { VaapiContext } from "@samepage/interop/vaapi";
 import { CFrame, cText, inC } from "../../ffmpeg/frames.ts";
-import { behave, LIBRARY, NODE } from "../../vaapi/driver.ts";
+import { behave, LIBRARY, NODE, useDriver } from "../../vaapi/driver.ts";
 import { any, say } from "../kit.ts";
 import { type Failure, type Row, table } from "../row.ts";
 
@@ -29,6 +29,7 @@ interface There {
 function row(use: (there: There) => unknown, fails?: Failure): Row {
   return {
     async run() {
+      useDriver();
       behave();
       using va = VaapiContext.open({ node: NODE });
       await using ffmpeg = FFmpegContext.open({ on: va });
