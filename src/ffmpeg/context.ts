@@ -28,7 +28,7 @@ export interface FFmpegAttach extends AttachOptions {
 
 /** What FFmpeg works on. */
 export interface FFmpegChoice {
-  /** The context whose memory FFmpeg's hardware frames are: `dmabuf`, or one of VA-API, OpenCL or CUDA. FFmpeg works in it. */
+  /** The context whose memory FFmpeg's hardware frames are: `dmabuf`, or one of VA-API, OpenCL, CUDA or Vulkan. FFmpeg works in it. */
   readonly on?: Context;
 }
 
@@ -191,8 +191,9 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
   }
 
   /**
-   * The frames of a file, in order, in the memory that FFmpeg decodes into: its own, or that of `into`. A frame that the
-   * decoder itself goes on to read can be read only; any other is yours to write.
+   * The frames of a file, in order, in the memory that FFmpeg decodes into: its own, that of `into`, or, with `hardware`,
+   * that of the context that this one was opened on. A frame that the decoder itself goes on to read can be read only; any
+   * other is yours to write.
    *
    * Files are all that is opened: a playlist that names others ends with an error, as a URL does.
    *
@@ -212,7 +213,7 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * ```
    */
   decode<T extends Tensor = never>(source: FileSource, options: DecodeOptions<T> = {}): Decoder<T | FFmpegTensor> {
-    return new Decoder(this, source, options);
+    return new Decoder(this, this.#hardware, source, options);
   }
 
   /**

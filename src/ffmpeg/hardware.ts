@@ -16,6 +16,7 @@ import type { Fields } from "./fields.ts";
 import { bufferBytes, cropOf, momentOf, pictureFacts } from "./frame.ts";
 import {
   assertSame,
+  deviceStruct,
   formatWithout,
   type HardwareKind,
   KINDS,
@@ -24,6 +25,7 @@ import {
   writePicture,
 } from "./hardware_kinds.ts";
 import { avutil, check, checks, failure, made } from "./library.ts";
+import { VERSIONS } from "./versions.ts";
 
 /** The hardware devices that this FFmpeg was built with: number and name. */
 export function builtDevices(): ReadonlyMap<number, string> {
@@ -34,6 +36,12 @@ export function builtDevices(): ReadonlyMap<number, string> {
     if (type === AV_HWDEVICE_TYPE_NONE) return devices;
     devices.set(type, textAt(fns.av_hwdevice_get_type_name(type))!);
   }
+}
+
+/** What a hardware AVFrame is. */
+export interface Surface {
+  readonly info: ImageInfo;
+  readonly picture: NativePicture;
 }
 
 /** FFmpeg's device on a context of another API's. FFmpeg's hardware frames on it are that context's frames. */
@@ -64,7 +72,14 @@ export class Hardware implements EndHooks {
         hint: "SAMEPAGE_LIB_FFMPEG names another libavutil.",
       });
     }
-    const { fns } = avutil();
+    const { fns, structs: { release } } = avutil();
+    if (deviceStruct(kind.struct) === undefined) {
+      const has = [...VERSIONS.values()].filter(({ vulkan }) => vulkan !== undefined).map(({ release }) => release);
+      throw new InteropError(`samepage knows FFmpeg's frames of ${kind.format} in ${has}, and this is ${release}.`, {
+        ...{ api: "ffmpeg", fn: "av_hwdevice_ctx_alloc" },
+        hint: "SAMEPAGE_LIB_FFMPEG names another libavutil.",
+      });
+    }
     this.on = on;
     this.#natives = natives;
     this.#kind = kind;
@@ -80,8 +95,13 @@ export class Hardware implements EndHooks {
     return made(avutil().fns.av_buffer_ref(this.#device), "av_buffer_ref");
   }
 
+  /** FFmpeg's number of the device's API. */
+  get type(): number {
+    return this.#kind.device;
+  }
+
   /** What a hardware AVFrame is. @throws {ArgumentError} for one of another device, and without a frames context. */
-  describe(fields: Fields): { readonly info: ImageInfo; readonly picture: NativePicture } {
+  describe(fields: Fields): Surface {
     const { number, device } = this.#storedAs(fields);
     const format = pixelsFormat(number, "pointer");
     const { left, top, width, height } = cropOf(fields, format);
@@ -114,7 +134,7 @@ export class Hardware implements EndHooks {
     }
     const frames = made(fns.av_buffer_ref(this.#framesOf(stored, info)), "av_buffer_ref");
     view.setBigUint64(HardwareAVFrame.fields.hw_frames_ctx.offset, frames, true);
-    return writePicture(this.#kind, view, this.#natives.pictureOf(frame), info);
+    return writePicture(this.#kind, view, frame, this.#natives);
   }
 
   /** Its end begins: what it keeps for later frames goes. */
