@@ -16,6 +16,7 @@ import type { Undo } from "../core/life/undo.ts";
 import { libc } from "../core/native/libc.ts";
 import { FixedStruct, viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
+import { Recent } from "../core/recent.ts";
 import { type Fields, freed } from "./fields.ts";
 import { FULL_RANGE, imageFormatOf, type PixelsFormat, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
@@ -39,33 +40,25 @@ export interface Contents {
   readonly metadata: Metadata | undefined;
 }
 
-/** What the frames of a stream have in common, and the numbers that say so. */
+/** What the frames of a stream have in common. */
 interface Stream {
-  readonly numbers: Float64Array;
   readonly info: FrameInfo;
   /** In which buffer each plane lies, and where. */
   readonly planes: readonly (readonly [buffer: number, layout: Layout])[];
 }
 
-/** Those whose frames came last: most frames are as the one before. */
-const recent: Stream[] = [];
-const MOST_RECENT = 4;
+const streams = new Recent<Stream>();
 
 /** @throws {ArgumentError} for a format that samepage has no layout for. @throws {LayoutError} for planes elsewhere. */
 export function describe(fields: Fields, buffers: readonly Buffer[] = buffersOf(fields)): Contents {
-  const numbers = numbersOf(fields, buffers);
-  let stream = recent.find((one) => isSame(one.numbers, numbers));
-  if (stream === undefined) {
-    recent.unshift(stream = { numbers: numbers.slice(), ...streamOf(fields, buffers) });
-    recent.length = Math.min(recent.length, MOST_RECENT);
-  }
+  const stream = streams.of(numbersOf(fields, buffers), () => streamOf(fields, buffers));
   const blocks = buffers.map(({ address, byteLength }) => ({ kind: "ffmpeg.buffer", address, byteLength }));
   const planes = stream.planes.map(([i, layout]) => ({ handle: blocks[i].address, layout, block: blocks[i] }));
   const info = withMedia(stream.info, { ...stream.info.media, ...momentOf(fields) });
   return { info, planes, metadata: metadataOf(fields) };
 }
 
-function streamOf(fields: Fields, buffers: readonly Buffer[]): Pick<Stream, "info" | "planes"> {
+function streamOf(fields: Fields, buffers: readonly Buffer[]): Stream {
   const { width, height, nb_samples } = fields;
   if (width > 0 && height > 0) return picture(fields, buffers);
   if (nb_samples > 0) return sound(fields, buffers);
@@ -113,13 +106,7 @@ function numbersOf(fields: Fields, buffers: readonly Buffer[]): Float64Array {
   return numbers.subarray(0, n);
 }
 
-function isSame(a: Float64Array, b: Float64Array): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
-}
-
-function picture(fields: Fields, buffers: readonly Buffer[]): Pick<Stream, "info" | "planes"> {
+function picture(fields: Fields, buffers: readonly Buffer[]): Stream {
   const format = pixelsFormat(fields.format, "pointer");
   const crop = cropOf(fields, format);
   const { width, height } = crop;
@@ -172,7 +159,7 @@ export function cropOf(fields: Fields, { name, planes }: PixelsFormat) {
   );
 }
 
-function sound(fields: Fields, buffers: readonly Buffer[]): Pick<Stream, "info" | "planes"> {
+function sound(fields: Fields, buffers: readonly Buffer[]): Stream {
   const { format, nb_samples: samples, channels, sample_rate: sampleRate } = fields;
   const found = SAMPLES.get(format);
   if (found === undefined) throw checks.wrong("pointer", `its AVFrame has no sample format (${format}).`);
