@@ -28,7 +28,7 @@ export interface FFmpegAttach extends AttachOptions {
 
 /** What FFmpeg works on. */
 export interface FFmpegChoice {
-  /** The context whose memory FFmpeg's hardware frames are: `dmabuf`, or one of VA-API, OpenCL or CUDA. FFmpeg works in it. */
+  /** The context whose memory FFmpeg's hardware frames are: `dmabuf`, or one of VA-API, OpenCL, CUDA or Vulkan. FFmpeg works in it. */
   readonly on?: Context;
 }
 

@@ -15,7 +15,8 @@ import { describe } from "./frame.ts";
 import type { Hardware } from "./hardware.ts";
 import { avutil, checks } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
-import { type FrameMemory, SLOTS } from "./pool.ts";
+import type { FrameMemory } from "../core/tensors/native_buffers.ts";
+import { SLOTS } from "./pool.ts";
 import { type MediaSource, openSource } from "./source.ts";
 import type { MediaInfo } from "./streams.ts";
 

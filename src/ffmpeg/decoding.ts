@@ -22,7 +22,8 @@ import { changeStruct, checks, coding, failure, made, readStruct } from "./libra
 import type { Hardware } from "./hardware.ts";
 import { decoderOn } from "./hardware_decoder.ts";
 import { reportLog, takeLog } from "./log.ts";
-import { BufferPool, type FrameMemory, takesBuffers } from "./pool.ts";
+import type { FrameMemory } from "../core/tensors/native_buffers.ts";
+import { BufferPool, takesBuffers } from "./pool.ts";
 import { type MediaInfo, mediaInfoOf, type OpenStream, streamsOf } from "./streams.ts";
 
 /** How a file is decoded, once it was checked. */

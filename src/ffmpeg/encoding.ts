@@ -6,7 +6,7 @@ import { AVERROR_EOF } from "../../ffi/avutil57/errors.ts";
 import { EAGAIN } from "../../ffi/libc/errors.ts";
 import { shown } from "../core/argument.ts";
 import type { NativeFlag } from "../core/device/native_flag.ts";
-import { InteropError, throwAll, warn } from "../core/errors.ts";
+import { InteropError, messageOf, throwAll, warn } from "../core/errors.ts";
 import type { NewFile } from "../core/files.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { owned } from "../core/life/ledger.ts";
@@ -128,11 +128,7 @@ export class Encoding {
       } finally {
         freed(pointer);
         this.#letGo();
-        for (const { flags } of this.#kept.slice(-1)) { // this one, or one that is seen to already
-          Promise.all(flags.map((flag) => flag.fence().wait())).then(() => this.#letGo()).catch((error) =>
-            warn(`${error}`)
-          );
-        }
+        this.#letGoLater();
       }
     });
   }
@@ -195,7 +191,7 @@ export class Encoding {
   /** An AVFrame over a frame's memory, which is lent for as long as FFmpeg keeps it. */
   #lend(frame: Frame<FFmpegTensor>): Address {
     const undo: Undo = [];
-    const { pointer, flags } = allOrNothing("handing over a frame", () => {
+    const { object, flags } = allOrNothing("handing over a frame", () => {
       const child = frame.borrow("read");
       undo.push(() => child[Symbol.dispose]());
       const { rawHandle } = frame;
@@ -207,7 +203,7 @@ export class Encoding {
       return lent;
     }, undo);
     this.#kept = [...this.#kept, { flags, undo }];
-    return pointer;
+    return object;
   }
 
   /** Gives back what the encoder has no reference to any more. */
@@ -216,6 +212,13 @@ export class Encoding {
     if (over.length === 0) return;
     this.#kept = this.#kept.filter((kept) => !over.includes(kept));
     undoAll(over.flatMap(({ undo }) => undo), "giving encoded frames back");
+  }
+
+  /** The same for the last one, once a thread of FFmpeg's has let go of it: its end may be waited for, and no call come. */
+  #letGoLater(): void {
+    const flags = this.#kept.at(-1)?.flags ?? [];
+    const waits = flags.map((flag) => flag.fence().wait());
+    Promise.all(waits).then(() => this.#letGo()).catch((error) => warn(messageOf(error)));
   }
 
   #openFile(): void {
@@ -236,11 +239,8 @@ export class Encoding {
     this.#undo.push(() => format.avformat_free_context(this.#context));
     check(format.avio_open2(this.#at(IO), path, AVIO_FLAG_WRITE, NULL, NULL), "avio_open2");
     // Where it was not closed before, it is removed, and what closing it returns does not matter.
-    owned(
-      "ffmpeg.file",
-      this.#undo,
-      () => void (this.#words[IO] !== NULL && format.avio_close(this.#words[IO] as Address)),
-    );
+    const close = () => void (this.#words[IO] !== NULL && format.avio_close(this.#words[IO] as Address));
+    owned("ffmpeg.file", this.#undo, close);
     changeStruct("AVFormatContext", this.#context, { pb: this.#words[IO] as Address });
     this.#packet = this.#newPacket();
   }
@@ -268,14 +268,14 @@ export class Encoding {
     const codec = asked.codec === undefined ? encoderOf(this.#format, this.#path, medium) : encoderNamed(asked.codec);
     assertTakes(codec, medium, fields.format, this.#format);
     return await this.#orEnd(async () => {
-      const stream = await this.#openCodec(asked, this.#at(OPTIONS + index), codec, info, fields);
+      const stream = await this.#openCodec(asked, OPTIONS + index, codec, info, fields);
       this.#streams.push(stream);
       if (this.#streams.length === this.#asked.length) await this.#begin();
       return stream;
     });
   }
 
-  async #openCodec(asked: Asked, options: Address, encoder: Address, info: FrameInfo, from: Fields): Promise<Stream> {
+  async #openCodec(asked: Asked, word: number, encoder: Address, info: FrameInfo, from: Fields): Promise<Stream> {
     const { codec, format, structs } = coding();
     const context = made(codec.avcodec_alloc_context3(encoder), "avcodec_alloc_context3");
     this.#undo.push(() => codec.avcodec_free_context(new BigUint64Array([context])));
@@ -302,13 +302,12 @@ export class Encoding {
       const layout = context + BigInt(structs.AVCodecContext.fields.ch_layout.offset) as Address;
       codec.av_channel_layout_default(layout, info.channels);
     }
-    const word = Number(options - this.#memory.address) / 8;
     const dictionary = this.#words.subarray(word, word + 1);
     this.#undo.push(() => codec.av_dict_free(dictionary));
     for (const [key, value] of asked.options) {
       check(codec.av_dict_set(dictionary, cString(key), cString(value), 0), "av_dict_set");
     }
-    this.#passed(await codec.avcodec_open2(context, encoder, options), "avcodec_open2");
+    this.#passed(await codec.avcodec_open2(context, encoder, this.#at(word)), "avcodec_open2");
     const own = made(format.avformat_new_stream(this.#context, NULL), "avformat_new_stream");
     const { codecpar } = readStruct("AVStream", own);
     check(codec.avcodec_parameters_from_context(codecpar, context), "avcodec_parameters_from_context");
@@ -321,16 +320,8 @@ export class Encoding {
       ? [from.duration, given ?? timeBase]
       : [1n, [frameRate[1], frameRate[0]] as const];
     const step = rescaled(length, unit, timeBase) || 1n;
-    return {
-      asked,
-      info,
-      codec: context,
-      own,
-      timeBase,
-      most: readStruct("AVCodecContext", context).frame_size,
-      step,
-      next: 0n,
-    };
+    const most = readStruct("AVCodecContext", context).frame_size;
+    return { asked, info, codec: context, own, timeBase, most, step, next: 0n };
   }
 
   /** Writes how the file begins, once all streams are known, and what came before. */

@@ -17,6 +17,7 @@ import type { Fields } from "./fields.ts";
 import { bufferBytes, cropOf, momentOf, pictureFacts } from "./frame.ts";
 import {
   assertSame,
+  deviceStruct,
   formatWithout,
   type HardwareKind,
   KINDS,
@@ -25,6 +26,7 @@ import {
   writePicture,
 } from "./hardware_kinds.ts";
 import { avutil, check, checks, failure, made } from "./library.ts";
+import { VERSIONS } from "./versions.ts";
 
 /** The hardware devices that this FFmpeg was built with: number and name. */
 export function builtDevices(): ReadonlyMap<number, string> {
@@ -71,7 +73,14 @@ export class Hardware implements EndHooks {
         hint: "SAMEPAGE_LIB_FFMPEG names another libavutil.",
       });
     }
-    const { fns } = avutil();
+    const { fns, structs: { release } } = avutil();
+    if (deviceStruct(kind.struct) === undefined) {
+      const has = [...VERSIONS.values()].filter(({ vulkan }) => vulkan !== undefined).map(({ release }) => release);
+      throw new InteropError(`samepage knows FFmpeg's frames of ${kind.format} in ${has}, and this is ${release}.`, {
+        ...{ api: "ffmpeg", fn: "av_hwdevice_ctx_alloc" },
+        hint: "SAMEPAGE_LIB_FFMPEG names another libavutil.",
+      });
+    }
     this.on = on;
     this.#natives = natives;
     this.#kind = kind;
@@ -126,7 +135,7 @@ export class Hardware implements EndHooks {
     }
     const frames = made(fns.av_buffer_ref(this.#framesOf(stored, info)), "av_buffer_ref");
     view.setBigUint64(HardwareAVFrame.fields.hw_frames_ctx.offset, frames, true);
-    return writePicture(this.#kind, view, this.#natives.pictureOf(frame), info);
+    return writePicture(this.#kind, view, frame, this.#natives);
   }
 
   /** Its end begins: what it keeps for later frames goes. */

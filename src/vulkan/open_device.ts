@@ -66,6 +66,8 @@ export interface Handles {
   readonly queues: readonly VkQueue[];
   /** The extensions that it was made with. */
   readonly extensions: readonly string[];
+  /** The features that it was made with, a `VkPhysicalDeviceFeatures2`; undefined for another library's device. */
+  readonly features?: Struct;
 }
 
 /** The functions `vkCreate…` and `vkDestroy…` of these objects are alike. */

@@ -288,6 +288,13 @@ AVFrame *hardware(AVBufferRef *device, const char *format, const char *stored, i
   return frame;
 }
 
+/** Another frame of the same frames context. */
+AVFrame *beside(const AVFrame *other) {
+  AVFrame *frame = av_frame_alloc();
+  if (av_hwframe_get_buffer(other->hw_frames_ctx, frame, 0) < 0) av_frame_free(&frame);
+  return frame;
+}
+
 /** Copies pixels between a device's frame and one in memory. */
 int transfer(AVFrame *to, const AVFrame *from) { return av_hwframe_transfer_data(to, from, 0); }
 

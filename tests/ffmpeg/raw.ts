@@ -9,7 +9,8 @@ import { fieldsAt } from "../../src/ffmpeg/fields.ts";
 import { describe } from "../../src/ffmpeg/frame.ts";
 import { Resource } from "../../src/core/life/resource.ts";
 import { avutil, check, coding, made } from "../../src/ffmpeg/library.ts";
-import { BufferPool, type FrameMemory, takesBuffers } from "../../src/ffmpeg/pool.ts";
+import type { FrameMemory } from "../../src/core/tensors/native_buffers.ts";
+import { BufferPool, takesBuffers } from "../../src/ffmpeg/pool.ts";
 import { addressOf, viewAt } from "../../src/core/native/pin.ts";
 import { cText } from "./frames.ts";
 
