@@ -108,7 +108,7 @@ for (const name of ["h264-720.mp4", "hevc-720.mp4", "h264-1080.mp4"] as const sa
   });
 }
 
-test("AV1: the GPU decodes it, or the CPU does", async (cuda, ffmpeg) => {
+test("AV1: the GPU decodes it, or the CPU does", async (_, ffmpeg) => {
   const targets: unknown[] = [];
   for await (using frame of ffmpeg.decode<CudaTensor>(gpuClip("av1-720.mp4"), { hardware: true })) {
     targets.push(frame.target);
