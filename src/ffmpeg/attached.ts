@@ -51,13 +51,14 @@ export function attachedFrame(
 function attachedSurface(context: FFmpegContext, hardware: Hardware, pointer: Address, access: Access): Frame {
   const own = context.spares.take();
   const owner = () => context.spares.give(own);
-  const { info, picture } = allOrNothing("attaching an AVFrame", () => {
+  const { info, picture, metadata } = allOrNothing("attaching an AVFrame", () => {
     check(avutil().fns.av_frame_ref(own.address, pointer), "av_frame_ref");
     assertFFmpegs(buffersOf(own));
     return hardware.describe(own);
   }, [owner]);
   const frame = hardware.attach(picture, info, { access, owner });
   frame.resource.dependOn(context.resource);
+  for (const [name, about] of metadata?.entries() ?? []) frame.metadata.add(name, about);
   return frame;
 }
 

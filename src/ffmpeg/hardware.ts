@@ -12,6 +12,7 @@ import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
+import type { Metadata } from "../core/tensors/metadata.ts";
 import { imageFormatOf, pixelFormatNumber, pixelsFormat } from "./formats.ts";
 import type { Fields } from "./fields.ts";
 import { bufferBytes, cropOf, momentOf, pictureFacts } from "./frame.ts";
@@ -25,6 +26,7 @@ import {
   writePicture,
 } from "./hardware_kinds.ts";
 import { avutil, check, checks, failure, made } from "./library.ts";
+import { metadataOf } from "./side_data.ts";
 
 /** The hardware devices that this FFmpeg was built with: number and name. */
 export function builtDevices(): ReadonlyMap<number, string> {
@@ -35,6 +37,13 @@ export function builtDevices(): ReadonlyMap<number, string> {
     if (type === AV_HWDEVICE_TYPE_NONE) return devices;
     devices.set(type, textAt(fns.av_hwdevice_get_type_name(type))!);
   }
+}
+
+/** What a hardware AVFrame is. */
+export interface Surface {
+  readonly info: ImageInfo;
+  readonly picture: NativePicture;
+  readonly metadata: Metadata | undefined;
 }
 
 /** FFmpeg's device on a context of another API's. FFmpeg's hardware frames on it are that context's frames. */
@@ -82,7 +91,7 @@ export class Hardware implements EndHooks {
   }
 
   /** What a hardware AVFrame is. @throws {ArgumentError} for one of another device, and without a frames context. */
-  describe(fields: Fields): { readonly info: ImageInfo; readonly picture: NativePicture } {
+  describe(fields: Fields): Surface {
     const { number, device } = this.#storedAs(fields);
     const format = pixelsFormat(number, "pointer");
     const { left, top, width, height } = cropOf(fields, format);
@@ -97,7 +106,7 @@ export class Hardware implements EndHooks {
     const { media, ...facts } = pictureFacts(fields, format.name);
     const about = { ...facts, media: { ...media, ...momentOf(fields) } };
     const info = { ...imageInfo({ format: named, width, height }), ...about };
-    return { info, picture: readPicture(this.#kind, fields, named, device) };
+    return { info, picture: readPicture(this.#kind, fields, named, device), metadata: metadataOf(fields) };
   }
 
   /** The frame that it is. `options` are those of the context's own attach. */
