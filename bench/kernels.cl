@@ -23,3 +23,16 @@ kernel void work(global uchar *bytes, uint turns) {
   for (uint i = 0; i < turns; i++) x = x * x + (i ^ 0x9e3779b9u);
   bytes[0] ^= (uchar)x;
 }
+
+// A Gaussian of three by three weights over a plane of bytes.
+kernel void gaussian(global const uchar *from, int stride, global uchar *to, int to_stride, int width, int height) {
+  const int x = get_global_id(0), y = get_global_id(1);
+  int sum = 8;
+  for (int j = -1; j <= 1; j++) {
+    for (int i = -1; i <= 1; i++) {
+      const int weight = (2 - abs(i)) * (2 - abs(j));
+      sum += weight * from[clamp(y + j, 0, height - 1) * stride + clamp(x + i, 0, width - 1)];
+    }
+  }
+  to[y * to_stride + x] = (uchar)(sum >> 4);
+}

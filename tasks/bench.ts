@@ -48,6 +48,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "ring",
     "vaapi",
     "ffmpeg",
+    "ffmpeg_clip",
   ],
   cuda: [
     "cuda_launch",
@@ -58,6 +59,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "cuda_edges",
     "egl_stream",
     "cuda_claims",
+    "ffmpeg_nvdec",
   ],
   vulkan: ["external_ring", "external_import"],
 };

@@ -72,6 +72,10 @@ const PROGRAMS = {
   cuda_register: CUDA,
   enqueue: C,
   ffmpeg: FFMPEG,
+  ffmpeg_clip: {
+    ...FFMPEG,
+    libraries: [...FFMPEG.libraries, "-l:libavcodec.so.59", "-l:libavformat.so.59", "-lOpenCL"],
+  },
   external_ring: VULKAN,
   map: C,
   wait: C,

@@ -21,6 +21,15 @@ export interface AVCodecs {
   /** `const AVCodec *avcodec_find_encoder(enum AVCodecID id)` */
   avcodec_find_encoder(id: number): Address;
 
+  /** `const AVCodec *av_codec_iterate(void **opaque)` */
+  av_codec_iterate(opaque: BufferSource | null): Address;
+
+  /** `int av_codec_is_decoder(const AVCodec *codec)` */
+  av_codec_is_decoder(codec: Address): number;
+
+  /** `const AVCodecHWConfig *avcodec_get_hw_config(const AVCodec *codec, int index)` */
+  avcodec_get_hw_config(codec: Address, index: number): Address;
+
   /** `const AVCodec *avcodec_find_decoder_by_name(const char *name)` */
   avcodec_find_decoder_by_name(name: BufferSource | null): Address;
 
@@ -34,7 +43,7 @@ export interface AVCodecs {
   avcodec_free_context(avctx: BufferSource | null): void;
 
   /** `int avcodec_open2(AVCodecContext *avctx, const AVCodec *codec, AVDictionary **options)` Runs on another thread. */
-  avcodec_open2(avctx: Address, codec: Address, options: BufferSource | null): Promise<number>;
+  avcodec_open2(avctx: Address, codec: Address, options: Address): Promise<number>;
 
   /** `int avcodec_parameters_to_context(AVCodecContext *codec, const AVCodecParameters *par)` */
   avcodec_parameters_to_context(codec: Address, par: Address): number;
@@ -141,7 +150,7 @@ export interface AVCodecs {
   av_log_set_level(level: number): void;
 
   /** `void av_channel_layout_default(AVChannelLayout *ch_layout, int nb_channels)` */
-  av_channel_layout_default(ch_layout: BufferSource | null, nb_channels: number): void;
+  av_channel_layout_default(ch_layout: Address, nb_channels: number): void;
 
   /** `int av_channel_layout_copy(AVChannelLayout *dst, const AVChannelLayout *src)` */
   av_channel_layout_copy(dst: Address, src: Address): number;

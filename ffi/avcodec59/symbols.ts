@@ -14,6 +14,12 @@ export const SYMBOLS = {
   avcodec_find_decoder: { parameters: ["u32"], result: "u64" },
   // const AVCodec *avcodec_find_encoder(enum AVCodecID id)
   avcodec_find_encoder: { parameters: ["u32"], result: "u64" },
+  // const AVCodec *av_codec_iterate(void **opaque)
+  av_codec_iterate: { parameters: ["buffer"], result: "u64" },
+  // int av_codec_is_decoder(const AVCodec *codec)
+  av_codec_is_decoder: { parameters: ["u64"], result: "i32" },
+  // const AVCodecHWConfig *avcodec_get_hw_config(const AVCodec *codec, int index)
+  avcodec_get_hw_config: { parameters: ["u64", "i32"], result: "u64" },
   // const AVCodec *avcodec_find_decoder_by_name(const char *name)
   avcodec_find_decoder_by_name: { parameters: ["buffer"], result: "u64" },
   // const AVCodec *avcodec_find_encoder_by_name(const char *name)
@@ -23,7 +29,7 @@ export const SYMBOLS = {
   // void avcodec_free_context(AVCodecContext **avctx)
   avcodec_free_context: { parameters: ["buffer"], result: "void" },
   // int avcodec_open2(AVCodecContext *avctx, const AVCodec *codec, AVDictionary **options)
-  avcodec_open2: { parameters: ["u64", "u64", "buffer"], result: "i32", nonblocking: true },
+  avcodec_open2: { parameters: ["u64", "u64", "u64"], result: "i32", nonblocking: true },
   // int avcodec_parameters_to_context(AVCodecContext *codec, const AVCodecParameters *par)
   avcodec_parameters_to_context: { parameters: ["u64", "u64"], result: "i32" },
   // int avcodec_parameters_from_context(AVCodecParameters *par, const AVCodecContext *codec)
@@ -101,7 +107,7 @@ export const SYMBOLS = {
   // void av_log_set_level(int level)
   av_log_set_level: { parameters: ["i32"], result: "void" },
   // void av_channel_layout_default(AVChannelLayout *ch_layout, int nb_channels)
-  av_channel_layout_default: { parameters: ["buffer", "i32"], result: "void" },
+  av_channel_layout_default: { parameters: ["u64", "i32"], result: "void" },
   // int av_channel_layout_copy(AVChannelLayout *dst, const AVChannelLayout *src)
   av_channel_layout_copy: { parameters: ["u64", "u64"], result: "i32" },
 } as const satisfies Deno.ForeignLibraryInterface;

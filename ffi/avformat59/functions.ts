@@ -65,7 +65,7 @@ export interface AVFormats {
   avformat_query_codec(ofmt: Address, codec_id: number, std_compliance: number): number;
 
   /** `int avformat_write_header(AVFormatContext *s, AVDictionary **options)` Runs on another thread. */
-  avformat_write_header(s: Address, options: BufferSource | null): Promise<number>;
+  avformat_write_header(s: Address, options: Address): Promise<number>;
 
   /** `int av_interleaved_write_frame(AVFormatContext *s, AVPacket *pkt)` Runs on another thread. */
   av_interleaved_write_frame(s: Address, pkt: Address): Promise<number>;
@@ -91,4 +91,13 @@ export interface AVFormats {
     filename: BufferSource | null,
     mime_type: BufferSource | null,
   ): Address;
+
+  /** `enum AVCodecID av_guess_codec(const AVOutputFormat *fmt, const char *short_name, const char *filename, const char *mime_type, enum AVMediaType type)` */
+  av_guess_codec(
+    fmt: Address,
+    short_name: BufferSource | null,
+    filename: BufferSource | null,
+    mime_type: BufferSource | null,
+    type: number,
+  ): number;
 }

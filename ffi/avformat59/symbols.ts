@@ -36,7 +36,7 @@ export const SYMBOLS = {
   // int avformat_query_codec(const AVOutputFormat *ofmt, enum AVCodecID codec_id, int std_compliance)
   avformat_query_codec: { parameters: ["u64", "u32", "i32"], result: "i32" },
   // int avformat_write_header(AVFormatContext *s, AVDictionary **options)
-  avformat_write_header: { parameters: ["u64", "buffer"], result: "i32", nonblocking: true },
+  avformat_write_header: { parameters: ["u64", "u64"], result: "i32", nonblocking: true },
   // int av_interleaved_write_frame(AVFormatContext *s, AVPacket *pkt)
   av_interleaved_write_frame: { parameters: ["u64", "u64"], result: "i32", nonblocking: true },
   // int av_write_trailer(AVFormatContext *s)
@@ -51,4 +51,6 @@ export const SYMBOLS = {
   avio_closep: { parameters: ["buffer"], result: "i32", nonblocking: true },
   // const AVOutputFormat *av_guess_format(const char *short_name, const char *filename, const char *mime_type)
   av_guess_format: { parameters: ["buffer", "buffer", "buffer"], result: "u64" },
+  // enum AVCodecID av_guess_codec(const AVOutputFormat *fmt, const char *short_name, const char *filename, const char *mime_type, enum AVMediaType type)
+  av_guess_codec: { parameters: ["u64", "buffer", "buffer", "buffer", "i32"], result: "u32" },
 } as const satisfies Deno.ForeignLibraryInterface;

@@ -7,6 +7,8 @@ import { literal, shown } from "./argument.ts";
 import { ArgumentError, InteropError, messageOf, PermissionError } from "./errors.ts";
 import { allOrNothing } from "./life/undo.ts";
 import { statusOf } from "./native/fd.ts";
+import { libc, libcError } from "./native/libc.ts";
+import { cString } from "./native/text.ts";
 
 /** The functions of Deno's own node:fs that are used here. Only they open a file with O_NONBLOCK. */
 interface FileSystem {
@@ -107,16 +109,81 @@ class OpenFile implements Disposable {
     this.size = allOrNothing("opening a file", () => sizeOfRegular(fs, this.fd), [() => this[Symbol.dispose]()]);
   }
 
-  /** Its fd is the kernel's. Deno's were numbers of its own, once. */
   assertNative(): this {
-    const { ino } = this.#fs.fstatSync(this.fd, { bigint: true });
-    const { identity } = statusOf(this.fd);
-    if (BigInt.asUintN(64, identity) === ino) return this;
-    throw new InteropError("The fd that Deno's node:fs returns is not the kernel's.", { api: "core" });
+    assertNative(this.#fs, this.fd);
+    return this;
   }
 
   [Symbol.dispose](): void {
     this.#fs.closeSync(this.fd);
+  }
+}
+
+/** An fd is the kernel's. Deno's were numbers of its own, once. */
+function assertNative(fs: FileSystem, fd: number): void {
+  const { ino } = fs.fstatSync(fd, { bigint: true });
+  const { identity } = statusOf(fd);
+  if (BigInt.asUintN(64, identity) === ino) return;
+  throw new InteropError("The fd that Deno's node:fs returns is not the kernel's.", { api: "core" });
+}
+
+/**
+ * A new file for native code to write, beside the one that it will replace: that one stays as it was until then. Unless it
+ * was published, its end removes it. Needs `--allow-write` of the folder.
+ */
+export class NewFile implements Disposable {
+  readonly fd: number;
+  readonly #fs: FileSystem = fileSystem();
+  readonly #path: string;
+  #own: string | undefined;
+
+  /**
+   * Creates it.
+   *
+   * @throws {Deno.errors.NotCapable} if Deno does not permit it.
+   * @throws {Error} if the folder has no room for it. The message is the reason alone.
+   */
+  constructor(path: string) {
+    const [fs, own] = [this.#fs, `${path}.${crypto.randomUUID().slice(0, 8)}.part`];
+    const { O_WRONLY, O_CREAT, O_EXCL } = fs.constants;
+    const fd = this.fd = fs.openSync(own, O_WRONLY | O_CREAT | O_EXCL);
+    [this.#path, this.#own] = [path, own];
+    allOrNothing("creating a file", () => assertNative(fs, fd), [() => this[Symbol.dispose]()]);
+  }
+
+  /** Takes the place of the file that it was made for, whole. Deno has permitted to write both. */
+  publish(): void {
+    // Deno's own function asks for the permission to read, too.
+    if (libc().rename(cString(this.#own!), cString(this.#path)) !== 0) throw libcError("rename");
+    this.#own = undefined;
+  }
+
+  /** Closes it. */
+  [Symbol.dispose](): void {
+    try {
+      this.#fs.closeSync(this.fd);
+    } finally {
+      if (this.#own !== undefined) Deno.removeSync(this.#own);
+    }
+  }
+}
+
+/**
+ * Throws unless a path can be written as a regular file, of which it changes nothing. Needs `--allow-write` of it.
+ * @throws {Deno.errors.NotCapable} if Deno does not permit it.
+ * @throws {Error} if something else is there. The message is the reason alone.
+ */
+export function assertReplaceable(path: string): void {
+  const fs = fileSystem();
+  try {
+    const fd = openOldToWrite(fs, path);
+    try {
+      sizeOfRegular(fs, fd);
+    } finally {
+      fs.closeSync(fd);
+    }
+  } catch (error) {
+    if (!isMissing(error)) throw error;
   }
 }
 
@@ -188,8 +255,13 @@ function openToWrite(fs: FileSystem, path: string): { fd: number; isNew: boolean
   } catch (error) {
     if (!hasCode(error, "EEXIST")) throw error;
   }
+  return { fd: openOldToWrite(fs, path, O_CREAT), isNew: false };
+}
+
+function openOldToWrite(fs: FileSystem, path: string, create: number = 0): number {
+  const { O_WRONLY, O_NONBLOCK } = fs.constants;
   try {
-    return { fd: fs.openSync(path, O_WRONLY | O_NONBLOCK | O_CREAT), isNew: false };
+    return fs.openSync(path, O_WRONLY | O_NONBLOCK | create);
   } catch (error) {
     throw hasCode(error, "ENXIO") ? irregular(error) : error; // a FIFO or a socket that no process reads
   }

@@ -9,7 +9,7 @@ import type { Frame } from "../core/tensors/frame.ts";
 import type { FFmpegContext } from "./context.ts";
 import { avFrames } from "./fields.ts";
 import { type Buffer, buffersOf, type Contents, describe, REFERENCED } from "./frame.ts";
-import { type Hardware, hardwareFor } from "./hardware.ts";
+import { type Hardware, hardwareFor, type Surface } from "./hardware.ts";
 import { avutil, check, checks } from "./library.ts";
 import { isLent } from "./lent.ts";
 import type { FFmpegTensor } from "./memory.ts";
@@ -51,11 +51,22 @@ export function attachedFrame(
 function attachedSurface(context: FFmpegContext, hardware: Hardware, pointer: Address, access: Access): Frame {
   const own = context.spares.take();
   const owner = () => context.spares.give(own);
-  const { info, picture } = allOrNothing("attaching an AVFrame", () => {
+  const surface = allOrNothing("attaching an AVFrame", () => {
     check(avutil().fns.av_frame_ref(own.address, pointer), "av_frame_ref");
     assertFFmpegs(buffersOf(own));
     return hardware.describe(own);
   }, [owner]);
+  return adoptedSurface(context, hardware, surface, access, owner);
+}
+
+/** A frame over an AVFrame of ours whose pixels are another API's. `owner` gives the AVFrame back, also on failure. */
+export function adoptedSurface(
+  context: FFmpegContext,
+  hardware: Hardware,
+  { info, picture }: Surface,
+  access: Access,
+  owner: () => void,
+): Frame {
   const frame = hardware.attach(picture, info, { access, owner });
   frame.resource.dependOn(context.resource);
   return frame;

@@ -1,11 +1,11 @@
 import type { Address } from "../../ffi/address.ts";
-import { isMade, type Names, optionsIn } from "../core/argument.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
 import type { Memory, MemoryTarget } from "../core/contract.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
 import { textAt } from "../core/native/text.ts";
 import { ATTACH_NAMES, attaching, type AttachOptions } from "../core/tensors/adopt.ts";
-import { Frame } from "../core/tensors/frame.ts";
+import type { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
@@ -13,8 +13,9 @@ import { contextOn } from "../core/device/device_on.ts";
 import { Hardware } from "./hardware.ts";
 import { attachedFrame } from "./attached.ts";
 import { type DecodeOptions, Decoder } from "./decoder.ts";
+import { type EncodeOptions, Encoder } from "./encoder.ts";
 import { SpareFrames } from "./fields.ts";
-import { lentFrame } from "./lent.ts";
+import { frameIn, lentFrame } from "./lent.ts";
 import { avutil, checks } from "./library.ts";
 import { type FFmpegTensor, ports } from "./memory.ts";
 import type { MediaSource } from "./source.ts";
@@ -183,17 +184,16 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * ```
    */
   avFrame(frame: Frame): Address {
-    if (!isMade<Frame>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
-    const { context } = frame.target;
-    const hardware = this.#hardware?.on === context ? this.#hardware : undefined;
-    if (hardware === undefined) checks.assertHere(context, this, "frame");
+    frameIn(this, frame, this.#hardware?.on);
+    const hardware = frame.target.context === this ? undefined : this.#hardware;
     this.resource.assertLive();
     return lentFrame(this.spares, frame, hardware);
   }
 
   /**
-   * The frames of a file, in order, in the memory that FFmpeg decodes into: its own, or that of `into`. A frame that the
-   * decoder itself goes on to read can be read only; any other is yours to write.
+   * The frames of a file, in order, in the memory that FFmpeg decodes into: its own, that of `into`, or, with `hardware`,
+   * that of the context that this one was opened on. A frame that the decoder itself goes on to read can be read only; any
+   * other is yours to write.
    *
    * Files are all that is opened: a playlist that names others ends with an error, as a URL does.
    *
@@ -213,8 +213,35 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * ```
    */
   decode<T extends Tensor = never>(source: MediaSource, options: DecodeOptions<T> = {}): Decoder<T | FFmpegTensor> {
-    return new Decoder(this, source, options);
+    return new Decoder(this, this.#hardware, source, options);
+  }
+
+  /**
+   * A file that frames are encoded into, in the format that its name stands for. What FFmpeg's name of an encoder is left
+   * out for is encoded as such files mostly are. It is written beside `path`, and takes its place when it is closed.
+   *
+   * @param path a path or a `file:` URL; needs `--allow-write` of its folder
+   * @throws {ArgumentError} for a path that cannot be written, a format or an encoder that FFmpeg does not have, and options
+   * that are wrong.
+   * @throws {PermissionError} if Deno may not write the folder.
+   * @throws {LibraryNotFoundError} if libavcodec or libavformat are not there.
+   *
+   * @example
+   * ```ts
+   * import { FFmpegContext } from "@samepage/interop/ffmpeg";
+   *
+   * using ffmpeg = FFmpegContext.open();
+   * const folder = Deno.makeTempDirSync();
+   * {
+   *   await using photo = ffmpeg.encode(`${folder}/photo.mkv`, { codec: "ffv1" });
+   *   for await (using frame of ffmpeg.decode("examples/edges/photo.jpg")) await photo.write(frame);
+   *   await photo.close();
+   * }
+   * console.log(Array.from(Deno.readDirSync(folder), ({ name }) => name)); // ["photo.mkv"]
+   * Deno.removeSync(folder, { recursive: true });
+   * ```
+   */
+  encode(path: string | URL, options: EncodeOptions = {}): Encoder {
+    return new Encoder(this, path, options);
   }
 }
-
-const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).";

@@ -108,6 +108,8 @@ const MOST_SPARE = 32;
 /** AVFrames without memory that a context keeps: to make one, and a view of it, takes longer than a reference to memory. */
 export class SpareFrames {
   readonly #frames: Fields[] = [];
+  /** How many it keeps: none once its context has ended, which another context's frame over the same bytes may outlive. */
+  #most = MOST_SPARE;
 
   /** One that refers to nothing. */
   take(): Fields {
@@ -119,12 +121,13 @@ export class SpareFrames {
 
   /** Ends its references, and keeps it or frees it. */
   give(frame: Fields): void {
-    if (this.#frames.length >= MOST_SPARE) return freed(frame.address);
+    if (this.#frames.length >= this.#most) return freed(frame.address);
     avutil().fns.av_frame_unref(frame.address);
     this.#frames.push(frame);
   }
 
   free(): void {
+    this.#most = 0;
     for (const { address } of this.#frames.splice(0)) freed(address);
   }
 }

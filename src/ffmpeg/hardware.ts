@@ -39,6 +39,12 @@ export function builtDevices(): ReadonlyMap<number, string> {
   }
 }
 
+/** What a hardware AVFrame is. */
+export interface Surface {
+  readonly info: ImageInfo;
+  readonly picture: NativePicture;
+}
+
 /** FFmpeg's device on a context of another API's. FFmpeg's hardware frames on it are that context's frames. */
 export class Hardware implements EndHooks {
   /** The context whose pictures its frames are. */
@@ -90,8 +96,13 @@ export class Hardware implements EndHooks {
     return made(avutil().fns.av_buffer_ref(this.#device), "av_buffer_ref");
   }
 
+  /** FFmpeg's number of the device's API. */
+  get type(): number {
+    return this.#kind.device;
+  }
+
   /** What a hardware AVFrame is. @throws {ArgumentError} for one of another device, and without a frames context. */
-  describe(fields: Fields): { readonly info: ImageInfo; readonly picture: NativePicture } {
+  describe(fields: Fields): Surface {
     const { number, device } = this.#storedAs(fields);
     const format = pixelsFormat(number, "pointer");
     const { left, top, width, height } = cropOf(fields, format);

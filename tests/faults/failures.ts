@@ -84,6 +84,7 @@ const LIBC: Failures<LibC> = {
   write: { answer: -1n, errno: ENOSPC },
   symlink: minusOne(ENOSPC),
   unlink: { answer: -1, errno: EIO, release: true },
+  rename: { answer: -1, errno: EIO },
   statx: minusOne(EPERM),
   epoll_create1: minusOne(EMFILE),
   epoll_ctl: minusOne(ENOSPC),

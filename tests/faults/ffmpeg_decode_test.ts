@@ -4,10 +4,10 @@ import { FFmpegContext } from "../../src/ffmpeg/mod.ts";
 import { PROBES } from "../conformance/opencv_variants.ts";
 import { clip, missing } from "../ffmpeg/clips.ts";
 import { openFds } from "../gc.ts";
+import { assertPairs, installPairs } from "./pairs.ts";
 import { sweep } from "./sweep.ts";
-import { installTap } from "./tap.ts";
 
-installTap();
+installPairs();
 
 const seen = new Set<string>();
 
@@ -19,8 +19,12 @@ function test(name: string, fn: (ffmpeg: FFmpegContext) => Promise<() => Promise
       using ffmpeg = FFmpegContext.open();
       const operation = await fn(ffmpeg);
       await operation();
+      assertPairs();
       const fds = openFds();
-      const faults = await sweep(operation, () => assertEquals(openFds(), fds, "open fds"), PROBES);
+      const faults = await sweep(operation, () => {
+        assertEquals(openFds(), fds, "open fds");
+        assertPairs();
+      }, PROBES);
       for (const { call } of faults) seen.add(call);
     },
   });

@@ -61,6 +61,9 @@ export const FFMPEG_CODEC: Failures<AVCodecs> = {
   avcodec_get_name: undefined,
   avcodec_find_decoder: none,
   avcodec_find_encoder: none,
+  av_codec_iterate: undefined,
+  av_codec_is_decoder: undefined,
+  avcodec_get_hw_config: undefined,
   avcodec_find_decoder_by_name: none,
   avcodec_find_encoder_by_name: none,
   avcodec_alloc_context3: none,
@@ -126,4 +129,5 @@ export const FFMPEG_FORMAT: Failures<AVFormats> = {
   avio_close: undefined, // of a file that was read, it returns the error of the last read
   avio_closep: { ...failed, release: true },
   av_guess_format: none,
+  av_guess_codec: undefined,
 };

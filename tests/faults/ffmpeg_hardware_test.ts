@@ -6,13 +6,14 @@ import { VaapiContext, type VaapiTensor } from "../../src/vaapi/mod.ts";
 import { until } from "../conformance/bytes.ts";
 import { PROBES } from "../conformance/opencv_variants.ts";
 import { buildFrames, CFrame, inC } from "../ffmpeg/frames.ts";
-import { behave, buildDriver, NODE } from "../vaapi/driver.ts";
+import { behave, buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
 import { picture } from "../vaapi/pixels.ts";
 import { sweep } from "./sweep.ts";
 import { countDevices, devices } from "./ffmpeg_devices.ts";
 
 countDevices();
 const missing = await buildDriver() ?? await buildFrames();
+if (missing === undefined) useDriver();
 
 interface There {
   readonly va: VaapiContext;

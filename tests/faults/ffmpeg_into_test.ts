@@ -5,10 +5,10 @@ import { FFmpegContext } from "../../src/ffmpeg/mod.ts";
 import { PROBES } from "../conformance/opencv_variants.ts";
 import { clip, missing } from "../ffmpeg/clips.ts";
 import { openFds } from "../gc.ts";
+import { assertPairs, installPairs } from "./pairs.ts";
 import { sweep } from "./sweep.ts";
-import { installTap } from "./tap.ts";
 
-installTap();
+installPairs();
 
 Deno.test({
   name: `faults: ffmpeg: decoding into other memory${missing === undefined ? "" : ` (skipped: needs ${missing})`}`,
@@ -22,8 +22,12 @@ Deno.test({
       }
     };
     await operation();
+    assertPairs();
     const fds = openFds();
-    const faults = await sweep(operation, () => assertEquals(openFds(), fds, "open fds"), PROBES);
+    const faults = await sweep(operation, () => {
+      assertEquals(openFds(), fds, "open fds");
+      assertPairs();
+    }, PROBES);
     const seen = new Set(faults.map(({ call }) => call));
     for (const call of ["ffmpeg.av_buffer_create", "ffmpeg_codec.av_buffer_pool_init2"]) {
       assertEquals(seen.has(call), true, `${call} was made to fail`);

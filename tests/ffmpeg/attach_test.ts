@@ -12,6 +12,9 @@ import {
   type InteropError,
   LayoutError,
 } from "@samepage/interop";
+import { FFmpegContext } from "@samepage/interop/ffmpeg";
+import type { AVUtil } from "../../ffi/avutil57/functions.ts";
+import { avutil } from "../../src/ffmpeg/library.ts";
 import { warningsOf } from "../warnings.ts";
 import { CFrame, cText, inC } from "./frames.ts";
 import { elementOf, Open, test, testOpen, value } from "./open.ts";
@@ -293,6 +296,27 @@ testOpen("the owner is called once, after the last of two frames over the same b
   assertEquals([told, made.references], [0, 3]); // the block that both share was the first one's
   two[Symbol.dispose]();
   assertEquals([told, made.references], [1, 1]);
+});
+
+testOpen("an AVFrame that outlives its context, since another's frame is over the same bytes, is freed", (open) => {
+  using made = CFrame.picture("gray", 16, 8);
+  const fns = avutil().fns as { -readonly [N in "av_frame_alloc" | "av_frame_free"]: AVUtil[N] };
+  const { av_frame_alloc, av_frame_free } = fns;
+  let alive = 0;
+  fns.av_frame_alloc = () => (alive++, av_frame_alloc());
+  fns.av_frame_free = (frame) => (alive--, av_frame_free(frame));
+  try {
+    const [first, second] = [FFmpegContext.open(), FFmpegContext.open()];
+    first.attach(made.pointer, { access: "read" });
+    second.attach(made.pointer, { access: "read" });
+    first[Symbol.dispose]();
+    assertEquals(made.references, 3);
+    second[Symbol.dispose]();
+    assertEquals([made.references, alive], [1, 0]);
+  } finally {
+    Object.assign(fns, { av_frame_alloc, av_frame_free });
+  }
+  void open;
 });
 
 testOpen("a context that ends takes its frames with it", (open) => {

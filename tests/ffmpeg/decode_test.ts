@@ -16,6 +16,7 @@ import { type DecodeOptions, FFmpegContext, type MediaSource } from "@samepage/i
 import { assertAlive } from "../alive.ts";
 import { openFds } from "../gc.ts";
 import { runModule } from "../process.ts";
+import { bytesOf, concat } from "./bytes.ts";
 import { clip, decodedByProgram, missing } from "./clips.ts";
 
 interface There {
@@ -38,27 +39,6 @@ function test(name: string, fn: (there: There) => unknown): void {
       assertEquals(openFds(), fds, "open fds");
     },
   });
-}
-
-function concat(parts: readonly Uint8Array[]): Uint8Array {
-  const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  parts.reduce((at, part) => (all.set(part, at), at + part.length), 0);
-  return all;
-}
-
-/** The bytes of a frame, row by row, as FFmpeg writes raw files. */
-function bytesOf(frame: Frame, graph: MapperGraph): Uint8Array {
-  using mapped = graph.map(frame, host, { access: "read" }) as Frame<HostTensor>;
-  assertEquals(mapped.route!.bytesMoved, 0);
-  const parts = mapped.planes.map((plane) => {
-    const { shape: [rows, columns], strides: [stride, step] } = plane.layout;
-    const all = plane.bytes();
-    if (columns === undefined) return all.slice();
-    const dense = new Uint8Array(rows * columns * step);
-    for (let y = 0; y < rows; y++) dense.set(all.subarray(y * stride, y * stride + columns * step), y * columns * step);
-    return dense;
-  });
-  return concat(parts);
 }
 
 async function framesOf(

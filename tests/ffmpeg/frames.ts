@@ -3,9 +3,8 @@
  *
  * @module
  */
-import "../vaapi/first.ts"; // loads before the libavutil that is looked for below
 import { dirname } from "node:path";
-import { environment } from "../../src/core/native/library.ts";
+import { environment, libraryPaths } from "../../src/core/native/library.ts";
 
 const SYMBOLS = {
   format_name: { parameters: ["i32"], result: "pointer" },
@@ -61,9 +60,11 @@ const SYMBOLS = {
 
 /** The libavutil that samepage opens: the one that is named, or the first that is installed. */
 const AVUTIL = environment("SAMEPAGE_LIB_FFMPEG") ??
-  [57, 59, 60, 61].map((major) => `libavutil.so.${major}`).find((name) => majorOf(name) !== undefined);
-/** Its major version. */
-export const MAJOR: number | undefined = AVUTIL === undefined ? undefined : majorOf(AVUTIL);
+  [57, 59, 60, 61].map((major) => `libavutil.so.${major}`).find(isInstalled);
+/** Its major version, by its name; the tests' own libraries have none there. */
+export const MAJOR: number | undefined = AVUTIL === undefined
+  ? undefined
+  : Number(/\.so\.(\d+)/.exec(AVUTIL)?.[1] ?? "57");
 
 const HEADERS = new URL(`../../.ffmpeg/${MAJOR}/include`, import.meta.url).pathname;
 const FOLDER = new URL("../../out/ffmpeg/", import.meta.url).pathname; // git ignores it
@@ -71,12 +72,11 @@ const LIBRARY = `${FOLDER}frames${MAJOR}.so`;
 /** A libavutil that says that it has version 99, once it was built. */
 export const NEWER = `${FOLDER}newer${MAJOR}.so`;
 
-function majorOf(library: string): number | undefined {
-  try {
-    return Deno.dlopen(library, { avutil_version: { parameters: [], result: "u32" } }).symbols.avutil_version() >>> 16;
-  } catch {
-    return undefined;
-  }
+/** By its file: to open libavutil is to open libva, before a test has chosen its driver. */
+function isInstalled(name: string): boolean {
+  const { access } = Deno.dlopen("libc.so.6", { access: { parameters: ["buffer", "i32"], result: "i32" } }).symbols;
+  const isThere = (path: string) => access(new TextEncoder().encode(`${path}\0`), 0) === 0; // without --allow-read, too
+  return libraryPaths(name).some((path) => path.includes("/") && isThere(path));
 }
 
 /** Compiles them. Returns what is missing for that. */
@@ -90,6 +90,17 @@ export async function useCuda(): Promise<string | undefined> {
   const missing = await built("libcuda.c", library, "-Wl,-soname,libcuda.so.1");
   if (missing === undefined) Deno.dlopen(library, {});
   return missing;
+}
+
+/** Compiles NVDEC in memory of the host's, for {@link useCuda}. Returns what is missing, or what the library has more. */
+export async function useNvdec() {
+  const library = `${FOLDER}libnvcuvid.so`;
+  const missing = await useCuda() ?? await built("libnvcuvid.c", library, "-Wl,-soname,libnvcuvid.so.1");
+  if (missing !== undefined) return missing;
+  return Deno.dlopen(library, {
+    nvdec_decoders: { parameters: [], result: "i32" },
+    nvdec_refuse: { parameters: ["i32"], result: "void" },
+  }).symbols;
 }
 
 async function built(name: string, library: string, ...more: string[]): Promise<string | undefined> {

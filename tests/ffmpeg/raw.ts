@@ -9,7 +9,8 @@ import { fieldsAt } from "../../src/ffmpeg/fields.ts";
 import { describe } from "../../src/ffmpeg/frame.ts";
 import { Resource } from "../../src/core/life/resource.ts";
 import { avutil, check, coding, made } from "../../src/ffmpeg/library.ts";
-import { BufferPool, type FrameMemory, takesBuffers } from "../../src/ffmpeg/pool.ts";
+import type { FrameMemory } from "../../src/core/tensors/native_buffers.ts";
+import { BufferPool, takesBuffers } from "../../src/ffmpeg/pool.ts";
 import { addressOf, viewAt } from "../../src/core/native/pin.ts";
 import { cText } from "./frames.ts";
 
@@ -49,7 +50,7 @@ export class RawDecoder<T extends Tensor = Tensor> implements AsyncDisposable {
     view.setInt32(thread_count.offset, threads, true);
     view.setInt32(thread_type.offset, 1, true);
     if (into !== undefined && takesBuffers(decoder)) one.pool = new BufferPool(one.resource, decoder, into, slots);
-    check(await codec.avcodec_open2(decoder, found, null), "avcodec_open2");
+    check(await codec.avcodec_open2(decoder, found, NULL), "avcodec_open2");
     one.#packet[0] = made(codec.av_packet_alloc(), "av_packet_alloc");
     one.#frame[0] = made(avutil().fns.av_frame_alloc(), "av_frame_alloc");
     return one;

@@ -22,7 +22,7 @@ export const avformat59: Library = {
     { name: "avformat_alloc_output_context2", address: ["oformat"] },
     { name: "avformat_new_stream", address: ["s", "c"] },
     { name: "avformat_query_codec", address: ["ofmt"] },
-    { name: "avformat_write_header", address: ["s"], nonblocking: true },
+    { name: "avformat_write_header", address: ["s", "options"], nonblocking: true },
     { name: "av_interleaved_write_frame", address: ["s", "pkt"], nonblocking: true },
     { name: "av_write_trailer", address: ["s"], nonblocking: true },
     { name: "avformat_free_context", address: ["s"] },
@@ -30,6 +30,7 @@ export const avformat59: Library = {
     { name: "avio_close", address: ["s"] },
     { name: "avio_closep", nonblocking: true },
     "av_guess_format",
+    { name: "av_guess_codec", address: ["fmt"] },
   ],
   constants: [
     {

@@ -40,9 +40,9 @@ export function readFunction(
   };
 }
 
-/** glibc's `__addr` is `addr` to its readers. */
+/** glibc's `__addr` is `addr` to its readers; of its `__new`, TypeScript keeps the word for itself. */
 export function parameterName({ name }: Member, i: number): string {
-  return name.replace(/^_+/, "") || `arg${i}`;
+  return name.replace(/^_+(?!new$)/, "") || `arg${i}`;
 }
 
 function prototypeText({ name, result, variadic }: Prototype, parameters: readonly Member[]): string {

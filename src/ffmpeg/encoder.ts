@@ -1,0 +1,136 @@
+import { type Names, object, optionsIn, shown } from "../core/argument.ts";
+import { finalizers } from "../core/life/finalizers.ts";
+import { NativeObject } from "../core/life/native_object.ts";
+import type { Resource } from "../core/life/resource.ts";
+import { allOrNothing } from "../core/life/undo.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import type { FFmpegContext } from "./context.ts";
+import { type Asked, Encoding } from "./encoding.ts";
+import { frameIn } from "./lent.ts";
+import { checks } from "./library.ts";
+import type { FFmpegTensor } from "./memory.ts";
+import { newFile } from "./source.ts";
+import type { Ratio } from "./streams.ts";
+
+/** How one stream is encoded. Its size, format, colours and sample rate are those of its first frame. */
+export interface EncodedStream {
+  /** FFmpeg's name of the encoder: `"libx264"`; what the format of the file is made for, if it is left out. */
+  readonly codec?: string;
+  /** Bits a second; the encoder chooses if it is left out. */
+  readonly bitRate?: number;
+  /** Frames a second: an integer, or a ratio as in `[30000, 1001]`. For video. */
+  readonly frameRate?: number | Ratio;
+  /**
+   * Seconds that the encoder counts in. If it is left out: one frame of `frameRate`, else the time base of the first frame,
+   * else `[1, 25]`. Sound counts samples.
+   */
+  readonly timeBase?: Ratio;
+  /** How many threads encode; FFmpeg chooses by the number of processors if it is left out. */
+  readonly threads?: number;
+  /** FFmpeg's own options, of the encoder and of the file's format: `{ preset: "ultrafast", movflags: "+faststart" }`. */
+  readonly options?: Readonly<Record<string, string | number>>;
+}
+
+/** Options of {@link FFmpegContext.encode}: of the stream, or of pictures where there is `audio`, too. */
+export interface EncodeOptions extends EncodedStream {
+  /** A second stream, for sound beside the pictures. */
+  readonly audio?: Omit<EncodedStream, "frameRate" | "timeBase">;
+  /** Ends the encoder: what is called then throws the signal's reason, and no file is left. */
+  readonly signal?: AbortSignal;
+}
+
+const SOUND: Names<NonNullable<EncodeOptions["audio"]>> = { codec: true, bitRate: true, threads: true, options: true };
+const NAMES: Names<EncodeOptions> = { ...SOUND, frameRate: true, timeBase: true, audio: true, signal: true };
+
+const MOST = 2 ** 31 - 1;
+const MOST_THREADS = 1024;
+
+function streamIn(
+  { codec, bitRate, frameRate, timeBase, threads = 0, options = {} }: EncodedStream,
+  medium: Asked["medium"],
+): Asked {
+  if (codec !== undefined) checks.assertText(codec, "codec");
+  if (bitRate !== undefined) assertInteger(bitRate, "bitRate", 1, Number.MAX_SAFE_INTEGER);
+  assertInteger(threads, "threads", 0, MOST_THREADS);
+  const pairs = Object.entries(object(options, "options"));
+  for (const [name, value] of pairs) {
+    if (typeof value !== "string" && typeof value !== "number") {
+      throw checks.wrongKind(`options.${name}`, "a string or a number", value);
+    }
+  }
+  return {
+    ...{ medium, codec, bitRate, threads, options: pairs.map(([name, value]) => [name, `${value}`]) },
+    frameRate: frameRate === undefined ? undefined : ratioIn(frameRate, "frameRate"),
+    timeBase: timeBase === undefined ? undefined : ratioIn(timeBase, "timeBase"),
+  };
+}
+
+function assertInteger(given: unknown, argument: string, least: number, most: number): void {
+  if (Number.isInteger(given) && (given as number) >= least && (given as number) <= most) return;
+  throw checks.wrong(argument, `expected an integer from ${least} to ${most}, got ${shown(given)}.`);
+}
+
+function ratioIn(given: number | Ratio, argument: string): Ratio {
+  const ratio = Array.isArray(given) ? given : [given, 1];
+  if (ratio.length === 2 && ratio.every((n) => Number.isInteger(n) && n > 0 && n <= MOST)) return [ratio[0], ratio[1]];
+  const hint = "Write 29.97 as [30000, 1001].";
+  throw checks.wrong(argument, `expected an integer, or [numerator, denominator], got ${shown(given)}.`, hint);
+}
+
+/**
+ * A file that frames are encoded into: {@link FFmpegContext.encode} makes it. The file is there, under its name, once
+ * `close` has returned. What ends before, by an error, a dispose or a signal, leaves the folder as it was.
+ */
+export class Encoder extends NativeObject {
+  /** Its end of life. */
+  readonly resource: Resource;
+  readonly #context: FFmpegContext;
+  readonly #encoding: Encoding;
+
+  /** Made by a context. */
+  constructor(context: FFmpegContext, path: string | URL, given: EncodeOptions) {
+    super();
+    context.resource.assertLive();
+    const { audio, signal, ...own } = optionsIn(given, NAMES);
+    const streams = [streamIn(own, audio === undefined ? undefined : "video")];
+    if (audio !== undefined) streams.push(streamIn(optionsIn(audio, SOUND, "audio"), "audio"));
+    checks.assertSignal(signal, "signal");
+    signal?.throwIfAborted();
+    this.#context = context;
+    this.#encoding = allOrNothing("opening a file to write", (undo) => {
+      return new Encoding(context, streams, signal, newFile(path, undo), undo);
+    });
+    this.resource = this.#encoding.resource;
+    finalizers.register(this, this.resource, this);
+  }
+
+  /** How many frames the encoder keeps: those have to stay as they are. */
+  get kept(): number {
+    return this.#encoding.kept;
+  }
+
+  /**
+   * Encodes a frame, once all work on it is over. Its bytes are not copied for that: while the encoder keeps a reference
+   * to them, they can be read and not written, and a frame over memory of samepage's ends when the encoder has let go.
+   * Calls are done in order. A frame's `media.pts` and `timeBase` say when it is shown; one without follows the one before.
+   *
+   * @param frame a frame of this context: decoded, attached, or `graph.map(frame, ffmpeg)`
+   * @throws {ArgumentError} for a frame that differs from the first, is not later than the one before, or has a format that
+   * the encoder does not take. The encoder goes on.
+   * @throws {AccessError} if the bytes are lent for writing.
+   * @throws {NativeCallError} if FFmpeg or the disk fails. It ends the encoder.
+   */
+  async write(frame: Frame<FFmpegTensor>): Promise<void> {
+    await this.#encoding.write(frameIn(this.#context, frame));
+  }
+
+  /**
+   * Encodes what is kept, ends the file, and puts it in its place. Idempotent.
+   *
+   * @throws {InteropError} if a stream has no frame.
+   * @throws {NativeCallError} if FFmpeg or the disk fails.
+   */
+  async close(): Promise<void> {
+    await this.#encoding.close();
+  }
+}

@@ -1,0 +1,78 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import { AVMEDIA_TYPE_AUDIO, AVMEDIA_TYPE_VIDEO } from "../../ffi/avcodec59/constants.ts";
+import type { AVCodec } from "../../ffi/avcodec59/structs.ts";
+import { ArgumentError } from "../core/errors.ts";
+import { shown } from "../core/argument.ts";
+import { viewAt } from "../core/native/pin.ts";
+import { cString, textAt } from "../core/native/text.ts";
+import { checks, coding, readStruct } from "./library.ts";
+
+/** What a stream is of. */
+export type Medium = "video" | "audio";
+
+const TYPES = { video: AVMEDIA_TYPE_VIDEO, audio: AVMEDIA_TYPE_AUDIO };
+
+/** @throws {ArgumentError} if this FFmpeg has none of that name. */
+export function encoderNamed(name: string): Address {
+  const encoder = coding().codec.avcodec_find_encoder_by_name(cString(name));
+  if (encoder !== NULL) return encoder;
+  const hint = "`ffmpeg -encoders` lists those there are.";
+  throw unknown("codec", "avcodec_find_encoder_by_name", `this FFmpeg has no encoder ${shown(name)}.`, hint);
+}
+
+/** What a format of files is encoded by, if nothing is asked for. */
+export function encoderOf(format: Address, path: string, medium: Medium): Address {
+  const { codec, format: { av_guess_codec } } = coding();
+  const id = av_guess_codec(format, null, cString(path), null, TYPES[medium]);
+  const encoder = codec.avcodec_find_encoder(id);
+  if (encoder !== NULL) return encoder;
+  const why = `FFmpeg has no encoder of ${medium} that goes by itself with files like ${shown(path)}.`;
+  throw unknown("codec", "avcodec_find_encoder", why, 'Name one: { codec: "ffv1" }.');
+}
+
+/** The format that a file's name stands for. */
+export function formatOf(path: string): Address {
+  const format = coding().format.av_guess_format(null, cString(path), null);
+  if (format !== NULL) return format;
+  throw unknown("path", "av_guess_format", `FFmpeg has no format for files like ${shown(path)}.`);
+}
+
+/** FFmpeg has nothing of that name. */
+function unknown(argument: string, fn: string, why: string, hint?: string): ArgumentError {
+  return new ArgumentError(`${argument}: ${why}`, {
+    api: "ffmpeg",
+    argument,
+    fn,
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+/** Throws where an encoder does not take such frames, or the file cannot have what it makes. */
+export function assertTakes(encoder: Address, medium: Medium, format: number, file: Address): void {
+  const { codec, format: { avformat_query_codec } } = coding();
+  // Since 7.1 these lists are elsewhere: avcodec_open2 refuses the frame then.
+  const about: Partial<AVCodec> = readStruct("AVCodec", encoder);
+  const { name: text = NULL, type, id = 0, pix_fmts = NULL, sample_fmts = NULL } = about;
+  const name = textAt(text)!;
+  if (type !== TYPES[medium]) throw checks.wrong("codec", `${name} encodes no ${medium}.`);
+  if (avformat_query_codec(file, id, 0) === 0) {
+    throw checks.wrong("codec", `files of that name cannot have ${textAt(codec.avcodec_get_name(id))}.`);
+  }
+  const [list, nameOf] = medium === "video"
+    ? [pix_fmts, codec.av_get_pix_fmt_name] as const
+    : [sample_fmts, codec.av_get_sample_fmt_name] as const;
+  const taken = list === NULL ? [format] : [...numbersAt(list)];
+  if (taken.includes(format)) return;
+  const names = taken.map((number) => textAt(nameOf(number)));
+  const hint = "Convert the frame; FFmpeg's libswscale and libswresample do.";
+  throw checks.wrong("frame", `${name} takes ${names.join(", ")}, and not ${textAt(nameOf(format))}.`, hint);
+}
+
+/** A list of C's that ends with -1. */
+function* numbersAt(list: Address): Generator<number> {
+  for (let i = 0;; i++) {
+    const number = viewAt(list + BigInt(4 * i) as Address, 4, "ffmpeg").getInt32(0, true);
+    if (number === -1) return;
+    yield number;
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * FFmpeg's objects that were made, and not freed. The ledger counts samepage's own, and FFmpeg's are memory like any other.
+ *
+ * @module
+ */
+import { assertEquals } from "@std/assert";
+import { setTap } from "../../src/core/native/library.ts";
+import { tapped } from "./tap.ts";
+
+/** What makes an object, and what frees it, also where there is none. */
+const PAIRS: Readonly<Record<string, string>> = {
+  av_frame_alloc: "av_frame_free",
+  av_packet_alloc: "av_packet_free",
+  avcodec_alloc_context3: "avcodec_free_context",
+  avformat_alloc_context: "avformat_close_input",
+  avio_open2: "avio_close",
+  av_dict_set: "av_dict_free",
+  av_buffer_pool_init2: "av_buffer_pool_uninit",
+};
+
+// deno-lint-ignore no-explicit-any -- a native function of any signature
+type Native = (...args: any[]) => any;
+
+const counts = new Map<string, number>();
+
+/** Puts functions that fail on request in the place of every library's own, as installTap() does, and counts these. */
+export function installPairs(): void {
+  const names = new Set(Object.entries(PAIRS).flat());
+  setTap((api, functions) => {
+    const entries = Object.entries(tapped(api, functions)).map((
+      [name, fn],
+    ) => [name, names.has(name) ? counted(name, fn as Native) : fn]);
+    return Object.fromEntries(entries);
+  });
+}
+
+/** It returns an address, an error below zero, or nothing. */
+function counted(name: string, fn: Native): Native {
+  return (...args) => {
+    const made = fn(...args);
+    if (made === undefined || (typeof made === "bigint" ? made !== 0n : made >= 0) || !(name in PAIRS)) {
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+    return made;
+  };
+}
+
+/** Since the last call, at least as many objects of each kind were freed as were made. */
+export function assertPairs(): void {
+  const made = Object.entries(PAIRS).map(([make, free]) =>
+    [make, counts.get(make) ?? 0, counts.get(free) ?? 0] as const
+  );
+  counts.clear();
+  const left = made.filter(([, made, freed]) => freed < made).map(([make, made, freed]) =>
+    `${make}: ${made}, freed ${freed}`
+  );
+  assertEquals(left, [], "objects that were made and not freed");
+}

@@ -1,0 +1,372 @@
+/** Frames, encoded into files, beside what comes back of those. */
+import { assert, assertEquals, assertInstanceOf, assertMatch, assertRejects, assertThrows } from "@std/assert";
+import { toFileUrl } from "@std/path";
+import {
+  AccessError,
+  ArgumentError,
+  DisposedError,
+  Frame,
+  host,
+  type HostTensor,
+  imageInfo,
+  InteropError,
+  ledger,
+  MapperGraph,
+  NativeCallError,
+} from "@samepage/interop";
+import type { OpenCLTensor } from "@samepage/interop/opencl";
+import { type EncodeOptions, type Encoder, FFmpegContext, type FFmpegTensor } from "@samepage/interop/ffmpeg";
+import { assertAlive } from "../alive.ts";
+import { noSmallDisk, onSmallDisk } from "../full_disk.ts";
+import { openFds } from "../gc.ts";
+import { HERE, open as openOpenCL } from "../opencl/help.ts";
+import { bytesOf } from "./bytes.ts";
+import { clip, decodedByProgram, missing } from "./clips.ts";
+
+interface There {
+  readonly ffmpeg: FFmpegContext;
+  readonly graph: MapperGraph;
+  /** An empty folder. */
+  readonly folder: string;
+}
+
+function test(name: string, fn: (there: There) => unknown, lacking = missing): void {
+  Deno.test({
+    name: `encode: ${name}${lacking === undefined ? "" : ` (not here: ${lacking})`}`,
+    ignore: lacking !== undefined,
+    async fn() {
+      const [alive, fds, folder] = [ledger.alive, openFds(), await Deno.makeTempDir()];
+      try {
+        using ffmpeg = FFmpegContext.open();
+        using graph = new MapperGraph([host, ffmpeg]);
+        await fn({ ffmpeg, graph, folder });
+      } finally {
+        await Deno.remove(folder, { recursive: true });
+      }
+      await assertAlive(alive, "alive after the test");
+      assertEquals(openFds(), fds, "open fds");
+    },
+  });
+}
+
+const names = (folder: string) => Array.from(Deno.readDirSync(folder), ({ name }) => name).sort();
+
+const I420 = imageInfo({ format: "I420", width: 160, height: 120 });
+
+/** Writes pictures of the host's, each of one value. */
+async function writeGray({ graph, ffmpeg }: There, out: Encoder, values: readonly number[], info = I420) {
+  for (const value of values) {
+    using picture = host.allocateFrame(info, { rowAlign: 64 });
+    for (const plane of picture.planes) plane.bytes().fill(value);
+    using mapped = graph.map(picture, ffmpeg, { access: "read" }) as Frame<FFmpegTensor>;
+    assertEquals(mapped.route!.bytesMoved, 0);
+    await out.write(mapped);
+  }
+}
+
+/** Decodes a clip into a file, and returns its frames' bytes. */
+async function transcode(there: There, from: string, to: string, options: EncodeOptions): Promise<Uint8Array[]> {
+  const frames: Uint8Array[] = [];
+  await using out = there.ffmpeg.encode(to, options);
+  const stream = options.codec?.startsWith("pcm") ? "audio" : "video";
+  for await (using frame of there.ffmpeg.decode(from, { stream })) {
+    frames.push(bytesOf(frame, there.graph));
+    await out.write(frame);
+  }
+  await out.close();
+  return frames;
+}
+
+async function decoded({ ffmpeg, graph }: There, path: string, stream: "video" | "audio" = "video") {
+  const frames = [];
+  for await (using frame of ffmpeg.decode(path, { stream })) {
+    frames.push({ info: frame.info, bytes: bytesOf(frame, graph) });
+  }
+  return frames;
+}
+
+for (const [codec, name] of [["ffv1", "out.mkv"], ["rawvideo", "out.nut"]] as const) {
+  test(`${codec} gives back the pixels that a decoder gave, bit by bit`, async (there) => {
+    const path = `${there.folder}/${name}`;
+    const frames = await transcode(there, await clip("h264.mp4"), path, { codec, frameRate: 25 });
+    assertEquals(frames.length, 50);
+    assertEquals((await decoded(there, path)).map(({ bytes }) => bytes), frames);
+    assertEquals(names(there.folder), [name]);
+  });
+}
+
+test("sound of a wave file gives back its samples", async (there) => {
+  const [from, path] = [await clip("sound.wav"), `${there.folder}/out.wav`];
+  await transcode(there, from, path, { codec: "pcm_s16le" });
+  assertEquals(await decodedByProgram(path, "-f", "s16le"), await decodedByProgram(from, "-f", "s16le"));
+});
+
+test("x264 in mp4: as many pictures, of the same times, for a file: URL", async (there) => {
+  const [from, path] = [await clip("h264.mp4"), `${there.folder}/out.mp4`];
+  const url = toFileUrl(path);
+  await using out = there.ffmpeg.encode(url, {
+    ...{ codec: "libx264", frameRate: [25, 1], bitRate: 400_000, threads: 1 },
+    options: { preset: "ultrafast", movflags: "+faststart" },
+  });
+  for await (using frame of there.ffmpeg.decode(from)) await out.write(frame);
+  await out.close();
+  await out.close(); // once more is no more
+  await using decoder = there.ffmpeg.decode(path);
+  const { stream, duration } = await decoder.info();
+  assertEquals([stream.codec, stream.width, stream.height, stream.frameRate], ["h264", 160, 120, [25, 1]]);
+  assert(Math.abs(duration! - 2) < 0.05);
+  const seconds = [];
+  for await (using shown of decoder) {
+    const { pts, timeBase } = shown.info.media!;
+    seconds.push(Number(pts) * timeBase![0] / timeBase![1]);
+  }
+  assertEquals(seconds.map((at) => Math.round(at * 25)), Array.from({ length: 50 }, (_, i) => i));
+});
+
+test("pictures and sound in one file, whichever comes first", async (there) => {
+  const from = await clip("h264.mp4");
+  for (const first of ["video", "audio"] as const) {
+    const path = `${there.folder}/${first}.mp4`;
+    await using out = there.ffmpeg.encode(path, {
+      ...{ codec: "libx264", frameRate: 25, options: { preset: "ultrafast" } },
+      audio: { codec: "aac", bitRate: 64_000 },
+    });
+    for (const stream of first === "video" ? ["video", "audio"] as const : ["audio", "video"] as const) {
+      for await (using frame of there.ffmpeg.decode(from, { stream })) await out.write(frame);
+    }
+    await out.close();
+    await using decoder = there.ffmpeg.decode(path);
+    const { streams } = await decoder.info();
+    assertEquals(streams.map(({ codec }) => codec).sort(), ["aac", "h264"]);
+    for (const { duration } of streams) assert(Math.abs(duration! - 2) < 0.1, `${duration} seconds`);
+    assertEquals((await decoded(there, path)).length, 50);
+  }
+});
+
+test("what a file's name stands for is encoded where no encoder is named", async (there) => {
+  const wanted = { "a.png": "png", "a.jpg": "mjpeg", "a.webm": "vp9", "a.mp4": "h264", "a.gif": "gif" };
+  const info = imageInfo({ format: "RGB", width: 32, height: 16 });
+  for (const [name, codec] of Object.entries(wanted)) {
+    const path = `${there.folder}/${name}`;
+    await using out = there.ffmpeg.encode(path);
+    const isPng = name === "a.png";
+    if (name === "a.gif") {
+      await assertRejects(() => writeGray(there, out, [9]), ArgumentError, "gif takes rgb8, bgr8");
+      continue;
+    }
+    const colour = name === "a.jpg" ? { colour: { range: "full" as const } } : {};
+    await writeGray(there, out, [130], isPng ? info : { ...I420, ...colour });
+    await out.close();
+    const [{ info: { format }, bytes }] = await decoded(there, path);
+    assertEquals(format, isPng ? "RGB" : "I420");
+    if (isPng) assert(bytes.every((byte) => byte === 130));
+    await using decoder = there.ffmpeg.decode(path);
+    assertEquals((await decoder.info()).stream.codec, codec);
+  }
+});
+
+test("planes in memory of their own, and frames for reading alone", async (there) => {
+  const { ffmpeg, graph, folder } = there;
+  const planes = [[120, 160], [60, 80], [60, 80]].map((shape) => host.allocate({ shape, dtype: "u8" }));
+  planes.forEach((plane, i) => plane.bytes().fill(10 + i));
+  using picture = Frame.of(planes, I420);
+  await using out = ffmpeg.encode(`${folder}/out.nut`, { codec: "rawvideo" });
+  await using mapped = graph.map(picture, ffmpeg, { access: "read" }) as Frame<FFmpegTensor>;
+  await out.write(mapped);
+  await out.write(mapped); // it comes 40 ms later
+  await out.close();
+  const [one, two] = await decoded(there, `${folder}/out.nut`);
+  assertEquals(one.bytes, two.bytes);
+  assertEquals(one.bytes, new Uint8Array(28_800).fill(10, 0, 19_200).fill(11, 19_200, 24_000).fill(12, 24_000));
+});
+
+test("a frame is written once the work on it is over", async (there) => {
+  const { ffmpeg, graph, folder } = there;
+  using picture = host.allocateFrame(I420);
+  await using mapped = graph.map(picture, ffmpeg) as Frame<FFmpegTensor>;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  mapped.planes[0].usedBy(host.signal(promise));
+  await using out = ffmpeg.encode(`${folder}/out.nut`, { codec: "rawvideo" });
+  let isWritten = false;
+  const written = out.write(mapped).then(() => void (isWritten = true));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assertEquals(isWritten, false);
+  resolve();
+  await written;
+  await out.close();
+});
+
+test("a frame that is not like the first is refused, and the file goes on", async (there) => {
+  const { ffmpeg, folder } = there;
+  await using out = ffmpeg.encode(`${folder}/out.mkv`, { codec: "ffv1", frameRate: 25 });
+  await writeGray(there, out, [1]);
+  for (const [format, width] of [["I420", 162], ["YUV444", 160]] as const) {
+    const error = await assertRejects(
+      () => writeGray(there, out, [2], imageInfo({ format, width, height: 120 })),
+      ArgumentError,
+    );
+    const words = `frame: expected I420 of 160 × 120, as the first frame was, got ${format} of ${width} × 120.`;
+    assert(error.message.startsWith(words), error.message);
+  }
+  await writeGray(there, out, [3]);
+  await out.close();
+  assertEquals((await decoded(there, `${folder}/out.mkv`)).map(({ bytes }) => bytes[0]), [1, 3]);
+});
+
+test("frames have to come in order", async (there) => {
+  const { ffmpeg, graph, folder } = there;
+  await using out = ffmpeg.encode(`${folder}/out.mkv`, { codec: "ffv1", timeBase: [1, 1000] });
+  const at = async (pts: bigint) => {
+    using picture = host.allocateFrame({ ...I420, media: { pts, timeBase: [1, 30] } });
+    using mapped = graph.map(picture, ffmpeg, { access: "read" }) as Frame<FFmpegTensor>;
+    await out.write(mapped);
+  };
+  await at(0n);
+  await at(30n);
+  const { message } = await assertRejects(() => at(30n), ArgumentError);
+  assertMatch(message, /shown at 1000, and the one before at 1000, of 1\/1000 seconds/);
+  await at(45n);
+  await out.close();
+  const shown = (await decoded(there, `${folder}/out.mkv`)).map(({ info }) => info.media!.pts);
+  assertEquals(shown, [0n, 1000n, 1500n]);
+});
+
+const wrongs: readonly (readonly [name: string, path: string, options: EncodeOptions, words: RegExp])[] = [
+  [
+    "pixels that the encoder does not take",
+    "a.avi",
+    { codec: "huffyuv" },
+    /^frame: huffyuv takes yuv422p, rgb24, bgra, and not yuv420p/,
+  ],
+  ["an encoder of sound", "a.mkv", { codec: "aac" }, /^codec: aac encodes no video/],
+  ["a codec that the file cannot have", "a.mp4", { codec: "huffyuv" }, /^codec: /],
+  ["sound alone in the file", "a.wav", {}, /^codec: FFmpeg has no encoder of video .*a\.wav/],
+  ["a misspelt option", "a.mkv", { codec: "ffv1", options: { presset: 3 } }, /^options: .* an option presset/],
+];
+
+for (const [name, file, options, words] of wrongs) {
+  test(`refused with the first frame: ${name}`, async (there) => {
+    await using out = there.ffmpeg.encode(`${there.folder}/${file}`, options);
+    const { message } = await assertRejects(() => writeGray(there, out, [1]), ArgumentError);
+    assertMatch(message, words);
+    await out[Symbol.asyncDispose]();
+    assertEquals(names(there.folder), []);
+  });
+}
+
+test("what ends in the middle leaves the folder as it was", async (there) => {
+  const { ffmpeg, folder } = there;
+  const path = `${folder}/out.mkv`;
+  await Deno.writeTextFile(path, "old");
+  {
+    await using out = ffmpeg.encode(path, { codec: "ffv1", frameRate: 25 });
+    await writeGray(there, out, [1, 2, 3]);
+  }
+  assertEquals([names(folder), await Deno.readTextFile(path)], [["out.mkv"], "old"]);
+  const controller = new AbortController();
+  const out = ffmpeg.encode(path, { codec: "ffv1", frameRate: 25, signal: controller.signal });
+  await writeGray(there, out, [1]);
+  const reason = new Error("enough");
+  controller.abort(reason);
+  assertEquals(await assertRejects(() => writeGray(there, out, [2])), reason);
+  assertEquals(await assertRejects(() => out.close()), reason);
+  await out[Symbol.asyncDispose]();
+  assertEquals([names(folder), await Deno.readTextFile(path)], [["out.mkv"], "old"]);
+  const none = ffmpeg.encode(path);
+  await assertRejects(() => none.close(), InteropError, "no frame came");
+  await assertRejects(() => writeGray(there, none, [1]), DisposedError, "was ended by a failure");
+  const dark = ffmpeg.encode(`${folder}/dark.mp4`, { audio: {} });
+  await writeGray(there, dark, [1]);
+  await assertRejects(() => dark.close(), InteropError, "no frame of audio came");
+  assertEquals([names(folder), await Deno.readTextFile(path)], [["out.mkv"], "old"]);
+  const whole = ffmpeg.encode(path, { codec: "ffv1" });
+  await writeGray(there, whole, [1]);
+  await whole.close();
+  await assertRejects(() => writeGray(there, whole, [1]), DisposedError, "FFmpeg encoder was closed");
+  assertEquals((await decoded(there, path)).length, 1);
+});
+
+test("a dispose while frames are being written ends after the one in flight", async (there) => {
+  const { ffmpeg, folder } = there;
+  const out = ffmpeg.encode(`${folder}/out.mkv`, { codec: "ffv1", frameRate: 25 });
+  const written = Promise.allSettled([1, 2, 3, 4].map((value) => writeGray(there, out, [value])));
+  await out[Symbol.asyncDispose]();
+  const states = (await written).map(({ status }) => status);
+  assertEquals(states.at(-1), "rejected");
+  assertEquals(names(folder), []);
+});
+
+test("a full disk is an error, and leaves no file", async (there) => {
+  await onSmallDisk(256 * 1024, async (folder) => {
+    await using out = there.ffmpeg.encode(`${folder}/out.nut`, { codec: "rawvideo", frameRate: 25 });
+    const error = await assertRejects(async () => {
+      await writeGray(there, out, Array.from({ length: 30 }, (_, i) => i));
+      await out.close();
+    });
+    assertInstanceOf(error, NativeCallError);
+    assertEquals(error.codeName, "ENOSPC");
+    assertEquals(names(folder), []);
+    await out[Symbol.asyncDispose]();
+  });
+}, missing ?? noSmallDisk);
+
+test("a frame that an encoder keeps can be read and not written, by the host and by a kernel", async (there) => {
+  const { ffmpeg, folder } = there;
+  using cl = openOpenCL("pocl");
+  using graph = new MapperGraph([host, ffmpeg, cl]);
+  using picture = host.allocateFrame(I420, { rowAlign: 64 });
+  using next = host.allocateFrame(I420, { rowAlign: 64 });
+  const out = ffmpeg.encode(`${folder}/out.mkv`, { codec: "ffv1", frameRate: 25, threads: 1 });
+  const write = async (picture: Frame<HostTensor>) => {
+    using mapped = graph.map(picture, ffmpeg, { access: "read" }) as Frame<FFmpegTensor>;
+    await out.write(mapped);
+    if (picture === next) return;
+    assertThrows(() => graph.map(mapped, host, { access: "write" }), AccessError);
+    assertThrows(() => graph.map(picture, cl), AccessError);
+  }; // its end does not wait for the encoder
+  await write(picture);
+  assertEquals(out.kept, 1);
+  assertThrows(() => graph.map(picture, cl), AccessError);
+  assertThrows(() => picture.planes[0].bytes({ access: "write" }), AccessError);
+  {
+    await using read = graph.map(picture, cl, { access: "read" });
+    assertEquals(read.route!.bytesMoved, 0);
+  }
+  await write(next); // ffv1 lets go of the one before
+  assertEquals(out.kept, 1);
+  await picture.finished();
+  {
+    await using written = graph.map(picture, cl) as Frame<OpenCLTensor>;
+    cl.queue.fill(written.planes[0], 7);
+  }
+  const ended = next[Symbol.asyncDispose]();
+  assertEquals(await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 20, "kept"))]), "kept");
+  await out.close();
+  await ended;
+  assertEquals(out.kept, 0);
+}, missing ?? (HERE.includes("pocl") ? undefined : "PoCL"));
+
+test("frames that an encoder's threads work on are let go of without another call", async (there) => {
+  const { ffmpeg, graph, folder } = there;
+  const full = { ...imageInfo({ format: "I420", width: 1280, height: 720 }), colour: { range: "full" as const } };
+  await using out = ffmpeg.encode(`${folder}/out.avi`, { codec: "mjpeg", frameRate: 25, threads: 4 });
+  let most = 0;
+  for (let i = 0; i < 8; i++) {
+    await using picture = host.allocateFrame(full, { rowAlign: 64 });
+    await using mapped = graph.map(picture, ffmpeg) as Frame<FFmpegTensor>;
+    await out.write(mapped);
+    most = Math.max(most, out.kept);
+  }
+  assert(most > 0, "nothing was kept");
+  await out.close();
+});
+
+test("frames of a decoder may end while an encoder of several threads keeps them", async (there) => {
+  const frames = await transcode(there, await clip("h264.mp4"), `${there.folder}/out.avi`, {
+    ...{ codec: "mjpeg", frameRate: 25, threads: 4, options: { strict: "unofficial" } },
+  });
+  assertEquals((await decoded(there, `${there.folder}/out.avi`)).length, frames.length);
+  const bFrames = { codec: "mpeg4", frameRate: 25, options: { bf: 2 } };
+  await transcode(there, await clip("h264.mp4"), `${there.folder}/out.mkv`, bFrames);
+  assertEquals((await decoded(there, `${there.folder}/out.mkv`)).length, frames.length);
+});
