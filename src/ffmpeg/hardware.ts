@@ -11,6 +11,7 @@ import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
+import type { Metadata } from "../core/tensors/metadata.ts";
 import { imageFormatOf, pixelFormatNumber, pixelsFormat } from "./formats.ts";
 import type { Fields } from "./fields.ts";
 import { bufferBytes, cropOf, momentOf, pictureFacts } from "./frame.ts";
@@ -26,6 +27,7 @@ import {
 } from "./hardware_kinds.ts";
 import { avutil, check, checks, failure, made } from "./library.ts";
 import { VERSIONS } from "./versions.ts";
+import { metadataOf } from "./side_data.ts";
 
 /** The hardware devices that this FFmpeg was built with: number and name. */
 export function builtDevices(): ReadonlyMap<number, string> {
@@ -42,6 +44,7 @@ export function builtDevices(): ReadonlyMap<number, string> {
 export interface Surface {
   readonly info: ImageInfo;
   readonly picture: NativePicture;
+  readonly metadata: Metadata | undefined;
 }
 
 /** FFmpeg's device on a context of another API's. FFmpeg's hardware frames on it are that context's frames. */
@@ -116,7 +119,7 @@ export class Hardware implements EndHooks {
     const { media, ...facts } = pictureFacts(fields, format.name);
     const about = { ...facts, media: { ...media, ...momentOf(fields) } };
     const info = { ...imageInfo({ format: named, width, height }), ...about };
-    return { info, picture: readPicture(this.#kind, fields, named, device) };
+    return { info, picture: readPicture(this.#kind, fields, named, device), metadata: metadataOf(fields) };
   }
 
   /** The frame that it is. `options` are those of the context's own attach. */
