@@ -1,6 +1,7 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AV_NOPTS_VALUE, AV_NUM_DATA_POINTERS } from "../../ffi/avutil57/constants.ts";
 import type { AdoptedPlane } from "../core/tensors/adopt.ts";
+import { croppedPlane, type PlaneLayout } from "../core/layout/components.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import {
   type Colour,
@@ -117,13 +118,9 @@ function picture(fields: Fields, buffers: readonly Buffer[]): Stream {
       ? { type: "picture", format: format.name, width, height, planes: format.planes, ...about }
       : { ...imageInfo({ format: named, width, height }), ...about },
   );
-  const planes = planeLayouts(info).map(({ shape, dtype }, i) => {
-    const { step, rows, elements } = format.planes[i];
-    const size = sizeOf(dtype);
-    const stride = linesizeOf(fields, i, shape[1] * elements * size);
-    const skipped = Math.floor(crop.top / rows) * stride + Math.floor(crop.left / step) * elements * size;
-    const strides = [stride, elements * size, size].slice(0, shape.length);
-    return placed(fields, buffers, i, skipped, { shape, dtype, strides });
+  const planes = planeLayouts(info).map((whole, i) => {
+    const stride = linesizeOf(fields, i, whole.shape[1] * format.planes[i].elements * sizeOf(whole.dtype));
+    return placed(fields, buffers, i, croppedPlane(format.planes[i], whole, crop, stride));
   });
   return { info, planes };
 }
@@ -166,7 +163,10 @@ function sound(fields: Fields, buffers: readonly Buffer[]): Stream {
   const [dtype, form] = found;
   const media = timesOf(fields);
   const info = frameInfo({ type: "audio", format: dtype, sampleRate, channels, samples, layout: form, media });
-  return { info, planes: planeLayouts(info).map((plane, i) => placed(fields, buffers, i, 0, plane)) };
+  return {
+    info,
+    planes: planeLayouts(info).map((plane, i) => placed(fields, buffers, i, { ...plane, byteOffset: 0 })),
+  };
 }
 
 /** A buffer that an AVFrame has a reference to, and that reference. */
@@ -229,13 +229,12 @@ function isIn(at: Address, { address, byteLength }: Buffer): boolean {
   return at >= address && at < address + BigInt(byteLength);
 }
 
-/** Where a plane lies, from so many bytes after its pointer on. */
+/** Where a plane lies, whose layout is counted from its pointer. */
 function placed(
   fields: Fields,
   buffers: readonly Buffer[],
   i: number,
-  skipped: number,
-  { shape, dtype, strides }: Pick<Layout, "shape" | "dtype" | "strides">,
+  { shape, dtype, strides, byteOffset }: PlaneLayout,
 ): readonly [buffer: number, layout: Layout] {
   const data = planesIn(fields)[i];
   const at = data === undefined ? -1 : placeOf(data, i, buffers);
@@ -243,11 +242,12 @@ function placed(
     throw checks.unfit("pointer", `plane ${i} of its AVFrame lies in none of the frame's buffers.`, REFERENCED);
   }
   const { address, byteLength } = buffers[at];
-  if (address % BigInt(sizeOf(dtype)) !== 0n) {
-    const what = `begins at no multiple of the ${sizeOf(dtype)} bytes of ${dtype}.`;
+  const size = sizeOf(dtype);
+  if (address % BigInt(size) !== 0n) {
+    const what = `begins at no multiple of the ${size} bytes of ${dtype}.`;
     throw checks.unfit("pointer", `a buffer of its AVFrame ${what}`);
   }
-  const within = layout({ shape, dtype, strides, byteOffset: Number(data - address) + skipped });
+  const within = layout({ shape, dtype, strides, byteOffset: byteOffset + Number(data - address) });
   checks.assertWithin(within, byteLength, "pointer");
   return [at, within];
 }
@@ -323,6 +323,6 @@ function namedText(address: Address): string | undefined {
 }
 
 /** The facts that are known. */
-function known<T extends object>(facts: T): { readonly [K in keyof T]?: NonNullable<T[K]> } {
+export function known<T extends object>(facts: T): { readonly [K in keyof T]?: NonNullable<T[K]> } {
   return Object.freeze(Object.fromEntries(Object.entries(facts).filter(([, fact]) => fact !== undefined))) as T;
 }
