@@ -186,10 +186,14 @@ export class Hardware implements EndHooks {
 
 const CONVERT = "Have FFmpeg convert it to nv12 or bgra: scale_vaapi, scale_cuda, av_hwframe_transfer_data().";
 
+/** The API and the kind of hardware frames, by FFmpeg's number of their format. */
+let byFormat: ReadonlyMap<number, readonly [api: string, kind: HardwareKind]> | undefined;
+
 /** The context whose hardware frames have such a format; undefined for a format of software. */
 export function hardwareFor(on: Hardware | undefined, format: number): Hardware | undefined {
   if (format === on?.format) return on;
-  const found = Object.entries(KINDS).find(([, kind]) => pixelFormatNumber(kind.format) === format);
+  byFormat ??= new Map(Object.entries(KINDS).map((entry) => [pixelFormatNumber(entry[1].format), entry]));
+  const found = byFormat.get(format);
   if (found === undefined) return undefined;
   const [api, kind] = found;
   const here = on === undefined ? "on no device" : `on ${on.on.name}`;
