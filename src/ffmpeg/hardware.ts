@@ -1,9 +1,8 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AV_HWDEVICE_TYPE_NONE } from "../../ffi/avhwcontext57/constants.ts";
 import type { NativePicture, Natives } from "../core/contract.ts";
-import { blockingPause, polled } from "../core/device/asking.ts";
 import type { Fence } from "../core/device/fence.ts";
-import { fenceOf } from "../core/device/foreign_work.ts";
+import { polledFence } from "../core/device/foreign_work.ts";
 import { InteropError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
 import { type ImageInfo, imageInfo } from "../core/layout/frame_info.ts";
@@ -12,6 +11,7 @@ import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
+import type { Metadata } from "../core/tensors/metadata.ts";
 import { imageFormatOf, pixelFormatNumber, pixelsFormat } from "./formats.ts";
 import type { Fields } from "./fields.ts";
 import { bufferBytes, cropOf, momentOf, pictureFacts } from "./frame.ts";
@@ -27,6 +27,7 @@ import {
 } from "./hardware_kinds.ts";
 import { avutil, check, checks, failure, made } from "./library.ts";
 import { VERSIONS } from "./versions.ts";
+import { metadataOf } from "./side_data.ts";
 
 /** The hardware devices that this FFmpeg was built with: number and name. */
 export function builtDevices(): ReadonlyMap<number, string> {
@@ -43,6 +44,7 @@ export function builtDevices(): ReadonlyMap<number, string> {
 export interface Surface {
   readonly info: ImageInfo;
   readonly picture: NativePicture;
+  readonly metadata: Metadata | undefined;
 }
 
 /** FFmpeg's device on a context of another API's. FFmpeg's hardware frames on it are that context's frames. */
@@ -117,7 +119,7 @@ export class Hardware implements EndHooks {
     const { media, ...facts } = pictureFacts(fields, format.name);
     const about = { ...facts, media: { ...media, ...momentOf(fields) } };
     const info = { ...imageInfo({ format: named, width, height }), ...about };
-    return { info, picture: readPicture(this.#kind, fields, named, device) };
+    return { info, picture: readPicture(this.#kind, fields, named, device), metadata: metadataOf(fields) };
   }
 
   /** The frame that it is. `options` are those of the context's own attach. */
@@ -149,8 +151,7 @@ export class Hardware implements EndHooks {
     const isOver = () => this.#isAlone ||= avutil().fns.av_buffer_get_ref_count(this.#device) === 1;
     if (isOver()) return undefined;
     const name = `FFmpeg's references to its device on ${this.on.name}`;
-    const about = { api: "ffmpeg", name, fn: "av_buffer_get_ref_count", takesThread: false } as const;
-    return fenceOf({ ...about, error: failure, isOver, block: blockingPause(name), wait: () => polled(isOver) });
+    return polledFence({ api: "ffmpeg", name, fn: "av_buffer_get_ref_count", error: failure, isOver });
   }
 
   /** The format of a frame's pixels, and the struct of its device. */

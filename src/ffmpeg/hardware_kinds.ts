@@ -83,7 +83,7 @@ export const KINDS: Readonly<Record<string, HardwareKind>> = {
     },
     copied: ["device_features", VkPhysicalDeviceFeatures2.size],
     held: { read: readVkFrame, write: writeVkFrame },
-    same: ["act_dev", () => "Stand on theirs: FFmpegContext.open({ on: VulkanContext.attach({ device, … }) })."],
+    same: ["act_dev", standOnDevice],
   },
 };
 
@@ -95,6 +95,12 @@ function standOn(attach: string) {
 export function deviceStruct(name: DeviceStruct): StructLayout | undefined {
   const { hardware, vulkan } = avutil().structs;
   return name === "AVVulkanDeviceContext" ? vulkan?.[name] : hardware[name];
+}
+
+/** The names are those of FFmpeg's fields: an AVVulkanDeviceContext has all that is attached. */
+function standOnDevice(theirs: bigint): string {
+  const more = "instance: inst, physicalDevice: phys_dev, queue, queueFamily: queue_family_comp_index";
+  return `Stand on theirs: FFmpegContext.open({ on: VulkanContext.attach({ device: ${theirs}n, ${more} }) }).`;
 }
 
 /** Writes a context's handles into the struct of a device. */

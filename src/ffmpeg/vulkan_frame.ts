@@ -2,6 +2,7 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { VK_IMAGE_TILING_OPTIMAL } from "../../ffi/vulkan/constants.ts";
 import type { NativeObject, NativePicture, Natives, Turns } from "../core/contract.ts";
 import { IMAGE_FORMATS, type ImageFormat } from "../core/layout/frame_info.ts";
+import { counted } from "../core/life/ledger.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
 import type { Frame } from "../core/tensors/frame.ts";
@@ -84,12 +85,12 @@ function knownFrame(objects: readonly NativeObject[]): Address | undefined {
 function newVkFrame(frame: Frame, objects: readonly NativeObject[], natives: Natives): Address {
   const { fns: { av_vk_frame_alloc, av_free }, structs: { vulkan } } = avutil();
   return allOrNothing("making an AVVkFrame", (undo) => {
-    const made_ = made(av_vk_frame_alloc!(), "av_vk_frame_alloc");
-    const view = vkFrameAt(made_);
-    const free = () => {
+    const address = made(av_vk_frame_alloc!(), "av_vk_frame_alloc");
+    const view = vkFrameAt(address);
+    const free = counted("ffmpeg.AVVkFrame", () => {
       av_free(view.getBigUint64(vulkan!.AVVkFrame.fields.internal.offset, true) as Address);
-      av_free(made_);
-    };
+      av_free(address);
+    });
     undo.push(free);
     view.setUint32(vulkan!.AVVkFrame.fields.tiling.offset, VK_IMAGE_TILING_OPTIMAL, true);
     for (const [i, { handle, memory = 0n, byteLength = 0, turns }] of objects.entries()) {
@@ -97,12 +98,12 @@ function newVkFrame(frame: Frame, objects: readonly NativeObject[], natives: Nat
       view.setBigUint64(wordAt("mem", i), memory, true);
       view.setBigUint64(wordAt("size", i), BigInt(byteLength), true);
       view.setBigUint64(wordAt("sem", i), turns!.semaphore, true);
-      Object.assign(new VkTurns(made_, i), { value: turns!.value, layout: turns!.layout, access: turns!.access });
+      Object.assign(new VkTurns(address, i), { value: turns!.value, layout: turns!.layout, access: turns!.access });
     }
     let images = objects.length;
-    const kept = objects.map((_, i) => new VkTurns(made_, i));
+    const kept = objects.map((_, i) => new VkTurns(address, i));
     natives.keepTurns!(frame, kept, () => void (--images === 0 && free()));
-    return made_;
+    return address;
   });
 }
 

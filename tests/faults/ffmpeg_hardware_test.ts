@@ -10,9 +10,9 @@ import { buildFrames, CFrame, inC } from "../ffmpeg/frames.ts";
 import { behave, buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
 import { picture } from "../vaapi/pixels.ts";
 import { sweep } from "./sweep.ts";
-import { installTap } from "./tap.ts";
+import { countDevices, devices } from "./ffmpeg_devices.ts";
 
-installTap();
+countDevices();
 const missing = await buildDriver() ?? await buildFrames();
 if (missing === undefined) useDriver();
 
@@ -42,7 +42,8 @@ function test(name: string, operation: (there: There) => unknown, lacks = missin
       inC().unreference(device);
       const there = { va, ffmpeg, surface, made };
       await operation(there);
-      const check = () => assertEquals(made.references, 1, "references");
+      const { size } = devices;
+      const check = () => assertEquals([made.references, devices.size], [1, size], "references, and devices");
       for (const { call } of await sweep(() => operation(there), check, SILENT)) seen.add(call);
     },
   });

@@ -288,6 +288,12 @@ AVFrame *hardware(AVBufferRef *device, const char *format, const char *stored, i
   return frame;
 }
 
+/** A device that FFmpeg opens by itself; NULL if it does not. */
+AVBufferRef *own_device(const char *name) {
+  AVBufferRef *ref = NULL;
+  return av_hwdevice_ctx_create(&ref, av_hwdevice_find_type_by_name(name), NULL, NULL, 0) < 0 ? NULL : ref;
+}
+
 /** Another frame of the same frames context. */
 AVFrame *beside(const AVFrame *other) {
   AVFrame *frame = av_frame_alloc();

@@ -41,6 +41,7 @@ const SYMBOLS = {
   plane_of: { parameters: ["u64", "i32"], result: "u64" },
   linesize_of: { parameters: ["u64", "i32"], result: "i32" },
   hardware: { parameters: ["u64", "buffer", "buffer", "i32", "i32"], result: "u64" },
+  own_device: { parameters: ["buffer"], result: "u64" },
   beside: { parameters: ["u64"], result: "u64" },
   transfer: { parameters: ["u64", "u64"], result: "i32" },
   mapped: { parameters: ["u64", "buffer", "i32"], result: "u64" },

@@ -52,6 +52,6 @@ export function createDevice({ instance, handle: physicalDevice, facts }: Physic
     vulkan().vkGetDeviceQueue(device, queueFamily, i, out);
     return out[0] as VkQueue;
   });
-  const handles = { instance, physicalDevice, device, queueFamily, queues, extensions, features };
-  return open = new OpenDevice(handles, facts);
+  const handles = { instance, physicalDevice, device, queueFamily, queues, extensions };
+  return open = new OpenDevice(handles, facts, features);
 }

@@ -28,7 +28,8 @@ export function nativesOf(context: Imaging): Natives {
   let lists: { readonly names: Struct; readonly features: Struct } | undefined; // others keep their addresses
   return {
     handles() {
-      const { instance, physicalDevice, device, queueFamily, extensions, features } = context.openDevice.handles;
+      const { handles, features } = context.openDevice;
+      const { instance, physicalDevice, device, queueFamily, extensions } = handles;
       lists ??= {
         names: pointers(extensions.map(cString)),
         features: features ?? struct("VkPhysicalDeviceFeatures2"),
