@@ -15,6 +15,7 @@ const CLIPS = {
   "h264.mkv": [...PICTURES("160x120", 25), "-t", "2", ...X264],
   "h264.ts": [...PICTURES("160x120", 25), "-t", "2", ...X264],
   "larger.ts": [...PICTURES("320x180", 25), "-t", "1", ...X264],
+  "theora.ogv": [...PICTURES("64x48", 25), "-frames:v", "12", "-c:v", "libtheora"],
   // The codec says nothing of a pixel's shape, and the file does.
   "wide.mov": [...PICTURES("64x48", 10), "-frames:v", "2", "-vf", "setsar=4/3", "-c:v", "qtrle", "-pix_fmt", "rgb24"],
   "sound.wav": [...SOUND, "-t", "0.5", "-ac", "2"],
