@@ -59,6 +59,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "cuda_edges",
     "egl_stream",
     "cuda_claims",
+    "ffmpeg_nvdec",
   ],
   vulkan: ["external_ring", "external_import"],
 };

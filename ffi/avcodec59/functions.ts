@@ -21,6 +21,15 @@ export interface AVCodecs {
   /** `const AVCodec *avcodec_find_encoder(enum AVCodecID id)` */
   avcodec_find_encoder(id: number): Address;
 
+  /** `const AVCodec *av_codec_iterate(void **opaque)` */
+  av_codec_iterate(opaque: BufferSource | null): Address;
+
+  /** `int av_codec_is_decoder(const AVCodec *codec)` */
+  av_codec_is_decoder(codec: Address): number;
+
+  /** `const AVCodecHWConfig *avcodec_get_hw_config(const AVCodec *codec, int index)` */
+  avcodec_get_hw_config(codec: Address, index: number): Address;
+
   /** `const AVCodec *avcodec_find_decoder_by_name(const char *name)` */
   avcodec_find_decoder_by_name(name: BufferSource | null): Address;
 

@@ -14,6 +14,12 @@ export const SYMBOLS = {
   avcodec_find_decoder: { parameters: ["u32"], result: "u64" },
   // const AVCodec *avcodec_find_encoder(enum AVCodecID id)
   avcodec_find_encoder: { parameters: ["u32"], result: "u64" },
+  // const AVCodec *av_codec_iterate(void **opaque)
+  av_codec_iterate: { parameters: ["buffer"], result: "u64" },
+  // int av_codec_is_decoder(const AVCodec *codec)
+  av_codec_is_decoder: { parameters: ["u64"], result: "i32" },
+  // const AVCodecHWConfig *avcodec_get_hw_config(const AVCodec *codec, int index)
+  avcodec_get_hw_config: { parameters: ["u64", "i32"], result: "u64" },
   // const AVCodec *avcodec_find_decoder_by_name(const char *name)
   avcodec_find_decoder_by_name: { parameters: ["buffer"], result: "u64" },
   // const AVCodec *avcodec_find_encoder_by_name(const char *name)

@@ -119,3 +119,5 @@ export const FF_THREAD_FRAME = 1;
 export const FF_THREAD_SLICE = 2;
 /** `#define AV_OPT_SEARCH_CHILDREN (1 << 0)` */
 export const AV_OPT_SEARCH_CHILDREN = 1;
+/** `enum constant AV_CODEC_HW_CONFIG_METHOD_HW_DEVICE_CTX` */
+export const AV_CODEC_HW_CONFIG_METHOD_HW_DEVICE_CTX = 1;

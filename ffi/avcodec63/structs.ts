@@ -515,6 +515,43 @@ export function writeAVCodec(view: DataView, offset: number, value: AVCodec): vo
   view.setInt32(offset + 24, value.capabilities, true);
 }
 
+/** The layout of a `AVCodecHWConfig`. */
+export const AVCodecHWConfig = {
+  size: 12,
+  align: 4,
+  fields: {
+    pix_fmt: { offset: 0, type: "i32" },
+    methods: { offset: 4, type: "i32" },
+    device_type: { offset: 8, type: "u32" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `AVCodecHWConfig`. */
+export interface AVCodecHWConfig {
+  /** `AVCodecHWConfig.pix_fmt` */
+  pix_fmt: number;
+  /** `AVCodecHWConfig.methods` */
+  methods: number;
+  /** `AVCodecHWConfig.device_type` */
+  device_type: number;
+}
+
+/** Reads a `AVCodecHWConfig` at a byte offset. */
+export function readAVCodecHWConfig(view: DataView, offset: number): AVCodecHWConfig {
+  return {
+    pix_fmt: view.getInt32(offset, true),
+    methods: view.getInt32(offset + 4, true),
+    device_type: view.getUint32(offset + 8, true),
+  };
+}
+
+/** Writes a `AVCodecHWConfig` at a byte offset. */
+export function writeAVCodecHWConfig(view: DataView, offset: number, value: AVCodecHWConfig): void {
+  view.setInt32(offset, value.pix_fmt, true);
+  view.setInt32(offset + 4, value.methods, true);
+  view.setUint32(offset + 8, value.device_type, true);
+}
+
 /** The layout of a `AVDictionaryEntry`. */
 export const AVDictionaryEntry = {
   size: 16,

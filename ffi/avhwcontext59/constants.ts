@@ -12,6 +12,8 @@ export const AV_HWDEVICE_TYPE_VAAPI = 3;
 export const AV_HWDEVICE_TYPE_DRM = 8;
 /** `enum constant AV_HWDEVICE_TYPE_OPENCL` */
 export const AV_HWDEVICE_TYPE_OPENCL = 9;
+/** `enum constant AV_HWDEVICE_TYPE_VULKAN` */
+export const AV_HWDEVICE_TYPE_VULKAN = 11;
 
 // int
 

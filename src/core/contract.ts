@@ -303,18 +303,50 @@ export interface Natives {
   attach(picture: NativePicture, info: ImageInfo, options: AttachOptions): Frame;
   /** What a frame of this context is. All of it, the fds too, stays the frame's. */
   pictureOf(frame: Frame): NativePicture;
+  /**
+   * The other library keeps the record of each object from now on: the frame's memory calls `release` for each as it ends.
+   * Left out where objects have no record.
+   */
+  keepTurns?(frame: Frame, turns: readonly Turns[], release: () => void): void;
 }
 
 /** A picture: the objects that it lies in, and where in them its planes lie. */
 export interface NativePicture {
-  /** A surface, an image for each plane, an address, an fd: with its length, where the API knows one. */
-  readonly objects: readonly { readonly handle: bigint; readonly byteLength?: number }[];
+  /** The objects, each once. */
+  readonly objects: readonly NativeObject[];
   /** Where the planes lie; empty where only the driver knows. */
   readonly planes: readonly ImagePlane[];
   /** The DRM format modifier; left out where the API has none. */
   readonly modifier?: bigint;
   /** The queue on which its maker may still work on it; left out where the API finds that out by the object. */
   readonly queue?: bigint;
+}
+
+/** An object of a picture's: a surface, an image for each plane, an address, an fd. */
+export interface NativeObject {
+  /** Its handle. */
+  readonly handle: bigint;
+  /** Its length, where the API knows one. */
+  readonly byteLength?: number;
+  /** The handle of its memory, where that is another. */
+  readonly memory?: bigint;
+  /** How it is used by turns, where the API itself keeps no record of that. */
+  readonly turns?: Turns;
+}
+
+/**
+ * The record of an object that a context and another library use by turns: a command waits for the semaphore's value, and
+ * signals the next. Vulkan keeps none.
+ */
+export interface Turns {
+  /** A timeline semaphore. */
+  readonly semaphore: bigint;
+  /** The value that it has once the newest command is over. */
+  value: bigint;
+  /** How that command leaves the pixels: a `VkImageLayout`. */
+  layout: number;
+  /** What that command does with them: `VkAccessFlagBits`. */
+  access: number;
 }
 
 // A queue's commands

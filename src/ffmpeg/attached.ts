@@ -3,13 +3,13 @@ import { AccessError } from "../core/errors.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import type { Fate } from "../core/memory/allocation.ts";
-import { probePages } from "../core/native/foreign_addresses.ts";
+import { probeOnce } from "../core/native/foreign_addresses.ts";
 import { adoptFrame } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { FFmpegContext } from "./context.ts";
 import { avFrames } from "./fields.ts";
 import { type Buffer, buffersOf, type Contents, describe, REFERENCED } from "./frame.ts";
-import { type Hardware, hardwareFor } from "./hardware.ts";
+import { type Hardware, hardwareFor, type Surface } from "./hardware.ts";
 import { avutil, check, checks } from "./library.ts";
 import { isLent } from "./lent.ts";
 import type { FFmpegTensor } from "./memory.ts";
@@ -51,11 +51,22 @@ export function attachedFrame(
 function attachedSurface(context: FFmpegContext, hardware: Hardware, pointer: Address, access: Access): Frame {
   const own = context.spares.take();
   const owner = () => context.spares.give(own);
-  const { info, picture, metadata } = allOrNothing("attaching an AVFrame", () => {
+  const surface = allOrNothing("attaching an AVFrame", () => {
     check(avutil().fns.av_frame_ref(own.address, pointer), "av_frame_ref");
     assertFFmpegs(buffersOf(own));
     return hardware.describe(own);
   }, [owner]);
+  return adoptedSurface(context, hardware, surface, access, owner);
+}
+
+/** A frame over an AVFrame of ours whose pixels are another API's. `owner` gives the AVFrame back, also on failure. */
+export function adoptedSurface(
+  context: FFmpegContext,
+  hardware: Hardware,
+  { info, picture, metadata }: Surface,
+  access: Access,
+  owner: () => void,
+): Frame {
   const frame = hardware.attach(picture, info, { access, owner });
   frame.resource.dependOn(context.resource);
   for (const [name, about] of metadata?.entries() ?? []) frame.metadata.add(name, about);
@@ -75,17 +86,9 @@ export function adoptedFrame(
   return adoptFrame(context, owner, info, planes, { access, metadata, name: `avframe ${info.format}`, later: true });
 }
 
-/** Addresses at which AVFrames could be read: programs receive one frame after another in the same AVFrame. */
-const probed = new Set<Address>();
-const MOST_PROBED = 64;
-
 /** Throws for what is seen not to be an AVFrame with counted references. FFmpeg itself looks at no more. */
 function assertAVFrame(pointer: Address): void {
-  if (!probed.has(pointer)) {
-    probePages(pointer, avFrames().byteLength, "ffmpeg", "pointer");
-    if (probed.size === MOST_PROBED) probed.clear();
-    probed.add(pointer);
-  }
+  probeOnce(pointer, avFrames().byteLength, "ffmpeg", "pointer");
   const { extended_data, nb_samples, data, buf } = avFrames().copyOf(pointer);
   const { data: { offset } } = avutil().structs.AVFrame.fields;
   // Only sound of more than eight channels has its pointers elsewhere.

@@ -1,5 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
+import type { FileSource } from "../core/file_source.ts";
 import type { Memory, MemoryTarget } from "../core/contract.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
@@ -18,7 +19,6 @@ import { SpareFrames } from "./fields.ts";
 import { frameIn, lentFrame } from "./lent.ts";
 import { avutil, checks } from "./library.ts";
 import { type FFmpegTensor, ports } from "./memory.ts";
-import type { MediaSource } from "./source.ts";
 
 /** Options of {@link FFmpegContext.attach}. */
 export interface FFmpegAttach extends AttachOptions {
@@ -28,7 +28,7 @@ export interface FFmpegAttach extends AttachOptions {
 
 /** What FFmpeg works on. */
 export interface FFmpegChoice {
-  /** The context whose memory FFmpeg's hardware frames are: `dmabuf`, or one of VA-API, OpenCL or CUDA. FFmpeg works in it. */
+  /** The context whose memory FFmpeg's hardware frames are: `dmabuf`, or one of VA-API, OpenCL, CUDA or Vulkan. FFmpeg works in it. */
   readonly on?: Context;
 }
 
@@ -191,8 +191,9 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
   }
 
   /**
-   * The frames of a file, in order, in the memory that FFmpeg decodes into: its own, or that of `into`. A frame that the
-   * decoder itself goes on to read can be read only; any other is yours to write.
+   * The frames of a file, in order, in the memory that FFmpeg decodes into: its own, that of `into`, or, with `hardware`,
+   * that of the context that this one was opened on. A frame that the decoder itself goes on to read can be read only; any
+   * other is yours to write.
    *
    * Files are all that is opened: a playlist that names others ends with an error, as a URL does.
    *
@@ -211,8 +212,8 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * }
    * ```
    */
-  decode<T extends Tensor = never>(source: MediaSource, options: DecodeOptions<T> = {}): Decoder<T | FFmpegTensor> {
-    return new Decoder(this, source, options);
+  decode<T extends Tensor = never>(source: FileSource, options: DecodeOptions<T> = {}): Decoder<T | FFmpegTensor> {
+    return new Decoder(this, this.#hardware, source, options);
   }
 
   /**

@@ -1,21 +1,23 @@
 import type { Address } from "../../ffi/address.ts";
 import { type Names, optionsIn, shown } from "../core/argument.ts";
 import { ArgumentError, InteropError } from "../core/errors.ts";
+import { type FileSource, openSource } from "../core/file_source.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, undoAll } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { adoptedFrame } from "./attached.ts";
+import { adoptedFrame, adoptedSurface } from "./attached.ts";
 import type { FFmpegContext } from "./context.ts";
 import { type Decoded, Decoding } from "./decoding.ts";
 import { fieldsAt } from "./fields.ts";
 import { describe } from "./frame.ts";
+import type { Hardware } from "./hardware.ts";
 import { avutil, checks } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
-import { type FrameMemory, SLOTS } from "./pool.ts";
-import { type MediaSource, openSource } from "./source.ts";
+import type { FrameMemory } from "../core/tensors/native_buffers.ts";
+import { SLOTS } from "./pool.ts";
 import type { MediaInfo } from "./streams.ts";
 
 /** Options of {@link FFmpegContext.decode}. */
@@ -36,31 +38,46 @@ export interface DecodeOptions<T extends Tensor = Tensor> {
   readonly into?: FrameMemory<T>;
   /** How many buffers `into` allocates, each for one frame; 24 if left out. */
   readonly slots?: number;
+  /**
+   * The device of `FFmpegContext.open({ on })` decodes: NVDEC for CUDA, VA-API. Frames are those of `on`, in place. Where
+   * FFmpeg has no decoder of this codec for such a device, or the device does not take the stream, the CPU decodes into
+   * memory of FFmpeg's, and `frame.target` says so; with `"required"`, that is an error.
+   */
+  readonly hardware?: boolean | "required";
 }
 
 const NAMES: Names<DecodeOptions> = {
   ...{ stream: true, from: true, threads: true, signal: true },
-  ...{ into: true, slots: true },
+  ...{ into: true, slots: true, hardware: true },
 };
 const STREAMS = { video: true, audio: true };
 const MOST = { stream: 2 ** 31 - 1, from: 1e9, threads: 1024, slots: 1024 };
 
-function decodedIn(options: DecodeOptions): Decoded {
-  const { stream = "video", from = 0, threads = 0, signal, into, slots = SLOTS } = optionsIn(options, NAMES);
-  const numbers = { from, threads, slots, ...(typeof stream === "number" && { stream }) };
-  for (const [argument, given] of Object.entries(numbers)) {
-    const [least, most] = [Number(argument === "slots"), MOST[argument as keyof typeof MOST]];
-    const isNumber = argument === "from" ? typeof given === "number" : Number.isInteger(given);
-    if (isNumber && given >= least && given <= most) continue;
-    const what = argument === "from" ? "seconds" : "an integer";
-    throw checks.wrong(argument, `expected ${what} from ${least} to ${most}, got ${shown(given)}.`);
+function decodedIn(options: DecodeOptions, name: string, device: Hardware | undefined): Decoded {
+  const { hardware = false, ...given } = optionsIn(options, NAMES);
+  const { stream = "video", from = 0, threads = 0, signal, into, slots = SLOTS } = given;
+  if (typeof from !== "number" || !(from >= 0 && from <= MOST.from)) {
+    throw checks.wrong("from", `expected seconds from 0 to ${MOST.from}, got ${shown(from)}.`);
   }
-  if (typeof stream !== "number") checks.nameIn(stream, STREAMS, "stream");
+  checks.assertInteger(threads, "threads", 0, MOST.threads);
+  checks.assertInteger(slots, "slots", 1, MOST.slots);
+  if (typeof stream === "number") checks.assertInteger(stream, "stream", 0, MOST.stream);
+  else checks.nameIn(stream, STREAMS, "stream");
   checks.assertSignal(signal, "signal");
   if (into !== undefined && typeof (into as Partial<FrameMemory> | null)?.allocate !== "function") {
     throw checks.wrongKind("into", "memory with an allocate()", into, "Pass host, cuda.pinned or dmabuf.");
   }
-  return { stream, from, threads, signal, into, slots };
+  if (typeof hardware !== "boolean" && hardware !== "required") {
+    throw checks.wrong("hardware", `expected true, false or "required", got ${shown(hardware)}.`);
+  }
+  const about = { stream, from, threads, signal, into, slots };
+  if (!hardware) return about;
+  if (device === undefined) {
+    throw checks.wrong("hardware", `${name} is on no device.`, "FFmpegContext.open({ on: cuda })");
+  }
+  if (into === undefined) return { ...about, on: { device, isRequired: hardware === "required" } };
+  const what = "a device decodes into memory of its own, so that it cannot be decoded into another.";
+  throw checks.wrong("into", what, "Leave out into or hardware, and map the frames.");
 }
 
 /**
@@ -77,13 +94,13 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
   #isTaken = false;
 
   /** Made by a context. */
-  constructor(context: FFmpegContext, source: MediaSource, options: DecodeOptions) {
+  constructor(context: FFmpegContext, on: Hardware | undefined, source: FileSource, options: DecodeOptions) {
     super();
     context.resource.assertLive();
-    const asked = decodedIn(options);
+    const asked = decodedIn(options, context.name, on);
     this.#context = context;
     const made = allOrNothing("opening a source", (undo) => {
-      const fd = openSource(source, undo);
+      const fd = openSource("ffmpeg", source, undo);
       return { fd, decoding: new Decoding(context.resource, asked, undo) };
     });
     [this.#fd, this.#decoding] = [made.fd, made.decoding];
@@ -140,17 +157,26 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
 
   #frame(pointer: Address, count: number): Frame<T> {
     const undo = this.#decoding.take(pointer);
-    const described = allOrNothing("describing a frame", () => describeAs(pointer, count), undo);
-    const access = avutil().fns.av_frame_is_writable(pointer) === 0 ? "read" : "read-write";
     const release = () => undoAll(undo, "releasing an AVFrame");
-    const ours = allOrNothing("making a frame", () => this.#decoding.pool?.frameOf(described, access, release), undo);
-    return (ours ?? adoptedFrame(this.#context, pointer, described, access, release)) as Frame<Tensor> as Frame<T>;
+    const fields = fieldsAt(pointer);
+    const access = avutil().fns.av_frame_is_writable(pointer) === 0 ? "read" : "read-write";
+    const device = this.#decoding.deviceOf(fields);
+    if (device !== undefined) {
+      const surface = allOrNothing("describing a frame", () => described(() => device.describe(fields), count), undo);
+      return adoptedSurface(this.#context, device, surface, access, release) as Frame<Tensor> as Frame<T>;
+    }
+    const contents = allOrNothing("describing a frame", () => {
+      this.#decoding.assertSoftware();
+      return described(() => describe(fields), count);
+    }, undo);
+    const ours = allOrNothing("making a frame", () => this.#decoding.pool?.frameOf(contents, access, release), undo);
+    return (ours ?? adoptedFrame(this.#context, pointer, contents, access, release)) as Frame<Tensor> as Frame<T>;
   }
 }
 
-function describeAs(pointer: Address, count: number) {
+function described<D>(describe: () => D, count: number): D {
   try {
-    return describe(fieldsAt(pointer));
+    return describe();
   } catch (error) {
     if (!(error instanceof ArgumentError)) throw error;
     const { hint } = error;

@@ -5,7 +5,7 @@ import { AV_TIME_BASE, AVDISCARD_ALL, AVFMT_FLAG_CUSTOM_IO, AVIO_FLAG_READ } fro
 import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
 import type { AVFrame } from "../../ffi/avutil57/structs.ts";
 import { AVERROR_EOF, AVERROR_INVALIDDATA, AVERROR_STREAM_NOT_FOUND } from "../../ffi/avutil57/errors.ts";
-import { EAGAIN } from "../../ffi/libc/errors.ts";
+import { EAGAIN, ENOSYS } from "../../ffi/libc/errors.ts";
 import { InteropError } from "../core/errors.ts";
 import { owned } from "../core/life/ledger.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -20,8 +20,11 @@ import { cString } from "../core/native/text.ts";
 import { fieldsAt } from "./fields.ts";
 import { newFrame } from "./frame.ts";
 import { changeStruct, checks, coding, failure, made, readStruct } from "./library.ts";
+import type { Hardware } from "./hardware.ts";
+import { decoderOn } from "./hardware_decoder.ts";
 import { reportLog, takeLog } from "./log.ts";
-import { BufferPool, type FrameMemory, takesBuffers } from "./pool.ts";
+import type { FrameMemory } from "../core/tensors/native_buffers.ts";
+import { BufferPool, takesBuffers } from "./pool.ts";
 import { type MediaInfo, mediaInfoOf, type OpenStream, streamsOf } from "./streams.ts";
 
 /** How a file is decoded, once it was checked. */
@@ -32,6 +35,8 @@ export interface Decoded {
   readonly signal: AbortSignal | undefined;
   readonly into: FrameMemory | undefined;
   readonly slots: number;
+  /** The device that decodes, where it can. */
+  readonly on?: { readonly device: Hardware; readonly isRequired: boolean };
 }
 
 const WANTED = { video: AVMEDIA_TYPE_VIDEO, audio: AVMEDIA_TYPE_AUDIO };
@@ -44,6 +49,9 @@ const [GO_ON, STOPPED] = [0x30n, 0x31n];
 
 /** Of the streams that there are, a message names so many. */
 const MOST_NAMED = 8;
+
+/** Surfaces beside those that a decoder needs: two that the loop has, and two that the program keeps. */
+const KEPT_FRAMES = 4;
 
 const LEAST_PTS = -(2n ** 63n);
 
@@ -70,6 +78,8 @@ export class Decoding {
   #sought: bigint | undefined;
   #back = 0n;
   #isDraining = false;
+  /** True once a decoder that has no software (AV1's) has found that the device does not take the stream. */
+  #isRefused = false;
   /** The packet that is read into, and the one that is sent. */
   readonly #packets: Address[] = [];
   #reading: Promise<number> | undefined;
@@ -108,6 +118,11 @@ export class Decoding {
       if (address !== stream.address) changeStruct("AVStream", address, { discard: AVDISCARD_ALL });
     }
     await this.#openCodec(stream);
+    for (let i = 0; i < 2; i++) {
+      const packet = made(coding().codec.av_packet_alloc(), "av_packet_alloc");
+      this.#undo.push(() => coding().codec.av_packet_free(new BigUint64Array([packet])));
+      this.#packets.push(packet);
+    }
     if (this.#asked.from > 0) await this.#seek(this.#asked.from);
     this.#readAhead();
     return mediaInfoOf(context, streams, stream);
@@ -144,6 +159,23 @@ export class Decoding {
     const undo = this.#waiting.get(frame)!;
     this.#waiting.delete(frame);
     return undo;
+  }
+
+  /** The device whose memory a frame is in; undefined for a frame of software. */
+  deviceOf({ format }: AVFrame): Hardware | undefined {
+    const device = this.#asked.on?.device;
+    return device?.format === format ? device : undefined;
+  }
+
+  /** @throws {InteropError} where the device has to decode. */
+  assertSoftware(): void {
+    const { on } = this.#asked;
+    if (on?.isRequired !== true) return;
+    const { codec } = this.#stream!.info;
+    throw new InteropError(`FFmpeg does not decode this stream of ${codec} on ${on.device.on.name}.`, {
+      ...{ api: "ffmpeg", fn: "avcodec_get_hw_config" },
+      hint: "With { hardware: true } the CPU decodes what the device does not.",
+    });
   }
 
   get #context(): Address {
@@ -222,7 +254,11 @@ export class Decoding {
 
   async #openCodec({ fields: { codecpar, time_base_num, time_base_den }, info }: OpenStream): Promise<void> {
     const { codec } = coding();
-    const decoder = codec.avcodec_find_decoder(readStruct("AVCodecParameters", codecpar).codec_id);
+    const { codec_id } = readStruct("AVCodecParameters", codecpar);
+    const { on, into, slots } = this.#asked;
+    const onDevice = on === undefined || this.#isRefused ? NULL : decoderOn(on.device.type, codec_id);
+    if (onDevice === NULL) this.assertSoftware();
+    const decoder = onDevice === NULL ? codec.avcodec_find_decoder(codec_id) : onDevice;
     if (decoder === NULL) {
       const fields = { api: "ffmpeg", fn: "avcodec_find_decoder" };
       throw new InteropError(`This FFmpeg has no decoder for ${info.codec}.`, fields);
@@ -232,14 +268,19 @@ export class Decoding {
     this.#passed(codec.avcodec_parameters_to_context(context, codecpar), "avcodec_parameters_to_context");
     const times = { pkt_timebase_num: time_base_num, pkt_timebase_den: time_base_den };
     changeStruct("AVCodecContext", context, { thread_count: this.#asked.threads, ...times });
-    const { into, slots } = this.#asked;
+    if (onDevice !== NULL) this.#workOn(on!.device, context);
     if (into !== undefined && takesBuffers(context)) this.pool = new BufferPool(this.resource, context, into, slots);
     this.#passed(await codec.avcodec_open2(context, decoder, NULL), "avcodec_open2");
-    for (let i = 0; i < 2; i++) {
-      const packet = made(codec.av_packet_alloc(), "av_packet_alloc");
-      this.#undo.push(() => codec.av_packet_free(new BigUint64Array([packet])));
-      this.#packets.push(packet);
-    }
+  }
+
+  /**
+   * FFmpeg itself (avcodec_default_get_format) then chooses the device's format, or one of software where the device does not
+   * take the stream. Threads would decode no sooner, and each would need a surface of its own.
+   */
+  #workOn(device: Hardware, context: Address): void {
+    const { threads } = this.#asked;
+    const about = { extra_hw_frames: KEPT_FRAMES, thread_count: threads === 0 ? 1 : threads };
+    changeStruct("AVCodecContext", context, { hw_device_ctx: device.reference(), ...about });
   }
 
   /** Goes to the last frame before which nothing has to be decoded; those before the first wanted one are dropped. */
@@ -321,9 +362,15 @@ export class Decoding {
       this.#packets.reverse();
       this.#readAhead();
     }
-    const code = await sending;
-    codec.av_packet_unref(packet);
+    let code = await sending;
     this.#assertGoing();
+    if (code === -ENOSYS && this.#asked.on !== undefined && !this.#isRefused) {
+      this.#isRefused = true;
+      await this.#openCodec(this.#stream!);
+      code = await codec.avcodec_send_packet(this.#codec, packet);
+      this.#assertGoing();
+    }
+    codec.av_packet_unref(packet);
     this.#decoded(code, "avcodec_send_packet");
   }
 

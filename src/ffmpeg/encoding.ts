@@ -191,7 +191,7 @@ export class Encoding {
   /** An AVFrame over a frame's memory, which is lent for as long as FFmpeg keeps it. */
   #lend(frame: Frame<FFmpegTensor>): Address {
     const undo: Undo = [];
-    const { pointer, flags } = allOrNothing("handing over a frame", () => {
+    const { object, flags } = allOrNothing("handing over a frame", () => {
       const child = frame.borrow("read");
       undo.push(() => child[Symbol.dispose]());
       const { rawHandle } = frame;
@@ -203,7 +203,7 @@ export class Encoding {
       return lent;
     }, undo);
     this.#kept = [...this.#kept, { flags, undo }];
-    return pointer;
+    return object;
   }
 
   /** Gives back what the encoder has no reference to any more. */

@@ -1,9 +1,8 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AV_HWDEVICE_TYPE_NONE } from "../../ffi/avhwcontext57/constants.ts";
 import type { NativePicture, Natives } from "../core/contract.ts";
-import { blockingPause, polled } from "../core/device/asking.ts";
 import type { Fence } from "../core/device/fence.ts";
-import { fenceOf } from "../core/device/foreign_work.ts";
+import { polledFence } from "../core/device/foreign_work.ts";
 import { InteropError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
 import { type ImageInfo, imageInfo } from "../core/layout/frame_info.ts";
@@ -18,6 +17,7 @@ import type { Fields } from "./fields.ts";
 import { bufferBytes, cropOf, momentOf, pictureFacts } from "./frame.ts";
 import {
   assertSame,
+  deviceStruct,
   formatWithout,
   type HardwareKind,
   KINDS,
@@ -26,6 +26,7 @@ import {
   writePicture,
 } from "./hardware_kinds.ts";
 import { avutil, check, checks, failure, made } from "./library.ts";
+import { VERSIONS } from "./versions.ts";
 import { metadataOf } from "./side_data.ts";
 
 /** The hardware devices that this FFmpeg was built with: number and name. */
@@ -74,7 +75,14 @@ export class Hardware implements EndHooks {
         hint: "SAMEPAGE_LIB_FFMPEG names another libavutil.",
       });
     }
-    const { fns } = avutil();
+    const { fns, structs: { release } } = avutil();
+    if (deviceStruct(kind.struct) === undefined) {
+      const has = [...VERSIONS.values()].filter(({ vulkan }) => vulkan !== undefined).map(({ release }) => release);
+      throw new InteropError(`samepage knows FFmpeg's frames of ${kind.format} in ${has}, and this is ${release}.`, {
+        ...{ api: "ffmpeg", fn: "av_hwdevice_ctx_alloc" },
+        hint: "SAMEPAGE_LIB_FFMPEG names another libavutil.",
+      });
+    }
     this.on = on;
     this.#natives = natives;
     this.#kind = kind;
@@ -88,6 +96,11 @@ export class Hardware implements EndHooks {
   /** A new reference to the device, which is the caller's. */
   reference(): Address {
     return made(avutil().fns.av_buffer_ref(this.#device), "av_buffer_ref");
+  }
+
+  /** FFmpeg's number of the device's API. */
+  get type(): number {
+    return this.#kind.device;
   }
 
   /** What a hardware AVFrame is. @throws {ArgumentError} for one of another device, and without a frames context. */
@@ -124,7 +137,7 @@ export class Hardware implements EndHooks {
     }
     const frames = made(fns.av_buffer_ref(this.#framesOf(stored, info)), "av_buffer_ref");
     view.setBigUint64(HardwareAVFrame.fields.hw_frames_ctx.offset, frames, true);
-    return writePicture(this.#kind, view, this.#natives.pictureOf(frame), info);
+    return writePicture(this.#kind, view, frame, this.#natives);
   }
 
   /** Its end begins: what it keeps for later frames goes. */
@@ -138,8 +151,7 @@ export class Hardware implements EndHooks {
     const isOver = () => this.#isAlone ||= avutil().fns.av_buffer_get_ref_count(this.#device) === 1;
     if (isOver()) return undefined;
     const name = `FFmpeg's references to its device on ${this.on.name}`;
-    const about = { api: "ffmpeg", name, fn: "av_buffer_get_ref_count", takesThread: false } as const;
-    return fenceOf({ ...about, error: failure, isOver, block: blockingPause(name), wait: () => polled(isOver) });
+    return polledFence({ api: "ffmpeg", name, fn: "av_buffer_get_ref_count", error: failure, isOver });
   }
 
   /** The format of a frame's pixels, and the struct of its device. */

@@ -1,11 +1,15 @@
 import type { Address } from "../../ffi/address.ts";
 import * as hw from "../../ffi/avhwcontext57/constants.ts";
-import type { NativePicture } from "../core/contract.ts";
+import { VkPhysicalDeviceFeatures2 } from "../../ffi/vulkan/structs.ts";
+import type { NativePicture, Natives } from "../core/contract.ts";
 import { IMAGE_FORMATS, type ImageFormat, type ImageInfo } from "../core/layout/frame_info.ts";
-import { viewAt } from "../core/native/pin.ts";
+import { bytesAt, viewAt } from "../core/native/pin.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import type { StructLayout } from "../../ffi/layout.ts";
 import { readDescriptor, storedFormat, writeDescriptor } from "./drm.ts";
 import type { Fields } from "./fields.ts";
 import { avutil, checks } from "./library.ts";
+import { readVkFrame, writeVkFrame } from "./vulkan_frame.ts";
 
 type View = DataView<ArrayBuffer>;
 type Handles = Readonly<Record<string, bigint>>;
@@ -17,21 +21,40 @@ export interface HardwareKind {
   /** Its `AV_HWDEVICE_TYPE_…`. */
   readonly device: number;
   /** The struct of a device, and by its fields the names of the context's handles. */
-  readonly struct: "AVDRMDeviceContext" | "AVVAAPIDeviceContext" | "AVOpenCLDeviceContext" | "AVCUDADeviceContext";
+  readonly struct: DeviceStruct;
   readonly handles: Readonly<Record<string, string>>;
+  /** The field that is a copy of what a handle points to, and the length of that. */
+  readonly copied?: readonly [field: string, byteLength: number];
   /** The field that is the same for all of one context, and what to do where another's handle is there. */
   readonly same?: readonly [field: string, remedy: (theirs: bigint) => string];
   /** Which of an AVFrame's `data` has the picture's one object; left out, each plane has one. */
   readonly surface?: number;
+  /** How a struct of FFmpeg's holds the picture, where `data[0]` points to one. */
+  readonly held?: {
+    read(fields: Fields, format: ImageFormat): NativePicture;
+    /** Returns how many of the AVFrame's buffers it took. */
+    write(view: View, frame: Frame, natives: Natives): number;
+  };
   /** The field of the stream, where planes lie at addresses, with a linesize, and a stream orders the work on them. */
   readonly stream?: string;
 }
+
+type DeviceStruct =
+  | "AVDRMDeviceContext"
+  | "AVVAAPIDeviceContext"
+  | "AVOpenCLDeviceContext"
+  | "AVCUDADeviceContext"
+  | "AVVulkanDeviceContext";
 
 /** By the API of the context. */
 export const KINDS: Readonly<Record<string, HardwareKind>> = {
   dmabuf: {
     ...{ format: "drm_prime", device: hw.AV_HWDEVICE_TYPE_DRM },
     ...{ struct: "AVDRMDeviceContext", handles: { fd: "device" } },
+    held: {
+      read: readDescriptor,
+      write: (view, frame, natives) => writeDescriptor(view, natives.pictureOf(frame), frame.info as ImageInfo),
+    },
   },
   vaapi: {
     ...{ format: "vaapi", device: hw.AV_HWDEVICE_TYPE_VAAPI, surface: 3 },
@@ -48,19 +71,48 @@ export const KINDS: Readonly<Record<string, HardwareKind>> = {
     ...{ struct: "AVCUDADeviceContext", handles: { cuda_ctx: "context", stream: "stream" } },
     same: ["cuda_ctx", () => "Have FFmpeg open its device on the primary context: AV_CUDA_USE_PRIMARY_CONTEXT."],
   },
+  vulkan: {
+    ...{ format: "vulkan", device: hw.AV_HWDEVICE_TYPE_VULKAN, struct: "AVVulkanDeviceContext" },
+    handles: {
+      ...{ get_proc_addr: "getInstanceProcAddr", inst: "instance", phys_dev: "physicalDevice", act_dev: "device" },
+      ...{ device_features: "features", enabled_dev_extensions: "extensions" },
+      ...{ nb_enabled_dev_extensions: "extensionCount", queue_family_index: "graphicsFamily" },
+      ...{ queue_family_tx_index: "queueFamily", nb_tx_queues: "queueCount" },
+      ...{ queue_family_comp_index: "queueFamily", nb_comp_queues: "queueCount" },
+      ...{ queue_family_encode_index: "videoFamily", queue_family_decode_index: "videoFamily" },
+    },
+    copied: ["device_features", VkPhysicalDeviceFeatures2.size],
+    held: { read: readVkFrame, write: writeVkFrame },
+    same: ["act_dev", standOnDevice],
+  },
 };
 
 function standOn(attach: string) {
   return (theirs: bigint) => `Stand on theirs: FFmpegContext.open({ on: ${attach}(${theirs}n) }).`;
 }
 
+/** The struct of a device; undefined where samepage does not know this FFmpeg's. */
+export function deviceStruct(name: DeviceStruct): StructLayout | undefined {
+  const { hardware, vulkan } = avutil().structs;
+  return name === "AVVulkanDeviceContext" ? vulkan?.[name] : hardware[name];
+}
+
+/** The names are those of FFmpeg's fields: an AVVulkanDeviceContext has all that is attached. */
+function standOnDevice(theirs: bigint): string {
+  const more = "instance: inst, physicalDevice: phys_dev, queue, queueFamily: queue_family_comp_index";
+  return `Stand on theirs: FFmpegContext.open({ on: VulkanContext.attach({ device: ${theirs}n, ${more} }) }).`;
+}
+
 /** Writes a context's handles into the struct of a device. */
-export function writeHandles({ struct, handles }: HardwareKind, at: Address, given: Handles): void {
-  const { size, fields } = avutil().structs.hardware[struct];
+export function writeHandles({ struct, handles, copied = ["", 0] }: HardwareKind, at: Address, given: Handles): void {
+  const { size, fields } = deviceStruct(struct)!;
   const view = viewAt(at, size, "ffmpeg");
   for (const [field, name] of Object.entries(handles)) {
     const { offset, type } = fields[field];
-    if (type === "i32") view.setInt32(offset, Number(given[name]), true);
+    if (field === copied[0]) {
+      const from = bytesAt(given[name] as Address, copied[1], "ffmpeg", []);
+      new Uint8Array(view.buffer, offset, copied[1]).set(from);
+    } else if (type === "i32") view.setInt32(offset, Number(given[name]), true);
     else view.setBigUint64(offset, given[name], true);
   }
 }
@@ -77,7 +129,7 @@ export function assertSame(
     throw checks.wrong("pointer", `its frames context is of another API than its format, ${format}.`);
   }
   const [field, remedy] = same;
-  const { size, fields } = avutil().structs.hardware[struct];
+  const { size, fields } = deviceStruct(struct)!;
   const theirs = viewAt(hwctx, size, "ffmpeg").getBigUint64(fields[field].offset, true);
   if (theirs === given[handles[field]]) return;
   const what = `its frames context is on ${field} 0x${
@@ -95,8 +147,8 @@ export function formatWithout({ format, same }: HardwareKind, fields: Fields): n
 
 /** What an AVFrame says of its picture; `device` is the struct of its device, where it has one. */
 export function readPicture(kind: HardwareKind, fields: Fields, format: ImageFormat, device?: Address): NativePicture {
-  if (kind.same === undefined) return readDescriptor(fields);
-  const { AVFrame: { fields: { data, linesize } }, hardware: { [kind.struct]: struct } } = avutil().structs;
+  if (kind.held !== undefined) return kind.held.read(fields, format);
+  const { AVFrame: { fields: { data, linesize } } } = avutil().structs;
   const { view } = fields;
   const slots = slotsOf(kind, IMAGE_FORMATS[format].planes.length);
   const objects = slots.map((i) => ({ handle: view.getBigUint64(data.offset + 8 * i, true) }));
@@ -104,13 +156,15 @@ export function readPicture(kind: HardwareKind, fields: Fields, format: ImageFor
   const planes = slots.map((object) => {
     return { object, offset: 0, stride: view.getInt32(linesize.offset + 4 * object, true) };
   });
+  const struct = deviceStruct(kind.struct)!;
   const queue = viewAt(device!, struct.size, "ffmpeg").getBigUint64(struct.fields[kind.stream].offset, true);
   return { objects, planes, queue };
 }
 
 /** Writes it into one. Returns how many of its buffers that took. */
-export function writePicture(kind: HardwareKind, view: View, picture: NativePicture, info: ImageInfo): number {
-  if (kind.same === undefined) return writeDescriptor(view, picture, info);
+export function writePicture(kind: HardwareKind, view: View, frame: Frame, natives: Natives): number {
+  if (kind.held !== undefined) return kind.held.write(view, frame, natives);
+  const picture = natives.pictureOf(frame);
   const { data, linesize } = avutil().structs.AVFrame.fields;
   for (const [i, slot] of slotsOf(kind, picture.objects.length).entries()) {
     const { offset = 0, stride = 0 } = picture.planes[i] ?? {};

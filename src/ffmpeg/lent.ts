@@ -1,27 +1,28 @@
 import type { Address } from "../../ffi/address.ts";
 import * as av from "../../ffi/avutil57/constants.ts";
 import { isMade } from "../core/argument.ts";
-import { NativeFlag } from "../core/device/native_flag.ts";
-import { eachConflict } from "../core/device/work.ts";
 import type { Context } from "../core/graph/context.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
-import { allOrNothing } from "../core/life/undo.ts";
 import { writes } from "../core/memory/access.ts";
-import type { Allocation } from "../core/memory/allocation.ts";
-import { cString } from "../core/native/text.ts";
 import { Frame } from "../core/tensors/frame.ts";
-import { ffmpegName, pixelFormatNumber, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
+import { type Loan, NativeLoans } from "../core/tensors/native_loans.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
+import { ffmpegName, numberOf, pixelFormatNumber, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
 import { freed, type SpareFrames } from "./fields.ts";
 import { matrixNameOf, NAMED_FACTS } from "./frame.ts";
 import type { Hardware } from "./hardware.ts";
 import { avutil, checks, made } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
-import type { Tensor } from "../core/tensors/tensor.ts";
 import { addSideData } from "./side_data.ts";
 
-/** The key of an allocation's references that FFmpeg may have. */
-const LENT = {};
+/** What FFmpeg has references to, of memory that is not its own. */
+const loans = new NativeLoans("FFmpeg");
+
+/** True for a buffer that {@link lentFrame} has made. */
+export function isLent(buffer: Address): boolean {
+  return loans.has(avutil().fns.av_buffer_get_opaque(buffer));
+}
 
 /**
  * A frame that a program hands over to FFmpeg.
@@ -39,41 +40,19 @@ const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).
 
 /** A new AVFrame over a frame's memory. The frame is in use until FFmpeg has no reference to its memory any more. */
 export function lentFrame(spares: SpareFrames, frame: Frame, hardware: Hardware | undefined): Address {
-  const { pointer, flags } = lend(spares, frame, hardware);
+  const { object, flags } = lend(spares, frame, hardware);
   for (const flag of flags) {
     frame.resource.usedBy(flag.fence());
     flag[Symbol.dispose](); // its fence goes on, and its memory stays until FFmpeg's call
   }
-  return pointer;
+  return object;
 }
 
-/**
- * A new AVFrame over a frame's memory, and the flags that are all set once FFmpeg has no reference to it any more. They are
- * the caller's.
- */
-export function lend(
-  spares: SpareFrames,
-  frame: Frame,
-  hardware?: Hardware,
-): { readonly pointer: Address; readonly flags: readonly NativeFlag[] } {
-  const { planes, info, access, resource } = frame;
-  frame.assertUsable(access);
-  const written = numbersOf(info);
-  const place = hardware === undefined ? placeInMemory(planes as readonly FFmpegTensor[]) : undefined;
-  const blocks = [...Map.groupBy(planes, ({ grant: { allocation } }) => allocation)];
-  const given = new Set(blocks.flatMap(([allocation]) => lentOf(allocation)).map((flag) => flag.fence().line));
-  eachConflict([{ tensor: frame, access, argument: "frame" }], (line, mark) => {
-    if (!given.has(line)) line.block(mark); // FFmpeg orders its own uses
-  });
-  return allOrNothing("making an AVFrame", (undo) => {
-    const flags = blocks.map(() => {
-      const flag = new NativeFlag({ name: `FFmpeg's references to ${resource.name}` });
-      undo.push(() => {
-        flag.withdraw(); // does nothing where a buffer was made: freeing the AVFrame has set it
-        flag[Symbol.dispose]();
-      });
-      return flag;
-    });
+/** A new AVFrame over a frame's memory. The caller keeps that until FFmpeg has no reference to it any more. */
+export function lend(spares: SpareFrames, frame: Frame, hardware?: Hardware): Loan<Address> {
+  const written = numbersOf(frame.info);
+  const place = hardware === undefined ? placeInMemory(frame.planes as readonly FFmpegTensor[]) : undefined;
+  return loans.lend<Tensor, Address>(frame, "frame", (blocks, undo) => {
     const fields = spares.take();
     undo.push(() => spares.give(fields));
     const { fns, structs: { AVFrame: { fields: { buf } } } } = avutil();
@@ -81,12 +60,11 @@ export function lend(
     addSideData(from, frame.metadata);
     place?.(view);
     const first = hardware === undefined ? 0 : hardware.write(view, frame, written.format);
-    for (const [i, [, parts]] of blocks.entries()) {
-      const { callback, data: opaque } = flags[i];
+    for (const [i, { planes, callback, data }] of blocks.entries()) {
       // Of a surface only its API has an address: the buffer stands for it.
-      const [start, end] = hardware === undefined ? endsOf(parts as FFmpegTensor[]) : [opaque, opaque + 1n];
-      const flag = writes(access) ? 0 : av.AV_BUFFER_FLAG_READONLY;
-      const buffer = fns.av_buffer_create(start, end - start, callback, opaque, flag);
+      const [start, end] = hardware === undefined ? endsOf(planes as FFmpegTensor[]) : [data, data + 1n];
+      const flag = writes(frame.access) ? 0 : av.AV_BUFFER_FLAG_READONLY;
+      const buffer = fns.av_buffer_create(start, end - start, callback, data, flag);
       view.setBigUint64(buf.offset + 8 * (first + i), made(buffer, "av_buffer_create"), true);
     }
     const own = made(fns.av_frame_alloc(), "av_frame_alloc");
@@ -94,26 +72,8 @@ export function lend(
     undo.pop(); // it has no references any more
     spares.give(fields);
     undo.push(() => freed(own));
-    for (const [opaque, flag] of references) if (flag.isSet()) references.delete(opaque);
-    for (const [i, [allocation]] of blocks.entries()) {
-      const lent = allocation.attachment<NativeFlag[]>(LENT, () => []);
-      lent.splice(0, lent.length, ...lent.filter((flag) => !flag.isSet()), flags[i]);
-      references.set(flags[i].data, flags[i]);
-    }
-    return { pointer: own, flags };
+    return own;
   });
-}
-
-/** The references that FFmpeg may have to any memory of ours, by what their buffers were made with. */
-const references = new Map<Address, NativeFlag>();
-
-/** True for a buffer that {@link lentFrame} has made. */
-export function isLent(buffer: Address): boolean {
-  return references.get(avutil().fns.av_buffer_get_opaque(buffer))?.isSet() === false;
-}
-
-function lentOf(allocation: Allocation): readonly NativeFlag[] {
-  return allocation.findAttachment<NativeFlag[]>(LENT) ?? [];
 }
 
 /** What writes into an AVFrame where planes lie. @throws {LayoutError} for planes that no AVFrame has. */
@@ -190,19 +150,4 @@ function coloursOf(names: { readonly [K in typeof NAMED_FACTS[number][0]]?: stri
     return [field, name === undefined ? -1 : numberOf(`${fn}_from_name`, name)] as const;
   });
   return Object.fromEntries(numbers.filter(([, number]) => number >= 0));
-}
-
-/** The functions that return a number for a name. */
-type Numbering = "av_get_pix_fmt" | `${typeof NAMED_FACTS[number][2]}_from_name`;
-
-const numbered = new Map<string, number>();
-
-/** FFmpeg's number for a name; below zero for one that it does not know. */
-function numberOf(fn: Numbering, name: string): number {
-  const key = `${fn} ${name}`;
-  let number = numbered.get(key);
-  if (number !== undefined) return number;
-  number = avutil().fns[fn](cString(name));
-  if (number >= 0) numbered.set(key, number); // of those there are few
-  return number;
 }

@@ -9,6 +9,8 @@ import type { AVUtil } from "../../ffi/avutil57/functions.ts";
 import { SYMBOLS } from "../../ffi/avutil57/symbols.ts";
 import type { AVHWContext } from "../../ffi/avhwcontext57/functions.ts";
 import { SYMBOLS as HARDWARE } from "../../ffi/avhwcontext57/symbols.ts";
+import type { AVVulkan } from "../../ffi/avvulkan57/functions.ts";
+import { SYMBOLS as VULKAN } from "../../ffi/avvulkan57/symbols.ts";
 import { ENOMEM } from "../../ffi/libc/errors.ts";
 import type { StructLayout } from "../../ffi/layout.ts";
 import { Checks } from "../core/checks.ts";
@@ -23,12 +25,12 @@ export const checks: Checks = new Checks("ffmpeg");
 
 const INSTALL = `Install FFmpeg ${releases()}: apt install ${packages()}.`;
 
-type Functions = AVUtil & AVHWContext;
+type Functions = AVUtil & AVHWContext & AVVulkan;
 
 const opened = keptLibrary<Functions>({
   api: "ffmpeg",
   candidates: [...VERSIONS.keys()].flatMap((major) => libraryPaths(`libavutil.so.${major}`)),
-  symbols: { ...SYMBOLS, ...HARDWARE },
+  symbols: { ...SYMBOLS, ...HARDWARE, ...VULKAN },
   hint: INSTALL,
 });
 

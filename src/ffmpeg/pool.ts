@@ -1,34 +1,24 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AV_CODEC_CAP_DR1 } from "../../ffi/avcodec59/constants.ts";
 import { AV_NUM_DATA_POINTERS } from "../../ffi/avutil57/constants.ts";
-import { isMade } from "../core/argument.ts";
-import type { MemoryTarget } from "../core/contract.ts";
-import { NativeFlag } from "../core/device/native_flag.ts";
-import { eachConflict } from "../core/device/work.ts";
 import { InteropError } from "../core/errors.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import type { PicturePlane } from "../core/layout/frame_info.ts";
-import { type LayoutInit, moved } from "../core/layout/layout.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import type { Access } from "../core/memory/access.ts";
 import { giveBackCallbackMemory, takeCallbackMemory } from "../core/native/callbacks.ts";
 import { openingOf } from "../core/native/library.ts";
 import { viewAt } from "../core/native/pin.ts";
-import { Frame } from "../core/tensors/frame.ts";
-import { Tensor } from "../core/tensors/tensor.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import { type FrameMemory, NativeBuffers } from "../core/tensors/native_buffers.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
 import { loadFunctions } from "../guard/functions.ts";
 import { symbolIn } from "../guard/load.ts";
 import { pixelsFormat } from "./formats.ts";
 import type { Contents } from "./frame.ts";
 import { avutil, changeStruct, checks, coding, made, readStruct } from "./library.ts";
 import { allocCode, CONTROL, getBufferCode } from "./pool_code.ts";
-
-/** What makes the memory that frames are decoded into: `host`, `cuda.pinned`, `dmabuf`, or an object of yours. */
-export interface FrameMemory<T extends Tensor = Tensor> {
-  /** A new tensor, which the CPU reaches at one address for as long as it lives. The decoder takes it over. */
-  allocate(layout: LayoutInit<"u8">): T;
-}
 
 /** As many as the pictures that H.264 and HEVC look back at (16), and some for threads and the program. */
 export const SLOTS = 24;
@@ -39,31 +29,14 @@ const ALIGN = 64;
 /** What codecs may touch behind a plane: avcodec_default_get_buffer2() leaves no less there. */
 const BEHIND = 16 + ALIGN;
 
-interface Slot<T> {
-  readonly tensor: T;
-  /** All of it, lent: nobody else may use what FFmpeg writes at any time. */
-  readonly lent: T;
-  /** Where the buffer begins, counted from the tensor's handle. */
-  readonly at: number;
-}
-
 /**
  * Buffers of ours for a decoder, each in a tensor of its own. A pool of FFmpeg's hands them out and takes them back, on any
  * thread. The tensors end once the decoder and all frames in them have ended.
  */
 export class BufferPool<T extends Tensor = Tensor> {
-  /** By the addresses of the buffers. */
-  readonly #slots = new Map<Address, Slot<T>>();
-  readonly #released: NativeFlag;
-  readonly #decoder: Resource;
-  /** What ends with the decoder. The last step lets go of the tensors. */
-  readonly #undo: Undo = [() => this.#drop()];
-  /** What needs the tensors: the decoder, and frames. */
-  #holds = 1;
-  /** True once all buffers are made. */
-  #isWhole = false;
-  /** How many of them FFmpeg never gives back, because a view was moved away. */
-  #kept = 0;
+  readonly #buffers: NativeBuffers<T>;
+  /** What ends with the decoder. */
+  readonly #undo: Undo;
 
   /**
    * Makes the buffers, and has a decoder take them that is not open yet, of a codec that can.
@@ -79,23 +52,25 @@ export class BufferPool<T extends Tensor = Tensor> {
     const { planes } = pixelsFormat(pix_fmt, "source");
     const [width, height] = [shown.width, shown.height].map(roundUp); // a stream may code more than it shows
     const { offsets, linesizes, byteLength } = placesOf(planes, ...alignedBy(context, width, height));
-    this.#decoder = decoder;
-    this.#released = new NativeFlag({ name: "FFmpeg's references to a decoder's buffers", count });
+    const buffers = this.#buffers = new NativeBuffers<T>({
+      ...{ writer: decoder, library: "FFmpeg", count, align: ALIGN, checks, argument: "into" },
+      remedy: "Decode into host, cuda.pinned or dmabuf, and map the frames from there.",
+    });
+    this.#undo = [() => buffers.end()];
     allOrNothing("making a decoder's buffers", (undo) => {
       const control = takeCallbackMemory(CONTROL.buffers + 8 * count);
       undo.push(() => giveBackCallbackMemory(control));
       const { buffer, byteOffset, length } = control.bytes;
       const words = new BigUint64Array(buffer, byteOffset, length / 8);
       const numbers = new Int32Array(buffer, byteOffset, length / 4);
-      const [left, buffers, pool] = [CONTROL.left / 4, CONTROL.buffers / 8, CONTROL.pool / 8];
+      const [left, references, pool] = [CONTROL.left / 4, CONTROL.buffers / 8, CONTROL.pool / 8];
       undo.push(() => {
-        while (numbers[left] > 0) codec.av_buffer_unref(words.subarray(buffers + --numbers[left]));
+        while (numbers[left] > 0) codec.av_buffer_unref(words.subarray(references + --numbers[left]));
       });
       for (let i = 0; i < count; i++) {
-        words[buffers + i] = this.#newBuffer(memory, byteLength);
+        words[references + i] = buffers.add(memory, byteLength, (start) => this.#newBuffer(start, byteLength));
         numbers[left] = i + 1;
       }
-      this.#isWhole = true;
       words[pool] = made(
         codec.av_buffer_pool_init2(BigInt(byteLength), control.address, alloc, NULL),
         "av_buffer_pool_init2",
@@ -118,23 +93,7 @@ export class BufferPool<T extends Tensor = Tensor> {
    * @param release frees the AVFrame, once the frame has ended
    */
   frameOf({ info, planes, metadata }: Contents, access: Access, release: () => void): Frame<T> | undefined {
-    const slot = this.#slots.get(planes[0].block.address as Address);
-    if (slot === undefined) return undefined;
-    const { lent, at } = slot;
-    using stack = new DisposableStack();
-    const parts = planes.map(({ layout }) =>
-      stack.use(lent.slice(moved(layout, at + layout.byteOffset), { access }) as T)
-    );
-    const frame = Frame.of(parts, info, metadata);
-    stack.move();
-    this.#holds++;
-    let left = parts.length;
-    for (const { resource } of parts) {
-      resource.undo.unshift(() => {
-        if (--left === 0) this.#endFrame(lent, release);
-      });
-    }
-    return frame;
+    return this.#buffers.frameIn(info, planes, { access, metadata }, release);
   }
 
   /** The decoder's context was freed. */
@@ -142,44 +101,9 @@ export class BufferPool<T extends Tensor = Tensor> {
     undoAll(this.#undo, "giving a decoder's buffers back");
   }
 
-  /** A buffer of FFmpeg's over a new tensor. */
-  #newBuffer(memory: FrameMemory<T>, byteLength: number): Address {
-    const { callback, data } = this.#released;
-    const tensor = memory.allocate({ shape: [byteLength + ALIGN], dtype: "u8" });
-    if (!isMade<Tensor>(tensor, Tensor)) {
-      throw checks.wrongKind("into", "memory whose allocate() returns a Tensor", tensor);
-    }
-    const address = allOrNothing("allocating", () => addressOf(tensor, byteLength), [() => tensor[Symbol.dispose]()]);
-    const start = BigInt(roundUp(Number(address))) as Address;
-    if (this.#slots.keys().some((other) => other < start + BigInt(byteLength) && start < other + BigInt(byteLength))) {
-      throw checks.wrong("into", `${tensor.name} was allocated before, for another buffer.`);
-    }
-    const at = tensor.layout.byteOffset + Number(start - address);
-    this.#slots.set(start, { tensor, lent: tensor.slice(tensor.layout) as T, at });
-    this.#decoder.dependOn(tensor.resource);
+  #newBuffer(start: Address, byteLength: number): Address {
+    const { callback, data } = this.#buffers;
     return made(avutil().fns.av_buffer_create(start, BigInt(byteLength), callback, data, 0), "av_buffer_create");
-  }
-
-  /** A view that was moved away may still look at its bytes: FFmpeg never writes there again then. */
-  #endFrame({ grant: { allocation } }: T, release: () => void): void {
-    const isLost = allocation.escaped || allocation.unseen;
-    if (isLost) this.#kept++;
-    undoAll([() => this.#drop(), ...isLost ? [] : [release]], "ending a decoded frame");
-  }
-
-  /** Ends the tensors once nothing needs them, and FFmpeg has no reference left. */
-  #drop(): void {
-    if (--this.#holds > 0) return;
-    const flag = this.#released;
-    const last = this.#isWhole && this.#kept === 0 ? flag.fence() : undefined;
-    const ends = Array.from(this.#slots.values(), ({ tensor }) => () => {
-      this.#decoder.partFrom(tensor.resource);
-      if (!tensor.resource.isLive) return; // its context ends it
-      if (last === undefined) tensor[Symbol.dispose]();
-      else tensor.disposeAfter(last);
-    });
-    const withdraw = () => void (last ?? flag.withdraw()); // some buffers were never made, or never come back
-    undoAll([() => flag[Symbol.dispose](), withdraw, ...ends], "giving a decoder's memory back");
   }
 }
 
@@ -215,28 +139,6 @@ function placesOf(planes: readonly PicturePlane[], width: number, height: number
 
 function roundUp(size: number): number {
   return Math.ceil(size / ALIGN) * ALIGN;
-}
-
-const ELSEWHERE = {
-  reason: "the CPU cannot use it at any time, at one address.",
-  remedy: "Decode into host, cuda.pinned or dmabuf, and map the frames from there.",
-};
-
-/** The host address of a tensor that can have a buffer. */
-function addressOf(tensor: Tensor, byteLength: number): bigint {
-  const { target, access, grant: { allocation }, described: { range }, name } = tensor;
-  const offer = (target as Partial<MemoryTarget>).ports?.exports.find(({ kind }) => kind === "host-pointer");
-  const closed = offer === undefined || allocation.indivisible ? ELSEWHERE : offer.closed?.() ?? offer.refuse?.(range);
-  const { address } = range;
-  if (closed !== undefined || address === undefined) {
-    const { reason, remedy } = closed ?? ELSEWHERE;
-    throw checks.wrong("into", `${name} cannot be decoded into: ${reason}`, remedy);
-  }
-  if (access !== "read-write" || range.byteLength < byteLength + ALIGN) {
-    throw checks.unfit("into", `${name} is not the ${byteLength + ALIGN} bytes, to read and write, that it was to be.`);
-  }
-  eachConflict([{ tensor, access: "read-write", argument: "into" }], (line, mark) => line.block(mark));
-  return address;
 }
 
 let loaded: Record<"getBuffer" | "alloc" | "get" | "fallback", Address> | undefined;

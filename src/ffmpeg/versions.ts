@@ -15,6 +15,7 @@ import { AV_FRAME_FLAG_KEY } from "../../ffi/avutil59/constants.ts";
 import * as util59 from "../../ffi/avutil59/structs.ts";
 import * as util60 from "../../ffi/avutil60/structs.ts";
 import * as util61 from "../../ffi/avutil61/structs.ts";
+import * as vulkan57 from "../../ffi/avvulkan57/structs.ts";
 import type { StructLayout } from "../../ffi/layout.ts";
 
 /** The same structs, wherever their fields lie. */
@@ -34,6 +35,8 @@ export interface Structs extends Laid<typeof util57> {
   readonly keyFrame: number;
   /** Of hardware frames. */
   readonly hardware: Laid<typeof hardware57>;
+  /** Of Vulkan's frames; left out for releases that need more than Vulkan 1.2, and a lock of the queue. */
+  readonly vulkan?: typeof vulkan57;
   /** Of the libavcodec and the libavformat of the same build. */
   readonly coding: Coding;
 }
@@ -57,6 +60,7 @@ export const VERSIONS: ReadonlyMap<number, Structs> = new Map<number, Structs>([
     keyFrame: 1,
     ...util57,
     hardware: hardware57,
+    vulkan: vulkan57,
     coding: of(59, codec59, format59),
   }],
   [59, {

@@ -5,7 +5,7 @@ import { type Names, optionsIn } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
 import type { ImportSemaphoreOptions } from "../core/device/foreign_semaphore.ts";
 import type { Line } from "../core/device/line.ts";
-import type { Memory } from "../core/contract.ts";
+import type { Memory, Natives } from "../core/contract.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import { offerSemaphores, type SemaphoreMaker } from "../core/device/line_sync.ts";
 import { absentOf } from "../core/device/extensions.ts";
@@ -33,6 +33,7 @@ import { checks } from "./library.ts";
 import { EXPORT_KINDS, type ExportKind } from "./handle_kinds.ts";
 import { VulkanImageTarget } from "./image.ts";
 import { formatIn, type VulkanFormat, type VulkanFormatName } from "./images/formats.ts";
+import { nativesOf } from "./images/natives.ts";
 import { allocated, attachedBuffer, type Making } from "./own_memory.ts";
 import { type ImportedBuffer, portsOf } from "./ports.ts";
 import type { Place } from "./memory_object.ts";
@@ -106,6 +107,8 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   readonly staging: Staging;
   /** Which host memory the device uses in place. For mappers. */
   readonly proofs: Proofs<VulkanBase>;
+  /** Frames of its images. For libraries that work on its device. */
+  readonly natives: Natives = nativesOf(this);
   /** Its ports: opaque fds, dma-bufs and host pointers. For mappers. */
   readonly ports: Memory<VulkanTensor, VulkanBuffer>;
   readonly #images = new Map<VulkanFormat, VulkanImageTarget>();

@@ -1,7 +1,7 @@
 import type { VkImage } from "../../ffi/vulkan/handles.ts";
 import { VK_IMAGE_LAYOUT_GENERAL } from "../../ffi/vulkan/constants.ts";
 import { type Names, optionsIn, shown } from "../core/argument.ts";
-import type { Memory, MemoryTarget } from "../core/contract.ts";
+import type { Memory, MemoryTarget, Turns } from "../core/contract.ts";
 import { type Context, PrintedTarget } from "../core/graph/context.ts";
 import { describeLayout, type Layout } from "../core/layout/layout.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
@@ -18,7 +18,7 @@ import { ImageAbilities } from "./images/abilities.ts";
 import { choose, ONE_PICTURE, ordersIn, type VulkanTiling } from "./images/choice.ts";
 import { clearCall } from "./images/commands.ts";
 import type { VulkanFormat } from "./images/formats.ts";
-import { ImageObject, type ImageSpec, objectOf } from "./images/image_object.ts";
+import { type ForeignImage, ImageObject, type ImageSpec, objectOf } from "./images/image_object.ts";
 import { portsOf } from "./images/ports.ts";
 import { assertSize, pixelsIn } from "./images/shape.ts";
 import { VulkanImage } from "./images/tensor.ts";
@@ -140,7 +140,7 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
    * @throws {LayoutError} for a shape that is no image of this format.
    */
   attach(image: bigint, form: VulkanImageForm, options: AttachOptions = {}): VulkanImage {
-    return attaching(options, (access) => this.#attached(image, form, access));
+    return attaching(options, (access) => this.attached(image, form, access));
   }
 
   /**
@@ -172,7 +172,8 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
     });
   }
 
-  #attached(image: bigint, form: VulkanImageForm, access: Access | undefined): VulkanImage {
+  /** @internal The same, of a library that keeps a record of an image's turns. */
+  attached(image: bigint, form: VulkanImageForm, access: Access | undefined, turns?: Turns): VulkanImage {
     const handle = checks.handleIn<VkImage>(image, "image");
     const { shape, layout = VK_IMAGE_LAYOUT_GENERAL } = optionsIn(form, FORM, "form");
     if (!Number.isInteger(layout) || layout < 0 || layout >= 2 ** 31) {
@@ -182,16 +183,17 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
     const said = { width, height, layers, format: this.format };
     this.base.resource.assertLive();
     const known = findByHandle(this.#handleKind, handle);
-    const object = (known && objectOf(known)) ?? this.#foreign(said, handle, layout);
+    const object = (known && objectOf(known)) ??
+      this.#foreign(said, { origin: { from: "foreign", image: handle, layout }, turns });
     if (describeSpec(object.spec) !== describeSpec(said)) {
       throw checks.wrong("image", `it is known here as ${describeSpec(object.spec)}.`);
     }
     return this.#over(known ?? this.#allocationOf(object, at), object, at, access);
   }
 
-  #foreign(said: Omit<ImageSpec, "usage">, image: VkImage, layout: number): ImageObject {
+  #foreign(said: Omit<ImageSpec, "usage">, from: ForeignImage): ImageObject {
     const usage = this.abilities.of("optimal", 0)?.usage ?? 0;
-    return new ImageObject(this.base.openDevice, { ...said, usage }, { origin: { from: "foreign", image, layout } });
+    return new ImageObject(this.base.openDevice, { ...said, usage }, from);
   }
 
   /** Handles of two devices may be equal. */

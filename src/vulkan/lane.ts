@@ -4,7 +4,7 @@ import { VK_ERROR_DEVICE_LOST } from "../../ffi/vulkan/errors.ts";
 import type { VkCommandBuffer, VkCommandPool, VkFence, VkQueue, VkSemaphore } from "../../ffi/vulkan/handles.ts";
 import { VkSemaphoreWaitInfo } from "../../ffi/vulkan/structs.ts";
 import type { Lane } from "../core/device/lanes.ts";
-import type { LineEvents } from "../core/contract.ts";
+import type { LineEvents, Turns } from "../core/contract.ts";
 import { type Undo, undoAll, undone } from "../core/life/undo.ts";
 import { addressOf } from "../core/native/pin.ts";
 import { onThread } from "../core/native/thread_memory.ts";
@@ -24,6 +24,8 @@ const NONE: readonly VkSemaphore[] = [];
 
 /** Memory that takes part in a command: it is taken over from other APIs on its first use. */
 export interface Used {
+  /** The record by which it is used by turns with another library; left out where no other uses it. */
+  readonly turns?: Turns | undefined;
   /** Records what has to come before the command. */
   acquire(commands: VkCommandBuffer, family: number): void;
   /** The command was submitted. */
@@ -124,18 +126,18 @@ export class VulkanLane implements Lane {
     slot.isOpen = true;
     const all = vk.VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
     barrier(commands, all, all, this.#order.address);
-    for (let i = 0; i < used.length; i++) {
-      if (used.indexOf(used[i]) === i) used[i].acquire(commands, this.device.handles.queueFamily); // planes share a buffer
-    }
+    const each = used.length > 1 ? [...new Set(used)] : used; // planes share a buffer
+    for (const one of each) one.acquire(commands, this.device.handles.queueFamily);
     record(commands);
     barrier(commands, all, vk.VK_PIPELINE_STAGE_HOST_BIT, this.#toHost.address);
     check(vulkan().vkEndCommandBuffer(commands), "vkEndCommandBuffer");
     slot.isOpen = false;
     this.#beginMark(commands);
+    for (const { turns } of each) if (turns !== undefined) this.#takeTurn(turns);
     const code = this.#submit();
     if (code !== 0) return code;
     slot.mark = this.#newest + 1;
-    for (let i = 0; i < used.length; i++) used[i].taken();
+    for (const one of each) one.taken();
     return code;
   }
 
@@ -255,6 +257,13 @@ export class VulkanLane implements Lane {
     const code = this.#submission.submit(this.queue, fence);
     if (code !== 0) this.#isLoose = true;
     return code;
+  }
+
+  /** The command is the next to use something. */
+  #takeTurn({ semaphore, value }: Turns): void {
+    this.#submission.waitFor(semaphore as VkSemaphore, value);
+    this.#submission.waitApart(); // the semaphore may end with its owner's frame
+    this.#submission.signal(semaphore as VkSemaphore, value + 1n);
   }
 
   #beginMark(commands?: VkCommandBuffer): void {

@@ -91,6 +91,8 @@ export class OpenDevice {
   readonly handle: VkDevice;
   /** What it says of itself. */
   readonly facts: VulkanDevice;
+  /** @internal The features that it was made with, a `VkPhysicalDeviceFeatures2`; undefined for another library's device. */
+  readonly features: Struct | undefined;
   /** @internal The functions of its extensions. */
   readonly extensions: VulkanExtensions;
   /** What it exports and imports. */
@@ -102,8 +104,9 @@ export class OpenDevice {
   #later: (() => void)[] = [];
 
   /** Takes over nothing. */
-  constructor(handles: Handles, facts: VulkanDevice) {
+  constructor(handles: Handles, facts: VulkanDevice, features?: Struct) {
     this.handles = handles;
+    this.features = features;
     this.handle = handles.device;
     this.facts = facts;
     this.extensions = extensionsOf(handles.device);

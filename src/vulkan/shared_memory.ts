@@ -1,7 +1,7 @@
 import { Printed } from "../core/printed.ts";
 import * as vk from "../../ffi/vulkan/constants.ts";
 import type { VkCommandBuffer, VkDeviceMemory } from "../../ffi/vulkan/handles.ts";
-import type { Call } from "../core/contract.ts";
+import type { Call, Turns } from "../core/contract.ts";
 import { type Undo, undoAll } from "../core/life/undo.ts";
 import { FdSource } from "./fds.ts";
 import { EXPORT_KINDS, type ExportKind, HANDLES } from "./handle_kinds.ts";
@@ -96,6 +96,11 @@ export abstract class SharedMemory extends Printed implements Used {
     return { ...release, call: (lane) => this.#holder === "vulkan" ? release.call(lane) : lane.mark() };
   }
 
+  /** Left out, for memory that only APIs with fds use too. @see {@link Used} */
+  get turns(): Turns | undefined {
+    return undefined;
+  }
+
   /** Before a Vulkan command. @see {@link Used} */
   acquire(commands: VkCommandBuffer, family: number): void {
     if (this.#holder === "others") this.pass(commands, this.#others, family);
@@ -120,16 +125,15 @@ export abstract class SharedMemory extends Printed implements Used {
   protected abstract pass(commands: VkCommandBuffer, from: number, to: number): void;
 
   #release(): Call<VulkanLane> {
-    return {
-      fn: "vkQueueSubmit",
-      call: (lane) => {
-        const code = lane.run([], (commands) => {
-          this.pass(commands, this.device.handles.queueFamily, this.#others);
-        });
-        if (code === 0) this.#holder = "others";
-        return code;
+    const passed = (): Used => ({
+      turns: this.turns,
+      acquire: (commands, family) => this.pass(commands, family, this.#others),
+      taken: () => {
+        this.taken();
+        this.#holder = "others";
       },
-    };
+    });
+    return { fn: "vkQueueSubmit", call: (lane) => lane.run([passed()], () => {}) };
   }
 
   /** The queues of the owners of a handle of this kind: behind a dma-buf there may be no Vulkan at all. */

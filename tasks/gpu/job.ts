@@ -30,16 +30,23 @@ export class Job {
   readonly commit: string;
   /** When it has to be over, by performance.now(). */
   readonly #end: number;
+  readonly #variables: Variables;
 
-  constructor(out: string, commit: string, seconds: number) {
+  constructor(out: string, commit: string, seconds: number, variables: Variables = {}) {
     this.out = out;
     this.commit = commit;
+    this.#variables = variables;
     this.#end = performance.now() + 1000 * seconds;
   }
 
   /** Seconds that are left to it. */
   get left(): number {
     return Math.max(0, (this.#end - performance.now()) / 1000);
+  }
+
+  /** The same with more variables in the environment of each process. */
+  withVariables(variables: Variables): Job {
+    return new Job(this.out, this.commit, this.left, { ...this.#variables, ...variables });
   }
 
   /** Runs deno. @see {@link run} */
@@ -50,7 +57,7 @@ export class Job {
   /** Runs a program to its end, or to the step's; what it prints goes to a file of the results. */
   async run(path: string, args: readonly string[], log: string, variables: Variables = {}): Promise<Ended> {
     const seconds = Math.round(this.left);
-    const env = { NO_COLOR: "1", SAMEPAGE_COMMIT: this.commit, ...variables };
+    const env = { NO_COLOR: "1", SAMEPAGE_COMMIT: this.commit, ...this.#variables, ...variables };
     const child = new Deno.Command(path, {
       args: [...args],
       cwd: ROOT,

@@ -1,6 +1,7 @@
 import { join } from "@std/path";
 import { bench } from "./bench.ts";
 import { conformance } from "./conformance.ts";
+import { ffmpeg } from "./ffmpeg.ts";
 import {
   ALIGNMENT,
   cudaExamples,
@@ -117,6 +118,14 @@ export function stepsOn(machine: string): readonly Step[] {
       limit: 60,
       stage: 3,
       run: (job) => runTests(job, [{ path: ALIGNMENT, only: "nvidia: " }], 1),
+    },
+    {
+      name: "ffmpeg",
+      what: "FFmpeg's CUDA frames and NVDEC: tests, examples/nvdec-cuda, and bench/ffmpeg_nvdec_bench.ts",
+      limit: 150,
+      stage: 1,
+      onlyIfNamed: true,
+      run: ffmpeg,
     },
     {
       name: "vulkan",

@@ -46,6 +46,17 @@ export async function intelEnv(): Promise<Readonly<Record<string, string>>> {
   return { OCL_ICD_VENDORS: `${INTEL.folder}/vendors`, LD_LIBRARY_PATH: libraries.join(":") };
 }
 
+/** The variables that name FFmpeg 8 to samepage, by the folder of its libraries, whose names have hashes in them. */
+export function ffmpegEnv(folder = `${FFMPEG_8.folder}/av.libs`): Readonly<Record<string, string>> {
+  const names = [...Deno.readDirSync(folder)].map(({ name }) => name);
+  const variables = [["", "libavutil"], ["_CODEC", "libavcodec"], ["_FORMAT", "libavformat"]] as const;
+  return Object.fromEntries(variables.map(([end, library]) => {
+    const file = names.find((name) => name.startsWith(`${library}-`));
+    if (file === undefined) throw new Error(`${folder} has no ${library}.`);
+    return [`SAMEPAGE_LIB_FFMPEG${end}`, `${folder}/${file}`];
+  }));
+}
+
 /** Whether the wheels of these versions are unpacked. */
 export async function hasWheels(of: Wheels): Promise<boolean> {
   return await Deno.readTextFile(stampOf(of)).catch(() => "") === pinned(of).join("\n");

@@ -44,6 +44,7 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
   "ring-echo": ["a socket's bytes", "samepage"],
   "vaapi-share": ["C", "samepage"],
   "vaapi-read": ["C, vaGetImage and memcpy", "samepage", "C, vaDeriveImage"],
+  ...Object.fromEntries(["attach", "to-host", "hand-over", "clip"].map((id) => [`ffmpeg-${id}`, ["C", "samepage"]])),
 };
 
 /** CUDA's figures of issue 6, and their ways. */

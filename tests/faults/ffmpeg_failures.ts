@@ -7,6 +7,7 @@ import type { AVCodecs } from "../../ffi/avcodec59/functions.ts";
 import type { AVFormats } from "../../ffi/avformat59/functions.ts";
 import type { AVHWContext } from "../../ffi/avhwcontext57/functions.ts";
 import type { AVUtil } from "../../ffi/avutil57/functions.ts";
+import type { AVVulkan } from "../../ffi/avvulkan57/functions.ts";
 import { ENOMEM } from "../../ffi/libc/errors.ts";
 import type { Failure, Failures } from "./failures.ts";
 
@@ -15,7 +16,7 @@ const none: Failure = { answer: 0n };
 const failed: Failure = { answer: -ENOMEM };
 
 /** Names and numbers of constants cannot fail: they are looked up in tables. */
-export const FFMPEG: Failures<AVUtil & AVHWContext> = {
+export const FFMPEG: Failures<AVUtil & AVHWContext & AVVulkan> = {
   avutil_version: undefined,
   av_version_info: undefined,
   av_frame_alloc: none,
@@ -48,6 +49,8 @@ export const FFMPEG: Failures<AVUtil & AVHWContext> = {
   av_hwdevice_ctx_init: failed,
   av_hwframe_ctx_alloc: none,
   av_hwframe_ctx_init: failed,
+  av_vk_frame_alloc: none,
+  av_free: undefined,
 };
 
 /** Without a codec of that name or number, null as well. */
@@ -58,6 +61,9 @@ export const FFMPEG_CODEC: Failures<AVCodecs> = {
   avcodec_get_name: undefined,
   avcodec_find_decoder: none,
   avcodec_find_encoder: none,
+  av_codec_iterate: undefined,
+  av_codec_is_decoder: undefined,
+  avcodec_get_hw_config: undefined,
   avcodec_find_decoder_by_name: none,
   avcodec_find_encoder_by_name: none,
   avcodec_alloc_context3: none,

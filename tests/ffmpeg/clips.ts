@@ -14,6 +14,7 @@ const CLIPS = {
   "h264.mp4": [...PICTURES("160x120", 25), ...SOUND, "-t", "2", ...X264, "-c:a", "aac", "-movflags", "+faststart"],
   "h264.mkv": [...PICTURES("160x120", 25), "-t", "2", ...X264],
   "h264.ts": [...PICTURES("160x120", 25), "-t", "2", ...X264],
+  "av1.mkv": [...PICTURES("160x120", 25), "-t", "0.4", "-c:v", "libsvtav1", "-preset", "12", "-pix_fmt", "yuv420p"],
   "larger.ts": [...PICTURES("320x180", 25), "-t", "1", ...X264],
   "theora.ogv": [...PICTURES("64x48", 25), "-frames:v", "12", "-c:v", "libtheora"],
   // The codec says nothing of a pixel's shape, and the file does.

@@ -13,7 +13,7 @@ import {
   MapperGraph,
   NativeCallError,
 } from "@samepage/interop";
-import { type DecodeOptions, FFmpegContext, type MediaSource } from "@samepage/interop/ffmpeg";
+import { type DecodeOptions, FFmpegContext, type FileSource } from "@samepage/interop/ffmpeg";
 import type { Address } from "../../ffi/address.ts";
 import { avutil } from "../../src/ffmpeg/library.ts";
 import { assertAlive } from "../alive.ts";
@@ -46,7 +46,7 @@ function test(name: string, fn: (there: There) => unknown): void {
 
 async function framesOf(
   { ffmpeg, graph }: There,
-  source: MediaSource,
+  source: FileSource,
   options?: DecodeOptions,
 ): Promise<{ pts: bigint; seconds: number; bytes: Uint8Array; width: number }[]> {
   const frames = [];

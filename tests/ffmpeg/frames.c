@@ -309,6 +309,19 @@ AVFrame *hardware(AVBufferRef *device, const char *format, const char *stored, i
   return frame;
 }
 
+/** A device that FFmpeg opens by itself; NULL if it does not. */
+AVBufferRef *own_device(const char *name) {
+  AVBufferRef *ref = NULL;
+  return av_hwdevice_ctx_create(&ref, av_hwdevice_find_type_by_name(name), NULL, NULL, 0) < 0 ? NULL : ref;
+}
+
+/** Another frame of the same frames context. */
+AVFrame *beside(const AVFrame *other) {
+  AVFrame *frame = av_frame_alloc();
+  if (av_hwframe_get_buffer(other->hw_frames_ctx, frame, 0) < 0) av_frame_free(&frame);
+  return frame;
+}
+
 /** Copies pixels between a device's frame and one in memory. */
 int transfer(AVFrame *to, const AVFrame *from) { return av_hwframe_transfer_data(to, from, 0); }
 

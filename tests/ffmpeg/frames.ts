@@ -42,6 +42,8 @@ const SYMBOLS = {
   plane_of: { parameters: ["u64", "i32"], result: "u64" },
   linesize_of: { parameters: ["u64", "i32"], result: "i32" },
   hardware: { parameters: ["u64", "buffer", "buffer", "i32", "i32"], result: "u64" },
+  own_device: { parameters: ["buffer"], result: "u64" },
+  beside: { parameters: ["u64"], result: "u64" },
   transfer: { parameters: ["u64", "u64"], result: "i32" },
   mapped: { parameters: ["u64", "buffer", "i32"], result: "u64" },
   buffer_references: { parameters: ["u64"], result: "i32" },
@@ -89,6 +91,17 @@ export async function useCuda(): Promise<string | undefined> {
   const missing = await built("libcuda.c", library, "-Wl,-soname,libcuda.so.1");
   if (missing === undefined) Deno.dlopen(library, {});
   return missing;
+}
+
+/** Compiles NVDEC in memory of the host's, for {@link useCuda}. Returns what is missing, or what the library has more. */
+export async function useNvdec() {
+  const library = `${FOLDER}libnvcuvid.so`;
+  const missing = await useCuda() ?? await built("libnvcuvid.c", library, "-Wl,-soname,libnvcuvid.so.1");
+  if (missing !== undefined) return missing;
+  return Deno.dlopen(library, {
+    nvdec_decoders: { parameters: [], result: "i32" },
+    nvdec_refuse: { parameters: ["i32"], result: "void" },
+  }).symbols;
 }
 
 async function built(name: string, library: string, ...more: string[]): Promise<string | undefined> {

@@ -19,10 +19,10 @@ typedef struct {
   size_t dst_pitch, width, height;
 } Copy;
 
-enum { HOST = 1, DEVICE = 2 };
+enum { HOST = 1, DEVICE = 2, BLOCK = 1 << 20 };
 
 int cuMemAlloc_v2(uint64_t *out, size_t size) {
-  *out = (uint64_t)(uintptr_t)aligned_alloc(4096, (size + 4095) & ~(size_t)4095);
+  *out = (uint64_t)(uintptr_t)aligned_alloc(BLOCK, (size + BLOCK - 1) & ~(size_t)(BLOCK - 1)); // so its start is found
   return *out == 0 ? 2 : 0;
 }
 

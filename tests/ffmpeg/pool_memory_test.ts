@@ -3,7 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { type Frame, host, type HostTensor, MapperGraph, type Tensor } from "@samepage/interop";
 import { dmabuf, type DmaBufTensor } from "@samepage/interop/dmabuf";
-import type { FrameMemory } from "../../src/ffmpeg/pool.ts";
+import type { FrameMemory } from "../../src/core/tensors/native_buffers.ts";
 import { gpuTest, withCuda } from "../cuda/help.ts";
 import { type Clip, clipOf, CODECS } from "./codecs.ts";
 import { testClips } from "./clip_tests.ts";

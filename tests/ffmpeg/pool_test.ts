@@ -15,7 +15,7 @@ import {
 import { VulkanContext } from "@samepage/interop/vulkan";
 import type { OpenCLTensor } from "@samepage/interop/opencl";
 import type { Address } from "../../ffi/address.ts";
-import type { FrameMemory } from "../../src/ffmpeg/pool.ts";
+import type { FrameMemory } from "../../src/core/tensors/native_buffers.ts";
 import { fieldsAt } from "../../src/ffmpeg/fields.ts";
 import { avutil } from "../../src/ffmpeg/library.ts";
 import { until } from "../conformance/bytes.ts";

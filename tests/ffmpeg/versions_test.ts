@@ -2,33 +2,16 @@
 
 import { basename, dirname, join } from "@std/path";
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { FFMPEG_8, hasWheels } from "../../tasks/setup/wheels.ts";
+import { FFMPEG_8, ffmpegEnv, hasWheels } from "../../tasks/setup/wheels.ts";
 import * as v57 from "../../ffi/avutil57/constants.ts";
 import * as v59 from "../../ffi/avutil59/constants.ts";
 import * as v60 from "../../ffi/avutil60/constants.ts";
 import * as v61 from "../../ffi/avutil61/constants.ts";
 
-/** The file of a library of FFmpeg 8, whose name has a hash in it. */
-function fileOf(library: string): string {
-  const folder = `${FFMPEG_8.folder}/av.libs`;
-  const { name } = [...Deno.readDirSync(folder)].find(({ name }) => name.startsWith(`${library}-`))!;
-  return `${folder}/${name}`;
-}
-
-/** The variables that name FFmpeg 8. */
-function filesOf8(): Record<string, string> {
-  const names = {
-    SAMEPAGE_LIB_FFMPEG: "util",
-    SAMEPAGE_LIB_FFMPEG_CODEC: "codec",
-    SAMEPAGE_LIB_FFMPEG_FORMAT: "format",
-  };
-  return Object.fromEntries(Object.entries(names).map(([variable, name]) => [variable, fileOf(`libav${name}`)]));
-}
-
 const isHere = await hasWheels(FFMPEG_8);
 const FILES = [
   ...["attach_test.ts", "lent_test.ts", "formats_test.ts", "side_data_test.ts", "decode_test.ts"],
-  ...["into_test.ts", "pool_test.ts", "log_test.ts"],
+  ...["into_test.ts", "pool_test.ts", "log_test.ts", "nvdec_test.ts"],
 ];
 
 /** Runs Deno here, with variables. Returns what it prints. */
@@ -46,7 +29,7 @@ function test(name: string, fn: () => Promise<void>): void {
 for (const file of FILES) {
   test(`FFmpeg 8: ${file}`, async () => {
     const args = ["test", "-A", "--no-check", "--v8-flags=--expose-gc", `tests/ffmpeg/${file}`];
-    const said = await printed(args, filesOf8());
+    const said = await printed(args, ffmpegEnv());
     assert(/\| [1-9]\d* passed \| 0 failed/.test(said) && !said.includes("not here"), said);
   });
 }
@@ -60,18 +43,18 @@ async function opening(files: Record<string, string>): Promise<string> {
 }
 
 test("FFmpeg 8: its three libraries open together", async () => {
-  assertEquals(await opening(filesOf8()), "62");
+  assertEquals(await opening(ffmpegEnv()), "62");
 });
 
 test("refused: a libavcodec of another release", async () => {
-  const said = await opening({ SAMEPAGE_LIB_FFMPEG_CODEC: fileOf("libavcodec") });
+  const said = await opening({ SAMEPAGE_LIB_FFMPEG_CODEC: ffmpegEnv().SAMEPAGE_LIB_FFMPEG_CODEC });
   assertMatch(said, /^avcodec_version libavcodec has version 62, and 59 belongs to the libavutil that is open\./);
 });
 
 test("refused: a libavutil of the same version that is another file", async () => {
   const folder = await Deno.makeTempDir();
   try {
-    const file = fileOf("libavutil");
+    const file = ffmpegEnv().SAMEPAGE_LIB_FFMPEG;
     for (const { name } of Deno.readDirSync(dirname(file))) {
       await Deno.symlink(join(dirname(file), name), join(folder, name));
     }
@@ -80,7 +63,7 @@ test("refused: a libavutil of the same version that is another file", async () =
     const bytes = await Deno.readFile(file);
     renamed(bytes, basename(file), other);
     await Deno.writeFile(join(folder, other), bytes);
-    const said = await opening({ ...filesOf8(), SAMEPAGE_LIB_FFMPEG: join(folder, other) });
+    const said = await opening({ ...ffmpegEnv(), SAMEPAGE_LIB_FFMPEG: join(folder, other) });
     assertMatch(said, /^av_version_info libavcodec uses another libavutil than the one that is open\./);
   } finally {
     await Deno.remove(folder, { recursive: true });

@@ -1,5 +1,5 @@
 /** FFmpeg's VA-API frames as frames of ours and back, on the driver of the tests: no GPU is needed. */
-import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import {
   AccessError,
   ArgumentError,
@@ -15,6 +15,7 @@ import type { HostTensor } from "../../src/host/mod.ts";
 import { VaapiContext } from "../../src/vaapi/mod.ts";
 import { until } from "../conformance/bytes.ts";
 import { CFrame, cText, inC } from "../ffmpeg/frames.ts";
+import { clip, missing as noClips } from "../ffmpeg/clips.ts";
 import { value, withoutDevice } from "../ffmpeg/open.ts";
 import { driverTest, type There } from "./help.ts";
 import { NODE } from "./driver.ts";
@@ -28,9 +29,9 @@ interface Here extends There {
   readonly device: bigint;
 }
 
-function test(name: string, fn: (here: Here) => unknown): void {
-  if (missing !== undefined) {
-    return Deno.test({ name: `ffmpeg: ${name} (not here: ${missing})`, ignore: true, fn() {} });
+function test(name: string, fn: (here: Here) => unknown, lacks = missing): void {
+  if (lacks !== undefined) {
+    return Deno.test({ name: `ffmpeg: ${name} (not here: ${lacks})`, ignore: true, fn() {} });
   }
   driverTest(`ffmpeg: ${name}`, [], async (there) => {
     {
@@ -47,6 +48,22 @@ function test(name: string, fn: (here: Here) => unknown): void {
 }
 
 type Pixels = Frame<HostTensor>;
+
+// FFmpeg's decoder of AV1 that works on devices has no software: another one takes its place.
+for (const name of ["h264.mkv", "av1.mkv"] as const) {
+  test(`a driver without a decoder: the CPU decodes, in the same frames: ${name}`, async ({ ffmpeg, device }) => {
+    const path = await clip(name);
+    const expected: unknown[] = [];
+    for await (using theirs of ffmpeg.decode(path)) expected.push([theirs.info, theirs.planes[0].layout.byteLength]);
+    const before = inC().buffer_references(device);
+    for await (using frame of ffmpeg.decode(path, { hardware: true })) {
+      assert(inC().buffer_references(device) > before, "the decoder has FFmpeg's device");
+      assertEquals(frame.target, ffmpeg);
+      assertEquals([frame.info, frame.planes[0].layout.byteLength], expected.shift());
+    }
+    assertEquals([expected, inC().buffer_references(device)], [[], before]);
+  }, missing ?? noClips);
+}
 
 test("what FFmpeg uploads is what the surface's frame shows", ({ va, ffmpeg, graph, device }) => {
   using made = CFrame.hardware(device, "vaapi", "nv12", 64, 32);

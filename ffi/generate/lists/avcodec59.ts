@@ -26,6 +26,8 @@ export const avcodec59: Library = {
     ...["avcodec_configuration", "av_version_info"],
     "avcodec_get_name",
     ...["avcodec_find_decoder", "avcodec_find_encoder"],
+    "av_codec_iterate",
+    ...["av_codec_is_decoder", "avcodec_get_hw_config"].map((name) => ({ name, address: ["codec"] })),
     ...["avcodec_find_decoder_by_name", "avcodec_find_encoder_by_name"],
     { name: "avcodec_alloc_context3", address: ["codec"] },
     "avcodec_free_context",
@@ -77,6 +79,7 @@ export const avcodec59: Library = {
       type: "int",
       names: [
         ...["AV_CODEC_FLAG_GLOBAL_HEADER", "AV_CODEC_CAP_*", "AV_GET_BUFFER_FLAG_REF"],
+        "AV_CODEC_HW_CONFIG_METHOD_HW_DEVICE_CTX",
         ...["FF_THREAD_FRAME", "FF_THREAD_SLICE", "AV_PKT_FLAG_*", "AV_DICT_*", "AV_LOG_*"],
         ...["AV_OPT_SEARCH_CHILDREN", "AV_INPUT_BUFFER_PADDING_SIZE", "AV_ERROR_MAX_STRING_SIZE"],
       ],
@@ -125,6 +128,7 @@ export const avcodec59: Library = {
         ...["supported_framerates", "pix_fmts", "supported_samplerates", "sample_fmts", "ch_layouts"],
       ],
     },
+    "AVCodecHWConfig",
     "AVDictionaryEntry",
   ],
 };

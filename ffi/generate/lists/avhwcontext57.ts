@@ -37,6 +37,7 @@ export const avhwcontext57: Library = {
         "AV_HWDEVICE_TYPE_DRM",
         "AV_HWDEVICE_TYPE_OPENCL",
         "AV_HWDEVICE_TYPE_VAAPI",
+        "AV_HWDEVICE_TYPE_VULKAN",
       ],
     },
     { type: "int", names: ["AV_DRM_MAX_PLANES"] },

@@ -3,6 +3,7 @@ import { avcodec59 } from "./avcodec59.ts";
 import { avhwcontext57 } from "./avhwcontext57.ts";
 import { avformat59 } from "./avformat59.ts";
 import { avutil57 } from "./avutil57.ts";
+import { avvulkan57 } from "./avvulkan57.ts";
 import { channel } from "./channel.ts";
 import { cudaDriver } from "./cuda_driver.ts";
 import { cudaEgl } from "./cuda_egl.ts";
@@ -61,6 +62,7 @@ export const LIBRARIES: readonly Library[] = [
   cudaEgl,
   avutil57,
   avhwcontext57,
+  avvulkan57,
   avcodec59,
   avformat59,
   ...LATER_FFMPEG,

@@ -25,8 +25,9 @@ export function createDevice({ instance, handle: physicalDevice, facts }: Physic
   }
   const extensions = WANTED.filter((name) => facts.extensions.includes(name));
   const count = Math.min(facts.queueFamilies[queueFamily].count, MOST_QUEUES);
+  const features = featuresOf(physicalDevice);
   const info = struct("VkDeviceCreateInfo", {
-    pNext: featuresOf(physicalDevice), // timeline semaphores are in all of Vulkan 1.2, robust access in all of 1.0
+    pNext: features, // timeline semaphores are in all of Vulkan 1.2, robust access in all of 1.0
     queueCreateInfoCount: 1,
     pQueueCreateInfos: struct("VkDeviceQueueCreateInfo", {
       queueFamilyIndex: queueFamily,
@@ -51,5 +52,6 @@ export function createDevice({ instance, handle: physicalDevice, facts }: Physic
     vulkan().vkGetDeviceQueue(device, queueFamily, i, out);
     return out[0] as VkQueue;
   });
-  return open = new OpenDevice({ instance, physicalDevice, device, queueFamily, queues, extensions }, facts);
+  const handles = { instance, physicalDevice, device, queueFamily, queues, extensions };
+  return open = new OpenDevice(handles, facts, features);
 }

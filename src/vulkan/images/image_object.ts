@@ -2,6 +2,7 @@ import { NULL } from "../../../ffi/address.ts";
 import * as vk from "../../../ffi/vulkan/constants.ts";
 import type { VkCommandBuffer, VkDeviceMemory, VkImage, VkImageView } from "../../../ffi/vulkan/handles.ts";
 import * as layouts from "../../../ffi/vulkan/structs.ts";
+import type { Turns } from "../../core/contract.ts";
 import type { LayoutError } from "../../core/errors.ts";
 import { type Undo, undone } from "../../core/life/undo.ts";
 import type { PictureSize } from "../../core/layout/pictures.ts";
@@ -10,6 +11,7 @@ import { check } from "../errors.ts";
 import { checks, vulkan } from "../library.ts";
 import { allocateMemory, type MemoryInfo, needsOf, type Origin } from "../memory_object.ts";
 import type { OpenDevice } from "../open_device.ts";
+import { createSemaphore } from "../semaphores.ts";
 import { SharedMemory } from "../shared_memory.ts";
 import { chain, type Struct, struct } from "../struct.ts";
 import { type Order, tilingOf } from "./abilities.ts";
@@ -62,10 +64,13 @@ export interface ImageMemory {
 export interface ForeignImage {
   /** Where it comes from. */
   readonly origin: { readonly from: "foreign"; readonly image: VkImage; readonly layout: number };
+  /** The record that its library keeps, where it is used by turns. */
+  readonly turns?: Turns | undefined;
 }
 
 const { VK_IMAGE_LAYOUT_UNDEFINED: UNDEFINED, VK_IMAGE_LAYOUT_GENERAL: GENERAL } = vk;
 const COLOR = vk.VK_IMAGE_ASPECT_COLOR_BIT;
+const ANY = vk.VK_ACCESS_MEMORY_READ_BIT | vk.VK_ACCESS_MEMORY_WRITE_BIT;
 
 export function rangeOf({ layers = 1 }: ImageSpec) {
   return { aspectMask: COLOR, levelCount: 1, layerCount: layers } as const;
@@ -91,6 +96,7 @@ export class ImageObject extends SharedMemory {
   /** Where they lie in the memory, if that is known: not in the driver's own order. */
   readonly rows: Rows | undefined;
   #layout: number;
+  #turns: Turns | undefined;
   #view: VkImageView | undefined;
 
   /** Makes the image, and takes or imports its memory; or uses another library's. An fd is the driver's only if this succeeds. */
@@ -100,6 +106,7 @@ export class ImageObject extends SharedMemory {
     if (isForeign(from)) {
       this.image = from.origin.image;
       this.#layout = from.origin.layout;
+      this.#turns = from.turns;
       return;
     }
     const { origin, tiling, byteLength } = from;
@@ -144,9 +151,33 @@ export class ImageObject extends SharedMemory {
     return (this.spec.usage & vk.VK_IMAGE_USAGE_STORAGE_BIT) !== 0;
   }
 
+  /** The record of its use by turns with another library, where one uses it too. @see {@link SharedMemory} */
+  override get turns(): Turns | undefined {
+    return this.#turns;
+  }
+
+  /** Another library uses it too from now on: the record for that, and a semaphore that ends with the image. */
+  takingTurns(): Turns {
+    return this.#turns ??= {
+      semaphore: createSemaphore(this.device, "timeline-fd", this.undo),
+      ...{ value: 0n, layout: this.#layout, access: 0 },
+    };
+  }
+
+  /** The other library keeps that record, until the image ends. */
+  keepTurns(turns: Turns, release: () => void): void {
+    this.#turns = turns;
+    this.undo.push(release);
+  }
+
+  /** The layout that it is in behind all commands so far. */
+  get #current(): number {
+    return this.#turns?.layout ?? this.#layout;
+  }
+
   /** Before a Vulkan command: brings a new image into its layout. @see {@link SharedMemory} */
   override acquire(commands: VkCommandBuffer, family: number): void {
-    if (this.#layout === GENERAL) super.acquire(commands, family);
+    if (this.#current === GENERAL) super.acquire(commands, family);
     else this.pass(commands, vk.VK_QUEUE_FAMILY_IGNORED, vk.VK_QUEUE_FAMILY_IGNORED);
   }
 
@@ -154,14 +185,18 @@ export class ImageObject extends SharedMemory {
   override taken(): void {
     super.taken();
     this.#layout = GENERAL;
+    if (this.#turns === undefined) return;
+    this.#turns.value++;
+    this.#turns.layout = GENERAL;
+    this.#turns.access = ANY;
   }
 
   /** Records the barrier. @see {@link SharedMemory} */
   protected override pass(commands: VkCommandBuffer, from: number, to: number): void {
     const barrier = struct("VkImageMemoryBarrier", {
-      srcAccessMask: vk.VK_ACCESS_MEMORY_READ_BIT | vk.VK_ACCESS_MEMORY_WRITE_BIT,
-      dstAccessMask: vk.VK_ACCESS_MEMORY_READ_BIT | vk.VK_ACCESS_MEMORY_WRITE_BIT,
-      oldLayout: this.#layout,
+      srcAccessMask: ANY,
+      dstAccessMask: ANY,
+      oldLayout: this.#current,
       newLayout: GENERAL,
       srcQueueFamilyIndex: from,
       dstQueueFamilyIndex: to,

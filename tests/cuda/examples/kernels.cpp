@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -53,6 +54,7 @@ namespace matrix {
 #define __shared__
 #include "../../../examples/cuda-image-chain/kernels.cu"
 #include "../../../examples/cuda-register/kernels.cu"
+#include "../../../examples/nvdec-cuda/preview.cu"
 
 static void launch(Extent grid, Extent block, bool together, const std::function<void()> &kernel) {
   const unsigned count = block.x * block.y;
@@ -116,5 +118,6 @@ extern "C" int run_kernel(const char *name, unsigned grid_x, unsigned grid_y, un
   KERNEL(false, k2);
   KERNEL(false, k3);
   KERNEL(false, invert);
+  KERNEL(false, preview);
   return 0;
 }

@@ -6,6 +6,7 @@ import chainSource from "../../../examples/cuda-image-chain/kernels.cu" with { t
 import edgesSource from "../../../examples/cuda-edges/kernels.cu" with { type: "text" };
 import matrixSource from "../../../examples/cuda-matrix-mul/kernels.cu" with { type: "text" };
 import registerSource from "../../../examples/cuda-register/kernels.cu" with { type: "text" };
+import previewSource from "../../../examples/nvdec-cuda/preview.cu" with { type: "text" };
 import { stripes } from "../../../examples/cuda-edges/picture.ts";
 import { chain } from "../../../examples/cuda-image-chain/image.ts";
 import { multiply, randFill } from "../../../examples/cuda-matrix-mul/matrices.ts";
@@ -26,6 +27,7 @@ const SOURCES: readonly (readonly [name: string, source: string, tile?: number])
   ["cuda-register", registerSource],
   ["cuda-image-chain", chainSource],
   ["cuda-matrix-mul", matrixSource, 16],
+  ["nvdec-cuda", previewSource],
 ];
 
 for (const [name, source, tile] of SOURCES) {
@@ -106,4 +108,25 @@ guardTest("examples: the kernel of cuda-register inverts every byte", async () =
   const bytes = Uint8Array.from({ length: 300 }, (_, i) => i);
   run("invert", [2, 1], [256, 1], [bytes, bytes.length]);
   assertEquals(bytes, Uint8Array.from({ length: 300 }, (_, i) => 255 - (i & 255)));
+});
+
+guardTest("examples: the kernel of nvdec-cuda shows the mean of the pixels, in their colours", async () => {
+  const run = await kernelsOnCpu();
+  const [width, height, toWidth, toHeight] = [40, 24, 4, 3]; // a pixel of the preview is the mean of 10 × 8
+  const [lumaStride, chromaStride] = [48, 56];
+  const [luma, chroma] = [new Uint8Array(lumaStride * height), new Uint8Array(chromaStride * height / 2)];
+  const expected = new Uint8Array(3 * toWidth * toHeight);
+  const colours = [[81, 90, 240, 254, 0, 0], [145, 54, 34, 0, 255, 1], [41, 240, 110, 0, 0, 255], [235, 128, 128]];
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      const [l, u, v, ...rgb] = colours[(Math.floor(x / 10) + Math.floor(y / 8)) % 4];
+      luma[y * lumaStride + x] = l + ((x + y) % 2 === 0 ? 3 : -3);
+      chroma.set([u, v], (y >> 1) * chromaStride + (x & ~1));
+      expected.set(rgb.length === 0 ? [255, 255, 255] : rgb, 3 * (Math.floor(y / 8) * toWidth + Math.floor(x / 10)));
+    }
+  }
+  const made = new Uint8Array(expected.length);
+  const planes = [luma, lumaStride, chroma, chromaStride, width, height];
+  run("preview", [1, 1], [32, 8], [...planes, made, toWidth, toHeight]);
+  assertEquals(made.findIndex((byte, i) => Math.abs(byte - expected[i]) > 1), -1, `${made}, expected ${expected}`);
 });

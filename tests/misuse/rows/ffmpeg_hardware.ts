@@ -4,6 +4,7 @@ import {
   DisposedError,
   host,
   imageInfo,
+  InteropError,
   LayoutError,
   ledger,
   MapperGraph,
@@ -48,6 +49,9 @@ function row(use: (there: There) => unknown, fails?: Failure): Row {
     ...(fails === undefined ? {} : { fails }),
   };
 }
+
+/** A picture of two by two pixels, as a PPM file. */
+const PICTURE = new Uint8Array([...new TextEncoder().encode("P6\n2 2\n255\n"), ...Array(12).fill(7)]);
 
 const wrong = (argument: string, message: RegExp, hint?: RegExp): Failure => (
   { error: ArgumentError, api: "ffmpeg", argument, message, ...(hint === undefined ? {} : { hint }) }
@@ -150,6 +154,35 @@ export default table(import.meta, {
     }),
     says: ["NV12 read 2"],
   },
+  "a decoder on the device of a context that is on none": row(() => {
+    using plain = FFmpegContext.open();
+    plain.decode(PICTURE, { hardware: true });
+  }, wrong("hardware", /is on no device/, /open\(\{ on/)),
+  "a decoder on a device that is a context": row(
+    ({ va, ffmpeg }) => ffmpeg.decode(PICTURE, { hardware: any(va) }),
+    wrong("hardware", /expected true, false or "required", got a VaapiContext/),
+  ),
+  "a decoder on a device by a name": row(
+    ({ ffmpeg }) => ffmpeg.decode(PICTURE, { hardware: any("vaapi") }),
+    wrong("hardware", /expected true, false or "required", got vaapi/),
+  ),
+  "a decoder on a device, into memory of the host's": row(
+    ({ ffmpeg }) => ffmpeg.decode(PICTURE, { hardware: true, into: host }),
+    wrong("into", /a device decodes into memory of its own/, /Leave out into or hardware/),
+  ),
+  "a picture that no device decodes": {
+    ...row(async ({ ffmpeg }) => {
+      for await (using frame of ffmpeg.decode(PICTURE, { hardware: true })) say(frame.target === ffmpeg);
+    }),
+    says: ["true"],
+  },
+  "a picture that a device has to decode, and none does": row(async ({ ffmpeg }) => {
+    await using decoder = ffmpeg.decode(PICTURE, { hardware: "required" });
+    await decoder.info();
+  }, {
+    ...{ error: InteropError, api: "ffmpeg", fn: "avcodec_get_hw_config" },
+    ...{ message: /does not decode this stream of ppm on samepage's test driver/, hint: /hardware: true/ },
+  }),
   "a display that ends before what FFmpeg has of it": {
     ...row(async () => {
       const va = VaapiContext.open({ node: NODE });

@@ -1,0 +1,87 @@
+// A frame of 1080p that the GPU decodes (NVDEC), and a preview of it on the host: by a kernel, in place, and from the whole
+// frame, which comes to the host for that. Making the preview there is left out: it would take the others longer still.
+
+import type { Frame } from "@samepage/interop";
+import type { CudaTensor } from "@samepage/interop/cuda";
+import { FFmpegContext } from "@samepage/interop/ffmpeg";
+import { Previews } from "../examples/nvdec-cuda/preview.ts";
+import { coding } from "../src/ffmpeg/library.ts";
+import { openOr } from "../examples/cuda-edges/open.ts";
+import { InteropError } from "@samepage/interop";
+import { gpuClip, missingClips } from "../tasks/gpu/clips.ts";
+import { gpu, noCuda } from "./harness/cuda.ts";
+import { figure } from "./harness/figure.ts";
+import { faster } from "./harness/goal.ts";
+import type { Operation } from "./harness/operation.ts";
+import { here, moving } from "./harness/way.ts";
+
+const [WIDTH, HEIGHT] = [1920, 1080];
+
+/** Bytes of a frame. */
+const WHOLE = WIDTH * HEIGHT * 3 / 2;
+
+/** Bytes of its preview: 256 × 144, RGB. */
+const PREVIEW = 256 * 144 * 3;
+
+/** The frames of the clip, again and again. */
+async function* framesOf(ffmpeg: FFmpegContext): AsyncGenerator<Frame<CudaTensor>, void> {
+  for (;;) {
+    yield* ffmpeg.decode<CudaTensor>(gpuClip("h264-1080.mp4"), { hardware: "required" }) as AsyncIterable<
+      Frame<CudaTensor>
+    >;
+  }
+}
+
+/** Does something with each frame. */
+function onFrames(work: (frame: Frame<CudaTensor>) => void): Operation {
+  const frames = framesOf(FFmpegContext.open({ on: gpu().cuda }));
+  return {
+    async run(count) {
+      for (let i = 0; i < count; i++) {
+        using frame = (await frames.next()).value!;
+        work(frame);
+      }
+    },
+  };
+}
+
+function copyingToPages(): Operation {
+  const { cuda } = gpu();
+  const planes = [new Uint8Array(WIDTH * HEIGHT), new Uint8Array(WIDTH * HEIGHT / 2)];
+  return onFrames((frame) => frame.planes.forEach((plane, i) => cuda.stream.read(plane, planes[i], { at: "dense" })));
+}
+
+function copyingToPinned(): Operation {
+  const { cuda } = gpu();
+  const shapes = [[HEIGHT, WIDTH], [HEIGHT / 2, WIDTH / 2, 2]];
+  const planes = shapes.map((shape) => cuda.pinned.allocate({ shape, dtype: "u8" }));
+  return onFrames((frame) => {
+    frame.planes.forEach((plane, i) => cuda.stream.copy(plane, planes[i]));
+    cuda.stream.finish();
+  });
+}
+
+function inPlace(): Operation {
+  const previews = new Previews(gpu().cuda, WIDTH, HEIGHT);
+  let seen = 0;
+  return onFrames((frame) => previews.make(frame, (rgb) => void (seen += rgb[0])));
+}
+
+function decodingAlone(): Operation {
+  return onFrames(() => {});
+}
+
+if (noCuda() === undefined && missingClips() === undefined && !(openOr(coding) instanceof InteropError)) {
+  figure({
+    id: "ffmpeg-nvdec-preview",
+    title: "a frame of 1080p by NVDEC, and a 256-wide preview on the host",
+    on: "cuda",
+    goal: faster(2),
+    ways: [
+      moving(WHOLE, here("FFmpeg, cudaMemcpy of the frame", copyingToPages)),
+      moving(PREVIEW, here("samepage", inPlace)),
+      moving(WHOLE, here("FFmpeg, cudaMemcpy to pinned memory", copyingToPinned)),
+      moving(0, here("decoding alone", decodingAlone)),
+    ],
+  });
+}

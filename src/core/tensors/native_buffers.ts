@@ -1,0 +1,175 @@
+import type { Address } from "../../../ffi/address.ts";
+import { isMade } from "../argument.ts";
+import type { Checks } from "../checks.ts";
+import type { MemoryTarget } from "../contract.ts";
+import { NativeFlag } from "../device/native_flag.ts";
+import { eachConflict } from "../device/work.ts";
+import type { FrameInfo } from "../layout/frame_info.ts";
+import { type LayoutInit, moved } from "../layout/layout.ts";
+import type { Resource } from "../life/resource.ts";
+import { allOrNothing, undoAll } from "../life/undo.ts";
+import type { Access } from "../memory/access.ts";
+import type { AdoptedPlane } from "./adopt.ts";
+import { Frame } from "./frame.ts";
+import type { Metadata } from "./metadata.ts";
+import { Tensor } from "./tensor.ts";
+
+/** What makes the memory that frames are written into: `host`, `cuda.pinned`, `dmabuf`, or an object of yours. */
+export interface FrameMemory<T extends Tensor = Tensor> {
+  /** A new tensor, which the CPU reaches at one address for as long as it lives. Who asked for it takes it over. */
+  allocate(layout: LayoutInit<"u8">): T;
+}
+
+/** What buffers of native code are made of. */
+export interface NativeBuffersInit {
+  /** What writes into them. It ends before they do. */
+  readonly writer: Resource;
+  /** Who takes them, as messages name it: `"FFmpeg"`. */
+  readonly library: string;
+  /** How many {@link NativeBuffers.add} will make. */
+  readonly count: number;
+  /** A buffer begins at a multiple of this. */
+  readonly align: number;
+  /** The API's checks, and the argument that the memory is. */
+  readonly checks: Checks;
+  readonly argument: string;
+  /** What to do with memory that cannot be used so, for messages. */
+  readonly remedy: string;
+}
+
+interface Slot<T> {
+  readonly tensor: T;
+  /** All of it, lent: nobody else may use what native code writes at any time. */
+  readonly lent: T;
+  /** Where the buffer begins, counted from the tensor's handle. */
+  readonly at: number;
+}
+
+/**
+ * Buffers of native code, each in a tensor of a program's: a library takes them, writes into them and gives them back, on
+ * its own threads, and its frames in them are frames over the tensors. For backends. The tensors end once the writer and
+ * all frames have ended, and the library has given its references back.
+ */
+export class NativeBuffers<T extends Tensor = Tensor> {
+  /** The function of C that a library calls for each buffer when it needs it no more. */
+  readonly callback: Address;
+  /** Its first argument. */
+  readonly data: Address;
+  readonly #init: NativeBuffersInit;
+  /** By the addresses of the buffers. */
+  readonly #slots = new Map<Address, Slot<T>>();
+  readonly #released: NativeFlag;
+  /** What needs the tensors: the writer, and frames. */
+  #holds = 1;
+  /** How many references will come back. */
+  #made = 0;
+  /** How many of them never do, because a view was moved away. */
+  #kept = 0;
+
+  constructor(init: NativeBuffersInit) {
+    const { library, count } = this.#init = init;
+    const flag = this.#released = new NativeFlag({ name: `${library}'s references to buffers`, count });
+    [this.callback, this.data] = [flag.callback, flag.data];
+  }
+
+  /**
+   * A new buffer of so many bytes.
+   *
+   * @param make makes the library's own object at this address
+   * @throws {ArgumentError} for memory that the CPU does not reach, or that allocates something else.
+   */
+  add<B>(memory: FrameMemory<T>, byteLength: number, make: (start: Address) => B): B {
+    const { align, checks, argument, writer } = this.#init;
+    const tensor = memory.allocate({ shape: [byteLength + align], dtype: "u8" });
+    if (!isMade<Tensor>(tensor, Tensor)) {
+      throw checks.wrongKind(argument, "memory whose allocate() returns a Tensor", tensor);
+    }
+    const whole = byteLength + align;
+    const address = allOrNothing("allocating", () => this.#addressOf(tensor, whole), [() => tensor[Symbol.dispose]()]);
+    const start = BigInt(Math.ceil(Number(address) / align) * align) as Address;
+    if (this.#slots.keys().some((other) => other < start + BigInt(byteLength) && start < other + BigInt(byteLength))) {
+      throw checks.wrong(argument, `${tensor.name} was allocated before, for another buffer.`);
+    }
+    const at = tensor.layout.byteOffset + Number(start - address);
+    this.#slots.set(start, { tensor, lent: tensor.slice(tensor.layout) as T, at });
+    writer.dependOn(tensor.resource);
+    const made = make(start);
+    this.#made++;
+    return made;
+  }
+
+  /**
+   * The frame in a buffer; undefined if its first plane lies in no buffer of these.
+   *
+   * @param planes where they lie, counted from the block's address
+   * @param release gives the library's frame back, once the frame has ended
+   */
+  frameIn(
+    info: FrameInfo,
+    planes: readonly Pick<AdoptedPlane, "block" | "layout">[],
+    { access, metadata }: { readonly access: Access; readonly metadata: Metadata | undefined },
+    release: () => void,
+  ): Frame<T> | undefined {
+    const slot = this.#slots.get(planes[0].block.address as Address);
+    if (slot === undefined) return undefined;
+    const { lent, at } = slot;
+    using stack = new DisposableStack();
+    const parts = planes.map(({ layout }) =>
+      stack.use(lent.slice(moved(layout, at + layout.byteOffset), { access }) as T)
+    );
+    const frame = Frame.of(parts, info, metadata);
+    stack.move();
+    this.#holds++;
+    let left = parts.length;
+    for (const { resource } of parts) {
+      resource.undo.unshift(() => {
+        if (--left === 0) this.#endFrame(lent, release);
+      });
+    }
+    return frame;
+  }
+
+  /** The writer has ended, and with it what it had of the library's. */
+  end(): void {
+    if (--this.#holds > 0) return;
+    const { writer, count } = this.#init;
+    const flag = this.#released;
+    const last = this.#made === count && this.#kept === 0 ? flag.fence() : undefined;
+    const ends = Array.from(this.#slots.values(), ({ tensor }) => () => {
+      writer.partFrom(tensor.resource);
+      if (!tensor.resource.isLive) return; // its context ends it
+      if (last === undefined) tensor[Symbol.dispose]();
+      else tensor.disposeAfter(last);
+    });
+    const withdraw = () => void (last ?? flag.withdraw()); // some buffers were never made, or never come back
+    undoAll([() => flag[Symbol.dispose](), withdraw, ...ends], "giving the memory of buffers back");
+  }
+
+  /** A view that was moved away may still look at its bytes: the library never writes there again then. */
+  #endFrame({ grant: { allocation } }: T, release: () => void): void {
+    const isLost = allocation.escaped || allocation.unseen;
+    if (isLost) this.#kept++;
+    undoAll([() => this.end(), ...isLost ? [] : [release]], "ending a frame in a buffer");
+  }
+
+  /** The host address of a tensor that can have a buffer. */
+  #addressOf(tensor: Tensor, byteLength: number): bigint {
+    const { library, checks, argument, remedy } = this.#init;
+    const { target, access, grant: { allocation }, described: { range }, name } = tensor;
+    const elsewhere = { reason: "the CPU cannot use it at any time, at one address.", remedy };
+    const offer = (target as Partial<MemoryTarget>).ports?.exports.find(({ kind }) => kind === "host-pointer");
+    const closed = offer === undefined || allocation.indivisible
+      ? elsewhere
+      : offer.closed?.() ?? offer.refuse?.(range);
+    const { address } = range;
+    if (closed !== undefined || address === undefined) {
+      const { reason, remedy } = closed ?? elsewhere;
+      throw checks.wrong(argument, `${library} cannot write into ${name}: ${reason}`, remedy);
+    }
+    if (access !== "read-write" || range.byteLength < byteLength) {
+      throw checks.unfit(argument, `${name} is not the ${byteLength} bytes, to read and write, that it was to be.`);
+    }
+    eachConflict([{ tensor, access: "read-write", argument }], (line, mark) => line.block(mark));
+    return address;
+  }
+}

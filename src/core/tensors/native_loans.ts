@@ -1,0 +1,84 @@
+import type { Address } from "../../../ffi/address.ts";
+import type { Line } from "../device/line.ts";
+import { NativeFlag } from "../device/native_flag.ts";
+import { eachConflict } from "../device/work.ts";
+import { allOrNothing, type Undo } from "../life/undo.ts";
+import { type Frame, planesOf } from "./frame.ts";
+import type { Tensor } from "./tensor.ts";
+
+/** What lies in one block of memory that native code gets, and the function by which it gives its reference back. */
+export interface LoanedBlock<T extends Tensor> {
+  /** The planes that lie in it. */
+  readonly planes: readonly T[];
+  /** The function of C that is called once the native code needs the block no more. */
+  readonly callback: Address;
+  /** Its first argument, which no other loan has. */
+  readonly data: Address;
+}
+
+/** An object of native code over memory of ours. */
+export interface Loan<R> {
+  /** The object. */
+  readonly object: R;
+  /** One for each block: set once native code needs it no more. The caller ends them. */
+  readonly flags: readonly NativeFlag[];
+}
+
+/**
+ * Memory that one library has references to, and keeps for as long as it likes, on its own threads: its encoders, filters
+ * and consumers. For backends.
+ */
+export class NativeLoans {
+  readonly #library: string;
+  /** Those that may not be back yet. */
+  readonly #flags = new Map<Address, NativeFlag>();
+  readonly #lines = new WeakSet<Line>();
+
+  /** @param library who has the references, as messages name it */
+  constructor(library: string) {
+    this.#library = library;
+  }
+
+  /**
+   * Has native code make an object over a tensor or a frame. Work in flight is over before that; for other loans of the
+   * same memory the library itself has an order. Whoever calls this keeps the memory until the flags are set: `usedBy`.
+   *
+   * @param make makes the object. What it puts on the list is undone where it fails: that gives the references back
+   * @throws {DisposedError} if it was disposed.
+   * @throws {AccessError} if its bytes are lent, or work on them waits for a promise.
+   */
+  lend<T extends Tensor, R>(
+    given: T | Frame<T>,
+    argument: string,
+    make: (blocks: readonly LoanedBlock<T>[], undo: Undo) => R,
+  ): Loan<R> {
+    const { access, resource: { name } } = given;
+    given.assertUsable(access);
+    eachConflict([{ tensor: given, access, argument }], (line, mark) => {
+      if (!this.#lines.has(line)) line.block(mark);
+    });
+    const blocks = [...Map.groupBy(planesOf(given), ({ grant: { allocation } }) => allocation).values()];
+    return allOrNothing(`lending to ${this.#library}`, (undo) => {
+      const flags = blocks.map(() => {
+        const flag = new NativeFlag({ name: `${this.#library}'s references to ${name}` });
+        undo.push(() => {
+          flag.withdraw(); // does nothing where the object's end has set it
+          flag[Symbol.dispose]();
+        });
+        return flag;
+      });
+      const object = make(flags.map(({ callback, data }, i) => ({ planes: blocks[i], callback, data })), undo);
+      for (const [data, flag] of this.#flags) if (flag.isSet()) this.#flags.delete(data);
+      for (const flag of flags) {
+        this.#flags.set(flag.data, flag);
+        this.#lines.add(flag.fence().line);
+      }
+      return { object, flags };
+    });
+  }
+
+  /** True for the `data` of a block that was lent and did not come back. */
+  has(data: Address): boolean {
+    return this.#flags.get(data)?.isSet() === false;
+  }
+}

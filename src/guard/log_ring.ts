@@ -1,0 +1,111 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import { shown } from "../core/argument.ts";
+import { warn } from "../core/errors.ts";
+import { mapPages, unmapPages } from "../core/native/blocks.ts";
+import { bytesAt } from "../core/native/pin.ts";
+import { Assembler, JA } from "./assembler.ts";
+import { loadFunctions } from "./functions.ts";
+import type { Code } from "./x86_64.ts";
+
+/** The ring's parts, in bytes: the least important level that is kept, the number of lines so far, and the lines. */
+const RING = { level: 0, next: 4, lines: 64 } as const;
+/** A line: its number from 1 on, once all of it is there, and its text. Both are powers of two, for the machine code. */
+const [LINES, LINE, TEXT] = [64, 256, 8];
+const BYTES = RING.lines + LINES * LINE;
+
+/** So many texts are reported until {@link LogRing.keep} is called: a damaged file may have thousands. */
+const MOST = 10;
+
+/** The bytes of a line's text, with the 0 at its end. */
+export const TEXT_BYTES = LINE - TEXT;
+
+/**
+ * What a library logs on any thread, where no JavaScript runs, as warnings: its callback writes the lines into a ring by
+ * machine code, each call into the next line, whoever writes the others.
+ */
+export class LogRing {
+  /** The library's name, which each warning begins with. */
+  readonly #library: string;
+  readonly #words: Uint32Array<ArrayBuffer>;
+  readonly #bytes: Uint8Array<ArrayBuffer>;
+  /** The function to give to the library. */
+  readonly callback: Address;
+  /** The number of lines that were read. */
+  #read = 0;
+  /** Each text is reported once. */
+  readonly #reported = new Set<string>();
+
+  /**
+   * Makes one for good, since any thread may write to it.
+   *
+   * @param write the instructions that write the text: the library's callback has its arguments in rdi, rdx and rcx as C
+   * passes them, and a level in esi. `r8` is where the text goes, `r9d` is {@link TEXT_BYTES}, and 16 bytes at `rsp` are free
+   * @throws {NativeCallError} where the system lets no machine code in.
+   */
+  constructor(library: string, write: (code: Assembler) => void) {
+    const ring = mapPages(NULL, BYTES);
+    try {
+      const functions = { callback: callbackCode(ring, write) };
+      this.callback = loadFunctions(`${library.toLowerCase()}-log`, functions).callback;
+    } catch (error) {
+      unmapPages(ring, BYTES);
+      throw error;
+    }
+    this.#library = library;
+    this.#bytes = bytesAt(ring, BYTES, "guard", []);
+    this.#words = new Uint32Array(this.#bytes.buffer);
+  }
+
+  /** Lines of a level up to this one are kept from now on, and each text is reported once more. */
+  keep(level: number): void {
+    this.#words[RING.level / 4] = level;
+    this.#reported.clear();
+  }
+
+  /** Warns of what the library has said since the last call; it costs nothing where that is nothing. */
+  report(clean: (line: string) => string): void {
+    for (const next = Atomics.load(this.#words, RING.next / 4); this.#read !== next;) {
+      const number = (this.#read + 1) >>> 0;
+      const at = RING.lines + (this.#read % LINES) * LINE;
+      const isThere = () => Atomics.load(this.#words, at / 4) === number;
+      if (!isThere() && next - this.#read <= LINES) return; // it is still being written
+      const line = this.#bytes.slice(at + TEXT, at + LINE);
+      if (isThere()) this.#warn(clean(new TextDecoder().decode(line.subarray(0, line.indexOf(0)))));
+      this.#read = number; // where it is not there, a later line has taken its place
+    }
+  }
+
+  #warn(line: string): void {
+    const text = shown(line.trim());
+    const reported = this.#reported;
+    if (text === "" || reported.has(text) || reported.size > MOST) return;
+    reported.add(text);
+    warn(reported.size > MOST ? `${this.#library} has said more, which is left out.` : `${this.#library}: ${text}`);
+  }
+}
+
+/** A `void` callback with a level in esi, for x86-64 under the System V ABI. */
+function callbackCode(ring: Address, write: (code: Assembler) => void): Code {
+  const code = new Assembler();
+  code.op(0xf3, 0x0f, 0x1e, 0xfa); // endbr64
+  code.op64([0x48, 0xb8], ring); // movabs rax, ring
+  code.op(0x44, 0x0f, 0xb6, 0xc6); // movzx r8d, sil: the level without what its other bytes say
+  code.op(0x44, 0x3b, 0x40, RING.level).jump(JA, "done"); // cmp r8d, [rax + level]
+  code.op(0x55).stands("pushed"); // push rbp
+  code.op(0x48, 0x89, 0xe5).stands("framed"); // mov rbp, rsp
+  code.op(0x53).op(0x41, 0x54); // push rbx; push r12
+  code.op(0x48, 0x83, 0xec, 16); // sub rsp, 16: the stack is aligned to 16
+  code.op32([0x41, 0xbc], 1).op(0xf0, 0x44, 0x0f, 0xc1, 0x60, RING.next); // mov r12d, 1; lock xadd [rax + next], r12d
+  code.op(0x45, 0x89, 0xe0).op(0x41, 0x83, 0xe0, LINES - 1); // mov r8d, r12d; and r8d, lines - 1
+  code.op(0x41, 0xc1, 0xe0, Math.log2(LINE)); // shl r8d, log2(line)
+  code.op(0x4a, 0x8d, 0x5c, 0x00, RING.lines); // lea rbx, [rax + r8 + lines]
+  code.op32([0xc7, 0x03], 0); // mov dword ptr [rbx], 0: it is being written
+  code.op(0x4c, 0x8d, 0x43, TEXT); // lea r8, [rbx + text]
+  code.op32([0x41, 0xb9], TEXT_BYTES); // mov r9d, the text's size
+  write(code);
+  code.op(0x41, 0xff, 0xc4).op(0x44, 0x89, 0x23); // inc r12d; mov [rbx], r12d
+  code.op(0x48, 0x8d, 0x65, -16); // lea rsp, [rbp - 16]
+  code.op(0x41, 0x5c).op(0x5b).op(0x5d).stands("left"); // pop r12; pop rbx; pop rbp
+  code.label("done").op(0xc3); // ret
+  return code.done();
+}

@@ -1,0 +1,93 @@
+import { NULL } from "../../../ffi/address.ts";
+import type { Natives } from "../../core/contract.ts";
+import { IMAGE_FORMATS, type ImageInfo, planeLayouts } from "../../core/layout/frame_info.ts";
+import { allOrNothing } from "../../core/life/undo.ts";
+import { openingOf } from "../../core/native/library.ts";
+import { cString } from "../../core/native/text.ts";
+import { attaching } from "../../core/tensors/adopt.ts";
+import { Frame } from "../../core/tensors/frame.ts";
+import { symbolIn } from "../../guard/load.ts";
+import type { VulkanBase } from "../base.ts";
+import type { VulkanImageTarget } from "../image.ts";
+import { checks } from "../library.ts";
+import { pointers, type Struct, struct } from "../struct.ts";
+import { VULKAN_FORMATS, type VulkanFormatName } from "./formats.ts";
+import { type ImageObject, objectOf } from "./image_object.ts";
+import { VulkanImage } from "./tensor.ts";
+
+/** What a context has for that. */
+interface Imaging extends VulkanBase {
+  image(format: VulkanFormatName): VulkanImageTarget;
+}
+
+/** No family of queues. */
+const NONE = -1n;
+
+/** Pictures as FFmpeg has them in Vulkan: an image for each plane, with a semaphore and a layout that both read and write. */
+export function nativesOf(context: Imaging): Natives {
+  let lists: { readonly names: Struct; readonly features: Struct } | undefined; // others keep their addresses
+  return {
+    handles() {
+      const { handles, features } = context.openDevice;
+      const { instance, physicalDevice, device, queueFamily, extensions } = handles;
+      lists ??= {
+        names: pointers(extensions.map(cString)),
+        features: features ?? struct("VkPhysicalDeviceFeatures2"),
+      };
+      return {
+        ...{ instance, physicalDevice, device, features: lists.features.address },
+        getInstanceProcAddr: symbolIn(openingOf("vulkan")!.path!, "vkGetInstanceProcAddr"),
+        ...{ extensions: extensions.length === 0 ? NULL : lists.names.address },
+        ...{ extensionCount: BigInt(extensions.length), queueCount: 1n },
+        ...{ queueFamily: BigInt(queueFamily), graphicsFamily: NONE, videoFamily: NONE },
+      };
+    },
+    attach: ({ objects }, info, options) =>
+      attaching(options, (access) =>
+        allOrNothing("attaching images", (undo) => {
+          const planes = planeLayouts(info).map(({ shape }, i) => {
+            const { handle, turns } = objects[i];
+            const image = targetOf(context, info, i).attached(handle, { shape }, access, turns);
+            undo.push(() => image[Symbol.dispose]());
+            return image;
+          });
+          return Frame.of(planes, info);
+        })),
+    pictureOf({ planes, info }) {
+      const images = planes.map((plane, i) => imageIn(context, plane, info as ImageInfo, i));
+      for (const image of images) image.takingTurns();
+      // All of them are Vulkan's from here on, in one layout, and what comes next waits for it.
+      context.line.submitRaw({ fn: "vkQueueSubmit", call: (lane) => lane.run(images, () => {}) });
+      return {
+        objects: images.map(({ image, info, memory, turns }) => ({
+          handle: image,
+          ...(memory === undefined ? {} : { memory, byteLength: info!.size }),
+          turns: turns!,
+        })),
+        planes: [],
+      };
+    },
+    keepTurns({ planes }, turns, release) {
+      for (const [i, { grant }] of planes.entries()) objectOf(grant.allocation)!.keepTurns(turns[i], release);
+    },
+  };
+}
+
+function targetOf(context: Imaging, { format }: ImageInfo, plane: number): VulkanImageTarget {
+  const { name } = IMAGE_FORMATS[format].planes[plane];
+  const found = Object.values(VULKAN_FORMATS).find((one) => one.name === name);
+  if (found === undefined) throw checks.wrong("info", `Vulkan has no images of ${name} here.`);
+  return context.image(found.vulkan);
+}
+
+/** The image of a plane. @throws {ArgumentError} for a plane that is not one, or not one that other libraries would make. */
+function imageIn(context: Imaging, plane: Frame["planes"][number], info: ImageInfo, i: number): ImageObject {
+  const target = targetOf(context, info, i);
+  const hint = `Map it to images: graph.map(frame.planes[${i}], vulkan.image("${target.format.vulkan}")).`;
+  const expected = `expected planes that are images of ${target.format.vulkan}`;
+  if (!(plane instanceof VulkanImage)) throw checks.wrong("frame", `${expected}, got ${plane.name}.`, hint);
+  if (plane.format !== target.format) throw checks.wrong("frame", `${expected}, got ${plane.format.vulkan}.`, hint);
+  const object = objectOf(plane.grant.allocation);
+  if (object?.isOf(context.openDevice) === true && (object.order ?? "optimal") === "optimal") return object;
+  throw checks.wrong("frame", "its images are not the driver's own order of pixels in Vulkan's own memory.", hint);
+}
