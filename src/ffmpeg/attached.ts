@@ -63,12 +63,13 @@ function attachedSurface(context: FFmpegContext, hardware: Hardware, pointer: Ad
 export function adoptedSurface(
   context: FFmpegContext,
   hardware: Hardware,
-  { info, picture }: Surface,
+  { info, picture, metadata }: Surface,
   access: Access,
   owner: () => void,
 ): Frame {
   const frame = hardware.attach(picture, info, { access, owner });
   frame.resource.dependOn(context.resource);
+  for (const [name, fields] of metadata?.entries() ?? []) frame.metadata.add(name, fields);
   return frame;
 }
 

@@ -2,9 +2,11 @@
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { ArgumentError, Frame, host, imageInfo, ledger, MapperGraph } from "@samepage/interop";
 import { FFmpegContext } from "@samepage/interop/ffmpeg";
+import { AV_LOG_INFO } from "../../ffi/avcodec59/constants.ts";
 import type { OpenCLContext, OpenCLImage } from "@samepage/interop/opencl";
 import { until } from "../conformance/bytes.ts";
 import { HERE, open as openOpenCL } from "../opencl/help.ts";
+import { runModule } from "../process.ts";
 import { withEmptyLedger } from "../unit/ledger.ts";
 import { CFrame, inC } from "./frames.ts";
 import { test, value, withoutDevice } from "./open.ts";
@@ -116,4 +118,18 @@ testOpenCL("a frame goes on to the host, and ends with its context", async ({ cl
   }
   void ffmpeg[Symbol.asyncDispose]();
   assertEquals([frame.resource.state, made.references], ["freed", 1]);
+});
+
+test(`FFmpeg warns of nothing as it opens a device, and its level stays${missing}`, async () => {
+  if (missing) return;
+  const text = `
+    import { FFmpegContext } from "./src/ffmpeg/mod.ts";
+    import { avutil } from "./src/ffmpeg/library.ts";
+    import { OpenCLContext } from "./src/opencl/mod.ts";
+    using cl = OpenCLContext.open();
+    await using ffmpeg = FFmpegContext.open({ on: cl });
+    console.log(avutil().fns.av_log_get_level());
+  `;
+  const { stderr, stdout } = await runModule(text);
+  assertEquals([stderr, stdout], ["", `${AV_LOG_INFO}\n`]);
 });
