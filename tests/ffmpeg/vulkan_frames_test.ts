@@ -12,10 +12,10 @@ import { bufferBytes } from "../../src/ffmpeg/frame.ts";
 import { avutil } from "../../src/ffmpeg/library.ts";
 import { until } from "../conformance/bytes.ts";
 import { withEmptyLedger } from "../unit/ledger.ts";
-import { CFrame, cText, inC, MAJOR } from "./frames.ts";
-import { test, value, withoutDevice } from "./open.ts";
+import { CFrame, cText, inC } from "./frames.ts";
+import { test, value, withoutVulkan } from "./open.ts";
 
-const lacking = MAJOR === 57 ? withoutDevice("vulkan") : "FFmpeg 5.1";
+const lacking = withoutVulkan();
 const missing = lacking === undefined ? "" : ` (not here: ${lacking})`;
 
 interface There {
