@@ -44,6 +44,12 @@ export class Checks {
     throw this.wrongKind(argument, "an AbortSignal", value);
   }
 
+  /** Throws unless a value is an integer in a range. */
+  assertInteger(value: unknown, argument: string, least: number, most: number): asserts value is number {
+    if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return;
+    throw this.wrong(argument, `expected an integer from ${least} to ${most}, got ${shown(value)}.`);
+  }
+
   /** Throws unless each of these values, by their names, is a boolean. */
   assertBooleans(values: Readonly<Record<string, unknown>>): void {
     for (const [argument, value] of Object.entries(values)) this.assertBoolean(value, argument);

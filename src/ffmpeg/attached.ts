@@ -3,7 +3,7 @@ import { AccessError } from "../core/errors.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import type { Fate } from "../core/memory/allocation.ts";
-import { probePages } from "../core/native/foreign_addresses.ts";
+import { probeOnce } from "../core/native/foreign_addresses.ts";
 import { adoptFrame } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { FFmpegContext } from "./context.ts";
@@ -69,7 +69,7 @@ export function adoptedSurface(
 ): Frame {
   const frame = hardware.attach(picture, info, { access, owner });
   frame.resource.dependOn(context.resource);
-  for (const [name, fields] of metadata?.entries() ?? []) frame.metadata.add(name, fields);
+  for (const [name, about] of metadata?.entries() ?? []) frame.metadata.add(name, about);
   return frame;
 }
 
@@ -86,17 +86,9 @@ export function adoptedFrame(
   return adoptFrame(context, owner, info, planes, { access, metadata, name: `avframe ${info.format}`, later: true });
 }
 
-/** Addresses at which AVFrames could be read: programs receive one frame after another in the same AVFrame. */
-const probed = new Set<Address>();
-const MOST_PROBED = 64;
-
 /** Throws for what is seen not to be an AVFrame with counted references. FFmpeg itself looks at no more. */
 function assertAVFrame(pointer: Address): void {
-  if (!probed.has(pointer)) {
-    probePages(pointer, avFrames().byteLength, "ffmpeg", "pointer");
-    if (probed.size === MOST_PROBED) probed.clear();
-    probed.add(pointer);
-  }
+  probeOnce(pointer, avFrames().byteLength, "ffmpeg", "pointer");
   const { extended_data, nb_samples, data, buf } = avFrames().copyOf(pointer);
   const { data: { offset } } = avutil().structs.AVFrame.fields;
   // Only sound of more than eight channels has its pointers elsewhere.

@@ -1,5 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
+import type { FileSource } from "../core/file_source.ts";
 import type { Memory, MemoryTarget } from "../core/contract.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
@@ -18,7 +19,6 @@ import { SpareFrames } from "./fields.ts";
 import { frameIn, lentFrame } from "./lent.ts";
 import { avutil, checks } from "./library.ts";
 import { type FFmpegTensor, ports } from "./memory.ts";
-import type { MediaSource } from "./source.ts";
 
 /** Options of {@link FFmpegContext.attach}. */
 export interface FFmpegAttach extends AttachOptions {
@@ -213,7 +213,7 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * }
    * ```
    */
-  decode<T extends Tensor = never>(source: MediaSource, options: DecodeOptions<T> = {}): Decoder<T | FFmpegTensor> {
+  decode<T extends Tensor = never>(source: FileSource, options: DecodeOptions<T> = {}): Decoder<T | FFmpegTensor> {
     return new Decoder(this, this.#hardware, source, options);
   }
 

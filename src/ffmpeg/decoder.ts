@@ -1,6 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
 import { type Names, optionsIn, shown } from "../core/argument.ts";
 import { ArgumentError, InteropError } from "../core/errors.ts";
+import { type FileSource, openSource } from "../core/file_source.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
@@ -17,7 +18,6 @@ import { avutil, checks } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
 import type { FrameMemory } from "../core/tensors/native_buffers.ts";
 import { SLOTS } from "./pool.ts";
-import { type MediaSource, openSource } from "./source.ts";
 import type { MediaInfo } from "./streams.ts";
 
 /** Options of {@link FFmpegContext.decode}. */
@@ -56,15 +56,13 @@ const MOST = { stream: 2 ** 31 - 1, from: 1e9, threads: 1024, slots: 1024 };
 function decodedIn(options: DecodeOptions, name: string, device: Hardware | undefined): Decoded {
   const { hardware = false, ...given } = optionsIn(options, NAMES);
   const { stream = "video", from = 0, threads = 0, signal, into, slots = SLOTS } = given;
-  const numbers = { from, threads, slots, ...(typeof stream === "number" && { stream }) };
-  for (const [argument, given] of Object.entries(numbers)) {
-    const [least, most] = [Number(argument === "slots"), MOST[argument as keyof typeof MOST]];
-    const isNumber = argument === "from" ? typeof given === "number" : Number.isInteger(given);
-    if (isNumber && given >= least && given <= most) continue;
-    const what = argument === "from" ? "seconds" : "an integer";
-    throw checks.wrong(argument, `expected ${what} from ${least} to ${most}, got ${shown(given)}.`);
+  if (typeof from !== "number" || !(from >= 0 && from <= MOST.from)) {
+    throw checks.wrong("from", `expected seconds from 0 to ${MOST.from}, got ${shown(from)}.`);
   }
-  if (typeof stream !== "number") checks.nameIn(stream, STREAMS, "stream");
+  checks.assertInteger(threads, "threads", 0, MOST.threads);
+  checks.assertInteger(slots, "slots", 1, MOST.slots);
+  if (typeof stream === "number") checks.assertInteger(stream, "stream", 0, MOST.stream);
+  else checks.nameIn(stream, STREAMS, "stream");
   checks.assertSignal(signal, "signal");
   if (into !== undefined && typeof (into as Partial<FrameMemory> | null)?.allocate !== "function") {
     throw checks.wrongKind("into", "memory with an allocate()", into, "Pass host, cuda.pinned or dmabuf.");
@@ -96,13 +94,13 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
   #isTaken = false;
 
   /** Made by a context. */
-  constructor(context: FFmpegContext, on: Hardware | undefined, source: MediaSource, options: DecodeOptions) {
+  constructor(context: FFmpegContext, on: Hardware | undefined, source: FileSource, options: DecodeOptions) {
     super();
     context.resource.assertLive();
     const asked = decodedIn(options, context.name, on);
     this.#context = context;
     const made = allOrNothing("opening a source", (undo) => {
-      const fd = openSource(source, undo);
+      const fd = openSource("ffmpeg", source, undo);
       return { fd, decoding: new Decoding(context.resource, asked, undo) };
     });
     [this.#fd, this.#decoding] = [made.fd, made.decoding];

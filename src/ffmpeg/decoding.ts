@@ -4,7 +4,7 @@ import { AV_TIME_BASE, AVDISCARD_ALL, AVFMT_FLAG_CUSTOM_IO, AVIO_FLAG_READ } fro
 import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
 import type { AVFrame } from "../../ffi/avutil57/structs.ts";
 import { AVERROR_EOF, AVERROR_INVALIDDATA, AVERROR_STREAM_NOT_FOUND } from "../../ffi/avutil57/errors.ts";
-import { EAGAIN } from "../../ffi/libc/errors.ts";
+import { EAGAIN, ENOSYS } from "../../ffi/libc/errors.ts";
 import { InteropError } from "../core/errors.ts";
 import { owned } from "../core/life/ledger.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -77,6 +77,8 @@ export class Decoding {
   #sought: bigint | undefined;
   #back = 0n;
   #isDraining = false;
+  /** True once a decoder that has no software (AV1's) has found that the device does not take the stream. */
+  #isRefused = false;
   /** The packet that is read into, and the one that is sent. */
   readonly #packets: Address[] = [];
   #reading: Promise<number> | undefined;
@@ -115,6 +117,11 @@ export class Decoding {
       if (address !== stream.address) changeStruct("AVStream", address, { discard: AVDISCARD_ALL });
     }
     await this.#openCodec(stream);
+    for (let i = 0; i < 2; i++) {
+      const packet = made(coding().codec.av_packet_alloc(), "av_packet_alloc");
+      this.#undo.push(() => coding().codec.av_packet_free(new BigUint64Array([packet])));
+      this.#packets.push(packet);
+    }
     if (this.#asked.from > 0) await this.#seek(this.#asked.from);
     this.#readAhead();
     return mediaInfoOf(context, streams, stream);
@@ -248,7 +255,7 @@ export class Decoding {
     const { codec } = coding();
     const { codec_id } = readStruct("AVCodecParameters", codecpar);
     const { on, into, slots } = this.#asked;
-    const onDevice = on === undefined ? NULL : decoderOn(on.device.type, codec_id);
+    const onDevice = on === undefined || this.#isRefused ? NULL : decoderOn(on.device.type, codec_id);
     if (onDevice === NULL) this.assertSoftware();
     const decoder = onDevice === NULL ? codec.avcodec_find_decoder(codec_id) : onDevice;
     if (decoder === NULL) {
@@ -263,11 +270,6 @@ export class Decoding {
     if (onDevice !== NULL) this.#workOn(on!.device, context);
     if (into !== undefined && takesBuffers(context)) this.pool = new BufferPool(this.resource, context, into, slots);
     this.#passed(await codec.avcodec_open2(context, decoder, NULL), "avcodec_open2");
-    for (let i = 0; i < 2; i++) {
-      const packet = made(codec.av_packet_alloc(), "av_packet_alloc");
-      this.#undo.push(() => codec.av_packet_free(new BigUint64Array([packet])));
-      this.#packets.push(packet);
-    }
   }
 
   /**
@@ -354,9 +356,15 @@ export class Decoding {
       this.#packets.reverse();
       this.#readAhead();
     }
-    const code = await sending;
-    codec.av_packet_unref(packet);
+    let code = await sending;
     this.#assertGoing();
+    if (code === -ENOSYS && this.#asked.on !== undefined && !this.#isRefused) {
+      this.#isRefused = true;
+      await this.#openCodec(this.#stream!);
+      code = await codec.avcodec_send_packet(this.#codec, packet);
+      this.#assertGoing();
+    }
+    codec.av_packet_unref(packet);
     this.#decoded(code, "avcodec_send_packet");
   }
 

@@ -1,4 +1,5 @@
 import { type Names, object, optionsIn, shown } from "../core/argument.ts";
+import { createFile } from "../core/file_source.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
@@ -9,7 +10,6 @@ import { type Asked, Encoding } from "./encoding.ts";
 import { frameIn } from "./lent.ts";
 import { checks } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
-import { newFile } from "./source.ts";
 import type { Ratio } from "./streams.ts";
 
 /** How one stream is encoded. Its size, format, colours and sample rate are those of its first frame. */
@@ -50,8 +50,8 @@ function streamIn(
   medium: Asked["medium"],
 ): Asked {
   if (codec !== undefined) checks.assertText(codec, "codec");
-  if (bitRate !== undefined) assertInteger(bitRate, "bitRate", 1, Number.MAX_SAFE_INTEGER);
-  assertInteger(threads, "threads", 0, MOST_THREADS);
+  if (bitRate !== undefined) checks.assertInteger(bitRate, "bitRate", 1, Number.MAX_SAFE_INTEGER);
+  checks.assertInteger(threads, "threads", 0, MOST_THREADS);
   const pairs = Object.entries(object(options, "options"));
   for (const [name, value] of pairs) {
     if (typeof value !== "string" && typeof value !== "number") {
@@ -63,11 +63,6 @@ function streamIn(
     frameRate: frameRate === undefined ? undefined : ratioIn(frameRate, "frameRate"),
     timeBase: timeBase === undefined ? undefined : ratioIn(timeBase, "timeBase"),
   };
-}
-
-function assertInteger(given: unknown, argument: string, least: number, most: number): void {
-  if (Number.isInteger(given) && (given as number) >= least && (given as number) <= most) return;
-  throw checks.wrong(argument, `expected an integer from ${least} to ${most}, got ${shown(given)}.`);
 }
 
 function ratioIn(given: number | Ratio, argument: string): Ratio {
@@ -98,7 +93,7 @@ export class Encoder extends NativeObject {
     signal?.throwIfAborted();
     this.#context = context;
     this.#encoding = allOrNothing("opening a file to write", (undo) => {
-      return new Encoding(context, streams, signal, newFile(path, undo), undo);
+      return new Encoding(context, streams, signal, createFile("ffmpeg", path, undo), undo);
     });
     this.resource = this.#encoding.resource;
     finalizers.register(this, this.resource, this);

@@ -1,5 +1,7 @@
 import { NULL } from "../../ffi/address.ts";
 import * as av from "../../ffi/avutil57/constants.ts";
+import type { AVUtil } from "../../ffi/avutil57/functions.ts";
+import { type PixelComponent, planesOfComponents } from "../core/layout/components.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { IMAGE_FORMATS, type ImageFormat, type PicturePlane } from "../core/layout/frame_info.ts";
 import { viewAt } from "../core/native/pin.ts";
@@ -11,15 +13,6 @@ export interface PixelsFormat {
   /** FFmpeg's name. */
   readonly name: string;
   readonly planes: readonly PicturePlane[];
-}
-
-interface Component {
-  readonly plane: number;
-  /** Bytes from one value to the next. */
-  readonly step: number;
-  readonly offset: number;
-  /** Bits below and in the value. */
-  readonly bits: number;
 }
 
 /** The formats that samepage has a name for, by FFmpeg's; of two for one, the first is written. */
@@ -62,14 +55,28 @@ export function imageFormatOf({ name }: PixelsFormat, width: number, height: num
   return fits ? format : undefined;
 }
 
-/** FFmpeg's number of a pixel format, by its name; -1 if it has none of that name. */
-export function pixelFormatNumber(name: string): number {
+/** The functions of FFmpeg's that return a number for a name. */
+type Numbering = {
+  [F in keyof AVUtil]: AVUtil[F] extends (name: Uint8Array<ArrayBuffer>) => number ? F : never;
+}[keyof AVUtil];
+
+const numbered = new Map<Numbering, Map<string, number>>();
+
+/** FFmpeg's number for a name; below zero if it has none. */
+export function numberOf(fn: Numbering, name: string): number {
+  let numbers = numbered.get(fn);
+  if (numbers === undefined) numbered.set(fn, numbers = new Map());
   let number = numbers.get(name);
-  if (number === undefined) numbers.set(name, number = avutil().fns.av_get_pix_fmt(cString(name)));
+  if (number !== undefined) return number;
+  number = avutil().fns[fn](cString(name));
+  if (number >= 0) numbers.set(name, number); // there are few of those
   return number;
 }
 
-const numbers = new Map<string, number>();
+/** FFmpeg's number of a pixel format, by its name; -1 if it has none of that name. */
+export function pixelFormatNumber(name: string): number {
+  return numberOf("av_get_pix_fmt", name);
+}
 
 /** FFmpeg's name for a format of samepage's; undefined if it has none. */
 export function ffmpegName(format: ImageFormat): string | undefined {
@@ -87,34 +94,12 @@ function described(format: number, argument: string): PixelsFormat {
   for (const [flag, what, remedy] of REFUSED) {
     if ((flags & flag) !== 0n) throw checks.wrong(argument, `its format is ${name}: ${what}.`, remedy);
   }
-  const components = Array.from({ length: nb_components }, (_, i): Component => {
+  const components = Array.from({ length: nb_components }, (_, i): PixelComponent => {
     const { shift, depth, ...place } = structs.readAVComponentDescriptor(view, comp.offset + i * component.size);
-    return { ...place, bits: shift + depth };
+    const [across, down] = i === 1 || i === 2 ? [1 << log2_chroma_w, 1 << log2_chroma_h] : [1, 1];
+    return { ...place, bits: shift + depth, across, down };
   });
-  const count = 1 + Math.max(...components.map(({ plane }) => plane));
-  const planes = Array.from({ length: count }, (_, p): PicturePlane => {
-    const own = components.filter(({ plane }) => plane === p);
-    const widest = Math.max(...own.map(({ step }) => step));
-    // As av_image_get_linesize has it: chroma alone is subsampled, also where luma lies between it.
-    const isChroma = [1, 2].includes(components.findIndex(({ plane, step }) => plane === p && step === widest));
-    const isFloat = (flags & av.AV_PIX_FMT_FLAG_FLOAT) !== 0n;
-    return {
-      ...elementsOf(own, widest, isFloat),
-      step: isChroma ? 1 << log2_chroma_w : 1,
-      rows: p === 1 || p === 2 ? 1 << log2_chroma_h : 1,
-    };
-  });
-  return { name, planes };
-}
-
-/** What the bytes of one step are: an element for each value, or one of all where values share bytes. */
-function elementsOf(components: readonly Component[], byteLength: number, isFloat: boolean) {
-  const bits = Math.max(...components.map(({ bits }) => bits));
-  const size = bits > 16 ? 4 : bits > 8 ? 2 : 1;
-  const offsets = new Set(components.map(({ offset }) => offset));
-  const areApart = offsets.size === components.length && [...offsets].every((offset) => offset % size === 0);
-  const elements = areApart ? byteLength / size : 1;
-  return { dtype: `${isFloat ? "f" : "u"}${8 * byteLength / elements}` as DType, elements };
+  return { name, planes: planesOfComponents(components, (flags & av.AV_PIX_FMT_FLAG_FLOAT) !== 0n) };
 }
 
 /** The types of samples, by FFmpeg's names. */

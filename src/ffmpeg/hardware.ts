@@ -1,9 +1,8 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AV_HWDEVICE_TYPE_NONE } from "../../ffi/avhwcontext57/constants.ts";
 import type { NativePicture, Natives } from "../core/contract.ts";
-import { blockingPause, polled } from "../core/device/asking.ts";
 import type { Fence } from "../core/device/fence.ts";
-import { fenceOf } from "../core/device/foreign_work.ts";
+import { polledFence } from "../core/device/foreign_work.ts";
 import { InteropError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
@@ -162,8 +161,7 @@ export class Hardware implements EndHooks {
     const isOver = () => this.#isAlone ||= avutil().fns.av_buffer_get_ref_count(this.#device) === 1;
     if (isOver()) return undefined;
     const name = `FFmpeg's references to its device on ${this.on.name}`;
-    const about = { api: "ffmpeg", name, fn: "av_buffer_get_ref_count", takesThread: false } as const;
-    return fenceOf({ ...about, error: failure, isOver, block: blockingPause(name), wait: () => polled(isOver) });
+    return polledFence({ api: "ffmpeg", name, fn: "av_buffer_get_ref_count", error: failure, isOver });
   }
 
   /** The format of a frame's pixels, and the struct of its device. */

@@ -5,11 +5,10 @@ import type { Context } from "../core/graph/context.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import { writes } from "../core/memory/access.ts";
-import { cString } from "../core/native/text.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { type Loan, NativeLoans } from "../core/tensors/native_loans.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { ffmpegName, pixelFormatNumber, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
+import { ffmpegName, numberOf, pixelFormatNumber, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
 import { freed, type SpareFrames } from "./fields.ts";
 import { matrixNameOf, NAMED_FACTS } from "./frame.ts";
 import type { Hardware } from "./hardware.ts";
@@ -151,19 +150,4 @@ function coloursOf(names: { readonly [K in typeof NAMED_FACTS[number][0]]?: stri
     return [field, name === undefined ? -1 : numberOf(`${fn}_from_name`, name)] as const;
   });
   return Object.fromEntries(numbers.filter(([, number]) => number >= 0));
-}
-
-/** The functions that return a number for a name. */
-type Numbering = "av_get_pix_fmt" | `${typeof NAMED_FACTS[number][2]}_from_name`;
-
-const numbered = new Map<string, number>();
-
-/** FFmpeg's number for a name; below zero for one that it does not know. */
-function numberOf(fn: Numbering, name: string): number {
-  const key = `${fn} ${name}`;
-  let number = numbered.get(key);
-  if (number !== undefined) return number;
-  number = avutil().fns[fn](cString(name));
-  if (number >= 0) numbered.set(key, number); // of those there are few
-  return number;
 }

@@ -6,7 +6,7 @@
 export { type FFmpegAttach, type FFmpegChoice, FFmpegContext } from "./context.ts";
 export { type DecodeOptions, Decoder } from "./decoder.ts";
 export { type EncodedStream, type EncodeOptions, Encoder } from "./encoder.ts";
-export type { MediaSource } from "./source.ts";
+export type { FileSource } from "../core/file_source.ts";
 export type { MediaInfo, Ratio, StreamInfo } from "./streams.ts";
 export { FFmpegTensor } from "./memory.ts";
 export type { FrameMemory } from "../core/tensors/native_buffers.ts";

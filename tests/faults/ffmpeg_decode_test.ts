@@ -37,6 +37,13 @@ test("decoding pictures from a time on", async (ffmpeg) => {
   };
 });
 
+test("decoding pictures from a time on, where a seek is a guess", async (ffmpeg) => {
+  const bytes = await Deno.readFile(await clip("h264.ts"));
+  return async () => {
+    for await (using _ of ffmpeg.decode(bytes, { from: 0.45, threads: 1 })) { /* each is decoded */ }
+  };
+});
+
 test("decoding sound from a file", async (ffmpeg) => {
   const path = await clip("small.wav");
   return async () => {

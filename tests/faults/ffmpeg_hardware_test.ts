@@ -5,6 +5,7 @@ import { FFmpegContext } from "../../src/ffmpeg/mod.ts";
 import { VaapiContext, type VaapiTensor } from "../../src/vaapi/mod.ts";
 import { until } from "../conformance/bytes.ts";
 import { PROBES } from "../conformance/opencv_variants.ts";
+import { clip, missing as noClips } from "../ffmpeg/clips.ts";
 import { buildFrames, CFrame, inC } from "../ffmpeg/frames.ts";
 import { behave, buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
 import { picture } from "../vaapi/pixels.ts";
@@ -27,10 +28,10 @@ const seen = new Set<string>();
 /** What a driver need not do: something else is done then. */
 const SILENT = [...PROBES, "vaapi.vaExportSurfaceHandle", "libc.fcntl"];
 
-function test(name: string, operation: (there: There) => unknown): void {
+function test(name: string, operation: (there: There) => unknown, lacks = missing): void {
   Deno.test({
-    name: `faults: ffmpeg: ${name}${missing === undefined ? "" : ` (skipped: needs ${missing})`}`,
-    ignore: missing !== undefined,
+    name: `faults: ffmpeg: ${name}${lacks === undefined ? "" : ` (skipped: needs ${lacks})`}`,
+    ignore: lacks !== undefined,
     async fn() {
       behave();
       using va = VaapiContext.open({ node: NODE });
@@ -63,6 +64,10 @@ test("handing over a surface, with its first frames context", async ({ va, surfa
     await until(() => ledger.alive["native.flag"] === undefined);
   }
 });
+
+test("decoding on the device", async ({ ffmpeg }) => {
+  for await (using _ of ffmpeg.decode(await clip("small.mp4"), { hardware: true })) { /* each is decoded */ }
+}, missing ?? noClips);
 
 Deno.test({
   name: `faults: ffmpeg: every function of hardware frames that can fail was made to${

@@ -23,13 +23,36 @@ type Native = (...args: any[]) => any;
 
 const counts = new Map<string, number>();
 
+/** Packets that hold what was read. */
+const full = new Set<bigint>();
+let overwritten = 0;
+
+/** Where FFmpeg reads a packet into one that holds another, nothing frees that one's data any more. */
+const PACKETS: Readonly<Record<string, (fn: Native) => Native>> = {
+  av_read_frame: (fn) => async (context, packet) => {
+    if (full.has(packet)) overwritten++;
+    const code = await fn(context, packet);
+    if (code >= 0) full.add(packet);
+    return code;
+  },
+  av_packet_unref: (fn) => (packet) => {
+    full.delete(packet);
+    return fn(packet);
+  },
+  av_packet_free: (fn) => (at) => {
+    full.delete(at[0]);
+    return fn(at);
+  },
+};
+
 /** Puts functions that fail on request in the place of every library's own, as installTap() does, and counts these. */
 export function installPairs(): void {
   const names = new Set(Object.entries(PAIRS).flat());
   setTap((api, functions) => {
-    const entries = Object.entries(tapped(api, functions)).map((
-      [name, fn],
-    ) => [name, names.has(name) ? counted(name, fn as Native) : fn]);
+    const entries = Object.entries(tapped(api, functions)).map(([name, fn]) => {
+      const seen = PACKETS[name]?.(fn as Native) ?? fn;
+      return [name, names.has(name) ? counted(name, seen as Native) : seen];
+    });
     return Object.fromEntries(entries);
   });
 }
@@ -50,9 +73,12 @@ export function assertPairs(): void {
   const made = Object.entries(PAIRS).map(([make, free]) =>
     [make, counts.get(make) ?? 0, counts.get(free) ?? 0] as const
   );
+  const lost = overwritten;
   counts.clear();
+  overwritten = 0;
   const left = made.filter(([, made, freed]) => freed < made).map(([make, made, freed]) =>
     `${make}: ${made}, freed ${freed}`
   );
   assertEquals(left, [], "objects that were made and not freed");
+  assertEquals(lost, 0, "packets that were read over others");
 }

@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertInstanceOf, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { toFileUrl } from "@std/path";
 import {
+  AccessError,
   ArgumentError,
   DisposedError,
   type Frame,
@@ -12,7 +13,9 @@ import {
   MapperGraph,
   NativeCallError,
 } from "@samepage/interop";
-import { type DecodeOptions, FFmpegContext, type MediaSource } from "@samepage/interop/ffmpeg";
+import { type DecodeOptions, FFmpegContext, type FileSource } from "@samepage/interop/ffmpeg";
+import type { Address } from "../../ffi/address.ts";
+import { avutil } from "../../src/ffmpeg/library.ts";
 import { assertAlive } from "../alive.ts";
 import { openFds } from "../gc.ts";
 import { runModule } from "../process.ts";
@@ -43,7 +46,7 @@ function test(name: string, fn: (there: There) => unknown): void {
 
 async function framesOf(
   { ffmpeg, graph }: There,
-  source: MediaSource,
+  source: FileSource,
   options?: DecodeOptions,
 ): Promise<{ pts: bigint; seconds: number; bytes: Uint8Array; width: number }[]> {
   const frames = [];
@@ -132,6 +135,35 @@ test("a frame that only the program refers to can be written", async ({ ffmpeg, 
     using mapped = graph.map(frame, host, { access: "read-write" }) as Frame<HostTensor>;
     mapped.planes[0].bytes().fill(1);
   }
+});
+
+test("a frame that the decoder goes on to read can be read only", async ({ ffmpeg, graph }) => {
+  let count = 0;
+  for await (using frame of ffmpeg.decode(await clip("h264.mp4"), { threads: 1 })) {
+    if (avutil().fns.av_frame_is_writable(frame.handle as Address) !== 0) continue;
+    assertEquals(frame.access, "read");
+    assertThrows(() => graph.map(frame, host, { access: "write" }), AccessError);
+    count++;
+  }
+  assert(count > 0);
+});
+
+test("a pixel's shape that the file alone knows", async ({ ffmpeg }) => {
+  for await (using frame of ffmpeg.decode(await clip("wide.mov"))) {
+    assertEquals(frame.info.media!.sampleAspect, [4, 3]);
+  }
+});
+
+test("a signal that outlives its decoders keeps nothing of them", async ({ ffmpeg }) => {
+  const { signal } = new AbortController();
+  let listeners = 0;
+  const [add, remove] = [signal.addEventListener.bind(signal), signal.removeEventListener.bind(signal)];
+  signal.addEventListener = (...given: Parameters<typeof add>) => (listeners++, add(...given));
+  signal.removeEventListener = (...given: Parameters<typeof remove>) => (listeners--, remove(...given));
+  const decoder = ffmpeg.decode(await clip("picture.png"), { signal });
+  assertEquals(listeners, 1);
+  for await (using _ of decoder) { /* its only one */ }
+  assertEquals(listeners, 0);
 });
 
 test("a loop that breaks ends the decoder", async ({ ffmpeg }) => {
@@ -285,6 +317,14 @@ test("damage in the middle costs some frames", async (there) => {
   const { count, error } = await ofBytes(there, bytes);
   assertEquals(error, undefined);
   assert(count > 20 && count <= 51, `${count} frames`);
+});
+
+test("packets of which a part is missing are counted, also where FFmpeg decodes them", async (there) => {
+  const bytes = await Deno.readFile(await clip("h264.ts"));
+  const [packet, middle] = [188, Math.floor(bytes.length / 188 / 2)];
+  const without = concat([bytes.subarray(0, middle * packet), bytes.subarray((middle + 1) * packet)]);
+  const { error, damaged } = await ofBytes(there, without);
+  assertEquals([error, damaged > 0], [undefined, true]);
 });
 
 test("a playlist opens no other file, by whatever name", async (there) => {

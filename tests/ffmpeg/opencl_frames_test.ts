@@ -1,5 +1,6 @@
 /** FFmpeg's OpenCL frames as images of ours and back, on PoCL, in one `cl_context` and on one queue. */
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { AV_FRAME_DATA_CONTENT_LIGHT_LEVEL, AV_FRAME_DATA_DISPLAYMATRIX } from "../../ffi/avutil57/constants.ts";
 import { ArgumentError, Frame, host, imageInfo, ledger, MapperGraph } from "@samepage/interop";
 import { FFmpegContext } from "@samepage/interop/ffmpeg";
 import { AV_LOG_INFO } from "../../ffi/avcodec59/constants.ts";
@@ -78,6 +79,17 @@ testOpenCL("images of ours are a frame of FFmpeg's, which waits for their work",
   assertEquals([inC().pixel(back.pointer, 0, 63, 31), inC().pixel(back.pointer, 2, 1, 1)], [9, 11]);
   const error = assertThrows(() => ffmpeg.attach(given.pointer), ArgumentError);
   assertStringIncludes(error.message, "over a tensor's memory");
+});
+
+testOpenCL("side data of FFmpeg's frames is metadata, and side data again", async ({ ffmpeg, device }) => {
+  using made = CFrame.hardware(device, "opencl", "gray", 64, 32);
+  inC().add_side_data(made.pointer);
+  await using frame = ffmpeg.attach(made.pointer);
+  assertEquals(frame.metadata.get("contentLight"), { most: 4000000000, average: 400 });
+  using given = new CFrame(ffmpeg.avFrame(frame));
+  for (const type of [AV_FRAME_DATA_CONTENT_LIGHT_LEVEL, AV_FRAME_DATA_DISPLAYMATRIX]) {
+    assertEquals(inC().side_byte(given.pointer, type, 1), inC().side_byte(made.pointer, type, 1));
+  }
 });
 
 testOpenCL("buffers of ours are no frame of FFmpeg's", ({ cl, ffmpeg }) => {

@@ -11,7 +11,8 @@ import { Resource } from "../../src/core/life/resource.ts";
 import { avutil, check, coding, made } from "../../src/ffmpeg/library.ts";
 import type { FrameMemory } from "../../src/core/tensors/native_buffers.ts";
 import { BufferPool, takesBuffers } from "../../src/ffmpeg/pool.ts";
-import { addressOf, viewAt } from "../../src/core/native/pin.ts";
+import { giveBackCallbackMemory, takeCallbackMemory } from "../../src/core/native/callbacks.ts";
+import { viewAt } from "../../src/core/native/pin.ts";
 import { cText } from "./frames.ts";
 
 /** A decoder of a file's pictures. */
@@ -31,8 +32,16 @@ export class RawDecoder<T extends Tensor = Tensor> implements AsyncDisposable {
   ): Promise<RawDecoder<T>> {
     const one = new RawDecoder<T>();
     const { codec, format, structs } = coding();
+    // An isolate that is terminated in the middle frees its own memory, while FFmpeg still reads and writes.
+    const { address, bytes } = takeCallbackMemory(8);
     const url = cText(path);
-    check(await format.avformat_open_input(addressOf(one.#format, "ffmpeg"), url, NULL, NULL), "avformat_open_input");
+    const kept = takeCallbackMemory(url.length);
+    kept.bytes.set(url);
+    const opening = format.avformat_open_input(address, kept.bytes, NULL, NULL);
+    check(await opening, "avformat_open_input");
+    one.#format[0] = new BigUint64Array(bytes.buffer, bytes.byteOffset, 1)[0];
+    giveBackCallbackMemory({ address, bytes });
+    giveBackCallbackMemory(kept);
     const from = one.#format[0] as Address;
     check(await format.avformat_find_stream_info(from, null), "avformat_find_stream_info");
     const { AVFormatContext, readAVFormatContext, AVStream, readAVStream, AVCodecParameters, readAVCodecParameters } =

@@ -1,5 +1,6 @@
 import type { Driver, LineEvents, Lines, Sync } from "../contract.ts";
 import type { Fence } from "./fence.ts";
+import { blockingPause, polled } from "./asking.ts";
 import { Line, type LineInit } from "./line.ts";
 
 /** Work that is not a line's: of other code, of a promise. */
@@ -28,6 +29,15 @@ export interface ForeignWork extends Pick<Driver, "api" | "error">, Pick<Lines<L
 
 /** It waits for nothing. */
 const IMPORTS_NOTHING = { imports: [], import: (port: unknown) => port, wait() {}, release() {} };
+
+/** Work that no driver reports: `isOver` is asked until it returns true. */
+export function polledFence(
+  { isOver, ...about }: Pick<ForeignWork, "api" | "error" | "name" | "fn" | "begin"> & { isOver(): boolean },
+): Fence {
+  const pause = blockingPause(about.name);
+  const block = () => void (isOver() || pause());
+  return fenceOf({ ...about, takesThread: false, isOver, block, wait: () => polled(isOver) });
+}
 
 /** Such work as a fence: the only mark of a line of its own. */
 export function fenceOf({ api, error, name, fn, owners, gate, shown, ...work }: ForeignWork): Fence {

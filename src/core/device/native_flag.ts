@@ -19,8 +19,7 @@ import { codeError } from "../native/codes.ts";
 import { Printed, withFacts } from "../printed.ts";
 import type { LineEvents } from "../contract.ts";
 import type { Fence } from "./fence.ts";
-import { fenceOf } from "./foreign_work.ts";
-import { blockingPause, polled } from "./asking.ts";
+import { polledFence } from "./foreign_work.ts";
 
 const KIND = "native.flag";
 
@@ -93,14 +92,11 @@ class Signal {
 
   get fence(): Fence {
     if (this.#fence !== undefined) return this.#fence;
-    const pause = blockingPause(this.name);
-    this.#fence = fenceOf({
-      ...{ api: "core", name: this.name, fn: this.by, takesThread: false },
+    this.#fence = polledFence({
+      ...{ api: "core", name: this.name, fn: this.by },
       error: (code, fn) => codeError({ api: "core", names: new Map(), unknown: "an unknown code" }, code, fn),
       begin: (events) => void (this.#events = events),
       isOver: () => this.isOver,
-      block: () => void (this.isOver || pause()),
-      wait: () => polled(() => this.isOver),
     });
     if (this.withdrawn !== undefined) this.withdraw(this.withdrawn);
     return this.#fence;
@@ -294,6 +290,5 @@ function assertRange(
 ): void {
   if (given === undefined) return;
   if (whyNone !== false) throw checks.wrong(argument, whyNone);
-  if (Number.isSafeInteger(given) && given >= 1 && given <= most) return;
-  throw checks.wrong(argument, `expected an integer from 1 to ${most}, got ${shown(given)}.`);
+  checks.assertInteger(given, argument, 1, most);
 }

@@ -131,6 +131,18 @@ export function probePages(
   });
 }
 
+/** Objects that could be read: programs receive one frame after another in the same one. */
+const probed = new Set<Address>();
+const MOST_PROBED = 64;
+
+/** The same for a native object, whose address is not asked about again soon. @throws {ArgumentError} as {@link probePages}. */
+export function probeOnce(address: Address, byteLength: number, api: string, argument: string): void {
+  if (probed.has(address)) return;
+  probePages(address, byteLength, api, argument);
+  if (probed.size === MOST_PROBED) probed.clear();
+  probed.add(address);
+}
+
 /**
  * Asks the kernel whether the first and the last page of a range may be written, without changing a byte. If the kernel
  * cannot say (before Linux 5.14, device memory), its list of mappings is read.

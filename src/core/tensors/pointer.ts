@@ -1,11 +1,26 @@
 import type { Address } from "../../../ffi/address.ts";
 import type { Memory, MemoryTarget } from "../contract.ts";
+import { Port } from "../device/port.ts";
 import { type Context, PrintedTarget } from "../graph/context.ts";
+import { SAME_ADDRESS } from "../graph/mapper.ts";
 import type { Layout } from "../layout/layout.ts";
 import type { Block } from "../memory/allocation.ts";
 import type { Mapped } from "./mapped.ts";
 import { tensorOfBlock } from "./over.ts";
-import { Tensor } from "./tensor.ts";
+import { Tensor, type TensorInit } from "./tensor.ts";
+
+/** The ports of memory that is the host's: the address is the same on both sides. `tensor` makes its tensors. */
+export function samePointers<T extends Tensor & { readonly address: Address }>(
+  tensor: (init: TensorInit<Address>) => T,
+): Memory<T, Address> {
+  return {
+    exports: [{ kind: "host-pointer", judge: () => SAME_ADDRESS }],
+    imports: [{ kind: "host-pointer", judge: () => SAME_ADDRESS }],
+    export: ({ address }, kind, byteLength) => ({ port: new Port(kind, { value: address, byteLength }) }),
+    import: ({ value }) => ({ handle: value as Address }),
+    tensor,
+  };
+}
 
 /** A block that device code reaches by its address. */
 export interface PointerBlock extends Block {

@@ -1,6 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
 import type { Memory } from "../../core/contract.ts";
-import { Port } from "../../core/device/port.ts";
 import { SAME_ADDRESS, whyFrame, whyUnfit } from "../../core/graph/mapper.ts";
 import type { Reason } from "../../core/errors.ts";
 import type { Described } from "../../core/tensors/described.ts";
@@ -20,6 +19,7 @@ import {
   powerOfTwo,
 } from "../../core/layout/layout.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
+import { samePointers } from "../../core/tensors/pointer.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { ChannelTarget } from "../channel_target.ts";
 import { attaching, type AttachOptions } from "../../core/tensors/adopt.ts";
@@ -44,15 +44,12 @@ export class MatTarget extends ChannelTarget implements Target<OpenCVMat> {
   readonly kind = "opencv.mat";
   /** Host and Mats have elements at the same address. The end of a map reports if OpenCV has put other memory into the Mat. */
   readonly ports: Memory<OpenCVMat, Address> = {
-    exports: [{ kind: "host-pointer", judge: () => SAME_ADDRESS }],
-    imports: [{ kind: "host-pointer", from: "host", judge: () => SAME_ADDRESS }],
-    refuse: (source) => source.target === this ? undefined : this.#refuse(source),
-    export: ({ address }, kind, byteLength) => ({ port: new Port(kind, { value: address, byteLength }) }),
-    import: ({ value }) => ({ handle: value as Address }),
-    tensor: ({ handle: address, layout, resource, parent }) => {
+    ...samePointers(({ handle: address, layout, resource, parent }) => {
       const { slot, shape } = matOver(this, layout, address, resource.name, resource.undo);
       return new OpenCVMat({ target: this, resource, layout, address, parent, slot, shape });
-    },
+    }),
+    imports: [{ kind: "host-pointer", from: "host", judge: () => SAME_ADDRESS }],
+    refuse: (source) => source.target === this ? undefined : this.#refuse(source),
   };
 
   /** True for its tensors. */

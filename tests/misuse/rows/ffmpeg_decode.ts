@@ -7,7 +7,7 @@ import {
   NativeCallError,
   PermissionError,
 } from "@samepage/interop";
-import { type DecodeOptions, FFmpegContext, type MediaSource } from "@samepage/interop/ffmpeg";
+import { type DecodeOptions, FFmpegContext, type FileSource } from "@samepage/interop/ffmpeg";
 import { any, say } from "../kit.ts";
 import { type Failure, type Row, table } from "../row.ts";
 
@@ -16,7 +16,7 @@ const PICTURE = new Uint8Array([...new TextEncoder().encode("P6\n2 2\n255\n"), .
 
 /** A row that decodes something. */
 function row(
-  source: MediaSource,
+  source: FileSource,
   options: DecodeOptions,
   fails?: Failure,
   use: (frame: Frame) => unknown = () => {},

@@ -1,0 +1,39 @@
+import type { DType } from "./dtype.ts";
+import type { PicturePlane } from "./frame_info.ts";
+
+/** A component of a pixel format, as a library's descriptor says it. */
+export interface PixelComponent {
+  /** The plane that it lies in. */
+  readonly plane: number;
+  /** Bytes from one value to the next. */
+  readonly step: number;
+  /** Where the first value begins. */
+  readonly offset: number;
+  /** Bits below and in the value. */
+  readonly bits: number;
+  /** For how many pixels a value stands: across, and down. */
+  readonly across: number;
+  readonly down: number;
+}
+
+/** The planes of a pixel format. */
+export function planesOfComponents(components: readonly PixelComponent[], isFloat: boolean): PicturePlane[] {
+  const count = 1 + Math.max(...components.map(({ plane }) => plane));
+  return Array.from({ length: count }, (_, p): PicturePlane => {
+    const own = components.filter(({ plane }) => plane === p);
+    const byteLength = Math.max(...own.map(({ step }) => step));
+    // Luma may lie between chroma that is subsampled: the widest step is that of all of them.
+    const { across, down } = own.find(({ step }) => step === byteLength)!;
+    return { ...elementsOf(own, byteLength, isFloat), step: across, rows: down };
+  });
+}
+
+/** What the bytes of one step are: an element for each value, or one of all where values share bytes. */
+function elementsOf(components: readonly PixelComponent[], byteLength: number, isFloat: boolean) {
+  const bits = Math.max(...components.map(({ bits }) => bits));
+  const size = bits > 16 ? 4 : bits > 8 ? 2 : 1;
+  const offsets = new Set(components.map(({ offset }) => offset));
+  const areApart = offsets.size === components.length && [...offsets].every((offset) => offset % size === 0);
+  const elements = areApart ? byteLength / size : 1;
+  return { dtype: `${isFloat ? "f" : "u"}${8 * byteLength / elements}` as DType, elements };
+}
