@@ -131,10 +131,10 @@ function picture(fields: Fields, buffers: readonly Buffer[]): Pick<Stream, "info
       : { ...imageInfo({ format: named, width, height }), ...about },
   );
   const planes = planeLayouts(info).map(({ shape, dtype }, i) => {
-    const { step, rows, elements } = format.planes[i];
+    const { elements } = format.planes[i];
     const size = sizeOf(dtype);
     const stride = linesizeOf(fields, i, shape[1] * elements * size);
-    const skipped = Math.floor(crop.top / rows) * stride + Math.floor(crop.left / step) * elements * size;
+    const skipped = skippedIn(format.planes[i], crop, stride, size);
     const strides = [stride, elements * size, size].slice(0, shape.length);
     return placed(fields, buffers, i, skipped, { shape, dtype, strides });
   });
@@ -154,6 +154,16 @@ function linesizeOf({ view }: Fields, plane: number, least: number): number {
   const what = bytes < 0 ? "its rows go upwards in memory, and a layout's go downwards." : `a row has ${least} bytes.`;
   const hint = "Copy it: av_frame_copy() to a frame of av_frame_get_buffer().";
   throw checks.unfit("pointer", `linesize[${plane}] of its AVFrame is ${bytes}: ${what}`, hint);
+}
+
+/** How many bytes of a plane lie before what is shown. */
+export function skippedIn(
+  { step, rows, elements }: PixelsFormat["planes"][number],
+  { left, top }: { readonly left: number; readonly top: number },
+  stride: number,
+  elementBytes: number,
+): number {
+  return Math.floor(top / rows) * stride + Math.floor(left / step) * elements * elementBytes;
 }
 
 /** The part of the picture that is shown. Where a crop is odd, subsampled chroma begins half a step early, as in FFmpeg. */
