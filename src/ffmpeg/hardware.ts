@@ -5,7 +5,8 @@ import type { Fence } from "../core/device/fence.ts";
 import { polledFence } from "../core/device/foreign_work.ts";
 import { InteropError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
-import { type ImageInfo, imageInfo } from "../core/layout/frame_info.ts";
+import { sizeOf } from "../core/layout/dtype.ts";
+import { type ImageInfo, imageInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import type { EndHooks } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
@@ -26,8 +27,9 @@ import {
   writePicture,
 } from "./hardware_kinds.ts";
 import { avutil, check, checks, failure, made } from "./library.ts";
-import { VERSIONS } from "./versions.ts";
+import { withErrorsAlone } from "./log.ts";
 import { metadataOf } from "./side_data.ts";
+import { VERSIONS } from "./versions.ts";
 
 /** The hardware devices that this FFmpeg was built with: number and name. */
 export function builtDevices(): ReadonlyMap<number, string> {
@@ -90,7 +92,7 @@ export class Hardware implements EndHooks {
     this.#device = made(fns.av_hwdevice_ctx_alloc(kind.device), "av_hwdevice_ctx_alloc");
     undo.push(() => unreference(this.#device));
     writeHandles(kind, deviceAt(bufferBytes(this.#device)).hwctx, natives.handles());
-    check(fns.av_hwdevice_ctx_init(this.#device), "av_hwdevice_ctx_init");
+    check(withErrorsAlone(() => fns.av_hwdevice_ctx_init(this.#device)), "av_hwdevice_ctx_init");
   }
 
   /** A new reference to the device, which is the caller's. */
@@ -107,11 +109,8 @@ export class Hardware implements EndHooks {
   describe(fields: Fields): Surface {
     const { number, device } = this.#storedAs(fields);
     const format = pixelsFormat(number, "pointer");
-    const { left, top, width, height } = cropOf(fields, format);
-    if (left + top > 0) {
-      const what = `its AVFrame begins at pixel ${left}, ${top} of its surface, and a frame begins with the surface.`;
-      throw checks.unfit("pointer", what, "Set crop_left and crop_top to 0, and leave them to who shows it.");
-    }
+    const crop = cropOf(fields, format);
+    const { left, top, width, height } = crop;
     const named = imageFormatOf(format, width, height);
     if (named === undefined) {
       throw checks.wrong("pointer", `its surface has pixels of ${format.name} (${width} × ${height}).`, CONVERT);
@@ -119,7 +118,18 @@ export class Hardware implements EndHooks {
     const { media, ...facts } = pictureFacts(fields, format.name);
     const about = { ...facts, media: { ...media, ...momentOf(fields) } };
     const info = { ...imageInfo({ format: named, width, height }), ...about };
-    return { info, picture: readPicture(this.#kind, fields, named, device), metadata: metadataOf(fields) };
+    const picture = readPicture(this.#kind, fields, named, device);
+    const metadata = metadataOf(fields);
+    if (left + top === 0) return { info, picture, metadata };
+    if (picture.planes.length === 0 || (picture.modifier ?? 0n) !== 0n) {
+      const what = `its AVFrame begins at pixel ${left}, ${top} of its surface, and a frame begins with the surface.`;
+      throw checks.unfit("pointer", what, "Set crop_left and crop_top to 0, and leave them to who shows it.");
+    }
+    const planes = planeLayouts(info).map(({ dtype }, i) => {
+      const { offset, ...plane } = picture.planes[i];
+      return { ...plane, offset: offset + skippedIn(format.planes[i], crop, plane.stride, sizeOf(dtype)) };
+    });
+    return { info, picture: { ...picture, planes }, metadata };
   }
 
   /** The frame that it is. `options` are those of the context's own attach. */
