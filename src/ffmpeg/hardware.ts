@@ -5,6 +5,7 @@ import type { Fence } from "../core/device/fence.ts";
 import { polledFence } from "../core/device/foreign_work.ts";
 import { InteropError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
+import { skippedIn } from "../core/layout/components.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import { type ImageInfo, imageInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import type { EndHooks } from "../core/life/resource.ts";
