@@ -5,8 +5,6 @@ import type { Fence } from "../core/device/fence.ts";
 import { polledFence } from "../core/device/foreign_work.ts";
 import { InteropError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
-import { skippedIn } from "../core/layout/components.ts";
-import { sizeOf } from "../core/layout/dtype.ts";
 import { type ImageInfo, imageInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import type { EndHooks } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
@@ -16,6 +14,7 @@ import type { Frame } from "../core/tensors/frame.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
 import { imageFormatOf, pixelFormatNumber, pixelsFormat } from "./formats.ts";
 import type { Fields } from "./fields.ts";
+import { croppedPlane } from "../core/layout/components.ts";
 import { bufferBytes, cropOf, momentOf, pictureFacts } from "./frame.ts";
 import {
   assertSame,
@@ -126,9 +125,9 @@ export class Hardware implements EndHooks {
       const what = `its AVFrame begins at pixel ${left}, ${top} of its surface, and a frame begins with the surface.`;
       throw checks.unfit("pointer", what, "Set crop_left and crop_top to 0, and leave them to who shows it.");
     }
-    const planes = planeLayouts(info).map(({ dtype }, i) => {
+    const planes = planeLayouts(info).map((whole, i) => {
       const { offset, ...plane } = picture.planes[i];
-      return { ...plane, offset: offset + skippedIn(format.planes[i], crop, plane.stride, sizeOf(dtype)) };
+      return { ...plane, offset: offset + croppedPlane(format.planes[i], whole, crop, plane.stride).byteOffset };
     });
     return { info, picture: { ...picture, planes }, metadata };
   }

@@ -42,30 +42,14 @@ function elementsOf(components: readonly PixelComponent[], byteLength: number, i
 /** Where a plane's elements lie. */
 export type PlaneLayout = Pick<Layout, "shape" | "dtype" | "strides" | "byteOffset">;
 
-/** The first pixel of a picture that is shown. */
-interface Corner {
-  readonly left: number;
-  readonly top: number;
-}
-
-/** How many bytes of a plane lie before what is shown. */
-export function skippedIn(
-  { step, rows, elements }: PicturePlane,
-  { left, top }: Corner,
-  stride: number,
-  elementBytes: number,
-): number {
-  return Math.floor(top / rows) * stride + Math.floor(left / step) * elements * elementBytes;
-}
-
 /** A plane of a picture of which a crop shows a part: its layout, counted from where the whole plane begins. */
 export function croppedPlane(
-  plane: PicturePlane,
+  { step, rows, elements }: PicturePlane,
   { shape, dtype }: Pick<Layout, "shape" | "dtype">,
-  crop: Corner,
+  { left, top }: { readonly left: number; readonly top: number },
   stride: number,
 ): PlaneLayout {
   const size = sizeOf(dtype);
-  const strides = [stride, plane.elements * size, size].slice(0, shape.length);
-  return { shape, dtype, strides, byteOffset: skippedIn(plane, crop, stride, size) };
+  const byteOffset = Math.floor(top / rows) * stride + Math.floor(left / step) * elements * size;
+  return { shape, dtype, strides: [stride, elements * size, size].slice(0, shape.length), byteOffset };
 }
