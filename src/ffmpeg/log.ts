@@ -23,6 +23,7 @@ export function takeLog(): void {
   log ??= newLog();
   if (log === null) return fns.av_log_set_level(AV_LOG_QUIET);
   log.ring.keep(keptAt(fns.av_log_get_level()));
+  log.ring.begin();
   log.take();
 }
 

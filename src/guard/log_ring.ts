@@ -13,7 +13,7 @@ const RING = { level: 0, next: 4, lines: 64 } as const;
 const [LINES, LINE, TEXT] = [64, 256, 8];
 const BYTES = RING.lines + LINES * LINE;
 
-/** So many texts are reported until {@link LogRing.keep} is called: a damaged file may have thousands. */
+/** So many texts are reported until {@link LogRing.begin} is called: a damaged file may have thousands. */
 const MOST = 10;
 
 /** The bytes of a line's text, with the 0 at its end. */
@@ -56,9 +56,13 @@ export class LogRing {
     this.#words = new Uint32Array(this.#bytes.buffer);
   }
 
-  /** Lines of a level up to this one are kept from now on, and each text is reported once more. */
+  /** Lines of a level up to this one are kept from now on. */
   keep(level: number): void {
     this.#words[RING.level / 4] = level;
+  }
+
+  /** Each text is reported once more. */
+  begin(): void {
     this.#reported.clear();
   }
 
