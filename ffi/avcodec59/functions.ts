@@ -143,12 +143,6 @@ export interface AVCodecs {
   /** `int av_strerror(int errnum, char *errbuf, size_t errbuf_size)` */
   av_strerror(errnum: number, errbuf: BufferSource | null, errbuf_size: bigint): number;
 
-  /** `int av_log_get_level(void)` */
-  av_log_get_level(): number;
-
-  /** `void av_log_set_level(int level)` */
-  av_log_set_level(level: number): void;
-
   /** `void av_channel_layout_default(AVChannelLayout *ch_layout, int nb_channels)` */
   av_channel_layout_default(ch_layout: Address, nb_channels: number): void;
 

@@ -102,10 +102,6 @@ export const SYMBOLS = {
   av_dict_count: { parameters: ["u64"], result: "i32" },
   // int av_strerror(int errnum, char *errbuf, size_t errbuf_size)
   av_strerror: { parameters: ["i32", "buffer", "usize"], result: "i32" },
-  // int av_log_get_level(void)
-  av_log_get_level: { parameters: [], result: "i32" },
-  // void av_log_set_level(int level)
-  av_log_set_level: { parameters: ["i32"], result: "void" },
   // void av_channel_layout_default(AVChannelLayout *ch_layout, int nb_channels)
   av_channel_layout_default: { parameters: ["u64", "i32"], result: "void" },
   // int av_channel_layout_copy(AVChannelLayout *dst, const AVChannelLayout *src)

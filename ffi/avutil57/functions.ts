@@ -9,6 +9,12 @@ export interface AVUtil {
   /** `const char *av_version_info(void)` */
   av_version_info(): Address;
 
+  /** `int av_log_get_level(void)` */
+  av_log_get_level(): number;
+
+  /** `void av_log_set_level(int level)` */
+  av_log_set_level(level: number): void;
+
   /** `AVFrame *av_frame_alloc(void)` */
   av_frame_alloc(): Address;
 

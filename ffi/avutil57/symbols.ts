@@ -6,6 +6,10 @@ export const SYMBOLS = {
   avutil_version: { parameters: [], result: "u32" },
   // const char *av_version_info(void)
   av_version_info: { parameters: [], result: "u64" },
+  // int av_log_get_level(void)
+  av_log_get_level: { parameters: [], result: "i32" },
+  // void av_log_set_level(int level)
+  av_log_set_level: { parameters: ["i32"], result: "void" },
   // AVFrame *av_frame_alloc(void)
   av_frame_alloc: { parameters: [], result: "u64" },
   // void av_frame_free(AVFrame **frame)

@@ -82,7 +82,8 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * Opens libavutil.
    *
    * @throws {LibraryNotFoundError} if it is not there.
-   * @throws {InteropError} if it has another version than samepage knows, or was built without the API of `on`.
+   * @throws {InteropError} if it has another version than samepage knows, was built without the API of `on`,
+   * or has frames of it that samepage does not know.
    * @throws {ArgumentError} for a context of an API in which FFmpeg has no frames.
    * @throws {NativeCallError} if FFmpeg does not take the device.
    */

@@ -5,7 +5,7 @@ import type { Fence } from "../core/device/fence.ts";
 import { polledFence } from "../core/device/foreign_work.ts";
 import { InteropError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
-import { type ImageInfo, imageInfo } from "../core/layout/frame_info.ts";
+import { type ImageInfo, imageInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import type { EndHooks } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
@@ -14,6 +14,7 @@ import type { Frame } from "../core/tensors/frame.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
 import { imageFormatOf, pixelFormatNumber, pixelsFormat } from "./formats.ts";
 import type { Fields } from "./fields.ts";
+import { croppedPlane } from "../core/layout/components.ts";
 import { bufferBytes, cropOf, momentOf, pictureFacts } from "./frame.ts";
 import {
   assertSame,
@@ -26,8 +27,9 @@ import {
   writePicture,
 } from "./hardware_kinds.ts";
 import { avutil, check, checks, failure, made } from "./library.ts";
-import { VERSIONS } from "./versions.ts";
+import { withErrorsAlone } from "./log.ts";
 import { metadataOf } from "./side_data.ts";
+import { VERSIONS } from "./versions.ts";
 
 /** The hardware devices that this FFmpeg was built with: number and name. */
 export function builtDevices(): ReadonlyMap<number, string> {
@@ -90,7 +92,7 @@ export class Hardware implements EndHooks {
     this.#device = made(fns.av_hwdevice_ctx_alloc(kind.device), "av_hwdevice_ctx_alloc");
     undo.push(() => unreference(this.#device));
     writeHandles(kind, deviceAt(bufferBytes(this.#device)).hwctx, natives.handles());
-    check(fns.av_hwdevice_ctx_init(this.#device), "av_hwdevice_ctx_init");
+    check(withErrorsAlone(() => fns.av_hwdevice_ctx_init(this.#device)), "av_hwdevice_ctx_init");
   }
 
   /** A new reference to the device, which is the caller's. */
@@ -107,11 +109,8 @@ export class Hardware implements EndHooks {
   describe(fields: Fields): Surface {
     const { number, device } = this.#storedAs(fields);
     const format = pixelsFormat(number, "pointer");
-    const { left, top, width, height } = cropOf(fields, format);
-    if (left + top > 0) {
-      const what = `its AVFrame begins at pixel ${left}, ${top} of its surface, and a frame begins with the surface.`;
-      throw checks.unfit("pointer", what, "Set crop_left and crop_top to 0, and leave them to who shows it.");
-    }
+    const crop = cropOf(fields, format);
+    const { left, top, width, height } = crop;
     const named = imageFormatOf(format, width, height);
     if (named === undefined) {
       throw checks.wrong("pointer", `its surface has pixels of ${format.name} (${width} × ${height}).`, CONVERT);
@@ -119,7 +118,18 @@ export class Hardware implements EndHooks {
     const { media, ...facts } = pictureFacts(fields, format.name);
     const about = { ...facts, media: { ...media, ...momentOf(fields) } };
     const info = { ...imageInfo({ format: named, width, height }), ...about };
-    return { info, picture: readPicture(this.#kind, fields, named, device), metadata: metadataOf(fields) };
+    const picture = readPicture(this.#kind, fields, named, device);
+    const metadata = metadataOf(fields);
+    if (left + top === 0) return { info, picture, metadata };
+    if (picture.planes.length === 0 || (picture.modifier ?? 0n) !== 0n) {
+      const what = `its AVFrame begins at pixel ${left}, ${top} of its surface, and a frame begins with the surface.`;
+      throw checks.unfit("pointer", what, "Set crop_left and crop_top to 0, and leave them to who shows it.");
+    }
+    const planes = planeLayouts(info).map((whole, i) => {
+      const { offset, ...plane } = picture.planes[i];
+      return { ...plane, offset: offset + croppedPlane(format.planes[i], whole, crop, plane.stride).byteOffset };
+    });
+    return { info, picture: { ...picture, planes }, metadata };
   }
 
   /** The frame that it is. `options` are those of the context's own attach. */
@@ -186,10 +196,14 @@ export class Hardware implements EndHooks {
 
 const CONVERT = "Have FFmpeg convert it to nv12 or bgra: scale_vaapi, scale_cuda, av_hwframe_transfer_data().";
 
+/** The API and the kind of hardware frames, by FFmpeg's number of their format. */
+let byFormat: ReadonlyMap<number, readonly [api: string, kind: HardwareKind]> | undefined;
+
 /** The context whose hardware frames have such a format; undefined for a format of software. */
 export function hardwareFor(on: Hardware | undefined, format: number): Hardware | undefined {
   if (format === on?.format) return on;
-  const found = Object.entries(KINDS).find(([, kind]) => pixelFormatNumber(kind.format) === format);
+  byFormat ??= new Map(Object.entries(KINDS).map((entry) => [pixelFormatNumber(entry[1].format), entry]));
+  const found = byFormat.get(format);
   if (found === undefined) return undefined;
   const [api, kind] = found;
   const here = on === undefined ? "on no device" : `on ${on.on.name}`;

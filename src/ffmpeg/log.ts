@@ -1,9 +1,9 @@
-import { AV_LOG_QUIET, AV_LOG_WARNING } from "../../ffi/avcodec59/constants.ts";
+import { AV_LOG_ERROR, AV_LOG_QUIET, AV_LOG_WARNING } from "../../ffi/avcodec59/constants.ts";
 import { NativeCallError } from "../core/errors.ts";
 import { openingOf } from "../core/native/library.ts";
 import { symbolIn } from "../guard/load.ts";
 import { LogRing } from "../guard/log_ring.ts";
-import { coding } from "./library.ts";
+import { avutil } from "./library.ts";
 
 interface Log {
   readonly ring: LogRing;
@@ -19,17 +19,39 @@ let log: Log | null | undefined;
  * code may run, there is none.
  */
 export function takeLog(): void {
-  const { codec } = coding();
+  const { fns } = avutil();
   log ??= newLog();
-  if (log === null) return codec.av_log_set_level(AV_LOG_QUIET);
-  log.ring.keep(Math.max(0, Math.min(AV_LOG_WARNING, codec.av_log_get_level()))); // the program may want less
+  if (log === null) return fns.av_log_set_level(AV_LOG_QUIET);
+  log.ring.keep(keptAt(fns.av_log_get_level()));
   log.take();
+}
+
+/** The least important level that is reported; a program may want less. */
+function keptAt(level: number): number {
+  return Math.max(0, Math.min(AV_LOG_WARNING, level));
+}
+
+/** FFmpeg logs errors alone meanwhile, wherever its log goes: it warns of what the program has not asked for. */
+export function withErrorsAlone<T>(run: () => T): T {
+  const { fns } = avutil();
+  const level = fns.av_log_get_level();
+  setLevel(Math.min(level, AV_LOG_ERROR));
+  try {
+    return run();
+  } finally {
+    setLevel(level);
+  }
+}
+
+function setLevel(level: number): void {
+  avutil().fns.av_log_set_level(level);
+  log?.ring.keep(keptAt(level));
 }
 
 /** `void callback(void *avcl, int level, const char *format, va_list arguments)` has FFmpeg write the text. */
 function newLog(): Log | null {
   if (Deno.build.os !== "linux" || Deno.build.arch !== "x86_64") return null;
-  const { path } = openingOf("ffmpeg_codec")!;
+  const { path } = openingOf("ffmpeg")!;
   const [formatLine, setCallback] = ["av_log_format_line2", "av_log_set_callback"].map((name) => symbolIn(path!, name));
   try {
     const ring = new LogRing("FFmpeg", (code) => {

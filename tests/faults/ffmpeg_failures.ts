@@ -19,6 +19,8 @@ const failed: Failure = { answer: -ENOMEM };
 export const FFMPEG: Failures<AVUtil & AVHWContext & AVVulkan> = {
   avutil_version: undefined,
   av_version_info: undefined,
+  av_log_get_level: undefined,
+  av_log_set_level: undefined,
   av_frame_alloc: none,
   av_frame_free: undefined,
   av_frame_is_writable: undefined,
@@ -100,8 +102,6 @@ export const FFMPEG_CODEC: Failures<AVCodecs> = {
   av_dict_free: undefined,
   av_dict_count: undefined,
   av_strerror: undefined,
-  av_log_get_level: undefined,
-  av_log_set_level: undefined,
   av_channel_layout_default: undefined,
   av_channel_layout_copy: failed,
 };

@@ -104,6 +104,18 @@ test("a decoded frame is a frame of CUDA in place, with its pitch", ({ cuda, ffm
   assertEquals(made.references, 1);
 });
 
+test("a crop that begins inside is the part that is shown", ({ ffmpeg, device }) => {
+  using made = decoded(device);
+  inC().set_crop(made.pointer, 4, 2, 8, 6);
+  using frame = ffmpeg.attach(made.pointer) as Frame<CudaTensor>;
+  assertEquals(frame.planes.map(({ layout: { shape } }) => shape), [[24, 52], [12, 26, 2]]);
+  const [luma, chroma] = frame.planes.map(({ handle, layout: { byteOffset, byteLength } }) => {
+    return bytesAt(handle + BigInt(byteOffset), byteLength);
+  });
+  assertEquals(luma[3 * PITCH + 9], value("nv12", 0, 4 + 9, 2 + 3));
+  assertEquals(chroma[3 * PITCH + 2 * 9 + 1], value("nv12", 2, 2 + 9, 1 + 3));
+});
+
 test("its stream is waited for on the device: ours, and one of FFmpeg's own", ({ cuda, ffmpeg, device }) => {
   const THEIRS = 0x7700n;
   using made = decoded(device);

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { AV_LOG_ERROR, AV_LOG_INFO, AV_LOG_PANIC, AV_LOG_WARNING } from "../../ffi/avcodec59/constants.ts";
-import { coding } from "../../src/ffmpeg/library.ts";
+import { avutil } from "../../src/ffmpeg/library.ts";
 import { reportLog, takeLog } from "../../src/ffmpeg/log.ts";
 import { runModule } from "../process.ts";
 import { warningsOf } from "../warnings.ts";
@@ -49,15 +49,15 @@ test("what a file has put into a line cannot break a terminal's", async () => {
 });
 
 test("a program that wants less of FFmpeg's log gets less", async () => {
-  const { codec } = coding();
-  const level = codec.av_log_get_level();
+  const { fns } = avutil();
+  const level = fns.av_log_get_level();
   try {
-    codec.av_log_set_level(AV_LOG_PANIC);
+    fns.av_log_set_level(AV_LOG_PANIC);
     assertEquals(await reportedOf(() => say(AV_LOG_ERROR, "an error")), []);
-    codec.av_log_set_level(-8);
+    fns.av_log_set_level(-8);
     assertEquals(await reportedOf(() => say(AV_LOG_ERROR, "an error")), []);
   } finally {
-    codec.av_log_set_level(level);
+    fns.av_log_set_level(level);
   }
 });
 

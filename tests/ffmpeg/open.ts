@@ -9,7 +9,8 @@ import { type Frame, host, type HostTensor, ledger, MapperGraph } from "@samepag
 import { type FFmpegAttach, FFmpegContext } from "@samepage/interop/ffmpeg";
 import { until } from "../conformance/bytes.ts";
 import { withEmptyLedger } from "../unit/ledger.ts";
-import { buildFrames, type CFrame, cText, inC } from "./frames.ts";
+import { missing as missingVulkan } from "../vulkan/help.ts";
+import { buildFrames, type CFrame, cText, inC, MAJOR } from "./frames.ts";
 
 const missing = await buildFrames();
 
@@ -71,4 +72,9 @@ export function value(format: string, c: number, x: number, y: number): number {
 export function withoutDevice(name: string): string | undefined {
   if (missing !== undefined) return missing;
   return [...builtDevices().values()].includes(name) ? undefined : `an FFmpeg with ${name}`;
+}
+
+/** Why there are no frames of FFmpeg's in Vulkan here; undefined where there are. */
+export function withoutVulkan(): string | undefined {
+  return missingVulkan() ?? withoutDevice("vulkan") ?? (MAJOR === 57 ? undefined : "FFmpeg 5.1");
 }

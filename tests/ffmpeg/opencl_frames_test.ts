@@ -3,10 +3,14 @@ import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { AV_FRAME_DATA_CONTENT_LIGHT_LEVEL, AV_FRAME_DATA_DISPLAYMATRIX } from "../../ffi/avutil57/constants.ts";
 import { ArgumentError, Frame, host, imageInfo, ledger, MapperGraph } from "@samepage/interop";
 import { FFmpegContext } from "@samepage/interop/ffmpeg";
+import { AV_LOG_INFO } from "../../ffi/avcodec59/constants.ts";
 import type { OpenCLContext, OpenCLImage } from "@samepage/interop/opencl";
 import { until } from "../conformance/bytes.ts";
+import { collect } from "../gc.ts";
 import { HERE, open as openOpenCL } from "../opencl/help.ts";
+import { runModule } from "../process.ts";
 import { withEmptyLedger } from "../unit/ledger.ts";
+import { warningsOf } from "../warnings.ts";
 import { CFrame, inC } from "./frames.ts";
 import { test, value, withoutDevice } from "./open.ts";
 
@@ -38,6 +42,21 @@ function testOpenCL(name: string, fn: (there: There) => unknown): void {
     }),
   );
 }
+
+test(
+  `a context that the end of its device's context has ended is not said to be forgotten${missing}`,
+  withEmptyLedger(async () => {
+    if (missing) return;
+    const warnings = await warningsOf(async () => {
+      (() => {
+        using cl = openOpenCL("pocl");
+        FFmpegContext.open({ on: cl });
+      })();
+      await collect();
+    });
+    assertEquals(warnings, []);
+  }),
+);
 
 const FORMATS = [["rgba", "RGBA"], ["bgra", "BGRA"], ["gray", "GRAY8"], ["yuv420p", "I420"]] as const;
 
@@ -128,4 +147,18 @@ testOpenCL("a frame goes on to the host, and ends with its context", async ({ cl
   }
   void ffmpeg[Symbol.asyncDispose]();
   assertEquals([frame.resource.state, made.references], ["freed", 1]);
+});
+
+test(`FFmpeg warns of nothing as it opens a device, and its level stays${missing}`, async () => {
+  if (missing) return;
+  const text = `
+    import { FFmpegContext } from "./src/ffmpeg/mod.ts";
+    import { avutil } from "./src/ffmpeg/library.ts";
+    import { OpenCLContext } from "./src/opencl/mod.ts";
+    using cl = OpenCLContext.open();
+    await using ffmpeg = FFmpegContext.open({ on: cl });
+    console.log(avutil().fns.av_log_get_level());
+  `;
+  const { stderr, stdout } = await runModule(text);
+  assertEquals([stderr, stdout], ["", `${AV_LOG_INFO}\n`]);
 });

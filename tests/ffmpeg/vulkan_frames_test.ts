@@ -4,6 +4,7 @@ import { ArgumentError, Frame, imageInfo, ledger } from "@samepage/interop";
 import { FFmpegContext } from "@samepage/interop/ffmpeg";
 import { VulkanContext, type VulkanHandles, type VulkanImage } from "@samepage/interop/vulkan";
 import type { Address } from "../../ffi/address.ts";
+import { AV_FRAME_DATA_DISPLAYMATRIX } from "../../ffi/avutil57/constants.ts";
 import { VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO } from "../../ffi/vulkan/constants.ts";
 import { viewAt } from "../../src/core/native/pin.ts";
 import { textAt } from "../../src/core/native/text.ts";
@@ -11,10 +12,10 @@ import { bufferBytes } from "../../src/ffmpeg/frame.ts";
 import { avutil } from "../../src/ffmpeg/library.ts";
 import { until } from "../conformance/bytes.ts";
 import { withEmptyLedger } from "../unit/ledger.ts";
-import { CFrame, cText, inC, MAJOR } from "./frames.ts";
-import { test, value, withoutDevice } from "./open.ts";
+import { CFrame, cText, inC } from "./frames.ts";
+import { test, value, withoutVulkan } from "./open.ts";
 
-const lacking = MAJOR === 57 ? withoutDevice("vulkan") : "FFmpeg 5.1";
+const lacking = withoutVulkan();
 const missing = lacking === undefined ? "" : ` (not here: ${lacking})`;
 
 interface There {
@@ -166,6 +167,16 @@ testVulkan("a command of ours waits on the device for what FFmpeg has begun", as
   signal(vulkan, turns.semaphore, value - 1n);
   await fence;
   assertEquals([turns.value, counterOf(vulkan, turns.semaphore)], [value, value]);
+});
+
+testVulkan("side data is the frame's metadata, and side data again", async ({ ffmpeg, device }) => {
+  using made = CFrame.hardware(device, "vulkan", "gray", 64, 32);
+  inC().add_side_data(made.pointer);
+  await using frame = ffmpeg.attach(made.pointer);
+  assertEquals(frame.metadata.get("contentLight"), { most: 4000000000, average: 400 });
+  using given = new CFrame(ffmpeg.avFrame(frame));
+  const [theirs, ours] = [made, given].map(({ pointer }) => inC().side_byte(pointer, AV_FRAME_DATA_DISPLAYMATRIX, 4));
+  assertEquals([theirs >= 0, ours], [true, theirs]);
 });
 
 testVulkan("images of one of FFmpeg's frames are planes of no other", async ({ vulkan, ffmpeg }) => {

@@ -12,6 +12,7 @@ import { present as hasOpenCV } from "../opencv/help.ts";
 import { missing as missingEgl } from "../egl/help.ts";
 import { buildFrames } from "../ffmpeg/frames.ts";
 import { buildDriver } from "../vaapi/driver.ts";
+import { withoutVulkan } from "../ffmpeg/open.ts";
 import { missing as missingVulkan } from "../vulkan/help.ts";
 import { type Driver, DRIVERS, isAlone, type Row, type Rows } from "./row.ts";
 import { assertOutcome, entryPoints, expectation, type Outcome, runRows } from "./run.ts";
@@ -52,6 +53,8 @@ for (const topic of topics) {
     ? lackingOfVulkan
     : topic.startsWith("egl")
     ? lackingOfEgl
+    : topic.startsWith("ffmpeg_vulkan")
+    ? withoutVulkan()
     : topic.startsWith("ffmpeg")
     ? lackingOfFFmpeg
     : topic.startsWith("cuda_sharing")

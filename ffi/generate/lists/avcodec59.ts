@@ -69,7 +69,6 @@ export const avcodec59: Library = {
     "av_dict_free",
     { name: "av_dict_count", address: ["m"] },
     "av_strerror",
-    ...["av_log_get_level", "av_log_set_level"],
     { name: "av_channel_layout_default", address: ["ch_layout"] },
     { name: "av_channel_layout_copy", address: ["dst", "src"] },
   ],

@@ -22,6 +22,7 @@ export const avutil57: Library = {
   functions: [
     "avutil_version",
     "av_version_info",
+    ...["av_log_get_level", "av_log_set_level"],
     "av_frame_alloc",
     "av_frame_free",
     ...["av_frame_is_writable", "av_frame_make_writable"].map((name) => ({ name, address: ["frame"] })),

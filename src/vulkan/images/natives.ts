@@ -10,6 +10,7 @@ import { symbolIn } from "../../guard/load.ts";
 import type { VulkanBase } from "../base.ts";
 import type { VulkanImageTarget } from "../image.ts";
 import { checks } from "../library.ts";
+import type { OpenDevice } from "../open_device.ts";
 import { pointers, type Struct, struct } from "../struct.ts";
 import { VULKAN_FORMATS, type VulkanFormatName } from "./formats.ts";
 import { type ImageObject, objectOf } from "./image_object.ts";
@@ -25,23 +26,9 @@ const NONE = -1n;
 
 /** Pictures as FFmpeg has them in Vulkan: an image for each plane, with a semaphore and a layout that both read and write. */
 export function nativesOf(context: Imaging): Natives {
-  let lists: { readonly names: Struct; readonly features: Struct } | undefined; // others keep their addresses
+  let known: Known | undefined;
   return {
-    handles() {
-      const { handles, features } = context.openDevice;
-      const { instance, physicalDevice, device, queueFamily, extensions } = handles;
-      lists ??= {
-        names: pointers(extensions.map(cString)),
-        features: features ?? struct("VkPhysicalDeviceFeatures2"),
-      };
-      return {
-        ...{ instance, physicalDevice, device, features: lists.features.address },
-        getInstanceProcAddr: symbolIn(openingOf("vulkan")!.path!, "vkGetInstanceProcAddr"),
-        ...{ extensions: extensions.length === 0 ? NULL : lists.names.address },
-        ...{ extensionCount: BigInt(extensions.length), queueCount: 1n },
-        ...{ queueFamily: BigInt(queueFamily), graphicsFamily: NONE, videoFamily: NONE },
-      };
-    },
+    handles: () => (known ??= knownOf(context.openDevice)).handles,
     attach: ({ objects }, info, options) =>
       attaching(options, (access) =>
         allOrNothing("attaching images", (undo) => {
@@ -70,6 +57,27 @@ export function nativesOf(context: Imaging): Natives {
     keepTurns({ planes }, turns, release) {
       for (const [i, { grant }] of planes.entries()) objectOf(grant.allocation)!.keepTurns(turns[i], release);
     },
+  };
+}
+
+interface Known {
+  readonly handles: Readonly<Record<string, bigint>>;
+  /** What some of them point to. */
+  readonly lists: readonly Struct[];
+}
+
+function knownOf({ handles, features = struct("VkPhysicalDeviceFeatures2") }: OpenDevice): Known {
+  const { instance, physicalDevice, device, queueFamily, extensions } = handles;
+  const names = pointers(extensions.map(cString));
+  return {
+    handles: {
+      ...{ instance, physicalDevice, device, features: features.address },
+      getInstanceProcAddr: symbolIn(openingOf("vulkan")!.path!, "vkGetInstanceProcAddr"),
+      ...{ extensions: extensions.length === 0 ? NULL : names.address },
+      ...{ extensionCount: BigInt(extensions.length), queueCount: 1n },
+      ...{ queueFamily: BigInt(queueFamily), graphicsFamily: NONE, videoFamily: NONE },
+    },
+    lists: [names, features],
   };
 }
 
