@@ -1,6 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { VK_IMAGE_TILING_OPTIMAL } from "../../ffi/vulkan/constants.ts";
-import type { PictureObject, NativePicture, Natives, Turns } from "../core/contract.ts";
+import type { NativePicture, Natives, PictureObject, Turns } from "../core/contract.ts";
 import { IMAGE_FORMATS, type ImageFormat } from "../core/layout/frame_info.ts";
 import { counted } from "../core/life/ledger.ts";
 import { allOrNothing } from "../core/life/undo.ts";
