@@ -8,10 +8,10 @@ import { host } from "../../src/host/mod.ts";
 import { PROBES } from "../conformance/opencv_variants.ts";
 import { clip, missing } from "../ffmpeg/clips.ts";
 import { openFds } from "../gc.ts";
+import { assertPairs, forgetPairs, installPairs } from "./pairs.ts";
 import { sweep } from "./sweep.ts";
-import { installTap } from "./tap.ts";
 
-installTap();
+installPairs();
 
 const seen = new Set<string>();
 
@@ -42,9 +42,11 @@ function test(
           Deno.removeSync(path);
         };
         await operation();
+        forgetPairs();
         const fds = openFds();
         const intact = (failed = "") => {
           assertEquals(openFds(), fds, "open fds");
+          assertPairs();
           const left = Array.from(Deno.readDirSync(folder), ({ name }) => name);
           // What fails once the file is in its place does not take it away again.
           const isRelease = failed.startsWith("libc_callbacks.") || failed === "libc.close";

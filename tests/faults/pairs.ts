@@ -8,14 +8,15 @@ import { setTap } from "../../src/core/native/library.ts";
 import { tapped } from "./tap.ts";
 
 /** What makes an object, and what frees it, also where there is none. */
-const PAIRS: Readonly<Record<string, string>> = {
-  av_frame_alloc: "av_frame_free",
-  av_packet_alloc: "av_packet_free",
-  avcodec_alloc_context3: "avcodec_free_context",
-  avformat_alloc_context: "avformat_close_input",
-  avio_open2: "avio_close",
-  av_dict_set: "av_dict_free",
-  av_buffer_pool_init2: "av_buffer_pool_uninit",
+const PAIRS: Readonly<Record<string, readonly string[]>> = {
+  av_frame_alloc: ["av_frame_free"],
+  av_packet_alloc: ["av_packet_free"],
+  avcodec_alloc_context3: ["avcodec_free_context"],
+  avformat_alloc_context: ["avformat_close_input"],
+  avformat_alloc_output_context2: ["avformat_free_context"],
+  avio_open2: ["avio_close", "avio_closep"],
+  av_dict_set: ["av_dict_free"],
+  av_buffer_pool_init2: ["av_buffer_pool_uninit"],
 };
 
 // deno-lint-ignore no-explicit-any -- a native function of any signature
@@ -47,7 +48,7 @@ const PACKETS: Readonly<Record<string, (fn: Native) => Native>> = {
 
 /** Puts functions that fail on request in the place of every library's own, as installTap() does, and counts these. */
 export function installPairs(): void {
-  const names = new Set(Object.entries(PAIRS).flat());
+  const names = new Set(Object.entries(PAIRS).flat(2));
   setTap((api, functions) => {
     const entries = Object.entries(tapped(api, functions)).map(([name, fn]) => {
       const seen = PACKETS[name]?.(fn as Native) ?? fn;
@@ -68,17 +69,20 @@ function counted(name: string, fn: Native): Native {
   };
 }
 
-/** Since the last call, at least as many objects of each kind were freed as were made. */
-export function assertPairs(): void {
-  const made = Object.entries(PAIRS).map(([make, free]) =>
-    [make, counts.get(make) ?? 0, counts.get(free) ?? 0] as const
-  );
-  const lost = overwritten;
+/** Counts from now on: what was made so far may stay. */
+export function forgetPairs(): void {
   counts.clear();
   overwritten = 0;
-  const left = made.filter(([, made, freed]) => freed < made).map(([make, made, freed]) =>
-    `${make}: ${made}, freed ${freed}`
-  );
+}
+
+/** Since the last call, at least as many objects of each kind were freed as were made. */
+export function assertPairs(): void {
+  const countOf = (name: string) => counts.get(name) ?? 0;
+  const left = Object.entries(PAIRS).map(([make, frees]) => {
+    return { make, made: countOf(make), freed: frees.reduce((sum, free) => sum + countOf(free), 0) };
+  }).filter(({ made, freed }) => freed < made);
+  const lost = overwritten;
+  forgetPairs();
   assertEquals(left, [], "objects that were made and not freed");
   assertEquals(lost, 0, "packets that were read over others");
 }

@@ -286,6 +286,19 @@ test("what ends in the middle leaves the folder as it was", async (there) => {
   assertEquals((await decoded(there, path)).length, 1);
 });
 
+test("a signal that outlives its encoders keeps nothing of them", async (there) => {
+  const { signal } = new AbortController();
+  let listeners = 0;
+  const [add, remove] = [signal.addEventListener.bind(signal), signal.removeEventListener.bind(signal)];
+  signal.addEventListener = (...given: Parameters<typeof add>) => (listeners++, add(...given));
+  signal.removeEventListener = (...given: Parameters<typeof remove>) => (listeners--, remove(...given));
+  await using out = there.ffmpeg.encode(`${there.folder}/out.mkv`, { codec: "ffv1", signal });
+  assertEquals(listeners, 1);
+  await writeGray(there, out, [1]);
+  await out.close();
+  assertEquals(listeners, 0);
+});
+
 test("a dispose while frames are being written ends after the one in flight", async (there) => {
   const { ffmpeg, folder } = there;
   const out = ffmpeg.encode(`${folder}/out.mkv`, { codec: "ffv1", frameRate: 25 });
