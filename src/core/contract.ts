@@ -313,7 +313,7 @@ export interface Natives {
 /** A picture: the objects that it lies in, and where in them its planes lie. */
 export interface NativePicture {
   /** The objects, each once. */
-  readonly objects: readonly NativeObject[];
+  readonly objects: readonly PictureObject[];
   /** Where the planes lie; empty where only the driver knows. */
   readonly planes: readonly ImagePlane[];
   /** The DRM format modifier; left out where the API has none. */
@@ -323,7 +323,7 @@ export interface NativePicture {
 }
 
 /** An object of a picture's: a surface, an image for each plane, an address, an fd. */
-export interface NativeObject {
+export interface PictureObject {
   /** Its handle. */
   readonly handle: bigint;
   /** Its length, where the API knows one. */

@@ -1,6 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import { VK_IMAGE_TILING_OPTIMAL } from "../../ffi/vulkan/constants.ts";
-import type { NativeObject, NativePicture, Natives, Turns } from "../core/contract.ts";
+import { VK_IMAGE_TILING_OPTIMAL } from "../../ffi/avvulkan57/constants.ts";
+import type { NativePicture, Natives, PictureObject, Turns } from "../core/contract.ts";
 import { IMAGE_FORMATS, type ImageFormat } from "../core/layout/frame_info.ts";
 import { counted } from "../core/life/ledger.ts";
 import { allOrNothing } from "../core/life/undo.ts";
@@ -55,7 +55,7 @@ export function readVkFrame({ view }: Fields, format: ImageFormat): NativePictur
   const frame = view.getBigUint64(avutil().structs.AVFrame.fields.data.offset, true) as Address;
   if (frame === NULL) throw checks.wrong("pointer", "its AVFrame has no AVVkFrame: data[0] is null.");
   const of = vkFrameAt(frame);
-  const objects = IMAGE_FORMATS[format].planes.map((_, i): NativeObject => {
+  const objects = IMAGE_FORMATS[format].planes.map((_, i): PictureObject => {
     const handle = of.getBigUint64(wordAt("img", i), true);
     if (handle === 0n) throw checks.wrong("pointer", `its AVVkFrame has no image for plane ${i} of ${format}.`);
     return { handle, turns: new VkTurns(frame, i) };
@@ -72,7 +72,7 @@ export function writeVkFrame(view: DataView<ArrayBuffer>, frame: Frame, natives:
 }
 
 /** The AVVkFrame that these images are in, of FFmpeg's or made here before. */
-function knownFrame(objects: readonly NativeObject[]): Address | undefined {
+function knownFrame(objects: readonly PictureObject[]): Address | undefined {
   const known = objects.map(({ turns }) => turns instanceof VkTurns ? turns : undefined);
   const [first] = known;
   if (first !== undefined && known.every((turns, i) => turns?.frame === first.frame && turns.plane === i)) {
@@ -82,7 +82,7 @@ function knownFrame(objects: readonly NativeObject[]): Address | undefined {
   throw checks.wrong("frame", "one of its images is a plane of another of FFmpeg's frames.", "Use that frame.");
 }
 
-function newVkFrame(frame: Frame, objects: readonly NativeObject[], natives: Natives): Address {
+function newVkFrame(frame: Frame, objects: readonly PictureObject[], natives: Natives): Address {
   const { fns: { av_vk_frame_alloc, av_free }, structs: { vulkan } } = avutil();
   return allOrNothing("making an AVVkFrame", (undo) => {
     const address = made(av_vk_frame_alloc!(), "av_vk_frame_alloc");
