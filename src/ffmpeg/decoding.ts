@@ -1,4 +1,5 @@
 import { type Address, NULL } from "../../ffi/address.ts";
+import type { AVPacket } from "../../ffi/avcodec59/structs.ts";
 import { AV_PKT_FLAG_CORRUPT, AVMEDIA_TYPE_AUDIO, AVMEDIA_TYPE_VIDEO } from "../../ffi/avcodec59/constants.ts";
 import { AV_TIME_BASE, AVDISCARD_ALL, AVFMT_FLAG_CUSTOM_IO, AVIO_FLAG_READ } from "../../ffi/avformat59/constants.ts";
 import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
@@ -329,11 +330,16 @@ export class Decoding {
     const { format, codec } = coding();
     for (;;) {
       const code = await format.av_read_frame(this.#context, packet);
-      const isOwn = code >= 0 && readStruct("AVPacket", packet).stream_index === this.#stream!.fields.index;
+      const isOwn = code >= 0 && this.#isOwn(readStruct("AVPacket", packet));
       if (isOwn || (code < 0 && code !== -EAGAIN)) return this.#wasRead = code;
       codec.av_packet_unref(packet);
       this.#assertGoing();
     }
+  }
+
+  /** A packet without bytes stands for the picture before (Theora): the decoder would refuse it, or take it for the end. */
+  #isOwn({ stream_index, size }: AVPacket): boolean {
+    return stream_index === this.#stream!.fields.index && size > 0;
   }
 
   #readAhead(): void {

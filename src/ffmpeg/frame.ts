@@ -1,6 +1,7 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AV_NOPTS_VALUE, AV_NUM_DATA_POINTERS } from "../../ffi/avutil57/constants.ts";
 import type { AdoptedPlane } from "../core/tensors/adopt.ts";
+import { croppedPlane, type PlaneLayout } from "../core/layout/components.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import {
   type Colour,
@@ -16,6 +17,7 @@ import type { Undo } from "../core/life/undo.ts";
 import { libc } from "../core/native/libc.ts";
 import { FixedStruct, viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
+import { Recent } from "../core/recent.ts";
 import { type Fields, freed } from "./fields.ts";
 import { FULL_RANGE, imageFormatOf, type PixelsFormat, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
@@ -39,33 +41,25 @@ export interface Contents {
   readonly metadata: Metadata | undefined;
 }
 
-/** What the frames of a stream have in common, and the numbers that say so. */
+/** What the frames of a stream have in common. */
 interface Stream {
-  readonly numbers: Float64Array;
   readonly info: FrameInfo;
   /** In which buffer each plane lies, and where. */
   readonly planes: readonly (readonly [buffer: number, layout: Layout])[];
 }
 
-/** Those whose frames came last: most frames are as the one before. */
-const recent: Stream[] = [];
-const MOST_RECENT = 4;
+const streams = new Recent<Stream>();
 
 /** @throws {ArgumentError} for a format that samepage has no layout for. @throws {LayoutError} for planes elsewhere. */
 export function describe(fields: Fields, buffers: readonly Buffer[] = buffersOf(fields)): Contents {
-  const numbers = numbersOf(fields, buffers);
-  let stream = recent.find((one) => isSame(one.numbers, numbers));
-  if (stream === undefined) {
-    recent.unshift(stream = { numbers: numbers.slice(), ...streamOf(fields, buffers) });
-    recent.length = Math.min(recent.length, MOST_RECENT);
-  }
+  const stream = streams.of(numbersOf(fields, buffers), () => streamOf(fields, buffers));
   const blocks = buffers.map(({ address, byteLength }) => ({ kind: "ffmpeg.buffer", address, byteLength }));
   const planes = stream.planes.map(([i, layout]) => ({ handle: blocks[i].address, layout, block: blocks[i] }));
   const info = withMedia(stream.info, { ...stream.info.media, ...momentOf(fields) });
   return { info, planes, metadata: metadataOf(fields) };
 }
 
-function streamOf(fields: Fields, buffers: readonly Buffer[]): Pick<Stream, "info" | "planes"> {
+function streamOf(fields: Fields, buffers: readonly Buffer[]): Stream {
   const { width, height, nb_samples } = fields;
   if (width > 0 && height > 0) return picture(fields, buffers);
   if (nb_samples > 0) return sound(fields, buffers);
@@ -113,13 +107,7 @@ function numbersOf(fields: Fields, buffers: readonly Buffer[]): Float64Array {
   return numbers.subarray(0, n);
 }
 
-function isSame(a: Float64Array, b: Float64Array): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
-}
-
-function picture(fields: Fields, buffers: readonly Buffer[]): Pick<Stream, "info" | "planes"> {
+function picture(fields: Fields, buffers: readonly Buffer[]): Stream {
   const format = pixelsFormat(fields.format, "pointer");
   const crop = cropOf(fields, format);
   const { width, height } = crop;
@@ -130,13 +118,9 @@ function picture(fields: Fields, buffers: readonly Buffer[]): Pick<Stream, "info
       ? { type: "picture", format: format.name, width, height, planes: format.planes, ...about }
       : { ...imageInfo({ format: named, width, height }), ...about },
   );
-  const planes = planeLayouts(info).map(({ shape, dtype }, i) => {
-    const { elements } = format.planes[i];
-    const size = sizeOf(dtype);
-    const stride = linesizeOf(fields, i, shape[1] * elements * size);
-    const skipped = skippedIn(format.planes[i], crop, stride, size);
-    const strides = [stride, elements * size, size].slice(0, shape.length);
-    return placed(fields, buffers, i, skipped, { shape, dtype, strides });
+  const planes = planeLayouts(info).map((whole, i) => {
+    const stride = linesizeOf(fields, i, whole.shape[1] * format.planes[i].elements * sizeOf(whole.dtype));
+    return placed(fields, buffers, i, croppedPlane(format.planes[i], whole, crop, stride));
   });
   return { info, planes };
 }
@@ -156,16 +140,6 @@ function linesizeOf({ view }: Fields, plane: number, least: number): number {
   throw checks.unfit("pointer", `linesize[${plane}] of its AVFrame is ${bytes}: ${what}`, hint);
 }
 
-/** How many bytes of a plane lie before what is shown. */
-export function skippedIn(
-  { step, rows, elements }: PixelsFormat["planes"][number],
-  { left, top }: { readonly left: number; readonly top: number },
-  stride: number,
-  elementBytes: number,
-): number {
-  return Math.floor(top / rows) * stride + Math.floor(left / step) * elements * elementBytes;
-}
-
 /** The part of the picture that is shown. Where a crop is odd, subsampled chroma begins half a step early, as in FFmpeg. */
 export function cropOf(fields: Fields, { name, planes }: PixelsFormat) {
   const [left, right, top, bottom] = [fields.crop_left, fields.crop_right, fields.crop_top, fields.crop_bottom]
@@ -182,14 +156,17 @@ export function cropOf(fields: Fields, { name, planes }: PixelsFormat) {
   );
 }
 
-function sound(fields: Fields, buffers: readonly Buffer[]): Pick<Stream, "info" | "planes"> {
+function sound(fields: Fields, buffers: readonly Buffer[]): Stream {
   const { format, nb_samples: samples, channels, sample_rate: sampleRate } = fields;
   const found = SAMPLES.get(format);
   if (found === undefined) throw checks.wrong("pointer", `its AVFrame has no sample format (${format}).`);
   const [dtype, form] = found;
   const media = timesOf(fields);
   const info = frameInfo({ type: "audio", format: dtype, sampleRate, channels, samples, layout: form, media });
-  return { info, planes: planeLayouts(info).map((plane, i) => placed(fields, buffers, i, 0, plane)) };
+  return {
+    info,
+    planes: planeLayouts(info).map((plane, i) => placed(fields, buffers, i, { ...plane, byteOffset: 0 })),
+  };
 }
 
 /** A buffer that an AVFrame has a reference to, and that reference. */
@@ -252,13 +229,12 @@ function isIn(at: Address, { address, byteLength }: Buffer): boolean {
   return at >= address && at < address + BigInt(byteLength);
 }
 
-/** Where a plane lies, from so many bytes after its pointer on. */
+/** Where a plane lies, whose layout is counted from its pointer. */
 function placed(
   fields: Fields,
   buffers: readonly Buffer[],
   i: number,
-  skipped: number,
-  { shape, dtype, strides }: Pick<Layout, "shape" | "dtype" | "strides">,
+  { shape, dtype, strides, byteOffset }: PlaneLayout,
 ): readonly [buffer: number, layout: Layout] {
   const data = planesIn(fields)[i];
   const at = data === undefined ? -1 : placeOf(data, i, buffers);
@@ -266,11 +242,12 @@ function placed(
     throw checks.unfit("pointer", `plane ${i} of its AVFrame lies in none of the frame's buffers.`, REFERENCED);
   }
   const { address, byteLength } = buffers[at];
-  if (address % BigInt(sizeOf(dtype)) !== 0n) {
-    const what = `begins at no multiple of the ${sizeOf(dtype)} bytes of ${dtype}.`;
+  const size = sizeOf(dtype);
+  if (address % BigInt(size) !== 0n) {
+    const what = `begins at no multiple of the ${size} bytes of ${dtype}.`;
     throw checks.unfit("pointer", `a buffer of its AVFrame ${what}`);
   }
-  const within = layout({ shape, dtype, strides, byteOffset: Number(data - address) + skipped });
+  const within = layout({ shape, dtype, strides, byteOffset: byteOffset + Number(data - address) });
   checks.assertWithin(within, byteLength, "pointer");
   return [at, within];
 }
@@ -346,6 +323,6 @@ function namedText(address: Address): string | undefined {
 }
 
 /** The facts that are known. */
-function known<T extends object>(facts: T): { readonly [K in keyof T]?: NonNullable<T[K]> } {
+export function known<T extends object>(facts: T): { readonly [K in keyof T]?: NonNullable<T[K]> } {
   return Object.freeze(Object.fromEntries(Object.entries(facts).filter(([, fact]) => fact !== undefined))) as T;
 }

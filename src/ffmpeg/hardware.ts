@@ -5,7 +5,6 @@ import type { Fence } from "../core/device/fence.ts";
 import { polledFence } from "../core/device/foreign_work.ts";
 import { InteropError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
-import { sizeOf } from "../core/layout/dtype.ts";
 import { type ImageInfo, imageInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import type { EndHooks } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
@@ -15,7 +14,8 @@ import type { Frame } from "../core/tensors/frame.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
 import { imageFormatOf, pixelFormatNumber, pixelsFormat } from "./formats.ts";
 import type { Fields } from "./fields.ts";
-import { bufferBytes, cropOf, momentOf, pictureFacts, skippedIn } from "./frame.ts";
+import { croppedPlane } from "../core/layout/components.ts";
+import { bufferBytes, cropOf, momentOf, pictureFacts } from "./frame.ts";
 import {
   assertSame,
   deviceStruct,
@@ -125,9 +125,9 @@ export class Hardware implements EndHooks {
       const what = `its AVFrame begins at pixel ${left}, ${top} of its surface, and a frame begins with the surface.`;
       throw checks.unfit("pointer", what, "Set crop_left and crop_top to 0, and leave them to who shows it.");
     }
-    const planes = planeLayouts(info).map(({ dtype }, i) => {
+    const planes = planeLayouts(info).map((whole, i) => {
       const { offset, ...plane } = picture.planes[i];
-      return { ...plane, offset: offset + skippedIn(format.planes[i], crop, plane.stride, sizeOf(dtype)) };
+      return { ...plane, offset: offset + croppedPlane(format.planes[i], whole, crop, plane.stride).byteOffset };
     });
     return { info, picture: { ...picture, planes }, metadata };
   }
@@ -196,10 +196,14 @@ export class Hardware implements EndHooks {
 
 const CONVERT = "Have FFmpeg convert it to nv12 or bgra: scale_vaapi, scale_cuda, av_hwframe_transfer_data().";
 
+/** The API and the kind of hardware frames, by FFmpeg's number of their format. */
+let byFormat: ReadonlyMap<number, readonly [api: string, kind: HardwareKind]> | undefined;
+
 /** The context whose hardware frames have such a format; undefined for a format of software. */
 export function hardwareFor(on: Hardware | undefined, format: number): Hardware | undefined {
   if (format === on?.format) return on;
-  const found = Object.entries(KINDS).find(([, kind]) => pixelFormatNumber(kind.format) === format);
+  byFormat ??= new Map(Object.entries(KINDS).map((entry) => [pixelFormatNumber(entry[1].format), entry]));
+  const found = byFormat.get(format);
   if (found === undefined) return undefined;
   const [api, kind] = found;
   const here = on === undefined ? "on no device" : `on ${on.on.name}`;

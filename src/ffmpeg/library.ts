@@ -19,6 +19,7 @@ import { type Check, checkOf, codeError, type ErrorMaker, type Made, madeOf } fr
 import { errnoError, keptLibrary } from "../core/native/libc.ts";
 import { libraryPaths } from "../core/native/library.ts";
 import { viewAt } from "../core/native/pin.ts";
+import { StructType } from "../core/native/struct_type.ts";
 import { type Coding, type Structs, VERSIONS } from "./versions.ts";
 
 export const checks: Checks = new Checks("ffmpeg");
@@ -110,11 +111,12 @@ type Writable = { [K in keyof Coding]: K extends `write${infer Name extends Stru
 
 /** Changes some of them. */
 export function changeStruct<N extends Writable>(name: N, address: Address, changes: Partial<FieldsOf<N>>): void {
-  const { structs } = coding();
-  const write = structs[`write${name}`] as (view: DataView, at: number, fields: FieldsOf<N>) => void;
-  const view = viewAt(address, (structs[name] as StructLayout).size, "ffmpeg");
-  write(view, 0, { ...readStruct(name, address), ...changes });
+  let type = types.get(name);
+  if (type === undefined) types.set(name, type = new StructType(coding().structs[name] as StructLayout, "ffmpeg"));
+  Object.assign(type.at(address), changes);
 }
+
+const types = new Map<StructName, StructType<object>>();
 
 function assertMajor(name: string, major: number, wanted: number): void {
   if (major === wanted) return;

@@ -7,6 +7,7 @@ import type { DType } from "../core/layout/dtype.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
 import { SAMPLES } from "./formats.ts";
+import { known } from "./frame.ts";
 import { coding, readStruct } from "./library.ts";
 
 /** A numerator and a denominator. */
@@ -84,20 +85,23 @@ function infoOf(stream: AVStream): StreamInfo {
   const { codec_type, codec_id, bit_rate, width, height, format, sample_rate, channels } = parameters;
   const type = TYPES.get(codec_type) ?? "other";
   const timeBase = [stream.time_base_num, stream.time_base_den] as const;
+  const about = type === "video"
+    ? {
+      ...{ width, height, format: textAt(codec.av_get_pix_fmt_name(format)) },
+      frameRate: ratio(stream.avg_frame_rate_num, stream.avg_frame_rate_den),
+      sampleAspect: ratio(stream.aspect_num, stream.aspect_den),
+    }
+    : type === "audio"
+    ? { format: SAMPLES.get(format)?.[0], sampleRate: sample_rate, channels }
+    : {};
+  const duration = Number(stream.duration) * timeBase[0] / timeBase[1];
   return Object.freeze({
-    index: stream.index,
-    type,
-    codec: textAt(codec.avcodec_get_name(codec_id))!,
-    timeBase,
-    ...(stream.duration === AV_NOPTS_VALUE ? {} : { duration: Number(stream.duration) * timeBase[0] / timeBase[1] }),
-    ...(bit_rate === 0n ? {} : { bitRate: Number(bit_rate) }),
-    ...(type === "video" && {
-      ...{ width, height },
-      ...given("format", textAt(codec.av_get_pix_fmt_name(format))),
-      ...given("frameRate", ratio(stream.avg_frame_rate_num, stream.avg_frame_rate_den)),
-      ...given("sampleAspect", ratio(stream.aspect_num, stream.aspect_den)),
+    ...{ index: stream.index, type, codec: textAt(codec.avcodec_get_name(codec_id))!, timeBase },
+    ...known({
+      duration: stream.duration === AV_NOPTS_VALUE ? undefined : duration,
+      bitRate: Number(bit_rate) || undefined,
     }),
-    ...(type === "audio" && { ...given("format", SAMPLES.get(format)?.[0]), sampleRate: sample_rate, channels }),
+    ...known(about),
   });
 }
 
@@ -105,16 +109,12 @@ function ratio(numerator: number, denominator: number): Ratio | undefined {
   return numerator === 0 || denominator === 0 ? undefined : Object.freeze([numerator, denominator] as const);
 }
 
-function given<N extends string, T>(name: N, value: T | undefined): { readonly [K in N]?: T } {
-  return value === undefined ? {} : { [name]: value } as { readonly [K in N]?: T };
-}
-
 /** What a file says, of which one stream is decoded. */
 export function mediaInfoOf(context: Address, streams: readonly OpenStream[], { info: stream }: OpenStream): MediaInfo {
   const { iformat, duration } = readStruct("AVFormatContext", context);
   return Object.freeze({
     format: textAt(readStruct("AVInputFormat", iformat).name)!,
-    ...(duration === AV_NOPTS_VALUE ? {} : { duration: Number(duration) / AV_TIME_BASE }),
+    ...known({ duration: duration === AV_NOPTS_VALUE ? undefined : Number(duration) / AV_TIME_BASE }),
     streams: Object.freeze(streams.map(({ info }) => info)),
     stream,
   });

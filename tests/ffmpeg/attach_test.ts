@@ -14,6 +14,8 @@ import {
 } from "@samepage/interop";
 import { FFmpegContext } from "@samepage/interop/ffmpeg";
 import type { AVUtil } from "../../ffi/avutil57/functions.ts";
+import type { Address } from "../../ffi/address.ts";
+import { fieldsAt } from "../../src/ffmpeg/fields.ts";
 import { avutil } from "../../src/ffmpeg/library.ts";
 import { warningsOf } from "../warnings.ts";
 import { CFrame, cText, inC } from "./frames.ts";
@@ -217,6 +219,41 @@ testOpen("sound is not described as the one before where its rate or its length 
   assertEquals(described(), [7, 44100, 7]);
   inC().change(made.pointer, cText("nb_samples"), 5);
   assertEquals(described(), [5, 44100, 5]);
+});
+
+testOpen("sound of 64 channels is not described as the one before where its last plane lies elsewhere", (open) => {
+  using made = CFrame.sound(6, 64, 7);
+  const described = () => {
+    using frame = open.attach(made, { access: "read" });
+    return frame.planes.map(({ layout }) => layout.byteOffset);
+  };
+  const before = described();
+  assertEquals([described(), before.length], [before, 64]);
+  inC().misplace(made.pointer, 63, inC().plane_of(made.pointer, 63) + 2n);
+  assertEquals(described(), before.with(63, before[63] + 2));
+});
+
+testOpen("a frame is not described as the one before where its buffer begins at an odd address", (open) => {
+  using made = CFrame.picture("gray16le", 16, 8);
+  open.attach(made)[Symbol.dispose]();
+  for (const what of ["buf[0]->data", "data[0]"]) inC().change(made.pointer, cText(what), 1);
+  assertThrows(() => open.attach(made), LayoutError, "begins at no multiple of the 2 bytes of u16");
+});
+
+testOpen("a crop beyond 32 bits is not taken for the one before", (open) => {
+  using made = CFrame.picture("gray", 16, 8);
+  inC().set_crop(made.pointer, 2, 0, 0, 0);
+  open.attach(made)[Symbol.dispose]();
+  fieldsAt(made.pointer as Address).crop_left = 2n ** 32n + 2n;
+  assertThrows(() => open.attach(made), LayoutError, "crops all");
+});
+
+testOpen("a plane that begins where a buffer ends lies in the next one", (open) => {
+  using made = new CFrame(inC().adjacent(32, 16));
+  using frame = open.attach(made);
+  using mapped = open.map(frame);
+  assertEquals([0, 1].map((p) => mapped.planes[p].address), [0, 1].map((p) => inC().plane_of(made.pointer, p)));
+  assertEquals(mapped.planes.map((plane) => plane.bytes()[0]), [2, 1]);
 });
 
 testOpen("a yuvj format is the one without j, in full range", (open) => {

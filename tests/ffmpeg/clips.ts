@@ -16,6 +16,7 @@ const CLIPS = {
   "h264.ts": [...PICTURES("160x120", 25), "-t", "2", ...X264],
   "av1.mkv": [...PICTURES("160x120", 25), "-t", "0.4", "-c:v", "libsvtav1", "-preset", "12", "-pix_fmt", "yuv420p"],
   "larger.ts": [...PICTURES("320x180", 25), "-t", "1", ...X264],
+  "theora.ogv": [...PICTURES("64x48", 25), "-frames:v", "12", "-c:v", "libtheora"],
   // The codec says nothing of a pixel's shape, and the file does.
   "wide.mov": [...PICTURES("64x48", 10), "-frames:v", "2", "-vf", "setsar=4/3", "-c:v", "qtrle", "-pix_fmt", "rgb24"],
   "sound.wav": [...SOUND, "-t", "0.5", "-ac", "2"],

@@ -148,6 +148,12 @@ test("a frame that the decoder goes on to read can be read only", async ({ ffmpe
   assert(count > 0);
 });
 
+test("packets without bytes, for pictures that are the ones before, are no end and no error", async (there) => {
+  const path = await clip("theora.ogv");
+  const wanted = await decodedByProgram(path, "-fps_mode", "passthrough", "-f", "rawvideo");
+  assertEquals(concat((await framesOf(there, path)).map(({ bytes }) => bytes)), wanted);
+});
+
 test("a pixel's shape that the file alone knows", async ({ ffmpeg }) => {
   for await (using frame of ffmpeg.decode(await clip("wide.mov"))) {
     assertEquals(frame.info.media!.sampleAspect, [4, 3]);

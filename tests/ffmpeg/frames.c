@@ -133,6 +133,25 @@ AVFrame *scattered(const char *name, int width, int height) {
   return frame;
 }
 
+/** nv12 in two buffers of one block, each of one value: the planes lie in the other's, and luma begins where the first ends. */
+AVFrame *adjacent(int width, int height) {
+  AVFrame *frame = av_frame_alloc();
+  frame->format = AV_PIX_FMT_NV12;
+  frame->width = width;
+  frame->height = height;
+  size_t size = (size_t)width * height;
+  AVBufferRef *block = av_buffer_alloc(2 * size);
+  for (int i = 0; i < 2; i++) {
+    frame->buf[i] = i == 0 ? block : av_buffer_ref(block);
+    frame->buf[i]->data += i * size;
+    frame->buf[i]->size = size;
+    frame->data[1 - i] = frame->buf[i]->data;
+    frame->linesize[i] = width;
+    memset(frame->buf[i]->data, 1 + i, size);
+  }
+  return frame;
+}
+
 void set_crop(AVFrame *frame, int left, int top, int right, int bottom) {
   frame->crop_left = left;
   frame->crop_top = top;
@@ -193,7 +212,9 @@ void change(AVFrame *frame, const char *what, int value) {
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     if (strcmp(what, numbers[i].name) == 0) *numbers[i].at = value;
   }
+  if (strcmp(what, "data[0]") == 0) frame->data[0] += value;
   if (strcmp(what, "data[1]") == 0) frame->data[1] += value;
+  if (strcmp(what, "buf[0]->data") == 0) frame->buf[0]->data += value;
   if (strcmp(what, "buf[0]->size") == 0) frame->buf[0]->size = value;
 }
 
@@ -241,7 +262,7 @@ void set_format(AVFrame *frame, int format) { frame->format = format; }
 void forget_buffers(AVFrame *frame) { memset(frame->buf, 0, sizeof frame->buf); }
 
 /** A plane that points to memory outside of the frame's buffers. */
-void misplace(AVFrame *frame, int plane, uint8_t *to) { frame->data[plane] = to; }
+void misplace(AVFrame *frame, int plane, uint8_t *to) { frame->extended_data[plane] = to; }
 
 /** A buffer that may not be written, though there is no other reference to it. */
 void lock_buffer(AVFrame *frame) {

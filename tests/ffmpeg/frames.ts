@@ -15,6 +15,7 @@ const SYMBOLS = {
   pixel: { parameters: ["u64", "i32", "i32", "i32"], result: "u32" },
   sound: { parameters: ["i32", "i32", "i32", "i32"], result: "u64" },
   scattered: { parameters: ["buffer", "i32", "i32"], result: "u64" },
+  adjacent: { parameters: ["i32", "i32"], result: "u64" },
   set_crop: { parameters: ["u64", "i32", "i32", "i32", "i32"], result: "void" },
   set_facts: { parameters: ["u64"], result: "void" },
   is_key: { parameters: ["u64"], result: "i32" },

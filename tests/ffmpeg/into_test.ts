@@ -7,6 +7,7 @@ import {
   type Frame,
   host,
   type HostTensor,
+  InteropError,
   ledger,
   MapperGraph,
   type Tensor,
@@ -160,6 +161,22 @@ test("memory that the CPU cannot use at any time is refused", async (ffmpeg) => 
     await decoder[Symbol.asyncDispose]();
   }
 }, missing ?? (HERE.includes("pocl") ? undefined : "PoCL"));
+
+test("memory whose work only the program can end is refused, and given back after it", async (ffmpeg) => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const into: FrameMemory<HostTensor> = {
+    allocate(layout) {
+      const tensor = host.allocate(layout);
+      tensor.resource.usedBy(host.signal(promise));
+      return tensor;
+    },
+  };
+  const decoder = ffmpeg.decode(await clip("small.png"), { into });
+  await assertRejects(() => decoder.info(), InteropError, "the work waits for a promise that is not settled");
+  resolve();
+  await promise;
+  await decoder[Symbol.asyncDispose]();
+});
 
 test("memory that fails in the middle is given back, and the error is the program's", async (ffmpeg) => {
   let left = 3;

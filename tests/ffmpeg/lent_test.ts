@@ -15,6 +15,7 @@ import {
 import { fieldsAt } from "../../src/ffmpeg/fields.ts";
 import { describe } from "../../src/ffmpeg/frame.ts";
 import type { Address } from "../../ffi/address.ts";
+import { collect } from "../gc.ts";
 import { CFrame, inC } from "./frames.ts";
 import { testOpen } from "./open.ts";
 
@@ -105,6 +106,32 @@ testOpen("a frame with work in flight is not handed over before that is over", a
   await promise;
   using lent = new CFrame(open.ffmpeg.avFrame(frame));
   assertEquals(lent.references, 1);
+});
+
+testOpen("planes of one block lie in its buffer in any order", async ({ ffmpeg, graph }) => {
+  using block = host.allocate({ shape: [3 * 256], dtype: "u8" });
+  const [chroma, luma] = [
+    block.slice(layout({ shape: [8, 16, 2], dtype: "u8" })),
+    block.slice(layout({ shape: [16, 32], dtype: "u8", byteOffset: 256 })),
+  ];
+  using picture = Frame.of([luma, chroma], NV12);
+  await using mapped = graph.map(picture, ffmpeg, { access: "read" });
+  using lent = new CFrame(ffmpeg.avFrame(mapped));
+  const { planes } = describe(fieldsAt(lent.pointer as Address));
+  assertEquals(planes.map(({ layout: { byteOffset } }) => byteOffset), [256, 0]);
+});
+
+testOpen("a frame that is handed over again and again keeps nothing of what FFmpeg gave back", async (open) => {
+  using picture = host.allocateFrame(NV12);
+  await using mapped = open.graph.map(picture, open.ffmpeg, { access: "read" });
+  const heap = async (times: number) => {
+    for (let i = 0; i < times; i++) inC().freed(open.ffmpeg.avFrame(mapped));
+    await collect();
+    return Deno.memoryUsage().heapUsed;
+  };
+  const before = await heap(2000);
+  const kept = (await heap(5000) - before) / 5000;
+  assert(kept < 100, `${kept} bytes for each AVFrame`);
 });
 
 testOpen("planes in memory of their own have a buffer each", async ({ ffmpeg, graph }) => {

@@ -6,9 +6,11 @@ import { FFmpegContext } from "@samepage/interop/ffmpeg";
 import { AV_LOG_INFO } from "../../ffi/avcodec59/constants.ts";
 import type { OpenCLContext, OpenCLImage } from "@samepage/interop/opencl";
 import { until } from "../conformance/bytes.ts";
+import { collect } from "../gc.ts";
 import { HERE, open as openOpenCL } from "../opencl/help.ts";
 import { runModule } from "../process.ts";
 import { withEmptyLedger } from "../unit/ledger.ts";
+import { warningsOf } from "../warnings.ts";
 import { CFrame, inC } from "./frames.ts";
 import { test, value, withoutDevice } from "./open.ts";
 
@@ -40,6 +42,21 @@ function testOpenCL(name: string, fn: (there: There) => unknown): void {
     }),
   );
 }
+
+test(
+  `a context that the end of its device's context has ended is not said to be forgotten${missing}`,
+  withEmptyLedger(async () => {
+    if (missing) return;
+    const warnings = await warningsOf(async () => {
+      (() => {
+        using cl = openOpenCL("pocl");
+        FFmpegContext.open({ on: cl });
+      })();
+      await collect();
+    });
+    assertEquals(warnings, []);
+  }),
+);
 
 const FORMATS = [["rgba", "RGBA"], ["bgra", "BGRA"], ["gray", "GRAY8"], ["yuv420p", "I420"]] as const;
 

@@ -1,5 +1,6 @@
-import type { DType } from "./dtype.ts";
+import { type DType, sizeOf } from "./dtype.ts";
 import type { PicturePlane } from "./frame_info.ts";
+import type { Layout } from "./layout.ts";
 
 /** A component of a pixel format, as a library's descriptor says it. */
 export interface PixelComponent {
@@ -36,4 +37,19 @@ function elementsOf(components: readonly PixelComponent[], byteLength: number, i
   const areApart = offsets.size === components.length && [...offsets].every((offset) => offset % size === 0);
   const elements = areApart ? byteLength / size : 1;
   return { dtype: `${isFloat ? "f" : "u"}${8 * byteLength / elements}` as DType, elements };
+}
+
+/** Where a plane's elements lie. */
+export type PlaneLayout = Pick<Layout, "shape" | "dtype" | "strides" | "byteOffset">;
+
+/** A plane of a picture of which a crop shows a part: its layout, counted from where the whole plane begins. */
+export function croppedPlane(
+  { step, rows, elements }: PicturePlane,
+  { shape, dtype }: Pick<Layout, "shape" | "dtype">,
+  { left, top }: { readonly left: number; readonly top: number },
+  stride: number,
+): PlaneLayout {
+  const size = sizeOf(dtype);
+  const byteOffset = Math.floor(top / rows) * stride + Math.floor(left / step) * elements * size;
+  return { shape, dtype, strides: [stride, elements * size, size].slice(0, shape.length), byteOffset };
 }

@@ -79,14 +79,14 @@ const contexts: FinalizationRegistry<Remembered> = new FinalizationRegistry(({ n
   warn(`${name} was never disposed; its native objects stay. Use \`using\` or dispose it.${originInWords(origin)}`);
 });
 
-export function registerContext(context: object, { name, origin }: Resource): void {
-  contexts.register(context, { name, origin }, context);
+export function registerContext(context: object, { name, origin, undo }: Resource): void {
+  contexts.register(context, { name, origin }, undo);
+  undo.push(() => void contexts.unregister(undo)); // whoever ends it: that of what it stands on, too
 }
 
-/** It was disposed: takes it out of both registries of the garbage collector. */
+/** It was disposed: takes it out of the registry of the garbage collector. */
 export function disposed(object: object): void {
   finalizers.unregister(object);
-  contexts.unregister(object);
 }
 
 /** What lives as long as another object. */
