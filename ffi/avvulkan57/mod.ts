@@ -12,4 +12,5 @@ export * from "../layout.ts";
 export * from "./symbols.ts";
 export * from "./functions.ts";
 export * from "./handles.ts";
+export * from "./constants.ts";
 export * from "./structs.ts";

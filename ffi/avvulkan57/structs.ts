@@ -100,6 +100,38 @@ export function writeAVVulkanDeviceContext(view: DataView, offset: number, value
   view.setInt32(offset + 340, value.queue_family_decode_index, true);
 }
 
+/** The layout of a `VkPhysicalDeviceFeatures2`. */
+export const VkPhysicalDeviceFeatures2 = {
+  size: 240,
+  align: 8,
+  fields: {
+    sType: { offset: 0, type: "u32" },
+    pNext: { offset: 8, type: "u64" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `VkPhysicalDeviceFeatures2`. */
+export interface VkPhysicalDeviceFeatures2 {
+  /** `VkPhysicalDeviceFeatures2.sType` */
+  sType: number;
+  /** `VkPhysicalDeviceFeatures2.pNext` */
+  pNext: Address;
+}
+
+/** Reads a `VkPhysicalDeviceFeatures2` at a byte offset. */
+export function readVkPhysicalDeviceFeatures2(view: DataView, offset: number): VkPhysicalDeviceFeatures2 {
+  return {
+    sType: view.getUint32(offset, true),
+    pNext: view.getBigUint64(offset + 8, true) as Address,
+  };
+}
+
+/** Writes a `VkPhysicalDeviceFeatures2` at a byte offset. */
+export function writeVkPhysicalDeviceFeatures2(view: DataView, offset: number, value: VkPhysicalDeviceFeatures2): void {
+  view.setUint32(offset, value.sType, true);
+  view.setBigUint64(offset + 8, value.pNext, true);
+}
+
 /** The layout of a `AVVkFrame`. */
 export const AVVkFrame = {
   size: 472,

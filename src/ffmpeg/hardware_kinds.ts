@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import * as hw from "../../ffi/avhwcontext57/constants.ts";
-import { VkPhysicalDeviceFeatures2 } from "../../ffi/vulkan/structs.ts";
+import { VkPhysicalDeviceFeatures2 } from "../../ffi/avvulkan57/structs.ts";
 import type { NativePicture, Natives } from "../core/contract.ts";
 import { IMAGE_FORMATS, type ImageFormat, type ImageInfo } from "../core/layout/frame_info.ts";
 import { bytesAt, viewAt } from "../core/native/pin.ts";

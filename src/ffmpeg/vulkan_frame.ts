@@ -1,5 +1,5 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import { VK_IMAGE_TILING_OPTIMAL } from "../../ffi/vulkan/constants.ts";
+import { VK_IMAGE_TILING_OPTIMAL } from "../../ffi/avvulkan57/constants.ts";
 import type { NativePicture, Natives, PictureObject, Turns } from "../core/contract.ts";
 import { IMAGE_FORMATS, type ImageFormat } from "../core/layout/frame_info.ts";
 import { counted } from "../core/life/ledger.ts";

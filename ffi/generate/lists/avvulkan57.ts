@@ -12,7 +12,7 @@ export const avvulkan57: Library = {
     { name: "av_vk_frame_alloc", optional: true },
     { name: "av_free", address: ["ptr"] },
   ],
-  constants: [],
+  constants: [{ type: "VkImageTiling", names: ["VK_IMAGE_TILING_OPTIMAL"] }],
   structs: [
     {
       type: "AVVulkanDeviceContext",
@@ -24,6 +24,7 @@ export const avvulkan57: Library = {
         ...["queue_family_comp_index", "nb_comp_queues", "queue_family_encode_index", "queue_family_decode_index"],
       ],
     },
+    { type: "VkPhysicalDeviceFeatures2", fields: ["sType", "pNext"] },
     {
       type: "AVVkFrame",
       fields: [
