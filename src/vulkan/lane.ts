@@ -132,8 +132,9 @@ export class VulkanLane implements Lane {
     barrier(commands, all, vk.VK_PIPELINE_STAGE_HOST_BIT, this.#toHost.address);
     check(vulkan().vkEndCommandBuffer(commands), "vkEndCommandBuffer");
     slot.isOpen = false;
-    this.#beginMark(commands);
+    this.#submission.begin(commands);
     for (const { turns } of each) if (turns !== undefined) this.#takeTurn(turns);
+    this.#signalMark(); // the last: Mesa's queue still touches those after it, which may end once the mark is seen
     const code = this.#submit();
     if (code !== 0) return code;
     slot.mark = this.#newest + 1;
@@ -266,8 +267,12 @@ export class VulkanLane implements Lane {
     this.#submission.signal(semaphore as VkSemaphore, value + 1n);
   }
 
-  #beginMark(commands?: VkCommandBuffer): void {
-    this.#submission.begin(commands);
+  #beginMark(): void {
+    this.#submission.begin();
+    this.#signalMark();
+  }
+
+  #signalMark(): void {
     this.#submission.signal(this.timeline, BigInt(this.#newest + 1));
   }
 }

@@ -158,10 +158,12 @@ export class ImageObject extends SharedMemory {
 
   /** Another library uses it too from now on: the record for that, and a semaphore that ends with the image. */
   takingTurns(): Turns {
-    return this.#turns ??= {
-      semaphore: createSemaphore(this.device, "timeline-fd", this.undo),
-      ...{ value: 0n, layout: this.#layout, access: 0 },
-    };
+    if (this.#turns !== undefined) return this.#turns;
+    const semaphore = createSemaphore(this.device, "timeline-fd", this.undo);
+    // Mesa's queue touches the semaphores of a submit once more after it has signalled them, whoever has submitted it.
+    const [queue] = this.device.handles.queues;
+    this.undo.push(() => check(vulkan().vkQueueWaitIdle(queue), "vkQueueWaitIdle"));
+    return this.#turns = { semaphore, value: 0n, layout: this.#layout, access: 0 };
   }
 
   /** The other library keeps that record, until the image ends. */

@@ -44,7 +44,8 @@ export function nativesOf(context: Imaging): Natives {
       const images = planes.map((plane, i) => imageIn(context, plane, info as ImageInfo, i));
       for (const image of images) image.takingTurns();
       // All of them are Vulkan's from here on, in one layout, and what comes next waits for it.
-      context.line.submitRaw({ fn: "vkQueueSubmit", call: (lane) => lane.run(images, () => {}) });
+      const taken = context.line.submitRaw({ fn: "vkQueueSubmit", call: (lane) => lane.run(images, () => {}) });
+      for (const { resource } of planes) resource.usedBy(taken);
       return {
         objects: images.map(({ image, info, memory, turns }) => ({
           handle: image,
