@@ -41,7 +41,7 @@ export interface Failure {
   readonly errcode?: number;
   /** What it leaves in `errno`. */
   readonly errno?: number;
-  /** It gives something back: the real call is made, and the failure answered. Of all others the real call is not made. */
+  /** It gives something back: once the real call is over, the failure is answered. Others make no real call. */
   readonly release?: true;
   /** One function for many things: which of them this call is. */
   readonly what?: (...args: readonly unknown[]) => string;

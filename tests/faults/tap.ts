@@ -66,11 +66,13 @@ function tap(api: string, fn: string, real: Native, failure: Failure): Native {
     if (failed !== undefined || due === undefined || !due(name, nth, placeOf)) return real(...args);
     failed = name;
     if (failure.throws !== undefined) throw failure.throws(fn);
-    const released = failure.release ? real(...args) : undefined; // one on another thread is over before its answer
+    const released = failure.release ? real(...args) : undefined;
     failure.also?.(...args);
     if (failure.errcode !== undefined) new Int32Array(args[args.length - 1].buffer)[0] = failure.errcode;
     if (failure.errno !== undefined) setErrno(failure.errno);
-    return nonblocking ? Promise.resolve(released).then(() => failure.answer) : failure.answer;
+    if (!nonblocking) return failure.answer;
+    // An answer before the other thread has given it back would have the program give it back a second time meanwhile.
+    return Promise.resolve(released).then(() => failure.answer);
   };
 }
 
