@@ -118,7 +118,7 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
   avDevice(): Address {
     this.resource.assertLive();
     if (this.#hardware !== undefined) return this.#hardware.reference();
-    throw checks.wrong("device", `${this.name} is on no device.`, "FFmpegContext.open({ on: va })");
+    throw checks.wrong("device", `${this.name} is on no device.`, "Open it on one: FFmpegContext.open({ on: va }).");
   }
 
   /** True for planes of its frames. */
