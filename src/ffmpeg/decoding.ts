@@ -47,7 +47,7 @@ const [IO, CONTEXT, OPTIONS, CALLBACK, OPAQUE, STOP] = [0, 1, 2, 3, 4, 5];
 /** What atoi reads: as an interrupt callback it returns 0 until this is another digit. */
 const [GO_ON, STOPPED] = [0x30n, 0x31n];
 
-/** Of the streams that there are, a message names so many. */
+/** How many of the streams a message names. */
 const MOST_NAMED = 8;
 
 /** Surfaces beside those that a decoder needs: two that the loop has, and two that the program keeps. */

@@ -48,7 +48,7 @@ interface Stream {
   readonly own: Address;
   /** Seconds that the encoder counts. */
   readonly timeBase: Ratio;
-  /** Of sound: the most samples in a frame; 0 if there is no limit. */
+  /** The most samples in a frame of sound; 0 if there is no limit. */
   readonly most: number;
   /** How long a picture is shown, unless the next one says otherwise. */
   readonly step: bigint;
@@ -102,7 +102,7 @@ export class Encoding {
     undo.push(() => giveBackCallbackMemory(memory), () => this.#letGo());
     this.#openFile();
     const resource = this.resource = new Resource({ name: "FFmpeg encoder", owners: [owner], undo });
-    const stop = () => void resource.disposeAsync().catch(() => {}); // who awaits its end is told
+    const stop = () => void resource.disposeAsync().catch(() => {}); // it rejects where its end is awaited
     signal?.addEventListener("abort", stop);
     undo.push(() => signal?.removeEventListener("abort", stop));
   }

@@ -98,6 +98,10 @@ export default table(import.meta, {
     ...{ error: PermissionError, api: "ffmpeg", argument: "path", message: /does not permit to write \/tmp\// },
     ...{ hint: /--allow-write=\/tmp\//, has: { flag: /--allow-write=\/tmp\// } },
   }, ["--allow-ffi", "--allow-write=/tmp/a.mp4"]),
+  "encode: here, with the permission for the file alone": at("a.mp4", {
+    ...{ error: PermissionError, api: "ffmpeg", argument: "path", message: /does not permit to write \.\/\./ },
+    ...{ hint: /--allow-write=\.\/\.$/, has: { flag: /--allow-write=\.\// } },
+  }, ["--allow-ffi", "--allow-write=a.mp4"]),
   "encode: to a name that stands for nothing": row("a.qqq", {}, () => {}, {
     ...wrong("path", /no format for files like .*a\.qqq/, /\.mkv/),
     fn: "av_guess_format",
