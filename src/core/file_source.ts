@@ -59,7 +59,7 @@ export function createFile(
     return plain;
   });
   // What may be missing now is the permission for its folder.
-  const folder = at.slice(0, at.lastIndexOf("/") + 1) || ".";
+  const folder = at.slice(0, at.lastIndexOf("/") + 1) || "./";
   const file = asked({ ...about, given: folder }, () => new NewFile(at));
   undo.push(() => file[Symbol.dispose]());
   return { file, path: at };

@@ -118,7 +118,7 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
   avDevice(): Address {
     this.resource.assertLive();
     if (this.#hardware !== undefined) return this.#hardware.reference();
-    throw checks.wrong("device", `${this.name} is on no device.`, "FFmpegContext.open({ on: va })");
+    throw checks.wrong("device", `${this.name} is on no device.`, "Open it on one: FFmpegContext.open({ on: va }).");
   }
 
   /** True for planes of its frames. */
@@ -135,7 +135,7 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * @param pointer the address of an `AVFrame` of the libavutil that is opened here. That it can be an AVFrame is checked
    * as far as that goes; other memory may end the process. That its pages can be read is asked once for an address, since
    * programs receive one frame after another in the same AVFrame
-   * @throws {ArgumentError} for what is no AVFrame, an empty one, and a format that is not one in memory.
+   * @throws {ArgumentError} if there is no AVFrame, or an empty one, or its format has no values in memory.
    * @throws {LayoutError} for planes that do not lie in its buffers, or whose rows go upwards.
    * @throws {AccessError} to write a frame that others refer to, without `{ copy: "allow" }`.
    * @throws {NativeCallError} if FFmpeg has no memory.
@@ -218,8 +218,8 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
   }
 
   /**
-   * A file that frames are encoded into, in the format that its name stands for. What FFmpeg's name of an encoder is left
-   * out for is encoded as such files mostly are. It is written beside `path`, and takes its place when it is closed.
+   * A file that frames are encoded into, in the format that its name stands for. Where `codec` is left out, FFmpeg takes
+   * its usual encoder for such files. The file is written beside `path`, and takes its place when it is closed.
    *
    * @param path a path or a `file:` URL; needs `--allow-write` of its folder
    * @throws {ArgumentError} for a path that cannot be written, a format or an encoder that FFmpeg does not have, and options

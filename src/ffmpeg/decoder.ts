@@ -1,5 +1,5 @@
 import type { Address } from "../../ffi/address.ts";
-import { type Names, optionsIn, shown } from "../core/argument.ts";
+import { literal, type Names, optionsIn } from "../core/argument.ts";
 import { ArgumentError, InteropError } from "../core/errors.ts";
 import { type FileSource, openSource } from "../core/file_source.ts";
 import { finalizers } from "../core/life/finalizers.ts";
@@ -57,7 +57,7 @@ function decodedIn(options: DecodeOptions, name: string, device: Hardware | unde
   const { hardware = false, ...given } = optionsIn(options, NAMES);
   const { stream = "video", from = 0, threads = 0, signal, into, slots = SLOTS } = given;
   if (typeof from !== "number" || !(from >= 0 && from <= MOST.from)) {
-    throw checks.wrong("from", `expected seconds from 0 to ${MOST.from}, got ${shown(from)}.`);
+    throw checks.wrong("from", `expected seconds from 0 to ${MOST.from}, got ${literal(from)}.`);
   }
   checks.assertInteger(threads, "threads", 0, MOST.threads);
   checks.assertInteger(slots, "slots", 1, MOST.slots);
@@ -68,12 +68,12 @@ function decodedIn(options: DecodeOptions, name: string, device: Hardware | unde
     throw checks.wrongKind("into", "memory with an allocate()", into, "Pass host, cuda.pinned or dmabuf.");
   }
   if (typeof hardware !== "boolean" && hardware !== "required") {
-    throw checks.wrong("hardware", `expected true, false or "required", got ${shown(hardware)}.`);
+    throw checks.wrong("hardware", `expected true, false or "required", got ${literal(hardware)}.`);
   }
   const about = { stream, from, threads, signal, into, slots };
   if (!hardware) return about;
   if (device === undefined) {
-    throw checks.wrong("hardware", `${name} is on no device.`, "FFmpegContext.open({ on: cuda })");
+    throw checks.wrong("hardware", `${name} is on no device.`, "Open it on one: FFmpegContext.open({ on: cuda }).");
   }
   if (into === undefined) return { ...about, on: { device, isRequired: hardware === "required" } };
   const what = "a device decodes into memory of its own, so that it cannot be decoded into another.";

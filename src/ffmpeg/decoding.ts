@@ -47,11 +47,14 @@ const [IO, CONTEXT, OPTIONS, CALLBACK, OPAQUE, STOP] = [0, 1, 2, 3, 4, 5];
 /** What atoi reads: as an interrupt callback it returns 0 until this is another digit. */
 const [GO_ON, STOPPED] = [0x30n, 0x31n];
 
-/** Of the streams that there are, a message names so many. */
+/** How many of the streams a message names. */
 const MOST_NAMED = 8;
 
 /** Surfaces beside those that a decoder needs: two that the loop has, and two that the program keeps. */
 const KEPT_FRAMES = 4;
+
+/** What to do where FFmpeg does not open a source. */
+const MEDIA = "Pass a media file that is whole, and not a playlist: what such a file names is not opened.";
 
 const LEAST_PTS = -(2n ** 63n);
 
@@ -200,9 +203,9 @@ export class Decoding {
     this.resource.assertLive();
   }
 
-  #passed(code: number, fn: string): void {
+  #passed(code: number, fn: string, hint?: string): void {
     this.#assertGoing();
-    if (code < 0) throw failure(code, fn);
+    if (code < 0) throw failure(code, fn, hint === undefined ? {} : { hint });
   }
 
   /** A call of the decoder: a packet that it cannot make sense of is noted. */
@@ -234,7 +237,7 @@ export class Decoding {
     const none = [cString("protocol_whitelist"), cString("none")] as const;
     undo.push(() => codec.av_dict_free(words.subarray(OPTIONS, OPTIONS + 1)));
     this.#passed(codec.av_dict_set(words.subarray(OPTIONS, OPTIONS + 1), ...none, 0), "av_dict_set");
-    this.#passed(await format.avformat_open_input(at(CONTEXT), null, NULL, at(OPTIONS)), "avformat_open_input");
+    this.#passed(await format.avformat_open_input(at(CONTEXT), null, NULL, at(OPTIONS)), "avformat_open_input", MEDIA);
   }
 
   #choose(streams: readonly OpenStream[]): OpenStream {

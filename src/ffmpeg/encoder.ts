@@ -1,4 +1,4 @@
-import { type Names, object, optionsIn, shown } from "../core/argument.ts";
+import { literal, type Names, object, optionsIn } from "../core/argument.ts";
 import { createFile } from "../core/file_source.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
@@ -60,16 +60,17 @@ function streamIn(
   }
   return {
     ...{ medium, codec, bitRate, threads, options: pairs.map(([name, value]) => [name, `${value}`]) },
-    frameRate: frameRate === undefined ? undefined : ratioIn(frameRate, "frameRate"),
-    timeBase: timeBase === undefined ? undefined : ratioIn(timeBase, "timeBase"),
+    frameRate: frameRate === undefined ? undefined : ratioIn(frameRate, "frameRate", "Write 29.97 as [30000, 1001]."),
+    timeBase: timeBase === undefined ? undefined : ratioIn(timeBase, "timeBase", "Write 1/25 of a second as [1, 25]."),
   };
 }
 
-function ratioIn(given: number | Ratio, argument: string): Ratio {
+function ratioIn(given: number | Ratio, argument: string, hint: string): Ratio {
   const ratio = Array.isArray(given) ? given : [given, 1];
   if (ratio.length === 2 && ratio.every((n) => Number.isInteger(n) && n > 0 && n <= MOST)) return [ratio[0], ratio[1]];
-  const hint = "Write 29.97 as [30000, 1001].";
-  throw checks.wrong(argument, `expected an integer, or [numerator, denominator], got ${shown(given)}.`, hint);
+  const got = Array.isArray(given) && given.length === 2 ? `[${given.map(literal).join(", ")}]` : literal(given);
+  const expected = `expected an integer, or [numerator, denominator], from 1 to ${MOST}`;
+  throw checks.wrong(argument, `${expected}, got ${got}.`, hint);
 }
 
 /**

@@ -34,8 +34,11 @@ export function encoderOf(format: Address, path: string, medium: Medium): Addres
 export function formatOf(path: string): Address {
   const format = coding().format.av_guess_format(null, cString(path), null);
   if (format !== NULL) return format;
-  throw unknown("path", "av_guess_format", `FFmpeg has no format for files like ${shown(path)}.`);
+  throw unknown("path", "av_guess_format", `FFmpeg has no format for files like ${shown(path)}.`, ENDING);
 }
+
+const ENDING = "The end of the name says the format: .mkv, .mp4, .png.";
+const MOST_CODECS = "Name another codec, or a file that ends in .mkv, which can have most.";
 
 /** FFmpeg has nothing of that name. */
 function unknown(argument: string, fn: string, why: string, hint?: string): ArgumentError {
@@ -56,7 +59,7 @@ export function assertTakes(encoder: Address, medium: Medium, format: number, fi
   const name = textAt(text)!;
   if (type !== TYPES[medium]) throw checks.wrong("codec", `${name} encodes no ${medium}.`);
   if (avformat_query_codec(file, id, 0) === 0) {
-    throw checks.wrong("codec", `files of that name cannot have ${textAt(codec.avcodec_get_name(id))}.`);
+    throw checks.wrong("codec", `files of that name cannot have ${textAt(codec.avcodec_get_name(id))}.`, MOST_CODECS);
   }
   const [list, nameOf] = medium === "video"
     ? [pix_fmts, codec.av_get_pix_fmt_name] as const

@@ -48,7 +48,7 @@ interface Stream {
   readonly own: Address;
   /** Seconds that the encoder counts. */
   readonly timeBase: Ratio;
-  /** Of sound: the most samples in a frame; 0 if there is no limit. */
+  /** The most samples in a frame of sound; 0 if there is no limit. */
   readonly most: number;
   /** How long a picture is shown, unless the next one says otherwise. */
   readonly step: bigint;
@@ -102,7 +102,7 @@ export class Encoding {
     undo.push(() => giveBackCallbackMemory(memory), () => this.#letGo());
     this.#openFile();
     const resource = this.resource = new Resource({ name: "FFmpeg encoder", owners: [owner], undo });
-    const stop = () => void resource.disposeAsync().catch(() => {}); // who awaits its end is told
+    const stop = () => void resource.disposeAsync().catch(() => {}); // it rejects where its end is awaited
     signal?.addEventListener("abort", stop);
     undo.push(() => signal?.removeEventListener("abort", stop));
   }
@@ -139,7 +139,9 @@ export class Encoding {
         const missing = this.#asked.find((asked) => this.#streams.every((stream) => stream.asked !== asked));
         if (missing !== undefined) {
           const what = missing.medium === undefined ? "frame" : `frame of ${missing.medium}`;
-          throw new InteropError(`The file is not written: no ${what} came.`, { api: "ffmpeg" });
+          throw new InteropError(`The file is not written: no ${what} came.`, {
+            ...{ api: "ffmpeg", hint: "Write one before close()." },
+          });
         }
         for (const stream of this.#streams) await this.#send(stream, NULL);
         this.#passed(await coding().format.av_write_trailer(this.#context), "av_write_trailer");
@@ -183,9 +185,9 @@ export class Encoding {
     this.resource.assertLive();
   }
 
-  #passed(code: number, fn: string): void {
+  #passed(code: number, fn: string, hint?: string): void {
     this.#assertGoing();
-    if (code < 0) throw failure(code, fn);
+    if (code < 0) throw failure(code, fn, hint === undefined ? {} : { hint });
   }
 
   /** An AVFrame over a frame's memory, which is lent for as long as FFmpeg keeps it. */
@@ -307,7 +309,7 @@ export class Encoding {
     for (const [key, value] of asked.options) {
       check(codec.av_dict_set(dictionary, cString(key), cString(value), 0), "av_dict_set");
     }
-    this.#passed(await codec.avcodec_open2(context, encoder, this.#at(word)), "avcodec_open2");
+    this.#passed(await codec.avcodec_open2(context, encoder, this.#at(word)), "avcodec_open2", SAID);
     const own = made(format.avformat_new_stream(this.#context, NULL), "avformat_new_stream");
     const { codecpar } = readStruct("AVStream", own);
     check(codec.avcodec_parameters_from_context(codecpar, context), "avcodec_parameters_from_context");
@@ -332,7 +334,11 @@ export class Encoding {
       const left = codec.av_dict_get(dictionary as Address, cString(""), NULL, AV_DICT_IGNORE_SUFFIX);
       if (left === NULL) continue;
       const { key } = readStruct("AVDictionaryEntry", left);
-      throw checks.wrong("options", `neither the encoder nor the file's format has an option ${shown(textAt(key))}.`);
+      throw checks.wrong(
+        "options",
+        `neither the encoder nor the file's format has an option ${shown(textAt(key))}.`,
+        LISTED,
+      );
     }
     for (const [stream, packet] of this.#early.splice(0)) await this.#put(stream, packet);
   }
@@ -364,6 +370,10 @@ export class Encoding {
 }
 
 const DEFAULT_TIME_BASE: Ratio = [1, 25];
+
+const LISTED = "`ffmpeg -h full` lists all options.";
+/** What to do where FFmpeg does not open an encoder. */
+const SAID = "FFmpeg's warnings say why: change the options, the codec, or the frames' size and format.";
 
 function mediumOf({ type }: FrameInfo): Medium {
   return type === "audio" ? "audio" : "video";

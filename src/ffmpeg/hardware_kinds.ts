@@ -46,7 +46,7 @@ type DeviceStruct =
   | "AVCUDADeviceContext"
   | "AVVulkanDeviceContext";
 
-/** By the API of the context. */
+/** Each has the API of its context as its key. */
 export const KINDS: Readonly<Record<string, HardwareKind>> = {
   dmabuf: {
     ...{ format: "drm_prime", device: hw.AV_HWDEVICE_TYPE_DRM },

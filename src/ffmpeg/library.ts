@@ -137,7 +137,7 @@ const ONE_BUILD =
 
 /** An AVERROR is an errno below zero, or a code of FFmpeg's own. */
 export const failure: ErrorMaker = (code, fn, fields) => {
-  if (!ERROR_NAMES.has(code)) return errnoError("ffmpeg", -code, fn, {}, fields);
+  if (!ERROR_NAMES.has(code)) return errnoError("ffmpeg", -code, fn, fields?.hint, fields);
   const written = (code: number) => `${code}: ${sentenceOf(code)}`;
   return codeError({ api: "ffmpeg", names: ERROR_NAMES, unknown: "an unknown code", written }, code, fn, fields);
 };

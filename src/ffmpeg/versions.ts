@@ -33,11 +33,11 @@ export interface Structs extends Laid<typeof util57> {
   readonly inDebian?: string;
   /** The bits of `AVFrame.key_flags` that say that a frame is decoded without others. */
   readonly keyFrame: number;
-  /** Of hardware frames. */
+  /** The structs of hardware frames. */
   readonly hardware: Laid<typeof hardware57>;
-  /** Of Vulkan's frames; left out for releases that need more than Vulkan 1.2, and a lock of the queue. */
+  /** The structs of Vulkan's frames; left out for releases that need more than Vulkan 1.2, and a lock of the queue. */
   readonly vulkan?: typeof vulkan57;
-  /** Of the libavcodec and the libavformat of the same build. */
+  /** The structs of the libavcodec and the libavformat of the same build. */
   readonly coding: Coding;
 }
 
@@ -52,7 +52,7 @@ export type Coding =
   & { readonly major: number; readonly ThreadSafety: StructLayout | undefined }
   & Laid<Codec & typeof format59>;
 
-/** By the major version of libavutil. What is not here is refused. */
+/** Each has the major version of libavutil as its key. What is not here is refused. */
 export const VERSIONS: ReadonlyMap<number, Structs> = new Map<number, Structs>([
   [57, {
     release: "5.1",

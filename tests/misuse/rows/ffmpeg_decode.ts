@@ -41,6 +41,7 @@ const options = (given: unknown, fails: Failure): Row => row(PICTURE, any(given)
 const allowed = (one: Row): Row => ({ ...one, flags: ["--allow-ffi", "--allow-read"] });
 
 const INVALID = -1094995529;
+const MEDIA = /^Pass a media file that is whole, and not a playlist/;
 
 export default table(import.meta, {
   "decode: a picture in bytes": row(PICTURE, {}, undefined, (frame) => {
@@ -102,18 +103,21 @@ export default table(import.meta, {
   "decode: no bytes": row(
     new Uint8Array(),
     {},
-    native("avformat_open_input", INVALID, "AVERROR_INVALIDDATA", /: Invalid data found when processing input\)/),
+    {
+      ...native("avformat_open_input", INVALID, "AVERROR_INVALIDDATA", /: Invalid data found when processing input\)/),
+      hint: MEDIA,
+    },
   ),
   "decode: bytes of no format": row(
     new Uint8Array(100).fill(1),
     {},
-    native("avformat_open_input", INVALID, "AVERROR_INVALIDDATA"),
+    { ...native("avformat_open_input", INVALID, "AVERROR_INVALIDDATA"), hint: MEDIA },
   ),
   "decode: a playlist that names another file": {
     ...row(
       new TextEncoder().encode("ffconcat version 1.0\nfile /etc/hostname\n"),
       {},
-      native("avformat_open_input", 1, "EPERM"),
+      { ...native("avformat_open_input", 1, "EPERM"), hint: MEDIA },
     ),
     warns: /^samepage: FFmpeg: \[concat\] Unsafe file name '\/etc\/hostname'\n$/,
   },

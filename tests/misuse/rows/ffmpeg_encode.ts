@@ -98,8 +98,12 @@ export default table(import.meta, {
     ...{ error: PermissionError, api: "ffmpeg", argument: "path", message: /does not permit to write \/tmp\// },
     ...{ hint: /--allow-write=\/tmp\//, has: { flag: /--allow-write=\/tmp\// } },
   }, ["--allow-ffi", "--allow-write=/tmp/a.mp4"]),
+  "encode: here, with the permission for the file alone": at("a.mp4", {
+    ...{ error: PermissionError, api: "ffmpeg", argument: "path", message: /does not permit to write \.\/\./ },
+    ...{ hint: /--allow-write=\.\/\.$/, has: { flag: /--allow-write=\.\// } },
+  }, ["--allow-ffi", "--allow-write=a.mp4"]),
   "encode: to a name that stands for nothing": row("a.qqq", {}, () => {}, {
-    ...wrong("path", /no format for files like .*a\.qqq/),
+    ...wrong("path", /no format for files like .*a\.qqq/, /\.mkv/),
     fn: "av_guess_format",
   }),
   "encode: to a list of files": row("a.m3u8", {}, () => {}, wrong("path", /format hls does not write one file/)),
@@ -119,10 +123,18 @@ export default table(import.meta, {
   "encode: no bits": asked({ bitRate: 0 }, wrong("bitRate", /expected an integer from 1/)),
   "encode: a rate that is no integer": asked(
     { frameRate: 29.97 },
-    wrong("frameRate", /expected an integer, or \[numerator, denominator\], got 29.97/, /\[30000, 1001\]/),
+    wrong(
+      "frameRate",
+      /expected an integer, or \[numerator, denominator\], from 1 to 2147483647, got 29.97/,
+      /\[30000, 1001\]/,
+    ),
   ),
-  "encode: a rate of nothing": asked({ frameRate: [0, 1] }, wrong("frameRate", /expected an integer, or/, /30000/)),
-  "encode: a time base in words": asked({ timeBase: "1/25" }, wrong("timeBase", /expected an integer, or/, /30000/)),
+  "encode: a rate of nothing": asked(
+    { frameRate: [0, 1] },
+    wrong("frameRate", /from 1 to 2147483647, got \[0, 1\]/, /30000/),
+  ),
+  "encode: a rate in words": asked({ frameRate: any("25") }, wrong("frameRate", /got "25"/, /30000/)),
+  "encode: a time base in words": asked({ timeBase: "1/25" }, wrong("timeBase", /got "1\/25"/, /\[1, 25\]/)),
   "encode: half a thread": asked({ threads: 0.5 }, wrong("threads", /expected an integer from 0 to 1024/)),
   "encode: options as a text": asked({ options: "preset=fast" }, {
     ...{ error: ArgumentError, api: "core", argument: "options", message: /expected/ },
@@ -136,7 +148,7 @@ export default table(import.meta, {
     { options: { presett: "fast" } },
     ({ write }) => write(),
     {
-      ...wrong("options", /neither the encoder nor the file's format has an option presett/),
+      ...wrong("options", /neither the encoder nor the file's format has an option presett/, /lists all options/),
     },
   ),
   "encode: a controller for a signal": asked(
@@ -211,7 +223,7 @@ export default table(import.meta, {
     await out.write(mapped);
   }, wrong("frame", /no stream of audio/, /audio: \{\}/)),
   "encode: nothing, and close": row("a.png", {}, ({ out }) => out.close(), {
-    ...{ error: InteropError, api: "ffmpeg", message: /not written: no frame came/ },
+    ...{ error: InteropError, api: "ffmpeg", message: /not written: no frame came/, hint: /before close/ },
   }),
   "encode: a frame after close": {
     ...row("a.png", {}, async ({ out, write }) => {
