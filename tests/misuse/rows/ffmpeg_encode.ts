@@ -76,7 +76,7 @@ const at = (path: unknown, fails: Failure, flags = ["-A"]): Row => ({
 
 export default table(import.meta, {
   "encode: a picture": {
-    ...row("a.png", {}, async ({ out, write }) => {
+    ...row("a.png", { threads: 1 }, async ({ out, write }) => {
       await write();
       say(`${out.kept}`);
       await out.close();
