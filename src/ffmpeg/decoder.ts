@@ -67,6 +67,9 @@ function decodedIn(options: DecodeOptions, name: string, device: Hardware | unde
   if (into !== undefined && typeof (into as Partial<FrameMemory> | null)?.allocate !== "function") {
     throw checks.wrongKind("into", "memory with an allocate()", into, "Pass host, cuda.pinned or dmabuf.");
   }
+  if (into === undefined && given.slots !== undefined) {
+    throw checks.wrong("slots", "without into there are no buffers to count.", "Pass { into: host }, or leave it out.");
+  }
   if (typeof hardware !== "boolean" && hardware !== "required") {
     throw checks.wrong("hardware", `expected true, false or "required", got ${literal(hardware)}.`);
   }

@@ -45,6 +45,10 @@ export default table(import.meta, {
     wrong("into", /expected memory with an allocate\(\), got a function/, HINT),
   ),
   "into: no slots": row({ into: host, slots: 0 }, wrong("slots", /expected an integer from 1 to 1024, got 0/)),
+  "into: slots of nothing": row(
+    { slots: 4 },
+    wrong("slots", /without into there are no buffers to count/, /leave it out/),
+  ),
   "into: half a slot": row({ into: host, slots: 1.5 }, wrong("slots", /expected an integer from 1 to 1024, got 1\.5/)),
   "into: too many slots": row({ into: host, slots: 1e9 }, wrong("slots", /expected an integer from 1 to 1024/)),
   "into: allocates nothing": allocates(() => undefined, wrong("into", /returns a Tensor, got undefined/)),
