@@ -22,14 +22,12 @@ import { value } from "../ffmpeg/open.ts";
 import { sweep } from "../faults/sweep.ts";
 import { installTap } from "../faults/tap.ts";
 import { openFds } from "../gc.ts";
-import { behave, NODE } from "../vaapi/driver.ts";
+import { behave, buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
 import { guestTest } from "./needs.ts";
 
 installTap();
 await buildFrames();
-behave();
-VaapiContext.open({ node: NODE })[Symbol.dispose](); // what libraries open once, and keep
-dmabuf.allocate({ shape: [1], dtype: "u8" })[Symbol.dispose]();
+if (await buildDriver() === undefined) useDriver();
 
 const NV12 = imageInfo({ format: "NV12", width: 64, height: 32 });
 const FOURCC = { R8: 0x20203852, GR88: 0x38385247, NV12: 0x3231564e };
@@ -42,6 +40,9 @@ interface There {
 
 function test(name: string, fn: (there: There) => unknown): void {
   guestTest(`ffmpeg: ${name}`, async () => {
+    behave();
+    VaapiContext.open({ node: NODE })[Symbol.dispose](); // what libraries open once, and keep
+    dmabuf.allocate({ shape: [1], dtype: "u8" })[Symbol.dispose]();
     const [alive, fds] = [ledger.alive, openFds()];
     {
       using ffmpeg = FFmpegContext.open({ on: dmabuf });
