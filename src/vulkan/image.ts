@@ -45,6 +45,15 @@ export interface VulkanImageForm {
 const INIT: Names<VulkanImageInit> = { shape: true, tiling: true, exportAs: true };
 const FORM: Names<VulkanImageForm> = { shape: true, layout: true };
 
+/** Attaches an image of a library that keeps a record of its turns. */
+export let attachedTo: (
+  target: VulkanImageTarget,
+  image: bigint,
+  form: VulkanImageForm,
+  access: Access | undefined,
+  turns: Turns | undefined,
+) => VulkanImage;
+
 /** Images of one format in one context, as a node of the graph. `vulkan.image(format)` returns the same object each time. */
 export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryTarget<VulkanImage> {
   /** The kind of memory. */
@@ -57,6 +66,10 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
   readonly ports: Memory<VulkanImage, ImageObject>;
   /** The context, as its parts know it. For mappers. */
   readonly base: VulkanBase;
+
+  static {
+    attachedTo = (target, ...about) => target.#attached(...about);
+  }
 
   /** Made by `vulkan.image()`. */
   constructor(base: VulkanBase, format: VulkanFormat) {
@@ -140,7 +153,7 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
    * @throws {LayoutError} for a shape that is no image of this format.
    */
   attach(image: bigint, form: VulkanImageForm, options: AttachOptions = {}): VulkanImage {
-    return attaching(options, (access) => this.attached(image, form, access));
+    return attaching(options, (access) => this.#attached(image, form, access));
   }
 
   /**
@@ -172,8 +185,7 @@ export class VulkanImageTarget extends PrintedTarget<Context> implements MemoryT
     });
   }
 
-  /** @internal The same, of a library that keeps a record of an image's turns. */
-  attached(image: bigint, form: VulkanImageForm, access: Access | undefined, turns?: Turns): VulkanImage {
+  #attached(image: bigint, form: VulkanImageForm, access: Access | undefined, turns?: Turns): VulkanImage {
     const handle = checks.handleIn<VkImage>(image, "image");
     const { shape, layout = VK_IMAGE_LAYOUT_GENERAL } = optionsIn(form, FORM, "form");
     if (!Number.isInteger(layout) || layout < 0 || layout >= 2 ** 31) {

@@ -8,7 +8,7 @@ import { attaching } from "../../core/tensors/adopt.ts";
 import { Frame } from "../../core/tensors/frame.ts";
 import { symbolIn } from "../../guard/load.ts";
 import type { VulkanBase } from "../base.ts";
-import type { VulkanImageTarget } from "../image.ts";
+import { attachedTo, type VulkanImageTarget } from "../image.ts";
 import { checks } from "../library.ts";
 import type { OpenDevice } from "../open_device.ts";
 import { pointers, type Struct, struct } from "../struct.ts";
@@ -34,7 +34,7 @@ export function nativesOf(context: Imaging): Natives {
         allOrNothing("attaching images", (undo) => {
           const planes = planeLayouts(info).map(({ shape }, i) => {
             const { handle, turns } = objects[i];
-            const image = targetOf(context, info, i).attached(handle, { shape }, access, turns);
+            const image = attachedTo(targetOf(context, info, i), handle, { shape }, access, turns);
             undo.push(() => image[Symbol.dispose]());
             return image;
           });
