@@ -30,9 +30,6 @@ export interface AVCodecs {
   /** `const AVCodecHWConfig *avcodec_get_hw_config(const AVCodec *codec, int index)` */
   avcodec_get_hw_config(codec: Address, index: number): Address;
 
-  /** `const AVCodec *avcodec_find_decoder_by_name(const char *name)` */
-  avcodec_find_decoder_by_name(name: BufferSource | null): Address;
-
   /** `const AVCodec *avcodec_find_encoder_by_name(const char *name)` */
   avcodec_find_encoder_by_name(name: BufferSource | null): Address;
 
@@ -92,12 +89,6 @@ export interface AVCodecs {
   /** `void av_packet_unref(AVPacket *pkt)` */
   av_packet_unref(pkt: Address): void;
 
-  /** `int av_packet_ref(AVPacket *dst, const AVPacket *src)` */
-  av_packet_ref(dst: Address, src: Address): number;
-
-  /** `void av_packet_move_ref(AVPacket *dst, AVPacket *src)` */
-  av_packet_move_ref(dst: Address, src: Address): void;
-
   /** `const char *av_get_pix_fmt_name(enum AVPixelFormat pix_fmt)` */
   av_get_pix_fmt_name(pix_fmt: number): Address;
 
@@ -113,9 +104,6 @@ export interface AVCodecs {
   /** `void av_buffer_unref(AVBufferRef **buf)` */
   av_buffer_unref(buf: BufferSource | null): void;
 
-  /** `AVBufferPool *av_buffer_pool_init(size_t size, AVBufferRef *(*alloc)(size_t))` */
-  av_buffer_pool_init(size: bigint, alloc: Address): Address;
-
   /** `AVBufferPool *av_buffer_pool_init2(size_t size, void *opaque, AVBufferRef *(*alloc)(void *, size_t), void (*pool_free)(void *))` */
   av_buffer_pool_init2(size: bigint, opaque: Address, alloc: Address, pool_free: Address): Address;
 
@@ -124,9 +112,6 @@ export interface AVCodecs {
 
   /** `void av_buffer_pool_uninit(AVBufferPool **pool)` */
   av_buffer_pool_uninit(pool: BufferSource | null): void;
-
-  /** `int av_opt_set(void *obj, const char *name, const char *val, int search_flags)` */
-  av_opt_set(obj: Address, name: BufferSource | null, val: BufferSource | null, search_flags: number): number;
 
   /** `int av_dict_set(AVDictionary **pm, const char *key, const char *value, int flags)` */
   av_dict_set(pm: BufferSource | null, key: BufferSource | null, value: BufferSource | null, flags: number): number;
@@ -137,15 +122,6 @@ export interface AVCodecs {
   /** `void av_dict_free(AVDictionary **m)` */
   av_dict_free(m: BufferSource | null): void;
 
-  /** `int av_dict_count(const AVDictionary *m)` */
-  av_dict_count(m: Address): number;
-
-  /** `int av_strerror(int errnum, char *errbuf, size_t errbuf_size)` */
-  av_strerror(errnum: number, errbuf: BufferSource | null, errbuf_size: bigint): number;
-
   /** `void av_channel_layout_default(AVChannelLayout *ch_layout, int nb_channels)` */
   av_channel_layout_default(ch_layout: Address, nb_channels: number): void;
-
-  /** `int av_channel_layout_copy(AVChannelLayout *dst, const AVChannelLayout *src)` */
-  av_channel_layout_copy(dst: Address, src: Address): number;
 }

@@ -20,8 +20,6 @@ export const SYMBOLS = {
   av_codec_is_decoder: { parameters: ["u64"], result: "i32" },
   // const AVCodecHWConfig *avcodec_get_hw_config(const AVCodec *codec, int index)
   avcodec_get_hw_config: { parameters: ["u64", "i32"], result: "u64" },
-  // const AVCodec *avcodec_find_decoder_by_name(const char *name)
-  avcodec_find_decoder_by_name: { parameters: ["buffer"], result: "u64" },
   // const AVCodec *avcodec_find_encoder_by_name(const char *name)
   avcodec_find_encoder_by_name: { parameters: ["buffer"], result: "u64" },
   // AVCodecContext *avcodec_alloc_context3(const AVCodec *codec)
@@ -68,10 +66,6 @@ export const SYMBOLS = {
   av_packet_free: { parameters: ["buffer"], result: "void" },
   // void av_packet_unref(AVPacket *pkt)
   av_packet_unref: { parameters: ["u64"], result: "void" },
-  // int av_packet_ref(AVPacket *dst, const AVPacket *src)
-  av_packet_ref: { parameters: ["u64", "u64"], result: "i32" },
-  // void av_packet_move_ref(AVPacket *dst, AVPacket *src)
-  av_packet_move_ref: { parameters: ["u64", "u64"], result: "void" },
   // const char *av_get_pix_fmt_name(enum AVPixelFormat pix_fmt)
   av_get_pix_fmt_name: { parameters: ["i32"], result: "u64" },
   // const char *av_get_sample_fmt_name(enum AVSampleFormat sample_fmt)
@@ -82,28 +76,18 @@ export const SYMBOLS = {
   av_frame_move_ref: { parameters: ["u64", "u64"], result: "void" },
   // void av_buffer_unref(AVBufferRef **buf)
   av_buffer_unref: { parameters: ["buffer"], result: "void" },
-  // AVBufferPool *av_buffer_pool_init(size_t size, AVBufferRef *(*alloc)(size_t))
-  av_buffer_pool_init: { parameters: ["usize", "u64"], result: "u64" },
   // AVBufferPool *av_buffer_pool_init2(size_t size, void *opaque, AVBufferRef *(*alloc)(void *, size_t), void (*pool_free)(void *))
   av_buffer_pool_init2: { parameters: ["usize", "u64", "u64", "u64"], result: "u64" },
   // AVBufferRef *av_buffer_pool_get(AVBufferPool *pool)
   av_buffer_pool_get: { parameters: ["buffer"], result: "u64" },
   // void av_buffer_pool_uninit(AVBufferPool **pool)
   av_buffer_pool_uninit: { parameters: ["buffer"], result: "void" },
-  // int av_opt_set(void *obj, const char *name, const char *val, int search_flags)
-  av_opt_set: { parameters: ["u64", "buffer", "buffer", "i32"], result: "i32" },
   // int av_dict_set(AVDictionary **pm, const char *key, const char *value, int flags)
   av_dict_set: { parameters: ["buffer", "buffer", "buffer", "i32"], result: "i32" },
   // AVDictionaryEntry *av_dict_get(const AVDictionary *m, const char *key, const AVDictionaryEntry *prev, int flags)
   av_dict_get: { parameters: ["u64", "buffer", "u64", "i32"], result: "u64" },
   // void av_dict_free(AVDictionary **m)
   av_dict_free: { parameters: ["buffer"], result: "void" },
-  // int av_dict_count(const AVDictionary *m)
-  av_dict_count: { parameters: ["u64"], result: "i32" },
-  // int av_strerror(int errnum, char *errbuf, size_t errbuf_size)
-  av_strerror: { parameters: ["i32", "buffer", "usize"], result: "i32" },
   // void av_channel_layout_default(AVChannelLayout *ch_layout, int nb_channels)
   av_channel_layout_default: { parameters: ["u64", "i32"], result: "void" },
-  // int av_channel_layout_copy(AVChannelLayout *dst, const AVChannelLayout *src)
-  av_channel_layout_copy: { parameters: ["u64", "u64"], result: "i32" },
 } as const satisfies Deno.ForeignLibraryInterface;

@@ -17,8 +17,6 @@ export const AVMEDIA_TYPE_ATTACHMENT = 4;
 
 // int
 
-/** `#define AV_ERROR_MAX_STRING_SIZE 64` */
-export const AV_ERROR_MAX_STRING_SIZE = 64;
 /** `#define AV_LOG_QUIET -8` */
 export const AV_LOG_QUIET: number = -8;
 /** `#define AV_LOG_PANIC 0` */
@@ -93,8 +91,6 @@ export const AV_CODEC_CAP_ENCODER_REORDERED_OPAQUE = 1048576;
 export const AV_CODEC_CAP_ENCODER_FLUSH = 2097152;
 /** `#define AV_CODEC_CAP_ENCODER_RECON_FRAME (1 << 22)` */
 export const AV_CODEC_CAP_ENCODER_RECON_FRAME = 4194304;
-/** `#define AV_INPUT_BUFFER_PADDING_SIZE 64` */
-export const AV_INPUT_BUFFER_PADDING_SIZE = 64;
 /** `#define AV_PKT_FLAG_KEY 0x0001` */
 export const AV_PKT_FLAG_KEY = 0x0001;
 /** `#define AV_PKT_FLAG_CORRUPT 0x0002` */
@@ -107,13 +103,9 @@ export const AV_PKT_FLAG_TRUSTED = 0x0008;
 export const AV_PKT_FLAG_DISPOSABLE = 0x0010;
 /** `#define AV_CODEC_FLAG_GLOBAL_HEADER (1 << 22)` */
 export const AV_CODEC_FLAG_GLOBAL_HEADER = 4194304;
-/** `#define AV_GET_BUFFER_FLAG_REF (1 << 0)` */
-export const AV_GET_BUFFER_FLAG_REF = 1;
 /** `#define FF_THREAD_FRAME 1` */
 export const FF_THREAD_FRAME = 1;
 /** `#define FF_THREAD_SLICE 2` */
 export const FF_THREAD_SLICE = 2;
-/** `#define AV_OPT_SEARCH_CHILDREN (1 << 0)` */
-export const AV_OPT_SEARCH_CHILDREN = 1;
 /** `enum constant AV_CODEC_HW_CONFIG_METHOD_HW_DEVICE_CTX` */
 export const AV_CODEC_HW_CONFIG_METHOD_HW_DEVICE_CTX = 1;

@@ -47,9 +47,6 @@ export interface AVFormats {
   /** `void avformat_close_input(AVFormatContext **s)` */
   avformat_close_input(s: BufferSource | null): void;
 
-  /** `void avformat_close_input(AVFormatContext **s)` Runs on another thread. */
-  avformat_close_input_async(s: BufferSource | null): Promise<void>;
-
   /** `int avformat_alloc_output_context2(AVFormatContext **ctx, const AVOutputFormat *oformat, const char *format_name, const char *filename)` */
   avformat_alloc_output_context2(
     ctx: BufferSource | null,

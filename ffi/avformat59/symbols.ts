@@ -22,13 +22,6 @@ export const SYMBOLS = {
   avformat_seek_file: { parameters: ["u64", "i32", "i64", "i64", "i64", "i32"], result: "i32", nonblocking: true },
   // void avformat_close_input(AVFormatContext **s)
   avformat_close_input: { parameters: ["buffer"], result: "void" },
-  // void avformat_close_input(AVFormatContext **s)
-  avformat_close_input_async: {
-    name: "avformat_close_input",
-    parameters: ["buffer"],
-    result: "void",
-    nonblocking: true,
-  },
   // int avformat_alloc_output_context2(AVFormatContext **ctx, const AVOutputFormat *oformat, const char *format_name, const char *filename)
   avformat_alloc_output_context2: { parameters: ["buffer", "u64", "buffer", "buffer"], result: "i32" },
   // AVStream *avformat_new_stream(AVFormatContext *s, const AVCodec *c)

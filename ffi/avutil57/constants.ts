@@ -63,6 +63,8 @@ export const AVCOL_RANGE_JPEG = 2;
 
 // int
 
+/** `#define AV_ERROR_MAX_STRING_SIZE 64` */
+export const AV_ERROR_MAX_STRING_SIZE = 64;
 /** `#define AV_BUFFER_FLAG_READONLY (1 << 0)` */
 export const AV_BUFFER_FLAG_READONLY = 1;
 /** `#define AV_NUM_DATA_POINTERS 8` */

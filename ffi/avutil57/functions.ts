@@ -74,4 +74,7 @@ export interface AVUtil {
 
   /** `int av_chroma_location_from_name(const char *name)` */
   av_chroma_location_from_name(name: BufferSource | null): number;
+
+  /** `int av_strerror(int errnum, char *errbuf, size_t errbuf_size)` */
+  av_strerror(errnum: number, errbuf: BufferSource | null, errbuf_size: bigint): number;
 }

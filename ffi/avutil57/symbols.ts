@@ -50,4 +50,6 @@ export const SYMBOLS = {
   av_color_space_from_name: { parameters: ["buffer"], result: "i32" },
   // int av_chroma_location_from_name(const char *name)
   av_chroma_location_from_name: { parameters: ["buffer"], result: "i32" },
+  // int av_strerror(int errnum, char *errbuf, size_t errbuf_size)
+  av_strerror: { parameters: ["i32", "buffer", "usize"], result: "i32" },
 } as const satisfies Deno.ForeignLibraryInterface;

@@ -1,9 +1,9 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import { AV_ERROR_MAX_STRING_SIZE } from "../../ffi/avcodec59/constants.ts";
 import type { AVCodecs } from "../../ffi/avcodec59/functions.ts";
 import { SYMBOLS as CODEC_SYMBOLS } from "../../ffi/avcodec59/symbols.ts";
 import type { AVFormats } from "../../ffi/avformat59/functions.ts";
 import { SYMBOLS as FORMAT_SYMBOLS } from "../../ffi/avformat59/symbols.ts";
+import { AV_ERROR_MAX_STRING_SIZE } from "../../ffi/avutil57/constants.ts";
 import { ERROR_NAMES } from "../../ffi/avutil57/errors.ts";
 import type { AVUtil } from "../../ffi/avutil57/functions.ts";
 import { SYMBOLS } from "../../ffi/avutil57/symbols.ts";
@@ -145,7 +145,7 @@ export const failure: ErrorMaker = (code, fn, fields) => {
 /** FFmpeg's own words for a code. */
 function sentenceOf(code: number): string {
   const text = new Uint8Array(AV_ERROR_MAX_STRING_SIZE);
-  coding().codec.av_strerror(code, text, BigInt(text.length));
+  opened().av_strerror(code, text, BigInt(text.length));
   return new TextDecoder().decode(text.subarray(0, text.indexOf(0)));
 }
 

@@ -1,6 +1,6 @@
 // AVFrames that FFmpeg has made, as frames of samepage's: the same bytes, references that add up, and what is refused.
 
-import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertNotEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import {
   AccessError,
   ArgumentError,
@@ -17,6 +17,7 @@ import type { AVUtil } from "../../ffi/avutil57/functions.ts";
 import type { Address } from "../../ffi/address.ts";
 import { fieldsAt } from "../../src/ffmpeg/fields.ts";
 import { avutil } from "../../src/ffmpeg/library.ts";
+import { runModule } from "../process.ts";
 import { warningsOf } from "../warnings.ts";
 import { CFrame, cText, inC } from "./frames.ts";
 import { elementOf, Open, test, testOpen, value } from "./open.ts";
@@ -466,4 +467,14 @@ testOpen("DL Streamer 16: sizes beyond 32 bits are not cut", (open) => {
   const least = 16 * (2 ** 31 - 2) + 16;
   const error = assertThrows(() => open.attach(made), LayoutError);
   assert(Number(/reaches to byte (\d+)/.exec(error.message)?.[1]) >= least, error.message);
+});
+
+test("an error of FFmpeg's own is said in its words where libavutil is all that is there", async () => {
+  const { stdout, stderr } = await runModule(
+    `import { failure } from "../../src/ffmpeg/library.ts";
+    import { AVERROR_EXTERNAL } from "../../ffi/avutil57/errors.ts";
+    console.log(failure(AVERROR_EXTERNAL, "av_hwdevice_ctx_init").message);`,
+    { env: { SAMEPAGE_LIB_FFMPEG_CODEC: "/nonesuch/libavcodec.so" } },
+  );
+  assertStringIncludes(stdout + stderr, "av_hwdevice_ctx_init failed with AVERROR_EXTERNAL (-542398533: Generic error");
 });

@@ -18,7 +18,6 @@ export const avformat59: Library = {
     { name: "av_read_frame", address: ["s", "pkt"], nonblocking: true },
     { name: "avformat_seek_file", address: ["s"], nonblocking: true },
     "avformat_close_input",
-    { name: "avformat_close_input", as: "avformat_close_input_async", nonblocking: true },
     { name: "avformat_alloc_output_context2", address: ["oformat"] },
     { name: "avformat_new_stream", address: ["s", "c"] },
     { name: "avformat_query_codec", address: ["ofmt"] },

@@ -42,12 +42,13 @@ export const avutil57: Library = {
     "av_color_transfer_from_name",
     "av_color_space_from_name",
     "av_chroma_location_from_name",
+    "av_strerror",
   ],
   constants: [
     { type: "uint64_t", names: ["AV_PIX_FMT_FLAG_*"] },
     { type: "enum AVSampleFormat", names: ["AV_SAMPLE_FMT_*"] },
     { type: "enum AVColorRange", names: ["AVCOL_RANGE_*", "!AVCOL_RANGE_NB"] },
-    { type: "int", names: ["AV_BUFFER_FLAG_READONLY", "AV_NUM_DATA_POINTERS"] },
+    { type: "int", names: ["AV_BUFFER_FLAG_READONLY", "AV_NUM_DATA_POINTERS", "AV_ERROR_MAX_STRING_SIZE"] },
     { type: "int64_t", names: ["AV_NOPTS_VALUE"] },
     {
       type: "enum AVFrameSideDataType",
