@@ -1,5 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AV_NOPTS_VALUE, AV_NUM_DATA_POINTERS } from "../../ffi/avutil57/constants.ts";
+import type { AVBufferRef } from "../../ffi/avutil57/structs.ts";
 import type { AdoptedPlane } from "../core/tensors/adopt.ts";
 import { croppedPlane, type PlaneLayout } from "../core/layout/components.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
@@ -14,8 +15,8 @@ import {
 } from "../core/layout/frame_info.ts";
 import { type Layout, layout } from "../core/layout/layout.ts";
 import type { Undo } from "../core/life/undo.ts";
-import { libc } from "../core/native/libc.ts";
-import { FixedStruct, viewAt } from "../core/native/pin.ts";
+import { viewAt } from "../core/native/pin.ts";
+import { type InMemory, StructType } from "../core/native/struct_type.ts";
 import { textAt } from "../core/native/text.ts";
 import { Recent } from "../core/recent.ts";
 import { type Fields, freed } from "./fields.ts";
@@ -176,10 +177,16 @@ export interface Buffer {
   readonly byteLength: number;
 }
 
+let references: StructType<AVBufferRef> | undefined;
+
+/** What an AVBufferRef says now; valid until the next call. */
+function referenceAt(address: Address): InMemory<AVBufferRef> {
+  return (references ??= new StructType(avutil().structs.AVBufferRef, "ffmpeg")).copyOf(address);
+}
+
 /** What an AVBufferRef refers to. */
 export function bufferBytes(reference: Address): Address {
-  const { structs: { AVBufferRef: { size }, readAVBufferRef } } = avutil();
-  return readAVBufferRef(viewAt(reference, size, "ffmpeg"), 0).data;
+  return referenceAt(reference).data;
 }
 
 /** The buffers of an AVFrame that FFmpeg has made. */
@@ -193,15 +200,9 @@ export function buffersOf({ view, extended_buf, nb_extended_buf }: Fields): Buff
   return buffers;
 }
 
-/** A copy of an AVBufferRef: to look at FFmpeg's own costs far more. */
-let copy: FixedStruct | undefined;
-
 function addBuffer(buffers: Buffer[], at: Address): void {
   if (at === NULL) return;
-  const { AVBufferRef: { size: byteLength }, readAVBufferRef } = avutil().structs;
-  copy ??= new FixedStruct(byteLength);
-  libc().memcpy(copy.view, at, BigInt(byteLength));
-  const { data, size } = readAVBufferRef(copy.view, 0);
+  const { data, size } = referenceAt(at);
   buffers.push({ reference: at, address: data, byteLength: Number(size) });
 }
 

@@ -16,6 +16,18 @@ class Lying {
   }
 }
 
+/** A word: an address, or a size. */
+function wordAt(at: number): PropertyDescriptor & ThisType<Lying> {
+  return {
+    get() {
+      return this.view.getBigUint64(at, true);
+    },
+    set(value: bigint) {
+      this.view.setBigUint64(at, value, true);
+    },
+  };
+}
+
 /** How fields are read and written. V8 compiles one function for each type, so each has its own. */
 const ACCESSORS: Readonly<Record<string, (at: number) => PropertyDescriptor & ThisType<Lying>>> = {
   i32: (at) => ({
@@ -42,14 +54,8 @@ const ACCESSORS: Readonly<Record<string, (at: number) => PropertyDescriptor & Th
       this.view.setBigInt64(at, value, true);
     },
   }),
-  u64: (at) => ({
-    get() {
-      return this.view.getBigUint64(at, true);
-    },
-    set(value: bigint) {
-      this.view.setBigUint64(at, value, true);
-    },
-  }),
+  u64: wordAt,
+  usize: wordAt,
 };
 
 /** The bytes of the widest field. */
