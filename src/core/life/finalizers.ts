@@ -79,14 +79,16 @@ const contexts: FinalizationRegistry<Remembered> = new FinalizationRegistry(({ n
   warn(`${name} was never disposed; its native objects stay. Use \`using\` or dispose it.${originInWords(origin)}`);
 });
 
-export function registerContext(context: object, { name, origin, undo }: Resource): void {
-  contexts.register(context, { name, origin }, undo);
-  undo.push(() => void contexts.unregister(undo)); // whoever ends it: that of what it stands on, too
+export function registerContext(context: object, resource: Resource): void {
+  const { name, origin, undo } = resource;
+  contexts.register(context, { name, origin }, resource);
+  undo.push(() => void contexts.unregister(resource)); // the end of what it stands on ends it, too
 }
 
-/** It was disposed: takes it out of the registry of the garbage collector. */
-export function disposed(object: object): void {
+/** It was disposed: takes it out of both registries of the garbage collector. */
+export function disposed(object: { readonly resource: Resource }): void {
   finalizers.unregister(object);
+  contexts.unregister(object.resource);
 }
 
 /** What lives as long as another object. */
