@@ -348,7 +348,7 @@ export class Decoding {
   #readAhead(): void {
     this.#wasRead = undefined;
     this.#reading = this.#read(this.#packets[0]);
-    this.#reading.catch(() => {}); // whoever awaits it is told
+    this.#reading.catch(() => {}); // it is thrown where the read is awaited
   }
 
   /** Gives the decoder the next packet, while the one after it is read. */

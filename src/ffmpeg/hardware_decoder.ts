@@ -3,8 +3,8 @@ import { AV_CODEC_CAP_HARDWARE, AV_CODEC_HW_CONFIG_METHOD_HW_DEVICE_CTX } from "
 import { coding, readStruct } from "./library.ts";
 
 /**
- * FFmpeg's first decoder of a codec that works on a device of an API when it has one; NULL where there is none. For AV1 that
- * is not the decoder which FFmpeg takes by itself. Decoders that work on a device only, such as h264_cuvid, are left out:
+ * Returns FFmpeg's first decoder of a codec that works on a device of an API, once it has one; NULL if no decoder does. For
+ * AV1 that is not the decoder which FFmpeg takes by itself. Decoders that work on a device only, such as h264_cuvid, are left out:
  * they end where it does not take a stream.
  */
 export function decoderOn(api: number, codecId: number): Address {

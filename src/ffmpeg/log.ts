@@ -15,8 +15,8 @@ interface Log {
 let log: Log | null | undefined;
 
 /**
- * FFmpeg's log goes to {@link reportLog} from now on, and not to stderr. The isolate that asked last has it. Where no machine
- * code may run, there is none.
+ * Sends FFmpeg's log to {@link reportLog} from now on, and not to stderr. The isolate that called this last has it. Where no
+ * machine code may run, FFmpeg logs nothing.
  */
 export function takeLog(): void {
   const { fns } = avutil();

@@ -41,7 +41,7 @@ const ENDBR64 = [0xf3, 0x0f, 0x1e, 0xfa]; // endbr64: an indirect call may arriv
 
 /**
  * `int get_buffer2(AVCodecContext *s, AVFrame *frame, int flags)`. `s->opaque` is the control block. A frame of its format
- * that is not too large gets a buffer of the pool; where there is none, and for every other frame, FFmpeg's own function
+ * that is not too large gets a buffer of the pool. If the pool is empty, and for every other frame, FFmpeg's own function
  * goes on with the same arguments.
  */
 export function getBufferCode({ AVFrame, AVBufferRef, coding: { AVCodecContext } }: Structs): Code {

@@ -82,7 +82,7 @@ const DISPLAY: Kind<MetadataFields["masteringDisplay"]> = {
 
 const KINDS = [MATRIX, CAPTIONS, LIGHT, DISPLAY] as readonly Kind[];
 
-/** The side data of an AVFrame that has a type here; undefined where there is none. */
+/** Returns the side data of an AVFrame whose types are known here; undefined if it has no such data. */
 export function metadataOf({ side_data, nb_side_data }: Fields): Metadata | undefined {
   if (nb_side_data <= 0) return undefined;
   const { AVFrameSideData, readAVFrameSideData } = avutil().structs;

@@ -21,7 +21,7 @@ export const TEXT_BYTES = LINE - TEXT;
 
 /**
  * What a library logs on any thread, where no JavaScript runs, as warnings: its callback writes the lines into a ring by
- * machine code, each call into the next line, whoever writes the others.
+ * machine code, each call into the next line, also while other threads write theirs.
  */
 export class LogRing {
   /** The library's name, which each warning begins with. */

@@ -39,7 +39,7 @@ export interface NativeBuffersInit {
 
 interface Slot<T> {
   readonly tensor: T;
-  /** All of it, lent: nobody else may use what native code writes at any time. */
+  /** All of it, lent: native code writes it at any time, so nothing else may use it. */
   readonly lent: T;
   /** Where the buffer begins, counted from the tensor's handle. */
   readonly at: number;

@@ -160,7 +160,7 @@ export class ImageObject extends SharedMemory {
   takingTurns(): Turns {
     if (this.#turns !== undefined) return this.#turns;
     const semaphore = createSemaphore(this.device, "timeline-fd", this.undo);
-    // Mesa's queue touches the semaphores of a submit once more after it has signalled them, whoever has submitted it.
+    // Mesa's queue touches the semaphores of a submit once more after it has signalled them, FFmpeg's submits too.
     const [queue] = this.device.handles.queues;
     this.undo.push(() => check(vulkan().vkQueueWaitIdle(queue), "vkQueueWaitIdle"));
     return this.#turns = { semaphore, value: 0n, layout: this.#layout, access: 0 };
