@@ -29,9 +29,11 @@ async function setup(purpose: Purpose): Promise<string[]> {
   if (wheels.length > 0 && !await hasPip()) packages.push(PIP);
   const reasons = [
     await installPackages(title, packages),
-    ...await Array.fromAsync(wheels, (one) => unpack(title, one)),
-    purpose === "test" ? await unpackHeaders(title) : undefined,
-    purpose === "test" ? await installNodeAv(title) : undefined,
+    ...(await Promise.all([ // from three servers
+      Array.fromAsync(wheels, (one) => unpack(title, one)),
+      purpose === "test" ? unpackHeaders(title) : undefined,
+      purpose === "test" ? installNodeAv(title) : undefined,
+    ])).flat(),
     purpose === "guest" ? await unpackKernel(title) : undefined,
     purpose === "guest" ? await unpackLavapipe(title) : undefined,
     purpose === "guest" ? await unpackEgl(title) : undefined,
