@@ -9,8 +9,8 @@ import { assertHeld, held } from "../held.ts";
 import { collect } from "../../gc.ts";
 import type { Subject } from "../subject.ts";
 
-/** Bytes; where no round of maps stays below, it is no noise: of ten thousand it is half a KiB a map. */
-const MOST_GROWTH = 5_000_000;
+/** Bytes of resident memory that are noise, and bytes a map that are a leak where no round stays below. */
+const [NOISE, LEAK] = [1_000_000, 500];
 
 /** The collector and the allocator keep more from one round than from another; a leak is there in all of them. */
 const ROUNDS = 3;
@@ -18,6 +18,7 @@ const ROUNDS = 3;
 /** What has to hold after many maps, and after failed ones. */
 export const LOAD: readonly Case[] = [
   { name: "two-hundred-maps", run: (subject) => mapsLeaveNothing(subject, 200) },
+  { name: "two-thousand-maps", run: (subject) => mapsLeaveNothing(subject, 2_000) },
   { name: "ten-thousand-maps", run: (subject) => mapsLeaveNothing(subject, 10_000) },
   {
     name: "fault-at-every-native-call",
@@ -79,11 +80,12 @@ async function mapsLeaveNothing(subject: Subject, count: number): Promise<void> 
   const { source, bytes } = await filled(subject.source);
   using _ = source;
   await maps(subject, source, count / 10);
+  const unit = Math.max(NOISE, LEAK * count);
   let grown: string[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    const before = await measure(subject);
+    const before = await measure(subject, unit);
     await maps(subject, source, count);
-    grown = growth(before, await measure(subject));
+    grown = growth(before, await measure(subject, unit));
     if (grown.length === 0) break;
   }
   assertEquals(grown, [], `${count} maps leave something, again and again`);
@@ -104,11 +106,11 @@ interface Measures {
   readonly [what: string]: number;
 }
 
-async function measure(subject: Subject): Promise<Measures> {
+async function measure(subject: Subject, unit: number): Promise<Measures> {
   subject.quiet?.();
   await collect();
   return {
-    "times 5 MB of resident memory": Deno.memoryUsage().rss / MOST_GROWTH,
+    [`times ${unit} bytes of resident memory`]: Deno.memoryUsage().rss / unit,
     ...held(),
     "native objects": subject.alive?.() ?? 0,
     ...ledger.alive,
