@@ -1,6 +1,6 @@
 // Runs all tests: `deno task test [flags of deno test] [files or folders]`.
 //
-// Every test file has a process of its own: a driver that crashes, or that keeps state, is that file's matter alone. Two
+// Every test file has a process of its own: a driver that crashes, or that keeps state, is that file's matter alone. Three
 // run at a time; those that judge how long something takes run alone, after the others. Paths under tests/ are run as
 // tests, any others as documentation: `deno task test src/core/layout/layout.ts` runs that file's examples. Flags go to
 // each run, a value after its "=": `--filter=word`. `--times` lists the runs that took longest.
@@ -44,8 +44,8 @@ const HAS_OPENCL = hasOpenCL();
 /** APIs whose edges are tested in a guest. */
 const GUEST_APIS = ["dmabuf"];
 const DOCUMENTED = ["mod.ts", "src", "README.md", "ARCHITECTURE.md", "docs"];
-/** Test files that run at a time. */
-const LANES = 2;
+/** Test files that run at a time: one more than CI has cores, because most of them wait now and then. */
+const LANES = 3;
 /** They judge how long something takes: what runs beside them would be taken for theirs. */
 const ALONE = ["tests/opencl/laws_test.ts", "tests/opencl/svm_test.ts", "tests/unit/ranges_test.ts"];
 /** How many of the longest runs `--times` lists. */
