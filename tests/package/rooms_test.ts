@@ -1,4 +1,4 @@
-// The arrows of ARCHITECTURE.md: mod.ts → src/mappers → src/<api> → src/core → ffi.
+// The arrows of ARCHITECTURE.md: mod.ts → src/<api> → src/core → ffi.
 
 import { assert, assertEquals } from "@std/assert";
 import { basename } from "@std/path";
@@ -12,8 +12,6 @@ const SHARED = [
   "src/guard",
   "src/envelope",
   "src/advisor",
-  "src/mappers",
-  "src/pipeline",
   "src/doctor",
 ];
 
@@ -44,14 +42,12 @@ function codeFor(room: string): string[] {
   if (room === "src/envelope") return ["src/core"];
   if (room === "src/guard") return ["src/core", "src/envelope", "ffi"];
   if (room === "src/advisor") return ["src/core"];
-  if (room === "src/mappers") return ["src/core"];
-  if (room === "src/pipeline") return ["src/core"];
   // deno.json says which version of samepage it is.
   if (room === "src/doctor") {
-    return ["deno.json", ...dataOf(apis), "src/core", "src/guard", "src/advisor", "src/mappers", ...apis];
+    return ["deno.json", ...dataOf(apis), "src/core", "src/guard", "src/advisor", ...apis];
   }
-  if (room === "mod.ts") return ["src/core", "src/mappers", "src/host", "src/pipeline", "ffi"];
-  if (room === "backend.ts") return ["src/core", "src/mappers", "src/host", "ffi"];
+  if (room === "mod.ts") return ["src/core", "src/host", "ffi"];
+  if (room === "backend.ts") return ["src/core", "src/host", "ffi"];
   if (room === "src/gl") return ["src/core"];
   return ["src/core", "src/gl", "src/guard", "src/envelope", "ffi", `ffi:${room}`];
 }
@@ -64,7 +60,7 @@ function dataOf(of: ReadonlySet<string>): string[] {
 /** The rooms that a room may know as types besides. */
 function typesFor(room: string): string[] {
   if (room === "src/advisor") return ["src/cuda"];
-  if (room === "src/mappers") return [...apis];
+  if (room === "src/opencv") return ["src/host", "src/opencl"]; // a UMat is OpenCL's memory
   return apis.has(room) && room !== "src/host" ? ["src/host"] : []; // an API's edges lead to the host and back
 }
 
@@ -130,15 +126,16 @@ for (const entry of ["mod.ts", "backend.ts"]) {
   });
 }
 
-Deno.test("rooms: every file of src/mappers is an edge, and is in the table of its mod.ts", () => {
-  const edges = files.filter((file) => /^src\/mappers\/(?!mod)[^/]+\.ts$/.test(file));
-  assertEquals(edges.filter((file) => !/\/[a-z_]+_to_[a-z_]+\.ts$/.test(file)), []);
-  const table = imports.filter((it) => it.from === "src/mappers/mod.ts" && !it.typeOnly).map((it) => it.to);
-  assertEquals(edges.filter((edge) => !table.includes(edge)), []);
+/** The files that each have one edge. */
+const edges = files.filter((file) => /^src\/\w+\/edges\/\w+_to_\w+\.ts$/.test(file));
+
+Deno.test("rooms: every edge that is written by hand is in the table of its API", () => {
+  const tables = imports.filter((it) => /^src\/\w+\/edges\/mod\.ts$/.test(it.from) && !it.typeOnly);
+  const listed = new Set(tables.map((it) => it.to));
+  assertEquals(edges.filter((edge) => !listed.has(edge)), []);
 });
 
-Deno.test("rooms: the ends in a mapper's name are folders of src/, or kinds of memory in one", () => {
-  const edges = files.filter((file) => /^src\/mappers\/.*_to_[^/]+\.ts$/.test(file));
+Deno.test("rooms: the ends in an edge's name are folders of src/, or kinds of memory in one", () => {
   const ends = new Set(edges.flatMap((edge) => basename(edge, ".ts").split("_to_")));
   const isKnown = (end: string) => [...apis].some((api) => `src/${end}` === api || `src/${end}`.startsWith(`${api}_`));
   assertEquals([...ends].filter((end) => !isKnown(end)), []);

@@ -1,11 +1,11 @@
-import type { Access } from "../core/memory/access.ts";
-import type { Target } from "../core/graph/context.ts";
-import { Described, planesFromZero } from "../core/tensors/described.ts";
-import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/device/fence.ts";
-import type { Verdict } from "../core/device/proofs.ts";
-import { sizeOf } from "../core/layout/dtype.ts";
-import { moved } from "../core/layout/layout.ts";
+import type { Access } from "../../core/memory/access.ts";
+import type { Target } from "../../core/graph/context.ts";
+import { Described, planesFromZero } from "../../core/tensors/described.ts";
+import type { Refusal } from "../../core/errors.ts";
+import type { Fence } from "../../core/device/fence.ts";
+import type { Verdict } from "../../core/device/proofs.ts";
+import { sizeOf } from "../../core/layout/dtype.ts";
+import { moved } from "../../core/layout/layout.ts";
 import {
   type MapJob,
   type Mapper,
@@ -16,14 +16,14 @@ import {
   refuseFrame,
   refuseUnfit,
   resourceOf,
-} from "../core/graph/mapper.ts";
-import { noRoute } from "../core/graph/route.ts";
-import type { Undo } from "../core/life/undo.ts";
-import type { OpenCLContext } from "../opencl/context.ts";
-import type { OpenCLTensor } from "../opencl/tensor.ts";
-import type { ExecutionContext } from "../opencv/execution.ts";
-import type { OpenCVUMat, UMatBuffer } from "../opencv/umat.ts";
-import type { UMatTarget } from "../opencv/umats/target.ts";
+} from "../../core/graph/mapper.ts";
+import { noRoute } from "../../core/graph/route.ts";
+import type { Undo } from "../../core/life/undo.ts";
+import type { OpenCLContext } from "../../opencl/context.ts";
+import type { OpenCLTensor } from "../../opencl/tensor.ts";
+import type { ExecutionContext } from "../execution.ts";
+import type { OpenCVUMat, UMatBuffer } from "../umat.ts";
+import type { UMatTarget } from "../umats/target.ts";
 
 const EDGE = "opencl→opencv.umat";
 
