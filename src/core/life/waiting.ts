@@ -1,7 +1,7 @@
 import type { Fence } from "../device/fence.ts";
 import type { Line } from "../device/line.ts";
 import { AccessError, warn } from "../errors.ts";
-import { sleepSync } from "../native/sleep.ts";
+import { sleepSync } from "../pace.ts";
 import { advance, failed, keepFailures, ownersOf, raiseFailures, subtreeOf } from "./ending.ts";
 import type { Resource } from "./resource.ts";
 
