@@ -9,6 +9,7 @@ import type { Fence } from "../core/device/fence.ts";
 import type { MemoryTarget, Offer } from "../core/contract.ts";
 import { nameOf, portsOf, type Target } from "../core/graph/context.ts";
 import { Port } from "../core/device/port.ts";
+import { refuseBy } from "../core/device/takes.ts";
 import {
   AccessError,
   ArgumentError,
@@ -100,7 +101,8 @@ function partOf(planes: readonly Tensor[]): Part {
   const first = planes.reduce((least, plane) => plane.grant.start < least.grant.start ? plane : least);
   const { allocation, start } = first.grant;
   const byteLength = Math.max(...planes.map(({ grant }) => grant.end)) - start;
-  return { planes, first, range: { allocation, start, byteLength, address: undefined } };
+  const described = planes.flatMap((plane) => plane.described.planes);
+  return { planes, first, range: { planes: described, allocation, start, byteLength, address: undefined } };
 }
 
 /** The best kind of port by which all parts go out without a byte being moved. */
@@ -119,7 +121,7 @@ function offerFor(
       if (closed !== undefined) refusals.push(closed);
       continue;
     }
-    const refusal = parts.map(({ range }) => offer.refuse?.(range)).find((refusal) => refusal !== undefined);
+    const refusal = parts.map(({ range }) => refuseBy(offer, range)).find((refusal) => refusal !== undefined);
     if (refusal === undefined) return { ...offer, kind };
     refusals.push(refusal);
   }

@@ -64,6 +64,23 @@ export default table(import.meta, {
     },
     says: ["7"],
   },
+  "a dictionary's name that no message takes": {
+    run() {
+      const metadata = new Metadata().set("n".repeat(256), { fits: true });
+      for (
+        const [what, set] of Object.entries({
+          "new Metadata": () => new Metadata({ ["n".repeat(257)]: { fits: false } }),
+          "add": () => metadata.add("n".repeat(257), { fits: false }),
+          "set": () => metadata.set("n".repeat(257), { fits: false }),
+        })
+      ) {
+        const error = fails(what, set, ArgumentError);
+        if (!error.message.startsWith("name: expected at most 256 characters")) throw error;
+      }
+      say([...metadata.entries()].length);
+    },
+    says: ["1"],
+  },
   "metadata that is no plain data": {
     run() {
       const itself: unknown[] = [];
