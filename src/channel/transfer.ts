@@ -21,7 +21,7 @@ import {
 } from "../core/errors.ts";
 import { moved } from "../core/layout/layout.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
-import { accessOfFd, closeFd, isDmaBuf, statusOf } from "../core/native/fd.ts";
+import { accessOfFd, closeFd, isDmaBuf, kindWithoutMemory, statusOf } from "../core/native/fd.ts";
 import { inspectMemfd } from "../core/native/memfd.ts";
 import { type Access, covers } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
@@ -284,7 +284,11 @@ function assertMemory(ports: readonly Port[], access: Access): void {
 
 /** Throws for an fd of another kind than is said, since drivers believe any; and for one that does not allow the access. */
 function assertAllowed({ kind, fd }: Port, access: Access): void {
-  if (kind === "opaque-fd") return; // the kernel knows nothing of it
+  if (kind === "opaque-fd") {
+    const other = kindWithoutMemory(fd, statusOf(fd).mode);
+    if (other !== undefined) throw badMessage("objects", `expected memory, got ${other}.`);
+    return; // the kernel knows no more of it
+  }
   if (kind === "dma-buf" && !isDmaBuf(fd)) {
     throw badMessage("objects", "expected a dma-buf, got an fd of another kind.");
   }
