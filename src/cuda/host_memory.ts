@@ -113,8 +113,7 @@ const UNREACHABLE = {
 export function hostPorts<C extends SampleContext>(
   context: CudaPrimaryContext & { readonly proofs: Proofs<C>; readonly hostMemory: CudaHostMemory },
 ): Memory<CudaTensor> {
-  const { hostMemory } = context;
-  const classOf = (allocation: Allocation) => hostMemory.classOf(hostMemory.reachOf(allocation));
+  const classOf = (allocation: Allocation) => context.hostMemory.classOf(context.hostMemory.reachOf(allocation));
   const byAddress: Offer = {
     kind: "host-pointer",
     refuse: ({ address }) => address === undefined ? UNREACHABLE : undefined,
@@ -129,7 +128,7 @@ export function hostPorts<C extends SampleContext>(
         return { port: new Port(kind, { fd: dmaBufFd(context, tensor, byteLength), byteLength }) };
       }
       const { hostHandle, layout, grant } = tensor;
-      if (reads(access)) hostMemory.warnOfReading(grant.allocation);
+      if (reads(access)) context.hostMemory.warnOfReading(grant.allocation);
       return { port: new Port(kind, { value: hostHandle! + BigInt(layout.byteOffset), byteLength }) };
     },
   };
