@@ -46,7 +46,6 @@ export interface Description {
   /** The UUID of the device, whose driver alone opens the fds: for opaque fds. */
   readonly device?: string;
   readonly access: Access;
-  /** One for each fd, in their order. */
   readonly objects: readonly SentObject[];
   /** The planes of a frame, or the one of a tensor: counted from the object's first byte. */
   readonly planes: readonly Layout[];

@@ -30,7 +30,6 @@ export interface Ends<What> {
   readonly imports: readonly Offer<What>[];
 }
 
-/** An export and an import of one kind of port. */
 export interface OfferPair<What> {
   readonly out: Offer<What>;
   readonly into: Offer<What>;

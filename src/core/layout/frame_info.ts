@@ -26,7 +26,6 @@ interface EncodingRow {
   readonly dtype: DType;
   /** Devices read fractions, up to 1. */
   readonly normalized?: true;
-  /** The element is a whole pixel. */
   readonly packed?: true;
 }
 
@@ -167,7 +166,6 @@ function madeLater<T extends object>(rows: { readonly [Name in keyof T]: () => T
   return table;
 }
 
-/** The formats by their names. */
 export const IMAGE_FORMATS: { readonly [F in ImageFormat]: PictureFormat } = madeLater({
   GRAY8: () => packed("r"),
   RGB: () => packed("rgb"),
@@ -413,7 +411,6 @@ function picture(info: PictureInfo): PictureInfo {
   );
 }
 
-/** The names that a colour's properties may have. */
 const COLOURS: { readonly [N in keyof Colour]-?: readonly NonNullable<Colour[N]>[] } = {
   matrix: ["bt601", "bt709", "bt2020"],
   range: ["limited", "full"],

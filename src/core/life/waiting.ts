@@ -115,14 +115,12 @@ function endedWait(fence: Fence): EndedWait {
 const EVERY_MS = 1;
 const TIMES = 20;
 
-/** A wait without hurry. */
 interface Waiting {
   readonly mark: number;
   readonly done: () => void;
   left: number;
 }
 
-/** By line, in the order in which they came. */
 const waiting = new Map<Line, Waiting[]>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 

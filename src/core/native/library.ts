@@ -79,7 +79,6 @@ function bytesAt(files: Files, fd: number, at: bigint, length: number): DataView
   return files.read(fd, bytes, BigInt(length)) === BigInt(length) ? new DataView(bytes.buffer) : undefined;
 }
 
-/** A native library: its names, where it may be, and the functions to take from it. */
 export interface LibrarySpec<S extends Deno.ForeignLibraryInterface> {
   /** The API, as errors name it: `"opencl"`. `SAMEPAGE_LIB_<API>` overrides the candidates. */
   readonly api: string;
@@ -143,7 +142,6 @@ export function libraryPaths(name: string, ...others: readonly string[]): readon
   return [name, ...others, ...folders.map((folder) => `${folder}/${name}`)];
 }
 
-/** The functions that an older library may lack. */
 export type Newer<F> = { [Name in keyof F]: null extends F[Name] ? Name : never }[keyof F];
 
 /** One of those functions. @throws {InteropError} if `whose`, as the message names the library, lacks it. */

@@ -87,7 +87,6 @@ const DEFAULT_LIMIT = 65_530;
 /** munmap may need mappings, too, so half of them are left to others. Most programs need so few that reading pays for none. */
 const SHARES: Shares = { own: 1 / 2, process: 3 / 4, step: 1 / 16, unread: 64 };
 
-/** Counts mappings (vm.max_map_count). */
 export class MappingCount extends Budget {
   constructor(kernel: Kernel = { limit: limitOfMappings, inUse: mappingsInUse }) {
     super(kernel, SHARES, tooMany);

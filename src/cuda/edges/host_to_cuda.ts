@@ -32,7 +32,7 @@ interface ReachStep extends ProbedStep {
  * are already or are CUDA's own. `alias` if that was proven on this device. Memory that cannot be registered is copied
  * to device memory, if copies are allowed, and back when the map ends.
  */
-export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Frame<CudaTensor>, ReachStep> = {
+export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Frame<CudaTensor>> = {
   from: "host",
   to: "cuda",
 

@@ -51,7 +51,6 @@ export const OPENCV: ApiExaminer = {
   },
 };
 
-/** The facts, also of a version that the context refuses. */
 function versionFacts(): readonly Fact[] {
   const ask = () => [core().getVersionMajor(), core().getVersionMinor(), core().getVersionRevision()].join(".");
   return factOf("CV_VERSION", ask);

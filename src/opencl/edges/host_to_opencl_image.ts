@@ -43,7 +43,7 @@ interface Choice {
  * have an image over this memory, it is copied, if copies are allowed: by clEnqueueWriteImage, and back by
  * clEnqueueReadImage when the map ends.
  */
-export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage, ImageStep> = {
+export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
   from: "host",
   to: "opencl.image",
 

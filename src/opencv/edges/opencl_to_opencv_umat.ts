@@ -109,7 +109,6 @@ function wantsRoot({ device }: OpenCLContext): boolean {
 /** A `cl_mem` for OpenCV, and where the tensor begins in it. */
 type InMem = Pick<UMatBuffer, "mem" | "offset">;
 
-/** The tensor's own `cl_mem`. */
 function bufferOf({ context, root, rootOffset, rawHandle, layout }: OpenCLTensor): InMem {
   return wantsRoot(context) ? { mem: root.mem, offset: rootOffset } : { mem: rawHandle, offset: layout.byteOffset };
 }
@@ -126,7 +125,6 @@ interface Place {
   readonly lowered: boolean;
 }
 
-/** The place for a UMat, or why it has none. */
 function placeFor(source: Described, target: UMatTarget): Place | Refusal {
   const cl = source.target.context as OpenCLContext;
   const [{ layout, address, start, allocation: { block } }] = source.planes;
@@ -210,7 +208,6 @@ function refuse(source: Described, target: UMatTarget): Refusal | undefined {
   return problem === undefined ? undefined : { edge: EDGE, ...problem };
 }
 
-/** An OpenCL context, for OpenCV. */
 function deviceContext(cl: OpenCLContext): ExecutionContext {
   return {
     name: cl.name,
