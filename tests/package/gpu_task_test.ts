@@ -24,7 +24,7 @@ Deno.test({
   },
 });
 
-Deno.test("gpu task: --list names every step, and a step that is none is refused", async () => {
+Deno.test("gpu task: --list names every step, and an unknown step is refused", async () => {
   const { code, stdout } = await exec(Deno.execPath(), [...GPU, "--list"]);
   assertEquals(code, 0);
   const names = stepsOn("").map(({ name }) => name);

@@ -46,7 +46,7 @@ export default table(import.meta, {
       fails("its color", () => host.allocateFrame(any({ ...GREY, color: {} })), ArgumentError);
     },
   },
-  "metadata that is none": {
+  "invalid metadata": {
     run() {
       using only = plane();
       for (const metadata of [5, null, "front door", { timestamp: 1n }, Object.create(new Metadata())]) {
