@@ -8,10 +8,19 @@ import {
   messageOf,
   PermissionError,
 } from "../errors.ts";
-import { ELFCLASS64, ELFDATA2LSB, ELFMAG0, PT_LOAD } from "../../../ffi/elf/constants.ts";
-import { Elf64_Ehdr, Elf64_Phdr, readElf64Ehdr, readElf64Phdr } from "../../../ffi/elf/structs.ts";
-import { O_CLOEXEC, O_NONBLOCK, O_RDONLY, SEEK_END, SEEK_SET } from "../../../ffi/libc/constants.ts";
+import {
+  ELFCLASS64,
+  ELFDATA2LSB,
+  ELFMAG0,
+  O_CLOEXEC,
+  O_NONBLOCK,
+  O_RDONLY,
+  PT_LOAD,
+  SEEK_END,
+  SEEK_SET,
+} from "../../../ffi/libc/constants.ts";
 import type { LibC } from "../../../ffi/libc/functions.ts";
+import { Elf64_Ehdr, Elf64_Phdr, readElf64Ehdr, readElf64Phdr } from "../../../ffi/libc/structs.ts";
 import { SYMBOLS } from "../../../ffi/libc/symbols.ts";
 
 /** The process's own C library: the one that SAMEPAGE_LIB_LIBC names may be the file in question. */
