@@ -3,7 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { basename } from "@std/path";
 import { circlesOf } from "./circles.ts";
-import { filesUnder, type Import, importsOf } from "./modules.ts";
+import { filesUnder, type Import, importsOf, loadedBy } from "./modules.ts";
 
 /** Rooms of src/ that are no API; `src/host` is an API, the only one that mod.ts loads. */
 const SHARED = [
@@ -69,14 +69,6 @@ function isAllowed({ from, to, typeOnly }: Import): boolean {
   return room === other || codeFor(room).includes(other) || (typeOnly && typesFor(room).includes(other));
 }
 
-/** Everything that loading a file loads. */
-function loadedBy(file: string, seen = new Set<string>()): Set<string> {
-  if (seen.has(file)) return seen;
-  seen.add(file);
-  for (const it of imports) if (it.from === file && !it.typeOnly) loadedBy(it.to, seen);
-  return seen;
-}
-
 Deno.test("rooms: every import follows the arrows", () => {
   const wrong = imports.filter((it) => !isAllowed(it));
   const lines = wrong.map((it) => `${it.from} imports ${it.typeOnly ? "the types of" : "the code of"} ${it.to}`);
@@ -120,7 +112,7 @@ Deno.test("rooms: in an API's room, only its mod.ts loads the class of its conte
 
 for (const entry of ["mod.ts", "backend.ts"]) {
   Deno.test(`rooms: ${entry} loads the code of no API but host`, () => {
-    const rooms = new Set([...loadedBy(entry)].map(roomOf));
+    const rooms = new Set([...loadedBy(entry, imports)].map(roomOf));
     const foreign = [...rooms].filter((room) => apis.has(room.replace(/^ffi:/, "")) && !room.endsWith("src/host"));
     assertEquals(foreign, []);
   });
