@@ -11,7 +11,7 @@ const MOST = {
   "files in a warm map from the host to OpenCL": 27,
   "functions in a warm map from the host to OpenCL": 103,
   "files in its dispose after a kernel": 21,
-  "functions in its dispose after a kernel": 74,
+  "functions in its dispose after a kernel": 83,
   "names of the main entry point": 69,
   "modules that the main entry point loads": 72,
 } as const;
