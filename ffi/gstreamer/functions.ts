@@ -164,8 +164,15 @@ export interface GStreamer {
   /** `GstContext *gst_context_new(const gchar *context_type, gboolean persistent)` */
   gst_context_new(context_type: BufferSource | null, persistent: number): Address;
 
+  /** `gboolean gst_init_check(int *argc, char ***argv, GError **error)` */
+  gst_init_check(argc: BufferSource | null, argv: BufferSource | null, error: BufferSource | null): number;
+
   /** `gboolean gst_init_check(int *argc, char ***argv, GError **error)` Runs on another thread. */
-  gst_init_check(argc: BufferSource | null, argv: BufferSource | null, error: BufferSource | null): Promise<number>;
+  gst_init_checkAsync(
+    argc: BufferSource | null,
+    argv: BufferSource | null,
+    error: BufferSource | null,
+  ): Promise<number>;
 
   /** `void gst_util_set_object_arg(GObject *object, const gchar *name, const gchar *value)` */
   gst_util_set_object_arg(object: Address, name: BufferSource | null, value: BufferSource | null): void;

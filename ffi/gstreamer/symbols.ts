@@ -97,7 +97,14 @@ export const SYMBOLS = {
   // GstContext *gst_context_new(const gchar *context_type, gboolean persistent)
   gst_context_new: { parameters: ["buffer", "i32"], result: "u64" },
   // gboolean gst_init_check(int *argc, char ***argv, GError **error)
-  gst_init_check: { parameters: ["buffer", "buffer", "buffer"], result: "i32", nonblocking: true },
+  gst_init_check: { parameters: ["buffer", "buffer", "buffer"], result: "i32" },
+  // gboolean gst_init_check(int *argc, char ***argv, GError **error)
+  gst_init_checkAsync: {
+    name: "gst_init_check",
+    parameters: ["buffer", "buffer", "buffer"],
+    result: "i32",
+    nonblocking: true,
+  },
   // void gst_util_set_object_arg(GObject *object, const gchar *name, const gchar *value)
   gst_util_set_object_arg: { parameters: ["u64", "buffer", "buffer"], result: "void" },
   // gpointer gst_object_ref(gpointer object)

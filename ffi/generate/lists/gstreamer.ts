@@ -137,7 +137,8 @@ export const gstreamer: Library = {
     "gst_buffer_pool_new",
     "gst_buffer_pool_get_type",
     "gst_context_new",
-    { name: "gst_init_check", nonblocking: true },
+    "gst_init_check",
+    { name: "gst_init_check", as: "gst_init_checkAsync", nonblocking: true },
     ...taking(
       ["object"],
       "gst_util_set_object_arg",

@@ -1,0 +1,23 @@
+/**
+ * What the tests of GStreamer need.
+ *
+ * @module
+ */
+import { GStreamerContext } from "@samepage/interop/gstreamer";
+import { LibraryNotFoundError } from "@samepage/interop";
+import { withEmptyLedger } from "../unit/ledger.ts";
+
+/** Why there is no GStreamer here; undefined where there is. It is initialized then. */
+export const missing: string | undefined = await GStreamerContext.open().then(
+  (gst) => gst[Symbol.dispose](),
+  (error) => {
+    if (!(error instanceof LibraryNotFoundError)) throw error;
+    return "GStreamer 1.22";
+  },
+) as string | undefined;
+
+/** A test that needs GStreamer, after which nothing of samepage's is left. */
+export function test(name: string, fn: () => void | Promise<void>): void {
+  const ignore = missing !== undefined;
+  Deno.test({ name: ignore ? `${name} (not here: ${missing})` : name, ignore, fn: withEmptyLedger(async () => fn()) });
+}
