@@ -7,14 +7,18 @@ import { GStreamerContext } from "@samepage/interop/gstreamer";
 import { LibraryNotFoundError } from "@samepage/interop";
 import { withEmptyLedger } from "../unit/ledger.ts";
 
-/** Why there is no GStreamer here; undefined where there is. It is initialized then. */
-export const missing: string | undefined = await GStreamerContext.open().then(
-  (gst) => gst[Symbol.dispose](),
-  (error) => {
-    if (!(error instanceof LibraryNotFoundError)) throw error;
-    return "GStreamer 1.22";
-  },
-) as string | undefined;
+/** Why there is no GStreamer here; undefined where there is. */
+export const missing: string | undefined = await reason();
+
+async function reason(): Promise<string | undefined> {
+  try {
+    (await GStreamerContext.open())[Symbol.dispose]();
+    return undefined;
+  } catch (error) {
+    if (error instanceof LibraryNotFoundError) return "GStreamer 1.22";
+    throw error;
+  }
+}
 
 /** A test that needs GStreamer, after which nothing of samepage's is left. */
 export function test(name: string, fn: () => void | Promise<void>): void {
