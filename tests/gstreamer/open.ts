@@ -23,5 +23,9 @@ async function reason(): Promise<string | undefined> {
 /** A test that needs GStreamer, after which nothing of samepage's is left. */
 export function test(name: string, fn: () => void | Promise<void>): void {
   const ignore = missing !== undefined;
-  Deno.test({ name: ignore ? `${name} (not here: ${missing})` : name, ignore, fn: withEmptyLedger(async () => fn()) });
+  Deno.test({
+    name: ignore ? `${name} (not here: ${missing})` : name,
+    ignore,
+    fn: withEmptyLedger(async () => await fn()),
+  });
 }
