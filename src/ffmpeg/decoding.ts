@@ -1,9 +1,7 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import type { AVPacket } from "../../ffi/avcodec59/structs.ts";
 import { AV_PKT_FLAG_CORRUPT, AVMEDIA_TYPE_AUDIO, AVMEDIA_TYPE_VIDEO } from "../../ffi/avcodec59/constants.ts";
 import { AV_TIME_BASE, AVDISCARD_ALL, AVFMT_FLAG_CUSTOM_IO, AVIO_FLAG_READ } from "../../ffi/avformat59/constants.ts";
 import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
-import type { AVFrame } from "../../ffi/avutil57/structs.ts";
 import { AVERROR_EOF, AVERROR_INVALIDDATA, AVERROR_STREAM_NOT_FOUND } from "../../ffi/avutil57/errors.ts";
 import { EAGAIN, ENOSYS } from "../../ffi/libc/errors.ts";
 import { InteropError } from "../core/errors.ts";
@@ -17,9 +15,9 @@ import {
   takeCallbackMemory,
 } from "../core/native/callbacks.ts";
 import { cString } from "../core/native/text.ts";
-import { fieldsAt } from "./fields.ts";
+import { type Fields, fieldsAt } from "./fields.ts";
 import { newFrame } from "./frame.ts";
-import { changeStruct, checks, coding, failure, made, readStruct } from "./library.ts";
+import { changeStruct, checks, coding, failure, made, structAt } from "./library.ts";
 import type { Hardware } from "./hardware.ts";
 import { decoderOn } from "./hardware_decoder.ts";
 import { reportLog, takeLog } from "./log.ts";
@@ -165,7 +163,7 @@ export class Decoding {
   }
 
   /** The device whose memory a frame is in; undefined for a frame of software. */
-  deviceOf({ format }: AVFrame): Hardware | undefined {
+  deviceOf({ format }: Fields): Hardware | undefined {
     const device = this.#asked.on?.device;
     return device?.format === format ? device : undefined;
   }
@@ -229,7 +227,7 @@ export class Decoding {
     undo.push(() => format.avformat_close_input(words.subarray(CONTEXT, CONTEXT + 1)));
     changeStruct("AVFormatContext", this.#context, {
       pb: io,
-      flags: AVFMT_FLAG_CUSTOM_IO | readStruct("AVFormatContext", this.#context).flags, // or it closes the file, too
+      flags: AVFMT_FLAG_CUSTOM_IO | structAt("AVFormatContext", this.#context).flags, // or it closes the file, too
       interrupt_callback: words[CALLBACK] as Address,
       interrupt_opaque: words[OPAQUE] as Address,
     });
@@ -255,9 +253,10 @@ export class Decoding {
     throw checks.wrong("stream", `the source has no ${what}. It has ${there.join(", ") || "no streams"}.`);
   }
 
-  async #openCodec({ fields: { codecpar, time_base_num, time_base_den }, info }: OpenStream): Promise<void> {
+  async #openCodec({ address, info }: OpenStream): Promise<void> {
     const { codec } = coding();
-    const { codec_id } = readStruct("AVCodecParameters", codecpar);
+    const { codecpar } = structAt("AVStream", address);
+    const { codec_id } = structAt("AVCodecParameters", codecpar);
     const { on, into, slots } = this.#asked;
     const onDevice = on === undefined || this.#isRefused ? NULL : decoderOn(on.device.type, codec_id);
     if (onDevice === NULL) this.assertSoftware();
@@ -269,8 +268,8 @@ export class Decoding {
     const context = this.#codec = made(codec.avcodec_alloc_context3(decoder), "avcodec_alloc_context3");
     this.#undo.push(() => codec.avcodec_free_context(new BigUint64Array([context])));
     this.#passed(codec.avcodec_parameters_to_context(context, codecpar), "avcodec_parameters_to_context");
-    const times = { pkt_timebase_num: time_base_num, pkt_timebase_den: time_base_den };
-    changeStruct("AVCodecContext", context, { thread_count: this.#asked.threads, ...times });
+    const [pkt_timebase_num, pkt_timebase_den] = info.timeBase;
+    changeStruct("AVCodecContext", context, { thread_count: this.#asked.threads, pkt_timebase_num, pkt_timebase_den });
     if (onDevice !== NULL) this.#workOn(on!.device, context);
     if (into !== undefined && takesBuffers(context)) this.pool = new BufferPool(this.resource, context, into, slots);
     this.#passed(await codec.avcodec_open2(context, decoder, NULL), "avcodec_open2");
@@ -288,10 +287,10 @@ export class Decoding {
 
   /** Goes to the last frame before which nothing has to be decoded; those before the first wanted one are dropped. */
   async #seek(seconds: number): Promise<void> {
-    const { start_time } = readStruct("AVFormatContext", this.#context);
-    const { time_base_num, time_base_den } = this.#stream!.fields;
-    const unit = BigInt(time_base_num * AV_TIME_BASE);
-    const pts = (time: bigint) => (time * BigInt(time_base_den) + unit - 1n) / unit;
+    const { start_time } = structAt("AVFormatContext", this.#context);
+    const [num, den] = this.#stream!.info.timeBase;
+    const unit = BigInt(num * AV_TIME_BASE);
+    const pts = (time: bigint) => (time * BigInt(den) + unit - 1n) / unit;
     const start = start_time === AV_NOPTS_VALUE ? 0n : start_time;
     this.#start = pts(start);
     this.#first = pts(start + BigInt(Math.round(seconds * AV_TIME_BASE)));
@@ -301,7 +300,7 @@ export class Decoding {
 
   async #seekTo(pts: bigint): Promise<void> {
     this.#sought = pts;
-    const { index } = this.#stream!.fields;
+    const { index } = this.#stream!.info;
     const code = await coding().format.avformat_seek_file(this.#context, index, LEAST_PTS, pts, pts, 0);
     this.#passed(code, "avformat_seek_file");
   }
@@ -333,7 +332,7 @@ export class Decoding {
     const { format, codec } = coding();
     for (;;) {
       const code = await format.av_read_frame(this.#context, packet);
-      const isOwn = code >= 0 && this.#isOwn(readStruct("AVPacket", packet));
+      const isOwn = code >= 0 && this.#isOwn(packet);
       if (isOwn || (code < 0 && code !== -EAGAIN)) return this.#wasRead = code;
       codec.av_packet_unref(packet);
       this.#assertGoing();
@@ -341,8 +340,9 @@ export class Decoding {
   }
 
   /** A packet without bytes stands for the picture before (Theora): the decoder would refuse it, or take it for the end. */
-  #isOwn({ stream_index, size }: AVPacket): boolean {
-    return stream_index === this.#stream!.fields.index && size > 0;
+  #isOwn(packet: Address): boolean {
+    const { stream_index, size } = structAt("AVPacket", packet);
+    return stream_index === this.#stream!.info.index && size > 0;
   }
 
   #readAhead(): void {
@@ -361,7 +361,7 @@ export class Decoding {
     const [packet] = this.#packets;
     const sending = codec.avcodec_send_packet(this.#codec, this.#isDraining ? NULL : packet);
     if (!this.#isDraining) {
-      if ((readStruct("AVPacket", packet).flags & AV_PKT_FLAG_CORRUPT) !== 0) this.damaged++;
+      if ((structAt("AVPacket", packet).flags & AV_PKT_FLAG_CORRUPT) !== 0) this.damaged++;
       this.#packets.reverse();
       this.#readAhead();
     }
@@ -382,13 +382,15 @@ export class Decoding {
     const fields = fieldsAt(frame);
     const pts = ptsOf(fields);
     if (pts !== AV_NOPTS_VALUE && pts < this.#first) return false;
-    const { time_base_num, time_base_den, aspect_num, aspect_den } = this.#stream!.fields;
-    const aspect = fields.aspect_num === 0 ? { aspect_num, aspect_den } : {};
+    const { timeBase: [time_base_num, time_base_den], sampleAspect } = this.#stream!.info;
+    const aspect = fields.aspect_num !== 0 || sampleAspect === undefined
+      ? {}
+      : { aspect_num: sampleAspect[0], aspect_den: sampleAspect[1] };
     Object.assign(fields, { pts, time_base_num, time_base_den, ...aspect });
     return true;
   }
 }
 
-function ptsOf({ pts, best_effort_timestamp }: AVFrame): bigint {
+function ptsOf({ pts, best_effort_timestamp }: Fields): bigint {
   return pts === AV_NOPTS_VALUE ? best_effort_timestamp : pts;
 }

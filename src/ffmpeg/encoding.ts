@@ -20,7 +20,7 @@ import { type Fields, fieldsAt, freed, type SpareFrames } from "./fields.ts";
 import { newFrame } from "./frame.ts";
 import { lend } from "./lent.ts";
 import { reportLog, takeLog } from "./log.ts";
-import { avutil, changeStruct, check, checks, coding, failure, made, readStruct } from "./library.ts";
+import { avutil, changeStruct, check, checks, coding, failure, made, structAt } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
 import type { Ratio } from "./streams.ts";
 
@@ -228,7 +228,7 @@ export class Encoding {
     takeLog();
     for (const { codec } of this.#asked) if (codec !== undefined) encoderNamed(codec);
     const named = this.#format = formatOf(this.#path);
-    const { flags, name } = readStruct("AVOutputFormat", named);
+    const { flags, name } = structAt("AVOutputFormat", named);
     const isStill = textAt(name) === "image2"; // it opens files itself, by patterns
     if ((flags & AVFMT_NOFILE) !== 0 && !isStill) {
       throw checks.wrong("path", `FFmpeg's format ${textAt(name)} does not write one file.`);
@@ -278,7 +278,7 @@ export class Encoding {
   }
 
   async #openCodec(asked: Asked, word: number, encoder: Address, info: FrameInfo, from: Fields): Promise<Stream> {
-    const { codec, format, structs } = coding();
+    const { codec, format } = coding();
     const context = made(codec.avcodec_alloc_context3(encoder), "avcodec_alloc_context3");
     this.#undo.push(() => codec.avcodec_free_context(new BigUint64Array([context])));
     const isSound = info.type === "audio";
@@ -287,11 +287,11 @@ export class Encoding {
     const timeBase: Ratio = isSound
       ? [1, info.sampleRate]
       : asked.timeBase ?? (frameRate && [frameRate[1], frameRate[0]]) ?? given ?? DEFAULT_TIME_BASE;
-    const isApart = (readStruct("AVOutputFormat", this.#format).flags & AVFMT_GLOBALHEADER) !== 0;
+    const isApart = (structAt("AVOutputFormat", this.#format).flags & AVFMT_GLOBALHEADER) !== 0;
     changeStruct("AVCodecContext", context, {
       ...{ thread_count: threads, time_base_num: timeBase[0], time_base_den: timeBase[1] },
       ...(bitRate === undefined ? {} : { bit_rate: BigInt(bitRate) }),
-      ...(isApart && { flags: readStruct("AVCodecContext", context).flags | AV_CODEC_FLAG_GLOBAL_HEADER }),
+      ...(isApart && { flags: structAt("AVCodecContext", context).flags | AV_CODEC_FLAG_GLOBAL_HEADER }),
       ...(isSound ? { sample_rate: from.sample_rate, sample_fmt: from.format } : {
         ...{ width: from.width, height: from.height, pix_fmt: from.format },
         ...{ aspect_num: from.aspect_num, aspect_den: from.aspect_den, color_range: from.color_range },
@@ -301,7 +301,7 @@ export class Encoding {
       }),
     });
     if (isSound) {
-      const layout = context + BigInt(structs.AVCodecContext.fields.ch_layout.offset) as Address;
+      const layout = context + BigInt(avutil().structs.AVCodecContext.fields.ch_layout.offset) as Address;
       codec.av_channel_layout_default(layout, info.channels);
     }
     const dictionary = this.#words.subarray(word, word + 1);
@@ -311,7 +311,7 @@ export class Encoding {
     }
     this.#passed(await codec.avcodec_open2(context, encoder, this.#at(word)), "avcodec_open2", SAID);
     const own = made(format.avformat_new_stream(this.#context, NULL), "avformat_new_stream");
-    const { codecpar } = readStruct("AVStream", own);
+    const { codecpar } = structAt("AVStream", own);
     check(codec.avcodec_parameters_from_context(codecpar, context), "avcodec_parameters_from_context");
     changeStruct("AVStream", own, {
       ...{ time_base_num: timeBase[0], time_base_den: timeBase[1] },
@@ -322,7 +322,7 @@ export class Encoding {
       ? [from.duration, given ?? timeBase]
       : [1n, [frameRate[1], frameRate[0]] as const];
     const step = rescaled(length, unit, timeBase) || 1n;
-    const most = readStruct("AVCodecContext", context).frame_size;
+    const most = structAt("AVCodecContext", context).frame_size;
     return { asked, info, codec: context, own, timeBase, most, step, next: 0n };
   }
 
@@ -333,7 +333,7 @@ export class Encoding {
     for (const dictionary of this.#words.subarray(OPTIONS)) {
       const left = codec.av_dict_get(dictionary as Address, cString(""), NULL, AV_DICT_IGNORE_SUFFIX);
       if (left === NULL) continue;
-      const { key } = readStruct("AVDictionaryEntry", left);
+      const { key } = structAt("AVDictionaryEntry", left);
       throw checks.wrong(
         "options",
         `neither the encoder nor the file's format has an option ${shown(textAt(key))}.`,
@@ -359,8 +359,8 @@ export class Encoding {
   }
 
   async #put({ own, timeBase, step }: Stream, packet: Address): Promise<void> {
-    const { index, time_base_num, time_base_den } = readStruct("AVStream", own);
-    const { pts, dts, duration } = readStruct("AVPacket", packet);
+    const { index, time_base_num, time_base_den } = structAt("AVStream", own);
+    const { pts, dts, duration } = structAt("AVPacket", packet);
     const times = { pts, dts, duration: duration || step };
     const [to, entries] = [[time_base_num, time_base_den] as const, Object.entries(times)];
     const inFile = Object.fromEntries(entries.map(([name, time]) => [name, rescaled(time, timeBase, to)]));

@@ -12,15 +12,14 @@ import { SYMBOLS as HARDWARE } from "../../ffi/avhwcontext57/symbols.ts";
 import type { AVVulkan } from "../../ffi/avvulkan57/functions.ts";
 import { SYMBOLS as VULKAN } from "../../ffi/avvulkan57/symbols.ts";
 import { ENOMEM } from "../../ffi/libc/errors.ts";
-import type { StructLayout } from "../../ffi/layout.ts";
+import type { StructLayout, ValuesOf } from "../../ffi/layout.ts";
 import { Checks } from "../core/checks.ts";
 import { InteropError } from "../core/errors.ts";
 import { type Check, checkOf, codeError, type ErrorMaker, type Made, madeOf } from "../core/native/codes.ts";
 import { errnoError, keptLibrary } from "../core/native/libc.ts";
 import { libraryPaths } from "../core/native/library.ts";
-import { viewAt } from "../core/native/pin.ts";
-import { StructType } from "../core/native/struct_type.ts";
-import { type Coding, type Structs, VERSIONS } from "./versions.ts";
+import { type InMemory, StructType } from "../core/native/struct_type.ts";
+import { type StructName, type Structs, VERSIONS } from "./versions.ts";
 
 export const checks: Checks = new Checks("ffmpeg");
 
@@ -63,9 +62,9 @@ function packages(): string {
 function codingLibrary<F>(name: string, symbols: Deno.ForeignLibraryInterface, { release, coding }: Structs): F {
   return keptLibrary<F>({
     api: `ffmpeg_${name.slice("av".length)}`,
-    candidates: libraryPaths(`lib${name}.so.${coding.major}`),
+    candidates: libraryPaths(`lib${name}.so.${coding}`),
     symbols,
-    hint: `Install all of FFmpeg ${release}: apt install lib${name}${coding.major}.`,
+    hint: `Install all of FFmpeg ${release}: apt install lib${name}${coding}.`,
   })();
 }
 
@@ -73,7 +72,6 @@ function codingLibrary<F>(name: string, symbols: Deno.ForeignLibraryInterface, {
 export interface CodingLibraries {
   readonly codec: AVCodecs;
   readonly format: AVFormats;
-  readonly structs: Coding;
 }
 
 let coders: CodingLibraries | undefined;
@@ -82,7 +80,7 @@ let coders: CodingLibraries | undefined;
 export function coding(): CodingLibraries {
   if (coders !== undefined) return coders;
   const { fns, structs } = avutil();
-  const { coding: { major } } = structs;
+  const { coding: major } = structs;
   const codec = codingLibrary<AVCodecs>("avcodec", CODEC_SYMBOLS, structs);
   const format = codingLibrary<AVFormats>("avformat", FORMAT_SYMBOLS, structs);
   assertMajor("avcodec", codec.avcodec_version() >>> 16, major);
@@ -92,31 +90,48 @@ export function coding(): CodingLibraries {
     if (library.av_version_info() !== fns.av_version_info()) throw mixed(name, "av_version_info", "libavutil");
   }
   if (format.avcodec_configuration() === codec.avcodec_configuration()) {
-    return coders = { codec, format, structs: structs.coding };
+    return coders = { codec, format };
   }
   throw mixed("avformat", "avcodec_configuration", "libavcodec");
 }
 
-type StructName = { [K in keyof Coding]: K extends `read${infer Name}` ? Name : never }[keyof Coding];
-type FieldsOf<N extends StructName> = ReturnType<Coding[`read${N}`]>;
+const types = new Map<StructName, StructType<StructLayout>>();
 
-/** The fields of a struct of libavcodec's or libavformat's. */
-export function readStruct<N extends StructName>(name: N, address: Address): FieldsOf<N> {
-  const { structs } = coding();
-  const read = structs[`read${name}`] as (view: DataView, at: number) => FieldsOf<N>;
-  return read(viewAt(address, (structs[name] as StructLayout).size, "ffmpeg"), 0);
+/** How a struct of this FFmpeg's is read and written. */
+export function structType<N extends StructName>(name: N): StructType<NonNullable<Structs[N]>> {
+  let type = types.get(name);
+  if (type === undefined) types.set(name, type = new StructType(avutil().structs[name]!, "ffmpeg"));
+  return type as StructType<NonNullable<Structs[N]>>;
 }
 
-type Writable = { [K in keyof Coding]: K extends `write${infer Name extends StructName}` ? Name : never }[keyof Coding];
+/** The fields of a struct of FFmpeg's, valid for as long as its owner says. */
+export function structAt<N extends StructName>(name: N, address: Address): InMemory<NonNullable<Structs[N]>> {
+  return structType(name).at(address);
+}
+
+/** The structs of a list that lies in another one, from a field on. */
+export function structsIn<N extends StructName, W extends StructName>(
+  name: N,
+  address: Address,
+  within: W,
+  field: keyof NonNullable<Structs[W]>["fields"] & string,
+  count: number,
+): InMemory<NonNullable<Structs[N]>>[] {
+  const { structs } = avutil();
+  const fields: StructLayout["fields"] = structs[within]!.fields;
+  const first = address + BigInt(fields[field].offset);
+  const { size } = structs[name]!;
+  return Array.from({ length: count }, (_, i) => structAt(name, first + BigInt(i * size) as Address));
+}
 
 /** Changes some of them. */
-export function changeStruct<N extends Writable>(name: N, address: Address, changes: Partial<FieldsOf<N>>): void {
-  let type = types.get(name);
-  if (type === undefined) types.set(name, type = new StructType(coding().structs[name] as StructLayout, "ffmpeg"));
-  Object.assign(type.at(address), changes);
+export function changeStruct<N extends StructName>(
+  name: N,
+  address: Address,
+  changes: Partial<ValuesOf<NonNullable<Structs[N]>>>,
+): void {
+  Object.assign(structAt(name, address), changes);
 }
-
-const types = new Map<StructName, StructType<object>>();
 
 function assertMajor(name: string, major: number, wanted: number): void {
   if (major === wanted) return;

@@ -9,7 +9,6 @@ import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import type { Access } from "../core/memory/access.ts";
 import { giveBackCallbackMemory, takeCallbackMemory } from "../core/native/callbacks.ts";
 import { openingOf } from "../core/native/library.ts";
-import { viewAt } from "../core/native/pin.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { type FrameMemory, NativeBuffers } from "../core/tensors/native_buffers.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
@@ -17,7 +16,7 @@ import { loadFunctions } from "../guard/functions.ts";
 import { symbolIn } from "../guard/load.ts";
 import { pixelsFormat } from "./formats.ts";
 import type { Contents } from "./frame.ts";
-import { avutil, changeStruct, checks, coding, made, readStruct } from "./library.ts";
+import { avutil, changeStruct, checks, coding, made, structAt } from "./library.ts";
 import { allocCode, CONTROL, getBufferCode } from "./pool_code.ts";
 
 /** As many as the pictures that H.264 and HEVC look back at (16), and some for threads and the program. */
@@ -46,9 +45,10 @@ export class BufferPool<T extends Tensor = Tensor> {
    * @throws {ArgumentError} for memory that allocates something else.
    */
   constructor(decoder: Resource, context: Address, memory: FrameMemory<T>, count: number) {
-    const { codec, structs: { ThreadSafety } } = coding();
+    const { codec } = coding();
     const { getBuffer, alloc, get, fallback } = functions();
-    const { pix_fmt, ...shown } = readStruct("AVCodecContext", context);
+    const shown = structAt("AVCodecContext", context);
+    const { pix_fmt } = shown;
     const { planes } = pixelsFormat(pix_fmt, "source");
     const [width, height] = [shown.width, shown.height].map(roundUp); // a stream may code more than it shows
     const { offsets, linesizes, byteLength } = placesOf(planes, ...alignedBy(context, width, height));
@@ -81,9 +81,7 @@ export class BufferPool<T extends Tensor = Tensor> {
       words.set(offsets.map(BigInt), CONTROL.offsets / 8);
       numbers.set(linesizes, CONTROL.linesizes / 4);
       changeStruct("AVCodecContext", context, { opaque: control.address, get_buffer2: getBuffer });
-      if (ThreadSafety === undefined) return;
-      const { size, fields: { thread_safe_callbacks } } = ThreadSafety;
-      viewAt(context, size, "ffmpeg").setInt32(thread_safe_callbacks.offset, 1, true);
+      if (avutil().structs.ThreadSafety !== undefined) structAt("ThreadSafety", context).thread_safe_callbacks = 1;
     }, this.#undo);
   }
 
@@ -109,8 +107,8 @@ export class BufferPool<T extends Tensor = Tensor> {
 
 /** True if a decoder that is not open yet would take buffers of others, and its stream says what its pictures are. */
 export function takesBuffers(context: Address): boolean {
-  const { codec, pix_fmt, width, height } = readStruct("AVCodecContext", context);
-  const { capabilities } = readStruct("AVCodec", codec);
+  const { codec, pix_fmt, width, height } = structAt("AVCodecContext", context);
+  const { capabilities } = structAt("AVCodec", codec);
   return (capabilities & AV_CODEC_CAP_DR1) !== 0 && pix_fmt >= 0 && width > 0 && height > 0;
 }
 
