@@ -1,12 +1,12 @@
 import type { Address } from "../../ffi/address.ts";
 import { literal, type Names, optionsIn } from "../core/argument.ts";
-import { ArgumentError, InteropError } from "../core/errors.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { type FileSource, openSource } from "../core/file_source.ts";
 import { finalizers } from "../core/life/finalizers.ts";
-import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, undoAll } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
+import { NativeSource } from "../core/tensors/native_source.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { adoptedFrame, adoptedSurface } from "./attached.ts";
 import type { FFmpegContext } from "./context.ts";
@@ -87,14 +87,15 @@ function decodedIn(options: DecodeOptions, name: string, device: Hardware | unde
  * The frames of a file, in the order in which they are shown: {@link FFmpegContext.decode} makes it, and a loop takes
  * them. It reads one frame ahead. The end of the loop ends it; its frames live on.
  */
-export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject implements AsyncIterable<Frame<T>, void> {
+export class Decoder<T extends Tensor = FFmpegTensor> extends NativeSource<Address, Frame<T>> {
   /** Its end of life. */
   readonly resource: Resource;
   readonly #context: FFmpegContext;
   readonly #decoding: Decoding;
   readonly #fd: number;
   #opening: Promise<MediaInfo> | undefined;
-  #isTaken = false;
+  /** For another loop. */
+  protected readonly again = ["ffmpeg", "Call ffmpeg.decode() again."] as const;
 
   /** Made by a context. */
   constructor(context: FFmpegContext, on: Hardware | undefined, source: FileSource, options: DecodeOptions) {
@@ -107,7 +108,7 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
       return { fd, decoding: new Decoding(context.resource, asked, undo) };
     });
     [this.#fd, this.#decoding] = [made.fd, made.decoding];
-    this.resource = this.#decoding.resource;
+    this.resource = this.#decoding.calls.resource;
     finalizers.register(this, this.resource, this);
   }
 
@@ -127,38 +128,18 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
     return this.#opening ??= this.#decoding.open(this.#fd);
   }
 
-  /**
-   * Takes the frames. Each is yours: dispose it.
-   *
-   * @throws {InteropError} for a second loop.
-   */
-  [Symbol.asyncIterator](): AsyncGenerator<Frame<T>, void> {
-    if (this.#isTaken) {
-      throw new InteropError("The frames of this decoder were taken by another loop.", {
-        ...{ api: "ffmpeg", hint: "Call ffmpeg.decode() again." },
-      });
-    }
-    this.#isTaken = true;
-    return this.#frames();
+  /** Opens the file. */
+  protected begin(): Promise<unknown> {
+    return this.info();
   }
 
-  async *#frames(): AsyncGenerator<Frame<T>, void> {
-    try {
-      await this.info();
-      let next = this.#decoding.next();
-      for (let count = 0;; count++) {
-        const frame = await next;
-        if (frame === undefined) return;
-        next = this.#decoding.next();
-        next.catch(() => {}); // the loop throws it, once it comes so far
-        yield this.#frame(frame, count);
-      }
-    } finally {
-      await this[Symbol.asyncDispose]();
-    }
+  /** The next AVFrame. */
+  protected next(): Promise<Address | undefined> {
+    return this.#decoding.next();
   }
 
-  #frame(pointer: Address, count: number): Frame<T> {
+  /** The frame over it. */
+  protected give(pointer: Address, count: number): Frame<T> {
     const undo = this.#decoding.take(pointer);
     const release = () => undoAll(undo, "releasing an AVFrame");
     const fields = fieldsAt(pointer);

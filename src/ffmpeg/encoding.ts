@@ -5,24 +5,36 @@ import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
 import { AVERROR_EOF } from "../../ffi/avutil57/errors.ts";
 import { EAGAIN } from "../../ffi/libc/errors.ts";
 import { shown } from "../core/argument.ts";
-import type { NativeFlag } from "../core/device/native_flag.ts";
-import { InteropError, messageOf, throwAll, warn } from "../core/errors.ts";
+import { InteropError } from "../core/errors.ts";
 import type { NewFile } from "../core/files.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
+import { type Ratio, rescaled } from "../core/layout/ratio.ts";
 import { owned } from "../core/life/ledger.ts";
-import { Resource } from "../core/life/resource.ts";
-import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
-import { type CallbackMemory, giveBackCallbackMemory, takeCallbackMemory } from "../core/native/callbacks.ts";
+import { NativeCalls } from "../core/life/native_calls.ts";
+import type { Resource } from "../core/life/resource.ts";
+import type { Undo } from "../core/life/undo.ts";
+import { CallbackWords } from "../core/native/callbacks.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
+import { NativeKeep } from "../core/tensors/native_loans.ts";
 import { assertTakes, encoderNamed, encoderOf, formatOf, type Medium } from "./encoders.ts";
 import { type Fields, fieldsAt, freed, type SpareFrames } from "./fields.ts";
 import { newFrame } from "./frame.ts";
 import { lend } from "./lent.ts";
 import { reportLog, takeLog } from "./log.ts";
-import { avutil, changeStruct, check, checks, coding, failure, made, structAt } from "./library.ts";
+import {
+  avutil,
+  changeStruct,
+  check,
+  checks,
+  coding,
+  failure,
+  made,
+  newPacket,
+  setOptions,
+  structAt,
+} from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
-import type { Ratio } from "./streams.ts";
 
 /** How a stream is encoded, once that was checked. */
 export interface Asked {
@@ -57,24 +69,18 @@ interface Stream {
   next: bigint;
 }
 
-/** A frame that the encoder has references to. */
-interface Kept {
-  readonly flags: readonly NativeFlag[];
-  readonly undo: Undo;
-}
-
 /** A file that is encoded: FFmpeg's objects, and the calls on them, which run on other threads. */
 export class Encoding {
-  /** Its end of life. A call that is in flight ends first. */
-  readonly resource: Resource;
+  /** Its calls, one after the other. */
+  readonly calls: NativeCalls;
+  /** The frames that FFmpeg has references to. */
+  readonly keep: NativeKeep<FFmpegTensor> = new NativeKeep(LET_GO);
   readonly #asked: readonly Asked[];
-  readonly #signal: AbortSignal | undefined;
   readonly #spares: SpareFrames;
   readonly #undo: Undo;
   readonly #file: NewFile;
   readonly #path: string;
-  readonly #memory: CallbackMemory;
-  readonly #words: BigUint64Array<ArrayBuffer>;
+  readonly #words: CallbackWords;
   /** What FFmpeg says of such files. */
   #format: Address = NULL;
   #context: Address = NULL;
@@ -82,9 +88,6 @@ export class Encoding {
   readonly #streams: Stream[] = [];
   /** Packets of the stream that came first, until the other is there. */
   readonly #early: (readonly [stream: Stream, packet: Address])[] = [];
-  #kept: readonly Kept[] = [];
-  #turn: Promise<unknown> = Promise.resolve();
-  #isOver = false;
   #closing: Promise<void> | undefined;
 
   /** Takes `undo` over, which removes the file. */
@@ -95,28 +98,17 @@ export class Encoding {
     { file, path }: { readonly file: NewFile; readonly path: string },
     undo: Undo,
   ) {
-    this.#spares = spares;
-    [this.#asked, this.#signal, this.#undo, this.#file, this.#path] = [streams, signal, undo, file, path];
-    const memory = this.#memory = takeCallbackMemory(8 * (OPTIONS + streams.length));
-    this.#words = new BigUint64Array(memory.bytes.buffer, memory.bytes.byteOffset, OPTIONS + streams.length);
-    undo.push(() => giveBackCallbackMemory(memory), () => this.#letGo());
+    [this.#spares, this.#asked, this.#undo, this.#file, this.#path] = [spares, streams, undo, file, path];
+    this.#words = new CallbackWords(OPTIONS + streams.length, undo);
+    undo.push(() => this.keep.letGo());
     this.#openFile();
-    const resource = this.resource = new Resource({ name: "FFmpeg encoder", owners: [owner], undo });
-    const stop = () => void resource.disposeAsync().catch(() => {}); // it rejects where its end is awaited
-    signal?.addEventListener("abort", stop);
-    undo.push(() => signal?.removeEventListener("abort", stop));
-  }
-
-  /** How many frames the encoder has references to. */
-  get kept(): number {
-    this.#letGo();
-    return this.#kept.length;
+    this.calls = new NativeCalls({ name: "FFmpeg encoder", owner, undo, signal, error: failure, after: reportLog });
   }
 
   write(frame: Frame<FFmpegTensor>): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.calls.inTurn(async () => {
       await frame.finished();
-      this.#assertGoing();
+      this.calls.assertGoing();
       const found = this.#streams.find(({ info }) => mediumOf(info) === mediumOf(frame.info));
       if (found !== undefined) assertSame(frame.info, found.info);
       const pointer = this.#lend(frame);
@@ -124,18 +116,17 @@ export class Encoding {
         const fields = fieldsAt(pointer);
         const stream = found ?? await this.#open(frame.info, fields);
         setTime(stream, fields);
-        await this.#orEnd(() => this.#send(stream, pointer));
+        await this.calls.orEnd(() => this.#send(stream, pointer));
       } finally {
         freed(pointer);
-        this.#letGo();
-        this.#letGoLater();
+        this.keep.letGo();
       }
     });
   }
 
   close(): Promise<void> {
-    return this.#closing ??= this.#inTurn(() =>
-      this.#orEnd(async () => {
+    return this.#closing ??= this.calls.inTurn(() =>
+      this.calls.orEnd(async () => {
         const missing = this.#asked.find((asked) => this.#streams.every((stream) => stream.asked !== asked));
         if (missing !== undefined) {
           const what = missing.medium === undefined ? "frame" : `frame of ${missing.medium}`;
@@ -144,83 +135,21 @@ export class Encoding {
           });
         }
         for (const stream of this.#streams) await this.#send(stream, NULL);
-        this.#passed(await coding().format.av_write_trailer(this.#context), "av_write_trailer");
-        this.#passed(await coding().format.avio_closep(this.#words.subarray(IO, OPTIONS)), "avio_closep");
+        this.calls.assertPassed(await coding().format.av_write_trailer(this.#context), "av_write_trailer");
+        this.calls.assertPassed(await coding().format.avio_closep(this.#words.place(IO)), "avio_closep");
         this.#file.publish();
-        [this.resource.ending, this.#isOver] = ["closed", true];
+        this.calls.end("closed");
       })
     );
   }
 
-  /** One call after the other. One that ends the encoder returns, or throws, once all is freed. */
-  async #inTurn(work: () => Promise<void>): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const before = this.#turn;
-    this.#turn = promise;
-    await before;
-    try {
-      this.#assertGoing();
-      await work().finally(this.resource.hold());
-      if (this.#isOver) await this.resource.disposeAsync();
-    } catch (error) {
-      const ended = this.#isOver ? await Promise.allSettled([this.resource.disposeAsync()]) : [];
-      throwAll([error, ...ended.flatMap((end) => end.status === "rejected" ? [end.reason] : [])], "encoding");
-    } finally {
-      reportLog();
-      resolve();
-    }
-  }
-
-  async #orEnd<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      [this.resource.ending, this.#isOver] = ["ended by a failure", true];
-      throw error;
-    }
-  }
-
-  #assertGoing(): void {
-    this.#signal?.throwIfAborted();
-    this.resource.assertLive();
-  }
-
-  #passed(code: number, fn: string, hint?: string): void {
-    this.#assertGoing();
-    if (code < 0) throw failure(code, fn, hint === undefined ? {} : { hint });
-  }
-
   /** An AVFrame over a frame's memory, which is lent for as long as FFmpeg keeps it. */
   #lend(frame: Frame<FFmpegTensor>): Address {
-    const undo: Undo = [];
-    const { object, flags } = allOrNothing("handing over a frame", () => {
-      const child = frame.borrow("read");
-      undo.push(() => child[Symbol.dispose]());
-      const { rawHandle } = frame;
-      // A reference of ours keeps FFmpeg's memory, so that the program's frame may end before. Other memory has to stay.
-      if (rawHandle === undefined) undo.push(child.resource.hold());
-      else check(avutil().fns.av_frame_ref(newFrame(undo), rawHandle as Address), "av_frame_ref");
-      const lent = lend(this.#spares, child);
-      undo.push(...lent.flags.map((flag) => () => flag[Symbol.dispose]()));
-      return lent;
-    }, undo);
-    this.#kept = [...this.#kept, { flags, undo }];
-    return object;
-  }
-
-  /** Gives back what the encoder has no reference to any more. */
-  #letGo(): void {
-    const over = this.#kept.filter(({ flags }) => flags.every((flag) => flag.isSet()));
-    if (over.length === 0) return;
-    this.#kept = this.#kept.filter((kept) => !over.includes(kept));
-    undoAll(over.flatMap(({ undo }) => undo), "giving encoded frames back");
-  }
-
-  /** The same for the last one, once a thread of FFmpeg's has let go of it: its end may be waited for, and no call come. */
-  #letGoLater(): void {
-    const flags = this.#kept.at(-1)?.flags ?? [];
-    const waits = flags.map((flag) => flag.fence().wait());
-    Promise.all(waits).then(() => this.#letGo()).catch((error) => warn(messageOf(error)));
+    const { rawHandle } = frame; // of FFmpeg's memory
+    const refer = rawHandle === undefined
+      ? undefined
+      : (undo: Undo) => check(avutil().fns.av_frame_ref(newFrame(undo), rawHandle as Address), "av_frame_ref");
+    return this.keep.lend(frame, refer, (lent) => lend(this.#spares, lent));
   }
 
   #openFile(): void {
@@ -239,23 +168,12 @@ export class Encoding {
     check(format.avformat_alloc_output_context2(context, own, null, path), "avformat_alloc_output_context2");
     this.#context = context[0] as Address;
     this.#undo.push(() => format.avformat_free_context(this.#context));
-    check(format.avio_open2(this.#at(IO), path, AVIO_FLAG_WRITE, NULL, NULL), "avio_open2");
+    check(format.avio_open2(this.#words.addressOf(IO), path, AVIO_FLAG_WRITE, NULL, NULL), "avio_open2");
     // Where it was not closed before, it is removed, and what closing it returns does not matter.
-    const close = () => void (this.#words[IO] !== NULL && format.avio_close(this.#words[IO] as Address));
+    const close = () => void (this.#words.all[IO] !== NULL && format.avio_close(this.#words.all[IO] as Address));
     owned("ffmpeg.file", this.#undo, close);
-    changeStruct("AVFormatContext", this.#context, { pb: this.#words[IO] as Address });
-    this.#packet = this.#newPacket();
-  }
-
-  #at(word: number): Address {
-    return this.#memory.address + BigInt(8 * word) as Address;
-  }
-
-  #newPacket(): Address {
-    const { codec } = coding();
-    const packet = made(codec.av_packet_alloc(), "av_packet_alloc");
-    this.#undo.push(() => codec.av_packet_free(new BigUint64Array([packet])));
-    return packet;
+    changeStruct("AVFormatContext", this.#context, { pb: this.#words.all[IO] as Address });
+    this.#packet = newPacket(this.#undo);
   }
 
   /** Opens the encoder of a stream, as its first frame has it; with the last one, the file. */
@@ -269,7 +187,7 @@ export class Encoding {
     }
     const codec = asked.codec === undefined ? encoderOf(this.#format, this.#path, medium) : encoderNamed(asked.codec);
     assertTakes(codec, medium, fields.format, this.#format);
-    return await this.#orEnd(async () => {
+    return await this.calls.orEnd(async () => {
       const stream = await this.#openCodec(asked, OPTIONS + index, codec, info, fields);
       this.#streams.push(stream);
       if (this.#streams.length === this.#asked.length) await this.#begin();
@@ -304,12 +222,12 @@ export class Encoding {
       const layout = context + BigInt(avutil().structs.AVCodecContext.fields.ch_layout.offset) as Address;
       codec.av_channel_layout_default(layout, info.channels);
     }
-    const dictionary = this.#words.subarray(word, word + 1);
-    this.#undo.push(() => codec.av_dict_free(dictionary));
-    for (const [key, value] of asked.options) {
-      check(codec.av_dict_set(dictionary, cString(key), cString(value), 0), "av_dict_set");
-    }
-    this.#passed(await codec.avcodec_open2(context, encoder, this.#at(word)), "avcodec_open2", SAID);
+    setOptions(this.#words.place(word), asked.options, this.#undo);
+    this.calls.assertPassed(
+      await codec.avcodec_open2(context, encoder, this.#words.addressOf(word)),
+      "avcodec_open2",
+      SAID,
+    );
     const own = made(format.avformat_new_stream(this.#context, NULL), "avformat_new_stream");
     const { codecpar } = structAt("AVStream", own);
     check(codec.avcodec_parameters_from_context(codecpar, context), "avcodec_parameters_from_context");
@@ -329,8 +247,11 @@ export class Encoding {
   /** Writes how the file begins, once all streams are known, and what came before. */
   async #begin(): Promise<void> {
     const { format, codec } = coding();
-    this.#passed(await format.avformat_write_header(this.#context, this.#at(OPTIONS)), "avformat_write_header");
-    for (const dictionary of this.#words.subarray(OPTIONS)) {
+    this.calls.assertPassed(
+      await format.avformat_write_header(this.#context, this.#words.addressOf(OPTIONS)),
+      "avformat_write_header",
+    );
+    for (const dictionary of this.#words.all.subarray(OPTIONS)) {
       const left = codec.av_dict_get(dictionary as Address, cString(""), NULL, AV_DICT_IGNORE_SUFFIX);
       if (left === NULL) continue;
       const { key } = structAt("AVDictionaryEntry", left);
@@ -346,15 +267,15 @@ export class Encoding {
   /** Encodes a frame, or what is left, and writes what comes of it. */
   async #send(stream: Stream, frame: Address): Promise<void> {
     const { codec } = coding();
-    this.#passed(await codec.avcodec_send_frame(stream.codec, frame), "avcodec_send_frame");
+    this.calls.assertPassed(await codec.avcodec_send_frame(stream.codec, frame), "avcodec_send_frame");
     for (;;) {
       const code = frame === NULL
         ? await codec.avcodec_receive_packet_async(stream.codec, this.#packet)
         : codec.avcodec_receive_packet(stream.codec, this.#packet);
       if (code === -EAGAIN || code === AVERROR_EOF) return;
-      this.#passed(code, "avcodec_receive_packet");
+      this.calls.assertPassed(code, "avcodec_receive_packet");
       if (this.#streams.length === this.#asked.length) await this.#put(stream, this.#packet);
-      else this.#early.push([stream, this.#packet]), this.#packet = this.#newPacket();
+      else this.#early.push([stream, this.#packet]), this.#packet = newPacket(this.#undo);
     }
   }
 
@@ -363,13 +284,22 @@ export class Encoding {
     const { pts, dts, duration } = structAt("AVPacket", packet);
     const times = { pts, dts, duration: duration || step };
     const [to, entries] = [[time_base_num, time_base_den] as const, Object.entries(times)];
-    const inFile = Object.fromEntries(entries.map(([name, time]) => [name, rescaled(time, timeBase, to)]));
+    const inFile = Object.fromEntries(entries.map(([name, time]) => {
+      return [name, time === AV_NOPTS_VALUE ? time : rescaled(time, timeBase, to)];
+    }));
     changeStruct("AVPacket", packet, { ...inFile, stream_index: index });
-    this.#passed(await coding().format.av_interleaved_write_frame(this.#context, packet), "av_interleaved_write_frame");
+    this.calls.assertPassed(
+      await coding().format.av_interleaved_write_frame(this.#context, packet),
+      "av_interleaved_write_frame",
+    );
   }
 }
 
 const DEFAULT_TIME_BASE: Ratio = [1, 25];
+
+/** How a program has a frame let go. */
+const LET_GO =
+  "An encoder keeps these bytes: write what follows, or close it. `await frame.finished()` waits for that.";
 
 const LISTED = "`ffmpeg -h full` lists all options.";
 /** What to do where FFmpeg does not open an encoder. */
@@ -408,12 +338,4 @@ function setTime(stream: Stream, fields: Fields): void {
   const length = nb_samples > 0 ? BigInt(nb_samples) : step;
   [stream.last, stream.next] = [at, at + length];
   Object.assign(fields, { pts: at, duration: length, time_base_num: timeBase[0], time_base_den: timeBase[1] });
-}
-
-/** A time of other time bases: the nearest. */
-function rescaled(time: bigint, [num, den]: Ratio, [toNum, toDen]: Ratio): bigint {
-  if (time === AV_NOPTS_VALUE) return time;
-  const [above, below] = [2n * time * BigInt(num) * BigInt(toDen), 2n * BigInt(den) * BigInt(toNum)];
-  const half = below / 2n;
-  return (above + (time < 0n ? -half : half)) / below;
 }

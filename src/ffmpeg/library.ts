@@ -16,8 +16,10 @@ import type { StructLayout, ValuesOf } from "../../ffi/layout.ts";
 import { Checks } from "../core/checks.ts";
 import { InteropError } from "../core/errors.ts";
 import { type Check, checkOf, codeError, type ErrorMaker, type Made, madeOf } from "../core/native/codes.ts";
+import type { Undo } from "../core/life/undo.ts";
 import { errnoError, keptLibrary } from "../core/native/libc.ts";
 import { libraryPaths } from "../core/native/library.ts";
+import { cString } from "../core/native/text.ts";
 import { type InMemory, StructType } from "../core/native/struct_type.ts";
 import { type StructName, type Structs, VERSIONS } from "./versions.ts";
 
@@ -168,3 +170,22 @@ export const check: Check = checkOf(failure);
 
 /** Null means that there is no memory. */
 export const made: Made = madeOf(check, (object) => object === NULL ? -ENOMEM : 0);
+
+/** An AVPacket, which `undo` frees. */
+export function newPacket(undo: Undo): Address {
+  const { codec } = coding();
+  const packet = made(codec.av_packet_alloc(), "av_packet_alloc");
+  undo.push(() => codec.av_packet_free(new BigUint64Array([packet])));
+  return packet;
+}
+
+/** Options for a call, by their names; `undo` frees what the call leaves of them. */
+export function setOptions(
+  place: BigUint64Array<ArrayBuffer>,
+  options: Iterable<readonly [name: string, value: string]>,
+  undo: Undo,
+): void {
+  const { codec } = coding();
+  undo.push(() => codec.av_dict_free(place));
+  for (const [name, value] of options) check(codec.av_dict_set(place, cString(name), cString(value), 0), "av_dict_set");
+}

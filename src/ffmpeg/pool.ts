@@ -7,7 +7,7 @@ import type { PicturePlane } from "../core/layout/frame_info.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import type { Access } from "../core/memory/access.ts";
-import { giveBackCallbackMemory, takeCallbackMemory } from "../core/native/callbacks.ts";
+import { CallbackWords } from "../core/native/callbacks.ts";
 import { openingOf } from "../core/native/library.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { type FrameMemory, NativeBuffers } from "../core/tensors/native_buffers.ts";
@@ -58,29 +58,27 @@ export class BufferPool<T extends Tensor = Tensor> {
     });
     this.#undo = [() => buffers.end()];
     allOrNothing("making a decoder's buffers", (undo) => {
-      const control = takeCallbackMemory(CONTROL.buffers + 8 * count);
-      undo.push(() => giveBackCallbackMemory(control));
-      const { buffer, byteOffset, length } = control.bytes;
-      const words = new BigUint64Array(buffer, byteOffset, length / 8);
-      const numbers = new Int32Array(buffer, byteOffset, length / 4);
+      const control = new CallbackWords(CONTROL.buffers / 8 + count, undo);
+      const words = control.all;
+      const numbers = new Int32Array(words.buffer, words.byteOffset, 2 * words.length);
       const [left, references, pool] = [CONTROL.left / 4, CONTROL.buffers / 8, CONTROL.pool / 8];
       undo.push(() => {
-        while (numbers[left] > 0) codec.av_buffer_unref(words.subarray(references + --numbers[left]));
+        while (numbers[left] > 0) codec.av_buffer_unref(control.place(references + --numbers[left]));
       });
       for (let i = 0; i < count; i++) {
         words[references + i] = buffers.add(memory, byteLength, (start) => this.#newBuffer(start, byteLength));
         numbers[left] = i + 1;
       }
       words[pool] = made(
-        codec.av_buffer_pool_init2(BigInt(byteLength), control.address, alloc, NULL),
+        codec.av_buffer_pool_init2(BigInt(byteLength), control.addressOf(0), alloc, NULL),
         "av_buffer_pool_init2",
       );
-      undo.push(() => codec.av_buffer_pool_uninit(words.subarray(pool)));
+      undo.push(() => codec.av_buffer_pool_uninit(control.place(pool)));
       words.set([get, fallback], CONTROL.get / 8);
       numbers.set([pix_fmt, width, height, planes.length], CONTROL.format / 4);
       words.set(offsets.map(BigInt), CONTROL.offsets / 8);
       numbers.set(linesizes, CONTROL.linesizes / 4);
-      changeStruct("AVCodecContext", context, { opaque: control.address, get_buffer2: getBuffer });
+      changeStruct("AVCodecContext", context, { opaque: control.addressOf(0), get_buffer2: getBuffer });
       if (avutil().structs.ThreadSafety !== undefined) structAt("ThreadSafety", context).thread_safe_callbacks = 1;
     }, this.#undo);
   }

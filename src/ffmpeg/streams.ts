@@ -4,15 +4,13 @@ import { AV_TIME_BASE } from "../../ffi/avformat59/constants.ts";
 import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { viewAt } from "../core/native/pin.ts";
+import type { Ratio } from "../core/layout/ratio.ts";
 import type { InMemory } from "../core/native/struct_type.ts";
 import { textAt } from "../core/native/text.ts";
 import { SAMPLES } from "./formats.ts";
 import { known } from "./frame.ts";
 import { coding, structAt } from "./library.ts";
 import type { Structs } from "./versions.ts";
-
-/** A numerator and a denominator. */
-export type Ratio = readonly [numerator: number, denominator: number];
 
 /** What a file says of one of its streams. What it does not say is left out. */
 export interface StreamInfo {
