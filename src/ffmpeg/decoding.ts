@@ -16,7 +16,7 @@ import { newFrame } from "./frame.ts";
 import { changeStruct, checks, coding, failure, made, newPacket, setOptions, structAt } from "./library.ts";
 import type { Hardware } from "./hardware.ts";
 import { decoderOn } from "./hardware_decoder.ts";
-import { reportLog, takeLog } from "./log.ts";
+import { reportLog, silence, takeLog } from "./log.ts";
 import type { FrameMemory } from "../core/tensors/native_buffers.ts";
 import { BufferPool, takesBuffers } from "./pool.ts";
 import { type MediaInfo, mediaInfoOf, type OpenStream, streamsOf } from "./streams.ts";
@@ -96,7 +96,10 @@ export class Decoding {
     this.#undo = undo;
     this.calls = new NativeCalls({
       ...{ name: "FFmpeg decoder", owner, undo, signal: asked.signal, error: failure, after: reportLog },
-      stop: () => void (words.all[STOP] = STOPPED),
+      stop() {
+        words.all[STOP] = STOPPED;
+        if (words.all[CONTEXT] !== NULL) silence(words.all[CONTEXT] as Address, undo);
+      },
     });
   }
 

@@ -1,5 +1,7 @@
 import { AV_LOG_ERROR, AV_LOG_QUIET, AV_LOG_WARNING } from "../../ffi/avcodec59/constants.ts";
+import type { Address } from "../../ffi/address.ts";
 import { NativeCallError } from "../core/errors.ts";
+import type { Undo } from "../core/life/undo.ts";
 import { openingOf } from "../core/native/library.ts";
 import { symbolIn } from "../guard/load.ts";
 import { LogRing } from "../guard/log_ring.ts";
@@ -69,7 +71,26 @@ function newLog(): Log | null {
   }
 }
 
+/** The objects whose calls a program has stopped in the middle, as FFmpeg's lines name them. */
+const stopped = new Set<string>();
+
+/** Until the list is undone, nothing is reported of what an object logs: its last call was stopped in the middle. */
+export function silence(object: Address, undo: Undo): void {
+  const name = ` @ 0x${object.toString(16)}]`;
+  stopped.add(name);
+  undo.push(() => {
+    reportLog();
+    stopped.delete(name);
+  });
+}
+
 /** Warns of what FFmpeg has said since the last call: `[h264 @ 0x7f…] text`, without the address. */
 export function reportLog(): void {
-  log?.ring.report((line) => line.replace(/ @ 0x[0-9a-f]+\]/g, "]"));
+  log?.ring.report((line) => {
+    const [name] = ADDRESS.exec(line) ?? [];
+    return name !== undefined && stopped.has(name) ? "" : line.replaceAll(ADDRESSES, "]");
+  });
 }
+
+const ADDRESS = / @ 0x[0-9a-f]+\]/;
+const ADDRESSES = new RegExp(ADDRESS, "g");
