@@ -18,7 +18,7 @@ import { avutil, checks } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
 import type { FrameMemory } from "../core/tensors/native_buffers.ts";
 import { SLOTS } from "./pool.ts";
-import type { MediaInfo } from "./streams.ts";
+import type { MediaInfo } from "../core/layout/media_info.ts";
 
 /** Options of {@link FFmpegContext.decode}. */
 export interface DecodeOptions<T extends Tensor = Tensor> {

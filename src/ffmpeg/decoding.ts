@@ -13,13 +13,14 @@ import { callbackAddress, CallbackWords } from "../core/native/callbacks.ts";
 import { cString } from "../core/native/text.ts";
 import { type Fields, fieldsAt } from "./fields.ts";
 import { newFrame } from "./frame.ts";
-import { changeStruct, checks, coding, failure, made, newPacket, setOptions, structAt } from "./library.ts";
+import { checks, coding, failure, made, newPacket, setOptions, struct } from "./library.ts";
 import type { Hardware } from "./hardware.ts";
 import { decoderOn } from "./hardware_decoder.ts";
 import { reportLog, silence, takeLog } from "./log.ts";
 import type { FrameMemory } from "../core/tensors/native_buffers.ts";
 import { BufferPool, takesBuffers } from "./pool.ts";
-import { type MediaInfo, mediaInfoOf, type OpenStream, streamsOf } from "./streams.ts";
+import type { MediaInfo } from "../core/layout/media_info.ts";
+import { mediaInfoOf, type OpenStream, streamsOf } from "./streams.ts";
 
 /** How a file is decoded, once it was checked. */
 export interface Decoded {
@@ -115,7 +116,7 @@ export class Decoding {
       const streams = streamsOf(context);
       const stream = this.#stream = this.#choose(streams);
       for (const { address } of streams) {
-        if (address !== stream.address) structAt("AVStream", address).discard = AVDISCARD_ALL;
+        if (address !== stream.address) struct.at("AVStream", address).discard = AVDISCARD_ALL;
       }
       await this.#openCodec(stream);
       this.#packets.push(newPacket(this.#undo), newPacket(this.#undo));
@@ -202,9 +203,9 @@ export class Decoding {
     owned("ffmpeg.file", undo, () => void format.avio_close(io)); // it returns what a read returned
     words.all[CONTEXT] = made(format.avformat_alloc_context(), "avformat_alloc_context");
     undo.push(() => format.avformat_close_input(words.place(CONTEXT)));
-    changeStruct("AVFormatContext", this.#context, {
+    struct.change("AVFormatContext", this.#context, {
       ...{ ...callback, pb: io },
-      flags: AVFMT_FLAG_CUSTOM_IO | structAt("AVFormatContext", this.#context).flags, // or it closes the file, too
+      flags: AVFMT_FLAG_CUSTOM_IO | struct.at("AVFormatContext", this.#context).flags, // or it closes the file, too
     });
     // A playlist may name any other file, or a host.
     setOptions(words.place(OPTIONS), [["protocol_whitelist", "none"]], undo);
@@ -232,8 +233,8 @@ export class Decoding {
 
   async #openCodec({ address, info }: OpenStream): Promise<void> {
     const { codec } = coding();
-    const { codecpar } = structAt("AVStream", address);
-    const { codec_id } = structAt("AVCodecParameters", codecpar);
+    const { codecpar } = struct.at("AVStream", address);
+    const { codec_id } = struct.at("AVCodecParameters", codecpar);
     const { on, into, slots } = this.#asked;
     const onDevice = on === undefined || this.#isRefused ? NULL : decoderOn(on.device.type, codec_id);
     if (onDevice === NULL) this.assertSoftware();
@@ -246,7 +247,7 @@ export class Decoding {
     this.#undo.push(() => codec.avcodec_free_context(new BigUint64Array([context])));
     this.calls.assertPassed(codec.avcodec_parameters_to_context(context, codecpar), "avcodec_parameters_to_context");
     const [pkt_timebase_num, pkt_timebase_den] = info.timeBase;
-    changeStruct("AVCodecContext", context, { thread_count: this.#asked.threads, pkt_timebase_num, pkt_timebase_den });
+    struct.change("AVCodecContext", context, { thread_count: this.#asked.threads, pkt_timebase_num, pkt_timebase_den });
     if (onDevice !== NULL) this.#workOn(on!.device, context);
     if (into !== undefined && takesBuffers(context)) {
       this.pool = new BufferPool(this.calls.resource, context, into, slots);
@@ -261,12 +262,12 @@ export class Decoding {
   #workOn(device: Hardware, context: Address): void {
     const { threads } = this.#asked;
     const about = { extra_hw_frames: KEPT_FRAMES, thread_count: threads === 0 ? 1 : threads };
-    changeStruct("AVCodecContext", context, { hw_device_ctx: device.reference(), ...about });
+    struct.change("AVCodecContext", context, { hw_device_ctx: device.reference(), ...about });
   }
 
   /** Goes to the last frame before which nothing has to be decoded; those before the first wanted one are dropped. */
   async #seek(seconds: number): Promise<void> {
-    const { start_time } = structAt("AVFormatContext", this.#context);
+    const { start_time } = struct.at("AVFormatContext", this.#context);
     const [num, den] = this.#stream!.info.timeBase;
     const unit = BigInt(num * AV_TIME_BASE);
     const pts = (time: bigint) => (time * BigInt(den) + unit - 1n) / unit;
@@ -321,7 +322,7 @@ export class Decoding {
 
   /** A packet without bytes stands for the picture before (Theora): the decoder would refuse it, or take it for the end. */
   #isOwn(packet: Address): boolean {
-    const { stream_index, size } = structAt("AVPacket", packet);
+    const { stream_index, size } = struct.at("AVPacket", packet);
     return stream_index === this.#stream!.info.index && size > 0;
   }
 
@@ -341,7 +342,7 @@ export class Decoding {
     const [packet] = this.#packets;
     const sending = codec.avcodec_send_packet(this.#codec, this.#isDraining ? NULL : packet);
     if (!this.#isDraining) {
-      if ((structAt("AVPacket", packet).flags & AV_PKT_FLAG_CORRUPT) !== 0) this.damaged++;
+      if ((struct.at("AVPacket", packet).flags & AV_PKT_FLAG_CORRUPT) !== 0) this.damaged++;
       this.#packets.reverse();
       this.#readAhead();
     }

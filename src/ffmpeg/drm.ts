@@ -6,7 +6,7 @@ import { IMAGE_FORMATS, type ImageFormat, type ImageInfo } from "../core/layout/
 import { ffmpegName, pixelFormatNumber } from "./formats.ts";
 import type { Fields } from "./fields.ts";
 import { bufferBytes } from "./frame.ts";
-import { avutil, changeStruct, checks, made, structAt, structsIn } from "./library.ts";
+import { avutil, checks, made, struct } from "./library.ts";
 
 interface Layer {
   readonly fourcc: number;
@@ -16,7 +16,7 @@ interface Layer {
 /** The objects and planes of a DRM frame, whole, with its layers. */
 export function readDescriptor({ data: address }: Fields): NativePicture & { readonly layers: readonly Layer[] } {
   if (address === NULL) throw checks.wrong("pointer", "its AVFrame has no AVDRMFrameDescriptor: data[0] is null.");
-  const { nb_objects, nb_layers } = structAt("AVDRMFrameDescriptor", address);
+  const { nb_objects, nb_layers } = struct.at("AVDRMFrameDescriptor", address);
   assertCount(nb_objects, "objects");
   assertCount(nb_layers, "layers");
   const objects = objectsOf(address, nb_objects);
@@ -41,15 +41,15 @@ export function readDescriptor({ data: address }: Fields): NativePicture & { rea
 }
 
 function objectsOf(descriptor: Address, count: number) {
-  return structsIn("AVDRMObjectDescriptor", descriptor, "AVDRMFrameDescriptor", "objects", count);
+  return struct.within("AVDRMObjectDescriptor", count, ["AVDRMFrameDescriptor", descriptor, "objects"]);
 }
 
 function layersOf(descriptor: Address, count: number) {
-  return structsIn("AVDRMLayerDescriptor", descriptor, "AVDRMFrameDescriptor", "layers", count);
+  return struct.within("AVDRMLayerDescriptor", count, ["AVDRMFrameDescriptor", descriptor, "layers"]);
 }
 
 function planesOf(layer: Address, count: number) {
-  return structsIn("AVDRMPlaneDescriptor", layer, "AVDRMLayerDescriptor", "planes", count);
+  return struct.within("AVDRMPlaneDescriptor", count, ["AVDRMLayerDescriptor", layer, "planes"]);
 }
 
 function assertCount(count: number, what: string): void {
@@ -84,7 +84,7 @@ export function writeDescriptor(
   const buffer = made(fns.av_buffer_allocz(BigInt(size)), "av_buffer_allocz");
   const descriptor = bufferBytes(buffer);
   Object.assign(frame, { buf: buffer, data: descriptor });
-  changeStruct("AVDRMFrameDescriptor", descriptor, { nb_objects: objects.length, nb_layers: 1 });
+  struct.change("AVDRMFrameDescriptor", descriptor, { nb_objects: objects.length, nb_layers: 1 });
   for (const [i, object] of objectsOf(descriptor, objects.length).entries()) {
     const { handle, byteLength } = objects[i];
     Object.assign(object, { fd: Number(handle), size: BigInt(byteLength!), format_modifier });

@@ -4,7 +4,7 @@ import { ArgumentError } from "../core/errors.ts";
 import { shown } from "../core/argument.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { cString, textAt } from "../core/native/text.ts";
-import { avutil, checks, coding, structAt } from "./library.ts";
+import { avutil, checks, coding, struct } from "./library.ts";
 
 /** What a stream is of. */
 export type Medium = "video" | "audio";
@@ -52,7 +52,7 @@ function unknown(argument: string, fn: string, why: string, hint?: string): Argu
 /** Throws where an encoder does not take such frames, or the file cannot have what it makes. */
 export function assertTakes(encoder: Address, medium: Medium, format: number, file: Address): void {
   const { codec, format: { avformat_query_codec } } = coding();
-  const { name: text, type, id } = structAt("AVCodec", encoder);
+  const { name: text, type, id } = struct.at("AVCodec", encoder);
   const name = textAt(text)!;
   if (type !== TYPES[medium]) throw checks.wrong("codec", `${name} encodes no ${medium}.`);
   if (avformat_query_codec(file, id, 0) === 0) {
@@ -60,7 +60,7 @@ export function assertTakes(encoder: Address, medium: Medium, format: number, fi
   }
   // Where these lists are elsewhere, avcodec_open2 refuses the frame.
   if (avutil().structs.SupportedFormats === undefined) return;
-  const { pix_fmts, sample_fmts } = structAt("SupportedFormats", encoder);
+  const { pix_fmts, sample_fmts } = struct.at("SupportedFormats", encoder);
   const [list, nameOf] = medium === "video"
     ? [pix_fmts, codec.av_get_pix_fmt_name] as const
     : [sample_fmts, codec.av_get_sample_fmt_name] as const;

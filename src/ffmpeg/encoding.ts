@@ -9,6 +9,7 @@ import { InteropError } from "../core/errors.ts";
 import type { NewFile } from "../core/files.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { type Ratio, rescaled } from "../core/layout/ratio.ts";
+import { assertSameKind, Timeline } from "../core/layout/sequence.ts";
 import { owned } from "../core/life/ledger.ts";
 import { NativeCalls } from "../core/life/native_calls.ts";
 import type { Resource } from "../core/life/resource.ts";
@@ -22,18 +23,7 @@ import { type Fields, fieldsAt, freed, type SpareFrames } from "./fields.ts";
 import { newFrame } from "./frame.ts";
 import { lend } from "./lent.ts";
 import { reportLog, takeLog } from "./log.ts";
-import {
-  avutil,
-  changeStruct,
-  check,
-  checks,
-  coding,
-  failure,
-  made,
-  newPacket,
-  setOptions,
-  structAt,
-} from "./library.ts";
+import { avutil, check, checks, coding, failure, made, newPacket, setOptions, struct } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
 
 /** How a stream is encoded, once that was checked. */
@@ -58,15 +48,12 @@ interface Stream {
   /** The AVCodecContext, and the AVStream. */
   readonly codec: Address;
   readonly own: Address;
-  /** Seconds that the encoder counts. */
-  readonly timeBase: Ratio;
+  /** When its frames are shown, as the encoder counts. */
+  readonly times: Timeline;
   /** The most samples in a frame of sound; 0 if there is no limit. */
   readonly most: number;
   /** How long a picture is shown, unless the next one says otherwise. */
   readonly step: bigint;
-  /** When the last frame was shown; and when the next is, unless it says so. */
-  last?: bigint;
-  next: bigint;
 }
 
 /** A file that is encoded: FFmpeg's objects, and the calls on them, which run on other threads. */
@@ -110,12 +97,12 @@ export class Encoding {
       await frame.finished();
       this.calls.assertGoing();
       const found = this.#streams.find(({ info }) => mediumOf(info) === mediumOf(frame.info));
-      if (found !== undefined) assertSame(frame.info, found.info);
+      if (found !== undefined) assertSameKind(checks, frame.info, found.info);
       const pointer = this.#lend(frame);
       try {
         const fields = fieldsAt(pointer);
         const stream = found ?? await this.#open(frame.info, fields);
-        setTime(stream, fields);
+        setTime(stream, frame.info, fields);
         await this.calls.orEnd(() => this.#send(stream, pointer));
       } finally {
         freed(pointer);
@@ -157,7 +144,7 @@ export class Encoding {
     takeLog();
     for (const { codec } of this.#asked) if (codec !== undefined) encoderNamed(codec);
     const named = this.#format = formatOf(this.#path);
-    const { flags, name } = structAt("AVOutputFormat", named);
+    const { flags, name } = struct.at("AVOutputFormat", named);
     const isStill = textAt(name) === "image2"; // it opens files itself, by patterns
     if ((flags & AVFMT_NOFILE) !== 0 && !isStill) {
       throw checks.wrong("path", `FFmpeg's format ${textAt(name)} does not write one file.`);
@@ -172,7 +159,7 @@ export class Encoding {
     // Where it was not closed before, it is removed, and what closing it returns does not matter.
     const close = () => void (this.#words.all[IO] !== NULL && format.avio_close(this.#words.all[IO] as Address));
     owned("ffmpeg.file", this.#undo, close);
-    changeStruct("AVFormatContext", this.#context, { pb: this.#words.all[IO] as Address });
+    struct.change("AVFormatContext", this.#context, { pb: this.#words.all[IO] as Address });
     this.#packet = newPacket(this.#undo);
   }
 
@@ -205,11 +192,11 @@ export class Encoding {
     const timeBase: Ratio = isSound
       ? [1, info.sampleRate]
       : asked.timeBase ?? (frameRate && [frameRate[1], frameRate[0]]) ?? given ?? DEFAULT_TIME_BASE;
-    const isApart = (structAt("AVOutputFormat", this.#format).flags & AVFMT_GLOBALHEADER) !== 0;
-    changeStruct("AVCodecContext", context, {
+    const isApart = (struct.at("AVOutputFormat", this.#format).flags & AVFMT_GLOBALHEADER) !== 0;
+    struct.change("AVCodecContext", context, {
       ...{ thread_count: threads, time_base_num: timeBase[0], time_base_den: timeBase[1] },
       ...(bitRate === undefined ? {} : { bit_rate: BigInt(bitRate) }),
-      ...(isApart && { flags: structAt("AVCodecContext", context).flags | AV_CODEC_FLAG_GLOBAL_HEADER }),
+      ...(isApart && { flags: struct.at("AVCodecContext", context).flags | AV_CODEC_FLAG_GLOBAL_HEADER }),
       ...(isSound ? { sample_rate: from.sample_rate, sample_fmt: from.format } : {
         ...{ width: from.width, height: from.height, pix_fmt: from.format },
         ...{ aspect_num: from.aspect_num, aspect_den: from.aspect_den, color_range: from.color_range },
@@ -229,9 +216,9 @@ export class Encoding {
       SAID,
     );
     const own = made(format.avformat_new_stream(this.#context, NULL), "avformat_new_stream");
-    const { codecpar } = structAt("AVStream", own);
+    const { codecpar } = struct.at("AVStream", own);
     check(codec.avcodec_parameters_from_context(codecpar, context), "avcodec_parameters_from_context");
-    changeStruct("AVStream", own, {
+    struct.change("AVStream", own, {
       ...{ time_base_num: timeBase[0], time_base_den: timeBase[1] },
       ...{ aspect_num: from.aspect_num, aspect_den: from.aspect_den },
       ...(frameRate === undefined ? {} : { avg_frame_rate_num: frameRate[0], avg_frame_rate_den: frameRate[1] }),
@@ -240,8 +227,8 @@ export class Encoding {
       ? [from.duration, given ?? timeBase]
       : [1n, [frameRate[1], frameRate[0]] as const];
     const step = rescaled(length, unit, timeBase) || 1n;
-    const most = structAt("AVCodecContext", context).frame_size;
-    return { asked, info, codec: context, own, timeBase, most, step, next: 0n };
+    const most = struct.at("AVCodecContext", context).frame_size;
+    return { asked, info, codec: context, own, times: new Timeline(checks, timeBase), most, step };
   }
 
   /** Writes how the file begins, once all streams are known, and what came before. */
@@ -254,7 +241,7 @@ export class Encoding {
     for (const dictionary of this.#words.all.subarray(OPTIONS)) {
       const left = codec.av_dict_get(dictionary as Address, cString(""), NULL, AV_DICT_IGNORE_SUFFIX);
       if (left === NULL) continue;
-      const { key } = structAt("AVDictionaryEntry", left);
+      const { key } = struct.at("AVDictionaryEntry", left);
       throw checks.wrong(
         "options",
         `neither the encoder nor the file's format has an option ${shown(textAt(key))}.`,
@@ -279,15 +266,15 @@ export class Encoding {
     }
   }
 
-  async #put({ own, timeBase, step }: Stream, packet: Address): Promise<void> {
-    const { index, time_base_num, time_base_den } = structAt("AVStream", own);
-    const { pts, dts, duration } = structAt("AVPacket", packet);
+  async #put({ own, times: { timeBase }, step }: Stream, packet: Address): Promise<void> {
+    const { index, time_base_num, time_base_den } = struct.at("AVStream", own);
+    const { pts, dts, duration } = struct.at("AVPacket", packet);
     const times = { pts, dts, duration: duration || step };
     const [to, entries] = [[time_base_num, time_base_den] as const, Object.entries(times)];
     const inFile = Object.fromEntries(entries.map(([name, time]) => {
       return [name, time === AV_NOPTS_VALUE ? time : rescaled(time, timeBase, to)];
     }));
-    changeStruct("AVPacket", packet, { ...inFile, stream_index: index });
+    struct.change("AVPacket", packet, { ...inFile, stream_index: index });
     this.calls.assertPassed(
       await coding().format.av_interleaved_write_frame(this.#context, packet),
       "av_interleaved_write_frame",
@@ -309,33 +296,13 @@ function mediumOf({ type }: FrameInfo): Medium {
   return type === "audio" ? "audio" : "video";
 }
 
-function assertSame(given: FrameInfo, first: FrameInfo): void {
-  const [is, was] = [inWords(given), inWords(first)];
-  if (is === was) return;
-  throw checks.wrong("frame", `expected ${was}, as the first frame was, got ${is}.`, "A file has frames of one kind.");
-}
-
-function inWords(info: FrameInfo): string {
-  if (info.type !== "audio") return `${info.format} of ${info.width} × ${info.height}`;
-  const { format, layout, channels, sampleRate } = info;
-  return `${layout} ${format} of ${channels} channels, ${sampleRate} samples a second`;
-}
-
 /** Says when a frame is shown, in the encoder's time. */
-function setTime(stream: Stream, fields: Fields): void {
-  const { last, next, step, timeBase, most } = stream;
-  const { pts, time_base_num, time_base_den, nb_samples } = fields;
+function setTime({ times, step, most }: Stream, { media = {} }: FrameInfo, fields: Fields): void {
+  const { nb_samples } = fields;
   if (most > 0 && nb_samples > most) {
     throw checks.wrong("frame", `expected at most ${most} samples, as the encoder takes them, got ${nb_samples}.`);
   }
-  const from: Ratio = [time_base_num, time_base_den];
-  const isTimed = time_base_num !== 0 && pts !== AV_NOPTS_VALUE;
-  const at = isTimed ? rescaled(pts, from, timeBase) : next;
-  if (last !== undefined && at <= last) {
-    const why = `the frame is shown at ${at}, and the one before at ${last}, of ${timeBase.join("/")} seconds.`;
-    throw checks.wrong("frame", why, "Write frames in order; a finer timeBase tells more of them apart.");
-  }
-  const length = nb_samples > 0 ? BigInt(nb_samples) : step;
-  [stream.last, stream.next] = [at, at + length];
-  Object.assign(fields, { pts: at, duration: length, time_base_num: timeBase[0], time_base_den: timeBase[1] });
+  const duration = nb_samples > 0 ? BigInt(nb_samples) : step;
+  const [time_base_num, time_base_den] = times.timeBase;
+  Object.assign(fields, { pts: times.add(media, duration), duration, time_base_num, time_base_den });
 }

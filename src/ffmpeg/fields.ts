@@ -2,7 +2,7 @@ import type { Address } from "../../ffi/address.ts";
 import { Spares } from "../core/life/spares.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import type { InMemory, StructType } from "../core/native/struct_type.ts";
-import { avutil, made, structType } from "./library.ts";
+import { avutil, made, struct } from "./library.ts";
 import type { Structs } from "./versions.ts";
 
 /** The fields of an AVFrame. */
@@ -12,7 +12,7 @@ let frames: StructType<Structs["AVFrame"]> | undefined;
 
 /** How this libavutil's AVFrames are read. */
 export function avFrames(): StructType<Structs["AVFrame"]> {
-  return frames ??= structType("AVFrame");
+  return frames ??= struct.type("AVFrame");
 }
 
 /** Reads an AVFrame, which is valid for as long as its owner says. */

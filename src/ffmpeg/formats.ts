@@ -5,7 +5,7 @@ import { type PixelComponent, planesOfComponents } from "../core/layout/componen
 import type { DType } from "../core/layout/dtype.ts";
 import { IMAGE_FORMATS, type ImageFormat, type PicturePlane } from "../core/layout/frame_info.ts";
 import { cString, textAt } from "../core/native/text.ts";
-import { avutil, checks, structAt, structsIn } from "./library.ts";
+import { avutil, checks, struct } from "./library.ts";
 
 /** A pixel format, as FFmpeg's descriptor says it. */
 export interface PixelsFormat {
@@ -85,12 +85,12 @@ export function ffmpegName(format: ImageFormat): string | undefined {
 function described(format: number, argument: string): PixelsFormat {
   const address = avutil().fns.av_pix_fmt_desc_get(format);
   if (address === NULL) throw checks.wrong(argument, `FFmpeg has no pixel format ${format}.`);
-  const { name: text, nb_components, log2_chroma_w, log2_chroma_h, flags } = structAt("AVPixFmtDescriptor", address);
+  const { name: text, nb_components, log2_chroma_w, log2_chroma_h, flags } = struct.at("AVPixFmtDescriptor", address);
   const name = textAt(text)!;
   for (const [flag, what, remedy] of REFUSED) {
     if ((flags & flag) !== 0n) throw checks.wrong(argument, `its format is ${name}: ${what}.`, remedy);
   }
-  const places = structsIn("AVComponentDescriptor", address, "AVPixFmtDescriptor", "comp", nb_components);
+  const places = struct.within("AVComponentDescriptor", nb_components, ["AVPixFmtDescriptor", address, "comp"]);
   const components = places.map(({ plane, step, offset, shift, depth }, i): PixelComponent => {
     const [across, down] = i === 1 || i === 2 ? [1 << log2_chroma_w, 1 << log2_chroma_h] : [1, 1];
     return { plane, step, offset, bits: shift + depth, across, down };

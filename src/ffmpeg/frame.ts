@@ -21,7 +21,7 @@ import { Recent } from "../core/recent.ts";
 import { type Fields, freed } from "./fields.ts";
 import { FULL_RANGE, imageFormatOf, type PixelsFormat, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
-import { avutil, checks, made, structType } from "./library.ts";
+import { avutil, checks, made, struct } from "./library.ts";
 import { metadataOf } from "./side_data.ts";
 import type { Structs } from "./versions.ts";
 
@@ -181,7 +181,7 @@ let references: StructType<Structs["AVBufferRef"]> | undefined;
 
 /** What an AVBufferRef says now; valid until the next call. */
 function referenceAt(address: Address): InMemory<Structs["AVBufferRef"]> {
-  return (references ??= structType("AVBufferRef")).copyOf(address);
+  return (references ??= struct.type("AVBufferRef")).copyOf(address);
 }
 
 /** What an AVBufferRef refers to. */

@@ -24,7 +24,7 @@ import {
   writeHandles,
   writePicture,
 } from "./hardware_kinds.ts";
-import { avutil, changeStruct, check, checks, failure, made, structAt } from "./library.ts";
+import { avutil, check, checks, failure, made, struct } from "./library.ts";
 import { withErrorsAlone } from "./log.ts";
 import { metadataOf } from "./side_data.ts";
 import { VERSIONS } from "./versions.ts";
@@ -77,16 +77,10 @@ export class Hardware implements EndHooks {
     }
     const { fns, structs } = avutil();
     if (structs[kind.struct] === undefined) {
-      const has = [...VERSIONS.values()].filter((structs) => structs[kind.struct] !== undefined).map(({ release }) =>
-        release
-      );
-      throw new InteropError(
-        `samepage knows FFmpeg's frames of ${kind.format} in ${has}, and this is ${structs.release}.`,
-        {
-          ...{ api: "ffmpeg", fn: "av_hwdevice_ctx_alloc" },
-          hint: "SAMEPAGE_LIB_FFMPEG names another libavutil.",
-        },
-      );
+      const has = VERSIONS.releases((structs) => structs[kind.struct] !== undefined);
+      const what = `samepage knows FFmpeg's frames of ${kind.format} in ${has}, and this is ${structs.release}.`;
+      const hint = "SAMEPAGE_LIB_FFMPEG names another libavutil.";
+      throw new InteropError(what, { api: "ffmpeg", fn: "av_hwdevice_ctx_alloc", hint });
     }
     this.on = on;
     this.#natives = natives;
@@ -94,7 +88,7 @@ export class Hardware implements EndHooks {
     this.format = pixelFormatNumber(kind.format);
     this.#device = made(fns.av_hwdevice_ctx_alloc(kind.device), "av_hwdevice_ctx_alloc");
     undo.push(() => unreference(this.#device));
-    const { hwctx } = structAt("AVHWDeviceContext", bufferBytes(this.#device));
+    const { hwctx } = struct.at("AVHWDeviceContext", bufferBytes(this.#device));
     writeHandles(kind, hwctx, natives.handles());
     check(withErrorsAlone(() => fns.av_hwdevice_ctx_init(this.#device)), "av_hwdevice_ctx_init");
   }
@@ -170,8 +164,8 @@ export class Hardware implements EndHooks {
   #storedAs(fields: Fields): { readonly number: number; readonly device?: Address } {
     const { hw_frames_ctx } = fields;
     if (hw_frames_ctx === NULL) return { number: formatWithout(this.#kind, fields) };
-    const { device_ctx, sw_format } = structAt("AVHWFramesContext", bufferBytes(hw_frames_ctx));
-    const device = structAt("AVHWDeviceContext", device_ctx);
+    const { device_ctx, sw_format } = struct.at("AVHWFramesContext", bufferBytes(hw_frames_ctx));
+    const device = struct.at("AVHWDeviceContext", device_ctx);
     assertSame(this.#kind, device, this.#natives.handles(), this.on.name);
     return { number: sw_format, device: device.hwctx };
   }
@@ -185,7 +179,7 @@ export class Hardware implements EndHooks {
       const frames = made(fns.av_hwframe_ctx_alloc(this.#device), "av_hwframe_ctx_alloc");
       undo.push(() => unreference(frames));
       const about = { format: this.format, sw_format: stored, width, height };
-      changeStruct("AVHWFramesContext", bufferBytes(frames), about);
+      struct.change("AVHWFramesContext", bufferBytes(frames), about);
       check(fns.av_hwframe_ctx_init(frames), "av_hwframe_ctx_init");
       return frames;
     });

@@ -7,7 +7,7 @@ import { bytesAt } from "../core/native/pin.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { readDescriptor, storedFormat, writeDescriptor } from "./drm.ts";
 import type { Fields } from "./fields.ts";
-import { avutil, checks, structAt } from "./library.ts";
+import { avutil, checks, struct } from "./library.ts";
 import { readVkFrame, writeVkFrame } from "./vulkan_frame.ts";
 
 type Handles = Readonly<Record<string, bigint>>;
@@ -110,8 +110,8 @@ export function writeHandles({ struct, handles, copied = ["", 0] }: HardwareKind
 }
 
 /** The fields of the struct of a device, by their names. */
-function fieldsOf(struct: DeviceStruct, at: Address): Record<string, bigint | number> {
-  return structAt(struct, at) as unknown as Record<string, bigint | number>;
+function fieldsOf(name: DeviceStruct, at: Address): Record<string, bigint | number> {
+  return struct.at(name, at) as unknown as Record<string, bigint | number>;
 }
 
 /** @throws {ArgumentError} for a device of another context. */

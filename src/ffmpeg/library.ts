@@ -12,7 +12,6 @@ import { SYMBOLS as HARDWARE } from "../../ffi/avhwcontext57/symbols.ts";
 import type { AVVulkan } from "../../ffi/avvulkan57/functions.ts";
 import { SYMBOLS as VULKAN } from "../../ffi/avvulkan57/symbols.ts";
 import { ENOMEM } from "../../ffi/libc/errors.ts";
-import type { StructLayout, ValuesOf } from "../../ffi/layout.ts";
 import { Checks } from "../core/checks.ts";
 import { InteropError } from "../core/errors.ts";
 import { type Check, checkOf, codeError, type ErrorMaker, type Made, madeOf } from "../core/native/codes.ts";
@@ -20,46 +19,30 @@ import type { Undo } from "../core/life/undo.ts";
 import { errnoError, keptLibrary } from "../core/native/libc.ts";
 import { libraryPaths } from "../core/native/library.ts";
 import { cString } from "../core/native/text.ts";
-import { type InMemory, StructType } from "../core/native/struct_type.ts";
+import { StructTypes } from "../core/native/struct_type.ts";
 import { type StructName, type Structs, VERSIONS } from "./versions.ts";
 
 export const checks: Checks = new Checks("ffmpeg");
 
-const INSTALL = `Install FFmpeg ${releases()}: apt install ${packages()}.`;
-
 type Functions = AVUtil & AVHWContext & AVVulkan;
 
 const opened = keptLibrary<Functions>({
-  api: "ffmpeg",
-  candidates: [...VERSIONS.keys()].flatMap((major) => libraryPaths(`libavutil.so.${major}`)),
+  ...{ api: "ffmpeg", candidates: VERSIONS.candidates, hint: VERSIONS.hint },
   symbols: { ...SYMBOLS, ...HARDWARE, ...VULKAN },
-  hint: INSTALL,
 });
 
 /** libavutil, and how its version lays structs out. @throws {InteropError} for a version that samepage does not know. */
 export function avutil(): { readonly fns: Functions; readonly structs: Structs } {
-  return known ??= { fns: opened(), structs: structsOf(opened().avutil_version() >>> 16) };
+  return known ??= { fns: opened(), structs: VERSIONS.of(opened().avutil_version() >>> 16) };
 }
 
 let known: { readonly fns: Functions; readonly structs: Structs } | undefined;
 
-function structsOf(major: number): Structs {
-  const structs = VERSIONS.get(major);
-  if (structs !== undefined) return structs;
-  const majors = [...VERSIONS.keys()].join(", ");
-  throw new InteropError(`libavutil has version ${major}, and samepage knows the structs of ${majors}.`, {
-    ...{ api: "ffmpeg", fn: "avutil_version" },
-    hint: `${INSTALL} Both may be installed: SAMEPAGE_LIB_FFMPEG names the one to open.`,
-  });
-}
-
-function releases(): string {
-  return [...VERSIONS.values()].map(({ release }) => release).join(" or ");
-}
-
-function packages(): string {
-  return [...VERSIONS.values()].flatMap(({ inDebian }) => inDebian ?? []).join(" or ");
-}
+/** The structs of the FFmpeg that is open. */
+export const struct: StructTypes<Pick<Structs, StructName>> = new StructTypes<Pick<Structs, StructName>>(
+  () => avutil().structs,
+  "ffmpeg",
+);
 
 function codingLibrary<F>(name: string, symbols: Deno.ForeignLibraryInterface, { release, coding }: Structs): F {
   return keptLibrary<F>({
@@ -95,44 +78,6 @@ export function coding(): CodingLibraries {
     return coders = { codec, format };
   }
   throw mixed("avformat", "avcodec_configuration", "libavcodec");
-}
-
-const types = new Map<StructName, StructType<StructLayout>>();
-
-/** How a struct of this FFmpeg's is read and written. */
-export function structType<N extends StructName>(name: N): StructType<NonNullable<Structs[N]>> {
-  let type = types.get(name);
-  if (type === undefined) types.set(name, type = new StructType(avutil().structs[name]!, "ffmpeg"));
-  return type as StructType<NonNullable<Structs[N]>>;
-}
-
-/** The fields of a struct of FFmpeg's, valid for as long as its owner says. */
-export function structAt<N extends StructName>(name: N, address: Address): InMemory<NonNullable<Structs[N]>> {
-  return structType(name).at(address);
-}
-
-/** The structs of a list that lies in another one, from a field on. */
-export function structsIn<N extends StructName, W extends StructName>(
-  name: N,
-  address: Address,
-  within: W,
-  field: keyof NonNullable<Structs[W]>["fields"] & string,
-  count: number,
-): InMemory<NonNullable<Structs[N]>>[] {
-  const { structs } = avutil();
-  const fields: StructLayout["fields"] = structs[within]!.fields;
-  const first = address + BigInt(fields[field].offset);
-  const { size } = structs[name]!;
-  return Array.from({ length: count }, (_, i) => structAt(name, first + BigInt(i * size) as Address));
-}
-
-/** Changes some of them. */
-export function changeStruct<N extends StructName>(
-  name: N,
-  address: Address,
-  changes: Partial<ValuesOf<NonNullable<Structs[N]>>>,
-): void {
-  Object.assign(structAt(name, address), changes);
 }
 
 function assertMajor(name: string, major: number, wanted: number): void {

@@ -1,7 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AV_CODEC_CAP_DR1 } from "../../ffi/avcodec59/constants.ts";
 import { AV_NUM_DATA_POINTERS } from "../../ffi/avutil57/constants.ts";
-import { InteropError } from "../core/errors.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import type { PicturePlane } from "../core/layout/frame_info.ts";
 import type { Resource } from "../core/life/resource.ts";
@@ -13,10 +12,11 @@ import type { Frame } from "../core/tensors/frame.ts";
 import { type FrameMemory, NativeBuffers } from "../core/tensors/native_buffers.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { loadFunctions } from "../guard/functions.ts";
+import { assertMachine } from "../guard/machine.ts";
 import { symbolIn } from "../guard/load.ts";
 import { pixelsFormat } from "./formats.ts";
 import type { Contents } from "./frame.ts";
-import { avutil, changeStruct, checks, coding, made, structAt } from "./library.ts";
+import { avutil, checks, coding, made, struct } from "./library.ts";
 import { allocCode, CONTROL, getBufferCode } from "./pool_code.ts";
 
 /** As many as the pictures that H.264 and HEVC look back at (16), and some for threads and the program. */
@@ -47,7 +47,7 @@ export class BufferPool<T extends Tensor = Tensor> {
   constructor(decoder: Resource, context: Address, memory: FrameMemory<T>, count: number) {
     const { codec } = coding();
     const { getBuffer, alloc, get, fallback } = functions();
-    const shown = structAt("AVCodecContext", context);
+    const shown = struct.at("AVCodecContext", context);
     const { pix_fmt } = shown;
     const { planes } = pixelsFormat(pix_fmt, "source");
     const [width, height] = [shown.width, shown.height].map(roundUp); // a stream may code more than it shows
@@ -78,8 +78,8 @@ export class BufferPool<T extends Tensor = Tensor> {
       numbers.set([pix_fmt, width, height, planes.length], CONTROL.format / 4);
       words.set(offsets.map(BigInt), CONTROL.offsets / 8);
       numbers.set(linesizes, CONTROL.linesizes / 4);
-      changeStruct("AVCodecContext", context, { opaque: control.addressOf(0), get_buffer2: getBuffer });
-      if (avutil().structs.ThreadSafety !== undefined) structAt("ThreadSafety", context).thread_safe_callbacks = 1;
+      struct.change("AVCodecContext", context, { opaque: control.addressOf(0), get_buffer2: getBuffer });
+      if (avutil().structs.ThreadSafety !== undefined) struct.at("ThreadSafety", context).thread_safe_callbacks = 1;
     }, this.#undo);
   }
 
@@ -105,8 +105,8 @@ export class BufferPool<T extends Tensor = Tensor> {
 
 /** True if a decoder that is not open yet would take buffers of others, and its stream says what its pictures are. */
 export function takesBuffers(context: Address): boolean {
-  const { codec, pix_fmt, width, height } = structAt("AVCodecContext", context);
-  const { capabilities } = structAt("AVCodec", codec);
+  const { codec, pix_fmt, width, height } = struct.at("AVCodecContext", context);
+  const { capabilities } = struct.at("AVCodec", codec);
   return (capabilities & AV_CODEC_CAP_DR1) !== 0 && pix_fmt >= 0 && width > 0 && height > 0;
 }
 
@@ -142,12 +142,8 @@ let loaded: Record<"getBuffer" | "alloc" | "get" | "fallback", Address> | undefi
 /** The machine code, and what it calls. */
 function functions() {
   if (loaded !== undefined) return loaded;
-  const { os, arch } = Deno.build;
-  if (os !== "linux" || arch !== "x86_64") {
-    const what =
-      `into: FFmpeg writes to other memory by machine code for Linux on x86-64, and this is ${os} on ${arch}.`;
-    throw new InteropError(what, { api: "ffmpeg", hint: "Leave it out: frames are in FFmpeg's memory then." });
-  }
+  const hint = "Leave it out: frames are in FFmpeg's memory then.";
+  assertMachine("into: what has FFmpeg write to other memory", { api: "ffmpeg", hint });
   const code = loadFunctions("ffmpeg-pool", { getBuffer: getBufferCode(avutil().structs), alloc: allocCode() });
   const { path } = openingOf("ffmpeg_codec")!; // which finds what it needs of libavutil, too
   const [get, fallback] = ["av_buffer_pool_get", "avcodec_default_get_buffer2"].map((name) => symbolIn(path!, name));

@@ -4,7 +4,7 @@ import type { ArgumentError } from "../core/errors.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { Metadata, type MetadataFields } from "../core/tensors/metadata.ts";
 import type { Fields } from "./fields.ts";
-import { avutil, checks, made, structAt, structType } from "./library.ts";
+import { avutil, checks, made, struct } from "./library.ts";
 
 /** FFmpeg's side data of one type, as a dictionary of a frame's metadata. */
 interface Kind<F = MetadataFields[string]> {
@@ -41,14 +41,14 @@ const LIGHT: Kind<MetadataFields["contentLight"]> = {
   type: av.AV_FRAME_DATA_CONTENT_LIGHT_LEVEL,
   byteLength: () => avutil().structs.AVContentLightMetadata.size,
   read(view) {
-    const { MaxCLL: most, MaxFALL: average } = structType("AVContentLightMetadata").in(view);
+    const { MaxCLL: most, MaxFALL: average } = struct.type("AVContentLightMetadata").in(view);
     return { most, average };
   },
   write(view, { most, average }) {
     if (most >>> 0 !== most || average >>> 0 !== average) {
       throw wrongNumbers("contentLight", "two of 32 bits, from 0 on");
     }
-    Object.assign(structType("AVContentLightMetadata").in(view), { MaxCLL: most, MaxFALL: average });
+    Object.assign(struct.type("AVContentLightMetadata").in(view), { MaxCLL: most, MaxFALL: average });
   },
 };
 
@@ -58,7 +58,7 @@ const DISPLAY: Kind<MetadataFields["masteringDisplay"]> = {
   byteLength: () => avutil().structs.AVMasteringDisplayMetadata.size,
   read(view) {
     const { AVMasteringDisplayMetadata: { fields: at } } = avutil().structs;
-    const { has_primaries, has_luminance } = structType("AVMasteringDisplayMetadata").in(view);
+    const { has_primaries, has_luminance } = struct.type("AVMasteringDisplayMetadata").in(view);
     return {
       ...has_primaries !== 0 && {
         primaries: ratios(view, at.display_primaries.offset, 6),
@@ -88,7 +88,7 @@ export function metadataOf({ side_data, nb_side_data }: Fields): Metadata | unde
   const all = viewAt(side_data, WORD * nb_side_data, "ffmpeg");
   let metadata: Metadata | undefined;
   for (let i = 0; i < nb_side_data; i++) {
-    const { type, data, size } = structAt("AVFrameSideData", all.getBigUint64(WORD * i, true) as Address);
+    const { type, data, size } = struct.at("AVFrameSideData", all.getBigUint64(WORD * i, true) as Address);
     const kind = KINDS.find((kind) => kind.type === type);
     if (kind === undefined || size === 0n || Number(size) < kind.byteLength()) continue;
     (metadata ??= new Metadata()).add(kind.name, kind.read(viewAt(data, Number(size), "ffmpeg")));
@@ -106,7 +106,7 @@ export function addSideData(frame: Address, metadata: Metadata): void {
     const written = new DataView(new ArrayBuffer(byteLength));
     kind.write(written, fields);
     const one = made(fns.av_frame_new_side_data(frame, kind.type, BigInt(byteLength)), "av_frame_new_side_data");
-    const { data } = structAt("AVFrameSideData", one);
+    const { data } = struct.at("AVFrameSideData", one);
     if (byteLength > 0) new Uint8Array(viewAt(data, byteLength, "ffmpeg").buffer).set(new Uint8Array(written.buffer));
   }
 }

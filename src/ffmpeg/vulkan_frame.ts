@@ -8,7 +8,7 @@ import { allOrNothing } from "../core/life/undo.ts";
 import { type InMemory, StructType } from "../core/native/struct_type.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Fields } from "./fields.ts";
-import { avutil, checks, made, structAt } from "./library.ts";
+import { avutil, checks, made, struct } from "./library.ts";
 
 /** An image of an AVVkFrame, whose fields are lists with a place for each plane. FFmpeg and samepage both know its turns. */
 type VkImage = InMemory<ReturnType<typeof imageLayout>> & Turns;
@@ -71,7 +71,7 @@ function newVkFrame(frame: Frame, objects: readonly PictureObject[], natives: Na
   const { av_vk_frame_alloc, av_free } = avutil().fns;
   return allOrNothing("making an AVVkFrame", (undo) => {
     const address = made(av_vk_frame_alloc!(), "av_vk_frame_alloc");
-    const vkFrame = structAt("AVVkFrame", address);
+    const vkFrame = struct.at("AVVkFrame", address);
     const free = counted("ffmpeg.AVVkFrame", () => {
       av_free(vkFrame.internal);
       av_free(address);

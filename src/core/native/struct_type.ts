@@ -112,3 +112,48 @@ export class StructType<L extends StructLayout> {
     return this.#copy;
   }
 }
+
+type Layouts<M> = { readonly [N in keyof M]: StructLayout | undefined };
+
+/** The structs of a library by their names, as the version that is open lays them out. */
+export class StructTypes<M extends Layouts<M>> {
+  readonly #layouts: () => M;
+  readonly #api: string;
+  readonly #types = new Map<keyof M, StructType<StructLayout>>();
+
+  /** @param layouts called once a struct is read for the first time */
+  constructor(layouts: () => M, api: string) {
+    [this.#layouts, this.#api] = [layouts, api];
+  }
+
+  /** How a struct is read and written, which this version has. */
+  type<N extends keyof M>(name: N): StructType<NonNullable<M[N]>> {
+    let type = this.#types.get(name);
+    if (type === undefined) this.#types.set(name, type = new StructType(this.#layouts()[name]!, this.#api));
+    return type as StructType<NonNullable<M[N]>>;
+  }
+
+  /** The fields of one, valid for as long as its owner says. */
+  at<N extends keyof M>(name: N, address: Address): InMemory<NonNullable<M[N]>> {
+    return this.type(name).at(address);
+  }
+
+  /** Those of a list of structs that lies in another one, from a field on. */
+  within<N extends keyof M, W extends keyof M>(
+    name: N,
+    count: number,
+    [outer, address, field]: readonly [outer: W, address: Address, field: keyof NonNullable<M[W]>["fields"] & string],
+  ): InMemory<NonNullable<M[N]>>[] {
+    const layouts = this.#layouts();
+    const { fields } = layouts[outer] as StructLayout;
+    const first = address + BigInt(fields[field].offset);
+    return Array.from({ length: count }, (_, i) => {
+      return this.at(name, first + BigInt(i * layouts[name]!.size) as Address);
+    });
+  }
+
+  /** Changes some fields of one. */
+  change<N extends keyof M>(name: N, address: Address, changes: Partial<ValuesOf<NonNullable<M[N]>>>): void {
+    Object.assign(this.at(name, address), changes);
+  }
+}
