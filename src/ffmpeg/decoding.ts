@@ -18,18 +18,15 @@ import type { Hardware } from "./hardware.ts";
 import { decoderOn } from "./hardware_decoder.ts";
 import { reportLog, silence, takeLog } from "./log.ts";
 import type { FrameMemory } from "../core/tensors/native_buffers.ts";
+import type { DecodeOptions } from "./decoder.ts";
 import { BufferPool, takesBuffers } from "./pool.ts";
 import type { MediaInfo } from "../core/layout/media_info.ts";
 import { mediaInfoOf, type OpenStream, streamsOf } from "./streams.ts";
 
 /** How a file is decoded, once it was checked. */
-export interface Decoded {
-  readonly stream: "video" | "audio" | number;
-  readonly from: number;
-  readonly threads: number;
+export interface Decoded extends Required<Pick<DecodeOptions, "stream" | "from" | "threads" | "slots">> {
   readonly signal: AbortSignal | undefined;
   readonly into: FrameMemory | undefined;
-  readonly slots: number;
   /** The device that decodes, where it can. */
   readonly on?: { readonly device: Hardware; readonly isRequired: boolean };
 }

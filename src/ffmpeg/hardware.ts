@@ -5,7 +5,7 @@ import type { Fence } from "../core/device/fence.ts";
 import { polledFence } from "../core/device/foreign_work.ts";
 import { InteropError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
-import { type ImageInfo, imageInfo, planeLayouts } from "../core/layout/frame_info.ts";
+import { type ImageInfo, imageInfo } from "../core/layout/frame_info.ts";
 import type { EndHooks } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { textAt } from "../core/native/text.ts";
@@ -13,7 +13,7 @@ import type { Frame } from "../core/tensors/frame.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
 import { imageFormatOf, pixelFormatNumber, pixelsFormat } from "./formats.ts";
 import type { Fields } from "./fields.ts";
-import { croppedPlane } from "../core/layout/components.ts";
+import { croppedPicture } from "../core/layout/components.ts";
 import { bufferBytes, cropOf, momentOf, pictureFacts } from "./frame.ts";
 import {
   assertSame,
@@ -116,18 +116,10 @@ export class Hardware implements EndHooks {
     const { media, ...facts } = pictureFacts(fields, format.name);
     const about = { ...facts, media: { ...media, ...momentOf(fields) } };
     const info = { ...imageInfo({ format: named, width, height }), ...about };
-    const picture = readPicture(this.#kind, fields, named, device);
-    const metadata = metadataOf(fields);
-    if (left + top === 0) return { info, picture, metadata };
-    if (picture.planes.length === 0 || (picture.modifier ?? 0n) !== 0n) {
-      const what = `its AVFrame begins at pixel ${left}, ${top} of its surface, and a frame begins with the surface.`;
-      throw checks.unfit("pointer", what, "Set crop_left and crop_top to 0, and leave them to who shows it.");
-    }
-    const planes = planeLayouts(info).map((whole, i) => {
-      const { offset, ...plane } = picture.planes[i];
-      return { ...plane, offset: offset + croppedPlane(format.planes[i], whole, crop, plane.stride).byteOffset };
-    });
-    return { info, picture: { ...picture, planes }, metadata };
+    const picture = croppedPicture(readPicture(this.#kind, fields, named, device), info, format.planes, crop);
+    if (picture !== undefined) return { info, picture, metadata: metadataOf(fields) };
+    const what = `its AVFrame begins at pixel ${left}, ${top} of its surface, and a frame begins with the surface.`;
+    throw checks.unfit("pointer", what, "Set crop_left and crop_top to 0, and leave them to who shows it.");
   }
 
   /** The frame that it is. `options` are those of the context's own attach. */

@@ -10,5 +10,5 @@ export type { FileSource } from "../core/file_source.ts";
 export type { MediaInfo, StreamInfo } from "../core/layout/media_info.ts";
 export type { Ratio } from "../core/layout/ratio.ts";
 export { FFmpegTensor } from "./memory.ts";
-export type { FrameMemory } from "../core/tensors/native_buffers.ts";
+export type { BufferOptions, FrameMemory } from "../core/tensors/native_buffers.ts";
 export type { MediaFacts, PictureInfo, PicturePlane } from "../core/layout/frame_info.ts";

@@ -19,9 +19,6 @@ import type { Contents } from "./frame.ts";
 import { avutil, checks, coding, made, struct } from "./library.ts";
 import { allocCode, CONTROL, getBufferCode } from "./pool_code.ts";
 
-/** As many as the pictures that H.264 and HEVC look back at (16), and some for threads and the program. */
-export const SLOTS = 24;
-
 /** Planes and rows begin at multiples of this, as the widest vectors of x86-64 do. */
 const ALIGN = 64;
 

@@ -5,7 +5,7 @@ import {
   AccessError,
   ArgumentError,
   DisposedError,
-  Frame,
+  type Frame,
   host,
   type HostTensor,
   imageInfo,
@@ -16,6 +16,7 @@ import type { Address } from "../../ffi/address.ts";
 import { Checks } from "../../src/core/checks.ts";
 import { ratioIn, rescaled } from "../../src/core/layout/ratio.ts";
 import { NativeCalls } from "../../src/core/life/native_calls.ts";
+import { NativeObject } from "../../src/core/life/native_object.ts";
 import { Resource } from "../../src/core/life/resource.ts";
 import type { Undo } from "../../src/core/life/undo.ts";
 import { CallbackWords } from "../../src/core/native/callbacks.ts";
@@ -137,25 +138,22 @@ Deno.test("a call in flight keeps an object from being ended by the garbage coll
   assertEquals(stderr.includes("A sink was never disposed"), true);
 });
 
-class Numbers extends NativeSource<number, string> {
+class Numbers extends NativeObject {
   readonly resource = new Resource({ name: "Numbers" });
   readonly said: string[] = [];
-  protected readonly again = ["test", "Count again."] as const;
   #next = 0;
+  readonly #source = new NativeSource<number, string>({
+    ...{ source: this, again: ["test", "Count again."] },
+    begin: () => Promise.resolve(this.said.push("begin")),
+    next: () => {
+      this.said.push(`make ${this.#next}`);
+      return this.#next === 3 ? Promise.reject(new Error("no more")) : Promise.resolve(this.#next++);
+    },
+    give: (made, count) => `${made} as ${count}`,
+  });
 
-  protected begin() {
-    this.said.push("begin");
-    return Promise.resolve();
-  }
-
-  protected next() {
-    this.said.push(`make ${this.#next}`);
-    if (this.#next === 3) return Promise.reject(new Error("no more"));
-    return Promise.resolve(this.#next++);
-  }
-
-  protected give(made: number, count: number) {
-    return `${made} as ${count}`;
+  [Symbol.asyncIterator]() {
+    return this.#source.each();
   }
 }
 

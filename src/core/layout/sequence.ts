@@ -11,7 +11,11 @@ import { type Ratio, rescaled } from "./ratio.ts";
 export function assertSameKind(checks: Checks, given: FrameInfo, first: FrameInfo): void {
   const [is, was] = [kindInWords(given), kindInWords(first)];
   if (is === was) return;
-  throw checks.wrong("frame", `expected ${was}, as the first frame was, got ${is}.`, "A file has frames of one kind.");
+  throw checks.wrong(
+    "frame",
+    `expected ${was}, as the first frame was, got ${is}.`,
+    "A stream has frames of one kind.",
+  );
 }
 
 function kindInWords(info: FrameInfo): string {

@@ -1,52 +1,54 @@
 import { InteropError } from "../errors.ts";
-import { NativeObject } from "../life/native_object.ts";
+import type { NativeObject } from "../life/native_object.ts";
+
+/** What a {@link NativeSource} is made of. */
+export interface NativeSourceInit<N, F> {
+  /** What the program holds. It ends with the loop. */
+  readonly source: NativeObject;
+  /** The API, and where another loop finds the same: `["ffmpeg", "Call ffmpeg.decode() again."]`. */
+  readonly again: readonly [api: string, hint: string];
+  /** Called before the first: opens what is read. */
+  begin(): Promise<unknown>;
+  /** Makes the next; undefined at the end. */
+  next(): Promise<N | undefined>;
+  /** What the loop gets for the one of this number. It is the loop's own from then on. */
+  give(made: N, count: number): F;
+}
 
 /**
- * What native code makes one after the other, as a program's loop takes it: one is made ahead, while the loop works on the one
- * before. The end of the loop ends the source. For backends.
+ * The frames that native code makes one after the other, as a program's loop takes them: one is made ahead, while the loop
+ * works on the one before. For backends.
  */
-export abstract class NativeSource<N, F> extends NativeObject implements AsyncIterable<F, void> {
+export class NativeSource<N, F> {
+  readonly #init: NativeSourceInit<N, F>;
   #isTaken = false;
 
-  /** Where another loop finds what this one has: `["ffmpeg", "Call ffmpeg.decode() again."]`. */
-  protected abstract readonly again: readonly [api: string, hint: string];
+  constructor(init: NativeSourceInit<N, F>) {
+    this.#init = init;
+  }
 
-  /** Called before the first: opens what is read. */
-  protected abstract begin(): Promise<unknown>;
-
-  /** Makes the next; undefined at the end. */
-  protected abstract next(): Promise<N | undefined>;
-
-  /** What the loop gets for the one of this number, which is its own from then on. */
-  protected abstract give(made: N, count: number): F;
-
-  /**
-   * Takes the frames. Each is yours: dispose it.
-   *
-   * @throws {InteropError} for a second loop.
-   */
-  [Symbol.asyncIterator](): AsyncGenerator<F, void> {
-    if (this.#isTaken) {
-      const [api, hint] = this.again;
-      throw new InteropError(`${this.resource.name}: its frames were taken by another loop.`, { api, hint });
-    }
+  /** All of them, for one loop. @throws {InteropError} for a second one. */
+  each(): AsyncGenerator<F, void> {
+    const { source: { resource: { name } }, again: [api, hint] } = this.#init;
+    if (this.#isTaken) throw new InteropError(`${name}: its frames were taken by another loop.`, { api, hint });
     this.#isTaken = true;
     return this.#each();
   }
 
   async *#each(): AsyncGenerator<F, void> {
+    const { source } = this.#init;
     try {
-      await this.begin();
-      let next = this.next();
+      await this.#init.begin();
+      let next = this.#init.next();
       for (let count = 0;; count++) {
         const made = await next;
         if (made === undefined) return;
-        next = this.next();
+        next = this.#init.next();
         next.catch(() => {}); // the loop throws it, once it comes so far
-        yield this.give(made, count);
+        yield this.#init.give(made, count);
       }
     } finally {
-      await this[Symbol.asyncDispose]();
+      await source[Symbol.asyncDispose]();
     }
   }
 }
