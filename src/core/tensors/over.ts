@@ -47,13 +47,11 @@ export function tensorOver<T extends Tensor>(target: MemoryTarget<T>, at: Placed
 }
 
 export interface PlacedPlane {
-  /** What its tensor is made with. */
   readonly handle: unknown;
   readonly layout: Layout;
   readonly grant: Grant;
   /** Where its first element lies in the allocation. */
   readonly start: number;
-  /** Where it ends there. */
   readonly end: number;
 }
 
