@@ -68,7 +68,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   /** What is known of it besides its bytes. */
   readonly metadata: Metadata;
   readonly #handle: bigint | undefined;
-  #planes: readonly P[] | (() => readonly P[]);
+  #planes: readonly P[] | FrameInit<P>["planes"];
 
   /** Takes the resource over; the planes are disposed with the frame. */
   constructor(init: FrameInit<P>) {
@@ -76,7 +76,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     this.info = Object.isFrozen(init.info) ? init.info : Object.freeze({ ...init.info });
     this.metadata = init.metadata ?? new Metadata();
     this.#handle = init.handle;
-    this.#planes = () => init.planes(this);
+    this.#planes = init.planes;
     if (init.later !== true) void this.planes;
   }
 
@@ -145,7 +145,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   /** The planes, in the order of the format. */
   get planes(): readonly P[] {
     if (typeof this.#planes !== "function") return this.#planes;
-    const planes = this.#planes = Object.freeze([...this.#planes()]);
+    const planes = this.#planes = Object.freeze([...this.#planes(this)]);
     Mapped.endWithWhole(planes);
     if (!this.resource.isLive) { for (const { resource } of planes) resource.dispose(); } // its end has passed them by
     return planes;
