@@ -39,6 +39,8 @@ export class Grant {
   resource: Resource | undefined;
   /** For memory that came from elsewhere: what to do where it does not cover an access. */
   remedy: string | undefined;
+  /** @internal True for bytes that a program attached, and may have an owner for. */
+  isAttached = false;
   /** @internal The buffers that its tensor has handed out, while there are any. */
   shown: Shown | undefined;
   /** Its lends, from the first on. Facets (the peers of an allocation, the planes of a frame) share one list. */
