@@ -3,12 +3,13 @@
 // Most of it comes through apt: it asks dpkg what is missing, says what it is about to install, and never removes a
 // package. CUDA's headers and libraries come through pip, into the folder .cuda of this checkout, and Intel's OpenCL for
 // CPUs, a third platform for the tests and too large for every machine, into .intel. FFmpeg's headers are downloaded
-// through apt and unpacked into .ffmpeg, beside FFmpeg 8 as PyPI and npm have it, and so are the kernel and the drivers of
-// the tests' guest into .guest. Where it can not install (no root, no apt, no network) it says so and exits 0: the demo
+// through apt and unpacked into .ffmpeg, beside FFmpeg 8 as PyPI and npm have it; so are GStreamer's into .gstreamer, and
+// the kernel and the drivers of the tests' guest into .guest. Where it can not install (no root, no apt, no network) it says so and exits 0: the demo
 // then runs on the host, and the tests count what they skip. Only in CI is that an error, for there a machine without
 // OpenCL must not look like a green run.
 
 import { installPackages } from "./setup/apt.ts";
+import { unpackGStreamerHeaders } from "./setup/gstreamer.ts";
 import { unpackHeaders } from "./setup/headers.ts";
 import { unpackKernel } from "./setup/kernel.ts";
 import { unpackEgl, unpackLavapipe } from "./setup/mesa.ts";
@@ -31,6 +32,7 @@ async function setup(purpose: Purpose): Promise<string[]> {
     await installPackages(title, packages),
     ...await Array.fromAsync(wheels, (one) => unpack(title, one)),
     purpose === "test" ? await unpackHeaders(title) : undefined,
+    purpose === "test" ? await unpackGStreamerHeaders(title) : undefined,
     purpose === "test" ? await installNodeAv(title) : undefined,
     purpose === "guest" ? await unpackKernel(title) : undefined,
     purpose === "guest" ? await unpackLavapipe(title) : undefined,

@@ -10,6 +10,7 @@ import { CUDA } from "./cuda/mod.ts";
 import { DMABUF } from "./dmabuf/mod.ts";
 import { EGL } from "./egl/mod.ts";
 import { FFMPEG } from "./ffmpeg/mod.ts";
+import { GSTREAMER } from "./gstreamer/mod.ts";
 import { HOST } from "./host/mod.ts";
 import { OPENCL } from "./opencl/mod.ts";
 import { OPENCV } from "./opencv/mod.ts";
@@ -17,7 +18,7 @@ import { VAAPI } from "./vaapi/mod.ts";
 import { VULKAN } from "./vulkan/mod.ts";
 
 /** The examiners. A new API gets a folder here, and a place in this list. */
-const APIS: readonly ApiExaminer[] = [HOST, OPENCL, CUDA, OPENCV, DMABUF, VULKAN, EGL, VAAPI, FFMPEG];
+const APIS: readonly ApiExaminer[] = [HOST, OPENCL, CUDA, OPENCV, DMABUF, VULKAN, EGL, VAAPI, FFMPEG, GSTREAMER];
 
 /** Options of {@link doctor}. */
 export interface DoctorOptions {

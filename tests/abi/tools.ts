@@ -26,7 +26,7 @@ export const CUDA_MISSING: readonly string[] = ["cuda_runtime_api.h", "cuda.h", 
   .map((header) => `CUDA's ${header}`);
 
 /** What a test may need besides a C compiler. */
-export type Need = "c++" | "cuda" | "cuda 12" | `headers in ${string}`;
+export type Need = "c++" | "cuda" | "cuda 12" | `header ${string}`;
 
 const NEEDS: Readonly<Record<string, readonly string[]>> = {
   "c++": CXX_MISSING,
@@ -42,14 +42,14 @@ export function abiTest(name: string, fn: () => Promise<void>, ...needs: readonl
 }
 
 /** What the headers of a list need. */
-export function needsOf({ cxx, folders }: Library): Need[] {
+export function needsOf({ cxx, folders, headers }: Library): Need[] {
   if (folders === cuda.folders) return ["cuda"];
-  if (folders?.[0].includes("/.ffmpeg/")) return [`headers in ${folders[0]}`];
+  if (folders !== undefined && !cxx) return [`header ${folders[0]}/${headers[0]}`];
   return cxx ? ["c++"] : [];
 }
 
 function missingFrom(need: string): string[] {
-  return exists(`${need.replace("headers in ", "")}/libavformat/avformat.h`) ? [] : [need];
+  return exists(need.replace("header ", "")) ? [] : [need];
 }
 
 function runs(tool: string): boolean {

@@ -24,6 +24,7 @@ import type { LibC } from "../../ffi/libc/functions.ts";
 import { CUDA, CUDA_EGL, CUDART, NVRTC } from "./cuda_failures.ts";
 import { EGL_EXTENSIONS, EGL_FAILURES, GLES_EXTENSIONS, GLES_FAILURES } from "./egl_failures.ts";
 import { FFMPEG, FFMPEG_CODEC, FFMPEG_FORMAT } from "./ffmpeg_failures.ts";
+import * as gstreamer from "./gstreamer_failures.ts";
 import { VAAPI, VAAPI_DRM } from "./vaapi_failures.ts";
 import { VULKAN, VULKAN_EXTENSIONS } from "./vulkan_failures.ts";
 import { OPENCV_CORE, OPENCV_IMGCODECS, OPENCV_IMGPROC } from "./opencv_failures.ts";
@@ -305,6 +306,14 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   ffmpeg: FFMPEG,
   ffmpeg_codec: FFMPEG_CODEC,
   ffmpeg_format: FFMPEG_FORMAT,
+  gstreamer_glib: gstreamer.GLIB,
+  gstreamer_gobject: gstreamer.GOBJECT,
+  gstreamer: gstreamer.GSTREAMER,
+  gstreamer_app: gstreamer.APP,
+  gstreamer_video: gstreamer.VIDEO,
+  gstreamer_audio: gstreamer.AUDIO,
+  gstreamer_allocators: gstreamer.ALLOCATORS,
+  gstreamer_va: gstreamer.VA,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

@@ -15,6 +15,14 @@ import { SYMBOLS as FFMPEG_CODEC } from "../../ffi/avcodec59/symbols.ts";
 import { SYMBOLS as FFMPEG_FORMAT } from "../../ffi/avformat59/symbols.ts";
 import { SYMBOLS as AVHWCONTEXT } from "../../ffi/avhwcontext57/symbols.ts";
 import { SYMBOLS as FFMPEG } from "../../ffi/avutil57/symbols.ts";
+import { SYMBOLS as GSTREAMER_GLIB } from "../../ffi/glib/symbols.ts";
+import { SYMBOLS as GSTREAMER_GOBJECT } from "../../ffi/gobject/symbols.ts";
+import { SYMBOLS as GSTREAMER } from "../../ffi/gstreamer/symbols.ts";
+import { SYMBOLS as GSTREAMER_APP } from "../../ffi/gst_app/symbols.ts";
+import { SYMBOLS as GSTREAMER_VIDEO } from "../../ffi/gst_video/symbols.ts";
+import { SYMBOLS as GSTREAMER_AUDIO } from "../../ffi/gst_audio/symbols.ts";
+import { SYMBOLS as GSTREAMER_ALLOCATORS } from "../../ffi/gst_allocators/symbols.ts";
+import { SYMBOLS as GSTREAMER_VA } from "../../ffi/gst_va/symbols.ts";
 import { SYMBOLS as GLES } from "../../ffi/gles/symbols.ts";
 import { SYMBOLS as GLES_EXTENSIONS } from "../../ffi/gles_extensions/symbols.ts";
 import { SYMBOLS as LIBC } from "../../ffi/libc/symbols.ts";
@@ -59,6 +67,14 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   ffmpeg: { ...FFMPEG, ...AVHWCONTEXT },
   ffmpeg_codec: FFMPEG_CODEC,
   ffmpeg_format: FFMPEG_FORMAT,
+  gstreamer_glib: GSTREAMER_GLIB,
+  gstreamer_gobject: GSTREAMER_GOBJECT,
+  gstreamer: GSTREAMER,
+  gstreamer_app: GSTREAMER_APP,
+  gstreamer_video: GSTREAMER_VIDEO,
+  gstreamer_audio: GSTREAMER_AUDIO,
+  gstreamer_allocators: GSTREAMER_ALLOCATORS,
+  gstreamer_va: GSTREAMER_VA,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

@@ -10,6 +10,7 @@ import { devices as gpus } from "../cuda/help.ts";
 import { hasDevice } from "../opencl/present.ts";
 import { present as hasOpenCV } from "../opencv/help.ts";
 import { missing as missingEgl } from "../egl/help.ts";
+import { missing as lackingOfGStreamer } from "../gstreamer/open.ts";
 import { buildFrames } from "../ffmpeg/frames.ts";
 import { buildDriver } from "../vaapi/driver.ts";
 import { withoutVulkan } from "../ffmpeg/open.ts";
@@ -57,6 +58,8 @@ for (const topic of topics) {
     ? withoutVulkan()
     : topic.startsWith("ffmpeg")
     ? lackingOfFFmpeg
+    : topic.startsWith("gstreamer")
+    ? lackingOfGStreamer
     : topic.startsWith("cuda_sharing")
     ? sharedGpus().missing
     : undefined;

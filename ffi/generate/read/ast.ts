@@ -11,7 +11,8 @@ export interface Node {
   readonly isBitfield?: boolean;
   readonly tagUsed?: string;
   readonly completeDefinition?: boolean;
-  readonly value?: string;
+  /** A character's is a number. */
+  readonly value?: string | number;
   readonly mangledName?: string;
   readonly storageClass?: string;
   readonly inline?: boolean;
@@ -124,5 +125,5 @@ export function cType(node: Node): CType {
 
 /** Whether any constant of an enum is negative. */
 export function hasNegative(node: Node): boolean {
-  return node.value?.startsWith("-") === true || (node.inner ?? []).some(hasNegative);
+  return `${node.value}`.startsWith("-") || (node.inner ?? []).some(hasNegative);
 }

@@ -1,0 +1,98 @@
+import * as gst from "../../ffi/gst_video/constants.ts";
+import { GstVideoFormatInfo, readGstVideoFormatInfo } from "../../ffi/gst_video/structs.ts";
+import { type PixelComponent, planesOfComponents } from "../core/layout/components.ts";
+import { IMAGE_FORMATS, type ImageFormat, type PicturePlane } from "../core/layout/frame_info.ts";
+import { viewAt } from "../core/native/pin.ts";
+import { cString, textAt } from "../core/native/text.ts";
+import { checks, gstVideo } from "./library.ts";
+
+/** A pixel format, as GStreamer describes it. */
+export interface PixelsFormat {
+  /** GStreamer's name, as caps have it: `"I420_10LE"`. */
+  readonly name: string;
+  readonly planes: readonly PicturePlane[];
+}
+
+/** The formats that samepage has a name for, by GStreamer's. */
+const NAMED: ReadonlyMap<string, ImageFormat> = new Map([
+  ...[["GRAY8", "GRAY8"], ["RGB", "RGB"], ["BGR", "BGR"]] as const,
+  ...[["RGBA", "RGBA"], ["BGRA", "BGRA"], ["RGBx", "RGBX"], ["BGRx", "BGRX"]] as const,
+  ...[["NV12", "NV12"], ["I420", "I420"], ["YV12", "YV12"], ["Y444", "YUV444"]] as const,
+  ...[["P010_10LE", "P010"], ["P012_LE", "P012"], ["P016_LE", "P016"]] as const,
+  ...[["YUY2", "YUY2"], ["UYVY", "UYVY"]] as const,
+]);
+
+const { GST_VIDEO_FORMAT_FLAG_COMPLEX, GST_VIDEO_FORMAT_FLAG_PALETTE, GST_VIDEO_FORMAT_FLAG_TILED } = gst;
+
+/** What cannot be elements in memory; `videoconvert` makes others of them. */
+const REFUSED: readonly (readonly [flag: number, what: string])[] = [
+  [GST_VIDEO_FORMAT_FLAG_TILED, "its pixels lie in tiles"],
+  [GST_VIDEO_FORMAT_FLAG_COMPLEX, "its pixels are parts of words"],
+  [GST_VIDEO_FORMAT_FLAG_PALETTE, "its bytes stand for colours of a palette"],
+];
+
+/** By their names: GStreamer's flag of little-endian numbers is missing for some that are (Y210). */
+const BIG_ENDIAN = /BE($|_)|^r210$/;
+
+const REMEDY = "Convert it: put videoconvert and caps of another format in front.";
+
+const known = new Map<number, PixelsFormat>();
+
+/**
+ * A GstVideoFormat by its number.
+ *
+ * @throws {ArgumentError} for no format of pixels, and for one whose pixels are no elements in memory.
+ */
+export function pixelsFormat(format: number, argument: string): PixelsFormat {
+  let found = known.get(format);
+  if (found === undefined) known.set(format, found = described(format, argument));
+  return found;
+}
+
+/** The name of samepage's for it, where that stands for pictures of this size. */
+export function imageFormatOf({ name }: PixelsFormat, width: number, height: number): ImageFormat | undefined {
+  const format = NAMED.get(name);
+  if (format === undefined) return undefined;
+  const fits = IMAGE_FORMATS[format].planes.every(({ step, rows = step }) => width % step === 0 && height % rows === 0);
+  return fits ? format : undefined;
+}
+
+/** GStreamer's name for a format of samepage's. Each has one. */
+export function gstName(format: ImageFormat): string {
+  return NAMED.entries().find(([, ours]) => ours === format)![0];
+}
+
+/** GStreamer's number of a format, by its name; GST_VIDEO_FORMAT_UNKNOWN, which is 0, if it has none of that name. */
+export function formatNumber(name: string): number {
+  return gstVideo().gst_video_format_from_string(cString(name));
+}
+
+function described(format: number, argument: string): PixelsFormat {
+  // GStreamer writes a warning on stderr where it is asked about a number that it does not have; to_string does not.
+  const name = format <= gst.GST_VIDEO_FORMAT_ENCODED
+    ? undefined
+    : textAt(gstVideo().gst_video_format_to_string(format));
+  if (name === undefined) throw checks.wrong(argument, `GStreamer has no pixel format ${format}.`);
+  const view = viewAt(gstVideo().gst_video_format_get_info(format), GstVideoFormatInfo.size, "gstreamer");
+  const { flags, n_components } = readGstVideoFormatInfo(view, 0);
+  if (BIG_ENDIAN.test(name)) throw checks.wrong(argument, `its format is ${name}: its numbers are big-endian.`, REMEDY);
+  for (const [flag, what] of REFUSED) {
+    if ((flags & flag) !== 0) throw checks.wrong(argument, `its format is ${name}: ${what}.`, REMEDY);
+  }
+  const of = (field: keyof typeof fields, i: number) => view.getInt32(fields[field].offset + 4 * i, true);
+  const components = Array.from({ length: n_components }, (_, i): PixelComponent => {
+    const bits = of("shift", i) + of("depth", i);
+    const offset = of("poffset", i);
+    return {
+      plane: of("plane", i),
+      step: of("pixel_stride", i),
+      offset: bits > 8 && offset % 2 === 1 ? 2 * offset : offset, // of P010, GStreamer counts values and not bytes
+      bits,
+      across: 1 << of("w_sub", i),
+      down: 1 << of("h_sub", i),
+    };
+  });
+  return { name, planes: planesOfComponents(components, false) };
+}
+
+const { fields } = GstVideoFormatInfo;

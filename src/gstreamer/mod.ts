@@ -1,0 +1,7 @@
+/**
+ * GStreamer: its buffers (`GstBuffer`), shared with other APIs in place.
+ *
+ * @module
+ */
+export { GStreamerContext } from "./context.ts";
+export { GStreamerTensor } from "./memory.ts";
