@@ -184,7 +184,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   #take(planes: readonly P[]): void {
     this.#planes = Object.freeze([...planes]);
     Mapped.endWithWhole(planes);
-    if (!this.resource.isLive) { for (const { resource } of planes) resource.dispose(); } // its end has passed them by
+    if (!this.resource.isLive) { for (const { resource } of planes) resource.endLate(this.resource); }
   }
 
   /** The bytes it holds: its own, or its planes' if they existed before it. */
