@@ -141,7 +141,6 @@ export type { RouteJson } from "./src/core/graph/route.ts";
 export { chain, type ChainEdge } from "./src/core/graph/chain.ts";
 export type { Takes } from "./src/core/device/takes.ts";
 export { edgesOf, imageMapper, portMapper, portMappers } from "./src/core/graph/port_mapper.ts";
-export * from "./src/mappers/mod.ts";
 
 // What callers pass, and what went wrong.
 export type { Maker } from "./src/core/argument.ts";

@@ -27,7 +27,6 @@ export interface ForeignWork extends Pick<Driver, "api" | "error">, Pick<Lines, 
   release?(): void;
 }
 
-/** It waits for nothing. */
 const IMPORTS_NOTHING = { imports: [], import: (port: unknown) => port, wait() {}, release() {} };
 
 /** Work that no driver reports. */

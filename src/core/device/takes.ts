@@ -1,3 +1,4 @@
+import type { Offer } from "../contract.ts";
 import type { Reason } from "../errors.ts";
 import { type DType, sizeOf } from "../layout/dtype.ts";
 import type { Layout } from "../layout/layout.ts";
@@ -16,6 +17,16 @@ export interface Takes {
 }
 
 type Closed = Reason | undefined;
+
+/** Why an offer does not take this memory, though it takes other memory: by its limits, or by its own judgement. */
+export function refuseBy<What extends { readonly planes?: readonly DescribedPlane[] }>(
+  offer: Pick<Offer<What>, "takes" | "refuse">,
+  what: What,
+): Closed {
+  const { takes } = offer;
+  const beyond = takes === undefined || what.planes === undefined ? undefined : refuseTaken(takes, what.planes);
+  return beyond ?? offer.refuse?.(what);
+}
 
 export function refuseTaken(takes: Takes, planes: readonly DescribedPlane[]): Closed {
   const { align } = takes;

@@ -177,7 +177,6 @@ export class Graph extends Printed implements Disposable {
   }
 }
 
-/** What has to be waited for before bytes are touched. */
 export interface Pending {
   readonly waits: readonly Fence[];
   /** The holders that are giving the bytes back. */

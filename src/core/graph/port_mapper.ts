@@ -33,7 +33,6 @@ import {
   unordered,
 } from "./offers.ts";
 
-/** What ports of bytes and of images have in common. */
 interface Ports<What> {
   readonly exports: readonly Offer<What>[];
   readonly imports: readonly Offer<What>[];
@@ -48,14 +47,12 @@ interface Ports<What> {
 export interface Manner<What extends Subject> {
   /** True if a frame is mapped as a whole, even if its planes lie in several blocks. */
   readonly takesParts: boolean;
-  /** Where `ports` has these functions, for messages. */
   readonly at: string;
   portsAt(target: Target): Ports<What> | undefined;
   subjectOf(source: Described): What;
   /** Why the edge refuses memory that its ports would take. */
   refuse?(source: Described, target: Target): Reason | undefined;
   lengthOf(source: Described): number;
-  /** The planes as the target will have them. */
   planesIn(source: Described, transfer: Transfer, pair: OfferPair<What>): readonly DescribedPlane[];
   /** True if the map has to bring the source's bytes. */
   fetches(source: Described, access: Access): boolean;
@@ -75,7 +72,6 @@ export interface Manner<What extends Subject> {
   ): Placed;
 }
 
-/** An importer's block: its allocation, and where in that it begins. */
 export interface BlockPlace {
   readonly allocation: Allocation;
   readonly start: number;
@@ -83,7 +79,6 @@ export interface BlockPlace {
 
 export interface Leaving {
   readonly exported: Exported | Exported<ImagePort>;
-  /** The copy that was exported in place of the source's bytes. */
   readonly copy?: Allocation;
   /** The grants that the result takes over; the first is for the exported bytes. */
   readonly grants: readonly Grant[];

@@ -26,7 +26,6 @@ interface EncodingRow {
   readonly dtype: DType;
   /** Devices read fractions, up to 1. */
   readonly normalized?: true;
-  /** The element is a whole pixel. */
   readonly packed?: true;
 }
 
@@ -153,24 +152,38 @@ function interleaved(fourcc: string): PictureFormat {
   return { fourcc: fourccOf(fourcc), planes: [pair] };
 }
 
-export const IMAGE_FORMATS: { readonly [F in ImageFormat]: PictureFormat } = {
-  GRAY8: packed("r"),
-  RGB: packed("rgb"),
-  BGR: packed("bgr"),
-  RGBA: packed("rgba"),
-  BGRA: packed("bgra"),
-  RGBX: packed("rgbx"),
-  BGRX: packed("bgrx"),
-  NV12: planar("NV12", "unorm8", ["rg"], 2),
-  I420: planar("YU12", "unorm8", ["r", "r"], 2),
-  YV12: planar("YV12", "unorm8", ["r", "r"], 2),
-  YUV444: planar("YU24", "unorm8", ["r", "r"], 1),
-  P010: planar("P010", "unorm16", ["rg"], 2),
-  P012: planar("P012", "unorm16", ["rg"], 2),
-  P016: planar("P016", "unorm16", ["rg"], 2),
-  YUY2: interleaved("YUYV"),
-  UYVY: interleaved("UYVY"),
-};
+/** A table whose rows are made when they are first read, so that importing this file makes none. */
+function madeLater<T extends object>(rows: { readonly [Name in keyof T]: () => T[Name] }): T {
+  const table = {} as T;
+  for (const name of Object.keys(rows) as (keyof T)[]) {
+    const get = () => {
+      const value = rows[name]();
+      Object.defineProperty(table, name, { value, enumerable: true });
+      return value;
+    };
+    Object.defineProperty(table, name, { get, enumerable: true, configurable: true });
+  }
+  return table;
+}
+
+export const IMAGE_FORMATS: { readonly [F in ImageFormat]: PictureFormat } = madeLater({
+  GRAY8: () => packed("r"),
+  RGB: () => packed("rgb"),
+  BGR: () => packed("bgr"),
+  RGBA: () => packed("rgba"),
+  BGRA: () => packed("bgra"),
+  RGBX: () => packed("rgbx"),
+  BGRX: () => packed("bgrx"),
+  NV12: () => planar("NV12", "unorm8", ["rg"], 2),
+  I420: () => planar("YU12", "unorm8", ["r", "r"], 2),
+  YV12: () => planar("YV12", "unorm8", ["r", "r"], 2),
+  YUV444: () => planar("YU24", "unorm8", ["r", "r"], 1),
+  P010: () => planar("P010", "unorm16", ["rg"], 2),
+  P012: () => planar("P012", "unorm16", ["rg"], 2),
+  P016: () => planar("P016", "unorm16", ["rg"], 2),
+  YUY2: () => interleaved("YUYV"),
+  UYVY: () => interleaved("UYVY"),
+});
 
 /** How an image's numbers encode colours. */
 export interface Colour {
@@ -398,7 +411,6 @@ function picture(info: PictureInfo): PictureInfo {
   );
 }
 
-/** The names that a colour's properties may have. */
 const COLOURS: { readonly [N in keyof Colour]-?: readonly NonNullable<Colour[N]>[] } = {
   matrix: ["bt601", "bt709", "bt2020"],
   range: ["limited", "full"],

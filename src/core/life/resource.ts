@@ -132,7 +132,6 @@ export class Resource extends Printed {
   thrown: Set<unknown> | undefined;
   readonly #parts: readonly Resource[];
   #madeFor: Resource | undefined;
-  /** Which part of an intermediate it is. */
   #part: number | undefined;
   /** True once a blocking dispose has driven its end, or left it to the background. */
   #blocked = false;

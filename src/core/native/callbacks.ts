@@ -54,7 +54,6 @@ function newPieces(length: number): CallbackMemory[] {
   });
 }
 
-/** A function of C, and how it is seen that it was called. */
 export interface CCallback {
   /** True if several calls are counted. */
   readonly counts: boolean;

@@ -16,7 +16,6 @@ class Lying {
   }
 }
 
-/** A word: an address, or a size. */
 function wordAt(at: number): PropertyDescriptor & ThisType<Lying> {
   return {
     get() {
@@ -58,7 +57,6 @@ const ACCESSORS: Readonly<Record<string, (at: number) => PropertyDescriptor & Th
   usize: wordAt,
 };
 
-/** The bytes of the widest field. */
 const WORD = 8;
 
 /**

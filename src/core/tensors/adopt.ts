@@ -41,8 +41,9 @@ export interface AttachOptions {
   /** Its maker's work that is still in flight: whatever uses the memory waits for it. */
   readonly after?: Fence;
   /**
-   * Called at most once: after all work, when the last tensor that was attached to any of these bytes has ended, and also
-   * where `attach` fails. It is not called where an old view may still reach the bytes; they have to stay then. Tensors
+   * Called at most once: after all work, when the last tensor that was attached to any of these bytes has ended. Where
+   * `attach` fails it is called once `after` is over, even while another tensor stands on the bytes: give each `attach` a
+   * reference of its own. It is not called where an old view may still reach the bytes; they have to stay then. Tensors
    * over other bytes of the same block do not hold it back: attach a block that is freed as a whole once, and slice it.
    * It must not hold the tensor, which could never be collected.
    */

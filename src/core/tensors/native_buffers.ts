@@ -20,7 +20,6 @@ export interface FrameMemory<T extends Tensor = Tensor> {
   allocate(layout: LayoutInit<"u8">): T;
 }
 
-/** What buffers of native code are made of. */
 export interface NativeBuffersInit {
   /** What writes into them. It ends before they do. */
   readonly writer: Resource;
@@ -56,7 +55,6 @@ export class NativeBuffers<T extends Tensor = Tensor> {
   /** Its first argument. */
   readonly data: Address;
   readonly #init: NativeBuffersInit;
-  /** By the addresses of the buffers. */
   readonly #slots = new Map<Address, Slot<T>>();
   readonly #released: NativeFlag;
   /** What needs the tensors: the writer, and frames. */
@@ -152,7 +150,6 @@ export class NativeBuffers<T extends Tensor = Tensor> {
     undoAll([() => this.end(), ...isLost ? [] : [release]], "ending a frame in a buffer");
   }
 
-  /** The host address of a tensor that can have a buffer. */
   #addressOf(tensor: Tensor, byteLength: number): bigint {
     const { library, checks, argument, remedy } = this.#init;
     const { target, access, grant: { allocation }, described: { range }, name } = tensor;

@@ -8,7 +8,6 @@ import type { Tensor } from "./tensor.ts";
 
 /** What lies in one block of memory that native code gets, and the function by which it gives its reference back. */
 export interface LoanedBlock<T extends Tensor> {
-  /** The planes that lie in it. */
   readonly planes: readonly T[];
   /** The function of C that is called once the native code needs the block no more. */
   readonly callback: Address;
@@ -16,9 +15,7 @@ export interface LoanedBlock<T extends Tensor> {
   readonly data: Address;
 }
 
-/** An object of native code over memory of ours. */
 export interface Loan<R> {
-  /** The object. */
   readonly object: R;
   /** One for each block: set once native code needs it no more. The caller ends them. */
   readonly flags: readonly NativeFlag[];

@@ -170,7 +170,6 @@ export type RefuseBeside<T> = (live: HostBuffer, range: ByteRange, cl: OpenCLCon
 
 const FREE: readonly HostBuffer[] = [];
 
-/** Why the host waits for objects on their way back. */
 export const ROOM_WAITS = "another object over these bytes has to end first";
 
 /** Why there can be no new object over a range; or the objects on their way back that have to end before. */
