@@ -1,7 +1,7 @@
 import { Printed } from "../printed.ts";
 import { type Access, writes } from "../memory/access.ts";
 import { AccessError, messageOf, NativeCallError, reasonOf, throwAll } from "../errors.ts";
-import { type EndHooks, Resource } from "../life/resource.ts";
+import { Resource } from "../life/resource.ts";
 import { type Undo, unwind } from "../life/undo.ts";
 import type { Call, Driver, LineEvents, Lines } from "../contract.ts";
 import { Fence, type Gate, Passage } from "./fence.ts";
@@ -68,7 +68,7 @@ const NO_FAILURES: readonly Failure[] = [];
  * views, makes the call, and records it on the objects it uses.
  */
 // deno-lint-ignore no-explicit-any -- a line of any driver
-export class Line<L = any> extends Printed implements LineEvents, EndHooks {
+export class Line<L = any> extends Printed implements LineEvents {
   /** The driver that runs its commands. */
   readonly driver: Driver<L>;
   /** The driver's side of it. */

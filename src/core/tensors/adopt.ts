@@ -62,7 +62,7 @@ export const ATTACH_NAMES: Names<AttachOptions> = { access: true, after: true, o
 export function attaching<M extends Mapped>(
   options: AttachOptions,
   make: (access: Access | undefined, after: readonly Fence[]) => M,
-  names: Names<AttachOptions> = ATTACH_NAMES,
+  names: Readonly<Record<keyof AttachOptions, unknown>> = ATTACH_NAMES,
 ): M {
   const { access, after, owner } = optionsIn(options, names);
   if (owner !== undefined && typeof owner !== "function") {
