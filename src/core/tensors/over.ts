@@ -7,7 +7,7 @@ import { type Begun, giveBackOf, type HeldSide, holdAndBegin } from "../graph/st
 import { ArgumentError, throwAll } from "../errors.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../layout/frame_info.ts";
 import { describeLayout, type Layout, layout, type LayoutInit, moved } from "../layout/layout.ts";
-import { Resource } from "../life/resource.ts";
+import type { Resource } from "../life/resource.ts";
 import { allOrNothing, type Undo, undoAll, unwind } from "../life/undo.ts";
 import type { Access } from "../memory/access.ts";
 import { Allocation, type Block, type Fate } from "../memory/allocation.ts";
