@@ -10,7 +10,6 @@ import {
   imageInfo,
   type MediaFacts,
   planeLayouts,
-  withMedia,
 } from "../core/layout/frame_info.ts";
 import { type Layout, layout } from "../core/layout/layout.ts";
 import type { Undo } from "../core/life/undo.ts";
@@ -37,7 +36,9 @@ export function newFrame(undo: Undo): Address {
 
 /** What an AVFrame is, and where its planes lie: in buffers of FFmpeg's. */
 export interface Contents {
+  /** What all frames of its stream are. */
   readonly info: FrameInfo;
+  readonly moment: MediaFacts;
   readonly planes: readonly AdoptedPlane[];
   readonly metadata: Metadata | undefined;
 }
@@ -56,8 +57,7 @@ export function describe(fields: Fields, buffers: readonly Buffer[] = buffersOf(
   const stream = streams.of(numbersOf(fields, buffers), () => streamOf(fields, buffers));
   const blocks = buffers.map(({ address, byteLength }) => ({ kind: "ffmpeg.buffer", address, byteLength }));
   const planes = stream.planes.map(([i, layout]) => ({ handle: blocks[i].address, layout, block: blocks[i] }));
-  const info = withMedia(stream.info, { ...stream.info.media, ...momentOf(fields) });
-  return { info, planes, metadata: metadataOf(fields) };
+  return { info: stream.info, moment: momentOf(fields), planes, metadata: metadataOf(fields) };
 }
 
 function streamOf(fields: Fields, buffers: readonly Buffer[]): Stream {

@@ -56,7 +56,7 @@ export class NativeLoans {
     eachConflict([{ tensor: given, access, argument }], (line, mark) => {
       if (!this.#lines.has(line)) line.block(mark);
     });
-    const blocks = [...Map.groupBy(planesOf(given), ({ grant: { allocation } }) => allocation).values()];
+    const blocks = byBlock(planesOf(given));
     return allOrNothing(`lending to ${this.#library}`, (undo) => {
       const flags = blocks.map(() => {
         const flag = new NativeFlag({ name: `${this.#library}'s references to ${name}` });
@@ -74,6 +74,11 @@ export class NativeLoans {
       }
       return { object, flags };
     });
+  }
+
+  /** False if nothing is lent, and all that was is known to be back. */
+  get areSome(): boolean {
+    return this.#flags.size > 0;
   }
 
   /** True for the `data` of a block that was lent and did not come back. */
@@ -139,4 +144,11 @@ export class NativeKeep<T extends Tensor> {
     this.#kept = this.#kept.filter((kept) => !over.includes(kept));
     undoAll(over.flatMap(({ undo }) => undo), "giving frames back");
   }
+}
+
+/** Most frames lie in one block. */
+function byBlock<T extends Tensor>(planes: readonly T[]): readonly (readonly T[])[] {
+  const { allocation } = planes[0].grant;
+  if (planes.every(({ grant }) => grant.allocation === allocation)) return [planes];
+  return [...Map.groupBy(planes, ({ grant }) => grant.allocation).values()];
 }
