@@ -93,15 +93,17 @@ export function polledAside(isOver: () => boolean): Promise<void> {
 /** Between two questions of a wait that blocks, in milliseconds. */
 const PAUSE_MS = 0.1;
 
-/** A wait that blocks for longer than so many pauses says so: it may be the program itself that has to end it. */
-const MOST_PAUSES = 20_000;
+/** A wait that blocks for longer says so, in milliseconds: it may be the program itself that has to end it. */
+const LONG_MS = 2_000;
 
 /** What a wait that blocks does between two questions: it sleeps for a moment, and warns once it has lasted for seconds. */
 export function blockingPause(name: string): () => void {
-  let pauses = 0;
+  let waited = 0;
   return () => {
+    const [before, wasLong] = [performance.now(), waited > LONG_MS];
     sleepSync(PAUSE_MS);
-    if (++pauses !== MOST_PAUSES) return;
+    waited += performance.now() - before;
+    if (wasLong || waited <= LONG_MS) return;
     warn(
       `this thread has been waiting for ${name} for seconds. If the program itself has to end that, it never will: ` +
         "await the fence, or write `await using`.",
