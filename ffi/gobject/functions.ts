@@ -3,6 +3,9 @@ import type { Address } from "../address.ts";
 
 /** The functions of `SYMBOLS`, with C's names and the handles told apart. `Deno.dlopen(path, SYMBOLS).symbols` is cast to it. */
 export interface GObject {
+  /** `GObject *g_object_new_with_properties(GType object_type, guint n_properties, const char **names, const GValue *values)` */
+  g_object_new_with_properties(object_type: bigint, n_properties: number, names: Address, values: Address): Address;
+
   /** `gpointer g_object_ref(gpointer object)` */
   g_object_ref(object: Address): Address;
 

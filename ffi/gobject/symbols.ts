@@ -2,6 +2,8 @@
 
 /** The functions, as `Deno.dlopen` takes them. */
 export const SYMBOLS = {
+  // GObject *g_object_new_with_properties(GType object_type, guint n_properties, const char **names, const GValue *values)
+  g_object_new_with_properties: { parameters: ["u64", "u32", "u64", "u64"], result: "u64" },
   // gpointer g_object_ref(gpointer object)
   g_object_ref: { parameters: ["u64"], result: "u64" },
   // void g_object_unref(gpointer object)

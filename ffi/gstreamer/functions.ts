@@ -618,6 +618,9 @@ export interface GStreamer {
   /** `void gst_pad_remove_probe(GstPad *pad, gulong id)` */
   gst_pad_remove_probe(pad: Address, id: bigint): void;
 
+  /** `gboolean gst_pad_is_blocking(GstPad *pad)` */
+  gst_pad_is_blocking(pad: Address): number;
+
   /** `GstCaps *gst_pad_get_current_caps(GstPad *pad)` */
   gst_pad_get_current_caps(pad: Address): Address;
 

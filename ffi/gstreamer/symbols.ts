@@ -372,6 +372,8 @@ export const SYMBOLS = {
   gst_pad_add_probe: { parameters: ["u64", "u32", "u64", "u64", "u64"], result: "u64" },
   // void gst_pad_remove_probe(GstPad *pad, gulong id)
   gst_pad_remove_probe: { parameters: ["u64", "u64"], result: "void" },
+  // gboolean gst_pad_is_blocking(GstPad *pad)
+  gst_pad_is_blocking: { parameters: ["u64"], result: "i32" },
   // GstCaps *gst_pad_get_current_caps(GstPad *pad)
   gst_pad_get_current_caps: { parameters: ["u64"], result: "u64" },
   // GstPad *gst_pad_get_peer(GstPad *pad)

@@ -37,6 +37,7 @@ export const gobject: Library = {
   headers: ["glib-object.h"],
   ...HEADERS,
   functions: [
+    ...taking(["names", "values"], "g_object_new_with_properties"),
     ...taking(["object"], "g_object_ref", "g_object_unref", "g_object_get_property", "g_object_set_property"),
     "g_type_name",
     "g_type_from_name",
@@ -299,6 +300,7 @@ export const gstreamer: Library = {
     ...taking(
       ["pad"],
       "gst_pad_remove_probe",
+      "gst_pad_is_blocking",
       "gst_pad_get_current_caps",
       "gst_pad_get_peer",
       "gst_pad_get_direction",
@@ -343,6 +345,8 @@ export const gstreamer: Library = {
     { type: "GstBufferFlags", names: ["GST_BUFFER_FLAG_*"] },
     { type: "GstBufferCopyFlags", names: ["FLAGS", "TIMESTAMPS", "META"].map((name) => `GST_BUFFER_COPY_${name}`) },
     { type: "GstMetaFlags", names: ["GST_META_FLAG_*"] },
+    { type: "GstQueryType", names: ["GST_QUERY_ALLOCATION"] },
+    { type: "GstBufferPoolAcquireFlags", names: ["GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT"] },
     { type: "GstPadProbeType", names: ["GST_PAD_PROBE_TYPE_*"] },
     {
       type: "GstPadProbeReturn",
@@ -392,6 +396,8 @@ export const gstreamer: Library = {
     { type: "GstAllocationParams", fields: ["flags", "align", "prefix", "padding"] },
     { type: "GstAllocator", fields: ["mem_type"] },
     { type: "GstAllocatorClass", fields: ["alloc", "free"] },
+    { type: "GstQuery", fields: ["type"] },
+    { type: "GstBufferPoolAcquireParams", fields: ["flags"] },
     { type: "GstPadProbeInfo", fields: ["type", "id", "data", "offset", "size"] },
   ],
 };
