@@ -242,7 +242,8 @@ function allocatorType(): AllocatorType {
   if (registered !== undefined) return registered;
   const { os, arch } = Deno.build;
   if (os !== "linux" || arch !== "x86_64") {
-    const what = `into: GStreamer writes to other memory by machine code for Linux on x86-64, and this is ${os} on ${arch}.`;
+    const what =
+      `into: GStreamer writes to other memory by machine code for Linux on x86-64, and this is ${os} on ${arch}.`;
     throw new InteropError(what, { api: "gstreamer", hint: "Pass { machineCode: false }, or leave into out." });
   }
   const code = { alloc: allocCode(), offer: offerCode(), hold: holdCode() };
@@ -256,10 +257,15 @@ function allocatorType(): AllocatorType {
   if (type === 0n) throw failed("g_type_register_static_simple", "registered no type");
   CLASS.at(g_type_class_ref(type)).alloc = alloc;
   const system = gst().gst_allocator_find(cString("SystemMemory"));
-  const memType = viewAt(system, GstAllocator.size, "gstreamer").getBigUint64(GstAllocator.fields.mem_type.offset, true);
+  const memType = viewAt(system, GstAllocator.size, "gstreamer").getBigUint64(
+    GstAllocator.fields.mem_type.offset,
+    true,
+  );
   gst().gst_object_unref(system);
   const { path } = openingOf("gstreamer")!;
-  const [offer, fallback] = ["gst_query_add_allocation_param", "gst_allocator_alloc"].map((one) => symbolIn(path!, one));
+  const [offer, fallback] = ["gst_query_add_allocation_param", "gst_allocator_alloc"].map((one) =>
+    symbolIn(path!, one)
+  );
   return registered = { type, ...probes, entries: { offer, fallback, memType: memType as Address } };
 }
 

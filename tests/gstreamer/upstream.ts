@@ -5,7 +5,8 @@
  */
 import { assertEquals } from "@std/assert";
 import { host, type Tensor } from "@samepage/interop";
-import { type FrameMemory, Resource } from "@samepage/interop/backend";
+import { Resource } from "@samepage/interop/backend";
+import type { FrameMemory } from "@samepage/interop/ffmpeg";
 import { type Address, NULL } from "../../ffi/address.ts";
 import * as c from "../../ffi/gstreamer/constants.ts";
 import { GstMapInfo } from "../../ffi/gstreamer/structs.ts";
