@@ -9,6 +9,5 @@
 export * from "../brand.ts";
 export * from "../address.ts";
 export * from "../layout.ts";
-export * from "./handles.ts";
 export * from "./constants.ts";
 export * from "./structs.ts";

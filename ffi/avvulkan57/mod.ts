@@ -11,6 +11,5 @@ export * from "../address.ts";
 export * from "../layout.ts";
 export * from "./symbols.ts";
 export * from "./functions.ts";
-export * from "./handles.ts";
 export * from "./constants.ts";
 export * from "./structs.ts";

@@ -33,6 +33,11 @@ export interface Library {
    */
   readonly structs: readonly (string | ClassEntry)[];
   /**
+   * True where only the layouts of structs are written, and nothing that reads or writes them: for a library whose structs
+   * lie differently in each version. `src/core/native/struct_type.ts` reads them by the layout of the one that is open.
+   */
+  readonly layoutsOnly?: true;
+  /**
    * The C structs that functions take by value, as they write the type: `struct cudaExtent`. Each crosses as Deno's
    * `{ struct: … }`, out of a JavaScript buffer. They hold numbers, and arrays of numbers.
    */

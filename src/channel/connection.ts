@@ -8,7 +8,7 @@ import { type Readiness, ready } from "../core/native/poller.ts";
 import { Pace } from "../core/pace.ts";
 import { socketError, sockets } from "./library.ts";
 import { type Packet, packetOf, receivePacket, sendPacket } from "./packet.ts";
-import { Turns } from "./turns.ts";
+import { Turns } from "../core/turns.ts";
 
 /** The process on the other side, as the kernel reported it (SO_PEERCRED) when the connection was made. */
 export interface Credentials {

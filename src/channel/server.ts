@@ -24,7 +24,7 @@ import {
 } from "./options.ts";
 import { Peer, unlessDisposed } from "./peer.ts";
 import { connectTo, listenAt } from "./socket_file.ts";
-import { Turns } from "./turns.ts";
+import { Turns } from "../core/turns.ts";
 
 const ACCEPT: Names<SignalOptions> = { signal: true };
 

@@ -3,7 +3,7 @@ import { AccessError } from "../core/errors.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import type { Fate } from "../core/memory/allocation.ts";
-import { probeOnce } from "../core/native/foreign_addresses.ts";
+import { probeObject } from "../core/native/foreign_addresses.ts";
 import { adoptFrame } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { FFmpegContext } from "./context.ts";
@@ -88,7 +88,7 @@ export function adoptedFrame(
 
 /** Throws for what is seen not to be an AVFrame with counted references. FFmpeg itself looks at no more. */
 function assertAVFrame(pointer: Address): void {
-  probeOnce(pointer, avFrames().byteLength, "ffmpeg", "pointer");
+  probeObject(pointer, avFrames().byteLength, "ffmpeg", "pointer");
   const { extended_data, nb_samples, data, buf } = avFrames().copyOf(pointer);
   const { data: { offset } } = avutil().structs.AVFrame.fields;
   // Only sound of more than eight channels has its pointers elsewhere.

@@ -133,8 +133,7 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * A frame that others refer to as well can be read only, as av_frame_is_writable says.
    *
    * @param pointer the address of an `AVFrame` of the libavutil that is opened here. That it can be an AVFrame is checked
-   * as far as that goes; other memory may end the process. That its pages can be read is asked once for an address, since
-   * programs receive one frame after another in the same AVFrame
+   * as far as that goes, and that its pages can be read; other memory may end the process
    * @throws {ArgumentError} if there is no AVFrame, or an empty one, or its format has no values in memory.
    * @throws {LayoutError} for planes that do not lie in its buffers, or whose rows go upwards.
    * @throws {AccessError} to write a frame that others refer to, without `{ copy: "allow" }`.

@@ -1,12 +1,13 @@
 import type { Address } from "../../ffi/address.ts";
 import { literal, type Names, optionsIn } from "../core/argument.ts";
-import { ArgumentError, InteropError } from "../core/errors.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { type FileSource, openSource } from "../core/file_source.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, undoAll } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
+import { NativeSource } from "../core/tensors/native_source.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { adoptedFrame, adoptedSurface } from "./attached.ts";
 import type { FFmpegContext } from "./context.ts";
@@ -16,12 +17,11 @@ import { describe } from "./frame.ts";
 import type { Hardware } from "./hardware.ts";
 import { avutil, checks } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
-import type { FrameMemory } from "../core/tensors/native_buffers.ts";
-import { SLOTS } from "./pool.ts";
-import type { MediaInfo } from "./streams.ts";
+import { type BufferOptions, slotsIn } from "../core/tensors/native_buffers.ts";
+import type { MediaInfo } from "../core/layout/media_info.ts";
 
 /** Options of {@link FFmpegContext.decode}. */
-export interface DecodeOptions<T extends Tensor = Tensor> {
+export interface DecodeOptions<T extends Tensor = Tensor> extends BufferOptions<T> {
   /** Which stream: the best one of video or of sound, as FFmpeg finds it, or a place among all. `"video"` if left out. */
   readonly stream?: "video" | "audio" | number;
   /** Seconds from the start of the file: frames whose `pts` is earlier are dropped. */
@@ -30,14 +30,6 @@ export interface DecodeOptions<T extends Tensor = Tensor> {
   readonly threads?: number;
   /** Ends the decoder: the loop throws the signal's reason. */
   readonly signal?: AbortSignal;
-  /**
-   * Where the decoder writes: `host`, `cuda.pinned`, `dmabuf`, or an object that allocates by its own rules. The frames are
-   * tensors of that memory, in place. It is FFmpeg's memory that they are in, as without this, where the codec takes none of
-   * others, where no buffer is left, and where a stream changes its format or grows.
-   */
-  readonly into?: FrameMemory<T>;
-  /** How many buffers `into` allocates, each for one frame; 24 if left out. */
-  readonly slots?: number;
   /**
    * The device of `FFmpegContext.open({ on })` decodes: NVDEC for CUDA, VA-API. Frames are those of `on`, in place. Where
    * FFmpeg has no decoder of this codec for such a device, or the device does not take the stream, the CPU decodes into
@@ -51,25 +43,19 @@ const NAMES: Names<DecodeOptions> = {
   ...{ into: true, slots: true, hardware: true },
 };
 const STREAMS = { video: true, audio: true };
-const MOST = { stream: 2 ** 31 - 1, from: 1e9, threads: 1024, slots: 1024 };
+const MOST = { stream: 2 ** 31 - 1, from: 1e9, threads: 1024 };
 
 function decodedIn(options: DecodeOptions, name: string, device: Hardware | undefined): Decoded {
   const { hardware = false, ...given } = optionsIn(options, NAMES);
-  const { stream = "video", from = 0, threads = 0, signal, into, slots = SLOTS } = given;
+  const { stream = "video", from = 0, threads = 0, signal, into } = given;
   if (typeof from !== "number" || !(from >= 0 && from <= MOST.from)) {
     throw checks.wrong("from", `expected seconds from 0 to ${MOST.from}, got ${literal(from)}.`);
   }
   checks.assertInteger(threads, "threads", 0, MOST.threads);
-  checks.assertInteger(slots, "slots", 1, MOST.slots);
+  const slots = slotsIn(given, checks);
   if (typeof stream === "number") checks.assertInteger(stream, "stream", 0, MOST.stream);
   else checks.nameIn(stream, STREAMS, "stream");
   checks.assertSignal(signal, "signal");
-  if (into !== undefined && typeof (into as Partial<FrameMemory> | null)?.allocate !== "function") {
-    throw checks.wrongKind("into", "memory with an allocate()", into, "Pass host, cuda.pinned or dmabuf.");
-  }
-  if (into === undefined && given.slots !== undefined) {
-    throw checks.wrong("slots", "without into there are no buffers to count.", "Pass { into: host }, or leave it out.");
-  }
   if (typeof hardware !== "boolean" && hardware !== "required") {
     throw checks.wrong("hardware", `expected true, false or "required", got ${literal(hardware)}.`);
   }
@@ -94,7 +80,7 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
   readonly #decoding: Decoding;
   readonly #fd: number;
   #opening: Promise<MediaInfo> | undefined;
-  #isTaken = false;
+  readonly #frames: NativeSource<Address, Frame<T>>;
 
   /** Made by a context. */
   constructor(context: FFmpegContext, on: Hardware | undefined, source: FileSource, options: DecodeOptions) {
@@ -107,7 +93,12 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
       return { fd, decoding: new Decoding(context.resource, asked, undo) };
     });
     [this.#fd, this.#decoding] = [made.fd, made.decoding];
-    this.resource = this.#decoding.resource;
+    this.resource = this.#decoding.calls.resource;
+    this.#frames = new NativeSource({
+      ...{ source: this, again: ["ffmpeg", "Call ffmpeg.decode() again."] },
+      ...{ begin: () => this.info(), next: () => this.#decoding.next() },
+      give: (pointer, count) => this.#frame(pointer, count),
+    });
     finalizers.register(this, this.resource, this);
   }
 
@@ -133,29 +124,7 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
    * @throws {InteropError} for a second loop.
    */
   [Symbol.asyncIterator](): AsyncGenerator<Frame<T>, void> {
-    if (this.#isTaken) {
-      throw new InteropError("The frames of this decoder were taken by another loop.", {
-        ...{ api: "ffmpeg", hint: "Call ffmpeg.decode() again." },
-      });
-    }
-    this.#isTaken = true;
-    return this.#frames();
-  }
-
-  async *#frames(): AsyncGenerator<Frame<T>, void> {
-    try {
-      await this.info();
-      let next = this.#decoding.next();
-      for (let count = 0;; count++) {
-        const frame = await next;
-        if (frame === undefined) return;
-        next = this.#decoding.next();
-        next.catch(() => {}); // the loop throws it, once it comes so far
-        yield this.#frame(frame, count);
-      }
-    } finally {
-      await this[Symbol.asyncDispose]();
-    }
+    return this.#frames.each();
   }
 
   #frame(pointer: Address, count: number): Frame<T> {

@@ -1,40 +1,32 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import type { AVPacket } from "../../ffi/avcodec59/structs.ts";
 import { AV_PKT_FLAG_CORRUPT, AVMEDIA_TYPE_AUDIO, AVMEDIA_TYPE_VIDEO } from "../../ffi/avcodec59/constants.ts";
 import { AV_TIME_BASE, AVDISCARD_ALL, AVFMT_FLAG_CUSTOM_IO, AVIO_FLAG_READ } from "../../ffi/avformat59/constants.ts";
 import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
-import type { AVFrame } from "../../ffi/avutil57/structs.ts";
 import { AVERROR_EOF, AVERROR_INVALIDDATA, AVERROR_STREAM_NOT_FOUND } from "../../ffi/avutil57/errors.ts";
 import { EAGAIN, ENOSYS } from "../../ffi/libc/errors.ts";
 import { InteropError } from "../core/errors.ts";
 import { owned } from "../core/life/ledger.ts";
-import { Resource } from "../core/life/resource.ts";
+import { NativeCalls } from "../core/life/native_calls.ts";
+import type { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
-import {
-  callbackAddress,
-  type CallbackMemory,
-  giveBackCallbackMemory,
-  takeCallbackMemory,
-} from "../core/native/callbacks.ts";
+import { callbackAddress, CallbackWords } from "../core/native/callbacks.ts";
 import { cString } from "../core/native/text.ts";
-import { fieldsAt } from "./fields.ts";
+import { type Fields, fieldsAt } from "./fields.ts";
 import { newFrame } from "./frame.ts";
-import { changeStruct, checks, coding, failure, made, readStruct } from "./library.ts";
+import { checks, coding, failure, made, newPacket, setOptions, struct } from "./library.ts";
 import type { Hardware } from "./hardware.ts";
 import { decoderOn } from "./hardware_decoder.ts";
-import { reportLog, takeLog } from "./log.ts";
+import { reportLog, silence, takeLog } from "./log.ts";
 import type { FrameMemory } from "../core/tensors/native_buffers.ts";
+import type { DecodeOptions } from "./decoder.ts";
 import { BufferPool, takesBuffers } from "./pool.ts";
-import { type MediaInfo, mediaInfoOf, type OpenStream, streamsOf } from "./streams.ts";
+import type { MediaInfo } from "../core/layout/media_info.ts";
+import { mediaInfoOf, type OpenStream, streamsOf } from "./streams.ts";
 
 /** How a file is decoded, once it was checked. */
-export interface Decoded {
-  readonly stream: "video" | "audio" | number;
-  readonly from: number;
-  readonly threads: number;
+export interface Decoded extends Required<Pick<DecodeOptions, "stream" | "from" | "threads" | "slots">> {
   readonly signal: AbortSignal | undefined;
   readonly into: FrameMemory | undefined;
-  readonly slots: number;
   /** The device that decodes, where it can. */
   readonly on?: { readonly device: Hardware; readonly isRequired: boolean };
 }
@@ -60,16 +52,15 @@ const LEAST_PTS = -(2n ** 63n);
 
 /** A file that is decoded: FFmpeg's objects, and the calls on them, which run on other threads. */
 export class Decoding {
-  /** Its end of life. A call that is in flight ends first, and soon. */
-  readonly resource: Resource;
+  /** Its calls. One that is in flight as its end begins is over soon. */
+  readonly calls: NativeCalls;
   /** How many packets could not be decoded. */
   damaged = 0;
   /** Its buffers of ours, if it takes any. */
   pool: BufferPool | undefined;
   readonly #asked: Decoded;
   readonly #undo: Undo;
-  readonly #memory: CallbackMemory;
-  readonly #words: BigUint64Array<ArrayBuffer>;
+  readonly #words: CallbackWords;
   /** Frames that were decoded, and not taken. */
   readonly #waiting = new Map<Address, Undo>();
   #codec: Address = NULL;
@@ -95,77 +86,79 @@ export class Decoding {
 
   /** Takes `undo` over, which closes the source. */
   constructor(owner: Resource, asked: Decoded, undo: Undo) {
-    const memory = this.#memory = takeCallbackMemory(8 * (STOP + 1));
-    const words = this.#words = new BigUint64Array(memory.bytes.buffer, memory.bytes.byteOffset, STOP + 1);
-    words[STOP] = GO_ON;
-    const stop = () => void (words[STOP] = STOPPED);
-    asked.signal?.addEventListener("abort", stop);
-    undo.push(() => giveBackCallbackMemory(memory), () => asked.signal?.removeEventListener("abort", stop));
+    const words = this.#words = new CallbackWords(STOP + 1, undo);
+    words.all[STOP] = GO_ON;
     undo.push(() => this.pool?.end());
     undo.push(() => this.#waiting.forEach((undo) => unwind(undo)));
     this.#asked = asked;
     this.#undo = undo;
-    const hooks = { giveUp: stop, lastWork: () => undefined };
-    this.resource = new Resource({ name: "FFmpeg decoder", owners: [owner], undo, hooks });
+    this.calls = new NativeCalls({
+      ...{ name: "FFmpeg decoder", owner, undo, signal: asked.signal, error: failure, after: reportLog },
+      stop() {
+        words.all[STOP] = STOPPED;
+        if (words.all[CONTEXT] !== NULL) silence(words.all[CONTEXT] as Address, undo);
+      },
+    });
   }
 
   /** Opens the file and the stream's decoder. */
-  async open(fd: number): Promise<MediaInfo> {
-    using _ = this.#held();
-    await this.#openFile(fd);
-    const context = this.#context;
-    this.#passed(await coding().format.avformat_find_stream_info(context, null), "avformat_find_stream_info");
-    const streams = streamsOf(context);
-    const stream = this.#stream = this.#choose(streams);
-    for (const { address } of streams) {
-      if (address !== stream.address) changeStruct("AVStream", address, { discard: AVDISCARD_ALL });
-    }
-    await this.#openCodec(stream);
-    for (let i = 0; i < 2; i++) {
-      const packet = made(coding().codec.av_packet_alloc(), "av_packet_alloc");
-      this.#undo.push(() => coding().codec.av_packet_free(new BigUint64Array([packet])));
-      this.#packets.push(packet);
-    }
-    if (this.#asked.from > 0) await this.#seek(this.#asked.from);
-    this.#readAhead();
-    return mediaInfoOf(context, streams, stream);
+  open(fd: number): Promise<MediaInfo> {
+    return this.calls.run(async () => {
+      await this.#openFile(fd);
+      const context = this.#context;
+      this.calls.assertPassed(
+        await coding().format.avformat_find_stream_info(context, null),
+        "avformat_find_stream_info",
+      );
+      const streams = streamsOf(context);
+      const stream = this.#stream = this.#choose(streams);
+      for (const { address } of streams) {
+        if (address !== stream.address) struct.at("AVStream", address).discard = AVDISCARD_ALL;
+      }
+      await this.#openCodec(stream);
+      this.#packets.push(newPacket(this.#undo), newPacket(this.#undo));
+      if (this.#asked.from > 0) await this.#seek(this.#asked.from);
+      this.#readAhead();
+      return mediaInfoOf(context, streams, stream);
+    });
   }
 
   /** The next AVFrame, until {@link take}; undefined at the end. */
-  async next(): Promise<Address | undefined> {
-    using _ = this.#held();
-    const { codec } = coding();
-    const undo: Undo = [];
-    const frame = newFrame(undo);
-    this.#waiting.set(frame, undo);
-    for (;;) {
-      const code = this.#isDraining
-        ? await codec.avcodec_receive_frame_async(this.#codec, frame)
-        : codec.avcodec_receive_frame(this.#codec, frame);
-      this.#assertGoing();
-      const isOver = code === AVERROR_EOF;
-      if ((isOver || code >= 0) && await this.#soughtAgain(isOver ? undefined : frame)) continue;
-      if (isOver) break;
-      if (code >= 0) this.#damage = undefined;
-      if (code >= 0 && this.#complete(frame)) return frame;
-      if (code === -EAGAIN) await this.#feed();
-      else this.#decoded(code, "avcodec_receive_frame");
-    }
-    unwind(this.take(frame));
-    const failed = this.#cut ?? this.#damage;
-    if (failed !== undefined) throw failed;
+  next(): Promise<Address | undefined> {
+    return this.calls.run(async () => {
+      const { codec } = coding();
+      const undo: Undo = [];
+      const frame = newFrame(undo);
+      this.#waiting.set(frame, undo);
+      for (;;) {
+        const code = this.#isDraining
+          ? await codec.avcodec_receive_frame_async(this.#codec, frame)
+          : codec.avcodec_receive_frame(this.#codec, frame);
+        this.calls.assertGoing();
+        const isOver = code === AVERROR_EOF;
+        if ((isOver || code >= 0) && await this.#soughtAgain(isOver ? undefined : frame)) continue;
+        if (isOver) break;
+        if (code >= 0) this.#damage = undefined;
+        if (code >= 0 && this.#complete(frame)) return frame;
+        if (code === -EAGAIN) await this.#feed();
+        else this.#decoded(code, "avcodec_receive_frame");
+      }
+      unwind(this.take(frame));
+      const failed = this.#cut ?? this.#damage;
+      if (failed !== undefined) throw failed;
+    });
   }
 
   /** What frees a frame of {@link next}, which is the caller's now. @throws {DisposedError} where it was freed. */
   take(frame: Address): Undo {
-    this.#assertGoing();
+    this.calls.assertGoing();
     const undo = this.#waiting.get(frame)!;
     this.#waiting.delete(frame);
     return undo;
   }
 
   /** The device whose memory a frame is in; undefined for a frame of software. */
-  deviceOf({ format }: AVFrame): Hardware | undefined {
+  deviceOf({ format }: Fields): Hardware | undefined {
     const device = this.#asked.on?.device;
     return device?.format === format ? device : undefined;
   }
@@ -182,62 +175,42 @@ export class Decoding {
   }
 
   get #context(): Address {
-    return this.#words[CONTEXT] as Address;
-  }
-
-  /** Holds off the end until the end of the block. */
-  #held(): Disposable {
-    this.#assertGoing();
-    const letGo = this.resource.hold();
-    return {
-      [Symbol.dispose]() {
-        letGo();
-        reportLog();
-      },
-    };
-  }
-
-  /** A call that was stopped in the middle failed for that reason, whatever it says. */
-  #assertGoing(): void {
-    this.#asked.signal?.throwIfAborted();
-    this.resource.assertLive();
-  }
-
-  #passed(code: number, fn: string, hint?: string): void {
-    this.#assertGoing();
-    if (code < 0) throw failure(code, fn, hint === undefined ? {} : { hint });
+    return this.#words.all[CONTEXT] as Address;
   }
 
   /** A call of the decoder: a packet that it cannot make sense of is noted. */
   #decoded(code: number, fn: string): void {
-    if (code !== AVERROR_INVALIDDATA) return this.#passed(code, fn);
+    if (code !== AVERROR_INVALIDDATA) return this.calls.assertPassed(code, fn);
     this.damaged++;
     this.#damage = failure(code, fn);
   }
 
   async #openFile(fd: number): Promise<void> {
-    const { format, codec } = coding();
+    const { format } = coding();
     takeLog();
     const [words, undo] = [this.#words, this.#undo];
-    const at = (word: number) => this.#memory.address + BigInt(8 * word) as Address;
-    [words[CALLBACK], words[OPAQUE]] = [callbackAddress("atoi"), at(STOP)];
+    const callback = { interrupt_callback: callbackAddress("atoi"), interrupt_opaque: words.addressOf(STOP) };
+    [words.all[CALLBACK], words.all[OPAQUE]] = [callback.interrupt_callback, callback.interrupt_opaque];
     const path = cString(`/proc/self/fd/${fd}`);
-    this.#passed(format.avio_open2(at(IO), path, AVIO_FLAG_READ, at(CALLBACK), NULL), "avio_open2");
-    const io = words[IO] as Address;
+    this.calls.assertPassed(
+      format.avio_open2(words.addressOf(IO), path, AVIO_FLAG_READ, words.addressOf(CALLBACK), NULL),
+      "avio_open2",
+    );
+    const io = words.all[IO] as Address;
     owned("ffmpeg.file", undo, () => void format.avio_close(io)); // it returns what a read returned
-    words[CONTEXT] = made(format.avformat_alloc_context(), "avformat_alloc_context");
-    undo.push(() => format.avformat_close_input(words.subarray(CONTEXT, CONTEXT + 1)));
-    changeStruct("AVFormatContext", this.#context, {
-      pb: io,
-      flags: AVFMT_FLAG_CUSTOM_IO | readStruct("AVFormatContext", this.#context).flags, // or it closes the file, too
-      interrupt_callback: words[CALLBACK] as Address,
-      interrupt_opaque: words[OPAQUE] as Address,
+    words.all[CONTEXT] = made(format.avformat_alloc_context(), "avformat_alloc_context");
+    undo.push(() => format.avformat_close_input(words.place(CONTEXT)));
+    struct.change("AVFormatContext", this.#context, {
+      ...{ ...callback, pb: io },
+      flags: AVFMT_FLAG_CUSTOM_IO | struct.at("AVFormatContext", this.#context).flags, // or it closes the file, too
     });
     // A playlist may name any other file, or a host.
-    const none = [cString("protocol_whitelist"), cString("none")] as const;
-    undo.push(() => codec.av_dict_free(words.subarray(OPTIONS, OPTIONS + 1)));
-    this.#passed(codec.av_dict_set(words.subarray(OPTIONS, OPTIONS + 1), ...none, 0), "av_dict_set");
-    this.#passed(await format.avformat_open_input(at(CONTEXT), null, NULL, at(OPTIONS)), "avformat_open_input", MEDIA);
+    setOptions(words.place(OPTIONS), [["protocol_whitelist", "none"]], undo);
+    this.calls.assertPassed(
+      await format.avformat_open_input(words.addressOf(CONTEXT), null, NULL, words.addressOf(OPTIONS)),
+      "avformat_open_input",
+      MEDIA,
+    );
   }
 
   #choose(streams: readonly OpenStream[]): OpenStream {
@@ -245,7 +218,7 @@ export class Decoding {
     const index = typeof stream === "number"
       ? stream
       : coding().format.av_find_best_stream(this.#context, WANTED[stream], -1, -1, null, 0);
-    if (index !== AVERROR_STREAM_NOT_FOUND) this.#passed(index, "av_find_best_stream");
+    if (index !== AVERROR_STREAM_NOT_FOUND) this.calls.assertPassed(index, "av_find_best_stream");
     const found = streams[index];
     if (found?.info.type === "video" || found?.info.type === "audio") return found;
     const what = typeof stream === "number" ? `stream ${stream} of video or audio` : stream;
@@ -255,9 +228,10 @@ export class Decoding {
     throw checks.wrong("stream", `the source has no ${what}. It has ${there.join(", ") || "no streams"}.`);
   }
 
-  async #openCodec({ fields: { codecpar, time_base_num, time_base_den }, info }: OpenStream): Promise<void> {
+  async #openCodec({ address, info }: OpenStream): Promise<void> {
     const { codec } = coding();
-    const { codec_id } = readStruct("AVCodecParameters", codecpar);
+    const { codecpar } = struct.at("AVStream", address);
+    const { codec_id } = struct.at("AVCodecParameters", codecpar);
     const { on, into, slots } = this.#asked;
     const onDevice = on === undefined || this.#isRefused ? NULL : decoderOn(on.device.type, codec_id);
     if (onDevice === NULL) this.assertSoftware();
@@ -268,12 +242,14 @@ export class Decoding {
     }
     const context = this.#codec = made(codec.avcodec_alloc_context3(decoder), "avcodec_alloc_context3");
     this.#undo.push(() => codec.avcodec_free_context(new BigUint64Array([context])));
-    this.#passed(codec.avcodec_parameters_to_context(context, codecpar), "avcodec_parameters_to_context");
-    const times = { pkt_timebase_num: time_base_num, pkt_timebase_den: time_base_den };
-    changeStruct("AVCodecContext", context, { thread_count: this.#asked.threads, ...times });
+    this.calls.assertPassed(codec.avcodec_parameters_to_context(context, codecpar), "avcodec_parameters_to_context");
+    const [pkt_timebase_num, pkt_timebase_den] = info.timeBase;
+    struct.change("AVCodecContext", context, { thread_count: this.#asked.threads, pkt_timebase_num, pkt_timebase_den });
     if (onDevice !== NULL) this.#workOn(on!.device, context);
-    if (into !== undefined && takesBuffers(context)) this.pool = new BufferPool(this.resource, context, into, slots);
-    this.#passed(await codec.avcodec_open2(context, decoder, NULL), "avcodec_open2");
+    if (into !== undefined && takesBuffers(context)) {
+      this.pool = new BufferPool(this.calls.resource, context, into, slots);
+    }
+    this.calls.assertPassed(await codec.avcodec_open2(context, decoder, NULL), "avcodec_open2");
   }
 
   /**
@@ -283,15 +259,15 @@ export class Decoding {
   #workOn(device: Hardware, context: Address): void {
     const { threads } = this.#asked;
     const about = { extra_hw_frames: KEPT_FRAMES, thread_count: threads === 0 ? 1 : threads };
-    changeStruct("AVCodecContext", context, { hw_device_ctx: device.reference(), ...about });
+    struct.change("AVCodecContext", context, { hw_device_ctx: device.reference(), ...about });
   }
 
   /** Goes to the last frame before which nothing has to be decoded; those before the first wanted one are dropped. */
   async #seek(seconds: number): Promise<void> {
-    const { start_time } = readStruct("AVFormatContext", this.#context);
-    const { time_base_num, time_base_den } = this.#stream!.fields;
-    const unit = BigInt(time_base_num * AV_TIME_BASE);
-    const pts = (time: bigint) => (time * BigInt(time_base_den) + unit - 1n) / unit;
+    const { start_time } = struct.at("AVFormatContext", this.#context);
+    const [num, den] = this.#stream!.info.timeBase;
+    const unit = BigInt(num * AV_TIME_BASE);
+    const pts = (time: bigint) => (time * BigInt(den) + unit - 1n) / unit;
     const start = start_time === AV_NOPTS_VALUE ? 0n : start_time;
     this.#start = pts(start);
     this.#first = pts(start + BigInt(Math.round(seconds * AV_TIME_BASE)));
@@ -301,9 +277,9 @@ export class Decoding {
 
   async #seekTo(pts: bigint): Promise<void> {
     this.#sought = pts;
-    const { index } = this.#stream!.fields;
+    const { index } = this.#stream!.info;
     const code = await coding().format.avformat_seek_file(this.#context, index, LEAST_PTS, pts, pts, 0);
-    this.#passed(code, "avformat_seek_file");
+    this.calls.assertPassed(code, "avformat_seek_file");
   }
 
   /** In some formats a seek is a guess: where the first frame after it comes too late, or none, it seeks again. */
@@ -318,7 +294,7 @@ export class Decoding {
     await this.#reading;
     codec.av_packet_unref(this.#packets[0]);
     await codec.avcodec_flush_buffers(this.#codec);
-    this.#assertGoing();
+    this.calls.assertGoing();
     const earlier = this.#sought - this.#back;
     this.#back *= 2n;
     [this.#isDraining, this.#damage] = [false, undefined];
@@ -328,21 +304,23 @@ export class Decoding {
   }
 
   /** Reads the stream's next packet. */
-  async #read(packet: Address): Promise<number> {
-    using _ = this.#held();
-    const { format, codec } = coding();
-    for (;;) {
-      const code = await format.av_read_frame(this.#context, packet);
-      const isOwn = code >= 0 && this.#isOwn(readStruct("AVPacket", packet));
-      if (isOwn || (code < 0 && code !== -EAGAIN)) return this.#wasRead = code;
-      codec.av_packet_unref(packet);
-      this.#assertGoing();
-    }
+  #read(packet: Address): Promise<number> {
+    return this.calls.run(async () => {
+      const { format, codec } = coding();
+      for (;;) {
+        const code = await format.av_read_frame(this.#context, packet);
+        const isOwn = code >= 0 && this.#isOwn(packet);
+        if (isOwn || (code < 0 && code !== -EAGAIN)) return this.#wasRead = code;
+        codec.av_packet_unref(packet);
+        this.calls.assertGoing();
+      }
+    });
   }
 
   /** A packet without bytes stands for the picture before (Theora): the decoder would refuse it, or take it for the end. */
-  #isOwn({ stream_index, size }: AVPacket): boolean {
-    return stream_index === this.#stream!.fields.index && size > 0;
+  #isOwn(packet: Address): boolean {
+    const { stream_index, size } = struct.at("AVPacket", packet);
+    return stream_index === this.#stream!.info.index && size > 0;
   }
 
   #readAhead(): void {
@@ -355,23 +333,23 @@ export class Decoding {
   async #feed(): Promise<void> {
     const { codec } = coding();
     const read = this.#wasRead ?? await this.#reading!;
-    this.#assertGoing();
+    this.calls.assertGoing();
     this.#isDraining = read < 0;
     if (read < 0 && read !== AVERROR_EOF) this.#cut = failure(read, "av_read_frame");
     const [packet] = this.#packets;
     const sending = codec.avcodec_send_packet(this.#codec, this.#isDraining ? NULL : packet);
     if (!this.#isDraining) {
-      if ((readStruct("AVPacket", packet).flags & AV_PKT_FLAG_CORRUPT) !== 0) this.damaged++;
+      if ((struct.at("AVPacket", packet).flags & AV_PKT_FLAG_CORRUPT) !== 0) this.damaged++;
       this.#packets.reverse();
       this.#readAhead();
     }
     let code = await sending;
-    this.#assertGoing();
+    this.calls.assertGoing();
     if (code === -ENOSYS && this.#asked.on !== undefined && !this.#isRefused) {
       this.#isRefused = true;
       await this.#openCodec(this.#stream!);
       code = await codec.avcodec_send_packet(this.#codec, packet);
-      this.#assertGoing();
+      this.calls.assertGoing();
     }
     codec.av_packet_unref(packet);
     this.#decoded(code, "avcodec_send_packet");
@@ -382,13 +360,15 @@ export class Decoding {
     const fields = fieldsAt(frame);
     const pts = ptsOf(fields);
     if (pts !== AV_NOPTS_VALUE && pts < this.#first) return false;
-    const { time_base_num, time_base_den, aspect_num, aspect_den } = this.#stream!.fields;
-    const aspect = fields.aspect_num === 0 ? { aspect_num, aspect_den } : {};
+    const { timeBase: [time_base_num, time_base_den], sampleAspect } = this.#stream!.info;
+    const aspect = fields.aspect_num !== 0 || sampleAspect === undefined
+      ? {}
+      : { aspect_num: sampleAspect[0], aspect_den: sampleAspect[1] };
     Object.assign(fields, { pts, time_base_num, time_base_den, ...aspect });
     return true;
   }
 }
 
-function ptsOf({ pts, best_effort_timestamp }: AVFrame): bigint {
+function ptsOf({ pts, best_effort_timestamp }: Fields): bigint {
   return pts === AV_NOPTS_VALUE ? best_effort_timestamp : pts;
 }

@@ -3,11 +3,10 @@ import { AV_DRM_MAX_PLANES } from "../../ffi/avhwcontext57/constants.ts";
 import type { NativePicture } from "../core/contract.ts";
 import type { ImagePlane } from "../core/device/port.ts";
 import { IMAGE_FORMATS, type ImageFormat, type ImageInfo } from "../core/layout/frame_info.ts";
-import { viewAt } from "../core/native/pin.ts";
 import { ffmpegName, pixelFormatNumber } from "./formats.ts";
 import type { Fields } from "./fields.ts";
 import { bufferBytes } from "./frame.ts";
-import { avutil, checks, made } from "./library.ts";
+import { avutil, checks, made, struct } from "./library.ts";
 
 interface Layer {
   readonly fourcc: number;
@@ -15,24 +14,18 @@ interface Layer {
 }
 
 /** The objects and planes of a DRM frame, whole, with its layers. */
-export function readDescriptor({ view }: Fields): NativePicture & { readonly layers: readonly Layer[] } {
-  const { AVFrame, hardware: { AVDRMFrameDescriptor: { size, fields }, ...structs } } = avutil().structs;
-  const { AVDRMObjectDescriptor: object, AVDRMLayerDescriptor: layer, AVDRMPlaneDescriptor: plane } = structs;
-  const address = view.getBigUint64(AVFrame.fields.data.offset, true) as Address;
+export function readDescriptor({ data: address }: Fields): NativePicture & { readonly layers: readonly Layer[] } {
   if (address === NULL) throw checks.wrong("pointer", "its AVFrame has no AVDRMFrameDescriptor: data[0] is null.");
-  const at = viewAt(address, size, "ffmpeg");
-  const { nb_objects, nb_layers } = structs.readAVDRMFrameDescriptor(at, 0);
-  const objects = placesOf(nb_objects, "objects", fields.objects.offset, object.size).map((start) => {
-    return structs.readAVDRMObjectDescriptor(at, start);
-  });
-  const layers = placesOf(nb_layers, "layers", fields.layers.offset, layer.size).map((start): Layer => {
-    const { format: fourcc, nb_planes } = structs.readAVDRMLayerDescriptor(at, start);
-    const first = start + layer.fields.planes.offset;
-    const planes = placesOf(nb_planes, "planes in a layer", first, plane.size).map((start) => {
-      const { object_index: object, offset, pitch } = structs.readAVDRMPlaneDescriptor(at, start);
-      return { object, offset: Number(offset), stride: Number(pitch) };
+  const { nb_objects, nb_layers } = struct.at("AVDRMFrameDescriptor", address);
+  assertCount(nb_objects, "objects");
+  assertCount(nb_layers, "layers");
+  const objects = objectsOf(address, nb_objects);
+  const layers = layersOf(address, nb_layers).map((layer): Layer => {
+    assertCount(layer.nb_planes, "planes in a layer");
+    const planes = planesOf(layer.address, layer.nb_planes).map(({ object_index, offset, pitch }) => {
+      return { object: object_index, offset: Number(offset), stride: Number(pitch) };
     });
-    return { fourcc, planes };
+    return { fourcc: layer.format, planes };
   });
   const [{ format_modifier: modifier }] = objects;
   if (objects.some(({ format_modifier }) => format_modifier !== modifier)) {
@@ -47,9 +40,20 @@ export function readDescriptor({ view }: Fields): NativePicture & { readonly lay
   };
 }
 
-/** Where the structs of a list begin. */
-function placesOf(count: number, what: string, first: number, size: number): readonly number[] {
-  if (count > 0 && count <= AV_DRM_MAX_PLANES) return Array.from({ length: count }, (_, i) => first + i * size);
+function objectsOf(descriptor: Address, count: number) {
+  return struct.within("AVDRMObjectDescriptor", count, ["AVDRMFrameDescriptor", descriptor, "objects"]);
+}
+
+function layersOf(descriptor: Address, count: number) {
+  return struct.within("AVDRMLayerDescriptor", count, ["AVDRMFrameDescriptor", descriptor, "layers"]);
+}
+
+function planesOf(layer: Address, count: number) {
+  return struct.within("AVDRMPlaneDescriptor", count, ["AVDRMLayerDescriptor", layer, "planes"]);
+}
+
+function assertCount(count: number, what: string): void {
+  if (count > 0 && count <= AV_DRM_MAX_PLANES) return;
   throw checks.wrong("pointer", `its AVDRMFrameDescriptor has ${count} ${what}, and 1 to ${AV_DRM_MAX_PLANES} fit.`);
 }
 
@@ -72,27 +76,24 @@ export function storedFormat(fields: Fields): number {
 
 /** One layer with all planes. The AVFrame owns the descriptor; the fds stay the frame's. */
 export function writeDescriptor(
-  view: DataView<ArrayBuffer>,
+  frame: Fields,
   { objects, planes, modifier: format_modifier = 0n }: NativePicture,
   { format }: ImageInfo,
 ): number {
-  const { fns, structs: { AVFrame, hardware: { AVDRMFrameDescriptor: { size, fields }, ...structs } } } = avutil();
-  const { AVDRMObjectDescriptor: object, AVDRMLayerDescriptor: layer, AVDRMPlaneDescriptor: plane } = structs;
+  const { fns, structs: { AVDRMFrameDescriptor: { size } } } = avutil();
   const buffer = made(fns.av_buffer_allocz(BigInt(size)), "av_buffer_allocz");
-  view.setBigUint64(AVFrame.fields.buf.offset, buffer, true);
-  view.setBigUint64(AVFrame.fields.data.offset, bufferBytes(buffer), true);
-  const at = viewAt(bufferBytes(buffer), size, "ffmpeg");
-  at.setInt32(fields.nb_objects.offset, objects.length, true);
-  for (const [i, { handle, byteLength }] of objects.entries()) {
-    const about = { fd: Number(handle), size: BigInt(byteLength!), format_modifier };
-    structs.writeAVDRMObjectDescriptor(at, fields.objects.offset + i * object.size, about);
+  const descriptor = bufferBytes(buffer);
+  Object.assign(frame, { buf: buffer, data: descriptor });
+  struct.change("AVDRMFrameDescriptor", descriptor, { nb_objects: objects.length, nb_layers: 1 });
+  for (const [i, object] of objectsOf(descriptor, objects.length).entries()) {
+    const { handle, byteLength } = objects[i];
+    Object.assign(object, { fd: Number(handle), size: BigInt(byteLength!), format_modifier });
   }
-  at.setInt32(fields.nb_layers.offset, 1, true);
-  at.setUint32(fields.layers.offset, IMAGE_FORMATS[format].fourcc, true);
-  at.setInt32(fields.layers.offset + layer.fields.nb_planes.offset, planes.length, true);
-  for (const [i, { object: object_index, offset, stride }] of planes.entries()) {
-    const about = { object_index, offset: BigInt(offset), pitch: BigInt(stride) };
-    structs.writeAVDRMPlaneDescriptor(at, fields.layers.offset + layer.fields.planes.offset + i * plane.size, about);
+  const [layer] = layersOf(descriptor, 1);
+  Object.assign(layer, { format: IMAGE_FORMATS[format].fourcc, nb_planes: planes.length });
+  for (const [i, plane] of planesOf(layer.address, planes.length).entries()) {
+    const { object: object_index, offset, stride } = planes[i];
+    Object.assign(plane, { object_index, offset: BigInt(offset), pitch: BigInt(stride) });
   }
   return 1;
 }

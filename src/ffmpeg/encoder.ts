@@ -1,5 +1,6 @@
-import { literal, type Names, object, optionsIn } from "../core/argument.ts";
+import { type Names, object, optionsIn } from "../core/argument.ts";
 import { createFile } from "../core/file_source.ts";
+import { type Ratio, ratioIn } from "../core/layout/ratio.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
@@ -10,7 +11,6 @@ import { type Asked, Encoding } from "./encoding.ts";
 import { frameIn } from "./lent.ts";
 import { checks } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
-import type { Ratio } from "./streams.ts";
 
 /** How one stream is encoded. Its size, format, colours and sample rate are those of its first frame. */
 export interface EncodedStream {
@@ -42,7 +42,6 @@ export interface EncodeOptions extends EncodedStream {
 const SOUND: Names<NonNullable<EncodeOptions["audio"]>> = { codec: true, bitRate: true, threads: true, options: true };
 const NAMES: Names<EncodeOptions> = { ...SOUND, frameRate: true, timeBase: true, audio: true, signal: true };
 
-const MOST = 2 ** 31 - 1;
 const MOST_THREADS = 1024;
 
 function streamIn(
@@ -60,17 +59,13 @@ function streamIn(
   }
   return {
     ...{ medium, codec, bitRate, threads, options: pairs.map(([name, value]) => [name, `${value}`]) },
-    frameRate: frameRate === undefined ? undefined : ratioIn(frameRate, "frameRate", "Write 29.97 as [30000, 1001]."),
-    timeBase: timeBase === undefined ? undefined : ratioIn(timeBase, "timeBase", "Write 1/25 of a second as [1, 25]."),
+    frameRate: frameRate === undefined
+      ? undefined
+      : ratioIn(checks, frameRate, "frameRate", "Write 29.97 as [30000, 1001]."),
+    timeBase: timeBase === undefined
+      ? undefined
+      : ratioIn(checks, timeBase, "timeBase", "Write 1/25 of a second as [1, 25]."),
   };
-}
-
-function ratioIn(given: number | Ratio, argument: string, hint: string): Ratio {
-  const ratio = Array.isArray(given) ? given : [given, 1];
-  if (ratio.length === 2 && ratio.every((n) => Number.isInteger(n) && n > 0 && n <= MOST)) return [ratio[0], ratio[1]];
-  const got = Array.isArray(given) && given.length === 2 ? `[${given.map(literal).join(", ")}]` : literal(given);
-  const expected = `expected an integer, or [numerator, denominator], from 1 to ${MOST}`;
-  throw checks.wrong(argument, `${expected}, got ${got}.`, hint);
 }
 
 /**
@@ -96,13 +91,13 @@ export class Encoder extends NativeObject {
     this.#encoding = allOrNothing("opening a file to write", (undo) => {
       return new Encoding(context, streams, signal, createFile("ffmpeg", path, undo), undo);
     });
-    this.resource = this.#encoding.resource;
+    this.resource = this.#encoding.calls.resource;
     finalizers.register(this, this.resource, this);
   }
 
   /** How many frames the encoder keeps: those have to stay as they are. */
   get kept(): number {
-    return this.#encoding.kept;
+    return this.#encoding.keep.count;
   }
 
   /**

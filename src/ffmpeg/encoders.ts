@@ -1,11 +1,10 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AVMEDIA_TYPE_AUDIO, AVMEDIA_TYPE_VIDEO } from "../../ffi/avcodec59/constants.ts";
-import type { AVCodec } from "../../ffi/avcodec59/structs.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { shown } from "../core/argument.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { cString, textAt } from "../core/native/text.ts";
-import { checks, coding, readStruct } from "./library.ts";
+import { avutil, checks, coding, struct } from "./library.ts";
 
 /** What a stream is of. */
 export type Medium = "video" | "audio";
@@ -53,14 +52,15 @@ function unknown(argument: string, fn: string, why: string, hint?: string): Argu
 /** Throws where an encoder does not take such frames, or the file cannot have what it makes. */
 export function assertTakes(encoder: Address, medium: Medium, format: number, file: Address): void {
   const { codec, format: { avformat_query_codec } } = coding();
-  // Since 7.1 these lists are elsewhere: avcodec_open2 refuses the frame then.
-  const about: Partial<AVCodec> = readStruct("AVCodec", encoder);
-  const { name: text = NULL, type, id = 0, pix_fmts = NULL, sample_fmts = NULL } = about;
+  const { name: text, type, id } = struct.at("AVCodec", encoder);
   const name = textAt(text)!;
   if (type !== TYPES[medium]) throw checks.wrong("codec", `${name} encodes no ${medium}.`);
   if (avformat_query_codec(file, id, 0) === 0) {
     throw checks.wrong("codec", `files of that name cannot have ${textAt(codec.avcodec_get_name(id))}.`, MOST_CODECS);
   }
+  // Where these lists are elsewhere, avcodec_open2 refuses the frame.
+  if (avutil().structs.SupportedFormats === undefined) return;
+  const { pix_fmts, sample_fmts } = struct.at("SupportedFormats", encoder);
   const [list, nameOf] = medium === "video"
     ? [pix_fmts, codec.av_get_pix_fmt_name] as const
     : [sample_fmts, codec.av_get_sample_fmt_name] as const;

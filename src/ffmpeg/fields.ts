@@ -1,18 +1,18 @@
 import type { Address } from "../../ffi/address.ts";
-import type { AVFrame } from "../../ffi/avutil57/structs.ts";
 import { Spares } from "../core/life/spares.ts";
 import { allOrNothing } from "../core/life/undo.ts";
-import { type InMemory, StructType } from "../core/native/struct_type.ts";
-import { avutil, made } from "./library.ts";
+import type { InMemory, StructType } from "../core/native/struct_type.ts";
+import { avutil, made, struct } from "./library.ts";
+import type { Structs } from "./versions.ts";
 
 /** The fields of an AVFrame. */
-export type Fields = InMemory<AVFrame>;
+export type Fields = InMemory<Structs["AVFrame"]>;
 
-let frames: StructType<AVFrame> | undefined;
+let frames: StructType<Structs["AVFrame"]> | undefined;
 
 /** How this libavutil's AVFrames are read. */
-export function avFrames(): StructType<AVFrame> {
-  return frames ??= new StructType(avutil().structs.AVFrame, "ffmpeg");
+export function avFrames(): StructType<Structs["AVFrame"]> {
+  return frames ??= struct.type("AVFrame");
 }
 
 /** Reads an AVFrame, which is valid for as long as its owner says. */

@@ -4,9 +4,8 @@ import type { AVUtil } from "../../ffi/avutil57/functions.ts";
 import { type PixelComponent, planesOfComponents } from "../core/layout/components.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { IMAGE_FORMATS, type ImageFormat, type PicturePlane } from "../core/layout/frame_info.ts";
-import { viewAt } from "../core/native/pin.ts";
 import { cString, textAt } from "../core/native/text.ts";
-import { avutil, checks } from "./library.ts";
+import { avutil, checks, struct } from "./library.ts";
 
 /** A pixel format, as FFmpeg's descriptor says it. */
 export interface PixelsFormat {
@@ -84,20 +83,17 @@ export function ffmpegName(format: ImageFormat): string | undefined {
 }
 
 function described(format: number, argument: string): PixelsFormat {
-  const { fns, structs } = avutil();
-  const address = fns.av_pix_fmt_desc_get(format);
+  const address = avutil().fns.av_pix_fmt_desc_get(format);
   if (address === NULL) throw checks.wrong(argument, `FFmpeg has no pixel format ${format}.`);
-  const { AVPixFmtDescriptor: { size, fields: { comp } }, AVComponentDescriptor: component } = structs;
-  const view = viewAt(address, size, "ffmpeg");
-  const { name: text, nb_components, log2_chroma_w, log2_chroma_h, flags } = structs.readAVPixFmtDescriptor(view, 0);
+  const { name: text, nb_components, log2_chroma_w, log2_chroma_h, flags } = struct.at("AVPixFmtDescriptor", address);
   const name = textAt(text)!;
   for (const [flag, what, remedy] of REFUSED) {
     if ((flags & flag) !== 0n) throw checks.wrong(argument, `its format is ${name}: ${what}.`, remedy);
   }
-  const components = Array.from({ length: nb_components }, (_, i): PixelComponent => {
-    const { shift, depth, ...place } = structs.readAVComponentDescriptor(view, comp.offset + i * component.size);
+  const places = struct.within("AVComponentDescriptor", nb_components, ["AVPixFmtDescriptor", address, "comp"]);
+  const components = places.map(({ plane, step, offset, shift, depth }, i): PixelComponent => {
     const [across, down] = i === 1 || i === 2 ? [1 << log2_chroma_w, 1 << log2_chroma_h] : [1, 1];
-    return { ...place, bits: shift + depth, across, down };
+    return { plane, step, offset, bits: shift + depth, across, down };
   });
   return { name, planes: planesOfComponents(components, (flags & av.AV_PIX_FMT_FLAG_FLOAT) !== 0n) };
 }

@@ -1,6 +1,5 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AV_NOPTS_VALUE, AV_NUM_DATA_POINTERS } from "../../ffi/avutil57/constants.ts";
-import type { AVBufferRef } from "../../ffi/avutil57/structs.ts";
 import type { AdoptedPlane } from "../core/tensors/adopt.ts";
 import { croppedPlane, type PlaneLayout } from "../core/layout/components.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
@@ -16,14 +15,15 @@ import {
 import { type Layout, layout } from "../core/layout/layout.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
-import { type InMemory, StructType } from "../core/native/struct_type.ts";
+import type { InMemory, StructType } from "../core/native/struct_type.ts";
 import { textAt } from "../core/native/text.ts";
 import { Recent } from "../core/recent.ts";
 import { type Fields, freed } from "./fields.ts";
 import { FULL_RANGE, imageFormatOf, type PixelsFormat, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
-import { avutil, checks, made } from "./library.ts";
+import { avutil, checks, made, struct } from "./library.ts";
 import { metadataOf } from "./side_data.ts";
+import type { Structs } from "./versions.ts";
 
 const WORD = 8;
 
@@ -177,11 +177,11 @@ export interface Buffer {
   readonly byteLength: number;
 }
 
-let references: StructType<AVBufferRef> | undefined;
+let references: StructType<Structs["AVBufferRef"]> | undefined;
 
 /** What an AVBufferRef says now; valid until the next call. */
-function referenceAt(address: Address): InMemory<AVBufferRef> {
-  return (references ??= new StructType(avutil().structs.AVBufferRef, "ffmpeg")).copyOf(address);
+function referenceAt(address: Address): InMemory<Structs["AVBufferRef"]> {
+  return (references ??= struct.type("AVBufferRef")).copyOf(address);
 }
 
 /** What an AVBufferRef refers to. */

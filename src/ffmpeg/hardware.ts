@@ -5,20 +5,18 @@ import type { Fence } from "../core/device/fence.ts";
 import { polledFence } from "../core/device/foreign_work.ts";
 import { InteropError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
-import { type ImageInfo, imageInfo, planeLayouts } from "../core/layout/frame_info.ts";
+import { type ImageInfo, imageInfo } from "../core/layout/frame_info.ts";
 import type { EndHooks } from "../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
-import { viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
 import { imageFormatOf, pixelFormatNumber, pixelsFormat } from "./formats.ts";
 import type { Fields } from "./fields.ts";
-import { croppedPlane } from "../core/layout/components.ts";
+import { croppedPicture } from "../core/layout/components.ts";
 import { bufferBytes, cropOf, momentOf, pictureFacts } from "./frame.ts";
 import {
   assertSame,
-  deviceStruct,
   formatWithout,
   type HardwareKind,
   KINDS,
@@ -26,7 +24,7 @@ import {
   writeHandles,
   writePicture,
 } from "./hardware_kinds.ts";
-import { avutil, check, checks, failure, made } from "./library.ts";
+import { avutil, check, checks, failure, made, struct } from "./library.ts";
 import { withErrorsAlone } from "./log.ts";
 import { metadataOf } from "./side_data.ts";
 import { VERSIONS } from "./versions.ts";
@@ -77,13 +75,12 @@ export class Hardware implements EndHooks {
         hint: "SAMEPAGE_LIB_FFMPEG names another libavutil.",
       });
     }
-    const { fns, structs: { release } } = avutil();
-    if (deviceStruct(kind.struct) === undefined) {
-      const has = [...VERSIONS.values()].filter(({ vulkan }) => vulkan !== undefined).map(({ release }) => release);
-      throw new InteropError(`samepage knows FFmpeg's frames of ${kind.format} in ${has}, and this is ${release}.`, {
-        ...{ api: "ffmpeg", fn: "av_hwdevice_ctx_alloc" },
-        hint: "SAMEPAGE_LIB_FFMPEG names another libavutil.",
-      });
+    const { fns, structs } = avutil();
+    if (structs[kind.struct] === undefined) {
+      const has = VERSIONS.releases((structs) => structs[kind.struct] !== undefined);
+      const what = `samepage knows FFmpeg's frames of ${kind.format} in ${has}, and this is ${structs.release}.`;
+      const hint = "SAMEPAGE_LIB_FFMPEG names another libavutil.";
+      throw new InteropError(what, { api: "ffmpeg", fn: "av_hwdevice_ctx_alloc", hint });
     }
     this.on = on;
     this.#natives = natives;
@@ -91,7 +88,8 @@ export class Hardware implements EndHooks {
     this.format = pixelFormatNumber(kind.format);
     this.#device = made(fns.av_hwdevice_ctx_alloc(kind.device), "av_hwdevice_ctx_alloc");
     undo.push(() => unreference(this.#device));
-    writeHandles(kind, deviceAt(bufferBytes(this.#device)).hwctx, natives.handles());
+    const { hwctx } = struct.at("AVHWDeviceContext", bufferBytes(this.#device));
+    writeHandles(kind, hwctx, natives.handles());
     check(withErrorsAlone(() => fns.av_hwdevice_ctx_init(this.#device)), "av_hwdevice_ctx_init");
   }
 
@@ -118,18 +116,10 @@ export class Hardware implements EndHooks {
     const { media, ...facts } = pictureFacts(fields, format.name);
     const about = { ...facts, media: { ...media, ...momentOf(fields) } };
     const info = { ...imageInfo({ format: named, width, height }), ...about };
-    const picture = readPicture(this.#kind, fields, named, device);
-    const metadata = metadataOf(fields);
-    if (left + top === 0) return { info, picture, metadata };
-    if (picture.planes.length === 0 || (picture.modifier ?? 0n) !== 0n) {
-      const what = `its AVFrame begins at pixel ${left}, ${top} of its surface, and a frame begins with the surface.`;
-      throw checks.unfit("pointer", what, "Set crop_left and crop_top to 0, and leave them to who shows it.");
-    }
-    const planes = planeLayouts(info).map((whole, i) => {
-      const { offset, ...plane } = picture.planes[i];
-      return { ...plane, offset: offset + croppedPlane(format.planes[i], whole, crop, plane.stride).byteOffset };
-    });
-    return { info, picture: { ...picture, planes }, metadata };
+    const picture = croppedPicture(readPicture(this.#kind, fields, named, device), info, format.planes, crop);
+    if (picture !== undefined) return { info, picture, metadata: metadataOf(fields) };
+    const what = `its AVFrame begins at pixel ${left}, ${top} of its surface, and a frame begins with the surface.`;
+    throw checks.unfit("pointer", what, "Set crop_left and crop_top to 0, and leave them to who shows it.");
   }
 
   /** The frame that it is. `options` are those of the context's own attach. */
@@ -138,16 +128,14 @@ export class Hardware implements EndHooks {
   }
 
   /** Writes into an AVFrame what a frame is. Returns how many of its buffers that took. */
-  write(view: DataView<ArrayBuffer>, frame: Frame, stored: number): number {
-    const { fns, structs: { hardware: { HardwareAVFrame } } } = avutil();
+  write(fields: Fields, frame: Frame, stored: number): number {
     const { info } = frame;
     if (info.type !== "image") {
       const what = `a hardware frame is an image, and this is ${info.type === "audio" ? "sound" : info.format}.`;
       throw checks.wrong("frame", what, "Map it to memory of the host, and that to FFmpeg.");
     }
-    const frames = made(fns.av_buffer_ref(this.#framesOf(stored, info)), "av_buffer_ref");
-    view.setBigUint64(HardwareAVFrame.fields.hw_frames_ctx.offset, frames, true);
-    return writePicture(this.#kind, view, frame, this.#natives);
+    fields.hw_frames_ctx = made(avutil().fns.av_buffer_ref(this.#framesOf(stored, info)), "av_buffer_ref");
+    return writePicture(this.#kind, fields, frame, this.#natives);
   }
 
   /** Its end begins: what it keeps for later frames goes. */
@@ -166,13 +154,12 @@ export class Hardware implements EndHooks {
 
   /** The format of a frame's pixels, and the struct of its device. */
   #storedAs(fields: Fields): { readonly number: number; readonly device?: Address } {
-    const { structs: { hardware: { HardwareAVFrame, AVHWFramesContext, ...structs } } } = avutil();
-    const reference = fields.view.getBigUint64(HardwareAVFrame.fields.hw_frames_ctx.offset, true) as Address;
-    if (reference === NULL) return { number: formatWithout(this.#kind, fields) };
-    const frames = structs.readAVHWFramesContext(viewAt(bufferBytes(reference), AVHWFramesContext.size, "ffmpeg"), 0);
-    const device = deviceAt(frames.device_ctx);
+    const { hw_frames_ctx } = fields;
+    if (hw_frames_ctx === NULL) return { number: formatWithout(this.#kind, fields) };
+    const { device_ctx, sw_format } = struct.at("AVHWFramesContext", bufferBytes(hw_frames_ctx));
+    const device = struct.at("AVHWDeviceContext", device_ctx);
     assertSame(this.#kind, device, this.#natives.handles(), this.on.name);
-    return { number: frames.sw_format, device: device.hwctx };
+    return { number: sw_format, device: device.hwctx };
   }
 
   #framesOf(stored: number, { width, height }: ImageInfo): Address {
@@ -180,12 +167,11 @@ export class Hardware implements EndHooks {
     const known = this.#frames.get(key);
     if (known !== undefined) return known;
     const frames = allOrNothing("making a frames context", (undo) => {
-      const { fns, structs: { hardware: { AVHWFramesContext, ...structs } } } = avutil();
+      const { fns } = avutil();
       const frames = made(fns.av_hwframe_ctx_alloc(this.#device), "av_hwframe_ctx_alloc");
       undo.push(() => unreference(frames));
-      const view = viewAt(bufferBytes(frames), AVHWFramesContext.size, "ffmpeg");
-      const about = structs.readAVHWFramesContext(view, 0);
-      structs.writeAVHWFramesContext(view, 0, { ...about, format: this.format, sw_format: stored, width, height });
+      const about = { format: this.format, sw_format: stored, width, height };
+      struct.change("AVHWFramesContext", bufferBytes(frames), about);
       check(fns.av_hwframe_ctx_init(frames), "av_hwframe_ctx_init");
       return frames;
     });
@@ -212,12 +198,6 @@ export function hardwareFor(on: Hardware | undefined, format: number): Hardware 
     `its format is ${kind.format}: its pixels are a device's, and this context is ${here}.`,
     `Open FFmpegContext.open({ on }) with a context of ${api}, or download it: av_hwframe_transfer_data().`,
   );
-}
-
-/** An AVHWDeviceContext: its type, and the struct of its API. */
-function deviceAt(device: Address) {
-  const { structs: { hardware: { AVHWDeviceContext: { size }, readAVHWDeviceContext } } } = avutil();
-  return readAVHWDeviceContext(viewAt(device, size, "ffmpeg"), 0);
 }
 
 function unreference(reference: Address): void {

@@ -1,6 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AV_CODEC_CAP_HARDWARE, AV_CODEC_HW_CONFIG_METHOD_HW_DEVICE_CTX } from "../../ffi/avcodec59/constants.ts";
-import { coding, readStruct } from "./library.ts";
+import { coding, struct } from "./library.ts";
 
 /**
  * Returns FFmpeg's first decoder of a codec that works on a device of an API, once it has one; NULL if no decoder does. For
@@ -14,7 +14,7 @@ export function decoderOn(api: number, codecId: number): Address {
     const decoder = codec.av_codec_iterate(place);
     if (decoder === NULL) return NULL;
     if (codec.av_codec_is_decoder(decoder) === 0) continue;
-    const { id, capabilities } = readStruct("AVCodec", decoder);
+    const { id, capabilities } = struct.at("AVCodec", decoder);
     if (id === codecId && (capabilities & AV_CODEC_CAP_HARDWARE) === 0 && worksOn(decoder, api)) return decoder;
   }
 }
@@ -23,7 +23,7 @@ function worksOn(decoder: Address, api: number): boolean {
   for (let i = 0;; i++) {
     const config = coding().codec.avcodec_get_hw_config(decoder, i);
     if (config === NULL) return false;
-    const { methods, device_type } = readStruct("AVCodecHWConfig", config);
+    const { methods, device_type } = struct.at("AVCodecHWConfig", config);
     if (device_type === api && (methods & AV_CODEC_HW_CONFIG_METHOD_HW_DEVICE_CTX) !== 0) return true;
   }
 }

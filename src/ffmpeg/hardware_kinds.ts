@@ -3,15 +3,13 @@ import * as hw from "../../ffi/avhwcontext57/constants.ts";
 import { VkPhysicalDeviceFeatures2 } from "../../ffi/avvulkan57/structs.ts";
 import type { NativePicture, Natives } from "../core/contract.ts";
 import { IMAGE_FORMATS, type ImageFormat, type ImageInfo } from "../core/layout/frame_info.ts";
-import { bytesAt, viewAt } from "../core/native/pin.ts";
+import { bytesAt } from "../core/native/pin.ts";
 import type { Frame } from "../core/tensors/frame.ts";
-import type { StructLayout } from "../../ffi/layout.ts";
 import { readDescriptor, storedFormat, writeDescriptor } from "./drm.ts";
 import type { Fields } from "./fields.ts";
-import { avutil, checks } from "./library.ts";
+import { avutil, checks, struct } from "./library.ts";
 import { readVkFrame, writeVkFrame } from "./vulkan_frame.ts";
 
-type View = DataView<ArrayBuffer>;
 type Handles = Readonly<Record<string, bigint>>;
 
 /** Hardware frames of one API: which fields FFmpeg has for its handles. */
@@ -33,7 +31,7 @@ export interface HardwareKind {
   readonly held?: {
     read(fields: Fields, format: ImageFormat): NativePicture;
     /** Returns how many of the AVFrame's buffers it took. */
-    write(view: View, frame: Frame, natives: Natives): number;
+    write(fields: Fields, frame: Frame, natives: Natives): number;
   };
   /** The field of the stream, where planes lie at addresses, with a linesize, and a stream orders the work on them. */
   readonly stream?: string;
@@ -53,7 +51,7 @@ export const KINDS: Readonly<Record<string, HardwareKind>> = {
     ...{ struct: "AVDRMDeviceContext", handles: { fd: "device" } },
     held: {
       read: readDescriptor,
-      write: (view, frame, natives) => writeDescriptor(view, natives.pictureOf(frame), frame.info as ImageInfo),
+      write: (fields, frame, natives) => writeDescriptor(fields, natives.pictureOf(frame), frame.info as ImageInfo),
     },
   },
   vaapi: {
@@ -91,12 +89,6 @@ function standOn(attach: string) {
   return (theirs: bigint) => `Stand on theirs: FFmpegContext.open({ on: ${attach}(${theirs}n) }).`;
 }
 
-/** The struct of a device; undefined where samepage does not know this FFmpeg's. */
-export function deviceStruct(name: DeviceStruct): StructLayout | undefined {
-  const { hardware, vulkan } = avutil().structs;
-  return name === "AVVulkanDeviceContext" ? vulkan?.[name] : hardware[name];
-}
-
 /** The names are those of FFmpeg's fields: an AVVulkanDeviceContext has all that is attached. */
 function standOnDevice(theirs: bigint): string {
   const more = "instance: inst, physicalDevice: phys_dev, queue, queueFamily: queue_family_comp_index";
@@ -105,16 +97,21 @@ function standOnDevice(theirs: bigint): string {
 
 /** Writes a context's handles into the struct of a device. */
 export function writeHandles({ struct, handles, copied = ["", 0] }: HardwareKind, at: Address, given: Handles): void {
-  const { size, fields } = deviceStruct(struct)!;
-  const view = viewAt(at, size, "ffmpeg");
+  const { fields } = avutil().structs[struct]!;
+  const device = fieldsOf(struct, at);
   for (const [field, name] of Object.entries(handles)) {
-    const { offset, type } = fields[field];
     if (field === copied[0]) {
-      const from = bytesAt(given[name] as Address, copied[1], "ffmpeg", []);
-      new Uint8Array(view.buffer, offset, copied[1]).set(from);
-    } else if (type === "i32") view.setInt32(offset, Number(given[name]), true);
-    else view.setBigUint64(offset, given[name], true);
+      const { offset } = fields[field as keyof typeof fields];
+      bytesAt(at + BigInt(offset) as Address, copied[1], "ffmpeg", []).set(
+        bytesAt(given[name] as Address, copied[1], "ffmpeg", []),
+      );
+    } else device[field] = typeof device[field] === "number" ? Number(given[name]) : given[name];
   }
+}
+
+/** The fields of the struct of a device, by their names. */
+function fieldsOf(name: DeviceStruct, at: Address): Record<string, bigint | number> {
+  return struct.at(name, at) as unknown as Record<string, bigint | number>;
 }
 
 /** @throws {ArgumentError} for a device of another context. */
@@ -129,8 +126,7 @@ export function assertSame(
     throw checks.wrong("pointer", `its frames context is of another API than its format, ${format}.`);
   }
   const [field, remedy] = same;
-  const { size, fields } = deviceStruct(struct)!;
-  const theirs = viewAt(hwctx, size, "ffmpeg").getBigUint64(fields[field].offset, true);
+  const theirs = fieldsOf(struct, hwctx)[field] as bigint;
   if (theirs === given[handles[field]]) return;
   const what = `its frames context is on ${field} 0x${
     theirs.toString(16)
@@ -156,14 +152,13 @@ export function readPicture(kind: HardwareKind, fields: Fields, format: ImageFor
   const planes = slots.map((object) => {
     return { object, offset: 0, stride: view.getInt32(linesize.offset + 4 * object, true) };
   });
-  const struct = deviceStruct(kind.struct)!;
-  const queue = viewAt(device!, struct.size, "ffmpeg").getBigUint64(struct.fields[kind.stream].offset, true);
-  return { objects, planes, queue };
+  return { objects, planes, queue: fieldsOf(kind.struct, device!)[kind.stream] as bigint };
 }
 
 /** Writes it into one. Returns how many of its buffers that took. */
-export function writePicture(kind: HardwareKind, view: View, frame: Frame, natives: Natives): number {
-  if (kind.held !== undefined) return kind.held.write(view, frame, natives);
+export function writePicture(kind: HardwareKind, fields: Fields, frame: Frame, natives: Natives): number {
+  if (kind.held !== undefined) return kind.held.write(fields, frame, natives);
+  const { view } = fields;
   const picture = natives.pictureOf(frame);
   const { data, linesize } = avutil().structs.AVFrame.fields;
   for (const [i, slot] of slotsOf(kind, picture.objects.length).entries()) {

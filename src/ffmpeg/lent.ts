@@ -59,7 +59,7 @@ export function lend(spares: SpareFrames, frame: Frame, hardware?: Hardware): Lo
     const { view, address: from } = Object.assign(fields, written, hardware && { format: hardware.format });
     addSideData(from, frame.metadata);
     place?.(view);
-    const first = hardware === undefined ? 0 : hardware.write(view, frame, written.format);
+    const first = hardware === undefined ? 0 : hardware.write(fields, frame, written.format);
     for (const [i, { planes, callback, data }] of blocks.entries()) {
       // Of a surface only its API has an address: the buffer stands for it.
       const [start, end] = hardware === undefined ? endsOf(planes as FFmpegTensor[]) : [data, data + 1n];

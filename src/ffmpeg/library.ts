@@ -12,60 +12,44 @@ import { SYMBOLS as HARDWARE } from "../../ffi/avhwcontext57/symbols.ts";
 import type { AVVulkan } from "../../ffi/avvulkan57/functions.ts";
 import { SYMBOLS as VULKAN } from "../../ffi/avvulkan57/symbols.ts";
 import { ENOMEM } from "../../ffi/libc/errors.ts";
-import type { StructLayout } from "../../ffi/layout.ts";
 import { Checks } from "../core/checks.ts";
 import { InteropError } from "../core/errors.ts";
 import { type Check, checkOf, codeError, type ErrorMaker, type Made, madeOf } from "../core/native/codes.ts";
+import type { Undo } from "../core/life/undo.ts";
 import { errnoError, keptLibrary } from "../core/native/libc.ts";
 import { libraryPaths } from "../core/native/library.ts";
-import { viewAt } from "../core/native/pin.ts";
-import { StructType } from "../core/native/struct_type.ts";
-import { type Coding, type Structs, VERSIONS } from "./versions.ts";
+import { cString } from "../core/native/text.ts";
+import { StructTypes } from "../core/native/struct_type.ts";
+import { type StructName, type Structs, VERSIONS } from "./versions.ts";
 
 export const checks: Checks = new Checks("ffmpeg");
-
-const INSTALL = `Install FFmpeg ${releases()}: apt install ${packages()}.`;
 
 type Functions = AVUtil & AVHWContext & AVVulkan;
 
 const opened = keptLibrary<Functions>({
-  api: "ffmpeg",
-  candidates: [...VERSIONS.keys()].flatMap((major) => libraryPaths(`libavutil.so.${major}`)),
+  ...{ api: "ffmpeg", candidates: VERSIONS.candidates, hint: VERSIONS.hint },
   symbols: { ...SYMBOLS, ...HARDWARE, ...VULKAN },
-  hint: INSTALL,
 });
 
 /** libavutil, and how its version lays structs out. @throws {InteropError} for a version that samepage does not know. */
 export function avutil(): { readonly fns: Functions; readonly structs: Structs } {
-  return known ??= { fns: opened(), structs: structsOf(opened().avutil_version() >>> 16) };
+  return known ??= { fns: opened(), structs: VERSIONS.of(opened().avutil_version() >>> 16) };
 }
 
 let known: { readonly fns: Functions; readonly structs: Structs } | undefined;
 
-function structsOf(major: number): Structs {
-  const structs = VERSIONS.get(major);
-  if (structs !== undefined) return structs;
-  const majors = [...VERSIONS.keys()].join(", ");
-  throw new InteropError(`libavutil has version ${major}, and samepage knows the structs of ${majors}.`, {
-    ...{ api: "ffmpeg", fn: "avutil_version" },
-    hint: `${INSTALL} Both may be installed: SAMEPAGE_LIB_FFMPEG names the one to open.`,
-  });
-}
-
-function releases(): string {
-  return [...VERSIONS.values()].map(({ release }) => release).join(" or ");
-}
-
-function packages(): string {
-  return [...VERSIONS.values()].flatMap(({ inDebian }) => inDebian ?? []).join(" or ");
-}
+/** The structs of the FFmpeg that is open. */
+export const struct: StructTypes<Pick<Structs, StructName>> = new StructTypes<Pick<Structs, StructName>>(
+  () => avutil().structs,
+  "ffmpeg",
+);
 
 function codingLibrary<F>(name: string, symbols: Deno.ForeignLibraryInterface, { release, coding }: Structs): F {
   return keptLibrary<F>({
     api: `ffmpeg_${name.slice("av".length)}`,
-    candidates: libraryPaths(`lib${name}.so.${coding.major}`),
+    candidates: libraryPaths(`lib${name}.so.${coding}`),
     symbols,
-    hint: `Install all of FFmpeg ${release}: apt install lib${name}${coding.major}.`,
+    hint: `Install all of FFmpeg ${release}: apt install lib${name}${coding}.`,
   })();
 }
 
@@ -73,7 +57,6 @@ function codingLibrary<F>(name: string, symbols: Deno.ForeignLibraryInterface, {
 export interface CodingLibraries {
   readonly codec: AVCodecs;
   readonly format: AVFormats;
-  readonly structs: Coding;
 }
 
 let coders: CodingLibraries | undefined;
@@ -82,7 +65,7 @@ let coders: CodingLibraries | undefined;
 export function coding(): CodingLibraries {
   if (coders !== undefined) return coders;
   const { fns, structs } = avutil();
-  const { coding: { major } } = structs;
+  const { coding: major } = structs;
   const codec = codingLibrary<AVCodecs>("avcodec", CODEC_SYMBOLS, structs);
   const format = codingLibrary<AVFormats>("avformat", FORMAT_SYMBOLS, structs);
   assertMajor("avcodec", codec.avcodec_version() >>> 16, major);
@@ -92,31 +75,10 @@ export function coding(): CodingLibraries {
     if (library.av_version_info() !== fns.av_version_info()) throw mixed(name, "av_version_info", "libavutil");
   }
   if (format.avcodec_configuration() === codec.avcodec_configuration()) {
-    return coders = { codec, format, structs: structs.coding };
+    return coders = { codec, format };
   }
   throw mixed("avformat", "avcodec_configuration", "libavcodec");
 }
-
-type StructName = { [K in keyof Coding]: K extends `read${infer Name}` ? Name : never }[keyof Coding];
-type FieldsOf<N extends StructName> = ReturnType<Coding[`read${N}`]>;
-
-/** The fields of a struct of libavcodec's or libavformat's. */
-export function readStruct<N extends StructName>(name: N, address: Address): FieldsOf<N> {
-  const { structs } = coding();
-  const read = structs[`read${name}`] as (view: DataView, at: number) => FieldsOf<N>;
-  return read(viewAt(address, (structs[name] as StructLayout).size, "ffmpeg"), 0);
-}
-
-type Writable = { [K in keyof Coding]: K extends `write${infer Name extends StructName}` ? Name : never }[keyof Coding];
-
-/** Changes some of them. */
-export function changeStruct<N extends Writable>(name: N, address: Address, changes: Partial<FieldsOf<N>>): void {
-  let type = types.get(name);
-  if (type === undefined) types.set(name, type = new StructType(coding().structs[name] as StructLayout, "ffmpeg"));
-  Object.assign(type.at(address), changes);
-}
-
-const types = new Map<StructName, StructType<object>>();
 
 function assertMajor(name: string, major: number, wanted: number): void {
   if (major === wanted) return;
@@ -153,3 +115,22 @@ export const check: Check = checkOf(failure);
 
 /** Null means that there is no memory. */
 export const made: Made = madeOf(check, (object) => object === NULL ? -ENOMEM : 0);
+
+/** An AVPacket, which `undo` frees. */
+export function newPacket(undo: Undo): Address {
+  const { codec } = coding();
+  const packet = made(codec.av_packet_alloc(), "av_packet_alloc");
+  undo.push(() => codec.av_packet_free(new BigUint64Array([packet])));
+  return packet;
+}
+
+/** Options for a call, by their names; `undo` frees what the call leaves of them. */
+export function setOptions(
+  place: BigUint64Array<ArrayBuffer>,
+  options: Iterable<readonly [name: string, value: string]>,
+  undo: Undo,
+): void {
+  const { codec } = coding();
+  undo.push(() => codec.av_dict_free(place));
+  for (const [name, value] of options) check(codec.av_dict_set(place, cString(name), cString(value), 0), "av_dict_set");
+}

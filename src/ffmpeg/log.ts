@@ -1,5 +1,6 @@
 import { AV_LOG_ERROR, AV_LOG_QUIET, AV_LOG_WARNING } from "../../ffi/avcodec59/constants.ts";
-import { NativeCallError } from "../core/errors.ts";
+import type { Address } from "../../ffi/address.ts";
+import type { Undo } from "../core/life/undo.ts";
 import { openingOf } from "../core/native/library.ts";
 import { symbolIn } from "../guard/load.ts";
 import { LogRing } from "../guard/log_ring.ts";
@@ -51,25 +52,39 @@ function setLevel(level: number): void {
 
 /** `void callback(void *avcl, int level, const char *format, va_list arguments)` has FFmpeg write the text. */
 function newLog(): Log | null {
-  if (Deno.build.os !== "linux" || Deno.build.arch !== "x86_64") return null;
   const { path } = openingOf("ffmpeg")!;
   const [formatLine, setCallback] = ["av_log_format_line2", "av_log_set_callback"].map((name) => symbolIn(path!, name));
-  try {
-    const ring = new LogRing("FFmpeg", (code) => {
-      code.op32([0xc7, 0x44, 0x24, 8], 1); // mov dword ptr [rsp + 8], 1: the line begins with a prefix
-      code.op(0x48, 0x8d, 0x44, 0x24, 8).op(0x48, 0x89, 0x04, 0x24); // lea rax, [rsp + 8]; mov [rsp], rax
-      code.op64([0x48, 0xb8], formatLine).op(0xff, 0xd0); // movabs rax, av_log_format_line2; call rax
-    });
-    const type = { parameters: ["u64"], result: "void" } as const;
-    const set = new Deno.UnsafeFnPointer(Deno.UnsafePointer.create<typeof type>(setCallback)!, type);
-    return { ring, take: () => set.call(ring.callback) };
-  } catch (error) {
-    if (error instanceof NativeCallError) return null; // no memfd, or none that may be executed
-    throw error;
-  }
+  const ring = LogRing.open("FFmpeg", (code) => {
+    code.op32([0xc7, 0x44, 0x24, 8], 1); // mov dword ptr [rsp + 8], 1: the line begins with a prefix
+    code.op(0x48, 0x8d, 0x44, 0x24, 8).op(0x48, 0x89, 0x04, 0x24); // lea rax, [rsp + 8]; mov [rsp], rax
+    code.op64([0x48, 0xb8], formatLine).op(0xff, 0xd0); // movabs rax, av_log_format_line2; call rax
+  });
+  if (ring === undefined) return null;
+  const type = { parameters: ["u64"], result: "void" } as const;
+  const set = new Deno.UnsafeFnPointer(Deno.UnsafePointer.create<typeof type>(setCallback)!, type);
+  return { ring, take: () => set.call(ring.callback) };
+}
+
+/** The objects whose calls a program has stopped in the middle, as FFmpeg's lines name them. */
+const stopped = new Set<string>();
+
+/** Until the list is undone, nothing is reported of what an object logs: its last call was stopped in the middle. */
+export function silence(object: Address, undo: Undo): void {
+  const name = ` @ 0x${object.toString(16)}]`;
+  stopped.add(name);
+  undo.push(() => {
+    reportLog();
+    stopped.delete(name);
+  });
 }
 
 /** Warns of what FFmpeg has said since the last call: `[h264 @ 0x7f…] text`, without the address. */
 export function reportLog(): void {
-  log?.ring.report((line) => line.replace(/ @ 0x[0-9a-f]+\]/g, "]"));
+  log?.ring.report((line) => {
+    const [name] = ADDRESS.exec(line) ?? [];
+    return name !== undefined && stopped.has(name) ? "" : line.replaceAll(ADDRESSES, "]");
+  });
 }
+
+const ADDRESS = / @ 0x[0-9a-f]+\]/;
+const ADDRESSES = new RegExp(ADDRESS, "g");

@@ -1,27 +1,23 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AV_CODEC_CAP_DR1 } from "../../ffi/avcodec59/constants.ts";
 import { AV_NUM_DATA_POINTERS } from "../../ffi/avutil57/constants.ts";
-import { InteropError } from "../core/errors.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import type { PicturePlane } from "../core/layout/frame_info.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import type { Access } from "../core/memory/access.ts";
-import { giveBackCallbackMemory, takeCallbackMemory } from "../core/native/callbacks.ts";
+import { CallbackWords } from "../core/native/callbacks.ts";
 import { openingOf } from "../core/native/library.ts";
-import { viewAt } from "../core/native/pin.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { type FrameMemory, NativeBuffers } from "../core/tensors/native_buffers.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { loadFunctions } from "../guard/functions.ts";
+import { assertMachine } from "../guard/machine.ts";
 import { symbolIn } from "../guard/load.ts";
 import { pixelsFormat } from "./formats.ts";
 import type { Contents } from "./frame.ts";
-import { avutil, changeStruct, checks, coding, made, readStruct } from "./library.ts";
+import { avutil, checks, coding, made, struct } from "./library.ts";
 import { allocCode, CONTROL, getBufferCode } from "./pool_code.ts";
-
-/** As many as the pictures that H.264 and HEVC look back at (16), and some for threads and the program. */
-export const SLOTS = 24;
 
 /** Planes and rows begin at multiples of this, as the widest vectors of x86-64 do. */
 const ALIGN = 64;
@@ -46,9 +42,10 @@ export class BufferPool<T extends Tensor = Tensor> {
    * @throws {ArgumentError} for memory that allocates something else.
    */
   constructor(decoder: Resource, context: Address, memory: FrameMemory<T>, count: number) {
-    const { codec, structs: { ThreadSafety } } = coding();
+    const { codec } = coding();
     const { getBuffer, alloc, get, fallback } = functions();
-    const { pix_fmt, ...shown } = readStruct("AVCodecContext", context);
+    const shown = struct.at("AVCodecContext", context);
+    const { pix_fmt } = shown;
     const { planes } = pixelsFormat(pix_fmt, "source");
     const [width, height] = [shown.width, shown.height].map(roundUp); // a stream may code more than it shows
     const { offsets, linesizes, byteLength } = placesOf(planes, ...alignedBy(context, width, height));
@@ -58,32 +55,28 @@ export class BufferPool<T extends Tensor = Tensor> {
     });
     this.#undo = [() => buffers.end()];
     allOrNothing("making a decoder's buffers", (undo) => {
-      const control = takeCallbackMemory(CONTROL.buffers + 8 * count);
-      undo.push(() => giveBackCallbackMemory(control));
-      const { buffer, byteOffset, length } = control.bytes;
-      const words = new BigUint64Array(buffer, byteOffset, length / 8);
-      const numbers = new Int32Array(buffer, byteOffset, length / 4);
+      const control = new CallbackWords(CONTROL.buffers / 8 + count, undo);
+      const words = control.all;
+      const numbers = new Int32Array(words.buffer, words.byteOffset, 2 * words.length);
       const [left, references, pool] = [CONTROL.left / 4, CONTROL.buffers / 8, CONTROL.pool / 8];
       undo.push(() => {
-        while (numbers[left] > 0) codec.av_buffer_unref(words.subarray(references + --numbers[left]));
+        while (numbers[left] > 0) codec.av_buffer_unref(control.place(references + --numbers[left]));
       });
       for (let i = 0; i < count; i++) {
         words[references + i] = buffers.add(memory, byteLength, (start) => this.#newBuffer(start, byteLength));
         numbers[left] = i + 1;
       }
       words[pool] = made(
-        codec.av_buffer_pool_init2(BigInt(byteLength), control.address, alloc, NULL),
+        codec.av_buffer_pool_init2(BigInt(byteLength), control.addressOf(0), alloc, NULL),
         "av_buffer_pool_init2",
       );
-      undo.push(() => codec.av_buffer_pool_uninit(words.subarray(pool)));
+      undo.push(() => codec.av_buffer_pool_uninit(control.place(pool)));
       words.set([get, fallback], CONTROL.get / 8);
       numbers.set([pix_fmt, width, height, planes.length], CONTROL.format / 4);
       words.set(offsets.map(BigInt), CONTROL.offsets / 8);
       numbers.set(linesizes, CONTROL.linesizes / 4);
-      changeStruct("AVCodecContext", context, { opaque: control.address, get_buffer2: getBuffer });
-      if (ThreadSafety === undefined) return;
-      const { size, fields: { thread_safe_callbacks } } = ThreadSafety;
-      viewAt(context, size, "ffmpeg").setInt32(thread_safe_callbacks.offset, 1, true);
+      struct.change("AVCodecContext", context, { opaque: control.addressOf(0), get_buffer2: getBuffer });
+      if (avutil().structs.ThreadSafety !== undefined) struct.at("ThreadSafety", context).thread_safe_callbacks = 1;
     }, this.#undo);
   }
 
@@ -109,8 +102,8 @@ export class BufferPool<T extends Tensor = Tensor> {
 
 /** True if a decoder that is not open yet would take buffers of others, and its stream says what its pictures are. */
 export function takesBuffers(context: Address): boolean {
-  const { codec, pix_fmt, width, height } = readStruct("AVCodecContext", context);
-  const { capabilities } = readStruct("AVCodec", codec);
+  const { codec, pix_fmt, width, height } = struct.at("AVCodecContext", context);
+  const { capabilities } = struct.at("AVCodec", codec);
   return (capabilities & AV_CODEC_CAP_DR1) !== 0 && pix_fmt >= 0 && width > 0 && height > 0;
 }
 
@@ -146,12 +139,8 @@ let loaded: Record<"getBuffer" | "alloc" | "get" | "fallback", Address> | undefi
 /** The machine code, and what it calls. */
 function functions() {
   if (loaded !== undefined) return loaded;
-  const { os, arch } = Deno.build;
-  if (os !== "linux" || arch !== "x86_64") {
-    const what =
-      `into: FFmpeg writes to other memory by machine code for Linux on x86-64, and this is ${os} on ${arch}.`;
-    throw new InteropError(what, { api: "ffmpeg", hint: "Leave it out: frames are in FFmpeg's memory then." });
-  }
+  const hint = "Leave it out: frames are in FFmpeg's memory then.";
+  assertMachine("into: what has FFmpeg write to other memory", { api: "ffmpeg", hint });
   const code = loadFunctions("ffmpeg-pool", { getBuffer: getBufferCode(avutil().structs), alloc: allocCode() });
   const { path } = openingOf("ffmpeg_codec")!; // which finds what it needs of libavutil, too
   const [get, fallback] = ["av_buffer_pool_get", "avcodec_default_get_buffer2"].map((name) => symbolIn(path!, name));

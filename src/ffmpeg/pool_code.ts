@@ -44,7 +44,7 @@ const ENDBR64 = [0xf3, 0x0f, 0x1e, 0xfa]; // endbr64: an indirect call may arriv
  * that is not too large gets a buffer of the pool. If the pool is empty, and for every other frame, FFmpeg's own function
  * goes on with the same arguments.
  */
-export function getBufferCode({ AVFrame, AVBufferRef, coding: { AVCodecContext } }: Structs): Code {
+export function getBufferCode({ AVFrame, AVBufferRef, AVCodecContext }: Structs): Code {
   const { opaque } = AVCodecContext.fields;
   const { format, width, height, buf, data, linesize, extended_data } = AVFrame.fields;
   const code = new Assembler();

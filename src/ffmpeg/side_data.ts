@@ -4,7 +4,7 @@ import type { ArgumentError } from "../core/errors.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { Metadata, type MetadataFields } from "../core/tensors/metadata.ts";
 import type { Fields } from "./fields.ts";
-import { avutil, checks, made } from "./library.ts";
+import { avutil, checks, made, struct } from "./library.ts";
 
 /** FFmpeg's side data of one type, as a dictionary of a frame's metadata. */
 interface Kind<F = MetadataFields[string]> {
@@ -41,14 +41,14 @@ const LIGHT: Kind<MetadataFields["contentLight"]> = {
   type: av.AV_FRAME_DATA_CONTENT_LIGHT_LEVEL,
   byteLength: () => avutil().structs.AVContentLightMetadata.size,
   read(view) {
-    const { MaxCLL: most, MaxFALL: average } = avutil().structs.readAVContentLightMetadata(view, 0);
+    const { MaxCLL: most, MaxFALL: average } = struct.type("AVContentLightMetadata").in(view);
     return { most, average };
   },
   write(view, { most, average }) {
     if (most >>> 0 !== most || average >>> 0 !== average) {
       throw wrongNumbers("contentLight", "two of 32 bits, from 0 on");
     }
-    avutil().structs.writeAVContentLightMetadata(view, 0, { MaxCLL: most, MaxFALL: average });
+    Object.assign(struct.type("AVContentLightMetadata").in(view), { MaxCLL: most, MaxFALL: average });
   },
 };
 
@@ -57,8 +57,8 @@ const DISPLAY: Kind<MetadataFields["masteringDisplay"]> = {
   type: av.AV_FRAME_DATA_MASTERING_DISPLAY_METADATA,
   byteLength: () => avutil().structs.AVMasteringDisplayMetadata.size,
   read(view) {
-    const { AVMasteringDisplayMetadata: { fields: at }, readAVMasteringDisplayMetadata } = avutil().structs;
-    const { has_primaries, has_luminance } = readAVMasteringDisplayMetadata(view, 0);
+    const { AVMasteringDisplayMetadata: { fields: at } } = avutil().structs;
+    const { has_primaries, has_luminance } = struct.type("AVMasteringDisplayMetadata").in(view);
     return {
       ...has_primaries !== 0 && {
         primaries: ratios(view, at.display_primaries.offset, 6),
@@ -85,12 +85,10 @@ const KINDS = [MATRIX, CAPTIONS, LIGHT, DISPLAY] as readonly Kind[];
 /** Returns the side data of an AVFrame whose types are known here; undefined if it has no such data. */
 export function metadataOf({ side_data, nb_side_data }: Fields): Metadata | undefined {
   if (nb_side_data <= 0) return undefined;
-  const { AVFrameSideData, readAVFrameSideData } = avutil().structs;
   const all = viewAt(side_data, WORD * nb_side_data, "ffmpeg");
   let metadata: Metadata | undefined;
   for (let i = 0; i < nb_side_data; i++) {
-    const one = viewAt(all.getBigUint64(WORD * i, true) as Address, AVFrameSideData.size, "ffmpeg");
-    const { type, data, size } = readAVFrameSideData(one, 0);
+    const { type, data, size } = struct.at("AVFrameSideData", all.getBigUint64(WORD * i, true) as Address);
     const kind = KINDS.find((kind) => kind.type === type);
     if (kind === undefined || size === 0n || Number(size) < kind.byteLength()) continue;
     (metadata ??= new Metadata()).add(kind.name, kind.read(viewAt(data, Number(size), "ffmpeg")));
@@ -100,7 +98,7 @@ export function metadataOf({ side_data, nb_side_data }: Fields): Metadata | unde
 
 /** Gives an AVFrame such metadata as its side data. @throws {ArgumentError} for numbers that FFmpeg's have no room for. */
 export function addSideData(frame: Address, metadata: Metadata): void {
-  const { fns, structs: { AVFrameSideData, readAVFrameSideData } } = avutil();
+  const { fns } = avutil();
   for (const kind of KINDS) {
     const fields = metadata.get(kind.name);
     if (fields === undefined) continue;
@@ -108,7 +106,7 @@ export function addSideData(frame: Address, metadata: Metadata): void {
     const written = new DataView(new ArrayBuffer(byteLength));
     kind.write(written, fields);
     const one = made(fns.av_frame_new_side_data(frame, kind.type, BigInt(byteLength)), "av_frame_new_side_data");
-    const { data } = readAVFrameSideData(viewAt(one, AVFrameSideData.size, "ffmpeg"), 0);
+    const { data } = struct.at("AVFrameSideData", one);
     if (byteLength > 0) new Uint8Array(viewAt(data, byteLength, "ffmpeg").buffer).set(new Uint8Array(written.buffer));
   }
 }

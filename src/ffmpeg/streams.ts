@@ -1,64 +1,20 @@
 import type { Address } from "../../ffi/address.ts";
 import { AVMEDIA_TYPE_AUDIO, AVMEDIA_TYPE_SUBTITLE, AVMEDIA_TYPE_VIDEO } from "../../ffi/avcodec59/constants.ts";
 import { AV_TIME_BASE } from "../../ffi/avformat59/constants.ts";
-import type { AVStream } from "../../ffi/avformat59/structs.ts";
 import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
-import type { DType } from "../core/layout/dtype.ts";
 import { viewAt } from "../core/native/pin.ts";
+import type { MediaInfo, StreamInfo } from "../core/layout/media_info.ts";
+import type { Ratio } from "../core/layout/ratio.ts";
+import type { InMemory } from "../core/native/struct_type.ts";
 import { textAt } from "../core/native/text.ts";
 import { SAMPLES } from "./formats.ts";
 import { known } from "./frame.ts";
-import { coding, readStruct } from "./library.ts";
-
-/** A numerator and a denominator. */
-export type Ratio = readonly [numerator: number, denominator: number];
-
-/** What a file says of one of its streams. What it does not say is left out. */
-export interface StreamInfo {
-  /** Its place among the streams. */
-  readonly index: number;
-  /** What it holds. */
-  readonly type: "video" | "audio" | "subtitle" | "other";
-  /** FFmpeg's name of the codec: `"h264"`. */
-  readonly codec: string;
-  /** Seconds. */
-  readonly duration?: number;
-  /** Seconds that a frame's `pts` counts. */
-  readonly timeBase: Ratio;
-  /** Bits a second. */
-  readonly bitRate?: number;
-  /** Pixels across. A frame may have another size, and says so. */
-  readonly width?: number;
-  /** Pixels down. */
-  readonly height?: number;
-  /** FFmpeg's name of the pixel format, or the type of a sample. */
-  readonly format?: string | DType;
-  /** Frames a second, on average. */
-  readonly frameRate?: Ratio;
-  /** A pixel's width by its height. */
-  readonly sampleAspect?: Ratio;
-  /** Samples a second. */
-  readonly sampleRate?: number;
-  /** How many channels. */
-  readonly channels?: number;
-}
-
-/** What a file says of itself. */
-export interface MediaInfo {
-  /** FFmpeg's names of the format of the file: `"mov,mp4,m4a,3gp,3g2,mj2"`. */
-  readonly format: string;
-  /** Seconds, if it is known. */
-  readonly duration?: number;
-  /** All of its streams. */
-  readonly streams: readonly StreamInfo[];
-  /** The stream that is decoded. */
-  readonly stream: StreamInfo;
-}
+import { coding, struct } from "./library.ts";
+import type { Structs } from "./versions.ts";
 
 /** A stream of FFmpeg's, and what it says. */
 export interface OpenStream {
   readonly address: Address;
-  readonly fields: AVStream;
   readonly info: StreamInfo;
 }
 
@@ -70,18 +26,17 @@ const TYPES = new Map<number, StreamInfo["type"]>([
 
 /** The streams of an AVFormatContext. */
 export function streamsOf(context: Address): OpenStream[] {
-  const { nb_streams, streams } = readStruct("AVFormatContext", context);
+  const { nb_streams, streams } = struct.at("AVFormatContext", context);
   const addresses = nb_streams === 0 ? undefined : viewAt(streams, 8 * nb_streams, "ffmpeg");
   return Array.from({ length: nb_streams }, (_, i) => {
     const address = addresses!.getBigUint64(8 * i, true) as Address;
-    const fields = readStruct("AVStream", address);
-    return { address, fields, info: infoOf(fields) };
+    return { address, info: infoOf(struct.at("AVStream", address)) };
   });
 }
 
-function infoOf(stream: AVStream): StreamInfo {
+function infoOf(stream: InMemory<Structs["AVStream"]>): StreamInfo {
   const { codec } = coding();
-  const parameters = readStruct("AVCodecParameters", stream.codecpar);
+  const parameters = struct.at("AVCodecParameters", stream.codecpar);
   const { codec_type, codec_id, bit_rate, width, height, format, sample_rate, channels } = parameters;
   const type = TYPES.get(codec_type) ?? "other";
   const timeBase = [stream.time_base_num, stream.time_base_den] as const;
@@ -111,9 +66,9 @@ function ratio(numerator: number, denominator: number): Ratio | undefined {
 
 /** What a file says, of which one stream is decoded. */
 export function mediaInfoOf(context: Address, streams: readonly OpenStream[], { info: stream }: OpenStream): MediaInfo {
-  const { iformat, duration } = readStruct("AVFormatContext", context);
+  const { iformat, duration } = struct.at("AVFormatContext", context);
   return Object.freeze({
-    format: textAt(readStruct("AVInputFormat", iformat).name)!,
+    format: textAt(struct.at("AVInputFormat", iformat).name)!,
     ...known({ duration: duration === AV_NOPTS_VALUE ? undefined : Number(duration) / AV_TIME_BASE }),
     streams: Object.freeze(streams.map(({ info }) => info)),
     stream,

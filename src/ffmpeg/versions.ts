@@ -16,73 +16,61 @@ import * as util59 from "../../ffi/avutil59/structs.ts";
 import * as util60 from "../../ffi/avutil60/structs.ts";
 import * as util61 from "../../ffi/avutil61/structs.ts";
 import * as vulkan57 from "../../ffi/avvulkan57/structs.ts";
-import type { StructLayout } from "../../ffi/layout.ts";
+import type { FieldLayout, StructLayout } from "../../ffi/layout.ts";
+import { type KnownVersion, Versions } from "../core/native/versions.ts";
 
-/** The same structs, wherever their fields lie. */
+/** Layouts with the same fields, of the same types, wherever those lie. */
 type Laid<M> = {
-  readonly [N in keyof M]: M[N] extends StructLayout
-    ? StructLayout & { readonly fields: { readonly [F in keyof M[N]["fields"]]: StructLayout["fields"][string] } }
-    : M[N];
+  readonly [N in keyof M]: M[N] extends StructLayout ? LaidStruct<M[N]> : never;
 };
 
-/** How a major version of libavutil lays its structs out, and which FFmpeg has it. */
-export interface Structs extends Laid<typeof util57> {
-  /** `"5.1"` */
-  readonly release: string;
-  /** The package of Debian's that has it, where one does. */
-  readonly inDebian?: string;
-  /** The bits of `AVFrame.key_flags` that say that a frame is decoded without others. */
-  readonly keyFrame: number;
-  /** The structs of hardware frames. */
-  readonly hardware: Laid<typeof hardware57>;
-  /** The structs of Vulkan's frames; left out for releases that need more than Vulkan 1.2, and a lock of the queue. */
-  readonly vulkan?: typeof vulkan57;
-  /** The structs of the libavcodec and the libavformat of the same build. */
-  readonly coding: Coding;
+interface LaidStruct<L extends StructLayout> extends StructLayout {
+  readonly fields: { readonly [F in keyof L["fields"]]: FieldLayout & { readonly type: L["fields"][F]["type"] } };
 }
 
-/** What all majors of libavcodec have. AVCodecs are read only. */
-type Codec = Omit<typeof codec61, "writeAVCodec">;
+/** The structs that all releases have. */
+type Common = Laid<typeof util57 & typeof hardware57 & typeof codec61 & typeof format59>;
 
 /**
- * The structs of libavcodec and libavformat, and the major version of both. `ThreadSafety` is the part of an AVCodecContext
- * that says whether its get_buffer2 may be called on any thread, where a release asks.
+ * Those of some. Vulkan's frames: later releases need more than Vulkan 1.2, and a lock of the queue. `ThreadSafety`, the part
+ * of an AVCodecContext that says whether its get_buffer2 may be called on any thread. `SupportedFormats`, those of an AVCodec.
  */
-export type Coding =
-  & { readonly major: number; readonly ThreadSafety: StructLayout | undefined }
-  & Laid<Codec & typeof format59>;
+type Some = Partial<Laid<typeof vulkan57 & typeof codec59>>;
+
+/** How one build of FFmpeg lays its structs out, and which release it is. */
+export interface Structs extends KnownVersion, Common, Omit<Some, keyof Common> {
+  /** The bits of `AVFrame.key_flags` that say that a frame is decoded without others. */
+  readonly keyFrame: number;
+  /** The major version of its libavcodec and its libavformat. */
+  readonly coding: number;
+}
+
+/** A struct that samepage knows. */
+export type StructName = keyof Common | keyof Some;
 
 /** Each has the major version of libavutil as its key. What is not here is refused. */
-export const VERSIONS: ReadonlyMap<number, Structs> = new Map<number, Structs>([
-  [57, {
-    release: "5.1",
-    inDebian: "libavutil57",
-    keyFrame: 1,
-    ...util57,
-    hardware: hardware57,
-    vulkan: vulkan57,
-    coding: of(59, codec59, format59),
-  }],
-  [59, {
-    release: "7.1",
-    inDebian: "libavutil59",
-    ...later(util59),
-    hardware: hardware59,
-    coding: of(61, codec61, format61),
-  }],
-  [60, { release: "8", ...later(util60), hardware: hardware60, coding: of(62, codec62, format62) }],
-  [61, { release: "9", ...later(util61), hardware: hardware61, coding: of(63, codec63, format63) }],
-]);
-
-/** Since 7.1, a bit of the flags says what a field said. */
-function later<S>(structs: S): S & { readonly keyFrame: number } {
-  return { keyFrame: AV_FRAME_FLAG_KEY, ...structs };
-}
-
-function of(
-  major: number,
-  codec: Laid<Codec> & { readonly ThreadSafety?: StructLayout },
-  format: Laid<typeof format59>,
-): Coding {
-  return { major, ThreadSafety: undefined, ...codec, ...format };
-}
+export const VERSIONS: Versions<Structs> = new Versions(
+  new Map<number, Structs>([
+    [57, {
+      ...{ release: "5.1", inDebian: "libavutil57", coding: 59, keyFrame: 1 },
+      ...{ ...util57, ...hardware57, ...vulkan57, ...codec59, ...format59 },
+    }],
+    // From here on a bit of the flags says what a field said.
+    [59, {
+      ...{ release: "7.1", inDebian: "libavutil59", coding: 61, keyFrame: AV_FRAME_FLAG_KEY },
+      ...{ ...util59, ...hardware59, ...codec61, ...format61 },
+    }],
+    [60, {
+      ...{ release: "8", coding: 62, keyFrame: AV_FRAME_FLAG_KEY },
+      ...{ ...util60, ...hardware60, ...codec62, ...format62 },
+    }],
+    [61, {
+      ...{ release: "9", coding: 63, keyFrame: AV_FRAME_FLAG_KEY },
+      ...{ ...util61, ...hardware61, ...codec63, ...format63 },
+    }],
+  ]),
+  {
+    ...{ api: "ffmpeg", product: "FFmpeg", library: "libavutil", fn: "avutil_version" },
+    variable: "SAMEPAGE_LIB_FFMPEG",
+  },
+);

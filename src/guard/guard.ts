@@ -1,4 +1,5 @@
 import type { Address } from "../../ffi/address.ts";
+import { assertMachine } from "./machine.ts";
 import { RTLD_NOLOAD } from "../../ffi/libc/constants.ts";
 import { InteropError, messageOf, PermissionError } from "../core/errors.ts";
 import type { Link } from "../core/native/library.ts";
@@ -46,10 +47,7 @@ export function guarded(errorOf: ErrorOf = nativeCallErrorOf): Link {
 
 /** Loads the image for an open library, unless the process has it; returns its name. @throws {InteropError} */
 function imageOf(path: string, symbols: Symbols, api: string): string {
-  const { os, arch } = Deno.build;
-  if (os !== "linux" || arch !== "x86_64") {
-    throw new InteropError(`The guard is machine code for Linux on x86-64, and this is ${os} on ${arch}.`, { api });
-  }
+  assertMachine("The guard", { api });
   const targets = targetsIn(path, symbols, api);
   return loadImage(`guard-${api}`, (soname) => guardImage(soname, targets));
 }

@@ -1,10 +1,11 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { shown } from "../core/argument.ts";
-import { warn } from "../core/errors.ts";
+import { NativeCallError, warn } from "../core/errors.ts";
 import { mapPages, unmapPages } from "../core/native/blocks.ts";
 import { bytesAt } from "../core/native/pin.ts";
 import { Assembler, JA } from "./assembler.ts";
 import { loadFunctions } from "./functions.ts";
+import { isMachine } from "./machine.ts";
 import type { Code } from "./x86_64.ts";
 
 /** The ring's parts, in bytes: the least important level that is kept, the number of lines so far, and the lines. */
@@ -36,22 +37,26 @@ export class LogRing {
   readonly #reported = new Set<string>();
 
   /**
-   * Makes one for good, since any thread may write to it.
+   * Makes one for good, since any thread may write to it; undefined where no machine code may run.
    *
    * @param write the instructions that write the text: the library's callback has its arguments in rdi, rdx and rcx as C
    * passes them, and a level in esi. `r8` is where the text goes, `r9d` is {@link TEXT_BYTES}, and 16 bytes at `rsp` are free
-   * @throws {NativeCallError} where the system lets no machine code in.
    */
-  constructor(library: string, write: (code: Assembler) => void) {
+  static open(library: string, write: (code: Assembler) => void): LogRing | undefined {
+    if (!isMachine()) return undefined;
     const ring = mapPages(NULL, BYTES);
     try {
-      const functions = { callback: callbackCode(ring, write) };
-      this.callback = loadFunctions(`${library.toLowerCase()}-log`, functions).callback;
+      const { callback } = loadFunctions(`${library.toLowerCase()}-log`, { callback: callbackCode(ring, write) });
+      return new LogRing(library, ring, callback);
     } catch (error) {
       unmapPages(ring, BYTES);
+      if (error instanceof NativeCallError) return undefined; // no memfd, or none that may be executed
       throw error;
     }
-    this.#library = library;
+  }
+
+  private constructor(library: string, ring: Address, callback: Address) {
+    [this.#library, this.callback] = [library, callback];
     this.#bytes = bytesAt(ring, BYTES, "guard", []);
     this.#words = new Uint32Array(this.#bytes.buffer);
   }

@@ -1,4 +1,4 @@
-import type { FieldType, StructLayout } from "../../ffi/layout.ts";
+import type { StructLayout } from "../../ffi/layout.ts";
 import type { Library } from "../../ffi/generate/library.ts";
 import { className } from "../../ffi/generate/read/cxx/names.ts";
 import { structName } from "../../ffi/generate/read/structs.ts";
@@ -17,7 +17,7 @@ export async function committed(library: Library): Promise<Record<string, unknow
 }
 
 /** Bytes of a field. */
-const SIZES: Record<FieldType, number> = {
+const SIZES: Record<StructLayout["fields"][string]["type"], number> = {
   u8: 1,
   i8: 1,
   u16: 2,
@@ -30,6 +30,7 @@ const SIZES: Record<FieldType, number> = {
   isize: 8,
   f32: 4,
   f64: 8,
+  pointer: 8,
 };
 
 /** Everything that the committed files say of a library's constants, error codes and structs. */

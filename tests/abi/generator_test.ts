@@ -227,3 +227,20 @@ Deno.test("clang that is missing is named with what installs it", async () => {
   const { code, stderr } = await deno(["run", "-A", "-q", main, "--check", "libc"], { env: { PATH: "/nonexistent" } });
   assertEquals([code, stderr], [1, "libc: clang is not installed. Run `deno task setup` first.\n"]);
 });
+
+abiTest(
+  "of structs that lie differently in each version only layouts are written, which say what is an address",
+  async () => {
+    const library = fixture({ structs: ["Record"], layoutsOnly: true });
+    assertEquals(await lines(library, "structs.ts", "offset:"), [
+      'owner: { offset: 0, type: "pointer" },',
+      'label: { offset: 8, type: "pointer" },',
+      'colour: { offset: 16, type: "u32" },',
+      'tag: { offset: 20, type: "u8" },',
+      'weight: { offset: 24, type: "f32" },',
+      'on_close: { offset: 32, type: "pointer" },',
+    ]);
+    assertEquals(await lines(library, "structs.ts", "function"), []);
+    assertEquals((await write(library, await readModel(library))).has("handles.ts"), false);
+  },
+);

@@ -92,6 +92,7 @@ const LIBC: Failures<LibC> = {
   epoll_wait: undefined, // it is called again
   eventfd: minusOne(EMFILE),
   process_vm_readv: { answer: -1n, errno: EPERM },
+  signalfd: undefined, // it is asked for its errno alone
   memcpy: undefined,
   getpid: undefined,
   sched_yield: undefined,

@@ -15,6 +15,10 @@ const CLIPS = {
   "h264.mkv": [...PICTURES("160x120", 25), "-t", "2", ...X264],
   "h264.ts": [...PICTURES("160x120", 25), "-t", "2", ...X264],
   "av1.mkv": [...PICTURES("160x120", 25), "-t", "0.4", "-c:v", "libsvtav1", "-preset", "12", "-pix_fmt", "yuv420p"],
+  // Only the first picture is decoded without others, and the file has no index.
+  "one_key.ts": [...PICTURES("64x48", 10), "-t", "20", ...X264, "-g", "1000", "-sc_threshold", "0"],
+  // Each packet takes a while to read.
+  "raw.mkv": [...PICTURES("1920x1080", 25), "-frames:v", "8", "-c:v", "rawvideo", "-pix_fmt", "yuv420p"],
   "larger.ts": [...PICTURES("320x180", 25), "-t", "1", ...X264],
   "theora.ogv": [...PICTURES("64x48", 25), "-frames:v", "12", "-c:v", "libtheora"],
   // The codec says nothing of a pixel's shape, and the file does.

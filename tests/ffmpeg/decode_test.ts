@@ -19,6 +19,7 @@ import { avutil } from "../../src/ffmpeg/library.ts";
 import { assertAlive } from "../alive.ts";
 import { openFds } from "../gc.ts";
 import { runModule } from "../process.ts";
+import { warningsOf } from "../warnings.ts";
 import { bytesOf, concat } from "./bytes.ts";
 import { clip, decodedByProgram, missing } from "./clips.ts";
 
@@ -83,6 +84,24 @@ for (const name of ["h264.mp4", "h264.mkv", "h264.ts"] as const) {
     assertEquals(await framesOf(there, path, { from: 3 }), []);
   });
 }
+
+test("decode() goes back in growing steps where a seek comes too late", async () => {
+  const text = `
+    import { FFmpegContext } from "@samepage/interop/ffmpeg";
+    import { setTap } from "./src/core/native/library.ts";
+    let seeks = 0;
+    setTap((api, functions) => {
+      if (api !== "ffmpeg_format") return functions;
+      return { ...functions, avformat_seek_file: (...given) => (seeks++, functions.avformat_seek_file(...given)) };
+    });
+    using ffmpeg = FFmpegContext.open();
+    let count = 0;
+    for await (using frame of ffmpeg.decode("${await clip("one_key.ts")}", { from: 15.5 })) count++;
+    console.log(count, seeks);
+  `;
+  const { stdout } = await runModule(text, { limit: 60 });
+  assertEquals(stdout, "45 6\n"); // 1, 2, 4 and 8 seconds earlier, and before the start
+});
 
 test("a path, a file: URL and bytes are the same", async (there) => {
   const path = await clip("h264.mp4");
@@ -225,6 +244,32 @@ test("a context that ends before its decoder", async ({ graph: _ }) => {
   await ffmpeg[Symbol.asyncDispose]();
   assertEquals((frame as Frame).planes[0].resource.isLive, false);
   await assertRejects(() => frames.next(), DisposedError);
+});
+
+test("an aborted signal ends a decoder that nobody calls", async ({ ffmpeg }) => {
+  const controller = new AbortController();
+  const decoder = ffmpeg.decode(await clip("h264.mp4"), { signal: controller.signal });
+  await decoder.info();
+  controller.abort();
+  assertThrows(() => decoder.assertUsable(), DisposedError);
+  await decoder[Symbol.asyncDispose]();
+});
+
+test("a read that an aborted signal has stopped in the middle says nothing of its packet", async ({ ffmpeg }) => {
+  const path = await clip("raw.mkv");
+  const warnings = await warningsOf(async () => {
+    for (let i = 0; i < 60; i++) {
+      const controller = new AbortController();
+      let count = 0;
+      for await (using _ of ffmpeg.decode(path, { signal: controller.signal, threads: 1 })) {
+        if (++count < 3) continue; // what came before was read to find out what the file is
+        for (const until = performance.now() + (i % 20) / 20; performance.now() < until;);
+        controller.abort();
+        break;
+      }
+    }
+  });
+  assertEquals(warnings, []);
 });
 
 test("an aborted signal ends the loop with its reason", async ({ ffmpeg }) => {

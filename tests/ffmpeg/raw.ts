@@ -8,7 +8,7 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { fieldsAt } from "../../src/ffmpeg/fields.ts";
 import { describe } from "../../src/ffmpeg/frame.ts";
 import { Resource } from "../../src/core/life/resource.ts";
-import { avutil, check, coding, made } from "../../src/ffmpeg/library.ts";
+import { avutil, check, coding, made, struct } from "../../src/ffmpeg/library.ts";
 import type { FrameMemory } from "../../src/core/tensors/native_buffers.ts";
 import { BufferPool, takesBuffers } from "../../src/ffmpeg/pool.ts";
 import { giveBackCallbackMemory, takeCallbackMemory } from "../../src/core/native/callbacks.ts";
@@ -31,7 +31,7 @@ export class RawDecoder<T extends Tensor = Tensor> implements AsyncDisposable {
     { threads = 1, into, slots = 24 }: { threads?: number; into?: FrameMemory<T>; slots?: number } = {},
   ): Promise<RawDecoder<T>> {
     const one = new RawDecoder<T>();
-    const { codec, format, structs } = coding();
+    const { codec, format } = coding();
     // An isolate that is terminated in the middle frees its own memory, while FFmpeg still reads and writes.
     const { address, bytes } = takeCallbackMemory(8);
     const url = cText(path);
@@ -44,20 +44,15 @@ export class RawDecoder<T extends Tensor = Tensor> implements AsyncDisposable {
     giveBackCallbackMemory(kept);
     const from = one.#format[0] as Address;
     check(await format.avformat_find_stream_info(from, null), "avformat_find_stream_info");
-    const { AVFormatContext, readAVFormatContext, AVStream, readAVStream, AVCodecParameters, readAVCodecParameters } =
-      structs;
-    const { streams } = readAVFormatContext(viewAt(from, AVFormatContext.size, "ffmpeg"), 0);
+    const { streams } = struct.at("AVFormatContext", from);
     const stream = viewAt(streams, 8, "ffmpeg").getBigUint64(0, true) as Address;
-    const { codecpar } = readAVStream(viewAt(stream, AVStream.size, "ffmpeg"), 0);
-    const { codec_id } = readAVCodecParameters(viewAt(codecpar, AVCodecParameters.size, "ffmpeg"), 0);
+    const { codecpar } = struct.at("AVStream", stream);
+    const { codec_id } = struct.at("AVCodecParameters", codecpar);
     const found = codec.avcodec_find_decoder(codec_id);
     one.#decoder[0] = made(codec.avcodec_alloc_context3(found), "avcodec_alloc_context3");
     const decoder = one.#decoder[0] as Address;
     check(codec.avcodec_parameters_to_context(decoder, codecpar), "avcodec_parameters_to_context");
-    const { thread_count, thread_type } = structs.AVCodecContext.fields;
-    const view = viewAt(decoder, structs.AVCodecContext.size, "ffmpeg");
-    view.setInt32(thread_count.offset, threads, true);
-    view.setInt32(thread_type.offset, 1, true);
+    struct.change("AVCodecContext", decoder, { thread_count: threads, thread_type: 1 });
     if (into !== undefined && takesBuffers(decoder)) one.pool = new BufferPool(one.resource, decoder, into, slots);
     check(await codec.avcodec_open2(decoder, found, NULL), "avcodec_open2");
     one.#packet[0] = made(codec.av_packet_alloc(), "av_packet_alloc");
@@ -67,13 +62,12 @@ export class RawDecoder<T extends Tensor = Tensor> implements AsyncDisposable {
 
   /** Each AVFrame, which is valid until the next is asked for. */
   async *frames(): AsyncGenerator<Address> {
-    const { codec, format, structs: { AVPacket: { fields } } } = coding();
+    const { codec, format } = coding();
     const [from, decoder, packet, frame] = [this.#format, this.#decoder, this.#packet, this.#frame]
       .map(([at]) => at as Address);
     for (let isOver = false; !isOver;) {
       isOver = await format.av_read_frame(from, packet) < 0;
-      const index = viewAt(packet, 64, "ffmpeg").getInt32(fields.stream_index.offset, true);
-      if (!isOver && index !== this.#stream) continue;
+      if (!isOver && struct.at("AVPacket", packet).stream_index !== this.#stream) continue;
       await codec.avcodec_send_packet(decoder, isOver ? NULL : packet);
       codec.av_packet_unref(packet);
       while (await codec.avcodec_receive_frame_async(decoder, frame) === 0) {

@@ -9,7 +9,7 @@ import { viewAt } from "../../src/core/native/pin.ts";
 import { fieldsAt } from "../../src/ffmpeg/fields.ts";
 import { bufferBytes } from "../../src/ffmpeg/frame.ts";
 import { pixelFormatNumber } from "../../src/ffmpeg/formats.ts";
-import { avutil } from "../../src/ffmpeg/library.ts";
+import { avutil, struct } from "../../src/ffmpeg/library.ts";
 
 const MORE = {
   av_frame_get_buffer: { parameters: ["u64", "i32"], result: "i32" },
@@ -50,20 +50,17 @@ export class UploadedFrame implements Disposable {
   /** NV12 in memory, with anything in it. */
   static empty(width: number, height: number): UploadedFrame {
     const frame = new UploadedFrame();
-    const { structs: { AVFrame, readAVFrame, writeAVFrame } } = avutil();
-    const view = viewAt(frame.pointer, AVFrame.size, "ffmpeg");
-    writeAVFrame(view, 0, { ...readAVFrame(view, 0), format: pixelFormatNumber("nv12"), width, height });
+    struct.change("AVFrame", frame.pointer, { format: pixelFormatNumber("nv12"), width, height });
     ok(more().av_frame_get_buffer(frame.pointer, 0));
     return frame;
   }
 
   /** A new NV12 frame of a device's, whose pixels are those of {@link pixels}. */
   static on(device: bigint, format: string, width: number, height: number): UploadedFrame {
-    const { fns, structs: { hardware: { AVHWFramesContext, ...structs } } } = avutil();
+    const { fns } = avutil();
     const frames = fns.av_hwframe_ctx_alloc(device as Address);
-    const view = viewAt(bufferBytes(frames), AVHWFramesContext.size, "ffmpeg");
     const formats = { format: pixelFormatNumber(format), sw_format: pixelFormatNumber("nv12") };
-    structs.writeAVHWFramesContext(view, 0, { ...structs.readAVHWFramesContext(view, 0), ...formats, width, height });
+    struct.change("AVHWFramesContext", bufferBytes(frames), { ...formats, width, height });
     ok(fns.av_hwframe_ctx_init(frames));
     const frame = new UploadedFrame();
     ok(more().av_hwframe_get_buffer(frames, frame.pointer, 0));

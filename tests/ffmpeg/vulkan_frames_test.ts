@@ -9,7 +9,7 @@ import { VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO } from "../../ffi/vulkan/consta
 import { viewAt } from "../../src/core/native/pin.ts";
 import { textAt } from "../../src/core/native/text.ts";
 import { bufferBytes } from "../../src/ffmpeg/frame.ts";
-import { avutil } from "../../src/ffmpeg/library.ts";
+import { struct } from "../../src/ffmpeg/library.ts";
 import { until } from "../conformance/bytes.ts";
 import { withEmptyLedger } from "../unit/ledger.ts";
 import { CFrame, cText, inC } from "./frames.ts";
@@ -81,12 +81,8 @@ function counterOf({ handle }: VulkanContext, semaphore: bigint): bigint {
 
 /** What a program of FFmpeg's reads in its AVVulkanDeviceContext. */
 function theirDevice(reference: bigint): VulkanHandles {
-  const { structs: { hardware, vulkan } } = avutil();
-  const { hwctx } = hardware.readAVHWDeviceContext(
-    viewAt(bufferBytes(reference as Address), hardware.AVHWDeviceContext.size, "ffmpeg"),
-    0,
-  );
-  const of = vulkan!.readAVVulkanDeviceContext(viewAt(hwctx, vulkan!.AVVulkanDeviceContext.size, "ffmpeg"), 0);
+  const { hwctx } = struct.at("AVHWDeviceContext", bufferBytes(reference as Address));
+  const of = struct.at("AVVulkanDeviceContext", hwctx);
   const names = viewAt(of.enabled_dev_extensions, 8 * of.nb_enabled_dev_extensions, "ffmpeg");
   const extensions = Array.from({ length: of.nb_enabled_dev_extensions }, (_, i) => {
     return textAt(names.getBigUint64(8 * i, true) as Address)!;

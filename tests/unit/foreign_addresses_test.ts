@@ -1,6 +1,13 @@
 import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { ArgumentError } from "../../src/core/errors.ts";
-import { countForeignMapping, ForeignAddresses, foreignAddresses } from "../../src/core/native/foreign_addresses.ts";
+import { type Address, NULL } from "../../ffi/address.ts";
+import { mapPages, PAGE, unmapPages } from "../../src/core/native/blocks.ts";
+import {
+  countForeignMapping,
+  ForeignAddresses,
+  foreignAddresses,
+  probeObject,
+} from "../../src/core/native/foreign_addresses.ts";
 import { mappingCount } from "../../src/core/native/mappings.ts";
 
 const GIB = 2 ** 30;
@@ -46,4 +53,17 @@ Deno.test("countForeignMapping() counts a mapping and its addresses, or neither"
   assertThrows(() => countForeignMapping(2 ** 52), ArgumentError);
   countOff();
   assertEquals([foreignAddresses.taken, mappingCount.taken], before);
+});
+
+Deno.test("probeObject() sees each time whether an object can be read, also where it ends on another page", () => {
+  const pages = mapPages(NULL, 3 * PAGE);
+  const at = (offset: number) => pages + BigInt(offset) as Address;
+  const [inside, across] = [at(PAGE + 100), at(2 * PAGE - 100)];
+  for (const object of [inside, across]) probeObject(object, 200, "test", "pointer");
+  unmapPages(at(2 * PAGE), PAGE);
+  probeObject(inside, 200, "test", "pointer");
+  assertThrows(() => probeObject(across, 200, "test", "pointer"), ArgumentError, "page 1 of the 200 bytes");
+  unmapPages(pages, 2 * PAGE);
+  const error = assertThrows(() => probeObject(inside, 200, "test", "pointer"), ArgumentError, "cannot be read");
+  assertEquals([error.api, error.argument], ["test", "pointer"]);
 });

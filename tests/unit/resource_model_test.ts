@@ -263,6 +263,7 @@ class World {
       node.works.push({ work, foreign: op.foreign });
       resource.disposeAfter(work.fence);
     }
+    if (op.how === "finalize" && ended.holds.length > 0) return; // it ends once it is let go
     assert(closure.every((each) => each.resource.state !== "live") || ended.intermediate !== undefined);
   }
 

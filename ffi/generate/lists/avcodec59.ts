@@ -77,6 +77,7 @@ export const avcodec59: Library = {
       ],
     },
   ],
+  layoutsOnly: true,
   structs: [
     {
       type: "AVCodecContext",
@@ -94,8 +95,6 @@ export const avcodec59: Library = {
         ...[["ch_layout", "ch_layout.order"], ["channels", "ch_layout.nb_channels"]] as const,
       ],
     },
-    // Later releases have no such field: every get_buffer2 has to be safe there.
-    { type: "struct AVCodecContext", as: "ThreadSafety", fields: ["thread_safe_callbacks"] },
     {
       type: "AVCodecParameters",
       fields: [
@@ -113,14 +112,12 @@ export const avcodec59: Library = {
         ...[["time_base_num", "time_base.num"], ["time_base_den", "time_base.den"]] as const,
       ],
     },
-    {
-      type: "AVCodec",
-      fields: [
-        ...["name", "long_name", "type", "id", "capabilities"],
-        ...["supported_framerates", "pix_fmts", "supported_samplerates", "sample_fmts", "ch_layouts"],
-      ],
-    },
+    { type: "AVCodec", fields: ["name", "long_name", "type", "id", "capabilities"] },
     "AVCodecHWConfig",
     "AVDictionaryEntry",
+    // Later releases have no such field: every get_buffer2 has to be safe there.
+    { type: "struct AVCodecContext", as: "ThreadSafety", fields: ["thread_safe_callbacks"] },
+    // There avcodec_get_supported_config() returns these lists.
+    { type: "struct AVCodec", as: "SupportedFormats", fields: ["pix_fmts", "sample_fmts"] },
   ],
 };

@@ -41,6 +41,7 @@ export const avformat59: Library = {
     },
     { type: "enum AVDiscard", names: ["AVDISCARD_*"] },
   ],
+  layoutsOnly: true,
   structs: [
     {
       type: "AVFormatContext",

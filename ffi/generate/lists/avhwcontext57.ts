@@ -42,8 +42,8 @@ export const avhwcontext57: Library = {
     },
     { type: "int", names: ["AV_DRM_MAX_PLANES"] },
   ],
+  layoutsOnly: true,
   structs: [
-    { type: "AVFrame", as: "HardwareAVFrame", fields: [["surface", "data[3]"], "hw_frames_ctx"] },
     { type: "AVHWDeviceContext", fields: ["type", "hwctx"] },
     { type: "AVHWFramesContext", fields: ["device_ctx", "format", "sw_format", "width", "height"] },
     { type: "AVCUDADeviceContext", fields: ["cuda_ctx", "stream"] },

@@ -58,6 +58,7 @@ export const avutil57: Library = {
     },
   ],
   errors: { type: "int", names: ["AVERROR_*"] },
+  layoutsOnly: true,
   structs: [
     {
       type: "AVFrame",
@@ -88,6 +89,7 @@ export const avutil57: Library = {
         "colorspace",
         "chroma_location",
         ["duration", "pkt_duration"],
+        "hw_frames_ctx",
         "crop_top",
         "crop_bottom",
         "crop_left",

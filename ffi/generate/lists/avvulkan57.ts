@@ -13,6 +13,7 @@ export const avvulkan57: Library = {
     { name: "av_free", address: ["ptr"] },
   ],
   constants: [{ type: "VkImageTiling", names: ["VK_IMAGE_TILING_OPTIMAL"] }],
+  layoutsOnly: true,
   structs: [
     {
       type: "AVVulkanDeviceContext",

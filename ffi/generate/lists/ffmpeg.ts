@@ -8,8 +8,8 @@ import { avutil57 } from "./avutil57.ts";
 /** Where later releases of FFmpeg have what 5.1 has elsewhere. */
 const MOVED: Readonly<Record<string, string>> = { key_flags: "flags", duration: "duration" };
 
-/** What FFmpeg 9 has not any more: avcodec_get_supported_config() returns it there. */
-const GONE = ["supported_framerates", "pix_fmts", "supported_samplerates", "sample_fmts", "ch_layouts"];
+/** What FFmpeg 9 has not any more. */
+const GONE = ["ThreadSafety", "SupportedFormats"];
 
 /** The later releases, by the major versions of libavutil, and of libavcodec and libavformat. */
 const LATER = [[59, 61], [60, 62], [61, 63]] as const;
@@ -28,18 +28,17 @@ export const LATER_FFMPEG: readonly Library[] = LATER.flatMap(([util, coding]) =
       constants: [...avutil.constants, { type: "int", names: ["AV_FRAME_FLAG_KEY"] }],
     },
     { ...avhwcontext57, ...about, name: `avhwcontext${util}` },
-    { ...avcodec59, ...about, name: `avcodec${coding}`, structs: avcodec59.structs.filter(isKept).map(moved) },
+    { ...avcodec59, ...about, name: `avcodec${coding}`, structs: avcodec59.structs.filter(isKept) },
     { ...avformat59, ...about, name: `avformat${coding}` },
   ];
 });
 
 function isKept(struct: string | ClassEntry): boolean {
-  return typeof struct === "string" || struct.as !== "ThreadSafety";
+  return typeof struct === "string" || !GONE.includes(struct.as ?? "");
 }
 
 function moved(struct: string | ClassEntry): string | ClassEntry {
-  if (typeof struct === "string") return struct;
+  if (typeof struct === "string" || struct.type !== "AVFrame") return struct;
   const fields = struct.fields.map((field) => typeof field === "string" ? [field, field] as const : field);
-  const kept = fields.filter(([name]) => struct.type !== "AVCodec" || !GONE.includes(name));
-  return { ...struct, fields: kept.map(([name, at]) => [name, struct.type === "AVFrame" ? MOVED[name] ?? at : at]) };
+  return { ...struct, fields: fields.map(([name, at]) => [name, MOVED[name] ?? at]) };
 }

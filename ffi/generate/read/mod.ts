@@ -40,7 +40,9 @@ async function readModelFor(library: Library, target: Target): Promise<Model> {
 
   const foreign = [
     ...functions.flatMap(({ parameters, result }) => [...parameters.map((parameter) => parameter.foreign), result]),
-    ...structs.flatMap((struct) => Object.values(struct.members).map((member) => member.foreign)),
+    ...library.layoutsOnly
+      ? []
+      : structs.flatMap((struct) => Object.values(struct.members).map((member) => member.foreign)),
   ];
   const handles = [...new Set(foreign.flatMap(({ handle }) => handle ?? []))].sort();
   return { functions, handles, constants, errors, structs };

@@ -15,7 +15,7 @@ export async function write(library: Library, model: Model): Promise<Map<string,
     "handles.ts": handles(model),
     "constants.ts": constants(model),
     "errors.ts": errors(model),
-    "structs.ts": structs(model),
+    "structs.ts": structs(library, model),
   }).filter(([, body]) => body !== "");
   const files = bodies.map(([name, body]) => [name, header(library) + imports(body, model) + body]);
   files.push(["mod.ts", header(library) + index(library, bodies.map(([name]) => name))]);

@@ -1,15 +1,40 @@
+import type { Library } from "../library.ts";
 import type { Model, Struct } from "../model.ts";
 import { pascalCase } from "../types.ts";
 
-/** `structs.ts`: layouts, with a reader and a writer each. */
-export function structs({ structs }: Model): string {
-  return structs.map(struct).join("");
+/** `structs.ts`: layouts, with a reader and a writer each where more than those is wanted. */
+export function structs({ layoutsOnly }: Library, { structs }: Model): string {
+  return structs.map((struct) => layoutsOnly ? layoutOf(withPointers(struct)) : layoutOf(struct) + access(struct))
+    .join("");
 }
 
-function struct({ type, name, layout, members }: Struct): string {
+/** What a program reads is typed by the layout alone: it has to say which words are addresses. */
+function withPointers(struct: Struct): Struct {
+  const fields = Object.entries(struct.layout.fields).map(([name, field]) => {
+    const isNumber = /^(bigint|number)$/.test(struct.members[name].foreign.type);
+    return [name, isNumber ? field : { ...field, type: "pointer" }] as const;
+  });
+  return { ...struct, layout: { ...struct.layout, fields: Object.fromEntries(fields) as typeof struct.layout.fields } };
+}
+
+function layoutOf({ type, name, layout }: Struct): string {
+  const rows = Object.entries(layout.fields)
+    .map(([field, { offset, type }]) => `    ${field}: { offset: ${offset}, type: "${type}" },`);
+  return `
+/** The layout of a \`${type}\`. */
+export const ${name} = {
+  size: ${layout.size},
+  align: ${layout.align},
+  fields: {
+${rows.join("\n")}
+  },
+} as const satisfies StructLayout;
+`;
+}
+
+function access({ type, name, layout, members }: Struct): string {
   const Name = pascalCase(name);
   const fields = Object.entries(layout.fields);
-  const rows = fields.map(([field, { offset, type }]) => `    ${field}: { offset: ${offset}, type: "${type}" },`);
   const typed = fields.map(([field]) => {
     const { designator, foreign } = members[field];
     return `  /** \`${type}.${designator}\` */\n  ${field}: ${foreign.type};`;
@@ -23,15 +48,6 @@ function struct({ type, name, layout, members }: Struct): string {
     `  view.set${accessor(type)}(${at(offset)}, value.${field}${endian(type)});`
   ));
   return `
-/** The layout of a \`${type}\`. */
-export const ${name} = {
-  size: ${layout.size},
-  align: ${layout.align},
-  fields: {
-${rows.join("\n")}
-  },
-} as const satisfies StructLayout;
-
 /** The values of a \`${type}\`. */
 export interface ${Name} {
 ${typed.join("\n")}

@@ -13,7 +13,7 @@ import { decoded, jsonIn, KINDS } from "../message.ts";
 import { isReasonOf, signalIn, type SignalOptions } from "../options.ts";
 import { receivePacket } from "../packet.ts";
 import { connectionOf, type Peer, unlessDisposed } from "../peer.ts";
-import { Turns } from "../turns.ts";
+import { Turns } from "../../core/turns.ts";
 import { RingFrame } from "./lend.ts";
 import { isEnd, mostHeld, type Notice, noticeOf, NOTICES, tell, type WhenFull } from "./notice.ts";
 import { Polling, SLOW_MS } from "./polling.ts";

@@ -11,7 +11,7 @@ import type { SentKind } from "../description.ts";
 import { checks, signalIn, type SignalOptions } from "../options.ts";
 import type { Server } from "../server.ts";
 import { outgoing } from "../transfer.ts";
-import { Turns } from "../turns.ts";
+import { Turns } from "../../core/turns.ts";
 import { Audience } from "./audience.ts";
 import { RingFrame } from "./lend.ts";
 import { isTimestamp, mostHeld, type WhenFull } from "./notice.ts";

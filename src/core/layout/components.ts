@@ -1,5 +1,6 @@
+import type { NativePicture } from "../contract.ts";
 import { type DType, sizeOf } from "./dtype.ts";
-import type { PicturePlane } from "./frame_info.ts";
+import { type FrameInfo, type PicturePlane, planeLayouts } from "./frame_info.ts";
 import type { Layout } from "./layout.ts";
 
 /** A component of a pixel format, as a library's descriptor says it. */
@@ -52,4 +53,26 @@ export function croppedPlane(
   const size = sizeOf(dtype);
   const byteOffset = Math.floor(top / rows) * stride + Math.floor(left / step) * elements * size;
   return { shape, dtype, strides: [stride, elements * size, size].slice(0, shape.length), byteOffset };
+}
+
+/**
+ * A picture of other code's of which a crop shows a part: its planes begin later in their objects. Undefined where only a
+ * driver knows where its pixels lie.
+ *
+ * @param info what is shown
+ * @param formats its planes, by their format
+ */
+export function croppedPicture(
+  picture: NativePicture,
+  info: FrameInfo,
+  formats: readonly PicturePlane[],
+  crop: { readonly left: number; readonly top: number },
+): NativePicture | undefined {
+  if (crop.left + crop.top === 0) return picture;
+  if (picture.planes.length === 0 || (picture.modifier ?? 0n) !== 0n) return undefined;
+  const planes = planeLayouts(info).map((whole, i) => {
+    const { offset, ...plane } = picture.planes[i];
+    return { ...plane, offset: offset + croppedPlane(formats[i], whole, crop, plane.stride).byteOffset };
+  });
+  return { ...picture, planes };
 }

@@ -124,6 +124,8 @@ export class Resource extends Printed {
   ending: string = "disposed";
   /** The name of what has taken it over, which alone may use it from then on. */
   takenBy: string | undefined;
+  /** @internal What a program can do to have it end, where something else has to end it. */
+  remedy: string | undefined;
   /** @internal True once `disposeAsync` reports its end to the program. */
   awaited = false;
   /** @internal What has failed, and was not reported yet. */
@@ -194,6 +196,11 @@ export class Resource extends Printed {
   /** True while it or a dependent is lent to a promise. */
   get held(): boolean {
     return subtreeOf(this).some((resource) => resource.holds !== undefined && resource.holds.size > 0);
+  }
+
+  /** What a program can do to have it and its dependents end, where something else has to end them. */
+  get wayOut(): string | undefined {
+    return subtreeOf(this).find(({ remedy }) => remedy !== undefined)?.remedy;
   }
 
   /** Throws a {@link DisposedError} unless it is live, and an {@link AccessError} if it was taken over. */
@@ -299,6 +306,8 @@ export class Resource extends Printed {
   /** Ends it (an intermediate: what it was made for) from a finalizer: in the background, with a warning. */
   finalize(): void {
     if (this.state === "live" && this.#madeFor !== undefined) return this.#madeFor.finalize();
+    const [inUse] = this.state === "live" ? this.holds ?? [] : [];
+    if (inUse !== undefined) return void inUse.then(() => this.finalize()); // its call's promise may be all that is held
     const holdsNothing = this.#parts.length > 0 && this.#parts.every((part) => !part.isLive);
     if (!begin(this)) return;
     if (!holdsNothing) {

@@ -15,6 +15,9 @@ interface EndedWait {
 /** How long a dispose polls work that goes on after its wait has ended, in milliseconds. Then its memory is given up. */
 const LOST_AFTER_MS = 10_000;
 
+/** How long an end waits before it says so, in milliseconds. */
+const SECONDS_MS = 2_000;
+
 /** Blocks, but not on a lend or behind a gate: then the end goes on in the background. @throws all failures. */
 export function driveSync(resource: Resource): void {
   let ended: EndedWait | undefined;
@@ -56,7 +59,7 @@ export function driveIfOver(resource: Resource): void {
 export async function drive(resource: Resource, wait = (fence: Fence) => fence.wait()): Promise<void> {
   let ended: EndedWait | undefined;
   for (let obstacle = advance(resource); obstacle !== undefined; obstacle = advance(resource)) {
-    if (obstacle instanceof Promise) await obstacle;
+    if (obstacle instanceof Promise) await outwaited(obstacle, resource);
     else if (ended !== undefined && isSame(obstacle, ended)) {
       outlast(resource, ended);
       await new Promise((resolve) => setTimeout(resolve, 1));
@@ -69,6 +72,15 @@ export async function drive(resource: Resource, wait = (fence: Fence) => fence.w
       }
     }
   }
+}
+
+/** An end that a program awaits, and that something of its own may hold up for ever, says so after seconds. */
+async function outwaited(hold: Promise<void>, resource: Resource): Promise<void> {
+  const { awaited, wayOut, name } = resource;
+  if (!awaited || wayOut === undefined) return await hold;
+  const timer = setTimeout(() => warn(`the end of ${name} has been waiting for seconds. ${wayOut}`), SECONDS_MS);
+  await hold;
+  clearTimeout(timer);
 }
 
 /** Drives it in the background. The bytes keep the failures for their next user, unless a `disposeAsync` reports them. */

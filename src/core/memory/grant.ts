@@ -255,7 +255,7 @@ export class Grant {
     const purpose = this.resource?.purpose.name ?? this.holder;
     const own = purpose.endsWith(ofUser) ? `its ${purpose.slice(0, -ofUser.length).split(VIA)[0]}` : this.holder;
     const it = own === this.holder ? own : "that";
-    const hint = own === `its ${PROMISE}` ? "Await that first." : `Dispose ${it} first.`;
+    const hint = this.resource?.wayOut ?? (own === `its ${PROMISE}` ? "Await that first." : `Dispose ${it} first.`);
     return new AccessError(
       `${user} cannot be used for "${access}": bytes ${this.start} to ${this.end} are lent to ${own} for "${this.access}".`,
       { api: "core", hint },

@@ -9,6 +9,7 @@ import { EAGAIN } from "../../../ffi/libc/errors.ts";
 import type { LibCCallbacks } from "../../../ffi/libc_callbacks/functions.ts";
 import { SYMBOLS } from "../../../ffi/libc_callbacks/symbols.ts";
 import { InteropError } from "../errors.ts";
+import type { Undo } from "../life/undo.ts";
 import { errno, libc, libcError, partOfLibc } from "./libc.ts";
 import { mapPages, PAGE } from "./blocks.ts";
 import { bytesAt } from "./pin.ts";
@@ -42,6 +43,31 @@ export function takeCallbackMemory(byteLength: number): CallbackMemory {
 export function giveBackCallbackMemory(memory: CallbackMemory): void {
   memory.bytes.fill(0);
   free.get(memory.bytes.length)!.push(memory);
+}
+
+/** Words that calls on other threads read and write: an object, a place for one, a flag. */
+export class CallbackWords {
+  /** All of them. */
+  readonly all: BigUint64Array<ArrayBuffer>;
+  readonly #address: Address;
+
+  /** Zeros. `undo` gives them back. */
+  constructor(count: number, undo: Undo) {
+    const memory = takeCallbackMemory(8 * count);
+    undo.push(() => giveBackCallbackMemory(memory));
+    this.#address = memory.address;
+    this.all = new BigUint64Array(memory.bytes.buffer, memory.bytes.byteOffset, count);
+  }
+
+  /** Where a word lies. */
+  addressOf(word: number): Address {
+    return this.#address + BigInt(8 * word) as Address;
+  }
+
+  /** A word as a pointer to an object, for a function that frees the object and clears it. */
+  place(word: number): BigUint64Array<ArrayBuffer> {
+    return this.all.subarray(word, word + 1);
+  }
 }
 
 function newPieces(length: number): CallbackMemory[] {

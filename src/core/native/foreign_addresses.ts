@@ -7,7 +7,7 @@ import { isVacant, PAGE, reservePages, unmapPages } from "./blocks.ts";
 import { MADV_POPULATE_WRITE } from "../../../ffi/libc/constants.ts";
 import { iovec, writeIovec } from "../../../ffi/libc/structs.ts";
 import { pinned } from "./pin.ts";
-import { libc, libcError } from "./libc.ts";
+import { errno, libc, libcError } from "./libc.ts";
 
 /** Others say how long their memory is, and it may be sparse: a small part of all addresses is theirs. */
 const SHARES: Shares = { own: 1 / 8, process: 1 / 2, step: 1 / 128 };
@@ -131,16 +131,29 @@ export function probePages(
   });
 }
 
-/** Objects that could be read: programs receive one frame after another in the same one. */
-const probed = new Set<Address>();
-const MOST_PROBED = 64;
-
-/** The same for a native object, whose address is not asked about again soon. @throws {ArgumentError} as {@link probePages}. */
-export function probeOnce(address: Address, byteLength: number, api: string, argument: string): void {
-  if (probed.has(address)) return;
+/**
+ * The same for a native object of at most a page, with less work: programs receive one after another.
+ * @throws {ArgumentError} as {@link probePages}.
+ */
+export function probeObject(address: Address, byteLength: number, api: string, argument: string): void {
+  const last = address + BigInt(byteLength - MASK_BYTES) as Address;
+  const isOnePage = (address & PAGE_BITS) === (last & PAGE_BITS);
+  if (isReadable(address) && (isOnePage || isReadable(last))) return;
   probePages(address, byteLength, api, argument);
-  if (probed.size === MOST_PROBED) probed.clear();
-  probed.add(address);
+}
+
+const PAGE_BITS = ~BigInt(PAGE - 1);
+
+/** What signalfd() reads. */
+const MASK_BYTES = 8;
+
+/** No fd, and not -1, for which signalfd() would make one. */
+const NO_FD = -2;
+
+/** The kernel reads the mask before it refuses the fd. */
+function isReadable(address: Address): boolean {
+  libc().signalfd(NO_FD, address, 0);
+  return errno() !== EFAULT;
 }
 
 /**

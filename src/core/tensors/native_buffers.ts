@@ -20,6 +20,33 @@ export interface FrameMemory<T extends Tensor = Tensor> {
   allocate(layout: LayoutInit<"u8">): T;
 }
 
+/** Where a program wants native code to write its frames. */
+export interface BufferOptions<T extends Tensor = Tensor> {
+  /**
+   * Where the frames are written: `host`, `cuda.pinned`, `dmabuf`, or an object that allocates by its own rules. They are
+   * tensors of that memory, in place. Where the library can write a frame to no memory but its own, or no buffer is left, that
+   * frame is in its own, and `frame.target` says so.
+   */
+  readonly into?: FrameMemory<T>;
+  /** How many buffers `into` allocates, each for one frame; 24 if left out. */
+  readonly slots?: number;
+}
+
+const MOST_SLOTS = 1024;
+
+/** As many as the pictures that H.264 and HEVC look back at (16), and some for threads and the program. */
+const SLOTS = 24;
+
+/** Checks these options. Returns how many buffers there are. */
+export function slotsIn({ into, slots }: BufferOptions, checks: Checks): number {
+  checks.assertInteger(slots ?? SLOTS, "slots", 1, MOST_SLOTS);
+  if (into !== undefined && typeof (into as Partial<FrameMemory> | null)?.allocate !== "function") {
+    throw checks.wrongKind("into", "memory with an allocate()", into, "Pass host, cuda.pinned or dmabuf.");
+  }
+  if (into !== undefined || slots === undefined) return slots ?? SLOTS;
+  throw checks.wrong("slots", "without into there are no buffers to count.", "Pass { into: host }, or leave it out.");
+}
+
 /** What buffers of native code are made of. */
 export interface NativeBuffersInit {
   /** What writes into them. It ends before they do. */

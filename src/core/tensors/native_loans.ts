@@ -2,7 +2,8 @@ import type { Address } from "../../../ffi/address.ts";
 import type { Line } from "../device/line.ts";
 import { NativeFlag } from "../device/native_flag.ts";
 import { eachConflict } from "../device/work.ts";
-import { allOrNothing, type Undo } from "../life/undo.ts";
+import { messageOf, warn } from "../errors.ts";
+import { allOrNothing, type Undo, undoAll } from "../life/undo.ts";
 import { type Frame, planesOf } from "./frame.ts";
 import type { Tensor } from "./tensor.ts";
 
@@ -80,5 +81,64 @@ export class NativeLoans {
   /** True for the `data` of a block that was lent and did not come back. */
   has(data: Address): boolean {
     return this.#flags.get(data)?.isSet() === false;
+  }
+}
+
+interface Kept {
+  readonly flags: readonly NativeFlag[];
+  readonly undo: Undo;
+}
+
+/**
+ * The frames that one object of native code has references to: an encoder, or another sink that is given bytes of a program's
+ * and keeps them until it is done. They can be read meanwhile, and not written. For backends.
+ */
+export class NativeKeep<T extends Tensor> {
+  readonly #remedy: string;
+  #kept: readonly Kept[] = [];
+
+  /** @param remedy how a program has the bytes let go, for messages: `"Close the encoder, or await the frame's end."` */
+  constructor(remedy: string) {
+    this.#remedy = remedy;
+  }
+
+  /** How many frames it has references to. */
+  get count(): number {
+    this.letGo();
+    return this.#kept.length;
+  }
+
+  /**
+   * Lends a frame for as long as there are references.
+   *
+   * @param refer takes a reference to memory of the library's, which lasts until the list is undone: then the program's frame
+   * may end before. Undefined for other memory, which has to stay
+   * @param make makes the object over the frame that is lent
+   */
+  lend<R>(frame: Frame<T>, refer: ((undo: Undo) => void) | undefined, make: (frame: Frame<T>) => Loan<R>): R {
+    const undo: Undo = [];
+    const { object, flags } = allOrNothing("handing over a frame", () => {
+      const lent = frame.borrow("read");
+      undo.push(() => lent[Symbol.dispose]());
+      for (const { resource } of [lent, ...lent.planes]) resource.remedy = this.#remedy;
+      if (refer === undefined) undo.push(lent.resource.hold());
+      else refer(undo);
+      const loan = make(lent);
+      undo.push(...loan.flags.map((flag) => () => flag[Symbol.dispose]()));
+      return loan;
+    }, undo);
+    this.#kept = [...this.#kept, { flags, undo }];
+    // A thread of the library's may be the last to let go: an end may wait for that, and no call come.
+    const waits = flags.map((flag) => flag.fence().wait());
+    Promise.all(waits).then(() => this.letGo()).catch((error) => warn(messageOf(error)));
+    return object;
+  }
+
+  /** Gives back what there is no reference to any more. */
+  letGo(): void {
+    const over = this.#kept.filter(({ flags }) => flags.every((flag) => flag.isSet()));
+    if (over.length === 0) return;
+    this.#kept = this.#kept.filter((kept) => !over.includes(kept));
+    undoAll(over.flatMap(({ undo }) => undo), "giving frames back");
   }
 }

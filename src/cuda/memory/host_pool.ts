@@ -1,10 +1,10 @@
 import { type Address, NULL } from "../../../ffi/address.ts";
-import { InteropError } from "../../core/errors.ts";
 import { allOrNothing, undoAll } from "../../core/life/undo.ts";
 import { mapPages, PAGE, unmapPages } from "../../core/native/blocks.ts";
 import { permitted } from "../../core/native/library.ts";
 import { bytesAt } from "../../core/native/pin.ts";
 import { loadFunctions } from "../../guard/functions.ts";
+import { assertMachine } from "../../guard/machine.ts";
 import { giveCode, HEADER, removeIdleCode, SIZES, STATE, takeCode } from "./host_pool_code.ts";
 
 /** How a pool gets blocks of CUDA, and gives them back. */
@@ -35,11 +35,8 @@ export class HostPool {
   readonly #free: HostPoolInit["free"];
 
   constructor({ context, flags, calls, free }: HostPoolInit) {
-    const { os, arch } = Deno.build;
-    if (os !== "linux" || arch !== "x86_64") {
-      const what = `Native code takes pinned blocks on Linux on x86-64, and this is ${os} on ${arch}.`;
-      throw new InteropError(what, { api: "cuda", fn: "cudaHostAlloc", hint: "Use cuda.pinned.pool()." });
-    }
+    const fields = { api: "cuda", fn: "cudaHostAlloc", hint: "Use cuda.pinned.pool()." };
+    assertMachine("What gives native code pinned blocks", fields);
     const at = mapPages(NULL, PAGE);
     const load = () =>
       loadFunctions("cuda-host-pool", {

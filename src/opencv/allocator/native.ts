@@ -2,6 +2,7 @@ import type { Address } from "../../../ffi/address.ts";
 import { InteropError } from "../../core/errors.ts";
 import { openingOf } from "../../core/native/library.ts";
 import { loadFunctions } from "../../guard/functions.ts";
+import { assertMachine } from "../../guard/machine.ts";
 import { symbolIn } from "../../guard/load.ts";
 import { core } from "../library.ts";
 import { viewAt } from "../memory.ts";
@@ -65,10 +66,7 @@ export function allocatorClass(blocks: Blocks): AllocatorClass {
 }
 
 function makeClass(blocks: Blocks): AllocatorClass {
-  const { os, arch } = Deno.build;
-  if (os !== "linux" || arch !== "x86_64") {
-    throw impossible(`OpenCV's allocators can be replaced on Linux on x86-64, and this is ${os} on ${arch}.`);
-  }
+  assertMachine("What replaces OpenCV's allocators", { api: "opencv", fn: "MatAllocator" });
   const standard = core().Mat_getStdAllocator();
   const functions = functionsOf(standard);
   const opencv = openingOf("opencv_core")!.path!;
