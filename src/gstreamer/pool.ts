@@ -15,7 +15,7 @@ import {
   GstMemory,
 } from "../../ffi/gstreamer/structs.ts";
 import { GstVideoInfo } from "../../ffi/gst_video/structs.ts";
-import { InteropError, NativeCallError } from "../core/errors.ts";
+import { NativeCallError } from "../core/errors.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, thenUndo, type Undo, undoAll } from "../core/life/undo.ts";
 import type { Access } from "../core/memory/access.ts";
@@ -31,13 +31,9 @@ import { type FrameMemory, NativeBuffers } from "../core/tensors/native_buffers.
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { loadFunctions } from "../guard/functions.ts";
 import { symbolIn } from "../guard/load.ts";
+import { assertMachine } from "../guard/machine.ts";
 import { checks, gobject, gst, gstVideo } from "./library.ts";
-import { ALIGN, allocCode, CONTROL, holdCode, INSTANCE, MOST_SLOTS, offerCode } from "./pool_code.ts";
-
-/** As many as most elements keep at a time, and some for queues and the program. */
-export const SLOTS = 24;
-
-export { MOST_SLOTS };
+import { ALIGN, allocCode, CONTROL, holdCode, INSTANCE, offerCode } from "./pool_code.ts";
 
 /** What a pool of a sink's is made of. */
 export interface UpstreamPoolInit<T extends Tensor> {
@@ -98,7 +94,7 @@ export class UpstreamPool<T extends Tensor = Tensor> {
    * @throws {ArgumentError} for memory that allocates something else.
    */
   adopt(buffer: Address): void {
-    const { pool } = BUFFER.at(buffer);
+    const pool = BUFFER.at(buffer).pool as Address;
     if (this.#init.machineCode || this.#buffers !== undefined || pool === NULL) return;
     const acquired = new BigUint64Array(1);
     const params = new Uint8Array(GstBufferPoolAcquireParams.size);
@@ -211,9 +207,9 @@ export class UpstreamPool<T extends Tensor = Tensor> {
   }
 }
 
-const BUFFER = new StructType<GstBuffer>(GstBuffer, "gstreamer");
-const MEMORY = new StructType<GstMemory>(GstMemory, "gstreamer");
-const CLASS = new StructType<GstAllocatorClass>(GstAllocatorClass, "gstreamer");
+const BUFFER = new StructType<typeof GstBuffer>(GstBuffer, "gstreamer");
+const MEMORY = new StructType<typeof GstMemory>(GstMemory, "gstreamer");
+const CLASS = new StructType<typeof GstAllocatorClass>(GstAllocatorClass, "gstreamer");
 
 /** How many bytes a picture of the pad's caps takes; 0 where they are not those of pictures. */
 function sizeFor(pad: Address): number {
@@ -240,12 +236,8 @@ let registered: AllocatorType | undefined;
 /** The class of allocators whose function is machine code: one for each that a process has loaded. */
 function allocatorType(): AllocatorType {
   if (registered !== undefined) return registered;
-  const { os, arch } = Deno.build;
-  if (os !== "linux" || arch !== "x86_64") {
-    const what =
-      `into: GStreamer writes to other memory by machine code for Linux on x86-64, and this is ${os} on ${arch}.`;
-    throw new InteropError(what, { api: "gstreamer", hint: "Pass { machineCode: false }, or leave into out." });
-  }
+  const hint = "Pass { machineCode: false }, or leave into out.";
+  assertMachine("into: what has GStreamer write to other memory", { api: "gstreamer", hint });
   const code = { alloc: allocCode(), offer: offerCode(), hold: holdCode() };
   const { alloc, ...probes } = loadFunctions("gstreamer-pool", code);
   const { g_type_from_name, g_type_register_static_simple, g_type_class_ref } = gobject();

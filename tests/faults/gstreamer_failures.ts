@@ -28,6 +28,7 @@ export const GLIB: Failures<GLib> = {
 };
 
 export const GOBJECT: Failures<GObject> = {
+  g_object_new_with_properties: undefined,
   g_object_ref: undefined,
   g_object_unref: undefined,
   g_object_get_property: undefined,
@@ -236,8 +237,9 @@ export const GSTREAMER: Failures<GStreamer> = {
   gst_buffer_pool_config_get_allocator: untrue,
   gst_buffer_pool_config_add_option: undefined,
   gst_buffer_pool_config_set_allocator: undefined,
-  gst_pad_add_probe: undefined,
+  gst_pad_add_probe: none,
   gst_pad_remove_probe: undefined,
+  gst_pad_is_blocking: undefined,
   gst_pad_get_current_caps: none,
   gst_pad_get_peer: none,
   gst_pad_get_direction: undefined,
