@@ -207,7 +207,7 @@ test("the allocator of an UpstreamPool hands out what fits, whole each time, and
   const raw = Deno.dlopen("libgstreamer-1.0.so.0", RAW);
   const { gst_query_new_allocation, gst_pad_query, gst_query_parse_nth_allocation_param } = raw.symbols;
   const memory = new Counted();
-  await using pipeline = new Pipeline("appsrc ! appsink name=out", { memory: memory as FrameMemory, slots: 3 });
+  await using pipeline = new Pipeline("pipeline.( appsink name=out )", { memory: memory as FrameMemory, slots: 3 });
   const pad = gst().gst_element_get_static_pad(pipeline.sink, cString("sink"));
   const caps = gst().gst_caps_from_string(cString("video/x-raw,format=GRAY8,width=256,height=16,framerate=1/1"));
   pipeline.set(c.GST_STATE_PAUSED);
