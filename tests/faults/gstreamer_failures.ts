@@ -127,6 +127,8 @@ export const GSTREAMER: Failures<GStreamer> = {
   gst_mini_object_unref: undefined,
   gst_mini_object_is_writable: undefined,
   gst_mini_object_make_writable: none,
+  gst_mini_object_get_qdata: undefined,
+  gst_mini_object_set_qdata: undefined,
   gst_bin_get_by_name: none,
   gst_bin_recalculate_latency: untrue,
   gst_element_get_factory: none,
