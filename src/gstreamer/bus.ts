@@ -44,10 +44,7 @@ export class Bus {
     owned("gstreamer.GstBus", undo, () => gst().gst_object_unref(this.#bus));
     const timer = setInterval(() => this.#waits > 0 || this.read(), EVERY_MS);
     Deno.unrefTimer(timer);
-    undo.push(() => {
-      clearInterval(timer);
-      if (this.failure !== undefined && !this.#isHeard) warn(messageOf(this.failure));
-    });
+    undo.push(() => clearInterval(timer));
   }
 
   /** Reads all that has come. */
@@ -75,10 +72,11 @@ export class Bus {
     throw this.failure;
   }
 
-  /** The pipeline begins anew. */
-  reset(): void {
+  /** The pipeline is stopped: on the way there, GStreamer throws away what is on the bus. @param why has the program stop it */
+  reset(why?: unknown): void {
     this.read();
-    [this.isEnded, this.failure, this.#isHeard] = [false, undefined, false];
+    if (this.failure !== undefined && !this.#isHeard) warn(messageOf(this.failure));
+    [this.isEnded, this.failure, this.#isHeard] = [false, why, true];
   }
 
   #take(message: Address): void {
@@ -86,7 +84,9 @@ export class Bus {
     try {
       if (type === GST_MESSAGE_EOS) this.isEnded = true;
       else if (type === GST_MESSAGE_WARNING) this.#onWarning(errorIn(message, src, "gst_message_parse_warning"));
-      else this.failure ??= errorIn(message, src, "gst_message_parse_error");
+      else if (this.failure === undefined) {
+        [this.failure, this.#isHeard] = [errorIn(message, src, "gst_message_parse_error"), false];
+      }
     } finally {
       gst().gst_mini_object_unref(message);
     }

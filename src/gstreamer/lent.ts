@@ -84,7 +84,8 @@ export function lend(context: GStreamerContext, given: Frame): Loan<Address> {
   });
 }
 
-function frameIn(context: GStreamerContext, frame: Frame): Frame<GStreamerTensor> {
+/** A frame that a program hands over. @throws {ArgumentError} for what is no frame of this context. */
+export function frameIn(context: GStreamerContext, frame: Frame): Frame<GStreamerTensor> {
   if (!isMade<Frame<GStreamerTensor>>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
   checks.assertHere(frame.target.context, context, "frame");
   return frame;

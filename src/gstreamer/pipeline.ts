@@ -15,10 +15,10 @@ import type { Resource } from "../core/life/resource.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { PipelineError } from "./bus.ts";
 import type { GStreamerContext } from "./context.ts";
-import { lend } from "./lent.ts";
 import { checks, gst } from "./library.ts";
 import type { GStreamerTensor } from "./memory.ts";
-import { NANOSECONDS, Playback } from "./playback.ts";
+import { unreference } from "./objects.ts";
+import { Playback, SECOND } from "./playback.ts";
 import { PipelineSink, type SinkOptions } from "./sink.ts";
 import { Source, type SourceOptions } from "./source.ts";
 
@@ -57,7 +57,9 @@ export class Pipeline extends NativeObject {
     context.resource.assertLive();
     checks.assertText(description, "description");
     const { warning } = optionsIn(options, LAUNCH);
-    if (warning !== undefined && typeof warning !== "function") throw checks.wrongKind("warning", "a function", warning);
+    if (warning !== undefined && typeof warning !== "function") {
+      throw checks.wrongKind("warning", "a function", warning);
+    }
     const playback = new Playback(context.resource, description, warning);
     this.#inside = { context, playback };
     this.resource = playback.calls.resource;
@@ -127,7 +129,7 @@ export class Pipeline extends NativeObject {
     if (typeof seconds !== "number" || !(seconds >= 0 && seconds <= MOST_SECONDS)) {
       throw checks.wrong("seconds", `expected seconds from 0 to ${MOST_SECONDS}, got ${literal(seconds)}.`);
     }
-    const to = BigInt(Math.round(seconds * NANOSECONDS));
+    const to = BigInt(Math.round(seconds * SECOND));
     await this.#inside.playback.seek(to, keyFrame ? GST_SEEK_FLAG_KEY_UNIT : GST_SEEK_FLAG_ACCURATE);
   }
 
@@ -149,8 +151,9 @@ export class Pipeline extends NativeObject {
    * @throws {ArgumentError} if it has no such element, and for wrong options.
    */
   sink(name: string, options: SinkOptions = {}): PipelineSink {
+    this.resource.assertLive();
     const { playback, context } = this.#inside;
-    const sink = this.#sinks.get(name) ?? new PipelineSink(this, playback, name, (sample) => context.take(sample));
+    const sink = this.#sinks.get(name) ?? new PipelineSink(this, playback, name, (sample) => taken(context, sample));
     this.#sinks.set(name, sink.configure(options));
     return sink;
   }
@@ -170,11 +173,10 @@ export class Pipeline extends NativeObject {
    * @param info what the frames are: `imageInfo({ format: "NV12", width: 640, height: 480 })`
    * @throws {ArgumentError} if it has no such element, and for wrong options.
    * @throws {LayoutError} for what describes no frame.
+   * @throws {InteropError} if the pipeline has begun, and was not stopped.
    */
   source(name: string, info: FrameInfo, options: SourceOptions = {}): WritableStream<Frame<GStreamerTensor>> {
-    const { playback, context } = this.#inside;
-    const parts = { pipeline: this, playback, lend: (frame: Frame<GStreamerTensor>) => lend(context, frame) };
-    return new WritableStream(new Source(parts, name, info, options));
+    return new WritableStream(new Source(this, this.#inside, name, info, options));
   }
 
   /** Ends it without blocking the event loop: elements stop on another thread. */
@@ -187,6 +189,14 @@ export class Pipeline extends NativeObject {
     this.resource.assertLive();
     const found = new BigInt64Array(1);
     const isKnown = gst()[query](this.#inside.playback.handle, GST_FORMAT_TIME, found) !== 0 && found[0] >= 0n;
-    return isKnown ? Number(found[0]) / NANOSECONDS : undefined;
+    return isKnown ? Number(found[0]) / SECOND : undefined;
+  }
+}
+
+function taken(context: GStreamerContext, sample: Address): Frame<GStreamerTensor> {
+  try {
+    return context.attach(sample);
+  } finally {
+    unreference(sample);
   }
 }

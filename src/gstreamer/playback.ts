@@ -19,7 +19,8 @@ export type State = typeof GST_STATE_NULL | typeof GST_STATE_PAUSED | typeof GST
 /** How long a call on another thread waits, in nanoseconds: then it is seen whether there still is something to wait for. */
 export const SLICE = 50_000_000n;
 
-export const NANOSECONDS = 1e9;
+/** Nanoseconds. */
+export const SECOND = 1e9;
 
 const CODES = Object.entries(native).filter(([name]) => name.startsWith("GST_FLOW_"));
 
@@ -40,6 +41,7 @@ export class Playback {
   readonly #undo: Undo;
   #wanted: State = GST_STATE_NULL;
   #asked: Promise<void> = Promise.resolve();
+  #isPaused = false;
 
   constructor(owner: Resource, description: string, onWarning?: (warning: PipelineError) => void) {
     const undo: Undo = this.#undo = [];
@@ -47,10 +49,7 @@ export class Playback {
       const handle = parsed(description, undo);
       return [handle, new Bus(handle, onWarning, undo)] as const;
     }, undo);
-    undo.push(() => {
-      this.bus.read(); // on the way to NULL, GStreamer throws away what is on the bus
-      gst().gst_element_set_state(this.handle, GST_STATE_NULL);
-    });
+    undo.push(() => void gst().gst_element_set_state(this.handle, GST_STATE_NULL), () => this.bus.reset());
     this.calls = new NativeCalls({ name: "GStreamer pipeline", owner, undo, signal: undefined, error: flowError });
   }
 
@@ -79,28 +78,38 @@ export class Playback {
     this.#undo.unshift(release);
   }
 
-  /** Has it go to a state. Returns once each element was asked to; then the state may be far yet. */
-  ask(state: State): Promise<void> {
-    if (state === this.#wanted) return this.#asked;
+  /**
+   * Has it go to a state. Returns once each element was asked to; then the state may be far yet.
+   *
+   * @param why what is thrown to who waits for it, where the program stops it for a reason
+   */
+  ask(state: State, why?: unknown): Promise<void> {
+    if (state === this.#wanted && state !== GST_STATE_NULL) return this.#asked;
     this.#wanted = state;
     this.#asked = this.calls.inTurn(async () => {
-      if (state === GST_STATE_NULL) this.bus.reset();
+      if (state === GST_STATE_NULL) this.bus.reset(why);
       const code = await gst().gst_element_set_stateAsync(this.handle, state);
+      if (code !== GST_STATE_CHANGE_FAILURE) return;
       this.bus.read();
-      if (code === GST_STATE_CHANGE_FAILURE) this.bus.failure ??= stateError("gst_element_set_state");
+      this.bus.failure ??= stateError("gst_element_set_state");
       this.bus.assertSound();
     });
     this.#asked.catch(() => {}); // whoever waits for it throws it
     return this.#asked;
   }
 
-  /** Has it play, unless the program has had it do something else. */
+  /** Has it play, unless the program has paused it. */
   begin(): Promise<void> {
-    return this.isStopped ? this.ask(GST_STATE_PLAYING) : this.#asked;
+    return this.#isPaused ? this.#asked : this.ask(GST_STATE_PLAYING);
   }
 
-  /** The same as `ask`, and returns once the state is reached. */
-  async go(state: State): Promise<void> {
+  /** The same as `ask`, by the program, and returns once the state is reached. */
+  go(state: State): Promise<void> {
+    this.#isPaused = state === GST_STATE_PAUSED;
+    return this.#reach(state);
+  }
+
+  async #reach(state: State): Promise<void> {
     await this.ask(state);
     for (;;) {
       const code = await this.waiting(() => gst().gst_element_get_stateAsync(this.handle, null, null, SLICE));
@@ -117,17 +126,16 @@ export class Playback {
   /** Returns once all sinks have reached the end of the stream; false where it was stopped before. */
   async ended(): Promise<boolean> {
     await this.begin();
-    while (!this.bus.isEnded) {
-      if (this.isStopped) return false;
-      await this.waiting(() => this.bus.wait(SLICE));
+    for (;;) {
+      this.assertGoing(); // after an error, sinks reach the end, too
+      if (this.bus.isEnded || this.isStopped) return this.bus.isEnded;
+      await this.calls.run(() => this.bus.wait(SLICE));
     }
-    return true;
   }
 
   /** Goes to a time, in nanoseconds. */
   async seek(to: bigint, flags: number): Promise<void> {
-    if (this.isStopped) await this.go(GST_STATE_PAUSED);
-    else await this.go(this.#wanted);
+    await this.#reach(this.isStopped ? GST_STATE_PAUSED : this.#wanted);
     const { GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_SET, GST_SEEK_TYPE_NONE } = native;
     const all = flags | GST_SEEK_FLAG_FLUSH;
     await this.waiting(async () => {
@@ -138,7 +146,7 @@ export class Playback {
       throw checks.wrong("seconds", "this pipeline cannot go there.", hint, "gst_element_seek");
     });
     this.bus.isEnded = false; // what was on the bus before is read
-    await this.go(this.#wanted);
+    await this.#reach(this.#wanted);
   }
 
   /** Throws away what is in the pipeline. */
@@ -149,12 +157,6 @@ export class Playback {
     gst_element_send_event(this.handle, gst_event_new_flush_stop(1));
     this.bus.read();
     this.bus.isEnded = false;
-  }
-
-  /** Ends what waits for it with an error of the program's. */
-  fail(why: unknown): Promise<void> {
-    const stopped = this.ask(GST_STATE_NULL);
-    return stopped.finally(() => void (this.bus.failure ??= why));
   }
 
   /** Makes a call that waits for a slice. @throws what the pipeline has failed with meanwhile. */

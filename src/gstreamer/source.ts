@@ -1,13 +1,16 @@
 import type { Address } from "../../ffi/address.ts";
 import { GST_APP_STREAM_TYPE_STREAM } from "../../ffi/gst_app/constants.ts";
+import { GST_STATE_NULL } from "../../ffi/gstreamer/constants.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { InteropError } from "../core/errors.ts";
 import { type FrameInfo, frameInfo } from "../core/layout/frame_info.ts";
 import { Timeline } from "../core/layout/sequence.ts";
 import type { Undo } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
-import { type Loan, NativeKeep } from "../core/tensors/native_loans.ts";
-import { capsOf, nanoseconds, NANOSECONDS } from "./caps.ts";
+import { NativeKeep } from "../core/tensors/native_loans.ts";
+import { capsOf, NANOSECONDS, nanoseconds } from "./caps.ts";
+import type { GStreamerContext } from "./context.ts";
+import { frameIn, lend } from "./lent.ts";
 import { checks, gst, gstApp } from "./library.ts";
 import type { GStreamerTensor } from "./memory.ts";
 import { struct, unreference } from "./objects.ts";
@@ -34,7 +37,7 @@ export class Source implements UnderlyingSink<Frame<GStreamerTensor>> {
   /** Where the frames go. */
   readonly pipeline: Pipeline; // which would be ended if it was collected
   readonly #playback: Playback;
-  readonly #lend: (frame: Frame<GStreamerTensor>) => Loan<Address>;
+  readonly #context: GStreamerContext;
   readonly #source: Address;
   readonly #keep = new NativeKeep<GStreamerTensor>(REMEDY);
   readonly #times = new Timeline(checks, NANOSECONDS);
@@ -42,11 +45,8 @@ export class Source implements UnderlyingSink<Frame<GStreamerTensor>> {
   #info: FrameInfo;
 
   constructor(
-    { pipeline, playback, lend }: {
-      readonly pipeline: Pipeline;
-      readonly playback: Playback;
-      readonly lend: (frame: Frame<GStreamerTensor>) => Loan<Address>;
-    },
+    pipeline: Pipeline,
+    { context, playback }: { readonly context: GStreamerContext; readonly playback: Playback },
     name: string,
     given: FrameInfo,
     options: SourceOptions,
@@ -54,7 +54,11 @@ export class Source implements UnderlyingSink<Frame<GStreamerTensor>> {
     const { queue } = optionsIn(options, NAMES);
     if (queue !== undefined) checks.assertInteger(queue, "queue", 1, MOST_QUEUED);
     this.#info = frameInfo(given);
-    [this.pipeline, this.#playback, this.#lend] = [pipeline, playback, lend];
+    if (!playback.isStopped) {
+      const hint = "Call source() before the first loop, write or play(), or after stop().";
+      throw new InteropError("The pipeline has begun: a source cannot be set up any more.", { api: "gstreamer", hint });
+    }
+    [this.pipeline, this.#context, this.#playback] = [pipeline, context, playback];
     const app = gstApp();
     const source = this.#source = playback.element(name, app.gst_app_src_get_type(), "appsrc");
     playback.atEnd(() => this.#keep.letGo());
@@ -68,10 +72,11 @@ export class Source implements UnderlyingSink<Frame<GStreamerTensor>> {
 
   async write(frame: Frame<GStreamerTensor>): Promise<void> {
     const playback = this.#playback;
+    frameIn(this.#context, frame);
     await playback.begin();
     await frame.finished();
     while (this.#isFull()) await playback.calls.run(() => new Promise((resolve) => void setTimeout(resolve, EVERY_MS)));
-    const buffer = this.#keep.lend(frame, referrerOf(frame), this.#lend);
+    const buffer = this.#keep.lend(frame, referrerOf(frame), (lent) => lend(this.#context, lent));
     try {
       this.#setTime(frame.info, buffer);
       if (frame.info !== this.#info) this.#negotiate(this.#info = frame.info);
@@ -90,7 +95,7 @@ export class Source implements UnderlyingSink<Frame<GStreamerTensor>> {
   }
 
   async abort(why: unknown): Promise<void> {
-    await this.#playback.fail(why);
+    await this.#playback.ask(GST_STATE_NULL, why);
   }
 
   /** Is there no room for a frame? @throws where there never will be. */
@@ -103,8 +108,10 @@ export class Source implements UnderlyingSink<Frame<GStreamerTensor>> {
     const { bus: { isEnded }, isStopped } = this.#playback;
     this.#playback.assertGoing();
     if (!isEnded && !isStopped) return;
-    const what = `The pipeline takes no more frames: ${isStopped ? "it was stopped" : "it is at the end of the stream"}.`;
-    throw new InteropError(what, { api: "gstreamer", hint: "Launch another, or make a new source() of this one." });
+    const what = `The pipeline takes no more frames: ${
+      isStopped ? "it was stopped" : "it is at the end of the stream"
+    }.`;
+    throw new InteropError(what, { api: "gstreamer", hint: "Stop it, and call source() again." });
   }
 
   #negotiate(info: FrameInfo): void {

@@ -17,7 +17,7 @@ test(`memory is flat over ${FRAMES} frames in and out`, async () => {
   let [warm, fds, taken] = [0, 0, 0];
   for (let part = 0; part < PARTS; part++) {
     await using pipeline = gst.launch(
-      "appsrc name=in ! videoflip method=rotate-180 ! appsink name=out sync=false",
+      "appsrc name=in ! videoflip video-direction=180 ! appsink name=out sync=false",
     );
     const writer = pipeline.source("in", info).getWriter();
     const read = (async () => {

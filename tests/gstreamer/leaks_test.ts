@@ -60,7 +60,7 @@ leaksTest(
   `
       const info = imageInfo({ format: "I420", width: 32, height: 16 });
       for (const end of ["close", "abort", undefined]) {
-        await using pipeline = gst.launch("appsrc name=in ! videoflip method=rotate-180 ! appsink name=out sync=false");
+        await using pipeline = gst.launch("appsrc name=in ! videoflip video-direction=180 ! appsink name=out sync=false");
         const writer = pipeline.source("in", info).getWriter();
         for (let i = 0; i < 3; i++) {
           using picture = host.allocateFrame(info);

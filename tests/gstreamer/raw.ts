@@ -7,6 +7,9 @@ const gst = () =>
   Deno.dlopen("libgstreamer-1.0.so.0", {
     gst_message_new_warning: { parameters: ["u64", "pointer", "buffer"], result: "u64" },
     gst_element_post_message: { parameters: ["u64", "u64"], result: "i32" },
+    gst_element_get_bus: { parameters: ["u64"], result: "u64" },
+    gst_bus_have_pending: { parameters: ["u64"], result: "i32" },
+    gst_object_unref: { parameters: ["u64"], result: "void" },
     gst_stream_error_quark: { parameters: [], result: "u32" },
   }).symbols;
 
@@ -22,4 +25,12 @@ export function postWarning(element: bigint, text: string, debug: string): void 
   const error = glib().g_error_new_literal(gst().gst_stream_error_quark(), 1, said);
   gst().gst_element_post_message(element, gst().gst_message_new_warning(element, error, about));
   glib().g_error_free(error);
+}
+
+/** Does a message wait on a pipeline's bus? */
+export function pendingOf(pipeline: bigint): boolean {
+  const bus = gst().gst_element_get_bus(pipeline);
+  const pending = gst().gst_bus_have_pending(bus);
+  gst().gst_object_unref(bus);
+  return pending !== 0;
 }
