@@ -3,6 +3,7 @@ import { AV_NOPTS_VALUE, AV_NUM_DATA_POINTERS } from "../../ffi/avutil57/constan
 import type { AdoptedPlane } from "../core/tensors/adopt.ts";
 import { croppedPlane, type PlaneLayout } from "../core/layout/components.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
+import { colourOf, known } from "../core/layout/facts.ts";
 import {
   type Colour,
   type FrameInfo,
@@ -128,7 +129,7 @@ function picture(fields: Fields, buffers: readonly Buffer[]): Stream {
 
 /** What is known of a picture besides its pixels. */
 export function pictureFacts(fields: Fields, format: string) {
-  const colour = colourOf(fields, format);
+  const colour = colourIn(fields, format);
   return { media: mediaOf(fields), ...(colour === undefined ? {} : { colour }) };
 }
 
@@ -260,23 +261,9 @@ function addressIn(view: DataView, offset: number): Address {
   return view.getBigUint64(offset, true) as Address;
 }
 
-/** FFmpeg's names of the matrices that {@link Colour} knows. */
-const MATRICES: Readonly<Record<string, NonNullable<Colour["matrix"]>>> = {
-  smpte170m: "bt601",
-  bt470bg: "bt601",
-  bt709: "bt709",
-  bt2020nc: "bt2020",
-};
-
-/** FFmpeg's name of a matrix. */
-export function matrixNameOf(colour: Colour = {}): string | undefined {
-  return Object.keys(MATRICES).find((name) => MATRICES[name] === colour.matrix);
-}
-
-function colourOf({ colorspace, color_range }: Fields, format: string): Colour | undefined {
-  const matrix = MATRICES[namedText(avutil().fns.av_color_space_name(colorspace)) ?? ""];
+function colourIn({ colorspace, color_range }: Fields, format: string): Colour | undefined {
   const range = FULL_RANGE.test(format) ? "full" : rangeOf(color_range);
-  return matrix === undefined && range === undefined ? undefined : known({ matrix, range });
+  return colourOf(namedText(avutil().fns.av_color_space_name(colorspace)), range);
 }
 
 function rangeOf(number: number): Colour["range"] {
@@ -321,9 +308,4 @@ function timesOf({ time_base_num, time_base_den }: Fields): MediaFacts {
 function namedText(address: Address): string | undefined {
   const text = textAt(address);
   return text === "unknown" || text === "unspecified" ? undefined : text;
-}
-
-/** The facts that are known. */
-export function known<T extends object>(facts: T): { readonly [K in keyof T]?: NonNullable<T[K]> } {
-  return Object.freeze(Object.fromEntries(Object.entries(facts).filter(([, fact]) => fact !== undefined))) as T;
 }

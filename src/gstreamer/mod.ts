@@ -3,5 +3,9 @@
  *
  * @module
  */
-export { GStreamerContext } from "./context.ts";
+export { type GStreamerAttach, GStreamerContext } from "./context.ts";
 export { GStreamerTensor } from "./memory.ts";
+export { type LaunchOptions, Pipeline, type SeekOptions } from "./pipeline.ts";
+export { PipelineError } from "./bus.ts";
+export { PipelineSink, type SinkOptions } from "./sink.ts";
+export type { SourceOptions } from "./source.ts";
