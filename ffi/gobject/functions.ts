@@ -83,6 +83,12 @@ export interface GObject {
   /** `guint g_value_get_flags(const GValue *value)` */
   g_value_get_flags(value: BufferSource | null): number;
 
+  /** `GVariant *g_value_get_variant(const GValue *value)` */
+  g_value_get_variant(value: BufferSource | null): Address;
+
+  /** `void g_value_set_variant(GValue *value, GVariant *variant)` */
+  g_value_set_variant(value: BufferSource | null, variant: Address): void;
+
   /** `void g_value_set_boolean(GValue *value, gboolean v_boolean)` */
   g_value_set_boolean(value: BufferSource | null, v_boolean: number): void;
 

@@ -146,6 +146,9 @@ export interface GStreamer {
   /** `const GstMetaInfo *gst_meta_get_info(const gchar *impl)` */
   gst_meta_get_info(impl: BufferSource | null): Address;
 
+  /** `gboolean gst_meta_info_is_custom(const GstMetaInfo *info)` */
+  gst_meta_info_is_custom(info: Address): number;
+
   /** `GstAllocator *gst_allocator_find(const gchar *name)` */
   gst_allocator_find(name: BufferSource | null): Address;
 

@@ -84,6 +84,8 @@ export const SYMBOLS = {
   gst_meta_api_type_get_tags: { parameters: ["u64"], result: "u64" },
   // const GstMetaInfo *gst_meta_get_info(const gchar *impl)
   gst_meta_get_info: { parameters: ["buffer"], result: "u64" },
+  // gboolean gst_meta_info_is_custom(const GstMetaInfo *info)
+  gst_meta_info_is_custom: { parameters: ["u64"], result: "i32" },
   // GstAllocator *gst_allocator_find(const gchar *name)
   gst_allocator_find: { parameters: ["buffer"], result: "u64" },
   // GType gst_allocator_get_type(void)
