@@ -36,13 +36,21 @@ export class Owned implements Disposable {
 }
 
 /** Where memory begins that is mapped for the moment, and how long it is. */
-export function mapped(memory: Address, flags: number = gs.GST_MAP_READ): DataView<ArrayBuffer> {
+function placeOf(memory: Address, flags: number): readonly [address: Address, byteLength: number] {
   const info = new DataView(new ArrayBuffer(GstMapInfo.size));
   if (gst().gst_memory_map(memory, info, flags) === 0) throw new Error("gst_memory_map");
   const { data, size } = GstMapInfo.fields;
-  const [at, byteLength] = [info.getBigUint64(data.offset, true), info.getBigUint64(size.offset, true)];
   gst().gst_memory_unmap(memory, info);
-  return viewAt(at as Address, Number(byteLength), "gstreamer");
+  return [info.getBigUint64(data.offset, true) as Address, Number(info.getBigUint64(size.offset, true))];
+}
+
+function mapped(memory: Address, flags: number): DataView<ArrayBuffer> {
+  return viewAt(...placeOf(memory, flags), "gstreamer");
+}
+
+/** Where the first memory of a buffer begins. */
+export function addressIn(buffer: Owned): Address {
+  return placeOf(gst().gst_buffer_peek_memory(buffer.address, 0), gs.GST_MAP_READ)[0];
 }
 
 /** Memory of GStreamer's: so many bytes, of which each is its place's number and `first`. */
