@@ -82,12 +82,10 @@ export class KnownCaps {
 function capsFrom(text: string): Address {
   const caps = gst().gst_caps_from_string(cString(text));
   if (caps !== NULL) return caps;
-  throw checks.wrong(
-    "caps",
-    `GStreamer reads no caps in "${text}".`,
-    'As in "video/x-raw,format=NV12,width=64,height=64".',
-  );
+  throw checks.wrong("caps", `GStreamer reads no caps in "${text}".`, EXAMPLE, "gst_caps_from_string");
 }
+
+const EXAMPLE = 'As in "video/x-raw,format=NV12,width=64,height=64".';
 
 /** A new reference. */
 function capsAt(address: Address): Address {
@@ -108,7 +106,7 @@ type VideoInfo = InMemory<typeof GstVideoInfo>;
 
 function picturesOf(caps: Address): Pictures {
   const info = newStruct(structs.GstVideoInfo, GstVideoInfo);
-  if (gstVideo().gst_video_info_from_caps(info.view, caps) === 0) throw unread("GstVideoInfo");
+  if (gstVideo().gst_video_info_from_caps(info.view, caps) === 0) throw unread("gst_video_info_from_caps");
   const { width, height, view, interlace_mode } = info;
   if (interlace_mode === video.GST_VIDEO_INTERLACE_MODE_ALTERNATE) {
     throw checks.wrong("caps", "each of their buffers has every other row.", "Put interleave in front: deinterlace.");
@@ -126,7 +124,7 @@ function picturesOf(caps: Address): Pictures {
 
 function soundOf(caps: Address): Sound {
   const info = newStruct(structs.GstAudioInfo, GstAudioInfo);
-  if (gstAudio().gst_audio_info_from_caps(info.view, caps) === 0) throw unread("GstAudioInfo");
+  if (gstAudio().gst_audio_info_from_caps(info.view, caps) === 0) throw unread("gst_audio_info_from_caps");
   const { format: number } = structs.GstAudioFormatInfo.copyOf(info.finfo as Address);
   const name = textAt(gstAudio().gst_audio_format_to_string(number))!;
   const format = Object.keys(SAMPLES).find((dtype) => SAMPLES[dtype as DType] === name) as DType | undefined;
@@ -139,8 +137,8 @@ function soundOf(caps: Address): Sound {
 
 const RESAMPLE = "Put audioconvert and caps of another format in front: audio/x-raw,format=S16LE.";
 
-function unread(what: string) {
-  return checks.wrong("caps", `GStreamer finds no ${what} in them.`, "Have they a format, a size and a rate?");
+function unread(fn: string) {
+  return checks.wrong("caps", "GStreamer cannot read them.", "Have they a format, a size and a rate?", fn);
 }
 
 /** GStreamer's names of samples. */

@@ -47,7 +47,9 @@ export function givenBuffer(pointer: Address, caps?: unknown): Given {
   const { name, refcount } = miniObjectAt(pointer, "pointer", "GstBuffer", "GstSample");
   const isSample = name === "GstSample";
   const buffer = isSample ? gst().gst_sample_get_buffer(pointer) : pointer;
-  if (buffer === NULL) throw checks.wrong("pointer", "its GstSample has no buffer.");
+  if (buffer === NULL) {
+    throw checks.wrong("pointer", "its GstSample has no buffer.", undefined, "gst_sample_get_buffer");
+  }
   const itsCaps = isSample ? gst().gst_sample_get_caps(pointer) : NULL;
   const count = gst().gst_buffer_n_memory(buffer);
   if (count === 0) throw checks.wrong("pointer", "its GstBuffer has no memory.");

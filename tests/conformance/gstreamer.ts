@@ -5,7 +5,7 @@ import { gstName } from "../../src/gstreamer/formats.ts";
 import { GStreamerContext, type GStreamerTensor } from "../../src/gstreamer/mod.ts";
 import { host } from "../../src/host/mod.ts";
 import { addressIn, CBuffer, memory } from "../gstreamer/buffers.ts";
-import { missing } from "../gstreamer/open.ts";
+import { lacking } from "../gstreamer/lacking.ts";
 import { bytesAt } from "./bytes.ts";
 import { SIZE } from "./case.ts";
 import { byHost, hostEnd } from "./host_end.ts";
@@ -14,6 +14,7 @@ import type { Candidate, End, Foreign, Subject } from "./subject.ts";
 
 /** The edges of GstBuffers. */
 export function gstreamers(): Candidate[] {
+  const missing = lacking();
   return ["gstbuffer→host", "host→gstbuffer"].map((edge) => ({
     edge,
     open: missing === undefined ? () => opened(edge) : `there is no ${missing}`,
