@@ -1,6 +1,7 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { GST_AUDIO_LAYOUT_INTERLEAVED, GST_AUDIO_LAYOUT_NON_INTERLEAVED } from "../../ffi/gst_audio/constants.ts";
 import * as video from "../../ffi/gst_video/constants.ts";
+import { GstAudioInfo } from "../../ffi/gst_audio/structs.ts";
 import { GstVideoInfo } from "../../ffi/gst_video/structs.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { colourOf, known, matrixNameOf } from "../core/layout/facts.ts";
@@ -10,7 +11,7 @@ import type { InMemory } from "../core/native/struct_type.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import { formatNumber, gstName, pixelsFormat } from "./formats.ts";
 import { checks, gst, gstAudio, gstVideo, made } from "./library.ts";
-import { miniObjectAt, newStruct, struct, unreference } from "./objects.ts";
+import { miniObjectAt, newStruct, structs, unreference } from "./objects.ts";
 
 /** What caps say of the pictures of a stream. */
 export interface Pictures {
@@ -81,12 +82,10 @@ export class KnownCaps {
 function capsFrom(text: string): Address {
   const caps = gst().gst_caps_from_string(cString(text));
   if (caps !== NULL) return caps;
-  throw checks.wrong(
-    "caps",
-    `GStreamer reads no caps in "${text}".`,
-    'As in "video/x-raw,format=NV12,width=64,height=64".',
-  );
+  throw checks.wrong("caps", `GStreamer reads no caps in "${text}".`, EXAMPLE, "gst_caps_from_string");
 }
+
+const EXAMPLE = 'As in "video/x-raw,format=NV12,width=64,height=64".';
 
 /** A new reference. */
 function capsAt(address: Address): Address {
@@ -106,13 +105,13 @@ function describedCaps(caps: Address): Omit<Caps, "number" | "address"> {
 type VideoInfo = InMemory<typeof GstVideoInfo>;
 
 function picturesOf(caps: Address): Pictures {
-  const info = newStruct("GstVideoInfo");
-  if (gstVideo().gst_video_info_from_caps(info.view, caps) === 0) throw unread("GstVideoInfo");
+  const info = newStruct(structs.GstVideoInfo, GstVideoInfo);
+  if (gstVideo().gst_video_info_from_caps(info.view, caps) === 0) throw unread("gst_video_info_from_caps");
   const { width, height, view, interlace_mode } = info;
   if (interlace_mode === video.GST_VIDEO_INTERLACE_MODE_ALTERNATE) {
     throw checks.wrong("caps", "each of their buffers has every other row.", "Put interleave in front: deinterlace.");
   }
-  const format = struct.type("GstVideoFormatInfo").copyOf(info.finfo as Address).format;
+  const format = structs.GstVideoFormatInfo.copyOf(info.finfo as Address).format;
   const { offset, stride } = GstVideoInfo.fields;
   const places = pixelsFormat(format, "caps").planes.map((_, i) => ({
     offset: Number(view.getBigUint64(offset.offset + 8 * i, true)),
@@ -124,9 +123,9 @@ function picturesOf(caps: Address): Pictures {
 }
 
 function soundOf(caps: Address): Sound {
-  const info = newStruct("GstAudioInfo");
-  if (gstAudio().gst_audio_info_from_caps(info.view, caps) === 0) throw unread("GstAudioInfo");
-  const { format: number } = struct.type("GstAudioFormatInfo").copyOf(info.finfo as Address);
+  const info = newStruct(structs.GstAudioInfo, GstAudioInfo);
+  if (gstAudio().gst_audio_info_from_caps(info.view, caps) === 0) throw unread("gst_audio_info_from_caps");
+  const { format: number } = structs.GstAudioFormatInfo.copyOf(info.finfo as Address);
   const name = textAt(gstAudio().gst_audio_format_to_string(number))!;
   const format = Object.keys(SAMPLES).find((dtype) => SAMPLES[dtype as DType] === name) as DType | undefined;
   if (format === undefined) throw checks.wrong("caps", `their samples are ${name}, which are no elements.`, RESAMPLE);
@@ -138,8 +137,8 @@ function soundOf(caps: Address): Sound {
 
 const RESAMPLE = "Put audioconvert and caps of another format in front: audio/x-raw,format=S16LE.";
 
-function unread(what: string) {
-  return checks.wrong("caps", `GStreamer finds no ${what} in them.`, "Have they a format, a size and a rate?");
+function unread(fn: string) {
+  return checks.wrong("caps", "GStreamer cannot read them.", "Have they a format, a size and a rate?", fn);
 }
 
 /** GStreamer's names of samples. */
@@ -208,7 +207,7 @@ function mediaOf(info: VideoInfo): MediaFacts {
 /** A GstVideoInfo of pictures. @throws {ArgumentError} for a format that GStreamer does not have. */
 export function videoInfoOf(given: Exclude<FrameInfo, AudioInfo>): VideoInfo {
   const { width, height, colour, media = {} } = given;
-  const info = newStruct("GstVideoInfo");
+  const info = newStruct(structs.GstVideoInfo, GstVideoInfo);
   gstVideo().gst_video_info_init(info.view);
   if (gstVideo().gst_video_info_set_format(info.view, formatOf(given), width, height) === 0) {
     throw checks.wrong("frame", `GStreamer has no pictures of ${width} × ${height}.`);
@@ -223,7 +222,8 @@ export function videoInfoOf(given: Exclude<FrameInfo, AudioInfo>): VideoInfo {
   return info;
 }
 
-function formatOf(info: Exclude<FrameInfo, AudioInfo>): number {
+/** GStreamer's number of the format of pictures. @throws {ArgumentError} if it has none. */
+export function formatOf(info: Exclude<FrameInfo, AudioInfo>): number {
   const name = info.type === "image" ? gstName(info.format) : info.format;
   const format = formatNumber(name);
   if (format === 0) throw checks.wrong("frame", `GStreamer has no format ${name}.`, DESCRIBED);
@@ -242,7 +242,7 @@ export function audioInfoOf({ format, sampleRate, channels, layout }: AudioInfo)
   if (channels > MOST_CHANNELS) {
     throw checks.wrong("frame", `expected at most ${MOST_CHANNELS} channels, got ${channels}.`);
   }
-  const info = newStruct("GstAudioInfo");
+  const info = newStruct(structs.GstAudioInfo, GstAudioInfo);
   gstAudio().gst_audio_info_init(info.view);
   const number = gstAudio().gst_audio_format_from_string(cString(name));
   gstAudio().gst_audio_info_set_format(info.view, number, sampleRate, channels, null);

@@ -7,10 +7,12 @@ import { type Names, optionsIn } from "../core/argument.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { ATTACH_NAMES, attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
-import { attachedBytes, attachedFrame, givenBuffer } from "./attached.ts";
+import { contextOn } from "../core/device/device_on.ts";
+import { attachedBytes, attachedFrame } from "./attached.ts";
+import { givenBuffer } from "./held.ts";
 import { KnownCaps } from "./caps.ts";
 import { lentBuffer } from "./lent.ts";
-import { checks, initialize, initializeSync, version } from "./library.ts";
+import { checks, gst, gstAllocators, initialize, initializeSync, made, version } from "./library.ts";
 import { type GStreamerTensor, ports } from "./memory.ts";
 import { type LaunchOptions, Pipeline } from "./pipeline.ts";
 
@@ -21,6 +23,14 @@ export interface GStreamerAttach extends AttachOptions {
   /** `"allow"`: a buffer that others may read as well is copied if it is to be written. The copy's bytes are counted. */
   readonly copy?: "allow";
 }
+
+/** What GStreamer's dma-bufs become. */
+export interface GStreamerChoice {
+  /** `dmabuf`: buffers of dma-bufs are its frames, and go wherever those go. Left out, they are mapped for the CPU. */
+  readonly on?: Context;
+}
+
+const CHOICE: Names<GStreamerChoice> = { on: true };
 
 const ATTACH: Names<GStreamerAttach> = { ...ATTACH_NAMES, caps: true, copy: true };
 
@@ -52,12 +62,20 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
 
   /** @internal The caps of the buffers that were attached lately. */
   readonly caps: KnownCaps;
+  /** @internal The context whose frames GStreamer's dma-bufs are. */
+  readonly on: Context | undefined;
+  #dmaBufAllocator: Address | undefined;
 
-  private constructor() {
+  private constructor(on: Context | undefined) {
     const caps = new KnownCaps();
     const undo: Undo = [() => caps.free()];
     super("gstreamer", { name: `GStreamer ${version().join(".")}`, id: {} }, undo);
+    undo.push(() => {
+      if (this.#dmaBufAllocator !== undefined) gst().gst_object_unref(this.#dmaBufAllocator);
+    });
     this.caps = caps;
+    this.on = on;
+    if (on?.resource !== undefined) this.resource.dependOn(on.resource);
     this.opened();
   }
 
@@ -66,25 +84,29 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
    * some 300 where it has to make one. It starts no process, and writes the registry's file past Deno's permissions: into
    * the user's cache, or where `GST_REGISTRY` says.
    *
+   * @throws {ArgumentError} for `on` that has no frames of dma-bufs.
    * @throws {LibraryNotFoundError} if it is not there.
    * @throws {InteropError} if it is older than 1.22.
    * @throws {NativeCallError} if it cannot start.
    */
-  static async open(): Promise<GStreamerContext> {
+  static async open(choice: GStreamerChoice = {}): Promise<GStreamerContext> {
+    const on = onIn(choice);
     await initialize();
-    return new GStreamerContext();
+    return new GStreamerContext(on);
   }
 
   /**
    * The same, but the calling thread waits.
    *
+   * @throws {ArgumentError} for `on` that has no frames of dma-bufs.
    * @throws {LibraryNotFoundError} if it is not there.
    * @throws {InteropError} if it is older than 1.22.
    * @throws {NativeCallError} if it cannot start.
    */
-  static openSync(): GStreamerContext {
+  static openSync(choice: GStreamerChoice = {}): GStreamerContext {
+    const on = onIn(choice);
     initializeSync();
-    return new GStreamerContext();
+    return new GStreamerContext(on);
   }
 
   /** True for planes of its frames. */
@@ -107,11 +129,12 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
    * @throws {AccessError} to write a buffer that others refer to, without `{ copy: "allow" }`.
    * @throws {NativeCallError} if GStreamer has no memory, or other code writes the buffer.
    */
-  attach(pointer: bigint, options: GStreamerAttach = {}): Frame<GStreamerTensor> {
+  attach(pointer: bigint, options: GStreamerAttach = {}): Frame {
     const { copy, caps, ...about } = optionsIn(options, ATTACH);
     return attaching(about, (access) => {
       this.resource.assertLive();
-      return attachedFrame(this, givenBuffer(addressIn(pointer), caps), access, isAllowed(copy));
+      const wanted = { access, mayCopy: isAllowed(copy) };
+      return attachedFrame(this, this.on?.natives, givenBuffer(addressIn(pointer), caps), wanted);
     });
   }
 
@@ -127,7 +150,7 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
     const { copy, ...about } = optionsIn(options, BYTES);
     return attaching(about, (access) => {
       this.resource.assertLive();
-      return attachedBytes(this, givenBuffer(addressIn(pointer)), access, isAllowed(copy));
+      return attachedBytes(this, givenBuffer(addressIn(pointer)), { access, mayCopy: isAllowed(copy) });
     });
   }
 
@@ -187,6 +210,23 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
   launch(description: string, options: LaunchOptions = {}): Pipeline {
     return new Pipeline(this, description, options);
   }
+
+  /** @internal What makes memory of dma-bufs. */
+  dmaBufAllocator(): Address {
+    return this.#dmaBufAllocator ??= made(gstAllocators().gst_dmabuf_allocator_new(), "gst_dmabuf_allocator_new");
+  }
+}
+
+function onIn(choice: GStreamerChoice): Context | undefined {
+  const { on } = optionsIn(choice, CHOICE, "choice");
+  if (on === undefined) return undefined;
+  const context = contextOn(checks, on);
+  if (context.api === "dmabuf") return context;
+  throw checks.wrong(
+    "on",
+    `GStreamer's buffers are no frames of ${context.name} (${context.api}).`,
+    "Pass dmabuf, and map its frames to that.",
+  );
 }
 
 const BYTES: Names<Omit<GStreamerAttach, "caps">> = { ...ATTACH_NAMES, copy: true };

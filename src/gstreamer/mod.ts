@@ -3,7 +3,7 @@
  *
  * @module
  */
-export { type GStreamerAttach, GStreamerContext } from "./context.ts";
+export { type GStreamerAttach, type GStreamerChoice, GStreamerContext } from "./context.ts";
 export { GStreamerTensor } from "./memory.ts";
 export { type LaunchOptions, Pipeline, type SeekOptions } from "./pipeline.ts";
 export { PipelineError } from "./bus.ts";

@@ -1,24 +1,36 @@
 import type { Address } from "../../ffi/address.ts";
-import { GstAudioFormatInfo, GstAudioInfo, GstAudioMeta } from "../../ffi/gst_audio/structs.ts";
-import { GstVideoCropMeta, GstVideoFormatInfo, GstVideoInfo, GstVideoMeta } from "../../ffi/gst_video/structs.ts";
-import { GstAllocator, GstBuffer, GstMapInfo, GstMemory, GstMiniObject } from "../../ffi/gstreamer/structs.ts";
+import * as audio from "../../ffi/gst_audio/structs.ts";
+import * as video from "../../ffi/gst_video/structs.ts";
+import * as core from "../../ffi/gstreamer/structs.ts";
+import type { StructLayout } from "../../ffi/layout.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
-import { StructTypes } from "../core/native/struct_type.ts";
+import { type InMemory, StructType } from "../core/native/struct_type.ts";
 import { cString } from "../core/native/text.ts";
 import { checks, gobject, gst } from "./library.ts";
 
-const LAYOUTS = {
-  ...{ GstMiniObject, GstBuffer, GstMemory, GstAllocator, GstMapInfo },
-  ...{ GstVideoFormatInfo, GstVideoInfo, GstVideoMeta, GstVideoCropMeta },
-  ...{ GstAudioFormatInfo, GstAudioInfo, GstAudioMeta },
-};
+function type<L extends StructLayout>(layout: L): StructType<L> {
+  return new StructType<L>(layout, "gstreamer");
+}
 
 /** GStreamer's structs, which have one layout in all versions: later ones only append. */
-export const struct: StructTypes<typeof LAYOUTS> = new StructTypes(() => LAYOUTS, "gstreamer");
+export const structs = {
+  GstMiniObject: type(core.GstMiniObject),
+  GstBuffer: type(core.GstBuffer),
+  GstMemory: type(core.GstMemory),
+  GstAllocator: type(core.GstAllocator),
+  GstMapInfo: type(core.GstMapInfo),
+  GstVideoFormatInfo: type(video.GstVideoFormatInfo),
+  GstVideoInfo: type(video.GstVideoInfo),
+  GstVideoMeta: type(video.GstVideoMeta),
+  GstVideoCropMeta: type(video.GstVideoCropMeta),
+  GstAudioFormatInfo: type(audio.GstAudioFormatInfo),
+  GstAudioInfo: type(audio.GstAudioInfo),
+  GstAudioMeta: type(audio.GstAudioMeta),
+} as const;
 
-/** One in memory of JavaScript's, for calls that fill it in. */
-export function newStruct<N extends keyof typeof LAYOUTS>(name: N) {
-  return struct.type(name).in(new DataView(new ArrayBuffer(LAYOUTS[name].size)));
+/** A struct in memory of JavaScript's, for calls that fill it in. */
+export function newStruct<L extends StructLayout>(of: StructType<L>, { size }: L): InMemory<L> {
+  return of.in(new DataView(new ArrayBuffer(size)));
 }
 
 const types = new Map<string, bigint>();
@@ -29,18 +41,14 @@ const types = new Map<string, bigint>();
  * @throws {ArgumentError} for what is seen to be none of them.
  */
 export function miniObjectAt<T extends string>(address: Address, argument: string, ...names: readonly T[]) {
-  probeObject(address, GstMiniObject.size, "gstreamer", argument);
-  const { type, refcount } = struct.type("GstMiniObject").copyOf(address);
+  probeObject(address, core.GstMiniObject.size, "gstreamer", argument);
+  const { type, refcount } = structs.GstMiniObject.copyOf(address);
   const name = names.find((name) => typeNamed(name) === type);
   if (name === undefined) {
     throw checks.wrong(argument, `expected the address of a ${names.join(" or a ")}, got that of something else.`);
   }
   if (refcount > 0) return { name, refcount };
-  throw checks.wrong(
-    argument,
-    `its ${name} was freed: nobody has a reference to it.`,
-    "Attach it before the last unref.",
-  );
+  throw checks.wrong(argument, `its ${name} was freed: no reference to it is left.`, "Pass it before the last unref.");
 }
 
 function typeNamed(name: string): bigint {

@@ -16,7 +16,6 @@ import type { Frame } from "../core/tensors/frame.ts";
 import type { PipelineError } from "./bus.ts";
 import type { GStreamerContext } from "./context.ts";
 import { checks, gst } from "./library.ts";
-import type { GStreamerTensor } from "./memory.ts";
 import { unreference } from "./objects.ts";
 import { Playback, SECOND } from "./playback.ts";
 import { PipelineSink, type SinkOptions } from "./sink.ts";
@@ -175,7 +174,7 @@ export class Pipeline extends NativeObject {
    * @throws {LayoutError} for what describes no frame.
    * @throws {InteropError} if the pipeline has begun, and was not stopped.
    */
-  source(name: string, info: FrameInfo, options: SourceOptions = {}): WritableStream<Frame<GStreamerTensor>> {
+  source(name: string, info: FrameInfo, options: SourceOptions = {}): WritableStream<Frame> {
     return new WritableStream(new Source(this, this.#inside, name, info, options));
   }
 
@@ -193,7 +192,7 @@ export class Pipeline extends NativeObject {
   }
 }
 
-function taken(context: GStreamerContext, sample: Address): Frame<GStreamerTensor> {
+function taken(context: GStreamerContext, sample: Address): Frame {
   try {
     return context.attach(sample);
   } finally {

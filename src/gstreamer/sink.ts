@@ -4,7 +4,6 @@ import { InteropError } from "../core/errors.ts";
 import { Pace } from "../core/pace.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { checks, gstApp } from "./library.ts";
-import type { GStreamerTensor } from "./memory.ts";
 import type { Pipeline } from "./pipeline.ts";
 import { type Playback, SLICE } from "./playback.ts";
 import { numberIn, setProperty } from "./properties.ts";
@@ -32,12 +31,12 @@ export const MOST_QUEUED = 2 ** 20;
  * unless the program has paused it, and ends at the end of the stream, or where the pipeline is stopped. The next loop goes
  * on from there.
  */
-export class PipelineSink implements AsyncIterable<Frame<GStreamerTensor>, void> {
+export class PipelineSink implements AsyncIterable<Frame, void> {
   /** Where they come from. */
   readonly pipeline: Pipeline; // which would be ended if it was collected
   readonly #playback: Playback;
   readonly #sink: Address;
-  readonly #frameOf: (sample: Address) => Frame<GStreamerTensor>;
+  readonly #frameOf: (sample: Address) => Frame;
   readonly #pace = new Pace();
   #signal: AbortSignal | undefined;
   #isTaken = false;
@@ -47,7 +46,7 @@ export class PipelineSink implements AsyncIterable<Frame<GStreamerTensor>, void>
     pipeline: Pipeline,
     playback: Playback,
     name: string,
-    frameOf: (sample: Address) => Frame<GStreamerTensor>,
+    frameOf: (sample: Address) => Frame,
   ) {
     [this.pipeline, this.#playback, this.#frameOf] = [pipeline, playback, frameOf];
     const sink = this.#sink = playback.element(name, gstApp().gst_app_sink_get_type(), "appsink");
@@ -73,7 +72,7 @@ export class PipelineSink implements AsyncIterable<Frame<GStreamerTensor>, void>
    *
    * @throws {InteropError} while another loop takes them.
    */
-  async *[Symbol.asyncIterator](): AsyncGenerator<Frame<GStreamerTensor>, void> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<Frame, void> {
     if (this.#isTaken) {
       const hint = "Take them in one loop, or put a tee and another appsink into the description.";
       throw new InteropError("The frames of this sink are taken by another loop.", { api: "gstreamer", hint });

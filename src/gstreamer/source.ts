@@ -8,12 +8,12 @@ import { Timeline } from "../core/layout/sequence.ts";
 import type { Undo } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { NativeKeep } from "../core/tensors/native_loans.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
 import { capsOf, NANOSECONDS, nanoseconds } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
-import { frameIn, lend } from "./lent.ts";
+import { assertFrame, lend } from "./lent.ts";
 import { checks, gst, gstApp } from "./library.ts";
-import type { GStreamerTensor } from "./memory.ts";
-import { struct, unreference } from "./objects.ts";
+import { structs, unreference } from "./objects.ts";
 import type { Pipeline } from "./pipeline.ts";
 import type { Playback } from "./playback.ts";
 import { numberIn, setProperty } from "./properties.ts";
@@ -33,13 +33,13 @@ const EVERY_MS = 1;
 const REMEDY = "End or stop the pipeline, or wait until it is through with the frame.";
 
 /** An appsrc, as what a program's stream writes to. */
-export class Source implements UnderlyingSink<Frame<GStreamerTensor>> {
+export class Source implements UnderlyingSink<Frame> {
   /** Where the frames go. */
   readonly pipeline: Pipeline; // which would be ended if it was collected
   readonly #playback: Playback;
   readonly #context: GStreamerContext;
   readonly #source: Address;
-  readonly #keep = new NativeKeep<GStreamerTensor>(REMEDY);
+  readonly #keep = new NativeKeep<Tensor>(REMEDY);
   readonly #times = new Timeline(checks, NANOSECONDS);
   readonly #most: bigint;
   #info: FrameInfo;
@@ -70,9 +70,9 @@ export class Source implements UnderlyingSink<Frame<GStreamerTensor>> {
     this.#negotiate(this.#info);
   }
 
-  async write(frame: Frame<GStreamerTensor>): Promise<void> {
+  async write(frame: Frame): Promise<void> {
     const playback = this.#playback;
-    frameIn(this.#context, frame);
+    assertFrame(frame);
     await playback.begin();
     await frame.finished();
     while (this.#isFull()) await playback.calls.run(() => new Promise((resolve) => void setTimeout(resolve, EVERY_MS)));
@@ -125,7 +125,7 @@ export class Source implements UnderlyingSink<Frame<GStreamerTensor>> {
     const { media = {} } = info;
     const length = lengthOf(info);
     if (media.pts === undefined && length === undefined) return;
-    const fields = struct.at("GstBuffer", buffer);
+    const fields = structs.GstBuffer.at(buffer);
     fields.pts = this.#times.add(media, length ?? 0n);
     if (length !== undefined) fields.duration = length;
   }

@@ -10,7 +10,8 @@ import { testOpen } from "./open.ts";
 
 const NV12 = "video/x-raw,format=NV12,width=4,height=4,framerate=30/1,colorimetry=bt709,chroma-site=mpeg2";
 
-function placesIn({ planes }: Frame<GStreamerTensor>) {
+function placesIn(frame: Frame) {
+  const { planes } = frame as Frame<GStreamerTensor>;
   return planes.map(({ address, layout: { strides: [stride] } }) => ({ address, stride }));
 }
 

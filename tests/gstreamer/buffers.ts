@@ -10,7 +10,7 @@ import { GstVideoCropMeta, GstVideoInfo } from "../../ffi/gst_video/structs.ts";
 import { cString } from "../../src/core/native/text.ts";
 import { viewAt } from "../../src/core/native/pin.ts";
 import { formatNumber } from "../../src/gstreamer/formats.ts";
-import { gst, gstVideo } from "../../src/gstreamer/library.ts";
+import { gst, gstVideo, made, takenError } from "../../src/gstreamer/library.ts";
 
 /** A mini object of GStreamer's that the test has a reference to. */
 export class Owned implements Disposable {
@@ -36,21 +36,29 @@ export class Owned implements Disposable {
 }
 
 /** Where memory begins that is mapped for the moment, and how long it is. */
-export function mapped(memory: Address, flags: number = gs.GST_MAP_READ): DataView<ArrayBuffer> {
+function placeOf(memory: Address, flags: number): readonly [address: Address, byteLength: number] {
   const info = new DataView(new ArrayBuffer(GstMapInfo.size));
-  if (gst().gst_memory_map(memory, info, flags) === 0) throw new Error("gst_memory_map");
+  if (gst().gst_memory_map(memory, info, flags) === 0) throw takenError(NULL, "gst_memory_map");
   const { data, size } = GstMapInfo.fields;
-  const [at, byteLength] = [info.getBigUint64(data.offset, true), info.getBigUint64(size.offset, true)];
   gst().gst_memory_unmap(memory, info);
-  return viewAt(at as Address, Number(byteLength), "gstreamer");
+  return [info.getBigUint64(data.offset, true) as Address, Number(info.getBigUint64(size.offset, true))];
+}
+
+function mapped(memory: Address, flags: number): DataView<ArrayBuffer> {
+  return viewAt(...placeOf(memory, flags), "gstreamer");
+}
+
+/** Where the first memory of a buffer begins. */
+export function addressIn(buffer: Owned): Address {
+  return placeOf(gst().gst_buffer_peek_memory(buffer.address, 0), gs.GST_MAP_READ)[0];
 }
 
 /** Memory of GStreamer's: so many bytes, of which each is its place's number and `first`. */
 export function memory(byteLength: number, first: number = 0): Address {
-  const made = gst().gst_allocator_alloc(NULL, BigInt(byteLength), null);
-  const bytes = mapped(made, gs.GST_MAP_WRITE);
+  const own = made(gst().gst_allocator_alloc(NULL, BigInt(byteLength), null), "gst_allocator_alloc");
+  const bytes = mapped(own, gs.GST_MAP_WRITE);
   for (let i = 0; i < byteLength; i++) bytes.setUint8(i, first + i);
-  return made;
+  return own;
 }
 
 /** Caps by their text. */
@@ -70,7 +78,7 @@ export class Lent extends Owned {
 export class CBuffer extends Lent {
   /** @param memories it takes them over */
   constructor(...memories: readonly Address[]) {
-    super(gst().gst_buffer_new());
+    super(made(gst().gst_buffer_new(), "gst_buffer_new"));
     for (const memory of memories) gst().gst_buffer_append_memory(this.address, memory);
   }
 
@@ -87,7 +95,7 @@ export class CBuffer extends Lent {
       BigUint64Array.from(fours, (i) => BigInt(offsets[i] ?? 0)),
       Int32Array.from(fours, (i) => strides[i] ?? 0),
     );
-    if (added === NULL) throw new Error("gst_buffer_add_video_meta_full");
+    made(added, "gst_buffer_add_video_meta_full");
   }
 
   /** Says which part of the picture is shown. */

@@ -5,22 +5,13 @@
  */
 import { GStreamerContext } from "@samepage/interop/gstreamer";
 import { assertEquals } from "@std/assert";
-import { type Frame, host, type HostTensor, ledger, LibraryNotFoundError, MapperGraph } from "@samepage/interop";
+import { type Frame, host, type HostTensor, ledger, MapperGraph } from "@samepage/interop";
 import { until } from "../conformance/bytes.ts";
 import { withEmptyLedger } from "../unit/ledger.ts";
+import { lacking } from "./lacking.ts";
 
 /** Why there is no GStreamer here; undefined where there is. */
-export const missing: string | undefined = await reason();
-
-async function reason(): Promise<string | undefined> {
-  try {
-    (await GStreamerContext.open())[Symbol.dispose]();
-    return undefined;
-  } catch (error) {
-    if (error instanceof LibraryNotFoundError) return "GStreamer 1.22";
-    throw error;
-  }
-}
+export const missing: string | undefined = lacking();
 
 /** A test that needs GStreamer, after which nothing of samepage's is left. */
 export function test(name: string, fn: () => void | Promise<void>): void {
