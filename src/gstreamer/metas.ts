@@ -4,12 +4,13 @@ import { GstGVAAudioEventMeta, GstGVAJSONMeta, GstGVATensorMeta } from "../../ff
 import { GST_BUFFER_COPY_META } from "../../ffi/gstreamer/constants.ts";
 import { GstMeta, GstMetaInfo } from "../../ffi/gstreamer/structs.ts";
 import { GstVideoRegionOfInterestMeta } from "../../ffi/gst_video/structs.ts";
+import { ArgumentError } from "../core/errors.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
-import type { Resource } from "../core/life/resource.ts";
 import { StructType } from "../core/native/struct_type.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
-import { Metadata, type MetadataFields } from "../core/tensors/metadata.ts";
+import type { Metadata, MetadataFields } from "../core/tensors/metadata.ts";
+import type { HeldBuffer } from "./held.ts";
 import { glib, gobject, gst, gstVideo, made } from "./library.ts";
 import { fieldsOf, newStructure, setFields } from "./structure.ts";
 
@@ -21,6 +22,7 @@ const TENSOR = new StructType<typeof GstGVATensorMeta>(GstGVATensorMeta, "gstrea
 const JSON_MESSAGE = new StructType<typeof GstGVAJSONMeta>(GstGVAJSONMeta, "gstreamer");
 const AUDIO_EVENT = new StructType<typeof GstGVAAudioEventMeta>(GstGVAAudioEventMeta, "gstreamer");
 
+type Picture = Exclude<FrameInfo, { readonly type: "audio" }>;
 type Fields = MetadataFields[string];
 type Entry = readonly [name: string, fields: Fields];
 /** The dictionaries that a meta stands for. */
@@ -70,8 +72,7 @@ function metasIn(buffer: Address): Address[] {
 
 /** The buffer that metadata came from, as long as its frame lives: what is unknown here is in its metas. */
 interface Origin {
-  readonly buffer: Address;
-  readonly resource: Resource;
+  readonly held: HeldBuffer;
   readonly info: FrameInfo;
   /** The dictionaries of each meta that has some, in their order. */
   readonly groups: readonly (readonly [kind: Kind, dictionaries: readonly Fields[]])[];
@@ -79,22 +80,29 @@ interface Origin {
 
 const origins = new WeakMap<Metadata, Origin>();
 
-/** What the metas of a buffer say, as a frame's metadata; undefined where it has none. `resource`: the frame's. */
-export function readMetas(buffer: Address, info: FrameInfo, resource: Resource): Metadata | undefined {
-  const metas = metasIn(buffer).filter((meta) => !kindOf(meta).isPlaced);
-  if (metas.length === 0) return undefined;
-  const metadata = new Metadata();
+/** Gives a frame over a buffer the metadata that the buffer's metas stand for. */
+export function readMetas(held: HeldBuffer, { info, metadata }: Frame): void {
+  const metas = metasIn(held.handle).filter((meta) => !kindOf(meta).isPlaced);
+  if (metas.length === 0) return;
   const groups: [Kind, Fields[]][] = [];
   const taken = new Set<number>();
   for (const meta of metas) {
     const kind = kindOf(meta);
     if (kind.read === undefined) continue;
     const before = [...metadata.entries()].length;
-    for (const [name, fields] of kind.read(meta, info, taken)) metadata.add(name, fields);
+    for (const [name, fields] of kind.read(meta, info, taken)) addIfPlain(metadata, name, fields);
     groups.push([kind, [...metadata.entries()].slice(before).map(([, fields]) => fields)]);
   }
-  origins.set(metadata, { buffer, resource, info, groups });
-  return metadata;
+  origins.set(metadata, { held, info, groups });
+}
+
+/** A structure may have other values under the names that DL Streamer uses: then it is passed on, and not shown. */
+function addIfPlain(metadata: Metadata, name: string, fields: Fields): void {
+  try {
+    metadata.add(name, fields);
+  } catch (error) {
+    if (!(error instanceof ArgumentError)) throw error;
+  }
 }
 
 /** Gives a new buffer the metas that a frame's metadata stands for, and those unknown ones that it came with. */
@@ -102,9 +110,14 @@ export function writeMetas(buffer: Address, { info, metadata }: Frame): void {
   const kept = passOn(buffer, info, metadata);
   const rest = [...metadata.entries()].filter(([, fields]) => !kept.has(fields));
   const isAbout = ([name, { objectId }]: Entry, id: unknown) => name in ABOUT && id !== undefined && objectId === id;
-  const regions = rest.filter(([name]) => name === "detection");
+  const regions = info.type === "audio" ? [] : rest.filter(([name]) => name === "detection");
   for (const [, fields] of regions) {
-    addRegion(buffer, info, fields as MetadataFields["detection"], rest.filter((entry) => isAbout(entry, fields.id)));
+    addRegion(
+      buffer,
+      info as Picture,
+      fields as MetadataFields["detection"],
+      rest.filter((entry) => isAbout(entry, fields.id)),
+    );
   }
   for (const entry of rest) {
     if (entry[0] === "detection" || regions.some(([, { id }]) => isAbout(entry, id))) continue;
@@ -116,10 +129,10 @@ export function writeMetas(buffer: Address, { info, metadata }: Frame): void {
 function passOn(buffer: Address, info: FrameInfo, metadata: Metadata): Set<Fields> {
   const kept = new Set<Fields>();
   const origin = origins.get(metadata);
-  if (origin === undefined || !origin.resource.isLive || !isOfSize(info, origin.info)) return kept;
+  if (origin === undefined || !origin.held.isHeld || !isOfSize(info, origin.info)) return kept;
   const entries = [...metadata.entries()];
   made(
-    BigInt(gst().gst_buffer_copy_into(buffer, origin.buffer, GST_BUFFER_COPY_META, 0n, WHOLE)) as Address,
+    BigInt(gst().gst_buffer_copy_into(buffer, origin.held.handle, GST_BUFFER_COPY_META, 0n, WHOLE)) as Address,
     "gst_buffer_copy_into",
   );
   const left = [...origin.groups];
@@ -145,7 +158,7 @@ function isWhole(fields: readonly Fields[], entries: readonly Entry[]): boolean 
 }
 
 function isOfSize(info: FrameInfo, other: FrameInfo): boolean {
-  if (info.type !== "image" || other.type !== "image") return info.type === other.type;
+  if (info.type === "audio" || other.type === "audio") return info.type === other.type;
   return info.width === other.width && info.height === other.height;
 }
 
@@ -192,8 +205,9 @@ function tensorOf(structure: Address, objectId?: number): Entry[] {
 
 /** A region of interest, and the structures that are attached to it. */
 function regionOf(meta: Address, info: FrameInfo, taken: Set<number>): Entry[] {
+  if (info.type === "audio") return [];
   const { roi_type, id: given, parent_id: parentId, x, y, w, h, params } = REGION.at(meta);
-  const { width, height } = info as { width: number; height: number };
+  const { width, height } = info;
   let id = given;
   while (taken.has(id)) id++; // GStreamer's own elements give all of them the same one
   taken.add(id);
@@ -212,11 +226,10 @@ function regionOf(meta: Address, info: FrameInfo, taken: Set<number>): Entry[] {
 
 function addRegion(
   buffer: Address,
-  info: FrameInfo,
+  { width, height }: Picture,
   { label = "", id, parentId, ...detected }: MetadataFields["detection"],
   about: readonly Entry[],
 ): void {
-  const { width, height } = info as { width: number; height: number };
   const { xMin, yMin, xMax, yMax } = detected;
   const [left, top] = [Math.round(xMin * width), Math.round(yMin * height)];
   const [right, bottom] = [Math.round(xMax * width), Math.round(yMax * height)];

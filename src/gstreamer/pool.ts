@@ -7,18 +7,11 @@ import {
   GST_PAD_PROBE_TYPE_PUSH,
   GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM,
 } from "../../ffi/gstreamer/constants.ts";
-import {
-  GstAllocator,
-  GstAllocatorClass,
-  GstBuffer,
-  GstBufferPoolAcquireParams,
-  GstMemory,
-} from "../../ffi/gstreamer/structs.ts";
+import { GstAllocator, GstAllocatorClass, GstBufferPoolAcquireParams } from "../../ffi/gstreamer/structs.ts";
 import { GstVideoInfo } from "../../ffi/gst_video/structs.ts";
 import { NativeCallError } from "../core/errors.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, thenUndo, type Undo, undoAll } from "../core/life/undo.ts";
-import type { Access } from "../core/memory/access.ts";
 import { openingOf } from "../core/native/library.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { StructType } from "../core/native/struct_type.ts";
@@ -26,13 +19,14 @@ import { cString } from "../core/native/text.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import type { AdoptedPlane } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
-import type { Metadata } from "../core/tensors/metadata.ts";
 import { type FrameMemory, NativeBuffers } from "../core/tensors/native_buffers.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { loadFunctions } from "../guard/functions.ts";
 import { symbolIn } from "../guard/load.ts";
 import { assertMachine } from "../guard/machine.ts";
+import type { HeldBuffer } from "./held.ts";
 import { checks, gobject, gst, gstVideo } from "./library.ts";
+import { structs } from "./objects.ts";
 import { ALIGN, allocCode, CONTROL, holdCode, INSTANCE, offerCode } from "./pool_code.ts";
 
 /** What a pool of a sink's is made of. */
@@ -94,7 +88,7 @@ export class UpstreamPool<T extends Tensor = Tensor> {
    * @throws {ArgumentError} for memory that allocates something else.
    */
   adopt(buffer: Address): void {
-    const pool = BUFFER.at(buffer).pool as Address;
+    const pool = structs.GstBuffer.at(buffer).pool as Address;
     if (this.#init.machineCode || this.#buffers !== undefined || pool === NULL) return;
     const acquired = new BigUint64Array(1);
     const params = new Uint8Array(GstBufferPoolAcquireParams.size);
@@ -108,11 +102,11 @@ export class UpstreamPool<T extends Tensor = Tensor> {
         taken.push(acquired[0] as Address);
       }
       const theirs = gst().gst_buffer_peek_memory(buffer, 0);
-      const { maxsize, align, offset, size } = MEMORY.at(theirs);
+      const { maxsize, align, offset, size } = structs.GstMemory.at(theirs);
       if (taken.length === 0 || gst().gst_buffer_n_memory(buffer) !== 1 || align >= ALIGN) return;
       const memories = this.#fill(taken.length, Number(maxsize));
       for (const [i, memory] of memories.entries()) {
-        Object.assign(MEMORY.at(memory), { offset, size });
+        Object.assign(structs.GstMemory.at(memory), { offset, size });
         gst().gst_mini_object_ref(memory);
         gst().gst_buffer_replace_memory_range(taken[i], 0, -1, memory);
         gst().gst_buffer_unset_flags(taken[i], GST_BUFFER_FLAG_TAG_MEMORY); // or the pool would drop it
@@ -123,15 +117,15 @@ export class UpstreamPool<T extends Tensor = Tensor> {
   /**
    * The frame over what a GstBuffer refers to; undefined if that is memory of GStreamer's.
    *
-   * @param release gives the buffer back, once the frame has ended
+   * @param held given back once the frame has ended
    */
   frameOf(
     info: FrameInfo,
     planes: readonly Pick<AdoptedPlane, "block" | "layout">[],
-    about: { readonly access: Access; readonly metadata: Metadata | undefined },
-    release: () => void,
+    held: HeldBuffer,
   ): Frame<T> | undefined {
-    return this.#buffers?.frameIn(info, planes, about, release);
+    const about = { access: held.access, metadata: undefined };
+    return this.#buffers?.frameIn(info, planes, about, () => held.release("unused"));
   }
 
   /** The pipeline has stopped: no thread of GStreamer's writes any more, but what it has sent on may live. */
@@ -207,8 +201,6 @@ export class UpstreamPool<T extends Tensor = Tensor> {
   }
 }
 
-const BUFFER = new StructType<typeof GstBuffer>(GstBuffer, "gstreamer");
-const MEMORY = new StructType<typeof GstMemory>(GstMemory, "gstreamer");
 const CLASS = new StructType<typeof GstAllocatorClass>(GstAllocatorClass, "gstreamer");
 
 /** How many bytes a picture of the pad's caps takes; 0 where they are not those of pictures. */
