@@ -45,7 +45,8 @@ function frameInMemory(context: GStreamerContext, held: HeldBuffer, { info, plan
   const adopted = planes.map(([i, layout]) => ({ handle: blocks[i].address, layout, block: blocks[i] }));
   const ours = held.allOrNothing(() => pool?.frameOf(info, adopted, held));
   if (ours !== undefined) return ours;
-  const frame = adoptFrame(context, held, info, adopted, { access, name: `gstbuffer ${info.format}`, later: true });
+  const name = `gstbuffer ${info.format}${pool === undefined ? "" : ` of ${pool.element}`}`;
+  const frame = adoptFrame(context, held, info, adopted, { access, name, later: true });
   if (held.isCopy) context.countCopied(frame.byteLength);
   return frame;
 }

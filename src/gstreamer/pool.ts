@@ -25,7 +25,7 @@ import { loadFunctions } from "../guard/functions.ts";
 import { symbolIn } from "../guard/load.ts";
 import { assertMachine } from "../guard/machine.ts";
 import type { HeldBuffer } from "./held.ts";
-import { checks, gobject, gst, gstVideo } from "./library.ts";
+import { checks, gobject, gst, gstVideo, takenText } from "./library.ts";
 import { structs } from "./objects.ts";
 import { ALIGN, allocCode, CONTROL, holdCode, INSTANCE, offerCode } from "./pool_code.ts";
 
@@ -51,8 +51,11 @@ export class UpstreamPool<T extends Tensor = Tensor> {
   /** What ends with the pipeline. */
   readonly #undo: Undo = [];
   #buffers: NativeBuffers<T> | undefined;
-  /** The elements wait for them; makes them. */
+  /** Makes them, and has the elements go on. */
   #answer: (() => void) | undefined;
+  /** Has the elements go on without. */
+  #goOn: (() => void) | undefined;
+  #element: string | undefined;
 
   /**
    * Has the pad wait where it is first asked what to allocate from: it is asked once what will come is known.
@@ -72,6 +75,26 @@ export class UpstreamPool<T extends Tensor = Tensor> {
     return this.#answer !== undefined && gst().gst_pad_is_blocking(this.#init.pad) !== 0;
   }
 
+  /** True until elements have asked for buffers, or have sent a frame without. */
+  get mayBeAwaited(): boolean {
+    return this.#answer !== undefined;
+  }
+
+  /** True if it waits for a buffer to {@link adopt}. */
+  get adopts(): boolean {
+    return !this.#init.machineCode && this.#buffers === undefined;
+  }
+
+  /** The element in front of the sink, for messages: what has written a frame elsewhere. */
+  get element(): string {
+    return this.#element ??= elementBefore(this.#init.pad);
+  }
+
+  /** A frame came: elements that have not asked for buffers have their own. */
+  settle(): void {
+    this.#goOn?.();
+  }
+
   /**
    * Makes the buffers that the elements wait for. It makes none for what has no size of its own, such as sound.
    *
@@ -89,7 +112,7 @@ export class UpstreamPool<T extends Tensor = Tensor> {
    */
   adopt(buffer: Address): void {
     const pool = structs.GstBuffer.at(buffer).pool as Address;
-    if (this.#init.machineCode || this.#buffers !== undefined || pool === NULL) return;
+    if (!this.adopts || pool === NULL) return;
     const acquired = new BigUint64Array(1);
     const params = new Uint8Array(GstBufferPoolAcquireParams.size);
     const { flags } = GstBufferPoolAcquireParams.fields;
@@ -154,7 +177,11 @@ export class UpstreamPool<T extends Tensor = Tensor> {
       return () => gst().gst_pad_remove_probe(pad, id);
     };
     undo.push(probe(GST_PAD_PROBE_TYPE_PUSH, offer));
-    const goOn = probe(GST_PAD_PROBE_TYPE_BLOCK, hold);
+    const remove = probe(GST_PAD_PROBE_TYPE_BLOCK, hold);
+    const goOn = this.#goOn = () => {
+      this.#answer = this.#goOn = undefined;
+      remove();
+    };
     this.#answer = () => {
       this.#answer = undefined;
       thenUndo("making the buffers of a pipeline", (later) => {
@@ -169,7 +196,7 @@ export class UpstreamPool<T extends Tensor = Tensor> {
         }
       });
     };
-    undo.push(() => this.#answer !== undefined && goOn());
+    undo.push(() => this.#goOn?.());
   }
 
   /** Makes the buffers, and a GstMemory over each. */
@@ -202,6 +229,18 @@ export class UpstreamPool<T extends Tensor = Tensor> {
 }
 
 const CLASS = new StructType<typeof GstAllocatorClass>(GstAllocatorClass, "gstreamer");
+
+/** The name of the element that a pad is linked to. */
+function elementBefore(pad: Address): string {
+  const peer = gst().gst_pad_get_peer(pad);
+  if (peer === NULL) return "no element";
+  const element = gst().gst_pad_get_parent_element(peer);
+  gst().gst_object_unref(peer);
+  if (element === NULL) return "another pipeline";
+  const name = takenText(gst().gst_object_get_name(element))!;
+  gst().gst_object_unref(element);
+  return name;
+}
 
 /** How many bytes a picture of the pad's caps takes; 0 where they are not those of pictures. */
 function sizeFor(pad: Address): number {
