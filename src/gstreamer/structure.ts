@@ -92,7 +92,7 @@ function typeOf(value: unknown, isReal: boolean): bigint {
   if (typeof value === "string") return g.G_TYPE_STRING;
   if (value instanceof Uint8Array) return g.G_TYPE_VARIANT;
   if (Array.isArray(value)) return gst().gst_value_array_get_type();
-  return !isReal && (value as number | 0) === value ? g.G_TYPE_INT : g.G_TYPE_DOUBLE;
+  return !isReal && ((value as number) | 0) === value ? g.G_TYPE_INT : g.G_TYPE_DOUBLE;
 }
 
 function typeInList(list: readonly unknown[]): bigint {

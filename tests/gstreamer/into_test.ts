@@ -2,20 +2,15 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { AccessError, host, type HostTensor, InteropError, ledger, MapperGraph } from "@samepage/interop";
 import { type FrameMemory, GStreamerContext, type SinkOptions } from "@samepage/interop/gstreamer";
-import { assertAlive } from "../alive.ts";
-import { test as testHere } from "./open.ts";
+import { testOfLateEnds } from "./open.ts";
 
 const PICTURES = "videotestsrc num-buffers=12 ! video/x-raw,format=NV12,width=320,height=240";
 const SINK = " ! appsink name=out sync=false";
 
 function test(name: string, fn: (gst: GStreamerContext) => Promise<void>): void {
-  testHere(`sink into: ${name}`, async () => {
-    const { alive } = ledger;
-    {
-      using gst = await GStreamerContext.open();
-      await fn(gst);
-    }
-    await assertAlive(alive, "alive after the test");
+  testOfLateEnds(`sink into: ${name}`, async () => {
+    using gst = await GStreamerContext.open();
+    await fn(gst);
   });
 }
 

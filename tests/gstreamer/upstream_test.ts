@@ -16,20 +16,11 @@ import { viewAt } from "../../src/core/native/pin.ts";
 import { cString } from "../../src/core/native/text.ts";
 import { gst } from "../../src/gstreamer/library.ts";
 import { GStreamerContext } from "@samepage/interop/gstreamer";
-import { test as testHere } from "./open.ts";
+import { testOfLateEnds as test } from "./open.ts";
 import { mapped, Pipeline } from "./upstream.ts";
 
 const SINK = " ! appsink name=out sync=false max-buffers=2";
 const PICTURES = "videotestsrc num-buffers=12 ! video/x-raw,format=I420,width=320,height=240,framerate=30/1";
-
-/** Buffers end in the background, once GStreamer has let go of the last one. */
-function test(name: string, fn: () => Promise<void>): void {
-  testHere(name, async () => {
-    const { alive } = ledger;
-    await fn();
-    await assertAlive(alive, "alive after the test");
-  });
-}
 
 /** Memory of the host's, and where it is. */
 class Counted implements FrameMemory<HostTensor> {
