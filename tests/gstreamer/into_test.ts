@@ -4,7 +4,7 @@ import { AccessError, host, type HostTensor, InteropError, ledger, MapperGraph }
 import { type FrameMemory, GStreamerContext, type SinkOptions } from "@samepage/interop/gstreamer";
 import { testOfLateEnds } from "./open.ts";
 
-const PICTURES = "videotestsrc num-buffers=12 ! video/x-raw,format=NV12,width=320,height=240";
+const PICTURES = "videotestsrc pattern=ball num-buffers=12 ! video/x-raw,format=NV12,width=320,height=240";
 const SINK = " ! appsink name=out sync=false";
 
 function test(name: string, fn: (gst: GStreamerContext) => Promise<void>): void {
