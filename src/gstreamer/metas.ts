@@ -11,7 +11,7 @@ import { cString, textAt } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Metadata, MetadataFields } from "../core/tensors/metadata.ts";
 import type { HeldBuffer } from "./held.ts";
-import { glib, gobject, gst, gstVideo, made } from "./library.ts";
+import { glib, gobject, gst, gstVideo, made, takenError } from "./library.ts";
 import { fieldsOf, newStructure, setFields } from "./structure.ts";
 
 const META = new StructType<typeof GstMeta>(GstMeta, "gstreamer");
@@ -131,18 +131,19 @@ function passOn(buffer: Address, info: FrameInfo, metadata: Metadata): Set<Field
   const origin = origins.get(metadata);
   if (origin === undefined || !origin.held.isHeld || !isOfSize(info, origin.info)) return kept;
   const entries = [...metadata.entries()];
-  made(
-    BigInt(gst().gst_buffer_copy_into(buffer, origin.held.handle, GST_BUFFER_COPY_META, 0n, WHOLE)) as Address,
-    "gst_buffer_copy_into",
-  );
+  if (gst().gst_buffer_copy_into(buffer, origin.held.handle, GST_BUFFER_COPY_META, 0n, WHOLE) === 0) {
+    throw takenError(NULL, "gst_buffer_copy_into");
+  }
   const left = [...origin.groups];
   for (const meta of metasIn(buffer)) {
     const kind = kindOf(meta);
     const at = left.findIndex(([of]) => of === kind);
     const [, fields] = left[at] ?? [kind, undefined];
     if (at >= 0) left.splice(at, 1);
-    if (fields === undefined ? kind.isPlaced : !isWhole(fields, entries)) gst().gst_buffer_remove_meta(buffer, meta);
-    else for (const one of fields ?? []) kept.add(one);
+    if (fields !== undefined && isWhole(fields, entries)) fields.forEach((one) => kept.add(one));
+    else if (fields !== undefined || kind.isPlaced) {
+      if (gst().gst_buffer_remove_meta(buffer, meta) === 0) throw takenError(NULL, "gst_buffer_remove_meta");
+    }
   }
   return kept;
 }

@@ -9,7 +9,6 @@ import {
 } from "../../ffi/gstreamer/constants.ts";
 import { GstAllocator, GstAllocatorClass, GstBufferPoolAcquireParams } from "../../ffi/gstreamer/structs.ts";
 import { GstVideoInfo } from "../../ffi/gst_video/structs.ts";
-import { NativeCallError } from "../core/errors.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, thenUndo, type Undo, undoAll } from "../core/life/undo.ts";
 import { openingOf } from "../core/native/library.ts";
@@ -25,7 +24,7 @@ import { loadFunctions } from "../guard/functions.ts";
 import { symbolIn } from "../guard/load.ts";
 import { assertMachine } from "../guard/machine.ts";
 import type { HeldBuffer } from "./held.ts";
-import { checks, gobject, gst, gstVideo, takenText } from "./library.ts";
+import { checks, gobject, gst, gstVideo, made, takenText } from "./library.ts";
 import { structs } from "./objects.ts";
 import { ALIGN, allocCode, CONTROL, holdCode, INSTANCE, offerCode } from "./pool_code.ts";
 
@@ -124,7 +123,7 @@ export class UpstreamPool<T extends Tensor = Tensor> {
         if (gst().gst_buffer_pool_acquire_buffer(pool, acquired, params) !== GST_FLOW_OK) break;
         taken.push(acquired[0] as Address);
       }
-      const theirs = gst().gst_buffer_peek_memory(buffer, 0);
+      const theirs = made(gst().gst_buffer_peek_memory(buffer, 0), "gst_buffer_peek_memory");
       const { maxsize, align, offset, size } = structs.GstMemory.at(theirs);
       if (taken.length === 0 || gst().gst_buffer_n_memory(buffer) !== 1 || align >= ALIGN) return;
       const memories = this.#fill(taken.length, Number(maxsize));
@@ -160,8 +159,7 @@ export class UpstreamPool<T extends Tensor = Tensor> {
   #offer(undo: Undo): void {
     const { pad, slots } = this.#init;
     const { type, hold, offer, entries } = allocatorType();
-    const made = gobject().g_object_new_with_properties(type, 0, NULL, NULL);
-    const allocator = gst().gst_object_ref_sink(made);
+    const allocator = gst().gst_object_ref_sink(gobject().g_object_new_with_properties(type, 0, NULL, NULL));
     const control = viewAt(allocator, INSTANCE, "gstreamer");
     undo.push(() => {
       control.setInt32(CONTROL.count, 0, true); // a pool of an element's may keep it, and ask again
@@ -173,7 +171,7 @@ export class UpstreamPool<T extends Tensor = Tensor> {
     const probe = (how: number, callback: Address) => {
       const mask = GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM | how;
       const id = gst().gst_pad_add_probe(pad, mask, callback, allocator, NULL);
-      if (id === 0n) throw failed("gst_pad_add_probe", "added no probe");
+      made(id as Address, "gst_pad_add_probe");
       return () => gst().gst_pad_remove_probe(pad, id);
     };
     undo.push(probe(GST_PAD_PROBE_TYPE_PUSH, offer));
@@ -215,9 +213,11 @@ export class UpstreamPool<T extends Tensor = Tensor> {
       const size = BigInt(byteLength);
       for (let i = 0; i < count; i++) {
         memories.push(buffers.add(memory, byteLength, (start) => {
-          const one = gst().gst_memory_new_wrapped(0, start, size, 0n, size, buffers.data, buffers.callback);
-          if (one === NULL) throw failed("gst_memory_new_wrapped", "wrapped no memory");
-          return one;
+          const { data, callback } = buffers;
+          return made(
+            gst().gst_memory_new_wrapped(0, start, size, 0n, size, data, callback),
+            "gst_memory_new_wrapped",
+          );
         }));
       }
     }, undo);
@@ -277,7 +277,7 @@ function allocatorType(): AllocatorType {
   const type = g_type_from_name(name) ||
     g_type_register_static_simple(parent, name, GstAllocatorClass.size, NULL, INSTANCE, NULL, 0) ||
     g_type_from_name(name); // another isolate was faster
-  if (type === 0n) throw failed("g_type_register_static_simple", "registered no type");
+  made(type as Address, "g_type_register_static_simple");
   CLASS.at(g_type_class_ref(type)).alloc = alloc;
   const system = gst().gst_allocator_find(cString("SystemMemory"));
   const memType = viewAt(system, GstAllocator.size, "gstreamer").getBigUint64(
@@ -290,8 +290,4 @@ function allocatorType(): AllocatorType {
     symbolIn(path!, one)
   );
   return registered = { type, ...probes, entries: { offer, fallback, memType: memType as Address } };
-}
-
-function failed(fn: string, how: string): NativeCallError {
-  return new NativeCallError(`${fn} ${how}.`, { api: "gstreamer", fn, code: 0, codeName: "none" });
 }

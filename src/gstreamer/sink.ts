@@ -132,7 +132,8 @@ export class PipelineSink implements AsyncIterable<Frame, void> {
     await this.#playback.preroll();
     const sample = gstApp().gst_app_sink_try_pull_preroll(this.#sink, 0n);
     if (sample === NULL) return;
-    thenUndo("looking at a first frame", () => pool.adopt(gst().gst_sample_get_buffer(sample)), [
+    const buffer = gst().gst_sample_get_buffer(sample);
+    thenUndo("looking at a first frame", () => buffer !== NULL && pool.adopt(buffer), [
       () => unreference(sample),
     ]);
   }

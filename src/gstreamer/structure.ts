@@ -103,7 +103,7 @@ function typeInList(list: readonly unknown[]): bigint {
 /** A GValue, for as long as `use` takes. */
 function withValue(type: bigint, given: unknown, use: (value: Value) => void): void {
   const value = new DataView(new ArrayBuffer(GValue.size));
-  gobject().g_value_init(value, type);
+  made(gobject().g_value_init(value, type), "g_value_init");
   try {
     if (Array.isArray(given)) {
       const inside = typeInList(given);

@@ -24,6 +24,11 @@ export const GLIB: Failures<GLib> = {
   g_quark_from_string: undefined,
   g_quark_to_string: undefined,
   g_strfreev: undefined,
+  g_strdup: undefined,
+  g_variant_get_type_string: undefined,
+  g_variant_get_size: undefined,
+  g_variant_get_data: undefined,
+  g_variant_new_fixed_array: undefined,
   g_list_free: undefined,
 };
 
@@ -52,6 +57,8 @@ export const GOBJECT: Failures<GObject> = {
   g_value_get_string: undefined,
   g_value_get_enum: undefined,
   g_value_get_flags: undefined,
+  g_value_get_variant: undefined,
+  g_value_set_variant: undefined,
   g_value_set_boolean: undefined,
   g_value_set_int: undefined,
   g_value_set_uint: undefined,
@@ -105,6 +112,7 @@ export const GSTREAMER: Failures<GStreamer> = {
   gst_meta_api_type_has_tag: undefined,
   gst_meta_api_type_get_tags: undefined,
   gst_meta_get_info: undefined,
+  gst_meta_info_is_custom: undefined,
   gst_allocator_find: none,
   gst_allocator_get_type: undefined,
   gst_allocation_params_init: undefined,

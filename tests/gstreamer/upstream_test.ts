@@ -20,7 +20,8 @@ import { testOfLateEnds as test } from "./open.ts";
 import { mapped, Pipeline } from "./upstream.ts";
 
 const SINK = " ! appsink name=out sync=false max-buffers=2";
-const PICTURES = "videotestsrc pattern=ball num-buffers=12 ! video/x-raw,format=I420,width=320,height=240,framerate=30/1";
+const PICTURES =
+  "videotestsrc pattern=ball num-buffers=12 ! video/x-raw,format=I420,width=320,height=240,framerate=30/1";
 
 /** Memory of the host's, and where it is. */
 class Counted implements FrameMemory<HostTensor> {
