@@ -5,7 +5,7 @@
  */
 import { type Address, NULL } from "../../ffi/address.ts";
 import * as gs from "../../ffi/gstreamer/constants.ts";
-import { GstMapInfo, GstMiniObject } from "../../ffi/gstreamer/structs.ts";
+import { GstBuffer, GstMapInfo, GstMemory, GstMiniObject } from "../../ffi/gstreamer/structs.ts";
 import { GstVideoCropMeta, GstVideoInfo } from "../../ffi/gst_video/structs.ts";
 import { cString } from "../../src/core/native/text.ts";
 import { viewAt } from "../../src/core/native/pin.ts";
@@ -61,6 +61,22 @@ export function memory(byteLength: number, first: number = 0): Address {
   return own;
 }
 
+/** Memory that may only be read. */
+export function locked(memory: Address): Address {
+  const flags = GstMemory.fields.flags.offset;
+  const view = viewAt(memory, GstMemory.size, "gstreamer");
+  view.setUint32(flags, view.getUint32(flags, true) | gs.GST_MEMORY_FLAG_READONLY, true);
+  return memory;
+}
+
+/** Writes a field of a buffer, past its functions. */
+export function write(buffer: Address, field: "pts" | "duration" | "refcount", value: number | bigint): void {
+  const { offset } = GstBuffer.fields[field];
+  const view = viewAt(buffer, GstBuffer.size, "gstreamer");
+  if (typeof value === "bigint") view.setBigUint64(offset, value, true);
+  else view.setInt32(offset, value, true);
+}
+
 /** Caps by their text. */
 export function caps(text: string): Owned {
   return new Owned(gst().gst_caps_from_string(cString(text)));
@@ -105,10 +121,18 @@ export class CBuffer extends Lent {
     for (const [i, number] of numbers.entries()) view.setUint32(GstVideoCropMeta.fields.x.offset + 4 * i, number, true);
   }
 
-  /** A sample of it, which has a reference of its own. */
-  sample(text: string): Owned {
+  /** Has other code write it, until that ends. */
+  writing(): Disposable {
+    const memory = gst().gst_buffer_peek_memory(this.address, 0);
+    const info = new DataView(new ArrayBuffer(GstMapInfo.size));
+    if (gst().gst_memory_map(memory, info, gs.GST_MAP_WRITE) === 0) throw takenError(NULL, "gst_memory_map");
+    return { [Symbol.dispose]: () => gst().gst_memory_unmap(memory, info) };
+  }
+
+  /** A sample of it, which has a reference of its own; or of no buffer. */
+  sample(text: string, hasBuffer = true): Owned {
     using its = caps(text);
-    return new Owned(gst().gst_sample_new(this.address, its.address, null, NULL));
+    return new Owned(gst().gst_sample_new(hasBuffer ? this.address : NULL, its.address, null, NULL));
   }
 }
 
