@@ -35,29 +35,30 @@ export class Owned implements Disposable {
   }
 }
 
-/** Where memory begins that is mapped for the moment, and how long it is. */
-function placeOf(memory: Address, flags: number): readonly [address: Address, byteLength: number] {
+/** Uses memory while it is mapped. */
+function mapped<R>(memory: Address, flags: number, use: (bytes: DataView<ArrayBuffer>, address: Address) => R): R {
   const info = new DataView(new ArrayBuffer(GstMapInfo.size));
   if (gst().gst_memory_map(memory, info, flags) === 0) throw takenError(NULL, "gst_memory_map");
   const { data, size } = GstMapInfo.fields;
-  gst().gst_memory_unmap(memory, info);
-  return [info.getBigUint64(data.offset, true) as Address, Number(info.getBigUint64(size.offset, true))];
-}
-
-function mapped(memory: Address, flags: number): DataView<ArrayBuffer> {
-  return viewAt(...placeOf(memory, flags), "gstreamer");
+  const address = info.getBigUint64(data.offset, true) as Address;
+  try {
+    return use(viewAt(address, Number(info.getBigUint64(size.offset, true)), "gstreamer"), address);
+  } finally {
+    gst().gst_memory_unmap(memory, info);
+  }
 }
 
 /** Where the first memory of a buffer begins. */
 export function addressIn(buffer: Owned): Address {
-  return placeOf(gst().gst_buffer_peek_memory(buffer.address, 0), gs.GST_MAP_READ)[0];
+  return mapped(gst().gst_buffer_peek_memory(buffer.address, 0), gs.GST_MAP_READ, (_, address) => address);
 }
 
 /** Memory of GStreamer's: so many bytes, of which each is its place's number and `first`. */
 export function memory(byteLength: number, first: number = 0): Address {
   const own = made(gst().gst_allocator_alloc(NULL, BigInt(byteLength), null), "gst_allocator_alloc");
-  const bytes = mapped(own, gs.GST_MAP_WRITE);
-  for (let i = 0; i < byteLength; i++) bytes.setUint8(i, first + i);
+  mapped(own, gs.GST_MAP_WRITE, (bytes) => {
+    for (let i = 0; i < byteLength; i++) bytes.setUint8(i, first + i);
+  });
   return own;
 }
 
@@ -84,9 +85,9 @@ export function caps(text: string): Owned {
 
 /** A buffer that samepage has made. */
 export class Lent extends Owned {
-  /** Its bytes, in one of its memories. */
+  /** A copy of its bytes, in one of its memories. */
   bytes(i: number = 0, flags: number = gs.GST_MAP_READ): DataView<ArrayBuffer> {
-    return mapped(gst().gst_buffer_peek_memory(this.address, i), flags);
+    return mapped(gst().gst_buffer_peek_memory(this.address, i), flags, ({ buffer }) => new DataView(buffer.slice(0)));
   }
 }
 
