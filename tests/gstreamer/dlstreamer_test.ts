@@ -5,7 +5,7 @@
  * @module
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { AccessError, DisposedError, Frame, host, type ImageInfo } from "@samepage/interop";
+import { AccessError, DisposedError, type Frame, host, type ImageInfo } from "@samepage/interop";
 import type { GStreamerTensor } from "@samepage/interop/gstreamer";
 import { collect } from "../gc.ts";
 import { warningsOf } from "../warnings.ts";

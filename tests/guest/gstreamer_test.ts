@@ -175,7 +175,7 @@ test("a VA surface's dma-bufs go to GStreamer, and GStreamer's to VA-API", async
   assertEquals(there.route!.bytesMoved, 0);
 });
 
-test("every native call of a buffer's way to GStreamer fails once: it is typed, and nothing stays", async ({ graph }) => {
+test("every native call of a buffer's way to GStreamer fails once: it is typed, and nothing stays", async () => {
   await using picture = dmabuf.allocateFrame(NV12);
   const handOver = async () => {
     try {
