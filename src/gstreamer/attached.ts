@@ -3,7 +3,7 @@ import type { GstAudioMeta } from "../../ffi/gst_audio/structs.ts";
 import { GstVideoCropMeta, GstVideoMeta } from "../../ffi/gst_video/structs.ts";
 import type { Natives } from "../core/contract.ts";
 import type { PlaneLayout } from "../core/layout/components.ts";
-import { type FrameInfo, frameInfo, type MediaFacts, planeLayouts, withMedia } from "../core/layout/frame_info.ts";
+import { type FrameInfo, frameInfo, planeLayouts, withMoment } from "../core/layout/frame_info.ts";
 import { heldPicture, layoutWithin } from "../core/layout/held_picture.ts";
 import { type Layout, layout } from "../core/layout/layout.ts";
 import { viewAt } from "../core/native/pin.ts";
@@ -30,10 +30,11 @@ export function attachedFrame(
   const asDmaBufs = natives !== undefined && given.areDmaBufs;
   const held = new HeldBuffer(given, wanted, asDmaBufs);
   const { blocks, access } = held;
-  const { info, planes } = held.allOrNothing(() => contentsOf(held, given.moment, caps));
-  if (asDmaBufs) return dmaBufFrame(context, natives, held, { info, planes });
+  const { info, planes } = held.allOrNothing(() => contentsOf(held, caps));
+  const { moment } = given;
+  if (asDmaBufs) return dmaBufFrame(context, natives, held, { info: withMoment(info, moment), planes });
   const adopted = planes.map(([i, layout]) => ({ handle: blocks[i].address, layout, block: blocks[i] }));
-  const frame = adoptFrame(context, held, info, adopted, { access, name: `gstbuffer ${info.format}`, later: true });
+  const frame = adoptFrame(context, held, info, adopted, { access, moment, name: `gstbuffer ${info.format}` });
   if (held.isCopy) context.countCopied(frame.byteLength);
   return frame;
 }
@@ -86,12 +87,11 @@ interface Contents {
 const streams = new Recent<Contents>();
 
 /** @throws {ArgumentError} for what has no elements in memory. @throws {LayoutError} for planes elsewhere. */
-function contentsOf({ handle, blocks }: HeldBuffer, moment: MediaFacts, caps: Caps | undefined): Contents {
+function contentsOf({ handle, blocks }: HeldBuffer, caps: Caps | undefined): Contents {
   const metas = metasOf(handle, caps?.sound);
-  const { info, planes } = streams.of(numbersOf(metas, blocks, caps), () => {
+  return streams.of(numbersOf(metas, blocks, caps), () => {
     return caps?.sound === undefined ? picture(metas, blocks, caps) : sound(metas, blocks, caps.sound);
   });
-  return { info: withMedia(info, { ...info.media, ...moment }), planes };
 }
 
 /** What a buffer says of where its planes lie. The structs are valid until the next call. */
