@@ -30,8 +30,9 @@ export interface MetadataFields {
     readonly labelId?: number;
     readonly label?: string;
   };
-  /** What a model made of the frame: one tensor of its output. */
+  /** What a model made of the frame, or of the detection with this id: one tensor of its output. */
   inferenceResult: {
+    readonly objectId?: number;
     readonly modelName?: string;
     readonly layerName?: string;
     readonly format?: string;
@@ -49,8 +50,12 @@ export interface MetadataFields {
     readonly modelName?: string;
     readonly layerName?: string;
   };
-  /** The same object has the same id in each frame. */
-  objectId: { readonly id: number };
+  /** The same object has the same id in each frame; `objectId` is that of its detection in this one. */
+  objectId: { readonly id: number; readonly objectId?: number };
+  /** What a program says of the frame to others, as JSON. */
+  json: { readonly message: string };
+  /** Something that was heard, from a time to another, in nanoseconds. */
+  audioEvent: { readonly label?: string; readonly id?: number; readonly start: bigint; readonly end: bigint };
   /** How the picture was moved: the six numbers of a 2 × 3 matrix, row by row. */
   affineTransform: { readonly matrix: readonly number[] };
   /** The model behind results, and its layers. */
@@ -120,6 +125,8 @@ type Known =
   | "inferenceResult"
   | "classification"
   | "objectId"
+  | "json"
+  | "audioEvent"
   | "affineTransform"
   | "modelInfo"
   | "displayMatrix"
@@ -138,6 +145,7 @@ const KNOWN: { readonly [N in Known]: KeysOf<MetadataFields[N]> } = {
     ...{ id: whole, parentId: whole, labelId: whole, label: string },
   },
   inferenceResult: {
+    objectId: whole,
     ...{ modelName: string, layerName: string, format: string, data: "a Uint8Array" },
     ...{ dims: numbers, precision: string, layout: string },
   },
@@ -145,7 +153,9 @@ const KNOWN: { readonly [N in Known]: KeysOf<MetadataFields[N]> } = {
     ...{ label: string, labelId: whole, confidence: number, objectId: whole },
     ...{ modelName: string, layerName: string },
   },
-  objectId: { id: whole },
+  objectId: { id: whole, objectId: whole },
+  json: { message: string },
+  audioEvent: { label: string, id: whole, start: bigint, end: bigint },
   affineTransform: { matrix: numbers },
   modelInfo: {
     modelName: string,
@@ -162,6 +172,8 @@ const KNOWN: { readonly [N in Known]: KeysOf<MetadataFields[N]> } = {
 const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   detection: ["xMin", "yMin", "xMax", "yMax"],
   objectId: ["id"],
+  json: ["message"],
+  audioEvent: ["start", "end"],
   affineTransform: ["matrix"],
   displayMatrix: ["matrix"],
   closedCaptions: ["data"],
