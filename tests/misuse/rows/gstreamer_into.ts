@@ -98,7 +98,7 @@ export default table(import.meta, {
       const allocate = (layout: unknown) => block = host.allocate(layout as Parameters<typeof host.allocate>[0]);
       for await (using _ of pipeline.sink("out", { into: any({ allocate }) })) block!.view();
     },
-    fails: { error: AccessError, api: "core", message: /lent/ },
+    fails: { error: AccessError, api: "core", message: /lent/, hint: /Dispose that first/ },
   },
   "into: the memory ends while elements write": {
     async run() {
