@@ -106,9 +106,9 @@ export {
   importMemory,
   type MemoryImport,
 } from "./src/core/tensors/foreign_memory.ts";
-export type { AddressedPlane, FrameInit, FrameJson } from "./src/core/tensors/frame.ts";
+export type { FrameInit, FrameJson, PlacedPlane } from "./src/core/tensors/frame.ts";
 export type { MappedInit } from "./src/core/tensors/mapped.ts";
-export type { Part, TensorInit, TensorJson } from "./src/core/tensors/tensor.ts";
+export type { AddressedPlane, Part, TensorInit, TensorJson } from "./src/core/tensors/tensor.ts";
 export { type PointerBlock, PointerMemory, PointerTensor } from "./src/core/tensors/pointer.ts";
 export { type ByteRange, Described, type DescribedPlane } from "./src/core/tensors/described.ts";
 export type { HostAbilities, HostTensorInit } from "./src/host/tensor.ts";
@@ -141,7 +141,6 @@ export type { RouteJson } from "./src/core/graph/route.ts";
 export { chain, type ChainEdge } from "./src/core/graph/chain.ts";
 export type { Takes } from "./src/core/device/takes.ts";
 export { edgesOf, imageMapper, portMapper, portMappers } from "./src/core/graph/port_mapper.ts";
-export * from "./src/mappers/mod.ts";
 
 // What callers pass, and what went wrong.
 export type { Maker } from "./src/core/argument.ts";

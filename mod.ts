@@ -7,7 +7,6 @@ import type { Context } from "./src/core/graph/context.ts";
 import { Graph } from "./src/core/graph/graph.ts";
 import type { Mapper } from "./src/core/graph/mapper.ts";
 import { edgesOf } from "./src/core/graph/port_mapper.ts";
-import { MAPPERS } from "./src/mappers/mod.ts";
 
 // What programs hold of the core, which knows no API. What backends are made of is in backend.ts.
 export type { Address } from "./ffi/address.ts";
@@ -82,6 +81,6 @@ export class MapperGraph extends Graph {
    * memory imports what another exports; `mappers` puts others in their place.
    */
   constructor(contexts: Iterable<Context>, mappers?: Iterable<Mapper>) {
-    super(contexts, mappers ?? ((all) => edgesOf(all, MAPPERS)));
+    super(contexts, mappers ?? ((all) => edgesOf(all)));
   }
 }

@@ -18,7 +18,7 @@ import type { Done, Summary } from "./gpu/summary.ts";
 
 const HELP = `Runs everything that needs an NVIDIA GPU.
 
-Usage: deno task gpu [--only=step,step] [--list] [--out=folder] [--minutes=9] [--commit=hash]
+Usage: deno task gpu [--only=step,step] [--list] [--out=folder] [--minutes=9.5] [--commit=hash]
 
   --only=a,b     only these steps; some run only so
   --list         names them
@@ -35,7 +35,7 @@ const { values: asked } = parseArgs({
     only: { type: "string" },
     list: { type: "boolean", default: false },
     out: { type: "string", default: Deno.env.get("OUT") || resolve(import.meta.dirname!, "../out/gpu") },
-    minutes: { type: "string", default: "9" },
+    minutes: { type: "string", default: "9.5" },
     commit: { type: "string" },
     help: { type: "boolean", default: false },
   },

@@ -30,16 +30,22 @@ async function setup(purpose: Purpose): Promise<string[]> {
   if (wheels.length > 0 && !await hasPip()) packages.push(PIP);
   const reasons = [
     await installPackages(title, packages),
-    ...await Array.fromAsync(wheels, (one) => unpack(title, one)),
-    purpose === "test" ? await unpackHeaders(title) : undefined,
-    purpose === "test" ? await unpackGStreamerHeaders(title) : undefined,
-    purpose === "test" ? await installNodeAv(title) : undefined,
+    ...(await Promise.all([ // from three servers
+      Array.fromAsync(wheels, (one) => unpack(title, one)),
+      purpose === "test" ? allHeaders(title) : undefined,
+      purpose === "test" ? installNodeAv(title) : undefined,
+    ])).flat(),
     purpose === "guest" ? await unpackKernel(title) : undefined,
     purpose === "guest" ? await unpackLavapipe(title) : undefined,
     purpose === "guest" ? await unpackEgl(title) : undefined,
     purpose === "guest" ? await unpackVaDriver(title) : undefined,
   ];
   return reasons.filter((reason) => reason !== undefined);
+}
+
+/** One after the other: apt does not run twice at a time. */
+async function allHeaders(title: string): Promise<(string | undefined)[]> {
+  return [await unpackHeaders(title), await unpackGStreamerHeaders(title)];
 }
 
 const purpose = Deno.args[0] ?? "test";

@@ -1,6 +1,6 @@
 // Runs all tests: `deno task test [flags of deno test] [files or folders]`.
 //
-// Every test file has a process of its own: a driver that crashes, or that keeps state, is that file's matter alone. Two
+// Every test file has a process of its own: a driver that crashes, or that keeps state, is that file's matter alone. Three
 // run at a time; those that judge how long something takes run alone, after the others. Paths under tests/ are run as
 // tests, any others as documentation: `deno task test src/core/layout/layout.ts` runs that file's examples. Flags go to
 // each run, a value after its "=": `--filter=word`. `--times` lists the runs that took longest.
@@ -27,15 +27,14 @@ const WITHOUT_OPENCL = Deno.args.includes("--without-opencl");
  * (a program with --allow-ffi alone), or who looks for it by itself (OpenCV), finds a loader that has no driver.
  */
 const NO_OPENCL = { SAMEPAGE_LIB_OPENCL: "/nonexistent/libOpenCL.so.1", OCL_ICD_VENDORS: "/nonexistent" };
-/** What says something there, and which of its tests, where not all do. tests/unit never looks for OpenCL. */
+/** What says something there, and which of its tests, where not all do. The others never look for OpenCL, or need it. */
 const SELECTED: { readonly [path: string]: string } = {
   "tests/doctor": "",
   "tests/opencv/mat_test.ts": "",
   "tests/opencv/operations_mat_test.ts": "",
   "tests/opencv/files_test.ts": "",
   "tests/conformance/conformance_test.ts": "/every|opencv.mat/",
-  "tests/misuse/misuse_test.ts":
-    "/misuse: (libraries|options|permissions|wraps|layouts|opencv_(libraries|layouts|files))$/",
+  "tests/misuse/misuse_test.ts": "/misuse: (libraries|permissions|opencv_(libraries|layouts|files))$/",
 };
 
 if (WITHOUT_OPENCL) {
@@ -45,8 +44,8 @@ const HAS_OPENCL = hasOpenCL();
 /** APIs whose edges are tested in a guest. */
 const GUEST_APIS = ["dmabuf"];
 const DOCUMENTED = ["mod.ts", "src", "README.md", "ARCHITECTURE.md", "docs"];
-/** Test files that run at a time. */
-const LANES = 2;
+/** Test files that run at a time: one more than CI has cores, because most of them wait now and then. */
+const LANES = 3;
 /** They judge how long something takes: what runs beside them would be taken for theirs. */
 const ALONE = ["tests/opencl/laws_test.ts", "tests/opencl/svm_test.ts", "tests/unit/ranges_test.ts"];
 /** How many of the longest runs `--times` lists. */
@@ -76,6 +75,8 @@ interface Example {
   readonly name: string;
   /** Does it open an OpenCL device? */
   readonly opencl: boolean;
+  /** Is it run here? In a run without OpenCL, those are that look for it: by OpenCV, or by the doctor. */
+  readonly isRun: boolean;
 }
 
 /** The examples of a file. */
@@ -83,8 +84,10 @@ async function examplesOf(file: string): Promise<Example[]> {
   const text = await Deno.readTextFile(join(ROOT, file));
   return [...text.matchAll(/^([ *]*)```ts( ignore)?\n.*?^\1```$/gms)].flatMap(({ 0: block, 2: ignored, index }) => {
     const line = text.slice(0, index).split("\n").length;
-    const opencl = block.includes('"@samepage/interop/opencl"');
-    return ignored === undefined ? [{ name: `${file}#${line}-`, opencl }] : [];
+    const imports = (...names: string[]) => names.some((name) => block.includes(`"@samepage/interop/${name}"`));
+    const opencl = imports("opencl");
+    const isRun = HAS_OPENCL || !opencl && (!WITHOUT_OPENCL || imports("opencv", "doctor"));
+    return ignored === undefined ? [{ name: `${file}#${line}-`, opencl, isRun }] : [];
   });
 }
 
@@ -140,13 +143,13 @@ for (const path of wanted) {
     const name = relative(ROOT, file);
     const found = await examplesOf(name);
     examples.push(...found);
-    if (found.some(({ opencl }) => HAS_OPENCL || !opencl)) documents.push(name);
+    if (found.some(({ isRun }) => isRun)) documents.push(name);
   }
 }
 
 const jobs: Job[] = [];
 if (documents.length > 0) {
-  const without = examples.filter(({ opencl }) => !opencl).map(({ name }) => RegExp.escape(name));
+  const without = examples.filter(({ isRun }) => isRun).map(({ name }) => RegExp.escape(name));
   const isChosen = !HAS_OPENCL && givenFilter === "";
   const { flags: own, wanted } = isChosen ? filtered(`/(${without.join("|")})/`) : { flags: [], wanted: isWanted };
   jobs.push({ name: "documentation", args: ["--doc", ...flags, ...own, ...documents], wanted });

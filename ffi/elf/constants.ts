@@ -2,12 +2,6 @@
 
 // unsigned int
 
-/** `#define ELFMAG0 0x7f` */
-export const ELFMAG0 = 0x7f;
-/** `#define ELFCLASS64 2` */
-export const ELFCLASS64 = 2;
-/** `#define ELFDATA2LSB 1` */
-export const ELFDATA2LSB = 1;
 /** `#define ELFOSABI_SYSV 0` */
 export const ELFOSABI_SYSV = 0;
 /** `#define ET_DYN 3` */
@@ -46,8 +40,6 @@ export const STB_GLOBAL = 1;
 export const STT_NOTYPE = 0;
 /** `#define STT_FUNC 2` */
 export const STT_FUNC = 2;
-/** `#define PT_LOAD 1` */
-export const PT_LOAD = 1;
 /** `#define PT_DYNAMIC 2` */
 export const PT_DYNAMIC = 2;
 /** `#define PT_TLS 7` */

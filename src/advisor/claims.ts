@@ -39,7 +39,6 @@ export interface Claim {
 
 /** A frame of 3840 × 2160 RGBA through one kernel and back. */
 const FRAME: ClaimCase = { size: 33_177_600, cpu: "read-write", gpu: "coalesced", repeats: 1, copies: "pinned" };
-/** The same with a small buffer. */
 const SMALL: ClaimCase = { ...FRAME, size: SMALL_BYTES / 2 };
 /** The same with neighbouring threads so far apart that they share no cache line. */
 const STRIDED: ClaimCase = { ...FRAME, gpu: "scattered", stride: 256 };

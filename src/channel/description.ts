@@ -18,7 +18,7 @@ import {
 import { type Layout, layout } from "../core/layout/layout.ts";
 import type { WholeMemory } from "../core/device/port.ts";
 import type { Access } from "../core/memory/access.ts";
-import { Metadata } from "../core/tensors/metadata.ts";
+import { LONGEST_NAME, Metadata } from "../core/tensors/metadata.ts";
 import { badMessage } from "./errors.ts";
 import { decimal, list, oneOf, open, record, text, whole } from "./fields.ts";
 import { LONGEST, MOST_FDS } from "./packet.ts";
@@ -46,7 +46,6 @@ export interface Description {
   /** The UUID of the device, whose driver alone opens the fds: for opaque fds. */
   readonly device?: string;
   readonly access: Access;
-  /** One for each fd, in their order. */
   readonly objects: readonly SentObject[];
   /** The planes of a frame, or the one of a tensor: counted from the object's first byte. */
   readonly planes: readonly Layout[];
@@ -57,8 +56,6 @@ export interface Description {
 const ACCESSES: readonly Access[] = ["read", "write", "read-write"];
 const DTYPES = Object.keys(TYPED_ARRAYS) as readonly DType[];
 const MOST_DIMENSIONS = 32;
-
-const LONGEST_NAME = 256;
 
 /** More do not fit into a message, whatever they hold. */
 const MOST_DICTIONARIES = 1024;
@@ -112,8 +109,9 @@ function bodyOfMetadata(metadata: Metadata): unknown {
   }));
 }
 
-/** JSON has neither bigints nor bytes: each is an object with one property, which no other value is. */
+/** JSON has no bigints, no bytes and no −0: each is an object with one property, which no other value is. */
 function bodyOfValue(value: unknown): unknown {
+  if (Object.is(value, -0)) return { number: "-0" };
   if (typeof value === "bigint") return { int: `${value}` };
   if (value instanceof Uint8Array) return { bytes: value.toBase64() };
   return Array.isArray(value) ? value.map(bodyOfValue) : value;
@@ -229,10 +227,13 @@ function valueIn(value: unknown, where: string, depth = 0): unknown {
     return value.map((each, i) => valueIn(each, `${where}[${i}]`, depth + 1));
   }
   if (typeof value !== "object" || value === null) return value;
-  const { int, bytes } = record(value, where, [], ["int", "bytes"]);
-  if (int !== undefined && bytes === undefined) return decimal(int, where, "signed");
-  if (bytes !== undefined && int === undefined) return bytesIn(bytes, where);
-  throw badMessage(where, `expected { "int" } or { "bytes" }, got neither or both.`);
+  const given = Object.entries(record(value, where, [], ["int", "bytes", "number"]));
+  if (given.length !== 1) throw badMessage(where, `expected { "int" }, { "bytes" } or { "number" }, and no other.`);
+  const [[form, content]] = given;
+  if (form === "int") return decimal(content, where, "signed");
+  if (form === "bytes") return bytesIn(content, where);
+  oneOf(content, where, ["-0"]);
+  return -0;
 }
 
 function bytesIn(given: unknown, where: string): Uint8Array {

@@ -9,6 +9,7 @@ import type { Fence } from "../core/device/fence.ts";
 import type { MemoryTarget, Offer } from "../core/contract.ts";
 import { nameOf, portsOf, type Target } from "../core/graph/context.ts";
 import { Port } from "../core/device/port.ts";
+import { refuseBy } from "../core/device/takes.ts";
 import {
   AccessError,
   ArgumentError,
@@ -20,7 +21,7 @@ import {
 } from "../core/errors.ts";
 import { moved } from "../core/layout/layout.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
-import { accessOfFd, closeFd, isDmaBuf, statusOf } from "../core/native/fd.ts";
+import { accessOfFd, closeFd, isDmaBuf, kindWithoutMemory, statusOf } from "../core/native/fd.ts";
 import { inspectMemfd } from "../core/native/memfd.ts";
 import { type Access, covers } from "../core/memory/access.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
@@ -100,7 +101,8 @@ function partOf(planes: readonly Tensor[]): Part {
   const first = planes.reduce((least, plane) => plane.grant.start < least.grant.start ? plane : least);
   const { allocation, start } = first.grant;
   const byteLength = Math.max(...planes.map(({ grant }) => grant.end)) - start;
-  return { planes, first, range: { allocation, start, byteLength, address: undefined } };
+  const described = planes.flatMap((plane) => plane.described.planes);
+  return { planes, first, range: { planes: described, allocation, start, byteLength, address: undefined } };
 }
 
 /** The best kind of port by which all parts go out without a byte being moved. */
@@ -119,7 +121,7 @@ function offerFor(
       if (closed !== undefined) refusals.push(closed);
       continue;
     }
-    const refusal = parts.map(({ range }) => offer.refuse?.(range)).find((refusal) => refusal !== undefined);
+    const refusal = parts.map(({ range }) => refuseBy(offer, range)).find((refusal) => refusal !== undefined);
     if (refusal === undefined) return { ...offer, kind };
     refusals.push(refusal);
   }
@@ -282,7 +284,11 @@ function assertMemory(ports: readonly Port[], access: Access): void {
 
 /** Throws for an fd of another kind than is said, since drivers believe any; and for one that does not allow the access. */
 function assertAllowed({ kind, fd }: Port, access: Access): void {
-  if (kind === "opaque-fd") return; // the kernel knows nothing of it
+  if (kind === "opaque-fd") {
+    const other = kindWithoutMemory(fd, statusOf(fd).mode);
+    if (other !== undefined) throw badMessage("objects", `expected memory, got ${other}.`);
+    return; // the kernel knows no more of it
+  }
   if (kind === "dma-buf" && !isDmaBuf(fd)) {
     throw badMessage("objects", "expected a dma-buf, got an fd of another kind.");
   }

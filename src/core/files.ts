@@ -158,7 +158,6 @@ export class NewFile implements Disposable {
     this.#own = undefined;
   }
 
-  /** Closes it. */
   [Symbol.dispose](): void {
     try {
       this.#fs.closeSync(this.fd);

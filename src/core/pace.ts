@@ -1,9 +1,15 @@
-const MOST = 64;
+const sleeper = new Int32Array(new SharedArrayBuffer(4));
+
+export function sleepSync(milliseconds: number): void {
+  Atomics.wait(sleeper, 0, 0, milliseconds);
+}
 
 /** Resolves in the next turn of the event loop, in which timers and other promises have had theirs. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }
+
+const MOST = 64;
 
 /** Lets the event loop turn where another process sends so fast that no call ever waits, and timers would never run. */
 export class Pace {

@@ -1,4 +1,3 @@
-/** The most that are remembered. */
 const MOST = 4;
 
 /** What was found out about native objects lately, by the numbers in them: most frames are as the one before. */

@@ -16,6 +16,14 @@ import { refusalOf, warnWriteCombined } from "./memory/rules.ts";
 import { refuseReach } from "./reach.ts";
 import type { CudaTensor } from "./tensor.ts";
 
+/** How kernels reach host memory. */
+export interface Reach {
+  /** The kind of memory that it is for kernels. */
+  readonly kind: CudaMemoryKind;
+  /** Where kernels reach its first byte, if others have locked it. */
+  readonly locked?: Address;
+}
+
 /** The access of a context's kernels to host memory, which depends on its owner. For mappers. */
 export class CudaHostMemory {
   readonly #context: CudaPrimaryContext;
@@ -25,13 +33,17 @@ export class CudaHostMemory {
     this.#context = context;
   }
 
-  /** The kind of memory for kernels: CUDA's own, what others have locked, or the host's, registered if necessary. */
-  kindOf(allocation: Allocation): CudaMemoryKind {
+  /**
+   * How kernels reach it: as CUDA's own, as what others have locked, or as the host's, registered if necessary. It may ask
+   * the driver, up to four times: so a step asks once, and keeps the result.
+   */
+  reachOf(allocation: Allocation): Reach {
     const block = cudaBlockOf(allocation);
     // A route from memory that the host cannot reach leads through a pinned copy.
-    if (block !== undefined) return block.hostAddress === undefined ? "pinned" : block.memory;
-    if (lockedByOthers(this.#context, allocation) !== undefined) return "pinned";
-    return this.#context.device.attributes.pageableMemoryAccess === 1 ? "pageable" : "registered";
+    if (block !== undefined) return { kind: block.hostAddress === undefined ? "pinned" : block.memory };
+    const locked = lockedByOthers(this.#context, allocation);
+    if (locked !== undefined) return { kind: "pinned", locked };
+    return { kind: this.#context.device.attributes.pageableMemoryAccess === 1 ? "pageable" : "registered" };
   }
 
   /** Why the current registration forbids an access by kernels. */
@@ -40,9 +52,8 @@ export class CudaHostMemory {
   }
 
   /** Why kernels can never reach an allocation in place, only a copy. */
-  refuseInPlace(allocation: Allocation): Reason | undefined {
+  refuseInPlace(allocation: Allocation, { kind }: Reach): Reason | undefined {
     const { device } = this.#context;
-    const kind = this.kindOf(allocation);
     const elsewhere = this.#refuseElsewhere(allocation);
     if (elsewhere !== undefined) return elsewhere;
     const unmapped = kind === "registered" || kind === "pinned"
@@ -66,14 +77,14 @@ export class CudaHostMemory {
     return refuseReach(block.memory, allocation, device);
   }
 
-  /** The class of an allocation, for `cuda.proofs`. */
-  classOf(allocation: Allocation): MemoryClass<SampleContext> {
-    return cudaMemoryClass(this.kindOf(allocation), this.#context.device);
+  /** The class of such memory, for `cuda.proofs`. */
+  classOf({ kind }: Reach): MemoryClass<SampleContext> {
+    return cudaMemoryClass(kind, this.#context.device);
   }
 
   /** Makes an allocation reachable for kernels; the undo list reverses it. */
-  open(allocation: Allocation, undo: Undo): void {
-    if (this.kindOf(allocation) === "registered") register(this.#context, allocation, undo);
+  open(allocation: Allocation, { kind }: Reach, undo: Undo): void {
+    if (kind === "registered") register(this.#context, allocation, undo);
   }
 
   /** Warns, once a block, that the host reads write-combined memory, which is slow. */
@@ -83,8 +94,9 @@ export class CudaHostMemory {
   }
 
   /** The address of kernels for a host address, once it is open to them. */
-  addressOf(allocation: Allocation, host: Address): Address {
-    if (this.kindOf(allocation) === "pageable") return host;
+  addressOf(allocation: Allocation, { kind, locked }: Reach, host: Address): Address {
+    if (kind === "pageable") return host;
+    if (locked !== undefined) return locked + (host - allocation.block.address!) as Address;
     return deviceAddressOf(this.#context, allocation, host);
   }
 }
@@ -101,11 +113,12 @@ const UNREACHABLE = {
 export function hostPorts<C extends SampleContext>(
   context: CudaPrimaryContext & { readonly proofs: Proofs<C>; readonly hostMemory: CudaHostMemory },
 ): Memory<CudaTensor> {
+  const classOf = (allocation: Allocation) => context.hostMemory.classOf(context.hostMemory.reachOf(allocation));
   const byAddress: Offer = {
     kind: "host-pointer",
     refuse: ({ address }) => address === undefined ? UNREACHABLE : undefined,
-    prepare: ({ allocation }) => context.proofs.tryToProve(context.hostMemory.classOf(allocation)),
-    judge: ({ allocation }) => context.proofs.judge(context.hostMemory.classOf(allocation)),
+    prepare: ({ allocation }) => context.proofs.tryToProve(classOf(allocation)),
+    judge: ({ allocation }) => context.proofs.judge(classOf(allocation)),
   };
   return {
     exports: [byAddress, dmaBufOffer(context)],

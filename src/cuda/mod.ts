@@ -62,7 +62,7 @@ export type { RegisterOptions } from "./memory/register_flags.ts";
 export type { CudaBlock, CudaMemoryKind } from "./memory/block.ts";
 export { CudaMemory, type CudaPlace } from "./memory/memory.ts";
 export type { SampleContext } from "./alias/samples.ts";
-export { CudaHostMemory } from "./host_memory.ts";
+export { CudaHostMemory, type Reach } from "./host_memory.ts";
 export type { CudaMemoryExport, CudaMemoryHandle } from "./ipc/memory.ts";
 export { type CudaEventHandle, CudaSharedEvent } from "./ipc/event.ts";
 export { CudaPeers } from "./peer.ts";

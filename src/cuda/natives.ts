@@ -13,7 +13,6 @@ interface Stream {
   fence(): Fence;
 }
 
-/** What a context has for that. */
 interface Attaching {
   readonly cuContext: bigint;
   readonly stream: Stream;

@@ -31,7 +31,6 @@ interface Turns {
 
 interface Recorded {
   readonly handle: EventHandle;
-  /** The newest mark before it. */
   mark: number;
   /** The number of threads that wait for it; it is not recorded again while they do. */
   waiters: number;

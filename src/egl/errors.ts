@@ -33,7 +33,6 @@ const EGL_CODES: Codes = {
   names: new Map([...EGL_ERRORS.ERROR_NAMES, [EGL_SUCCESS, "EGL_SUCCESS"]]),
 };
 
-/** The errors that a lost context reports. */
 export const LOST: readonly number[] = [EGL_CONTEXT_LOST, GL_CONTEXT_LOST];
 
 /** At most so many errors are waiting in a context; a lost one reports errors for ever. */

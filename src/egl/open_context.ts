@@ -212,7 +212,6 @@ function configOf({ handle, extensions }: Display, share: Address): Address {
   throw new InteropError("the display has no config for OpenGL ES 3.", { api: "egl", fn: "eglChooseConfig" });
 }
 
-/** The first of a display's configs with these attributes. */
 export function chosenConfig(display: Address, wanted: readonly number[]): Address | undefined {
   const [configs, count] = [new BigUint64Array(1), new Int32Array(1)];
   check(egl().eglChooseConfig(display, Int32Array.of(...wanted, EGL_NONE), configs, 1, count), "eglChooseConfig");
@@ -225,7 +224,6 @@ function attributeOf(display: Address, context: Address, name: number): number {
   return out[0];
 }
 
-/** Throws unless a program's context is an OpenGL ES context on this display. */
 export function assertGles(display: Address, context: Address): void {
   const type = attributeOf(display, context, EGL_CONTEXT_CLIENT_TYPE);
   if (type === EGL_OPENGL_ES_API) return;

@@ -57,7 +57,6 @@ export class EglQueue extends DeviceQueue<EglLane, Picture | EglBufferTensor, Pi
   }
 }
 
-/** What a program's own commands use. */
 export function usesIn(context: EglBase, uses: readonly GlUse[], commands: unknown): Use[] {
   if (!Array.isArray(uses)) throw checks.wrongKind("uses", "an array", uses);
   if (typeof commands !== "function") throw checks.wrongKind("commands", "a function", commands);

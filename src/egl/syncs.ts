@@ -22,7 +22,6 @@ import { check, nativeError } from "./errors.ts";
 import { createSync, destroySync, isSignalled, kindOn, signalled, type Sync } from "./lane.ts";
 import { checks, egl, eglExtensions } from "./library.ts";
 
-/** The syncs that samepage made for programs, until they end. */
 const ours = new ByHandle<OwnSync>();
 
 /** A sync that samepage made for a program, by which others wait: on threads, and as fences. */

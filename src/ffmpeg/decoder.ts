@@ -18,7 +18,7 @@ import type { Hardware } from "./hardware.ts";
 import { avutil, checks } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
 import { type BufferOptions, slotsIn } from "../core/tensors/native_buffers.ts";
-import type { MediaInfo } from "../core/layout/media_info.ts";
+import type { MediaInfo } from "./streams.ts";
 
 /** Options of {@link FFmpegContext.decode}. */
 export interface DecodeOptions<T extends Tensor = Tensor> extends BufferOptions<T> {

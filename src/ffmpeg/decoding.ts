@@ -20,8 +20,7 @@ import { reportLog, silence, takeLog } from "./log.ts";
 import type { FrameMemory } from "../core/tensors/native_buffers.ts";
 import type { DecodeOptions } from "./decoder.ts";
 import { BufferPool, takesBuffers } from "./pool.ts";
-import type { MediaInfo } from "../core/layout/media_info.ts";
-import { mediaInfoOf, type OpenStream, streamsOf } from "./streams.ts";
+import { type MediaInfo, mediaInfoOf, type OpenStream, streamsOf } from "./streams.ts";
 
 /** How a file is decoded, once it was checked. */
 export interface Decoded extends Required<Pick<DecodeOptions, "stream" | "from" | "threads" | "slots">> {

@@ -27,7 +27,7 @@ import {
 import { avutil, check, checks, failure, made, struct } from "./library.ts";
 import { withErrorsAlone } from "./log.ts";
 import { metadataOf } from "./side_data.ts";
-import { VERSIONS } from "./versions.ts";
+import { releases } from "./versions.ts";
 
 /** The hardware devices that this FFmpeg was built with: number and name. */
 export function builtDevices(): ReadonlyMap<number, string> {
@@ -77,7 +77,7 @@ export class Hardware implements EndHooks {
     }
     const { fns, structs } = avutil();
     if (structs[kind.struct] === undefined) {
-      const has = VERSIONS.releases((structs) => structs[kind.struct] !== undefined);
+      const has = releases((structs) => structs[kind.struct] !== undefined);
       const what = `samepage knows FFmpeg's frames of ${kind.format} in ${has}, and this is ${structs.release}.`;
       const hint = "SAMEPAGE_LIB_FFMPEG names another libavutil.";
       throw new InteropError(what, { api: "ffmpeg", fn: "av_hwdevice_ctx_alloc", hint });

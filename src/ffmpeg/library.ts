@@ -20,23 +20,38 @@ import { errnoError, keptLibrary } from "../core/native/libc.ts";
 import { libraryPaths } from "../core/native/library.ts";
 import { cString } from "../core/native/text.ts";
 import { StructTypes } from "../core/native/struct_type.ts";
-import { type StructName, type Structs, VERSIONS } from "./versions.ts";
+import { releases, type StructName, type Structs, VERSIONS } from "./versions.ts";
 
 export const checks: Checks = new Checks("ffmpeg");
+
+const PACKAGES = [...VERSIONS.values()].flatMap(({ inDebian }) => inDebian ?? []).join(" or ");
+const INSTALL = `Install FFmpeg ${releases()}: apt install ${PACKAGES}.`;
 
 type Functions = AVUtil & AVHWContext & AVVulkan;
 
 const opened = keptLibrary<Functions>({
-  ...{ api: "ffmpeg", candidates: VERSIONS.candidates, hint: VERSIONS.hint },
+  api: "ffmpeg",
+  candidates: [...VERSIONS.keys()].flatMap((major) => libraryPaths(`libavutil.so.${major}`)),
+  hint: INSTALL,
   symbols: { ...SYMBOLS, ...HARDWARE, ...VULKAN },
 });
 
 /** libavutil, and how its version lays structs out. @throws {InteropError} for a version that samepage does not know. */
 export function avutil(): { readonly fns: Functions; readonly structs: Structs } {
-  return known ??= { fns: opened(), structs: VERSIONS.of(opened().avutil_version() >>> 16) };
+  return known ??= { fns: opened(), structs: structsOf(opened().avutil_version() >>> 16) };
 }
 
 let known: { readonly fns: Functions; readonly structs: Structs } | undefined;
+
+function structsOf(major: number): Structs {
+  const structs = VERSIONS.get(major);
+  if (structs !== undefined) return structs;
+  const majors = [...VERSIONS.keys()].join(", ");
+  throw new InteropError(`libavutil has version ${major}, and samepage knows the structs of ${majors}.`, {
+    ...{ api: "ffmpeg", fn: "avutil_version" },
+    hint: `${INSTALL} Both may be installed: SAMEPAGE_LIB_FFMPEG names the one to open.`,
+  });
+}
 
 /** The structs of the FFmpeg that is open. */
 export const struct: StructTypes<Pick<Structs, StructName>> = new StructTypes<Pick<Structs, StructName>>(

@@ -7,7 +7,7 @@ export { type FFmpegAttach, type FFmpegChoice, FFmpegContext } from "./context.t
 export { type DecodeOptions, Decoder } from "./decoder.ts";
 export { type EncodedStream, type EncodeOptions, Encoder } from "./encoder.ts";
 export type { FileSource } from "../core/file_source.ts";
-export type { MediaInfo, StreamInfo } from "../core/layout/media_info.ts";
+export type { MediaInfo, StreamInfo } from "./streams.ts";
 export type { Ratio } from "../core/layout/ratio.ts";
 export { FFmpegTensor } from "./memory.ts";
 export type { BufferOptions, FrameMemory } from "../core/tensors/native_buffers.ts";

@@ -3,7 +3,7 @@ import { AVMEDIA_TYPE_AUDIO, AVMEDIA_TYPE_SUBTITLE, AVMEDIA_TYPE_VIDEO } from ".
 import { AV_TIME_BASE } from "../../ffi/avformat59/constants.ts";
 import { AV_NOPTS_VALUE } from "../../ffi/avutil57/constants.ts";
 import { viewAt } from "../core/native/pin.ts";
-import type { MediaInfo, StreamInfo } from "../core/layout/media_info.ts";
+import type { DType } from "../core/layout/dtype.ts";
 import type { Ratio } from "../core/layout/ratio.ts";
 import type { InMemory } from "../core/native/struct_type.ts";
 import { textAt } from "../core/native/text.ts";
@@ -11,6 +11,48 @@ import { SAMPLES } from "./formats.ts";
 import { known } from "../core/layout/facts.ts";
 import { coding, struct } from "./library.ts";
 import type { Structs } from "./versions.ts";
+
+/** What a file says of one of its streams. What it does not say is left out. */
+export interface StreamInfo {
+  /** Its place among the streams. */
+  readonly index: number;
+  /** What it holds. */
+  readonly type: "video" | "audio" | "subtitle" | "other";
+  /** FFmpeg's name of the codec: `"h264"`. */
+  readonly codec: string;
+  /** Seconds. */
+  readonly duration?: number;
+  /** Seconds that a frame's `pts` counts. */
+  readonly timeBase: Ratio;
+  /** Bits a second. */
+  readonly bitRate?: number;
+  /** Pixels across. A frame may have another size, and says so. */
+  readonly width?: number;
+  /** Pixels down. */
+  readonly height?: number;
+  /** FFmpeg's name of the pixel format, or the type of a sample. */
+  readonly format?: string | DType;
+  /** Frames a second, on average. */
+  readonly frameRate?: Ratio;
+  /** A pixel's width by its height. */
+  readonly sampleAspect?: Ratio;
+  /** Samples a second. */
+  readonly sampleRate?: number;
+  /** How many channels. */
+  readonly channels?: number;
+}
+
+/** What a file says of itself. */
+export interface MediaInfo {
+  /** FFmpeg's names of the format of the file: `"mov,mp4,m4a,3gp,3g2,mj2"`. */
+  readonly format: string;
+  /** Seconds, if it is known. */
+  readonly duration?: number;
+  /** All of its streams. */
+  readonly streams: readonly StreamInfo[];
+  /** The stream that is decoded. */
+  readonly stream: StreamInfo;
+}
 
 /** A stream of FFmpeg's, and what it says. */
 export interface OpenStream {

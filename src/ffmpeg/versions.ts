@@ -17,7 +17,6 @@ import * as util60 from "../../ffi/avutil60/structs.ts";
 import * as util61 from "../../ffi/avutil61/structs.ts";
 import * as vulkan57 from "../../ffi/avvulkan57/structs.ts";
 import type { FieldLayout, StructLayout } from "../../ffi/layout.ts";
-import { type KnownVersion, Versions } from "../core/native/versions.ts";
 
 /** Layouts with the same fields, of the same types, wherever those lie. */
 type Laid<M> = {
@@ -38,7 +37,11 @@ type Common = Laid<typeof util57 & typeof hardware57 & typeof codec61 & typeof f
 type Some = Partial<Laid<typeof vulkan57 & typeof codec59>>;
 
 /** How one build of FFmpeg lays its structs out, and which release it is. */
-export interface Structs extends KnownVersion, Common, Omit<Some, keyof Common> {
+export interface Structs extends Common, Omit<Some, keyof Common> {
+  /** `"5.1"` */
+  readonly release: string;
+  /** The package of Debian's that has it, where one does. */
+  readonly inDebian?: string;
   /** The bits of `AVFrame.key_flags` that say that a frame is decoded without others. */
   readonly keyFrame: number;
   /** The major version of its libavcodec and its libavformat. */
@@ -49,28 +52,27 @@ export interface Structs extends KnownVersion, Common, Omit<Some, keyof Common> 
 export type StructName = keyof Common | keyof Some;
 
 /** Each has the major version of libavutil as its key. What is not here is refused. */
-export const VERSIONS: Versions<Structs> = new Versions(
-  new Map<number, Structs>([
-    [57, {
-      ...{ release: "5.1", inDebian: "libavutil57", coding: 59, keyFrame: 1 },
-      ...{ ...util57, ...hardware57, ...vulkan57, ...codec59, ...format59 },
-    }],
-    // From here on a bit of the flags says what a field said.
-    [59, {
-      ...{ release: "7.1", inDebian: "libavutil59", coding: 61, keyFrame: AV_FRAME_FLAG_KEY },
-      ...{ ...util59, ...hardware59, ...codec61, ...format61 },
-    }],
-    [60, {
-      ...{ release: "8", coding: 62, keyFrame: AV_FRAME_FLAG_KEY },
-      ...{ ...util60, ...hardware60, ...codec62, ...format62 },
-    }],
-    [61, {
-      ...{ release: "9", coding: 63, keyFrame: AV_FRAME_FLAG_KEY },
-      ...{ ...util61, ...hardware61, ...codec63, ...format63 },
-    }],
-  ]),
-  {
-    ...{ api: "ffmpeg", product: "FFmpeg", library: "libavutil", fn: "avutil_version" },
-    variable: "SAMEPAGE_LIB_FFMPEG",
-  },
-);
+export const VERSIONS: ReadonlyMap<number, Structs> = new Map<number, Structs>([
+  [57, {
+    ...{ release: "5.1", inDebian: "libavutil57", coding: 59, keyFrame: 1 },
+    ...{ ...util57, ...hardware57, ...vulkan57, ...codec59, ...format59 },
+  }],
+  // From here on a bit of the flags says what a field said.
+  [59, {
+    ...{ release: "7.1", inDebian: "libavutil59", coding: 61, keyFrame: AV_FRAME_FLAG_KEY },
+    ...{ ...util59, ...hardware59, ...codec61, ...format61 },
+  }],
+  [60, {
+    ...{ release: "8", coding: 62, keyFrame: AV_FRAME_FLAG_KEY },
+    ...{ ...util60, ...hardware60, ...codec62, ...format62 },
+  }],
+  [61, {
+    ...{ release: "9", coding: 63, keyFrame: AV_FRAME_FLAG_KEY },
+    ...{ ...util61, ...hardware61, ...codec63, ...format63 },
+  }],
+]);
+
+/** The releases of some: `"5.1 or 7.1"`. */
+export function releases(which: (structs: Structs) => boolean = () => true): string {
+  return [...VERSIONS.values()].filter(which).map(({ release }) => release).join(" or ");
+}

@@ -12,7 +12,6 @@ export interface GlContext extends Context {
   readonly resource: Resource;
 }
 
-/** What an OpenGL name stands for. */
 export type GlKind = "gl-image" | "gl-buffer";
 
 export interface GlPortInit extends PortInit {
@@ -28,7 +27,6 @@ export interface GlPortInit extends PortInit {
 export class GlPort<K extends GlKind = GlKind> extends Port<K> {
   /** What the name is of: `GL_TEXTURE_2D`, `GL_RENDERBUFFER`, `GL_ARRAY_BUFFER`. */
   readonly target: number;
-  /** True for a renderbuffer. */
   readonly isRenderbuffer: boolean;
   /** Runs a call with the context that knows the name as the thread's current one. */
   readonly within: <R>(use: () => R) => R;

@@ -1,16 +1,17 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import * as gs from "../../ffi/gstreamer/constants.ts";
+import type { GstAudioMeta } from "../../ffi/gst_audio/structs.ts";
 import { GstVideoCropMeta, GstVideoMeta } from "../../ffi/gst_video/structs.ts";
 import type { Natives } from "../core/contract.ts";
 import type { PlaneLayout } from "../core/layout/components.ts";
-import { type FrameInfo, frameInfo, planeLayouts, withMedia } from "../core/layout/frame_info.ts";
+import { type FrameInfo, frameInfo, planeLayouts, withMoment } from "../core/layout/frame_info.ts";
 import { heldPicture, layoutWithin } from "../core/layout/held_picture.ts";
 import { type Layout, layout } from "../core/layout/layout.ts";
 import { viewAt } from "../core/native/pin.ts";
+import type { InMemory } from "../core/native/struct_type.ts";
 import { Recent } from "../core/recent.ts";
 import { adoptFrame, adoptTensor } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
-import { type Caps, NANOSECONDS, type Sound } from "./caps.ts";
+import type { Caps, Sound } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
 import { imageFormatOf, pixelsFormat } from "./formats.ts";
 import { type Block, type Given, HeldBuffer, type Wanted } from "./held.ts";
@@ -30,9 +31,10 @@ export function attachedFrame(
   const held = new HeldBuffer(given, wanted, asDmaBufs);
   const { blocks, access } = held;
   const { info, planes } = held.allOrNothing(() => contentsOf(held, caps));
-  if (asDmaBufs) return dmaBufFrame(context, natives, held, { info, planes });
+  const { moment } = given;
+  if (asDmaBufs) return dmaBufFrame(context, natives, held, { info: withMoment(info, moment), planes });
   const adopted = planes.map(([i, layout]) => ({ handle: blocks[i].address, layout, block: blocks[i] }));
-  const frame = adoptFrame(context, held, info, adopted, { access, name: `gstbuffer ${info.format}`, later: true });
+  const frame = adoptFrame(context, held, info, adopted, { access, moment, name: `gstbuffer ${info.format}` });
   if (held.isCopy) context.countCopied(frame.byteLength);
   return frame;
 }
@@ -87,67 +89,64 @@ const streams = new Recent<Contents>();
 /** @throws {ArgumentError} for what has no elements in memory. @throws {LayoutError} for planes elsewhere. */
 function contentsOf({ handle, blocks }: HeldBuffer, caps: Caps | undefined): Contents {
   const metas = metasOf(handle, caps?.sound);
-  const { info, planes } = streams.of(numbersOf(metas, blocks, caps), () => {
+  return streams.of(numbersOf(metas, blocks, caps), () => {
     return caps?.sound === undefined ? picture(metas, blocks, caps) : sound(metas, blocks, caps.sound);
   });
-  return { info: withMedia(info, { ...info.media, ...momentOf(handle) }), planes };
-}
-
-/** What a frame alone has. */
-function momentOf(buffer: Address) {
-  const { pts, duration, flags } = structs.GstBuffer.copyOf(buffer);
-  return {
-    timeBase: NANOSECONDS,
-    keyFrame: (flags & gs.GST_BUFFER_FLAG_DELTA_UNIT) === 0,
-    ...pts !== gs.GST_CLOCK_TIME_NONE && { pts },
-    ...duration !== gs.GST_CLOCK_TIME_NONE && { duration },
-    ...(flags & gs.GST_BUFFER_FLAG_DISCONT) !== 0 && { discontinuous: true },
-  };
 }
 
 /** What a buffer says of where its planes lie. The structs are valid until the next call. */
-function metasOf(buffer: Address, said: Sound | undefined) {
-  const copyOf = <T>(meta: Address, copy: (meta: Address) => T) => meta === NULL ? undefined : copy(meta);
-  if (said === undefined) {
-    return {
-      video: copyOf(gstVideo().gst_buffer_get_video_meta(buffer), (meta) => structs.GstVideoMeta.copyOf(meta)),
-      crop: copyOf(
-        gst().gst_buffer_get_meta(buffer, gstVideo().gst_video_crop_meta_api_get_type()),
-        (meta) => structs.GstVideoCropMeta.copyOf(meta),
-      ),
-    };
-  }
-  const meta = gst().gst_buffer_get_meta(buffer, gstAudio().gst_audio_meta_api_get_type());
-  const audio = copyOf(meta, (meta) => structs.GstAudioMeta.copyOf(meta));
-  if (audio === undefined || said.layout === "interleaved") return { audio };
-  return { audio, offsets: viewAt(audio.offsets as Address, 8 * said.channels, "gstreamer") };
+function metasOf(buffer: Address, said: Sound | undefined): Metas {
+  if (said !== undefined) return soundMeta(buffer, said);
+  const video = gstVideo().gst_buffer_get_video_meta(buffer);
+  cropType ??= gstVideo().gst_video_crop_meta_api_get_type();
+  const crop = gst().gst_buffer_get_meta(buffer, cropType);
+  return {
+    video: video === NULL ? undefined : structs.GstVideoMeta.copyOf(video),
+    crop: crop === NULL ? undefined : structs.GstVideoCropMeta.copyOf(crop),
+  };
 }
 
-type Metas = ReturnType<typeof metasOf>;
+let cropType: bigint | undefined;
+
+interface Metas {
+  readonly video?: InMemory<typeof GstVideoMeta> | undefined;
+  readonly crop?: InMemory<typeof GstVideoCropMeta> | undefined;
+  readonly audio?: InMemory<typeof GstAudioMeta> | undefined;
+  /** Where each channel's plane begins. */
+  readonly offsets?: DataView<ArrayBuffer>;
+}
+
+function soundMeta(buffer: Address, { layout, channels }: Sound): Metas {
+  const meta = gst().gst_buffer_get_meta(buffer, gstAudio().gst_audio_meta_api_get_type());
+  if (meta === NULL) return {};
+  const audio = structs.GstAudioMeta.copyOf(meta);
+  if (layout === "interleaved") return { audio };
+  return { audio, offsets: viewAt(audio.offsets as Address, 8 * channels, "gstreamer") };
+}
 
 let numbers = new Float64Array(256);
 
 /** All numbers that a stream's description looks at. They are valid until the next call. */
 function numbersOf({ video, crop, audio, offsets }: Metas, blocks: readonly Block[], caps: Caps | undefined) {
-  const words: readonly (readonly [view: DataView | undefined, from: number, to: number])[] = [
-    [video?.view, VIDEO.format.offset, VIDEO.map.offset],
-    [crop?.view, CROP.x.offset, CROP.height.offset + 4],
-    [offsets, 0, offsets?.byteLength ?? 0],
-  ];
-  const most = 4 + 2 * blocks.length + words.reduce((sum, [, from, to]) => sum + 1 + (to - from) / 4, 0);
+  const most = 64 + 2 * blocks.length + (offsets?.byteLength ?? 0) / 4;
   if (most > numbers.length) numbers = new Float64Array(most); // sound of a hundred channels
   let n = 0;
   numbers[n++] = caps?.number ?? 0;
   numbers[n++] = Number(audio?.samples ?? 0n);
-  for (const [view, from, to] of words) {
-    numbers[n++] = view === undefined ? 0 : 1;
-    if (view !== undefined) { for (let at = from; at < to; at += 4) numbers[n++] = view.getInt32(at, true); }
-  }
+  n = addWords(n, video?.view, VIDEO.format.offset, VIDEO.map.offset);
+  n = addWords(n, crop?.view, CROP.x.offset, CROP.height.offset + 4);
+  n = addWords(n, offsets, 0, offsets?.byteLength ?? 0);
   for (const { address, byteLength } of blocks) {
     numbers[n++] = byteLength;
     numbers[n++] = Number(address & 7n);
   }
   return numbers.subarray(0, n);
+}
+
+function addWords(n: number, view: DataView | undefined, from: number, to: number): number {
+  numbers[n++] = view === undefined ? 0 : 1;
+  if (view !== undefined) { for (let at = from; at < to; at += 4) numbers[n++] = view.getInt32(at, true); }
+  return n;
 }
 
 const { fields: VIDEO } = GstVideoMeta;

@@ -1,5 +1,12 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import * as native from "../../ffi/gstreamer/constants.ts";
+import {
+  GST_STATE_CHANGE_ASYNC,
+  GST_STATE_CHANGE_FAILURE,
+  GST_STATE_NULL,
+  GST_STATE_PAUSED,
+  GST_STATE_PLAYING,
+} from "../../ffi/gstreamer/constants.ts";
 import { InteropError } from "../core/errors.ts";
 import { owned } from "../core/life/ledger.ts";
 import { NativeCalls } from "../core/life/native_calls.ts";
@@ -10,9 +17,6 @@ import { cString, textAt } from "../core/native/text.ts";
 import { Bus, type PipelineError } from "./bus.ts";
 import { checks, gobject, gst, made, takenError } from "./library.ts";
 import { unreference } from "./objects.ts";
-
-const { GST_STATE_NULL, GST_STATE_PAUSED, GST_STATE_PLAYING, GST_STATE_CHANGE_ASYNC, GST_STATE_CHANGE_FAILURE } =
-  native;
 
 /** A state that a program has a pipeline go to. */
 export type State = typeof GST_STATE_NULL | typeof GST_STATE_PAUSED | typeof GST_STATE_PLAYING;

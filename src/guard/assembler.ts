@@ -14,7 +14,6 @@ export class Assembler {
   readonly #labels = new Map<string, number>();
   readonly #jumps: (readonly [end: number, label: string])[] = [];
 
-  /** An instruction. */
   op(...bytes: readonly number[]): this {
     this.#bytes.raw(...bytes);
     return this;

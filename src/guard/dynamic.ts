@@ -43,13 +43,11 @@ export interface Relocation {
   readonly symbol?: string;
 }
 
-/** What a shared object offers, and what it needs. */
 export interface DynamicInit {
   readonly soname: string;
   readonly needed?: string;
   readonly text: Section;
   readonly exports: readonly Export[];
-  /** What the loader fills in. */
   readonly relocations?: readonly Relocation[];
 }
 

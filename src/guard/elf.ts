@@ -4,9 +4,6 @@
  * @module
  */
 import {
-  ELFCLASS64,
-  ELFDATA2LSB,
-  ELFMAG0,
   ELFOSABI_SYSV,
   EM_X86_64,
   ET_DYN,
@@ -18,7 +15,6 @@ import {
   PT_GNU_EH_FRAME,
   PT_GNU_RELRO,
   PT_GNU_STACK,
-  PT_LOAD,
   PT_TLS,
   SHF_ALLOC,
   SHF_EXECINSTR,
@@ -26,14 +22,9 @@ import {
   SHT_NULL,
   SHT_STRTAB,
 } from "../../ffi/elf/constants.ts";
-import {
-  Elf64_Ehdr,
-  Elf64_Phdr,
-  Elf64_Shdr,
-  type Elf64Phdr,
-  writeElf64Phdr,
-  writeElf64Shdr,
-} from "../../ffi/elf/structs.ts";
+import { Elf64_Shdr, writeElf64Shdr } from "../../ffi/elf/structs.ts";
+import { ELFCLASS64, ELFDATA2LSB, ELFMAG0, PT_LOAD } from "../../ffi/libc/constants.ts";
+import { Elf64_Ehdr, Elf64_Phdr, type Elf64Phdr, writeElf64Phdr } from "../../ffi/libc/structs.ts";
 import { Bytes } from "./bytes.ts";
 
 /** What is mapped with permissions of its own begins on a page of its own. */

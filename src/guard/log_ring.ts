@@ -29,9 +29,7 @@ export class LogRing {
   readonly #library: string;
   readonly #words: Uint32Array<ArrayBuffer>;
   readonly #bytes: Uint8Array<ArrayBuffer>;
-  /** The function to give to the library. */
   readonly callback: Address;
-  /** The number of lines that were read. */
   #read = 0;
   /** Each text is reported once. */
   readonly #reported = new Set<string>();

@@ -159,7 +159,6 @@ function planesOf(given: FrameInMemfd): Omit<Received, "access"> {
   return { info, layouts, metadata };
 }
 
-/** The kind of a block that other code has made, in a memfd. */
 export const MEMFD = "host.memfd";
 
 /** Longer memfds are mapped only in the part that is meant: their owner need not have the memory that it promises. */

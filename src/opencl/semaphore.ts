@@ -59,10 +59,8 @@ export class OpenCLSemaphore extends ForeignSemaphore {
   }
 }
 
-/** A context with its own queue. */
 type Home = BaseContext & { readonly queue: AnySemaphoreQueue };
 
-/** A `cl_semaphore_khr` that other code made. */
 export function attached(context: Home, handle: bigint): OpenCLSemaphore {
   const { functions, list, devices }: AttachedSemaphore = attachedSemaphore(context, handle);
   const init: ForeignSemaphoreInit = {
@@ -76,7 +74,6 @@ export function attached(context: Home, handle: bigint): OpenCLSemaphore {
   return new OpenCLSemaphore(context, init, devices);
 }
 
-/** A semaphore of other code's by its fd. */
 export function imported(context: Home, fd: number, options: ImportSemaphoreOptions): OpenCLSemaphore {
   const { queue, devices } = context;
   return new OpenCLSemaphore(context, importedSemaphore(queue, fd, options), devices.map(({ handle }) => handle));

@@ -12,7 +12,6 @@ export abstract class OpenCVBase extends DeviceContext {
   /** OpenCV's version: `"4.6.0"`. */
   readonly version: string;
   #executions: Execution[] = [];
-  /** The reasons why OpenCV did not take other contexts. */
   readonly #problems = new Map<bigint, Reason>();
 
   /** Made by `OpenCVContext.open`. Mats have no device, and a UMat's device is that of its OpenCL context. */

@@ -4,7 +4,7 @@ import type { Target } from "../core/graph/context.ts";
 import { whole } from "../core/layout/layout.ts";
 import { blocksOf, DefaultAllocator, type MatMemory } from "./allocator/default_allocator.ts";
 import { pageBlocks } from "./allocator/native.ts";
-import { EDGES } from "./edges.ts";
+import { EDGES } from "./edges/mod.ts";
 import { MatTarget } from "./mats/target.ts";
 import { ImgcodecsOperations } from "./operations/imgcodecs.ts";
 import { currentContext } from "./thread_state.ts";

@@ -3,6 +3,7 @@
  *
  * @module
  */
+export { openCLToOpenCVUMat, openCVUMatToOpenCL } from "./edges/mod.ts";
 export { DefaultAllocator, type MatMemory } from "./allocator/default_allocator.ts";
 export { OpenCVBase } from "./base.ts";
 export { type MatKind, OpenCVContext } from "./context.ts";

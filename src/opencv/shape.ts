@@ -108,7 +108,6 @@ function gridOf(sizes: number[], strides: number[], pixel: number): Pick<MatShap
   return { sizes: Object.freeze(sizes), steps: Object.freeze(steps) };
 }
 
-/** The layout of a Mat's elements, counted from the first. */
 export function layoutOf({ type, sizes, steps }: MatShape): Layout {
   const dtype: DType = dtypeIn(type);
   const channels = channelsIn(type);

@@ -65,7 +65,6 @@ function gridWithin(header: Address, { fields: { rows, step_buf_0 } }: typeof Ma
   return { size_p: header + BigInt(rows.offset) as Address, step_p: header + BigInt(step_buf_0.offset) as Address };
 }
 
-/** Where the parts lie in a slot's view. */
 export const AT = { header: HEADER, data: DATA, input: INPUT, output: OUTPUT } as const;
 
 const free: Slot[] = [];

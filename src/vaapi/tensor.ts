@@ -37,7 +37,6 @@ export class VaapiTensor extends Tensor<VaapiSurface> {
   }
 }
 
-/** What a route knows of a plane of a surface that is there already. */
 interface SurfacePlane extends DescribedPlane {
   readonly surface: VaapiSurface;
 }

@@ -80,7 +80,7 @@ export function attachedBuffer(
   owner.assertLive();
   const { size } = needsOfBuffer(openDevice, handle);
   checks.assertWithin(at, size, "init", "vkGetBufferMemoryRequirements2");
-  const block = { kind: "vulkan.attached", byteLength: size, free() {} };
+  const block = { kind: ATTACHED, byteLength: size, free() {} };
   const { allocation } = adoptHandle(kindOf(openDevice), handle, () => block);
   const make = () => new VulkanBuffer(openDevice, size, { from: "foreign", buffer: handle });
   const buffer = allocation.findAttachment<VulkanBuffer>(BUFFER) ?? allocation.attachment(FOREIGN, make);
@@ -105,6 +105,9 @@ function exportTypes(device: OpenDevice, asked: ExportKind | undefined): number 
   const [{ handleType, compatible }] = able;
   return able.reduce((types, one) => (compatible & one.handleType) === 0 ? types : types | one.handleType, handleType);
 }
+
+/** The kind of blocks that other libraries' buffers are. */
+export const ATTACHED = "vulkan.attached";
 
 /** The buffer that the device made for an allocation; undefined where it only shows another's. */
 export function ownBuffer(device: OpenDevice, allocation: Allocation): VulkanBuffer | undefined {

@@ -12,7 +12,7 @@ import { givenAway } from "./fds.ts";
 import { closedFor, type ExportKind, fdAccessOf, type HandleKind, HANDLES } from "./handle_kinds.ts";
 import { HOST_PAGES, importPages, takesPages } from "./host_pages.ts";
 import type { OpenDevice } from "./open_device.ts";
-import { allocated, ownBuffer } from "./own_memory.ts";
+import { allocated, ATTACHED, ownBuffer } from "./own_memory.ts";
 import { placeOf } from "./staging.ts";
 import { VulkanTensor } from "./tensor.ts";
 
@@ -68,9 +68,18 @@ const FROM_ELSEWHERE = {
   remedy: "Map the tensor that it came from, or receive it in the context that uses it.",
 };
 
+const FROM_ANOTHER_LIBRARY = {
+  reason: "another library made this VkBuffer, and Vulkan reports no memory of a buffer.",
+  remedy: "Copy it by queue.read() or queue.copy(), or take its memory itself, by an fd: vulkan.importMemory().",
+};
+
+function refuseOthers({ block }: Allocation): Closed {
+  return block.kind === ATTACHED ? FROM_ANOTHER_LIBRARY : FROM_ELSEWHERE;
+}
+
 function refuseExport(device: OpenDevice, { allocation }: ByteRange, kind: ExportKind): Closed {
   const buffer = ownBuffer(device, allocation);
-  if (buffer === undefined) return FROM_ELSEWHERE;
+  if (buffer === undefined) return refuseOthers(allocation);
   if (buffer.exportsAs(kind)) return undefined;
   return {
     reason: `the memory was made to go out by another kind of fd, and not as ${kind}.`,
@@ -80,7 +89,7 @@ function refuseExport(device: OpenDevice, { allocation }: ByteRange, kind: Expor
 
 function refuseHost(device: OpenDevice, { allocation }: ByteRange): Closed {
   const buffer = ownBuffer(device, allocation);
-  if (buffer === undefined) return FROM_ELSEWHERE;
+  if (buffer === undefined) return refuseOthers(allocation);
   if (buffer.isHostVisible) return undefined;
   return {
     reason: `the CPU does not see this memory as the device does: its type is ${buffer.info!.type.index}.`,

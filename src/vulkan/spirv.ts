@@ -71,7 +71,6 @@ const IMAGE_2D = 1;
 const IMAGE_STORED = 2;
 const STORAGE = { uniformConstant: 0, uniform: 2, pushConstant: 9, storageBuffer: 12 } as const;
 
-/** The storage classes of what is bound. */
 const BOUND: readonly number[] = [STORAGE.uniformConstant, STORAGE.uniform, STORAGE.storageBuffer];
 
 /** The numbers of shaders, by kind and bits: their names in GLSL, those of their vectors, and the dtypes. */

@@ -97,7 +97,7 @@ export function stepsOn(machine: string): readonly Step[] {
       stage: 1,
       run: (job) => sanitize(job, "memcheck", true),
     },
-    { name: "bench", what: "beside C: bench/cuda_*_bench.ts", limit: 240, stage: 4, run: (job) => bench(job, "cuda") },
+    { name: "bench", what: "beside C: bench/cuda_*_bench.ts", limit: 200, stage: 4, run: (job) => bench(job, "cuda") },
     {
       name: "racecheck",
       what: "compute-sanitizer over the examples: races in shared memory",

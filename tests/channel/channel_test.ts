@@ -238,6 +238,18 @@ Deno.test("channel: a picture without a fourcc is refused before it is sent", ()
     await assertRejects(() => one.send(sent), ArgumentError, "bayer_rggb8");
   }));
 
+Deno.test("peer.send() keeps a zero's sign in metadata", () =>
+  withEnds(async ({ one, other }) => {
+    using sent = host.allocateFrame(imageInfo({ format: "GRAY8", width: 8, height: 8 }), { sharable: true });
+    sent.metadata.set("affineTransform", { matrix: [1, -0, 0, -0, 1, 0] });
+    sent.metadata.set("tilt", { degrees: -0 });
+    await one.send(sent);
+    using received = await other.receive<Frame>();
+    const { matrix } = received!.metadata.get("affineTransform")!;
+    assertEquals(matrix.map((each) => Object.is(each, -0)), [false, true, false, true, false, false]);
+    assert(Object.is(received!.metadata.get("tilt")!.degrees, -0));
+  }));
+
 Deno.test("channel: a side that does not read holds the other back, in order", () =>
   withEnds(async ({ one, other }) => {
     const count = 1000;
@@ -378,6 +390,20 @@ Deno.test("channel: memory goes by the best kind of port, to the first context t
     const error = await assertRejects(() => one.send(copied), ArgumentError);
     assertMatch(error.message, /copies exports nothing that another process could open/);
   }, { contexts: [copies, host] });
+});
+
+Deno.test("peer.send() asks what an offer takes", async () => {
+  const words = kindOf("words", {
+    exports: [{ kind: "memfd", takes: { dtypes: ["u32"] } }],
+    imports: [{ kind: "memfd" }],
+  });
+  await withEnds(async ({ one, other }) => {
+    using bytes = host.allocate({ shape: [64], dtype: "u8", sharable: true });
+    await one.send(bytes);
+    using received = await other.receive();
+    assertEquals(received?.target, words);
+    await assertRejects(() => one.send(received!), ArgumentError, "its elements are u8; those of this target are u32");
+  }, { contexts: [words] });
 });
 
 Deno.test("channel: a port that a context cannot take goes to the next, and alone it says why", async () => {

@@ -212,6 +212,8 @@ const MALFORMED: Readonly<Record<string, Hostile>> = {
     names: /modifier/,
   },
   "a modifier with a zero in front": { send: about(picture({ modifier: "00" })), names: /modifier/ },
+  "a number that JSON has": { send: about(known("tilt", { degrees: { number: "1" } })), names: /degrees/ },
+  "a value of two forms": { send: about(known("tilt", { degrees: { number: "-0", int: "0" } })), names: /degrees/ },
   "a time of minus zero": { send: about(known("timestamp", { pts: { int: "-0" } })), names: /pts/ },
   "a name with half of a character": {
     send: about(known("source", { stream: "\ud800" })),

@@ -20,6 +20,8 @@ interface Sent {
   /** The length of all, as it is said; and as the file has it. */
   readonly whole?: number;
   readonly file?: number;
+  /** Another fd in its place. */
+  readonly fd?: number;
   readonly identity?: string;
 }
 
@@ -37,7 +39,7 @@ async function say(peer: Peer, socket: number, sent: readonly Sent[]): Promise<M
     ...{ memory: "opaque-fd", device: uuid, access: "read", sync: "done", objects, planes },
     ...(sent.length === 1 ? {} : { image }),
   };
-  const fds = sent.map(({ file }, i) => raw.memfd(file ?? objects[i].memory.byteLength));
+  const fds = sent.map(({ file, fd }, i) => fd ?? raw.memfd(file ?? objects[i].memory.byteLength));
   raw.sendRaw(socket, encoded(KINDS.memory, fds.length, body), fds);
   for (const fd of fds) raw.close(fd);
   return (await peer.receive()) as unknown as Made;
@@ -165,6 +167,15 @@ Deno.test("opaque fds: two parts of one memory may not overlap, nor may a file b
     const error = await assertRejects(() => say(peer, socket, short), MessageError);
     assert(error.message.includes("said to have 8192 bytes, and its file has 4096"), error.message);
   });
+});
+
+Deno.test("peer.receive() refuses opaque fds that a driver would wait for", async () => {
+  for (const fdOf of [raw.eventfd, raw.epoll]) {
+    await withProgram(new Device({ uuid }), async (peer, socket) => {
+      const error = await assertRejects(() => say(peer, socket, [{ byteLength: 64, fd: fdOf() }]), MessageError);
+      assert(error.message.includes("expected memory, got another kind of fd"), error.message);
+    });
+  }
 });
 
 Deno.test("opaque fds: memory of a device without a UUID does not go to another process", async () => {

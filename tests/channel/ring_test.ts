@@ -320,7 +320,7 @@ test("what is wrong is refused", async (path) => {
   await assertRejects(() => reader.next(), DisposedError);
 });
 
-test("frames that are none, differ, or have no fd are refused", (path) => {
+test("FrameRing.create() refuses frames of another size, or without an fd, and other values", (path) => {
   const sharable = () => host.allocateFrame(INFO, { sharable: true });
   using one = sharable();
   using plain = host.allocateFrame(INFO);

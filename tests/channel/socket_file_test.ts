@@ -66,7 +66,7 @@ test("a file that is no socket, and a link, are left alone", async (path) => {
   assert(await exists(path));
 });
 
-test("paths that are none", (path) => {
+test("invalid paths are refused", (path) => {
   for (const wrong of ["", "\0abstract", `${path}${"x".repeat(108)}`, 5 as unknown as string]) {
     const error = assertThrows(() => listen(wrong), ArgumentError);
     assertEquals(error.argument, "path");

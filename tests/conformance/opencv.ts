@@ -1,4 +1,4 @@
-import { openCLToOpenCVUMat, openCVUMatToOpenCL } from "../../backend.ts";
+import { openCLToOpenCVUMat, openCVUMatToOpenCL } from "../../src/opencv/mod.ts";
 import { MapperGraph } from "../../mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";

@@ -2,10 +2,12 @@
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { ENOMEM } from "../../ffi/libc/errors.ts";
+import { until } from "../conformance/bytes.ts";
 import { guardTest } from "../guard/cxx.ts";
 import { lockedBlocks } from "./locked_blocks.ts";
 
 const TAKE = { parameters: ["buffer", "usize", "usize"], result: "i32" } as const;
+const ELSEWHERE = { ...TAKE, nonblocking: true } as const;
 const GIVE = { parameters: ["u64"], result: "void" } as const;
 
 /** The pool's two functions, as native code calls them. */
@@ -72,6 +74,29 @@ guardTest(
     assertEquals([blocks(), wrong()], [0, 0]);
   },
 );
+
+guardTest("take() counts a block as lent while CUDA makes it, and no more where that fails", async () => {
+  const { pool, blocks, wrong, refuse, hold, making } = await lockedBlocks();
+  const { give } = callsOf(pool);
+  const taking = new Deno.UnsafeFnPointer(Deno.UnsafePointer.create<typeof ELSEWHERE>(pool.take)!, ELSEWHERE);
+  const out = new BigUint64Array(1);
+  for (const fails of [false, true]) {
+    pool.open = true;
+    hold(1);
+    const taken = taking.call(out, 4096n, 100n);
+    assert(await until(() => making() === 1), "nobody makes a block");
+    pool.open = false;
+    assertEquals(pool.statistics, { lentBytes: 4096, idleBytes: 0 });
+    refuse(fails ? 2 : 0);
+    hold(0);
+    assertEquals(await taken, fails ? ENOMEM : 0);
+    assertEquals(pool.statistics, { lentBytes: fails ? 0 : 4096, idleBytes: 0 });
+    if (!fails) give(out[0]);
+    pool.trim();
+  }
+  refuse(0);
+  assertEquals([blocks(), wrong()], [0, 0]);
+});
 
 guardTest("host pool: threads never have the same block", async () => {
   const { pool, blocks, wrong, take_and_give } = await lockedBlocks();

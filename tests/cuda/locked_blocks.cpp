@@ -9,7 +9,7 @@
 #include <vector>
 
 static thread_local std::vector<uintptr_t> contexts;
-static std::atomic<int> alive, mistakes, refusing;
+static std::atomic<int> alive, mistakes, refusing, holding, inside;
 
 extern "C" int push(void *context) {
   if (refusing == 1) return 201;
@@ -25,6 +25,9 @@ extern "C" int pop(void **context) {
 }
 
 extern "C" int host_alloc(void **block, size_t size, unsigned flags) {
+  inside++;
+  while (holding) std::this_thread::yield();
+  inside--;
   if (refusing == 2) return 2;
   if (flags != 5 || contexts.size() != 1 || contexts.back() != 0x1234) mistakes++;
   char *memory;
@@ -52,6 +55,11 @@ extern "C" int wrong() { return mistakes; }
 
 // 1: no context, 2: no memory, 0: neither.
 extern "C" void refuse(int what) { refusing = what; }
+
+// While it is 1, nobody comes out of host_alloc; and how many are in it.
+extern "C" void hold(int on) { holding = on; }
+
+extern "C" int making() { return inside; }
 
 // Threads that take blocks, write all of them, look whether another has, and give them back.
 extern "C" int take_and_give(int (*take)(void **, size_t, size_t), void (*give)(void *), int threads, int turns) {

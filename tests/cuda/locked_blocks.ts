@@ -16,6 +16,8 @@ const SYMBOLS = {
   blocks: { parameters: [], result: "i32" },
   wrong: { parameters: [], result: "i32" },
   refuse: { parameters: ["i32"], result: "void" },
+  hold: { parameters: ["i32"], result: "void" },
+  making: { parameters: [], result: "i32" },
   take_and_give: { parameters: ["u64", "u64", "i32", "i32"], result: "i32" },
 } as const;
 

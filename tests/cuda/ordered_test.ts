@@ -43,7 +43,7 @@ gpuTest(
     }),
 );
 
-gpuTest("a memory pool tells what it holds, and is trimmed", () =>
+gpuTest("a memory pool reports what it holds, and is trimmed", () =>
   withCuda((cuda) => {
     const pool = cuda.createPool({ releaseThreshold: 1 << 30 });
     const tensor = cuda.stream.allocate(INIT, { pool });

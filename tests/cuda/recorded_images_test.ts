@@ -7,6 +7,7 @@ import {
   cudaExternalMemoryHandleTypeOpaqueFd,
 } from "../../ffi/cuda_runtime/constants.ts";
 import { cudaErrorInvalidValue } from "../../ffi/cuda_runtime/errors.ts";
+import { O_RDWR } from "../../ffi/libc/constants.ts";
 import {
   readCudaExternalMemoryHandleDesc,
   readCudaExternalMemoryMipmappedArrayDesc,
@@ -18,6 +19,7 @@ import { AccessError, ArgumentError, LayoutError, MapperGraph, NativeCallError, 
 import { pixelFormat } from "../../src/core/layout/frame_info.ts";
 import { closeFd } from "../../src/core/native/fd.ts";
 import { libc } from "../../src/core/native/libc.ts";
+import { cString } from "../../src/core/native/text.ts";
 import { CudaContext } from "../../src/cuda/mod.ts";
 import { type ForeignImage, foreignImage } from "../foreign_image.ts";
 import { openFds } from "../gc.ts";
@@ -142,7 +144,7 @@ recordedTest("memory that was allocated for the image alone is imported so", (cu
 recordedTest(
   "an image by other code's fd is where and what its exporter says, and the fd stays the caller's",
   (cuda) => {
-    const fd = libc().eventfd(0, 0);
+    const fd = libc().open(cString("/dev/null"), O_RDWR, 0);
     const fds = openFds();
     const init = { shape: [33, 70, 4], size: 65536, offset: 4096, dedicated: true };
     {

@@ -52,13 +52,15 @@ function answered(name: string, line: string = name): number {
 
 /** Memory that other code has locked. */
 let locked: { readonly start: bigint; readonly byteLength: bigint } | undefined;
+/** How often the driver was asked whether other code has locked memory. */
+let asked = 0;
 
 const FAKES: Fakes = {
   cuPointerGetAttribute: (out: BigUint64Array, attribute: number, address: bigint) => {
     if (locked === undefined || address < locked.start || address >= locked.start + locked.byteLength) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    if (attribute === cu.CU_POINTER_ATTRIBUTE_MEMORY_TYPE) out[0] = BigInt(cu.CU_MEMORYTYPE_HOST);
+    if (attribute === cu.CU_POINTER_ATTRIBUTE_MEMORY_TYPE) [out[0], asked] = [BigInt(cu.CU_MEMORYTYPE_HOST), asked + 1];
     else if (attribute === cu.CU_POINTER_ATTRIBUTE_DEVICE_POINTER) out[0] = address + 0x2000_0000_0000n;
     else if (attribute === cu.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR) out[0] = locked.start + 0x2000_0000_0000n;
     else if (attribute === cu.CU_POINTER_ATTRIBUTE_RANGE_SIZE) out[0] = locked.byteLength;
@@ -184,11 +186,12 @@ for (const pageable of [0, 1]) {
       const block = mapBlock({ byteLength: 2 * PAGE, align: PAGE, sharable: false, guard: false });
       const at = block.address + 512n; // in the middle of a page, as small blocks of CUDA's may be
       locked = { start: block.address, byteLength: BigInt(PAGE) };
-      told.length = 0;
+      [told.length, asked] = [0, 0];
       {
         using tensor = host.wrap(Deno.UnsafePointer.create(at)!, INIT);
         using mapped = graph.map(tensor, cuda, { access: "read" }) as CudaTensor;
         assertEquals([mapped.memory, mapped.address], ["pinned", at + 0x2000_0000_0000n as typeof mapped.address]);
+        assertEquals(asked, 2, "the driver is asked to find the route, and to take it");
         using slice = tensor.slice({ shape: [8], dtype: "u8", byteOffset: 64 }, { access: "read" });
         using part = graph.map(slice, cuda, { access: "read" }) as CudaTensor;
         assertEquals(part.address, mapped.address + 64n as typeof part.address);

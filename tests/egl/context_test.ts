@@ -149,7 +149,7 @@ test("a context ends what was made in it", async () => {
   await assertAlive(before, "alive after the context");
 });
 
-test("a display that is none is an error", () => {
+test("an invalid display is an error", () => {
   const error = assertThrows(() => EglContext.attach({ display: 64n as Address }));
   assertStringIncludes(String(error), "EGL_BAD_DISPLAY");
 });

@@ -187,7 +187,7 @@ test("GL's work is not waited for by the host where acquiring orders it (cl_khr_
   }
 });
 
-test("the doctor says what the driver answers for a context", ({ egl }) => {
+test("the doctor says what the driver reports of a context", ({ egl }) => {
   const said = () => openclTraits(egl).find(({ text }) => text.startsWith(POCL))?.text ?? "";
   assertStringIncludes(said(), "pictures and buffers by their names, on ");
   driver.drawsElsewhere = true;
@@ -198,7 +198,7 @@ test("the doctor says what the driver answers for a context", ({ egl }) => {
   assertEquals(said(), "");
 });
 
-test("a context that the driver refuses, one of another device, and what is none", ({ egl }) => {
+test("a context that the driver refuses, one of another device, and an invalid one", ({ egl }) => {
   const open = (gl: unknown) => OpenCLContext.open({ platform: POCL, gl: gl as EglContext });
   driver.fails = "info";
   assertThrows(() => open(egl), NativeCallError, "clGetGLContextInfoKHR failed with CL_INVALID_OPERATION");

@@ -145,7 +145,7 @@ function streamTest(name: string, run: (egl: EglContext) => unknown): void {
 
 const SIZE = { format: "RGBA", width: 8, height: 8 } as const;
 
-streamTest("a stream is made as it is asked for, and tells what the driver does", (egl) => {
+streamTest("a stream is made as it is asked for, and reports what the driver does", (egl) => {
   {
     using stream = egl.stream({ fifo: 4, reuse: false });
     const { EGL_STREAM_FIFO_LENGTH_KHR: length, EGL_SUPPORT_REUSE_NV: reuse, EGL_FALSE, EGL_NONE } = names;

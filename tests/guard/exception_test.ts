@@ -54,7 +54,7 @@ guardTest("every object on the way of an exception is destroyed", async () => {
   }
 });
 
-guardTest("a function of another result throws too, and answers what it should before and after", async () => {
+guardTest("a function of another result throws too, and returns what it should before and after", async () => {
   const lib = await open();
   assertEquals(lib.throwDouble(2.5), 2.5);
   assertThrows(() => lib.throwDouble(-1), NativeCallError, "std::domain_error: negative");

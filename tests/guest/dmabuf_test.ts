@@ -269,7 +269,7 @@ test("a map to another API waits for the buffer's fences on its line, and gives 
   assertEquals(source.fd.is("readable"), true);
 }, CARD);
 
-test("a fence that nobody has any more leaves no sync file", async () => {
+test("a forgotten fence leaves no sync file", async () => {
   using buffer = new Buffer();
   using _held = new VgemFence(buffer.fd, "write");
   using file = exportSyncFile(buffer.fd, "write");

@@ -31,7 +31,7 @@ const BUILT = fromFileUrl(new URL("../../out/layer/", import.meta.url)); // git 
 const LIBRARY = `${BUILT}private_copy.so`;
 
 /**
- * Compiles C files of this folder with `cc`, into out/layer/.
+ * Compiles C files of this folder with `cc`, into out/layer/, unless what is there is younger than the folder's files.
  *
  * @param output The name of the file to make; it appears whole, so that several processes may make it at once.
  * @param args What `cc` is told beside `-O1 -Wall -Werror -o`, the sources included.
@@ -40,6 +40,7 @@ const LIBRARY = `${BUILT}private_copy.so`;
  * @throws {Deno.errors.NotFound} if there is no `cc`.
  */
 export async function compile(output: string, args: string[]): Promise<string> {
+  if (await isBuilt(output)) return BUILT + output;
   await Deno.mkdir(BUILT, { recursive: true });
   const unfinished = await Deno.makeTempFile({ dir: BUILT });
   try {
@@ -52,6 +53,12 @@ export async function compile(output: string, args: string[]): Promise<string> {
     throw error;
   }
   return BUILT + output;
+}
+
+async function isBuilt(output: string): Promise<boolean> {
+  const built = await Deno.stat(BUILT + output).catch(() => undefined);
+  const files = await Array.fromAsync(Deno.readDir(SOURCES), ({ name }) => Deno.stat(SOURCES + name));
+  return built !== undefined && files.every(({ mtime }) => built.mtime! > mtime!);
 }
 
 /**

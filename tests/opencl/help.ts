@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { sleepSync } from "../../src/core/native/sleep.ts";
+import { sleepSync } from "../../src/core/pace.ts";
 import { assert, assertEquals, AssertionError } from "@std/assert";
 import { ledger, LibraryNotFoundError, MapperGraph } from "@samepage/interop";
 import { host, type HostTensor } from "@samepage/interop";

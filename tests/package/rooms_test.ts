@@ -1,9 +1,9 @@
-// The arrows of ARCHITECTURE.md: mod.ts → src/mappers → src/<api> → src/core → ffi.
+// The arrows of ARCHITECTURE.md: mod.ts → src/<api> → src/core → ffi.
 
 import { assert, assertEquals } from "@std/assert";
 import { basename } from "@std/path";
 import { circlesOf } from "./circles.ts";
-import { filesUnder, type Import, importsOf } from "./modules.ts";
+import { filesUnder, type Import, importsOf, loadedBy } from "./modules.ts";
 
 /** Rooms of src/ that are no API; `src/host` is an API, the only one that mod.ts loads. */
 const SHARED = [
@@ -12,8 +12,6 @@ const SHARED = [
   "src/guard",
   "src/envelope",
   "src/advisor",
-  "src/mappers",
-  "src/pipeline",
   "src/doctor",
 ];
 
@@ -44,14 +42,12 @@ function codeFor(room: string): string[] {
   if (room === "src/envelope") return ["src/core"];
   if (room === "src/guard") return ["src/core", "src/envelope", "ffi"];
   if (room === "src/advisor") return ["src/core"];
-  if (room === "src/mappers") return ["src/core"];
-  if (room === "src/pipeline") return ["src/core"];
   // deno.json says which version of samepage it is.
   if (room === "src/doctor") {
-    return ["deno.json", ...dataOf(apis), "src/core", "src/guard", "src/advisor", "src/mappers", ...apis];
+    return ["deno.json", ...dataOf(apis), "src/core", "src/guard", "src/advisor", ...apis];
   }
-  if (room === "mod.ts") return ["src/core", "src/mappers", "src/host", "src/pipeline", "ffi"];
-  if (room === "backend.ts") return ["src/core", "src/mappers", "src/host", "ffi"];
+  if (room === "mod.ts") return ["src/core", "src/host", "ffi"];
+  if (room === "backend.ts") return ["src/core", "src/host", "ffi"];
   if (room === "src/gl") return ["src/core"];
   return ["src/core", "src/gl", "src/guard", "src/envelope", "ffi", `ffi:${room}`];
 }
@@ -64,21 +60,13 @@ function dataOf(of: ReadonlySet<string>): string[] {
 /** The rooms that a room may know as types besides. */
 function typesFor(room: string): string[] {
   if (room === "src/advisor") return ["src/cuda"];
-  if (room === "src/mappers") return [...apis];
+  if (room === "src/opencv") return ["src/host", "src/opencl"]; // a UMat is OpenCL's memory
   return apis.has(room) && room !== "src/host" ? ["src/host"] : []; // an API's edges lead to the host and back
 }
 
 function isAllowed({ from, to, typeOnly }: Import): boolean {
   const [room, other] = [roomOf(from), roomOf(to)];
   return room === other || codeFor(room).includes(other) || (typeOnly && typesFor(room).includes(other));
-}
-
-/** Everything that loading a file loads. */
-function loadedBy(file: string, seen = new Set<string>()): Set<string> {
-  if (seen.has(file)) return seen;
-  seen.add(file);
-  for (const it of imports) if (it.from === file && !it.typeOnly) loadedBy(it.to, seen);
-  return seen;
 }
 
 Deno.test("rooms: every import follows the arrows", () => {
@@ -124,21 +112,22 @@ Deno.test("rooms: in an API's room, only its mod.ts loads the class of its conte
 
 for (const entry of ["mod.ts", "backend.ts"]) {
   Deno.test(`rooms: ${entry} loads the code of no API but host`, () => {
-    const rooms = new Set([...loadedBy(entry)].map(roomOf));
+    const rooms = new Set([...loadedBy(entry, imports)].map(roomOf));
     const foreign = [...rooms].filter((room) => apis.has(room.replace(/^ffi:/, "")) && !room.endsWith("src/host"));
     assertEquals(foreign, []);
   });
 }
 
-Deno.test("rooms: every file of src/mappers is an edge, and is in the table of its mod.ts", () => {
-  const edges = files.filter((file) => /^src\/mappers\/(?!mod)[^/]+\.ts$/.test(file));
-  assertEquals(edges.filter((file) => !/\/[a-z_]+_to_[a-z_]+\.ts$/.test(file)), []);
-  const table = imports.filter((it) => it.from === "src/mappers/mod.ts" && !it.typeOnly).map((it) => it.to);
-  assertEquals(edges.filter((edge) => !table.includes(edge)), []);
+/** The files that each have one edge. */
+const edges = files.filter((file) => /^src\/\w+\/edges\/\w+_to_\w+\.ts$/.test(file));
+
+Deno.test("rooms: every edge that is written by hand is in the table of its API", () => {
+  const tables = imports.filter((it) => /^src\/\w+\/edges\/mod\.ts$/.test(it.from) && !it.typeOnly);
+  const listed = new Set(tables.map((it) => it.to));
+  assertEquals(edges.filter((edge) => !listed.has(edge)), []);
 });
 
-Deno.test("rooms: the ends in a mapper's name are folders of src/, or kinds of memory in one", () => {
-  const edges = files.filter((file) => /^src\/mappers\/.*_to_[^/]+\.ts$/.test(file));
+Deno.test("rooms: the ends in an edge's name are folders of src/, or kinds of memory in one", () => {
   const ends = new Set(edges.flatMap((edge) => basename(edge, ".ts").split("_to_")));
   const isKnown = (end: string) => [...apis].some((api) => `src/${end}` === api || `src/${end}`.startsWith(`${api}_`));
   assertEquals([...ends].filter((end) => !isKnown(end)), []);

@@ -16,7 +16,7 @@ interface Twin {
 }
 
 /** The folders of APIs, and of the edges between them. */
-const OF_APIS = /^(cuda|dmabuf|egl|ffmpeg|mappers|opencl|opencv|vaapi|vulkan)\//;
+const OF_APIS = /^(cuda|dmabuf|egl|ffmpeg|opencl|opencv|vaapi|vulkan)\//;
 
 const TWINS: { readonly [mechanism: string]: Twin } = {
   "the check of a native call's code": { text: /^(export )?function check\(/m, places: [] },
@@ -44,7 +44,7 @@ const TWINS: { readonly [mechanism: string]: Twin } = {
     ],
   },
   "an edge from or to the host that is written by hand": {
-    path: /^(mappers|\w+\/edges)\/(host_to_\w+|\w+_to_host)\.ts$/,
+    path: /^\w+\/edges\/(host_to_\w+|\w+_to_host)\.ts$/,
     places: [
       "cuda/edges/host_to_cuda.ts",
       "vaapi/edges/host_to_vaapi.ts",

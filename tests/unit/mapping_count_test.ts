@@ -32,6 +32,14 @@ Deno.test("mappings: half of those that the kernel allows are samepage's, and th
   assert(asked.inUse <= 8, `the kernel was asked ${asked.inUse} times`);
 });
 
+Deno.test("take() reads no limit for the first 64 mappings", () => {
+  const { count, asked } = counted();
+  for (let i = 0; i < 64; i++) count.take(1);
+  assertEquals(asked, { limit: 0, inUse: 0 });
+  count.take(1);
+  assertEquals(asked.limit, 1);
+});
+
 Deno.test("mappings: those of Workers and drivers count once the kernel is asked, which it is now and then", () => {
   let others = 1201;
   const { count, asked } = counted(() => others);

@@ -238,7 +238,7 @@ Deno.test("a copy that was not asked for is refused, with how to ask for it", ()
   ]);
 });
 
-Deno.test("a refusal is reported where it closed a better route than the one found, or where there is none", () => {
+Deno.test("a refusal is reported where it closed a better route than the one found, or where no route is open", () => {
   const onward: Edge = { from: "b", to: "c", answers: always({}) };
   const told = (edges: readonly Edge[]) =>
     search(query, new Edges(from(edges)), contexts[0].targets).refused.map(({ edge }) => edge);

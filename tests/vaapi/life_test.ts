@@ -64,7 +64,7 @@ driverTest("attach() refuses a format whose pixels lie otherwise than the driver
   }
 });
 
-driverTest("a driver that does not export still tells a surface's size", ["no-prime2"], ({ va }) => {
+driverTest("a driver that does not export still reports a surface's size", ["no-prime2"], ({ va }) => {
   using surface = va.allocateFrame(picture("BGRA", 64, 32));
   using other = VaapiContext.attach(va.handle);
   using graph = new MapperGraph([host, other]);

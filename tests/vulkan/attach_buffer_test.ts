@@ -150,7 +150,7 @@ test("a buffer that other code made goes to no other API: its memory is not know
   using theirs = new Theirs(vulkan, 64);
   using tensor = vulkan.attach(theirs.buffer, bytes(64));
   using graph = new MapperGraph([host, dmabuf, vulkan]);
-  assertThrows(() => graph.map(tensor, host, { copy: "allow" }), NoRouteError, "lets out only its own");
+  assertThrows(() => graph.map(tensor, host, { copy: "allow" }), NoRouteError, "Copy it by queue.read()");
 });
 
 /** What another library says of a device that a context has. */

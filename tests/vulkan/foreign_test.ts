@@ -2,6 +2,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { ArgumentError, LayoutError, NativeCallError } from "@samepage/interop";
 import { closeFd, kindOfFile, statusOf } from "../../src/core/native/fd.ts";
+import { EFD_CLOEXEC, EPOLL_CLOEXEC, O_RDWR } from "../../ffi/libc/constants.ts";
 import { libc } from "../../src/core/native/libc.ts";
 import { cString } from "../../src/core/native/text.ts";
 import { openFds } from "../gc.ts";
@@ -58,6 +59,21 @@ test("an image of other code's by its fd: its pixels come in the driver's own or
   assertEquals(openFds(), fds);
 }, lacks);
 
+test("importMemory() refuses fds in which lavapipe would wait for ever", (vulkan) => {
+  const [event, events] = [libc().eventfd(0, EFD_CLOEXEC), libc().epoll_create1(EPOLL_CLOEXEC)];
+  try {
+    const fds = openFds();
+    for (const fd of [event, events]) {
+      const import_ = () => vulkan.importMemory(fd, { shape: [4096], dtype: "u8", size: 4096 });
+      assertThrows(import_, ArgumentError, "fd: expected memory, got another kind of fd");
+    }
+    assertEquals(openFds(), fds);
+  } finally {
+    closeFd(event);
+    closeFd(events);
+  }
+}, lacks);
+
 test("what is said wrongly of other code's memory is refused, and its fd stays the caller's", (vulkan) => {
   using theirs = new ForeignVulkan(vulkan.id.uuid!);
   const fd = theirs.buffer(4096);
@@ -79,7 +95,7 @@ test("what is said wrongly of other code's memory is refused, and its fd stays t
   const closed = libc().memfd_create(cString("closed"), 0);
   closeFd(closed);
   assertThrows(() => import_({}, closed), ArgumentError, `${closed} is not open`);
-  const other = libc().epoll_create1(0);
+  const other = libc().open(cString("/dev/null"), O_RDWR, 0);
   assertThrows(() => import_({}, other), NativeCallError);
   closeFd(other);
   assertEquals(openFds(), fds);

@@ -1,6 +1,6 @@
 import type { Library } from "../library.ts";
 
-/** The format of shared objects, which `src/guard` writes and `src/core/native` reads: no functions. */
+/** The format of shared objects, as `src/guard` writes it: no functions. What the core reads of it is in `libc`. */
 export const elf: Library = {
   name: "elf",
   interface: "Elf",
@@ -11,8 +11,8 @@ export const elf: Library = {
     {
       type: "unsigned int",
       names: [
-        ...["ELFMAG0", "ELFCLASS64", "ELFDATA2LSB", "ELFOSABI_SYSV", "EV_CURRENT", "ET_DYN", "EM_X86_64"],
-        ...["PT_LOAD", "PT_DYNAMIC", "PT_TLS", "PT_GNU_EH_FRAME", "PT_GNU_RELRO", "PT_GNU_STACK"],
+        ...["ELFOSABI_SYSV", "EV_CURRENT", "ET_DYN", "EM_X86_64"],
+        ...["PT_DYNAMIC", "PT_TLS", "PT_GNU_EH_FRAME", "PT_GNU_RELRO", "PT_GNU_STACK"],
         ...["PF_R", "PF_W", "PF_X"],
         ...["SHT_NULL", "SHT_PROGBITS", "SHT_NOBITS", "SHT_STRTAB", "SHT_DYNSYM", "SHT_HASH", "SHT_RELA"],
         ...["SHT_DYNAMIC", "SHF_WRITE", "SHF_ALLOC", "SHF_EXECINSTR", "SHF_TLS"],
@@ -22,11 +22,5 @@ export const elf: Library = {
       ],
     },
   ],
-  structs: [
-    { type: "Elf64_Ehdr", fields: ["e_phoff", "e_phentsize", "e_phnum"] },
-    "Elf64_Phdr",
-    "Elf64_Shdr",
-    "Elf64_Sym",
-    "Elf64_Rela",
-  ],
+  structs: ["Elf64_Shdr", "Elf64_Sym", "Elf64_Rela"],
 };

@@ -1,11 +1,15 @@
 import type { Library } from "../library.ts";
 
-/** The C library of Linux: memory, file descriptors, errno. And what the kernel says of a sync file and of a dma-buf. */
+/**
+ * The C library of Linux: memory, file descriptors, errno. And what the kernel says of a sync file and of a dma-buf, and the
+ * parts of a shared object's file (elf.h) that show whether it is whole.
+ */
 export const libc: Library = {
   name: "libc",
   interface: "LibC",
   headers: [
     "dlfcn.h",
+    "elf.h",
     "errno.h",
     "fcntl.h",
     "gnu/libc-version.h",
@@ -111,6 +115,7 @@ export const libc: Library = {
       ],
     },
     { type: "unsigned int", names: ["MFD_CLOEXEC", "MFD_ALLOW_SEALING"] },
+    { type: "unsigned int", names: ["ELFMAG0", "ELFCLASS64", "ELFDATA2LSB", "PT_LOAD"] },
     { type: "unsigned int", names: ["EPOLLIN", "EPOLLOUT", "EPOLLERR", "EPOLLHUP", "EPOLLONESHOT"] },
     { type: "unsigned int", names: ["S_IFMT", "S_IFIFO", "S_IFREG", "S_IFSOCK", "S_IFCHR", "STATX_BASIC_STATS"] },
     { type: "unsigned long", names: ["SYNC_IOC_FILE_INFO", "DMA_BUF_IOCTL_SYNC"] },
@@ -121,6 +126,8 @@ export const libc: Library = {
   structs: [
     "struct iovec",
     "Dl_info",
+    { type: "Elf64_Ehdr", fields: ["e_phoff", "e_phentsize", "e_phnum"] },
+    "Elf64_Phdr",
     "struct dma_buf_sync",
     { type: "struct sync_file_info", fields: ["status", "num_fences"] },
     { type: "struct statx", fields: ["stx_mode", "stx_ino", "stx_size", "stx_dev_major", "stx_dev_minor"] },

@@ -1,11 +1,12 @@
 import type { Target } from "../clang.ts";
 import type { Library } from "../library.ts";
 import type { ForeignFunction, Struct } from "../model.ts";
-import { readDeclarations } from "./ast.ts";
-import { readFields } from "./fields.ts";
+import { type Declarations, readDeclarations } from "./ast.ts";
+import { askFields } from "./fields.ts";
 import { readFunction } from "./functions.ts";
+import { measure } from "./measure.ts";
 import { type Candidate, enumerator } from "./select.ts";
-import { readStruct } from "./structs.ts";
+import { askStruct } from "./structs.ts";
 
 /** What is read in another way of C than of C++. */
 export interface Read {
@@ -24,11 +25,17 @@ export async function readC(library: Library, target: Target): Promise<Read> {
     functions: library.functions.map((entry) => (
       readFunction(library, typeof entry === "string" ? { name: entry } : entry, declarations)
     )),
-    structs: await Promise.all(library.structs.map((entry) => (
-      typeof entry === "string"
-        ? readStruct(library, target, entry, declarations)
-        : readFields(library, target, entry, declarations)
-    ))),
+    structs: await readStructs(library, target, declarations),
     enumerators: declarations.enumerators.map((name) => enumerator(name)),
   };
+}
+
+async function readStructs(library: Library, target: Target, declarations: Declarations): Promise<Struct[]> {
+  const asked = library.structs.map((entry) => (
+    typeof entry === "string" ? askStruct(entry, declarations) : askFields(entry, declarations)
+  ));
+  if (asked.length === 0) return [];
+  const questions = asked.flatMap(({ questions }) => questions.map((value) => ({ type: "size_t", value })));
+  const answers = (await measure(library, target, questions)).map(({ value }) => Number(value));
+  return asked.map(({ questions, answered }) => answered(answers.splice(0, questions.length)));
 }

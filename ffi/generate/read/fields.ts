@@ -1,19 +1,12 @@
 import type { FieldLayout, FieldType } from "../../layout.ts";
-import type { Target } from "../clang.ts";
-import type { ClassEntry, Library } from "../library.ts";
+import type { ClassEntry } from "../library.ts";
 import type { Struct } from "../model.ts";
 import { ADDRESS, type ForeignType, handleType, pointee, scalar, SCALARS, unqualified } from "../types.ts";
 import type { Declarations } from "./ast.ts";
-import { measure } from "./measure.ts";
-import { structName } from "./structs.ts";
+import { type AskedStruct, structName } from "./structs.ts";
 
-/** Measures those fields of a C struct which the list names: what each one is, the compiler is asked. */
-export async function readFields(
-  library: Library,
-  target: Target,
-  { type, as, fields }: ClassEntry,
-  declarations: Declarations,
-): Promise<Struct> {
+/** Asks for those fields of a C struct which the list names, and what each one is. */
+export function askFields({ type, as, fields }: ClassEntry, declarations: Declarations): AskedStruct {
   const kinds = fieldKinds(declarations);
   const named = fields.map((field) => typeof field === "string" ? [field, field] as const : field);
   const questions = [
@@ -21,18 +14,19 @@ export async function readFields(
     `_Alignof(${type})`,
     ...named.flatMap(([, designator]) => [`offsetof(${type}, ${designator})`, kindOf(type, designator, kinds)]),
   ];
-  const answers = await measure(library, target, questions.map((value) => ({ type: "size_t", value })));
-  const [size, align, ...facts] = answers.map(({ value }) => Number(value));
-  const layout: Record<string, FieldLayout> = {};
-  const members: Record<string, Struct["members"][string]> = {};
-  for (const [name, designator] of named) {
-    const [offset, kind] = facts.splice(0, 2);
-    const foreign = kind === 0 ? ADDRESS : kinds[kind - 1]?.foreign;
-    if (foreign === undefined) throw new Error(`${type}.${designator} is no number and no pointer`);
-    layout[name] = { offset, type: foreign.native as FieldType };
-    members[name] = { designator, foreign };
-  }
-  return { type, name: as ?? structName(type), layout: { size, align, fields: layout }, members };
+  const answered = ([size, align, ...facts]: readonly number[]): Struct => {
+    const layout: Record<string, FieldLayout> = {};
+    const members: Record<string, Struct["members"][string]> = {};
+    for (const [i, [name, designator]] of named.entries()) {
+      const [offset, kind] = facts.slice(2 * i);
+      const foreign = kind === 0 ? ADDRESS : kinds[kind - 1]?.foreign;
+      if (foreign === undefined) throw new Error(`${type}.${designator} is no number and no pointer`);
+      layout[name] = { offset, type: foreign.native as FieldType };
+      members[name] = { designator, foreign };
+    }
+    return { type, name: as ?? structName(type), layout: { size, align, fields: layout }, members };
+  };
+  return { questions, answered };
 }
 
 /** What a field may be, besides a pointer to something known. */

@@ -1,43 +1,38 @@
 import type { StructLayout } from "../../layout.ts";
-import type { Target } from "../clang.ts";
-import type { Library } from "../library.ts";
 import type { Struct } from "../model.ts";
 import { ADDRESS, foreignType } from "../types.ts";
 import type { Declarations, Member } from "./ast.ts";
-import { measure } from "./measure.ts";
 
-/** Measures a C struct: all of its fields. */
-export async function readStruct(
-  library: Library,
-  target: Target,
-  type: string,
-  declarations: Declarations,
-): Promise<Struct> {
+/** A C struct of which the compiler is asked: all of a library's at once, because each run of it reads every header. */
+export interface AskedStruct {
+  /** Constant expressions of type `size_t`. */
+  readonly questions: readonly string[];
+  /** Makes the struct of what they come to. */
+  readonly answered: (answers: readonly number[]) => Struct;
+}
+
+/** Asks for all fields of a C struct. */
+export function askStruct(type: string, declarations: Declarations): AskedStruct {
   const fields = membersOf(type, declarations);
   const foreign = fields.map((field) => {
     if (field.bitField) throw new Error(`${type}.${field.name}: bit-fields are not supported`);
     return foreignType(`${type}.${field.name}`, field.type, ADDRESS, declarations);
   });
-  const [size, align, ...offsets] = await measure(library, target, [
-    { type: "size_t", value: `sizeof(${type})` },
-    { type: "size_t", value: `_Alignof(${type})` },
-    ...fields.map((field) => ({ type: "size_t", value: `offsetof(${type}, ${field.name})` })),
-  ]);
-  const layouts = fields.map((field, i) => (
-    [field.name, { offset: Number(offsets[i].value), type: foreign[i].native }] as const
-  ));
-  return {
-    type,
-    name: structName(type),
-    layout: {
-      size: Number(size.value),
-      align: Number(align.value),
-      fields: Object.fromEntries(layouts) as StructLayout["fields"],
-    },
-    members: Object.fromEntries(
-      fields.map((field, i) => [field.name, { designator: field.name, foreign: foreign[i] }]),
-    ),
+  const questions = [
+    `sizeof(${type})`,
+    `_Alignof(${type})`,
+    ...fields.map(({ name }) => `offsetof(${type}, ${name})`),
+  ];
+  const answered = ([size, align, ...offsets]: readonly number[]): Struct => {
+    const layouts = fields.map(({ name }, i) => [name, { offset: offsets[i], type: foreign[i].native }] as const);
+    return {
+      type,
+      name: structName(type),
+      layout: { size, align, fields: Object.fromEntries(layouts) as StructLayout["fields"] },
+      members: Object.fromEntries(fields.map(({ name }, i) => [name, { designator: name, foreign: foreign[i] }])),
+    };
   };
+  return { questions, answered };
 }
 
 /** What TypeScript calls a C struct: `struct iovec` → `iovec`. */

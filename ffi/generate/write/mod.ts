@@ -19,7 +19,7 @@ export async function write(library: Library, model: Model): Promise<Map<string,
   }).filter(([, body]) => body !== "");
   const files = bodies.map(([name, body]) => [name, header(library) + imports(body, model) + body]);
   files.push(["mod.ts", header(library) + index(library, bodies.map(([name]) => name))]);
-  return new Map(await Promise.all(files.map(async ([name, text]) => [name, await format(text)] as const)));
+  return await formatted(files);
 }
 
 function index({ interface: name, cxx }: Library, files: readonly string[]): string {
@@ -37,19 +37,19 @@ ${[...shared, ...files.map((file) => `./${file}`)].map((file) => `export * from 
 `;
 }
 
-async function format(text: string): Promise<string> {
-  const config = new URL("../../../deno.json", import.meta.url).pathname;
-  const process = new Deno.Command(Deno.execPath(), {
-    args: ["fmt", "--quiet", "--config", config, "--ext", "ts", "-"],
-    stdin: "piped",
-    stdout: "piped",
-    stderr: "piped",
-  }).spawn();
-  const output = process.output();
-  const writer = process.stdin.getWriter();
-  await writer.write(new TextEncoder().encode(text));
-  await writer.close();
-  const { success, stdout, stderr } = await output;
-  if (!success) throw new Error(`deno fmt: ${new TextDecoder().decode(stderr)}`);
-  return new TextDecoder().decode(stdout);
+/** Files as `deno fmt` writes them. */
+async function formatted(files: readonly (readonly string[])[]): Promise<Map<string, string>> {
+  const folder = await Deno.makeTempDir({ prefix: "samepage-ffi-" });
+  try {
+    for (const [name, text] of files) await Deno.writeTextFile(`${folder}/${name}`, text);
+    const config = new URL("../../../deno.json", import.meta.url).pathname;
+    const args = ["fmt", "--quiet", "--config", config, folder];
+    const { success, stderr } = await new Deno.Command(Deno.execPath(), { args, stdin: "null" }).output();
+    if (!success) throw new Error(`deno fmt: ${new TextDecoder().decode(stderr)}`);
+    return new Map(
+      await Promise.all(files.map(async ([name]) => [name, await Deno.readTextFile(`${folder}/${name}`)] as const)),
+    );
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 }

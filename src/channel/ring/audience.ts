@@ -22,7 +22,6 @@ const SAID: Readonly<Record<WhenFull, Look<Told>>> = {
 interface AudienceInit<T extends Tensor | Frame> {
   readonly ring: Resource;
   readonly slots: readonly Slot<T>[];
-  /** What the writer does when none is free. */
   readonly whenFull: WhenFull;
   /** Called with a frame that no reader waits for any more. */
   readonly onFree: (slot: Slot<T>) => void;

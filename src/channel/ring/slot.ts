@@ -12,7 +12,6 @@ export interface Held {
 export class Slot<T extends Tensor | Frame> {
   readonly index: number;
   readonly frame: RingFrame<T>;
-  /** What a reader gets once. */
   readonly message: Outgoing;
   notice: Notice;
   /** How many readers have it, or are going to get it. */

@@ -24,7 +24,6 @@ const NOBODY = undefined as unknown as Usable;
  * @typeParam C the context that the kernel runs in
  */
 export class Arguments<C, U extends Usable = Usable> {
-  /** The kernel's parameters, in order. */
   readonly parameters: readonly Parameter<C>[];
   protected readonly offsets: readonly number[];
   /** The packed values. Their memory never moves. */

@@ -1,6 +1,5 @@
 import { warn } from "../errors.ts";
-import { sleepSync } from "../native/sleep.ts";
-import { nextTurn } from "../pace.ts";
+import { nextTurn, sleepSync } from "../pace.ts";
 
 /** Milliseconds for which it is asked as fast as the event loop turns: a busy side reports within microseconds. */
 const BUSY_MS = 2;

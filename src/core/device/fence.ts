@@ -48,7 +48,7 @@ export class PromiseGate implements Gate {
 export class Passage implements Gate {
   readonly #gate: Gate;
   readonly #given = Promise.withResolvers<void>();
-  #isAbandoned = false;
+  #abandoned: { readonly error: unknown } | undefined;
 
   constructor(gate: Gate) {
     this.#gate = gate;
@@ -60,11 +60,11 @@ export class Passage implements Gate {
   }
 
   get settled(): boolean {
-    return this.#isAbandoned || this.#gate.settled;
+    return this.#abandoned !== undefined || this.#gate.settled;
   }
 
   get failure(): { readonly error: unknown } | undefined {
-    return this.#gate.failure ?? (this.#isAbandoned ? ABANDONED : undefined);
+    return this.#gate.failure ?? this.#abandoned;
   }
 
   whenOpen(notify: (failed: boolean) => void): void {
@@ -72,12 +72,11 @@ export class Passage implements Gate {
   }
 
   abandon(): void {
-    this.#isAbandoned = true;
+    const what = "The queue was disposed before what it waited for.";
+    this.#abandoned ??= { error: new AccessError(what, { api: "core" }) };
     this.#given.resolve();
   }
 }
-
-const ABANDONED = { error: new AccessError("The queue was disposed before what it waited for.", { api: "core" }) };
 
 /** How long a wait polls before it goes to the driver, in milliseconds. */
 const POLL_MS = 0.05;

@@ -40,7 +40,6 @@ export interface Witness {
   read(into: Uint8Array): void;
 }
 
-/** How often each side writes. */
 const TIMES = 3;
 
 /**
@@ -97,7 +96,6 @@ const VERDICTS = new Map<string, (Verdict | undefined)[]>();
 export class Proofs<C extends { readonly name: string }> {
   readonly #context: C;
   readonly #verdicts: (Verdict | undefined)[];
-  /** The classes whose experiment could not be run. */
   readonly #failed = new Set<MemoryClass<C>>();
 
   /**

@@ -1,7 +1,8 @@
+import type { Offer } from "../contract.ts";
 import type { Reason } from "../errors.ts";
 import { type DType, sizeOf } from "../layout/dtype.ts";
 import type { Layout } from "../layout/layout.ts";
-import { boundingRange, type DescribedPlane } from "../tensors/described.ts";
+import { BoundingRange, type DescribedPlane } from "../tensors/described.ts";
 
 /** What an offer takes; it does not limit what is left out. */
 export interface Takes {
@@ -16,6 +17,16 @@ export interface Takes {
 }
 
 type Closed = Reason | undefined;
+
+/** Why an offer does not take this memory, though it takes other memory: by its limits, or by its own judgement. */
+export function refuseBy<What extends { readonly planes?: readonly DescribedPlane[] }>(
+  offer: Pick<Offer<What>, "takes" | "refuse">,
+  what: What,
+): Closed {
+  const { takes } = offer;
+  const beyond = takes === undefined || what.planes === undefined ? undefined : refuseTaken(takes, what.planes);
+  return beyond ?? offer.refuse?.(what);
+}
 
 export function refuseTaken(takes: Takes, planes: readonly DescribedPlane[]): Closed {
   const { align } = takes;
@@ -51,7 +62,7 @@ function refuseGaps({ dense }: Takes, { shape, strides, dtype }: Layout): Closed
 }
 
 function refusePlace(align: number, planes: readonly DescribedPlane[]): Closed {
-  const { address, start, byteLength } = boundingRange(planes, undefined);
+  const { address, start, byteLength } = new BoundingRange(planes, undefined);
   const beyond = address === undefined ? start % align : Number(address % BigInt(align));
   if (beyond === 0 && byteLength % align === 0) return undefined;
   return {

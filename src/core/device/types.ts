@@ -16,9 +16,7 @@ export interface Element extends Scalar {
 }
 
 export interface TypeTableInit {
-  /** Its numbers, by one name each. */
   readonly scalars: { readonly [name: string]: Scalar };
-  /** The other names of the same numbers. */
   readonly spellings?: { readonly [spelling: string]: string };
   /** Matches the name of a vector; captures the name of its number, and their count. */
   readonly vector: RegExp;

@@ -39,7 +39,6 @@ export interface Target<T extends Tensor = Tensor> {
   is(value: Mapped): value is T;
 }
 
-/** The ports of a target, if it has any. */
 export function portsOf(target: Target): Memory | undefined {
   return (target as Partial<MemoryTarget>).ports;
 }

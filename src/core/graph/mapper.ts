@@ -155,7 +155,6 @@ function rubbish(mapper: Mapper, fn: string, returned: unknown): ArgumentError {
   });
 }
 
-/** The verdict on memory that the other API uses by its address alone. */
 export const SAME_ADDRESS: Verdict = { aliases: true, evidence: "the same address: no memory object is made" };
 
 /** The verdict on memory that has no address before an earlier step is taken. */

@@ -4,7 +4,7 @@ import type { Offer } from "../contract.ts";
 import { nameOf, portsOf, type Target } from "./context.ts";
 import { MemoryClass, Proofs, type SampleClass, UNPROVEN, unseen, type Verdict, verdictOf } from "../device/proofs.ts";
 import type { MemoryKind } from "../device/port.ts";
-import { refuseTaken } from "../device/takes.ts";
+import { refuseBy } from "../device/takes.ts";
 import type { Reason } from "../errors.ts";
 import { type Access, covers } from "../memory/access.ts";
 import { type DeviceId, isSameDevice } from "../device/device_id.ts";
@@ -30,7 +30,6 @@ export interface Ends<What> {
   readonly imports: readonly Offer<What>[];
 }
 
-/** An export and an import of one kind of port. */
 export interface OfferPair<What> {
   readonly out: Offer<What>;
   readonly into: Offer<What>;
@@ -230,12 +229,7 @@ function anyGated(waits: readonly Fence[]): boolean {
 }
 
 function refusalOf<What extends Subject>({ out, into }: OfferPair<What>, what: What): Reason | undefined {
-  return out.closed?.() ?? into.closed?.() ?? refuseFds(into, what) ?? refuseLimits(out, what) ??
-    refuseLimits(into, what) ?? out.refuse?.(what) ?? into.refuse?.(what);
-}
-
-function refuseLimits<What extends Subject>({ takes }: Offer<What>, { planes }: What): Reason | undefined {
-  return takes === undefined || planes === undefined ? undefined : refuseTaken(takes, planes);
+  return out.closed?.() ?? into.closed?.() ?? refuseFds(into, what) ?? refuseBy(out, what) ?? refuseBy(into, what);
 }
 
 function refuseFds<What extends Subject>({ kind, fdAccess: needed }: Offer<What>, { fdAccess }: What) {

@@ -11,10 +11,10 @@ import { type Access, reads, writes } from "../memory/access.ts";
 import { Allocation } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Described, type DescribedPlane } from "../tensors/described.ts";
-import { Frame } from "../tensors/frame.ts";
+import type { PlacedPlane } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
-import { type PlacedPlane, planesOver } from "../tensors/over.ts";
-import { BYTES } from "./byte_ports.ts";
+import { planesOver } from "../tensors/over.ts";
+import { BYTES, isAddressed } from "./byte_ports.ts";
 import { begin, type Begun, closeBeside, giveBackOf, type HeldSide, hold, holdAndBegin } from "./step_side.ts";
 import { IMAGES } from "./image_ports.ts";
 import { edgeOf, type MapJob, type Mapper, mapperIn, type ProbedStep } from "./mapper.ts";
@@ -33,11 +33,11 @@ import {
   unordered,
 } from "./offers.ts";
 
-/** What ports of bytes and of images have in common. */
 interface Ports<What> {
   readonly exports: readonly Offer<What>[];
   readonly imports: readonly Offer<What>[];
   readonly export?: unknown;
+  readonly addressOf?: unknown;
   readonly import?: unknown;
   refuse?(source: Described, access: Access, format?: unknown): Reason | undefined;
   formatOf?(source: Described): unknown;
@@ -47,14 +47,12 @@ interface Ports<What> {
 export interface Manner<What extends Subject> {
   /** True if a frame is mapped as a whole, even if its planes lie in several blocks. */
   readonly takesParts: boolean;
-  /** Where `ports` has these functions, for messages. */
   readonly at: string;
   portsAt(target: Target): Ports<What> | undefined;
   subjectOf(source: Described): What;
   /** Why the edge refuses memory that its ports would take. */
   refuse?(source: Described, target: Target): Reason | undefined;
   lengthOf(source: Described): number;
-  /** The planes as the target will have them. */
   planesIn(source: Described, transfer: Transfer, pair: OfferPair<What>): readonly DescribedPlane[];
   /** True if the map has to bring the source's bytes. */
   fetches(source: Described, access: Access): boolean;
@@ -74,7 +72,6 @@ export interface Manner<What extends Subject> {
   ): Placed;
 }
 
-/** An importer's block: its allocation, and where in that it begins. */
 export interface BlockPlace {
   readonly allocation: Allocation;
   readonly start: number;
@@ -82,7 +79,6 @@ export interface BlockPlace {
 
 export interface Leaving {
   readonly exported: Exported | Exported<ImagePort>;
-  /** The copy that was exported in place of the source's bytes. */
   readonly copy?: Allocation;
   /** The grants that the result takes over; the first is for the exported bytes. */
   readonly grants: readonly Grant[];
@@ -97,7 +93,8 @@ export type Arriving = Imported | ImportedImage;
 export interface Placed {
   readonly planes: readonly PlacedPlane[];
   readonly grants: readonly Grant[];
-  readonly info: FrameInfo | undefined;
+  /** What a frame is, where that is not what the source is. */
+  readonly info?: FrameInfo | undefined;
 }
 
 const NO_OFFERS: readonly never[] = [];
@@ -218,8 +215,7 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
     resource.inherit(waits);
     // If the exporter's command fails, so does the map, even if the host has waited for it before the import.
     if (sent.fences !== job.waits) resource.inherit(sent.fences);
-    const metadata = source instanceof Frame ? source.metadata : undefined;
-    return planesOver(target as MemoryTarget, { planes, resource, info, metadata, parent: source });
+    return planesOver(target as MemoryTarget, { planes, resource, info, parent: source });
   }
 }
 
@@ -245,7 +241,8 @@ function lackingOf<What extends Subject>(by: Manner<What>, at: Target, isTarget:
   const ports = by.portsAt(at)!;
   if (!isTarget) {
     if (ports.export !== undefined) return undefined;
-    return ports.exports.some(({ stage }) => stage === undefined) ? `${by.at}export` : undefined;
+    const isLacking = ports.exports.some(({ kind, stage }) => stage === undefined && !isAddressed(ports, kind));
+    return isLacking ? `${by.at}export` : undefined;
   }
   if (ports.import === undefined) return `${by.at}import`;
   return portsOf(at)!.tensor === undefined ? "tensor" : undefined;

@@ -35,7 +35,6 @@ export interface Step {
   readonly evidence?: string | undefined;
 }
 
-/** What several steps do together. */
 export function sumOf(steps: readonly Step[]): Pick<Step, "transfer" | "hostWait" | "waitReason" | "bytesMoved"> {
   const waiting = steps.find(({ hostWait }) => hostWait);
   return {
@@ -115,9 +114,7 @@ function together(refused: readonly Refusal[]): Refusal[] {
 export interface Unreached {
   readonly from: string;
   readonly to: string;
-  /** The kinds with an edge to the target. */
   readonly edgesFrom: readonly string[];
-  /** The kinds in this graph. */
   readonly there: readonly string[];
 }
 

@@ -31,7 +31,6 @@ export class Edges {
     return this.#from.get(kind) ?? NO_EDGES;
   }
 
-  /** The kinds from which an edge leads to this one. */
   sourcesOf(kind: string): string[] {
     return [...this.#from].filter(([, edges]) => edges.some(({ to }) => to === kind)).map(([from]) => from);
   }
@@ -70,7 +69,6 @@ const NONE: readonly Refusal[] = [];
 /** The most descriptions followed at one target; only a mapper whose probes never repeat themselves makes more. */
 const MOST_DESCRIPTIONS = 64;
 
-/** What an edge has returned already. */
 interface Asked {
   readonly edge: Edge;
   readonly probed: ProbedStep | Refusal;

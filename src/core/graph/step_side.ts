@@ -33,7 +33,6 @@ export function hold({ side, kind, shows }: HeldSide, undo: Undo): void {
 }
 
 export interface Begun {
-  /** What the next command has to wait for. */
   readonly fences: readonly Fence[];
   /** The side's last command, to be submitted when the map ends. */
   readonly last: LastCall | undefined;
@@ -92,7 +91,6 @@ export function giveBackOf(
 }
 
 export interface LastCall extends Call {
-  /** True until it was submitted. */
   isDue: boolean;
 }
 

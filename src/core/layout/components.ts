@@ -5,11 +5,8 @@ import type { Layout } from "./layout.ts";
 
 /** A component of a pixel format, as a library's descriptor says it. */
 export interface PixelComponent {
-  /** The plane that it lies in. */
   readonly plane: number;
-  /** Bytes from one value to the next. */
   readonly step: number;
-  /** Where the first value begins. */
   readonly offset: number;
   /** Bits below and in the value. */
   readonly bits: number;
@@ -18,7 +15,6 @@ export interface PixelComponent {
   readonly down: number;
 }
 
-/** The planes of a pixel format. */
 export function planesOfComponents(components: readonly PixelComponent[], isFloat: boolean): PicturePlane[] {
   const count = 1 + Math.max(...components.map(({ plane }) => plane));
   return Array.from({ length: count }, (_, p): PicturePlane => {
@@ -40,7 +36,6 @@ function elementsOf(components: readonly PixelComponent[], byteLength: number, i
   return { dtype: `${isFloat ? "f" : "u"}${8 * byteLength / elements}` as DType, elements };
 }
 
-/** Where a plane's elements lie. */
 export type PlaneLayout = Pick<Layout, "shape" | "dtype" | "strides" | "byteOffset">;
 
 /** A plane of a picture of which a crop shows a part: its layout, counted from where the whole plane begins. */

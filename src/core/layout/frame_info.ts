@@ -26,7 +26,6 @@ interface EncodingRow {
   readonly dtype: DType;
   /** Devices read fractions, up to 1. */
   readonly normalized?: true;
-  /** The element is a whole pixel. */
   readonly packed?: true;
 }
 
@@ -153,24 +152,38 @@ function interleaved(fourcc: string): PictureFormat {
   return { fourcc: fourccOf(fourcc), planes: [pair] };
 }
 
-export const IMAGE_FORMATS: { readonly [F in ImageFormat]: PictureFormat } = {
-  GRAY8: packed("r"),
-  RGB: packed("rgb"),
-  BGR: packed("bgr"),
-  RGBA: packed("rgba"),
-  BGRA: packed("bgra"),
-  RGBX: packed("rgbx"),
-  BGRX: packed("bgrx"),
-  NV12: planar("NV12", "unorm8", ["rg"], 2),
-  I420: planar("YU12", "unorm8", ["r", "r"], 2),
-  YV12: planar("YV12", "unorm8", ["r", "r"], 2),
-  YUV444: planar("YU24", "unorm8", ["r", "r"], 1),
-  P010: planar("P010", "unorm16", ["rg"], 2),
-  P012: planar("P012", "unorm16", ["rg"], 2),
-  P016: planar("P016", "unorm16", ["rg"], 2),
-  YUY2: interleaved("YUYV"),
-  UYVY: interleaved("UYVY"),
-};
+/** A table whose rows are made when they are first read, so that importing this file makes none. */
+function madeLater<T extends object>(rows: { readonly [Name in keyof T]: () => T[Name] }): T {
+  const table = {} as T;
+  for (const name of Object.keys(rows) as (keyof T)[]) {
+    const get = () => {
+      const value = rows[name]();
+      Object.defineProperty(table, name, { value, enumerable: true });
+      return value;
+    };
+    Object.defineProperty(table, name, { get, enumerable: true, configurable: true });
+  }
+  return table;
+}
+
+export const IMAGE_FORMATS: { readonly [F in ImageFormat]: PictureFormat } = madeLater({
+  GRAY8: () => packed("r"),
+  RGB: () => packed("rgb"),
+  BGR: () => packed("bgr"),
+  RGBA: () => packed("rgba"),
+  BGRA: () => packed("bgra"),
+  RGBX: () => packed("rgbx"),
+  BGRX: () => packed("bgrx"),
+  NV12: () => planar("NV12", "unorm8", ["rg"], 2),
+  I420: () => planar("YU12", "unorm8", ["r", "r"], 2),
+  YV12: () => planar("YV12", "unorm8", ["r", "r"], 2),
+  YUV444: () => planar("YU24", "unorm8", ["r", "r"], 1),
+  P010: () => planar("P010", "unorm16", ["rg"], 2),
+  P012: () => planar("P012", "unorm16", ["rg"], 2),
+  P016: () => planar("P016", "unorm16", ["rg"], 2),
+  YUY2: () => interleaved("YUYV"),
+  UYVY: () => interleaved("UYVY"),
+});
 
 /** How an image's numbers encode colours. */
 export interface Colour {
@@ -402,7 +415,6 @@ function picture(info: PictureInfo): PictureInfo {
   );
 }
 
-/** The names that a colour's properties may have. */
 const COLOURS: { readonly [N in keyof Colour]-?: readonly NonNullable<Colour[N]>[] } = {
   matrix: ["bt601", "bt709", "bt2020"],
   range: ["limited", "full"],
@@ -445,14 +457,10 @@ function mediaIn(given: MediaFacts | undefined): Pick<ImageInfo, "media"> {
   return { media: Object.freeze(media) };
 }
 
-/**
- * The same frame with other facts of its maker's, which are not checked: for backends whose library has them. Its planes are
- * those of `info`, which {@link frameInfo} checked, and are found once.
- */
-export function withMedia(info: FrameInfo, media: MediaFacts): FrameInfo {
-  const other = Object.freeze(withJson({ ...info, media: Object.freeze(media) }));
-  LAYOUTS.set(other, planeLayouts(info));
-  return other;
+/** The same frame with the facts of its moment besides, which are not checked. */
+export function withMoment(info: FrameInfo, moment: MediaFacts | undefined): FrameInfo {
+  if (moment === undefined) return info;
+  return Object.freeze(withJson({ ...info, media: Object.freeze({ ...info.media, ...moment }) }));
 }
 
 /** The planes of infos that never change: each map of a frame asks several times. */

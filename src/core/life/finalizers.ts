@@ -11,10 +11,6 @@ const MOST_CALLS = 50;
 /** What stands for the calls where the program has its own form of stacks. */
 const NO_TEXT = "    (unknown: Error.prepareStackTrace of this program returns no text)";
 
-/** Where samepage's own modules are: their calls are left out. */
-const OWN = new URL("../../../", import.meta.url).href;
-const OWN_CALL = new RegExp(`${RegExp.escape(OWN)}(src/|mod\\.ts:)`);
-
 /** Undefined until the variable was looked at. */
 let isTracing: boolean | undefined;
 
@@ -56,7 +52,9 @@ function callsOfProgram(): string {
     Reflect.set(Error, "stackTraceLimit", MOST_CALLS);
     const { stack } = new Error(); // as text: V8's own form of a stack keeps the objects alive whose methods it shows
     if (typeof stack !== "string") return NO_TEXT;
-    const calls = stack.split("\n").slice(1).filter((call) => !OWN_CALL.test(call));
+    const own = new URL("../../../", import.meta.url).href; // where samepage's own modules are
+    const ownCall = new RegExp(`${RegExp.escape(own)}(src/|mod\\.ts:)`);
+    const calls = stack.split("\n").slice(1).filter((call) => !ownCall.test(call));
     return calls.slice(0, stackTraceLimit).join("\n");
   } catch {
     return NO_TEXT;

@@ -134,7 +134,6 @@ export class Resource extends Printed {
   thrown: Set<unknown> | undefined;
   readonly #parts: readonly Resource[];
   #madeFor: Resource | undefined;
-  /** Which part of an intermediate it is. */
   #part: number | undefined;
   /** True once a blocking dispose has driven its end, or left it to the background. */
   #blocked = false;
@@ -219,6 +218,15 @@ export class Resource extends Printed {
   dependOn(owner: Resource): void {
     for (let link = this.memberships; link !== undefined; link = link.next) if (link.owner === owner) return;
     adopt(owner, this);
+  }
+
+  /** Ends it at once: it was made after the end of its owner. What is kept as failed on its bytes is left for their next user. */
+  endLate(owner: Resource): void {
+    this.partFrom(owner);
+    this.ending = owner.ending;
+    this.endedBy = owner.name;
+    this.state = "freed";
+    for (const grant of this.grants) grant.finish();
   }
 
   /** Takes {@link dependOn} back. */

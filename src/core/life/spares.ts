@@ -1,4 +1,3 @@
-/** So many are kept. */
 const MOST = 32;
 
 /** Native objects that are used again: to make one takes longer than to use it. */

@@ -1,7 +1,7 @@
 import type { Fence } from "../device/fence.ts";
 import type { Line } from "../device/line.ts";
 import { AccessError, warn } from "../errors.ts";
-import { sleepSync } from "../native/sleep.ts";
+import { sleepSync } from "../pace.ts";
 import { advance, failed, keepFailures, ownersOf, raiseFailures, subtreeOf } from "./ending.ts";
 import type { Resource } from "./resource.ts";
 
@@ -127,14 +127,12 @@ function endedWait(fence: Fence): EndedWait {
 const EVERY_MS = 1;
 const TIMES = 20;
 
-/** A wait without hurry. */
 interface Waiting {
   readonly mark: number;
   readonly done: () => void;
   left: number;
 }
 
-/** By line, in the order in which they came. */
 const waiting = new Map<Line, Waiting[]>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 

@@ -11,7 +11,6 @@ export function reads(access: Access): boolean {
   return access !== "write";
 }
 
-/** True if a holder of `held` may lend `wanted`. */
 export function covers(held: Access, wanted: Access): boolean {
   return held === wanted || (held === "read-write" && (wanted === "read" || wanted === "write"));
 }

@@ -4,7 +4,6 @@ import type { Allocation, Closed } from "./allocation.ts";
 export class ByHandle<T> {
   readonly #kinds = new Map<string, Map<bigint, T[]>>();
 
-  /** All that is known by a handle, oldest first. */
   all(kind: string, handle: bigint): readonly T[] {
     return this.#kinds.get(kind)?.get(handle) ?? [];
   }

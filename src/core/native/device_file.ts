@@ -7,7 +7,6 @@ import { cString } from "./text.ts";
 
 export interface DeviceFile {
   readonly missing: string;
-  /** The group that Debian gives it to. */
   readonly group: string;
 }
 

@@ -138,3 +138,13 @@ export type KindOfFile = "a pipe" | "a socket" | "a regular file" | "a device" |
 export function kindOfFile(mode: number): KindOfFile {
   return KINDS.get((mode & S_IFMT) as typeof S_IFREG) ?? "another kind of fd";
 }
+
+/**
+ * What an fd is that no driver has memory behind: a pipe, a socket, an eventfd. A driver believes that it is one of its own,
+ * and one on the CPU reads it, where nothing may ever come. Undefined for what may be memory.
+ */
+export function kindWithoutMemory(fd: number, mode: number): KindOfFile | undefined {
+  const kind = kindOfFile(mode);
+  if (kind === "a regular file" || kind === "a device") return undefined;
+  return kind === "another kind of fd" && isDmaBuf(fd) ? undefined : kind;
+}

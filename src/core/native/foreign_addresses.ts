@@ -10,7 +10,7 @@ import { pinned } from "./pin.ts";
 import { errno, libc, libcError } from "./libc.ts";
 
 /** Others say how long their memory is, and it may be sparse: a small part of all addresses is theirs. */
-const SHARES: Shares = { own: 1 / 8, process: 1 / 2, step: 1 / 128 };
+const SHARES: Shares = { own: 1 / 8, process: 1 / 2, step: 1 / 128, unread: 0 };
 
 /** Counts the addresses of memory that others have made: other processes, libraries and drivers. In bytes. */
 export class ForeignAddresses extends Budget {

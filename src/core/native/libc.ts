@@ -12,16 +12,13 @@ const HINT = "samepage needs Linux with glibc.";
 const FILES = ["libc.so.6", "libc.so"];
 
 /**
- * What memory takes (its limit is read from a file), and what shows that it is glibc. Deno spends 0.2 ms on each function;
+ * What memory takes, and what shows that it is glibc. Deno spends 0.2 ms on each function;
  * most programs need no other.
  */
 const FIRST: ReadonlySet<string> = new Set<keyof LibC>([
   "mmap",
   "munmap",
   "madvise",
-  "open",
-  "read",
-  "close",
   "sched_yield",
   "__errno_location",
   "gnu_get_libc_version",

@@ -8,10 +8,19 @@ import {
   messageOf,
   PermissionError,
 } from "../errors.ts";
-import { ELFCLASS64, ELFDATA2LSB, ELFMAG0, PT_LOAD } from "../../../ffi/elf/constants.ts";
-import { Elf64_Ehdr, Elf64_Phdr, readElf64Ehdr, readElf64Phdr } from "../../../ffi/elf/structs.ts";
-import { O_CLOEXEC, O_NONBLOCK, O_RDONLY, SEEK_END, SEEK_SET } from "../../../ffi/libc/constants.ts";
+import {
+  ELFCLASS64,
+  ELFDATA2LSB,
+  ELFMAG0,
+  O_CLOEXEC,
+  O_NONBLOCK,
+  O_RDONLY,
+  PT_LOAD,
+  SEEK_END,
+  SEEK_SET,
+} from "../../../ffi/libc/constants.ts";
 import type { LibC } from "../../../ffi/libc/functions.ts";
+import { Elf64_Ehdr, Elf64_Phdr, readElf64Ehdr, readElf64Phdr } from "../../../ffi/libc/structs.ts";
 import { SYMBOLS } from "../../../ffi/libc/symbols.ts";
 
 /** The process's own C library: the one that SAMEPAGE_LIB_LIBC names may be the file in question. */
@@ -79,7 +88,6 @@ function bytesAt(files: Files, fd: number, at: bigint, length: number): DataView
   return files.read(fd, bytes, BigInt(length)) === BigInt(length) ? new DataView(bytes.buffer) : undefined;
 }
 
-/** A native library: its names, where it may be, and the functions to take from it. */
 export interface LibrarySpec<S extends Deno.ForeignLibraryInterface> {
   /** The API, as errors name it: `"opencl"`. `SAMEPAGE_LIB_<API>` overrides the candidates. */
   readonly api: string;
@@ -143,7 +151,6 @@ export function libraryPaths(name: string, ...others: readonly string[]): readon
   return [name, ...others, ...folders.map((folder) => `${folder}/${name}`)];
 }
 
-/** The functions that an older library may lack. */
 export type Newer<F> = { [Name in keyof F]: null extends F[Name] ? Name : never }[keyof F];
 
 /** One of those functions. @throws {InteropError} if `whose`, as the message names the library, lacks it. */

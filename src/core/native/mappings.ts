@@ -17,6 +17,8 @@ export interface Shares {
   readonly process: number;
   /** The kernel is asked whenever so much more was taken. */
   readonly step: number;
+  /** So much may be taken before the limit is read. */
+  readonly unread: number;
 }
 
 /** Makes the error of what is refused. `own` is false where others of the process have taken it. */
@@ -47,9 +49,10 @@ export class Budget {
 
   /** Counts what is about to be taken. @throws {ArgumentError} if that is too much; it is not counted then. */
   take(count: number): void {
-    const { own, step } = this.#shares;
-    const limit = this.#most();
+    const { own, step, unread } = this.#shares;
     const taken = this.#taken + count;
+    if (taken <= unread) return void (this.#taken = taken);
+    const limit = this.#most();
     if (taken > limit * own) throw this.#refused(taken, limit, true);
     if (taken > this.#least + limit * step) {
       this.check();
@@ -81,10 +84,9 @@ export class Budget {
 /** The most mappings of a process if the kernel does not report it: Linux's default. */
 const DEFAULT_LIMIT = 65_530;
 
-/** munmap may need mappings, too, so half of them are left to others. */
-const SHARES: Shares = { own: 1 / 2, process: 3 / 4, step: 1 / 16 };
+/** munmap may need mappings, too, so half of them are left to others. Most programs need so few that reading pays for none. */
+const SHARES: Shares = { own: 1 / 2, process: 3 / 4, step: 1 / 16, unread: 64 };
 
-/** Counts mappings (vm.max_map_count). */
 export class MappingCount extends Budget {
   constructor(kernel: Kernel = { limit: limitOfMappings, inUse: mappingsInUse }) {
     super(kernel, SHARES, tooMany);

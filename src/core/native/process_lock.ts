@@ -2,7 +2,7 @@ import { LOCK_EX, LOCK_NB, O_CLOEXEC, O_RDONLY } from "../../../ffi/libc/constan
 import { EWOULDBLOCK } from "../../../ffi/libc/errors.ts";
 import { InteropError } from "../errors.ts";
 import { errno, libc } from "./libc.ts";
-import { sleepSync } from "./sleep.ts";
+import { sleepSync } from "../pace.ts";
 
 /** A file that each process has one of, and that needs no permission and no name in the file system. */
 const LOCKED = new TextEncoder().encode("/proc/self\0");

@@ -21,7 +21,6 @@ class Lying {
 
 type Accessor = (at: number) => PropertyDescriptor & ThisType<Lying>;
 
-/** A word: an address, or a size. */
 const WORD: Accessor = (at) => ({
   get() {
     return this.view.getBigUint64(at, true);

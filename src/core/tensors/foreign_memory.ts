@@ -1,13 +1,14 @@
 import { type Names, optionsIn } from "../argument.ts";
 import { Checks } from "../checks.ts";
 import type { MemoryTarget, Offer } from "../contract.ts";
+import type { ArgumentError } from "../errors.ts";
 import { isSameDevice } from "../device/device_id.ts";
 import { ImagePort, Port } from "../device/port.ts";
 import type { DType } from "../layout/dtype.ts";
 import { type Layout, layout, LAYOUT_NAMES, layoutIn, type LayoutInit } from "../layout/layout.ts";
 import { pictureIn, type PictureSize } from "../layout/pictures.ts";
 import { undone } from "../life/undo.ts";
-import { closeFd, duplicateFd, kindOfFile, statusOf, whereOpen } from "../native/fd.ts";
+import { closeFd, duplicateFd, kindOfFile, kindWithoutMemory, statusOf, whereOpen } from "../native/fd.ts";
 import { attaching, type AttachOptions } from "./adopt.ts";
 import { importAs, importImageAs } from "./over.ts";
 import type { Tensor } from "./tensor.ts";
@@ -108,18 +109,24 @@ function portTo(
   const closed = imports.find(({ kind }) => kind === KIND)?.closed?.();
   if (closed !== undefined) throw checks.wrong("fd", closed.reason, closed.remedy);
   const fd = whereOpen(checks, "fd", checks.fdIn(given, "fd"), duplicateFd);
-  const { mode, byteLength } = statusOf(fd);
-  if (kindOfFile(mode) === "a regular file" && byteLength < size) { // a driver on the CPU maps such, and would touch nothing
-    const error = checks.wrong(
-      "size",
-      `the fd is of a file of ${byteLength} bytes, and the memory is to have ${size}.`,
-    );
-    throw undone(error, [() => closeFd(fd)], "importing memory");
-  }
+  const wrong = wrongMemory(checks, fd, size);
+  if (wrong !== undefined) throw undone(wrong, [() => closeFd(fd)], "importing memory");
   return new Port(KIND, {
     fd,
     byteLength: size,
     dedicated,
     whole: { byteLength: size, ...(type === undefined ? {} : { type }) },
   });
+}
+
+/** What the kernel knows of an fd that cannot be memory of this size. */
+function wrongMemory(checks: Checks, fd: number, size: number): ArgumentError | undefined {
+  const { mode, byteLength } = statusOf(fd);
+  const other = kindWithoutMemory(fd, mode);
+  if (other !== undefined) {
+    return checks.wrong("fd", `expected memory, got ${other}.`, "Pass the fd that its driver exported the memory by.");
+  }
+  if (kindOfFile(mode) !== "a regular file" || byteLength >= size) return undefined;
+  // a driver on the CPU maps such, and would touch nothing
+  return checks.wrong("size", `the fd is of a file of ${byteLength} bytes, and the memory is to have ${size}.`);
 }

@@ -171,6 +171,9 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
 /** Lists in lists in a list: more is a mistake, and so is a list that holds itself. */
 const DEEPEST = 3;
 
+/** Characters of a dictionary's name: a receiver of messages expects no more. */
+export const LONGEST_NAME = 256;
+
 interface Named {
   readonly name: string;
   readonly fields: MetadataFields[string];
@@ -294,6 +297,7 @@ function checked(name: string, given: object): MetadataFields[string] {
 function plain(name: unknown, given: object): object {
   if (typeof name !== "string") throw unexpected("name", "a string", name);
   text(name, () => "name");
+  if (name.length > LONGEST_NAME) throw unexpected("name", `at most ${LONGEST_NAME} characters`, name);
   if (!isPlain(object(given, "fields")) || Array.isArray(given)) throw unexpected("fields", "a plain object", given);
   return given;
 }

@@ -47,7 +47,6 @@ export function slotsIn({ into, slots }: BufferOptions, checks: Checks): number 
   throw checks.wrong("slots", "without into there are no buffers to count.", "Pass { into: host }, or leave it out.");
 }
 
-/** What buffers of native code are made of. */
 export interface NativeBuffersInit {
   /** What writes into them. It ends before they do. */
   readonly writer: Resource;
@@ -83,7 +82,6 @@ export class NativeBuffers<T extends Tensor = Tensor> {
   /** Its first argument. */
   readonly data: Address;
   readonly #init: NativeBuffersInit;
-  /** By the addresses of the buffers. */
   readonly #slots = new Map<Address, Slot<T>>();
   readonly #released: NativeFlag;
   /** What needs the tensors: the writer, and frames. */
@@ -179,7 +177,6 @@ export class NativeBuffers<T extends Tensor = Tensor> {
     undoAll([() => this.end(), ...isLost ? [] : [release]], "ending a frame in a buffer");
   }
 
-  /** The host address of a tensor that can have a buffer. */
   #addressOf(tensor: Tensor, byteLength: number): bigint {
     const { library, checks, argument, remedy } = this.#init;
     const { target, access, grant: { allocation }, described: { range }, name } = tensor;

@@ -9,7 +9,6 @@ import type { Tensor } from "./tensor.ts";
 
 /** What lies in one block of memory that native code gets, and the function by which it gives its reference back. */
 export interface LoanedBlock<T extends Tensor> {
-  /** The planes that lie in it. */
   readonly planes: readonly T[];
   /** The function of C that is called once the native code needs the block no more. */
   readonly callback: Address;
@@ -17,9 +16,7 @@ export interface LoanedBlock<T extends Tensor> {
   readonly data: Address;
 }
 
-/** An object of native code over memory of ours. */
 export interface Loan<R> {
-  /** The object. */
   readonly object: R;
   /** One for each block: set once native code needs it no more. The caller ends them. */
   readonly flags: readonly NativeFlag[];
@@ -58,7 +55,7 @@ export class NativeLoans {
     eachConflict([{ tensor: given, access, argument }], (line, mark) => {
       if (!this.#lines.has(line)) line.block(mark);
     });
-    const blocks = [...Map.groupBy(planesOf(given), ({ grant: { allocation } }) => allocation).values()];
+    const blocks = byBlock(planesOf(given));
     return allOrNothing(`lending to ${this.#library}`, (undo) => {
       const flags = blocks.map(() => {
         const flag = new NativeFlag({ name: `${this.#library}'s references to ${name}` });
@@ -76,6 +73,11 @@ export class NativeLoans {
       }
       return { object, flags };
     });
+  }
+
+  /** False if nothing is lent, and all that was is known to be back. */
+  get areSome(): boolean {
+    return this.#flags.size > 0;
   }
 
   /** True for the `data` of a block that was lent and did not come back. */
@@ -141,4 +143,11 @@ export class NativeKeep<T extends Tensor> {
     this.#kept = this.#kept.filter((kept) => !over.includes(kept));
     undoAll(over.flatMap(({ undo }) => undo), "giving frames back");
   }
+}
+
+/** Most frames lie in one block. */
+function byBlock<T extends Tensor>(planes: readonly T[]): readonly (readonly T[])[] {
+  const { allocation } = planes[0].grant;
+  if (planes.every(({ grant }) => grant.allocation === allocation)) return [planes];
+  return [...Map.groupBy(planes, ({ grant }) => grant.allocation).values()];
 }

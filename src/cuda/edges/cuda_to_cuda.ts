@@ -102,7 +102,6 @@ function ends(source: Described, target: Target): [owner: CudaContext, reader: C
   return [source.target.context as CudaContext, target.context as CudaContext];
 }
 
-/** True for contexts of one device, or with peer access. */
 function isNear(owner: CudaContext, reader: CudaContext): boolean {
   return reader.peers.canReach(owner.device.ordinal);
 }

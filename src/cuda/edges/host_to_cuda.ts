@@ -15,11 +15,17 @@ import {
   resourceOf,
 } from "../../core/graph/mapper.ts";
 import type { CudaContext } from "../context.ts";
+import type { Reach } from "../host_memory.ts";
 import type { CudaTensor } from "../tensor.ts";
 import type { HostTensor } from "../../host/tensor.ts";
 import { copyOnDevice, type DeviceCopy } from "./copy.ts";
 
 const EDGE = "host→cuda";
+
+interface ReachStep extends ProbedStep {
+  /** How kernels reach the memory in place; undefined for a copy. */
+  readonly reach: Reach | undefined;
+}
 
 /**
  * Host memory by its address for kernels. Its pages are registered (cudaHostRegister, mapped and portable), unless they
@@ -32,35 +38,32 @@ export const hostToCuda: Mapper<HostTensor | Frame<HostTensor>, CudaTensor | Fra
 
   prepare({ range: { allocation } }: Described, target: Target): void {
     const { hostMemory, proofs, resource } = target.context as CudaContext;
-    if (resource.state !== "live" || hostMemory.refuseInPlace(allocation) !== undefined) return;
-    proofs.tryToProve(hostMemory.classOf(allocation));
+    if (resource.state !== "live") return;
+    const reach = hostMemory.reachOf(allocation);
+    if (hostMemory.refuseInPlace(allocation, reach) === undefined) proofs.tryToProve(hostMemory.classOf(reach));
   },
 
-  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ProbedStep | Refusal {
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ReachStep | Refusal {
     const cuda = target.context as CudaContext;
     const refusal = refuse(source, cuda, access);
     if (refusal !== undefined) return refusal;
     const waitReason = cuda.stream.line.whyHostWaits(waits);
     const { allocation } = source.range;
-    const closed = cuda.hostMemory.refuseInPlace(allocation);
+    const reach = cuda.hostMemory.reachOf(allocation);
+    const closed = cuda.hostMemory.refuseInPlace(allocation, reach);
     if (closed === undefined) {
-      return probedStep(
-        EDGE,
-        cuda.proofs.judge(cuda.hostMemory.classOf(allocation)),
-        waitReason,
-        source.as(target, access),
-      );
+      const verdict = cuda.proofs.judge(cuda.hostMemory.classOf(reach));
+      return { ...probedStep(EDGE, verdict, waitReason, source.as(target, access)), reach };
     }
     const why = closed.remedy === undefined ? closed.reason : `${closed.reason} ${closed.remedy}`;
-    return probedCopy(EDGE, why, waitReason, source.withoutAddress(target, access));
+    return { ...probedCopy(EDGE, why, waitReason, source.withoutAddress(target, access)), reach: undefined };
   },
 
-  map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob): CudaTensor | Frame<CudaTensor> {
+  map(source: HostTensor | Frame<HostTensor>, target: Target, job: MapJob<ReachStep>): CudaTensor | Frame<CudaTensor> {
     const cuda = target.context as CudaContext;
-    const [{ allocation }] = job.grants;
-    const planes = planesOf(source);
-    const copy = cuda.hostMemory.refuseInPlace(allocation) === undefined ? undefined : copied(cuda, job, source);
-    const places = copy?.places ?? reached(cuda, job, planes);
+    const { reach } = job.step;
+    const copy = reach === undefined ? copied(cuda, job, source) : undefined;
+    const places = copy?.places ?? reached(cuda, job, reach!, planesOf(source));
     const resource = resourceOf(cuda.resource, job, copy?.giveBack);
     if (copy !== undefined) resource.dependOn(cuda.stream.resource); // the copies run on it
     resource.inherit(job.waits);
@@ -75,12 +78,13 @@ type CudaPlace = Parameters<CudaContext["tensor"]>[1];
 function reached(
   cuda: CudaContext,
   { grants: [{ allocation }], undo }: MapJob,
+  reach: Reach,
   planes: readonly HostTensor[],
 ): CudaPlace[] {
-  cuda.hostMemory.open(allocation, undo);
-  const memory = cuda.hostMemory.kindOf(allocation);
+  cuda.hostMemory.open(allocation, reach, undo);
   return planes.map(({ rawHandle: hostHandle, layout }) => {
-    return { memory, handle: cuda.hostMemory.addressOf(allocation, hostHandle), hostHandle, layout };
+    const handle = cuda.hostMemory.addressOf(allocation, reach, hostHandle);
+    return { memory: reach.kind, handle, hostHandle, layout };
   });
 }
 

@@ -38,7 +38,6 @@ const DESCRIPTION = cudaEglFrame.fields.plane_0_width.offset / 4;
 /** Where the address of each plane lies: read for each frame. */
 const ADDRESSES = [0, 1, 2].map((plane) => cudaEglFrame.fields[`pitch_${plane}_ptr` as Field].offset);
 
-/** What a stream carries. */
 export class FrameStruct {
   readonly bytes: Uint8Array<ArrayBuffer> = new Uint8Array(cudaEglFrame.size);
   readonly #view = new DataView(this.bytes.buffer);

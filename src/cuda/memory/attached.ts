@@ -21,7 +21,6 @@ interface Pointed {
   readonly hostAddress: Address | undefined;
 }
 
-/** A tensor over CUDA memory that other code made. */
 export function attachedTensor(
   context: CudaPrimaryContext,
   given: bigint,

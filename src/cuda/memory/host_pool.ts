@@ -7,13 +7,10 @@ import { loadFunctions } from "../../guard/functions.ts";
 import { assertMachine } from "../../guard/machine.ts";
 import { giveCode, HEADER, removeIdleCode, SIZES, STATE, takeCode } from "./host_pool_code.ts";
 
-/** How a pool gets blocks of CUDA, and gives them back. */
 export interface HostPoolInit {
-  /** The `CUcontext` that blocks are made in. */
   readonly context: bigint;
   /** cudaHostAlloc's flags. */
   readonly flags: number;
-  /** Where these functions lie. */
   readonly calls: Readonly<Record<"cuCtxPushCurrent" | "cudaHostAlloc" | "cuCtxPopCurrent", bigint>>;
   /** cudaFreeHost. */
   readonly free: (made: Address) => void;
@@ -67,12 +64,12 @@ export class HostPool {
     return { lentBytes: lent, idleBytes: Math.max(0, held - lent) };
   }
 
-  /** True while CUDA may be asked for more blocks. */
+  /** True while CUDA may be asked for more blocks. Once it is false, {@link statistics} has every block that still comes. */
   set open(open: boolean) {
-    this.#state.setUint32(STATE.open, Number(open), true);
+    const { buffer, byteOffset } = this.#state;
+    Atomics.store(new Int32Array(buffer, byteOffset + STATE.open, 1), 0, Number(open));
   }
 
-  /** Frees the idle blocks. */
   trim(): void {
     const frees: (() => void)[] = [];
     for (let exponent = BigInt(SIZES.least); exponent <= SIZES.most; exponent++) {

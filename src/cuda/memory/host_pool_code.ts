@@ -24,7 +24,7 @@ export const STATE = {
   cuCtxPopCurrent: 0x28,
   /** The bytes of all blocks. */
   held: 0x30,
-  /** The bytes of blocks in use. */
+  /** The bytes of blocks in use, and of those that CUDA is just making. */
   lent: 0x38,
   /** The first idle block of each size, by the exponent. */
   idle: 0x40,
@@ -61,12 +61,14 @@ export function takeCode(state: bigint): Code {
   code.op(0x48, 0x8b, 0x44, 0xca, STATE.idle); // mov rax, [rdx + rcx * 8 + idle]
   code.op(0x48, 0x85, 0xc0).jump(JNZ, "pop"); // test rax, rax
 
-  // No block is idle: CUDA makes one, on any thread, in the pool's context. The lock is free meanwhile.
+  // No block is idle: CUDA makes one, on any thread, in the pool's context. The lock is free meanwhile, and the block counts
+  // as lent already: so that whoever closes the pool sees it, and keeps the context.
+  code.op(0x83, 0x7a, STATE.open, 0).jump(JZ, "closed"); // cmp dword ptr [rdx + open], 0
+  code.op(0x4c, 0x01, 0x6a, STATE.lent); // add [rdx + lent], r13
   code.op(0x87, 0x02); // xchg [rdx], eax
-  code.op(0x83, 0x7b, STATE.open, 0).jump(JZ, "fail"); // cmp dword ptr [rbx + open], 0
   code.op(0x48, 0x8b, 0x7b, STATE.context); // mov rdi, [rbx + context]
   code.op(0xff, 0x53, STATE.cuCtxPushCurrent); // call [rbx + cuCtxPushCurrent]
-  code.op(0x85, 0xc0).jump(JNZ, "fail"); // test eax, eax
+  code.op(0x85, 0xc0).jump(JNZ, "not made"); // test eax, eax
   code.op(0x4c, 0x89, 0xe7); // mov rdi, r12
   code.op32([0x49, 0x8d, 0xb5], SLACK); // lea rsi, [r13 + slack]
   code.op(0x8b, 0x53, STATE.flags); // mov edx, [rbx + flags]
@@ -74,7 +76,7 @@ export function takeCode(state: bigint): Code {
   code.op(0x89, 0x45, -32); // mov [rbp - 32], eax
   code.op(0x48, 0x8d, 0x7d, -40); // lea rdi, [rbp - 40]
   code.op(0xff, 0x53, STATE.cuCtxPopCurrent); // call [rbx + cuCtxPopCurrent]
-  code.op(0x83, 0x7d, -32, 0).jump(JNZ, "fail"); // cmp dword ptr [rbp - 32], 0
+  code.op(0x83, 0x7d, -32, 0).jump(JNZ, "not made"); // cmp dword ptr [rbp - 32], 0
   code.op(0x49, 0x8b, 0x0c, 0x24); // mov rcx, [r12]
   code.op32([0x48, 0x8d, 0x81], SLACK - 1); // lea rax, [rcx + slack - 1]
   code.op32([0x48, 0x25], -PAGE); // and rax, -4096
@@ -84,16 +86,22 @@ export function takeCode(state: bigint): Code {
   code.op(0x48, 0x89, 0xda); // mov rdx, rbx
   lock(code, "made");
   code.op(0x4c, 0x01, 0x6a, STATE.held); // add [rdx + held], r13
-  code.jump(JMP, "lent");
+  code.jump(JMP, "taken");
 
   code.label("pop");
   code.op(0x48, 0x8b, 0x70, HEADER.next); // mov rsi, [rax + next]
   code.op(0x48, 0x89, 0x74, 0xca, STATE.idle); // mov [rdx + rcx * 8 + idle], rsi
-  code.label("lent");
   code.op(0x4c, 0x01, 0x6a, STATE.lent); // add [rdx + lent], r13
+  code.label("taken");
   code.op(0x49, 0x89, 0x04, 0x24); // mov [r12], rax
   code.op(0x31, 0xc0).op(0x87, 0x02); // xor eax, eax; xchg [rdx], eax
   code.op(0x31, 0xc0).jump(JMP, "leave"); // xor eax, eax
+  code.label("not made");
+  code.op(0x48, 0x89, 0xda); // mov rdx, rbx
+  lock(code, "counting off");
+  code.op(0x4c, 0x29, 0x6a, STATE.lent); // sub [rdx + lent], r13
+  code.label("closed");
+  code.op(0x31, 0xc0).op(0x87, 0x02); // xor eax, eax; xchg [rdx], eax
   code.label("fail");
   code.op32([0xb8], ENOMEM); // mov eax, ENOMEM
   code.label("leave");

@@ -11,7 +11,6 @@ export interface StreamCommands {
   readonly stream: bigint;
 }
 
-/** A block of managed memory, and its users: all streams, the host, or one stream. */
 interface Tracked {
   readonly allocation: Allocation;
   /** Its first users, and again its users once its stream is destroyed. */
@@ -142,7 +141,6 @@ export class ManagedTurns {
   }
 }
 
-/** The turns of this isolate, for all devices. */
 const TURNS = new ManagedTurns();
 
 /** The turns of a device and the host at managed memory; undefined if they can use it at once, or the device has none. */

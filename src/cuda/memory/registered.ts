@@ -139,12 +139,10 @@ export function lockedByOthers(context: CudaPrimaryContext, allocation: Allocati
   return context.within(() => lockedAlias(address as Address, byteLength));
 }
 
-/** The device address for a host address of memory that is registered, locked by others, or CUDA's own. */
+/** The device address for a host address of memory that is registered, or CUDA's own. */
 export function deviceAddressOf(context: CudaPrimaryContext, allocation: Allocation, host: Address): Address {
   const block = cudaBlockOf(allocation);
   if (block !== undefined) return block.deviceAddress + (host - block.hostAddress!) as Address;
-  const locked = lockedByOthers(context, allocation);
-  if (locked !== undefined) return locked + (host - allocation.block.address!) as Address;
   const flags = liveOf(allocation)?.flags ?? FOR_MAPS;
   const mapped = context.device.attributes.unifiedAddressing === 1 || (flags & cudaHostRegisterMapped) !== 0;
   if (!mapped) return host; // canUseHostPointerForRegisteredMem: else it was refused

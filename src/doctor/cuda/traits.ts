@@ -40,7 +40,6 @@ const USES: readonly (readonly [use: string, asked: Omit<AdviseRequest, "device"
 
 const FRAME = 3840 * 2160 * 4;
 
-/** The advisor's advice for this device, with the deciding row. */
 function adviceFor(found: CudaDevice): Trait[] {
   const device = cudaTraitsOf(found);
   return USES.map(([use, asked]) => {

@@ -7,7 +7,6 @@ export const VENDORS = "/etc/OpenCL/vendors";
 
 const INSTEAD = ["OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"];
 
-/** Remedies for a platform without devices, by a part of its name. */
 const WANTS: readonly (readonly [name: string, remedy: string])[] = [
   ["rusticl", "Set RUSTICL_ENABLE to the driver to use: llvmpipe (the CPU), iris (Intel), radeonsi (AMD), …"],
   ["clover", "It is rusticl's predecessor, for older AMD GPUs: without one there is nothing to mend."],

@@ -3,12 +3,11 @@ import { SYMBOLS as IMGCODECS } from "../../../ffi/opencv_imgcodecs/symbols.ts";
 import { SYMBOLS as IMGPROC } from "../../../ffi/opencv_imgproc/symbols.ts";
 import type { Context } from "../../core/graph/context.ts";
 import { Graph } from "../../core/graph/graph.ts";
-import type { Mapper } from "../../core/graph/mapper.ts";
 import type { Mapped } from "../../core/tensors/mapped.ts";
 import { guardOf } from "../../guard/guard.ts";
-import { openCLToOpenCVUMat } from "../../mappers/mod.ts";
 import { OpenCLContext } from "../../opencl/context.ts";
 import { OpenCVContext } from "../../opencv/context.ts";
+import { EDGES } from "../../opencv/edges/mod.ts";
 import { assertOpenCL } from "../../opencv/execution.ts";
 import { core, imgcodecs, imgproc } from "../../opencv/library.ts";
 import { type ApiExaminer, type Examination, type Examined, LITTLE, type Node } from "../api.ts";
@@ -52,7 +51,6 @@ export const OPENCV: ApiExaminer = {
   },
 };
 
-/** The facts, also of a version that the context refuses. */
 function versionFacts(): readonly Fact[] {
   const ask = () => [core().getVersionMajor(), core().getVersionMinor(), core().getVersionRevision()].join(".");
   return factOf("CV_VERSION", ask);
@@ -114,6 +112,6 @@ function openCVNodesOf(
 function umatIn(cl: OpenCLContext, cv: OpenCVContext, opened: DisposableStack): Mapped {
   assertOpenCL();
   const buffer = opened.use(cl.allocate(LITTLE));
-  const graph = opened.use(new Graph([cl, cv], [openCLToOpenCVUMat as unknown as Mapper]));
+  const graph = opened.use(new Graph([cl, cv], EDGES));
   return graph.map(buffer, cv.umat);
 }

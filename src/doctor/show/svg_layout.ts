@@ -58,7 +58,6 @@ export function curveBetween(a: Point, b: Point): Curve {
   return { from, control, to, middle };
 }
 
-/** The point where the line from a box's middle to another point leaves the box. */
 function borderOf(middle: Point, towards: Point): Point {
   const [dx, dy] = [towards.x - middle.x, towards.y - middle.y];
   const part = Math.min((BOX.width / 2 + GAP) / Math.abs(dx), (BOX.height / 2 + GAP) / Math.abs(dy));

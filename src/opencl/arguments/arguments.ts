@@ -15,7 +15,6 @@ export class KernelArguments extends Arguments<BaseContext> {
   readonly #sizes: readonly bigint[];
   readonly #addresses: readonly Address[];
   readonly #locals: readonly number[];
-  /** The parameters that ever got an address. */
   readonly #addressed = new Set<number>();
 
   constructor(kernel: ClKernel, parameters: readonly Parameter<BaseContext>[]) {

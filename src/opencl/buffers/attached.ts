@@ -160,7 +160,6 @@ function inHost({ mem, byteLength, flags }: Reported, address: bigint, context: 
   return { allocation, start, root: share.buffer, share };
 }
 
-/** The error of a `cl_mem` that cannot be attached. */
 export function unfit(what: string, hint: string): ArgumentError {
   return refused("clRetainMemObject", "handle", what, hint);
 }

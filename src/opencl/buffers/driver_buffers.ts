@@ -28,7 +28,6 @@ export function adoptDriverBuffer({ driver }: Space, known: Known, allocation: A
   return allocation.attachment(driver, () => driverBuffer(known));
 }
 
-/** A buffer that the allocation does not know. */
 export function driverBuffer(known: Known): DriverBuffer {
   return { ...known, hostAddress: undefined, hostWriters: 0 };
 }

@@ -8,7 +8,6 @@ import type { BaseContext } from "../base_context.ts";
 import { mapped, type MappedRange } from "./native.ts";
 import type { BufferTensor, RootBuffer } from "./tensor.ts";
 
-/** A context, as the host's views of its buffers know it. */
 export interface ShowingContext extends BaseContext {
   readonly proofs: Pick<Proofs<BaseContext>, "prove" | "tryToProve" | "judge">;
   readonly memory: BaseContext["memory"] & {
@@ -51,7 +50,6 @@ export function hostView(
   return viewOf(root, mapped(context, root.mem, access, rootOffset, byteLength, !gaps), byteLength, access);
 }
 
-/** A range that is mapped for the host. */
 export function viewOf(root: RootBuffer, range: MappedRange, byteLength: number, access: Access): Exported {
   const writers = Number(writes(access));
   root.hostWriters += writers;

@@ -1,6 +1,6 @@
 import { type Access, reads, writes } from "../../core/memory/access.ts";
 import type { Target } from "../../core/graph/context.ts";
-import { type ByteRange, Described } from "../../core/tensors/described.ts";
+import { type ByteRange, Described, laidOut } from "../../core/tensors/described.ts";
 import type { Refusal } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import { moved } from "../../core/layout/layout.ts";
@@ -25,6 +25,10 @@ import type { ImageTarget } from "../image.ts";
 import { makeRoom, refuseBehindHost, refuseMappedCoarse, ROOM_WAITS, roomFor } from "./host_to_opencl.ts";
 
 const EDGE = "host→opencl.image";
+
+interface ImageStep extends ProbedStep {
+  readonly choice: Choice;
+}
 
 /** How a source becomes an image: over its memory, or, if `copied` says why, by a copy to one of the driver's. */
 interface Choice {
@@ -52,7 +56,7 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
     cl.proofs.tryToProve(cl.images.classOf({ format, image: choice.image, address }));
   },
 
-  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ProbedStep | Refusal {
+  probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ImageStep | Refusal {
     const { context: cl, format } = target as ImageTarget;
     const choice = choiceFor(source, target as ImageTarget, access);
     if ("reason" in choice) return choice;
@@ -62,18 +66,19 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
     const layout = moved(plane.layout, 0);
     if (copied !== undefined) {
       const waitReason = cl.queue.line.whyHostWaits(waits);
-      return probedCopy(EDGE, copied, waitReason, new Described(target, access, [{ layout, allocation, start }]));
+      const result = new Described(target, access, [{ layout, allocation, start }]);
+      return { ...probedCopy(EDGE, copied, waitReason, result), choice };
     }
     const verdict = address === undefined ? UNMAPPED : cl.proofs.judge(cl.images.classOf({ format, image, address }));
     const waitReason = choice.waitReason ?? cl.queue.line.whyHostWaits(waits);
-    return probedStep(EDGE, verdict, waitReason, new Described(target, access, [{ ...plane, layout }]));
+    const result = new Described(target, access, [laidOut(plane, layout)]);
+    return { ...probedStep(EDGE, verdict, waitReason, result), choice };
   },
 
-  map(source: HostTensor, target: Target, job: MapJob): OpenCLImage {
-    const to = target as ImageTarget;
-    const choice = choiceFor(source.described, to, job.grants[0].access) as Choice; // the probe was not refused
-    const take = choice.copied === undefined ? mapInPlace : mapCopy;
-    return take(source, to, choice.image, job);
+  map(source: HostTensor, target: Target, job: MapJob<ImageStep>): OpenCLImage {
+    const { image, copied } = job.step.choice;
+    const take = copied === undefined ? mapInPlace : mapCopy;
+    return take(source, target as ImageTarget, image, job);
   },
 };
 

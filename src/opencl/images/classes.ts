@@ -24,7 +24,6 @@ export interface ImageTraits {
     /** The largest power of two, up to 4096, that divides the address. */
     readonly address: number;
     readonly row: PitchTraits;
-    /** True where there is room between slices. */
     readonly paddedSlices: boolean;
   };
 }

@@ -83,7 +83,6 @@ interface OrderRow {
   readonly code: number;
   /** The channels in memory: `x` of Rx and RGx is in none. */
   readonly order: Order;
-  /** The channel types that OpenCL allows. */
   readonly types: readonly ChannelType[];
 }
 

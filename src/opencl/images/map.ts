@@ -95,7 +95,6 @@ export function imageView(context: BaseContext, source: ImageTensor, access: Acc
   }
 }
 
-/** The block where the driver shows an image. */
 function blockOf(root: RootBuffer, address: Address, { byteLength }: Layout): Block {
   return { kind: "opencl.map", address, byteLength, free: (fate) => void (root.kept ||= fate !== "unused") };
 }

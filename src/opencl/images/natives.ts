@@ -7,7 +7,6 @@ import { checks } from "../check.ts";
 import { type OpenCLImageFormat, PIXEL_FORMATS } from "./format.ts";
 import { ImageTensor } from "./tensor.ts";
 
-/** What a context has for that. */
 interface Imaging {
   readonly handle: bigint;
   readonly device: { readonly handle: bigint };

@@ -22,7 +22,6 @@ const PARAMETERS = `
 #define TO write_only IMAGE
 `;
 
-/** Bytes of a row at least. */
 const LEAST_ROW = 256;
 
 /** Two images in memory of one class: the device reads one, and writes the other. A string says why not. */

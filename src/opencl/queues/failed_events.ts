@@ -1,7 +1,7 @@
 import type { ClEvent } from "../../../ffi/opencl/handles.ts";
 import { ledger } from "../../core/life/ledger.ts";
 import { undoAll } from "../../core/life/undo.ts";
-import { sleepSync } from "../../core/native/sleep.ts";
+import { sleepSync } from "../../core/pace.ts";
 import { check } from "../errors.ts";
 import { opencl } from "../library.ts";
 import { statusOf } from "./event.ts";

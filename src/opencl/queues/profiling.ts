@@ -30,7 +30,6 @@ const KEPT = 1024;
 interface Entry {
   readonly mark: number;
   readonly times?: CommandTimes;
-  /** The driver's error, if it refuses the times. */
   readonly error?: unknown;
 }
 

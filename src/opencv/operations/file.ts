@@ -19,7 +19,6 @@ export function writeImage(filename: string, bytes: Uint8Array): void {
   asked(about("write", filename), (path) => writeRegularFile(path, bytes));
 }
 
-/** A path that a program gave. */
 export function pathIn(given: unknown, argument = "filename"): string {
   return corePathIn({ api: "opencv", argument, given });
 }

@@ -126,7 +126,6 @@ export interface ThresholdOptions extends OperationOptions {
   readonly search?: ThresholdSearch;
 }
 
-/** Returns the threshold that was used. */
 export const threshold = operation({
   fn: "threshold",
   options: { search: true },

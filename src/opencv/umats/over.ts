@@ -4,7 +4,7 @@ import { readUMatData, UMatData, writeUMatData } from "../../../ffi/opencv_core/
 import type { Grant } from "../../core/memory/grant.ts";
 import type { Layout } from "../../core/layout/layout.ts";
 import { libc } from "../../core/native/libc.ts";
-import { sleepSync } from "../../core/native/sleep.ts";
+import { sleepSync } from "../../core/pace.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { warn } from "../../core/errors.ts";
 import { unfitError } from "../errors.ts";

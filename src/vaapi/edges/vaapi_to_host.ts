@@ -56,7 +56,7 @@ export const vaapiToHost: Mapper<VaapiTensor | Frame<VaapiTensor>, HostTensor | 
     const va = source.target as VaapiContext;
     const [lent] = job.grants;
     const [{ rawHandle: surface }] = planesOf(source);
-    const copied = va.images.judge(surface.info) === undefined;
+    const copied = job.step.transfer === "copy";
     const { address, layouts, allocation, giveBack } = va.images.show(surface, copied, lent.access, job.undo);
     const first = Math.min(...layouts.map(({ byteOffset }) => byteOffset));
     const end = Math.max(...layouts.map(({ byteOffset, byteLength }) => byteOffset + byteLength));

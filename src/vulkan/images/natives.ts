@@ -16,7 +16,6 @@ import { VULKAN_FORMATS, type VulkanFormatName } from "./formats.ts";
 import { type ImageObject, objectOf } from "./image_object.ts";
 import { VulkanImage } from "./tensor.ts";
 
-/** What a context has for that. */
 interface Imaging extends VulkanBase {
   image(format: VulkanFormatName): VulkanImageTarget;
 }

@@ -215,7 +215,7 @@ export default table(import.meta, {
       }
     },
   },
-  "a size of local memory that is none": {
+  "an invalid size of local memory": {
     run() {
       for (const size of [-1, 0, NaN, 0.5, "4", 2 ** 53, 2n]) {
         fails(String(size), () => new LocalMemory(any(size)), ArgumentError);

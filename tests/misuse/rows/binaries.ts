@@ -71,7 +71,7 @@ export default table(import.meta, {
       hint: /Attach its own/,
     },
   },
-  "a cache that answers rubbish": {
+  "a cache that returns rubbish": {
     opencl: "Portable",
     run() {
       using cl = open();
@@ -101,7 +101,7 @@ export default table(import.meta, {
       has: { flag: /--allow-read/ },
     },
   },
-  "a folder that is none": {
+  "an invalid folder": {
     run: () => directoryCache(""),
     fails: { error: ArgumentError, api: "opencl", argument: "path", message: /expected a path, got ""/ },
   },

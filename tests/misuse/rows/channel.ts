@@ -53,7 +53,7 @@ const ended = (what: string): Failure => ({
 });
 
 export default table(import.meta, {
-  "a port that is none": {
+  "an invalid port": {
     ...withEnds((one) => one.sendPort(any({ fd: 0 }))),
     fails: wrong("port", /expected a Port, got an Object/),
   },
@@ -83,7 +83,7 @@ export default table(import.meta, {
     }),
     fails: { error: MessageError, api: "channel", argument: "kind", message: /use receivePort/ },
   },
-  "paths that are none": {
+  "invalid paths": {
     run() {
       const none = [undefined, null, 5, {}, "", "\0hidden", "a\0b", `/tmp/${"x".repeat(104)}`];
       for (const path of none) {
@@ -150,7 +150,7 @@ export default table(import.meta, {
     ...withEnds((one) => one.send(any(new Uint8Array(4)))),
     fails: { ...wrong("frame", /expected a tensor or a frame, got a Uint8Array/), hint: /host\.wrap\(\)/ },
   },
-  "options of a wait that are none": {
+  "invalid options of a wait": {
     ...withEnds(async (one, other, server) => {
       using tensor = sharable();
       for (const none of [null, 5, { signals: 1 }, { signal: 5 }, { signal: new AbortController() }]) {

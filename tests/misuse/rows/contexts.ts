@@ -34,7 +34,7 @@ const STALE = {
 };
 
 export default table(import.meta, {
-  "a choice for a context of OpenGL's that is none": {
+  "a choice for an invalid OpenGL context": {
     run() {
       fails("a number", () => OpenCLContext.open({ gl: any(5) }), ArgumentError);
       OpenCLContext.open({ gl: any({ handle: 1n, display: 2n }) });
@@ -62,7 +62,7 @@ export default table(import.meta, {
     run: () => OpenCLContext.attach(0n),
     fails: { error: ArgumentError, api: "opencl", argument: "handle", message: /expected a handle, got null/ },
   },
-  "a handle that is none, attached": {
+  "an invalid handle, attached": {
     opencl: "Portable",
     run() {
       for (const handle of [undefined, null, 4096, {}, -1n, 2n ** 64n]) {
@@ -169,7 +169,7 @@ export default table(import.meta, {
       hint: /MapperGraph/,
     },
   },
-  "proofs about addresses that are none": {
+  "proofs about invalid addresses": {
     opencl: true,
     run() {
       using cl = open();

@@ -93,7 +93,7 @@ export default table(import.meta, {
     },
     says: ["true true", "true true"],
   },
-  "tensors and kernels that nobody has any more": {
+  "forgotten tensors and kernels": {
     gpus: 1,
     async run() {
       using cuda = device();
@@ -109,7 +109,7 @@ export default table(import.meta, {
     },
     warns: /was never disposed; it is now, by the garbage collector/,
   },
-  "a context that nobody has any more": {
+  "a forgotten context": {
     gpus: 1,
     leaves: true,
     async run() {

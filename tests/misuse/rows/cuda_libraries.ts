@@ -96,7 +96,7 @@ export default table(import.meta, {
     },
     says: ["true true", "true"],
   },
-  "choices that are none, where there is no GPU": {
+  "invalid choices, where there is no GPU": {
     ...RUNTIME,
     env: NO_GPU,
     run() {

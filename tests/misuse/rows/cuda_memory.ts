@@ -57,7 +57,7 @@ export default table(import.meta, {
       cuda.stream.finish();
     },
   },
-  "sizes that are none, of every kind": {
+  "invalid sizes, of every kind": {
     gpus: 1,
     run() {
       using cuda = device();

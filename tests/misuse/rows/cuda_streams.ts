@@ -41,7 +41,7 @@ export default table(import.meta, {
     },
     says: Array(6).fill("ArgumentError priority"),
   },
-  "handles that are none": {
+  "invalid handles": {
     gpus: 1,
     run() {
       using cuda = device();

@@ -171,7 +171,7 @@ export default table(import.meta, {
     },
     says: ["64"],
   },
-  "a plane whose frame nobody has any more": {
+  "a plane whose frame was forgotten": {
     opencl: true,
     leaves: true,
     async run() {
@@ -211,7 +211,7 @@ export default table(import.meta, {
     },
     says: ["1 1"],
   },
-  "programs and kernels that nobody has any more": {
+  "forgotten programs and kernels": {
     opencl: true,
     async run() {
       using cl = open();
@@ -225,7 +225,7 @@ export default table(import.meta, {
     // A program that the collector ends first has ended its kernels.
     warns: /opencl (kernel k|program .*) was never disposed; it is now, by the garbage collector/,
   },
-  "tensors that nobody has any more": {
+  "forgotten tensors": {
     opencl: true,
     async run() {
       using cl = open();

@@ -141,7 +141,7 @@ export default table(import.meta, {
     { info: NV12, planes: [{ pitch: 64 }, {}] },
     { error: ArgumentError, api: "core", argument: "planes[0]", message: /unknown property pitch/, hint: /stride/ },
   ),
-  "metadata that is none": frameOf(
+  "invalid metadata": frameOf(
     { info: NV12, metadata: {} },
     { error: ArgumentError, api: "core", argument: "metadata", message: /expected a Metadata/ },
   ),

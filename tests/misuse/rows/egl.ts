@@ -100,11 +100,11 @@ export default table(import.meta, {
     run: () => EglContext.attach({ display: any(5) }),
     fails: wrong("handles.display", /expected a bigint, got a number/),
   },
-  "a display that is none": {
+  "an invalid display": {
     run: () => EglContext.attach({ display: 64n }),
     fails: native("eglQueryString", "EGL_BAD_DISPLAY", 0x3008, /eglQueryString failed/, /initialised/),
   },
-  "a context to share with that is none": withEgl(
+  "an invalid context to share with": withEgl(
     (egl) => EglContext.attach({ display: egl.display, context: 64n }),
     native("eglQueryContext", "EGL_BAD_CONTEXT", 0x3006, /eglQueryContext failed/),
   ),

@@ -46,7 +46,7 @@ export default table(import.meta, {
       fails("its color", () => host.allocateFrame(any({ ...GREY, color: {} })), ArgumentError);
     },
   },
-  "metadata that is none": {
+  "invalid metadata": {
     run() {
       using only = plane();
       for (const metadata of [5, null, "front door", { timestamp: 1n }, Object.create(new Metadata())]) {
@@ -63,6 +63,23 @@ export default table(import.meta, {
       say(frame.metadata.get("source")?.sequence);
     },
     says: ["7"],
+  },
+  "a dictionary's name that no message takes": {
+    run() {
+      const metadata = new Metadata().set("n".repeat(256), { fits: true });
+      for (
+        const [what, set] of Object.entries({
+          "new Metadata": () => new Metadata({ ["n".repeat(257)]: { fits: false } }),
+          "add": () => metadata.add("n".repeat(257), { fits: false }),
+          "set": () => metadata.set("n".repeat(257), { fits: false }),
+        })
+      ) {
+        const error = fails(what, set, ArgumentError);
+        if (!error.message.startsWith("name: expected at most 256 characters")) throw error;
+      }
+      say([...metadata.entries()].length);
+    },
+    says: ["1"],
   },
   "metadata that is no plain data": {
     run() {

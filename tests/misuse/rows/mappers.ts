@@ -90,7 +90,7 @@ export default table(import.meta, {
       has: { refused: /host→opencl/ },
     },
   },
-  "one that answers rubbish": {
+  "one that returns rubbish": {
     opencl: true,
     run() {
       using cl = open();

@@ -85,7 +85,7 @@ export default table(import.meta, {
     run: () => host.attach(memfd(64, F_SEAL_SHRINK), { ...BYTES, byteOffset: 2 ** 52 }),
     fails: { error: ArgumentError, api: "host", argument: "fd", message: /has 64 bytes/ },
   },
-  "a layout that is none": {
+  "an invalid layout": {
     run: () => host.attach(memfd(64, F_SEAL_SHRINK), any({ shape: [64] })),
     fails: { error: LayoutError, api: "core", argument: "dtype", message: /expected a dtype/, hint: /u8/ },
   },

@@ -196,7 +196,7 @@ export default table(import.meta, {
       attachedTwice(cv, result, (handle) => cv.umat.attach(handle));
     },
   },
-  "options that are none": {
+  "invalid options": {
     run() {
       using e = eye();
       using mat = e.cv.mat.create({ shape: [8, 8], dtype: "u8" });

@@ -101,7 +101,7 @@ export default table(import.meta, {
       }
     },
   },
-  "a GpuMat that is none": {
+  "an invalid GpuMat": {
     run() {
       say(gpuMatHeader(GPU).length);
       for (const value of [undefined, null, 0, -1, NaN, 1.5, 2 ** 31, 2 ** 64, "4", 4n, {}]) {

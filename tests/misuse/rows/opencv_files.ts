@@ -44,7 +44,7 @@ function write(cv: OpenCVContext, path: string): void {
 }
 
 export default table(import.meta, {
-  "paths that are none": {
+  "invalid paths": {
     flags: ["--allow-all"],
     run() {
       using e = eye();
@@ -58,7 +58,7 @@ export default table(import.meta, {
     },
     fails: { error: ArgumentError, api: "opencv", argument: "filename", message: /expected a path, got / },
   },
-  "files that are none": {
+  "invalid files": {
     flags: ["--allow-all"],
     run() {
       using e = eye();
@@ -134,7 +134,7 @@ export default table(import.meta, {
     "read",
     "/tmp/no-such-folder/../x.png",
   ),
-  "modes and options that are none": {
+  "invalid modes and options": {
     run() {
       using e = eye();
       using image = e.cv.mat.create({ shape: [8, 8], dtype: "u8" });
@@ -195,7 +195,7 @@ export default table(import.meta, {
     },
     fails: { error: LayoutError, api: "opencv", fn: "imencode .png", argument: "img", message: /has 5/ },
   },
-  "bytes that are none": {
+  "invalid bytes": {
     run() {
       using e = eye();
       const moved = new Uint8Array(64);

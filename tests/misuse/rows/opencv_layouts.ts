@@ -89,7 +89,7 @@ export default table(import.meta, {
       hint: /Use one of/,
     },
   },
-  "extents that are none": {
+  "invalid extents": {
     run() {
       using e = eye();
       for (const extent of [0, -1, NaN, 1.5, Infinity, 2 ** 53, 2 ** 64, "4", 4n, null]) {
@@ -251,7 +251,7 @@ export default table(import.meta, {
       hint: /Map it first/,
     },
   },
-  "an alignment that is none": {
+  "an invalid alignment": {
     run() {
       using e = eye();
       for (const align of [0, 3, -4096, NaN, "4096", 2 ** 60]) {
@@ -259,7 +259,7 @@ export default table(import.meta, {
       }
     },
   },
-  "channels that are none": {
+  "invalid channels": {
     run() {
       using e = eye();
       for (const channels of [0, -1, NaN, 1.5, Infinity, 2 ** 60, "3", 3n, undefined]) {

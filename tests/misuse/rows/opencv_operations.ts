@@ -242,30 +242,30 @@ export default table(import.meta, {
       hint: /Map both from one OpenCLContext/,
     },
   },
-  "a size that is none, of a blur": argument(({ cv }, image, size) => cv.GaussianBlur(image, image, size), "ksize"),
-  "a size that is none, to resize to": argument(({ cv }, image, size) => cv.resize(image, image, size), "dsize"),
-  "a conversion that is none": argument(({ cv }, image, code) => cv.cvtColor(image, image, code), "code"),
-  "a type of threshold that is none": argument(({ cv }, image, type) => cv.threshold(image, image, 1, 2, type), "type"),
-  "a threshold that is none": argument(
+  "an invalid size of a blur": argument(({ cv }, image, size) => cv.GaussianBlur(image, image, size), "ksize"),
+  "an invalid size to resize to": argument(({ cv }, image, size) => cv.resize(image, image, size), "dsize"),
+  "an invalid conversion": argument(({ cv }, image, code) => cv.cvtColor(image, image, code), "code"),
+  "an invalid type of threshold": argument(({ cv }, image, type) => cv.threshold(image, image, 1, 2, type), "type"),
+  "an invalid threshold": argument(
     ({ cv }, image, value) => cv.threshold(image, image, value, 2, "binary"),
     "thresh",
     [-1, 1.5],
   ),
-  "a threshold of Canny's that is none": argument(
+  "an invalid threshold of Canny's": argument(
     ({ cv }, image, value) => cv.Canny(image, image, value, 2),
     "threshold1",
     [1.5],
   ),
-  "a matrix that is none": argument(({ cv }, image, m) => cv.warpAffine(image, image, m, [8, 8]), "M"),
-  "a depth that is none": argument(({ cv }, image, depth) => cv.convertTo(image, image, depth), "rtype"),
-  "an axis that is none": argument(({ cv }, image, axis) => cv.flip(image, image, axis), "flipCode"),
-  "a mask that is none": argument(
+  "an invalid matrix": argument(({ cv }, image, m) => cv.warpAffine(image, image, m, [8, 8]), "M"),
+  "an invalid depth": argument(({ cv }, image, depth) => cv.convertTo(image, image, depth), "rtype"),
+  "an invalid axis": argument(({ cv }, image, axis) => cv.flip(image, image, axis), "flipCode"),
+  "an invalid mask": argument(
     ({ cv }, image, mask) => cv.copyTo(image, image, { mask }),
     "mask",
     [undefined],
     /Map it first/,
   ),
-  "options that are none": argument(
+  "invalid options": argument(
     ({ cv }, image, options) => cv.GaussianBlur(image, image, [3, 3], options),
     "options",
     RUBBISH.filter((value) => value === undefined || (typeof value === "object" && value !== null)),

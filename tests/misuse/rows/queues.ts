@@ -162,7 +162,7 @@ export default table(import.meta, {
     fails("many", () => cl.queue.waitFor(any(new Array(100_000))), ArgumentError);
     cl.queue.waitFor([any(undefined)]);
   }, { ...wrong("after[0]", /expected a fence, got undefined/), hint: /host\.signal/ }),
-  "a queue's handle that is none, attached": refused((cl) => {
+  "an invalid handle of a queue, attached": refused((cl) => {
     for (const handle of [undefined, 0n, -1n, 2n ** 64n, {}]) {
       fails("queue", () => cl.attachQueue(any(handle)), ArgumentError);
       fails("event", () => cl.attachEvent(any(handle)), ArgumentError);

@@ -53,7 +53,7 @@ const wrong = (argument: string, message: RegExp): Failure => ({
 });
 
 export default table(import.meta, {
-  "frames that are none": {
+  "invalid frames": {
     run() {
       using one = sharable();
       using other = host.allocateFrame(imageInfo({ format: "GRAY8", width: 32, height: 64 }), { sharable: true });
@@ -180,7 +180,7 @@ export default table(import.meta, {
       await rejects("write", () => stream.write(any("frame")), ArgumentError);
     }),
   },
-  "signals that are none": {
+  "invalid signals": {
     ...withRing(async (ring, reader) => {
       const none = { signal: any<AbortSignal>(5) };
       for (const wait of [() => ring.next(none), () => ring.joined(none), () => ring.flush(none)]) {

@@ -22,7 +22,7 @@ const wrong = (argument: string, message: RegExp): Failure => ({
 const untimely = (message: RegExp, hint: RegExp): Failure => ({ error: AccessError, api: "core", message, hint });
 
 export default table(import.meta, {
-  "a maker that is none": {
+  "an invalid maker": {
     run: () => Semaphore.create(any({})),
     fails: wrong("exporter", /expected a context that makes semaphores/),
   },
@@ -34,7 +34,7 @@ export default table(import.meta, {
     run: () => Semaphore.create(maker(["binary-fd"]), { kind: "timeline" }),
     fails: { ...wrong("exporter", /makes no timeline semaphores/), hint: /The doctor says/ },
   },
-  "a user that is none": {
+  "an invalid user": {
     run() {
       using semaphore = Semaphore.create(maker());
       semaphore.in(any({}));

@@ -157,7 +157,7 @@ export default table(import.meta, {
     (vulkan) => vulkan.attachFence(0n),
     wrong("handle", /expected a handle, got null/),
   ),
-  "a sync file that is none": withVulkan(
+  "an invalid sync file": withVulkan(
     (vulkan) => vulkan.importFence(any("3")),
     wrong("fd", /expected an fd, got "3"/),
   ),

@@ -4,7 +4,7 @@
  * @module
  */
 import { host, type HostTensor, MapperGraph, NativeCallError, NoRouteError, type Target } from "@samepage/interop";
-import { type Mapper, MAPPERS } from "@samepage/interop/backend";
+import type { Mapper } from "@samepage/interop/backend";
 import type {
   ImageTarget,
   ImageType,
@@ -100,7 +100,7 @@ class Picture {
 /** Host memory as images of every format: in place where pixels keep to their size, else by a copy and no other way. */
 export const images: Kind = function* (name, stack) {
   const cl = stack.use(open(name as Platform));
-  const graph = new MapperGraph([host, cl], [...cl.edges, ...MAPPERS].map(unproven));
+  const graph = new MapperGraph([host, cl], cl.edges.map(unproven));
   const kernelFor = copiers(cl);
   const pixels = new Pixels(stack);
   for (const [type, shape] of Object.entries(SHAPES) as [ImageType, readonly number[]][]) {
@@ -163,7 +163,7 @@ function provesAny(cl: OpenCLContext, graph: MapperGraph, stack: DisposableStack
 /** Buffers as images, over host memory: 1D and, where the device has them, 2D. */
 export const imagesOverBuffers: Kind = function* (name, stack) {
   const cl = stack.use(open(name as Platform));
-  const graph = new MapperGraph([host, cl], [...cl.edges, ...MAPPERS].map(unproven));
+  const graph = new MapperGraph([host, cl], cl.edges.map(unproven));
   const kernelFor = copiers(cl);
   const pixels = new Pixels(stack);
   const { bufferPitch } = cl.images.abilities.limits;

@@ -25,7 +25,7 @@ import { addressOf } from "../../../src/core/native/pin.ts";
 import { libc } from "../../../src/core/native/libc.ts";
 import { textOf } from "../../../src/core/native/mappings.ts";
 import { cString } from "../../../src/core/native/text.ts";
-import { sleepSync } from "../../../src/core/native/sleep.ts";
+import { sleepSync } from "../../../src/core/pace.ts";
 
 /** The UUID of the device. */
 export const UUID = "00112233445566778899aabbccddeeff";

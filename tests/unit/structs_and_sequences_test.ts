@@ -1,34 +1,15 @@
-// Libraries whose structs lie differently in each version, and what their frames have in common.
+// Structs that lie differently in each version of a library, and frames that come one after the other.
 
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { ArgumentError, imageInfo, InteropError } from "@samepage/interop";
+import { ArgumentError, imageInfo } from "@samepage/interop";
 import type { Address } from "../../ffi/address.ts";
 import { Checks } from "../../src/core/checks.ts";
 import { assertSameKind, Timeline } from "../../src/core/layout/sequence.ts";
 import { mapPages, PAGE, unmapPages } from "../../src/core/native/blocks.ts";
 import { viewAt } from "../../src/core/native/pin.ts";
 import { StructTypes } from "../../src/core/native/struct_type.ts";
-import { type KnownVersion, Versions } from "../../src/core/native/versions.ts";
 
 const checks = new Checks("test");
-
-Deno.test("Versions.of() finds what is known, and refuses another version with what to install", () => {
-  const known = new Map<number, KnownVersion>([
-    [3, { release: "1.3", inDebian: "libthing3" }],
-    [4, { release: "1.4" }],
-    [5, { release: "1.5", inDebian: "libthing5" }],
-  ]);
-  const about = { api: "test", product: "Thing", library: "libthing", fn: "thing_version", variable: "SAMEPAGE_LIB_T" };
-  const versions = new Versions(known, about);
-  assertEquals(versions.of(4).release, "1.4");
-  assertEquals(versions.candidates[0], "libthing.so.3");
-  assertEquals(versions.releases(({ inDebian }) => inDebian !== undefined), "1.3 or 1.5");
-  const error = assertThrows(() => versions.of(6), InteropError);
-  assertStringIncludes(error.message, "libthing has version 6, and samepage knows the structs of 3, 4, 5.");
-  assertEquals([error.api, error.fn], ["test", "thing_version"]);
-  const install = "Install Thing 1.3 or 1.4 or 1.5: apt install libthing3 or libthing5.";
-  assertEquals(error.hint, `${install} Both may be installed: SAMEPAGE_LIB_T names the one to open.`);
-});
 
 const LAYOUTS = {
   Outer: { size: 48, align: 8, fields: { count: { offset: 0, type: "u8" }, inner: { offset: 16, type: "i32" } } },

@@ -1,8 +1,8 @@
-import type { Access } from "../core/memory/access.ts";
-import type { Target } from "../core/graph/context.ts";
-import type { Described } from "../core/tensors/described.ts";
-import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/device/fence.ts";
+import type { Access } from "../../core/memory/access.ts";
+import type { Target } from "../../core/graph/context.ts";
+import type { Described } from "../../core/tensors/described.ts";
+import type { Refusal } from "../../core/errors.ts";
+import type { Fence } from "../../core/device/fence.ts";
 import {
   type MapJob,
   type Mapper,
@@ -11,11 +11,11 @@ import {
   refused,
   refuseEnded,
   resourceOf,
-} from "../core/graph/mapper.ts";
-import type { OpenCLContext } from "../opencl/context.ts";
-import type { OpenCLTensor } from "../opencl/tensor.ts";
-import type { OpenCVUMat } from "../opencv/umat.ts";
-import type { UMatTarget } from "../opencv/umats/target.ts";
+} from "../../core/graph/mapper.ts";
+import type { OpenCLContext } from "../../opencl/context.ts";
+import type { OpenCLTensor } from "../../opencl/tensor.ts";
+import type { OpenCVUMat } from "../umat.ts";
+import type { UMatTarget } from "../umats/target.ts";
 import { SAME_CL_MEM } from "./opencl_to_opencv_umat.ts";
 
 const EDGE = "opencv.umat→opencl";

@@ -1,11 +1,11 @@
-import type { Access } from "../core/memory/access.ts";
-import type { Target } from "../core/graph/context.ts";
-import { Described, planesFromZero } from "../core/tensors/described.ts";
-import type { Refusal } from "../core/errors.ts";
-import type { Fence } from "../core/device/fence.ts";
-import type { Verdict } from "../core/device/proofs.ts";
-import { sizeOf } from "../core/layout/dtype.ts";
-import { moved } from "../core/layout/layout.ts";
+import type { Access } from "../../core/memory/access.ts";
+import type { Target } from "../../core/graph/context.ts";
+import { Described, planesFromZero } from "../../core/tensors/described.ts";
+import type { Refusal } from "../../core/errors.ts";
+import type { Fence } from "../../core/device/fence.ts";
+import type { Verdict } from "../../core/device/proofs.ts";
+import { sizeOf } from "../../core/layout/dtype.ts";
+import { moved } from "../../core/layout/layout.ts";
 import {
   type MapJob,
   type Mapper,
@@ -16,14 +16,14 @@ import {
   refuseFrame,
   refuseUnfit,
   resourceOf,
-} from "../core/graph/mapper.ts";
-import { noRoute } from "../core/graph/route.ts";
-import type { Undo } from "../core/life/undo.ts";
-import type { OpenCLContext } from "../opencl/context.ts";
-import type { OpenCLTensor } from "../opencl/tensor.ts";
-import type { ExecutionContext } from "../opencv/execution.ts";
-import type { OpenCVUMat, UMatBuffer } from "../opencv/umat.ts";
-import type { UMatTarget } from "../opencv/umats/target.ts";
+} from "../../core/graph/mapper.ts";
+import { noRoute } from "../../core/graph/route.ts";
+import type { Undo } from "../../core/life/undo.ts";
+import type { OpenCLContext } from "../../opencl/context.ts";
+import type { OpenCLTensor } from "../../opencl/tensor.ts";
+import type { ExecutionContext } from "../execution.ts";
+import type { OpenCVUMat, UMatBuffer } from "../umat.ts";
+import type { UMatTarget } from "../umats/target.ts";
 
 const EDGE = "opencl→opencv.umat";
 
@@ -109,7 +109,6 @@ function wantsRoot({ device }: OpenCLContext): boolean {
 /** A `cl_mem` for OpenCV, and where the tensor begins in it. */
 type InMem = Pick<UMatBuffer, "mem" | "offset">;
 
-/** The tensor's own `cl_mem`. */
 function bufferOf({ context, root, rootOffset, rawHandle, layout }: OpenCLTensor): InMem {
   return wantsRoot(context) ? { mem: root.mem, offset: rootOffset } : { mem: rawHandle, offset: layout.byteOffset };
 }
@@ -126,7 +125,6 @@ interface Place {
   readonly lowered: boolean;
 }
 
-/** The place for a UMat, or why it has none. */
 function placeFor(source: Described, target: UMatTarget): Place | Refusal {
   const cl = source.target.context as OpenCLContext;
   const [{ layout, address, start, allocation: { block } }] = source.planes;
@@ -210,7 +208,6 @@ function refuse(source: Described, target: UMatTarget): Refusal | undefined {
   return problem === undefined ? undefined : { edge: EDGE, ...problem };
 }
 
-/** An OpenCL context, for OpenCV. */
 function deviceContext(cl: OpenCLContext): ExecutionContext {
   return {
     name: cl.name,
