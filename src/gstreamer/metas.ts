@@ -53,7 +53,7 @@ interface Kind {
 const kinds = new Map<Address, Kind>();
 
 function kindOf(meta: Address): Kind {
-  const info = META.at(meta).info as Address;
+  const info = META.copyOf(meta).info as Address;
   let kind = kinds.get(info);
   if (kind !== undefined) return kind;
   const api = textAt(gobject().g_type_name(META_INFO.at(info).api))!;
