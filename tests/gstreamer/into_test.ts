@@ -1,7 +1,17 @@
 /** `pipeline.sink(name, { into })`: frames that elements have written into memory of the program's. */
 import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
-import { AccessError, host, type HostTensor, InteropError, ledger, MapperGraph } from "@samepage/interop";
+import {
+  AccessError,
+  host,
+  type HostTensor,
+  type ImageInfo,
+  InteropError,
+  ledger,
+  MapperGraph,
+} from "@samepage/interop";
 import { type FrameMemory, GStreamerContext, type SinkOptions } from "@samepage/interop/gstreamer";
+import { cString } from "../../src/core/native/text.ts";
+import { gst as native } from "../../src/gstreamer/library.ts";
 import { testOfLateEnds } from "./open.ts";
 
 const PICTURES = "videotestsrc pattern=ball num-buffers=12 ! video/x-raw,format=NV12,width=320,height=240";
@@ -152,4 +162,22 @@ test("into is for a sink that has not begun, once", async (gst) => {
   await using begun = gst.launch(PICTURES + SINK);
   for await (using _ of begun.sink("out")) break;
   assertThrows(() => begun.sink("out", { into: host }), InteropError, "The pipeline has begun");
+});
+
+test("a stream that grows goes on in GStreamer's memory", async (gst) => {
+  const caps = (width: number) => `video/x-raw,format=GRAY8,width=${width},height=16,framerate=30/1`;
+  await using pipeline = gst.launch(
+    `videotestsrc ! capsfilter name=size caps=${caps(32)} ! appsink name=out sync=false`,
+  );
+  const size = native().gst_bin_get_by_name(pipeline.handle, cString("size"));
+  const seen = new Map<string, boolean>();
+  let count = 0;
+  for await (using frame of pipeline.sink("out", { into: host, slots: 8 })) {
+    const { width } = frame.info as ImageInfo;
+    seen.set(`${width} ${frame.target === host}`, true);
+    if (++count === 5) native().gst_util_set_object_arg(size, cString("caps"), cString(caps(64)));
+    if (seen.size === 2) break;
+  }
+  native().gst_object_unref(size);
+  assertEquals([...seen.keys()], ["32 true", "64 false"]);
 });

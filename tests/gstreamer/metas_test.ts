@@ -1,12 +1,11 @@
 /** Metas of buffers as a frame's metadata, and back: regions, tensors, messages, custom metas, and those that nobody knows. */
 import { assert, assertEquals } from "@std/assert";
-import { fromFileUrl } from "@std/path";
 import { type Frame, host, MapperGraph } from "@samepage/interop";
 import { GStreamerContext } from "@samepage/interop/gstreamer";
 import type { Address } from "../../ffi/address.ts";
 import { cString } from "../../src/core/native/text.ts";
 import { gst, takenText } from "../../src/gstreamer/library.ts";
-import { compile } from "../guard/cxx.ts";
+import { compileHere } from "./compiled.ts";
 import { CBuffer, memory, Owned } from "./buffers.ts";
 import { testOfLateEnds as test } from "./open.ts";
 
@@ -21,13 +20,9 @@ const SYMBOLS = {
   metas_of: { parameters: ["u64"], result: "u64" },
 } as const;
 
-const folder = (path: string) => fromFileUrl(new URL(path, import.meta.url));
-
 /** DL Streamer's part, in C. */
 async function opened() {
-  const includes = ["../../.gstreamer/include", "../../ffi/generate/include"].map((path) => `-I${folder(path)}`);
-  const libraries = ["gstvideo-1.0", "gstreamer-1.0", "gobject-2.0", "glib-2.0"].map((name) => `-l:lib${name}.so.0`);
-  const { symbols } = Deno.dlopen(await compile(folder("metas.cpp"), ...includes, ...libraries), SYMBOLS);
+  const { symbols } = Deno.dlopen(await compileHere("metas.cpp"), SYMBOLS);
   symbols.register_metas();
   return symbols;
 }

@@ -17,6 +17,7 @@ import { cString } from "../../src/core/native/text.ts";
 import { gst } from "../../src/gstreamer/library.ts";
 import { GStreamerContext } from "@samepage/interop/gstreamer";
 import { testOfLateEnds as test } from "./open.ts";
+import { compileHere } from "./compiled.ts";
 import { mapped, Pipeline } from "./upstream.ts";
 
 const SINK = " ! appsink name=out sync=false max-buffers=2";
@@ -194,62 +195,78 @@ const RAW = {
   gst_allocator_alloc: { parameters: ["u64", "u64", "buffer"], result: "u64" },
 } as const;
 
-test("the allocator of an UpstreamPool hands out what fits, whole each time, and no slot twice", async () => {
+/** A pool of three slots of 4,096 bytes, and the allocator that it offers. */
+async function offered(use: (allocator: Address) => unknown): Promise<void> {
   using _ = await GStreamerContext.open();
-  const raw = Deno.dlopen("libgstreamer-1.0.so.0", RAW);
-  const { gst_query_new_allocation, gst_pad_query, gst_query_parse_nth_allocation_param } = raw.symbols;
-  const memory = new Counted();
-  await using pipeline = new Pipeline("pipeline.( appsink name=out )", { memory: memory as FrameMemory, slots: 3 });
+  const { symbols } = Deno.dlopen("libgstreamer-1.0.so.0", RAW);
+  await using pipeline = new Pipeline("pipeline.( appsink name=out )", { slots: 3 });
   const pad = gst().gst_element_get_static_pad(pipeline.sink, cString("sink"));
   const caps = gst().gst_caps_from_string(cString("video/x-raw,format=GRAY8,width=256,height=16,framerate=1/1"));
   pipeline.set(c.GST_STATE_PAUSED);
-  gst().gst_pad_send_event(pad, raw.symbols.gst_event_new_stream_start(cString("a")) as Address);
-  gst().gst_pad_send_event(pad, raw.symbols.gst_event_new_caps(caps) as Address);
-  const query = gst_query_new_allocation(caps, 1) as Address;
-  const asked = gst_pad_query(pad, query);
+  gst().gst_pad_send_event(pad, symbols.gst_event_new_stream_start(cString("a")) as Address);
+  gst().gst_pad_send_event(pad, symbols.gst_event_new_caps(caps) as Address);
+  const query = symbols.gst_query_new_allocation(caps, 1) as Address;
+  const asked = symbols.gst_pad_query(pad, query);
   while (!pipeline.pool.isAwaited) await new Promise((resolve) => setTimeout(resolve, 1));
   pipeline.pool.make();
   assertEquals(await asked, 1);
   const found = new BigUint64Array(1);
-  gst_query_parse_nth_allocation_param(query, 0, found, null);
-  const allocator = found[0] as Address;
-  /** What it hands out for a size, and parameters. */
-  const alloc = (size: number, params: Partial<GstAllocationParams> = {}) => {
-    const bytes = new Uint8Array(GstAllocationParams.size);
-    const none = { flags: 0, align: 0n, prefix: 0n, padding: 0n };
-    writeGstAllocationParams(new DataView(bytes.buffer), 0, { ...none, ...params });
-    const made = raw.symbols.gst_allocator_alloc(allocator, BigInt(size), bytes) as Address;
-    return { made, isOurs: handles.has(made) };
-  };
-  const handles = new Set<Address>();
-  const first = [4096, 1, 0].map((size) => alloc(size).made);
-  for (const made of first) handles.add(made);
-  assertEquals(handles.size, 3, "three slots");
-  assertEquals(first.map((made) => readGstMemory(viewAt(made, GstMemory.size, "test"), 0).size), [4096n, 1n, 0n]);
-  assertEquals(alloc(16).isOurs, false, "none is free");
-  for (const made of first) gst().gst_mini_object_unref(made);
+  symbols.gst_query_parse_nth_allocation_param(query, 0, found, null);
+  try {
+    await use(found[0] as Address);
+  } finally {
+    gst().gst_mini_object_unref(query);
+    gst().gst_mini_object_unref(caps);
+    gst().gst_object_unref(pad);
+  }
+}
 
-  const isOurs = (size: number, params?: Partial<GstAllocationParams>) => {
-    const { made, isOurs } = alloc(size, params);
-    if (made !== NULL) gst().gst_mini_object_unref(made);
-    return isOurs;
-  };
-  assert(isOurs(4096, { align: 63n }));
-  assert(isOurs(4000, { padding: 96n }));
-  assert(!isOurs(4097), "larger than a slot");
-  assert(!isOurs(4000, { padding: 97n }), "with its padding larger");
-  assert(!isOurs(16, { prefix: 8n }), "with something before it");
-  assert(!isOurs(16, { align: 127n }), "aligned to more");
+test("the allocator of an UpstreamPool hands out what fits, whole each time, and no slot twice", () =>
+  offered((allocator) => {
+    /** What it hands out for a size, and parameters. */
+    const alloc = (size: number, params: Partial<GstAllocationParams> = {}) => {
+      const bytes = new Uint8Array(GstAllocationParams.size);
+      const none = { flags: 0, align: 0n, prefix: 0n, padding: 0n };
+      writeGstAllocationParams(new DataView(bytes.buffer), 0, { ...none, ...params });
+      const made = symbols.gst_allocator_alloc(allocator, BigInt(size), bytes) as Address;
+      return { made, isOurs: handles.has(made) };
+    };
+    const { symbols } = Deno.dlopen("libgstreamer-1.0.so.0", RAW);
+    const handles = new Set<Address>();
+    const first = [4096, 1, 0].map((size) => alloc(size).made);
+    for (const made of first) handles.add(made);
+    assertEquals(handles.size, 3, "three slots");
+    assertEquals(first.map((made) => readGstMemory(viewAt(made, GstMemory.size, "test"), 0).size), [4096n, 1n, 0n]);
+    assertEquals(alloc(16).isOurs, false, "none is free");
+    for (const made of first) gst().gst_mini_object_unref(made);
 
-  const cut = alloc(4096).made;
-  gst().gst_memory_resize(cut, 16n, 32n);
-  gst().gst_mini_object_unref(cut);
-  const whole = alloc(4096).made;
-  assertEquals(whole, cut);
-  const { offset, size } = readGstMemory(viewAt(whole, GstMemory.size, "test"), 0);
-  assertEquals([offset, size], [0n, 4096n], "whole again");
-  gst().gst_mini_object_unref(whole);
-  gst().gst_mini_object_unref(query);
-  gst().gst_mini_object_unref(caps);
-  gst().gst_object_unref(pad);
-});
+    const isOurs = (size: number, params?: Partial<GstAllocationParams>) => {
+      const { made, isOurs } = alloc(size, params);
+      if (made !== NULL) gst().gst_mini_object_unref(made);
+      return isOurs;
+    };
+    assert(isOurs(4096, { align: 63n }));
+    assert(isOurs(4000, { padding: 96n }));
+    assert(!isOurs(4097), "larger than a slot");
+    assert(!isOurs(4000, { padding: 97n }), "with its padding larger");
+    assert(!isOurs(16, { prefix: 8n }), "with something before it");
+    assert(!isOurs(16, { align: 127n }), "aligned to more");
+
+    const cut = alloc(4096).made;
+    gst().gst_memory_resize(cut, 16n, 32n);
+    gst().gst_mini_object_unref(cut);
+    const whole = alloc(4096).made;
+    assertEquals(whole, cut);
+    const { offset, size } = readGstMemory(viewAt(whole, GstMemory.size, "test"), 0);
+    assertEquals([offset, size], [0n, 4096n], "whole again");
+    gst().gst_mini_object_unref(whole);
+  }));
+
+test("the allocator of an UpstreamPool hands no slot to two threads at a time", () =>
+  offered(async (allocator) => {
+    const path = await compileHere("hammer.cpp");
+    const { symbols } = Deno.dlopen(path, {
+      hammer: { parameters: ["u64", "i32", "i32"], result: "i32", nonblocking: true },
+    });
+    assertEquals(await symbols.hammer(allocator, 6, 20_000), 0);
+  }));
