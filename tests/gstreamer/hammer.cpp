@@ -17,7 +17,7 @@ static void *hammer_one(void *data) {
     int *word = (int *) map.data;
     if (memory->maxsize > 1000) {
       if (__atomic_exchange_n(word, 1, __ATOMIC_SEQ_CST) != 0) work->collisions++;
-      for (volatile int spin = 0; spin < 50; spin++) continue;
+      sched_yield();
       __atomic_store_n(word, 0, __ATOMIC_SEQ_CST);
     }
     gst_memory_unmap(memory, &map);

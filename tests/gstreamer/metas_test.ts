@@ -1,6 +1,6 @@
 /** Metas of buffers as a frame's metadata, and back: regions, tensors, messages, custom metas, and those that nobody knows. */
 import { assert, assertEquals } from "@std/assert";
-import { type Frame, host, MapperGraph } from "@samepage/interop";
+import { type Frame, host, type ImageInfo, MapperGraph } from "@samepage/interop";
 import { GStreamerContext } from "@samepage/interop/gstreamer";
 import type { Address } from "../../ffi/address.ts";
 import { cString } from "../../src/core/native/text.ts";
@@ -31,14 +31,14 @@ const CAPS = "video/x-raw,format=GRAY8,width=100,height=50,framerate=1/1";
 
 /** Attaches a buffer with metas; returns the metas of the buffer that the frame is handed on as. */
 async function thereAndBack(
-  add: (c: Awaited<ReturnType<typeof opened>>, buffer: Address) => void,
+  add: (c: Awaited<ReturnType<typeof opened>>, buffer: Address, made: CBuffer) => void,
   look: (frame: Frame) => void,
 ): Promise<string[]> {
   const c = await opened();
   using gstreamer = await GStreamerContext.open();
   using graph = new MapperGraph([host, gstreamer]);
   using buffer = new CBuffer(memory(100 * 50));
-  add(c, buffer.address);
+  add(c, buffer.address, buffer);
   using frame = gstreamer.attach(buffer.address, { caps: CAPS });
   look(frame);
   using picture = graph.map(frame, host, { access: "read" });
@@ -151,6 +151,17 @@ test("metas that nobody knows are passed on as long as the frame lives", async (
     assert(!takenText(c.metas_of(lent.address) as Address)!.includes("json"));
   }
   frame[Symbol.dispose]();
+});
+
+test("what says where planes lie is not passed on", async () => {
+  const lines = await thereAndBack(
+    (c, buffer, made) => {
+      c.add_unknown(buffer, 1);
+      made.addCrop(10, 10, 50, 20);
+    },
+    (frame) => assertEquals((frame.info as ImageInfo).width, 50),
+  );
+  assertEquals(lines, ["UnknownMetaAPI"]);
 });
 
 test("the bytes of a picture without metas cost its metadata nothing", async () => {

@@ -268,5 +268,5 @@ test("the allocator of an UpstreamPool hands no slot to two threads at a time", 
     const { symbols } = Deno.dlopen(path, {
       hammer: { parameters: ["u64", "i32", "i32"], result: "i32", nonblocking: true },
     });
-    assertEquals(await symbols.hammer(allocator, 6, 20_000), 0);
+    assertEquals(await symbols.hammer(allocator, 6, 100_000), 0);
   }));
