@@ -9,8 +9,7 @@ import type { MemoryTarget } from "../contract.ts";
 import { Described, type DescribedPlane } from "./described.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Resource } from "../life/resource.ts";
-import { assertMetadata, Metadata } from "./metadata.ts";
-import { type Region, regionsOf } from "./regions.ts";
+import { assertMetadata, Metadata, type Region, regionsOf } from "./metadata.ts";
 import { type AddressedPlane, firstElement, Tensor, type TensorJson } from "./tensor.ts";
 
 const checks = new Checks("core");
