@@ -4,6 +4,7 @@ import { InteropError } from "../core/errors.ts";
 import { Pace } from "../core/pace.ts";
 import { thenUndo } from "../core/life/undo.ts";
 import { cString } from "../core/native/text.ts";
+import { Printed } from "../core/printed.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { type BufferOptions, type FrameMemory, slotsIn } from "../core/tensors/native_buffers.ts";
 import { checks, gst, gstApp, made } from "./library.ts";
@@ -44,10 +45,11 @@ export const MOST_QUEUED = 2 ** 20;
  * unless the program has paused it, and ends at the end of the stream, or where the pipeline is stopped. The next loop goes
  * on from there.
  */
-export class PipelineSink implements AsyncIterable<Frame, void> {
+export class PipelineSink extends Printed implements AsyncIterable<Frame, void> {
   /** Where they come from. */
   readonly pipeline: Pipeline; // which would be ended if it was collected
   readonly #playback: Playback;
+  readonly #name: string;
   readonly #sink: Address;
   readonly #frameOf: (sample: Address, pool: UpstreamPool | undefined) => Frame;
   readonly #pace = new Pace();
@@ -62,11 +64,17 @@ export class PipelineSink implements AsyncIterable<Frame, void> {
     name: string,
     frameOf: (sample: Address, pool: UpstreamPool | undefined) => Frame,
   ) {
-    [this.pipeline, this.#playback, this.#frameOf] = [pipeline, playback, frameOf];
+    super();
+    [this.pipeline, this.#playback, this.#name, this.#frameOf] = [pipeline, playback, name, frameOf];
     const sink = this.#sink = playback.element(name, gstApp().gst_app_sink_get_type(), "appsink");
     setProperty(sink, "enable-last-sample", "false"); // else it would have a reference to the last one
     gstApp().gst_app_sink_set_emit_signals(sink, 0);
     if (numberIn(sink, "max-buffers") === 0n) gstApp().gst_app_sink_set_max_buffers(sink, QUEUE);
+  }
+
+  /** The element's name, and its pipeline. */
+  toString(): string {
+    return `appsink ${this.#name} of ${this.pipeline}`;
   }
 
   /** @internal Takes options over. */
