@@ -76,7 +76,20 @@ export const gobject: Library = {
   constants: [
     {
       type: "GType",
-      names: ["BOOLEAN", "INT", "UINT", "INT64", "UINT64", "FLOAT", "DOUBLE", "STRING", "POINTER", "VARIANT", "ENUM", "FLAGS"].map(
+      names: [
+        "BOOLEAN",
+        "INT",
+        "UINT",
+        "INT64",
+        "UINT64",
+        "FLOAT",
+        "DOUBLE",
+        "STRING",
+        "POINTER",
+        "VARIANT",
+        "ENUM",
+        "FLAGS",
+      ].map(
         (name) => `G_TYPE_${name}`,
       ),
     },
