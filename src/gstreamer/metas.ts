@@ -50,24 +50,38 @@ interface Kind {
   readonly isPlaced: boolean;
 }
 
-const kinds = new Map<Address, Kind>();
+const kinds = new Map<bigint, Kind>();
+
+/** The type of most metas: each frame has a GstVideoMeta. */
+let last: { readonly info: bigint; readonly kind: Kind } | undefined;
 
 function kindOf(meta: Address): Kind {
-  const info = META.copyOf(meta).info as Address;
+  const { info } = META.copyOf(meta);
+  if (last?.info === info) return last.kind;
   let kind = kinds.get(info);
-  if (kind !== undefined) return kind;
-  const api = textAt(gobject().g_type_name(META_INFO.at(info).api))!;
-  const read = READERS.get(api) ?? (gst().gst_meta_info_is_custom(info) !== 0 ? customOf : undefined);
-  kinds.set(info, kind = { ...read !== undefined && { read }, isPlaced: PLACED.has(api) });
+  if (kind === undefined) kinds.set(info, kind = kindOfInfo(info as Address));
+  last = { info, kind };
   return kind;
 }
 
-/** The metas of a buffer, in their order. */
-function metasIn(buffer: Address): Address[] {
-  const state = new BigUint64Array(1);
-  const metas: Address[] = [];
-  for (let meta; (meta = gst().gst_buffer_iterate_meta(buffer, state)) !== NULL;) metas.push(meta);
-  return metas;
+function kindOfInfo(info: Address): Kind {
+  const api = textAt(gobject().g_type_name(META_INFO.at(info).api))!;
+  const read = READERS.get(api) ?? (gst().gst_meta_info_is_custom(info) !== 0 ? customOf : undefined);
+  return { ...read !== undefined && { read }, isPlaced: PLACED.has(api) };
+}
+
+const NONE: readonly Address[] = [];
+const state = new BigUint64Array(1);
+
+/** The metas of a buffer, in their order; without those that only say where it lies, unless `isAll`. */
+function metasIn(buffer: Address, isAll: boolean): readonly Address[] {
+  const { gst_buffer_iterate_meta } = gst();
+  let metas: Address[] | undefined;
+  state[0] = 0n;
+  for (let meta; (meta = gst_buffer_iterate_meta(buffer, state)) !== NULL;) {
+    if (isAll || !kindOf(meta).isPlaced) (metas ??= []).push(meta);
+  }
+  return metas ?? NONE;
 }
 
 /** The buffer that metadata came from, as long as its frame lives: what is unknown here is in its metas. */
@@ -82,7 +96,7 @@ const origins = new WeakMap<Metadata, Origin>();
 
 /** Gives a frame over a buffer the metadata that the buffer's metas stand for. */
 export function readMetas(held: HeldBuffer, { info, metadata }: Frame): void {
-  const metas = metasIn(held.handle).filter((meta) => !kindOf(meta).isPlaced);
+  const metas = metasIn(held.handle, false);
   if (metas.length === 0) return;
   const groups: [Kind, Fields[]][] = [];
   const taken = new Set<number>();
@@ -135,7 +149,7 @@ function passOn(buffer: Address, info: FrameInfo, metadata: Metadata): Set<Field
     throw takenError(NULL, "gst_buffer_copy_into");
   }
   const left = [...origin.groups];
-  for (const meta of metasIn(buffer)) {
+  for (const meta of metasIn(buffer, true)) {
     const kind = kindOf(meta);
     const at = left.findIndex(([of]) => of === kind);
     const [, fields] = left[at] ?? [kind, undefined];
