@@ -55,14 +55,22 @@ export function imageFormatOf({ name }: PixelsFormat, width: number, height: num
   return fitting(NAMED.get(name), width, height);
 }
 
+const GST_NAMES = new Map(Array.from(NAMED, ([name, format]) => [format, name]));
+
 /** GStreamer's name for a format of samepage's. Each has one. */
 export function gstName(format: ImageFormat): string {
-  return NAMED.entries().find(([, ours]) => ours === format)![0];
+  return GST_NAMES.get(format)!;
 }
+
+const numbers = new Map<string, number>();
 
 /** GStreamer's number of a format, by its name; GST_VIDEO_FORMAT_UNKNOWN, which is 0, if it has none of that name. */
 export function formatNumber(name: string): number {
-  return gstVideo().gst_video_format_from_string(cString(name));
+  let number = numbers.get(name);
+  if (number !== undefined) return number;
+  number = gstVideo().gst_video_format_from_string(cString(name));
+  if (number !== gst.GST_VIDEO_FORMAT_UNKNOWN) numbers.set(name, number); // there are few of those
+  return number;
 }
 
 function described(format: number, argument: string): PixelsFormat {

@@ -87,7 +87,7 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
       byteLength += Number(size);
     }
     addMeta(buffer, places);
-    Object.assign(structs.GstBuffer.at(buffer), { pts, duration });
+    if ((pts & duration) !== gs.GST_CLOCK_TIME_NONE) Object.assign(structs.GstBuffer.at(buffer), { pts, duration });
     if (flags !== 0) gst().gst_buffer_set_flags(buffer, flags);
     return buffer;
   });
