@@ -614,7 +614,7 @@ export const gstAudio: Library = {
 export const gstGva: Library = {
   name: "gst_gva",
   interface: "GstGva",
-  headers: ["gva.h"],
+  headers: ["gst/gst.h", "gva.h"],
   ...HEADERS,
   folders: [...HEADERS.folders, fromFileUrl(new URL("../include", import.meta.url))],
   functions: [],
