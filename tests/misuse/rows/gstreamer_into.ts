@@ -43,6 +43,7 @@ const allocates = (allocate: (shape: readonly number[]) => unknown, fails: Failu
 export default table(import.meta, {
   "into: host": row({ into: host }, undefined, (frame) => {
     if (frame.target !== host) throw new Error("it is GStreamer's");
+    if (frame.regions.length !== 0) throw new Error("nobody has looked for anything");
   }),
   "into: nothing": row({ into: any(null) }, wrong("into", /expected memory with an allocate\(\), got null/, HINT)),
   "into: a function": row(
