@@ -12,6 +12,7 @@ import {
 import { type FrameMemory, GStreamerContext, type SinkOptions } from "@samepage/interop/gstreamer";
 import { cString } from "../../src/core/native/text.ts";
 import { gst as native } from "../../src/gstreamer/library.ts";
+import { HERE, open as openOpenCL } from "../opencl/help.ts";
 import { testOfLateEnds } from "./open.ts";
 
 const PICTURES = "videotestsrc pattern=ball num-buffers=12 ! video/x-raw,format=NV12,width=320,height=240";
@@ -162,6 +163,25 @@ test("into is for a sink that has not begun, once", async (gst) => {
   await using begun = gst.launch(PICTURES + SINK);
   for await (using _ of begun.sink("out")) break;
   assertThrows(() => begun.sink("out", { into: host }), InteropError, "The pipeline has begun");
+});
+
+test("frames lie in memory that has an fd, or that OpenCL shares", async (gst) => {
+  const own = (sharable: boolean): FrameMemory => ({
+    allocate: (layout) => host.allocate({ ...layout as { shape: [number]; dtype: "u8" }, sharable }),
+  });
+  for (const sharable of [true, false]) {
+    await using pipeline = gst.launch(PICTURES + SINK);
+    let ours = 0;
+    for await (using frame of pipeline.sink("out", { into: own(sharable), slots: 6 })) {
+      ours += Number(frame.target === host);
+      if (!HERE.includes("pocl")) continue;
+      using cl = openOpenCL("pocl");
+      using graph = new MapperGraph([host, cl]);
+      using onDevice = graph.map(frame, cl, { access: "read" });
+      assertEquals(onDevice.route!.bytesMoved, 0);
+    }
+    assertEquals(ours, 12);
+  }
 });
 
 test("a stream that grows goes on in GStreamer's memory", async (gst) => {
