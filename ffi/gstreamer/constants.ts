@@ -264,6 +264,10 @@ export const GST_BUFFER_COPY_FLAGS = 1;
 export const GST_BUFFER_COPY_TIMESTAMPS = 2;
 /** `enum constant GST_BUFFER_COPY_META` */
 export const GST_BUFFER_COPY_META = 4;
+/** `enum constant GST_BUFFER_COPY_MEMORY` */
+export const GST_BUFFER_COPY_MEMORY = 8;
+/** `enum constant GST_BUFFER_COPY_DEEP` */
+export const GST_BUFFER_COPY_DEEP = 32;
 
 // GstMetaFlags
 
@@ -277,6 +281,16 @@ export const GST_META_FLAG_POOLED = 2;
 export const GST_META_FLAG_LOCKED = 4;
 /** `enum constant GST_META_FLAG_LAST` */
 export const GST_META_FLAG_LAST = 65536;
+
+// GstQueryType
+
+/** `enum constant GST_QUERY_ALLOCATION` */
+export const GST_QUERY_ALLOCATION = 35846;
+
+// GstBufferPoolAcquireFlags
+
+/** `enum constant GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT` */
+export const GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT = 2;
 
 // GstPadProbeType
 

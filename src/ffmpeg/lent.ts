@@ -2,15 +2,16 @@ import type { Address } from "../../ffi/address.ts";
 import * as av from "../../ffi/avutil57/constants.ts";
 import { isMade } from "../core/argument.ts";
 import type { Context } from "../core/graph/context.ts";
+import { matrixNameOf, rowStrideOf } from "../core/layout/facts.ts";
 import type { AudioInfo, FrameInfo } from "../core/layout/frame_info.ts";
-import { sizeOf } from "../core/layout/dtype.ts";
 import { writes } from "../core/memory/access.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { type Loan, NativeLoans } from "../core/tensors/native_loans.ts";
+import { endsOf } from "../core/tensors/pointer.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { ffmpegName, numberOf, pixelFormatNumber, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
 import { type Fields, freed, type SpareFrames } from "./fields.ts";
-import { matrixNameOf, NAMED_FACTS } from "./frame.ts";
+import { NAMED_FACTS } from "./frame.ts";
 import type { Hardware } from "./hardware.ts";
 import { avutil, checks, made } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
@@ -91,25 +92,11 @@ function placeInMemory(planes: readonly FFmpegTensor[]): (view: DataView<ArrayBu
   };
 }
 
-function endsOf(planes: readonly FFmpegTensor[]): readonly [start: Address, end: bigint] {
-  let start = planes[0].address;
-  let end = 0n;
-  for (const { address, layout: { byteLength } } of planes) {
-    const after = address + BigInt(byteLength);
-    if (address < start) start = address;
-    if (after > end) end = after;
-  }
-  return [start, end];
-}
-
-/** Bytes from a row to the next; of sound, all bytes of a plane. @throws {LayoutError} for gaps within a row. */
-function linesizeOf({ layout: { shape, strides, dtype, byteLength } }: FFmpegTensor, i: number): number {
-  let dense = sizeOf(dtype);
-  for (let at = shape.length - 1; at > 0; dense *= shape[at--]) {
-    if (strides[at] === dense) continue;
-    throw checks.unfit("frame", `there are gaps within the rows of plane ${i}, and an AVFrame has none.`);
-  }
-  return shape.length > 1 ? strides[0] : byteLength;
+/** @throws {LayoutError} for gaps within a row. */
+function linesizeOf({ layout }: FFmpegTensor, i: number): number {
+  const stride = rowStrideOf(layout);
+  if (stride !== undefined) return stride;
+  throw checks.unfit("frame", `there are gaps within the rows of plane ${i}, and an AVFrame has none.`);
 }
 
 /** Writes into an AVFrame what a frame is, but for its format. */

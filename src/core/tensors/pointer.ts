@@ -40,6 +40,18 @@ export abstract class PointerTensor extends Tensor<Address> {
   }
 }
 
+/** Where the first of some tensors begins, and the last one ends. */
+export function endsOf(tensors: readonly PointerTensor[]): readonly [start: Address, end: bigint] {
+  let start = tensors[0].address;
+  let end = 0n;
+  for (const { address, layout: { byteLength } } of tensors) {
+    const after = address + BigInt(byteLength);
+    if (address < start) start = address;
+    if (after > end) end = after;
+  }
+  return [start, end];
+}
+
 /** A kind of memory that device code reaches by address, as a target. */
 export abstract class PointerMemory<T extends Tensor, C extends Context = Context> extends PrintedTarget<C>
   implements MemoryTarget<T> {
