@@ -206,7 +206,7 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
   }
 
   /** @internal What makes memory of dma-bufs. */
-  dmaBufAllocator(): Address {
+  get dmaBufAllocator(): Address {
     return this.#dmaBufAllocator ??= made(gstAllocators().gst_dmabuf_allocator_new(), "gst_dmabuf_allocator_new");
   }
 }
