@@ -146,6 +146,9 @@ export interface GStreamer {
   /** `const GstMetaInfo *gst_meta_get_info(const gchar *impl)` */
   gst_meta_get_info(impl: BufferSource | null): Address;
 
+  /** `gboolean gst_meta_info_is_custom(const GstMetaInfo *info)` */
+  gst_meta_info_is_custom(info: Address): number;
+
   /** `GstAllocator *gst_allocator_find(const gchar *name)` */
   gst_allocator_find(name: BufferSource | null): Address;
 
@@ -284,6 +287,18 @@ export interface GStreamer {
     state: BufferSource | null,
     pending: BufferSource | null,
     timeout: bigint,
+  ): Promise<number>;
+
+  /** `gboolean gst_element_seek(GstElement *element, gdouble rate, GstFormat format, GstSeekFlags flags, GstSeekType start_type, gint64 start, GstSeekType stop_type, gint64 stop)` Runs on another thread. */
+  gst_element_seekAsync(
+    element: Address,
+    rate: number,
+    format: number,
+    flags: number,
+    start_type: number,
+    start: bigint,
+    stop_type: number,
+    stop: bigint,
   ): Promise<number>;
 
   /** `gboolean gst_element_send_event(GstElement *element, GstEvent *event)` */
@@ -623,6 +638,9 @@ export interface GStreamer {
 
   /** `void gst_pad_remove_probe(GstPad *pad, gulong id)` */
   gst_pad_remove_probe(pad: Address, id: bigint): void;
+
+  /** `gboolean gst_pad_is_blocking(GstPad *pad)` */
+  gst_pad_is_blocking(pad: Address): number;
 
   /** `GstCaps *gst_pad_get_current_caps(GstPad *pad)` */
   gst_pad_get_current_caps(pad: Address): Address;

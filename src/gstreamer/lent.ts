@@ -15,6 +15,7 @@ import { audioInfoOf, formatOf, nanoseconds, type Place } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
 import { checks, glib, gst, gstAllocators, gstAudio, gstVideo, made } from "./library.ts";
 import type { GStreamerTensor } from "./memory.ts";
+import { writeMetas } from "./metas.ts";
 import { structs, unreference } from "./objects.ts";
 
 /** What GStreamer has references to, of memory that is not its own. */
@@ -30,6 +31,11 @@ function loanQuark(): number {
 /** True for a GstMemory that {@link lend} has made. */
 export function isLent(memory: Address): boolean {
   return loans.has(gst().gst_mini_object_get_qdata(memory, loanQuark()));
+}
+
+/** @throws {ArgumentError} for what is no frame. */
+export function assertFrame(frame: unknown): asserts frame is Frame {
+  if (!isMade<Frame>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
 }
 
 /** A new GstBuffer over a frame's memory. The frame is in use until GStreamer has no reference to its memory any more. */
@@ -49,7 +55,7 @@ export function lentBuffer(context: GStreamerContext, frame: Frame): Address {
  * @throws {LayoutError} for rows with gaps in them, and planes in too many blocks.
  */
 export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
-  if (!isMade<Frame>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
+  assertFrame(frame);
   const picture = pictureOf(context, frame);
   const strides = picture?.planes.map(({ stride }) => stride) ?? frame.planes.map(strideOf);
   const addMeta = metaOf(frame);
@@ -81,6 +87,7 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
       }
       byteLength += Number(size);
     }
+    writeMetas(buffer, frame);
     addMeta(buffer, places);
     if ((pts & duration) !== gs.GST_CLOCK_TIME_NONE) Object.assign(structs.GstBuffer.at(buffer), { pts, duration });
     if (flags !== 0) gst().gst_buffer_set_flags(buffer, flags);
