@@ -39,6 +39,110 @@ export const GST_VIDEO_COLOR_RANGE_0_255 = 1;
 /** `enum constant GST_VIDEO_COLOR_RANGE_16_235` */
 export const GST_VIDEO_COLOR_RANGE_16_235 = 2;
 
+// GstVideoColorMatrix
+
+/** `enum constant GST_VIDEO_COLOR_MATRIX_UNKNOWN` */
+export const GST_VIDEO_COLOR_MATRIX_UNKNOWN = 0;
+/** `enum constant GST_VIDEO_COLOR_MATRIX_RGB` */
+export const GST_VIDEO_COLOR_MATRIX_RGB = 1;
+/** `enum constant GST_VIDEO_COLOR_MATRIX_FCC` */
+export const GST_VIDEO_COLOR_MATRIX_FCC = 2;
+/** `enum constant GST_VIDEO_COLOR_MATRIX_BT709` */
+export const GST_VIDEO_COLOR_MATRIX_BT709 = 3;
+/** `enum constant GST_VIDEO_COLOR_MATRIX_BT601` */
+export const GST_VIDEO_COLOR_MATRIX_BT601 = 4;
+/** `enum constant GST_VIDEO_COLOR_MATRIX_SMPTE240M` */
+export const GST_VIDEO_COLOR_MATRIX_SMPTE240M = 5;
+/** `enum constant GST_VIDEO_COLOR_MATRIX_BT2020` */
+export const GST_VIDEO_COLOR_MATRIX_BT2020 = 6;
+
+// GstVideoTransferFunction
+
+/** `enum constant GST_VIDEO_TRANSFER_UNKNOWN` */
+export const GST_VIDEO_TRANSFER_UNKNOWN = 0;
+/** `enum constant GST_VIDEO_TRANSFER_GAMMA10` */
+export const GST_VIDEO_TRANSFER_GAMMA10 = 1;
+/** `enum constant GST_VIDEO_TRANSFER_GAMMA18` */
+export const GST_VIDEO_TRANSFER_GAMMA18 = 2;
+/** `enum constant GST_VIDEO_TRANSFER_GAMMA20` */
+export const GST_VIDEO_TRANSFER_GAMMA20 = 3;
+/** `enum constant GST_VIDEO_TRANSFER_GAMMA22` */
+export const GST_VIDEO_TRANSFER_GAMMA22 = 4;
+/** `enum constant GST_VIDEO_TRANSFER_BT709` */
+export const GST_VIDEO_TRANSFER_BT709 = 5;
+/** `enum constant GST_VIDEO_TRANSFER_SMPTE240M` */
+export const GST_VIDEO_TRANSFER_SMPTE240M = 6;
+/** `enum constant GST_VIDEO_TRANSFER_SRGB` */
+export const GST_VIDEO_TRANSFER_SRGB = 7;
+/** `enum constant GST_VIDEO_TRANSFER_GAMMA28` */
+export const GST_VIDEO_TRANSFER_GAMMA28 = 8;
+/** `enum constant GST_VIDEO_TRANSFER_LOG100` */
+export const GST_VIDEO_TRANSFER_LOG100 = 9;
+/** `enum constant GST_VIDEO_TRANSFER_LOG316` */
+export const GST_VIDEO_TRANSFER_LOG316 = 10;
+/** `enum constant GST_VIDEO_TRANSFER_BT2020_12` */
+export const GST_VIDEO_TRANSFER_BT2020_12 = 11;
+/** `enum constant GST_VIDEO_TRANSFER_ADOBERGB` */
+export const GST_VIDEO_TRANSFER_ADOBERGB = 12;
+/** `enum constant GST_VIDEO_TRANSFER_BT2020_10` */
+export const GST_VIDEO_TRANSFER_BT2020_10 = 13;
+/** `enum constant GST_VIDEO_TRANSFER_SMPTE2084` */
+export const GST_VIDEO_TRANSFER_SMPTE2084 = 14;
+/** `enum constant GST_VIDEO_TRANSFER_ARIB_STD_B67` */
+export const GST_VIDEO_TRANSFER_ARIB_STD_B67 = 15;
+/** `enum constant GST_VIDEO_TRANSFER_BT601` */
+export const GST_VIDEO_TRANSFER_BT601 = 16;
+
+// GstVideoColorPrimaries
+
+/** `enum constant GST_VIDEO_COLOR_PRIMARIES_UNKNOWN` */
+export const GST_VIDEO_COLOR_PRIMARIES_UNKNOWN = 0;
+/** `enum constant GST_VIDEO_COLOR_PRIMARIES_BT709` */
+export const GST_VIDEO_COLOR_PRIMARIES_BT709 = 1;
+/** `enum constant GST_VIDEO_COLOR_PRIMARIES_BT470M` */
+export const GST_VIDEO_COLOR_PRIMARIES_BT470M = 2;
+/** `enum constant GST_VIDEO_COLOR_PRIMARIES_BT470BG` */
+export const GST_VIDEO_COLOR_PRIMARIES_BT470BG = 3;
+/** `enum constant GST_VIDEO_COLOR_PRIMARIES_SMPTE170M` */
+export const GST_VIDEO_COLOR_PRIMARIES_SMPTE170M = 4;
+/** `enum constant GST_VIDEO_COLOR_PRIMARIES_SMPTE240M` */
+export const GST_VIDEO_COLOR_PRIMARIES_SMPTE240M = 5;
+/** `enum constant GST_VIDEO_COLOR_PRIMARIES_FILM` */
+export const GST_VIDEO_COLOR_PRIMARIES_FILM = 6;
+/** `enum constant GST_VIDEO_COLOR_PRIMARIES_BT2020` */
+export const GST_VIDEO_COLOR_PRIMARIES_BT2020 = 7;
+/** `enum constant GST_VIDEO_COLOR_PRIMARIES_ADOBERGB` */
+export const GST_VIDEO_COLOR_PRIMARIES_ADOBERGB = 8;
+/** `enum constant GST_VIDEO_COLOR_PRIMARIES_SMPTEST428` */
+export const GST_VIDEO_COLOR_PRIMARIES_SMPTEST428 = 9;
+/** `enum constant GST_VIDEO_COLOR_PRIMARIES_SMPTERP431` */
+export const GST_VIDEO_COLOR_PRIMARIES_SMPTERP431 = 10;
+/** `enum constant GST_VIDEO_COLOR_PRIMARIES_SMPTEEG432` */
+export const GST_VIDEO_COLOR_PRIMARIES_SMPTEEG432 = 11;
+/** `enum constant GST_VIDEO_COLOR_PRIMARIES_EBU3213` */
+export const GST_VIDEO_COLOR_PRIMARIES_EBU3213 = 12;
+
+// GstVideoChromaSite
+
+/** `enum constant GST_VIDEO_CHROMA_SITE_UNKNOWN` */
+export const GST_VIDEO_CHROMA_SITE_UNKNOWN = 0;
+/** `enum constant GST_VIDEO_CHROMA_SITE_NONE` */
+export const GST_VIDEO_CHROMA_SITE_NONE = 1;
+/** `enum constant GST_VIDEO_CHROMA_SITE_H_COSITED` */
+export const GST_VIDEO_CHROMA_SITE_H_COSITED = 2;
+/** `enum constant GST_VIDEO_CHROMA_SITE_V_COSITED` */
+export const GST_VIDEO_CHROMA_SITE_V_COSITED = 4;
+/** `enum constant GST_VIDEO_CHROMA_SITE_ALT_LINE` */
+export const GST_VIDEO_CHROMA_SITE_ALT_LINE = 8;
+/** `enum constant GST_VIDEO_CHROMA_SITE_COSITED` */
+export const GST_VIDEO_CHROMA_SITE_COSITED = 6;
+/** `enum constant GST_VIDEO_CHROMA_SITE_JPEG` */
+export const GST_VIDEO_CHROMA_SITE_JPEG = 1;
+/** `enum constant GST_VIDEO_CHROMA_SITE_MPEG2` */
+export const GST_VIDEO_CHROMA_SITE_MPEG2 = 2;
+/** `enum constant GST_VIDEO_CHROMA_SITE_DV` */
+export const GST_VIDEO_CHROMA_SITE_DV = 14;
+
 // GstVideoInterlaceMode
 
 /** `enum constant GST_VIDEO_INTERLACE_MODE_PROGRESSIVE` */

@@ -264,6 +264,10 @@ export const GST_BUFFER_COPY_FLAGS = 1;
 export const GST_BUFFER_COPY_TIMESTAMPS = 2;
 /** `enum constant GST_BUFFER_COPY_META` */
 export const GST_BUFFER_COPY_META = 4;
+/** `enum constant GST_BUFFER_COPY_MEMORY` */
+export const GST_BUFFER_COPY_MEMORY = 8;
+/** `enum constant GST_BUFFER_COPY_DEEP` */
+export const GST_BUFFER_COPY_DEEP = 32;
 
 // GstMetaFlags
 

@@ -219,6 +219,12 @@ export interface GStreamer {
   /** `GstMiniObject *gst_mini_object_make_writable(GstMiniObject *mini_object)` */
   gst_mini_object_make_writable(mini_object: Address): Address;
 
+  /** `gpointer gst_mini_object_get_qdata(GstMiniObject *object, GQuark quark)` */
+  gst_mini_object_get_qdata(object: Address, quark: number): Address;
+
+  /** `void gst_mini_object_set_qdata(GstMiniObject *object, GQuark quark, gpointer data, GDestroyNotify destroy)` */
+  gst_mini_object_set_qdata(object: Address, quark: number, data: Address, destroy: Address): void;
+
   /** `GstElement *gst_bin_get_by_name(GstBin *bin, const gchar *name)` */
   gst_bin_get_by_name(bin: Address, name: BufferSource | null): Address;
 

@@ -135,6 +135,10 @@ export const SYMBOLS = {
   gst_mini_object_is_writable: { parameters: ["u64"], result: "i32" },
   // GstMiniObject *gst_mini_object_make_writable(GstMiniObject *mini_object)
   gst_mini_object_make_writable: { parameters: ["u64"], result: "u64" },
+  // gpointer gst_mini_object_get_qdata(GstMiniObject *object, GQuark quark)
+  gst_mini_object_get_qdata: { parameters: ["u64", "u32"], result: "u64" },
+  // void gst_mini_object_set_qdata(GstMiniObject *object, GQuark quark, gpointer data, GDestroyNotify destroy)
+  gst_mini_object_set_qdata: { parameters: ["u64", "u32", "u64", "u64"], result: "void" },
   // GstElement *gst_bin_get_by_name(GstBin *bin, const gchar *name)
   gst_bin_get_by_name: { parameters: ["u64", "buffer"], result: "u64" },
   // gboolean gst_bin_recalculate_latency(GstBin *bin)

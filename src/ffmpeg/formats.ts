@@ -3,7 +3,8 @@ import * as av from "../../ffi/avutil57/constants.ts";
 import type { AVUtil } from "../../ffi/avutil57/functions.ts";
 import { type PixelComponent, planesOfComponents } from "../core/layout/components.ts";
 import type { DType } from "../core/layout/dtype.ts";
-import { IMAGE_FORMATS, type ImageFormat, type PicturePlane } from "../core/layout/frame_info.ts";
+import type { ImageFormat, PicturePlane } from "../core/layout/frame_info.ts";
+import { fitting } from "../core/layout/held_picture.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import { avutil, checks, struct } from "./library.ts";
 
@@ -48,10 +49,7 @@ export function pixelsFormat(format: number, argument: string): PixelsFormat {
 
 /** The name of samepage's for it, where that stands for pictures of this size. */
 export function imageFormatOf({ name }: PixelsFormat, width: number, height: number): ImageFormat | undefined {
-  const format = NAMED.get(name);
-  if (format === undefined) return undefined;
-  const fits = IMAGE_FORMATS[format].planes.every(({ step, rows = step }) => width % step === 0 && height % rows === 0);
-  return fits ? format : undefined;
+  return fitting(NAMED.get(name), width, height);
 }
 
 /** The functions of FFmpeg's that return a number for a name. */

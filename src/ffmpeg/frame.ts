@@ -1,18 +1,18 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { AV_NOPTS_VALUE, AV_NUM_DATA_POINTERS } from "../../ffi/avutil57/constants.ts";
 import type { AdoptedPlane } from "../core/tensors/adopt.ts";
-import { croppedPlane, type PlaneLayout } from "../core/layout/components.ts";
-import { sizeOf } from "../core/layout/dtype.ts";
+import type { PlaneLayout } from "../core/layout/components.ts";
+import { colourOf, known } from "../core/layout/facts.ts";
+import { heldPicture, layoutWithin } from "../core/layout/held_picture.ts";
 import {
   type Colour,
   type FrameInfo,
   frameInfo,
-  imageInfo,
   type MediaFacts,
   planeLayouts,
   withMedia,
 } from "../core/layout/frame_info.ts";
-import { type Layout, layout } from "../core/layout/layout.ts";
+import type { Layout } from "../core/layout/layout.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
 import type { InMemory, StructType } from "../core/native/struct_type.ts";
@@ -112,33 +112,20 @@ function picture(fields: Fields, buffers: readonly Buffer[]): Stream {
   const format = pixelsFormat(fields.format, "pointer");
   const crop = cropOf(fields, format);
   const { width, height } = crop;
-  const named = imageFormatOf(format, width, height);
-  const about = pictureFacts(fields, format.name);
-  const info = frameInfo(
-    named === undefined
-      ? { type: "picture", format: format.name, width, height, planes: format.planes, ...about }
-      : { ...imageInfo({ format: named, width, height }), ...about },
-  );
-  const planes = planeLayouts(info).map((whole, i) => {
-    const stride = linesizeOf(fields, i, whole.shape[1] * format.planes[i].elements * sizeOf(whole.dtype));
-    return placed(fields, buffers, i, croppedPlane(format.planes[i], whole, crop, stride));
+  const { info, planes } = heldPicture(checks, {
+    ...pictureFacts(fields, format.name),
+    ...{ name: format.name, format: imageFormatOf(format, width, height), planes: format.planes, crop },
+    strideOf: (i) => fields.view.getInt32(avutil().structs.AVFrame.fields.linesize.offset + 4 * i, true),
+    strideName: (i) => `linesize[${i}] of its AVFrame`,
+    remedy: "Copy it: av_frame_copy() to a frame of av_frame_get_buffer().",
   });
-  return { info, planes };
+  return { info, planes: planes.map((plane, i) => placed(fields, buffers, i, plane)) };
 }
 
 /** What is known of a picture besides its pixels. */
 export function pictureFacts(fields: Fields, format: string) {
-  const colour = colourOf(fields, format);
+  const colour = colourIn(fields, format);
   return { media: mediaOf(fields), ...(colour === undefined ? {} : { colour }) };
-}
-
-function linesizeOf({ view }: Fields, plane: number, least: number): number {
-  const { structs: { AVFrame: { fields: { linesize } } } } = avutil();
-  const bytes = view.getInt32(linesize.offset + 4 * plane, true);
-  if (bytes >= least) return bytes;
-  const what = bytes < 0 ? "its rows go upwards in memory, and a layout's go downwards." : `a row has ${least} bytes.`;
-  const hint = "Copy it: av_frame_copy() to a frame of av_frame_get_buffer().";
-  throw checks.unfit("pointer", `linesize[${plane}] of its AVFrame is ${bytes}: ${what}`, hint);
 }
 
 /** The part of the picture that is shown. Where a crop is odd, subsampled chroma begins half a step early, as in FFmpeg. */
@@ -235,22 +222,15 @@ function placed(
   fields: Fields,
   buffers: readonly Buffer[],
   i: number,
-  { shape, dtype, strides, byteOffset }: PlaneLayout,
+  plane: PlaneLayout,
 ): readonly [buffer: number, layout: Layout] {
   const data = planesIn(fields)[i];
   const at = data === undefined ? -1 : placeOf(data, i, buffers);
   if (at < 0) {
     throw checks.unfit("pointer", `plane ${i} of its AVFrame lies in none of the frame's buffers.`, REFERENCED);
   }
-  const { address, byteLength } = buffers[at];
-  const size = sizeOf(dtype);
-  if (address % BigInt(size) !== 0n) {
-    const what = `begins at no multiple of the ${size} bytes of ${dtype}.`;
-    throw checks.unfit("pointer", `a buffer of its AVFrame ${what}`);
-  }
-  const within = layout({ shape, dtype, strides, byteOffset: byteOffset + Number(data - address) });
-  checks.assertWithin(within, byteLength, "pointer");
-  return [at, within];
+  const start = Number(data - buffers[at].address);
+  return [at, layoutWithin(checks, plane, start, buffers[at], "a buffer of its AVFrame")];
 }
 
 /** What to do with a frame whose memory FFmpeg does not count references of. */
@@ -260,23 +240,9 @@ function addressIn(view: DataView, offset: number): Address {
   return view.getBigUint64(offset, true) as Address;
 }
 
-/** FFmpeg's names of the matrices that {@link Colour} knows. */
-const MATRICES: Readonly<Record<string, NonNullable<Colour["matrix"]>>> = {
-  smpte170m: "bt601",
-  bt470bg: "bt601",
-  bt709: "bt709",
-  bt2020nc: "bt2020",
-};
-
-/** FFmpeg's name of a matrix. */
-export function matrixNameOf(colour: Colour = {}): string | undefined {
-  return Object.keys(MATRICES).find((name) => MATRICES[name] === colour.matrix);
-}
-
-function colourOf({ colorspace, color_range }: Fields, format: string): Colour | undefined {
-  const matrix = MATRICES[namedText(avutil().fns.av_color_space_name(colorspace)) ?? ""];
+function colourIn({ colorspace, color_range }: Fields, format: string): Colour | undefined {
   const range = FULL_RANGE.test(format) ? "full" : rangeOf(color_range);
-  return matrix === undefined && range === undefined ? undefined : known({ matrix, range });
+  return colourOf(namedText(avutil().fns.av_color_space_name(colorspace)), range);
 }
 
 function rangeOf(number: number): Colour["range"] {
@@ -321,9 +287,4 @@ function timesOf({ time_base_num, time_base_den }: Fields): MediaFacts {
 function namedText(address: Address): string | undefined {
   const text = textAt(address);
   return text === "unknown" || text === "unspecified" ? undefined : text;
-}
-
-/** The facts that are known. */
-export function known<T extends object>(facts: T): { readonly [K in keyof T]?: NonNullable<T[K]> } {
-  return Object.freeze(Object.fromEntries(Object.entries(facts).filter(([, fact]) => fact !== undefined))) as T;
 }

@@ -3,14 +3,15 @@ import * as av from "../../ffi/avutil57/constants.ts";
 import { isMade } from "../core/argument.ts";
 import type { Context } from "../core/graph/context.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
-import { sizeOf } from "../core/layout/dtype.ts";
+import { matrixNameOf, rowStrideOf } from "../core/layout/facts.ts";
 import { writes } from "../core/memory/access.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { type Loan, NativeLoans } from "../core/tensors/native_loans.ts";
+import { endsOf } from "../core/tensors/pointer.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { ffmpegName, numberOf, pixelFormatNumber, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
 import { freed, type SpareFrames } from "./fields.ts";
-import { matrixNameOf, NAMED_FACTS } from "./frame.ts";
+import { NAMED_FACTS } from "./frame.ts";
 import type { Hardware } from "./hardware.ts";
 import { avutil, checks, made } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
@@ -88,20 +89,11 @@ function placeInMemory(planes: readonly FFmpegTensor[]): (view: DataView<ArrayBu
   };
 }
 
-function endsOf(planes: readonly FFmpegTensor[]): readonly [start: Address, end: bigint] {
-  const starts = planes.map(({ address }) => address);
-  const ends = planes.map(({ address, layout: { byteLength } }) => address + BigInt(byteLength));
-  return [starts.reduce((a, b) => a < b ? a : b), ends.reduce((a, b) => a > b ? a : b)];
-}
-
-/** Bytes from a row to the next; of sound, all bytes of a plane. @throws {LayoutError} for gaps within a row. */
-function linesizeOf({ layout: { shape, strides, dtype, byteLength } }: FFmpegTensor, i: number): number {
-  let dense = sizeOf(dtype);
-  for (let at = shape.length - 1; at > 0; dense *= shape[at--]) {
-    if (strides[at] === dense) continue;
-    throw checks.unfit("frame", `there are gaps within the rows of plane ${i}, and an AVFrame has none.`);
-  }
-  return shape.length > 1 ? strides[0] : byteLength;
+/** @throws {LayoutError} for gaps within a row. */
+function linesizeOf({ layout }: FFmpegTensor, i: number): number {
+  const stride = rowStrideOf(layout);
+  if (stride !== undefined) return stride;
+  throw checks.unfit("frame", `there are gaps within the rows of plane ${i}, and an AVFrame has none.`);
 }
 
 /** What an AVFrame says of such a frame. */

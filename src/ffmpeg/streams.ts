@@ -8,7 +8,7 @@ import type { Ratio } from "../core/layout/ratio.ts";
 import type { InMemory } from "../core/native/struct_type.ts";
 import { textAt } from "../core/native/text.ts";
 import { SAMPLES } from "./formats.ts";
-import { known } from "./frame.ts";
+import { known } from "../core/layout/facts.ts";
 import { coding, struct } from "./library.ts";
 import type { Structs } from "./versions.ts";
 

@@ -3,8 +3,37 @@ import type { Memory, MemoryTarget } from "../core/contract.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
-import { initialize, initializeSync, version } from "./library.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
+import type { Undo } from "../core/life/undo.ts";
+import { ATTACH_NAMES, attaching, type AttachOptions } from "../core/tensors/adopt.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import { contextOn } from "../core/device/device_on.ts";
+import { attachedBytes, attachedFrame } from "./attached.ts";
+import { givenBuffer } from "./held.ts";
+import { KnownCaps } from "./caps.ts";
+import { lentBuffer } from "./lent.ts";
+import { checks, gst, gstAllocators, initialize, initializeSync, made, version } from "./library.ts";
 import { type GStreamerTensor, ports } from "./memory.ts";
+
+/** Options of {@link GStreamerContext.attach}. */
+export interface GStreamerAttach extends AttachOptions {
+  /** What a buffer holds: the address of `GstCaps`, or their text. By default, what its sample says. */
+  readonly caps?: bigint | string;
+  /** `"allow"`: a buffer that others may read as well is copied if it is to be written. The copy's bytes are counted. */
+  readonly copy?: "allow";
+}
+
+/** What GStreamer's dma-bufs become. */
+export interface GStreamerChoice {
+  /** `dmabuf`: buffers of dma-bufs are its frames, and go wherever those go. Left out, they are mapped for the CPU. */
+  readonly on?: Context;
+}
+
+const CHOICE: Names<GStreamerChoice> = { on: true };
+
+const ATTACH: Names<GStreamerAttach> = { ...ATTACH_NAMES, caps: true, copy: true };
+
+const COPY = { allow: true };
 
 /**
  * GStreamer's buffers (`GstBuffer`) in the host's memory. It is its own target: memory of the host is mapped to it and
@@ -30,8 +59,22 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
   /** Its ports: host pointers both ways. For mappers. */
   readonly ports: Memory<GStreamerTensor, Address> = ports;
 
-  private constructor() {
-    super("gstreamer", { name: `GStreamer ${version().join(".")}`, id: {} }, []);
+  /** @internal The caps of the buffers that were attached lately. */
+  readonly caps: KnownCaps;
+  /** @internal The context whose frames GStreamer's dma-bufs are. */
+  readonly on: Context | undefined;
+  #dmaBufAllocator: Address | undefined;
+
+  private constructor(on: Context | undefined) {
+    const caps = new KnownCaps();
+    const undo: Undo = [() => caps.free()];
+    super("gstreamer", { name: `GStreamer ${version().join(".")}`, id: {} }, undo);
+    undo.push(() => {
+      if (this.#dmaBufAllocator !== undefined) gst().gst_object_unref(this.#dmaBufAllocator);
+    });
+    this.caps = caps;
+    this.on = on;
+    if (on?.resource !== undefined) this.resource.dependOn(on.resource);
     this.opened();
   }
 
@@ -40,29 +83,138 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
    * some 300 where it has to make one. It starts no process, and writes the registry's file past Deno's permissions: into
    * the user's cache, or where `GST_REGISTRY` says.
    *
+   * @throws {ArgumentError} for `on` that has no frames of dma-bufs.
    * @throws {LibraryNotFoundError} if it is not there.
    * @throws {InteropError} if it is older than 1.22.
    * @throws {NativeCallError} if it cannot start.
    */
-  static async open(): Promise<GStreamerContext> {
+  static async open(choice: GStreamerChoice = {}): Promise<GStreamerContext> {
+    const on = onIn(choice);
     await initialize();
-    return new GStreamerContext();
+    return new GStreamerContext(on);
   }
 
   /**
    * The same, but the calling thread waits.
    *
+   * @throws {ArgumentError} for `on` that has no frames of dma-bufs.
    * @throws {LibraryNotFoundError} if it is not there.
    * @throws {InteropError} if it is older than 1.22.
    * @throws {NativeCallError} if it cannot start.
    */
-  static openSync(): GStreamerContext {
+  static openSync(choice: GStreamerChoice = {}): GStreamerContext {
+    const on = onIn(choice);
     initializeSync();
-    return new GStreamerContext();
+    return new GStreamerContext(on);
   }
 
   /** True for planes of its frames. */
   is(value: Mapped): value is GStreamerTensor {
     return value?.target === this;
   }
+
+  /**
+   * A frame over the memory of a buffer that other code has made: of pixels, or of sound. It has a reference of its own, so
+   * yours may be given back at once; `frame.handle` is the address of the `GstBuffer`, valid until the frame ends.
+   *
+   * Planes lie where the buffer's GstVideoMeta or GstAudioMeta say, in one block of memory or in several, and where caps
+   * alone say what it is, as GStreamer lays such frames out. A GstVideoCropMeta is what the frame shows of it. A buffer that
+   * others refer to as well can be read only, as gst_buffer_is_writable says.
+   *
+   * @param pointer the address of a `GstBuffer`, or of a `GstSample`, which has caps
+   * @throws {ArgumentError} if there is neither, or it is empty; for memory of a device, caps that do not fit, and formats
+   * without values in memory.
+   * @throws {LayoutError} for planes that do not lie in its memory, or whose rows go upwards.
+   * @throws {AccessError} to write a buffer that others refer to, without `{ copy: "allow" }`.
+   * @throws {NativeCallError} if GStreamer has no memory, or other code writes the buffer.
+   */
+  attach(pointer: bigint, options: GStreamerAttach = {}): Frame {
+    const { copy, caps, ...about } = optionsIn(options, ATTACH);
+    return attaching(about, (access) => {
+      this.resource.assertLive();
+      const wanted = { access, mayCopy: isAllowed(copy) };
+      return attachedFrame(this, this.on?.natives, givenBuffer(addressIn(pointer), caps), wanted);
+    });
+  }
+
+  /**
+   * The bytes of such a buffer, whatever they are: encoded pictures, or anything else.
+   *
+   * @throws {ArgumentError} if there is neither a `GstBuffer` nor a `GstSample`, or it is empty; for memory of a device.
+   * @throws {LayoutError} for a buffer of several blocks of memory.
+   * @throws {AccessError} to write a buffer that others refer to, without `{ copy: "allow" }`.
+   * @throws {NativeCallError} if GStreamer has no memory, or other code writes the buffer.
+   */
+  attachBytes(pointer: bigint, options: Omit<GStreamerAttach, "caps"> = {}): GStreamerTensor {
+    const { copy, ...about } = optionsIn(options, BYTES);
+    return attaching(about, (access) => {
+      this.resource.assertLive();
+      return attachedBytes(this, givenBuffer(addressIn(pointer)), { access, mayCopy: isAllowed(copy) });
+    });
+  }
+
+  /**
+   * A new `GstBuffer` over a frame's memory, for elements that may keep it for as long as they like, on their own threads. It
+   * is yours: push it or give it back (gst_buffer_unref). The frame is in use until GStreamer has no reference to its memory
+   * any more: its end waits for that, and so does a map of it, or who would write it. To read the bytes beside GStreamer, map
+   * what the frame was mapped from.
+   *
+   * Its GstVideoMeta or GstAudioMeta have the frame's own offsets and strides, and its times are those of `info.media`. Work
+   * in flight on the frame is over before this returns. Elements may write it where the frame may be written.
+   *
+   * @param frame a frame of this context: `graph.map(frame, gstreamer)`
+   * @throws {ArgumentError} for a format that GStreamer does not have, and times without a time base.
+   * @throws {LayoutError} for rows with gaps in them.
+   * @throws {AccessError} if the bytes are lent, or work on them waits for a promise.
+   * @throws {NativeCallError} if GStreamer has no memory.
+   *
+   * @example
+   * ```ts
+   * import { host, imageInfo, MapperGraph } from "@samepage/interop";
+   * import { GStreamerContext } from "@samepage/interop/gstreamer";
+   *
+   * using gst = await GStreamerContext.open();
+   * using graph = new MapperGraph([host, gst]);
+   * using picture = host.allocateFrame(imageInfo({ format: "NV12", width: 640, height: 480 }), { rowAlign: 64 });
+   * await using mapped = graph.map(picture, gst, { access: "read" });
+   * const buffer = gst.buffer(mapped); // gst_app_src_push_buffer(source, buffer), which takes it
+   *
+   * const gstreamer = Deno.dlopen("libgstreamer-1.0.so.0", {
+   *   gst_mini_object_unref: { parameters: ["pointer"], result: "void" },
+   * });
+   * gstreamer.symbols.gst_mini_object_unref(Deno.UnsafePointer.create(buffer));
+   * ```
+   */
+  buffer(frame: Frame): Address {
+    this.resource.assertLive();
+    return lentBuffer(this, frame);
+  }
+
+  /** @internal What makes memory of dma-bufs. */
+  dmaBufAllocator(): Address {
+    return this.#dmaBufAllocator ??= made(gstAllocators().gst_dmabuf_allocator_new(), "gst_dmabuf_allocator_new");
+  }
+}
+
+function onIn(choice: GStreamerChoice): Context | undefined {
+  const { on } = optionsIn(choice, CHOICE, "choice");
+  if (on === undefined) return undefined;
+  const context = contextOn(checks, on);
+  if (context.api === "dmabuf") return context;
+  throw checks.wrong(
+    "on",
+    `GStreamer's buffers are no frames of ${context.name} (${context.api}).`,
+    "Pass dmabuf, and map its frames to that.",
+  );
+}
+
+const BYTES: Names<Omit<GStreamerAttach, "caps">> = { ...ATTACH_NAMES, copy: true };
+
+function addressIn(pointer: unknown): Address {
+  return checks.handleIn<Address>(pointer, "pointer");
+}
+
+function isAllowed(copy: unknown): boolean {
+  if (copy !== undefined) checks.nameIn(copy, COPY, "copy");
+  return copy !== undefined;
 }

@@ -1,7 +1,8 @@
 import * as gst from "../../ffi/gst_video/constants.ts";
 import { GstVideoFormatInfo, readGstVideoFormatInfo } from "../../ffi/gst_video/structs.ts";
 import { type PixelComponent, planesOfComponents } from "../core/layout/components.ts";
-import { IMAGE_FORMATS, type ImageFormat, type PicturePlane } from "../core/layout/frame_info.ts";
+import type { ImageFormat, PicturePlane } from "../core/layout/frame_info.ts";
+import { fitting } from "../core/layout/held_picture.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import { checks, gstVideo } from "./library.ts";
@@ -51,10 +52,7 @@ export function pixelsFormat(format: number, argument: string): PixelsFormat {
 
 /** The name of samepage's for it, where that stands for pictures of this size. */
 export function imageFormatOf({ name }: PixelsFormat, width: number, height: number): ImageFormat | undefined {
-  const format = NAMED.get(name);
-  if (format === undefined) return undefined;
-  const fits = IMAGE_FORMATS[format].planes.every(({ step, rows = step }) => width % step === 0 && height % rows === 0);
-  return fits ? format : undefined;
+  return fitting(NAMED.get(name), width, height);
 }
 
 /** GStreamer's name for a format of samepage's. Each has one. */

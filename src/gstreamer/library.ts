@@ -156,6 +156,12 @@ function concluded(succeeded: number, [error]: BigUint64Array): void {
   initialized = true;
 }
 
+/** What a function made. @throws {NativeCallError} for null, which says no more. */
+export function made(object: Address, fn: string): Address {
+  if (object === NULL) throw takenError(NULL, fn);
+  return object;
+}
+
 /** The error of a GError, which it frees: null where the function left none. */
 export function takenError(error: Address, fn: string, fields: ErrorFields = {}): NativeCallError {
   if (error === NULL) return new NativeCallError(`${fn} failed, and does not say why.`, about(fn, 0, "none", fields));

@@ -3,5 +3,5 @@
  *
  * @module
  */
-export { GStreamerContext } from "./context.ts";
+export { type GStreamerAttach, type GStreamerChoice, GStreamerContext } from "./context.ts";
 export { GStreamerTensor } from "./memory.ts";

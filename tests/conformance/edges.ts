@@ -8,6 +8,7 @@ import { cuda } from "./cuda.ts";
 import { dmabufs } from "./dmabuf.ts";
 import { egls } from "./egl.ts";
 import { ffmpegs } from "./ffmpeg.ts";
+import { gstreamers } from "./gstreamer.ts";
 import { opencl } from "./opencl.ts";
 import { openclImages } from "./opencl_image.ts";
 import { opencv } from "./opencv.ts";
@@ -35,6 +36,7 @@ const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candid
   egl: () => egls(),
   vaapi: () => vaapis(),
   ffmpeg: () => ffmpegs(),
+  gstreamer: () => gstreamers(),
 };
 
 /** The names of the APIs that have edges. */

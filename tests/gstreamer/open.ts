@@ -4,21 +4,14 @@
  * @module
  */
 import { GStreamerContext } from "@samepage/interop/gstreamer";
-import { LibraryNotFoundError } from "@samepage/interop";
+import { assertEquals } from "@std/assert";
+import { type Frame, host, type HostTensor, ledger, MapperGraph } from "@samepage/interop";
+import { until } from "../conformance/bytes.ts";
 import { withEmptyLedger } from "../unit/ledger.ts";
+import { lacking } from "./lacking.ts";
 
 /** Why there is no GStreamer here; undefined where there is. */
-export const missing: string | undefined = await reason();
-
-async function reason(): Promise<string | undefined> {
-  try {
-    (await GStreamerContext.open())[Symbol.dispose]();
-    return undefined;
-  } catch (error) {
-    if (error instanceof LibraryNotFoundError) return "GStreamer 1.22";
-    throw error;
-  }
-}
+export const missing: string | undefined = lacking();
 
 /** A test that needs GStreamer, after which nothing of samepage's is left. */
 export function test(name: string, fn: () => void | Promise<void>): void {
@@ -27,5 +20,35 @@ export function test(name: string, fn: () => void | Promise<void>): void {
     name: ignore ? `${name} (not here: ${missing})` : name,
     ignore,
     fn: withEmptyLedger(async () => await fn()),
+  });
+}
+
+/** A context, and a graph of it and the host. */
+export class Open implements Disposable {
+  readonly gst: GStreamerContext = GStreamerContext.openSync();
+  readonly graph: MapperGraph = new MapperGraph([host, this.gst]);
+
+  /** A map to the host, which is an alias. */
+  map(frame: Frame, access: "read" | "read-write" = "read"): Frame<HostTensor> {
+    const mapped = this.graph.map(frame, host, { access }) as Frame<HostTensor>;
+    assertEquals(mapped.route!.bytesMoved, 0);
+    return mapped;
+  }
+
+  [Symbol.dispose](): void {
+    this.graph[Symbol.dispose]();
+    this.gst[Symbol.dispose]();
+  }
+}
+
+/** A test with a context, after which nothing of samepage's is left. */
+export function testOpen(name: string, run: (open: Open) => void | Promise<void>): void {
+  test(name, async () => {
+    {
+      using open = new Open();
+      await run(open);
+    }
+    // The memory of a flag that GStreamer has set is freed soon, and not at once.
+    await until(() => ledger.alive["native.flag"] === undefined);
   });
 }

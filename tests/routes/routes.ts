@@ -23,10 +23,12 @@ import type { LayoutInit } from "../../src/core/layout/layout.ts";
 import type { Mapped } from "../../src/core/tensors/mapped.ts";
 import type { EglContext } from "../../src/egl/mod.ts";
 import type { FFmpegContext } from "../../src/ffmpeg/mod.ts";
+import type { GStreamerContext } from "../../src/gstreamer/mod.ts";
 import type { OpenCLContext } from "../../src/opencl/mod.ts";
 import type { VaapiContext } from "../../src/vaapi/mod.ts";
 import type { VulkanContext } from "../../src/vulkan/mod.ts";
 import { CFrame } from "../ffmpeg/frames.ts";
+import { CBuffer, memory } from "../gstreamer/buffers.ts";
 
 /** A kind of memory: a name that is the same on every machine, and memory of it, by what it is. */
 export interface Node {
@@ -133,6 +135,16 @@ export function ffmpegNodes(ffmpeg: FFmpegContext): Node[] {
   };
   const sources = { "NV12": picture("nv12"), "yuv422p10le": picture("yuv422p10le"), "GRAY8": picture("gray") };
   return [{ name: "avframe", target: ffmpeg, sources }];
+}
+
+/** GstBuffers: pictures of GStreamer's own. */
+export function gstreamerNodes(gst: GStreamerContext): Node[] {
+  const picture = (format: string) => () => {
+    using made = new CBuffer(memory(4 * WIDTH * HEIGHT));
+    return gst.attach(made.address, { caps: `video/x-raw,format=${format},width=${WIDTH},height=${HEIGHT}` });
+  };
+  const sources = { "NV12": picture("NV12"), "Y42B": picture("Y42B"), "GRAY8": picture("GRAY8") };
+  return [{ name: "gstbuffer", target: gst, sources }];
 }
 
 /**

@@ -2,12 +2,14 @@
 import { MapperGraph } from "../../mod.ts";
 import { EglContext } from "../../src/egl/mod.ts";
 import { FFmpegContext } from "../../src/ffmpeg/mod.ts";
+import { GStreamerContext } from "../../src/gstreamer/mod.ts";
 import type { OpenCLContext } from "../../src/opencl/mod.ts";
 import { OpenCVContext } from "../../src/opencv/mod.ts";
 import { VaapiContext } from "../../src/vaapi/mod.ts";
 import { VulkanContext } from "../../src/vulkan/mod.ts";
 import { missing as missingEgl } from "../egl/help.ts";
 import { buildFrames } from "../ffmpeg/frames.ts";
+import { lacking as lackingGStreamer } from "../gstreamer/lacking.ts";
 import { HERE, open, type Platform } from "../opencl/help.ts";
 import { present as hasOpenCV } from "../opencv/help.ts";
 import { buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
@@ -17,6 +19,7 @@ import {
   bytesOf,
   eglNodes,
   ffmpegNodes,
+  gstreamerNodes,
   HEIGHT,
   hostNode,
   type Node,
@@ -34,6 +37,7 @@ const OPENCV = hasOpenCV ? undefined : "OpenCV";
 const VULKAN = missingVulkan();
 const EGL = missingEgl();
 const FFMPEG = await buildFrames();
+const GSTREAMER = lackingGStreamer();
 const without = (platform: Platform) => HERE.includes(platform) ? undefined : platform;
 
 /** A set of contexts, whose routes are in one file; where one of them is missing, the test says so. */
@@ -80,6 +84,16 @@ routesTest("ffmpeg", [FFMPEG, OPENCV, without("pocl")], (made) => {
   return [
     hostNode(),
     ...ffmpegNodes(made.use(FFmpegContext.open())),
+    ...openclNodes("opencl", cl),
+    ...opencvNodes(made, cl),
+  ];
+});
+
+routesTest("gstreamer", [GSTREAMER, OPENCV, without("pocl")], (made) => {
+  const cl = made.use(open("pocl"));
+  return [
+    hostNode(),
+    ...gstreamerNodes(made.use(GStreamerContext.openSync())),
     ...openclNodes("opencl", cl),
     ...opencvNodes(made, cl),
   ];

@@ -158,6 +158,8 @@ export const gstreamer: Library = {
       "gst_mini_object_is_writable",
       "gst_mini_object_make_writable",
     ),
+    ...taking(["object"], "gst_mini_object_get_qdata"),
+    ...taking(["object", "data"], "gst_mini_object_set_qdata"),
     ...taking(["bin"], "gst_bin_get_by_name", "gst_bin_recalculate_latency"),
     ...taking(
       ["element"],
@@ -341,7 +343,10 @@ export const gstreamer: Library = {
     { type: "GstMapFlags", names: ["GST_MAP_READ", "GST_MAP_WRITE", "GST_MAP_FLAG_LAST"] },
     { type: "GstMemoryFlags", names: ["GST_MEMORY_FLAG_*"] },
     { type: "GstBufferFlags", names: ["GST_BUFFER_FLAG_*"] },
-    { type: "GstBufferCopyFlags", names: ["FLAGS", "TIMESTAMPS", "META"].map((name) => `GST_BUFFER_COPY_${name}`) },
+    {
+      type: "GstBufferCopyFlags",
+      names: ["FLAGS", "TIMESTAMPS", "META", "MEMORY", "DEEP"].map((name) => `GST_BUFFER_COPY_${name}`),
+    },
     { type: "GstMetaFlags", names: ["GST_META_FLAG_*"] },
     { type: "GstPadProbeType", names: ["GST_PAD_PROBE_TYPE_*"] },
     {
@@ -492,6 +497,10 @@ export const gstVideo: Library = {
     { type: "GstVideoFormat", names: ["GST_VIDEO_FORMAT_UNKNOWN", "GST_VIDEO_FORMAT_ENCODED"] },
     { type: "GstVideoFormatFlags", names: ["GST_VIDEO_FORMAT_FLAG_*"] },
     { type: "GstVideoColorRange", names: ["GST_VIDEO_COLOR_RANGE_*"] },
+    { type: "GstVideoColorMatrix", names: ["GST_VIDEO_COLOR_MATRIX_*"] },
+    { type: "GstVideoTransferFunction", names: ["GST_VIDEO_TRANSFER_*"] },
+    { type: "GstVideoColorPrimaries", names: ["GST_VIDEO_COLOR_PRIMARIES_*"] },
+    { type: "GstVideoChromaSite", names: ["GST_VIDEO_CHROMA_SITE_*"] },
     { type: "GstVideoInterlaceMode", names: ["GST_VIDEO_INTERLACE_MODE_*"] },
     { type: "GstVideoFrameFlags", names: ["GST_VIDEO_FRAME_FLAG_NONE"] },
     { type: "int", names: ["GST_VIDEO_MAX_PLANES", "GST_VIDEO_MAX_COMPONENTS"] },

@@ -203,6 +203,10 @@ export interface MediaFacts {
   readonly timeBase?: readonly [numerator: number, denominator: number];
   /** True for a frame that is decoded without others. */
   readonly keyFrame?: boolean;
+  /** True for a frame before which others are missing. */
+  readonly discontinuous?: boolean;
+  /** Frames a second, where that does not change. */
+  readonly frameRate?: readonly [numerator: number, denominator: number];
   /** A pixel's width by its height. */
   readonly sampleAspect?: readonly [numerator: number, denominator: number];
   /** The matrix between RGB and YCbCr: `"smpte170m"`. */
@@ -430,6 +434,7 @@ function colourIn(given: Colour | undefined): Pick<ImageInfo, "colour"> {
 type Fact = readonly [expected: string, isOne: (fact: unknown) => boolean];
 
 const MOMENT: Fact = ["a bigint of 64 bits", (it) => typeof it === "bigint" && BigInt.asIntN(64, it) === it];
+const BOOLEAN: Fact = ["a boolean", (it) => typeof it === "boolean"];
 const TEXT: Fact = ["a string", (it) => typeof it === "string"];
 const RATIO: Fact = [
   "two integers of 32 bits",
@@ -437,8 +442,8 @@ const RATIO: Fact = [
 ];
 
 const FACTS: { readonly [N in keyof MediaFacts]-?: Fact } = {
-  ...{ pts: MOMENT, duration: MOMENT, timeBase: RATIO, sampleAspect: RATIO },
-  keyFrame: ["a boolean", (it) => typeof it === "boolean"],
+  ...{ pts: MOMENT, duration: MOMENT, timeBase: RATIO, frameRate: RATIO, sampleAspect: RATIO },
+  ...{ keyFrame: BOOLEAN, discontinuous: BOOLEAN },
   ...{ matrix: TEXT, primaries: TEXT, transfer: TEXT, chromaLocation: TEXT },
 };
 

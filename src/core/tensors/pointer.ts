@@ -41,6 +41,13 @@ export abstract class PointerTensor extends Tensor<Address> {
   }
 }
 
+/** Where the first of some tensors begins, and the last one ends. */
+export function endsOf(tensors: readonly PointerTensor[]): readonly [start: Address, end: bigint] {
+  const starts = tensors.map(({ address }) => address);
+  const ends = tensors.map(({ address, layout: { byteLength } }) => address + BigInt(byteLength));
+  return [starts.reduce((a, b) => a < b ? a : b), ends.reduce((a, b) => a > b ? a : b)];
+}
+
 /** A kind of memory that device code reaches by address, as a target. */
 export abstract class PointerMemory<T extends Tensor, C extends Context = Context> extends PrintedTarget<C>
   implements MemoryTarget<T> {

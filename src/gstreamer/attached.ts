@@ -1,0 +1,208 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import * as gs from "../../ffi/gstreamer/constants.ts";
+import { GstVideoCropMeta, GstVideoMeta } from "../../ffi/gst_video/structs.ts";
+import type { Natives } from "../core/contract.ts";
+import type { PlaneLayout } from "../core/layout/components.ts";
+import { type FrameInfo, frameInfo, planeLayouts, withMedia } from "../core/layout/frame_info.ts";
+import { heldPicture, layoutWithin } from "../core/layout/held_picture.ts";
+import { type Layout, layout } from "../core/layout/layout.ts";
+import { viewAt } from "../core/native/pin.ts";
+import { Recent } from "../core/recent.ts";
+import { adoptFrame, adoptTensor } from "../core/tensors/adopt.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import { type Caps, NANOSECONDS, type Sound } from "./caps.ts";
+import type { GStreamerContext } from "./context.ts";
+import { imageFormatOf, pixelsFormat } from "./formats.ts";
+import { type Block, type Given, HeldBuffer, type Wanted } from "./held.ts";
+import { checks, gst, gstAudio, gstVideo } from "./library.ts";
+import type { GStreamerTensor } from "./memory.ts";
+import { structs } from "./objects.ts";
+
+/** A frame over a new reference to a buffer of other code's. `natives`: of the context whose frames dma-bufs are. */
+export function attachedFrame(
+  context: GStreamerContext,
+  natives: Natives | undefined,
+  given: Given,
+  wanted: Wanted,
+): Frame {
+  const caps = given.caps === undefined ? undefined : context.caps.of(given.caps);
+  const asDmaBufs = natives !== undefined && given.areDmaBufs;
+  const held = new HeldBuffer(given, wanted, asDmaBufs);
+  const { blocks, access } = held;
+  const { info, planes } = held.allOrNothing(() => contentsOf(held, caps));
+  if (asDmaBufs) return dmaBufFrame(context, natives, held, { info, planes });
+  const adopted = planes.map(([i, layout]) => ({ handle: blocks[i].address, layout, block: blocks[i] }));
+  const frame = adoptFrame(context, held, info, adopted, { access, name: `gstbuffer ${info.format}`, later: true });
+  if (held.isCopy) context.countCopied(frame.byteLength);
+  return frame;
+}
+
+/** The frame of its dma-bufs, which are the other context's. */
+function dmaBufFrame(context: GStreamerContext, natives: Natives, held: HeldBuffer, { info, planes }: Contents): Frame {
+  const { blocks, access } = held;
+  const release = () => held.release("unused");
+  const picture = held.allOrNothing(() => {
+    if (info.type !== "image") {
+      const what = `its GstBuffer has ${info.format}, and frames of dma-bufs are of samepage's own formats.`;
+      throw checks.wrong("pointer", what, "Attach it by a context that was opened without { on }.");
+    }
+    const objects = held.fds.map((fd) => ({ handle: BigInt(fd) }));
+    const places = planes.map(([object, { byteOffset, strides }]) => {
+      return { object, offset: Number(blocks[object].address) + byteOffset, stride: strides[0] };
+    });
+    return { info, picture: { objects, planes: places } };
+  });
+  const frame = natives.attach(picture.picture, picture.info, { access, owner: release });
+  frame.resource.dependOn(context.resource);
+  return frame;
+}
+
+/** A tensor over the bytes of such a buffer, whatever they are. */
+export function attachedBytes(context: GStreamerContext, given: Given, wanted: Wanted): GStreamerTensor {
+  const { length } = given.memories;
+  if (length > 1) {
+    throw checks.unfit(
+      "pointer",
+      `its GstBuffer has ${length} blocks of memory, and a tensor is one.`,
+      "Attach it as a frame.",
+    );
+  }
+  const held = new HeldBuffer(given, wanted, false);
+  const { blocks: [block], access } = held;
+  const at = held.allOrNothing(() => layout({ shape: [block.byteLength], dtype: "u8" }));
+  const tensor = adoptTensor(context, held, { handle: block.address, layout: at, block }, { access });
+  if (held.isCopy) context.countCopied(tensor.byteLength);
+  return tensor;
+}
+
+/** What a buffer is, and where its planes lie: in which block, and where there. */
+interface Contents {
+  readonly info: FrameInfo;
+  readonly planes: readonly (readonly [block: number, layout: Layout])[];
+}
+
+/** What the frames of a stream have in common. */
+const streams = new Recent<Contents>();
+
+/** @throws {ArgumentError} for what has no elements in memory. @throws {LayoutError} for planes elsewhere. */
+function contentsOf({ handle, blocks }: HeldBuffer, caps: Caps | undefined): Contents {
+  const metas = metasOf(handle, caps?.sound);
+  const { info, planes } = streams.of(numbersOf(metas, blocks, caps), () => {
+    return caps?.sound === undefined ? picture(metas, blocks, caps) : sound(metas, blocks, caps.sound);
+  });
+  return { info: withMedia(info, { ...info.media, ...momentOf(handle) }), planes };
+}
+
+/** What a frame alone has. */
+function momentOf(buffer: Address) {
+  const { pts, duration, flags } = structs.GstBuffer.copyOf(buffer);
+  return {
+    timeBase: NANOSECONDS,
+    keyFrame: (flags & gs.GST_BUFFER_FLAG_DELTA_UNIT) === 0,
+    ...pts !== gs.GST_CLOCK_TIME_NONE && { pts },
+    ...duration !== gs.GST_CLOCK_TIME_NONE && { duration },
+    ...(flags & gs.GST_BUFFER_FLAG_DISCONT) !== 0 && { discontinuous: true },
+  };
+}
+
+/** What a buffer says of where its planes lie. The structs are valid until the next call. */
+function metasOf(buffer: Address, said: Sound | undefined) {
+  const copyOf = <T>(meta: Address, copy: (meta: Address) => T) => meta === NULL ? undefined : copy(meta);
+  if (said === undefined) {
+    return {
+      video: copyOf(gstVideo().gst_buffer_get_video_meta(buffer), (meta) => structs.GstVideoMeta.copyOf(meta)),
+      crop: copyOf(
+        gst().gst_buffer_get_meta(buffer, gstVideo().gst_video_crop_meta_api_get_type()),
+        (meta) => structs.GstVideoCropMeta.copyOf(meta),
+      ),
+    };
+  }
+  const meta = gst().gst_buffer_get_meta(buffer, gstAudio().gst_audio_meta_api_get_type());
+  const audio = copyOf(meta, (meta) => structs.GstAudioMeta.copyOf(meta));
+  if (audio === undefined || said.layout === "interleaved") return { audio };
+  return { audio, offsets: viewAt(audio.offsets as Address, 8 * said.channels, "gstreamer") };
+}
+
+type Metas = ReturnType<typeof metasOf>;
+
+let numbers = new Float64Array(256);
+
+/** All numbers that a stream's description looks at. They are valid until the next call. */
+function numbersOf({ video, crop, audio, offsets }: Metas, blocks: readonly Block[], caps: Caps | undefined) {
+  const words: readonly (readonly [view: DataView | undefined, from: number, to: number])[] = [
+    [video?.view, VIDEO.format.offset, VIDEO.map.offset],
+    [crop?.view, CROP.x.offset, CROP.height.offset + 4],
+    [offsets, 0, offsets?.byteLength ?? 0],
+  ];
+  const most = 4 + 2 * blocks.length + words.reduce((sum, [, from, to]) => sum + 1 + (to - from) / 4, 0);
+  if (most > numbers.length) numbers = new Float64Array(most); // sound of a hundred channels
+  let n = 0;
+  numbers[n++] = caps?.number ?? 0;
+  numbers[n++] = Number(audio?.samples ?? 0n);
+  for (const [view, from, to] of words) {
+    numbers[n++] = view === undefined ? 0 : 1;
+    if (view !== undefined) { for (let at = from; at < to; at += 4) numbers[n++] = view.getInt32(at, true); }
+  }
+  for (const { address, byteLength } of blocks) {
+    numbers[n++] = byteLength;
+    numbers[n++] = Number(address & 7n);
+  }
+  return numbers.subarray(0, n);
+}
+
+const { fields: VIDEO } = GstVideoMeta;
+const { fields: CROP } = GstVideoCropMeta;
+
+function picture({ video, crop }: Metas, blocks: readonly Block[], caps: Caps | undefined): Contents {
+  const said = caps?.pictures;
+  const whole = video ?? said;
+  if (whole === undefined) {
+    const what = caps === undefined ? "there are none, and its GstBuffer has no GstVideoMeta" : `they are ${caps.name}`;
+    throw checks.wrong("caps", `${what}: what it holds is not known.`, "attachBytes() has its bytes.");
+  }
+  const format = pixelsFormat(whole.format, "pointer");
+  if (said !== undefined && said.format !== whole.format) {
+    const other = pixelsFormat(said.format, "caps").name;
+    throw checks.wrong("caps", `they have ${other}, and the GstVideoMeta of its buffer has ${format.name}.`);
+  }
+  const { x, y, width, height } = crop ?? { x: 0, y: 0, width: whole.width, height: whole.height };
+  const [{ step }] = format.planes; // more than 1 where luma and chroma take turns
+  if (x + width > whole.width || y + height > whole.height || width === 0 || height === 0 || x % step !== 0) {
+    const shown = `${width} × ${height} from ${x}, ${y} on`;
+    const there = `${whole.width} × ${whole.height} of ${format.name}${step === 1 ? "" : `, by ${step} pixels`}`;
+    throw checks.unfit("pointer", `its GstVideoCropMeta shows ${shown}, and there are ${there}.`);
+  }
+  const { info, planes } = heldPicture(checks, {
+    ...{ media: {}, ...said, name: format.name, format: imageFormatOf(format, width, height), planes: format.planes },
+    crop: { left: x, top: y, width, height },
+    strideOf: (i) => video?.view.getInt32(VIDEO.stride.offset + 4 * i, true) ?? said!.places[i].stride,
+    strideName: (i) => `the stride of plane ${i} of its GstBuffer`,
+  });
+  const offsetOf = (i: number) =>
+    video === undefined ? said!.places[i].offset : Number(video.view.getBigUint64(VIDEO.offset.offset + 8 * i, true));
+  return { info, planes: planes.map((plane, i) => placed(plane, i, offsetOf(i), blocks)) };
+}
+
+function sound({ audio, offsets }: Metas, blocks: readonly Block[], { bytesPerFrame, ...said }: Sound): Contents {
+  if (audio === undefined && said.layout === "planar") {
+    throw checks.wrong("pointer", "each channel has a plane, and its GstBuffer has no GstAudioMeta, which says where.");
+  }
+  const all = blocks.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const samples = audio === undefined ? Math.floor(all / bytesPerFrame) : Number(audio.samples);
+  if (samples === 0) throw checks.wrong("pointer", "its GstBuffer has no samples.");
+  const info = frameInfo({ ...said, samples });
+  const offsetOf = (i: number) => Number(offsets?.getBigUint64(8 * i, true) ?? 0n);
+  const planes = planeLayouts(info).map((plane, i) => placed({ ...plane, byteOffset: 0 }, i, offsetOf(i), blocks));
+  return { info, planes };
+}
+
+/** Where a plane lies that begins at a byte of the buffer, whose memories follow one another. */
+function placed(plane: PlaneLayout, i: number, offset: number, blocks: readonly Block[]): Contents["planes"][number] {
+  let start = 0;
+  for (const [b, block] of blocks.entries()) {
+    const at = offset - start;
+    if (at < block.byteLength) return [b, layoutWithin(checks, plane, at, block, `memory ${b} of its GstBuffer`)];
+    start += block.byteLength;
+  }
+  throw checks.unfit("pointer", `plane ${i} begins at byte ${offset}, and its GstBuffer has ${start}.`);
+}

@@ -1,0 +1,276 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import { GST_AUDIO_LAYOUT_INTERLEAVED, GST_AUDIO_LAYOUT_NON_INTERLEAVED } from "../../ffi/gst_audio/constants.ts";
+import * as video from "../../ffi/gst_video/constants.ts";
+import { GstAudioInfo } from "../../ffi/gst_audio/structs.ts";
+import { GstVideoInfo } from "../../ffi/gst_video/structs.ts";
+import type { DType } from "../core/layout/dtype.ts";
+import { colourOf, known, matrixNameOf } from "../core/layout/facts.ts";
+import type { AudioInfo, Colour, FrameInfo, MediaFacts } from "../core/layout/frame_info.ts";
+import { rescaled } from "../core/layout/ratio.ts";
+import type { InMemory } from "../core/native/struct_type.ts";
+import { cString, textAt } from "../core/native/text.ts";
+import { formatNumber, gstName, pixelsFormat } from "./formats.ts";
+import { checks, gst, gstAudio, gstVideo, made } from "./library.ts";
+import { miniObjectAt, newStruct, structs, unreference } from "./objects.ts";
+
+/** What caps say of the pictures of a stream. */
+export interface Pictures {
+  /** A GstVideoFormat. */
+  readonly format: number;
+  readonly width: number;
+  readonly height: number;
+  /** Where planes lie in a buffer that does not say it itself. */
+  readonly places: readonly Place[];
+  readonly colour?: Colour;
+  readonly media: MediaFacts;
+}
+
+/** Where a plane begins in a buffer, and how far it is from a row to the next. */
+export interface Place {
+  readonly offset: number;
+  readonly stride: number;
+}
+
+/** What caps say of sound. */
+export type Sound = Omit<AudioInfo, "samples"> & {
+  /** Bytes of a sample of all channels. */
+  readonly bytesPerFrame: number;
+};
+
+/** What caps say of buffers: of pictures, of sound, or nothing that samepage knows. */
+export interface Caps {
+  /** No other caps have it. */
+  readonly number: number;
+  readonly address: Address;
+  /** The kind of the stream: `"video/x-raw"`. */
+  readonly name: string;
+  readonly pictures?: Pictures;
+  readonly sound?: Sound;
+}
+
+/** The most that a context keeps. */
+const MOST = 8;
+
+let count = 0;
+
+/** The caps that buffers had lately. A context has a reference to each, so that no others come to their address. */
+export class KnownCaps {
+  readonly #known: (Caps & { readonly text?: string })[] = [];
+
+  /** @throws {ArgumentError} for what is not the address of fixed caps, nor their text, or has no pixels in memory. */
+  of(given: unknown): Caps {
+    const found = this.#known.find(({ address, text }) => given === address || given === text);
+    if (found !== undefined) return found;
+    const address = typeof given === "string" ? capsFrom(given) : capsAt(checks.handleIn<Address>(given, "caps"));
+    try {
+      const text = typeof given === "string" ? { text: given } : {};
+      this.#known.unshift({ number: ++count, address, ...text, ...describedCaps(address) });
+    } catch (error) {
+      unreference(address);
+      throw error;
+    }
+    for (const { address } of this.#known.splice(MOST)) unreference(address);
+    return this.#known[0];
+  }
+
+  /** The context ends. */
+  free(): void {
+    for (const { address } of this.#known.splice(0)) unreference(address);
+  }
+}
+
+function capsFrom(text: string): Address {
+  const caps = gst().gst_caps_from_string(cString(text));
+  if (caps !== NULL) return caps;
+  throw checks.wrong("caps", `GStreamer reads no caps in "${text}".`, EXAMPLE, "gst_caps_from_string");
+}
+
+const EXAMPLE = 'As in "video/x-raw,format=NV12,width=64,height=64".';
+
+/** A new reference. */
+function capsAt(address: Address): Address {
+  miniObjectAt(address, "caps", "GstCaps");
+  return gst().gst_mini_object_ref(address);
+}
+
+function describedCaps(caps: Address): Omit<Caps, "number" | "address"> {
+  if (gst().gst_caps_is_fixed(caps) === 0) {
+    throw checks.wrong("caps", "they leave a choice, and a buffer's do not.", "Pass those that a pad or a sample has.");
+  }
+  const name = textAt(gst().gst_structure_get_name(gst().gst_caps_get_structure(caps, 0)))!;
+  if (name === "video/x-raw") return { name, pictures: picturesOf(caps) };
+  return name === "audio/x-raw" ? { name, sound: soundOf(caps) } : { name };
+}
+
+type VideoInfo = InMemory<typeof GstVideoInfo>;
+
+function picturesOf(caps: Address): Pictures {
+  const info = newStruct(structs.GstVideoInfo, GstVideoInfo);
+  if (gstVideo().gst_video_info_from_caps(info.view, caps) === 0) throw unread("gst_video_info_from_caps");
+  const { width, height, view, interlace_mode } = info;
+  if (interlace_mode === video.GST_VIDEO_INTERLACE_MODE_ALTERNATE) {
+    throw checks.wrong("caps", "each of their buffers has every other row.", "Put interleave in front: deinterlace.");
+  }
+  const format = structs.GstVideoFormatInfo.copyOf(info.finfo as Address).format;
+  const { offset, stride } = GstVideoInfo.fields;
+  const places = pixelsFormat(format, "caps").planes.map((_, i) => ({
+    offset: Number(view.getBigUint64(offset.offset + 8 * i, true)),
+    stride: view.getInt32(stride.offset + 4 * i, true),
+  }));
+  const media = mediaOf(info);
+  const colour = colourOf(media.matrix, rangeOf(info.range));
+  return { format, width, height, places, media, ...colour && { colour } };
+}
+
+function soundOf(caps: Address): Sound {
+  const info = newStruct(structs.GstAudioInfo, GstAudioInfo);
+  if (gstAudio().gst_audio_info_from_caps(info.view, caps) === 0) throw unread("gst_audio_info_from_caps");
+  const { format: number } = structs.GstAudioFormatInfo.copyOf(info.finfo as Address);
+  const name = textAt(gstAudio().gst_audio_format_to_string(number))!;
+  const format = Object.keys(SAMPLES).find((dtype) => SAMPLES[dtype as DType] === name) as DType | undefined;
+  if (format === undefined) throw checks.wrong("caps", `their samples are ${name}, which are no elements.`, RESAMPLE);
+  return {
+    ...{ type: "audio", format, sampleRate: info.rate, channels: info.channels, bytesPerFrame: info.bpf },
+    layout: info.layout === GST_AUDIO_LAYOUT_INTERLEAVED ? "interleaved" : "planar",
+  };
+}
+
+const RESAMPLE = "Put audioconvert and caps of another format in front: audio/x-raw,format=S16LE.";
+
+function unread(fn: string) {
+  return checks.wrong("caps", "GStreamer cannot read them.", "Have they a format, a size and a rate?", fn);
+}
+
+/** GStreamer's names of samples. */
+const SAMPLES: { readonly [T in DType]?: string } = {
+  ...{ u8: "U8", i8: "S8", u16: "U16LE", i16: "S16LE", u32: "U32LE", i32: "S32LE", f32: "F32LE", f64: "F64LE" },
+};
+
+type Names = Readonly<Record<string, number>>;
+
+const MATRICES: Names = {
+  ...{ gbr: video.GST_VIDEO_COLOR_MATRIX_RGB, fcc: video.GST_VIDEO_COLOR_MATRIX_FCC },
+  ...{ smpte170m: video.GST_VIDEO_COLOR_MATRIX_BT601, bt470bg: video.GST_VIDEO_COLOR_MATRIX_BT601 },
+  ...{ bt709: video.GST_VIDEO_COLOR_MATRIX_BT709, bt2020nc: video.GST_VIDEO_COLOR_MATRIX_BT2020 },
+  ...{ smpte240m: video.GST_VIDEO_COLOR_MATRIX_SMPTE240M },
+};
+
+const TRANSFERS: Names = {
+  ...{ linear: video.GST_VIDEO_TRANSFER_GAMMA10, bt470m: video.GST_VIDEO_TRANSFER_GAMMA22 },
+  ...{ bt470bg: video.GST_VIDEO_TRANSFER_GAMMA28, bt709: video.GST_VIDEO_TRANSFER_BT709 },
+  ...{ smpte170m: video.GST_VIDEO_TRANSFER_BT601, smpte240m: video.GST_VIDEO_TRANSFER_SMPTE240M },
+  ...{ "iec61966-2-1": video.GST_VIDEO_TRANSFER_SRGB, log100: video.GST_VIDEO_TRANSFER_LOG100 },
+  ...{ log316: video.GST_VIDEO_TRANSFER_LOG316, "bt2020-12": video.GST_VIDEO_TRANSFER_BT2020_12 },
+  ...{ "bt2020-10": video.GST_VIDEO_TRANSFER_BT2020_10, smpte2084: video.GST_VIDEO_TRANSFER_SMPTE2084 },
+  ...{ "arib-std-b67": video.GST_VIDEO_TRANSFER_ARIB_STD_B67 },
+};
+
+const PRIMARIES: Names = {
+  ...{ bt709: video.GST_VIDEO_COLOR_PRIMARIES_BT709, bt470m: video.GST_VIDEO_COLOR_PRIMARIES_BT470M },
+  ...{ bt470bg: video.GST_VIDEO_COLOR_PRIMARIES_BT470BG, smpte170m: video.GST_VIDEO_COLOR_PRIMARIES_SMPTE170M },
+  ...{ smpte240m: video.GST_VIDEO_COLOR_PRIMARIES_SMPTE240M, film: video.GST_VIDEO_COLOR_PRIMARIES_FILM },
+  ...{ bt2020: video.GST_VIDEO_COLOR_PRIMARIES_BT2020, smpte428: video.GST_VIDEO_COLOR_PRIMARIES_SMPTEST428 },
+  ...{ smpte431: video.GST_VIDEO_COLOR_PRIMARIES_SMPTERP431, smpte432: video.GST_VIDEO_COLOR_PRIMARIES_SMPTEEG432 },
+  ...{ ebu3213: video.GST_VIDEO_COLOR_PRIMARIES_EBU3213 },
+};
+
+const CHROMA_SITES: Names = {
+  ...{ left: video.GST_VIDEO_CHROMA_SITE_MPEG2, center: video.GST_VIDEO_CHROMA_SITE_JPEG },
+  ...{ topleft: video.GST_VIDEO_CHROMA_SITE_COSITED, top: video.GST_VIDEO_CHROMA_SITE_V_COSITED },
+};
+
+/** GStreamer's numbers, by FFmpeg's names: our fact, and the field of a GstVideoInfo. Of two names, the first is read. */
+const NAMED = [
+  ["matrix", "matrix", MATRICES],
+  ["transfer", "transfer", TRANSFERS],
+  ["primaries", "primaries", PRIMARIES],
+  ["chromaLocation", "chroma_site", CHROMA_SITES],
+] as const;
+
+const RANGES = { full: video.GST_VIDEO_COLOR_RANGE_0_255, limited: video.GST_VIDEO_COLOR_RANGE_16_235 } as const;
+
+function rangeOf(number: number): Colour["range"] {
+  return (["full", "limited"] as const).find((range) => RANGES[range] === number);
+}
+
+function mediaOf(info: VideoInfo): MediaFacts {
+  const names = NAMED.map(([fact, field, names]) => {
+    return [fact, Object.keys(names).find((name) => names[name] === info[field])] as const;
+  });
+  return known({
+    frameRate: info.fps_n === 0 ? undefined : Object.freeze([info.fps_n, info.fps_d] as const),
+    sampleAspect: Object.freeze([info.par_n, info.par_d] as const),
+    ...Object.fromEntries(names),
+  });
+}
+
+/** A GstVideoInfo of pictures. @throws {ArgumentError} for a format that GStreamer does not have. */
+export function videoInfoOf(given: Exclude<FrameInfo, AudioInfo>): VideoInfo {
+  const { width, height, colour, media = {} } = given;
+  const info = newStruct(structs.GstVideoInfo, GstVideoInfo);
+  gstVideo().gst_video_info_init(info.view);
+  if (gstVideo().gst_video_info_set_format(info.view, formatOf(given), width, height) === 0) {
+    throw checks.wrong("frame", `GStreamer has no pictures of ${width} × ${height}.`);
+  }
+  for (const [fact, field, names] of NAMED) {
+    const name = media[fact] ?? (fact === "matrix" ? matrixNameOf(colour) : undefined);
+    if (name !== undefined && Object.hasOwn(names, name)) info[field] = names[name];
+  }
+  if (colour?.range !== undefined) info.range = RANGES[colour.range];
+  [info.par_n, info.par_d] = media.sampleAspect ?? [1, 1];
+  [info.fps_n, info.fps_d] = media.frameRate ?? [0, 1];
+  return info;
+}
+
+/** GStreamer's number of the format of pictures. @throws {ArgumentError} if it has none. */
+export function formatOf(info: Exclude<FrameInfo, AudioInfo>): number {
+  const name = info.type === "image" ? gstName(info.format) : info.format;
+  const format = formatNumber(name);
+  if (format === 0) throw checks.wrong("frame", `GStreamer has no format ${name}.`, DESCRIBED);
+  if (info.type === "image" || JSON.stringify(pixelsFormat(format, "frame").planes) === JSON.stringify(info.planes)) {
+    return format;
+  }
+  throw checks.wrong("frame", `its planes are not those of GStreamer's ${name}.`, DESCRIBED);
+}
+
+const DESCRIBED = "gstreamer.attach() describes GStreamer's formats.";
+
+/** A GstAudioInfo of sound. @throws {ArgumentError} for samples that GStreamer does not have. */
+export function audioInfoOf({ format, sampleRate, channels, layout }: AudioInfo) {
+  const name = SAMPLES[format];
+  if (name === undefined) throw checks.wrong("frame", `GStreamer has no sound of ${format}.`);
+  if (channels > MOST_CHANNELS) {
+    throw checks.wrong("frame", `expected at most ${MOST_CHANNELS} channels, got ${channels}.`);
+  }
+  const info = newStruct(structs.GstAudioInfo, GstAudioInfo);
+  gstAudio().gst_audio_info_init(info.view);
+  const number = gstAudio().gst_audio_format_from_string(cString(name));
+  gstAudio().gst_audio_info_set_format(info.view, number, sampleRate, channels, null);
+  if (layout === "planar") info.layout = GST_AUDIO_LAYOUT_NON_INTERLEAVED;
+  return info;
+}
+
+/** For more, GStreamer asks where each of them stands. */
+const MOST_CHANNELS = 64;
+
+/** New caps of such frames, which are the caller's. */
+export function capsOf(info: FrameInfo): Address {
+  if (info.type === "audio") {
+    return made(gstAudio().gst_audio_info_to_caps(audioInfoOf(info).view), "gst_audio_info_to_caps");
+  }
+  return made(gstVideo().gst_video_info_to_caps(videoInfoOf(info).view), "gst_video_info_to_caps");
+}
+
+/** The time base of a buffer. */
+export const NANOSECONDS = Object.freeze([1, 1_000_000_000] as const);
+
+/** A time in nanoseconds; `otherwise` for none. @throws {ArgumentError} for one of no time base. */
+export function nanoseconds(time: bigint | undefined, { timeBase }: MediaFacts, otherwise: bigint): bigint {
+  if (time === undefined) return otherwise;
+  if (timeBase !== undefined) return rescaled(time, timeBase, NANOSECONDS);
+  throw checks.wrong(
+    "frame",
+    "its info has a time and no timeBase.",
+    "Add one: media: { pts: 40n, timeBase: [1, 1000] }.",
+  );
+}

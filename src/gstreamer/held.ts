@@ -1,0 +1,187 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import * as gs from "../../ffi/gstreamer/constants.ts";
+import { GstMapInfo } from "../../ffi/gstreamer/structs.ts";
+import { AccessError } from "../core/errors.ts";
+import { Spares } from "../core/life/spares.ts";
+import { allOrNothing } from "../core/life/undo.ts";
+import { type Access, writes } from "../core/memory/access.ts";
+import type { Fate } from "../core/memory/allocation.ts";
+import type { InMemory } from "../core/native/struct_type.ts";
+import { textAt } from "../core/native/text.ts";
+import { checks, gst, gstAllocators, made, takenError } from "./library.ts";
+import { isLent } from "./lent.ts";
+import { miniObjectAt, newStruct, structs, unreference } from "./objects.ts";
+
+/** A buffer that a program passed. */
+export interface Given {
+  readonly buffer: Address;
+  /** What is said of it, if anything: caps, or their text. */
+  readonly caps: unknown;
+  readonly memories: readonly Memory[];
+  /** True where the CPU gets at its memory only by an fd, or may do so: all of it is dma-bufs. */
+  readonly areDmaBufs: boolean;
+  readonly isWritable: boolean;
+}
+
+/** A GstMemory of it. */
+interface Memory {
+  readonly address: Address;
+  /** Where its bytes begin in the block that it is a part of, and how many there are. */
+  readonly offset: number;
+  readonly byteLength: number;
+}
+
+/** Bytes of a buffer, in one of its memories. */
+export interface Block {
+  readonly kind: string;
+  readonly address: Address;
+  readonly byteLength: number;
+}
+
+/**
+ * What a program passed: a GstBuffer, or a GstSample with one.
+ *
+ * @throws {ArgumentError} for anything else that is seen to be so, no memory, memory of a device, and a tensor's.
+ */
+export function givenBuffer(pointer: Address, caps?: unknown): Given {
+  const { name, refcount } = miniObjectAt(pointer, "pointer", "GstBuffer", "GstSample");
+  const isSample = name === "GstSample";
+  const buffer = isSample ? gst().gst_sample_get_buffer(pointer) : pointer;
+  if (buffer === NULL) {
+    throw checks.wrong("pointer", "its GstSample has no buffer.", undefined, "gst_sample_get_buffer");
+  }
+  const itsCaps = isSample ? gst().gst_sample_get_caps(pointer) : NULL;
+  const count = gst().gst_buffer_n_memory(buffer);
+  if (count === 0) throw checks.wrong("pointer", "its GstBuffer has no memory.");
+  let isWritable = refcount === 1 && (!isSample || structs.GstBuffer.copyOf(buffer).refcount === 1) &&
+    gst().gst_buffer_is_all_memory_writable(buffer) !== 0; // which says nothing of the flag
+  let areDmaBufs = true;
+  const memories: Memory[] = [];
+  for (let i = 0; i < count; i++) {
+    const address = gst().gst_buffer_peek_memory(buffer, i);
+    const { flags, allocator, offset, size } = structs.GstMemory.copyOf(address);
+    isWritable &&= (flags & gs.GST_MEMORY_FLAG_READONLY) === 0;
+    areDmaBufs = kindOf(allocator as Address) === "dmabuf" && areDmaBufs;
+    memories.push({ address, offset: Number(offset), byteLength: Number(size) });
+    if (!isLent(address)) continue;
+    const remedy = "Use the frame that gstreamer.buffer() was given.";
+    throw checks.wrong("pointer", "its GstBuffer is over a tensor's memory.", remedy);
+  }
+  return { buffer, caps: caps ?? (itsCaps === NULL ? undefined : itsCaps), memories, areDmaBufs, isWritable };
+}
+
+/** Memory that the CPU sees only in a copy, by GStreamer's names of its allocators, and what to put in front. */
+const ELSEWHERE: Readonly<Record<string, readonly [where: string, remedy: string]>> = {
+  GLMemory: ["in a texture of OpenGL's", "gldownload"],
+  GLMemoryEGL: ["in a texture of OpenGL's", "gldownload"],
+  GLMemoryPBO: ["in a texture of OpenGL's", "gldownload"],
+  CUDAMemory: ["on a GPU of NVIDIA's", "cudadownload"],
+  VAMemory: ["in a surface of VA-API's", "vapostproc ! video/x-raw(memory:DMABuf)"],
+  VulkanMemory: ["in memory of Vulkan's", "vulkandownload"],
+  VulkanImageMemory: ["in an image of Vulkan's", "vulkandownload"],
+  VulkanBufferMemory: ["in a buffer of Vulkan's", "vulkandownload"],
+};
+
+/** Names of allocators by their addresses: they are literals of plugins, which GStreamer never closes. */
+const kinds = new Map<bigint, string>();
+
+function kindOf(allocator: Address): string {
+  const { mem_type } = structs.GstAllocator.copyOf(allocator);
+  let kind = kinds.get(mem_type);
+  if (kind === undefined) {
+    kind = textAt(mem_type as Address) ?? "";
+    const elsewhere = ELSEWHERE[kind];
+    if (elsewhere !== undefined) {
+      const what = `the memory of its GstBuffer is ${kind}: its bytes are ${elsewhere[0]}, and the CPU gets a copy.`;
+      throw checks.wrong("pointer", what, `Put ${elsewhere[1]} in front.`);
+    }
+    kinds.set(mem_type, kind);
+  }
+  return kind;
+}
+
+/** How a program wants to use a buffer. */
+export interface Wanted {
+  readonly access: Access | undefined;
+  readonly mayCopy: boolean;
+}
+
+/** A buffer of which we have a reference, with all of its memory mapped; as dma-bufs, without. */
+export class HeldBuffer {
+  /** A GstBuffer. */
+  readonly handle: Address;
+  readonly access: Access;
+  readonly isCopy: boolean;
+  /** Its bytes, memory by memory. Of dma-bufs, the address is where they begin in the fd. */
+  readonly blocks: readonly Block[];
+  readonly #maps: InMemory<typeof GstMapInfo>[] = [];
+
+  /** @throws {AccessError} to write what others may read, without a copy. */
+  constructor({ buffer, isWritable, memories }: Given, { access, mayCopy }: Wanted, asDmaBufs: boolean) {
+    this.access = access ?? (isWritable || mayCopy ? "read-write" : "read");
+    this.isCopy = !isWritable && writes(this.access);
+    if (this.isCopy && (!mayCopy || asDmaBufs)) throw notWritable(asDmaBufs);
+    this.handle = this.isCopy ? copied(buffer) : gst().gst_mini_object_ref(buffer);
+    this.blocks = this.allOrNothing(() => {
+      return memories.map((memory, i) => {
+        const { address, offset: start, byteLength } = memory;
+        if (asDmaBufs) return { kind: "gstreamer.dmabuf", address: BigInt(start) as Address, byteLength };
+        return this.#mapped(this.isCopy ? gst().gst_buffer_peek_memory(this.handle, i) : address);
+      });
+    });
+  }
+
+  /** The fd of each memory, which stays GStreamer's. */
+  get fds(): number[] {
+    return this.blocks.map((_, i) => {
+      return gstAllocators().gst_dmabuf_memory_get_fd(gst().gst_buffer_peek_memory(this.handle, i));
+    });
+  }
+
+  /** Makes something of it, or gives it back. */
+  allOrNothing<T>(make: () => T): T {
+    return allOrNothing("attaching a GstBuffer", make, [() => this.release("unused")]);
+  }
+
+  /** A view that was moved away may still look at the bytes: GStreamer keeps them then. */
+  release(fate: Fate): void {
+    if (fate !== "unused") return;
+    for (const info of this.#maps) {
+      gst().gst_memory_unmap(info.memory as Address, info.view);
+      spares.give(info);
+    }
+    unreference(this.handle);
+  }
+
+  #mapped(memory: Address): Block {
+    const info = spares.take();
+    const flags = writes(this.access) ? gs.GST_MAP_READ | gs.GST_MAP_WRITE : gs.GST_MAP_READ;
+    if (gst().gst_memory_map(memory, info.view, flags) === 0) {
+      throw takenError(NULL, "gst_memory_map", { hint: "Has other code mapped it to write it?" });
+    }
+    this.#maps.push(info);
+    return { kind: "gstreamer.memory", address: info.data as Address, byteLength: Number(info.size) };
+  }
+}
+
+/** What gst_memory_map() fills in. */
+const spares = new Spares(() => newStruct(structs.GstMapInfo, GstMapInfo), () => {}, () => {});
+
+function copied(buffer: Address): Address {
+  const own = made(gst().gst_buffer_new(), "gst_buffer_new");
+  if (gst().gst_buffer_copy_into(own, buffer, COPY, 0n, gst().gst_buffer_get_size(buffer)) !== 0) return own;
+  unreference(own);
+  throw takenError(NULL, "gst_buffer_copy_into");
+}
+
+const COPY = gs.GST_BUFFER_COPY_FLAGS | gs.GST_BUFFER_COPY_TIMESTAMPS | gs.GST_BUFFER_COPY_META |
+  gs.GST_BUFFER_COPY_MEMORY | gs.GST_BUFFER_COPY_DEEP;
+
+function notWritable(areDmaBufs: boolean): AccessError {
+  return new AccessError("access: others may read the GstBuffer's memory, and GStreamer lets it be read only.", {
+    ...{ api: "gstreamer", fn: "gst_buffer_is_writable", argument: "access" },
+    hint: areDmaBufs
+      ? 'Pass { access: "read" }.'
+      : 'Pass { access: "read" }, or { copy: "allow" } for a copy that can be written.',
+  });
+}

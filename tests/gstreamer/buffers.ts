@@ -1,0 +1,133 @@
+/**
+ * GstBuffers as other code makes them: by GStreamer's own functions, and nothing of samepage's.
+ *
+ * @module
+ */
+import { type Address, NULL } from "../../ffi/address.ts";
+import * as gs from "../../ffi/gstreamer/constants.ts";
+import { GstMapInfo, GstMiniObject } from "../../ffi/gstreamer/structs.ts";
+import { GstVideoCropMeta, GstVideoInfo } from "../../ffi/gst_video/structs.ts";
+import { cString } from "../../src/core/native/text.ts";
+import { viewAt } from "../../src/core/native/pin.ts";
+import { formatNumber } from "../../src/gstreamer/formats.ts";
+import { gst, gstVideo, made, takenError } from "../../src/gstreamer/library.ts";
+
+/** A mini object of GStreamer's that the test has a reference to. */
+export class Owned implements Disposable {
+  readonly address: Address;
+
+  constructor(address: Address) {
+    this.address = address;
+  }
+
+  /** How many references there are to it. */
+  get references(): number {
+    return viewAt(this.address, GstMiniObject.size, "gstreamer").getInt32(GstMiniObject.fields.refcount.offset, true);
+  }
+
+  /** One more. */
+  again(): Owned {
+    return new Owned(gst().gst_mini_object_ref(this.address));
+  }
+
+  [Symbol.dispose](): void {
+    gst().gst_mini_object_unref(this.address);
+  }
+}
+
+/** Where memory begins that is mapped for the moment, and how long it is. */
+function placeOf(memory: Address, flags: number): readonly [address: Address, byteLength: number] {
+  const info = new DataView(new ArrayBuffer(GstMapInfo.size));
+  if (gst().gst_memory_map(memory, info, flags) === 0) throw takenError(NULL, "gst_memory_map");
+  const { data, size } = GstMapInfo.fields;
+  gst().gst_memory_unmap(memory, info);
+  return [info.getBigUint64(data.offset, true) as Address, Number(info.getBigUint64(size.offset, true))];
+}
+
+function mapped(memory: Address, flags: number): DataView<ArrayBuffer> {
+  return viewAt(...placeOf(memory, flags), "gstreamer");
+}
+
+/** Where the first memory of a buffer begins. */
+export function addressIn(buffer: Owned): Address {
+  return placeOf(gst().gst_buffer_peek_memory(buffer.address, 0), gs.GST_MAP_READ)[0];
+}
+
+/** Memory of GStreamer's: so many bytes, of which each is its place's number and `first`. */
+export function memory(byteLength: number, first: number = 0): Address {
+  const own = made(gst().gst_allocator_alloc(NULL, BigInt(byteLength), null), "gst_allocator_alloc");
+  const bytes = mapped(own, gs.GST_MAP_WRITE);
+  for (let i = 0; i < byteLength; i++) bytes.setUint8(i, first + i);
+  return own;
+}
+
+/** Caps by their text. */
+export function caps(text: string): Owned {
+  return new Owned(gst().gst_caps_from_string(cString(text)));
+}
+
+/** A buffer that samepage has made. */
+export class Lent extends Owned {
+  /** Its bytes, in one of its memories. */
+  bytes(i: number = 0, flags: number = gs.GST_MAP_READ): DataView<ArrayBuffer> {
+    return mapped(gst().gst_buffer_peek_memory(this.address, i), flags);
+  }
+}
+
+/** A buffer over memory of GStreamer's. */
+export class CBuffer extends Lent {
+  /** @param memories it takes them over */
+  constructor(...memories: readonly Address[]) {
+    super(made(gst().gst_buffer_new(), "gst_buffer_new"));
+    for (const memory of memories) gst().gst_buffer_append_memory(this.address, memory);
+  }
+
+  /** Says where the planes of a picture lie in it. */
+  addVideoMeta(
+    format: string,
+    size: readonly [number, number],
+    offsets: readonly number[],
+    strides: readonly number[],
+  ) {
+    const fours = [0, 1, 2, 3];
+    const added = gstVideo().gst_buffer_add_video_meta_full(
+      ...[this.address, 0, formatNumber(format), ...size, offsets.length] as const,
+      BigUint64Array.from(fours, (i) => BigInt(offsets[i] ?? 0)),
+      Int32Array.from(fours, (i) => strides[i] ?? 0),
+    );
+    made(added, "gst_buffer_add_video_meta_full");
+  }
+
+  /** Says which part of the picture is shown. */
+  addCrop(...numbers: readonly [x: number, y: number, width: number, height: number]): void {
+    const meta = gst().gst_buffer_add_meta(this.address, gstVideo().gst_video_crop_meta_get_info(), NULL);
+    const view = viewAt(meta, GstVideoCropMeta.size, "gstreamer");
+    for (const [i, number] of numbers.entries()) view.setUint32(GstVideoCropMeta.fields.x.offset + 4 * i, number, true);
+  }
+
+  /** A sample of it, which has a reference of its own. */
+  sample(text: string): Owned {
+    using its = caps(text);
+    return new Owned(gst().gst_sample_new(this.address, its.address, null, NULL));
+  }
+}
+
+/** A GstVideoFrame's fields behind its GstVideoInfo: flags, buffer, meta and id, then where planes are. */
+const DATA = GstVideoInfo.size + 32;
+
+/** Where GStreamer itself sees the planes of a picture, by gst_video_frame_map(). */
+export function planesOf(buffer: Address, text: string): { readonly address: bigint; readonly stride: number }[] {
+  using its = caps(text);
+  const info = new DataView(new ArrayBuffer(GstVideoInfo.size));
+  gstVideo().gst_video_info_from_caps(info, its.address);
+  const frame = new DataView(new ArrayBuffer(1024));
+  if (gstVideo().gst_video_frame_map(frame, info, buffer, gs.GST_MAP_READ) === 0) {
+    throw new Error("gst_video_frame_map");
+  }
+  gstVideo().gst_video_frame_unmap(frame);
+  const planes = [0, 1, 2, 3].map((i) => {
+    const { stride } = GstVideoInfo.fields;
+    return { address: frame.getBigUint64(DATA + 8 * i, true), stride: frame.getInt32(stride.offset + 4 * i, true) };
+  });
+  return planes.filter(({ address }) => address !== 0n);
+}
