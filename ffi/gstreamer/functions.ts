@@ -286,6 +286,18 @@ export interface GStreamer {
     timeout: bigint,
   ): Promise<number>;
 
+  /** `gboolean gst_element_seek(GstElement *element, gdouble rate, GstFormat format, GstSeekFlags flags, GstSeekType start_type, gint64 start, GstSeekType stop_type, gint64 stop)` Runs on another thread. */
+  gst_element_seekAsync(
+    element: Address,
+    rate: number,
+    format: number,
+    flags: number,
+    start_type: number,
+    start: bigint,
+    stop_type: number,
+    stop: bigint,
+  ): Promise<number>;
+
   /** `gboolean gst_element_send_event(GstElement *element, GstEvent *event)` */
   gst_element_send_event(element: Address, event: Address): number;
 

@@ -177,6 +177,13 @@ export const SYMBOLS = {
     result: "u32",
     nonblocking: true,
   },
+  // gboolean gst_element_seek(GstElement *element, gdouble rate, GstFormat format, GstSeekFlags flags, GstSeekType start_type, gint64 start, GstSeekType stop_type, gint64 stop)
+  gst_element_seekAsync: {
+    name: "gst_element_seek",
+    parameters: ["u64", "f64", "u32", "u32", "u32", "i64", "u32", "i64"],
+    result: "i32",
+    nonblocking: true,
+  },
   // gboolean gst_element_send_event(GstElement *element, GstEvent *event)
   gst_element_send_event: { parameters: ["u64", "u64"], result: "i32" },
   // void gst_element_set_context(GstElement *element, GstContext *context)

@@ -14,6 +14,7 @@ import { KnownCaps } from "./caps.ts";
 import { lentBuffer } from "./lent.ts";
 import { checks, gst, gstAllocators, initialize, initializeSync, made, version } from "./library.ts";
 import { type GStreamerTensor, ports } from "./memory.ts";
+import { type LaunchOptions, Pipeline } from "./pipeline.ts";
 
 /** Options of {@link GStreamerContext.attach}. */
 export interface GStreamerAttach extends AttachOptions {
@@ -188,6 +189,26 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
   buffer(frame: Frame): Address {
     this.resource.assertLive();
     return lentBuffer(this, frame);
+  }
+
+  /**
+   * A pipeline, as gst-launch-1.0 describes them. Its appsinks are loops of frames, and its appsrcs streams to write to.
+   *
+   * @param description elements and links: `"videotestsrc ! videoconvert ! appsink name=out"`
+   * @throws {ArgumentError} for a description that GStreamer does not read: an element that is not installed, a property that
+   * it does not have, a link that cannot be.
+   *
+   * @example
+   * ```ts
+   * import { GStreamerContext } from "@samepage/interop/gstreamer";
+   *
+   * using gst = await GStreamerContext.open();
+   * await using pipeline = gst.launch("videotestsrc num-buffers=3 ! video/x-raw,format=NV12 ! appsink name=out");
+   * for await (using frame of pipeline.sink("out")) console.log(frame.info.format, frame.planes.length); // NV12 2
+   * ```
+   */
+  launch(description: string, options: LaunchOptions = {}): Pipeline {
+    return new Pipeline(this, description, options);
   }
 
   /** @internal What makes memory of dma-bufs. */

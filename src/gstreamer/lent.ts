@@ -32,6 +32,11 @@ export function isLent(memory: Address): boolean {
   return loans.has(gst().gst_mini_object_get_qdata(memory, loanQuark()));
 }
 
+/** @throws {ArgumentError} for what is no frame. */
+export function assertFrame(frame: unknown): asserts frame is Frame {
+  if (!isMade<Frame>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
+}
+
 /** A new GstBuffer over a frame's memory. The frame is in use until GStreamer has no reference to its memory any more. */
 export function lentBuffer(context: GStreamerContext, frame: Frame): Address {
   const { object, flags } = lend(context, frame);
@@ -49,7 +54,7 @@ export function lentBuffer(context: GStreamerContext, frame: Frame): Address {
  * @throws {LayoutError} for rows with gaps in them, and planes in too many blocks.
  */
 export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
-  if (!isMade<Frame>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
+  assertFrame(frame);
   const picture = pictureOf(context, frame);
   const strides = picture?.planes.map(({ stride }) => stride) ?? frame.planes.map(strideOf);
   const addMeta = metaOf(frame);

@@ -164,16 +164,19 @@ export function made(object: Address, fn: string): Address {
 
 /** The error of a GError, which it frees: null where the function left none. */
 export function takenError(error: Address, fn: string, fields: ErrorFields = {}): NativeCallError {
-  if (error === NULL) return new NativeCallError(`${fn} failed, and does not say why.`, about(fn, 0, "none", fields));
-  const { domain, code, message } = readGError(viewAt(error, GError.size, "gstreamer"), 0);
-  const quark = textAt(glib().g_quark_to_string(domain)) ?? "an unknown domain";
-  const said = textAt(message)?.replace(/\.$/, "");
-  glib().g_error_free(error);
-  return new NativeCallError(`${fn} failed with ${quark} ${code}: ${said}.`, about(fn, code, quark, fields));
+  const { said, ...about } = saidBy(error);
+  const message = error === NULL ? `${fn} failed, and does not say why.` : `${fn} failed with ${said}.`;
+  return new NativeCallError(message, { api: "gstreamer", fn, ...about, ...fields });
 }
 
-function about(fn: string, code: number, codeName: string, fields: ErrorFields) {
-  return { api: "gstreamer", fn, code, codeName, ...fields };
+/** What a GError says, which it frees. */
+export function saidBy(error: Address): { readonly said: string; readonly code: number; readonly codeName: string } {
+  if (error === NULL) return { said: "no error", code: 0, codeName: "none" };
+  const { domain, code, message } = readGError(viewAt(error, GError.size, "gstreamer"), 0);
+  const codeName = textAt(glib().g_quark_to_string(domain)) ?? "an unknown domain";
+  const said = `${codeName} ${code}: ${textAt(message)?.replace(/\.$/, "")}`;
+  glib().g_error_free(error);
+  return { said, code, codeName };
 }
 
 /** A text that the caller owns, which it frees; undefined for none. */

@@ -5,3 +5,7 @@
  */
 export { type GStreamerAttach, type GStreamerChoice, GStreamerContext } from "./context.ts";
 export { GStreamerTensor } from "./memory.ts";
+export { type LaunchOptions, Pipeline, type SeekOptions } from "./pipeline.ts";
+export { PipelineError } from "./bus.ts";
+export { PipelineSink, type SinkOptions } from "./sink.ts";
+export type { SourceOptions } from "./source.ts";

@@ -135,6 +135,7 @@ export const GSTREAMER: Failures<GStreamer> = {
   gst_element_set_state: { answer: GST_STATE_CHANGE_FAILURE },
   gst_element_get_state: { answer: GST_STATE_CHANGE_FAILURE },
   gst_element_seek: untrue,
+  gst_element_seekAsync: untrue,
   gst_element_query_position: untrue,
   gst_element_query_duration: untrue,
   gst_element_get_bus: none,

@@ -176,6 +176,7 @@ export const gstreamer: Library = {
     ),
     { name: "gst_element_set_state", as: "gst_element_set_stateAsync", address: ["element"], nonblocking: true },
     { name: "gst_element_get_state", as: "gst_element_get_stateAsync", address: ["element"], nonblocking: true },
+    { name: "gst_element_seek", as: "gst_element_seekAsync", address: ["element"], nonblocking: true },
     ...taking(["element", "event"], "gst_element_send_event"),
     ...taking(["element", "context"], "gst_element_set_context"),
     ...taking(["clock"], "gst_clock_get_time"),

@@ -1,0 +1,201 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import * as native from "../../ffi/gstreamer/constants.ts";
+import { InteropError } from "../core/errors.ts";
+import { owned } from "../core/life/ledger.ts";
+import { NativeCalls } from "../core/life/native_calls.ts";
+import type { Resource } from "../core/life/resource.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
+import { type ErrorMaker, errorOf } from "../core/native/codes.ts";
+import { cString, textAt } from "../core/native/text.ts";
+import { Bus, type PipelineError } from "./bus.ts";
+import { checks, gobject, gst, takenError } from "./library.ts";
+
+const { GST_STATE_NULL, GST_STATE_PAUSED, GST_STATE_PLAYING, GST_STATE_CHANGE_ASYNC, GST_STATE_CHANGE_FAILURE } =
+  native;
+
+/** A state that a program has a pipeline go to. */
+export type State = typeof GST_STATE_NULL | typeof GST_STATE_PAUSED | typeof GST_STATE_PLAYING;
+
+/** How long a call on another thread waits, in nanoseconds: then it is seen whether there still is something to wait for. */
+export const SLICE = 50_000_000n;
+
+/** Nanoseconds. */
+export const SECOND = 1e9;
+
+const CODES = Object.entries(native).filter(([name]) => name.startsWith("GST_FLOW_"));
+
+/** The error of a GstFlowReturn. */
+export const flowError: ErrorMaker = errorOf({
+  ...{ api: "gstreamer", unknown: "an unknown GstFlowReturn" },
+  names: new Map(CODES.map(([name, code]) => [Number(code), name])),
+});
+
+/** GStreamer's pipeline: its elements, its bus, its states, and the calls on it, which run on other threads. */
+export class Playback {
+  /** The calls that wait. */
+  readonly calls: NativeCalls;
+  /** What its elements report. */
+  readonly bus: Bus;
+  /** The GstPipeline. */
+  readonly handle: Address;
+  readonly #undo: Undo;
+  #wanted: State = GST_STATE_NULL;
+  #asked: Promise<void> = Promise.resolve();
+  #isPaused = false;
+
+  constructor(owner: Resource, description: string, onWarning?: (warning: PipelineError) => void) {
+    const undo: Undo = this.#undo = [];
+    [this.handle, this.bus] = allOrNothing("making a pipeline", () => {
+      const handle = parsed(description, undo);
+      return [handle, new Bus(handle, onWarning, undo)] as const;
+    }, undo);
+    undo.push(() => void gst().gst_element_set_state(this.handle, GST_STATE_NULL), () => this.bus.reset());
+    this.calls = new NativeCalls({ name: "GStreamer pipeline", owner, undo, signal: undefined, error: flowError });
+  }
+
+  /** True where the program has not had it play, or has stopped it. */
+  get isStopped(): boolean {
+    return this.#wanted === GST_STATE_NULL;
+  }
+
+  /** An element of this name and type, as long as the pipeline is there. */
+  element(name: string, type: bigint, kind: string): Address {
+    checks.assertText(name, "name");
+    this.calls.assertGoing();
+    const element = gst().gst_bin_get_by_name(this.handle, cString(name));
+    if (element === NULL) throw checks.wrong("name", `the pipeline has no element "${name}".`, named(kind, name));
+    const release = () => gst().gst_object_unref(element);
+    if (gobject().g_type_check_instance_is_a(element, type) === 0) {
+      release();
+      throw checks.wrong("name", `the element "${name}" is no ${kind}.`, named(kind, name));
+    }
+    this.#undo.unshift(release);
+    return element;
+  }
+
+  /** Calls this once GStreamer's objects are gone. */
+  atEnd(release: () => void): void {
+    this.#undo.unshift(release);
+  }
+
+  /**
+   * Has it go to a state. Returns once each element was asked to; then the state may be far yet.
+   *
+   * @param why what is thrown to who waits for it, where the program stops it for a reason
+   */
+  ask(state: State, why?: unknown): Promise<void> {
+    if (state === this.#wanted && state !== GST_STATE_NULL) return this.#asked;
+    this.#wanted = state;
+    this.#asked = this.calls.inTurn(async () => {
+      if (state === GST_STATE_NULL) this.bus.reset(why);
+      const code = await gst().gst_element_set_stateAsync(this.handle, state);
+      if (code !== GST_STATE_CHANGE_FAILURE) return;
+      this.bus.read();
+      this.bus.failure ??= stateError("gst_element_set_state");
+      this.bus.assertSound();
+    });
+    this.#asked.catch(() => {}); // whoever waits for it throws it
+    return this.#asked;
+  }
+
+  /** Has it play, unless the program has paused it. */
+  begin(): Promise<void> {
+    return this.#isPaused ? this.#asked : this.ask(GST_STATE_PLAYING);
+  }
+
+  /** The same as `ask`, by the program, and returns once the state is reached. */
+  go(state: State): Promise<void> {
+    this.#isPaused = state === GST_STATE_PAUSED;
+    return this.#reach(state);
+  }
+
+  async #reach(state: State): Promise<void> {
+    await this.ask(state);
+    for (;;) {
+      const code = await this.waiting(() => gst().gst_element_get_stateAsync(this.handle, null, null, SLICE));
+      if (state !== this.#wanted) {
+        throw new InteropError(`The pipeline was asked for another state before it was ${inWords(state)}.`, {
+          ...{ api: "gstreamer", hint: "Await one change of its state before the next." },
+        });
+      }
+      if (code === GST_STATE_CHANGE_FAILURE) throw stateError("gst_element_get_state");
+      if (code !== GST_STATE_CHANGE_ASYNC) return;
+    }
+  }
+
+  /** Returns once all sinks have reached the end of the stream; false where it was stopped before. */
+  async ended(): Promise<boolean> {
+    await this.begin();
+    for (;;) {
+      this.assertGoing(); // after an error, sinks reach the end, too
+      if (this.bus.isEnded || this.isStopped) return this.bus.isEnded;
+      await this.calls.run(() => this.bus.wait(SLICE));
+    }
+  }
+
+  /** Goes to a time, in nanoseconds. */
+  async seek(to: bigint, flags: number): Promise<void> {
+    await this.#reach(this.isStopped ? GST_STATE_PAUSED : this.#wanted);
+    const { GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_SET, GST_SEEK_TYPE_NONE } = native;
+    const all = flags | GST_SEEK_FLAG_FLUSH;
+    await this.waiting(async () => {
+      const { gst_element_seekAsync: seek } = gst();
+      const done = await seek(this.handle, 1, GST_FORMAT_TIME, all, GST_SEEK_TYPE_SET, to, GST_SEEK_TYPE_NONE, -1n);
+      if (done !== 0) return;
+      const hint = "Sources that read files can go to a time; a camera, and frames that a program writes, cannot.";
+      throw checks.wrong("seconds", "this pipeline cannot go there.", hint, "gst_element_seek");
+    });
+    this.bus.isEnded = false; // what was on the bus before is read
+    await this.#reach(this.#wanted);
+  }
+
+  /** Throws away what is in the pipeline. */
+  flush(): void {
+    this.bus.assertSound();
+    const { gst_element_send_event, gst_event_new_flush_start, gst_event_new_flush_stop } = gst();
+    gst_element_send_event(this.handle, gst_event_new_flush_start());
+    gst_element_send_event(this.handle, gst_event_new_flush_stop(1));
+    this.bus.read();
+    this.bus.isEnded = false;
+  }
+
+  /** Makes a call that waits for a slice. @throws what the pipeline has failed with meanwhile. */
+  async waiting<T>(call: () => Promise<T>): Promise<T> {
+    const result = await this.calls.run(call);
+    this.assertGoing();
+    return result;
+  }
+
+  /** @throws what it has failed with, or a {@link DisposedError}. */
+  assertGoing(): void {
+    this.calls.assertGoing();
+    this.bus.assertSound();
+  }
+}
+
+function parsed(description: string, undo: Undo): Address {
+  const error = new BigUint64Array(1);
+  // Alone, one element would be no pipeline.
+  const handle = gst().gst_parse_launch(cString(`pipeline.( ${description} )`), error);
+  if (handle !== NULL) {
+    gst().gst_object_ref_sink(handle);
+    owned("gstreamer.GstPipeline", undo, () => gst().gst_object_unref(handle));
+  }
+  if (handle !== NULL && error[0] === 0n) return handle;
+  const { message } = takenError(error[0] as Address, "gst_parse_launch");
+  const hint = "`gst-inspect-1.0 ELEMENT` shows whether an element is installed, and its properties.";
+  throw checks.wrong("description", message, hint, "gst_parse_launch");
+}
+
+function named(kind: string, name: string): string {
+  return `Name one in the description: ${kind} name=${name}.`;
+}
+
+function inWords(state: State): string {
+  return textAt(gst().gst_element_state_get_name(state))!;
+}
+
+function stateError(fn: string) {
+  const fields = { code: GST_STATE_CHANGE_FAILURE, codeName: "GST_STATE_CHANGE_FAILURE" };
+  return takenError(NULL, fn, fields);
+}

@@ -1,0 +1,108 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
+import { InteropError } from "../core/errors.ts";
+import { Pace } from "../core/pace.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import { checks, gstApp } from "./library.ts";
+import type { Pipeline } from "./pipeline.ts";
+import { type Playback, SLICE } from "./playback.ts";
+import { numberIn, setProperty } from "./properties.ts";
+
+/** Options of {@link Pipeline.sink}. */
+export interface SinkOptions {
+  /**
+   * How many frames wait for the loop: then GStreamer stands still, or drops some. What the description says, else 4.
+   */
+  readonly queue?: number;
+  /** True to drop the oldest frame that waits, rather than have GStreamer wait: for cameras. What the description says. */
+  readonly drop?: boolean;
+  /** Ends the loop, which throws its reason. The pipeline goes on. */
+  readonly signal?: AbortSignal;
+}
+
+const NAMES: Names<SinkOptions> = { queue: true, drop: true, signal: true };
+
+/** Frames that wait, where nobody says how many: a pipeline without a bound fills the memory. */
+export const QUEUE = 4;
+export const MOST_QUEUED = 2 ** 20;
+
+/**
+ * The frames that reach an appsink: {@link Pipeline.sink} makes it, and a loop takes them. A loop has the pipeline play,
+ * unless the program has paused it, and ends at the end of the stream, or where the pipeline is stopped. The next loop goes
+ * on from there.
+ */
+export class PipelineSink implements AsyncIterable<Frame, void> {
+  /** Where they come from. */
+  readonly pipeline: Pipeline; // which would be ended if it was collected
+  readonly #playback: Playback;
+  readonly #sink: Address;
+  readonly #frameOf: (sample: Address) => Frame;
+  readonly #pace = new Pace();
+  #signal: AbortSignal | undefined;
+  #isTaken = false;
+
+  /** Made by a pipeline. */
+  constructor(
+    pipeline: Pipeline,
+    playback: Playback,
+    name: string,
+    frameOf: (sample: Address) => Frame,
+  ) {
+    [this.pipeline, this.#playback, this.#frameOf] = [pipeline, playback, frameOf];
+    const sink = this.#sink = playback.element(name, gstApp().gst_app_sink_get_type(), "appsink");
+    setProperty(sink, "enable-last-sample", "false"); // else it would have a reference to the last one
+    gstApp().gst_app_sink_set_emit_signals(sink, 0);
+    if (numberIn(sink, "max-buffers") === 0n) gstApp().gst_app_sink_set_max_buffers(sink, QUEUE);
+  }
+
+  /** @internal Takes options over. */
+  configure(options: SinkOptions): this {
+    const { queue, drop, signal } = optionsIn(options, NAMES);
+    if (queue !== undefined) checks.assertInteger(queue, "queue", 1, MOST_QUEUED);
+    if (drop !== undefined) checks.assertBoolean(drop, "drop");
+    checks.assertSignal(signal, "signal");
+    if (queue !== undefined) gstApp().gst_app_sink_set_max_buffers(this.#sink, queue);
+    if (drop !== undefined) gstApp().gst_app_sink_set_drop(this.#sink, Number(drop));
+    if (signal !== undefined) this.#signal = signal;
+    return this;
+  }
+
+  /**
+   * Takes the frames. Each is yours: dispose it.
+   *
+   * @throws {InteropError} while another loop takes them.
+   */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Frame, void> {
+    if (this.#isTaken) {
+      const hint = "Take them in one loop, or put a tee and another appsink into the description.";
+      throw new InteropError("The frames of this sink are taken by another loop.", { api: "gstreamer", hint });
+    }
+    this.#isTaken = true;
+    try {
+      await this.#playback.begin();
+      for (;;) {
+        await this.#pace.next();
+        const sample = await this.#pull();
+        if (sample === undefined) return;
+        yield this.#frameOf(sample);
+      }
+    } finally {
+      this.#isTaken = false;
+    }
+  }
+
+  /** The next GstSample; undefined at the end. */
+  async #pull(): Promise<Address | undefined> {
+    const playback = this.#playback;
+    for (;;) {
+      this.#signal?.throwIfAborted();
+      playback.calls.assertGoing();
+      const { gst_app_sink_try_pull_sample: taken, gst_app_sink_try_pull_sampleAsync: waited } = gstApp();
+      let sample = taken(this.#sink, 0n);
+      if (sample === NULL) sample = await playback.calls.run(() => waited(this.#sink, SLICE));
+      if (sample !== NULL) return sample;
+      playback.assertGoing(); // after an error, the sink is at the end, too
+      if (playback.isStopped || gstApp().gst_app_sink_is_eos(this.#sink) !== 0) return undefined;
+    }
+  }
+}

@@ -1,0 +1,150 @@
+import type { Address } from "../../ffi/address.ts";
+import { GST_APP_STREAM_TYPE_STREAM } from "../../ffi/gst_app/constants.ts";
+import { GST_STATE_NULL } from "../../ffi/gstreamer/constants.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
+import { InteropError } from "../core/errors.ts";
+import { type FrameInfo, frameInfo } from "../core/layout/frame_info.ts";
+import { Timeline } from "../core/layout/sequence.ts";
+import type { Undo } from "../core/life/undo.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import { NativeKeep } from "../core/tensors/native_loans.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
+import { capsOf, NANOSECONDS, nanoseconds } from "./caps.ts";
+import type { GStreamerContext } from "./context.ts";
+import { assertFrame, lend } from "./lent.ts";
+import { checks, gst, gstApp } from "./library.ts";
+import { structs, unreference } from "./objects.ts";
+import type { Pipeline } from "./pipeline.ts";
+import type { Playback } from "./playback.ts";
+import { numberIn, setProperty } from "./properties.ts";
+import { MOST_QUEUED, QUEUE } from "./sink.ts";
+
+/** Options of {@link Pipeline.source}. */
+export interface SourceOptions {
+  /** How many frames wait in the source: then a write waits. What the description says as `max-buffers`, else 4. */
+  readonly queue?: number;
+}
+
+const NAMES: Names<SourceOptions> = { queue: true };
+
+/** How often a full queue is asked about, in milliseconds: GStreamer reports only by a callback. */
+const EVERY_MS = 1;
+
+const REMEDY = "End or stop the pipeline, or wait until it is through with the frame.";
+
+/** An appsrc, as what a program's stream writes to. */
+export class Source implements UnderlyingSink<Frame> {
+  /** Where the frames go. */
+  readonly pipeline: Pipeline; // which would be ended if it was collected
+  readonly #playback: Playback;
+  readonly #context: GStreamerContext;
+  readonly #source: Address;
+  readonly #keep = new NativeKeep<Tensor>(REMEDY);
+  readonly #times = new Timeline(checks, NANOSECONDS);
+  readonly #most: bigint;
+  #info: FrameInfo;
+
+  constructor(
+    pipeline: Pipeline,
+    { context, playback }: { readonly context: GStreamerContext; readonly playback: Playback },
+    name: string,
+    given: FrameInfo,
+    options: SourceOptions,
+  ) {
+    const { queue } = optionsIn(options, NAMES);
+    if (queue !== undefined) checks.assertInteger(queue, "queue", 1, MOST_QUEUED);
+    this.#info = frameInfo(given);
+    if (!playback.isStopped) {
+      const hint = "Call source() before the first loop, write or play(), or after stop().";
+      throw new InteropError("The pipeline has begun: a source cannot be set up any more.", { api: "gstreamer", hint });
+    }
+    [this.pipeline, this.#context, this.#playback] = [pipeline, context, playback];
+    const app = gstApp();
+    const source = this.#source = playback.element(name, app.gst_app_src_get_type(), "appsrc");
+    playback.atEnd(() => this.#keep.letGo());
+    app.gst_app_src_set_stream_type(source, GST_APP_STREAM_TYPE_STREAM);
+    app.gst_app_src_set_emit_signals(source, 0);
+    setProperty(source, "block", "false"); // it would hold up all of the program
+    setProperty(source, "format", "time");
+    this.#most = BigInt(queue ?? (Number(numberIn(source, "max-buffers")) || QUEUE));
+    this.#negotiate(this.#info);
+  }
+
+  async write(frame: Frame): Promise<void> {
+    const playback = this.#playback;
+    assertFrame(frame);
+    await playback.begin();
+    await frame.finished();
+    while (this.#isFull()) await playback.calls.run(() => new Promise((resolve) => void setTimeout(resolve, EVERY_MS)));
+    const buffer = this.#keep.lend(frame, referrerOf(frame), (lent) => lend(this.#context, lent));
+    try {
+      this.#setTime(frame.info, buffer);
+      if (frame.info !== this.#info) this.#negotiate(this.#info = frame.info);
+    } catch (error) {
+      unreference(buffer);
+      throw error;
+    }
+    const { gst_app_src_push_buffer: push } = gstApp(); // it takes the buffer over, whatever it returns
+    playback.calls.assertPassed(push(this.#source, buffer), "gst_app_src_push_buffer");
+  }
+
+  async close(): Promise<void> {
+    await this.#playback.begin();
+    this.#assertTaking();
+    this.#playback.calls.assertPassed(gstApp().gst_app_src_end_of_stream(this.#source), "gst_app_src_end_of_stream");
+  }
+
+  async abort(why: unknown): Promise<void> {
+    await this.#playback.ask(GST_STATE_NULL, why);
+  }
+
+  /** Is there no room for a frame? @throws where there never will be. */
+  #isFull(): boolean {
+    this.#assertTaking();
+    return gstApp().gst_app_src_get_current_level_buffers(this.#source) >= this.#most;
+  }
+
+  #assertTaking(): void {
+    const { bus: { isEnded }, isStopped } = this.#playback;
+    this.#playback.assertGoing();
+    if (!isEnded && !isStopped) return;
+    const what = `The pipeline takes no more frames: ${
+      isStopped ? "it was stopped" : "it is at the end of the stream"
+    }.`;
+    throw new InteropError(what, { api: "gstreamer", hint: "Stop it, and call source() again." });
+  }
+
+  #negotiate(info: FrameInfo): void {
+    const caps = capsOf(info);
+    gstApp().gst_app_src_set_caps(this.#source, caps);
+    unreference(caps);
+  }
+
+  /** One without a time follows the one before, where it is known how long that is shown. Else GStreamer may say when. */
+  #setTime(info: FrameInfo, buffer: Address): void {
+    const { media = {} } = info;
+    const length = lengthOf(info);
+    if (media.pts === undefined && length === undefined) return;
+    const fields = structs.GstBuffer.at(buffer);
+    fields.pts = this.#times.add(media, length ?? 0n);
+    if (length !== undefined) fields.duration = length;
+  }
+}
+
+/** For how long a frame is shown, in nanoseconds. */
+function lengthOf(info: FrameInfo): bigint | undefined {
+  const { media = {} } = info;
+  if (media.duration !== undefined) return nanoseconds(media.duration, media, 0n);
+  if (info.type === "audio") return nanoseconds(BigInt(info.samples), { timeBase: [1, info.sampleRate] }, 0n);
+  const { frameRate } = media;
+  return frameRate && nanoseconds(1n, { timeBase: [frameRate[1], frameRate[0]] }, 0n);
+}
+
+/** Of a frame of GStreamer's own memory the program may let go at once: it is held by a reference. */
+function referrerOf({ rawHandle }: Frame): ((undo: Undo) => void) | undefined {
+  if (rawHandle === undefined) return undefined;
+  return (undo) => {
+    gst().gst_mini_object_ref(rawHandle as Address);
+    undo.push(() => unreference(rawHandle as Address));
+  };
+}

@@ -1,0 +1,112 @@
+/** Every native call of pipelines fails once: what comes of it is typed, the pipeline ends, and nothing stays. */
+import { assertPairs, forgetPairs, installPairs } from "./pairs.ts"; // before any library is opened
+import { sweep } from "./sweep.ts";
+import { assertEquals } from "@std/assert";
+import { type Frame, host, imageInfo, MapperGraph } from "@samepage/interop";
+import { GStreamerContext, type Pipeline } from "@samepage/interop/gstreamer";
+import { missing } from "../gstreamer/open.ts";
+import { openFds } from "../gc.ts";
+import { PROBES } from "../conformance/opencv_variants.ts";
+
+installPairs();
+
+const seen = new Set<string>();
+
+interface There {
+  readonly pipeline: Pipeline;
+  readonly graph: MapperGraph;
+  readonly gst: GStreamerContext;
+}
+
+const SMALL = "video/x-raw,format=GRAY8,width=16,height=8";
+const GRAY = imageInfo({ format: "GRAY8", width: 16, height: 8 });
+
+function test(name: string, description: string, use: (there: There) => unknown): void {
+  Deno.test({
+    name: `faults: gstreamer: ${name}${missing === undefined ? "" : ` (skipped: needs ${missing})`}`,
+    ignore: missing !== undefined,
+    async fn() {
+      using gst = await GStreamerContext.open();
+      using graph = new MapperGraph([host, gst]);
+      const operation = async () => {
+        await using pipeline = gst.launch(description);
+        await use({ pipeline, graph, gst });
+      };
+      await operation();
+      forgetPairs();
+      const fds = openFds();
+      const intact = () => {
+        assertEquals(openFds() <= fds, true, "open fds");
+        assertPairs();
+      };
+      for (const { call } of await sweep(operation, intact, SILENT)) seen.add(call);
+    },
+  });
+}
+
+/** What only looks, or waits for what is looked at again: a pull, a message. */
+const SILENT = [
+  ...PROBES,
+  "gstreamer_app.gst_app_sink_try_pull_sample",
+  "gstreamer_app.gst_app_sink_try_pull_sampleAsync",
+  "gstreamer.gst_bus_timed_pop_filtered",
+  "gstreamer.gst_bus_timed_pop_filteredAsync",
+  "gstreamer.gst_element_query_position",
+  "gstreamer.gst_element_query_duration",
+  "gstreamer.gst_object_get_name",
+];
+
+test(
+  "frames out of a pipeline",
+  `videotestsrc num-buffers=3 ! ${SMALL} ! appsink name=out sync=false`,
+  async (there) => {
+    for await (using _ of there.pipeline.sink("out", { queue: 1 })) continue;
+    await there.pipeline.ended();
+  },
+);
+
+test("frames into a pipeline", "appsrc name=in ! fakesink", async ({ pipeline, graph, gst }) => {
+  const writer = pipeline.source("in", GRAY).getWriter();
+  writer.closed.catch(() => {});
+  for (let i = 0; i < 2; i++) {
+    using picture = host.allocateFrame(GRAY);
+    using mapped = graph.map(picture, gst, { access: "read" }) as Frame;
+    await writer.write(mapped);
+  }
+  await writer.close();
+  await pipeline.ended();
+});
+
+test("changes of state, and a seek", `videotestsrc num-buffers=90 ! ${SMALL} ! fakesink`, async ({ pipeline }) => {
+  await pipeline.pause();
+  await pipeline.seek(1);
+  void [pipeline.position, pipeline.duration];
+  pipeline.flush();
+  await pipeline.stop();
+});
+
+test("an error and a warning", "filesrc location=/nonesuch ! fakesink", async ({ pipeline }) => {
+  await pipeline.play().catch((error) => {
+    if (!String(error).includes("Resource not found")) throw error;
+  });
+});
+
+Deno.test({
+  name: `faults: gstreamer: every function of pipelines that can fail was made to${
+    missing === undefined ? "" : " (skipped)"
+  }`,
+  ignore: missing !== undefined,
+  fn() {
+    const expected = [
+      ...["gst_parse_launch", "gst_bin_get_by_name", "gst_element_get_bus", "gst_element_set_state"],
+      ...["gst_element_set_stateAsync", "gst_element_get_stateAsync", "gst_element_seekAsync"],
+      ...["gst_element_send_event", "gst_event_new_flush_start", "gst_event_new_flush_stop"],
+      ...["gst_bus_timed_pop_filtered", "gst_bus_timed_pop_filteredAsync", "gst_element_query_position"],
+    ].map((fn) => `gstreamer.${fn}`);
+    expected.push(
+      ...["gst_app_src_push_buffer", "gst_app_src_end_of_stream"].map((fn) => `gstreamer_app.${fn}`),
+      ...["gst_app_sink_try_pull_sample", "gst_app_sink_try_pull_sampleAsync"].map((fn) => `gstreamer_app.${fn}`),
+    );
+    assertEquals(expected.filter((call) => !seen.has(call)), []);
+  },
+});

@@ -1,0 +1,13 @@
+/**
+ * A Worker that reads the frames of a pipeline of its own, and says how many they are.
+ *
+ * @module
+ */
+import { GStreamerContext } from "@samepage/interop/gstreamer";
+
+const gst = await GStreamerContext.open();
+const pipeline = gst.launch(
+  "videotestsrc is-live=true ! video/x-raw,framerate=100/1,width=64,height=48 ! appsink name=out",
+);
+let frames = 0;
+for await (using _ of pipeline.sink("out")) (self as unknown as Worker).postMessage(++frames);
