@@ -49,6 +49,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "vaapi",
     "ffmpeg",
     "ffmpeg_clip",
+    "gstreamer",
   ],
   cuda: [
     "cuda_launch",

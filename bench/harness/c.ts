@@ -60,6 +60,16 @@ const FFMPEG: Toolchain = {
   libraries: ["-l:libavutil.so.57"],
 };
 
+/** The same for GStreamer and GLib. */
+const GSTREAMER: Toolchain = {
+  ...C,
+  options: ["-isystem", fromFileUrl(new URL("../../.gstreamer/include", import.meta.url))],
+  libraries: [
+    ...["gstreamer-1.0", "gstvideo-1.0", "gstapp-1.0", "gobject-2.0", "glib-2.0"].map((name) => `-l:lib${name}.so.0`),
+    "-lOpenCL",
+  ],
+};
+
 /** The programs, by name. */
 const PROGRAMS = {
   allocate: C,
@@ -77,6 +87,7 @@ const PROGRAMS = {
     libraries: [...FFMPEG.libraries, "-l:libavcodec.so.59", "-l:libavformat.so.59", "-lOpenCL"],
   },
   external_ring: VULKAN,
+  gstreamer: GSTREAMER,
   map: C,
   wait: C,
   opencv_blur: CPP,
