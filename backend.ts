@@ -106,9 +106,9 @@ export {
   importMemory,
   type MemoryImport,
 } from "./src/core/tensors/foreign_memory.ts";
-export type { AddressedPlane, FrameInit, FrameJson } from "./src/core/tensors/frame.ts";
+export type { FrameInit, FrameJson, PlacedPlane } from "./src/core/tensors/frame.ts";
 export type { MappedInit } from "./src/core/tensors/mapped.ts";
-export type { Part, TensorInit, TensorJson } from "./src/core/tensors/tensor.ts";
+export type { AddressedPlane, Part, TensorInit, TensorJson } from "./src/core/tensors/tensor.ts";
 export { type PointerBlock, PointerMemory, PointerTensor } from "./src/core/tensors/pointer.ts";
 export { type ByteRange, Described, type DescribedPlane } from "./src/core/tensors/described.ts";
 export type { HostAbilities, HostTensorInit } from "./src/host/tensor.ts";

@@ -10,10 +10,34 @@ import { device } from "./harness/device.ts";
 import { figure } from "./harness/figure.ts";
 import { throughput } from "./harness/goal.ts";
 import { Missing } from "./harness/program.ts";
-import { here } from "./harness/way.ts";
+import { here, moving, program, PYTHON, side, type Way } from "./harness/way.ts";
+import { hasNodeAv } from "../tasks/setup/node_av.ts";
+import { FFMPEG_8, hasWheels } from "../tasks/setup/wheels.ts";
 
 const [WIDTH, HEIGHT] = [1920, 1080];
 const OUT = `${BUILT}clip.mkv`;
+
+/** What those copy who share no memory: each frame of I420, once to OpenCL or NumPy and once back. */
+const COPIED = 50 * 2 * WIDTH * HEIGHT * 3 / 2;
+
+const [pyAv, nodeAv] = await Promise.all([hasWheels(FFMPEG_8), hasNodeAv()]);
+
+function pythons(): Way {
+  return program("PyAV + NumPy + pyopencl", () => {
+    if (!pyAv) throw new Missing("there is no PyAV: deno task setup test");
+    const { platform, name } = device().cl.device;
+    const files = [side("kernels.cl"), Deno.env.get("SAMEPAGE_BENCH_CLIP")!, `${BUILT}clip_python.mkv`];
+    return { path: PYTHON, args: [side("sides/pyav_side.py"), FFMPEG_8.folder, platform, name, ...files] };
+  }, "clip");
+}
+
+function nodes(): Way {
+  return program("node-av in Deno", () => {
+    if (!nodeAv) throw new Missing("there is no node-av: deno task setup test");
+    const files = [Deno.env.get("SAMEPAGE_BENCH_CLIP")!, `${BUILT}clip_node.mkv`];
+    return { path: Deno.execPath(), args: ["run", "-A", "--no-check", side("sides/node_av_side.ts"), ...files] };
+  }, "clip");
+}
 
 if (missing === undefined) {
   // The C program reads them.
@@ -35,39 +59,44 @@ figure({
   goal: throughput(0.97),
   ignore: missing !== undefined,
   ways: [
-    c("ffmpeg_clip", "clip"),
-    here("samepage", () => {
-      if (missing !== undefined) throw new Missing(missing);
-      const { cl, kernel: kernelOf } = device();
-      const ffmpeg = FFmpegContext.open();
-      const graph = new MapperGraph([host, ffmpeg, cl]);
-      const kernel = kernelOf("gaussian");
-      const blurred = host.allocateFrame(imageInfo({ format: "I420", width: WIDTH, height: HEIGHT }));
-      const one = async () => {
-        await using decoder = ffmpeg.decode(await clip("hd.mp4"));
-        const { stream: { frameRate } } = await decoder.info();
-        const options = { preset: "ultrafast" };
-        await using out = ffmpeg.encode(OUT, { codec: "libx264", frameRate: frameRate!, options });
-        let bytes = 0;
-        for await (using frame of decoder) {
-          {
-            await using from = graph.map(frame, cl, { access: "read" }) as Frame<OpenCLTensor>;
-            await using to = graph.map(blurred, cl, { access: "write" }) as Frame<OpenCLTensor>;
-            blur(kernel, from, to);
-            bytes += from.route!.bytesMoved + to.route!.bytesMoved;
+    moving(0, c("ffmpeg_clip", "clip")),
+    moving(
+      0,
+      here("samepage", () => {
+        if (missing !== undefined) throw new Missing(missing);
+        const { cl, kernel: kernelOf } = device();
+        const ffmpeg = FFmpegContext.open();
+        const graph = new MapperGraph([host, ffmpeg, cl]);
+        const kernel = kernelOf("gaussian");
+        const blurred = host.allocateFrame(imageInfo({ format: "I420", width: WIDTH, height: HEIGHT }));
+        const one = async () => {
+          await using decoder = ffmpeg.decode(await clip("hd.mp4"));
+          const { stream: { frameRate } } = await decoder.info();
+          const options = { preset: "ultrafast" };
+          await using out = ffmpeg.encode(OUT, { codec: "libx264", frameRate: frameRate!, options });
+          let bytes = 0;
+          for await (using frame of decoder) {
+            {
+              await using from = graph.map(frame, cl, { access: "read" }) as Frame<OpenCLTensor>;
+              await using to = graph.map(blurred, cl, { access: "write" }) as Frame<OpenCLTensor>;
+              blur(kernel, from, to);
+              bytes += from.route!.bytesMoved + to.route!.bytesMoved;
+            }
+            using picture = graph.map(blurred, ffmpeg, { access: "read" }) as Frame<FFmpegTensor>;
+            bytes += picture.route!.bytesMoved;
+            await out.write(picture);
           }
-          using picture = graph.map(blurred, ffmpeg, { access: "read" }) as Frame<FFmpegTensor>;
-          bytes += picture.route!.bytesMoved;
-          await out.write(picture);
-        }
-        await out.close();
-        if (bytes > 0) throw new Error(`${bytes} bytes were copied.`);
-      };
-      return {
-        async run(count) {
-          for (let i = 0; i < count; i++) await one();
-        },
-      };
-    }),
+          await out.close();
+          if (bytes > 0) throw new Error(`${bytes} bytes were copied.`);
+        };
+        return {
+          async run(count) {
+            for (let i = 0; i < count; i++) await one();
+          },
+        };
+      }),
+    ),
+    moving(COPIED, pythons()),
+    moving(COPIED, nodes()),
   ],
 });

@@ -1,16 +1,10 @@
 // One frame, inverted by a device and seen on the host again: samepage, and what else does that on this machine.
 
-import { fromFileUrl } from "@std/path";
 import { c } from "./harness/c.ts";
 import { device } from "./harness/device.ts";
 import { figure } from "./harness/figure.ts";
-import { here, program, type Way } from "./harness/way.ts";
+import { here, program, PYTHON, side, type Way } from "./harness/way.ts";
 import { inverting, invertingACopy } from "./operations/invert.ts";
-
-const side = (name: string) => fromFileUrl(new URL(name, import.meta.url));
-
-/** Debian's packages are its own python3's, whatever else is on the PATH. */
-const PYTHON = Deno.env.get("PYTHON") ?? "/usr/bin/python3";
 
 function pyopencl(): Way {
   return program("pyopencl + NumPy", () => {

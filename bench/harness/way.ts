@@ -1,3 +1,4 @@
+import { fromFileUrl } from "@std/path";
 import { measure, type Operation } from "./operation.ts";
 import { type Command, open } from "./program.ts";
 
@@ -46,4 +47,12 @@ export function program(name: string, command: () => Command, operation: string)
       return (count) => opened.run(operation, count);
     },
   };
+}
+
+/** Debian's packages are its own python3's, whatever else is on the PATH. */
+export const PYTHON = Deno.env.get("PYTHON") ?? "/usr/bin/python3";
+
+/** The path of a file of the bench: `"sides/pyav_side.py"`. */
+export function side(name: string): string {
+  return fromFileUrl(new URL(`../${name}`, import.meta.url));
 }

@@ -25,7 +25,7 @@ import type { Access } from "./memory/access.ts";
 import type { Allocation, Block } from "./memory/allocation.ts";
 import type { AttachOptions } from "./tensors/adopt.ts";
 import type { ByteRange, Described } from "./tensors/described.ts";
-import type { Frame } from "./tensors/frame.ts";
+import type { Frame, PlacedPlane } from "./tensors/frame.ts";
 import type { Mapped } from "./tensors/mapped.ts";
 import type { Tensor, TensorInit } from "./tensors/tensor.ts";
 
@@ -166,6 +166,12 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
   allocate?(byteLength: number): { readonly handle: H; readonly address?: bigint; release(): void };
   /** A tensor over imported or allocated memory. */
   tensor?(init: TensorInit<H>): T;
+  /**
+   * The host address of the first element of such a tensor; undefined where the CPU does not see it. Where this is, `tensor`
+   * makes no native object of a frame's plane and never fails: a frame makes its planes when they are first asked for, and
+   * the core exports `"host-pointer"` by itself.
+   */
+  addressOf?(plane: PlacedPlane<H>): bigint | undefined;
 }
 
 /** A port that a kind of memory exports or imports, for bytes or for images. `refuse` and `judge` make no native call. */

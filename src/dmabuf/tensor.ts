@@ -4,7 +4,7 @@ import type { Allocation } from "../core/memory/allocation.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import { tellByHandle } from "../core/memory/peers.ts";
 import { duplicateFd } from "../core/native/fd.ts";
-import { Described } from "../core/tensors/described.ts";
+import { Described, LatePlane } from "../core/tensors/described.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { type Part, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
 import type { DmaBuf } from "./buffer.ts";
@@ -73,17 +73,13 @@ export class DmaBufTensor extends Tensor<DmaBuf> {
     const { target, access, layout, grant: { allocation, start }, rawHandle: buffer, parent } = this;
     // Memory of the CPU keeps its address: a second one would be another memory to OpenCL.
     const source = (parent instanceof Frame ? parent.parent : parent)?.described.range;
-    return new Described(target, access, [{
-      layout,
-      allocation,
-      start,
-      fdAccess: buffer.access,
-      get address() {
-        const { address } = source ?? {};
-        if (address !== undefined) return address + BigInt(start - source!.start);
-        return buffer.address === undefined ? undefined : buffer.address + BigInt(layout.byteOffset);
-      },
-    }]);
+    const address = () => {
+      const { address } = source ?? {};
+      if (address !== undefined) return address + BigInt(start - source!.start);
+      return buffer.address === undefined ? undefined : buffer.address + BigInt(layout.byteOffset);
+    };
+    const plane = { layout, allocation, start, fdAccess: buffer.access };
+    return new Described(target, access, [new LatePlane(plane, address)]);
   }
 
   /** A part of it, in the same buffer. */

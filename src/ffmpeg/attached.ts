@@ -23,9 +23,8 @@ export function attachedFrame(
   mayCopy: boolean,
 ): Frame {
   context.resource.assertLive();
-  assertAVFrame(pointer);
   const { fns } = avutil();
-  const hardware = hardwareFor(on, avFrames().copyOf(pointer).format);
+  const hardware = hardwareFor(on, formatOfAVFrame(pointer));
   const isShared = fns.av_frame_is_writable(pointer) === 0;
   const isCopied = mayCopy && hardware === undefined;
   const access = asked ?? (isShared && !isCopied ? "read" : "read-write");
@@ -33,6 +32,7 @@ export function attachedFrame(
   if (copies && !isCopied) throw shared(hardware !== undefined);
   if (hardware !== undefined) return attachedSurface(context, hardware, pointer, access);
   const own = context.spares.take();
+  const release = () => context.spares.give(own);
   const contents = allOrNothing("attaching an AVFrame", () => {
     check(fns.av_frame_ref(own.address, pointer), "av_frame_ref");
     const buffers = buffersOf(own);
@@ -41,8 +41,8 @@ export function attachedFrame(
     if (!copies) return described;
     check(fns.av_frame_make_writable(own.address), "av_frame_make_writable");
     return describe(own);
-  }, [() => context.spares.give(own)]);
-  const frame = adoptedFrame(context, own.address, contents, access, () => context.spares.give(own));
+  }, [release]);
+  const frame = adoptedFrame(context, own.address, contents, access, release);
   if (copies) context.countCopied(frame.byteLength);
   return frame;
 }
@@ -77,25 +77,25 @@ export function adoptedSurface(
 export function adoptedFrame(
   context: FFmpegContext,
   handle: Address,
-  { info, planes, metadata }: Contents,
+  { info, moment, planes, metadata }: Contents,
   access: Access,
   release: () => void,
 ): Frame<FFmpegTensor> {
   // A view that was moved away may still look at the bytes: FFmpeg keeps them then.
   const owner = { handle, release: (fate: Fate) => void (fate === "unused" && release()) };
-  return adoptFrame(context, owner, info, planes, { access, metadata, name: `avframe ${info.format}`, later: true });
+  return adoptFrame(context, owner, info, planes, { access, metadata, moment, name: `avframe ${info.format}` });
 }
 
 /** Throws for what is seen not to be an AVFrame with counted references. FFmpeg itself looks at no more. */
-function assertAVFrame(pointer: Address): void {
+function formatOfAVFrame(pointer: Address): number {
   probeObject(pointer, avFrames().byteLength, "ffmpeg", "pointer");
-  const { extended_data, nb_samples, data, buf } = avFrames().copyOf(pointer);
+  const { extended_data, nb_samples, data, buf, format } = avFrames().copyOf(pointer);
   const { data: { offset } } = avutil().structs.AVFrame.fields;
   // Only sound of more than eight channels has its pointers elsewhere.
   if (extended_data !== pointer + BigInt(offset) && (nb_samples <= 0 || extended_data === 0n)) {
     throw checks.wrong("pointer", "expected an AVFrame: extended_data does not point to its data.", OTHER);
   }
-  if (buf !== NULL) return;
+  if (buf !== NULL) return format;
   if (data === NULL) throw checks.wrong("pointer", "its AVFrame is empty: it has no memory.");
   throw checks.wrong("pointer", "FFmpeg counts no references to the memory of its AVFrame.", REFERENCED);
 }

@@ -140,17 +140,12 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * @throws {NativeCallError} if FFmpeg has no memory.
    */
   attach(pointer: bigint, options: FFmpegAttach = {}): Frame {
-    const { copy, ...about } = optionsIn(options, ATTACH);
-    return attaching(about, (access) => {
+    return attaching(options, (access) => {
+      const { copy } = options;
       if (copy !== undefined) checks.nameIn(copy, COPY, "copy");
-      return attachedFrame(
-        this,
-        this.#hardware,
-        checks.handleIn<Address>(pointer, "pointer"),
-        access,
-        copy === "allow",
-      );
-    });
+      const address = checks.handleIn<Address>(pointer, "pointer");
+      return attachedFrame(this, this.#hardware, address, access, copy === "allow");
+    }, ATTACH);
   }
 
   /**

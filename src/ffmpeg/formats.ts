@@ -24,6 +24,9 @@ const NAMED: ReadonlyMap<string, ImageFormat> = new Map([
   ...[["yuyv422", "YUY2"], ["uyvy422", "UYVY"]] as const,
 ]);
 
+/** The other way round. */
+const NAMES: ReadonlyMap<ImageFormat, string> = new Map([...NAMED].reverse().map(([name, format]) => [format, name]));
+
 /** Formats whose name says that luma uses 0–255, whatever the frame says. */
 export const FULL_RANGE = /^yuvj/;
 
@@ -77,7 +80,7 @@ export function pixelFormatNumber(name: string): number {
 
 /** FFmpeg's name for a format of samepage's; undefined if it has none. */
 export function ffmpegName(format: ImageFormat): string | undefined {
-  return NAMED.entries().find(([, ours]) => ours === format)?.[0];
+  return NAMES.get(format);
 }
 
 function described(format: number, argument: string): PixelsFormat {

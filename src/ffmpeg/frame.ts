@@ -4,14 +4,7 @@ import type { AdoptedPlane } from "../core/tensors/adopt.ts";
 import type { PlaneLayout } from "../core/layout/components.ts";
 import { colourOf, known } from "../core/layout/facts.ts";
 import { heldPicture, layoutWithin } from "../core/layout/held_picture.ts";
-import {
-  type Colour,
-  type FrameInfo,
-  frameInfo,
-  type MediaFacts,
-  planeLayouts,
-  withMedia,
-} from "../core/layout/frame_info.ts";
+import { type Colour, type FrameInfo, frameInfo, type MediaFacts, planeLayouts } from "../core/layout/frame_info.ts";
 import type { Layout } from "../core/layout/layout.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
@@ -37,7 +30,9 @@ export function newFrame(undo: Undo): Address {
 
 /** What an AVFrame is, and where its planes lie: in buffers of FFmpeg's. */
 export interface Contents {
+  /** What all frames of its stream are. */
   readonly info: FrameInfo;
+  readonly moment: MediaFacts;
   readonly planes: readonly AdoptedPlane[];
   readonly metadata: Metadata | undefined;
 }
@@ -56,8 +51,7 @@ export function describe(fields: Fields, buffers: readonly Buffer[] = buffersOf(
   const stream = streams.of(numbersOf(fields, buffers), () => streamOf(fields, buffers));
   const blocks = buffers.map(({ address, byteLength }) => ({ kind: "ffmpeg.buffer", address, byteLength }));
   const planes = stream.planes.map(([i, layout]) => ({ handle: blocks[i].address, layout, block: blocks[i] }));
-  const info = withMedia(stream.info, { ...stream.info.media, ...momentOf(fields) });
-  return { info, planes, metadata: metadataOf(fields) };
+  return { info: stream.info, moment: momentOf(fields), planes, metadata: metadataOf(fields) };
 }
 
 function streamOf(fields: Fields, buffers: readonly Buffer[]): Stream {

@@ -2,15 +2,15 @@ import type { Address } from "../../ffi/address.ts";
 import * as av from "../../ffi/avutil57/constants.ts";
 import { isMade } from "../core/argument.ts";
 import type { Context } from "../core/graph/context.ts";
-import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { matrixNameOf, rowStrideOf } from "../core/layout/facts.ts";
+import type { AudioInfo, FrameInfo } from "../core/layout/frame_info.ts";
 import { writes } from "../core/memory/access.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { type Loan, NativeLoans } from "../core/tensors/native_loans.ts";
 import { endsOf } from "../core/tensors/pointer.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { ffmpegName, numberOf, pixelFormatNumber, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
-import { freed, type SpareFrames } from "./fields.ts";
+import { type Fields, freed, type SpareFrames } from "./fields.ts";
 import { NAMED_FACTS } from "./frame.ts";
 import type { Hardware } from "./hardware.ts";
 import { avutil, checks, made } from "./library.ts";
@@ -22,7 +22,7 @@ const loans = new NativeLoans("FFmpeg");
 
 /** True for a buffer that {@link lentFrame} has made. */
 export function isLent(buffer: Address): boolean {
-  return loans.has(avutil().fns.av_buffer_get_opaque(buffer));
+  return loans.areSome && loans.has(avutil().fns.av_buffer_get_opaque(buffer));
 }
 
 /**
@@ -51,16 +51,19 @@ export function lentFrame(spares: SpareFrames, frame: Frame, hardware: Hardware 
 
 /** A new AVFrame over a frame's memory. The caller keeps that until FFmpeg has no reference to it any more. */
 export function lend(spares: SpareFrames, frame: Frame, hardware?: Hardware): Loan<Address> {
-  const written = numbersOf(frame.info);
+  const { info } = frame;
+  const format = info.type === "audio" ? sampleFormatOf(info) : pixelFormatOf(info);
   const place = hardware === undefined ? placeInMemory(frame.planes as readonly FFmpegTensor[]) : undefined;
   return loans.lend<Tensor, Address>(frame, "frame", (blocks, undo) => {
     const fields = spares.take();
     undo.push(() => spares.give(fields));
     const { fns, structs: { AVFrame: { fields: { buf } } } } = avutil();
-    const { view, address: from } = Object.assign(fields, written, hardware && { format: hardware.format });
+    const { view, address: from } = fields;
+    fields.format = hardware?.format ?? format;
+    writeFacts(fields, info);
     addSideData(from, frame.metadata);
     place?.(view);
-    const first = hardware === undefined ? 0 : hardware.write(fields, frame, written.format);
+    const first = hardware === undefined ? 0 : hardware.write(fields, frame, format);
     for (const [i, { planes, callback, data }] of blocks.entries()) {
       // Of a surface only its API has an address: the buffer stands for it.
       const [start, end] = hardware === undefined ? endsOf(planes as FFmpegTensor[]) : [data, data + 1n];
@@ -96,36 +99,41 @@ function linesizeOf({ layout }: FFmpegTensor, i: number): number {
   throw checks.unfit("frame", `there are gaps within the rows of plane ${i}, and an AVFrame has none.`);
 }
 
-/** What an AVFrame says of such a frame. */
-function numbersOf(info: FrameInfo) {
+/** Writes into an AVFrame what a frame is, but for its format. */
+function writeFacts(fields: Fields, info: FrameInfo): void {
   const { media = {} } = info;
   const { pts, duration = 0n, timeBase: [time_base_num, time_base_den] = [0, 1], keyFrame = true } = media;
-  const when = {
-    duration,
-    time_base_num,
-    time_base_den,
-    key_flags: keyFrame ? avutil().structs.keyFrame : 0,
-    ...(pts === undefined ? {} : { pts }),
-  };
+  if (pts !== undefined) fields.pts = pts;
+  fields.duration = duration;
+  fields.time_base_num = time_base_num;
+  fields.time_base_den = time_base_den;
+  fields.key_flags = keyFrame ? avutil().structs.keyFrame : 0;
   if (info.type === "audio") {
-    const { format: dtype, layout, channels, samples: nb_samples, sampleRate: sample_rate } = info;
-    const format = SAMPLES.entries().find(([, [type, form]]) => type === dtype && form === layout)?.[0];
-    if (format === undefined) throw checks.wrong("frame", `FFmpeg has no sound of ${dtype}.`);
-    if (layout === "planar" && channels > av.AV_NUM_DATA_POINTERS) {
-      throw checks.wrong("frame", `expected at most ${av.AV_NUM_DATA_POINTERS} planes, got ${channels}.`);
-    }
-    return { ...when, format, channels, nb_samples, sample_rate };
+    fields.channels = info.channels;
+    fields.nb_samples = info.samples;
+    fields.sample_rate = info.sampleRate;
+    return;
   }
   const { width, height, colour } = info;
-  const [aspect_num, aspect_den] = media.sampleAspect ?? [0, 1];
-  return {
-    ...{ ...when, width, height, format: formatOf(info), aspect_num, aspect_den },
-    ...colour?.range && { color_range: RANGES[colour.range] },
-    ...coloursOf({ matrix: matrixNameOf(colour), ...media }),
-  };
+  [fields.aspect_num, fields.aspect_den] = media.sampleAspect ?? [0, 1];
+  fields.width = width;
+  fields.height = height;
+  if (colour?.range !== undefined) fields.color_range = RANGES[colour.range];
+  for (const [fact, field, fn] of NAMED_FACTS) {
+    const name = media[fact] ?? (fact === "matrix" ? matrixNameOf(colour) : undefined);
+    const number = name === undefined ? -1 : numberOf(`${fn}_from_name`, name);
+    if (number >= 0) fields[field] = number; // what is left out stays unspecified
+  }
 }
 
-function formatOf(info: Exclude<FrameInfo, { type: "audio" }>): number {
+function sampleFormatOf({ format: dtype, layout, channels }: AudioInfo): number {
+  const format = SAMPLES.entries().find(([, [type, form]]) => type === dtype && form === layout)?.[0];
+  if (format === undefined) throw checks.wrong("frame", `FFmpeg has no sound of ${dtype}.`);
+  if (layout === "interleaved" || channels <= av.AV_NUM_DATA_POINTERS) return format;
+  throw checks.wrong("frame", `expected at most ${av.AV_NUM_DATA_POINTERS} planes, got ${channels}.`);
+}
+
+function pixelFormatOf(info: Exclude<FrameInfo, AudioInfo>): number {
   const name = info.type === "image" ? ffmpegName(info.format) : info.format;
   const format = name === undefined ? -1 : pixelFormatNumber(name);
   if (format < 0) throw checks.wrong("frame", `FFmpeg has no format ${info.format}.`);
@@ -133,13 +141,4 @@ function formatOf(info: Exclude<FrameInfo, { type: "audio" }>): number {
   const { planes } = pixelsFormat(format, "frame");
   if (JSON.stringify(planes) === JSON.stringify(info.planes)) return format;
   throw checks.wrong("frame", `its planes are not those of FFmpeg's ${name}.`, "ffmpeg.attach() describes them.");
-}
-
-/** FFmpeg's numbers for names; what is left out stays unspecified. */
-function coloursOf(names: { readonly [K in typeof NAMED_FACTS[number][0]]?: string | undefined }) {
-  const numbers = NAMED_FACTS.map(([fact, field, fn]) => {
-    const name = names[fact];
-    return [field, name === undefined ? -1 : numberOf(`${fn}_from_name`, name)] as const;
-  });
-  return Object.fromEntries(numbers.filter(([, number]) => number >= 0));
 }

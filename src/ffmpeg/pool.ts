@@ -2,7 +2,7 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { AV_CODEC_CAP_DR1 } from "../../ffi/avcodec59/constants.ts";
 import { AV_NUM_DATA_POINTERS } from "../../ffi/avutil57/constants.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
-import type { PicturePlane } from "../core/layout/frame_info.ts";
+import { type PicturePlane, withMoment } from "../core/layout/frame_info.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import type { Access } from "../core/memory/access.ts";
@@ -85,8 +85,8 @@ export class BufferPool<T extends Tensor = Tensor> {
    *
    * @param release frees the AVFrame, once the frame has ended
    */
-  frameOf({ info, planes, metadata }: Contents, access: Access, release: () => void): Frame<T> | undefined {
-    return this.#buffers.frameIn(info, planes, { access, metadata }, release);
+  frameOf({ info, moment, planes, metadata }: Contents, access: Access, release: () => void): Frame<T> | undefined {
+    return this.#buffers.frameIn(withMoment(info, moment), planes, { access, metadata }, release);
   }
 
   /** The decoder's context was freed. */

@@ -3,7 +3,7 @@ import * as gs from "../../ffi/gstreamer/constants.ts";
 import { GstVideoCropMeta, GstVideoMeta } from "../../ffi/gst_video/structs.ts";
 import type { Natives } from "../core/contract.ts";
 import type { PlaneLayout } from "../core/layout/components.ts";
-import { type FrameInfo, frameInfo, planeLayouts, withMedia } from "../core/layout/frame_info.ts";
+import { type FrameInfo, frameInfo, type MediaFacts, planeLayouts, withMoment } from "../core/layout/frame_info.ts";
 import { heldPicture, layoutWithin } from "../core/layout/held_picture.ts";
 import { type Layout, layout } from "../core/layout/layout.ts";
 import { viewAt } from "../core/native/pin.ts";
@@ -30,9 +30,10 @@ export function attachedFrame(
   const held = new HeldBuffer(given, wanted, asDmaBufs);
   const { blocks, access } = held;
   const { info, planes } = held.allOrNothing(() => contentsOf(held, caps));
-  if (asDmaBufs) return dmaBufFrame(context, natives, held, { info, planes });
+  const moment = momentOf(held.handle);
+  if (asDmaBufs) return dmaBufFrame(context, natives, held, { info: withMoment(info, moment), planes });
   const adopted = planes.map(([i, layout]) => ({ handle: blocks[i].address, layout, block: blocks[i] }));
-  const frame = adoptFrame(context, held, info, adopted, { access, name: `gstbuffer ${info.format}`, later: true });
+  const frame = adoptFrame(context, held, info, adopted, { access, moment, name: `gstbuffer ${info.format}` });
   if (held.isCopy) context.countCopied(frame.byteLength);
   return frame;
 }
@@ -87,14 +88,13 @@ const streams = new Recent<Contents>();
 /** @throws {ArgumentError} for what has no elements in memory. @throws {LayoutError} for planes elsewhere. */
 function contentsOf({ handle, blocks }: HeldBuffer, caps: Caps | undefined): Contents {
   const metas = metasOf(handle, caps?.sound);
-  const { info, planes } = streams.of(numbersOf(metas, blocks, caps), () => {
+  return streams.of(numbersOf(metas, blocks, caps), () => {
     return caps?.sound === undefined ? picture(metas, blocks, caps) : sound(metas, blocks, caps.sound);
   });
-  return { info: withMedia(info, { ...info.media, ...momentOf(handle) }), planes };
 }
 
 /** What a frame alone has. */
-function momentOf(buffer: Address) {
+function momentOf(buffer: Address): MediaFacts {
   const { pts, duration, flags } = structs.GstBuffer.copyOf(buffer);
   return {
     timeBase: NANOSECONDS,

@@ -1,7 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { type Fence, PromiseGate } from "../core/device/fence.ts";
 import type { Memory, MemoryTarget } from "../core/contract.ts";
-import { Port } from "../core/device/port.ts";
 import {
   type AlignmentReport,
   type AlignmentRule,
@@ -22,6 +21,7 @@ import { isArrayBuffer } from "../core/intrinsics.ts";
 import type { AttachOptions } from "../core/tensors/adopt.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
 import { tensorOver } from "../core/tensors/over.ts";
+import { firstElement } from "../core/tensors/tensor.ts";
 import { own } from "../core/memory/own.ts";
 import { mapBlock, type MappedBlock, PAGE } from "../core/native/blocks.ts";
 import { allocationOf, attachMemfd, exportMemfd, type FrameInMemfd, importMemfd, refuseAsMemfd } from "./memfd.ts";
@@ -86,11 +86,10 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
   readonly ports: Memory<HostTensor, Address> = {
     exports: [{ kind: "host-pointer" }, { kind: "memfd", refuse: refuseAsMemfd }],
     imports: [{ kind: "host-pointer" }, { kind: "host-view" }, { kind: "memfd" }],
-    export: (tensor, kind, byteLength) => ({
-      port: kind === "memfd" ? exportMemfd(tensor, byteLength) : new Port(kind, { value: tensor.address, byteLength }),
-    }),
+    export: (tensor, _kind, byteLength) => ({ port: exportMemfd(tensor, byteLength) }),
     import: (port, access) => port.kind === "memfd" ? importMemfd(port, access) : { handle: port.value as Address },
     tensor: (init) => new HostTensor(init),
+    addressOf: firstElement,
   };
 
   /** Always open. */

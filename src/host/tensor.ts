@@ -6,7 +6,7 @@ import { arrayLength, bufferOfArray } from "../core/intrinsics.ts";
 import { literal, type Names, optionsIn } from "../core/argument.ts";
 import { type Grant, PROMISE } from "../core/memory/grant.ts";
 import { describeLayout, type Layout, type LayoutInit } from "../core/layout/layout.ts";
-import { type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
+import { firstElement, type Part, type SliceOptions, Tensor, type TensorInit } from "../core/tensors/tensor.ts";
 import { TensorViews } from "../core/memory/view.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import type { Target } from "../core/graph/context.ts";
@@ -81,7 +81,7 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
 
   /** The address of its first element. */
   get address(): Address {
-    return (this.rawHandle + BigInt(this.layout.byteOffset)) as Address;
+    return firstElement({ handle: this.rawHandle, layout: this.layout });
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { ClMem } from "../../ffi/opencl/handles.ts";
 import type { Access } from "../core/memory/access.ts";
-import { type ByteRange, Described } from "../core/tensors/described.ts";
+import { type ByteRange, Described, laidOut } from "../core/tensors/described.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { type Layout, moved } from "../core/layout/layout.ts";
@@ -81,7 +81,7 @@ export class OpenCLMemory {
     const cl = this.#context;
     const offsets = planes.map((plane) => (plane.start - start) % cl.subBufferAlign === 0 ? 0 : plane.start - start);
     if (planes.every(({ layout }, i) => layout.byteOffset === offsets[i])) return source.as(cl, access);
-    const placed = planes.map((plane, i) => ({ ...plane, layout: moved(plane.layout, offsets[i]) }));
+    const placed = planes.map((plane, i) => laidOut(plane, moved(plane.layout, offsets[i])));
     return new Described(cl, access, placed, info);
   }
 

@@ -1,4 +1,4 @@
-import { Described } from "../core/tensors/described.ts";
+import { Described, LatePlane } from "../core/tensors/described.ts";
 import { type Part, Tensor } from "../core/tensors/tensor.ts";
 import type { VulkanBuffer } from "./buffer.ts";
 
@@ -17,14 +17,7 @@ export class VulkanTensor extends Tensor<VulkanBuffer> {
   /** The buffer is mapped where its address is read: most routes need none. */
   protected override describe(): Described {
     const { rawHandle, layout, grant: { allocation, start } } = this;
-    return new Described(this.target, this.access, [{
-      layout,
-      allocation,
-      start,
-      get address() {
-        const { address } = rawHandle;
-        return address === undefined ? undefined : address + BigInt(layout.byteOffset);
-      },
-    }]);
+    const address = () => rawHandle.address === undefined ? undefined : rawHandle.address + BigInt(layout.byteOffset);
+    return new Described(this.target, this.access, [new LatePlane({ layout, allocation, start }, address)]);
   }
 }

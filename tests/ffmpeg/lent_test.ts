@@ -12,6 +12,7 @@ import {
   LayoutError,
   ledger,
 } from "@samepage/interop";
+import { withMoment } from "../../src/core/layout/frame_info.ts";
 import { fieldsAt } from "../../src/ffmpeg/fields.ts";
 import { describe } from "../../src/ffmpeg/frame.ts";
 import type { Address } from "../../ffi/address.ts";
@@ -176,8 +177,8 @@ for (const format of TOLD) {
     inC().set_facts(made.pointer);
     await using frame = open.attach(made);
     using lent = new CFrame(open.ffmpeg.avFrame(frame));
-    const { info, planes } = describe(fieldsAt(lent.pointer as Address));
-    assertEquals(info, frame.info);
+    const { info, moment, planes } = describe(fieldsAt(lent.pointer as Address));
+    assertEquals(withMoment(info, moment), frame.info);
     assertEquals(
       planes.map(({ layout: { shape, strides } }) => [shape, strides]),
       frame.planes.map(({ layout }) => [layout.shape, layout.strides]),
@@ -190,7 +191,8 @@ for (const format of [1, 3, 6, 11]) {
     using made = CFrame.sound(format, 2, 7);
     await using frame = open.attach(made);
     using lent = new CFrame(open.ffmpeg.avFrame(frame));
-    assertEquals(describe(fieldsAt(lent.pointer as Address)).info, frame.info);
+    const { info, moment } = describe(fieldsAt(lent.pointer as Address));
+    assertEquals(withMoment(info, moment), frame.info);
   });
 }
 

@@ -22,17 +22,20 @@ class Plane extends Tensor {
 
 /** Memory whose tensors are made of strings and numbers; the plane `"broken"` cannot be made. */
 class Kind extends PermanentContext<Plane> implements MemoryTarget<Plane> {
-  readonly ports: Memory<Plane> = {
-    exports: [],
-    imports: [],
-    tensor(init: TensorInit<unknown>) {
-      if (init.handle === "broken") throw new TypeError("no such plane");
-      return new Plane(init);
-    },
-  };
+  readonly ports: Memory<Plane>;
 
-  constructor() {
+  /** @param later true if a frame makes its planes when they are first asked for */
+  constructor(later = false) {
     super("test");
+    this.ports = {
+      exports: [],
+      imports: [],
+      tensor(init: TensorInit<unknown>) {
+        if (init.handle === "broken") throw new TypeError("no such plane");
+        return new Plane(init);
+      },
+      ...(later ? { addressOf: () => undefined } : {}),
+    };
   }
 
   override is(value: Mapped): value is Plane {
@@ -59,16 +62,16 @@ function planes(blocks: 1 | 2, handles = ["y", "u", "v"]): AdoptedPlane[] {
 }
 
 /** A frame of an object, and the fates that its owner was released with. */
-function adopted(blocks: 1 | 2, about: Adoption & { work?: Fence; handles?: string[] } = {}) {
-  const { work, handles, ...rest } = about;
+function adopted(blocks: 1 | 2, about: Adoption & { work?: Fence; handles?: string[]; later?: boolean } = {}) {
+  const { work, handles, later, ...rest } = about;
   const fates: Fate[] = [];
   const release = (fate: Fate) => void fates.push(fate);
-  const make = () => adoptFrame(new Kind(), { handle: 0x77n, release, work }, info, planes(blocks, handles), rest);
+  const make = () => adoptFrame(new Kind(later), { handle: 0x77n, release, work }, info, planes(blocks, handles), rest);
   return { fates, make };
 }
 
 Deno.test(
-  "adoptFrame() with { later } makes planes once, when they are asked for, and they end with the frame",
+  "adoptFrame() of memory with addressOf() makes planes once, when they are asked for, and they end with the frame",
   withEmptyLedger(() => {
     const { make, fates } = adopted(1, { later: true });
     const [asked, late] = [make(), make()];
@@ -275,11 +278,11 @@ Deno.test(
 );
 
 Deno.test(
-  "adoptFrame() with { later }: planes wait for what was in flight, lent or on its way back before they came",
+  "adoptFrame() of memory with addressOf(): planes wait for what was in flight, lent or on its way back before they came",
   withEmptyLedger(async () => {
     const make = () => {
       const owner = { kind: "test.late", handle: 3n, release() {} };
-      return adoptFrame(new Kind(), owner, info, planes(1), { later: true });
+      return adoptFrame(new Kind(true), owner, info, planes(1));
     };
     const [ofMaker, ofProgram, ofPeer, back] = Array.from({ length: 4 }, () => new FakeWork());
     using made = adopted(1, { later: true, work: ofMaker.fence }).make();
@@ -308,7 +311,7 @@ Deno.test(
 );
 
 Deno.test(
-  "adoptFrame() with { later }: planes asked for while its end waits for work end with it, and once",
+  "adoptFrame() of memory with addressOf(): planes asked for while its end waits for work end with it, and once",
   withEmptyLedger(async () => {
     const work = new FakeWork();
     const { make, fates } = adopted(1, { later: true, work: work.fence });

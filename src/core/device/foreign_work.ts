@@ -4,7 +4,7 @@ import { blockingPause, polled } from "./asking.ts";
 import { Line, type LineInit } from "./line.ts";
 
 /** Work that is not a line's: of other code, of a promise. */
-export interface ForeignWork extends Pick<Driver, "api" | "error">, Pick<Lines<LineEvents>, "gate"> {
+export interface ForeignWork extends Pick<Driver, "api" | "error">, Pick<Lines, "gate"> {
   /** What it is, for messages. */
   readonly name: string;
   /** The function that asks, for errors. */
@@ -22,41 +22,91 @@ export interface ForeignWork extends Pick<Driver, "api" | "error">, Pick<Lines<L
   /** False if `wait` takes no thread: then any number of them are in flight. */
   readonly takesThread?: false;
   /** How lines of other drivers wait for it on their devices, where they can. */
-  readonly shown?: Pick<Sync<LineEvents>, "exports" | "export">;
+  readonly shown?: Pick<Sync, "exports" | "export">;
   /** Gives back what it holds. */
   release?(): void;
 }
 
 const IMPORTS_NOTHING = { imports: [], import: (port: unknown) => port, wait() {}, release() {} };
 
-/** Work that no driver reports: `isOver` is asked until it returns true. */
-export function polledFence(
-  { isOver, ...about }: Pick<ForeignWork, "api" | "error" | "name" | "fn" | "begin"> & { isOver(): boolean },
-): Fence {
-  const pause = blockingPause(about.name);
-  const block = () => void (isOver() || pause());
-  return fenceOf({ ...about, takesThread: false, isOver, block, wait: () => polled(isOver) });
+/** Work that no driver reports. */
+export interface PolledWork extends Pick<ForeignWork, "api" | "error" | "name" | "fn" | "begin"> {
+  /** Is asked until it returns true. */
+  isOver(): boolean;
 }
 
+/** Such work as a fence. */
+export function polledFence(work: PolledWork): Fence {
+  return fenceOf(new Polled(work));
+}
+
+/** A class, because its objects take less to make than closures. */
+class Polled implements ForeignWork {
+  readonly api: string;
+  readonly error: ForeignWork["error"];
+  readonly name: string;
+  readonly fn: string;
+  readonly takesThread = false;
+  readonly #work: PolledWork;
+  #pause: (() => void) | undefined;
+
+  constructor(work: PolledWork) {
+    this.api = work.api;
+    this.error = work.error;
+    this.name = work.name;
+    this.fn = work.fn;
+    this.#work = work;
+  }
+
+  begin(events: LineEvents): void {
+    this.#work.begin?.(events);
+  }
+
+  isOver(): boolean {
+    return this.#work.isOver();
+  }
+
+  block(): void {
+    if (!this.isOver()) (this.#pause ??= blockingPause(this.name))();
+  }
+
+  wait(): Promise<void> {
+    return polled(() => this.isOver());
+  }
+}
+
+/** A line's side of such work. */
+interface Lane {
+  readonly work: ForeignWork;
+  readonly events: LineEvents;
+}
+
+const LINES: Lines<Lane> = {
+  close: ({ work }) => work.release?.(),
+  submitted() {},
+  poll: ({ work, events }, mark) => work.isOver(events) ? mark : 0,
+  block: ({ work }) => work.block(),
+  waitElsewhere: ({ work }) => work.wait(),
+};
+
+const WITHOUT_THREAD: Lines<Lane> = { ...LINES, takesThread: false };
+
 /** Such work as a fence: the only mark of a line of its own. */
-export function fenceOf({ api, error, name, fn, owners, gate, shown, ...work }: ForeignWork): Fence {
-  const lines: Lines<LineEvents> = {
-    close: () => work.release?.(),
-    submitted() {},
-    poll: (events, mark) => work.isOver(events) ? mark : 0,
-    block: () => work.block(),
-    waitElsewhere: () => work.wait(),
-    ...(work.takesThread === undefined ? {} : { takesThread: work.takesThread }),
+export function fenceOf(work: ForeignWork): Fence {
+  const { api, error, name, fn, owners, gate, shown } = work;
+  const base = work.takesThread === undefined ? LINES : WITHOUT_THREAD;
+  const lines: Lines<Lane> = gate === undefined && shown === undefined ? base : {
+    ...base,
     ...(gate === undefined ? {} : { gate }),
     ...(shown === undefined ? {} : { sync: { ...IMPORTS_NOTHING, ...shown } }),
   };
-  const line = new Line<LineEvents>({
+  const line = new Line<Lane>({
     driver: { api, error, lines },
     name,
     ...(owners === undefined ? {} : { owners }),
     open(events) {
       work.begin?.(events);
-      return events;
+      return { work, events };
     },
   });
   line.submit([], { fn, call: () => 0 });

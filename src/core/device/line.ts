@@ -2,7 +2,7 @@ import { Printed } from "../printed.ts";
 import { type Access, writes } from "../memory/access.ts";
 import { AccessError, messageOf, NativeCallError, reasonOf, throwAll } from "../errors.ts";
 import { Resource } from "../life/resource.ts";
-import { unwind } from "../life/undo.ts";
+import { type Undo, unwind } from "../life/undo.ts";
 import type { Call, Driver, LineEvents, Lines } from "../contract.ts";
 import { Fence, type Gate, Passage } from "./fence.ts";
 import { LineSync } from "./line_sync.ts";
@@ -68,7 +68,7 @@ const NO_FAILURES: readonly Failure[] = [];
  * views, makes the call, and records it on the objects it uses.
  */
 // deno-lint-ignore no-explicit-any -- a line of any driver
-export class Line<L = any> extends Printed {
+export class Line<L = any> extends Printed implements LineEvents {
   /** The driver that runs its commands. */
   readonly driver: Driver<L>;
   /** The driver's side of it. */
@@ -77,8 +77,6 @@ export class Line<L = any> extends Printed {
   readonly name: string;
   /** Its end of life, which waits for all its commands. */
   readonly resource: Resource;
-  /** How it waits for lines of other drivers. */
-  readonly sync: LineSync;
   /** True if a command failed. */
   hasFailed = false;
   readonly #lines: Lines<L>;
@@ -94,6 +92,7 @@ export class Line<L = any> extends Printed {
   #behind: WeakMap<Line, number> | undefined;
   #isWaiting = false;
   #passages: Set<Passage> | undefined;
+  #sync: LineSync | undefined;
 
   /** Opens the lane. */
   constructor({ driver, open, name, owners = [], beside }: LineInit<L>) {
@@ -102,14 +101,18 @@ export class Line<L = any> extends Printed {
     this.#beside = beside;
     this.name = name;
     this.#lines = driver.lines;
-    this.lane = open({ failed: (mark, error, lost) => this.#failed(mark, error, lost) });
-    this.sync = new LineSync(this as Line);
-    this.resource = new Resource({
-      name,
-      owners,
-      undo: [() => this.#lines.close(this.lane), () => this.sync.close()],
-      hooks: { giveUp: () => this.#abandon(), lastWork: () => this.#lastWork() },
-    });
+    this.lane = open(this);
+    this.resource = new Resource({ name, owners, undo: this.#release(), hooks: this });
+  }
+
+  /** A method, because V8 keeps the objects of a constructor that makes closures for long. */
+  #release(): Undo {
+    return [() => this.#lines.close(this.lane), () => this.#sync?.close()];
+  }
+
+  /** How it waits for lines of other drivers. */
+  get sync(): LineSync {
+    return this.#sync ??= new LineSync(this as Line);
   }
 
   /** Its name, and whether it has ended. */
@@ -269,7 +272,7 @@ export class Line<L = any> extends Printed {
   #saw(over: number, mark: number): boolean {
     if (over > this.#over) {
       this.#over = over;
-      this.sync.over(over);
+      this.#sync?.over(over);
     }
     return mark <= this.#over;
   }
@@ -430,12 +433,13 @@ export class Line<L = any> extends Printed {
     this.#isWaiting = false;
     this.#behind = undefined;
     const next = this.#submitted + 1;
-    this.sync.refused(next);
+    this.#sync?.refused(next);
     this.#gated = this.#gated?.filter(({ mark }) => mark < next);
     if (this.#gated?.length === 0) this.#gated = undefined;
   }
 
-  #failed(mark: number, error: unknown, lost = false): void {
+  /** @internal A command failed: its lane reports that. */
+  failed(mark: number, error: unknown, lost: boolean = false): void {
     this.hasFailed = true;
     this.#behind = undefined; // the command may have waited for nothing
     this.#forgetGates();
@@ -444,15 +448,15 @@ export class Line<L = any> extends Printed {
     this.#failures = [...this.#failures, { from: mark, to: lost ? Infinity : this.#submitted, error: failure }];
   }
 
-  /** What its end has not waited for yet: also while it ends, it signals semaphores that others wait for. */
-  #lastWork(): Fence | undefined {
+  /** @internal What its end has not waited for yet: also while it ends, it signals semaphores that others wait for. */
+  lastWork(): Fence | undefined {
     if (this.#awaited === this.#submitted) return undefined;
     this.#awaited = this.#submitted;
     return this.fence();
   }
 
-  /** The end begins: no command waits for gates any more. */
-  #abandon(): void {
+  /** @internal The end begins: no command waits for gates any more. */
+  giveUp(): void {
     if (this.#passages === undefined) return;
     this.#lines.abandon?.(this.lane);
     for (const passage of this.#passages) passage.abandon();

@@ -5,7 +5,7 @@ import { InteropError, messageOf, warn } from "../errors.ts";
 import { registerLater, type Registration, unregister } from "../life/finalizers.ts";
 import { ledger } from "../life/ledger.ts";
 import { Resource } from "../life/resource.ts";
-import { unwind } from "../life/undo.ts";
+import { type Undo, unwind } from "../life/undo.ts";
 import {
   callbackAddress,
   type CallbackMemory,
@@ -19,7 +19,7 @@ import { codeError } from "../native/codes.ts";
 import { Printed, withFacts } from "../printed.ts";
 import type { LineEvents } from "../contract.ts";
 import type { Fence } from "./fence.ts";
-import { polledFence } from "./foreign_work.ts";
+import { polledFence, type PolledWork } from "./foreign_work.ts";
 
 const KIND = "native.flag";
 
@@ -51,7 +51,8 @@ export interface NativeFlagOptions {
 const OPTIONS: Names<NativeFlagOptions> = { by: true, count: true, byteLength: true, name: true };
 
 /** What a flag waits for. C may still call it when the flag is gone, so it reaches no flag. */
-class Signal {
+class Signal implements PolledWork {
+  readonly api = "core";
   readonly name: string;
   readonly by: CallbackName;
   readonly count: number;
@@ -77,7 +78,8 @@ class Signal {
   }
 
   get calls(): number {
-    if (!this.#isFreed && this.#calls < this.count) this.#calls += CALLBACKS[this.by].calls(this.memory);
+    const left = this.count - this.#calls;
+    if (!this.#isFreed && left > 0) this.#calls += CALLBACKS[this.by].calls(this.memory, left);
     return this.#calls;
   }
 
@@ -86,20 +88,27 @@ class Signal {
   }
 
   /** True if C does not call any more. */
-  get isOver(): boolean {
+  isOver(): boolean {
     return this.withdrawn !== undefined || this.isSet;
   }
 
   get fence(): Fence {
     if (this.#fence !== undefined) return this.#fence;
-    this.#fence = polledFence({
-      ...{ api: "core", name: this.name, fn: this.by },
-      error: (code, fn) => codeError({ api: "core", names: new Map(), unknown: "an unknown code" }, code, fn),
-      begin: (events) => void (this.#events = events),
-      isOver: () => this.isOver,
-    });
+    this.#fence = polledFence(this);
     if (this.withdrawn !== undefined) this.withdraw(this.withdrawn);
     return this.#fence;
+  }
+
+  get fn(): string {
+    return this.by;
+  }
+
+  error(code: number, fn: string): Error {
+    return codeError({ api: this.api, names: new Map(), unknown: "an unknown code" }, code, fn);
+  }
+
+  begin(events: LineEvents): void {
+    this.#events = events;
   }
 
   withdraw(why: InteropError): void {
@@ -121,7 +130,7 @@ let isAsking = false;
 
 /** Frees a signal, or has that done as soon as C has made its calls. The process may exit before. */
 function end(signal: Signal): void {
-  if (signal.isOver) return signal.free();
+  if (signal.isOver()) return signal.free();
   let asked = 0;
   for (const one of late) { // else a loop that makes flags, and never waits, would keep them all
     askAbout(one);
@@ -148,7 +157,7 @@ function askAbout(signal: Signal): void {
 }
 
 function freeIfOver(signal: Signal): void {
-  if (!signal.isOver) return;
+  if (!signal.isOver()) return;
   late.delete(signal);
   signal.free();
 }
@@ -207,7 +216,7 @@ export class NativeFlag extends Printed implements Disposable {
     assertRange(byteLength, "byteLength", LONGEST, !takesStruct && "sem_post has a semaphore of its own.");
     this.callback = callbackAddress(by);
     const signal = this.#signal = new Signal(name, by, count ?? 1, byteLength);
-    this.resource = new Resource({ name, undo: [() => end(signal)] });
+    this.resource = new Resource({ name, undo: endOf(signal) });
     this.#registration = registerLater(this, this.resource);
   }
 
@@ -263,7 +272,7 @@ export class NativeFlag extends Printed implements Disposable {
    * freed when it is disposed, or soon if it was. It does nothing where the flag is set.
    */
   withdraw(): void {
-    if (this.#signal.isOver) return;
+    if (this.#signal.isOver()) return;
     const reason = `${this.#signal.name} was withdrawn: its callback is never called.`;
     this.#signal.withdraw(new InteropError(reason, { api: "core" }));
   }
@@ -280,6 +289,11 @@ export class NativeFlag extends Printed implements Disposable {
     unregister(this.#registration);
     this.resource.dispose();
   }
+}
+
+/** Apart from the constructor: V8 keeps the objects of a constructor that makes closures for long. */
+function endOf(signal: Signal): Undo {
+  return [() => end(signal)];
 }
 
 function assertRange(

@@ -2,7 +2,7 @@ import type { Offer } from "../contract.ts";
 import type { Reason } from "../errors.ts";
 import { type DType, sizeOf } from "../layout/dtype.ts";
 import type { Layout } from "../layout/layout.ts";
-import { boundingRange, type DescribedPlane } from "../tensors/described.ts";
+import { BoundingRange, type DescribedPlane } from "../tensors/described.ts";
 
 /** What an offer takes; it does not limit what is left out. */
 export interface Takes {
@@ -62,7 +62,7 @@ function refuseGaps({ dense }: Takes, { shape, strides, dtype }: Layout): Closed
 }
 
 function refusePlace(align: number, planes: readonly DescribedPlane[]): Closed {
-  const { address, start, byteLength } = boundingRange(planes, undefined);
+  const { address, start, byteLength } = new BoundingRange(planes, undefined);
   const beyond = address === undefined ? start % align : Number(address % BigInt(align));
   if (beyond === 0 && byteLength % align === 0) return undefined;
   return {

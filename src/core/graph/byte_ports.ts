@@ -3,7 +3,7 @@ import { type MemoryKind, Port } from "../device/port.ts";
 import { type Layout, moved } from "../layout/layout.ts";
 import { reads } from "../memory/access.ts";
 import { showAt, tellPlace } from "../memory/peers.ts";
-import type { ByteRange, Described, DescribedPlane } from "../tensors/described.ts";
+import { type ByteRange, type Described, type DescribedPlane, laidOut } from "../tensors/described.ts";
 import { planesOf } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import { planesFrom, within } from "../tensors/over.ts";
@@ -29,21 +29,15 @@ export const BYTES: Manner<ByteRange> = {
     const layouts = layoutsIn(source);
     return source.planes.map((plane, i) => {
       const { allocation, start } = plane;
-      if (!stays || !("address" in plane)) return { allocation, start, layout: layouts[i] };
-      return {
-        allocation,
-        start,
-        layout: layouts[i],
-        get address() {
-          return plane.address;
-        },
-      };
+      return stays ? laidOut(plane, layouts[i]) : { layout: layouts[i], allocation, start };
     });
   },
   fetches: (source, access) => reads(access) || source.hasGaps,
   export(source, kind, access) {
-    const { range: { byteLength }, hasGaps } = source.described;
-    return portsOf(source.target)!.export!(firstPlane(source), kind, byteLength, access, hasGaps);
+    const { range: { address, byteLength }, hasGaps } = source.described;
+    const ports = portsOf(source.target)!;
+    if (isAddressed(ports, kind)) return { port: new Port(kind, { value: address!, byteLength }) };
+    return ports.export!(firstPlane(source), kind, byteLength, access, hasGaps);
   },
   stage(source, stage, kind) {
     const { byteLength } = source.described.range;
@@ -64,9 +58,14 @@ export const BYTES: Manner<ByteRange> = {
     // While the map lasts, an import of the same object finds the source's allocation.
     if (object !== undefined) undo.push(tellPlace(object.kind, object.handle, allocation, start - object.start));
     const layouts = (exported as Exported).shown?.layouts ?? step.result.layouts;
-    return { planes: planesFrom(handle, within(object, layouts), grants[0]), grants, info: described.info };
+    return { planes: planesFrom(handle, within(object, layouts), grants[0]), grants };
   },
 };
+
+/** True for a port that takes no more than the address, which is known without a tensor. */
+export function isAddressed({ addressOf }: { readonly addressOf?: unknown }, kind: MemoryKind): boolean {
+  return kind === "host-pointer" && addressOf !== undefined;
+}
 
 /** True if its layout counts from the first byte of all planes already. */
 function begins({ layout, start }: DescribedPlane, { range }: Described): boolean {

@@ -1,6 +1,6 @@
 import { Printed, withFacts } from "../printed.ts";
 import { type Access, accessOf } from "../memory/access.ts";
-import { aKind, isMade, literal, type Names, object, optionsIn, shown, unexpected } from "../argument.ts";
+import { aKind, literal, type Names, object, optionsIn, shown, unexpected } from "../argument.ts";
 import { type Context, contextInWords, nameOf, type Target } from "./context.ts";
 import { AccessError, ArgumentError, reasonOf, throwAll } from "../errors.ts";
 import { allowed, Edges, type Found, type FoundStep, search } from "./search.ts";
@@ -115,7 +115,7 @@ export class Graph extends Printed implements Disposable {
   }
 
   #assertPossible(source: Mapped, target: Target): void {
-    if (!isMade(source, Mapped)) throw noSource(source);
+    if (!Mapped.owns(source)) throw noSource(source);
     const { context, kind } = (target ?? {}) as Partial<Target>;
     if (typeof context !== "object" || typeof kind !== "string") throw noTarget(target); // queues have a context, too
     this.#resource.assertLive();

@@ -10,9 +10,8 @@ import { Allocation } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
 import { findPlace, join, leave, tellPlace } from "../memory/peers.ts";
 import type { Described } from "../tensors/described.ts";
-import { Frame, planesOf } from "../tensors/frame.ts";
+import { Frame, type PlacedPlane, planesOf } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
-import type { PlacedPlane } from "../tensors/over.ts";
 import type { BlockPlace, Leaving, Manner, Placed } from "./port_mapper.ts";
 
 export const IMAGES: Manner<Described> = {
@@ -69,9 +68,9 @@ export const IMAGES: Manner<Described> = {
     const placed = blocks === undefined
       ? asObjects(imported, leaving, source)
       : inBlocks(imported, blocks, leaving, source);
-    const { info } = source.described;
-    const isKnown = info === undefined || modifier === undefined || modifier === (info as ImageInfo).modifier;
-    return { ...placed, info: isKnown ? info : { ...info as ImageInfo, modifier } };
+    if (!(source instanceof Frame) || modifier === undefined) return placed;
+    const info = source.info as ImageInfo;
+    return modifier === info.modifier ? placed : { ...placed, info: { ...info, modifier } };
   },
 };
 

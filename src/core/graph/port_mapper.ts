@@ -11,10 +11,10 @@ import { type Access, reads, writes } from "../memory/access.ts";
 import { Allocation } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Described, type DescribedPlane } from "../tensors/described.ts";
-import { Frame } from "../tensors/frame.ts";
+import type { PlacedPlane } from "../tensors/frame.ts";
 import type { Mapped } from "../tensors/mapped.ts";
-import { type PlacedPlane, planesOver } from "../tensors/over.ts";
-import { BYTES } from "./byte_ports.ts";
+import { planesOver } from "../tensors/over.ts";
+import { BYTES, isAddressed } from "./byte_ports.ts";
 import { begin, type Begun, closeBeside, giveBackOf, type HeldSide, hold, holdAndBegin } from "./step_side.ts";
 import { IMAGES } from "./image_ports.ts";
 import { edgeOf, type MapJob, type Mapper, mapperIn, type ProbedStep } from "./mapper.ts";
@@ -37,6 +37,7 @@ interface Ports<What> {
   readonly exports: readonly Offer<What>[];
   readonly imports: readonly Offer<What>[];
   readonly export?: unknown;
+  readonly addressOf?: unknown;
   readonly import?: unknown;
   refuse?(source: Described, access: Access, format?: unknown): Reason | undefined;
   formatOf?(source: Described): unknown;
@@ -92,7 +93,8 @@ export type Arriving = Imported | ImportedImage;
 export interface Placed {
   readonly planes: readonly PlacedPlane[];
   readonly grants: readonly Grant[];
-  readonly info: FrameInfo | undefined;
+  /** What a frame is, where that is not what the source is. */
+  readonly info?: FrameInfo | undefined;
 }
 
 const NO_OFFERS: readonly never[] = [];
@@ -213,8 +215,7 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
     resource.inherit(waits);
     // If the exporter's command fails, so does the map, even if the host has waited for it before the import.
     if (sent.fences !== job.waits) resource.inherit(sent.fences);
-    const metadata = source instanceof Frame ? source.metadata : undefined;
-    return planesOver(target as MemoryTarget, { planes, resource, info, metadata, parent: source });
+    return planesOver(target as MemoryTarget, { planes, resource, info, parent: source });
   }
 }
 
@@ -240,7 +241,8 @@ function lackingOf<What extends Subject>(by: Manner<What>, at: Target, isTarget:
   const ports = by.portsAt(at)!;
   if (!isTarget) {
     if (ports.export !== undefined) return undefined;
-    return ports.exports.some(({ stage }) => stage === undefined) ? `${by.at}export` : undefined;
+    const isLacking = ports.exports.some(({ kind, stage }) => stage === undefined && !isAddressed(ports, kind));
+    return isLacking ? `${by.at}export` : undefined;
   }
   if (ports.import === undefined) return `${by.at}import`;
   return portsOf(at)!.tensor === undefined ? "tensor" : undefined;

@@ -457,14 +457,10 @@ function mediaIn(given: MediaFacts | undefined): Pick<ImageInfo, "media"> {
   return { media: Object.freeze(media) };
 }
 
-/**
- * The same frame with other facts of its maker's, which are not checked: for backends whose library has them. Its planes are
- * those of `info`, which {@link frameInfo} checked, and are found once.
- */
-export function withMedia(info: FrameInfo, media: MediaFacts): FrameInfo {
-  const other = Object.freeze(withJson({ ...info, media: Object.freeze(media) }));
-  LAYOUTS.set(other, planeLayouts(info));
-  return other;
+/** The same frame with the facts of its moment besides, which are not checked. */
+export function withMoment(info: FrameInfo, moment: MediaFacts | undefined): FrameInfo {
+  if (moment === undefined) return info;
+  return Object.freeze(withJson({ ...info, media: Object.freeze({ ...info.media, ...moment }) }));
 }
 
 /** The planes of infos that never change: each map of a frame asks several times. */

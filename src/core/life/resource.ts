@@ -220,6 +220,15 @@ export class Resource extends Printed {
     adopt(owner, this);
   }
 
+  /** Ends it at once: it was made after the end of its owner. What is kept as failed on its bytes is left for their next user. */
+  endLate(owner: Resource): void {
+    this.partFrom(owner);
+    this.ending = owner.ending;
+    this.endedBy = owner.name;
+    this.state = "freed";
+    for (const grant of this.grants) grant.finish();
+  }
+
   /** Takes {@link dependOn} back. */
   partFrom(owner: Resource): void {
     leave(this, owner);

@@ -35,10 +35,14 @@ export class Grant {
   readonly parent: Grant | undefined;
   /** The holder's name. */
   readonly holder: string;
+  /** True if other owners of the bytes are its peers: the grant of an owner, or a part of one. */
+  readonly isOwner: boolean;
   /** The resource whose end returns the bytes; set when the holder is made. */
   resource: Resource | undefined;
   /** For memory that came from elsewhere: what to do where it does not cover an access. */
   remedy: string | undefined;
+  /** @internal True for bytes that a program attached, and may have an owner for. */
+  isAttached = false;
   /** @internal The buffers that its tensor has handed out, while there are any. */
   shown: Shown | undefined;
   /** Its lends, from the first on. Facets (the peers of an allocation, the planes of a frame) share one list. */
@@ -69,6 +73,7 @@ export class Grant {
     this.parent = parent;
     this.#lends = lends;
     this.#siblings = siblings;
+    this.isOwner = siblings === undefined ? parent?.isOwner ?? false : siblings === allocation.roots;
     this.#place = siblings?.add(this, start, end, writes(access));
     if (siblings === allocation.roots && siblings.size === 2) { for (const root of siblings) root.#noteWork(); }
   }
@@ -132,12 +137,6 @@ export class Grant {
     });
     for (const one of idle) if (one.#busyPlace !== undefined) one.#leaveBusy(one.#busyPlace);
     return peers;
-  }
-
-  /** True if other owners of the bytes are its peers: the grant of an owner, or a part of one. */
-  get isOwner(): boolean {
-    if (this.#siblings !== undefined) return this.#siblings === this.allocation.roots;
-    return this.parent?.isOwner ?? false;
   }
 
   /** An owner's work begins. One that is alone has no peers who look for it. */

@@ -86,7 +86,8 @@ export interface CCallback {
   /** True if the memory is a struct of the program's, whose first eight bytes the call zeroes. */
   readonly takesStruct: boolean;
   prepare(memory: CallbackMemory): void;
-  calls(memory: CallbackMemory): number;
+  /** How many came since it was asked last, as far as `most`. */
+  calls(memory: CallbackMemory, most: number): number;
   /** No further call comes. */
   end(memory: CallbackMemory): void;
 }
@@ -98,13 +99,14 @@ const POST: CCallback = {
   prepare({ address }) {
     if (functions().sem_init(address, 0, 0) !== 0) throw libcError("sem_init");
   },
-  calls({ address }) {
+  calls({ address }, most) {
     const { sem_trywait } = functions();
-    for (let calls = 0;; calls++) {
+    for (let calls = 0; calls < most; calls++) {
       if (sem_trywait(address) === 0) continue;
       if (errno() !== EAGAIN) throw libcError("sem_trywait");
       return calls;
     }
+    return most;
   },
   end({ address }) {
     if (functions().sem_destroy(address) !== 0) throw libcError("sem_destroy");

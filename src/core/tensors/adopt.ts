@@ -2,19 +2,18 @@ import { type Names, optionsIn } from "../argument.ts";
 import { type Fence, fenceIn } from "../device/fence.ts";
 import type { MemoryTarget } from "../contract.ts";
 import { ArgumentError } from "../errors.ts";
-import type { FrameInfo } from "../layout/frame_info.ts";
+import { type FrameInfo, type MediaFacts, withMoment } from "../layout/frame_info.ts";
 import { describeLayout, type Layout } from "../layout/layout.ts";
 import { Resource } from "../life/resource.ts";
-import { allOrNothing, newUndo, type Undo } from "../life/undo.ts";
+import { newUndo, type Undo, undone } from "../life/undo.ts";
 import { type Access, accessOf } from "../memory/access.ts";
 import { Allocation, type Block, type Fate } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
 import { own } from "../memory/own.ts";
 import { findAllocation, findPlace, tellByHandle } from "../memory/peers.ts";
-import { checkPlanes, Frame } from "./frame.ts";
+import { checkPlanes, Frame, type PlacedPlane } from "./frame.ts";
 import type { Mapped } from "./mapped.ts";
 import type { Metadata } from "./metadata.ts";
-import { framePlanes, type PlacedPlane } from "./over.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** A native object that other code made, and what to call once it is over. */
@@ -57,40 +56,44 @@ export const ATTACH_NAMES: Names<AttachOptions> = { access: true, after: true, o
  * Attaches memory as the options say. For backends. The owner is called after everything that `make` made
  * has ended, or once `after` is over where it fails.
  *
+ * @param names those of the options that there are, where an API has others besides
  * @throws {ArgumentError} for options of a wrong type, and unknown ones.
  */
 export function attaching<M extends Mapped>(
   options: AttachOptions,
   make: (access: Access | undefined, after: readonly Fence[]) => M,
+  names: Readonly<Record<keyof AttachOptions, unknown>> = ATTACH_NAMES,
 ): M {
-  const { access, after, owner } = optionsIn(options, ATTACH_NAMES);
+  const { access, after, owner } = optionsIn(options, names);
   if (owner !== undefined && typeof owner !== "function") {
     throw new ArgumentError("owner: expected a function.", { api: "core", argument: "owner" });
   }
   let work: Fence | undefined;
-  const made = allOrNothing("attaching memory", () => {
+  let made: M;
+  try {
     work = after === undefined ? undefined : fenceIn(after, "after");
-    return make(access === undefined ? undefined : accessOf(access, access), work === undefined ? [] : [work]);
-  }, [() => releaseAfter(work, () => owner?.())]);
+    made = make(access === undefined ? undefined : accessOf(access, access), work === undefined ? NO_WORK : [work]);
+  } catch (error) {
+    throw undone(error, [() => releaseAfter(work, () => owner?.())], "attaching memory");
+  }
   if (work !== undefined) made.resource.usedBy(work);
   const { grants } = made;
-  for (const grant of grants) attached.add(grant.resource!);
+  for (const grant of grants) grant.isAttached = true;
   // A plane's, and not a frame's: planes may end without their frame, with their context.
   const resource = grants[0].resource!;
   if (owner !== undefined) resource.undo.unshift(() => release(resource, grants, owner));
   return made;
 }
 
-/** What attached tensors and planes hold their bytes by. */
-const attached = new WeakSet<Resource>();
+const NO_WORK: readonly Fence[] = [];
 
 /** Calls the owner at the end of a tensor, unless the bytes have to stay. Where another was attached to them, that does. */
 function release(ending: Resource, grants: readonly Grant[], owner: () => void): void {
   for (const { allocation, start, end } of grants) {
     if (allocation.escaped || allocation.unseen) return;
     let heir: Resource | undefined;
-    allocation.roots.some(start, end, "all", ({ resource }) => {
-      if (resource !== ending && attached.has(resource!)) heir = resource;
+    allocation.roots.some(start, end, "all", ({ resource, isAttached }) => {
+      if (resource !== ending && isAttached) heir = resource;
       return heir !== undefined;
     });
     if (heir !== undefined) {
@@ -129,8 +132,8 @@ export interface Adoption {
   readonly owners?: readonly (Resource | undefined)[];
   /** A frame's metadata. */
   readonly metadata?: Metadata | undefined;
-  /** True where `ports.tensor` cannot fail: then planes of one block are made on first use, not with the frame. */
-  readonly later?: boolean;
+  /** The facts of a frame that the others of its stream do not share: `info` is the same for all of them. */
+  readonly moment?: MediaFacts | undefined;
 }
 
 /**
@@ -153,18 +156,17 @@ export function adoptFrame<T extends Tensor>(
       throw new ArgumentError("planes: a frame has one at least.", { api: target.context.api, argument: "planes" });
     }
     checkPlanes(planes, info);
-    const { name = `${target.kind} frame ${info.format}`, metadata, later } = about;
+    const { name = `${target.kind} frame ${info.format}`, metadata, moment } = about;
     const { block } = planes[0];
     if (!planes.some((plane) => plane.block !== block)) {
       const { resource, placed } = object.own(planes, name, about, undo);
-      const make = (frame: Frame<T>) => framePlanes(target, resource, placed, frame);
-      return new Frame<T>({ target, resource, info, handle: owner.handle, planes: make, later, metadata });
+      return new Frame<T>({ target, resource, info, moment, handle: owner.handle, planes: placed, metadata });
     }
     const tensors = planes.map((plane, i) => {
       const { resource } = object.own([plane], `plane ${i} of ${name}`, about, undo);
       return target.ports.tensor!({ target, handle: plane.handle, layout: plane.layout, resource });
     });
-    return Frame.of<T>(tensors, info, metadata, owner.handle);
+    return Frame.of<T>(tensors, withMoment(info, moment), metadata, owner.handle);
   });
 }
 
@@ -189,12 +191,16 @@ function adopting<M extends Mapped>(
   make: (object: Adopted, undo: Undo) => M,
 ): M {
   const object = new Adopted(target, owner);
-  const made = allOrNothing("adopting memory", (undo) => {
+  const undo = newUndo();
+  try {
     target.context.resource?.assertLive();
-    return make(object, undo);
-  }, [() => releaseAfter(owner.work, () => object.drop("unused"))]);
-  object.drop("unused");
-  return made;
+    const made = make(object, undo);
+    object.drop("unused");
+    return made;
+  } catch (error) {
+    undo.unshift(() => releaseAfter(owner.work, () => object.drop("unused")));
+    throw undone(error, undo, "adopting memory");
+  }
 }
 
 /** An object, until neither a block of it nor the call that adopts it holds it. */
@@ -224,19 +230,26 @@ class Adopted {
     undo: Undo,
   ): { readonly resource: Resource; readonly placed: readonly PlacedPlane[] } {
     const found = this.#find(planes[0].block);
-    const places = planes.map(({ handle, layout, start: handleStart = 0 }) => {
-      const start = found.start + handleStart + layout.byteOffset;
-      return { handle, layout, start, end: start + layout.byteLength };
-    });
-    const start = Math.min(...places.map((place) => place.start));
-    const end = Math.max(...places.map((place) => place.end));
+    const startOf = ({ layout, start = 0 }: AdoptedPlane) => found.start + start + layout.byteOffset;
+    let start = Infinity;
+    let end = 0;
+    for (const plane of planes) {
+      const at = startOf(plane);
+      start = Math.min(start, at);
+      end = Math.max(end, at + plane.layout.byteLength);
+    }
     const allocation = found.known ?? this.#newAllocation(planes[0].block);
     const resource = own({ name, allocation, start, end, owners, access, undo: newUndo() });
     undo.push(() => resource.dispose());
     const [grant] = resource.grants;
     const { work } = this.#owner;
     if (work !== undefined) resource.inherit([work]);
-    return { resource, placed: places.map((place) => ({ ...place, grant })) };
+    const placed = planes.map((plane): PlacedPlane => {
+      const { handle, layout } = plane;
+      const at = startOf(plane);
+      return { handle, layout, grant, start: at, end: at + layout.byteLength };
+    });
+    return { resource, placed };
   }
 
   #newAllocation(block: Omit<Block, "free">): Allocation {

@@ -21,6 +21,37 @@ export interface DescribedPlane {
   readonly fdAccess?: Access;
 }
 
+/**
+ * A plane whose address is found when it is read. A getter in an object of its own would give V8 another hidden class for
+ * each object, which keeps the object until the next full collection.
+ */
+export class LatePlane implements DescribedPlane {
+  readonly layout: Layout;
+  readonly allocation: Allocation;
+  readonly start: number;
+  readonly fdAccess?: Access;
+  readonly #find: () => bigint | undefined;
+
+  constructor({ layout, allocation, start, fdAccess }: DescribedPlane, find: () => bigint | undefined) {
+    this.layout = layout;
+    this.allocation = allocation;
+    this.start = start;
+    if (fdAccess !== undefined) this.fdAccess = fdAccess;
+    this.#find = find;
+  }
+
+  get address(): bigint | undefined {
+    return this.#find();
+  }
+}
+
+/** The same plane, with a layout that counts from another handle. */
+export function laidOut(plane: DescribedPlane, layout: Layout): DescribedPlane {
+  const { allocation, start } = plane;
+  if (!("address" in plane)) return { layout, allocation, start };
+  return new LatePlane({ layout, allocation, start }, () => plane.address);
+}
+
 /** The range of bytes that covers all planes of a tensor or frame; they lie in one block. */
 export interface ByteRange {
   /** The planes, where they are those of a tensor or frame. */
@@ -97,7 +128,7 @@ export class Described extends Printed {
 
   /** The range of bytes that it covers. */
   get range(): ByteRange {
-    return this.#range ??= boundingRange(this.planes, this.fdAccess);
+    return this.#range ??= new BoundingRange(this.planes, this.fdAccess);
   }
 
   /** What fds of it allow, where not every access. */
@@ -130,24 +161,32 @@ function ownBytes({ shape, dtype }: Layout): number {
 }
 
 /** The range of bytes that covers planes of one block. */
-export function boundingRange(planes: readonly DescribedPlane[], fdAccess: Access | undefined): ByteRange {
-  let first = planes[0];
-  let end = 0;
-  for (const plane of planes) {
-    if (plane.start < first.start) first = plane;
-    end = Math.max(end, plane.start + plane.layout.byteLength);
+export class BoundingRange implements ByteRange {
+  readonly planes: readonly DescribedPlane[];
+  readonly allocation: Allocation;
+  readonly start: number;
+  readonly byteLength: number;
+  readonly fdAccess: Access | undefined;
+  readonly #first: DescribedPlane;
+
+  constructor(planes: readonly DescribedPlane[], fdAccess: Access | undefined) {
+    let first = planes[0];
+    let end = 0;
+    for (const plane of planes) {
+      if (plane.start < first.start) first = plane;
+      end = Math.max(end, plane.start + plane.layout.byteLength);
+    }
+    this.planes = planes;
+    this.allocation = first.allocation;
+    this.start = first.start;
+    this.byteLength = end - first.start;
+    this.fdAccess = fdAccess;
+    this.#first = first;
   }
-  const { allocation, start } = first;
-  return {
-    planes,
-    allocation,
-    start,
-    byteLength: end - start,
-    fdAccess,
-    get address() {
-      return planes.every((plane) => plane.address !== undefined) ? first.address : undefined;
-    },
-  };
+
+  get address(): bigint | undefined {
+    return this.planes.some((plane) => plane.address === undefined) ? undefined : this.#first.address;
+  }
 }
 
 export interface Place {
@@ -172,5 +211,5 @@ export function placed({ address, layout }: Addressed, handle: Address, first: A
 /** The planes, with layouts from their first elements. */
 export function planesFromZero({ planes }: Described): readonly DescribedPlane[] {
   const [plane] = planes;
-  return plane.layout.byteOffset === 0 ? planes : [{ ...plane, layout: moved(plane.layout, 0) }];
+  return plane.layout.byteOffset === 0 ? planes : [laidOut(plane, moved(plane.layout, 0))];
 }

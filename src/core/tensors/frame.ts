@@ -1,31 +1,45 @@
-import type { Address } from "../../../ffi/address.ts";
 import { type Access, accessOf } from "../memory/access.ts";
 import { isMade, shown } from "../argument.ts";
 import { Checks } from "../checks.ts";
 import { ArgumentError, LayoutError } from "../errors.ts";
-import { type FrameInfo, frameInfo, planeLayouts } from "../layout/frame_info.ts";
+import { type FrameInfo, frameInfo, type MediaFacts, planeLayouts, withMoment } from "../layout/frame_info.ts";
 import type { Layout } from "../layout/layout.ts";
 import { Mapped, type MappedInit } from "./mapped.ts";
-import { Described } from "./described.ts";
+import type { MemoryTarget } from "../contract.ts";
+import { Described, type DescribedPlane } from "./described.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Resource } from "../life/resource.ts";
 import { assertMetadata, Metadata } from "./metadata.ts";
-import { Tensor, type TensorJson } from "./tensor.ts";
+import { type AddressedPlane, firstElement, Tensor, type TensorJson } from "./tensor.ts";
 
 const checks = new Checks("core");
 
+/** Where a plane of a frame lies, in the bytes that the frame's resource holds. */
+export interface PlacedPlane<H = unknown> {
+  /** What its tensor is made with. */
+  readonly handle: H;
+  /** Where its elements lie, counted from the handle. */
+  readonly layout: Layout;
+  /** The frame's grant that it is a part of. */
+  readonly grant: Grant;
+  /** Where its first element lies in the allocation. */
+  readonly start: number;
+  /** Where it ends there. */
+  readonly end: number;
+}
+
 /** What a frame is made of. */
 export interface FrameInit<P extends Tensor> extends MappedInit {
-  /** Its description. */
-  readonly info: FrameInfo;
-  /** Its metadata, shared with the frame it was mapped from. */
+  /** Its description; left out, that of the frame it was mapped from. */
+  readonly info?: FrameInfo | undefined;
+  /** The facts that its description has besides, of this frame of a stream alone. */
+  readonly moment?: MediaFacts | undefined;
+  /** Its metadata; left out, that of the frame it was mapped from. */
   readonly metadata?: Metadata | undefined;
   /** The native object that it is, where it is one. */
   readonly handle?: bigint | undefined;
-  /** Makes the planes; their resources have the frame's as owner. */
-  readonly planes: (frame: Frame<P>) => readonly P[];
-  /** True to make them when they are first asked for: then `planes` may not fail. */
-  readonly later?: boolean | undefined;
+  /** Where the planes lie, for `ports.tensor`; or what makes them: their resources have the frame's as owner. */
+  readonly planes: readonly PlacedPlane[] | ((frame: Frame<P>) => readonly P[]);
 }
 
 /** A frame in JSON: what it is, without its bytes. A picture has `width` and `height`, sound has the others. */
@@ -50,34 +64,49 @@ export interface FrameJson {
   readonly planes: readonly TensorJson[];
 }
 
-/** A plane in memory that has addresses. */
-export interface AddressedPlane {
-  /** The address that its layout counts from. */
-  readonly handle: Address;
-  /** Where its elements lie. */
-  readonly layout: Layout;
-}
-
 /**
  * The planes of an image: tensors in order, with a description. A frame maps like a tensor, all planes at once. Work
  * declared on it is declared on each plane, and `finished()` waits for the work on all of them.
  */
 export class Frame<P extends Tensor = Tensor> extends Mapped {
-  /** Format and size. */
-  readonly info: FrameInfo;
-  /** What is known of it besides its bytes. */
-  readonly metadata: Metadata;
   readonly #handle: bigint | undefined;
-  #planes: readonly P[] | (() => readonly P[]);
+  /** Its description, but for the moment. */
+  readonly #kind: FrameInfo | undefined;
+  readonly #moment: MediaFacts | undefined;
+  #info: FrameInfo | undefined;
+  #metadata: Metadata | undefined;
+  #planes: readonly P[] = NO_PLANES;
+  /** Where they lie, until they are made. */
+  #placed: readonly PlacedPlane[] | undefined;
 
   /** Takes the resource over; the planes are disposed with the frame. */
   constructor(init: FrameInit<P>) {
     super(init);
-    this.info = Object.isFrozen(init.info) ? init.info : Object.freeze({ ...init.info });
-    this.metadata = init.metadata ?? new Metadata();
+    const { info, planes } = init;
+    this.#kind = info === undefined || Object.isFrozen(info) ? info : Object.freeze({ ...info });
+    this.#moment = init.moment;
+    this.#metadata = init.metadata;
     this.#handle = init.handle;
-    this.#planes = () => init.planes(this);
-    if (init.later !== true) void this.planes;
+    if (typeof planes === "function") this.#take(planes(this));
+    else {
+      this.#placed = planes; // no closure: V8 keeps the objects of a constructor that makes some for long
+      if ((init.target as MemoryTarget).ports.addressOf === undefined) void this.planes;
+    }
+  }
+
+  /** Format and size. */
+  get info(): FrameInfo {
+    return this.#info ??= this.#kind === undefined ? (this.parent as Frame).info : withMoment(this.#kind, this.#moment);
+  }
+
+  /** What a route has to know of its description. */
+  get #described(): FrameInfo {
+    return this.#kind ?? (this.parent as Frame).#described;
+  }
+
+  /** What is known of it besides its bytes. It is shared with the frame that it was mapped from. */
+  get metadata(): Metadata {
+    return this.#metadata ??= this.parent instanceof Frame ? this.parent.metadata : new Metadata();
   }
 
   /**
@@ -130,25 +159,32 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     make: (resource: Resource, plane: L, frame: Frame<P>) => P,
   ): Frame<P> {
     const [grant] = init.resource.grants;
-    const addressOf = ({ handle, layout }: AddressedPlane) => handle + BigInt(layout.byteOffset);
-    const first = planes.map(addressOf).reduce((least, address) => address < least ? address : least);
+    const first = planes.map(firstElement).reduce((least, address) => address < least ? address : least);
     const placed = (frame: Frame<P>) =>
       planes.map((plane, i) => {
-        const name = `plane ${i} of ${init.resource.name}`;
-        const start = grant.start + Number(addressOf(plane) - first);
-        const facet = grant.facet(start, start + plane.layout.byteLength, name);
-        return make(new Resource({ name, grants: [facet], owners: [init.resource] }), plane, frame);
+        const start = grant.start + Number(firstElement(plane) - first);
+        return make(partOf(init.resource, { grant, start, end: start + plane.layout.byteLength }, i), plane, frame);
       });
     return new Frame<P>({ ...init, planes: placed });
   }
 
   /** The planes, in the order of the format. */
   get planes(): readonly P[] {
-    if (typeof this.#planes !== "function") return this.#planes;
-    const planes = this.#planes = Object.freeze([...this.#planes()]);
+    const placed = this.#placed;
+    if (placed === undefined) return this.#planes;
+    const target = this.target as MemoryTarget<P>;
+    this.#take(placed.map((plane, i) => {
+      const { handle, layout } = plane;
+      return target.ports.tensor!({ target, handle, layout, resource: partOf(this.resource, plane, i), parent: this });
+    }));
+    this.#placed = undefined;
+    return this.#planes;
+  }
+
+  #take(planes: readonly P[]): void {
+    this.#planes = Object.freeze([...planes]);
     Mapped.endWithWhole(planes);
-    if (!this.resource.isLive) { for (const { resource } of planes) resource.dispose(); } // its end has passed them by
-    return planes;
+    if (!this.resource.isLive) { for (const { resource } of planes) resource.endLate(this.resource); }
   }
 
   /** The bytes it holds: its own, or its planes' if they existed before it. */
@@ -202,9 +238,9 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     return { kind, format: info.format, ...size, byteLength, planes: planes.map((plane) => plane.toJSON()) };
   }
 
-  /** Its planes: work in flight on one of them is in flight on the frame. */
+  /** Its planes: work in flight on one of them is in flight on the frame. There is none on those that were never made. */
   protected override get parts(): readonly Mapped[] {
-    return this.planes;
+    return this.#planes;
   }
 
   /** Lends all planes to a child. */
@@ -225,11 +261,28 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
 
   /** What a route needs to know of it. */
   protected describe(): Described {
-    const { target, access, info } = this;
+    const { target, access } = this;
+    const info = this.#described;
+    if (this.#placed !== undefined) {
+      const { ports } = target as MemoryTarget<P>;
+      const planes = this.#placed.map((plane): DescribedPlane => {
+        const { layout, grant: { allocation }, start } = plane;
+        return { layout, address: ports.addressOf!(plane), allocation, start };
+      });
+      return new Described(target, access, planes, info);
+    }
     const parts = this.planes.map((plane) => plane.described);
     if (this.resource.grants.length === 0) return Described.scattered(target, access, parts, info);
     return new Described(target, access, parts.flatMap(({ planes }) => planes), info);
   }
+}
+
+const NO_PLANES: readonly never[] = [];
+
+/** The end of life of a plane of a frame, which has the bytes. */
+function partOf(whole: Resource, { grant, start, end }: Pick<PlacedPlane, "grant" | "start" | "end">, i: number) {
+  const name = `plane ${i} of ${whole.name}`;
+  return new Resource({ name, grants: [grant.facet(start, end, name)], owners: [whole] });
 }
 
 /** `1920 × 1080`, or `2 channels of 48000 samples`. */
@@ -248,7 +301,9 @@ export function planesOf(source: Mapped): readonly Tensor[] {
 /** Throws unless tensors, or what they are made of, are the planes that a frame's description promises. */
 export function checkPlanes(planes: readonly { readonly layout: Layout }[], info: FrameInfo): void {
   const layouts = planeLayouts(info);
-  if (planes.length === layouts.length && planes.every(({ layout }, i) => isLike(layout, layouts[i]))) return;
+  let areLike = planes.length === layouts.length;
+  for (let i = 0; areLike && i < planes.length; i++) areLike = isLike(planes[i].layout, layouts[i]);
+  if (areLike) return;
   const describe = (layouts: readonly Layout[]) =>
     layouts.map((l) => `[${l.shape.join(",")}] ${l.dtype}`).join(" and ");
   const wanted = describe(layouts);
@@ -260,5 +315,7 @@ export function checkPlanes(planes: readonly { readonly layout: Layout }[], info
 }
 
 function isLike(a: Layout, b: Layout): boolean {
-  return a.dtype === b.dtype && a.shape.length === b.shape.length && a.shape.every((size, i) => size === b.shape[i]);
+  if (a.dtype !== b.dtype || a.shape.length !== b.shape.length) return false;
+  for (let i = 0; i < a.shape.length; i++) if (a.shape[i] !== b.shape[i]) return false; // `every` takes a closure
+  return true;
 }

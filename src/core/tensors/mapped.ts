@@ -56,8 +56,8 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
   }
 
   /** True for what this class has made, and not for a proxy of it. For mappers. */
-  static owns(value: object): boolean {
-    return #frames in value;
+  static owns(value: unknown): value is Mapped {
+    return typeof value === "object" && value !== null && #frames in value;
   }
 
   /** In words, for messages: `host tensor [4,4] u8`. */
@@ -143,12 +143,14 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     for (const part of this.parts) part.#raiseFailures();
   }
 
-  /** Visits all works with `to`, so that no visitor has to be a closure. */
+  /** Visits all works that may be in flight, with `to`, so that no visitor has to be a closure. */
   #eachWork<T>(visit: (work: Work, to: T) => unknown, to: T): void {
-    visit(this.resource.work, to);
-    const { parts } = this;
+    const { parts, resource: { work } } = this;
+    if (work.line !== undefined) visit(work, to);
     for (let i = 0; i < parts.length; i++) parts[i].#eachWork(visit, to);
-    for (let at = this.parent; at?.target === this.target; at = at.parent) visit(at.resource.work, to);
+    for (let at = this.parent; at?.target === this.target; at = at.parent) {
+      if (at.resource.work.line !== undefined) visit(at.resource.work, to);
+    }
     const peers = peersOf(this);
     for (let i = 0; i < peers.length; i++) visit(peers[i].resource!.work, to);
   }
@@ -338,7 +340,7 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
 }
 
 function addFences(work: Work, fences: Fence[]): void {
-  if (work.line !== undefined) fences.push(...work.fences);
+  fences.push(...work.fences);
 }
 
 /** The grants of the owners of the same bytes as a tensor: as what it is a part of, where that was not lent either. */
@@ -347,7 +349,7 @@ function peersOf(mapped: Mapped): readonly Grant[] {
   for (let at = mapped.parent; at?.target === mapped.target; at = at.parent) owner = at.resource;
   const { grants } = owner;
   if (grants.length === 0) return NOBODY;
-  if (grants.length === 1) return grants[0].busyPeers;
+  if (grants.length === 1) return grants[0].allocation.busy.size === 0 ? NOBODY : grants[0].busyPeers;
   const blocks = mapped.grants.map(({ allocation }) => allocation);
   return grants.flatMap((grant) => blocks.includes(grant.allocation) ? grant.busyPeers : NOBODY);
 }

@@ -55,7 +55,7 @@ export class NativeLoans {
     eachConflict([{ tensor: given, access, argument }], (line, mark) => {
       if (!this.#lines.has(line)) line.block(mark);
     });
-    const blocks = [...Map.groupBy(planesOf(given), ({ grant: { allocation } }) => allocation).values()];
+    const blocks = byBlock(planesOf(given));
     return allOrNothing(`lending to ${this.#library}`, (undo) => {
       const flags = blocks.map(() => {
         const flag = new NativeFlag({ name: `${this.#library}'s references to ${name}` });
@@ -75,10 +75,22 @@ export class NativeLoans {
     });
   }
 
+  /** False if nothing is lent, and all that was is known to be back. */
+  get areSome(): boolean {
+    return this.#flags.size > 0;
+  }
+
   /** True for the `data` of a block that was lent and did not come back. */
   has(data: Address): boolean {
     return this.#flags.get(data)?.isSet() === false;
   }
+}
+
+/** Most frames lie in one block. */
+function byBlock<T extends Tensor>(planes: readonly T[]): readonly (readonly T[])[] {
+  const { allocation } = planes[0].grant;
+  if (planes.every(({ grant }) => grant.allocation === allocation)) return [planes];
+  return [...Map.groupBy(planes, ({ grant }) => grant.allocation).values()];
 }
 
 interface Kept {

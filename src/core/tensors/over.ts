@@ -7,14 +7,14 @@ import { type Begun, giveBackOf, type HeldSide, holdAndBegin } from "../graph/st
 import { ArgumentError, throwAll } from "../errors.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../layout/frame_info.ts";
 import { describeLayout, type Layout, layout, type LayoutInit, moved } from "../layout/layout.ts";
-import { Resource } from "../life/resource.ts";
+import type { Resource } from "../life/resource.ts";
 import { allOrNothing, type Undo, undoAll, unwind } from "../life/undo.ts";
 import type { Access } from "../memory/access.ts";
 import { Allocation, type Block, type Fate } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
 import { own } from "../memory/own.ts";
 import { foreignAddresses } from "../native/foreign_addresses.ts";
-import { Frame } from "./frame.ts";
+import { Frame, type PlacedPlane } from "./frame.ts";
 import type { Mapped } from "./mapped.ts";
 import type { Metadata } from "./metadata.ts";
 import type { Tensor } from "./tensor.ts";
@@ -27,9 +27,9 @@ export interface PlacedMemory {
   readonly layouts: readonly Layout[];
   /** Its one grant begins with the first byte of the first plane. */
   readonly resource: Resource;
-  /** What a frame is. */
+  /** What a frame is; left out, what the frame is that it was mapped from. */
   readonly info?: FrameInfo | undefined;
-  /** What is known of a frame. */
+  /** What is known of a frame; left out, the metadata of the frame that it was mapped from. */
   readonly metadata?: Metadata | undefined;
   /** What it was mapped from. */
   readonly parent?: Mapped | undefined;
@@ -46,15 +46,6 @@ export function tensorOver<T extends Tensor>(target: MemoryTarget<T>, at: Placed
   return planesOver(target, { planes: planesFrom(handle, layouts, resource.grants[0]), resource, ...about });
 }
 
-export interface PlacedPlane {
-  readonly handle: unknown;
-  readonly layout: Layout;
-  readonly grant: Grant;
-  /** Where its first element lies in the allocation. */
-  readonly start: number;
-  readonly end: number;
-}
-
 /** Planes with one handle, of which the first begins with the grant. */
 export function planesFrom(handle: unknown, layouts: readonly Layout[], grant: Grant): readonly PlacedPlane[] {
   if (layouts.length === 1) return [planeAt(handle, layouts[0], grant, grant.start)]; // most maps: they make no closure
@@ -67,32 +58,12 @@ function planeAt(handle: unknown, layout: Layout, grant: Grant, start: number): 
 }
 
 export function planesOver<T extends Tensor>(target: MemoryTarget<T>, at: PlacedPlanes): T | Frame<T> {
-  const { planes, resource, info, parent } = at;
-  if (info !== undefined) return frameOver(target, at, info);
+  const { planes, resource, info, metadata, parent } = at;
+  if (info !== undefined || parent instanceof Frame) {
+    return new Frame<T>({ target, resource, info, planes, parent, metadata });
+  }
   const { handle, layout } = planes[0];
   return target.ports.tensor!({ target, handle, layout, resource, parent });
-}
-
-function frameOver<T extends Tensor>(
-  target: MemoryTarget<T>,
-  { planes: placed, resource, metadata, parent }: PlacedPlanes,
-  info: FrameInfo,
-): Frame<T> {
-  const planes = (frame: Frame<T>) => framePlanes(target, resource, placed, frame);
-  return new Frame<T>({ target, resource, info, planes, parent, ...(metadata === undefined ? {} : { metadata }) });
-}
-
-export function framePlanes<T extends Tensor>(
-  target: MemoryTarget<T>,
-  resource: Resource,
-  placed: readonly PlacedPlane[],
-  frame: Frame<T>,
-): readonly T[] {
-  return placed.map(({ handle, layout, grant, start, end }, i) => {
-    const name = `plane ${i} of ${resource.name}`;
-    const part = new Resource({ name, grants: [grant.facet(start, end, name)], owners: [resource] });
-    return target.ports.tensor!({ target, handle, layout, resource: part, parent: frame });
-  });
 }
 
 /** New memory of a kind, as a tensor. @throws {LayoutError} for an invalid layout. */

@@ -1,13 +1,12 @@
 import type { Address } from "../../../ffi/address.ts";
 import type { Memory, MemoryTarget } from "../contract.ts";
-import { Port } from "../device/port.ts";
 import { type Context, PrintedTarget } from "../graph/context.ts";
 import { SAME_ADDRESS } from "../graph/mapper.ts";
 import type { Layout } from "../layout/layout.ts";
 import type { Block } from "../memory/allocation.ts";
 import type { Mapped } from "./mapped.ts";
 import { tensorOfBlock } from "./over.ts";
-import { Tensor, type TensorInit } from "./tensor.ts";
+import { firstElement, Tensor, type TensorInit } from "./tensor.ts";
 
 /** The ports of memory that is the host's: the address is the same on both sides. `tensor` makes its tensors. */
 export function samePointers<T extends Tensor & { readonly address: Address }>(
@@ -16,9 +15,9 @@ export function samePointers<T extends Tensor & { readonly address: Address }>(
   return {
     exports: [{ kind: "host-pointer", judge: () => SAME_ADDRESS }],
     imports: [{ kind: "host-pointer", judge: () => SAME_ADDRESS }],
-    export: ({ address }, kind, byteLength) => ({ port: new Port(kind, { value: address, byteLength }) }),
     import: ({ value }) => ({ handle: value as Address }),
     tensor,
+    addressOf: firstElement,
   };
 }
 
@@ -32,7 +31,7 @@ export interface PointerBlock extends Block {
 export abstract class PointerTensor extends Tensor<Address> {
   /** The address of its first element, which device code gets. */
   get address(): Address {
-    return (this.rawHandle + BigInt(this.layout.byteOffset)) as Address;
+    return firstElement({ handle: this.rawHandle, layout: this.layout });
   }
 
   /** The same for routes; undefined for memory that the host never reaches. */
@@ -43,9 +42,14 @@ export abstract class PointerTensor extends Tensor<Address> {
 
 /** Where the first of some tensors begins, and the last one ends. */
 export function endsOf(tensors: readonly PointerTensor[]): readonly [start: Address, end: bigint] {
-  const starts = tensors.map(({ address }) => address);
-  const ends = tensors.map(({ address, layout: { byteLength } }) => address + BigInt(byteLength));
-  return [starts.reduce((a, b) => a < b ? a : b), ends.reduce((a, b) => a > b ? a : b)];
+  let start = tensors[0].address;
+  let end = 0n;
+  for (const { address, layout: { byteLength } } of tensors) {
+    const after = address + BigInt(byteLength);
+    if (address < start) start = address;
+    if (after > end) end = after;
+  }
+  return [start, end];
 }
 
 /** A kind of memory that device code reaches by address, as a target. */

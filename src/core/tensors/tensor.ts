@@ -1,3 +1,4 @@
+import type { Address } from "../../../ffi/address.ts";
 import { type Access, accessOf } from "../memory/access.ts";
 import { literal, type Names, optionsIn } from "../argument.ts";
 import { LayoutError } from "../errors.ts";
@@ -25,6 +26,14 @@ export interface TensorInit<H> extends MappedInit {
   /** The API's own object. */
   readonly handle: H;
   /** Where the elements lie, counted from the handle. */
+  readonly layout: Layout;
+}
+
+/** A plane in memory that has addresses. */
+export interface AddressedPlane {
+  /** The address that its layout counts from. */
+  readonly handle: Address;
+  /** Where its elements lie. */
   readonly layout: Layout;
 }
 
@@ -176,6 +185,11 @@ export abstract class Tensor<H = unknown> extends Mapped {
     const plane = { layout, allocation, start, ...(hostAddress === undefined ? {} : { address: hostAddress }) };
     return new Described(this.target, this.access, [plane]);
   }
+}
+
+/** Where the elements begin of memory whose handle is an address. */
+export function firstElement({ handle, layout: { byteOffset } }: AddressedPlane): Address {
+  return byteOffset === 0 ? handle : (handle + BigInt(byteOffset)) as Address; // bigint arithmetic is slow
 }
 
 function whole(given: Layout | LayoutInit): Layout {

@@ -93,7 +93,7 @@ export class AcquiredFrames {
       return { handle: struct.addressOf(i), layout, block, start: starts[i] };
     });
     const owners = [resource, ends.producer];
-    const about: Adoption = { name, access: "read", owners, later: true };
+    const about: Adoption = { name, access: "read", owners };
     return adoptFrame<CudaTensor>(context, { handle, release }, info, planes, about);
   }
 

@@ -46,6 +46,7 @@ export function devicePorts(
     import: (port: Port, _access: Access, of?: Allocation) =>
       port instanceof GlPort ? glBuffer(context, port, of!) : imported(context, imports, port, of),
     tensor: (init) => new CudaTensor({ ...init, memory: "external" }),
+    addressOf: () => undefined, // the CPU does not see it
     copies: copiesOf(context),
   };
 }

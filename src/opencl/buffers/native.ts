@@ -46,7 +46,9 @@ export function partOf(
   undo: Undo,
 ): BufferPart {
   const offset = begin % subBufferAlign === 0 ? 0 : begin;
-  if (begin === 0 || offset !== 0) return { handle: root, origin: 0, layout: moved(at, offset) };
+  if (begin === 0 || offset !== 0) {
+    return { handle: root, origin: 0, layout: at.byteOffset === offset ? at : moved(at, offset) };
+  }
   const region = new DataView(new ArrayBuffer(cl_buffer_region.size));
   writeClBufferRegion(region, 0, { origin: BigInt(begin), size: BigInt(at.byteLength) });
   const handle = own(

@@ -1,7 +1,7 @@
 import { CL_MAP_READ } from "../../../ffi/opencl/constants.ts";
 import { type Access, writes } from "../../core/memory/access.ts";
 import type { Target } from "../../core/graph/context.ts";
-import type { ByteRange, Described } from "../../core/tensors/described.ts";
+import type { ByteRange, Described, DescribedPlane } from "../../core/tensors/described.ts";
 import type { Refusal } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import { Frame } from "../../core/tensors/frame.ts";
@@ -77,9 +77,10 @@ export function mapBuffer(
   if (there !== undefined && "reason" in there) throw noRoute(source.name, cl.name, [there]);
   const share = memory.hostBuffers.acquire(whole, there, job.undo);
   const root = share.buffer;
-  const parts = source instanceof Frame
-    ? source.planes.map((plane) => partIn(root, plane, cl, job))
-    : [partIn(root, source, cl, job)];
+  const { planes } = described;
+  const parts = planes.length === 1
+    ? [partIn(root, planes[0], cl, job)] // most maps: they make no closure
+    : planes.map((plane) => partIn(root, plane, cl, job));
   const written = writes(job.grants[0].access);
   const resource = resourceOf(queue.line.resource, job, written ? giveBackOf(cl, root, described.range) : undefined);
   share.holder = resource;
@@ -89,8 +90,8 @@ export function mapBuffer(
   return memory.tensor(resource, root, parts[0], source);
 }
 
-function partIn({ mem, start }: HostBuffer, { grant, layout }: Addressed, cl: OpenCLContext, job: MapJob): BufferPart {
-  return partOf(cl, mem, grant.start - start, layout, job.undo);
+function partIn(root: HostBuffer, { start, layout }: DescribedPlane, cl: OpenCLContext, job: MapJob): BufferPart {
+  return partOf(cl, root.mem, start - root.start, layout, job.undo);
 }
 
 /** What was written has to be published before the host may look. */

@@ -1,6 +1,6 @@
 import { type Access, reads, writes } from "../../core/memory/access.ts";
 import type { Target } from "../../core/graph/context.ts";
-import { type ByteRange, Described } from "../../core/tensors/described.ts";
+import { type ByteRange, Described, laidOut } from "../../core/tensors/described.ts";
 import type { Refusal } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import { moved } from "../../core/layout/layout.ts";
@@ -71,7 +71,7 @@ export const hostToOpenCLImage: Mapper<HostTensor, OpenCLImage> = {
     }
     const verdict = address === undefined ? UNMAPPED : cl.proofs.judge(cl.images.classOf({ format, image, address }));
     const waitReason = choice.waitReason ?? cl.queue.line.whyHostWaits(waits);
-    const result = new Described(target, access, [{ ...plane, layout }]);
+    const result = new Described(target, access, [laidOut(plane, layout)]);
     return { ...probedStep(EDGE, verdict, waitReason, result), choice };
   },
 

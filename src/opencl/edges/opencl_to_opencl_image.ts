@@ -1,6 +1,6 @@
 import type { Access } from "../../core/memory/access.ts";
 import type { Target } from "../../core/graph/context.ts";
-import { Described } from "../../core/tensors/described.ts";
+import { Described, laidOut } from "../../core/tensors/described.ts";
 import type { Refusal } from "../../core/errors.ts";
 import type { Fence } from "../../core/device/fence.ts";
 import { moved } from "../../core/layout/layout.ts";
@@ -42,7 +42,7 @@ export const openCLToOpenCLImage: Mapper<OpenCLTensor, OpenCLImage> = {
     const verdict = cl.proofs.judge(cl.images.overBuffers.classOf(fit.type, format, isOverHost(source)));
     if (verdict.impossible) return refused(EDGE, verdict.evidence);
     const [plane] = source.planes;
-    const result = new Described(target, access, [{ ...plane, layout: moved(plane.layout, 0) }]);
+    const result = new Described(target, access, [laidOut(plane, moved(plane.layout, 0))]);
     return probedStep(EDGE, verdict, cl.queue.line.whyHostWaits(waits), result);
   },
 
