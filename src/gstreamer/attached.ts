@@ -1,5 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import * as gs from "../../ffi/gstreamer/constants.ts";
+import type { GstAudioMeta } from "../../ffi/gst_audio/structs.ts";
 import { GstVideoCropMeta, GstVideoMeta } from "../../ffi/gst_video/structs.ts";
 import type { Natives } from "../core/contract.ts";
 import type { PlaneLayout } from "../core/layout/components.ts";
@@ -7,6 +8,7 @@ import { type FrameInfo, frameInfo, type MediaFacts, planeLayouts, withMoment } 
 import { heldPicture, layoutWithin } from "../core/layout/held_picture.ts";
 import { type Layout, layout } from "../core/layout/layout.ts";
 import { viewAt } from "../core/native/pin.ts";
+import type { InMemory } from "../core/native/struct_type.ts";
 import { Recent } from "../core/recent.ts";
 import { adoptFrame, adoptTensor } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
@@ -96,58 +98,67 @@ function contentsOf({ handle, blocks }: HeldBuffer, caps: Caps | undefined): Con
 /** What a frame alone has. */
 function momentOf(buffer: Address): MediaFacts {
   const { pts, duration, flags } = structs.GstBuffer.copyOf(buffer);
-  return {
+  const moment: { -readonly [F in keyof MediaFacts]: MediaFacts[F] } = {
     timeBase: NANOSECONDS,
     keyFrame: (flags & gs.GST_BUFFER_FLAG_DELTA_UNIT) === 0,
-    ...pts !== gs.GST_CLOCK_TIME_NONE && { pts },
-    ...duration !== gs.GST_CLOCK_TIME_NONE && { duration },
-    ...(flags & gs.GST_BUFFER_FLAG_DISCONT) !== 0 && { discontinuous: true },
   };
+  if (pts !== gs.GST_CLOCK_TIME_NONE) moment.pts = pts;
+  if (duration !== gs.GST_CLOCK_TIME_NONE) moment.duration = duration;
+  if ((flags & gs.GST_BUFFER_FLAG_DISCONT) !== 0) moment.discontinuous = true;
+  return moment;
 }
 
 /** What a buffer says of where its planes lie. The structs are valid until the next call. */
-function metasOf(buffer: Address, said: Sound | undefined) {
-  const copyOf = <T>(meta: Address, copy: (meta: Address) => T) => meta === NULL ? undefined : copy(meta);
+interface Metas {
+  readonly video?: InMemory<typeof GstVideoMeta> | undefined;
+  readonly crop?: InMemory<typeof GstVideoCropMeta> | undefined;
+  readonly audio?: InMemory<typeof GstAudioMeta> | undefined;
+  /** Where the channels of planar sound begin. */
+  readonly offsets?: DataView;
+}
+
+function metasOf(buffer: Address, said: Sound | undefined): Metas {
   if (said === undefined) {
+    const video = gstVideo().gst_buffer_get_video_meta(buffer);
+    const crop = gst().gst_buffer_get_meta(buffer, cropType ??= gstVideo().gst_video_crop_meta_api_get_type());
     return {
-      video: copyOf(gstVideo().gst_buffer_get_video_meta(buffer), (meta) => structs.GstVideoMeta.copyOf(meta)),
-      crop: copyOf(
-        gst().gst_buffer_get_meta(buffer, gstVideo().gst_video_crop_meta_api_get_type()),
-        (meta) => structs.GstVideoCropMeta.copyOf(meta),
-      ),
+      video: video === NULL ? undefined : structs.GstVideoMeta.copyOf(video),
+      crop: crop === NULL ? undefined : structs.GstVideoCropMeta.copyOf(crop),
     };
   }
   const meta = gst().gst_buffer_get_meta(buffer, gstAudio().gst_audio_meta_api_get_type());
-  const audio = copyOf(meta, (meta) => structs.GstAudioMeta.copyOf(meta));
-  if (audio === undefined || said.layout === "interleaved") return { audio };
+  if (meta === NULL) return {};
+  const audio = structs.GstAudioMeta.copyOf(meta);
+  if (said.layout === "interleaved") return { audio };
   return { audio, offsets: viewAt(audio.offsets as Address, 8 * said.channels, "gstreamer") };
 }
 
-type Metas = ReturnType<typeof metasOf>;
+let cropType: bigint | undefined;
 
 let numbers = new Float64Array(256);
 
 /** All numbers that a stream's description looks at. They are valid until the next call. */
 function numbersOf({ video, crop, audio, offsets }: Metas, blocks: readonly Block[], caps: Caps | undefined) {
-  const words: readonly (readonly [view: DataView | undefined, from: number, to: number])[] = [
-    [video?.view, VIDEO.format.offset, VIDEO.map.offset],
-    [crop?.view, CROP.x.offset, CROP.height.offset + 4],
-    [offsets, 0, offsets?.byteLength ?? 0],
-  ];
-  const most = 4 + 2 * blocks.length + words.reduce((sum, [, from, to]) => sum + 1 + (to - from) / 4, 0);
+  const channels = offsets?.byteLength ?? 0;
+  const most = 64 + 2 * blocks.length + channels / 4;
   if (most > numbers.length) numbers = new Float64Array(most); // sound of a hundred channels
-  let n = 0;
-  numbers[n++] = caps?.number ?? 0;
-  numbers[n++] = Number(audio?.samples ?? 0n);
-  for (const [view, from, to] of words) {
-    numbers[n++] = view === undefined ? 0 : 1;
-    if (view !== undefined) { for (let at = from; at < to; at += 4) numbers[n++] = view.getInt32(at, true); }
-  }
+  numbers[0] = caps?.number ?? 0;
+  numbers[1] = audio === undefined ? 0 : Number(audio.samples);
+  let n = 2;
   for (const { address, byteLength } of blocks) {
     numbers[n++] = byteLength;
     numbers[n++] = Number(address & 7n);
   }
+  n = addWords(n, video?.view, VIDEO.format.offset, VIDEO.map.offset);
+  n = addWords(n, crop?.view, CROP.x.offset, CROP.height.offset + 4);
+  n = addWords(n, offsets, 0, channels);
   return numbers.subarray(0, n);
+}
+
+function addWords(n: number, view: DataView | undefined, from: number, to: number): number {
+  numbers[n++] = view === undefined ? 0 : 1;
+  if (view !== undefined) { for (let at = from; at < to; at += 4) numbers[n++] = view.getInt32(at, true); }
+  return n;
 }
 
 const { fields: VIDEO } = GstVideoMeta;

@@ -130,12 +130,11 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
    * @throws {NativeCallError} if GStreamer has no memory, or other code writes the buffer.
    */
   attach(pointer: bigint, options: GStreamerAttach = {}): Frame {
-    const { copy, caps, ...about } = optionsIn(options, ATTACH);
-    return attaching(about, (access) => {
+    return attaching(options, (access) => {
       this.resource.assertLive();
-      const wanted = { access, mayCopy: isAllowed(copy) };
-      return attachedFrame(this, this.on?.natives, givenBuffer(addressIn(pointer), caps), wanted);
-    });
+      const wanted = { access, mayCopy: isAllowed(options.copy) };
+      return attachedFrame(this, this.on?.natives, givenBuffer(addressIn(pointer), options.caps), wanted);
+    }, ATTACH);
   }
 
   /**
@@ -147,11 +146,10 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
    * @throws {NativeCallError} if GStreamer has no memory, or other code writes the buffer.
    */
   attachBytes(pointer: bigint, options: Omit<GStreamerAttach, "caps"> = {}): GStreamerTensor {
-    const { copy, ...about } = optionsIn(options, BYTES);
-    return attaching(about, (access) => {
+    return attaching(options, (access) => {
       this.resource.assertLive();
-      return attachedBytes(this, givenBuffer(addressIn(pointer)), { access, mayCopy: isAllowed(copy) });
-    });
+      return attachedBytes(this, givenBuffer(addressIn(pointer)), { access, mayCopy: isAllowed(options.copy) });
+    }, BYTES);
   }
 
   /**

@@ -23,6 +23,9 @@ const NAMED: ReadonlyMap<string, ImageFormat> = new Map([
   ...[["YUY2", "YUY2"], ["UYVY", "UYVY"]] as const,
 ]);
 
+/** The other way round. */
+const NAMES: ReadonlyMap<ImageFormat, string> = new Map([...NAMED].map(([name, format]) => [format, name]));
+
 const { GST_VIDEO_FORMAT_FLAG_COMPLEX, GST_VIDEO_FORMAT_FLAG_PALETTE, GST_VIDEO_FORMAT_FLAG_TILED } = gst;
 
 /** What cannot be elements in memory; `videoconvert` makes others of them. */
@@ -57,13 +60,20 @@ export function imageFormatOf({ name }: PixelsFormat, width: number, height: num
 
 /** GStreamer's name for a format of samepage's. Each has one. */
 export function gstName(format: ImageFormat): string {
-  return NAMED.entries().find(([, ours]) => ours === format)![0];
+  return NAMES.get(format)!;
 }
 
 /** GStreamer's number of a format, by its name; GST_VIDEO_FORMAT_UNKNOWN, which is 0, if it has none of that name. */
 export function formatNumber(name: string): number {
-  return gstVideo().gst_video_format_from_string(cString(name));
+  let number = numbers.get(name);
+  if (number === undefined) {
+    number = gstVideo().gst_video_format_from_string(cString(name));
+    if (number !== 0) numbers.set(name, number);
+  }
+  return number;
 }
+
+const numbers = new Map<string, number>();
 
 function described(format: number, argument: string): PixelsFormat {
   // GStreamer writes a warning on stderr where it is asked about a number that it does not have; to_string does not.

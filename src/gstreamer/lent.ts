@@ -29,7 +29,7 @@ function loanQuark(): number {
 
 /** True for a GstMemory that {@link lend} has made. */
 export function isLent(memory: Address): boolean {
-  return loans.has(gst().gst_mini_object_get_qdata(memory, loanQuark()));
+  return loans.areSome && loans.has(gst().gst_mini_object_get_qdata(memory, loanQuark()));
 }
 
 /** @throws {ArgumentError} for what is no frame. */
@@ -59,8 +59,8 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
   const strides = picture?.planes.map(({ stride }) => stride) ?? frame.planes.map(strideOf);
   const addMeta = metaOf(frame);
   const { media = {} } = frame.info;
-  const pts = nanoseconds(media.pts, media, gs.GST_CLOCK_TIME_NONE);
-  const duration = nanoseconds(media.duration, media, gs.GST_CLOCK_TIME_NONE);
+  const pts = nanoseconds(media.pts, media, NO_TIME);
+  const duration = nanoseconds(media.duration, media, NO_TIME);
   const flags = (media.keyFrame === false ? gs.GST_BUFFER_FLAG_DELTA_UNIT : 0) |
     (media.discontinuous === true ? gs.GST_BUFFER_FLAG_DISCONT : 0);
   return loans.lend<Tensor, Address>(frame, "frame", (blocks, undo) => {
@@ -87,11 +87,14 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
       byteLength += Number(size);
     }
     addMeta(buffer, places);
-    Object.assign(structs.GstBuffer.at(buffer), { pts, duration });
+    if (pts !== NO_TIME || duration !== NO_TIME) Object.assign(structs.GstBuffer.at(buffer), { pts, duration });
     if (flags !== 0) gst().gst_buffer_set_flags(buffer, flags);
     return buffer;
   });
 }
+
+/** What a new buffer has. */
+const NO_TIME = gs.GST_CLOCK_TIME_NONE;
 
 const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).";
 
