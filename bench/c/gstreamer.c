@@ -54,25 +54,56 @@ static void wrap_buffer(long count) {
   }
 }
 
-static cl_kernel invert;
+// Pictures that the other pipeline may have at a time: in its queue, on the way, and one that it is through with.
+enum { SLOTS = 8 };
+
+static cl_kernel invert_to;
+static struct {
+  unsigned char *memory;
+  gint lent;
+} slots[SLOTS];
 
 static void setup_frames(void) {
   setup();
-  if (invert == NULL) invert = make_kernel("invert");
+  if (invert_to != NULL) return;
+  invert_to = make_kernel("invert_to");
+  for (int i = 0; i < SLOTS; i++) slots[i].memory = map_pages(PICTURE);
 }
 
-// A plane, inverted where it lies: four bytes a work-item. The host sees it once it is mapped.
-static void invert_plane(void *data, size_t length) {
+// A plane, inverted into memory of the program's: four bytes a work-item. The host sees it once it is mapped.
+static void invert_plane(void *from, void *to, size_t length) {
   const size_t items = length / 4;
   cl_int code;
-  cl_mem mem = make_buffer(CL_MEM_USE_HOST_PTR, length, data);
-  check(clSetKernelArg(invert, 0, sizeof mem, &mem), "clSetKernelArg");
-  check(clEnqueueNDRangeKernel(queue, invert, 1, NULL, &items, NULL, 0, NULL, NULL), "clEnqueueNDRangeKernel");
-  void *seen = clEnqueueMapBuffer(queue, mem, CL_TRUE, CL_MAP_READ, 0, length, 0, NULL, NULL, &code);
+  cl_mem source = make_buffer(CL_MEM_USE_HOST_PTR, length, from), target = make_buffer(CL_MEM_USE_HOST_PTR, length, to);
+  check(clSetKernelArg(invert_to, 0, sizeof source, &source), "clSetKernelArg");
+  check(clSetKernelArg(invert_to, 1, sizeof target, &target), "clSetKernelArg");
+  check(clEnqueueNDRangeKernel(queue, invert_to, 1, NULL, &items, NULL, 0, NULL, NULL), "clEnqueueNDRangeKernel");
+  void *seen = clEnqueueMapBuffer(queue, target, CL_TRUE, CL_MAP_READ, 0, length, 0, NULL, NULL, &code);
   check(code, "clEnqueueMapBuffer");
-  check(clEnqueueUnmapMemObject(queue, mem, seen, 0, NULL, NULL), "clEnqueueUnmapMemObject");
+  check(clEnqueueUnmapMemObject(queue, target, seen, 0, NULL, NULL), "clEnqueueUnmapMemObject");
   check(clFinish(queue), "clFinish");
-  check(clReleaseMemObject(mem), "clReleaseMemObject");
+  check(clReleaseMemObject(source) | clReleaseMemObject(target), "clReleaseMemObject");
+}
+
+static void give_back(gpointer lent) { g_atomic_int_set((gint *)lent, 0); }
+
+// A picture of one pipeline's, as one for the other.
+static GstBuffer *inverted(GstBuffer *buffer, long number) {
+  GstVideoFrame frame;
+  unsigned char *to = slots[number % SLOTS].memory;
+  gint *lent = &slots[number % SLOTS].lent;
+  while (g_atomic_int_get(lent)) g_usleep(100);
+  if (!gst_video_frame_map(&frame, &info, buffer, GST_MAP_READ)) fail("gst_video_frame_map failed");
+  invert_plane(frame.data[0], to, LUMA);
+  invert_plane(frame.data[1], to + LUMA, LUMA / 2);
+  gst_video_frame_unmap(&frame);
+  GstBuffer *made = gst_buffer_new();
+  g_atomic_int_set(lent, 1);
+  gst_buffer_append_memory(made, gst_memory_new_wrapped(GST_MEMORY_FLAG_READONLY, to, PICTURE, 0, PICTURE, lent, give_back));
+  gst_buffer_add_video_meta_full(made, 0, GST_VIDEO_FORMAT_NV12, ACROSS, DOWN, 2, OFFSETS, STRIDES);
+  GST_BUFFER_PTS(made) = GST_BUFFER_PTS(buffer);
+  GST_BUFFER_DURATION(made) = GST_BUFFER_DURATION(buffer);
+  return made;
 }
 
 static GstElement *launched(const char *description) {
@@ -105,14 +136,9 @@ static void through_pipelines(long frames) {
   GstSample *sample;
   while ((sample = gst_app_sink_pull_sample(GST_APP_SINK(sink))) != NULL) {
     if (caps == NULL) gst_app_src_set_caps(GST_APP_SRC(source), caps = gst_caps_ref(gst_sample_get_caps(sample)));
-    GstBuffer *buffer = gst_buffer_ref(gst_sample_get_buffer(sample));
+    GstBuffer *made = inverted(gst_sample_get_buffer(sample), taken);
     gst_sample_unref(sample);
-    GstVideoFrame frame;
-    if (!gst_video_frame_map(&frame, &info, buffer, GST_MAP_READWRITE)) fail("gst_video_frame_map failed");
-    invert_plane(frame.data[0], LUMA);
-    invert_plane(frame.data[1], LUMA / 2);
-    gst_video_frame_unmap(&frame);
-    if (gst_app_src_push_buffer(GST_APP_SRC(source), buffer) != GST_FLOW_OK) fail("gst_app_src_push_buffer failed");
+    if (gst_app_src_push_buffer(GST_APP_SRC(source), made) != GST_FLOW_OK) fail("gst_app_src_push_buffer failed");
     taken++;
   }
   if (taken != frames) fail("frames are missing");
