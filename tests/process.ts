@@ -55,13 +55,13 @@ export interface ModuleOptions extends DenoOptions {
   readonly flags?: readonly string[];
 }
 
-/** Runs a module's text. It imports what the tests import, and by `"./src/"` and `"./ffi/"` any file of those. */
+/** Runs a module's text. It imports what the tests import, and by `"./src/"`, `"./ffi/"` and `"./tests/"` any file of those. */
 export async function runModule(text: string, options: ModuleOptions = {}): Promise<Ended> {
   const folder = `${ROOT}out/programs`; // git ignores it
   await Deno.mkdir(folder, { recursive: true });
   const path = await Deno.makeTempFile({ dir: folder, suffix: ".ts" });
   try {
-    await Deno.writeTextFile(path, text.replaceAll(/"\.\/(src|ffi)\//g, `"file://${ROOT}$1/`));
+    await Deno.writeTextFile(path, text.replaceAll(/"\.\/(src|ffi|tests)\//g, `"file://${ROOT}$1/`));
     const args = ["run", "--no-check", "-q", "--no-prompt", "--config", `${ROOT}deno.json`, "--v8-flags=--expose-gc"];
     return await deno([...args, ...options.flags ?? ["-A"], path], options);
   } finally {

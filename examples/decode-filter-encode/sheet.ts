@@ -15,15 +15,16 @@ export function shownOf(count: number): readonly number[] {
 
 /** The sheet of pictures in I420 of one size. */
 export class Sheet implements Disposable {
+  /** Its pixels. */
+  readonly picture: Frame<HostTensor>;
   readonly #height: number;
-  readonly #pixels: Frame<HostTensor>;
 
   /** Makes an empty one for pictures of that size. */
   constructor(width: number, height: number) {
     this.#height = Math.round(WIDTH * height / width);
     const size = { width: COLUMNS * (WIDTH + GAP) + GAP, height: 2 * (this.#height + GAP) + GAP };
-    this.#pixels = host.allocateFrame(imageInfo({ format: "RGB", ...size }), { rowAlign: 64 });
-    this.#pixels.planes[0].bytes().fill(24);
+    this.picture = host.allocateFrame(imageInfo({ format: "RGB", ...size }), { rowAlign: 64 });
+    this.picture.planes[0].bytes().fill(24);
   }
 
   /** Draws a picture, by the nearest pixels, into one of the columns: above or below. */
@@ -33,7 +34,7 @@ export class Sheet implements Disposable {
       return (x: number, y: number) => bytes[y * layout.strides[0] + x];
     });
     const [height, width] = picture.planes[0].layout.shape;
-    const [sheet] = this.#pixels.planes;
+    const [sheet] = this.picture.planes;
     const [to, stride] = [sheet.bytes(), sheet.layout.strides[0]];
     const [left, top] = [GAP + column * (WIDTH + GAP), GAP + row * (this.#height + GAP)];
     for (let y = 0; y < this.#height; y++) {
@@ -53,13 +54,13 @@ export class Sheet implements Disposable {
   async write(ffmpeg: FFmpegContext, path: string): Promise<void> {
     using graph = new MapperGraph([host, ffmpeg]);
     await using out = ffmpeg.encode(path, { codec: "png" });
-    using mapped = graph.map(this.#pixels, ffmpeg, { access: "read" }) as Frame<FFmpegTensor>;
+    using mapped = graph.map(this.picture, ffmpeg, { access: "read" }) as Frame<FFmpegTensor>;
     await out.write(mapped);
     await out.close();
   }
 
   /** Gives its pixels back. */
   [Symbol.dispose](): void {
-    this.#pixels[Symbol.dispose]();
+    this.picture[Symbol.dispose]();
   }
 }

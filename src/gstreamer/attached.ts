@@ -1,10 +1,9 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import * as gs from "../../ffi/gstreamer/constants.ts";
 import type { GstAudioMeta } from "../../ffi/gst_audio/structs.ts";
 import { GstVideoCropMeta, GstVideoMeta } from "../../ffi/gst_video/structs.ts";
 import type { Natives } from "../core/contract.ts";
 import type { PlaneLayout } from "../core/layout/components.ts";
-import { type FrameInfo, frameInfo, type MediaFacts, planeLayouts, withMoment } from "../core/layout/frame_info.ts";
+import { type FrameInfo, frameInfo, planeLayouts, withMoment } from "../core/layout/frame_info.ts";
 import { heldPicture, layoutWithin } from "../core/layout/held_picture.ts";
 import { type Layout, layout } from "../core/layout/layout.ts";
 import { viewAt } from "../core/native/pin.ts";
@@ -12,7 +11,7 @@ import type { InMemory } from "../core/native/struct_type.ts";
 import { Recent } from "../core/recent.ts";
 import { adoptFrame, adoptTensor } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
-import { type Caps, NANOSECONDS, type Sound } from "./caps.ts";
+import type { Caps, Sound } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
 import { imageFormatOf, pixelsFormat } from "./formats.ts";
 import { type Block, type Given, HeldBuffer, type Wanted } from "./held.ts";
@@ -32,7 +31,7 @@ export function attachedFrame(
   const held = new HeldBuffer(given, wanted, asDmaBufs);
   const { blocks, access } = held;
   const { info, planes } = held.allOrNothing(() => contentsOf(held, caps));
-  const moment = momentOf(held.handle);
+  const { moment } = given;
   if (asDmaBufs) return dmaBufFrame(context, natives, held, { info: withMoment(info, moment), planes });
   const adopted = planes.map(([i, layout]) => ({ handle: blocks[i].address, layout, block: blocks[i] }));
   const frame = adoptFrame(context, held, info, adopted, { access, moment, name: `gstbuffer ${info.format}` });
@@ -95,63 +94,52 @@ function contentsOf({ handle, blocks }: HeldBuffer, caps: Caps | undefined): Con
   });
 }
 
-/** What a frame alone has. */
-function momentOf(buffer: Address): MediaFacts {
-  const { pts, duration, flags } = structs.GstBuffer.copyOf(buffer);
-  const moment: { -readonly [F in keyof MediaFacts]: MediaFacts[F] } = {
-    timeBase: NANOSECONDS,
-    keyFrame: (flags & gs.GST_BUFFER_FLAG_DELTA_UNIT) === 0,
+/** What a buffer says of where its planes lie. The structs are valid until the next call. */
+function metasOf(buffer: Address, said: Sound | undefined): Metas {
+  if (said !== undefined) return soundMeta(buffer, said);
+  const video = gstVideo().gst_buffer_get_video_meta(buffer);
+  cropType ??= gstVideo().gst_video_crop_meta_api_get_type();
+  const crop = gst().gst_buffer_get_meta(buffer, cropType);
+  return {
+    video: video === NULL ? undefined : structs.GstVideoMeta.copyOf(video),
+    crop: crop === NULL ? undefined : structs.GstVideoCropMeta.copyOf(crop),
   };
-  if (pts !== gs.GST_CLOCK_TIME_NONE) moment.pts = pts;
-  if (duration !== gs.GST_CLOCK_TIME_NONE) moment.duration = duration;
-  if ((flags & gs.GST_BUFFER_FLAG_DISCONT) !== 0) moment.discontinuous = true;
-  return moment;
 }
 
-/** What a buffer says of where its planes lie. The structs are valid until the next call. */
+let cropType: bigint | undefined;
+
 interface Metas {
   readonly video?: InMemory<typeof GstVideoMeta> | undefined;
   readonly crop?: InMemory<typeof GstVideoCropMeta> | undefined;
   readonly audio?: InMemory<typeof GstAudioMeta> | undefined;
-  /** Where the channels of planar sound begin. */
-  readonly offsets?: DataView;
+  /** Where each channel's plane begins. */
+  readonly offsets?: DataView<ArrayBuffer>;
 }
 
-function metasOf(buffer: Address, said: Sound | undefined): Metas {
-  if (said === undefined) {
-    const video = gstVideo().gst_buffer_get_video_meta(buffer);
-    const crop = gst().gst_buffer_get_meta(buffer, cropType ??= gstVideo().gst_video_crop_meta_api_get_type());
-    return {
-      video: video === NULL ? undefined : structs.GstVideoMeta.copyOf(video),
-      crop: crop === NULL ? undefined : structs.GstVideoCropMeta.copyOf(crop),
-    };
-  }
+function soundMeta(buffer: Address, { layout, channels }: Sound): Metas {
   const meta = gst().gst_buffer_get_meta(buffer, gstAudio().gst_audio_meta_api_get_type());
   if (meta === NULL) return {};
   const audio = structs.GstAudioMeta.copyOf(meta);
-  if (said.layout === "interleaved") return { audio };
-  return { audio, offsets: viewAt(audio.offsets as Address, 8 * said.channels, "gstreamer") };
+  if (layout === "interleaved") return { audio };
+  return { audio, offsets: viewAt(audio.offsets as Address, 8 * channels, "gstreamer") };
 }
-
-let cropType: bigint | undefined;
 
 let numbers = new Float64Array(256);
 
 /** All numbers that a stream's description looks at. They are valid until the next call. */
 function numbersOf({ video, crop, audio, offsets }: Metas, blocks: readonly Block[], caps: Caps | undefined) {
-  const channels = offsets?.byteLength ?? 0;
-  const most = 64 + 2 * blocks.length + channels / 4;
+  const most = 64 + 2 * blocks.length + (offsets?.byteLength ?? 0) / 4;
   if (most > numbers.length) numbers = new Float64Array(most); // sound of a hundred channels
-  numbers[0] = caps?.number ?? 0;
-  numbers[1] = audio === undefined ? 0 : Number(audio.samples);
-  let n = 2;
+  let n = 0;
+  numbers[n++] = caps?.number ?? 0;
+  numbers[n++] = Number(audio?.samples ?? 0n);
+  n = addWords(n, video?.view, VIDEO.format.offset, VIDEO.map.offset);
+  n = addWords(n, crop?.view, CROP.x.offset, CROP.height.offset + 4);
+  n = addWords(n, offsets, 0, offsets?.byteLength ?? 0);
   for (const { address, byteLength } of blocks) {
     numbers[n++] = byteLength;
     numbers[n++] = Number(address & 7n);
   }
-  n = addWords(n, video?.view, VIDEO.format.offset, VIDEO.map.offset);
-  n = addWords(n, crop?.view, CROP.x.offset, CROP.height.offset + 4);
-  n = addWords(n, offsets, 0, channels);
   return numbers.subarray(0, n);
 }
 

@@ -5,7 +5,7 @@ import { type ErrorFields, messageOf, NativeCallError, warn } from "../core/erro
 import { owned } from "../core/life/ledger.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
-import { gst, saidBy, takenText } from "./library.ts";
+import { gst, made, saidBy, takenText } from "./library.ts";
 
 /** What an element of a pipeline has reported: an error, after which the pipeline does not go on, or a warning. */
 export class PipelineError extends NativeCallError {
@@ -40,7 +40,7 @@ export class Bus {
 
   constructor(pipeline: Address, onWarning: ((warning: PipelineError) => void) | undefined, undo: Undo) {
     this.#onWarning = onWarning ?? ((warning) => warn(messageOf(warning)));
-    this.#bus = gst().gst_element_get_bus(pipeline); // a pipeline has one from the beginning
+    this.#bus = made(gst().gst_element_get_bus(pipeline), "gst_element_get_bus");
     owned("gstreamer.GstBus", undo, () => gst().gst_object_unref(this.#bus));
     const timer = setInterval(() => this.#waits > 0 || this.read(), EVERY_MS);
     Deno.unrefTimer(timer);

@@ -1,13 +1,15 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import * as gs from "../../ffi/gstreamer/constants.ts";
-import { GstMapInfo } from "../../ffi/gstreamer/structs.ts";
+import { type GstBuffer, GstMapInfo } from "../../ffi/gstreamer/structs.ts";
 import { AccessError } from "../core/errors.ts";
+import type { MediaFacts } from "../core/layout/frame_info.ts";
 import { Spares } from "../core/life/spares.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import type { Fate } from "../core/memory/allocation.ts";
 import type { InMemory } from "../core/native/struct_type.ts";
 import { textAt } from "../core/native/text.ts";
+import { NANOSECONDS } from "./caps.ts";
 import { checks, gst, gstAllocators, made, takenError } from "./library.ts";
 import { isLent } from "./lent.ts";
 import { miniObjectAt, newStruct, structs, unreference } from "./objects.ts";
@@ -21,6 +23,8 @@ export interface Given {
   /** True where the CPU gets at its memory only by an fd, or may do so: all of it is dma-bufs. */
   readonly areDmaBufs: boolean;
   readonly isWritable: boolean;
+  /** When it is shown. */
+  readonly moment: MediaFacts;
 }
 
 /** A GstMemory of it. */
@@ -53,7 +57,8 @@ export function givenBuffer(pointer: Address, caps?: unknown): Given {
   const itsCaps = isSample ? gst().gst_sample_get_caps(pointer) : NULL;
   const count = gst().gst_buffer_n_memory(buffer);
   if (count === 0) throw checks.wrong("pointer", "its GstBuffer has no memory.");
-  let isWritable = refcount === 1 && (!isSample || structs.GstBuffer.copyOf(buffer).refcount === 1) &&
+  const fields = structs.GstBuffer.copyOf(buffer);
+  let isWritable = refcount === 1 && fields.refcount === 1 &&
     gst().gst_buffer_is_all_memory_writable(buffer) !== 0; // which says nothing of the flag
   let areDmaBufs = true;
   const memories: Memory[] = [];
@@ -67,7 +72,18 @@ export function givenBuffer(pointer: Address, caps?: unknown): Given {
     const remedy = "Use the frame that gstreamer.buffer() was given.";
     throw checks.wrong("pointer", "its GstBuffer is over a tensor's memory.", remedy);
   }
-  return { buffer, caps: caps ?? (itsCaps === NULL ? undefined : itsCaps), memories, areDmaBufs, isWritable };
+  const said = caps ?? (itsCaps === NULL ? undefined : itsCaps);
+  return { buffer, caps: said, memories, areDmaBufs, isWritable, moment: momentOf(fields) };
+}
+
+function momentOf({ pts, duration, flags }: InMemory<typeof GstBuffer>): MediaFacts {
+  return {
+    timeBase: NANOSECONDS,
+    keyFrame: (flags & gs.GST_BUFFER_FLAG_DELTA_UNIT) === 0,
+    ...pts !== gs.GST_CLOCK_TIME_NONE && { pts },
+    ...duration !== gs.GST_CLOCK_TIME_NONE && { duration },
+    ...(flags & gs.GST_BUFFER_FLAG_DISCONT) !== 0 && { discontinuous: true },
+  };
 }
 
 /** Memory that the CPU sees only in a copy, by GStreamer's names of its allocators, and what to put in front. */

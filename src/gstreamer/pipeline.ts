@@ -180,8 +180,13 @@ export class Pipeline extends NativeObject {
 
   /** Ends it without blocking the event loop: elements stop on another thread. */
   override async [Symbol.asyncDispose](): Promise<void> {
-    if (this.resource.isLive) await this.#inside.playback.ask(GST_STATE_NULL).catch(() => {}); // the end tries again
-    await super[Symbol.asyncDispose]();
+    try {
+      if (this.resource.isLive) await this.#inside.playback.ask(GST_STATE_NULL);
+    } catch (error) {
+      if (this.resource.isLive) throw error; // else another end came first
+    } finally {
+      await super[Symbol.asyncDispose]();
+    }
   }
 
   #seconds(query: "gst_element_query_position" | "gst_element_query_duration"): number | undefined {

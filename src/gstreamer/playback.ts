@@ -1,5 +1,12 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import * as native from "../../ffi/gstreamer/constants.ts";
+import {
+  GST_STATE_CHANGE_ASYNC,
+  GST_STATE_CHANGE_FAILURE,
+  GST_STATE_NULL,
+  GST_STATE_PAUSED,
+  GST_STATE_PLAYING,
+} from "../../ffi/gstreamer/constants.ts";
 import { InteropError } from "../core/errors.ts";
 import { owned } from "../core/life/ledger.ts";
 import { NativeCalls } from "../core/life/native_calls.ts";
@@ -8,10 +15,8 @@ import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { type ErrorMaker, errorOf } from "../core/native/codes.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import { Bus, type PipelineError } from "./bus.ts";
-import { checks, gobject, gst, takenError } from "./library.ts";
-
-const { GST_STATE_NULL, GST_STATE_PAUSED, GST_STATE_PLAYING, GST_STATE_CHANGE_ASYNC, GST_STATE_CHANGE_FAILURE } =
-  native;
+import { checks, gobject, gst, made, takenError } from "./library.ts";
+import { unreference } from "./objects.ts";
 
 /** A state that a program has a pipeline go to. */
 export type State = typeof GST_STATE_NULL | typeof GST_STATE_PAUSED | typeof GST_STATE_PLAYING;
@@ -49,7 +54,11 @@ export class Playback {
       const handle = parsed(description, undo);
       return [handle, new Bus(handle, onWarning, undo)] as const;
     }, undo);
-    undo.push(() => void gst().gst_element_set_state(this.handle, GST_STATE_NULL), () => this.bus.reset());
+    undo.push(() => {
+      this.bus.reset();
+      const code = gst().gst_element_set_state(this.handle, GST_STATE_NULL);
+      if (code === GST_STATE_CHANGE_FAILURE) throw stateError("gst_element_set_state");
+    });
     this.calls = new NativeCalls({ name: "GStreamer pipeline", owner, undo, signal: undefined, error: flowError });
   }
 
@@ -63,7 +72,9 @@ export class Playback {
     checks.assertText(name, "name");
     this.calls.assertGoing();
     const element = gst().gst_bin_get_by_name(this.handle, cString(name));
-    if (element === NULL) throw checks.wrong("name", `the pipeline has no element "${name}".`, named(kind, name));
+    if (element === NULL) {
+      throw checks.wrong("name", `the pipeline has no element "${name}".`, named(kind, name), "gst_bin_get_by_name");
+    }
     const release = () => gst().gst_object_unref(element);
     if (gobject().g_type_check_instance_is_a(element, type) === 0) {
       release();
@@ -152,9 +163,14 @@ export class Playback {
   /** Throws away what is in the pipeline. */
   flush(): void {
     this.bus.assertSound();
-    const { gst_element_send_event, gst_event_new_flush_start, gst_event_new_flush_stop } = gst();
-    gst_element_send_event(this.handle, gst_event_new_flush_start());
-    gst_element_send_event(this.handle, gst_event_new_flush_stop(1));
+    if (this.isStopped) return;
+    const { gst_element_send_event: send, gst_event_new_flush_start, gst_event_new_flush_stop } = gst();
+    const stop = made(gst_event_new_flush_stop(1), "gst_event_new_flush_stop");
+    const start = allOrNothing("flushing", () => made(gst_event_new_flush_start(), "gst_event_new_flush_start"), [
+      () => unreference(stop),
+    ]);
+    const isDone = [start, stop].map((event) => send(this.handle, event) !== 0); // the second has what waits go on
+    if (isDone.includes(false)) throw takenError(NULL, "gst_element_send_event");
     this.bus.read();
     this.bus.isEnded = false;
   }

@@ -5,7 +5,7 @@ import { AccessError, ArgumentError, type AudioInfo, type Frame, type ImageInfo,
 import type { GStreamerTensor } from "@samepage/interop/gstreamer";
 import * as gs from "../../ffi/gstreamer/constants.ts";
 import { gst, gstAudio } from "../../src/gstreamer/library.ts";
-import { caps, CBuffer, memory, planesOf } from "./buffers.ts";
+import { caps, CBuffer, memory, planesOf, write } from "./buffers.ts";
 import { testOpen } from "./open.ts";
 
 const NV12 = "video/x-raw,format=NV12,width=4,height=4,framerate=30/1,colorimetry=bt709,chroma-site=mpeg2";
@@ -99,9 +99,8 @@ testOpen("attach() shows the part that a GstVideoCropMeta shows, in pixels of ea
 
 testOpen("attach() has times, flags and sound of a buffer", (open) => {
   using given = new CBuffer(memory(32));
-  const view = new DataView(Deno.UnsafePointerView.getArrayBuffer(Deno.UnsafePointer.create(given.address)!, 112));
-  view.setBigUint64(72, 40_000_000n, true);
-  view.setBigUint64(88, 20_000_000n, true);
+  write(given.address, "pts", 40_000_000n);
+  write(given.address, "duration", 20_000_000n);
   gst().gst_buffer_set_flags(given.address, gs.GST_BUFFER_FLAG_DISCONT | gs.GST_BUFFER_FLAG_DELTA_UNIT);
   const text = "audio/x-raw,format=S16LE,rate=48000,channels=2,layout=interleaved";
   using frame = open.gst.attach(given.address, { caps: text });

@@ -5,7 +5,7 @@
  */
 import { type Address, NULL } from "../../ffi/address.ts";
 import * as gs from "../../ffi/gstreamer/constants.ts";
-import { GstMapInfo, GstMiniObject } from "../../ffi/gstreamer/structs.ts";
+import { GstBuffer, GstMapInfo, GstMemory, GstMiniObject } from "../../ffi/gstreamer/structs.ts";
 import { GstVideoCropMeta, GstVideoInfo } from "../../ffi/gst_video/structs.ts";
 import { cString } from "../../src/core/native/text.ts";
 import { viewAt } from "../../src/core/native/pin.ts";
@@ -35,30 +35,47 @@ export class Owned implements Disposable {
   }
 }
 
-/** Where memory begins that is mapped for the moment, and how long it is. */
-function placeOf(memory: Address, flags: number): readonly [address: Address, byteLength: number] {
+/** Uses memory while it is mapped. */
+function mapped<R>(memory: Address, flags: number, use: (bytes: DataView<ArrayBuffer>, address: Address) => R): R {
   const info = new DataView(new ArrayBuffer(GstMapInfo.size));
   if (gst().gst_memory_map(memory, info, flags) === 0) throw takenError(NULL, "gst_memory_map");
   const { data, size } = GstMapInfo.fields;
-  gst().gst_memory_unmap(memory, info);
-  return [info.getBigUint64(data.offset, true) as Address, Number(info.getBigUint64(size.offset, true))];
-}
-
-function mapped(memory: Address, flags: number): DataView<ArrayBuffer> {
-  return viewAt(...placeOf(memory, flags), "gstreamer");
+  const address = info.getBigUint64(data.offset, true) as Address;
+  try {
+    return use(viewAt(address, Number(info.getBigUint64(size.offset, true)), "gstreamer"), address);
+  } finally {
+    gst().gst_memory_unmap(memory, info);
+  }
 }
 
 /** Where the first memory of a buffer begins. */
 export function addressIn(buffer: Owned): Address {
-  return placeOf(gst().gst_buffer_peek_memory(buffer.address, 0), gs.GST_MAP_READ)[0];
+  return mapped(gst().gst_buffer_peek_memory(buffer.address, 0), gs.GST_MAP_READ, (_, address) => address);
 }
 
 /** Memory of GStreamer's: so many bytes, of which each is its place's number and `first`. */
 export function memory(byteLength: number, first: number = 0): Address {
   const own = made(gst().gst_allocator_alloc(NULL, BigInt(byteLength), null), "gst_allocator_alloc");
-  const bytes = mapped(own, gs.GST_MAP_WRITE);
-  for (let i = 0; i < byteLength; i++) bytes.setUint8(i, first + i);
+  mapped(own, gs.GST_MAP_WRITE, (bytes) => {
+    for (let i = 0; i < byteLength; i++) bytes.setUint8(i, first + i);
+  });
   return own;
+}
+
+/** Memory that may only be read. */
+export function locked(memory: Address): Address {
+  const flags = GstMemory.fields.flags.offset;
+  const view = viewAt(memory, GstMemory.size, "gstreamer");
+  view.setUint32(flags, view.getUint32(flags, true) | gs.GST_MEMORY_FLAG_READONLY, true);
+  return memory;
+}
+
+/** Writes a field of a buffer, past its functions. */
+export function write(buffer: Address, field: "pts" | "duration" | "refcount", value: number | bigint): void {
+  const { offset } = GstBuffer.fields[field];
+  const view = viewAt(buffer, GstBuffer.size, "gstreamer");
+  if (typeof value === "bigint") view.setBigUint64(offset, value, true);
+  else view.setInt32(offset, value, true);
 }
 
 /** Caps by their text. */
@@ -68,9 +85,9 @@ export function caps(text: string): Owned {
 
 /** A buffer that samepage has made. */
 export class Lent extends Owned {
-  /** Its bytes, in one of its memories. */
+  /** A copy of its bytes, in one of its memories. */
   bytes(i: number = 0, flags: number = gs.GST_MAP_READ): DataView<ArrayBuffer> {
-    return mapped(gst().gst_buffer_peek_memory(this.address, i), flags);
+    return mapped(gst().gst_buffer_peek_memory(this.address, i), flags, ({ buffer }) => new DataView(buffer.slice(0)));
   }
 }
 
@@ -105,10 +122,18 @@ export class CBuffer extends Lent {
     for (const [i, number] of numbers.entries()) view.setUint32(GstVideoCropMeta.fields.x.offset + 4 * i, number, true);
   }
 
-  /** A sample of it, which has a reference of its own. */
-  sample(text: string): Owned {
+  /** Has other code write it, until that ends. */
+  writing(): Disposable {
+    const memory = gst().gst_buffer_peek_memory(this.address, 0);
+    const info = new DataView(new ArrayBuffer(GstMapInfo.size));
+    if (gst().gst_memory_map(memory, info, gs.GST_MAP_WRITE) === 0) throw takenError(NULL, "gst_memory_map");
+    return { [Symbol.dispose]: () => gst().gst_memory_unmap(memory, info) };
+  }
+
+  /** A sample of it, which has a reference of its own; or of no buffer. */
+  sample(text: string, hasBuffer = true): Owned {
     using its = caps(text);
-    return new Owned(gst().gst_sample_new(this.address, its.address, null, NULL));
+    return new Owned(gst().gst_sample_new(hasBuffer ? this.address : NULL, its.address, null, NULL));
   }
 }
 

@@ -86,13 +86,6 @@ export class NativeLoans {
   }
 }
 
-/** Most frames lie in one block. */
-function byBlock<T extends Tensor>(planes: readonly T[]): readonly (readonly T[])[] {
-  const { allocation } = planes[0].grant;
-  if (planes.every(({ grant }) => grant.allocation === allocation)) return [planes];
-  return [...Map.groupBy(planes, ({ grant }) => grant.allocation).values()];
-}
-
 interface Kept {
   readonly flags: readonly NativeFlag[];
   readonly undo: Undo;
@@ -150,4 +143,11 @@ export class NativeKeep<T extends Tensor> {
     this.#kept = this.#kept.filter((kept) => !over.includes(kept));
     undoAll(over.flatMap(({ undo }) => undo), "giving frames back");
   }
+}
+
+/** Most frames lie in one block. */
+function byBlock<T extends Tensor>(planes: readonly T[]): readonly (readonly T[])[] {
+  const { allocation } = planes[0].grant;
+  if (planes.every(({ grant }) => grant.allocation === allocation)) return [planes];
+  return [...Map.groupBy(planes, ({ grant }) => grant.allocation).values()];
 }

@@ -166,7 +166,7 @@ export default table(import.meta, {
   "pipelines: a sink that is not there": row(
     FRAMES,
     ({ pipeline }) => pipeline.sink("in"),
-    wrong("name", /no element "in"/, /appsink name=in/),
+    wrong("name", /no element "in"/, /appsink name=in/, "gst_bin_get_by_name"),
   ),
   "pipelines: a sink that is none": row(
     "videotestsrc name=out ! fakesink",
@@ -219,7 +219,7 @@ export default table(import.meta, {
   },
   "pipelines: an exception in the loop": row(FRAMES, async ({ pipeline }) => {
     for await (using _ of pipeline.sink("out")) pipeline.sink("nonesuch");
-  }, wrong("name", /no element/, /appsink/)),
+  }, wrong("name", /no element/, /appsink/, "gst_bin_get_by_name")),
   "pipelines: the end of the pipeline in its own loop": row(FRAMES, async ({ pipeline }) => {
     for await (using _ of pipeline.sink("out")) pipeline[Symbol.dispose]();
   }, { fails: { error: DisposedError, api: "core", message: /was disposed/ } }),

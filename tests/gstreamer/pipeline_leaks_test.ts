@@ -1,0 +1,83 @@
+/** GStreamer's own tracer finds no object that pipelines have left. It prints as GStreamer ends, so that takes a process. */
+import { assertEquals, assertMatch } from "@std/assert";
+import { runModule } from "../process.ts";
+import { clip } from "../ffmpeg/clips.ts";
+import { missing } from "./open.ts";
+
+const traced = { GST_TRACERS: "leaks", GST_DEBUG: "GST_TRACER:7", GST_DEBUG_NO_COLOR: "1" };
+
+/** What a program leaves. Its last call ends GStreamer. */
+async function leftBy(program: string): Promise<string[]> {
+  const text = `
+    import { host, imageInfo, MapperGraph } from "@samepage/interop";
+    import { GStreamerContext } from "@samepage/interop/gstreamer";
+    import { gst as native } from "./src/gstreamer/library.ts";
+    {
+      using gst = await GStreamerContext.open();
+      using graph = new MapperGraph([host, gst]);
+      ${program}
+    }
+    native().gst_deinit();
+    console.log("ended");`;
+  const { code, stdout, stderr } = await runModule(text, { env: traced, limit: 60 });
+  assertEquals(code, 0, stderr);
+  assertMatch(stdout, /ended/);
+  return [...stderr.matchAll(/object-alive, type-name=\(string\)(\w+)/g)].map(([, type]) => type);
+}
+
+function leaksTest(name: string, program: string | Promise<string>): void {
+  Deno.test({
+    name: `leaks: ${name}${missing === undefined ? "" : ` (not here: ${missing})`}`,
+    ignore: missing !== undefined,
+    fn: async () => assertEquals(await leftBy(await program), []),
+  });
+}
+
+leaksTest(
+  "a loop to the end, one that breaks off, and a seek",
+  clip("h264.mkv").then((path) => `
+      for (const most of [1000, 3]) {
+        await using pipeline = gst.launch("filesrc location=${path} ! decodebin ! appsink name=out sync=false");
+        let frames = 0;
+        for await (using frame of pipeline.sink("out")) if (++frames === most) break;
+        await pipeline.seek(1);
+      }`),
+);
+
+leaksTest(
+  "errors in preroll, later, and in a description",
+  `
+      for (const wrong of ["filesrc location=/nonesuch ! decodebin ! appsink name=out", "videotestsrc ! identity error-after=5 ! appsink name=out", "videotestsrc ! nonesuch"]) {
+        try {
+          await using pipeline = gst.launch(wrong);
+          for await (using frame of pipeline.sink("out")) continue;
+        } catch {}
+      }`,
+);
+
+leaksTest(
+  "frames written, a source that is aborted, and one that is never ended",
+  `
+      const info = imageInfo({ format: "I420", width: 32, height: 16 });
+      for (const end of ["close", "abort", undefined]) {
+        await using pipeline = gst.launch("appsrc name=in ! videoflip video-direction=180 ! appsink name=out sync=false");
+        const writer = pipeline.source("in", info).getWriter();
+        for (let i = 0; i < 3; i++) {
+          using picture = host.allocateFrame(info);
+          using mapped = graph.map(picture, gst, { access: "read" });
+          await writer.write(mapped);
+        }
+        if (end !== undefined) await writer[end]();
+      }`,
+);
+
+Deno.test({
+  name: "leaks: the tracer finds what is left",
+  ignore: missing !== undefined,
+  async fn() {
+    const left = await leftBy(`
+      await using pipeline = gst.launch("videotestsrc ! fakesink");
+      native().gst_object_ref(pipeline.handle);`);
+    assertEquals(left.includes("GstPipeline"), true, left.join());
+  },
+});
