@@ -120,7 +120,7 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
    *
    * Planes lie where the buffer's GstVideoMeta or GstAudioMeta say, in one block of memory or in several, and where caps
    * alone say what it is, as GStreamer lays such frames out. A GstVideoCropMeta is what the frame shows of it. A buffer that
-   * others refer to as well can be read only, as gst_buffer_is_writable says.
+   * others refer to as well can be read only, as gst_buffer_is_writable() says.
    *
    * @param pointer the address of a `GstBuffer`, or of a `GstSample`, which has caps
    * @throws {ArgumentError} if there is neither, or it is empty; for memory of a device, caps that do not fit, and formats

@@ -1,6 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import * as gs from "../../ffi/gstreamer/constants.ts";
-import { type GstBuffer, GstMapInfo } from "../../ffi/gstreamer/structs.ts";
+import { GstMapInfo } from "../../ffi/gstreamer/structs.ts";
 import { AccessError } from "../core/errors.ts";
 import type { MediaFacts } from "../core/layout/frame_info.ts";
 import { Spares } from "../core/life/spares.ts";
@@ -48,8 +48,7 @@ export interface Block {
  * @throws {ArgumentError} for anything else that is seen to be so, no memory, memory of a device, and a tensor's.
  */
 export function givenBuffer(pointer: Address, caps?: unknown): Given {
-  const { name, refcount } = miniObjectAt(pointer, "pointer", "GstBuffer", "GstSample");
-  const isSample = name === "GstSample";
+  const isSample = miniObjectAt(pointer, "pointer", "GstBuffer", "GstSample") === "GstSample";
   const buffer = isSample ? gst().gst_sample_get_buffer(pointer) : pointer;
   if (buffer === NULL) {
     throw checks.wrong("pointer", "its GstSample has no buffer.", undefined, "gst_sample_get_buffer");
@@ -57,9 +56,8 @@ export function givenBuffer(pointer: Address, caps?: unknown): Given {
   const itsCaps = isSample ? gst().gst_sample_get_caps(pointer) : NULL;
   const count = gst().gst_buffer_n_memory(buffer);
   if (count === 0) throw checks.wrong("pointer", "its GstBuffer has no memory.");
-  const fields = structs.GstBuffer.copyOf(buffer);
-  let isWritable = refcount === 1 && fields.refcount === 1 &&
-    gst().gst_buffer_is_all_memory_writable(buffer) !== 0; // which says nothing of the flag
+  // It says whether there is one reference to each, and to its buffer and sample; and nothing of the flag.
+  let isWritable = gst().gst_buffer_is_all_memory_writable(buffer) !== 0;
   let areDmaBufs = true;
   const memories: Memory[] = [];
   for (let i = 0; i < count; i++) {
@@ -73,10 +71,11 @@ export function givenBuffer(pointer: Address, caps?: unknown): Given {
     throw checks.wrong("pointer", "its GstBuffer is over a tensor's memory.", remedy);
   }
   const said = caps ?? (itsCaps === NULL ? undefined : itsCaps);
-  return { buffer, caps: said, memories, areDmaBufs, isWritable, moment: momentOf(fields) };
+  return { buffer, caps: said, memories, areDmaBufs, isWritable, moment: momentOf(buffer) };
 }
 
-function momentOf({ pts, duration, flags }: InMemory<typeof GstBuffer>): MediaFacts {
+function momentOf(buffer: Address): MediaFacts {
+  const { pts, duration, flags } = structs.GstBuffer.copyOf(buffer);
   return {
     timeBase: NANOSECONDS,
     keyFrame: (flags & gs.GST_BUFFER_FLAG_DELTA_UNIT) === 0,
@@ -195,7 +194,7 @@ const COPY = gs.GST_BUFFER_COPY_FLAGS | gs.GST_BUFFER_COPY_TIMESTAMPS | gs.GST_B
 
 function notWritable(areDmaBufs: boolean): AccessError {
   return new AccessError("access: others may read the GstBuffer's memory, and GStreamer lets it be read only.", {
-    ...{ api: "gstreamer", fn: "gst_buffer_is_writable", argument: "access" },
+    ...{ api: "gstreamer", fn: "gst_buffer_is_all_memory_writable", argument: "access" },
     hint: areDmaBufs
       ? 'Pass { access: "read" }.'
       : 'Pass { access: "read" }, or { copy: "allow" } for a copy that can be written.',

@@ -35,11 +35,7 @@ export function newStruct<L extends StructLayout>(of: StructType<L>, { size }: L
 
 const types = new Map<string, bigint>();
 
-/**
- * Which of these types an object has that a program passed, and how many references there are to it.
- *
- * @throws {ArgumentError} for what is seen to be none of them.
- */
+/** Which of these types an object has that a program passed. @throws {ArgumentError} for what is seen to be none of them. */
 export function miniObjectAt<T extends string>(address: Address, argument: string, ...names: readonly T[]) {
   probeObject(address, core.GstMiniObject.size, "gstreamer", argument);
   const { type, refcount } = structs.GstMiniObject.copyOf(address);
@@ -47,7 +43,7 @@ export function miniObjectAt<T extends string>(address: Address, argument: strin
   if (name === undefined) {
     throw checks.wrong(argument, `expected the address of a ${names.join(" or a ")}, got that of something else.`);
   }
-  if (refcount > 0) return { name, refcount };
+  if (refcount > 0) return name;
   throw checks.wrong(argument, `its ${name} was freed: no reference to it is left.`, "Pass it before the last unref.");
 }
 

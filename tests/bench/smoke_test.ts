@@ -45,6 +45,7 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
   "vaapi-share": ["C", "samepage"],
   "vaapi-read": ["C, vaGetImage and memcpy", "samepage", "C, vaDeriveImage"],
   ...Object.fromEntries(["attach", "to-host", "hand-over", "clip"].map((id) => [`ffmpeg-${id}`, ["C", "samepage"]])),
+  ...Object.fromEntries(["attach", "to-host", "hand-over"].map((id) => [`gstreamer-${id}`, ["C", "samepage"]])),
 };
 
 /** CUDA's figures of issue 6, and their ways. */

@@ -1,11 +1,22 @@
 // GstBuffers that other code has made, as frames of samepage's: the same bytes, references that add up, and what is refused.
 
-import { assert, assertEquals, assertThrows } from "@std/assert";
-import { AccessError, ArgumentError, type AudioInfo, type Frame, type ImageInfo, LayoutError } from "@samepage/interop";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import {
+  AccessError,
+  ArgumentError,
+  type AudioInfo,
+  type Frame,
+  host,
+  type ImageInfo,
+  LayoutError,
+} from "@samepage/interop";
 import type { GStreamerTensor } from "@samepage/interop/gstreamer";
+import { GstAllocator } from "../../ffi/gstreamer/structs.ts";
 import * as gs from "../../ffi/gstreamer/constants.ts";
-import { gst, gstAudio } from "../../src/gstreamer/library.ts";
-import { caps, CBuffer, memory, planesOf, write } from "./buffers.ts";
+import { addressOf, viewAt } from "../../src/core/native/pin.ts";
+import { cString } from "../../src/core/native/text.ts";
+import { gst, gstAllocators, gstAudio } from "../../src/gstreamer/library.ts";
+import { caps, CBuffer, locked, memory, planesOf, write } from "./buffers.ts";
 import { testOpen } from "./open.ts";
 
 const NV12 = "video/x-raw,format=NV12,width=4,height=4,framerate=30/1,colorimetry=bt709,chroma-site=mpeg2";
@@ -76,7 +87,7 @@ testOpen("attach() lets a buffer be read only that others refer to, unless it ma
     assertThrows(() => open.map(frame, "read-write"), AccessError);
   }
   const error = assertThrows(() => open.gst.attach(given.address, { caps: NV12, access: "read-write" }), AccessError);
-  assertEquals([error.argument, error.fn], ["access", "gst_buffer_is_writable"]);
+  assertEquals([error.argument, error.fn], ["access", "gst_buffer_is_all_memory_writable"]);
   assertEquals([given.references, open.gst.bytesCopied], [2, 0]);
   using copy = open.gst.attach(given.address, { caps: NV12, copy: "allow" });
   assertEquals([copy.access, given.references, open.gst.bytesCopied], ["read-write", 2, 24]);
@@ -84,6 +95,65 @@ testOpen("attach() lets a buffer be read only that others refer to, unless it ma
   assertEquals(seen.planes[1].bytes()[2], 18);
   seen.planes[1].bytes()[2] = 99;
   assertEquals(given.bytes().getUint8(18), 18);
+});
+
+testOpen("attach() lets memory be read only that says so, or a sample of which there are two", (open) => {
+  using fixed = new CBuffer(locked(memory(24)));
+  using frame = open.gst.attach(fixed.address, { caps: NV12 });
+  using copy = open.gst.attach(fixed.address, { caps: NV12, copy: "allow" });
+  assertEquals([frame.access, copy.access, open.gst.bytesCopied], ["read", "read-write", 24]);
+  const given = new CBuffer(memory(24));
+  using sample = given.sample(NV12);
+  given[Symbol.dispose]();
+  {
+    using _again = sample.again();
+    using shared = open.gst.attach(sample.address);
+    assertEquals(shared.access, "read");
+  }
+  using own = open.gst.attach(sample.address);
+  assertEquals(own.access, "read-write");
+});
+
+testOpen("attach() reads the metas of each buffer, also where the one before was nearly the same", (open) => {
+  const placesOf = (prepare: (given: CBuffer) => void, byteLength = 200) => {
+    using given = new CBuffer(memory(byteLength));
+    prepare(given);
+    using frame = open.gst.attach(given.address, { caps: NV12 });
+    return frame.planes.map(({ layout: { byteOffset, strides: [stride] } }) => [byteOffset, stride]);
+  };
+  assertEquals(placesOf((given) => given.addVideoMeta("NV12", [4, 4], [0, 64], [8, 8])), [[0, 8], [64, 8]]);
+  assertEquals(placesOf((given) => given.addVideoMeta("NV12", [4, 4], [0, 72], [8, 8])), [[0, 8], [72, 8]]);
+  assertEquals(placesOf((given) => given.addVideoMeta("NV12", [4, 4], [0, 72], [8, 4])), [[0, 8], [72, 4]]);
+  assertEquals(placesOf(() => {}), [[0, 4], [16, 4]]);
+  assertEquals(placesOf((given) => given.addCrop(0, 2, 4, 2)), [[8, 4], [20, 4]]);
+  assertEquals(placesOf((given) => given.addCrop(2, 2, 2, 2)), [[10, 4], [22, 4]]);
+  assertThrows(() => placesOf(() => {}, 23), LayoutError, "the memory has 23");
+  assertEquals(placesOf(() => {}, 24), [[0, 4], [16, 4]]);
+});
+
+testOpen("attach() refuses values at addresses that they cannot have", (open) => {
+  const odd = memory(64);
+  gst().gst_memory_resize(odd, 1n, 49n);
+  using given = new CBuffer(odd);
+  const caps = NV12.replace("NV12", "P010_10LE");
+  assertThrows(() => open.gst.attach(given.address, { caps }), LayoutError, "no multiple of the 2 bytes of u16");
+  using bytes = open.gst.attachBytes(given.address);
+  assertEquals([bytes.byteLength, given.references], [49, 2]);
+});
+
+testOpen("attach() names where memory is that the CPU sees only in a copy", (open) => {
+  // A real allocator of fds, which says that it is OpenGL's: there is no GPU here.
+  const allocator = gstAllocators().gst_fd_allocator_new();
+  const name = cString("GLMemory");
+  const at = viewAt(allocator, GstAllocator.size, "gstreamer");
+  at.setBigUint64(GstAllocator.fields.mem_type.offset, addressOf(name, "gstreamer"), true);
+  using file = host.allocate({ shape: [4096], dtype: "u8", sharable: true });
+  using given = new CBuffer(gstAllocators().gst_fd_allocator_alloc(allocator, file.exportFd(), 4096n, 0));
+  gst().gst_object_unref(allocator);
+  const error = assertThrows(() => open.gst.attach(given.address, { caps: NV12 }), ArgumentError);
+  assertEquals([error.argument, error.hint], ["pointer", "Put gldownload in front."]);
+  assertStringIncludes(error.message, "GLMemory: its bytes are in a texture of OpenGL's");
+  assertEquals(given.references, 1);
 });
 
 testOpen("attach() shows the part that a GstVideoCropMeta shows, in pixels of each plane", (open) => {

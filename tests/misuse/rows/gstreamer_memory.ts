@@ -78,7 +78,7 @@ const core = (error: Failure["error"], message: RegExp, fields: Partial<Failure>
   { error, api: "core", message, ...fields }
 );
 const notWritable: Failure = {
-  ...{ error: AccessError, api: "gstreamer", fn: "gst_buffer_is_writable", argument: "access" },
+  ...{ error: AccessError, api: "gstreamer", fn: "gst_buffer_is_all_memory_writable", argument: "access" },
   ...{ message: /others may read/, hint: /copy: "allow"/ },
 };
 
