@@ -23,9 +23,6 @@ const NAMED: ReadonlyMap<string, ImageFormat> = new Map([
   ...[["YUY2", "YUY2"], ["UYVY", "UYVY"]] as const,
 ]);
 
-/** The other way round. */
-const NAMES: ReadonlyMap<ImageFormat, string> = new Map([...NAMED].map(([name, format]) => [format, name]));
-
 const { GST_VIDEO_FORMAT_FLAG_COMPLEX, GST_VIDEO_FORMAT_FLAG_PALETTE, GST_VIDEO_FORMAT_FLAG_TILED } = gst;
 
 /** What cannot be elements in memory; `videoconvert` makes others of them. */
@@ -58,22 +55,23 @@ export function imageFormatOf({ name }: PixelsFormat, width: number, height: num
   return fitting(NAMED.get(name), width, height);
 }
 
+const GST_NAMES = new Map(Array.from(NAMED, ([name, format]) => [format, name]));
+
 /** GStreamer's name for a format of samepage's. Each has one. */
 export function gstName(format: ImageFormat): string {
-  return NAMES.get(format)!;
+  return GST_NAMES.get(format)!;
 }
+
+const numbers = new Map<string, number>();
 
 /** GStreamer's number of a format, by its name; GST_VIDEO_FORMAT_UNKNOWN, which is 0, if it has none of that name. */
 export function formatNumber(name: string): number {
   let number = numbers.get(name);
-  if (number === undefined) {
-    number = gstVideo().gst_video_format_from_string(cString(name));
-    if (number !== 0) numbers.set(name, number);
-  }
+  if (number !== undefined) return number;
+  number = gstVideo().gst_video_format_from_string(cString(name));
+  if (number !== gst.GST_VIDEO_FORMAT_UNKNOWN) numbers.set(name, number); // there are few of those
   return number;
 }
-
-const numbers = new Map<string, number>();
 
 function described(format: number, argument: string): PixelsFormat {
   // GStreamer writes a warning on stderr where it is asked about a number that it does not have; to_string does not.

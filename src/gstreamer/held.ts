@@ -48,12 +48,21 @@ export interface Block {
  * @throws {ArgumentError} for anything else that is seen to be so, no memory, memory of a device, and a tensor's.
  */
 export function givenBuffer(pointer: Address, caps?: unknown): Given {
-  const isSample = miniObjectAt(pointer, "pointer", "GstBuffer", "GstSample") === "GstSample";
-  const buffer = isSample ? gst().gst_sample_get_buffer(pointer) : pointer;
+  const type = miniObjectAt(pointer, "pointer", "GstBuffer", "GstSample");
+  return type === "GstSample" ? givenSample(pointer, caps) : given(pointer, caps);
+}
+
+/** The same of a sample that GStreamer itself has handed out. */
+export function givenSample(sample: Address, caps?: unknown): Given {
+  const buffer = gst().gst_sample_get_buffer(sample);
   if (buffer === NULL) {
     throw checks.wrong("pointer", "its GstSample has no buffer.", undefined, "gst_sample_get_buffer");
   }
-  const itsCaps = isSample ? gst().gst_sample_get_caps(pointer) : NULL;
+  const its = gst().gst_sample_get_caps(sample);
+  return given(buffer, caps ?? (its === NULL ? undefined : its));
+}
+
+function given(buffer: Address, caps: unknown): Given {
   const count = gst().gst_buffer_n_memory(buffer);
   if (count === 0) throw checks.wrong("pointer", "its GstBuffer has no memory.");
   // It says whether there is one reference to each, and to its buffer and sample; and nothing of the flag.
@@ -70,8 +79,7 @@ export function givenBuffer(pointer: Address, caps?: unknown): Given {
     const remedy = "Use the frame that gstreamer.buffer() was given.";
     throw checks.wrong("pointer", "its GstBuffer is over a tensor's memory.", remedy);
   }
-  const said = caps ?? (itsCaps === NULL ? undefined : itsCaps);
-  return { buffer, caps: said, memories, areDmaBufs, isWritable, moment: momentOf(buffer) };
+  return { buffer, caps, memories, areDmaBufs, isWritable, moment: momentOf(buffer) };
 }
 
 function momentOf(buffer: Address): MediaFacts {

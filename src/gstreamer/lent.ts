@@ -59,8 +59,8 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
   const strides = picture?.planes.map(({ stride }) => stride) ?? frame.planes.map(strideOf);
   const addMeta = metaOf(frame, strides);
   const { media = {} } = frame.info;
-  const pts = nanoseconds(media.pts, media, NO_TIME);
-  const duration = nanoseconds(media.duration, media, NO_TIME);
+  const pts = nanoseconds(media.pts, media, gs.GST_CLOCK_TIME_NONE);
+  const duration = nanoseconds(media.duration, media, gs.GST_CLOCK_TIME_NONE);
   const flags = (media.keyFrame === false ? gs.GST_BUFFER_FLAG_DELTA_UNIT : 0) |
     (media.discontinuous === true ? gs.GST_BUFFER_FLAG_DISCONT : 0);
   return loans.lend<Tensor, Address>(frame, "frame", (blocks, undo) => {
@@ -87,14 +87,11 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
       byteLength += Number(size);
     }
     addMeta(buffer, offsets);
-    if (pts !== NO_TIME || duration !== NO_TIME) Object.assign(structs.GstBuffer.at(buffer), { pts, duration });
+    if ((pts & duration) !== gs.GST_CLOCK_TIME_NONE) Object.assign(structs.GstBuffer.at(buffer), { pts, duration });
     if (flags !== 0) gst().gst_buffer_set_flags(buffer, flags);
     return buffer;
   });
 }
-
-/** What a new buffer has. */
-const NO_TIME = gs.GST_CLOCK_TIME_NONE;
 
 const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).";
 
