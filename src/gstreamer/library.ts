@@ -18,6 +18,7 @@ import type { GStreamer } from "../../ffi/gstreamer/functions.ts";
 import { SYMBOLS } from "../../ffi/gstreamer/symbols.ts";
 import { Checks } from "../core/checks.ts";
 import { type ErrorFields, InteropError, NativeCallError } from "../core/errors.ts";
+import { type Made, madeOf } from "../core/native/codes.ts";
 import { keptLibrary } from "../core/native/libc.ts";
 import { libraryPaths } from "../core/native/library.ts";
 import { viewAt } from "../core/native/pin.ts";
@@ -156,11 +157,10 @@ function concluded(succeeded: number, [error]: BigUint64Array): void {
   initialized = true;
 }
 
-/** What a function made. @throws {NativeCallError} for null, which says no more. */
-export function made(object: Address, fn: string): Address {
-  if (object === NULL) throw takenError(NULL, fn);
-  return object;
-}
+/** Throws for null, which says no more. */
+export const made: Made = madeOf((returned, fn, fields) => {
+  if (returned === 0) throw takenError(NULL, fn, fields);
+}, (object) => object === NULL ? 0 : 1);
 
 /** The error of a GError, which it frees: null where the function left none. */
 export function takenError(error: Address, fn: string, fields: ErrorFields = {}): NativeCallError {

@@ -2,6 +2,7 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { InteropError } from "../core/errors.ts";
 import { Pace } from "../core/pace.ts";
+import { Printed } from "../core/printed.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { checks, gstApp } from "./library.ts";
 import type { Pipeline } from "./pipeline.ts";
@@ -31,10 +32,11 @@ export const MOST_QUEUED = 2 ** 20;
  * unless the program has paused it, and ends at the end of the stream, or where the pipeline is stopped. The next loop goes
  * on from there.
  */
-export class PipelineSink implements AsyncIterable<Frame, void> {
+export class PipelineSink extends Printed implements AsyncIterable<Frame, void> {
   /** Where they come from. */
   readonly pipeline: Pipeline; // which would be ended if it was collected
   readonly #playback: Playback;
+  readonly #name: string;
   readonly #sink: Address;
   readonly #frameOf: (sample: Address) => Frame;
   readonly #pace = new Pace();
@@ -48,11 +50,17 @@ export class PipelineSink implements AsyncIterable<Frame, void> {
     name: string,
     frameOf: (sample: Address) => Frame,
   ) {
-    [this.pipeline, this.#playback, this.#frameOf] = [pipeline, playback, frameOf];
+    super();
+    [this.pipeline, this.#playback, this.#name, this.#frameOf] = [pipeline, playback, name, frameOf];
     const sink = this.#sink = playback.element(name, gstApp().gst_app_sink_get_type(), "appsink");
     setProperty(sink, "enable-last-sample", "false"); // else it would have a reference to the last one
     gstApp().gst_app_sink_set_emit_signals(sink, 0);
     if (numberIn(sink, "max-buffers") === 0n) gstApp().gst_app_sink_set_max_buffers(sink, QUEUE);
+  }
+
+  /** The element's name, and its pipeline. */
+  toString(): string {
+    return `appsink ${this.#name} of ${this.pipeline}`;
   }
 
   /** @internal Takes options over. */
