@@ -1,101 +1,132 @@
-// GstBuffers with what else this project does to memory: OpenCV on the device, strided slices, kernels, FFmpeg.
-
+/** Pipelines beside other APIs: FFmpeg's decoder into an encoder of GStreamer's, sound beside pictures, kernels. */
 import { assertEquals, assertThrows } from "@std/assert";
-import { AccessError, type Frame, host, imageInfo, MapperGraph, region } from "@samepage/interop";
+import { AccessError, type AudioInfo, type Frame, host, imageInfo, MapperGraph } from "@samepage/interop";
 import { FFmpegContext } from "@samepage/interop/ffmpeg";
-import { OpenCVContext } from "@samepage/interop/opencv";
-import type { OpenCLTensor } from "@samepage/interop/opencl";
-import { core } from "../../src/opencv/library.ts";
-import { noArray } from "../../src/opencv/slots.ts";
-import { buildFrames, CFrame, inC } from "../ffmpeg/frames.ts";
-import { HERE, open as openOpenCL } from "../opencl/help.ts";
-import { openPoCL, testUMat } from "../opencv/help.ts";
-import { CBuffer, memory, Owned, planesOf } from "./buffers.ts";
-import { missing, Open, testOpen } from "./open.ts";
+import { GStreamerContext } from "@samepage/interop/gstreamer";
+import { OpenCLContext, type OpenCLTensor } from "@samepage/interop/opencl";
+import { clip } from "../ffmpeg/clips.ts";
+import { HERE } from "../opencl/help.ts";
+import { test } from "./open.ts";
 
-const withoutPoCL = HERE.includes("pocl") ? "" : " (not here: PoCL)";
-const missingFFmpeg = await buildFrames();
-
-testUMat("GstBuffer → UMat × crop × strided slices: OpenCV inverts the part, and nothing beside it", async () => {
-  if (missing !== undefined) return console.log(`not here: ${missing}`);
-  using open = new Open();
-  using cl = openPoCL();
-  using cv = OpenCVContext.open();
-  using graph = new MapperGraph([host, open.gst, cl, cv]);
-  using made = new CBuffer(memory(64 * 32));
-  made.addVideoMeta("GRAY8", [60, 32], [0], [64]);
-  made.addCrop(8, 4, 48, 24);
-  using frame = open.gst.attach(made.address) as Frame;
-  const [plane] = frame.planes;
-  assertEquals([plane.layout.shape, plane.layout.strides], [[24, 48], [64, 1]]);
-  {
-    using part = plane.slice(region(plane.layout, [2, 3], [8, 16]));
-    await using umat = graph.map(part, cv.umat);
-    assertEquals(umat.route!.bytesMoved, 0);
-    const execution = umat.buffer.execution!;
-    execution.run(() => core().bitwise_not(umat.slot.input, umat.slot.output, noArray()));
-    umat.usedBy(execution.queue.line.waitFor([]));
-  }
-  const at = (x: number, y: number) => made.bytes().getUint8(64 * y + x);
-  const was = (x: number, y: number) => (64 * y + x) & 0xff;
-  for (const [x, y] of [[8 + 3, 4 + 2], [8 + 18, 4 + 9]]) assertEquals(at(x, y), was(x, y) ^ 0xff);
-  for (const [x, y] of [[8 + 2, 4 + 2], [8 + 19, 4 + 9], [8 + 3, 4 + 10]]) assertEquals(at(x, y), was(x, y));
-});
-
-testOpen(`a frame that GStreamer holds × a kernel that wants to write it${withoutPoCL}`, async (open) => {
-  if (withoutPoCL) return;
-  using cl = openOpenCL("pocl");
-  using graph = new MapperGraph([host, open.gst, cl]);
-  using made = new CBuffer(memory(64 * 32));
-  const caps = "video/x-raw,format=GRAY8,width=64,height=32";
-  {
-    using _queue = made.again(); // an element's
-    using frame = open.gst.attach(made.address, { caps });
-    const error = assertThrows(() => graph.map(frame, cl, { access: "read-write" }), AccessError);
-    assertEquals(error.argument, "access");
-    await using reading = graph.map(frame, cl, { access: "read" }) as Frame<OpenCLTensor>;
-    assertThrows(() => cl.queue.fill(reading.planes[0], 7), AccessError);
-  }
-  using frame = open.gst.attach(made.address, { caps });
-  {
-    await using writing = graph.map(frame, cl) as Frame<OpenCLTensor>;
-    assertEquals(writing.route!.bytesMoved, 0);
-    cl.queue.fill(writing.planes[0], 7);
-  }
-  assertEquals([made.bytes().getUint8(0), made.bytes().getUint8(2047)], [7, 7]);
-});
-
-testOpen(`a host's frame that GStreamer holds × a kernel that wants to write it${withoutPoCL}`, async (open) => {
-  if (withoutPoCL) return;
-  using cl = openOpenCL("pocl");
-  using graph = new MapperGraph([host, open.gst, cl]);
-  using picture = host.allocateFrame(imageInfo({ format: "GRAY8", width: 64, height: 32 }));
-  const mapped = graph.map(picture, open.gst, { access: "read" });
-  const lent = new Owned(open.gst.buffer(mapped));
-  assertThrows(() => graph.map(picture, cl), AccessError);
-  lent[Symbol.dispose]();
-  await mapped[Symbol.asyncDispose]();
-  await using writing = graph.map(picture, cl) as Frame<OpenCLTensor>;
-  cl.queue.fill(writing.planes[0], 7);
-});
-
-const without = missingFFmpeg === undefined ? "" : ` (not here: ${missingFFmpeg})`;
-
-testOpen(`FFmpeg's frame → GstBuffer, and a GstBuffer → AVFrame, in place${without}`, async (open) => {
-  if (without) return;
+test("FFmpeg's frames go into GStreamer's encoder, and FFmpeg decodes what it writes", async () => {
+  using gst = await GStreamerContext.open();
   using ffmpeg = FFmpegContext.open();
-  using graph = new MapperGraph([host, open.gst, ffmpeg]);
-  using avFrame = CFrame.picture("nv12", 64, 32, 64);
-  using decoded = ffmpeg.attach(avFrame.pointer);
-  {
-    await using mapped = graph.map(decoded, open.gst, { access: "read" }) as Frame;
-    using lent = new Owned(open.gst.buffer(mapped));
-    const places = planesOf(lent.address, "video/x-raw,format=NV12,width=64,height=32");
-    assertEquals(places.map(({ address }) => address), [0, 1].map((p) => inC().plane_of(avFrame.pointer, p)));
+  using graph = new MapperGraph([host, gst, ffmpeg]);
+  const folder = await Deno.makeTempDir();
+  try {
+    await using decoder = ffmpeg.decode(await clip("h264.mp4"));
+    await using pipeline = gst.launch(
+      `appsrc name=in ! x264enc speed-preset=ultrafast ! matroskamux ! filesink location=${folder}/out.mkv`,
+    );
+    let writer: WritableStreamDefaultWriter<Frame> | undefined;
+    for await (using frame of decoder) {
+      writer ??= pipeline.source("in", frame.info).getWriter();
+      using mapped = graph.map(frame, gst, { access: "read" }) as Frame;
+      assertEquals(mapped.route!.bytesMoved, 0);
+      await writer.write(mapped);
+    }
+    await writer!.close();
+    await pipeline.ended();
+    await pipeline.stop();
+    const times: number[] = [];
+    for await (using frame of ffmpeg.decode(`${folder}/out.mkv`)) times.push(Number(frame.info.media!.pts!));
+    assertEquals(times, Array.from({ length: 50 }, (_, i) => 40 * i));
+  } finally {
+    await Deno.remove(folder, { recursive: true });
   }
-  using made = new CBuffer(memory(64 * 48));
-  using frame = open.gst.attach(made.address, { caps: "video/x-raw,format=NV12,width=64,height=32" });
-  await using mapped = graph.map(frame, ffmpeg, { access: "read" }) as Frame;
-  using lent = new CFrame(ffmpeg.avFrame(mapped));
-  assertEquals([inC().pixel(lent.pointer, 0, 3, 1), inC().pixel(lent.pointer, 2, 3, 1)], [67, (2048 + 64 + 7) & 0xff]);
 });
+
+test("two sources are written side by side: pictures and sound of one file", async () => {
+  using gst = await GStreamerContext.open();
+  using ffmpeg = FFmpegContext.open();
+  using graph = new MapperGraph([host, gst]);
+  const folder = await Deno.makeTempDir();
+  try {
+    await using pipeline = gst.launch(
+      `matroskamux name=mux ! filesink location=${folder}/out.mkv
+       appsrc name=pictures ! x264enc speed-preset=ultrafast tune=zerolatency ! mux.
+       appsrc name=sound ! audioconvert ! mux.`,
+    );
+    const picture = { ...imageInfo({ format: "I420", width: 64, height: 48 }), media: { frameRate: [10, 1] as const } };
+    const sound: AudioInfo = {
+      ...{ type: "audio", format: "f32", sampleRate: 8000, channels: 1, samples: 800, layout: "interleaved" },
+    };
+    const write = async (name: string, info: typeof picture | AudioInfo) => {
+      const writer = pipeline.source(name, info).getWriter();
+      await Promise.resolve(); // the other source is made before the first write
+      for (let i = 0; i < 20; i++) {
+        using frame = host.allocateFrame(info, info.type === "image" ? { rowAlign: 64 } : {});
+        using mapped = graph.map(frame, gst, { access: "read" }) as Frame;
+        await writer.write(mapped);
+      }
+      await writer.close();
+    };
+    await Promise.all([write("pictures", picture), write("sound", sound)]);
+    await pipeline.ended();
+    await pipeline.stop();
+    const counts = { video: 0, audio: 0 };
+    for (const stream of ["video", "audio"] as const) {
+      for await (using frame of ffmpeg.decode(`${folder}/out.mkv`, { stream })) {
+        counts[stream] += frame.info.type === "audio" ? frame.info.samples : 1;
+      }
+    }
+    assertEquals(counts, { video: 20, audio: 16000 });
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+if (HERE.includes("pocl")) {
+  test("a kernel cannot write a frame that a queue holds, until GStreamer has let go", async () => {
+    using gst = await GStreamerContext.open();
+    using cl = OpenCLContext.open();
+    using graph = new MapperGraph([host, gst, cl]);
+    using program = cl.program("kernel void fill(global uchar *to) { to[get_global_id(0)] = 7; }");
+    using fill = program.kernel("fill");
+    const info = imageInfo({ format: "GRAY8", width: 64, height: 64 });
+    using picture = host.allocateFrame(info);
+    await using pipeline = gst.launch("appsrc name=in ! queue ! identity sleep-time=50000 ! fakesink");
+    const writer = pipeline.source("in", info).getWriter();
+    const mapped = graph.map(picture, gst, { access: "read" }) as Frame;
+    await writer.write(mapped);
+    const ended = mapped[Symbol.asyncDispose]();
+    {
+      using seen = graph.map(picture, cl, { access: "read" }); // who only reads is not in the way
+      assertEquals(seen.route!.bytesMoved, 0);
+    }
+    assertThrows(() => graph.map(picture, cl, { access: "write" }), AccessError);
+    await pipeline.stop();
+    await ended;
+    {
+      using onDevice = graph.map(picture, cl, { access: "write" }) as Frame<OpenCLTensor>;
+      fill.run({ items: [64 * 64] }, [onDevice.planes[0]]);
+    }
+    assertEquals(picture.planes[0].view()[4095], 7);
+  });
+
+  test("frames out of a pipeline are a kernel's, in place, while it reaches its end", async () => {
+    using gst = await GStreamerContext.open();
+    using cl = OpenCLContext.open();
+    using graph = new MapperGraph([host, gst, cl]);
+    using program = cl.program(`
+      kernel void sum(global const uchar *from, global uint *to) { atomic_add(to, from[get_global_id(0)]); }`);
+    using sum = program.kernel("sum");
+    using total = host.allocate({ shape: [1], dtype: "u32" });
+    await using pipeline = gst.launch(
+      "videotestsrc num-buffers=10 pattern=white ! video/x-raw,format=GRAY8,width=64,height=64 ! appsink name=out sync=false",
+    );
+    const maps: AsyncDisposable[] = [];
+    {
+      await using to = graph.map(total, cl);
+      for await (const frame of pipeline.sink("out")) {
+        const from = graph.map(frame, cl, { access: "read" }) as Frame<OpenCLTensor>;
+        assertEquals(from.route!.bytesMoved, 0);
+        sum.run({ items: [64 * 64] }, [from.planes[0], to]);
+        maps.push(from, frame);
+      }
+      await pipeline.stop();
+      for (const each of maps) await each[Symbol.asyncDispose]();
+    }
+    assertEquals(total.view()[0], 10 * 64 * 64 * 235);
+  });
+}

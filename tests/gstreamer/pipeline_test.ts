@@ -196,6 +196,7 @@ test("seek() goes to a time of a file, at the end of the stream as well", async 
   assertEquals(await pipeline.ended(), true);
   await pipeline.seek(1.5);
   assert(pipeline.position! >= 1.5);
+  assertEquals(await Promise.race([pipeline.ended(), sleep(100)]), undefined); // frames wait to be taken
   assertEquals(await count(pipeline), 13);
   await pipeline.seek(1.9, { keyFrame: true });
   assertEquals(await count(pipeline), 14); // key frames are 0.48 seconds apart

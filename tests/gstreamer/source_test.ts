@@ -44,7 +44,7 @@ function withPipeline(name: string, description: string, use: (there: There) => 
 }
 
 /** What comes out: the first byte of each frame. */
-async function firsts({ pipeline, graph }: There): Promise<number[]> {
+async function firsts({ pipeline, graph }: Pick<There, "pipeline" | "graph">): Promise<number[]> {
   const values: number[] = [];
   for await (using frame of pipeline.sink("out")) {
     using seen = graph.map(frame, host, { access: "read" }) as Frame<HostTensor>;
@@ -233,4 +233,22 @@ withPipeline("a source that is never ended holds nothing up", THROUGH, async ({ 
   const writer = pipeline.source("in", GRAY).getWriter();
   using each = frame(1);
   await writer.write(each);
+});
+
+test("a frame of another pipeline is passed on, and may end at once", async () => {
+  using gst = await GStreamerContext.open();
+  await using from = gst.launch(
+    "videotestsrc num-buffers=20 pattern=white ! video/x-raw,format=GRAY8,width=20,height=6 ! appsink name=out sync=false",
+  );
+  using graph = new MapperGraph([host, gst]);
+  await using to = gst.launch("appsrc name=in ! videoflip video-direction=180 ! appsink name=out sync=false");
+  const writer = to.source("in", GRAY).getWriter();
+  const read = firsts({ graph, pipeline: to });
+  for await (const frame of from.sink("out")) {
+    await writer.write(frame);
+    frame[Symbol.dispose]();
+    assertEquals(frame.resource.state, "freed");
+  }
+  await writer.close();
+  assertEquals(await read, Array(20).fill(235));
 });
