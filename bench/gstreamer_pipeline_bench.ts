@@ -1,5 +1,5 @@
 // Pictures of 1080p NV12 out of one pipeline, inverted by an OpenCL kernel, and into another. One operation is all frames:
-// SAMEPAGE_BENCH_FRAMES of them, 100 unless set. An appsink keeps a reference to what it hands out, so GStreamer lets it be
+// SAMEPAGE_BENCH_FRAMES of them, 300 unless set. An appsink keeps a reference to what it hands out, so GStreamer lets it be
 // read only: the kernel reads it where it lies, and writes into memory of the program's, which the other pipeline reads.
 
 import { type Frame, host, type HostTensor, imageInfo, MapperGraph } from "@samepage/interop";
@@ -16,7 +16,7 @@ import { here, moving, program, PYTHON, side, type Way } from "./harness/way.ts"
 const INFO = { ...imageInfo({ format: "NV12", width: 1920, height: 1080 }), media: { frameRate: [30, 1] as const } };
 /** Pictures that the other pipeline may have at a time: in its queue, on the way, and one that it is through with. */
 const SLOTS = 8;
-const FRAMES = Number(Deno.env.get("SAMEPAGE_BENCH_FRAMES") ?? 100);
+const FRAMES = Number(Deno.env.get("SAMEPAGE_BENCH_FRAMES") ?? 300);
 const BYTES = 1920 * 1080 * 3 / 2;
 
 /** Python copies a picture out of GStreamer, into an array that can be written, out of that, and into GStreamer. */
