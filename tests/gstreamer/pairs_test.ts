@@ -29,7 +29,7 @@ test("FFmpeg's frames go into GStreamer's encoder, and FFmpeg decodes what it wr
     await pipeline.ended();
     await pipeline.stop();
     const times: number[] = [];
-    for await (using frame of ffmpeg.decode(`${folder}/out.mkv`)) times.push(Number(frame.info.media!.pts!));
+    for await (using read of ffmpeg.decode(`${folder}/out.mkv`)) times.push(Number(read.info.media!.pts!));
     assertEquals(times, Array.from({ length: 50 }, (_, i) => 40 * i));
   } finally {
     await Deno.remove(folder, { recursive: true });

@@ -77,6 +77,7 @@ export default table(import.meta, {
   "pipelines: a loop to the end, a pause, a stop, and another": {
     ...row(FRAMES, async ({ pipeline }) => {
       say(await count(pipeline), await pipeline.ended());
+      say(pipeline.sink("out").toString());
       await pipeline.stop();
       await pipeline.pause();
       await pipeline.play();
@@ -84,7 +85,7 @@ export default table(import.meta, {
       say(pipeline.position! >= 0);
       pipeline.flush();
     }),
-    says: ["9 true", "true"],
+    says: ["9 true", "appsink out of GStreamer pipeline", "true"],
   },
   "pipelines: no description": launch(undefined, wrong("description", /expected a string, got undefined/).fails),
   "pipelines: an empty description": launch(
