@@ -58,7 +58,7 @@ export { traceForgotten } from "./src/core/life/finalizers.ts";
 export type { Access } from "./src/core/memory/access.ts";
 export { Frame } from "./src/core/tensors/frame.ts";
 export { Mapped } from "./src/core/tensors/mapped.ts";
-export { Metadata, type MetadataFields } from "./src/core/tensors/metadata.ts";
+export { Metadata, type MetadataFields, type Region } from "./src/core/tensors/metadata.ts";
 export { type SliceOptions, Tensor } from "./src/core/tensors/tensor.ts";
 export * from "./src/host/mod.ts";
 

@@ -18,6 +18,26 @@ export interface GLib {
   /** `void g_strfreev(gchar **str_array)` */
   g_strfreev(str_array: BufferSource | null): void;
 
+  /** `gchar *g_strdup(const gchar *str)` */
+  g_strdup(str: BufferSource | null): Address;
+
+  /** `const gchar *g_variant_get_type_string(GVariant *value)` */
+  g_variant_get_type_string(value: Address): Address;
+
+  /** `gsize g_variant_get_size(GVariant *value)` */
+  g_variant_get_size(value: Address): bigint;
+
+  /** `gconstpointer g_variant_get_data(GVariant *value)` */
+  g_variant_get_data(value: Address): Address;
+
+  /** `GVariant *g_variant_new_fixed_array(const GVariantType *element_type, gconstpointer elements, gsize n_elements, gsize element_size)` */
+  g_variant_new_fixed_array(
+    element_type: BufferSource | null,
+    elements: BufferSource | null,
+    n_elements: bigint,
+    element_size: bigint,
+  ): Address;
+
   /** `void g_list_free(GList *list)` */
   g_list_free(list: Address): void;
 }

@@ -24,3 +24,5 @@ export const G_TYPE_DOUBLE = 60n;
 export const G_TYPE_STRING = 64n;
 /** `#define G_TYPE_POINTER G_TYPE_MAKE_FUNDAMENTAL (17)` */
 export const G_TYPE_POINTER = 68n;
+/** `#define G_TYPE_VARIANT G_TYPE_MAKE_FUNDAMENTAL (21)` */
+export const G_TYPE_VARIANT = 84n;

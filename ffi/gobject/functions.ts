@@ -3,6 +3,9 @@ import type { Address } from "../address.ts";
 
 /** The functions of `SYMBOLS`, with C's names and the handles told apart. `Deno.dlopen(path, SYMBOLS).symbols` is cast to it. */
 export interface GObject {
+  /** `GObject *g_object_new_with_properties(GType object_type, guint n_properties, const char **names, const GValue *values)` */
+  g_object_new_with_properties(object_type: bigint, n_properties: number, names: Address, values: Address): Address;
+
   /** `gpointer g_object_ref(gpointer object)` */
   g_object_ref(object: Address): Address;
 
@@ -79,6 +82,12 @@ export interface GObject {
 
   /** `guint g_value_get_flags(const GValue *value)` */
   g_value_get_flags(value: BufferSource | null): number;
+
+  /** `GVariant *g_value_get_variant(const GValue *value)` */
+  g_value_get_variant(value: BufferSource | null): Address;
+
+  /** `void g_value_set_variant(GValue *value, GVariant *variant)` */
+  g_value_set_variant(value: BufferSource | null, variant: Address): void;
 
   /** `void g_value_set_boolean(GValue *value, gboolean v_boolean)` */
   g_value_set_boolean(value: BufferSource | null, v_boolean: number): void;

@@ -2,6 +2,8 @@
 
 /** The functions, as `Deno.dlopen` takes them. */
 export const SYMBOLS = {
+  // GObject *g_object_new_with_properties(GType object_type, guint n_properties, const char **names, const GValue *values)
+  g_object_new_with_properties: { parameters: ["u64", "u32", "u64", "u64"], result: "u64" },
   // gpointer g_object_ref(gpointer object)
   g_object_ref: { parameters: ["u64"], result: "u64" },
   // void g_object_unref(gpointer object)
@@ -48,6 +50,10 @@ export const SYMBOLS = {
   g_value_get_enum: { parameters: ["buffer"], result: "i32" },
   // guint g_value_get_flags(const GValue *value)
   g_value_get_flags: { parameters: ["buffer"], result: "u32" },
+  // GVariant *g_value_get_variant(const GValue *value)
+  g_value_get_variant: { parameters: ["buffer"], result: "u64" },
+  // void g_value_set_variant(GValue *value, GVariant *variant)
+  g_value_set_variant: { parameters: ["buffer", "u64"], result: "void" },
   // void g_value_set_boolean(GValue *value, gboolean v_boolean)
   g_value_set_boolean: { parameters: ["buffer", "i32"], result: "void" },
   // void g_value_set_int(GValue *value, gint v_int)

@@ -282,6 +282,16 @@ export const GST_META_FLAG_LOCKED = 4;
 /** `enum constant GST_META_FLAG_LAST` */
 export const GST_META_FLAG_LAST = 65536;
 
+// GstQueryType
+
+/** `enum constant GST_QUERY_ALLOCATION` */
+export const GST_QUERY_ALLOCATION = 35846;
+
+// GstBufferPoolAcquireFlags
+
+/** `enum constant GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT` */
+export const GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT = 2;
+
 // GstPadProbeType
 
 /** `enum constant GST_PAD_PROBE_TYPE_INVALID` */

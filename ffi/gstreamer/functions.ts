@@ -146,6 +146,9 @@ export interface GStreamer {
   /** `const GstMetaInfo *gst_meta_get_info(const gchar *impl)` */
   gst_meta_get_info(impl: BufferSource | null): Address;
 
+  /** `gboolean gst_meta_info_is_custom(const GstMetaInfo *info)` */
+  gst_meta_info_is_custom(info: Address): number;
+
   /** `GstAllocator *gst_allocator_find(const gchar *name)` */
   gst_allocator_find(name: BufferSource | null): Address;
 
@@ -635,6 +638,9 @@ export interface GStreamer {
 
   /** `void gst_pad_remove_probe(GstPad *pad, gulong id)` */
   gst_pad_remove_probe(pad: Address, id: bigint): void;
+
+  /** `gboolean gst_pad_is_blocking(GstPad *pad)` */
+  gst_pad_is_blocking(pad: Address): number;
 
   /** `GstCaps *gst_pad_get_current_caps(GstPad *pad)` */
   gst_pad_get_current_caps(pad: Address): Address;

@@ -563,6 +563,64 @@ export function writeGstAllocatorClass(view: DataView, offset: number, value: Gs
   view.setBigUint64(offset + 192, value.free, true);
 }
 
+/** The layout of a `GstQuery`. */
+export const GstQuery = {
+  size: 72,
+  align: 8,
+  fields: {
+    type: { offset: 64, type: "u32" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `GstQuery`. */
+export interface GstQuery {
+  /** `GstQuery.type` */
+  type: number;
+}
+
+/** Reads a `GstQuery` at a byte offset. */
+export function readGstQuery(view: DataView, offset: number): GstQuery {
+  return {
+    type: view.getUint32(offset + 64, true),
+  };
+}
+
+/** Writes a `GstQuery` at a byte offset. */
+export function writeGstQuery(view: DataView, offset: number, value: GstQuery): void {
+  view.setUint32(offset + 64, value.type, true);
+}
+
+/** The layout of a `GstBufferPoolAcquireParams`. */
+export const GstBufferPoolAcquireParams = {
+  size: 64,
+  align: 8,
+  fields: {
+    flags: { offset: 24, type: "u32" },
+  },
+} as const satisfies StructLayout;
+
+/** The values of a `GstBufferPoolAcquireParams`. */
+export interface GstBufferPoolAcquireParams {
+  /** `GstBufferPoolAcquireParams.flags` */
+  flags: number;
+}
+
+/** Reads a `GstBufferPoolAcquireParams` at a byte offset. */
+export function readGstBufferPoolAcquireParams(view: DataView, offset: number): GstBufferPoolAcquireParams {
+  return {
+    flags: view.getUint32(offset + 24, true),
+  };
+}
+
+/** Writes a `GstBufferPoolAcquireParams` at a byte offset. */
+export function writeGstBufferPoolAcquireParams(
+  view: DataView,
+  offset: number,
+  value: GstBufferPoolAcquireParams,
+): void {
+  view.setUint32(offset + 24, value.flags, true);
+}
+
 /** The layout of a `GstPadProbeInfo`. */
 export const GstPadProbeInfo = {
   size: 72,

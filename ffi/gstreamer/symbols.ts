@@ -84,6 +84,8 @@ export const SYMBOLS = {
   gst_meta_api_type_get_tags: { parameters: ["u64"], result: "u64" },
   // const GstMetaInfo *gst_meta_get_info(const gchar *impl)
   gst_meta_get_info: { parameters: ["buffer"], result: "u64" },
+  // gboolean gst_meta_info_is_custom(const GstMetaInfo *info)
+  gst_meta_info_is_custom: { parameters: ["u64"], result: "i32" },
   // GstAllocator *gst_allocator_find(const gchar *name)
   gst_allocator_find: { parameters: ["buffer"], result: "u64" },
   // GType gst_allocator_get_type(void)
@@ -383,6 +385,8 @@ export const SYMBOLS = {
   gst_pad_add_probe: { parameters: ["u64", "u32", "u64", "u64", "u64"], result: "u64" },
   // void gst_pad_remove_probe(GstPad *pad, gulong id)
   gst_pad_remove_probe: { parameters: ["u64", "u64"], result: "void" },
+  // gboolean gst_pad_is_blocking(GstPad *pad)
+  gst_pad_is_blocking: { parameters: ["u64"], result: "i32" },
   // GstCaps *gst_pad_get_current_caps(GstPad *pad)
   gst_pad_get_current_caps: { parameters: ["u64"], result: "u64" },
   // GstPad *gst_pad_get_peer(GstPad *pad)

@@ -285,8 +285,7 @@ export class Encoding {
 const DEFAULT_TIME_BASE: Ratio = [1, 25];
 
 /** How a program has a frame let go. */
-const LET_GO =
-  "An encoder keeps these bytes: write what follows, or close it. `await frame.finished()` waits for that.";
+const LET_GO = "An encoder keeps these bytes: write what follows, or close it.";
 
 const LISTED = "`ffmpeg -h full` lists all options.";
 /** What to do where FFmpeg does not open an encoder. */

@@ -17,7 +17,9 @@ import { imageFormatOf, pixelsFormat } from "./formats.ts";
 import { type Block, type Given, HeldBuffer, type Wanted } from "./held.ts";
 import { checks, gst, gstAudio, gstVideo } from "./library.ts";
 import type { GStreamerTensor } from "./memory.ts";
+import { readMetas } from "./metas.ts";
 import { structs } from "./objects.ts";
+import type { UpstreamPool } from "./pool.ts";
 
 /** A frame over a new reference to a buffer of other code's. `natives`: of the context whose frames dma-bufs are. */
 export function attachedFrame(
@@ -25,16 +27,34 @@ export function attachedFrame(
   natives: Natives | undefined,
   given: Given,
   wanted: Wanted,
+  pool?: UpstreamPool,
 ): Frame {
   const caps = given.caps === undefined ? undefined : context.caps.of(given.caps);
   const asDmaBufs = natives !== undefined && given.areDmaBufs;
   const held = new HeldBuffer(given, wanted, asDmaBufs);
-  const { blocks, access } = held;
   const { info, planes } = held.allOrNothing(() => contentsOf(held, caps));
   const { moment } = given;
-  if (asDmaBufs) return dmaBufFrame(context, natives, held, { info: withMoment(info, moment), planes });
+  const frame = asDmaBufs
+    ? dmaBufFrame(context, natives, held, { info: withMoment(info, moment), planes })
+    : frameInMemory(context, held, { info, planes }, moment, pool);
+  readMetas(held, frame);
+  return frame;
+}
+
+/** A frame over its memory: of the pool that it lies in, or GStreamer's own. */
+function frameInMemory(
+  context: GStreamerContext,
+  held: HeldBuffer,
+  { info, planes }: Contents,
+  moment: Given["moment"],
+  pool?: UpstreamPool,
+): Frame {
+  const { blocks, access } = held;
   const adopted = planes.map(([i, layout]) => ({ handle: blocks[i].address, layout, block: blocks[i] }));
-  const frame = adoptFrame(context, held, info, adopted, { access, moment, name: `gstbuffer ${info.format}` });
+  const ours = held.allOrNothing(() => pool?.frameOf(withMoment(info, moment), adopted, held));
+  if (ours !== undefined) return ours;
+  const name = `gstbuffer ${info.format}${pool === undefined ? "" : ` of ${pool.element}`}`;
+  const frame = adoptFrame(context, held, info, adopted, { access, moment, name });
   if (held.isCopy) context.countCopied(frame.byteLength);
   return frame;
 }

@@ -14,6 +14,7 @@ import { KnownCaps } from "./caps.ts";
 import { lentBuffer } from "./lent.ts";
 import { checks, gst, gstAllocators, initialize, initializeSync, made, version } from "./library.ts";
 import { type GStreamerTensor, ports } from "./memory.ts";
+import type { UpstreamPool } from "./pool.ts";
 import { type LaunchOptions, Pipeline } from "./pipeline.ts";
 
 /** Options of {@link GStreamerContext.attach}. */
@@ -135,6 +136,12 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
       const wanted = { access, mayCopy: isAllowed(options.copy) };
       return attachedFrame(this, this.on?.natives, givenBuffer(addressIn(pointer), options.caps), wanted);
     }, ATTACH);
+  }
+
+  /** @internal The frame over a sample of a pipeline's, in the memory of the pool at its sink if it lies there. */
+  take(sample: Address, pool: UpstreamPool | undefined): Frame {
+    this.resource.assertLive();
+    return attachedFrame(this, this.on?.natives, givenBuffer(sample), { access: undefined, mayCopy: false }, pool);
   }
 
   /**

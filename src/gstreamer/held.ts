@@ -137,6 +137,8 @@ export class HeldBuffer {
   readonly isCopy: boolean;
   /** Its bytes, memory by memory. Of dma-bufs, the address is where they begin in the fd. */
   readonly blocks: readonly Block[];
+  /** True until its reference is given back. */
+  isHeld = true;
   readonly #maps: InMemory<typeof GstMapInfo>[] = [];
 
   /** @throws {AccessError} to write what others may read, without a copy. */
@@ -173,6 +175,7 @@ export class HeldBuffer {
       gst().gst_memory_unmap(info.memory as Address, info.view);
       spares.give(info);
     }
+    this.isHeld = false;
     unreference(this.handle);
   }
 

@@ -15,6 +15,7 @@ import { audioInfoOf, formatOf, nanoseconds } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
 import { checks, glib, gst, gstAllocators, gstAudio, gstVideo, made } from "./library.ts";
 import type { GStreamerTensor } from "./memory.ts";
+import { writeMetas } from "./metas.ts";
 import { structs, unreference } from "./objects.ts";
 
 /** What GStreamer has references to, of memory that is not its own. */
@@ -86,6 +87,7 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
       }
       byteLength += Number(size);
     }
+    writeMetas(buffer, frame);
     addMeta(buffer, offsets);
     if ((pts & duration) !== gs.GST_CLOCK_TIME_NONE) Object.assign(structs.GstBuffer.at(buffer), { pts, duration });
     if (flags !== 0) gst().gst_buffer_set_flags(buffer, flags);

@@ -9,3 +9,4 @@ export { type LaunchOptions, Pipeline, type SeekOptions } from "./pipeline.ts";
 export { PipelineError } from "./bus.ts";
 export { PipelineSink, type SinkOptions } from "./sink.ts";
 export type { SourceOptions } from "./source.ts";
+export type { BufferOptions, FrameMemory } from "../core/tensors/native_buffers.ts";

@@ -18,6 +18,7 @@ import type { GStreamerContext } from "./context.ts";
 import { checks, gst } from "./library.ts";
 import { unreference } from "./objects.ts";
 import { Playback, SECOND } from "./playback.ts";
+import type { UpstreamPool } from "./pool.ts";
 import { PipelineSink, type SinkOptions } from "./sink.ts";
 import { Source, type SourceOptions } from "./source.ts";
 
@@ -152,7 +153,7 @@ export class Pipeline extends NativeObject {
   sink(name: string, options: SinkOptions = {}): PipelineSink {
     this.resource.assertLive();
     const { playback, context } = this.#inside;
-    const sink = this.#sinks.get(name) ?? new PipelineSink(this, playback, name, (sample) => taken(context, sample));
+    const sink = this.#sinks.get(name) ?? new PipelineSink(this, playback, name, (...of) => taken(context, ...of));
     this.#sinks.set(name, sink.configure(options));
     return sink;
   }
@@ -197,9 +198,9 @@ export class Pipeline extends NativeObject {
   }
 }
 
-function taken(context: GStreamerContext, sample: Address): Frame {
+function taken(context: GStreamerContext, sample: Address, pool: UpstreamPool | undefined): Frame {
   try {
-    return context.attach(sample);
+    return context.take(sample, pool);
   } finally {
     unreference(sample);
   }

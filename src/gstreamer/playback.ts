@@ -17,12 +17,16 @@ import { cString, textAt } from "../core/native/text.ts";
 import { Bus, type PipelineError } from "./bus.ts";
 import { checks, gobject, gst, made, takenError } from "./library.ts";
 import { unreference } from "./objects.ts";
+import type { UpstreamPool } from "./pool.ts";
 
 /** A state that a program has a pipeline go to. */
 export type State = typeof GST_STATE_NULL | typeof GST_STATE_PAUSED | typeof GST_STATE_PLAYING;
 
 /** How long a call on another thread waits, in nanoseconds: then it is seen whether there still is something to wait for. */
 export const SLICE = 50_000_000n;
+
+/** The same, while elements may wait for JavaScript. */
+const SOON = 1_000_000n;
 
 /** Nanoseconds. */
 export const SECOND = 1e9;
@@ -43,6 +47,8 @@ export class Playback {
   readonly bus: Bus;
   /** The GstPipeline. */
   readonly handle: Address;
+  /** The pools at its sinks. */
+  readonly pools: UpstreamPool[] = [];
   readonly #undo: Undo;
   #wanted: State = GST_STATE_NULL;
   #asked: Promise<void> = Promise.resolve();
@@ -84,6 +90,12 @@ export class Playback {
     return element;
   }
 
+  /** Makes the buffers that elements wait for. Returns how long a call may wait before this is asked again, in nanoseconds. */
+  attend(): bigint {
+    for (const pool of this.pools) if (pool.isAwaited) pool.make();
+    return this.pools.some(({ mayBeAwaited }) => mayBeAwaited) ? SOON : SLICE;
+  }
+
   /** Calls this once GStreamer's objects are gone. */
   atEnd(release: () => void): void {
     this.#undo.unshift(release);
@@ -120,10 +132,15 @@ export class Playback {
     return this.#reach(state);
   }
 
+  /** Has it stand still at its first frames, unless it has begun. */
+  async preroll(): Promise<void> {
+    if (this.isStopped) await this.#reach(GST_STATE_PAUSED);
+  }
+
   async #reach(state: State): Promise<void> {
     await this.ask(state);
     for (;;) {
-      const code = await this.waiting(() => gst().gst_element_get_stateAsync(this.handle, null, null, SLICE));
+      const code = await this.waiting(() => gst().gst_element_get_stateAsync(this.handle, null, null, this.attend()));
       if (state !== this.#wanted) {
         throw new InteropError(`The pipeline was asked for another state before it was ${inWords(state)}.`, {
           ...{ api: "gstreamer", hint: "Await one change of its state before the next." },
@@ -140,7 +157,7 @@ export class Playback {
     for (;;) {
       this.assertGoing(); // after an error, sinks reach the end, too
       if (this.bus.isEnded || this.isStopped) return this.bus.isEnded;
-      await this.calls.run(() => this.bus.wait(SLICE));
+      await this.calls.run(() => this.bus.wait(this.attend()));
     }
   }
 

@@ -2,15 +2,20 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { InteropError } from "../core/errors.ts";
 import { Pace } from "../core/pace.ts";
+import { thenUndo } from "../core/life/undo.ts";
+import { cString } from "../core/native/text.ts";
 import { Printed } from "../core/printed.ts";
 import type { Frame } from "../core/tensors/frame.ts";
-import { checks, gstApp } from "./library.ts";
+import { type BufferOptions, type FrameMemory, slotsIn } from "../core/tensors/native_buffers.ts";
+import { checks, gst, gstApp, made } from "./library.ts";
+import { unreference } from "./objects.ts";
 import type { Pipeline } from "./pipeline.ts";
-import { type Playback, SLICE } from "./playback.ts";
+import type { Playback } from "./playback.ts";
+import { UpstreamPool } from "./pool.ts";
 import { numberIn, setProperty } from "./properties.ts";
 
 /** Options of {@link Pipeline.sink}. */
-export interface SinkOptions {
+export interface SinkOptions extends BufferOptions {
   /**
    * How many frames wait for the loop: then GStreamer stands still, or drops some. What the description says, else 4.
    */
@@ -19,9 +24,17 @@ export interface SinkOptions {
   readonly drop?: boolean;
   /** Ends the loop, which throws its reason. The pipeline goes on. */
   readonly signal?: AbortSignal;
+  /**
+   * False to have `into` do without machine code: buffers that elements have made get memory of ours once the first frame is
+   * there, so that the first frames, and those of some elements, lie in GStreamer's.
+   */
+  readonly machineCode?: boolean;
 }
 
-const NAMES: Names<SinkOptions> = { queue: true, drop: true, signal: true };
+const NAMES: Names<SinkOptions> = {
+  ...{ queue: true, drop: true, signal: true },
+  ...{ into: true, slots: true, machineCode: true },
+};
 
 /** Frames that wait, where nobody says how many: a pipeline without a bound fills the memory. */
 export const QUEUE = 4;
@@ -38,9 +51,10 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
   readonly #playback: Playback;
   readonly #name: string;
   readonly #sink: Address;
-  readonly #frameOf: (sample: Address) => Frame;
+  readonly #frameOf: (sample: Address, pool: UpstreamPool | undefined) => Frame;
   readonly #pace = new Pace();
   #signal: AbortSignal | undefined;
+  #pool: UpstreamPool | undefined;
   #isTaken = false;
 
   /** Made by a pipeline. */
@@ -48,7 +62,7 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
     pipeline: Pipeline,
     playback: Playback,
     name: string,
-    frameOf: (sample: Address) => Frame,
+    frameOf: (sample: Address, pool: UpstreamPool | undefined) => Frame,
   ) {
     super();
     [this.pipeline, this.#playback, this.#name, this.#frameOf] = [pipeline, playback, name, frameOf];
@@ -65,14 +79,34 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
 
   /** @internal Takes options over. */
   configure(options: SinkOptions): this {
-    const { queue, drop, signal } = optionsIn(options, NAMES);
+    const about = optionsIn(options, NAMES);
+    const { queue, drop, signal, into, machineCode = true } = about;
+    const slots = slotsIn(about, checks);
+    checks.assertBoolean(machineCode, "machineCode");
     if (queue !== undefined) checks.assertInteger(queue, "queue", 1, MOST_QUEUED);
     if (drop !== undefined) checks.assertBoolean(drop, "drop");
     checks.assertSignal(signal, "signal");
     if (queue !== undefined) gstApp().gst_app_sink_set_max_buffers(this.#sink, queue);
     if (drop !== undefined) gstApp().gst_app_sink_set_drop(this.#sink, Number(drop));
     if (signal !== undefined) this.#signal = signal;
+    if (into !== undefined) this.#write(into, slots, machineCode);
     return this;
+  }
+
+  /** Has the elements in front write into memory of the program's. */
+  #write(memory: FrameMemory, slots: number, machineCode: boolean): void {
+    const playback = this.#playback;
+    if (this.#pool !== undefined || !playback.isStopped) {
+      const what = this.#pool === undefined ? "The pipeline has begun" : "This sink has memory to write to";
+      const hint = "Pass into to the first sink() of this name, before the first loop or play().";
+      throw new InteropError(`${what}: into cannot be set up any more.`, { api: "gstreamer", hint });
+    }
+    const pad = made(gst().gst_element_get_static_pad(this.#sink, cString("sink")), "gst_element_get_static_pad");
+    const pool = thenUndo("preparing a sink", () => {
+      return new UpstreamPool({ writer: playback.calls.resource, pad, memory, slots, machineCode });
+    }, [() => gst().gst_object_unref(pad)]);
+    playback.pools.push(this.#pool = pool);
+    playback.atEnd(() => pool.end());
   }
 
   /**
@@ -87,16 +121,29 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
     }
     this.#isTaken = true;
     try {
+      if (this.#pool !== undefined) await this.#adopt(this.#pool);
       await this.#playback.begin();
       for (;;) {
         await this.#pace.next();
         const sample = await this.#pull();
         if (sample === undefined) return;
-        yield this.#frameOf(sample);
+        yield this.#frameOf(sample, this.#pool);
       }
     } finally {
       this.#isTaken = false;
     }
+  }
+
+  /** Without machine code: has the elements' pool take memory of ours, once there is one. */
+  async #adopt(pool: UpstreamPool): Promise<void> {
+    if (!pool.adopts) return;
+    await this.#playback.preroll();
+    const sample = gstApp().gst_app_sink_try_pull_preroll(this.#sink, 0n);
+    if (sample === NULL) return;
+    const buffer = gst().gst_sample_get_buffer(sample);
+    thenUndo("looking at a first frame", () => buffer !== NULL && pool.adopt(buffer), [
+      () => unreference(sample),
+    ]);
   }
 
   /** The next GstSample; undefined at the end. */
@@ -107,8 +154,11 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
       playback.calls.assertGoing();
       const { gst_app_sink_try_pull_sample: taken, gst_app_sink_try_pull_sampleAsync: waited } = gstApp();
       let sample = taken(this.#sink, 0n);
-      if (sample === NULL) sample = await playback.calls.run(() => waited(this.#sink, SLICE));
-      if (sample !== NULL) return sample;
+      if (sample === NULL) sample = await playback.calls.run(() => waited(this.#sink, playback.attend()));
+      if (sample !== NULL) {
+        this.#pool?.settle();
+        return sample;
+      }
       playback.assertGoing(); // after an error, the sink is at the end, too
       if (playback.isStopped || gstApp().gst_app_sink_is_eos(this.#sink) !== 0) return undefined;
     }

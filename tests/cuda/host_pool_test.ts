@@ -106,3 +106,24 @@ guardTest("host pool: threads never have the same block", async () => {
   pool.trim();
   assertEquals([blocks(), wrong()], [0, 0]);
 });
+
+guardTest("close() frees what is idle, and says whether native code has a block, or may still have one", async () => {
+  const { pool, blocks, wrong, churn, churned } = await lockedBlocks();
+  churn(pool.take, pool.give, 3);
+  let empty = 0;
+  try {
+    for (let round = 0; round < 1_000; round++) {
+      pool.open = true;
+      for (let pause = round % 64; pause > 0; pause--) blocks();
+      pool.close(() => {
+        empty++;
+        for (let look = 0; look < 20; look++) assertEquals(blocks(), 0, `round ${round}`);
+      });
+    }
+  } finally {
+    churned();
+  }
+  assert(empty > 0, "it was never empty");
+  pool.close(() => empty++);
+  assertEquals([blocks(), wrong()], [0, 0]);
+});

@@ -86,3 +86,25 @@ extern "C" int take_and_give(int (*take)(void **, size_t, size_t), void (*give)(
   for (auto &thread : all) thread.join();
   return failed;
 }
+
+// Threads that take a block and give it back, again and again, until they are stopped.
+static std::atomic<int> churning;
+static std::vector<std::thread> churners;
+
+extern "C" void churn(int (*take)(void **, size_t, size_t), void (*give)(void *), int threads) {
+  churning = 1;
+  for (int t = 0; t < threads; t++) {
+    churners.emplace_back([=] {
+      while (churning) {
+        void *block = nullptr;
+        if (take(&block, 4096, 4096) == 0) give(block);
+      }
+    });
+  }
+}
+
+extern "C" void churned() {
+  churning = 0;
+  for (auto &thread : churners) thread.join();
+  churners.clear();
+}

@@ -18,6 +18,8 @@ const SYMBOLS = {
   refuse: { parameters: ["i32"], result: "void" },
   hold: { parameters: ["i32"], result: "void" },
   making: { parameters: [], result: "i32" },
+  churn: { parameters: ["u64", "u64", "i32"], result: "void" },
+  churned: { parameters: [], result: "void" },
   take_and_give: { parameters: ["u64", "u64", "i32", "i32"], result: "i32" },
 } as const;
 

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { assertAlive } from "../alive.ts";
 import { GStreamerContext } from "@samepage/interop/gstreamer";
 import { assertEquals } from "@std/assert";
 import { type Frame, host, type HostTensor, ledger, MapperGraph } from "@samepage/interop";
@@ -50,5 +51,14 @@ export function testOpen(name: string, run: (open: Open) => void | Promise<void>
     }
     // The memory of a flag that GStreamer has set is freed soon, and not at once.
     await until(() => ledger.alive["native.flag"] === undefined);
+  });
+}
+
+/** The same for what ends in the background, once GStreamer has let go. */
+export function testOfLateEnds(name: string, fn: () => void | Promise<void>): void {
+  test(name, async () => {
+    const { alive } = ledger;
+    await fn();
+    await assertAlive(alive, "alive after the test");
   });
 }

@@ -71,6 +71,25 @@ leaksTest(
       }`,
 );
 
+leaksTest(
+  "frames in memory of the program's, that outlive a pipeline, and a pipeline that is stopped while its elements wait",
+  `
+      const kept = [];
+      for (const machineCode of [true, false]) {
+        await using pipeline = gst.launch("videotestsrc num-buffers=20 ! video/x-raw,width=32,height=16 ! queue ! appsink name=out sync=false");
+        for await (const frame of pipeline.sink("out", { into: host, slots: 4, machineCode })) {
+          if (kept.length < 2) kept.push(frame);
+          else frame[Symbol.dispose]();
+        }
+        const waits = gst.launch("videotestsrc ! appsink name=out");
+        waits.sink("out", { into: host, machineCode });
+        const playing = waits.play().catch(() => {});
+        await waits[Symbol.asyncDispose]();
+        await playing;
+      }
+      for (const frame of kept) frame[Symbol.dispose]();`,
+);
+
 Deno.test({
   name: "leaks: the tracer finds what is left",
   ignore: missing !== undefined,

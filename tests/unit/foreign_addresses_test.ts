@@ -67,3 +67,18 @@ Deno.test("probeObject() sees each time whether an object can be read, also wher
   const error = assertThrows(() => probeObject(inside, 200, "test", "pointer"), ArgumentError, "cannot be read");
   assertEquals([error.api, error.argument], ["test", "pointer"]);
 });
+
+Deno.test("probeObject() sees every byte of an object, wherever a page ends in it", () => {
+  const pages = mapPages(NULL, 2 * PAGE);
+  const end = pages + BigInt(PAGE);
+  unmapPages(end as Address, PAGE);
+  for (const byteLength of [8, 100, 200]) {
+    for (let beyond = -1; beyond <= 9; beyond++) {
+      const object = end - BigInt(byteLength - beyond) as Address;
+      const probe = () => probeObject(object, byteLength, "test", "pointer");
+      if (beyond <= 0) probe();
+      else assertThrows(probe, ArgumentError, "cannot be read", `${byteLength} bytes, ${beyond} of them not there`);
+    }
+  }
+  unmapPages(pages, PAGE);
+});

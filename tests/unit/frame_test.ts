@@ -199,3 +199,23 @@ Deno.test(
     assertEquals(warnings, []);
   }),
 );
+
+Deno.test(
+  "regions has the detections in pixels, each with what the metadata says of that object",
+  withEmptyLedger(() => {
+    using frame = host.allocateFrame(imageInfo({ format: "GRAY8", width: 30, height: 20 }));
+    const { metadata } = frame;
+    metadata.add("detection", { xMin: 0.1, yMin: 0.2, xMax: 0.4, yMax: 1, label: "cat", id: 1 });
+    metadata.add("detection", { xMin: 0, yMin: 0, xMax: 1, yMax: 1 });
+    metadata.add("classification", { label: "black", objectId: 1 });
+    metadata.add("classification", { label: "night" });
+    metadata.add("inferenceResult", { modelName: "net", objectId: 1 });
+    metadata.add("objectId", { id: 42, objectId: 1 });
+    const [cat, all, ...others] = frame.regions;
+    assertEquals([cat.x, cat.y, cat.width, cat.height], [3, 4, 9, 16]);
+    assertEquals([cat.detection.label, cat.objectId], ["cat", 42]);
+    assertEquals(cat.classifications.map(({ label }) => label), ["black"]);
+    assertEquals(cat.results.map(({ modelName }) => modelName), ["net"]);
+    assertEquals([all.width, all.height, all.classifications, others], [30, 20, [], []]);
+  }),
+);

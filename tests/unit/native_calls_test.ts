@@ -260,6 +260,32 @@ Deno.test(
   }),
 );
 
+Deno.test("frames that a sink keeps let the process exit, unless it awaits their end", async () => {
+  const program = (end: string) =>
+    runModule(
+      `
+      import { host, imageInfo } from "@samepage/interop";
+      import { NativeKeep, NativeLoans } from "./src/core/tensors/native_loans.ts";
+      const [loans, keep] = [new NativeLoans("A library"), new NativeKeep("Close the sink.")];
+      const frame = host.allocateFrame(imageInfo({ format: "GRAY8", width: 64, height: 4 }));
+      const { callback, data } = keep.lend(frame, undefined, (lent) => loans.lend(lent, "frame", ([block]) => block));
+      const type = { parameters: ["u64"], result: "void" };
+      const post = new Deno.UnsafeFnPointer(Deno.UnsafePointer.create(callback), type);
+      ${end}
+      const said = () => console.log(keep.count, frame.resource.state);`,
+      { limit: 10 },
+    );
+  // As a thread of the library's would let go, which keeps no process alive; after the warning that this takes long.
+  const awaited =
+    "Deno.unrefTimer(setTimeout(() => post.call(data), 2_500)); frame[Symbol.asyncDispose]().then(() => said());";
+  const [dropped, kept] = await Promise.all([
+    program("frame[Symbol.dispose](), queueMicrotask(() => said());"),
+    program(awaited),
+  ]);
+  assertEquals([dropped.late, dropped.stdout, dropped.stderr], [false, "1 closing\n", ""]);
+  assertEquals([kept.code, kept.stdout], [0, "0 freed\n"], kept.stderr);
+});
+
 Deno.test("CallbackWords are zeros that their undo gives back", () => {
   for (let i = 0; i < 2; i++) {
     const undo: Undo = [];

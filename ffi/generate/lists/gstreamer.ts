@@ -24,6 +24,9 @@ export const glib: Library = {
     "g_quark_from_string",
     "g_quark_to_string",
     "g_strfreev",
+    "g_strdup",
+    ...taking(["value"], "g_variant_get_type_string", "g_variant_get_size", "g_variant_get_data"),
+    "g_variant_new_fixed_array",
     ...taking(["list"], "g_list_free"),
   ],
   constants: [],
@@ -37,6 +40,7 @@ export const gobject: Library = {
   headers: ["glib-object.h"],
   ...HEADERS,
   functions: [
+    ...taking(["names", "values"], "g_object_new_with_properties"),
     ...taking(["object"], "g_object_ref", "g_object_unref", "g_object_get_property", "g_object_set_property"),
     "g_type_name",
     "g_type_from_name",
@@ -57,6 +61,8 @@ export const gobject: Library = {
     "g_value_get_string",
     "g_value_get_enum",
     "g_value_get_flags",
+    "g_value_get_variant",
+    ...taking(["variant"], "g_value_set_variant"),
     "g_value_set_boolean",
     "g_value_set_int",
     "g_value_set_uint",
@@ -70,7 +76,20 @@ export const gobject: Library = {
   constants: [
     {
       type: "GType",
-      names: ["BOOLEAN", "INT", "UINT", "INT64", "UINT64", "FLOAT", "DOUBLE", "STRING", "POINTER", "ENUM", "FLAGS"].map(
+      names: [
+        "BOOLEAN",
+        "INT",
+        "UINT",
+        "INT64",
+        "UINT64",
+        "FLOAT",
+        "DOUBLE",
+        "STRING",
+        "POINTER",
+        "VARIANT",
+        "ENUM",
+        "FLAGS",
+      ].map(
         (name) => `G_TYPE_${name}`,
       ),
     },
@@ -131,6 +150,7 @@ export const gstreamer: Library = {
     "gst_meta_api_type_has_tag",
     "gst_meta_api_type_get_tags",
     "gst_meta_get_info",
+    ...taking(["info"], "gst_meta_info_is_custom"),
     "gst_allocator_find",
     "gst_allocator_get_type",
     "gst_allocation_params_init",
@@ -302,6 +322,7 @@ export const gstreamer: Library = {
     ...taking(
       ["pad"],
       "gst_pad_remove_probe",
+      "gst_pad_is_blocking",
       "gst_pad_get_current_caps",
       "gst_pad_get_peer",
       "gst_pad_get_direction",
@@ -349,6 +370,8 @@ export const gstreamer: Library = {
       names: ["FLAGS", "TIMESTAMPS", "META", "MEMORY", "DEEP"].map((name) => `GST_BUFFER_COPY_${name}`),
     },
     { type: "GstMetaFlags", names: ["GST_META_FLAG_*"] },
+    { type: "GstQueryType", names: ["GST_QUERY_ALLOCATION"] },
+    { type: "GstBufferPoolAcquireFlags", names: ["GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT"] },
     { type: "GstPadProbeType", names: ["GST_PAD_PROBE_TYPE_*"] },
     {
       type: "GstPadProbeReturn",
@@ -398,6 +421,8 @@ export const gstreamer: Library = {
     { type: "GstAllocationParams", fields: ["flags", "align", "prefix", "padding"] },
     { type: "GstAllocator", fields: ["mem_type"] },
     { type: "GstAllocatorClass", fields: ["alloc", "free"] },
+    { type: "GstQuery", fields: ["type"] },
+    { type: "GstBufferPoolAcquireParams", fields: ["flags"] },
     { type: "GstPadProbeInfo", fields: ["type", "id", "data", "offset", "size"] },
   ],
 };
@@ -582,6 +607,22 @@ export const gstAudio: Library = {
       fields: ["finfo", "flags", "layout", "rate", "channels", "bpf", ["position", "position[0]"]],
     },
     { type: "GstAudioMeta", fields: [["info", "info.finfo"], "samples", "offsets"] },
+  ],
+};
+
+/** The metas of DL Streamer's, which need not be here: what it has written is read by these layouts. */
+export const gstGva: Library = {
+  name: "gst_gva",
+  interface: "GstGva",
+  headers: ["gst/gst.h", "gva.h"],
+  ...HEADERS,
+  folders: [...HEADERS.folders, fromFileUrl(new URL("../include", import.meta.url))],
+  functions: [],
+  constants: [],
+  structs: [
+    { type: "GstGVAJSONMeta", fields: ["message"] },
+    { type: "GstGVATensorMeta", fields: ["data"] },
+    { type: "GstGVAAudioEventMeta", fields: ["event_type", "id", "start_timestamp", "end_timestamp", "params"] },
   ],
 };
 

@@ -8,9 +8,12 @@ const BUSY_MS = 2;
 const IDLE_MS = 1;
 
 /** Until the next question: a turn of the event loop, some 3 µs, or a millisecond once the busy time is over. */
-function pause(busyUntil: number): Promise<void> {
+function pause(busyUntil: number, keepsAlive = true): Promise<void> {
   if (performance.now() < busyUntil) return nextTurn();
-  return new Promise((resolve) => void setTimeout(resolve, IDLE_MS));
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, IDLE_MS);
+    if (!keepsAlive) Deno.unrefTimer(timer);
+  });
 }
 
 /**
@@ -34,51 +37,73 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-const waiting = new Set<Waiting>();
-/** From the newest wait on, all are asked about as fast as the event loop turns. */
-let busyUntil = 0;
-let isAsking = false;
+/** One timer asks about all waits, of which there may be thousands. */
+class Polling {
+  readonly #keepsAlive: boolean;
+  readonly #waiting = new Set<Waiting>();
+  /** From the newest wait on, all are asked about as fast as the event loop turns. */
+  #busyUntil = 0;
+  #isAsking = false;
 
-/** One timer asks about all waits, of which there may be thousands. @throws what `isOver` throws. */
+  constructor(keepsAlive: boolean) {
+    this.#keepsAlive = keepsAlive;
+  }
+
+  wait(isOver: () => boolean): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#waiting.add({ isOver, resolve, reject });
+    this.#busyUntil = performance.now() + BUSY_MS;
+    if (!this.#isAsking) void this.#askWhileAnyWaits();
+    return promise;
+  }
+
+  async #askWhileAnyWaits(): Promise<void> {
+    this.#isAsking = true;
+    while (this.#waiting.size > 0) {
+      for (const one of this.#waiting) this.#askAbout(one);
+      await pause(this.#busyUntil, this.#keepsAlive);
+    }
+    this.#isAsking = false;
+  }
+
+  #askAbout(one: Waiting): void {
+    try {
+      if (!one.isOver()) return;
+      one.resolve();
+    } catch (error) {
+      one.reject(error);
+    }
+    this.#waiting.delete(one);
+  }
+}
+
+const awaited = new Polling(true);
+const aside = new Polling(false);
+
+/** Asks until it is over. @throws what `isOver` throws. */
 export function polled(isOver: () => boolean): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  waiting.add({ isOver, resolve, reject });
-  busyUntil = performance.now() + BUSY_MS;
-  if (!isAsking) void askWhileAnyWaits();
-  return promise;
+  return awaited.wait(isOver);
 }
 
-async function askWhileAnyWaits(): Promise<void> {
-  isAsking = true;
-  while (waiting.size > 0) {
-    for (const one of waiting) askAbout(one);
-    await pause(busyUntil);
-  }
-  isAsking = false;
-}
-
-function askAbout(one: Waiting): void {
-  try {
-    if (!one.isOver()) return;
-    one.resolve();
-  } catch (error) {
-    one.reject(error);
-  }
-  waiting.delete(one);
+/** The same for what the program itself may never wait for: it does not keep the process alive. */
+export function polledAside(isOver: () => boolean): Promise<void> {
+  return aside.wait(isOver);
 }
 
 /** Between two questions of a wait that blocks, in milliseconds. */
 const PAUSE_MS = 0.1;
 
-/** A wait that blocks for longer than so many pauses says so: it may be the program itself that has to end it. */
-const MOST_PAUSES = 20_000;
+/** A wait that blocks for longer says so, in milliseconds: it may be the program itself that has to end it. */
+const LONG_MS = 2_000;
 
 /** What a wait that blocks does between two questions: it sleeps for a moment, and warns once it has lasted for seconds. */
 export function blockingPause(name: string): () => void {
-  let pauses = 0;
+  let waited = 0;
   return () => {
+    const [before, wasLong] = [performance.now(), waited > LONG_MS];
     sleepSync(PAUSE_MS);
-    if (++pauses !== MOST_PAUSES) return;
+    waited += performance.now() - before;
+    if (wasLong || waited <= LONG_MS) return;
     warn(
       `this thread has been waiting for ${name} for seconds. If the program itself has to end that, it never will: ` +
         "await the fence, or write `await using`.",

@@ -1,5 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
-import { EFAULT, ENOMEM } from "../../../ffi/libc/errors.ts";
+import { EBADF, EFAULT, ENOMEM } from "../../../ffi/libc/errors.ts";
 import { ArgumentError, NativeCallError } from "../errors.ts";
 import { allOrNothing, type Undo } from "../life/undo.ts";
 import { Budget, type Kernel, mappingCount, readOnlyIn, type Shares, textOf } from "./mappings.ts";
@@ -136,24 +136,24 @@ export function probePages(
  * @throws {ArgumentError} as {@link probePages}.
  */
 export function probeObject(address: Address, byteLength: number, api: string, argument: string): void {
-  const last = address + BigInt(byteLength - MASK_BYTES) as Address;
-  const isOnePage = (address & PAGE_BITS) === (last & PAGE_BITS);
-  if (isReadable(address) && (isOnePage || isReadable(last))) return;
+  const end = address + BigInt(byteLength);
+  const isOnePage = (address & PAGE_BITS) === (end - 1n & PAGE_BITS);
+  if (isReadable(address) && (isOnePage || isReadable(end - MASK_BYTES as Address))) return;
   probePages(address, byteLength, api, argument);
 }
 
 const PAGE_BITS = ~BigInt(PAGE - 1);
 
 /** What signalfd() reads. */
-const MASK_BYTES = 8;
+const MASK_BYTES = 8n;
 
 /** No fd, and not -1, for which signalfd() would make one. */
 const NO_FD = -2;
 
-/** The kernel reads the mask before it refuses the fd. */
+/** The kernel reads the mask before it refuses the fd. False where it does not permit the call (a sandbox), too. */
 function isReadable(address: Address): boolean {
   libc().signalfd(NO_FD, address, 0);
-  return errno() !== EFAULT;
+  return errno() === EBADF;
 }
 
 /**

@@ -9,7 +9,7 @@ import type { MemoryTarget } from "../contract.ts";
 import { Described, type DescribedPlane } from "./described.ts";
 import type { Grant } from "../memory/grant.ts";
 import { Resource } from "../life/resource.ts";
-import { assertMetadata, Metadata } from "./metadata.ts";
+import { assertMetadata, Metadata, type Region, regionsOf } from "./metadata.ts";
 import { type AddressedPlane, firstElement, Tensor, type TensorJson } from "./tensor.ts";
 
 const checks = new Checks("core");
@@ -215,6 +215,11 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     if (this.#handle !== undefined) return this.#handle;
     const object = this.planes[0]?.wholeObject;
     return this.planes.every((plane) => plane.wholeObject === object) ? object : undefined;
+  }
+
+  /** The detections in its metadata, in pixels, each with what else the metadata says of that object. Sound has none. */
+  get regions(): readonly Region[] {
+    return regionsOf(this.info, this.metadata);
   }
 
   /** Bytes of all planes, each from its first element to the end of its last. */

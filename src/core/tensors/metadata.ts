@@ -1,5 +1,6 @@
 import { isPlain, literal, object, shown, unexpected } from "../argument.ts";
 import { bytesIn, Checks } from "../checks.ts";
+import type { FrameInfo } from "../layout/frame_info.ts";
 import { Printed } from "../printed.ts";
 
 /**
@@ -30,8 +31,9 @@ export interface MetadataFields {
     readonly labelId?: number;
     readonly label?: string;
   };
-  /** What a model made of the frame: one tensor of its output. */
+  /** What a model made of the frame, or of the detection with this id: one tensor of its output. */
   inferenceResult: {
+    readonly objectId?: number;
     readonly modelName?: string;
     readonly layerName?: string;
     readonly format?: string;
@@ -49,8 +51,12 @@ export interface MetadataFields {
     readonly modelName?: string;
     readonly layerName?: string;
   };
-  /** The same object has the same id in each frame. */
-  objectId: { readonly id: number };
+  /** The same object has the same id in each frame; `objectId` is that of its detection in this one. */
+  objectId: { readonly id: number; readonly objectId?: number };
+  /** What a program says of the frame to others, as JSON. */
+  json: { readonly message: string };
+  /** Something that was heard, from a time to another, in nanoseconds. */
+  audioEvent: { readonly label?: string; readonly id?: number; readonly start: bigint; readonly end: bigint };
   /** How the picture was moved: the six numbers of a 2 × 3 matrix, row by row. */
   affineTransform: { readonly matrix: readonly number[] };
   /** The model behind results, and its layers. */
@@ -120,6 +126,8 @@ type Known =
   | "inferenceResult"
   | "classification"
   | "objectId"
+  | "json"
+  | "audioEvent"
   | "affineTransform"
   | "modelInfo"
   | "displayMatrix"
@@ -138,6 +146,7 @@ const KNOWN: { readonly [N in Known]: KeysOf<MetadataFields[N]> } = {
     ...{ id: whole, parentId: whole, labelId: whole, label: string },
   },
   inferenceResult: {
+    objectId: whole,
     ...{ modelName: string, layerName: string, format: string, data: "a Uint8Array" },
     ...{ dims: numbers, precision: string, layout: string },
   },
@@ -145,7 +154,9 @@ const KNOWN: { readonly [N in Known]: KeysOf<MetadataFields[N]> } = {
     ...{ label: string, labelId: whole, confidence: number, objectId: whole },
     ...{ modelName: string, layerName: string },
   },
-  objectId: { id: whole },
+  objectId: { id: whole, objectId: whole },
+  json: { message: string },
+  audioEvent: { label: string, id: whole, start: bigint, end: bigint },
   affineTransform: { matrix: numbers },
   modelInfo: {
     modelName: string,
@@ -162,6 +173,8 @@ const KNOWN: { readonly [N in Known]: KeysOf<MetadataFields[N]> } = {
 const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   detection: ["xMin", "yMin", "xMax", "yMax"],
   objectId: ["id"],
+  json: ["message"],
+  audioEvent: ["start", "end"],
   affineTransform: ["matrix"],
   displayMatrix: ["matrix"],
   closedCaptions: ["data"],
@@ -269,6 +282,44 @@ export class Metadata extends Printed {
   entries(): IterableIterator<[string, MetadataFields[string]]> {
     return this.#list.map(({ name, fields }): [string, MetadataFields[string]] => [name, fields]).values();
   }
+}
+
+/** An object in a picture, and what is known of it: dictionaries of the frame's metadata that belong together. */
+export interface Region {
+  /** Pixels from the left edge of the picture. */
+  readonly x: number;
+  /** Pixels from its upper edge. */
+  readonly y: number;
+  /** Pixels across. */
+  readonly width: number;
+  /** Pixels down. */
+  readonly height: number;
+  /** The object. */
+  readonly detection: MetadataFields["detection"];
+  /** What models take it for: those that say its `id` as `objectId`. */
+  readonly classifications: readonly MetadataFields["classification"][];
+  /** What else models made of it. */
+  readonly results: readonly MetadataFields["inferenceResult"][];
+  /** The id that it has in each frame, where somebody follows it. */
+  readonly objectId?: number;
+}
+
+/** The detections of a picture, in pixels. */
+export function regionsOf(info: FrameInfo, metadata: Metadata): readonly Region[] {
+  if (info.type === "audio") return [];
+  const { width: across, height: down } = info;
+  return metadata.all("detection").map((detection) => {
+    const { id, xMin, yMin, xMax, yMax } = detection;
+    const [x, y] = [Math.round(xMin * across), Math.round(yMin * down)];
+    const isAbout = ({ objectId }: { readonly objectId?: number }) => id !== undefined && objectId === id;
+    const followed = metadata.all("objectId").find(isAbout);
+    return {
+      ...{ x, y, width: Math.round(xMax * across) - x, height: Math.round(yMax * down) - y, detection },
+      classifications: metadata.all("classification").filter(isAbout),
+      results: metadata.all("inferenceResult").filter(isAbout),
+      ...followed !== undefined && { objectId: followed.id },
+    };
+  });
 }
 
 const checks: Checks = new Checks("core");

@@ -1,4 +1,5 @@
 import type { Address } from "../../../ffi/address.ts";
+import { polledAside } from "../device/asking.ts";
 import type { Line } from "../device/line.ts";
 import { NativeFlag } from "../device/native_flag.ts";
 import { eachConflict } from "../device/work.ts";
@@ -97,7 +98,7 @@ export class NativeLoans {
 }
 
 interface Kept {
-  readonly flags: readonly NativeFlag[];
+  readonly isOver: () => boolean;
   readonly undo: Undo;
 }
 
@@ -139,16 +140,16 @@ export class NativeKeep<T extends Tensor> {
       undo.push(...loan.flags.map((flag) => () => flag[Symbol.dispose]()));
       return loan;
     }, undo);
-    this.#kept = [...this.#kept, { flags, undo }];
+    const isOver = () => flags.every((flag) => flag.isSet());
+    this.#kept = [...this.#kept, { isOver, undo }];
     // A thread of the library's may be the last to let go: an end may wait for that, and no call come.
-    const waits = flags.map((flag) => flag.fence().wait());
-    Promise.all(waits).then(() => this.letGo()).catch((error) => warn(messageOf(error)));
+    polledAside(isOver).then(() => this.letGo()).catch((error) => warn(messageOf(error)));
     return object;
   }
 
   /** Gives back what there is no reference to any more. */
   letGo(): void {
-    const over = this.#kept.filter(({ flags }) => flags.every((flag) => flag.isSet()));
+    const over = this.#kept.filter(({ isOver }) => isOver());
     if (over.length === 0) return;
     this.#kept = this.#kept.filter((kept) => !over.includes(kept));
     undoAll(over.flatMap(({ undo }) => undo), "giving frames back");

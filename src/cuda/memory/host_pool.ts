@@ -60,7 +60,8 @@ export class HostPool {
 
   /** The bytes of its blocks: those in use, and the others. */
   get statistics(): { readonly lentBytes: number; readonly idleBytes: number } {
-    const [held, lent] = [STATE.held, STATE.lent].map((at) => Number(this.#state.getBigUint64(at, true)));
+    // In this order: a block that is lent while CUDA makes it is held, and idle, later.
+    const [lent, held] = [STATE.lent, STATE.held].map((at) => Number(this.#state.getBigUint64(at, true)));
     return { lentBytes: lent, idleBytes: Math.max(0, held - lent) };
   }
 
@@ -68,6 +69,20 @@ export class HostPool {
   set open(open: boolean) {
     const { buffer, byteOffset } = this.#state;
     Atomics.store(new Int32Array(buffer, byteOffset + STATE.open, 1), 0, Number(open));
+  }
+
+  /**
+   * Has CUDA make no more blocks, and frees the idle ones, which native code may take until then.
+   *
+   * @param ifEmpty called where no block is left: nobody has one until the pool is open again
+   */
+  close(ifEmpty: () => void): void {
+    this.open = false;
+    const ask = () => {
+      const { lentBytes, idleBytes } = this.statistics;
+      if (lentBytes + idleBytes === 0) ifEmpty();
+    };
+    undoAll([ask, () => this.trim()], "closing a pool of page-locked blocks");
   }
 
   trim(): void {

@@ -62,9 +62,10 @@ export function takeCode(state: bigint): Code {
   code.op(0x48, 0x85, 0xc0).jump(JNZ, "pop"); // test rax, rax
 
   // No block is idle: CUDA makes one, on any thread, in the pool's context. The lock is free meanwhile, and the block counts
-  // as lent already: so that whoever closes the pool sees it, and keeps the context.
+  // as lent already, before it is asked whether the pool is open: so that whoever closes it sees the block, and keeps the
+  // context.
+  code.op(0xf0, 0x4c, 0x01, 0x6a, STATE.lent); // lock add [rdx + lent], r13: a load would overtake another store
   code.op(0x83, 0x7a, STATE.open, 0).jump(JZ, "closed"); // cmp dword ptr [rdx + open], 0
-  code.op(0x4c, 0x01, 0x6a, STATE.lent); // add [rdx + lent], r13
   code.op(0x87, 0x02); // xchg [rdx], eax
   code.op(0x48, 0x8b, 0x7b, STATE.context); // mov rdi, [rbx + context]
   code.op(0xff, 0x53, STATE.cuCtxPushCurrent); // call [rbx + cuCtxPushCurrent]
@@ -99,8 +100,8 @@ export function takeCode(state: bigint): Code {
   code.label("not made");
   code.op(0x48, 0x89, 0xda); // mov rdx, rbx
   lock(code, "counting off");
-  code.op(0x4c, 0x29, 0x6a, STATE.lent); // sub [rdx + lent], r13
   code.label("closed");
+  code.op(0x4c, 0x29, 0x6a, STATE.lent); // sub [rdx + lent], r13
   code.op(0x31, 0xc0).op(0x87, 0x02); // xor eax, eax; xchg [rdx], eax
   code.label("fail");
   code.op32([0xb8], ENOMEM); // mov eax, ENOMEM

@@ -3,7 +3,7 @@ import { finalizers } from "../../core/life/finalizers.ts";
 import { counted } from "../../core/life/ledger.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
-import { allOrNothing, type Undo, undoAll } from "../../core/life/undo.ts";
+import { allOrNothing } from "../../core/life/undo.ts";
 import { openingOf } from "../../core/native/library.ts";
 import { symbolIn } from "../../guard/load.ts";
 import type { CudaPrimaryContext } from "../base.ts";
@@ -32,13 +32,16 @@ function newPool(context: CudaPrimaryContext, flags: number): HostPool {
 }
 
 /** Frees what is idle. The device's primary context stays for blocks that are in use: its end would free them. */
-function end(pool: HostPool, key: string, undo: Undo): void {
-  pool.open = false;
-  undo.push(() => pool.trim());
-  const { lentBytes } = pool.statistics;
-  const letGo = lentBytes === 0 ? undefined : undo.shift();
-  ended.set(key, [...ended.get(key) ?? [], { pool, letGo }]);
-  undoAll(undo, "ending a pinned allocator");
+function end(pool: HostPool, key: string, letGo: () => void): void {
+  let kept: typeof letGo | undefined = letGo;
+  try {
+    pool.close(() => {
+      kept = undefined;
+      letGo();
+    });
+  } finally {
+    ended.set(key, [...ended.get(key) ?? [], { pool, letGo: kept }]);
+  }
 }
 
 /** What an allocator holds. */
@@ -74,8 +77,8 @@ export class CudaPinnedAllocator extends NativeObject {
     context.resource.assertLive();
     const key = `${context.cuContext} ${flags}`;
     const known = ended.get(key)?.at(-1);
-    const undo: Undo = [known?.letGo ?? context.keepPrimary()];
-    const pool = known?.pool ?? allOrNothing("making a pinned allocator", () => newPool(context, flags), undo);
+    const letGo = known?.letGo ?? context.keepPrimary();
+    const pool = known?.pool ?? allOrNothing("making a pinned allocator", () => newPool(context, flags), [letGo]);
     if (known !== undefined) ended.get(key)!.pop();
     pool.open = true;
     this.#pool = pool;
@@ -84,7 +87,7 @@ export class CudaPinnedAllocator extends NativeObject {
     this.resource = new Resource({
       name: `pinned allocator (${context.name})`,
       owners: [context.resource],
-      undo: [counted("cuda.pinned_allocator", () => end(pool, key, undo))],
+      undo: [counted("cuda.pinned_allocator", () => end(pool, key, letGo))],
     });
     finalizers.register(this, this.resource, this);
   }
