@@ -129,6 +129,21 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
    * @throws {LayoutError} for planes that do not lie in its memory, or whose rows go upwards.
    * @throws {AccessError} to write a buffer that others refer to, without `{ copy: "allow" }`.
    * @throws {NativeCallError} if GStreamer has no memory, or other code writes the buffer.
+   *
+   * @example
+   * ```ts
+   * import { GStreamerContext } from "@samepage/interop/gstreamer";
+   *
+   * using gst = await GStreamerContext.open();
+   * const c = Deno.dlopen("libgstreamer-1.0.so.0", {
+   *   gst_buffer_new_allocate: { parameters: ["u64", "u64", "u64"], result: "u64" },
+   *   gst_mini_object_unref: { parameters: ["u64"], result: "void" },
+   * }).symbols;
+   * const pointer = c.gst_buffer_new_allocate(0n, 24n, 0n); // by other code, as a rule
+   * using frame = gst.attach(pointer, { caps: "video/x-raw,format=NV12,width=4,height=4" });
+   * c.gst_mini_object_unref(pointer);
+   * console.log(frame.info.format, frame.planes[1].shape); // NV12 [ 2, 2, 2 ]
+   * ```
    */
   attach(pointer: bigint, options: GStreamerAttach = {}): Frame {
     return attaching(options, (access) => {
@@ -217,7 +232,7 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
   }
 
   /** @internal What makes memory of dma-bufs. */
-  dmaBufAllocator(): Address {
+  get dmaBufAllocator(): Address {
     return this.#dmaBufAllocator ??= made(gstAllocators().gst_dmabuf_allocator_new(), "gst_dmabuf_allocator_new");
   }
 }

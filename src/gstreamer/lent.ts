@@ -129,7 +129,7 @@ function wrapped(planes: readonly GStreamerTensor[], access: Access): Made {
 function dmaBufMemory(context: GStreamerContext, { handle, byteLength }: PictureObject, access: Access): Made {
   const size = BigInt(byteLength!);
   const fn = gstAllocators().gst_dmabuf_allocator_alloc_with_flags;
-  const memory = fn(context.dmaBufAllocator(), Number(handle), size, GST_FD_MEMORY_FLAG_DONT_CLOSE);
+  const memory = fn(context.dmaBufAllocator, Number(handle), size, GST_FD_MEMORY_FLAG_DONT_CLOSE);
   made(memory, "gst_dmabuf_allocator_alloc_with_flags");
   if (!writes(access)) structs.GstMemory.at(memory).flags |= gs.GST_MEMORY_FLAG_READONLY;
   return { memory, size, start: NULL };

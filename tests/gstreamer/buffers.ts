@@ -57,7 +57,7 @@ export function addressIn(buffer: Owned): Address {
 export function memory(byteLength: number, first: number = 0): Address {
   const own = made(gst().gst_allocator_alloc(NULL, BigInt(byteLength), null), "gst_allocator_alloc");
   mapped(own, gs.GST_MAP_WRITE, (bytes) => {
-    for (let i = 0; i < byteLength; i++) bytes.setUint8(i, first + i);
+    new Uint8Array(bytes.buffer).forEach((_, i, all) => all[i] = first + i);
   });
   return own;
 }
