@@ -2,18 +2,19 @@
 
 import { host, imageInfo, MapperGraph } from "@samepage/interop";
 import { GStreamerContext } from "@samepage/interop/gstreamer";
-import { gst as native } from "../src/gstreamer/library.ts";
+import { unreference } from "../src/gstreamer/objects.ts";
 import { CBuffer, memory } from "../tests/gstreamer/buffers.ts";
 import { lacking } from "../tests/gstreamer/lacking.ts";
-import { gstreamerC as c } from "./harness/c.ts";
+import { c } from "./harness/c.ts";
 import { figure } from "./harness/figure.ts";
 import { atMostMore } from "./harness/goal.ts";
 import { Missing } from "./harness/program.ts";
 import { here } from "./harness/way.ts";
 
-const missing = lacking();
 const [WIDTH, HEIGHT] = [1920, 1080];
-const CAPS = `video/x-raw,format=NV12,width=${WIDTH},height=${HEIGHT}`;
+const LUMA = WIDTH * HEIGHT;
+
+const missing = lacking();
 
 interface Opened {
   readonly gst: GStreamerContext;
@@ -29,12 +30,14 @@ function open(): Opened {
   return opened = { gst, graph: new MapperGraph([host, gst]) };
 }
 
-/** A buffer with a GstVideoMeta, in a sample with its caps, as an appsink has it. */
-function sample(): bigint {
-  const made = new CBuffer(memory(WIDTH * HEIGHT * 3 / 2));
-  made.addVideoMeta("NV12", [WIDTH, HEIGHT], [0, WIDTH * HEIGHT], [WIDTH, WIDTH]);
-  return made.sample(CAPS).address;
+/** A buffer of GStreamer's own memory that says where its planes lie. */
+function buffer(): bigint {
+  const made = new CBuffer(memory(LUMA * 3 / 2));
+  made.addVideoMeta("NV12", [WIDTH, HEIGHT], [0, LUMA], [WIDTH, WIDTH]);
+  return made.address;
 }
+
+const picture = () => host.allocateFrame(imageInfo({ format: "NV12", width: WIDTH, height: HEIGHT }));
 
 figure({
   id: "gstreamer-attach",
@@ -42,13 +45,13 @@ figure({
   goal: atMostMore(1.5),
   ignore: missing !== undefined,
   ways: [
-    c("map_frame"),
+    c("gstreamer", "map"),
     here("samepage", () => {
       const { gst } = open();
-      const pointer = sample();
+      const pointer = buffer();
       return {
         run(count) {
-          for (let i = 0; i < count; i++) gst.attach(pointer)[Symbol.dispose]();
+          for (let i = 0; i < count; i++) gst.attach(pointer, { access: "read" })[Symbol.dispose]();
         },
       };
     }),
@@ -61,14 +64,14 @@ figure({
   goal: atMostMore(1.5),
   ignore: missing !== undefined,
   ways: [
-    c("map_frame"),
+    c("gstreamer", "map"),
     here("samepage", () => {
       const { gst, graph } = open();
-      const pointer = sample();
+      const pointer = buffer();
       return {
         run(count) {
           for (let i = 0; i < count; i++) {
-            using frame = gst.attach(pointer);
+            using frame = gst.attach(pointer, { access: "read" });
             using mapped = graph.map(frame, host, { access: "read" });
             void mapped.planes[1];
           }
@@ -84,16 +87,39 @@ figure({
   goal: atMostMore(1.5),
   ignore: missing !== undefined,
   ways: [
-    c("hand_over"),
+    c("gstreamer", "wrap"),
     here("samepage", () => {
       const { gst, graph } = open();
-      const picture = host.allocateFrame(imageInfo({ format: "NV12", width: WIDTH, height: HEIGHT }));
-      const mapped = graph.map(picture, gst);
+      const mapped = graph.map(picture(), gst);
       return {
         run(count) {
-          for (let i = 0; i < count; i++) native().gst_mini_object_unref(gst.buffer(mapped));
+          for (let i = 0; i < count; i++) unreference(gst.buffer(mapped));
         },
       };
     }),
+    c("gstreamer", "wrap_buffer", "C, with a GstVideoMeta"),
+  ],
+});
+
+figure({
+  id: "gstreamer-from-host",
+  title: "the same, mapped from the host",
+  goal: atMostMore(1.5),
+  ignore: missing !== undefined,
+  ways: [
+    c("gstreamer", "wrap"),
+    here("samepage", () => {
+      const { gst, graph } = open();
+      const given = picture();
+      return {
+        run(count) {
+          for (let i = 0; i < count; i++) {
+            using mapped = graph.map(given, gst);
+            unreference(gst.buffer(mapped));
+          }
+        },
+      };
+    }),
+    c("gstreamer", "wrap_buffer", "C, with a GstVideoMeta"),
   ],
 });

@@ -6,6 +6,12 @@ kernel void invert(global uchar *pixels) {
   vstore4((uchar4)(255) - vload4(i, pixels), i, pixels);
 }
 
+// The same into other memory, which leaves the pixels as they are.
+kernel void invert_to(global const uchar *pixels, global uchar *to) {
+  const size_t i = get_global_id(0);
+  vstore4((uchar4)(255) - vload4(i, pixels), i, to);
+}
+
 // One byte: work as small as a launch can have.
 kernel void touch(global uchar *bytes) {
   bytes[get_global_id(0)] ^= 1;

@@ -50,6 +50,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "ffmpeg",
     "ffmpeg_clip",
     "gstreamer",
+    "gstreamer_pipeline",
   ],
   cuda: [
     "cuda_launch",

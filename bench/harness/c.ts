@@ -60,11 +60,14 @@ const FFMPEG: Toolchain = {
   libraries: ["-l:libavutil.so.57"],
 };
 
-/** By the libraries' own names, too. */
+/** The same for GStreamer and GLib. */
 const GSTREAMER: Toolchain = {
   ...C,
   options: ["-isystem", fromFileUrl(new URL("../../.gstreamer/include", import.meta.url))],
-  libraries: ["gstreamer-1.0", "gstvideo-1.0", "gobject-2.0", "glib-2.0"].map((name) => `-l:lib${name}.so.0`),
+  libraries: [
+    ...["gstreamer-1.0", "gstvideo-1.0", "gstapp-1.0", "gobject-2.0", "glib-2.0"].map((name) => `-l:lib${name}.so.0`),
+    "-lOpenCL",
+  ],
 };
 
 /** The programs, by name. */
@@ -83,8 +86,8 @@ const PROGRAMS = {
     ...FFMPEG,
     libraries: [...FFMPEG.libraries, "-l:libavcodec.so.59", "-l:libavformat.so.59", "-lOpenCL"],
   },
-  gstreamer: GSTREAMER,
   external_ring: VULKAN,
+  gstreamer: GSTREAMER,
   map: C,
   wait: C,
   opencv_blur: CPP,
@@ -125,11 +128,6 @@ export function vaapiC(args: string[], operation: string, name = "C"): Way {
 /** An operation of ffmpeg.c. */
 export function ffmpegC(operation: string, name = "C"): Way {
   return compiled(name, "ffmpeg", () => ({ path: join(BUILT, "ffmpeg"), args: [] }), operation);
-}
-
-/** An operation of gstreamer.c. */
-export function gstreamerC(operation: string, name = "C"): Way {
-  return compiled(name, "gstreamer", () => ({ path: join(BUILT, "gstreamer"), args: [] }), operation);
 }
 
 /** How external_ring.c is started on so many GPUs; its kernels were compiled once. */

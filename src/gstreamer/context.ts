@@ -146,12 +146,11 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
    * ```
    */
   attach(pointer: bigint, options: GStreamerAttach = {}): Frame {
-    const { copy, caps, ...about } = optionsIn(options, ATTACH);
-    return attaching(about, (access) => {
+    return attaching(options, (access) => {
       this.resource.assertLive();
-      const wanted = { access, mayCopy: isAllowed(copy) };
-      return attachedFrame(this, this.on?.natives, givenBuffer(addressIn(pointer), caps), wanted);
-    });
+      const wanted = { access, mayCopy: isAllowed(options.copy) };
+      return attachedFrame(this, this.on?.natives, givenBuffer(addressIn(pointer), options.caps), wanted);
+    }, ATTACH);
   }
 
   /** @internal The frame over a sample of a pipeline's, in the memory of the pool at its sink if it lies there. */
@@ -169,11 +168,10 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
    * @throws {NativeCallError} if GStreamer has no memory, or other code writes the buffer.
    */
   attachBytes(pointer: bigint, options: Omit<GStreamerAttach, "caps"> = {}): GStreamerTensor {
-    const { copy, ...about } = optionsIn(options, BYTES);
-    return attaching(about, (access) => {
+    return attaching(options, (access) => {
       this.resource.assertLive();
-      return attachedBytes(this, givenBuffer(addressIn(pointer)), { access, mayCopy: isAllowed(copy) });
-    });
+      return attachedBytes(this, givenBuffer(addressIn(pointer)), { access, mayCopy: isAllowed(options.copy) });
+    }, BYTES);
   }
 
   /**

@@ -11,7 +11,7 @@ import { Frame } from "../core/tensors/frame.ts";
 import { type Loan, NativeLoans } from "../core/tensors/native_loans.ts";
 import { endsOf } from "../core/tensors/pointer.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { audioInfoOf, formatOf, nanoseconds, type Place } from "./caps.ts";
+import { audioInfoOf, formatOf, nanoseconds } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
 import { checks, glib, gst, gstAllocators, gstAudio, gstVideo, made } from "./library.ts";
 import type { GStreamerTensor } from "./memory.ts";
@@ -30,7 +30,7 @@ function loanQuark(): number {
 
 /** True for a GstMemory that {@link lend} has made. */
 export function isLent(memory: Address): boolean {
-  return loans.has(gst().gst_mini_object_get_qdata(memory, loanQuark()));
+  return loans.areSome && loans.has(gst().gst_mini_object_get_qdata(memory, loanQuark()));
 }
 
 /** @throws {ArgumentError} for what is no frame. */
@@ -58,7 +58,7 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
   assertFrame(frame);
   const picture = pictureOf(context, frame);
   const strides = picture?.planes.map(({ stride }) => stride) ?? frame.planes.map(strideOf);
-  const addMeta = metaOf(frame);
+  const addMeta = metaOf(frame, strides);
   const { media = {} } = frame.info;
   const pts = nanoseconds(media.pts, media, gs.GST_CLOCK_TIME_NONE);
   const duration = nanoseconds(media.duration, media, gs.GST_CLOCK_TIME_NONE);
@@ -71,9 +71,10 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
     }
     const buffer = made(gst().gst_buffer_new(), "gst_buffer_new");
     undo.push(() => unreference(buffer));
-    const places: Place[] = [];
+    const offsets: number[] = [];
     let byteLength = 0;
-    for (const [b, { planes, data, callback }] of blocks.entries()) {
+    for (let b = 0; b < blocks.length; b++) {
+      const { planes, data, callback } = blocks[b];
       const inMemory = planes as readonly GStreamerTensor[];
       const { memory, size, start } = picture === undefined
         ? wrapped(inMemory, frame.access)
@@ -82,13 +83,12 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
       gst().gst_buffer_append_memory(buffer, memory);
       for (const plane of inMemory) {
         const i = frame.planes.indexOf(plane);
-        const offset = picture?.planes[i].offset ?? Number(plane.address - start);
-        places[i] = { offset: byteLength + offset, stride: strides[i] };
+        offsets[i] = byteLength + (picture?.planes[i].offset ?? Number(plane.address - start));
       }
       byteLength += Number(size);
     }
     writeMetas(buffer, frame);
-    addMeta(buffer, places);
+    addMeta(buffer, offsets);
     if ((pts & duration) !== gs.GST_CLOCK_TIME_NONE) Object.assign(structs.GstBuffer.at(buffer), { pts, duration });
     if (flags !== 0) gst().gst_buffer_set_flags(buffer, flags);
     return buffer;
@@ -136,30 +136,30 @@ function dmaBufMemory(context: GStreamerContext, { handle, byteLength }: Picture
 }
 
 /** What says in a buffer where planes lie. */
-function metaOf({ info, planes }: Frame): (buffer: Address, places: readonly Place[]) => void {
+function metaOf({ info }: Frame, strides: readonly number[]): (buffer: Address, offsets: readonly number[]) => void {
   if (info.type === "audio") {
     const { view } = audioInfoOf(info);
     if (info.layout === "interleaved") return () => {};
-    return (buffer, places) => {
-      const offsets = BigUint64Array.from(places, ({ offset }) => BigInt(offset));
-      const added = gstAudio().gst_buffer_add_audio_meta(buffer, view, BigInt(info.samples), offsets);
+    return (buffer, offsets) => {
+      const words = BigUint64Array.from(offsets, BigInt);
+      const added = gstAudio().gst_buffer_add_audio_meta(buffer, view, BigInt(info.samples), words);
       made(added, "gst_buffer_add_audio_meta");
     };
   }
   const { width, height } = info;
   const format = formatOf(info);
-  return (buffer, places) => {
-    for (let i = 0; i < GST_VIDEO_MAX_PLANES; i++) {
-      const { offset, stride } = places[i] ?? NOWHERE;
-      [OFFSETS[i], STRIDES[i]] = [BigInt(offset), stride];
+  return (buffer, offsets) => {
+    const count = offsets.length;
+    for (let i = 0; i < count; i++) {
+      OFFSETS[i] = BigInt(offsets[i]);
+      STRIDES[i] = strides[i];
     }
-    const about = [GST_VIDEO_FRAME_FLAG_NONE, format, width, height, planes.length, OFFSETS, STRIDES] as const;
-    made(gstVideo().gst_buffer_add_video_meta_full(buffer, ...about), "gst_buffer_add_video_meta_full");
+    const { gst_buffer_add_video_meta_full: add } = gstVideo();
+    const added = add(buffer, GST_VIDEO_FRAME_FLAG_NONE, format, width, height, count, OFFSETS, STRIDES);
+    made(added, "gst_buffer_add_video_meta_full");
   };
 }
 
-const NOWHERE: Place = { offset: 0, stride: 0 };
-
-/** Copied by the call that gets them. */
+/** Those of each plane there is are copied by the call that gets them. */
 const OFFSETS = new BigUint64Array(GST_VIDEO_MAX_PLANES);
 const STRIDES = new Int32Array(GST_VIDEO_MAX_PLANES);

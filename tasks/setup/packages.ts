@@ -38,6 +38,8 @@ export const PACKAGES: readonly Package[] = [
   { name: "strace", for: ["test"], why: "shows that importing opens no library" },
   { name: "python3-pyopencl", for: ["bench"], why: "a peer: OpenCL from Python" },
   { name: "python3-numpy", for: ["bench"], why: "the arrays of that peer" },
+  { name: "python3-gi", for: ["bench"], why: "another peer: GStreamer from Python" },
+  { name: "gir1.2-gst-plugins-base-1.0", for: ["bench"], why: "what that peer knows of appsink and appsrc" },
   { name: "libvulkan1", for: ["test", "guest"], why: "the Vulkan loader, libvulkan.so.1" },
   { name: "libvulkan-dev", for: ["test"], why: "the C headers that ffi/vulkan is generated from" },
   {

@@ -45,7 +45,11 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
   "vaapi-share": ["C", "samepage"],
   "vaapi-read": ["C, vaGetImage and memcpy", "samepage", "C, vaDeriveImage"],
   ...Object.fromEntries(["attach", "to-host", "hand-over", "clip"].map((id) => [`ffmpeg-${id}`, ["C", "samepage"]])),
-  ...Object.fromEntries(["attach", "to-host", "hand-over"].map((id) => [`gstreamer-${id}`, ["C", "samepage"]])),
+  ...Object.fromEntries(["attach", "to-host"].map((id) => [`gstreamer-${id}`, ["C", "samepage"]])),
+  ...Object.fromEntries(
+    ["hand-over", "from-host"].map((id) => [`gstreamer-${id}`, ["C", "samepage", "C, with a GstVideoMeta"]]),
+  ),
+  "gstreamer-pipeline": ["C", "samepage"],
 };
 
 /** CUDA's figures of issue 6, and their ways. */
@@ -86,6 +90,8 @@ const PEERS: Readonly<Record<string, readonly string[]>> = {
   "opencv-mat": ["DL Streamer"],
   "opencv-umat": ["DL Streamer"],
   ...Object.fromEntries(["frames", "python", "cpu", "echo"].map((id) => [`ring-${id}`, ["Python's shared memory"]])),
+  "ffmpeg-clip": ["PyAV + NumPy + pyopencl", "node-av in Deno"],
+  "gstreamer-pipeline": ["Python: gi, NumPy, pyopencl"],
 };
 
 const missing = !(await hasCompiler("cc"))
@@ -128,6 +134,7 @@ Deno.test({
     const { code, stdout, stderr } = await exec(
       Deno.execPath(),
       ["run", "-A", "--no-check", "tasks/bench.ts", "--smoke", `--out=${folder.path}`],
+      { env: { SAMEPAGE_BENCH_FRAMES: "10" } },
     );
     assertEquals(code, 0, `${stdout}\n${stderr}`);
 

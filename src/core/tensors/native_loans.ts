@@ -23,15 +23,22 @@ export interface Loan<R> {
   readonly flags: readonly NativeFlag[];
 }
 
+interface Lent {
+  /** Of its flag, which does not say it any more after its end. */
+  readonly data: Address;
+  readonly flag: NativeFlag;
+}
+
+const NONE_LENT: readonly Lent[] = [];
+
 /**
  * Memory that one library has references to, and keeps for as long as it likes, on its own threads: its encoders, filters
  * and consumers. For backends.
  */
 export class NativeLoans {
   readonly #library: string;
-  /** Those that may not be back yet. */
-  readonly #flags = new Map<Address, NativeFlag>();
-  readonly #lines = new WeakSet<Line>();
+  /** The blocks that may not be back yet. */
+  #lent: readonly Lent[] = NONE_LENT;
 
   /** @param library who has the references, as messages name it */
   constructor(library: string) {
@@ -54,7 +61,7 @@ export class NativeLoans {
     const { access, resource: { name } } = given;
     given.assertUsable(access);
     eachConflict([{ tensor: given, access, argument }], (line, mark) => {
-      if (!this.#lines.has(line)) line.block(mark);
+      if (!this.#lends(line)) line.block(mark);
     });
     const blocks = byBlock(planesOf(given));
     return allOrNothing(`lending to ${this.#library}`, (undo) => {
@@ -67,23 +74,26 @@ export class NativeLoans {
         return flag;
       });
       const object = make(flags.map(({ callback, data }, i) => ({ planes: blocks[i], callback, data })), undo);
-      for (const [data, flag] of this.#flags) if (flag.isSet()) this.#flags.delete(data);
-      for (const flag of flags) {
-        this.#flags.set(flag.data, flag);
-        this.#lines.add(flag.fence().line);
-      }
+      const still = this.#lent.filter(({ flag }) => !flag.isSet());
+      for (const flag of flags) still.push({ data: flag.data, flag });
+      this.#lent = still;
       return { object, flags };
     });
   }
 
+  /** True for the line of a loan that may not be back. */
+  #lends(line: Line): boolean {
+    return this.#lent.some(({ flag }) => flag.fence().line === line);
+  }
+
   /** False if nothing is lent, and all that was is known to be back. */
   get areSome(): boolean {
-    return this.#flags.size > 0;
+    return this.#lent.length > 0;
   }
 
   /** True for the `data` of a block that was lent and did not come back. */
   has(data: Address): boolean {
-    return this.#flags.get(data)?.isSet() === false;
+    return this.#lent.some((lent) => lent.data === data && !lent.flag.isSet());
   }
 }
 
