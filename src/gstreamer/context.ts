@@ -9,7 +9,7 @@ import { ATTACH_NAMES, attaching, type AttachOptions } from "../core/tensors/ado
 import type { Frame } from "../core/tensors/frame.ts";
 import { contextOn } from "../core/device/device_on.ts";
 import { attachedBytes, attachedFrame } from "./attached.ts";
-import { givenBuffer } from "./held.ts";
+import { givenBuffer, givenSample } from "./held.ts";
 import { KnownCaps } from "./caps.ts";
 import { lentBuffer } from "./lent.ts";
 import { checks, gst, gstAllocators, initialize, initializeSync, made, version } from "./library.ts";
@@ -156,7 +156,7 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
   /** @internal The frame over a sample of a pipeline's, in the memory of the pool at its sink if it lies there. */
   take(sample: Address, pool: UpstreamPool | undefined): Frame {
     this.resource.assertLive();
-    return attachedFrame(this, this.on?.natives, givenBuffer(sample), { access: undefined, mayCopy: false }, pool);
+    return attachedFrame(this, this.on?.natives, givenSample(sample), { access: undefined, mayCopy: false }, pool);
   }
 
   /**
@@ -231,7 +231,7 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
     return new Pipeline(this, description, options);
   }
 
-  /** @internal What makes memory of dma-bufs. */
+  /** GStreamer's allocator of dma-bufs, made when it is first asked for. For mappers. */
   get dmaBufAllocator(): Address {
     return this.#dmaBufAllocator ??= made(gstAllocators().gst_dmabuf_allocator_new(), "gst_dmabuf_allocator_new");
   }

@@ -19,7 +19,7 @@ import { checks, gst } from "./library.ts";
 import { unreference } from "./objects.ts";
 import { Playback, SECOND } from "./playback.ts";
 import type { UpstreamPool } from "./pool.ts";
-import { PipelineSink, type SinkOptions } from "./sink.ts";
+import { configureSink, PipelineSink, type SinkOptions } from "./sink.ts";
 import { Source, type SourceOptions } from "./source.ts";
 
 /** Options of {@link GStreamerContext.launch}. */
@@ -154,7 +154,8 @@ export class Pipeline extends NativeObject {
     this.resource.assertLive();
     const { playback, context } = this.#inside;
     const sink = this.#sinks.get(name) ?? new PipelineSink(this, playback, name, (...of) => taken(context, ...of));
-    this.#sinks.set(name, sink.configure(options));
+    configureSink(sink, options);
+    this.#sinks.set(name, sink);
     return sink;
   }
 

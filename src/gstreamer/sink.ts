@@ -40,6 +40,9 @@ const NAMES: Names<SinkOptions> = {
 export const QUEUE = 4;
 export const MOST_QUEUED = 2 ** 20;
 
+/** Takes options over, which each call of `sink()` may have others of. */
+export let configureSink: (sink: PipelineSink, options: SinkOptions) => void;
+
 /**
  * The frames that reach an appsink: {@link Pipeline.sink} makes it, and a loop takes them. A loop has the pipeline play,
  * unless the program has paused it, and ends at the end of the stream, or where the pipeline is stopped. The next loop goes
@@ -56,6 +59,10 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
   #signal: AbortSignal | undefined;
   #pool: UpstreamPool | undefined;
   #isTaken = false;
+
+  static {
+    configureSink = (sink, options) => sink.#configure(options);
+  }
 
   /** Made by a pipeline. */
   constructor(
@@ -77,8 +84,7 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
     return `appsink ${this.#name} of ${this.pipeline}`;
   }
 
-  /** @internal Takes options over. */
-  configure(options: SinkOptions): this {
+  #configure(options: SinkOptions): void {
     const about = optionsIn(options, NAMES);
     const { queue, drop, signal, into, machineCode = true } = about;
     const slots = slotsIn(about, checks);
@@ -90,7 +96,6 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
     if (drop !== undefined) gstApp().gst_app_sink_set_drop(this.#sink, Number(drop));
     if (signal !== undefined) this.#signal = signal;
     if (into !== undefined) this.#write(into, slots, machineCode);
-    return this;
   }
 
   /** Has the elements in front write into memory of the program's. */

@@ -78,15 +78,14 @@ export async function drive(resource: Resource, wait = (fence: Fence) => fence.w
  * An end that a program awaits, and that something of its own may hold up for ever, says so after seconds. It keeps the
  * process alive: native code may have to let go first.
  */
-async function outwaited(hold: Promise<void>, resource: Resource): Promise<void> {
+function outwaited(hold: Promise<void>, resource: Resource): Promise<void> {
   const { awaited, wayOut, name } = resource;
-  if (!awaited || wayOut === undefined) return await hold;
+  if (!awaited || wayOut === undefined) return hold;
   let times = 0;
   const timer = setInterval(() => {
     if (++times === 1) warn(`the end of ${name} has been waiting for seconds. ${wayOut}`);
   }, SECONDS_MS);
-  await hold;
-  clearInterval(timer);
+  return hold.finally(() => clearInterval(timer));
 }
 
 /** Drives it in the background. The bytes keep the failures for their next user, unless a `disposeAsync` reports them. */
