@@ -15,9 +15,6 @@ export interface GLib {
   /** `const gchar *g_quark_to_string(GQuark quark)` */
   g_quark_to_string(quark: number): Address;
 
-  /** `void g_strfreev(gchar **str_array)` */
-  g_strfreev(str_array: BufferSource | null): void;
-
   /** `gchar *g_strdup(const gchar *str)` */
   g_strdup(str: BufferSource | null): Address;
 
@@ -37,7 +34,4 @@ export interface GLib {
     n_elements: bigint,
     element_size: bigint,
   ): Address;
-
-  /** `void g_list_free(GList *list)` */
-  g_list_free(list: Address): void;
 }

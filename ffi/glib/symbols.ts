@@ -10,8 +10,6 @@ export const SYMBOLS = {
   g_quark_from_string: { parameters: ["buffer"], result: "u32" },
   // const gchar *g_quark_to_string(GQuark quark)
   g_quark_to_string: { parameters: ["u32"], result: "u64" },
-  // void g_strfreev(gchar **str_array)
-  g_strfreev: { parameters: ["buffer"], result: "void" },
   // gchar *g_strdup(const gchar *str)
   g_strdup: { parameters: ["buffer"], result: "u64" },
   // const gchar *g_variant_get_type_string(GVariant *value)
@@ -22,6 +20,4 @@ export const SYMBOLS = {
   g_variant_get_data: { parameters: ["u64"], result: "u64" },
   // GVariant *g_variant_new_fixed_array(const GVariantType *element_type, gconstpointer elements, gsize n_elements, gsize element_size)
   g_variant_new_fixed_array: { parameters: ["buffer", "buffer", "u64", "u64"], result: "u64" },
-  // void g_list_free(GList *list)
-  g_list_free: { parameters: ["u64"], result: "void" },
 } as const satisfies Deno.ForeignLibraryInterface;

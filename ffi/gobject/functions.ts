@@ -6,17 +6,8 @@ export interface GObject {
   /** `GObject *g_object_new_with_properties(GType object_type, guint n_properties, const char **names, const GValue *values)` */
   g_object_new_with_properties(object_type: bigint, n_properties: number, names: Address, values: Address): Address;
 
-  /** `gpointer g_object_ref(gpointer object)` */
-  g_object_ref(object: Address): Address;
-
-  /** `void g_object_unref(gpointer object)` */
-  g_object_unref(object: Address): void;
-
   /** `void g_object_get_property(GObject *object, const gchar *property_name, GValue *value)` */
   g_object_get_property(object: Address, property_name: BufferSource | null, value: BufferSource | null): void;
-
-  /** `void g_object_set_property(GObject *object, const gchar *property_name, const GValue *value)` */
-  g_object_set_property(object: Address, property_name: BufferSource | null, value: BufferSource | null): void;
 
   /** `const gchar *g_type_name(GType type)` */
   g_type_name(type: bigint): Address;
@@ -26,12 +17,6 @@ export interface GObject {
 
   /** `gboolean g_type_is_a(GType type, GType is_a_type)` */
   g_type_is_a(type: bigint, is_a_type: bigint): number;
-
-  /** `GType g_type_parent(GType type)` */
-  g_type_parent(type: bigint): bigint;
-
-  /** `void g_type_query(GType type, GTypeQuery *query)` */
-  g_type_query(type: bigint, query: BufferSource | null): void;
 
   /** `GType g_type_register_static_simple(GType parent_type, const gchar *type_name, guint class_size, GClassInitFunc class_init, guint instance_size, GInstanceInitFunc instance_init, GTypeFlags flags)` */
   g_type_register_static_simple(
@@ -77,12 +62,6 @@ export interface GObject {
   /** `const gchar *g_value_get_string(const GValue *value)` */
   g_value_get_string(value: BufferSource | null): Address;
 
-  /** `gint g_value_get_enum(const GValue *value)` */
-  g_value_get_enum(value: BufferSource | null): number;
-
-  /** `guint g_value_get_flags(const GValue *value)` */
-  g_value_get_flags(value: BufferSource | null): number;
-
   /** `GVariant *g_value_get_variant(const GValue *value)` */
   g_value_get_variant(value: BufferSource | null): Address;
 
@@ -100,9 +79,6 @@ export interface GObject {
 
   /** `void g_value_set_int64(GValue *value, gint64 v_int64)` */
   g_value_set_int64(value: BufferSource | null, v_int64: bigint): void;
-
-  /** `void g_value_set_uint64(GValue *value, guint64 v_uint64)` */
-  g_value_set_uint64(value: BufferSource | null, v_uint64: bigint): void;
 
   /** `void g_value_set_float(GValue *value, gfloat v_float)` */
   g_value_set_float(value: BufferSource | null, v_float: number): void;

@@ -4,24 +4,14 @@
 export const SYMBOLS = {
   // GObject *g_object_new_with_properties(GType object_type, guint n_properties, const char **names, const GValue *values)
   g_object_new_with_properties: { parameters: ["u64", "u32", "u64", "u64"], result: "u64" },
-  // gpointer g_object_ref(gpointer object)
-  g_object_ref: { parameters: ["u64"], result: "u64" },
-  // void g_object_unref(gpointer object)
-  g_object_unref: { parameters: ["u64"], result: "void" },
   // void g_object_get_property(GObject *object, const gchar *property_name, GValue *value)
   g_object_get_property: { parameters: ["u64", "buffer", "buffer"], result: "void" },
-  // void g_object_set_property(GObject *object, const gchar *property_name, const GValue *value)
-  g_object_set_property: { parameters: ["u64", "buffer", "buffer"], result: "void" },
   // const gchar *g_type_name(GType type)
   g_type_name: { parameters: ["u64"], result: "u64" },
   // GType g_type_from_name(const gchar *name)
   g_type_from_name: { parameters: ["buffer"], result: "u64" },
   // gboolean g_type_is_a(GType type, GType is_a_type)
   g_type_is_a: { parameters: ["u64", "u64"], result: "i32" },
-  // GType g_type_parent(GType type)
-  g_type_parent: { parameters: ["u64"], result: "u64" },
-  // void g_type_query(GType type, GTypeQuery *query)
-  g_type_query: { parameters: ["u64", "buffer"], result: "void" },
   // GType g_type_register_static_simple(GType parent_type, const gchar *type_name, guint class_size, GClassInitFunc class_init, guint instance_size, GInstanceInitFunc instance_init, GTypeFlags flags)
   g_type_register_static_simple: { parameters: ["u64", "buffer", "u32", "u64", "u32", "u64", "u32"], result: "u64" },
   // gpointer g_type_class_ref(GType type)
@@ -46,10 +36,6 @@ export const SYMBOLS = {
   g_value_get_double: { parameters: ["buffer"], result: "f64" },
   // const gchar *g_value_get_string(const GValue *value)
   g_value_get_string: { parameters: ["buffer"], result: "u64" },
-  // gint g_value_get_enum(const GValue *value)
-  g_value_get_enum: { parameters: ["buffer"], result: "i32" },
-  // guint g_value_get_flags(const GValue *value)
-  g_value_get_flags: { parameters: ["buffer"], result: "u32" },
   // GVariant *g_value_get_variant(const GValue *value)
   g_value_get_variant: { parameters: ["buffer"], result: "u64" },
   // void g_value_set_variant(GValue *value, GVariant *variant)
@@ -62,8 +48,6 @@ export const SYMBOLS = {
   g_value_set_uint: { parameters: ["buffer", "u32"], result: "void" },
   // void g_value_set_int64(GValue *value, gint64 v_int64)
   g_value_set_int64: { parameters: ["buffer", "i64"], result: "void" },
-  // void g_value_set_uint64(GValue *value, guint64 v_uint64)
-  g_value_set_uint64: { parameters: ["buffer", "u64"], result: "void" },
   // void g_value_set_float(GValue *value, gfloat v_float)
   g_value_set_float: { parameters: ["buffer", "f32"], result: "void" },
   // void g_value_set_double(GValue *value, gdouble v_double)

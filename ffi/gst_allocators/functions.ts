@@ -9,9 +9,6 @@ export interface GstAllocators {
   /** `GstAllocator *gst_fd_allocator_new(void)` */
   gst_fd_allocator_new(): Address;
 
-  /** `GstMemory *gst_dmabuf_allocator_alloc(GstAllocator *allocator, gint fd, gsize size)` */
-  gst_dmabuf_allocator_alloc(allocator: Address, fd: number, size: bigint): Address;
-
   /** `GstMemory *gst_dmabuf_allocator_alloc_with_flags(GstAllocator *allocator, gint fd, gsize size, GstFdMemoryFlags flags)` */
   gst_dmabuf_allocator_alloc_with_flags(allocator: Address, fd: number, size: bigint, flags: number): Address;
 
@@ -23,10 +20,4 @@ export interface GstAllocators {
 
   /** `gboolean gst_is_dmabuf_memory(GstMemory *mem)` */
   gst_is_dmabuf_memory(mem: Address): number;
-
-  /** `gint gst_fd_memory_get_fd(GstMemory *mem)` */
-  gst_fd_memory_get_fd(mem: Address): number;
-
-  /** `gboolean gst_is_fd_memory(GstMemory *mem)` */
-  gst_is_fd_memory(mem: Address): number;
 }

@@ -6,8 +6,6 @@ export const SYMBOLS = {
   gst_dmabuf_allocator_new: { parameters: [], result: "u64" },
   // GstAllocator *gst_fd_allocator_new(void)
   gst_fd_allocator_new: { parameters: [], result: "u64" },
-  // GstMemory *gst_dmabuf_allocator_alloc(GstAllocator *allocator, gint fd, gsize size)
-  gst_dmabuf_allocator_alloc: { parameters: ["u64", "i32", "u64"], result: "u64" },
   // GstMemory *gst_dmabuf_allocator_alloc_with_flags(GstAllocator *allocator, gint fd, gsize size, GstFdMemoryFlags flags)
   gst_dmabuf_allocator_alloc_with_flags: { parameters: ["u64", "i32", "u64", "u32"], result: "u64" },
   // GstMemory *gst_fd_allocator_alloc(GstAllocator *allocator, gint fd, gsize size, GstFdMemoryFlags flags)
@@ -16,8 +14,4 @@ export const SYMBOLS = {
   gst_dmabuf_memory_get_fd: { parameters: ["u64"], result: "i32" },
   // gboolean gst_is_dmabuf_memory(GstMemory *mem)
   gst_is_dmabuf_memory: { parameters: ["u64"], result: "i32" },
-  // gint gst_fd_memory_get_fd(GstMemory *mem)
-  gst_fd_memory_get_fd: { parameters: ["u64"], result: "i32" },
-  // gboolean gst_is_fd_memory(GstMemory *mem)
-  gst_is_fd_memory: { parameters: ["u64"], result: "i32" },
 } as const satisfies Deno.ForeignLibraryInterface;

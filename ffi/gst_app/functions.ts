@@ -27,17 +27,8 @@ export interface GstApp {
   /** `void gst_app_sink_set_emit_signals(GstAppSink *appsink, gboolean emit)` */
   gst_app_sink_set_emit_signals(appsink: Address, emit: number): void;
 
-  /** `void gst_app_sink_set_wait_on_eos(GstAppSink *appsink, gboolean wait)` */
-  gst_app_sink_set_wait_on_eos(appsink: Address, wait: number): void;
-
-  /** `void gst_app_sink_set_buffer_list_support(GstAppSink *appsink, gboolean enable_lists)` */
-  gst_app_sink_set_buffer_list_support(appsink: Address, enable_lists: number): void;
-
   /** `GstSample *gst_app_sink_try_pull_sample(GstAppSink *appsink, GstClockTime timeout)` Runs on another thread. */
   gst_app_sink_try_pull_sampleAsync(appsink: Address, timeout: bigint): Promise<Address>;
-
-  /** `void gst_app_sink_set_caps(GstAppSink *appsink, const GstCaps *caps)` */
-  gst_app_sink_set_caps(appsink: Address, caps: Address): void;
 
   /** `GstFlowReturn gst_app_src_push_buffer(GstAppSrc *appsrc, GstBuffer *buffer)` */
   gst_app_src_push_buffer(appsrc: Address, buffer: Address): number;
@@ -48,20 +39,8 @@ export interface GstApp {
   /** `void gst_app_src_set_stream_type(GstAppSrc *appsrc, GstAppStreamType type)` */
   gst_app_src_set_stream_type(appsrc: Address, type: number): void;
 
-  /** `void gst_app_src_set_max_bytes(GstAppSrc *appsrc, guint64 max)` */
-  gst_app_src_set_max_bytes(appsrc: Address, max: bigint): void;
-
-  /** `void gst_app_src_set_max_buffers(GstAppSrc *appsrc, guint64 max)` */
-  gst_app_src_set_max_buffers(appsrc: Address, max: bigint): void;
-
-  /** `void gst_app_src_set_max_time(GstAppSrc *appsrc, GstClockTime max)` */
-  gst_app_src_set_max_time(appsrc: Address, max: bigint): void;
-
   /** `guint64 gst_app_src_get_current_level_buffers(GstAppSrc *appsrc)` */
   gst_app_src_get_current_level_buffers(appsrc: Address): bigint;
-
-  /** `void gst_app_src_set_latency(GstAppSrc *appsrc, guint64 min, guint64 max)` */
-  gst_app_src_set_latency(appsrc: Address, min: bigint, max: bigint): void;
 
   /** `void gst_app_src_set_emit_signals(GstAppSrc *appsrc, gboolean emit)` */
   gst_app_src_set_emit_signals(appsrc: Address, emit: number): void;

@@ -18,10 +18,6 @@ export const SYMBOLS = {
   gst_app_sink_set_drop: { parameters: ["u64", "i32"], result: "void" },
   // void gst_app_sink_set_emit_signals(GstAppSink *appsink, gboolean emit)
   gst_app_sink_set_emit_signals: { parameters: ["u64", "i32"], result: "void" },
-  // void gst_app_sink_set_wait_on_eos(GstAppSink *appsink, gboolean wait)
-  gst_app_sink_set_wait_on_eos: { parameters: ["u64", "i32"], result: "void" },
-  // void gst_app_sink_set_buffer_list_support(GstAppSink *appsink, gboolean enable_lists)
-  gst_app_sink_set_buffer_list_support: { parameters: ["u64", "i32"], result: "void" },
   // GstSample *gst_app_sink_try_pull_sample(GstAppSink *appsink, GstClockTime timeout)
   gst_app_sink_try_pull_sampleAsync: {
     name: "gst_app_sink_try_pull_sample",
@@ -29,24 +25,14 @@ export const SYMBOLS = {
     result: "u64",
     nonblocking: true,
   },
-  // void gst_app_sink_set_caps(GstAppSink *appsink, const GstCaps *caps)
-  gst_app_sink_set_caps: { parameters: ["u64", "u64"], result: "void" },
   // GstFlowReturn gst_app_src_push_buffer(GstAppSrc *appsrc, GstBuffer *buffer)
   gst_app_src_push_buffer: { parameters: ["u64", "u64"], result: "i32" },
   // GstFlowReturn gst_app_src_end_of_stream(GstAppSrc *appsrc)
   gst_app_src_end_of_stream: { parameters: ["u64"], result: "i32" },
   // void gst_app_src_set_stream_type(GstAppSrc *appsrc, GstAppStreamType type)
   gst_app_src_set_stream_type: { parameters: ["u64", "u32"], result: "void" },
-  // void gst_app_src_set_max_bytes(GstAppSrc *appsrc, guint64 max)
-  gst_app_src_set_max_bytes: { parameters: ["u64", "u64"], result: "void" },
-  // void gst_app_src_set_max_buffers(GstAppSrc *appsrc, guint64 max)
-  gst_app_src_set_max_buffers: { parameters: ["u64", "u64"], result: "void" },
-  // void gst_app_src_set_max_time(GstAppSrc *appsrc, GstClockTime max)
-  gst_app_src_set_max_time: { parameters: ["u64", "u64"], result: "void" },
   // guint64 gst_app_src_get_current_level_buffers(GstAppSrc *appsrc)
   gst_app_src_get_current_level_buffers: { parameters: ["u64"], result: "u64" },
-  // void gst_app_src_set_latency(GstAppSrc *appsrc, guint64 min, guint64 max)
-  gst_app_src_set_latency: { parameters: ["u64", "u64", "u64"], result: "void" },
   // void gst_app_src_set_emit_signals(GstAppSrc *appsrc, gboolean emit)
   gst_app_src_set_emit_signals: { parameters: ["u64", "i32"], result: "void" },
   // void gst_app_src_set_caps(GstAppSrc *appsrc, const GstCaps *caps)

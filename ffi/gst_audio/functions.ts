@@ -24,12 +24,6 @@ export interface GstAudio {
   /** `const gchar *gst_audio_format_to_string(GstAudioFormat format)` */
   gst_audio_format_to_string(format: number): Address;
 
-  /** `const GstAudioFormatInfo *gst_audio_format_get_info(GstAudioFormat format)` */
-  gst_audio_format_get_info(format: number): Address;
-
-  /** `const GstMetaInfo *gst_audio_meta_get_info(void)` */
-  gst_audio_meta_get_info(): Address;
-
   /** `GType gst_audio_meta_api_get_type(void)` */
   gst_audio_meta_api_get_type(): bigint;
 

@@ -12,10 +12,6 @@ export const SYMBOLS = {
   gst_audio_format_from_string: { parameters: ["buffer"], result: "u32" },
   // const gchar *gst_audio_format_to_string(GstAudioFormat format)
   gst_audio_format_to_string: { parameters: ["u32"], result: "u64" },
-  // const GstAudioFormatInfo *gst_audio_format_get_info(GstAudioFormat format)
-  gst_audio_format_get_info: { parameters: ["u32"], result: "u64" },
-  // const GstMetaInfo *gst_audio_meta_get_info(void)
-  gst_audio_meta_get_info: { parameters: [], result: "u64" },
   // GType gst_audio_meta_api_get_type(void)
   gst_audio_meta_api_get_type: { parameters: [], result: "u64" },
   // gboolean gst_audio_info_from_caps(GstAudioInfo *info, const GstCaps *caps)

@@ -12,9 +12,6 @@ export interface GstVideo {
   /** `gboolean gst_video_info_set_format(GstVideoInfo *info, GstVideoFormat format, guint width, guint height)` */
   gst_video_info_set_format(info: BufferSource | null, format: number, width: number, height: number): number;
 
-  /** `gboolean gst_video_info_align(GstVideoInfo *info, GstVideoAlignment *align)` */
-  gst_video_info_align(info: BufferSource | null, align: BufferSource | null): number;
-
   /** `GstVideoFormat gst_video_format_from_string(const gchar *format)` */
   gst_video_format_from_string(format: BufferSource | null): number;
 
@@ -23,21 +20,6 @@ export interface GstVideo {
 
   /** `const GstVideoFormatInfo *gst_video_format_get_info(GstVideoFormat format)` */
   gst_video_format_get_info(format: number): Address;
-
-  /** `gboolean gst_video_colorimetry_from_string(GstVideoColorimetry *cinfo, const gchar *color)` */
-  gst_video_colorimetry_from_string(cinfo: BufferSource | null, color: BufferSource | null): number;
-
-  /** `gchar *gst_video_colorimetry_to_string(const GstVideoColorimetry *cinfo)` */
-  gst_video_colorimetry_to_string(cinfo: BufferSource | null): Address;
-
-  /** `GstVideoChromaSite gst_video_chroma_site_from_string(const gchar *s)` */
-  gst_video_chroma_site_from_string(s: BufferSource | null): number;
-
-  /** `gchar *gst_video_chroma_site_to_string(GstVideoChromaSite site)` */
-  gst_video_chroma_site_to_string(site: number): Address;
-
-  /** `const GstMetaInfo *gst_video_meta_get_info(void)` */
-  gst_video_meta_get_info(): Address;
 
   /** `GType gst_video_meta_api_get_type(void)` */
   gst_video_meta_api_get_type(): bigint;
@@ -48,38 +30,14 @@ export interface GstVideo {
   /** `GType gst_video_crop_meta_api_get_type(void)` */
   gst_video_crop_meta_api_get_type(): bigint;
 
-  /** `const GstMetaInfo *gst_video_region_of_interest_meta_get_info(void)` */
-  gst_video_region_of_interest_meta_get_info(): Address;
-
-  /** `GType gst_video_region_of_interest_meta_api_get_type(void)` */
-  gst_video_region_of_interest_meta_api_get_type(): bigint;
-
   /** `void gst_video_frame_unmap(GstVideoFrame *frame)` */
   gst_video_frame_unmap(frame: BufferSource | null): void;
-
-  /** `GstBufferPool *gst_video_buffer_pool_new(void)` */
-  gst_video_buffer_pool_new(): Address;
-
-  /** `GstEvent *gst_video_event_new_downstream_force_key_unit(GstClockTime timestamp, GstClockTime stream_time, GstClockTime running_time, gboolean all_headers, guint count)` */
-  gst_video_event_new_downstream_force_key_unit(
-    timestamp: bigint,
-    stream_time: bigint,
-    running_time: bigint,
-    all_headers: number,
-    count: number,
-  ): Address;
 
   /** `gboolean gst_video_info_from_caps(GstVideoInfo *info, const GstCaps *caps)` */
   gst_video_info_from_caps(info: BufferSource | null, caps: Address): number;
 
   /** `GstVideoMeta *gst_buffer_get_video_meta(GstBuffer *buffer)` */
   gst_buffer_get_video_meta(buffer: Address): Address;
-
-  /** `GstVideoMeta *gst_buffer_get_video_meta_id(GstBuffer *buffer, gint id)` */
-  gst_buffer_get_video_meta_id(buffer: Address, id: number): Address;
-
-  /** `GstVideoMeta *gst_buffer_add_video_meta(GstBuffer *buffer, GstVideoFrameFlags flags, GstVideoFormat format, guint width, guint height)` */
-  gst_buffer_add_video_meta(buffer: Address, flags: number, format: number, width: number, height: number): Address;
 
   /** `GstVideoMeta *gst_buffer_add_video_meta_full(GstBuffer *buffer, GstVideoFrameFlags flags, GstVideoFormat format, guint width, guint height, guint n_planes, gsize *offset, gint *stride)` */
   gst_buffer_add_video_meta_full(
@@ -106,25 +64,6 @@ export interface GstVideo {
     h: number,
   ): Address;
 
-  /** `GstVideoRegionOfInterestMeta *gst_buffer_add_video_region_of_interest_meta_id(GstBuffer *buffer, GQuark roi_type, guint x, guint y, guint w, guint h)` */
-  gst_buffer_add_video_region_of_interest_meta_id(
-    buffer: Address,
-    roi_type: number,
-    x: number,
-    y: number,
-    w: number,
-    h: number,
-  ): Address;
-
-  /** `GstVideoRegionOfInterestMeta *gst_buffer_get_video_region_of_interest_meta_id(GstBuffer *buffer, gint id)` */
-  gst_buffer_get_video_region_of_interest_meta_id(buffer: Address, id: number): Address;
-
-  /** `GstStructure *gst_video_region_of_interest_meta_get_param(GstVideoRegionOfInterestMeta *meta, const gchar *name)` */
-  gst_video_region_of_interest_meta_get_param(meta: Address, name: BufferSource | null): Address;
-
   /** `void gst_video_region_of_interest_meta_add_param(GstVideoRegionOfInterestMeta *meta, GstStructure *s)` */
   gst_video_region_of_interest_meta_add_param(meta: Address, s: Address): void;
-
-  /** `void gst_buffer_pool_config_set_video_alignment(GstStructure *config, const GstVideoAlignment *align)` */
-  gst_buffer_pool_config_set_video_alignment(config: Address, align: BufferSource | null): void;
 }

@@ -8,48 +8,24 @@ export const SYMBOLS = {
   gst_video_info_to_caps: { parameters: ["buffer"], result: "u64" },
   // gboolean gst_video_info_set_format(GstVideoInfo *info, GstVideoFormat format, guint width, guint height)
   gst_video_info_set_format: { parameters: ["buffer", "u32", "u32", "u32"], result: "i32" },
-  // gboolean gst_video_info_align(GstVideoInfo *info, GstVideoAlignment *align)
-  gst_video_info_align: { parameters: ["buffer", "buffer"], result: "i32" },
   // GstVideoFormat gst_video_format_from_string(const gchar *format)
   gst_video_format_from_string: { parameters: ["buffer"], result: "u32" },
   // const gchar *gst_video_format_to_string(GstVideoFormat format)
   gst_video_format_to_string: { parameters: ["u32"], result: "u64" },
   // const GstVideoFormatInfo *gst_video_format_get_info(GstVideoFormat format)
   gst_video_format_get_info: { parameters: ["u32"], result: "u64" },
-  // gboolean gst_video_colorimetry_from_string(GstVideoColorimetry *cinfo, const gchar *color)
-  gst_video_colorimetry_from_string: { parameters: ["buffer", "buffer"], result: "i32" },
-  // gchar *gst_video_colorimetry_to_string(const GstVideoColorimetry *cinfo)
-  gst_video_colorimetry_to_string: { parameters: ["buffer"], result: "u64" },
-  // GstVideoChromaSite gst_video_chroma_site_from_string(const gchar *s)
-  gst_video_chroma_site_from_string: { parameters: ["buffer"], result: "u32" },
-  // gchar *gst_video_chroma_site_to_string(GstVideoChromaSite site)
-  gst_video_chroma_site_to_string: { parameters: ["u32"], result: "u64" },
-  // const GstMetaInfo *gst_video_meta_get_info(void)
-  gst_video_meta_get_info: { parameters: [], result: "u64" },
   // GType gst_video_meta_api_get_type(void)
   gst_video_meta_api_get_type: { parameters: [], result: "u64" },
   // const GstMetaInfo *gst_video_crop_meta_get_info(void)
   gst_video_crop_meta_get_info: { parameters: [], result: "u64" },
   // GType gst_video_crop_meta_api_get_type(void)
   gst_video_crop_meta_api_get_type: { parameters: [], result: "u64" },
-  // const GstMetaInfo *gst_video_region_of_interest_meta_get_info(void)
-  gst_video_region_of_interest_meta_get_info: { parameters: [], result: "u64" },
-  // GType gst_video_region_of_interest_meta_api_get_type(void)
-  gst_video_region_of_interest_meta_api_get_type: { parameters: [], result: "u64" },
   // void gst_video_frame_unmap(GstVideoFrame *frame)
   gst_video_frame_unmap: { parameters: ["buffer"], result: "void" },
-  // GstBufferPool *gst_video_buffer_pool_new(void)
-  gst_video_buffer_pool_new: { parameters: [], result: "u64" },
-  // GstEvent *gst_video_event_new_downstream_force_key_unit(GstClockTime timestamp, GstClockTime stream_time, GstClockTime running_time, gboolean all_headers, guint count)
-  gst_video_event_new_downstream_force_key_unit: { parameters: ["u64", "u64", "u64", "i32", "u32"], result: "u64" },
   // gboolean gst_video_info_from_caps(GstVideoInfo *info, const GstCaps *caps)
   gst_video_info_from_caps: { parameters: ["buffer", "u64"], result: "i32" },
   // GstVideoMeta *gst_buffer_get_video_meta(GstBuffer *buffer)
   gst_buffer_get_video_meta: { parameters: ["u64"], result: "u64" },
-  // GstVideoMeta *gst_buffer_get_video_meta_id(GstBuffer *buffer, gint id)
-  gst_buffer_get_video_meta_id: { parameters: ["u64", "i32"], result: "u64" },
-  // GstVideoMeta *gst_buffer_add_video_meta(GstBuffer *buffer, GstVideoFrameFlags flags, GstVideoFormat format, guint width, guint height)
-  gst_buffer_add_video_meta: { parameters: ["u64", "u32", "u32", "u32", "u32"], result: "u64" },
   // GstVideoMeta *gst_buffer_add_video_meta_full(GstBuffer *buffer, GstVideoFrameFlags flags, GstVideoFormat format, guint width, guint height, guint n_planes, gsize *offset, gint *stride)
   gst_buffer_add_video_meta_full: {
     parameters: ["u64", "u32", "u32", "u32", "u32", "u32", "buffer", "buffer"],
@@ -62,17 +38,6 @@ export const SYMBOLS = {
     parameters: ["u64", "buffer", "u32", "u32", "u32", "u32"],
     result: "u64",
   },
-  // GstVideoRegionOfInterestMeta *gst_buffer_add_video_region_of_interest_meta_id(GstBuffer *buffer, GQuark roi_type, guint x, guint y, guint w, guint h)
-  gst_buffer_add_video_region_of_interest_meta_id: {
-    parameters: ["u64", "u32", "u32", "u32", "u32", "u32"],
-    result: "u64",
-  },
-  // GstVideoRegionOfInterestMeta *gst_buffer_get_video_region_of_interest_meta_id(GstBuffer *buffer, gint id)
-  gst_buffer_get_video_region_of_interest_meta_id: { parameters: ["u64", "i32"], result: "u64" },
-  // GstStructure *gst_video_region_of_interest_meta_get_param(GstVideoRegionOfInterestMeta *meta, const gchar *name)
-  gst_video_region_of_interest_meta_get_param: { parameters: ["u64", "buffer"], result: "u64" },
   // void gst_video_region_of_interest_meta_add_param(GstVideoRegionOfInterestMeta *meta, GstStructure *s)
   gst_video_region_of_interest_meta_add_param: { parameters: ["u64", "u64"], result: "void" },
-  // void gst_buffer_pool_config_set_video_alignment(GstStructure *config, const GstVideoAlignment *align)
-  gst_buffer_pool_config_set_video_alignment: { parameters: ["u64", "buffer"], result: "void" },
 } as const satisfies Deno.ForeignLibraryInterface;

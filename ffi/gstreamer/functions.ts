@@ -17,12 +17,6 @@ export interface GStreamer {
     nano: BufferSource | null,
   ): void;
 
-  /** `gchar *gst_version_string(void)` */
-  gst_version_string(): Address;
-
-  /** `void gst_debug_set_active(gboolean active)` */
-  gst_debug_set_active(active: number): void;
-
   /** `GstRegistry *gst_registry_get(void)` */
   gst_registry_get(): Address;
 
@@ -32,20 +26,8 @@ export interface GStreamer {
   /** `GstElement *gst_parse_launch(const gchar *pipeline_description, GError **error)` */
   gst_parse_launch(pipeline_description: BufferSource | null, error: BufferSource | null): Address;
 
-  /** `GQuark gst_parse_error_quark(void)` */
-  gst_parse_error_quark(): number;
-
-  /** `GstElementFactory *gst_element_factory_find(const gchar *name)` */
-  gst_element_factory_find(name: BufferSource | null): Address;
-
   /** `const gchar *gst_element_state_get_name(GstState state)` */
   gst_element_state_get_name(state: number): Address;
-
-  /** `const gchar *gst_message_type_get_name(GstMessageType type)` */
-  gst_message_type_get_name(type: number): Address;
-
-  /** `GstEvent *gst_event_new_eos(void)` */
-  gst_event_new_eos(): Address;
 
   /** `GstEvent *gst_event_new_flush_start(void)` */
   gst_event_new_flush_start(): Address;
@@ -53,28 +35,8 @@ export interface GStreamer {
   /** `GstEvent *gst_event_new_flush_stop(gboolean reset_time)` */
   gst_event_new_flush_stop(reset_time: number): Address;
 
-  /** `GstEvent *gst_event_new_seek(gdouble rate, GstFormat format, GstSeekFlags flags, GstSeekType start_type, gint64 start, GstSeekType stop_type, gint64 stop)` */
-  gst_event_new_seek(
-    rate: number,
-    format: number,
-    flags: number,
-    start_type: number,
-    start: bigint,
-    stop_type: number,
-    stop: bigint,
-  ): Address;
-
   /** `GstStructure *gst_structure_new_empty(const gchar *name)` */
   gst_structure_new_empty(name: BufferSource | null): Address;
-
-  /** `GstStructure *gst_structure_from_string(const gchar *string, gchar **end)` */
-  gst_structure_from_string(string: BufferSource | null, end: BufferSource | null): Address;
-
-  /** `gchar *gst_value_serialize(const GValue *value)` */
-  gst_value_serialize(value: BufferSource | null): Address;
-
-  /** `gboolean gst_value_deserialize(GValue *dest, const gchar *src)` */
-  gst_value_deserialize(dest: BufferSource | null, src: BufferSource | null): number;
 
   /** `guint gst_value_array_get_size(const GValue *value)` */
   gst_value_array_get_size(value: BufferSource | null): number;
@@ -82,32 +44,11 @@ export interface GStreamer {
   /** `const GValue *gst_value_array_get_value(const GValue *value, guint index)` */
   gst_value_array_get_value(value: BufferSource | null, index: number): Address;
 
-  /** `const GstStructure *gst_value_get_structure(const GValue *value)` */
-  gst_value_get_structure(value: BufferSource | null): Address;
-
-  /** `GType gst_fraction_get_type(void)` */
-  gst_fraction_get_type(): bigint;
-
-  /** `gint gst_value_get_fraction_numerator(const GValue *value)` */
-  gst_value_get_fraction_numerator(value: BufferSource | null): number;
-
-  /** `gint gst_value_get_fraction_denominator(const GValue *value)` */
-  gst_value_get_fraction_denominator(value: BufferSource | null): number;
-
-  /** `const GstCaps *gst_value_get_caps(const GValue *value)` */
-  gst_value_get_caps(value: BufferSource | null): Address;
-
   /** `void gst_value_array_append_value(GValue *value, const GValue *append_value)` */
   gst_value_array_append_value(value: BufferSource | null, append_value: BufferSource | null): void;
 
   /** `GType gst_value_array_get_type(void)` */
   gst_value_array_get_type(): bigint;
-
-  /** `GType gst_structure_get_type(void)` */
-  gst_structure_get_type(): bigint;
-
-  /** `GstCaps *gst_caps_new_empty(void)` */
-  gst_caps_new_empty(): Address;
 
   /** `GstCaps *gst_caps_from_string(const gchar *string)` */
   gst_caps_from_string(string: BufferSource | null): Address;
@@ -117,31 +58,6 @@ export interface GStreamer {
 
   /** `guint gst_buffer_get_max_memory(void)` */
   gst_buffer_get_max_memory(): number;
-
-  /** `GType gst_buffer_get_type(void)` */
-  gst_buffer_get_type(): bigint;
-
-  /** `GType gst_sample_get_type(void)` */
-  gst_sample_get_type(): bigint;
-
-  /** `const GstMetaInfo *gst_meta_register(GType api, const gchar *impl, gsize size, GstMetaInitFunction init_func, GstMetaFreeFunction free_func, GstMetaTransformFunction transform_func)` */
-  gst_meta_register(
-    api: bigint,
-    impl: BufferSource | null,
-    size: bigint,
-    init_func: Address,
-    free_func: Address,
-    transform_func: Address,
-  ): Address;
-
-  /** `GType gst_meta_api_type_register(const gchar *api, const gchar **tags)` */
-  gst_meta_api_type_register(api: BufferSource | null, tags: BufferSource | null): bigint;
-
-  /** `gboolean gst_meta_api_type_has_tag(GType api, GQuark tag)` */
-  gst_meta_api_type_has_tag(api: bigint, tag: number): number;
-
-  /** `const gchar *const *gst_meta_api_type_get_tags(GType api)` */
-  gst_meta_api_type_get_tags(api: bigint): Address;
 
   /** `const GstMetaInfo *gst_meta_get_info(const gchar *impl)` */
   gst_meta_get_info(impl: BufferSource | null): Address;
@@ -154,18 +70,6 @@ export interface GStreamer {
 
   /** `GType gst_allocator_get_type(void)` */
   gst_allocator_get_type(): bigint;
-
-  /** `void gst_allocation_params_init(GstAllocationParams *params)` */
-  gst_allocation_params_init(params: BufferSource | null): void;
-
-  /** `GstBufferPool *gst_buffer_pool_new(void)` */
-  gst_buffer_pool_new(): Address;
-
-  /** `GType gst_buffer_pool_get_type(void)` */
-  gst_buffer_pool_get_type(): bigint;
-
-  /** `GstContext *gst_context_new(const gchar *context_type, gboolean persistent)` */
-  gst_context_new(context_type: BufferSource | null, persistent: number): Address;
 
   /** `gboolean gst_init_check(int *argc, char ***argv, GError **error)` */
   gst_init_check(argc: BufferSource | null, argv: BufferSource | null, error: BufferSource | null): number;
@@ -192,35 +96,17 @@ export interface GStreamer {
   /** `gchar *gst_object_get_name(GstObject *object)` */
   gst_object_get_name(object: Address): Address;
 
-  /** `gchar *gst_object_get_path_string(GstObject *object)` */
-  gst_object_get_path_string(object: Address): Address;
-
   /** `GstPlugin *gst_registry_find_plugin(GstRegistry *registry, const gchar *name)` */
   gst_registry_find_plugin(registry: Address, name: BufferSource | null): Address;
 
-  /** `GstPluginFeature *gst_registry_lookup_feature(GstRegistry *registry, const char *name)` */
-  gst_registry_lookup_feature(registry: Address, name: BufferSource | null): Address;
-
   /** `const gchar *gst_plugin_get_version(GstPlugin *plugin)` */
   gst_plugin_get_version(plugin: Address): Address;
-
-  /** `const gchar *gst_plugin_get_filename(GstPlugin *plugin)` */
-  gst_plugin_get_filename(plugin: Address): Address;
-
-  /** `const gchar *gst_plugin_feature_get_plugin_name(GstPluginFeature *feature)` */
-  gst_plugin_feature_get_plugin_name(feature: Address): Address;
 
   /** `GstMiniObject *gst_mini_object_ref(GstMiniObject *mini_object)` */
   gst_mini_object_ref(mini_object: Address): Address;
 
   /** `void gst_mini_object_unref(GstMiniObject *mini_object)` */
   gst_mini_object_unref(mini_object: Address): void;
-
-  /** `gboolean gst_mini_object_is_writable(const GstMiniObject *mini_object)` */
-  gst_mini_object_is_writable(mini_object: Address): number;
-
-  /** `GstMiniObject *gst_mini_object_make_writable(GstMiniObject *mini_object)` */
-  gst_mini_object_make_writable(mini_object: Address): Address;
 
   /** `gpointer gst_mini_object_get_qdata(GstMiniObject *object, GQuark quark)` */
   gst_mini_object_get_qdata(object: Address, quark: number): Address;
@@ -230,12 +116,6 @@ export interface GStreamer {
 
   /** `GstElement *gst_bin_get_by_name(GstBin *bin, const gchar *name)` */
   gst_bin_get_by_name(bin: Address, name: BufferSource | null): Address;
-
-  /** `gboolean gst_bin_recalculate_latency(GstBin *bin)` */
-  gst_bin_recalculate_latency(bin: Address): number;
-
-  /** `GstElementFactory *gst_element_get_factory(GstElement *element)` */
-  gst_element_get_factory(element: Address): Address;
 
   /** `GstStateChangeReturn gst_element_set_state(GstElement *element, GstState state)` */
   gst_element_set_state(element: Address, state: number): number;
@@ -272,12 +152,6 @@ export interface GStreamer {
   /** `GstPad *gst_element_get_static_pad(GstElement *element, const gchar *name)` */
   gst_element_get_static_pad(element: Address, name: BufferSource | null): Address;
 
-  /** `GstClock *gst_element_get_clock(GstElement *element)` */
-  gst_element_get_clock(element: Address): Address;
-
-  /** `GstClockTime gst_element_get_base_time(GstElement *element)` */
-  gst_element_get_base_time(element: Address): bigint;
-
   /** `GstStateChangeReturn gst_element_set_state(GstElement *element, GstState state)` Runs on another thread. */
   gst_element_set_stateAsync(element: Address, state: number): Promise<number>;
 
@@ -304,20 +178,8 @@ export interface GStreamer {
   /** `gboolean gst_element_send_event(GstElement *element, GstEvent *event)` */
   gst_element_send_event(element: Address, event: Address): number;
 
-  /** `void gst_element_set_context(GstElement *element, GstContext *context)` */
-  gst_element_set_context(element: Address, context: Address): void;
-
-  /** `GstClockTime gst_clock_get_time(GstClock *clock)` */
-  gst_clock_get_time(clock: Address): bigint;
-
-  /** `GstMessage *gst_bus_pop(GstBus *bus)` */
-  gst_bus_pop(bus: Address): Address;
-
   /** `GstMessage *gst_bus_timed_pop_filtered(GstBus *bus, GstClockTime timeout, GstMessageType types)` */
   gst_bus_timed_pop_filtered(bus: Address, timeout: bigint, types: number): Address;
-
-  /** `void gst_bus_set_flushing(GstBus *bus, gboolean flushing)` */
-  gst_bus_set_flushing(bus: Address, flushing: number): void;
 
   /** `gboolean gst_bus_have_pending(GstBus *bus)` */
   gst_bus_have_pending(bus: Address): number;
@@ -325,31 +187,11 @@ export interface GStreamer {
   /** `GstMessage *gst_bus_timed_pop_filtered(GstBus *bus, GstClockTime timeout, GstMessageType types)` Runs on another thread. */
   gst_bus_timed_pop_filteredAsync(bus: Address, timeout: bigint, types: number): Promise<Address>;
 
-  /** `gboolean gst_bus_post(GstBus *bus, GstMessage *message)` */
-  gst_bus_post(bus: Address, message: Address): number;
-
   /** `void gst_message_parse_error(GstMessage *message, GError **gerror, gchar **debug)` */
   gst_message_parse_error(message: Address, gerror: BufferSource | null, debug: BufferSource | null): void;
 
   /** `void gst_message_parse_warning(GstMessage *message, GError **gerror, gchar **debug)` */
   gst_message_parse_warning(message: Address, gerror: BufferSource | null, debug: BufferSource | null): void;
-
-  /** `void gst_message_parse_state_changed(GstMessage *message, GstState *oldstate, GstState *newstate, GstState *pending)` */
-  gst_message_parse_state_changed(
-    message: Address,
-    oldstate: BufferSource | null,
-    newstate: BufferSource | null,
-    pending: BufferSource | null,
-  ): void;
-
-  /** `gboolean gst_message_parse_context_type(GstMessage *message, const gchar **context_type)` */
-  gst_message_parse_context_type(message: Address, context_type: BufferSource | null): number;
-
-  /** `const GstStructure *gst_message_get_structure(GstMessage *message)` */
-  gst_message_get_structure(message: Address): Address;
-
-  /** `gchar *gst_structure_to_string(const GstStructure *structure)` */
-  gst_structure_to_string(structure: Address): Address;
 
   /** `void gst_structure_free(GstStructure *structure)` */
   gst_structure_free(structure: Address): void;
@@ -357,17 +199,11 @@ export interface GStreamer {
   /** `const gchar *gst_structure_get_name(const GstStructure *structure)` */
   gst_structure_get_name(structure: Address): Address;
 
-  /** `GQuark gst_structure_get_name_id(const GstStructure *structure)` */
-  gst_structure_get_name_id(structure: Address): number;
-
   /** `gint gst_structure_n_fields(const GstStructure *structure)` */
   gst_structure_n_fields(structure: Address): number;
 
   /** `const gchar *gst_structure_nth_field_name(const GstStructure *structure, guint index)` */
   gst_structure_nth_field_name(structure: Address, index: number): Address;
-
-  /** `GType gst_structure_get_field_type(const GstStructure *structure, const gchar *fieldname)` */
-  gst_structure_get_field_type(structure: Address, fieldname: BufferSource | null): bigint;
 
   /** `const GValue *gst_structure_get_value(const GstStructure *structure, const gchar *fieldname)` */
   gst_structure_get_value(structure: Address, fieldname: BufferSource | null): Address;
@@ -375,70 +211,14 @@ export interface GStreamer {
   /** `void gst_structure_set_value(GstStructure *structure, const gchar *fieldname, const GValue *value)` */
   gst_structure_set_value(structure: Address, fieldname: BufferSource | null, value: BufferSource | null): void;
 
-  /** `gboolean gst_structure_get_int(const GstStructure *structure, const gchar *fieldname, gint *value)` */
-  gst_structure_get_int(structure: Address, fieldname: BufferSource | null, value: BufferSource | null): number;
-
-  /** `gboolean gst_structure_get_uint(const GstStructure *structure, const gchar *fieldname, guint *value)` */
-  gst_structure_get_uint(structure: Address, fieldname: BufferSource | null, value: BufferSource | null): number;
-
-  /** `gboolean gst_structure_get_int64(const GstStructure *structure, const gchar *fieldname, gint64 *value)` */
-  gst_structure_get_int64(structure: Address, fieldname: BufferSource | null, value: BufferSource | null): number;
-
-  /** `gboolean gst_structure_get_double(const GstStructure *structure, const gchar *fieldname, gdouble *value)` */
-  gst_structure_get_double(structure: Address, fieldname: BufferSource | null, value: BufferSource | null): number;
-
-  /** `gboolean gst_structure_get_boolean(const GstStructure *structure, const gchar *fieldname, gboolean *value)` */
-  gst_structure_get_boolean(structure: Address, fieldname: BufferSource | null, value: BufferSource | null): number;
-
-  /** `const gchar *gst_structure_get_string(const GstStructure *structure, const gchar *fieldname)` */
-  gst_structure_get_string(structure: Address, fieldname: BufferSource | null): Address;
-
-  /** `gboolean gst_structure_get_fraction(const GstStructure *structure, const gchar *fieldname, gint *value_numerator, gint *value_denominator)` */
-  gst_structure_get_fraction(
-    structure: Address,
-    fieldname: BufferSource | null,
-    value_numerator: BufferSource | null,
-    value_denominator: BufferSource | null,
-  ): number;
-
   /** `gchar *gst_caps_to_string(const GstCaps *caps)` */
   gst_caps_to_string(caps: Address): Address;
-
-  /** `guint gst_caps_get_size(const GstCaps *caps)` */
-  gst_caps_get_size(caps: Address): number;
 
   /** `GstStructure *gst_caps_get_structure(const GstCaps *caps, guint index)` */
   gst_caps_get_structure(caps: Address, index: number): Address;
 
-  /** `GstCapsFeatures *gst_caps_get_features(const GstCaps *caps, guint index)` */
-  gst_caps_get_features(caps: Address, index: number): Address;
-
-  /** `void gst_caps_set_value(GstCaps *caps, const char *field, const GValue *value)` */
-  gst_caps_set_value(caps: Address, field: BufferSource | null, value: BufferSource | null): void;
-
   /** `gboolean gst_caps_is_fixed(const GstCaps *caps)` */
   gst_caps_is_fixed(caps: Address): number;
-
-  /** `GstCaps *gst_caps_fixate(GstCaps *caps)` */
-  gst_caps_fixate(caps: Address): Address;
-
-  /** `void gst_caps_set_features(GstCaps *caps, guint index, GstCapsFeatures *features)` */
-  gst_caps_set_features(caps: Address, index: number, features: Address): void;
-
-  /** `gboolean gst_caps_is_subset(const GstCaps *subset, const GstCaps *superset)` */
-  gst_caps_is_subset(subset: Address, superset: Address): number;
-
-  /** `gboolean gst_caps_can_intersect(const GstCaps *caps1, const GstCaps *caps2)` */
-  gst_caps_can_intersect(caps1: Address, caps2: Address): number;
-
-  /** `GstCaps *gst_caps_intersect(GstCaps *caps1, GstCaps *caps2)` */
-  gst_caps_intersect(caps1: Address, caps2: Address): Address;
-
-  /** `gboolean gst_caps_features_contains(const GstCapsFeatures *features, const gchar *feature)` */
-  gst_caps_features_contains(features: Address, feature: BufferSource | null): number;
-
-  /** `gchar *gst_caps_features_to_string(const GstCapsFeatures *features)` */
-  gst_caps_features_to_string(features: Address): Address;
 
   /** `GstSample *gst_sample_new(GstBuffer *buffer, GstCaps *caps, const GstSegment *segment, GstStructure *info)` */
   gst_sample_new(buffer: Address, caps: Address, segment: BufferSource | null, info: Address): Address;
@@ -449,17 +229,8 @@ export interface GStreamer {
   /** `GstCaps *gst_sample_get_caps(GstSample *sample)` */
   gst_sample_get_caps(sample: Address): Address;
 
-  /** `GstSegment *gst_sample_get_segment(GstSample *sample)` */
-  gst_sample_get_segment(sample: Address): Address;
-
-  /** `const GstStructure *gst_sample_get_info(GstSample *sample)` */
-  gst_sample_get_info(sample: Address): Address;
-
   /** `void gst_buffer_append_memory(GstBuffer *buffer, GstMemory *mem)` */
   gst_buffer_append_memory(buffer: Address, mem: Address): void;
-
-  /** `void gst_buffer_insert_memory(GstBuffer *buffer, gint idx, GstMemory *mem)` */
-  gst_buffer_insert_memory(buffer: Address, idx: number, mem: Address): void;
 
   /** `void gst_buffer_replace_memory_range(GstBuffer *buffer, guint idx, gint length, GstMemory *mem)` */
   gst_buffer_replace_memory_range(buffer: Address, idx: number, length: number, mem: Address): void;
@@ -472,19 +243,6 @@ export interface GStreamer {
 
   /** `GstMemory *gst_buffer_get_memory(GstBuffer *buffer, guint idx)` */
   gst_buffer_get_memory(buffer: Address, idx: number): Address;
-
-  /** `void gst_buffer_remove_memory_range(GstBuffer *buffer, guint idx, gint length)` */
-  gst_buffer_remove_memory_range(buffer: Address, idx: number, length: number): void;
-
-  /** `gboolean gst_buffer_find_memory(GstBuffer *buffer, gsize offset, gsize size, guint *idx, guint *length, gsize *skip)` */
-  gst_buffer_find_memory(
-    buffer: Address,
-    offset: bigint,
-    size: bigint,
-    idx: BufferSource | null,
-    length: BufferSource | null,
-    skip: BufferSource | null,
-  ): number;
 
   /** `gboolean gst_buffer_is_all_memory_writable(GstBuffer *buffer)` */
   gst_buffer_is_all_memory_writable(buffer: Address): number;
@@ -510,20 +268,11 @@ export interface GStreamer {
   /** `GstMeta *gst_buffer_iterate_meta(GstBuffer *buffer, gpointer *state)` */
   gst_buffer_iterate_meta(buffer: Address, state: BufferSource | null): Address;
 
-  /** `GstMeta *gst_buffer_iterate_meta_filtered(GstBuffer *buffer, gpointer *state, GType meta_api_type)` */
-  gst_buffer_iterate_meta_filtered(buffer: Address, state: BufferSource | null, meta_api_type: bigint): Address;
-
   /** `GstMeta *gst_buffer_get_meta(GstBuffer *buffer, GType api)` */
   gst_buffer_get_meta(buffer: Address, api: bigint): Address;
 
-  /** `guint gst_buffer_get_n_meta(GstBuffer *buffer, GType api_type)` */
-  gst_buffer_get_n_meta(buffer: Address, api_type: bigint): number;
-
   /** `GstCustomMeta *gst_buffer_add_custom_meta(GstBuffer *buffer, const gchar *name)` */
   gst_buffer_add_custom_meta(buffer: Address, name: BufferSource | null): Address;
-
-  /** `GstCustomMeta *gst_buffer_get_custom_meta(GstBuffer *buffer, const gchar *name)` */
-  gst_buffer_get_custom_meta(buffer: Address, name: BufferSource | null): Address;
 
   /** `gboolean gst_buffer_copy_into(GstBuffer *dest, GstBuffer *src, GstBufferCopyFlags flags, gsize offset, gsize size)` */
   gst_buffer_copy_into(dest: Address, src: Address, flags: number, offset: bigint, size: bigint): number;
@@ -534,14 +283,8 @@ export interface GStreamer {
   /** `gboolean gst_buffer_remove_meta(GstBuffer *buffer, GstMeta *meta)` */
   gst_buffer_remove_meta(buffer: Address, meta: Address): number;
 
-  /** `GstParentBufferMeta *gst_buffer_add_parent_buffer_meta(GstBuffer *buffer, GstBuffer *ref)` */
-  gst_buffer_add_parent_buffer_meta(buffer: Address, ref: Address): Address;
-
   /** `GstStructure *gst_custom_meta_get_structure(GstCustomMeta *meta)` */
   gst_custom_meta_get_structure(meta: Address): Address;
-
-  /** `gboolean gst_custom_meta_has_name(GstCustomMeta *meta, const gchar *name)` */
-  gst_custom_meta_has_name(meta: Address, name: BufferSource | null): number;
 
   /** `const GstMetaInfo *gst_meta_register_custom(const gchar *name, const gchar **tags, GstCustomMetaTransformFunction transform_func, gpointer user_data, GDestroyNotify destroy_data)` */
   gst_meta_register_custom(
@@ -569,69 +312,14 @@ export interface GStreamer {
   /** `void gst_memory_unmap(GstMemory *mem, GstMapInfo *info)` */
   gst_memory_unmap(mem: Address, info: BufferSource | null): void;
 
-  /** `gsize gst_memory_get_sizes(GstMemory *mem, gsize *offset, gsize *maxsize)` */
-  gst_memory_get_sizes(mem: Address, offset: BufferSource | null, maxsize: BufferSource | null): bigint;
-
   /** `void gst_memory_resize(GstMemory *mem, gssize offset, gsize size)` */
   gst_memory_resize(mem: Address, offset: bigint, size: bigint): void;
-
-  /** `gboolean gst_memory_is_type(GstMemory *mem, const gchar *mem_type)` */
-  gst_memory_is_type(mem: Address, mem_type: BufferSource | null): number;
 
   /** `GstMemory *gst_allocator_alloc(GstAllocator *allocator, gsize size, GstAllocationParams *params)` */
   gst_allocator_alloc(allocator: Address, size: bigint, params: BufferSource | null): Address;
 
-  /** `void gst_allocator_free(GstAllocator *allocator, GstMemory *memory)` */
-  gst_allocator_free(allocator: Address, memory: Address): void;
-
-  /** `gboolean gst_buffer_pool_set_active(GstBufferPool *pool, gboolean active)` */
-  gst_buffer_pool_set_active(pool: Address, active: number): number;
-
-  /** `gboolean gst_buffer_pool_is_active(GstBufferPool *pool)` */
-  gst_buffer_pool_is_active(pool: Address): number;
-
-  /** `GstStructure *gst_buffer_pool_get_config(GstBufferPool *pool)` */
-  gst_buffer_pool_get_config(pool: Address): Address;
-
   /** `GstFlowReturn gst_buffer_pool_acquire_buffer(GstBufferPool *pool, GstBuffer **buffer, GstBufferPoolAcquireParams *params)` */
   gst_buffer_pool_acquire_buffer(pool: Address, buffer: BufferSource | null, params: BufferSource | null): number;
-
-  /** `gboolean gst_buffer_pool_set_config(GstBufferPool *pool, GstStructure *config)` */
-  gst_buffer_pool_set_config(pool: Address, config: Address): number;
-
-  /** `void gst_buffer_pool_release_buffer(GstBufferPool *pool, GstBuffer *buffer)` */
-  gst_buffer_pool_release_buffer(pool: Address, buffer: Address): void;
-
-  /** `void gst_buffer_pool_config_set_params(GstStructure *config, GstCaps *caps, guint size, guint min_buffers, guint max_buffers)` */
-  gst_buffer_pool_config_set_params(
-    config: Address,
-    caps: Address,
-    size: number,
-    min_buffers: number,
-    max_buffers: number,
-  ): void;
-
-  /** `gboolean gst_buffer_pool_config_get_params(GstStructure *config, GstCaps **caps, guint *size, guint *min_buffers, guint *max_buffers)` */
-  gst_buffer_pool_config_get_params(
-    config: Address,
-    caps: BufferSource | null,
-    size: BufferSource | null,
-    min_buffers: BufferSource | null,
-    max_buffers: BufferSource | null,
-  ): number;
-
-  /** `gboolean gst_buffer_pool_config_get_allocator(GstStructure *config, GstAllocator **allocator, GstAllocationParams *params)` */
-  gst_buffer_pool_config_get_allocator(
-    config: Address,
-    allocator: BufferSource | null,
-    params: BufferSource | null,
-  ): number;
-
-  /** `void gst_buffer_pool_config_add_option(GstStructure *config, const gchar *option)` */
-  gst_buffer_pool_config_add_option(config: Address, option: BufferSource | null): void;
-
-  /** `void gst_buffer_pool_config_set_allocator(GstStructure *config, GstAllocator *allocator, const GstAllocationParams *params)` */
-  gst_buffer_pool_config_set_allocator(config: Address, allocator: Address, params: BufferSource | null): void;
 
   /** `gulong gst_pad_add_probe(GstPad *pad, GstPadProbeType mask, GstPadProbeCallback callback, gpointer user_data, GDestroyNotify destroy_data)` */
   gst_pad_add_probe(pad: Address, mask: number, callback: Address, user_data: Address, destroy_data: Address): bigint;
@@ -648,42 +336,11 @@ export interface GStreamer {
   /** `GstPad *gst_pad_get_peer(GstPad *pad)` */
   gst_pad_get_peer(pad: Address): Address;
 
-  /** `GstPadDirection gst_pad_get_direction(GstPad *pad)` */
-  gst_pad_get_direction(pad: Address): number;
-
   /** `GstElement *gst_pad_get_parent_element(GstPad *pad)` */
   gst_pad_get_parent_element(pad: Address): Address;
 
-  /** `GstCaps *gst_pad_query_caps(GstPad *pad, GstCaps *filter)` */
-  gst_pad_query_caps(pad: Address, filter: Address): Address;
-
   /** `gboolean gst_pad_send_event(GstPad *pad, GstEvent *event)` */
   gst_pad_send_event(pad: Address, event: Address): number;
-
-  /** `gboolean gst_pad_push_event(GstPad *pad, GstEvent *event)` */
-  gst_pad_push_event(pad: Address, event: Address): number;
-
-  /** `void gst_query_parse_allocation(GstQuery *query, GstCaps **caps, gboolean *need_pool)` */
-  gst_query_parse_allocation(query: Address, caps: BufferSource | null, need_pool: BufferSource | null): void;
-
-  /** `gboolean gst_query_find_allocation_meta(GstQuery *query, GType api, guint *index)` */
-  gst_query_find_allocation_meta(query: Address, api: bigint, index: BufferSource | null): number;
-
-  /** `guint gst_query_get_n_allocation_pools(GstQuery *query)` */
-  gst_query_get_n_allocation_pools(query: Address): number;
-
-  /** `void gst_query_parse_nth_allocation_pool(GstQuery *query, guint index, GstBufferPool **pool, guint *size, guint *min_buffers, guint *max_buffers)` */
-  gst_query_parse_nth_allocation_pool(
-    query: Address,
-    index: number,
-    pool: BufferSource | null,
-    size: BufferSource | null,
-    min_buffers: BufferSource | null,
-    max_buffers: BufferSource | null,
-  ): void;
-
-  /** `guint gst_query_get_n_allocation_params(GstQuery *query)` */
-  gst_query_get_n_allocation_params(query: Address): number;
 
   /** `void gst_query_parse_nth_allocation_param(GstQuery *query, guint index, GstAllocator **allocator, GstAllocationParams *params)` */
   gst_query_parse_nth_allocation_param(
@@ -693,27 +350,6 @@ export interface GStreamer {
     params: BufferSource | null,
   ): void;
 
-  /** `void gst_query_add_allocation_pool(GstQuery *query, GstBufferPool *pool, guint size, guint min_buffers, guint max_buffers)` */
-  gst_query_add_allocation_pool(
-    query: Address,
-    pool: Address,
-    size: number,
-    min_buffers: number,
-    max_buffers: number,
-  ): void;
-
   /** `void gst_query_add_allocation_param(GstQuery *query, GstAllocator *allocator, const GstAllocationParams *params)` */
   gst_query_add_allocation_param(query: Address, allocator: Address, params: BufferSource | null): void;
-
-  /** `void gst_query_add_allocation_meta(GstQuery *query, GType api, const GstStructure *params)` */
-  gst_query_add_allocation_meta(query: Address, api: bigint, params: Address): void;
-
-  /** `const gchar *gst_context_get_context_type(const GstContext *context)` */
-  gst_context_get_context_type(context: Address): Address;
-
-  /** `const GstStructure *gst_context_get_structure(const GstContext *context)` */
-  gst_context_get_structure(context: Address): Address;
-
-  /** `GstStructure *gst_context_writable_structure(GstContext *context)` */
-  gst_context_writable_structure(context: Address): Address;
 }

@@ -8,80 +8,34 @@ export const SYMBOLS = {
   gst_deinit: { parameters: [], result: "void" },
   // void gst_version(guint *major, guint *minor, guint *micro, guint *nano)
   gst_version: { parameters: ["buffer", "buffer", "buffer", "buffer"], result: "void" },
-  // gchar *gst_version_string(void)
-  gst_version_string: { parameters: [], result: "u64" },
-  // void gst_debug_set_active(gboolean active)
-  gst_debug_set_active: { parameters: ["i32"], result: "void" },
   // GstRegistry *gst_registry_get(void)
   gst_registry_get: { parameters: [], result: "u64" },
   // void gst_registry_fork_set_enabled(gboolean enabled)
   gst_registry_fork_set_enabled: { parameters: ["i32"], result: "void" },
   // GstElement *gst_parse_launch(const gchar *pipeline_description, GError **error)
   gst_parse_launch: { parameters: ["buffer", "buffer"], result: "u64" },
-  // GQuark gst_parse_error_quark(void)
-  gst_parse_error_quark: { parameters: [], result: "u32" },
-  // GstElementFactory *gst_element_factory_find(const gchar *name)
-  gst_element_factory_find: { parameters: ["buffer"], result: "u64" },
   // const gchar *gst_element_state_get_name(GstState state)
   gst_element_state_get_name: { parameters: ["u32"], result: "u64" },
-  // const gchar *gst_message_type_get_name(GstMessageType type)
-  gst_message_type_get_name: { parameters: ["i32"], result: "u64" },
-  // GstEvent *gst_event_new_eos(void)
-  gst_event_new_eos: { parameters: [], result: "u64" },
   // GstEvent *gst_event_new_flush_start(void)
   gst_event_new_flush_start: { parameters: [], result: "u64" },
   // GstEvent *gst_event_new_flush_stop(gboolean reset_time)
   gst_event_new_flush_stop: { parameters: ["i32"], result: "u64" },
-  // GstEvent *gst_event_new_seek(gdouble rate, GstFormat format, GstSeekFlags flags, GstSeekType start_type, gint64 start, GstSeekType stop_type, gint64 stop)
-  gst_event_new_seek: { parameters: ["f64", "u32", "u32", "u32", "i64", "u32", "i64"], result: "u64" },
   // GstStructure *gst_structure_new_empty(const gchar *name)
   gst_structure_new_empty: { parameters: ["buffer"], result: "u64" },
-  // GstStructure *gst_structure_from_string(const gchar *string, gchar **end)
-  gst_structure_from_string: { parameters: ["buffer", "buffer"], result: "u64" },
-  // gchar *gst_value_serialize(const GValue *value)
-  gst_value_serialize: { parameters: ["buffer"], result: "u64" },
-  // gboolean gst_value_deserialize(GValue *dest, const gchar *src)
-  gst_value_deserialize: { parameters: ["buffer", "buffer"], result: "i32" },
   // guint gst_value_array_get_size(const GValue *value)
   gst_value_array_get_size: { parameters: ["buffer"], result: "u32" },
   // const GValue *gst_value_array_get_value(const GValue *value, guint index)
   gst_value_array_get_value: { parameters: ["buffer", "u32"], result: "u64" },
-  // const GstStructure *gst_value_get_structure(const GValue *value)
-  gst_value_get_structure: { parameters: ["buffer"], result: "u64" },
-  // GType gst_fraction_get_type(void)
-  gst_fraction_get_type: { parameters: [], result: "u64" },
-  // gint gst_value_get_fraction_numerator(const GValue *value)
-  gst_value_get_fraction_numerator: { parameters: ["buffer"], result: "i32" },
-  // gint gst_value_get_fraction_denominator(const GValue *value)
-  gst_value_get_fraction_denominator: { parameters: ["buffer"], result: "i32" },
-  // const GstCaps *gst_value_get_caps(const GValue *value)
-  gst_value_get_caps: { parameters: ["buffer"], result: "u64" },
   // void gst_value_array_append_value(GValue *value, const GValue *append_value)
   gst_value_array_append_value: { parameters: ["buffer", "buffer"], result: "void" },
   // GType gst_value_array_get_type(void)
   gst_value_array_get_type: { parameters: [], result: "u64" },
-  // GType gst_structure_get_type(void)
-  gst_structure_get_type: { parameters: [], result: "u64" },
-  // GstCaps *gst_caps_new_empty(void)
-  gst_caps_new_empty: { parameters: [], result: "u64" },
   // GstCaps *gst_caps_from_string(const gchar *string)
   gst_caps_from_string: { parameters: ["buffer"], result: "u64" },
   // GstBuffer *gst_buffer_new(void)
   gst_buffer_new: { parameters: [], result: "u64" },
   // guint gst_buffer_get_max_memory(void)
   gst_buffer_get_max_memory: { parameters: [], result: "u32" },
-  // GType gst_buffer_get_type(void)
-  gst_buffer_get_type: { parameters: [], result: "u64" },
-  // GType gst_sample_get_type(void)
-  gst_sample_get_type: { parameters: [], result: "u64" },
-  // const GstMetaInfo *gst_meta_register(GType api, const gchar *impl, gsize size, GstMetaInitFunction init_func, GstMetaFreeFunction free_func, GstMetaTransformFunction transform_func)
-  gst_meta_register: { parameters: ["u64", "buffer", "u64", "u64", "u64", "u64"], result: "u64" },
-  // GType gst_meta_api_type_register(const gchar *api, const gchar **tags)
-  gst_meta_api_type_register: { parameters: ["buffer", "buffer"], result: "u64" },
-  // gboolean gst_meta_api_type_has_tag(GType api, GQuark tag)
-  gst_meta_api_type_has_tag: { parameters: ["u64", "u32"], result: "i32" },
-  // const gchar *const *gst_meta_api_type_get_tags(GType api)
-  gst_meta_api_type_get_tags: { parameters: ["u64"], result: "u64" },
   // const GstMetaInfo *gst_meta_get_info(const gchar *impl)
   gst_meta_get_info: { parameters: ["buffer"], result: "u64" },
   // gboolean gst_meta_info_is_custom(const GstMetaInfo *info)
@@ -90,14 +44,6 @@ export const SYMBOLS = {
   gst_allocator_find: { parameters: ["buffer"], result: "u64" },
   // GType gst_allocator_get_type(void)
   gst_allocator_get_type: { parameters: [], result: "u64" },
-  // void gst_allocation_params_init(GstAllocationParams *params)
-  gst_allocation_params_init: { parameters: ["buffer"], result: "void" },
-  // GstBufferPool *gst_buffer_pool_new(void)
-  gst_buffer_pool_new: { parameters: [], result: "u64" },
-  // GType gst_buffer_pool_get_type(void)
-  gst_buffer_pool_get_type: { parameters: [], result: "u64" },
-  // GstContext *gst_context_new(const gchar *context_type, gboolean persistent)
-  gst_context_new: { parameters: ["buffer", "i32"], result: "u64" },
   // gboolean gst_init_check(int *argc, char ***argv, GError **error)
   gst_init_check: { parameters: ["buffer", "buffer", "buffer"], result: "i32" },
   // gboolean gst_init_check(int *argc, char ***argv, GError **error)
@@ -117,36 +63,20 @@ export const SYMBOLS = {
   gst_object_unref: { parameters: ["u64"], result: "void" },
   // gchar *gst_object_get_name(GstObject *object)
   gst_object_get_name: { parameters: ["u64"], result: "u64" },
-  // gchar *gst_object_get_path_string(GstObject *object)
-  gst_object_get_path_string: { parameters: ["u64"], result: "u64" },
   // GstPlugin *gst_registry_find_plugin(GstRegistry *registry, const gchar *name)
   gst_registry_find_plugin: { parameters: ["u64", "buffer"], result: "u64" },
-  // GstPluginFeature *gst_registry_lookup_feature(GstRegistry *registry, const char *name)
-  gst_registry_lookup_feature: { parameters: ["u64", "buffer"], result: "u64" },
   // const gchar *gst_plugin_get_version(GstPlugin *plugin)
   gst_plugin_get_version: { parameters: ["u64"], result: "u64" },
-  // const gchar *gst_plugin_get_filename(GstPlugin *plugin)
-  gst_plugin_get_filename: { parameters: ["u64"], result: "u64" },
-  // const gchar *gst_plugin_feature_get_plugin_name(GstPluginFeature *feature)
-  gst_plugin_feature_get_plugin_name: { parameters: ["u64"], result: "u64" },
   // GstMiniObject *gst_mini_object_ref(GstMiniObject *mini_object)
   gst_mini_object_ref: { parameters: ["u64"], result: "u64" },
   // void gst_mini_object_unref(GstMiniObject *mini_object)
   gst_mini_object_unref: { parameters: ["u64"], result: "void" },
-  // gboolean gst_mini_object_is_writable(const GstMiniObject *mini_object)
-  gst_mini_object_is_writable: { parameters: ["u64"], result: "i32" },
-  // GstMiniObject *gst_mini_object_make_writable(GstMiniObject *mini_object)
-  gst_mini_object_make_writable: { parameters: ["u64"], result: "u64" },
   // gpointer gst_mini_object_get_qdata(GstMiniObject *object, GQuark quark)
   gst_mini_object_get_qdata: { parameters: ["u64", "u32"], result: "u64" },
   // void gst_mini_object_set_qdata(GstMiniObject *object, GQuark quark, gpointer data, GDestroyNotify destroy)
   gst_mini_object_set_qdata: { parameters: ["u64", "u32", "u64", "u64"], result: "void" },
   // GstElement *gst_bin_get_by_name(GstBin *bin, const gchar *name)
   gst_bin_get_by_name: { parameters: ["u64", "buffer"], result: "u64" },
-  // gboolean gst_bin_recalculate_latency(GstBin *bin)
-  gst_bin_recalculate_latency: { parameters: ["u64"], result: "i32" },
-  // GstElementFactory *gst_element_get_factory(GstElement *element)
-  gst_element_get_factory: { parameters: ["u64"], result: "u64" },
   // GstStateChangeReturn gst_element_set_state(GstElement *element, GstState state)
   gst_element_set_state: { parameters: ["u64", "u32"], result: "u32" },
   // GstStateChangeReturn gst_element_get_state(GstElement *element, GstState *state, GstState *pending, GstClockTime timeout)
@@ -161,10 +91,6 @@ export const SYMBOLS = {
   gst_element_get_bus: { parameters: ["u64"], result: "u64" },
   // GstPad *gst_element_get_static_pad(GstElement *element, const gchar *name)
   gst_element_get_static_pad: { parameters: ["u64", "buffer"], result: "u64" },
-  // GstClock *gst_element_get_clock(GstElement *element)
-  gst_element_get_clock: { parameters: ["u64"], result: "u64" },
-  // GstClockTime gst_element_get_base_time(GstElement *element)
-  gst_element_get_base_time: { parameters: ["u64"], result: "u64" },
   // GstStateChangeReturn gst_element_set_state(GstElement *element, GstState state)
   gst_element_set_stateAsync: {
     name: "gst_element_set_state",
@@ -188,16 +114,8 @@ export const SYMBOLS = {
   },
   // gboolean gst_element_send_event(GstElement *element, GstEvent *event)
   gst_element_send_event: { parameters: ["u64", "u64"], result: "i32" },
-  // void gst_element_set_context(GstElement *element, GstContext *context)
-  gst_element_set_context: { parameters: ["u64", "u64"], result: "void" },
-  // GstClockTime gst_clock_get_time(GstClock *clock)
-  gst_clock_get_time: { parameters: ["u64"], result: "u64" },
-  // GstMessage *gst_bus_pop(GstBus *bus)
-  gst_bus_pop: { parameters: ["u64"], result: "u64" },
   // GstMessage *gst_bus_timed_pop_filtered(GstBus *bus, GstClockTime timeout, GstMessageType types)
   gst_bus_timed_pop_filtered: { parameters: ["u64", "u64", "i32"], result: "u64" },
-  // void gst_bus_set_flushing(GstBus *bus, gboolean flushing)
-  gst_bus_set_flushing: { parameters: ["u64", "i32"], result: "void" },
   // gboolean gst_bus_have_pending(GstBus *bus)
   gst_bus_have_pending: { parameters: ["u64"], result: "i32" },
   // GstMessage *gst_bus_timed_pop_filtered(GstBus *bus, GstClockTime timeout, GstMessageType types)
@@ -207,90 +125,36 @@ export const SYMBOLS = {
     result: "u64",
     nonblocking: true,
   },
-  // gboolean gst_bus_post(GstBus *bus, GstMessage *message)
-  gst_bus_post: { parameters: ["u64", "u64"], result: "i32" },
   // void gst_message_parse_error(GstMessage *message, GError **gerror, gchar **debug)
   gst_message_parse_error: { parameters: ["u64", "buffer", "buffer"], result: "void" },
   // void gst_message_parse_warning(GstMessage *message, GError **gerror, gchar **debug)
   gst_message_parse_warning: { parameters: ["u64", "buffer", "buffer"], result: "void" },
-  // void gst_message_parse_state_changed(GstMessage *message, GstState *oldstate, GstState *newstate, GstState *pending)
-  gst_message_parse_state_changed: { parameters: ["u64", "buffer", "buffer", "buffer"], result: "void" },
-  // gboolean gst_message_parse_context_type(GstMessage *message, const gchar **context_type)
-  gst_message_parse_context_type: { parameters: ["u64", "buffer"], result: "i32" },
-  // const GstStructure *gst_message_get_structure(GstMessage *message)
-  gst_message_get_structure: { parameters: ["u64"], result: "u64" },
-  // gchar *gst_structure_to_string(const GstStructure *structure)
-  gst_structure_to_string: { parameters: ["u64"], result: "u64" },
   // void gst_structure_free(GstStructure *structure)
   gst_structure_free: { parameters: ["u64"], result: "void" },
   // const gchar *gst_structure_get_name(const GstStructure *structure)
   gst_structure_get_name: { parameters: ["u64"], result: "u64" },
-  // GQuark gst_structure_get_name_id(const GstStructure *structure)
-  gst_structure_get_name_id: { parameters: ["u64"], result: "u32" },
   // gint gst_structure_n_fields(const GstStructure *structure)
   gst_structure_n_fields: { parameters: ["u64"], result: "i32" },
   // const gchar *gst_structure_nth_field_name(const GstStructure *structure, guint index)
   gst_structure_nth_field_name: { parameters: ["u64", "u32"], result: "u64" },
-  // GType gst_structure_get_field_type(const GstStructure *structure, const gchar *fieldname)
-  gst_structure_get_field_type: { parameters: ["u64", "buffer"], result: "u64" },
   // const GValue *gst_structure_get_value(const GstStructure *structure, const gchar *fieldname)
   gst_structure_get_value: { parameters: ["u64", "buffer"], result: "u64" },
   // void gst_structure_set_value(GstStructure *structure, const gchar *fieldname, const GValue *value)
   gst_structure_set_value: { parameters: ["u64", "buffer", "buffer"], result: "void" },
-  // gboolean gst_structure_get_int(const GstStructure *structure, const gchar *fieldname, gint *value)
-  gst_structure_get_int: { parameters: ["u64", "buffer", "buffer"], result: "i32" },
-  // gboolean gst_structure_get_uint(const GstStructure *structure, const gchar *fieldname, guint *value)
-  gst_structure_get_uint: { parameters: ["u64", "buffer", "buffer"], result: "i32" },
-  // gboolean gst_structure_get_int64(const GstStructure *structure, const gchar *fieldname, gint64 *value)
-  gst_structure_get_int64: { parameters: ["u64", "buffer", "buffer"], result: "i32" },
-  // gboolean gst_structure_get_double(const GstStructure *structure, const gchar *fieldname, gdouble *value)
-  gst_structure_get_double: { parameters: ["u64", "buffer", "buffer"], result: "i32" },
-  // gboolean gst_structure_get_boolean(const GstStructure *structure, const gchar *fieldname, gboolean *value)
-  gst_structure_get_boolean: { parameters: ["u64", "buffer", "buffer"], result: "i32" },
-  // const gchar *gst_structure_get_string(const GstStructure *structure, const gchar *fieldname)
-  gst_structure_get_string: { parameters: ["u64", "buffer"], result: "u64" },
-  // gboolean gst_structure_get_fraction(const GstStructure *structure, const gchar *fieldname, gint *value_numerator, gint *value_denominator)
-  gst_structure_get_fraction: { parameters: ["u64", "buffer", "buffer", "buffer"], result: "i32" },
   // gchar *gst_caps_to_string(const GstCaps *caps)
   gst_caps_to_string: { parameters: ["u64"], result: "u64" },
-  // guint gst_caps_get_size(const GstCaps *caps)
-  gst_caps_get_size: { parameters: ["u64"], result: "u32" },
   // GstStructure *gst_caps_get_structure(const GstCaps *caps, guint index)
   gst_caps_get_structure: { parameters: ["u64", "u32"], result: "u64" },
-  // GstCapsFeatures *gst_caps_get_features(const GstCaps *caps, guint index)
-  gst_caps_get_features: { parameters: ["u64", "u32"], result: "u64" },
-  // void gst_caps_set_value(GstCaps *caps, const char *field, const GValue *value)
-  gst_caps_set_value: { parameters: ["u64", "buffer", "buffer"], result: "void" },
   // gboolean gst_caps_is_fixed(const GstCaps *caps)
   gst_caps_is_fixed: { parameters: ["u64"], result: "i32" },
-  // GstCaps *gst_caps_fixate(GstCaps *caps)
-  gst_caps_fixate: { parameters: ["u64"], result: "u64" },
-  // void gst_caps_set_features(GstCaps *caps, guint index, GstCapsFeatures *features)
-  gst_caps_set_features: { parameters: ["u64", "u32", "u64"], result: "void" },
-  // gboolean gst_caps_is_subset(const GstCaps *subset, const GstCaps *superset)
-  gst_caps_is_subset: { parameters: ["u64", "u64"], result: "i32" },
-  // gboolean gst_caps_can_intersect(const GstCaps *caps1, const GstCaps *caps2)
-  gst_caps_can_intersect: { parameters: ["u64", "u64"], result: "i32" },
-  // GstCaps *gst_caps_intersect(GstCaps *caps1, GstCaps *caps2)
-  gst_caps_intersect: { parameters: ["u64", "u64"], result: "u64" },
-  // gboolean gst_caps_features_contains(const GstCapsFeatures *features, const gchar *feature)
-  gst_caps_features_contains: { parameters: ["u64", "buffer"], result: "i32" },
-  // gchar *gst_caps_features_to_string(const GstCapsFeatures *features)
-  gst_caps_features_to_string: { parameters: ["u64"], result: "u64" },
   // GstSample *gst_sample_new(GstBuffer *buffer, GstCaps *caps, const GstSegment *segment, GstStructure *info)
   gst_sample_new: { parameters: ["u64", "u64", "buffer", "u64"], result: "u64" },
   // GstBuffer *gst_sample_get_buffer(GstSample *sample)
   gst_sample_get_buffer: { parameters: ["u64"], result: "u64" },
   // GstCaps *gst_sample_get_caps(GstSample *sample)
   gst_sample_get_caps: { parameters: ["u64"], result: "u64" },
-  // GstSegment *gst_sample_get_segment(GstSample *sample)
-  gst_sample_get_segment: { parameters: ["u64"], result: "u64" },
-  // const GstStructure *gst_sample_get_info(GstSample *sample)
-  gst_sample_get_info: { parameters: ["u64"], result: "u64" },
   // void gst_buffer_append_memory(GstBuffer *buffer, GstMemory *mem)
   gst_buffer_append_memory: { parameters: ["u64", "u64"], result: "void" },
-  // void gst_buffer_insert_memory(GstBuffer *buffer, gint idx, GstMemory *mem)
-  gst_buffer_insert_memory: { parameters: ["u64", "i32", "u64"], result: "void" },
   // void gst_buffer_replace_memory_range(GstBuffer *buffer, guint idx, gint length, GstMemory *mem)
   gst_buffer_replace_memory_range: { parameters: ["u64", "u32", "i32", "u64"], result: "void" },
   // guint gst_buffer_n_memory(GstBuffer *buffer)
@@ -299,10 +163,6 @@ export const SYMBOLS = {
   gst_buffer_peek_memory: { parameters: ["u64", "u32"], result: "u64" },
   // GstMemory *gst_buffer_get_memory(GstBuffer *buffer, guint idx)
   gst_buffer_get_memory: { parameters: ["u64", "u32"], result: "u64" },
-  // void gst_buffer_remove_memory_range(GstBuffer *buffer, guint idx, gint length)
-  gst_buffer_remove_memory_range: { parameters: ["u64", "u32", "i32"], result: "void" },
-  // gboolean gst_buffer_find_memory(GstBuffer *buffer, gsize offset, gsize size, guint *idx, guint *length, gsize *skip)
-  gst_buffer_find_memory: { parameters: ["u64", "u64", "u64", "buffer", "buffer", "buffer"], result: "i32" },
   // gboolean gst_buffer_is_all_memory_writable(GstBuffer *buffer)
   gst_buffer_is_all_memory_writable: { parameters: ["u64"], result: "i32" },
   // gsize gst_buffer_get_size(GstBuffer *buffer)
@@ -319,28 +179,18 @@ export const SYMBOLS = {
   gst_buffer_unset_flags: { parameters: ["u64", "u32"], result: "i32" },
   // GstMeta *gst_buffer_iterate_meta(GstBuffer *buffer, gpointer *state)
   gst_buffer_iterate_meta: { parameters: ["u64", "buffer"], result: "u64" },
-  // GstMeta *gst_buffer_iterate_meta_filtered(GstBuffer *buffer, gpointer *state, GType meta_api_type)
-  gst_buffer_iterate_meta_filtered: { parameters: ["u64", "buffer", "u64"], result: "u64" },
   // GstMeta *gst_buffer_get_meta(GstBuffer *buffer, GType api)
   gst_buffer_get_meta: { parameters: ["u64", "u64"], result: "u64" },
-  // guint gst_buffer_get_n_meta(GstBuffer *buffer, GType api_type)
-  gst_buffer_get_n_meta: { parameters: ["u64", "u64"], result: "u32" },
   // GstCustomMeta *gst_buffer_add_custom_meta(GstBuffer *buffer, const gchar *name)
   gst_buffer_add_custom_meta: { parameters: ["u64", "buffer"], result: "u64" },
-  // GstCustomMeta *gst_buffer_get_custom_meta(GstBuffer *buffer, const gchar *name)
-  gst_buffer_get_custom_meta: { parameters: ["u64", "buffer"], result: "u64" },
   // gboolean gst_buffer_copy_into(GstBuffer *dest, GstBuffer *src, GstBufferCopyFlags flags, gsize offset, gsize size)
   gst_buffer_copy_into: { parameters: ["u64", "u64", "u32", "u64", "u64"], result: "i32" },
   // GstMeta *gst_buffer_add_meta(GstBuffer *buffer, const GstMetaInfo *info, gpointer params)
   gst_buffer_add_meta: { parameters: ["u64", "u64", "u64"], result: "u64" },
   // gboolean gst_buffer_remove_meta(GstBuffer *buffer, GstMeta *meta)
   gst_buffer_remove_meta: { parameters: ["u64", "u64"], result: "i32" },
-  // GstParentBufferMeta *gst_buffer_add_parent_buffer_meta(GstBuffer *buffer, GstBuffer *ref)
-  gst_buffer_add_parent_buffer_meta: { parameters: ["u64", "u64"], result: "u64" },
   // GstStructure *gst_custom_meta_get_structure(GstCustomMeta *meta)
   gst_custom_meta_get_structure: { parameters: ["u64"], result: "u64" },
-  // gboolean gst_custom_meta_has_name(GstCustomMeta *meta, const gchar *name)
-  gst_custom_meta_has_name: { parameters: ["u64", "buffer"], result: "i32" },
   // const GstMetaInfo *gst_meta_register_custom(const gchar *name, const gchar **tags, GstCustomMetaTransformFunction transform_func, gpointer user_data, GDestroyNotify destroy_data)
   gst_meta_register_custom: { parameters: ["buffer", "buffer", "u64", "u64", "u64"], result: "u64" },
   // GstMemory *gst_memory_new_wrapped(GstMemoryFlags flags, gpointer data, gsize maxsize, gsize offset, gsize size, gpointer user_data, GDestroyNotify notify)
@@ -349,38 +199,12 @@ export const SYMBOLS = {
   gst_memory_map: { parameters: ["u64", "buffer", "u32"], result: "i32" },
   // void gst_memory_unmap(GstMemory *mem, GstMapInfo *info)
   gst_memory_unmap: { parameters: ["u64", "buffer"], result: "void" },
-  // gsize gst_memory_get_sizes(GstMemory *mem, gsize *offset, gsize *maxsize)
-  gst_memory_get_sizes: { parameters: ["u64", "buffer", "buffer"], result: "u64" },
   // void gst_memory_resize(GstMemory *mem, gssize offset, gsize size)
   gst_memory_resize: { parameters: ["u64", "i64", "u64"], result: "void" },
-  // gboolean gst_memory_is_type(GstMemory *mem, const gchar *mem_type)
-  gst_memory_is_type: { parameters: ["u64", "buffer"], result: "i32" },
   // GstMemory *gst_allocator_alloc(GstAllocator *allocator, gsize size, GstAllocationParams *params)
   gst_allocator_alloc: { parameters: ["u64", "u64", "buffer"], result: "u64" },
-  // void gst_allocator_free(GstAllocator *allocator, GstMemory *memory)
-  gst_allocator_free: { parameters: ["u64", "u64"], result: "void" },
-  // gboolean gst_buffer_pool_set_active(GstBufferPool *pool, gboolean active)
-  gst_buffer_pool_set_active: { parameters: ["u64", "i32"], result: "i32" },
-  // gboolean gst_buffer_pool_is_active(GstBufferPool *pool)
-  gst_buffer_pool_is_active: { parameters: ["u64"], result: "i32" },
-  // GstStructure *gst_buffer_pool_get_config(GstBufferPool *pool)
-  gst_buffer_pool_get_config: { parameters: ["u64"], result: "u64" },
   // GstFlowReturn gst_buffer_pool_acquire_buffer(GstBufferPool *pool, GstBuffer **buffer, GstBufferPoolAcquireParams *params)
   gst_buffer_pool_acquire_buffer: { parameters: ["u64", "buffer", "buffer"], result: "i32" },
-  // gboolean gst_buffer_pool_set_config(GstBufferPool *pool, GstStructure *config)
-  gst_buffer_pool_set_config: { parameters: ["u64", "u64"], result: "i32" },
-  // void gst_buffer_pool_release_buffer(GstBufferPool *pool, GstBuffer *buffer)
-  gst_buffer_pool_release_buffer: { parameters: ["u64", "u64"], result: "void" },
-  // void gst_buffer_pool_config_set_params(GstStructure *config, GstCaps *caps, guint size, guint min_buffers, guint max_buffers)
-  gst_buffer_pool_config_set_params: { parameters: ["u64", "u64", "u32", "u32", "u32"], result: "void" },
-  // gboolean gst_buffer_pool_config_get_params(GstStructure *config, GstCaps **caps, guint *size, guint *min_buffers, guint *max_buffers)
-  gst_buffer_pool_config_get_params: { parameters: ["u64", "buffer", "buffer", "buffer", "buffer"], result: "i32" },
-  // gboolean gst_buffer_pool_config_get_allocator(GstStructure *config, GstAllocator **allocator, GstAllocationParams *params)
-  gst_buffer_pool_config_get_allocator: { parameters: ["u64", "buffer", "buffer"], result: "i32" },
-  // void gst_buffer_pool_config_add_option(GstStructure *config, const gchar *option)
-  gst_buffer_pool_config_add_option: { parameters: ["u64", "buffer"], result: "void" },
-  // void gst_buffer_pool_config_set_allocator(GstStructure *config, GstAllocator *allocator, const GstAllocationParams *params)
-  gst_buffer_pool_config_set_allocator: { parameters: ["u64", "u64", "buffer"], result: "void" },
   // gulong gst_pad_add_probe(GstPad *pad, GstPadProbeType mask, GstPadProbeCallback callback, gpointer user_data, GDestroyNotify destroy_data)
   gst_pad_add_probe: { parameters: ["u64", "u32", "u64", "u64", "u64"], result: "u64" },
   // void gst_pad_remove_probe(GstPad *pad, gulong id)
@@ -391,41 +215,12 @@ export const SYMBOLS = {
   gst_pad_get_current_caps: { parameters: ["u64"], result: "u64" },
   // GstPad *gst_pad_get_peer(GstPad *pad)
   gst_pad_get_peer: { parameters: ["u64"], result: "u64" },
-  // GstPadDirection gst_pad_get_direction(GstPad *pad)
-  gst_pad_get_direction: { parameters: ["u64"], result: "u32" },
   // GstElement *gst_pad_get_parent_element(GstPad *pad)
   gst_pad_get_parent_element: { parameters: ["u64"], result: "u64" },
-  // GstCaps *gst_pad_query_caps(GstPad *pad, GstCaps *filter)
-  gst_pad_query_caps: { parameters: ["u64", "u64"], result: "u64" },
   // gboolean gst_pad_send_event(GstPad *pad, GstEvent *event)
   gst_pad_send_event: { parameters: ["u64", "u64"], result: "i32" },
-  // gboolean gst_pad_push_event(GstPad *pad, GstEvent *event)
-  gst_pad_push_event: { parameters: ["u64", "u64"], result: "i32" },
-  // void gst_query_parse_allocation(GstQuery *query, GstCaps **caps, gboolean *need_pool)
-  gst_query_parse_allocation: { parameters: ["u64", "buffer", "buffer"], result: "void" },
-  // gboolean gst_query_find_allocation_meta(GstQuery *query, GType api, guint *index)
-  gst_query_find_allocation_meta: { parameters: ["u64", "u64", "buffer"], result: "i32" },
-  // guint gst_query_get_n_allocation_pools(GstQuery *query)
-  gst_query_get_n_allocation_pools: { parameters: ["u64"], result: "u32" },
-  // void gst_query_parse_nth_allocation_pool(GstQuery *query, guint index, GstBufferPool **pool, guint *size, guint *min_buffers, guint *max_buffers)
-  gst_query_parse_nth_allocation_pool: {
-    parameters: ["u64", "u32", "buffer", "buffer", "buffer", "buffer"],
-    result: "void",
-  },
-  // guint gst_query_get_n_allocation_params(GstQuery *query)
-  gst_query_get_n_allocation_params: { parameters: ["u64"], result: "u32" },
   // void gst_query_parse_nth_allocation_param(GstQuery *query, guint index, GstAllocator **allocator, GstAllocationParams *params)
   gst_query_parse_nth_allocation_param: { parameters: ["u64", "u32", "buffer", "buffer"], result: "void" },
-  // void gst_query_add_allocation_pool(GstQuery *query, GstBufferPool *pool, guint size, guint min_buffers, guint max_buffers)
-  gst_query_add_allocation_pool: { parameters: ["u64", "u64", "u32", "u32", "u32"], result: "void" },
   // void gst_query_add_allocation_param(GstQuery *query, GstAllocator *allocator, const GstAllocationParams *params)
   gst_query_add_allocation_param: { parameters: ["u64", "u64", "buffer"], result: "void" },
-  // void gst_query_add_allocation_meta(GstQuery *query, GType api, const GstStructure *params)
-  gst_query_add_allocation_meta: { parameters: ["u64", "u64", "u64"], result: "void" },
-  // const gchar *gst_context_get_context_type(const GstContext *context)
-  gst_context_get_context_type: { parameters: ["u64"], result: "u64" },
-  // const GstStructure *gst_context_get_structure(const GstContext *context)
-  gst_context_get_structure: { parameters: ["u64"], result: "u64" },
-  // GstStructure *gst_context_writable_structure(GstContext *context)
-  gst_context_writable_structure: { parameters: ["u64"], result: "u64" },
 } as const satisfies Deno.ForeignLibraryInterface;

@@ -10,8 +10,6 @@ import type { GstApp } from "../../ffi/gst_app/functions.ts";
 import { SYMBOLS as APP } from "../../ffi/gst_app/symbols.ts";
 import type { GstAudio } from "../../ffi/gst_audio/functions.ts";
 import { SYMBOLS as AUDIO } from "../../ffi/gst_audio/symbols.ts";
-import type { GstVa } from "../../ffi/gst_va/functions.ts";
-import { SYMBOLS as VA } from "../../ffi/gst_va/symbols.ts";
 import type { GstVideo } from "../../ffi/gst_video/functions.ts";
 import { SYMBOLS as VIDEO } from "../../ffi/gst_video/symbols.ts";
 import type { GStreamer } from "../../ffi/gstreamer/functions.ts";
@@ -27,11 +25,10 @@ import { textAt } from "../core/native/text.ts";
 export const checks: Checks = new Checks("gstreamer");
 
 const BASE = "Install GStreamer 1.22 or newer: apt install libgstreamer-plugins-base1.0-0 gstreamer1.0-plugins-base.";
-const BAD = "Install it: apt install gstreamer1.0-plugins-bad.";
 
-function library<F>(part: string, file: string, symbols: Deno.ForeignLibraryInterface, hint = BASE): () => F {
+function library<F>(part: string, file: string, symbols: Deno.ForeignLibraryInterface): () => F {
   const api = part === "" ? "gstreamer" : `gstreamer_${part}`;
-  return keptLibrary<F>({ api, candidates: libraryPaths(`lib${file}.so.0`), symbols, hint });
+  return keptLibrary<F>({ api, candidates: libraryPaths(`lib${file}.so.0`), symbols, hint: BASE });
 }
 
 /** A library of GStreamer's besides its core: `family` returns one of the types that it registers. */
@@ -39,10 +36,9 @@ function part<F>(
   name: string,
   symbols: Deno.ForeignLibraryInterface,
   family: (functions: F) => readonly [type: bigint, base: string],
-  hint?: string,
 ): () => F {
   const file = `gst${name}-1.0`;
-  const open = library<F>(name, file, symbols, hint);
+  const open = library<F>(name, file, symbols);
   let functions: F | undefined;
   return () => functions ??= ofOneBuild(open(), family, file);
 }
@@ -74,9 +70,6 @@ export const gstAudio: () => GstAudio = part(
 
 /** Memory that is an fd. It registers no type before it is used. */
 export const gstAllocators: () => GstAllocators = library("allocators", "gstallocators-1.0", ALLOCATORS);
-
-/** Memory that is a surface of VA-API's: a library of the plugins that Debian calls bad. */
-export const gstVa: () => GstVa = part("va", VA, (va) => [va.gst_va_allocator_get_type(), "GstAllocator"], BAD);
 
 /** Two copies of GLib or of GStreamer in a process know nothing of each other's types. */
 function ofOneBuild<F>(

@@ -1,10 +1,7 @@
 import { run } from "./backports.ts";
 import { announce, capture } from "./capture.ts";
 
-const NAMES = [
-  ...["libglib2.0-dev", "libgstreamer1.0-dev"],
-  ...["base", "bad"].map((set) => `libgstreamer-plugins-${set}1.0-dev`),
-];
+const NAMES = ["libglib2.0-dev", "libgstreamer1.0-dev", "libgstreamer-plugins-base1.0-dev"];
 
 /** A folder of this checkout that git does not see. */
 const FOLDER = new URL("../../.gstreamer", import.meta.url).pathname;

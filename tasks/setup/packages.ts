@@ -71,7 +71,6 @@ export const PACKAGES: readonly Package[] = [
   { name: "gstreamer1.0-plugins-base", for: ["test", "bench", "guest"], why: "its sources, converters, appsink" },
   { name: "gstreamer1.0-plugins-good", for: ["test"], why: "its files and cameras" },
   { name: "gstreamer1.0-plugins-ugly", for: ["test"], why: "x264enc" },
-  { name: "gstreamer1.0-plugins-bad", for: ["guest"], why: "its elements of VA-API, and libgstva" },
   { name: "gstreamer1.0-libav", for: ["test"], why: "FFmpeg's decoders as its elements" },
   { name: "vainfo", for: ["guest"], why: "a second opinion on what a VA-API driver can do" },
   { name: "qemu-system-x86", for: ["guest"], why: "the machine that it is" },

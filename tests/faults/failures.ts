@@ -314,7 +314,6 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   gstreamer_video: gstreamer.VIDEO,
   gstreamer_audio: gstreamer.AUDIO,
   gstreamer_allocators: gstreamer.ALLOCATORS,
-  gstreamer_va: gstreamer.VA,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,
