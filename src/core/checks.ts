@@ -47,7 +47,10 @@ export class Checks {
   /** Throws unless a value is an integer in a range. */
   assertInteger(value: unknown, argument: string, least: number, most: number): asserts value is number {
     if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return;
-    throw this.wrong(argument, `expected an integer from ${least} to ${most}, got ${shown(value)}.`);
+    throw this.wrong(
+      argument,
+      `expected an integer from ${least} to ${most}, got ${typeof value === "number" ? value : aKind(value)}.`,
+    );
   }
 
   /** Throws unless each of these values, by their names, is a boolean. */

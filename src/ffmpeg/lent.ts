@@ -33,7 +33,9 @@ export function isLent(buffer: Address): boolean {
  */
 export function frameIn<T extends Tensor>(context: Context, frame: Frame<T>, on?: Context): Frame<T> {
   if (!isMade<Frame<T>>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
-  if (frame.target.context !== on) checks.assertHere(frame.target.context, context, "frame");
+  if (frame.target.context !== on) {
+    checks.assertHere(frame.target.context, context, "frame", "it", "Map it: graph.map(frame, ffmpeg).");
+  }
   return frame;
 }
 

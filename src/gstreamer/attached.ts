@@ -177,7 +177,8 @@ function picture({ video, crop }: Metas, blocks: readonly Block[], caps: Caps | 
   const whole = video ?? said;
   if (whole === undefined) {
     const what = caps === undefined ? "there are none, and its GstBuffer has no GstVideoMeta" : `they are ${caps.name}`;
-    throw checks.wrong("caps", `${what}: what it holds is not known.`, "attachBytes() has its bytes.");
+    const hint = "attachBytes() has its bytes; in front of an appsink, decodebin makes frames of them.";
+    throw checks.wrong("caps", `${what}: what it holds is not known.`, hint);
   }
   const format = pixelsFormat(whole.format, "pointer");
   if (said !== undefined && said.format !== whole.format) {

@@ -79,19 +79,30 @@ export class Bus {
     [this.isEnded, this.failure, this.#isHeard] = [false, why, true];
   }
 
+  #fail(why: unknown): void {
+    if (this.failure === undefined) [this.failure, this.#isHeard] = [why, false];
+  }
+
   #take(message: Address): void {
     const { type, src } = readGstMessage(viewAt(message, GstMessage.size, "gstreamer"), 0);
     try {
       if (type === GST_MESSAGE_EOS) this.isEnded = true;
       else if (type === GST_MESSAGE_WARNING) this.#onWarning(errorIn(message, src, "gst_message_parse_warning"));
-      else if (this.failure === undefined) {
-        [this.failure, this.#isHeard] = [errorIn(message, src, "gst_message_parse_error"), false];
-      }
+      else this.#fail(errorIn(message, src, "gst_message_parse_error"));
+    } catch (error) { // of the program's own warning(): the pipeline has to end all the same
+      this.#fail(error);
     } finally {
       gst().gst_mini_object_unref(message);
     }
   }
 }
+
+/** What to do, by the reason that a source gives for its end: GStreamer's sentence is "Internal data stream error". */
+const HINTS: Readonly<Record<string, string | undefined>> = {
+  "not-negotiated":
+    "Elements that are linked do not agree on a format: put videoconvert, videoscale or audioconvert between.",
+  "not-linked": "Frames go nowhere: is a ! missing, or a sink that takes what comes?",
+};
 
 function errorIn(
   message: Address,
@@ -103,6 +114,8 @@ function errorIn(
   const element = takenText(gst().gst_object_get_name(source)) ?? "an element without a name";
   const { said, ...about } = saidBy(error[0] as Address);
   const what = parse === "gst_message_parse_error" ? "failed with" : "warns of";
-  const fields = { api: "gstreamer", ...about };
-  return new PipelineError(`${element} ${what} ${said}.`, element, takenText(debug[0] as Address), fields);
+  const debugText = takenText(debug[0] as Address);
+  const hint = HINTS[debugText?.match(/reason ([a-z-]+) \(/)?.[1] ?? ""];
+  const fields = { api: "gstreamer", ...about, ...hint !== undefined && { hint } };
+  return new PipelineError(`${element} ${what} ${said}.`, element, debugText, fields);
 }

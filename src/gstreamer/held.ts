@@ -76,7 +76,7 @@ function given(buffer: Address, caps: unknown): Given {
     areDmaBufs = kindOf(allocator as Address) === "dmabuf" && areDmaBufs;
     memories.push({ address, offset: Number(offset), byteLength: Number(size) });
     if (!isLent(address)) continue;
-    const remedy = "Use the frame that gstreamer.buffer() was given.";
+    const remedy = "Use the frame that was written, or that gstreamer.buffer() was given.";
     throw checks.wrong("pointer", "its GstBuffer is over a tensor's memory.", remedy);
   }
   return { buffer, caps, memories, areDmaBufs, isWritable, moment: momentOf(buffer) };

@@ -100,7 +100,7 @@ const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).
 /** The dma-bufs of a frame of the context that GStreamer's was opened on; undefined for a frame in memory. */
 function pictureOf(context: GStreamerContext, frame: Frame): NativePicture | undefined {
   if (context.on !== undefined && frame.target.context === context.on) return context.on.natives!.pictureOf(frame);
-  checks.assertHere(frame.target.context, context, "frame");
+  checks.assertHere(frame.target.context, context, "frame", "it", "Map it: graph.map(frame, gstreamer).");
   return undefined;
 }
 

@@ -24,7 +24,10 @@ import { Source, type SourceOptions } from "./source.ts";
 
 /** Options of {@link GStreamerContext.launch}. */
 export interface LaunchOptions {
-  /** Called for each warning of an element, on the program's own thread. Left out, they are written with `console.warn`. */
+  /**
+   * Called for each warning of an element, on the program's own thread. What it throws is thrown by what waits for the
+   * pipeline, as an element's error is. Left out, warnings are written with `console.warn`.
+   */
   readonly warning?: (warning: PipelineError) => void;
 }
 
@@ -50,6 +53,7 @@ export class Pipeline extends NativeObject {
   readonly resource: Resource;
   readonly #inside: { readonly context: GStreamerContext; readonly playback: Playback };
   readonly #sinks = new Map<string, PipelineSink>();
+  readonly #sources = new Map<string, Source>();
 
   /** Made by a context. */
   constructor(context: GStreamerContext, description: string, options: LaunchOptions) {
@@ -177,7 +181,10 @@ export class Pipeline extends NativeObject {
    * @throws {InteropError} if the pipeline has begun, and was not stopped.
    */
   source(name: string, info: FrameInfo, options: SourceOptions = {}): WritableStream<Frame> {
-    return new WritableStream(new Source(this, this.#inside, name, info, options));
+    const source = new Source(this, this.#inside, name, info, options);
+    this.#sources.get(name)?.replace();
+    this.#sources.set(name, source);
+    return new WritableStream(source);
   }
 
   /** Ends it without blocking the event loop: elements stop on another thread. */

@@ -22,7 +22,7 @@ export interface SinkOptions extends BufferOptions {
   readonly queue?: number;
   /** True to drop the oldest frame that waits, rather than have GStreamer wait: for cameras. What the description says. */
   readonly drop?: boolean;
-  /** Ends the loop, which throws its reason. The pipeline goes on. */
+  /** Ends the loop that begins next, which throws its reason. The pipeline goes on. */
   readonly signal?: AbortSignal;
   /**
    * False to have `into` do without machine code: buffers that elements have made get memory of ours once the first frame is
@@ -94,7 +94,7 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
     checks.assertSignal(signal, "signal");
     if (queue !== undefined) gstApp().gst_app_sink_set_max_buffers(this.#sink, queue);
     if (drop !== undefined) gstApp().gst_app_sink_set_drop(this.#sink, Number(drop));
-    if (signal !== undefined) this.#signal = signal;
+    this.#signal = signal;
     if (into !== undefined) this.#write(into, slots, machineCode);
   }
 
@@ -125,12 +125,13 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
       throw new InteropError("The frames of this sink are taken by another loop.", { api: "gstreamer", hint });
     }
     this.#isTaken = true;
+    const signal = this.#signal; // sink() may be called again in the middle of the loop
     try {
       if (this.#pool !== undefined) await this.#adopt(this.#pool);
       await this.#playback.begin();
       for (;;) {
         await this.#pace.next();
-        const sample = await this.#pull();
+        const sample = await this.#pull(signal);
         if (sample === undefined) return;
         yield this.#frameOf(sample, this.#pool);
       }
@@ -152,10 +153,10 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
   }
 
   /** The next GstSample; undefined at the end. */
-  async #pull(): Promise<Address | undefined> {
+  async #pull(signal: AbortSignal | undefined): Promise<Address | undefined> {
     const playback = this.#playback;
     for (;;) {
-      this.#signal?.throwIfAborted();
+      signal?.throwIfAborted();
       playback.calls.assertGoing();
       const { gst_app_sink_try_pull_sample: taken, gst_app_sink_try_pull_sampleAsync: waited } = gstApp();
       let sample = taken(this.#sink, 0n);

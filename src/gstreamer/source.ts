@@ -43,6 +43,7 @@ export class Source implements UnderlyingSink<Frame> {
   readonly #times = new Timeline(checks, NANOSECONDS);
   readonly #most: bigint;
   #info: FrameInfo;
+  #isReplaced = false;
 
   constructor(
     pipeline: Pipeline,
@@ -73,6 +74,7 @@ export class Source implements UnderlyingSink<Frame> {
   async write(frame: Frame): Promise<void> {
     const playback = this.#playback;
     assertFrame(frame);
+    this.#assertCurrent();
     await playback.begin();
     await frame.finished();
     while (this.#isFull()) await playback.calls.run(() => new Promise((resolve) => void setTimeout(resolve, EVERY_MS)));
@@ -89,13 +91,15 @@ export class Source implements UnderlyingSink<Frame> {
   }
 
   async close(): Promise<void> {
+    this.#assertCurrent();
     await this.#playback.begin();
     this.#assertTaking();
     this.#playback.calls.assertPassed(gstApp().gst_app_src_end_of_stream(this.#source), "gst_app_src_end_of_stream");
   }
 
   async abort(why: unknown): Promise<void> {
-    await this.#playback.ask(GST_STATE_NULL, why);
+    if (this.#isReplaced) return;
+    await this.#playback.ask(GST_STATE_NULL, why ?? new DOMException("The source was aborted.", "AbortError"));
   }
 
   /** Is there no room for a frame? @throws where there never will be. */
@@ -104,7 +108,19 @@ export class Source implements UnderlyingSink<Frame> {
     return gstApp().gst_app_src_get_current_level_buffers(this.#source) >= this.#most;
   }
 
+  /** Another stream writes to the appsrc from now on. */
+  replace(): void {
+    this.#isReplaced = true;
+  }
+
+  #assertCurrent(): void {
+    if (!this.#isReplaced) return;
+    const hint = "Write to the stream that the newest source() of this name has returned.";
+    throw new InteropError("Another stream writes to this source.", { api: "gstreamer", hint });
+  }
+
   #assertTaking(): void {
+    this.#assertCurrent();
     const { bus: { isEnded }, isStopped } = this.#playback;
     this.#playback.assertGoing();
     if (!isEnded && !isStopped) return;

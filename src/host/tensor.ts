@@ -188,7 +188,8 @@ export class HostTensor<D extends DType = DType> extends Tensor<Address> {
     throw new ArgumentError(`${this.name} has no fd.`, {
       api: "host",
       fn: "exportFd",
-      hint: "Allocate it with host.allocate({ sharable: true }).",
+      hint:
+        "Call it on what host.allocate({ sharable: true }) returned, and not on a part of it: a channel sends parts.",
     });
   }
 

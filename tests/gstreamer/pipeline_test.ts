@@ -165,6 +165,33 @@ test("warnings are written with console.warn, or passed to the program", async (
   assertEquals(given.map(({ debug, code }) => [debug, code]), [["camera.c(12)", 1]]);
 });
 
+test("what warning() throws is thrown by what waits, and the pipeline ends all the same", async () => {
+  using gst = await GStreamerContext.open();
+  const before = JSON.stringify(ledger.alive);
+  const warning = () => {
+    throw new Error("the program's own");
+  };
+  const written = await warningsOf(async () => {
+    await using pipeline = gst.launch("videotestsrc is-live=true ! fakesink name=last", { warning });
+    await pipeline.play();
+    postWarning(pipeline.handle, "the lens is dirty", "camera.c(12)");
+    await assertRejects(() => pipeline.ended(), Error, "the program's own");
+    await pipeline.stop();
+    await pipeline.play();
+    postWarning(pipeline.handle, "the lens is dirty", "camera.c(12)");
+    pipeline[Symbol.dispose](); // reads the bus
+  });
+  assertEquals(written, ["samepage: the program's own"]);
+  assertEquals(JSON.stringify(ledger.alive), before);
+});
+
+test("an error says what to do where a link is missing", async () => {
+  using gst = await GStreamerContext.open();
+  await using pipeline = gst.launch("videotestsrc fakesink");
+  const { hint } = await assertRejects(() => pipeline.ended(), PipelineError);
+  assertMatch(hint!, /a ! missing/);
+});
+
 test("a failure of which the program hears nowhere is warned of at the end", async () => {
   using gst = await GStreamerContext.open();
   const [written] = await warningsOf(async () => {

@@ -79,6 +79,23 @@ test("a signal ends a loop that waits, and the pipeline goes on", async () => {
   assertEquals(await numbers(pipeline.sink("out", { signal: controller.signal })).catch((error) => error), reason);
 });
 
+test("a signal ends the loop that it was given to, and no other", async () => {
+  using gst = await GStreamerContext.open();
+  await using pipeline = gst.launch(`videotestsrc num-buffers=9 ! ${SMALL} ! appsink name=out sync=false`);
+  const controller = new AbortController();
+  await assertRejects(
+    async () => {
+      for await (using _ of pipeline.sink("out", { signal: controller.signal })) {
+        pipeline.sink("out"); // leaves the signal of the loop under way
+        controller.abort(new Error("enough"));
+      }
+    },
+    Error,
+    "enough",
+  );
+  assertEquals((await numbers(pipeline.sink("out"))).length, 8);
+});
+
 test("sink() says what is wrong with a name", async () => {
   using gst = await GStreamerContext.open();
   await using pipeline = gst.launch("videotestsrc name=camera ! fakesink name=out");

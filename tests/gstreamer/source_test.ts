@@ -1,5 +1,5 @@
 /** Frames of a program's, written into pipelines. */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import {
   ArgumentError,
   type Frame,
@@ -185,6 +185,37 @@ withPipeline("abort() stops the pipeline, and its reason is thrown to who waits"
   await writer.abort(new Error("the program's own"));
   await read;
   await assertRejects(() => pipeline.ended(), Error, "the program's own");
+});
+
+withPipeline(
+  "an error says what to do where elements do not fit",
+  "appsrc name=in ! video/x-raw,format=NV12 ! fakesink",
+  async (there) => {
+    const writer = there.pipeline.source("in", GRAY).getWriter();
+    writer.closed.catch(() => {});
+    await writer.write(there.frame(1));
+    const { hint } = await assertRejects(() => there.pipeline.ended(), PipelineError);
+    assertMatch(hint!, /videoconvert/);
+  },
+);
+
+withPipeline("abort() without a reason ends what waits, too", THROUGH, async (there) => {
+  const writer = there.pipeline.source("in", GRAY).getWriter();
+  await writer.write(there.frame(1));
+  await writer.abort();
+  await assertRejects(() => firsts(there), DOMException, "aborted");
+});
+
+withPipeline("source() takes the place of an older stream of the same name", THROUGH, async (there) => {
+  const { pipeline, frame } = there;
+  const [older, newer, ended] = [1, 2, 3].map(() => pipeline.source("in", GRAY));
+  const refused = (use: Promise<void>) => assertRejects(() => use, InteropError, "Another stream writes");
+  await refused(older.getWriter().write(frame(1)));
+  await refused(newer.close());
+  const writer = ended.getWriter();
+  await writer.write(frame(3));
+  await writer.close();
+  assertEquals(await firsts(there), [3]);
 });
 
 withPipeline(
