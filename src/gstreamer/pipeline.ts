@@ -139,13 +139,12 @@ export class Pipeline extends NativeObject {
 
   /**
    * Drops all frames that are under way in it, from its sources to its sinks: what they share of the program's memory is
-   * given back. Frames that are taken live on.
+   * given back. A file goes on to be read from where that has come to. Frames that are taken live on.
    *
    * @throws {PipelineError} if an element has failed.
    */
-  flush(): void {
-    this.resource.assertLive();
-    this.#inside.playback.flush();
+  async flush(): Promise<void> {
+    await this.#inside.playback.flush();
   }
 
   /**

@@ -164,12 +164,8 @@ export class Playback {
   /** Goes to a time, in nanoseconds. */
   async seek(to: bigint, flags: number): Promise<void> {
     await this.#reach(this.isStopped ? GST_STATE_PAUSED : this.#wanted);
-    const { GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_SET, GST_SEEK_TYPE_NONE } = native;
-    const all = flags | GST_SEEK_FLAG_FLUSH;
     await this.waiting(async () => {
-      const { gst_element_seekAsync: seek } = gst();
-      const done = await seek(this.handle, 1, GST_FORMAT_TIME, all, GST_SEEK_TYPE_SET, to, GST_SEEK_TYPE_NONE, -1n);
-      if (done !== 0) return;
+      if (await this.#sought(flags, native.GST_SEEK_TYPE_SET, to)) return;
       const hint = "Sources that read files can go to a time; a camera, and frames that a program writes, cannot.";
       throw checks.wrong("seconds", "this pipeline cannot go there.", hint, "gst_element_seek");
     });
@@ -178,18 +174,29 @@ export class Playback {
   }
 
   /** Throws away what is in the pipeline. */
-  flush(): void {
-    this.bus.assertSound();
+  async flush(): Promise<void> {
+    this.assertGoing();
     if (this.isStopped) return;
-    const { gst_element_send_event: send, gst_event_new_flush_start, gst_event_new_flush_stop } = gst();
-    const stop = made(gst_event_new_flush_stop(1), "gst_event_new_flush_stop");
-    const start = allOrNothing("flushing", () => made(gst_event_new_flush_start(), "gst_event_new_flush_start"), [
-      () => unreference(stop),
-    ]);
-    const isDone = [start, stop].map((event) => send(this.handle, event) !== 0); // the second has what waits go on
-    if (isDone.includes(false)) throw takenError(NULL, "gst_element_send_event");
-    this.bus.read();
-    this.bus.isEnded = false;
+    await this.waiting(async () => {
+      // What reads a file would read no more after these events.
+      if (await this.#sought(0, native.GST_SEEK_TYPE_NONE, -1n)) return;
+      const { gst_element_send_event: send, gst_event_new_flush_start, gst_event_new_flush_stop } = gst();
+      const stop = made(gst_event_new_flush_stop(1), "gst_event_new_flush_stop");
+      const start = allOrNothing("flushing", () => made(gst_event_new_flush_start(), "gst_event_new_flush_start"), [
+        () => unreference(stop),
+      ]);
+      const isDone = [start, stop].map((event) => send(this.handle, event) !== 0); // the second has what waits go on
+      if (isDone.includes(false)) throw takenError(NULL, "gst_element_send_event");
+    });
+    this.bus.isEnded = false; // what was on the bus before is read
+  }
+
+  /** Has it go on from a place, without what is under way. Returns false where it cannot. */
+  async #sought(flags: number, type: number, to: bigint): Promise<boolean> {
+    const { GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_NONE } = native;
+    const { gst_element_seekAsync: seek } = gst();
+    const all = flags | GST_SEEK_FLAG_FLUSH;
+    return await seek(this.handle, 1, GST_FORMAT_TIME, all, type, to, GST_SEEK_TYPE_NONE, -1n) !== 0;
   }
 
   /** Makes a call that waits for a slice. @throws what the pipeline has failed with meanwhile. */

@@ -78,11 +78,19 @@ test("frames into a pipeline", "appsrc name=in ! fakesink", async ({ pipeline, g
   await pipeline.ended();
 });
 
+test("a flush of what cannot seek", "appsrc name=in ! fakesink", async ({ pipeline, graph, gst }) => {
+  const writer = pipeline.source("in", GRAY).getWriter();
+  writer.closed.catch(() => {});
+  using picture = host.allocateFrame(GRAY);
+  using mapped = graph.map(picture, gst, { access: "read" }) as Frame;
+  await writer.write(mapped);
+  await pipeline.flush();
+}, ["gstreamer.gst_element_seekAsync"]); // it fails of itself
+
 test("changes of state, and a seek", `videotestsrc num-buffers=90 ! ${SMALL} ! fakesink`, async ({ pipeline }) => {
   await pipeline.pause();
   await pipeline.seek(1);
   void [pipeline.position, pipeline.duration];
-  pipeline.flush();
   await pipeline.stop();
 });
 

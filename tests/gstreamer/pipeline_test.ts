@@ -246,9 +246,22 @@ test("flush() drops what waits, and the pipeline goes on", async () => {
   await using pipeline = gst.launch(`videotestsrc ! ${SMALL} ! queue ! appsink name=out sync=false`);
   let frames = 0;
   for await (using _ of pipeline.sink("out", { queue: 8 })) {
-    if (++frames === 10) pipeline.flush();
+    if (++frames === 10) await pipeline.flush();
     if (frames === 30) break;
   }
+});
+
+test("flush() has a file go on from where it has been read to", async () => {
+  using gst = await GStreamerContext.open();
+  const path = await clip("h264.mkv");
+  await using pipeline = gst.launch(`filesrc location=${path} ! decodebin ! appsink name=out sync=false`);
+  const times: bigint[] = [];
+  for await (using frame of pipeline.sink("out", { signal: AbortSignal.timeout(20_000) })) {
+    times.push(frame.info.media!.pts!);
+    if (times.length === 3) await pipeline.flush();
+  }
+  assert(times.every((time, i) => i === 0 || time > times[i - 1]), times.join());
+  assertEquals(await pipeline.ended(), true);
 });
 
 test("the end of a pipeline in any state leaves nothing", async () => {

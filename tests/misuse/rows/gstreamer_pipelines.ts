@@ -83,7 +83,7 @@ export default table(import.meta, {
       await pipeline.play();
       await pipeline.seek(0);
       say(pipeline.position! >= 0);
-      pipeline.flush();
+      await pipeline.flush();
     }),
     says: ["9 true", "appsink out of GStreamer pipeline", "true"],
   },
@@ -133,11 +133,17 @@ export default table(import.meta, {
     await pipeline[Symbol.asyncDispose]();
     fails("sink", () => pipeline.sink("out"), DisposedError);
     fails("source", () => pipeline.source("in", GRAY), DisposedError);
-    fails("flush", () => pipeline.flush(), DisposedError);
     fails("position", () => pipeline.position, DisposedError);
     fails("duration", () => pipeline.duration, DisposedError);
     fails("handle", () => pipeline.handle, DisposedError);
-    const calls = [pipeline.play(), pipeline.pause(), pipeline.stop(), pipeline.ended(), pipeline.seek(1)];
+    const calls = [
+      pipeline.play(),
+      pipeline.pause(),
+      pipeline.stop(),
+      pipeline.ended(),
+      pipeline.seek(1),
+      pipeline.flush(),
+    ];
     for (const { status } of await Promise.allSettled(calls)) if (status !== "rejected") throw new Error(status);
     for await (const _ of sink) throw new Error("a frame");
   }, { fails: { error: DisposedError, api: "core", message: /GStreamer pipeline was disposed/ } }),
