@@ -34,9 +34,10 @@ export const BYTES: Manner<ByteRange> = {
   },
   fetches: (source, access) => reads(access) || source.hasGaps,
   export(source, kind, access) {
-    const { range: { address, byteLength }, hasGaps } = source.described;
+    const { range, hasGaps } = source.described;
     const ports = portsOf(source.target)!;
-    if (isAddressed(ports, kind)) return { port: new Port(kind, { value: address!, byteLength }) };
+    const { byteLength } = range;
+    if (isAddressed(ports, kind)) return { port: new Port(kind, { value: range.address!, byteLength }) };
     return ports.export!(firstPlane(source), kind, byteLength, access, hasGaps);
   },
   stage(source, stage, kind) {
