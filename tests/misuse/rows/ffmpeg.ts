@@ -184,7 +184,7 @@ export default table(import.meta, {
   "a host's frame handed over": row(({ ffmpeg }) => {
     using picture = host.allocateFrame(NV12);
     ffmpeg.avFrame(any(picture));
-  }, wrong("frame", /belongs to host, and not to FFmpeg/)),
+  }, wrong("frame", /belongs to host, and not to FFmpeg/, /Map it/)),
   "a tensor handed over": row(({ ffmpeg }) => {
     using tensor = host.allocate({ shape: [1], dtype: "u8" });
     ffmpeg.avFrame(any(tensor));

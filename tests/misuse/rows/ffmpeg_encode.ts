@@ -158,7 +158,7 @@ export default table(import.meta, {
   "encode: a frame of the host's": row("a.png", {}, async ({ out }) => {
     using picture = host.allocateFrame(RGB);
     await out.write(any(picture));
-  }, wrong("frame", /belongs to host, and not to FFmpeg/)),
+  }, wrong("frame", /belongs to host, and not to FFmpeg/, /Map it/)),
   "encode: no frame": row(
     "a.png",
     {},
@@ -175,7 +175,7 @@ export default table(import.meta, {
     using picture = host.allocateFrame(RGB);
     using mapped = graph.map(picture, other) as Frame<FFmpegTensor>;
     await out.write(mapped);
-  }, wrong("frame", /belongs to another context/)),
+  }, wrong("frame", /belongs to another context/, /Map it/)),
   "encode: a frame after its end": row("a.png", {}, async ({ ffmpeg, out }) => {
     using graph = new MapperGraph([host, ffmpeg]);
     using picture = host.allocateFrame(RGB);

@@ -133,7 +133,7 @@ export default table(import.meta, {
     using other = VaapiContext.open({ node: NODE });
     using surface = other.allocateFrame(NV12);
     ffmpeg.avFrame(surface);
-  }, wrong("frame", /belongs to samepage's test driver, and not to FFmpeg/)),
+  }, wrong("frame", /belongs to samepage's test driver, and not to FFmpeg/, /Map it/)),
   "a surface that FFmpeg keeps, mapped for writing": {
     ...row(async ({ va, ffmpeg }) => {
       using graph = new MapperGraph([host, va]);

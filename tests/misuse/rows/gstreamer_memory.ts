@@ -248,7 +248,7 @@ export default table(import.meta, {
   "a host's frame handed over": row(({ gst }) => {
     using picture = host.allocateFrame(NV12);
     gst.buffer(any(picture));
-  }, wrong("frame", /belongs to host, and not to GStreamer/)),
+  }, wrong("frame", /belongs to host, and not to GStreamer/, /Map it/)),
   "a tensor handed over": row(({ gst }) => {
     using tensor = host.allocate({ shape: [1], dtype: "u8" });
     gst.buffer(any(tensor));

@@ -166,6 +166,7 @@ export default table(import.meta, {
       fails: {
         ...{ error: PipelineError, api: "gstreamer", code: 1, codeName: "gst-stream-error-quark" },
         message: /Internal data stream error/,
+        hint: /a sink that takes what comes/,
         has: { debug: /not-linked/ },
       },
     },
@@ -267,7 +268,7 @@ export default table(import.meta, {
     const writer = pipeline.source("in", GRAY).getWriter();
     writer.closed.catch(() => {});
     await writer.write(any(picture));
-  }, wrong("frame", /belongs to host/)),
+  }, wrong("frame", /belongs to host/, /Map it/)),
   "pipelines: no frame written": row(THROUGH, async ({ pipeline }) => {
     const writer = pipeline.source("in", GRAY).getWriter();
     writer.closed.catch(() => {});
@@ -310,6 +311,35 @@ export default table(import.meta, {
     await pipeline.ended();
     await write(there, GRAY);
   }, { fails: { error: InteropError, api: "gstreamer", message: /has begun/, hint: /before the first loop/ } }),
+  "pipelines: a stream that another took the place of": row(THROUGH, async (there) => {
+    const older = there.pipeline.source("in", GRAY).getWriter();
+    older.closed.catch(() => {});
+    there.pipeline.source("in", GRAY);
+    await older.write(there.frame());
+  }, {
+    fails: { error: InteropError, api: "gstreamer", message: /Another stream writes/, hint: /newest source\(\)/ },
+  }),
+  "pipelines: an abort without a reason": row(THROUGH, async (there) => {
+    const writer = there.pipeline.source("in", GRAY).getWriter();
+    await writer.write(there.frame());
+    await writer.abort();
+    await count(there.pipeline).catch((error) => say(String(error)));
+  }, { says: ["AbortError: The source was aborted."] }),
+  "pipelines: a ! that is missing": row("videotestsrc appsink name=out", ({ pipeline }) => count(pipeline), {
+    fails: {
+      error: PipelineError,
+      api: "gstreamer",
+      code: 1,
+      codeName: "gst-stream-error-quark",
+      message: /Internal data stream error/,
+      hint: /a ! missing/,
+    },
+  }),
+  "pipelines: encoded pictures at a sink": row(
+    "videotestsrc num-buffers=1 ! jpegenc ! appsink name=out",
+    ({ pipeline }) => count(pipeline),
+    wrong("caps", /image\/jpeg: what it holds is not known/, /decodebin/),
+  ),
   "pipelines: a stop in the middle of a write": row(
     "appsrc name=in ! identity sleep-time=1000000 ! fakesink",
     async (there) => {
