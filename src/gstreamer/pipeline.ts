@@ -139,7 +139,8 @@ export class Pipeline extends NativeObject {
 
   /**
    * Drops all frames that are under way in it, from its sources to its sinks: what they share of the program's memory is
-   * given back. A file goes on to be read from where that has come to. Frames that are taken live on.
+   * given back. Frames that are taken live on. A file goes on at a key frame at or before where it has been read to, so that
+   * frames which were taken can come again: `frame.info.media.pts` says so.
    *
    * @throws {PipelineError} if an element has failed.
    */
