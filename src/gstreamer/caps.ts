@@ -179,7 +179,7 @@ const CHROMA_SITES: Names = {
   ...{ topleft: video.GST_VIDEO_CHROMA_SITE_COSITED, top: video.GST_VIDEO_CHROMA_SITE_V_COSITED },
 };
 
-/** GStreamer's numbers, by FFmpeg's names: our fact, and the field of a GstVideoInfo. Of two names, the first is read. */
+/** GStreamer's numbers, by FFmpeg's names: the fact in `MediaFacts`, and the field of a GstVideoInfo. A number with two names is read as the first. */
 const NAMED = [
   ["matrix", "matrix", MATRICES],
   ["transfer", "transfer", TRANSFERS],

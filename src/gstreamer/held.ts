@@ -135,7 +135,7 @@ export class HeldBuffer {
   readonly handle: Address;
   readonly access: Access;
   readonly isCopy: boolean;
-  /** Its bytes, memory by memory. Of dma-bufs, the address is where they begin in the fd. */
+  /** Its bytes, memory by memory. The address of a dma-buf is where its bytes begin in the fd. */
   readonly blocks: readonly Block[];
   /** True until its reference is given back. */
   isHeld = true;

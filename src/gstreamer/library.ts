@@ -110,7 +110,7 @@ export function gst(): GStreamer {
 }
 
 /**
- * Initializes GStreamer, on another thread: it reads its registry of plugins, and makes it where there is none. Where it is
+ * Initializes GStreamer, on another thread: it reads its registry of plugins, or makes a missing one. Where it is
  * initialized already, that returns at once.
  *
  * @throws {LibraryNotFoundError} if it is not there.

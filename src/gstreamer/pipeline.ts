@@ -167,7 +167,7 @@ export class Pipeline extends NativeObject {
    * A stream of frames into an appsrc of the description: `appsrc name=in`. A write has the pipeline play, and waits while
    * the source is full. The bytes are not copied: GStreamer keeps them, and they can be read and not written meanwhile. A
    * frame over memory of samepage's ends once GStreamer has let go. `close` is the end of the stream; after `abort`, the
-   * pipeline is stopped, and whoever waits for it gets the reason.
+   * pipeline is stopped, and calls that wait for it throw the reason.
    *
    * A frame of another size or format than the one before changes what the elements after it are told. `media.pts` and
    * `timeBase` say when it is shown; one without follows the one before, by `media.duration` or `media.frameRate`.

@@ -117,7 +117,7 @@ export class Playback {
       this.bus.failure ??= stateError("gst_element_set_state");
       this.bus.assertSound();
     });
-    this.#asked.catch(() => {}); // whoever waits for it throws it
+    this.#asked.catch(() => {}); // a call that waits for it throws it
     return this.#asked;
   }
 

@@ -43,7 +43,7 @@ export interface UpstreamPoolInit<T extends Tensor> {
 
 /**
  * Buffers of ours for the elements in front of a sink, each in a tensor of its own. The elements write into them on their
- * own threads. A `GstMemory` stands over each; it is free where nobody but this pool refers to it.
+ * own threads. A `GstMemory` stands over each; it is free while this pool has the only reference.
  */
 export class UpstreamPool<T extends Tensor = Tensor> {
   readonly #init: UpstreamPoolInit<T>;

@@ -36,7 +36,7 @@ const NAMES: Names<SinkOptions> = {
   ...{ into: true, slots: true, machineCode: true },
 };
 
-/** Frames that wait, where nobody says how many: a pipeline without a bound fills the memory. */
+/** Frames that wait, where neither the program nor the description says how many: without a bound they fill the memory. */
 export const QUEUE = 4;
 export const MOST_QUEUED = 2 ** 20;
 

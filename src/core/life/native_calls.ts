@@ -12,7 +12,7 @@ export interface NativeCallsInit {
   readonly owner: Resource;
   /** Its native objects. They end once no call is in flight. */
   readonly undo: Undo;
-  /** Ends it: whoever calls then, or has called, gets the signal's reason. */
+  /** Ends it. Calls in flight and later ones throw the signal's reason. */
   readonly signal: AbortSignal | undefined;
   /** The library's errors, by the codes below zero that its functions return. */
   readonly error: ErrorMaker;

@@ -243,7 +243,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     return { kind, format: info.format, ...size, byteLength, planes: planes.map((plane) => plane.toJSON()) };
   }
 
-  /** Its planes: work in flight on one of them is in flight on the frame. There is none on those that were never made. */
+  /** Its planes: work in flight on one of them is in flight on the frame. A plane that was never made has no work. */
   protected override get parts(): readonly Mapped[] {
     return this.#planes;
   }

@@ -24,7 +24,7 @@ export interface Loan<R> {
 }
 
 interface Lent {
-  /** Of its flag, which does not say it any more after its end. */
+  /** Its flag's data. A disposed flag no longer returns it. */
   readonly data: Address;
   readonly flag: NativeFlag;
 }

@@ -74,7 +74,7 @@ export class HostPool {
   /**
    * Has CUDA make no more blocks, and frees the idle ones, which native code may take until then.
    *
-   * @param ifEmpty called where no block is left: nobody has one until the pool is open again
+   * @param ifEmpty called where no block is left: the pool hands out none until it is open again
    */
   close(ifEmpty: () => void): void {
     this.open = false;

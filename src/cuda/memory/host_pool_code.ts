@@ -62,7 +62,7 @@ export function takeCode(state: bigint): Code {
   code.op(0x48, 0x85, 0xc0).jump(JNZ, "pop"); // test rax, rax
 
   // No block is idle: CUDA makes one, on any thread, in the pool's context. The lock is free meanwhile, and the block counts
-  // as lent already, before it is asked whether the pool is open: so that whoever closes it sees the block, and keeps the
+  // as lent before this looks whether the pool is open: a call that closes the pool then sees the block, and keeps the
   // context.
   code.op(0xf0, 0x4c, 0x01, 0x6a, STATE.lent); // lock add [rdx + lent], r13: a load would overtake another store
   code.op(0x83, 0x7a, STATE.open, 0).jump(JZ, "closed"); // cmp dword ptr [rdx + open], 0
