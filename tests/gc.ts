@@ -58,6 +58,22 @@ export function openFds(): number {
   return [...Deno.readDirSync("/proc/self/fd")].length;
 }
 
+/** The longest that an fd is waited for which another thread has open for a moment, in milliseconds. */
+const MOST_WAITED = 2000;
+
+/**
+ * Fails unless so many fds are open. Another thread may have one for a moment: glibc reads a file to count the processors
+ * when a thread starts.
+ */
+export function assertOpenFds(expected: number): void {
+  const until = performance.now() + MOST_WAITED;
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  while (openFds() !== expected && performance.now() < until) Atomics.wait(pause, 0, 0, 1);
+  if (openFds() !== expected) {
+    throw new Error(`${openFds()} open fds, and not ${expected}: ${openFiles(/./).join(", ")}`);
+  }
+}
+
 /** What the fds of this process show whose names fit, in order: `"/dmabuf:"`, `"anon_inode:sync_file"`. */
 export function openFiles(wanted: RegExp): string[] {
   const links = Array.from(Deno.readDirSync("/proc/self/fd"), ({ name }) => {

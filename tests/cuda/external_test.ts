@@ -10,7 +10,7 @@ import { cString } from "../../src/core/native/text.ts";
 import { importAs } from "../../src/core/tensors/over.ts";
 import type { CudaContext, CudaTensor } from "@samepage/interop/cuda";
 import { BaseOf, OpenCLContext, openclDevices, type OpenCLTensor } from "@samepage/interop/opencl";
-import { openFds } from "../gc.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 import { kernelsOf } from "../opencl/help.ts";
 import { devices, gpuTest, withCuda } from "./help.ts";
 
@@ -133,7 +133,7 @@ gpuTest("CUDA imports memory by an fd as often as it is asked, in place, and lea
       cuda.stream.read(one, seen);
       assert(seen.every((byte) => byte === 22));
     }
-    assertEquals(openFds(), fds, "open fds");
+    assertOpenFds(fds);
   }));
 
 gpuTest(
@@ -162,7 +162,7 @@ bothTest("OpenCL refuses an fd that is not of memory, and leaves none", (_cuda, 
   assertThrows(() => imported(cl, memfd()), NativeCallError);
   const fds = openFds();
   for (let i = 0; i < 10; i++) assertThrows(() => imported(cl, memfd()), NativeCallError);
-  assertEquals(openFds(), fds, "open fds");
+  assertOpenFds(fds);
 });
 
 bothTest("OpenCL imports memory by an fd as often as it is asked, in place, and leaves no fd", (cuda, cl) => {
@@ -180,7 +180,7 @@ bothTest("OpenCL imports memory by an fd as often as it is asked, in place, and 
       assert(seen.every((byte) => byte === 9));
     }
   }
-  assertEquals(openFds(), fds, "open fds");
+  assertOpenFds(fds);
 });
 
 gpuTest("virtual memory goes to no platform that does not import it", () =>

@@ -27,7 +27,7 @@ import { libc } from "../../src/core/native/libc.ts";
 import { cString } from "../../src/core/native/text.ts";
 import { importAs } from "../../src/core/tensors/over.ts";
 import { CudaContext, type CudaTensor } from "../../src/cuda/mod.ts";
-import { openFds } from "../gc.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 import type { Fakes } from "./kernels/recording.ts";
 import { recordedTests } from "./recorded.ts";
 
@@ -120,7 +120,7 @@ function recordedTest(name: string, run: (cuda: CudaContext) => void): void {
     run(cuda);
     failing = undefined;
     cuda[Symbol.dispose]();
-    assertEquals(openFds(), fds, "open fds");
+    assertOpenFds(fds);
   });
 }
 
@@ -179,7 +179,7 @@ recordedTest("other code's memory by its fd is imported whole, and the fd stays 
   for (const name of ["cudaImportExternalMemory", "cudaExternalMemoryGetMappedBuffer"]) {
     failing = name;
     assertThrows(() => cuda.importMemory(fd, init), NativeCallError, name);
-    assertEquals(openFds(), fds);
+    assertOpenFds(fds);
   }
   closeFd(fd);
 });
@@ -289,7 +289,7 @@ recordedTest(
     }
     failing = "cudaImportExternalSemaphore";
     assertThrows(() => cuda.importSemaphore(fd), NativeCallError, failing);
-    assertEquals(openFds(), fds);
+    assertOpenFds(fds);
     closeFd(fd);
   },
 );

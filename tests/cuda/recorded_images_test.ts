@@ -22,7 +22,7 @@ import { libc } from "../../src/core/native/libc.ts";
 import { cString } from "../../src/core/native/text.ts";
 import { CudaContext } from "../../src/cuda/mod.ts";
 import { type ForeignImage, foreignImage } from "../foreign_image.ts";
-import { openFds } from "../gc.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 import type { Fakes } from "./kernels/recording.ts";
 import { recordedTests } from "./recorded.ts";
 
@@ -100,7 +100,7 @@ function recordedTest(name: string, run: (cuda: CudaContext) => void): void {
     [failing, told.length] = [undefined, 0];
     run(cuda);
     failing = undefined;
-    assertEquals(openFds(), fds, "open fds");
+    assertOpenFds(fds);
   });
 }
 
@@ -171,7 +171,7 @@ recordedTest(
     refused({ shape: [33, 70] }, "pixels of 4");
     failing = "cudaExternalMemoryGetMappedMipmappedArray";
     assertThrows(() => cuda.image({ dtype: "u8", channels: 4 }).importMemory(fd, init), NativeCallError, failing);
-    assertEquals(openFds(), fds);
+    assertOpenFds(fds);
     closeFd(fd);
   },
 );

@@ -9,11 +9,7 @@ import { OpenCLContext, openclDevices } from "../../src/opencl/mod.ts";
 import { assertSame } from "../conformance/bytes.ts";
 import { exported } from "../cuda/cells/exporter.ts";
 import { devices } from "../cuda/help.ts";
-
-/** How many fds the process has. */
-function openFds(): number {
-  return [...Deno.readDirSync("/proc/self/fd")].length;
-}
+import { assertOpenFds, openFds } from "../gc.ts";
 
 test("an fd of virtual memory, and its import", async (cuda) => {
   using memory = cuda.virtual.allocate(BYTES);
@@ -32,7 +28,7 @@ test("an fd of virtual memory, and its import", async (cuda) => {
     once,
     ["libc.fcntl", "cuda.cuMemImportFromShareableHandle", "cuda.cuMemMap", "cuda.cuMemSetAccess"],
     () => {
-      assertEquals(openFds(), fds, "open fds");
+      assertOpenFds(fds);
     },
   );
 });
@@ -49,7 +45,7 @@ test("memory of another API, by its fd", async (cuda) => {
   await swept(
     once,
     ["cudart.cudaImportExternalMemory", "cudart.cudaExternalMemoryGetMappedBuffer", "cudart.cudaDestroyExternalMemory"],
-    () => assertEquals(openFds(), fds, "open fds"),
+    () => assertOpenFds(fds),
   );
 });
 
@@ -145,7 +141,7 @@ test("a dma-buf", async (cuda) => {
   const faults = await swept(
     once,
     ["cuda.cuMemGetHandleForAddressRange"],
-    () => assertEquals(openFds(), fds, "open fds"),
+    () => assertOpenFds(fds),
   );
   assertNoneSwallowed(faults);
 });

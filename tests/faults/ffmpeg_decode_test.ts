@@ -3,7 +3,7 @@ import { assertEquals } from "@std/assert";
 import { FFmpegContext } from "../../src/ffmpeg/mod.ts";
 import { PROBES } from "../conformance/opencv_variants.ts";
 import { clip, missing } from "../ffmpeg/clips.ts";
-import { openFds } from "../gc.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 import { assertPairs, installPairs } from "./pairs.ts";
 import { sweep } from "./sweep.ts";
 
@@ -22,7 +22,7 @@ function test(name: string, fn: (ffmpeg: FFmpegContext) => Promise<() => Promise
       assertPairs();
       const fds = openFds();
       const faults = await sweep(operation, () => {
-        assertEquals(openFds(), fds, "open fds");
+        assertOpenFds(fds);
         assertPairs();
       }, PROBES);
       for (const { call } of faults) seen.add(call);

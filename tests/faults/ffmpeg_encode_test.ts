@@ -7,7 +7,7 @@ import { type EncodeOptions, FFmpegContext, type FFmpegTensor } from "../../src/
 import { host } from "../../src/host/mod.ts";
 import { PROBES } from "../conformance/opencv_variants.ts";
 import { clip, missing } from "../ffmpeg/clips.ts";
-import { openFds } from "../gc.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 import { assertPairs, forgetPairs, installPairs } from "./pairs.ts";
 import { sweep } from "./sweep.ts";
 
@@ -45,7 +45,7 @@ function test(
         forgetPairs();
         const fds = openFds();
         const intact = (failed = "") => {
-          assertEquals(openFds(), fds, "open fds");
+          assertOpenFds(fds);
           assertPairs();
           const left = Array.from(Deno.readDirSync(folder), ({ name }) => name);
           // What fails once the file is in its place does not take it away again.

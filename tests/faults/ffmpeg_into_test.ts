@@ -4,7 +4,7 @@ import { host } from "../../mod.ts";
 import { FFmpegContext } from "../../src/ffmpeg/mod.ts";
 import { PROBES } from "../conformance/opencv_variants.ts";
 import { clip, missing } from "../ffmpeg/clips.ts";
-import { openFds } from "../gc.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 import { assertPairs, installPairs } from "./pairs.ts";
 import { sweep } from "./sweep.ts";
 
@@ -25,7 +25,7 @@ Deno.test({
     assertPairs();
     const fds = openFds();
     const faults = await sweep(operation, () => {
-      assertEquals(openFds(), fds, "open fds");
+      assertOpenFds(fds);
       assertPairs();
     }, PROBES);
     const seen = new Set(faults.map(({ call }) => call));

@@ -3,7 +3,7 @@ import { assertEquals } from "@std/assert";
 import { type Frame, host, MapperGraph } from "../../mod.ts";
 import { GStreamerContext } from "../../src/gstreamer/mod.ts";
 import { PROBES } from "../conformance/opencv_variants.ts";
-import { openFds } from "../gc.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 import type { Address } from "../../ffi/address.ts";
 import { gst as native, gstVideo } from "../../src/gstreamer/library.ts";
 import { cString } from "../../src/core/native/text.ts";
@@ -60,7 +60,7 @@ for (const machineCode of [true, false]) {
       forgetPairs();
       const fds = openFds();
       const faults = await sweep(operation, () => {
-        assertEquals(openFds() <= fds, true, "open fds");
+        assertOpenFds(fds);
         assertPairs();
       }, SILENT);
       const seen = new Set(faults.map(({ call }) => call));

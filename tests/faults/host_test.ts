@@ -3,6 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { host, imageInfo, ledger } from "../../mod.ts";
 import { sweep } from "./sweep.ts";
 import { installTap } from "./tap.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 
 installTap();
 
@@ -22,15 +23,11 @@ function memfd(): number {
   return fd;
 }
 
-function openFds(): number {
-  return [...Deno.readDirSync("/proc/self/fd")].length;
-}
-
 function test(name: string, operation: () => void): void {
   Deno.test(`faults: ${name}`, async () => {
     operation();
     const fds = openFds();
-    const faults = await sweep(operation, () => assertEquals(openFds(), fds, "open fds"));
+    const faults = await sweep(operation, () => assertOpenFds(fds));
     assert(faults.length > 0, "it makes no native call");
   });
 }

@@ -4,7 +4,7 @@ import { type Frame, host, MapperGraph } from "../../mod.ts";
 import { closeFd } from "../../src/core/native/fd.ts";
 import type { HostTensor } from "../../src/host/mod.ts";
 import { VaapiContext, type VaapiTensor } from "../../src/vaapi/mod.ts";
-import { openFds } from "../gc.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 import { behave, buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
 import { picture } from "../vaapi/pixels.ts";
 import { sweep } from "./sweep.ts";
@@ -42,7 +42,7 @@ function test(name: string, words: readonly string[], operation: (there: There) 
       const there = { va, graph, surface, pixels };
       await operation(there);
       const fds = openFds();
-      const faults = await sweep(() => operation(there), () => assertEquals(openFds(), fds, "open fds"), SILENT);
+      const faults = await sweep(() => operation(there), () => assertOpenFds(fds), SILENT);
       assert(faults.length > 0, "it makes no native call");
       for (const { call } of faults) seen.add(call);
       behave();

@@ -17,7 +17,7 @@ import { type DecodeOptions, FFmpegContext, type FileSource } from "@samepage/in
 import type { Address } from "../../ffi/address.ts";
 import { avutil } from "../../src/ffmpeg/library.ts";
 import { assertAlive } from "../alive.ts";
-import { openFds } from "../gc.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 import { runModule } from "../process.ts";
 import { warningsOf } from "../warnings.ts";
 import { bytesOf, concat } from "./bytes.ts";
@@ -40,7 +40,7 @@ function test(name: string, fn: (there: There) => unknown): void {
         await fn({ ffmpeg, graph });
       }
       await assertAlive(alive, "alive after the test");
-      assertEquals(openFds(), fds, "open fds");
+      assertOpenFds(fds);
     },
   });
 }

@@ -18,7 +18,7 @@ import type { OpenCLTensor } from "@samepage/interop/opencl";
 import { type EncodeOptions, type Encoder, FFmpegContext, type FFmpegTensor } from "@samepage/interop/ffmpeg";
 import { assertAlive } from "../alive.ts";
 import { noSmallDisk, onSmallDisk } from "../full_disk.ts";
-import { openFds } from "../gc.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 import { HERE, open as openOpenCL } from "../opencl/help.ts";
 import { bytesOf } from "./bytes.ts";
 import { clip, decodedByProgram, missing } from "./clips.ts";
@@ -44,7 +44,7 @@ function test(name: string, fn: (there: There) => unknown, lacking = missing): v
         await Deno.remove(folder, { recursive: true });
       }
       await assertAlive(alive, "alive after the test");
-      assertEquals(openFds(), fds, "open fds");
+      assertOpenFds(fds);
     },
   });
 }

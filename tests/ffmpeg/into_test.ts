@@ -15,7 +15,7 @@ import {
 import { FFmpegContext, type FFmpegTensor, type FrameMemory } from "@samepage/interop/ffmpeg";
 import type { OpenCLTensor } from "@samepage/interop/opencl";
 import { assertAlive } from "../alive.ts";
-import { openFds } from "../gc.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 import { HERE, open as openOpenCL } from "../opencl/help.ts";
 import { clip, type ClipName, missing } from "./clips.ts";
 
@@ -30,7 +30,7 @@ function test(name: string, fn: (ffmpeg: FFmpegContext) => unknown, lacks = miss
         await fn(ffmpeg);
       }
       await assertAlive(alive, "alive after the test");
-      assertEquals(openFds(), fds, "open fds");
+      assertOpenFds(fds);
     },
   });
 }

@@ -21,7 +21,7 @@ import { buildFrames, CFrame, inC } from "../ffmpeg/frames.ts";
 import { value } from "../ffmpeg/open.ts";
 import { sweep } from "../faults/sweep.ts";
 import { installTap } from "../faults/tap.ts";
-import { openFds } from "../gc.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 import { behave, buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
 import { guestTest } from "./needs.ts";
 
@@ -51,7 +51,7 @@ function test(name: string, fn: (there: There) => unknown): void {
     }
     await until(() => ledger.alive["native.flag"] === undefined);
     await assertAlive(alive, "alive after the test");
-    assertEquals(openFds(), fds, "open fds");
+    assertOpenFds(fds);
   });
 }
 

@@ -12,7 +12,7 @@ import { assertAlive } from "../alive.ts";
 import { until } from "../conformance/bytes.ts";
 import { sweep } from "../faults/sweep.ts";
 import { installTap } from "../faults/tap.ts";
-import { openFds } from "../gc.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 import { CBuffer, Lent, locked, Owned, planesOf } from "../gstreamer/buffers.ts";
 import { behave, buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
 import { guestTest } from "./needs.ts";
@@ -43,7 +43,7 @@ function test(name: string, fn: (there: There) => unknown): void {
     }
     await until(() => ledger.alive["native.flag"] === undefined);
     await assertAlive(alive, "alive after the test");
-    assertEquals(openFds(), fds, "open fds");
+    assertOpenFds(fds);
   });
 }
 

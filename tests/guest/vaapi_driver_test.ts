@@ -5,7 +5,7 @@ import { dmabuf, type DmaBufTensor } from "../../src/dmabuf/mod.ts";
 import type { HostTensor } from "../../src/host/mod.ts";
 import { VaapiContext, type VaapiTensor } from "../../src/vaapi/mod.ts";
 import { assertAlive } from "../alive.ts";
-import { collect, Level, openFds } from "../gc.ts";
+import { assertOpenFds, collect, Level, openFds } from "../gc.ts";
 import { sweep } from "../faults/sweep.ts";
 import { installTap } from "../faults/tap.ts";
 import { behave, buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
@@ -37,7 +37,7 @@ function test(name: string, words: readonly string[], fn: (there: There) => unkn
     }
     behave();
     await assertAlive(alive, "alive after the test");
-    assertEquals(openFds(), fds, "open fds");
+    assertOpenFds(fds);
   });
 }
 
@@ -116,7 +116,7 @@ test("an export that fails after it has made fds leaves none", ["separate"], ({ 
   behave("separate", "export-fails");
   const before = openFds();
   for (let i = 0; i < 100; i++) assertThrows(() => graph.map(surface, dmabuf), NativeCallError, "OPERATION_FAILED");
-  assertEquals(openFds(), before);
+  assertOpenFds(before);
 });
 
 test("a tensor outlives nothing that it points into", ["separate"], ({ graph, va }) => {
@@ -160,7 +160,7 @@ async function sweepOf(operation: () => void, silent: readonly string[]): Promis
   let fds = openFds();
   const intact = (failed?: string) => {
     if (failed === "libc.close") fds = openFds();
-    assertEquals(openFds(), fds, "open fds");
+    assertOpenFds(fds);
   };
   const faults = await sweep(operation, intact, silent);
   assert(faults.length > 5, `${faults.length} faults`);

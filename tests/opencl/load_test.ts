@@ -1,6 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { host, ledger, region } from "@samepage/interop";
 import { assertBytes, bench, collect, filled, open, randomTensor, testEach } from "./help.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 
 const MAPS = 100_000;
 
@@ -14,12 +15,9 @@ function resident(): number {
   return Deno.memoryUsage().rss;
 }
 
-function openFds(): number {
-  return [...Deno.readDirSync("/proc/self/fd")].length;
-}
-
 function assertFlat(before: { rss: number; fds: number; alive: unknown }): void {
-  assertEquals({ fds: openFds(), alive: ledger.alive }, { fds: before.fds, alive: before.alive });
+  assertOpenFds(before.fds);
+  assertEquals(ledger.alive, before.alive);
   const growth = resident() - before.rss;
   assert(growth < MOST_GROWTH, `${MAPS} maps have left ${growth} bytes`);
 }
@@ -69,7 +67,7 @@ testEach("5,000 kernels submitted without a wait leave nothing", async (platform
   b.cl.queue.read(own, got);
   assertBytes(got, new Uint8Array(64).fill(5_000 & 255));
   b.cl.queue.finish();
-  assertEquals(openFds(), fds);
+  assertOpenFds(fds);
 });
 
 testEach("300 contexts leave nothing", async (platform) => {
@@ -82,7 +80,8 @@ testEach("300 contexts leave nothing", async (platform) => {
   const before = { rss: resident(), fds: openFds(), alive: ledger.alive };
   for (let i = 0; i < 300; i++) turn();
   await collect();
-  assertEquals({ fds: openFds(), alive: ledger.alive }, { fds: before.fds, alive: before.alive });
+  assertOpenFds(before.fds);
+  assertEquals(ledger.alive, before.alive);
 });
 
 testEach("a map of one slice costs the same beside 20,000 other slices that are mapped", (platform) => {

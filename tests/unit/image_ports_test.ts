@@ -10,7 +10,7 @@ import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import { dmabuf, DmaBufContext } from "../../src/dmabuf/mod.ts";
 import { host, type HostTensor } from "../../src/host/mod.ts";
 import { ManualGate } from "../gate.ts";
-import { openFds } from "../gc.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 import { drivers, PLANES, SIZE, STRIDE, TILED } from "./image_drivers.ts";
 import { withEmptyLedger } from "./ledger.ts";
 
@@ -40,7 +40,7 @@ Deno.test(
       viewOf(onHost.planes[0]).fill(1);
       viewOf(onHost.planes[1]).fill(2);
     }
-    assertEquals(openFds(), fds);
+    assertOpenFds(fds);
     using onHost = graph.map(surface, host);
     assertEquals(onHost.route.steps.map(({ edge, transfer }) => `${edge} ${transfer}`), [
       "surfaces→blocks alias",
@@ -112,7 +112,7 @@ Deno.test(
       using surface = made.allocate();
       const fds = openFds();
       assertThrows(() => made.graph.map(surface, made.blocks), error);
-      assertEquals(openFds(), fds);
+      assertOpenFds(fds);
       surface.assertUsable("read-write");
     }
     using made = drivers();
@@ -129,7 +129,7 @@ Deno.test(
     using surface = made.allocate();
     const fds = openFds();
     for (let i = 0; i < 10_000; i++) made.graph.map(surface, made.blocks)[Symbol.dispose]();
-    assertEquals(openFds(), fds);
+    assertOpenFds(fds);
   }),
 );
 
@@ -165,7 +165,7 @@ Deno.test(
     using third = show();
     assert(blockOf(third) === blockOf(second), "they show one block");
     for (const one of [onHost, second, third]) one[Symbol.dispose]();
-    assertEquals(openFds(), fds);
+    assertOpenFds(fds);
   }),
 );
 

@@ -19,6 +19,7 @@ import { Metadata } from "../../src/core/tensors/metadata.ts";
 import { host } from "../../src/host/mod.ts";
 import { socketPair } from "../libc.ts";
 import { withEmptyLedger } from "./ledger.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 
 const BYTES = { shape: [4096], dtype: "u8" } as const;
 const SEALED = F_SEAL_SHRINK | F_SEAL_GROW;
@@ -37,10 +38,6 @@ function reopened(fd: number, flags: number): number {
   return libc().open(cString(`/proc/self/fd/${fd}`), flags, 0);
 }
 
-function openFds(): number {
-  return [...Deno.readDirSync("/proc/self/fd")].length;
-}
-
 /** A test that leaves no fd open and nothing alive. */
 function test(name: string, run: () => void, expected?: Parameters<typeof withEmptyLedger>[1]): void {
   Deno.test(
@@ -49,7 +46,7 @@ function test(name: string, run: () => void, expected?: Parameters<typeof withEm
       libc();
       const before = openFds();
       run();
-      assertEquals(openFds(), before, "open fds");
+      assertOpenFds(before);
     }, expected),
   );
 }

@@ -1,8 +1,7 @@
-import { assertEquals } from "@std/assert";
 import { host, ledger, MapperGraph } from "../../mod.ts";
 import { VaapiContext } from "../../src/vaapi/mod.ts";
 import { assertAlive } from "../alive.ts";
-import { openFds } from "../gc.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 import { behave, buildDriver, NODE, useDriver } from "./driver.ts";
 
 const missing = await buildDriver();
@@ -35,7 +34,7 @@ export function driverTest(name: string, words: readonly string[], fn: (there: T
       }
       behave();
       await assertAlive(alive, "alive after the test");
-      assertEquals(openFds(), fds + keptFds, "open fds");
+      assertOpenFds(fds + keptFds);
     },
   });
 }

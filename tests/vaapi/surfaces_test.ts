@@ -4,7 +4,7 @@ import { AccessError, type Frame, host, NativeCallError, NoRouteError, region } 
 import type { HostTensor } from "../../src/host/mod.ts";
 import { closeFd, statusOf } from "../../src/core/native/fd.ts";
 import { VaapiContext, type VaapiTensor } from "../../src/vaapi/mod.ts";
-import { Level, openFds } from "../gc.ts";
+import { assertOpenFds, Level, openFds } from "../gc.ts";
 import { behave, NODE } from "./driver.ts";
 import { driverTest } from "./help.ts";
 import { assertSamePixels, picture, pixelsOf, randomFrame } from "./pixels.ts";
@@ -155,7 +155,7 @@ driverTest("an export that fails after it has made fds leaves none", ["separate"
     NativeCallError,
     "vaExportSurfaceHandle failed with VA_STATUS_ERROR_OPERATION",
   );
-  assertEquals(openFds(), before);
+  assertOpenFds(before);
 });
 
 driverTest("work of the device is a fence, and everything waits for it", [], async ({ graph, va }) => {

@@ -6,7 +6,7 @@ import { closeFd, duplicateFd, statusOf } from "../../src/core/native/fd.ts";
 import type { ImageAbility } from "../../src/vulkan/images/abilities.ts";
 import { choose } from "../../src/vulkan/images/choice.ts";
 import { ImageObject } from "../../src/vulkan/images/image_object.ts";
-import { openFds } from "../gc.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 import { warningsOf } from "../warnings.ts";
 import { shader, test, unless } from "./help.ts";
 
@@ -200,7 +200,7 @@ test("an image's fd is exported once, and nothing stays open", (vulkan) => {
       using _second = graph.map(image, other.image(RGBA), { access: "read" });
     }
   }
-  assertEquals(openFds(), before);
+  assertOpenFds(before);
 });
 
 test("a buffer that came from another Vulkan goes on from there, not from here", (vulkan) => {

@@ -4,7 +4,7 @@ import { VulkanContext, type VulkanTensor } from "@samepage/interop/vulkan";
 import type { VulkanExtensions } from "../../ffi/vulkan_extensions/functions.ts";
 import { Port } from "../../src/core/device/port.ts";
 import { closeFd, duplicateFd, statusOf } from "../../src/core/native/fd.ts";
-import { openFds } from "../gc.ts";
+import { assertOpenFds, openFds } from "../gc.ts";
 import { test, unless } from "./help.ts";
 
 const WORDS = { shape: [1024], dtype: "u32" } as const;
@@ -126,7 +126,7 @@ test("a tensor's fd is exported once, and duplicated for each who asks", (vulkan
     }
     assertEquals([openFds(), exports], [mapped, 0]);
   }
-  assertEquals(openFds(), before);
+  assertOpenFds(before);
 }, lacksFds);
 
 test("an fd that is no memory of Vulkan's is refused, and closed once", (vulkan) => {
@@ -135,7 +135,7 @@ test("an fd that is no memory of Vulkan's is refused, and closed once", (vulkan)
   const known = duplicateFd(fd);
   const port = new Port("opaque-fd", { fd, byteLength: 4096 });
   assertThrows(() => vulkan.ports.import!(port, "read-write"), NativeCallError, "vkAllocateMemory");
-  assertEquals(openFds(), before + 1);
+  assertOpenFds(before + 1);
   assertEquals(statusOf(known).byteLength, 65_536n);
   closeFd(known);
 }, lacksFds);
