@@ -59,6 +59,7 @@ export const libc: Library = {
     "getpid",
     "__errno_location",
     { name: "free", address: ["ptr"] },
+    { name: "bsearch", address: ["key", "base", "compar"] },
     { name: "strnlen", address: ["string"] },
     // In libdl before glibc 2.34:
     { name: "dladdr", address: ["address"], optional: true },

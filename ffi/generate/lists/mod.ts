@@ -9,6 +9,7 @@ import { cudaDriver } from "./cuda_driver.ts";
 import { cudaEgl } from "./cuda_egl.ts";
 import { cudaRuntime } from "./cuda_runtime.ts";
 import { cxxabi } from "./cxxabi.ts";
+import { dlpack } from "./dlpack.ts";
 import { dmabuf } from "./dmabuf.ts";
 import { egl, eglExtensions } from "./egl.ts";
 import { elf } from "./elf.ts";
@@ -34,6 +35,7 @@ import { vulkan, vulkanExtensions } from "./vulkan.ts";
 /** Every library that is generated: one folder of `ffi/` each. */
 export const LIBRARIES: readonly Library[] = [
   cxxabi,
+  dlpack,
   dmabuf,
   elf,
   libc,
