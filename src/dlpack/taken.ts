@@ -183,5 +183,6 @@ function deviceIn(contexts: readonly Context[], type: number, id: number) {
     }
   }
   const which = memory === "host" ? name : `${name}, number ${id}`;
-  throw checks.wrong("contexts", `the memory is of ${which}, and none of them is for that.`, `Open ${api} for it.`);
+  const hint = api === "host" ? "Pass host among them." : `Pass an open context of ${api} on that device.`;
+  throw checks.wrong("contexts", `the memory is of ${which}, and none of them is for that.`, hint);
 }
