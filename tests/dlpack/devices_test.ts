@@ -24,9 +24,7 @@ const OPEN: { readonly [api: string]: () => Opened } = {
 for (const [api, open] of Object.entries(OPEN)) {
   const reason = api === "Vulkan" ? missing() : undefined;
   const name = `toDLPack() and fromDLPack() share a part of a buffer of ${api}'s`;
-  Deno.test({ name: reason === undefined ? name : `${name} (not here: ${reason})`, ignore: reason !== undefined, fn });
-
-  async function fn() {
+  const fn = async () => {
     using context = open();
     using tensor = context.allocate({ shape: [1024], dtype: "f32" });
     context.queue.fill(tensor as never, 1);
@@ -39,7 +37,8 @@ for (const [api, open] of Object.entries(OPEN)) {
     const words = new Float32Array(6);
     await context.queue.read(same as never, words);
     assertEquals([...words], [1, 1, 1, 1, 1, 1]);
-  }
+  };
+  Deno.test({ name: reason === undefined ? name : `${name} (not here: ${reason})`, ignore: reason !== undefined, fn });
 }
 
 Deno.test("toDLPack() refuses memory that DLPack has no name for", () => {
