@@ -66,6 +66,8 @@ export class DLPackLoan extends Printed implements Disposable {
   readonly version: 0 | 1;
   /** How the consumer may use the bytes. */
   readonly access: Access;
+  /** Where the bytes lie: the type of device and its number, as `__dlpack_device__()` returns them. */
+  readonly device: { readonly type: number; readonly id: number };
   /** Its end of life: its bytes return with that. */
   readonly resource: Resource;
   readonly #flag: NativeFlag;
@@ -75,9 +77,10 @@ export class DLPackLoan extends Printed implements Disposable {
   /** Made by {@link toDLPack}. */
   constructor(lending: Lending) {
     super();
-    const { tensor: { name: of, grant }, access, version } = lending;
+    const { tensor: { name: of, grant }, place: { type, ordinal }, access, version } = lending;
     this.version = version;
     this.access = access;
+    this.device = { type, id: ordinal };
     const name = `DLPack loan of ${of}`;
     this.#flag = flagOf(lending, name);
     this.#address = this.#flag.data;
