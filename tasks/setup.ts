@@ -17,9 +17,9 @@ import { installNodeAv } from "./setup/node_av.ts";
 import { PACKAGES, PIP } from "./setup/packages.ts";
 import { NEEDS, type Purpose } from "./setup/purpose.ts";
 import { unpackVaDriver } from "./setup/va.ts";
-import { CUDA, FFMPEG_8, hasPip, hasWheels, INTEL, unpack, type Wheels } from "./setup/wheels.ts";
+import { ARROW, CUDA, FFMPEG_8, hasPip, hasWheels, INTEL, unpack, type Wheels } from "./setup/wheels.ts";
 
-const WHEELS: { readonly [purpose in Purpose]?: readonly Wheels[] } = { test: [CUDA, FFMPEG_8], intel: [INTEL] };
+const WHEELS: { readonly [purpose in Purpose]?: readonly Wheels[] } = { test: [CUDA, FFMPEG_8, ARROW], intel: [INTEL] };
 
 /** Installs all that is missing, and returns what could not be installed, and why. */
 async function setup(purpose: Purpose): Promise<string[]> {

@@ -38,6 +38,12 @@ export const FFMPEG_8: Wheels = {
   wheels: [{ name: "av", version: "18.1.0", why: "FFmpeg 8.1: av.libs/libavutil" }],
 };
 
+/** Apache Arrow, its C++ and its Python: 55 MB to download, 170 MB on the disk. */
+export const ARROW: Wheels = {
+  folder: folderOf(".arrow"),
+  wheels: [{ name: "pyarrow", version: "26.0.1", why: "the header that ffi/arrow is generated from; a client in Python" }],
+};
+
 /** What the loaders of a process need to find Intel's platform beside the others; nothing where it is not set up. */
 export async function intelEnv(): Promise<Readonly<Record<string, string>>> {
   if (!await hasWheels(INTEL)) return {};

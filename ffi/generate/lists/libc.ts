@@ -58,6 +58,7 @@ export const libc: Library = {
     "sched_yield",
     "getpid",
     "__errno_location",
+    "calloc",
     { name: "free", address: ["ptr"] },
     { name: "strnlen", address: ["string"] },
     // In libdl before glibc 2.34:
