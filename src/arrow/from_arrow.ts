@@ -12,7 +12,7 @@ import { type Access, accessOf } from "../core/memory/access.ts";
 import { closedAt } from "../core/memory/peers.ts";
 import { copyOf, probeObject, probePages } from "../core/native/foreign_addresses.ts";
 import { viewAt } from "../core/native/pin.ts";
-import { adoptTensor, type AttachOptions } from "../core/tensors/adopt.ts";
+import { adoptTensor, attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { APIS, checks, ordinalOf } from "./formats.ts";
@@ -143,19 +143,13 @@ function tableOf(columns: readonly ReadColumn[]): TableInfo {
 /** Makes the tensor of a column, at whose end `owner` is called. */
 type Attach = (context: Context, column: ReadColumn, access: Access, owner: () => void) => Tensor;
 
-const attachHost: Attach = (context, { address, layout }, access, owner) => {
-  const { byteLength } = layout;
-  const release = (fate: string) => void (fate === "unused" && owner());
-  assertOpen(address, layout);
-  const block = { kind: "host.arrow", address, byteLength };
-  return adoptTensor(context as unknown as MemoryTarget, { handle: address, release }, {
-    handle: address,
-    layout,
-    block,
-  }, {
-    access,
+const attachHost: Attach = (context, { address, layout }, wanted, owner) =>
+  attaching({ access: wanted, owner }, (access) => {
+    assertOpen(address, layout);
+    const block = { kind: "host.arrow", address, byteLength: layout.byteLength };
+    const object = { handle: address, release() {} }; // `owner` releases it, at the tensor's end
+    return adoptTensor(context as unknown as MemoryTarget, object, { handle: address, layout, block }, { access });
   });
-};
 
 function assertOpen(address: Address, { byteLength }: Layout): void {
   const closed = closedAt(address, byteLength);

@@ -4,6 +4,7 @@ import { owned } from "../core/life/ledger.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { CallbackWords } from "../core/native/callbacks.ts";
 import { permitted } from "../core/native/library.ts";
+import { keep } from "./lent.ts";
 
 const [SCHEMA, ARRAY] = [0, ArrowSchema.size / 8];
 const WORDS = ARRAY + ArrowDeviceArray.size / 8;
@@ -23,6 +24,7 @@ export class OwnedStructs {
     owned("arrow.structs", undo, () => {
       call(this.schema, words.all[SCHEMA + ArrowSchema.fields.release.offset / 8]);
       call(this.array, words.all[ARRAY + ArrowArray.fields.release.offset / 8]);
+      keep.letGo(); // they may have been of a tensor here
     });
   }
 

@@ -8,12 +8,12 @@ import { Resource } from "../core/life/resource.ts";
 import { allOrNothing, newUndo, type Undo, undoAll } from "../core/life/undo.ts";
 import { Printed, withFacts } from "../core/printed.ts";
 import { Frame, planesOf } from "../core/tensors/frame.ts";
-import { NativeKeep, NativeLoans } from "../core/tensors/native_loans.ts";
 import { type AddressedPlane, firstElement, Tensor } from "../core/tensors/tensor.ts";
 import { loadFunctions } from "../guard/functions.ts";
 import { assertMachine } from "../guard/machine.ts";
 import { Draft, type Word } from "./draft.ts";
 import { ABOUT, checks, DEVICES, EXTENSION, FORMATS, ordinalOf, TENSOR } from "./formats.ts";
+import { keep, loans } from "./lent.ts";
 import { OwnedStructs } from "./owned_structs.ts";
 import { releaseCode } from "./release_code.ts";
 
@@ -30,9 +30,6 @@ export interface ToArrowOptions {
 
 const OPTIONS: Names<ToArrowOptions> = { as: true, names: true };
 const KINDS = { list: true, tensor: true };
-
-const loans = new NativeLoans("Arrow");
-const keep = new NativeKeep<Tensor>("Have its consumer release the ArrowArray, or dispose what toArrow() returned.");
 
 /** What an array is, and where its bytes are: a node of both trees. */
 interface Node {
