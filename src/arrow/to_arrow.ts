@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { ArrowArray, ArrowDeviceArray, ArrowSchema } from "../../ffi/arrow/structs.ts";
-import { ARROW_DEVICE_CPU } from "../../ffi/arrow/constants.ts";
+import { ARROW_DEVICE_CPU, ARROW_FLAG_NULLABLE } from "../../ffi/arrow/constants.ts";
 import { isMade, type Names, optionsIn } from "../core/argument.ts";
 import { isContiguous } from "../core/layout/layout.ts";
 import { registerLater, type Registration, unregister } from "../core/life/finalizers.ts";
@@ -62,7 +62,7 @@ interface Node {
  * using tensor = host.allocate({ shape: [4, 2], dtype: "f32" });
  * using arrow = toArrow(tensor); // arrow.schema and arrow.array are addresses for a consumer
  * using again = fromArrow(arrow.schema, arrow.array, { contexts: [host] });
- * console.log(`${again}`); // host tensor [4,2] f32 (read)
+ * console.log(`${again}`, again.access); // host tensor [4,2] f32 read
  * ```
  */
 export function toArrow(given: Tensor | Frame, options: ToArrowOptions = {}): ArrowExport {
@@ -169,6 +169,7 @@ function writeSchema(draft: Draft, { name, format, metadata, children }: Node, r
   return draft.struct(ArrowSchema, {
     format: draft.text(format),
     name: draft.text(name),
+    flags: ARROW_FLAG_NULLABLE, // as in the types of others: with it, theirs and this one are equal
     metadata: metadata === undefined ? 0n : draft.bytes(metadata),
     ...childrenIn(draft, of, release),
   });
