@@ -60,6 +60,7 @@ export const libc: Library = {
     "__errno_location",
     "calloc",
     { name: "free", address: ["ptr"] },
+    { name: "bsearch", address: ["key", "base", "compar"] },
     { name: "strnlen", address: ["string"] },
     // In libdl before glibc 2.34:
     { name: "dladdr", address: ["address"], optional: true },

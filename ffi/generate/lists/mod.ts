@@ -10,6 +10,7 @@ import { cudaDriver } from "./cuda_driver.ts";
 import { cudaEgl } from "./cuda_egl.ts";
 import { cudaRuntime } from "./cuda_runtime.ts";
 import { cxxabi } from "./cxxabi.ts";
+import { dlpack } from "./dlpack.ts";
 import { dmabuf } from "./dmabuf.ts";
 import { egl, eglExtensions } from "./egl.ts";
 import { elf } from "./elf.ts";
@@ -36,6 +37,7 @@ import { vulkan, vulkanExtensions } from "./vulkan.ts";
 export const LIBRARIES: readonly Library[] = [
   arrow,
   cxxabi,
+  dlpack,
   dmabuf,
   elf,
   libc,

