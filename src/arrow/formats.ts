@@ -1,5 +1,6 @@
 import { ARROW_DEVICE_CPU, ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA_HOST } from "../../ffi/arrow/constants.ts";
 import { ARROW_DEVICE_CUDA_MANAGED } from "../../ffi/arrow/constants.ts";
+import type { ArrayPlace } from "../core/contract.ts";
 import { Checks } from "../core/checks.ts";
 import type { DType } from "../core/layout/dtype.ts";
 
@@ -20,22 +21,22 @@ export const OTHERS: Readonly<Record<string, string>> = {
   ...{ "+vL": "lists of varying length", "+m": "maps", "+u": "a union", "+r": "runs", "+s": "structs within structs" },
 };
 
-/** The device types that memory here has, by its kind. */
-export const DEVICES: Readonly<Record<string, number>> = {
-  host: ARROW_DEVICE_CPU,
-  cuda: ARROW_DEVICE_CUDA,
-  "cuda.virtual": ARROW_DEVICE_CUDA,
-  "cuda.pinned": ARROW_DEVICE_CUDA_HOST,
-  "cuda.managed": ARROW_DEVICE_CUDA_MANAGED,
-};
+/** The memory that a device type stands for: an API, and who reaches it. */
+interface Device {
+  readonly type: number;
+  readonly api: string;
+  readonly memory: ArrayPlace["memory"];
+}
 
-/** The API in which memory of a device type is attached. */
-export const APIS: ReadonlyMap<number, string> = new Map([
-  [ARROW_DEVICE_CPU, "host"],
-  [ARROW_DEVICE_CUDA, "cuda"],
-  [ARROW_DEVICE_CUDA_HOST, "cuda"],
-  [ARROW_DEVICE_CUDA_MANAGED, "cuda"],
-]);
+export const DEVICES: readonly Device[] = [
+  { type: ARROW_DEVICE_CPU, api: "host", memory: "host" },
+  { type: ARROW_DEVICE_CUDA, api: "cuda", memory: "device" },
+  { type: ARROW_DEVICE_CUDA_HOST, api: "cuda", memory: "host" },
+  { type: ARROW_DEVICE_CUDA_MANAGED, api: "cuda", memory: "managed" },
+];
+
+/** The number of the device that is not one of several: the CPU. */
+export const NO_NUMBER = -1n;
 
 /** The keys of an extension type in a schema's metadata, and the one that is a tensor's. */
 export const [EXTENSION, ABOUT, TENSOR] = [
@@ -43,8 +44,3 @@ export const [EXTENSION, ABOUT, TENSOR] = [
   "ARROW:extension:metadata",
   "arrow.fixed_shape_tensor",
 ] as const;
-
-/** A CUDA context's number of its device. */
-export function ordinalOf(context: object): bigint {
-  return BigInt((context as { readonly device: { readonly ordinal: number } }).device.ordinal);
-}

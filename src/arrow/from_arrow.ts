@@ -2,20 +2,16 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { ARROW_DEVICE_CPU } from "../../ffi/arrow/constants.ts";
 import { ArrowArray, ArrowDeviceArray, ArrowSchema, readArrowDeviceArray } from "../../ffi/arrow/structs.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
-import type { MemoryTarget } from "../core/contract.ts";
 import { contextOn } from "../core/device/device_on.ts";
 import type { Context } from "../core/graph/context.ts";
-import type { Layout, LayoutInit } from "../core/layout/layout.ts";
 import type { TableInfo } from "../core/layout/frame_info.ts";
 import { allOrNothing, newUndo, type Undo, undoAll } from "../core/life/undo.ts";
 import { type Access, accessOf } from "../core/memory/access.ts";
-import { closedAt } from "../core/memory/peers.ts";
-import { copyOf, probeObject, probePages } from "../core/native/foreign_addresses.ts";
+import { copyOf, probeObject } from "../core/native/foreign_addresses.ts";
 import { viewAt } from "../core/native/pin.ts";
-import { adoptTensor, attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { APIS, checks, ordinalOf } from "./formats.ts";
+import { checks, DEVICES, NO_NUMBER } from "./formats.ts";
 import { OwnedStructs } from "./owned_structs.ts";
 import { readArray, type ReadColumn } from "./read.ts";
 
@@ -69,15 +65,14 @@ export function fromArrow(schema: bigint, array: bigint, options: FromArrowOptio
   const all = checks.itemsIn<Context>(contexts, "contexts").map((context) => contextOn(checks, context));
   const [type, data] = [checks.handleIn<Address>(schema, "schema"), checks.handleIn<Address>(array, "array")];
   const read = readArray(type, data);
-  const context = contextFor(all, device ? deviceAt(data) : { device_type: ARROW_DEVICE_CPU, device_id: -1n });
-  const attach = context.api === "host" ? attachHost : attachDevice;
+  const { arrays, memory } = deviceIn(all, device ? deviceAt(data) : THE_CPU);
   return allOrNothing("attaching an Arrow array", (undo) => {
     const structs = newUndo();
     const owned = new OwnedStructs(structs);
     undo.push(() => undoAll(structs, "releasing an Arrow array"));
     const drop = dropping(structs, read.columns.length + 1); // the last hold is this function's
-    const tensors = read.columns.map((column) => {
-      const tensor = attach(context, column, wanted, drop);
+    const tensors = read.columns.map(({ address, layout }) => {
+      const tensor = arrays.attach({ handle: address, byteOffset: 0, memory }, layout, { access: wanted, owner: drop });
       undo.push(() => tensor[Symbol.dispose]());
       return tensor;
     });
@@ -88,6 +83,8 @@ export function fromArrow(schema: bigint, array: bigint, options: FromArrowOptio
     return made;
   });
 }
+
+const THE_CPU = { device_type: ARROW_DEVICE_CPU, device_id: NO_NUMBER };
 
 /** Releases the structs when it was called so many times. It is apart: the owner of a tensor must not reach it. */
 function dropping(structs: Undo, holds: number): () => void {
@@ -119,18 +116,21 @@ function deviceAt(array: Address) {
   );
 }
 
-interface Device {
-  readonly device_type: number;
-  readonly device_id: bigint;
-}
-
-function contextFor(contexts: readonly Context[], { device_type, device_id }: Device): Context {
-  const api = APIS.get(device_type);
-  if (api === undefined) throw checks.wrong("array", `no memory here is of Arrow's device type ${device_type}.`);
-  const found = contexts.find((one) => one.api === api && (api === "host" || ordinalOf(one) === device_id));
-  if (found !== undefined) return found;
-  const device = api === "host" ? "of the host" : `of ${api}'s device ${device_id}`;
-  throw checks.wrong("contexts", `the array is memory ${device}, and no context is.`, "Pass that context.");
+/** The context that a device's memory belongs to, and who reaches it. @throws {ArgumentError} if there is none. */
+function deviceIn(
+  contexts: readonly Context[],
+  { device_type, device_id }: Pick<ArrowDeviceArray, "device_type" | "device_id">,
+) {
+  const device = DEVICES.find(({ type }) => type === device_type);
+  if (device === undefined) throw checks.wrong("array", `no memory here is of Arrow's device type ${device_type}.`);
+  const { api, memory } = device;
+  for (const { api: its, arrays } of contexts) {
+    if (its === api && arrays !== undefined && (api === "host" || BigInt(arrays.ordinal) === device_id)) {
+      return { arrays, memory };
+    }
+  }
+  const which = api === "host" ? "of the host" : `of ${api}'s device ${device_id}`;
+  throw checks.wrong("contexts", `the array is memory ${which}, and no context is.`, "Pass that context.");
 }
 
 function tableOf(columns: readonly ReadColumn[]): TableInfo {
@@ -139,27 +139,3 @@ function tableOf(columns: readonly ReadColumn[]): TableInfo {
     columns: columns.map(({ name, layout: { dtype, shape: [, ...shape] } }) => ({ name, dtype, shape })),
   };
 }
-
-/** Makes the tensor of a column, at whose end `owner` is called. */
-type Attach = (context: Context, column: ReadColumn, access: Access, owner: () => void) => Tensor;
-
-const attachHost: Attach = (context, { address, layout }, wanted, owner) =>
-  attaching({ access: wanted, owner }, (access) => {
-    assertOpen(address, layout);
-    const block = { kind: "host.arrow", address, byteLength: layout.byteLength };
-    const object = { handle: address, release() {} }; // `owner` releases it, at the tensor's end
-    return adoptTensor(context as unknown as MemoryTarget, object, { handle: address, layout, block }, { access });
-  });
-
-function assertOpen(address: Address, { byteLength }: Layout): void {
-  const closed = closedAt(address, byteLength);
-  if (closed !== undefined) throw checks.wrong("array", closed.reason, closed.remedy);
-  probePages(address, byteLength, "arrow", "array");
-}
-
-interface Attaching extends Context {
-  attach(address: bigint, init: LayoutInit, options: AttachOptions): Tensor;
-}
-
-const attachDevice: Attach = (context, { address, layout: { shape, dtype } }, access, owner) =>
-  (context as Attaching).attach(address, { shape, dtype }, { access, owner });

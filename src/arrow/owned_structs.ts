@@ -2,13 +2,11 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { ArrowArray, ArrowDeviceArray, ArrowSchema } from "../../ffi/arrow/structs.ts";
 import { owned } from "../core/life/ledger.ts";
 import type { Undo } from "../core/life/undo.ts";
-import { CallbackWords } from "../core/native/callbacks.ts";
-import { permitted } from "../core/native/library.ts";
+import { callAt, CallbackWords } from "../core/native/callbacks.ts";
 import { keep } from "./lent.ts";
 
 const [SCHEMA, ARRAY] = [0, ArrowSchema.size / 8];
 const WORDS = ARRAY + ArrowDeviceArray.size / 8;
-const RELEASE = { parameters: ["u64"], result: "void" } as const;
 
 /** The two structs of one array, where others may move them from, or where they were moved to. */
 export class OwnedStructs {
@@ -36,9 +34,5 @@ export class OwnedStructs {
 
 /** Calls a release function, if there is one: it is null in a struct that was released or moved. */
 function call(struct: Address, release: bigint): void {
-  if (release === NULL) return;
-  permitted("to call a function of C", "arrow", () => {
-    const pointer = Deno.UnsafePointer.create<typeof RELEASE>(release)!;
-    new Deno.UnsafeFnPointer(pointer, RELEASE).call(struct);
-  });
+  if (release !== NULL) callAt(release as Address, struct);
 }

@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { ArrowArray, ArrowDeviceArray, ArrowSchema } from "../../ffi/arrow/structs.ts";
-import { ARROW_DEVICE_CPU, ARROW_FLAG_NULLABLE } from "../../ffi/arrow/constants.ts";
+import { ARROW_FLAG_NULLABLE } from "../../ffi/arrow/constants.ts";
 import { isMade, type Names, optionsIn } from "../core/argument.ts";
 import { isContiguous } from "../core/layout/layout.ts";
 import { registerLater, type Registration, unregister } from "../core/life/finalizers.ts";
@@ -8,11 +8,11 @@ import { Resource } from "../core/life/resource.ts";
 import { allOrNothing, newUndo, type Undo, undoAll } from "../core/life/undo.ts";
 import { Printed, withFacts } from "../core/printed.ts";
 import { Frame, planesOf } from "../core/tensors/frame.ts";
-import { type AddressedPlane, firstElement, Tensor } from "../core/tensors/tensor.ts";
+import { Tensor } from "../core/tensors/tensor.ts";
 import { loadFunctions } from "../guard/functions.ts";
 import { assertMachine } from "../guard/machine.ts";
 import { Draft, type Word } from "./draft.ts";
-import { ABOUT, checks, DEVICES, EXTENSION, FORMATS, ordinalOf, TENSOR } from "./formats.ts";
+import { ABOUT, checks, DEVICES, EXTENSION, FORMATS, NO_NUMBER, TENSOR } from "./formats.ts";
 import { keep, loans } from "./lent.ts";
 import { OwnedStructs } from "./owned_structs.ts";
 import { releaseCode } from "./release_code.ts";
@@ -73,8 +73,8 @@ export function toArrow(given: Tensor | Frame, options: ToArrowOptions = {}): Ar
   checks.nameIn(as, KINDS, "as");
   const code = releaseFunctions();
   return keep.lend(given, undefined, (lent) => {
-    const root = rootOf(lent, as, names);
-    const device = deviceOf(lent);
+    const { addresses, ...device } = placesOf(planesOf<Tensor>(lent));
+    const root = rootOf(lent, addresses, as, names);
     return loans.lend<Tensor, ArrowExport>(lent, "given", ([notice], undo) => {
       const left = countOf(root);
       const [schemas, arrays] = [new Draft(left), new Draft(left, notice)];
@@ -104,27 +104,33 @@ function releaseFunctions() {
   });
 }
 
-/** The device of all planes. @throws {ArgumentError} for memory that has no device type. */
-function deviceOf({ target: { kind, context } }: Tensor | Frame) {
-  if (!Object.hasOwn(DEVICES, kind)) {
-    throw checks.wrong("given", `Arrow has no name for memory of ${kind}.`, "Map it first: graph.map(tensor, host).");
+/** The device of all planes, and where each begins. @throws {ArgumentError} for memory that Arrow has no name for. */
+function placesOf(planes: readonly Tensor[]) {
+  const { target: { kind, context: { api, arrays } } } = planes[0];
+  const places = planes.map((plane) => arrays?.placeOf(plane));
+  const device = DEVICES.find((one) => one.api === api && places.every((place) => place?.memory === one.memory));
+  if (device === undefined) {
+    throw checks.wrong("given", `Arrow has no device for memory of ${kind}.`, "Map it first: graph.map(tensor, host).");
   }
-  const device_type = DEVICES[kind];
-  return { device_type, device_id: device_type === ARROW_DEVICE_CPU ? -1n : ordinalOf(context) };
+  return {
+    device_type: device.type,
+    device_id: api === "host" ? NO_NUMBER : BigInt(arrays!.ordinal),
+    addresses: places.map((place) => place!.handle + BigInt(place!.byteOffset)),
+  };
 }
 
-function rootOf(given: Tensor | Frame, as: "list" | "tensor", names: unknown): Node {
+function rootOf(given: Tensor | Frame, addresses: readonly bigint[], as: "list" | "tensor", names: unknown): Node {
   const planes = planesOf<Tensor>(given);
   if (!(given instanceof Frame)) {
     if (names !== undefined) throw checks.wrong("names", "a tensor has no columns.");
-    return nodeOf(given, "", as);
+    return nodeOf(given, addresses[0], "", as);
   }
   const { info } = given;
   const all = names ?? planes.map((_, i) => info.type === "table" ? info.columns[i].name : `${i}`);
   if (!Array.isArray(all) || all.length !== planes.length || all.some((name) => typeof name !== "string")) {
     throw checks.wrong("names", `expected ${planes.length} strings, one for each column.`);
   }
-  const children = planes.map((plane, i) => nodeOf(plane, all[i], as));
+  const children = planes.map((plane, i) => nodeOf(plane, addresses[i], all[i], as));
   const other = children.find(({ length }) => length !== children[0].length);
   if (other === undefined) {
     return { name: "", format: "+s", length: children[0].length, buffers: [0n], children };
@@ -136,13 +142,12 @@ function rootOf(given: Tensor | Frame, as: "list" | "tensor", names: unknown): N
   );
 }
 
-function nodeOf({ layout, rawHandle, name: text }: Tensor, name: string, as: "list" | "tensor"): Node {
+function nodeOf({ layout, name: text }: Tensor, address: bigint, name: string, as: "list" | "tensor"): Node {
   if (!isContiguous(layout)) {
     throw checks.unfit("given", `${text} has gaps between its elements, which Arrow cannot describe.`);
   }
   const { shape: [length = 1, ...rest], dtype } = layout;
   const sizes = as === "tensor" && rest.length > 0 ? [rest.reduce((product, n) => product * n, 1)] : rest;
-  const address = firstElement({ handle: rawHandle, layout } as AddressedPlane);
   const elements = sizes.reduce((product, n) => product * n, length);
   let node: Node = { name: "item", format: FORMATS[dtype], length: elements, buffers: [0n, address], children: [] };
   for (const size of sizes.toReversed()) {
