@@ -1,8 +1,7 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import type { StructLayout } from "../../ffi/layout.ts";
-import { ENOMEM } from "../../ffi/libc/errors.ts";
 import { callbackAddress } from "../core/native/callbacks.ts";
-import { errnoError, libc } from "../core/native/libc.ts";
+import { libc, libcError } from "../core/native/libc.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { cString } from "../core/native/text.ts";
 import type { Undo } from "../core/life/undo.ts";
@@ -48,7 +47,7 @@ export class Draft {
   done(undo: Undo): Uint8Array<ArrayBuffer> {
     const { buffer, byteLength } = this.#view;
     const block = libc().calloc(1n, BigInt(byteLength));
-    if (block === NULL) throw errnoError("arrow", ENOMEM, "calloc");
+    if (block === NULL) throw libcError("calloc");
     undo.push(() => libc().free(block));
     for (const at of this.#pointers) this.#view.setBigUint64(at, this.#view.getBigUint64(at, true) + block, true);
     const bytes = new Uint8Array(buffer).slice();
