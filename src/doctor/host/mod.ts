@@ -1,6 +1,7 @@
 import { libc } from "../../core/native/libc.ts";
 import { host } from "../../host/context.ts";
 import { PAGE } from "../../core/native/blocks.ts";
+import { isMachine } from "../../guard/machine.ts";
 import { libcVersion } from "../../host/version.ts";
 import { type ApiExaminer, type Examined, LITTLE } from "../api.ts";
 import { attempt, type Finding, type Trait } from "../report.ts";
@@ -23,6 +24,8 @@ export const HOST: ApiExaminer = {
     const facts = factOf("gnu_get_libc_version", libcVersion);
     const version = factValue(facts, "gnu_get_libc_version");
     const traits: Trait[] = [{ label: "memory", text: `pages of ${PAGE} bytes; ${sharable()}` }];
+    traits.push({ label: "Arrow", text: arrow() });
+    if ("gpu" in navigator) traits.push({ label: "WebGPU", text: WEBGPU });
     const nodes = examineRenderNodes(findings);
     if (nodes !== undefined) traits.push({ label: "GPU nodes", text: nodes });
     return {
@@ -43,6 +46,14 @@ function sharable(): string {
   const problem = sharingProblem();
   return problem === undefined ? "as a memfd too, for other processes and APIs" : `not as a memfd: ${problem}`;
 }
+
+/** What other libraries' arrays are here. */
+function arrow(): string {
+  const both = "arrays of other libraries as tensors";
+  return isMachine() ? `${both}, and tensors as arrays` : `${both}; toArrow() is machine code for x86-64`;
+}
+
+const WEBGPU = "not shared: a GPUBuffer has no handle; a mapped range is a copy, which host.wrap(pointer) sees";
 
 /** Other processes and APIs can take a memfd; a sandbox may forbid it. */
 function sharingProblem(): string | undefined {
