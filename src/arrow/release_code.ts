@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { ArrowArray, ArrowSchema } from "../../ffi/arrow/structs.ts";
+import type { ArrowArray, ArrowSchema } from "../../ffi/arrow/structs.ts";
 import { Assembler, JMP, JNZ, JZ } from "../guard/assembler.ts";
 import type { Code } from "../guard/x86_64.ts";
 

@@ -20,7 +20,7 @@ function floats(...shape: number[]) {
 
 arrowTest(
   "toArrow() shows a consumer the tensor's own bytes",
-  emptied(async () => {
+  emptied(() => {
     using tensor = floats(5);
     {
       using arrow = toArrow(tensor);
@@ -34,7 +34,7 @@ arrowTest(
 
 arrowTest(
   "a tensor is lent until the consumer that moved its array has released it, on any thread",
-  emptied(async () => {
+  emptied(() => {
     const tensor = floats(4);
     const to = place();
     {
@@ -70,7 +70,7 @@ arrowTest(
 
 arrowTest(
   "a consumer may release both structs in place, before they are disposed",
-  emptied(async () => {
+  emptied(() => {
     using tensor = floats(4);
     using arrow = toArrow(tensor);
     theirs.release_array(arrow.array);
@@ -101,7 +101,7 @@ arrowTest(
 for (const as of ["list", "tensor"] as const) {
   arrowTest(
     `toArrow() describes every dtype and shape as a ${as}, and fromArrow() reads the same`,
-    emptied(async () => {
+    emptied(() => {
       const dtypes = ["u8", "i8", "u16", "i16", "f16", "u32", "i32", "f32", "u64", "i64", "f64"] as const;
       for (const dtype of dtypes) {
         for (const shape of [[1], [7], [3, 2], [2, 3, 4], [1, 1, 1, 5]]) {
@@ -120,7 +120,7 @@ for (const as of ["list", "tensor"] as const) {
 
 arrowTest(
   "a tensor without dimensions is an array of one element",
-  emptied(async () => {
+  emptied(() => {
     using tensor = floats();
     using arrow = toArrow(tensor);
     assertEquals(theirs.sum_f32(arrow.array), 1);
@@ -129,7 +129,7 @@ arrowTest(
 
 arrowTest(
   "a frame is a record batch: a table with its columns' names, a picture by numbers",
-  emptied(async () => {
+  emptied(() => {
     const tensors = [floats(6), host.allocate({ shape: [6, 2], dtype: "u8" })];
     const columns = [{ name: "height", dtype: "f32", shape: [] }, { name: "pair", dtype: "u8", shape: [2] }] as const;
     using table = Frame.of(tensors, { type: "table", format: "ours", rows: 6, columns });
