@@ -132,7 +132,7 @@ export function probePages(
 }
 
 /**
- * The same for a native object of at most a page, with less work: programs receive one after another.
+ * The same for a native object of at most two pages, with less work: programs receive one after another.
  * @throws {ArgumentError} as {@link probePages}.
  */
 export function probeObject(address: Address, byteLength: number, api: string, argument: string): void {
@@ -163,6 +163,15 @@ export function copyOf(address: Address, byteLength: number): Uint8Array<ArrayBu
   const bytes = new Uint8Array(byteLength);
   libc().memcpy(bytes, address, BigInt(byteLength));
   return bytes;
+}
+
+/**
+ * The same as {@link probePages} for a range of whose length its owner is sure: only its first and last page are read.
+ * @throws {ArgumentError} as {@link probePages}.
+ */
+export function probeEnds(address: Address, byteLength: number, api: string, argument: string): void {
+  probeObject(address, byteLength, api, argument);
+  if (isVacant(address, byteLength)) probePages(address, byteLength, api, argument);
 }
 
 const PAGE_BITS = ~BigInt(PAGE - 1);
