@@ -2,7 +2,9 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { ARROW_DEVICE_CPU } from "../../ffi/arrow/constants.ts";
 import { ArrowArray, ArrowDeviceArray, ArrowSchema, readArrowDeviceArray } from "../../ffi/arrow/structs.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
+import type { Fence } from "../core/device/fence.ts";
 import { contextOn } from "../core/device/device_on.ts";
+import type { Arrays } from "../core/contract.ts";
 import type { Context } from "../core/graph/context.ts";
 import type { TableInfo } from "../core/layout/frame_info.ts";
 import { allOrNothing, newUndo, type Undo, undoAll } from "../core/life/undo.ts";
@@ -41,7 +43,7 @@ const OPTIONS: Names<FromArrowOptions> = { contexts: true, device: true, access:
  * @param schema the address of the `ArrowSchema`
  * @param array the address of the `ArrowArray`, or with `device` of the `ArrowDeviceArray`
  * @throws {ArgumentError} for what cannot be read, contradicts itself, has nulls, or elements that no tensor has; for a
- * device that no context here has, and one that has to be waited for; for wrong options.
+ * device that no context here has; for wrong options.
  * @throws {LayoutError} for elements that are not aligned, and for more than a tensor can have.
  * @throws {DisposedError} if a context was disposed.
  * @throws {NativeCallError} if there is no memory.
@@ -65,14 +67,20 @@ export function fromArrow(schema: bigint, array: bigint, options: FromArrowOptio
   const all = checks.itemsIn<Context>(contexts, "contexts").map((context) => contextOn(checks, context));
   const [type, data] = [checks.handleIn<Address>(schema, "schema"), checks.handleIn<Address>(array, "array")];
   const read = readArray(type, data);
-  const { arrays, memory } = deviceIn(all, device ? deviceAt(data) : THE_CPU);
+  const said = device ? deviceAt(data) : THE_CPU;
+  const { arrays, memory } = deviceIn(all, said);
   return allOrNothing("attaching an Arrow array", (undo) => {
     const structs = newUndo();
     const owned = new OwnedStructs(structs);
     undo.push(() => undoAll(structs, "releasing an Arrow array"));
     const drop = dropping(structs, read.columns.length + 1); // the last hold is this function's
+    const work = workBehind(arrays, said.sync_event);
     const tensors = read.columns.map(({ address, layout }) => {
-      const tensor = arrays.attach({ handle: address, byteOffset: 0, memory }, layout, { access: wanted, owner: drop });
+      const tensor = arrays.attach({ handle: address, byteOffset: 0, memory }, layout, {
+        access: wanted,
+        owner: drop,
+        ...work,
+      });
       undo.push(() => tensor[Symbol.dispose]());
       return tensor;
     });
@@ -84,7 +92,7 @@ export function fromArrow(schema: bigint, array: bigint, options: FromArrowOptio
   });
 }
 
-const THE_CPU = { device_type: ARROW_DEVICE_CPU, device_id: NO_NUMBER };
+const THE_CPU = { device_type: ARROW_DEVICE_CPU, device_id: NO_NUMBER, sync_event: NULL };
 
 /** Releases the structs when it was called so many times. It is apart: the owner of a tensor must not reach it. */
 function dropping(structs: Undo, holds: number): () => void {
@@ -107,13 +115,16 @@ function take(
 
 function deviceAt(array: Address) {
   probeObject(array, ArrowDeviceArray.size, "arrow", "array");
-  const said = readArrowDeviceArray(new DataView(copyOf(array, ArrowDeviceArray.size).buffer), 0);
-  if (said.sync_event === NULL) return said;
-  throw checks.wrong(
-    "array",
-    "its sync_event says that its producer's work is in flight.",
-    "Wait for it first (cudaEventSynchronize), and pass a struct whose sync_event is null.",
-  );
+  return readArrowDeviceArray(new DataView(copyOf(array, ArrowDeviceArray.size).buffer), 0);
+}
+
+/** The producer's work, which lies behind an event: a CUDA array points to a `cudaEvent_t`. */
+function workBehind({ event }: Arrays, sync: Address): { readonly after?: Fence } {
+  if (sync === NULL) return {};
+  if (event === undefined) throw checks.wrong("array", "its sync_event is not null, and its device has no events.");
+  probeObject(sync, 8, "arrow", "array");
+  const [handle] = new BigUint64Array(copyOf(sync, 8).buffer);
+  return { after: event(checks.handleIn(handle, "array")) };
 }
 
 /** The context that a device's memory belongs to, and who reaches it. @throws {ArgumentError} if there is none. */
