@@ -12,7 +12,8 @@ export type Word = bigint | number;
 
 /** A block of C's heap with structs that point to each other, written before its address is known. It frees itself. */
 export class Draft {
-  readonly #view = new DataView(new ArrayBuffer(0, { maxByteLength: 1 << 22 }));
+  #view = new DataView(new ArrayBuffer(512));
+  #length = 0;
   readonly #pointers: number[] = [];
 
   /** @param left how many structs are released @param notice what is called once they are */
@@ -45,13 +46,12 @@ export class Draft {
 
   /** Its bytes, in a block that they were written to. `undo` frees it: until its structs have an owner. */
   done(undo: Undo): Uint8Array<ArrayBuffer> {
-    const { buffer, byteLength } = this.#view;
-    const block = libc().calloc(1n, BigInt(byteLength));
+    const block = libc().calloc(1n, BigInt(this.#length));
     if (block === NULL) throw libcError("calloc");
     undo.push(() => libc().free(block));
     for (const at of this.#pointers) this.#view.setBigUint64(at, this.#view.getBigUint64(at, true) + block, true);
-    const bytes = new Uint8Array(buffer).slice();
-    const there = viewAt(block, byteLength, "arrow").buffer;
+    const bytes = new Uint8Array(this.#view.buffer, 0, this.#length);
+    const there = viewAt(block, this.#length, "arrow").buffer;
     new Uint8Array(there).set(bytes);
     there.transfer(0); // the view would outlive the block
     return bytes;
@@ -63,8 +63,10 @@ export class Draft {
   }
 
   #room(byteLength: number): number {
-    const { buffer, byteLength: at } = this.#view;
-    buffer.resize(at + 8 * Math.ceil(byteLength / 8));
+    const at = this.#length;
+    this.#length += 8 * Math.ceil(byteLength / 8);
+    const { buffer } = this.#view;
+    if (this.#length > buffer.byteLength) this.#view = new DataView(buffer.transfer(2 * this.#length));
     return at;
   }
 }
