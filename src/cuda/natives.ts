@@ -27,7 +27,7 @@ interface Attaching {
 /** CUDA's legacy default stream, where a library names none. */
 const LEGACY = 1n;
 
-/** Other code's streams by their handles, each attached once. */
+/** Other code's streams by their handles, each attached once; one of samepage's may end before the context. */
 type Streams = (handle: bigint) => Stream;
 
 export function streamsOf(context: Attaching): Streams {
@@ -35,7 +35,7 @@ export function streamsOf(context: Attaching): Streams {
   return (handle) => {
     if (handle === context.stream.handle) return context.stream;
     let stream = streams.get(handle);
-    if (stream === undefined) streams.set(handle, stream = context.attachStream(handle));
+    if (!stream?.resource.isLive) streams.set(handle, stream = context.attachStream(handle));
     return stream;
   };
 }

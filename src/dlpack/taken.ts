@@ -63,7 +63,7 @@ const bytes = new Uint8Array(view.buffer);
 export function fromDLPack(address: bigint, options: FromDLPackOptions): Tensor {
   const { contexts, access: asked, after, version = 1 } = optionsIn(options, OPTIONS);
   assertVersion(version);
-  const list = checks.itemsIn(contexts, "contexts");
+  if (!Array.isArray(contexts)) throw checks.wrongKind("contexts", "an array of contexts", contexts);
   const at = checks.handleIn<Address>(address, "address");
   const given = version === 0 ? unversionedAt(at) : versionedAt(at);
   const isReadOnly = (given.flags & dl.DLPACK_FLAG_BITMASK_READ_ONLY) !== 0n;
@@ -71,7 +71,7 @@ export function fromDLPack(address: bigint, options: FromDLPackOptions): Tensor 
   if (isReadOnly && writes(access)) throw readOnly();
   const { data, byte_offset, deleter } = given;
   const init = layoutOf(given);
-  const { arrays, memory } = deviceIn(list, given.device_type, given.device_id);
+  const { arrays, memory } = deviceIn(contexts, given.device_type, given.device_id);
   if (data === NULL) throw checks.wrong("data", "the pointer is null.");
   if (byte_offset > Number.MAX_SAFE_INTEGER || data + byte_offset >= 2n ** 64n) {
     throw checks.wrong("byte_offset", "the range ends beyond the last address.");
@@ -177,11 +177,12 @@ function deviceIn(contexts: readonly Context[], type: number, id: number) {
   if (device === undefined) throw checks.wrong("device", `samepage has no API for devices of type ${type}.`);
   const { api, name, memory } = device;
   for (const context of contexts) {
-    const { arrays } = context;
-    if (context.api === api && arrays !== undefined && (memory === "host" || arrays.ordinal === id)) {
+    const arrays = context?.api === api ? context.arrays : undefined;
+    if (arrays !== undefined && (memory === "host" || arrays.ordinal === id)) {
       return { arrays, memory };
     }
   }
   const which = memory === "host" ? name : `${name}, number ${id}`;
-  throw checks.wrong("contexts", `the memory is of ${which}, and none of them is for that.`, `Open ${api} for it.`);
+  const hint = api === "host" ? "Pass host among them." : `Pass an open context of ${api} on that device.`;
+  throw checks.wrong("contexts", `the memory is of ${which}, and none of them is for that.`, hint);
 }

@@ -99,6 +99,7 @@ const LIBC: Failures<LibC> = {
   __errno_location: undefined,
   calloc: { answer: 0n, errno: ENOMEM },
   free: undefined,
+  bsearch: undefined, // it calls what others have
   strnlen: undefined,
   bsearch: undefined,
   dladdr: { answer: 0 },
