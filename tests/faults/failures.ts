@@ -101,7 +101,6 @@ const LIBC: Failures<LibC> = {
   free: undefined,
   bsearch: undefined, // it calls what others have
   strnlen: undefined,
-  bsearch: undefined,
   dladdr: { answer: 0 },
   dlopen: undefined,
   dlsym: undefined,
