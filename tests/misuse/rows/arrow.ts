@@ -98,7 +98,7 @@ export default table(import.meta, {
     run() {
       using tensor = host.allocate(bytes);
       using arrow = toArrow(tensor);
-      say(arrow.deviceType, String(arrow), JSON.stringify(arrow));
+      say(arrow.deviceType, arrow.toString(), JSON.stringify(arrow));
       say(tensor.view({ access: "read" }).length);
       tensor.view();
     },
