@@ -80,6 +80,7 @@ Deno.test("a tensor's end waits for the deleter", async () => {
   const second = toDLPack(other);
   peer.add_versioned(second.handOver(), 1, 30);
   const ended = other[Symbol.asyncDispose]();
+  second[Symbol.dispose](); // returns at once
   assertEquals(second.isReleased, false);
   await ended;
   assert(second.isReleased);
