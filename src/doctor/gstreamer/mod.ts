@@ -10,7 +10,7 @@ import { attempt, type DeviceReport, type Finding, type Trait } from "../report.
 
 export const GSTREAMER: ApiExaminer = {
   api: "gstreamer",
-  variables: ["", "_GLIB", "_GOBJECT", "_APP", "_VIDEO", "_AUDIO", "_ALLOCATORS", "_VA"].map((part) =>
+  variables: ["", "_GLIB", "_GOBJECT", "_APP", "_VIDEO", "_AUDIO", "_ALLOCATORS", "_GL", "_VA"].map((part) =>
     `SAMEPAGE_LIB_GSTREAMER${part}`
   ),
   files: [],
