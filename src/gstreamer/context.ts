@@ -31,7 +31,7 @@ export interface GStreamerChoice {
   /**
    * `dmabuf`: buffers of dma-bufs are its frames, and go wherever those go. Left out, they are mapped for the CPU. Or an
    * `EglContext` that was opened to be shared: the elements of a pipeline work with its textures, and buffers of OpenGL's
-   * memory are its frames.
+   * memory are its frames. Or a `VaapiContext`: the elements of VA-API work on its display, and their surfaces are its frames.
    */
   readonly on?: Context;
 }
@@ -253,7 +253,7 @@ function onIn(choice: GStreamerChoice): Context | undefined {
   throw checks.wrong(
     "on",
     `GStreamer's buffers are no frames of ${context.name} (${context.api}).`,
-    "Pass dmabuf and map its frames to that, or an EglContext.",
+    "Pass dmabuf and map its frames to that, or an EglContext or a VaapiContext.",
   );
 }
 

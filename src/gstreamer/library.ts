@@ -12,6 +12,8 @@ import type { GstAudio } from "../../ffi/gst_audio/functions.ts";
 import { SYMBOLS as AUDIO } from "../../ffi/gst_audio/symbols.ts";
 import type { GstGl } from "../../ffi/gst_gl/functions.ts";
 import { SYMBOLS as GL } from "../../ffi/gst_gl/symbols.ts";
+import type { GstVa } from "../../ffi/gst_va/functions.ts";
+import { SYMBOLS as VA } from "../../ffi/gst_va/symbols.ts";
 import type { GstVideo } from "../../ffi/gst_video/functions.ts";
 import { SYMBOLS as VIDEO } from "../../ffi/gst_video/symbols.ts";
 import type { GStreamer } from "../../ffi/gstreamer/functions.ts";
@@ -75,6 +77,11 @@ export const gstAudio: () => GstAudio = part(
 export const gstAllocators: () => GstAllocators = library("allocators", "gstallocators-1.0", ALLOCATORS);
 
 const GL_BASE = "Install GStreamer's library of OpenGL: apt install libgstreamer-gl1.0-0 gstreamer1.0-gl.";
+
+const VA_BASE = "Install GStreamer's elements of VA-API: apt install gstreamer1.0-plugins-bad.";
+
+/** VA-API's memory. */
+export const gstVa: () => GstVa = part("va", VA, (va) => [va.gst_va_display_get_type(), "GstObject"], VA_BASE);
 
 /** OpenGL's memory. */
 export const gstGl: () => GstGl = part(

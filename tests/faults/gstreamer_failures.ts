@@ -10,6 +10,7 @@ import type { GstApp } from "../../ffi/gst_app/functions.ts";
 import type { GstVideo } from "../../ffi/gst_video/functions.ts";
 import type { GstAudio } from "../../ffi/gst_audio/functions.ts";
 import type { GstGl } from "../../ffi/gst_gl/functions.ts";
+import type { GstVa } from "../../ffi/gst_va/functions.ts";
 import type { GstAllocators } from "../../ffi/gst_allocators/functions.ts";
 import { GST_FLOW_ERROR, GST_STATE_CHANGE_FAILURE } from "../../ffi/gstreamer/constants.ts";
 import type { Failure, Failures } from "./failures.ts";
@@ -239,4 +240,13 @@ export const GL: Failures<GstGl> = {
   gst_gl_sync_meta_wait_cpu: undefined,
   gst_gl_memory_get_texture_id: undefined,
   gst_gl_memory_get_texture_target: { answer: 0 },
+};
+
+export const VA: Failures<GstVa> = {
+  gst_va_display_get_type: undefined,
+  gst_va_display_wrapped_new: none,
+  gst_va_display_get_va_dpy: none,
+  gst_context_set_va_display: undefined,
+  gst_va_memory_get_surface: undefined,
+  gst_va_memory_peek_display: undefined,
 };

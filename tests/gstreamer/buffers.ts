@@ -89,16 +89,16 @@ export class Lent extends Owned {
   bytes(i: number = 0, flags: number = gs.GST_MAP_READ): DataView<ArrayBuffer> {
     return mapped(gst().gst_buffer_peek_memory(this.address, i), flags, ({ buffer }) => new DataView(buffer.slice(0)));
   }
-}
 
-/** A buffer over memory of GStreamer's. */
-export class CBuffer extends Lent {
   /** Has GStreamer write bytes into one of its memories. */
   set(bytes: Uint8Array, at: number, i: number = 0): void {
     const memory = gst().gst_buffer_peek_memory(this.address, i);
     mapped(memory, gs.GST_MAP_WRITE, ({ buffer }) => new Uint8Array(buffer).set(bytes, at));
   }
+}
 
+/** A buffer over memory of GStreamer's. */
+export class CBuffer extends Lent {
   /** @param memories it takes them over */
   constructor(...memories: readonly Address[]) {
     super(made(gst().gst_buffer_new(), "gst_buffer_new"));

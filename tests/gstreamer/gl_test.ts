@@ -4,15 +4,14 @@ import { ArgumentError, type Frame, host, ledger, MapperGraph, NativeCallError }
 import { EglContext, type EglTensor } from "@samepage/interop/egl";
 import { GStreamerContext } from "@samepage/interop/gstreamer";
 import type { Address } from "../../ffi/address.ts";
-import { cString } from "../../src/core/native/text.ts";
-import { gst, gstApp } from "../../src/gstreamer/library.ts";
 import { pluginVersion } from "../../src/gstreamer/plugins.ts";
 import { assertAlive } from "../alive.ts";
 import { missing as missingEgl } from "../egl/help.ts";
 import { sweep } from "../faults/sweep.ts";
 import { installTap } from "../faults/tap.ts";
-import { CBuffer, Lent, memory, Owned } from "./buffers.ts";
+import { CBuffer, Lent, memory } from "./buffers.ts";
 import { missing } from "./open.ts";
+import { sampleOf } from "./samples.ts";
 
 installTap();
 
@@ -50,19 +49,6 @@ function drawn({ queue }: EglContext, plane: EglTensor): Uint8Array {
   const seen = new Uint8Array(plane.layout.byteLength);
   queue.read(plane, seen);
   return seen;
-}
-
-/** A sample that the test has taken itself, from a pipeline that plays. The sink has references to the one after it. */
-async function sampleOf(gstreamer: GStreamerContext, description: string) {
-  const pipeline = gstreamer.launch(description);
-  const sink = gst().gst_bin_get_by_name(pipeline.handle, cString("out"));
-  pipeline.sink("out");
-  await pipeline.play();
-  const pull = async () => new Owned(await gstApp().gst_app_sink_try_pull_sampleAsync(sink, 5_000_000_000n));
-  const [sample, next] = [await pull(), await pull()];
-  next[Symbol.dispose]();
-  gst().gst_object_unref(sink);
-  return { pipeline, sample, buffer: gst().gst_sample_get_buffer(sample.address) };
 }
 
 for (const format of ["RGBA", "NV12", "I420", "GRAY8"]) {

@@ -520,3 +520,20 @@ export const gstGl: Library = {
   ],
   structs: [{ type: "GstGLBaseMemory", fields: ["context"] }],
 };
+
+/** Surfaces of VA-API's, where the elements of a pipeline work on a program's display. */
+export const gstVa: Library = {
+  name: "gst_va",
+  interface: "GstVa",
+  headers: ["gst/va/gstva.h"],
+  ...HEADERS,
+  functions: [
+    "gst_va_display_get_type",
+    { name: "gst_va_display_wrapped_new", address: ["handle"] },
+    ...taking(["self"], "gst_va_display_get_va_dpy"),
+    ...taking(["context", "display"], "gst_context_set_va_display"),
+    ...taking(["mem"], "gst_va_memory_get_surface", "gst_va_memory_peek_display"),
+  ],
+  constants: [],
+  structs: [],
+};
