@@ -238,8 +238,23 @@ export interface GStreamer {
   /** `GstBuffer *gst_sample_get_buffer(GstSample *sample)` */
   gst_sample_get_buffer(sample: Address): Address;
 
+  /** `GstBufferList *gst_sample_get_buffer_list(GstSample *sample)` */
+  gst_sample_get_buffer_list(sample: Address): Address;
+
   /** `GstCaps *gst_sample_get_caps(GstSample *sample)` */
   gst_sample_get_caps(sample: Address): Address;
+
+  /** `GstBufferList *gst_buffer_list_new_sized(guint size)` */
+  gst_buffer_list_new_sized(size: number): Address;
+
+  /** `guint gst_buffer_list_length(GstBufferList *list)` */
+  gst_buffer_list_length(list: Address): number;
+
+  /** `GstBuffer *gst_buffer_list_get(GstBufferList *list, guint idx)` */
+  gst_buffer_list_get(list: Address, idx: number): Address;
+
+  /** `void gst_buffer_list_insert(GstBufferList *list, gint idx, GstBuffer *buffer)` */
+  gst_buffer_list_insert(list: Address, idx: number, buffer: Address): void;
 
   /** `void gst_buffer_append_memory(GstBuffer *buffer, GstMemory *mem)` */
   gst_buffer_append_memory(buffer: Address, mem: Address): void;

@@ -159,8 +159,18 @@ export const SYMBOLS = {
   gst_sample_new: { parameters: ["u64", "u64", "buffer", "u64"], result: "u64" },
   // GstBuffer *gst_sample_get_buffer(GstSample *sample)
   gst_sample_get_buffer: { parameters: ["u64"], result: "u64" },
+  // GstBufferList *gst_sample_get_buffer_list(GstSample *sample)
+  gst_sample_get_buffer_list: { parameters: ["u64"], result: "u64" },
   // GstCaps *gst_sample_get_caps(GstSample *sample)
   gst_sample_get_caps: { parameters: ["u64"], result: "u64" },
+  // GstBufferList *gst_buffer_list_new_sized(guint size)
+  gst_buffer_list_new_sized: { parameters: ["u32"], result: "u64" },
+  // guint gst_buffer_list_length(GstBufferList *list)
+  gst_buffer_list_length: { parameters: ["u64"], result: "u32" },
+  // GstBuffer *gst_buffer_list_get(GstBufferList *list, guint idx)
+  gst_buffer_list_get: { parameters: ["u64", "u32"], result: "u64" },
+  // void gst_buffer_list_insert(GstBufferList *list, gint idx, GstBuffer *buffer)
+  gst_buffer_list_insert: { parameters: ["u64", "i32", "u64"], result: "void" },
   // void gst_buffer_append_memory(GstBuffer *buffer, GstMemory *mem)
   gst_buffer_append_memory: { parameters: ["u64", "u64"], result: "void" },
   // void gst_buffer_replace_memory_range(GstBuffer *buffer, guint idx, gint length, GstMemory *mem)

@@ -2,6 +2,7 @@ import type { Address } from "../../ffi/address.ts";
 import type { Memory, MemoryTarget } from "../core/contract.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
+import { accessOf } from "../core/memory/access.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
@@ -9,7 +10,7 @@ import { ATTACH_NAMES, attaching, type AttachOptions } from "../core/tensors/ado
 import type { Frame } from "../core/tensors/frame.ts";
 import { contextOn } from "../core/device/device_on.ts";
 import { attachedBytes, attachedFrame } from "./attached.ts";
-import { givenBuffer, givenSample } from "./held.ts";
+import { givenBatch, givenBuffer, givenSample } from "./held.ts";
 import { KnownCaps } from "./caps.ts";
 import { lentBuffer } from "./lent.ts";
 import { checks, gst, gstAllocators, initialize, initializeSync, made, version } from "./library.ts";
@@ -39,6 +40,8 @@ export interface GStreamerChoice {
 const CHOICE: Names<GStreamerChoice> = { on: true };
 
 const ATTACH: Names<GStreamerAttach> = { ...ATTACH_NAMES, caps: true, copy: true };
+
+const BATCH: Names<Omit<GStreamerAttach, "owner" | "after">> = { access: true, caps: true, copy: true };
 
 const COPY = { allow: true };
 
@@ -159,6 +162,26 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
       const wanted = { access, mayCopy: isAllowed(options.copy) };
       return attachedFrame(this, givenBuffer(addressIn(pointer), options.caps), wanted);
     }, ATTACH);
+  }
+
+  /**
+   * The frames of a batch: a `GstBufferList`, as DL Streamer's frame batch is one. Each is a frame of its own, with its
+   * buffer's planes, metadata and times, as {@link attach} makes it.
+   *
+   * @param pointer the address of a `GstBufferList`, or of a `GstSample` with one, which has caps
+   * @throws as {@link attach}: for one buffer that cannot be attached none is.
+   */
+  attachBatch(pointer: bigint, options: Omit<GStreamerAttach, "owner" | "after"> = {}): Frame[] {
+    this.resource.assertLive();
+    const { access, caps, copy } = optionsIn(options, BATCH);
+    const wanted = { access: access === undefined ? undefined : accessOf(access, access), mayCopy: isAllowed(copy) };
+    const batch = givenBatch(addressIn(pointer), caps);
+    return allOrNothing("attaching a batch", (undo) =>
+      batch.map((given) => {
+        const frame = attachedFrame(this, given, wanted);
+        undo.push(() => frame[Symbol.dispose]());
+        return frame;
+      }));
   }
 
   /** @internal The frame over a sample of a pipeline's, in the memory of the pool at its sink if it lies there. */

@@ -63,6 +63,24 @@ export function givenSample(sample: Address, caps?: unknown): Given {
   return given(buffer, caps ?? (its === NULL ? undefined : its));
 }
 
+/**
+ * What a program passed that holds several: a GstBufferList, or a GstSample with one.
+ *
+ * @throws {ArgumentError} for anything else that is seen to be so, and as {@link givenBuffer}.
+ */
+export function givenBatch(pointer: Address, caps?: unknown): Given[] {
+  const isSample = miniObjectAt(pointer, "pointer", "GstBufferList", "GstSample") === "GstSample";
+  const list = isSample ? gst().gst_sample_get_buffer_list(pointer) : pointer;
+  const length = list === NULL ? 0 : gst().gst_buffer_list_length(list);
+  if (length === 0) {
+    const what = `its ${isSample ? "GstSample" : "GstBufferList"} has no list of buffers, or an empty one.`;
+    throw checks.wrong("pointer", what, "attach() takes one buffer.", "gst_sample_get_buffer_list");
+  }
+  const its = isSample ? gst().gst_sample_get_caps(pointer) : NULL;
+  const about = caps ?? (its === NULL ? undefined : its);
+  return Array.from({ length }, (_, i) => given(gst().gst_buffer_list_get(list, i), about));
+}
+
 function given(buffer: Address, caps: unknown): Given {
   const count = gst().gst_buffer_n_memory(buffer);
   if (count === 0) throw checks.wrong("pointer", "its GstBuffer has no memory.");

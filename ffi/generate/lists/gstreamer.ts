@@ -179,7 +179,10 @@ export const gstreamer: Library = {
     ...taking(["caps"], "gst_caps_get_features", "gst_caps_to_string", "gst_caps_get_structure", "gst_caps_is_fixed"),
 
     ...taking(["buffer", "caps", "info"], "gst_sample_new"),
-    ...taking(["sample"], "gst_sample_get_buffer", "gst_sample_get_caps"),
+    ...taking(["sample"], "gst_sample_get_buffer", "gst_sample_get_buffer_list", "gst_sample_get_caps"),
+    "gst_buffer_list_new_sized",
+    ...taking(["list"], "gst_buffer_list_length", "gst_buffer_list_get"),
+    ...taking(["list", "buffer"], "gst_buffer_list_insert"),
     ...taking(["buffer", "mem"], "gst_buffer_append_memory", "gst_buffer_replace_memory_range"),
     ...taking(
       ["buffer"],
