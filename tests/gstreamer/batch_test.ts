@@ -4,17 +4,10 @@ import { ArgumentError, LayoutError } from "@samepage/interop";
 import type { Address } from "../../ffi/address.ts";
 import { cString } from "../../src/core/native/text.ts";
 import { gst, gstVideo } from "../../src/gstreamer/library.ts";
-import { CBuffer, memory, Owned, write } from "./buffers.ts";
+import { CBuffer, listOf, memory, write } from "./buffers.ts";
 import { missing, testOpen } from "./open.ts";
 
 const NV12 = "video/x-raw,format=NV12,width=4,height=4,framerate=1/1";
-
-/** A list of buffers, which has a reference to each. */
-function listOf(...buffers: readonly CBuffer[]): Owned {
-  const list = gst().gst_buffer_list_new_sized(buffers.length);
-  for (const buffer of buffers) gst().gst_buffer_list_insert(list, -1, buffer.again().address);
-  return new Owned(list);
-}
 
 /** A buffer with a time, a layout and a region of its own. */
 function picture(i: number): CBuffer {

@@ -162,3 +162,10 @@ export function planesOf(buffer: Address, text: string): { readonly address: big
   });
   return planes.filter(({ address }) => address !== 0n);
 }
+
+/** A list of buffers, which has a reference to each. */
+export function listOf(...buffers: readonly CBuffer[]): Owned {
+  const list = made(gst().gst_buffer_list_new_sized(buffers.length), "gst_buffer_list_new_sized");
+  for (const buffer of buffers) gst().gst_buffer_list_insert(list, -1, buffer.again().address);
+  return new Owned(list);
+}

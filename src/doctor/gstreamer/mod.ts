@@ -39,6 +39,11 @@ function pluginTraits(): readonly Trait[] {
   const missing = found.filter(({ version }) => version === undefined);
   return [
     { label: "plugins", text: there.map(({ name, version }) => `${name} ${version}`).join(", ") || "none" },
+    { label: "dma-bufs", text: "frames of dmabuf: GStreamerContext.open({ on: dmabuf })" },
+    ...there.flatMap(({ gives, becomes }) => becomes === undefined ? [] : [{ label: gives, text: becomes }]),
+    ...there.flatMap(({ gives, closed }) =>
+      closed === undefined ? [] : [{ label: "closed", text: `${gives}: ${closed}` }]
+    ),
     ...missing.map(({ name, gives, inDebian }) => ({
       label: "closed",
       text: `${gives}: there is no plugin ${name} (apt install ${inDebian})`,
