@@ -114,7 +114,7 @@ test("textures go up from the host's memory, and down to it", async ({ egl, gstr
   await using down = gstreamer.launch(
     described("RGBA", "num-buffers=2").replace("! appsink", "! gldownload ! video/x-raw ! appsink"),
   );
-  for await (using frame of down.sink("out")) assertEquals(frame.target.context, gstreamer);
+  for await (using one of down.sink("out")) assertEquals(one.target.context, gstreamer);
 });
 
 test("a context that reports resets is refused, with what to open", () => {

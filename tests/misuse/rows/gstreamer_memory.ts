@@ -308,22 +308,22 @@ export default table(import.meta, {
   "an empty batch": row(({ gst }) => {
     using list = listOf();
     gst.attachBatch(list.address, { caps: CAPS });
-  }, wrong("pointer", /no list of buffers, or an empty one/, /attach\(\) takes one/)),
+  }, wrong("pointer", /no list of buffers, or an empty one/, /attach\(\) takes one/, "gst_sample_get_buffer_list")),
   "a sample of one buffer in place of a batch": row(({ gst, made }) => {
     using sample = made.sample(CAPS);
     gst.attachBatch(sample.address);
-  }, wrong("pointer", /no list of buffers/, /attach\(\) takes one/)),
+  }, wrong("pointer", /no list of buffers/, /attach\(\) takes one/, "gst_sample_get_buffer_list")),
   "a batch whose second buffer is too short": row(({ gst, made }) => {
     using short = new CBuffer(memory(8));
     using list = listOf(made, short);
     gst.attachBatch(list.address, { caps: CAPS });
-  }, { error: LayoutError, api: "gstreamer", message: /./ }),
+  }, unfit("pointer", /reaches to byte 16; the memory has 8/)),
   "a batch with an owner": row(
     ({ gst, made }) => gst.attachBatch(made.address, any({ owner: () => {} })),
-    { error: ArgumentError, api: "core", message: /owner/ },
+    core(ArgumentError, /unknown property owner/, { argument: "options", hint: /Use access, caps, copy/ }),
   ),
   "a batch of an access that there is not": row(({ gst, made }) => {
     using list = listOf(made);
     gst.attachBatch(list.address, any({ access: "all", caps: CAPS }));
-  }, { error: ArgumentError, api: "core", message: /"read", "write" or "read-write"/ }),
+  }, core(ArgumentError, /"read", "write" or "read-write"/, { argument: "access" })),
 });
