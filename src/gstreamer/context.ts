@@ -15,7 +15,8 @@ import { KnownCaps } from "./caps.ts";
 import { lentBuffer } from "./lent.ts";
 import { checks, gst, gstAllocators, initialize, initializeSync, made, version } from "./library.ts";
 import { type GStreamerTensor, ports } from "./memory.ts";
-import { NATIVE_MEMORY, type NativeMemory } from "./native_memory.ts";
+import type { NativeMemory } from "./native_memory.ts";
+import { NATIVE_MEMORY } from "./shared.ts";
 import type { UpstreamPool } from "./pool.ts";
 import { type LaunchOptions, Pipeline } from "./pipeline.ts";
 

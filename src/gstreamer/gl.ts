@@ -11,9 +11,8 @@ import { owned } from "../core/life/ledger.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { StructType } from "../core/native/struct_type.ts";
 import { cString } from "../core/native/text.ts";
-import { TEXTURES } from "./held.ts";
 import { checks, gst, gstGl, made, takenError } from "./library.ts";
-import type { NativeMemory } from "./native_memory.ts";
+import { type NativeMemory, TEXTURES } from "./native_memory.ts";
 import { unreference } from "./objects.ts";
 
 const BASE_MEMORY = new StructType<typeof GstGLBaseMemory>(GstGLBaseMemory, "gstreamer");

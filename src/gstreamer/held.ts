@@ -12,7 +12,7 @@ import { textAt } from "../core/native/text.ts";
 import { NANOSECONDS } from "./caps.ts";
 import { checks, gst, made, takenError } from "./library.ts";
 import { isLent } from "./lent.ts";
-import type { NativeMemory } from "./native_memory.ts";
+import { type NativeMemory, TEXTURES } from "./native_memory.ts";
 import { miniObjectAt, newStruct, structs, unreference } from "./objects.ts";
 
 /** A buffer that a program passed. */
@@ -132,9 +132,6 @@ function kindOf(allocator: Address): string {
   if (kind === undefined) kinds.set(mem_type, kind = textAt(mem_type as Address) ?? "");
   return kind;
 }
-
-/** OpenGL's memory, by GStreamer's names of its allocators. */
-export const TEXTURES: readonly string[] = ["GLMemory", "GLMemoryPBO", "GLMemoryEGL"];
 
 /**
  * @param isDownloaded the caps say that textures have come down to the CPU: an element is there to do it

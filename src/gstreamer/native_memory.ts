@@ -1,9 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
-import type { Natives } from "../core/contract.ts";
-import type { Undo } from "../core/life/undo.ts";
-import { SharedGl } from "./gl.ts";
-import { gstAllocators } from "./library.ts";
-import { SharedVa } from "./va.ts";
+
+/** OpenGL's memory, by GStreamer's names of its allocators. */
+export const TEXTURES: readonly string[] = ["GLMemory", "GLMemoryPBO", "GLMemoryEGL"];
 
 /** Memory of GStreamer's that frames of another context's are made of, where a context of GStreamer's stands on that. */
 export interface NativeMemory {
@@ -20,13 +18,3 @@ export interface NativeMemory {
   /** Has the elements of a pipeline work with the other context. */
   prepare?(pipeline: Address): void;
 }
-
-/** By the API of the context that GStreamer's stands on. */
-export const NATIVE_MEMORY: Readonly<Record<string, (natives: Natives, undo: Undo) => NativeMemory>> = {
-  dmabuf: () => ({
-    ...{ kinds: ["dmabuf"], lends: true },
-    objectOf: (memory) => BigInt(gstAllocators().gst_dmabuf_memory_get_fd(memory)),
-  }),
-  egl: (natives, undo) => new SharedGl(natives, undo),
-  vaapi: (natives, undo) => new SharedVa(natives, undo),
-};
