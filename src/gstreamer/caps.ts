@@ -44,6 +44,8 @@ export interface Caps {
   readonly address: Address;
   /** The kind of the stream: `"video/x-raw"`. */
   readonly name: string;
+  /** True where they say that the pixels are in textures of OpenGL's. */
+  readonly areTextures: boolean;
   readonly pictures?: Pictures;
   readonly sound?: Sound;
 }
@@ -98,8 +100,10 @@ function describedCaps(caps: Address): Omit<Caps, "number" | "address"> {
     throw checks.wrong("caps", "they leave a choice, and a buffer's do not.", "Pass those that a pad or a sample has.");
   }
   const name = textAt(gst().gst_structure_get_name(gst().gst_caps_get_structure(caps, 0)))!;
-  if (name === "video/x-raw") return { name, pictures: picturesOf(caps) };
-  return name === "audio/x-raw" ? { name, sound: soundOf(caps) } : { name };
+  const features = gst().gst_caps_get_features(caps, 0);
+  const areTextures = gst().gst_caps_features_contains(features, cString("memory:GLMemory")) !== 0;
+  if (name === "video/x-raw") return { name, areTextures, pictures: picturesOf(caps) };
+  return { name, areTextures, ...name === "audio/x-raw" && { sound: soundOf(caps) } };
 }
 
 type VideoInfo = InMemory<typeof GstVideoInfo>;
