@@ -61,6 +61,7 @@ export class KnownCaps {
   of(given: unknown): Caps {
     const found = this.#known.find(({ address, text }) => given === address || given === text);
     if (found !== undefined) return found;
+    if (typeof given === "string") checks.assertText(given, "caps");
     const address = typeof given === "string" ? capsFrom(given) : capsAt(checks.handleIn<Address>(given, "caps"));
     try {
       const text = typeof given === "string" ? { text: given } : {};
