@@ -1,4 +1,5 @@
 import type { Library } from "../library.ts";
+import { arrow } from "./arrow.ts";
 import { avcodec59 } from "./avcodec59.ts";
 import { avhwcontext57 } from "./avhwcontext57.ts";
 import { avformat59 } from "./avformat59.ts";
@@ -9,6 +10,7 @@ import { cudaDriver } from "./cuda_driver.ts";
 import { cudaEgl } from "./cuda_egl.ts";
 import { cudaRuntime } from "./cuda_runtime.ts";
 import { cxxabi } from "./cxxabi.ts";
+import { dlpack } from "./dlpack.ts";
 import { dmabuf } from "./dmabuf.ts";
 import { egl, eglExtensions } from "./egl.ts";
 import { elf } from "./elf.ts";
@@ -33,7 +35,9 @@ import { vulkan, vulkanExtensions } from "./vulkan.ts";
 
 /** Every library that is generated: one folder of `ffi/` each. */
 export const LIBRARIES: readonly Library[] = [
+  arrow,
   cxxabi,
+  dlpack,
   dmabuf,
   elf,
   libc,
