@@ -348,6 +348,24 @@ export interface GStreamer {
   /** `GstFlowReturn gst_buffer_pool_acquire_buffer(GstBufferPool *pool, GstBuffer **buffer, GstBufferPoolAcquireParams *params)` */
   gst_buffer_pool_acquire_buffer(pool: Address, buffer: BufferSource | null, params: BufferSource | null): number;
 
+  /** `GstStructure *gst_buffer_pool_get_config(GstBufferPool *pool)` */
+  gst_buffer_pool_get_config(pool: Address): Address;
+
+  /** `gboolean gst_buffer_pool_set_config(GstBufferPool *pool, GstStructure *config)` */
+  gst_buffer_pool_set_config(pool: Address, config: Address): number;
+
+  /** `void gst_buffer_pool_config_set_params(GstStructure *config, GstCaps *caps, guint size, guint min_buffers, guint max_buffers)` */
+  gst_buffer_pool_config_set_params(
+    config: Address,
+    caps: Address,
+    size: number,
+    min_buffers: number,
+    max_buffers: number,
+  ): void;
+
+  /** `void gst_buffer_pool_config_add_option(GstStructure *config, const gchar *option)` */
+  gst_buffer_pool_config_add_option(config: Address, option: BufferSource | null): void;
+
   /** `gulong gst_pad_add_probe(GstPad *pad, GstPadProbeType mask, GstPadProbeCallback callback, gpointer user_data, GDestroyNotify destroy_data)` */
   gst_pad_add_probe(pad: Address, mask: number, callback: Address, user_data: Address, destroy_data: Address): bigint;
 
@@ -379,4 +397,13 @@ export interface GStreamer {
 
   /** `void gst_query_add_allocation_param(GstQuery *query, GstAllocator *allocator, const GstAllocationParams *params)` */
   gst_query_add_allocation_param(query: Address, allocator: Address, params: BufferSource | null): void;
+
+  /** `void gst_query_add_allocation_pool(GstQuery *query, GstBufferPool *pool, guint size, guint min_buffers, guint max_buffers)` */
+  gst_query_add_allocation_pool(
+    query: Address,
+    pool: Address,
+    size: number,
+    min_buffers: number,
+    max_buffers: number,
+  ): void;
 }

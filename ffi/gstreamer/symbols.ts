@@ -223,6 +223,14 @@ export const SYMBOLS = {
   gst_allocator_alloc: { parameters: ["u64", "u64", "buffer"], result: "u64" },
   // GstFlowReturn gst_buffer_pool_acquire_buffer(GstBufferPool *pool, GstBuffer **buffer, GstBufferPoolAcquireParams *params)
   gst_buffer_pool_acquire_buffer: { parameters: ["u64", "buffer", "buffer"], result: "i32" },
+  // GstStructure *gst_buffer_pool_get_config(GstBufferPool *pool)
+  gst_buffer_pool_get_config: { parameters: ["u64"], result: "u64" },
+  // gboolean gst_buffer_pool_set_config(GstBufferPool *pool, GstStructure *config)
+  gst_buffer_pool_set_config: { parameters: ["u64", "u64"], result: "i32" },
+  // void gst_buffer_pool_config_set_params(GstStructure *config, GstCaps *caps, guint size, guint min_buffers, guint max_buffers)
+  gst_buffer_pool_config_set_params: { parameters: ["u64", "u64", "u32", "u32", "u32"], result: "void" },
+  // void gst_buffer_pool_config_add_option(GstStructure *config, const gchar *option)
+  gst_buffer_pool_config_add_option: { parameters: ["u64", "buffer"], result: "void" },
   // gulong gst_pad_add_probe(GstPad *pad, GstPadProbeType mask, GstPadProbeCallback callback, gpointer user_data, GDestroyNotify destroy_data)
   gst_pad_add_probe: { parameters: ["u64", "u32", "u64", "u64", "u64"], result: "u64" },
   // void gst_pad_remove_probe(GstPad *pad, gulong id)
@@ -241,4 +249,6 @@ export const SYMBOLS = {
   gst_query_parse_nth_allocation_param: { parameters: ["u64", "u32", "buffer", "buffer"], result: "void" },
   // void gst_query_add_allocation_param(GstQuery *query, GstAllocator *allocator, const GstAllocationParams *params)
   gst_query_add_allocation_param: { parameters: ["u64", "u64", "buffer"], result: "void" },
+  // void gst_query_add_allocation_pool(GstQuery *query, GstBufferPool *pool, guint size, guint min_buffers, guint max_buffers)
+  gst_query_add_allocation_pool: { parameters: ["u64", "u64", "u32", "u32", "u32"], result: "void" },
 } as const satisfies Deno.ForeignLibraryInterface;

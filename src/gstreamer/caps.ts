@@ -63,6 +63,7 @@ export class KnownCaps {
   of(given: unknown): Caps {
     const found = this.#known.find(({ address, text }) => given === address || given === text);
     if (found !== undefined) return found;
+    if (typeof given === "string") checks.assertText(given, "caps");
     const address = typeof given === "string" ? capsFrom(given) : capsAt(checks.handleIn<Address>(given, "caps"));
     try {
       const text = typeof given === "string" ? { text: given } : {};
@@ -266,6 +267,31 @@ export function capsOf(info: FrameInfo): Address {
     gstVideo().gst_video_info_to_caps(videoInfoOf(checks.pixelsIn(info, "frame")).view),
     "gst_video_info_to_caps",
   );
+}
+
+/** What caps say of a frame. */
+const SAID = [
+  ...["type", "format", "width", "height", "planes", "colour"] as const,
+  ...["sampleRate", "channels", "layout"] as const,
+] as const;
+const SAID_OF_MEDIA = [...NAMED.map(([fact]) => fact), "sampleAspect", "frameRate"] as const;
+
+/** True where caps say the same of both: each frame of a stream has an info of its own. */
+export function haveSameCaps(a: FrameInfo, b: FrameInfo): boolean {
+  const { media: its = {} } = a;
+  const { media = {} } = b;
+  return a === b || (isSame(a, b, SAID) && (its === media || isSame(its, media, SAID_OF_MEDIA)));
+}
+
+/** Compares plain data by these names. */
+function isSame(a: object, b: object, names: readonly string[]): boolean {
+  return names.every((name) => {
+    const [one, other]: readonly unknown[] = [Reflect.get(a, name), Reflect.get(b, name)];
+    if (one === other) return true;
+    if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
+    const inside = Object.keys(one);
+    return inside.length === Object.keys(other).length && isSame(one, other, inside);
+  });
 }
 
 /** The time base of a buffer. */

@@ -101,13 +101,16 @@ function given(buffer: Address, caps: unknown): Given {
   return { buffer, caps, memories, kinds, isWritable, moment: momentOf(buffer) };
 }
 
+/** In nanoseconds, 292 years. More is GST_CLOCK_TIME_NONE, or FFmpeg's number for no time, which its elements pass on. */
+const LATEST = 2n ** 63n - 1n;
+
 function momentOf(buffer: Address): MediaFacts {
   const { pts, duration, flags } = structs.GstBuffer.copyOf(buffer);
   return {
     timeBase: NANOSECONDS,
     keyFrame: (flags & gs.GST_BUFFER_FLAG_DELTA_UNIT) === 0,
-    ...pts !== gs.GST_CLOCK_TIME_NONE && { pts },
-    ...duration !== gs.GST_CLOCK_TIME_NONE && { duration },
+    ...pts <= LATEST && { pts },
+    ...duration <= LATEST && { duration },
     ...(flags & gs.GST_BUFFER_FLAG_DISCONT) !== 0 && { discontinuous: true },
   };
 }

@@ -160,6 +160,10 @@ export const GSTREAMER: Failures<GStreamer> = {
   gst_memory_resize: undefined,
   gst_allocator_alloc: none,
   gst_buffer_pool_acquire_buffer: { answer: GST_FLOW_ERROR },
+  gst_buffer_pool_get_config: none,
+  gst_buffer_pool_set_config: untrue,
+  gst_buffer_pool_config_set_params: undefined,
+  gst_buffer_pool_config_add_option: undefined,
   gst_pad_add_probe: none,
   gst_pad_remove_probe: undefined,
   gst_pad_is_blocking: undefined,
@@ -169,6 +173,7 @@ export const GSTREAMER: Failures<GStreamer> = {
   gst_pad_send_event: untrue,
   gst_query_parse_nth_allocation_param: undefined,
   gst_query_add_allocation_param: undefined,
+  gst_query_add_allocation_pool: undefined,
 };
 
 export const APP: Failures<GstApp> = {
@@ -200,6 +205,9 @@ export const VIDEO: Failures<GstVideo> = {
   gst_video_crop_meta_get_info: undefined,
   gst_video_crop_meta_api_get_type: undefined,
   gst_video_frame_unmap: undefined,
+  gst_video_info_align: untrue,
+  gst_video_buffer_pool_new: none,
+  gst_buffer_pool_config_set_video_alignment: undefined,
   gst_video_info_from_caps: untrue,
   gst_buffer_get_video_meta: undefined,
   gst_buffer_add_video_meta_full: none,

@@ -168,6 +168,19 @@ testOpen("attach() shows the part that a GstVideoCropMeta shows, in pixels of ea
   ]);
 });
 
+testOpen(
+  "attach() takes what is no time of GStreamer's for none: elements of FFmpeg's pass its own number on",
+  (open) => {
+    for (const none of [2n ** 64n - 1n, 2n ** 63n]) {
+      using given = new CBuffer(memory(24));
+      write(given.address, "pts", none);
+      write(given.address, "duration", none);
+      using frame = open.gst.attach(given.address, { caps: NV12 });
+      assertEquals([frame.info.media!.pts, frame.info.media!.duration], [undefined, undefined]);
+    }
+  },
+);
+
 testOpen("attach() has times, flags and sound of a buffer", (open) => {
   using given = new CBuffer(memory(32));
   write(given.address, "pts", 40_000_000n);

@@ -210,7 +210,10 @@ export const gstreamer: Library = {
     ...taking(["mem"], "gst_memory_map", "gst_memory_unmap", "gst_memory_resize"),
     ...taking(["allocator"], "gst_allocator_alloc"),
 
-    ...taking(["pool"], "gst_buffer_pool_acquire_buffer"),
+    ...taking(["pool"], "gst_buffer_pool_acquire_buffer", "gst_buffer_pool_get_config"),
+    ...taking(["pool", "config"], "gst_buffer_pool_set_config"),
+    ...taking(["config", "caps"], "gst_buffer_pool_config_set_params"),
+    ...taking(["config"], "gst_buffer_pool_config_add_option"),
 
     ...taking(["pad", "user_data"], "gst_pad_add_probe"),
     ...taking(
@@ -226,6 +229,7 @@ export const gstreamer: Library = {
     ...taking(["query"], "gst_query_parse_nth_allocation_param"),
 
     ...taking(["query", "allocator"], "gst_query_add_allocation_param"),
+    ...taking(["query", "pool"], "gst_query_add_allocation_pool"),
   ],
   constants: [
     { type: "GstClockTime", names: ["GST_CLOCK_TIME_NONE"] },
@@ -365,6 +369,9 @@ export const gstVideo: Library = {
     "gst_video_crop_meta_get_info",
     "gst_video_crop_meta_api_get_type",
     "gst_video_frame_unmap",
+    "gst_video_info_align",
+    "gst_video_buffer_pool_new",
+    ...taking(["config"], "gst_buffer_pool_config_set_video_alignment"),
     ...taking(["caps"], "gst_video_info_from_caps"),
     ...taking(
       ["buffer"],

@@ -59,6 +59,22 @@ export default table(import.meta, {
     { into: host, machineCode: any("no") },
     wrong("machineCode", /expected a boolean, got a string/),
   ),
+  "into: rows that begin at pages": row({ into: host, rowAlign: 4096 }, undefined, (frame) => {
+    if (frame.planes[0].layout.strides[0] !== 4096) throw new Error("they begin elsewhere");
+  }),
+  "into: rows that begin at no power of two": row(
+    { into: host, rowAlign: 48 },
+    { error: LayoutError, api: "core", argument: "rowAlign", message: /expected a power of two, got 48/ },
+  ),
+  "into: rows further apart than pages": row(
+    { into: host, rowAlign: 8192 },
+    wrong("rowAlign", /expected an integer from 1 to 4096, got 8192/),
+  ),
+  "into: rows of no memory": row({ rowAlign: 64 }, wrong("rowAlign", /without into/, /Pass \{ into: host \}/)),
+  "into: rows without machine code": row(
+    { into: host, rowAlign: 64, machineCode: false },
+    wrong("rowAlign", /without machine code/, /leave machineCode out/),
+  ),
   "into: allocates nothing": allocates(() => undefined, wrong("into", /returns a Tensor, got undefined/)),
   "into: allocates nothing, without machine code": allocates(
     () => undefined,

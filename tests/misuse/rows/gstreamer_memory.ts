@@ -151,6 +151,7 @@ export default table(import.meta, {
     "audio/x-raw,format=S16LE,rate=8000,channels=2,layout=non-interleaved",
     wrong("pointer", /no GstAudioMeta/),
   ),
+  "caps with a zero inside": as(`${CAPS}\0`, wrong("caps", /has a zero inside/)),
   "caps of another's address": row(
     ({ gst, made }) => gst.attach(made.address, { caps: made.address }),
     wrong("caps", /expected the address of a GstCaps/),
