@@ -20,6 +20,7 @@ import { assertAlive } from "../alive.ts";
 import { noSmallDisk, onSmallDisk } from "../full_disk.ts";
 import { assertOpenFds, openFds } from "../gc.ts";
 import { HERE, open as openOpenCL } from "../opencl/help.ts";
+import { runModule } from "../process.ts";
 import { bytesOf } from "./bytes.ts";
 import { clip, decodedByProgram, missing } from "./clips.ts";
 
@@ -307,6 +308,25 @@ test("a dispose while frames are being written ends after the one in flight", as
   const states = (await written).map(({ status }) => status);
   assertEquals(states.at(-1), "rejected");
   assertEquals(names(folder), []);
+});
+
+test("encode() with progress ends its line at close(), and where it is disposed before", async ({ folder }) => {
+  const text = `
+    import { FFmpegContext } from "@samepage/interop/ffmpeg";
+    using ffmpeg = FFmpegContext.open();
+    for (const progress of [true, { frames: 50 }, { frames: 100 }]) {
+      await using out = ffmpeg.encode("${folder}/a.mkv", { codec: "ffv1", progress });
+      for await (using frame of ffmpeg.decode("${await clip("h264.mkv")}")) await out.write(frame);
+      if (progress.frames !== 100) await out.close();
+    }
+  `;
+  const { code, stdout } = await runModule(text, { columns: 100 });
+  assertEquals(code, 0, stdout);
+  const ends = stdout.split("\r\n").map((line) => line.split("\r\x1b[K").at(-1)!);
+  assertMatch(ends[0], /^50 frames, \d+\.\d a second$/);
+  assertMatch(ends[1], /^█{20} 100 %, 50 frames, \d+\.\d a second, 0:00 left$/);
+  assertMatch(ends[2], /^█{10}░{10} 50 %, 50 frames, \d+\.\d a second, 0:0\d left$/);
+  assertEquals(ends.slice(3), [""]);
 });
 
 test("a full disk is an error, and leaves no file", async (there) => {

@@ -71,6 +71,7 @@ export default table(import.meta, {
     row("concat:/etc/hostname|/etc/hostname", {}, wrong("source", /cannot be read: .*(No such|ENOENT)/i)),
   ),
   "decode: a pattern of FFmpeg's is a path": allowed(row("/tmp/%03d.png", {}, wrong("source", /cannot be read/))),
+  "decode: progress in a word": options({ progress: "bar" }, wrong("progress", /expected a boolean, got a string/)),
   "decode: a directory": allowed(row("/etc", {}, wrong("source", /is not a regular file|EISDIR/))),
   "decode: a device": { ...row("/dev/zero", {}, wrong("source", /is not a regular file/)), flags: ["-A"] },
   "decode: a file that is not there": allowed(row("/nonesuch.mp4", {}, wrong("source", /nonesuch.mp4 cannot be read/))),

@@ -151,6 +151,19 @@ export default table(import.meta, {
       ...wrong("options", /neither the encoder nor the file's format has an option presett/, /lists all options/),
     },
   ),
+  "encode: progress in a word": asked(
+    { progress: "bar" },
+    wrong("progress", /expected a boolean or \{ frames \}, got a string/),
+  ),
+  "encode: progress of nothing": asked(
+    { progress: {} },
+    wrong("progress.frames", /expected an integer from 1 .* got undefined/),
+  ),
+  "encode: progress of no frames": asked({ progress: { frames: 0 } }, wrong("progress.frames", /from 1 .* got 0/)),
+  "encode: progress by another name": asked(
+    { progress: { count: 3 } },
+    { error: ArgumentError, api: "core", argument: "progress", message: /count/, hint: /frames/ },
+  ),
   "encode: a controller for a signal": asked(
     { signal: new AbortController() },
     wrong("signal", /expected an AbortSignal, got an AbortController/),
