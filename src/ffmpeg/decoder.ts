@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { literal, type Names, optionsIn } from "../core/argument.ts";
-import { ArgumentError } from "../core/errors.ts";
+import { ArgumentError, reasonOf } from "../core/errors.ts";
 import { type FileSource, openSource } from "../core/file_source.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
@@ -152,14 +152,16 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
   }
 }
 
+/** What to do with a file whose frames have no layout: the loop has no AVFrame that it could copy. */
+const OTHERWISE = "Convert it first, as by `ffmpeg -i FILE -pix_fmt rgb24 OUT.mkv`, or decode it with npm's node-av.";
+
 function described<D>(describe: () => D, count: number): D {
   try {
     return describe();
   } catch (error) {
     if (!(error instanceof ArgumentError)) throw error;
-    const { hint } = error;
-    const why = error.message.replace("pointer: ", "");
-    const fields = { api: "ffmpeg", argument: "source", cause: error, hint };
+    const why = reasonOf(error).reason.replace("pointer: ", "");
+    const fields = { api: "ffmpeg", argument: "source", cause: error, hint: OTHERWISE };
     throw new ArgumentError(`source: frame ${count} cannot be used in place: ${why}`, fields);
   }
 }

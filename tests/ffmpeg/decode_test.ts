@@ -382,12 +382,22 @@ test("a stream that is not there", async (there) => {
   }
 });
 
-test("a format that cannot be used in place", async (there) => {
-  const { count, error } = await ofBytes(there, await Deno.readFile(await clip("palette.png")));
-  assertInstanceOf(error, ArgumentError);
-  assertMatch(error.message, /^source: frame 0 cannot be used in place: its format is pal8/);
-  assertEquals(count, 0);
-});
+for (
+  const [name, why] of [
+    ["palette.png", "its format is pal8: .*\\."],
+    [
+      "upwards.avi",
+      "linesize\\[0\\] of its AVFrame is -192: its rows go upwards in memory, and a layout's go downwards\\.",
+    ],
+  ] as const
+) {
+  test(`${name}: frames that cannot be used in place are refused, with what to do`, async (there) => {
+    const { count, error } = await ofBytes(there, await Deno.readFile(await clip(name)));
+    assertInstanceOf(error, ArgumentError);
+    assertMatch(error.message, new RegExp(`^source: frame 0 cannot be used in place: ${why} Convert it first, .*$`));
+    assertEquals(count, 0);
+  });
+}
 
 test("damage in the middle costs some frames", async (there) => {
   const bytes = await Deno.readFile(await clip("h264.ts"));
