@@ -329,6 +329,32 @@ test("encode() with progress ends its line at close(), and where it is disposed 
   assertEquals(ends.slice(3), [""]);
 });
 
+const COLLECTED = "out = undefined; for (let i = 0; i < 100 && names() > 0; i++) await collected();";
+const NOT_WRITTEN = /^samepage: \S+a\.mkv is not written: what writes it was never closed, nor disposed\.$/m;
+for (
+  const [what, end, warning] of [
+    ["is collected", COLLECTED, /^samepage: FFmpeg encoder was never disposed/],
+    ["is there as its program ends", "globalThis.kept = out;", NOT_WRITTEN],
+    ["is there as its program exits", "Deno.exit();", NOT_WRITTEN],
+  ] as const
+) {
+  test(`an encoder that is forgotten and ${what} leaves no file`, async ({ folder }) => {
+    const text = `
+      import { FFmpegContext } from "@samepage/interop/ffmpeg";
+      const ffmpeg = FFmpegContext.open();
+      const names = () => Array.from(Deno.readDirSync("${folder}")).length;
+      const collected = () => (gc(), new Promise((resolve) => setTimeout(resolve, 10)));
+      let out = ffmpeg.encode("${folder}/a.mkv", { codec: "ffv1" });
+      for await (using frame of ffmpeg.decode("${await clip("h264.mkv")}")) await out.write(frame);
+      console.log(names());
+      ${end}
+    `;
+    const { stdout, stderr } = await runModule(text);
+    assertEquals({ stdout, names: names(folder) }, { stdout: "1\n", names: [] });
+    assertMatch(stderr, warning);
+  });
+}
+
 test("a full disk is an error, and leaves no file", async (there) => {
   await onSmallDisk(256 * 1024, async (folder) => {
     await using out = there.ffmpeg.encode(`${folder}/out.nut`, { codec: "rawvideo", frameRate: 25 });
