@@ -9,7 +9,7 @@ import {
 } from "@samepage/interop";
 import { type DecodeOptions, FFmpegContext, type FileSource } from "@samepage/interop/ffmpeg";
 import { any, say } from "../kit.ts";
-import { type Failure, type Row, table } from "../row.ts";
+import { type Failure, failuresOf, type Row, table } from "../row.ts";
 
 /** A picture of two by two pixels, as a PPM file. */
 const PICTURE = new Uint8Array([...new TextEncoder().encode("P6\n2 2\n255\n"), ...Array(12).fill(7)]);
@@ -31,9 +31,7 @@ function row(
   };
 }
 
-const wrong = (argument: string, message: RegExp, hint?: RegExp): Failure => (
-  { error: ArgumentError, api: "ffmpeg", argument, message, ...(hint === undefined ? {} : { hint }) }
-);
+const { wrong } = failuresOf("ffmpeg");
 const native = (fn: string, code: number, codeName: string, message = new RegExp(codeName)): Failure => (
   { error: NativeCallError, api: "ffmpeg", fn, code, codeName, message }
 );

@@ -12,7 +12,7 @@ import {
 } from "@samepage/interop";
 import { type EncodeOptions, type Encoder, FFmpegContext, type FFmpegTensor } from "@samepage/interop/ffmpeg";
 import { any, say } from "../kit.ts";
-import { type Failure, type Row, table } from "../row.ts";
+import { type Failure, failuresOf, type Row, table } from "../row.ts";
 
 const RGB = imageInfo({ format: "RGB", width: 16, height: 8 });
 
@@ -54,9 +54,7 @@ function row(
   };
 }
 
-const wrong = (argument: string, message: RegExp, hint?: RegExp): Failure => (
-  { error: ArgumentError, api: "ffmpeg", argument, message, ...(hint === undefined ? {} : { hint }) }
-);
+const { wrong } = failuresOf("ffmpeg");
 /** Options that are refused before the file is asked for. */
 const asked = (given: unknown, fails: Failure): Row => ({
   run() {
