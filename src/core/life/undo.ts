@@ -14,9 +14,7 @@ export function shortList<T>(): T[] {
 }
 
 /** An empty list of few steps. */
-export function newUndo(): Undo {
-  return shortList();
-}
+export const newUndo: () => Undo = shortList;
 
 /** Runs all steps, newest first, even when one fails; returns the failures. */
 export function unwind(undo: Undo): readonly unknown[] {
