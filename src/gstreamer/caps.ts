@@ -5,7 +5,7 @@ import { GstAudioInfo } from "../../ffi/gst_audio/structs.ts";
 import { GstVideoInfo } from "../../ffi/gst_video/structs.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { colourOf, known, matrixNameOf } from "../core/layout/facts.ts";
-import type { AudioInfo, Colour, FrameInfo, MediaFacts } from "../core/layout/frame_info.ts";
+import type { AudioInfo, Colour, FrameInfo, MediaFacts, PixelsInfo } from "../core/layout/frame_info.ts";
 import { rescaled } from "../core/layout/ratio.ts";
 import type { InMemory } from "../core/native/struct_type.ts";
 import { cString, textAt } from "../core/native/text.ts";
@@ -44,6 +44,8 @@ export interface Caps {
   readonly address: Address;
   /** The kind of the stream: `"video/x-raw"`. */
   readonly name: string;
+  /** True where they say that the pixels are in textures of OpenGL's. */
+  readonly areTextures: boolean;
   readonly pictures?: Pictures;
   readonly sound?: Sound;
 }
@@ -98,8 +100,10 @@ function describedCaps(caps: Address): Omit<Caps, "number" | "address"> {
     throw checks.wrong("caps", "they leave a choice, and a buffer's do not.", "Pass those that a pad or a sample has.");
   }
   const name = textAt(gst().gst_structure_get_name(gst().gst_caps_get_structure(caps, 0)))!;
-  if (name === "video/x-raw") return { name, pictures: picturesOf(caps) };
-  return name === "audio/x-raw" ? { name, sound: soundOf(caps) } : { name };
+  const features = gst().gst_caps_get_features(caps, 0);
+  const areTextures = gst().gst_caps_features_contains(features, cString("memory:GLMemory")) !== 0;
+  if (name === "video/x-raw") return { name, areTextures, pictures: picturesOf(caps) };
+  return { name, areTextures, ...name === "audio/x-raw" && { sound: soundOf(caps) } };
 }
 
 type VideoInfo = InMemory<typeof GstVideoInfo>;
@@ -205,7 +209,7 @@ function mediaOf(info: VideoInfo): MediaFacts {
 }
 
 /** A GstVideoInfo of pictures. @throws {ArgumentError} for a format that GStreamer does not have. */
-export function videoInfoOf(given: Exclude<FrameInfo, AudioInfo>): VideoInfo {
+export function videoInfoOf(given: PixelsInfo): VideoInfo {
   const { width, height, colour, media = {} } = given;
   const info = newStruct(structs.GstVideoInfo, GstVideoInfo);
   gstVideo().gst_video_info_init(info.view);
@@ -223,7 +227,7 @@ export function videoInfoOf(given: Exclude<FrameInfo, AudioInfo>): VideoInfo {
 }
 
 /** GStreamer's number of the format of pictures. @throws {ArgumentError} if it has none. */
-export function formatOf(info: Exclude<FrameInfo, AudioInfo>): number {
+export function formatOf(info: PixelsInfo): number {
   const name = info.type === "image" ? gstName(info.format) : info.format;
   const format = formatNumber(name);
   if (format === 0) throw checks.wrong("frame", `GStreamer has no format ${name}.`, DESCRIBED);
@@ -258,7 +262,10 @@ export function capsOf(info: FrameInfo): Address {
   if (info.type === "audio") {
     return made(gstAudio().gst_audio_info_to_caps(audioInfoOf(info).view), "gst_audio_info_to_caps");
   }
-  return made(gstVideo().gst_video_info_to_caps(videoInfoOf(info).view), "gst_video_info_to_caps");
+  return made(
+    gstVideo().gst_video_info_to_caps(videoInfoOf(checks.pixelsIn(info, "frame")).view),
+    "gst_video_info_to_caps",
+  );
 }
 
 /** The time base of a buffer. */

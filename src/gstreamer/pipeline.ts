@@ -66,6 +66,7 @@ export class Pipeline extends NativeObject {
     }
     const playback = new Playback(context.resource, description, warning);
     this.#inside = { context, playback };
+    context.native?.prepare?.(playback.handle);
     this.resource = playback.calls.resource;
     finalizers.register(this, this.resource, this);
   }

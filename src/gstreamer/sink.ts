@@ -75,6 +75,7 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
     [this.pipeline, this.#playback, this.#name, this.#frameOf] = [pipeline, playback, name, frameOf];
     const sink = this.#sink = playback.element(name, gstApp().gst_app_sink_get_type(), "appsink");
     setProperty(sink, "enable-last-sample", "false"); // else it would have a reference to the last one
+    setProperty(sink, "buffer-list", "false"); // each buffer of a list is a frame
     gstApp().gst_app_sink_set_emit_signals(sink, 0);
     if (numberIn(sink, "max-buffers") === 0n) gstApp().gst_app_sink_set_max_buffers(sink, QUEUE);
   }

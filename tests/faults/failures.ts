@@ -97,7 +97,9 @@ const LIBC: Failures<LibC> = {
   getpid: undefined,
   sched_yield: undefined,
   __errno_location: undefined,
+  calloc: { answer: 0n, errno: ENOMEM },
   free: undefined,
+  bsearch: undefined, // it calls what others have
   strnlen: undefined,
   dladdr: { answer: 0 },
   dlopen: undefined,
@@ -314,6 +316,8 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   gstreamer_video: gstreamer.VIDEO,
   gstreamer_audio: gstreamer.AUDIO,
   gstreamer_allocators: gstreamer.ALLOCATORS,
+  gstreamer_gl: gstreamer.GL,
+  gstreamer_va: gstreamer.VA,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

@@ -150,8 +150,9 @@ testOpen("attach() names where memory is that the CPU sees only in a copy", (ope
   using file = host.allocate({ shape: [4096], dtype: "u8", sharable: true });
   using given = new CBuffer(gstAllocators().gst_fd_allocator_alloc(allocator, file.exportFd(), 4096n, 0));
   gst().gst_object_unref(allocator);
-  const error = assertThrows(() => open.gst.attach(given.address, { caps: NV12 }), ArgumentError);
-  assertEquals([error.argument, error.hint], ["pointer", "Put gldownload in front."]);
+  const caps = NV12.replace("x-raw", "x-raw(memory:GLMemory)");
+  const error = assertThrows(() => open.gst.attach(given.address, { caps }), ArgumentError);
+  assertEquals([error.argument, error.hint], ["pointer", "Put gldownload ! video/x-raw in front."]);
   assertStringIncludes(error.message, "GLMemory: its bytes are in a texture of OpenGL's");
   assertEquals(given.references, 1);
 });

@@ -13,7 +13,7 @@ import {
 } from "@samepage/interop";
 import { GStreamerContext } from "@samepage/interop/gstreamer";
 import { OpenCLContext } from "@samepage/interop/opencl";
-import { caps, CBuffer, locked, memory, Owned, write } from "../../gstreamer/buffers.ts";
+import { caps, CBuffer, listOf, locked, memory, Owned, write } from "../../gstreamer/buffers.ts";
 import { any, say } from "../kit.ts";
 import { type Failure, failuresOf, ofCore, type Row, table } from "../row.ts";
 
@@ -285,4 +285,34 @@ export default table(import.meta, {
     using _lent = new Owned(gst.buffer(mapped));
     picture.planes[0].view();
   }, ofCore(AccessError, /lent|mapped/, { hint: /./ })),
+  "a batch that is null": row(({ gst }) => gst.attachBatch(0n), wrong("pointer", /expected a handle, got null/)),
+  "a buffer in place of a batch": row(
+    ({ gst, made }) => gst.attachBatch(made.address),
+    wrong("pointer", /expected the address of a GstBufferList or a GstSample/),
+  ),
+  "a batch in place of a buffer": row(({ gst, made }) => {
+    using list = listOf(made);
+    gst.attach(list.address, { caps: CAPS });
+  }, wrong("pointer", /expected the address of a GstBuffer or a GstSample/)),
+  "an empty batch": row(({ gst }) => {
+    using list = listOf();
+    gst.attachBatch(list.address, { caps: CAPS });
+  }, wrong("pointer", /no list of buffers, or an empty one/, /attach\(\) takes one/, "gst_sample_get_buffer_list")),
+  "a sample of one buffer in place of a batch": row(({ gst, made }) => {
+    using sample = made.sample(CAPS);
+    gst.attachBatch(sample.address);
+  }, wrong("pointer", /no list of buffers/, /attach\(\) takes one/, "gst_sample_get_buffer_list")),
+  "a batch whose second buffer is too short": row(({ gst, made }) => {
+    using short = new CBuffer(memory(8));
+    using list = listOf(made, short);
+    gst.attachBatch(list.address, { caps: CAPS });
+  }, unfit("pointer", /reaches to byte 16; the memory has 8/)),
+  "a batch with an owner": row(
+    ({ gst, made }) => gst.attachBatch(made.address, any({ owner: () => {} })),
+    ofCore(ArgumentError, /unknown property owner/, { argument: "options", hint: /Use access, caps, copy/ }),
+  ),
+  "a batch of an access that there is not": row(({ gst, made }) => {
+    using list = listOf(made);
+    gst.attachBatch(list.address, any({ access: "all", caps: CAPS }));
+  }, ofCore(ArgumentError, /"read", "write" or "read-write"/, { argument: "access" })),
 });
