@@ -1,15 +1,7 @@
-import {
-  AccessError,
-  ArgumentError,
-  DisposedError,
-  type Frame,
-  host,
-  InteropError,
-  LayoutError,
-} from "@samepage/interop";
+import { AccessError, DisposedError, type Frame, host, InteropError, LayoutError } from "@samepage/interop";
 import { GStreamerContext, type SinkOptions } from "@samepage/interop/gstreamer";
 import { any } from "../kit.ts";
-import { type Failure, type Row, table } from "../row.ts";
+import { type Failure, failuresOf, type Row, table } from "../row.ts";
 
 const PICTURES =
   "videotestsrc num-buffers=4 ! video/x-raw,format=GRAY8,width=16,height=8 ! appsink name=out sync=false";
@@ -26,9 +18,7 @@ function row(options: SinkOptions, fails?: Failure, use: (frame: Frame) => unkno
   };
 }
 
-const wrong = (argument: string, message: RegExp, hint?: RegExp): Failure => (
-  { error: ArgumentError, api: "gstreamer", argument, message, ...(hint === undefined ? {} : { hint }) }
-);
+const { wrong } = failuresOf("gstreamer");
 const late = (message: RegExp): Failure => (
   { error: InteropError, api: "gstreamer", message, hint: /first sink\(\) of this name/ }
 );
