@@ -165,7 +165,7 @@ function flagOf({ tensor, access, version }: Lending, name: string): NativeFlag 
 }
 
 /** Where a tensor lies, as DLPack names that. @throws {ArgumentError} for memory that it has no name for. */
-function placeOf(tensor: Tensor) {
+export function placeOf(tensor: Tensor) {
   const { target: { context: { api, arrays } } } = tensor;
   const place = arrays?.placeOf(tensor);
   const device = place && DEVICES.find((one) => one.api === api && one.memory === place.memory);
