@@ -129,7 +129,8 @@ function loanOf({ tensor, access, order }: Lending, name: string, flag: NativeFl
   const lent = grant.lend(access, grant.start, grant.end, name);
   const end = () => {
     if (!flag.isSet()) flag.withdraw();
-    else if (typeof order === "object") work.add(order.fence()); // what the consumer has submitted, and may not be over
+    // What the consumer has submitted may not be over. A context that ends frees memory behind all work of its device.
+    else if (typeof order === "object" && order.resource.isLive) work.add(order.fence());
     flag[Symbol.dispose]();
   };
   return new Resource({ name, grants: [lent], owners: [tensor.resource], undo: [end] });

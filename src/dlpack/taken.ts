@@ -63,7 +63,7 @@ const bytes = new Uint8Array(view.buffer);
 export function fromDLPack(address: bigint, options: FromDLPackOptions): Tensor {
   const { contexts, access: asked, after, version = 1 } = optionsIn(options, OPTIONS);
   assertVersion(version);
-  const list = checks.itemsIn(contexts, "contexts");
+  if (!Array.isArray(contexts)) throw checks.wrongKind("contexts", "an array of contexts", contexts);
   const at = checks.handleIn<Address>(address, "address");
   const given = version === 0 ? unversionedAt(at) : versionedAt(at);
   const isReadOnly = (given.flags & dl.DLPACK_FLAG_BITMASK_READ_ONLY) !== 0n;
@@ -71,18 +71,21 @@ export function fromDLPack(address: bigint, options: FromDLPackOptions): Tensor 
   if (isReadOnly && writes(access)) throw readOnly();
   const { data, byte_offset, deleter } = given;
   const init = layoutOf(given);
-  const { arrays, memory } = deviceIn(list, given.device_type, given.device_id);
+  const { arrays, memory } = deviceIn(contexts, given.device_type, given.device_id);
   if (data === NULL) throw checks.wrong("data", "the pointer is null.");
   if (byte_offset > Number.MAX_SAFE_INTEGER || data + byte_offset >= 2n ** 64n) {
     throw checks.wrong("byte_offset", "the range ends beyond the last address.");
   }
-  if (deleter !== NULL) probeObject(deleter, 1, "dlpack", "deleter");
+  if (deleter !== NULL && !deleters.has(deleter)) probeObject(deleter, 1, "dlpack", "deleter");
   const place = { handle: data, byteOffset: Number(byte_offset), memory };
   const taken = new Taken(at, deleter);
   const tensor = arrays.attach(place, init, { access, owner: taken.owner, ...(after === undefined ? {} : { after }) });
   taken.isTaken = true;
   return tensor;
 }
+
+/** Those that were called: each producer has one, and no library of theirs is unloaded. */
+const deleters = new Set<Address>();
 
 /** A producer's struct, which is ours once it is taken. */
 class Taken {
@@ -91,7 +94,9 @@ class Taken {
 
   constructor(address: Address, deleter: Address) {
     this.owner = () => {
-      if (this.isTaken && deleter !== NULL) callAt(deleter, address);
+      if (!this.isTaken || deleter === NULL) return;
+      callAt(deleter, address);
+      deleters.add(deleter);
     };
   }
 }
@@ -103,21 +108,16 @@ function readOnly(): AccessError {
   });
 }
 
-/** A copy of the struct at an address. @throws {ArgumentError} if that cannot be read. */
-function read<T>(
-  address: Address,
-  byteLength: number,
-  as: (view: DataView, offset: number) => T,
-  argument: string = "address",
-): T {
+/** Copies what lies at an address to {@link view}. @throws {ArgumentError} if that cannot be read. */
+function copy(address: Address, byteLength: number, argument: string): void {
   probeObject(address, byteLength, "dlpack", argument);
   libc().memcpy(bytes, address, BigInt(byteLength));
-  return as(view, 0);
 }
 
 /** @throws {ArgumentError} for a major version that is not DLPack's here: its fields may lie elsewhere. */
 function versionedAt(address: Address): DLManagedTensorVersioned {
-  const given = read(address, DLManagedTensorVersioned.size, readDLManagedTensorVersioned);
+  copy(address, DLManagedTensorVersioned.size, "address");
+  const given = readDLManagedTensorVersioned(view, 0);
   const { major, minor } = given;
   if (major === dl.DLPACK_MAJOR_VERSION) return given;
   const hint = "An older struct, a DLManagedTensor, needs { version: 0 }. Is it released, or not yet made?";
@@ -126,7 +126,8 @@ function versionedAt(address: Address): DLManagedTensorVersioned {
 
 /** A struct that cannot say that the memory is read-only. */
 function unversionedAt(address: Address): DLManagedTensor & Pick<DLManagedTensorVersioned, "flags"> {
-  return { ...read(address, DLManagedTensor.size, readDLManagedTensor), flags: 0n };
+  copy(address, DLManagedTensor.size, "address");
+  return { ...readDLManagedTensor(view, 0), flags: 0n };
 }
 
 /** What fields of both structs say of the elements. */
@@ -146,7 +147,7 @@ function layoutOf({ ndim, shape: shapeAt, strides: stridesAt, lanes, ...type }: 
   const strides = new Array<number>(ndim);
   for (let i = ndim - 1, dense = element * size; i >= 0; dense *= shape[i--]) {
     if (shape[i] === 0) throw checks.unfit(`shape[${i}]`, "there are no elements, and samepage has no empty tensors.");
-    if (given !== undefined && given[i] < 0) {
+    if (given !== undefined && given[i] < 0 && shape[i] > 1) {
       const hint = "Copy it where it is made, or flip it there.";
       throw checks.unfit(`strides[${i}]`, `${given[i]} is negative: samepage has no such layouts.`, hint);
     }
@@ -158,14 +159,16 @@ function layoutOf({ ndim, shape: shapeAt, strides: stridesAt, lanes, ...type }: 
 
 /** @throws {LayoutError} for a number that JavaScript does not hold exactly. */
 function numbersAt(address: Address, count: number, argument: string): number[] {
-  if (count === 0) return [];
+  const numbers = new Array<number>(count);
+  if (count === 0) return numbers;
   if (address === NULL) throw checks.wrong(argument, "the pointer is null.");
-  return read(address, 8 * count, (view) =>
-    Array.from({ length: count }, (_, i) => {
-      const number = Number(view.getBigInt64(8 * i, true));
-      if (Number.isSafeInteger(number)) return number;
-      throw checks.unfit(`${argument}[${i}]`, `expected a whole number below 2^53, got ${number}.`);
-    }), argument);
+  copy(address, 8 * count, argument);
+  for (let i = 0; i < count; i++) {
+    const number = numbers[i] = Number(view.getBigInt64(8 * i, true));
+    if (Number.isSafeInteger(number)) continue;
+    throw checks.unfit(`${argument}[${i}]`, `expected a whole number below 2^53, got ${number}.`);
+  }
+  return numbers;
 }
 
 /** The context of a device, and which memory of it is meant. @throws {ArgumentError} if there is none. */
@@ -174,11 +177,12 @@ function deviceIn(contexts: readonly Context[], type: number, id: number) {
   if (device === undefined) throw checks.wrong("device", `samepage has no API for devices of type ${type}.`);
   const { api, name, memory } = device;
   for (const context of contexts) {
-    const { arrays } = context;
-    if (context.api === api && arrays !== undefined && (memory === "host" || arrays.ordinal === id)) {
+    const arrays = context?.api === api ? context.arrays : undefined;
+    if (arrays !== undefined && (memory === "host" || arrays.ordinal === id)) {
       return { arrays, memory };
     }
   }
   const which = memory === "host" ? name : `${name}, number ${id}`;
-  throw checks.wrong("contexts", `the memory is of ${which}, and none of them is for that.`, `Open ${api} for it.`);
+  const hint = api === "host" ? "Pass host among them." : `Pass an open context of ${api} on that device.`;
+  throw checks.wrong("contexts", `the memory is of ${which}, and none of them is for that.`, hint);
 }

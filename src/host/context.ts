@@ -29,6 +29,7 @@ import { HostTensor, ownedTensor } from "./tensor.ts";
 import { addressIn, wrapBuffer, type WrapOptions, wrapPointer } from "./wrap.ts";
 import { fenceOf } from "../core/device/foreign_work.ts";
 import { NativeCallError } from "../core/errors.ts";
+import { probeEnds } from "../core/native/foreign_addresses.ts";
 
 /** How a block of host memory is placed. */
 export interface Placement {
@@ -99,7 +100,7 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
     attach: ({ handle, byteOffset }, init, options) =>
       attaching(options, (access) => {
         const address = (byteOffset === 0 ? handle : handle + BigInt(byteOffset)) as Address;
-        return wrapPointer(this, address, init, access === undefined ? {} : { access });
+        return wrapPointer(this, address, init, access === undefined ? {} : { access }, probeEnds);
       }),
   };
 

@@ -132,7 +132,7 @@ export function probePages(
 }
 
 /**
- * The same for a native object of at most a page, with less work: programs receive one after another.
+ * The same for a native object of at most two pages, with less work: programs receive one after another.
  * @throws {ArgumentError} as {@link probePages}.
  */
 export function probeObject(address: Address, byteLength: number, api: string, argument: string): void {
@@ -140,6 +140,15 @@ export function probeObject(address: Address, byteLength: number, api: string, a
   const isOnePage = (address & PAGE_BITS) === (end - 1n & PAGE_BITS);
   if (isReadable(address) && (isOnePage || isReadable(end - MASK_BYTES as Address))) return;
   probePages(address, byteLength, api, argument);
+}
+
+/**
+ * The same as {@link probePages} for a range of whose length its owner is sure: only its first and last page are read.
+ * @throws {ArgumentError} as {@link probePages}.
+ */
+export function probeEnds(address: Address, byteLength: number, api: string, argument: string): void {
+  probeObject(address, byteLength, api, argument);
+  if (isVacant(address, byteLength)) probePages(address, byteLength, api, argument);
 }
 
 const PAGE_BITS = ~BigInt(PAGE - 1);
