@@ -30,9 +30,6 @@ export interface CPython {
   /** `void PyErr_NormalizeException(PyObject **arg0, PyObject **arg1, PyObject **arg2)` */
   PyErr_NormalizeException(arg0: BufferSource | null, arg1: BufferSource | null, arg2: BufferSource | null): void;
 
-  /** `void PyErr_Clear(void)` */
-  PyErr_Clear(): void;
-
   /** `void Py_IncRef(PyObject *arg0)` */
   Py_IncRef(arg0: Address): void;
 

@@ -20,8 +20,6 @@ export const SYMBOLS = {
   PyErr_Fetch: { parameters: ["buffer", "buffer", "buffer"], result: "void" },
   // void PyErr_NormalizeException(PyObject **arg0, PyObject **arg1, PyObject **arg2)
   PyErr_NormalizeException: { parameters: ["buffer", "buffer", "buffer"], result: "void" },
-  // void PyErr_Clear(void)
-  PyErr_Clear: { parameters: [], result: "void" },
   // void Py_IncRef(PyObject *arg0)
   Py_IncRef: { parameters: ["u64"], result: "void" },
   // void Py_DecRef(PyObject *arg0)

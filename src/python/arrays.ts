@@ -13,9 +13,20 @@ import type { Tensor } from "../core/tensors/tensor.ts";
 import { placeOf, toDLPack } from "../dlpack/loan.ts";
 import { fromDLPack, type FromDLPackOptions } from "../dlpack/taken.ts";
 import { bufferOf } from "./buffer.ts";
-import { attribute, called, check, cpython, helping, holding, made, shared, withReference } from "./interpreter.ts";
+import {
+  attribute,
+  called,
+  check,
+  cpython,
+  helping,
+  holding,
+  made,
+  shared,
+  tupleOf,
+  withReference,
+} from "./interpreter.ts";
 import { API, checks } from "./library.ts";
-import { PythonObject, type PythonValue, referencesTo, taken, toPython } from "./object.ts";
+import { PythonObject, referencesTo, taken, toPython } from "./object.ts";
 
 /** Whose arrays a tensor becomes, and the module that takes them. */
 const MODULES = { numpy: "numpy", torch: "torch", cupy: "cupy", jax: "jax.dlpack" } as const;
@@ -36,6 +47,8 @@ export interface FromArrayOptions {
   /** How the bytes may be used; by default as Python says. */
   readonly access?: Access;
 }
+
+const TO_ARRAY: Names<ToArrayOptions> = { access: true };
 
 const FROM_ARRAY: Names<FromArrayOptions> = { contexts: true, access: true };
 
@@ -74,31 +87,53 @@ const consumers = new Map<ArrayLibrary, Address>();
 function consumerOf(library: ArrayLibrary): Address {
   let found = consumers.get(library);
   if (found === undefined) {
-    const module = made(cpython().PyImport_ImportModule(cString(MODULES[library])), `import ${library}`);
+    const module = made(
+      cpython().PyImport_ImportModule(cString(MODULES[library])),
+      "PyImport_ImportModule",
+      `import ${library}`,
+    );
     consumers.set(library, found = withReference(module, (module) => attribute(module, "from_dlpack")));
   }
   return found;
 }
 
+/** A place or a stream that is told to a consumer: references that stay. */
+const told = new Map<string, Address>();
+
+function tell(...numbers: readonly (number | bigint | null)[]): Address {
+  const key = numbers.join();
+  let found = told.get(key);
+  if (found === undefined) {
+    const items = referencesTo(numbers, () => "tensor");
+    told.set(key, found = numbers.length === 1 ? items[0] : tupleOf(items));
+  }
+  return shared(found);
+}
+
 /** How a consumer wants a tensor: the struct's version, and the stream that it works on. */
 type Asked = readonly [version: 0 | 1, stream: number | bigint | null];
 
-export function arrayOf(tensor: Tensor, library: ArrayLibrary, { access }: ToArrayOptions): PythonObject {
+export function arrayOf(tensor: Tensor, library: ArrayLibrary, options: ToArrayOptions): PythonObject {
   checks.nameIn(library, MODULES, "library");
+  const { access } = optionsIn(options, TO_ARRAY);
   const first: Asked = [1, tensor?.target?.context?.arrays?.stream === undefined ? null : 1];
-  const result = lent(tensor, library, access, first);
-  const second = Array.isArray(result) ? lent(tensor, library, access, result as unknown as Asked) : result;
-  if (second instanceof PythonObject) return second;
+  const array = lent(tensor, library, access, first) ?? lent(tensor, library, access, asked());
+  if (array !== undefined) return array;
   throw new InteropError(`${library} took no tensor: it asked for another each time.`, { api: API, fn: "from_dlpack" });
 }
 
-/** The array, or how the consumer wants the tensor instead. */
+/** What the last consumer has asked for. */
+function asked(): Asked {
+  return holding(() => taken(shared(helping("asked")))) as unknown as Asked;
+}
+
+/** The array; undefined if the consumer wants the tensor otherwise. */
 function lent(
   tensor: Tensor,
   library: ArrayLibrary,
   access: Access | undefined,
   [version, stream]: Asked,
-): PythonValue {
+): PythonObject | undefined {
   using loan = toDLPack(tensor, {
     version,
     ...(access === undefined ? {} : { access }),
@@ -108,13 +143,15 @@ function lent(
   const [fresh, used] = namesOf(version);
   return holding(() => {
     const consumer = consumerOf(library);
+    const about = [tell(type, ordinal), tell(version), tell(stream)];
     return withReference(
       made(cpython().PyCapsule_New(loan.address, fresh.address, NULL), "PyCapsule_New"),
       (capsule) => {
         try {
-          const about = referencesTo([[type, ordinal], version, stream], () => "tensor");
           const args = [shared(consumer), shared(capsule), ...about];
-          return taken(called(helping("give"), args, `${library}.from_dlpack`));
+          const array = called(helping("give"), args, `${library}.from_dlpack`);
+          if (array !== helping("none")) return new PythonObject(array);
+          cpython().Py_DecRef(array);
         } finally {
           if (isFresh(capsule, version)) rename(capsule, used); // nobody has taken the struct, nor may anybody now
           else loan.handOver();

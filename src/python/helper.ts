@@ -27,9 +27,9 @@ def describe(error, trace):
     return "\\0".join([name, said, "".join(traceback.format_exception(kind, error, trace)[-4:])])
 
 def plain(value):
-    for kind in (int, float, str, bytes, bytearray, list, tuple, dict):
+    for kind in (int, float, str, bytes, list, tuple, dict):
         if isinstance(value, kind):
-            return bytes(value) if kind is bytearray else kind(value)
+            return kind(value)
     if any(kind.__module__ == "numpy" and kind.__name__ == "generic" for kind in type(value).__mro__):
         return value.item()
     return value
@@ -77,7 +77,7 @@ def finish(done, box):
 
 class Lent:
     def __init__(self, capsule, device, version, stream):
-        self.capsule, self.device, self.version, self.stream, self.asked = capsule, tuple(device), version, stream, None
+        self.capsule, self.device, self.version, self.stream, self.asked = capsule, device, version, stream, None
 
     def __dlpack_device__(self):
         return self.device
@@ -98,12 +98,14 @@ def give(consumer, *lent):
     except Exception:
         if lent.asked is None:
             raise
-        return lent.asked
+        asked[:] = lent.asked
     finally:
         lent.capsule = None
 
+asked = []
+
 def device(array):
-    return list(map(int, array.__dlpack_device__())) if hasattr(array, "__dlpack_device__") else None
+    return tuple(map(int, array.__dlpack_device__())) if hasattr(array, "__dlpack_device__") else None
 
 def take(array, stream):
     lend = getattr(array, "__dlpack__", None)

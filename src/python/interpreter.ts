@@ -1,5 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import type { CPython } from "../../ffi/python/functions.ts";
+import { shown } from "../core/argument.ts";
 import { type ErrorFields, InteropError, NativeCallError } from "../core/errors.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
@@ -80,15 +81,15 @@ export function holding<T>(use: () => T): T {
   }
 }
 
-/** A new reference. @throws {PythonError} for null. */
-export function made(object: Address, fn: string): Address {
-  if (object === NULL) throw raised(fn);
+/** A new reference. `doing` is what messages call it. @throws {PythonError} for null. */
+export function made(object: Address, fn: string, doing: string = fn): Address {
+  if (object === NULL) throw raised(fn, doing);
   return object;
 }
 
 /** @throws {PythonError} for a number below zero. */
 export function check(returned: number | bigint, fn: string): void {
-  if (returned < 0) throw raised(fn);
+  if (returned < 0) throw raised(fn, fn);
 }
 
 /** Uses a reference of ours, and gives it back. */
@@ -120,12 +121,15 @@ export function tupleOf(items: readonly Address[]): Address {
 
 /** Calls an object with references, which it takes over. Returns a new one. */
 export function called(fn: Address, args: readonly Address[], name: string): Address {
-  return withReference(tupleOf(args), (tuple) => made(cpython().PyObject_CallObject(fn, tuple), name));
+  return withReference(
+    tupleOf(args),
+    (tuple) => made(cpython().PyObject_CallObject(fn, tuple), "PyObject_CallObject", name),
+  );
 }
 
 /** A new reference to an attribute. */
 export function attribute(object: Address, name: string): Address {
-  return made(cpython().PyObject_GetAttrString(object, cString(name)), name);
+  return made(cpython().PyObject_GetAttrString(object, cString(name)), "PyObject_GetAttrString", shown(name));
 }
 
 /** A new text. */
@@ -164,7 +168,7 @@ function described(error: Address, trace: Address): readonly string[] {
 }
 
 /** The error of what was raised, which is Python's no more. */
-function raised(fn: string): NativeCallError {
+function raised(fn: string, doing: string): NativeCallError {
   const { PyErr_Fetch, PyErr_NormalizeException, Py_DecRef } = cpython();
   const [type, value, trace] = Array.from({ length: 3 }, () => new BigUint64Array(1));
   PyErr_Fetch(type, value, trace);
@@ -175,7 +179,7 @@ function raised(fn: string): NativeCallError {
     const [, error, at = helping("none")] = references;
     const [name, said, traceback] = described(error, at);
     const text = said.replace(/\.$/, "") || "it says nothing";
-    return new PythonError(`${fn}: ${name}: ${text}.`, name, traceback, { api: API, fn });
+    return new PythonError(`${doing}: ${name}: ${text}.`, name, traceback, { api: API, fn });
   } finally {
     references.forEach(Py_DecRef);
   }

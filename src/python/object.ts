@@ -251,13 +251,14 @@ function kindOf(object: Address): Kind | undefined {
 
 /** The value of a new reference, which it takes over. */
 export function taken(object: Address, depth = 0): PythonValue {
-  const kind = kindOf(object);
-  if (kind !== undefined) return withReference(object, () => fromPython(object, kind, depth));
-  const plain = withReference(object, () => called(helping("plain"), [shared(object)], "plain"));
-  const plainKind = kindOf(plain);
-  return plainKind === undefined
-    ? new PythonObject(plain)
-    : withReference(plain, () => fromPython(plain, plainKind, depth));
+  return withReference(object, () => {
+    const kind = kindOf(object);
+    if (kind !== undefined) return fromPython(object, kind, depth);
+    return withReference(called(helping("plain"), [shared(object)], "plain"), (plain) => {
+      const kind = kindOf(plain);
+      return kind === undefined ? new PythonObject(shared(plain)) : fromPython(plain, kind, depth);
+    });
+  });
 }
 
 const overflow = new Int32Array(1);

@@ -168,7 +168,9 @@ export class Python extends Printed {
   import(name: string): PythonObject {
     checks.assertText(name, "name");
     const { PyImport_ImportModule } = cpython();
-    return holding(() => new PythonObject(made(PyImport_ImportModule(cString(name)), `import ${shown(name)}`)));
+    return holding(() =>
+      new PythonObject(made(PyImport_ImportModule(cString(name)), "PyImport_ImportModule", `import ${shown(name)}`))
+    );
   }
 
   /**

@@ -72,6 +72,7 @@ export const PACKAGES: readonly Package[] = [
   { name: "gstreamer1.0-plugins-good", for: ["test"], why: "its files and cameras" },
   { name: "gstreamer1.0-plugins-ugly", for: ["test"], why: "x264enc" },
   { name: "gstreamer1.0-libav", for: ["test"], why: "FFmpeg's decoders as its elements" },
+  { name: "libpython3.11", for: ["test", "bench"], why: "Python in the same process, libpython3.11.so.1.0" },
   { name: "vainfo", for: ["guest"], why: "a second opinion on what a VA-API driver can do" },
   { name: "qemu-system-x86", for: ["guest"], why: "the machine that it is" },
   { name: "qemu-system-gui", for: ["guest"], why: "that machine's GPU, as OpenGL in a window" },

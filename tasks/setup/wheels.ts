@@ -44,6 +44,12 @@ export const DLPACK: Wheels = {
   wheels: [{ name: "apache-tvm-ffi", version: "0.1.15.post2", why: "dlpack.h, which ffi/dlpack is generated from" }],
 };
 
+/** What the tests share with Python: for the Python of this machine, whose library they open. */
+export const NUMPY: Wheels = {
+  folder: folderOf(".python/packages"),
+  wheels: [{ name: "numpy", version: "2.4.6", why: "NumPy's arrays, in the tests' own Python" }],
+};
+
 /** What the loaders of a process need to find Intel's platform beside the others; nothing where it is not set up. */
 export async function intelEnv(): Promise<Readonly<Record<string, string>>> {
   if (!await hasWheels(INTEL)) return {};

@@ -15,6 +15,7 @@ import { SYMBOLS as FFMPEG_CODEC } from "../../ffi/avcodec59/symbols.ts";
 import { SYMBOLS as FFMPEG_FORMAT } from "../../ffi/avformat59/symbols.ts";
 import { SYMBOLS as AVHWCONTEXT } from "../../ffi/avhwcontext57/symbols.ts";
 import { SYMBOLS as FFMPEG } from "../../ffi/avutil57/symbols.ts";
+import { SYMBOLS as PYTHON } from "../../ffi/python/symbols.ts";
 import { SYMBOLS as GSTREAMER_GLIB } from "../../ffi/glib/symbols.ts";
 import { SYMBOLS as GSTREAMER_GOBJECT } from "../../ffi/gobject/symbols.ts";
 import { SYMBOLS as GSTREAMER } from "../../ffi/gstreamer/symbols.ts";
@@ -73,6 +74,7 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   gstreamer_video: GSTREAMER_VIDEO,
   gstreamer_audio: GSTREAMER_AUDIO,
   gstreamer_allocators: GSTREAMER_ALLOCATORS,
+  python: PYTHON,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

@@ -24,7 +24,6 @@ export const python: Library = {
     "PyGILState_Release",
     "PyErr_Fetch",
     "PyErr_NormalizeException",
-    "PyErr_Clear",
     ...taking(["arg0"], "Py_IncRef", "Py_DecRef"),
     "PyImport_ImportModule",
     ...taking(["o"], "PyObject_Type"),
