@@ -4,7 +4,7 @@ import { RTLD_GLOBAL, RTLD_NOW } from "../../ffi/libc/constants.ts";
 import { Checks } from "../core/checks.ts";
 import { InteropError } from "../core/errors.ts";
 import { keptLibrary, libc } from "../core/native/libc.ts";
-import { libraryPaths, type Link, openingOf } from "../core/native/library.ts";
+import { type Link, openingOf } from "../core/native/library.ts";
 import { fileOf } from "../core/native/loaded.ts";
 import { textOf } from "../core/native/mappings.ts";
 import { cString, textAt } from "../core/native/text.ts";
@@ -51,7 +51,7 @@ export function installationAt(folder: string): Installation {
 function candidatesFor(of: Installation | undefined): string[] {
   const minors = of?.minor === undefined ? MINORS : [of.minor];
   const names = minors.map((minor) => `libpython3.${minor}.so.1.0`);
-  if (of === undefined) return names.flatMap((name) => libraryPaths(name));
+  if (of === undefined) return names;
   const folders = ["lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"];
   const own = names.flatMap((name) => folders.map((folder) => `${of.base}/${folder}/${name}`));
   return of.minor === undefined ? own : [...own, ...names];

@@ -234,8 +234,10 @@ class Old:
 import types, sys
 sys.modules['jax'] = types.ModuleType('jax')
 sys.modules['jax.dlpack'] = types.SimpleNamespace(from_dlpack=lambda lent: numpy.from_dlpack(Old(lent)))`);
-  using array = python.toArray(tensor, "jax");
-  assertEquals(python.run("array.tolist()", { array }), [0, 0, 0]);
+  {
+    using array = python.toArray(tensor, "jax");
+    assertEquals(python.run("array.tolist()", { array }), [0, 0, 0]);
+  }
   assertThrows(() => python.toArray(tensor, "jax", { access: "read" }), ArgumentError, "version 1");
 });
 
