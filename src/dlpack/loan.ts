@@ -7,7 +7,7 @@ import {
   writeDLManagedTensorVersioned,
 } from "../../ffi/dlpack/structs.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
-import type { ArrayStream } from "../core/contract.ts";
+import type { ArrayPlace, ArrayStream } from "../core/contract.ts";
 import { Fence } from "../core/device/fence.ts";
 import { NativeFlag } from "../core/device/native_flag.ts";
 import { eachConflict } from "../core/device/work.ts";
@@ -49,6 +49,7 @@ type Order = ArrayStream | "host" | "none";
 
 interface Lending {
   readonly tensor: Tensor;
+  readonly place: DevicePlace;
   readonly access: Access;
   readonly version: 0 | 1;
   readonly order: Order;
@@ -65,6 +66,8 @@ export class DLPackLoan extends Printed implements Disposable {
   readonly version: 0 | 1;
   /** How the consumer may use the bytes. */
   readonly access: Access;
+  /** Where the bytes lie: the type of device and its number, as `__dlpack_device__()` returns them. */
+  readonly device: { readonly type: number; readonly id: number };
   /** Its end of life: its bytes return with that. */
   readonly resource: Resource;
   readonly #flag: NativeFlag;
@@ -74,9 +77,10 @@ export class DLPackLoan extends Printed implements Disposable {
   /** Made by {@link toDLPack}. */
   constructor(lending: Lending) {
     super();
-    const { tensor: { name: of, grant }, access, version } = lending;
+    const { tensor: { name: of, grant }, place: { type, ordinal }, access, version } = lending;
     this.version = version;
     this.access = access;
+    this.device = { type, id: ordinal };
     const name = `DLPack loan of ${of}`;
     this.#flag = flagOf(lending, name);
     this.#address = this.#flag.data;
@@ -137,8 +141,7 @@ function loanOf({ tensor, access, order }: Lending, name: string, flag: NativeFl
 }
 
 /** The struct, in the memory of a flag that its deleter sets. */
-function flagOf({ tensor, access, version }: Lending, name: string): NativeFlag {
-  const { handle, byteOffset, device } = placeOf(tensor);
+function flagOf({ tensor, place, access, version }: Lending, name: string): NativeFlag {
   const { layout: { shape, strides, dtype }, route } = tensor;
   const { byteLength, write } = STRUCTS[version];
   const length = byteLength + 16 * shape.length;
@@ -150,8 +153,8 @@ function flagOf({ tensor, access, version }: Lending, name: string): NativeFlag 
     ...{ major: dl.DLPACK_MAJOR_VERSION, minor: dl.DLPACK_MINOR_VERSION },
     ...{ manager_ctx: NULL, deleter: callback },
     flags: readOnly | (isCopied ? dl.DLPACK_FLAG_BITMASK_IS_COPIED : 0n),
-    ...{ data: handle as Address, byte_offset: BigInt(byteOffset) },
-    ...{ device_type: device.type, device_id: device.ordinal },
+    ...{ data: place.handle as Address, byte_offset: BigInt(place.byteOffset) },
+    ...{ device_type: place.type, device_id: place.ordinal },
     ...{ ndim: shape.length, lanes: 1, ...DATA_TYPES[dtype] },
     shape: data + BigInt(byteLength) as Address,
     strides: data + BigInt(byteLength + 8 * shape.length) as Address,
@@ -165,16 +168,20 @@ function flagOf({ tensor, access, version }: Lending, name: string): NativeFlag 
   return flag;
 }
 
-/** Where a tensor lies, as DLPack names that. @throws {ArgumentError} for memory that it has no name for. */
-export function placeOf(tensor: Tensor) {
+/** Where a tensor lies, on which device of DLPack's. */
+interface DevicePlace extends ArrayPlace {
+  readonly type: number;
+  readonly ordinal: number;
+}
+
+/** @throws {ArgumentError} for memory that DLPack has no name for. */
+export function placeOf(tensor: Tensor): DevicePlace {
   const { target: { context: { api, arrays } } } = tensor;
   const place = arrays?.placeOf(tensor);
   const device = place && DEVICES.find((one) => one.api === api && one.memory === place.memory);
-  if (place !== undefined && device !== undefined) {
-    return { ...place, device: { type: device.type, ordinal: arrays!.ordinal } };
-  }
-  const what = `DLPack has no device for memory of ${tensor.name}.`;
-  throw checks.wrong("tensor", what, "Map it to the host first: graph.map(tensor, host).");
+  if (place !== undefined && device !== undefined) return { ...place, type: device.type, ordinal: arrays!.ordinal };
+  const what = `DLPack has no device for the memory of ${tensor.name}.`;
+  throw checks.wrong("tensor", what, "Map it to the host: graph.map(tensor, host).");
 }
 
 /** DLPack's numbers for CUDA's streams. ROCm's default stream is 0, which means several things in CUDA. */
@@ -217,6 +224,7 @@ export function toDLPack(tensor: Tensor, options: ToDLPackOptions = {}): DLPackL
     throw checks.wrong("version", "a DLManagedTensor cannot say that it may only be read.", hint);
   }
   tensor.assertUsable(access);
+  const place = placeOf(tensor);
   const order = orderOf(tensor, stream);
   const { grant } = tensor;
   for (const { resource } of grant.returningIn(grant.start, grant.end)) resource!.settleIfOver(); // else readers pile up
@@ -228,5 +236,5 @@ export function toDLPack(tensor: Tensor, options: ToDLPackOptions = {}): DLPackL
     });
     if (fences.length > 0) (order as ArrayStream).waitFor(fences);
   }
-  return new DLPackLoan({ tensor, access, version, order });
+  return new DLPackLoan({ tensor, place, access, version, order });
 }

@@ -79,4 +79,6 @@ export const DEVICES: readonly DeviceMemory[] = [
   { type: dl.kDLCUDA, name: "kDLCUDA", api: "cuda", memory: "device" },
   { type: dl.kDLCUDAHost, name: "kDLCUDAHost", api: "cuda", memory: "host" },
   { type: dl.kDLCUDAManaged, name: "kDLCUDAManaged", api: "cuda", memory: "managed" },
+  { type: dl.kDLOpenCL, name: "kDLOpenCL", api: "opencl", memory: "device" },
+  { type: dl.kDLVulkan, name: "kDLVulkan", api: "vulkan", memory: "device" },
 ];

@@ -139,7 +139,7 @@ function lent(
     ...(access === undefined ? {} : { access }),
     ...(stream === null ? {} : { stream }),
   });
-  const { device: { type, ordinal } } = placeOf(tensor);
+  const { type, ordinal } = placeOf(tensor);
   const [fresh, used] = namesOf(version);
   return holding(() => {
     const consumer = consumerOf(library);

@@ -135,6 +135,21 @@ test("toDLPack() takes CUDA's default stream by 1, and refuses 0 and streams of 
   isIdle = true;
 });
 
+test("toDLPack() takes a handle again whose stream of samepage's has ended", (cuda) => {
+  using tensor = cuda.allocate(MATRIX);
+  const stream = cuda.createStream();
+  const { handle } = stream;
+  isIdle = false;
+  cuda.stream.fill(tensor, 1);
+  toDLPack(tensor, { stream: handle })[Symbol.dispose]();
+  isIdle = true;
+  stream[Symbol.dispose]();
+  isIdle = false;
+  cuda.stream.fill(tensor, 2);
+  toDLPack(tensor, { stream: handle })[Symbol.dispose]();
+  isIdle = true;
+});
+
 test("fromDLPack() takes memory of the device that the struct names, and of no other", (cuda) => {
   const contexts = [host, cuda];
   const given = { data: ARRAY, byte_offset: 64n, device_type: dl.kDLCUDA };

@@ -56,6 +56,12 @@ DLManagedTensorVersioned* produce(uint64_t flags) {
   return &owned->managed;
 }
 
+/** A deleter that only counts. What it returns is no business of who calls it. */
+int count_deletion(void*) {
+  deletions++;
+  return 1;
+}
+
 /** How many of them were deleted. */
 int deleted() { return deletions; }
 

@@ -1,12 +1,12 @@
 // Memory of a producer's, as tensors of the host.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { AccessError, host, type HostTensor, ledger, MapperGraph } from "@samepage/interop";
+import { AccessError, ArgumentError, host, type HostTensor, ledger, MapperGraph } from "@samepage/interop";
 import { fromDLPack, toDLPack } from "@samepage/interop/dlpack";
 import { OpenCLContext } from "@samepage/interop/opencl";
 import * as dl from "../../ffi/dlpack/constants.ts";
 import type { Address } from "../../ffi/address.ts";
-import { peer } from "./peer.ts";
+import { COUNTING, peer } from "./peer.ts";
 import { DATA, type Given, HOST, structOf } from "./struct.ts";
 
 Deno.test("fromDLPack() takes a producer's memory, and calls its deleter once, at the end", () => {
@@ -55,6 +55,16 @@ Deno.test("fromDLPack() lets memory be read only that its producer lets be read 
     assertEquals(tensor.access, "read");
     assertThrows(() => tensor.view({ access: "read-write" }), AccessError);
   }
+  assertEquals(peer.deleted(), before + 1);
+});
+
+Deno.test("fromDLPack() calls no deleter where it fails, and else calls it once", () => {
+  const before = peer.deleted();
+  for (const data of [0x10n, offset(4090)]) { // nothing is mapped there, or behind it
+    assertThrows(() => fromDLPack(structOf({ data: data as Address, deleter: COUNTING }), HOST), ArgumentError);
+  }
+  assertEquals(peer.deleted(), before);
+  fromDLPack(structOf({ deleter: COUNTING }), HOST)[Symbol.dispose]();
   assertEquals(peer.deleted(), before + 1);
 });
 

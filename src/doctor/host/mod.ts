@@ -1,4 +1,5 @@
 import { libc } from "../../core/native/libc.ts";
+import { toDLPack } from "../../dlpack/mod.ts";
 import { host } from "../../host/context.ts";
 import { PAGE } from "../../core/native/blocks.ts";
 import { libcVersion } from "../../host/version.ts";
@@ -23,6 +24,7 @@ export const HOST: ApiExaminer = {
     const facts = factOf("gnu_get_libc_version", libcVersion);
     const version = factValue(facts, "gnu_get_libc_version");
     const traits: Trait[] = [{ label: "memory", text: `pages of ${PAGE} bytes; ${sharable()}` }];
+    traits.push({ label: "DLPack", text: lendable() });
     const nodes = examineRenderNodes(findings);
     if (nodes !== undefined) traits.push({ label: "GPU nodes", text: nodes });
     return {
@@ -42,6 +44,16 @@ export const HOST: ApiExaminer = {
 function sharable(): string {
   const problem = sharingProblem();
   return problem === undefined ? "as a memfd too, for other processes and APIs" : `not as a memfd: ${problem}`;
+}
+
+/** Consumers' deleters are a function of the C library: not every one has it as it has to be. */
+function lendable(): string {
+  const findings: Finding[] = [];
+  attempt(findings, () => {
+    using tensor = host.allocate(LITTLE);
+    toDLPack(tensor)[Symbol.dispose]();
+  });
+  return findings.length === 0 ? "lends and takes kDLCPU, of versions 0 and 1" : `takes kDLCPU: ${findings[0].what}`;
 }
 
 /** Other processes and APIs can take a memfd; a sandbox may forbid it. */
