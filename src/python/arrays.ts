@@ -164,6 +164,7 @@ function lent(
 /** The tensor over an array's memory. */
 export function tensorOf(array: PythonObject | bigint, options: FromArrayOptions): Tensor {
   const { contexts, access } = optionsIn(options, FROM_ARRAY);
+  if (!Array.isArray(contexts)) throw checks.wrongKind("contexts", "an array of contexts", contexts);
   const list = checks.itemsIn(contexts, "contexts");
   const object = objectIn(array);
   const wanted = access === undefined ? {} : { access: accessOf(access, access) };

@@ -12,7 +12,7 @@ for stream in (sys.stdout, sys.stderr):  # nothing flushes them at the process's
 
 def settle(home, path):
     sys.path[:0] = [folder for folder in path if folder not in sys.path]
-    return sys.prefix if home is None or os.path.samefile(sys.prefix, home) else None
+    return sys.prefix if home is None or os.path.exists(home) and os.path.samefile(sys.prefix, home) else None
 
 def describe(error, trace):
     while trace and trace.tb_frame.f_globals is globals():

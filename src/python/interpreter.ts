@@ -157,14 +157,9 @@ export function helping(name: string): Address {
   return found;
 }
 
-/** What an exception says: its class, its message, its traceback. */
+/** What an exception says: its class, its message, its traceback. @throws {NativeCallError} where that fails. */
 function described(error: Address, trace: Address): readonly string[] {
-  if (helper === undefined) return ["an exception", "Python cannot start", ""];
-  try {
-    return withReference(called(helping("describe"), [error, trace].map(shared), "describe"), textIn).split("\0");
-  } catch {
-    return ["an exception", "it cannot be described", ""];
-  }
+  return withReference(called(helping("describe"), [error, trace].map(shared), "describe"), textIn).split("\0");
 }
 
 /** The error of what was raised, which is Python's no more. */
@@ -180,6 +175,8 @@ function raised(fn: string, doing: string): NativeCallError {
     const [name, said, traceback] = described(error, at);
     const text = said.replace(/\.$/, "") || "it says nothing";
     return new PythonError(`${doing}: ${name}: ${text}.`, name, traceback, { api: API, fn });
+  } catch (cause) {
+    return new PythonError(`${doing}: an exception that cannot be described.`, "", "", { api: API, fn, cause });
   } finally {
     references.forEach(Py_DecRef);
   }

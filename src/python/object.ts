@@ -147,7 +147,10 @@ export class PythonObject extends Printed implements Disposable {
 }
 
 function nameOfClass(object: Address): string {
-  return withReference(cpython().PyObject_Type(object), (type) => withReference(attribute(type, "__name__"), textIn));
+  return withReference(
+    made(cpython().PyObject_Type(object), "PyObject_Type"),
+    (type) => withReference(attribute(type, "__name__"), textIn),
+  );
 }
 
 /** Apart from the constructor: V8 keeps the objects of a constructor that makes closures for long. */
@@ -175,7 +178,7 @@ export function referencesTo(values: readonly unknown[], name: (i: number) => st
 /** A new reference to what Python makes of a value. @throws {ArgumentError} for what Python has no value for. */
 export function toPython(value: unknown, argument: string, depth = 0): Address {
   const py = cpython();
-  if (depth > DEEPEST) throw checks.wrong(argument, "it is nested too deeply, or holds itself.");
+  if (depth > DEEPEST) throw checks.wrong(outermost(argument), "it is nested too deeply, or holds itself.");
   switch (typeof value) {
     case "undefined":
       return shared(helping("none"));
@@ -201,6 +204,11 @@ export function toPython(value: unknown, argument: string, depth = 0): Address {
       if (isPlain(value)) return dictObject(value, argument, depth + 1);
   }
   throw checks.wrong(argument, `Python has no value for ${aKind(value)}.`, REMEDY);
+}
+
+/** Of a part of an argument, the argument itself. */
+function outermost(part: string): string {
+  return /^\w+(\[\d+\]|\.\w+)?/.exec(part)?.[0] ?? part;
 }
 
 function listObject(values: readonly unknown[], argument: string, depth: number): Address {

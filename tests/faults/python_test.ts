@@ -42,7 +42,7 @@ test("calling, and an attribute", (python, held) => {
   using module = python.import("operator");
   module.call("truth", 1);
   held.get("ndim");
-  String(held);
+  held.toString();
 });
 
 test("a call on another thread", async (python, held) => {

@@ -11,6 +11,7 @@ import { hasDevice } from "../opencl/present.ts";
 import { present as hasOpenCV } from "../opencv/help.ts";
 import { missing as missingEgl } from "../egl/help.ts";
 import { missing as lackingOfGStreamer } from "../gstreamer/open.ts";
+import { lacking as lackingOfPython } from "../python/help.ts";
 import { buildFrames } from "../ffmpeg/frames.ts";
 import { buildDriver } from "../vaapi/driver.ts";
 import { withoutVulkan } from "../ffmpeg/open.ts";
@@ -60,6 +61,8 @@ for (const topic of topics) {
     ? lackingOfFFmpeg
     : topic.startsWith("gstreamer")
     ? lackingOfGStreamer
+    : topic.startsWith("python")
+    ? lackingOfPython()
     : topic.startsWith("cuda_sharing")
     ? sharedGpus().missing
     : undefined;

@@ -46,9 +46,14 @@ function codeFor(room: string): string[] {
   if (room === "src/doctor") {
     return ["deno.json", ...dataOf(apis), "src/core", "src/guard", "src/advisor", ...apis];
   }
+  if (room === "src/python") return [...codeForApi(room), "src/dlpack", "ffi:src/dlpack"]; // its arrays cross by DLPack
   if (room === "mod.ts") return ["src/core", "src/host", "ffi"];
   if (room === "backend.ts") return ["src/core", "src/host", "ffi"];
   if (room === "src/gl") return ["src/core"];
+  return codeForApi(room);
+}
+
+function codeForApi(room: string): string[] {
   return ["src/core", "src/gl", "src/guard", "src/envelope", "ffi", `ffi:${room}`];
 }
 
