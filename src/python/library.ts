@@ -4,7 +4,7 @@ import { RTLD_GLOBAL, RTLD_NOW } from "../../ffi/libc/constants.ts";
 import { Checks } from "../core/checks.ts";
 import { InteropError } from "../core/errors.ts";
 import { keptLibrary, libc } from "../core/native/libc.ts";
-import { type Link, openingOf } from "../core/native/library.ts";
+import { environment, lazyLibrary, type Link, openingOf } from "../core/native/library.ts";
 import { fileOf } from "../core/native/loaded.ts";
 import { textOf } from "../core/native/mappings.ts";
 import { cString, textAt } from "../core/native/text.ts";
@@ -57,6 +57,38 @@ function candidatesFor(of: Installation | undefined): string[] {
   return of.minor === undefined ? own : [...own, ...names];
 }
 
+/** The Python that is opened by default: the venv of the environment. Undefined for that of the library itself. */
+export function defaultInstallation(): Installation | undefined {
+  const folder = environment("VIRTUAL_ENV");
+  return folder === undefined ? undefined : installationAt(folder);
+}
+
+/** What of Python is here, without starting it: its library stays apart, and nothing is initialized. */
+export interface Found {
+  readonly version: string;
+  readonly installation: Installation;
+  /** Those of these modules that it can import, by their folders. */
+  readonly modules: readonly string[];
+}
+
+/** @throws {LibraryNotFoundError} if there is no library. */
+export function lookAtPython(modules: readonly string[]): Found {
+  const { Py_GetVersion } = SYMBOLS;
+  const of = defaultInstallation();
+  const library = { api: API, candidates: candidatesFor(of), symbols: { Py_GetVersion }, hint: HINT };
+  const functions = lazyLibrary<Pick<CPython, "Py_GetVersion">>(library)();
+  const version = textAt(functions.Py_GetVersion())?.split(" ")[0] ?? "";
+  const installation = of ?? installationOf({ path: openingOf(API)!.path! });
+  const lib = `lib/python${/^\d+\.\d+/.exec(version)?.[0]}`;
+  const own = [`${installation.folder}/${lib}/site-packages`];
+  const shared = ["local/" + lib + "/dist-packages", "lib/python3/dist-packages"].map((at) =>
+    `${installation.base}/${at}`
+  );
+  const folders = of === undefined ? [...own, ...shared] : own;
+  const has = (module: string) => folders.some((folder) => textOf(`${folder}/${module}/__init__.py`) !== "");
+  return { version, installation, modules: modules.filter(has) };
+}
+
 /** A library of Python's that is open. */
 export interface OpenLibrary {
   readonly functions: CPython;
@@ -81,9 +113,9 @@ export function openLibrary(library: string | undefined, of: Installation | unde
 }
 
 /** The Python that a library is a part of. */
-export function installationOf({ path }: OpenLibrary): Installation {
+export function installationOf({ path }: Pick<OpenLibrary, "path">): Installation {
   const file = fileOf(path, "Py_GetVersion") ?? path;
-  const folder = /^(.*?)\/lib(64)?\//.exec(file)?.[1] ?? "/usr";
+  const folder = /^(.*?)\/lib(64)?\//.exec(file)?.[1] || "/usr"; // /lib is /usr/lib
   return { folder, base: folder };
 }
 

@@ -1,7 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { type Names, object, optionsIn, shown } from "../core/argument.ts";
 import { InteropError } from "../core/errors.ts";
-import { environment } from "../core/native/library.ts";
 import { alone } from "../core/native/process_lock.ts";
 import { cString } from "../core/native/text.ts";
 import { Printed } from "../core/printed.ts";
@@ -23,6 +22,7 @@ import {
   API,
   assertWhole,
   checks,
+  defaultInstallation,
   type Installation,
   installationAt,
   installationOf,
@@ -92,8 +92,9 @@ export class Python extends Printed {
     folders.forEach((folder, i) => checks.assertText(folder, `path[${i}]`));
     assertNoWorker();
     if (opened !== undefined) return opened.#again(library, home, folders);
-    const place = home ?? (library === undefined ? environment("VIRTUAL_ENV") : undefined);
-    const installation = place === undefined ? undefined : installationAt(place.replace(/(.)\/+$/, "$1"));
+    const installation = home === undefined
+      ? library === undefined ? defaultInstallation() : undefined
+      : installationAt(home.replace(/(.)\/+$/, "$1"));
     const found = openLibrary(library, installation);
     setFunctions(found.functions);
     alone(() => initialize(found, installation ?? installationOf(found)));
