@@ -109,6 +109,23 @@ console.log(ok === ${JSON.stringify(PACKAGES)});
   ["true"],
 );
 
+test(
+  "takes an interpreter whose GIL other code of the thread keeps, but for other threads",
+  `
+const library = ${JSON.stringify(file)};
+const { symbols } = Deno.dlopen(library, {
+  Py_InitializeEx: { parameters: ["i32"], result: "void" },
+  PyRun_SimpleString: { parameters: ["buffer"], result: "i32" },
+});
+symbols.Py_InitializeEx(0);
+const python = Python.open({ library });
+console.log(python.run("1 + 1"));
+console.log(await python.runAsync("1").catch((error) => error.message));
+console.log(symbols.PyRun_SimpleString(new TextEncoder().encode("theirs = 3\\0")), python.run("theirs"));
+`,
+  ["2", "Other code of this thread keeps Python's GIL", "0 3"],
+);
+
 /** A folder with what makes it a venv. */
 function venv(version?: string): Record<string, string> {
   if (missing !== undefined) return {};
