@@ -17,10 +17,10 @@ import { installNodeAv } from "./setup/node_av.ts";
 import { PACKAGES, PIP } from "./setup/packages.ts";
 import { NEEDS, type Purpose } from "./setup/purpose.ts";
 import { unpackVaDriver } from "./setup/va.ts";
-import { CUDA, DLPACK, FFMPEG_8, hasPip, hasWheels, INTEL, NUMPY, unpack, type Wheels } from "./setup/wheels.ts";
+import { ARROW, CUDA, DLPACK, FFMPEG_8, hasPip, hasWheels, INTEL, NUMPY, unpack, type Wheels } from "./setup/wheels.ts";
 
 const WHEELS: { readonly [purpose in Purpose]?: readonly Wheels[] } = {
-  test: [CUDA, DLPACK, FFMPEG_8, NUMPY],
+  test: [CUDA, DLPACK, FFMPEG_8, ARROW, NUMPY],
   intel: [INTEL],
 };
 

@@ -91,6 +91,9 @@ export interface LibC {
   /** `int *__errno_location(void)` */
   __errno_location(): Address;
 
+  /** `void *calloc(size_t nmemb, size_t size)` */
+  calloc(nmemb: bigint, size: bigint): Address;
+
   /** `void free(void *ptr)` */
   free(ptr: Address): void;
 

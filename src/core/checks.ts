@@ -1,6 +1,7 @@
 import { aKind, isMade, literal, type Maker, shown, withArticle } from "./argument.ts";
 import { ArgumentError, type ErrorFields, LayoutError } from "./errors.ts";
 import { bytesOf } from "./intrinsics.ts";
+import type { AudioInfo, FrameInfo, PixelsInfo } from "./layout/frame_info.ts";
 import type { Layout } from "./layout/layout.ts";
 
 /** More items in a list are a mistake of the program. */
@@ -51,6 +52,12 @@ export class Checks {
       argument,
       `expected an integer from ${least} to ${most}, got ${typeof value === "number" ? value : aKind(value)}.`,
     );
+  }
+
+  /** The description of pixels. @throws {ArgumentError} for a table; the caller deals with sound. */
+  pixelsIn(info: Exclude<FrameInfo, AudioInfo>, argument: string): PixelsInfo {
+    if (info.type !== "table") return info;
+    throw this.wrong(argument, "expected pixels, got a table.", "Map its columns by themselves: frame.planes[0].");
   }
 
   /** Throws unless each of these values, by their names, is a boolean. */

@@ -1,11 +1,15 @@
+import type { CudaEvent } from "../../ffi/cuda_runtime/handles.ts";
 import type { ArrayPlace, Arrays, ArrayStream, Natives } from "../core/contract.ts";
+import type { Line } from "../core/device/line.ts";
 import { planeLayouts } from "../core/layout/frame_info.ts";
 import { layout, type LayoutInit } from "../core/layout/layout.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { checks } from "./check.ts";
+import { cudart } from "./library.ts";
 import { cudaBlockOf, type CudaMemoryKind } from "./memory/block.ts";
+import { onStream, type StreamLane } from "./stream_lane.ts";
 import type { CudaTensor } from "./tensor.ts";
 
 interface Stream extends ArrayStream {
@@ -15,7 +19,7 @@ interface Stream extends ArrayStream {
 interface Attaching {
   readonly cuContext: bigint;
   readonly device: { readonly ordinal: number };
-  readonly stream: Stream;
+  readonly stream: Stream & { readonly line: Line<StreamLane> };
   attach(address: bigint, init: LayoutInit, options?: AttachOptions): CudaTensor;
   attachStream(handle: bigint): Stream;
 }
@@ -54,6 +58,11 @@ export function arraysOf(context: Attaching, stream: Streams): Arrays {
     },
     attach: ({ handle, byteOffset }, init, options) => context.attach(handle + BigInt(byteOffset), init, options),
     stream,
+    event: (handle) => {
+      const event = handle as CudaEvent;
+      const fn = "cudaStreamWaitEvent";
+      return context.stream.line.submitRaw(onStream(fn, (stream) => cudart()[fn](stream, event, 0)));
+    },
   };
 }
 

@@ -5,7 +5,7 @@ import { GstAudioInfo } from "../../ffi/gst_audio/structs.ts";
 import { GstVideoInfo } from "../../ffi/gst_video/structs.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { colourOf, known, matrixNameOf } from "../core/layout/facts.ts";
-import type { AudioInfo, Colour, FrameInfo, MediaFacts } from "../core/layout/frame_info.ts";
+import type { AudioInfo, Colour, FrameInfo, MediaFacts, PixelsInfo } from "../core/layout/frame_info.ts";
 import { rescaled } from "../core/layout/ratio.ts";
 import type { InMemory } from "../core/native/struct_type.ts";
 import { cString, textAt } from "../core/native/text.ts";
@@ -205,7 +205,7 @@ function mediaOf(info: VideoInfo): MediaFacts {
 }
 
 /** A GstVideoInfo of pictures. @throws {ArgumentError} for a format that GStreamer does not have. */
-export function videoInfoOf(given: Exclude<FrameInfo, AudioInfo>): VideoInfo {
+export function videoInfoOf(given: PixelsInfo): VideoInfo {
   const { width, height, colour, media = {} } = given;
   const info = newStruct(structs.GstVideoInfo, GstVideoInfo);
   gstVideo().gst_video_info_init(info.view);
@@ -223,7 +223,7 @@ export function videoInfoOf(given: Exclude<FrameInfo, AudioInfo>): VideoInfo {
 }
 
 /** GStreamer's number of the format of pictures. @throws {ArgumentError} if it has none. */
-export function formatOf(info: Exclude<FrameInfo, AudioInfo>): number {
+export function formatOf(info: PixelsInfo): number {
   const name = info.type === "image" ? gstName(info.format) : info.format;
   const format = formatNumber(name);
   if (format === 0) throw checks.wrong("frame", `GStreamer has no format ${name}.`, DESCRIBED);
@@ -258,7 +258,10 @@ export function capsOf(info: FrameInfo): Address {
   if (info.type === "audio") {
     return made(gstAudio().gst_audio_info_to_caps(audioInfoOf(info).view), "gst_audio_info_to_caps");
   }
-  return made(gstVideo().gst_video_info_to_caps(videoInfoOf(info).view), "gst_video_info_to_caps");
+  return made(
+    gstVideo().gst_video_info_to_caps(videoInfoOf(checks.pixelsIn(info, "frame")).view),
+    "gst_video_info_to_caps",
+  );
 }
 
 /** The time base of a buffer. */

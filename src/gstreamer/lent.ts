@@ -146,8 +146,9 @@ function metaOf({ info }: Frame, strides: readonly number[]): (buffer: Address, 
       made(added, "gst_buffer_add_audio_meta");
     };
   }
-  const { width, height } = info;
-  const format = formatOf(info);
+  const pixels = checks.pixelsIn(info, "frame");
+  const { width, height } = pixels;
+  const format = formatOf(pixels);
   return (buffer, offsets) => {
     const count = offsets.length;
     for (let i = 0; i < count; i++) {

@@ -5,7 +5,7 @@ import { GST_BUFFER_COPY_META } from "../../ffi/gstreamer/constants.ts";
 import { GstMeta, GstMetaInfo } from "../../ffi/gstreamer/structs.ts";
 import { GstVideoRegionOfInterestMeta } from "../../ffi/gst_video/structs.ts";
 import { ArgumentError } from "../core/errors.ts";
-import type { FrameInfo } from "../core/layout/frame_info.ts";
+import type { FrameInfo, PixelsInfo } from "../core/layout/frame_info.ts";
 import { StructType } from "../core/native/struct_type.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
@@ -22,7 +22,9 @@ const TENSOR = new StructType<typeof GstGVATensorMeta>(GstGVATensorMeta, "gstrea
 const JSON_MESSAGE = new StructType<typeof GstGVAJSONMeta>(GstGVAJSONMeta, "gstreamer");
 const AUDIO_EVENT = new StructType<typeof GstGVAAudioEventMeta>(GstGVAAudioEventMeta, "gstreamer");
 
-type Picture = Exclude<FrameInfo, { readonly type: "audio" }>;
+function isPicture(info: FrameInfo): info is PixelsInfo {
+  return info.type === "image" || info.type === "picture";
+}
 type Fields = MetadataFields[string];
 type Entry = readonly [name: string, fields: Fields];
 /** The dictionaries that a meta stands for. */
@@ -124,11 +126,11 @@ export function writeMetas(buffer: Address, { info, metadata }: Frame): void {
   const kept = passOn(buffer, info, metadata);
   const rest = [...metadata.entries()].filter(([, fields]) => !kept.has(fields));
   const isAbout = ([name, { objectId }]: Entry, id: unknown) => name in ABOUT && id !== undefined && objectId === id;
-  const regions = info.type === "audio" ? [] : rest.filter(([name]) => name === "detection");
+  const regions = !isPicture(info) ? [] : rest.filter(([name]) => name === "detection");
   for (const [, fields] of regions) {
     addRegion(
       buffer,
-      info as Picture,
+      info as PixelsInfo,
       fields as MetadataFields["detection"],
       rest.filter((entry) => isAbout(entry, fields.id)),
     );
@@ -173,7 +175,7 @@ function isWhole(fields: readonly Fields[], entries: readonly Entry[]): boolean 
 }
 
 function isOfSize(info: FrameInfo, other: FrameInfo): boolean {
-  if (info.type === "audio" || other.type === "audio") return info.type === other.type;
+  if (!isPicture(info) || !isPicture(other)) return info.type === other.type;
   return info.width === other.width && info.height === other.height;
 }
 
@@ -220,7 +222,7 @@ function tensorOf(structure: Address, objectId?: number): Entry[] {
 
 /** A region of interest, and the structures that are attached to it. */
 function regionOf(meta: Address, info: FrameInfo, taken: Set<number>): Entry[] {
-  if (info.type === "audio") return [];
+  if (!isPicture(info)) return [];
   const { roi_type, id: given, parent_id: parentId, x, y, w, h, params } = REGION.at(meta);
   const { width, height } = info;
   let id = given;
@@ -241,7 +243,7 @@ function regionOf(meta: Address, info: FrameInfo, taken: Set<number>): Entry[] {
 
 function addRegion(
   buffer: Address,
-  { width, height }: Picture,
+  { width, height }: PixelsInfo,
   { label = "", id, parentId, ...detected }: MetadataFields["detection"],
   about: readonly Entry[],
 ): void {

@@ -28,11 +28,16 @@ import {
 import { API, checks } from "./library.ts";
 import { PythonObject, referencesTo, taken, toPython } from "./object.ts";
 
-/** Whose arrays a tensor becomes, and the module that takes them. */
-const MODULES = { numpy: "numpy", torch: "torch", cupy: "cupy", jax: "jax.dlpack" } as const;
-
 /** A library of Python's that has arrays. */
-export type ArrayLibrary = keyof typeof MODULES;
+export type ArrayLibrary = "numpy" | "torch" | "cupy" | "jax";
+
+/** The modules that take them. */
+const MODULES: Readonly<Record<ArrayLibrary, string>> = {
+  numpy: "numpy",
+  torch: "torch",
+  cupy: "cupy",
+  jax: "jax.dlpack",
+};
 
 /** Options of {@link Python.toArray}. */
 export interface ToArrayOptions {

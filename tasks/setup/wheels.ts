@@ -38,6 +38,16 @@ export const FFMPEG_8: Wheels = {
   wheels: [{ name: "av", version: "18.1.0", why: "FFmpeg 8.1: av.libs/libavutil" }],
 };
 
+/** Apache Arrow, its C++ and its Python: 55 MB to download, 170 MB on the disk. */
+export const ARROW: Wheels = {
+  folder: folderOf(".arrow"),
+  wheels: [{
+    name: "pyarrow",
+    version: "26.0.1",
+    why: "the header that ffi/arrow is generated from; a client in Python",
+  }],
+};
+
 /** DLPack has no library, and Debian 12's header is of version 0.6: Apache's wheel of another library brings 1.3. */
 export const DLPACK: Wheels = {
   folder: folderOf(".dlpack"),

@@ -98,6 +98,7 @@ const LIBC: Failures<LibC> = {
   getpid: undefined,
   sched_yield: undefined,
   __errno_location: undefined,
+  calloc: { answer: 0n, errno: ENOMEM },
   free: undefined,
   bsearch: undefined, // it calls what others have
   strnlen: undefined,

@@ -54,7 +54,7 @@ async function framesOf(
   for await (using frame of ffmpeg.decode(source, options)) {
     const { pts, timeBase } = frame.info.media!;
     const seconds = Number(pts) * timeBase![0] / timeBase![1];
-    const width = frame.info.type === "audio" ? 0 : frame.info.width;
+    const width = "width" in frame.info ? frame.info.width : 0;
     frames.push({ pts: pts!, seconds, bytes: bytesOf(frame, graph), width });
   }
   return frames;

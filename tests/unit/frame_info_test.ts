@@ -200,6 +200,22 @@ Deno.test("sound: one plane with the channels in turn, or a plane a channel", ()
   }
 });
 
+const TABLE: FrameInfo = {
+  ...{ type: "table", format: "mine", rows: 10 },
+  columns: [{ name: "x", dtype: "u8", shape: [3] }, { name: "x", dtype: "f64", shape: [] }],
+};
+
+Deno.test("a table: a plane for each column, whose first dimension is the rows", () => {
+  const planes = planeLayouts(frameInfo(TABLE)).map((plane) => [plane.shape, plane.dtype, plane.byteOffset]);
+  assertEquals(planes, [[[10, 3], "u8", 0], [[10], "f64", 32]]);
+  const { columns } = frameInfo(TABLE) as { columns: readonly { readonly shape: readonly number[] }[] };
+  assert([columns, columns[0], columns[0].shape].every(Object.isFrozen), "it is a copy that nobody changes");
+  const many = Array.from({ length: 65 }, () => ({ name: "", dtype: "u8", shape: [] }) as const);
+  for (const wrong of [{ rows: 0 }, { rows: 1.5 }, { columns: [] }, { columns: many }, { format: undefined }]) {
+    assertThrows(() => frameInfo({ ...TABLE, ...wrong } as FrameInfo), LayoutError);
+  }
+});
+
 const PICTURE: FrameInfo = {
   type: "picture",
   format: "yuv422p10le",
@@ -211,6 +227,7 @@ const INFOS: readonly FrameInfo[] = [
   imageInfo({ format: "NV12", width: 4, height: 2 }),
   PICTURE,
   { type: "audio", format: "f32", sampleRate: 8000, channels: 1, samples: 5, layout: "planar" },
+  TABLE,
 ];
 
 Deno.test("what a frame's description has besides is named, and not kept", () => {

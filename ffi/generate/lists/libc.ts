@@ -58,6 +58,7 @@ export const libc: Library = {
     "sched_yield",
     "getpid",
     "__errno_location",
+    "calloc",
     { name: "free", address: ["ptr"] },
     { name: "bsearch", address: ["key", "base", "compar"] },
     { name: "strnlen", address: ["string"] },

@@ -1,4 +1,5 @@
 import type { Library } from "../library.ts";
+import { arrow } from "./arrow.ts";
 import { avcodec59 } from "./avcodec59.ts";
 import { avhwcontext57 } from "./avhwcontext57.ts";
 import { avformat59 } from "./avformat59.ts";
@@ -35,6 +36,7 @@ import { vulkan, vulkanExtensions } from "./vulkan.ts";
 
 /** Every library that is generated: one folder of `ffi/` each. */
 export const LIBRARIES: readonly Library[] = [
+  arrow,
   cxxabi,
   dlpack,
   dmabuf,

@@ -155,7 +155,7 @@ function assertClearsAWord(): void {
 const addresses = new Map<string, Address>();
 
 /** The address of one of them, or of another function of the C library. */
-export function callbackAddress(name: CallbackName | "atoi"): Address {
+export function callbackAddress(name: CallbackName | "atoi" | "free"): Address {
   let address = addresses.get(name);
   if (address !== undefined) return address;
   address = libc().dlsym?.(NULL, cString(name)) || undefined; // RTLD_DEFAULT: it is loaded, as all of the C library is
