@@ -106,10 +106,10 @@ export interface CPython {
   PyCapsule_New(pointer: Address, name: Address, destructor: Address): Address;
 
   /** `int PyCapsule_IsValid(PyObject *capsule, const char *name)` */
-  PyCapsule_IsValid(capsule: Address, name: BufferSource | null): number;
+  PyCapsule_IsValid(capsule: Address, name: Address): number;
 
   /** `void *PyCapsule_GetPointer(PyObject *capsule, const char *name)` */
-  PyCapsule_GetPointer(capsule: Address, name: BufferSource | null): Address;
+  PyCapsule_GetPointer(capsule: Address, name: Address): Address;
 
   /** `int PyCapsule_SetName(PyObject *capsule, const char *name)` */
   PyCapsule_SetName(capsule: Address, name: Address): number;

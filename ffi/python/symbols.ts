@@ -71,9 +71,9 @@ export const SYMBOLS = {
   // PyObject *PyCapsule_New(void *pointer, const char *name, PyCapsule_Destructor destructor)
   PyCapsule_New: { parameters: ["u64", "u64", "u64"], result: "u64" },
   // int PyCapsule_IsValid(PyObject *capsule, const char *name)
-  PyCapsule_IsValid: { parameters: ["u64", "buffer"], result: "i32" },
+  PyCapsule_IsValid: { parameters: ["u64", "u64"], result: "i32" },
   // void *PyCapsule_GetPointer(PyObject *capsule, const char *name)
-  PyCapsule_GetPointer: { parameters: ["u64", "buffer"], result: "u64" },
+  PyCapsule_GetPointer: { parameters: ["u64", "u64"], result: "u64" },
   // int PyCapsule_SetName(PyObject *capsule, const char *name)
   PyCapsule_SetName: { parameters: ["u64", "u64"], result: "i32" },
   // PyObject *PyMemoryView_FromMemory(char *mem, Py_ssize_t size, int flags)

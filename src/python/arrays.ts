@@ -60,30 +60,25 @@ const FROM_ARRAY: Names<FromArrayOptions> = { contexts: true, access: true };
 /** The names of capsules, by the struct's version: before it was consumed, and after. Capsules keep no copy of them. */
 const NAMES = [["dltensor", "used_dltensor"], ["dltensor_versioned", "used_dltensor_versioned"]] as const;
 
-interface CapsuleName {
-  readonly text: Uint8Array<ArrayBuffer>;
-  readonly address: Address;
+function textAddress(text: string): Address {
+  const { bytes, address } = takeCallbackMemory(text.length + 1);
+  bytes.set(cString(text));
+  return address;
 }
 
-function capsuleName(name: string): CapsuleName {
-  const { bytes, address } = takeCallbackMemory(name.length + 1);
-  bytes.set(cString(name));
-  return { text: bytes, address };
-}
+let names: readonly (readonly Address[])[] | undefined;
 
-let names: readonly (readonly CapsuleName[])[] | undefined;
-
-function namesOf(version: 0 | 1): readonly CapsuleName[] {
-  names ??= NAMES.map((pair) => pair.map(capsuleName));
+function namesOf(version: 0 | 1): readonly Address[] {
+  names ??= NAMES.map((pair) => pair.map(textAddress));
   return names[version];
 }
 
 function isFresh(capsule: Address, version: 0 | 1): boolean {
-  return cpython().PyCapsule_IsValid(capsule, namesOf(version)[0].text) !== 0;
+  return cpython().PyCapsule_IsValid(capsule, namesOf(version)[0]) !== 0;
 }
 
-function rename(capsule: Address, { address }: CapsuleName): void {
-  check(cpython().PyCapsule_SetName(capsule, address), "PyCapsule_SetName");
+function rename(capsule: Address, name: Address): void {
+  check(cpython().PyCapsule_SetName(capsule, name), "PyCapsule_SetName");
 }
 
 /** The functions that take arrays: references that stay. */
@@ -102,17 +97,25 @@ function consumerOf(library: ArrayLibrary): Address {
   return found;
 }
 
-/** A place or a stream that is told to a consumer: references that stay. */
-const told = new Map<string, Address>();
+/** What a consumer is told of a tensor: a tuple that stays. */
+interface Told {
+  readonly numbers: readonly (number | bigint | null)[];
+  readonly tuple: Address;
+}
 
-function tell(...numbers: readonly (number | bigint | null)[]): Address {
-  const key = numbers.join();
-  let found = told.get(key);
-  if (found === undefined) {
-    const items = referencesTo(numbers, () => "tensor");
-    told.set(key, found = numbers.length === 1 ? items[0] : tupleOf(items));
-  }
-  return shared(found);
+const told: Told[] = [];
+
+/** A new reference to the device, the struct's version, and the stream, which are few. */
+function tell(type: number, ordinal: number, version: 0 | 1, stream: Asked[1]): Address {
+  const known = told.find(({ numbers: [a, b, c, d] }) => a === type && b === ordinal && c === version && d === stream);
+  if (known !== undefined) return shared(known.tuple);
+  const device = tupleOf(referencesTo([type, ordinal], () => "device"));
+  const tuple = withReference(device, () => {
+    const asked = referencesTo([version, stream], () => "stream");
+    return tupleOf([shared(device), ...asked]);
+  });
+  told.push({ numbers: [type, ordinal, version, stream], tuple });
+  return shared(tuple);
 }
 
 /** How a consumer wants a tensor: the struct's version, and the stream that it works on. */
@@ -148,12 +151,12 @@ function lent(
   const [fresh, used] = namesOf(version);
   return holding(() => {
     const consumer = consumerOf(library);
-    const about = [tell(type, ordinal), tell(version), tell(stream)];
+    const about = tell(type, ordinal, version, stream);
     return withReference(
-      made(cpython().PyCapsule_New(loan.address, fresh.address, NULL), "PyCapsule_New"),
+      made(cpython().PyCapsule_New(loan.address, fresh, NULL), "PyCapsule_New"),
       (capsule) => {
         try {
-          const args = [shared(consumer), shared(capsule), ...about];
+          const args = [shared(consumer), shared(capsule), about];
           const array = called(helping("give"), args, `${library}.from_dlpack`);
           if (array !== helping("none")) return new PythonObject(array);
           cpython().Py_DecRef(array);
@@ -201,7 +204,7 @@ function streamOf(object: Address, contexts: readonly Context[]): ArrayStream | 
 function overCapsule(capsule: Address, options: FromDLPackOptions): Tensor {
   const version = isFresh(capsule, 1) ? 1 : 0;
   const [fresh, used] = namesOf(version);
-  const address = made(cpython().PyCapsule_GetPointer(capsule, fresh.text), "PyCapsule_GetPointer");
+  const address = made(cpython().PyCapsule_GetPointer(capsule, fresh), "PyCapsule_GetPointer");
   rename(capsule, used);
   return allOrNothing("taking an array", () => fromDLPack(address, { ...options, version }), [
     () => rename(capsule, fresh),

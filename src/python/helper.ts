@@ -91,8 +91,8 @@ class Lent:
             raise BufferError("samepage lends it again, as it was asked for")
         return self.capsule
 
-def give(consumer, *lent):
-    lent = Lent(*lent)
+def give(consumer, capsule, about):
+    lent = Lent(capsule, *about)
     try:
         return consumer(lent)
     except Exception:

@@ -97,6 +97,7 @@ void python.runAsync("import time; time.sleep(60)");
 setTimeout(() => Deno.exit(0), 50);
 `,
   ["true", "from Python", "from JavaScript"],
+  { PYTHONUNBUFFERED: "" },
 );
 
 test(

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { ArgumentError, ledger } from "../../mod.ts";
-import { Python, PythonError, PythonObject } from "../../src/python/mod.ts";
+import { Python, PythonError, type PythonObject } from "../../src/python/mod.ts";
 import { test } from "./help.ts";
 
 const echo = (value: unknown) => Python.open().run("value", { value: value as never });
