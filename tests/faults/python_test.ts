@@ -1,7 +1,7 @@
 /** Every native call for Python fails once: what comes of it is typed, and no reference stays. */
 import { assert, assertEquals } from "@std/assert";
 import { host, ledger } from "../../mod.ts";
-import { Python, PythonObject } from "../../src/python/mod.ts";
+import { Python, type PythonObject } from "../../src/python/mod.ts";
 import { until } from "../conformance/bytes.ts";
 import { installTap } from "./tap.ts";
 import { sweep } from "./sweep.ts";

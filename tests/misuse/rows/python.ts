@@ -1,5 +1,5 @@
 import { AccessError, ArgumentError, DisposedError, host, LayoutError } from "@samepage/interop";
-import { Python, PythonError, PythonObject } from "@samepage/interop/python";
+import { Python, PythonError, type PythonObject } from "@samepage/interop/python";
 import { any, say } from "../kit.ts";
 import { type Failure, type Row, table } from "../row.ts";
 
