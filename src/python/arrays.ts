@@ -14,13 +14,13 @@ import { placeOf, toDLPack } from "../dlpack/loan.ts";
 import { fromDLPack, type FromDLPackOptions } from "../dlpack/taken.ts";
 import { bufferOf } from "./buffer.ts";
 import {
+  assertDone,
   attribute,
   called,
-  check,
   cpython,
   helping,
   holding,
-  made,
+  newReference,
   shared,
   tupleOf,
   withReference,
@@ -78,7 +78,7 @@ function isFresh(capsule: Address, version: 0 | 1): boolean {
 }
 
 function rename(capsule: Address, name: Address): void {
-  check(cpython().PyCapsule_SetName(capsule, name), "PyCapsule_SetName");
+  assertDone(cpython().PyCapsule_SetName(capsule, name), "PyCapsule_SetName");
 }
 
 /** The functions that take arrays: references that stay. */
@@ -87,7 +87,7 @@ const consumers = new Map<ArrayLibrary, Address>();
 function consumerOf(library: ArrayLibrary): Address {
   let found = consumers.get(library);
   if (found === undefined) {
-    const module = made(
+    const module = newReference(
       cpython().PyImport_ImportModule(cString(MODULES[library])),
       "PyImport_ImportModule",
       `import ${library}`,
@@ -153,7 +153,7 @@ function lent(
     const consumer = consumerOf(library);
     const about = tell(type, ordinal, version, stream);
     return withReference(
-      made(cpython().PyCapsule_New(loan.address, fresh, NULL), "PyCapsule_New"),
+      newReference(cpython().PyCapsule_New(loan.address, fresh, NULL), "PyCapsule_New"),
       (capsule) => {
         try {
           const args = [shared(consumer), shared(capsule), about];
@@ -204,7 +204,7 @@ function streamOf(object: Address, contexts: readonly Context[]): ArrayStream | 
 function overCapsule(capsule: Address, options: FromDLPackOptions): Tensor {
   const version = isFresh(capsule, 1) ? 1 : 0;
   const [fresh, used] = namesOf(version);
-  const address = made(cpython().PyCapsule_GetPointer(capsule, fresh), "PyCapsule_GetPointer");
+  const address = newReference(cpython().PyCapsule_GetPointer(capsule, fresh), "PyCapsule_GetPointer");
   rename(capsule, used);
   return allOrNothing("taking an array", () => fromDLPack(address, { ...options, version }), [
     () => rename(capsule, fresh),

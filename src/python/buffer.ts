@@ -8,7 +8,7 @@ import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { CallbackWords } from "../core/native/callbacks.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
-import { check, cpython, holding } from "./interpreter.ts";
+import { assertDone, cpython, holding } from "./interpreter.ts";
 import { API, checks } from "./library.ts";
 
 /** Letters of the module struct: whole numbers without and with a sign, and floats. */
@@ -28,7 +28,7 @@ export function bufferOf(object: Address): Buffer {
   return allOrNothing("asking for a buffer", (undo) => {
     const at = new CallbackWords(Py_buffer.size / 8, undo).addressOf(0); // parts of it point to others
     const { PyObject_GetBuffer, PyBuffer_Release } = cpython();
-    check(PyObject_GetBuffer(object, at, PyBUF_RECORDS_RO), "PyObject_GetBuffer");
+    assertDone(PyObject_GetBuffer(object, at, PyBUF_RECORDS_RO), "PyObject_GetBuffer");
     undo.push(() => holding(() => PyBuffer_Release(at)));
     const { buf, itemsize, format, ndim, shape, strides, readonly } = readPyBuffer(viewAt(at, Py_buffer.size, API), 0);
     const layout = {

@@ -40,7 +40,7 @@ export function makeHelper(): void {
   const { PyImport_ImportModule } = cpython();
   const make = (name: string, attributeName: string, args: () => Address[]) =>
     withReference(
-      made(PyImport_ImportModule(cString(name)), "PyImport_ImportModule"),
+      newReference(PyImport_ImportModule(cString(name)), "PyImport_ImportModule"),
       (module) => withReference(attribute(module, attributeName), (fn) => called(fn, args(), attributeName)),
     );
   const module = make("types", "ModuleType", () => [textObject("samepage")]);
@@ -82,13 +82,13 @@ export function holding<T>(use: () => T): T {
 }
 
 /** A new reference. `doing` is what messages call it. @throws {PythonError} for null. */
-export function made(object: Address, fn: string, doing: string = fn): Address {
+export function newReference(object: Address, fn: string, doing: string = fn): Address {
   if (object === NULL) throw raised(fn, doing);
   return object;
 }
 
 /** @throws {PythonError} for a number below zero. */
-export function check(returned: number | bigint, fn: string): void {
+export function assertDone(returned: number | bigint, fn: string): void {
   if (returned < 0) throw raised(fn, fn);
 }
 
@@ -112,9 +112,9 @@ export function tupleOf(items: readonly Address[]): Address {
   const { PyTuple_New, PyTuple_SetItem, Py_DecRef } = cpython();
   let taken = 0;
   return allOrNothing("making a tuple", (undo) => {
-    const tuple = made(PyTuple_New(BigInt(items.length)), "PyTuple_New");
+    const tuple = newReference(PyTuple_New(BigInt(items.length)), "PyTuple_New");
     undo.push(() => Py_DecRef(tuple));
-    while (taken < items.length) check(PyTuple_SetItem(tuple, BigInt(taken), items[taken++]), "PyTuple_SetItem");
+    while (taken < items.length) assertDone(PyTuple_SetItem(tuple, BigInt(taken), items[taken++]), "PyTuple_SetItem");
     return tuple;
   }, [() => items.slice(taken).forEach(Py_DecRef)]);
 }
@@ -123,27 +123,27 @@ export function tupleOf(items: readonly Address[]): Address {
 export function called(fn: Address, args: readonly Address[], name: string): Address {
   return withReference(
     tupleOf(args),
-    (tuple) => made(cpython().PyObject_CallObject(fn, tuple), "PyObject_CallObject", name),
+    (tuple) => newReference(cpython().PyObject_CallObject(fn, tuple), "PyObject_CallObject", name),
   );
 }
 
 /** A new reference to an attribute. */
 export function attribute(object: Address, name: string): Address {
-  return made(cpython().PyObject_GetAttrString(object, cString(name)), "PyObject_GetAttrString", shown(name));
+  return newReference(cpython().PyObject_GetAttrString(object, cString(name)), "PyObject_GetAttrString", shown(name));
 }
 
 /** A new text. */
 export function textObject(text: string): Address {
   const bytes = new TextEncoder().encode(text);
   const { PyUnicode_FromStringAndSize } = cpython();
-  return made(PyUnicode_FromStringAndSize(bytes, BigInt(bytes.length)), "PyUnicode_FromStringAndSize");
+  return newReference(PyUnicode_FromStringAndSize(bytes, BigInt(bytes.length)), "PyUnicode_FromStringAndSize");
 }
 
 const length = new BigInt64Array(1);
 
 /** What a text says. */
 export function textIn(object: Address): string {
-  const at = made(cpython().PyUnicode_AsUTF8AndSize(object, length), "PyUnicode_AsUTF8AndSize");
+  const at = newReference(cpython().PyUnicode_AsUTF8AndSize(object, length), "PyUnicode_AsUTF8AndSize");
   return new TextDecoder().decode(viewAt(at, Number(length[0]), API));
 }
 

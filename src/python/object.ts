@@ -11,14 +11,14 @@ import { viewAt } from "../core/native/pin.ts";
 import { cString } from "../core/native/text.ts";
 import { Printed, withFacts } from "../core/printed.ts";
 import {
+  assertDone,
   assertThreadsRun,
   attribute,
   called,
-  check,
   cpython,
   helping,
   holding,
-  made,
+  newReference,
   shared,
   textIn,
   textObject,
@@ -148,7 +148,7 @@ export class PythonObject extends Printed implements Disposable {
 
 function nameOfClass(object: Address): string {
   return withReference(
-    made(cpython().PyObject_Type(object), "PyObject_Type"),
+    newReference(cpython().PyObject_Type(object), "PyObject_Type"),
     (type) => withReference(attribute(type, "__name__"), textIn),
   );
 }
@@ -183,13 +183,13 @@ export function toPython(value: unknown, argument: string, depth = 0): Address {
     case "undefined":
       return shared(helping("none"));
     case "boolean":
-      return made(py.PyBool_FromLong(value ? 1n : 0n), "PyBool_FromLong");
+      return newReference(py.PyBool_FromLong(value ? 1n : 0n), "PyBool_FromLong");
     case "number":
       return Number.isSafeInteger(value) && !Object.is(value, -0)
-        ? made(py.PyLong_FromLongLong(BigInt(value)), "PyLong_FromLongLong")
-        : made(py.PyFloat_FromDouble(value), "PyFloat_FromDouble");
+        ? newReference(py.PyLong_FromLongLong(BigInt(value)), "PyLong_FromLongLong")
+        : newReference(py.PyFloat_FromDouble(value), "PyFloat_FromDouble");
     case "bigint":
-      return made(py.PyLong_FromString(cString(value.toString(16)), null, 16), "PyLong_FromString");
+      return newReference(py.PyLong_FromString(cString(value.toString(16)), null, 16), "PyLong_FromString");
     case "string":
       if (value.isWellFormed()) return textObject(value);
       throw checks.wrong(argument, "the text has half of a character: it is no Unicode.", "Pass text.toWellFormed().");
@@ -198,7 +198,7 @@ export function toPython(value: unknown, argument: string, depth = 0): Address {
       if (isMade(value, PythonObject)) return shared(value.address);
       if (value instanceof Uint8Array) {
         const bytes = checks.bytesIn(value, argument);
-        return made(py.PyBytes_FromStringAndSize(bytes, BigInt(bytes.length)), "PyBytes_FromStringAndSize");
+        return newReference(py.PyBytes_FromStringAndSize(bytes, BigInt(bytes.length)), "PyBytes_FromStringAndSize");
       }
       if (Array.isArray(value)) return listObject(value, argument, depth + 1);
       if (isPlain(value)) return dictObject(value, argument, depth + 1);
@@ -214,10 +214,10 @@ function outermost(part: string): string {
 function listObject(values: readonly unknown[], argument: string, depth: number): Address {
   const { PyList_New, PyList_SetItem, Py_DecRef } = cpython();
   return allOrNothing("passing a list", (undo) => {
-    const list = made(PyList_New(BigInt(values.length)), "PyList_New");
+    const list = newReference(PyList_New(BigInt(values.length)), "PyList_New");
     undo.push(() => Py_DecRef(list));
     for (let i = 0; i < values.length; i++) {
-      check(PyList_SetItem(list, BigInt(i), toPython(values[i], `${argument}[${i}]`, depth)), "PyList_SetItem");
+      assertDone(PyList_SetItem(list, BigInt(i), toPython(values[i], `${argument}[${i}]`, depth)), "PyList_SetItem");
     }
     return list;
   });
@@ -226,7 +226,7 @@ function listObject(values: readonly unknown[], argument: string, depth: number)
 function dictObject(values: object, argument: string, depth: number): Address {
   const { PyDict_New, PyDict_SetItem, Py_DecRef } = cpython();
   return allOrNothing("passing an object", (undo) => {
-    const dict = made(PyDict_New(), "PyDict_New");
+    const dict = newReference(PyDict_New(), "PyDict_New");
     undo.push(() => Py_DecRef(dict));
     for (const [name, value] of Object.entries(values)) {
       withReference(
@@ -234,7 +234,7 @@ function dictObject(values: object, argument: string, depth: number): Address {
         (key) =>
           withReference(
             toPython(value, `${argument}.${name}`, depth),
-            (item) => check(PyDict_SetItem(dict, key, item), "PyDict_SetItem"),
+            (item) => assertDone(PyDict_SetItem(dict, key, item), "PyDict_SetItem"),
           ),
       );
     }
@@ -251,10 +251,10 @@ let kinds: Map<Address, Kind> | undefined;
 function kindOf(object: Address): Kind | undefined {
   const { PyObject_Type, PySequence_GetItem } = cpython();
   kinds ??= new Map(KINDS.map((kind, i) => {
-    const type = made(PySequence_GetItem(helping("types"), BigInt(i)), "PySequence_GetItem");
+    const type = newReference(PySequence_GetItem(helping("types"), BigInt(i)), "PySequence_GetItem");
     return [withReference(type, (type) => type), kind]; // they live as long as Python
   }));
-  return withReference(made(PyObject_Type(object), "PyObject_Type"), (type) => kinds!.get(type));
+  return withReference(newReference(PyObject_Type(object), "PyObject_Type"), (type) => kinds!.get(type));
 }
 
 /** The value of a new reference, which it takes over. */
@@ -290,7 +290,7 @@ function fromPython(object: Address, kind: Kind, depth: number): PythonValue {
     case "str":
       return textIn(object);
     case "bytes":
-      check(py.PyBytes_AsStringAndSize(object, place, size), "PyBytes_AsStringAndSize");
+      assertDone(py.PyBytes_AsStringAndSize(object, place, size), "PyBytes_AsStringAndSize");
       return new Uint8Array(viewAt(place[0] as Address, Number(size[0]), API).buffer.slice(0));
     case "dict": {
       const items = taken(called(helping("items"), [shared(object)], "items"), depth) as [string, PythonValue][] | null;
@@ -304,11 +304,11 @@ function fromPython(object: Address, kind: Kind, depth: number): PythonValue {
 function itemsOf(object: Address, depth: number): PythonValue[] {
   const { PySequence_Size, PySequence_GetItem } = cpython();
   const length = PySequence_Size(object);
-  check(length, "PySequence_Size");
+  assertDone(length, "PySequence_Size");
   const items: PythonValue[] = [];
   return allOrNothing("reading a list", () => {
     for (let i = 0n; i < length; i++) {
-      items.push(taken(made(PySequence_GetItem(object, i), "PySequence_GetItem"), depth));
+      items.push(taken(newReference(PySequence_GetItem(object, i), "PySequence_GetItem"), depth));
     }
     return items;
   }, [() => items.forEach(disposeAll)]);
@@ -329,7 +329,10 @@ export async function onThread(name: string, prepare: () => Address[]): Promise<
   const { done, box } = allOrNothing("starting a thread", () => {
     return holding(() => {
       const { PyMemoryView_FromMemory, Py_DecRef } = cpython();
-      const done = made(PyMemoryView_FromMemory(words.addressOf(0), 1n, PyBUF_WRITE), "PyMemoryView_FromMemory");
+      const done = newReference(
+        PyMemoryView_FromMemory(words.addressOf(0), 1n, PyBUF_WRITE),
+        "PyMemoryView_FromMemory",
+      );
       return allOrNothing("starting a thread", () => {
         const call = prepare();
         return { done, box: called(helping("start"), [shared(done), ...call], "start") };

@@ -12,8 +12,8 @@ import {
   helping,
   holding,
   lookAtGil,
-  made,
   makeHelper,
+  newReference,
   setFunctions,
   shared,
   tupleOf,
@@ -170,7 +170,9 @@ export class Python extends Printed {
     checks.assertText(name, "name");
     const { PyImport_ImportModule } = cpython();
     return holding(() =>
-      new PythonObject(made(PyImport_ImportModule(cString(name)), "PyImport_ImportModule", `import ${shown(name)}`))
+      new PythonObject(
+        newReference(PyImport_ImportModule(cString(name)), "PyImport_ImportModule", `import ${shown(name)}`),
+      )
     );
   }
 

@@ -22,6 +22,8 @@ import { SYMBOLS as GSTREAMER } from "../../ffi/gstreamer/symbols.ts";
 import { SYMBOLS as GSTREAMER_APP } from "../../ffi/gst_app/symbols.ts";
 import { SYMBOLS as GSTREAMER_VIDEO } from "../../ffi/gst_video/symbols.ts";
 import { SYMBOLS as GSTREAMER_AUDIO } from "../../ffi/gst_audio/symbols.ts";
+import { SYMBOLS as GSTREAMER_GL } from "../../ffi/gst_gl/symbols.ts";
+import { SYMBOLS as GSTREAMER_VA } from "../../ffi/gst_va/symbols.ts";
 import { SYMBOLS as GSTREAMER_ALLOCATORS } from "../../ffi/gst_allocators/symbols.ts";
 import { SYMBOLS as GLES } from "../../ffi/gles/symbols.ts";
 import { SYMBOLS as GLES_EXTENSIONS } from "../../ffi/gles_extensions/symbols.ts";
@@ -74,7 +76,12 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   gstreamer_video: GSTREAMER_VIDEO,
   gstreamer_audio: GSTREAMER_AUDIO,
   gstreamer_allocators: GSTREAMER_ALLOCATORS,
+<<<<<<< HEAD
   python: PYTHON,
+=======
+  gstreamer_gl: GSTREAMER_GL,
+  gstreamer_va: GSTREAMER_VA,
+>>>>>>> main
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

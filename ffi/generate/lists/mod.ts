@@ -16,7 +16,18 @@ import { egl, eglExtensions } from "./egl.ts";
 import { elf } from "./elf.ts";
 import { LATER_FFMPEG } from "./ffmpeg.ts";
 import { gles, glesExtensions } from "./gles.ts";
-import { glib, gobject, gstAllocators, gstApp, gstAudio, gstGva, gstreamer, gstVideo } from "./gstreamer.ts";
+import {
+  glib,
+  gobject,
+  gstAllocators,
+  gstApp,
+  gstAudio,
+  gstGl,
+  gstGva,
+  gstreamer,
+  gstVa,
+  gstVideo,
+} from "./gstreamer.ts";
 import { libc } from "./libc.ts";
 import { libcCallbacks } from "./libc_callbacks.ts";
 import { nvrtc } from "./nvrtc.ts";
@@ -72,6 +83,10 @@ export const LIBRARIES: readonly Library[] = [
   avcodec59,
   avformat59,
   ...LATER_FFMPEG,
+<<<<<<< HEAD
   python,
   ...[glib, gobject, gstreamer, gstApp, gstVideo, gstAudio, gstGva, gstAllocators],
+=======
+  ...[glib, gobject, gstreamer, gstApp, gstVideo, gstAudio, gstGva, gstAllocators, gstGl, gstVa],
+>>>>>>> main
 ];
