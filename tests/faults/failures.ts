@@ -317,12 +317,9 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   gstreamer_video: gstreamer.VIDEO,
   gstreamer_audio: gstreamer.AUDIO,
   gstreamer_allocators: gstreamer.ALLOCATORS,
-<<<<<<< HEAD
-  python: PYTHON,
-=======
   gstreamer_gl: gstreamer.GL,
   gstreamer_va: gstreamer.VA,
->>>>>>> main
+  python: PYTHON,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

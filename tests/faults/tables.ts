@@ -76,12 +76,9 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   gstreamer_video: GSTREAMER_VIDEO,
   gstreamer_audio: GSTREAMER_AUDIO,
   gstreamer_allocators: GSTREAMER_ALLOCATORS,
-<<<<<<< HEAD
-  python: PYTHON,
-=======
   gstreamer_gl: GSTREAMER_GL,
   gstreamer_va: GSTREAMER_VA,
->>>>>>> main
+  python: PYTHON,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

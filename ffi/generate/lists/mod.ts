@@ -83,10 +83,6 @@ export const LIBRARIES: readonly Library[] = [
   avcodec59,
   avformat59,
   ...LATER_FFMPEG,
-<<<<<<< HEAD
   python,
-  ...[glib, gobject, gstreamer, gstApp, gstVideo, gstAudio, gstGva, gstAllocators],
-=======
   ...[glib, gobject, gstreamer, gstApp, gstVideo, gstAudio, gstGva, gstAllocators, gstGl, gstVa],
->>>>>>> main
 ];
