@@ -28,6 +28,7 @@ import { openclUsm } from "./opencl_usm.ts";
 import { opencvCore } from "./opencv_core.ts";
 import { opencvImgcodecs } from "./opencv_imgcodecs.ts";
 import { opencvImgproc } from "./opencv_imgproc.ts";
+import { openvino } from "./openvino.ts";
 import { va, vaDrm } from "./va.ts";
 import { vulkan, vulkanExtensions } from "./vulkan.ts";
 
@@ -67,5 +68,6 @@ export const LIBRARIES: readonly Library[] = [
   avcodec59,
   avformat59,
   ...LATER_FFMPEG,
+  openvino,
   ...[glib, gobject, gstreamer, gstApp, gstVideo, gstAudio, gstGva, gstAllocators],
 ];
