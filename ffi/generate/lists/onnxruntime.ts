@@ -4,7 +4,7 @@ import type { FunctionEntry, Library } from "../library.ts";
 /** Where `deno task setup` unpacks the headers: of version 21 of the API, which later ones only append to. */
 const HEADERS = {
   headers: ["onnxruntime_c_api.h"],
-  folders: [fromFileUrl(new URL("../../../.inference/onnxruntime/include", import.meta.url))],
+  folders: [fromFileUrl(new URL("../../../.inference/onnxruntime_include", import.meta.url))],
   defines: {},
 };
 
