@@ -54,10 +54,13 @@ export interface OrtApiFunctions {
   /** `OrtStatusPtr RunOptionsSetTerminate(OrtRunOptions *options)` */
   RunOptionsSetTerminate(options: Address): Address;
 
+  /** `OrtStatusPtr RunOptionsUnsetTerminate(OrtRunOptions *options)` */
+  RunOptionsUnsetTerminate(options: Address): Address;
+
   /** `OrtStatusPtr CreateSessionFromArray(const OrtEnv *env, const void *model_data, size_t model_data_length, const OrtSessionOptions *options, OrtSession **out)` */
   CreateSessionFromArray(
     env: Address,
-    model_data: BufferSource | null,
+    model_data: Address,
     model_data_length: bigint,
     options: Address,
     out: BufferSource | null,
@@ -66,7 +69,7 @@ export interface OrtApiFunctions {
   /** `OrtStatusPtr CreateSessionFromArray(const OrtEnv *env, const void *model_data, size_t model_data_length, const OrtSessionOptions *options, OrtSession **out)` Runs on another thread. */
   CreateSessionFromArrayAsync(
     env: Address,
-    model_data: BufferSource | null,
+    model_data: Address,
     model_data_length: bigint,
     options: Address,
     out: BufferSource | null,

@@ -24,6 +24,7 @@ export const OrtApi = {
     CreateSessionOptions: { offset: 80, type: "u64" },
     SetIntraOpNumThreads: { offset: 192, type: "u64" },
     RunOptionsSetTerminate: { offset: 368, type: "u64" },
+    RunOptionsUnsetTerminate: { offset: 376, type: "u64" },
     CreateSessionFromArray: { offset: 64, type: "u64" },
     SessionGetInputCount: { offset: 240, type: "u64" },
     SessionGetOutputCount: { offset: 248, type: "u64" },
@@ -85,6 +86,8 @@ export interface OrtApi {
   SetIntraOpNumThreads: Address;
   /** `OrtApi.RunOptionsSetTerminate` */
   RunOptionsSetTerminate: Address;
+  /** `OrtApi.RunOptionsUnsetTerminate` */
+  RunOptionsUnsetTerminate: Address;
   /** `OrtApi.CreateSessionFromArray` */
   CreateSessionFromArray: Address;
   /** `OrtApi.SessionGetInputCount` */
@@ -151,6 +154,7 @@ export function readOrtApi(view: DataView, offset: number): OrtApi {
     CreateSessionOptions: view.getBigUint64(offset + 80, true) as Address,
     SetIntraOpNumThreads: view.getBigUint64(offset + 192, true) as Address,
     RunOptionsSetTerminate: view.getBigUint64(offset + 368, true) as Address,
+    RunOptionsUnsetTerminate: view.getBigUint64(offset + 376, true) as Address,
     CreateSessionFromArray: view.getBigUint64(offset + 64, true) as Address,
     SessionGetInputCount: view.getBigUint64(offset + 240, true) as Address,
     SessionGetOutputCount: view.getBigUint64(offset + 248, true) as Address,
@@ -195,6 +199,7 @@ export function writeOrtApi(view: DataView, offset: number, value: OrtApi): void
   view.setBigUint64(offset + 80, value.CreateSessionOptions, true);
   view.setBigUint64(offset + 192, value.SetIntraOpNumThreads, true);
   view.setBigUint64(offset + 368, value.RunOptionsSetTerminate, true);
+  view.setBigUint64(offset + 376, value.RunOptionsUnsetTerminate, true);
   view.setBigUint64(offset + 64, value.CreateSessionFromArray, true);
   view.setBigUint64(offset + 240, value.SessionGetInputCount, true);
   view.setBigUint64(offset + 248, value.SessionGetOutputCount, true);

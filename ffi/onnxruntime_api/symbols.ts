@@ -36,12 +36,14 @@ export const SYMBOLS = {
   SetIntraOpNumThreads: { parameters: ["u64", "i32"], result: "u64" },
   // OrtStatusPtr RunOptionsSetTerminate(OrtRunOptions *options)
   RunOptionsSetTerminate: { parameters: ["u64"], result: "u64" },
+  // OrtStatusPtr RunOptionsUnsetTerminate(OrtRunOptions *options)
+  RunOptionsUnsetTerminate: { parameters: ["u64"], result: "u64" },
   // OrtStatusPtr CreateSessionFromArray(const OrtEnv *env, const void *model_data, size_t model_data_length, const OrtSessionOptions *options, OrtSession **out)
-  CreateSessionFromArray: { parameters: ["u64", "buffer", "usize", "u64", "buffer"], result: "u64" },
+  CreateSessionFromArray: { parameters: ["u64", "u64", "usize", "u64", "buffer"], result: "u64" },
   // OrtStatusPtr CreateSessionFromArray(const OrtEnv *env, const void *model_data, size_t model_data_length, const OrtSessionOptions *options, OrtSession **out)
   CreateSessionFromArrayAsync: {
     name: "CreateSessionFromArray",
-    parameters: ["u64", "buffer", "usize", "u64", "buffer"],
+    parameters: ["u64", "u64", "usize", "u64", "buffer"],
     result: "u64",
     nonblocking: true,
   },

@@ -26,7 +26,7 @@ export interface RuntimeLibrary {
  * @throws {LibraryNotFoundError} if it is not there.
  */
 export function openRuntime<F>({ api, path, names, wheel, file, symbols, install }: RuntimeLibrary): F {
-  const checks = new Checks(api);
+  const checks: Checks = new Checks(api);
   if (path !== undefined) checks.assertText(path, "library");
   const open = openingOf(api)?.path;
   if (path !== undefined && open !== undefined && open !== path) {

@@ -12,6 +12,7 @@ import { SYMBOLS as BASE } from "../../ffi/onnxruntime_base/symbols.ts";
 import type { StructLayout } from "../../ffi/layout.ts";
 import { Checks } from "../core/checks.ts";
 import { type ErrorFields, InteropError, NativeCallError } from "../core/errors.ts";
+import { type ErrorMaker, errorOf as errorOfCodes } from "../core/native/codes.ts";
 import { functionsByAddress } from "../core/native/library.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
@@ -85,10 +86,24 @@ export function statusError(status: Address, fn: string, fields: ErrorFields = {
   });
 }
 
+/** The error of a code that is not 0. */
+export const errorOf: ErrorMaker = errorOfCodes({
+  api: "onnxruntime",
+  names: ERROR_NAMES,
+  unknown: "a code that ONNX Runtime does not know",
+});
+
 const OUT = new BigUint64Array(1);
+const NUMBER = new Int32Array(1);
 
 /** What a function leaves in its last argument. */
 export function made(fn: string, call: (out: BigUint64Array<ArrayBuffer>) => Address, fields?: ErrorFields): Address {
   check(call(OUT), fn, fields);
   return OUT[0] as Address;
+}
+
+/** The same for a number of 32 bits. */
+export function readNumber(fn: string, call: (out: Int32Array<ArrayBuffer>) => Address): number {
+  check(call(NUMBER), fn);
+  return NUMBER[0];
 }

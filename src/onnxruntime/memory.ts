@@ -1,69 +1,52 @@
 import type { Address } from "../../ffi/address.ts";
+import * as ort from "../../ffi/onnxruntime/constants.ts";
 import type { Memory } from "../core/contract.ts";
-import { SAME_ADDRESS } from "../core/graph/mapper.ts";
-import { sizeOf } from "../core/layout/dtype.ts";
-import { PointerTensor, samePointers } from "../core/tensors/pointer.ts";
-import type { Part, TensorInit } from "../core/tensors/tensor.ts";
-import type { OnnxRuntimeContext } from "./context.ts";
-import { TYPES } from "./elements.ts";
-import { made, ort } from "./library.ts";
+import type { DType } from "../core/layout/dtype.ts";
+import type { Part } from "../core/tensors/tensor.ts";
+import { inferenceMemory } from "../inference/context.ts";
+import { InferenceTensor } from "../inference/tensor.ts";
 
-/** The longest shape that a tensor of ours has. */
-const SHAPE = new BigInt64Array(32);
-
-/** Memory as ONNX Runtime uses it: an `OrtValue`. */
-export class OnnxRuntimeTensor extends PointerTensor {
-  /** Those over its bytes, by the type of their elements. They are made when they are first asked for. */
-  readonly #values = new Map<number, Address>();
-
-  /** The `OrtValue` over its bytes. It ends with the tensor. */
-  override get handle(): Address {
-    void super.handle; // its checks
-    return this.value(TYPES.get(this.dtype)!);
-  }
-
-  /** @internal The `OrtValue` over its bytes, as elements of a type that a model demands. */
-  value(type: number): Address {
-    const known = this.#values.get(type);
-    if (known !== undefined) return known;
-    const { layout: { shape, byteLength }, address } = this;
-    for (let i = 0; i < shape.length; i++) SHAPE[i] = BigInt(shape[i]);
-    const { memoryInfo } = this.target.context as OnnxRuntimeContext;
-    const fn = "CreateTensorWithDataAsOrtValue";
-    const value = made(fn, (out) => {
-      return ort()[fn](memoryInfo, address, BigInt(byteLength), SHAPE, BigInt(shape.length), type, out);
-    });
-    const isFirst = this.#values.size === 0;
-    this.#values.set(type, value);
-    if (isFirst) this.resource.undo.push(releaseOf(this.#values));
-    return value;
-  }
-
-  /** A part of it, over the same bytes. */
+/** Memory that ONNX Runtime reads and writes in place. Its handle is an `OrtValue`. */
+export class OnnxRuntimeTensor extends InferenceTensor {
+  /** A part of it. */
   protected derive(part: Part): OnnxRuntimeTensor {
     return new OnnxRuntimeTensor(this.initOf(part));
   }
 }
 
-/** Apart from the tensor, which a closure would keep alive. */
-function releaseOf(values: ReadonlyMap<number, Address>): () => void {
-  return () => {
-    for (const value of values.values()) ort().ReleaseValue(value);
-  };
+/** The `ONNXTensorElementDataType` of the elements of our tensors. */
+export const TYPES: Readonly<Record<DType, number>> = {
+  f32: ort.ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,
+  u8: ort.ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8,
+  i8: ort.ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8,
+  u16: ort.ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16,
+  i16: ort.ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16,
+  i32: ort.ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32,
+  i64: ort.ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64,
+  f16: ort.ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16,
+  f64: ort.ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE,
+  u32: ort.ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32,
+  u64: ort.ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64,
+};
+
+const DTYPES = Object.keys(TYPES) as DType[];
+
+/** All that the host has, without gaps. */
+export const ports: Memory<OnnxRuntimeTensor, Address> = inferenceMemory(
+  "an OrtValue",
+  DTYPES,
+  (init) => new OnnxRuntimeTensor(init),
+);
+
+/** What elements of a model's are in a tensor; undefined for those that no tensor has. */
+export function dtypeOf(type: number): DType | undefined {
+  return DTYPES.find((dtype) => TYPES[dtype] === type);
 }
 
-/** Memory of the host, where elements lie without gaps, and at multiples of their size. */
-export const ports: Memory<OnnxRuntimeTensor, Address> = {
-  ...samePointers((init: TensorInit<Address>) => new OnnxRuntimeTensor(init)),
-  imports: [{
-    kind: "host-pointer",
-    takes: { dense: "all", of: "an OrtValue" },
-    judge: () => SAME_ADDRESS,
-    refuse: ({ address, planes }) => {
-      const [{ layout: { dtype } }] = planes;
-      const size = sizeOf(dtype);
-      if (address === undefined || address % BigInt(size) === 0n) return undefined;
-      return { reason: `the address 0x${address.toString(16)} is no multiple of the ${size} bytes of ${dtype}.` };
-    },
-  }],
-};
+/** What a model calls elements, for messages: `"STRING"`. */
+export function elementsName(type: number): string {
+  const names = Object.entries(ort).flatMap(([name, value]) =>
+    value === type ? [/^\w+_ELEMENT_DATA_TYPE_(\w+)/.exec(name)] : []
+  );
+  return names.find((name) => name !== null)?.[1] ?? `ONNXTensorElementDataType ${type}`;
+}

@@ -58,7 +58,7 @@ function taking(address: readonly string[], ...names: readonly string[]): Functi
   return names.map((name) => ({ name, address }));
 }
 
-const LOADING = { name: "CreateSessionFromArray", address: ["env", "options"] };
+const LOADING = { name: "CreateSessionFromArray", address: ["env", "model_data", "options"] };
 
 /** The functions of that version. */
 const FUNCTIONS: readonly FunctionEntry[] = [
@@ -72,7 +72,7 @@ const FUNCTIONS: readonly FunctionEntry[] = [
   { name: "GetAvailableProviders" },
   ...taking(["ptr"], "ReleaseAvailableProviders"),
   { name: "CreateSessionOptions" },
-  ...taking(["options"], "SetIntraOpNumThreads", "RunOptionsSetTerminate"),
+  ...taking(["options"], "SetIntraOpNumThreads", "RunOptionsSetTerminate", "RunOptionsUnsetTerminate"),
   LOADING,
   { ...LOADING, as: "CreateSessionFromArrayAsync", nonblocking: true },
   ...taking(["session"], "SessionGetInputCount", "SessionGetOutputCount"),
