@@ -71,24 +71,27 @@ abiTest(
   },
 );
 
-abiTest("functions that a struct points to are read with the names of their parameters, and where they lie", async () => {
-  const library = fixture({
-    byPointer: true,
-    table: "table",
-    functions: [{ name: "paint", address: ["pixels"] }, "title", "close"],
-    structs: [{ type: "struct table", fields: ["paint", "close"] }],
-  });
-  const methods = (await lines(library, "functions.ts", "):")).filter((line) => !line.startsWith("/**"));
-  assertEquals(methods, [
-    "paint(widget: Widget, pixels: Address, done: Address): number;",
-    "title(arg0: Widget): Address;",
-    "close(input: Widget): void;",
-  ]);
-  assertEquals(await lines(library, "structs.ts", "{ offset:"), [
-    'paint: { offset: 8, type: "u64" },',
-    'close: { offset: 24, type: "u64" },',
-  ]);
-});
+abiTest(
+  "functions that a struct points to are read with the names of their parameters, and where they lie",
+  async () => {
+    const library = fixture({
+      byPointer: true,
+      table: "table",
+      functions: [{ name: "paint", address: ["pixels"] }, "title", "close"],
+      structs: [{ type: "struct table", fields: ["paint", "close"] }],
+    });
+    const methods = (await lines(library, "functions.ts", "):")).filter((line) => !line.startsWith("/**"));
+    assertEquals(methods, [
+      "paint(widget: Widget, pixels: Address, done: Address): number;",
+      "title(arg0: Widget): Address;",
+      "close(input: Widget): void;",
+    ]);
+    assertEquals(await lines(library, "structs.ts", "{ offset:"), [
+      'paint: { offset: 8, type: "u64" },',
+      'close: { offset: 24, type: "u64" },',
+    ]);
+  },
+);
 
 abiTest("a constant is a number or a bigint by the size of its C type", async () => {
   const library = fixture({
