@@ -1,12 +1,13 @@
-// Installs what the demo, the tests or the bench need: `deno task setup [demo|test|guest|bench|intel]`, `test` when left out.
+// Installs what the demo, the tests or the bench need: `deno task setup [demo|test|guest|bench|inference|intel]`, `test`
+// when left out.
 //
 // Most of it comes through apt: it asks dpkg what is missing, says what it is about to install, and never removes a
 // package. CUDA's headers and libraries come through pip, into the folder .cuda of this checkout, and Intel's OpenCL for
 // CPUs, a third platform for the tests and too large for every machine, into .intel. FFmpeg's headers are downloaded
 // through apt and unpacked into .ffmpeg, beside FFmpeg 8 as PyPI and npm have it; so are GStreamer's into .gstreamer, and
-// the kernel and the drivers of the tests' guest into .guest. Where it can not install (no root, no apt, no network) it says so and exits 0: the demo
-// then runs on the host, and the tests count what they skip. Only in CI is that an error, for there a machine without
-// OpenCL must not look like a green run.
+// the kernel and the drivers of the tests' guest into .guest. Runtimes of models come through pip into .inference. Where it
+// can not install (no root, no apt, no network) it says so and exits 0: the demo then runs on the host, and the tests count
+// what they skip. Only in CI is that an error, for there a machine without OpenCL must not look like a green run.
 
 import { installPackages } from "./setup/apt.ts";
 import { unpackGStreamerHeaders } from "./setup/gstreamer.ts";
@@ -14,12 +15,17 @@ import { unpackHeaders } from "./setup/headers.ts";
 import { unpackKernel } from "./setup/kernel.ts";
 import { unpackEgl, unpackLavapipe } from "./setup/mesa.ts";
 import { installNodeAv } from "./setup/node_av.ts";
+import { unpackOnnxRuntimeHeader } from "./setup/onnxruntime.ts";
 import { PACKAGES, PIP } from "./setup/packages.ts";
 import { NEEDS, type Purpose } from "./setup/purpose.ts";
 import { unpackVaDriver } from "./setup/va.ts";
-import { CUDA, FFMPEG_8, hasPip, hasWheels, INTEL, unpack, type Wheels } from "./setup/wheels.ts";
+import { CUDA, FFMPEG_8, hasPip, hasWheels, INTEL, ONNX_RUNTIME, unpack, type Wheels } from "./setup/wheels.ts";
 
-const WHEELS: { readonly [purpose in Purpose]?: readonly Wheels[] } = { test: [CUDA, FFMPEG_8], intel: [INTEL] };
+const WHEELS: { readonly [purpose in Purpose]?: readonly Wheels[] } = {
+  test: [CUDA, FFMPEG_8, ONNX_RUNTIME],
+  inference: [ONNX_RUNTIME],
+  intel: [INTEL],
+};
 
 /** Installs all that is missing, and returns what could not be installed, and why. */
 async function setup(purpose: Purpose): Promise<string[]> {
@@ -45,7 +51,7 @@ async function setup(purpose: Purpose): Promise<string[]> {
 
 /** One after the other: apt does not run twice at a time. */
 async function allHeaders(title: string): Promise<(string | undefined)[]> {
-  return [await unpackHeaders(title), await unpackGStreamerHeaders(title)];
+  return [await unpackHeaders(title), await unpackGStreamerHeaders(title), await unpackOnnxRuntimeHeader(title)];
 }
 
 const purpose = Deno.args[0] ?? "test";

@@ -38,6 +38,15 @@ export const FFMPEG_8: Wheels = {
   wheels: [{ name: "av", version: "18.1.0", why: "FFmpeg 8.1: av.libs/libavutil" }],
 };
 
+/** ONNX Runtime, whole, and a package whose models the tests run: 43 MB to download. */
+export const ONNX_RUNTIME: Wheels = {
+  folder: folderOf(".inference/onnxruntime"),
+  wheels: [
+    { name: "onnxruntime", version: "1.32.0", why: "ONNX Runtime: onnxruntime/capi/libonnxruntime.so" },
+    { name: "rapidocr-onnxruntime", version: "1.4.4", why: "a model that finds text in photographs" },
+  ],
+};
+
 /** What the loaders of a process need to find Intel's platform beside the others; nothing where it is not set up. */
 export async function intelEnv(): Promise<Readonly<Record<string, string>>> {
   if (!await hasWheels(INTEL)) return {};

@@ -35,7 +35,9 @@ function native(type: Deno.NativeResultType): string {
 async function contradicted(library: Library, table: Table): Promise<string[][]> {
   const preamble = await headers("signature.hpp", "signature_c.hpp");
   const assertions = Object.entries(table).map(([name, symbol]): Assertion => {
-    const f = `&${symbol.name ?? name}`;
+    const f = library.table === undefined
+      ? `&${symbol.name ?? name}`
+      : `decltype(${library.table}::${symbol.name ?? name}){}`;
     const natives = [symbol.result, ...symbol.parameters].map(native);
     const structs = symbol.parameters.flatMap((type, i) => (
       typeof type === "string"

@@ -18,6 +18,7 @@ import { glib, gobject, gstAllocators, gstApp, gstAudio, gstGva, gstreamer, gstV
 import { libc } from "./libc.ts";
 import { libcCallbacks } from "./libc_callbacks.ts";
 import { nvrtc } from "./nvrtc.ts";
+import { onnxruntime, onnxruntimeApi, onnxruntimeBase } from "./onnxruntime.ts";
 import { opencl } from "./opencl.ts";
 import { openclEgl } from "./opencl_egl.ts";
 import { openclExternal } from "./opencl_external.ts";
@@ -70,4 +71,5 @@ export const LIBRARIES: readonly Library[] = [
   ...LATER_FFMPEG,
   openvino,
   ...[glib, gobject, gstreamer, gstApp, gstVideo, gstAudio, gstGva, gstAllocators],
+  ...[onnxruntime, onnxruntimeBase, onnxruntimeApi],
 ];

@@ -1,0 +1,9 @@
+/**
+ * ONNX Runtime: models that run on memory of other APIs, in place.
+ *
+ * @module
+ */
+export { type OnnxRuntimeChoice, type OnnxRuntimeCompile, OnnxRuntimeContext } from "./context.ts";
+export { OnnxRuntimeTensor } from "./memory.ts";
+export { OnnxRuntimeSession } from "./session.ts";
+export type { ModelValue, RunInputs, RunOptions, RunOutputs } from "../inference/session.ts";
