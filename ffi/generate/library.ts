@@ -44,7 +44,7 @@ export interface Library {
   readonly layoutsOnly?: true;
   /**
    * The C structs that functions take by value, as they write the type: `struct cudaExtent`. Each crosses as Deno's
-   * `{ struct: … }`, out of a JavaScript buffer. They hold numbers, and arrays of numbers.
+   * `{ struct: … }`, out of a JavaScript buffer. They hold numbers, arrays of numbers, and pointers.
    */
   readonly byValue?: readonly string[];
   /**

@@ -14,7 +14,7 @@ import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { registerContext } from "../core/life/finalizers.ts";
 import { adoptTensor } from "../core/tensors/adopt.ts";
 import { Frame } from "../core/tensors/frame.ts";
-import { Mapped } from "../core/tensors/mapped.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
 import { Tensor } from "../core/tensors/tensor.ts";
 import type { InferenceContext } from "./context.ts";
 import { Lane, type Request } from "./line.ts";

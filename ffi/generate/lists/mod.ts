@@ -29,6 +29,7 @@ import { openclUsm } from "./opencl_usm.ts";
 import { opencvCore } from "./opencv_core.ts";
 import { opencvImgcodecs } from "./opencv_imgcodecs.ts";
 import { opencvImgproc } from "./opencv_imgproc.ts";
+import { openvino } from "./openvino.ts";
 import { va, vaDrm } from "./va.ts";
 import { vulkan, vulkanExtensions } from "./vulkan.ts";
 
@@ -68,6 +69,7 @@ export const LIBRARIES: readonly Library[] = [
   avcodec59,
   avformat59,
   ...LATER_FFMPEG,
+  openvino,
   ...[glib, gobject, gstreamer, gstApp, gstVideo, gstAudio, gstGva, gstAllocators],
   ...[onnxruntime, onnxruntimeBase, onnxruntimeApi],
 ];
