@@ -113,8 +113,8 @@ testOf(
   async ({ ort, graph, session }) => {
     const inputs = [-2, 0, 2].map((value) => {
       const x = ort.allocate({ shape: [64], dtype: "f32" });
-      using view = graph.map(x, host);
-      view.view().fill(value);
+      using seen = graph.map(x, host);
+      (seen.view() as Float32Array).fill(value);
       return x;
     });
     const results = await Promise.all(inputs.map((x) => session.runAsync({ x })));
