@@ -1,5 +1,5 @@
 import { blockingPause, polled } from "../core/device/asking.ts";
-import type { Driver, LineEvents } from "../core/contract.ts";
+import type { Driver } from "../core/contract.ts";
 import { Line } from "../core/device/line.ts";
 import { NativeFlag } from "../core/device/native_flag.ts";
 import type { Resource } from "../core/life/resource.ts";
@@ -39,14 +39,13 @@ export class Lane {
   readonly line: Line<Lane>;
   /** True from when it is taken until it is given back. */
   isBusy = false;
-  /** True where the program has cancelled the run in flight: it does not fail then. */
-  isCancelled = false;
+  /** Why the newest run failed, which its promise reports: a model that does not take its input is no device that is lost. */
+  failure: Error | undefined;
   /** The tensors that its request was given, by their ids; 0 for none. */
   readonly inputs: number[] = [];
   readonly outputs: number[] = [];
   readonly #flag: NativeFlag;
   readonly #undo: Undo = [];
-  #events: LineEvents | undefined;
   #seen = 0;
 
   /** @param make makes the request, which calls the flag at the end of each run */
@@ -69,10 +68,7 @@ export class Lane {
         driver: { api, error, lines: LINES },
         name,
         owners: [owner],
-        open: (events) => {
-          this.#events = events;
-          return this;
-        },
+        open: () => this,
       });
       return [flag, request, line];
     }, undo);
@@ -83,8 +79,7 @@ export class Lane {
     const { calls } = this.#flag;
     while (this.#seen < calls) {
       this.#seen++;
-      const failure = this.request.failure();
-      if (failure !== undefined && !this.isCancelled) this.#events!.failed(this.#seen, failure);
+      this.failure = this.request.failure();
     }
     return this.#seen;
   }

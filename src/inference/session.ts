@@ -181,7 +181,6 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     try {
       this.#set(lane, bound);
       const { line, request } = lane;
-      lane.isCancelled = false;
       line.submit(bound.uses, { fn: request.fn, call: () => request.start() });
       await this.#over(lane, signal);
       this.resource.assertLive();
@@ -200,18 +199,15 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
 
   async #over(lane: Lane, signal: AbortSignal | undefined): Promise<void> {
     const fence = lane.line.fence();
-    if (signal === undefined) return await fence.wait();
-    const cancel = () => {
-      lane.isCancelled = true;
-      lane.request.cancel();
-    };
-    signal.addEventListener("abort", cancel, { once: true });
+    const cancel = () => lane.request.cancel();
+    signal?.addEventListener("abort", cancel, { once: true });
     try {
       await fence.wait();
     } finally {
-      signal.removeEventListener("abort", cancel);
+      signal?.removeEventListener("abort", cancel);
     }
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
+    if (lane.failure !== undefined) throw lane.failure;
   }
 
   /** A request without a run in flight. */

@@ -77,7 +77,7 @@ export function check(status: Address, fn: string, fields?: ErrorFields): void {
 /** The error of a status, which it releases. */
 export function statusError(status: Address, fn: string, fields: ErrorFields = {}): NativeCallError {
   const code = ort().GetErrorCode(status);
-  const said = textAt(ort().GetErrorMessage(status))?.replace(/\.$/, "");
+  const said = textAt(ort().GetErrorMessage(status))?.replaceAll(/\s+/g, " ").replace(/\.? ?$/, "");
   ort().ReleaseStatus(status);
   const codeName = ERROR_NAMES.get(code) ?? "an unknown code";
   return new NativeCallError(`${fn} failed with ${codeName} (${code}): ${said}.`, {
