@@ -1,4 +1,5 @@
 import { MapperGraph } from "../../mod.ts";
+import { allocateFrame } from "../../src/core/tensors/over.ts";
 import { host } from "../../src/host/mod.ts";
 import { OnnxRuntimeContext, type OnnxRuntimeTensor } from "../../src/onnxruntime/mod.ts";
 import { LIBRARY, openOnnxRuntime } from "../onnxruntime/open.ts";
@@ -47,6 +48,7 @@ function endOf(target: OnnxRuntimeContext): End {
   return {
     target,
     allocate: (init) => target.allocate(init),
+    allocateFrame: (info) => allocateFrame<OnnxRuntimeTensor>(target, info),
     ...byHost(new MapperGraph([host, target])),
     raw: {
       write(tensor, bytes) {
