@@ -19,11 +19,21 @@ import { unpackOnnxRuntimeHeader } from "./setup/onnxruntime.ts";
 import { PACKAGES, PIP } from "./setup/packages.ts";
 import { NEEDS, type Purpose } from "./setup/purpose.ts";
 import { unpackVaDriver } from "./setup/va.ts";
-import { CUDA, FFMPEG_8, hasPip, hasWheels, INTEL, ONNX_RUNTIME, unpack, type Wheels } from "./setup/wheels.ts";
+import {
+  CUDA,
+  FFMPEG_8,
+  hasPip,
+  hasWheels,
+  INTEL,
+  ONNX_RUNTIME,
+  OPENVINO,
+  unpack,
+  type Wheels,
+} from "./setup/wheels.ts";
 
 const WHEELS: { readonly [purpose in Purpose]?: readonly Wheels[] } = {
-  test: [CUDA, FFMPEG_8, ONNX_RUNTIME],
-  inference: [ONNX_RUNTIME],
+  test: [CUDA, FFMPEG_8, ONNX_RUNTIME, OPENVINO],
+  inference: [ONNX_RUNTIME, OPENVINO],
   intel: [INTEL],
 };
 

@@ -12,8 +12,6 @@ export const F16 = 3;
 export const F32 = 4;
 /** `enum constant F64` */
 export const F64 = 5;
-/** `enum constant I4` */
-export const I4 = 6;
 /** `enum constant I8` */
 export const I8 = 7;
 /** `enum constant I16` */
@@ -22,16 +20,6 @@ export const I16 = 8;
 export const I32 = 9;
 /** `enum constant I64` */
 export const I64 = 10;
-/** `enum constant U1` */
-export const U1 = 11;
-/** `enum constant U2` */
-export const U2 = 12;
-/** `enum constant U3` */
-export const U3 = 13;
-/** `enum constant U4` */
-export const U4 = 14;
-/** `enum constant U6` */
-export const U6 = 15;
 /** `enum constant U8` */
 export const U8 = 16;
 /** `enum constant U16` */
@@ -40,18 +28,8 @@ export const U16 = 17;
 export const U32 = 18;
 /** `enum constant U64` */
 export const U64 = 19;
-/** `enum constant NF4` */
-export const NF4 = 20;
-/** `enum constant F8E4M3` */
-export const F8E4M3 = 21;
-/** `enum constant F8E5M3` */
-export const F8E5M3 = 22;
 /** `enum constant STRING` */
 export const STRING = 23;
-/** `enum constant F4E2M1` */
-export const F4E2M1 = 24;
-/** `enum constant F8E8M0` */
-export const F8E8M0 = 25;
 
 // ov_color_format_e
 

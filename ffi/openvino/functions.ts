@@ -38,32 +38,37 @@ export interface OpenVINO {
   /** `ov_status_e ov_core_read_model_from_memory_buffer(const ov_core_t *core, const char *model_str, const size_t str_len, const ov_tensor_t *weights, ov_model_t **model)` */
   ov_core_read_model_from_memory_buffer(
     core: Address,
-    model_str: BufferSource | null,
+    model_str: Address,
     str_len: bigint,
     weights: Address,
     model: BufferSource | null,
+  ): number;
+
+  /** `ov_status_e ov_core_set_property(const ov_core_t *core, const char *device_name, ...)` */
+  ov_core_set_property(
+    core: Address,
+    device_name: BufferSource | null,
+    key: BufferSource | null,
+    value: BufferSource | null,
   ): number;
 
   /** `ov_status_e ov_core_compile_model(const ov_core_t *core, const ov_model_t *model, const char *device_name, const size_t property_args_size, ov_compiled_model_t **compiled_model, ...)` */
   ov_core_compile_model(
     core: Address,
     model: Address,
-    device_name: BufferSource | null,
+    device_name: Address,
     property_args_size: bigint,
-    compiled_model: BufferSource | null,
+    compiled_model: Address,
   ): number;
 
-  /** `ov_status_e ov_core_compile_model_props(const ov_core_t *core, const ov_model_t *model, const char *device_name, const size_t num_properties, const ov_property_t *properties, ov_compiled_model_t **compiled_model)` Null where the library lacks it. */
-  readonly ov_core_compile_model_props:
-    | ((
-      core: Address,
-      model: Address,
-      device_name: BufferSource | null,
-      num_properties: bigint,
-      properties: BufferSource | null,
-      compiled_model: BufferSource | null,
-    ) => number)
-    | null;
+  /** `ov_status_e ov_core_compile_model(const ov_core_t *core, const ov_model_t *model, const char *device_name, const size_t property_args_size, ov_compiled_model_t **compiled_model, ...)` Runs on another thread. */
+  ov_core_compile_modelAsync(
+    core: Address,
+    model: Address,
+    device_name: Address,
+    property_args_size: bigint,
+    compiled_model: Address,
+  ): Promise<number>;
 
   /** `void ov_available_devices_free(ov_available_devices_t *devices)` */
   ov_available_devices_free(devices: BufferSource | null): void;

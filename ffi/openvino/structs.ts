@@ -198,35 +198,3 @@ export function writeOvCallback(view: DataView, offset: number, value: OvCallbac
   view.setBigUint64(offset, value.callback_func, true);
   view.setBigUint64(offset + 8, value.args, true);
 }
-
-/** The layout of a `ov_property_t`. */
-export const ov_property_t = {
-  size: 16,
-  align: 8,
-  fields: {
-    key: { offset: 0, type: "u64" },
-    value: { offset: 8, type: "u64" },
-  },
-} as const satisfies StructLayout;
-
-/** The values of a `ov_property_t`. */
-export interface OvProperty {
-  /** `ov_property_t.key` */
-  key: Address;
-  /** `ov_property_t.value` */
-  value: Address;
-}
-
-/** Reads a `ov_property_t` at a byte offset. */
-export function readOvProperty(view: DataView, offset: number): OvProperty {
-  return {
-    key: view.getBigUint64(offset, true) as Address,
-    value: view.getBigUint64(offset + 8, true) as Address,
-  };
-}
-
-/** Writes a `ov_property_t` at a byte offset. */
-export function writeOvProperty(view: DataView, offset: number, value: OvProperty): void {
-  view.setBigUint64(offset, value.key, true);
-  view.setBigUint64(offset + 8, value.value, true);
-}

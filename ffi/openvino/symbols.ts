@@ -24,14 +24,17 @@ export const SYMBOLS = {
   // ov_status_e ov_core_get_default_context(const ov_core_t *core, const char *device_name, ov_remote_context_t **context)
   ov_core_get_default_context: { parameters: ["u64", "buffer", "buffer"], result: "i32" },
   // ov_status_e ov_core_read_model_from_memory_buffer(const ov_core_t *core, const char *model_str, const size_t str_len, const ov_tensor_t *weights, ov_model_t **model)
-  ov_core_read_model_from_memory_buffer: { parameters: ["u64", "buffer", "u64", "u64", "buffer"], result: "i32" },
+  ov_core_read_model_from_memory_buffer: { parameters: ["u64", "u64", "u64", "u64", "buffer"], result: "i32" },
+  // ov_status_e ov_core_set_property(const ov_core_t *core, const char *device_name, ...)
+  ov_core_set_property: { parameters: ["u64", "buffer", "buffer", "buffer"], result: "i32" },
   // ov_status_e ov_core_compile_model(const ov_core_t *core, const ov_model_t *model, const char *device_name, const size_t property_args_size, ov_compiled_model_t **compiled_model, ...)
-  ov_core_compile_model: { parameters: ["u64", "u64", "buffer", "u64", "buffer"], result: "i32" },
-  // ov_status_e ov_core_compile_model_props(const ov_core_t *core, const ov_model_t *model, const char *device_name, const size_t num_properties, const ov_property_t *properties, ov_compiled_model_t **compiled_model)
-  ov_core_compile_model_props: {
-    parameters: ["u64", "u64", "buffer", "u64", "buffer", "buffer"],
+  ov_core_compile_model: { parameters: ["u64", "u64", "u64", "u64", "u64"], result: "i32" },
+  // ov_status_e ov_core_compile_model(const ov_core_t *core, const ov_model_t *model, const char *device_name, const size_t property_args_size, ov_compiled_model_t **compiled_model, ...)
+  ov_core_compile_modelAsync: {
+    name: "ov_core_compile_model",
+    parameters: ["u64", "u64", "u64", "u64", "u64"],
     result: "i32",
-    optional: true,
+    nonblocking: true,
   },
   // void ov_available_devices_free(ov_available_devices_t *devices)
   ov_available_devices_free: { parameters: ["buffer"], result: "void" },

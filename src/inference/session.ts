@@ -29,9 +29,13 @@ export interface ModelValue {
   readonly shape: readonly number[];
   /** The type of its elements. */
   readonly dtype: DType;
+  /** What the model calls its elements, where no dtype is that: `"boolean"`. */
+  readonly elements?: string;
   /** What the dimensions are, where the model says so: `"NCHW"`. */
   readonly layout?: string;
-  /** For an input that is a frame of several planes: what each of them is. */
+  /** For an input that is a frame: its format. */
+  readonly format?: string;
+  /** For an input that is a frame: what each of its planes is. */
   readonly planes?: readonly ModelValue[];
 }
 
@@ -73,6 +77,8 @@ interface Slot {
   readonly value: ModelValue;
   /** Which plane of a frame; undefined for a tensor. */
   readonly plane: number | undefined;
+  /** Of which format the frame is. */
+  readonly format?: string | undefined;
   readonly argument: string;
 }
 
@@ -119,10 +125,10 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     this.#checks = new Checks(context.api);
     this.#driver = { api: context.api, error };
     this.#reads = inputs.flatMap((value): Slot[] => {
-      const { name, planes } = value;
+      const { name, planes, format } = value;
       const argument = `inputs.${name}`;
       if (planes === undefined) return [{ name, value, plane: undefined, argument }];
-      return planes.map((value, plane) => ({ name, value, plane, argument }));
+      return planes.map((value, plane) => ({ name, value, plane, format, argument }));
     });
     this.#writes = outputs.map((value) => ({
       name: value.name,
@@ -225,7 +231,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
       const tensor = bound.inputs[i];
       if (inputs[i] === tensor.id) continue;
       inputs[i] = 0;
-      request.setInput(i, tensor.objectIn(fitted(this.#reads[i].value.shape, tensor.shape)));
+      request.setInput(i, objectFor(tensor, this.#reads[i].value));
       inputs[i] = tensor.id;
     }
     for (let i = 0; i < bound.outputs.length; i++) {
@@ -233,7 +239,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
       if (tensor !== undefined && outputs[i] === tensor.id) continue;
       outputs[i] = 0;
       if (tensor === undefined) request.leaveOutput(i);
-      else request.setOutput(i, tensor.objectIn(fitted(this.#writes[i].value.shape, tensor.shape)));
+      else request.setOutput(i, objectFor(tensor, this.#writes[i].value));
       outputs[i] = tensor?.id ?? 0;
     }
   }
@@ -268,7 +274,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
 
   /** What was given for one native value. Its first slot adds what it uses. */
   #tensorFor(
-    { name, plane, argument }: Slot,
+    { name, plane, format, argument }: Slot,
     given: RunInputs<T>,
     uses: Use[],
     access: "read" | "write",
@@ -288,7 +294,10 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
       );
     }
     if (plane === undefined || plane === 0) uses.push({ tensor: value, access, argument });
-    return plane === undefined ? value as unknown as T : (value as unknown as Frame<T>).planes[plane];
+    if (plane === undefined) return value as unknown as T;
+    const { info, planes } = value as unknown as Frame<T>;
+    if (info.format === format) return planes[plane];
+    throw this.#checks.unfit(argument, `expected a frame of ${format}, got ${info.format}.`);
   }
 
   #assertFits(tensor: T, { value: { shape, dtype }, argument }: Slot): void {
@@ -331,9 +340,9 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   }
 
   /** A runtime may have less to write than a dynamic output has room for: it gives the object another shape then. */
-  #assertWhole(tensor: T, { shape }: ModelValue, argument: string, unset: () => void): void {
-    const expected = fitted(shape, tensor.shape);
-    const object = tensor.objectIn(expected);
+  #assertWhole(tensor: T, value: ModelValue, argument: string, unset: () => void): void {
+    const expected = fitted(value.shape, tensor.shape);
+    const object = objectFor(tensor, value);
     const info = this.context.values.infoOf(object);
     if (isSameShape(info.shape, expected)) return;
     tensor.forget(object);
@@ -383,6 +392,11 @@ function fitted(expected: readonly number[], given: readonly number[]): readonly
   const others = given.filter((n) => n !== 1);
   let i = 0;
   return expected.map((n) => n === 1 ? 1 : others[i++]);
+}
+
+/** The runtime's object over a tensor, as the model has it. */
+function objectFor(tensor: InferenceTensor, { shape, elements }: ModelValue): Address {
+  return tensor.objectIn(fitted(shape, tensor.shape), elements);
 }
 
 function overlap(one: InferenceTensor, other: InferenceTensor): boolean {

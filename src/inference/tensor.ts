@@ -17,8 +17,8 @@ export interface ValueInfo {
 
 /** How a runtime makes its own objects over memory: `ov::Tensor`, `OrtValue`. */
 export interface Values {
-  /** An object over the dense elements at an address. */
-  over(address: Address, dtype: DType, shape: readonly number[]): Address;
+  /** An object over the dense elements at an address; `elements` is what the model calls them, where no dtype is that. */
+  over(address: Address, dtype: DType, shape: readonly number[], elements?: string): Address;
   /** What such an object is now. */
   infoOf(object: Address): ValueInfo;
   /** Frees it, and the memory if that is its own. */
@@ -28,6 +28,7 @@ export interface Values {
 /** A runtime's object over a tensor's bytes, in a shape that may have other dimensions of 1 than the tensor's. */
 interface Value {
   readonly shape: readonly number[];
+  readonly elements: string | undefined;
   readonly object: Address;
 }
 
@@ -50,17 +51,17 @@ export abstract class InferenceTensor extends PointerTensor {
   }
 
   /** The same in a shape of as many elements in the same order. For sessions. */
-  objectIn(shape: readonly number[]): Address {
-    const known = this.#values.find((value) => isSameShape(value.shape, shape));
+  objectIn(shape: readonly number[], elements?: string): Address {
+    const known = this.#values.find((value) => value.elements === elements && isSameShape(value.shape, shape));
     if (known !== undefined) return known.object;
     const { layout, dtype, address, target: { api, kind, values } } = this;
     if (!isContiguous(layout)) throw new Checks(api).unfit("layout", "there are gaps between its elements.", DENSE);
-    const object = values.over(address, dtype, shape);
+    const object = values.over(address, dtype, shape, elements);
     allOrNothing("making a tensor", (undo) => {
       owned(`${kind}.value`, undo, () => values.free(object));
       this.resource.undo.push(...undo);
     });
-    this.#values = [...this.#values, { shape, object }];
+    this.#values = [...this.#values, { shape, elements, object }];
     return object;
   }
 

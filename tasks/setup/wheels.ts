@@ -47,6 +47,12 @@ export const ONNX_RUNTIME: Wheels = {
   ],
 };
 
+/** OpenVINO, whole, with its C headers: 59 MB to download. */
+export const OPENVINO: Wheels = {
+  folder: folderOf(".inference/openvino"),
+  wheels: [{ name: "openvino", version: "2026.4.1", why: "OpenVINO: openvino/libs/libopenvino_c.so, and its headers" }],
+};
+
 /** What the loaders of a process need to find Intel's platform beside the others; nothing where it is not set up. */
 export async function intelEnv(): Promise<Readonly<Record<string, string>>> {
   if (!await hasWheels(INTEL)) return {};

@@ -21,9 +21,13 @@ export const openvino: Library = {
     "ov_core_create",
     ...taking(["core"], "ov_core_free", "ov_core_get_available_devices", "ov_core_get_property"),
     ...taking(["core"], "ov_core_get_default_context"),
-    ...taking(["core", "weights"], "ov_core_read_model_from_memory_buffer"),
-    { name: "ov_core_compile_model", address: ["core", "model"], variadic: {} },
-    { name: "ov_core_compile_model_props", address: ["core", "model"], optional: true },
+    ...taking(["core", "model_str", "weights"], "ov_core_read_model_from_memory_buffer"),
+    { name: "ov_core_set_property", address: ["core"], variadic: { key: "const char *", value: "const char *" } },
+    { name: "ov_core_compile_model", address: ["core", "model", "device_name", "compiled_model"], variadic: {} },
+    {
+      ...{ name: "ov_core_compile_model", as: "ov_core_compile_modelAsync", nonblocking: true },
+      ...{ address: ["core", "model", "device_name", "compiled_model"], variadic: {} },
+    },
     "ov_available_devices_free",
     ...taking(["context"], "ov_remote_context_free"),
     ...taking(["host_ptr"], "ov_tensor_create_from_host_ptr"),
@@ -107,7 +111,6 @@ export const openvino: Library = {
       type: "ov_element_type_e",
       names: [
         ...["BOOLEAN", "BF16", "F16", "F32", "F64", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "STRING"],
-        ...["I4", "U1", "U2", "U3", "U4", "U6", "NF4", "F8E4M3", "F8E5M3", "F4E2M1", "F8E8M0"],
       ],
     },
     { type: "ov_color_format_e", names: ["NV12_TWO_PLANES", "RGB", "BGR", "RGBX", "BGRX", "GRAY"] },
@@ -129,7 +132,6 @@ export const openvino: Library = {
     "ov_dimension_t",
     { type: "ov_partial_shape_t", fields: [["rank_min", "rank.min"], ["rank_max", "rank.max"], "dims"] },
     "ov_callback_t",
-    "ov_property_t",
   ],
   byValue: ["ov_shape_t"],
 };
