@@ -1,4 +1,5 @@
 import { MapperGraph } from "../../mod.ts";
+import type { ImageInfo } from "../../src/core/layout/frame_info.ts";
 import { allocateFrame } from "../../src/core/tensors/over.ts";
 import { host } from "../../src/host/mod.ts";
 import { OnnxRuntimeContext, type OnnxRuntimeTensor } from "../../src/onnxruntime/mod.ts";
@@ -28,11 +29,12 @@ function opened(edge: string): Subject {
   const [ort, other] = [0, 1].map(() => made.use(openOnnxRuntime()));
   const graph = made.use(new MapperGraph([host, ort, other]));
   const fromHost = edge.startsWith("host");
-  const end = endOf(ort);
+  const end = endOf(ort); // a frame of the host's may have gaps
+  const from = { ...end, allocateFrame: (info: ImageInfo) => allocateFrame<OnnxRuntimeTensor>(ort, info) };
   const kept = made.move();
   return {
     graph,
-    source: fromHost ? hostEnd : end,
+    source: fromHost ? hostEnd : from,
     target: fromHost ? end : hostEnd,
     ...(fromHost ? { elsewhere: endOf(other), variants: DENSE } : {}),
     expected: "alias",
@@ -48,7 +50,6 @@ function endOf(target: OnnxRuntimeContext): End {
   return {
     target,
     allocate: (init) => target.allocate(init),
-    allocateFrame: (info) => allocateFrame<OnnxRuntimeTensor>(target, info),
     ...byHost(new MapperGraph([host, target])),
     raw: {
       write(tensor, bytes) {
