@@ -134,9 +134,6 @@ export interface OrtApiFunctions {
   /** `OrtStatusPtr GetTensorTypeAndShape(const OrtValue *value, OrtTensorTypeAndShapeInfo **out)` */
   GetTensorTypeAndShape(value: Address, out: BufferSource | null): Address;
 
-  /** `OrtStatusPtr GetValueType(const OrtValue *value, enum ONNXType *out)` */
-  GetValueType(value: Address, out: BufferSource | null): Address;
-
   /** `OrtStatusPtr CreateRunOptions(OrtRunOptions **out)` */
   CreateRunOptions(out: BufferSource | null): Address;
 

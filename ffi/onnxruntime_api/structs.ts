@@ -43,7 +43,6 @@ export const OrtApi = {
     CreateTensorWithDataAsOrtValue: { offset: 392, type: "u64" },
     GetTensorMutableData: { offset: 408, type: "u64" },
     GetTensorTypeAndShape: { offset: 520, type: "u64" },
-    GetValueType: { offset: 536, type: "u64" },
     CreateRunOptions: { offset: 312, type: "u64" },
     Run: { offset: 72, type: "u64" },
     RunAsync: { offset: 2080, type: "u64" },
@@ -124,8 +123,6 @@ export interface OrtApi {
   GetTensorMutableData: Address;
   /** `OrtApi.GetTensorTypeAndShape` */
   GetTensorTypeAndShape: Address;
-  /** `OrtApi.GetValueType` */
-  GetValueType: Address;
   /** `OrtApi.CreateRunOptions` */
   CreateRunOptions: Address;
   /** `OrtApi.Run` */
@@ -173,7 +170,6 @@ export function readOrtApi(view: DataView, offset: number): OrtApi {
     CreateTensorWithDataAsOrtValue: view.getBigUint64(offset + 392, true) as Address,
     GetTensorMutableData: view.getBigUint64(offset + 408, true) as Address,
     GetTensorTypeAndShape: view.getBigUint64(offset + 520, true) as Address,
-    GetValueType: view.getBigUint64(offset + 536, true) as Address,
     CreateRunOptions: view.getBigUint64(offset + 312, true) as Address,
     Run: view.getBigUint64(offset + 72, true) as Address,
     RunAsync: view.getBigUint64(offset + 2080, true) as Address,
@@ -218,7 +214,6 @@ export function writeOrtApi(view: DataView, offset: number, value: OrtApi): void
   view.setBigUint64(offset + 392, value.CreateTensorWithDataAsOrtValue, true);
   view.setBigUint64(offset + 408, value.GetTensorMutableData, true);
   view.setBigUint64(offset + 520, value.GetTensorTypeAndShape, true);
-  view.setBigUint64(offset + 536, value.GetValueType, true);
   view.setBigUint64(offset + 312, value.CreateRunOptions, true);
   view.setBigUint64(offset + 72, value.Run, true);
   view.setBigUint64(offset + 2080, value.RunAsync, true);

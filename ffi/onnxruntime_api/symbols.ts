@@ -84,8 +84,6 @@ export const SYMBOLS = {
   GetTensorMutableData: { parameters: ["u64", "buffer"], result: "u64" },
   // OrtStatusPtr GetTensorTypeAndShape(const OrtValue *value, OrtTensorTypeAndShapeInfo **out)
   GetTensorTypeAndShape: { parameters: ["u64", "buffer"], result: "u64" },
-  // OrtStatusPtr GetValueType(const OrtValue *value, enum ONNXType *out)
-  GetValueType: { parameters: ["u64", "buffer"], result: "u64" },
   // OrtStatusPtr CreateRunOptions(OrtRunOptions **out)
   CreateRunOptions: { parameters: ["buffer"], result: "u64" },
   // OrtStatusPtr Run(OrtSession *session, const OrtRunOptions *run_options, const char *const *input_names, const OrtValue *const *inputs, size_t input_len, const char *const *output_names, size_t output_names_len, OrtValue **outputs)

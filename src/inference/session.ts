@@ -7,10 +7,11 @@ import type { NativeFlag } from "../core/device/native_flag.ts";
 import { readyForHost } from "../core/device/work.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { isContiguous, layout } from "../core/layout/layout.ts";
+import { messageOf, warn } from "../core/errors.ts";
 import { owned } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
-import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
+import { allOrNothing, type Undo, undoAll, unwind } from "../core/life/undo.ts";
 import { registerContext } from "../core/life/finalizers.ts";
 import { adoptTensor } from "../core/tensors/adopt.ts";
 import { Frame } from "../core/tensors/frame.ts";
@@ -199,7 +200,9 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
 
   async #over(lane: Lane, signal: AbortSignal | undefined): Promise<void> {
     const fence = lane.line.fence();
-    const cancel = () => lane.request.cancel();
+    const cancel = () => {
+      for (const error of unwind([() => lane.request.cancel()])) warn(`stopping a run: ${messageOf(error)}`);
+    };
     signal?.addEventListener("abort", cancel, { once: true });
     try {
       await fence.wait();

@@ -33,7 +33,7 @@ export function sourceBytes(api: string, source: FileSource, undo: Undo): Source
 }
 
 function readAll(fd: number, into: Uint8Array<ArrayBuffer>): void {
-  libc().lseek(fd, 0n, SEEK_SET);
+  if (libc().lseek(fd, 0n, SEEK_SET) !== 0n) throw libcError("lseek");
   for (let at = 0; at < into.length;) {
     const count = libc().read(fd, into.subarray(at), BigInt(into.length - at));
     if (count < 0n) throw libcError("read");

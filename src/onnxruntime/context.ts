@@ -160,13 +160,18 @@ export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor> {
   }
 
   #loaded({ undo, name, session }: Loading, status: Address): OnnxRuntimeSession {
-    return thenUndo("loading a model", () => {
-      check(status, "CreateSessionFromArray", { hint: "Is it an ONNX model, whole, with its weights in it?" });
-      const made: Undo = [];
-      const native = session[0] as Address;
-      owned("onnxruntime.OrtSession", made, () => ort().ReleaseSession(native));
-      return new OnnxRuntimeSession(this, name, native, made);
-    }, undo);
+    const hint = "Is it an ONNX model, whole, with its weights in it?";
+    return allOrNothing("loading a model", (unmake) => {
+      return thenUndo("loading a model", () => {
+        check(status, "CreateSessionFromArray", { hint });
+        const native: Undo = [];
+        const handle = session[0] as Address;
+        owned("onnxruntime.OrtSession", native, () => ort().ReleaseSession(handle));
+        const made = new OnnxRuntimeSession(this, name, handle, native);
+        unmake.push(() => made[Symbol.dispose]());
+        return made;
+      }, undo);
+    });
   }
 }
 

@@ -76,6 +76,7 @@ export class OnnxRuntimeRequest implements Request {
     check(
       ort().RunAsync(session, this.#options, inputNames, from, counts[0], outputNames, counts[1], to, callback, run),
       this.fn,
+      { hint: "It needs a second thread: compile(model, { threads: 2 })." },
     );
     return 0;
   }

@@ -21,7 +21,7 @@ export class OnnxRuntimeSession extends Session<OnnxRuntimeTensor> {
   /** @internal Takes over the list, which releases the native session. */
   constructor(context: OnnxRuntimeContext, name: string, session: Address, undo: Undo) {
     const { inputs, outputs, model } = allOrNothing("reading a model", () => readModel(session, undo), undo);
-    super({ context, name, inputs, outputs, copied: NONE, undo, error: errorOf });
+    super({ context, name: `onnxruntime session (${name})`, inputs, outputs, copied: NONE, undo, error: errorOf });
     this.#model = model;
   }
 

@@ -9,6 +9,7 @@ import { dmabufs } from "./dmabuf.ts";
 import { egls } from "./egl.ts";
 import { ffmpegs } from "./ffmpeg.ts";
 import { gstreamers } from "./gstreamer.ts";
+import { onnxRuntimes } from "./onnxruntime.ts";
 import { opencl } from "./opencl.ts";
 import { openclImages } from "./opencl_image.ts";
 import { opencv } from "./opencv.ts";
@@ -37,6 +38,7 @@ const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candid
   vaapi: () => vaapis(),
   ffmpeg: () => ffmpegs(),
   gstreamer: () => gstreamers(),
+  onnxruntime: () => onnxRuntimes(),
 };
 
 /** The names of the APIs that have edges. */

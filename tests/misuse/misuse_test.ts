@@ -12,6 +12,7 @@ import { present as hasOpenCV } from "../opencv/help.ts";
 import { missing as missingEgl } from "../egl/help.ts";
 import { missing as lackingOfGStreamer } from "../gstreamer/open.ts";
 import { buildFrames } from "../ffmpeg/frames.ts";
+import { LIBRARY } from "../onnxruntime/open.ts";
 import { buildDriver } from "../vaapi/driver.ts";
 import { withoutVulkan } from "../ffmpeg/open.ts";
 import { missing as missingVulkan } from "../vulkan/help.ts";
@@ -43,6 +44,9 @@ await buildDriver();
 /** Why there is no FFmpeg here. */
 const lackingOfFFmpeg = await buildFrames();
 
+/** Why there is no ONNX Runtime here. */
+const lackingOfOnnxRuntime = LIBRARY === undefined ? "ONNX Runtime: deno task setup inference" : undefined;
+
 const topics = Deno.readDirSync(FOLDER).map(({ name }) => name).toArray().sort();
 const runs = new Map<string, readonly Run[]>();
 for (const topic of topics) {
@@ -60,6 +64,8 @@ for (const topic of topics) {
     ? lackingOfFFmpeg
     : topic.startsWith("gstreamer")
     ? lackingOfGStreamer
+    : topic.startsWith("onnxruntime")
+    ? lackingOfOnnxRuntime
     : topic.startsWith("cuda_sharing")
     ? sharedGpus().missing
     : undefined;

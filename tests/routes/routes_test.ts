@@ -10,6 +10,7 @@ import { VulkanContext } from "../../src/vulkan/mod.ts";
 import { missing as missingEgl } from "../egl/help.ts";
 import { buildFrames } from "../ffmpeg/frames.ts";
 import { lacking as lackingGStreamer } from "../gstreamer/lacking.ts";
+import { LIBRARY, openOnnxRuntime } from "../onnxruntime/open.ts";
 import { HERE, open, type Platform } from "../opencl/help.ts";
 import { present as hasOpenCV } from "../opencv/help.ts";
 import { buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
@@ -24,6 +25,7 @@ import {
   hostNode,
   type Node,
   openclNodes,
+  openclObjects,
   routesOf,
   vaapiNodes,
   vulkanNodes,
@@ -95,6 +97,17 @@ routesTest("gstreamer", [GSTREAMER, OPENCV, without("pocl")], (made) => {
     hostNode(),
     ...gstreamerNodes(made.use(GStreamerContext.openSync())),
     ...openclNodes("opencl", cl),
+    ...opencvNodes(made, cl),
+  ];
+});
+
+routesTest("onnxruntime", [LIBRARY === undefined ? "ONNX Runtime" : undefined, OPENCV, without("pocl")], (made) => {
+  const cl = made.use(open("pocl"));
+  const ort = made.use(openOnnxRuntime());
+  return [
+    hostNode(),
+    bytesOf("ortvalue", ort, (init) => ort.allocate(init)),
+    ...openclObjects("opencl", cl),
     ...opencvNodes(made, cl),
   ];
 });

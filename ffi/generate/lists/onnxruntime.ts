@@ -84,7 +84,7 @@ const FUNCTIONS: readonly FunctionEntry[] = [
   ...taking(["info"], "GetTensorElementType", "GetDimensionsCount", "GetDimensions"),
   { name: "CreateCpuMemoryInfo" },
   ...taking(["info", "p_data"], "CreateTensorWithDataAsOrtValue"),
-  ...taking(["value"], "GetTensorMutableData", "GetTensorTypeAndShape", "GetValueType"),
+  ...taking(["value"], "GetTensorMutableData", "GetTensorTypeAndShape"),
   { name: "CreateRunOptions" },
   ...taking(["session", "run_options", "input_names", "inputs", "output_names", "outputs"], "Run"),
   ...taking(
