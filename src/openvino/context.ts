@@ -3,6 +3,7 @@ import type { OpenVINO } from "../../ffi/openvino/functions.ts";
 import { ov_available_devices_t, readOvAvailableDevices } from "../../ffi/openvino/structs.ts";
 import { type Names, optionsIn, shown, unexpected } from "../core/argument.ts";
 import type { Memory } from "../core/contract.ts";
+import { type Reason, reasonOf } from "../core/errors.ts";
 import type { FileSource } from "../core/file_source.ts";
 import { owned } from "../core/life/ledger.ts";
 import { allOrNothing, thenUndo, type Undo } from "../core/life/undo.ts";
@@ -69,7 +70,10 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor> {
   /** The kind of memory. */
   readonly kind = "openvino";
   /** Its ports: host pointers both ways. For mappers. */
-  readonly ports: Memory<OpenVINOTensor, Address> = ports;
+  readonly ports: Memory<OpenVINOTensor, Address> = {
+    ...ports,
+    imports: [...ports.imports, { kind: "dma-buf", from: "vaapi", closed: () => this.#closedRemote() }],
+  };
   /** OpenVINO's tensors over memory of the CPU's. For sessions. */
   readonly values = values;
   /** The device that it compiles for: `"CPU"`. */
@@ -113,6 +117,22 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor> {
   get devices(): readonly string[] {
     this.resource.assertLive();
     return devicesOf(this.#core);
+  }
+
+  /** Why OpenVINO takes no memory of a GPU's, nor surfaces of video: in its own words. */
+  get closedRemote(): Reason {
+    this.resource.assertLive();
+    return this.#closedRemote();
+  }
+
+  #closedRemote(): Reason {
+    try {
+      const context = made("ov_core_get_default_context", this.#core, cString("GPU"));
+      ov().ov_remote_context_free(context);
+    } catch (error) {
+      return { reason: reasonOf(error).reason, remedy: "OpenVINO has remote contexts on Intel's GPUs alone." };
+    }
+    return { reason: "samepage makes no tensors of OpenVINO's remote contexts: no machine of its tests has one." };
   }
 
   /**

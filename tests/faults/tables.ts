@@ -30,6 +30,7 @@ import { SYMBOLS as NVRTC } from "../../ffi/nvrtc/symbols.ts";
 import { SYMBOLS as ONNXRUNTIME } from "../../ffi/onnxruntime/symbols.ts";
 import { SYMBOLS as ONNXRUNTIME_API } from "../../ffi/onnxruntime_api/symbols.ts";
 import { SYMBOLS as ONNXRUNTIME_BASE } from "../../ffi/onnxruntime_base/symbols.ts";
+import { SYMBOLS as OPENVINO } from "../../ffi/openvino/symbols.ts";
 import { SYMBOLS as OPENCL } from "../../ffi/opencl/symbols.ts";
 import { SYMBOLS as OPENCL_EGL } from "../../ffi/opencl_egl/symbols.ts";
 import { SYMBOLS as OPENCL_EVENTS } from "../../ffi/opencl_events/symbols.ts";
@@ -79,6 +80,7 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   onnxruntime: ONNXRUNTIME,
   onnxruntime_base: ONNXRUNTIME_BASE,
   onnxruntime_api: ONNXRUNTIME_API,
+  openvino: OPENVINO,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,
