@@ -19,8 +19,11 @@ export interface RuntimeLibrary {
   readonly install: string;
 }
 
+/** Those that are open: a process has one of each. */
+const opened = new Map<string, unknown>();
+
 /**
- * Opens such a library: at the path that is given, by its name, or where pip has put it, as far as folders may be read.
+ * Opens such a library, or returns the one that is open: at the path that is given, by its name, or where pip has put it, as far as folders may be read.
  *
  * @throws {ArgumentError} for a path beside the library that is open.
  * @throws {LibraryNotFoundError} if it is not there.
@@ -32,9 +35,12 @@ export function openRuntime<F>({ api, path, names, wheel, file, symbols, install
   if (path !== undefined && open !== undefined && open !== path) {
     throw checks.wrong("library", `${open} is open, and a process has one.`, "Leave it out.");
   }
+  if (opened.has(api)) return opened.get(api) as F;
   const hint = `Install it, ${install}, and say where it is: open({ library }), or SAMEPAGE_LIB_${api.toUpperCase()}.`;
   const candidates = path === undefined ? [...libraryPaths(...names), ...inWheels(wheel, file)] : [path];
-  return keptLibrary<F>({ api, candidates, symbols, hint })();
+  const functions = keptLibrary<F>({ api, candidates, symbols, hint })();
+  opened.set(api, functions);
+  return functions;
 }
 
 /** The files of a Python package that is installed, for the environment that is active, the user, or all. */

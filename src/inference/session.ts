@@ -324,7 +324,6 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
 
   /** The outputs of a run that is over. */
   #results({ request, outputs }: Lane, bound: Bound<T>): RunOutputs<T> {
-    this.#countCopied(bound);
     using made = new DisposableStack();
     const results: Record<string, T> = {};
     this.#writes.forEach(({ name, value, argument }, i) => {
@@ -336,6 +335,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
       else if (value.shape.includes(-1)) this.#assertWhole(given, value, argument, () => outputs[i] = 0);
     });
     made.move();
+    this.#countCopied(bound.inputs, results);
     return results;
   }
 
@@ -368,13 +368,11 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     });
   }
 
-  #countCopied({ inputs, outputs }: Bound<T>): void {
+  #countCopied(inputs: readonly T[], results: RunOutputs<T>): void {
     if (this.#copied.size === 0) return;
     let bytes = 0;
-    const count = (slots: readonly Slot[], tensors: readonly (T | undefined)[]) =>
-      slots.forEach(({ name }, i) => bytes += this.#copied.has(name) ? tensors[i]?.byteLength ?? 0 : 0);
-    count(this.#reads, inputs);
-    count(this.#writes, outputs);
+    this.#reads.forEach(({ name }, i) => bytes += this.#copied.has(name) ? inputs[i].byteLength : 0);
+    for (const name in results) if (this.#copied.has(name)) bytes += results[name].byteLength;
     this.context.countCopied(bytes);
   }
 }
