@@ -15,6 +15,7 @@ import { HOST } from "./host/mod.ts";
 import { ONNX_RUNTIME } from "./onnxruntime/mod.ts";
 import { OPENCL } from "./opencl/mod.ts";
 import { OPENCV } from "./opencv/mod.ts";
+import { OPENVINO } from "./openvino/mod.ts";
 import { VAAPI } from "./vaapi/mod.ts";
 import { VULKAN } from "./vulkan/mod.ts";
 
@@ -31,6 +32,7 @@ const APIS: readonly ApiExaminer[] = [
   FFMPEG,
   GSTREAMER,
   ONNX_RUNTIME,
+  OPENVINO,
 ];
 
 /** Options of {@link doctor}. */

@@ -12,7 +12,8 @@ import { present as hasOpenCV } from "../opencv/help.ts";
 import { missing as missingEgl } from "../egl/help.ts";
 import { missing as lackingOfGStreamer } from "../gstreamer/open.ts";
 import { buildFrames } from "../ffmpeg/frames.ts";
-import { LIBRARY } from "../onnxruntime/open.ts";
+import { LIBRARY as ONNX_RUNTIME } from "../onnxruntime/open.ts";
+import { LIBRARY as OPENVINO } from "../openvino/open.ts";
 import { buildDriver } from "../vaapi/driver.ts";
 import { withoutVulkan } from "../ffmpeg/open.ts";
 import { missing as missingVulkan } from "../vulkan/help.ts";
@@ -44,8 +45,9 @@ await buildDriver();
 /** Why there is no FFmpeg here. */
 const lackingOfFFmpeg = await buildFrames();
 
-/** Why there is no ONNX Runtime here. */
-const lackingOfOnnxRuntime = LIBRARY === undefined ? "ONNX Runtime: deno task setup inference" : undefined;
+/** Why there is no runtime of models here. */
+const lackingOfOnnxRuntime = ONNX_RUNTIME === undefined ? "ONNX Runtime: deno task setup inference" : undefined;
+const lackingOfOpenVINO = OPENVINO === undefined ? "OpenVINO: deno task setup inference" : undefined;
 
 const topics = Deno.readDirSync(FOLDER).map(({ name }) => name).toArray().sort();
 const runs = new Map<string, readonly Run[]>();
@@ -66,6 +68,8 @@ for (const topic of topics) {
     ? lackingOfGStreamer
     : topic.startsWith("onnxruntime")
     ? lackingOfOnnxRuntime
+    : topic.startsWith("openvino")
+    ? lackingOfOpenVINO
     : topic.startsWith("cuda_sharing")
     ? sharedGpus().missing
     : undefined;

@@ -1,6 +1,7 @@
 import type { OnnxRuntimeContext as Context } from "../../src/onnxruntime/mod.ts";
 import { OnnxRuntimeContext } from "../../src/onnxruntime/mod.ts";
 import { ONNX_RUNTIME } from "../../tasks/setup/wheels.ts";
+import { ifThere } from "../inference/there.ts";
 
 /** The wheels, where `deno task setup` has unpacked them. */
 const FOLDER = ONNX_RUNTIME.folder;
@@ -26,14 +27,4 @@ export function test(name: string, fn: () => unknown): void {
       await fn();
     },
   });
-}
-
-/** A file, unless it is known to be missing: not every program of the tests may ask. */
-function ifThere(path: string): string | undefined {
-  try {
-    Deno.statSync(path);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-  }
-  return path;
 }

@@ -10,7 +10,8 @@ import {
 } from "@samepage/interop";
 import { placesOf } from "../inference/copies.ts";
 import { unary } from "./models.ts";
-import { openOpenVINO, test } from "./open.ts";
+import { test } from "./help.ts";
+import { openOpenVINO } from "./open.ts";
 
 const [WIDTH, HEIGHT] = [64, 32];
 

@@ -5,7 +5,8 @@ import { AccessError, ArgumentError, DisposedError, host, MapperGraph } from "@s
 import { OpenCLContext } from "@samepage/interop/opencl";
 import { create, freshPath, INFO, open, publish } from "../channel/ring_help.ts";
 import { irModel, parameter, unary } from "./models.ts";
-import { openOpenVINO, test } from "./open.ts";
+import { test } from "./help.ts";
+import { openOpenVINO } from "./open.ts";
 
 const N = 1 << 20;
 

@@ -11,7 +11,8 @@ import {
 import type { OpenVINOContext, OpenVINOSession } from "@samepage/interop/openvino";
 import { placesOf, randomize } from "../inference/copies.ts";
 import { irModel, parameter, unary } from "./models.ts";
-import { openOpenVINO, test } from "./open.ts";
+import { test } from "./help.ts";
+import { openOpenVINO } from "./open.ts";
 
 interface There {
   readonly ov: OpenVINOContext;

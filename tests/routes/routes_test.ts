@@ -10,7 +10,8 @@ import { VulkanContext } from "../../src/vulkan/mod.ts";
 import { missing as missingEgl } from "../egl/help.ts";
 import { buildFrames } from "../ffmpeg/frames.ts";
 import { lacking as lackingGStreamer } from "../gstreamer/lacking.ts";
-import { LIBRARY, openOnnxRuntime } from "../onnxruntime/open.ts";
+import { LIBRARY as ONNX_RUNTIME, openOnnxRuntime } from "../onnxruntime/open.ts";
+import { LIBRARY as OPENVINO, openOpenVINO } from "../openvino/open.ts";
 import { HERE, open, type Platform } from "../opencl/help.ts";
 import { present as hasOpenCV } from "../opencv/help.ts";
 import { buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
@@ -101,14 +102,30 @@ routesTest("gstreamer", [GSTREAMER, OPENCV, without("pocl")], (made) => {
   ];
 });
 
-routesTest("onnxruntime", [LIBRARY === undefined ? "ONNX Runtime" : undefined, OPENCV, without("pocl")], (made) => {
+routesTest(
+  "onnxruntime",
+  [ONNX_RUNTIME === undefined ? "ONNX Runtime" : undefined, OPENCV, without("pocl")],
+  (made) => {
+    const cl = made.use(open("pocl"));
+    const ort = made.use(openOnnxRuntime());
+    return [
+      hostNode(),
+      bytesOf("ortvalue", ort, (init) => ort.allocate(init)),
+      ...openclObjects("opencl", cl),
+      ...opencvNodes(made, cl),
+    ];
+  },
+);
+
+routesTest("openvino", [OPENVINO === undefined ? "OpenVINO" : undefined, noDriver, without("pocl")], (made) => {
   const cl = made.use(open("pocl"));
-  const ort = made.use(openOnnxRuntime());
+  const ov = made.use(openOpenVINO());
+  const va = made.use(VaapiContext.open({ node: NODE }));
   return [
     hostNode(),
-    bytesOf("ortvalue", ort, (init) => ort.allocate(init)),
+    bytesOf("openvino", ov, (init) => ov.allocate(init)),
     ...openclObjects("opencl", cl),
-    ...opencvNodes(made, cl),
+    ...vaapiNodes(va),
   ];
 });
 
