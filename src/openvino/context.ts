@@ -2,7 +2,7 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import type { OpenVINO } from "../../ffi/openvino/functions.ts";
 import { ov_available_devices_t, readOvAvailableDevices } from "../../ffi/openvino/structs.ts";
 import { type Names, optionsIn, shown, unexpected } from "../core/argument.ts";
-import type { Memory } from "../core/contract.ts";
+import type { Memory, Offer } from "../core/contract.ts";
 import { type Reason, reasonOf } from "../core/errors.ts";
 import type { FileSource } from "../core/file_source.ts";
 import { owned } from "../core/life/ledger.ts";
@@ -10,6 +10,7 @@ import { allOrNothing, thenUndo, type Undo } from "../core/life/undo.ts";
 import { CallbackWords } from "../core/native/callbacks.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { cString, textAt } from "../core/native/text.ts";
+import type { Described } from "../core/tensors/described.ts";
 import { InferenceContext } from "../inference/context.ts";
 import { sourceBytes } from "../inference/source.ts";
 import { call, check, checks, made, madeText, open, ov } from "./library.ts";
@@ -72,7 +73,8 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor> {
   /** Its ports: host pointers both ways. For mappers. */
   readonly ports: Memory<OpenVINOTensor, Address> = {
     ...ports,
-    imports: [...ports.imports, { kind: "dma-buf", from: "vaapi", closed: () => this.#closedRemote() }],
+    imports: [...ports.imports, this.#remote("opencl")],
+    images: { exports: [], imports: [this.#remote("vaapi")] },
   };
   /** OpenVINO's tensors over memory of the CPU's. For sessions. */
   readonly values = values;
@@ -123,6 +125,10 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor> {
   get closedRemote(): Reason {
     this.resource.assertLive();
     return this.#closedRemote();
+  }
+
+  #remote(from: string): Offer<Described> & Offer {
+    return { kind: "dma-buf", from, closed: () => this.#closedRemote() };
   }
 
   #closedRemote(): Reason {
