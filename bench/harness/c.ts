@@ -70,6 +70,13 @@ const GSTREAMER: Toolchain = {
   ],
 };
 
+/** It opens the library that it is given: the wheel's has another name than its soname. */
+const ONNX_RUNTIME: Toolchain = {
+  ...C,
+  options: ["-isystem", fromFileUrl(new URL("../../.inference/onnxruntime_include", import.meta.url))],
+  libraries: ["-ldl"],
+};
+
 /** The programs, by name. */
 const PROGRAMS = {
   allocate: C,
@@ -89,6 +96,7 @@ const PROGRAMS = {
   external_ring: VULKAN,
   gstreamer: GSTREAMER,
   map: C,
+  onnxruntime: ONNX_RUNTIME,
   wait: C,
   opencv_blur: CPP,
   opencv_call: CPP,
@@ -128,6 +136,11 @@ export function vaapiC(args: string[], operation: string, name = "C"): Way {
 /** An operation of ffmpeg.c. */
 export function ffmpegC(operation: string, name = "C"): Way {
   return compiled(name, "ffmpeg", () => ({ path: join(BUILT, "ffmpeg"), args: [] }), operation);
+}
+
+/** An operation of onnxruntime.c, which is started with these arguments. */
+export function onnxRuntimeC(args: string[], operation: string, name = "C"): Way {
+  return compiled(name, "onnxruntime", () => ({ path: join(BUILT, "onnxruntime"), args }), operation);
 }
 
 /** How external_ring.c is started on so many GPUs; its kernels were compiled once. */

@@ -3,6 +3,7 @@ import type { Driver } from "../core/contract.ts";
 import { Line } from "../core/device/line.ts";
 import { NativeFlag } from "../core/device/native_flag.ts";
 import type { Resource } from "../core/life/resource.ts";
+import { libc } from "../core/native/libc.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import type { Address } from "../../ffi/address.ts";
 
@@ -90,6 +91,9 @@ export class Lane {
   }
 }
 
+/** How long a wait asks and yields, for short runs, before the event loop goes on: the runtime's thread may need this core. */
+const POLL_MS = 0.05;
+
 const LINES: Driver<Lane>["lines"] = {
   close: (lane) => lane.close(),
   submitted() {},
@@ -98,6 +102,10 @@ const LINES: Driver<Lane>["lines"] = {
     const pause = blockingPause(lane.line.name);
     while (lane.poll() < mark) pause();
   },
-  waitElsewhere: (lane, mark) => polled(() => lane.poll() >= mark),
+  async waitElsewhere(lane, mark) {
+    const end = performance.now() + POLL_MS;
+    while (lane.poll() < mark && performance.now() < end) libc().sched_yield(); // cannot fail
+    if (lane.poll() < mark) await polled(() => lane.poll() >= mark);
+  },
   takesThread: false,
 };
