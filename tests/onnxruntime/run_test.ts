@@ -4,7 +4,6 @@ import {
   type DType,
   host,
   InteropError,
-  LayoutError,
   ledger,
   MapperGraph,
   NativeCallError,
