@@ -14,13 +14,15 @@ import { type Context, host, ledger, MapperGraph, type Target, type Tensor } fro
 import { OnnxRuntimeContext, type OnnxRuntimeTensor } from "@samepage/interop/onnxruntime";
 import { OpenCLContext } from "@samepage/interop/opencl";
 import { OpenVINOContext, type OpenVINOTensor } from "@samepage/interop/openvino";
-import { ONNX_RUNTIME, OPENVINO } from "../../tasks/setup/wheels.ts";
 import { readPhoto } from "../edges/photo.ts";
 import { milliseconds, print, Times } from "../edges/report.ts";
 import { boxesIn } from "./boxes.ts";
 import { drawBox, drawText } from "./sign.ts";
 
 const RUNS = 3;
+
+/** Where `deno task setup inference` unpacks wheels. */
+const WHEELS = fromFileUrl(new URL("../../.inference", import.meta.url));
 
 /** The model takes pictures whose sides are multiples of this: what is beyond them is left out. */
 const STEP = 32;
@@ -46,17 +48,17 @@ interface Session<T extends Tensor> {
   runAsync(inputs: Readonly<Record<string, T>>, outputs: Readonly<Record<string, T>>): Promise<unknown>;
 }
 
-const MODEL = `${ONNX_RUNTIME.folder}/rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx`;
+const MODEL = `${WHEELS}/onnxruntime/rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx`;
 
 const RUNTIMES: Readonly<Record<string, () => Promise<void>>> = {
   async onnxruntime() {
     using ort = OnnxRuntimeContext.open({
-      library: fileIn(`${ONNX_RUNTIME.folder}/onnxruntime/capi`, /^libonnxruntime\.so/),
+      library: fileIn(`${WHEELS}/onnxruntime/onnxruntime/capi`, /^libonnxruntime\.so/),
     });
     await detect<OnnxRuntimeTensor>(ort);
   },
   async openvino() {
-    using ov = OpenVINOContext.open({ library: fileIn(`${OPENVINO.folder}/openvino/libs`, /^libopenvino_c\.so/) });
+    using ov = OpenVINOContext.open({ library: fileIn(`${WHEELS}/openvino/openvino/libs`, /^libopenvino_c\.so/) });
     await detect<OpenVINOTensor>(ov);
   },
 };

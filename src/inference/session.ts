@@ -59,7 +59,9 @@ export interface SessionInit {
   readonly context: InferenceContext;
   /** Its name, for messages. */
   readonly name: string;
+  /** What runs read. */
   readonly inputs: readonly ModelValue[];
+  /** What runs write. */
   readonly outputs: readonly ModelValue[];
   /** The names of inputs and outputs whose elements the runtime converts in a buffer of its own. */
   readonly copied: ReadonlySet<string>;
@@ -143,7 +145,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     registerContext(this, this.resource);
   }
 
-  /** Makes a request, which calls the flag at the end of each run that was started. */
+  /** @internal Makes a request, which calls the flag at the end of each run that was started. */
   protected abstract request(flag: NativeFlag): Request;
 
   /**

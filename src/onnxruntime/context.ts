@@ -12,7 +12,7 @@ import type { Memory } from "../core/contract.ts";
 import { InferenceContext } from "../inference/context.ts";
 import { sourceBytes } from "../inference/source.ts";
 import type { Values } from "../inference/tensor.ts";
-import { check, checks, made, open, ort } from "./library.ts";
+import { check, checks, open, ort, resultOf } from "./library.ts";
 import { type OnnxRuntimeTensor, ports } from "./memory.ts";
 import { OnnxRuntimeSession } from "./session.ts";
 import { valuesIn } from "./values.ts";
@@ -88,9 +88,9 @@ export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor> {
     const { CreateEnv, ReleaseEnv, CreateCpuMemoryInfo, ReleaseMemoryInfo } = ort();
     return allOrNothing("opening ONNX Runtime", (undo) => {
       // What it would log as an error, its functions return.
-      const env = made("CreateEnv", (out) => CreateEnv(ORT_LOGGING_LEVEL_FATAL, cString("samepage"), out));
+      const env = resultOf("CreateEnv", (out) => CreateEnv(ORT_LOGGING_LEVEL_FATAL, cString("samepage"), out));
       owned("onnxruntime.OrtEnv", undo, () => ReleaseEnv(env));
-      const memory = made(
+      const memory = resultOf(
         "CreateCpuMemoryInfo",
         (out) => CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, out),
       );
@@ -103,7 +103,7 @@ export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor> {
   get providers(): readonly string[] {
     this.resource.assertLive();
     let count = 0;
-    const list = made("GetAvailableProviders", (out) => {
+    const list = resultOf("GetAvailableProviders", (out) => {
       const counted = new Int32Array(1);
       const status = ort().GetAvailableProviders(out, counted);
       count = counted[0];
@@ -150,7 +150,7 @@ export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor> {
     this.resource.assertLive();
     return allOrNothing("loading a model", (undo) => {
       const { address, byteLength } = sourceBytes("onnxruntime", model, undo);
-      const settings = made("CreateSessionOptions", (out) => ort().CreateSessionOptions(out));
+      const settings = resultOf("CreateSessionOptions", (out) => ort().CreateSessionOptions(out));
       undo.push(() => ort().ReleaseSessionOptions(settings));
       if (threads !== undefined) check(ort().SetIntraOpNumThreads(settings, threads), "SetIntraOpNumThreads");
       const words = new CallbackWords(1, undo);

@@ -12,7 +12,7 @@ import { SYMBOLS as BASE } from "../../ffi/onnxruntime_base/symbols.ts";
 import type { StructLayout } from "../../ffi/layout.ts";
 import { Checks } from "../core/checks.ts";
 import { type ErrorFields, InteropError, NativeCallError } from "../core/errors.ts";
-import { type ErrorMaker, errorOf as errorOfCodes } from "../core/native/codes.ts";
+import { type Check, checkOf, type ErrorMaker, errorOf as errorOfCodes } from "../core/native/codes.ts";
 import { functionsByAddress } from "../core/native/library.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
@@ -69,11 +69,6 @@ export function ort(): OrtApiFunctions {
   });
 }
 
-/** Throws unless a function returned no status. */
-export function check(status: Address, fn: string, fields?: ErrorFields): void {
-  if (status !== NULL) throw statusError(status, fn, fields);
-}
-
 /** The error of a status, which it releases. */
 export function statusError(status: Address, fn: string, fields: ErrorFields = {}): NativeCallError {
   const code = ort().GetErrorCode(status);
@@ -86,6 +81,9 @@ export function statusError(status: Address, fn: string, fields: ErrorFields = {
   });
 }
 
+/** Throws unless a function returned no status. */
+export const check: Check<Address> = checkOf(statusError, NULL);
+
 /** The error of a code that is not 0. */
 export const errorOf: ErrorMaker = errorOfCodes({
   api: "onnxruntime",
@@ -97,7 +95,11 @@ const OUT = new BigUint64Array(1);
 const NUMBER = new Int32Array(1);
 
 /** What a function leaves in its last argument. */
-export function made(fn: string, call: (out: BigUint64Array<ArrayBuffer>) => Address, fields?: ErrorFields): Address {
+export function resultOf(
+  fn: string,
+  call: (out: BigUint64Array<ArrayBuffer>) => Address,
+  fields?: ErrorFields,
+): Address {
   check(call(OUT), fn, fields);
   return OUT[0] as Address;
 }

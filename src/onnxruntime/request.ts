@@ -5,7 +5,7 @@ import type { Undo } from "../core/life/undo.ts";
 import { CallbackWords } from "../core/native/callbacks.ts";
 import type { Request } from "../inference/line.ts";
 import { endedCallback, RUN } from "./callback.ts";
-import { check, made, ort, statusError } from "./library.ts";
+import { check, ort, resultOf, statusError } from "./library.ts";
 
 /** What a session has of its model. */
 export interface NativeModel {
@@ -34,7 +34,7 @@ export class OnnxRuntimeRequest implements Request {
     this.#undo = undo;
     this.#words = new CallbackWords(RUN.values + model.inputs + model.outputs, undo);
     this.#words.all[RUN.flag] = flag.data;
-    this.#options = made("CreateRunOptions", (out) => ort().CreateRunOptions(out));
+    this.#options = resultOf("CreateRunOptions", (out) => ort().CreateRunOptions(out));
     undo.push(() => ort().ReleaseRunOptions(this.#options));
   }
 

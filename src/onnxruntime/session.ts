@@ -9,7 +9,7 @@ import { textAt } from "../core/native/text.ts";
 import type { Request } from "../inference/line.ts";
 import { type ModelValue, Session } from "../inference/session.ts";
 import type { OnnxRuntimeContext } from "./context.ts";
-import { check, errorOf, made, ort, readNumber } from "./library.ts";
+import { check, errorOf, ort, readNumber, resultOf } from "./library.ts";
 import { dtypeOf, elementsName, type OnnxRuntimeTensor } from "./memory.ts";
 import { type NativeModel, OnnxRuntimeRequest } from "./request.ts";
 import { shapeOf } from "./values.ts";
@@ -69,14 +69,14 @@ function readValues(
   undo: Undo,
 ): { readonly values: readonly ModelValue[]; readonly names: readonly Address[] } {
   const [countFn, nameFn, typeFn] = PARTS[part];
-  const allocator = made("GetAllocatorWithDefaultOptions", (out) => ort().GetAllocatorWithDefaultOptions(out));
-  const count = made(countFn, (out) => ort()[countFn](session, out));
+  const allocator = resultOf("GetAllocatorWithDefaultOptions", (out) => ort().GetAllocatorWithDefaultOptions(out));
+  const count = resultOf(countFn, (out) => ort()[countFn](session, out));
   const [values, names]: [ModelValue[], Address[]] = [[], []];
   for (let i = 0n; i < count; i++) {
-    const address = made(nameFn, (out) => ort()[nameFn](session, i, allocator, out));
+    const address = resultOf(nameFn, (out) => ort()[nameFn](session, i, allocator, out));
     undo.push(() => check(ort().AllocatorFree(allocator, address), "AllocatorFree"));
     names.push(address);
-    const type = made(typeFn, (out) => ort()[typeFn](session, i, out));
+    const type = resultOf(typeFn, (out) => ort()[typeFn](session, i, out));
     const name = textAt(address)!;
     const value = thenUndo("reading a type", () => readType(type, part, name), [() => ort().ReleaseTypeInfo(type)]);
     values.push({ name, ...value });
@@ -87,7 +87,7 @@ function readValues(
 function readType(type: Address, part: string, name: string): Pick<ModelValue, "shape" | "dtype"> {
   const kind = readNumber("GetOnnxTypeFromTypeInfo", (out) => ort().GetOnnxTypeFromTypeInfo(type, out));
   if (kind !== ONNX_TYPE_TENSOR) throw unusable(part, name, `is no tensor (ONNXType ${kind})`);
-  const info = made("CastTypeInfoToTensorInfo", (out) => ort().CastTypeInfoToTensorInfo(type, out));
+  const info = resultOf("CastTypeInfoToTensorInfo", (out) => ort().CastTypeInfoToTensorInfo(type, out));
   const elements = readNumber("GetTensorElementType", (out) => ort().GetTensorElementType(info, out));
   const dtype = dtypeOf(elements);
   if (dtype === undefined) throw unusable(part, name, `has elements that no tensor has: ${elementsName(elements)}`);

@@ -2,7 +2,7 @@ import type { Address } from "../../ffi/address.ts";
 import type { Values } from "../inference/tensor.ts";
 import { TYPED_ARRAYS } from "../core/layout/dtype.ts";
 import { thenUndo } from "../core/life/undo.ts";
-import { check, made, ort } from "./library.ts";
+import { check, ort, resultOf } from "./library.ts";
 import { TYPES } from "./memory.ts";
 
 /** The most dimensions that an OrtValue of ours has. */
@@ -16,14 +16,14 @@ export function valuesIn(memory: Address): Values {
       const { BYTES_PER_ELEMENT: size } = TYPED_ARRAYS[dtype];
       const byteLength = BigInt(shape.reduce((length, n) => length * n, size));
       const fn = "CreateTensorWithDataAsOrtValue";
-      return made(
+      return resultOf(
         fn,
         (out) => ort()[fn](memory, address, byteLength, SHAPE, BigInt(shape.length), TYPES[dtype], out),
       );
     },
     infoOf(value) {
-      const address = made("GetTensorMutableData", (out) => ort().GetTensorMutableData(value, out));
-      const info = made("GetTensorTypeAndShape", (out) => ort().GetTensorTypeAndShape(value, out));
+      const address = resultOf("GetTensorMutableData", (out) => ort().GetTensorMutableData(value, out));
+      const info = resultOf("GetTensorTypeAndShape", (out) => ort().GetTensorTypeAndShape(value, out));
       return thenUndo("reading an OrtValue", () => ({ address, shape: shapeOf(info) }), [
         () => ort().ReleaseTensorTypeAndShapeInfo(info),
       ]);
@@ -34,7 +34,7 @@ export function valuesIn(memory: Address): Values {
 
 /** The shape in an `OrtTensorTypeAndShapeInfo`; -1 where any number fits. */
 export function shapeOf(info: Address): readonly number[] {
-  const count = made("GetDimensionsCount", (out) => ort().GetDimensionsCount(info, out));
+  const count = resultOf("GetDimensionsCount", (out) => ort().GetDimensionsCount(info, out));
   const shape = new BigInt64Array(Number(count));
   check(ort().GetDimensions(info, shape, count), "GetDimensions");
   return Array.from(shape, Number);

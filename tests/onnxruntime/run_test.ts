@@ -1,14 +1,5 @@
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
-import {
-  DisposedError,
-  type DType,
-  host,
-  InteropError,
-  LayoutError,
-  ledger,
-  MapperGraph,
-  NativeCallError,
-} from "@samepage/interop";
+import { DisposedError, type DType, host, InteropError, ledger, MapperGraph, NativeCallError } from "@samepage/interop";
 import type { OnnxRuntimeContext, OnnxRuntimeSession } from "@samepage/interop/onnxruntime";
 import { ort as native } from "../../src/onnxruntime/library.ts";
 import { assertAlive } from "../alive.ts";

@@ -2,7 +2,7 @@ import {
   AccessError,
   ArgumentError,
   DisposedError,
-  Frame,
+  type Frame,
   host,
   imageInfo,
   InteropError,
