@@ -13,6 +13,7 @@ import { cString, textAt } from "../core/native/text.ts";
 import type { Described } from "../core/tensors/described.ts";
 import { InferenceContext } from "../inference/context.ts";
 import { sourceBytes } from "../inference/source.ts";
+import type { Values } from "../inference/tensor.ts";
 import { call, check, checks, open, ov, resultOf, textOf } from "./library.ts";
 import { type OpenVINOTensor, ports } from "./memory.ts";
 import { type Preprocess, preprocessed, preprocessIn } from "./preprocess.ts";
@@ -77,7 +78,7 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor> {
     images: { exports: [], imports: [this.#remote("vaapi")] },
   };
   /** OpenVINO's tensors over memory of the CPU's. For sessions. */
-  readonly values = values;
+  readonly values: Values = values;
   /** The device that it compiles for: `"CPU"`. */
   readonly device: string;
   /** OpenVINO's version: `"2026.4.1-…"`. */

@@ -20,13 +20,13 @@ export interface Preprocess {
   /** What the model's dimensions are: `"NCHW"`. Resizing, and a conversion of layout or color, need it. */
   readonly modelLayout?: string;
   /** The color of the pixels; `"NV12"` makes the input a frame of two planes. */
-  readonly format?: keyof typeof FORMATS;
+  readonly format?: "NV12" | "RGB" | "BGR" | "RGBX" | "BGRX";
   /** The color that the model takes; `"RGB"` if left out. */
-  readonly modelFormat?: keyof typeof MODEL_FORMATS;
+  readonly modelFormat?: "RGB" | "BGR";
   /** The height and width of the pixels, where they are resized to those of the model. */
   readonly size?: readonly [height: number, width: number];
   /** How pixels are resized; `"linear"` if left out. */
-  readonly resize?: keyof typeof RESIZES;
+  readonly resize?: "linear" | "cubic" | "nearest";
   /** What is subtracted, for each channel of the model. */
   readonly mean?: readonly number[];
   /** What the differences are divided by, for each channel. */
