@@ -52,6 +52,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "gstreamer",
     "gstreamer_pipeline",
     "onnxruntime",
+    "openvino",
   ],
   cuda: [
     "cuda_launch",

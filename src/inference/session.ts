@@ -110,6 +110,8 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   readonly #checks: Checks;
   readonly #reads: readonly Slot[];
   readonly #writes: readonly Slot[];
+  /** The names that a run may have. */
+  readonly #names: Readonly<Record<"inputs" | "outputs", Readonly<Record<string, true>>>>;
   readonly #copied: ReadonlySet<string>;
   readonly #driver: Pick<Driver, "api" | "error">;
   readonly #lanes: Lane[] = [];
@@ -123,6 +125,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     this.#name = name;
     this.inputs = inputs;
     this.outputs = outputs;
+    this.#names = { inputs: namesOf(inputs), outputs: namesOf(outputs) };
     this.#copied = copied;
     this.#checks = new Checks(context.api);
     this.#driver = { api: context.api, error };
@@ -249,26 +252,36 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   /** The tensors of a run, checked. */
   #bind(inputs: RunInputs<T>, outputs: RunOutputs<T>): Bound<T> {
     this.resource.assertLive();
-    this.#assertNames(inputs, "inputs", this.inputs);
-    this.#assertNames(outputs, "outputs", this.outputs);
+    this.#assertNames(inputs, "inputs", this.#names.inputs);
+    this.#assertNames(outputs, "outputs", this.#names.outputs);
     const uses: Use[] = [];
-    const reads = this.#reads.map((slot) => this.#tensorFor(slot, inputs, uses, "read"));
-    const writes = this.#writes.map((slot) =>
-      outputs[slot.name] === undefined ? undefined : this.#tensorFor(slot, outputs, uses, "write")
-    );
-    const ids = [...reads, ...writes].map((tensor) => tensor?.id ?? 0);
-    if (!isSameShape(ids, this.#checked)) {
-      reads.forEach((tensor, i) => this.#assertFits(tensor, this.#reads[i]));
-      writes.forEach((tensor, i) => tensor === undefined || this.#assertFits(tensor, this.#writes[i]));
-      this.#assertApart(reads, writes);
-      this.#checked = ids;
+    const reads: T[] = [];
+    const writes: (T | undefined)[] = [];
+    for (const slot of this.#reads) reads.push(this.#tensorFor(slot, inputs, uses, "read"));
+    for (const slot of this.#writes) {
+      writes.push(outputs[slot.name] === undefined ? undefined : this.#tensorFor(slot, outputs, uses, "write"));
     }
+    if (!this.#wereChecked(reads, writes)) this.#check(reads, writes);
     return { uses, inputs: reads, outputs: writes };
   }
 
-  #assertNames(given: object, argument: string, values: readonly ModelValue[]): void {
-    const names: Record<string, true> = {};
-    for (const { name } of values) names[name] = true;
+  /** Does a run take the tensors of the last one that was checked? */
+  #wereChecked(reads: readonly T[], writes: readonly (T | undefined)[]): boolean {
+    const ids = this.#checked;
+    if (ids.length === 0) return false;
+    for (let i = 0; i < reads.length; i++) if (reads[i].id !== ids[i]) return false;
+    for (let i = 0; i < writes.length; i++) if ((writes[i]?.id ?? 0) !== ids[reads.length + i]) return false;
+    return true;
+  }
+
+  #check(reads: readonly T[], writes: readonly (T | undefined)[]): void {
+    reads.forEach((tensor, i) => this.#assertFits(tensor, this.#reads[i]));
+    writes.forEach((tensor, i) => tensor === undefined || this.#assertFits(tensor, this.#writes[i]));
+    this.#assertApart(reads, writes);
+    this.#checked = [...reads, ...writes].map((tensor) => tensor?.id ?? 0);
+  }
+
+  #assertNames(given: object, argument: string, names: Readonly<Record<string, true>>): void {
     const others = otherNames(object(given, argument), names);
     if (others === undefined) return;
     throw this.#checks.wrong(argument, `the model has no ${others}.`, `It has ${Object.keys(names).join(", ")}.`);
@@ -377,6 +390,10 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     for (const name in results) if (this.#copied.has(name)) bytes += results[name].byteLength;
     this.context.countCopied(bytes);
   }
+}
+
+function namesOf(values: readonly ModelValue[]): Readonly<Record<string, true>> {
+  return Object.fromEntries(values.map(({ name }) => [name, true]));
 }
 
 /** Dimensions of 1 do not count: an image `[480, 640, 3]` is `[1, 480, 640, 3]` as well. */

@@ -2,8 +2,7 @@ import type { Address } from "../../ffi/address.ts";
 import { Checks } from "../core/checks.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { isContiguous } from "../core/layout/layout.ts";
-import { owned } from "../core/life/ledger.ts";
-import { allOrNothing } from "../core/life/undo.ts";
+import { counted } from "../core/life/ledger.ts";
 import { PointerTensor } from "../core/tensors/pointer.ts";
 import type { InferenceContext } from "./context.ts";
 
@@ -57,10 +56,7 @@ export abstract class InferenceTensor extends PointerTensor {
     const { layout, dtype, address, target: { api, kind, values } } = this;
     if (!isContiguous(layout)) throw new Checks(api).unfit("layout", "there are gaps between its elements.", DENSE);
     const object = values.over(address, dtype, shape, elements);
-    allOrNothing("making a tensor", (undo) => {
-      owned(`${kind}.value`, undo, () => values.free(object));
-      this.resource.undo.push(...undo);
-    });
+    this.resource.undo.push(counted(`${kind}.value`, () => values.free(object)));
     this.#values = [...this.#values, { shape, elements, object }];
     return object;
   }

@@ -13,7 +13,8 @@ import { cString, textAt } from "../core/native/text.ts";
 import type { Described } from "../core/tensors/described.ts";
 import { InferenceContext } from "../inference/context.ts";
 import { sourceBytes } from "../inference/source.ts";
-import { call, check, checks, made, madeText, open, ov } from "./library.ts";
+import type { Values } from "../inference/tensor.ts";
+import { call, check, checks, open, ov, resultOf, textOf } from "./library.ts";
 import { type OpenVINOTensor, ports } from "./memory.ts";
 import { type Preprocess, preprocessed, preprocessIn } from "./preprocess.ts";
 import { OpenVINOSession, type SessionChoice } from "./session.ts";
@@ -77,7 +78,7 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor> {
     images: { exports: [], imports: [this.#remote("vaapi")] },
   };
   /** OpenVINO's tensors over memory of the CPU's. For sessions. */
-  readonly values = values;
+  readonly values: Values = values;
   /** The device that it compiles for: `"CPU"`. */
   readonly device: string;
   /** OpenVINO's version: `"2026.4.1-…"`. */
@@ -105,9 +106,9 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor> {
     for (const [key, value] of Object.entries(properties)) checks.assertText(value, `properties.${key}`);
     const version = open(library);
     return allOrNothing("opening OpenVINO", (undo) => {
-      const core = made("ov_core_create");
+      const core = resultOf("ov_core_create");
       owned("openvino.core", undo, () => ov().ov_core_free(core));
-      const named = madeText("ov_core_get_property", core, cString(device), cString("FULL_DEVICE_NAME"));
+      const named = textOf("ov_core_get_property", core, cString(device), cString("FULL_DEVICE_NAME"));
       for (const [key, value] of Object.entries(properties)) {
         call("ov_core_set_property", core, cString(device), cString(key), cString(value));
       }
@@ -133,7 +134,7 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor> {
 
   #closedRemote(): Reason {
     try {
-      const context = made("ov_core_get_default_context", this.#core, cString("GPU"));
+      const context = resultOf("ov_core_get_default_context", this.#core, cString("GPU"));
       ov().ov_remote_context_free(context);
     } catch (error) {
       return { reason: reasonOf(error).reason, remedy: "OpenVINO has remote contexts on Intel's GPUs alone." };
@@ -196,7 +197,7 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor> {
 
   #read(model: FileSource, weights: Address, undo: Undo): Address {
     const { address, byteLength } = sourceBytes("openvino", model, undo);
-    const read = made("ov_core_read_model_from_memory_buffer", this.#core, address, byteLength, weights);
+    const read = resultOf("ov_core_read_model_from_memory_buffer", this.#core, address, byteLength, weights);
     undo.push(() => ov().ov_model_free(read));
     return read;
   }

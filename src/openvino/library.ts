@@ -6,6 +6,7 @@ import { SYMBOLS } from "../../ffi/openvino/symbols.ts";
 import { shown } from "../core/argument.ts";
 import { Checks } from "../core/checks.ts";
 import { type ErrorFields, InteropError, NativeCallError } from "../core/errors.ts";
+import { type Check, checkOf } from "../core/native/codes.ts";
 import { textAt } from "../core/native/text.ts";
 import { openRuntime } from "../inference/library.ts";
 
@@ -37,11 +38,6 @@ export function ov(): OpenVINO {
   });
 }
 
-/** Throws unless a function returned success. */
-export function check(code: number, fn: string, fields?: ErrorFields): void {
-  if (code !== 0) throw errorOf(code, fn, fields);
-}
-
 /** The error of a code, with what OpenVINO says of the last one. It says nothing of a wrong argument of C's. */
 export function errorOf(code: number, fn: string, fields?: ErrorFields): NativeCallError {
   const codeName = ERROR_NAMES.get(code) ?? "a code that OpenVINO does not know";
@@ -49,6 +45,9 @@ export function errorOf(code: number, fn: string, fields?: ErrorFields): NativeC
   const message = `${fn} failed with ${codeName} (${code})${why === undefined ? "" : `: ${shown(why)}`}.`;
   return new NativeCallError(message, { api: "openvino", fn, code, codeName, ...fields });
 }
+
+/** Throws unless a function returned success. */
+export const check: Check = checkOf(errorOf);
 
 /** OpenVINO names the lines of its source first, each file on a line of its own. */
 function reasonIn(said: string): string | undefined {
@@ -69,18 +68,19 @@ export function call<F extends Returning>(fn: F, ...given: Parameters<OpenVINO[F
   check((ov()[fn] as (...given: Parameters<OpenVINO[F]>) => number)(...given), fn);
 }
 
-const OUT = new BigUint64Array(1);
+/** Where a function leaves its result. */
+export const OUT: BigUint64Array<ArrayBuffer> = new BigUint64Array(1);
 
 /** Calls a function, and returns what it leaves in its last argument. */
-export function made<F extends Returning>(fn: F, ...given: ButLast<Parameters<OpenVINO[F]>>): Address {
+export function resultOf<F extends Returning>(fn: F, ...given: ButLast<Parameters<OpenVINO[F]>>): Address {
   OUT[0] = NULL;
   call(fn, ...[...given, OUT] as unknown as Parameters<OpenVINO[F]>);
   return OUT[0] as Address;
 }
 
 /** The same for a text, which is freed. */
-export function madeText<F extends Returning>(fn: F, ...given: ButLast<Parameters<OpenVINO[F]>>): string {
-  const address = made(fn, ...given);
+export function textOf<F extends Returning>(fn: F, ...given: ButLast<Parameters<OpenVINO[F]>>): string {
+  const address = resultOf(fn, ...given);
   const text = textAt(address) ?? "";
   ov().ov_free(address);
   return text;

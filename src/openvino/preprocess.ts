@@ -4,7 +4,7 @@ import { type Names, optionsIn } from "../core/argument.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { thenUndo, type Undo } from "../core/life/undo.ts";
 import { cString } from "../core/native/text.ts";
-import { call, checks, made, ov } from "./library.ts";
+import { call, checks, ov, resultOf } from "./library.ts";
 import { TYPES } from "./memory.ts";
 
 const FORMATS = { NV12: c.NV12_TWO_PLANES, RGB: c.RGB, BGR: c.BGR, RGBX: c.RGBX, BGRX: c.BGRX } as const;
@@ -20,13 +20,13 @@ export interface Preprocess {
   /** What the model's dimensions are: `"NCHW"`. Resizing, and a conversion of layout or color, need it. */
   readonly modelLayout?: string;
   /** The color of the pixels; `"NV12"` makes the input a frame of two planes. */
-  readonly format?: keyof typeof FORMATS;
+  readonly format?: "NV12" | "RGB" | "BGR" | "RGBX" | "BGRX";
   /** The color that the model takes; `"RGB"` if left out. */
-  readonly modelFormat?: keyof typeof MODEL_FORMATS;
+  readonly modelFormat?: "RGB" | "BGR";
   /** The height and width of the pixels, where they are resized to those of the model. */
   readonly size?: readonly [height: number, width: number];
   /** How pixels are resized; `"linear"` if left out. */
-  readonly resize?: keyof typeof RESIZES;
+  readonly resize?: "linear" | "cubic" | "nearest";
   /** What is subtracted, for each channel of the model. */
   readonly mean?: readonly number[];
   /** What the differences are divided by, for each channel. */
@@ -70,22 +70,22 @@ export function preprocessIn(given: Preprocess, argument: string): Preprocess {
 /** A model that does these conversions first. The caller frees it. */
 export function preprocessed(model: Address, inputs: ReadonlyMap<string, Preprocess>): Address {
   return thenUndo("preprocessing", (undo) => {
-    const steps = made("ov_preprocess_prepostprocessor_create", model);
+    const steps = resultOf("ov_preprocess_prepostprocessor_create", model);
     undo.push(() => ov().ov_preprocess_prepostprocessor_free(steps));
     for (const [name, how] of inputs) thenUndo("preprocessing", (undo) => addSteps(steps, name, how, undo));
-    return made("ov_preprocess_prepostprocessor_build", steps);
+    return resultOf("ov_preprocess_prepostprocessor_build", steps);
   });
 }
 
 function addSteps(all: Address, name: string, how: Preprocess, undo: Undo): void {
   const { dtype, format, layout = format && "NHWC", modelLayout, modelFormat = "RGB", size, mean, scale } = how;
-  const info = made("ov_preprocess_prepostprocessor_get_input_info_by_name", all, cString(name));
+  const info = resultOf("ov_preprocess_prepostprocessor_get_input_info_by_name", all, cString(name));
   undo.push(() => ov().ov_preprocess_input_info_free(info));
-  const tensor = made("ov_preprocess_input_info_get_tensor_info", info);
+  const tensor = resultOf("ov_preprocess_input_info_get_tensor_info", info);
   undo.push(() => ov().ov_preprocess_input_tensor_info_free(tensor));
-  const steps = made("ov_preprocess_input_info_get_preprocess_steps", info);
+  const steps = resultOf("ov_preprocess_input_info_get_preprocess_steps", info);
   undo.push(() => ov().ov_preprocess_preprocess_steps_free(steps));
-  const model = made("ov_preprocess_input_info_get_model_info", info);
+  const model = resultOf("ov_preprocess_input_info_get_model_info", info);
   undo.push(() => ov().ov_preprocess_input_model_info_free(model));
   if (modelLayout !== undefined) call("ov_preprocess_input_model_info_set_layout", model, layoutOf(modelLayout, undo));
   if (layout !== undefined) call("ov_preprocess_input_tensor_info_set_layout", tensor, layoutOf(layout, undo));
@@ -114,7 +114,7 @@ function addSteps(all: Address, name: string, how: Preprocess, undo: Undo): void
 }
 
 function layoutOf(text: string, undo: Undo): Address {
-  const layout = made("ov_layout_create", cString(text));
+  const layout = resultOf("ov_layout_create", cString(text));
   undo.push(() => ov().ov_layout_free(layout));
   return layout;
 }

@@ -4,7 +4,7 @@ import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import { CallbackWords } from "../core/native/callbacks.ts";
 import type { Request } from "../inference/line.ts";
 import type { ModelValue } from "../inference/session.ts";
-import { call, check, errorOf, made, ov } from "./library.ts";
+import { call, check, errorOf, ov, resultOf } from "./library.ts";
 import { OTHERS, TYPES } from "./memory.ts";
 import { ownTensor } from "./values.ts";
 
@@ -24,7 +24,7 @@ export class OpenVINORequest implements Request {
     this.#request = allOrNothing("making a request", (undo) => {
       const words = new CallbackWords(2, undo); // OpenVINO reads the struct at each call
       words.all.set([flag.callback, flag.data]);
-      const request = made("ov_compiled_model_create_infer_request", model);
+      const request = resultOf("ov_compiled_model_create_infer_request", model);
       undo.push(() => ov().ov_infer_request_free(request));
       call("ov_infer_request_set_callback", request, words.all);
       return request;
@@ -32,11 +32,13 @@ export class OpenVINORequest implements Request {
   }
 
   setInput(i: number, tensor: Address): void {
-    call("ov_infer_request_set_input_tensor_by_index", this.#request, BigInt(i), tensor);
+    const code = ov().ov_infer_request_set_input_tensor_by_index(this.#request, BigInt(i), tensor);
+    check(code, "ov_infer_request_set_input_tensor_by_index");
   }
 
   setOutput(i: number, tensor: Address): void {
-    call("ov_infer_request_set_output_tensor_by_index", this.#request, BigInt(i), tensor);
+    const code = ov().ov_infer_request_set_output_tensor_by_index(this.#request, BigInt(i), tensor);
+    check(code, "ov_infer_request_set_output_tensor_by_index");
     this.#freeOwn(i);
   }
 

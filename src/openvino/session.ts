@@ -6,7 +6,7 @@ import { viewAt } from "../core/native/pin.ts";
 import type { Request } from "../inference/line.ts";
 import { type ModelValue, Session } from "../inference/session.ts";
 import type { OpenVINOContext } from "./context.ts";
-import { call, checks, errorOf, made, madeText, ov } from "./library.ts";
+import { call, checks, errorOf, ov, resultOf, textOf } from "./library.ts";
 import { elementsOf, NATIVE, type OpenVINOTensor, OTHERS, TYPES } from "./memory.ts";
 import { NV12_NAMES } from "./preprocess.ts";
 import { OpenVINORequest } from "./request.ts";
@@ -65,16 +65,16 @@ const FUNCTIONS = {
 
 function valuesOf(model: Address, part: keyof typeof FUNCTIONS): ModelValue[] {
   const [sizeFn, portFn] = FUNCTIONS[part];
-  const count = made(sizeFn, model);
+  const count = resultOf(sizeFn, model);
   return Array.from({ length: Number(count) }, (_, i) => {
-    const port = made(portFn, model, BigInt(i));
+    const port = resultOf(portFn, model, BigInt(i));
     return thenUndo("reading a model", () => valueOf(port, part), [() => ov().ov_output_const_port_free(port)]);
   });
 }
 
 function valueOf(port: Address, part: string): ModelValue {
-  const name = madeText("ov_port_get_any_name", port);
-  const type = Number(made("ov_port_get_element_type", port)); // an enum: the upper half stays 0
+  const name = textOf("ov_port_get_any_name", port);
+  const type = Number(resultOf("ov_port_get_element_type", port)); // an enum: the upper half stays 0
   const shape = new DataView(new ArrayBuffer(ov_partial_shape_t.size));
   call("ov_port_get_partial_shape", port, shape);
   return thenUndo(
