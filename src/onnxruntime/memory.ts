@@ -4,6 +4,7 @@ import type { Memory } from "../core/contract.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import type { Part } from "../core/tensors/tensor.ts";
 import { inferenceMemory } from "../inference/context.ts";
+import type { ModelValue } from "../inference/session.ts";
 import { InferenceTensor } from "../inference/tensor.ts";
 
 /** Memory that ONNX Runtime reads and writes in place. Its handle is an `OrtValue`. */
@@ -15,7 +16,7 @@ export class OnnxRuntimeTensor extends InferenceTensor {
 }
 
 /** The `ONNXTensorElementDataType` of the elements of our tensors. */
-export const TYPES: Readonly<Record<DType, number>> = {
+const TYPES: Readonly<Record<DType, number>> = {
   f32: ort.ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,
   u8: ort.ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8,
   i8: ort.ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8,
@@ -38,9 +39,23 @@ export const ports: Memory<OnnxRuntimeTensor, Address> = inferenceMemory(
   (init) => new OnnxRuntimeTensor(init),
 );
 
+/** Elements that no dtype is, and which tensors have them: a boolean is a byte, and a bfloat16 the upper half of an f32. */
+const OTHERS: Readonly<Record<string, { readonly type: number; readonly dtype: DType }>> = {
+  bool: { type: ort.ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL, dtype: "u8" },
+  bfloat16: { type: ort.ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16, dtype: "u16" },
+};
+
+/** The `ONNXTensorElementDataType` of elements, by what a model calls them where no dtype is that. */
+export function typeOf(dtype: DType, elements: string | undefined): number {
+  return elements === undefined ? TYPES[dtype] : OTHERS[elements].type;
+}
+
 /** What elements of a model's are in a tensor; undefined for those that no tensor has. */
-export function dtypeOf(type: number): DType | undefined {
-  return DTYPES.find((dtype) => TYPES[dtype] === type);
+export function elementsOf(type: number): Pick<ModelValue, "dtype" | "elements"> | undefined {
+  const dtype = DTYPES.find((dtype) => TYPES[dtype] === type);
+  if (dtype !== undefined) return { dtype };
+  const [elements, other] = Object.entries(OTHERS).find(([, other]) => other.type === type) ?? [];
+  return other && { dtype: other.dtype, elements: elements! };
 }
 
 /** What a model calls elements, for messages: `"STRING"`. */

@@ -10,7 +10,7 @@ import type { Request } from "../inference/line.ts";
 import { type ModelValue, Session } from "../inference/session.ts";
 import type { OnnxRuntimeContext } from "./context.ts";
 import { check, errorOf, ort, readNumber, resultOf } from "./library.ts";
-import { dtypeOf, elementsName, type OnnxRuntimeTensor } from "./memory.ts";
+import { elementsName, elementsOf, type OnnxRuntimeTensor } from "./memory.ts";
 import { type NativeModel, OnnxRuntimeRequest } from "./request.ts";
 import { shapeOf } from "./values.ts";
 
@@ -84,14 +84,14 @@ function readValues(
   return { values, names };
 }
 
-function readType(type: Address, part: string, name: string): Pick<ModelValue, "shape" | "dtype"> {
+function readType(type: Address, part: string, name: string): Omit<ModelValue, "name"> {
   const kind = readNumber("GetOnnxTypeFromTypeInfo", (out) => ort().GetOnnxTypeFromTypeInfo(type, out));
   if (kind !== ONNX_TYPE_TENSOR) throw unusable(part, name, `is no tensor (ONNXType ${kind})`);
   const info = resultOf("CastTypeInfoToTensorInfo", (out) => ort().CastTypeInfoToTensorInfo(type, out));
   const elements = readNumber("GetTensorElementType", (out) => ort().GetTensorElementType(info, out));
-  const dtype = dtypeOf(elements);
-  if (dtype === undefined) throw unusable(part, name, `has elements that no tensor has: ${elementsName(elements)}`);
-  return { shape: shapeOf(info), dtype };
+  const known = elementsOf(elements);
+  if (known === undefined) throw unusable(part, name, `has elements that no tensor has: ${elementsName(elements)}`);
+  return { shape: shapeOf(info), ...known };
 }
 
 function unusable(part: string, name: string, what: string): InteropError {

@@ -3,7 +3,7 @@ import type { Values } from "../inference/tensor.ts";
 import { TYPED_ARRAYS } from "../core/layout/dtype.ts";
 import { thenUndo } from "../core/life/undo.ts";
 import { check, ort, resultOf } from "./library.ts";
-import { TYPES } from "./memory.ts";
+import { typeOf } from "./memory.ts";
 
 /** The most dimensions that an OrtValue of ours has. */
 const SHAPE = new BigInt64Array(32);
@@ -11,14 +11,14 @@ const SHAPE = new BigInt64Array(32);
 /** OrtValues over memory that an `OrtMemoryInfo` describes: the CPU's. */
 export function valuesIn(memory: Address): Values {
   return {
-    over(address, dtype, shape) {
+    over(address, dtype, shape, elements) {
       for (let i = 0; i < shape.length; i++) SHAPE[i] = BigInt(shape[i]);
       const { BYTES_PER_ELEMENT: size } = TYPED_ARRAYS[dtype];
       const byteLength = BigInt(shape.reduce((length, n) => length * n, size));
       const fn = "CreateTensorWithDataAsOrtValue";
       return resultOf(
         fn,
-        (out) => ort()[fn](memory, address, byteLength, SHAPE, BigInt(shape.length), TYPES[dtype], out),
+        (out) => ort()[fn](memory, address, byteLength, SHAPE, BigInt(shape.length), typeOf(dtype, elements), out),
       );
     },
     infoOf(value) {

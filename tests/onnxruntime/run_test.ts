@@ -4,7 +4,7 @@ import type { OnnxRuntimeContext, OnnxRuntimeSession } from "@samepage/interop/o
 import { ort as native } from "../../src/onnxruntime/library.ts";
 import { assertAlive } from "../alive.ts";
 import { placesOf, randomize } from "../inference/copies.ts";
-import { onnxModel, type OnnxValue, unary } from "../inference/onnx.ts";
+import { ONNX_TYPES, onnxModel, type OnnxValue, unary } from "../inference/onnx.ts";
 import { DETECTOR, openOnnxRuntime, test } from "./open.ts";
 
 interface There {
@@ -146,6 +146,37 @@ testOf("run() refuses a dynamic output of another shape than the result", RESHAP
   assertThrows(() => session.run({ x }, { y: small }), NativeCallError, "shape");
   using fit = ort.allocate({ shape: [2, 4], dtype: "f32" });
   assertEquals(session.run({ x }, { y: fit }).y, fit);
+});
+
+const NOT = unary("Not", "bool", [4]);
+
+testOf("run() uses booleans in place, as bytes", NOT, ({ ort, graph, session }) => {
+  assertEquals(session.inputs, [{ name: "x", shape: [4], dtype: "u8", elements: "bool" }]);
+  using read = host.allocate({ shape: [4], dtype: "u8" });
+  read.view().set([0, 1, 1, 0]);
+  using x = graph.map(read, ort, { access: "read" });
+  const { y } = session.run({ x });
+  using made = y;
+  using seen = graph.map(made, host);
+  assertEquals([...seen.view()], [1, 0, 0, 1]);
+});
+
+const TO_BF16 = onnxModel({
+  inputs: [{ name: "x", type: "f32", shape: [2] }],
+  outputs: [{ name: "y", type: "bf16", shape: [2] }],
+  nodes: [{ op: "Cast", inputs: ["x"], outputs: ["y"], attributes: { to: ONNX_TYPES.bf16 } }],
+});
+
+testOf("run() writes a bfloat16 as u16, in place", TO_BF16, ({ ort, graph, session }) => {
+  using read = host.allocate({ shape: [2], dtype: "f32" });
+  using written = host.allocate({ shape: [2], dtype: "u16" });
+  read.view().set([1, -2]);
+  {
+    using x = graph.map(read, ort, { access: "read" });
+    using y = graph.map(written, ort, { access: "write" });
+    session.run({ x }, { y });
+  }
+  assertEquals([...written.view()], [0x3f80, 0xc000]);
 });
 
 const NON_ZERO = onnxModel({
