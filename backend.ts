@@ -112,7 +112,7 @@ export type { AddressedPlane, Part, TensorInit, TensorJson } from "./src/core/te
 export { type PointerBlock, PointerMemory, PointerTensor } from "./src/core/tensors/pointer.ts";
 export { type ByteRange, Described, type DescribedPlane } from "./src/core/tensors/described.ts";
 export type { HostAbilities, HostTensorInit } from "./src/host/tensor.ts";
-export type { ChannelKind, PixelFormat, PlanePlace } from "./src/core/layout/frame_info.ts";
+export type { ChannelKind, PixelFormat, PixelsInfo, PlanePlace } from "./src/core/layout/frame_info.ts";
 export type { PictureSize } from "./src/core/layout/pictures.ts";
 export type { DTypeOf, TypedArrayConstructor, TypedArrays } from "./src/core/layout/dtype.ts";
 

@@ -53,6 +53,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "gstreamer_pipeline",
     "onnxruntime",
     "openvino",
+    "python",
   ],
   cuda: [
     "cuda_launch",

@@ -91,8 +91,14 @@ export interface LibC {
   /** `int *__errno_location(void)` */
   __errno_location(): Address;
 
+  /** `void *calloc(size_t nmemb, size_t size)` */
+  calloc(nmemb: bigint, size: bigint): Address;
+
   /** `void free(void *ptr)` */
   free(ptr: Address): void;
+
+  /** `void *bsearch(const void *key, const void *base, size_t nmemb, size_t size, __compar_fn_t compar)` */
+  bsearch(key: Address, base: Address, nmemb: bigint, size: bigint, compar: Address): Address;
 
   /** `size_t strnlen(const char *string, size_t maxlen)` */
   strnlen(string: Address, maxlen: bigint): bigint;

@@ -56,8 +56,12 @@ export const SYMBOLS = {
   getpid: { parameters: [], result: "i32" },
   // int *__errno_location(void)
   __errno_location: { parameters: [], result: "u64" },
+  // void *calloc(size_t nmemb, size_t size)
+  calloc: { parameters: ["usize", "usize"], result: "u64" },
   // void free(void *ptr)
   free: { parameters: ["u64"], result: "void" },
+  // void *bsearch(const void *key, const void *base, size_t nmemb, size_t size, __compar_fn_t compar)
+  bsearch: { parameters: ["u64", "u64", "usize", "usize", "u64"], result: "u64" },
   // size_t strnlen(const char *string, size_t maxlen)
   strnlen: { parameters: ["u64", "usize"], result: "usize" },
   // int dladdr(const void *address, Dl_info *info)

@@ -94,7 +94,7 @@ function bodyOfInfo(info: FrameInfo): object {
     const { format, sampleRate, channels, samples, layout } = info;
     return { audio: { format, sampleRate, channels, samples, layout } };
   }
-  if (info.type === "picture") {
+  if (info.type !== "image") {
     throw badMessage("info", `a message has a fourcc for a format, and ${info.format} has none. Send its planes.`);
   }
   const { fourcc, width, height, modifier, colour } = info;

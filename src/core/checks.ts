@@ -1,7 +1,9 @@
 import { aKind, isMade, literal, type Maker, shown, withArticle } from "./argument.ts";
 import { ArgumentError, type ErrorFields, LayoutError } from "./errors.ts";
 import { bytesOf } from "./intrinsics.ts";
+import type { AudioInfo, FrameInfo, PixelsInfo } from "./layout/frame_info.ts";
 import type { Layout } from "./layout/layout.ts";
+import { HAS_ZERO } from "./native/text.ts";
 
 /** More items in a list are a mistake of the program. */
 const MOST_ITEMS = 65_536;
@@ -28,9 +30,10 @@ export class Checks {
     }
   }
 
-  /** Throws unless a value is a string. */
+  /** Throws unless a value is a string, which C reads to its end. */
   assertText(value: unknown, argument: string): asserts value is string {
     if (typeof value !== "string") throw this.wrongKind(argument, "a string", value);
+    if (value.includes("\0")) throw this.wrong(argument, HAS_ZERO);
   }
 
   /** Throws unless a value is a boolean. */
@@ -51,6 +54,12 @@ export class Checks {
       argument,
       `expected an integer from ${least} to ${most}, got ${typeof value === "number" ? value : aKind(value)}.`,
     );
+  }
+
+  /** The description of pixels. @throws {ArgumentError} for a table; the caller deals with sound. */
+  pixelsIn(info: Exclude<FrameInfo, AudioInfo>, argument: string): PixelsInfo {
+    if (info.type !== "table") return info;
+    throw this.wrong(argument, "expected pixels, got a table.", "Map its columns by themselves: frame.planes[0].");
   }
 
   /** Throws unless each of these values, by their names, is a boolean. */

@@ -7,7 +7,7 @@
  */
 import type { Checks } from "./checks.ts";
 import type { DeviceId } from "./device/device_id.ts";
-import type { Gate } from "./device/fence.ts";
+import type { Fence, Gate } from "./device/fence.ts";
 import type { ImageBlock, ImagePlane, ImagePort, KnownObject, MemoryKind, Port, SyncKind } from "./device/port.ts";
 import type { Line, Usable, Use } from "./device/line.ts";
 import type { FillValue } from "./device/pattern.ts";
@@ -18,9 +18,9 @@ import type { InteropError, Reason } from "./errors.ts";
 import type { Target } from "./graph/context.ts";
 import type { Transfer } from "./graph/route.ts";
 import type { ImageInfo, PixelFormat } from "./layout/frame_info.ts";
-import type { Layout } from "./layout/layout.ts";
+import type { Layout, LayoutInit } from "./layout/layout.ts";
 import type { Runs } from "./layout/runs.ts";
-import type { GiveBack } from "./life/resource.ts";
+import type { GiveBack, Resource } from "./life/resource.ts";
 import type { Access } from "./memory/access.ts";
 import type { Allocation, Block } from "./memory/allocation.ts";
 import type { AttachOptions } from "./tensors/adopt.ts";
@@ -353,6 +353,42 @@ export interface Turns {
   layout: number;
   /** What that command does with them: `VkAccessFlagBits`. */
   access: number;
+}
+
+// Arrays by their native handles
+
+/** A context's tensors by the API's own handles, for libraries that name a device by a number: DLPack. */
+export interface Arrays {
+  /** The device's number among those of the API. */
+  readonly ordinal: number;
+  /** Where a tensor of this context lies. Undefined for memory of it that has no such handle. */
+  placeOf(tensor: Tensor): ArrayPlace | undefined;
+  /** A tensor over other code's memory. */
+  attach(place: ArrayPlace, init: LayoutInit, options: AttachOptions): Tensor;
+  /** A fence behind an event of the library's, by its handle. Left out where the API has none. */
+  event?(handle: bigint): Fence;
+  /** The library's stream by its handle, the same object each time. Left out where the API has none. */
+  stream?(handle: bigint): ArrayStream;
+}
+
+/** Where an array lies. */
+export interface ArrayPlace {
+  /** An address, or the API's object. */
+  readonly handle: bigint;
+  /** Bytes from there to the first element. An address has none. */
+  readonly byteOffset: number;
+  /** Who reaches the memory: the device alone, the host too, or both by turns. */
+  readonly memory: "device" | "host" | "managed";
+}
+
+/** A stream of other code's. */
+export interface ArrayStream {
+  /** Its end of life here; the stream itself is other code's. */
+  readonly resource: Resource;
+  /** A fence behind all its commands so far. */
+  fence(): Fence;
+  /** Its later commands wait for these, on the device. */
+  waitFor(fences: Fence | readonly Fence[]): unknown;
 }
 
 // A queue's commands

@@ -4,7 +4,7 @@ import { cudaMemcpyDefault } from "../../ffi/cuda_runtime/constants.ts";
 import type { CudaStream as StreamHandle } from "../../ffi/cuda_runtime/handles.ts";
 import type { Address } from "../../ffi/address.ts";
 import { type Names, object, optionsIn } from "../core/argument.ts";
-import type { Call, Memory, Natives } from "../core/contract.ts";
+import type { Arrays, Call, Memory, Natives } from "../core/contract.ts";
 import type { ImportSemaphoreOptions } from "../core/device/foreign_semaphore.ts";
 import type { Line } from "../core/device/line.ts";
 import { Proofs } from "../core/device/proofs.ts";
@@ -32,7 +32,7 @@ import { type CudaMemoryExport, type CudaMemoryHandle, exportMemory, openMemory 
 import { cudart } from "./library.ts";
 import { CudaHostMemory, hostPorts } from "./host_memory.ts";
 import { CudaImageTarget } from "./image.ts";
-import { nativesOf } from "./natives.ts";
+import { arraysOf, nativesOf, streamsOf } from "./natives.ts";
 import { attachedTensor } from "./memory/attached.ts";
 import { type DeviceAllocation, deviceTensor } from "./memory/device.ts";
 import { CudaMemoryPool, type MemoryPoolOptions } from "./memory/device_pool.ts";
@@ -88,7 +88,9 @@ export class CudaContext extends CudaPrimaryContext {
   /** The edges to and from its memory that no port makes. */
   readonly edges: readonly Mapper[] = EDGES;
   /** Its handles, and pictures by their addresses. For libraries in the same `CUcontext`. */
-  readonly natives: Natives = nativesOf(this);
+  readonly natives: Natives;
+  /** Its tensors by their addresses. For DLPack. */
+  readonly arrays: Arrays;
   /** The ports to the host that all its kinds of memory have. For mappers. */
   readonly hostPorts: Memory<CudaTensor> = hostPorts(this);
   /** Its ports: to the host, and memory of other APIs by its fd. For mappers. */
@@ -120,6 +122,9 @@ export class CudaContext extends CudaPrimaryContext {
     this.peers = new CudaPeers(this);
     this.targets = [this, this.pinned, this.managed, this.virtual];
     this.stream = new CudaStream(this);
+    const streams = streamsOf(this);
+    this.natives = nativesOf(this, streams);
+    this.arrays = arraysOf(this, streams);
     this.opened();
   }
 

@@ -1,21 +1,25 @@
-import type { Natives } from "../core/contract.ts";
-import type { Fence } from "../core/device/fence.ts";
+import type { CudaEvent } from "../../ffi/cuda_runtime/handles.ts";
+import type { ArrayPlace, Arrays, ArrayStream, Natives } from "../core/contract.ts";
+import type { Line } from "../core/device/line.ts";
 import { planeLayouts } from "../core/layout/frame_info.ts";
 import { layout, type LayoutInit } from "../core/layout/layout.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { checks } from "./check.ts";
+import { cudart } from "./library.ts";
+import { cudaBlockOf, type CudaMemoryKind } from "./memory/block.ts";
+import { onStream, type StreamLane } from "./stream_lane.ts";
 import type { CudaTensor } from "./tensor.ts";
 
-interface Stream {
+interface Stream extends ArrayStream {
   readonly handle: bigint;
-  fence(): Fence;
 }
 
 interface Attaching {
   readonly cuContext: bigint;
-  readonly stream: Stream;
+  readonly device: { readonly ordinal: number };
+  readonly stream: Stream & { readonly line: Line<StreamLane> };
   attach(address: bigint, init: LayoutInit, options?: AttachOptions): CudaTensor;
   attachStream(handle: bigint): Stream;
 }
@@ -23,21 +27,53 @@ interface Attaching {
 /** CUDA's legacy default stream, where a library names none. */
 const LEGACY = 1n;
 
-/** Pictures as FFmpeg has them in CUDA: an address for each plane. Work on its stream is waited for on the device. */
-export function nativesOf(context: Attaching): Natives {
+/** Other code's streams by their handles, each attached once; one of samepage's may end before the context. */
+type Streams = (handle: bigint) => Stream;
+
+export function streamsOf(context: Attaching): Streams {
   const streams = new Map<bigint, Stream>();
-  const workOn = (handle: bigint): Fence => {
-    if (handle === context.stream.handle) return context.stream.fence();
+  return (handle) => {
+    if (handle === context.stream.handle) return context.stream;
     let stream = streams.get(handle);
-    if (stream === undefined) streams.set(handle, stream = context.attachStream(handle));
-    return stream.fence();
+    if (!stream?.resource.isLive) streams.set(handle, stream = context.attachStream(handle));
+    return stream;
   };
+}
+
+/** Who reaches each kind of memory, as DLPack tells them apart. It has no name for pages that CUDA did not lock. */
+const REACH: { readonly [K in CudaMemoryKind]?: ArrayPlace["memory"] } = {
+  ...{ device: "device", virtual: "device", imported: "device", external: "device" },
+  ...{ pinned: "host", registered: "host", managed: "managed" },
+};
+
+/** Arrays as DLPack has them in CUDA: an address, and the stream that they are used on. */
+export function arraysOf(context: Attaching, stream: Streams): Arrays {
+  return {
+    ordinal: context.device.ordinal,
+    placeOf(tensor) {
+      const memory = REACH[(tensor as CudaTensor).memory];
+      const isOfOther = cudaBlockOf(tensor.grant.allocation)?.ordinal !== context.device.ordinal;
+      if (memory === undefined || (memory === "device" && isOfOther)) return undefined;
+      return { handle: (tensor as CudaTensor).address, byteOffset: 0, memory };
+    },
+    attach: ({ handle, byteOffset }, init, options) => context.attach(handle + BigInt(byteOffset), init, options),
+    stream,
+    event: (handle) => {
+      const event = handle as CudaEvent;
+      const fn = "cudaStreamWaitEvent";
+      return context.stream.line.submitRaw(onStream(fn, (stream) => cudart()[fn](stream, event, 0)));
+    },
+  };
+}
+
+/** Pictures as FFmpeg has them in CUDA: an address for each plane. Work on its stream is waited for on the device. */
+export function nativesOf(context: Attaching, streamOf: Streams): Natives {
   return {
     handles: () => ({ context: context.cuContext, stream: context.stream.handle }),
     attach: ({ objects, planes, queue }, info, options) =>
       attaching(options, (access) =>
         allOrNothing("attaching a picture", (undo) => {
-          const work = queue === undefined ? undefined : workOn(queue || LEGACY);
+          const work = queue === undefined ? undefined : streamOf(queue || LEGACY).fence();
           const tensors = planeLayouts(info).map(({ shape, dtype, strides: [, ...inner] }, i) => {
             const { object, offset, stride } = planes[i];
             const at = layout({ shape, dtype, strides: [stride, ...inner] });

@@ -11,6 +11,7 @@ import { DMABUF } from "./dmabuf/mod.ts";
 import { EGL } from "./egl/mod.ts";
 import { FFMPEG } from "./ffmpeg/mod.ts";
 import { GSTREAMER } from "./gstreamer/mod.ts";
+import { PYTHON } from "./python/mod.ts";
 import { HOST } from "./host/mod.ts";
 import { ONNX_RUNTIME } from "./onnxruntime/mod.ts";
 import { OPENCL } from "./opencl/mod.ts";
@@ -33,6 +34,7 @@ const APIS: readonly ApiExaminer[] = [
   GSTREAMER,
   ONNX_RUNTIME,
   OPENVINO,
+  PYTHON,
 ];
 
 /** Options of {@link doctor}. */

@@ -3,7 +3,7 @@ import * as av from "../../ffi/avutil57/constants.ts";
 import { isMade } from "../core/argument.ts";
 import type { Context } from "../core/graph/context.ts";
 import { matrixNameOf, rowStrideOf } from "../core/layout/facts.ts";
-import type { AudioInfo, FrameInfo } from "../core/layout/frame_info.ts";
+import type { AudioInfo, FrameInfo, PixelsInfo } from "../core/layout/frame_info.ts";
 import { writes } from "../core/memory/access.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { type Loan, NativeLoans } from "../core/tensors/native_loans.ts";
@@ -54,7 +54,7 @@ export function lentFrame(spares: SpareFrames, frame: Frame, hardware: Hardware 
 /** A new AVFrame over a frame's memory. The caller keeps that until FFmpeg has no reference to it any more. */
 export function lend(spares: SpareFrames, frame: Frame, hardware?: Hardware): Loan<Address> {
   const { info } = frame;
-  const format = info.type === "audio" ? sampleFormatOf(info) : pixelFormatOf(info);
+  const format = info.type === "audio" ? sampleFormatOf(info) : pixelFormatOf(checks.pixelsIn(info, "frame"));
   const place = hardware === undefined ? placeInMemory(frame.planes as readonly FFmpegTensor[]) : undefined;
   return loans.lend<Tensor, Address>(frame, "frame", (blocks, undo) => {
     const fields = spares.take();
@@ -116,7 +116,7 @@ function writeFacts(fields: Fields, info: FrameInfo): void {
     fields.sample_rate = info.sampleRate;
     return;
   }
-  const { width, height, colour } = info;
+  const { width, height, colour } = checks.pixelsIn(info, "frame");
   [fields.aspect_num, fields.aspect_den] = media.sampleAspect ?? [0, 1];
   fields.width = width;
   fields.height = height;
@@ -135,7 +135,7 @@ function sampleFormatOf({ format: dtype, layout, channels }: AudioInfo): number 
   throw checks.wrong("frame", `expected at most ${av.AV_NUM_DATA_POINTERS} planes, got ${channels}.`);
 }
 
-function pixelFormatOf(info: Exclude<FrameInfo, AudioInfo>): number {
+function pixelFormatOf(info: PixelsInfo): number {
   const name = info.type === "image" ? ffmpegName(info.format) : info.format;
   const format = name === undefined ? -1 : pixelFormatNumber(name);
   if (format < 0) throw checks.wrong("frame", `FFmpeg has no format ${info.format}.`);

@@ -5,7 +5,7 @@ import { GST_BUFFER_COPY_META } from "../../ffi/gstreamer/constants.ts";
 import { GstMeta, GstMetaInfo } from "../../ffi/gstreamer/structs.ts";
 import { GstVideoRegionOfInterestMeta } from "../../ffi/gst_video/structs.ts";
 import { ArgumentError } from "../core/errors.ts";
-import type { FrameInfo } from "../core/layout/frame_info.ts";
+import type { FrameInfo, PixelsInfo } from "../core/layout/frame_info.ts";
 import { StructType } from "../core/native/struct_type.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
@@ -22,7 +22,9 @@ const TENSOR = new StructType<typeof GstGVATensorMeta>(GstGVATensorMeta, "gstrea
 const JSON_MESSAGE = new StructType<typeof GstGVAJSONMeta>(GstGVAJSONMeta, "gstreamer");
 const AUDIO_EVENT = new StructType<typeof GstGVAAudioEventMeta>(GstGVAAudioEventMeta, "gstreamer");
 
-type Picture = Exclude<FrameInfo, { readonly type: "audio" }>;
+function isPicture(info: FrameInfo): info is PixelsInfo {
+  return info.type === "image" || info.type === "picture";
+}
 type Fields = MetadataFields[string];
 type Entry = readonly [name: string, fields: Fields];
 /** The dictionaries that a meta stands for. */
@@ -95,9 +97,10 @@ interface Origin {
 const origins = new WeakMap<Metadata, Origin>();
 
 /** Gives a frame over a buffer the metadata that the buffer's metas stand for. */
-export function readMetas(held: HeldBuffer, { info, metadata }: Frame): void {
+export function readMetas(held: HeldBuffer, frame: Frame): void {
   const metas = metasIn(held.handle, false);
-  if (metas.length === 0) return;
+  if (metas.length === 0) return; // as a rule: then nothing has asked the frame for its info yet, nor its metadata
+  const { info, metadata } = frame;
   const groups: [Kind, Fields[]][] = [];
   const taken = new Set<number>();
   for (const meta of metas) {
@@ -121,14 +124,15 @@ function addIfPlain(metadata: Metadata, name: string, fields: Fields): void {
 
 /** Gives a new buffer the metas that a frame's metadata stands for, and those unknown ones that it came with. */
 export function writeMetas(buffer: Address, { info, metadata }: Frame): void {
+  if (!origins.has(metadata) && metadata.entries().next().done) return; // as a rule
   const kept = passOn(buffer, info, metadata);
   const rest = [...metadata.entries()].filter(([, fields]) => !kept.has(fields));
   const isAbout = ([name, { objectId }]: Entry, id: unknown) => name in ABOUT && id !== undefined && objectId === id;
-  const regions = info.type === "audio" ? [] : rest.filter(([name]) => name === "detection");
+  const regions = !isPicture(info) ? [] : rest.filter(([name]) => name === "detection");
   for (const [, fields] of regions) {
     addRegion(
       buffer,
-      info as Picture,
+      info as PixelsInfo,
       fields as MetadataFields["detection"],
       rest.filter((entry) => isAbout(entry, fields.id)),
     );
@@ -173,7 +177,7 @@ function isWhole(fields: readonly Fields[], entries: readonly Entry[]): boolean 
 }
 
 function isOfSize(info: FrameInfo, other: FrameInfo): boolean {
-  if (info.type === "audio" || other.type === "audio") return info.type === other.type;
+  if (!isPicture(info) || !isPicture(other)) return info.type === other.type;
   return info.width === other.width && info.height === other.height;
 }
 
@@ -220,7 +224,7 @@ function tensorOf(structure: Address, objectId?: number): Entry[] {
 
 /** A region of interest, and the structures that are attached to it. */
 function regionOf(meta: Address, info: FrameInfo, taken: Set<number>): Entry[] {
-  if (info.type === "audio") return [];
+  if (!isPicture(info)) return [];
   const { roi_type, id: given, parent_id: parentId, x, y, w, h, params } = REGION.at(meta);
   const { width, height } = info;
   let id = given;
@@ -241,7 +245,7 @@ function regionOf(meta: Address, info: FrameInfo, taken: Set<number>): Entry[] {
 
 function addRegion(
   buffer: Address,
-  { width, height }: Picture,
+  { width, height }: PixelsInfo,
   { label = "", id, parentId, ...detected }: MetadataFields["detection"],
   about: readonly Entry[],
 ): void {

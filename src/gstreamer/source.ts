@@ -9,7 +9,7 @@ import type { Undo } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { NativeKeep } from "../core/tensors/native_loans.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { capsOf, NANOSECONDS, nanoseconds } from "./caps.ts";
+import { capsOf, haveSameCaps, NANOSECONDS, nanoseconds } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
 import { assertFrame, lend } from "./lent.ts";
 import { checks, gst, gstApp } from "./library.ts";
@@ -81,7 +81,7 @@ export class Source implements UnderlyingSink<Frame> {
     const buffer = this.#keep.lend(frame, referrerOf(frame), (lent) => lend(this.#context, lent));
     try {
       this.#setTime(frame.info, buffer);
-      if (frame.info !== this.#info) this.#negotiate(this.#info = frame.info);
+      if (!haveSameCaps(frame.info, this.#info)) this.#negotiate(this.#info = frame.info);
     } catch (error) {
       unreference(buffer);
       throw error;

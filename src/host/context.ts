@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { type Fence, PromiseGate } from "../core/device/fence.ts";
-import type { Memory, MemoryTarget } from "../core/contract.ts";
+import type { Arrays, Memory, MemoryTarget } from "../core/contract.ts";
 import {
   type AlignmentReport,
   type AlignmentRule,
@@ -18,7 +18,7 @@ import type { Frame } from "../core/tensors/frame.ts";
 import { type FrameInfo, frameInfo, planeLayouts } from "../core/layout/frame_info.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { isArrayBuffer } from "../core/intrinsics.ts";
-import type { AttachOptions } from "../core/tensors/adopt.ts";
+import { attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import { assertMetadata, type Metadata } from "../core/tensors/metadata.ts";
 import { tensorOver } from "../core/tensors/over.ts";
 import { firstElement } from "../core/tensors/tensor.ts";
@@ -29,6 +29,7 @@ import { HostTensor, ownedTensor } from "./tensor.ts";
 import { addressIn, wrapBuffer, type WrapOptions, wrapPointer } from "./wrap.ts";
 import { fenceOf } from "../core/device/foreign_work.ts";
 import { NativeCallError } from "../core/errors.ts";
+import { probeEnds } from "../core/native/foreign_addresses.ts";
 
 /** How a block of host memory is placed. */
 export interface Placement {
@@ -90,6 +91,17 @@ export class HostContext extends PermanentContext<HostTensor> implements MemoryT
     import: (port, access) => port.kind === "memfd" ? importMemfd(port, access) : { handle: port.value as Address },
     tensor: (init) => new HostTensor(init),
     addressOf: firstElement,
+  };
+
+  /** Its tensors by their addresses. For DLPack. */
+  readonly arrays: Arrays = {
+    ordinal: 0,
+    placeOf: (tensor) => ({ handle: (tensor as HostTensor).address, byteOffset: 0, memory: "host" }),
+    attach: ({ handle, byteOffset }, init, options) =>
+      attaching(options, (access) => {
+        const address = (byteOffset === 0 ? handle : handle + BigInt(byteOffset)) as Address;
+        return wrapPointer(this, address, init, access === undefined ? {} : { access }, probeEnds);
+      }),
   };
 
   /** Always open. */

@@ -93,6 +93,7 @@ export function wrapPointer(
   address: Address,
   init: LayoutInit | undefined,
   options: WrapOptions,
+  probe: (address: Address, byteLength: number, api: string, argument: string) => void = probePages,
 ): HostTensor {
   const { access: wanted, keepAlive } = optionsIn(options, OPTIONS);
   const access = accessOf(wanted, "read-write");
@@ -104,7 +105,7 @@ export function wrapPointer(
   const closed = closedAt(start, made.byteLength);
   if (closed !== undefined) throw refused(closed.reason, closed.remedy);
   const known = findAllocation(start, made.byteLength);
-  if (known === undefined) probePages(start, made.byteLength);
+  if (known === undefined) probe(start, made.byteLength, "host", "pointer");
   if (writes(access)) {
     const { kind } = known?.block ?? { kind: FOREIGN };
     if (OF_OTHERS.has(kind)) probeWritable(start, made.byteLength);

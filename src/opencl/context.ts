@@ -8,7 +8,7 @@ import type { GlContext } from "../gl/port.ts";
 import type { ImportSemaphoreOptions } from "../core/device/foreign_semaphore.ts";
 import type { Line } from "../core/device/line.ts";
 import type { SemaphoreMaker } from "../core/device/line_sync.ts";
-import type { Memory, MemoryTarget, Natives } from "../core/contract.ts";
+import type { Arrays, Memory, MemoryTarget, Natives } from "../core/contract.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
@@ -94,6 +94,15 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
   readonly external: OpenCLExternalMemory;
   /** Its handles, and pictures by those of their images. For libraries in the same `cl_context`. */
   readonly natives: Natives = nativesOf(this);
+  /** Its buffers by their `cl_mem`. For DLPack: nothing names the `cl_context`, in which the consumer has to work as well. */
+  readonly arrays: Arrays = {
+    ordinal: 0,
+    placeOf(tensor) {
+      if (!(tensor instanceof OpenCLTensor)) return undefined;
+      return { handle: tensor.rawHandle, byteOffset: tensor.layout.byteOffset, memory: "device" };
+    },
+    attach: ({ handle, byteOffset }, init, options) => this.attach(handle, { ...init, byteOffset }, options),
+  };
   /** Its ports. For mappers. */
   readonly ports: Memory<OpenCLTensor>;
   /** Its work. For mappers. */

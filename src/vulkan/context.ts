@@ -5,7 +5,7 @@ import { type Names, optionsIn } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
 import type { ImportSemaphoreOptions } from "../core/device/foreign_semaphore.ts";
 import type { Line } from "../core/device/line.ts";
-import type { Memory, Natives } from "../core/contract.ts";
+import type { Arrays, Memory, Natives } from "../core/contract.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import { offerSemaphores, type SemaphoreMaker } from "../core/device/line_sync.ts";
 import { absentOf } from "../core/device/extensions.ts";
@@ -109,6 +109,15 @@ export class VulkanContext extends DeviceContext implements VulkanBase {
   readonly proofs: Proofs<VulkanBase>;
   /** Frames of its images. For libraries that work on its device. */
   readonly natives: Natives = nativesOf(this);
+  /** Its buffers by their `VkBuffer`. For DLPack: nothing names the `VkDevice`, on which the consumer has to work as well. */
+  readonly arrays: Arrays = {
+    ordinal: 0,
+    placeOf(tensor) {
+      if (!(tensor instanceof VulkanTensor)) return undefined;
+      return { handle: tensor.rawHandle.buffer, byteOffset: tensor.layout.byteOffset, memory: "device" };
+    },
+    attach: ({ handle, byteOffset }, init, options) => this.attach(handle, { ...init, byteOffset }, options),
+  };
   /** Its ports: opaque fds, dma-bufs and host pointers. For mappers. */
   readonly ports: Memory<VulkanTensor, VulkanBuffer>;
   readonly #images = new Map<VulkanFormat, VulkanImageTarget>();

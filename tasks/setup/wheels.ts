@@ -53,6 +53,28 @@ export const OPENVINO: Wheels = {
   wheels: [{ name: "openvino", version: "2026.4.1", why: "OpenVINO: openvino/libs/libopenvino_c.so, and its headers" }],
 };
 
+/** Apache Arrow, its C++ and its Python: 55 MB to download, 170 MB on the disk. */
+export const ARROW: Wheels = {
+  folder: folderOf(".arrow"),
+  wheels: [{
+    name: "pyarrow",
+    version: "26.0.1",
+    why: "the header that ffi/arrow is generated from; a client in Python",
+  }],
+};
+
+/** DLPack has no library, and Debian 12's header is of version 0.6: Apache's wheel of another library brings 1.3. */
+export const DLPACK: Wheels = {
+  folder: folderOf(".dlpack"),
+  wheels: [{ name: "apache-tvm-ffi", version: "0.1.15.post2", why: "dlpack.h, which ffi/dlpack is generated from" }],
+};
+
+/** What the tests share with Python: for the Python of this machine, whose library they open. */
+export const NUMPY: Wheels = {
+  folder: folderOf(".python/packages"),
+  wheels: [{ name: "numpy", version: "2.4.6", why: "NumPy's arrays, in the tests' own Python" }],
+};
+
 /** What the loaders of a process need to find Intel's platform beside the others; nothing where it is not set up. */
 export async function intelEnv(): Promise<Readonly<Record<string, string>>> {
   if (!await hasWheels(INTEL)) return {};

@@ -28,7 +28,7 @@ const FIXTURE: Library = {
 
 /** What signature.hpp calls a type of Deno's. */
 function native(type: Deno.NativeResultType): string {
-  return typeof type === "string" ? type.replace("size", "64").toUpperCase() : "STRUCT";
+  return typeof type === "string" ? `FFI_${type.replace("size", "64").toUpperCase()}` : "FFI_STRUCT";
 }
 
 /** Compares symbol tables with the prototypes of the headers, through C++'s own type deduction. */

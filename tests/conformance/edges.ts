@@ -5,6 +5,7 @@
  */
 import { installTap } from "../faults/tap.ts";
 import { cuda } from "./cuda.ts";
+import { dlpacks } from "./dlpack.ts";
 import { dmabufs } from "./dmabuf.ts";
 import { egls } from "./egl.ts";
 import { ffmpegs } from "./ffmpeg.ts";
@@ -34,6 +35,7 @@ const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candid
   opencv: () => opencv(),
   cuda: () => cuda(),
   dmabuf: () => dmabufs(),
+  dlpack: () => dlpacks(),
   vulkan: () => [...vulkans(), ...vulkanImages(), ...onGpu()],
   egl: () => egls(),
   vaapi: () => vaapis(),

@@ -27,6 +27,7 @@ import { FFMPEG, FFMPEG_CODEC, FFMPEG_FORMAT } from "./ffmpeg_failures.ts";
 import * as gstreamer from "./gstreamer_failures.ts";
 import { ONNXRUNTIME, ONNXRUNTIME_API, ONNXRUNTIME_BASE } from "./onnxruntime_failures.ts";
 import { OPENVINO } from "./openvino_failures.ts";
+import { PYTHON } from "./python_failures.ts";
 import { VAAPI, VAAPI_DRM } from "./vaapi_failures.ts";
 import { VULKAN, VULKAN_EXTENSIONS } from "./vulkan_failures.ts";
 import { OPENCV_CORE, OPENCV_IMGCODECS, OPENCV_IMGPROC } from "./opencv_failures.ts";
@@ -99,7 +100,9 @@ const LIBC: Failures<LibC> = {
   getpid: undefined,
   sched_yield: undefined,
   __errno_location: undefined,
+  calloc: { answer: 0n, errno: ENOMEM },
   free: undefined,
+  bsearch: undefined, // it calls what others have
   strnlen: undefined,
   dladdr: { answer: 0 },
   dlopen: undefined,
@@ -320,6 +323,9 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   onnxruntime_base: ONNXRUNTIME_BASE,
   onnxruntime_api: ONNXRUNTIME_API,
   openvino: OPENVINO,
+  gstreamer_gl: gstreamer.GL,
+  gstreamer_va: gstreamer.VA,
+  python: PYTHON,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

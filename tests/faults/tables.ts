@@ -15,12 +15,15 @@ import { SYMBOLS as FFMPEG_CODEC } from "../../ffi/avcodec59/symbols.ts";
 import { SYMBOLS as FFMPEG_FORMAT } from "../../ffi/avformat59/symbols.ts";
 import { SYMBOLS as AVHWCONTEXT } from "../../ffi/avhwcontext57/symbols.ts";
 import { SYMBOLS as FFMPEG } from "../../ffi/avutil57/symbols.ts";
+import { SYMBOLS as PYTHON } from "../../ffi/python/symbols.ts";
 import { SYMBOLS as GSTREAMER_GLIB } from "../../ffi/glib/symbols.ts";
 import { SYMBOLS as GSTREAMER_GOBJECT } from "../../ffi/gobject/symbols.ts";
 import { SYMBOLS as GSTREAMER } from "../../ffi/gstreamer/symbols.ts";
 import { SYMBOLS as GSTREAMER_APP } from "../../ffi/gst_app/symbols.ts";
 import { SYMBOLS as GSTREAMER_VIDEO } from "../../ffi/gst_video/symbols.ts";
 import { SYMBOLS as GSTREAMER_AUDIO } from "../../ffi/gst_audio/symbols.ts";
+import { SYMBOLS as GSTREAMER_GL } from "../../ffi/gst_gl/symbols.ts";
+import { SYMBOLS as GSTREAMER_VA } from "../../ffi/gst_va/symbols.ts";
 import { SYMBOLS as GSTREAMER_ALLOCATORS } from "../../ffi/gst_allocators/symbols.ts";
 import { SYMBOLS as GLES } from "../../ffi/gles/symbols.ts";
 import { SYMBOLS as GLES_EXTENSIONS } from "../../ffi/gles_extensions/symbols.ts";
@@ -81,6 +84,9 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   onnxruntime_base: ONNXRUNTIME_BASE,
   onnxruntime_api: ONNXRUNTIME_API,
   openvino: OPENVINO,
+  gstreamer_gl: GSTREAMER_GL,
+  gstreamer_va: GSTREAMER_VA,
+  python: PYTHON,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

@@ -11,6 +11,7 @@ import { hasDevice } from "../opencl/present.ts";
 import { present as hasOpenCV } from "../opencv/help.ts";
 import { missing as missingEgl } from "../egl/help.ts";
 import { missing as lackingOfGStreamer } from "../gstreamer/open.ts";
+import { lacking as lackingOfPython } from "../python/help.ts";
 import { buildFrames } from "../ffmpeg/frames.ts";
 import { LIBRARY as ONNX_RUNTIME } from "../onnxruntime/open.ts";
 import { LIBRARY as OPENVINO } from "../openvino/open.ts";
@@ -70,6 +71,8 @@ for (const topic of topics) {
     ? lackingOfOnnxRuntime
     : topic.startsWith("openvino")
     ? lackingOfOpenVINO
+    : topic.startsWith("python")
+    ? lackingOfPython()
     : topic.startsWith("cuda_sharing")
     ? sharedGpus().missing
     : undefined;

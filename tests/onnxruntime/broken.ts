@@ -1,5 +1,6 @@
 /** A program of broken_test.ts: models with wrong bytes, from one seed to another. It prints what came of each. */
 import { InteropError } from "../../mod.ts";
+import { mutated } from "../inference/mutated.ts";
 import { onnxModel } from "../inference/onnx.ts";
 import { openOnnxRuntime } from "./open.ts";
 
@@ -14,25 +15,13 @@ const MODEL = onnxModel({
   ],
 });
 
-/** A bit of it is another, or a few are, or it is cut off. */
-function mutated(seed: number): Uint8Array<ArrayBuffer> {
-  let state = seed * 2654435761 % 2 ** 32;
-  const next = (below: number) => {
-    state = (state * 1664525 + 1013904223) % 2 ** 32;
-    return Math.floor(state / 2 ** 32 * below);
-  };
-  const bytes = MODEL.slice(0, next(8) === 0 ? 1 + next(MODEL.length) : MODEL.length);
-  for (let i = next(2) * next(4); i >= 0; i--) bytes[next(bytes.length)] ^= 1 << next(8);
-  return bytes;
-}
-
 /** The most elements of an input along a dimension: a model may ask for any number. */
 const MOST = 64;
 
 function outcomeOf(seed: number): string {
   try {
     using ort = openOnnxRuntime();
-    using session = ort.compileSync(mutated(seed), { threads: 2 });
+    using session = ort.compileSync(mutated(MODEL, seed), { threads: 2 });
     using inputs = new DisposableStack();
     const given = session.inputs.map(({ name, shape, dtype }) => {
       const sizes = shape.map((n) => n === -1 ? 2 : Math.min(n, MOST));

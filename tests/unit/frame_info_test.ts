@@ -174,8 +174,8 @@ Deno.test("a picture's planes are as they are described, also of an odd size, an
   ];
   const sound = { type: "audio", format: "u8", sampleRate: 1, channels: 1, samples: 1, layout: "planar" } as const;
   for (const [media, argument] of facts) {
-    for (const  of of[info, imageInfo({ format: "GRAY8", width: 1, height: 1 }), sound]) {
-      const given = { ...of, media } as unknown as FrameInfo;
+    for (const kind of [info, imageInfo({ format: "GRAY8", width: 1, height: 1 }), sound]) {
+      const given = { ...kind, media } as unknown as FrameInfo;
       assertEquals(assertThrows(() => frameInfo(given), InteropError).argument, argument);
     }
   }
@@ -200,6 +200,22 @@ Deno.test("sound: one plane with the channels in turn, or a plane a channel", ()
   }
 });
 
+const TABLE: FrameInfo = {
+  ...{ type: "table", format: "mine", rows: 10 },
+  columns: [{ name: "x", dtype: "u8", shape: [3] }, { name: "x", dtype: "f64", shape: [] }],
+};
+
+Deno.test("a table: a plane for each column, whose first dimension is the rows", () => {
+  const planes = planeLayouts(frameInfo(TABLE)).map((plane) => [plane.shape, plane.dtype, plane.byteOffset]);
+  assertEquals(planes, [[[10, 3], "u8", 0], [[10], "f64", 32]]);
+  const { columns } = frameInfo(TABLE) as { columns: readonly { readonly shape: readonly number[] }[] };
+  assert([columns, columns[0], columns[0].shape].every(Object.isFrozen), "it is a copy that nobody changes");
+  const many = Array.from({ length: 65 }, () => ({ name: "", dtype: "u8", shape: [] }) as const);
+  for (const wrong of [{ rows: 0 }, { rows: 1.5 }, { columns: [] }, { columns: many }, { format: undefined }]) {
+    assertThrows(() => frameInfo({ ...TABLE, ...wrong } as FrameInfo), LayoutError);
+  }
+});
+
 const PICTURE: FrameInfo = {
   type: "picture",
   format: "yuv422p10le",
@@ -211,6 +227,7 @@ const INFOS: readonly FrameInfo[] = [
   imageInfo({ format: "NV12", width: 4, height: 2 }),
   PICTURE,
   { type: "audio", format: "f32", sampleRate: 8000, channels: 1, samples: 5, layout: "planar" },
+  TABLE,
 ];
 
 Deno.test("what a frame's description has besides is named, and not kept", () => {

@@ -58,7 +58,9 @@ export const libc: Library = {
     "sched_yield",
     "getpid",
     "__errno_location",
+    "calloc",
     { name: "free", address: ["ptr"] },
+    { name: "bsearch", address: ["key", "base", "compar"] },
     { name: "strnlen", address: ["string"] },
     // In libdl before glibc 2.34:
     { name: "dladdr", address: ["address"], optional: true },
@@ -111,6 +113,7 @@ export const libc: Library = {
         "LOCK_NB",
         "RTLD_NOW",
         "RTLD_NOLOAD",
+        "RTLD_GLOBAL",
         "RTLD_NODELETE",
       ],
     },

@@ -1,4 +1,5 @@
 import type { Library } from "../library.ts";
+import { arrow } from "./arrow.ts";
 import { avcodec59 } from "./avcodec59.ts";
 import { avhwcontext57 } from "./avhwcontext57.ts";
 import { avformat59 } from "./avformat59.ts";
@@ -9,12 +10,24 @@ import { cudaDriver } from "./cuda_driver.ts";
 import { cudaEgl } from "./cuda_egl.ts";
 import { cudaRuntime } from "./cuda_runtime.ts";
 import { cxxabi } from "./cxxabi.ts";
+import { dlpack } from "./dlpack.ts";
 import { dmabuf } from "./dmabuf.ts";
 import { egl, eglExtensions } from "./egl.ts";
 import { elf } from "./elf.ts";
 import { LATER_FFMPEG } from "./ffmpeg.ts";
 import { gles, glesExtensions } from "./gles.ts";
-import { glib, gobject, gstAllocators, gstApp, gstAudio, gstGva, gstreamer, gstVideo } from "./gstreamer.ts";
+import {
+  glib,
+  gobject,
+  gstAllocators,
+  gstApp,
+  gstAudio,
+  gstGl,
+  gstGva,
+  gstreamer,
+  gstVa,
+  gstVideo,
+} from "./gstreamer.ts";
 import { libc } from "./libc.ts";
 import { libcCallbacks } from "./libc_callbacks.ts";
 import { nvrtc } from "./nvrtc.ts";
@@ -30,12 +43,15 @@ import { opencvCore } from "./opencv_core.ts";
 import { opencvImgcodecs } from "./opencv_imgcodecs.ts";
 import { opencvImgproc } from "./opencv_imgproc.ts";
 import { openvino } from "./openvino.ts";
+import { python } from "./python.ts";
 import { va, vaDrm } from "./va.ts";
 import { vulkan, vulkanExtensions } from "./vulkan.ts";
 
 /** Every library that is generated: one folder of `ffi/` each. */
 export const LIBRARIES: readonly Library[] = [
+  arrow,
   cxxabi,
+  dlpack,
   dmabuf,
   elf,
   libc,
@@ -70,6 +86,7 @@ export const LIBRARIES: readonly Library[] = [
   avformat59,
   ...LATER_FFMPEG,
   openvino,
-  ...[glib, gobject, gstreamer, gstApp, gstVideo, gstAudio, gstGva, gstAllocators],
+  python,
+  ...[glib, gobject, gstreamer, gstApp, gstVideo, gstAudio, gstGva, gstAllocators, gstGl, gstVa],
   ...[onnxruntime, onnxruntimeBase, onnxruntimeApi],
 ];

@@ -1,5 +1,5 @@
 import { Printed, withFacts } from "../printed.ts";
-import type { Memory, MemoryTarget, Natives } from "../contract.ts";
+import type { Arrays, Memory, MemoryTarget, Natives } from "../contract.ts";
 import type { DeviceId } from "../device/device_id.ts";
 import type { Mapped } from "../tensors/mapped.ts";
 import type { Kind, Resource } from "../life/resource.ts";
@@ -25,6 +25,8 @@ export interface Context extends Disposable {
   readonly edges?: readonly Mapper[];
   /** Its pictures by native handles, for libraries that work in the same context. Left out where there are none. */
   readonly natives?: Natives;
+  /** Its tensors by native handles, for libraries that name devices by numbers: DLPack. Left out where there are none. */
+  readonly arrays?: Arrays;
   /** Counts bytes that a map copied on request. */
   countCopied?(bytes: number): void;
 }

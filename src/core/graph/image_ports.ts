@@ -21,6 +21,7 @@ export const IMAGES: Manner<Described> = {
   subjectOf: (source) => source,
   refuse({ info, planes }, target) {
     if (info?.type === "audio") return { reason: "this edge takes images, and the frame is sound." };
+    if (info?.type === "table") return { reason: "this edge takes images, and the frame is a table." };
     if (info?.type === "picture") {
       return {
         reason: `this edge takes images of samepage's formats, and ${info.format} is not one of them.`,

@@ -287,8 +287,35 @@ export interface AudioInfo {
   readonly media?: MediaFacts;
 }
 
+/** A column of a {@link TableInfo}. */
+export interface Column {
+  /** What it is called; two columns may have one name. */
+  readonly name: string;
+  /** The type of one element. */
+  readonly dtype: DType;
+  /** The shape of what it holds for each row; `[]` for one element. */
+  readonly shape: readonly number[];
+}
+
+/** What a frame of columns is: each is a plane, whose first dimension is the rows. */
+export interface TableInfo {
+  /** Distinguishes it from pictures and sound. */
+  readonly type: "table";
+  /** Whose table it is: `"arrow"`. */
+  readonly format: string;
+  /** How many rows. */
+  readonly rows: number;
+  /** The columns, in order. */
+  readonly columns: readonly Column[];
+  /** What its maker knows of it besides. */
+  readonly media?: MediaFacts;
+}
+
+/** A frame of pixels, and not of anything else. */
+export type PixelsInfo = ImageInfo | PictureInfo;
+
 /** What a frame is. */
-export type FrameInfo = ImageInfo | PictureInfo | AudioInfo;
+export type FrameInfo = ImageInfo | PictureInfo | AudioInfo | TableInfo;
 
 const MOST_PLANES = 64;
 
@@ -364,6 +391,8 @@ const COMMON = { type: true, format: true, media: true };
 const PIXELS = { ...COMMON, width: true, height: true, colour: true };
 const IMAGE: Names<ImageInfo> = { ...PIXELS, fourcc: true, modifier: true };
 const PICTURE: Names<PictureInfo> = { ...PIXELS, planes: true };
+const TABLE: Names<TableInfo> = { ...COMMON, rows: true, columns: true };
+const COLUMN: Names<Column> = { name: true, dtype: true, shape: true };
 const AUDIO: Names<AudioInfo> = { ...COMMON, sampleRate: true, channels: true, samples: true, layout: true };
 
 /**
@@ -376,6 +405,7 @@ export function frameInfo(given: FrameInfo): FrameInfo {
   const info = { ...object(given, "info") };
   if (info.type === "image") return image(optionsIn(info, IMAGE, "info"));
   if (info.type === "picture") return picture(optionsIn(info, PICTURE, "info"));
+  if (info.type === "table") return table(optionsIn(info, TABLE, "info"));
   if (info.type !== "audio" || (info.layout !== "interleaved" && info.layout !== "planar")) {
     throw new LayoutError('info: expected an image, or "interleaved" or "planar" audio.', {
       api: "core",
@@ -413,6 +443,23 @@ function picture(info: PictureInfo): PictureInfo {
   return Object.freeze(
     withJson({ ...info, planes: Object.freeze(planes), ...colourIn(info.colour), ...mediaIn(info.media) }),
   );
+}
+
+function table(info: TableInfo): TableInfo {
+  const { format, rows, columns: given } = info;
+  if (typeof format !== "string" || !Array.isArray(given) || given.length > MOST_PLANES) {
+    const what = `info: expected whose table it is, and at most ${MOST_PLANES} columns.`;
+    throw new LayoutError(what, { api: "core", argument: "info" });
+  }
+  whole(rows, "rows", 1);
+  whole(given.length, "columns.length", 1);
+  const columns = Array.from(given, (column: Column, i) => {
+    const { name, dtype, shape } = optionsIn(column, COLUMN, `columns[${i}]`);
+    if (typeof name !== "string") throw unexpected(`columns[${i}].name`, "a string", name);
+    const of = layout({ shape, dtype }); // checked, and copied
+    return Object.freeze({ name, dtype: of.dtype, shape: of.shape });
+  });
+  return Object.freeze(withJson({ ...info, columns: Object.freeze(columns), ...mediaIn(info.media) }));
 }
 
 const COLOURS: { readonly [N in keyof Colour]-?: readonly NonNullable<Colour[N]>[] } = {
@@ -478,7 +525,7 @@ export function planeLayouts(info: FrameInfo, rowAlign: number = 1): readonly La
 }
 
 function placedPlanes(info: FrameInfo, rowAlign: number): readonly Layout[] {
-  const planes = info.type === "audio" ? audioPlanes(info) : picturePlanes(info, rowAlign);
+  const planes = PLANES[info.type](info as never, rowAlign);
   let next = 0;
   return planes.map((plane) => {
     const placed = moved(plane, Math.ceil(next / sizeOf(plane.dtype)) * sizeOf(plane.dtype));
@@ -519,7 +566,16 @@ function endOf({ byteOffset, byteLength }: Layout): number {
   return byteOffset + byteLength;
 }
 
-function picturePlanes(info: ImageInfo | PictureInfo, rowAlign: number): Layout[] {
+const PLANES: {
+  readonly [T in FrameInfo["type"]]: (info: FrameInfo & { readonly type: T }, rowAlign: number) => Layout[];
+} = {
+  image: picturePlanes,
+  picture: picturePlanes,
+  audio: audioPlanes,
+  table: ({ rows, columns }) => columns.map(({ shape, dtype }) => layout({ shape: [rows, ...shape], dtype })),
+};
+
+function picturePlanes(info: PixelsInfo, rowAlign: number): Layout[] {
   const planes: readonly (PicturePlane | PlaneFormat)[] = info.type === "image"
     ? IMAGE_FORMATS[info.format].planes
     : info.planes;

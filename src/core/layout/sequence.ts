@@ -19,6 +19,7 @@ export function assertSameKind(checks: Checks, given: FrameInfo, first: FrameInf
 }
 
 function kindInWords(info: FrameInfo): string {
+  if (info.type === "table") return `${info.format} of ${info.columns.length} columns`;
   if (info.type !== "audio") return `${info.format} of ${info.width} × ${info.height}`;
   const { format, layout, channels, sampleRate } = info;
   return `${layout} ${format} of ${channels} channels, ${sampleRate} samples a second`;

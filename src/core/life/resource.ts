@@ -311,6 +311,12 @@ export class Resource extends Printed {
     driveInBackground(this);
   }
 
+  /** The same, but nothing waits in the background: who uses the bytes next, or ends an owner, looks whether it is over. */
+  returnAfter(fence: Fence): void {
+    this.usedBy(fence);
+    begin(this);
+  }
+
   /** Ends it (an intermediate: what it was made for) from a finalizer: in the background, with a warning. */
   finalize(): void {
     if (this.state === "live" && this.#madeFor !== undefined) return this.#madeFor.finalize();

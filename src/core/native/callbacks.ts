@@ -155,11 +155,19 @@ function assertClearsAWord(): void {
 const addresses = new Map<string, Address>();
 
 /** The address of one of them, or of another function of the C library. */
-export function callbackAddress(name: CallbackName | "atoi"): Address {
+export function callbackAddress(name: CallbackName | "atoi" | "free"): Address {
   let address = addresses.get(name);
   if (address !== undefined) return address;
   address = libc().dlsym?.(NULL, cString(name)) || undefined; // RTLD_DEFAULT: it is loaded, as all of the C library is
   if (address === undefined) throw new InteropError(`This C library has no ${name}.`, { api: "libc", fn: "dlsym" });
   addresses.set(name, address);
   return address;
+}
+
+/**
+ * Calls a function of other code by its address, `void (*)(void *argument)`, in a twentieth of the time that Deno takes for
+ * that. The C library calls the comparison of a search in a list of one element once: the argument is what it looks for.
+ */
+export function callAt(fn: Address, argument: Address): void {
+  libc().bsearch(argument, argument, 1n, 1n, fn);
 }

@@ -132,7 +132,7 @@ export function probePages(
 }
 
 /**
- * The same for a native object of at most a page, with less work: programs receive one after another.
+ * The same for a native object of at most two pages, with less work: programs receive one after another.
  * @throws {ArgumentError} as {@link probePages}.
  */
 export function probeObject(address: Address, byteLength: number, api: string, argument: string): void {
@@ -140,6 +140,38 @@ export function probeObject(address: Address, byteLength: number, api: string, a
   const isOnePage = (address & PAGE_BITS) === (end - 1n & PAGE_BITS);
   if (isReadable(address) && (isOnePage || isReadable(end - MASK_BYTES as Address))) return;
   probePages(address, byteLength, api, argument);
+}
+
+/**
+ * A text at an address that others gave, without a read past its end.
+ * @throws {ArgumentError} as {@link probePages}, and for a text of more than `most` bytes.
+ */
+export function probeText(address: Address, most: number, api: string, argument: string): string {
+  for (let length = 0; length <= most;) {
+    const at = address + BigInt(length) as Address;
+    probeObject(at, 1, api, argument);
+    const room = PAGE - Number(at % BigInt(PAGE));
+    const found = Number(libc().strnlen(at, BigInt(room)));
+    length += found;
+    if (found < room && length <= most) return length === 0 ? "" : new TextDecoder().decode(copyOf(address, length));
+  }
+  throw new ArgumentError(`${argument}: it has more than ${most} bytes.`, { api, argument });
+}
+
+/** A copy of so many bytes, which can be read. */
+export function copyOf(address: Address, byteLength: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(byteLength);
+  libc().memcpy(bytes, address, BigInt(byteLength));
+  return bytes;
+}
+
+/**
+ * The same as {@link probePages} for a range of whose length its owner is sure: only its first and last page are read.
+ * @throws {ArgumentError} as {@link probePages}.
+ */
+export function probeEnds(address: Address, byteLength: number, api: string, argument: string): void {
+  probeObject(address, byteLength, api, argument);
+  if (isVacant(address, byteLength)) probePages(address, byteLength, api, argument);
 }
 
 const PAGE_BITS = ~BigInt(PAGE - 1);
@@ -162,10 +194,9 @@ function isReadable(address: Address): boolean {
  * @throws {ArgumentError} if a page is read-only.
  */
 export function probeWritable(address: Address, byteLength: number): void {
-  const page = BigInt(PAGE);
-  const last = (address + BigInt(byteLength) - 1n) / page * page;
-  const isWritable = (at: bigint) => libc().madvise(at as Address, page, MADV_POPULATE_WRITE) === 0;
-  if (!isWritable(address / page * page) || !isWritable(last)) assertWritable(address, byteLength);
+  const [first, last] = [address & PAGE_BITS, address + BigInt(byteLength) - 1n & PAGE_BITS];
+  const isWritable = (at: bigint) => libc().madvise(at as Address, BigInt(PAGE), MADV_POPULATE_WRITE) === 0;
+  if (!isWritable(first) || (last !== first && !isWritable(last))) assertWritable(address, byteLength);
 }
 
 /** The same by the kernel's list of mappings alone, which touches no page. */

@@ -42,7 +42,7 @@ export interface FrameInit<P extends Tensor> extends MappedInit {
   readonly planes: readonly PlacedPlane[] | ((frame: Frame<P>) => readonly P[]);
 }
 
-/** A frame in JSON: what it is, without its bytes. A picture has `width` and `height`, sound has the others. */
+/** A frame in JSON: what it is, without its bytes. A picture has `width` and `height`, a table `rows`, sound the others. */
 export interface FrameJson {
   /** The kind of memory: `"host"`. */
   readonly kind: string;
@@ -58,6 +58,8 @@ export interface FrameJson {
   readonly samples?: number;
   /** Samples a second. */
   readonly sampleRate?: number;
+  /** Rows of a table. */
+  readonly rows?: number;
   /** Bytes of all planes. */
   readonly byteLength: number;
   /** Its planes. */
@@ -237,10 +239,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
   /** What `JSON.stringify` makes of it: its kind of memory, format, size and planes. */
   override toJSON(): FrameJson {
     const { target: { kind }, info, byteLength, planes } = this;
-    const size = info.type === "audio"
-      ? { channels: info.channels, samples: info.samples, sampleRate: info.sampleRate }
-      : { width: info.width, height: info.height };
-    return { kind, format: info.format, ...size, byteLength, planes: planes.map((plane) => plane.toJSON()) };
+    return { kind, format: info.format, ...sizeOf(info), byteLength, planes: planes.map((plane) => plane.toJSON()) };
   }
 
   /** Its planes: work in flight on one of them is in flight on the frame. A plane that was never made has no work. */
@@ -290,8 +289,15 @@ function partOf(whole: Resource, { grant, start, end }: Pick<PlacedPlane, "grant
   return new Resource({ name, grants: [grant.facet(start, end, name)], owners: [whole] });
 }
 
-/** `1920 × 1080`, or `2 channels of 48000 samples`. */
+function sizeOf(info: FrameInfo): Partial<FrameJson> {
+  if (info.type === "audio") return { channels: info.channels, samples: info.samples, sampleRate: info.sampleRate };
+  if (info.type === "table") return { rows: info.rows };
+  return { width: info.width, height: info.height };
+}
+
+/** `1920 × 1080`, `2 channels of 48000 samples`, or `3 columns of 100 rows`. */
 function sizeInWords(info: FrameInfo): string {
+  if (info.type === "table") return `${info.columns.length} columns of ${info.rows} rows`;
   if (info.type !== "audio") return `${info.width} × ${info.height}`;
   return `${info.channels} channels of ${info.samples} samples`;
 }

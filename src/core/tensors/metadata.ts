@@ -306,7 +306,7 @@ export interface Region {
 
 /** The detections of a picture, in pixels. */
 export function regionsOf(info: FrameInfo, metadata: Metadata): readonly Region[] {
-  if (info.type === "audio") return [];
+  if (info.type === "audio" || info.type === "table") return [];
   const { width: across, height: down } = info;
   return metadata.all("detection").map((detection) => {
     const { id, xMin, yMin, xMax, yMax } = detection;

@@ -49,6 +49,7 @@ export class NativeLoans {
    * Has native code make an object over a tensor or a frame. Work in flight is over before that; for other loans of the
    * same memory the library itself has an order. Whoever calls this keeps the memory until the flags are set: `usedBy`.
    *
+   * @param blocks the planes that come back together: those of one block of memory, unless given
    * @param make makes the object. What it puts on the list is undone where it fails: that gives the references back
    * @throws {DisposedError} if it was disposed.
    * @throws {AccessError} if its bytes are lent, or work on them waits for a promise.
@@ -57,13 +58,13 @@ export class NativeLoans {
     given: T | Frame<T>,
     argument: string,
     make: (blocks: readonly LoanedBlock<T>[], undo: Undo) => R,
+    blocks: readonly (readonly T[])[] = byBlock(planesOf(given)),
   ): Loan<R> {
     const { access, resource: { name } } = given;
     given.assertUsable(access);
     eachConflict([{ tensor: given, access, argument }], (line, mark) => {
       if (!this.#lends(line)) line.block(mark);
     });
-    const blocks = byBlock(planesOf(given));
     return allOrNothing(`lending to ${this.#library}`, (undo) => {
       const flags = blocks.map(() => {
         const flag = new NativeFlag({ name: `${this.#library}'s references to ${name}` });
@@ -103,7 +104,7 @@ interface Kept {
 }
 
 /**
- * The frames that one object of native code has references to: an encoder, or another sink that is given bytes of a program's
+ * The tensors and frames that one object of native code has references to: an encoder, or another sink that is given bytes of a program's
  * and keeps them until it is done. They can be read meanwhile, and not written. For backends.
  */
 export class NativeKeep<T extends Tensor> {
@@ -122,18 +123,18 @@ export class NativeKeep<T extends Tensor> {
   }
 
   /**
-   * Lends a frame for as long as there are references.
+   * Lends a tensor or a frame for as long as there are references.
    *
    * @param refer takes a reference to memory of the library's, which lasts until the list is undone: then the program's frame
    * may end before. Undefined for other memory, which has to stay
-   * @param make makes the object over the frame that is lent
+   * @param make makes the object over what is lent
    */
-  lend<R>(frame: Frame<T>, refer: ((undo: Undo) => void) | undefined, make: (frame: Frame<T>) => Loan<R>): R {
+  lend<M extends T | Frame<T>, R>(given: M, refer: ((undo: Undo) => void) | undefined, make: (given: M) => Loan<R>): R {
     const undo: Undo = [];
-    const { object, flags } = allOrNothing("handing over a frame", () => {
-      const lent = frame.borrow("read");
+    const { object, flags } = allOrNothing(`handing over ${given.name}`, () => {
+      const lent = given.borrow("read") as M;
       undo.push(() => lent[Symbol.dispose]());
-      for (const { resource } of [lent, ...lent.planes]) resource.remedy = this.#remedy;
+      for (const { resource } of [lent, ...planesOf<T>(lent)]) resource.remedy = this.#remedy;
       if (refer === undefined) undo.push(lent.resource.hold());
       else refer(undo);
       const loan = make(lent);

@@ -221,7 +221,8 @@ export class CudaStreamProducer<F extends CudaStreamFrame = Frame<CudaTensor>> e
     if (info.type === "image" && info.format === format && info.width === width && info.height === height) {
       return planes;
     }
-    const what = info.type === "audio" ? "sound" : `${info.format} of ${info.width}×${info.height}`;
+    const pixels = info.type === "audio" ? undefined : checks.pixelsIn(info, "frame");
+    const what = pixels === undefined ? "sound" : `${pixels.format} of ${pixels.width}×${pixels.height}`;
     throw checks.unfit("frame", `expected ${format} of ${width}×${height}, got ${what}.`, undefined, PRESENT);
   }
 }

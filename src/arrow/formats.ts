@@ -1,0 +1,46 @@
+import { ARROW_DEVICE_CPU, ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA_HOST } from "../../ffi/arrow/constants.ts";
+import { ARROW_DEVICE_CUDA_MANAGED } from "../../ffi/arrow/constants.ts";
+import type { ArrayPlace } from "../core/contract.ts";
+import { Checks } from "../core/checks.ts";
+import type { DType } from "../core/layout/dtype.ts";
+
+export const checks: Checks = new Checks("arrow");
+
+/** Arrow's format strings of elements. */
+export const FORMATS: Readonly<Record<DType, string>> = {
+  ...{ u8: "C", i8: "c", u16: "S", i16: "s", f16: "e", u32: "I" },
+  ...{ i32: "i", f32: "f", u64: "L", i64: "l", f64: "g" },
+};
+
+/** What the bytes are in other formats, by how those begin: no tensor has such elements. */
+export const OTHERS: Readonly<Record<string, string>> = {
+  ...{ n: "nulls", b: "booleans, which are single bits", d: "decimals", w: "binaries of a fixed size" },
+  ...{ u: "texts", U: "texts", vu: "texts", z: "binaries", Z: "binaries", vz: "binaries" },
+  ...{ td: "dates", tt: "times", ts: "timestamps", tD: "durations", ti: "intervals" },
+  ...{ "+l": "lists of varying length", "+L": "lists of varying length", "+vl": "lists of varying length" },
+  ...{ "+vL": "lists of varying length", "+m": "maps", "+u": "a union", "+r": "runs", "+s": "structs within structs" },
+};
+
+/** The memory that a device type stands for: an API, and who reaches it. */
+interface Device {
+  readonly type: number;
+  readonly api: string;
+  readonly memory: ArrayPlace["memory"];
+}
+
+export const DEVICES: readonly Device[] = [
+  { type: ARROW_DEVICE_CPU, api: "host", memory: "host" },
+  { type: ARROW_DEVICE_CUDA, api: "cuda", memory: "device" },
+  { type: ARROW_DEVICE_CUDA_HOST, api: "cuda", memory: "host" },
+  { type: ARROW_DEVICE_CUDA_MANAGED, api: "cuda", memory: "managed" },
+];
+
+/** The number of the device that is not one of several: the CPU. */
+export const NO_NUMBER = -1n;
+
+/** The keys of an extension type in a schema's metadata, and the one that is a tensor's. */
+export const [EXTENSION, ABOUT, TENSOR] = [
+  "ARROW:extension:name",
+  "ARROW:extension:metadata",
+  "arrow.fixed_shape_tensor",
+] as const;

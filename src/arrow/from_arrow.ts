@@ -1,0 +1,152 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import { ARROW_DEVICE_CPU } from "../../ffi/arrow/constants.ts";
+import { ArrowArray, ArrowDeviceArray, ArrowSchema, readArrowDeviceArray } from "../../ffi/arrow/structs.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
+import type { Fence } from "../core/device/fence.ts";
+import { contextOn } from "../core/device/device_on.ts";
+import type { Arrays } from "../core/contract.ts";
+import type { Context } from "../core/graph/context.ts";
+import type { TableInfo } from "../core/layout/frame_info.ts";
+import { allOrNothing, newUndo, type Undo, undoAll } from "../core/life/undo.ts";
+import { type Access, accessOf } from "../core/memory/access.ts";
+import { copyOf, probeObject } from "../core/native/foreign_addresses.ts";
+import { viewAt } from "../core/native/pin.ts";
+import { Frame } from "../core/tensors/frame.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
+import { checks, DEVICES, NO_NUMBER } from "./formats.ts";
+import { OwnedStructs } from "./owned_structs.ts";
+import { readArray, type ReadColumn } from "./read.ts";
+
+/** Options of {@link fromArrow}. */
+export interface FromArrowOptions {
+  /** Where the tensors may be: `host`, and CUDA contexts, of which the array's device is taken. */
+  readonly contexts: readonly Context[];
+  /** True if the array is an `ArrowDeviceArray`, which says on which device it is. */
+  readonly device?: boolean;
+  /**
+   * How it may be used; `"read"` by default, because Arrow's arrays are not to change. Pass `"read-write"` if their producer
+   * lets you write them.
+   */
+  readonly access?: Access;
+}
+
+const OPTIONS: Names<FromArrowOptions> = { contexts: true, device: true, access: true };
+
+/**
+ * A tensor over an array of other code's, in place, or a frame over a record batch, whose planes are its columns: by an
+ * `ArrowSchema` and an `ArrowArray` (Arrow's C data interface). Both structs are moved: once this returns, the caller's are
+ * released, and the producer's release function runs when the last tensor has ended, after all work. Where this throws,
+ * both are still the caller's.
+ *
+ * Numbers can be shared, lists of a fixed size of them, and the extension type arrow.fixed_shape_tensor.
+ *
+ * @param schema the address of the `ArrowSchema`
+ * @param array the address of the `ArrowArray`, or with `device` of the `ArrowDeviceArray`
+ * @throws {ArgumentError} for what cannot be read, contradicts itself, has nulls, or elements that no tensor has; for a
+ * device that no context here has; for wrong options.
+ * @throws {LayoutError} for elements that are not aligned, and for more than a tensor can have.
+ * @throws {DisposedError} if a context was disposed.
+ * @throws {NativeCallError} if there is no memory.
+ *
+ * @example
+ * ```ts
+ * import { host } from "@samepage/interop";
+ * import { fromArrow, toArrow } from "@samepage/interop/arrow";
+ *
+ * using samples = host.wrap(new Int16Array([1, 2, 3]));
+ * using theirs = toArrow(samples); // by another library, as a rule
+ * using tensor = fromArrow(theirs.schema, theirs.array, { contexts: [host] });
+ * console.log(host.is(tensor) && tensor.view({ access: "read" })); // Int16Array(3) [ 1, 2, 3 ]
+ * ```
+ */
+export function fromArrow(schema: bigint, array: bigint, options: FromArrowOptions): Tensor | Frame {
+  const { contexts, device = false, access } = optionsIn(options, OPTIONS);
+  checks.assertBoolean(device, "device");
+  const wanted = accessOf(access, "read");
+  if (!Array.isArray(contexts)) throw checks.wrongKind("contexts", "an array of contexts", contexts);
+  const all = checks.itemsIn<Context>(contexts, "contexts").map((context) => contextOn(checks, context));
+  const [type, data] = [checks.handleIn<Address>(schema, "schema"), checks.handleIn<Address>(array, "array")];
+  const read = readArray(type, data);
+  const said = device ? deviceAt(data) : THE_CPU;
+  const { arrays, memory } = deviceIn(all, said);
+  return allOrNothing("attaching an Arrow array", (undo) => {
+    const structs = newUndo();
+    const owned = new OwnedStructs(structs);
+    undo.push(() => undoAll(structs, "releasing an Arrow array"));
+    const drop = dropping(structs, read.columns.length + 1); // the last hold is this function's
+    const work = workBehind(arrays, said.sync_event);
+    const tensors = read.columns.map(({ address, layout }) => {
+      const tensor = arrays.attach({ handle: address, byteOffset: 0, memory }, layout, {
+        access: wanted,
+        owner: drop,
+        ...work,
+      });
+      undo.push(() => tensor[Symbol.dispose]());
+      return tensor;
+    });
+    const made = read.isBatch ? Frame.of(tensors, tableOf(read.columns)) : tensors[0];
+    take(owned, "array", data, ArrowArray);
+    take(owned, "schema", type, ArrowSchema);
+    drop();
+    return made;
+  });
+}
+
+const THE_CPU = { device_type: ARROW_DEVICE_CPU, device_id: NO_NUMBER, sync_event: NULL };
+
+/** Releases the structs when it was called so many times. It is apart: the owner of a tensor must not reach it. */
+function dropping(structs: Undo, holds: number): () => void {
+  let held = holds;
+  return () => void (--held === 0 && undoAll(structs, "releasing an Arrow array"));
+}
+
+/** Moves a struct: what its release function is called with from now on. */
+function take(
+  owned: OwnedStructs,
+  which: "schema" | "array",
+  address: Address,
+  { size, fields: { release } }: typeof ArrowSchema | typeof ArrowArray,
+): void {
+  owned.set(which, copyOf(address, size));
+  const view = viewAt(address, size, "arrow");
+  view.setBigUint64(release.offset, NULL, true);
+  view.buffer.transfer(0); // the struct is the caller's
+}
+
+function deviceAt(array: Address) {
+  probeObject(array, ArrowDeviceArray.size, "arrow", "array");
+  return readArrowDeviceArray(new DataView(copyOf(array, ArrowDeviceArray.size).buffer), 0);
+}
+
+/** The producer's work, which lies behind an event: a CUDA array points to a `cudaEvent_t`. */
+function workBehind({ event }: Arrays, sync: Address): { readonly after?: Fence } {
+  if (sync === NULL) return {};
+  if (event === undefined) throw checks.wrong("array", "its sync_event is not null, and its device has no events.");
+  probeObject(sync, 8, "arrow", "array");
+  const [handle] = new BigUint64Array(copyOf(sync, 8).buffer);
+  return { after: event(checks.handleIn(handle, "array")) };
+}
+
+/** The context that a device's memory belongs to, and who reaches it. @throws {ArgumentError} if there is none. */
+function deviceIn(
+  contexts: readonly Context[],
+  { device_type, device_id }: Pick<ArrowDeviceArray, "device_type" | "device_id">,
+) {
+  const device = DEVICES.find(({ type }) => type === device_type);
+  if (device === undefined) throw checks.wrong("array", `no memory here is of Arrow's device type ${device_type}.`);
+  const { api, memory } = device;
+  for (const { api: its, arrays } of contexts) {
+    if (its === api && arrays !== undefined && (api === "host" || BigInt(arrays.ordinal) === device_id)) {
+      return { arrays, memory };
+    }
+  }
+  const which = api === "host" ? "of the host" : `of ${api}'s device ${device_id}`;
+  throw checks.wrong("contexts", `the array is memory ${which}, and no context is.`, "Pass that context.");
+}
+
+function tableOf(columns: readonly ReadColumn[]): TableInfo {
+  return {
+    ...{ type: "table", format: "arrow", rows: columns[0].layout.shape[0] },
+    columns: columns.map(({ name, layout: { dtype, shape: [, ...shape] } }) => ({ name, dtype, shape })),
+  };
+}

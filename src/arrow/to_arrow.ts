@@ -1,0 +1,237 @@
+import type { Address } from "../../ffi/address.ts";
+import { ArrowArray, ArrowDeviceArray, ArrowSchema } from "../../ffi/arrow/structs.ts";
+import { ARROW_FLAG_NULLABLE } from "../../ffi/arrow/constants.ts";
+import { isMade, type Names, optionsIn } from "../core/argument.ts";
+import { isContiguous } from "../core/layout/layout.ts";
+import { registerLater, type Registration, unregister } from "../core/life/finalizers.ts";
+import { Resource } from "../core/life/resource.ts";
+import { allOrNothing, newUndo, type Undo, undoAll } from "../core/life/undo.ts";
+import { Printed, withFacts } from "../core/printed.ts";
+import { Frame, planesOf } from "../core/tensors/frame.ts";
+import { Tensor } from "../core/tensors/tensor.ts";
+import { loadFunctions } from "../guard/functions.ts";
+import { assertMachine } from "../guard/machine.ts";
+import { Draft, type Word } from "./draft.ts";
+import { ABOUT, checks, DEVICES, EXTENSION, FORMATS, NO_NUMBER, TENSOR } from "./formats.ts";
+import { keep, loans } from "./lent.ts";
+import { OwnedStructs } from "./owned_structs.ts";
+import { releaseCode } from "./release_code.ts";
+
+/** Options of {@link toArrow}. */
+export interface ToArrowOptions {
+  /**
+   * How an array of several dimensions is described: as lists of a fixed size within each other (`"list"`, which every
+   * library knows), or as Arrow's extension type for tensors (`"tensor"`, arrow.fixed_shape_tensor). `"list"` by default.
+   */
+  readonly as?: "list" | "tensor";
+  /** The names of a frame's columns: those of its table, or `"0"`, `"1"`, … by default. */
+  readonly names?: readonly string[];
+}
+
+const OPTIONS: Names<ToArrowOptions> = { as: true, names: true };
+const KINDS = { list: true, tensor: true };
+
+/** What an array is, and where its bytes are: a node of both trees. */
+interface Node {
+  readonly name: string;
+  readonly format: string;
+  readonly metadata?: Uint8Array;
+  readonly length: number;
+  readonly buffers: readonly bigint[];
+  readonly children: readonly Node[];
+}
+
+/**
+ * An `ArrowSchema` and an `ArrowArray` over a tensor's bytes, or over a frame's as the columns of a record batch: Arrow's C
+ * data interface, for any library in this process. A consumer moves the structs, and may release them on any thread. The
+ * bytes are lent for reading until then: nothing can write them, and the tensor's end waits in the background.
+ *
+ * @param given a contiguous tensor or frame of the host's memory, or of CUDA's
+ * @throws {ArgumentError} for what is neither, other kinds of memory, and wrong options.
+ * @throws {LayoutError} for rows with gaps, and columns of several lengths.
+ * @throws {AccessError} if the bytes are lent for writing, or work on them waits for a promise.
+ * @throws {DisposedError} if it was disposed.
+ * @throws {NativeCallError} if there is no memory.
+ * @throws {InteropError} on machines that are not x86-64.
+ *
+ * @example
+ * ```ts
+ * import { host } from "@samepage/interop";
+ * import { fromArrow, toArrow } from "@samepage/interop/arrow";
+ *
+ * using tensor = host.allocate({ shape: [4, 2], dtype: "f32" });
+ * using arrow = toArrow(tensor); // arrow.schema and arrow.array are addresses for a consumer
+ * using again = fromArrow(arrow.schema, arrow.array, { contexts: [host] });
+ * console.log(`${again}`, again.access); // host tensor [4,2] f32 read
+ * ```
+ */
+export function toArrow(given: Tensor | Frame, options: ToArrowOptions = {}): ArrowExport {
+  if (!isMade<Tensor>(given, Tensor) && !isMade<Frame>(given, Frame)) {
+    throw checks.wrongKind("given", "a tensor or a frame", given, "host.wrap() makes a tensor of an array, in place.");
+  }
+  const { as = "list", names } = optionsIn(options, OPTIONS);
+  checks.nameIn(as, KINDS, "as");
+  const code = releaseFunctions();
+  return keep.lend(given, undefined, (lent) => {
+    const { addresses, ...device } = placesOf(planesOf<Tensor>(lent));
+    const root = rootOf(lent, addresses, as, names);
+    return loans.lend<Tensor, ArrowExport>(lent, "given", ([notice], undo) => {
+      const left = countOf(root);
+      const [schemas, arrays] = [new Draft(left), new Draft(left, notice)];
+      const roots = [writeSchema(schemas, root, code.schema), writeArray(arrays, root, code.array, device)];
+      const structs = newUndo();
+      const made = allOrNothing("describing a tensor for Arrow", (blocks) => {
+        const [schema, array] = [schemas.done(blocks), arrays.done(blocks)];
+        const made = new OwnedStructs(structs);
+        made.set("schema", schema.subarray(roots[0], roots[0] + ArrowSchema.size));
+        made.set("array", array.subarray(roots[1], roots[1] + ArrowDeviceArray.size));
+        return made; // their release frees the blocks
+      });
+      undo.push(() => undoAll(structs, "releasing"));
+      return new ArrowExport(made, device.device_type, `${given.name} for Arrow`, structs);
+    }, [planesOf<Tensor>(lent)]);
+  });
+}
+
+let functions: Record<"schema" | "array", Address> | undefined;
+
+function releaseFunctions() {
+  if (functions !== undefined) return functions;
+  assertMachine("What releases the structs of toArrow()", { api: "arrow", fn: "toArrow" });
+  return functions = loadFunctions("arrow-release", {
+    schema: releaseCode(ArrowSchema),
+    array: releaseCode(ArrowArray),
+  });
+}
+
+/** The device of all planes, and where each begins. @throws {ArgumentError} for memory that Arrow has no name for. */
+function placesOf(planes: readonly Tensor[]) {
+  const { target: { kind, context: { api, arrays } } } = planes[0];
+  const places = planes.map((plane) => arrays?.placeOf(plane));
+  const device = DEVICES.find((one) => one.api === api && places.every((place) => place?.memory === one.memory));
+  if (device === undefined) {
+    throw checks.wrong("given", `Arrow has no device for memory of ${kind}.`, "Map it first: graph.map(tensor, host).");
+  }
+  return {
+    device_type: device.type,
+    device_id: api === "host" ? NO_NUMBER : BigInt(arrays!.ordinal),
+    addresses: places.map((place) => place!.handle + BigInt(place!.byteOffset)),
+  };
+}
+
+function rootOf(given: Tensor | Frame, addresses: readonly bigint[], as: "list" | "tensor", names: unknown): Node {
+  const planes = planesOf<Tensor>(given);
+  if (!(given instanceof Frame)) {
+    if (names !== undefined) throw checks.wrong("names", "a tensor has no columns.");
+    return nodeOf(given, addresses[0], "", as);
+  }
+  const { info } = given;
+  const all = names ?? planes.map((_, i) => info.type === "table" ? info.columns[i].name : `${i}`);
+  if (!Array.isArray(all) || all.length !== planes.length || all.some((name) => typeof name !== "string")) {
+    throw checks.wrong("names", `expected ${planes.length} strings, one for each column.`);
+  }
+  const children = planes.map((plane, i) => nodeOf(plane, addresses[i], all[i], as));
+  const other = children.find(({ length }) => length !== children[0].length);
+  if (other === undefined) {
+    return { name: "", format: "+s", length: children[0].length, buffers: [0n], children };
+  }
+  throw checks.unfit(
+    "given",
+    `a record batch has columns of one length, and its planes have ${children[0].length} and ${other.length} rows.`,
+    "Pass its planes by themselves: frame.planes[0].",
+  );
+}
+
+function nodeOf({ layout, name: text }: Tensor, address: bigint, name: string, as: "list" | "tensor"): Node {
+  if (!isContiguous(layout)) {
+    throw checks.unfit("given", `${text} has gaps between its elements, which Arrow cannot describe.`);
+  }
+  const { shape: [length = 1, ...rest], dtype } = layout;
+  const sizes = as === "tensor" && rest.length > 0 ? [rest.reduce((product, n) => product * n, 1)] : rest;
+  const elements = sizes.reduce((product, n) => product * n, length);
+  let node: Node = { name: "item", format: FORMATS[dtype], length: elements, buffers: [0n, address], children: [] };
+  for (const size of sizes.toReversed()) {
+    node = { name: "item", format: `+w:${size}`, length: node.length / size, buffers: [0n], children: [node] };
+  }
+  if (as === "list" || rest.length === 0) return { ...node, name };
+  return { ...node, name, metadata: pairs({ [EXTENSION]: TENSOR, [ABOUT]: JSON.stringify({ shape: rest }) }) };
+}
+
+/** A schema's metadata: how many pairs, and each text behind its length, in 32 bits. */
+function pairs(all: Readonly<Record<string, string>>): Uint8Array {
+  const number = (n: number) => new Uint8Array(new Int32Array([n]).buffer);
+  const texts = Object.entries(all).flat().map((text) => new TextEncoder().encode(text));
+  const parts = texts.flatMap((text) => [number(text.length), text]);
+  return new Uint8Array([number(texts.length / 2), ...parts].flatMap((part) => [...part]));
+}
+
+function countOf({ children }: Node): number {
+  return children.reduce((sum, child) => sum + countOf(child), 1);
+}
+
+function writeSchema(draft: Draft, { name, format, metadata, children }: Node, release: Address): number {
+  const of = children.map((child) => writeSchema(draft, child, release));
+  return draft.struct(ArrowSchema, {
+    format: draft.text(format),
+    name: draft.text(name),
+    flags: ARROW_FLAG_NULLABLE, // as in the types of others: with it, theirs and this one are equal
+    metadata: metadata === undefined ? 0n : draft.bytes(metadata),
+    ...childrenIn(draft, of, release),
+  });
+}
+
+/** @param device what the root has besides */
+function writeArray(
+  draft: Draft,
+  { length, buffers, children }: Node,
+  release: Address,
+  device?: { readonly device_type: number; readonly device_id: bigint },
+): number {
+  const of = children.map((child) => writeArray(draft, child, release));
+  const at = draft.struct(device === undefined ? ArrowArray : { ...ArrowDeviceArray, fields: ROOT }, {
+    length: BigInt(length),
+    n_buffers: BigInt(buffers.length),
+    buffers: draft.words(buffers),
+    ...childrenIn(draft, of, release),
+    ...device && { device_id: device.device_id, device_type: BigInt(device.device_type) },
+  });
+  return at;
+}
+
+const ROOT = { ...ArrowDeviceArray.fields, ...ArrowArray.fields };
+
+function childrenIn(draft: Draft, of: readonly number[], release: Address): Record<string, Word> {
+  return { n_children: BigInt(of.length), children: of.length === 0 ? 0n : draft.words(of), release, private_data: 0 };
+}
+
+/** What {@link toArrow} returns: two structs that a consumer may take, until they are disposed. */
+export class ArrowExport extends Printed implements Disposable {
+  /** The address of the `ArrowSchema`. */
+  readonly schema: Address;
+  /** The address of the `ArrowArray`, and of the `ArrowDeviceArray` that begins with it. */
+  readonly array: Address;
+  /** Arrow's number of the kind of device: 1 is the CPU, 2 CUDA. */
+  readonly deviceType: number;
+  /** Its end of life. */
+  readonly resource: Resource;
+  readonly #registration: Registration;
+
+  /** Takes the structs over. */
+  constructor({ schema, array }: OwnedStructs, deviceType: number, name: string, undo: Undo) {
+    super();
+    [this.schema, this.array, this.deviceType] = [schema, array, deviceType];
+    this.resource = new Resource({ name, undo });
+    this.#registration = registerLater(this, this.resource);
+  }
+
+  /** What it is. */
+  toString(): string {
+    return withFacts(this.resource.name, [this.resource.end]);
+  }
+
+  /** Releases what no consumer has moved, and ends the structs' memory: consumers take them before. Idempotent. */
+  [Symbol.dispose](): void {
+    unregister(this.#registration);
+    this.resource.dispose();
+  }
+}

@@ -1,0 +1,240 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import * as dl from "../../ffi/dlpack/constants.ts";
+import {
+  DLManagedTensor,
+  DLManagedTensorVersioned,
+  writeDLManagedTensor,
+  writeDLManagedTensorVersioned,
+} from "../../ffi/dlpack/structs.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
+import type { ArrayPlace, ArrayStream } from "../core/contract.ts";
+import { Fence } from "../core/device/fence.ts";
+import { NativeFlag } from "../core/device/native_flag.ts";
+import { eachConflict } from "../core/device/work.ts";
+import { sizeOf } from "../core/layout/dtype.ts";
+import { registerLater, type Registration, unregister } from "../core/life/finalizers.ts";
+import { Resource } from "../core/life/resource.ts";
+import { type Access, accessOf, writes } from "../core/memory/access.ts";
+import { Printed, withFacts } from "../core/printed.ts";
+import { Tensor } from "../core/tensors/tensor.ts";
+import { assertVersion, checks, DATA_TYPES, DEVICES, MOST_DIMENSIONS } from "./types.ts";
+
+/** Options of {@link toDLPack}. */
+export interface ToDLPackOptions {
+  /** How the consumer may use the bytes: `"read"` or `"read-write"`; by default, as the tensor may be used. */
+  readonly access?: Access;
+  /**
+   * The stream that the consumer works on, as DLPack numbers CUDA's: a `cudaStream_t`, 1 for the legacy default stream, 2 for
+   * that of each thread. The device orders its work and ours; it has to live until the next use of the tensor after the
+   * release. -1 orders nothing. Left out, the host waits for our work, and the consumer's has to be over when it releases.
+   */
+  readonly stream?: bigint | number;
+  /** The struct's major version: 1 is a `DLManagedTensorVersioned`, 0 a `DLManagedTensor`, which cannot be read-only. */
+  readonly version?: 0 | 1;
+}
+
+const OPTIONS: Names<ToDLPackOptions> = { access: true, stream: true, version: true };
+
+/** Where a struct is written before it is copied to its flag's memory. */
+const view = new DataView(new ArrayBuffer(DLManagedTensorVersioned.size + 16 * MOST_DIMENSIONS));
+
+/** A struct of each version: how long it is, and what writes it. */
+const STRUCTS = [
+  { byteLength: DLManagedTensor.size, write: writeDLManagedTensor },
+  { byteLength: DLManagedTensorVersioned.size, write: writeDLManagedTensorVersioned },
+] as const;
+
+/** How our work and the consumer's are ordered: on the device, by this thread, or not at all. */
+type Order = ArrayStream | "host" | "none";
+
+interface Lending {
+  readonly tensor: Tensor;
+  readonly place: DevicePlace;
+  readonly access: Access;
+  readonly version: 0 | 1;
+  readonly order: Order;
+}
+
+/**
+ * A tensor's bytes as a struct of DLPack's, lent until a consumer's call of its deleter.
+ *
+ * It is yours until {@link handOver}, whose result is the consumer's, who has to call the deleter once: the only way in which
+ * the loan ends then. If nobody took it over, dispose it.
+ */
+export class DLPackLoan extends Printed implements Disposable {
+  /** The struct's major version: 0 for a `DLManagedTensor`. */
+  readonly version: 0 | 1;
+  /** How the consumer may use the bytes. */
+  readonly access: Access;
+  /** Where the bytes lie: the type of device and its number, as `__dlpack_device__()` returns them. */
+  readonly device: { readonly type: number; readonly id: number };
+  /** Its end of life: its bytes return with that. */
+  readonly resource: Resource;
+  readonly #flag: NativeFlag;
+  readonly #address: Address;
+  readonly #registration: Registration;
+
+  /** Made by {@link toDLPack}. */
+  constructor(lending: Lending) {
+    super();
+    const { tensor: { name: of, grant }, place: { type, ordinal }, access, version } = lending;
+    this.version = version;
+    this.access = access;
+    this.device = { type, id: ordinal };
+    const name = `DLPack loan of ${of}`;
+    this.#flag = flagOf(lending, name);
+    this.#address = this.#flag.data;
+    this.resource = loanOf(lending, name, this.#flag);
+    grant.revokeConflicting(access);
+    this.#registration = registerLater(this, this.resource);
+  }
+
+  /** The address of the struct. Hand it over by {@link handOver}. @throws {DisposedError} once it was handed over. */
+  get address(): Address {
+    this.resource.assertLive();
+    return this.#address;
+  }
+
+  /** True once the consumer has released the bytes, or it was disposed before it was handed over. */
+  get isReleased(): boolean {
+    return this.#flag.isSet() || this.resource.state === "freed";
+  }
+
+  /**
+   * The address of the struct, which is the consumer's from now on: it has to call the deleter once, on any thread. The tensor
+   * is in use until then: its end waits for that, and so does who would use it in a way that conflicts.
+   *
+   * @throws {DisposedError} if it was handed over or disposed before.
+   */
+  handOver(): Address {
+    this.resource.assertLive();
+    unregister(this.#registration);
+    this.resource.returnAfter(this.#flag.fence());
+    this.resource.ending = "handed over";
+    return this.#address;
+  }
+
+  /** What was lent, and how far it has come. */
+  toString(): string {
+    return withFacts(this.resource.name, [this.isReleased ? "released" : this.resource.end]);
+  }
+
+  /** Gives the bytes back, if they were not handed over. Else it does nothing: the consumer's deleter ends the loan. */
+  [Symbol.dispose](): void {
+    if (!this.resource.isLive) return;
+    unregister(this.#registration);
+    this.resource.dispose();
+  }
+}
+
+/** Apart from the constructor: V8 keeps the objects of a constructor that makes closures for long. */
+function loanOf({ tensor, access, order }: Lending, name: string, flag: NativeFlag): Resource {
+  const { grant, resource: { work } } = tensor;
+  const lent = grant.lend(access, grant.start, grant.end, name);
+  const end = () => {
+    if (!flag.isSet()) flag.withdraw();
+    // What the consumer has submitted may not be over. A context that ends frees memory behind all work of its device.
+    else if (typeof order === "object" && order.resource.isLive) work.add(order.fence());
+    flag[Symbol.dispose]();
+  };
+  return new Resource({ name, grants: [lent], owners: [tensor.resource], undo: [end] });
+}
+
+/** The struct, in the memory of a flag that its deleter sets. */
+function flagOf({ tensor, place, access, version }: Lending, name: string): NativeFlag {
+  const { layout: { shape, strides, dtype }, route } = tensor;
+  const { byteLength, write } = STRUCTS[version];
+  const length = byteLength + 16 * shape.length;
+  const flag = new NativeFlag({ by: "sigemptyset", byteLength: length, name });
+  const { data, callback } = flag;
+  const readOnly = writes(access) ? 0n : dl.DLPACK_FLAG_BITMASK_READ_ONLY;
+  const isCopied = route.steps.some(({ transfer }) => transfer === "copy");
+  write(view, 0, {
+    ...{ major: dl.DLPACK_MAJOR_VERSION, minor: dl.DLPACK_MINOR_VERSION },
+    ...{ manager_ctx: NULL, deleter: callback },
+    flags: readOnly | (isCopied ? dl.DLPACK_FLAG_BITMASK_IS_COPIED : 0n),
+    ...{ data: place.handle as Address, byte_offset: BigInt(place.byteOffset) },
+    ...{ device_type: place.type, device_id: place.ordinal },
+    ...{ ndim: shape.length, lanes: 1, ...DATA_TYPES[dtype] },
+    shape: data + BigInt(byteLength) as Address,
+    strides: data + BigInt(byteLength + 8 * shape.length) as Address,
+  });
+  const size = sizeOf(dtype);
+  for (let i = 0; i < shape.length; i++) {
+    view.setBigInt64(byteLength + 8 * i, BigInt(shape[i]), true);
+    view.setBigInt64(byteLength + 8 * (shape.length + i), BigInt(strides[i] / size), true);
+  }
+  flag.write(new Uint8Array(view.buffer, 0, length));
+  return flag;
+}
+
+/** Where a tensor lies, on which device of DLPack's. */
+interface DevicePlace extends ArrayPlace {
+  readonly type: number;
+  readonly ordinal: number;
+}
+
+/** @throws {ArgumentError} for memory that DLPack has no name for. */
+export function placeOf(tensor: Tensor): DevicePlace {
+  const { target: { context: { api, arrays } } } = tensor;
+  const place = arrays?.placeOf(tensor);
+  const device = place && DEVICES.find((one) => one.api === api && one.memory === place.memory);
+  if (place !== undefined && device !== undefined) return { ...place, type: device.type, ordinal: arrays!.ordinal };
+  const what = `DLPack has no device for the memory of ${tensor.name}.`;
+  throw checks.wrong("tensor", what, "Map it to the host: graph.map(tensor, host).");
+}
+
+/** DLPack's numbers for CUDA's streams. ROCm's default stream is 0, which means several things in CUDA. */
+function orderOf({ target: { context } }: Tensor, given: ToDLPackOptions["stream"]): Order {
+  if (given === undefined) return "host";
+  const number = typeof given === "number" && Number.isSafeInteger(given) ? BigInt(given) : given;
+  if (typeof number !== "bigint") throw checks.wrongKind("stream", "a whole number", given);
+  if (number === -1n) return "none";
+  const stream = context.arrays?.stream;
+  if (stream === undefined) throw checks.wrong("stream", `${context.name} has no streams.`, "Leave it out.");
+  if (number > 0n) return stream(number);
+  const hint = "CUDA's default stream is 1, and that of each thread 2; -1 orders nothing.";
+  throw checks.wrong("stream", `expected a stream, got ${number}.`, hint);
+}
+
+/**
+ * Lends a tensor to a consumer of DLPack (NumPy, PyTorch, CuPy, JAX, TVM), in place.
+ *
+ * @throws {ArgumentError} for memory that DLPack has no device for, and options that are wrong.
+ * @throws {AccessError} if the bytes are lent, or the tensor may not be used so.
+ *
+ * @example
+ * ```ts
+ * import { host } from "@samepage/interop";
+ * import { fromDLPack, toDLPack } from "@samepage/interop/dlpack";
+ *
+ * using tensor = host.allocate({ shape: [2, 3], dtype: "f32" });
+ * using loan = toDLPack(tensor, { access: "read" });
+ * console.log(loan.address > 0n, loan.isReleased); // true false
+ * ```
+ */
+export function toDLPack(tensor: Tensor, options: ToDLPackOptions = {}): DLPackLoan {
+  if (!(Tensor.owns(tensor) && tensor instanceof Tensor)) throw checks.wrongKind("tensor", "a tensor", tensor);
+  const { access: asked, stream, version = 1 } = optionsIn(options, OPTIONS);
+  assertVersion(version);
+  const access = accessOf(asked, tensor.access);
+  if (access === "write") throw checks.wrong("access", 'DLPack has no memory for "write" alone.');
+  if (version === 0 && !writes(access)) {
+    const hint = "Lend it by version 1, or for writing.";
+    throw checks.wrong("version", "a DLManagedTensor cannot say that it may only be read.", hint);
+  }
+  tensor.assertUsable(access);
+  const place = placeOf(tensor);
+  const order = orderOf(tensor, stream);
+  const { grant } = tensor;
+  for (const { resource } of grant.returningIn(grant.start, grant.end)) resource!.settleIfOver(); // else readers pile up
+  if (order !== "none") {
+    const fences: Fence[] = [];
+    eachConflict([{ tensor, access, argument: "tensor" }], (line, mark) => {
+      if (order === "host") line.block(mark);
+      else fences.push(new Fence(line, mark));
+    });
+    if (fences.length > 0) (order as ArrayStream).waitFor(fences);
+  }
+  return new DLPackLoan({ tensor, place, access, version, order });
+}

@@ -1,0 +1,84 @@
+import * as dl from "../../ffi/dlpack/constants.ts";
+import { shown } from "../core/argument.ts";
+import type { DType } from "../core/layout/dtype.ts";
+import type { ArrayPlace } from "../core/contract.ts";
+import { Checks } from "../core/checks.ts";
+
+export const checks: Checks = new Checks("dlpack");
+
+/** The most dimensions of a layout. */
+export const MOST_DIMENSIONS = 32;
+
+/** The major version of a struct. */
+export function assertVersion(version: unknown): asserts version is 0 | 1 {
+  if (version !== 0 && version !== 1) throw checks.wrong("version", `expected 0 or 1, got ${shown(version)}.`);
+}
+
+/** An element type of DLPack: its code, and the bits of one lane. */
+export interface DataType {
+  readonly code: number;
+  readonly bits: number;
+}
+
+/** samepage's dtypes as DLPack names them. */
+export const DATA_TYPES: { readonly [D in DType]: DataType } = {
+  u8: { code: dl.kDLUInt, bits: 8 },
+  i8: { code: dl.kDLInt, bits: 8 },
+  u16: { code: dl.kDLUInt, bits: 16 },
+  i16: { code: dl.kDLInt, bits: 16 },
+  f16: { code: dl.kDLFloat, bits: 16 },
+  u32: { code: dl.kDLUInt, bits: 32 },
+  i32: { code: dl.kDLInt, bits: 32 },
+  f32: { code: dl.kDLFloat, bits: 32 },
+  u64: { code: dl.kDLUInt, bits: 64 },
+  i64: { code: dl.kDLInt, bits: 64 },
+  f64: { code: dl.kDLFloat, bits: 64 },
+};
+
+/** A dtype, and how many of its elements make one of DLPack's: the two parts of a complex number. */
+type Elements = readonly [dtype: DType, count: number];
+
+const keyOf = ({ code, bits }: DataType) => code << 8 | bits;
+
+const ELEMENTS: ReadonlyMap<number, Elements> = new Map<number, Elements>([
+  ...Object.entries(DATA_TYPES).map(([dtype, type]) => [keyOf(type), [dtype as DType, 1]] as const),
+  [keyOf({ code: dl.kDLBool, bits: 8 }), ["u8", 1]],
+  [keyOf({ code: dl.kDLComplex, bits: 64 }), ["f32", 2]],
+  [keyOf({ code: dl.kDLComplex, bits: 128 }), ["f64", 2]],
+]);
+
+/** The names of the types that there is no dtype for. */
+const NAMES: ReadonlyMap<number, string> = new Map(
+  Object.entries(dl).flatMap(([name, code]) =>
+    /^kDL(Int|UInt|Float|Opaque|Bfloat|Complex|Bool)/.test(name) ? [[Number(code), name]] : []
+  ),
+);
+
+/** @throws {LayoutError} for a type that samepage has no dtype for. */
+export function elementsOf(type: DataType): Elements {
+  const found = ELEMENTS.get(keyOf(type));
+  if (found !== undefined) return found;
+  const { code, bits } = type;
+  const name = NAMES.get(code);
+  const what = name === undefined
+    ? `there is no type of code ${code}`
+    : `there is no dtype for ${bits} bits of ${name}`;
+  throw checks.unfit("dtype", `${what}.`, `View it as whole numbers of ${bits} bits where it is made.`);
+}
+
+/** The memory that a type of device stands for: an API, and who reaches it. */
+export interface DeviceMemory {
+  readonly type: number;
+  readonly name: string;
+  readonly api: string;
+  readonly memory: ArrayPlace["memory"];
+}
+
+export const DEVICES: readonly DeviceMemory[] = [
+  { type: dl.kDLCPU, name: "kDLCPU", api: "host", memory: "host" },
+  { type: dl.kDLCUDA, name: "kDLCUDA", api: "cuda", memory: "device" },
+  { type: dl.kDLCUDAHost, name: "kDLCUDAHost", api: "cuda", memory: "host" },
+  { type: dl.kDLCUDAManaged, name: "kDLCUDAManaged", api: "cuda", memory: "managed" },
+  { type: dl.kDLOpenCL, name: "kDLOpenCL", api: "opencl", memory: "device" },
+  { type: dl.kDLVulkan, name: "kDLVulkan", api: "vulkan", memory: "device" },
+];

@@ -1,0 +1,176 @@
+// A tensor's bytes in the hands of a consumer that has threads of its own.
+
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { AccessError, DisposedError, type DType, host, ledger } from "@samepage/interop";
+import { type DLPackLoan, fromDLPack, toDLPack } from "@samepage/interop/dlpack";
+import { DLManagedTensorVersioned, readDLManagedTensorVersioned } from "../../ffi/dlpack/structs.ts";
+import * as dl from "../../ffi/dlpack/constants.ts";
+import { collect } from "../gc.ts";
+import { warningsOf } from "../warnings.ts";
+import { peer } from "./peer.ts";
+
+const MATRIX = { shape: [2, 3], dtype: "f32" } as const;
+
+/** Each dtype, as DLPack names it. */
+const DTYPES: readonly (readonly [dtype: DType, code: number, bits: number])[] = [
+  ...[8, 16, 32, 64].map((bits) => [`u${bits}` as DType, dl.kDLUInt, bits] as const),
+  ...[8, 16, 32, 64].map((bits) => [`i${bits}` as DType, dl.kDLInt, bits] as const),
+  ...[16, 32, 64].map((bits) => [`f${bits}` as DType, dl.kDLFloat, bits] as const),
+];
+
+function structOf(loan: DLPackLoan) {
+  const pointer = Deno.UnsafePointer.create(loan.address)!;
+  const view = new DataView(Deno.UnsafePointerView.getArrayBuffer(pointer, DLManagedTensorVersioned.size + 64));
+  const fields = readDLManagedTensorVersioned(view, 0);
+  const numbers = (at: bigint) =>
+    Array.from({ length: fields.ndim }, (_, i) => Number(view.getBigInt64(Number(at - loan.address) + 8 * i, true)));
+  return { ...fields, shape: numbers(fields.shape), strides: numbers(fields.strides) };
+}
+
+Deno.test("toDLPack() describes the tensor in place", () => {
+  using tensor = host.allocate({ shape: [2, 3], dtype: "i16", rowAlign: 16, byteOffset: 4 });
+  using loan = toDLPack(tensor, { access: "read" });
+  const { data, byte_offset, shape, strides, code, bits, lanes, device_type, device_id, flags, major } = structOf(loan);
+  assertEquals([data + byte_offset, shape, strides], [tensor.address, [2, 3], [8, 1]]);
+  assertEquals([code, bits, lanes, device_type, device_id], [dl.kDLInt, 16, 1, dl.kDLCPU, 0]);
+  assertEquals([flags, major], [dl.DLPACK_FLAG_BITMASK_READ_ONLY, 1]);
+  assertEquals(loan.device, { type: dl.kDLCPU, id: 0 });
+});
+
+for (const [dtype, code, bits] of DTYPES) {
+  Deno.test(`toDLPack() and fromDLPack() keep ${dtype}, of no dimension too`, () => {
+    for (const shape of [[], [5], [3, 1, 2]]) {
+      using tensor = host.allocate({ shape, dtype });
+      const loan = toDLPack(tensor, { access: "read" });
+      const fields = structOf(loan);
+      assertEquals([fields.code, fields.bits, fields.ndim], [code, bits, shape.length]);
+      using same = fromDLPack(loan.handOver(), { contexts: [host] });
+      assertEquals([same.dtype, same.shape, same.layout.strides], [dtype, shape, tensor.layout.strides]);
+    }
+  });
+}
+
+for (const version of [1, 0] as const) {
+  Deno.test(`toDLPack() lends to another thread, which writes and releases (version ${version})`, async () => {
+    const before = ledger.alive;
+    {
+      await using tensor = host.allocate(MATRIX);
+      tensor.view().set([1, 2, 3, 4, 5, 6]);
+      const stale = tensor.view();
+      const loan = toDLPack(tensor, { version });
+      assertEquals([stale.length, loan.isReleased], [0, false]);
+      (version === 1 ? peer.add_versioned : peer.add_unversioned)(loan.handOver(), 10, 30);
+      assertThrows(() => tensor.view(), AccessError, "on their way back from DLPack loan");
+      assertThrows(() => toDLPack(tensor), AccessError, "on their way back");
+      await tensor.finished();
+      assert(loan.isReleased);
+      assertEquals([...tensor.view()], [11, 12, 13, 14, 15, 16]);
+    }
+    assertEquals(ledger.alive, before);
+  });
+}
+
+Deno.test("a tensor's end waits for the deleter", async () => {
+  const before = ledger.alive;
+  const tensor = host.allocate(MATRIX);
+  const loan = toDLPack(tensor);
+  peer.add_versioned(loan.handOver(), 1, 30);
+  tensor[Symbol.dispose]();
+  assert(loan.isReleased);
+  const other = host.allocate(MATRIX);
+  const second = toDLPack(other);
+  peer.add_versioned(second.handOver(), 1, 30);
+  const ended = other[Symbol.asyncDispose]();
+  second[Symbol.dispose](); // returns at once
+  assertEquals(second.isReleased, false);
+  await ended;
+  assert(second.isReleased);
+  assertEquals(ledger.alive, before);
+});
+
+Deno.test("handOver() gives the struct away once, and dispose() does nothing from then on", () => {
+  using tensor = host.allocate(MATRIX);
+  const loan = toDLPack(tensor);
+  const address = loan.handOver();
+  assertThrows(() => loan.handOver(), DisposedError, "was handed over");
+  assertThrows(() => loan.address, DisposedError);
+  loan[Symbol.dispose]();
+  assertEquals([loan.isReleased, `${loan}`], [false, "DLPack loan of host tensor [2,3] f32 (handed over)"]);
+  peer.lend_and_release(address);
+  assertEquals([loan.isReleased, `${loan}`], [true, "DLPack loan of host tensor [2,3] f32 (released)"]);
+  tensor.view(); // at once: nobody has to wait for a timer
+});
+
+Deno.test("dispose() gives back what nobody has taken over", () => {
+  const before = ledger.alive;
+  {
+    using tensor = host.allocate(MATRIX);
+    const loan = toDLPack(tensor);
+    assertThrows(() => tensor.view(), AccessError, "lent to its DLPack loan");
+    loan[Symbol.dispose]();
+    assertEquals(loan.isReleased, true);
+    assertThrows(() => loan.handOver(), DisposedError);
+    tensor.view();
+  }
+  assertEquals(ledger.alive, before);
+});
+
+Deno.test("a tensor's end ends a loan that nobody has taken over", () => {
+  const tensor = host.allocate(MATRIX);
+  const loan = toDLPack(tensor);
+  tensor[Symbol.dispose]();
+  assertEquals(loan.isReleased, true);
+});
+
+Deno.test("a loan that is forgotten before it is handed over is reported, and ended", async () => {
+  using tensor = host.allocate(MATRIX);
+  const warnings = await warningsOf(async () => {
+    (() => void toDLPack(tensor))();
+    await new Promise((resolve) => setTimeout(resolve));
+    await collect();
+  });
+  assertEquals(warnings.length, 1);
+  assert(warnings[0].includes("DLPack loan of host tensor [2,3] f32 was never disposed"), warnings[0]);
+  tensor.view();
+});
+
+Deno.test("readers share the bytes, and those that have released pile up nowhere", () => {
+  using tensor = host.allocate(MATRIX);
+  const loans = Array.from({ length: 10 }, () => toDLPack(tensor, { access: "read" }));
+  tensor.view({ access: "read" });
+  const flags = () => ledger.alive["native.flag"] ?? 0;
+  const all = flags();
+  for (const loan of loans) peer.lend_and_release(loan.handOver());
+  using _another = toDLPack(tensor, { access: "read" });
+  assertEquals(flags(), all - 10 + 1);
+});
+
+Deno.test("a consumer that never deletes is found in the ledger", () => {
+  const tensor = host.allocate(MATRIX);
+  const before = ledger.alive["native.flag"] ?? 0;
+  const address = toDLPack(tensor).handOver();
+  assertEquals(ledger.alive["native.flag"], before + 1);
+  peer.lend_and_release(address);
+  tensor[Symbol.dispose]();
+});
+
+Deno.test("toDLPack() waits for work in flight, and refuses what waits for a promise", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  await using tensor = host.allocate(MATRIX);
+  tensor.usedBy(host.signal(promise));
+  assertThrows(() => toDLPack(tensor), AccessError, "could never end");
+  resolve();
+  await promise;
+  await tensor.finished();
+  toDLPack(tensor)[Symbol.dispose]();
+});
+
+Deno.test("toDLPack() lends a part", () => {
+  using tensor = host.allocate({ shape: [4, 8], dtype: "f32" });
+  using part = tensor.slice({ shape: [2, 3], dtype: "f32", strides: [32, 4], byteOffset: 40 });
+  const loan = toDLPack(part);
+  const { strides, data } = structOf(loan);
+  assertEquals([strides, data], [[8, 1], tensor.address + 40n]);
+  assertThrows(() => tensor.view(), AccessError);
+  loan[Symbol.dispose]();
+});
