@@ -74,3 +74,18 @@ export function binary(type: string, of: string, shape: readonly number[]): Uint
     { type, data: 'auto_broadcast="numpy"', inputs: [0, 1], output: { name: "y", type: of, shape } },
   ], [2]);
 }
+
+/** `y` is `x` in rows of four, which some inputs cannot be. */
+export const ROWS = irModel([
+  parameter("x", "f32", [-1]),
+  {
+    type: "Const",
+    data: 'element_type="i64" shape="2" offset="0" size="16"',
+    inputs: [],
+    output: { name: "shape", type: "i64", shape: [2] },
+  },
+  { type: "Reshape", data: 'special_zero="false"', inputs: [0, 1], output: { name: "y", type: "f32", shape: [-1, 4] } },
+], [2]);
+
+/** The shape that is a constant of it. */
+export const ROWS_WEIGHTS = new BigInt64Array([-1n, 4n]);

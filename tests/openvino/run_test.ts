@@ -10,7 +10,7 @@ import {
 } from "@samepage/interop";
 import type { OpenVINOContext, OpenVINOSession } from "@samepage/interop/openvino";
 import { placesOf, randomize } from "../inference/copies.ts";
-import { irModel, parameter, unary } from "./models.ts";
+import { irModel, parameter, ROWS, ROWS_WEIGHTS, unary } from "./models.ts";
 import { test } from "./help.ts";
 import { openOpenVINO } from "./open.ts";
 
@@ -214,21 +214,9 @@ testOf(
   },
 );
 
-/** `y` is `x` in rows of four, which some inputs cannot be. */
-const ROWS = irModel([
-  parameter("x", "f32", [-1]),
-  {
-    type: "Const",
-    data: 'element_type="i64" shape="2" offset="0" size="16"',
-    inputs: [],
-    output: { name: "shape", type: "i64", shape: [2] },
-  },
-  { type: "Reshape", data: 'special_zero="false"', inputs: [0, 1], output: { name: "y", type: "f32", shape: [-1, 4] } },
-], [2]);
-
 test("run() and runAsync() fail as the model does, and the session goes on", async () => {
   using ov = openOpenVINO();
-  using session = ov.compileSync(ROWS, { weights: new BigInt64Array([-1n, 4n]) });
+  using session = ov.compileSync(ROWS, { weights: ROWS_WEIGHTS });
   using odd = ov.allocate({ shape: [7], dtype: "f32" });
   using even = ov.allocate({ shape: [8], dtype: "f32" });
   const error = assertThrows(() => session.run({ x: odd }), NativeCallError);
