@@ -175,7 +175,7 @@ interface DevicePlace extends ArrayPlace {
 }
 
 /** @throws {ArgumentError} for memory that DLPack has no name for. */
-function placeOf(tensor: Tensor): DevicePlace {
+export function placeOf(tensor: Tensor): DevicePlace {
   const { target: { context: { api, arrays } } } = tensor;
   const place = arrays?.placeOf(tensor);
   const device = place && DEVICES.find((one) => one.api === api && one.memory === place.memory);
