@@ -11,6 +11,7 @@ import { allOrNothing, newUndo, type Undo, undoAll } from "../core/life/undo.ts"
 import { type Access, accessOf } from "../core/memory/access.ts";
 import { copyOf, probeObject } from "../core/native/foreign_addresses.ts";
 import { viewAt } from "../core/native/pin.ts";
+import { givesBack } from "../core/tensors/adopt.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { checks, DEVICES, NO_NUMBER } from "./formats.ts";
@@ -78,9 +79,9 @@ export function fromArrow(schema: bigint, array: bigint, options: FromArrowOptio
     const tensors = read.columns.map(({ address, layout }) => {
       const tensor = arrays.attach({ handle: address, byteOffset: 0, memory }, layout, {
         access: wanted,
-        owner: drop,
         ...work,
       });
+      givesBack(tensor, drop);
       undo.push(() => tensor[Symbol.dispose]());
       return tensor;
     });
@@ -94,7 +95,7 @@ export function fromArrow(schema: bigint, array: bigint, options: FromArrowOptio
 
 const THE_CPU = { device_type: ARROW_DEVICE_CPU, device_id: NO_NUMBER, sync_event: NULL };
 
-/** Releases the structs when it was called so many times. It is apart: the owner of a tensor must not reach it. */
+/** Releases the structs when it was called so many times. It is apart: what a tensor's end calls must not reach it. */
 function dropping(structs: Undo, holds: number): () => void {
   let held = holds;
   return () => void (--held === 0 && undoAll(structs, "releasing an Arrow array"));

@@ -73,6 +73,8 @@ export class DLPackLoan extends Printed implements Disposable {
   readonly #flag: NativeFlag;
   readonly #address: Address;
   readonly #registration: Registration;
+  /** Kept for as long as the loan can be handed over: it would end with its tensor. */
+  #tensor: Tensor | undefined;
 
   /** Made by {@link toDLPack}. */
   constructor(lending: Lending) {
@@ -87,6 +89,7 @@ export class DLPackLoan extends Printed implements Disposable {
     this.resource = loanOf(lending, name, this.#flag);
     grant.revokeConflicting(access);
     this.#registration = registerLater(this, this.resource);
+    this.#tensor = lending.tensor;
   }
 
   /** The address of the struct. Hand it over by {@link handOver}. @throws {DisposedError} once it was handed over. */
@@ -108,7 +111,7 @@ export class DLPackLoan extends Printed implements Disposable {
    */
   handOver(): Address {
     this.resource.assertLive();
-    unregister(this.#registration);
+    this.#release();
     this.resource.returnAfter(this.#flag.fence());
     this.resource.ending = "handed over";
     return this.#address;
@@ -122,8 +125,13 @@ export class DLPackLoan extends Printed implements Disposable {
   /** Gives the bytes back, if they were not handed over. Else it does nothing: the consumer's deleter ends the loan. */
   [Symbol.dispose](): void {
     if (!this.resource.isLive) return;
-    unregister(this.#registration);
+    this.#release();
     this.resource.dispose();
+  }
+
+  #release(): void {
+    unregister(this.#registration);
+    this.#tensor = undefined;
   }
 }
 
