@@ -30,7 +30,12 @@ export async function buildNullDriver(title: string): Promise<string | undefined
     const names = ["ze_null", "ze_nullddi", "zet_nullddi", "zes_nullddi"];
     const sources = names.map((name) => `${source}/source/drivers/null/${name}.cpp`);
     await Deno.mkdir(FOLDER, { recursive: true });
-    const includes = [`-I${source}`, `-I${source}/include`, `-I${source}/source/drivers/null`, `-I${source}/source/inc`];
+    const includes = [
+      `-I${source}`,
+      `-I${source}/include`,
+      `-I${source}/source/drivers/null`,
+      `-I${source}/source/inc`,
+    ];
     const compile = ["g++", "-std=c++14", "-O1", "-fPIC", "-shared", "-fvisibility=hidden", ...includes, ...sources];
     await run([...compile, "-o", `${folder}/libze_null.so`]);
     await run(["mv", `${folder}/libze_null.so`, NULL_DRIVER]);
