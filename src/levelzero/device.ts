@@ -85,6 +85,11 @@ export function levelZeroDevices(): LevelZeroDevice[] {
   });
 }
 
+/** Whether the loader hands calls on to one driver, as they are. */
+export function isOnlyDriver(): boolean {
+  return countOf("zeDriverGet", levelZero().zeDriverGet)[0] === 1;
+}
+
 type List<T> = (count: Uint32Array<ArrayBuffer>, list: T | null) => number;
 
 /** Asks how many there are, then for as many. */

@@ -1,4 +1,5 @@
 import * as ze from "../../ffi/levelzero/constants.ts";
+import { ZE_RESULT_ERROR_MODULE_BUILD_FAILURE } from "../../ffi/levelzero/errors.ts";
 import type { ZeModuleBuildLogHandle, ZeModuleHandle } from "../../ffi/levelzero/handles.ts";
 import { DeviceProgram, unknownKernel } from "../core/device/program.ts";
 import { type ErrorFields, NativeCallError } from "../core/errors.ts";
@@ -7,6 +8,7 @@ import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { KernelModule } from "../spirv/kernels.ts";
 import { spirvIn } from "../spirv/module.ts";
 import type { LevelZeroContext } from "./context.ts";
+import { isOnlyDriver } from "./device.ts";
 import { check, levelZeroError } from "./errors.ts";
 import { LevelZeroKernel } from "./kernel.ts";
 import { checks, levelZero } from "./library.ts";
@@ -14,7 +16,7 @@ import { struct } from "./struct.ts";
 
 /** A driver does not compile a module. */
 export class LevelZeroBuildError extends NativeCallError {
-  /** What its compiler says. */
+  /** What its compiler says; empty where the loader has several drivers, and loses it. */
   readonly log: string;
 
   /** The message should contain the log's first lines. */
@@ -68,14 +70,16 @@ function createModule({ openContext }: LevelZeroContext, words: Uint32Array<Arra
     pInputModule: words,
   });
   const [module, log] = [new BigUint64Array(1), new BigUint64Array(1)];
-  const code = levelZero()[fn](handle, deviceHandle, desc, module, log);
+  // With several drivers the loader (1.8) hands out a failed module's log as the driver has it, and crashes when asked for it.
+  const code = levelZero()[fn](handle, deviceHandle, desc, module, isOnlyDriver() ? log : null);
   const said = log[0] === 0n ? "" : takeLog(log[0] as ZeModuleBuildLogHandle);
   if (code !== 0) {
     const error = levelZeroError(code, fn);
-    if (said === "") throw error;
+    if (code !== ZE_RESULT_ERROR_MODULE_BUILD_FAILURE) throw error;
     const { message, codeName = "" } = error;
-    const first = said.split("\n", 3).join("\n");
-    throw new LevelZeroBuildError(`${message}\n${first}`, said, { api: "levelzero", fn, code, codeName });
+    const hint = "The loader has several drivers, and loses the log: ZE_ENABLE_ALT_DRIVERS names one.";
+    const fields = { api: "levelzero", fn, code, codeName, ...(said === "" ? { hint } : {}) };
+    throw new LevelZeroBuildError([message, ...said.split("\n", 3)].join("\n").trim(), said, fields);
   }
   const made = module[0] as ZeModuleHandle;
   owned("levelzero.module", undo, () => check(levelZero().zeModuleDestroy(made), "zeModuleDestroy"));

@@ -15,7 +15,8 @@ export const NULL_DEVICE = "Null Device";
 
 const SOURCE = new URL("driver/driver.c", import.meta.url).pathname;
 const FOLDER = new URL("../../out/levelzero/", import.meta.url).pathname; // git ignores it
-const LIBRARY = `${FOLDER}libsamepage_ze.so`;
+/** Where it is, once it was built. */
+export const LIBRARY = `${FOLDER}libsamepage_ze.so`;
 
 /**
  * Compiles the driver of the tests.

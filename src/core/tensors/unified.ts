@@ -215,7 +215,7 @@ export function unifiedPorts<T extends PointerTensor>(
     kind: "host-view",
     transfer: "copy",
     refuse: refuseOther,
-    judge: () => ({ aliases: false, evidence: FAR }),
+    judge: ({ allocation }) => ({ aliases: false, evidence: whyCopied(usm, usm.blockOf(allocation)!) }),
     stage: (tensor, byteLength) => staged(usm, (tensor as PointerTensor).address, byteLength),
   };
   return {
@@ -235,11 +235,16 @@ export function unifiedPorts<T extends PointerTensor>(
 }
 
 /** Why the host does not use a block in place. */
-function refuseHost(usm: UnifiedMemory<PointerTensor>, { usm: kind }: UnifiedBlock): Reason | undefined {
-  if (kind === "device") return { reason: `it is ${FAR}.` };
-  const verdict = usm.context.proofs.judge(usm.classOf(kind));
+function refuseHost(usm: UnifiedMemory<PointerTensor>, block: UnifiedBlock): Reason | undefined {
+  if (block.usm === "device") return { reason: `it is ${FAR}.` };
+  const verdict = usm.context.proofs.judge(usm.classOf(block.usm));
   if (!usm.takesTurns || verdict === UNPROVEN || verdict.aliases) return undefined;
   return { reason: `${verdict.evidence}: they do not share it.`, remedy: COPY_INSTEAD };
+}
+
+/** What a copy for the host has as its evidence. */
+function whyCopied(usm: UnifiedMemory<PointerTensor>, { usm: kind }: UnifiedBlock): string {
+  return kind === "device" ? FAR : usm.context.proofs.judge(usm.classOf(kind)).evidence;
 }
 
 function staged(usm: UnifiedMemory<PointerTensor>, address: Address, byteLength: number): Staged {
