@@ -6,7 +6,7 @@ import {
   writeDLManagedTensor,
   writeDLManagedTensorVersioned,
 } from "../../ffi/dlpack/structs.ts";
-import { type Names, optionsIn } from "../core/argument.ts";
+import { literal, type Names, optionsIn } from "../core/argument.ts";
 import type { ArrayPlace, ArrayStream } from "../core/contract.ts";
 import { Fence } from "../core/device/fence.ts";
 import { NativeFlag } from "../core/device/native_flag.ts";
@@ -66,6 +66,8 @@ export class DLPackLoan extends Printed implements Disposable {
   readonly version: 0 | 1;
   /** How the consumer may use the bytes. */
   readonly access: Access;
+  /** Where the bytes lie: the type of device and its number, as `__dlpack_device__()` returns them. */
+  readonly device: { readonly type: number; readonly id: number };
   /** Its end of life: its bytes return with that. */
   readonly resource: Resource;
   readonly #flag: NativeFlag;
@@ -75,9 +77,10 @@ export class DLPackLoan extends Printed implements Disposable {
   /** Made by {@link toDLPack}. */
   constructor(lending: Lending) {
     super();
-    const { tensor: { name: of, grant }, access, version } = lending;
+    const { tensor: { name: of, grant }, place: { type, ordinal }, access, version } = lending;
     this.version = version;
     this.access = access;
+    this.device = { type, id: ordinal };
     const name = `DLPack loan of ${of}`;
     this.#flag = flagOf(lending, name);
     this.#address = this.#flag.data;
@@ -172,7 +175,7 @@ interface DevicePlace extends ArrayPlace {
 }
 
 /** @throws {ArgumentError} for memory that DLPack has no name for. */
-function placeOf(tensor: Tensor): DevicePlace {
+export function placeOf(tensor: Tensor): DevicePlace {
   const { target: { context: { api, arrays } } } = tensor;
   const place = arrays?.placeOf(tensor);
   const device = place && DEVICES.find((one) => one.api === api && one.memory === place.memory);
@@ -185,7 +188,7 @@ function placeOf(tensor: Tensor): DevicePlace {
 function orderOf({ target: { context } }: Tensor, given: ToDLPackOptions["stream"]): Order {
   if (given === undefined) return "host";
   const number = typeof given === "number" && Number.isSafeInteger(given) ? BigInt(given) : given;
-  if (typeof number !== "bigint") throw checks.wrongKind("stream", "a whole number", given);
+  if (typeof number !== "bigint") throw checks.wrong("stream", `expected a whole number, got ${literal(given)}.`);
   if (number === -1n) return "none";
   const stream = context.arrays?.stream;
   if (stream === undefined) throw checks.wrong("stream", `${context.name} has no streams.`, "Leave it out.");

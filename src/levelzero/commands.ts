@@ -11,7 +11,7 @@ import type { Access } from "../core/memory/access.ts";
 import type { LevelZeroContext } from "./context.ts";
 import type { LevelZeroLane } from "./lane.ts";
 import { checks, levelZero } from "./library.ts";
-import { LevelZeroTensor } from "./usm.ts";
+import { LevelZeroTensor } from "./tensor.ts";
 
 const COPY = "zeCommandListAppendMemoryCopy";
 const FILL = "zeCommandListAppendMemoryFill";

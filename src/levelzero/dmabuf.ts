@@ -13,7 +13,8 @@ import { check, made } from "./errors.ts";
 import { levelZero } from "./library.ts";
 import type { OpenContext } from "./open_context.ts";
 import { struct } from "./struct.ts";
-import { freeMemory, type LevelZeroTensor, type LevelZeroUsm } from "./usm.ts";
+import type { LevelZeroTensor } from "./tensor.ts";
+import type { LevelZeroUsm } from "./usm.ts";
 
 /** Device memory by its dma-buf, and dma-bufs as device memory. */
 export function dmaBufPorts(
@@ -93,7 +94,7 @@ function importDmaBuf(open: OpenContext, port: Port): Imported<Address> {
         "zeMemAllocDevice",
         (out) => levelZero().zeMemAllocDevice(handle, desc, BigInt(byteLength), 0n, deviceHandle, out),
       );
-      owned("levelzero.usm", undo, () => freeMemory(open, base));
+      owned("levelzero.usm", undo, () => open.free(base));
       return {
         handle: base + BigInt(port.offset) as Address,
         release: () => undoAll(undo, "releasing a dma-buf"),

@@ -1,5 +1,5 @@
 import * as ze from "../../ffi/levelzero/errors.ts";
-import { type Check, checkOf, type ErrorMaker, errorOf } from "../core/native/codes.ts";
+import { type Check, checkOf, type ErrorMaker, errorOf, type MadeAt, madeAtOf } from "../core/native/codes.ts";
 
 const HINTS: ReadonlyMap<number, string> = new Map([
   [ze.ZE_RESULT_ERROR_UNINITIALIZED, "The loader has found no driver: Intel's is libze_intel_gpu.so.1."],
@@ -18,11 +18,4 @@ export const levelZeroError: ErrorMaker = errorOf({
 
 export const check: Check = checkOf(levelZeroError);
 
-const out = new BigUint64Array(1);
-
-/** The handle that a function leaves in its out-parameter. @throws {NativeCallError} if it fails. */
-export function made<H extends bigint>(fn: string, call: (out: BigUint64Array<ArrayBuffer>) => number): H {
-  out[0] = 0n;
-  check(call(out), fn);
-  return out[0] as H;
-}
+export const made: MadeAt = madeAtOf(check);

@@ -22,7 +22,7 @@ import { checks, levelZero } from "./library.ts";
 import type { LevelZeroProgram } from "./program.ts";
 import { LevelZeroQueue } from "./queue.ts";
 import { struct } from "./struct.ts";
-import { LevelZeroTensor } from "./usm.ts";
+import { LevelZeroTensor } from "./tensor.ts";
 
 const FN = "zeCommandListAppendLaunchKernel";
 

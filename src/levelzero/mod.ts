@@ -22,5 +22,6 @@ export { type LevelZeroDriver, LevelZeroLane } from "./lane.ts";
 export { OpenContext } from "./open_context.ts";
 export { LevelZeroBuildError, LevelZeroProgram } from "./program.ts";
 export { LevelZeroQueue } from "./queue.ts";
-export { type LevelZeroBlock, LevelZeroTensor, LevelZeroUsm } from "./usm.ts";
+export { LevelZeroTensor } from "./tensor.ts";
+export { type LevelZeroBlock, LevelZeroUsm } from "./usm.ts";
 export type * from "../../ffi/levelzero/handles.ts";

@@ -1,3 +1,4 @@
+import type { Address } from "../../ffi/address.ts";
 import type { ZeContextHandle, ZeDeviceHandle } from "../../ffi/levelzero/handles.ts";
 import { counted } from "../core/life/ledger.ts";
 import type { LevelZeroDevice } from "./device.ts";
@@ -23,6 +24,11 @@ export class OpenContext {
 
   get deviceHandle(): ZeDeviceHandle {
     return this.device.handle;
+  }
+
+  /** Frees memory that was allocated in it. */
+  free(address: Address): void {
+    check(levelZero().zeMemFree(this.handle, address), "zeMemFree");
   }
 
   /** Holds it until the returned function is called. */

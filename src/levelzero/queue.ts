@@ -6,7 +6,7 @@ import { finalizers } from "../core/life/finalizers.ts";
 import { LevelZeroCommands } from "./commands.ts";
 import type { LevelZeroContext } from "./context.ts";
 import { LevelZeroLane } from "./lane.ts";
-import type { LevelZeroTensor } from "./usm.ts";
+import type { LevelZeroTensor } from "./tensor.ts";
 
 /** An immediate command list, whose commands run in order. Work on a tensor waits for the earlier work on it. */
 export class LevelZeroQueue extends DeviceQueue<LevelZeroLane, LevelZeroTensor> {

@@ -8,8 +8,6 @@ import { owned } from "../core/life/ledger.ts";
 import { allOrNothing, undoAll } from "../core/life/undo.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
-import { PointerTensor } from "../core/tensors/pointer.ts";
-import type { Part } from "../core/tensors/tensor.ts";
 import {
   closedTo,
   type PointerFacts,
@@ -25,25 +23,9 @@ import { copyCall } from "./commands.ts";
 import { checks, levelZero } from "./library.ts";
 import type { OpenContext } from "./open_context.ts";
 import { struct } from "./struct.ts";
+import { LevelZeroTensor } from "./tensor.ts";
 
 const UNIFIED = "levelzero.usm";
-
-/** Unified shared memory of Level Zero's. Made by `levelZero.usm.allocate()`; its handle is its address. */
-export class LevelZeroTensor extends PointerTensor {
-  /** The kind of memory that it is. */
-  declare readonly target: LevelZeroUsm;
-
-  /** Its address, if the host reaches it. */
-  protected override get hostAddress(): bigint | undefined {
-    const { usm = "device" } = this.target.blockOf(this.grant.allocation) ?? {};
-    return usm === "device" ? undefined : this.address;
-  }
-
-  /** A tensor over a part of its bytes. */
-  protected override derive(part: Part): LevelZeroTensor {
-    return new LevelZeroTensor(this.initOf(part));
-  }
-}
 
 /** A block of a context's. */
 export interface LevelZeroBlock extends UnifiedBlock {
@@ -111,7 +93,7 @@ export class LevelZeroUsm extends UnifiedMemory<LevelZeroTensor, LevelZeroContex
       const { fn, allocate } = ALLOCATORS[kind];
       const size = [BigInt(byteLength), BigInt(align)] as const;
       const address = made<Address>(fn, (out) => allocate(open, ...size, out));
-      owned("levelzero.usm", undo, () => freeMemory(open, address));
+      owned("levelzero.usm", undo, () => open.free(address));
       return {
         ...this.about(kind),
         address,
@@ -142,10 +124,6 @@ export class LevelZeroUsm extends UnifiedMemory<LevelZeroTensor, LevelZeroContex
     check(levelZero().zeMemGetAddressRange(handle, pointer, base, size), "zeMemGetAddressRange");
     return { base: base[0] as Address, byteLength: Number(size[0]), usm };
   }
-}
-
-export function freeMemory({ handle }: OpenContext, address: Address): void {
-  check(levelZero().zeMemFree(handle, address), "zeMemFree");
 }
 
 interface Allocator {

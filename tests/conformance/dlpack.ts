@@ -63,7 +63,7 @@ const lentEnd: End = { ...hostEnd, allocate: lent, allocateFrame: (info) => sepa
 /** What producers of DLPack have made, mapped to OpenCL, on one device. */
 export function dlpacks(): Candidate[] {
   const edge = "host→opencl";
-  const about = { edge, device: "of DLPack", covered: true, openedElsewhere: true };
+  const about = { edge, device: "DLPack's memory", covered: true, openedElsewhere: true };
   try {
     const device = devicesByName().find(({ platform }) => platform === "Portable Computing Language");
     return [{ ...about, open: device === undefined ? "PoCL has no device" : () => opened(device) }];

@@ -34,6 +34,7 @@ Deno.test("toDLPack() describes the tensor in place", () => {
   assertEquals([data + byte_offset, shape, strides], [tensor.address, [2, 3], [8, 1]]);
   assertEquals([code, bits, lanes, device_type, device_id], [dl.kDLInt, 16, 1, dl.kDLCPU, 0]);
   assertEquals([flags, major], [dl.DLPACK_FLAG_BITMASK_READ_ONLY, 1]);
+  assertEquals(loan.device, { type: dl.kDLCPU, id: 0 });
 });
 
 for (const [dtype, code, bits] of DTYPES) {

@@ -194,10 +194,9 @@ function isReadable(address: Address): boolean {
  * @throws {ArgumentError} if a page is read-only.
  */
 export function probeWritable(address: Address, byteLength: number): void {
-  const page = BigInt(PAGE);
-  const last = (address + BigInt(byteLength) - 1n) / page * page;
-  const isWritable = (at: bigint) => libc().madvise(at as Address, page, MADV_POPULATE_WRITE) === 0;
-  if (!isWritable(address / page * page) || !isWritable(last)) assertWritable(address, byteLength);
+  const [first, last] = [address & PAGE_BITS, address + BigInt(byteLength) - 1n & PAGE_BITS];
+  const isWritable = (at: bigint) => libc().madvise(at as Address, BigInt(PAGE), MADV_POPULATE_WRITE) === 0;
+  if (!isWritable(first) || (last !== first && !isWritable(last))) assertWritable(address, byteLength);
 }
 
 /** The same by the kernel's list of mappings alone, which touches no page. */
