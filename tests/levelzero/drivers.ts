@@ -50,10 +50,13 @@ async function isBuilt(): Promise<boolean> {
 /** Has this process's loader find the drivers that are there. It looks once. Returns why it cannot. */
 export async function useDrivers(): Promise<string | undefined> {
   const reason = await buildDriver() ?? missing();
-  if (reason !== undefined) return reason;
-  const paths = [LIBRARY, ...hasNullDriver() ? [NULL_DRIVER] : []];
-  setVariable("ZE_ENABLE_ALT_DRIVERS", paths.join(","));
-  return undefined;
+  if (reason === undefined) setDrivers(...hasNullDriver() ? [NULL_DRIVER] : []);
+  return reason;
+}
+
+/** Has it find the driver of the tests, which was built, and others. It needs no permission but FFI. */
+export function setDrivers(...others: readonly string[]): void {
+  setVariable("ZE_ENABLE_ALT_DRIVERS", [LIBRARY, ...others].join(","));
 }
 
 function missing(): string | undefined {
