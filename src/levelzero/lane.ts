@@ -27,7 +27,7 @@ interface Signal {
 
 /**
  * The lane of an immediate command list. A driver may run its commands out of order, so each waits for the event that the
- * one before signals. An event is used again once nothing can wait for it any more.
+ * one before signals. An event is used again once nothing can wait for it any more. For mappers.
  */
 export class LevelZeroLane implements Lane {
   /** The command list. */

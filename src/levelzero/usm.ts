@@ -42,7 +42,7 @@ const KINDS: ReadonlyMap<number, UsmKind> = new Map([
 /** Unified shared memory of one context: `levelZero.usm`. Device memory leaves and comes as a dma-buf, where the device can. */
 export class LevelZeroUsm extends UnifiedMemory<LevelZeroTensor, LevelZeroContext> {
   /** The kind of memory. */
-  override readonly kind = UNIFIED;
+  override readonly kind = "levelzero.usm";
   /** The host has its own address of host and shared memory. Device memory is copied, or shared by its dma-buf. */
   override readonly ports: Memory<LevelZeroTensor, Address>;
   /** The checks of Level Zero's arguments. */

@@ -31,7 +31,7 @@ function row(run: () => unknown, says: readonly string[] = []): Row {
   };
 }
 
-export default table({
+export default table(import.meta, {
   "devices and choices": row(() => {
     say(levelZeroDevices().length >= 2);
     fails("device", () => LevelZeroContext.open({ device: "elsewhere" }), ArgumentError);
