@@ -116,6 +116,7 @@ class LevelZeroEnd implements End, Disposable {
     this.#busy = this.target.allocate({ kind: "host", shape: [BUSY], dtype: "u8" });
     this.raw = kind === "device" ? this.#raw : { ...this.#raw, look: (tensor) => look(tensor as LevelZeroTensor) };
     using few = this.target.allocate({ kind: "host", shape: [16], dtype: "u8" });
+    this.#context.queue.fill(this.#busy, 1); // behind it they are all in flight at a time
     for (let i = 0; i < 40; i++) this.#context.queue.fill(few, 1); // the events that it will use again
     this.#context.queue.finish();
   }
