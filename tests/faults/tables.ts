@@ -30,6 +30,7 @@ import { SYMBOLS as GLES_EXTENSIONS } from "../../ffi/gles_extensions/symbols.ts
 import { SYMBOLS as LIBC } from "../../ffi/libc/symbols.ts";
 import { SYMBOLS as LIBC_CALLBACKS } from "../../ffi/libc_callbacks/symbols.ts";
 import { SYMBOLS as NVRTC } from "../../ffi/nvrtc/symbols.ts";
+import { SYMBOLS as LEVELZERO } from "../../ffi/levelzero/symbols.ts";
 import { SYMBOLS as ONNXRUNTIME } from "../../ffi/onnxruntime/symbols.ts";
 import { SYMBOLS as ONNXRUNTIME_API } from "../../ffi/onnxruntime_api/symbols.ts";
 import { SYMBOLS as ONNXRUNTIME_BASE } from "../../ffi/onnxruntime_base/symbols.ts";
@@ -56,6 +57,7 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   channel: CHANNEL,
   cxxabi: CXXABI,
   dmabuf: DMABUF,
+  levelzero: LEVELZERO,
   opencl: OPENCL,
   opencl_egl: OPENCL_EGL,
   opencl_events: OPENCL_EVENTS,

@@ -28,6 +28,7 @@ import {
   gstVa,
   gstVideo,
 } from "./gstreamer.ts";
+import { levelzero } from "./levelzero.ts";
 import { libc } from "./libc.ts";
 import { libcCallbacks } from "./libc_callbacks.ts";
 import { nvrtc } from "./nvrtc.ts";
@@ -76,6 +77,7 @@ export const LIBRARIES: readonly Library[] = [
   eglExtensions,
   gles,
   glesExtensions,
+  levelzero,
   va,
   vaDrm,
   cudaEgl,
