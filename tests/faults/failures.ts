@@ -222,6 +222,7 @@ const OPENCL_USM: Failures<Usm> = {
   clSharedMemAllocINTEL: create(CL_OUT_OF_RESOURCES),
   clMemFreeINTEL: release,
   clSetKernelArgMemPointerINTEL: code(CL_OUT_OF_RESOURCES),
+  clGetMemAllocInfoINTEL: code(CL_INVALID_VALUE),
   clEnqueueMemcpyINTEL: code(CL_OUT_OF_RESOURCES),
 };
 
