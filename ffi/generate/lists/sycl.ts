@@ -42,6 +42,7 @@ export const sycl: Library = {
     "DPCTLPlatform_Delete",
 
     { name: "DPCTLContext_Create", address: ["handler"] },
+    "DPCTLContext_Copy",
     "DPCTLContext_Delete",
     { name: "DPCTLQueue_Create", address: ["handler"] },
     "DPCTLQueue_Delete",

@@ -1,0 +1,15 @@
+/**
+ * SYCL (Intel's oneAPI), by the C API of DPCTL: unified shared memory, queues and kernels.
+ *
+ * @module
+ */
+export { SyclContext } from "./context.ts";
+export {
+  type SyclBackend,
+  type SyclDevice,
+  type SyclDeviceChoice,
+  syclDevices,
+  type SyclDeviceType,
+} from "./device.ts";
+export { SyclQueue } from "./queue.ts";
+export { SyclTensor, SyclUsm } from "./usm.ts";
