@@ -12,6 +12,7 @@ import type { BaseContext } from "./base.ts";
 import { chosenDevice, type SyclDevice, type SyclDeviceChoice } from "./device.ts";
 import { syclDriver, type SyclLane } from "./lane.ts";
 import { made, sycl } from "./library.ts";
+import { SyclProgram, type SyclProgramOptions } from "./program.ts";
 import { SyclQueue } from "./queue.ts";
 import { SyclUsm } from "./usm.ts";
 
@@ -83,5 +84,15 @@ export class SyclContext extends DeviceContext implements BaseContext {
   createQueue(): SyclQueue {
     this.resource.assertLive();
     return new SyclQueue(this, this.#driver);
+  }
+
+  /**
+   * Builds a program of OpenCL C, a string, or of SPIR-V for kernels, its bytes.
+   *
+   * @throws {ArgumentError} for anything else, and unknown options.
+   * @throws {NativeCallError} if it does not build.
+   */
+  program(code: string | Uint8Array<ArrayBuffer>, options: SyclProgramOptions = {}): SyclProgram {
+    return new SyclProgram(this, code, options);
   }
 }

@@ -11,5 +11,8 @@ export {
   syclDevices,
   type SyclDeviceType,
 } from "./device.ts";
+export { SyclKernel, type SyclKernelArgument, type SyclRange, type SyclRunOptions } from "./kernel.ts";
+export type { SyclParameterType } from "./kernel_types.ts";
+export { SyclProgram, type SyclProgramOptions } from "./program.ts";
 export { SyclQueue } from "./queue.ts";
 export { SyclTensor, SyclUsm } from "./usm.ts";
