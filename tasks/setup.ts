@@ -1,9 +1,9 @@
-// Installs what the demo, the tests or the bench need: `deno task setup [demo|test|guest|bench|intel]`, `test` when left out.
+// Installs what the demo, the tests or the bench need: `deno task setup [demo|test|guest|bench|intel|sycl]`, `test` when left out.
 //
 // Most of it comes through apt: it asks dpkg what is missing, says what it is about to install, and never removes a
 // package. CUDA's headers and libraries come through pip, into the folder .cuda of this checkout, and Intel's OpenCL for
 // CPUs, a third platform for the tests and too large for every machine, into .intel. FFmpeg's headers are downloaded
-// through apt and unpacked into .ffmpeg, beside FFmpeg 8 as PyPI and npm have it; so are GStreamer's into .gstreamer, DLPack's come through pip into .dlpack, and
+// through apt and unpacked into .ffmpeg, beside FFmpeg 8 as PyPI and npm have it; so are GStreamer's into .gstreamer; DLPack's come through pip into .dlpack, DPCTL's (SYCL's C API) into .dpctl, Intel's SYCL into .sycl, and
 // the kernel and the drivers of the tests' guest into .guest. Where it can not install (no root, no apt, no network) it says so and exits 0: the demo
 // then runs on the host, and the tests count what they skip. Only in CI is that an error, for there a machine without
 // OpenCL must not look like a green run.
@@ -17,11 +17,24 @@ import { installNodeAv } from "./setup/node_av.ts";
 import { PACKAGES, PIP } from "./setup/packages.ts";
 import { NEEDS, type Purpose } from "./setup/purpose.ts";
 import { unpackVaDriver } from "./setup/va.ts";
-import { ARROW, CUDA, DLPACK, FFMPEG_8, hasPip, hasWheels, INTEL, unpack, type Wheels } from "./setup/wheels.ts";
+import {
+  ARROW,
+  CUDA,
+  DLPACK,
+  DPCTL,
+  FFMPEG_8,
+  hasPip,
+  hasWheels,
+  INTEL,
+  SYCL,
+  unpack,
+  type Wheels,
+} from "./setup/wheels.ts";
 
 const WHEELS: { readonly [purpose in Purpose]?: readonly Wheels[] } = {
-  test: [CUDA, DLPACK, FFMPEG_8, ARROW],
+  test: [CUDA, DLPACK, DPCTL, FFMPEG_8, ARROW],
   intel: [INTEL],
+  sycl: [INTEL, DPCTL, SYCL],
 };
 
 /** Installs all that is missing, and returns what could not be installed, and why. */

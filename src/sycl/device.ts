@@ -1,10 +1,9 @@
-import { NULL } from "../../ffi/address.ts";
 import * as dpctl from "../../ffi/sycl/constants.ts";
 import type { DPCTLSyclDeviceRef } from "../../ffi/sycl/handles.ts";
 import { type Names, optionsIn, shownFields } from "../core/argument.ts";
 import { withJson } from "../core/printed.ts";
 import type { UsmKind } from "../core/tensors/unified.ts";
-import { undoAll } from "../core/life/undo.ts";
+import type { ArgumentError } from "../core/errors.ts";
 import { checks, made, sycl, taken } from "./library.ts";
 
 /** What runs SYCL's commands. */
@@ -83,7 +82,7 @@ const TYPES: ReadonlyMap<number, SyclDeviceType> = new Map([
  * ```
  */
 export function syclDevices(): SyclDevice[] {
-  return listed((_, device) => device);
+  return withDevices((devices) => [...devices]);
 }
 
 /** The chosen device with its reference, which is the caller's: a GPU that fits first. @throws {ArgumentError} */
@@ -94,27 +93,23 @@ export function chosenDevice(
   for (const [name, value] of Object.entries(wanted)) {
     if (value !== undefined) checks.assertText(value, `choice.${name}`);
   }
-  const kept: { ref: DPCTLSyclDeviceRef; device: SyclDevice }[] = [];
-  const all = listed((ref, device, keep) => {
-    if (matches(device, wanted)) kept.push({ ref: keep(ref), device });
-    return device;
+  return withDevices((devices, refOf) => {
+    const fitting = devices.filter((device) => matches(device, wanted));
+    const device = fitting.find(({ type }) => type === "gpu") ?? fitting[0];
+    if (device === undefined) throw noDevice(wanted, devices);
+    return { device, ref: refOf(devices.indexOf(device)) };
   });
-  const chosen = kept.find(({ device }) => device.type === "gpu") ?? kept[0];
-  undoAll(
-    kept.filter((each) => each !== chosen).map(({ ref }) => () => sycl().DPCTLDevice_Delete(ref)),
-    "listing devices",
-  );
-  if (chosen !== undefined) return chosen;
-  const there = all.map(({ platform, name, type }) => `${platform}: ${name} (${type})`).join("; ");
-  const hint = all.length === 0
-    ? "Install a driver: pip install intel-opencl-rt. Another TBB that was opened first hides it."
-    : `Name part of a platform and part of a device: there is ${there}.`;
-  throw checks.wrong(
-    "choice",
-    all.length === 0 ? "SYCL has no device." : `no SYCL device fits ${shownFields(wanted)}.`,
-    hint,
-    "DPCTLDeviceMgr_GetDevices",
-  );
+}
+
+function noDevice(wanted: SyclDeviceChoice, devices: readonly SyclDevice[]): ArgumentError {
+  const fn = "DPCTLDeviceMgr_GetDevices";
+  if (devices.length === 0) {
+    const hint = "Install a driver: pip install intel-opencl-rt. Another TBB that was opened first hides it.";
+    return checks.wrong("choice", "SYCL has no device.", hint, fn);
+  }
+  const there = devices.map(({ platform, name, type }) => `${platform}: ${name} (${type})`).join("; ");
+  const hint = `Name part of a platform and part of a device: there is ${there}.`;
+  return checks.wrong("choice", `no SYCL device fits ${shownFields(wanted)}.`, hint, fn);
 }
 
 function matches(device: SyclDevice, choice: SyclDeviceChoice): boolean {
@@ -124,26 +119,22 @@ function matches(device: SyclDevice, choice: SyclDeviceChoice): boolean {
     (choice.backend ?? device.backend) === device.backend && (choice.type ?? device.type) === device.type;
 }
 
-type Keep = (ref: DPCTLSyclDeviceRef) => DPCTLSyclDeviceRef;
-
-/** What `visit` makes of each device. Its reference is deleted behind it, unless it keeps that. */
-function listed<T>(visit: (ref: DPCTLSyclDeviceRef, device: SyclDevice, keep: Keep) => T): T[] {
+/** All devices, and a new reference to one of them. */
+function withDevices<T>(use: (devices: readonly SyclDevice[], refOf: (index: number) => DPCTLSyclDeviceRef) => T): T {
   const lib = sycl();
   const all = lib.DPCTLDeviceMgr_GetDevices(dpctl.DPCTL_ALL_BACKENDS | dpctl.DPCTL_ALL);
   const vector = made(all, "DPCTLDeviceMgr_GetDevices");
+  const refOf = (index: number) => made(lib.DPCTLDeviceVector_GetAt(vector, BigInt(index)), "DPCTLDeviceVector_GetAt");
   try {
-    return Array.from({ length: Number(lib.DPCTLDeviceVector_Size(vector)) }, (_, i) => {
-      const ref = made(lib.DPCTLDeviceVector_GetAt(vector, BigInt(i)), "DPCTLDeviceVector_GetAt");
-      let kept = false;
+    const devices = Array.from({ length: Number(lib.DPCTLDeviceVector_Size(vector)) }, (_, i) => {
+      const ref = refOf(i);
       try {
-        return visit(ref, describe(ref), (ref) => {
-          kept = true;
-          return ref;
-        });
+        return describe(ref);
       } finally {
-        if (!kept) lib.DPCTLDevice_Delete(ref);
+        lib.DPCTLDevice_Delete(ref);
       }
     });
+    return use(devices, refOf);
   } finally {
     lib.DPCTLDeviceVector_Delete(vector);
   }
@@ -153,12 +144,12 @@ function describe(ref: DPCTLSyclDeviceRef): SyclDevice {
   const lib = sycl();
   const has = (aspect: number) => Boolean(lib.DPCTLDevice_HasAspect(ref, aspect));
   return Object.freeze(withJson({
-    name: taken(lib.DPCTLDevice_GetName(ref)),
-    vendor: taken(lib.DPCTLDevice_GetVendor(ref)),
+    name: taken(lib.DPCTLDevice_GetName(ref), "DPCTLDevice_GetName"),
+    vendor: taken(lib.DPCTLDevice_GetVendor(ref), "DPCTLDevice_GetVendor"),
     platform: platformOf(ref),
     backend: BACKENDS.get(lib.DPCTLDevice_GetBackend(ref)) ?? "unknown",
     type: TYPES.get(lib.DPCTLDevice_GetDeviceType(ref)) ?? "unknown",
-    driverVersion: taken(lib.DPCTLDevice_GetDriverVersion(ref)),
+    driverVersion: taken(lib.DPCTLDevice_GetDriverVersion(ref), "DPCTLDevice_GetDriverVersion"),
     globalMemory: Number(lib.DPCTLDevice_GetGlobalMemSize(ref)),
     localMemory: Number(lib.DPCTLDevice_GetLocalMemSize(ref)),
     maxAllocation: Number(lib.DPCTLDevice_GetMaxMemAllocSize(ref)),
@@ -177,7 +168,7 @@ function platformOf(ref: DPCTLSyclDeviceRef): string {
   const lib = sycl();
   const platform = made(lib.DPCTLDevice_GetPlatform(ref), "DPCTLDevice_GetPlatform");
   try {
-    return taken(lib.DPCTLPlatform_GetName(platform));
+    return taken(lib.DPCTLPlatform_GetName(platform), "DPCTLPlatform_GetName");
   } finally {
     lib.DPCTLPlatform_Delete(platform);
   }
@@ -185,8 +176,7 @@ function platformOf(ref: DPCTLSyclDeviceRef): string {
 
 function sizesOf(ref: DPCTLSyclDeviceRef): readonly number[] {
   const lib = sycl();
-  const sizes = lib.DPCTLDevice_GetMaxWorkItemSizes3d(ref);
-  if (sizes === NULL) return Object.freeze([0, 0, 0]);
+  const sizes = made(lib.DPCTLDevice_GetMaxWorkItemSizes3d(ref), "DPCTLDevice_GetMaxWorkItemSizes3d");
   try {
     const view = new Deno.UnsafePointerView(Deno.UnsafePointer.create(sizes)!);
     return Object.freeze([0, 8, 16].map((at) => Number(view.getBigUint64(at))));

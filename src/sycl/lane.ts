@@ -66,6 +66,8 @@ export class SyclLane implements Lane {
       const { event, fn } = this.#events[this.#first];
       const status = statusOf(event);
       if (status !== DPCTL_COMPLETE && status !== DPCTL_UNKNOWN_STATUS) break;
+      // The command has failed, or the question: the memory is given back only once the device has ended with it.
+      if (status === DPCTL_UNKNOWN_STATUS) sycl().DPCTLEvent_WaitAndThrow(event);
       this.#over++;
       this.#first++;
       release(event);
@@ -130,9 +132,10 @@ function release(event: DPCTLSyclEventRef): void {
   ledger.remove("sycl.event");
 }
 
-function workError(fn: string): NativeCallError {
+function workError(submitter: string): NativeCallError {
+  const fn = "DPCTLEvent_GetCommandExecutionStatus";
   const hint = "SYCL reports no more of it: the kernel or the device failed.";
-  return new NativeCallError(`Work submitted by ${fn} failed.`, { api: "sycl", fn, hint });
+  return new NativeCallError(`Work submitted by ${submitter} failed.`, { api: "sycl", fn, hint });
 }
 
 /** A command by the event that DPCTL returns. */

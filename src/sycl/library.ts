@@ -60,12 +60,12 @@ export function made<H extends bigint>(handle: H, fn: string): H {
   return handle;
 }
 
-/** A text that DPCTL made; empty where it failed. */
-export function taken(text: Address): string {
-  const { DPCTLCString_Delete } = sycl();
+/** A text that a function made. @throws {NativeCallError} for null. */
+export function taken(text: Address, fn: string): string {
+  made(text, fn);
   try {
-    return textAt(text) ?? "";
+    return textAt(text)!;
   } finally {
-    DPCTLCString_Delete(text);
+    sycl().DPCTLCString_Delete(text);
   }
 }

@@ -150,18 +150,20 @@ export class SyclUsm extends UnifiedMemory<SyclTensor, BaseContext> {
 
   /** SYCL reports neither where a block begins nor where it ends: the first byte and the last one are of one kind. */
   protected override find(pointer: Address, reach: number): PointerFacts {
-    const { device, raw: { context } } = this.context;
-    const { host, device: far, shared } = device.usm;
+    const { device, name, raw: { context } } = this.context;
+    const fn = "DPCTLUSM_GetPointerType";
     const last = pointer + BigInt(Math.max(reach, 1) - 1);
     // SYCL ends the process where the device has no such memory.
-    const [usm, end] = !host && !far && !shared
+    const [usm, end] = !device.usm.host && !device.usm.device && !device.usm.shared
       ? []
-      : [pointer, last].map((at) => KINDS.get(sycl().DPCTLUSM_GetPointerType(at as DPCTLSyclUSMRef, context)));
-    if (usm === undefined) throw checks.wrong("pointer", `it is no unified memory of ${this.context.name}.`);
+      : [pointer, last].map((at) => KINDS.get(sycl()[fn](at as DPCTLSyclUSMRef, context)));
+    if (usm === undefined) throw checks.wrong("pointer", `it is no unified memory of ${name}.`, undefined, fn);
     if (usm === end) return { base: pointer, byteLength: reach, usm };
     throw checks.unfit(
       "init",
-      `its last byte is no ${usm} memory of ${this.context.name}: the allocation ends before.`,
+      `its last byte is no ${usm} memory of ${name}: the allocation ends before.`,
+      undefined,
+      fn,
     );
   }
 }

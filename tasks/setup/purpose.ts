@@ -5,6 +5,7 @@ export const NEEDS = {
   bench: "the bench needs",
   guest: "the guest of the tests needs",
   intel: "the tests on Intel's OpenCL need",
+  sycl: "the tests on Intel's SYCL need",
 } as const;
 
 /** One of {@linkcode NEEDS}. */

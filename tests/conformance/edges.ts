@@ -15,6 +15,7 @@ import { openclImages } from "./opencl_image.ts";
 import { opencv } from "./opencv.ts";
 import type { Candidate, Subject } from "./subject.ts";
 import { svm } from "./svm.ts";
+import { sycls } from "./sycl.ts";
 import { synthetic } from "./synthetic.ts";
 import { onGpu } from "./vulkan_gpu.ts";
 import { vulkanImages } from "./vulkan_image.ts";
@@ -30,6 +31,7 @@ const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candid
   opencl,
   image: openclImages,
   svm: () => svm(),
+  sycl: () => sycls(),
   opencv: () => opencv(),
   cuda: () => cuda(),
   dmabuf: () => dmabufs(),

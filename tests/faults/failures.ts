@@ -24,6 +24,7 @@ import type { LibC } from "../../ffi/libc/functions.ts";
 import { CUDA, CUDA_EGL, CUDART, NVRTC } from "./cuda_failures.ts";
 import { EGL_EXTENSIONS, EGL_FAILURES, GLES_EXTENSIONS, GLES_FAILURES } from "./egl_failures.ts";
 import { FFMPEG, FFMPEG_CODEC, FFMPEG_FORMAT } from "./ffmpeg_failures.ts";
+import { SYCL_FAILURES, SYCL_WAIT } from "./sycl_failures.ts";
 import * as gstreamer from "./gstreamer_failures.ts";
 import { VAAPI, VAAPI_DRM } from "./vaapi_failures.ts";
 import { VULKAN, VULKAN_EXTENSIONS } from "./vulkan_failures.ts";
@@ -317,6 +318,8 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   gstreamer_video: gstreamer.VIDEO,
   gstreamer_audio: gstreamer.AUDIO,
   gstreamer_allocators: gstreamer.ALLOCATORS,
+  sycl: SYCL_FAILURES,
+  sycl_wait: SYCL_WAIT,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

@@ -134,6 +134,8 @@ const ASKED_AGAIN: readonly string[] = [
   "vulkan.vkWaitSemaphoresAsync",
   "egl.eglClientWaitSync",
   "egl.eglClientWaitSyncAsync",
+  "sycl.DPCTLEvent_WaitAndThrow",
+  "sycl_wait.DPCTLEvent_WaitAndThrow",
   "fake.fakeStatus",
   "fake.fakeWait",
   "fake.fakeWaitAsync",
