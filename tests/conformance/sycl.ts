@@ -79,7 +79,7 @@ const SILENT = [
 ].map((fn) => `sycl.${fn}`);
 
 /** So many bytes are copied in front of work that is to come late, which takes some milliseconds. */
-const BALLAST = 64 * 2 ** 20;
+const BALLAST = 16 * 2 ** 20;
 
 /** The stand-in knows it by its name. */
 const SOURCE = `

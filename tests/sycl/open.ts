@@ -6,7 +6,6 @@
  */
 import { DPCTL, hasWheels } from "../../tasks/setup/wheels.ts";
 
-const VARIABLE = "SAMEPAGE_LIB_SYCL";
 const SOURCE = new URL("dpctl/dpctl.c", import.meta.url).pathname;
 const FOLDER = new URL("../../out/sycl/", import.meta.url).pathname; // git ignores it
 
@@ -22,7 +21,8 @@ export async function buildStandIn(): Promise<string | undefined> {
   const unfinished = await Deno.makeTempFile({ dir: FOLDER });
   const warnings = ["-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"];
   const headers = ["-isystem", `${DPCTL.folder}/dpctl/include`];
-  const args = ["-O1", ...warnings, "-fPIC", "-shared", ...headers, "-o", unfinished, SOURCE, "-lpthread"];
+  const soname = "-Wl,-soname,libDPCTLSyclInterface.so"; // the loader takes it for DPCTL, once it is loaded
+  const args = ["-O1", ...warnings, "-fPIC", "-shared", soname, ...headers, "-o", unfinished, SOURCE, "-lpthread"];
   try {
     const { success, stderr } = await new Deno.Command("cc", { args }).output();
     if (!success) throw new Error(`cc could not make the stand-in:\n${new TextDecoder().decode(stderr)}`);
@@ -36,25 +36,34 @@ export async function buildStandIn(): Promise<string | undefined> {
   }
 }
 
-/** Has this process use the stand-in, unless a real DPCTL is named. Returns why there is none. */
+/** Has this process use a real DPCTL if one is named, else the stand-in. Returns why there is none. */
 export async function openSycl(): Promise<string | undefined> {
-  if (Deno.env.get(VARIABLE) !== undefined) return undefined;
+  if (!isStandIn()) return undefined;
   const missing = await buildStandIn();
-  if (missing === undefined) Deno.env.set(VARIABLE, STAND_IN);
+  if (missing === undefined) useStandIn();
   return missing;
 }
 
-/** Whether it is the stand-in. */
+/** Has this process find the stand-in, which was built: whoever asks for DPCTL by its name gets this. */
+export function useStandIn(): void {
+  Deno.dlopen(STAND_IN, {});
+}
+
+/** Whether no real DPCTL is named. */
 export function isStandIn(): boolean {
-  return Deno.env.get(VARIABLE) === STAND_IN;
+  return Deno.env.get("SAMEPAGE_LIB_SYCL") === undefined;
 }
 
-/** How the stand-in behaves from now on, in its own words (dpctl.c). */
+/** How the stand-in behaves from now on, in its own words (dpctl.c). It needs no permission but FFI. */
 export function behave(...words: readonly string[]): void {
-  Deno.env.set("SAMEPAGE_SYCL", words.join(" "));
+  const { setenv } = Deno.dlopen("libc.so.6", {
+    setenv: { parameters: ["buffer", "buffer", "i32"], result: "i32" },
+  }).symbols;
+  const text = (of: string) => new TextEncoder().encode(`${of}\0`);
+  if (setenv(text("SAMEPAGE_SYCL"), text(words.join(" ")), 1) !== 0) throw new Error("SAMEPAGE_SYCL could not be set");
 }
 
-/** How many objects the stand-in has; 0 on a real DPCTL, which does not say. */
+/** How many objects the stand-in has; 0 on a real DPCTL, which does not report it. */
 export function alive(): number {
   if (!isStandIn()) return 0;
   const { samepage_alive } = Deno.dlopen(STAND_IN, { samepage_alive: { parameters: [], result: "i64" } }).symbols;

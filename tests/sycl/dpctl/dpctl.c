@@ -1,5 +1,5 @@
 /*
- * A DPCTL for the tests, which SAMEPAGE_LIB_SYCL names: what samepage calls of it, over the C library's memory. Its queues
+ * A DPCTL for the tests, which the loader takes for the real one: what samepage calls of it, over the C library's memory. Its queues
  * are threads, in order; its kernels are the functions of KERNELS, which a "program" names. It finds what is released twice,
  * or used afterwards, and ends the process then.
  *
