@@ -1,6 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
 import * as dpctl from "../../ffi/sycl/constants.ts";
 import { shown } from "../core/argument.ts";
+import { elsewhere } from "../core/checks.ts";
 import { Arguments } from "../core/device/arguments.ts";
 import { type Parameter, type ParameterPlace, ValueParameter } from "../core/device/parameter.ts";
 import { PointerParameter } from "../core/device/pointer.ts";
@@ -70,8 +71,9 @@ class UsmParameter extends PointerParameter<SyclTensor, BaseContext> {
     return value instanceof SyclTensor && SyclTensor.owns(value) ? value : undefined;
   }
 
-  protected override checkPlace(tensor: SyclTensor, _value: unknown, context: BaseContext): void {
-    checks.assertHere(tensor.target.context, context, this.argument, tensor.name);
+  protected override checkPlace({ target, name }: SyclTensor, _value: unknown, context: BaseContext): void {
+    if (target.context === context) return;
+    throw this.wrong(`${name} ${elsewhere(target.context, context)}.`, `Map it here first: ${this.mapping}.`);
   }
 
   protected override addressOf(tensor: SyclTensor): bigint {

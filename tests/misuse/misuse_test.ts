@@ -12,6 +12,7 @@ import { present as hasOpenCV } from "../opencv/help.ts";
 import { missing as missingEgl } from "../egl/help.ts";
 import { missing as lackingOfGStreamer } from "../gstreamer/open.ts";
 import { buildFrames } from "../ffmpeg/frames.ts";
+import { buildStandIn } from "../sycl/open.ts";
 import { buildDriver } from "../vaapi/driver.ts";
 import { withoutVulkan } from "../ffmpeg/open.ts";
 import { missing as missingVulkan } from "../vulkan/help.ts";
@@ -39,6 +40,7 @@ const lackingOfVulkan = missingVulkan();
 const lackingOfEgl = missingEgl();
 /** What stands in for a GPU's driver: the rows need the file. */
 await buildDriver();
+await buildStandIn();
 
 /** Why there is no FFmpeg here. */
 const lackingOfFFmpeg = await buildFrames();
