@@ -3,7 +3,8 @@
 // Most of it comes through apt: it asks dpkg what is missing, says what it is about to install, and never removes a
 // package. CUDA's headers and libraries come through pip, into the folder .cuda of this checkout, and Intel's OpenCL for
 // CPUs, a third platform for the tests and too large for every machine, into .intel. FFmpeg's headers are downloaded
-// through apt and unpacked into .ffmpeg, beside FFmpeg 8 as PyPI and npm have it; so are GStreamer's into .gstreamer; DLPack's come through pip into .dlpack, DPCTL's (SYCL's C API) into .dpctl, Intel's SYCL into .sycl, and
+// through apt and unpacked into .ffmpeg, beside FFmpeg 8 as PyPI and npm have it; so are GStreamer's into .gstreamer, Level Zero's null driver is built into .levelzero, DLPack's come through pip into .dlpack,
+// DPCTL's (SYCL's C API) into .dpctl, Intel's SYCL into .sycl, and
 // the kernel and the drivers of the tests' guest into .guest. Where it can not install (no root, no apt, no network) it says so and exits 0: the demo
 // then runs on the host, and the tests count what they skip. Only in CI is that an error, for there a machine without
 // OpenCL must not look like a green run.
@@ -12,6 +13,7 @@ import { installPackages } from "./setup/apt.ts";
 import { unpackGStreamerHeaders } from "./setup/gstreamer.ts";
 import { unpackHeaders } from "./setup/headers.ts";
 import { unpackKernel } from "./setup/kernel.ts";
+import { buildNullDriver } from "./setup/levelzero.ts";
 import { unpackEgl, unpackLavapipe } from "./setup/mesa.ts";
 import { installNodeAv } from "./setup/node_av.ts";
 import { PACKAGES, PIP } from "./setup/packages.ts";
@@ -59,9 +61,9 @@ async function setup(purpose: Purpose): Promise<string[]> {
   return reasons.filter((reason) => reason !== undefined);
 }
 
-/** One after the other: apt does not run twice at a time. */
+/** What is unpacked of packages and sources, one after the other: apt does not run twice at a time. */
 async function allHeaders(title: string): Promise<(string | undefined)[]> {
-  return [await unpackHeaders(title), await unpackGStreamerHeaders(title)];
+  return [await unpackHeaders(title), await unpackGStreamerHeaders(title), await buildNullDriver(title)];
 }
 
 const purpose = Deno.args[0] ?? "test";

@@ -80,6 +80,8 @@ export class OpenCLUsm extends UnifiedMemory<OpenCLUsmTensor, OpenCLContext> {
   override readonly ports: Memory<OpenCLUsmTensor, Address>;
   #capabilities: UsmCapabilities | undefined;
 
+  /** Host and device use the memory at the same time: a driver may still move what fails that. */
+  override readonly takesTurns = false;
   /** The checks of OpenCL's arguments. */
   protected override readonly checks: Checks = checks;
 
@@ -113,7 +115,7 @@ export class OpenCLUsm extends UnifiedMemory<OpenCLUsmTensor, OpenCLContext> {
     return usmBlockOf(allocation, this.context);
   }
 
-  /** The class of memory that the host reaches; in its experiment, host and device use it together. For mappers. */
+  /** The class of memory that the host reaches. For mappers. */
   override classOf(kind: Exclude<UsmKind, "device">): MemoryClass<OpenCLContext> {
     return USM_MEMORY[kind];
   }

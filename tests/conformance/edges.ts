@@ -10,6 +10,7 @@ import { dmabufs } from "./dmabuf.ts";
 import { egls } from "./egl.ts";
 import { ffmpegs } from "./ffmpeg.ts";
 import { gstreamers } from "./gstreamer.ts";
+import { levelzeros } from "./levelzero.ts";
 import { opencl } from "./opencl.ts";
 import { openclImages } from "./opencl_image.ts";
 import { opencv } from "./opencv.ts";
@@ -41,6 +42,7 @@ const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candid
   vaapi: () => vaapis(),
   ffmpeg: () => ffmpegs(),
   gstreamer: () => gstreamers(),
+  levelzero: () => levelzeros(),
 };
 
 /** The names of the APIs that have edges. */

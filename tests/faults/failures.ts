@@ -26,6 +26,7 @@ import { EGL_EXTENSIONS, EGL_FAILURES, GLES_EXTENSIONS, GLES_FAILURES } from "./
 import { FFMPEG, FFMPEG_CODEC, FFMPEG_FORMAT } from "./ffmpeg_failures.ts";
 import { SYCL_FAILURES, SYCL_WAIT } from "./sycl_failures.ts";
 import * as gstreamer from "./gstreamer_failures.ts";
+import { LEVELZERO } from "./levelzero_failures.ts";
 import { VAAPI, VAAPI_DRM } from "./vaapi_failures.ts";
 import { VULKAN, VULKAN_EXTENSIONS } from "./vulkan_failures.ts";
 import { OPENCV_CORE, OPENCV_IMGCODECS, OPENCV_IMGPROC } from "./opencv_failures.ts";
@@ -294,6 +295,7 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   channel: CHANNEL,
   cxxabi: CXXABI,
   dmabuf: DMABUF,
+  levelzero: LEVELZERO,
   opencl: OPENCL,
   opencl_egl: OPENCL_EGL,
   opencl_events: OPENCL_EVENTS,

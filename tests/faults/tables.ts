@@ -27,6 +27,7 @@ import { SYMBOLS as GLES_EXTENSIONS } from "../../ffi/gles_extensions/symbols.ts
 import { SYMBOLS as LIBC } from "../../ffi/libc/symbols.ts";
 import { SYMBOLS as LIBC_CALLBACKS } from "../../ffi/libc_callbacks/symbols.ts";
 import { SYMBOLS as NVRTC } from "../../ffi/nvrtc/symbols.ts";
+import { SYMBOLS as LEVELZERO } from "../../ffi/levelzero/symbols.ts";
 import { SYMBOLS as OPENCL } from "../../ffi/opencl/symbols.ts";
 import { SYMBOLS as OPENCL_EGL } from "../../ffi/opencl_egl/symbols.ts";
 import { SYMBOLS as OPENCL_EVENTS } from "../../ffi/opencl_events/symbols.ts";
@@ -51,6 +52,7 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   channel: CHANNEL,
   cxxabi: CXXABI,
   dmabuf: DMABUF,
+  levelzero: LEVELZERO,
   opencl: OPENCL,
   opencl_egl: OPENCL_EGL,
   opencl_events: OPENCL_EVENTS,

@@ -17,6 +17,7 @@ import { elf } from "./elf.ts";
 import { LATER_FFMPEG } from "./ffmpeg.ts";
 import { gles, glesExtensions } from "./gles.ts";
 import { glib, gobject, gstAllocators, gstApp, gstAudio, gstGva, gstreamer, gstVideo } from "./gstreamer.ts";
+import { levelzero } from "./levelzero.ts";
 import { libc } from "./libc.ts";
 import { libcCallbacks } from "./libc_callbacks.ts";
 import { nvrtc } from "./nvrtc.ts";
@@ -63,6 +64,7 @@ export const LIBRARIES: readonly Library[] = [
   eglExtensions,
   gles,
   glesExtensions,
+  levelzero,
   va,
   vaDrm,
   cudaEgl,

@@ -3,7 +3,7 @@ import { type Names, object } from "../argument.ts";
 import type { Checks } from "../checks.ts";
 import type { Call, Memory, Offer, Staged } from "../contract.ts";
 import { Port } from "../device/port.ts";
-import { MemoryClass, type Proofs, unseen, verdictOf } from "../device/proofs.ts";
+import { MemoryClass, type Proofs, UNPROVEN, unseen, verdictOf } from "../device/proofs.ts";
 import type { Line } from "../device/line.ts";
 import type { Reason } from "../errors.ts";
 import type { Context } from "../graph/context.ts";
@@ -63,6 +63,8 @@ export abstract class UnifiedMemory<T extends PointerTensor, C extends UnifiedCo
   extends PointerMemory<T, C> {
   /** The checks of the API's arguments. */
   protected abstract readonly checks: Checks;
+  /** True if host and device take turns in the experiment: what fails it then is not shared, and no driver moves it. */
+  readonly takesTurns: boolean = true;
   readonly #turns = { host: this.#classOf("host"), shared: this.#classOf("shared") };
 
   /**
@@ -129,7 +131,7 @@ export abstract class UnifiedMemory<T extends PointerTensor, C extends UnifiedCo
   /** The block of an allocation of this context; undefined for other memory. For mappers. */
   abstract blockOf(allocation: Allocation): UnifiedBlock | undefined;
 
-  /** The class of memory that the host reaches; in its experiment, host and device take turns. For mappers. */
+  /** The class of memory that the host reaches. For mappers. */
   // deno-lint-ignore no-explicit-any -- each API has its own experiments
   classOf(kind: Exclude<UsmKind, "device">): MemoryClass<any> {
     return this.#turns[kind];
@@ -177,21 +179,28 @@ export abstract class UnifiedMemory<T extends PointerTensor, C extends UnifiedCo
 /** The bytes of an experiment. */
 const SAMPLE = 4096;
 
+const COPY_INSTEAD = 'Copy it: graph.map(tensor, host, { copy: "allow" }).';
+
 /** Why the CPU cannot reach device memory, as a block says it; nothing for memory of another kind. */
 export function closedTo(kind: UsmKind, { name }: { readonly name: string }): { closed?: Required<Reason> } {
   if (kind !== "device") return {};
-  const remedy = 'Copy it: graph.map(tensor, host, { copy: "allow" }).';
-  return { closed: { reason: `it is memory of ${name}, which the CPU cannot reach.`, remedy } };
+  return { closed: { reason: `it is memory of ${name}, which the CPU cannot reach.`, remedy: COPY_INSTEAD } };
 }
 
 const FAR = "memory of the device, which the CPU cannot reach";
 
-/** Host and shared memory by its address; device memory by a copy. */
+/**
+ * Host and shared memory by its address; device memory by a copy.
+ *
+ * @param also the API's own ports: what it shares by fds
+ */
 export function unifiedPorts<T extends PointerTensor>(
   usm: UnifiedMemory<T>,
   tensor: (init: TensorInit<Address>) => T,
+  also: Partial<Pick<Memory<T, Address>, "exports" | "imports" | "export" | "import" | "copies">> = {},
 ): Memory<T, Address> {
   const { context } = usm;
+  const { exports = [], imports = [], export: exportOther, ...rest } = also;
   const refuseOther = ({ allocation }: ByteRange) =>
     usm.blockOf(allocation) === undefined ? { reason: `it is no memory of ${context.name}.` } : undefined;
   /** Only for memory that is not refused. */
@@ -201,8 +210,7 @@ export function unifiedPorts<T extends PointerTensor>(
   };
   const byAddress: Offer = {
     kind: "host-view",
-    refuse: (range) =>
-      refuseOther(range) ?? (usm.blockOf(range.allocation)!.usm === "device" ? { reason: `it is ${FAR}.` } : undefined),
+    refuse: (range) => refuseOther(range) ?? refuseHost(usm, usm.blockOf(range.allocation)!),
     prepare: (range) => context.proofs.tryToProve(classOf(range)),
     judge: (range) => context.proofs.judge(classOf(range)),
   };
@@ -214,15 +222,27 @@ export function unifiedPorts<T extends PointerTensor>(
     stage: (tensor, byteLength) => staged(usm, (tensor as PointerTensor).address, byteLength),
   };
   return {
-    exports: [byAddress, byCopy],
-    imports: [],
+    ...rest,
+    exports: [byAddress, byCopy, ...exports],
+    imports,
     get line() {
       return context.queue.line;
     },
     refuse: () => whyEnded(context),
     tensor,
-    export: ({ address }, kind, byteLength) => ({ port: new Port(kind, { value: address, byteLength }) }),
+    export: (tensor, kind, byteLength, access, gaps) =>
+      kind === "host-view"
+        ? { port: new Port(kind, { value: tensor.address, byteLength }) }
+        : exportOther!(tensor, kind, byteLength, access, gaps),
   };
+}
+
+/** Why the host does not use a block in place. */
+function refuseHost(usm: UnifiedMemory<PointerTensor>, { usm: kind }: UnifiedBlock): Reason | undefined {
+  if (kind === "device") return { reason: `it is ${FAR}.` };
+  const verdict = usm.context.proofs.judge(usm.classOf(kind));
+  if (!usm.takesTurns || verdict === UNPROVEN || verdict.aliases) return undefined;
+  return { reason: `${verdict.evidence}: they do not share it.`, remedy: COPY_INSTEAD };
 }
 
 function staged(usm: UnifiedMemory<PointerTensor>, address: Address, byteLength: number): Staged {
