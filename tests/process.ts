@@ -24,13 +24,17 @@ export interface DenoOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Seconds after which it is killed. */
   readonly limit?: number;
+  /** A terminal of so many columns for it, as the `script` program opens one: `stdout` is all that it gets. */
+  readonly columns?: number;
 }
 
 /** Runs `deno` with these arguments. */
 export async function deno(args: readonly string[], options: DenoOptions = {}): Promise<Ended> {
-  const { env = {}, limit = 20 } = options;
-  const child = new Deno.Command(Deno.execPath(), {
-    args: [...args],
+  const { env = {}, limit = 20, columns } = options;
+  const own = [Deno.execPath(), ...args];
+  const [program, ...rest] = columns === undefined ? own : inTerminal(own, columns);
+  const child = new Deno.Command(program, {
+    args: rest,
     env: { NO_COLOR: "1", ...env },
     stdin: "null",
     stdout: "piped",
@@ -45,6 +49,11 @@ export async function deno(args: readonly string[], options: DenoOptions = {}): 
   clearTimeout(killer);
   const text = new TextDecoder();
   return { code, signal, late, stdout: text.decode(stdout), stderr: text.decode(stderr) };
+}
+
+function inTerminal(command: readonly string[], columns: number): readonly string[] {
+  const quoted = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
+  return ["script", "-qec", `stty cols ${columns}; exec ${quoted}`, "/dev/null"];
 }
 
 const ROOT = new URL("../", import.meta.url).pathname;

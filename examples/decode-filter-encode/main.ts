@@ -28,7 +28,7 @@ async function run(clip: string): Promise<void> {
   using cl = OpenCLContext.open();
   using graph = new MapperGraph([host, ffmpeg, cl]);
   using blur = new Blur(cl);
-  await using decoder = ffmpeg.decode(clip);
+  await using decoder = ffmpeg.decode(clip, { progress: true });
   const { stream, duration = 0 } = await decoder.info();
   const { width = 0, height = 0, frameRate = [25, 1] } = stream;
   print("devices", `${ffmpeg.name}; ${cl.device.name}`);
@@ -59,7 +59,6 @@ async function run(clip: string): Promise<void> {
       sheet.draw(seen, column, 0);
       sheet.draw(blurred, column, 1);
     }
-    bar(count / expected);
   }
   await out.close();
   const seconds = (performance.now() - before) / 1000;
@@ -68,15 +67,6 @@ async function run(clip: string): Promise<void> {
   print("copied", `${bytes} bytes between FFmpeg and OpenCL`);
   print("files", `${folder}/blurred.mp4, ${folder}/sheet.png`);
   if (bytes > 0 || count === 0) Deno.exitCode = 1;
-}
-
-/** How far it has come, on a terminal. */
-function bar(part: number): void {
-  if (!Deno.stderr.isTerminal()) return;
-  const width = 40;
-  const done = Math.min(width, Math.round(width * part));
-  const text = `\r${"█".repeat(done)}${"░".repeat(width - done)} ${Math.min(100, Math.round(100 * part))} %`;
-  Deno.stderr.writeSync(new TextEncoder().encode(done < width ? text : `\r${" ".repeat(text.length)}\r`));
 }
 
 async function madeClip(path: string): Promise<string> {

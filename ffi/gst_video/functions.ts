@@ -33,6 +33,15 @@ export interface GstVideo {
   /** `void gst_video_frame_unmap(GstVideoFrame *frame)` */
   gst_video_frame_unmap(frame: BufferSource | null): void;
 
+  /** `gboolean gst_video_info_align(GstVideoInfo *info, GstVideoAlignment *align)` */
+  gst_video_info_align(info: BufferSource | null, align: BufferSource | null): number;
+
+  /** `GstBufferPool *gst_video_buffer_pool_new(void)` */
+  gst_video_buffer_pool_new(): Address;
+
+  /** `void gst_buffer_pool_config_set_video_alignment(GstStructure *config, const GstVideoAlignment *align)` */
+  gst_buffer_pool_config_set_video_alignment(config: Address, align: BufferSource | null): void;
+
   /** `gboolean gst_video_info_from_caps(GstVideoInfo *info, const GstCaps *caps)` */
   gst_video_info_from_caps(info: BufferSource | null, caps: Address): number;
 

@@ -22,6 +22,12 @@ export const SYMBOLS = {
   gst_video_crop_meta_api_get_type: { parameters: [], result: "u64" },
   // void gst_video_frame_unmap(GstVideoFrame *frame)
   gst_video_frame_unmap: { parameters: ["buffer"], result: "void" },
+  // gboolean gst_video_info_align(GstVideoInfo *info, GstVideoAlignment *align)
+  gst_video_info_align: { parameters: ["buffer", "buffer"], result: "i32" },
+  // GstBufferPool *gst_video_buffer_pool_new(void)
+  gst_video_buffer_pool_new: { parameters: [], result: "u64" },
+  // void gst_buffer_pool_config_set_video_alignment(GstStructure *config, const GstVideoAlignment *align)
+  gst_buffer_pool_config_set_video_alignment: { parameters: ["u64", "buffer"], result: "void" },
   // gboolean gst_video_info_from_caps(GstVideoInfo *info, const GstCaps *caps)
   gst_video_info_from_caps: { parameters: ["buffer", "u64"], result: "i32" },
   // GstVideoMeta *gst_buffer_get_video_meta(GstBuffer *buffer)

@@ -20,6 +20,9 @@ export interface GStreamer {
   /** `GstRegistry *gst_registry_get(void)` */
   gst_registry_get(): Address;
 
+  /** `GstContext *gst_context_new(const gchar *context_type, gboolean persistent)` */
+  gst_context_new(context_type: BufferSource | null, persistent: number): Address;
+
   /** `void gst_registry_fork_set_enabled(gboolean enabled)` */
   gst_registry_fork_set_enabled(enabled: number): void;
 
@@ -178,6 +181,9 @@ export interface GStreamer {
   /** `gboolean gst_element_send_event(GstElement *element, GstEvent *event)` */
   gst_element_send_event(element: Address, event: Address): number;
 
+  /** `void gst_element_set_context(GstElement *element, GstContext *context)` */
+  gst_element_set_context(element: Address, context: Address): void;
+
   /** `GstMessage *gst_bus_timed_pop_filtered(GstBus *bus, GstClockTime timeout, GstMessageType types)` */
   gst_bus_timed_pop_filtered(bus: Address, timeout: bigint, types: number): Address;
 
@@ -211,6 +217,12 @@ export interface GStreamer {
   /** `void gst_structure_set_value(GstStructure *structure, const gchar *fieldname, const GValue *value)` */
   gst_structure_set_value(structure: Address, fieldname: BufferSource | null, value: BufferSource | null): void;
 
+  /** `gboolean gst_caps_features_contains(const GstCapsFeatures *features, const gchar *feature)` */
+  gst_caps_features_contains(features: Address, feature: BufferSource | null): number;
+
+  /** `GstCapsFeatures *gst_caps_get_features(const GstCaps *caps, guint index)` */
+  gst_caps_get_features(caps: Address, index: number): Address;
+
   /** `gchar *gst_caps_to_string(const GstCaps *caps)` */
   gst_caps_to_string(caps: Address): Address;
 
@@ -226,8 +238,23 @@ export interface GStreamer {
   /** `GstBuffer *gst_sample_get_buffer(GstSample *sample)` */
   gst_sample_get_buffer(sample: Address): Address;
 
+  /** `GstBufferList *gst_sample_get_buffer_list(GstSample *sample)` */
+  gst_sample_get_buffer_list(sample: Address): Address;
+
   /** `GstCaps *gst_sample_get_caps(GstSample *sample)` */
   gst_sample_get_caps(sample: Address): Address;
+
+  /** `GstBufferList *gst_buffer_list_new_sized(guint size)` */
+  gst_buffer_list_new_sized(size: number): Address;
+
+  /** `guint gst_buffer_list_length(GstBufferList *list)` */
+  gst_buffer_list_length(list: Address): number;
+
+  /** `GstBuffer *gst_buffer_list_get(GstBufferList *list, guint idx)` */
+  gst_buffer_list_get(list: Address, idx: number): Address;
+
+  /** `void gst_buffer_list_insert(GstBufferList *list, gint idx, GstBuffer *buffer)` */
+  gst_buffer_list_insert(list: Address, idx: number, buffer: Address): void;
 
   /** `void gst_buffer_append_memory(GstBuffer *buffer, GstMemory *mem)` */
   gst_buffer_append_memory(buffer: Address, mem: Address): void;
@@ -321,6 +348,24 @@ export interface GStreamer {
   /** `GstFlowReturn gst_buffer_pool_acquire_buffer(GstBufferPool *pool, GstBuffer **buffer, GstBufferPoolAcquireParams *params)` */
   gst_buffer_pool_acquire_buffer(pool: Address, buffer: BufferSource | null, params: BufferSource | null): number;
 
+  /** `GstStructure *gst_buffer_pool_get_config(GstBufferPool *pool)` */
+  gst_buffer_pool_get_config(pool: Address): Address;
+
+  /** `gboolean gst_buffer_pool_set_config(GstBufferPool *pool, GstStructure *config)` */
+  gst_buffer_pool_set_config(pool: Address, config: Address): number;
+
+  /** `void gst_buffer_pool_config_set_params(GstStructure *config, GstCaps *caps, guint size, guint min_buffers, guint max_buffers)` */
+  gst_buffer_pool_config_set_params(
+    config: Address,
+    caps: Address,
+    size: number,
+    min_buffers: number,
+    max_buffers: number,
+  ): void;
+
+  /** `void gst_buffer_pool_config_add_option(GstStructure *config, const gchar *option)` */
+  gst_buffer_pool_config_add_option(config: Address, option: BufferSource | null): void;
+
   /** `gulong gst_pad_add_probe(GstPad *pad, GstPadProbeType mask, GstPadProbeCallback callback, gpointer user_data, GDestroyNotify destroy_data)` */
   gst_pad_add_probe(pad: Address, mask: number, callback: Address, user_data: Address, destroy_data: Address): bigint;
 
@@ -352,4 +397,13 @@ export interface GStreamer {
 
   /** `void gst_query_add_allocation_param(GstQuery *query, GstAllocator *allocator, const GstAllocationParams *params)` */
   gst_query_add_allocation_param(query: Address, allocator: Address, params: BufferSource | null): void;
+
+  /** `void gst_query_add_allocation_pool(GstQuery *query, GstBufferPool *pool, guint size, guint min_buffers, guint max_buffers)` */
+  gst_query_add_allocation_pool(
+    query: Address,
+    pool: Address,
+    size: number,
+    min_buffers: number,
+    max_buffers: number,
+  ): void;
 }

@@ -10,6 +10,8 @@ export const SYMBOLS = {
   gst_version: { parameters: ["buffer", "buffer", "buffer", "buffer"], result: "void" },
   // GstRegistry *gst_registry_get(void)
   gst_registry_get: { parameters: [], result: "u64" },
+  // GstContext *gst_context_new(const gchar *context_type, gboolean persistent)
+  gst_context_new: { parameters: ["buffer", "i32"], result: "u64" },
   // void gst_registry_fork_set_enabled(gboolean enabled)
   gst_registry_fork_set_enabled: { parameters: ["i32"], result: "void" },
   // GstElement *gst_parse_launch(const gchar *pipeline_description, GError **error)
@@ -114,6 +116,8 @@ export const SYMBOLS = {
   },
   // gboolean gst_element_send_event(GstElement *element, GstEvent *event)
   gst_element_send_event: { parameters: ["u64", "u64"], result: "i32" },
+  // void gst_element_set_context(GstElement *element, GstContext *context)
+  gst_element_set_context: { parameters: ["u64", "u64"], result: "void" },
   // GstMessage *gst_bus_timed_pop_filtered(GstBus *bus, GstClockTime timeout, GstMessageType types)
   gst_bus_timed_pop_filtered: { parameters: ["u64", "u64", "i32"], result: "u64" },
   // gboolean gst_bus_have_pending(GstBus *bus)
@@ -141,6 +145,10 @@ export const SYMBOLS = {
   gst_structure_get_value: { parameters: ["u64", "buffer"], result: "u64" },
   // void gst_structure_set_value(GstStructure *structure, const gchar *fieldname, const GValue *value)
   gst_structure_set_value: { parameters: ["u64", "buffer", "buffer"], result: "void" },
+  // gboolean gst_caps_features_contains(const GstCapsFeatures *features, const gchar *feature)
+  gst_caps_features_contains: { parameters: ["u64", "buffer"], result: "i32" },
+  // GstCapsFeatures *gst_caps_get_features(const GstCaps *caps, guint index)
+  gst_caps_get_features: { parameters: ["u64", "u32"], result: "u64" },
   // gchar *gst_caps_to_string(const GstCaps *caps)
   gst_caps_to_string: { parameters: ["u64"], result: "u64" },
   // GstStructure *gst_caps_get_structure(const GstCaps *caps, guint index)
@@ -151,8 +159,18 @@ export const SYMBOLS = {
   gst_sample_new: { parameters: ["u64", "u64", "buffer", "u64"], result: "u64" },
   // GstBuffer *gst_sample_get_buffer(GstSample *sample)
   gst_sample_get_buffer: { parameters: ["u64"], result: "u64" },
+  // GstBufferList *gst_sample_get_buffer_list(GstSample *sample)
+  gst_sample_get_buffer_list: { parameters: ["u64"], result: "u64" },
   // GstCaps *gst_sample_get_caps(GstSample *sample)
   gst_sample_get_caps: { parameters: ["u64"], result: "u64" },
+  // GstBufferList *gst_buffer_list_new_sized(guint size)
+  gst_buffer_list_new_sized: { parameters: ["u32"], result: "u64" },
+  // guint gst_buffer_list_length(GstBufferList *list)
+  gst_buffer_list_length: { parameters: ["u64"], result: "u32" },
+  // GstBuffer *gst_buffer_list_get(GstBufferList *list, guint idx)
+  gst_buffer_list_get: { parameters: ["u64", "u32"], result: "u64" },
+  // void gst_buffer_list_insert(GstBufferList *list, gint idx, GstBuffer *buffer)
+  gst_buffer_list_insert: { parameters: ["u64", "i32", "u64"], result: "void" },
   // void gst_buffer_append_memory(GstBuffer *buffer, GstMemory *mem)
   gst_buffer_append_memory: { parameters: ["u64", "u64"], result: "void" },
   // void gst_buffer_replace_memory_range(GstBuffer *buffer, guint idx, gint length, GstMemory *mem)
@@ -205,6 +223,14 @@ export const SYMBOLS = {
   gst_allocator_alloc: { parameters: ["u64", "u64", "buffer"], result: "u64" },
   // GstFlowReturn gst_buffer_pool_acquire_buffer(GstBufferPool *pool, GstBuffer **buffer, GstBufferPoolAcquireParams *params)
   gst_buffer_pool_acquire_buffer: { parameters: ["u64", "buffer", "buffer"], result: "i32" },
+  // GstStructure *gst_buffer_pool_get_config(GstBufferPool *pool)
+  gst_buffer_pool_get_config: { parameters: ["u64"], result: "u64" },
+  // gboolean gst_buffer_pool_set_config(GstBufferPool *pool, GstStructure *config)
+  gst_buffer_pool_set_config: { parameters: ["u64", "u64"], result: "i32" },
+  // void gst_buffer_pool_config_set_params(GstStructure *config, GstCaps *caps, guint size, guint min_buffers, guint max_buffers)
+  gst_buffer_pool_config_set_params: { parameters: ["u64", "u64", "u32", "u32", "u32"], result: "void" },
+  // void gst_buffer_pool_config_add_option(GstStructure *config, const gchar *option)
+  gst_buffer_pool_config_add_option: { parameters: ["u64", "buffer"], result: "void" },
   // gulong gst_pad_add_probe(GstPad *pad, GstPadProbeType mask, GstPadProbeCallback callback, gpointer user_data, GDestroyNotify destroy_data)
   gst_pad_add_probe: { parameters: ["u64", "u32", "u64", "u64", "u64"], result: "u64" },
   // void gst_pad_remove_probe(GstPad *pad, gulong id)
@@ -223,4 +249,6 @@ export const SYMBOLS = {
   gst_query_parse_nth_allocation_param: { parameters: ["u64", "u32", "buffer", "buffer"], result: "void" },
   // void gst_query_add_allocation_param(GstQuery *query, GstAllocator *allocator, const GstAllocationParams *params)
   gst_query_add_allocation_param: { parameters: ["u64", "u64", "buffer"], result: "void" },
+  // void gst_query_add_allocation_pool(GstQuery *query, GstBufferPool *pool, guint size, guint min_buffers, guint max_buffers)
+  gst_query_add_allocation_pool: { parameters: ["u64", "u64", "u32", "u32", "u32"], result: "void" },
 } as const satisfies Deno.ForeignLibraryInterface;

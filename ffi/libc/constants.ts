@@ -6,6 +6,8 @@
 export const RTLD_NOW = 0x00002;
 /** `#define RTLD_NOLOAD 0x00004` */
 export const RTLD_NOLOAD = 0x00004;
+/** `#define RTLD_GLOBAL 0x00100` */
+export const RTLD_GLOBAL = 0x00100;
 /** `#define RTLD_NODELETE 0x01000` */
 export const RTLD_NODELETE = 0x01000;
 /** `#define O_ACCMODE 0003` */

@@ -140,8 +140,10 @@ function deviceIn(
       return { arrays, memory };
     }
   }
-  const which = api === "host" ? "of the host" : `of ${api}'s device ${device_id}`;
-  throw checks.wrong("contexts", `the array is memory ${which}, and no context is.`, "Pass that context.");
+  const [which, hint] = api === "host"
+    ? ["the host", "Pass host among them."]
+    : [`${api}'s device ${device_id}`, `Pass an open context of ${api} on that device.`];
+  throw checks.wrong("contexts", `the array lies in memory of ${which}, and none of them is for that.`, hint);
 }
 
 function tableOf(columns: readonly ReadColumn[]): TableInfo {

@@ -130,6 +130,7 @@ function rootOf(given: Tensor | Frame, addresses: readonly bigint[], as: "list" 
   if (!Array.isArray(all) || all.length !== planes.length || all.some((name) => typeof name !== "string")) {
     throw checks.wrong("names", `expected ${planes.length} strings, one for each column.`);
   }
+  all.forEach((name, i) => checks.assertText(name, names === undefined ? `info.columns[${i}].name` : `names[${i}]`));
   const children = planes.map((plane, i) => nodeOf(plane, addresses[i], all[i], as));
   const other = children.find(({ length }) => length !== children[0].length);
   if (other === undefined) {

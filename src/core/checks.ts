@@ -3,6 +3,7 @@ import { ArgumentError, type ErrorFields, LayoutError } from "./errors.ts";
 import { bytesOf } from "./intrinsics.ts";
 import type { AudioInfo, FrameInfo, PixelsInfo } from "./layout/frame_info.ts";
 import type { Layout } from "./layout/layout.ts";
+import { HAS_ZERO } from "./native/text.ts";
 
 /** More items in a list are a mistake of the program. */
 const MOST_ITEMS = 65_536;
@@ -29,9 +30,10 @@ export class Checks {
     }
   }
 
-  /** Throws unless a value is a string. */
+  /** Throws unless a value is a string, which C reads to its end. */
   assertText(value: unknown, argument: string): asserts value is string {
     if (typeof value !== "string") throw this.wrongKind(argument, "a string", value);
+    if (value.includes("\0")) throw this.wrong(argument, HAS_ZERO);
   }
 
   /** Throws unless a value is a boolean. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { literal, shown } from "./argument.ts";
-import { ArgumentError, InteropError, messageOf, PermissionError } from "./errors.ts";
+import { ArgumentError, InteropError, messageOf, PermissionError, warn } from "./errors.ts";
 import { allOrNothing } from "./life/undo.ts";
 import { statusOf } from "./native/fd.ts";
 import { libc, libcError } from "./native/libc.ts";
@@ -127,9 +127,16 @@ function assertNative(fs: FileSystem, fd: number): void {
   throw new InteropError("The fd that Deno's node:fs returns is not the kernel's.", { api: "core" });
 }
 
+/** The new files that are neither published nor removed: no finalizer runs as a process ends. */
+const unfinished = new Set<NewFile>();
+
+function removeUnfinished(): void {
+  for (const file of unfinished) file.forget();
+}
+
 /**
  * A new file for native code to write, beside the one that it will replace: that one stays as it was until then. Unless it
- * was published, its end removes it. Needs `--allow-write` of the folder.
+ * was published, its end removes it, and so does the end of the process. Needs `--allow-write` of the folder.
  */
 export class NewFile implements Disposable {
   readonly fd: number;
@@ -149,6 +156,8 @@ export class NewFile implements Disposable {
     const fd = this.fd = fs.openSync(own, O_WRONLY | O_CREAT | O_EXCL);
     [this.#path, this.#own] = [path, own];
     allOrNothing("creating a file", () => assertNative(fs, fd), [() => this[Symbol.dispose]()]);
+    unfinished.add(this);
+    globalThis.addEventListener("unload", removeUnfinished); // once, however often it is called
   }
 
   /** Takes the place of the file that it was made for, whole. Deno has permitted to write both. */
@@ -156,14 +165,28 @@ export class NewFile implements Disposable {
     // Deno's own function asks for the permission to read, too.
     if (libc().rename(cString(this.#own!), cString(this.#path)) !== 0) throw libcError("rename");
     this.#own = undefined;
+    unfinished.delete(this);
+  }
+
+  /** Removes it as the process ends, while native code may still write it. */
+  forget(): void {
+    warn(`${shown(this.#path)} is not written: what writes it was never closed, nor disposed.`);
+    this.#remove();
   }
 
   [Symbol.dispose](): void {
     try {
       this.#fs.closeSync(this.fd);
     } finally {
-      if (this.#own !== undefined) Deno.removeSync(this.#own);
+      this.#remove();
     }
+  }
+
+  #remove(): void {
+    const own = this.#own;
+    this.#own = undefined;
+    unfinished.delete(this);
+    if (own !== undefined) Deno.removeSync(own);
   }
 }
 

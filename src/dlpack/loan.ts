@@ -6,7 +6,7 @@ import {
   writeDLManagedTensor,
   writeDLManagedTensorVersioned,
 } from "../../ffi/dlpack/structs.ts";
-import { type Names, optionsIn } from "../core/argument.ts";
+import { literal, type Names, optionsIn } from "../core/argument.ts";
 import type { ArrayPlace, ArrayStream } from "../core/contract.ts";
 import { Fence } from "../core/device/fence.ts";
 import { NativeFlag } from "../core/device/native_flag.ts";
@@ -175,7 +175,7 @@ interface DevicePlace extends ArrayPlace {
 }
 
 /** @throws {ArgumentError} for memory that DLPack has no name for. */
-function placeOf(tensor: Tensor): DevicePlace {
+export function placeOf(tensor: Tensor): DevicePlace {
   const { target: { context: { api, arrays } } } = tensor;
   const place = arrays?.placeOf(tensor);
   const device = place && DEVICES.find((one) => one.api === api && one.memory === place.memory);
@@ -188,7 +188,7 @@ function placeOf(tensor: Tensor): DevicePlace {
 function orderOf({ target: { context } }: Tensor, given: ToDLPackOptions["stream"]): Order {
   if (given === undefined) return "host";
   const number = typeof given === "number" && Number.isSafeInteger(given) ? BigInt(given) : given;
-  if (typeof number !== "bigint") throw checks.wrongKind("stream", "a whole number", given);
+  if (typeof number !== "bigint") throw checks.wrong("stream", `expected a whole number, got ${literal(given)}.`);
   if (number === -1n) return "none";
   const stream = context.arrays?.stream;
   if (stream === undefined) throw checks.wrong("stream", `${context.name} has no streams.`, "Leave it out.");

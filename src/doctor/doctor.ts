@@ -11,14 +11,31 @@ import { DMABUF } from "./dmabuf/mod.ts";
 import { EGL } from "./egl/mod.ts";
 import { FFMPEG } from "./ffmpeg/mod.ts";
 import { GSTREAMER } from "./gstreamer/mod.ts";
+import { PYTHON } from "./python/mod.ts";
 import { HOST } from "./host/mod.ts";
+import { ONNX_RUNTIME } from "./onnxruntime/mod.ts";
 import { OPENCL } from "./opencl/mod.ts";
 import { OPENCV } from "./opencv/mod.ts";
+import { OPENVINO } from "./openvino/mod.ts";
 import { VAAPI } from "./vaapi/mod.ts";
 import { VULKAN } from "./vulkan/mod.ts";
 
 /** The examiners. A new API gets a folder here, and a place in this list. */
-const APIS: readonly ApiExaminer[] = [HOST, OPENCL, CUDA, OPENCV, DMABUF, VULKAN, EGL, VAAPI, FFMPEG, GSTREAMER];
+const APIS: readonly ApiExaminer[] = [
+  HOST,
+  OPENCL,
+  CUDA,
+  OPENCV,
+  DMABUF,
+  VULKAN,
+  EGL,
+  VAAPI,
+  FFMPEG,
+  GSTREAMER,
+  ONNX_RUNTIME,
+  OPENVINO,
+  PYTHON,
+];
 
 /** Options of {@link doctor}. */
 export interface DoctorOptions {

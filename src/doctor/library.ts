@@ -1,6 +1,6 @@
 import { type LibraryAttempt, LibraryNotFoundError, messageOf } from "../core/errors.ts";
 import { openingOf } from "../core/native/library.ts";
-import { fileOf } from "../host/loaded.ts";
+import { fileOf } from "../core/native/loaded.ts";
 import { type Fact, type Finding, findingOf, type LibraryReport } from "./report.ts";
 
 /** Opens a library, and reports its file, found by the address of `symbol`. A missing library is a finding. */

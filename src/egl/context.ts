@@ -6,6 +6,7 @@ import type { Fence } from "../core/device/fence.ts";
 import { Line } from "../core/device/line.ts";
 import { absentOf } from "../core/device/extensions.ts";
 import { NativeCallError } from "../core/errors.ts";
+import type { Natives } from "../core/contract.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
 import { whole } from "../core/layout/layout.ts";
@@ -18,6 +19,7 @@ import { EglImages } from "./images.ts";
 import { EglLane } from "./lane.ts";
 import { checks } from "./library.ts";
 import { assertGles, OpenContext, WANTED } from "./open_context.ts";
+import type { EglTensor } from "./tensor.ts";
 import { EglQueue } from "./queue.ts";
 import { EglStream, type EglStreamInit } from "./stream.ts";
 import { EglStreamConsumer } from "./stream_consumer.ts";
@@ -30,6 +32,11 @@ export interface EglChoice extends OpenOn {
   readonly platform?: EglPlatform;
   /** The place of a device in the list of {@link eglDevices}. */
   readonly device?: number;
+  /**
+   * True for other libraries to share its textures: GStreamer's. Contexts that share have one way of reporting that a device
+   * was reset, and those libraries' report nothing, so neither does this one. False if it is left out.
+   */
+  readonly sharable?: boolean;
 }
 
 /** The objects of a program's own EGL. They live longer than the context. */
@@ -40,7 +47,7 @@ export interface EglHandles {
   readonly context?: bigint;
 }
 
-const CHOICE: Names<EglChoice> = { platform: true, device: true, on: true };
+const CHOICE: Names<EglChoice> = { platform: true, device: true, on: true, sharable: true };
 const HANDLES: Names<EglHandles> = { display: true, context: true };
 const PLATFORMS: { readonly [P in EglPlatform]: unknown } = { surfaceless: true, device: true, default: true };
 
@@ -76,6 +83,16 @@ export class EglContext extends DeviceContext implements EglBase {
   readonly openContext: OpenContext;
   /** Its work. For mappers. */
   readonly driver: EglDriver;
+  /** Its handles, and its pictures by the names of their textures. For libraries that share them. */
+  readonly natives: Natives = {
+    handles: () => ({ display: this.display, context: this.handle }),
+    attach: ({ objects, planes }, info, options) =>
+      this.image.attachPicture(planes.map(({ object }) => Number(objects[object].handle)), info, options),
+    pictureOf: ({ planes }) => ({
+      objects: (planes as readonly EglTensor[]).map(({ rawHandle: { name } }) => ({ handle: BigInt(name) })),
+      planes: [],
+    }),
+  };
 
   private constructor(open: OpenContext, undo: Undo) {
     const { display, facts: { renderer: name, id } } = open;
@@ -106,24 +123,30 @@ export class EglContext extends DeviceContext implements EglBase {
    * @throws {NativeCallError} if no driver serves the display.
    */
   static open(choice: EglChoice = {}): EglContext {
-    const { platform, device, on } = optionsIn(choice, CHOICE, "choice");
+    const { platform, device, on, sharable = false } = optionsIn(choice, CHOICE, "choice");
+    checks.assertBoolean(sharable, "choice.sharable");
     if (platform !== undefined) checks.nameIn(platform, PLATFORMS, "choice.platform");
     if (device !== undefined) whole(device, "choice.device", 0);
     if (device !== undefined && platform !== undefined && platform !== "device") {
       throw checks.wrong("choice.device", `the platform "${platform}" has no devices.`, 'Use { platform: "device" }.');
     }
-    if (on === undefined) return EglContext.#made(openDisplay(platform, device), NULL);
-    return EglContext.#on(contextOn(checks, on), platform, device);
+    if (on === undefined) return EglContext.#made(openDisplay(platform, device), NULL, sharable);
+    return EglContext.#on(contextOn(checks, on), platform, device, sharable);
   }
 
   /** Only an open context knows its device: each display that fits is opened, until one is on the same. */
-  static #on(on: Context, platform: EglPlatform | undefined, device: number | undefined): EglContext {
+  static #on(
+    on: Context,
+    platform: EglPlatform | undefined,
+    device: number | undefined,
+    sharable: boolean,
+  ): EglContext {
     const isOne = device !== undefined || (platform !== undefined && platform !== "device");
     const indexes = isOne ? [device] : eglDevices().map(({ index }) => index);
     const others: Reported[] = [];
     for (const index of indexes.length === 0 ? [undefined] : indexes) {
       try {
-        const context = EglContext.#made(openDisplay(platform, index), NULL);
+        const context = EglContext.#made(openDisplay(platform, index), NULL, sharable);
         if (isSameDevice(context.id, on.id)) return context;
         others.push({ name: context.name, id: context.id });
         context[Symbol.dispose]();
@@ -149,13 +172,13 @@ export class EglContext extends DeviceContext implements EglBase {
     const share = context === undefined ? NULL : checks.handleIn<Address>(context, "handles.context");
     const display = displayOf(handle);
     if (share !== NULL) assertGles(handle, share);
-    return EglContext.#made(display, share);
+    return EglContext.#made(display, share, share !== NULL);
   }
 
-  static #made(display: Display, share: Address): EglContext {
+  static #made(display: Display, share: Address, sharable: boolean): EglContext {
     return allOrNothing(
       "opening an EGL context",
-      (undo) => new EglContext(new OpenContext(display, share, undo), undo),
+      (undo) => new EglContext(new OpenContext(display, share, sharable, undo), undo),
     );
   }
 

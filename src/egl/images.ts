@@ -103,11 +103,16 @@ export class EglImages extends PrintedTarget<EglBase> implements MemoryTarget<Eg
    * ```
    */
   attach(textures: readonly number[], init: ImageInit, options: AttachOptions = {}): Frame<EglTensor> {
-    return attaching(options, (access) => this.#attached(textures, init, access));
+    return attaching(options, (access) => this.#attached(textures, imageInfo(optionsIn(init, IMAGE, "init")), access));
   }
 
-  #attached(textures: readonly number[], init: ImageInit, access: Access | undefined): Frame<EglTensor> {
-    const info = linear(imageInfo(optionsIn(init, IMAGE, "init")));
+  /** The same of a picture that is described already. For backends. */
+  attachPicture(textures: readonly number[], info: ImageInfo, options: AttachOptions): Frame<EglTensor> {
+    return attaching(options, (access) => this.#attached(textures, info, access));
+  }
+
+  #attached(textures: readonly number[], given: ImageInfo, access: Access | undefined): Frame<EglTensor> {
+    const info = linear(given);
     const { length } = planeLayouts(info);
     if (!Array.isArray(textures) || textures.length !== length) {
       throw checks.wrong("textures", `expected the names of ${length} textures for ${info.format}.`);

@@ -104,8 +104,11 @@ export class OpenContext {
   /** Calls of {@link OpenContext.within} that run, one inside the other. */
   #depth = 0;
 
-  /** Makes a context, which shares the textures of another if there is one. Its destruction goes on the undo list. */
-  constructor(display: Display, share: Address, undo: Undo) {
+  /**
+   * Makes a context, which shares the textures of another if there is one. Its destruction goes on the undo list.
+   * `sharable`: it may be one that reports no reset.
+   */
+  constructor(display: Display, share: Address, sharable: boolean, undo: Undo) {
     this.display = display;
     if (!display.extensions.has("EGL_KHR_surfaceless_context")) {
       throw new InteropError(`the driver of ${display.vendor} has no EGL_KHR_surfaceless_context.`, {
@@ -115,7 +118,7 @@ export class OpenContext {
       });
     }
     const config = configOf(display, share);
-    const handle = withApi(() => createContext(display, config, share));
+    const handle = withApi(() => createContext(display, config, share, sharable));
     this.handle = handle;
     owned("egl.EGLContext", undo, () => check(egl().eglDestroyContext(display.handle, handle), "eglDestroyContext"));
     this.facts = this.within(factsOf);
@@ -189,11 +192,11 @@ function withApi<R>(use: () => R): R {
 const REPORTS_LOSS = [EGL_CONTEXT_OPENGL_RESET_NOTIFICATION_STRATEGY_EXT, EGL_LOSE_CONTEXT_ON_RESET_EXT];
 
 /** Contexts that share textures have one strategy for resets, and EGL does not report that of a program's context. */
-function createContext({ handle, extensions }: Display, config: Address, share: Address): Address {
+function createContext({ handle, extensions }: Display, config: Address, share: Address, sharable: boolean): Address {
   const reports = extensions.has("EGL_EXT_create_context_robustness") ? REPORTS_LOSS : [];
   const create = (...more: readonly number[]) =>
     egl().eglCreateContext(handle, config, share, Int32Array.of(EGL_CONTEXT_MAJOR_VERSION, 3, ...more, EGL_NONE));
-  if (share !== NULL) {
+  if (sharable) {
     const alike = create();
     if (alike !== NULL) return alike;
     const error = eglError("eglCreateContext");

@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { literal, type Names, optionsIn } from "../core/argument.ts";
-import { ArgumentError } from "../core/errors.ts";
+import { ArgumentError, reasonOf } from "../core/errors.ts";
 import { type FileSource, openSource } from "../core/file_source.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
@@ -36,18 +36,23 @@ export interface DecodeOptions<T extends Tensor = Tensor> extends BufferOptions<
    * memory of FFmpeg's, and `frame.target` says so; with `"required"`, that is an error.
    */
   readonly hardware?: boolean | "required";
+  /**
+   * True to show on stderr, if that is a terminal, how many frames were decoded, how many a second, and how much is left,
+   * where the file says how long it is. One line is shown at a time, whatever else has `progress`.
+   */
+  readonly progress?: boolean;
 }
 
 const NAMES: Names<DecodeOptions> = {
   ...{ stream: true, from: true, threads: true, signal: true },
-  ...{ into: true, slots: true, hardware: true },
+  ...{ into: true, slots: true, hardware: true, progress: true },
 };
 const STREAMS = { video: true, audio: true };
 const MOST = { stream: 2 ** 31 - 1, from: 1e9, threads: 1024 };
 
 function decodedIn(options: DecodeOptions, name: string, device: Hardware | undefined): Decoded {
   const { hardware = false, ...given } = optionsIn(options, NAMES);
-  const { stream = "video", from = 0, threads = 0, signal, into } = given;
+  const { stream = "video", from = 0, threads = 0, signal, into, progress = false } = given;
   if (typeof from !== "number" || !(from >= 0 && from <= MOST.from)) {
     throw checks.wrong("from", `expected seconds from 0 to ${MOST.from}, got ${literal(from)}.`);
   }
@@ -56,10 +61,11 @@ function decodedIn(options: DecodeOptions, name: string, device: Hardware | unde
   if (typeof stream === "number") checks.assertInteger(stream, "stream", 0, MOST.stream);
   else checks.nameIn(stream, STREAMS, "stream");
   checks.assertSignal(signal, "signal");
+  checks.assertBoolean(progress, "progress");
   if (typeof hardware !== "boolean" && hardware !== "required") {
     throw checks.wrong("hardware", `expected true, false or "required", got ${literal(hardware)}.`);
   }
-  const about = { stream, from, threads, signal, into, slots };
+  const about = { stream, from, threads, signal, into, slots, progress };
   if (!hardware) return about;
   if (device === undefined) {
     throw checks.wrong("hardware", `${name} is on no device.`, "Open it on one: FFmpegContext.open({ on: cuda }).");
@@ -146,14 +152,16 @@ export class Decoder<T extends Tensor = FFmpegTensor> extends NativeObject imple
   }
 }
 
+/** What to do with a file whose frames have no layout: the loop has no AVFrame that it could copy. */
+const OTHERWISE = "Convert it first, as by `ffmpeg -i FILE -pix_fmt rgb24 OUT.mkv`, or decode it with npm's node-av.";
+
 function described<D>(describe: () => D, count: number): D {
   try {
     return describe();
   } catch (error) {
     if (!(error instanceof ArgumentError)) throw error;
-    const { hint } = error;
-    const why = error.message.replace("pointer: ", "");
-    const fields = { api: "ffmpeg", argument: "source", cause: error, hint };
+    const why = reasonOf(error).reason.replace("pointer: ", "");
+    const fields = { api: "ffmpeg", argument: "source", cause: error, hint: OTHERWISE };
     throw new ArgumentError(`source: frame ${count} cannot be used in place: ${why}`, fields);
   }
 }

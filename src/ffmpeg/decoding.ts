@@ -11,6 +11,7 @@ import type { Resource } from "../core/life/resource.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { callbackAddress, CallbackWords } from "../core/native/callbacks.ts";
 import { cString } from "../core/native/text.ts";
+import { Progress } from "../core/progress.ts";
 import { type Fields, fieldsAt } from "./fields.ts";
 import { newFrame } from "./frame.ts";
 import { checks, coding, failure, made, newPacket, setOptions, struct } from "./library.ts";
@@ -23,7 +24,7 @@ import { BufferPool, takesBuffers } from "./pool.ts";
 import { type MediaInfo, mediaInfoOf, type OpenStream, streamsOf } from "./streams.ts";
 
 /** How a file is decoded, once it was checked. */
-export interface Decoded extends Required<Pick<DecodeOptions, "stream" | "from" | "threads" | "slots">> {
+export interface Decoded extends Required<Pick<DecodeOptions, "stream" | "from" | "threads" | "slots" | "progress">> {
   readonly signal: AbortSignal | undefined;
   readonly into: FrameMemory | undefined;
   /** The device that decodes, where it can. */
@@ -82,6 +83,9 @@ export class Decoding {
   #cut: Error | undefined;
   /** Why no frame came of the packets since the last one. */
   #damage: Error | undefined;
+  readonly #progress: Progress | undefined;
+  /** The pts at which what is wanted begins and ends, for the progress; undefined where the file does not say. */
+  #span: readonly [begin: bigint, end: bigint] | undefined;
 
   /** Takes `undo` over, which closes the source. */
   constructor(owner: Resource, asked: Decoded, undo: Undo) {
@@ -91,6 +95,7 @@ export class Decoding {
     undo.push(() => this.#waiting.forEach((undo) => unwind(undo)));
     this.#asked = asked;
     this.#undo = undo;
+    this.#progress = Progress.of(asked.progress, undo);
     this.calls = new NativeCalls({
       ...{ name: "FFmpeg decoder", owner, undo, signal: asked.signal, error: failure, after: reportLog },
       stop() {
@@ -116,9 +121,13 @@ export class Decoding {
       }
       await this.#openCodec(stream);
       this.#packets.push(newPacket(this.#undo), newPacket(this.#undo));
-      if (this.#asked.from > 0) await this.#seek(this.#asked.from);
+      const info = mediaInfoOf(context, streams, stream);
+      const { from } = this.#asked;
+      const { duration = 0 } = info;
+      if (this.#progress !== undefined && duration > from) this.#span = [this.#ptsAt(from), this.#ptsAt(duration)];
+      if (from > 0) await this.#seek(from);
       this.#readAhead();
-      return mediaInfoOf(context, streams, stream);
+      return info;
     });
   }
 
@@ -263,15 +272,23 @@ export class Decoding {
 
   /** Goes to the last frame before which nothing has to be decoded; those before the first wanted one are dropped. */
   async #seek(seconds: number): Promise<void> {
+    this.#start = this.#ptsAt(0);
+    this.#first = this.#ptsAt(seconds);
+    this.#back = this.#ptsOf(BigInt(AV_TIME_BASE));
+    await this.#seekTo(this.#first);
+  }
+
+  /** What the stream counts at so many seconds from the start of the file. */
+  #ptsAt(seconds: number): bigint {
     const { start_time } = struct.at("AVFormatContext", this.#context);
+    const start = start_time === AV_NOPTS_VALUE ? 0n : start_time;
+    return this.#ptsOf(start + BigInt(Math.round(seconds * AV_TIME_BASE)));
+  }
+
+  #ptsOf(time: bigint): bigint {
     const [num, den] = this.#stream!.info.timeBase;
     const unit = BigInt(num * AV_TIME_BASE);
-    const pts = (time: bigint) => (time * BigInt(den) + unit - 1n) / unit;
-    const start = start_time === AV_NOPTS_VALUE ? 0n : start_time;
-    this.#start = pts(start);
-    this.#first = pts(start + BigInt(Math.round(seconds * AV_TIME_BASE)));
-    this.#back = pts(BigInt(AV_TIME_BASE));
-    await this.#seekTo(this.#first);
+    return (time * BigInt(den) + unit - 1n) / unit;
   }
 
   async #seekTo(pts: bigint): Promise<void> {
@@ -364,7 +381,16 @@ export class Decoding {
       ? {}
       : { aspect_num: sampleAspect[0], aspect_den: sampleAspect[1] };
     Object.assign(fields, { pts, time_base_num, time_base_den, ...aspect });
+    const end = pts + fields.duration;
+    this.#progress?.add(() => this.#partUntil(end));
     return true;
+  }
+
+  /** How much of what is wanted comes before a pts. */
+  #partUntil(pts: bigint): number | undefined {
+    if (this.#span === undefined || pts < this.#span[0]) return undefined;
+    const [begin, end] = this.#span;
+    return Number(pts - begin) / Number(end - begin);
   }
 }
 

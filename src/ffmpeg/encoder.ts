@@ -37,12 +37,31 @@ export interface EncodeOptions extends EncodedStream {
   readonly audio?: Omit<EncodedStream, "frameRate" | "timeBase">;
   /** Ends the encoder: what is called then throws the signal's reason, and no file is left. */
   readonly signal?: AbortSignal;
+  /**
+   * True to show on stderr, if that is a terminal, how many frames were encoded and how many a second. Where you know how
+   * many will come, `{ frames: 250 }` shows how much is left as well. One line is shown at a time, whatever else has
+   * `progress`.
+   */
+  readonly progress?: boolean | { readonly frames: number };
 }
 
 const SOUND: Names<NonNullable<EncodeOptions["audio"]>> = { codec: true, bitRate: true, threads: true, options: true };
-const NAMES: Names<EncodeOptions> = { ...SOUND, frameRate: true, timeBase: true, audio: true, signal: true };
+const NAMES: Names<EncodeOptions> = {
+  ...{ ...SOUND, frameRate: true, timeBase: true },
+  ...{ audio: true, signal: true, progress: true },
+};
+const PROGRESS: Names<{ readonly frames: number }> = { frames: true };
 
 const MOST_THREADS = 1024;
+
+/** How many frames will come, where the program says so. */
+function framesIn(progress: NonNullable<EncodeOptions["progress"]>): number | undefined {
+  if (typeof progress === "boolean") return undefined;
+  if (typeof progress !== "object") throw checks.wrongKind("progress", "a boolean or { frames }", progress);
+  const { frames } = optionsIn(progress, PROGRESS, "progress");
+  checks.assertInteger(frames, "progress.frames", 1, Number.MAX_SAFE_INTEGER);
+  return frames;
+}
 
 function streamIn(
   { codec, bitRate, frameRate, timeBase, threads = 0, options = {} }: EncodedStream,
@@ -82,14 +101,15 @@ export class Encoder extends NativeObject {
   constructor(context: FFmpegContext, path: string | URL, given: EncodeOptions) {
     super();
     context.resource.assertLive();
-    const { audio, signal, ...own } = optionsIn(given, NAMES);
+    const { audio, signal, progress = false, ...own } = optionsIn(given, NAMES);
     const streams = [streamIn(own, audio === undefined ? undefined : "video")];
     if (audio !== undefined) streams.push(streamIn(optionsIn(audio, SOUND, "audio"), "audio"));
     checks.assertSignal(signal, "signal");
+    const attended = { signal, progress: progress !== false, frames: framesIn(progress) };
     signal?.throwIfAborted();
     this.#context = context;
     this.#encoding = allOrNothing("opening a file to write", (undo) => {
-      return new Encoding(context, streams, signal, createFile("ffmpeg", path, undo), undo);
+      return new Encoding(context, streams, attended, createFile("ffmpeg", path, undo), undo);
     });
     this.resource = this.#encoding.calls.resource;
     finalizers.register(this, this.resource, this);

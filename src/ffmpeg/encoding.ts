@@ -16,6 +16,7 @@ import type { Resource } from "../core/life/resource.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { CallbackWords } from "../core/native/callbacks.ts";
 import { cString, textAt } from "../core/native/text.ts";
+import { Progress } from "../core/progress.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { NativeKeep } from "../core/tensors/native_loans.ts";
 import { assertTakes, encoderNamed, encoderOf, formatOf, type Medium } from "./encoders.ts";
@@ -36,6 +37,13 @@ export interface Asked {
   readonly frameRate: Ratio | undefined;
   readonly timeBase: Ratio | undefined;
   readonly options: readonly (readonly [name: string, value: string])[];
+}
+
+/** How a program attends to it: what ends it, and whether it sees how far it has come, of so many frames. */
+export interface Attended {
+  readonly signal: AbortSignal | undefined;
+  readonly progress: boolean;
+  readonly frames: number | undefined;
 }
 
 /** Words of the memory that calls on other threads use, and that outlives a Worker: the file, and each stream's options. */
@@ -75,19 +83,23 @@ export class Encoding {
   readonly #streams: Stream[] = [];
   /** Packets of the stream that came first, until the other is there. */
   readonly #early: (readonly [stream: Stream, packet: Address])[] = [];
+  readonly #progress: Progress | undefined;
+  readonly #frames: number | undefined;
   #closing: Promise<void> | undefined;
 
   /** Takes `undo` over, which removes the file. */
   constructor(
     { resource: owner, spares }: { readonly resource: Resource; readonly spares: SpareFrames },
     streams: readonly Asked[],
-    signal: AbortSignal | undefined,
+    { signal, progress, frames }: Attended,
     { file, path }: { readonly file: NewFile; readonly path: string },
     undo: Undo,
   ) {
     [this.#spares, this.#asked, this.#undo, this.#file, this.#path] = [spares, streams, undo, file, path];
+    this.#frames = frames;
     this.#words = new CallbackWords(OPTIONS + streams.length, undo);
     undo.push(() => this.keep.letGo());
+    this.#progress = Progress.of(progress, undo);
     this.#openFile();
     this.calls = new NativeCalls({ name: "FFmpeg encoder", owner, undo, signal, error: failure, after: reportLog });
   }
@@ -104,6 +116,7 @@ export class Encoding {
         const stream = found ?? await this.#open(frame.info, fields);
         setTime(stream, frame.info, fields);
         await this.calls.orEnd(() => this.#send(stream, pointer));
+        this.#progress?.add((count) => this.#frames && count / this.#frames);
       } finally {
         freed(pointer);
         this.keep.letGo();

@@ -6,7 +6,7 @@ import { colourOf, known } from "../core/layout/facts.ts";
 import { heldPicture, layoutWithin } from "../core/layout/held_picture.ts";
 import { type Colour, type FrameInfo, frameInfo, type MediaFacts, planeLayouts } from "../core/layout/frame_info.ts";
 import type { Layout } from "../core/layout/layout.ts";
-import type { Undo } from "../core/life/undo.ts";
+import { shortList, type Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
 import type { InMemory, StructType } from "../core/native/struct_type.ts";
 import { textAt } from "../core/native/text.ts";
@@ -171,20 +171,24 @@ export function bufferBytes(reference: Address): Address {
 }
 
 /** The buffers of an AVFrame that FFmpeg has made. */
-export function buffersOf({ view, extended_buf, nb_extended_buf }: Fields): Buffer[] {
-  const at = avutil().structs.AVFrame.fields.buf.offset;
-  const buffers: Buffer[] = [];
-  for (let i = 0; i < AV_NUM_DATA_POINTERS; i++) addBuffer(buffers, addressIn(view, at + WORD * i));
+export function buffersOf(fields: Fields): Buffer[] {
+  const { view, nb_extended_buf } = fields;
+  const buffers = buffersIn(view, avutil().structs.AVFrame.fields.buf.offset, AV_NUM_DATA_POINTERS);
   if (nb_extended_buf <= 0) return buffers;
-  const more = viewAt(extended_buf, WORD * nb_extended_buf, "ffmpeg");
-  for (let i = 0; i < nb_extended_buf; i++) addBuffer(buffers, addressIn(more, WORD * i));
-  return buffers;
+  const more = viewAt(fields.extended_buf, WORD * nb_extended_buf, "ffmpeg");
+  return [...buffers, ...buffersIn(more, 0, nb_extended_buf)];
 }
 
-function addBuffer(buffers: Buffer[], at: Address): void {
-  if (at === NULL) return;
-  const { data, size } = referenceAt(at);
-  buffers.push({ reference: at, address: data, byteLength: Number(size) });
+/** Those of a list of references, which has no gaps. */
+function buffersIn(view: DataView, from: number, most: number): Buffer[] {
+  const buffers = shortList<Buffer>();
+  for (let i = 0; i < most; i++) {
+    const reference = addressIn(view, from + WORD * i);
+    if (reference === NULL) break;
+    const { data, size } = referenceAt(reference);
+    buffers.push({ reference, address: data, byteLength: Number(size) });
+  }
+  return buffers;
 }
 
 /** The addresses of an AVFrame's planes. */
@@ -192,7 +196,7 @@ function planesIn({ view, address, extended_data, channels }: Fields): Address[]
   const at = avutil().structs.AVFrame.fields.data.offset;
   const isWithin = extended_data === address + BigInt(at);
   const from = isWithin ? view : viewAt(extended_data, WORD * channels, "ffmpeg");
-  const planes: Address[] = [];
+  const planes = shortList<Address>();
   for (let i = 0; i < (isWithin ? AV_NUM_DATA_POINTERS : channels); i++) {
     const plane = addressIn(from, (isWithin ? at : 0) + WORD * i);
     if (plane === NULL) return planes;

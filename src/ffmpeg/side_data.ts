@@ -83,9 +83,10 @@ const DISPLAY: Kind<MetadataFields["masteringDisplay"]> = {
 const KINDS = [MATRIX, CAPTIONS, LIGHT, DISPLAY] as readonly Kind[];
 
 /** Returns the side data of an AVFrame whose types are known here; undefined if it has no such data. */
-export function metadataOf({ side_data, nb_side_data }: Fields): Metadata | undefined {
+export function metadataOf(fields: Fields): Metadata | undefined {
+  const { nb_side_data } = fields;
   if (nb_side_data <= 0) return undefined;
-  const all = viewAt(side_data, WORD * nb_side_data, "ffmpeg");
+  const all = viewAt(fields.side_data, WORD * nb_side_data, "ffmpeg");
   let metadata: Metadata | undefined;
   for (let i = 0; i < nb_side_data; i++) {
     const { type, data, size } = struct.at("AVFrameSideData", all.getBigUint64(WORD * i, true) as Address);

@@ -1,7 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import type { GstAudioMeta } from "../../ffi/gst_audio/structs.ts";
 import { GstVideoCropMeta, GstVideoMeta } from "../../ffi/gst_video/structs.ts";
-import type { Natives } from "../core/contract.ts";
 import type { PlaneLayout } from "../core/layout/components.ts";
 import { type FrameInfo, frameInfo, planeLayouts, withMoment } from "../core/layout/frame_info.ts";
 import { heldPicture, layoutWithin } from "../core/layout/held_picture.ts";
@@ -14,28 +13,32 @@ import type { Frame } from "../core/tensors/frame.ts";
 import type { Caps, Sound } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
 import { imageFormatOf, pixelsFormat } from "./formats.ts";
-import { type Block, type Given, HeldBuffer, type Wanted } from "./held.ts";
+import { assertInMemory, type Block, type Given, HeldBuffer, type Wanted } from "./held.ts";
 import { checks, gst, gstAudio, gstVideo } from "./library.ts";
+import { type NativeMemory, TEXTURES } from "./native_memory.ts";
 import type { GStreamerTensor } from "./memory.ts";
 import { readMetas } from "./metas.ts";
 import { structs } from "./objects.ts";
 import type { UpstreamPool } from "./pool.ts";
 
-/** A frame over a new reference to a buffer of other code's. `natives`: of the context whose frames dma-bufs are. */
+/** A frame over a new reference to a buffer of other code's: of the context that GStreamer's stands on, or GStreamer's. */
 export function attachedFrame(
   context: GStreamerContext,
-  natives: Natives | undefined,
   given: Given,
   wanted: Wanted,
   pool?: UpstreamPool,
 ): Frame {
   const caps = given.caps === undefined ? undefined : context.caps.of(given.caps);
-  const asDmaBufs = natives !== undefined && given.areDmaBufs;
-  const held = new HeldBuffer(given, wanted, asDmaBufs);
+  const { native } = context;
+  const isDownloaded = caps?.areTextures === false;
+  const isNative = native !== undefined && given.kinds.every((kind) => native.kinds.includes(kind)) &&
+    !(isDownloaded && native.kinds === TEXTURES);
+  if (!isNative) assertInMemory(given, isDownloaded);
+  const held = new HeldBuffer(given, wanted, isNative ? native : undefined);
   const { info, planes } = held.allOrNothing(() => contentsOf(held, caps));
   const { moment } = given;
-  const frame = asDmaBufs
-    ? dmaBufFrame(context, natives, held, { info: withMoment(info, moment), planes })
+  const frame = isNative
+    ? nativeFrame(context, native, held, { info: withMoment(info, moment), planes })
     : frameInMemory(context, held, { info, planes }, moment, pool);
   readMetas(held, frame);
   return frame;
@@ -59,22 +62,30 @@ function frameInMemory(
   return frame;
 }
 
-/** The frame of its dma-bufs, which are the other context's. */
-function dmaBufFrame(context: GStreamerContext, natives: Natives, held: HeldBuffer, { info, planes }: Contents): Frame {
-  const { blocks, access } = held;
+/** The frame of its dma-bufs or textures, which is the other context's. */
+function nativeFrame(
+  context: GStreamerContext,
+  native: NativeMemory,
+  held: HeldBuffer,
+  { info, planes }: Contents,
+): Frame {
+  const { blocks, access, handle } = held;
+  const { name, natives } = context.on!;
   const release = () => held.release("unused");
   const picture = held.allOrNothing(() => {
     if (info.type !== "image") {
-      const what = `its GstBuffer has ${info.format}, and frames of dma-bufs are of samepage's own formats.`;
+      const what = `its GstBuffer has ${info.format}, and frames of ${name} are of samepage's own formats.`;
       throw checks.wrong("pointer", what, "Attach it by a context that was opened without { on }.");
     }
-    const objects = held.fds.map((fd) => ({ handle: BigInt(fd) }));
+    const memories = blocks.map((_, i) => gst().gst_buffer_peek_memory(handle, i));
+    native.settle?.(handle, memories);
+    const objects = memories.map((memory) => ({ handle: native.objectOf(memory) }));
     const places = planes.map(([object, { byteOffset, strides }]) => {
       return { object, offset: Number(blocks[object].address) + byteOffset, stride: strides[0] };
     });
     return { info, picture: { objects, planes: places } };
   });
-  const frame = natives.attach(picture.picture, picture.info, { access, owner: release });
+  const frame = natives!.attach(picture.picture, picture.info, { access, owner: release });
   frame.resource.dependOn(context.resource);
   return frame;
 }
@@ -89,7 +100,8 @@ export function attachedBytes(context: GStreamerContext, given: Given, wanted: W
       "Attach it as a frame.",
     );
   }
-  const held = new HeldBuffer(given, wanted, false);
+  assertInMemory(given);
+  const held = new HeldBuffer(given, wanted);
   const { blocks: [block], access } = held;
   const at = held.allOrNothing(() => layout({ shape: [block.byteLength], dtype: "u8" }));
   const tensor = adoptTensor(context, held, { handle: block.address, layout: at, block }, { access });

@@ -44,6 +44,8 @@ export interface Caps {
   readonly address: Address;
   /** The kind of the stream: `"video/x-raw"`. */
   readonly name: string;
+  /** True where they say that the pixels are in textures of OpenGL's. */
+  readonly areTextures: boolean;
   readonly pictures?: Pictures;
   readonly sound?: Sound;
 }
@@ -61,6 +63,7 @@ export class KnownCaps {
   of(given: unknown): Caps {
     const found = this.#known.find(({ address, text }) => given === address || given === text);
     if (found !== undefined) return found;
+    if (typeof given === "string") checks.assertText(given, "caps");
     const address = typeof given === "string" ? capsFrom(given) : capsAt(checks.handleIn<Address>(given, "caps"));
     try {
       const text = typeof given === "string" ? { text: given } : {};
@@ -98,8 +101,10 @@ function describedCaps(caps: Address): Omit<Caps, "number" | "address"> {
     throw checks.wrong("caps", "they leave a choice, and a buffer's do not.", "Pass those that a pad or a sample has.");
   }
   const name = textAt(gst().gst_structure_get_name(gst().gst_caps_get_structure(caps, 0)))!;
-  if (name === "video/x-raw") return { name, pictures: picturesOf(caps) };
-  return name === "audio/x-raw" ? { name, sound: soundOf(caps) } : { name };
+  const features = gst().gst_caps_get_features(caps, 0);
+  const areTextures = gst().gst_caps_features_contains(features, cString("memory:GLMemory")) !== 0;
+  if (name === "video/x-raw") return { name, areTextures, pictures: picturesOf(caps) };
+  return { name, areTextures, ...name === "audio/x-raw" && { sound: soundOf(caps) } };
 }
 
 type VideoInfo = InMemory<typeof GstVideoInfo>;
@@ -262,6 +267,31 @@ export function capsOf(info: FrameInfo): Address {
     gstVideo().gst_video_info_to_caps(videoInfoOf(checks.pixelsIn(info, "frame")).view),
     "gst_video_info_to_caps",
   );
+}
+
+/** What caps say of a frame. */
+const SAID = [
+  ...["type", "format", "width", "height", "planes", "colour"] as const,
+  ...["sampleRate", "channels", "layout"] as const,
+] as const;
+const SAID_OF_MEDIA = [...NAMED.map(([fact]) => fact), "sampleAspect", "frameRate"] as const;
+
+/** True where caps say the same of both: each frame of a stream has an info of its own. */
+export function haveSameCaps(a: FrameInfo, b: FrameInfo): boolean {
+  const { media: its = {} } = a;
+  const { media = {} } = b;
+  return a === b || (isSame(a, b, SAID) && (its === media || isSame(its, media, SAID_OF_MEDIA)));
+}
+
+/** Compares plain data by these names. */
+function isSame(a: object, b: object, names: readonly string[]): boolean {
+  return names.every((name) => {
+    const [one, other]: readonly unknown[] = [Reflect.get(a, name), Reflect.get(b, name)];
+    if (one === other) return true;
+    if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
+    const inside = Object.keys(one);
+    return inside.length === Object.keys(other).length && isSame(one, other, inside);
+  });
 }
 
 /** The time base of a buffer. */

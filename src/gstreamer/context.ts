@@ -2,18 +2,21 @@ import type { Address } from "../../ffi/address.ts";
 import type { Memory, MemoryTarget } from "../core/contract.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
+import { accessOf } from "../core/memory/access.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
-import type { Undo } from "../core/life/undo.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { ATTACH_NAMES, attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { contextOn } from "../core/device/device_on.ts";
 import { attachedBytes, attachedFrame } from "./attached.ts";
-import { givenBuffer, givenSample } from "./held.ts";
+import { givenBatch, givenBuffer, givenSample } from "./held.ts";
 import { KnownCaps } from "./caps.ts";
 import { lentBuffer } from "./lent.ts";
 import { checks, gst, gstAllocators, initialize, initializeSync, made, version } from "./library.ts";
 import { type GStreamerTensor, ports } from "./memory.ts";
+import type { NativeMemory } from "./native_memory.ts";
+import { NATIVE_MEMORY } from "./shared.ts";
 import type { UpstreamPool } from "./pool.ts";
 import { type LaunchOptions, Pipeline } from "./pipeline.ts";
 
@@ -25,15 +28,21 @@ export interface GStreamerAttach extends AttachOptions {
   readonly copy?: "allow";
 }
 
-/** What GStreamer's dma-bufs become. */
+/** What GStreamer's memory of devices becomes. */
 export interface GStreamerChoice {
-  /** `dmabuf`: buffers of dma-bufs are its frames, and go wherever those go. Left out, they are mapped for the CPU. */
+  /**
+   * `dmabuf`: buffers of dma-bufs are its frames, and go wherever those go. Left out, they are mapped for the CPU. Or an
+   * `EglContext` that was opened to be shared: the elements of a pipeline work with its textures, and buffers of OpenGL's
+   * memory are its frames. Or a `VaapiContext`: the elements of VA-API work on its display, and their surfaces are its frames.
+   */
   readonly on?: Context;
 }
 
 const CHOICE: Names<GStreamerChoice> = { on: true };
 
 const ATTACH: Names<GStreamerAttach> = { ...ATTACH_NAMES, caps: true, copy: true };
+
+const BATCH: Names<Omit<GStreamerAttach, "owner" | "after">> = { access: true, caps: true, copy: true };
 
 const COPY = { allow: true };
 
@@ -63,19 +72,22 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
 
   /** @internal The caps of the buffers that were attached lately. */
   readonly caps: KnownCaps;
-  /** @internal The context whose frames GStreamer's dma-bufs are. */
+  /** @internal The context that this one stands on. */
   readonly on: Context | undefined;
+  /** @internal The memory that is frames of that context. */
+  readonly native: NativeMemory | undefined;
   #dmaBufAllocator: Address | undefined;
 
   private constructor(on: Context | undefined) {
     const caps = new KnownCaps();
     const undo: Undo = [() => caps.free()];
+    const native = on && allOrNothing("sharing OpenGL", () => NATIVE_MEMORY[on.api](on.natives!, undo), undo);
     super("gstreamer", { name: `GStreamer ${version().join(".")}`, id: {} }, undo);
     undo.push(() => {
       if (this.#dmaBufAllocator !== undefined) gst().gst_object_unref(this.#dmaBufAllocator);
     });
     this.caps = caps;
-    this.on = on;
+    [this.on, this.native] = [on, native];
     if (on?.resource !== undefined) this.resource.dependOn(on.resource);
     this.opened();
   }
@@ -149,14 +161,34 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
     return attaching(options, (access) => {
       this.resource.assertLive();
       const wanted = { access, mayCopy: isAllowed(options.copy) };
-      return attachedFrame(this, this.on?.natives, givenBuffer(addressIn(pointer), options.caps), wanted);
+      return attachedFrame(this, givenBuffer(addressIn(pointer), options.caps), wanted);
     }, ATTACH);
+  }
+
+  /**
+   * The frames of a batch: a `GstBufferList`, as DL Streamer's frame batch is one. Each is a frame of its own, with its
+   * buffer's planes, metadata and times, as {@link attach} makes it.
+   *
+   * @param pointer the address of a `GstBufferList`, or of a `GstSample` with one, which has caps
+   * @throws as {@link attach}: for one buffer that cannot be attached none is.
+   */
+  attachBatch(pointer: bigint, options: Omit<GStreamerAttach, "owner" | "after"> = {}): Frame[] {
+    this.resource.assertLive();
+    const { access, caps, copy } = optionsIn(options, BATCH);
+    const wanted = { access: access === undefined ? undefined : accessOf(access, access), mayCopy: isAllowed(copy) };
+    const batch = givenBatch(addressIn(pointer), caps);
+    return allOrNothing("attaching a batch", (undo) =>
+      batch.map((given) => {
+        const frame = attachedFrame(this, given, wanted);
+        undo.push(() => frame[Symbol.dispose]());
+        return frame;
+      }));
   }
 
   /** @internal The frame over a sample of a pipeline's, in the memory of the pool at its sink if it lies there. */
   take(sample: Address, pool: UpstreamPool | undefined): Frame {
     this.resource.assertLive();
-    return attachedFrame(this, this.on?.natives, givenSample(sample), { access: undefined, mayCopy: false }, pool);
+    return attachedFrame(this, givenSample(sample), { access: undefined, mayCopy: false }, pool);
   }
 
   /**
@@ -241,11 +273,11 @@ function onIn(choice: GStreamerChoice): Context | undefined {
   const { on } = optionsIn(choice, CHOICE, "choice");
   if (on === undefined) return undefined;
   const context = contextOn(checks, on);
-  if (context.api === "dmabuf") return context;
+  if (Object.hasOwn(NATIVE_MEMORY, context.api)) return context;
   throw checks.wrong(
     "on",
     `GStreamer's buffers are no frames of ${context.name} (${context.api}).`,
-    "Pass dmabuf, and map its frames to that.",
+    "Pass dmabuf and map its frames to that, or an EglContext or a VaapiContext.",
   );
 }
 

@@ -10,8 +10,9 @@ import type { Fate } from "../core/memory/allocation.ts";
 import type { InMemory } from "../core/native/struct_type.ts";
 import { textAt } from "../core/native/text.ts";
 import { NANOSECONDS } from "./caps.ts";
-import { checks, gst, gstAllocators, made, takenError } from "./library.ts";
+import { checks, gst, made, takenError } from "./library.ts";
 import { isLent } from "./lent.ts";
+import { type NativeMemory, TEXTURES } from "./native_memory.ts";
 import { miniObjectAt, newStruct, structs, unreference } from "./objects.ts";
 
 /** A buffer that a program passed. */
@@ -20,8 +21,8 @@ export interface Given {
   /** What is said of it, if anything: caps, or their text. */
   readonly caps: unknown;
   readonly memories: readonly Memory[];
-  /** True where the CPU gets at its memory only by an fd, or may do so: all of it is dma-bufs. */
-  readonly areDmaBufs: boolean;
+  /** GStreamer's names of the allocators of its memories. */
+  readonly kinds: readonly string[];
   readonly isWritable: boolean;
   /** When it is shown. */
   readonly moment: MediaFacts;
@@ -62,42 +63,60 @@ export function givenSample(sample: Address, caps?: unknown): Given {
   return given(buffer, caps ?? (its === NULL ? undefined : its));
 }
 
+/**
+ * What a program passed that holds several: a GstBufferList, or a GstSample with one.
+ *
+ * @throws {ArgumentError} for anything else that is seen to be so, and as {@link givenBuffer}.
+ */
+export function givenBatch(pointer: Address, caps?: unknown): Given[] {
+  const isSample = miniObjectAt(pointer, "pointer", "GstBufferList", "GstSample") === "GstSample";
+  const list = isSample ? gst().gst_sample_get_buffer_list(pointer) : pointer;
+  const length = list === NULL ? 0 : gst().gst_buffer_list_length(list);
+  if (length === 0) {
+    const what = `its ${isSample ? "GstSample" : "GstBufferList"} has no list of buffers, or an empty one.`;
+    throw checks.wrong("pointer", what, "attach() takes one buffer.", "gst_sample_get_buffer_list");
+  }
+  const its = isSample ? gst().gst_sample_get_caps(pointer) : NULL;
+  const about = caps ?? (its === NULL ? undefined : its);
+  return Array.from({ length }, (_, i) => given(gst().gst_buffer_list_get(list, i), about));
+}
+
 function given(buffer: Address, caps: unknown): Given {
   const count = gst().gst_buffer_n_memory(buffer);
   if (count === 0) throw checks.wrong("pointer", "its GstBuffer has no memory.");
   // It says whether there is one reference to each, and to its buffer and sample; and nothing of the flag.
   let isWritable = gst().gst_buffer_is_all_memory_writable(buffer) !== 0;
-  let areDmaBufs = true;
+  const kinds: string[] = [];
   const memories: Memory[] = [];
   for (let i = 0; i < count; i++) {
     const address = gst().gst_buffer_peek_memory(buffer, i);
     const { flags, allocator, offset, size } = structs.GstMemory.copyOf(address);
     isWritable &&= (flags & gs.GST_MEMORY_FLAG_READONLY) === 0;
-    areDmaBufs = kindOf(allocator as Address) === "dmabuf" && areDmaBufs;
+    kinds.push(kindOf(allocator as Address));
     memories.push({ address, offset: Number(offset), byteLength: Number(size) });
     if (!isLent(address)) continue;
     const remedy = "Use the frame that was written, or that gstreamer.buffer() was given.";
     throw checks.wrong("pointer", "its GstBuffer is over a tensor's memory.", remedy);
   }
-  return { buffer, caps, memories, areDmaBufs, isWritable, moment: momentOf(buffer) };
+  return { buffer, caps, memories, kinds, isWritable, moment: momentOf(buffer) };
 }
+
+/** In nanoseconds, 292 years. More is GST_CLOCK_TIME_NONE, or FFmpeg's number for no time, which its elements pass on. */
+const LATEST = 2n ** 63n - 1n;
 
 function momentOf(buffer: Address): MediaFacts {
   const { pts, duration, flags } = structs.GstBuffer.copyOf(buffer);
   return {
     timeBase: NANOSECONDS,
     keyFrame: (flags & gs.GST_BUFFER_FLAG_DELTA_UNIT) === 0,
-    ...pts !== gs.GST_CLOCK_TIME_NONE && { pts },
-    ...duration !== gs.GST_CLOCK_TIME_NONE && { duration },
+    ...pts <= LATEST && { pts },
+    ...duration <= LATEST && { duration },
     ...(flags & gs.GST_BUFFER_FLAG_DISCONT) !== 0 && { discontinuous: true },
   };
 }
 
 /** Memory that the CPU sees only in a copy, by GStreamer's names of its allocators, and what to put in front. */
 const ELSEWHERE: Readonly<Record<string, readonly [where: string, remedy: string]>> = {
-  GLMemory: ["in a texture of OpenGL's", "gldownload"],
-  GLMemoryEGL: ["in a texture of OpenGL's", "gldownload"],
-  GLMemoryPBO: ["in a texture of OpenGL's", "gldownload"],
   CUDAMemory: ["on a GPU of NVIDIA's", "cudadownload"],
   VAMemory: ["in a surface of VA-API's", "vapostproc ! video/x-raw(memory:DMABuf)"],
   VulkanMemory: ["in memory of Vulkan's", "vulkandownload"],
@@ -105,22 +124,29 @@ const ELSEWHERE: Readonly<Record<string, readonly [where: string, remedy: string
   VulkanBufferMemory: ["in a buffer of Vulkan's", "vulkandownload"],
 };
 
+const IN_TEXTURES = ["in a texture of OpenGL's", "gldownload ! video/x-raw"] as const;
+
 /** Names of allocators by their addresses: they are literals of plugins, which GStreamer never closes. */
 const kinds = new Map<bigint, string>();
 
 function kindOf(allocator: Address): string {
   const { mem_type } = structs.GstAllocator.copyOf(allocator);
   let kind = kinds.get(mem_type);
-  if (kind === undefined) {
-    kind = textAt(mem_type as Address) ?? "";
-    const elsewhere = ELSEWHERE[kind];
-    if (elsewhere !== undefined) {
-      const what = `the memory of its GstBuffer is ${kind}: its bytes are ${elsewhere[0]}, and the CPU gets a copy.`;
-      throw checks.wrong("pointer", what, `Put ${elsewhere[1]} in front.`);
-    }
-    kinds.set(mem_type, kind);
-  }
+  if (kind === undefined) kinds.set(mem_type, kind = textAt(mem_type as Address) ?? "");
   return kind;
+}
+
+/**
+ * @param isDownloaded the caps say that textures have come down to the CPU: an element is there to do it
+ * @throws {ArgumentError} for memory whose bytes the CPU sees only in a copy.
+ */
+export function assertInMemory({ kinds }: Given, isDownloaded = false): void {
+  for (const kind of kinds) {
+    const elsewhere = TEXTURES.includes(kind) ? IN_TEXTURES : ELSEWHERE[kind];
+    if (elsewhere === undefined || elsewhere === IN_TEXTURES && isDownloaded) continue;
+    const what = `the memory of its GstBuffer is ${kind}: its bytes are ${elsewhere[0]}, and the CPU gets a copy.`;
+    throw checks.wrong("pointer", what, `Put ${elsewhere[1]} in front.`);
+  }
 }
 
 /** How a program wants to use a buffer. */
@@ -135,31 +161,25 @@ export class HeldBuffer {
   readonly handle: Address;
   readonly access: Access;
   readonly isCopy: boolean;
-  /** Its bytes, memory by memory. The address of a dma-buf is where its bytes begin in the fd. */
+  /** Its bytes, memory by memory. The address of native memory is where its bytes begin in the object: in the fd. */
   readonly blocks: readonly Block[];
   /** True until its reference is given back. */
   isHeld = true;
   readonly #maps: InMemory<typeof GstMapInfo>[] = [];
 
   /** @throws {AccessError} to write what others may read, without a copy. */
-  constructor({ buffer, isWritable, memories }: Given, { access, mayCopy }: Wanted, asDmaBufs: boolean) {
+  constructor({ buffer, isWritable, memories }: Given, { access, mayCopy }: Wanted, native?: NativeMemory) {
     this.access = access ?? (isWritable || mayCopy ? "read-write" : "read");
     this.isCopy = !isWritable && writes(this.access);
-    if (this.isCopy && (!mayCopy || asDmaBufs)) throw notWritable(asDmaBufs);
+    if (this.isCopy && (!mayCopy || native !== undefined)) throw notWritable(native === undefined);
     this.handle = this.isCopy ? copied(buffer) : gst().gst_mini_object_ref(buffer);
     this.blocks = this.allOrNothing(() => {
       return memories.map((memory, i) => {
         const { address, offset: start, byteLength } = memory;
-        if (asDmaBufs) return { kind: "gstreamer.dmabuf", address: BigInt(start) as Address, byteLength };
+        if (native?.mapFlags !== undefined) this.#mapped(address, native.mapFlags);
+        if (native !== undefined) return { kind: "gstreamer.native", address: BigInt(start) as Address, byteLength };
         return this.#mapped(this.isCopy ? gst().gst_buffer_peek_memory(this.handle, i) : address);
       });
-    });
-  }
-
-  /** The fd of each memory, which stays GStreamer's. */
-  get fds(): number[] {
-    return this.blocks.map((_, i) => {
-      return gstAllocators().gst_dmabuf_memory_get_fd(gst().gst_buffer_peek_memory(this.handle, i));
     });
   }
 
@@ -179,9 +199,9 @@ export class HeldBuffer {
     unreference(this.handle);
   }
 
-  #mapped(memory: Address): Block {
+  #mapped(memory: Address, more = 0): Block {
     const info = spares.take();
-    const flags = writes(this.access) ? gs.GST_MAP_READ | gs.GST_MAP_WRITE : gs.GST_MAP_READ;
+    const flags = more | (writes(this.access) ? gs.GST_MAP_READ | gs.GST_MAP_WRITE : gs.GST_MAP_READ);
     if (gst().gst_memory_map(memory, info.view, flags) === 0) {
       throw takenError(NULL, "gst_memory_map", { hint: "Has other code mapped it to write it?" });
     }
@@ -203,11 +223,11 @@ function copied(buffer: Address): Address {
 const COPY = gs.GST_BUFFER_COPY_FLAGS | gs.GST_BUFFER_COPY_TIMESTAMPS | gs.GST_BUFFER_COPY_META |
   gs.GST_BUFFER_COPY_MEMORY | gs.GST_BUFFER_COPY_DEEP;
 
-function notWritable(areDmaBufs: boolean): AccessError {
+function notWritable(canCopy: boolean): AccessError {
   return new AccessError("access: others may read the GstBuffer's memory, and GStreamer lets it be read only.", {
     ...{ api: "gstreamer", fn: "gst_buffer_is_all_memory_writable", argument: "access" },
-    hint: areDmaBufs
-      ? 'Pass { access: "read" }.'
-      : 'Pass { access: "read" }, or { copy: "allow" } for a copy that can be written.',
+    hint: canCopy
+      ? 'Pass { access: "read" }, or { copy: "allow" } for a copy that can be written.'
+      : 'Pass { access: "read" }.',
   });
 }

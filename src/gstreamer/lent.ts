@@ -99,7 +99,11 @@ const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).
 
 /** The dma-bufs of a frame of the context that GStreamer's was opened on; undefined for a frame in memory. */
 function pictureOf(context: GStreamerContext, frame: Frame): NativePicture | undefined {
-  if (context.on !== undefined && frame.target.context === context.on) return context.on.natives!.pictureOf(frame);
+  const { on, native } = context;
+  if (on !== undefined && frame.target.context === on) {
+    if (native!.lends) return on.natives!.pictureOf(frame);
+    throw checks.wrong("frame", `GStreamer takes no pictures of ${on.name}.`, "Map it to the host, and from there.");
+  }
   checks.assertHere(frame.target.context, context, "frame", "it", "Map it: graph.map(frame, gstreamer).");
   return undefined;
 }

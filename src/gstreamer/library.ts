@@ -10,6 +10,10 @@ import type { GstApp } from "../../ffi/gst_app/functions.ts";
 import { SYMBOLS as APP } from "../../ffi/gst_app/symbols.ts";
 import type { GstAudio } from "../../ffi/gst_audio/functions.ts";
 import { SYMBOLS as AUDIO } from "../../ffi/gst_audio/symbols.ts";
+import type { GstGl } from "../../ffi/gst_gl/functions.ts";
+import { SYMBOLS as GL } from "../../ffi/gst_gl/symbols.ts";
+import type { GstVa } from "../../ffi/gst_va/functions.ts";
+import { SYMBOLS as VA } from "../../ffi/gst_va/symbols.ts";
 import type { GstVideo } from "../../ffi/gst_video/functions.ts";
 import { SYMBOLS as VIDEO } from "../../ffi/gst_video/symbols.ts";
 import type { GStreamer } from "../../ffi/gstreamer/functions.ts";
@@ -26,9 +30,9 @@ export const checks: Checks = new Checks("gstreamer");
 
 const BASE = "Install GStreamer 1.22 or newer: apt install libgstreamer-plugins-base1.0-0 gstreamer1.0-plugins-base.";
 
-function library<F>(part: string, file: string, symbols: Deno.ForeignLibraryInterface): () => F {
+function library<F>(part: string, file: string, symbols: Deno.ForeignLibraryInterface, hint = BASE): () => F {
   const api = part === "" ? "gstreamer" : `gstreamer_${part}`;
-  return keptLibrary<F>({ api, candidates: libraryPaths(`lib${file}.so.0`), symbols, hint: BASE });
+  return keptLibrary<F>({ api, candidates: libraryPaths(`lib${file}.so.0`), symbols, hint });
 }
 
 /** A library of GStreamer's besides its core: `family` returns one of the types that it registers. */
@@ -36,9 +40,10 @@ function part<F>(
   name: string,
   symbols: Deno.ForeignLibraryInterface,
   family: (functions: F) => readonly [type: bigint, base: string],
+  hint?: string,
 ): () => F {
   const file = `gst${name}-1.0`;
-  const open = library<F>(name, file, symbols);
+  const open = library<F>(name, file, symbols, hint);
   let functions: F | undefined;
   return () => functions ??= ofOneBuild(open(), family, file);
 }
@@ -70,6 +75,21 @@ export const gstAudio: () => GstAudio = part(
 
 /** Memory that is an fd. It registers no type before it is used. */
 export const gstAllocators: () => GstAllocators = library("allocators", "gstallocators-1.0", ALLOCATORS);
+
+const GL_BASE = "Install GStreamer's library of OpenGL: apt install libgstreamer-gl1.0-0 gstreamer1.0-gl.";
+
+const VA_BASE = "Install GStreamer's elements of VA-API: apt install gstreamer1.0-plugins-bad.";
+
+/** VA-API's memory. */
+export const gstVa: () => GstVa = part("va", VA, (va) => [va.gst_va_display_get_type(), "GstObject"], VA_BASE);
+
+/** OpenGL's memory. */
+export const gstGl: () => GstGl = part(
+  "gl",
+  GL,
+  (gl) => [gl.gst_gl_sync_meta_api_get_type(), "GstGLSyncMetaAPI"],
+  GL_BASE,
+);
 
 /** Two copies of GLib or of GStreamer in a process know nothing of each other's types. */
 function ofOneBuild<F>(

@@ -66,6 +66,7 @@ export class Pipeline extends NativeObject {
     }
     const playback = new Playback(context.resource, description, warning);
     this.#inside = { context, playback };
+    context.native?.prepare?.(playback.handle);
     this.resource = playback.calls.resource;
     finalizers.register(this, this.resource, this);
   }
@@ -130,7 +131,8 @@ export class Pipeline extends NativeObject {
   async seek(seconds: number, options: SeekOptions = {}): Promise<void> {
     const { keyFrame = false } = optionsIn(options, SEEK);
     checks.assertBoolean(keyFrame, "keyFrame");
-    if (typeof seconds !== "number" || !(seconds >= 0 && seconds <= MOST_SECONDS)) {
+    if (typeof seconds !== "number") throw checks.wrongKind("seconds", "a number", seconds);
+    if (!(seconds >= 0 && seconds <= MOST_SECONDS)) {
       throw checks.wrong("seconds", `expected seconds from 0 to ${MOST_SECONDS}, got ${literal(seconds)}.`);
     }
     const to = BigInt(Math.round(seconds * SECOND));

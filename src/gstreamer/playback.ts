@@ -112,6 +112,7 @@ export class Playback {
     this.#asked = this.calls.inTurn(async () => {
       if (state === GST_STATE_NULL) this.bus.reset(why);
       const code = await gst().gst_element_set_stateAsync(this.handle, state);
+      if (state === GST_STATE_NULL) { for (const pool of this.pools) pool.stopped(); }
       if (code !== GST_STATE_CHANGE_FAILURE) return;
       this.bus.read();
       this.bus.failure ??= stateError("gst_element_set_state");

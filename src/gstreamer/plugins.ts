@@ -8,6 +8,10 @@ export interface Plugin {
   readonly name: string;
   /** What is closed without it. */
   readonly gives: string;
+  /** What its memory becomes, where it has some. */
+  readonly becomes?: string;
+  /** Why its memory is closed, also where it is installed. */
+  readonly closed?: string;
   /** The package of Debian's that has it. */
   readonly inDebian: string;
 }
@@ -19,9 +23,18 @@ export const PLUGINS: readonly Plugin[] = [
   { name: "playback", gives: "decodebin", inDebian: "gstreamer1.0-plugins-base" },
   { name: "libav", gives: "FFmpeg's decoders", inDebian: "gstreamer1.0-libav" },
   { name: "x264", gives: "x264enc", inDebian: "gstreamer1.0-plugins-ugly" },
-  { name: "va", gives: "memory of VA-API", inDebian: "gstreamer1.0-plugins-bad" },
-  { name: "opengl", gives: "memory of OpenGL", inDebian: "gstreamer1.0-gl" },
-  { name: "nvcodec", gives: "memory of CUDA", inDebian: "gstreamer1.0-plugins-bad" },
+  {
+    ...{ name: "va", gives: "memory of VA-API", inDebian: "gstreamer1.0-plugins-bad" },
+    becomes: "frames of a VaapiContext: GStreamerContext.open({ on: va })",
+  },
+  {
+    ...{ name: "opengl", gives: "memory of OpenGL", inDebian: "gstreamer1.0-gl" },
+    becomes: "pictures of an EglContext: GStreamerContext.open({ on: egl })",
+  },
+  {
+    ...{ name: "nvcodec", gives: "memory of CUDA", inDebian: "gstreamer1.0-plugins-bad" },
+    closed: "it was not tried on a GPU; put cudadownload in front",
+  },
 ];
 
 /** The version of a plugin; undefined where it is not installed. */

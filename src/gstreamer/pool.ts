@@ -8,7 +8,6 @@ import {
   GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM,
 } from "../../ffi/gstreamer/constants.ts";
 import { GstAllocator, GstAllocatorClass, GstBufferPoolAcquireParams } from "../../ffi/gstreamer/structs.ts";
-import { GstVideoInfo } from "../../ffi/gst_video/structs.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, thenUndo, type Undo, undoAll } from "../core/life/undo.ts";
 import { openingOf } from "../core/native/library.ts";
@@ -24,9 +23,10 @@ import { loadFunctions } from "../guard/functions.ts";
 import { symbolIn } from "../guard/load.ts";
 import { assertMachine } from "../guard/machine.ts";
 import type { HeldBuffer } from "./held.ts";
-import { checks, gobject, gst, gstVideo, made, takenText } from "./library.ts";
+import { checks, gobject, gst, made, takenText } from "./library.ts";
 import { structs } from "./objects.ts";
 import { ALIGN, allocCode, CONTROL, holdCode, INSTANCE, offerCode } from "./pool_code.ts";
+import { sizeFor } from "./proposal.ts";
 
 /** What a pool of a sink's is made of. */
 export interface UpstreamPoolInit<T extends Tensor> {
@@ -37,6 +37,8 @@ export interface UpstreamPoolInit<T extends Tensor> {
   readonly memory: FrameMemory<T>;
   /** How many buffers there are. */
   readonly slots: number;
+  /** Rows begin at multiples of so many bytes, where elements let a pool say so: a power of two. */
+  readonly rowAlign?: number | undefined;
   /** False to do without machine code: then buffers that the elements have made are given memory of ours. */
   readonly machineCode: boolean;
 }
@@ -54,6 +56,8 @@ export class UpstreamPool<T extends Tensor = Tensor> {
   #answer: (() => void) | undefined;
   /** Has the elements go on without. */
   #goOn: (() => void) | undefined;
+  /** Has elements wait again where they ask anew. */
+  #ask: (() => void) | undefined;
   #element: string | undefined;
 
   /**
@@ -150,14 +154,24 @@ export class UpstreamPool<T extends Tensor = Tensor> {
     return this.#buffers?.frameIn(info, planes, about, () => held.release("unused"));
   }
 
-  /** The pipeline has stopped: no thread of GStreamer's writes any more, but what it has sent on may live. */
+  /** The pipeline has stopped: its elements have no pool any more, and ask anew once it plays. */
+  stopped(): void {
+    if (this.#goOn === undefined) this.#ask?.();
+  }
+
+  /** The pipeline has ended: no thread of GStreamer's writes any more, but what it has sent on may live. */
   end(): void {
     undoAll(this.#undo, "giving the buffers of a pipeline back");
   }
 
+  /** Slots begin at multiples of this. */
+  get #align(): number {
+    return Math.max(ALIGN, this.#init.rowAlign ?? 1);
+  }
+
   /** Puts two probes on the pad: one that waits, and one that offers an allocator. */
   #offer(undo: Undo): void {
-    const { pad, slots } = this.#init;
+    const { pad, slots, rowAlign } = this.#init;
     const { type, hold, offer, entries } = allocatorType();
     const allocator = gst().gst_object_ref_sink(gobject().g_object_new_with_properties(type, 0, NULL, NULL));
     const control = viewAt(allocator, INSTANCE, "gstreamer");
@@ -166,6 +180,7 @@ export class UpstreamPool<T extends Tensor = Tensor> {
       gst().gst_object_unref(allocator);
     });
     control.setBigUint64(GstAllocator.fields.mem_type.offset, entries.memType, true);
+    control.setBigUint64(CONTROL.align, BigInt(this.#align), true);
     control.setBigUint64(CONTROL.offer, entries.offer, true);
     control.setBigUint64(CONTROL.fallback, entries.fallback, true);
     const probe = (how: number, callback: Address) => {
@@ -175,25 +190,27 @@ export class UpstreamPool<T extends Tensor = Tensor> {
       return () => gst().gst_pad_remove_probe(pad, id);
     };
     undo.push(probe(GST_PAD_PROBE_TYPE_PUSH, offer));
-    const remove = probe(GST_PAD_PROBE_TYPE_BLOCK, hold);
-    const goOn = this.#goOn = () => {
-      this.#answer = this.#goOn = undefined;
-      remove();
-    };
-    this.#answer = () => {
-      this.#answer = undefined;
-      thenUndo("making the buffers of a pipeline", (later) => {
-        later.push(goOn);
-        const byteLength = sizeFor(pad);
-        if (byteLength > 0) {
+    const ask = this.#ask = () => {
+      const remove = probe(GST_PAD_PROBE_TYPE_BLOCK, hold);
+      const goOn = this.#goOn = () => {
+        this.#answer = this.#goOn = undefined;
+        remove();
+      };
+      this.#answer = () => {
+        this.#answer = undefined;
+        thenUndo("making the buffers of a pipeline", (later) => {
+          later.push(goOn);
+          const byteLength = sizeFor(pad, control.getBigUint64(CONTROL.query, true) as Address, rowAlign);
+          if (byteLength === 0 || this.#buffers !== undefined) return;
           this.#fill(slots, byteLength).forEach((memory, i) => {
             control.setBigUint64(CONTROL.slots + 8 * i, memory, true);
           });
           control.setBigUint64(CONTROL.capacity, BigInt(byteLength), true);
           control.setInt32(CONTROL.count, slots, true);
-        }
-      });
+        });
+      };
     };
+    ask();
     undo.push(() => this.#goOn?.());
   }
 
@@ -201,7 +218,7 @@ export class UpstreamPool<T extends Tensor = Tensor> {
   #fill(count: number, byteLength: number): readonly Address[] {
     const { writer, memory } = this.#init;
     const buffers = new NativeBuffers<T>({
-      ...{ writer, library: "GStreamer", count, align: ALIGN, checks, argument: "into" },
+      ...{ writer, library: "GStreamer", count, align: this.#align, checks, argument: "into" },
       remedy: "Let it write into host, cuda.pinned or dmabuf, and map the frames from there.",
     });
     const memories: Address[] = [];
@@ -240,19 +257,6 @@ function elementBefore(pad: Address): string {
   const name = takenText(gst().gst_object_get_name(element))!;
   gst().gst_object_unref(element);
   return name;
-}
-
-/** How many bytes a picture of the pad's caps takes; 0 where they are not those of pictures. */
-function sizeFor(pad: Address): number {
-  const caps = gst().gst_pad_get_current_caps(pad);
-  if (caps === NULL) return 0;
-  try {
-    const info = new DataView(new ArrayBuffer(GstVideoInfo.size));
-    if (gstVideo().gst_video_info_from_caps(new Uint8Array(info.buffer), caps) === 0) return 0;
-    return Number(info.getBigUint64(GstVideoInfo.fields.size.offset, true));
-  } finally {
-    gst().gst_mini_object_unref(caps);
-  }
 }
 
 interface AllocatorType {

@@ -13,13 +13,13 @@ import {
   GstPadProbeInfo,
   GstQuery,
 } from "../../ffi/gstreamer/structs.ts";
-import { Assembler, JB, JNZ, JS, JZ } from "../guard/assembler.ts";
+import { Assembler, JAE, JB, JNZ, JS, JZ } from "../guard/assembler.ts";
 import type { Code } from "../guard/x86_64.ts";
 
 /** The most slots that an allocator has. */
 export const MOST_SLOTS = 1024;
 
-/** Slots begin at multiples of this, and an element may ask for as much. */
+/** Slots begin at multiples of this at least. */
 export const ALIGN = 64;
 
 /** Where the parts of a control block lie in an allocator's instance, in bytes: behind those of its base class. */
@@ -32,8 +32,12 @@ export const CONTROL = {
   capacity: GstAllocator.size + 16,
   /** How many slots there are, 32 bits. */
   count: GstAllocator.size + 24,
+  /** Slots begin at multiples of so many bytes, and an element may ask for as much. */
+  align: GstAllocator.size + 32,
+  /** The `GstQuery` of who waits. */
+  query: GstAllocator.size + 40,
   /** The `GstMemory` over each. */
-  slots: GstAllocator.size + 32,
+  slots: GstAllocator.size + 48,
 } as const;
 
 /** The bytes of an instance. */
@@ -55,7 +59,8 @@ export function allocCode(): Code {
   code.op(0x48, 0x29, 0xf0).jump(JB, "fallback"); // sub rax, rsi
   code.op(0x48, 0x3b, 0x42, padding.offset).jump(JB, "fallback"); // cmp rax, [rdx + padding]
   code.op(0x48, 0x83, 0x7a, prefix.offset, 0).jump(JNZ, "fallback"); // cmp qword [rdx + prefix], 0
-  code.op32([0x48, 0xf7, 0x42, align.offset], -ALIGN).jump(JNZ, "fallback"); // test qword [rdx + align], -ALIGN
+  code.op(0x48, 0x8b, 0x42, align.offset); // mov rax, [rdx + align]: a multiple, less one
+  code.op32([0x48, 0x3b, 0x87], CONTROL.align).jump(JAE, "fallback"); // cmp rax, [rdi + align]
   code.op32([0x8b, 0x8f], CONTROL.count); // mov ecx, [rdi + count]
   code.label("next");
   code.op(0xff, 0xc9).jump(JS, "fallback"); // dec ecx
@@ -90,12 +95,16 @@ export function offerCode(): Code {
   return code.done();
 }
 
-/** `GstPadProbeReturn hold(GstPad *, GstPadProbeInfo *info, gpointer)`: a pad that blocks, blocks for that query alone. */
+/**
+ * `GstPadProbeReturn hold(GstPad *, GstPadProbeInfo *info, GstAllocator *allocator)`: a pad that blocks, blocks for an
+ * ALLOCATION query alone, which its allocator knows meanwhile.
+ */
 export function holdCode(): Code {
   const code = new Assembler();
   isAllocation(code).jump(JZ, "held");
   code.op32([0xb8], GST_PAD_PROBE_PASS).op(0xc3); // mov eax, PASS; ret
-  code.label("held").op32([0xb8], GST_PAD_PROBE_OK).op(0xc3); // mov eax, OK; ret
+  code.label("held").op32([0x48, 0x89, 0x82], CONTROL.query); // mov [rdx + query], rax
+  code.op32([0xb8], GST_PAD_PROBE_OK).op(0xc3); // mov eax, OK; ret
   return code.done();
 }
 

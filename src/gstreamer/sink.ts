@@ -1,17 +1,19 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { InteropError } from "../core/errors.ts";
+import { powerOfTwo } from "../core/layout/layout.ts";
 import { Pace } from "../core/pace.ts";
 import { thenUndo } from "../core/life/undo.ts";
 import { cString } from "../core/native/text.ts";
 import { Printed } from "../core/printed.ts";
 import type { Frame } from "../core/tensors/frame.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
 import { type BufferOptions, type FrameMemory, slotsIn } from "../core/tensors/native_buffers.ts";
 import { checks, gst, gstApp, made } from "./library.ts";
 import { unreference } from "./objects.ts";
 import type { Pipeline } from "./pipeline.ts";
 import type { Playback } from "./playback.ts";
-import { UpstreamPool } from "./pool.ts";
+import { UpstreamPool, type UpstreamPoolInit } from "./pool.ts";
 import { numberIn, setProperty } from "./properties.ts";
 
 /** Options of {@link Pipeline.sink}. */
@@ -22,6 +24,11 @@ export interface SinkOptions extends BufferOptions {
   readonly queue?: number;
   /** True to drop the oldest frame that waits, rather than have GStreamer wait: for cameras. What the description says. */
   readonly drop?: boolean;
+  /**
+   * Each row of a picture begins at a multiple of so many bytes in what `into` allocates: a power of two up to 4096. Where an
+   * element lays its pictures out by itself, the frame's `layout.strides` show it.
+   */
+  readonly rowAlign?: number;
   /** Ends the loop that begins next, which throws its reason. The pipeline goes on. */
   readonly signal?: AbortSignal;
   /**
@@ -33,7 +40,7 @@ export interface SinkOptions extends BufferOptions {
 
 const NAMES: Names<SinkOptions> = {
   ...{ queue: true, drop: true, signal: true },
-  ...{ into: true, slots: true, machineCode: true },
+  ...{ into: true, slots: true, rowAlign: true, machineCode: true },
 };
 
 /** Frames that wait, where neither the program nor the description says how many: without a bound they fill the memory. */
@@ -75,6 +82,7 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
     [this.pipeline, this.#playback, this.#name, this.#frameOf] = [pipeline, playback, name, frameOf];
     const sink = this.#sink = playback.element(name, gstApp().gst_app_sink_get_type(), "appsink");
     setProperty(sink, "enable-last-sample", "false"); // else it would have a reference to the last one
+    setProperty(sink, "buffer-list", "false"); // each buffer of a list is a frame
     gstApp().gst_app_sink_set_emit_signals(sink, 0);
     if (numberIn(sink, "max-buffers") === 0n) gstApp().gst_app_sink_set_max_buffers(sink, QUEUE);
   }
@@ -86,20 +94,21 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
 
   #configure(options: SinkOptions): void {
     const about = optionsIn(options, NAMES);
-    const { queue, drop, signal, into, machineCode = true } = about;
+    const { queue, drop, signal, into, rowAlign, machineCode = true } = about;
     const slots = slotsIn(about, checks);
     checks.assertBoolean(machineCode, "machineCode");
+    if (rowAlign !== undefined) assertRowAlign(about);
     if (queue !== undefined) checks.assertInteger(queue, "queue", 1, MOST_QUEUED);
     if (drop !== undefined) checks.assertBoolean(drop, "drop");
     checks.assertSignal(signal, "signal");
     if (queue !== undefined) gstApp().gst_app_sink_set_max_buffers(this.#sink, queue);
     if (drop !== undefined) gstApp().gst_app_sink_set_drop(this.#sink, Number(drop));
     this.#signal = signal;
-    if (into !== undefined) this.#write(into, slots, machineCode);
+    if (into !== undefined) this.#write(into, { slots, rowAlign, machineCode });
   }
 
   /** Has the elements in front write into memory of the program's. */
-  #write(memory: FrameMemory, slots: number, machineCode: boolean): void {
+  #write(memory: FrameMemory, how: Pick<UpstreamPoolInit<Tensor>, "slots" | "rowAlign" | "machineCode">): void {
     const playback = this.#playback;
     if (this.#pool !== undefined || !playback.isStopped) {
       const what = this.#pool === undefined ? "The pipeline has begun" : "This sink has memory to write to";
@@ -108,7 +117,7 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
     }
     const pad = made(gst().gst_element_get_static_pad(this.#sink, cString("sink")), "gst_element_get_static_pad");
     const pool = thenUndo("preparing a sink", () => {
-      return new UpstreamPool({ writer: playback.calls.resource, pad, memory, slots, machineCode });
+      return new UpstreamPool({ writer: playback.calls.resource, pad, memory, ...how });
     }, [() => gst().gst_object_unref(pad)]);
     playback.pools.push(this.#pool = pool);
     playback.atEnd(() => pool.end());
@@ -169,4 +178,19 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
       if (playback.isStopped || gstApp().gst_app_sink_is_eos(this.#sink) !== 0) return undefined;
     }
   }
+}
+
+/** Rows begin at a page, at most. */
+const MOST_ALIGN = 4096;
+
+function assertRowAlign({ into, rowAlign, machineCode }: SinkOptions): void {
+  checks.assertInteger(rowAlign, "rowAlign", 1, MOST_ALIGN);
+  powerOfTwo(rowAlign, "rowAlign");
+  if (into !== undefined && machineCode !== false) return;
+  const hint = "Pass { into: host } as well, and leave machineCode out.";
+  throw checks.wrong(
+    "rowAlign",
+    "elements lay pictures out by themselves without into, or without machine code.",
+    hint,
+  );
 }

@@ -4,6 +4,7 @@ import type { Code, FrameRow } from "./x86_64.ts";
 // Jumps, without their distance of 32 bits.
 export const JMP: readonly number[] = [0xe9];
 export const JB: readonly number[] = [0x0f, 0x82];
+export const JAE: readonly number[] = [0x0f, 0x83];
 export const JA: readonly number[] = [0x0f, 0x87];
 export const JZ: readonly number[] = [0x0f, 0x84];
 export const JNZ: readonly number[] = [0x0f, 0x85];

@@ -7,7 +7,6 @@ import type { ParameterInfo } from "./arguments/info.ts";
 import { checks } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 import { pack } from "./programs/envelope.ts";
-import { openclError } from "./errors.ts";
 import { infoString, infoU64 } from "./info.ts";
 import { OpenCLKernel } from "./kernel.ts";
 import { contentOf } from "./programs/binary.ts";
@@ -64,8 +63,6 @@ export class OpenCLProgram extends DeviceProgram<OpenCLContext, ClProgram> {
     this.resource.assertLive();
     checks.assertText(name, "name");
     try {
-      // C would end the name at the zero.
-      if (name.includes("\0")) throw openclError(CL_INVALID_KERNEL_NAME, "clCreateKernel");
       return new OpenCLKernel(this, name, this.#kept.get(name));
     } catch (error) {
       if ((error as { code?: number }).code !== CL_INVALID_KERNEL_NAME) throw error;

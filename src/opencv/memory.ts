@@ -9,6 +9,7 @@ import {
 } from "../../ffi/opencv_core/structs.ts";
 import { libc } from "../core/native/libc.ts";
 import { addressInPointer, pinned, viewAt as structAt } from "../core/native/pin.ts";
+import { cString } from "../core/native/text.ts";
 import { wrong } from "./errors.ts";
 
 /** Valid as long as the memory is. */
@@ -17,7 +18,7 @@ export function viewAt(address: Address, byteLength: number): DataView {
 }
 
 export function withString<R>(text: string, use: (string: Address) => R): R {
-  const bytes = new TextEncoder().encode(`${text}\0`);
+  const bytes = cString(text);
   const string = new DataView(new ArrayBuffer(std_string.size));
   return pinned(bytes, "opencv", (pointer) => {
     const length = BigInt(bytes.length - 1);

@@ -8,7 +8,6 @@ import { DeviceContext } from "../core/graph/device_context.ts";
 import { owned } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import type { UnifiedContext } from "../core/tensors/unified.ts";
-import type { BaseContext } from "./base.ts";
 import { chosenDevice, type SyclDevice, type SyclDeviceChoice } from "./device.ts";
 import { syclDriver, type SyclLane } from "./lane.ts";
 import { made, sycl } from "./library.ts";
@@ -28,7 +27,7 @@ import { SyclUsm } from "./usm.ts";
  * sycl.queue.fill(samples, 1);
  * ```
  */
-export class SyclContext extends DeviceContext implements BaseContext {
+export class SyclContext extends DeviceContext {
   /** The API's name. */
   override readonly api = "sycl";
   /** Its targets in routes: its unified shared memory. */

@@ -7,7 +7,7 @@ import { type Parameter, type ParameterPlace, ValueParameter } from "../core/dev
 import { PointerParameter } from "../core/device/pointer.ts";
 import { type Scalar, scalar, TypeTable } from "../core/device/types.ts";
 import type { Usable } from "../core/device/line.ts";
-import type { BaseContext } from "./base.ts";
+import type { SyclContext } from "./context.ts";
 import { checks } from "./library.ts";
 import { SyclTensor } from "./usm.ts";
 
@@ -58,20 +58,20 @@ const POINTER = /^(?:(?:__)?global )?(const )?(.+?)( const)? ?\*$/;
 
 /** A parameter, and how DPCTL takes it. */
 export interface Declared {
-  readonly parameter: Parameter<BaseContext>;
+  readonly parameter: Parameter<SyclContext>;
   /** One of DPCTLKernelArgType. */
   readonly type: number;
 }
 
 /** A pointer: its argument is a tensor, whose first element it points to. */
-class UsmParameter extends PointerParameter<SyclTensor, BaseContext> {
+class UsmParameter extends PointerParameter<SyclTensor, SyclContext> {
   protected override readonly mapping = "graph.map(tensor, sycl.usm)";
 
   protected override tensorIn(value: unknown): SyclTensor | undefined {
     return value instanceof SyclTensor && SyclTensor.owns(value) ? value : undefined;
   }
 
-  protected override checkPlace({ target, name }: SyclTensor, _value: unknown, context: BaseContext): void {
+  protected override checkPlace({ target, name }: SyclTensor, _value: unknown, context: SyclContext): void {
     if (target.context === context) return;
     throw this.wrong(`${name} ${elsewhere(target.context, context)}.`, `Map it here first: ${this.mapping}.`);
   }
@@ -115,7 +115,7 @@ function declaredAs(type: string, place: ParameterPlace, argument: string): Decl
 }
 
 /** What a launch reads: the addresses of the values, or the pointers themselves, and their types. */
-export class KernelArguments extends Arguments<BaseContext, SyclTensor> {
+export class KernelArguments extends Arguments<SyclContext, SyclTensor> {
   /** The array of `void *`. */
   readonly values: Address;
   /** The array of DPCTLKernelArgType. */

@@ -5,6 +5,7 @@ import { SYMBOLS as WAIT } from "../../ffi/sycl_wait/symbols.ts";
 import type { Address } from "../../ffi/address.ts";
 import { Checks } from "../core/checks.ts";
 import { NativeCallError } from "../core/errors.ts";
+import { checkOf, type Made, madeOf } from "../core/native/codes.ts";
 import { keptLibrary } from "../core/native/libc.ts";
 import { libraryPaths, type Link, openingOf } from "../core/native/library.ts";
 import { textAt } from "../core/native/text.ts";
@@ -54,11 +55,8 @@ export function failed(fn: string, hint: string = UNSAID): NativeCallError {
   return new NativeCallError(`${fn} failed.`, { api: "sycl", fn, hint });
 }
 
-/** The object that a function made. @throws {NativeCallError} for null, by which DPCTL reports a failure. */
-export function made<H extends bigint>(handle: H, fn: string): H {
-  if (handle === 0n) throw failed(fn);
-  return handle;
-}
+/** DPCTL reports a failure by null. */
+export const made: Made = madeOf(checkOf((_, fn) => failed(fn)), (handle) => handle === 0n ? -1 : 0);
 
 /** A text that a function made. @throws {NativeCallError} for null. */
 export function taken(text: Address, fn: string): string {

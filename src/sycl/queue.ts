@@ -9,7 +9,7 @@ import { DeviceQueue, type Direction, type HostBytes } from "../core/device/queu
 import { wrongMemory } from "../core/device/wrong_memory.ts";
 import { countOf, placesOf, type Runs, runsBetween, runsOf } from "../core/layout/runs.ts";
 import type { Access } from "../core/memory/access.ts";
-import type { BaseContext } from "./base.ts";
+import type { SyclContext } from "./context.ts";
 import { command, SyclLane } from "./lane.ts";
 import { checks, sycl } from "./library.ts";
 import { copyCall, SyclTensor } from "./usm.ts";
@@ -17,7 +17,7 @@ import { copyCall, SyclTensor } from "./usm.ts";
 /** A queue, which runs its commands in order. Work on a tensor waits for the earlier work on it. */
 export class SyclQueue extends DeviceQueue<SyclLane, SyclTensor> {
   /** Its context. */
-  override readonly context: BaseContext & { countCopied(bytes: number): void };
+  override readonly context: SyclContext;
   /** Its line of work. For mappers. */
   override readonly line: Line<SyclLane>;
   /** SYCL's commands. */
@@ -46,7 +46,7 @@ export class SyclQueue extends DeviceQueue<SyclLane, SyclTensor> {
 
 const TAKES = { expected: "a SyclTensor", target: "sycl.usm" };
 
-function commandsOf(context: BaseContext): Commands<SyclLane, SyclTensor> {
+function commandsOf(context: SyclContext): Commands<SyclLane, SyclTensor> {
   return {
     checks,
 

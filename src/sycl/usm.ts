@@ -19,7 +19,7 @@ import {
   unifiedPorts,
   type UsmKind,
 } from "../core/tensors/unified.ts";
-import type { BaseContext } from "./base.ts";
+import type { SyclContext } from "./context.ts";
 import { command, type SyclLane } from "./lane.ts";
 import { checks, made, sycl } from "./library.ts";
 
@@ -27,7 +27,7 @@ const KIND = "sycl.usm";
 
 /** A block, and the context that it belongs to, by an object that does not reach that. */
 interface SyclBlock extends UnifiedBlock {
-  readonly owner: BaseContext["raw"];
+  readonly owner: SyclContext["raw"];
 }
 
 const ALLOCATORS = {
@@ -67,7 +67,7 @@ export class SyclTensor extends PointerTensor {
  * Unified shared memory of one context: `sycl.usm`. Kernels get its tensors as pointers. Where the device uses all of the
  * host's memory in place (`sycl.device.usm.system`), the host's tensors are mapped to it as well.
  */
-export class SyclUsm extends UnifiedMemory<SyclTensor, BaseContext> {
+export class SyclUsm extends UnifiedMemory<SyclTensor, SyclContext> {
   /** The kind of memory. */
   override readonly kind = KIND;
   /** What it gives to the host, and takes from it. */
@@ -76,7 +76,7 @@ export class SyclUsm extends UnifiedMemory<SyclTensor, BaseContext> {
   protected override readonly checks: Checks = checks;
 
   /** Made by the context. */
-  constructor(context: BaseContext) {
+  constructor(context: SyclContext) {
     super(context);
     const unified = unifiedPorts<SyclTensor>(this, (init) => new SyclTensor(init));
     this.ports = {

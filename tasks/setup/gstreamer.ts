@@ -1,7 +1,12 @@
 import { run } from "./backports.ts";
 import { announce, capture } from "./capture.ts";
 
-const NAMES = ["libglib2.0-dev", "libgstreamer1.0-dev", "libgstreamer-plugins-base1.0-dev"];
+const NAMES = [
+  "libglib2.0-dev",
+  "libgstreamer1.0-dev",
+  "libgstreamer-plugins-base1.0-dev",
+  "libgstreamer-plugins-bad1.0-dev",
+];
 
 /** A folder of this checkout that git does not see. */
 const FOLDER = new URL("../../.gstreamer", import.meta.url).pathname;

@@ -11,8 +11,10 @@ import { egls } from "./egl.ts";
 import { ffmpegs } from "./ffmpeg.ts";
 import { gstreamers } from "./gstreamer.ts";
 import { levelzeros } from "./levelzero.ts";
+import { onnxRuntimes } from "./onnxruntime.ts";
 import { opencl } from "./opencl.ts";
 import { openclImages } from "./opencl_image.ts";
+import { openvinos } from "./openvino.ts";
 import { opencv } from "./opencv.ts";
 import type { Candidate, Subject } from "./subject.ts";
 import { svm } from "./svm.ts";
@@ -43,6 +45,8 @@ const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candid
   ffmpeg: () => ffmpegs(),
   gstreamer: () => gstreamers(),
   levelzero: () => levelzeros(),
+  onnxruntime: () => onnxRuntimes(),
+  openvino: () => openvinos(),
 };
 
 /** The names of the APIs that have edges. */

@@ -1,52 +1,27 @@
-import { MapperGraph } from "../../mod.ts";
 import { layout, type LayoutInit } from "../../src/core/layout/layout.ts";
 import { adoptTensor } from "../../src/core/tensors/adopt.ts";
 import { gstName } from "../../src/gstreamer/formats.ts";
 import { GStreamerContext, type GStreamerTensor } from "../../src/gstreamer/mod.ts";
-import { host } from "../../src/host/mod.ts";
 import { addressIn, CBuffer, memory } from "../gstreamer/buffers.ts";
 import { lacking } from "../gstreamer/lacking.ts";
-import { bytesAt } from "./bytes.ts";
 import { SIZE } from "./case.ts";
-import { byHost, hostEnd } from "./host_end.ts";
-import { PROBES } from "./opencv_variants.ts";
-import type { Candidate, End, Foreign, Subject } from "./subject.ts";
+import { frameworkEnd, withFramework } from "./host_end.ts";
+import type { Candidate, End, Foreign } from "./subject.ts";
 
 /** The edges of GstBuffers. */
 export function gstreamers(): Candidate[] {
   const missing = lacking();
   return ["gstbuffer→host", "host→gstbuffer"].map((edge) => ({
     edge,
-    open: missing === undefined ? () => opened(edge) : `there is no ${missing}`,
+    open: missing === undefined
+      ? () => withFramework(edge.startsWith("host"), () => GStreamerContext.openSync(), endOf)
+      : `there is no ${missing}`,
   }));
 }
 
-function opened(edge: string): Subject {
-  using made = new DisposableStack();
-  const [gst, other] = [0, 1].map(() => made.use(GStreamerContext.openSync()));
-  const graph = made.use(new MapperGraph([host, gst, other]));
-  const fromHost = edge.startsWith("host");
-  const end = endOf(gst);
-  const kept = made.move();
-  return {
-    graph,
-    source: fromHost ? hostEnd : end,
-    target: fromHost ? end : hostEnd,
-    ...(fromHost ? { elsewhere: endOf(other) } : {}),
-    expected: "alias",
-    withoutCalls: true,
-    silentAtAllocating: PROBES,
-    silentAtAttaching: PROBES,
-    openContext: () => GStreamerContext.openSync(),
-    [Symbol.dispose]: () => kept.dispose(),
-  };
-}
-
-/** Memory of GStreamer's. It has no commands: what writes it is a map of the CPU's. */
+/** Memory of GStreamer's. */
 function endOf(target: GStreamerContext): End {
-  const own = new MapperGraph([host, target]);
-  return {
-    target,
+  return frameworkEnd(target, {
     allocate: (init) => allocated(target, init),
     allocateFrame({ format, width, height }) {
       using made = new CBuffer(memory(4 * width * height));
@@ -54,16 +29,7 @@ function endOf(target: GStreamerContext): End {
       return target.attach(made.address, { caps });
     },
     foreign: () => foreignBuffer(target),
-    ...byHost(own),
-    raw: {
-      write(tensor, bytes) {
-        look(tensor as GStreamerTensor).set(bytes);
-        return () => Promise.resolve();
-      },
-      read: (tensor) => Promise.resolve(look(tensor as GStreamerTensor).slice()),
-      look: (tensor) => look(tensor as GStreamerTensor),
-    },
-  };
+  });
 }
 
 /** A tensor of any layout, in the memory of a buffer. */
@@ -90,8 +56,4 @@ function foreignBuffer(target: GStreamerContext): Foreign {
       made[Symbol.dispose]();
     },
   };
-}
-
-function look({ address, layout: { byteLength } }: GStreamerTensor): Uint8Array {
-  return bytesAt(address, byteLength);
 }

@@ -21,7 +21,13 @@ Deno.test({
     const traits = devices[0].traits;
     assertMatch(traits.find(({ label }) => label === "plugins")!.text, /app 1\.\d+/);
     for (const { text } of traits.filter(({ label }) => label === "closed")) {
-      assertMatch(text, /: there is no plugin \w+ \(apt install gstreamer1\.0-/);
+      assertMatch(text, /: there is no plugin \w+ \(apt install gstreamer1\.0-|^memory of CUDA: .*cudadownload/);
+    }
+    const textOf = (name: string) => traits.filter(({ label }) => label === name).map(({ text }) => text).join();
+    assertMatch(textOf("dma-bufs"), /open\(\{ on: dmabuf \}\)/);
+    for (const [plugin, label, on] of [["opengl", "memory of OpenGL", "egl"], ["va", "memory of VA-API", "va"]]) {
+      const isThere = new RegExp(`\\b${plugin} 1`).test(textOf("plugins"));
+      assertEquals(textOf(label).includes(`open({ on: ${on} })`), isThere, label);
     }
     for (const edge of ["gstbuffer→host", "host→gstbuffer"]) {
       assertEquals(edges.filter((one) => one.edge === edge).map(({ open }) => open), [true], edge);

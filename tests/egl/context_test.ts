@@ -82,7 +82,7 @@ test("nothing is current between its commands", (egl) => {
 
 test("what a program had made current is so again, also where a command fails", (egl) => {
   const undo: (() => void)[] = [];
-  const { handle, display } = new OpenContext(egl.openContext.display, NULL, undo);
+  const { handle, display } = new OpenContext(egl.openContext.display, NULL, false, undo);
   using picture = egl.image.allocate({ format: "RGBA", width: 8, height: 8 });
   assertEquals(native().eglMakeCurrent(display.handle, NULL, NULL, handle), 1);
   try {

@@ -27,6 +27,9 @@ import { FFMPEG, FFMPEG_CODEC, FFMPEG_FORMAT } from "./ffmpeg_failures.ts";
 import { SYCL_FAILURES, SYCL_WAIT } from "./sycl_failures.ts";
 import * as gstreamer from "./gstreamer_failures.ts";
 import { LEVELZERO } from "./levelzero_failures.ts";
+import { ONNXRUNTIME, ONNXRUNTIME_API, ONNXRUNTIME_BASE } from "./onnxruntime_failures.ts";
+import { OPENVINO } from "./openvino_failures.ts";
+import { PYTHON } from "./python_failures.ts";
 import { VAAPI, VAAPI_DRM } from "./vaapi_failures.ts";
 import { VULKAN, VULKAN_EXTENSIONS } from "./vulkan_failures.ts";
 import { OPENCV_CORE, OPENCV_IMGCODECS, OPENCV_IMGPROC } from "./opencv_failures.ts";
@@ -322,6 +325,13 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   gstreamer_allocators: gstreamer.ALLOCATORS,
   sycl: SYCL_FAILURES,
   sycl_wait: SYCL_WAIT,
+  onnxruntime: ONNXRUNTIME,
+  onnxruntime_base: ONNXRUNTIME_BASE,
+  onnxruntime_api: ONNXRUNTIME_API,
+  openvino: OPENVINO,
+  gstreamer_gl: gstreamer.GL,
+  gstreamer_va: gstreamer.VA,
+  python: PYTHON,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

@@ -9,6 +9,8 @@ import type { GStreamer } from "../../ffi/gstreamer/functions.ts";
 import type { GstApp } from "../../ffi/gst_app/functions.ts";
 import type { GstVideo } from "../../ffi/gst_video/functions.ts";
 import type { GstAudio } from "../../ffi/gst_audio/functions.ts";
+import type { GstGl } from "../../ffi/gst_gl/functions.ts";
+import type { GstVa } from "../../ffi/gst_va/functions.ts";
 import type { GstAllocators } from "../../ffi/gst_allocators/functions.ts";
 import { GST_FLOW_ERROR, GST_STATE_CHANGE_FAILURE } from "../../ffi/gstreamer/constants.ts";
 import type { Failure, Failures } from "./failures.ts";
@@ -64,6 +66,7 @@ export const GSTREAMER: Failures<GStreamer> = {
   gst_deinit: undefined,
   gst_version: undefined,
   gst_registry_get: undefined,
+  gst_context_new: none,
   gst_registry_fork_set_enabled: undefined,
   gst_parse_launch: none,
   gst_element_state_get_name: undefined,
@@ -75,6 +78,8 @@ export const GSTREAMER: Failures<GStreamer> = {
   gst_value_array_append_value: undefined,
   gst_value_array_get_type: undefined,
   gst_caps_from_string: none,
+  gst_caps_features_contains: undefined,
+  gst_caps_get_features: undefined,
   gst_buffer_new: none,
   gst_buffer_get_max_memory: undefined,
   gst_meta_get_info: undefined,
@@ -105,6 +110,7 @@ export const GSTREAMER: Failures<GStreamer> = {
   gst_element_get_static_pad: none,
   gst_element_set_stateAsync: { answer: GST_STATE_CHANGE_FAILURE, release: true },
   gst_element_get_stateAsync: { answer: GST_STATE_CHANGE_FAILURE, poll: true },
+  gst_element_set_context: undefined,
   gst_element_send_event: { ...untrue, release: true },
   gst_bus_timed_pop_filtered: { ...none, poll: true },
   gst_bus_have_pending: untrue,
@@ -121,6 +127,11 @@ export const GSTREAMER: Failures<GStreamer> = {
   gst_caps_get_structure: undefined,
   gst_caps_is_fixed: undefined,
   gst_sample_new: none,
+  gst_buffer_list_new_sized: none,
+  gst_buffer_list_length: undefined,
+  gst_buffer_list_get: undefined,
+  gst_buffer_list_insert: undefined,
+  gst_sample_get_buffer_list: none,
   gst_sample_get_buffer: none,
   gst_sample_get_caps: undefined,
   gst_buffer_append_memory: undefined,
@@ -149,6 +160,10 @@ export const GSTREAMER: Failures<GStreamer> = {
   gst_memory_resize: undefined,
   gst_allocator_alloc: none,
   gst_buffer_pool_acquire_buffer: { answer: GST_FLOW_ERROR },
+  gst_buffer_pool_get_config: none,
+  gst_buffer_pool_set_config: untrue,
+  gst_buffer_pool_config_set_params: undefined,
+  gst_buffer_pool_config_add_option: undefined,
   gst_pad_add_probe: none,
   gst_pad_remove_probe: undefined,
   gst_pad_is_blocking: undefined,
@@ -158,6 +173,7 @@ export const GSTREAMER: Failures<GStreamer> = {
   gst_pad_send_event: untrue,
   gst_query_parse_nth_allocation_param: undefined,
   gst_query_add_allocation_param: undefined,
+  gst_query_add_allocation_pool: undefined,
 };
 
 export const APP: Failures<GstApp> = {
@@ -189,6 +205,9 @@ export const VIDEO: Failures<GstVideo> = {
   gst_video_crop_meta_get_info: undefined,
   gst_video_crop_meta_api_get_type: undefined,
   gst_video_frame_unmap: undefined,
+  gst_video_info_align: untrue,
+  gst_video_buffer_pool_new: none,
+  gst_buffer_pool_config_set_video_alignment: undefined,
   gst_video_info_from_caps: untrue,
   gst_buffer_get_video_meta: undefined,
   gst_buffer_add_video_meta_full: none,
@@ -215,4 +234,32 @@ export const ALLOCATORS: Failures<GstAllocators> = {
   gst_fd_allocator_alloc: none,
   gst_dmabuf_memory_get_fd: undefined,
   gst_is_dmabuf_memory: undefined,
+};
+
+export const GL: Failures<GstGl> = {
+  gst_gl_display_egl_new_with_egl_display: none,
+  gst_gl_sync_meta_api_get_type: undefined,
+  gst_gl_display_filter_gl_api: undefined,
+  gst_gl_context_new: none,
+  gst_gl_context_new_wrapped: none,
+  gst_gl_display_add_context: untrue,
+  gst_gl_display_remove_context: undefined,
+  gst_gl_context_create: untrue,
+  gst_gl_context_can_share: untrue,
+  gst_context_set_gl_display: undefined,
+  gst_buffer_add_gl_sync_meta: none,
+  gst_gl_sync_meta_set_sync_point: undefined,
+  gst_gl_sync_meta_wait: undefined,
+  gst_gl_sync_meta_wait_cpu: undefined,
+  gst_gl_memory_get_texture_id: undefined,
+  gst_gl_memory_get_texture_target: { answer: 0 },
+};
+
+export const VA: Failures<GstVa> = {
+  gst_va_display_get_type: undefined,
+  gst_va_display_wrapped_new: none,
+  gst_va_display_get_va_dpy: none,
+  gst_context_set_va_display: undefined,
+  gst_va_memory_get_surface: undefined,
+  gst_va_memory_peek_display: undefined,
 };

@@ -15,12 +15,15 @@ import { SYMBOLS as FFMPEG_CODEC } from "../../ffi/avcodec59/symbols.ts";
 import { SYMBOLS as FFMPEG_FORMAT } from "../../ffi/avformat59/symbols.ts";
 import { SYMBOLS as AVHWCONTEXT } from "../../ffi/avhwcontext57/symbols.ts";
 import { SYMBOLS as FFMPEG } from "../../ffi/avutil57/symbols.ts";
+import { SYMBOLS as PYTHON } from "../../ffi/python/symbols.ts";
 import { SYMBOLS as GSTREAMER_GLIB } from "../../ffi/glib/symbols.ts";
 import { SYMBOLS as GSTREAMER_GOBJECT } from "../../ffi/gobject/symbols.ts";
 import { SYMBOLS as GSTREAMER } from "../../ffi/gstreamer/symbols.ts";
 import { SYMBOLS as GSTREAMER_APP } from "../../ffi/gst_app/symbols.ts";
 import { SYMBOLS as GSTREAMER_VIDEO } from "../../ffi/gst_video/symbols.ts";
 import { SYMBOLS as GSTREAMER_AUDIO } from "../../ffi/gst_audio/symbols.ts";
+import { SYMBOLS as GSTREAMER_GL } from "../../ffi/gst_gl/symbols.ts";
+import { SYMBOLS as GSTREAMER_VA } from "../../ffi/gst_va/symbols.ts";
 import { SYMBOLS as GSTREAMER_ALLOCATORS } from "../../ffi/gst_allocators/symbols.ts";
 import { SYMBOLS as GLES } from "../../ffi/gles/symbols.ts";
 import { SYMBOLS as GLES_EXTENSIONS } from "../../ffi/gles_extensions/symbols.ts";
@@ -28,6 +31,10 @@ import { SYMBOLS as LIBC } from "../../ffi/libc/symbols.ts";
 import { SYMBOLS as LIBC_CALLBACKS } from "../../ffi/libc_callbacks/symbols.ts";
 import { SYMBOLS as NVRTC } from "../../ffi/nvrtc/symbols.ts";
 import { SYMBOLS as LEVELZERO } from "../../ffi/levelzero/symbols.ts";
+import { SYMBOLS as ONNXRUNTIME } from "../../ffi/onnxruntime/symbols.ts";
+import { SYMBOLS as ONNXRUNTIME_API } from "../../ffi/onnxruntime_api/symbols.ts";
+import { SYMBOLS as ONNXRUNTIME_BASE } from "../../ffi/onnxruntime_base/symbols.ts";
+import { SYMBOLS as OPENVINO } from "../../ffi/openvino/symbols.ts";
 import { SYMBOLS as OPENCL } from "../../ffi/opencl/symbols.ts";
 import { SYMBOLS as OPENCL_EGL } from "../../ffi/opencl_egl/symbols.ts";
 import { SYMBOLS as OPENCL_EVENTS } from "../../ffi/opencl_events/symbols.ts";
@@ -79,6 +86,13 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   gstreamer_allocators: GSTREAMER_ALLOCATORS,
   sycl: SYCL,
   sycl_wait: SYCL_WAIT,
+  onnxruntime: ONNXRUNTIME,
+  onnxruntime_base: ONNXRUNTIME_BASE,
+  onnxruntime_api: ONNXRUNTIME_API,
+  openvino: OPENVINO,
+  gstreamer_gl: GSTREAMER_GL,
+  gstreamer_va: GSTREAMER_VA,
+  python: PYTHON,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

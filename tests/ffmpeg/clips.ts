@@ -25,6 +25,10 @@ const CLIPS = {
   "wide.mov": [...PICTURES("64x48", 10), "-frames:v", "2", "-vf", "setsar=4/3", "-c:v", "qtrle", "-pix_fmt", "rgb24"],
   "sound.wav": [...SOUND, "-t", "0.5", "-ac", "2"],
   "picture.png": [...PICTURES("64x48", 1), "-frames:v", "1", "-pix_fmt", "rgb24"],
+  "upwards.avi": [
+    ...[...PICTURES("64x48", 10), "-frames:v", "2", "-c:v", "rawvideo", "-pix_fmt", "bgr24"],
+    ...["-flipped_raw_rgb", "1"],
+  ],
   "palette.png": [...PICTURES("64x48", 1), "-frames:v", "1", "-pix_fmt", "pal8"],
   "hd.mp4": [...PICTURES("1920x1080", 25), "-t", "2", ...X264, "-preset", "fast"],
   "long.mp4": [...PICTURES("640x360", 25), "-t", "20", ...X264, "-preset", "ultrafast"],

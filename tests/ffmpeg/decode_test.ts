@@ -103,6 +103,33 @@ test("decode() goes back in growing steps where a seek comes too late", async ()
   assertEquals(stdout, "45 6\n"); // 1, 2, 4 and 8 seconds earlier, and before the start
 });
 
+test("decode() with progress ends its line after all frames, after an error, and after the loop's", async () => {
+  const text = `
+    import { FFmpegContext } from "@samepage/interop/ffmpeg";
+    using ffmpeg = FFmpegContext.open();
+    for (const from of [0, 1]) {
+      for await (using frame of ffmpeg.decode("${await clip("h264.mp4")}", { progress: true, from }));
+    }
+    const bytes = Deno.readFileSync("${await clip("small.png")}");
+    const damaged = ffmpeg.decode(bytes.subarray(0, bytes.length / 2), { progress: true });
+    await (async () => { for await (using frame of damaged); })().catch(() => {});
+    for await (using frame of ffmpeg.decode("${await clip("h264.ts")}", { progress: true, from: 1 })) break;
+    const controller = new AbortController();
+    const stopped = ffmpeg.decode("${await clip("h264.mkv")}", { progress: true, signal: controller.signal });
+    const work = (async () => { for await (using frame of stopped) controller.abort(); })();
+    await work.catch(({ name }) => console.log(name));
+  `;
+  const { code, stdout } = await runModule(text, { columns: 100 });
+  assertEquals(code, 0, stdout);
+  const ends = stdout.split("\r\n").map((line) => line.split("\r\x1b[K").at(-1)!);
+  const [all, second, ...others] = ends.filter((line) => !line.startsWith("samepage: "));
+  assertMatch(all, /^█{20} 100 %, 50 frames, \d+\.\d a second, 0:00 left$/);
+  assertMatch(second, /^█{20} 100 %, 25 frames, /);
+  assertMatch(others[0], /^█{0,8}░+ [1-4]?\d %, [1-9] frames, /, "after a break");
+  assertMatch(others[1], /^(█|░){20} \d+ %, [1-9] frames, /, "after an abort");
+  assertEquals(others.slice(2), ["AbortError", ""]);
+});
+
 test("a path, a file: URL and bytes are the same", async (there) => {
   const path = await clip("h264.mp4");
   const frames = await framesOf(there, path);
@@ -355,12 +382,22 @@ test("a stream that is not there", async (there) => {
   }
 });
 
-test("a format that cannot be used in place", async (there) => {
-  const { count, error } = await ofBytes(there, await Deno.readFile(await clip("palette.png")));
-  assertInstanceOf(error, ArgumentError);
-  assertMatch(error.message, /^source: frame 0 cannot be used in place: its format is pal8/);
-  assertEquals(count, 0);
-});
+for (
+  const [name, why] of [
+    ["palette.png", "its format is pal8: .*\\."],
+    [
+      "upwards.avi",
+      "linesize\\[0\\] of its AVFrame is -192: its rows go upwards in memory, and a layout's go downwards\\.",
+    ],
+  ] as const
+) {
+  test(`${name}: frames that cannot be used in place are refused, with what to do`, async (there) => {
+    const { count, error } = await ofBytes(there, await Deno.readFile(await clip(name)));
+    assertInstanceOf(error, ArgumentError);
+    assertMatch(error.message, new RegExp(`^source: frame 0 cannot be used in place: ${why} Convert it first, .*$`));
+    assertEquals(count, 0);
+  });
+}
 
 test("damage in the middle costs some frames", async (there) => {
   const bytes = await Deno.readFile(await clip("h264.ts"));

@@ -20,6 +20,7 @@ import { assertAlive } from "../alive.ts";
 import { noSmallDisk, onSmallDisk } from "../full_disk.ts";
 import { assertOpenFds, openFds } from "../gc.ts";
 import { HERE, open as openOpenCL } from "../opencl/help.ts";
+import { runModule } from "../process.ts";
 import { bytesOf } from "./bytes.ts";
 import { clip, decodedByProgram, missing } from "./clips.ts";
 
@@ -308,6 +309,51 @@ test("a dispose while frames are being written ends after the one in flight", as
   assertEquals(states.at(-1), "rejected");
   assertEquals(names(folder), []);
 });
+
+test("encode() with progress ends its line at close(), and where it is disposed before", async ({ folder }) => {
+  const text = `
+    import { FFmpegContext } from "@samepage/interop/ffmpeg";
+    using ffmpeg = FFmpegContext.open();
+    for (const progress of [true, { frames: 50 }, { frames: 100 }]) {
+      await using out = ffmpeg.encode("${folder}/a.mkv", { codec: "ffv1", progress });
+      for await (using frame of ffmpeg.decode("${await clip("h264.mkv")}")) await out.write(frame);
+      if (progress.frames !== 100) await out.close();
+    }
+  `;
+  const { code, stdout } = await runModule(text, { columns: 100 });
+  assertEquals(code, 0, stdout);
+  const ends = stdout.split("\r\n").map((line) => line.split("\r\x1b[K").at(-1)!);
+  assertMatch(ends[0], /^50 frames, \d+\.\d a second$/);
+  assertMatch(ends[1], /^█{20} 100 %, 50 frames, \d+\.\d a second, 0:00 left$/);
+  assertMatch(ends[2], /^█{10}░{10} 50 %, 50 frames, \d+\.\d a second, 0:0\d left$/);
+  assertEquals(ends.slice(3), [""]);
+});
+
+const COLLECTED = "out = undefined; for (let i = 0; i < 100 && names() > 0; i++) await collected();";
+const NOT_WRITTEN = /^samepage: \S+a\.mkv is not written: what writes it was never closed, nor disposed\.$/m;
+for (
+  const [what, end, warning] of [
+    ["is collected", COLLECTED, /^samepage: FFmpeg encoder was never disposed/],
+    ["is there as its program ends", "globalThis.kept = out;", NOT_WRITTEN],
+    ["is there as its program exits", "Deno.exit();", NOT_WRITTEN],
+  ] as const
+) {
+  test(`an encoder that is forgotten and ${what} leaves no file`, async ({ folder }) => {
+    const text = `
+      import { FFmpegContext } from "@samepage/interop/ffmpeg";
+      const ffmpeg = FFmpegContext.open();
+      const names = () => Array.from(Deno.readDirSync("${folder}")).length;
+      const collected = () => (gc(), new Promise((resolve) => setTimeout(resolve, 10)));
+      let out = ffmpeg.encode("${folder}/a.mkv", { codec: "ffv1" });
+      for await (using frame of ffmpeg.decode("${await clip("h264.mkv")}")) await out.write(frame);
+      console.log(names());
+      ${end}
+    `;
+    const { stdout, stderr } = await runModule(text);
+    assertEquals({ stdout, names: names(folder) }, { stdout: "1\n", names: [] });
+    assertMatch(stderr, warning);
+  });
+}
 
 test("a full disk is an error, and leaves no file", async (there) => {
   await onSmallDisk(256 * 1024, async (folder) => {

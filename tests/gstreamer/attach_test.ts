@@ -150,8 +150,9 @@ testOpen("attach() names where memory is that the CPU sees only in a copy", (ope
   using file = host.allocate({ shape: [4096], dtype: "u8", sharable: true });
   using given = new CBuffer(gstAllocators().gst_fd_allocator_alloc(allocator, file.exportFd(), 4096n, 0));
   gst().gst_object_unref(allocator);
-  const error = assertThrows(() => open.gst.attach(given.address, { caps: NV12 }), ArgumentError);
-  assertEquals([error.argument, error.hint], ["pointer", "Put gldownload in front."]);
+  const caps = NV12.replace("x-raw", "x-raw(memory:GLMemory)");
+  const error = assertThrows(() => open.gst.attach(given.address, { caps }), ArgumentError);
+  assertEquals([error.argument, error.hint], ["pointer", "Put gldownload ! video/x-raw in front."]);
   assertStringIncludes(error.message, "GLMemory: its bytes are in a texture of OpenGL's");
   assertEquals(given.references, 1);
 });
@@ -166,6 +167,19 @@ testOpen("attach() shows the part that a GstVideoCropMeta shows, in pixels of ea
     [[1, 2, 2], 96 + 2 * 12 + 2],
   ]);
 });
+
+testOpen(
+  "attach() takes what is no time of GStreamer's for none: elements of FFmpeg's pass its own number on",
+  (open) => {
+    for (const none of [2n ** 64n - 1n, 2n ** 63n]) {
+      using given = new CBuffer(memory(24));
+      write(given.address, "pts", none);
+      write(given.address, "duration", none);
+      using frame = open.gst.attach(given.address, { caps: NV12 });
+      assertEquals([frame.info.media!.pts, frame.info.media!.duration], [undefined, undefined]);
+    }
+  },
+);
 
 testOpen("attach() has times, flags and sound of a buffer", (open) => {
   using given = new CBuffer(memory(32));

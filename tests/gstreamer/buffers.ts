@@ -89,6 +89,12 @@ export class Lent extends Owned {
   bytes(i: number = 0, flags: number = gs.GST_MAP_READ): DataView<ArrayBuffer> {
     return mapped(gst().gst_buffer_peek_memory(this.address, i), flags, ({ buffer }) => new DataView(buffer.slice(0)));
   }
+
+  /** Has GStreamer write bytes into one of its memories. */
+  set(bytes: Uint8Array, at: number, i: number = 0): void {
+    const memory = gst().gst_buffer_peek_memory(this.address, i);
+    mapped(memory, gs.GST_MAP_WRITE, ({ buffer }) => new Uint8Array(buffer).set(bytes, at));
+  }
 }
 
 /** A buffer over memory of GStreamer's. */
@@ -155,4 +161,11 @@ export function planesOf(buffer: Address, text: string): { readonly address: big
     return { address: frame.getBigUint64(DATA + 8 * i, true), stride: frame.getInt32(stride.offset + 4 * i, true) };
   });
   return planes.filter(({ address }) => address !== 0n);
+}
+
+/** A list of buffers, which has a reference to each. */
+export function listOf(...buffers: readonly CBuffer[]): Owned {
+  const list = made(gst().gst_buffer_list_new_sized(buffers.length), "gst_buffer_list_new_sized");
+  for (const buffer of buffers) gst().gst_buffer_list_insert(list, -1, buffer.again().address);
+  return new Owned(list);
 }

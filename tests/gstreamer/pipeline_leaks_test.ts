@@ -1,29 +1,8 @@
 /** GStreamer's own tracer finds no object that pipelines have left. It prints as GStreamer ends, so that takes a process. */
-import { assertEquals, assertMatch } from "@std/assert";
-import { runModule } from "../process.ts";
+import { assertEquals } from "@std/assert";
 import { clip } from "../ffmpeg/clips.ts";
+import { leftBy } from "./leaks.ts";
 import { missing } from "./open.ts";
-
-const traced = { GST_TRACERS: "leaks", GST_DEBUG: "GST_TRACER:7", GST_DEBUG_NO_COLOR: "1" };
-
-/** What a program leaves. Its last call ends GStreamer. */
-async function leftBy(program: string): Promise<string[]> {
-  const text = `
-    import { host, imageInfo, MapperGraph } from "@samepage/interop";
-    import { GStreamerContext } from "@samepage/interop/gstreamer";
-    import { gst as native } from "./src/gstreamer/library.ts";
-    {
-      using gst = await GStreamerContext.open();
-      using graph = new MapperGraph([host, gst]);
-      ${program}
-    }
-    native().gst_deinit();
-    console.log("ended");`;
-  const { code, stdout, stderr } = await runModule(text, { env: traced, limit: 60 });
-  assertEquals(code, 0, stderr);
-  assertMatch(stdout, /ended/);
-  return [...stderr.matchAll(/object-alive, type-name=\(string\)(\w+)/g)].map(([, type]) => type);
-}
 
 function leaksTest(name: string, program: string | Promise<string>): void {
   Deno.test({

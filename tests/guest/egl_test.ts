@@ -20,7 +20,7 @@ import { openFiles } from "../gc.ts";
 import { bytesOf, noiseFor } from "../egl/help.ts";
 import { installTap } from "../faults/tap.ts";
 import { sweep } from "../faults/sweep.ts";
-import { guestTest } from "./needs.ts";
+import { guestTest, withoutDrm } from "./needs.ts";
 
 installTap();
 
@@ -30,15 +30,10 @@ const NODES = ["/dev/udmabuf", `${EGL}/libEGL_mesa.so.0`];
 const FORMATS: readonly ImageFormat[] = ["GRAY8", "RGBA", "BGRA", "NV12", "I420", "P010"];
 const SIZE = { width: 64, height: 32 } as const;
 
-/**
- * With vgem's node there, which the guest has for other tests, Mesa 25.0.7 draws to udmabufs by another driver, and wrong.
- * So the folder of the nodes is covered while these tests run.
- */
 const isHere = NODES.every((path) => isThere(path)) && isThere("/dev/dri");
-if (isHere) {
-  Deno.test.beforeAll(() => run("mount", "-t", "tmpfs", "none", "/dev/dri"));
-  Deno.test.afterAll(() => run("umount", "/dev/dri"));
-}
+let covered: Disposable | undefined;
+Deno.test.beforeAll(() => void (covered = isHere ? withoutDrm() : undefined));
+Deno.test.afterAll(() => covered?.[Symbol.dispose]());
 
 function isThere(path: string): boolean {
   try {
@@ -46,11 +41,6 @@ function isThere(path: string): boolean {
   } catch {
     return false;
   }
-}
-
-function run(command: string, ...args: string[]): void {
-  const { success, stderr } = new Deno.Command(command, { args }).outputSync();
-  assert(success, new TextDecoder().decode(stderr));
 }
 
 interface Open {

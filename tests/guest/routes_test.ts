@@ -1,5 +1,4 @@
 /** The routes of dma-bufs, and of what crosses by them: in the guest. */
-import { assert } from "@std/assert";
 import { dmabuf } from "../../src/dmabuf/mod.ts";
 import { EglContext } from "../../src/egl/mod.ts";
 import { VulkanContext } from "../../src/vulkan/mod.ts";
@@ -14,24 +13,13 @@ import {
   routesOf,
   vulkanNodes,
 } from "../routes/routes.ts";
-import { guestTest } from "./needs.ts";
+import { guestTest, withoutDrm } from "./needs.ts";
 
 /** Where a guest's files are kept. */
 const FOLDER = new URL("../../out/guest/no-gpu", import.meta.url).pathname;
 const DRIVER = Deno.env.get("VK_DRIVER_FILES") ?? "VK_DRIVER_FILES";
 const EGL = (Deno.env.get("LD_LIBRARY_PATH") ?? "").split(":")[0] || "LD_LIBRARY_PATH";
 const NODES = ["/dev/udmabuf", DRIVER, `${EGL}/libEGL_mesa.so.0`];
-
-/** Covers the folder of the DRM nodes while a test runs: with vgem's there, Mesa draws to udmabufs by another driver. */
-function withoutDrm(): Disposable {
-  run("mount", "-t", "tmpfs", "none", "/dev/dri");
-  return { [Symbol.dispose]: () => run("umount", "/dev/dri") };
-}
-
-function run(command: string, ...args: string[]): void {
-  const { success, stderr } = new Deno.Command(command, { args }).outputSync();
-  assert(success, new TextDecoder().decode(stderr));
-}
 
 guestTest("explain() finds the routes of dma-bufs", async () => {
   using _covered = withoutDrm();

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { ArgumentError, LayoutError } from "@samepage/interop";
 import { perform } from "./perform.ts";
 
 /** The OpenCL drivers that a row runs on; the text is part of the platform's name. */
@@ -34,6 +35,24 @@ export interface Failure {
   readonly hint?: RegExp;
   /** What its other fields (`flag`, `attempts`, `refused`, `log`) say, as JSON. */
   readonly has?: Readonly<Record<string, RegExp>>;
+}
+
+/** The error of an argument, with the fields that most rows have. */
+type OfArgument = (argument: string, message: RegExp, hint?: RegExp, fn?: string) => Failure;
+
+/** The errors of an API's arguments: a value that is wrong, and a layout that does not fit. */
+export function failuresOf(api: string): { readonly wrong: OfArgument; readonly unfit: OfArgument } {
+  const of = (error: Failure["error"]): OfArgument => (argument, message, hint, fn) => ({
+    ...{ error, api, argument, message },
+    ...hint && { hint },
+    ...fn !== undefined && { fn },
+  });
+  return { wrong: of(ArgumentError), unfit: of(LayoutError) };
+}
+
+/** An error of the core's. */
+export function ofCore(error: Failure["error"], message: RegExp, fields: Partial<Failure> = {}): Failure {
+  return { error, api: "core", message, ...fields };
 }
 
 /** One row: a program, and what must come. It shares a process with other rows of its topic, unless {@linkcode isAlone}. */

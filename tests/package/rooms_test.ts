@@ -9,6 +9,7 @@ import { filesUnder, type Import, importsOf, loadedBy } from "./modules.ts";
 const SHARED = [
   "src/core",
   "src/gl",
+  "src/inference",
   "src/guard",
   "src/envelope",
   "src/advisor",
@@ -46,10 +47,16 @@ function codeFor(room: string): string[] {
   if (room === "src/doctor") {
     return ["deno.json", ...dataOf(apis), "src/core", "src/guard", "src/advisor", ...apis];
   }
+  if (room === "src/python") return [...codeForApi(room), "src/dlpack", "ffi:src/dlpack"]; // its arrays cross by DLPack
   if (room === "mod.ts") return ["src/core", "src/host", "ffi"];
   if (room === "backend.ts") return ["src/core", "src/host", "ffi"];
   if (room === "src/gl") return ["src/core"];
-  return ["src/core", "src/gl", "src/guard", "src/envelope", "ffi", `ffi:${room}`];
+  if (room === "src/inference") return ["src/core", "ffi"];
+  return codeForApi(room);
+}
+
+function codeForApi(room: string): string[] {
+  return ["src/core", "src/gl", "src/inference", "src/guard", "src/envelope", "ffi", `ffi:${room}`];
 }
 
 /** What ffi/ says: of all, and of each API. */

@@ -30,6 +30,7 @@ const TWINS: { readonly [mechanism: string]: Twin } = {
       "cuda/library.ts",
       "guard/exception.ts",
       "opencv/library.ts",
+      "python/library.ts",
       "vaapi/library.ts",
     ],
   },

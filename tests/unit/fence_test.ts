@@ -28,6 +28,29 @@ Deno.test("a wait settles when the work is done", async () => {
   assertEquals(work.fence.reached(), true);
 });
 
+Deno.test("a wait polls for one short while before it makes a native wait", async () => {
+  const { driver, counts } = counted();
+  const work = new FakeWork("device", undefined, driver);
+  let polls = 0;
+  const { poll } = driver.lines;
+  driver.lines.poll = (lane, mark) => {
+    polls++;
+    return poll(lane, mark);
+  };
+  const { now } = performance;
+  let time = now.call(performance);
+  let waited;
+  try {
+    performance.now = () => time += 0.01; // of a short while, 0.05
+    waited = work.fence.wait();
+  } finally {
+    performance.now = now;
+  }
+  assertEquals([polls > 3 && polls < 8, counts.calls], [true, 1], `${polls} polls`);
+  work.end();
+  await waited;
+});
+
 Deno.test("await and Promise.all() wait for fences, and reject with the work's failure", async () => {
   const [one, other] = [new FakeWork(), new FakeWork()];
   const both = Promise.all([one.fence, other.fence]);

@@ -174,8 +174,8 @@ Deno.test("a picture's planes are as they are described, also of an odd size, an
   ];
   const sound = { type: "audio", format: "u8", sampleRate: 1, channels: 1, samples: 1, layout: "planar" } as const;
   for (const [media, argument] of facts) {
-    for (const  of of[info, imageInfo({ format: "GRAY8", width: 1, height: 1 }), sound]) {
-      const given = { ...of, media } as unknown as FrameInfo;
+    for (const kind of [info, imageInfo({ format: "GRAY8", width: 1, height: 1 }), sound]) {
+      const given = { ...kind, media } as unknown as FrameInfo;
       assertEquals(assertThrows(() => frameInfo(given), InteropError).argument, argument);
     }
   }

@@ -168,6 +168,18 @@ Deno.test("a NativeSource makes one ahead, and ends with the loop", async () => 
   assertThrows(() => numbers[Symbol.asyncIterator](), InteropError, "Numbers: its frames were taken by another loop.");
 });
 
+for (const how of ["return", "throw"] as const) {
+  Deno.test(`a NativeSource ends by ${how}() before its first frame`, async () => {
+    const [numbers, why] = [new Numbers(), new Error("enough")];
+    const frames = numbers[Symbol.asyncIterator]();
+    if (how === "return") assertEquals(await frames.return(), { done: true, value: undefined });
+    else assertEquals(await assertRejects(() => frames.throw(why)), why);
+    assertEquals(numbers.said, []);
+    assertThrows(() => numbers.assertUsable(), DisposedError);
+    assertEquals(await frames.next(), { done: true, value: undefined });
+  });
+}
+
 Deno.test("a NativeSource's failure comes in its order", async () => {
   const [numbers, given] = [new Numbers(), [] as string[]];
   const loop = async () => {

@@ -1,5 +1,7 @@
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
 import { aKind, optionsIn, shown, shownFields } from "../../src/core/argument.ts";
+import { Checks } from "../../src/core/checks.ts";
+import { cString } from "../../src/core/native/text.ts";
 import { type Access, covers, reads, writes } from "../../src/core/memory/access.ts";
 import { type DType, dtypeOf, sizeOf, TYPED_ARRAYS } from "../../src/core/layout/dtype.ts";
 import * as errors from "../../src/core/errors.ts";
@@ -107,6 +109,15 @@ Deno.test("shown: a value is shown on one line, and a long one is cut", () => {
   assert(shownFields({ long }).length < 300);
   const error = assertThrows(() => optionsIn({ [long]: 1, [`${long}x`]: 2 }, {}), errors.ArgumentError);
   assert(error.message.length < 400);
+});
+
+Deno.test("cString() refuses a text of which C would read a part, as does assertText() by the argument's name", () => {
+  assertEquals([...cString("é")], [0xc3, 0xa9, 0]);
+  for (const text of ["\0", "a\0b", "a\0"]) {
+    assertThrows(() => cString(text), errors.ArgumentError, "a zero inside, where C would take it to end. Remove it.");
+    const error = assertThrows(() => new Checks("test").assertText(text, "name"), errors.ArgumentError);
+    assertEquals([error.api, error.argument], ["test", "name"]);
+  }
 });
 
 Deno.test("errors: one failure is thrown as it is, several as one", () => {

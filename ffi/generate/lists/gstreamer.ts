@@ -106,6 +106,7 @@ export const gstreamer: Library = {
     "gst_deinit",
     "gst_version",
     "gst_registry_get",
+    "gst_context_new",
     "gst_registry_fork_set_enabled",
     "gst_parse_launch",
     "gst_element_state_get_name",
@@ -154,6 +155,7 @@ export const gstreamer: Library = {
     { name: "gst_element_get_state", as: "gst_element_get_stateAsync", address: ["element"], nonblocking: true },
     { name: "gst_element_seek", as: "gst_element_seekAsync", address: ["element"], nonblocking: true },
     ...taking(["element", "event"], "gst_element_send_event"),
+    ...taking(["element", "context"], "gst_element_set_context"),
 
     ...taking(["bus"], "gst_bus_timed_pop_filtered", "gst_bus_have_pending"),
     {
@@ -173,10 +175,14 @@ export const gstreamer: Library = {
       "gst_structure_get_value",
       "gst_structure_set_value",
     ),
-    ...taking(["caps"], "gst_caps_to_string", "gst_caps_get_structure", "gst_caps_is_fixed"),
+    ...taking(["features"], "gst_caps_features_contains"),
+    ...taking(["caps"], "gst_caps_get_features", "gst_caps_to_string", "gst_caps_get_structure", "gst_caps_is_fixed"),
 
     ...taking(["buffer", "caps", "info"], "gst_sample_new"),
-    ...taking(["sample"], "gst_sample_get_buffer", "gst_sample_get_caps"),
+    ...taking(["sample"], "gst_sample_get_buffer", "gst_sample_get_buffer_list", "gst_sample_get_caps"),
+    "gst_buffer_list_new_sized",
+    ...taking(["list"], "gst_buffer_list_length", "gst_buffer_list_get"),
+    ...taking(["list", "buffer"], "gst_buffer_list_insert"),
     ...taking(["buffer", "mem"], "gst_buffer_append_memory", "gst_buffer_replace_memory_range"),
     ...taking(
       ["buffer"],
@@ -204,7 +210,10 @@ export const gstreamer: Library = {
     ...taking(["mem"], "gst_memory_map", "gst_memory_unmap", "gst_memory_resize"),
     ...taking(["allocator"], "gst_allocator_alloc"),
 
-    ...taking(["pool"], "gst_buffer_pool_acquire_buffer"),
+    ...taking(["pool"], "gst_buffer_pool_acquire_buffer", "gst_buffer_pool_get_config"),
+    ...taking(["pool", "config"], "gst_buffer_pool_set_config"),
+    ...taking(["config", "caps"], "gst_buffer_pool_config_set_params"),
+    ...taking(["config"], "gst_buffer_pool_config_add_option"),
 
     ...taking(["pad", "user_data"], "gst_pad_add_probe"),
     ...taking(
@@ -220,6 +229,7 @@ export const gstreamer: Library = {
     ...taking(["query"], "gst_query_parse_nth_allocation_param"),
 
     ...taking(["query", "allocator"], "gst_query_add_allocation_param"),
+    ...taking(["query", "pool"], "gst_query_add_allocation_pool"),
   ],
   constants: [
     { type: "GstClockTime", names: ["GST_CLOCK_TIME_NONE"] },
@@ -359,6 +369,9 @@ export const gstVideo: Library = {
     "gst_video_crop_meta_get_info",
     "gst_video_crop_meta_api_get_type",
     "gst_video_frame_unmap",
+    "gst_video_info_align",
+    "gst_video_buffer_pool_new",
+    ...taking(["config"], "gst_buffer_pool_config_set_video_alignment"),
     ...taking(["caps"], "gst_video_info_from_caps"),
     ...taking(
       ["buffer"],
@@ -488,5 +501,49 @@ export const gstAllocators: Library = {
     ...taking(["mem"], "gst_dmabuf_memory_get_fd", "gst_is_dmabuf_memory"),
   ],
   constants: [{ type: "GstFdMemoryFlags", names: ["GST_FD_MEMORY_FLAG_*"] }],
+  structs: [],
+};
+
+/** OpenGL's contexts and textures, where a program shares them with the elements of a pipeline. */
+export const gstGl: Library = {
+  name: "gst_gl",
+  interface: "GstGl",
+  headers: ["gst/gl/gl.h", "gst/gl/egl/gstgldisplay_egl.h"],
+  ...HEADERS,
+  functions: [
+    { name: "gst_gl_display_egl_new_with_egl_display", address: ["display"] },
+    "gst_gl_sync_meta_api_get_type",
+    ...taking(["display"], "gst_gl_display_filter_gl_api", "gst_gl_context_new", "gst_gl_context_new_wrapped"),
+    ...taking(["display", "context"], "gst_gl_display_add_context", "gst_gl_display_remove_context"),
+    ...taking(["context", "other_context"], "gst_gl_context_create", "gst_gl_context_can_share"),
+    ...taking(["context", "display"], "gst_context_set_gl_display"),
+    ...taking(["context", "buffer"], "gst_buffer_add_gl_sync_meta"),
+    ...taking(["sync_meta", "context"], "gst_gl_sync_meta_set_sync_point", "gst_gl_sync_meta_wait"),
+    ...taking(["sync_meta", "context"], "gst_gl_sync_meta_wait_cpu"),
+    ...taking(["gl_mem"], "gst_gl_memory_get_texture_id", "gst_gl_memory_get_texture_target"),
+  ],
+  constants: [
+    { type: "GstGLPlatform", names: ["GST_GL_PLATFORM_EGL"] },
+    { type: "GstGLAPI", names: ["GST_GL_API_GLES2"] },
+    { type: "GstGLTextureTarget", names: ["GST_GL_TEXTURE_TARGET_2D"] },
+    { type: "int", names: ["GST_MAP_GL"] },
+  ],
+  structs: [{ type: "GstGLBaseMemory", fields: ["context"] }],
+};
+
+/** Surfaces of VA-API's, where the elements of a pipeline work on a program's display. */
+export const gstVa: Library = {
+  name: "gst_va",
+  interface: "GstVa",
+  headers: ["gst/va/gstva.h"],
+  ...HEADERS,
+  functions: [
+    "gst_va_display_get_type",
+    { name: "gst_va_display_wrapped_new", address: ["handle"] },
+    ...taking(["self"], "gst_va_display_get_va_dpy"),
+    ...taking(["context", "display"], "gst_context_set_va_display"),
+    ...taking(["mem"], "gst_va_memory_get_surface", "gst_va_memory_peek_display"),
+  ],
+  constants: [],
   structs: [],
 };

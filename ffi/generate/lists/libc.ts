@@ -113,6 +113,7 @@ export const libc: Library = {
         "LOCK_NB",
         "RTLD_NOW",
         "RTLD_NOLOAD",
+        "RTLD_GLOBAL",
         "RTLD_NODELETE",
       ],
     },

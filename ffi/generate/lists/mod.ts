@@ -16,11 +16,23 @@ import { egl, eglExtensions } from "./egl.ts";
 import { elf } from "./elf.ts";
 import { LATER_FFMPEG } from "./ffmpeg.ts";
 import { gles, glesExtensions } from "./gles.ts";
-import { glib, gobject, gstAllocators, gstApp, gstAudio, gstGva, gstreamer, gstVideo } from "./gstreamer.ts";
 import { levelzero } from "./levelzero.ts";
+import {
+  glib,
+  gobject,
+  gstAllocators,
+  gstApp,
+  gstAudio,
+  gstGl,
+  gstGva,
+  gstreamer,
+  gstVa,
+  gstVideo,
+} from "./gstreamer.ts";
 import { libc } from "./libc.ts";
 import { libcCallbacks } from "./libc_callbacks.ts";
 import { nvrtc } from "./nvrtc.ts";
+import { onnxruntime, onnxruntimeApi, onnxruntimeBase } from "./onnxruntime.ts";
 import { opencl } from "./opencl.ts";
 import { openclEgl } from "./opencl_egl.ts";
 import { openclExternal } from "./opencl_external.ts";
@@ -32,6 +44,8 @@ import { opencvCore } from "./opencv_core.ts";
 import { opencvImgcodecs } from "./opencv_imgcodecs.ts";
 import { opencvImgproc } from "./opencv_imgproc.ts";
 import { sycl, syclWait } from "./sycl.ts";
+import { openvino } from "./openvino.ts";
+import { python } from "./python.ts";
 import { va, vaDrm } from "./va.ts";
 import { vulkan, vulkanExtensions } from "./vulkan.ts";
 
@@ -76,5 +90,8 @@ export const LIBRARIES: readonly Library[] = [
   ...LATER_FFMPEG,
   sycl,
   syclWait,
-  ...[glib, gobject, gstreamer, gstApp, gstVideo, gstAudio, gstGva, gstAllocators],
+  openvino,
+  python,
+  ...[glib, gobject, gstreamer, gstApp, gstVideo, gstAudio, gstGva, gstAllocators, gstGl, gstVa],
+  ...[onnxruntime, onnxruntimeBase, onnxruntimeApi],
 ];

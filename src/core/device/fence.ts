@@ -161,8 +161,6 @@ export class Fence extends Printed implements PromiseLike<void> {
       });
     }
     signal?.throwIfAborted();
-    const gates = this.line.gatesAt(this.mark);
-    if (gates === undefined && this.#poll()) return;
     const done = this.#settled();
     await (signal === undefined ? done : unlessAborted(done, signal));
   }

@@ -5,15 +5,16 @@ export type Undo = (() => void)[];
 
 const NONE: readonly unknown[] = [];
 
-function nothing(): void {}
-
-/** An empty list with room for two steps: most need no more, and V8 makes room for seventeen when one is pushed to `[]`. */
-export function newUndo(): Undo {
-  const undo: Undo = [nothing, nothing];
-  undo.pop();
-  undo.pop();
-  return undo;
+/** An empty list with room for two: most need no more, and V8 makes room for seventeen when one is pushed to `[]`. */
+export function shortList<T>(): T[] {
+  const list: (T | undefined)[] = [undefined, undefined];
+  list.pop();
+  list.pop();
+  return list as T[];
 }
+
+/** An empty list of few steps. */
+export const newUndo: () => Undo = shortList;
 
 /** Runs all steps, newest first, even when one fails; returns the failures. */
 export function unwind(undo: Undo): readonly unknown[] {

@@ -151,7 +151,7 @@ function mappingsOf(address: Address, byteLength: number): Mapping[] {
   return found;
 }
 
-/** The text of a file of the kernel (/proc/…), as far as it can be read. It needs only --allow-ffi. */
+/** The text of a short file of the system, such as /proc/…, as far as it can be read. It needs only --allow-ffi. */
 export function textOf(path: string): string {
   const fd = libc().open(cString(path), O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) return "";

@@ -5,7 +5,7 @@ import { ArgumentError } from "../errors.ts";
 import { type FrameInfo, type MediaFacts, withMoment } from "../layout/frame_info.ts";
 import { describeLayout, type Layout } from "../layout/layout.ts";
 import { Resource } from "../life/resource.ts";
-import { newUndo, type Undo, undone } from "../life/undo.ts";
+import { newUndo, shortList, type Undo, undone } from "../life/undo.ts";
 import { type Access, accessOf } from "../memory/access.ts";
 import { Allocation, type Block, type Fate } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
@@ -207,7 +207,7 @@ function adopting<M extends Mapped>(
 class Adopted {
   readonly #target: MemoryTarget;
   readonly #owner: FrameOwner;
-  readonly #blocks: Met[] = [];
+  readonly #blocks = shortList<Met>();
   #holds = 1;
   #fate: Fate = "unused";
 

@@ -32,12 +32,15 @@ export class NativeSource<N, F> {
     const { source: { resource: { name } }, again: [api, hint] } = this.#init;
     if (this.#isTaken) throw new InteropError(`${name}: its frames were taken by another loop.`, { api, hint });
     this.#isTaken = true;
-    return this.#each();
+    const frames = this.#each();
+    void frames.next(); // up to its first yield: one that was not begun would end without its `finally`
+    return frames;
   }
 
   async *#each(): AsyncGenerator<F, void> {
     const { source } = this.#init;
     try {
+      yield undefined as F;
       await this.#init.begin();
       let next = this.#init.next();
       for (let count = 0;; count++) {

@@ -1,3 +1,4 @@
+import { cString } from "../../core/native/text.ts";
 import { checks } from "../check.ts";
 
 export interface Code {
@@ -13,8 +14,7 @@ export function ptxIn(text: string): Code {
   checks.assertText(text, "text");
   const directive = text.slice(BEFORE_PTX.exec(text)![0].length, -1).slice(0, 9);
   if (!/^\.version\s/.test(directive)) throw checks.wrong("text", "expected PTX, which begins with .version.");
-  if (text.includes("\0")) throw checks.wrong("text", "it has a zero inside, where C would take it to end.");
-  return { isPtx: true, bytes: new TextEncoder().encode(`${text}\0`) };
+  return { isPtx: true, bytes: cString(text) };
 }
 
 /** The code of a cubin or a fatbin. @throws {ArgumentError} if it is neither, or is cut off. */

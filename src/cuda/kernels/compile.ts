@@ -4,7 +4,7 @@ import { NVRTC_ERROR_INVALID_OPTION } from "../../../ffi/nvrtc/errors.ts";
 import { InteropError } from "../../core/errors.ts";
 import { owned } from "../../core/life/ledger.ts";
 import { pinned } from "../../core/native/pin.ts";
-import { textAt } from "../../core/native/text.ts";
+import { cString, textAt } from "../../core/native/text.ts";
 import { thenUndo, type Undo } from "../../core/life/undo.ts";
 import type { CudaDevice } from "../device.ts";
 import { nvrtc } from "../library.ts";
@@ -125,8 +125,4 @@ function outputOf(
   const bytes = new Uint8Array(Number(size[0]));
   if (bytes.length > 0) checkNvrtc(ask(program, bytes), fn);
   return bytes;
-}
-
-function cString(text: string): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(`${text}\0`);
 }

@@ -3,7 +3,7 @@ import { CUDA_ERROR_INVALID_VALUE } from "../../../ffi/cuda_driver/errors.ts";
 import type { CUkernel, CUlibrary } from "../../../ffi/cuda_driver/handles.ts";
 import { cudaErrorInvalidDeviceFunction, cudaErrorSymbolNotFound } from "../../../ffi/cuda_runtime/errors.ts";
 import type { CudaLibrary } from "../../../ffi/cuda_runtime/handles.ts";
-import { textAt } from "../../core/native/text.ts";
+import { cString, textAt } from "../../core/native/text.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import type { CudaPrimaryContext } from "../base.ts";
 import { check, checkDriver, checkRelease } from "../errors.ts";
@@ -42,7 +42,7 @@ export class LoadedCode {
   kernel(name: string): Address | undefined {
     const find = newerRuntime("cudaLibraryGetKernel");
     const out = new BigUint64Array(1);
-    const text = new TextEncoder().encode(`${name}\0`);
+    const text = cString(name);
     return this.compiled(() => {
       const code = find(out, this.handle, text);
       if (code === cudaErrorSymbolNotFound || code === cudaErrorInvalidDeviceFunction) {

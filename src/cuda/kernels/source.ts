@@ -33,11 +33,9 @@ const LONGEST_OPTION = 4096;
 /** A checked source and its options. @throws {ArgumentError} if the compiler could not take them. */
 export function sourceIn(text: string, given: ProgramOptions): Source {
   checks.assertText(text, "source");
-  assertWhole(text, "source");
   if (text.trim() === "") throw checks.wrong("source", "it is empty.");
   const { defines = {}, options = [], name = "program.cu", names = [] } = optionsIn(given, OPTIONS);
   checks.assertText(name, "name");
-  assertWhole(name, "name");
   return {
     text,
     name,
@@ -66,7 +64,7 @@ function definesIn(defines: NonNullable<ProgramOptions["defines"]>): string[] {
  */
 function checkedOption(option: string, i: number): string {
   const argument = `options[${i}]`;
-  if (!/^-[^\0]+$/s.test(option)) {
+  if (!/^-.+$/s.test(option)) {
     throw checks.wrong(argument, `"${shown(option)}" is not an option: each begins with -.`);
   }
   if (option.length > LONGEST_OPTION) throw tooLong(argument);
@@ -82,14 +80,8 @@ function textsIn(given: readonly string[], argument: string): string[] {
   if (!Array.isArray(given)) throw checks.wrongKind(argument, "an array of strings", given);
   return checks.itemsIn<string>(given, argument).map((text, i) => {
     checks.assertText(text, `${argument}[${i}]`);
-    assertWhole(text, `${argument}[${i}]`);
     return text;
   });
-}
-
-/** Throws if a text has a zero inside, where C would end it. */
-function assertWhole(text: string, argument: string): void {
-  if (text.includes("\0")) throw checks.wrong(argument, "it has a zero inside, where C would take it to end.");
 }
 
 function tooLong(argument: string): Error {

@@ -10,7 +10,7 @@ import { attempt, type DeviceReport, type Finding, type Trait } from "../report.
 
 export const GSTREAMER: ApiExaminer = {
   api: "gstreamer",
-  variables: ["", "_GLIB", "_GOBJECT", "_APP", "_VIDEO", "_AUDIO", "_ALLOCATORS", "_VA"].map((part) =>
+  variables: ["", "_GLIB", "_GOBJECT", "_APP", "_VIDEO", "_AUDIO", "_ALLOCATORS", "_GL", "_VA"].map((part) =>
     `SAMEPAGE_LIB_GSTREAMER${part}`
   ),
   files: [],
@@ -39,6 +39,11 @@ function pluginTraits(): readonly Trait[] {
   const missing = found.filter(({ version }) => version === undefined);
   return [
     { label: "plugins", text: there.map(({ name, version }) => `${name} ${version}`).join(", ") || "none" },
+    { label: "dma-bufs", text: "frames of dmabuf: GStreamerContext.open({ on: dmabuf })" },
+    ...there.flatMap(({ gives, becomes }) => becomes === undefined ? [] : [{ label: gives, text: becomes }]),
+    ...there.flatMap(({ gives, closed }) =>
+      closed === undefined ? [] : [{ label: "closed", text: `${gives}: ${closed}` }]
+    ),
     ...missing.map(({ name, gives, inDebian }) => ({
       label: "closed",
       text: `${gives}: there is no plugin ${name} (apt install ${inDebian})`,

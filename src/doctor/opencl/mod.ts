@@ -1,6 +1,6 @@
 import type { ClDeviceId, ClPlatformId } from "../../../ffi/opencl/handles.ts";
 import { PAGE } from "../../core/native/blocks.ts";
-import { fileAt } from "../../host/loaded.ts";
+import { fileAt } from "../../core/native/loaded.ts";
 import { OpenCLContext } from "../../opencl/context.ts";
 import { deviceHandles, deviceOf, platformHandles } from "../../opencl/device.ts";
 import { chosenDevice } from "../../opencl/devices/choice.ts";

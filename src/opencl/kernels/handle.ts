@@ -2,12 +2,13 @@ import type { ClKernel } from "../../../ffi/opencl/handles.ts";
 import { shown } from "../../core/argument.ts";
 import { owned } from "../../core/life/ledger.ts";
 import { thenUndo, type Undo } from "../../core/life/undo.ts";
+import { cString } from "../../core/native/text.ts";
 import { check, errcode, made } from "../errors.ts";
 import { opencl } from "../library.ts";
 import type { BaseProgram } from "../base_context.ts";
 
 export function createKernel(program: BaseProgram, name: string, undo: Undo): ClKernel {
-  const text = new TextEncoder().encode(`${name}\0`);
+  const text = cString(name);
   const kernel = made(opencl().clCreateKernel(program.handle, text, errcode), "clCreateKernel");
   owned("opencl.cl_kernel", undo, () => check(opencl().clReleaseKernel(kernel), "clReleaseKernel"));
   return kernel;

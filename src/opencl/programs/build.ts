@@ -6,6 +6,7 @@ import { shown } from "../../core/argument.ts";
 import { messageOf } from "../../core/errors.ts";
 import { owned } from "../../core/life/ledger.ts";
 import { pinned } from "../../core/native/pin.ts";
+import { cString } from "../../core/native/text.ts";
 import type { Undo } from "../../core/life/undo.ts";
 import { checks } from "../check.ts";
 import type { BaseContext } from "../base_context.ts";
@@ -43,7 +44,7 @@ export function buildOptions(given: unknown, devices: readonly OpenCLDevice[]): 
     word !== ""
   );
   const passesOn = devices.some(({ platform }) => platform === "rusticl");
-  const isNone = (word: string) => !/^-[^\0"']/.test(word) || /^-[DI]$|\0/.test(word);
+  const isNone = (word: string) => !/^-[^"']/.test(word) || /^-[DI]$/.test(word);
   const wrong = words.find((word) => isNone(word) || (passesOn && !STANDARD.test(word)));
   if (wrong === undefined) return [ALWAYS, ...words.filter((word) => word !== ALWAYS)].join(" ");
   throw checks.wrong(
@@ -101,7 +102,7 @@ export function retainProgram(program: ClProgram, undo: Undo): ClProgram {
 export function build(context: BaseContext, program: ClProgram, options: string): void {
   const { devices } = context;
   const handles = BigUint64Array.from(devices, (device) => device.handle);
-  const text = new TextEncoder().encode(`${options}\0`);
+  const text = cString(options);
   const code = opencl().clBuildProgram(program, handles.length, handles, text, NULL, null);
   if (code === 0) return;
   const error = openclError(code, "clBuildProgram");

@@ -52,9 +52,7 @@ export function isWhole(options: string, source: string): boolean {
  */
 export function directoryCache(path: string): ProgramCache {
   checks.assertText(path, "path");
-  if (path === "" || path.includes("\0")) {
-    throw checks.wrong("path", `expected a path, got ${literal(path)}.`);
-  }
+  if (path === "") throw checks.wrong("path", `expected a path, got ${literal(path)}.`);
   return {
     get: (key) => {
       const file = fileIn(path, key);

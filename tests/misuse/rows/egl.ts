@@ -76,6 +76,10 @@ export default table(import.meta, {
     run: () => EglContext.open({ device: 1000 }),
     fails: wrong("choice.device", /EGL lists \d+ devices?/, /eglDevices\(\)/),
   },
+  "a context that is to be shared, perhaps": {
+    run: () => EglContext.open({ sharable: any("yes") }),
+    fails: wrong("choice.sharable", /expected a boolean, got a string/),
+  },
   "a device of a platform without devices": {
     run: () => EglContext.open({ platform: "surfaceless", device: 0 }),
     fails: wrong("choice.device", /"surfaceless" has no devices/, /"device"/),

@@ -8,7 +8,6 @@ import {
   imageInfo,
   InteropError,
   layout,
-  LayoutError,
   ledger,
   LibraryNotFoundError,
   MapperGraph,
@@ -16,7 +15,7 @@ import {
 import { FFmpegContext } from "@samepage/interop/ffmpeg";
 import { CFrame, cText, inC, NEWER } from "../../ffmpeg/frames.ts";
 import { any, say } from "../kit.ts";
-import { type Failure, type Row, table } from "../row.ts";
+import { type Failure, failuresOf, ofCore, type Row, table } from "../row.ts";
 
 const NV12 = imageInfo({ format: "NV12", width: 16, height: 8 });
 const PLANE = { dtype: "u8", elements: 1, step: 1, rows: 1 } as const;
@@ -54,15 +53,7 @@ function mappedRow(info: FrameInfo, use: (ffmpeg: FFmpegContext, mapped: Frame) 
   }, fails);
 }
 
-const wrong = (argument: string, message: RegExp, hint?: RegExp): Failure => (
-  { error: ArgumentError, api: "ffmpeg", argument, message, ...(hint === undefined ? {} : { hint }) }
-);
-const unfit = (argument: string, message: RegExp, hint?: RegExp): Failure => (
-  { ...wrong(argument, message, hint), error: LayoutError }
-);
-const core = (error: Failure["error"], message: RegExp, fields: Partial<Failure> = {}): Failure => (
-  { error, api: "core", message, ...fields }
-);
+const { wrong, unfit } = failuresOf("ffmpeg");
 
 /** A picture whose format is set to another, for which its memory was not made. */
 const called = (format: string, fails: Failure): Row =>
@@ -141,7 +132,7 @@ export default table(import.meta, {
     using _other = made.clone();
     using frame = ffmpeg.attach(made.pointer);
     graph.map(frame, host, { access: "write" });
-  }, core(AccessError, /read/, { argument: "access", hint: /read-write/ })),
+  }, ofCore(AccessError, /read/, { argument: "access", hint: /read-write/ })),
   "two writers of one frame": row(({ ffmpeg, made }) => {
     using _one = ffmpeg.attach(made.pointer, { access: "write" });
     ffmpeg.attach(made.pointer, { access: "write" });
@@ -155,7 +146,7 @@ export default table(import.meta, {
   ),
   "an option that is misspelt": row(
     ({ ffmpeg, made }) => ffmpeg.attach(made.pointer, any({ acces: "read" })),
-    core(ArgumentError, /unknown property acces/, { argument: "options", hint: /access, after, owner, copy/ }),
+    ofCore(ArgumentError, /unknown property acces/, { argument: "options", hint: /access, after, owner, copy/ }),
   ),
   "an AVFrame that is freed under its frame": {
     ...row(({ ffmpeg }) => {
@@ -172,7 +163,7 @@ export default table(import.meta, {
     const ffmpeg = FFmpegContext.open();
     ffmpeg[Symbol.dispose]();
     ffmpeg.attach(made.pointer);
-  }, core(DisposedError, /FFmpeg .* was disposed/)),
+  }, ofCore(DisposedError, /FFmpeg .* was disposed/)),
   "what a context is, and is not": {
     ...row(({ ffmpeg, made }) => {
       using frame = ffmpeg.attach(made.pointer);
@@ -196,7 +187,7 @@ export default table(import.meta, {
   "a frame handed over after its end": mappedRow(NV12, async (ffmpeg, mapped) => {
     await mapped[Symbol.asyncDispose]();
     ffmpeg.avFrame(any(mapped));
-  }, core(DisposedError, /was disposed/)),
+  }, ofCore(DisposedError, /was disposed/)),
   "a format that FFmpeg has not": mappedRow(
     imageInfo({ format: "YV12", width: 4, height: 4 }),
     (ffmpeg, mapped) => ffmpeg.avFrame(any(mapped)),
@@ -219,7 +210,7 @@ export default table(import.meta, {
   ),
   "a time that is a number": row(
     () => host.allocateFrame(any({ ...NV12, media: { pts: 40 } })),
-    core(ArgumentError, /media\.pts: expected a bigint of 64 bits, got 40/, { argument: "media.pts" }),
+    ofCore(ArgumentError, /media\.pts: expected a bigint of 64 bits, got 40/, { argument: "media.pts" }),
   ),
   "sound of a type that FFmpeg has not": mappedRow(
     { type: "audio", format: "u32", sampleRate: 8000, channels: 1, samples: 8, layout: "planar" },
@@ -249,7 +240,7 @@ export default table(import.meta, {
     await using mapped = graph.map(picture, ffmpeg);
     using _lent = new CFrame(ffmpeg.avFrame(mapped));
     picture.planes[0].view();
-  }, core(AccessError, /lent|mapped/, { hint: /./ })),
+  }, ofCore(AccessError, /lent|mapped/, { hint: /./ })),
   "metadata that FFmpeg's side data has no room for": mappedRow(NV12, (ffmpeg, mapped) => {
     mapped.metadata.add("displayMatrix", { matrix: [1, 0, 0, 1] });
     ffmpeg.avFrame(any(mapped));

@@ -9,7 +9,7 @@ import {
 } from "@samepage/interop";
 import { type DecodeOptions, FFmpegContext, type FileSource } from "@samepage/interop/ffmpeg";
 import { any, say } from "../kit.ts";
-import { type Failure, type Row, table } from "../row.ts";
+import { type Failure, failuresOf, type Row, table } from "../row.ts";
 
 /** A picture of two by two pixels, as a PPM file. */
 const PICTURE = new Uint8Array([...new TextEncoder().encode("P6\n2 2\n255\n"), ...Array(12).fill(7)]);
@@ -31,9 +31,7 @@ function row(
   };
 }
 
-const wrong = (argument: string, message: RegExp, hint?: RegExp): Failure => (
-  { error: ArgumentError, api: "ffmpeg", argument, message, ...(hint === undefined ? {} : { hint }) }
-);
+const { wrong } = failuresOf("ffmpeg");
 const native = (fn: string, code: number, codeName: string, message = new RegExp(codeName)): Failure => (
   { error: NativeCallError, api: "ffmpeg", fn, code, codeName, message }
 );
@@ -71,6 +69,7 @@ export default table(import.meta, {
     row("concat:/etc/hostname|/etc/hostname", {}, wrong("source", /cannot be read: .*(No such|ENOENT)/i)),
   ),
   "decode: a pattern of FFmpeg's is a path": allowed(row("/tmp/%03d.png", {}, wrong("source", /cannot be read/))),
+  "decode: progress in a word": options({ progress: "bar" }, wrong("progress", /expected a boolean, got a string/)),
   "decode: a directory": allowed(row("/etc", {}, wrong("source", /is not a regular file|EISDIR/))),
   "decode: a device": { ...row("/dev/zero", {}, wrong("source", /is not a regular file/)), flags: ["-A"] },
   "decode: a file that is not there": allowed(row("/nonesuch.mp4", {}, wrong("source", /nonesuch.mp4 cannot be read/))),

@@ -12,7 +12,7 @@ import {
 } from "@samepage/interop";
 import { type EncodeOptions, type Encoder, FFmpegContext, type FFmpegTensor } from "@samepage/interop/ffmpeg";
 import { any, say } from "../kit.ts";
-import { type Failure, type Row, table } from "../row.ts";
+import { type Failure, failuresOf, type Row, table } from "../row.ts";
 
 const RGB = imageInfo({ format: "RGB", width: 16, height: 8 });
 
@@ -54,9 +54,7 @@ function row(
   };
 }
 
-const wrong = (argument: string, message: RegExp, hint?: RegExp): Failure => (
-  { error: ArgumentError, api: "ffmpeg", argument, message, ...(hint === undefined ? {} : { hint }) }
-);
+const { wrong } = failuresOf("ffmpeg");
 /** Options that are refused before the file is asked for. */
 const asked = (given: unknown, fails: Failure): Row => ({
   run() {
@@ -150,6 +148,19 @@ export default table(import.meta, {
     {
       ...wrong("options", /neither the encoder nor the file's format has an option presett/, /lists all options/),
     },
+  ),
+  "encode: progress in a word": asked(
+    { progress: "bar" },
+    wrong("progress", /expected a boolean or \{ frames \}, got a string/),
+  ),
+  "encode: progress of nothing": asked(
+    { progress: {} },
+    wrong("progress.frames", /expected an integer from 1 .* got undefined/),
+  ),
+  "encode: progress of no frames": asked({ progress: { frames: 0 } }, wrong("progress.frames", /from 1 .* got 0/)),
+  "encode: progress by another name": asked(
+    { progress: { count: 3 } },
+    { error: ArgumentError, api: "core", argument: "progress", message: /count/, hint: /frames/ },
   ),
   "encode: a controller for a signal": asked(
     { signal: new AbortController() },

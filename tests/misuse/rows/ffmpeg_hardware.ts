@@ -15,7 +15,7 @@ import { VaapiContext } from "@samepage/interop/vaapi";
 import { CFrame, cText, inC } from "../../ffmpeg/frames.ts";
 import { behave, LIBRARY, NODE, useDriver } from "../../vaapi/driver.ts";
 import { any, say } from "../kit.ts";
-import { type Failure, type Row, table } from "../row.ts";
+import { type Failure, failuresOf, type Row, table } from "../row.ts";
 
 const NV12 = imageInfo({ format: "NV12", width: 64, height: 32 });
 
@@ -53,9 +53,7 @@ function row(use: (there: There) => unknown, fails?: Failure): Row {
 /** A picture of two by two pixels, as a PPM file. */
 const PICTURE = new Uint8Array([...new TextEncoder().encode("P6\n2 2\n255\n"), ...Array(12).fill(7)]);
 
-const wrong = (argument: string, message: RegExp, hint?: RegExp): Failure => (
-  { error: ArgumentError, api: "ffmpeg", argument, message, ...(hint === undefined ? {} : { hint }) }
-);
+const { wrong } = failuresOf("ffmpeg");
 
 export default table(import.meta, {
   "a device that is no context": row(

@@ -1,7 +1,7 @@
-import { AccessError, ArgumentError, DisposedError, type Frame, host, LayoutError } from "@samepage/interop";
+import { AccessError, DisposedError, type Frame, host, LayoutError } from "@samepage/interop";
 import { type DecodeOptions, FFmpegContext, type FrameMemory } from "@samepage/interop/ffmpeg";
 import { any, say } from "../kit.ts";
-import { type Failure, type Row, table } from "../row.ts";
+import { type Failure, failuresOf, type Row, table } from "../row.ts";
 
 /** A picture of two by two pixels, as a PPM file. */
 const PICTURE = new Uint8Array([...new TextEncoder().encode("P6\n2 2\n255\n"), ...Array(12).fill(7)]);
@@ -17,9 +17,7 @@ function row(options: DecodeOptions, fails?: Failure, use: (frame: Frame) => unk
   };
 }
 
-const wrong = (argument: string, message: RegExp, hint?: RegExp): Failure => (
-  { error: ArgumentError, api: "ffmpeg", argument, message, ...(hint === undefined ? {} : { hint }) }
-);
+const { wrong } = failuresOf("ffmpeg");
 const unfit = (message: RegExp): Failure => ({ error: LayoutError, api: "ffmpeg", argument: "into", message });
 const HINT = /Pass host, cuda\.pinned or dmabuf/;
 

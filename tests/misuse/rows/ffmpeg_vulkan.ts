@@ -3,7 +3,7 @@ import { FFmpegContext } from "@samepage/interop/ffmpeg";
 import { VulkanContext, type VulkanImage } from "@samepage/interop/vulkan";
 import { CFrame, inC } from "../../ffmpeg/frames.ts";
 import { say } from "../kit.ts";
-import { type Failure, type Row, table } from "../row.ts";
+import { type Failure, failuresOf, type Row, table } from "../row.ts";
 
 const GRAY8 = imageInfo({ format: "GRAY8", width: 64, height: 32 });
 
@@ -35,9 +35,7 @@ function row(use: (there: There) => unknown, fails?: Failure): Row {
   };
 }
 
-const wrong = (argument: string, message: RegExp, hint?: RegExp): Failure => (
-  { error: ArgumentError, api: "ffmpeg", argument, message, ...(hint === undefined ? {} : { hint }) }
-);
+const { wrong } = failuresOf("ffmpeg");
 
 export default table(import.meta, {
   "a frame of FFmpeg's on another VkDevice": row(({ made }) => {

@@ -1,15 +1,7 @@
-import {
-  AccessError,
-  ArgumentError,
-  DisposedError,
-  type Frame,
-  host,
-  InteropError,
-  LayoutError,
-} from "@samepage/interop";
+import { AccessError, DisposedError, type Frame, host, InteropError, LayoutError } from "@samepage/interop";
 import { GStreamerContext, type SinkOptions } from "@samepage/interop/gstreamer";
 import { any } from "../kit.ts";
-import { type Failure, type Row, table } from "../row.ts";
+import { type Failure, failuresOf, type Row, table } from "../row.ts";
 
 const PICTURES =
   "videotestsrc num-buffers=4 ! video/x-raw,format=GRAY8,width=16,height=8 ! appsink name=out sync=false";
@@ -26,9 +18,7 @@ function row(options: SinkOptions, fails?: Failure, use: (frame: Frame) => unkno
   };
 }
 
-const wrong = (argument: string, message: RegExp, hint?: RegExp): Failure => (
-  { error: ArgumentError, api: "gstreamer", argument, message, ...(hint === undefined ? {} : { hint }) }
-);
+const { wrong } = failuresOf("gstreamer");
 const late = (message: RegExp): Failure => (
   { error: InteropError, api: "gstreamer", message, hint: /first sink\(\) of this name/ }
 );
@@ -58,6 +48,22 @@ export default table(import.meta, {
   "into: machine code that is no boolean": row(
     { into: host, machineCode: any("no") },
     wrong("machineCode", /expected a boolean, got a string/),
+  ),
+  "into: rows that begin at pages": row({ into: host, rowAlign: 4096 }, undefined, (frame) => {
+    if (frame.planes[0].layout.strides[0] !== 4096) throw new Error("they begin elsewhere");
+  }),
+  "into: rows that begin at no power of two": row(
+    { into: host, rowAlign: 48 },
+    { error: LayoutError, api: "core", argument: "rowAlign", message: /expected a power of two, got 48/ },
+  ),
+  "into: rows further apart than pages": row(
+    { into: host, rowAlign: 8192 },
+    wrong("rowAlign", /expected an integer from 1 to 4096, got 8192/),
+  ),
+  "into: rows of no memory": row({ rowAlign: 64 }, wrong("rowAlign", /without into/, /Pass \{ into: host \}/)),
+  "into: rows without machine code": row(
+    { into: host, rowAlign: 64, machineCode: false },
+    wrong("rowAlign", /without machine code/, /leave machineCode out/),
   ),
   "into: allocates nothing": allocates(() => undefined, wrong("into", /returns a Tensor, got undefined/)),
   "into: allocates nothing, without machine code": allocates(

@@ -7,16 +7,15 @@ import {
   host,
   imageInfo,
   layout,
-  LayoutError,
   ledger,
   MapperGraph,
   NativeCallError,
 } from "@samepage/interop";
 import { GStreamerContext } from "@samepage/interop/gstreamer";
 import { OpenCLContext } from "@samepage/interop/opencl";
-import { caps, CBuffer, locked, memory, Owned, write } from "../../gstreamer/buffers.ts";
+import { caps, CBuffer, listOf, locked, memory, Owned, write } from "../../gstreamer/buffers.ts";
 import { any, say } from "../kit.ts";
-import { type Failure, type Row, table } from "../row.ts";
+import { type Failure, failuresOf, ofCore, type Row, table } from "../row.ts";
 
 const NV12 = imageInfo({ format: "NV12", width: 4, height: 4 });
 const CAPS = "video/x-raw,format=NV12,width=4,height=4";
@@ -66,17 +65,7 @@ const after = (change: (made: CBuffer) => void, fails: Failure): Row =>
     gst.attach(made.address, { caps: CAPS });
   }, fails);
 
-const wrong = (argument: string, message: RegExp, hint?: RegExp, fn?: string): Failure => ({
-  ...{ error: ArgumentError, api: "gstreamer", argument, message },
-  ...hint && { hint },
-  ...fn !== undefined && { fn },
-});
-const unfit = (argument: string, message: RegExp, hint?: RegExp): Failure => (
-  { ...wrong(argument, message, hint), error: LayoutError }
-);
-const core = (error: Failure["error"], message: RegExp, fields: Partial<Failure> = {}): Failure => (
-  { error, api: "core", message, ...fields }
-);
+const { wrong, unfit } = failuresOf("gstreamer");
 const notWritable: Failure = {
   ...{ error: AccessError, api: "gstreamer", fn: "gst_buffer_is_all_memory_writable", argument: "access" },
   ...{ message: /others may read/, hint: /copy: "allow"/ },
@@ -151,6 +140,7 @@ export default table(import.meta, {
     "audio/x-raw,format=S16LE,rate=8000,channels=2,layout=non-interleaved",
     wrong("pointer", /no GstAudioMeta/),
   ),
+  "caps with a zero inside": as(`${CAPS}\0`, wrong("caps", /has a zero inside/)),
   "caps of another's address": row(
     ({ gst, made }) => gst.attach(made.address, { caps: made.address }),
     wrong("caps", /expected the address of a GstCaps/),
@@ -212,14 +202,14 @@ export default table(import.meta, {
     using _other = made.again();
     using frame = gst.attach(made.address, { caps: CAPS });
     graph.map(frame, host, { access: "write" });
-  }, core(AccessError, /read/, { argument: "access", hint: /read-write/ })),
+  }, ofCore(AccessError, /read/, { argument: "access", hint: /read-write/ })),
   "a copy that is true": row(
     ({ gst, made }) => gst.attach(made.address, { caps: CAPS, copy: any(true) }),
     wrong("copy", /expected one of "allow", got true/),
   ),
   "an option that is misspelt": row(
     ({ gst, made }) => gst.attach(made.address, any({ cap: CAPS })),
-    core(ArgumentError, /unknown property cap/, { argument: "options", hint: /access, after, owner, caps, copy/ }),
+    ofCore(ArgumentError, /unknown property cap/, { argument: "options", hint: /access, after, owner, caps, copy/ }),
   ),
   "a buffer that is freed under its frame": {
     ...row(({ gst }) => {
@@ -236,7 +226,7 @@ export default table(import.meta, {
     const gst = GStreamerContext.openSync();
     gst[Symbol.dispose]();
     gst.attach(made.address, { caps: CAPS });
-  }, core(DisposedError, /GStreamer .* was disposed/)),
+  }, ofCore(DisposedError, /GStreamer .* was disposed/)),
   "a context of pictures that are no dma-bufs": {
     run() {
       using cl = OpenCLContext.open();
@@ -256,7 +246,7 @@ export default table(import.meta, {
   "a frame handed over after its end": mappedRow(NV12, async (gst, mapped) => {
     await mapped[Symbol.asyncDispose]();
     gst.buffer(mapped);
-  }, core(DisposedError, /was disposed/)),
+  }, ofCore(DisposedError, /was disposed/)),
   "a format by a name of the program's": mappedRow(
     { type: "picture", format: "mine", width: 4, height: 4, planes: [PLANE] },
     (gst, mapped) => gst.buffer(mapped),
@@ -295,5 +285,35 @@ export default table(import.meta, {
     await using mapped = graph.map(picture, gst);
     using _lent = new Owned(gst.buffer(mapped));
     picture.planes[0].view();
-  }, core(AccessError, /lent|mapped/, { hint: /./ })),
+  }, ofCore(AccessError, /lent|mapped/, { hint: /./ })),
+  "a batch that is null": row(({ gst }) => gst.attachBatch(0n), wrong("pointer", /expected a handle, got null/)),
+  "a buffer in place of a batch": row(
+    ({ gst, made }) => gst.attachBatch(made.address),
+    wrong("pointer", /expected the address of a GstBufferList or a GstSample/),
+  ),
+  "a batch in place of a buffer": row(({ gst, made }) => {
+    using list = listOf(made);
+    gst.attach(list.address, { caps: CAPS });
+  }, wrong("pointer", /expected the address of a GstBuffer or a GstSample/)),
+  "an empty batch": row(({ gst }) => {
+    using list = listOf();
+    gst.attachBatch(list.address, { caps: CAPS });
+  }, wrong("pointer", /no list of buffers, or an empty one/, /attach\(\) takes one/, "gst_sample_get_buffer_list")),
+  "a sample of one buffer in place of a batch": row(({ gst, made }) => {
+    using sample = made.sample(CAPS);
+    gst.attachBatch(sample.address);
+  }, wrong("pointer", /no list of buffers/, /attach\(\) takes one/, "gst_sample_get_buffer_list")),
+  "a batch whose second buffer is too short": row(({ gst, made }) => {
+    using short = new CBuffer(memory(8));
+    using list = listOf(made, short);
+    gst.attachBatch(list.address, { caps: CAPS });
+  }, unfit("pointer", /reaches to byte 16; the memory has 8/)),
+  "a batch with an owner": row(
+    ({ gst, made }) => gst.attachBatch(made.address, any({ owner: () => {} })),
+    ofCore(ArgumentError, /unknown property owner/, { argument: "options", hint: /Use access, caps, copy/ }),
+  ),
+  "a batch of an access that there is not": row(({ gst, made }) => {
+    using list = listOf(made);
+    gst.attachBatch(list.address, any({ access: "all", caps: CAPS }));
+  }, ofCore(ArgumentError, /"read", "write" or "read-write"/, { argument: "access" })),
 });

@@ -2,7 +2,7 @@ import {
   AccessError,
   ArgumentError,
   DisposedError,
-  type Frame,
+  Frame,
   type FrameInfo,
   host,
   type ImageInfo,
@@ -88,6 +88,10 @@ export default table(import.meta, {
     says: ["9 true", "appsink out of GStreamer pipeline", "true"],
   },
   "pipelines: no description": launch(undefined, wrong("description", /expected a string, got undefined/).fails),
+  "pipelines: a description with a zero inside": launch(
+    "videotestsrc ! fakesink\0 name=out",
+    wrong("description", /has a zero inside, where C would take it to end/).fails,
+  ),
   "pipelines: an empty description": launch(
     " ",
     wrong("description", /specified empty bin/, /gst-inspect/, "gst_parse_launch").fails,
@@ -239,7 +243,12 @@ export default table(import.meta, {
   "pipelines: a seek to no number": row(
     FRAMES,
     ({ pipeline }) => pipeline.seek(any("1:00")),
-    wrong("seconds", /expected seconds/),
+    wrong("seconds", /expected a number, got a string/),
+  ),
+  "pipelines: a seek to a bigint": row(
+    FRAMES,
+    ({ pipeline }) => pipeline.seek(any(1n)),
+    wrong("seconds", /expected a number, got a bigint/),
   ),
   "pipelines: a seek of frames that the program writes": row(THROUGH, async (there) => {
     const { pipeline } = there;
@@ -268,6 +277,13 @@ export default table(import.meta, {
     const writer = pipeline.source("in", GRAY).getWriter();
     writer.closed.catch(() => {});
     await writer.write(any(picture));
+  }, wrong("frame", /belongs to host/, /Map it/)),
+  "pipelines: a frame written that is another API's object": row(THROUGH, async ({ pipeline }) => {
+    using plane = host.allocate({ shape: [8, 16], dtype: "u8" });
+    using surface = Frame.of([plane], GRAY, undefined, 5n);
+    const writer = pipeline.source("in", GRAY).getWriter();
+    writer.closed.catch(() => {});
+    await writer.write(any(surface));
   }, wrong("frame", /belongs to host/, /Map it/)),
   "pipelines: no frame written": row(THROUGH, async ({ pipeline }) => {
     const writer = pipeline.source("in", GRAY).getWriter();

@@ -1,7 +1,7 @@
-import type { Address } from "../../ffi/address.ts";
-import { Dl_info, readDlInfo } from "../../ffi/libc/structs.ts";
-import { libc } from "../core/native/libc.ts";
-import { textAt } from "../core/native/text.ts";
+import type { Address } from "../../../ffi/address.ts";
+import { Dl_info, readDlInfo } from "../../../ffi/libc/structs.ts";
+import { libc } from "./libc.ts";
+import { textAt } from "./text.ts";
 
 /** The file of the library that an address lies in, as the loader found it (dladdr); undefined where it lies in none. */
 export function fileAt(address: Address): string | undefined {

@@ -1,0 +1,62 @@
+import type { Undo } from "./life/undo.ts";
+
+/** The least time between two drawings, in milliseconds. */
+const EVERY_MS = 100;
+const WIDTH = 20;
+/** Of a terminal that does not know its own. */
+const COLUMNS = 80;
+
+/** What has the terminal's line: two would overwrite each other. */
+let drawn: Progress | undefined;
+
+/** How far long work has come, as one line on the terminal. For backends. */
+export class Progress {
+  readonly #begin = performance.now();
+  #last = -Infinity;
+  #count = 0;
+  #part: number | undefined;
+
+  /** Undefined unless it is asked for and stderr is a terminal. `undo` ends the line, whatever ends the work. */
+  static of(isAsked: boolean, undo: Undo): Progress | undefined {
+    if (!isAsked || !Deno.stderr.isTerminal()) return undefined;
+    const progress = new Progress();
+    undo.push(() => progress.#end());
+    return progress;
+  }
+
+  /** Counts a frame. `partOf` says how much is done after so many, from 0 to 1; undefined where nobody knows. */
+  add(partOf: (count: number) => number | undefined): void {
+    this.#part = partOf(++this.#count) ?? this.#part;
+    const now = performance.now();
+    if (now - this.#last < EVERY_MS || (drawn ??= this) !== this) return;
+    this.#last = now;
+    this.#draw();
+  }
+
+  #draw(end = ""): void {
+    const seconds = (performance.now() - this.#begin) / 1000;
+    const texts = [`${this.#count} frames`, `${(this.#count / seconds).toFixed(1)} a second`];
+    if (this.#part !== undefined) {
+      const part = Math.min(1, Math.max(0, this.#part));
+      texts.unshift(`${"█".repeat(Math.floor(WIDTH * part)).padEnd(WIDTH, "░")} ${Math.floor(100 * part)} %`);
+      if (part > 0) texts.push(`${inMinutes(seconds * (1 - part) / part)} left`);
+    }
+    try {
+      const most = (Deno.consoleSize().columns || COLUMNS) - 1; // what is longer goes on in the next line, and stays there
+      Deno.stderr.writeSync(new TextEncoder().encode(`\r\x1b[K${texts.join(", ").slice(0, most)}${end}`));
+    } catch {
+      // The terminal is gone; the work goes on.
+    }
+  }
+
+  #end(): void {
+    if (drawn !== this) return;
+    drawn = undefined;
+    this.#draw("\n");
+  }
+}
+
+function inMinutes(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  return `${Math.floor(whole / 60)}:${`${whole % 60}`.padStart(2, "0")}`;
+}

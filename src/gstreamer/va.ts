@@ -1,0 +1,44 @@
+import type { Address } from "../../ffi/address.ts";
+import type { Natives } from "../core/contract.ts";
+import { owned } from "../core/life/ledger.ts";
+import type { Undo } from "../core/life/undo.ts";
+import { cString } from "../core/native/text.ts";
+import { checks, gst, gstVa, made } from "./library.ts";
+import type { NativeMemory } from "./native_memory.ts";
+import { unreference } from "./objects.ts";
+
+/** The elements of VA-API work on a program's display, and their surfaces are that display's. */
+export class SharedVa implements NativeMemory {
+  readonly kinds = ["VAMemory"];
+  readonly lends = false;
+  readonly #display: Address;
+  /** Says to elements which display they work on. */
+  readonly #said: Address;
+
+  constructor(natives: Natives, undo: Undo) {
+    const { gst_va_display_wrapped_new, gst_context_set_va_display } = gstVa();
+    this.#display = natives.handles().display as Address;
+    const display = made(gst_va_display_wrapped_new(this.#display), "gst_va_display_wrapped_new");
+    owned("gstreamer.GstObject", undo, () => gst().gst_object_unref(display));
+    this.#said = made(gst().gst_context_new(cString("gst.va.display.handle"), 1), "gst_context_new");
+    undo.push(() => unreference(this.#said));
+    gst_context_set_va_display(this.#said, display);
+  }
+
+  prepare(pipeline: Address): void {
+    gst().gst_element_set_context(pipeline, this.#said);
+  }
+
+  objectOf(memory: Address): bigint {
+    return BigInt(gstVa().gst_va_memory_get_surface(memory));
+  }
+
+  /** The surface's own work VA-API itself is asked about. */
+  settle(_buffer: Address, [memory]: readonly Address[]): void {
+    const { gst_va_memory_peek_display, gst_va_display_get_va_dpy } = gstVa();
+    if (gst_va_display_get_va_dpy(gst_va_memory_peek_display(memory)) === this.#display) return;
+    const remedy = "Launch the pipeline by this context: gstreamer.launch().";
+    const what = "its surface is of another display than GStreamer was opened on.";
+    throw checks.wrong("pointer", what, remedy, "gst_va_display_get_va_dpy");
+  }
+}

@@ -1,0 +1,241 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import { kDLCPU } from "../../ffi/dlpack/constants.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
+import type { ArrayStream } from "../core/contract.ts";
+import { AccessError, InteropError } from "../core/errors.ts";
+import type { Context } from "../core/graph/context.ts";
+import { type Access, accessOf, writes } from "../core/memory/access.ts";
+import { allOrNothing } from "../core/life/undo.ts";
+import { takeCallbackMemory } from "../core/native/callbacks.ts";
+import { probeObject } from "../core/native/foreign_addresses.ts";
+import { cString } from "../core/native/text.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
+import { placeOf, toDLPack } from "../dlpack/loan.ts";
+import { fromDLPack, type FromDLPackOptions } from "../dlpack/taken.ts";
+import { bufferOf } from "./buffer.ts";
+import {
+  assertDone,
+  attribute,
+  called,
+  cpython,
+  helping,
+  holding,
+  newReference,
+  shared,
+  tupleOf,
+  withReference,
+} from "./interpreter.ts";
+import { API, checks } from "./library.ts";
+import { PythonObject, referencesTo, taken, toPython } from "./object.ts";
+
+/** A library of Python's that has arrays. */
+export type ArrayLibrary = "numpy" | "torch" | "cupy" | "jax";
+
+/** The modules that take them. */
+const MODULES: Readonly<Record<ArrayLibrary, string>> = {
+  numpy: "numpy",
+  torch: "torch",
+  cupy: "cupy",
+  jax: "jax.dlpack",
+};
+
+/** Options of {@link Python.toArray}. */
+export interface ToArrayOptions {
+  /** How Python may use the bytes: `"read"` or `"read-write"`; by default, as the tensor may be used. */
+  readonly access?: Access;
+}
+
+/** Options of {@link Python.fromArray}. */
+export interface FromArrayOptions {
+  /** Where the tensor may belong: `host` for memory of the CPU, an open CUDA context for a GPU's. */
+  readonly contexts: readonly Context[];
+  /** How the bytes may be used; by default as Python says. */
+  readonly access?: Access;
+}
+
+const TO_ARRAY: Names<ToArrayOptions> = { access: true };
+
+const FROM_ARRAY: Names<FromArrayOptions> = { contexts: true, access: true };
+
+/** The names of capsules, by the struct's version: before it was consumed, and after. Capsules keep no copy of them. */
+const NAMES = [["dltensor", "used_dltensor"], ["dltensor_versioned", "used_dltensor_versioned"]] as const;
+
+function textAddress(text: string): Address {
+  const { bytes, address } = takeCallbackMemory(text.length + 1);
+  bytes.set(cString(text));
+  return address;
+}
+
+let names: readonly (readonly Address[])[] | undefined;
+
+function namesOf(version: 0 | 1): readonly Address[] {
+  names ??= NAMES.map((pair) => pair.map(textAddress));
+  return names[version];
+}
+
+function isFresh(capsule: Address, version: 0 | 1): boolean {
+  return cpython().PyCapsule_IsValid(capsule, namesOf(version)[0]) !== 0;
+}
+
+function rename(capsule: Address, name: Address): void {
+  assertDone(cpython().PyCapsule_SetName(capsule, name), "PyCapsule_SetName");
+}
+
+/** The functions that take arrays: references that stay. */
+const consumers = new Map<ArrayLibrary, Address>();
+
+function consumerOf(library: ArrayLibrary): Address {
+  let found = consumers.get(library);
+  if (found === undefined) {
+    const module = newReference(
+      cpython().PyImport_ImportModule(cString(MODULES[library])),
+      "PyImport_ImportModule",
+      `import ${library}`,
+    );
+    consumers.set(library, found = withReference(module, (module) => attribute(module, "from_dlpack")));
+  }
+  return found;
+}
+
+/** What a consumer is told of a tensor: a tuple that stays. */
+interface Told {
+  readonly numbers: readonly (number | bigint | null)[];
+  readonly tuple: Address;
+}
+
+const told: Told[] = [];
+
+/** A new reference to the device, the struct's version, and the stream, which are few. */
+function tell(type: number, ordinal: number, version: 0 | 1, stream: Asked[1]): Address {
+  const known = told.find(({ numbers: [a, b, c, d] }) => a === type && b === ordinal && c === version && d === stream);
+  if (known !== undefined) return shared(known.tuple);
+  const device = tupleOf(referencesTo([type, ordinal], () => "device"));
+  const tuple = withReference(device, () => {
+    const asked = referencesTo([version, stream], () => "stream");
+    return tupleOf([shared(device), ...asked]);
+  });
+  told.push({ numbers: [type, ordinal, version, stream], tuple });
+  return shared(tuple);
+}
+
+/** How a consumer wants a tensor: the struct's version, and the stream that it works on. */
+type Asked = readonly [version: 0 | 1, stream: number | bigint | null];
+
+export function arrayOf(tensor: Tensor, library: ArrayLibrary, options: ToArrayOptions): PythonObject {
+  checks.nameIn(library, MODULES, "library");
+  const { access } = optionsIn(options, TO_ARRAY);
+  const first: Asked = [1, tensor?.target?.context?.arrays?.stream === undefined ? null : 1];
+  const array = lent(tensor, library, access, first) ?? lent(tensor, library, access, asked());
+  if (array !== undefined) return array;
+  throw new InteropError(`${library} took no tensor: it asked for another each time.`, { api: API, fn: "from_dlpack" });
+}
+
+/** What the last consumer has asked for. */
+function asked(): Asked {
+  return holding(() => taken(shared(helping("asked")))) as unknown as Asked;
+}
+
+/** The array; undefined if the consumer wants the tensor otherwise. */
+function lent(
+  tensor: Tensor,
+  library: ArrayLibrary,
+  access: Access | undefined,
+  [version, stream]: Asked,
+): PythonObject | undefined {
+  using loan = toDLPack(tensor, {
+    version,
+    ...(access === undefined ? {} : { access }),
+    ...(stream === null ? {} : { stream }),
+  });
+  const { type, ordinal } = placeOf(tensor);
+  const [fresh, used] = namesOf(version);
+  return holding(() => {
+    const consumer = consumerOf(library);
+    const about = tell(type, ordinal, version, stream);
+    return withReference(
+      newReference(cpython().PyCapsule_New(loan.address, fresh, NULL), "PyCapsule_New"),
+      (capsule) => {
+        try {
+          const args = [shared(consumer), shared(capsule), about];
+          const array = called(helping("give"), args, `${library}.from_dlpack`);
+          if (array !== helping("none")) return new PythonObject(array);
+          cpython().Py_DecRef(array);
+        } finally {
+          if (isFresh(capsule, version)) rename(capsule, used); // nobody has taken the struct, nor may anybody now
+          else loan.handOver();
+        }
+      },
+    );
+  });
+}
+
+/** The tensor over an array's memory. */
+export function tensorOf(array: PythonObject | bigint, options: FromArrayOptions): Tensor {
+  const { contexts, access } = optionsIn(options, FROM_ARRAY);
+  if (!Array.isArray(contexts)) throw checks.wrongKind("contexts", "an array of contexts", contexts);
+  const list = checks.itemsIn(contexts, "contexts");
+  const object = objectIn(array);
+  const wanted = access === undefined ? {} : { access: accessOf(access, access) };
+  return holding(() => {
+    const stream = streamOf(object, list);
+    const number = toPython(stream && CUDA_DEFAULT, "stream");
+    const capsule = called(helping("take"), [shared(object), number], "__dlpack__");
+    return withReference(capsule, () => {
+      if (capsule === helping("none")) return overBuffer(object, list, wanted);
+      const after = stream === undefined ? {} : { after: stream.fence() };
+      return overCapsule(capsule, { contexts: list, ...wanted, ...after });
+    });
+  });
+}
+
+/** CUDA's legacy default stream: its producers make it wait for their work. */
+const CUDA_DEFAULT = 1n;
+
+/** The stream of ours that a producer's work is to be over for, if its device has streams. */
+function streamOf(object: Address, contexts: readonly Context[]): ArrayStream | undefined {
+  const streams = contexts.flatMap(({ arrays }) => arrays?.stream === undefined ? [] : [arrays]);
+  if (streams.length === 0) return undefined;
+  const device = taken(called(helping("device"), [shared(object)], "__dlpack_device__")) as [number, number] | null;
+  if (device === null || device[0] === kDLCPU) return undefined;
+  return streams.find(({ ordinal }) => ordinal === device[1])?.stream?.(CUDA_DEFAULT);
+}
+
+/** Takes the struct out of a capsule, whose end releases it where this fails. */
+function overCapsule(capsule: Address, options: FromDLPackOptions): Tensor {
+  const version = isFresh(capsule, 1) ? 1 : 0;
+  const [fresh, used] = namesOf(version);
+  const address = newReference(cpython().PyCapsule_GetPointer(capsule, fresh), "PyCapsule_GetPointer");
+  rename(capsule, used);
+  return allOrNothing("taking an array", () => fromDLPack(address, { ...options, version }), [
+    () => rename(capsule, fresh),
+  ]);
+}
+
+function overBuffer(object: Address, contexts: readonly Context[], { access }: { readonly access?: Access }): Tensor {
+  const host = contexts.find(({ api }) => api === "host")?.arrays;
+  if (host === undefined) throw checks.wrong("contexts", "the memory is the host's, which is not among them.");
+  const { address, layout, isReadOnly, release } = bufferOf(object);
+  const place = { handle: address, byteOffset: 0, memory: "host" } as const;
+  const least = isReadOnly ? "read" : "read-write";
+  return allOrNothing("taking a buffer", () => {
+    if (isReadOnly && writes(access ?? least)) {
+      const fields = { api: API, argument: "access", hint: 'Leave it out, or pass "read".' };
+      throw new AccessError("access: Python lets the memory be read only.", fields);
+    }
+    return host.attach(place, layout, { access: access ?? least, owner: release });
+  });
+}
+
+/** A reference of another's. */
+function objectIn(array: PythonObject | bigint): Address {
+  if (typeof array === "bigint") {
+    const address = checks.handleIn<Address>(array, "array");
+    probeObject(address, OBJECT_BYTES, API, "array");
+    return address;
+  }
+  checks.assertInstance(array, PythonObject, "array");
+  return array.address;
+}
+
+/** The least that an object of Python's has: the count of its references, and its class. */
+const OBJECT_BYTES = 16;

@@ -1,0 +1,61 @@
+import type { Address } from "../../ffi/address.ts";
+import { NULL } from "../../ffi/address.ts";
+import { PyBUF_RECORDS_RO } from "../../ffi/python/constants.ts";
+import { Py_buffer, readPyBuffer } from "../../ffi/python/structs.ts";
+import type { DType } from "../core/layout/dtype.ts";
+import type { LayoutInit } from "../core/layout/layout.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
+import { CallbackWords } from "../core/native/callbacks.ts";
+import { viewAt } from "../core/native/pin.ts";
+import { textAt } from "../core/native/text.ts";
+import { assertDone, cpython, holding } from "./interpreter.ts";
+import { API, checks } from "./library.ts";
+
+/** Letters of the module struct: whole numbers without and with a sign, and floats. */
+const [UNSIGNED, SIGNED, FLOATS] = ["?BHILQNP", "bhilqn", "efd"];
+
+/** Memory by Python's buffer protocol. */
+export interface Buffer {
+  readonly address: Address;
+  readonly layout: LayoutInit;
+  readonly isReadOnly: boolean;
+  /** Lets Python have it again. */
+  readonly release: () => void;
+}
+
+/** The memory of an object. The GIL is held. @throws {PythonError} for an object without. */
+export function bufferOf(object: Address): Buffer {
+  return allOrNothing("asking for a buffer", (undo) => {
+    const at = new CallbackWords(Py_buffer.size / 8, undo).addressOf(0); // parts of it point to others
+    const { PyObject_GetBuffer, PyBuffer_Release } = cpython();
+    assertDone(PyObject_GetBuffer(object, at, PyBUF_RECORDS_RO), "PyObject_GetBuffer");
+    undo.push(() => holding(() => PyBuffer_Release(at)));
+    const { buf, itemsize, format, ndim, shape, strides, readonly } = readPyBuffer(viewAt(at, Py_buffer.size, API), 0);
+    const layout = {
+      shape: numbersAt(shape, ndim),
+      strides: numbersAt(strides, ndim),
+      dtype: dtypeOf(textAt(format) ?? "B", Number(itemsize)),
+    };
+    return { address: buf, layout, isReadOnly: readonly !== 0, release: releasing(undo) };
+  });
+}
+
+function releasing(undo: Undo): () => void {
+  const steps = [...undo];
+  return () => steps.reverse().forEach((step) => step());
+}
+
+function numbersAt(address: Address, count: number): number[] {
+  if (count === 0 || address === NULL) return [];
+  const view = viewAt(address, 8 * count, API);
+  return Array.from({ length: count }, (_, i) => Number(view.getBigInt64(8 * i, true)));
+}
+
+/** @throws {LayoutError} for elements that samepage has no dtype for. */
+function dtypeOf(format: string, itemsize: number): DType {
+  const letter = /^[@=<]?(.)$/.exec(format)?.[1] ?? "";
+  const kind = letter !== "" &&
+    (UNSIGNED.includes(letter) ? "u" : SIGNED.includes(letter) ? "i" : FLOATS.includes(letter) && "f");
+  if (kind) return `${kind}${8 * itemsize}` as DType;
+  throw checks.unfit("dtype", `there is none for a buffer's elements of format "${format}".`);
+}

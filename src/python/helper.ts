@@ -1,0 +1,119 @@
+/** What samepage has Python itself do: all that needs no function of C. */
+export const HELPER = `
+import __main__, ast, linecache, os, sys, threading, traceback
+
+none = None
+types = [type(None), bool, int, float, str, bytes, list, tuple, dict]
+str = str
+
+for stream in (sys.stdout, sys.stderr):  # nothing flushes them at the process's end
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(line_buffering=True)
+
+def settle(home, path):
+    sys.path[:0] = [folder for folder in path if folder not in sys.path]
+    return sys.prefix if home is None or os.path.exists(home) and os.path.samefile(sys.prefix, home) else None
+
+def describe(error, trace):
+    while trace and trace.tb_frame.f_globals is globals():
+        trace = trace.tb_next
+    kind = type(error)
+    where = kind.__module__
+    name = kind.__qualname__ if where in ("builtins", "__main__") else where + "." + kind.__qualname__
+    try:
+        said = str(error)
+    except Exception:
+        said = ""
+    return "\\0".join([name, said, "".join(traceback.format_exception(kind, error, trace)[-4:])])
+
+def plain(value):
+    for kind in (int, float, str, bytes, list, tuple, dict):
+        if isinstance(value, kind):
+            return kind(value)
+    if any(kind.__module__ == "numpy" and kind.__name__ == "generic" for kind in type(value).__mro__):
+        return value.item()
+    return value
+
+def items(value):
+    return list(value.items()) if all(type(key) is str for key in value) else None
+
+def run(code, values):
+    names = vars(__main__)
+    before = {name: names[name] for name in values if name in names}
+    linecache.cache["<run>"] = len(code), None, code.splitlines(True), "<run>"
+    tree = ast.parse(code, "<run>")
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    names.update(values)
+    try:
+        exec(compile(tree, "<run>", "exec"), names)
+        return last and eval(compile(ast.Expression(last.value), "<run>", "eval"), names)
+    finally:
+        for name in values:
+            names.pop(name, None)
+        names.update(before)
+
+def start(done, function, arguments):
+    box = []
+    def work():
+        nonlocal function, arguments
+        try:
+            box.append((function(*arguments), None))
+        except BaseException as error:
+            box.append((None, error))
+        function = arguments = None
+        done[0] = 1
+    threading.Thread(target=work, name="samepage", daemon=True).start()
+    return box
+
+def finish(done, box):
+    done.release()
+    result, error = box.pop()
+    try:
+        if error is not None:
+            raise error
+        return result
+    finally:
+        error = None
+
+class Lent:
+    def __init__(self, capsule, device, version, stream):
+        self.capsule, self.device, self.version, self.stream, self.asked = capsule, device, version, stream, None
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        asked = [int(max_version is not None and max_version[0] > 0), None if self.device[0] == 1 else stream]
+        if self.capsule is None or copy or dl_device not in (None, self.device):
+            raise BufferError("samepage lends a tensor once, where it is, and in place")
+        if asked != [self.version, self.stream]:
+            self.asked = asked
+            raise BufferError("samepage lends it again, as it was asked for")
+        return self.capsule
+
+def give(consumer, capsule, about):
+    lent = Lent(capsule, *about)
+    try:
+        return consumer(lent)
+    except Exception:
+        if lent.asked is None:
+            raise
+        asked[:] = lent.asked
+    finally:
+        lent.capsule = None
+
+asked = []
+
+def device(array):
+    return tuple(map(int, array.__dlpack_device__())) if hasattr(array, "__dlpack_device__") else None
+
+def take(array, stream):
+    lend = getattr(array, "__dlpack__", None)
+    if lend is None:
+        return None
+    options = {} if stream is None else {"stream": stream}
+    try:
+        return lend(max_version=(1, 0), **options)
+    except TypeError:
+        return lend(**options)
+`;

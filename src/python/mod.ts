@@ -1,0 +1,9 @@
+/**
+ * Python in this process: NumPy's, PyTorch's, CuPy's and JAX's arrays over memory of samepage's, and the other way round.
+ *
+ * @module
+ */
+export type { ArrayLibrary, FromArrayOptions, ToArrayOptions } from "./arrays.ts";
+export { PythonError } from "./interpreter.ts";
+export { type PythonArgument, PythonObject, type PythonValue } from "./object.ts";
+export { Python, type PythonOptions } from "./python.ts";

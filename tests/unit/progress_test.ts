@@ -1,0 +1,109 @@
+/** The line of long work, in terminals of the `script` program. */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { runModule } from "../process.ts";
+
+const WORK = `
+  import { Progress } from "./src/core/progress.ts";
+  import { undoAll } from "./src/core/life/undo.ts";
+  const [undo, second] = [[], []];
+  const half = (count) => count / 200;
+  const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+`;
+
+/** What a module shows in a terminal, drawing by drawing. */
+async function shownIn(columns: number, text: string): Promise<string[]> {
+  const { code, stdout } = await runModule(WORK + text, { columns });
+  assertEquals(code, 0, stdout);
+  return stdout.split("\r\x1b[K");
+}
+
+Deno.test("Progress draws one line, ten times a second at most, and ends it", async () => {
+  const [first, ...drawn] = await shownIn(
+    80,
+    `
+    const progress = Progress.of(true, undo);
+    const begin = performance.now();
+    for (let i = 0; i < 100; i++) {
+      progress.add(half);
+      await pause(4);
+    }
+    undoAll(undo, "ending");
+    console.log(Math.floor((performance.now() - begin) / 100));
+  `,
+  );
+  assertEquals(first, "");
+  const [last, tenths] = drawn.pop()!.split("\r\n");
+  assertMatch(last, /^█{10}░{10} 50 %, 100 frames, \d+\.\d a second, 0:01 left$/);
+  assert(drawn.length >= 3 && drawn.length <= Number(tenths) + 1, `${drawn.length} in ${tenths} tenths of a second`);
+  for (const line of drawn) assert(!line.includes("\n"), line);
+});
+
+Deno.test("Progress shows no part of what nobody knows", async () => {
+  const drawn = await shownIn(80, `Progress.of(true, undo).add(() => undefined); undoAll(undo, "ending");`);
+  assertMatch(drawn.at(-1)!, /^1 frames, \d+\.\d a second\r\n$/);
+});
+
+Deno.test("Progress draws one line at a time", async () => {
+  const drawn = await shownIn(
+    80,
+    `
+    const [progress, third] = [[Progress.of(true, undo), Progress.of(true, second)], []];
+    Progress.of(true, third);
+    for (let i = 0; i < 2; i++) progress[0].add(() => undefined);
+    for (let i = 0; i < 40; i++) progress[1].add(() => undefined);
+    undoAll(third, "ending");
+    undoAll(undo, "ending");
+    progress[1].add(() => undefined);
+    undoAll(second, "ending");
+  `,
+  );
+  assertEquals(drawn.map((line) => line.split(" ")[0]), ["", "1", "2", "41", "41"]);
+});
+
+Deno.test("Progress keeps to one line of a narrow terminal", async () => {
+  const drawn = await shownIn(24, `Progress.of(true, undo).add(half); undoAll(undo, "ending");`);
+  for (const line of drawn) assert(line.trimEnd().length <= 23, line);
+});
+
+Deno.test("Progress writes nothing where stderr is no terminal, nor unless it is asked for", async () => {
+  const drawn = await shownIn(
+    80,
+    `
+    if (Deno.args.length === 0) { // stdout is a terminal, and stderr is not
+      const args = ["run", "-A", "--no-check", import.meta.filename, "child"];
+      const { stderr } = await new Deno.Command(Deno.execPath(), { args, stdout: "inherit", stderr: "piped" }).output();
+      console.log(JSON.stringify(new TextDecoder().decode(stderr)));
+    } else {
+      Progress.of(true, undo)?.add(half);
+      undoAll(undo, "ending");
+    }
+    Progress.of(false, undo)?.add(half);
+  `,
+  );
+  assertEquals(drawn, ['""\r\n']);
+});
+
+Deno.test("Progress goes on where its terminal is gone", async () => {
+  const path = await Deno.makeTempFile();
+  try {
+    await runModule(
+      `
+      ${WORK}
+      Deno.addSignalListener("SIGHUP", () => {});
+      const progress = Progress.of(true, undo);
+      progress.add(half);
+      Deno.kill(Deno.ppid, "SIGKILL"); // \`script\`, whose terminal it is
+      await pause(200);
+      progress.add(half);
+      undoAll(undo, "ending");
+      Deno.writeTextFileSync(${JSON.stringify(path)}, "went on");
+      Deno.exit();
+    `,
+      { columns: 80 },
+    );
+    for (let i = 0; i < 500 && await Deno.readTextFile(path) === ""; i++) await new Promise((r) => setTimeout(r, 10));
+    assertEquals(await Deno.readTextFile(path), "went on");
+  } finally {
+    await Deno.remove(path);
+  }
+});
