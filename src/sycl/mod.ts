@@ -3,6 +3,13 @@
  *
  * @module
  */
+export type {
+  DPCTLSyclContextRef,
+  DPCTLSyclDeviceRef,
+  DPCTLSyclKernelBundleRef,
+  DPCTLSyclKernelRef,
+  DPCTLSyclQueueRef,
+} from "../../ffi/sycl/handles.ts";
 export { SyclContext } from "./context.ts";
 export {
   type SyclBackend,
@@ -15,4 +22,5 @@ export { SyclKernel, type SyclKernelArgument, type SyclRange, type SyclRunOption
 export type { SyclParameterType } from "./kernel_types.ts";
 export { SyclProgram, type SyclProgramOptions } from "./program.ts";
 export { SyclQueue } from "./queue.ts";
-export { SyclTensor, SyclUsm } from "./usm.ts";
+export type { SyclLane } from "./lane.ts";
+export { type SyclBlock, SyclTensor, SyclUsm } from "./usm.ts";

@@ -26,7 +26,8 @@ import { checks, made, sycl } from "./library.ts";
 const KIND = "sycl.usm";
 
 /** A block, and the context that it belongs to, by an object that does not reach that. */
-interface SyclBlock extends UnifiedBlock {
+export interface SyclBlock extends UnifiedBlock {
+  /** The context's. */
   readonly owner: SyclContext["raw"];
 }
 
@@ -69,7 +70,7 @@ export class SyclTensor extends PointerTensor {
  */
 export class SyclUsm extends UnifiedMemory<SyclTensor, SyclContext> {
   /** The kind of memory. */
-  override readonly kind = KIND;
+  override readonly kind = "sycl.usm";
   /** What it gives to the host, and takes from it. */
   override readonly ports: Memory<SyclTensor, Address>;
   /** The checks of SYCL's arguments. */
