@@ -6,6 +6,7 @@
 export type {
   DPCTLSyclContextRef,
   DPCTLSyclDeviceRef,
+  DPCTLSyclEventRef,
   DPCTLSyclKernelBundleRef,
   DPCTLSyclKernelRef,
   DPCTLSyclQueueRef,

@@ -78,13 +78,13 @@ test("reached() is false while the queue is busy", async () => {
 test("wait() throws the failure of work, and all objects end", async () => {
   const before = alive();
   {
-    using sycl = open();
+    const sycl = open();
     behave("work-fails");
     const numbers = sycl.usm.allocate({ kind: "shared", shape: [64], dtype: "f32" });
     sycl.queue.fill(numbers, 1);
     await assertRejects(() => sycl.queue.fence().wait(), NativeCallError, "DPCTLQueue_Fill32 failed");
     behave();
-    assertThrows(() => numbers[Symbol.dispose](), NativeCallError);
+    for (const each of [numbers, sycl]) assertThrows(() => each[Symbol.dispose](), NativeCallError);
   }
   assertEquals(alive(), before);
 }, !isStandIn());
