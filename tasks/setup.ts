@@ -1,13 +1,13 @@
-// Installs what the demo, the tests or the bench need: `deno task setup [demo|test|guest|bench|inference|intel]`, `test`
-// when left out.
+// Installs what the demo, the tests or the bench need: `deno task setup [demo|test|guest|bench|inference|intel|sycl]`,
+// `test` when left out.
 //
 // Most of it comes through apt: it asks dpkg what is missing, says what it is about to install, and never removes a
 // package. CUDA's headers and libraries come through pip, into the folder .cuda of this checkout, and Intel's OpenCL for
 // CPUs, a third platform for the tests and too large for every machine, into .intel. FFmpeg's headers are downloaded
 // through apt and unpacked into .ffmpeg, beside FFmpeg 8 as PyPI and npm have it; so are GStreamer's into .gstreamer,
-// Python's into .python beside NumPy, and the kernel and the drivers of the tests' guest into .guest. DLPack's come
-// through pip into .dlpack, and runtimes of models into .inference. Level Zero's
-// null driver is built into .levelzero. Where it can not install (no root, no apt, no network)
+// Python's into .python beside NumPy, and the kernel and the drivers of the tests' guest into .guest. Level Zero's null
+// driver is built into .levelzero. DLPack's headers come through pip into .dlpack, DPCTL's (SYCL's C API) into .dpctl,
+// Intel's SYCL into .sycl, and runtimes of models into .inference. Where it can not install (no root, no apt, no network)
 // it says so and exits 0: the demo then runs on the host, and the tests count what they skip. Only in CI is that an error,
 // for there a machine without OpenCL must not look like a green run.
 
@@ -26,6 +26,7 @@ import {
   ARROW,
   CUDA,
   DLPACK,
+  DPCTL,
   FFMPEG_8,
   hasPip,
   hasWheels,
@@ -33,14 +34,16 @@ import {
   NUMPY,
   ONNX_RUNTIME,
   OPENVINO,
+  SYCL,
   unpack,
   type Wheels,
 } from "./setup/wheels.ts";
 
 const WHEELS: { readonly [purpose in Purpose]?: readonly Wheels[] } = {
-  test: [CUDA, DLPACK, FFMPEG_8, ARROW, NUMPY, ONNX_RUNTIME, OPENVINO],
+  test: [CUDA, DLPACK, DPCTL, FFMPEG_8, ARROW, NUMPY, ONNX_RUNTIME, OPENVINO],
   inference: [ONNX_RUNTIME, OPENVINO],
   intel: [INTEL],
+  sycl: [INTEL, DPCTL, SYCL],
 };
 
 /** Installs all that is missing, and returns what could not be installed, and why. */

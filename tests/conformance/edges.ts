@@ -18,6 +18,7 @@ import { openvinos } from "./openvino.ts";
 import { opencv } from "./opencv.ts";
 import type { Candidate, Subject } from "./subject.ts";
 import { svm } from "./svm.ts";
+import { sycls } from "./sycl.ts";
 import { synthetic } from "./synthetic.ts";
 import { onGpu } from "./vulkan_gpu.ts";
 import { vulkanImages } from "./vulkan_image.ts";
@@ -33,6 +34,7 @@ const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candid
   opencl,
   image: openclImages,
   svm: () => svm(),
+  sycl: () => sycls(),
   opencv: () => opencv(),
   cuda: () => cuda(),
   dmabuf: () => dmabufs(),

@@ -137,6 +137,8 @@ const ASKED_AGAIN: readonly string[] = [
   "levelzero.zeEventHostSynchronizeAsync",
   "egl.eglClientWaitSync",
   "egl.eglClientWaitSyncAsync",
+  "sycl.DPCTLEvent_WaitAndThrow",
+  "sycl_wait.DPCTLEvent_WaitAndThrow",
   "fake.fakeStatus",
   "fake.fakeWait",
   "fake.fakeWaitAsync",

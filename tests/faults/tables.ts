@@ -45,6 +45,8 @@ import { SYMBOLS as OPENCL_USM } from "../../ffi/opencl_usm/symbols.ts";
 import { SYMBOLS as OPENCV_CORE } from "../../ffi/opencv_core/symbols.ts";
 import { SYMBOLS as OPENCV_IMGCODECS } from "../../ffi/opencv_imgcodecs/symbols.ts";
 import { SYMBOLS as OPENCV_IMGPROC } from "../../ffi/opencv_imgproc/symbols.ts";
+import { SYMBOLS as SYCL } from "../../ffi/sycl/symbols.ts";
+import { SYMBOLS as SYCL_WAIT } from "../../ffi/sycl_wait/symbols.ts";
 import { SYMBOLS as VAAPI } from "../../ffi/va/symbols.ts";
 import { SYMBOLS as VAAPI_DRM } from "../../ffi/va_drm/symbols.ts";
 import { SYMBOLS as VULKAN } from "../../ffi/vulkan/symbols.ts";
@@ -82,6 +84,8 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   gstreamer_video: GSTREAMER_VIDEO,
   gstreamer_audio: GSTREAMER_AUDIO,
   gstreamer_allocators: GSTREAMER_ALLOCATORS,
+  sycl: SYCL,
+  sycl_wait: SYCL_WAIT,
   onnxruntime: ONNXRUNTIME,
   onnxruntime_base: ONNXRUNTIME_BASE,
   onnxruntime_api: ONNXRUNTIME_API,

@@ -120,7 +120,7 @@ export abstract class UnifiedMemory<T extends PointerTensor, C extends UnifiedCo
       const handle = this.checks.handleIn<Address>(pointer, "pointer");
       const at = layoutIn(init, LAYOUT_NAMES);
       this.context.resource?.assertLive();
-      const { base, byteLength, usm } = this.find(handle);
+      const { base, byteLength, usm } = this.find(handle, at.byteOffset + at.byteLength);
       const start = Number(handle - base);
       this.checks.assertWithin({ byteOffset: start + at.byteOffset, byteLength: at.byteLength }, byteLength, "init");
       const block = { ...this.about(usm), address: base, byteLength };
@@ -149,8 +149,11 @@ export abstract class UnifiedMemory<T extends PointerTensor, C extends UnifiedCo
   /** What every block of a kind has in this context. */
   protected abstract about(kind: UsmKind): Omit<UnifiedBlock, "address" | "byteLength" | "free">;
 
-  /** What the driver reports of an address. @throws {ArgumentError} if it does not know it as memory of this context. */
-  protected abstract find(pointer: Address): PointerFacts;
+  /**
+   * What the driver reports of an address. One that reports no length has to know the last of `reach` bytes as well.
+   * @throws {ArgumentError} if the driver does not know it as memory of this context.
+   */
+  protected abstract find(pointer: Address, reach: number): PointerFacts;
 
   #classOf(kind: Exclude<UsmKind, "device">): MemoryClass<UnifiedContext> {
     const name = `${kind} memory, unified`;
