@@ -60,7 +60,6 @@ export { Frame } from "./src/core/tensors/frame.ts";
 export { Mapped } from "./src/core/tensors/mapped.ts";
 export { Metadata, type MetadataFields, type Region } from "./src/core/tensors/metadata.ts";
 export { type SliceOptions, Tensor } from "./src/core/tensors/tensor.ts";
-export type { UsmAllocation, UsmKind } from "./src/core/tensors/unified.ts";
 export * from "./src/host/mod.ts";
 
 /**

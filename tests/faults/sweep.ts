@@ -137,6 +137,7 @@ const ASKED_AGAIN: readonly string[] = [
   "levelzero.zeEventHostSynchronizeAsync",
   "egl.eglClientWaitSync",
   "egl.eglClientWaitSyncAsync",
+  "sycl.DPCTLEvent_Copy", // for a wait on another thread
   "sycl.DPCTLEvent_WaitAndThrow",
   "sycl_wait.DPCTLEvent_WaitAndThrow",
   "fake.fakeStatus",
