@@ -8,9 +8,8 @@ import {
   MapperGraph,
   NoRouteError,
   region,
-  type UsmAllocation,
-  type UsmKind,
 } from "@samepage/interop";
+import type { UsmAllocation, UsmKind } from "@samepage/interop/backend";
 import { assertBytes, filled, kernelsOf, LONG, thrown } from "./help.ts";
 import { LACKS, onDevices, without } from "./on_devices.ts";
 
