@@ -6,7 +6,7 @@ import { check, made } from "./errors.ts";
 import { levelZero } from "./library.ts";
 import { struct } from "./struct.ts";
 
-/** A `ze_context_handle_t`, until nobody holds it: memory and events may outlive the context that programs hold. For mappers. */
+/** A `ze_context_handle_t` with a count of its holders: memory and events may outlive the context of the program. For mappers. */
 export class OpenContext {
   /** Its device. */
   readonly device: LevelZeroDevice;
@@ -15,7 +15,7 @@ export class OpenContext {
   readonly #destroy: () => void;
   #holders = 0;
 
-  /** Creates it. Whoever makes it holds it. */
+  /** Creates it. Its maker is the first holder. */
   constructor(device: LevelZeroDevice) {
     this.device = device;
     const desc = struct("ze_context_desc_t");
