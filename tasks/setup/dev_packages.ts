@@ -34,9 +34,18 @@ const PYTHON: DevPackages = {
   from: ["include/python3.11", "include/*-linux-gnu/python3.11"],
 };
 
+/** Its package takes all of UCX's other programs along. */
+const UCX: DevPackages = {
+  folder: new URL("../../.ucx", import.meta.url).pathname,
+  names: ["libucx-dev"],
+  why: "the C headers that ffi/ucx is generated from",
+  from: ["include"],
+};
+
 /** Unpacks the headers that are not there, one after the other, and returns why it could not. */
 export async function unpackDevPackages(title: string): Promise<string | undefined> {
-  const reasons = [await unpack(title, GSTREAMER), await unpack(title, PYTHON)].filter((it) => it !== undefined);
+  const all = [await unpack(title, GSTREAMER), await unpack(title, PYTHON), await unpack(title, UCX)];
+  const reasons = all.filter((it) => it !== undefined);
   return reasons.length === 0 ? undefined : reasons.join("\n");
 }
 

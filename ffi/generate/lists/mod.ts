@@ -46,6 +46,7 @@ import { opencvImgproc } from "./opencv_imgproc.ts";
 import { sycl, syclWait } from "./sycl.ts";
 import { openvino } from "./openvino.ts";
 import { python } from "./python.ts";
+import { ucx } from "./ucx.ts";
 import { va, vaDrm } from "./va.ts";
 import { vulkan, vulkanExtensions } from "./vulkan.ts";
 
@@ -94,4 +95,5 @@ export const LIBRARIES: readonly Library[] = [
   python,
   ...[glib, gobject, gstreamer, gstApp, gstVideo, gstAudio, gstGva, gstAllocators, gstGl, gstVa],
   ...[onnxruntime, onnxruntimeBase, onnxruntimeApi],
+  ucx,
 ];
