@@ -1,7 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
 import { isMade } from "../argument.ts";
 import type { Checks } from "../checks.ts";
-import type { MemoryTarget } from "../contract.ts";
 import { NativeFlag } from "../device/native_flag.ts";
 import { eachConflict } from "../device/work.ts";
 import type { FrameInfo } from "../layout/frame_info.ts";
@@ -11,6 +10,7 @@ import { allOrNothing, undoAll } from "../life/undo.ts";
 import type { Access } from "../memory/access.ts";
 import type { AdoptedPlane } from "./adopt.ts";
 import { Frame } from "./frame.ts";
+import { hostAddressOf } from "./host_address.ts";
 import type { Metadata } from "./metadata.ts";
 import { Tensor } from "./tensor.ts";
 
@@ -179,16 +179,10 @@ export class NativeBuffers<T extends Tensor = Tensor> {
 
   #addressOf(tensor: Tensor, byteLength: number): bigint {
     const { library, checks, argument, remedy } = this.#init;
-    const { target, access, grant: { allocation }, described: { range }, name } = tensor;
-    const elsewhere = { reason: "the CPU cannot use it at any time, at one address.", remedy };
-    const offer = (target as Partial<MemoryTarget>).ports?.exports.find(({ kind }) => kind === "host-pointer");
-    const closed = offer === undefined || allocation.indivisible
-      ? elsewhere
-      : offer.closed?.() ?? offer.refuse?.(range);
-    const { address } = range;
-    if (closed !== undefined || address === undefined) {
-      const { reason, remedy } = closed ?? elsewhere;
-      throw checks.wrong(argument, `${library} cannot write into ${name}: ${reason}`, remedy);
+    const { access, described: { range }, name } = tensor;
+    const address = hostAddressOf(tensor, remedy);
+    if (typeof address !== "bigint") {
+      throw checks.wrong(argument, `${library} cannot write into ${name}: ${address.reason}`, address.remedy);
     }
     if (access !== "read-write" || range.byteLength < byteLength) {
       throw checks.unfit(argument, `${name} is not the ${byteLength} bytes, to read and write, that it was to be.`);
