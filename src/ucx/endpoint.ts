@@ -98,9 +98,10 @@ export class UcxLane implements Lane, Advancing {
     this.#steps = [...steps];
     this.#deadline = performance.now() + this.#timeout;
     const code = this.#begin();
-    if (code !== 0) return code;
+    if (code !== 0 && this.#fn === steps[0].fn) return code; // nothing has begun
     this.#given++;
-    if (this.#now === undefined) this.#over++;
+    if (code !== 0) this.#lose(code);
+    else if (this.#now === undefined) this.#over++;
     else this.#worker.join(this);
     return 0;
   }
@@ -137,13 +138,6 @@ export class UcxLane implements Lane, Advancing {
       if (failure !== 0) this.#lose(failure);
     }
     this.#settle();
-  }
-
-  /** Without its events, nobody would see the end of a command. */
-  fail(error: unknown): void {
-    this.#events.failed(this.#over + 1, error, true);
-    this.#cut();
-    advanceAll();
   }
 
   /** Another process's memory, for as long as the connection is there. */

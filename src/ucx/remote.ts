@@ -120,8 +120,7 @@ export class UcxRemoteTensor extends Printed {
    * Has the bytes of a tensor of this process go there. Its end means that the other side sees them.
    *
    * @param from as many bytes as it has, without gaps, in memory that the CPU sees
-   * @throws {AccessError} unless the other side has shared it for `"read-write"`.
-   * @throws {ArgumentError} if `from` does not fit.
+   * @throws {ArgumentError} if `from` does not fit, or the other side has shared its tensors for reading alone.
    * @throws {NativeCallError} if the other side has ended. A fence throws it where that is noticed later.
    */
   put(from: Tensor, options: UcxCommandOptions = {}): Fence {

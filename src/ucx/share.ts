@@ -2,7 +2,6 @@ import type { Address } from "../../ffi/address.ts";
 import { UCP_MEM_MAP_PARAM_FIELD_ADDRESS, UCP_MEM_MAP_PARAM_FIELD_LENGTH } from "../../ffi/ucx/constants.ts";
 import type { UcpContextH, UcpMemH } from "../../ffi/ucx/handles.ts";
 import { ucp_mem_map_params_t, writeUcpMemMapParams } from "../../ffi/ucx/structs.ts";
-import { messageOf, warn } from "../core/errors.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { owned } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
@@ -45,10 +44,7 @@ export class UcxShare extends NativeObject {
       }));
       const worker = new UcpWorker(context, undo);
       const owners = [owner, ...new Set(placed.map(({ tensor }) => tensor.resource))];
-      const serving = {
-        look() {},
-        fail: (error: unknown) => warn(`${name} is not served any more: ${messageOf(error)}`),
-      };
+      const serving = { look() {} };
       worker.join(serving);
       undo.push(() => worker.leave(serving));
       return [packTicket({ access, worker: worker.address, tensors }), new Resource({ name, undo, owners })];

@@ -3,6 +3,7 @@ import { UCP_WORKER_PARAM_FIELD_THREAD_MODE, UCS_THREAD_MODE_SINGLE } from "../.
 import { UCS_ERR_BUSY } from "../../ffi/ucx/errors.ts";
 import type { UcpContextH, UcpWorkerH } from "../../ffi/ucx/handles.ts";
 import { ucp_worker_params_t, writeUcpWorkerParams } from "../../ffi/ucx/structs.ts";
+import { messageOf, warn } from "../core/errors.ts";
 import { counted } from "../core/life/ledger.ts";
 import { thenUndo, type Undo } from "../core/life/undo.ts";
 import { bytesAt } from "../core/native/pin.ts";
@@ -20,8 +21,6 @@ const MOST_CALLS = 64;
 export interface Advancing {
   /** Looks at what it waits for. */
   look(): void;
-  /** The worker cannot be waited for. */
-  fail(error: unknown): void;
 }
 
 /** All workers of this isolate: a wait that blocks for one of them has to keep the others going. */
@@ -44,6 +43,8 @@ export class UcpWorker {
   readonly #advancing: Set<Advancing> = new Set();
   readonly #pace: Pace = new Pace();
   #isRunning = false;
+  /** Was the program warned that it is slow? */
+  #isNamed = false;
   #wait = new AbortController();
 
   /** Its end goes on the list. */
@@ -88,8 +89,6 @@ export class UcpWorker {
         this.advance();
         if (this.#advancing.size > 0) await this.#untilEvent();
       }
-    } catch (error) {
-      for (const one of [...this.#advancing]) one.fail(error);
     } finally {
       clearInterval(tick);
       this.#isRunning = false;
@@ -97,15 +96,18 @@ export class UcpWorker {
   }
 
   async #untilEvent(): Promise<void> {
-    const code = ucp().ucp_worker_arm(this.handle);
-    if (code === UCS_ERR_BUSY) return; // there is something to do
-    check(code, "ucp_worker_arm");
     this.#wait = new AbortController();
     const { signal } = this.#wait;
     try {
+      const code = ucp().ucp_worker_arm(this.handle);
+      if (code === UCS_ERR_BUSY) return; // there is something to do
+      check(code, "ucp_worker_arm");
       await ready(this.#fd, "read", { signal });
     } catch (error) {
-      if (!signal.aborted) throw error;
+      if (signal.aborted) return;
+      if (!this.#isNamed) warn(`UCX cannot be waited for, and is asked every ${TICK_MS} ms: ${messageOf(error)}`);
+      this.#isNamed = true;
+      await new Promise((resolve) => setTimeout(resolve, TICK_MS));
     }
   }
 

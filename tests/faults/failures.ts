@@ -30,6 +30,7 @@ import { LEVELZERO } from "./levelzero_failures.ts";
 import { ONNXRUNTIME, ONNXRUNTIME_API, ONNXRUNTIME_BASE } from "./onnxruntime_failures.ts";
 import { OPENVINO } from "./openvino_failures.ts";
 import { PYTHON } from "./python_failures.ts";
+import { UCX } from "./ucx_failures.ts";
 import { VAAPI, VAAPI_DRM } from "./vaapi_failures.ts";
 import { VULKAN, VULKAN_EXTENSIONS } from "./vulkan_failures.ts";
 import { OPENCV_CORE, OPENCV_IMGCODECS, OPENCV_IMGPROC } from "./opencv_failures.ts";
@@ -101,6 +102,7 @@ const LIBC: Failures<LibC> = {
   memcpy: undefined,
   getpid: undefined,
   sched_yield: undefined,
+  setenv: undefined, // without a setting, UCX has its own
   __errno_location: undefined,
   calloc: { answer: 0n, errno: ENOMEM },
   free: undefined,
@@ -332,6 +334,7 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   gstreamer_gl: gstreamer.GL,
   gstreamer_va: gstreamer.VA,
   python: PYTHON,
+  ucx: UCX,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

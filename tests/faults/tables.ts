@@ -16,6 +16,7 @@ import { SYMBOLS as FFMPEG_FORMAT } from "../../ffi/avformat59/symbols.ts";
 import { SYMBOLS as AVHWCONTEXT } from "../../ffi/avhwcontext57/symbols.ts";
 import { SYMBOLS as FFMPEG } from "../../ffi/avutil57/symbols.ts";
 import { SYMBOLS as PYTHON } from "../../ffi/python/symbols.ts";
+import { SYMBOLS as UCX } from "../../ffi/ucx/symbols.ts";
 import { SYMBOLS as GSTREAMER_GLIB } from "../../ffi/glib/symbols.ts";
 import { SYMBOLS as GSTREAMER_GOBJECT } from "../../ffi/gobject/symbols.ts";
 import { SYMBOLS as GSTREAMER } from "../../ffi/gstreamer/symbols.ts";
@@ -93,6 +94,7 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   gstreamer_gl: GSTREAMER_GL,
   gstreamer_va: GSTREAMER_VA,
   python: PYTHON,
+  ucx: UCX,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,
