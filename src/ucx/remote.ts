@@ -1,7 +1,8 @@
 import type { UcpRkeyH } from "../../ffi/ucx/handles.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
+import type { Call } from "../core/contract.ts";
 import { type Fence, fencesIn } from "../core/device/fence.ts";
-import { Line } from "../core/device/line.ts";
+import { Line, type Use } from "../core/device/line.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { describeLayout, type Layout } from "../core/layout/layout.ts";
 import { finalizers } from "../core/life/finalizers.ts";
@@ -30,21 +31,20 @@ export class UcxRemote extends NativeObject {
   readonly access: "read" | "read-write";
   /** The tensors, in the order in which they were shared. */
   readonly tensors: readonly UcxRemoteTensor[];
-  /** Its line of work. For mappers. */
-  readonly line: Line<UcxLane>;
+  readonly #line: Line<UcxLane>;
 
   /** Made by {@link UcxContext.connect}. */
   constructor(worker: UcpWorker, owner: Resource, { access, worker: address, tensors }: Ticket, timeout: number) {
     super();
     this.access = access;
     const name = `ucx remote of ${tensors.length} ${tensors.length === 1 ? "tensor" : "tensors"}`;
-    this.line = new Line<UcxLane>({
+    this.#line = new Line<UcxLane>({
       driver: DRIVER,
       name,
       owners: [owner],
       open: (events) => new UcxLane(worker, address, timeout, events),
     });
-    const { lane, resource } = this.line;
+    const { lane, resource } = this.#line;
     this.tensors = allOrNothing("connecting", () => (
       tensors.map((tensor) => new UcxRemoteTensor(this, tensor, lane.unpack(tensor.key)))
     ), [() => resource.dispose()]);
@@ -53,12 +53,18 @@ export class UcxRemote extends NativeObject {
 
   /** Its end of life: it waits for its commands. */
   get resource(): Resource {
-    return this.line.resource;
+    return this.#line.resource;
   }
 
   /** A fence behind all its commands so far. */
   fence(): Fence {
-    return this.line.fence();
+    return this.#line.fence();
+  }
+
+  /** @internal One command of its tensors'. */
+  submit(use: Use, call: Call<UcxLane>, after: readonly Fence[]): Fence {
+    this.#line.submit([use], call, after);
+    return this.#line.fence();
   }
 }
 
@@ -111,9 +117,7 @@ export class UcxRemoteTensor extends Printed {
     const { address, byteLength } = this.#placeOf(into, "into");
     const [from, key, count] = [this.#address, this.#key, BigInt(byteLength)];
     const call = getting((endpoint, param) => ucp().ucp_get_nbx(endpoint, address, count, from, key, param));
-    const { line } = this.remote;
-    line.submit([{ tensor: into, access: "write", argument: "into" }], call, after);
-    return line.fence();
+    return this.remote.submit({ tensor: into, access: "write", argument: "into" }, call, after);
   }
 
   /**
@@ -131,9 +135,7 @@ export class UcxRemoteTensor extends Printed {
     }
     const [to, key, count] = [this.#address, this.#key, BigInt(byteLength)];
     const call = putting((endpoint, param) => ucp().ucp_put_nbx(endpoint, address, count, to, key, param));
-    const { line } = this.remote;
-    line.submit([{ tensor: from, access: "read", argument: "from" }], call, after);
-    return line.fence();
+    return this.remote.submit({ tensor: from, access: "read", argument: "from" }, call, after);
   }
 
   #placeOf(tensor: Tensor, argument: string): ReturnType<typeof placeOf> {
