@@ -1,5 +1,5 @@
 /**
- * The process that shares, in tests: `owner.ts TRANSPORTS BYTES`. It prints its ticket, then what its tensor begins with for
+ * The process that shares, in tests: `owner.ts TRANSPORTS BYTES DEVICES`. It prints its ticket, then what its tensor begins with for
  * each line that it reads; `end` has it end the share, and the end of its input ends it.
  *
  * @module
@@ -7,8 +7,8 @@
 import { host } from "../../mod.ts";
 import { UcxContext } from "../../src/ucx/mod.ts";
 
-const [transports, length] = Deno.args;
-await using ucx = UcxContext.open({ transports: transports.split(",") });
+const [transports, length, devices = "lo"] = Deno.args;
+await using ucx = UcxContext.open({ transports: transports.split(","), devices: devices.split(",") });
 await using tensor = host.allocate({ shape: [Number(length)], dtype: "u8" });
 tensor.view().forEach((_, i, view) => view[i] = i * 7);
 await using share = ucx.share([tensor], { access: "read-write" });

@@ -3,58 +3,14 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { host, NativeCallError } from "../../mod.ts";
 import { UcxContext } from "../../src/ucx/mod.ts";
+import { Child } from "./child.ts";
 import { TRANSPORTS, ucxTest } from "./help.ts";
 
 const LENGTH = 3_000_001; // more than what goes in one piece, and odd
 
-/** Another process that shares a tensor. */
-class Owner implements AsyncDisposable {
-  readonly #child: Deno.ChildProcess;
-  readonly #output: ReadableStreamDefaultReader<string>;
-  #read = "";
-  readonly #input: WritableStreamDefaultWriter<Uint8Array>;
-
-  constructor(transports: string, length = LENGTH) {
-    this.#child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--no-check", new URL("owner.ts", import.meta.url).pathname, transports, `${length}`],
-      stdin: "piped",
-      stdout: "piped",
-    }).spawn();
-    this.#output = this.#child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-    this.#input = this.#child.stdin.getWriter();
-  }
-
-  async line(): Promise<string> {
-    while (!this.#read.includes("\n")) {
-      const { value, done } = await this.#output.read();
-      if (done) throw new Error("the other process has ended");
-      this.#read += value;
-    }
-    const [line] = this.#read.split("\n", 1);
-    this.#read = this.#read.slice(line.length + 1);
-    return line;
-  }
-
-  async ask(what: string): Promise<string> {
-    await this.#input.write(new TextEncoder().encode(`${what}\n`));
-    return await this.line();
-  }
-
-  signal(signal: Deno.Signal): void {
-    this.#child.kill(signal);
-  }
-
-  /** It can be called after the process was killed. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#input.close().catch(() => {});
-    await this.#output.cancel();
-    await this.#child.status;
-  }
-}
-
 for (const transport of TRANSPORTS) {
   ucxTest(`get() and put() reach another process over ${transport}`, async () => {
-    await using owner = new Owner(transport);
+    await using owner = new Child("owner.ts", [transport, `${LENGTH}`]);
     await using ucx = UcxContext.open({ transports: [transport] });
     await using remote = ucx.connect(Uint8Array.fromBase64(await owner.line()));
     await using here = host.allocate({ shape: [LENGTH], dtype: "u8" });
@@ -71,7 +27,7 @@ for (const transport of TRANSPORTS) {
   });
 
   ucxTest(`a command fails when the other process dies, over ${transport}`, async () => {
-    await using owner = new Owner(transport);
+    await using owner = new Child("owner.ts", [transport, `${LENGTH}`]);
     await using ucx = UcxContext.open({ transports: [transport] });
     const remote = ucx.connect(Uint8Array.fromBase64(await owner.line()), { timeout: 20_000 });
     const here = host.allocate({ shape: [LENGTH], dtype: "u8" });
@@ -84,7 +40,7 @@ for (const transport of TRANSPORTS) {
   });
 
   ucxTest(`a command fails when the other process hangs, over ${transport}`, async () => {
-    await using owner = new Owner(transport);
+    await using owner = new Child("owner.ts", [transport, `${LENGTH}`]);
     await using ucx = UcxContext.open({ transports: [transport] });
     const remote = ucx.connect(Uint8Array.fromBase64(await owner.line()), { timeout: 300 });
     const here = host.allocate({ shape: [LENGTH], dtype: "u8" });

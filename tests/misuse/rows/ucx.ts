@@ -5,7 +5,6 @@ import {
   host,
   type HostTensor,
   imageInfo,
-  LayoutError,
   NativeCallError,
   type Tensor,
 } from "@samepage/interop";
