@@ -29,7 +29,7 @@ for (const transport of TRANSPORTS) {
   ucxTest(`a command fails when the other process dies, over ${transport}`, async () => {
     await using owner = new Child("owner.ts", [transport, `${LENGTH}`]);
     await using ucx = UcxContext.open({ transports: [transport] });
-    const remote = ucx.connect(Uint8Array.fromBase64(await owner.line()), { timeout: 20_000 });
+    const remote = ucx.connect(Uint8Array.fromBase64(await owner.line()), { timeout: 15_000 });
     const here = host.allocate({ shape: [LENGTH], dtype: "u8" });
     await remote.tensors[0].get(here);
     owner.signal("SIGKILL");

@@ -59,6 +59,19 @@ for (const transport of TRANSPORTS) {
   });
 }
 
+ucxTest("the end of a put() means that its bytes are seen there", async () => {
+  await using ucx = UcxContext.open({ transports: ["tcp"] });
+  await using there = host.allocate(BYTES);
+  await using share = ucx.share([there], { access: "read-write" });
+  await using remote = ucx.connect(share.ticket);
+  await using here = host.allocate(BYTES);
+  for (let i = 1; i <= 20; i++) {
+    here.view().fill(i);
+    await remote.tensors[0].put(here);
+    assert(there.view().every((value) => value === i));
+  }
+});
+
 ucxTest("a tensor that ends takes its share along, and a context all of it", async () => {
   const ucx = UcxContext.open({ transports: ["tcp"] });
   await using there = host.allocate(BYTES);
