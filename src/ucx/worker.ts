@@ -6,6 +6,7 @@ import { ucp_worker_params_t, writeUcpWorkerParams } from "../../ffi/ucx/structs
 import { messageOf, warn } from "../core/errors.ts";
 import { counted } from "../core/life/ledger.ts";
 import { thenUndo, type Undo } from "../core/life/undo.ts";
+import { libc } from "../core/native/libc.ts";
 import { bytesAt } from "../core/native/pin.ts";
 import { ready } from "../core/native/poller.ts";
 import { Pace } from "../core/pace.ts";
@@ -13,6 +14,9 @@ import { API, check, made, ucp } from "./library.ts";
 
 /** Between two looks at commands for which no event comes: those whose other side hangs or has died. */
 const TICK_MS = 250;
+
+/** How long it asks and yields before it waits off the thread, which takes about as long. */
+const POLL_MS = 0.05;
 
 /** As many calls in a row, however fast others send. */
 const MOST_CALLS = 64;
@@ -43,6 +47,8 @@ export class UcpWorker {
   readonly #advancing: Set<Advancing> = new Set();
   readonly #pace: Pace = new Pace();
   #isRunning = false;
+  /** Has something been done since the last look? More follows, as a rule. */
+  #moved = false;
   /** Was the program warned that it is slow? */
   #isNamed = false;
   #wait = new AbortController();
@@ -75,19 +81,25 @@ export class UcpWorker {
 
   /** Does what can be done at once. */
   advance(): void {
-    for (let i = 0; i < MOST_CALLS && ucp().ucp_worker_progress(this.handle) !== 0; i++);
+    for (let i = 0; i < MOST_CALLS && ucp().ucp_worker_progress(this.handle) !== 0; i++) this.#moved = true;
     for (const one of this.#advancing) one.look();
   }
 
   async #run(): Promise<void> {
     this.#isRunning = true;
     const tick = setInterval(() => this.advance(), TICK_MS);
+    let until = performance.now() + POLL_MS;
     try {
       while (this.#advancing.size > 0) {
-        await this.#pace.next();
+        const turn = this.#pace.next();
+        if (turn !== undefined) await turn;
         if (this.#advancing.size === 0) break; // it may have been destroyed meanwhile
         this.advance();
-        if (this.#advancing.size > 0) await this.#untilEvent();
+        const now = performance.now();
+        if (this.#moved) until = now + POLL_MS;
+        this.#moved = false;
+        if (now < until) libc().sched_yield(); // the other side may need this core
+        else if (this.#advancing.size > 0) await this.#untilEvent();
       }
     } finally {
       clearInterval(tick);
@@ -103,6 +115,7 @@ export class UcpWorker {
       if (code === UCS_ERR_BUSY) return; // there is something to do
       check(code, "ucp_worker_arm");
       await ready(this.#fd, "read", { signal });
+      this.#moved = true;
     } catch (error) {
       if (signal.aborted) return;
       if (!this.#isNamed) warn(`UCX cannot be waited for, and is asked every ${TICK_MS} ms: ${messageOf(error)}`);
