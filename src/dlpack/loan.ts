@@ -53,6 +53,13 @@ interface Lending {
   readonly access: Access;
   readonly version: 0 | 1;
   readonly order: Order;
+  readonly assertEnds: Consumer["assertEnds"];
+}
+
+/** What is known of a consumer. */
+export interface Consumer {
+  /** Called before this thread blocks until the release: throws an {@link AccessError} where that could never come. */
+  readonly assertEnds?: () => void;
 }
 
 /**
@@ -111,6 +118,7 @@ export class DLPackLoan extends Printed implements Disposable {
     unregister(this.#registration);
     this.resource.returnAfter(this.#flag.fence());
     this.resource.ending = "handed over";
+    for (const grant of this.resource.grants) grant.isForeign = true;
     return this.#address;
   }
 
@@ -141,11 +149,14 @@ function loanOf({ tensor, access, order }: Lending, name: string, flag: NativeFl
 }
 
 /** The struct, in the memory of a flag that its deleter sets. */
-function flagOf({ tensor, place, access, version }: Lending, name: string): NativeFlag {
+function flagOf({ tensor, place, access, version, assertEnds }: Lending, name: string): NativeFlag {
   const { layout: { shape, strides, dtype }, route } = tensor;
   const { byteLength, write } = STRUCTS[version];
   const length = byteLength + 16 * shape.length;
-  const flag = new NativeFlag({ by: "sigemptyset", byteLength: length, name });
+  const flag = new NativeFlag({
+    ...{ by: "sigemptyset", byteLength: length, name },
+    ...(assertEnds === undefined ? {} : { assertEnds }),
+  });
   const { data, callback } = flag;
   const readOnly = writes(access) ? 0n : dl.DLPACK_FLAG_BITMASK_READ_ONLY;
   const isCopied = route.steps.some(({ transfer }) => transfer === "copy");
@@ -175,7 +186,7 @@ interface DevicePlace extends ArrayPlace {
 }
 
 /** @throws {ArgumentError} for memory that DLPack has no name for. */
-export function placeOf(tensor: Tensor): DevicePlace {
+function placeOf(tensor: Tensor): DevicePlace {
   const { target: { context: { api, arrays } } } = tensor;
   const place = arrays?.placeOf(tensor);
   const device = place && DEVICES.find((one) => one.api === api && one.memory === place.memory);
@@ -214,6 +225,11 @@ function orderOf({ target: { context } }: Tensor, given: ToDLPackOptions["stream
  * ```
  */
 export function toDLPack(tensor: Tensor, options: ToDLPackOptions = {}): DLPackLoan {
+  return lendTo({}, tensor, options);
+}
+
+/** The same to a consumer of which more is known. */
+export function lendTo({ assertEnds }: Consumer, tensor: Tensor, options: ToDLPackOptions): DLPackLoan {
   if (!(Tensor.owns(tensor) && tensor instanceof Tensor)) throw checks.wrongKind("tensor", "a tensor", tensor);
   const { access: asked, stream, version = 1 } = optionsIn(options, OPTIONS);
   assertVersion(version);
@@ -236,5 +252,5 @@ export function toDLPack(tensor: Tensor, options: ToDLPackOptions = {}): DLPackL
     });
     if (fences.length > 0) (order as ArrayStream).waitFor(fences);
   }
-  return new DLPackLoan({ tensor, place, access, version, order });
+  return new DLPackLoan({ tensor, place, access, version, order, assertEnds });
 }

@@ -104,6 +104,8 @@ def give(consumer, capsule, about):
 
 asked = []
 
+threads = threading.active_count
+
 def device(array):
     return tuple(map(int, array.__dlpack_device__())) if hasattr(array, "__dlpack_device__") else None
 

@@ -33,6 +33,8 @@ const IMPORTS_NOTHING = { imports: [], import: (port: unknown) => port, wait() {
 export interface PolledWork extends Pick<ForeignWork, "api" | "error" | "name" | "fn" | "begin"> {
   /** Is asked until it returns true. */
   isOver(): boolean;
+  /** Called before this thread blocks. @throws {AccessError} where that could never end. */
+  readonly assertEnds?: (() => void) | undefined;
 }
 
 /** Such work as a fence. */
@@ -67,7 +69,9 @@ class Polled implements ForeignWork {
   }
 
   block(): void {
-    if (!this.isOver()) (this.#pause ??= blockingPause(this.name))();
+    if (this.isOver()) return;
+    this.#work.assertEnds?.();
+    (this.#pause ??= blockingPause(this.name))();
   }
 
   wait(): Promise<void> {

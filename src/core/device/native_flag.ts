@@ -46,9 +46,14 @@ export interface NativeFlagOptions {
   readonly byteLength?: number;
   /** What it stands for, in messages: `"the release of an AVFrame"`. */
   readonly name?: string;
+  /** Called before this thread blocks on it: throws an {@link AccessError} where no call would ever come then. */
+  readonly assertEnds?: () => void;
 }
 
-const OPTIONS: Names<NativeFlagOptions> = { by: true, count: true, byteLength: true, name: true };
+const OPTIONS: Names<NativeFlagOptions> = {
+  ...{ by: true, count: true, byteLength: true, name: true },
+  assertEnds: true,
+};
 
 /** What a flag waits for. C may still call it when the flag is gone, so it reaches no flag. */
 class Signal implements PolledWork {
@@ -58,6 +63,7 @@ class Signal implements PolledWork {
   readonly count: number;
   readonly memory: CallbackMemory;
   readonly byteLength: number;
+  readonly assertEnds: (() => void) | undefined;
   /** Why no call comes. */
   withdrawn: InteropError | undefined;
   #calls = 0;
@@ -65,8 +71,9 @@ class Signal implements PolledWork {
   #fence: Fence | undefined;
   #isFreed = false;
 
-  constructor(name: string, by: CallbackName, count: number, byteLength = STRUCT) {
+  constructor(name: string, by: CallbackName, count: number, byteLength = STRUCT, assertEnds?: () => void) {
     [this.name, this.by, this.count, this.byteLength] = [name, by, count, byteLength];
+    this.assertEnds = assertEnds;
     this.memory = takeCallbackMemory(byteLength);
     try {
       CALLBACKS[by].prepare(this.memory);
@@ -208,14 +215,17 @@ export class NativeFlag extends Printed implements Disposable {
    */
   constructor(options: NativeFlagOptions = {}) {
     super();
-    const { by = "sem_post", count, byteLength, name = "a native flag" } = optionsIn(options, OPTIONS);
+    const { by = "sem_post", count, byteLength, name = "a native flag", assertEnds } = optionsIn(options, OPTIONS);
     checks.nameIn(by, CALLBACKS, "by");
     checks.assertText(name, "name");
+    if (assertEnds !== undefined && typeof assertEnds !== "function") {
+      throw checks.wrongKind("assertEnds", "a function", assertEnds);
+    }
     const { takesStruct } = CALLBACKS[by];
     assertRange(count, "count", MOST_CALLS, takesStruct && "sigemptyset is called once.");
     assertRange(byteLength, "byteLength", LONGEST, !takesStruct && "sem_post has a semaphore of its own.");
     this.callback = callbackAddress(by);
-    const signal = this.#signal = new Signal(name, by, count ?? 1, byteLength);
+    const signal = this.#signal = new Signal(name, by, count ?? 1, byteLength, assertEnds);
     this.resource = new Resource({ name, undo: endOf(signal) });
     this.#registration = registerLater(this, this.resource);
   }

@@ -43,6 +43,8 @@ export class Grant {
   remedy: string | undefined;
   /** @internal True for bytes that a program attached, and may have an owner for. */
   isAttached = false;
+  /** True while code that samepage does not run has the bytes by it. @see {@link loanOf} */
+  isForeign = false;
   /** @internal The buffers that its tensor has handed out, while there are any. */
   shown: Shown | undefined;
   /** Its lends, from the first on. Facets (the peers of an allocation, the planes of a frame) share one list. */
@@ -81,6 +83,19 @@ export class Grant {
   /** The grant of a tensor that owns its bytes. Its lends are judged together with those of its peers. */
   static root(allocation: Allocation, start: number, end: number, access: Access, holder: string): Grant {
     return new Grant(allocation, start, end, access, holder, undefined, allocation.lends, allocation.roots);
+  }
+
+  /**
+   * The loan by which other code has these bytes and may use them so. What comes back from there borrows beside it: the
+   * loan cannot end before that does.
+   */
+  static loanOf({ lends }: Allocation, start: number, end: number, access: Access): Grant | undefined {
+    return lends.size === 0 ? undefined : loanIn(lends, start, end, access);
+  }
+
+  /** The grant of who has the bytes from the borrower of this one: its lender's, and judged by nobody but that. */
+  beside(access: Access, start: number, end: number, holder: string): Grant {
+    return new Grant(this.allocation, start, end, access, holder, undefined, undefined, this.#siblings);
   }
 
   /** A part of the same grant. The lends of a frame's plane are judged together with the frame's. */
@@ -220,7 +235,7 @@ export class Grant {
    */
   coverBy(newer: Grant): void {
     if (writes(this.access) && !writes(newer.access)) return;
-    if (newer.parent === this.parent && newer.start <= this.start && this.end <= newer.end) this.#leave();
+    if (newer.#siblings === this.#siblings && newer.start <= this.start && this.end <= newer.end) this.#leave();
   }
 
   #leave(): void {
@@ -238,6 +253,13 @@ export class Grant {
   #noteWork(): void {
     if (this.resource?.work.line !== undefined) this.beginWork();
     for (const facet of this.#facets) facet.#noteWork();
+  }
+
+  /** @internal Among what it lends, or itself. */
+  loanWithin(start: number, end: number, access: Access): Grant | undefined {
+    if (this.start > start || this.end < end || !covers(this.access, access)) return undefined;
+    const inner = this.#lends === undefined ? undefined : loanIn(this.#lends, start, end, access);
+    return inner ?? (this.isForeign ? this : undefined);
   }
 
   get #origin(): Grant {
@@ -260,4 +282,13 @@ export class Grant {
       { api: "core", hint },
     );
   }
+}
+
+function loanIn(lends: Ranges<Grant>, start: number, end: number, access: Access): Grant | undefined {
+  let found: Grant | undefined;
+  lends.some(start, end, "all", (lent) => {
+    found = lent.loanWithin(start, end, access) ?? found; // what came back of a loan, and was lent on, lies behind it
+    return false;
+  });
+  return found;
 }
