@@ -119,7 +119,8 @@ test("both see what the other writes, in one place", ["numpy"], () => {
 test("fromArray() of an array over a tensor of ours borrows beside it, and may write", ["numpy"], async () => {
   const python = Python.open();
   const owned = host.allocate({ shape: [4], dtype: "f32" });
-  const attached = take(made("import numpy; numpy.zeros(4, 'f4')"));
+  using theirs = made("import numpy; numpy.zeros(4, 'f4')");
+  const attached = take(theirs);
   for (const tensor of [owned, attached]) {
     const array = python.toArray(tensor, "numpy");
     const back = take(array) as HostTensor<"f32">;
