@@ -51,6 +51,8 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "ffmpeg_clip",
     "gstreamer",
     "gstreamer_pipeline",
+    "onnxruntime",
+    "openvino",
     "python",
   ],
   cuda: [

@@ -1,12 +1,14 @@
-// Installs what the demo, the tests or the bench need: `deno task setup [demo|test|guest|bench|intel]`, `test` when left out.
+// Installs what the demo, the tests or the bench need: `deno task setup [demo|test|guest|bench|inference|intel]`, `test`
+// when left out.
 //
 // Most of it comes through apt: it asks dpkg what is missing, says what it is about to install, and never removes a
 // package. CUDA's headers and libraries come through pip, into the folder .cuda of this checkout, and Intel's OpenCL for
 // CPUs, a third platform for the tests and too large for every machine, into .intel. FFmpeg's headers are downloaded
-// through apt and unpacked into .ffmpeg, beside FFmpeg 8 as PyPI and npm have it; so are GStreamer's into .gstreamer, Python's into .python beside NumPy, DLPack's come through pip into .dlpack, and
-// the kernel and the drivers of the tests' guest into .guest. Where it can not install (no root, no apt, no network) it says so and exits 0: the demo
-// then runs on the host, and the tests count what they skip. Only in CI is that an error, for there a machine without
-// OpenCL must not look like a green run.
+// through apt and unpacked into .ffmpeg, beside FFmpeg 8 as PyPI and npm have it; so are GStreamer's into .gstreamer,
+// Python's into .python beside NumPy, and the kernel and the drivers of the tests' guest into .guest. DLPack's come
+// through pip into .dlpack, and runtimes of models into .inference. Where it can not install (no root, no apt, no network)
+// it says so and exits 0: the demo then runs on the host, and the tests count what they skip. Only in CI is that an error,
+// for there a machine without OpenCL must not look like a green run.
 
 import { installPackages } from "./setup/apt.ts";
 import { unpackDevPackages } from "./setup/dev_packages.ts";
@@ -14,13 +16,28 @@ import { unpackHeaders } from "./setup/headers.ts";
 import { unpackKernel } from "./setup/kernel.ts";
 import { unpackEgl, unpackLavapipe } from "./setup/mesa.ts";
 import { installNodeAv } from "./setup/node_av.ts";
+import { unpackOnnxRuntimeHeader } from "./setup/onnxruntime.ts";
 import { PACKAGES, PIP } from "./setup/packages.ts";
 import { NEEDS, type Purpose } from "./setup/purpose.ts";
 import { unpackVaDriver } from "./setup/va.ts";
-import { ARROW, CUDA, DLPACK, FFMPEG_8, hasPip, hasWheels, INTEL, NUMPY, unpack, type Wheels } from "./setup/wheels.ts";
+import {
+  ARROW,
+  CUDA,
+  DLPACK,
+  FFMPEG_8,
+  hasPip,
+  hasWheels,
+  INTEL,
+  NUMPY,
+  ONNX_RUNTIME,
+  OPENVINO,
+  unpack,
+  type Wheels,
+} from "./setup/wheels.ts";
 
 const WHEELS: { readonly [purpose in Purpose]?: readonly Wheels[] } = {
-  test: [CUDA, DLPACK, FFMPEG_8, ARROW, NUMPY],
+  test: [CUDA, DLPACK, FFMPEG_8, ARROW, NUMPY, ONNX_RUNTIME, OPENVINO],
+  inference: [ONNX_RUNTIME, OPENVINO],
   intel: [INTEL],
 };
 
@@ -48,7 +65,7 @@ async function setup(purpose: Purpose): Promise<string[]> {
 
 /** One after the other: apt does not run twice at a time. */
 async function allHeaders(title: string): Promise<(string | undefined)[]> {
-  return [await unpackHeaders(title), await unpackDevPackages(title)];
+  return [await unpackHeaders(title), await unpackDevPackages(title), await unpackOnnxRuntimeHeader(title)];
 }
 
 const purpose = Deno.args[0] ?? "test";

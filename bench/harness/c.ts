@@ -70,6 +70,22 @@ const GSTREAMER: Toolchain = {
   ],
 };
 
+/** It opens the library that it is given: the wheel's has another name than its soname. */
+const ONNX_RUNTIME: Toolchain = {
+  ...C,
+  options: ["-isystem", fromFileUrl(new URL("../../.inference/onnxruntime_include", import.meta.url))],
+  libraries: ["-ldl"],
+};
+
+/** Where the wheel has its library, by whose own name it is linked, and its headers. */
+const OPENVINO_WHEEL = fromFileUrl(new URL("../../.inference/openvino/openvino", import.meta.url));
+
+const OPENVINO: Toolchain = {
+  ...C,
+  options: ["-isystem", `${OPENVINO_WHEEL}/include`],
+  libraries: [`-L${OPENVINO_WHEEL}/libs`, `-Wl,-rpath,${OPENVINO_WHEEL}/libs`, "-l:libopenvino_c.so.2641"],
+};
+
 /** The programs, by name. */
 const PROGRAMS = {
   allocate: C,
@@ -89,6 +105,8 @@ const PROGRAMS = {
   external_ring: VULKAN,
   gstreamer: GSTREAMER,
   map: C,
+  onnxruntime: ONNX_RUNTIME,
+  openvino: OPENVINO,
   wait: C,
   opencv_blur: CPP,
   opencv_call: CPP,
@@ -128,6 +146,16 @@ export function vaapiC(args: string[], operation: string, name = "C"): Way {
 /** An operation of ffmpeg.c. */
 export function ffmpegC(operation: string, name = "C"): Way {
   return compiled(name, "ffmpeg", () => ({ path: join(BUILT, "ffmpeg"), args: [] }), operation);
+}
+
+/** An operation of onnxruntime.c, which is started with these arguments. */
+export function onnxRuntimeC(args: string[], operation: string, name = "C"): Way {
+  return compiled(name, "onnxruntime", () => ({ path: join(BUILT, "onnxruntime"), args }), operation);
+}
+
+/** An operation of openvino.c on a model. */
+export function openvinoC(model: string, operation: string, name = "C"): Way {
+  return compiled(name, "openvino", () => ({ path: join(BUILT, "openvino"), args: [model] }), operation);
 }
 
 /** How external_ring.c is started on so many GPUs; its kernels were compiled once. */

@@ -21,6 +21,11 @@ export interface Library {
   readonly cxx?: Cxx;
   /** Whether no library exports its functions: whoever has them is asked for their addresses, by name. */
   readonly byPointer?: true;
+  /**
+   * The struct of pointers to its functions, where a library hands those out as a table: `OrtApi`. The list is `byPointer`
+   * then, and names those fields among its structs which have the addresses.
+   */
+  readonly table?: string;
   /** The functions, in the order in which they are written; a plain name where nothing more has to be said. */
   readonly functions: readonly (string | FunctionEntry)[];
   /** The constants. One that matches several groups belongs to the first; error codes belong to none. */
@@ -39,7 +44,7 @@ export interface Library {
   readonly layoutsOnly?: true;
   /**
    * The C structs that functions take by value, as they write the type: `struct cudaExtent`. Each crosses as Deno's
-   * `{ struct: … }`, out of a JavaScript buffer. They hold numbers, and arrays of numbers.
+   * `{ struct: … }`, out of a JavaScript buffer. They hold numbers, arrays of numbers, and pointers.
    */
   readonly byValue?: readonly string[];
   /**

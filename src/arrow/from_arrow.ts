@@ -11,6 +11,7 @@ import { allOrNothing, newUndo, type Undo, undoAll } from "../core/life/undo.ts"
 import { type Access, accessOf } from "../core/memory/access.ts";
 import { copyOf, probeObject } from "../core/native/foreign_addresses.ts";
 import { viewAt } from "../core/native/pin.ts";
+import { givesBack } from "../core/tensors/adopt.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { checks, DEVICES, NO_NUMBER } from "./formats.ts";
@@ -78,9 +79,9 @@ export function fromArrow(schema: bigint, array: bigint, options: FromArrowOptio
     const tensors = read.columns.map(({ address, layout }) => {
       const tensor = arrays.attach({ handle: address, byteOffset: 0, memory }, layout, {
         access: wanted,
-        owner: drop,
         ...work,
       });
+      givesBack(tensor, drop);
       undo.push(() => tensor[Symbol.dispose]());
       return tensor;
     });
@@ -94,7 +95,7 @@ export function fromArrow(schema: bigint, array: bigint, options: FromArrowOptio
 
 const THE_CPU = { device_type: ARROW_DEVICE_CPU, device_id: NO_NUMBER, sync_event: NULL };
 
-/** Releases the structs when it was called so many times. It is apart: the owner of a tensor must not reach it. */
+/** Releases the structs when it was called so many times. It is apart: what a tensor's end calls must not reach it. */
 function dropping(structs: Undo, holds: number): () => void {
   let held = holds;
   return () => void (--held === 0 && undoAll(structs, "releasing an Arrow array"));
@@ -140,8 +141,10 @@ function deviceIn(
       return { arrays, memory };
     }
   }
-  const which = api === "host" ? "of the host" : `of ${api}'s device ${device_id}`;
-  throw checks.wrong("contexts", `the array is memory ${which}, and no context is.`, "Pass that context.");
+  const [which, hint] = api === "host"
+    ? ["the host", "Pass host among them."]
+    : [`${api}'s device ${device_id}`, `Pass an open context of ${api} on that device.`];
+  throw checks.wrong("contexts", `the array lies in memory of ${which}, and none of them is for that.`, hint);
 }
 
 function tableOf(columns: readonly ReadColumn[]): TableInfo {

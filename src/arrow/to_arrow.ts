@@ -130,6 +130,7 @@ function rootOf(given: Tensor | Frame, addresses: readonly bigint[], as: "list" 
   if (!Array.isArray(all) || all.length !== planes.length || all.some((name) => typeof name !== "string")) {
     throw checks.wrong("names", `expected ${planes.length} strings, one for each column.`);
   }
+  all.forEach((name, i) => checks.assertText(name, names === undefined ? `info.columns[${i}].name` : `names[${i}]`));
   const children = planes.map((plane, i) => nodeOf(plane, addresses[i], all[i], as));
   const other = children.find(({ length }) => length !== children[0].length);
   if (other === undefined) {
@@ -206,22 +207,35 @@ function childrenIn(draft: Draft, of: readonly number[], release: Address): Reco
 
 /** What {@link toArrow} returns: two structs that a consumer may take, until they are disposed. */
 export class ArrowExport extends Printed implements Disposable {
-  /** The address of the `ArrowSchema`. */
-  readonly schema: Address;
-  /** The address of the `ArrowArray`, and of the `ArrowDeviceArray` that begins with it. */
-  readonly array: Address;
   /** Arrow's number of the kind of device: 1 is the CPU, 2 CUDA. */
   readonly deviceType: number;
   /** Its end of life. */
   readonly resource: Resource;
+  readonly #structs: Pick<OwnedStructs, "schema" | "array">;
   readonly #registration: Registration;
 
   /** Takes the structs over. */
   constructor({ schema, array }: OwnedStructs, deviceType: number, name: string, undo: Undo) {
     super();
-    [this.schema, this.array, this.deviceType] = [schema, array, deviceType];
+    this.#structs = { schema, array };
+    this.deviceType = deviceType;
     this.resource = new Resource({ name, undo });
     this.#registration = registerLater(this, this.resource);
+  }
+
+  /** The address of the `ArrowSchema`. @throws {DisposedError} once it was disposed: another export may lie there. */
+  get schema(): Address {
+    this.resource.assertLive();
+    return this.#structs.schema;
+  }
+
+  /**
+   * The address of the `ArrowArray`, and of the `ArrowDeviceArray` that begins with it.
+   * @throws {DisposedError} once it was disposed: another export may lie there.
+   */
+  get array(): Address {
+    this.resource.assertLive();
+    return this.#structs.array;
   }
 
   /** What it is. */

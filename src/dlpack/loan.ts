@@ -6,7 +6,7 @@ import {
   writeDLManagedTensor,
   writeDLManagedTensorVersioned,
 } from "../../ffi/dlpack/structs.ts";
-import { type Names, optionsIn } from "../core/argument.ts";
+import { literal, type Names, optionsIn } from "../core/argument.ts";
 import type { ArrayPlace, ArrayStream } from "../core/contract.ts";
 import { Fence } from "../core/device/fence.ts";
 import { NativeFlag } from "../core/device/native_flag.ts";
@@ -80,6 +80,8 @@ export class DLPackLoan extends Printed implements Disposable {
   readonly #flag: NativeFlag;
   readonly #address: Address;
   readonly #registration: Registration;
+  /** Kept for as long as the loan can be handed over: it would end with its tensor. */
+  #tensor: Tensor | undefined;
 
   /** Made by {@link toDLPack}. */
   constructor(lending: Lending) {
@@ -94,6 +96,7 @@ export class DLPackLoan extends Printed implements Disposable {
     this.resource = loanOf(lending, name, this.#flag);
     grant.revokeConflicting(access);
     this.#registration = registerLater(this, this.resource);
+    this.#tensor = lending.tensor;
   }
 
   /** The address of the struct. Hand it over by {@link handOver}. @throws {DisposedError} once it was handed over. */
@@ -115,7 +118,7 @@ export class DLPackLoan extends Printed implements Disposable {
    */
   handOver(): Address {
     this.resource.assertLive();
-    unregister(this.#registration);
+    this.#release();
     this.resource.returnAfter(this.#flag.fence());
     this.resource.ending = "handed over";
     for (const grant of this.resource.grants) grant.isForeign = true;
@@ -130,8 +133,13 @@ export class DLPackLoan extends Printed implements Disposable {
   /** Gives the bytes back, if they were not handed over. Else it does nothing: the consumer's deleter ends the loan. */
   [Symbol.dispose](): void {
     if (!this.resource.isLive) return;
-    unregister(this.#registration);
+    this.#release();
     this.resource.dispose();
+  }
+
+  #release(): void {
+    unregister(this.#registration);
+    this.#tensor = undefined;
   }
 }
 
@@ -199,7 +207,7 @@ function placeOf(tensor: Tensor): DevicePlace {
 function orderOf({ target: { context } }: Tensor, given: ToDLPackOptions["stream"]): Order {
   if (given === undefined) return "host";
   const number = typeof given === "number" && Number.isSafeInteger(given) ? BigInt(given) : given;
-  if (typeof number !== "bigint") throw checks.wrongKind("stream", "a whole number", given);
+  if (typeof number !== "bigint") throw checks.wrong("stream", `expected a whole number, got ${literal(given)}.`);
   if (number === -1n) return "none";
   const stream = context.arrays?.stream;
   if (stream === undefined) throw checks.wrong("stream", `${context.name} has no streams.`, "Leave it out.");

@@ -16,6 +16,7 @@ import { type Access, accessOf, writes } from "../core/memory/access.ts";
 import { callAt } from "../core/native/callbacks.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
 import { libc } from "../core/native/libc.ts";
+import { givesBack } from "../core/tensors/adopt.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { assertVersion, checks, DEVICES, elementsOf, MOST_DIMENSIONS } from "./types.ts";
 
@@ -78,27 +79,20 @@ export function fromDLPack(address: bigint, options: FromDLPackOptions): Tensor 
   }
   if (deleter !== NULL && !deleters.has(deleter)) probeObject(deleter, 1, "dlpack", "deleter");
   const place = { handle: data, byteOffset: Number(byte_offset), memory };
-  const taken = new Taken(at, deleter);
-  const tensor = arrays.attach(place, init, { access, owner: taken.owner, ...(after === undefined ? {} : { after }) });
-  taken.isTaken = true;
+  const tensor = arrays.attach(place, init, { access, ...(after === undefined ? {} : { after }) });
+  if (deleter !== NULL) givesBack(tensor, deletion(deleter, at));
   return tensor;
 }
 
 /** Those that were called: each producer has one, and no library of theirs is unloaded. */
 const deleters = new Set<Address>();
 
-/** A producer's struct, which is ours once it is taken. */
-class Taken {
-  isTaken = false;
-  readonly owner: () => void;
-
-  constructor(address: Address, deleter: Address) {
-    this.owner = () => {
-      if (!this.isTaken || deleter === NULL) return;
-      callAt(deleter, address);
-      deleters.add(deleter);
-    };
-  }
+/** Apart from what attaches the tensor, which the function must not reach. */
+function deletion(deleter: Address, struct: Address): () => void {
+  return () => {
+    callAt(deleter, struct);
+    deleters.add(deleter);
+  };
 }
 
 function readOnly(): AccessError {

@@ -1,5 +1,5 @@
 import * as dl from "../../ffi/dlpack/constants.ts";
-import { shown } from "../core/argument.ts";
+import { literal } from "../core/argument.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import type { ArrayPlace } from "../core/contract.ts";
 import { Checks } from "../core/checks.ts";
@@ -11,7 +11,7 @@ export const MOST_DIMENSIONS = 32;
 
 /** The major version of a struct. */
 export function assertVersion(version: unknown): asserts version is 0 | 1 {
-  if (version !== 0 && version !== 1) throw checks.wrong("version", `expected 0 or 1, got ${shown(version)}.`);
+  if (version !== 0 && version !== 1) throw checks.wrong("version", `expected 0 or 1, got ${literal(version)}.`);
 }
 
 /** An element type of DLPack: its code, and the bits of one lane. */

@@ -13,8 +13,10 @@ import { FFMPEG } from "./ffmpeg/mod.ts";
 import { GSTREAMER } from "./gstreamer/mod.ts";
 import { PYTHON } from "./python/mod.ts";
 import { HOST } from "./host/mod.ts";
+import { ONNX_RUNTIME } from "./onnxruntime/mod.ts";
 import { OPENCL } from "./opencl/mod.ts";
 import { OPENCV } from "./opencv/mod.ts";
+import { OPENVINO } from "./openvino/mod.ts";
 import { VAAPI } from "./vaapi/mod.ts";
 import { VULKAN } from "./vulkan/mod.ts";
 
@@ -30,6 +32,8 @@ const APIS: readonly ApiExaminer[] = [
   VAAPI,
   FFMPEG,
   GSTREAMER,
+  ONNX_RUNTIME,
+  OPENVINO,
   PYTHON,
 ];
 

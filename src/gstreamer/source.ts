@@ -78,7 +78,7 @@ export class Source implements UnderlyingSink<Frame> {
     await playback.begin();
     await frame.finished();
     while (this.#isFull()) await playback.calls.run(() => new Promise((resolve) => void setTimeout(resolve, EVERY_MS)));
-    const buffer = this.#keep.lend(frame, referrerOf(frame), (lent) => lend(this.#context, lent));
+    const buffer = this.#keep.lend(frame, referrerOf(this.#context, frame), (lent) => lend(this.#context, lent));
     try {
       this.#setTime(frame.info, buffer);
       if (!haveSameCaps(frame.info, this.#info)) this.#negotiate(this.#info = frame.info);
@@ -156,9 +156,15 @@ function lengthOf(info: FrameInfo): bigint | undefined {
   return frameRate && nanoseconds(1n, { timeBase: [frameRate[1], frameRate[0]] }, 0n);
 }
 
-/** Of a frame of GStreamer's own memory the program may let go at once: it is held by a reference. */
-function referrerOf({ rawHandle }: Frame): ((undo: Undo) => void) | undefined {
-  if (rawHandle === undefined) return undefined;
+/**
+ * Takes a reference to a frame of GStreamer's own memory, which the program may then dispose at once. A frame of another
+ * API has a handle that is no GstBuffer.
+ */
+function referrerOf(
+  context: GStreamerContext,
+  { rawHandle, target }: Frame,
+): ((undo: Undo) => void) | undefined {
+  if (rawHandle === undefined || target.context !== context) return undefined;
   return (undo) => {
     gst().gst_mini_object_ref(rawHandle as Address);
     undo.push(() => unreference(rawHandle as Address));

@@ -218,10 +218,10 @@ export class Python extends Printed {
    * @example
    * ```ts
    * import { host } from "@samepage/interop";
-   * import { Python } from "@samepage/interop/python";
+   * import { Python, type PythonObject } from "@samepage/interop/python";
    *
    * const python = Python.open();
-   * using array = python.run("import array; array.array('f', [1, 2, 3])");
+   * using array = python.run<PythonObject>("import array; array.array('f', [1, 2, 3])");
    * using tensor = python.fromArray(array, { contexts: [host] });
    * console.log(tensor.dtype, tensor.shape); // f32 [ 3 ]
    * ```

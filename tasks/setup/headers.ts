@@ -64,16 +64,16 @@ async function unpackRelease(title: string, release: Release): Promise<string | 
   }
 }
 
-/** Downloads packages and unpacks them. Returns the folder of their headers. */
-async function packagesOf(names: readonly string[], suite: string | undefined, folder: string): Promise<string> {
+/** Downloads packages and unpacks them. Returns the one folder of their headers. */
+export async function packagesOf(names: readonly string[], suite: string | undefined, folder: string): Promise<string> {
   if (suite === undefined) await capture("apt-get", ["update", "-qq"]); // apt-get download says what is missing
   const options = suite === undefined ? ["-qq", "-o", "APT::Sandbox::User=root"] : await aptIn(`${folder}/apt`, suite);
   await run(["apt-get", ...options, "download", ...names], folder);
   for await (const { name } of Deno.readDir(folder)) {
     if (name.endsWith(".deb")) await run(["dpkg-deb", "-x", name, "unpacked"], folder);
   }
-  const [{ name: processor }] = await Array.fromAsync(Deno.readDir(`${folder}/unpacked/usr/include`));
-  return `${folder}/unpacked/usr/include/${processor}`;
+  const [{ name }] = await Array.fromAsync(Deno.readDir(`${folder}/unpacked/usr/include`));
+  return `${folder}/unpacked/usr/include/${name}`;
 }
 
 /** The same of FFmpeg's sources, with the one header that its configuration writes. */

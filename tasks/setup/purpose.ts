@@ -4,6 +4,7 @@ export const NEEDS = {
   test: "the tests need",
   bench: "the bench needs",
   guest: "the guest of the tests needs",
+  inference: "the examples of inference need",
   intel: "the tests on Intel's OpenCL need",
 } as const;
 

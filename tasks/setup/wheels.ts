@@ -38,6 +38,21 @@ export const FFMPEG_8: Wheels = {
   wheels: [{ name: "av", version: "18.1.0", why: "FFmpeg 8.1: av.libs/libavutil" }],
 };
 
+/** ONNX Runtime, whole, and a package whose models the tests run: 43 MB to download. */
+export const ONNX_RUNTIME: Wheels = {
+  folder: folderOf(".inference/onnxruntime"),
+  wheels: [
+    { name: "onnxruntime", version: "1.32.0", why: "ONNX Runtime: onnxruntime/capi/libonnxruntime.so" },
+    { name: "rapidocr-onnxruntime", version: "1.4.4", why: "a model that finds text in photographs" },
+  ],
+};
+
+/** OpenVINO, whole, with its C headers: 59 MB to download. */
+export const OPENVINO: Wheels = {
+  folder: folderOf(".inference/openvino"),
+  wheels: [{ name: "openvino", version: "2026.4.1", why: "OpenVINO: openvino/libs/libopenvino_c.so, and its headers" }],
+};
+
 /** Apache Arrow, its C++ and its Python: 55 MB to download, 170 MB on the disk. */
 export const ARROW: Wheels = {
   folder: folderOf(".arrow"),

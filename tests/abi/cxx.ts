@@ -30,7 +30,9 @@ export async function headers(...names: readonly string[]): Promise<string> {
 
 /** That a function is as its row says, by the compiler's deduction of its type. */
 export function signatureAssertion({ name, entry, symbol }: Listed): Assertion {
-  const natives = [symbol.result, ...symbol.parameters].map((type) => String(type).replace("size", "64").toUpperCase());
+  const natives = [symbol.result, ...symbol.parameters].map((type) =>
+    `FFI_${String(type).replace("size", "64").toUpperCase()}`
+  );
   const { type, parameters, isConstructor, isDestructor } = parts(entry);
   const ofRow = (signature: string) => `is(${signature}, {${natives.join(", ")}})`;
   if (isConstructor || isDestructor) {

@@ -13,6 +13,12 @@ typedef struct {
   float weight;
   void (*on_close)(Widget);
 } Record;
+struct table {
+  int version;
+  enum status (*paint)(Widget widget, void *pixels, void (*done)(Widget, void *));
+  const char *( * title)(Widget);
+  void (*close)(Widget input);
+};
 struct flags { int on : 1; };
 struct matrix { int cells[4]; };
 typedef struct { char bytes[16]; } Stamp;

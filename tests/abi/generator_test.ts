@@ -71,6 +71,28 @@ abiTest(
   },
 );
 
+abiTest(
+  "functions that a struct points to are read with the names of their parameters, and where they lie",
+  async () => {
+    const library = fixture({
+      byPointer: true,
+      table: "table",
+      functions: [{ name: "paint", address: ["pixels"] }, "title", "close"],
+      structs: [{ type: "struct table", fields: ["paint", "close"] }],
+    });
+    const methods = (await lines(library, "functions.ts", "):")).filter((line) => !line.startsWith("/**"));
+    assertEquals(methods, [
+      "paint(widget: Widget, pixels: Address, done: Address): number;",
+      "title(arg0: Widget): Address;",
+      "close(input: Widget): void;",
+    ]);
+    assertEquals(await lines(library, "structs.ts", "{ offset:"), [
+      'paint: { offset: 8, type: "u64" },',
+      'close: { offset: 24, type: "u64" },',
+    ]);
+  },
+);
+
 abiTest("a constant is a number or a bigint by the size of its C type", async () => {
   const library = fixture({
     constants: [
@@ -204,6 +226,8 @@ const refusals: [string, Partial<Library>, string][] = [
   ["an array as a field", drawing("name"), "struct drawing.name is no number and no pointer"],
   ["a struct as a field", drawing("at"), "struct drawing.at is no number and no pointer"],
   ["struct widget", { structs: ["struct widget"] }, "no header declares the fields of struct widget"],
+  ["a table that there is not", { table: "widget" }, "no header declares the fields of struct widget"],
+  ["a function that its table lacks", { table: "table", functions: ["version"] }, "no header declares version"],
 ];
 
 for (const [what, parts, message] of refusals) {

@@ -1,22 +1,37 @@
 // Compares a C function's type with what a symbol table says of it, in C++14 and without any header.
 
-enum Native { VOID, BUFFER, U8, I8, U16, I16, U32, I32, U64, I64, F32, F64, STRUCT };
+// With a prefix: OpenVINO's headers have enumerators of the plain names.
+enum Native {
+  FFI_VOID,
+  FFI_BUFFER,
+  FFI_U8,
+  FFI_I8,
+  FFI_U16,
+  FFI_I16,
+  FFI_U32,
+  FFI_I32,
+  FFI_U64,
+  FFI_I64,
+  FFI_F32,
+  FFI_F64,
+  FFI_STRUCT
+};
 
 template <class T, class = void> struct Fits {
   static constexpr bool fractional = (T)0.5 != (T)0;
   static constexpr bool negative = (T)-1 < (T)0;
   static constexpr bool as(Native native) {
-    return native == (sizeof(T) == 1   ? (negative ? I8 : U8)
-                      : sizeof(T) == 2 ? (negative ? I16 : U16)
-                      : sizeof(T) == 4 ? (fractional ? F32 : negative ? I32 : U32)
-                                       : (fractional ? F64 : negative ? I64 : U64));
+    return native == (sizeof(T) == 1   ? (negative ? FFI_I8 : FFI_U8)
+                      : sizeof(T) == 2 ? (negative ? FFI_I16 : FFI_U16)
+                      : sizeof(T) == 4 ? (fractional ? FFI_F32 : negative ? FFI_I32 : FFI_U32)
+                                       : (fractional ? FFI_F64 : negative ? FFI_I64 : FFI_U64));
   }
 };
 template <class T> struct Fits<T *> {
-  static constexpr bool as(Native native) { return native == BUFFER || native == U64; }
+  static constexpr bool as(Native native) { return native == FFI_BUFFER || native == FFI_U64; }
 };
 template <> struct Fits<void> {
-  static constexpr bool as(Native native) { return native == VOID; }
+  static constexpr bool as(Native native) { return native == FFI_VOID; }
 };
 
 // Whether the result and the named parameters are as the first entries of `table` say.
@@ -33,10 +48,10 @@ template <class R, class... A, unsigned long N> constexpr bool is(R (*)(A...), c
   return N == sizeof...(A) + 1 && begins<R, A...>(table);
 }
 
-// What follows a variadic function's named parameters has to be an integer or a pointer.
+// What follows a variadic function's named parameters, if anything does, has to be an integer or a pointer.
 template <class R, class... A, unsigned long N> constexpr bool is(R (*)(A..., ...), const Native (&table)[N]) {
-  if (N <= sizeof...(A) + 1 || !begins<R, A...>(table)) return false;
+  if (N < sizeof...(A) + 1 || !begins<R, A...>(table)) return false;
   for (unsigned long i = sizeof...(A) + 1; i < N; i++)
-    if (table[i] != BUFFER && (table[i] < U32 || table[i] > I64)) return false;
+    if (table[i] != FFI_BUFFER && (table[i] < FFI_U32 || table[i] > FFI_I64)) return false;
   return true;
 }

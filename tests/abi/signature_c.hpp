@@ -7,12 +7,12 @@ template <> struct If<true> { using Then = void; };
 template <class T> struct Fits<T, typename If<__is_enum(T)>::Then> : Fits<__underlying_type(T)> {};
 
 template <class T> struct Fits<T, typename If<__is_class(T)>::Then> {
-  static constexpr bool as(Native native) { return native == STRUCT && __is_trivially_copyable(T); }
+  static constexpr bool as(Native native) { return native == FFI_STRUCT && __is_trivially_copyable(T); }
 };
 
 // A plain char is a byte.
 template <> struct Fits<char> {
-  static constexpr bool as(Native native) { return native == U8; }
+  static constexpr bool as(Native native) { return native == FFI_U8; }
 };
 
 // Initializes what `native` fits, and nothing else.
@@ -24,7 +24,7 @@ template <Native native> struct As {
 template <unsigned long N> constexpr unsigned long bytes(const Native (&natives)[N]) {
   unsigned long size = 0, align = 1;
   for (Native native : natives) {
-    unsigned long own = native <= I8 ? 1 : native <= I16 ? 2 : native <= I32 || native == F32 ? 4 : 8;
+    unsigned long own = native <= FFI_I8 ? 1 : native <= FFI_I16 ? 2 : native <= FFI_I32 || native == FFI_F32 ? 4 : 8;
     size = (size + own - 1) / own * own + own;
     align = own > align ? own : align;
   }

@@ -10,7 +10,7 @@ struct Fits<T, typename std::enable_if<std::is_enum<T>::value>::type> : Fits<typ
 // An object that is passed in one register: of one word, and nothing has to be done when it is copied or dies.
 template <class T> struct Fits<T, typename std::enable_if<std::is_class<T>::value>::type> {
   static constexpr bool as(Native native) {
-    return native == U64 && sizeof(T) == 8 && std::is_trivially_copyable<T>::value &&
+    return native == FFI_U64 && sizeof(T) == 8 && std::is_trivially_copyable<T>::value &&
            std::is_trivially_destructible<T>::value;
   }
 };

@@ -28,14 +28,16 @@ const FIXTURE: Library = {
 
 /** What signature.hpp calls a type of Deno's. */
 function native(type: Deno.NativeResultType): string {
-  return typeof type === "string" ? type.replace("size", "64").toUpperCase() : "STRUCT";
+  return typeof type === "string" ? `FFI_${type.replace("size", "64").toUpperCase()}` : "FFI_STRUCT";
 }
 
 /** Compares symbol tables with the prototypes of the headers, through C++'s own type deduction. */
 async function contradicted(library: Library, table: Table): Promise<string[][]> {
   const preamble = await headers("signature.hpp", "signature_c.hpp");
   const assertions = Object.entries(table).map(([name, symbol]): Assertion => {
-    const f = `&${symbol.name ?? name}`;
+    const f = library.table === undefined
+      ? `&${symbol.name ?? name}`
+      : `decltype(${library.table}::${symbol.name ?? name}){}`;
     const natives = [symbol.result, ...symbol.parameters].map(native);
     const structs = symbol.parameters.flatMap((type, i) => (
       typeof type === "string"

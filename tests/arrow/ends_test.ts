@@ -1,6 +1,6 @@
 /** Ends that nobody planned: what is forgotten, views that are moved away, and a Worker that is terminated. */
-import { assert, assertEquals } from "@std/assert";
-import { host, ledger } from "@samepage/interop";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { DisposedError, host, ledger } from "@samepage/interop";
 import { fromArrow, toArrow } from "@samepage/interop/arrow";
 import { collect } from "../gc.ts";
 import { warningsOf } from "../warnings.ts";
@@ -61,4 +61,27 @@ arrowTest("a Worker that is terminated leaves what a consumer has of it", async 
   assertEquals(theirs.is_released(to), 0);
   theirs.release_on_thread(to); // its machine code, its structs and its flag are still there
   assertEquals([theirs.is_released(to), ledger.alive], [1, alive]);
+});
+
+arrowTest(
+  "fromArrow() releases at the tensor's end, also beside others on the same bytes that wait for it",
+  () => {
+    const before = theirs.released_structs();
+    const { schema, array } = numbers("f", new Float32Array(3));
+    const first = fromArrow(schema.address, array.address, { contexts });
+    {
+      using arrow = toArrow(first);
+      fromArrow(arrow.schema, arrow.array, { contexts })[Symbol.dispose]();
+    }
+    first[Symbol.dispose]();
+    assertEquals(theirs.released_structs(), before + 2);
+  },
+);
+
+arrowTest("the addresses of an export end with it: another may lie there", () => {
+  using tensor = host.allocate({ shape: [4], dtype: "f32" });
+  const arrow = toArrow(tensor);
+  arrow[Symbol.dispose]();
+  assertThrows(() => arrow.schema, DisposedError, "was disposed");
+  assertThrows(() => arrow.array, DisposedError, "was disposed");
 });

@@ -286,6 +286,22 @@ arrowTest(
   },
 );
 
+arrowTest("fromArrow() refuses metadata of which a page in the middle cannot be read", () => {
+  const block = reservePages(4 * PAGE);
+  const [first, last] = [mapPages(block, PAGE), mapPages(block + BigInt(3 * PAGE) as typeof block, PAGE)];
+  try {
+    new DataView(bytesAt(first, PAGE, "test", []).buffer).setInt32(0, 1, true);
+    new DataView(bytesAt(first, PAGE, "test", []).buffer).setInt32(4, 3 * PAGE, true);
+    const one = lists();
+    one.schema.set({ metadata: first });
+    const fn = () => fromArrow(one.schema.address, one.array.address, { contexts: [host] });
+    assertThrows(fn, ArgumentError, "cannot be read");
+    assert(last > first);
+  } finally {
+    unmapPages(block, 4 * PAGE);
+  }
+});
+
 /** Pseudo-random numbers, the same in each run. */
 function random(seed: number) {
   let state = seed;

@@ -110,7 +110,7 @@ test("arrays of other devices, and events that cannot be read, are refused", (cu
     assertThrows(take, ArgumentError, message);
     assertEquals(theirs.is_released(made.array), 0, "it is still the caller's");
   };
-  refused(deviceArray(START, { id: 7n }), "of cuda's device 7, and no context is");
+  refused(deviceArray(START, { id: 7n }), "of cuda's device 7, and none of them is for that");
   refused(deviceArray(START, { type: dev.ARROW_DEVICE_CUDA + 8 }), "no memory here is of Arrow's device type 10");
   refused(deviceArray(START, { type: -1 }), "device type -1");
   refused(deviceArray(START, { event: 8n }), "cannot be read");

@@ -10,8 +10,10 @@ import { dmabufs } from "./dmabuf.ts";
 import { egls } from "./egl.ts";
 import { ffmpegs } from "./ffmpeg.ts";
 import { gstreamers } from "./gstreamer.ts";
+import { onnxRuntimes } from "./onnxruntime.ts";
 import { opencl } from "./opencl.ts";
 import { openclImages } from "./opencl_image.ts";
+import { openvinos } from "./openvino.ts";
 import { opencv } from "./opencv.ts";
 import type { Candidate, Subject } from "./subject.ts";
 import { svm } from "./svm.ts";
@@ -39,6 +41,8 @@ const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candid
   vaapi: () => vaapis(),
   ffmpeg: () => ffmpegs(),
   gstreamer: () => gstreamers(),
+  onnxruntime: () => onnxRuntimes(),
+  openvino: () => openvinos(),
 };
 
 /** The names of the APIs that have edges. */

@@ -135,6 +135,16 @@ Deno.test("a loan that is forgotten before it is handed over is reported, and en
   tensor.view();
 });
 
+Deno.test("a loan keeps its tensor until it is handed over", async () => {
+  const loan = (() => toDLPack(host.allocate(MATRIX), { access: "read" }))();
+  const warnings = await warningsOf(collect);
+  assertEquals(warnings, []);
+  const tensor = fromDLPack(loan.handOver(), { contexts: [host] });
+  await warningsOf(collect);
+  tensor[Symbol.dispose]();
+  assert(loan.isReleased);
+});
+
 Deno.test("readers share the bytes, and those that have released pile up nowhere", () => {
   using tensor = host.allocate(MATRIX);
   const loans = Array.from({ length: 10 }, () => toDLPack(tensor, { access: "read" }));

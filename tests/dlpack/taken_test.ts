@@ -120,3 +120,15 @@ Deno.test("fromDLPack() of bytes that are lent for writing says whose they are",
   using same = fromDLPack(loan.handOver(), HOST) as HostTensor;
   assertThrows(() => same.view(), AccessError, "on their way back from DLPack loan");
 });
+
+Deno.test("fromDLPack() calls the deleter at the tensor's end, also beside others on the same bytes that wait for it", () => {
+  const before = peer.deleted();
+  const first = fromDLPack(peer.produce(0n), HOST);
+  const loan = toDLPack(first, { access: "read" });
+  const second = fromDLPack(loan.handOver(), HOST);
+  second[Symbol.dispose]();
+  assert(loan.isReleased); // or the end of the first would wait for its own
+  assertEquals(peer.deleted(), before);
+  first[Symbol.dispose]();
+  assertEquals(peer.deleted(), before + 1);
+});

@@ -25,6 +25,8 @@ import { CUDA, CUDA_EGL, CUDART, NVRTC } from "./cuda_failures.ts";
 import { EGL_EXTENSIONS, EGL_FAILURES, GLES_EXTENSIONS, GLES_FAILURES } from "./egl_failures.ts";
 import { FFMPEG, FFMPEG_CODEC, FFMPEG_FORMAT } from "./ffmpeg_failures.ts";
 import * as gstreamer from "./gstreamer_failures.ts";
+import { ONNXRUNTIME, ONNXRUNTIME_API, ONNXRUNTIME_BASE } from "./onnxruntime_failures.ts";
+import { OPENVINO } from "./openvino_failures.ts";
 import { PYTHON } from "./python_failures.ts";
 import { VAAPI, VAAPI_DRM } from "./vaapi_failures.ts";
 import { VULKAN, VULKAN_EXTENSIONS } from "./vulkan_failures.ts";
@@ -317,12 +319,13 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   gstreamer_video: gstreamer.VIDEO,
   gstreamer_audio: gstreamer.AUDIO,
   gstreamer_allocators: gstreamer.ALLOCATORS,
-<<<<<<< HEAD
-  python: PYTHON,
-=======
+  onnxruntime: ONNXRUNTIME,
+  onnxruntime_base: ONNXRUNTIME_BASE,
+  onnxruntime_api: ONNXRUNTIME_API,
+  openvino: OPENVINO,
   gstreamer_gl: gstreamer.GL,
   gstreamer_va: gstreamer.VA,
->>>>>>> main
+  python: PYTHON,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

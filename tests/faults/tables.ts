@@ -30,6 +30,10 @@ import { SYMBOLS as GLES_EXTENSIONS } from "../../ffi/gles_extensions/symbols.ts
 import { SYMBOLS as LIBC } from "../../ffi/libc/symbols.ts";
 import { SYMBOLS as LIBC_CALLBACKS } from "../../ffi/libc_callbacks/symbols.ts";
 import { SYMBOLS as NVRTC } from "../../ffi/nvrtc/symbols.ts";
+import { SYMBOLS as ONNXRUNTIME } from "../../ffi/onnxruntime/symbols.ts";
+import { SYMBOLS as ONNXRUNTIME_API } from "../../ffi/onnxruntime_api/symbols.ts";
+import { SYMBOLS as ONNXRUNTIME_BASE } from "../../ffi/onnxruntime_base/symbols.ts";
+import { SYMBOLS as OPENVINO } from "../../ffi/openvino/symbols.ts";
 import { SYMBOLS as OPENCL } from "../../ffi/opencl/symbols.ts";
 import { SYMBOLS as OPENCL_EGL } from "../../ffi/opencl_egl/symbols.ts";
 import { SYMBOLS as OPENCL_EVENTS } from "../../ffi/opencl_events/symbols.ts";
@@ -76,12 +80,13 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   gstreamer_video: GSTREAMER_VIDEO,
   gstreamer_audio: GSTREAMER_AUDIO,
   gstreamer_allocators: GSTREAMER_ALLOCATORS,
-<<<<<<< HEAD
-  python: PYTHON,
-=======
+  onnxruntime: ONNXRUNTIME,
+  onnxruntime_base: ONNXRUNTIME_BASE,
+  onnxruntime_api: ONNXRUNTIME_API,
+  openvino: OPENVINO,
   gstreamer_gl: GSTREAMER_GL,
   gstreamer_va: GSTREAMER_VA,
->>>>>>> main
+  python: PYTHON,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import {
   ArgumentError,
-  type Frame,
+  Frame,
   type FrameInfo,
   host,
   type HostTensor,
@@ -264,6 +264,14 @@ withPipeline("a source that is never ended holds nothing up", THROUGH, async ({ 
   const writer = pipeline.source("in", GRAY).getWriter();
   using each = frame(1);
   await writer.write(each);
+});
+
+withPipeline("a frame of another API, whose handle is no GstBuffer, is refused", THROUGH, async ({ pipeline }) => {
+  using plane = host.allocate({ shape: [6, 20], dtype: "u8" });
+  using surface = Frame.of([plane], GRAY, undefined, 1n); // a VASurfaceID is such a number
+  const writer = pipeline.source("in", GRAY).getWriter();
+  writer.closed.catch(() => {});
+  await assertRejects(() => writer.write(surface), ArgumentError, "it belongs to host");
 });
 
 test("a frame of another pipeline is passed on, and may end at once", async () => {

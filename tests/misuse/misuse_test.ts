@@ -13,6 +13,8 @@ import { missing as missingEgl } from "../egl/help.ts";
 import { missing as lackingOfGStreamer } from "../gstreamer/open.ts";
 import { lacking as lackingOfPython } from "../python/help.ts";
 import { buildFrames } from "../ffmpeg/frames.ts";
+import { LIBRARY as ONNX_RUNTIME } from "../onnxruntime/open.ts";
+import { LIBRARY as OPENVINO } from "../openvino/open.ts";
 import { buildDriver } from "../vaapi/driver.ts";
 import { withoutVulkan } from "../ffmpeg/open.ts";
 import { missing as missingVulkan } from "../vulkan/help.ts";
@@ -44,6 +46,10 @@ await buildDriver();
 /** Why there is no FFmpeg here. */
 const lackingOfFFmpeg = await buildFrames();
 
+/** Why there is no runtime of models here. */
+const lackingOfOnnxRuntime = ONNX_RUNTIME === undefined ? "ONNX Runtime: deno task setup inference" : undefined;
+const lackingOfOpenVINO = OPENVINO === undefined ? "OpenVINO: deno task setup inference" : undefined;
+
 const topics = Deno.readDirSync(FOLDER).map(({ name }) => name).toArray().sort();
 const runs = new Map<string, readonly Run[]>();
 for (const topic of topics) {
@@ -61,6 +67,10 @@ for (const topic of topics) {
     ? lackingOfFFmpeg
     : topic.startsWith("gstreamer")
     ? lackingOfGStreamer
+    : topic.startsWith("onnxruntime")
+    ? lackingOfOnnxRuntime
+    : topic.startsWith("openvino")
+    ? lackingOfOpenVINO
     : topic.startsWith("python")
     ? lackingOfPython()
     : topic.startsWith("cuda_sharing")

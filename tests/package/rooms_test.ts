@@ -9,6 +9,7 @@ import { filesUnder, type Import, importsOf, loadedBy } from "./modules.ts";
 const SHARED = [
   "src/core",
   "src/gl",
+  "src/inference",
   "src/guard",
   "src/envelope",
   "src/advisor",
@@ -50,11 +51,12 @@ function codeFor(room: string): string[] {
   if (room === "mod.ts") return ["src/core", "src/host", "ffi"];
   if (room === "backend.ts") return ["src/core", "src/host", "ffi"];
   if (room === "src/gl") return ["src/core"];
+  if (room === "src/inference") return ["src/core", "ffi"];
   return codeForApi(room);
 }
 
 function codeForApi(room: string): string[] {
-  return ["src/core", "src/gl", "src/guard", "src/envelope", "ffi", `ffi:${room}`];
+  return ["src/core", "src/gl", "src/inference", "src/guard", "src/envelope", "ffi", `ffi:${room}`];
 }
 
 /** What ffi/ says: of all, and of each API. */

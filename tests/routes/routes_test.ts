@@ -10,6 +10,8 @@ import { VulkanContext } from "../../src/vulkan/mod.ts";
 import { missing as missingEgl } from "../egl/help.ts";
 import { buildFrames } from "../ffmpeg/frames.ts";
 import { lacking as lackingGStreamer } from "../gstreamer/lacking.ts";
+import { LIBRARY as ONNX_RUNTIME, openOnnxRuntime } from "../onnxruntime/open.ts";
+import { LIBRARY as OPENVINO, openOpenVINO } from "../openvino/open.ts";
 import { HERE, open, type Platform } from "../opencl/help.ts";
 import { present as hasOpenCV } from "../opencv/help.ts";
 import { buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
@@ -24,6 +26,7 @@ import {
   hostNode,
   type Node,
   openclNodes,
+  openclObjects,
   routesOf,
   vaapiNodes,
   vulkanNodes,
@@ -96,6 +99,33 @@ routesTest("gstreamer", [GSTREAMER, OPENCV, without("pocl")], (made) => {
     ...gstreamerNodes(made.use(GStreamerContext.openSync())),
     ...openclNodes("opencl", cl),
     ...opencvNodes(made, cl),
+  ];
+});
+
+routesTest(
+  "onnxruntime",
+  [ONNX_RUNTIME === undefined ? "ONNX Runtime" : undefined, OPENCV, without("pocl")],
+  (made) => {
+    const cl = made.use(open("pocl"));
+    const ort = made.use(openOnnxRuntime());
+    return [
+      hostNode(),
+      bytesOf("ortvalue", ort, (init) => ort.allocate(init)),
+      ...openclObjects("opencl", cl),
+      ...opencvNodes(made, cl),
+    ];
+  },
+);
+
+routesTest("openvino", [OPENVINO === undefined ? "OpenVINO" : undefined, noDriver, without("pocl")], (made) => {
+  const cl = made.use(open("pocl"));
+  const ov = made.use(openOpenVINO());
+  const va = made.use(VaapiContext.open({ node: NODE }));
+  return [
+    hostNode(),
+    bytesOf("openvino", ov, (init) => ov.allocate(init)),
+    ...openclObjects("opencl", cl),
+    ...vaapiNodes(va),
   ];
 });
 

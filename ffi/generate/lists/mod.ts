@@ -31,6 +31,7 @@ import {
 import { libc } from "./libc.ts";
 import { libcCallbacks } from "./libc_callbacks.ts";
 import { nvrtc } from "./nvrtc.ts";
+import { onnxruntime, onnxruntimeApi, onnxruntimeBase } from "./onnxruntime.ts";
 import { opencl } from "./opencl.ts";
 import { openclEgl } from "./opencl_egl.ts";
 import { openclExternal } from "./opencl_external.ts";
@@ -41,6 +42,7 @@ import { openclUsm } from "./opencl_usm.ts";
 import { opencvCore } from "./opencv_core.ts";
 import { opencvImgcodecs } from "./opencv_imgcodecs.ts";
 import { opencvImgproc } from "./opencv_imgproc.ts";
+import { openvino } from "./openvino.ts";
 import { python } from "./python.ts";
 import { va, vaDrm } from "./va.ts";
 import { vulkan, vulkanExtensions } from "./vulkan.ts";
@@ -83,10 +85,8 @@ export const LIBRARIES: readonly Library[] = [
   avcodec59,
   avformat59,
   ...LATER_FFMPEG,
-<<<<<<< HEAD
+  openvino,
   python,
-  ...[glib, gobject, gstreamer, gstApp, gstVideo, gstAudio, gstGva, gstAllocators],
-=======
   ...[glib, gobject, gstreamer, gstApp, gstVideo, gstAudio, gstGva, gstAllocators, gstGl, gstVa],
->>>>>>> main
+  ...[onnxruntime, onnxruntimeBase, onnxruntimeApi],
 ];

@@ -67,10 +67,10 @@ export interface Declarations {
   readonly enumerators: readonly string[];
 }
 
-/** Reads what a C library's headers declare, as clang understands them for a target. */
-export async function readDeclarations(library: Library, target: Target): Promise<Declarations> {
+/** Reads what a C library's headers declare, and `more` behind them, as clang understands them for a target. */
+export async function readDeclarations(library: Library, target: Target, more = ""): Promise<Declarations> {
   const flags = ["-fsyntax-only", "-Xclang", "-ast-dump=json"];
-  const root: Node = JSON.parse(await clang({ target, library }, flags));
+  const root: Node = JSON.parse(await clang({ target, library }, flags, more));
   const functions = new Map<string, Prototype>();
   const typedefs = new Map<string, CType>();
   const records = new Map<string, readonly Member[]>();

@@ -9,10 +9,11 @@ export function structType(type: string, declarations: Declarations): ForeignTyp
   return { native: "struct", type: "BufferSource", struct: { type, name: structName(type), holds } };
 }
 
-/** The numbers in a member: one, or those of an array. A plain `char` is a byte: nobody reads its sign here. */
+/** The numbers in a member: one, an address, or those of an array. A plain `char` is a byte: nobody reads its sign here. */
 function numbers(struct: string, { name, type, bitField }: Member, { enums }: Declarations): FieldType[] {
   const where = `${struct}.${name}`;
   if (bitField) throw new Error(`${where}: bit-fields are not supported`);
+  if (type.resolved.endsWith("*")) return ["u64"];
   const [, element, length] = type.resolved.match(/^(.*\w) ?\[(\d+)\]$/) ?? [];
   const own = element === undefined ? type : { written: element, resolved: element };
   const native = own.resolved === "char" ? "u8" : (scalarType(own, enums) ?? refuse(where, type)).native;

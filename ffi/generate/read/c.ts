@@ -5,6 +5,7 @@ import { type Declarations, readDeclarations } from "./ast.ts";
 import { askFields } from "./fields.ts";
 import { readFunction } from "./functions.ts";
 import { measure } from "./measure.ts";
+import { tableFunctions } from "./table.ts";
 import { type Candidate, enumerator } from "./select.ts";
 import { askStruct } from "./structs.ts";
 
@@ -20,7 +21,8 @@ export interface Read {
 
 /** Reads the functions, structs and enums of a C library. */
 export async function readC(library: Library, target: Target): Promise<Read> {
-  const declarations = await readDeclarations(library, target);
+  const { table } = library;
+  const declarations = await readDeclarations(library, target, table && await tableFunctions(library, table, target));
   return {
     functions: library.functions.map((entry) => (
       readFunction(library, typeof entry === "string" ? { name: entry } : entry, declarations)

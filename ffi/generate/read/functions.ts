@@ -30,7 +30,7 @@ export function readFunction(
     symbol: entry.name,
     prototype: prototypeText(prototype, named),
     parameters: [...named, ...rest].map(({ name, type }) => {
-      const { written } = type;
+      const written = type.written.replace(/^const (?!.*\*)/, ""); // of a copy, const says nothing to a caller
       if (byValue.includes(written)) return { name, foreign: structType(written, declarations) };
       if (Object.hasOwn(byWords, written)) return { name, foreign: structOfWords(written, byWords[written]) };
       const pointer = entry.address?.includes(name) ? ADDRESS : BUFFER;

@@ -244,7 +244,8 @@ function lackingOf<What extends Subject>(by: Manner<What>, at: Target, isTarget:
     const isLacking = ports.exports.some(({ kind, stage }) => stage === undefined && !isAddressed(ports, kind));
     return isLacking ? `${by.at}export` : undefined;
   }
-  if (ports.import === undefined) return `${by.at}import`;
+  // Ports that are closed on each machine, with a reason, have nothing to import.
+  if (ports.import === undefined && ports.imports.some(({ closed }) => closed === undefined)) return `${by.at}import`;
   return portsOf(at)!.tensor === undefined ? "tensor" : undefined;
 }
 

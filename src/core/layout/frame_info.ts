@@ -301,7 +301,7 @@ export interface Column {
 export interface TableInfo {
   /** Distinguishes it from pictures and sound. */
   readonly type: "table";
-  /** Whose table it is: `"arrow"`. */
+  /** Who made the table: `"arrow"` for one of `fromArrow`, any other word for one of yours. */
   readonly format: string;
   /** How many rows. */
   readonly rows: number;
@@ -447,9 +447,11 @@ function picture(info: PictureInfo): PictureInfo {
 
 function table(info: TableInfo): TableInfo {
   const { format, rows, columns: given } = info;
-  if (typeof format !== "string" || !Array.isArray(given) || given.length > MOST_PLANES) {
-    const what = `info: expected whose table it is, and at most ${MOST_PLANES} columns.`;
-    throw new LayoutError(what, { api: "core", argument: "info" });
+  if (typeof format !== "string") throw unexpected("format", "a string", format);
+  if (!Array.isArray(given)) throw unexpected("columns", "an array of columns", given);
+  if (given.length > MOST_PLANES) {
+    const what = `columns: expected at most ${MOST_PLANES}, got ${given.length}.`;
+    throw new LayoutError(what, { api: "core", argument: "columns" });
   }
   whole(rows, "rows", 1);
   whole(given.length, "columns.length", 1);

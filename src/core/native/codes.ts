@@ -15,10 +15,10 @@ export interface Codes {
 }
 
 /** Makes the error of a function that returned a code; `fields` go before what the codes say. */
-export type ErrorMaker = (code: number, fn: string, fields?: ErrorFields) => NativeCallError;
+export type ErrorMaker<C = number> = (code: C, fn: string, fields?: ErrorFields) => NativeCallError;
 
 /** Called before any other native call, which would change errno. Throws unless the returned value says success. */
-export type Check = (returned: number, fn: string, fields?: ErrorFields) => void;
+export type Check<C = number> = (returned: C, fn: string, fields?: ErrorFields) => void;
 
 /** Called before any other native call, which would change errno. @throws {NativeCallError} if the function failed. */
 export type Made = <H extends bigint>(handle: H, fn: string, fields?: ErrorFields) => H;
@@ -37,7 +37,10 @@ export function errorOf(codes: Codes): ErrorMaker {
 }
 
 /** `success` is what the functions return where they succeed. */
-export function checkOf(error: ErrorMaker, success = 0): Check {
+export function checkOf<C extends number | bigint = number>(
+  error: ErrorMaker<C>,
+  success: NoInfer<C> = 0 as NoInfer<C>,
+): Check<C> {
   return function check(returned, fn, fields) {
     if (returned !== success) throw error(returned, fn, fields);
   };

@@ -132,14 +132,11 @@ export function probePages(
 }
 
 /**
- * The same for a native object of at most two pages, with less work: programs receive one after another.
+ * The same for a native object, with less work where it lies in two pages at most: programs receive one after another.
  * @throws {ArgumentError} as {@link probePages}.
  */
 export function probeObject(address: Address, byteLength: number, api: string, argument: string): void {
-  const end = address + BigInt(byteLength);
-  const isOnePage = (address & PAGE_BITS) === (end - 1n & PAGE_BITS);
-  if (isReadable(address) && (isOnePage || isReadable(end - MASK_BYTES as Address))) return;
-  probePages(address, byteLength, api, argument);
+  if (byteLength > PAGE || !areEndsReadable(address, byteLength)) probePages(address, byteLength, api, argument);
 }
 
 /**
@@ -170,8 +167,14 @@ export function copyOf(address: Address, byteLength: number): Uint8Array<ArrayBu
  * @throws {ArgumentError} as {@link probePages}.
  */
 export function probeEnds(address: Address, byteLength: number, api: string, argument: string): void {
-  probeObject(address, byteLength, api, argument);
-  if (isVacant(address, byteLength)) probePages(address, byteLength, api, argument);
+  if (areEndsReadable(address, byteLength) && !isVacant(address, byteLength)) return;
+  probePages(address, byteLength, api, argument);
+}
+
+function areEndsReadable(address: Address, byteLength: number): boolean {
+  const end = address + BigInt(byteLength);
+  const isOnePage = (address & PAGE_BITS) === (end - 1n & PAGE_BITS);
+  return isReadable(address) && (isOnePage || isReadable(end - MASK_BYTES as Address));
 }
 
 const PAGE_BITS = ~BigInt(PAGE - 1);

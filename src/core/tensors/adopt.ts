@@ -105,6 +105,17 @@ function release(ending: Resource, grants: readonly Grant[], owner: () => void):
   owner();
 }
 
+/**
+ * Calls a function at the end of a tensor that was attached with a reference of its own to the memory: others on the same
+ * bytes do not hold it back, as they would an {@link AttachOptions.owner}. One of them may wait for just that call. It is
+ * not called where an old view may still reach the bytes. For backends.
+ */
+export function givesBack({ resource, grants }: Mapped, release: () => void): void {
+  resource.undo.unshift(() => {
+    if (!grants.some(({ allocation }) => allocation.escaped || allocation.unseen)) release();
+  });
+}
+
 /** Releases an object that was not adopted, once its maker's work is over. */
 function releaseAfter(work: Fence | undefined, release: () => void): void {
   if (work === undefined || work.line.isOver(work.mark)) release();

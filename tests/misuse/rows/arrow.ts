@@ -51,6 +51,21 @@ export default table(import.meta, {
     },
     fails: wrong("names", /expected 3 strings/),
   },
+  "a name with a zero inside": {
+    run() {
+      using frame = host.allocateFrame(imageInfo({ format: "YUV444", width: 4, height: 4 }));
+      toArrow(frame, { names: ["y", "u\0", "v"] });
+    },
+    fails: wrong("names[1]", /has a zero inside/),
+  },
+  "more columns than a table has": {
+    run() {
+      using one = host.allocate({ shape: [4], dtype: "u8" });
+      const column = { name: "x", dtype: "u8", shape: [] } as const;
+      Frame.of([one], { type: "table", format: "mine", rows: 4, columns: new Array(65).fill(column) });
+    },
+    fails: { error: LayoutError, api: "core", argument: "columns", message: /at most 64, got 65/ },
+  },
   "memory that Arrow has no name for": {
     opencl: true,
     run() {
@@ -160,7 +175,7 @@ export default table(import.meta, {
       fails("access", () => fromArrow(arrow.schema, arrow.array, { contexts, access: any("all") }), ArgumentError);
       fromArrow(arrow.schema, arrow.array, { contexts: [] });
     },
-    fails: wrong("contexts", /memory of the host, and no context is/, /Pass that context/),
+    fails: wrong("contexts", /lies in memory of the host, and none of them is for that/, /Pass host/),
   },
   "a tensor of fromArrow() that is written": {
     run() {

@@ -76,6 +76,10 @@ export default table(import.meta, {
     (tensor) => toDLPack(tensor, { access: "write" }),
     wrong("access", /DLPack has no memory for "write" alone/),
   ),
+  "a version that is a text": lending(
+    (tensor) => toDLPack(tensor, { version: any("1") }),
+    wrong("version", /expected 0 or 1, got "1"/),
+  ),
   "a version of DLPack that is not known": lending(
     (tensor) => toDLPack(tensor, { version: any(2) }),
     wrong("version", /expected 0 or 1, got 2/),
@@ -90,7 +94,7 @@ export default table(import.meta, {
   ),
   "half a stream": lending(
     (tensor) => toDLPack(tensor, { stream: 1.5 }),
-    wrong("stream", /expected a whole number, got a number/),
+    wrong("stream", /expected a whole number, got 1\.5/),
   ),
   "writing what may be read": lending((tensor) => {
     using part = tensor.borrow("read");

@@ -2,7 +2,7 @@ import {
   AccessError,
   ArgumentError,
   DisposedError,
-  type Frame,
+  Frame,
   type FrameInfo,
   host,
   type ImageInfo,
@@ -277,6 +277,13 @@ export default table(import.meta, {
     const writer = pipeline.source("in", GRAY).getWriter();
     writer.closed.catch(() => {});
     await writer.write(any(picture));
+  }, wrong("frame", /belongs to host/, /Map it/)),
+  "pipelines: a frame written that is another API's object": row(THROUGH, async ({ pipeline }) => {
+    using plane = host.allocate({ shape: [8, 16], dtype: "u8" });
+    using surface = Frame.of([plane], GRAY, undefined, 5n);
+    const writer = pipeline.source("in", GRAY).getWriter();
+    writer.closed.catch(() => {});
+    await writer.write(any(surface));
   }, wrong("frame", /belongs to host/, /Map it/)),
   "pipelines: no frame written": row(THROUGH, async ({ pipeline }) => {
     const writer = pipeline.source("in", GRAY).getWriter();

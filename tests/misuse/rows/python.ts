@@ -64,7 +64,7 @@ export default table(import.meta, {
   ),
   "code that is no text": opened((python) => python.run(any(5)), wrong("code", /expected a string/)),
   "code that is no Python": opened((python) => python.run("1 +"), raises(/SyntaxError/, /SyntaxError/)),
-  "code with a zero in it": opened((python) => python.run("1\0"), raises(/null bytes/, /Error/)),
+  "code with a zero in it": opened((python) => python.run("1\0"), wrong("code", /has a zero inside/)),
   "values that are no object": opened(
     (python) => python.run("1", any(5)),
     wrong("values", /an object/, undefined, "core"),
@@ -169,6 +169,16 @@ export default table(import.meta, {
     object[Symbol.dispose]();
     python.run("object", { object });
   }, { error: DisposedError, api: "core", message: /Python object was disposed/ }),
+  "the address of an object that was disposed": holding(
+    "object()",
+    (object, python) => {
+      say(python.toString() === Deno.inspect(python), object.address > 0n);
+      object[Symbol.dispose]();
+      say(object.address);
+    },
+    { error: DisposedError, api: "core", message: /Python object was disposed/ },
+    ["true true"],
+  ),
   "an object that is disposed twice": holding("object()", (object) => {
     object[Symbol.dispose]();
     object[Symbol.dispose]();

@@ -1,0 +1,111 @@
+import { blockingPause, polled } from "../core/device/asking.ts";
+import type { Driver } from "../core/contract.ts";
+import { Line } from "../core/device/line.ts";
+import { NativeFlag } from "../core/device/native_flag.ts";
+import type { Resource } from "../core/life/resource.ts";
+import { libc } from "../core/native/libc.ts";
+import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
+import type { Address } from "../../ffi/address.ts";
+
+/** What a runtime runs a model with, one run at a time: `ov_infer_request_t`, or the arguments of OrtApi's Run. */
+export interface Request {
+  /** The function that starts a run, for errors. */
+  readonly fn: string;
+  /** From now on, runs read this object as native input `i`. */
+  setInput(i: number, object: Address): void;
+  /** From now on, runs write output `i` to this object. */
+  setOutput(i: number, object: Address): void;
+  /** The next run makes the object of output `i`. */
+  leaveOutput(i: number): void;
+  /** The object that a run has made, which is the caller's from now on. */
+  takeOutput(i: number): Address;
+  /** Runs on this thread. @throws the runtime's error. */
+  run(): void;
+  /** Starts a run on a thread of the runtime's, which calls the flag once when it is over. Returns the runtime's code. */
+  start(): number;
+  /** Has a run end early. */
+  cancel(): void;
+  /** The flag was called: why the run failed, if it did. */
+  failure(): Error | undefined;
+  /** Frees it, and objects that nobody has taken. No run is in flight. */
+  release(): void;
+}
+
+/** As many runs as one flag counts. */
+const MOST_RUNS = 2 ** 31 - 1;
+
+/** One request, and its line: a run is a command, and its mark is over once the runtime has called back. */
+export class Lane {
+  readonly request: Request;
+  readonly line: Line<Lane>;
+  /** True from when it is taken until it is given back. */
+  isBusy = false;
+  /** Why the newest run failed, which its promise reports: a model that does not take its input is no device that is lost. */
+  failure: Error | undefined;
+  /** The tensors that its request was given, by their ids; 0 for none. */
+  readonly inputs: number[] = [];
+  readonly outputs: number[] = [];
+  readonly #flag: NativeFlag;
+  readonly #undo: Undo = [];
+  #seen = 0;
+
+  /** @param make makes the request, which calls the flag at the end of each run */
+  constructor(
+    name: string,
+    { api, error }: Pick<Driver, "api" | "error">,
+    owner: Resource,
+    make: (flag: NativeFlag) => Request,
+  ) {
+    const undo = this.#undo;
+    [this.#flag, this.request, this.line] = allOrNothing("making a request", () => {
+      const flag = new NativeFlag({ name: `the end of ${name}`, count: MOST_RUNS });
+      undo.push(() => {
+        flag.withdraw(); // no run is in flight
+        flag[Symbol.dispose]();
+      });
+      const request = make(flag);
+      undo.push(() => request.release());
+      const line = new Line<Lane>({
+        driver: { api, error, lines: LINES },
+        name,
+        owners: [owner],
+        open: () => this,
+      });
+      return [flag, request, line];
+    }, undo);
+  }
+
+  /** The newest mark that is over. */
+  poll(): number {
+    const { calls } = this.#flag;
+    while (this.#seen < calls) {
+      this.#seen++;
+      this.failure = this.request.failure();
+    }
+    return this.#seen;
+  }
+
+  /** Frees the request and the flag. */
+  close(): void {
+    undoAll(this.#undo, "ending a request");
+  }
+}
+
+/** How long a wait asks and yields, for short runs, before the event loop goes on: the runtime's thread may need this core. */
+const POLL_MS = 0.05;
+
+const LINES: Driver<Lane>["lines"] = {
+  close: (lane) => lane.close(),
+  submitted() {},
+  poll: (lane) => lane.poll(),
+  block(lane, mark) {
+    const pause = blockingPause(lane.line.name);
+    while (lane.poll() < mark) pause();
+  },
+  async waitElsewhere(lane, mark) {
+    const end = performance.now() + POLL_MS;
+    while (lane.poll() < mark && performance.now() < end) libc().sched_yield(); // cannot fail
+    if (lane.poll() < mark) await polled(() => lane.poll() >= mark);
+  },
+  takesThread: false,
+};

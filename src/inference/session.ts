@@ -1,0 +1,421 @@
+import type { Address } from "../../ffi/address.ts";
+import { isMade, type Names, object, optionsIn, otherNames, shown } from "../core/argument.ts";
+import { Checks } from "../core/checks.ts";
+import type { Driver } from "../core/contract.ts";
+import type { Use } from "../core/device/line.ts";
+import type { NativeFlag } from "../core/device/native_flag.ts";
+import { readyForHost } from "../core/device/work.ts";
+import type { DType } from "../core/layout/dtype.ts";
+import { isContiguous, layout } from "../core/layout/layout.ts";
+import { messageOf, warn } from "../core/errors.ts";
+import { owned } from "../core/life/ledger.ts";
+import { NativeObject } from "../core/life/native_object.ts";
+import { Resource } from "../core/life/resource.ts";
+import { allOrNothing, type Undo, undoAll, unwind } from "../core/life/undo.ts";
+import { registerContext } from "../core/life/finalizers.ts";
+import { adoptTensor } from "../core/tensors/adopt.ts";
+import { Frame } from "../core/tensors/frame.ts";
+import type { Mapped } from "../core/tensors/mapped.ts";
+import { Tensor } from "../core/tensors/tensor.ts";
+import type { InferenceContext } from "./context.ts";
+import { Lane, type Request } from "./line.ts";
+import { DENSE, type InferenceTensor, isSameShape } from "./tensor.ts";
+
+/** An input or an output of a model. */
+export interface ModelValue {
+  /** Its name in the model. */
+  readonly name: string;
+  /** Elements along each dimension, outermost first; -1 where any number fits. A scalar has no dimension. */
+  readonly shape: readonly number[];
+  /** The type of its elements. */
+  readonly dtype: DType;
+  /** What the model calls its elements, where no dtype is that: `"boolean"`. */
+  readonly elements?: string;
+  /** What the dimensions are, where the model says so: `"NCHW"`. */
+  readonly layout?: string;
+  /** For an input that is a frame: its format. */
+  readonly format?: string;
+  /** For an input that is a frame: what each of its planes is. */
+  readonly planes?: readonly ModelValue[];
+}
+
+/** What a run reads, by the names of the inputs. */
+export type RunInputs<T extends InferenceTensor = InferenceTensor> = Readonly<Record<string, T | Frame<T>>>;
+
+/** What a run writes, by the names of the outputs. */
+export type RunOutputs<T extends InferenceTensor = InferenceTensor> = Readonly<Record<string, T>>;
+
+/** Options of {@link Session.runAsync}. */
+export interface RunOptions {
+  /** Ends the run early: the promise rejects with the signal's reason once the runtime has let the tensors go. */
+  readonly signal?: AbortSignal;
+}
+
+const RUN_OPTIONS: Names<RunOptions> = { signal: true };
+
+/** What a session is made of. */
+export interface SessionInit {
+  /** The context that it was opened in. */
+  readonly context: InferenceContext;
+  /** Its name, for messages. */
+  readonly name: string;
+  /** What runs read. */
+  readonly inputs: readonly ModelValue[];
+  /** What runs write. */
+  readonly outputs: readonly ModelValue[];
+  /** The names of inputs and outputs whose elements the runtime converts in a buffer of its own. */
+  readonly copied: ReadonlySet<string>;
+  /** Releases the runtime's model. Taken over. */
+  readonly undo: Undo;
+  /** The runtime's errors. */
+  readonly error: Driver["error"];
+}
+
+/** What one native input or output takes of what the program gives. */
+interface Slot {
+  /** The value that the program names. */
+  readonly name: string;
+  /** What has to come: the value, or one of its planes. */
+  readonly value: ModelValue;
+  /** Which plane of a frame; undefined for a tensor. */
+  readonly plane: number | undefined;
+  /** Of which format the frame is. */
+  readonly format?: string | undefined;
+  readonly argument: string;
+}
+
+/** What a run was given, checked. */
+interface Bound<T> {
+  readonly uses: readonly Use[];
+  /** For each native input. */
+  readonly inputs: readonly T[];
+  /** For each native output; undefined where the runtime makes it. */
+  readonly outputs: readonly (T | undefined)[];
+}
+
+/**
+ * A model that is ready to run. A run reads and writes tensors of its context in place. It is a command like a kernel's
+ * launch: it waits for earlier work on its tensors, and later work on them waits for it. Several runs may be in flight.
+ */
+export abstract class Session<T extends InferenceTensor = InferenceTensor> extends NativeObject {
+  /** The inputs, in the model's order. */
+  readonly inputs: readonly ModelValue[];
+  /** The outputs, in the model's order. */
+  readonly outputs: readonly ModelValue[];
+  /** The context that it was opened in. */
+  readonly context: InferenceContext<T>;
+  /** Its end of life, which waits for runs in flight. */
+  override readonly resource: Resource;
+  readonly #name: string;
+  readonly #checks: Checks;
+  readonly #reads: readonly Slot[];
+  readonly #writes: readonly Slot[];
+  /** The names that a run may have. */
+  readonly #names: Readonly<Record<"inputs" | "outputs", Readonly<Record<string, true>>>>;
+  readonly #copied: ReadonlySet<string>;
+  readonly #driver: Pick<Driver, "api" | "error">;
+  readonly #lanes: Lane[] = [];
+  /** The ids of the tensors of the last run that was checked: most runs take the same ones again. */
+  #checked: readonly number[] = [];
+
+  /** Takes the undo list over. */
+  constructor({ context, name, inputs, outputs, copied, undo, error }: SessionInit) {
+    super();
+    this.context = context as InferenceContext<T>;
+    this.#name = name;
+    this.inputs = inputs;
+    this.outputs = outputs;
+    this.#names = { inputs: namesOf(inputs), outputs: namesOf(outputs) };
+    this.#copied = copied;
+    this.#checks = new Checks(context.api);
+    this.#driver = { api: context.api, error };
+    this.#reads = inputs.flatMap((value): Slot[] => {
+      const { name, planes, format } = value;
+      const argument = `inputs.${name}`;
+      if (planes === undefined) return [{ name, value, plane: undefined, argument }];
+      return planes.map((value, plane) => ({ name, value, plane, format, argument }));
+    });
+    this.#writes = outputs.map((value) => ({
+      name: value.name,
+      value,
+      plane: undefined,
+      argument: `outputs.${value.name}`,
+    }));
+    this.resource = new Resource({ name, owners: [context.resource], undo });
+    registerContext(this, this.resource);
+  }
+
+  /** @internal Makes a request, which calls the flag at the end of each run that was started. */
+  protected abstract request(flag: NativeFlag): Request;
+
+  /**
+   * Runs the model on this thread, and returns its outputs: those that were given, and new tensors for the others, which
+   * the program disposes. A new output without elements is left out.
+   *
+   * @throws {ArgumentError} for a name that the model lacks, an input that is missing, anything but tensors of this context,
+   * and an output that overlaps another tensor.
+   * @throws {LayoutError} for another dtype or shape than the model's.
+   * @throws {AccessError} if a tensor is lent, or an output may only be read.
+   * @throws {NativeCallError} if the run fails.
+   */
+  run(inputs: RunInputs<T>, outputs: RunOutputs<T> = {}): RunOutputs<T> {
+    const bound = this.#bind(inputs, outputs);
+    readyForHost(bound.uses);
+    const lane = this.#take();
+    try {
+      this.#set(lane, bound);
+      lane.request.run();
+      return this.#results(lane, bound);
+    } finally {
+      lane.isBusy = false;
+    }
+  }
+
+  /**
+   * The same on threads of the runtime's. Outputs that were given are in flight until the run is over: whatever uses them
+   * next waits, as for a kernel. Until it is submitted this thread waits for earlier work on the tensors, if the devices
+   * cannot: where that takes long, await `tensor.finished()` first.
+   *
+   * @throws the errors of {@link run}; the signal's reason.
+   */
+  async runAsync(inputs: RunInputs<T>, outputs: RunOutputs<T> = {}, options: RunOptions = {}): Promise<RunOutputs<T>> {
+    const { signal } = optionsIn(options, RUN_OPTIONS);
+    this.#checks.assertSignal(signal, "signal");
+    signal?.throwIfAborted();
+    const bound = this.#bind(inputs, outputs);
+    const lane = this.#take();
+    try {
+      this.#set(lane, bound);
+      const { line, request } = lane;
+      line.submit(bound.uses, { fn: request.fn, call: () => request.start() });
+      await this.#over(lane, signal);
+      this.resource.assertLive();
+      return this.#results(lane, bound);
+    } finally {
+      lane.isBusy = false;
+    }
+  }
+
+  /** Its name, its inputs and its outputs. */
+  override toString(): string {
+    const inWords = (values: readonly ModelValue[]) =>
+      values.map(({ name, shape, dtype }) => `${shown(name)} [${shape}] ${dtype}`).join(", ");
+    return `${this.resource}: ${inWords(this.inputs)} → ${inWords(this.outputs)}`;
+  }
+
+  async #over(lane: Lane, signal: AbortSignal | undefined): Promise<void> {
+    const fence = lane.line.fence();
+    const cancel = () => {
+      for (const error of unwind([() => lane.request.cancel()])) warn(`stopping a run: ${messageOf(error)}`);
+    };
+    signal?.addEventListener("abort", cancel, { once: true });
+    try {
+      await fence.wait();
+    } finally {
+      signal?.removeEventListener("abort", cancel);
+    }
+    signal?.throwIfAborted();
+    if (lane.failure !== undefined) throw lane.failure;
+  }
+
+  /** A request without a run in flight. */
+  #take(): Lane {
+    let lane = this.#lanes.find((lane) => !lane.isBusy);
+    if (lane === undefined) {
+      const name = `${this.#name}, request ${this.#lanes.length}`;
+      lane = new Lane(name, this.#driver, this.resource, (flag) => this.request(flag));
+      this.#lanes.push(lane);
+    }
+    lane.isBusy = true;
+    return lane;
+  }
+
+  /** Gives a request the objects of the tensors that it does not have already. */
+  #set({ request, inputs, outputs }: Lane, bound: Bound<T>): void {
+    for (let i = 0; i < bound.inputs.length; i++) {
+      const tensor = bound.inputs[i];
+      if (inputs[i] === tensor.id) continue;
+      inputs[i] = 0;
+      request.setInput(i, objectFor(tensor, this.#reads[i].value));
+      inputs[i] = tensor.id;
+    }
+    for (let i = 0; i < bound.outputs.length; i++) {
+      const tensor = bound.outputs[i];
+      if (tensor !== undefined && outputs[i] === tensor.id) continue;
+      outputs[i] = 0;
+      if (tensor === undefined) request.leaveOutput(i);
+      else request.setOutput(i, objectFor(tensor, this.#writes[i].value));
+      outputs[i] = tensor?.id ?? 0;
+    }
+  }
+
+  /** The tensors of a run, checked. */
+  #bind(inputs: RunInputs<T>, outputs: RunOutputs<T>): Bound<T> {
+    this.resource.assertLive();
+    this.#assertNames(inputs, "inputs", this.#names.inputs);
+    this.#assertNames(outputs, "outputs", this.#names.outputs);
+    const uses: Use[] = [];
+    const reads: T[] = [];
+    const writes: (T | undefined)[] = [];
+    for (const slot of this.#reads) reads.push(this.#tensorFor(slot, inputs, uses, "read"));
+    for (const slot of this.#writes) {
+      writes.push(outputs[slot.name] === undefined ? undefined : this.#tensorFor(slot, outputs, uses, "write"));
+    }
+    if (!this.#wereChecked(reads, writes)) this.#check(reads, writes);
+    return { uses, inputs: reads, outputs: writes };
+  }
+
+  /** Does a run take the tensors of the last one that was checked? */
+  #wereChecked(reads: readonly T[], writes: readonly (T | undefined)[]): boolean {
+    const ids = this.#checked;
+    if (ids.length === 0) return false;
+    for (let i = 0; i < reads.length; i++) if (reads[i].id !== ids[i]) return false;
+    for (let i = 0; i < writes.length; i++) if ((writes[i]?.id ?? 0) !== ids[reads.length + i]) return false;
+    return true;
+  }
+
+  #check(reads: readonly T[], writes: readonly (T | undefined)[]): void {
+    reads.forEach((tensor, i) => this.#assertFits(tensor, this.#reads[i]));
+    writes.forEach((tensor, i) => tensor === undefined || this.#assertFits(tensor, this.#writes[i]));
+    this.#assertApart(reads, writes);
+    this.#checked = [...reads, ...writes].map((tensor) => tensor?.id ?? 0);
+  }
+
+  #assertNames(given: object, argument: string, names: Readonly<Record<string, true>>): void {
+    const others = otherNames(object(given, argument), names);
+    if (others === undefined) return;
+    throw this.#checks.wrong(argument, `the model has no ${others}.`, `It has ${Object.keys(names).join(", ")}.`);
+  }
+
+  /** What was given for one native value. Its first slot adds what it uses. */
+  #tensorFor(
+    { name, plane, format, argument }: Slot,
+    given: RunInputs<T>,
+    uses: Use[],
+    access: "read" | "write",
+  ): T {
+    const value: unknown = given[name];
+    if (value === undefined) throw this.#checks.wrong(argument, "it is missing.", "Pass a tensor for each input.");
+    const { context } = this;
+    const kind = plane === undefined ? Tensor : Frame<T>;
+    if (!isMade<Mapped>(value, kind)) {
+      throw this.#checks.wrongKind(argument, plane === undefined ? "a tensor" : "a frame", value);
+    }
+    if (!context.is(value)) {
+      throw this.#checks.wrong(
+        argument,
+        `${value.name} is not of this context.`,
+        "Map it: graph.map(tensor, context).",
+      );
+    }
+    if (plane === undefined || plane === 0) uses.push({ tensor: value, access, argument });
+    if (plane === undefined) return value as unknown as T;
+    const { info, planes } = value as unknown as Frame<T>;
+    if (info.format === format) return planes[plane];
+    throw this.#checks.unfit(argument, `expected a frame of ${format}, got ${info.format}.`);
+  }
+
+  #assertFits(tensor: T, { value: { shape, dtype }, argument }: Slot): void {
+    const { layout } = tensor;
+    if (layout.dtype !== dtype) {
+      throw this.#checks.unfit(argument, `expected ${dtype}, got ${layout.dtype}.`);
+    }
+    if (!isContiguous(layout)) throw this.#checks.unfit(argument, "there are gaps between its elements.", DENSE);
+    if (fits(shape, layout.shape)) return;
+    throw this.#checks.unfit(argument, `expected the shape [${shape}], got [${layout.shape}].`);
+  }
+
+  /** Throws where an output shares bytes with another tensor of the run. */
+  #assertApart(reads: readonly T[], writes: readonly (T | undefined)[]): void {
+    writes.forEach((output, i) => {
+      if (output === undefined) return;
+      const others = [...reads, ...writes.slice(0, i)];
+      const other = others.findIndex((tensor) => tensor !== undefined && overlap(tensor, output));
+      if (other < 0) return;
+      const slot = other < reads.length ? this.#reads[other] : this.#writes[other - reads.length];
+      throw this.#checks.wrong(this.#writes[i].argument, `it shares bytes with ${slot.argument}.`);
+    });
+  }
+
+  /** The outputs of a run that is over. */
+  #results({ request, outputs }: Lane, bound: Bound<T>): RunOutputs<T> {
+    using made = new DisposableStack();
+    const results: Record<string, T> = {};
+    this.#writes.forEach(({ name, value, argument }, i) => {
+      const given = bound.outputs[i];
+      const tensor = given ?? this.#adopt(request.takeOutput(i), value);
+      if (tensor === undefined) return;
+      results[name] = tensor;
+      if (given === undefined) made.use(tensor);
+      else if (value.shape.includes(-1)) this.#assertWhole(given, value, argument, () => outputs[i] = 0);
+    });
+    made.move();
+    this.#countCopied(bound.inputs, results);
+    return results;
+  }
+
+  /** A runtime may have less to write than a dynamic output has room for: it gives the object another shape then. */
+  #assertWhole(tensor: T, value: ModelValue, argument: string, unset: () => void): void {
+    const expected = fitted(value.shape, tensor.shape);
+    const object = objectFor(tensor, value);
+    const info = this.context.values.infoOf(object);
+    if (isSameShape(info.shape, expected)) return;
+    tensor.forget(object);
+    unset();
+    throw this.#checks.unfit(argument, `the result has the shape [${info.shape}], and the tensor [${tensor.shape}].`);
+  }
+
+  /** A tensor over memory that the runtime has made; undefined where it has no elements. */
+  #adopt(object: Address, { name, dtype }: ModelValue): T | undefined {
+    const { context } = this;
+    const { values, kind } = context;
+    const { undo, info } = allOrNothing("taking an output", (undo) => {
+      owned(`${kind}.value`, undo, () => values.free(object));
+      return { undo, info: values.infoOf(object) };
+    });
+    const free = () => undoAll(undo, "freeing an output");
+    if (info.shape.includes(0)) return void free();
+    const at = layout({ shape: info.shape.length === 0 ? [1] : info.shape, dtype });
+    const block = { kind: `${kind}.output`, byteLength: at.byteLength, address: info.address };
+    const owner = { handle: object, release: free };
+    return adoptTensor<T>(context, owner, { handle: info.address, layout: at, block }, {
+      name: `${kind} output ${name}`,
+    });
+  }
+
+  #countCopied(inputs: readonly T[], results: RunOutputs<T>): void {
+    if (this.#copied.size === 0) return;
+    let bytes = 0;
+    this.#reads.forEach(({ name }, i) => bytes += this.#copied.has(name) ? inputs[i].byteLength : 0);
+    for (const name in results) if (this.#copied.has(name)) bytes += results[name].byteLength;
+    this.context.countCopied(bytes);
+  }
+}
+
+function namesOf(values: readonly ModelValue[]): Readonly<Record<string, true>> {
+  return Object.fromEntries(values.map(({ name }) => [name, true]));
+}
+
+/** Dimensions of 1 do not count: an image `[480, 640, 3]` is `[1, 480, 640, 3]` as well. */
+function fits(expected: readonly number[], given: readonly number[]): boolean {
+  if (expected.length === given.length) return expected.every((n, i) => n === -1 || n === given[i]);
+  const [some, others] = [expected, given].map((shape) => shape.filter((n) => n !== 1));
+  return some.length === others.length && some.every((n, i) => n === -1 || n === others[i]);
+}
+
+/** The given shape as the model has it, dimensions of 1 included. */
+function fitted(expected: readonly number[], given: readonly number[]): readonly number[] {
+  if (expected.length === given.length) return given;
+  const others = given.filter((n) => n !== 1);
+  let i = 0;
+  return expected.map((n) => n === 1 ? 1 : others[i++]);
+}
+
+/** The runtime's object over a tensor, as the model has it. */
+function objectFor(tensor: InferenceTensor, { shape, elements }: ModelValue): Address {
+  return tensor.objectIn(fitted(shape, tensor.shape), elements);
+}
+
+function overlap(one: InferenceTensor, other: InferenceTensor): boolean {
+  return one.address < other.address + BigInt(other.byteLength) && other.address < one.address + BigInt(one.byteLength);
+}

@@ -1,0 +1,74 @@
+import type { Address } from "../../ffi/address.ts";
+import { Checks } from "../core/checks.ts";
+import type { DType } from "../core/layout/dtype.ts";
+import { isContiguous } from "../core/layout/layout.ts";
+import { counted } from "../core/life/ledger.ts";
+import { PointerTensor } from "../core/tensors/pointer.ts";
+import type { InferenceContext } from "./context.ts";
+
+/** What a runtime says of one of its own objects: where its elements lie. */
+export interface ValueInfo {
+  /** The address of the first. */
+  readonly address: Address;
+  /** Elements along each dimension; a scalar has none, and a dimension of none has 0. */
+  readonly shape: readonly number[];
+}
+
+/** How a runtime makes its own objects over memory: `ov::Tensor`, `OrtValue`. */
+export interface Values {
+  /** An object over the dense elements at an address; `elements` is what the model calls them, where no dtype is that. */
+  over(address: Address, dtype: DType, shape: readonly number[], elements?: string): Address;
+  /** What such an object is now. */
+  infoOf(object: Address): ValueInfo;
+  /** Frees it, and the memory if that is its own. */
+  free(object: Address): void;
+}
+
+/** A runtime's object over a tensor's bytes, in a shape that may have other dimensions of 1 than the tensor's. */
+interface Value {
+  readonly shape: readonly number[];
+  readonly elements: string | undefined;
+  readonly object: Address;
+}
+
+/** Memory of the CPU's that a runtime reads and writes in place. Its handle is the runtime's own object over it. */
+export abstract class InferenceTensor extends PointerTensor {
+  /** The context whose sessions take it. */
+  declare readonly target: InferenceContext;
+  #values: readonly Value[] = [];
+
+  /**
+   * The runtime's own object over the bytes, which is made when it is first asked for.
+   *
+   * @throws {DisposedError} if the tensor was disposed.
+   * @throws {AccessError} while its bytes are lent for writing.
+   * @throws {LayoutError} for a slice with gaps: the runtime has no strides.
+   */
+  override get handle(): Address {
+    this.assertUsable(this.leastAccess);
+    return this.objectIn(this.shape);
+  }
+
+  /** The same in a shape of as many elements in the same order. For sessions. */
+  objectIn(shape: readonly number[], elements?: string): Address {
+    const known = this.#values.find((value) => value.elements === elements && isSameShape(value.shape, shape));
+    if (known !== undefined) return known.object;
+    const { layout, dtype, address, target: { api, kind, values } } = this;
+    if (!isContiguous(layout)) throw new Checks(api).unfit("layout", "there are gaps between its elements.", DENSE);
+    const object = values.over(address, dtype, shape, elements);
+    this.resource.undo.push(counted(`${kind}.value`, () => values.free(object)));
+    this.#values = [...this.#values, { shape, elements, object }];
+    return object;
+  }
+
+  /** Forgets an object whose shape the runtime has changed. For sessions. */
+  forget(object: Address): void {
+    this.#values = this.#values.filter((value) => value.object !== object);
+  }
+}
+
+export const DENSE = "The runtime's C API has no strides: copy it to a layout without gaps.";
+
+export function isSameShape(one: readonly number[], other: readonly number[]): boolean {
+  return one.length === other.length && one.every((n, i) => n === other[i]);
+}

@@ -1,0 +1,184 @@
+import type { Address } from "../../ffi/address.ts";
+import { ORT_LOGGING_LEVEL_FATAL, OrtDeviceAllocator, OrtMemTypeDefault } from "../../ffi/onnxruntime/constants.ts";
+import type { OrtApiFunctions } from "../../ffi/onnxruntime_api/functions.ts";
+import { type Names, optionsIn, shown } from "../core/argument.ts";
+import type { FileSource } from "../core/file_source.ts";
+import { owned } from "../core/life/ledger.ts";
+import { allOrNothing, thenUndo, type Undo } from "../core/life/undo.ts";
+import { CallbackWords } from "../core/native/callbacks.ts";
+import { viewAt } from "../core/native/pin.ts";
+import { cString, textAt } from "../core/native/text.ts";
+import type { Memory } from "../core/contract.ts";
+import { InferenceContext } from "../inference/context.ts";
+import { sourceBytes } from "../inference/source.ts";
+import type { Values } from "../inference/tensor.ts";
+import { check, checks, open, ort, resultOf } from "./library.ts";
+import { type OnnxRuntimeTensor, ports } from "./memory.ts";
+import { OnnxRuntimeSession } from "./session.ts";
+import { valuesIn } from "./values.ts";
+
+/** Which library is opened. */
+export interface OnnxRuntimeChoice {
+  /**
+   * The path of `libonnxruntime.so`. Left out, the loader is asked for it, and then the Python packages are that Deno may
+   * read: `pip install onnxruntime`.
+   */
+  readonly library?: string;
+}
+
+const CHOICE: Names<OnnxRuntimeChoice> = { library: true };
+
+/** Options of {@link OnnxRuntimeContext.compile}. */
+export interface OnnxRuntimeCompile {
+  /**
+   * How many threads compute an operator, the calling one included; by default one for each core. `runAsync()` needs two at
+   * least.
+   */
+  readonly threads?: number;
+}
+
+const COMPILE: Names<OnnxRuntimeCompile> = { threads: true };
+
+const MOST_THREADS = 1024;
+
+/**
+ * ONNX Runtime on the CPU. It is its own target: memory of the host is mapped to it and back in place.
+ *
+ * @example
+ * ```ts ignore
+ * import { host, MapperGraph } from "@samepage/interop";
+ * import { OnnxRuntimeContext } from "@samepage/interop/onnxruntime";
+ *
+ * using ort = OnnxRuntimeContext.open();
+ * using graph = new MapperGraph([host, ort]);
+ * using session = await ort.compile("model.onnx");
+ * using pixels = host.allocate({ shape: [1, 3, 224, 224], dtype: "f32" });
+ * using input = graph.map(pixels, ort, { access: "read" }); // input.handle is an OrtValue over the same bytes
+ * const { output } = await session.runAsync({ input });
+ * ```
+ */
+export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor> {
+  /** The API's name. */
+  readonly api = "onnxruntime";
+  /** The kind of memory: that of OrtValues. */
+  readonly kind = "ortvalue";
+  /** Its ports: host pointers both ways. For mappers. */
+  readonly ports: Memory<OnnxRuntimeTensor, Address> = ports;
+  /** OrtValues over memory of the CPU's. For sessions. */
+  readonly values: Values;
+  readonly #env: Address;
+
+  private constructor(version: string, env: Address, memory: Address, undo: Undo) {
+    super("onnxruntime", { name: `ONNX Runtime ${version}`, id: {} }, undo);
+    this.#env = env;
+    this.values = valuesIn(memory);
+    this.opened();
+  }
+
+  /**
+   * Opens ONNX Runtime.
+   *
+   * @throws {LibraryNotFoundError} if it is not there.
+   * @throws {ArgumentError} for the path of another library than the one that is open.
+   * @throws {InteropError} if it is older than 1.21.
+   * @throws {NativeCallError} if it cannot start.
+   */
+  static open(choice: OnnxRuntimeChoice = {}): OnnxRuntimeContext {
+    const { version } = open(optionsIn(choice, CHOICE, "choice").library);
+    const { CreateEnv, ReleaseEnv, CreateCpuMemoryInfo, ReleaseMemoryInfo } = ort();
+    return allOrNothing("opening ONNX Runtime", (undo) => {
+      // What it would log as an error, its functions return.
+      const env = resultOf("CreateEnv", (out) => CreateEnv(ORT_LOGGING_LEVEL_FATAL, cString("samepage"), out));
+      owned("onnxruntime.OrtEnv", undo, () => ReleaseEnv(env));
+      const memory = resultOf(
+        "CreateCpuMemoryInfo",
+        (out) => CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, out),
+      );
+      undo.push(() => ReleaseMemoryInfo(memory));
+      return new OnnxRuntimeContext(version, env, memory, undo);
+    });
+  }
+
+  /** The execution providers that this library has, its best first: `"CPUExecutionProvider"`. Sessions run on the CPU. */
+  get providers(): readonly string[] {
+    this.resource.assertLive();
+    let count = 0;
+    const list = resultOf("GetAvailableProviders", (out) => {
+      const counted = new Int32Array(1);
+      const status = ort().GetAvailableProviders(out, counted);
+      count = counted[0];
+      return status;
+    });
+    return thenUndo("reading providers", () => {
+      const names = new BigUint64Array(viewAt(list, 8 * count, "onnxruntime").buffer);
+      return Array.from(names, (name) => textAt(name as Address)!);
+    }, [() => check(ort().ReleaseAvailableProviders(list, count), "ReleaseAvailableProviders")]);
+  }
+
+  /**
+   * A session of a model, which is read and optimized on another thread.
+   *
+   * @param model a path, a `file:` URL, or the bytes of an ONNX file. Weights in files of their own are not found
+   * @throws {ArgumentError} for a file that cannot be read.
+   * @throws {PermissionError} if Deno does not permit to read it.
+   * @throws {InteropError} for a model with inputs or outputs that are no tensors of ours: texts, booleans, sequences.
+   * @throws {NativeCallError} for what is no model, or one that this version does not run.
+   */
+  async compile(model: FileSource, options: OnnxRuntimeCompile = {}): Promise<OnnxRuntimeSession> {
+    const loading = this.#loading(model, options);
+    const letGo = this.resource.hold();
+    try {
+      return this.#loaded(loading, await ort().CreateSessionFromArrayAsync(...loading.given));
+    } finally {
+      letGo();
+    }
+  }
+
+  /**
+   * The same, but the calling thread waits.
+   *
+   * @throws as {@link compile}.
+   */
+  compileSync(model: FileSource, options: OnnxRuntimeCompile = {}): OnnxRuntimeSession {
+    const loading = this.#loading(model, options);
+    return this.#loaded(loading, ort().CreateSessionFromArray(...loading.given));
+  }
+
+  #loading(model: FileSource, options: OnnxRuntimeCompile): Loading {
+    const { threads } = optionsIn(options, COMPILE);
+    if (threads !== undefined) checks.assertInteger(threads, "threads", 1, MOST_THREADS);
+    this.resource.assertLive();
+    return allOrNothing("loading a model", (undo) => {
+      const { address, byteLength } = sourceBytes("onnxruntime", model, undo);
+      const settings = resultOf("CreateSessionOptions", (out) => ort().CreateSessionOptions(out));
+      undo.push(() => ort().ReleaseSessionOptions(settings));
+      if (threads !== undefined) check(ort().SetIntraOpNumThreads(settings, threads), "SetIntraOpNumThreads");
+      const words = new CallbackWords(1, undo);
+      const name = ArrayBuffer.isView(model) ? "a model" : shown(model);
+      return { undo, name, session: words.all, given: [this.#env, address, byteLength, settings, words.place(0)] };
+    });
+  }
+
+  #loaded({ undo, name, session }: Loading, status: Address): OnnxRuntimeSession {
+    const hint = "Is it an ONNX model, whole, with its weights in it?";
+    return allOrNothing("loading a model", (unmake) => {
+      return thenUndo("loading a model", () => {
+        check(status, "CreateSessionFromArray", { hint });
+        const native: Undo = [];
+        const handle = session[0] as Address;
+        owned("onnxruntime.OrtSession", native, () => ort().ReleaseSession(handle));
+        const made = new OnnxRuntimeSession(this, name, handle, native);
+        unmake.push(() => made[Symbol.dispose]());
+        return made;
+      }, undo);
+    });
+  }
+}
+
+/** A model that is being loaded, and what that needs: its bytes, its options, and a place for the native session. */
+interface Loading {
+  readonly undo: Undo;
+  readonly name: string;
+  readonly session: BigUint64Array<ArrayBuffer>;
+  readonly given: Parameters<OrtApiFunctions["CreateSessionFromArray"]>;
+}

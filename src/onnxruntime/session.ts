@@ -1,0 +1,100 @@
+import type { Address } from "../../ffi/address.ts";
+import { ONNX_TYPE_TENSOR } from "../../ffi/onnxruntime/constants.ts";
+import type { NativeFlag } from "../core/device/native_flag.ts";
+import { shown } from "../core/argument.ts";
+import { InteropError } from "../core/errors.ts";
+import { allOrNothing, thenUndo, type Undo } from "../core/life/undo.ts";
+import { CallbackWords } from "../core/native/callbacks.ts";
+import { textAt } from "../core/native/text.ts";
+import type { Request } from "../inference/line.ts";
+import { type ModelValue, Session } from "../inference/session.ts";
+import type { OnnxRuntimeContext } from "./context.ts";
+import { check, errorOf, ort, readNumber, resultOf } from "./library.ts";
+import { elementsName, elementsOf, type OnnxRuntimeTensor } from "./memory.ts";
+import { type NativeModel, OnnxRuntimeRequest } from "./request.ts";
+import { shapeOf } from "./values.ts";
+
+/** A model of ONNX's that is ready to run. */
+export class OnnxRuntimeSession extends Session<OnnxRuntimeTensor> {
+  readonly #model: NativeModel;
+
+  /** @internal Takes over the list, which releases the native session. */
+  constructor(context: OnnxRuntimeContext, name: string, session: Address, undo: Undo) {
+    const { inputs, outputs, model } = allOrNothing("reading a model", () => readModel(session, undo), undo);
+    super({ context, name: `onnxruntime session (${name})`, inputs, outputs, copied: NONE, undo, error: errorOf });
+    this.#model = model;
+  }
+
+  /** @internal The arguments of runs. */
+  protected request(flag: NativeFlag): Request {
+    return allOrNothing("making a request", (undo) => new OnnxRuntimeRequest(this.#model, flag, undo));
+  }
+}
+
+/** ONNX Runtime converts nothing. */
+const NONE: ReadonlySet<string> = new Set();
+
+interface ReadModel {
+  readonly inputs: readonly ModelValue[];
+  readonly outputs: readonly ModelValue[];
+  readonly model: NativeModel;
+}
+
+/** Which functions ask for what. */
+const PARTS = {
+  inputs: ["SessionGetInputCount", "SessionGetInputName", "SessionGetInputTypeInfo"],
+  outputs: ["SessionGetOutputCount", "SessionGetOutputName", "SessionGetOutputTypeInfo"],
+} as const;
+
+function readModel(session: Address, undo: Undo): ReadModel {
+  const [inputs, outputs] = [readValues(session, "inputs", undo), readValues(session, "outputs", undo)];
+  const names = [...inputs.names, ...outputs.names];
+  const words = new CallbackWords(names.length, undo);
+  words.all.set(names);
+  return {
+    inputs: inputs.values,
+    outputs: outputs.values,
+    model: {
+      session,
+      ...{ inputs: inputs.names.length, outputs: outputs.names.length },
+      ...{ inputNames: words.addressOf(0), outputNames: words.addressOf(inputs.names.length) },
+    },
+  };
+}
+
+/** The inputs or outputs, and their names as ONNX Runtime has them, which `undo` frees. */
+function readValues(
+  session: Address,
+  part: keyof typeof PARTS,
+  undo: Undo,
+): { readonly values: readonly ModelValue[]; readonly names: readonly Address[] } {
+  const [countFn, nameFn, typeFn] = PARTS[part];
+  const allocator = resultOf("GetAllocatorWithDefaultOptions", (out) => ort().GetAllocatorWithDefaultOptions(out));
+  const count = resultOf(countFn, (out) => ort()[countFn](session, out));
+  const [values, names]: [ModelValue[], Address[]] = [[], []];
+  for (let i = 0n; i < count; i++) {
+    const address = resultOf(nameFn, (out) => ort()[nameFn](session, i, allocator, out));
+    undo.push(() => check(ort().AllocatorFree(allocator, address), "AllocatorFree"));
+    names.push(address);
+    const type = resultOf(typeFn, (out) => ort()[typeFn](session, i, out));
+    const name = textAt(address)!;
+    const value = thenUndo("reading a type", () => readType(type, part, name), [() => ort().ReleaseTypeInfo(type)]);
+    values.push({ name, ...value });
+  }
+  return { values, names };
+}
+
+function readType(type: Address, part: string, name: string): Omit<ModelValue, "name"> {
+  const kind = readNumber("GetOnnxTypeFromTypeInfo", (out) => ort().GetOnnxTypeFromTypeInfo(type, out));
+  if (kind !== ONNX_TYPE_TENSOR) throw unusable(part, name, `is no tensor (ONNXType ${kind})`);
+  const info = resultOf("CastTypeInfoToTensorInfo", (out) => ort().CastTypeInfoToTensorInfo(type, out));
+  const elements = readNumber("GetTensorElementType", (out) => ort().GetTensorElementType(info, out));
+  const known = elementsOf(elements);
+  if (known === undefined) throw unusable(part, name, `has elements that no tensor has: ${elementsName(elements)}`);
+  return { shape: shapeOf(info), ...known };
+}
+
+function unusable(part: string, name: string, what: string): InteropError {
+  const message = `${part}.${shown(name)} ${what}.`;
+  return new InteropError(message, { api: "onnxruntime", fn: "CreateSessionFromArray", hint: "Convert the model." });
+}

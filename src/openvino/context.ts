@@ -1,0 +1,255 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import type { OpenVINO } from "../../ffi/openvino/functions.ts";
+import { ov_available_devices_t, readOvAvailableDevices } from "../../ffi/openvino/structs.ts";
+import { type Names, optionsIn, shown, unexpected } from "../core/argument.ts";
+import type { Memory, Offer } from "../core/contract.ts";
+import { type Reason, reasonOf } from "../core/errors.ts";
+import type { FileSource } from "../core/file_source.ts";
+import { owned } from "../core/life/ledger.ts";
+import { allOrNothing, thenUndo, type Undo } from "../core/life/undo.ts";
+import { CallbackWords } from "../core/native/callbacks.ts";
+import { viewAt } from "../core/native/pin.ts";
+import { cString, textAt } from "../core/native/text.ts";
+import type { Described } from "../core/tensors/described.ts";
+import { InferenceContext } from "../inference/context.ts";
+import { sourceBytes } from "../inference/source.ts";
+import type { Values } from "../inference/tensor.ts";
+import { call, check, checks, open, ov, resultOf, textOf } from "./library.ts";
+import { type OpenVINOTensor, ports } from "./memory.ts";
+import { type Preprocess, preprocessed, preprocessIn } from "./preprocess.ts";
+import { OpenVINOSession, type SessionChoice } from "./session.ts";
+import { values } from "./values.ts";
+
+/** Which library is opened, and which device. */
+export interface OpenVINOChoice {
+  /** A device as OpenVINO names it: `"CPU"`, the default, `"GPU"`, `"AUTO"`. */
+  readonly device?: string;
+  /** OpenVINO's own properties for that device: `{ INFERENCE_NUM_THREADS: "1" }`. */
+  readonly properties?: Readonly<Record<string, string>>;
+  /**
+   * The path of `libopenvino_c.so`. Left out, the loader is asked for it, and then the Python packages are that Deno may
+   * read: `pip install openvino`.
+   */
+  readonly library?: string;
+}
+
+const CHOICE: Names<OpenVINOChoice> = { device: true, properties: true, library: true };
+
+/** Options of {@link OpenVINOContext.compile}. */
+export interface OpenVINOCompile {
+  /** The weights of a model in OpenVINO's own format; left out, the file beside it: `model.bin` for `model.xml`. */
+  readonly weights?: FileSource;
+  /** By the inputs' names: what their tensors are, where that is not what the model takes. */
+  readonly preprocess?: Readonly<Record<string, Preprocess>>;
+  /**
+   * `"allow"`: OpenVINO may convert inputs and outputs in memory of its own, where it does not compute with their elements:
+   * 64-bit integers, `f64`, `u16`, `i16`, `u32`. `context.bytesCopied` counts them.
+   */
+  readonly copy?: "allow";
+}
+
+const COMPILE: Names<OpenVINOCompile> = { weights: true, preprocess: true, copy: true };
+
+/**
+ * OpenVINO on one device. It is its own target: memory of the host is mapped to it and back in place.
+ *
+ * @example
+ * ```ts ignore
+ * import { host, MapperGraph } from "@samepage/interop";
+ * import { OpenVINOContext } from "@samepage/interop/openvino";
+ *
+ * using ov = OpenVINOContext.open();
+ * using graph = new MapperGraph([host, ov]);
+ * using session = await ov.compile("model.onnx");
+ * using pixels = host.allocate({ shape: [1, 3, 224, 224], dtype: "f32" });
+ * using input = graph.map(pixels, ov, { access: "read" }); // input.handle is an ov_tensor_t over the same bytes
+ * const { output } = await session.runAsync({ input });
+ * ```
+ */
+export class OpenVINOContext extends InferenceContext<OpenVINOTensor> {
+  /** The API's name. */
+  readonly api = "openvino";
+  /** The kind of memory. */
+  readonly kind = "openvino";
+  /** Its ports: host pointers both ways. For mappers. */
+  readonly ports: Memory<OpenVINOTensor, Address> = {
+    ...ports,
+    imports: [...ports.imports, this.#remote("opencl")],
+    images: { exports: [], imports: [this.#remote("vaapi")] },
+  };
+  /** OpenVINO's tensors over memory of the CPU's. For sessions. */
+  readonly values: Values = values;
+  /** The device that it compiles for: `"CPU"`. */
+  readonly device: string;
+  /** OpenVINO's version: `"2026.4.1-…"`. */
+  readonly version: string;
+  readonly #core: Address;
+
+  private constructor(version: string, device: string, name: string, core: Address, undo: Undo) {
+    super("openvino", { name, id: {} }, undo);
+    this.version = version;
+    this.device = device;
+    this.#core = core;
+    this.opened();
+  }
+
+  /**
+   * Opens OpenVINO on a device.
+   *
+   * @throws {LibraryNotFoundError} if it is not there.
+   * @throws {ArgumentError} for the path of another library than the one that is open.
+   * @throws {NativeCallError} for a device that is not there, or a property that it does not have.
+   */
+  static open(choice: OpenVINOChoice = {}): OpenVINOContext {
+    const { device = "CPU", properties = {}, library } = optionsIn(choice, CHOICE, "choice");
+    checks.assertText(device, "device");
+    for (const [key, value] of Object.entries(properties)) checks.assertText(value, `properties.${key}`);
+    const version = open(library);
+    return allOrNothing("opening OpenVINO", (undo) => {
+      const core = resultOf("ov_core_create");
+      owned("openvino.core", undo, () => ov().ov_core_free(core));
+      const named = textOf("ov_core_get_property", core, cString(device), cString("FULL_DEVICE_NAME"));
+      for (const [key, value] of Object.entries(properties)) {
+        call("ov_core_set_property", core, cString(device), cString(key), cString(value));
+      }
+      return new OpenVINOContext(version, device, named.trim(), core, undo);
+    });
+  }
+
+  /** The devices that OpenVINO finds here: `["CPU", "GPU.0"]`. */
+  get devices(): readonly string[] {
+    this.resource.assertLive();
+    return devicesOf(this.#core);
+  }
+
+  /** Why OpenVINO takes no memory of a GPU's, nor surfaces of video: in its own words. */
+  get closedRemote(): Reason {
+    this.resource.assertLive();
+    return this.#closedRemote();
+  }
+
+  #remote(from: string): Offer<Described> & Offer {
+    return { kind: "dma-buf", from, closed: () => this.#closedRemote() };
+  }
+
+  #closedRemote(): Reason {
+    try {
+      const context = resultOf("ov_core_get_default_context", this.#core, cString("GPU"));
+      ov().ov_remote_context_free(context);
+    } catch (error) {
+      return { reason: reasonOf(error).reason, remedy: "OpenVINO has remote contexts on Intel's GPUs alone." };
+    }
+    return { reason: "samepage makes no tensors of OpenVINO's remote contexts: no machine of its tests has one." };
+  }
+
+  /**
+   * A model that is compiled for the device, on another thread.
+   *
+   * @param model a path, a `file:` URL, or the bytes of a model: OpenVINO's `.xml`, or ONNX
+   * @throws {ArgumentError} for a file that cannot be read, and inputs and outputs that OpenVINO would copy.
+   * @throws {PermissionError} if Deno does not permit to read it.
+   * @throws {InteropError} for a model with inputs or outputs that are no tensors of ours: texts, elements of 4 bits.
+   * @throws {NativeCallError} for what is no model, or one that this version does not run.
+   */
+  async compile(model: FileSource, options: OpenVINOCompile = {}): Promise<OpenVINOSession> {
+    const loading = this.#loading(model, options);
+    const letGo = this.resource.hold();
+    try {
+      return this.#loaded(loading, await ov().ov_core_compile_modelAsync(...loading.given));
+    } finally {
+      letGo();
+    }
+  }
+
+  /**
+   * The same, but the calling thread waits.
+   *
+   * @throws as {@link compile}.
+   */
+  compileSync(model: FileSource, options: OpenVINOCompile = {}): OpenVINOSession {
+    const loading = this.#loading(model, options);
+    return this.#loaded(loading, ov().ov_core_compile_model(...loading.given));
+  }
+
+  #loading(model: FileSource, options: OpenVINOCompile): Loading {
+    const { weights = besideOf(model), preprocess = {}, copy } = optionsIn(options, COMPILE);
+    if (copy !== undefined && copy !== "allow") throw unexpected("copy", '"allow"', copy);
+    const how = new Map(
+      Object.entries(preprocess).map(([name, given]) => [name, preprocessIn(given, `preprocess.${shown(name)}`)]),
+    );
+    const frames = new Set([...how].filter(([, { format }]) => format === "NV12").map(([name]) => name));
+    const name = ArrayBuffer.isView(model) ? "a model" : shown(model);
+    this.resource.assertLive();
+    return allOrNothing("loading a model", (kept) =>
+      allOrNothing("loading a model", (undo) => {
+        const weightsTensor = weights === undefined ? NULL : weightsIn(weights, kept, undo);
+        const read = this.#read(model, weightsTensor, undo);
+        const whole = how.size === 0 ? read : preprocessed(read, how);
+        if (whole !== read) undo.push(() => ov().ov_model_free(whole));
+        const device = cString(this.device);
+        const words = new CallbackWords(1 + Math.ceil(device.length / 8), undo);
+        new Uint8Array(words.all.buffer, words.all.byteOffset).set(device, 8);
+        const [place, text] = [words.addressOf(0), words.addressOf(1)];
+        const about = { name, frames, mayCopy: copy === "allow" };
+        return { about, kept, undo, words: words.all, given: [this.#core, whole, text, 0n, place] };
+      }));
+  }
+
+  #read(model: FileSource, weights: Address, undo: Undo): Address {
+    const { address, byteLength } = sourceBytes("openvino", model, undo);
+    const read = resultOf("ov_core_read_model_from_memory_buffer", this.#core, address, byteLength, weights);
+    undo.push(() => ov().ov_model_free(read));
+    return read;
+  }
+
+  #loaded({ about, kept, undo, words }: Loading, code: number): OpenVINOSession {
+    return allOrNothing("loading a model", () =>
+      thenUndo("loading a model", () => {
+        check(code, "ov_core_compile_model");
+        const model = words[0] as Address;
+        owned("openvino.compiled_model", kept, () => ov().ov_compiled_model_free(model));
+        return new OpenVINOSession(this, model, about, kept);
+      }, undo), kept);
+  }
+}
+
+/** A model that is being compiled, and what that needs. */
+interface Loading {
+  readonly about: SessionChoice;
+  /** What lasts as long as the session. */
+  readonly kept: Undo;
+  readonly undo: Undo;
+  readonly words: BigUint64Array<ArrayBuffer>;
+  readonly given: Parameters<OpenVINO["ov_core_compile_model"]>;
+}
+
+/** The file of weights that belongs to a model's, if it is there. */
+function besideOf(model: FileSource): FileSource | undefined {
+  if (ArrayBuffer.isView(model) || !/\.xml$/.test(String(model))) return undefined;
+  const weights = String(model).replace(/xml$/, "bin");
+  try {
+    Deno.statSync(model instanceof URL ? new URL(weights) : weights);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+  }
+  return model instanceof URL ? new URL(weights) : weights;
+}
+
+/** A tensor over weights, which the compiled model may go on reading. */
+function weightsIn(source: FileSource, kept: Undo, undo: Undo): Address {
+  const { address, byteLength } = sourceBytes("openvino", source, kept);
+  const tensor = values.over(address, "u8", [Number(byteLength)]);
+  undo.push(() => values.free(tensor));
+  return tensor;
+}
+
+function devicesOf(core: Address): readonly string[] {
+  const list = new DataView(new ArrayBuffer(ov_available_devices_t.size));
+  call("ov_core_get_available_devices", core, list);
+  return thenUndo("reading devices", () => {
+    const { devices, size } = readOvAvailableDevices(list, 0);
+    if (size === 0n) return [];
+    const names = new BigUint64Array(viewAt(devices, 8 * Number(size), "openvino").buffer);
+    return Array.from(names, (name) => textAt(name as Address)!);
+  }, [() => ov().ov_available_devices_free(list)]);
+}

@@ -1,0 +1,87 @@
+import { type Address, NULL } from "../../ffi/address.ts";
+import { ERROR_NAMES, INVALID_C_PARAM } from "../../ffi/openvino/errors.ts";
+import type { OpenVINO } from "../../ffi/openvino/functions.ts";
+import { ov_version_t, readOvVersion } from "../../ffi/openvino/structs.ts";
+import { SYMBOLS } from "../../ffi/openvino/symbols.ts";
+import { shown } from "../core/argument.ts";
+import { Checks } from "../core/checks.ts";
+import { type ErrorFields, InteropError, NativeCallError } from "../core/errors.ts";
+import { type Check, checkOf } from "../core/native/codes.ts";
+import { textAt } from "../core/native/text.ts";
+import { openRuntime } from "../inference/library.ts";
+
+export const checks: Checks = new Checks("openvino");
+
+let opened: OpenVINO | undefined;
+
+/** Opens the library, and returns its version: `"2026.4.1-22982-…"`. */
+export function open(path: string | undefined): string {
+  opened = openRuntime<OpenVINO>({
+    api: "openvino",
+    path,
+    names: ["libopenvino_c.so", "libopenvino_c.so.2641"],
+    ...{ wheel: "openvino/libs", file: /^libopenvino_c\.so\.\d+$/, install: "pip install openvino" },
+    symbols: SYMBOLS,
+  });
+  const version = new DataView(new ArrayBuffer(ov_version_t.size));
+  check(opened.ov_get_openvino_version(version), "ov_get_openvino_version");
+  const said = textAt(readOvVersion(version, 0).buildNumber as Address)!;
+  opened.ov_version_free(version);
+  return said;
+}
+
+/** The functions of the library that is open. @throws {InteropError} if no context was opened in this isolate. */
+export function ov(): OpenVINO {
+  if (opened !== undefined) return opened;
+  throw new InteropError("OpenVINO is not open.", {
+    ...{ api: "openvino", fn: "ov_core_create", hint: "Open a context first: OpenVINOContext.open()." },
+  });
+}
+
+/** The error of a code, with what OpenVINO says of the last one. It says nothing of a wrong argument of C's. */
+export function errorOf(code: number, fn: string, fields?: ErrorFields): NativeCallError {
+  const codeName = ERROR_NAMES.get(code) ?? "a code that OpenVINO does not know";
+  const why = code === INVALID_C_PARAM ? undefined : reasonIn(textAt(ov().ov_get_last_err_msg()) ?? "");
+  const message = `${fn} failed with ${codeName} (${code})${why === undefined ? "" : `: ${shown(why)}`}.`;
+  return new NativeCallError(message, { api: "openvino", fn, code, codeName, ...fields });
+}
+
+/** Throws unless a function returned success. */
+export const check: Check = checkOf(errorOf);
+
+/** OpenVINO names the lines of its source first, each file on a line of its own. */
+function reasonIn(said: string): string | undefined {
+  const lines = said.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+  const own = lines.filter((line) => !/^(Exception from|Check '.*' failed at) /.test(line));
+  return (own.length > 0 ? own : lines).join(" ").replace(/\.$/, "") || undefined;
+}
+
+/** The functions that return a code. */
+type Returning = {
+  [F in keyof OpenVINO]: OpenVINO[F] extends (...given: never[]) => number ? F : never;
+}[keyof OpenVINO];
+
+type ButLast<P> = P extends [...infer Q, unknown] ? Q : never;
+
+/** Calls a function, and throws unless it succeeds. */
+export function call<F extends Returning>(fn: F, ...given: Parameters<OpenVINO[F]>): void {
+  check((ov()[fn] as (...given: Parameters<OpenVINO[F]>) => number)(...given), fn);
+}
+
+/** Where a function leaves its result. */
+export const OUT: BigUint64Array<ArrayBuffer> = new BigUint64Array(1);
+
+/** Calls a function, and returns what it leaves in its last argument. */
+export function resultOf<F extends Returning>(fn: F, ...given: ButLast<Parameters<OpenVINO[F]>>): Address {
+  OUT[0] = NULL;
+  call(fn, ...[...given, OUT] as unknown as Parameters<OpenVINO[F]>);
+  return OUT[0] as Address;
+}
+
+/** The same for a text, which is freed. */
+export function textOf<F extends Returning>(fn: F, ...given: ButLast<Parameters<OpenVINO[F]>>): string {
+  const address = resultOf(fn, ...given);
+  const text = textAt(address) ?? "";
+  ov().ov_free(address);
+  return text;
+}

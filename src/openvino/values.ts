@@ -1,0 +1,53 @@
+import type { Address } from "../../ffi/address.ts";
+import { ov_shape_t, readOvShape, writeOvShape } from "../../ffi/openvino/structs.ts";
+import { thenUndo } from "../core/life/undo.ts";
+import { FixedStruct, viewAt } from "../core/native/pin.ts";
+import type { Values } from "../inference/tensor.ts";
+import { call, check, OUT, ov, resultOf } from "./library.ts";
+import { OTHERS, TYPES } from "./memory.ts";
+
+/** OpenVINO's own tensors over memory of the CPU's. */
+export const values: Values = {
+  over(address, dtype, shape, elements) {
+    const type = elements === undefined ? TYPES[dtype] : OTHERS[elements].type;
+    check(ov().ov_tensor_create_from_host_ptr(type, shapeFor(shape), address, OUT), "ov_tensor_create_from_host_ptr");
+    return OUT[0] as Address;
+  },
+  infoOf: (tensor) => ({
+    address: resultOf("ov_tensor_data", tensor),
+    shape: shapeOf(tensor),
+  }),
+  free: (tensor) => ov().ov_tensor_free(tensor),
+};
+
+/** A tensor in memory of OpenVINO's own, which it allocates anew where it is given another shape. */
+export function ownTensor(type: number, shape: readonly number[]): Address {
+  return resultOf("ov_tensor_create", type, shapeFor(shape));
+}
+
+function shapeOf(tensor: Address): readonly number[] {
+  const shape = new DataView(new ArrayBuffer(ov_shape_t.size));
+  call("ov_tensor_get_shape", tensor, shape);
+  return thenUndo("reading a shape", () => {
+    const { rank, dims } = readOvShape(shape, 0);
+    return numbersAt(dims, Number(rank));
+  }, [() => call("ov_shape_free", shape)]);
+}
+
+function numbersAt(address: Address, count: number): readonly number[] {
+  if (count === 0) return [];
+  return Array.from(new BigInt64Array(viewAt(address, 8 * count, "openvino").buffer), Number);
+}
+
+/** The most dimensions that a tensor of ours has, at one address: OpenVINO copies them in each call. */
+const DIMENSIONS = new FixedStruct(8 * 32);
+
+const SHAPE = new DataView(new ArrayBuffer(ov_shape_t.size));
+
+/** A shape as OpenVINO's functions take it, until the next one. */
+function shapeFor(shape: readonly number[]): DataView<ArrayBuffer> {
+  const { view, address } = DIMENSIONS;
+  for (let i = 0; i < shape.length; i++) view.setBigInt64(8 * i, BigInt(shape[i]), true);
+  writeOvShape(SHAPE, 0, { rank: BigInt(shape.length), dims: address });
+  return SHAPE;
+}

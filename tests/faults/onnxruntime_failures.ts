@@ -1,0 +1,72 @@
+/**
+ * How the functions of ONNX Runtime fail: by a status, which is released once it was read.
+ *
+ * @module
+ */
+import type { OnnxRuntime } from "../../ffi/onnxruntime/functions.ts";
+import type { OrtApiFunctions } from "../../ffi/onnxruntime_api/functions.ts";
+import type { OrtApiBaseFunctions } from "../../ffi/onnxruntime_base/functions.ts";
+import { newStatus } from "../onnxruntime/status.ts";
+import type { Failure, Failures } from "./failures.ts";
+
+/** A new status each time. */
+function failing(about: Pick<Failure, "release"> = {}): Failure {
+  return {
+    ...about,
+    get answer() {
+      return newStatus();
+    },
+  };
+}
+
+const status = failing();
+
+/** It gives something back, and fails then. */
+const release = failing({ release: true });
+
+export const ONNXRUNTIME: Failures<OnnxRuntime> = { OrtGetApiBase: undefined };
+
+export const ONNXRUNTIME_BASE: Failures<OrtApiBaseFunctions> = { GetApi: { answer: 0n }, GetVersionString: undefined };
+
+export const ONNXRUNTIME_API: Failures<OrtApiFunctions> = {
+  GetErrorCode: undefined,
+  GetErrorMessage: undefined,
+  ReleaseStatus: undefined,
+  ReleaseEnv: undefined,
+  ReleaseSessionOptions: undefined,
+  ReleaseSession: undefined,
+  ReleaseTypeInfo: undefined,
+  ReleaseMemoryInfo: undefined,
+  ReleaseTensorTypeAndShapeInfo: undefined,
+  ReleaseValue: undefined,
+  ReleaseRunOptions: undefined,
+  CreateEnv: status,
+  GetAvailableProviders: status,
+  ReleaseAvailableProviders: release,
+  CreateSessionOptions: status,
+  SetIntraOpNumThreads: status,
+  RunOptionsSetTerminate: status,
+  RunOptionsUnsetTerminate: status,
+  CreateSessionFromArray: status,
+  CreateSessionFromArrayAsync: status,
+  SessionGetInputCount: status,
+  SessionGetOutputCount: status,
+  SessionGetInputName: status,
+  SessionGetOutputName: status,
+  SessionGetInputTypeInfo: status,
+  SessionGetOutputTypeInfo: status,
+  GetAllocatorWithDefaultOptions: status,
+  AllocatorFree: release,
+  GetOnnxTypeFromTypeInfo: status,
+  CastTypeInfoToTensorInfo: status,
+  GetTensorElementType: status,
+  GetDimensionsCount: status,
+  GetDimensions: status,
+  CreateCpuMemoryInfo: status,
+  CreateTensorWithDataAsOrtValue: status,
+  GetTensorMutableData: status,
+  GetTensorTypeAndShape: status,
+  CreateRunOptions: status,
+  Run: status,
+  RunAsync: status,
+};
