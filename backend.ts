@@ -110,6 +110,15 @@ export type { FrameInit, FrameJson, PlacedPlane } from "./src/core/tensors/frame
 export type { MappedInit } from "./src/core/tensors/mapped.ts";
 export type { AddressedPlane, Part, TensorInit, TensorJson } from "./src/core/tensors/tensor.ts";
 export { type PointerBlock, PointerMemory, PointerTensor } from "./src/core/tensors/pointer.ts";
+export type { UsmAllocation, UsmKind } from "./src/core/tensors/unified.ts";
+export {
+  closedTo,
+  type PointerFacts,
+  type UnifiedBlock,
+  type UnifiedContext,
+  UnifiedMemory,
+  unifiedPorts,
+} from "./src/core/tensors/unified.ts";
 export { type ByteRange, Described, type DescribedPlane } from "./src/core/tensors/described.ts";
 export type { HostAbilities, HostTensorInit } from "./src/host/tensor.ts";
 export type { ChannelKind, PixelFormat, PixelsInfo, PlanePlace } from "./src/core/layout/frame_info.ts";

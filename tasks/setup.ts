@@ -1,12 +1,13 @@
-// Installs what the demo, the tests or the bench need: `deno task setup [demo|test|guest|bench|inference|intel]`, `test`
-// when left out.
+// Installs what the demo, the tests or the bench need: `deno task setup [demo|test|guest|bench|inference|intel|sycl]`,
+// `test` when left out.
 //
 // Most of it comes through apt: it asks dpkg what is missing, says what it is about to install, and never removes a
 // package. CUDA's headers and libraries come through pip, into the folder .cuda of this checkout, and Intel's OpenCL for
 // CPUs, a third platform for the tests and too large for every machine, into .intel. FFmpeg's headers are downloaded
 // through apt and unpacked into .ffmpeg, beside FFmpeg 8 as PyPI and npm have it; so are GStreamer's into .gstreamer,
-// Python's into .python beside NumPy, and the kernel and the drivers of the tests' guest into .guest. DLPack's come
-// through pip into .dlpack, and runtimes of models into .inference. Where it can not install (no root, no apt, no network)
+// Python's into .python beside NumPy, and the kernel and the drivers of the tests' guest into .guest. Level Zero's null
+// driver is built into .levelzero. DLPack's headers come through pip into .dlpack, DPCTL's (SYCL's C API) into .dpctl,
+// Intel's SYCL into .sycl, and runtimes of models into .inference. Where it can not install (no root, no apt, no network)
 // it says so and exits 0: the demo then runs on the host, and the tests count what they skip. Only in CI is that an error,
 // for there a machine without OpenCL must not look like a green run.
 
@@ -14,6 +15,7 @@ import { installPackages } from "./setup/apt.ts";
 import { unpackDevPackages } from "./setup/dev_packages.ts";
 import { unpackHeaders } from "./setup/headers.ts";
 import { unpackKernel } from "./setup/kernel.ts";
+import { buildNullDriver } from "./setup/levelzero.ts";
 import { unpackEgl, unpackLavapipe } from "./setup/mesa.ts";
 import { installNodeAv } from "./setup/node_av.ts";
 import { unpackOnnxRuntimeHeader } from "./setup/onnxruntime.ts";
@@ -24,6 +26,7 @@ import {
   ARROW,
   CUDA,
   DLPACK,
+  DPCTL,
   FFMPEG_8,
   hasPip,
   hasWheels,
@@ -31,14 +34,16 @@ import {
   NUMPY,
   ONNX_RUNTIME,
   OPENVINO,
+  SYCL,
   unpack,
   type Wheels,
 } from "./setup/wheels.ts";
 
 const WHEELS: { readonly [purpose in Purpose]?: readonly Wheels[] } = {
-  test: [CUDA, DLPACK, FFMPEG_8, ARROW, NUMPY, ONNX_RUNTIME, OPENVINO],
+  test: [CUDA, DLPACK, DPCTL, FFMPEG_8, ARROW, NUMPY, ONNX_RUNTIME, OPENVINO],
   inference: [ONNX_RUNTIME, OPENVINO],
   intel: [INTEL],
+  sycl: [INTEL, DPCTL, SYCL],
 };
 
 /** Installs all that is missing, and returns what could not be installed, and why. */
@@ -63,9 +68,14 @@ async function setup(purpose: Purpose): Promise<string[]> {
   return reasons.filter((reason) => reason !== undefined);
 }
 
-/** One after the other: apt does not run twice at a time. */
+/** What is unpacked of packages and sources, one after the other: apt does not run twice at a time. */
 async function allHeaders(title: string): Promise<(string | undefined)[]> {
-  return [await unpackHeaders(title), await unpackDevPackages(title), await unpackOnnxRuntimeHeader(title)];
+  return [
+    await unpackHeaders(title),
+    await unpackDevPackages(title),
+    await unpackOnnxRuntimeHeader(title),
+    await buildNullDriver(title),
+  ];
 }
 
 const purpose = Deno.args[0] ?? "test";

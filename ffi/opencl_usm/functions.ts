@@ -36,6 +36,16 @@ export interface Usm {
   /** `cl_int clMemFreeINTEL(cl_context context, void *ptr)` */
   clMemFreeINTEL(context: ClContext, ptr: Address): number;
 
+  /** `cl_int clGetMemAllocInfoINTEL(cl_context context, const void *ptr, cl_mem_info_intel param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)` */
+  clGetMemAllocInfoINTEL(
+    context: ClContext,
+    ptr: Address,
+    param_name: number,
+    param_value_size: bigint,
+    param_value: BufferSource | null,
+    param_value_size_ret: BufferSource | null,
+  ): number;
+
   /** `cl_int clSetKernelArgMemPointerINTEL(cl_kernel kernel, cl_uint arg_index, const void *arg_value)` */
   clSetKernelArgMemPointerINTEL(kernel: ClKernel, arg_index: number, arg_value: Address): number;
 

@@ -10,6 +10,8 @@ export const SYMBOLS = {
   clSharedMemAllocINTEL: { parameters: ["u64", "u64", "buffer", "usize", "u32", "buffer"], result: "u64" },
   // cl_int clMemFreeINTEL(cl_context context, void *ptr)
   clMemFreeINTEL: { parameters: ["u64", "u64"], result: "i32" },
+  // cl_int clGetMemAllocInfoINTEL(cl_context context, const void *ptr, cl_mem_info_intel param_name, size_t param_value_size, void *param_value, size_t *param_value_size_ret)
+  clGetMemAllocInfoINTEL: { parameters: ["u64", "u64", "u32", "usize", "buffer", "buffer"], result: "i32" },
   // cl_int clSetKernelArgMemPointerINTEL(cl_kernel kernel, cl_uint arg_index, const void *arg_value)
   clSetKernelArgMemPointerINTEL: { parameters: ["u64", "u32", "u64"], result: "i32" },
   // cl_int clEnqueueMemcpyINTEL(cl_command_queue command_queue, cl_bool blocking, void *dst_ptr, const void *src_ptr, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)

@@ -3,6 +3,7 @@ import { ARROW_DEVICE_CPU } from "../../ffi/arrow/constants.ts";
 import { ArrowArray, ArrowDeviceArray, ArrowSchema, readArrowDeviceArray } from "../../ffi/arrow/structs.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
+import { arraysIn } from "../core/device/arrays.ts";
 import { contextOn } from "../core/device/device_on.ts";
 import type { Arrays } from "../core/contract.ts";
 import type { Context } from "../core/graph/context.ts";
@@ -128,7 +129,7 @@ function workBehind({ event }: Arrays, sync: Address): { readonly after?: Fence 
   return { after: event(checks.handleIn(handle, "array")) };
 }
 
-/** The context that a device's memory belongs to, and who reaches it. @throws {ArgumentError} if there is none. */
+/** The arrays of a device's context, and which memory of it is meant. @throws {ArgumentError} if there is no context for it. */
 function deviceIn(
   contexts: readonly Context[],
   { device_type, device_id }: Pick<ArrowDeviceArray, "device_type" | "device_id">,
@@ -136,15 +137,10 @@ function deviceIn(
   const device = DEVICES.find(({ type }) => type === device_type);
   if (device === undefined) throw checks.wrong("array", `no memory here is of Arrow's device type ${device_type}.`);
   const { api, memory } = device;
-  for (const { api: its, arrays } of contexts) {
-    if (its === api && arrays !== undefined && (api === "host" || BigInt(arrays.ordinal) === device_id)) {
-      return { arrays, memory };
-    }
-  }
-  const [which, hint] = api === "host"
-    ? ["the host", "Pass host among them."]
-    : [`${api}'s device ${device_id}`, `Pass an open context of ${api} on that device.`];
-  throw checks.wrong("contexts", `the array lies in memory of ${which}, and none of them is for that.`, hint);
+  const [ordinal, which] = api === "host"
+    ? [undefined, "the host"]
+    : [Number(device_id), `${api}'s device ${device_id}`];
+  return { arrays: arraysIn(checks, contexts, { api, ordinal }, `the array lies in memory of ${which}`), memory };
 }
 
 function tableOf(columns: readonly ReadColumn[]): TableInfo {

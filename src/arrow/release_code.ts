@@ -15,7 +15,7 @@ export const RECORD = {
   fields: {
     /** How many structs of the block are not released yet. */
     left: { offset: 0, type: "u64" },
-    /** `sem_post`, and what it is called with once none is left; 0 if there is nobody to notify. */
+    /** `sem_post`, and what it is called with after the last one; 0 for a schema, whose end JavaScript does not wait for. */
     post: { offset: 8, type: "u64" },
     semaphore: { offset: 16, type: "u64" },
     /** `free`, which gives the block back after that. */

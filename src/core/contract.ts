@@ -377,7 +377,7 @@ export interface ArrayPlace {
   readonly handle: bigint;
   /** Bytes from there to the first element. An address has none. */
   readonly byteOffset: number;
-  /** Who reaches the memory: the device alone, the host too, or both by turns. */
+  /** What can read and write the memory: the device alone, the host too, or both in turn. */
   readonly memory: "device" | "host" | "managed";
 }
 

@@ -3,7 +3,7 @@ import type { Undo } from "./life/undo.ts";
 /** The least time between two drawings, in milliseconds. */
 const EVERY_MS = 100;
 const WIDTH = 20;
-/** Of a terminal that does not know its own. */
+/** Assumed where a terminal does not report its width. */
 const COLUMNS = 80;
 
 /** What has the terminal's line: two would overwrite each other. */
@@ -24,7 +24,7 @@ export class Progress {
     return progress;
   }
 
-  /** Counts a frame. `partOf` says how much is done after so many, from 0 to 1; undefined where nobody knows. */
+  /** Counts a frame. `partOf` says how much is done after so many, from 0 to 1; undefined where that is unknown. */
   add(partOf: (count: number) => number | undefined): void {
     this.#part = partOf(++this.#count) ?? this.#part;
     const now = performance.now();

@@ -40,7 +40,7 @@ export function streamsOf(context: Attaching): Streams {
   };
 }
 
-/** Who reaches each kind of memory, as DLPack tells them apart. It has no name for pages that CUDA did not lock. */
+/** What can read and write each kind of memory, in the classes of DLPack, which has no name for pages that CUDA did not lock. */
 const REACH: { readonly [K in CudaMemoryKind]?: ArrayPlace["memory"] } = {
   ...{ device: "device", virtual: "device", imported: "device", external: "device" },
   ...{ pinned: "host", registered: "host", managed: "managed" },

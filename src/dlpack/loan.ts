@@ -66,7 +66,7 @@ export interface Consumer {
  * A tensor's bytes as a struct of DLPack's, lent until a consumer's call of its deleter.
  *
  * It is yours until {@link handOver}, whose result is the consumer's, who has to call the deleter once: the only way in which
- * the loan ends then. If nobody took it over, dispose it.
+ * the loan ends then. Dispose it if no consumer took it over.
  */
 export class DLPackLoan extends Printed implements Disposable {
   /** The struct's major version: 0 for a `DLManagedTensor`. */

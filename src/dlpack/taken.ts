@@ -7,6 +7,7 @@ import {
   readDLManagedTensorVersioned,
 } from "../../ffi/dlpack/structs.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
+import { arraysIn } from "../core/device/arrays.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { AccessError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
@@ -165,18 +166,11 @@ function numbersAt(address: Address, count: number, argument: string): number[] 
   return numbers;
 }
 
-/** The context of a device, and which memory of it is meant. @throws {ArgumentError} if there is none. */
+/** The arrays of a device's context, and which memory of it is meant. @throws {ArgumentError} if there is no context for it. */
 function deviceIn(contexts: readonly Context[], type: number, id: number) {
   const device = DEVICES.find((one) => one.type === type);
   if (device === undefined) throw checks.wrong("device", `samepage has no API for devices of type ${type}.`);
   const { api, name, memory } = device;
-  for (const context of contexts) {
-    const arrays = context?.api === api ? context.arrays : undefined;
-    if (arrays !== undefined && (memory === "host" || arrays.ordinal === id)) {
-      return { arrays, memory };
-    }
-  }
-  const which = memory === "host" ? name : `${name}, number ${id}`;
-  const hint = api === "host" ? "Pass host among them." : `Pass an open context of ${api} on that device.`;
-  throw checks.wrong("contexts", `the memory is of ${which}, and none of them is for that.`, hint);
+  const [ordinal, which] = memory === "host" ? [undefined, name] : [id, `${name}, number ${id}`];
+  return { arrays: arraysIn(checks, contexts, { api, ordinal }, `the memory is of ${which}`), memory };
 }

@@ -27,7 +27,7 @@ export interface Request {
   cancel(): void;
   /** The flag was called: why the run failed, if it did. */
   failure(): Error | undefined;
-  /** Frees it, and objects that nobody has taken. No run is in flight. */
+  /** Frees it, and results that no run returned. No run is in flight. */
   release(): void;
 }
 

@@ -79,7 +79,7 @@ interface Slot {
   readonly value: ModelValue;
   /** Which plane of a frame; undefined for a tensor. */
   readonly plane: number | undefined;
-  /** Of which format the frame is. */
+  /** The format of the frame. */
   readonly format?: string | undefined;
   readonly argument: string;
 }

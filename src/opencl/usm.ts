@@ -1,4 +1,5 @@
 import type { Address } from "../../ffi/address.ts";
+import { CL_FALSE, CL_TRUE } from "../../ffi/opencl/constants.ts";
 import type { ClKernel } from "../../ffi/opencl/handles.ts";
 import {
   CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL,
@@ -7,30 +8,28 @@ import {
   CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL,
 } from "../../ffi/opencl_usm/constants.ts";
 import type { Allocation } from "../core/memory/allocation.ts";
-import { type Names, object } from "../core/argument.ts";
-import type { DType } from "../core/layout/dtype.ts";
-import type { Memory } from "../core/contract.ts";
+import type { Checks } from "../core/checks.ts";
+import type { Call, Memory } from "../core/contract.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
-import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../core/layout/layout.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
-import { PointerMemory } from "../core/tensors/pointer.ts";
 import type { Part } from "../core/tensors/tensor.ts";
+import { type PointerFacts, UnifiedMemory, unifiedPorts, type UsmKind } from "../core/tensors/unified.ts";
 import { checks } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 import { type ExecInfo, OpenCLPointerTensor } from "./pointers/tensor.ts";
-import { setUsmPointer, USM, USM_MEMORY, type UsmBlock, usmBlock, usmBlockOf, type UsmKind } from "./usm/block.ts";
-import { usmPorts } from "./usm/ports.ts";
+import type { ClLane } from "./lane.ts";
+import {
+  pointerFacts,
+  setUsmPointer,
+  USM,
+  USM_MEMORY,
+  usmAbout,
+  type UsmBlock,
+  usmBlock,
+  usmBlockOf,
+  usmOf,
+} from "./usm/block.ts";
 import { type UsmCapabilities, usmCapabilities } from "./usm/capabilities.ts";
-
-/** Options of {@link OpenCLUsm.allocate}. */
-export interface UsmAllocation<D extends DType = DType> extends LayoutInit<D> {
-  /** Where it lies. */
-  readonly kind: UsmKind;
-  /** The alignment of the address in bytes, a power of two; the driver's choice by default. */
-  readonly align?: number;
-}
-
-const NAMES: Names<UsmAllocation & Layout> = { ...LAYOUT_NAMES, kind: true, align: true };
 
 const FLAGS: { readonly [K in UsmKind]: number } = {
   host: CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL,
@@ -72,7 +71,7 @@ export class OpenCLUsmTensor extends OpenCLPointerTensor {
  * Unified shared memory of one context, if its driver has cl_intel_unified_shared_memory: `cl.usm`. A kernel gets its
  * tensors as pointers, and may find more pointers in their memory.
  */
-export class OpenCLUsm extends PointerMemory<OpenCLUsmTensor> {
+export class OpenCLUsm extends UnifiedMemory<OpenCLUsmTensor, OpenCLContext> {
   /** The kind of memory. */
   override readonly kind = "opencl.usm";
   /** Its context. */
@@ -81,10 +80,15 @@ export class OpenCLUsm extends PointerMemory<OpenCLUsmTensor> {
   override readonly ports: Memory<OpenCLUsmTensor, Address>;
   #capabilities: UsmCapabilities | undefined;
 
+  /** Host and device use the memory at the same time: a driver may still move what fails that. */
+  override readonly takesTurns = false;
+  /** The checks of OpenCL's arguments. */
+  protected override readonly checks: Checks = checks;
+
   /** Made by the context. */
   constructor(context: OpenCLContext) {
     super(context);
-    this.ports = usmPorts(this, (init) => new OpenCLUsmTensor(init));
+    this.ports = unifiedPorts(this, (init) => new OpenCLUsmTensor(init));
   }
 
   /** True if every device of the context has the extension. */
@@ -106,48 +110,54 @@ export class OpenCLUsm extends PointerMemory<OpenCLUsmTensor> {
     return value instanceof OpenCLUsmTensor && value.target === this;
   }
 
-  /**
-   * Allocates unified shared memory, not initialised.
-   *
-   * @throws {LayoutError} for a wrong shape, dtype, stride or alignment, or more than the device takes in one piece.
-   * @throws {ArgumentError} if the device lacks it, or this kind of it.
-   * @throws {NativeCallError} if there is too little memory.
-   *
-   * @example
-   * ```ts
-   * import { OpenCLContext } from "@samepage/interop/opencl";
-   *
-   * using cl = OpenCLContext.open();
-   * if (cl.usm.available) {
-   *   using samples = cl.usm.allocate({ kind: "shared", shape: [1024], dtype: "f32" });
-   *   console.log(samples.handle % 4n); // 0n
-   * }
-   * ```
-   */
-  allocate(init: UsmAllocation): OpenCLUsmTensor {
-    const { kind, align } = object(init, "init");
-    checks.nameIn(kind, FLAGS, "kind");
-    const { platform, name } = this.context.device;
-    if (this.capabilities === undefined) {
-      const hint = "PoCL from version 5 on has it, and Intel's drivers; cl.svm and cl.allocate() have other memory.";
-      throw checks.wrong("kind", `${platform} has no ${USM} on ${name}.`, hint);
-    }
-    if (!this.capabilities[kind].access) {
-      throw checks.wrong("kind", `${name} has no ${kind} memory.`, "cl.usm.capabilities says what it has.");
-    }
-    const multiple = align === undefined ? 0 : powerOfTwo(align, "align");
-    const at = layoutIn(init, NAMES);
-    this.context.resource.assertLive();
-    return this.own(usmBlock(this.context, kind, at.byteOffset + at.byteLength, multiple), at);
-  }
-
   /** The block of an allocation of this context; undefined for other memory. For mappers. */
-  blockOf(allocation: Allocation): UsmBlock | undefined {
+  override blockOf(allocation: Allocation): UsmBlock | undefined {
     return usmBlockOf(allocation, this.context);
   }
 
   /** The class of memory that the host reaches. For mappers. */
-  classOf(kind: Exclude<UsmKind, "device">): MemoryClass<OpenCLContext> {
+  override classOf(kind: Exclude<UsmKind, "device">): MemoryClass<OpenCLContext> {
     return USM_MEMORY[kind];
+  }
+
+  /** clEnqueueMemcpyINTEL. For mappers. */
+  override copyCall(to: Address, from: Address, byteLength: number, blocks: boolean): Call {
+    const { clEnqueueMemcpyINTEL: enqueue } = usmOf(this.context.device);
+    const call = ({ queue, waitCount, waitList, slot }: ClLane) =>
+      enqueue(queue, blocks ? CL_TRUE : CL_FALSE, to, from, BigInt(byteLength), waitCount, waitList, slot);
+    return { fn: "clEnqueueMemcpyINTEL", blocks, call } satisfies Call<ClLane> as Call;
+  }
+
+  /** Throws unless the device has a kind of memory. */
+  protected override assertHas(kind: UsmKind): void {
+    this.#assertAvailable("kind");
+    if (this.capabilities![kind].access) return;
+    const what = `${this.context.device.name} has no ${kind} memory.`;
+    throw checks.wrong("kind", what, "cl.usm.capabilities says what it has.");
+  }
+
+  /** A new block. */
+  protected override newBlock(kind: UsmKind, byteLength: number, align: number): UsmBlock {
+    return usmBlock(this.context, kind, byteLength, align);
+  }
+
+  /** What every block of a kind has in this context. */
+  protected override about(kind: UsmKind): Pick<UsmBlock, "kind" | "usm" | "closed" | "owner"> {
+    return usmAbout(kind, this.context);
+  }
+
+  /** What the driver reports of an address (clGetMemAllocInfoINTEL). */
+  protected override find(pointer: Address): PointerFacts {
+    this.#assertAvailable("pointer");
+    const found = pointerFacts(this.context, pointer);
+    if (found !== undefined) return found;
+    throw checks.wrong("pointer", `it is no unified memory of ${this.context.name}.`);
+  }
+
+  #assertAvailable(argument: string): void {
+    if (this.capabilities !== undefined) return;
+    const { platform, name } = this.context.device;
+    const hint = "PoCL from version 5 on has it, and Intel's drivers; cl.svm and cl.allocate() have other memory.";
+    throw checks.wrong(argument, `${platform} has no ${USM} on ${name}.`, hint);
   }
 }

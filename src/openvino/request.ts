@@ -42,7 +42,7 @@ export class OpenVINORequest implements Request {
     this.#freeOwn(i);
   }
 
-  /** Of a dynamic shape the tensor has nothing at first: OpenVINO gives it the memory that the result needs. */
+  /** A tensor of a dynamic shape has no memory at first: OpenVINO gives it what the result needs. */
   leaveOutput(i: number): void {
     const { dtype, elements, shape } = this.#outputs[i];
     const type = elements === undefined ? TYPES[dtype] : OTHERS[elements].type;

@@ -175,7 +175,7 @@ function lent(
           if (array !== helping("none")) return new PythonObject(array);
           cpython().Py_DecRef(array);
         } finally {
-          if (isFresh(capsule, version)) rename(capsule, used); // nobody has taken the struct, nor may anybody now
+          if (isFresh(capsule, version)) rename(capsule, used); // no consumer has taken the struct, and none may take it now
           else loan.handOver();
         }
       },

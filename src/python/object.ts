@@ -206,7 +206,7 @@ export function toPython(value: unknown, argument: string, depth = 0): Address {
   throw checks.wrong(argument, `Python has no value for ${aKind(value)}.`, REMEDY);
 }
 
-/** Of a part of an argument, the argument itself. */
+/** The argument that a part belongs to. */
 function outermost(part: string): string {
   return /^\w+(\[\d+\]|\.\w+)?/.exec(part)?.[0] ?? part;
 }
@@ -314,7 +314,7 @@ function itemsOf(object: Address, depth: number): PythonValue[] {
   }, [() => items.forEach(disposeAll)]);
 }
 
-/** Of values that nobody gets. */
+/** Disposes values that are not returned, because a later one failed. */
 function disposeAll(value: PythonValue): void {
   if (value instanceof PythonObject) value[Symbol.dispose]();
   else if (typeof value === "object" && value !== null) Object.values(value).forEach(disposeAll);

@@ -3,6 +3,7 @@ import type { Element } from "../core/device/types.ts";
 import type { DType } from "../core/layout/dtype.ts";
 import { type ChannelKind, kindOf } from "../core/layout/frame_info.ts";
 import { shaderFormat } from "./images/formats.ts";
+import { OP, spirvIn as wordsIn, SpirvModule, textIn } from "../spirv/module.ts";
 import { checks } from "./library.ts";
 
 export interface ShaderBinding {
@@ -44,26 +45,6 @@ export interface Shader {
   readonly localSize: readonly number[] | undefined;
 }
 
-const MAGIC = 0x07230203;
-
-const OP = {
-  name: 5,
-  memberName: 6,
-  entryPoint: 15,
-  executionMode: 16,
-  int: 21,
-  float: 22,
-  vector: 23,
-  image: 25,
-  array: 28,
-  runtimeArray: 29,
-  struct: 30,
-  pointer: 32,
-  variable: 59,
-  decorate: 71,
-  memberDecorate: 72,
-} as const;
-
 const COMPUTE = 5;
 const LOCAL_SIZE = 17;
 const DECORATION = { block: 2, bufferBlock: 3, nonWritable: 24, binding: 33, set: 34, offset: 35 } as const;
@@ -90,41 +71,24 @@ const NUMBERS: Readonly<Record<string, readonly [name: string, vector: string, d
 
 /** A private copy. @throws {ArgumentError} if the words are no SPIR-V. */
 export function spirvIn(given: unknown): Uint32Array<ArrayBuffer> {
-  const bytes = checks.bytesIn(given, "spirv", "a Uint8Array or Uint32Array");
-  const words = bytes.length >= 20 && bytes.length % 4 === 0 ? new Uint32Array(bytes.slice().buffer) : undefined;
-  if (words?.[0] === MAGIC) return words;
-  throw checks.wrong(
-    "spirv",
-    "it is no SPIR-V of this machine's byte order.",
-    "Compile the shader: glslangValidator -V --target-env vulkan1.2 -o shader.spv shader.comp.",
-  );
+  const hint = "Compile the shader: glslangValidator -V --target-env vulkan1.2 -o shader.spv shader.comp.";
+  return wordsIn(checks, given, hint);
 }
 
-export class Module {
-  readonly #operands = new Map<number, Uint32Array[]>();
-
+export class Module extends SpirvModule {
   constructor(words: Uint32Array) {
-    for (let at = 5; at < words.length;) {
-      const [length, opcode] = [words[at] >>> 16, words[at] & 0xffff];
-      if (length === 0 || at + length > words.length) throw checks.wrong("spirv", "it is cut off, or damaged.");
-      const known = this.#operands.get(opcode);
-      const operands = words.subarray(at + 1, at + length);
-      if (known === undefined) this.#operands.set(opcode, [operands]);
-      else known.push(operands);
-      at += length;
-    }
+    super(words, checks);
   }
 
   get entryPoints(): string[] {
-    return this.#all(OP.entryPoint).filter(([model]) => model === COMPUTE).map((words) => text(words.subarray(2)));
+    return [...this.entriesOf(COMPUTE).keys()];
   }
 
   /** What a compute shader says of itself. @throws {ArgumentError} for what a kernel cannot pass. */
   shader(name: string): Shader {
-    const entry = this.#all(OP.entryPoint)
-      .find((words) => words[0] === COMPUTE && text(words.subarray(2)) === name)?.[1];
-    const mode = this.#all(OP.executionMode).find(([id, mode]) => id === entry && mode === LOCAL_SIZE);
-    const variables = this.#all(OP.variable).map(([type, id, storage]) => ({ id, storage, type: this.#pointee(type) }));
+    const entry = this.entriesOf(COMPUTE).get(name);
+    const mode = this.all(OP.executionMode).find(([id, mode]) => id === entry && mode === LOCAL_SIZE);
+    const variables = this.all(OP.variable).map(([type, id, storage]) => ({ id, storage, type: this.#pointee(type) }));
     const bindings = variables
       .filter(({ storage }) => BOUND.includes(storage))
       .map(({ id, storage, type }) => this.#binding(id, storage, type)).sort((a, b) => a.binding - b.binding);
@@ -137,7 +101,7 @@ export class Module {
     const set = this.#decorated(id, DECORATION.set) ?? 0;
     const binding = this.#decorated(id, DECORATION.binding) ?? 0;
     if (set !== 0) throw checks.wrong("spirv", `binding ${binding} is in set ${set}: expected set 0 for all.`);
-    const named = { binding, name: this.#nameOf(id), isConst: this.#is(id, DECORATION.nonWritable) };
+    const named = { binding, name: this.nameOf(id), isConst: this.#is(id, DECORATION.nonWritable) };
     const image = storage === STORAGE.uniformConstant ? this.#image(type) : undefined;
     if (image !== undefined) return { ...named, image };
     if (storage === STORAGE.storageBuffer || this.#is(type, DECORATION.bufferBlock)) return this.#buffer(type, named);
@@ -153,7 +117,7 @@ export class Module {
     const only = members.length === 1 ? members[0] : undefined;
     const array = only === undefined
       ? undefined
-      : this.#all(OP.runtimeArray).find(([result]) => result === only) ?? this.#find(OP.array, only);
+      : this.all(OP.runtimeArray).find(([result]) => result === only) ?? this.find(OP.array, only);
     const isConst = named.isConst ||
       (members.length > 0 && members.every((_, i) => this.#member(type, i, DECORATION.nonWritable) !== undefined));
     const name = named.name ?? (only === undefined ? undefined : this.#memberName(type, 0));
@@ -161,7 +125,7 @@ export class Module {
   }
 
   #image(type: number): ShaderImage | undefined {
-    const [, of, dimensions, , arrayed, samples, sampled, code] = this.#find(OP.image, type) ?? [];
+    const [, of, dimensions, , arrayed, samples, sampled, code] = this.find(OP.image, type) ?? [];
     if (dimensions !== IMAGE_2D || samples !== 0 || sampled !== IMAGE_STORED) return undefined;
     const [glsl, format] = shaderFormat(code) ?? [];
     const dtype = this.#type(of)?.element.dtypes?.[0];
@@ -181,11 +145,10 @@ export class Module {
 
   #type(id: number | undefined): ShaderType | undefined {
     if (id === undefined) return undefined;
-    const vector = this.#find(OP.vector, id);
-    const [of, lanes] = vector === undefined ? [id, 1] : [vector[1], vector[2]];
-    const [int, float] = [this.#find(OP.int, of), this.#find(OP.float, of)];
-    const key = int !== undefined ? `${int[2] === 1 ? "i" : "u"}${int[1]}` : `f${float?.[1]}`;
-    if (!Object.hasOwn(NUMBERS, key)) return undefined;
+    const number = this.numberOf(id);
+    const key = `${number?.kind}${number?.bits}`;
+    if (number === undefined || !Object.hasOwn(NUMBERS, key)) return undefined;
+    const { lanes } = number;
     const [name, prefix, dtype] = NUMBERS[key];
     const of1 = scalar(dtype);
     const { size } = of1.numbers;
@@ -196,49 +159,30 @@ export class Module {
   }
 
   #members(type: number): readonly number[] {
-    return Array.from(this.#find(OP.struct, type)?.subarray(1) ?? []);
+    return Array.from(this.find(OP.struct, type)?.subarray(1) ?? []);
   }
 
   #pointee(pointer: number): number {
-    return this.#find(OP.pointer, pointer)?.[2] ?? 0;
-  }
-
-  #nameOf(id: number): string | undefined {
-    const named = this.#find(OP.name, id);
-    return named && (text(named.subarray(1)) || undefined);
+    return this.find(OP.pointer, pointer)?.[2] ?? 0;
   }
 
   #memberName(type: number, member: number): string | undefined {
-    const named = this.#all(OP.memberName).find((words) => words[0] === type && words[1] === member);
-    return named && (text(named.subarray(2)) || undefined);
+    const named = this.all(OP.memberName).find((words) => words[0] === type && words[1] === member);
+    return named && (textIn(named.subarray(2)) || undefined);
   }
 
   #is(id: number, decoration: number): boolean {
-    return this.#all(OP.decorate).some((words) => words[0] === id && words[1] === decoration);
+    return this.all(OP.decorate).some((words) => words[0] === id && words[1] === decoration);
   }
 
   #decorated(id: number, decoration: number): number | undefined {
-    return this.#all(OP.decorate).find((words) => words[0] === id && words[1] === decoration)?.[2];
+    return this.all(OP.decorate).find((words) => words[0] === id && words[1] === decoration)?.[2];
   }
 
   /** A decoration's value; its own number where it has none. */
   #member(type: number, member: number, decoration: number): number | undefined {
-    const found = this.#all(OP.memberDecorate)
+    const found = this.all(OP.memberDecorate)
       .find((words) => words[0] === type && words[1] === member && words[2] === decoration);
     return found === undefined ? undefined : found[3] ?? decoration;
   }
-
-  #find(opcode: number, result: number): Uint32Array | undefined {
-    return this.#all(opcode).find(([id]) => id === result);
-  }
-
-  #all(opcode: number): readonly Uint32Array[] {
-    return this.#operands.get(opcode) ?? [];
-  }
-}
-
-function text(words: Uint32Array): string {
-  const bytes = new Uint8Array(words.slice().buffer);
-  const end = bytes.indexOf(0);
-  return new TextDecoder().decode(end < 0 ? bytes : bytes.subarray(0, end));
 }

@@ -13,7 +13,12 @@ interface DevPackages {
 /** Not installed, for that takes another libc or systemd along where those of this machine are not the newest. */
 const GSTREAMER: DevPackages = {
   folder: new URL("../../.gstreamer", import.meta.url).pathname,
-  names: ["libglib2.0-dev", "libgstreamer1.0-dev", "libgstreamer-plugins-base1.0-dev"],
+  names: [
+    "libglib2.0-dev",
+    "libgstreamer1.0-dev",
+    "libgstreamer-plugins-base1.0-dev",
+    "libgstreamer-plugins-bad1.0-dev",
+  ],
   why: "the C headers that ffi/glib, ffi/gobject and ffi/gst* are generated from",
   from: [
     ...["include/glib-2.0", "include/gstreamer-1.0"],

@@ -73,6 +73,8 @@ export const PACKAGES: readonly Package[] = [
   { name: "gstreamer1.0-gl", for: ["test"], why: "its elements of OpenGL" },
   { name: "gstreamer1.0-plugins-ugly", for: ["test"], why: "x264enc" },
   { name: "gstreamer1.0-libav", for: ["test"], why: "FFmpeg's decoders as its elements" },
+  { name: "libze1", for: ["test", "guest"], why: "Level Zero's loader, libze_loader.so.1" },
+  { name: "libze-dev", for: ["test"], why: "the C headers that ffi/levelzero is generated from" },
   { name: "libpython3.11", for: ["test", "bench"], why: "Python in the same process, libpython3.11.so.1.0" },
   { name: "vainfo", for: ["guest"], why: "a second opinion on what a VA-API driver can do" },
   { name: "qemu-system-x86", for: ["guest"], why: "the machine that it is" },

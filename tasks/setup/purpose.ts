@@ -6,6 +6,7 @@ export const NEEDS = {
   guest: "the guest of the tests needs",
   inference: "the examples of inference need",
   intel: "the tests on Intel's OpenCL need",
+  sycl: "the tests on Intel's SYCL need",
 } as const;
 
 /** One of {@linkcode NEEDS}. */

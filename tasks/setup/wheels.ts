@@ -69,18 +69,41 @@ export const DLPACK: Wheels = {
   wheels: [{ name: "apache-tvm-ffi", version: "0.1.15.post2", why: "dlpack.h, which ffi/dlpack is generated from" }],
 };
 
+/** SYCL by its C API: the headers that ffi/sycl is generated from, and a library that is of use beside {@link SYCL}: 1 MB. */
+export const DPCTL: Wheels = {
+  folder: folderOf(".dpctl"),
+  wheels: [{ name: "dpctl", version: "0.22.1", why: "dpctl_sycl_interface.h, and libDPCTLSyclInterface.so" }],
+};
+
+/** Intel's SYCL, over the OpenCL of {@link INTEL}: 206 MB to download, 800 MB on the disk. */
+export const SYCL: Wheels = {
+  folder: folderOf(".sycl"),
+  wheels: [
+    { name: "intel-sycl-rt", version: "2026.2.0", why: "libsycl.so.9" },
+    { name: "intel-cmplr-lib-ur", version: "2026.2.0", why: "what it reaches drivers by" },
+    { name: "umf", version: "1.2.0", why: "what that allocates by" },
+  ],
+  arrange: oneFolder,
+};
+
 /** What the tests share with Python: for the Python of this machine, whose library they open. */
 export const NUMPY: Wheels = {
   folder: folderOf(".python/packages"),
   wheels: [{ name: "numpy", version: "2.4.6", why: "NumPy's arrays, in the tests' own Python" }],
 };
 
-/** What the loaders of a process need to find Intel's platform beside the others; nothing where it is not set up. */
+/** What the loaders of a process need to find Intel's platform and SYCL beside the others; nothing without `setup intel`. */
 export async function intelEnv(): Promise<Readonly<Record<string, string>>> {
   if (!await hasWheels(INTEL)) return {};
   // OpenCV's TBB has the same name: the first that is opened is everybody's, and Intel's platform needs its own.
-  const libraries = [`${INTEL.folder}/lib`, Deno.env.get("LD_LIBRARY_PATH")].filter((path) => path !== undefined);
-  return { OCL_ICD_VENDORS: `${INTEL.folder}/vendors`, LD_LIBRARY_PATH: libraries.join(":") };
+  const hasSycl = await hasWheels(SYCL) && await hasWheels(DPCTL);
+  const folders = [INTEL, ...(hasSycl ? [SYCL] : [])].map(({ folder }) => `${folder}/lib`);
+  const libraries = [...folders, Deno.env.get("LD_LIBRARY_PATH")].filter((path) => path !== undefined);
+  return {
+    OCL_ICD_VENDORS: `${INTEL.folder}/vendors`,
+    LD_LIBRARY_PATH: libraries.join(":"),
+    ...(hasSycl ? { SAMEPAGE_LIB_SYCL: `${DPCTL.folder}/dpctl/libDPCTLSyclInterface.so` } : {}),
+  };
 }
 
 /** The variables that name FFmpeg 8 to samepage, by the folder of its libraries, whose names have hashes in them. */
@@ -129,8 +152,8 @@ export async function unpack(title: string, of: Wheels): Promise<string | undefi
   }
 }
 
-/** The libraries in one folder, where they find each other, and a folder of all drivers for OpenCL's loader. */
-async function arrangeIntel(folder: string): Promise<void> {
+/** The libraries of some wheels in one folder, where they find each other. */
+async function oneFolder(folder: string): Promise<void> {
   await Deno.mkdir(`${folder}/lib`);
   for await (const { name: wheel } of Deno.readDir(folder)) {
     if (!wheel.endsWith(".data")) continue;
@@ -141,6 +164,11 @@ async function arrangeIntel(folder: string): Promise<void> {
     }
     await Deno.remove(`${folder}/${wheel}`, { recursive: true });
   }
+}
+
+/** That, and a folder of all drivers for OpenCL's loader. */
+async function arrangeIntel(folder: string): Promise<void> {
+  await oneFolder(folder);
   await Deno.mkdir(`${folder}/vendors`);
   for await (const { name } of Deno.readDir(VENDORS)) {
     await Deno.copyFile(`${VENDORS}${name}`, `${folder}/vendors/${name}`);

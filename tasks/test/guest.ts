@@ -5,6 +5,7 @@ import type { Row } from "../../tests/conformance/rows.ts";
 import { buildFrames } from "../../tests/ffmpeg/frames.ts";
 import { denoEnv, GPU_MODULES, GuestError, MACHINE, noGuest, quote, runInGuest } from "../../tests/guest/guest.ts";
 import { buildLayer } from "../../tests/layer/mod.ts";
+import { buildDriver as buildLevelZero } from "../../tests/levelzero/drivers.ts";
 import { buildDriver } from "../../tests/vaapi/driver.ts";
 import { readJUnit, type Report } from "../report.ts";
 import { kernelRelease } from "../setup/kernel.ts";
@@ -39,7 +40,8 @@ export async function inGuest(jobs: readonly Job[], apis: readonly string[]): Pr
   const missing = await noGuest();
   if (missing !== undefined) return steps.map(({ name }) => runOf(name, { skipped: [`all of it (needs ${missing})`] }));
   await Deno.remove(FOLDER, { recursive: true }).catch(() => {}); // what the run before has left
-  await Promise.allSettled([buildDriver(), buildFrames(), buildLayer()]); // a guest's compiler takes twenty times as long
+  // a guest's compiler takes twenty times as long
+  await Promise.allSettled([buildDriver(), buildFrames(), buildLayer(), buildLevelZero()]);
   const guests = [false, true].map((gpu) => runsOf(steps.filter((step) => step.gpu === gpu), gpu));
   return (await Promise.all(guests)).flat();
 }

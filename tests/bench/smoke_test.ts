@@ -50,6 +50,14 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
     ["hand-over", "from-host"].map((id) => [`gstreamer-${id}`, ["C", "samepage", "C, with a GstVideoMeta"]]),
   ),
   "gstreamer-pipeline": ["C", "samepage"],
+  ...Object.fromEntries(
+    ["value", "run", "run-large", "run-async"].map((id) => [`onnxruntime-${id}`, ["C", "samepage"]]),
+  ),
+  ...Object.fromEntries(
+    ["value", "map-and-run", "set-and-run", "run", "run-async"].map((id) => [`openvino-${id}`, ["C", "samepage"]]),
+  ),
+  "python-to-array": ["numpy.frombuffer", "samepage"],
+  "python-from-array": ["numpy.from_dlpack", "samepage"],
 };
 
 /** CUDA's figures of issue 6, and their ways. */

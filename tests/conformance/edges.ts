@@ -10,6 +10,7 @@ import { dmabufs } from "./dmabuf.ts";
 import { egls } from "./egl.ts";
 import { ffmpegs } from "./ffmpeg.ts";
 import { gstreamers } from "./gstreamer.ts";
+import { levelzeros } from "./levelzero.ts";
 import { onnxRuntimes } from "./onnxruntime.ts";
 import { opencl } from "./opencl.ts";
 import { openclImages } from "./opencl_image.ts";
@@ -17,6 +18,7 @@ import { openvinos } from "./openvino.ts";
 import { opencv } from "./opencv.ts";
 import type { Candidate, Subject } from "./subject.ts";
 import { svm } from "./svm.ts";
+import { sycls } from "./sycl.ts";
 import { synthetic } from "./synthetic.ts";
 import { onGpu } from "./vulkan_gpu.ts";
 import { vulkanImages } from "./vulkan_image.ts";
@@ -32,6 +34,7 @@ const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candid
   opencl,
   image: openclImages,
   svm: () => svm(),
+  sycl: () => sycls(),
   opencv: () => opencv(),
   cuda: () => cuda(),
   dmabuf: () => dmabufs(),
@@ -41,6 +44,7 @@ const APIS: { readonly [api: string]: (expected?: Subject["expected"]) => Candid
   vaapi: () => vaapis(),
   ffmpeg: () => ffmpegs(),
   gstreamer: () => gstreamers(),
+  levelzero: () => levelzeros(),
   onnxruntime: () => onnxRuntimes(),
   openvino: () => openvinos(),
 };

@@ -2,14 +2,9 @@ import { MapperGraph } from "../../mod.ts";
 import { openCLSvmToOpenCL } from "../../src/opencl/edges/mod.ts";
 import { InteropError, messageOf } from "../../src/core/errors.ts";
 import { edgeOf, type Mapper } from "../../src/core/graph/mapper.ts";
+import type { UsmKind } from "../../src/core/tensors/unified.ts";
 import { host } from "../../src/host/mod.ts";
-import {
-  OpenCLContext,
-  type OpenCLDevice,
-  type OpenCLPointerTensor,
-  type SvmGrain,
-  type UsmKind,
-} from "../../src/opencl/mod.ts";
+import { OpenCLContext, type OpenCLDevice, type OpenCLPointerTensor, type SvmGrain } from "../../src/opencl/mod.ts";
 import { hostEnd } from "./host_end.ts";
 import { buffersOf, devicesByName, type Memory, objectsIn, OpenCLEnd } from "./opencl_end.ts";
 import { PASS } from "./opencl_raw.ts";

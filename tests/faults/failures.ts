@@ -24,7 +24,9 @@ import type { LibC } from "../../ffi/libc/functions.ts";
 import { CUDA, CUDA_EGL, CUDART, NVRTC } from "./cuda_failures.ts";
 import { EGL_EXTENSIONS, EGL_FAILURES, GLES_EXTENSIONS, GLES_FAILURES } from "./egl_failures.ts";
 import { FFMPEG, FFMPEG_CODEC, FFMPEG_FORMAT } from "./ffmpeg_failures.ts";
+import { SYCL_FAILURES, SYCL_WAIT } from "./sycl_failures.ts";
 import * as gstreamer from "./gstreamer_failures.ts";
+import { LEVELZERO } from "./levelzero_failures.ts";
 import { ONNXRUNTIME, ONNXRUNTIME_API, ONNXRUNTIME_BASE } from "./onnxruntime_failures.ts";
 import { OPENVINO } from "./openvino_failures.ts";
 import { PYTHON } from "./python_failures.ts";
@@ -225,6 +227,7 @@ const OPENCL_USM: Failures<Usm> = {
   clSharedMemAllocINTEL: create(CL_OUT_OF_RESOURCES),
   clMemFreeINTEL: release,
   clSetKernelArgMemPointerINTEL: code(CL_OUT_OF_RESOURCES),
+  clGetMemAllocInfoINTEL: code(CL_INVALID_VALUE),
   clEnqueueMemcpyINTEL: code(CL_OUT_OF_RESOURCES),
 };
 
@@ -295,6 +298,7 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   channel: CHANNEL,
   cxxabi: CXXABI,
   dmabuf: DMABUF,
+  levelzero: LEVELZERO,
   opencl: OPENCL,
   opencl_egl: OPENCL_EGL,
   opencl_events: OPENCL_EVENTS,
@@ -319,6 +323,8 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   gstreamer_video: gstreamer.VIDEO,
   gstreamer_audio: gstreamer.AUDIO,
   gstreamer_allocators: gstreamer.ALLOCATORS,
+  sycl: SYCL_FAILURES,
+  sycl_wait: SYCL_WAIT,
   onnxruntime: ONNXRUNTIME,
   onnxruntime_base: ONNXRUNTIME_BASE,
   onnxruntime_api: ONNXRUNTIME_API,

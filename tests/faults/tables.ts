@@ -30,6 +30,7 @@ import { SYMBOLS as GLES_EXTENSIONS } from "../../ffi/gles_extensions/symbols.ts
 import { SYMBOLS as LIBC } from "../../ffi/libc/symbols.ts";
 import { SYMBOLS as LIBC_CALLBACKS } from "../../ffi/libc_callbacks/symbols.ts";
 import { SYMBOLS as NVRTC } from "../../ffi/nvrtc/symbols.ts";
+import { SYMBOLS as LEVELZERO } from "../../ffi/levelzero/symbols.ts";
 import { SYMBOLS as ONNXRUNTIME } from "../../ffi/onnxruntime/symbols.ts";
 import { SYMBOLS as ONNXRUNTIME_API } from "../../ffi/onnxruntime_api/symbols.ts";
 import { SYMBOLS as ONNXRUNTIME_BASE } from "../../ffi/onnxruntime_base/symbols.ts";
@@ -44,6 +45,8 @@ import { SYMBOLS as OPENCL_USM } from "../../ffi/opencl_usm/symbols.ts";
 import { SYMBOLS as OPENCV_CORE } from "../../ffi/opencv_core/symbols.ts";
 import { SYMBOLS as OPENCV_IMGCODECS } from "../../ffi/opencv_imgcodecs/symbols.ts";
 import { SYMBOLS as OPENCV_IMGPROC } from "../../ffi/opencv_imgproc/symbols.ts";
+import { SYMBOLS as SYCL } from "../../ffi/sycl/symbols.ts";
+import { SYMBOLS as SYCL_WAIT } from "../../ffi/sycl_wait/symbols.ts";
 import { SYMBOLS as VAAPI } from "../../ffi/va/symbols.ts";
 import { SYMBOLS as VAAPI_DRM } from "../../ffi/va_drm/symbols.ts";
 import { SYMBOLS as VULKAN } from "../../ffi/vulkan/symbols.ts";
@@ -56,6 +59,7 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   channel: CHANNEL,
   cxxabi: CXXABI,
   dmabuf: DMABUF,
+  levelzero: LEVELZERO,
   opencl: OPENCL,
   opencl_egl: OPENCL_EGL,
   opencl_events: OPENCL_EVENTS,
@@ -80,6 +84,8 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   gstreamer_video: GSTREAMER_VIDEO,
   gstreamer_audio: GSTREAMER_AUDIO,
   gstreamer_allocators: GSTREAMER_ALLOCATORS,
+  sycl: SYCL,
+  sycl_wait: SYCL_WAIT,
   onnxruntime: ONNXRUNTIME,
   onnxruntime_base: ONNXRUNTIME_BASE,
   onnxruntime_api: ONNXRUNTIME_API,

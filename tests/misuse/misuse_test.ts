@@ -13,8 +13,10 @@ import { missing as missingEgl } from "../egl/help.ts";
 import { missing as lackingOfGStreamer } from "../gstreamer/open.ts";
 import { lacking as lackingOfPython } from "../python/help.ts";
 import { buildFrames } from "../ffmpeg/frames.ts";
+import { buildStandIn } from "../sycl/open.ts";
 import { LIBRARY as ONNX_RUNTIME } from "../onnxruntime/open.ts";
 import { LIBRARY as OPENVINO } from "../openvino/open.ts";
+import { buildDriver as buildLevelZero } from "../levelzero/drivers.ts";
 import { buildDriver } from "../vaapi/driver.ts";
 import { withoutVulkan } from "../ffmpeg/open.ts";
 import { missing as missingVulkan } from "../vulkan/help.ts";
@@ -42,6 +44,8 @@ const lackingOfVulkan = missingVulkan();
 const lackingOfEgl = missingEgl();
 /** What stands in for a GPU's driver: the rows need the file. */
 await buildDriver();
+await buildLevelZero();
+await buildStandIn();
 
 /** Why there is no FFmpeg here. */
 const lackingOfFFmpeg = await buildFrames();

@@ -9,7 +9,7 @@ import {
   NoRouteError,
   region,
 } from "@samepage/interop";
-import type { UsmAllocation, UsmKind } from "@samepage/interop/opencl";
+import type { UsmAllocation, UsmKind } from "@samepage/interop/backend";
 import { assertBytes, filled, kernelsOf, LONG, thrown } from "./help.ts";
 import { LACKS, onDevices, without } from "./on_devices.ts";
 
@@ -160,3 +160,31 @@ onDevices("usm: where a driver has none, it says so", without(LACKS.usm), (open,
     assert(error.hint!.includes("cl.svm"));
   }
 });
+
+for (const kind of KINDS) {
+  onDevices(`usm ${kind}: attach() asks the driver where an address lies`, LACKS.usm, (open) => {
+    using cl = open();
+    const owners: string[] = [];
+    using memory = cl.usm.allocate({ kind, shape: [100], dtype: "u8" });
+    cl.queue.finish();
+    using part = cl.usm.attach(memory.handle + 10n, { shape: [50], dtype: "u8" }, { owner: () => owners.push("over") });
+    assert(part.grant.overlaps(memory.grant), "they are not known as the same bytes");
+    const { fill, add } = kernelsOf(cl);
+    fill.run({ items: [100] }, [memory, 0]);
+    add.run({ items: [50] }, [part, 1]);
+    using graph = new MapperGraph([host, cl]);
+    {
+      using seen = graph.map(memory, host, { copy: "allow" });
+      const expected = filled(100, 0);
+      for (let i = 10; i < 60; i++) expected[i] += 1;
+      assertBytes(seen.bytes(), expected);
+      thrown(AccessError, () => add.run({ items: [50] }, [part, 1]));
+    }
+    thrown(LayoutError, () => cl.usm.attach(memory.handle + 90n, { shape: [50], dtype: "u8" }));
+    using other = host.allocate({ shape: [64], dtype: "u8" });
+    const wrong = thrown(ArgumentError, () => cl.usm.attach(other.handle, { shape: [64], dtype: "u8" }));
+    assertStringIncludes(wrong.message, "it is no unified memory of");
+    part[Symbol.dispose]();
+    assertEquals(owners, ["over"]);
+  });
+}

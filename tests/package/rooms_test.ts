@@ -10,6 +10,7 @@ const SHARED = [
   "src/core",
   "src/gl",
   "src/inference",
+  "src/spirv",
   "src/guard",
   "src/envelope",
   "src/advisor",
@@ -50,13 +51,13 @@ function codeFor(room: string): string[] {
   if (room === "src/python") return [...codeForApi(room), "src/dlpack", "ffi:src/dlpack"]; // its arrays cross by DLPack
   if (room === "mod.ts") return ["src/core", "src/host", "ffi"];
   if (room === "backend.ts") return ["src/core", "src/host", "ffi"];
-  if (room === "src/gl") return ["src/core"];
+  if (room === "src/gl" || room === "src/spirv") return ["src/core"];
   if (room === "src/inference") return ["src/core", "ffi"];
   return codeForApi(room);
 }
 
 function codeForApi(room: string): string[] {
-  return ["src/core", "src/gl", "src/inference", "src/guard", "src/envelope", "ffi", `ffi:${room}`];
+  return ["src/core", "src/gl", "src/inference", "src/spirv", "src/guard", "src/envelope", "ffi", `ffi:${room}`];
 }
 
 /** What ffi/ says: of all, and of each API. */

@@ -63,7 +63,6 @@ const TWINS: { readonly [mechanism: string]: Twin } = {
       "vaapi/edges/host_to_vaapi.ts",
       "vaapi/edges/vaapi_to_host.ts",
       "opencl/edges/host_to_opencl_image.ts",
-      "opencl/usm/ports.ts",
     ],
   },
   "the count of the maps that have a native object": {

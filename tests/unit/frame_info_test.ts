@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { sizeOf } from "../../src/core/layout/dtype.ts";
-import { InteropError, LayoutError } from "../../src/core/errors.ts";
+import { ArgumentError, InteropError, LayoutError } from "../../src/core/errors.ts";
 import {
   type AudioInfo,
   fourccOf,
@@ -211,9 +211,10 @@ Deno.test("a table: a plane for each column, whose first dimension is the rows",
   const { columns } = frameInfo(TABLE) as { columns: readonly { readonly shape: readonly number[] }[] };
   assert([columns, columns[0], columns[0].shape].every(Object.isFrozen), "it is a copy that nobody changes");
   const many = Array.from({ length: 65 }, () => ({ name: "", dtype: "u8", shape: [] }) as const);
-  for (const wrong of [{ rows: 0 }, { rows: 1.5 }, { columns: [] }, { columns: many }, { format: undefined }]) {
+  for (const wrong of [{ rows: 0 }, { rows: 1.5 }, { columns: [] }, { columns: many }]) {
     assertThrows(() => frameInfo({ ...TABLE, ...wrong } as FrameInfo), LayoutError);
   }
+  assertThrows(() => frameInfo({ ...TABLE, format: undefined } as unknown as FrameInfo), ArgumentError, "format");
 });
 
 const PICTURE: FrameInfo = {

@@ -28,6 +28,7 @@ import {
   gstVa,
   gstVideo,
 } from "./gstreamer.ts";
+import { levelzero } from "./levelzero.ts";
 import { libc } from "./libc.ts";
 import { libcCallbacks } from "./libc_callbacks.ts";
 import { nvrtc } from "./nvrtc.ts";
@@ -42,6 +43,7 @@ import { openclUsm } from "./opencl_usm.ts";
 import { opencvCore } from "./opencv_core.ts";
 import { opencvImgcodecs } from "./opencv_imgcodecs.ts";
 import { opencvImgproc } from "./opencv_imgproc.ts";
+import { sycl, syclWait } from "./sycl.ts";
 import { openvino } from "./openvino.ts";
 import { python } from "./python.ts";
 import { va, vaDrm } from "./va.ts";
@@ -76,6 +78,7 @@ export const LIBRARIES: readonly Library[] = [
   eglExtensions,
   gles,
   glesExtensions,
+  levelzero,
   va,
   vaDrm,
   cudaEgl,
@@ -85,6 +88,8 @@ export const LIBRARIES: readonly Library[] = [
   avcodec59,
   avformat59,
   ...LATER_FFMPEG,
+  sycl,
+  syclWait,
   openvino,
   python,
   ...[glib, gobject, gstreamer, gstApp, gstVideo, gstAudio, gstGva, gstAllocators, gstGl, gstVa],

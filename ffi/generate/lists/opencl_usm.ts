@@ -12,6 +12,7 @@ export const openclUsm: Library = {
     "clDeviceMemAllocINTEL",
     "clSharedMemAllocINTEL",
     { name: "clMemFreeINTEL", address: ["ptr"] },
+    { name: "clGetMemAllocInfoINTEL", address: ["ptr"] },
     { name: "clSetKernelArgMemPointerINTEL", address: ["arg_value"] },
     { name: "clEnqueueMemcpyINTEL", address: ["dst_ptr", "src_ptr", "event_wait_list", "event"] },
   ],

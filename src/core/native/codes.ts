@@ -53,3 +53,15 @@ export function madeOf(check: Check, returned: (handle: bigint) => number): Made
     return handle;
   };
 }
+
+/** Makes a call that leaves a handle where its argument points. @throws {NativeCallError} if the function failed. */
+export type MadeAt = <H extends bigint>(fn: string, call: (out: BigUint64Array<ArrayBuffer>) => number) => H;
+
+export function madeAtOf(check: Check): MadeAt {
+  const out = new BigUint64Array(1);
+  return function made(fn, call) {
+    out[0] = 0n;
+    check(call(out), fn);
+    return out[0] as never;
+  };
+}

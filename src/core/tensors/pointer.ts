@@ -2,11 +2,11 @@ import type { Address } from "../../../ffi/address.ts";
 import type { Memory, MemoryTarget } from "../contract.ts";
 import { type Context, PrintedTarget } from "../graph/context.ts";
 import { SAME_ADDRESS } from "../graph/mapper.ts";
-import type { Layout } from "../layout/layout.ts";
+import type { Layout, LayoutInit } from "../layout/layout.ts";
 import type { Block } from "../memory/allocation.ts";
 import type { Mapped } from "./mapped.ts";
 import { tensorOfBlock } from "./over.ts";
-import { firstElement, Tensor, type TensorInit } from "./tensor.ts";
+import { firstElement, type SliceOptions, Tensor, type TensorInit } from "./tensor.ts";
 
 /** The ports of memory that is the host's: the address is the same on both sides. `tensor` makes its tensors. */
 export function samePointers<T extends Tensor & { readonly address: Address }>(
@@ -37,6 +37,11 @@ export abstract class PointerTensor extends Tensor<Address> {
   /** The same for routes; undefined for memory that the host never reaches. */
   protected override get hostAddress(): bigint | undefined {
     return this.address;
+  }
+
+  /** Lends a part as a child. @see {@link Tensor.slice} */
+  override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): this {
+    return super.slice(layout, options) as this;
   }
 }
 

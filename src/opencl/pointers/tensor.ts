@@ -1,8 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
 import type { ClKernel } from "../../../ffi/opencl/handles.ts";
-import type { Layout, LayoutInit } from "../../core/layout/layout.ts";
 import { PointerTensor } from "../../core/tensors/pointer.ts";
-import type { SliceOptions, TensorInit } from "../../core/tensors/tensor.ts";
+import type { TensorInit } from "../../core/tensors/tensor.ts";
 import type { BaseContext } from "../base_context.ts";
 
 /** The CL_KERNEL_EXEC_INFO_… values that announce memory which a kernel reaches by a pointer in memory. */
@@ -29,9 +28,4 @@ export abstract class OpenCLPointerTensor extends PointerTensor {
 
   /** Passes it to a kernel. For mappers. @throws {NativeCallError} if the driver refuses. */
   abstract setArgument(kernel: ClKernel, index: number): void;
-
-  /** Lends a part as a child. @see {@link Tensor.slice} */
-  override slice(layout: Layout | LayoutInit, options: SliceOptions = {}): this {
-    return super.slice(layout, options) as this;
-  }
 }

@@ -1,4 +1,12 @@
 import type { Address } from "../../../ffi/address.ts";
+import {
+  CL_MEM_ALLOC_BASE_PTR_INTEL,
+  CL_MEM_ALLOC_SIZE_INTEL,
+  CL_MEM_ALLOC_TYPE_INTEL,
+  CL_MEM_TYPE_DEVICE_INTEL,
+  CL_MEM_TYPE_HOST_INTEL,
+  CL_MEM_TYPE_SHARED_INTEL,
+} from "../../../ffi/opencl_usm/constants.ts";
 import type { ClContext, ClDeviceId, ClKernel } from "../../../ffi/opencl/handles.ts";
 import type { Usm } from "../../../ffi/opencl_usm/functions.ts";
 import { SYMBOLS } from "../../../ffi/opencl_usm/symbols.ts";
@@ -8,8 +16,10 @@ import { blockClass } from "../alias/memory.ts";
 import type { OpenCLDevice } from "../device.ts";
 import { extensionFunctions } from "../extension.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
+import { closedTo, type PointerFacts, type UnifiedBlock, type UsmKind } from "../../core/tensors/unified.ts";
 import type { BaseContext } from "../base_context.ts";
 import { check, errcode, made } from "../errors.ts";
+import { infoU32, infoU64, type Query } from "../info.ts";
 import { type Allocating, blockIn, type ContextBlock, contextBlock, type Placement } from "../pointers/memory.ts";
 
 export const USM = "cl_intel_unified_shared_memory";
@@ -17,16 +27,10 @@ export const USM = "cl_intel_unified_shared_memory";
 /** Looked up once. @throws {InteropError} if the driver lacks one of the functions. */
 export const usmOf: (device: OpenCLDevice) => Usm = extensionFunctions<Usm>("opencl_usm", USM, SYMBOLS);
 
-/** `"host"`: the device reaches host memory. `"device"`: the host cannot reach it. `"shared"`: the driver moves it. */
-export type UsmKind = "host" | "device" | "shared";
-
 const UNIFIED = "opencl.usm";
 
 /** A block of unified shared memory. */
-export interface UsmBlock extends ContextBlock {
-  /** Where it lies. */
-  readonly usm: UsmKind;
-}
+export interface UsmBlock extends ContextBlock, UnifiedBlock {}
 
 interface Allocator {
   readonly fn: string;
@@ -61,22 +65,32 @@ export function usmBlock(context: BaseContext, kind: UsmKind, byteLength: number
     allocate: (owner, place) => made(allocate(usm, owner, context.device.handle, place), fn),
     free: (owner, begin) => check(usm.clMemFreeINTEL(owner, begin), "clMemFreeINTEL"),
   };
-  return contextBlock(context, allocating, {
-    kind: UNIFIED,
-    usm: kind,
-    ...(kind === "device" ? { closed: closedTo(context) } : {}),
-  });
+  return contextBlock(context, allocating, { kind: UNIFIED, usm: kind, ...closedTo(kind, context) });
 }
 
 export function usmBlockOf(allocation: Allocation, context: BaseContext): UsmBlock | undefined {
   return blockIn(allocation, UNIFIED, context);
 }
 
-function closedTo(context: BaseContext) {
-  return {
-    reason: `it is memory of ${context.name}, which the CPU cannot reach.`,
-    remedy: 'Copy it: graph.map(tensor, host, { copy: "allow" }).',
-  };
+/** What every block of a kind has in this context. */
+export function usmAbout(kind: UsmKind, context: BaseContext): Pick<UsmBlock, "kind" | "usm" | "closed" | "owner"> {
+  return { kind: UNIFIED, usm: kind, owner: context.rawHandle, ...closedTo(kind, context) };
+}
+
+const KINDS: ReadonlyMap<number, UsmKind> = new Map([
+  [CL_MEM_TYPE_HOST_INTEL, "host"],
+  [CL_MEM_TYPE_DEVICE_INTEL, "device"],
+  [CL_MEM_TYPE_SHARED_INTEL, "shared"],
+]);
+
+/** What the driver reports of an address; undefined if it is no unified memory of the context. */
+export function pointerFacts({ device, rawHandle }: BaseContext, pointer: Address): PointerFacts | undefined {
+  const fn = "clGetMemAllocInfoINTEL";
+  const query: Query = (...args) => usmOf(device)[fn](rawHandle, pointer, ...args);
+  const usm = KINDS.get(infoU32(fn, query, CL_MEM_ALLOC_TYPE_INTEL));
+  if (usm === undefined) return undefined;
+  const base = infoU64(fn, query, CL_MEM_ALLOC_BASE_PTR_INTEL) as Address;
+  return { base, byteLength: Number(infoU64(fn, query, CL_MEM_ALLOC_SIZE_INTEL)), usm };
 }
 
 /** @throws {NativeCallError} if the driver refuses. */

@@ -78,6 +78,8 @@ export default table(import.meta, {
       }
       fails("kind", () => cl.usm.allocate({ ...bytes, kind: any("elsewhere") }), ArgumentError);
       fails("init", () => cl.usm.allocate(any(null)), ArgumentError);
+      using elsewhere = host.allocate(bytes);
+      fails("pointer", () => cl.usm.attach(elsewhere.handle, bytes), ArgumentError);
       say(cl.usm.is(cl.allocate(bytes)), cl.svm.is(cl.allocate(bytes)));
     },
     says: ["true", "false false"],

@@ -1,0 +1,260 @@
+import type { Address } from "../../../ffi/address.ts";
+import { type Names, object } from "../argument.ts";
+import type { Checks } from "../checks.ts";
+import type { Call, Memory, Offer, Staged } from "../contract.ts";
+import { Port } from "../device/port.ts";
+import { MemoryClass, type Proofs, UNPROVEN, unseen, verdictOf } from "../device/proofs.ts";
+import type { Line } from "../device/line.ts";
+import type { Reason } from "../errors.ts";
+import type { Context } from "../graph/context.ts";
+import { whyEnded } from "../graph/mapper.ts";
+import type { DType } from "../layout/dtype.ts";
+import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../layout/layout.ts";
+import { Allocation } from "../memory/allocation.ts";
+import { mapBlock, PAGE } from "../native/blocks.ts";
+import { addressOf, bytesAt } from "../native/pin.ts";
+import { adoptTensor, attaching, type AttachOptions } from "./adopt.ts";
+import type { ByteRange } from "./described.ts";
+import { type PointerBlock, PointerMemory, type PointerTensor } from "./pointer.ts";
+import type { TensorInit } from "./tensor.ts";
+
+/** `"host"`: the device reaches host memory. `"device"`: the host cannot reach it. `"shared"`: the driver moves it. */
+export type UsmKind = "host" | "device" | "shared";
+
+export const USM_KINDS: { readonly [K in UsmKind]: true } = { host: true, device: true, shared: true };
+
+/** Options of `usm.allocate()`, in every API that has unified shared memory. */
+export interface UsmAllocation<D extends DType = DType> extends LayoutInit<D> {
+  /** Where it lies. */
+  readonly kind: UsmKind;
+  /** The alignment of the address in bytes, a power of two; the driver's choice by default. */
+  readonly align?: number;
+}
+
+const NAMES: Names<UsmAllocation & Layout> = { ...LAYOUT_NAMES, kind: true, align: true };
+
+/** A block of unified shared memory. */
+export interface UnifiedBlock extends PointerBlock {
+  /** Where it lies. */
+  readonly usm: UsmKind;
+}
+
+/** What a driver reports of an address. */
+export interface PointerFacts {
+  /** The address of the first byte of its block. */
+  readonly base: Address;
+  /** The length of the block in bytes. */
+  readonly byteLength: number;
+  /** Where it lies. */
+  readonly usm: UsmKind;
+}
+
+/** A context that has such memory. */
+export interface UnifiedContext extends Context {
+  /** Its queue. */
+  readonly queue: { readonly line: Line };
+  /** What is proven of its devices. */
+  // deno-lint-ignore no-explicit-any -- each API has its own experiments
+  readonly proofs: Pick<Proofs<any>, "judge" | "tryToProve">;
+}
+
+/** Unified shared memory of one context, as a target. An API says how it allocates, copies and asks. */
+export abstract class UnifiedMemory<T extends PointerTensor, C extends UnifiedContext = UnifiedContext>
+  extends PointerMemory<T, C> {
+  /** The checks of the API's arguments. */
+  protected abstract readonly checks: Checks;
+  /** True if host and device take turns in the experiment: what fails it then is not shared, and no driver moves it. */
+  readonly takesTurns: boolean = true;
+  readonly #turns = { host: this.#classOf("host"), shared: this.#classOf("shared") };
+
+  /**
+   * Allocates unified shared memory, not initialised.
+   *
+   * @throws {LayoutError} for a wrong shape, dtype, stride or alignment, or more than the device takes in one piece.
+   * @throws {ArgumentError} if the device lacks it, or this kind of it.
+   * @throws {NativeCallError} if there is too little memory.
+   *
+   * @example
+   * ```ts
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * if (cl.usm.available) {
+   *   using samples = cl.usm.allocate({ kind: "shared", shape: [1024], dtype: "f32" });
+   *   console.log(samples.handle % 4n); // 0n
+   * }
+   * ```
+   */
+  allocate(init: UsmAllocation): T {
+    const { kind, align } = object(init, "init");
+    this.checks.nameIn(kind, USM_KINDS, "kind");
+    this.assertHas(kind);
+    const multiple = align === undefined ? 0 : powerOfTwo(align, "align");
+    const at = layoutIn(init, NAMES);
+    this.context.resource?.assertLive();
+    return this.own(this.newBlock(kind, at.byteOffset + at.byteLength, multiple), at);
+  }
+
+  /**
+   * A tensor over memory that other code allocated in this context. The driver reports where it begins and ends, and of
+   * which kind it is.
+   *
+   * @param pointer the address that the layout counts from, anywhere in the allocation
+   * @throws {ArgumentError} if the driver does not know the address, or knows it as memory of another device.
+   * @throws {LayoutError} if the layout ends behind the allocation.
+   *
+   * @example
+   * ```ts
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   *
+   * using cl = OpenCLContext.open();
+   * if (cl.usm.available) {
+   *   using samples = cl.usm.allocate({ kind: "host", shape: [1024], dtype: "f32" });
+   *   using half = cl.usm.attach(samples.handle, { shape: [512], dtype: "f32" });
+   *   console.log(half.handle === samples.handle); // true
+   * }
+   * ```
+   */
+  attach(pointer: bigint, init: LayoutInit, options: AttachOptions = {}): T {
+    return attaching(options, (access) => {
+      const handle = this.checks.handleIn<Address>(pointer, "pointer");
+      const at = layoutIn(init, LAYOUT_NAMES);
+      this.context.resource?.assertLive();
+      const { base, byteLength, usm } = this.find(handle, at.byteOffset + at.byteLength);
+      const start = Number(handle - base);
+      this.checks.assertWithin({ byteOffset: start + at.byteOffset, byteLength: at.byteLength }, byteLength, "init");
+      const block = { ...this.about(usm), address: base, byteLength };
+      return adoptTensor<T>(this, { handle, release() {} }, { handle, layout: at, block, start }, { access });
+    });
+  }
+
+  /** The block of an allocation of this context; undefined for other memory. For mappers. */
+  abstract blockOf(allocation: Allocation): UnifiedBlock | undefined;
+
+  /** The class of memory that the host reaches. For mappers. */
+  // deno-lint-ignore no-explicit-any -- each API has its own experiments
+  classOf(kind: Exclude<UsmKind, "device">): MemoryClass<any> {
+    return this.#turns[kind];
+  }
+
+  /** A command that copies bytes. For mappers. */
+  abstract copyCall(to: Address, from: Address, byteLength: number, blocks: boolean): Call;
+
+  /** Throws an ArgumentError if the device has no memory of a kind. */
+  protected abstract assertHas(kind: UsmKind): void;
+
+  /** A new block. `align` is a power of two, or 0 for the driver's choice. */
+  protected abstract newBlock(kind: UsmKind, byteLength: number, align: number): UnifiedBlock;
+
+  /** What every block of a kind has in this context. */
+  protected abstract about(kind: UsmKind): Omit<UnifiedBlock, "address" | "byteLength" | "free">;
+
+  /**
+   * What the driver reports of an address. One that reports no length has to know the last of `reach` bytes as well.
+   * @throws {ArgumentError} if the driver does not know it as memory of this context.
+   */
+  protected abstract find(pointer: Address, reach: number): PointerFacts;
+
+  #classOf(kind: Exclude<UsmKind, "device">): MemoryClass<UnifiedContext> {
+    const name = `${kind} memory, unified`;
+    return new MemoryClass(name, ({ api, queue: { line } }, undo) => {
+      const block = this.newBlock(kind, SAMPLE, 0);
+      new Allocation(block).joinUntil(undo);
+      const host = bytesAt(block.address, SAMPLE, api, undo);
+      const copy = (call: Call) => line.submitRaw(call).waitSync();
+      const missed = unseen({
+        name: "the host",
+        write: (bytes) => host.set(bytes),
+        read: (into) => into.set(host),
+      }, {
+        name: this.context.name,
+        write: (bytes) => copy(this.copyCall(block.address, addressOf(bytes, api), SAMPLE, true)),
+        read: (into) => copy(this.copyCall(addressOf(into, api), block.address, SAMPLE, true)),
+      }, SAMPLE);
+      return verdictOf(missed, name);
+    });
+  }
+}
+
+/** The bytes of an experiment. */
+const SAMPLE = 4096;
+
+const COPY_INSTEAD = 'Copy it: graph.map(tensor, host, { copy: "allow" }).';
+
+/** Why the CPU cannot reach device memory, as a block says it; nothing for memory of another kind. */
+export function closedTo(kind: UsmKind, { name }: { readonly name: string }): { closed?: Required<Reason> } {
+  if (kind !== "device") return {};
+  return { closed: { reason: `it is memory of ${name}, which the CPU cannot reach.`, remedy: COPY_INSTEAD } };
+}
+
+const FAR = "memory of the device, which the CPU cannot reach";
+
+/**
+ * Host and shared memory by its address; device memory by a copy.
+ *
+ * @param also the API's own ports: what it shares by fds
+ */
+export function unifiedPorts<T extends PointerTensor>(
+  usm: UnifiedMemory<T>,
+  tensor: (init: TensorInit<Address>) => T,
+  also: Partial<Pick<Memory<T, Address>, "exports" | "imports" | "export" | "import" | "copies">> = {},
+): Memory<T, Address> {
+  const { context } = usm;
+  const { exports = [], imports = [], export: exportOther, ...rest } = also;
+  const refuseOther = ({ allocation }: ByteRange) =>
+    usm.blockOf(allocation) === undefined ? { reason: `it is no memory of ${context.name}.` } : undefined;
+  /** Only for memory that is not refused. */
+  const classOf = ({ allocation }: ByteRange) => {
+    const { usm: kind } = usm.blockOf(allocation)!;
+    return usm.classOf(kind as Exclude<UsmKind, "device">);
+  };
+  const byAddress: Offer = {
+    kind: "host-view",
+    refuse: (range) => refuseOther(range) ?? refuseHost(usm, usm.blockOf(range.allocation)!),
+    prepare: (range) => context.proofs.tryToProve(classOf(range)),
+    judge: (range) => context.proofs.judge(classOf(range)),
+  };
+  const byCopy: Offer = {
+    kind: "host-view",
+    transfer: "copy",
+    refuse: refuseOther,
+    judge: ({ allocation }) => ({ aliases: false, evidence: whyCopied(usm, usm.blockOf(allocation)!) }),
+    stage: (tensor, byteLength) => staged(usm, (tensor as PointerTensor).address, byteLength),
+  };
+  return {
+    ...rest,
+    exports: [byAddress, byCopy, ...exports],
+    imports,
+    get line() {
+      return context.queue.line;
+    },
+    refuse: () => whyEnded(context),
+    tensor,
+    export: (tensor, kind, byteLength, access, gaps) =>
+      kind === "host-view"
+        ? { port: new Port(kind, { value: tensor.address, byteLength }) }
+        : exportOther!(tensor, kind, byteLength, access, gaps),
+  };
+}
+
+/** Why the host does not use a block in place. */
+function refuseHost(usm: UnifiedMemory<PointerTensor>, block: UnifiedBlock): Reason | undefined {
+  if (block.usm === "device") return { reason: `it is ${FAR}.` };
+  const verdict = usm.context.proofs.judge(usm.classOf(block.usm));
+  if (!usm.takesTurns || verdict === UNPROVEN || verdict.aliases) return undefined;
+  return { reason: `${verdict.evidence}: they do not share it.`, remedy: COPY_INSTEAD };
+}
+
+/** What a copy for the host has as its evidence. */
+function whyCopied(usm: UnifiedMemory<PointerTensor>, { usm: kind }: UnifiedBlock): string {
+  return kind === "device" ? FAR : usm.context.proofs.judge(usm.classOf(kind)).evidence;
+}
+
+function staged(usm: UnifiedMemory<PointerTensor>, address: Address, byteLength: number): Staged {
+  const block = mapBlock({ byteLength, align: PAGE, sharable: false, guard: false });
+  return {
+    block,
+    there: () => usm.copyCall(block.address, address, byteLength, true),
+    back: () => usm.copyCall(address, block.address, byteLength, false),
+  };
+}

@@ -1,0 +1,102 @@
+import type { ZeContextHandle } from "../../ffi/levelzero/handles.ts";
+import { Proofs } from "../core/device/proofs.ts";
+import { DeviceContext } from "../core/graph/device_context.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
+import { chosenDevice, type LevelZeroChoice, type LevelZeroDevice } from "./device.ts";
+import { driverOf, type LevelZeroDriver } from "./lane.ts";
+import { OpenContext } from "./open_context.ts";
+import { LevelZeroProgram } from "./program.ts";
+import { LevelZeroQueue } from "./queue.ts";
+import { LevelZeroUsm } from "./usm.ts";
+
+/** A Level Zero context of one device, with a queue. */
+export class LevelZeroContext extends DeviceContext {
+  /** The API's name. */
+  override readonly api = "levelzero";
+  /** Its device. */
+  readonly device: LevelZeroDevice;
+  /** Unified shared memory: all memory that Level Zero has, but for images. */
+  readonly usm: LevelZeroUsm;
+  /** The kinds of memory that tensors can be mapped to here. */
+  override readonly targets: readonly LevelZeroUsm[];
+  /** The queue of commands that name none. */
+  readonly queue: LevelZeroQueue;
+  /** What is proven of the device. For mappers. */
+  readonly proofs: Proofs<LevelZeroContext>;
+  /** Its work. For mappers. */
+  readonly driver: LevelZeroDriver;
+  /** The native context, which its memory holds. For mappers. */
+  readonly openContext: OpenContext;
+
+  private constructor(device: LevelZeroDevice, open: OpenContext, undo: Undo) {
+    super("levelzero", device, undo);
+    this.device = device;
+    this.openContext = open;
+    this.driver = driverOf();
+    this.proofs = new Proofs<LevelZeroContext>(this, device.id.uuid && `levelzero ${device.id.uuid}`);
+    this.usm = new LevelZeroUsm(this);
+    this.targets = [this.usm];
+    this.queue = allOrNothing("opening Level Zero", () => new LevelZeroQueue(this), [() => this.resource.dispose()]);
+    this.opened();
+  }
+
+  /**
+   * Opens a device: the first GPU that fits, else the first device that does.
+   *
+   * @throws {LibraryNotFoundError} if there is no loader.
+   * @throws {ArgumentError} if no device fits.
+   * @throws {NativeCallError} if the driver fails.
+   *
+   * @example
+   * ```ts ignore
+   * import { host, MapperGraph } from "@samepage/interop";
+   * import { LevelZeroContext } from "@samepage/interop/levelzero";
+   *
+   * using levelZero = LevelZeroContext.open();
+   * using graph = new MapperGraph([host, levelZero]);
+   * using samples = levelZero.usm.allocate({ kind: "shared", shape: [1024], dtype: "f32" });
+   * levelZero.queue.fill(samples, 1.5);
+   * using onHost = graph.map(samples, host);
+   * console.log(onHost.view()[1023]); // 1.5
+   * ```
+   */
+  static open(choice: LevelZeroChoice = {}): LevelZeroContext {
+    const device = chosenDevice(choice);
+    const open = new OpenContext(device);
+    return new LevelZeroContext(device, open, [open.hold()]);
+  }
+
+  /** The `ze_context_handle_t`. */
+  get handle(): ZeContextHandle {
+    this.resource.assertLive();
+    return this.openContext.handle;
+  }
+
+  /** Makes another queue of the device: an immediate command list. @throws {NativeCallError} if the driver refuses. */
+  createQueue(): LevelZeroQueue {
+    this.resource.assertLive();
+    return new LevelZeroQueue(this);
+  }
+
+  /**
+   * Loads kernels from SPIR-V.
+   *
+   * @param spirv the module, as bytes or words
+   * @throws {ArgumentError} if it is no SPIR-V of kernels.
+   * @throws {LevelZeroBuildError} if the driver does not compile it; `log` has what the compiler says.
+   *
+   * @example
+   * ```ts ignore
+   * import { LevelZeroContext } from "@samepage/interop/levelzero";
+   *
+   * using levelZero = LevelZeroContext.open();
+   * using program = levelZero.program(Deno.readFileSync("twice.spv")); // clang -target spirv64 -cl-std=CL3.0 twice.cl
+   * using twice = program.kernel("twice");
+   * using numbers = levelZero.usm.allocate({ kind: "shared", shape: [256], dtype: "f32" });
+   * twice.run({ groups: [4], groupSize: [64] }, [numbers]);
+   * ```
+   */
+  program(spirv: ArrayBufferView<ArrayBuffer>): LevelZeroProgram {
+    return new LevelZeroProgram(this, spirv);
+  }
+}

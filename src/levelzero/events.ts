@@ -1,0 +1,71 @@
+import * as ze from "../../ffi/levelzero/constants.ts";
+import type { ZeEventHandle, ZeEventPoolHandle } from "../../ffi/levelzero/handles.ts";
+import { owned } from "../core/life/ledger.ts";
+import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
+import { check, made } from "./errors.ts";
+import { levelZero } from "./library.ts";
+import type { OpenContext } from "./open_context.ts";
+import { struct } from "./struct.ts";
+
+/** The events of one pool. */
+const POOL = 32;
+
+/** The events of a command list, which live until neither the list nor anything that waits for one of them holds them. */
+export class Events {
+  readonly #context: OpenContext;
+  readonly #undo: Undo;
+  #pool: ZeEventPoolHandle | undefined;
+  #taken = POOL;
+  #holders = 1;
+
+  constructor(context: OpenContext) {
+    this.#context = context;
+    this.#undo = [context.hold()];
+  }
+
+  /** An event that is not signalled: one that `reuse` returns, or a new one. */
+  take(reuse: () => ZeEventHandle | undefined): ZeEventHandle {
+    return reuse() ?? this.#create();
+  }
+
+  hold(): () => void {
+    this.#holders++;
+    return () => this.leave();
+  }
+
+  /** One less holds them; the last one destroys them. */
+  leave(): void {
+    if (--this.#holders === 0) undoAll(this.#undo, "destroying events");
+  }
+
+  #create(): ZeEventHandle {
+    if (this.#taken === POOL) {
+      this.#pool = this.#createPool();
+      this.#taken = 0;
+    }
+    const pool = this.#pool!;
+    const desc = struct("ze_event_desc_t", {
+      index: this.#taken,
+      signal: ze.ZE_EVENT_SCOPE_FLAG_HOST,
+      wait: ze.ZE_EVENT_SCOPE_FLAG_DEVICE,
+    });
+    const event = made<ZeEventHandle>("zeEventCreate", (out) => levelZero().zeEventCreate(pool, desc, out));
+    owned("levelzero.event", this.#undo, () => check(levelZero().zeEventDestroy(event), "zeEventDestroy"));
+    this.#taken++;
+    return event;
+  }
+
+  #createPool(): ZeEventPoolHandle {
+    const { handle, deviceHandle } = this.#context;
+    const desc = struct("ze_event_pool_desc_t", { flags: ze.ZE_EVENT_POOL_FLAG_HOST_VISIBLE, count: POOL });
+    return allOrNothing("making events", () => {
+      const devices = new BigUint64Array([deviceHandle]);
+      const pool = made<ZeEventPoolHandle>(
+        "zeEventPoolCreate",
+        (out) => levelZero().zeEventPoolCreate(handle, desc, 1, devices, out),
+      );
+      owned("levelzero.eventPool", this.#undo, () => check(levelZero().zeEventPoolDestroy(pool), "zeEventPoolDestroy"));
+      return pool;
+    });
+  }
+}

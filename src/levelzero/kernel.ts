@@ -1,0 +1,203 @@
+import type { Address } from "../../ffi/address.ts";
+import type { ZeKernelHandle } from "../../ffi/levelzero/handles.ts";
+import * as layouts from "../../ffi/levelzero/structs.ts";
+import { isMade, type Names, optionsIn } from "../core/argument.ts";
+import { elsewhere } from "../core/checks.ts";
+import { Arguments, assertArguments } from "../core/device/arguments.ts";
+import { fencesIn } from "../core/device/fence.ts";
+import { assertQueue, rangeIn, Sizes } from "../core/device/grid.ts";
+import { type Parameter, type ParameterPlace, ValueParameter } from "../core/device/parameter.ts";
+import { PointerParameter } from "../core/device/pointer.ts";
+import { DeviceKernel } from "../core/device/program.ts";
+import type { CommandOptions } from "../core/device/queue.ts";
+import { owned } from "../core/life/ledger.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
+import type { Struct } from "../core/native/struct.ts";
+import { cString } from "../core/native/text.ts";
+import type { SpirvParameter } from "../spirv/kernels.ts";
+import type { LevelZeroContext } from "./context.ts";
+import { check, made } from "./errors.ts";
+import type { LevelZeroLane } from "./lane.ts";
+import { checks, levelZero } from "./library.ts";
+import type { LevelZeroProgram } from "./program.ts";
+import { LevelZeroQueue } from "./queue.ts";
+import { struct } from "./struct.ts";
+import { LevelZeroTensor } from "./tensor.ts";
+
+const FN = "zeCommandListAppendLaunchKernel";
+
+/** A kernel argument: a tensor for a pointer; a number or bigint for a number, an array of them for a vector, or its bytes. */
+export type LevelZeroArgument =
+  | LevelZeroTensor
+  | number
+  | bigint
+  | readonly (number | bigint)[]
+  | ArrayBufferView<ArrayBuffer>;
+
+/** How many work groups of a kernel run, and of how many work-items. */
+export interface LevelZeroRange {
+  /** The work groups along each of 1 to 3 dimensions. */
+  readonly groups: readonly number[];
+  /** The work-items of each along the same dimensions; 1 by default. */
+  readonly groupSize?: readonly number[];
+}
+
+const RANGE: Names<LevelZeroRange> = { groups: true, groupSize: true };
+
+/** Options of {@link LevelZeroKernel.run}. */
+export interface LevelZeroRunOptions extends CommandOptions {
+  /** The queue; the context's own by default. */
+  readonly queue?: LevelZeroQueue;
+}
+
+const OPTIONS: Names<LevelZeroRunOptions> = { queue: true, after: true };
+
+/** A parameter of a kernel. */
+export interface LevelZeroParameter {
+  /** Its type: `"global f32*"`, `"i32"`. */
+  readonly type: string;
+  /** Its name in the source, if the compiler kept it. */
+  readonly name: string | undefined;
+}
+
+const ONE = [1];
+
+/** A kernel. Every run checks its arguments against what its SPIR-V declares. */
+export class LevelZeroKernel extends DeviceKernel<LevelZeroProgram, ZeKernelHandle> {
+  /** Its parameters, in order. */
+  readonly parameters: readonly LevelZeroParameter[];
+  readonly #types: readonly string[];
+  readonly #arguments: KernelArguments;
+  readonly #groups: Sizes;
+  readonly #groupSize: Sizes;
+  readonly #count: Struct = struct("ze_group_count_t");
+  /** The size of a group that the native kernel has. */
+  #size = "";
+
+  /** Made by `program.kernel()`. */
+  constructor(program: LevelZeroProgram, name: string, parameters: readonly SpirvParameter[]) {
+    const launch = { api: "levelzero", fn: FN, kernel: name };
+    const undo: Undo = [];
+    const packed = parameters.map((parameter, index) => parameterOf(parameter, index, name));
+    const { handle, held } = allOrNothing(`making the kernel ${name}`, () => {
+      const desc = struct("ze_kernel_desc_t", { pKernelName: cString(name) });
+      const handle = made<ZeKernelHandle>(
+        "zeKernelCreate",
+        (out) => levelZero().zeKernelCreate(program.handle, desc, out),
+      );
+      owned("levelzero.kernel", undo, () => check(levelZero().zeKernelDestroy(handle), "zeKernelDestroy"));
+      return { handle, held: new KernelArguments(handle, packed) };
+    }, undo);
+    super(program, launch, handle, undo);
+    const { limits } = program.context.device;
+    this.parameters = parameters.map(({ type, name }) => ({ type, name }));
+    this.#types = this.parameters.map(({ type, name }) => name === undefined ? type : `${type} ${name}`);
+    this.#arguments = held;
+    this.#groups = new Sizes(launch, "groups", 1, limits.groups);
+    this.#groupSize = new Sizes(launch, "groupSize", 1, limits.groupSize);
+  }
+
+  /**
+   * Submits the kernel, and returns at once. Its tensors record the work, and their dispose waits for it.
+   *
+   * It waits for other work on its tensors: on the device for work of this context, else by blocking.
+   *
+   * @param range how many work groups run, and of what size
+   * @param args one for each parameter of the kernel
+   * @throws {ArgumentError} for a wrong number, kind, type or range of arguments, or sizes beyond the device's.
+   * @throws {AccessError} if a tensor's bytes are lent, or may not be written.
+   * @throws {DisposedError} if a tensor, the kernel or its context was disposed.
+   */
+  run(range: LevelZeroRange, args: readonly LevelZeroArgument[], options: LevelZeroRunOptions = {}): void {
+    this.resource.assertLive();
+    const { context } = this.program;
+    const { queue = context.queue, after } = optionsIn(options, OPTIONS);
+    if (queue !== context.queue) assertQueue(queue, LevelZeroQueue, context, this.launch);
+    queue.resource.assertLive();
+    assertArguments(args, this.#types, this.launch);
+    this.#take(range, context);
+    const waits = fencesIn(after, "after", "levelzero");
+    const held = this.#arguments;
+    try {
+      const uses = held.take(args, context);
+      const mark = queue.line.submit(uses, { fn: FN, call: (lane) => this.#append(lane) }, waits);
+      this.resource.work.record(queue.line, mark, false); // the kernel stays while it runs
+    } finally {
+      held.release();
+    }
+  }
+
+  #append(lane: LevelZeroLane): number {
+    const signal = lane.signal();
+    return levelZero()[FN](lane.list, this.rawHandle, this.#count, signal, lane.waitCount, lane.waits);
+  }
+
+  #take(given: LevelZeroRange, { device: { name, limits: { groupItems } } }: LevelZeroContext): void {
+    const { groups, groupSize } = rangeIn(given, "groups", RANGE, this.launch);
+    this.#groups.take(groups);
+    this.#groupSize.take(groupSize ?? (groups.length === 1 ? ONE : groups.map(() => 1)), this.#groups);
+    this.#groupSize.assertItems(groupItems, "work-items", `a work group of ${name} may have`);
+    const { groupCountX, groupCountY, groupCountZ } = layouts.ze_group_count_t.fields;
+    [groupCountX, groupCountY, groupCountZ].forEach((field, i) => this.#count.put(field, this.#groups.at(i)));
+    const size = [0, 1, 2].map((i) => this.#groupSize.at(i));
+    if (size.join() === this.#size) return;
+    this.#size = ""; // until the driver has taken it
+    check(levelZero().zeKernelSetGroupSize(this.rawHandle, size[0], size[1], size[2]), "zeKernelSetGroupSize");
+    this.#size = size.join();
+  }
+}
+
+class KernelArguments extends Arguments<LevelZeroContext> {
+  readonly #kernel: ZeKernelHandle;
+
+  constructor(kernel: ZeKernelHandle, parameters: readonly Parameter<LevelZeroContext>[]) {
+    super(parameters, "levelzero");
+    this.#kernel = kernel;
+  }
+
+  /** Sets a packed argument; the driver keeps a copy of it. */
+  protected override set(index: number): void {
+    const size = BigInt(this.parameters[index].size);
+    const address = this.address + BigInt(this.offsets[index]) as Address;
+    const code = levelZero().zeKernelSetArgumentValue(this.#kernel, index, size, address);
+    check(code, "zeKernelSetArgumentValue");
+  }
+}
+
+class TensorParameter extends PointerParameter<LevelZeroTensor, LevelZeroContext> {
+  protected override readonly mapping = "graph.map(tensor, levelZero.usm)";
+
+  protected override tensorIn(value: unknown): LevelZeroTensor | undefined {
+    return isMade(value, LevelZeroTensor) ? value : undefined;
+  }
+
+  protected override checkPlace({ target, name }: LevelZeroTensor, _value: unknown, context: LevelZeroContext): void {
+    if (target.context === context) return;
+    throw this.wrong(`${name} ${elsewhere(target.context, context)}.`, `Map it here first: ${this.mapping}.`);
+  }
+
+  protected override addressOf({ address }: LevelZeroTensor): bigint {
+    return address;
+  }
+}
+
+function parameterOf(
+  { type, name, pointer, element }: SpirvParameter,
+  index: number,
+  kernel: string,
+): Parameter<LevelZeroContext> {
+  const place: ParameterPlace = {
+    api: "levelzero",
+    fn: FN,
+    kernel,
+    index,
+    type,
+    ...(name === undefined ? {} : { name }),
+  };
+  if (pointer !== undefined && ["global", "constant"].includes(pointer.space)) {
+    return new TensorParameter(place, { isConst: pointer.isConst, element });
+  }
+  if (pointer === undefined && element !== undefined) return new ValueParameter(place, element);
+  const what = `${kernel} takes a ${type} as parameter ${index}.`;
+  throw checks.wrong("name", what, "Take pointers to global memory, numbers and vectors.");
+}

@@ -1,0 +1,216 @@
+import type { Address } from "../../ffi/address.ts";
+import * as ze from "../../ffi/levelzero/constants.ts";
+import { ZE_RESULT_ERROR_DEVICE_LOST as DEVICE_LOST, ZE_RESULT_NOT_READY } from "../../ffi/levelzero/errors.ts";
+import type { ZeCommandListHandle, ZeEventHandle } from "../../ffi/levelzero/handles.ts";
+import type { Driver, LineEvents } from "../core/contract.ts";
+import { type Lane, LANES } from "../core/device/lanes.ts";
+import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
+import { owned } from "../core/life/ledger.ts";
+import { addressOf } from "../core/native/pin.ts";
+import { check, levelZeroError, made } from "./errors.ts";
+import { Events } from "./events.ts";
+import { levelZero } from "./library.ts";
+import type { OpenContext } from "./open_context.ts";
+import { struct } from "./struct.ts";
+
+const FOREVER = 2n ** 64n - 1n;
+
+/** What a command signals. */
+interface Signal {
+  readonly event: ZeEventHandle;
+  readonly mark: number;
+  /** The threads that wait for it. */
+  waiters: number;
+  /** The commands of other lanes that wait for it. */
+  readonly users: { readonly lane: LevelZeroLane; readonly mark: number }[];
+}
+
+/**
+ * The lane of an immediate command list. A driver may run its commands out of order, so each waits for the event that the
+ * one before signals. An event is used again once nothing can wait for it any more. For mappers.
+ */
+export class LevelZeroLane implements Lane {
+  /** The command list. */
+  readonly list: ZeCommandListHandle;
+  readonly #context: OpenContext;
+  readonly #reports: LineEvents;
+  readonly #undo: Undo = [];
+  readonly #events: Events;
+  /** Those of the newest marks, one for each, the oldest first. */
+  readonly #signals: Signal[] = [];
+  #next: ZeEventHandle | undefined;
+  #newest = 0;
+  #over = 0;
+  #waits = new BigUint64Array(8);
+  #waitsAt: Address;
+  #waitCount = 0;
+  #chained = false;
+
+  /** Makes the list. */
+  constructor(context: OpenContext, reports: LineEvents) {
+    this.#context = context;
+    this.#reports = reports;
+    this.#waitsAt = addressOf(this.#waits, "levelzero");
+    this.#events = new Events(context);
+    this.list = allOrNothing("making a command list", () => {
+      const desc = struct("ze_command_queue_desc_t", {
+        ordinal: context.device.queueOrdinal,
+        mode: ze.ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS,
+      });
+      const list = made<ZeCommandListHandle>(
+        "zeCommandListCreateImmediate",
+        (out) => levelZero().zeCommandListCreateImmediate(context.handle, context.deviceHandle, desc, out),
+      );
+      owned(
+        "levelzero.commandList",
+        this.#undo,
+        () => check(levelZero().zeCommandListDestroy(list), "zeCommandListDestroy"),
+      );
+      return list;
+    }, [() => this.#events.leave()]);
+  }
+
+  /** The event that the next command is to signal. From here on, {@link waitCount} and {@link waits} are the command's. */
+  signal(): ZeEventHandle {
+    this.#next ??= this.#events.take(() => this.#reuse());
+    if (!this.#chained && this.#newest > this.#over) {
+      this.#chained = true;
+      this.#push(this.#at(this.#newest)!.event);
+    }
+    return this.#next;
+  }
+
+  /** How many events the next command waits for. */
+  get waitCount(): number {
+    return this.#waitCount;
+  }
+
+  /** Their address. */
+  get waits(): Address {
+    return this.#waitsAt;
+  }
+
+  /** The next command waits for a mark of another lane. */
+  waitBeside(of: LevelZeroLane, mark: number): void {
+    if (mark <= of.#over) return;
+    const signal = of.#at(mark)!;
+    this.#push(signal.event);
+    signal.users.push({ lane: this, mark: this.#newest + 1 });
+  }
+
+  /** The command that was to wait was refused. */
+  refused(): void {
+    this.#waitCount = 0;
+    this.#chained = false;
+  }
+
+  /** The next mark was accepted. */
+  submitted(mark: number): void {
+    this.#signals.push({ event: this.#next!, mark, waiters: 0, users: [] });
+    this.#next = undefined;
+    this.#newest = mark;
+    this.refused();
+  }
+
+  /** The newest mark that is known to be over. Where the device is lost, everything is. */
+  poll(mark: number): number {
+    if (mark <= this.#over) return this.#over;
+    return this.#ended(mark, levelZero().zeEventQueryStatus(this.#at(mark)!.event), "zeEventQueryStatus");
+  }
+
+  /** Blocks until a mark is over. */
+  block(mark: number): void {
+    if (mark <= this.#over) return;
+    const code = levelZero().zeEventHostSynchronize(this.#at(mark)!.event, FOREVER);
+    this.#ended(mark, code, "zeEventHostSynchronize");
+  }
+
+  /** The same on another thread. */
+  async waitElsewhere(mark: number): Promise<void> {
+    if (mark <= this.#over) return;
+    const signal = this.#at(mark)!;
+    const leave = this.keep();
+    signal.waiters++;
+    try {
+      const code = await levelZero().zeEventHostSynchronizeAsync(signal.event, FOREVER);
+      this.#ended(mark, code, "zeEventHostSynchronize");
+    } finally {
+      signal.waiters--;
+      leave();
+    }
+  }
+
+  /** Keeps its events until the returned function is called. */
+  keep(): () => void {
+    return this.#events.hold();
+  }
+
+  /** Releases what it holds. All marks are over. */
+  close(): void {
+    this.#over = Infinity;
+    undoAll([() => this.#events.leave(), ...this.#undo], "closing a command list");
+  }
+
+  #ended(mark: number, code: number, fn: string): number {
+    if (code === ZE_RESULT_NOT_READY) return this.#over;
+    if (code === 0) return this.#over = Math.max(this.#over, mark);
+    const error = levelZeroError(code, fn);
+    if (code !== DEVICE_LOST) throw error;
+    if (this.#over < this.#newest) {
+      this.#reports.failed(this.#over + 1, error, true);
+      this.#over = this.#newest;
+    }
+    return this.#over;
+  }
+
+  #at(mark: number): Signal | undefined {
+    return this.#signals[mark - this.#signals[0]?.mark];
+  }
+
+  /** The oldest event that nothing waits for any more: the command behind it, which did, is over too. */
+  #reuse(): ZeEventHandle | undefined {
+    const [oldest] = this.#signals;
+    if (oldest === undefined || oldest.waiters > 0) return undefined;
+    const behind = oldest.mark + 1;
+    if (behind > this.#newest || this.poll(behind) < behind) return undefined;
+    if (!oldest.users.every(({ lane, mark }) => lane.#newest < mark || lane.poll(mark) >= mark)) return undefined;
+    check(levelZero().zeEventHostReset(oldest.event), "zeEventHostReset");
+    this.#signals.shift();
+    return oldest.event;
+  }
+
+  #push(event: ZeEventHandle): void {
+    if (this.#waitCount === this.#waits.length) {
+      const longer = new BigUint64Array(2 * this.#waitCount);
+      longer.set(this.#waits);
+      this.#waits = longer;
+      this.#waitsAt = addressOf(longer, "levelzero");
+    }
+    this.#waits[this.#waitCount++] = event;
+  }
+}
+
+/** The driver of one context. Its lines wait for each other by their events. For mappers. */
+export type LevelZeroDriver = Driver<LevelZeroLane>;
+
+export function driverOf(): LevelZeroDriver {
+  return {
+    api: "levelzero",
+    error: levelZeroError,
+    marker: () => ({
+      fn: "zeCommandListAppendBarrier",
+      call: (lane) => {
+        const signal = lane.signal();
+        return levelZero().zeCommandListAppendBarrier(lane.list, signal, lane.waitCount, lane.waits);
+      },
+    }),
+    lines: {
+      ...LANES as Driver<LevelZeroLane>["lines"],
+      waitOnDevice(lane, of, mark) {
+        lane.waitBeside(of, mark);
+        return true;
+      },
+      keep: (lane) => lane.keep(),
+    },
+  };
+}

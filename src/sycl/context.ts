@@ -1,0 +1,97 @@
+import type { DPCTLSyclContextRef, DPCTLSyclDeviceRef } from "../../ffi/sycl/handles.ts";
+import { NULL } from "../../ffi/address.ts";
+import { DPCTL_DEFAULT_PROPERTY } from "../../ffi/sycl/constants.ts";
+import type { Driver } from "../core/contract.ts";
+import { Proofs } from "../core/device/proofs.ts";
+import type { Target } from "../core/graph/context.ts";
+import { DeviceContext } from "../core/graph/device_context.ts";
+import { owned } from "../core/life/ledger.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
+import type { UnifiedContext } from "../core/tensors/unified.ts";
+import { chosenDevice, type SyclDevice, type SyclDeviceChoice } from "./device.ts";
+import { syclDriver, type SyclLane } from "./lane.ts";
+import { made, sycl } from "./library.ts";
+import { SyclProgram, type SyclProgramOptions } from "./program.ts";
+import { SyclQueue } from "./queue.ts";
+import { SyclUsm } from "./usm.ts";
+
+/**
+ * A SYCL context of one device, with an in-order queue.
+ *
+ * @example
+ * ```ts ignore
+ * import { SyclContext } from "@samepage/interop/sycl";
+ *
+ * using sycl = SyclContext.open();
+ * using samples = sycl.usm.allocate({ kind: "shared", shape: [1024], dtype: "f32" });
+ * sycl.queue.fill(samples, 1);
+ * ```
+ */
+export class SyclContext extends DeviceContext {
+  /** The API's name. */
+  override readonly api = "sycl";
+  /** Its targets in routes: its unified shared memory. */
+  override readonly targets: readonly Target[];
+  /** Its device. */
+  readonly device: SyclDevice;
+  /** Its default queue. */
+  readonly queue: SyclQueue;
+  /** Its unified shared memory. */
+  readonly usm: SyclUsm;
+  /** What is proven of its device. For mappers. */
+  readonly proofs: Proofs<UnifiedContext>;
+  /** Its native objects, without a check. For mappers. */
+  readonly raw: { readonly context: DPCTLSyclContextRef; readonly device: DPCTLSyclDeviceRef };
+  readonly #driver: Driver<SyclLane> = syclDriver();
+
+  private constructor(raw: SyclContext["raw"], device: SyclDevice, undo: Undo) {
+    super("sycl", { name: device.name, id: {} }, undo);
+    this.raw = raw;
+    this.device = device;
+    this.proofs = new Proofs<UnifiedContext>(this);
+    this.queue = new SyclQueue(this, this.#driver);
+    this.usm = new SyclUsm(this);
+    this.targets = [this.usm];
+    this.opened();
+  }
+
+  /**
+   * Opens a device: the first GPU that fits the choice, else the first device that fits.
+   *
+   * @throws {LibraryNotFoundError} if DPCTL or SYCL is not there.
+   * @throws {ArgumentError} if no device fits; the hint lists the devices.
+   * @throws {NativeCallError} if SYCL refuses the device.
+   */
+  static open(choice: SyclDeviceChoice = {}): SyclContext {
+    return allOrNothing("opening a SYCL context", (undo) => {
+      const { DPCTLContext_Create, DPCTLContext_Delete, DPCTLDevice_Delete } = sycl();
+      const { ref, device } = chosenDevice(choice);
+      owned("sycl.device", undo, () => DPCTLDevice_Delete(ref));
+      const context = made(DPCTLContext_Create(ref, NULL, DPCTL_DEFAULT_PROPERTY), "DPCTLContext_Create");
+      owned("sycl.context", undo, () => DPCTLContext_Delete(context));
+      return new SyclContext({ context, device: ref }, device, undo);
+    });
+  }
+
+  /** The `DPCTLSyclContextRef`, a `sycl::context*`. */
+  get handle(): DPCTLSyclContextRef {
+    this.resource.assertLive();
+    return this.raw.context;
+  }
+
+  /** Creates another queue. @throws {NativeCallError} if SYCL refuses it. */
+  createQueue(): SyclQueue {
+    this.resource.assertLive();
+    return new SyclQueue(this, this.#driver);
+  }
+
+  /**
+   * Builds a program of OpenCL C, a string, or of SPIR-V for kernels, its bytes.
+   *
+   * @throws {ArgumentError} for anything else, and unknown options.
+   * @throws {NativeCallError} if it does not build.
+   */
+  program(code: string | Uint8Array<ArrayBuffer>, options: SyclProgramOptions = {}): SyclProgram {
+    return new SyclProgram(this, code, options);
+  }
+}

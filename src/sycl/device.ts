@@ -1,0 +1,186 @@
+import * as dpctl from "../../ffi/sycl/constants.ts";
+import type { DPCTLSyclDeviceRef } from "../../ffi/sycl/handles.ts";
+import { type Names, optionsIn, shownFields } from "../core/argument.ts";
+import { withJson } from "../core/printed.ts";
+import type { UsmKind } from "../core/tensors/unified.ts";
+import type { ArgumentError } from "../core/errors.ts";
+import { checks, made, sycl, taken } from "./library.ts";
+
+/** What runs SYCL's commands. */
+export type SyclBackend = "opencl" | "level-zero" | "cuda" | "hip" | "unknown";
+
+/** The kind of device. */
+export type SyclDeviceType = "cpu" | "gpu" | "accelerator" | "custom" | "unknown";
+
+/** One device of one platform, as SYCL describes it. */
+export interface SyclDevice {
+  /** Its name. */
+  readonly name: string;
+  /** Who made it. */
+  readonly vendor: string;
+  /** Its platform's name. */
+  readonly platform: string;
+  /** What runs its commands. */
+  readonly backend: SyclBackend;
+  /** Its kind. */
+  readonly type: SyclDeviceType;
+  /** Its driver's version. */
+  readonly driverVersion: string;
+  /** Its memory in bytes. */
+  readonly globalMemory: number;
+  /** The local memory of a group in bytes. */
+  readonly localMemory: number;
+  /** The most bytes of one allocation. */
+  readonly maxAllocation: number;
+  /** The most work-items of a group. */
+  readonly maxGroupSize: number;
+  /** The most work-items of a group along each of three dimensions. */
+  readonly maxWorkItemSizes: readonly number[];
+  /** The kinds of unified shared memory that it has. `system`: it uses all of the host's memory in place. */
+  readonly usm: Readonly<Record<UsmKind | "system", boolean>>;
+}
+
+/** The device to open. Strings match a part of the name, in any case. */
+export interface SyclDeviceChoice {
+  /** Part of the platform's name. */
+  readonly platform?: string;
+  /** Part of the device's name. */
+  readonly device?: string;
+  /** What runs its commands. */
+  readonly backend?: SyclBackend;
+  /** The kind of device. */
+  readonly type?: SyclDeviceType;
+}
+
+const CHOICE: Names<SyclDeviceChoice> = { platform: true, device: true, backend: true, type: true };
+
+const BACKENDS: ReadonlyMap<number, SyclBackend> = new Map([
+  [dpctl.DPCTL_OPENCL, "opencl"],
+  [dpctl.DPCTL_LEVEL_ZERO, "level-zero"],
+  [dpctl.DPCTL_CUDA, "cuda"],
+  [dpctl.DPCTL_HIP, "hip"],
+]);
+
+const TYPES: ReadonlyMap<number, SyclDeviceType> = new Map([
+  [dpctl.DPCTL_CPU, "cpu"],
+  [dpctl.DPCTL_GPU, "gpu"],
+  [dpctl.DPCTL_ACCELERATOR, "accelerator"],
+  [dpctl.DPCTL_CUSTOM, "custom"],
+]);
+
+/**
+ * Every device of every platform, in SYCL's order; empty if there is no driver.
+ *
+ * @throws {LibraryNotFoundError} if DPCTL or SYCL is not there.
+ * @throws {NativeCallError} if SYCL cannot list them.
+ *
+ * @example
+ * ```ts ignore
+ * import { syclDevices } from "@samepage/interop/sycl";
+ *
+ * for (const { platform, name, usm } of syclDevices()) console.log(platform, name, usm);
+ * ```
+ */
+export function syclDevices(): SyclDevice[] {
+  return withDevices((devices) => [...devices]);
+}
+
+/** The chosen device with its reference, which is the caller's: a GPU that fits first. @throws {ArgumentError} */
+export function chosenDevice(
+  choice: SyclDeviceChoice,
+): { readonly ref: DPCTLSyclDeviceRef; readonly device: SyclDevice } {
+  const wanted = { ...optionsIn(choice, CHOICE, "choice") };
+  for (const [name, value] of Object.entries(wanted)) {
+    if (value !== undefined) checks.assertText(value, `choice.${name}`);
+  }
+  return withDevices((devices, refOf) => {
+    const fitting = devices.filter((device) => matches(device, wanted));
+    const device = fitting.find(({ type }) => type === "gpu") ?? fitting[0];
+    if (device === undefined) throw noDevice(wanted, devices);
+    return { device, ref: refOf(devices.indexOf(device)) };
+  });
+}
+
+function noDevice(wanted: SyclDeviceChoice, devices: readonly SyclDevice[]): ArgumentError {
+  const fn = "DPCTLDeviceMgr_GetDevices";
+  if (devices.length === 0) {
+    const hint = "Install a driver: pip install intel-opencl-rt. Another TBB that was opened first hides it.";
+    return checks.wrong("choice", "SYCL has no device.", hint, fn);
+  }
+  const there = devices.map(({ platform, name, type }) => `${platform}: ${name} (${type})`).join("; ");
+  const hint = `Name part of a platform and part of a device: there is ${there}.`;
+  return checks.wrong("choice", `no SYCL device fits ${shownFields(wanted)}.`, hint, fn);
+}
+
+function matches(device: SyclDevice, choice: SyclDeviceChoice): boolean {
+  const part = (text: string, wanted: string | undefined) =>
+    wanted === undefined || text.toLowerCase().includes(wanted.toLowerCase());
+  return part(device.platform, choice.platform) && part(device.name, choice.device) &&
+    (choice.backend ?? device.backend) === device.backend && (choice.type ?? device.type) === device.type;
+}
+
+/** All devices, and a new reference to one of them. */
+function withDevices<T>(use: (devices: readonly SyclDevice[], refOf: (index: number) => DPCTLSyclDeviceRef) => T): T {
+  const lib = sycl();
+  const all = lib.DPCTLDeviceMgr_GetDevices(dpctl.DPCTL_ALL_BACKENDS | dpctl.DPCTL_ALL);
+  const vector = made(all, "DPCTLDeviceMgr_GetDevices");
+  const refOf = (index: number) => made(lib.DPCTLDeviceVector_GetAt(vector, BigInt(index)), "DPCTLDeviceVector_GetAt");
+  try {
+    const devices = Array.from({ length: Number(lib.DPCTLDeviceVector_Size(vector)) }, (_, i) => {
+      const ref = refOf(i);
+      try {
+        return describe(ref);
+      } finally {
+        lib.DPCTLDevice_Delete(ref);
+      }
+    });
+    return use(devices, refOf);
+  } finally {
+    lib.DPCTLDeviceVector_Delete(vector);
+  }
+}
+
+function describe(ref: DPCTLSyclDeviceRef): SyclDevice {
+  const lib = sycl();
+  const has = (aspect: number) => Boolean(lib.DPCTLDevice_HasAspect(ref, aspect));
+  return Object.freeze(withJson({
+    name: taken(lib.DPCTLDevice_GetName(ref), "DPCTLDevice_GetName"),
+    vendor: taken(lib.DPCTLDevice_GetVendor(ref), "DPCTLDevice_GetVendor"),
+    platform: platformOf(ref),
+    backend: BACKENDS.get(lib.DPCTLDevice_GetBackend(ref)) ?? "unknown",
+    type: TYPES.get(lib.DPCTLDevice_GetDeviceType(ref)) ?? "unknown",
+    driverVersion: taken(lib.DPCTLDevice_GetDriverVersion(ref), "DPCTLDevice_GetDriverVersion"),
+    globalMemory: Number(lib.DPCTLDevice_GetGlobalMemSize(ref)),
+    localMemory: Number(lib.DPCTLDevice_GetLocalMemSize(ref)),
+    maxAllocation: Number(lib.DPCTLDevice_GetMaxMemAllocSize(ref)),
+    maxGroupSize: Number(lib.DPCTLDevice_GetMaxWorkGroupSize(ref)),
+    maxWorkItemSizes: sizesOf(ref),
+    usm: Object.freeze({
+      host: has(dpctl.usm_host_allocations),
+      device: has(dpctl.usm_device_allocations),
+      shared: has(dpctl.usm_shared_allocations),
+      system: has(dpctl.usm_system_allocations),
+    }),
+  }));
+}
+
+function platformOf(ref: DPCTLSyclDeviceRef): string {
+  const lib = sycl();
+  const platform = made(lib.DPCTLDevice_GetPlatform(ref), "DPCTLDevice_GetPlatform");
+  try {
+    return taken(lib.DPCTLPlatform_GetName(platform), "DPCTLPlatform_GetName");
+  } finally {
+    lib.DPCTLPlatform_Delete(platform);
+  }
+}
+
+function sizesOf(ref: DPCTLSyclDeviceRef): readonly number[] {
+  const lib = sycl();
+  const sizes = made(lib.DPCTLDevice_GetMaxWorkItemSizes3d(ref), "DPCTLDevice_GetMaxWorkItemSizes3d");
+  try {
+    const view = new Deno.UnsafePointerView(Deno.UnsafePointer.create(sizes)!);
+    return Object.freeze([0, 8, 16].map((at) => Number(view.getBigUint64(at))));
+  } finally {
+    lib.DPCTLSize_t_Array_Delete(sizes);
+  }
+}

@@ -1,0 +1,138 @@
+import type { Address } from "../../ffi/address.ts";
+import * as dpctl from "../../ffi/sycl/constants.ts";
+import { shown } from "../core/argument.ts";
+import { elsewhere } from "../core/checks.ts";
+import { Arguments } from "../core/device/arguments.ts";
+import { type Parameter, type ParameterPlace, ValueParameter } from "../core/device/parameter.ts";
+import { PointerParameter } from "../core/device/pointer.ts";
+import { type Scalar, scalar, TypeTable } from "../core/device/types.ts";
+import type { Usable } from "../core/device/line.ts";
+import type { SyclContext } from "./context.ts";
+import { checks } from "./library.ts";
+import { SyclTensor } from "./usm.ts";
+
+/**
+ * A parameter as OpenCL C declares it, without its name: a number (`"int"`, `"uint"`, `"float"`), or a pointer to numbers
+ * or to void (`"global const float*"`: the kernel only reads it). `global` may be left out.
+ */
+export type SyclParameterType = string;
+
+const SCALARS: { readonly [name: string]: Scalar } = {
+  char: scalar("i8"),
+  uchar: scalar("u8"),
+  short: scalar("i16"),
+  ushort: scalar("u16"),
+  int: scalar("i32"),
+  uint: scalar("u32"),
+  long: scalar("i64"),
+  ulong: scalar("u64"),
+  half: scalar("f16"),
+  float: scalar("f32"),
+  double: scalar("f64"),
+};
+
+/** The types of OpenCL C. */
+const TYPES = new TypeTable({
+  scalars: SCALARS,
+  spellings: { "unsigned char": "uchar", "unsigned short": "ushort", "unsigned int": "uint", "unsigned long": "ulong" },
+  vector: /^(u?(?:char|short|int|long)|half|float|double)([23468]|16)$/,
+  padsThree: true,
+  mostAlign: 128,
+});
+
+/** How DPCTL takes each number by value. */
+const BY_VALUE: { readonly [name: string]: number } = {
+  i8: dpctl.DPCTL_INT8_T,
+  u8: dpctl.DPCTL_UINT8_T,
+  i16: dpctl.DPCTL_INT16_T,
+  u16: dpctl.DPCTL_UINT16_T,
+  i32: dpctl.DPCTL_INT32_T,
+  u32: dpctl.DPCTL_UINT32_T,
+  i64: dpctl.DPCTL_INT64_T,
+  u64: dpctl.DPCTL_UINT64_T,
+  f32: dpctl.DPCTL_FLOAT32_T,
+  f64: dpctl.DPCTL_FLOAT64_T,
+};
+
+const POINTER = /^(?:(?:__)?global )?(const )?(.+?)( const)? ?\*$/;
+
+/** A parameter, and how DPCTL takes it. */
+export interface Declared {
+  readonly parameter: Parameter<SyclContext>;
+  /** One of DPCTLKernelArgType. */
+  readonly type: number;
+}
+
+/** A pointer: its argument is a tensor, whose first element it points to. */
+class UsmParameter extends PointerParameter<SyclTensor, SyclContext> {
+  protected override readonly mapping = "graph.map(tensor, sycl.usm)";
+
+  protected override tensorIn(value: unknown): SyclTensor | undefined {
+    return value instanceof SyclTensor && SyclTensor.owns(value) ? value : undefined;
+  }
+
+  protected override checkPlace({ target, name }: SyclTensor, _value: unknown, context: SyclContext): void {
+    if (target.context === context) return;
+    throw this.wrong(`${name} ${elsewhere(target.context, context)}.`, `Map it here first: ${this.mapping}.`);
+  }
+
+  protected override addressOf(tensor: SyclTensor): bigint {
+    return tensor.address;
+  }
+}
+
+/** The parameters of a kernel's declaration. @throws {ArgumentError} for a type that cannot be passed. */
+export function parametersIn(declared: readonly SyclParameterType[], kernel: string): Declared[] {
+  if (!Array.isArray(declared)) throw checks.wrongKind("parameters", "an array of types", declared);
+  return checks.itemsIn<unknown>(declared, "parameters").map((given, index) => {
+    const argument = `parameters[${index}]`;
+    checks.assertText(given, argument);
+    const type = given.replaceAll(/\b(?:restrict|volatile)\b/g, " ").replaceAll(/\s+/g, " ").trim();
+    return declaredAs(type, { api: "sycl", fn: "DPCTLQueue_SubmitRange", kernel, index, type }, argument);
+  });
+}
+
+function declaredAs(type: string, place: ParameterPlace, argument: string): Declared {
+  const [, before, base, after] = POINTER.exec(type) ?? [];
+  if (base !== undefined) {
+    const element = TYPES.element(base);
+    if (element === undefined && base !== "void") {
+      throw checks.wrong(argument, `"${shown(type)}" points to no number.`, "A pointer to anything else is void*.");
+    }
+    const isConst = before !== undefined || after !== undefined;
+    return { parameter: new UsmParameter(place, { isConst, element }), type: dpctl.DPCTL_VOID_PTR };
+  }
+  const element = TYPES.element(type.replace(/^const /, ""));
+  const byValue = element?.lanes === 1 ? BY_VALUE[element.dtypes[0]] : undefined;
+  if (element !== undefined && byValue !== undefined) {
+    return { parameter: new ValueParameter(place, element), type: byValue };
+  }
+  throw checks.wrong(
+    argument,
+    `"${shown(type)}" is not a type that DPCTL passes.`,
+    "It passes numbers of 8 to 64 bits, and pointers to global memory: pass others in memory.",
+  );
+}
+
+/** What a launch reads: the addresses of the values, or the pointers themselves, and their types. */
+export class KernelArguments extends Arguments<SyclContext, SyclTensor> {
+  /** The array of `void *`. */
+  readonly values: Address;
+  /** The array of DPCTLKernelArgType. */
+  readonly types: Address;
+
+  constructor(declared: readonly Declared[]) {
+    super(declared.map(({ parameter }) => parameter), "sycl", 12 * declared.length);
+    this.values = this.address;
+    this.types = this.address + BigInt(8 * declared.length) as Address;
+    declared.forEach(({ type }, i) => {
+      this.view.setBigUint64(8 * i, this.address + BigInt(this.offsets[i]), true);
+      this.view.setInt32(8 * declared.length + 4 * i, type, true);
+    });
+  }
+
+  /** DPCTL takes a pointer itself, and any other value by its address. */
+  protected override set(index: number, _value: unknown, used: Usable | undefined): void {
+    if (used !== undefined) this.view.setBigUint64(8 * index, (used as SyclTensor).address, true);
+  }
+}

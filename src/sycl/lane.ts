@@ -1,0 +1,162 @@
+import { DPCTL_COMPLETE, DPCTL_IN_ORDER, DPCTL_UNKNOWN_STATUS } from "../../ffi/sycl/constants.ts";
+import type {
+  DPCTLSyclContextRef,
+  DPCTLSyclDeviceRef,
+  DPCTLSyclEventRef,
+  DPCTLSyclQueueRef,
+} from "../../ffi/sycl/handles.ts";
+import { NULL } from "../../ffi/address.ts";
+import type { Call, Driver, LineEvents } from "../core/contract.ts";
+import { type Lane, LANES } from "../core/device/lanes.ts";
+import { NativeCallError, throwAll } from "../core/errors.ts";
+import { ledger } from "../core/life/ledger.ts";
+import { unwind } from "../core/life/undo.ts";
+import { failed, made, sycl, syclWait } from "./library.ts";
+
+/** DPCTL returned no event: the command was refused. It keeps no code. */
+const NO_EVENT = -1;
+
+/** This many new commands trigger a search for finished ones. */
+const SWEEP = 64;
+
+interface Submitted {
+  readonly event: DPCTLSyclEventRef;
+  readonly fn: string;
+}
+
+/** The lane of a line: an in-order queue, and the events of its unfinished commands, the oldest first. */
+export class SyclLane implements Lane {
+  /** The queue that takes its commands. */
+  readonly queue: DPCTLSyclQueueRef;
+  readonly #report: LineEvents;
+  #pending = NULL as bigint as DPCTLSyclEventRef;
+  #events: Submitted[] = [];
+  /** How many of {@link #events} are over already. */
+  #first = 0;
+  /** The newest mark that was seen over. */
+  #over = 0;
+  #sweepAt = SWEEP;
+
+  /** A lane without commands. */
+  constructor(context: DPCTLSyclContextRef, device: DPCTLSyclDeviceRef, report: LineEvents) {
+    this.queue = made(sycl().DPCTLQueue_Create(context, device, NULL, DPCTL_IN_ORDER), "DPCTLQueue_Create");
+    this.#report = report;
+    ledger.add("sycl.queue");
+  }
+
+  /** Keeps a command's event. Returns the code of the call. */
+  took(event: DPCTLSyclEventRef): number {
+    this.#pending = event;
+    return event === 0n ? NO_EVENT : 0;
+  }
+
+  /** The driver accepted a call. */
+  submitted(mark: number, fn: string): void {
+    this.#events.push({ event: this.#pending, fn });
+    ledger.add("sycl.event");
+    if (mark < this.#sweepAt) return;
+    this.poll(mark);
+    this.#sweepAt = mark + SWEEP + (mark - this.#over);
+  }
+
+  /** The newest mark known to be over. */
+  poll(mark: number): number {
+    const { DPCTLEvent_GetCommandExecutionStatus: statusOf } = sycl();
+    while (this.#over < mark) {
+      const { event, fn } = this.#events[this.#first];
+      const status = statusOf(event);
+      if (status !== DPCTL_COMPLETE && status !== DPCTL_UNKNOWN_STATUS) break;
+      // The command has failed, or the question: the memory is given back only once the device has ended with it.
+      if (status === DPCTL_UNKNOWN_STATUS) sycl().DPCTLEvent_WaitAndThrow(event);
+      this.#over++;
+      this.#first++;
+      release(event);
+      if (status === DPCTL_UNKNOWN_STATUS) this.#report.failed(this.#over, workError(fn));
+    }
+    if (this.#first >= SWEEP || this.#first === this.#events.length) {
+      this.#events = this.#events.slice(this.#first);
+      this.#first = 0;
+    }
+    return this.#over;
+  }
+
+  /** The event of an unfinished command; undefined once it is over. */
+  eventAt(mark: number): DPCTLSyclEventRef | undefined {
+    return mark <= this.#over ? undefined : this.#events[this.#first + mark - this.#over - 1].event;
+  }
+
+  /** Blocks until a mark is over. */
+  block(mark: number): void {
+    const event = this.eventAt(mark);
+    if (event !== undefined) sycl().DPCTLEvent_WaitAndThrow(event);
+  }
+
+  /** The same on another thread, which has an event of its own. */
+  async waitElsewhere(mark: number): Promise<void> {
+    const event = this.eventAt(mark);
+    if (event === undefined) return;
+    const own = made(sycl().DPCTLEvent_Copy(event), "DPCTLEvent_Copy");
+    try {
+      await syclWait().DPCTLEvent_WaitAndThrow(own);
+    } finally {
+      sycl().DPCTLEvent_Delete(own);
+    }
+  }
+
+  /** The next command waits for a mark of another lane of the context. */
+  waitFor(of: SyclLane, mark: number): boolean {
+    const event = of.eventAt(mark);
+    if (event === undefined) return true;
+    const { DPCTLQueue_SubmitBarrierForEvents, DPCTLEvent_Delete } = sycl();
+    const barrier = DPCTLQueue_SubmitBarrierForEvents(this.queue, new BigUint64Array([event]), 1n);
+    if (barrier === 0n) return false;
+    DPCTLEvent_Delete(barrier);
+    return true;
+  }
+
+  /** Releases the queue. All its work is over. */
+  close(): void {
+    const errors = unwind([
+      () => {
+        sycl().DPCTLQueue_Delete(this.queue);
+        ledger.remove("sycl.queue");
+      },
+      () => void this.poll(this.#over + this.#events.length - this.#first),
+    ]);
+    throwAll(errors, "releasing a SYCL queue");
+  }
+}
+
+function release(event: DPCTLSyclEventRef): void {
+  sycl().DPCTLEvent_Delete(event);
+  ledger.remove("sycl.event");
+}
+
+function workError(submitter: string): NativeCallError {
+  const fn = "DPCTLEvent_GetCommandExecutionStatus";
+  const hint = "SYCL reports no more of it: the kernel or the device failed.";
+  return new NativeCallError(`Work submitted by ${submitter} failed.`, { api: "sycl", fn, hint });
+}
+
+/** A command by the event that DPCTL returns. */
+export function command(fn: string, submit: (lane: SyclLane) => DPCTLSyclEventRef, blocks = false): Call<SyclLane> {
+  return { fn, blocks, call: (lane) => lane.took(submit(lane)) };
+}
+
+const BARRIER: Call<SyclLane> = command(
+  "DPCTLQueue_SubmitBarrier",
+  ({ queue }) => sycl().DPCTLQueue_SubmitBarrier(queue),
+);
+
+/** The driver of one context: its lines wait for each other on the device. */
+export function syclDriver(): Driver<SyclLane> {
+  return {
+    api: "sycl",
+    error: (_, fn) => failed(fn),
+    lines: {
+      ...LANES as Driver<SyclLane>["lines"],
+      waitOnDevice: (lane, of, mark) => lane.waitFor(of, mark),
+    },
+    marker: () => BARRIER,
+  };
+}

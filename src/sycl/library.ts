@@ -1,0 +1,69 @@
+import type { Sycl } from "../../ffi/sycl/functions.ts";
+import { SYMBOLS } from "../../ffi/sycl/symbols.ts";
+import type { SyclWait } from "../../ffi/sycl_wait/functions.ts";
+import { SYMBOLS as WAIT } from "../../ffi/sycl_wait/symbols.ts";
+import type { Address } from "../../ffi/address.ts";
+import { Checks } from "../core/checks.ts";
+import { NativeCallError } from "../core/errors.ts";
+import { checkOf, type Made, madeOf } from "../core/native/codes.ts";
+import { keptLibrary } from "../core/native/libc.ts";
+import { libraryPaths, type Link, openingOf } from "../core/native/library.ts";
+import { textAt } from "../core/native/text.ts";
+import { guarded } from "../guard/guard.ts";
+
+export const checks: Checks = new Checks("sycl");
+
+const GUARDED = guarded();
+
+/** Intel's wheels have a loader of OpenCL beside their libraries, which finds no other driver: the system's goes first. */
+const behindOpenCL: Link = (path, symbols, api) => {
+  for (const loader of libraryPaths("libOpenCL.so.1").toReversed()) {
+    try {
+      Deno.dlopen(loader, {});
+      break;
+    } catch (error) {
+      if (error instanceof Deno.errors.NotCapable) throw error;
+    }
+  }
+  return GUARDED(path, symbols, api);
+};
+
+/** DPCTL, the C API of SYCL. */
+export const sycl: () => Sycl = keptLibrary<Sycl>({
+  api: "sycl",
+  candidates: libraryPaths("libDPCTLSyclInterface.so"),
+  symbols: SYMBOLS,
+  link: behindOpenCL,
+  hint: "Install it: pip install dpctl intel-opencl-rt, and name dpctl/libDPCTLSyclInterface.so by SAMEPAGE_LIB_SYCL.",
+});
+
+/** The same library, for the call that runs on another thread. */
+export const syclWait: () => SyclWait = keptLibrary<SyclWait>({
+  api: "sycl_wait",
+  get candidates() {
+    sycl();
+    return [openingOf("sycl")?.path ?? "libDPCTLSyclInterface.so"];
+  },
+  symbols: WAIT,
+  hint: "It is a part of DPCTL.",
+});
+
+const UNSAID = "DPCTL keeps no code. DPCTL_VERBOSITY=warning makes it write the reason to stderr.";
+
+/** The error of a function that failed without a code. */
+export function failed(fn: string, hint: string = UNSAID): NativeCallError {
+  return new NativeCallError(`${fn} failed.`, { api: "sycl", fn, hint });
+}
+
+/** DPCTL reports a failure by null. */
+export const made: Made = madeOf(checkOf((_, fn) => failed(fn)), (handle) => handle === 0n ? -1 : 0);
+
+/** A text that a function made. @throws {NativeCallError} for null. */
+export function taken(text: Address, fn: string): string {
+  made(text, fn);
+  try {
+    return textAt(text)!;
+  } finally {
+    sycl().DPCTLCString_Delete(text);
+  }
+}

@@ -1,0 +1,88 @@
+import type { DPCTLSyclKernelBundleRef } from "../../ffi/sycl/handles.ts";
+import { type Names, optionsIn, shown } from "../core/argument.ts";
+import { bytesIn } from "../core/checks.ts";
+import { DeviceProgram } from "../core/device/program.ts";
+import { owned } from "../core/life/ledger.ts";
+import { allOrNothing, type Undo } from "../core/life/undo.ts";
+import { cString } from "../core/native/text.ts";
+import type { SyclContext } from "./context.ts";
+import { SyclKernel } from "./kernel.ts";
+import { parametersIn, type SyclParameterType } from "./kernel_types.ts";
+import { checks, failed, made, sycl } from "./library.ts";
+
+/** Options of {@link SyclContext.program}. */
+export interface SyclProgramOptions {
+  /** The compiler's options: `"-cl-fast-relaxed-math"`. */
+  readonly options?: string;
+}
+
+const OPTIONS: Names<SyclProgramOptions> = { options: true };
+
+/** The first word of SPIR-V. */
+const MAGIC = 0x07230203;
+
+/** OpenCL C or SPIR-V, built for a context's device. */
+export class SyclProgram extends DeviceProgram<SyclContext, DPCTLSyclKernelBundleRef> {
+  /** Made by `sycl.program()`. */
+  constructor(context: SyclContext, code: string | Uint8Array<ArrayBuffer>, given: SyclProgramOptions) {
+    const { options = "" } = optionsIn(given, OPTIONS);
+    checks.assertText(options, "options");
+    context.resource.assertLive();
+    const undo: Undo = [];
+    const bundle = allOrNothing("building a program", () => {
+      const bundle = typeof code === "string" ? fromSource(context, code, options) : fromSpirv(context, code, options);
+      owned("sycl.kernel_bundle", undo, () => sycl().DPCTLKernelBundle_Delete(bundle));
+      return bundle;
+    }, undo);
+    super(context, "sycl", bundle, undo);
+  }
+
+  /**
+   * Returns a kernel by its name. SYCL does not report the types of its parameters: they are declared.
+   *
+   * @param parameters the types, as OpenCL C declares them, without names
+   * @throws {ArgumentError} if the program has no such kernel, it has another number of parameters, or DPCTL cannot pass
+   * one of these types.
+   */
+  kernel(name: string, parameters: readonly SyclParameterType[]): SyclKernel {
+    this.resource.assertLive();
+    checks.assertText(name, "name");
+    const declared = parametersIn(parameters, name);
+    const fn = "DPCTLKernelBundle_GetKernel";
+    const lib = sycl();
+    if (name.includes("\0") || !lib.DPCTLKernelBundle_HasKernel(this.handle, cString(name))) {
+      throw checks.wrong("name", `there is no kernel "${shown(name)}".`, "SYCL does not list the names.", fn);
+    }
+    return allOrNothing(`making the kernel ${name}`, (undo) => {
+      const handle = made(lib[fn](this.handle, cString(name)), fn);
+      owned("sycl.kernel", undo, () => lib.DPCTLKernel_Delete(handle));
+      const has = Number(lib.DPCTLKernel_GetNumArgs(handle));
+      if (has !== declared.length) {
+        const what = `${declared.length} were declared; the kernel has ${has}.`;
+        throw checks.wrong("parameters", what, undefined, "DPCTLKernel_GetNumArgs");
+      }
+      return new SyclKernel(this, name, handle, declared, undo);
+    });
+  }
+}
+
+const BUILD = "Does it compile? DPCTL_VERBOSITY=warning makes DPCTL write the build log to stderr.";
+
+function fromSource({ raw }: SyclContext, source: string, options: string): DPCTLSyclKernelBundleRef {
+  const fn = "DPCTLKernelBundle_CreateFromOCLSource";
+  const bundle = sycl()[fn](raw.context, raw.device, cString(source), cString(options));
+  if (bundle === 0n) throw failed(fn, BUILD);
+  return bundle;
+}
+
+function fromSpirv({ raw }: SyclContext, given: unknown, options: string): DPCTLSyclKernelBundleRef {
+  const fn = "DPCTLKernelBundle_CreateFromSpirv";
+  const bytes = bytesIn(given, (what, hint) => checks.wrong("code", what, hint))?.slice();
+  if (bytes === undefined) throw checks.wrongKind("code", "OpenCL C as a string, or SPIR-V as bytes", given);
+  if (bytes.length < 20 || bytes.length % 4 !== 0 || new DataView(bytes.buffer).getUint32(0, true) !== MAGIC) {
+    throw checks.wrong("code", "it is no SPIR-V: its first word is not 0x07230203, or a word is cut off.");
+  }
+  const bundle = sycl()[fn](raw.context, raw.device, bytes, BigInt(bytes.length), cString(options));
+  if (bundle === 0n) throw failed(fn, BUILD);
+  return bundle;
+}

@@ -1,0 +1,71 @@
+/**
+ * The SYCL of the tests: DPCTL over Intel's drivers where SAMEPAGE_LIB_SYCL names it (`deno task setup sycl`), else the
+ * stand-in of `dpctl/dpctl.c`.
+ *
+ * @module
+ */
+import { DPCTL, hasWheels } from "../../tasks/setup/wheels.ts";
+
+const SOURCE = new URL("dpctl/dpctl.c", import.meta.url).pathname;
+const FOLDER = new URL("../../out/sycl/", import.meta.url).pathname; // git ignores it
+
+/** The stand-in, once it was built. */
+export const STAND_IN = `${FOLDER}libsamepage_dpctl.so`;
+
+/** Compiles the stand-in. Returns why it cannot: cc, or DPCTL's headers, are not there. */
+export async function buildStandIn(): Promise<string | undefined> {
+  if (!await hasWheels(DPCTL)) return "DPCTL's headers: deno task setup test";
+  const [built, source] = await Promise.all([STAND_IN, SOURCE].map((path) => Deno.stat(path).catch(() => undefined)));
+  if (built !== undefined && built.mtime! >= source!.mtime!) return undefined;
+  await Deno.mkdir(FOLDER, { recursive: true });
+  const unfinished = await Deno.makeTempFile({ dir: FOLDER });
+  const warnings = ["-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"];
+  const headers = ["-isystem", `${DPCTL.folder}/dpctl/include`];
+  const soname = "-Wl,-soname,libDPCTLSyclInterface.so"; // the loader takes it for DPCTL, once it is loaded
+  const args = ["-O1", ...warnings, "-fPIC", "-shared", soname, ...headers, "-o", unfinished, SOURCE, "-lpthread"];
+  try {
+    const { success, stderr } = await new Deno.Command("cc", { args }).output();
+    if (!success) throw new Error(`cc could not make the stand-in:\n${new TextDecoder().decode(stderr)}`);
+    await Deno.rename(unfinished, STAND_IN);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return "cc";
+    throw error;
+  } finally {
+    await Deno.remove(unfinished).catch(() => {});
+  }
+}
+
+/** Has this process use a real DPCTL if one is named, else the stand-in. Returns why there is none. */
+export async function openSycl(): Promise<string | undefined> {
+  if (!isStandIn()) return undefined;
+  const missing = await buildStandIn();
+  if (missing === undefined) useStandIn();
+  return missing;
+}
+
+/** Has this process find the stand-in, which was built: whoever asks for DPCTL by its name gets this. */
+export function useStandIn(): void {
+  Deno.dlopen(STAND_IN, {});
+}
+
+/** Whether no real DPCTL is named. */
+export function isStandIn(): boolean {
+  return Deno.env.get("SAMEPAGE_LIB_SYCL") === undefined;
+}
+
+/** How the stand-in behaves from now on, in its own words (dpctl.c). It needs no permission but FFI. */
+export function behave(...words: readonly string[]): void {
+  const { setenv } = Deno.dlopen("libc.so.6", {
+    setenv: { parameters: ["buffer", "buffer", "i32"], result: "i32" },
+  }).symbols;
+  const text = (of: string) => new TextEncoder().encode(`${of}\0`);
+  if (setenv(text("SAMEPAGE_SYCL"), text(words.join(" ")), 1) !== 0) throw new Error("SAMEPAGE_SYCL could not be set");
+}
+
+/** How many objects the stand-in has; 0 on a real DPCTL, which does not report it. */
+export function alive(): number {
+  if (!isStandIn()) return 0;
+  const { samepage_alive } = Deno.dlopen(STAND_IN, { samepage_alive: { parameters: [], result: "i64" } }).symbols;
+  return Number(samepage_alive());
+}

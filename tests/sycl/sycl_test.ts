@@ -1,0 +1,90 @@
+import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { host, MapperGraph, NativeCallError } from "@samepage/interop";
+import { SyclContext } from "@samepage/interop/sycl";
+import { alive, behave, isStandIn, openSycl } from "./open.ts";
+
+const missing = await openSycl();
+const test = (name: string, fn: () => void | Promise<void>, ignore = false) =>
+  Deno.test({ name, fn, ignore: missing !== undefined || ignore });
+
+const SOURCE = `
+kernel void twice(global float* x) { x[get_global_id(0)] *= 2; }
+kernel void scale(global float* x, float by) { x[get_global_id(0)] *= by; }`;
+
+function open(): SyclContext {
+  return SyclContext.open(isStandIn() ? {} : { platform: "Intel" });
+}
+
+for (const kind of ["host", "shared", "device"] as const) {
+  test(`run() changes ${kind} memory that the host sees afterwards`, async () => {
+    using sycl = open();
+    using graph = new MapperGraph([host, sycl]);
+    using program = sycl.program(SOURCE);
+    using scale = program.kernel("scale", ["global float*", "float"]);
+    using numbers = sycl.usm.allocate({ kind, shape: [64], dtype: "f32" });
+    sycl.queue.fill(numbers, 7);
+    scale.run({ items: [64] }, [numbers, 6]);
+    scale.run({ items: [64], groupSize: [16] }, [numbers, 0.5]);
+    await sycl.queue.fence().wait();
+    using seen = graph.map(numbers, host, { access: "read", copy: "allow" });
+    assertEquals(seen.view({ dtype: "f32" }), new Float32Array(64).fill(21));
+    assertEquals(seen.handle === numbers.address, kind !== "device");
+  });
+}
+
+test("run() works in the host's own memory, in place", () => {
+  using sycl = open();
+  using graph = new MapperGraph([host, sycl]);
+  using twice = sycl.program(SOURCE).kernel("twice", ["float*"]);
+  using numbers = host.allocate({ shape: [64], dtype: "f32" });
+  numbers.view().fill(21);
+  const { handle } = numbers;
+  {
+    using mapped = graph.map(numbers, sycl.usm);
+    assertEquals([mapped.address, mapped.usm], [handle, "system"]);
+    twice.run({ items: [64] }, [mapped]);
+  }
+  assertEquals(numbers.view(), new Float32Array(64).fill(42));
+  assertEquals(sycl.bytesCopied, 0);
+});
+
+test("waitFor() orders two queues on the device", () => {
+  using sycl = open();
+  using other = sycl.createQueue();
+  using big = sycl.usm.allocate({ kind: "shared", shape: [2 ** 22], dtype: "f32" });
+  using last = sycl.usm.allocate({ kind: "shared", shape: [1], dtype: "f32" });
+  sycl.queue.fill(big, 3);
+  other.waitFor(sycl.queue.fence());
+  other.copy(big.slice({ shape: [1], dtype: "f32", byteOffset: 4 * (2 ** 22 - 1) }), last);
+  const out = new Float32Array(1);
+  other.read(last, out);
+  assertEquals(out[0], 3);
+});
+
+test("reached() is false while the queue is busy", async () => {
+  behave("busy");
+  using sycl = open();
+  using numbers = sycl.usm.allocate({ kind: "shared", shape: [64], dtype: "f32" });
+  try {
+    sycl.queue.fill(numbers, 1);
+    assertEquals(sycl.queue.fence().reached(), false);
+  } finally {
+    behave();
+  }
+  await sycl.queue.fence().wait();
+  assertEquals(sycl.queue.fence().reached(), true);
+}, !isStandIn());
+
+test("wait() throws the failure of work, and all objects end", async () => {
+  const before = alive();
+  {
+    const sycl = open();
+    behave("work-fails");
+    const numbers = sycl.usm.allocate({ kind: "shared", shape: [64], dtype: "f32" });
+    sycl.queue.fill(numbers, 1);
+    await assertRejects(() => sycl.queue.fence().wait(), NativeCallError, "DPCTLQueue_Fill32 failed");
+    behave();
+    for (const each of [numbers, sycl]) assertThrows(() => each[Symbol.dispose](), NativeCallError);
+  }
+  assertEquals(alive(), before);
+}, !isStandIn());
