@@ -9,7 +9,7 @@ import {
 import { literal, type Names, optionsIn } from "../core/argument.ts";
 import type { ArrayPlace, ArrayStream } from "../core/contract.ts";
 import { Fence } from "../core/device/fence.ts";
-import { NativeFlag } from "../core/device/native_flag.ts";
+import { NativeFlag, type NativeFlagOptions } from "../core/device/native_flag.ts";
 import { eachConflict } from "../core/device/work.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import { registerLater, type Registration, unregister } from "../core/life/finalizers.ts";
@@ -53,14 +53,11 @@ interface Lending {
   readonly access: Access;
   readonly version: 0 | 1;
   readonly order: Order;
-  readonly assertEnds: Consumer["assertEnds"];
+  readonly deadlock: Deadlock;
 }
 
-/** What is known of a consumer. */
-export interface Consumer {
-  /** Called before this thread blocks until the release: throws an {@link AccessError} where that could never come. */
-  readonly assertEnds?: () => void;
-}
+/** Asked before this thread blocks until the release: the error where none would come then. */
+type Deadlock = NativeFlagOptions["deadlock"];
 
 /**
  * A tensor's bytes as a struct of DLPack's, lent until a consumer's call of its deleter.
@@ -157,14 +154,11 @@ function loanOf({ tensor, access, order }: Lending, name: string, flag: NativeFl
 }
 
 /** The struct, in the memory of a flag that its deleter sets. */
-function flagOf({ tensor, place, access, version, assertEnds }: Lending, name: string): NativeFlag {
+function flagOf({ tensor, place, access, version, deadlock }: Lending, name: string): NativeFlag {
   const { layout: { shape, strides, dtype }, route } = tensor;
   const { byteLength, write } = STRUCTS[version];
   const length = byteLength + 16 * shape.length;
-  const flag = new NativeFlag({
-    ...{ by: "sigemptyset", byteLength: length, name },
-    ...(assertEnds === undefined ? {} : { assertEnds }),
-  });
+  const flag = new NativeFlag({ by: "sigemptyset", byteLength: length, name, deadlock });
   const { data, callback } = flag;
   const readOnly = writes(access) ? 0n : dl.DLPACK_FLAG_BITMASK_READ_ONLY;
   const isCopied = route.steps.some(({ transfer }) => transfer === "copy");
@@ -233,11 +227,11 @@ function orderOf({ target: { context } }: Tensor, given: ToDLPackOptions["stream
  * ```
  */
 export function toDLPack(tensor: Tensor, options: ToDLPackOptions = {}): DLPackLoan {
-  return lendTo({}, tensor, options);
+  return lend(tensor, options);
 }
 
-/** The same to a consumer of which more is known. */
-export function lendTo({ assertEnds }: Consumer, tensor: Tensor, options: ToDLPackOptions): DLPackLoan {
+/** The same to a consumer of which it is known when it cannot release. */
+export function lend(tensor: Tensor, options: ToDLPackOptions, deadlock?: Deadlock): DLPackLoan {
   if (!(Tensor.owns(tensor) && tensor instanceof Tensor)) throw checks.wrongKind("tensor", "a tensor", tensor);
   const { access: asked, stream, version = 1 } = optionsIn(options, OPTIONS);
   assertVersion(version);
@@ -260,5 +254,5 @@ export function lendTo({ assertEnds }: Consumer, tensor: Tensor, options: ToDLPa
     });
     if (fences.length > 0) (order as ArrayStream).waitFor(fences);
   }
-  return new DLPackLoan({ tensor, place, access, version, order, assertEnds });
+  return new DLPackLoan({ tensor, place, access, version, order, deadlock });
 }

@@ -10,7 +10,7 @@ import { takeCallbackMemory } from "../core/native/callbacks.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
 import { cString } from "../core/native/text.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { type Consumer, lendTo } from "../dlpack/loan.ts";
+import { lend } from "../dlpack/loan.ts";
 import { fromDLPack, type FromDLPackOptions } from "../dlpack/taken.ts";
 import { bufferOf } from "./buffer.ts";
 import {
@@ -20,6 +20,7 @@ import {
   cpython,
   helping,
   holding,
+  isKept,
   newReference,
   shared,
   tupleOf,
@@ -118,19 +119,15 @@ function tell(type: number, ordinal: number, version: 0 | 1, stream: Asked[1]): 
   return shared(tuple);
 }
 
-/** Without threads of its own, Python lets nothing go while this one waits. */
-const PYTHON: Consumer = {
-  assertEnds() {
-    if (holding(() => taken(called(helping("threads"), [], "threads"))) !== 1) return;
-    throw new AccessError(
-      "this wait could never end: Python has an array over the bytes, and runs on this thread only.",
-      {
-        ...{ api: API, fn: "toArray" },
-        hint: "Dispose what toArray() returned and delete what Python keeps of it first, or await instead.",
-      },
-    );
-  },
-};
+/** Python lets nothing go while this thread waits, if no other runs it. */
+function deadlock(): AccessError | undefined {
+  const threads = holding(() => taken(called(helping("threads"), [], "threads"))) as number;
+  if (threads > 1 && !isKept) return undefined;
+  return new AccessError("this wait could never end: Python has an array over the bytes, and no other thread runs it.", {
+    ...{ api: API, fn: "toArray" },
+    hint: "Dispose what toArray() returned and delete what Python keeps of it first, or await instead.",
+  });
+}
 
 /** How a consumer wants a tensor: the struct's version, and the stream that it works on. */
 type Asked = readonly [version: 0 | 1, stream: number | bigint | null];
@@ -156,11 +153,11 @@ function lent(
   access: Access | undefined,
   [version, stream]: Asked,
 ): PythonObject | undefined {
-  using loan = lendTo(PYTHON, tensor, {
+  using loan = lend(tensor, {
     version,
     ...(access === undefined ? {} : { access }),
     ...(stream === null ? {} : { stream }),
-  });
+  }, deadlock);
   const { type, id } = loan.device;
   const [fresh, used] = namesOf(version);
   return holding(() => {

@@ -104,7 +104,8 @@ def give(consumer, capsule, about):
 
 asked = []
 
-threads = threading.active_count
+def threads():
+    return len(sys._current_frames())
 
 def device(array):
     return tuple(map(int, array.__dlpack_device__())) if hasattr(array, "__dlpack_device__") else None

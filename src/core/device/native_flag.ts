@@ -1,7 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
 import { type Names, optionsIn, shown } from "../argument.ts";
 import { Checks } from "../checks.ts";
-import { InteropError, messageOf, warn } from "../errors.ts";
+import { type AccessError, InteropError, messageOf, warn } from "../errors.ts";
 import { registerLater, type Registration, unregister } from "../life/finalizers.ts";
 import { ledger } from "../life/ledger.ts";
 import { Resource } from "../life/resource.ts";
@@ -46,14 +46,11 @@ export interface NativeFlagOptions {
   readonly byteLength?: number;
   /** What it stands for, in messages: `"the release of an AVFrame"`. */
   readonly name?: string;
-  /** Called before this thread blocks on it: throws an {@link AccessError} where no call would ever come then. */
-  readonly assertEnds?: () => void;
+  /** Asked before this thread blocks on it: the error where no call would ever come then. */
+  readonly deadlock?: (() => AccessError | undefined) | undefined;
 }
 
-const OPTIONS: Names<NativeFlagOptions> = {
-  ...{ by: true, count: true, byteLength: true, name: true },
-  assertEnds: true,
-};
+const OPTIONS: Names<NativeFlagOptions> = { by: true, count: true, byteLength: true, name: true, deadlock: true };
 
 /** What a flag waits for. C may still call it when the flag is gone, so it reaches no flag. */
 class Signal implements PolledWork {
@@ -63,7 +60,7 @@ class Signal implements PolledWork {
   readonly count: number;
   readonly memory: CallbackMemory;
   readonly byteLength: number;
-  readonly assertEnds: (() => void) | undefined;
+  readonly deadlock: PolledWork["deadlock"];
   /** Why no call comes. */
   withdrawn: InteropError | undefined;
   #calls = 0;
@@ -71,9 +68,9 @@ class Signal implements PolledWork {
   #fence: Fence | undefined;
   #isFreed = false;
 
-  constructor(name: string, by: CallbackName, count: number, byteLength = STRUCT, assertEnds?: () => void) {
+  constructor(name: string, by: CallbackName, count: number, byteLength = STRUCT, deadlock?: PolledWork["deadlock"]) {
     [this.name, this.by, this.count, this.byteLength] = [name, by, count, byteLength];
-    this.assertEnds = assertEnds;
+    this.deadlock = deadlock;
     this.memory = takeCallbackMemory(byteLength);
     try {
       CALLBACKS[by].prepare(this.memory);
@@ -215,17 +212,17 @@ export class NativeFlag extends Printed implements Disposable {
    */
   constructor(options: NativeFlagOptions = {}) {
     super();
-    const { by = "sem_post", count, byteLength, name = "a native flag", assertEnds } = optionsIn(options, OPTIONS);
+    const { by = "sem_post", count, byteLength, name = "a native flag", deadlock } = optionsIn(options, OPTIONS);
     checks.nameIn(by, CALLBACKS, "by");
     checks.assertText(name, "name");
-    if (assertEnds !== undefined && typeof assertEnds !== "function") {
-      throw checks.wrongKind("assertEnds", "a function", assertEnds);
+    if (deadlock !== undefined && typeof deadlock !== "function") {
+      throw checks.wrongKind("deadlock", "a function", deadlock);
     }
     const { takesStruct } = CALLBACKS[by];
     assertRange(count, "count", MOST_CALLS, takesStruct && "sigemptyset is called once.");
     assertRange(byteLength, "byteLength", LONGEST, !takesStruct && "sem_post has a semaphore of its own.");
     this.callback = callbackAddress(by);
-    const signal = this.#signal = new Signal(name, by, count ?? 1, byteLength, assertEnds);
+    const signal = this.#signal = new Signal(name, by, count ?? 1, byteLength, deadlock);
     this.resource = new Resource({ name, undo: endOf(signal) });
     this.#registration = registerLater(this, this.resource);
   }

@@ -25,10 +25,7 @@ export interface Owning {
   readonly giveBack?: ((leave: () => void) => GiveBack | undefined) | undefined;
 }
 
-/**
- * The end of life of a tensor or frame that owns its bytes, alone or with peers. The last one frees the block. Bytes that
- * other code has on loan are a borrower's: it ends before the lender does.
- */
+/** The end of life of a tensor or frame that owns its bytes, alone or with peers. The last one frees the block. */
 export function own(
   {
     name,
@@ -41,9 +38,6 @@ export function own(
     giveBack,
   }: Owning,
 ): Resource {
-  const loan = Grant.loanOf(allocation, start, end, access);
-  const lender = loan?.parent?.resource;
-  lender?.assertLive();
   join(allocation);
   let isOwner = true;
   const leaveOnce = () => {
@@ -52,8 +46,8 @@ export function own(
     leave(allocation);
   };
   undo.unshift(leaveOnce);
-  const grant = loan?.beside(access, start, end, name) ?? Grant.root(allocation, start, end, access, name);
-  return new Resource({ name, grants: [grant], owners: [lender, ...owners], undo, giveBack: giveBack?.(leaveOnce) });
+  const grants = [Grant.root(allocation, start, end, access, name)];
+  return new Resource({ name, grants, owners, undo, giveBack: giveBack?.(leaveOnce) });
 }
 
 /** The block at an address: a known one, or a new one. */

@@ -89,8 +89,8 @@ const NO_WORK: readonly Fence[] = [];
 
 /** Calls the owner at the end of a tensor, unless the bytes have to stay. Where another was attached to them, that does. */
 function release(ending: Resource, grants: readonly Grant[], owner: () => void): void {
-  for (const { allocation, start, end, isOwner } of grants) {
-    if (!isOwner) continue; // the lender has the memory, and waits for what the owner gives back
+  for (const { allocation, start, end, loan } of grants) {
+    if (loan !== undefined) continue; // the lender's end waits for the loan's, which may wait for this call
     if (allocation.escaped || allocation.unseen) return;
     let heir: Resource | undefined;
     allocation.roots.some(start, end, "all", ({ resource, isAttached }) => {
