@@ -44,7 +44,8 @@ interface Node {
 /**
  * An `ArrowSchema` and an `ArrowArray` over a tensor's bytes, or over a frame's as the columns of a record batch: Arrow's C
  * data interface, for any library in this process. A consumer moves the structs, and may release them on any thread. The
- * bytes are lent for reading until then: nothing can write them, and the tensor's end waits in the background.
+ * bytes are lent for reading until then: nothing can write them. The tensor's end releases what no consumer has moved, and
+ * waits in the background for the rest.
  *
  * @param given a contiguous tensor or frame of the host's memory, or of CUDA's
  * @throws {ArgumentError} for what is neither, other kinds of memory, and wrong options.
@@ -88,7 +89,7 @@ export function toArrow(given: Tensor | Frame, options: ToArrowOptions = {}): Ar
         return made; // their release frees the blocks
       });
       undo.push(() => undoAll(structs, "releasing"));
-      return new ArrowExport(made, device.device_type, `${given.name} for Arrow`, structs);
+      return new ArrowExport(made, device.device_type, given.resource, structs);
     }, [planesOf<Tensor>(lent)]);
   });
 }
@@ -214,16 +215,16 @@ export class ArrowExport extends Printed implements Disposable {
   readonly #structs: Pick<OwnedStructs, "schema" | "array">;
   readonly #registration: Registration;
 
-  /** Takes the structs over. */
-  constructor({ schema, array }: OwnedStructs, deviceType: number, name: string, undo: Undo) {
+  /** Takes the structs over. It ends with what it describes. */
+  constructor({ schema, array }: OwnedStructs, deviceType: number, of: Resource, undo: Undo) {
     super();
     this.#structs = { schema, array };
     this.deviceType = deviceType;
-    this.resource = new Resource({ name, undo });
+    this.resource = new Resource({ name: `${of.name} for Arrow`, owners: [of], undo });
     this.#registration = registerLater(this, this.resource);
   }
 
-  /** The address of the `ArrowSchema`. @throws {DisposedError} once it was disposed: another export may lie there. */
+  /** The address of the `ArrowSchema`. @throws {DisposedError} once it or the tensor was disposed. */
   get schema(): Address {
     this.resource.assertLive();
     return this.#structs.schema;
@@ -231,7 +232,7 @@ export class ArrowExport extends Printed implements Disposable {
 
   /**
    * The address of the `ArrowArray`, and of the `ArrowDeviceArray` that begins with it.
-   * @throws {DisposedError} once it was disposed: another export may lie there.
+   * @throws {DisposedError} once it or the tensor was disposed: another export may lie there.
    */
   get array(): Address {
     this.resource.assertLive();

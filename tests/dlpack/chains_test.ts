@@ -2,7 +2,16 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { type Access, AccessError, host, type HostTensor, ledger, MapperGraph, type Tensor } from "@samepage/interop";
+import {
+  type Access,
+  AccessError,
+  host,
+  type HostTensor,
+  ledger,
+  MapperGraph,
+  NoRouteError,
+  type Tensor,
+} from "@samepage/interop";
 import { fromDLPack, toDLPack } from "@samepage/interop/dlpack";
 import { OpenCLContext, type OpenCLTensor } from "@samepage/interop/opencl";
 import type { Address } from "../../ffi/address.ts";
@@ -12,8 +21,7 @@ import { peer } from "./peer.ts";
 /** Bytes are used in blocks, which every driver takes as parts of a buffer. */
 const [BLOCK, BLOCKS] = [128, 8];
 
-const ACCESSES = ["read", "read-write"] as const;
-type Use = typeof ACCESSES[number];
+type Use = "read" | "read-write";
 
 /** Someone who has some of the bytes: a tensor, or other code by a loan. */
 interface Holder {
@@ -43,11 +51,11 @@ function may(all: readonly Holder[], holder: Holder, access: Use): boolean {
 
 const anyOp = fc.record({
   what: fc.constantFrom(
-    ...["slice", "map", "lend", "lend", "lend", "take", "take", "attach", "attach"] as const,
+    ...["slice", "map", "lend", "lend", "lend", "take", "take", "attach", "attach", "attach"] as const,
     ...["write", "write", "read", "foreign write", "end", "end", "release"] as const,
   ),
   whom: fc.nat(1000),
-  access: fc.constantFrom(...ACCESSES),
+  access: fc.constantFrom("read", "read-write", "read-write"),
   from: fc.oneof(fc.constant(0), fc.nat(BLOCKS - 1)),
   count: fc.oneof(fc.constant(BLOCKS), fc.integer({ min: 1, max: BLOCKS })),
 });
@@ -56,9 +64,18 @@ Deno.test("tensors of one block, lent to other code and back in any order, have 
   using cl = OpenCLContext.open();
   using graph = new MapperGraph([host, cl]);
   const before = ledger.alive;
+  /** A map; undefined where a part of the same bytes is mapped as another buffer: two over the same bytes are undefined. */
+  const mapped = (tensor: Tensor, access: Access) => {
+    try {
+      return graph.map(tensor, cl, { access });
+    } catch (error) {
+      if (error instanceof NoRouteError && error.message.includes("overlap a live map")) return undefined;
+      throw error;
+    }
+  };
   let takenFromWriters = 0;
   fc.assert(
-    fc.property(fc.array(anyOp, { maxLength: 30 }), (ops) => {
+    fc.property(fc.array(anyOp, { maxLength: 40, size: "max" }), (ops) => {
       using whole = host.allocate({ shape: [BLOCK * BLOCKS], dtype: "u8" });
       const memory = whole.address;
       const eye = new Uint8Array(
@@ -80,6 +97,7 @@ Deno.test("tensors of one block, lent to other code and back in any order, have 
       const addFound = (tensor: Tensor) => {
         const { grant } = tensor;
         const loan = all.find((one) => one.grant === grant.loan);
+        assert(!loan?.ended, "it came back from a loan that is over");
         if (loan?.access === "read-write") takenFromWriters++;
         return add({ grant, tensor, family: loan?.family ?? owners, lender: loan?.lender });
       };
@@ -103,6 +121,14 @@ Deno.test("tensors of one block, lent to other code and back in any order, have 
         for (const one of ending) one.ended = true;
         for (const one of all) if (one.taker?.ended) released(one);
       };
+      using _rest = {
+        [Symbol.dispose]() { // also after a failure: the end of the whole waits for all loans
+          for (const one of all.toReversed()) {
+            if (one.tensor !== undefined) end(one);
+            else if (one.taker === undefined) release(one);
+          }
+        },
+      };
       add({ grant: whole.grant, tensor: whole, family: owners, lender: undefined });
       for (const { what, whom, access, from, count } of ops) {
         const isLoan = ["take", "foreign write", "release"].includes(what);
@@ -124,8 +150,8 @@ Deno.test("tensors of one block, lent to other code and back in any order, have 
           }
           case "map": {
             if (!isHost || !may(all, holder, access)) break;
-            const map = graph.map(tensor, cl, { access });
-            add({ grant: map.grant, tensor: map, family: {}, lender: family });
+            const map = mapped(tensor, access);
+            if (map !== undefined) add({ grant: map.grant, tensor: map, family: {}, lender: family });
             break;
           }
           case "lend": {
@@ -151,7 +177,7 @@ Deno.test("tensors of one block, lent to other code and back in any order, have 
           }
           case "write":
             if (!may(all, holder, "read-write")) {
-              if (isHost) assertThrows(() => tensor.view(), AccessError);
+              if (isHost) assertThrows(() => tensor.view({ access: "read-write" }), AccessError);
             } else if (isHost) {
               const view = tensor.view() as Uint8Array;
               fill(holder);
@@ -186,10 +212,6 @@ Deno.test("tensors of one block, lent to other code and back in any order, have 
         for (const { view, holder, access } of views) {
           if (view.length > 0) assert(may(all, holder, access), "a view reaches bytes that its tensor may not use");
         }
-      }
-      for (const one of all.toReversed()) {
-        if (one.tensor === undefined && one.taker === undefined) release(one);
-        else if (one.tensor !== undefined) end(one);
       }
     }),
     { numRuns: 400 },

@@ -186,6 +186,28 @@ Deno.test("toDLPack() lends a part", () => {
   loan[Symbol.dispose]();
 });
 
+Deno.test("tensors that came back from one loan wait for each other's work, and are judged together", async () => {
+  using tensor = host.allocate(MATRIX);
+  const { address } = tensor;
+  const loan = toDLPack(tensor);
+  const one = fromDLPack(loan.handOver(), { contexts: [host] }) as HostTensor;
+  using other = host.wrap(address, MATRIX); // as an array of the consumer's would be
+  const { promise, resolve } = Promise.withResolvers<void>();
+  one.usedBy(host.signal(promise));
+  assertThrows(() => other.view(), AccessError, "work that has not finished");
+  resolve();
+  await one.finished();
+  {
+    using part = one.slice({ shape: [1], dtype: "f32" });
+    assertThrows(() => other.view(), AccessError, "are lent to its slice");
+    part.view();
+  }
+  other.view();
+  one[Symbol.dispose]();
+  assert(loan.isReleased);
+  assertThrows(() => tensor.view(), AccessError, "are lent to host tensor"); // by the other one
+});
+
 Deno.test("fromDLPack() of a loan borrows beside it, within its access and its range", async () => {
   let released = 0;
   const memory = new Float32Array(8);
