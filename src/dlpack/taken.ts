@@ -16,7 +16,9 @@ import type { LayoutInit } from "../core/layout/layout.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
 import { callAt } from "../core/native/callbacks.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
+import { PAGE } from "../core/native/blocks.ts";
 import { libc } from "../core/native/libc.ts";
+
 import { givesBack } from "../core/tensors/adopt.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { assertVersion, checks, DEVICES, elementsOf, MOST_DIMENSIONS } from "./types.ts";
@@ -67,6 +69,7 @@ export function fromDLPack(address: bigint, options: FromDLPackOptions): Tensor 
   assertVersion(version);
   if (!Array.isArray(contexts)) throw checks.wrongKind("contexts", "an array of contexts", contexts);
   const at = checks.handleIn<Address>(address, "address");
+  readable = -1;
   const given = version === 0 ? unversionedAt(at) : versionedAt(at);
   const isReadOnly = (given.flags & dl.DLPACK_FLAG_BITMASK_READ_ONLY) !== 0n;
   const access = accessOf(asked, isReadOnly ? "read" : "read-write");
@@ -103,9 +106,17 @@ function readOnly(): AccessError {
   });
 }
 
+/** A page that was seen to be readable in this call: a struct and its lists often lie in one. */
+let readable = -1;
+
 /** Copies what lies at an address to {@link view}. @throws {ArgumentError} if that cannot be read. */
 function copy(address: Address, byteLength: number, argument: string): void {
-  probeObject(address, byteLength, "dlpack", argument);
+  const at = Number(address); // exact below 2^53, beyond which no page is found again
+  const page = Math.floor(at / PAGE);
+  if (page !== readable || at % PAGE + byteLength > PAGE || !Number.isSafeInteger(at)) {
+    probeObject(address, byteLength, "dlpack", argument);
+    readable = page;
+  }
   libc().memcpy(bytes, address, BigInt(byteLength));
 }
 

@@ -11,7 +11,6 @@ import {
   type CallbackMemory,
   type CallbackName,
   CALLBACKS,
-  firstWord,
   giveBackCallbackMemory,
   takeCallbackMemory,
 } from "../native/callbacks.ts";
@@ -266,9 +265,10 @@ export class NativeFlag extends Printed implements Disposable {
       const expected = `expected at most ${byteLength} bytes from byte 0 on`;
       throw checks.wrong("bytes", `${expected}, got ${given.length} from byte ${shown(at)} on.`);
     }
-    const first = new BigUint64Array([firstWord(memory)[0]]);
-    new Uint8Array(first.buffer).set(given.subarray(0, Math.max(0, 8 - at)), Math.min(at, 8));
-    if (first[0] === 0n) {
+    if (
+      isZero(memory.bytes, 0, Math.min(at, 8)) && isZero(given, 0, Math.min(given.length, 8 - at)) &&
+      isZero(memory.bytes, at + given.length, 8)
+    ) {
       throw checks.wrong("bytes", "the struct's first eight bytes are zero, as if it was released already.");
     }
     memory.bytes.set(given, at);
@@ -296,6 +296,11 @@ export class NativeFlag extends Printed implements Disposable {
     unregister(this.#registration);
     this.resource.dispose();
   }
+}
+
+function isZero(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let i = start; i < end; i++) if (bytes[i] !== 0) return false;
+  return true;
 }
 
 /** Apart from the constructor: V8 keeps the objects of a constructor that makes closures for long. */
