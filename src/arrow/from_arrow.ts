@@ -3,7 +3,6 @@ import { ARROW_DEVICE_CPU } from "../../ffi/arrow/constants.ts";
 import { ArrowArray, ArrowDeviceArray, ArrowSchema, readArrowDeviceArray } from "../../ffi/arrow/structs.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
-import { arraysIn } from "../core/device/arrays.ts";
 import { contextOn } from "../core/device/device_on.ts";
 import type { Arrays } from "../core/contract.ts";
 import type { Context } from "../core/graph/context.ts";
@@ -15,7 +14,7 @@ import { viewAt } from "../core/native/pin.ts";
 import { givesBack } from "../core/tensors/adopt.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { checks, DEVICES, NO_NUMBER } from "./formats.ts";
+import { checks, devices, NO_NUMBER } from "./formats.ts";
 import { OwnedStructs } from "./owned_structs.ts";
 import { readArray, type ReadColumn } from "./read.ts";
 
@@ -70,7 +69,7 @@ export function fromArrow(schema: bigint, array: bigint, options: FromArrowOptio
   const [type, data] = [checks.handleIn<Address>(schema, "schema"), checks.handleIn<Address>(array, "array")];
   const read = readArray(type, data);
   const said = device ? deviceAt(data) : THE_CPU;
-  const { arrays, memory } = deviceIn(all, said);
+  const { arrays, memory } = devices.arraysIn(all, said.device_type, Number(said.device_id), "array");
   return allOrNothing("attaching an Arrow array", (undo) => {
     const structs = newUndo();
     const owned = new OwnedStructs(structs);
@@ -127,20 +126,6 @@ function workBehind({ event }: Arrays, sync: Address): { readonly after?: Fence 
   probeObject(sync, 8, "arrow", "array");
   const [handle] = new BigUint64Array(copyOf(sync, 8).buffer);
   return { after: event(checks.handleIn(handle, "array")) };
-}
-
-/** The arrays of a device's context, and which memory of it is meant. @throws {ArgumentError} if there is no context for it. */
-function deviceIn(
-  contexts: readonly Context[],
-  { device_type, device_id }: Pick<ArrowDeviceArray, "device_type" | "device_id">,
-) {
-  const device = DEVICES.find(({ type }) => type === device_type);
-  if (device === undefined) throw checks.wrong("array", `no memory here is of Arrow's device type ${device_type}.`);
-  const { api, memory } = device;
-  const [ordinal, which] = api === "host"
-    ? [undefined, "the host"]
-    : [Number(device_id), `${api}'s device ${device_id}`];
-  return { arrays: arraysIn(checks, contexts, { api, ordinal }, `the array lies in memory of ${which}`), memory };
 }
 
 function tableOf(columns: readonly ReadColumn[]): TableInfo {

@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { ArrowArray, ArrowDeviceArray, ArrowSchema } from "../../ffi/arrow/structs.ts";
-import { ARROW_FLAG_NULLABLE } from "../../ffi/arrow/constants.ts";
+import { ARROW_DEVICE_CPU, ARROW_FLAG_NULLABLE } from "../../ffi/arrow/constants.ts";
 import { isMade, type Names, optionsIn } from "../core/argument.ts";
 import { isContiguous } from "../core/layout/layout.ts";
 import { registerLater, type Registration, unregister } from "../core/life/finalizers.ts";
@@ -12,7 +12,7 @@ import { Tensor } from "../core/tensors/tensor.ts";
 import { loadFunctions } from "../guard/functions.ts";
 import { assertMachine } from "../guard/machine.ts";
 import { Draft, type Word } from "./draft.ts";
-import { ABOUT, checks, DEVICES, EXTENSION, FORMATS, NO_NUMBER, TENSOR } from "./formats.ts";
+import { ABOUT, checks, devices, EXTENSION, FORMATS, NO_NUMBER, TENSOR } from "./formats.ts";
 import { keep, loans } from "./lent.ts";
 import { OwnedStructs } from "./owned_structs.ts";
 import { releaseCode } from "./release_code.ts";
@@ -107,16 +107,16 @@ function releaseFunctions() {
 
 /** The device of all planes, and where each begins. @throws {ArgumentError} for memory that Arrow has no name for. */
 function placesOf(planes: readonly Tensor[]) {
-  const { target: { kind, context: { api, arrays } } } = planes[0];
-  const places = planes.map((plane) => arrays?.placeOf(plane));
-  const device = DEVICES.find((one) => one.api === api && places.every((place) => place?.memory === one.memory));
-  if (device === undefined) {
+  const places = planes.flatMap((plane) => devices.placeOf(plane) ?? []);
+  const [first] = places;
+  if (places.length < planes.length || places.some(({ type }) => type !== first.type)) {
+    const { target: { kind } } = planes[0];
     throw checks.wrong("given", `Arrow has no device for memory of ${kind}.`, "Map it first: graph.map(tensor, host).");
   }
   return {
-    device_type: device.type,
-    device_id: api === "host" ? NO_NUMBER : BigInt(arrays!.ordinal),
-    addresses: places.map((place) => place!.handle + BigInt(place!.byteOffset)),
+    device_type: first.type,
+    device_id: first.type === ARROW_DEVICE_CPU ? NO_NUMBER : BigInt(first.ordinal),
+    addresses: places.map(({ handle, byteOffset }) => handle + BigInt(byteOffset)),
   };
 }
 

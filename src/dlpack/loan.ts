@@ -7,7 +7,8 @@ import {
   writeDLManagedTensorVersioned,
 } from "../../ffi/dlpack/structs.ts";
 import { literal, type Names, optionsIn } from "../core/argument.ts";
-import type { ArrayPlace, ArrayStream } from "../core/contract.ts";
+import type { ArrayStream } from "../core/contract.ts";
+import type { DevicePlace } from "../core/device/arrays.ts";
 import { Fence } from "../core/device/fence.ts";
 import { NativeFlag, type NativeFlagOptions } from "../core/device/native_flag.ts";
 import { eachConflict } from "../core/device/work.ts";
@@ -17,7 +18,7 @@ import { Resource } from "../core/life/resource.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
 import { Printed, withFacts } from "../core/printed.ts";
 import { Tensor } from "../core/tensors/tensor.ts";
-import { assertVersion, checks, DATA_TYPES, DEVICES, MOST_DIMENSIONS } from "./types.ts";
+import { assertVersion, checks, DATA_TYPES, devices, MOST_DIMENSIONS } from "./types.ts";
 
 /** Options of {@link toDLPack}. */
 export interface ToDLPackOptions {
@@ -181,18 +182,10 @@ function flagOf({ tensor, place, access, version, deadlock }: Lending, name: str
   return flag;
 }
 
-/** Where a tensor lies, on which device of DLPack's. */
-interface DevicePlace extends ArrayPlace {
-  readonly type: number;
-  readonly ordinal: number;
-}
-
 /** @throws {ArgumentError} for memory that DLPack has no name for. */
 function placeOf(tensor: Tensor): DevicePlace {
-  const { target: { context: { api, arrays } } } = tensor;
-  const place = arrays?.placeOf(tensor);
-  const device = place && DEVICES.find((one) => one.api === api && one.memory === place.memory);
-  if (place !== undefined && device !== undefined) return { ...place, type: device.type, ordinal: arrays!.ordinal };
+  const place = devices.placeOf(tensor);
+  if (place !== undefined) return place;
   const what = `DLPack has no device for the memory of ${tensor.name}.`;
   throw checks.wrong("tensor", what, "Map it to the host: graph.map(tensor, host).");
 }

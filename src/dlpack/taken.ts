@@ -7,7 +7,6 @@ import {
   readDLManagedTensorVersioned,
 } from "../../ffi/dlpack/structs.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
-import { arraysIn } from "../core/device/arrays.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { AccessError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
@@ -21,7 +20,7 @@ import { libc } from "../core/native/libc.ts";
 
 import { givesBack } from "../core/tensors/adopt.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { assertVersion, checks, DEVICES, elementsOf, MOST_DIMENSIONS } from "./types.ts";
+import { assertVersion, checks, devices, elementsOf, MOST_DIMENSIONS } from "./types.ts";
 
 /** Options of {@link fromDLPack}. */
 export interface FromDLPackOptions {
@@ -76,7 +75,7 @@ export function fromDLPack(address: bigint, options: FromDLPackOptions): Tensor 
   if (isReadOnly && writes(access)) throw readOnly();
   const { data, byte_offset, deleter } = given;
   const init = layoutOf(given);
-  const { arrays, memory } = deviceIn(contexts, given.device_type, given.device_id);
+  const { arrays, memory } = devices.arraysIn(contexts, given.device_type, given.device_id, "device");
   if (data === NULL) throw checks.wrong("data", "the pointer is null.");
   if (byte_offset > Number.MAX_SAFE_INTEGER || data + byte_offset >= 2n ** 64n) {
     throw checks.wrong("byte_offset", "the range ends beyond the last address.");
@@ -175,13 +174,4 @@ function numbersAt(address: Address, count: number, argument: string): number[] 
     throw checks.unfit(`${argument}[${i}]`, `expected a whole number below 2^53, got ${number}.`);
   }
   return numbers;
-}
-
-/** The arrays of a device's context, and which memory of it is meant. @throws {ArgumentError} if there is no context for it. */
-function deviceIn(contexts: readonly Context[], type: number, id: number) {
-  const device = DEVICES.find((one) => one.type === type);
-  if (device === undefined) throw checks.wrong("device", `samepage has no API for devices of type ${type}.`);
-  const { api, name, memory } = device;
-  const [ordinal, which] = memory === "host" ? [undefined, name] : [id, `${name}, number ${id}`];
-  return { arrays: arraysIn(checks, contexts, { api, ordinal }, `the memory is of ${which}`), memory };
 }
