@@ -72,5 +72,8 @@ export const devices: ArrayDevices = new ArrayDevices(checks, [
   { type: dl.kDLCUDAHost, name: "kDLCUDAHost", api: "cuda", memory: "host" },
   { type: dl.kDLCUDAManaged, name: "kDLCUDAManaged", api: "cuda", memory: "managed" },
   { type: dl.kDLOpenCL, name: "kDLOpenCL", api: "opencl", memory: "device" },
+  ...["sycl", "levelzero", "opencl"].map((api) =>
+    ({ type: dl.kDLOneAPI, name: "kDLOneAPI", api, memory: "unified" }) as const
+  ),
   { type: dl.kDLVulkan, name: "kDLVulkan", api: "vulkan", memory: "device" },
 ]);

@@ -123,10 +123,13 @@ function tell(type: number, ordinal: number, version: 0 | 1, stream: Asked[1]): 
 function deadlock(): AccessError | undefined {
   const threads = holding(() => taken(called(helping("threads"), [], "threads"))) as number;
   if (threads > 1 && !isKept) return undefined;
-  return new AccessError("this wait could never end: Python has an array over the bytes, and no other thread runs it.", {
-    ...{ api: API, fn: "toArray" },
-    hint: "Dispose what toArray() returned and delete what Python keeps of it first, or await instead.",
-  });
+  return new AccessError(
+    "this wait could never end: Python has an array over the bytes, and no other thread runs it.",
+    {
+      ...{ api: API, fn: "toArray" },
+      hint: "Dispose what toArray() returned and delete what Python keeps of it first, or await instead.",
+    },
+  );
 }
 
 /** How a consumer wants a tensor: the struct's version, and the stream that it works on. */

@@ -46,16 +46,18 @@ export class ArrayDevices {
    * @throws {ArgumentError} if no context is.
    */
   arraysIn(contexts: readonly Context[], type: number, ordinal: number, argument: string) {
-    const device = this.#devices.find((one) => one.type === type);
-    if (device === undefined) throw this.#checks.wrong(argument, `no memory here is of device type ${type}.`);
-    const { api, name, memory } = device;
+    const devices = this.#devices.filter((one) => one.type === type);
+    if (devices.length === 0) throw this.#checks.wrong(argument, `no memory here is of device type ${type}.`);
+    const [{ name, memory }] = devices;
+    const apis = devices.map(({ api }) => api);
     const all = contexts.flatMap((context): readonly Arrays[] =>
-      context?.api === api && context.arrays !== undefined ? [context.arrays] : []
+      apis.includes(context?.api) && context.arrays !== undefined ? [context.arrays] : []
     );
     const arrays = all.find((one) => one.ordinal === ordinal) ?? (memory === "device" ? undefined : all[0]);
     if (arrays !== undefined) return { arrays, memory };
     const where = memory === "device" ? `${name}, number ${ordinal}` : name;
-    const hint = api === "host" ? "Pass host among them." : `Pass an open context of ${api} on that device.`;
+    const open = `Pass an open context of ${apis.join(" or ")} on that device.`;
+    const hint = apis.includes("host") ? "Pass host among them." : open;
     throw this.#checks.wrong("contexts", `the memory is of ${where}, and none of them is for that.`, hint);
   }
 }
