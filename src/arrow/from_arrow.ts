@@ -9,7 +9,7 @@ import type { Context } from "../core/graph/context.ts";
 import type { TableInfo } from "../core/layout/frame_info.ts";
 import { allOrNothing, newUndo, type Undo, undoAll } from "../core/life/undo.ts";
 import { type Access, accessOf } from "../core/memory/access.ts";
-import { copyOf, probeObject } from "../core/native/foreign_addresses.ts";
+import { copyOf, isReadOnly, probeObject } from "../core/native/foreign_addresses.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { givesBack } from "../core/tensors/adopt.ts";
 import { Frame } from "../core/tensors/frame.ts";
@@ -65,9 +65,11 @@ export function fromArrow(schema: bigint, array: bigint, options: FromArrowOptio
   checks.assertBoolean(device, "device");
   const wanted = accessOf(access, "read");
   if (!Array.isArray(contexts)) throw checks.wrongKind("contexts", "an array of contexts", contexts);
-  const all = checks.itemsIn<Context>(contexts, "contexts").map((context) => contextOn(checks, context));
+  const all = checks.itemsIn<Context>(contexts, "contexts").map((context) => contextOn(checks, context, "contexts"));
   const [type, data] = [checks.handleIn<Address>(schema, "schema"), checks.handleIn<Address>(array, "array")];
   const read = readArray(type, data);
+  assertMovable(type, ArrowSchema.size, "schema");
+  assertMovable(data, ArrowArray.size, "array");
   const said = device ? deviceAt(data) : THE_CPU;
   const { arrays, memory } = devices.arraysIn(all, said.device_type, Number(said.device_id), "array");
   return allOrNothing("attaching an Arrow array", (undo) => {
@@ -99,6 +101,16 @@ const THE_CPU = { device_type: ARROW_DEVICE_CPU, device_id: NO_NUMBER, sync_even
 function dropping(structs: Undo, holds: number): () => void {
   let held = holds;
   return () => void (--held === 0 && undoAll(structs, "releasing an Arrow array"));
+}
+
+/** @throws {ArgumentError} where a struct cannot be marked as moved: a write there would end the process. */
+function assertMovable(address: Address, byteLength: number, argument: string): void {
+  if (!isReadOnly(address, byteLength)) return;
+  throw checks.wrong(
+    argument,
+    "it lies in memory that is read-only, and cannot be moved.",
+    "Copy the struct elsewhere.",
+  );
 }
 
 /** Moves a struct: what its release function is called with from now on. */
