@@ -219,8 +219,9 @@ export class Grant {
 
   /** True if `ancestor` is this grant, or one that it was lent from. */
   isWithin(ancestor: Grant): boolean {
-    let at: Grant | undefined = this;
-    while (at !== undefined && at !== ancestor) at = at.parent ?? at.loan?.parent;
+    if (this === ancestor) return true;
+    let at = this.#lender;
+    while (at !== undefined && at !== ancestor) at = at.#lender;
     return at !== undefined;
   }
 
@@ -281,6 +282,10 @@ export class Grant {
 
   get #length(): number {
     return this.end - this.start;
+  }
+
+  get #lender(): Grant | undefined {
+    return this.parent ?? this.loan?.parent;
   }
 
   get #origin(): Grant {
