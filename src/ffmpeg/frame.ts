@@ -2,18 +2,18 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { AV_NOPTS_VALUE, AV_NUM_DATA_POINTERS } from "../../ffi/avutil57/constants.ts";
 import type { AdoptedPlane } from "../core/tensors/adopt.ts";
 import type { PlaneLayout } from "../core/layout/components.ts";
-import { colourOf, known } from "../core/layout/facts.ts";
+import { codedFacts, colourOf, known, nameIn } from "../core/layout/facts.ts";
 import { heldPicture, layoutWithin } from "../core/layout/held_picture.ts";
-import { type Colour, type FrameInfo, frameInfo, type MediaFacts, planeLayouts } from "../core/layout/frame_info.ts";
+import { type FrameInfo, frameInfo, type MediaFacts, planeLayouts } from "../core/layout/frame_info.ts";
 import type { Layout } from "../core/layout/layout.ts";
 import { shortList, type Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
 import type { InMemory, StructType } from "../core/native/struct_type.ts";
-import { textAt } from "../core/native/text.ts";
 import { Recent } from "../core/recent.ts";
 import { type Fields, freed } from "./fields.ts";
-import { FULL_RANGE, imageFormatOf, type PixelsFormat, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
+import { formats, FULL_RANGE, RANGES, SAMPLES } from "./formats.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
+import type { PixelsFormat } from "../media/formats.ts";
 import { avutil, checks, made, struct } from "./library.ts";
 import { metadataOf } from "./side_data.ts";
 import type { Structs } from "./versions.ts";
@@ -103,12 +103,12 @@ function numbersOf(fields: Fields, buffers: readonly Buffer[]): Float64Array {
 }
 
 function picture(fields: Fields, buffers: readonly Buffer[]): Stream {
-  const format = pixelsFormat(fields.format, "pointer");
+  const format = formats.at(fields.format, "pointer");
   const crop = cropOf(fields, format);
   const { width, height } = crop;
   const { info, planes } = heldPicture(checks, {
     ...pictureFacts(fields, format.name),
-    ...{ name: format.name, format: imageFormatOf(format, width, height), planes: format.planes, crop },
+    ...{ name: format.name, format: formats.imageFormatOf(format, width, height), planes: format.planes, crop },
     strideOf: (i) => fields.view.getInt32(avutil().structs.AVFrame.fields.linesize.offset + 4 * i, true),
     strideName: (i) => `linesize[${i}] of its AVFrame`,
     remedy: "Copy it: av_frame_copy() to a frame of av_frame_get_buffer().",
@@ -118,8 +118,10 @@ function picture(fields: Fields, buffers: readonly Buffer[]): Stream {
 
 /** What is known of a picture besides its pixels. */
 export function pictureFacts(fields: Fields, format: string) {
-  const colour = colourIn(fields, format);
-  return { media: mediaOf(fields), ...(colour === undefined ? {} : { colour }) };
+  const media = mediaOf(fields);
+  const range = FULL_RANGE.test(format) ? "full" : nameIn(RANGES, fields.color_range);
+  const colour = colourOf(media.matrix, range);
+  return { media, ...colour && { colour } };
 }
 
 /** The part of the picture that is shown. Where a crop is odd, subsampled chroma begins half a step early, as in FFmpeg. */
@@ -238,22 +240,13 @@ function addressIn(view: DataView, offset: number): Address {
   return view.getBigUint64(offset, true) as Address;
 }
 
-function colourIn({ colorspace, color_range }: Fields, format: string): Colour | undefined {
-  const range = FULL_RANGE.test(format) ? "full" : rangeOf(color_range);
-  return colourOf(namedText(avutil().fns.av_color_space_name(colorspace)), range);
-}
-
-function rangeOf(number: number): Colour["range"] {
-  return (["limited", "full"] as const).find((range) => RANGES[range] === number);
-}
-
-/** What FFmpeg has numbers and names for: our fact, the field, and how its functions begin. */
-export const NAMED_FACTS = [
-  ["matrix", "colorspace", "av_color_space"],
-  ["primaries", "color_primaries", "av_color_primaries"],
-  ["transfer", "color_trc", "av_color_transfer"],
-  ["chromaLocation", "chroma_location", "av_chroma_location"],
-] as const;
+/** The fields of what H.273 has numbers for. */
+export const CODED_FIELDS = {
+  matrix: "colorspace",
+  primaries: "color_primaries",
+  transfer: "color_trc",
+  chromaLocation: "chroma_location",
+} as const;
 
 /** What a frame alone has. */
 export function momentOf({ pts, duration, key_flags }: Fields): MediaFacts {
@@ -265,12 +258,10 @@ export function momentOf({ pts, duration, key_flags }: Fields): MediaFacts {
 /** What it has like the others of its stream. */
 function mediaOf(fields: Fields): MediaFacts {
   const { aspect_num, aspect_den } = fields;
-  const { fns } = avutil();
-  const names = NAMED_FACTS.map(([fact, field, fn]) => [fact, namedText(fns[`${fn}_name`](fields[field]))] as const);
   return known({
     ...timesOf(fields),
     sampleAspect: aspect_num === 0 ? undefined : Object.freeze([aspect_num, aspect_den] as const),
-    ...Object.fromEntries(names),
+    ...codedFacts((fact) => fields[CODED_FIELDS[fact]]),
   });
 }
 
@@ -279,10 +270,4 @@ function timesOf({ time_base_num, time_base_den }: Fields): MediaFacts {
   return known({
     timeBase: time_base_num === 0 ? undefined : Object.freeze([time_base_num, time_base_den] as const),
   });
-}
-
-/** A name of FFmpeg's; undefined for what is not specified. */
-function namedText(address: Address): string | undefined {
-  const text = textAt(address);
-  return text === "unknown" || text === "unspecified" ? undefined : text;
 }

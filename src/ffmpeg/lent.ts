@@ -2,16 +2,16 @@ import type { Address } from "../../ffi/address.ts";
 import * as av from "../../ffi/avutil57/constants.ts";
 import { isMade } from "../core/argument.ts";
 import type { Context } from "../core/graph/context.ts";
-import { matrixNameOf, rowStrideOf } from "../core/layout/facts.ts";
+import { CODED_FACTS, codeOf, rowStrideOf } from "../core/layout/facts.ts";
 import type { AudioInfo, FrameInfo, PixelsInfo } from "../core/layout/frame_info.ts";
 import { writes } from "../core/memory/access.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { type Loan, NativeLoans } from "../core/tensors/native_loans.ts";
 import { endsOf } from "../core/tensors/pointer.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { ffmpegName, numberOf, pixelFormatNumber, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
+import { formats, RANGES, SAMPLES } from "./formats.ts";
 import { type Fields, freed, type SpareFrames } from "./fields.ts";
-import { NAMED_FACTS } from "./frame.ts";
+import { CODED_FIELDS } from "./frame.ts";
 import type { Hardware } from "./hardware.ts";
 import { avutil, checks, made } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
@@ -54,7 +54,7 @@ export function lentFrame(spares: SpareFrames, frame: Frame, hardware: Hardware 
 /** A new AVFrame over a frame's memory. The caller keeps that until FFmpeg has no reference to it any more. */
 export function lend(spares: SpareFrames, frame: Frame, hardware?: Hardware): Loan<Address> {
   const { info } = frame;
-  const format = info.type === "audio" ? sampleFormatOf(info) : pixelFormatOf(checks.pixelsIn(info, "frame"));
+  const format = info.type === "audio" ? sampleFormatOf(info) : formats.numberFor(checks.pixelsIn(info, "frame"));
   const place = hardware === undefined ? placeInMemory(frame.planes as readonly FFmpegTensor[]) : undefined;
   return loans.lend<Tensor, Address>(frame, "frame", (blocks, undo) => {
     const fields = spares.take();
@@ -116,16 +116,13 @@ function writeFacts(fields: Fields, info: FrameInfo): void {
     fields.sample_rate = info.sampleRate;
     return;
   }
-  const { width, height, colour } = checks.pixelsIn(info, "frame");
+  const pixels = checks.pixelsIn(info, "frame");
+  const { width, height, colour } = pixels;
   [fields.aspect_num, fields.aspect_den] = media.sampleAspect ?? [0, 1];
   fields.width = width;
   fields.height = height;
   if (colour?.range !== undefined) fields.color_range = RANGES[colour.range];
-  for (const [fact, field, fn] of NAMED_FACTS) {
-    const name = media[fact] ?? (fact === "matrix" ? matrixNameOf(colour) : undefined);
-    const number = name === undefined ? -1 : numberOf(`${fn}_from_name`, name);
-    if (number >= 0) fields[field] = number; // what is left out stays unspecified
-  }
+  for (const fact of CODED_FACTS) fields[CODED_FIELDS[fact]] = codeOf(fact, pixels) ?? fields[CODED_FIELDS[fact]];
 }
 
 function sampleFormatOf({ format: dtype, layout, channels }: AudioInfo): number {
@@ -133,14 +130,4 @@ function sampleFormatOf({ format: dtype, layout, channels }: AudioInfo): number 
   if (format === undefined) throw checks.wrong("frame", `FFmpeg has no sound of ${dtype}.`);
   if (layout === "interleaved" || channels <= av.AV_NUM_DATA_POINTERS) return format;
   throw checks.wrong("frame", `expected at most ${av.AV_NUM_DATA_POINTERS} planes, got ${channels}.`);
-}
-
-function pixelFormatOf(info: PixelsInfo): number {
-  const name = info.type === "image" ? ffmpegName(info.format) : info.format;
-  const format = name === undefined ? -1 : pixelFormatNumber(name);
-  if (format < 0) throw checks.wrong("frame", `FFmpeg has no format ${info.format}.`);
-  if (info.type === "image") return format;
-  const { planes } = pixelsFormat(format, "frame");
-  if (JSON.stringify(planes) === JSON.stringify(info.planes)) return format;
-  throw checks.wrong("frame", `its planes are not those of FFmpeg's ${name}.`, "ffmpeg.attach() describes them.");
 }

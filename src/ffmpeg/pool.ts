@@ -14,7 +14,7 @@ import type { Tensor } from "../core/tensors/tensor.ts";
 import { loadFunctions } from "../guard/functions.ts";
 import { assertMachine } from "../guard/machine.ts";
 import { symbolIn } from "../guard/load.ts";
-import { pixelsFormat } from "./formats.ts";
+import { formats } from "./formats.ts";
 import type { Contents } from "./frame.ts";
 import { avutil, checks, coding, made, struct } from "./library.ts";
 import { allocCode, CONTROL, getBufferCode } from "./pool_code.ts";
@@ -46,7 +46,7 @@ export class BufferPool<T extends Tensor = Tensor> {
     const { getBuffer, alloc, get, fallback } = functions();
     const shown = struct.at("AVCodecContext", context);
     const { pix_fmt } = shown;
-    const { planes } = pixelsFormat(pix_fmt, "source");
+    const { planes } = formats.at(pix_fmt, "source");
     const [width, height] = [shown.width, shown.height].map(roundUp); // a stream may code more than it shows
     const { offsets, linesizes, byteLength } = placesOf(planes, ...alignedBy(context, width, height));
     const buffers = this.#buffers = new NativeBuffers<T>({

@@ -12,7 +12,7 @@ import { adoptFrame, adoptTensor } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Caps, Sound } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
-import { imageFormatOf, pixelsFormat } from "./formats.ts";
+import { formats } from "./formats.ts";
 import { assertInMemory, type Block, type Given, HeldBuffer, type Wanted } from "./held.ts";
 import { checks, gst, gstAudio, gstVideo } from "./library.ts";
 import { type NativeMemory, TEXTURES } from "./native_memory.ts";
@@ -192,9 +192,9 @@ function picture({ video, crop }: Metas, blocks: readonly Block[], caps: Caps | 
     const hint = "attachBytes() has its bytes; in front of an appsink, decodebin makes frames of them.";
     throw checks.wrong("caps", `${what}: what it holds is not known.`, hint);
   }
-  const format = pixelsFormat(whole.format, "pointer");
+  const format = formats.at(whole.format, "pointer");
   if (said !== undefined && said.format !== whole.format) {
-    const other = pixelsFormat(said.format, "caps").name;
+    const other = formats.at(said.format, "caps").name;
     throw checks.wrong("caps", `they have ${other}, and the GstVideoMeta of its buffer has ${format.name}.`);
   }
   const { x, y, width, height } = crop ?? { x: 0, y: 0, width: whole.width, height: whole.height };
@@ -205,7 +205,13 @@ function picture({ video, crop }: Metas, blocks: readonly Block[], caps: Caps | 
     throw checks.unfit("pointer", `its GstVideoCropMeta shows ${shown}, and there are ${there}.`);
   }
   const { info, planes } = heldPicture(checks, {
-    ...{ media: {}, ...said, name: format.name, format: imageFormatOf(format, width, height), planes: format.planes },
+    ...{
+      media: {},
+      ...said,
+      name: format.name,
+      format: formats.imageFormatOf(format, width, height),
+      planes: format.planes,
+    },
     crop: { left: x, top: y, width, height },
     strideOf: (i) => video?.view.getInt32(VIDEO.stride.offset + 4 * i, true) ?? said!.places[i].stride,
     strideName: (i) => `the stride of plane ${i} of its GstBuffer`,

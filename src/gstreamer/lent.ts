@@ -11,8 +11,9 @@ import { Frame } from "../core/tensors/frame.ts";
 import { type Loan, NativeLoans } from "../core/tensors/native_loans.ts";
 import { endsOf } from "../core/tensors/pointer.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { audioInfoOf, formatOf, nanoseconds } from "./caps.ts";
+import { audioInfoOf, nanoseconds } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
+import { formats } from "./formats.ts";
 import { checks, glib, gst, gstAllocators, gstAudio, gstVideo, made } from "./library.ts";
 import type { GStreamerTensor } from "./memory.ts";
 import { writeMetas } from "./metas.ts";
@@ -152,7 +153,7 @@ function metaOf({ info }: Frame, strides: readonly number[]): (buffer: Address, 
   }
   const pixels = checks.pixelsIn(info, "frame");
   const { width, height } = pixels;
-  const format = formatOf(pixels);
+  const format = formats.numberFor(pixels);
   return (buffer, offsets) => {
     const count = offsets.length;
     for (let i = 0; i < count; i++) {

@@ -4,7 +4,7 @@ import { ArgumentError, type Frame, host, ledger, MapperGraph, NativeCallError }
 import { EglContext, type EglTensor } from "@samepage/interop/egl";
 import { GStreamerContext } from "@samepage/interop/gstreamer";
 import type { Address } from "../../ffi/address.ts";
-import { pluginVersion } from "../../src/gstreamer/plugins.ts";
+import { pluginVersion } from "../../src/doctor/gstreamer/plugins.ts";
 import { assertAlive } from "../alive.ts";
 import { missing as missingEgl } from "../egl/help.ts";
 import { sweep } from "../faults/sweep.ts";
