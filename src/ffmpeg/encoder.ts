@@ -6,9 +6,9 @@ import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
+import { frameIn } from "../media/given.ts";
 import type { FFmpegContext } from "./context.ts";
 import { type Asked, Encoding } from "./encoding.ts";
-import { frameIn } from "./lent.ts";
 import { checks } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
 
@@ -132,7 +132,7 @@ export class Encoder extends NativeObject {
    * @throws {NativeCallError} if FFmpeg or the disk fails. It ends the encoder.
    */
   async write(frame: Frame<FFmpegTensor>): Promise<void> {
-    await this.#encoding.write(frameIn(this.#context, frame));
+    await this.#encoding.write(frameIn(checks, this.#context, frame));
   }
 
   /**

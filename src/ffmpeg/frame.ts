@@ -5,7 +5,6 @@ import type { PlaneLayout } from "../core/layout/components.ts";
 import { codedFacts, colourOf, known, nameIn } from "../core/layout/facts.ts";
 import { heldPicture, layoutWithin } from "../core/layout/held_picture.ts";
 import { type FrameInfo, frameInfo, type MediaFacts, planeLayouts } from "../core/layout/frame_info.ts";
-import type { Layout } from "../core/layout/layout.ts";
 import { shortList, type Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
 import type { InMemory, StructType } from "../core/native/struct_type.ts";
@@ -14,6 +13,7 @@ import { type Fields, freed } from "./fields.ts";
 import { formats, FULL_RANGE, RANGES, SAMPLES } from "./formats.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
 import type { PixelsFormat } from "../media/formats.ts";
+import { type HeldBlock, type HeldPlane, type HeldStream, Numbers, planesIn } from "../media/held.ts";
 import { avutil, checks, made, struct } from "./library.ts";
 import { metadataOf } from "./side_data.ts";
 import type { Structs } from "./versions.ts";
@@ -37,24 +37,16 @@ export interface Contents {
   readonly metadata: Metadata | undefined;
 }
 
-/** What the frames of a stream have in common. */
-interface Stream {
-  readonly info: FrameInfo;
-  /** In which buffer each plane lies, and where. */
-  readonly planes: readonly (readonly [buffer: number, layout: Layout])[];
-}
-
-const streams = new Recent<Stream>();
+const streams = new Recent<HeldStream>();
 
 /** @throws {ArgumentError} for a format that samepage has no layout for. @throws {LayoutError} for planes elsewhere. */
 export function describe(fields: Fields, buffers: readonly Buffer[] = buffersOf(fields)): Contents {
   const stream = streams.of(numbersOf(fields, buffers), () => streamOf(fields, buffers));
-  const blocks = buffers.map(({ address, byteLength }) => ({ kind: "ffmpeg.buffer", address, byteLength }));
-  const planes = stream.planes.map(([i, layout]) => ({ handle: blocks[i].address, layout, block: blocks[i] }));
+  const planes = planesIn(buffers, stream);
   return { info: stream.info, moment: momentOf(fields), planes, metadata: metadataOf(fields) };
 }
 
-function streamOf(fields: Fields, buffers: readonly Buffer[]): Stream {
+function streamOf(fields: Fields, buffers: readonly Buffer[]): HeldStream {
   const { width, height, nb_samples } = fields;
   if (width > 0 && height > 0) return picture(fields, buffers);
   if (nb_samples > 0) return sound(fields, buffers);
@@ -80,29 +72,23 @@ function offsetsOfCommon(): readonly number[] {
   ];
 }
 
-let numbers = new Float64Array(256);
+const numbers = new Numbers();
 
 /** All numbers that {@link streamOf} looks at. They are valid until the next call. */
 function numbersOf(fields: Fields, buffers: readonly Buffer[]): Float64Array {
   commonAt ??= offsetsOfCommon();
-  const planes = planesIn(fields);
-  const count = commonAt.length + 2 * (buffers.length + planes.length);
-  if (count > numbers.length) numbers = new Float64Array(count); // sound of a hundred channels
-  let n = 0;
-  for (const at of commonAt) numbers[n++] = fields.view.getInt32(at, true);
-  for (const { address, byteLength } of buffers) {
-    numbers[n++] = byteLength;
-    numbers[n++] = Number(address & 7n);
+  numbers.begin();
+  for (const at of commonAt) numbers.add(fields.view.getInt32(at, true));
+  numbers.addBlocks(buffers);
+  for (const [i, plane] of pointersIn(fields).entries()) {
+    const at = placeOf(plane, i, buffers);
+    numbers.add(at);
+    numbers.add(at < 0 ? 0 : Number(plane - buffers[at].address));
   }
-  for (let i = 0; i < planes.length; i++) {
-    const at = placeOf(planes[i], i, buffers);
-    numbers[n++] = at;
-    numbers[n++] = at < 0 ? 0 : Number(planes[i] - buffers[at].address);
-  }
-  return numbers.subarray(0, n);
+  return numbers.all;
 }
 
-function picture(fields: Fields, buffers: readonly Buffer[]): Stream {
+function picture(fields: Fields, buffers: readonly Buffer[]): HeldStream {
   const format = formats.at(fields.format, "pointer");
   const crop = cropOf(fields, format);
   const { width, height } = crop;
@@ -140,7 +126,7 @@ export function cropOf(fields: Fields, { name, planes }: PixelsFormat) {
   );
 }
 
-function sound(fields: Fields, buffers: readonly Buffer[]): Stream {
+function sound(fields: Fields, buffers: readonly Buffer[]): HeldStream {
   const { format, nb_samples: samples, channels, sample_rate: sampleRate } = fields;
   const found = SAMPLES.get(format);
   if (found === undefined) throw checks.wrong("pointer", `its AVFrame has no sample format (${format}).`);
@@ -154,10 +140,8 @@ function sound(fields: Fields, buffers: readonly Buffer[]): Stream {
 }
 
 /** A buffer that an AVFrame has a reference to, and that reference. */
-export interface Buffer {
+export interface Buffer extends HeldBlock {
   readonly reference: Address;
-  readonly address: Address;
-  readonly byteLength: number;
 }
 
 let references: StructType<Structs["AVBufferRef"]> | undefined;
@@ -188,13 +172,13 @@ function buffersIn(view: DataView, from: number, most: number): Buffer[] {
     const reference = addressIn(view, from + WORD * i);
     if (reference === NULL) break;
     const { data, size } = referenceAt(reference);
-    buffers.push({ reference, address: data, byteLength: Number(size) });
+    buffers.push({ kind: "ffmpeg.buffer", reference, address: data, byteLength: Number(size) });
   }
   return buffers;
 }
 
 /** The addresses of an AVFrame's planes. */
-function planesIn({ view, address, extended_data, channels }: Fields): Address[] {
+function pointersIn({ view, address, extended_data, channels }: Fields): Address[] {
   const at = avutil().structs.AVFrame.fields.data.offset;
   const isWithin = extended_data === address + BigInt(at);
   const from = isWithin ? view : viewAt(extended_data, WORD * channels, "ffmpeg");
@@ -223,8 +207,8 @@ function placed(
   buffers: readonly Buffer[],
   i: number,
   plane: PlaneLayout,
-): readonly [buffer: number, layout: Layout] {
-  const data = planesIn(fields)[i];
+): HeldPlane {
+  const data = pointersIn(fields)[i];
   const at = data === undefined ? -1 : placeOf(data, i, buffers);
   if (at < 0) {
     throw checks.unfit("pointer", `plane ${i} of its AVFrame lies in none of the frame's buffers.`, REFERENCED);

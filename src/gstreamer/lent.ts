@@ -2,15 +2,14 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import * as gs from "../../ffi/gstreamer/constants.ts";
 import { GST_FD_MEMORY_FLAG_DONT_CLOSE } from "../../ffi/gst_allocators/constants.ts";
 import { GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_MAX_PLANES } from "../../ffi/gst_video/constants.ts";
-import { isMade } from "../core/argument.ts";
 import type { NativePicture, PictureObject } from "../core/contract.ts";
-import { rowStrideOf } from "../core/layout/facts.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import { cString } from "../core/native/text.ts";
-import { Frame } from "../core/tensors/frame.ts";
+import type { Frame } from "../core/tensors/frame.ts";
 import { type Loan, NativeLoans } from "../core/tensors/native_loans.ts";
 import { endsOf } from "../core/tensors/pointer.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
+import { frameIn, stridesIn } from "../media/given.ts";
 import { audioInfoOf, nanoseconds } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
 import { formats } from "./formats.ts";
@@ -34,21 +33,6 @@ export function isLent(memory: Address): boolean {
   return loans.areSome && loans.has(gst().gst_mini_object_get_qdata(memory, loanQuark()));
 }
 
-/** @throws {ArgumentError} for what is no frame. */
-export function assertFrame(frame: unknown): asserts frame is Frame {
-  if (!isMade<Frame>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
-}
-
-/** A new GstBuffer over a frame's memory. The frame is in use until GStreamer has no reference to its memory any more. */
-export function lentBuffer(context: GStreamerContext, frame: Frame): Address {
-  const { object, flags } = lend(context, frame);
-  for (const flag of flags) {
-    frame.resource.usedBy(flag.fence());
-    flag[Symbol.dispose](); // its fence goes on, and its memory stays until GStreamer's call
-  }
-  return object;
-}
-
 /**
  * A new GstBuffer over a frame's memory. The caller keeps that until GStreamer has no reference to it any more.
  *
@@ -56,9 +40,9 @@ export function lentBuffer(context: GStreamerContext, frame: Frame): Address {
  * @throws {LayoutError} for rows with gaps in them, and planes in too many blocks.
  */
 export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
-  assertFrame(frame);
+  frameIn(checks, context, frame);
   const picture = pictureOf(context, frame);
-  const strides = picture?.planes.map(({ stride }) => stride) ?? frame.planes.map(strideOf);
+  const strides = picture?.planes.map(({ stride }) => stride) ?? stridesIn(checks, frame.planes, "a GstBuffer");
   const addMeta = metaOf(frame, strides);
   const { media = {} } = frame.info;
   const pts = nanoseconds(media.pts, media, gs.GST_CLOCK_TIME_NONE);
@@ -96,23 +80,12 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
   });
 }
 
-const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).";
-
 /** The dma-bufs of a frame of the context that GStreamer's was opened on; undefined for a frame in memory. */
 function pictureOf(context: GStreamerContext, frame: Frame): NativePicture | undefined {
   const { on, native } = context;
-  if (on !== undefined && frame.target.context === on) {
-    if (native!.lends) return on.natives!.pictureOf(frame);
-    throw checks.wrong("frame", `GStreamer takes no pictures of ${on.name}.`, "Map it to the host, and from there.");
-  }
-  checks.assertHere(frame.target.context, context, "frame", "it", "Map it: graph.map(frame, gstreamer).");
-  return undefined;
-}
-
-function strideOf({ layout }: Tensor, i: number): number {
-  const stride = rowStrideOf(layout);
-  if (stride !== undefined) return stride;
-  throw checks.unfit("frame", `there are gaps within the rows of plane ${i}, and a GstBuffer has none.`);
+  if (on === undefined || frame.target.context !== on) return undefined;
+  if (native!.lends) return on.natives!.pictureOf(frame);
+  throw checks.wrong("frame", `GStreamer takes no pictures of ${on.name}.`, "Map it to the host, and from there.");
 }
 
 /** A GstMemory, how long it is, and where it begins. */

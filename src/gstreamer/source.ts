@@ -9,9 +9,10 @@ import type { Undo } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { NativeKeep } from "../core/tensors/native_loans.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
+import { frameIn } from "../media/given.ts";
 import { capsOf, haveSameCaps, NANOSECONDS, nanoseconds } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
-import { assertFrame, lend } from "./lent.ts";
+import { lend } from "./lent.ts";
 import { checks, gst, gstApp } from "./library.ts";
 import { structs, unreference } from "./objects.ts";
 import type { Pipeline } from "./pipeline.ts";
@@ -73,7 +74,7 @@ export class Source implements UnderlyingSink<Frame> {
 
   async write(frame: Frame): Promise<void> {
     const playback = this.#playback;
-    assertFrame(frame);
+    frameIn(checks, this.#context, frame);
     this.#assertCurrent();
     await playback.begin();
     await frame.finished();
