@@ -1,7 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
 import { GST_APP_STREAM_TYPE_STREAM } from "../../ffi/gst_app/constants.ts";
 import { GST_STATE_NULL } from "../../ffi/gstreamer/constants.ts";
-import { type Names, optionsIn } from "../core/argument.ts";
+import type { Names } from "../core/argument.ts";
 import { InteropError } from "../core/errors.ts";
 import { type FrameInfo, frameInfo } from "../core/layout/frame_info.ts";
 import { Timeline } from "../core/layout/sequence.ts";
@@ -18,7 +18,7 @@ import { structs, unreference } from "./objects.ts";
 import type { Pipeline } from "./pipeline.ts";
 import type { Playback } from "./playback.ts";
 import { numberIn, setProperty } from "./properties.ts";
-import { MOST_QUEUED, QUEUE } from "./sink.ts";
+import { QUEUE, QUEUED } from "./sink.ts";
 
 /** Options of {@link Pipeline.source}. */
 export interface SourceOptions {
@@ -26,7 +26,7 @@ export interface SourceOptions {
   readonly queue?: number;
 }
 
-const NAMES: Names<SourceOptions> = { queue: true };
+const NAMES: Names<SourceOptions> = { queue: QUEUED };
 
 /** How often a full queue is asked about, in milliseconds: GStreamer reports only by a callback. */
 const EVERY_MS = 1;
@@ -53,8 +53,7 @@ export class Source implements UnderlyingSink<Frame> {
     given: FrameInfo,
     options: SourceOptions,
   ) {
-    const { queue } = optionsIn(options, NAMES);
-    if (queue !== undefined) checks.assertInteger(queue, "queue", 1, MOST_QUEUED);
+    const { queue } = checks.optionsIn(options, NAMES);
     this.#info = frameInfo(given);
     if (!playback.isStopped) {
       const hint = "Call source() before the first loop, write or play(), or after stop().";
