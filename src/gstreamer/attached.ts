@@ -81,7 +81,7 @@ function nativeFrame(
       throw checks.wrong("pointer", what, "Attach it by a context that was opened without { on }.");
     }
     const memories = blocks.map((_, i) => gst().gst_buffer_peek_memory(handle, i));
-    native.settle?.(handle, memories);
+    native.settle?.(handle, memories, info);
     const objects = memories.map((memory) => ({ handle: native.objectOf(memory) }));
     const places = planes.map(([object, { byteOffset, strides }]) => {
       return { object, offset: Number(blocks[object].address) + byteOffset, stride: strides[0] };

@@ -10,7 +10,8 @@ import { rescaled } from "../core/layout/ratio.ts";
 import type { InMemory } from "../core/native/struct_type.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import { formats } from "./formats.ts";
-import { checks, gst, gstAudio, gstVideo, made } from "./library.ts";
+import { checks, gst, gstAudio, gstVideo, made, takenText } from "./library.ts";
+import type { NativeMemory } from "./native_memory.ts";
 import { miniObjectAt, newStruct, structs, unreference } from "./objects.ts";
 
 /** What caps say of the pictures of a stream. */
@@ -177,13 +178,15 @@ function mediaOf(info: VideoInfo): MediaFacts {
   });
 }
 
+const SET_FORMAT = "gst_video_info_set_format";
+
 /** A GstVideoInfo of pictures. @throws {ArgumentError} for a format that GStreamer does not have. */
 export function videoInfoOf(given: PixelsInfo): VideoInfo {
   const { width, height, colour, media = {} } = given;
   const info = newStruct(structs.GstVideoInfo, GstVideoInfo);
   gstVideo().gst_video_info_init(info.view);
   if (gstVideo().gst_video_info_set_format(info.view, formats.numberFor(given), width, height) === 0) {
-    throw checks.wrong("frame", `GStreamer has no pictures of ${width} × ${height}.`);
+    throw checks.wrong("frame", `GStreamer has no pictures of ${width} × ${height}.`, undefined, SET_FORMAT);
   }
   for (const fact of CODED_FACTS) {
     const code = codeOf(fact, given);
@@ -215,8 +218,16 @@ export function audioInfoOf({ format, sampleRate, channels, layout }: AudioInfo)
 /** For more, GStreamer asks where each of them stands. */
 const MOST_CHANNELS = 64;
 
-/** New caps of such frames, which are the caller's. */
-export function capsOf(info: FrameInfo): Address {
+/** New caps of such frames, which are the caller's. @param native the memory that they are in, if not the CPU's */
+export function capsOf(info: FrameInfo, native?: NativeMemory): Address {
+  const caps = capsInMemory(info);
+  if (native === undefined || native.inCaps === "") return caps;
+  const text = takenText(gst().gst_caps_to_string(caps))!;
+  unreference(caps);
+  return capsFrom(text.replace("video/x-raw", `video/x-raw${native.inCaps}`));
+}
+
+function capsInMemory(info: FrameInfo): Address {
   if (info.type === "audio") {
     return made(gstAudio().gst_audio_info_to_caps(audioInfoOf(info).view), "gst_audio_info_to_caps");
   }

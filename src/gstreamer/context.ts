@@ -11,7 +11,7 @@ import { attachedBytes, attachedFrame } from "./attached.ts";
 import { givenBatch, givenBuffer, givenSample } from "./held.ts";
 import { KnownCaps } from "./caps.ts";
 import { lend } from "./lent.ts";
-import { checks, gst, gstAllocators, initialize, initializeSync, made, version } from "./library.ts";
+import { checks, initialize, initializeSync, version } from "./library.ts";
 import { type GStreamerTensor, ports } from "./memory.ts";
 import type { NativeMemory } from "./native_memory.ts";
 import { NATIVE_MEMORY } from "./shared.ts";
@@ -64,16 +64,12 @@ export class GStreamerContext extends MediaContext<GStreamerTensor> {
   readonly caps: KnownCaps;
   /** @internal The memory that is frames of that context. */
   readonly native: NativeMemory | undefined;
-  #dmaBufAllocator: Address | undefined;
 
   private constructor(on: Context | undefined) {
     const caps = new KnownCaps();
     const undo: Undo = [() => caps.free()];
     const native = on && allOrNothing("sharing OpenGL", () => NATIVE_MEMORY[on.api](on.natives!, undo), undo);
     super({ api: "gstreamer", name: `GStreamer ${version().join(".")}`, on, undo });
-    undo.push(() => {
-      if (this.#dmaBufAllocator !== undefined) gst().gst_object_unref(this.#dmaBufAllocator);
-    });
     [this.caps, this.native] = [caps, native];
     this.opened();
   }
@@ -239,11 +235,6 @@ export class GStreamerContext extends MediaContext<GStreamerTensor> {
    */
   launch(description: string, options: LaunchOptions = {}): Pipeline {
     return new Pipeline(this, description, options);
-  }
-
-  /** GStreamer's allocator of dma-bufs, made when it is first asked for. For mappers. */
-  get dmaBufAllocator(): Address {
-    return this.#dmaBufAllocator ??= made(gstAllocators().gst_dmabuf_allocator_new(), "gst_dmabuf_allocator_new");
   }
 }
 

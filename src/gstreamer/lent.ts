@@ -1,9 +1,8 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import * as gs from "../../ffi/gstreamer/constants.ts";
-import { GST_FD_MEMORY_FLAG_DONT_CLOSE } from "../../ffi/gst_allocators/constants.ts";
 import { GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_MAX_PLANES } from "../../ffi/gst_video/constants.ts";
-import type { NativePicture, PictureObject } from "../core/contract.ts";
-import { type Access, writes } from "../core/memory/access.ts";
+import type { ImageInfo } from "../core/layout/frame_info.ts";
+import { writes } from "../core/memory/access.ts";
 import { cString } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { type Loan, NativeLoans } from "../core/tensors/native_loans.ts";
@@ -13,8 +12,9 @@ import { frameIn, stridesIn } from "../media/given.ts";
 import { audioInfoOf, nanoseconds } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
 import { formats } from "./formats.ts";
-import { checks, glib, gst, gstAllocators, gstAudio, gstVideo, made } from "./library.ts";
+import { checks, glib, gst, gstAudio, gstVideo, made } from "./library.ts";
 import type { GStreamerTensor } from "./memory.ts";
+import type { WrappedMemory } from "./native_memory.ts";
 import { writeMetas } from "./metas.ts";
 import { structs, unreference } from "./objects.ts";
 
@@ -41,8 +41,10 @@ export function isLent(memory: Address): boolean {
  */
 export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
   frameIn(checks, context, frame);
-  const picture = pictureOf(context, frame);
-  const strides = picture?.planes.map(({ stride }) => stride) ?? stridesIn(checks, frame.planes, "a GstBuffer");
+  const picture = frame.target.context === context ? undefined : context.on!.natives!.pictureOf(frame);
+  const strides = picture === undefined
+    ? [...stridesIn(checks, frame.planes, "a GstBuffer")]
+    : picture.planes.map(({ stride }) => stride);
   const addMeta = metaOf(frame, strides);
   const { media = {} } = frame.info;
   const pts = nanoseconds(media.pts, media, gs.GST_CLOCK_TIME_NONE);
@@ -61,14 +63,18 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
     for (let b = 0; b < blocks.length; b++) {
       const { planes, data, callback } = blocks[b];
       const inMemory = planes as readonly GStreamerTensor[];
-      const { memory, size, start } = picture === undefined
-        ? wrapped(inMemory, frame.access)
-        : dmaBufMemory(context, picture.objects[b], frame.access);
+      const [start, end] = picture === undefined ? endsOf(inMemory) : [NULL, 0n];
+      const { memory, size, stride } = picture === undefined
+        ? wrapped(start, end)
+        : context.native!.wrap(picture, b, frame.info as ImageInfo);
+      if (!writes(frame.access)) structs.GstMemory.at(memory).flags |= gs.GST_MEMORY_FLAG_READONLY;
       gst().gst_mini_object_set_qdata(memory, loanQuark(), data, callback);
       gst().gst_buffer_append_memory(buffer, memory);
       for (const plane of inMemory) {
         const i = frame.planes.indexOf(plane);
-        offsets[i] = byteLength + (picture?.planes[i].offset ?? Number(plane.address - start));
+        offsets[i] = byteLength +
+          (picture === undefined ? Number(plane.address - start) : picture.planes[i]?.offset ?? 0);
+        strides[i] ??= stride!;
       }
       byteLength += Number(size);
     }
@@ -80,37 +86,10 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
   });
 }
 
-/** The dma-bufs of a frame of the context that GStreamer's was opened on; undefined for a frame in memory. */
-function pictureOf(context: GStreamerContext, frame: Frame): NativePicture | undefined {
-  const { on, native } = context;
-  if (on === undefined || frame.target.context !== on) return undefined;
-  if (native!.lends) return on.natives!.pictureOf(frame);
-  throw checks.wrong("frame", `GStreamer takes no pictures of ${on.name}.`, "Map it to the host, and from there.");
-}
-
-/** A GstMemory, how long it is, and where it begins. */
-interface Made {
-  readonly memory: Address;
-  readonly size: bigint;
-  readonly start: Address;
-}
-
-function wrapped(planes: readonly GStreamerTensor[], access: Access): Made {
-  const [start, end] = endsOf(planes);
+function wrapped(start: Address, end: bigint): WrappedMemory {
   const size = end - start;
-  const flags = writes(access) ? 0 : gs.GST_MEMORY_FLAG_READONLY;
-  const memory = gst().gst_memory_new_wrapped(flags, start, size, 0n, size, NULL, NULL);
-  return { memory: made(memory, "gst_memory_new_wrapped"), size, start };
-}
-
-/** The fd stays the frame's. */
-function dmaBufMemory(context: GStreamerContext, { handle, byteLength }: PictureObject, access: Access): Made {
-  const size = BigInt(byteLength!);
-  const fn = gstAllocators().gst_dmabuf_allocator_alloc_with_flags;
-  const memory = fn(context.dmaBufAllocator, Number(handle), size, GST_FD_MEMORY_FLAG_DONT_CLOSE);
-  made(memory, "gst_dmabuf_allocator_alloc_with_flags");
-  if (!writes(access)) structs.GstMemory.at(memory).flags |= gs.GST_MEMORY_FLAG_READONLY;
-  return { memory, size, start: NULL };
+  const memory = gst().gst_memory_new_wrapped(0, start, size, 0n, size, NULL, NULL);
+  return { memory: made(memory, "gst_memory_new_wrapped"), size };
 }
 
 /** What says in a buffer where planes lie. */

@@ -44,6 +44,7 @@ export class Source implements UnderlyingSink<Frame> {
   readonly #times = new Timeline(checks, NANOSECONDS);
   readonly #most: bigint;
   #info: FrameInfo;
+  #isNative = false;
   #isReplaced = false;
 
   constructor(
@@ -68,7 +69,7 @@ export class Source implements UnderlyingSink<Frame> {
     setProperty(source, "block", "false"); // it would hold up all of the program
     setProperty(source, "format", "time");
     this.#most = BigInt(queue ?? (Number(numberIn(source, "max-buffers")) || QUEUE));
-    this.#negotiate(this.#info);
+    this.#negotiate(this.#info, false);
   }
 
   async write(frame: Frame): Promise<void> {
@@ -81,7 +82,8 @@ export class Source implements UnderlyingSink<Frame> {
     const buffer = this.#keep.lend(frame, referrerOf(this.#context, frame), (lent) => lend(this.#context, lent));
     try {
       this.#setTime(frame.info, buffer);
-      if (!haveSameCaps(frame.info, this.#info)) this.#negotiate(this.#info = frame.info);
+      const isNative = frame.target.context !== this.#context;
+      if (isNative !== this.#isNative || !haveSameCaps(frame.info, this.#info)) this.#negotiate(frame.info, isNative);
     } catch (error) {
       unreference(buffer);
       throw error;
@@ -130,8 +132,9 @@ export class Source implements UnderlyingSink<Frame> {
     throw new InteropError(what, { api: "gstreamer", hint: "Stop it, and call source() again." });
   }
 
-  #negotiate(info: FrameInfo): void {
-    const caps = capsOf(info);
+  #negotiate(info: FrameInfo, isNative: boolean): void {
+    [this.#info, this.#isNative] = [info, isNative];
+    const caps = capsOf(info, isNative ? this.#context.native : undefined);
     gstApp().gst_app_src_set_caps(this.#source, caps);
     unreference(caps);
   }

@@ -258,6 +258,11 @@ export const GL: Failures<GstGl> = {
   gst_gl_sync_meta_wait: undefined,
   gst_gl_sync_meta_wait_cpu: undefined,
   gst_gl_memory_get_texture_id: undefined,
+  gst_gl_memory_init_once: undefined,
+  gst_gl_format_from_video_info: undefined,
+  gst_gl_video_allocation_params_new_wrapped_texture: none,
+  gst_gl_base_memory_alloc: none,
+  gst_gl_allocation_params_free: undefined,
   gst_gl_memory_get_texture_target: { answer: 0 },
 };
 

@@ -521,6 +521,11 @@ export const gstGl: Library = {
     ...taking(["sync_meta", "context"], "gst_gl_sync_meta_set_sync_point", "gst_gl_sync_meta_wait"),
     ...taking(["sync_meta", "context"], "gst_gl_sync_meta_wait_cpu"),
     ...taking(["gl_mem"], "gst_gl_memory_get_texture_id", "gst_gl_memory_get_texture_target"),
+    "gst_gl_memory_init_once",
+    ...taking(["context"], "gst_gl_format_from_video_info"),
+    ...taking(["context", "user_data", "notify"], "gst_gl_video_allocation_params_new_wrapped_texture"),
+    ...taking(["allocator", "params"], "gst_gl_base_memory_alloc"),
+    ...taking(["params"], "gst_gl_allocation_params_free"),
   ],
   constants: [
     { type: "GstGLPlatform", names: ["GST_GL_PLATFORM_EGL"] },
