@@ -8,7 +8,6 @@ import {
   type Frame,
   host,
   type ImageFormat,
-  imageInfo,
   ledger,
   MapperGraph,
   NoRouteError,
@@ -25,7 +24,7 @@ import { VaapiContext } from "../../src/vaapi/mod.ts";
 import { VulkanContext } from "../../src/vulkan/mod.ts";
 import { assertAlive } from "../alive.ts";
 import { openFiles } from "../gc.ts";
-import { CBuffer, Lent } from "../gstreamer/buffers.ts";
+import { CBuffer } from "../gstreamer/buffers.ts";
 import { open } from "../opencl/help.ts";
 import { behave, buildDriver, NODE, useDriver } from "../vaapi/driver.ts";
 import { guestTest, withoutDrm } from "./needs.ts";
@@ -252,25 +251,6 @@ for (const way of WAYS) {
     assertEquals([rows[0][luma.row], rows[1][chroma.row + 1]], [77, 88]);
   });
 }
-
-test("a surface of VA-API goes into GStreamer by its dma-bufs, in place", ({ gst }) => {
-  behave("plain");
-  using va = VaapiContext.open({ node: NODE });
-  using graph = new MapperGraph([host, dmabuf, gst, va]);
-  using surface = va.allocateFrame(imageInfo({ format: "NV12", width: WIDTH, height: HEIGHT }));
-  using exported = graph.map(surface, dmabuf) as Frame;
-  assertAliases(exported, "vaapi→dmabuf");
-  {
-    using buffer = new Lent(gst.buffer(exported));
-    const memory = calls().gst_buffer_peek_memory(buffer.address, 0);
-    assertEquals(gstAllocators().gst_is_dmabuf_memory(memory), 1);
-    buffer.set(Uint8Array.of(5, 6), 0);
-  }
-  exported[Symbol.dispose]();
-  using shown = graph.map(surface, host, { copy: "allow" }) as Frame;
-  const [y] = shown.planes as readonly (Tensor & { bytes(): Uint8Array })[];
-  assertEquals([...y.bytes().subarray(0, 3)], [5, 6]);
-});
 
 test("a crop of a picture in dma-bufs is what devices see", ({ gst }) => {
   using egl = EglContext.open();
