@@ -15,7 +15,10 @@ import { avutil, check, checks } from "./library.ts";
 import { isLent } from "./lent.ts";
 import type { FFmpegTensor } from "./memory.ts";
 
-const SHARED = { api: "ffmpeg", library: "FFmpeg", object: "AVFrame", fn: "av_frame_is_writable" } as const;
+const SHARED = {
+  ...{ api: "ffmpeg", library: "FFmpeg", object: "AVFrame", fn: "av_frame_is_writable" },
+  remedy: "av_hwframe_transfer_data() makes copies.",
+} as const;
 
 /** A frame over a new reference to what an AVFrame of other code's refers to. */
 export function attachedFrame(

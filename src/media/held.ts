@@ -80,12 +80,14 @@ export interface Shared {
   readonly object: string;
   readonly fn: string;
   readonly api: string;
+  /** What copies memory of a device. */
+  readonly remedy?: string;
 }
 
 /** How it is used, and whether that takes a copy. @throws {AccessError} to write what others refer to, without a copy. */
 export function accessIn(
   { access: asked, mayCopy }: Wanted,
-  { isWritable, canCopy, library, object, fn, api }: Shared,
+  { isWritable, canCopy, library, object, fn, api, remedy = "" }: Shared,
 ): { readonly access: Access; readonly isCopy: boolean } {
   const copies = mayCopy && canCopy;
   const access = asked ?? (isWritable || copies ? "read-write" : "read");
@@ -95,6 +97,6 @@ export function accessIn(
     ...{ api, fn, argument: "access" },
     hint: canCopy
       ? 'Pass { access: "read" }, or { copy: "allow" } for a copy that can be written.'
-      : 'Pass { access: "read" }: samepage does not copy memory of a device.',
+      : `Pass { access: "read" }. ${remedy}`.trim(),
   });
 }
