@@ -3,7 +3,7 @@ import { AV_NOPTS_VALUE, AV_NUM_DATA_POINTERS } from "../../ffi/avutil57/constan
 import type { AdoptedPlane } from "../core/tensors/adopt.ts";
 import type { PlaneLayout } from "../core/layout/components.ts";
 import { codedFacts, colourOf, known, nameIn } from "../core/layout/facts.ts";
-import { heldPicture, layoutWithin } from "../core/layout/held_picture.ts";
+import { heldPicture, layoutWithin, type Part, partIn } from "../core/layout/held_picture.ts";
 import { type FrameInfo, frameInfo, type MediaFacts, planeLayouts } from "../core/layout/frame_info.ts";
 import { shortList, type Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
@@ -110,20 +110,12 @@ export function pictureFacts(fields: Fields, format: string) {
   return { media, ...colour && { colour } };
 }
 
-/** The part of the picture that is shown. Where a crop is odd, subsampled chroma begins half a step early, as in FFmpeg. */
-export function cropOf(fields: Fields, { name, planes }: PixelsFormat) {
+/** The part of the picture that is shown. */
+export function cropOf(fields: Fields, format: PixelsFormat): Part {
   const [left, right, top, bottom] = [fields.crop_left, fields.crop_right, fields.crop_top, fields.crop_bottom]
     .map(Number);
-  const [width, height] = [fields.width - left - right, fields.height - top - bottom];
-  if (width <= 0 || height <= 0) {
-    throw checks.unfit("pointer", `its AVFrame crops all of its ${fields.width} × ${fields.height} pixels.`);
-  }
-  const [{ step }] = planes; // more than 1 where luma and chroma take turns
-  if (left % step === 0) return { left, top, width, height };
-  throw checks.unfit(
-    "pointer",
-    `crop_left of its AVFrame is ${left}, and ${name} has no pixels of fewer than ${step}.`,
-  );
+  const part = { left, top, width: fields.width - left - right, height: fields.height - top - bottom };
+  return partIn(checks, part, fields, format, "AVFrame");
 }
 
 function sound(fields: Fields, buffers: readonly Buffer[]): HeldStream {

@@ -3,7 +3,7 @@ import type { GstAudioMeta } from "../../ffi/gst_audio/structs.ts";
 import { GstVideoCropMeta, GstVideoMeta } from "../../ffi/gst_video/structs.ts";
 import type { PlaneLayout } from "../core/layout/components.ts";
 import { frameInfo, planeLayouts, withMoment } from "../core/layout/frame_info.ts";
-import { heldPicture, layoutWithin } from "../core/layout/held_picture.ts";
+import { heldPicture, layoutWithin, partIn } from "../core/layout/held_picture.ts";
 import { layout } from "../core/layout/layout.ts";
 import { viewAt } from "../core/native/pin.ts";
 import type { InMemory } from "../core/native/struct_type.ts";
@@ -184,12 +184,7 @@ function picture({ video, crop }: Metas, blocks: readonly HeldBlock[], caps: Cap
     throw checks.wrong("caps", `they have ${other}, and the GstVideoMeta of its buffer has ${format.name}.`);
   }
   const { x, y, width, height } = crop ?? { x: 0, y: 0, width: whole.width, height: whole.height };
-  const [{ step }] = format.planes; // more than 1 where luma and chroma take turns
-  if (x + width > whole.width || y + height > whole.height || width === 0 || height === 0 || x % step !== 0) {
-    const shown = `${width} × ${height} from ${x}, ${y} on`;
-    const there = `${whole.width} × ${whole.height} of ${format.name}${step === 1 ? "" : `, by ${step} pixels`}`;
-    throw checks.unfit("pointer", `its GstVideoCropMeta shows ${shown}, and there are ${there}.`);
-  }
+  const part = partIn(checks, { left: x, top: y, width, height }, whole, format, "GstVideoCropMeta");
   const { info, planes } = heldPicture(checks, {
     ...{
       media: {},
@@ -198,7 +193,7 @@ function picture({ video, crop }: Metas, blocks: readonly HeldBlock[], caps: Cap
       format: formats.imageFormatOf(format, width, height),
       planes: format.planes,
     },
-    crop: { left: x, top: y, width, height },
+    crop: part,
     strideOf: (i) => video?.view.getInt32(VIDEO.stride.offset + 4 * i, true) ?? said!.places[i].stride,
     strideName: (i) => `the stride of plane ${i} of its GstBuffer`,
   });
