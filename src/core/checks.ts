@@ -1,4 +1,4 @@
-import { aKind, isMade, literal, type Maker, type Names, optionsIn, shown, withArticle } from "./argument.ts";
+import { aKind, isMade, literal, type Maker, optionsIn, shown, withArticle } from "./argument.ts";
 import { ArgumentError, type ErrorFields, LayoutError } from "./errors.ts";
 import { bytesOf } from "./intrinsics.ts";
 import type { AudioInfo, FrameInfo, PixelsInfo } from "./layout/frame_info.ts";
@@ -44,7 +44,11 @@ export class Checks {
    *
    * @throws {ArgumentError} if it is no object of options, has an unknown name, or breaks a rule.
    */
-  optionsIn<T extends object>(given: T, names: Names<T>, argument: string = "options"): T {
+  optionsIn<T extends object>(
+    given: T,
+    names: { readonly [N in keyof T]-?: unknown },
+    argument: string = "options",
+  ): T {
     const options = optionsIn(given, names, argument);
     for (const [name, rule] of Object.entries(names)) {
       const value: unknown = Reflect.get(options, name);

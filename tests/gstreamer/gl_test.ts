@@ -1,15 +1,6 @@
 /** OpenGL's memory of a pipeline as pictures of OpenGL ES: the same textures, once GStreamer's work on them is over. */
 import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
-import {
-  ArgumentError,
-  type Frame,
-  host,
-  type HostTensor,
-  imageInfo,
-  ledger,
-  MapperGraph,
-  NativeCallError,
-} from "@samepage/interop";
+import { ArgumentError, type Frame, host, imageInfo, ledger, MapperGraph, NativeCallError } from "@samepage/interop";
 import { EglContext, type EglTensor } from "@samepage/interop/egl";
 import { GStreamerContext } from "@samepage/interop/gstreamer";
 import type { Address } from "../../ffi/address.ts";
