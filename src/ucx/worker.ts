@@ -87,13 +87,15 @@ export class UcpWorker {
 
   async #run(): Promise<void> {
     this.#isRunning = true;
-    const tick = setInterval(() => this.advance(), TICK_MS);
+    const tick = setInterval(() => {
+      if (this.#advancing.size > 0) this.advance(); // else it may have been destroyed
+    }, TICK_MS);
     let until = performance.now() + POLL_MS;
     try {
       while (this.#advancing.size > 0) {
         const turn = this.#pace.next();
         if (turn !== undefined) await turn;
-        if (this.#advancing.size === 0) break; // it may have been destroyed meanwhile
+        if (this.#advancing.size === 0) break;
         this.advance();
         const now = performance.now();
         if (this.#moved) until = now + POLL_MS;
