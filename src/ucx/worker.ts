@@ -90,8 +90,9 @@ export class UcpWorker {
     const tick = setInterval(() => {
       if (this.#advancing.size > 0) this.advance(); // else it may have been destroyed
     }, TICK_MS);
-    let until = performance.now() + POLL_MS;
     try {
+      await undefined; // what has begun something goes on first
+      let until = performance.now() + POLL_MS;
       while (this.#advancing.size > 0) {
         const turn = this.#pace.next();
         if (turn !== undefined) await turn;
