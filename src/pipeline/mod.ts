@@ -1,0 +1,23 @@
+/**
+ * Pipelines: sources, transforms and sinks that hand frames on, in the memory that costs the least to reach.
+ *
+ * @module
+ */
+export { StageError } from "./errors.ts";
+export { Figures, type StageFigures } from "./figures.ts";
+export { type Origin, type Piece, Pipeline, pipeline, type PipelineOptions, Source } from "./pipeline.ts";
+export { type Given, type HandOver, Plan } from "./plan.ts";
+export {
+  Flow,
+  type FlowInit,
+  type OwnFrames,
+  type Run,
+  Sink,
+  type SinkInit,
+  type Size,
+  type SourceInit,
+  type StageInit,
+  type Takes,
+  Transform,
+  type TransformInit,
+} from "./stage.ts";
