@@ -21,3 +21,9 @@ export {
   Transform,
   type TransformInit,
 } from "./stage.ts";
+export { convert, type ConvertedFormat, type ConvertOptions } from "./stages/convert.ts";
+export { join, type JoinOptions, latest, pace, rate } from "./stages/flows.ts";
+export { jsonLines } from "./stages/lines.ts";
+export { copy, crop, type Part } from "./stages/pixels.ts";
+export { fromRing, type FromRingOptions, type Rings, toRing, type ToRingOptions } from "./stages/ring.ts";
+export { tee } from "./stages/tee.ts";
