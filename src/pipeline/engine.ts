@@ -513,7 +513,11 @@ export class Engine implements Run {
   }
 
   #dispose(travellers: readonly Traveller[]): void {
-    for (const { frame } of travellers) if (frame !== undefined) this.#discard(frame);
+    for (const { frame } of travellers) {
+      if (frame === undefined) continue;
+      this.#travellers.delete(frame);
+      this.#discard(frame);
+    }
   }
 
   #discard(frame: Frame): void {
