@@ -7,6 +7,7 @@ import { type Access, accessOf } from "../core/memory/access.ts";
 import { Printed } from "../core/printed.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
+import type { Figures } from "./figures.ts";
 import type { Plan } from "./plan.ts";
 
 export const checks: Checks = new Checks("pipeline");
@@ -21,6 +22,8 @@ export interface Run {
   readonly frames: number;
   /** May bytes be copied between two stages? */
   readonly copy: "never" | "allow";
+  /** What its stages have done so far. */
+  readonly figures: Figures;
 }
 
 /** A width or a height in pixels: one, or the least and the most. */

@@ -113,7 +113,10 @@ function blockOf({ places }: Converted): number {
 function sourceOf(from: ImageInfo, to: ImageInfo): string {
   const [reads, writes]: Converted[] = [FORMATS[from.format as ConvertedFormat], FORMATS[to.format as ConvertedFormat]];
   const planes = (name: string, kind: string, { places }: Converted) =>
-    Array.from(new Set(places.map(([plane]) => plane).sort()), (p) => `global ${kind}uchar *${name}${p}, int ${name}s${p}`);
+    Array.from(
+      new Set(places.map(([plane]) => plane).sort()),
+      (p) => `global ${kind}uchar *${name}${p}, int ${name}s${p}`,
+    );
   const at = (name: string, [plane, byte, step, shift]: Place, x: string, y: string) =>
     `${name}${plane}[(${y} >> ${shift}) * ${name}s${plane} + (${x} >> ${shift}) * ${step} + ${byte}]`;
   const inputs = planes("in", "const ", reads);
