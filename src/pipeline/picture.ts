@@ -1,5 +1,6 @@
 import { mostOf, type Route } from "../core/graph/route.ts";
-import type { HandOver, Plan } from "./plan.ts";
+import { type HandOver, Plan } from "./plan.ts";
+import { checks } from "./stage.ts";
 
 const [WIDTH, HEIGHT, GAP, MARGIN] = [300, 62, 46, 12];
 const COLOURS = { alias: "#1a7f37", migrate: "#9a6700", copy: "#cf222e" } as const;
@@ -7,8 +8,11 @@ const COLOURS = { alias: "#1a7f37", migrate: "#9a6700", copy: "#cf222e" } as con
 /**
  * How frames get from stage to stage, as a picture: a box for each stage, and an arrow for each hand-over, green where the
  * bytes stay where they are. A tooltip has the route. Branches stand side by side. It needs no other font or file.
+ *
+ * @throws {ArgumentError} for what is no plan.
  */
 export function svgOf(plan: Plan): string {
+  checks.assertInstance(plan, Plan, "plan");
   const parts: string[] = [];
   const { width, height } = drawn(plan, 0, 0, parts);
   const [across, down] = [width * (WIDTH + MARGIN) + MARGIN, height + 2 * MARGIN];

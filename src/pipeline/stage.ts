@@ -233,3 +233,10 @@ function takenOf(given: Takes | undefined, usual: Access): Taken {
 function contextsOf({ contexts = [] }: StageInit, { memory }: Taken): readonly Context[] {
   return [...contexts, ...memory.map(({ context }) => context)];
 }
+
+/** Takes a stream's writer. @throws {ArgumentError} for what is no stream, and one that others write to. */
+export function writerOf<T>(stream: WritableStream<T>, argument: string): WritableStreamDefaultWriter<T> {
+  if (!(stream instanceof WritableStream)) throw checks.wrongKind(argument, "a WritableStream", stream);
+  if (!stream.locked) return stream.getWriter();
+  throw checks.wrong(argument, "the stream is locked.", "Release what writes to it: writer.releaseLock().");
+}
