@@ -98,6 +98,8 @@ export interface FlowInit extends StageInit {
    * disposes it.
    */
   flow(frames: AsyncIterable<Frame>, run: Run): AsyncIterable<Frame>;
+  /** True if what comes out has gone in, and was not changed: then {@link Plan} looks past it. */
+  readonly keeps?: boolean;
 }
 
 /** What a {@link Sink} is made of. */
@@ -124,7 +126,7 @@ const TRANSFORM: Names<TransformInit> = {
   ...{ ...STAGE, takes: true, gives: true, allocate: true, process: true, metadata: true },
   ...{ copies: true, concurrency: true, ordered: true, close: true },
 };
-const FLOW: Names<FlowInit> = { ...STAGE, flow: true };
+const FLOW: Names<FlowInit> = { ...STAGE, flow: true, keeps: true };
 const SINK: Names<SinkInit> = {
   ...{ ...STAGE, takes: true, allocate: true, plan: true, write: true, concurrency: true, close: true, abort: true },
 };
