@@ -177,7 +177,7 @@ export class Engine implements Run {
         handOvers.push({
           stage: stage.name,
           takes,
-          memory: target.context.name,
+          memory: nameOf(target),
           route,
           gives: given(gives, stage),
           branches,

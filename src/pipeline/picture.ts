@@ -44,7 +44,7 @@ function drawn(plan: Plan, column: number, top: number, parts: string[]): { widt
     let next = column;
     const begin = height;
     for (const branch of typeof one === "string" ? [] : one.branches ?? []) {
-      parts.push(arrow(next, begin - GAP, branch.handOvers[0]?.route));
+      parts.push(arrow(next, begin - GAP, branch.handOvers[0]?.route, column));
       const end = drawn(branch, next, begin, parts);
       next += end.width;
       height = Math.max(height, end.height + GAP);
@@ -71,11 +71,13 @@ function box(column: number, y: number, name: string, lines: readonly string[]):
     `<text x="${left + 10}" y="${top + 20}">${escaped(cut(name))}</text>${small.join("")}</g>`;
 }
 
-function arrow(column: number, y: number, route: Route | undefined): string {
-  const [x, top] = [MARGIN + column * (WIDTH + MARGIN) + 24, MARGIN + y];
+/** An arrow down to a box; from another column it comes along the gap. */
+function arrow(column: number, y: number, route: Route | undefined, from: number = column): string {
+  const at = (column: number) => MARGIN + column * (WIDTH + MARGIN) + 24;
+  const [x, top] = [at(column), MARGIN + y];
   const transfer = mostOf((route?.steps ?? []).map((step) => step.transfer));
   const words = route === undefined || route.steps.length === 0 ? "the same memory" : `${route}`.split("\n")[0];
-  const path = `M${x} ${top + 4}V${top + GAP - 5}m-4 -7l4 7l4 -7`;
+  const path = `M${at(from)} ${top + 4}${from === column ? "" : `v6H${x}`}V${top + GAP - 5}m-4 -7l4 7l4 -7`;
   return `<g><title>${escaped(words)}</title><path d="${path}" stroke="${COLOURS[transfer]}"/>` +
     `<text class="small" x="${x + 12}" y="${top + GAP / 2 + 4}">${escaped(cut(words))}</text></g>`;
 }

@@ -107,6 +107,6 @@ Deno.test({
 test("svgOf() draws a box for each stage, and an arrow for each hand-over", async () => {
   await using whole = pipeline(numbered(2), doubling(), tee([doubling(), noted().sink], [noted().sink]));
   const svg = svgOf(await whole.explain());
-  assertEquals([svg.match(/<rect /g)?.length, svg.match(/<path /g)?.length], [8, 7]);
+  assertEquals([svg.match(/<rect /g)?.length, svg.match(/<path /g)?.length], [6, 5]);
   assert(svg.includes("double") && svg.includes("GRAY8 8 × 4 in host"), svg);
 });
