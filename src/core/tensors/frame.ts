@@ -247,14 +247,14 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     return this.#planes;
   }
 
-  /** Lends all planes to a child. */
-  borrow(given: Access): Frame<P> {
+  /** Lends all planes to a child, which may be described otherwise: of another time, with metadata of its own. */
+  borrow(given: Access, info: FrameInfo = this.info, metadata: Metadata = this.metadata): Frame<P> {
     const access = accessOf(given, this.access);
     this.assertUsable(access);
     const planes: P[] = [];
     try {
       for (const plane of this.planes) planes.push(plane.slice(plane.layout, { access }) as P);
-      const frame = Frame.of(planes, this.info, this.metadata, this.#handle);
+      const frame = Frame.of(planes, info, metadata, this.#handle);
       frame.resource.dependOn(this.resource);
       return frame;
     } catch (error) {
@@ -296,7 +296,7 @@ function sizeOf(info: FrameInfo): Partial<FrameJson> {
 }
 
 /** `1920 × 1080`, `2 channels of 48000 samples`, or `3 columns of 100 rows`. */
-function sizeInWords(info: FrameInfo): string {
+export function sizeInWords(info: FrameInfo): string {
   if (info.type === "table") return `${info.columns.length} columns of ${info.rows} rows`;
   if (info.type !== "audio") return `${info.width} × ${info.height}`;
   return `${info.channels} channels of ${info.samples} samples`;
