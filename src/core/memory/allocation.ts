@@ -67,6 +67,8 @@ const NONE: readonly KeptFailure[] = [];
 export class Allocation {
   /** The memory. */
   readonly block: OwnedBlock;
+  /** Its host address as a number, for the index of addresses; 0 without one. */
+  readonly at: number;
   /** The lends of all tensors that own this block: peers are judged together. */
   readonly lends: Ranges<Grant> = new Ranges();
   /** The grants of those tensors: a use of these bytes waits for the work of them all. */
@@ -96,6 +98,7 @@ export class Allocation {
   constructor(block: OwnedBlock, owner: BlockOwner);
   constructor(block: OwnedBlock, owner: BlockOwner = block as Block) {
     this.block = block;
+    this.at = block.address === undefined ? 0 : Number(block.address);
     this.#owner = owner;
     ledger.add(block.kind);
   }
