@@ -54,7 +54,7 @@ export interface LineInit<L> {
   /** Its name, for messages. */
   readonly name: string;
   /** The resources that outlive it. */
-  readonly owners?: readonly (Resource | undefined)[];
+  readonly owners?: readonly (Resource | undefined)[] | undefined;
   /** All lines on the same native queue, this one included: the gates of one hold up the others. */
   readonly beside?: ReadonlySet<WeakRef<Line>>;
 }
@@ -75,11 +75,10 @@ export class Line<L = any> extends Printed implements LineEvents {
   readonly lane: L;
   /** Its name, for messages. */
   readonly name: string;
-  /** Its end of life, which waits for all its commands. */
-  readonly resource: Resource;
   /** True if a command failed. */
   hasFailed = false;
   readonly #lines: Lines<L>;
+  #resource: Resource | undefined;
   #submitted = 0;
   #over = 0;
   #awaited = 0;
@@ -95,14 +94,24 @@ export class Line<L = any> extends Printed implements LineEvents {
   #sync: LineSync | undefined;
 
   /** Opens the lane. */
-  constructor({ driver, open, name, owners = [], beside }: LineInit<L>) {
+  constructor(init: LineInit<L>) {
     super();
+    const { driver, name, owners, beside } = init;
     this.driver = driver;
     this.#beside = beside;
     this.name = name;
     this.#lines = driver.lines;
-    this.lane = open(this);
-    this.resource = new Resource({ name, owners, undo: this.#release(), hooks: this });
+    this.lane = init.open(this);
+    if (owners !== undefined) this.#resource = this.#newResource(owners);
+  }
+
+  /** Its end of life, which waits for all its commands. Most lines without an owner, of other code's work, are never ended. */
+  get resource(): Resource {
+    return this.#resource ??= this.#newResource();
+  }
+
+  #newResource(owners?: LineInit<L>["owners"]): Resource {
+    return new Resource({ name: this.name, owners, undo: this.#release(), hooks: this });
   }
 
   /** A method, because V8 keeps the objects of a constructor that makes closures for long. */
@@ -143,7 +152,7 @@ export class Line<L = any> extends Printed implements LineEvents {
    * @throws the driver's error if it refuses the call: nothing was submitted then.
    */
   submit(uses: readonly Use[], call: Call<L>, after: readonly Fence[] = NO_FENCES): number {
-    let ready = after.length === 0 && this.#gated === undefined && this.resource.isLive && !call.blocks;
+    let ready = after.length === 0 && this.#gated === undefined && this.#isLive && !call.blocks;
     for (let i = 0; ready && i < uses.length; i++) ready = uses[i].tensor.isReadyFor(this as Line, uses[i].access);
     if (!ready) this.#orTakeBack(() => this.#prepare(uses, after, call.blocks ?? false));
     if (call.opaque !== undefined) return this.#submitOpaque(uses, call, call.opaque.finish);
@@ -404,8 +413,12 @@ export class Line<L = any> extends Printed implements LineEvents {
     return passage;
   }
 
+  get #isLive(): boolean {
+    return this.#resource === undefined || this.#resource.isLive;
+  }
+
   #assertOpen(): void {
-    if (this.resource.state === "freed") this.resource.assertLive();
+    if (this.#resource?.state === "freed") this.#resource.assertLive();
   }
 
   #isGated(mark: number): boolean {
