@@ -244,8 +244,10 @@ function lackingOf<What extends Subject>(by: Manner<What>, at: Target, isTarget:
   const ports = by.portsAt(at)!;
   if (!isTarget) {
     if (ports.export !== undefined) return undefined;
-    const isLacking = ports.exports.some(({ kind, stage }) => stage === undefined && !isAddressed(ports, kind));
-    return isLacking ? `${by.at}export` : undefined;
+    for (const { kind, stage } of ports.exports) {
+      if (stage === undefined && !isAddressed(ports, kind)) return `${by.at}export`;
+    }
+    return undefined;
   }
   // Ports that are closed on each machine, with a reason, have nothing to import.
   if (ports.import === undefined && ports.imports.some(({ closed }) => closed === undefined)) return `${by.at}import`;

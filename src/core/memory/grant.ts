@@ -1,6 +1,7 @@
 import { type Access, covers, writes } from "./access.ts";
 import type { Allocation } from "./allocation.ts";
 import { AccessError, DisposedError } from "../errors.ts";
+import { added } from "../life/undo.ts";
 import { type Placed, Ranges } from "./ranges.ts";
 import type { Resource } from "../life/resource.ts";
 import type { Shown } from "./view.ts";
@@ -49,7 +50,7 @@ export class Grant {
   #lends: Ranges<Grant> | undefined;
   readonly #siblings: Ranges<Grant> | undefined;
   /** Its parts with resources of their own: the planes of a frame. */
-  #facets: readonly Grant[] = NONE;
+  #facets: Grant[] | undefined;
   #place: Placed<Grant> | undefined;
   /** Its place among those with work in flight. */
   #busyPlace: Placed<Grant> | undefined;
@@ -86,7 +87,7 @@ export class Grant {
   /** A part of the same grant. The lends of a frame's plane are judged together with the frame's. */
   facet(start: number, end: number, holder: string): Grant {
     const facet = new Grant(this.allocation, start, end, this.access, holder, this, this.#shared, undefined);
-    this.#facets = [...this.#facets, facet];
+    this.#facets = added(this.#facets, facet);
     return facet;
   }
 
@@ -237,7 +238,7 @@ export class Grant {
   /** The first other owner has come: from now on work is noted as it begins. */
   #noteWork(): void {
     if (this.resource?.work.line !== undefined) this.beginWork();
-    for (const facet of this.#facets) facet.#noteWork();
+    for (const facet of this.#facets ?? NONE) facet.#noteWork();
   }
 
   get #origin(): Grant {
