@@ -1,6 +1,7 @@
 import type { Driver, LineEvents, Lines, Sync } from "../contract.ts";
 import type { Fence } from "./fence.ts";
 import { blockingPause, polled } from "./asking.ts";
+import { Resource } from "../life/resource.ts";
 import { Line, type LineInit } from "./line.ts";
 
 /** Work that is not a line's: of other code, of a promise. */
@@ -75,11 +76,19 @@ class Polled implements ForeignWork {
   }
 }
 
+let shared: Resource | undefined;
+
+/** Nobody ends work that holds nothing: all of it shares one. */
+function neverEnded(): Resource {
+  return shared ??= new Resource({ name: "work of other code" });
+}
+
 /** What a line of such work is made of, and its lane. */
 class Lane implements LineInit<Lane> {
   readonly driver: Driver<Lane>;
   readonly name: string;
   readonly owners: LineInit<Lane>["owners"];
+  readonly resource: Resource | undefined;
   readonly work: ForeignWork;
   events: LineEvents | undefined;
 
@@ -87,6 +96,7 @@ class Lane implements LineInit<Lane> {
     this.driver = { api: work.api, error: work.error, lines };
     this.name = work.name;
     this.owners = work.owners;
+    this.resource = work.owners === undefined && work.release === undefined ? neverEnded() : undefined;
     this.work = work;
   }
 

@@ -1,4 +1,4 @@
-import { Printed } from "../printed.ts";
+import { Printed, withFacts } from "../printed.ts";
 import { type Access, writes } from "../memory/access.ts";
 import { AccessError, messageOf, NativeCallError, reasonOf, throwAll } from "../errors.ts";
 import { Resource } from "../life/resource.ts";
@@ -55,6 +55,8 @@ export interface LineInit<L> {
   readonly name: string;
   /** The resources that outlive it. */
   readonly owners?: readonly (Resource | undefined)[] | undefined;
+  /** Its end of life, where it is not one of its own: that of work which is never ended. */
+  readonly resource?: Resource | undefined;
   /** All lines on the same native queue, this one included: the gates of one hold up the others. */
   readonly beside?: ReadonlySet<WeakRef<Line>>;
 }
@@ -75,10 +77,11 @@ export class Line<L = any> extends Printed implements LineEvents {
   readonly lane: L;
   /** Its name, for messages. */
   readonly name: string;
+  /** Its end of life, which waits for all its commands. */
+  readonly resource: Resource;
   /** True if a command failed. */
   hasFailed = false;
   readonly #lines: Lines<L>;
-  #resource: Resource | undefined;
   #submitted = 0;
   #over = 0;
   #awaited = 0;
@@ -102,16 +105,7 @@ export class Line<L = any> extends Printed implements LineEvents {
     this.name = name;
     this.#lines = driver.lines;
     this.lane = init.open(this);
-    if (owners !== undefined) this.#resource = this.#newResource(owners);
-  }
-
-  /** Its end of life, which waits for all its commands. Most lines without an owner, of other code's work, are never ended. */
-  get resource(): Resource {
-    return this.#resource ??= this.#newResource();
-  }
-
-  #newResource(owners?: LineInit<L>["owners"]): Resource {
-    return new Resource({ name: this.name, owners, undo: this.#release(), hooks: this });
+    this.resource = init.resource ?? new Resource({ name, owners, undo: this.#release(), hooks: this });
   }
 
   /** A method, because V8 keeps the objects of a constructor that makes closures for long. */
@@ -126,7 +120,7 @@ export class Line<L = any> extends Printed implements LineEvents {
 
   /** Its name, and whether it has ended. */
   toString(): string {
-    return this.resource.toString();
+    return withFacts(this.name, [this.resource.end]);
   }
 
   /** The newest mark: the number of commands submitted. */
@@ -152,7 +146,7 @@ export class Line<L = any> extends Printed implements LineEvents {
    * @throws the driver's error if it refuses the call: nothing was submitted then.
    */
   submit(uses: readonly Use[], call: Call<L>, after: readonly Fence[] = NO_FENCES): number {
-    let ready = after.length === 0 && this.#gated === undefined && this.#isLive && !call.blocks;
+    let ready = after.length === 0 && this.#gated === undefined && this.resource.isLive && !call.blocks;
     for (let i = 0; ready && i < uses.length; i++) ready = uses[i].tensor.isReadyFor(this as Line, uses[i].access);
     if (!ready) this.#orTakeBack(() => this.#prepare(uses, after, call.blocks ?? false));
     if (call.opaque !== undefined) return this.#submitOpaque(uses, call, call.opaque.finish);
@@ -413,12 +407,8 @@ export class Line<L = any> extends Printed implements LineEvents {
     return passage;
   }
 
-  get #isLive(): boolean {
-    return this.#resource === undefined || this.#resource.isLive;
-  }
-
   #assertOpen(): void {
-    if (this.#resource?.state === "freed") this.#resource.assertLive();
+    if (this.resource.state === "freed") this.resource.assertLive();
   }
 
   #isGated(mark: number): boolean {

@@ -92,7 +92,9 @@ export class Described extends Printed {
     this.planes = planes;
     this.info = info;
     this.home = home;
-    if (!areOfOneBlock(planes)) this.#parts = planes.map((plane) => new Described(target, access, [plane]));
+    if (planes.length > 1 && !areOfOneBlock(planes)) {
+      this.#parts = planes.map((plane) => new Described(target, access, [plane]));
+    }
   }
 
   /** What lies where. */

@@ -54,7 +54,6 @@ export class NativeLoans {
    */
   lend<T extends Tensor, R>(
     given: T | Frame<T>,
-    argument: string,
     make: (blocks: readonly LoanedBlock<T>[], undo: Undo) => R,
     blocks: readonly (readonly T[])[] = byBlock(planesOf(given)),
   ): Loan<R> {
