@@ -93,8 +93,9 @@ export class Allocation {
   readonly #owner: BlockOwner;
   #isFreed = false;
 
-  /** Takes the block over, and has it freed when the last peer leaves: by itself, or by the object that it is a part of. */
+  /** Takes the block over, and frees it when the last peer leaves. */
   constructor(block: Block);
+  /** Takes a part of an object over, and has that freed when the last peer leaves. */
   constructor(block: OwnedBlock, owner: BlockOwner);
   constructor(block: OwnedBlock, owner: BlockOwner = block as Block) {
     this.block = block;
