@@ -134,7 +134,15 @@ export { adopt, adoptHandle, own, type Owning } from "./src/core/memory/own.ts";
 export { type Import, importFor } from "./src/core/memory/imports.ts";
 export { SharedImport } from "./src/core/device/shared_import.ts";
 export type { Place } from "./src/core/memory/peers.ts";
-export { Allocation, type Block, type Closed, type Failure, type Fate } from "./src/core/memory/allocation.ts";
+export {
+  Allocation,
+  type Block,
+  type BlockOwner,
+  type Closed,
+  type Failure,
+  type Fate,
+  type OwnedBlock,
+} from "./src/core/memory/allocation.ts";
 export type { Grant, GrantState } from "./src/core/memory/grant.ts";
 export type { Placed, Ranges } from "./src/core/memory/ranges.ts";
 export { TensorViews, Views } from "./src/core/memory/view.ts";

@@ -269,10 +269,12 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     const info = this.#described;
     if (this.#placed !== undefined) {
       const { ports } = target as MemoryTarget<P>;
-      const planes = this.#placed.map((plane): DescribedPlane => {
+      const planes = new Array<DescribedPlane>(this.#placed.length);
+      for (let i = 0; i < planes.length; i++) {
+        const plane = this.#placed[i];
         const { layout, grant: { allocation }, start } = plane;
-        return { layout, address: ports.addressOf!(plane), allocation, start };
-      });
+        planes[i] = { layout, address: ports.addressOf!(plane), allocation, start };
+      }
       return new Described(target, access, planes, info);
     }
     const parts = this.planes.map((plane) => plane.described);
