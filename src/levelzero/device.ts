@@ -222,22 +222,27 @@ export interface LevelZeroChoice extends OpenOn {
   readonly type?: LevelZeroDeviceType;
   /** The device's UUID: 32 hexadecimal digits, also with dashes. */
   readonly uuid?: string;
+  /** Its place in the list of {@link levelZeroDevices}, for one of several that are alike. */
+  readonly index?: number;
 }
 
-const CHOICE: Names<LevelZeroChoice> = { device: true, type: true, uuid: true, on: true };
+const CHOICE: Names<LevelZeroChoice> = { device: true, type: true, uuid: true, index: true, on: true };
 
 /** The first GPU that fits, else the first device that does. @throws {ArgumentError} if none fits. */
 export function chosenDevice(choice: LevelZeroChoice): LevelZeroDevice {
   const { on, ...wanted } = { ...optionsIn(choice, CHOICE, "choice") };
-  for (const [name, value] of Object.entries(wanted)) {
+  const { index, ...texts } = wanted;
+  for (const [name, value] of Object.entries(texts)) {
     if (value !== undefined) checks.assertText(value, `choice.${name}`);
   }
+  if (index !== undefined) checks.assertInteger(index, "choice.index", 0, 2 ** 31 - 1);
   const all = levelZeroDevices();
   const devices = on === undefined ? all : devicesOn(checks, contextOn(checks, on), all, (device) => device);
   const { device: name, type, uuid } = wanted;
   const fitting = devices.filter((device) =>
     (name === undefined || device.name.toLowerCase().includes(name.toLowerCase())) &&
-    (type === undefined || device.type === type) && (uuid === undefined || device.id.uuid === plainUuid(uuid))
+    (type === undefined || device.type === type) && (index === undefined || all[index] === device) &&
+    (uuid === undefined || device.id.uuid === plainUuid(uuid))
   );
   if (fitting.length > 0) return fitting.find((device) => device.type === "gpu") ?? fitting[0];
   const there = devices.map(({ name, type }) => `${name} (${type})`).join("; ");

@@ -50,9 +50,11 @@ export interface SyclDeviceChoice {
   readonly backend?: SyclBackend;
   /** The kind of device. */
   readonly type?: SyclDeviceType;
+  /** Its place in the list of {@link syclDevices}, for one of several that are alike. */
+  readonly index?: number;
 }
 
-const CHOICE: Names<SyclDeviceChoice> = { platform: true, device: true, backend: true, type: true };
+const CHOICE: Names<SyclDeviceChoice> = { platform: true, device: true, backend: true, type: true, index: true };
 
 const BACKENDS: ReadonlyMap<number, SyclBackend> = new Map([
   [dpctl.DPCTL_OPENCL, "opencl"],
@@ -90,11 +92,13 @@ export function chosenDevice(
   choice: SyclDeviceChoice,
 ): { readonly ref: DPCTLSyclDeviceRef; readonly device: SyclDevice } {
   const wanted = { ...optionsIn(choice, CHOICE, "choice") };
-  for (const [name, value] of Object.entries(wanted)) {
+  const { index, ...texts } = wanted;
+  for (const [name, value] of Object.entries(texts)) {
     if (value !== undefined) checks.assertText(value, `choice.${name}`);
   }
+  if (index !== undefined) checks.assertInteger(index, "choice.index", 0, 2 ** 31 - 1);
   return withDevices((devices, refOf) => {
-    const fitting = devices.filter((device) => matches(device, wanted));
+    const fitting = devices.filter((device, i) => matches(device, wanted) && (index ?? i) === i);
     const device = fitting.find(({ type }) => type === "gpu") ?? fitting[0];
     if (device === undefined) throw noDevice(wanted, devices);
     return { device, ref: refOf(devices.indexOf(device)) };

@@ -67,3 +67,8 @@ export function taken(text: Address, fn: string): string {
     sycl().DPCTLCString_Delete(text);
   }
 }
+
+/** The version of the SYCL that DPCTL was built with. */
+export function syclVersion(): string {
+  return taken(sycl().DPCTLService_GetDPCPPVersion(), "DPCTLService_GetDPCPPVersion");
+}

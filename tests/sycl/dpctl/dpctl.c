@@ -102,6 +102,18 @@ DPCTLSyclPlatformRef DPCTLDevice_GetPlatform(const DPCTLSyclDeviceRef d) {
 }
 const char *DPCTLPlatform_GetName(const DPCTLSyclPlatformRef p) { live(p, PLATFORM); return text("samepage's tests"); }
 const char *DPCTLPlatform_GetVersion(const DPCTLSyclPlatformRef p) { live(p, PLATFORM); return text("1"); }
+/* samepage asks for the devices alone; a test compares them with the list by platforms. */
+DPCTLPlatformVectorRef DPCTLPlatform_GetPlatforms(void) { return (DPCTLPlatformVectorRef)NEW(struct vector, VECTOR, 1); }
+size_t DPCTLPlatformVector_Size(DPCTLPlatformVectorRef v) { return ((struct vector *)live(v, VECTOR))->count; }
+DPCTLSyclPlatformRef DPCTLPlatformVector_GetAt(DPCTLPlatformVectorRef v, size_t i) {
+  (void)i;
+  live(v, VECTOR);
+  return (DPCTLSyclPlatformRef)NEW(struct object, PLATFORM);
+}
+DPCTLDeviceVectorRef DPCTLPlatform_GetDevices(const DPCTLSyclPlatformRef p, DPCTLSyclDeviceType type) {
+  live(p, PLATFORM);
+  return DPCTLDeviceMgr_GetDevices(type);
+}
 void DPCTLPlatform_Delete(DPCTLSyclPlatformRef p) { gone(p, PLATFORM); }
 
 DPCTLSyclContextRef DPCTLContext_Create(const DPCTLSyclDeviceRef d, error_handler_callback *handler, int properties) {
