@@ -48,7 +48,10 @@ Deno.test({
   name: `doctor: SYCL's platforms and devices are those that DPCTL lists${noSycl ? ` (not here: ${noSycl})` : ""}`,
   ignore: noSycl !== undefined,
   async fn() {
-    const { library, drivers, devices, targets, edges, findings } = await reportOf("sycl", { SAMEPAGE_LIB_SYCL: sycl });
+    const { library, drivers, devices, targets, edges, findings } = await reportOf("sycl", {
+      SAMEPAGE_LIB_SYCL: sycl,
+      RUSTICL_ENABLE: Deno.env.get("RUSTICL_ENABLE") ?? "",
+    });
     assertMatch(library.version!, /^DPC\+\+ ./);
     assertEquals(findings, []);
     const nameOf = (id: string) => devices.find((device) => device.id === id)!.name;
