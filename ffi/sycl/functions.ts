@@ -89,6 +89,9 @@ export interface Sycl {
   /** `DPCTLSyclContextRef DPCTLContext_Create(const DPCTLSyclDeviceRef DRef, error_handler_callback *handler, int properties)` */
   DPCTLContext_Create(DRef: DPCTLSyclDeviceRef, handler: Address, properties: number): DPCTLSyclContextRef;
 
+  /** `DPCTLDeviceVectorRef DPCTLContext_GetDevices(const DPCTLSyclContextRef CRef)` */
+  DPCTLContext_GetDevices(CRef: DPCTLSyclContextRef): DPCTLDeviceVectorRef;
+
   /** `DPCTLSyclContextRef DPCTLContext_Copy(const DPCTLSyclContextRef CRef)` */
   DPCTLContext_Copy(CRef: DPCTLSyclContextRef): DPCTLSyclContextRef;
 

@@ -36,7 +36,7 @@ export interface LevelZeroDevice {
   readonly id: DeviceId;
   /** The largest allocation in bytes. */
   readonly maxAllocation: number;
-  /** Which kinds of unified shared memory it can use. */
+  /** Which kinds of unified shared memory it can use; all where its driver reports none: the allocator decides. */
   readonly usm: { readonly [K in UsmKind]: boolean };
   /** Whether its memory leaves as dma-bufs, and whether dma-bufs become its memory. */
   readonly dmaBuf: { readonly exports: boolean; readonly imports: boolean };
@@ -168,11 +168,13 @@ function factsOf(
     type: TYPES.get(own.number(fields.type)) ?? "other",
     id: { ...(/[^0]/.test(uuid) ? { uuid } : {}), ...(pci === undefined ? {} : { pci }) },
     maxAllocation: Number(own.word(fields.maxMemAllocSize)),
-    usm: {
-      host: can(kinds.hostAllocCapabilities),
-      device: can(kinds.deviceAllocCapabilities),
-      shared: can(kinds.sharedSingleDeviceAllocCapabilities),
-    },
+    usm: usmOf(
+      can(kinds.hostAllocCapabilities),
+      can(kinds.deviceAllocCapabilities),
+      can(
+        kinds.sharedSingleDeviceAllocCapabilities,
+      ),
+    ),
     dmaBuf: {
       exports: asDmaBuf(fds.memoryAllocationExportTypes),
       imports: asDmaBuf(fds.memoryAllocationImportTypes),
@@ -200,6 +202,11 @@ function queueOrdinalOf(device: ZeDeviceHandle): number {
   const ordinal = Array.from({ length: count[0] }, (_, i) => groups.number(fields.flags, i * size))
     .findIndex((flags) => (flags & ze.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE) !== 0);
   return Math.max(0, ordinal);
+}
+
+function usmOf(host: boolean, device: boolean, shared: boolean): LevelZeroDevice["usm"] {
+  const none = !host && !device && !shared;
+  return { host: none || host, device: none || device, shared: none || shared };
 }
 
 function pciOf(device: ZeDeviceHandle): string {

@@ -24,4 +24,4 @@ export type { SyclParameterType } from "./kernel_types.ts";
 export { SyclProgram, type SyclProgramOptions } from "./program.ts";
 export { SyclQueue } from "./queue.ts";
 export type { SyclLane } from "./lane.ts";
-export { type SyclBlock, SyclTensor, SyclUsm } from "./usm.ts";
+export { SyclTensor, SyclUsm } from "./usm.ts";
