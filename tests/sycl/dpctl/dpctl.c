@@ -124,6 +124,28 @@ DPCTLSyclContextRef DPCTLContext_Copy(const DPCTLSyclContextRef c) {
   struct context *from = live(c, CONTEXT);
   return (DPCTLSyclContextRef)NEW(struct context, CONTEXT, from->id, from->has_usm);
 }
+DPCTLDeviceVectorRef DPCTLContext_GetDevices(const DPCTLSyclContextRef c) {
+  live(c, CONTEXT);
+  return (DPCTLDeviceVectorRef)NEW(struct vector, VECTOR, 1);
+}
+/* What libsycl and C++'s library have: sycl_native.h says what each is. It takes no reference to the context of OpenCL's. */
+#define CPP(name, symbol, ...) name(__VA_ARGS__) __asm__(symbol)
+void *CPP(new_memory, "_Znwm", size_t size);
+void *new_memory(size_t size) {
+  alive++;
+  return malloc(size > sizeof(struct context) ? size : sizeof(struct context));
+}
+void CPP(delete_memory, "_ZdlPv", void *memory);
+void delete_memory(void *memory) {
+  alive--;
+  free(memory);
+}
+void CPP(make_context, "_ZN4sycl3_V16detail12make_contextEmRKSt8functionIFvNS0_14exception_listEEENS0_7backendEbRKSt6vectorINS0_6deviceESaISA_EE", void *place, uint64_t native, const void *handler, int backend, bool keep, const void *devices);
+void make_context(void *place, uint64_t native, const void *handler, int backend, bool keep, const void *devices) {
+  (void)handler, (void)devices;
+  if (native == 0 || backend != 1 || !keep) abort();
+  *(struct context *)place = (struct context) { CONTEXT, ++contexts, true };
+}
 void DPCTLContext_Delete(DPCTLSyclContextRef c) { gone(c, CONTEXT); }
 
 /* Memory. */
