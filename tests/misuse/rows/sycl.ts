@@ -81,7 +81,7 @@ export default table(import.meta, {
   ),
   "a place in the list at which there is no device": row(
     () => SyclContext.open({ index: 9 }),
-    wrong("choice", /no SYCL device fits \{"index":9\}/, { fn: "DPCTLDeviceMgr_GetDevices" }),
+    wrong("choice", /no SYCL device fits \{"index":9\}/, { fn: "DPCTLDeviceMgr_GetDevices", hint: /stand-in/ }),
   ),
   "a place in the list that is no number": row(
     () => SyclContext.open({ index: any("1") }),
