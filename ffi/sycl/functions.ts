@@ -92,9 +92,6 @@ export interface Sycl {
   /** `DPCTLDeviceVectorRef DPCTLContext_GetDevices(const DPCTLSyclContextRef CRef)` */
   DPCTLContext_GetDevices(CRef: DPCTLSyclContextRef): DPCTLDeviceVectorRef;
 
-  /** `DPCTLSyclContextRef DPCTLContext_Copy(const DPCTLSyclContextRef CRef)` */
-  DPCTLContext_Copy(CRef: DPCTLSyclContextRef): DPCTLSyclContextRef;
-
   /** `void DPCTLContext_Delete(DPCTLSyclContextRef CtxRef)` */
   DPCTLContext_Delete(CtxRef: DPCTLSyclContextRef): void;
 

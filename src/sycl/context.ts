@@ -1,17 +1,15 @@
 import type { DPCTLSyclContextRef, DPCTLSyclDeviceRef } from "../../ffi/sycl/handles.ts";
-import { NULL } from "../../ffi/address.ts";
-import { DPCTL_DEFAULT_PROPERTY } from "../../ffi/sycl/constants.ts";
 import type { Driver } from "../core/contract.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import type { Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
 import { owned } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
-import type { UnifiedContext } from "../core/tensors/unified.ts";
+import type { Home, UnifiedContext } from "../core/tensors/unified.ts";
 import { choiceIn, chosenDevice, type SyclDevice, type SyclDeviceChoice } from "./device.ts";
 import { syclDriver, type SyclLane } from "./lane.ts";
-import { made, sycl } from "./library.ts";
-import { contextOver, type SyclOn } from "./on.ts";
+import { sycl } from "./library.ts";
+import { contextOver, createContext, type NativeContext } from "./native_context.ts";
 import { SyclProgram, type SyclProgramOptions } from "./program.ts";
 import { SyclQueue } from "./queue.ts";
 import { SyclUsm } from "./usm.ts";
@@ -42,16 +40,16 @@ export class SyclContext extends DeviceContext {
   /** What is proven of its device. For mappers. */
   readonly proofs: Proofs<UnifiedContext>;
   /** Its native objects, without a check. For mappers. */
-  readonly raw: { readonly context: DPCTLSyclContextRef; readonly device: DPCTLSyclDeviceRef };
+  readonly raw: NativeContext & { readonly device: DPCTLSyclDeviceRef };
   readonly #driver: Driver<SyclLane> = syclDriver();
 
-  private constructor(raw: SyclContext["raw"], device: SyclDevice, undo: Undo, on?: SyclOn) {
+  private constructor(raw: SyclContext["raw"], device: SyclDevice, undo: Undo, home?: Home) {
     super("sycl", { name: device.name, id: {} }, undo);
     this.raw = raw;
     this.device = device;
     this.proofs = new Proofs<UnifiedContext>(this);
     this.queue = new SyclQueue(this, this.#driver);
-    this.usm = new SyclUsm(this, on);
+    this.usm = new SyclUsm(this, home);
     this.targets = [this.usm];
     this.opened();
   }
@@ -80,14 +78,11 @@ export class SyclContext extends DeviceContext {
   static open(choice: SyclDeviceChoice = {}): SyclContext {
     const { on, ...wanted } = choiceIn(choice);
     return allOrNothing("opening a SYCL context", (undo) => {
-      const { DPCTLContext_Create, DPCTLContext_Delete, DPCTLDevice_Delete } = sycl();
-      const shared = on && contextOver(on, undo);
-      const { ref, device } = chosenDevice(wanted, shared);
-      owned("sycl.device", undo, () => DPCTLDevice_Delete(ref));
-      if (shared !== undefined) return new SyclContext({ context: shared, device: ref }, device, undo, on);
-      const context = made(DPCTLContext_Create(ref, NULL, DPCTL_DEFAULT_PROPERTY), "DPCTLContext_Create");
-      owned("sycl.context", undo, () => DPCTLContext_Delete(context));
-      return new SyclContext({ context, device: ref }, device, undo);
+      const over = on && contextOver(on, undo);
+      const { ref, device } = chosenDevice(wanted, over?.context);
+      owned("sycl.device", undo, () => sycl().DPCTLDevice_Delete(ref));
+      const native = over ?? createContext(ref, undo);
+      return new SyclContext({ ...native, device: ref }, device, undo, on?.usm.home);
     });
   }
 

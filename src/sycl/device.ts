@@ -6,7 +6,7 @@ import type { UsmKind } from "../core/tensors/unified.ts";
 import type { ArgumentError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
 import { checks, made, sycl, taken } from "./library.ts";
-import { onIn, type SyclOn } from "./on.ts";
+import { onIn, type SyclOn } from "./native_context.ts";
 
 /** What runs SYCL's commands. */
 export type SyclBackend = "opencl" | "level-zero" | "cuda" | "hip" | "unknown";

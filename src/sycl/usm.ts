@@ -4,8 +4,6 @@ import type { DPCTLSyclUSMRef } from "../../ffi/sycl/handles.ts";
 import type { Checks } from "../core/checks.ts";
 import type { Call, Memory, Offer } from "../core/contract.ts";
 import { SAME_ADDRESS } from "../core/graph/mapper.ts";
-import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
-import { owned } from "../core/life/ledger.ts";
 import type { ByteRange } from "../core/tensors/described.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Part } from "../core/tensors/tensor.ts";
@@ -14,7 +12,6 @@ import { UnifiedDeviceMemory, UnifiedTensor } from "../core/tensors/unified_devi
 import type { SyclContext } from "./context.ts";
 import { command, type SyclLane } from "./lane.ts";
 import { checks, made, sycl } from "./library.ts";
-import type { SyclOn } from "./on.ts";
 
 const ALLOCATORS = {
   host: "DPCTLaligned_alloc_host",
@@ -54,13 +51,11 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
   protected override readonly checks: Checks = checks;
   /** The native function that allocates a kind. */
   protected override readonly allocators = ALLOCATORS;
-  readonly #on: SyclOn | undefined;
 
   /** Made by the context. */
-  constructor(context: SyclContext, on?: SyclOn) {
+  constructor(context: SyclContext, home?: Home) {
     super(context);
-    this.#on = on;
-    this.home = on?.usm.home ?? { kind: this.kind, owner: context.raw };
+    this.home = home ?? { kind: this.kind, owner: context.raw };
     this.ports = unifiedPorts<SyclTensor>(this, (init) => new SyclTensor(init), {
       exports: [systemOf(this)],
       imports: [{
@@ -84,12 +79,7 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
 
   /** Keeps the native context. For mappers. */
   override hold(): () => void {
-    const undo: Undo = this.#on === undefined ? [] : [this.#on.usm.hold()];
-    return allOrNothing("keeping a SYCL context", () => {
-      const context = made(sycl().DPCTLContext_Copy(this.context.raw.context), "DPCTLContext_Copy");
-      owned("sycl.context", undo, () => sycl().DPCTLContext_Delete(context));
-      return () => undoAll(undo, "releasing a SYCL context");
-    }, undo);
+    return this.context.raw.shared.hold();
   }
 
   /** A command that copies bytes. For mappers. */

@@ -41,7 +41,6 @@ export const SYCL_FAILURES: Failures<Sycl> = {
   DPCTLPlatform_Delete: undefined,
   DPCTLContext_Create: isNull,
   DPCTLContext_GetDevices: isNull,
-  DPCTLContext_Copy: isNull,
   DPCTLContext_Delete: undefined,
   DPCTLQueue_Create: isNull,
   DPCTLQueue_Delete: undefined,

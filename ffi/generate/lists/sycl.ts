@@ -43,7 +43,6 @@ export const sycl: Library = {
 
     { name: "DPCTLContext_Create", address: ["handler"] },
     "DPCTLContext_GetDevices",
-    "DPCTLContext_Copy",
     "DPCTLContext_Delete",
     { name: "DPCTLQueue_Create", address: ["handler"] },
     "DPCTLQueue_Delete",

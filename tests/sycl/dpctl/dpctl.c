@@ -120,10 +120,6 @@ DPCTLSyclContextRef DPCTLContext_Create(const DPCTLSyclDeviceRef d, error_handle
   (void)handler, (void)properties;
   return (DPCTLSyclContextRef)NEW(struct context, CONTEXT, ++contexts, has_usm(d));
 }
-DPCTLSyclContextRef DPCTLContext_Copy(const DPCTLSyclContextRef c) {
-  struct context *from = live(c, CONTEXT);
-  return (DPCTLSyclContextRef)NEW(struct context, CONTEXT, from->id, from->has_usm);
-}
 DPCTLDeviceVectorRef DPCTLContext_GetDevices(const DPCTLSyclContextRef c) {
   live(c, CONTEXT);
   return (DPCTLDeviceVectorRef)NEW(struct vector, VECTOR, 1);
