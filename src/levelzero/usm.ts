@@ -33,7 +33,7 @@ export class LevelZeroUsm extends UnifiedDeviceMemory<LevelZeroTensor, LevelZero
   /** The checks of Level Zero's arguments. */
   protected override readonly checks: Checks = checks;
   /** The native function that allocates a kind. */
-  protected override readonly allocators = ALLOCATORS;
+  protected override readonly allocators: Readonly<Record<UsmKind, string>> = ALLOCATORS;
 
   /** Made by the context. */
   constructor(context: LevelZeroContext) {

@@ -9,7 +9,7 @@ import type { Home, UnifiedContext } from "../core/tensors/unified.ts";
 import { choiceIn, chosenDevice, type SyclDevice, type SyclDeviceChoice } from "./device.ts";
 import { syclDriver, type SyclLane } from "./lane.ts";
 import { sycl } from "./library.ts";
-import { contextOver, createContext, type NativeContext } from "./native_context.ts";
+import { contextOver, createContext, type SyclNativeContext } from "./native_context.ts";
 import { SyclProgram, type SyclProgramOptions } from "./program.ts";
 import { SyclQueue } from "./queue.ts";
 import { SyclUsm } from "./usm.ts";
@@ -40,7 +40,7 @@ export class SyclContext extends DeviceContext {
   /** What is proven of its device. For mappers. */
   readonly proofs: Proofs<UnifiedContext>;
   /** Its native objects, without a check. For mappers. */
-  readonly raw: NativeContext & { readonly device: DPCTLSyclDeviceRef };
+  readonly raw: SyclNativeContext & { readonly device: DPCTLSyclDeviceRef };
   readonly #driver: Driver<SyclLane> = syclDriver();
 
   private constructor(raw: SyclContext["raw"], device: SyclDevice, undo: Undo, home?: Home) {

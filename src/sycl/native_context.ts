@@ -33,20 +33,22 @@ export function onIn(given: unknown): SyclOn {
 const EMPTY = new Uint8Array(32);
 
 /** A `sycl::context`, which lives until neither the program's context nor memory holds it. */
-export interface NativeContext {
+export interface SyclNativeContext {
+  /** The `DPCTLSyclContextRef`. */
   readonly context: DPCTLSyclContextRef;
-  readonly shared: Shared;
+  /** Holds it until the result is called. */
+  hold(): () => void;
 }
 
 /** Creates a context of a device; its holder goes on the undo list. */
-export function createContext(device: DPCTLSyclDeviceRef, undo: Undo): NativeContext {
+export function createContext(device: DPCTLSyclDeviceRef, undo: Undo): SyclNativeContext {
   return heldBy(undo, [], () => {
     return made(sycl().DPCTLContext_Create(device, NULL, DPCTL_DEFAULT_PROPERTY), "DPCTLContext_Create");
   });
 }
 
 /** The same over OpenCL's. SYCL counts no reference of its own to a `cl_context`: this holds one for it. */
-export function contextOver({ usm, handle }: SyclOn, undo: Undo): NativeContext {
+export function contextOver({ usm, handle }: SyclOn, undo: Undo): SyclNativeContext {
   const { make_context, operator_new, operator_delete } = syclNative();
   return heldBy(undo, [usm.hold()], () =>
     allOrNothing("making a SYCL context", (memory) => {
@@ -57,10 +59,10 @@ export function contextOver({ usm, handle }: SyclOn, undo: Undo): NativeContext 
     }));
 }
 
-function heldBy(undo: Undo, beneath: Undo, make: () => DPCTLSyclContextRef): NativeContext {
+function heldBy(undo: Undo, beneath: Undo, make: () => DPCTLSyclContextRef): SyclNativeContext {
   const context = allOrNothing("making a SYCL context", make, beneath);
   owned("sycl.context", beneath, () => sycl().DPCTLContext_Delete(context));
   const shared = new Shared(() => undoAll(beneath, "releasing a SYCL context"));
   undo.push(shared.hold());
-  return { context, shared };
+  return { context, hold: () => shared.hold() };
 }

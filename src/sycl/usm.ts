@@ -50,7 +50,7 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
   /** The checks of SYCL's arguments. */
   protected override readonly checks: Checks = checks;
   /** The native function that allocates a kind. */
-  protected override readonly allocators = ALLOCATORS;
+  protected override readonly allocators: Readonly<Record<UsmKind, string>> = ALLOCATORS;
 
   /** Made by the context. */
   constructor(context: SyclContext, home?: Home) {
@@ -79,7 +79,7 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
 
   /** Keeps the native context. For mappers. */
   override hold(): () => void {
-    return this.context.raw.shared.hold();
+    return this.context.raw.hold();
   }
 
   /** A command that copies bytes. For mappers. */

@@ -20,7 +20,7 @@ import { closedTo, type PointerFacts, type UnifiedBlock, type UsmKind } from "..
 import type { BaseContext } from "../base_context.ts";
 import { check, errcode, made } from "../errors.ts";
 import { infoU32, infoU64, type Query } from "../info.ts";
-import { type Allocating, blockIn, type ContextBlock, contextBlock, type Placement } from "../pointers/memory.ts";
+import { type Allocating, contextBlock, type Placement } from "../pointers/memory.ts";
 
 export const USM = "cl_intel_unified_shared_memory";
 
