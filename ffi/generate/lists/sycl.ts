@@ -114,7 +114,7 @@ export const syclNative: Library = {
   name: "sycl_native",
   interface: "SyclNative",
   ...dpctl,
-  headers: ["sycl_native.h"],
+  headers: ["dpctl_sycl_interface.h", "sycl_native.h"],
   folders: [...dpctl.folders, fromFileUrl(new URL("../include", import.meta.url))],
   functions: [
     {
