@@ -71,7 +71,7 @@ Deno.test({
   name: `doctor: Level Zero's devices, and what each can share${noLevelZero ? ` (not here: ${noLevelZero})` : ""}`,
   ignore: noLevelZero !== undefined,
   async fn() {
-    // A real SYCL looks for Level Zero's drivers too, and crashes in the null one.
+    // A real SYCL looks for Level Zero's drivers too, and crashed with these two.
     const SAMEPAGE_LIB_SYCL = "/nonexistent/libDPCTLSyclInterface.so";
     const env = {
       SAMEPAGE_LIB_SYCL,
