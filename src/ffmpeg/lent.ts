@@ -29,7 +29,7 @@ export function lend(spares: SpareFrames, frame: Frame, hardware?: Hardware): Lo
   const { info } = frame;
   const format = info.type === "audio" ? sampleFormatOf(info) : formats.numberFor(checks.pixelsIn(info, "frame"));
   const place = hardware === undefined ? placeInMemory(frame.planes as readonly FFmpegTensor[]) : undefined;
-  return loans.lend<Tensor, Address>(frame, "frame", (blocks, undo) => {
+  return loans.lend<Tensor, Address>(frame, (blocks, undo) => {
     const fields = spares.take();
     undo.push(() => spares.give(fields));
     const { fns, structs: { AVFrame: { fields: { buf } } } } = avutil();

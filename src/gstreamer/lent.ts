@@ -51,7 +51,7 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
   const duration = nanoseconds(media.duration, media, gs.GST_CLOCK_TIME_NONE);
   const flags = (media.keyFrame === false ? gs.GST_BUFFER_FLAG_DELTA_UNIT : 0) |
     (media.discontinuous === true ? gs.GST_BUFFER_FLAG_DISCONT : 0);
-  return loans.lend<Tensor, Address>(frame, "frame", (blocks, undo) => {
+  return loans.lend<Tensor, Address>(frame, (blocks, undo) => {
     const most = gst().gst_buffer_get_max_memory();
     if (blocks.length > most) {
       throw checks.unfit("frame", `its planes lie in ${blocks.length} blocks, and a GstBuffer takes ${most}.`);

@@ -6,7 +6,7 @@ import type { Use } from "../core/device/line.ts";
 import type { NativeFlag } from "../core/device/native_flag.ts";
 import { readyForHost } from "../core/device/work.ts";
 import type { DType } from "../core/layout/dtype.ts";
-import { isContiguous, layout } from "../core/layout/layout.ts";
+import { isGapless, layout } from "../core/layout/layout.ts";
 import { messageOf, warn } from "../core/errors.ts";
 import { owned } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
@@ -320,7 +320,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     if (layout.dtype !== dtype) {
       throw this.#checks.unfit(argument, `expected ${dtype}, got ${layout.dtype}.`);
     }
-    if (!isContiguous(layout)) throw this.#checks.unfit(argument, "there are gaps between its elements.", DENSE);
+    if (!isGapless(layout)) throw this.#checks.unfit(argument, "there are gaps between its elements.", DENSE);
     if (fits(shape, layout.shape)) return;
     throw this.#checks.unfit(argument, `expected the shape [${shape}], got [${layout.shape}].`);
   }
@@ -370,7 +370,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     const { context } = this;
     const { values, kind } = context;
     const { undo, info } = allOrNothing("taking an output", (undo) => {
-      owned(`${kind}.value`, undo, () => values.free(object));
+      owned(values.kind, undo, () => values.free(object));
       return { undo, info: values.infoOf(object) };
     });
     const free = () => undoAll(undo, "freeing an output");

@@ -1,7 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
 import { Checks } from "../core/checks.ts";
 import type { DType } from "../core/layout/dtype.ts";
-import { isContiguous } from "../core/layout/layout.ts";
+import { isGapless } from "../core/layout/layout.ts";
 import { counted } from "../core/life/ledger.ts";
 import { PointerTensor } from "../core/tensors/pointer.ts";
 import type { InferenceContext } from "./context.ts";
@@ -16,6 +16,8 @@ export interface ValueInfo {
 
 /** How a runtime makes its own objects over memory: `ov::Tensor`, `OrtValue`. */
 export interface Values {
+  /** What the ledger counts them as. */
+  readonly kind: string;
   /** An object over the dense elements at an address; `elements` is what the model calls them, where no dtype is that. */
   over(address: Address, dtype: DType, shape: readonly number[], elements?: string): Address;
   /** What such an object is now. */
@@ -51,12 +53,13 @@ export abstract class InferenceTensor extends PointerTensor {
 
   /** The same in a shape of as many elements in the same order. For sessions. */
   objectIn(shape: readonly number[], elements?: string): Address {
-    const known = this.#values.find((value) => value.elements === elements && isSameShape(value.shape, shape));
-    if (known !== undefined) return known.object;
-    const { layout, dtype, address, target: { api, kind, values } } = this;
-    if (!isContiguous(layout)) throw new Checks(api).unfit("layout", "there are gaps between its elements.", DENSE);
+    for (const value of this.#values) {
+      if (value.elements === elements && isSameShape(value.shape, shape)) return value.object;
+    }
+    const { layout, dtype, address, target: { api, values } } = this;
+    if (!isGapless(layout)) throw new Checks(api).unfit("layout", "there are gaps between its elements.", DENSE);
     const object = values.over(address, dtype, shape, elements);
-    this.resource.undo.push(counted(`${kind}.value`, () => values.free(object)));
+    this.resource.undo.push(counted(values.kind, () => values.free(object)));
     this.#values = [...this.#values, { shape, elements, object }];
     return object;
   }

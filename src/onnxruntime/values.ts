@@ -11,6 +11,7 @@ const SHAPE = new BigInt64Array(32);
 /** OrtValues over memory that an `OrtMemoryInfo` describes: the CPU's. */
 export function valuesIn(memory: Address): Values {
   return {
+    kind: "onnxruntime.value",
     over(address, dtype, shape, elements) {
       for (let i = 0; i < shape.length; i++) SHAPE[i] = BigInt(shape[i]);
       const { BYTES_PER_ELEMENT: size } = TYPED_ARRAYS[dtype];

@@ -65,7 +65,7 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
   readonly kind = "opencl";
   /** Itself. */
   readonly context: Context = this;
-  /** Its targets in routes: its buffers, and {@link svm} if that covers all host memory. */
+  /** Its targets in routes: its buffers, {@link svm} if that covers all host memory, and {@link usm} if it has that. */
   override readonly targets: readonly Target[];
   /** The edges to and from its memory that no port makes. */
   readonly edges: readonly Mapper[] = EDGES;
@@ -136,7 +136,11 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
     this.usm = new OpenCLUsm(this);
     this.external = new OpenCLExternalMemory(this);
     this.ports = this.external.ports;
-    this.targets = this.svm.capabilities.fineGrainSystem ? [this, this.svm] : [this];
+    this.targets = [
+      this,
+      ...this.svm.capabilities.fineGrainSystem ? [this.svm] : [],
+      ...this.usm.available ? [this.usm] : [],
+    ];
     this.queue = new OpenCLQueue(this);
     this.semaphores = semaphoreMaker(this);
     this.opened();

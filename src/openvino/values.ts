@@ -8,6 +8,7 @@ import { OTHERS, TYPES } from "./memory.ts";
 
 /** OpenVINO's own tensors over memory of the CPU's. */
 export const values: Values = {
+  kind: "openvino.value",
   over(address, dtype, shape, elements) {
     const type = elements === undefined ? TYPES[dtype] : OTHERS[elements].type;
     check(ov().ov_tensor_create_from_host_ptr(type, shapeFor(shape), address, OUT), "ov_tensor_create_from_host_ptr");

@@ -24,7 +24,7 @@ import type { LibC } from "../../ffi/libc/functions.ts";
 import { CUDA, CUDA_EGL, CUDART, NVRTC } from "./cuda_failures.ts";
 import { EGL_EXTENSIONS, EGL_FAILURES, GLES_EXTENSIONS, GLES_FAILURES } from "./egl_failures.ts";
 import { FFMPEG, FFMPEG_CODEC, FFMPEG_FORMAT } from "./ffmpeg_failures.ts";
-import { SYCL_FAILURES, SYCL_WAIT } from "./sycl_failures.ts";
+import { SYCL_FAILURES, SYCL_NATIVE, SYCL_WAIT } from "./sycl_failures.ts";
 import * as gstreamer from "./gstreamer_failures.ts";
 import { LEVELZERO } from "./levelzero_failures.ts";
 import { ONNXRUNTIME, ONNXRUNTIME_API, ONNXRUNTIME_BASE } from "./onnxruntime_failures.ts";
@@ -326,6 +326,7 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   gstreamer_audio: gstreamer.AUDIO,
   gstreamer_allocators: gstreamer.ALLOCATORS,
   sycl: SYCL_FAILURES,
+  sycl_native: SYCL_NATIVE,
   sycl_wait: SYCL_WAIT,
   onnxruntime: ONNXRUNTIME,
   onnxruntime_base: ONNXRUNTIME_BASE,

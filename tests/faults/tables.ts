@@ -47,6 +47,7 @@ import { SYMBOLS as OPENCV_CORE } from "../../ffi/opencv_core/symbols.ts";
 import { SYMBOLS as OPENCV_IMGCODECS } from "../../ffi/opencv_imgcodecs/symbols.ts";
 import { SYMBOLS as OPENCV_IMGPROC } from "../../ffi/opencv_imgproc/symbols.ts";
 import { SYMBOLS as SYCL } from "../../ffi/sycl/symbols.ts";
+import { SYMBOLS as SYCL_NATIVE } from "../../ffi/sycl_native/symbols.ts";
 import { SYMBOLS as SYCL_WAIT } from "../../ffi/sycl_wait/symbols.ts";
 import { SYMBOLS as VAAPI } from "../../ffi/va/symbols.ts";
 import { SYMBOLS as VAAPI_DRM } from "../../ffi/va_drm/symbols.ts";
@@ -86,6 +87,7 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   gstreamer_audio: GSTREAMER_AUDIO,
   gstreamer_allocators: GSTREAMER_ALLOCATORS,
   sycl: SYCL,
+  sycl_native: SYCL_NATIVE,
   sycl_wait: SYCL_WAIT,
   onnxruntime: ONNXRUNTIME,
   onnxruntime_base: ONNXRUNTIME_BASE,

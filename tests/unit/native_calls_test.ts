@@ -221,7 +221,7 @@ function sinkOf() {
   const [loans, given] = [new NativeLoans("A library"), [] as (() => void)[]];
   const keep = new NativeKeep<HostTensor>("Close the sink.");
   const make = (lent: Frame<HostTensor>): Loan<Address> =>
-    loans.lend(lent, "frame", ([{ callback, data }]) => {
+    loans.lend(lent, ([{ callback, data }]) => {
       given.push(() => call(callback, data));
       return data;
     });
@@ -299,7 +299,7 @@ Deno.test("frames that a sink keeps let the process exit, unless it awaits their
       import { NativeKeep, NativeLoans } from "./src/core/tensors/native_loans.ts";
       const [loans, keep] = [new NativeLoans("A library"), new NativeKeep("Close the sink.")];
       const frame = host.allocateFrame(imageInfo({ format: "GRAY8", width: 64, height: 4 }));
-      const { callback, data } = keep.lend(frame, undefined, (lent) => loans.lend(lent, "frame", ([block]) => block));
+      const { callback, data } = keep.lend(frame, undefined, (lent) => loans.lend(lent, ([block]) => block));
       const type = { parameters: ["u64"], result: "void" };
       const post = new Deno.UnsafeFnPointer(Deno.UnsafePointer.create(callback), type);
       ${end}

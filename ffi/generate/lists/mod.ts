@@ -43,7 +43,7 @@ import { openclUsm } from "./opencl_usm.ts";
 import { opencvCore } from "./opencv_core.ts";
 import { opencvImgcodecs } from "./opencv_imgcodecs.ts";
 import { opencvImgproc } from "./opencv_imgproc.ts";
-import { sycl, syclWait } from "./sycl.ts";
+import { sycl, syclNative, syclWait } from "./sycl.ts";
 import { openvino } from "./openvino.ts";
 import { python } from "./python.ts";
 import { ucx } from "./ucx.ts";
@@ -90,6 +90,7 @@ export const LIBRARIES: readonly Library[] = [
   avformat59,
   ...LATER_FFMPEG,
   sycl,
+  syclNative,
   syclWait,
   openvino,
   python,

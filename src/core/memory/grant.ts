@@ -1,6 +1,7 @@
 import { type Access, covers, writes } from "./access.ts";
 import type { Allocation } from "./allocation.ts";
 import { AccessError, DisposedError } from "../errors.ts";
+import { added } from "../life/undo.ts";
 import { type Placed, Ranges } from "./ranges.ts";
 import type { Resource } from "../life/resource.ts";
 import type { Shown } from "./view.ts";
@@ -53,7 +54,7 @@ export class Grant {
   #lends: Ranges<Grant> | undefined;
   readonly #siblings: Ranges<Grant> | undefined;
   /** Its parts with resources of their own: the planes of a frame. */
-  #facets: readonly Grant[] = NONE;
+  #facets: Grant[] | undefined;
   #place: Placed<Grant> | undefined;
   /** Its place among those with work in flight. */
   #busyPlace: Placed<Grant> | undefined;
@@ -110,7 +111,7 @@ export class Grant {
   /** A part of the same grant. The lends of a frame's plane are judged together with the frame's. */
   facet(start: number, end: number, holder: string): Grant {
     const facet = new Grant(this.allocation, start, end, this.access, holder, this, this.#shared, undefined);
-    this.#facets = [...this.#facets, facet];
+    this.#facets = added(this.#facets, facet);
     return facet;
   }
 
@@ -263,7 +264,7 @@ export class Grant {
   /** The first other owner has come: from now on work is noted as it begins. */
   #noteWork(): void {
     if (this.resource?.work.line !== undefined) this.beginWork();
-    for (const facet of this.#facets) facet.#noteWork();
+    for (const facet of this.#facets ?? NONE) facet.#noteWork();
   }
 
   /** The loan to other code that covers such a use of these bytes: the innermost; of several readers, the tightest. */
