@@ -33,7 +33,6 @@ cxxTest("allocator: isolates that switch it on and off at the same time do not t
       workers.forEach((worker) => worker.terminate());
     }
   `,
-    { limit: 60 },
   );
   assertEquals([stdout, stderr, code], ["0 0 0 0 false\n", "", 0]);
 });
@@ -73,7 +72,6 @@ cxxTest("allocator: a Worker that is terminated leaves it on, and its Mats and i
       console.log(on, paged(make([7, 7])));
     }
   `,
-    { limit: 60 },
   );
   assertEquals([stdout, stderr, code], ["true true\n", "", 0]);
 });
@@ -109,7 +107,6 @@ cxxTest("allocator: it can be switched on and off while OpenCV's threads make Ma
       worker.terminate();
     }
   `,
-    { limit: 60 },
   );
   assertEquals([stdout, stderr, code], ["0 true false\n", "", 0]);
 });
@@ -144,7 +141,6 @@ cxxTest("allocator: another isolate's, which ended first and out of order, is no
       worker.terminate();
     }
   `,
-    { limit: 60 },
   );
   assertEquals([stdout, stderr, code], ["true false\n", "", 0]);
 });
