@@ -111,6 +111,23 @@ export function assertFdsEnd(turn: () => unknown, turns = 10): void {
   throw new Error(`${turns} turns left more fds open each time; at last: ${left.join(", ")}`);
 }
 
+/** How often {@link assertFlat} measures: collector and allocator keep more at one time than at another, a leak is always there. */
+const ROUNDS_OF_MEMORY = 3;
+
+/** Fails if the process has grown by so many bytes after something, each time anew. What is made once is made before. */
+export async function assertFlat(mostBytes: number, action: () => unknown): Promise<void> {
+  const grown: number[] = [];
+  for (let round = 0; round < ROUNDS_OF_MEMORY; round++) {
+    await collect();
+    const before = Deno.memoryUsage().rss;
+    await action();
+    await collect();
+    grown.push(Deno.memoryUsage().rss - before);
+    if (grown[round] < mostBytes) return;
+  }
+  throw new Error(`each time the process has grown by ${grown.join(", ")} bytes, and may by ${mostBytes}`);
+}
+
 function turn(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 5));
 }
