@@ -377,8 +377,8 @@ export interface ArrayPlace {
   readonly handle: bigint;
   /** Bytes from there to the first element. An address has none. */
   readonly byteOffset: number;
-  /** What can read and write the memory: the device alone, the host too, or both in turn. */
-  readonly memory: "device" | "host" | "managed";
+  /** What can read and write the memory: the device alone, the host too, both in turn; or unified shared memory. */
+  readonly memory: "device" | "host" | "managed" | "unified";
 }
 
 /** A stream of other code's. */

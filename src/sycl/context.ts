@@ -1,13 +1,13 @@
 import type { DPCTLSyclContextRef, DPCTLSyclDeviceRef } from "../../ffi/sycl/handles.ts";
 import { NULL } from "../../ffi/address.ts";
 import { DPCTL_DEFAULT_PROPERTY } from "../../ffi/sycl/constants.ts";
-import type { Driver } from "../core/contract.ts";
+import type { Arrays, Driver } from "../core/contract.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import type { Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
 import { owned } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
-import type { UnifiedContext } from "../core/tensors/unified.ts";
+import { type UnifiedContext, usmArrays } from "../core/tensors/unified.ts";
 import { chosenDevice, type SyclDevice, type SyclDeviceChoice } from "./device.ts";
 import { syclDriver, type SyclLane } from "./lane.ts";
 import { made, sycl } from "./library.ts";
@@ -38,6 +38,8 @@ export class SyclContext extends DeviceContext {
   readonly queue: SyclQueue;
   /** Its unified shared memory. */
   readonly usm: SyclUsm;
+  /** Its memory by addresses, for DLPack. */
+  readonly arrays: Arrays;
   /** What is proven of its device. For mappers. */
   readonly proofs: Proofs<UnifiedContext>;
   /** Its native objects, without a check. For mappers. */
@@ -51,6 +53,7 @@ export class SyclContext extends DeviceContext {
     this.proofs = new Proofs<UnifiedContext>(this);
     this.queue = new SyclQueue(this, this.#driver);
     this.usm = new SyclUsm(this);
+    this.arrays = usmArrays(this.usm);
     this.targets = [this.usm];
     this.opened();
   }

@@ -46,6 +46,21 @@ arrowTest("a producer's memory is kept for good where a view of it was moved awa
   assertEquals([moved.byteLength, ledger.alive], [4096, { "arrow.structs": 1 }], warnings.join());
 });
 
+arrowTest("an export that came back ends with its tensor, also where a view of it was moved away", async () => {
+  for (const isMoved of [false, true]) {
+    const before = ledger.alive;
+    const tensor = host.allocate({ shape: [4], dtype: "f32" });
+    const { schema, array } = toArrow(tensor);
+    const back = fromArrow(schema, array, { contexts });
+    assert(host.is(back));
+    const view = back.view({ access: "read" });
+    if (isMoved) view.buffer.transfer();
+    const warnings = await warningsOf(() => tensor[Symbol.dispose]());
+    assertThrows(() => back.view(), DisposedError, "with host tensor [4] f32");
+    assertEquals([tensor.resource.state, warnings.length, ledger.alive], ["freed", isMoved ? 1 : 0, before]);
+  }
+});
+
 arrowTest("a Worker that is terminated leaves what a consumer has of it", async () => {
   const { alive } = ledger;
   const url = new URL("./worker.ts", import.meta.url);

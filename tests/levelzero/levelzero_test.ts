@@ -10,7 +10,9 @@ import {
   NativeCallError,
   NoRouteError,
 } from "@samepage/interop";
+import { fromDLPack, toDLPack } from "@samepage/interop/dlpack";
 import { LevelZeroBuildError, LevelZeroContext, levelZeroDevices } from "@samepage/interop/levelzero";
+import { kDLOneAPI } from "../../ffi/dlpack/constants.ts";
 import { assertOpenFds, openFds } from "../gc.ts";
 import { behave, counts, DEVICE, hasNullDriver, LIBRARY, NULL_DEVICE, SECOND, useDrivers } from "./drivers.ts";
 import { spirvOf } from "./spirv.ts";
@@ -276,3 +278,13 @@ test("the null driver, which returns SUCCESS and does nothing, is not believed",
   using device = other.usm.allocate({ kind: "device", ...BYTES });
   assertThrows(() => both.map(device, context.usm), NoRouteError, "imports no dma-bufs");
 }, noNull);
+
+test("toDLPack() and fromDLPack() share unified shared memory by its address", () => {
+  using levelZero = open();
+  using whole = levelZero.usm.allocate({ kind: "shared", ...BYTES });
+  const loan = toDLPack(whole);
+  assertEquals(loan.device.type, kDLOneAPI);
+  using back = fromDLPack(loan.handOver(), { contexts: [host, levelZero] });
+  assertEquals([back.target, back.shape], [levelZero.usm, [100]]);
+  assertThrows(() => whole.handle, AccessError, "are lent to");
+});

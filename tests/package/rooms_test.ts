@@ -10,6 +10,7 @@ const SHARED = [
   "src/core",
   "src/gl",
   "src/inference",
+  "src/media",
   "src/spirv",
   "src/guard",
   "src/envelope",
@@ -52,12 +53,13 @@ function codeFor(room: string): string[] {
   if (room === "mod.ts") return ["src/core", "src/host", "ffi"];
   if (room === "backend.ts") return ["src/core", "src/host", "ffi"];
   if (room === "src/gl" || room === "src/spirv") return ["src/core"];
-  if (room === "src/inference") return ["src/core", "ffi"];
+  if (room === "src/inference" || room === "src/media") return ["src/core", "ffi"];
   return codeForApi(room);
 }
 
 function codeForApi(room: string): string[] {
-  return ["src/core", "src/gl", "src/inference", "src/spirv", "src/guard", "src/envelope", "ffi", `ffi:${room}`];
+  const shared = ["src/core", "src/gl", "src/inference", "src/media", "src/spirv", "src/guard", "src/envelope"];
+  return [...shared, "ffi", `ffi:${room}`];
 }
 
 /** What ffi/ says: of all, and of each API. */

@@ -1,6 +1,8 @@
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { host, MapperGraph, NativeCallError } from "@samepage/interop";
-import { SyclContext } from "@samepage/interop/sycl";
+import { fromDLPack, toDLPack } from "@samepage/interop/dlpack";
+import { SyclContext, type SyclTensor } from "@samepage/interop/sycl";
+import { kDLOneAPI } from "../../ffi/dlpack/constants.ts";
 import { alive, behave, isStandIn, openSycl } from "./open.ts";
 
 const missing = await openSycl();
@@ -88,3 +90,20 @@ test("wait() throws the failure of work, and all objects end", async () => {
   }
   assertEquals(alive(), before);
 }, !isStandIn());
+
+test("toDLPack() and fromDLPack() share a part of unified shared memory by its address", async () => {
+  using sycl = open();
+  using whole = sycl.usm.allocate({ kind: "host", shape: [64], dtype: "f32" });
+  using part = whole.slice({ shape: [8], dtype: "f32", byteOffset: 64 });
+  const loan = toDLPack(part);
+  assertEquals(loan.device.type, kDLOneAPI);
+  using back = fromDLPack(loan.handOver(), { contexts: [host, sycl] }) as SyclTensor;
+  assertEquals([back.target, back.address], [sycl.usm, whole.rawHandle + 64n]);
+  sycl.queue.fill(back, 3);
+  await back.finished();
+  back[Symbol.dispose]();
+  part[Symbol.dispose]();
+  const read = new Float32Array(64);
+  await sycl.queue.read(whole, read);
+  assertEquals([...read.subarray(16, 24)], Array(8).fill(3));
+});

@@ -35,6 +35,21 @@ function callsOf(said: string[], signal?: AbortSignal, undo: Undo = [() => void 
   });
 }
 
+/** What listens to a signal from now on. */
+function listenersOf(signal: AbortSignal): ReadonlySet<unknown> {
+  const listeners = new Set<unknown>();
+  const { addEventListener, removeEventListener } = signal;
+  signal.addEventListener = (...given: Parameters<typeof addEventListener>) => {
+    listeners.add(given[1]);
+    addEventListener.apply(signal, given);
+  };
+  signal.removeEventListener = (...given: Parameters<typeof removeEventListener>) => {
+    listeners.delete(given[1]);
+    removeEventListener.apply(signal, given);
+  };
+  return listeners;
+}
+
 Deno.test("NativeCalls.run() holds off the end until its call is over", async () => {
   const said: string[] = [];
   const calls = callsOf(said);
@@ -72,7 +87,11 @@ Deno.test("NativeCalls: an aborted signal stops the call in flight and ends it; 
   await calls.resource.disposeAsync();
   assertEquals(said, ["stopped", "reported", "freed"]);
   const [other, later] = [new AbortController(), [] as string[]];
-  await callsOf(later, other.signal).resource.disposeAsync();
+  const listeners = listenersOf(other.signal);
+  const ended = callsOf(later, other.signal);
+  assertEquals(listeners.size, 1);
+  await ended.resource.disposeAsync();
+  assertEquals(listeners.size, 0);
   other.abort();
   assertEquals(later, ["stopped", "freed"]);
 });

@@ -1,4 +1,5 @@
 import type { Driver, LineEvents, Lines, Sync } from "../contract.ts";
+import type { AccessError } from "../errors.ts";
 import type { Fence } from "./fence.ts";
 import { blockingPause, polled } from "./asking.ts";
 import { Line, type LineInit } from "./line.ts";
@@ -33,6 +34,8 @@ const IMPORTS_NOTHING = { imports: [], import: (port: unknown) => port, wait() {
 export interface PolledWork extends Pick<ForeignWork, "api" | "error" | "name" | "fn" | "begin"> {
   /** Is asked until it returns true. */
   isOver(): boolean;
+  /** Asked before this thread blocks: the error where that would never end. */
+  readonly deadlock?: (() => AccessError | undefined) | undefined;
 }
 
 /** Such work as a fence. */
@@ -67,7 +70,10 @@ class Polled implements ForeignWork {
   }
 
   block(): void {
-    if (!this.isOver()) (this.#pause ??= blockingPause(this.name))();
+    if (this.isOver()) return;
+    const deadlock = this.#work.deadlock?.();
+    if (deadlock !== undefined && !this.isOver()) throw deadlock; // it may be over by what has made it impossible
+    (this.#pause ??= blockingPause(this.name))();
   }
 
   wait(): Promise<void> {

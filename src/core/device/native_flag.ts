@@ -1,7 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
 import { type Names, optionsIn, shown } from "../argument.ts";
 import { Checks } from "../checks.ts";
-import { InteropError, messageOf, warn } from "../errors.ts";
+import { type AccessError, InteropError, messageOf, warn } from "../errors.ts";
 import { registerLater, type Registration, unregister } from "../life/finalizers.ts";
 import { ledger } from "../life/ledger.ts";
 import { Resource } from "../life/resource.ts";
@@ -11,7 +11,6 @@ import {
   type CallbackMemory,
   type CallbackName,
   CALLBACKS,
-  firstWord,
   giveBackCallbackMemory,
   takeCallbackMemory,
 } from "../native/callbacks.ts";
@@ -46,9 +45,11 @@ export interface NativeFlagOptions {
   readonly byteLength?: number;
   /** What it stands for, in messages: `"the release of an AVFrame"`. */
   readonly name?: string;
+  /** Asked before this thread blocks on it: the error where no call would ever come then. */
+  readonly deadlock?: (() => AccessError | undefined) | undefined;
 }
 
-const OPTIONS: Names<NativeFlagOptions> = { by: true, count: true, byteLength: true, name: true };
+const OPTIONS: Names<NativeFlagOptions> = { by: true, count: true, byteLength: true, name: true, deadlock: true };
 
 /** What a flag waits for. C may still call it when the flag is gone, so it reaches no flag. */
 class Signal implements PolledWork {
@@ -58,6 +59,7 @@ class Signal implements PolledWork {
   readonly count: number;
   readonly memory: CallbackMemory;
   readonly byteLength: number;
+  readonly deadlock: PolledWork["deadlock"];
   /** Why no call comes. */
   withdrawn: InteropError | undefined;
   #calls = 0;
@@ -65,8 +67,9 @@ class Signal implements PolledWork {
   #fence: Fence | undefined;
   #isFreed = false;
 
-  constructor(name: string, by: CallbackName, count: number, byteLength = STRUCT) {
+  constructor(name: string, by: CallbackName, count: number, byteLength = STRUCT, deadlock?: PolledWork["deadlock"]) {
     [this.name, this.by, this.count, this.byteLength] = [name, by, count, byteLength];
+    this.deadlock = deadlock;
     this.memory = takeCallbackMemory(byteLength);
     try {
       CALLBACKS[by].prepare(this.memory);
@@ -208,14 +211,17 @@ export class NativeFlag extends Printed implements Disposable {
    */
   constructor(options: NativeFlagOptions = {}) {
     super();
-    const { by = "sem_post", count, byteLength, name = "a native flag" } = optionsIn(options, OPTIONS);
+    const { by = "sem_post", count, byteLength, name = "a native flag", deadlock } = optionsIn(options, OPTIONS);
     checks.nameIn(by, CALLBACKS, "by");
     checks.assertText(name, "name");
+    if (deadlock !== undefined && typeof deadlock !== "function") {
+      throw checks.wrongKind("deadlock", "a function", deadlock);
+    }
     const { takesStruct } = CALLBACKS[by];
     assertRange(count, "count", MOST_CALLS, takesStruct && "sigemptyset is called once.");
     assertRange(byteLength, "byteLength", LONGEST, !takesStruct && "sem_post has a semaphore of its own.");
     this.callback = callbackAddress(by);
-    const signal = this.#signal = new Signal(name, by, count ?? 1, byteLength);
+    const signal = this.#signal = new Signal(name, by, count ?? 1, byteLength, deadlock);
     this.resource = new Resource({ name, undo: endOf(signal) });
     this.#registration = registerLater(this, this.resource);
   }
@@ -259,9 +265,10 @@ export class NativeFlag extends Printed implements Disposable {
       const expected = `expected at most ${byteLength} bytes from byte 0 on`;
       throw checks.wrong("bytes", `${expected}, got ${given.length} from byte ${shown(at)} on.`);
     }
-    const first = new BigUint64Array([firstWord(memory)[0]]);
-    new Uint8Array(first.buffer).set(given.subarray(0, Math.max(0, 8 - at)), Math.min(at, 8));
-    if (first[0] === 0n) {
+    if (
+      isZero(memory.bytes, 0, Math.min(at, 8)) && isZero(given, 0, Math.min(given.length, 8 - at)) &&
+      isZero(memory.bytes, at + given.length, 8)
+    ) {
       throw checks.wrong("bytes", "the struct's first eight bytes are zero, as if it was released already.");
     }
     memory.bytes.set(given, at);
@@ -289,6 +296,11 @@ export class NativeFlag extends Printed implements Disposable {
     unregister(this.#registration);
     this.resource.dispose();
   }
+}
+
+function isZero(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let i = start; i < end; i++) if (bytes[i] !== 0) return false;
+  return true;
 }
 
 /** Apart from the constructor: V8 keeps the objects of a constructor that makes closures for long. */

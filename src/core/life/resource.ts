@@ -151,6 +151,8 @@ export class Resource extends Printed {
     for (let i = 0; i < grants.length; i++) {
       grants[i].resource = this;
       if (grants[i].isOwner) this.work.owners = grants;
+      const lender = grants[i].loan?.parent?.resource;
+      if (lender !== undefined) adopt(lender, this);
     }
     if (owners === undefined) return;
     for (let i = 0; i < owners.length; i++) if (owners[i] !== undefined) adopt(owners[i]!, this);

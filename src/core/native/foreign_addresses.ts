@@ -197,9 +197,18 @@ function isReadable(address: Address): boolean {
  * @throws {ArgumentError} if a page is read-only.
  */
 export function probeWritable(address: Address, byteLength: number): void {
+  if (!areEndsWritable(address, byteLength)) assertWritable(address, byteLength);
+}
+
+/** True if the first or the last page of a range is read-only, which is found out in the same way. */
+export function isReadOnly(address: Address, byteLength: number): boolean {
+  return !areEndsWritable(address, byteLength) && readOnlyIn(address, byteLength) !== undefined;
+}
+
+function areEndsWritable(address: Address, byteLength: number): boolean {
   const [first, last] = [address & PAGE_BITS, address + BigInt(byteLength) - 1n & PAGE_BITS];
   const isWritable = (at: bigint) => libc().madvise(at as Address, BigInt(PAGE), MADV_POPULATE_WRITE) === 0;
-  if (!isWritable(first) || (last !== first && !isWritable(last))) assertWritable(address, byteLength);
+  return isWritable(first) && (last === first || isWritable(last));
 }
 
 /** The same by the kernel's list of mappings alone, which touches no page. */

@@ -89,7 +89,8 @@ const NO_WORK: readonly Fence[] = [];
 
 /** Calls the owner at the end of a tensor, unless the bytes have to stay. Where another was attached to them, that does. */
 function release(ending: Resource, grants: readonly Grant[], owner: () => void): void {
-  for (const { allocation, start, end } of grants) {
+  for (const { allocation, start, end, loan } of grants) {
+    if (loan !== undefined) continue; // the lender's end waits for the loan's, which may wait for this call
     if (allocation.escaped || allocation.unseen) return;
     let heir: Resource | undefined;
     allocation.roots.some(start, end, "all", ({ resource, isAttached }) => {
@@ -107,11 +108,12 @@ function release(ending: Resource, grants: readonly Grant[], owner: () => void):
 /**
  * Calls a function at the end of a tensor that was attached with a reference of its own to the memory: others on the same
  * bytes do not hold it back, as they would an {@link AttachOptions.owner}. One of them may wait for just that call. It is
- * not called where an old view may still reach the bytes. For backends.
+ * not called where an old view may still reach bytes that are not a tensor's here. For backends.
  */
 export function givesBack({ resource, grants }: Mapped, release: () => void): void {
   resource.undo.unshift(() => {
-    if (!grants.some(({ allocation }) => allocation.escaped || allocation.unseen)) release();
+    const isReached = ({ allocation, loan }: Grant) => loan === undefined && (allocation.escaped || allocation.unseen);
+    if (!grants.some(isReached)) release();
   });
 }
 

@@ -56,12 +56,14 @@ export interface NativeBuffersInit {
   readonly count: number;
   /** A buffer begins at a multiple of this. */
   readonly align: number;
-  /** The API's checks, and the argument that the memory is. */
   readonly checks: Checks;
-  readonly argument: string;
-  /** What to do with memory that cannot be used so, for messages. */
-  readonly remedy: string;
 }
+
+/** The option that their memory is. */
+const INTO = "into";
+
+/** What to do with memory that cannot be used so. */
+const REMEDY = "Let it write into host, cuda.pinned or dmabuf, and map the frames from there.";
 
 interface Slot<T> {
   readonly tensor: T;
@@ -104,16 +106,16 @@ export class NativeBuffers<T extends Tensor = Tensor> {
    * @throws {ArgumentError} for memory that the CPU does not reach, or that allocates something else.
    */
   add<B>(memory: FrameMemory<T>, byteLength: number, make: (start: Address) => B): B {
-    const { align, checks, argument, writer } = this.#init;
+    const { align, checks, writer } = this.#init;
     const tensor = memory.allocate({ shape: [byteLength + align], dtype: "u8" });
     if (!isMade<Tensor>(tensor, Tensor)) {
-      throw checks.wrongKind(argument, "memory whose allocate() returns a Tensor", tensor);
+      throw checks.wrongKind(INTO, "memory whose allocate() returns a Tensor", tensor);
     }
     const whole = byteLength + align;
     const address = allOrNothing("allocating", () => this.#addressOf(tensor, whole), [() => tensor[Symbol.dispose]()]);
     const start = BigInt(Math.ceil(Number(address) / align) * align) as Address;
     if (this.#slots.keys().some((other) => other < start + BigInt(byteLength) && start < other + BigInt(byteLength))) {
-      throw checks.wrong(argument, `${tensor.name} was allocated before, for another buffer.`);
+      throw checks.wrong(INTO, `${tensor.name} was allocated before, for another buffer.`);
     }
     const at = tensor.layout.byteOffset + Number(start - address);
     this.#slots.set(start, { tensor, lent: tensor.slice(tensor.layout) as T, at });
@@ -178,9 +180,9 @@ export class NativeBuffers<T extends Tensor = Tensor> {
   }
 
   #addressOf(tensor: Tensor, byteLength: number): bigint {
-    const { library, checks, argument, remedy } = this.#init;
+    const { library, checks } = this.#init;
     const { target, access, grant: { allocation }, described: { range }, name } = tensor;
-    const elsewhere = { reason: "the CPU cannot use it at any time, at one address.", remedy };
+    const elsewhere = { reason: "the CPU cannot use it at any time, at one address.", remedy: REMEDY };
     const offer = (target as Partial<MemoryTarget>).ports?.exports.find(({ kind }) => kind === "host-pointer");
     const closed = offer === undefined || allocation.indivisible
       ? elsewhere
@@ -188,12 +190,12 @@ export class NativeBuffers<T extends Tensor = Tensor> {
     const { address } = range;
     if (closed !== undefined || address === undefined) {
       const { reason, remedy } = closed ?? elsewhere;
-      throw checks.wrong(argument, `${library} cannot write into ${name}: ${reason}`, remedy);
+      throw checks.wrong(INTO, `${library} cannot write into ${name}: ${reason}`, remedy);
     }
     if (access !== "read-write" || range.byteLength < byteLength) {
-      throw checks.unfit(argument, `${name} is not the ${byteLength} bytes, to read and write, that it was to be.`);
+      throw checks.unfit(INTO, `${name} is not the ${byteLength} bytes, to read and write, that it was to be.`);
     }
-    eachConflict([{ tensor, access: "read-write", argument }], (line, mark) => line.block(mark));
+    eachConflict([{ tensor, access: "read-write", argument: INTO }], (line, mark) => line.block(mark));
     return address;
   }
 }

@@ -135,6 +135,7 @@ export class NativeKeep<T extends Tensor> {
       const lent = given.borrow("read") as M;
       undo.push(() => lent[Symbol.dispose]());
       for (const { resource } of [lent, ...planesOf<T>(lent)]) resource.remedy = this.#remedy;
+      for (const grant of lent.grants) grant.isForeign = true;
       if (refer === undefined) undo.push(lent.resource.hold());
       else refer(undo);
       const loan = make(lent);

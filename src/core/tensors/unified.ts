@@ -1,7 +1,7 @@
 import type { Address } from "../../../ffi/address.ts";
 import { type Names, object } from "../argument.ts";
 import type { Checks } from "../checks.ts";
-import type { Call, Memory, Offer, Staged } from "../contract.ts";
+import type { Arrays, Call, Memory, Offer, Staged } from "../contract.ts";
 import { Port } from "../device/port.ts";
 import { MemoryClass, type Proofs, UNPROVEN, unseen, verdictOf } from "../device/proofs.ts";
 import type { Line } from "../device/line.ts";
@@ -256,5 +256,17 @@ function staged(usm: UnifiedMemory<PointerTensor>, address: Address, byteLength:
     block,
     there: () => usm.copyCall(block.address, address, byteLength, true),
     back: () => usm.copyCall(address, block.address, byteLength, false),
+  };
+}
+
+/** Arrays by their addresses in such memory. Nothing says which native context they belong to: the driver is asked. */
+export function usmArrays<T extends PointerTensor>(usm: UnifiedMemory<T>): Arrays {
+  return {
+    ordinal: 0,
+    placeOf(tensor) {
+      if (tensor.target !== usm) return undefined;
+      return { handle: (tensor as T).address, byteOffset: 0, memory: "unified" };
+    },
+    attach: ({ handle, byteOffset }, init, options) => usm.attach(handle + BigInt(byteOffset), init, options),
   };
 }

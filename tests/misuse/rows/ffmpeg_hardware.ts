@@ -120,7 +120,7 @@ export default table(import.meta, {
     ffmpeg.attach(made.pointer, { access: "write", copy: "allow" });
   }, {
     ...{ error: AccessError, api: "ffmpeg", fn: "av_frame_is_writable", argument: "access" },
-    ...{ message: /other references/, hint: /av_hwframe_transfer_data/ },
+    ...{ message: /others refer to/, hint: /av_hwframe_transfer_data/ },
   }),
   "a surface of ours that comes back": row(async ({ va, ffmpeg }) => {
     await using surface = va.allocateFrame(NV12);

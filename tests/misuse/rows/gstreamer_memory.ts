@@ -68,7 +68,7 @@ const after = (change: (made: CBuffer) => void, fails: Failure): Row =>
 const { wrong, unfit } = failuresOf("gstreamer");
 const notWritable: Failure = {
   ...{ error: AccessError, api: "gstreamer", fn: "gst_buffer_is_all_memory_writable", argument: "access" },
-  ...{ message: /others may read/, hint: /copy: "allow"/ },
+  ...{ message: /others refer to/, hint: /copy: "allow"/ },
 };
 
 export default table(import.meta, {
@@ -209,7 +209,7 @@ export default table(import.meta, {
   ),
   "an option that is misspelt": row(
     ({ gst, made }) => gst.attach(made.address, any({ cap: CAPS })),
-    ofCore(ArgumentError, /unknown property cap/, { argument: "options", hint: /access, after, owner, caps, copy/ }),
+    ofCore(ArgumentError, /unknown property cap/, { argument: "options", hint: /access, after, owner, copy, caps/ }),
   ),
   "a buffer that is freed under its frame": {
     ...row(({ gst }) => {
