@@ -1,3 +1,4 @@
+import { RETRIES } from "./apt.ts";
 import { run } from "./backports.ts";
 import { announce, capture } from "./capture.ts";
 
@@ -55,8 +56,8 @@ async function unpack(title: string, { folder: parent, names, why, from }: DevPa
   announce(`${title}, through apt, into ${folder} (it is not installed)`, names.map((name) => ({ name, why })));
   const downloads = await Deno.makeTempDir({ prefix: "samepage-headers-" });
   try {
-    await capture("apt-get", ["update", "-qq"]); // apt-get download says what is missing
-    await run(["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", ...names], downloads);
+    await capture("apt-get", ["update", "-qq", ...RETRIES]); // apt-get download says what is missing
+    await run(["apt-get", "-qq", "-o", "APT::Sandbox::User=root", ...RETRIES, "download", ...names], downloads);
     for await (const { name } of Deno.readDir(downloads)) {
       if (name.endsWith(".deb")) await run(["dpkg-deb", "-x", name, "unpacked"], downloads);
     }

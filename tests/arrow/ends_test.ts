@@ -14,7 +14,7 @@ arrowTest(
     using tensor = host.allocate({ shape: [4], dtype: "f32" });
     const warnings = await warningsOf(async () => {
       (() => void toArrow(tensor))();
-      for (let i = 0; i < 20 && ledger.alive["arrow.structs"] !== undefined; i++) await collect();
+      for (let i = 0; i < 300 && ledger.alive["arrow.structs"] !== undefined; i++) await collect();
     });
     assertEquals(warnings.length, 1, warnings.join("\n"));
     assert(/host tensor \[4\] f32 for Arrow was never disposed/.test(warnings[0]), warnings[0]);
@@ -29,7 +29,7 @@ arrowTest(
     const { schema, array } = numbers("f", new Float32Array(3));
     const warnings = await warningsOf(async () => {
       (() => void fromArrow(schema.address, array.address, { contexts }))();
-      for (let i = 0; i < 20 && ledger.alive["arrow.structs"] !== undefined; i++) await collect();
+      for (let i = 0; i < 300 && ledger.alive["arrow.structs"] !== undefined; i++) await collect();
     });
     assertEquals([warnings.length, theirs.released_structs()], [1, before + 2]);
   }),

@@ -304,7 +304,6 @@ Deno.test("frames that a sink keeps let the process exit, unless it awaits their
       const post = new Deno.UnsafeFnPointer(Deno.UnsafePointer.create(callback), type);
       ${end}
       const said = () => console.log(keep.count, frame.resource.state);`,
-      { limit: 10 },
     );
   // As a thread of the library's would let go, which keeps no process alive; after the warning that this takes long.
   const awaited =

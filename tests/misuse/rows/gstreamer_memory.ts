@@ -23,7 +23,7 @@ const PLANE = { dtype: "u8", elements: 1, step: 1, rows: 1 } as const;
 
 /** The memory of a flag that GStreamer has set is freed soon, and not at once. */
 async function settled(): Promise<void> {
-  for (let i = 0; i < 500 && ledger.alive["native.flag"] !== undefined; i++) {
+  for (let i = 0; i < 30_000 && ledger.alive["native.flag"] !== undefined; i++) {
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }
