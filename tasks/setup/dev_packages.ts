@@ -35,7 +35,7 @@ const PYTHON: DevPackages = {
   from: ["include/python3.11", "include/*-linux-gnu/python3.11"],
 };
 
-/** Its package takes all of UCX's other programs along. */
+/** Not installed: only the generator and its tests read them. */
 const UCX: DevPackages = {
   folder: new URL("../../.ucx", import.meta.url).pathname,
   names: ["libucx-dev"],
