@@ -78,6 +78,11 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
     this.opened();
   }
 
+  /** @internal The context whose memory its hardware frames are. */
+  get on(): Context | undefined {
+    return this.#hardware?.on;
+  }
+
   /**
    * Opens libavutil.
    *

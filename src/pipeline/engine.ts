@@ -366,6 +366,7 @@ export class Engine implements Run {
         if (working.size >= concurrency) await Promise.race(working);
       }
     }
+    if (stage instanceof Transform) stage.init.flush?.();
     await Promise.all(working);
     if (stage instanceof Sink && !this.signal.aborted) await stage.init.close?.();
     this.#dispose(input.close());
@@ -588,7 +589,8 @@ export class Engine implements Run {
   }
 
   #nameForgotten(): void {
-    const names = [...this.#travellers.values()].map(({ at }) => at.name);
+    const forgotten = [...this.#travellers.values()].filter(({ frame }) => frame!.resource.isLive);
+    const names = forgotten.map(({ at }) => at.name);
     for (const [name, { length }] of Map.groupBy(names, (name) => name)) {
       warn(`${name} has forgotten ${length} frames: it neither passed them on nor disposed them.`);
     }

@@ -21,3 +21,15 @@ export {
   Transform,
   type TransformInit,
 } from "./stage.ts";
+export {
+  decode,
+  type DecodeStageOptions,
+  encode,
+  images,
+  writeImages,
+  type WriteImagesOptions,
+} from "./stages/ffmpeg.ts";
+export { appSink, appSource } from "./stages/gstreamer.ts";
+export { infer, type InferOptions } from "./stages/infer.ts";
+export { kernel, type KernelOptions } from "./stages/kernel.ts";
+export { operation, type OperationOptions } from "./stages/operation.ts";

@@ -80,6 +80,8 @@ export interface TransformInit<T extends Tensor = Tensor> extends StageInit {
   readonly concurrency?: number;
   /** False for frames to go on as soon as they are done; left out, they keep their order. */
   readonly ordered?: boolean;
+  /** Called once no more frames come: those that it works on then are the last. */
+  flush?(): void;
   /** Called once at the end, whatever ended the pipeline. */
   close?(): void | Promise<void>;
 }
@@ -115,7 +117,7 @@ const STAGE: Names<StageInit> = { name: true, contexts: true };
 export const SOURCE: Names<SourceInit> = { ...STAGE, frames: true };
 const TRANSFORM: Names<TransformInit> = {
   ...{ ...STAGE, takes: true, gives: true, allocate: true, process: true, metadata: true },
-  ...{ concurrency: true, ordered: true, close: true },
+  ...{ concurrency: true, ordered: true, flush: true, close: true },
 };
 const FLOW: Names<FlowInit> = { ...STAGE, flow: true };
 const SINK: Names<SinkInit> = {
