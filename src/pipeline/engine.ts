@@ -71,7 +71,6 @@ class Traveller {
 /** How a stage works on frames of one kind. */
 interface Planned {
   readonly from: Target;
-  readonly access: Access;
   readonly info: FrameInfo;
   readonly reached: Reached;
   /** What it writes into. */
@@ -92,6 +91,7 @@ interface Gives {
 export class Engine implements Run {
   readonly graph: Graph;
   readonly frames: number;
+  readonly copy: "never" | "allow";
   readonly #options: RunOptions;
   readonly #source: Place<Source>;
   /** The others, in order. */
@@ -119,7 +119,7 @@ export class Engine implements Run {
 
   constructor(source: Source, stages: readonly Stage[], options: RunOptions) {
     this.#options = options;
-    this.frames = options.frames;
+    [this.frames, this.copy] = [options.frames, options.copy];
     const places: Place[] = [];
     for (const stage of stages.toReversed()) places.unshift(new Place(stage, places[0]));
     [this.#source, this.#places] = [new Place(source, places[0]), places];
@@ -145,29 +145,39 @@ export class Engine implements Run {
     return new Figures(stages, this.#left, milliseconds, this.#latency / Math.max(1, this.#left));
   }
 
-  /** Reads the first frame, and asks the graph for each hand-over up to the first stage that has frames in its own hands. */
-  plan(): Promise<Plan> {
-    return this.#plan ??= this.#planAll();
+  /**
+   * Reads the first frame, and asks the graph for each hand-over up to the first stage that has frames in its own hands.
+   * With an example of what will come, no frame is read.
+   */
+  plan(example?: Frame): Promise<Plan> {
+    return this.#plan ??= this.#planAll(example);
   }
 
-  async #planAll(): Promise<Plan> {
+  async #planAll(example: Frame | undefined): Promise<Plan> {
     try {
-      const { done, value: first } = await (this.#first ??= this.#open());
+      const { done, value: first } = example === undefined ? await (this.#first ??= this.#open()) : ofExample(example);
       if (done) return new Plan([], []);
       this.#assertFrame(first, this.#source.name);
       const { route, target } = first as Frame;
       const takes = frameInWords(first.info);
       const handOvers: HandOver[] = [{ stage: this.#source.name, takes, memory: target.context.name, route }];
-      let example: Frame = first;
+      let frame: Frame = first;
       for (const [i, place] of this.#places.entries()) {
         const { stage } = place;
         if (stage instanceof Flow) return new Plan(handOvers, this.#places.slice(i).map(({ name }) => name));
-        const { reached, gives } = place.planned = await this.#planned(place as Place<Worker>, example);
-        const { route, target = example.target } = reached;
-        const takes = frameInWords(example.info);
-        const branches = stage instanceof Sink ? await stage.init.plan?.(example, this) : undefined;
-        handOvers.push({ stage: stage.name, takes, memory: target.context.name, route, gives: given(gives), branches });
-        if (gives?.frames instanceof Slots) example = gives.frames.example;
+        const { reached, gives } = place.planned = await this.#planned(place as Place<Worker>, frame);
+        const { route, target = frame.target } = reached;
+        const takes = frameInWords(frame.info);
+        const branches = stage instanceof Sink ? await stage.init.plan?.(frame, this) : undefined;
+        handOvers.push({
+          stage: stage.name,
+          takes,
+          memory: target.context.name,
+          route,
+          gives: given(gives, stage),
+          branches,
+        });
+        if (gives?.frames instanceof Slots) frame = gives.frames.example;
         else if (gives !== undefined) return new Plan(handOvers, this.#places.slice(i + 1).map(({ name }) => name));
       }
       return new Plan(handOvers, []);
@@ -190,15 +200,16 @@ export class Engine implements Run {
 
   async #planned({ stage, next, planned }: Place<Worker>, frame: Frame): Promise<Planned> {
     const { taken, name } = stage;
-    const { target: from, access, info } = frame;
+    const { target: from, info } = frame;
     assertTaken(name, taken, info);
-    const reached = reach(name, taken.memory, frame, taken.access, this, this.#options.copy);
-    if (!(stage instanceof Transform) || stage.init.gives === undefined) return { from, access, info, reached };
-    const given = frameInfo(stage.init.gives(info));
+    const reached = reach(name, taken.memory, frame, taken.access, this);
+    if (!(stage instanceof Transform) || stage.init.gives === undefined) return { from, info, reached };
+    const { media: _, ...kind } = stage.init.gives(info); // its frames have the times of those that it reads
+    const given = frameInfo(kind as FrameInfo);
     const gives = planned?.gives !== undefined && isAlike(planned.gives.info, given)
       ? planned.gives
       : await this.#givesOf(stage, given, reached.target, next);
-    return { from, access, info, reached, gives };
+    return { from, info, reached, gives };
   }
 
   /** What a transform writes into: frames of the stage behind it, or its own. */
@@ -211,7 +222,7 @@ export class Engine implements Run {
     const { name, init } = stage;
     const memory = target === undefined ? [] : [target];
     const reached = (example: Frame) => ({
-      reached: reach(name, memory, example, "write", this, this.#options.copy),
+      reached: reach(name, memory, example, "write", this),
       memory: example.target.context.name,
     });
     if (next?.stage instanceof Sink && next.stage.init.allocate !== undefined) {
@@ -230,14 +241,19 @@ export class Engine implements Run {
   /** Lets all stages work until the end. @throws {StageError} what ended one; the signal's reason. */
   async run(): Promise<Figures> {
     await this.#work(undefined);
+    await this.end();
+    throwAll(this.#failures, RUNNING);
     return this.figures;
   }
 
   /** The frames that come out of the last stage. Each is the caller's. */
   async *iterate(): AsyncGenerator<Frame, void> {
     const out = new Queue<Traveller>();
-    const working = this.#work(out);
-    working.catch(() => out.end());
+    let isOver = false;
+    const working = this.#work(out).finally(() => {
+      isOver = true;
+      out.end();
+    });
     try {
       for await (const traveller of out) {
         await this.#unmapped(traveller, undefined, "read");
@@ -245,34 +261,32 @@ export class Engine implements Run {
       }
     } finally {
       this.#dispose(out.close());
-      await this.#finished(working);
+      if (!isOver) this.#stopQuietly();
+      await working;
+      await this.end();
     }
+    throwAll(this.#failures, RUNNING);
   }
 
-  /** Where the loop broke off, the stages stop; what ended them then is no failure. */
-  async #finished(working: Promise<void>): Promise<void> {
-    this.#stopQuietly();
-    await working;
-  }
-
+  /** All stages at once. What fails is noted, and ends the others. */
   async #work(out: Queue<Traveller> | undefined): Promise<void> {
-    const outputs = [...this.#queues.slice(1), out];
-    const loops: Promise<void>[] = [];
     try {
       await this.plan();
-      loops.push(this.#guard(this.#source, this.#read(this.#queues[0] ?? out!)));
-      for (const [i, place] of this.#places.entries()) {
-        const loop = place.stage instanceof Flow
-          ? this.#flow(place as Place<Flow>, this.#queues[i], outputs[i]!)
-          : this.#each(place as Place<Worker>, this.#queues[i], outputs[i]);
-        loops.push(this.#guard(place, loop));
-      }
-      await Promise.all(loops);
-    } catch (error) {
-      this.#fail(this.#source.name, error);
+    } catch {
+      return; // it is noted
     }
-    await this.end();
-    throwAll(this.#failures, "running the pipeline");
+    const outputs = [...this.#queues.slice(1), out];
+    await Promise.all([
+      this.#guard(this.#source, this.#read(this.#queues[0] ?? out!)),
+      ...this.#places.map((place, i) =>
+        this.#guard(
+          place,
+          place.stage instanceof Flow
+            ? this.#flow(place as Place<Flow>, this.#queues[i], outputs[i]!)
+            : this.#each(place as Place<Worker>, this.#queues[i], outputs[i]),
+        )
+      ),
+    ]);
   }
 
   async #guard(place: Place, loop: Promise<void>): Promise<void> {
@@ -297,7 +311,7 @@ export class Engine implements Run {
 
   async #read(output: Queue<Traveller>): Promise<void> {
     const { figures } = this.#source;
-    for (let { done, value } = await this.#first!; !done && !output.isClosed;) {
+    for (let { done, value } = await (this.#first ??= this.#open()); !done && !output.isClosed;) {
       figures.frames++;
       output.push(this.#admit(value, this.#source));
       while (this.#inFlight >= this.frames && !output.isClosed) {
@@ -324,6 +338,7 @@ export class Engine implements Run {
       const next = traveller ?? this.#admit(frame, place);
       if (output.isClosed) this.#dispose([next]);
       else this.#pass(next, output);
+      await output.taken(); // what a flow has in its own hands is its own to drop
       if (output.isClosed) break;
     }
     this.#dispose(input.close());
@@ -345,6 +360,7 @@ export class Engine implements Run {
     const isOrdered = !(stage instanceof Transform) || (stage.init.ordered ?? true);
     const working = new Set<Promise<void>>();
     let before: Promise<void> = Promise.resolve();
+    let count = 0;
     const one = async (traveller: Traveller, earlier: Promise<void>): Promise<void> => {
       const next = await this.#processed(place, traveller);
       if (isOrdered) await earlier;
@@ -358,15 +374,18 @@ export class Engine implements Run {
         break;
       }
       traveller.at = place;
+      count++;
       if (concurrency === 1) await one(traveller, before);
       else {
         before = one(traveller, before);
-        const done: Promise<void> = before.finally(() => working.delete(done));
+        const done: Promise<void> = before.catch((error) => this.#fail(place.name, error)).finally(() =>
+          working.delete(done)
+        );
         working.add(done);
         if (working.size >= concurrency) await Promise.race(working);
       }
     }
-    if (stage instanceof Transform) stage.init.flush?.();
+    if (stage instanceof Transform && !this.signal.aborted) stage.init.flush?.(count);
     await Promise.all(working);
     if (stage instanceof Sink && !this.signal.aborted) await stage.init.close?.();
     this.#dispose(input.close());
@@ -407,6 +426,7 @@ export class Engine implements Run {
     }
     if (isKept && written !== traveller) stage.init.metadata?.(input, output);
     figures[isKept ? "frames" : "dropped"]++;
+    if (stage.init.copies === true) figures.bytesMoved += written.frame!.byteLength;
     this.#measure(figures, begin);
     if (written !== traveller) this.#dispose([traveller]);
     if (isKept) return written;
@@ -434,7 +454,7 @@ export class Engine implements Run {
     const { frame, map } = traveller;
     if (map !== undefined) return map;
     if (target === undefined || frame!.target === target) return frame!;
-    traveller.map = this.graph.map(frame!, target, { access, copy: this.#options.copy });
+    traveller.map = this.graph.map(frame!, target, { access, copy: this.copy });
     const { bytesMoved, hostWait } = sumOf(traveller.map.route.steps);
     figures.bytesMoved += bytesMoved;
     if (hostWait) figures.hostWaits++;
@@ -448,7 +468,7 @@ export class Engine implements Run {
     traveller.map = undefined;
     const ended = map[Symbol.asyncDispose]();
     if (target === undefined || target === frame!.target) return await ended;
-    const { open, steps, waitReason } = this.graph.explain(frame!, target, { access, copy: this.#options.copy });
+    const { open, steps, waitReason } = this.graph.explain(frame!, target, { access, copy: this.copy });
     if (!open || waitReason !== undefined || sumOf(steps).hostWait) await ended;
     else this.#keep(ended);
   }
@@ -496,7 +516,11 @@ export class Engine implements Run {
   }
 
   #dispose(travellers: readonly Traveller[]): void {
-    for (const { frame } of travellers) if (frame !== undefined) this.#discard(frame);
+    for (const { frame } of travellers) {
+      if (frame === undefined) continue;
+      this.#travellers.delete(frame);
+      this.#discard(frame);
+    }
   }
 
   #discard(frame: Frame): void {
@@ -597,6 +621,7 @@ export class Engine implements Run {
   }
 }
 
+const RUNNING = "running the pipeline";
 const DISPOSED = { hint: "The pipeline disposes what a stage gets and gives." };
 
 function isAlike(one: FrameInfo, other: FrameInfo): boolean {
@@ -605,13 +630,19 @@ function isAlike(one: FrameInfo, other: FrameInfo): boolean {
     a.rows === b.rows;
 }
 
-function isFor(planned: Planned | undefined, { target, access, info }: Frame): boolean {
-  return planned !== undefined && planned.from === target && planned.access === access && isAlike(planned.info, info);
+/** What a frame may be used for is left to its map: a decoder's frames differ in that. */
+function isFor(planned: Planned | undefined, { target, info }: Frame): boolean {
+  return planned !== undefined && planned.from === target && isAlike(planned.info, info);
 }
 
-function given(gives: Gives | undefined): HandOver["gives"] {
+function ofExample(value: Frame): IteratorResult<Frame> {
+  return { done: false, value };
+}
+
+function given(gives: Gives | undefined, stage: Stage): HandOver["gives"] {
   if (gives === undefined) return undefined;
+  const copies = stage instanceof Transform && stage.init.copies === true;
   const { info, frames, memory, reached: { route } } = gives;
   const own = frames instanceof Slots ? { count: frames.count, byteLength: frames.byteLength } : {};
-  return { frame: frameInWords(info), memory, route, ...own };
+  return { frame: frameInWords(info), memory, route, copies, ...own };
 }

@@ -107,9 +107,14 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
    * @throws {StageError} where a stage does not take what the one before it gives, or no route leads to its memory.
    */
   async explain(): Promise<Plan> {
+    return await this.planFor(undefined);
+  }
+
+  /** @internal The same for a frame like those that will come. */
+  async planFor(example: Frame | undefined): Promise<Plan> {
     const engine = this.#engine ??= this.#made();
     try {
-      return await engine.plan();
+      return await engine.plan(example);
     } catch (error) {
       await this[Symbol.asyncDispose]();
       throw error;

@@ -42,6 +42,8 @@ export interface Given {
   readonly memory: string;
   /** How the stage reaches it. */
   readonly route: Route;
+  /** True if the stage does nothing but copy. */
+  readonly copies: boolean;
 }
 
 /** How the frames of a pipeline get from stage to stage. It prints as one line for each hand-over. */
@@ -60,7 +62,12 @@ export class Plan extends Printed {
 
   /** Bytes that are copied or moved for each frame, by all hand-overs together. */
   get bytesMoved(): number {
-    return this.#sum(({ route, gives }) => route.bytesMoved + (gives?.route.bytesMoved ?? 0), (one) => one.bytesMoved);
+    const ofGiven = ({ route, copies, byteLength = 0, count = 1 }: Given) =>
+      route.bytesMoved + (copies ? byteLength / count : 0);
+    return this.#sum(
+      ({ route, gives }) => route.bytesMoved + (gives === undefined ? 0 : ofGiven(gives)),
+      (one) => one.bytesMoved,
+    );
   }
 
   /** How often the host waits for each frame. */
@@ -153,8 +160,7 @@ export function reach(
   memory: readonly Target[],
   frame: Frame,
   access: Access,
-  { graph }: Pick<Run, "graph">,
-  copy: "never" | "allow",
+  { graph, copy }: Pick<Run, "graph" | "copy">,
 ): Reached {
   if (memory.length === 0) return { target: undefined, route: ORIGIN };
   const routes = memory.map((target) => ({ target, route: graph.explain(frame, target, { access, copy }) }));

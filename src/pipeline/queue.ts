@@ -6,15 +6,17 @@ export class Queue<T> implements AsyncIterable<T, void> {
   #isEnded = false;
   #wake: (() => void) | undefined;
 
-  /** How many wait. */
-  get length(): number {
-    return this.#items.length;
-  }
+  #emptied: (() => void) | undefined;
 
   /** Adds one. */
   push(item: T): void {
     this.#items.push(item);
     this.#wake?.();
+  }
+
+  /** Resolves once all was taken out, or nothing is any more. */
+  async taken(): Promise<void> {
+    while (this.#items.length > 0) await new Promise<void>((resolve) => this.#emptied = resolve);
   }
 
   /** Nothing more comes. */
@@ -28,6 +30,7 @@ export class Queue<T> implements AsyncIterable<T, void> {
     const left = this.#items;
     this.#items = [];
     this.isClosed = true;
+    this.#emptied?.();
     this.end();
     return left;
   }
@@ -36,8 +39,10 @@ export class Queue<T> implements AsyncIterable<T, void> {
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void> {
     while (true) {
       const item = this.#items.shift();
-      if (item !== undefined) yield item;
-      else if (this.#isEnded) return;
+      if (item !== undefined) {
+        this.#emptied?.();
+        yield item;
+      } else if (this.#isEnded) return;
       else await new Promise<void>((resolve) => this.#wake = resolve);
     }
   }

@@ -14,6 +14,7 @@ export class Slots implements AsyncDisposable {
   /** However many wait for a frame, one that comes free wakes one of them. */
   readonly #turns = new Turns();
   #wake: (() => void) | undefined;
+  #isOver = false;
 
   /** Takes the frames over. */
   constructor(frames: readonly Frame[], stage: string) {
@@ -48,12 +49,14 @@ export class Slots implements AsyncDisposable {
   }
 
   #giveBack(frame: ReusedFrame<Frame>): void {
+    if (this.#isOver) return queueMicrotask(() => frame.whole[Symbol.dispose]()); // its turn ends first
     this.#free.push(frame);
     this.#wake?.();
   }
 
-  /** Disposes them, once their turns are over. */
+  /** Disposes them; one that a program has taken out of the pipeline, once that is disposed. */
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { whole } of this.#frames) await whole[Symbol.asyncDispose]();
+    this.#isOver = true;
+    for (const { whole } of this.#free) await whole[Symbol.asyncDispose]();
   }
 }

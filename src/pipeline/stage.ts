@@ -19,6 +19,8 @@ export interface Run {
   readonly graph: Graph;
   /** The most frames that each stage has at a time. */
   readonly frames: number;
+  /** May bytes be copied between two stages? */
+  readonly copy: "never" | "allow";
 }
 
 /** A width or a height in pixels: one, or the least and the most. */
@@ -76,12 +78,14 @@ export interface TransformInit<T extends Tensor = Tensor> extends StageInit {
   process(input: Frame<T>, output: Frame<T>, run: Run): void | boolean | Promise<void | boolean>;
   /** The metadata of what it makes; left out, a copy of the input's. */
   metadata?(input: Frame<T>, output: Frame<T>): void;
+  /** True for one that copies frames, and no more: their bytes are counted. */
+  readonly copies?: boolean;
   /** How many frames it works on at a time; 1 if left out. */
   readonly concurrency?: number;
   /** False for frames to go on as soon as they are done; left out, they keep their order. */
   readonly ordered?: boolean;
-  /** Called once no more frames come: those that it works on then are the last. */
-  flush?(): void;
+  /** Called once no more frames come, with how many came in all: the last of them may still be on their way to `process`. */
+  flush?(count: number): void;
   /** Called once at the end, whatever ended the pipeline. */
   close?(): void | Promise<void>;
 }
@@ -117,7 +121,7 @@ const STAGE: Names<StageInit> = { name: true, contexts: true };
 export const SOURCE: Names<SourceInit> = { ...STAGE, frames: true };
 const TRANSFORM: Names<TransformInit> = {
   ...{ ...STAGE, takes: true, gives: true, allocate: true, process: true, metadata: true },
-  ...{ concurrency: true, ordered: true, flush: true, close: true },
+  ...{ copies: true, concurrency: true, ordered: true, flush: true, close: true },
 };
 const FLOW: Names<FlowInit> = { ...STAGE, flow: true };
 const SINK: Names<SinkInit> = {

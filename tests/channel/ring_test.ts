@@ -57,6 +57,12 @@ test("frames come in order, each the writer's own memory", async (path) => {
   close();
 });
 
+test("frames that differ in their times are of one kind", async (path) => {
+  const frames = [1n, 2n].map((pts) => host.allocateFrame({ ...INFO, media: { pts } }, { sharable: true }));
+  await using ring = FrameRing.create(path, { frames });
+  assertEquals(ring.readers, 0);
+});
+
 test("without readers, frames are free at once", async (path) => {
   await using ring = create(path, 2);
   for (let i = 0; i < 10; i++) await publish(ring, i);

@@ -18,7 +18,7 @@ test("pipeline: appSource() and appSink() hand frames from one pipeline of GStre
   await inFolder(async (folder) => {
     using gst = GStreamerContext.openSync();
     await using from = gst.launch(SOURCE);
-    await using to = gst.launch(`appsrc name=in ! ${CAPS} ! filesink location=${folder}/raw`);
+    await using to = gst.launch(`appsrc name=in ! ${CAPS} ! filesink buffer-mode=unbuffered location=${folder}/raw`);
     const { frames, bytesMoved } = await pipeline(appSource(from, "out"), invert, appSink(to, "in")).run();
     assertEquals([frames, bytesMoved], [10, 0]);
     assertEquals(Deno.statSync(`${folder}/raw`).size, 10 * 64 * 48 * 3 / 2); // whole, once the run has ended

@@ -88,6 +88,13 @@ export function infer<T extends Tensor = HostTensor>(session: Session, options: 
     return inputs;
   };
   let filling: Batch<T> | undefined;
+  /** Frames so far, and in all once that is known. */
+  let [count, total] = [0, Infinity];
+  const startLast = () => {
+    if (count < total) return;
+    filling?.start();
+    filling = undefined;
+  };
   return new Transform<T>({
     ...{ name, takes: { ...takes, memory, access: "read" }, contexts: [session.context] },
     concurrency: batch * concurrency,
@@ -99,9 +106,11 @@ export function infer<T extends Tensor = HostTensor>(session: Session, options: 
       run.signal.throwIfAborted();
       const all = filling ??= new Batch(session, inputsFor(frame.info), memory, run, batch);
       const place = all.count;
+      count++;
       if (place === batch - 1) filling = undefined;
       all.add(prepare(frame, all.partOf(all.written, place)));
       if (place === batch - 1) all.start();
+      else startLast();
       await all.over;
       try {
         await results(all.partOf(all.read, place), frame);
@@ -109,12 +118,12 @@ export function infer<T extends Tensor = HostTensor>(session: Session, options: 
         all.leave();
       }
     },
-    flush() {
-      filling?.start();
-      filling = undefined;
+    flush(all) {
+      total = all;
+      startLast();
     },
     async close() {
-      filling = undefined;
+      [filling, count, total] = [undefined, 0, Infinity];
       for (const inputs of made.splice(0)) await inputs[Symbol.asyncDispose]();
     },
   });
