@@ -6,7 +6,7 @@ import { appSink, appSource, operation, pipeline, StageError } from "@samepage/i
 import { test } from "../gstreamer/open.ts";
 import { inFolder } from "./folder.ts";
 
-const CAPS = "video/x-raw,format=I420,width=64,height=48,framerate=25/1";
+const CAPS = "video/x-raw,format=I420,width=128,height=48,framerate=25/1";
 const SOURCE = `videotestsrc num-buffers=10 ! ${CAPS} ! appsink name=out sync=false`;
 
 const invert = operation<HostTensor>(host, function invert(from, to) {
@@ -21,7 +21,7 @@ test("pipeline: appSource() and appSink() hand frames from one pipeline of GStre
     await using to = gst.launch(`appsrc name=in ! ${CAPS} ! filesink buffer-mode=unbuffered location=${folder}/raw`);
     const { frames, bytesMoved } = await pipeline(appSource(from, "out"), invert, appSink(to, "in")).run();
     assertEquals([frames, bytesMoved], [10, 0]);
-    assertEquals(Deno.statSync(`${folder}/raw`).size, 10 * 64 * 48 * 3 / 2); // whole, once the run has ended
+    assertEquals(Deno.statSync(`${folder}/raw`).size, 10 * 128 * 48 * 3 / 2); // whole, once the run has ended
   });
 });
 
