@@ -126,13 +126,18 @@ test("kernel() of Vulkan's runs in whole groups", missingVulkan(), async () => {
   assertEquals(await seen([stage], "GRAY8"), numbers((i) => Array(2).fill(2 * (1 + i))));
 });
 
-for (const kind of ["mat", "umat"] as const) {
-  test(`operation() of OpenCV's works in cv.${kind}`, !hasOpenCV ? "OpenCV" : lacking, async () => {
+const CV: Readonly<Record<string, (cv: OpenCVContext) => Target<OpenCVTensor>>> = {
+  mat: (cv) => cv.mat,
+  umat: (cv) => cv.umat,
+};
+
+for (const [kind, target] of Object.entries(CV)) {
+  test(`operation() of OpenCV's works in cv.${kind}, plane by plane`, hasOpenCV ? lacking : "OpenCV", async () => {
     using cl = OpenCLContext.open();
     using cv = OpenCVContext.open();
-    const target: Target<OpenCVTensor> = cv[kind];
-    const stage = operation(target, (from, to) => cv.GaussianBlur(from, to, [5, 5], { sigma: 1 }), { name: "blur", gives: same });
-    const blur = new Transform({ ...stage.init, contexts: [cl] }); // a UMat lies in OpenCL's memory
-    assertEquals(await seen([blur], "GRAY8"), numbers((i) => Array(2).fill(1 + i)));
+    const options = { name: "blur", gives: same, contexts: [cl] };
+    const blur = operation(target(cv), (from, to) => cv.GaussianBlur(from, to, [5, 5]), options);
+    const inPlace = operation(target(cv), (plane) => cv.GaussianBlur(plane, plane, [3, 3]), { name: "again" });
+    assertEquals(await seen([blur, inPlace]), numbers((i) => Array(6).fill(1 + i)));
   });
 }
