@@ -1,9 +1,9 @@
 import { isMade } from "../core/argument.ts";
 import { throwAll, warn } from "../core/errors.ts";
-import type { Target } from "../core/graph/context.ts";
+import { nameOf, type Target } from "../core/graph/context.ts";
 import { Graph } from "../core/graph/graph.ts";
 import { edgesOf } from "../core/graph/port_mapper.ts";
-import { sumOf } from "../core/graph/route.ts";
+import { ORIGIN, sumOf } from "../core/graph/route.ts";
 import { type FrameInfo, frameInfo, withMoment } from "../core/layout/frame_info.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { type Access, covers } from "../core/memory/access.ts";
@@ -160,10 +160,15 @@ export class Engine implements Run {
       this.#assertFrame(first, this.#source.name);
       const { route, target } = first as Frame;
       const takes = frameInWords(first.info);
-      const handOvers: HandOver[] = [{ stage: this.#source.name, takes, memory: target.context.name, route }];
+      const handOvers: HandOver[] = [{ stage: this.#source.name, takes, memory: nameOf(target), route }];
       let frame: Frame = first;
       for (const [i, place] of this.#places.entries()) {
         const { stage } = place;
+        if (stage instanceof Flow && stage.init.keeps === true) {
+          const takes = frameInWords(frame.info);
+          handOvers.push({ stage: stage.name, takes, memory: nameOf(frame.target), route: ORIGIN });
+          continue;
+        }
         if (stage instanceof Flow) return new Plan(handOvers, this.#places.slice(i).map(({ name }) => name));
         const { reached, gives } = place.planned = await this.#planned(place as Place<Worker>, frame);
         const { route, target = frame.target } = reached;
@@ -172,7 +177,7 @@ export class Engine implements Run {
         handOvers.push({
           stage: stage.name,
           takes,
-          memory: target.context.name,
+          memory: nameOf(target),
           route,
           gives: given(gives, stage),
           branches,
@@ -223,7 +228,7 @@ export class Engine implements Run {
     const memory = target === undefined ? [] : [target];
     const reached = (example: Frame) => ({
       reached: reach(name, memory, example, "write", this),
-      memory: example.target.context.name,
+      memory: nameOf(example.target),
     });
     if (next?.stage instanceof Sink && next.stage.init.allocate !== undefined) {
       const frames = next.own ??= await next.stage.init.allocate(info, this);

@@ -39,3 +39,5 @@ export { jsonLines } from "./stages/lines.ts";
 export { copy, crop, type Part } from "./stages/pixels.ts";
 export { fromRing, type FromRingOptions, type Rings, toRing, type ToRingOptions } from "./stages/ring.ts";
 export { tee } from "./stages/tee.ts";
+export { svgOf } from "./picture.ts";
+export { viewer, type ViewerOptions } from "./stages/viewer.ts";

@@ -4,7 +4,7 @@ import type { Frame } from "../core/tensors/frame.ts";
 import { Engine, type RunOptions } from "./engine.ts";
 import type { Figures } from "./figures.ts";
 import type { Plan } from "./plan.ts";
-import { checks, Flow, Sink, SOURCE, type SourceInit, Stage, Transform } from "./stage.ts";
+import { checks, Flow, Sink, SOURCE, type SourceInit, Stage, Transform, writerOf } from "./stage.ts";
 
 /** Options of a {@link Pipeline}. */
 export interface PipelineOptions {
@@ -257,7 +257,7 @@ function stageOf(piece: Piece): Stage {
 }
 
 function sinkOf(stream: WritableStream<Frame>): Sink {
-  const writer = stream.getWriter();
+  const writer = writerOf(stream, "stages");
   return new Sink({
     name: `stream ${++streams}`,
     write: (frame) => writer.write(frame),

@@ -52,12 +52,18 @@ export class Plan extends Printed {
   readonly handOvers: readonly HandOver[];
   /** The names of the stages about which nothing is known yet. */
   readonly unknown: readonly string[];
+  readonly #isMade = true;
 
   /** Made by a pipeline. */
   constructor(handOvers: readonly HandOver[], unknown: readonly string[]) {
     super();
     this.handOvers = handOvers;
     this.unknown = unknown;
+  }
+
+  /** True for what this class has made, and not for a proxy of it. */
+  static owns(value: object): boolean {
+    return #isMade in value;
   }
 
   /** Bytes that are copied or moved for each frame, by all hand-overs together. */

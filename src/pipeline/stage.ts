@@ -7,6 +7,7 @@ import { type Access, accessOf } from "../core/memory/access.ts";
 import { Printed } from "../core/printed.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
+import type { Figures } from "./figures.ts";
 import type { Plan } from "./plan.ts";
 
 export const checks: Checks = new Checks("pipeline");
@@ -21,6 +22,8 @@ export interface Run {
   readonly frames: number;
   /** May bytes be copied between two stages? */
   readonly copy: "never" | "allow";
+  /** What its stages have done so far. */
+  readonly figures: Figures;
 }
 
 /** A width or a height in pixels: one, or the least and the most. */
@@ -97,6 +100,8 @@ export interface FlowInit extends StageInit {
    * disposes it.
    */
   flow(frames: AsyncIterable<Frame>, run: Run): AsyncIterable<Frame>;
+  /** True if what comes out has gone in, and was not changed: then {@link Plan} looks past it. */
+  readonly keeps?: boolean;
 }
 
 /** What a {@link Sink} is made of. */
@@ -123,7 +128,7 @@ const TRANSFORM: Names<TransformInit> = {
   ...{ ...STAGE, takes: true, gives: true, allocate: true, process: true, metadata: true },
   ...{ copies: true, concurrency: true, ordered: true, flush: true, close: true },
 };
-const FLOW: Names<FlowInit> = { ...STAGE, flow: true };
+const FLOW: Names<FlowInit> = { ...STAGE, flow: true, keeps: true };
 const SINK: Names<SinkInit> = {
   ...{ ...STAGE, takes: true, allocate: true, plan: true, write: true, concurrency: true, close: true, abort: true },
 };
@@ -231,4 +236,11 @@ function takenOf(given: Takes | undefined, usual: Access): Taken {
 
 function contextsOf({ contexts = [] }: StageInit, { memory }: Taken): readonly Context[] {
   return [...contexts, ...memory.map(({ context }) => context)];
+}
+
+/** Takes a stream's writer. @throws {ArgumentError} for what is no stream, and one that others write to. */
+export function writerOf<T>(stream: WritableStream<T>, argument: string): WritableStreamDefaultWriter<T> {
+  if (!(stream instanceof WritableStream)) throw checks.wrongKind(argument, "a WritableStream", stream);
+  if (!stream.locked) return stream.getWriter();
+  throw checks.wrong(argument, "the stream is locked.", "Release what writes to it: writer.releaseLock().");
 }

@@ -41,8 +41,8 @@ test("tee() plans its branches with the rest", async () => {
   const whole = pipeline(numbered(3), tee([doubling(), noted().sink], [noted().sink]));
   const plan = await whole.explain();
   const [first, second] = plan.handOvers[1].branches!;
-  assertEquals(first.handOvers.map(({ stage }) => stage), ["source", "double", "noted"]);
-  assertEquals([second.handOvers.length, plan.byteLength], [2, 4 * (3 * 64 + 8)]);
+  assertEquals(first.handOvers.map(({ stage }) => stage), ["double", "noted"]);
+  assertEquals([second.handOvers.length, plan.byteLength], [1, 4 * (3 * 64 + 8)]);
   await whole.run();
 });
 

@@ -7,6 +7,7 @@ import { secondsOf } from "../time.ts";
 export function latest(): Flow {
   return new Flow({
     name: "latest",
+    keeps: true,
     async *flow(frames) {
       let [newest, isOver]: [Frame | undefined, boolean] = [undefined, false];
       let wake = () => {};
@@ -42,6 +43,7 @@ export function rate(perSecond: number): Flow {
   assertAbove(perSecond, "perSecond");
   return new Flow({
     name: `rate ${perSecond}`,
+    keeps: true,
     async *flow(frames) {
       let next = -Infinity;
       for await (const frame of frames) {
@@ -63,6 +65,7 @@ export function pace(speed = 1): Flow {
   assertAbove(speed, "speed");
   return new Flow({
     name: "pace",
+    keeps: true,
     async *flow(frames, { signal }) {
       let begin: number | undefined;
       for await (const frame of frames) {
@@ -99,6 +102,7 @@ export function join(other: Origin, { within = 0.02, combine }: JoinOptions): Fl
   const others = pipeline(other);
   return new Flow({
     name: "join",
+    keeps: true,
     contexts: others.stages.flatMap(({ contexts }) => contexts),
     async *flow(frames, run) {
       const waiting = others[Symbol.asyncIterator]();

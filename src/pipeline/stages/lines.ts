@@ -1,15 +1,16 @@
 import type { Frame } from "../../core/tensors/frame.ts";
 import { secondsOf } from "../time.ts";
-import { Sink } from "../stage.ts";
+import { Sink, writerOf } from "../stage.ts";
 
 /**
  * A sink that writes what is known of each frame as a line of JSON: its number and its time, its size, the regions with
  * what models take them for, and the other metadata. No pixel is touched. Put it into a branch of {@link tee}.
  *
  * @param out where the lines go: `Deno.stdout.writable`, or `(await Deno.create("out.jsonl")).writable`, which is closed
+ * @throws {ArgumentError} for what is no stream, and one that is locked.
  */
 export function jsonLines(out: WritableStream<Uint8Array>): Sink {
-  const writer = out.getWriter();
+  const writer = writerOf(out, "out");
   const encoder = new TextEncoder();
   let count = 0;
   return new Sink({

@@ -24,7 +24,7 @@ export interface ToRingOptions {
   readonly frames?: number;
   /** What happens while the readers have all of them: the pipeline waits, or readers miss some. */
   readonly whenFull?: WhenFull;
-  /** True to begin once there is a reader. */
+  /** True to wait while there is no reader: before the first one comes, and where one has died until the next one does. */
   readonly join?: boolean;
 }
 
@@ -40,14 +40,14 @@ export function toRing(rings: Rings, path: string, options: ToRingOptions = {}):
   let ring: RingWriter<Frame> | undefined;
   return new Sink({
     name: "to ring",
-    allocate: async (info, { signal }) => {
+    allocate: (info) => {
       const frames = several(count, () => host.allocateFrame(info, { rowAlign: 64, sharable: true }));
       const made = ring = rings.create(path, { frames, ...whenFull !== undefined && { whenFull } });
-      if (join) await made.joined({ signal });
       return { next: (signal) => made.next({ signal }) };
     },
-    write: (frame) => {
-      if (ring !== undefined) return ring.publish(frame);
+    write: async (frame, { signal }) => {
+      if (join) await ring?.joined({ signal });
+      if (ring !== undefined) return await ring.publish(frame);
       throw new StageError("to ring", `${frame.name} does not lie in the ring's memory.`, {
         hint: "Put a transform before it that writes new frames: copy(), or one with gives().",
       });

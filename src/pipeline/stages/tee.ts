@@ -1,5 +1,6 @@
 import { throwAll } from "../../core/errors.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
+import { Plan } from "../plan.ts";
 import { type Piece, type Pipeline, pipeline } from "../pipeline.ts";
 import { Queue } from "../queue.ts";
 import { type Run, Sink } from "../stage.ts";
@@ -61,9 +62,10 @@ class Branch {
     this.#pipeline = pipeline(this.#frames, ...pieces, { frames, copy, signal });
   }
 
-  async plan(frame: Frame) {
+  async plan(frame: Frame): Promise<Plan> {
     using example = frame.borrow("read");
-    return await this.#pipeline.planFor(example);
+    const { handOvers: [_source, ...handOvers], unknown } = await this.#pipeline.planFor(example);
+    return new Plan(handOvers, unknown);
   }
 
   /** Hands a frame on. Resolves once this branch is done with it. @throws what has ended the branch. */
