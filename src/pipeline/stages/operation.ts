@@ -19,8 +19,7 @@ export interface OperationOptions {
 export const OPTIONS: Names<OperationOptions> = { name: true, takes: true, gives: true, contexts: true };
 
 /**
- * A function of a library, over each plane of a frame: of OpenCV, or of any other that works in memory of a context. OpenCV
- * has no frames, so that each plane is mapped by itself, and never copied.
+ * A function of a library, over each plane of a frame: of OpenCV, or of any other that works in memory of a context.
  *
  * @param memory where it works: `cv.mat`, `cv.umat`, `host`
  * @param work is called with the plane that it reads, the one that it writes (the same one, in place), and its number. It
@@ -48,33 +47,14 @@ export function operation<T extends Tensor>(
   options: OperationOptions = {},
 ): Transform<T> {
   if (typeof work !== "function") throw checks.wrongKind("work", "a function", work);
-  if (typeof memory?.context?.api !== "string") {
-    throw checks.wrongKind("memory", "a context, or a kind of its memory", memory, "Pass host, cl, cv.mat.");
-  }
   const { name = work.name === "" ? "operation" : work.name, takes, gives, contexts = [] } = optionsIn(
     options,
     OPTIONS,
   );
-  const about = { name, contexts: [...contexts, memory.context], ...(gives === undefined ? {} : { gives }) };
-  if (memory.context.api !== "opencv") {
-    return new Transform<T>({
-      ...{ ...about, takes: { ...takes, memory } },
-      async process(input, output) {
-        for (const [i, to] of output.planes.entries()) await work(input.planes[i], to, i);
-      },
-    });
-  }
-  return new Transform({
-    ...{ ...about, ...takes && { takes } },
-    async process(input, output, { graph }) {
-      for (const [i, plane] of output.planes.entries()) {
-        await using to = graph.map(plane, memory, { access: input === output ? "read-write" : "write" });
-        if (input === output) await work(to, to, i);
-        else {
-          await using from = graph.map(input.planes[i], memory, { access: "read" });
-          await work(from, to, i);
-        }
-      }
+  return new Transform<T>({
+    ...{ name, contexts, takes: { ...takes, memory }, ...(gives === undefined ? {} : { gives }) },
+    async process(input, output) {
+      for (const [i, to] of output.planes.entries()) await work(input.planes[i], to, i);
     },
-  }) as Transform<Tensor> as Transform<T>;
+  });
 }
