@@ -370,6 +370,7 @@ export class Engine implements Run {
       const next = await this.#processed(place, traveller);
       if (isOrdered) await earlier;
       if (next === undefined) return;
+      if (output === undefined) this.#count(next);
       if (output === undefined || output.isClosed) this.#dispose([next]);
       else this.#pass(next, output);
     };
