@@ -30,6 +30,8 @@ export interface InferOptions<T extends Tensor = HostTensor> {
   prepare(frame: Frame<T>, inputs: Named<T>): void | Promise<void>;
   /** Reads what the model made of the frame, and writes it into `frame.metadata`. The outputs end when it returns. */
   results(outputs: Named<HostTensor>, frame: Frame<T>): void | Promise<void>;
+  /** 10 to have it look at every tenth frame, the first one first, and let the others pass; 1 if left out. */
+  readonly every?: number;
   /** How many runs of the model are in flight at a time; 1 if left out. */
   readonly concurrency?: number;
   /** How many frames go into one run, which the model's first dimension counts; 1 if left out. */
@@ -37,7 +39,7 @@ export interface InferOptions<T extends Tensor = HostTensor> {
 }
 
 const NAMES: Names<InferOptions> = {
-  ...{ name: true, takes: true, memory: true, shapes: true, prepare: true, results: true },
+  ...{ name: true, takes: true, memory: true, shapes: true, prepare: true, results: true, every: true },
   ...{ concurrency: true, batch: true },
 };
 
@@ -70,9 +72,10 @@ export function infer<T extends Tensor = HostTensor>(session: Session, options: 
     throw checks.wrongKind("session", "a session", session, "Pass what compile() returns, once it is there.");
   }
   const { name = "infer", takes, memory = host as Target<Tensor> as Target<T>, ...rest } = optionsIn(options, NAMES);
-  const { concurrency = 1, batch = 1, shapes, prepare, results } = rest;
+  const { concurrency = 1, batch = 1, every = 1, shapes, prepare, results } = rest;
   checks.assertInteger(batch, "batch", 1, 1024);
   checks.assertInteger(concurrency, "concurrency", 1, 1024 / batch);
+  checks.assertInteger(every, "every", 1, 2 ** 31 - 1);
   for (const [argument, value] of Object.entries({ prepare, results, shapes: shapes ?? prepare })) {
     if (typeof value !== "function") throw checks.wrongKind(argument, "a function", value);
   }
@@ -104,9 +107,9 @@ export function infer<T extends Tensor = HostTensor>(session: Session, options: 
         throw new StageError(name, `a batch is ${batch} frames, and the pipeline has ${run.frames}.`, { hint });
       }
       run.signal.throwIfAborted();
+      if (count++ % every !== 0) return startLast();
       const all = filling ??= new Batch(session, inputsFor(frame.info), memory, run, batch);
       const place = all.count;
-      count++;
       if (place === batch - 1) filling = undefined;
       all.add(prepare(frame, all.partOf(all.written, place)));
       if (place === batch - 1) all.start();

@@ -60,7 +60,7 @@ export default table(import.meta, {
     stage(/^decode: options: unknown property speed/, /Use stream/),
   ),
   "encode() in a format that FFmpeg does not have": row(
-    (ffmpeg) => pipeline(pictures(), encode(ffmpeg, `${Deno.makeTempDirSync()}/x.nothing`)).run(),
+    (ffmpeg) => pipeline(pictures(), encode(ffmpeg, "/tmp/x.nothing")).run(),
     stage(/^encode: /, /./),
   ),
   "images() of one path": row(
@@ -115,18 +115,18 @@ export default table(import.meta, {
     run: () => operation(any("cpu"), () => {}),
     fails: wrong("takes.memory", /contexts, or kinds of their memory/, /Pass host/),
   },
-  "outline() of frames that can only be read": row(
-    (ffmpeg) => {
-      const read = async function* () {
-        for await (const frame of decode(ffmpeg, PHOTO)) {
-          frame.metadata.add("detection", { xMin: 0, yMin: 0, xMax: 1, yMax: 1 });
-          yield frame.borrow("read");
-        }
-      };
-      return pipeline(read(), outline()).run();
+  "outline() of frames that can only be read": {
+    async run() {
+      using frame = host.allocateFrame(imageInfo({ format: "GRAY8", width: 8, height: 4 }));
+      await pipeline(
+        (async function* () {
+          yield await Promise.resolve(frame.borrow("read"));
+        })(),
+        outline(),
+      ).run();
     },
-    stage(/^outline: /, /./),
-  ),
+    fails: stage(/^outline: /),
+  },
   "infer() of a promise": {
     run: () => infer(any(Promise.resolve()), { prepare() {}, results() {} }),
     fails: wrong("session", /a session, got a Promise/, /once it is there/),
