@@ -75,6 +75,14 @@ for (const [runtime, { isThere, open }] of Object.entries(RUNTIMES)) {
     assertEquals(runs, 3);
   });
 
+  test("infer() looks at every third frame, and lets the others pass", async (context) => {
+    using session = context.compileSync(MODEL);
+    for (const batch of [1, 2]) {
+      const seen = await confidences(infer(session, { ...OPTIONS, every: 3, batch }), 8);
+      assertEquals(seen.map((one) => one !== undefined), [true, false, false, true, false, false, true, false]);
+    }
+  });
+
   test("infer() that fails in a batch ends the pipeline by its name", async (context) => {
     using session = context.compileSync(MODEL);
     for (const fails of ["prepare", "results"] as const) {

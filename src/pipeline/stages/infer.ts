@@ -74,8 +74,10 @@ export function infer<T extends Tensor = HostTensor>(session: Session, options: 
   const { name = "infer", takes, memory = host as Target<Tensor> as Target<T>, ...rest } = optionsIn(options, NAMES);
   const { concurrency = 1, batch = 1, every = 1, shapes, prepare, results } = rest;
   checks.assertInteger(batch, "batch", 1, 1024);
-  checks.assertInteger(concurrency, "concurrency", 1, 1024 / batch);
   checks.assertInteger(every, "every", 1, 2 ** 31 - 1);
+  /** Frames from the first of a batch to its last. */
+  const inBatch = (batch - 1) * every + 1;
+  checks.assertInteger(concurrency, "concurrency", 1, Math.max(1, 1024 / inBatch));
   for (const [argument, value] of Object.entries({ prepare, results, shapes: shapes ?? prepare })) {
     if (typeof value !== "function") throw checks.wrongKind(argument, "a function", value);
   }
@@ -100,11 +102,11 @@ export function infer<T extends Tensor = HostTensor>(session: Session, options: 
   };
   return new Transform<T>({
     ...{ name, takes: { ...takes, memory, access: "read" }, contexts: [session.context] },
-    concurrency: batch * concurrency,
+    concurrency: inBatch * concurrency,
     async process(frame, _, run) {
-      if (run.frames < batch) {
-        const hint = `Give it as many: pipeline(…, { frames: ${2 * batch} }).`;
-        throw new StageError(name, `a batch is ${batch} frames, and the pipeline has ${run.frames}.`, { hint });
+      if (run.frames < inBatch) {
+        const hint = `Give it as many: pipeline(…, { frames: ${2 * inBatch} }).`;
+        throw new StageError(name, `a batch is ${inBatch} frames, and the pipeline has ${run.frames}.`, { hint });
       }
       run.signal.throwIfAborted();
       if (count++ % every !== 0) return startLast();

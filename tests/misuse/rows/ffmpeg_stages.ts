@@ -125,7 +125,7 @@ export default table(import.meta, {
         outline(),
       ).run();
     },
-    fails: stage(/^outline: /),
+    fails: stage(/^outline: /, /./),
   },
   "infer() of a promise": {
     run: () => infer(any(Promise.resolve()), { prepare() {}, results() {} }),
