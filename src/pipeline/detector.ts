@@ -66,7 +66,7 @@ interface Detection {
 }
 
 /** What is connected in a map, each as a box around it. */
-function detectionsIn(map: HostTensor): readonly Detection[] {
+export function detectionsIn(map: HostTensor): readonly Detection[] {
   const likely = (map.view({ access: "read" }) as Float32Array).slice();
   const [, , height, width] = map.layout.shape;
   const found: Detection[] = [];

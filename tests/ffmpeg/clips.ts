@@ -31,6 +31,12 @@ const CLIPS = {
   ],
   "palette.png": [...PICTURES("64x48", 1), "-frames:v", "1", "-pix_fmt", "pal8"],
   "hd.mp4": [...PICTURES("1920x1080", 25), "-t", "2", ...X264, "-preset", "fast"],
+  // A moving text, for a detector.
+  "text.mp4": [
+    ...[...PICTURES("1920x1080", 25), "-frames:v", "300"],
+    ...["-vf", "drawtext=text='EMERGENCY EXIT':fontsize=96:fontcolor=white:box=1:boxcolor=black:x=200+2*n:y=500"],
+    ...[...X264, "-preset", "fast"],
+  ],
   "long.mp4": [...PICTURES("640x360", 25), "-t", "20", ...X264, "-preset", "ultrafast"],
   // Some kB each, for what changes bytes of them.
   "small.mp4": [...PICTURES("64x48", 10), ...SOUND, "-t", "1", ...X264, "-c:a", "aac", "-b:a", "16k"],
