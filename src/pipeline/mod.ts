@@ -23,6 +23,7 @@ export {
   type SinkInit,
   type Size,
   type SourceInit,
+  Stage,
   type StageInit,
   type Takes,
   Transform,

@@ -180,7 +180,7 @@ export class Transform<T extends Tensor = Tensor> extends Stage {
   /** @internal */
   readonly taken: Taken;
 
-  /** @throws {ArgumentError} for wrong properties. */
+  /** Checks its properties. @throws {ArgumentError} for wrong ones. */
   constructor(init: TransformInit<T>) {
     const { process, gives, takes, concurrency = 1 } = optionsIn(init, TRANSFORM, "init");
     const taken = takenOf(takes, gives === undefined ? "read-write" : "read");
@@ -196,7 +196,7 @@ export class Flow extends Stage {
   /** @internal */
   readonly init: FlowInit;
 
-  /** @throws {ArgumentError} for wrong properties. */
+  /** Checks its properties. @throws {ArgumentError} for wrong ones. */
   constructor(init: FlowInit) {
     const { flow } = optionsIn(init, FLOW, "init");
     super(init, { flow });
@@ -211,7 +211,7 @@ export class Sink<T extends Tensor = Tensor> extends Stage {
   /** @internal */
   readonly taken: Taken;
 
-  /** @throws {ArgumentError} for wrong properties. */
+  /** Checks its properties. @throws {ArgumentError} for wrong ones. */
   constructor(init: SinkInit<T>) {
     const { write, takes } = optionsIn(init, SINK, "init");
     const taken = takenOf(takes, "read");

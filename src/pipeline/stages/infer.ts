@@ -27,9 +27,9 @@ export interface InferOptions<T extends Tensor = HostTensor> {
    * Fills the inputs from a frame: memory that the model reads in place, as `memory` has it. They keep what they had before.
    * Commands that it submits may be under way when it returns.
    */
-  prepare(frame: Frame<T>, inputs: Named<T>): void | Promise<void>;
+  prepare(frame: Frame<T>, inputs: Readonly<Record<string, T>>): void | Promise<void>;
   /** Reads what the model made of the frame, and writes it into `frame.metadata`. The outputs end when it returns. */
-  results(outputs: Named<HostTensor>, frame: Frame<T>): void | Promise<void>;
+  results(outputs: Readonly<Record<string, HostTensor>>, frame: Frame<T>): void | Promise<void>;
   /** 10 to have it look at every tenth frame, the first one first, and let the others pass; 1 if left out. */
   readonly every?: number;
   /** How many runs of the model are in flight at a time; 1 if left out. */
