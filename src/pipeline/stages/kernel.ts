@@ -66,13 +66,16 @@ function groupsOf(size: readonly number[], group: readonly number[]): readonly n
  *
  * using ffmpeg = FFmpegContext.open();
  * using cl = OpenCLContext.open();
- * using program = cl.program(`kernel void invert(global uchar *pixels, int stride) {
- *   int i = get_global_id(1) * stride + get_global_id(0);
- *   pixels[i] = 255 - pixels[i];
- * }`);
+ * using program = cl.program(`
+ *   kernel void invert(global const uchar *from, int stride, global uchar *to, int toStride) {
+ *     int x = get_global_id(0), y = get_global_id(1);
+ *     to[y * toStride + x] = 255 - from[y * stride + x];
+ *   }
+ * `);
  * using invert = program.kernel("invert");
  * const photo = decode(ffmpeg, "examples/edges/photo.jpg");
- * for await (using frame of photo.pipeThrough(kernel(invert))) console.log(frame.planes.length); // 3
+ * const inverted = kernel(invert, { gives: (info) => info });
+ * for await (using frame of photo.pipeThrough(inverted)) console.log(frame.planes.length); // 3
  * ```
  */
 export function kernel<T extends Tensor, R, A>(
