@@ -14,7 +14,7 @@ import {
 import { OpenCLContext } from "@samepage/interop/opencl";
 import { OpenCVContext, type OpenCVTensor } from "@samepage/interop/opencv";
 import { VulkanContext, type VulkanTensor } from "@samepage/interop/vulkan";
-import { kernel, operation, pipeline, StageError, Transform } from "@samepage/interop/pipeline";
+import { kernel, operation, pipeline, StageError, type Transform } from "@samepage/interop/pipeline";
 import { HERE } from "../opencl/help.ts";
 import { present as hasOpenCV } from "../opencv/help.ts";
 import { withEmptyLedger } from "../unit/ledger.ts";
