@@ -9,11 +9,10 @@ import {
   type ImageInfo,
   imageInfo,
   type Target,
-  type Tensor,
 } from "@samepage/interop";
 import { OpenCLContext } from "@samepage/interop/opencl";
 import { OpenCVContext, type OpenCVTensor } from "@samepage/interop/opencv";
-import { VulkanContext, type VulkanTensor } from "@samepage/interop/vulkan";
+import { VulkanContext } from "@samepage/interop/vulkan";
 import { kernel, operation, pipeline, StageError, type Transform } from "@samepage/interop/pipeline";
 import { HERE } from "../opencl/help.ts";
 import { present as hasOpenCV } from "../opencv/help.ts";
@@ -114,16 +113,14 @@ test("kernel() that fails is named", lacking, async () => {
   assertEquals(error.stage, "wrong");
 });
 
-test("kernel() of Vulkan's runs in whole groups", missingVulkan(), async () => {
+// glslangValidator -V copied.comp -o copied.spv
+test("kernel() of Vulkan's has the buffers first, and runs in whole groups", missingVulkan(), async () => {
   using vulkan = VulkanContext.open();
-  using program = vulkan.program(Deno.readFileSync("docs/guides/vulkan/twice.spv"));
-  using twice = program.kernel();
-  const words = ({ layout: { shape } }: Tensor) => shape[0] * shape[1] / Uint32Array.BYTES_PER_ELEMENT;
-  const stage = kernel(twice, {
-    arguments: (_, to) => [to.slice({ shape: [words(to)], dtype: "u32" }) as VulkanTensor, words(to)],
-    range: (to) => ({ groups: [Math.ceil(words(to) / twice.groupSize![0])] }),
-  });
-  assertEquals(await seen([stage], "GRAY8"), numbers((i) => Array(2).fill(2 * (1 + i))));
+  using program = vulkan.program(Deno.readFileSync(new URL("copied.spv", import.meta.url)));
+  using copied = program.kernel();
+  assertEquals(copied.groupSize, [16, 4, 1]);
+  const stage = kernel(copied, { gives: same });
+  assertEquals(await seen([stage]), numbers((i) => [1 + i, 1 + i, 2 + i, 2 + i, 3 + i, 3 + i]));
 });
 
 const CV: Readonly<Record<string, (cv: OpenCVContext) => Target<OpenCVTensor>>> = {
