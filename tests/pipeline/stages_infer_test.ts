@@ -1,7 +1,7 @@
 // Models over frames, by both runtimes.
 import { assertEquals, assertRejects } from "@std/assert";
-import { host, type HostTensor, imageInfo } from "@samepage/interop";
-import { infer, type InferOptions, pipeline, StageError, type Transform } from "@samepage/interop/pipeline";
+import { host, type HostTensor, imageInfo, ledger } from "@samepage/interop";
+import { infer, type InferOptions, pipeline, StageError, Transform } from "@samepage/interop/pipeline";
 import { onnxModel } from "../inference/onnx.ts";
 import { LIBRARY as ONNX_RUNTIME, openOnnxRuntime } from "../onnxruntime/open.ts";
 import { LIBRARY as OPENVINO, openOpenVINO } from "../openvino/open.ts";
@@ -75,6 +75,15 @@ for (const [runtime, { isThere, open }] of Object.entries(RUNTIMES)) {
     assertEquals(runs, 3);
   });
 
+  test("infer() gives back what each run has made", async (context) => {
+    using session = context.compileSync(MODEL);
+    const stage = infer(session, { ...OPTIONS, batch: 2 });
+    await confidences(stage, 4);
+    const { alive } = ledger;
+    await confidences(stage, 4);
+    assertEquals(ledger.alive, alive);
+  });
+
   test("infer() looks at every third frame, and lets the others pass", async (context) => {
     using session = context.compileSync(MODEL);
     for (const batch of [1, 2]) {
@@ -105,8 +114,21 @@ for (const [runtime, { isThere, open }] of Object.entries(RUNTIMES)) {
       yield* frames(2);
       throw new Error("no more");
     };
-    const run = pipeline(fails(), infer(session, { ...OPTIONS, batch: 4 })).run();
-    await assertRejects(() => run, StageError, "no more");
+    const { init } = infer(session, { ...OPTIONS, batch: 4 });
+    let [begun, ended] = [0, 0];
+    const watched = new Transform<HostTensor>({
+      ...init,
+      async process(...given) {
+        begun++;
+        try {
+          return await init.process(...given);
+        } finally {
+          ended++;
+        }
+      },
+    });
+    await assertRejects(() => pipeline(fails(), watched).run(), StageError, "no more");
+    assertEquals(ended, begun); // none of them waits for the rest of a batch
   });
 
   test("infer() says which shape is missing, and which batch does not fit", async (context) => {
