@@ -75,6 +75,11 @@ export class Pipeline extends NativeObject {
     return this.#inside.playback.handle;
   }
 
+  /** The context that has launched it. */
+  get context(): GStreamerContext {
+    return this.#inside.context;
+  }
+
   /** Seconds since the beginning of what is played; undefined where the pipeline does not know. */
   get position(): number | undefined {
     return this.#seconds("gst_element_query_position");

@@ -365,10 +365,12 @@ export class Engine implements Run {
     const isOrdered = !(stage instanceof Transform) || (stage.init.ordered ?? true);
     const working = new Set<Promise<void>>();
     let before: Promise<void> = Promise.resolve();
+    let count = 0;
     const one = async (traveller: Traveller, earlier: Promise<void>): Promise<void> => {
       const next = await this.#processed(place, traveller);
       if (isOrdered) await earlier;
       if (next === undefined) return;
+      if (output === undefined) this.#count(next);
       if (output === undefined || output.isClosed) this.#dispose([next]);
       else this.#pass(next, output);
     };
@@ -378,6 +380,7 @@ export class Engine implements Run {
         break;
       }
       traveller.at = place;
+      count++;
       if (concurrency === 1) await one(traveller, before);
       else {
         before = one(traveller, before);
@@ -388,6 +391,7 @@ export class Engine implements Run {
         if (working.size >= concurrency) await Promise.race(working);
       }
     }
+    if (stage instanceof Transform && !this.signal.aborted) stage.init.flush?.(count);
     await Promise.all(working);
     if (stage instanceof Sink && !this.signal.aborted) await stage.init.close?.();
     this.#dispose(input.close());
@@ -615,7 +619,8 @@ export class Engine implements Run {
   }
 
   #nameForgotten(): void {
-    const names = [...this.#travellers.values()].map(({ at }) => at.name);
+    const forgotten = [...this.#travellers.values()].filter(({ frame }) => frame!.resource.isLive);
+    const names = forgotten.map(({ at }) => at.name);
     for (const [name, { length }] of Map.groupBy(names, (name) => name)) {
       warn(`${name} has forgotten ${length} frames: it neither passed them on nor disposed them.`);
     }

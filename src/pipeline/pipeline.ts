@@ -188,7 +188,7 @@ export class Source extends Stage implements AsyncIterable<Frame, void> {
   /** @internal */
   readonly init: SourceInit;
 
-  /** @throws {ArgumentError} for wrong properties. */
+  /** Checks its properties. @throws {ArgumentError} for wrong ones. */
   constructor(init: SourceInit) {
     const { frames } = optionsIn(init, SOURCE, "init");
     super(init, { frames });

@@ -87,6 +87,8 @@ export interface TransformInit<T extends Tensor = Tensor> extends StageInit {
   readonly concurrency?: number;
   /** False for frames to go on as soon as they are done; left out, they keep their order. */
   readonly ordered?: boolean;
+  /** Called once no more frames come, with how many came in all: the last of them may still be on their way to `process`. */
+  flush?(count: number): void;
   /** Called once at the end, whatever ended the pipeline. */
   close?(): void | Promise<void>;
 }
@@ -124,7 +126,7 @@ const STAGE: Names<StageInit> = { name: true, contexts: true };
 export const SOURCE: Names<SourceInit> = { ...STAGE, frames: true };
 const TRANSFORM: Names<TransformInit> = {
   ...{ ...STAGE, takes: true, gives: true, allocate: true, process: true, metadata: true },
-  ...{ copies: true, concurrency: true, ordered: true, close: true },
+  ...{ copies: true, concurrency: true, ordered: true, flush: true, close: true },
 };
 const FLOW: Names<FlowInit> = { ...STAGE, flow: true, keeps: true };
 const SINK: Names<SinkInit> = {
@@ -178,7 +180,7 @@ export class Transform<T extends Tensor = Tensor> extends Stage {
   /** @internal */
   readonly taken: Taken;
 
-  /** @throws {ArgumentError} for wrong properties. */
+  /** Checks its properties. @throws {ArgumentError} for wrong ones. */
   constructor(init: TransformInit<T>) {
     const { process, gives, takes, concurrency = 1 } = optionsIn(init, TRANSFORM, "init");
     const taken = takenOf(takes, gives === undefined ? "read-write" : "read");
@@ -194,7 +196,7 @@ export class Flow extends Stage {
   /** @internal */
   readonly init: FlowInit;
 
-  /** @throws {ArgumentError} for wrong properties. */
+  /** Checks its properties. @throws {ArgumentError} for wrong ones. */
   constructor(init: FlowInit) {
     const { flow } = optionsIn(init, FLOW, "init");
     super(init, { flow });
@@ -209,7 +211,7 @@ export class Sink<T extends Tensor = Tensor> extends Stage {
   /** @internal */
   readonly taken: Taken;
 
-  /** @throws {ArgumentError} for wrong properties. */
+  /** Checks its properties. @throws {ArgumentError} for wrong ones. */
   constructor(init: SinkInit<T>) {
     const { write, takes } = optionsIn(init, SINK, "init");
     const taken = takenOf(takes, "read");
