@@ -62,11 +62,6 @@ export class FFmpegContext extends MediaContext<FFmpegTensor> {
     this.opened();
   }
 
-  /** @internal The context whose memory its hardware frames are. */
-  get on(): Context | undefined {
-    return this.#hardware?.on;
-  }
-
   /**
    * Opens libavutil.
    *

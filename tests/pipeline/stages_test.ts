@@ -1,7 +1,7 @@
 // The stages that need no library of other APIs: tee, join, latest, rate, pace, crop, copy, JSON lines, rings.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { type Frame, host, type HostTensor, imageInfo } from "../../mod.ts";
+import { host, type HostTensor, imageInfo } from "../../mod.ts";
 import { FrameRing } from "../../src/channel/mod.ts";
 import {
   copy,

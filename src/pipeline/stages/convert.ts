@@ -1,10 +1,4 @@
-import {
-  type Colour,
-  type FrameInfo,
-  type ImageFormat,
-  type ImageInfo,
-  imageInfo,
-} from "../../core/layout/frame_info.ts";
+import { type Colour, type FrameInfo, type ImageInfo, imageInfo } from "../../core/layout/frame_info.ts";
 import type { OpenCLContext, OpenCLKernel, OpenCLTensor } from "../../opencl/mod.ts";
 import { checks, Transform } from "../stage.ts";
 
@@ -19,7 +13,9 @@ export interface ConvertOptions {
 }
 
 /** The formats that {@link convert} reads and writes. */
-export type ConvertedFormat = Extract<ImageFormat, keyof typeof FORMATS>;
+export type ConvertedFormat =
+  | ("GRAY8" | "RGB" | "BGR" | "RGBA" | "BGRA" | "RGBX" | "BGRX")
+  | ("NV12" | "I420" | "YV12" | "YUV444");
 
 /** Where a component lies: its plane, its byte in a step, the bytes of a step, and the pixels of one as a power of 2. */
 type Place = readonly [plane: number, byte: number, step: number, shift: number];
@@ -29,7 +25,7 @@ interface Converted {
   readonly places: readonly [Place, Place, Place];
 }
 
-const FORMATS = {
+const FORMATS: Readonly<Record<ConvertedFormat, Converted>> = {
   GRAY8: { space: "grey", places: [[0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 1, 0]] },
   RGB: packed(3, 0, 2),
   BGR: packed(3, 2, 0),
@@ -41,7 +37,7 @@ const FORMATS = {
   I420: { space: "yuv", places: [[0, 0, 1, 0], [1, 0, 1, 1], [2, 0, 1, 1]] },
   YV12: { space: "yuv", places: [[0, 0, 1, 0], [2, 0, 1, 1], [1, 0, 1, 1]] },
   YUV444: { space: "yuv", places: [[0, 0, 1, 0], [1, 0, 1, 0], [2, 0, 1, 0]] },
-} as const satisfies Readonly<Record<string, Converted>>;
+};
 
 function packed(step: number, red: number, blue: number): Converted {
   return { space: "rgb", places: [[0, red, step, 0], [0, 1, step, 0], [0, blue, step, 0]] };
