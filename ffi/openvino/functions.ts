@@ -87,6 +87,9 @@ export interface OpenVINO {
   /** `ov_status_e ov_tensor_create(const ov_element_type_e type, const ov_shape_t shape, ov_tensor_t **tensor)` */
   ov_tensor_create(type: number, shape: BufferSource, tensor: BufferSource | null): number;
 
+  /** `ov_status_e ov_tensor_get_element_type(const ov_tensor_t *tensor, ov_element_type_e *type)` */
+  ov_tensor_get_element_type(tensor: Address, type: BufferSource | null): number;
+
   /** `ov_status_e ov_tensor_get_shape(const ov_tensor_t *tensor, ov_shape_t *shape)` */
   ov_tensor_get_shape(tensor: Address, shape: BufferSource | null): number;
 

@@ -44,6 +44,8 @@ export const SYMBOLS = {
   ov_tensor_create_from_host_ptr: { parameters: ["u32", ov_shape_t, "u64", "buffer"], result: "i32" },
   // ov_status_e ov_tensor_create(const ov_element_type_e type, const ov_shape_t shape, ov_tensor_t **tensor)
   ov_tensor_create: { parameters: ["u32", ov_shape_t, "buffer"], result: "i32" },
+  // ov_status_e ov_tensor_get_element_type(const ov_tensor_t *tensor, ov_element_type_e *type)
+  ov_tensor_get_element_type: { parameters: ["u64", "buffer"], result: "i32" },
   // ov_status_e ov_tensor_get_shape(const ov_tensor_t *tensor, ov_shape_t *shape)
   ov_tensor_get_shape: { parameters: ["u64", "buffer"], result: "i32" },
   // ov_status_e ov_tensor_data(const ov_tensor_t *tensor, void **data)

@@ -1,23 +1,27 @@
 import type { Address } from "../../ffi/address.ts";
 import { Checks } from "../core/checks.ts";
-import type { DType } from "../core/layout/dtype.ts";
 import { isContiguous } from "../core/layout/layout.ts";
 import { counted } from "../core/life/ledger.ts";
 import { PointerTensor } from "../core/tensors/pointer.ts";
 import type { InferenceContext } from "./context.ts";
+import type { Elements } from "./elements.ts";
 
-/** What a runtime says of one of its own objects: where its elements lie. */
+/** What a runtime says of one of its own objects. */
 export interface ValueInfo {
-  /** The address of the first. */
+  /** The address of the first element. */
   readonly address: Address;
+  /** The runtime's number for the type of the elements. */
+  readonly type: number;
   /** Elements along each dimension; a scalar has none, and a dimension of none has 0. */
   readonly shape: readonly number[];
 }
 
 /** How a runtime makes its own objects over memory: `ov::Tensor`, `OrtValue`. */
 export interface Values {
-  /** An object over the dense elements at an address; `elements` is what the model calls them, where no dtype is that. */
-  over(address: Address, dtype: DType, shape: readonly number[], elements?: string): Address;
+  /** Its types of elements. */
+  readonly elements: Elements;
+  /** An object over dense elements of one of its types, which take so many bytes from an address on. */
+  over(address: Address, type: number, shape: readonly number[], byteLength: number): Address;
   /** What such an object is now. */
   infoOf(object: Address): ValueInfo;
   /** Frees it, and the memory if that is its own. */
@@ -55,10 +59,16 @@ export abstract class InferenceTensor extends PointerTensor {
     if (known !== undefined) return known.object;
     const { layout, dtype, address, target: { api, kind, values } } = this;
     if (!isContiguous(layout)) throw new Checks(api).unfit("layout", "there are gaps between its elements.", DENSE);
-    const object = values.over(address, dtype, shape, elements);
+    const type = values.elements.typeOf({ dtype, ...(elements === undefined ? {} : { elements }) });
+    const object = values.over(address, type, shape, layout.byteLength);
     this.resource.undo.push(counted(`${kind}.value`, () => values.free(object)));
-    this.#values = [...this.#values, { shape, elements, object }];
+    this.know(object, shape, elements);
     return object;
+  }
+
+  /** An object over its bytes that somebody else frees, once the tensor has ended. For contexts. */
+  know(object: Address, shape: readonly number[], elements?: string): void {
+    this.#values = [...this.#values, { shape, elements, object }];
   }
 
   /** Forgets an object whose shape the runtime has changed. For sessions. */

@@ -6,8 +6,8 @@ import { viewAt } from "../core/native/pin.ts";
 import type { Request } from "../inference/line.ts";
 import { type ModelValue, Session } from "../inference/session.ts";
 import type { OpenVINOContext } from "./context.ts";
-import { call, checks, errorOf, ov, resultOf, textOf } from "./library.ts";
-import { elementsOf, NATIVE, type OpenVINOTensor, OTHERS, TYPES } from "./memory.ts";
+import { call, checks, errorOf, numberOf, ov, resultOf, textOf } from "./library.ts";
+import { elements, NATIVE, type OpenVINOTensor } from "./memory.ts";
 import { NV12_NAMES } from "./preprocess.ts";
 import { OpenVINORequest } from "./request.ts";
 
@@ -49,8 +49,8 @@ export class OpenVINOSession extends Session<OpenVINOTensor> {
   }
 }
 
-function isInPlace({ dtype, elements }: ModelValue, { device }: OpenVINOContext): boolean {
-  return device === "CPU" && NATIVE.has(elements === undefined ? TYPES[dtype] : OTHERS[elements].type);
+function isInPlace(value: ModelValue, { device }: OpenVINOContext): boolean {
+  return device === "CPU" && NATIVE.has(elements.typeOf(value));
 }
 
 function whyCopied({ device }: OpenVINOContext): string {
@@ -74,16 +74,12 @@ function valuesOf(model: Address, part: keyof typeof FUNCTIONS): ModelValue[] {
 
 function valueOf(port: Address, part: string): ModelValue {
   const name = textOf("ov_port_get_any_name", port);
-  const type = Number(resultOf("ov_port_get_element_type", port)); // an enum: the upper half stays 0
+  const kind = elements.kindOf(numberOf("ov_port_get_element_type", port), `${part}s.${name}`);
   const shape = new DataView(new ArrayBuffer(ov_partial_shape_t.size));
   call("ov_port_get_partial_shape", port, shape);
-  return thenUndo(
-    "reading a shape",
-    () => ({ name, shape: shapeIn(shape, name), ...elementsOf(type, `${part}s.${name}`) }),
-    [
-      () => ov().ov_partial_shape_free(shape),
-    ],
-  );
+  return thenUndo("reading a shape", () => ({ name, shape: shapeIn(shape, name), ...kind }), [
+    () => ov().ov_partial_shape_free(shape),
+  ]);
 }
 
 function shapeIn(view: DataView, name: string): readonly number[] {

@@ -30,6 +30,7 @@ export const OPENVINO: Failures<OpenVINO> = {
   ov_remote_context_free: undefined,
   ov_tensor_create_from_host_ptr: failed,
   ov_tensor_create: failed,
+  ov_tensor_get_element_type: failed,
   ov_tensor_get_shape: failed,
   ov_tensor_data: failed,
   ov_tensor_free: undefined,
