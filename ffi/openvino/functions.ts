@@ -123,6 +123,13 @@ export interface OpenVINO {
   /** `ov_status_e ov_compiled_model_create_infer_request(const ov_compiled_model_t *compiled_model, ov_infer_request_t **infer_request)` */
   ov_compiled_model_create_infer_request(compiled_model: Address, infer_request: BufferSource | null): number;
 
+  /** `ov_status_e ov_compiled_model_get_property(const ov_compiled_model_t *compiled_model, const char *property_key, char **property_value)` */
+  ov_compiled_model_get_property(
+    compiled_model: Address,
+    property_key: BufferSource | null,
+    property_value: BufferSource | null,
+  ): number;
+
   /** `void ov_compiled_model_free(ov_compiled_model_t *compiled_model)` */
   ov_compiled_model_free(compiled_model: Address): void;
 

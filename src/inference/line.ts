@@ -21,8 +21,8 @@ export interface Request {
   madeOutput(i: number): Address;
   /** From now on, the request keeps nothing of that object alive; left out where it never does. */
   letGoOfOutput?(i: number): void;
-  /** Runs on this thread. @throws the runtime's error. */
-  run(): void;
+  /** Runs on this thread. Undefined where that would not report each failure. @throws the runtime's error. */
+  readonly run: (() => void) | undefined;
   /** Starts a run on a thread of the runtime's, which calls the flag once when it is over. Returns the runtime's code. */
   start(): number;
   /** Has a run end early. */

@@ -159,7 +159,8 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     try {
       raiseFailures(bound.uses, lane.line);
       this.#set(lane, bound);
-      lane.request.run();
+      if (lane.request.run !== undefined) lane.request.run();
+      else this.#block(lane, bound.uses);
       return this.#results(lane, bound);
     } finally {
       lane.giveBack();
@@ -197,6 +198,18 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     const inWords = (values: readonly ModelValue[]) =>
       values.map(({ name, shape, dtype }) => `${shown(name)} [${shape}] ${dtype}`).join(", ");
     return `${this.resource}: ${inWords(this.inputs)} → ${inWords(this.outputs)}`;
+  }
+
+  /** Runs on a thread of the runtime's, for which this one waits. */
+  #block(lane: Lane, uses: readonly Use[]): void {
+    const { line, request } = lane;
+    line.submit(uses, { fn: request.fn, call: () => request.start() });
+    try {
+      line.fence().waitSync();
+    } catch (error) {
+      this.#endFailed(lane, uses, error);
+      throw error;
+    }
   }
 
   async #over(lane: Lane, uses: readonly Use[], signal: AbortSignal | undefined): Promise<void> {

@@ -3,6 +3,7 @@ import { ov_dimension_t, ov_partial_shape_t, readOvDimension, readOvPartialShape
 import type { NativeFlag } from "../core/device/native_flag.ts";
 import { thenUndo, type Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
+import { cString } from "../core/native/text.ts";
 import type { Request } from "../inference/line.ts";
 import { type ModelValue, Session } from "../inference/session.ts";
 import type { OpenVINOContext } from "./context.ts";
@@ -24,6 +25,7 @@ export interface SessionChoice {
 /** A model that is compiled for a device, and ready to run. */
 export class OpenVINOSession extends Session<OpenVINOTensor> {
   readonly #model: Address;
+  readonly #threads: string;
 
   /** @internal Takes over the list, which frees the compiled model. */
   constructor(context: OpenVINOContext, model: Address, { name, frames, mayCopy }: SessionChoice, undo: Undo) {
@@ -39,13 +41,17 @@ export class OpenVINOSession extends Session<OpenVINOTensor> {
         'Pass { copy: "allow" }, or convert the model.',
       );
     }
+    const threads = context.device === "CPU"
+      ? textOf("ov_compiled_model_get_property", model, cString("INFERENCE_NUM_THREADS"))
+      : "";
     super({ context, name, inputs, outputs, copied, undo, error: errorOf });
     this.#model = model;
+    this.#threads = threads;
   }
 
   /** @internal An `ov_infer_request_t`. */
   protected request(flag: NativeFlag): Request {
-    return new OpenVINORequest(this.#model, this.outputs, flag);
+    return new OpenVINORequest(this.#model, this.#threads, this.outputs, flag);
   }
 }
 

@@ -42,6 +42,7 @@ export const OPENVINO: Failures<OpenVINO> = {
   ov_compiled_model_outputs_size: failed,
   ov_compiled_model_output_by_index: failed,
   ov_compiled_model_create_infer_request: failed,
+  ov_compiled_model_get_property: failed,
   ov_compiled_model_free: undefined,
   ov_port_get_any_name: failed,
   ov_port_get_partial_shape: failed,

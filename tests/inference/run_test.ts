@@ -1,5 +1,5 @@
 /** What a session does with either runtime. */
-import { assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { ArgumentError, DisposedError, host, InteropError, LayoutError, NativeCallError } from "@samepage/interop";
 import type { InferenceContext } from "../../src/inference/context.ts";
 import type { InferenceTensor } from "../../src/inference/tensor.ts";
@@ -208,7 +208,8 @@ forEachRuntime("run() and runAsync() fail as the model does, and the session goe
   using odd = context.allocate({ shape: [7], dtype: "f32" });
   using even = context.allocate({ shape: [8], dtype: "f32" });
   const error = assertThrows(() => session.run({ x: odd }), NativeCallError);
-  assertEquals([error.api, error.fn, error.codeName], [runtime.api, here, codeName]);
+  assertEquals([error.api, error.codeName], [runtime.api, codeName]);
+  assert([here, elsewhere].includes(error.fn!), error.fn); // with one core, OpenVINO's own thread runs it
   const [first, second, third] = await Promise.allSettled([odd, even, odd].map((x) => session.runAsync({ x })));
   for (const failed of [first, third]) {
     const { fn } = (failed as PromiseRejectedResult).reason as NativeCallError;

@@ -1,9 +1,9 @@
 import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { ArgumentError, host, InteropError, MapperGraph, NativeCallError } from "@samepage/interop";
-import type { OpenVINOContext } from "@samepage/interop/openvino";
-import { irModel, parameter, unary } from "./models.ts";
+import { OpenVINOContext } from "@samepage/interop/openvino";
+import { irModel, parameter, ROWS, ROWS_WEIGHTS, unary } from "./models.ts";
 import { test } from "./help.ts";
-import { openOpenVINO } from "./open.ts";
+import { LIBRARY, openOpenVINO } from "./open.ts";
 
 test("open() reports the version, the device and what other devices there are", () => {
   using ov = openOpenVINO();
@@ -14,7 +14,7 @@ test("open() reports the version, the device and what other devices there are", 
 test("open() of a device that is not here fails with OpenVINO's words", () => {
   using ov = openOpenVINO();
   const error = assertThrows(
-    () => (ov.constructor as typeof OpenVINOContext).open({ device: "NONE" }),
+    () => OpenVINOContext.open({ device: "NONE" }),
     NativeCallError,
   );
   assertMatch(error.message, /ov_core_get_property failed with .*NONE/);
@@ -76,4 +76,16 @@ test("compile() refuses elements of 4 bits, by name", () => {
   using ov = openOpenVINO();
   const model = irModel([parameter("x", "i4", [4])], [0]);
   assertThrows(() => ov.compileSync(model), InteropError, "inputs.x has elements of ov_element_type_e");
+});
+
+test("run() on one thread fails as the model does, where ov_infer_request_infer reports success", () => {
+  using ov = OpenVINOContext.open({ library: LIBRARY!, properties: { INFERENCE_NUM_THREADS: "1" } });
+  using session = ov.compileSync(ROWS, { weights: ROWS_WEIGHTS });
+  using odd = ov.allocate({ shape: [7], dtype: "f32" });
+  using even = ov.allocate({ shape: [8], dtype: "f32" });
+  for (let i = 0; i < 2; i++) {
+    assertThrows(() => session.run({ x: odd }), NativeCallError, "ov_infer_request_wait failed with GENERAL_ERROR");
+    using y = session.run({ x: even }).y;
+    assertEquals(y.shape, [2, 4]);
+  }
 });

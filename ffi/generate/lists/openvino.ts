@@ -43,6 +43,7 @@ export const openvino: Library = {
       "ov_compiled_model_outputs_size",
       "ov_compiled_model_output_by_index",
       "ov_compiled_model_create_infer_request",
+      "ov_compiled_model_get_property",
       "ov_compiled_model_free",
     ),
     ...taking(
