@@ -37,7 +37,7 @@ export class Elements {
   }
 
   /** The runtime's number. */
-  typeOf({ dtype, elements }: ElementKind): number {
+  typeOf(dtype: DType, elements?: string): number {
     return elements === undefined ? this.#names.dtypes[dtype] : this.#names.others[elements].type;
   }
 

@@ -33,13 +33,15 @@ interface Value {
   readonly shape: readonly number[];
   readonly elements: string | undefined;
   readonly object: Address;
+  /** The next one. */
+  readonly older: Value | undefined;
 }
 
 /** Memory of the CPU's that a runtime reads and writes in place. Its handle is the runtime's own object over it. */
 export abstract class InferenceTensor extends PointerTensor {
   /** The context whose sessions take it. */
   declare readonly target: InferenceContext;
-  #values: readonly Value[] = [];
+  #newest: Value | undefined;
 
   /**
    * The runtime's own object over the bytes, which is made when it is first asked for.
@@ -55,12 +57,16 @@ export abstract class InferenceTensor extends PointerTensor {
 
   /** The same in a shape of as many elements in the same order. For sessions. */
   objectIn(shape: readonly number[], elements?: string): Address {
-    const known = this.#values.find((value) => value.elements === elements && isSameShape(value.shape, shape));
-    if (known !== undefined) return known.object;
-    const { layout, dtype, address, target: { api, kind, values } } = this;
-    if (!isContiguous(layout)) throw new Checks(api).unfit("layout", "there are gaps between its elements.", DENSE);
-    const type = values.elements.typeOf({ dtype, ...(elements === undefined ? {} : { elements }) });
-    const object = values.over(address, type, shape, layout.byteLength);
+    for (let value = this.#newest; value !== undefined; value = value.older) {
+      if (value.elements === elements && isSameShape(value.shape, shape)) return value.object;
+    }
+    const { layout, target } = this;
+    if (!isContiguous(layout)) {
+      throw new Checks(target.api).unfit("layout", "there are gaps between its elements.", DENSE);
+    }
+    const { kind, values } = target;
+    const type = values.elements.typeOf(layout.dtype, elements);
+    const object = values.over(this.address, type, shape, layout.byteLength);
     this.resource.undo.push(counted(`${kind}.value`, () => values.free(object)));
     this.know(object, shape, elements);
     return object;
@@ -68,12 +74,16 @@ export abstract class InferenceTensor extends PointerTensor {
 
   /** An object over its bytes that somebody else frees, once the tensor has ended. For contexts. */
   know(object: Address, shape: readonly number[], elements?: string): void {
-    this.#values = [...this.#values, { shape, elements, object }];
+    this.#newest = { shape, elements, object, older: this.#newest };
   }
 
   /** Forgets an object whose shape the runtime has changed. For sessions. */
   forget(object: Address): void {
-    this.#values = this.#values.filter((value) => value.object !== object);
+    let kept: Value | undefined;
+    for (let value = this.#newest; value !== undefined; value = value.older) {
+      if (value.object !== object) kept = { ...value, older: kept };
+    }
+    this.#newest = kept;
   }
 }
 

@@ -87,7 +87,7 @@ export class OpenVINORequest implements Request {
 
   /** The type of an output, and the least shape that it may have. */
   #leastOf(i: number): [type: number, shape: readonly number[]] {
-    const output = this.#outputs[i];
-    return [elements.typeOf(output), output.shape.map((n) => Math.max(n, 0))];
+    const { dtype, elements: name, shape } = this.#outputs[i];
+    return [elements.typeOf(dtype, name), shape.map((n) => Math.max(n, 0))];
   }
 }

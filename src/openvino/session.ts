@@ -56,7 +56,7 @@ export class OpenVINOSession extends Session<OpenVINOTensor> {
 }
 
 function isInPlace(value: ModelValue, { device }: OpenVINOContext): boolean {
-  return device === "CPU" && NATIVE.has(elements.typeOf(value));
+  return device === "CPU" && NATIVE.has(elements.typeOf(value.dtype, value.elements));
 }
 
 function whyCopied({ device }: OpenVINOContext): string {

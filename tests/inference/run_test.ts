@@ -251,7 +251,7 @@ forEachRuntime("attach() takes an object that other code made, in place, and giv
   using result = host.allocate({ shape: [64], dtype: "f32" });
   pixels.view().fill(2);
   const [read, written] = [pixels, result].map(({ address }) =>
-    values.over(address, values.elements.typeOf({ dtype: "f32" }), [1, 64], 256)
+    values.over(address, values.elements.typeOf("f32"), [1, 64], 256)
   );
   let ended = 0;
   const owner = (object: typeof read) => () => {
