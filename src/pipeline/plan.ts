@@ -61,7 +61,7 @@ export class Plan extends Printed {
     this.unknown = unknown;
   }
 
-  /** True for what this class has made, and not for a proxy of it. */
+  /** True for what this class has made, and not for a proxy of it. For mappers. */
   static owns(value: object): boolean {
     return #isMade in value;
   }
