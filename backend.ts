@@ -111,8 +111,10 @@ export type { MappedInit } from "./src/core/tensors/mapped.ts";
 export type { AddressedPlane, Part, TensorInit, TensorJson } from "./src/core/tensors/tensor.ts";
 export { type PointerBlock, PointerMemory, PointerTensor } from "./src/core/tensors/pointer.ts";
 export type { UsmAllocation, UsmKind } from "./src/core/tensors/unified.ts";
+export { type UnifiedDeviceContext, UnifiedDeviceMemory, UnifiedTensor } from "./src/core/tensors/unified_device.ts";
 export {
   closedTo,
+  type Home,
   type PointerFacts,
   type UnifiedBlock,
   type UnifiedContext,
@@ -134,7 +136,15 @@ export { adopt, adoptHandle, own, type Owning } from "./src/core/memory/own.ts";
 export { type Import, importFor } from "./src/core/memory/imports.ts";
 export { SharedImport } from "./src/core/device/shared_import.ts";
 export type { Place } from "./src/core/memory/peers.ts";
-export { Allocation, type Block, type Closed, type Failure, type Fate } from "./src/core/memory/allocation.ts";
+export {
+  Allocation,
+  type Block,
+  type BlockOwner,
+  type Closed,
+  type Failure,
+  type Fate,
+  type OwnedBlock,
+} from "./src/core/memory/allocation.ts";
 export type { Grant, GrantState } from "./src/core/memory/grant.ts";
 export type { Placed, Ranges } from "./src/core/memory/ranges.ts";
 export { TensorViews, Views } from "./src/core/memory/view.ts";

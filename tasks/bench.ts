@@ -51,6 +51,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "ffmpeg_clip",
     "gstreamer",
     "gstreamer_pipeline",
+    "pipeline",
     "onnxruntime",
     "openvino",
     "python",

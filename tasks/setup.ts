@@ -5,7 +5,7 @@
 // package. CUDA's headers and libraries come through pip, into the folder .cuda of this checkout, and Intel's OpenCL for
 // CPUs, a third platform for the tests and too large for every machine, into .intel. FFmpeg's headers are downloaded
 // through apt and unpacked into .ffmpeg, beside FFmpeg 8 as PyPI and npm have it; so are GStreamer's into .gstreamer,
-// Python's into .python beside NumPy, and the kernel and the drivers of the tests' guest into .guest. Level Zero's null
+// Python's into .python beside NumPy, UCX's into .ucx, and the kernel and the drivers of the tests' guest into .guest. Level Zero's null
 // driver is built into .levelzero. DLPack's headers come through pip into .dlpack, DPCTL's (SYCL's C API) into .dpctl,
 // Intel's SYCL into .sycl, and runtimes of models into .inference. Where it can not install (no root, no apt, no network)
 // it says so and exits 0: the demo then runs on the host, and the tests count what they skip. Only in CI is that an error,

@@ -18,11 +18,14 @@ export interface Ended {
   readonly stderr: string;
 }
 
+/** Seconds after which a process counts as hung: many times what any takes, also on a busy machine. */
+export const LIMIT = 240;
+
 /** How to run it. */
 export interface DenoOptions {
   /** Variables beside this process's own. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Seconds after which it is killed. */
+  /** Seconds after which it is killed; {@linkcode LIMIT} by default. */
   readonly limit?: number;
   /** A terminal of so many columns for it, as the `script` program opens one: `stdout` is all that it gets. */
   readonly columns?: number;
@@ -30,7 +33,7 @@ export interface DenoOptions {
 
 /** Runs `deno` with these arguments. */
 export async function deno(args: readonly string[], options: DenoOptions = {}): Promise<Ended> {
-  const { env = {}, limit = 20, columns } = options;
+  const { env = {}, limit = LIMIT, columns } = options;
   const own = [Deno.execPath(), ...args];
   const [program, ...rest] = columns === undefined ? own : inTerminal(own, columns);
   const child = new Deno.Command(program, {

@@ -111,6 +111,11 @@ const PROGRAMS = {
   opencv_blur: CPP,
   opencv_call: CPP,
   opencv_wrap: CPP,
+  pipeline: {
+    ...FFMPEG,
+    options: [...FFMPEG.options, ...ONNX_RUNTIME.options],
+    libraries: [...FFMPEG.libraries, "-l:libavcodec.so.59", "-l:libavformat.so.59", "-lOpenCL", "-ldl"],
+  },
   vaapi: VAAPI,
 } as const satisfies Record<string, Toolchain>;
 

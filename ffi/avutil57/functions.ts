@@ -51,30 +51,6 @@ export interface AVUtil {
   /** `enum AVPixelFormat av_get_pix_fmt(const char *name)` */
   av_get_pix_fmt(name: BufferSource | null): number;
 
-  /** `const char *av_color_primaries_name(enum AVColorPrimaries primaries)` */
-  av_color_primaries_name(primaries: number): Address;
-
-  /** `const char *av_color_transfer_name(enum AVColorTransferCharacteristic transfer)` */
-  av_color_transfer_name(transfer: number): Address;
-
-  /** `const char *av_color_space_name(enum AVColorSpace space)` */
-  av_color_space_name(space: number): Address;
-
-  /** `const char *av_chroma_location_name(enum AVChromaLocation location)` */
-  av_chroma_location_name(location: number): Address;
-
-  /** `int av_color_primaries_from_name(const char *name)` */
-  av_color_primaries_from_name(name: BufferSource | null): number;
-
-  /** `int av_color_transfer_from_name(const char *name)` */
-  av_color_transfer_from_name(name: BufferSource | null): number;
-
-  /** `int av_color_space_from_name(const char *name)` */
-  av_color_space_from_name(name: BufferSource | null): number;
-
-  /** `int av_chroma_location_from_name(const char *name)` */
-  av_chroma_location_from_name(name: BufferSource | null): number;
-
   /** `int av_strerror(int errnum, char *errbuf, size_t errbuf_size)` */
   av_strerror(errnum: number, errbuf: BufferSource | null, errbuf_size: bigint): number;
 }

@@ -34,22 +34,6 @@ export const SYMBOLS = {
   av_pix_fmt_desc_get: { parameters: ["i32"], result: "u64" },
   // enum AVPixelFormat av_get_pix_fmt(const char *name)
   av_get_pix_fmt: { parameters: ["buffer"], result: "i32" },
-  // const char *av_color_primaries_name(enum AVColorPrimaries primaries)
-  av_color_primaries_name: { parameters: ["u32"], result: "u64" },
-  // const char *av_color_transfer_name(enum AVColorTransferCharacteristic transfer)
-  av_color_transfer_name: { parameters: ["u32"], result: "u64" },
-  // const char *av_color_space_name(enum AVColorSpace space)
-  av_color_space_name: { parameters: ["u32"], result: "u64" },
-  // const char *av_chroma_location_name(enum AVChromaLocation location)
-  av_chroma_location_name: { parameters: ["u32"], result: "u64" },
-  // int av_color_primaries_from_name(const char *name)
-  av_color_primaries_from_name: { parameters: ["buffer"], result: "i32" },
-  // int av_color_transfer_from_name(const char *name)
-  av_color_transfer_from_name: { parameters: ["buffer"], result: "i32" },
-  // int av_color_space_from_name(const char *name)
-  av_color_space_from_name: { parameters: ["buffer"], result: "i32" },
-  // int av_chroma_location_from_name(const char *name)
-  av_chroma_location_from_name: { parameters: ["buffer"], result: "i32" },
   // int av_strerror(int errnum, char *errbuf, size_t errbuf_size)
   av_strerror: { parameters: ["i32", "buffer", "usize"], result: "i32" },
 } as const satisfies Deno.ForeignLibraryInterface;

@@ -76,10 +76,10 @@ export function pointee(resolved: string): string | undefined {
   return resolved.match(/^struct (\w+) ?\*$/)?.[1];
 }
 
-/** The type of a number or an enum, of which `enums` says whether it is signed. */
-export function scalarType(type: CType, enums: ReadonlyMap<string, boolean>): ForeignType | undefined {
+/** The type of a number or an enum, of which `enums` says what it is stored as. */
+export function scalarType(type: CType, enums: ReadonlyMap<string, FieldType>): ForeignType | undefined {
   const resolved = unqualified(type);
-  const native = type.written === "size_t" ? "usize" : SCALARS[resolved] ?? enumType(resolved, enums);
+  const native = type.written === "size_t" ? "usize" : SCALARS[resolved] ?? enums.get(resolved.replace(/^enum /, ""));
   return native && scalar(native);
 }
 
@@ -99,11 +99,6 @@ export function refuse(where: string, type: CType): never {
 /** A resolved type without `const` and its like. */
 export function unqualified({ resolved }: CType): string {
   return resolved.replace(/\b(const|volatile|restrict)\b/g, "").replace(/\s+/g, " ").trim();
-}
-
-function enumType(resolved: string, enums: ReadonlyMap<string, boolean>): FieldType | undefined {
-  const signed = enums.get(resolved.replace(/^enum /, ""));
-  return signed === undefined ? undefined : signed ? "i32" : "u32";
 }
 
 /** `cl_mem` → `ClMem`, `cudaStream_t` → `CudaStream`. */

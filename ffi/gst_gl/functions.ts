@@ -50,4 +50,30 @@ export interface GstGl {
 
   /** `GstGLTextureTarget gst_gl_memory_get_texture_target(GstGLMemory *gl_mem)` */
   gst_gl_memory_get_texture_target(gl_mem: Address): number;
+
+  /** `void gst_gl_memory_init_once(void)` */
+  gst_gl_memory_init_once(): void;
+
+  /** `GstGLFormat gst_gl_format_from_video_info(GstGLContext *context, const GstVideoInfo *vinfo, guint plane)` */
+  gst_gl_format_from_video_info(context: Address, vinfo: BufferSource | null, plane: number): number;
+
+  /** `GstGLVideoAllocationParams *gst_gl_video_allocation_params_new_wrapped_texture(GstGLContext *context, const GstAllocationParams *alloc_params, const GstVideoInfo *v_info, guint plane, const GstVideoAlignment *valign, GstGLTextureTarget target, GstGLFormat tex_format, guint tex_id, gpointer user_data, GDestroyNotify notify)` */
+  gst_gl_video_allocation_params_new_wrapped_texture(
+    context: Address,
+    alloc_params: BufferSource | null,
+    v_info: BufferSource | null,
+    plane: number,
+    valign: BufferSource | null,
+    target: number,
+    tex_format: number,
+    tex_id: number,
+    user_data: Address,
+    notify: Address,
+  ): Address;
+
+  /** `GstGLBaseMemory *gst_gl_base_memory_alloc(GstGLBaseMemoryAllocator *allocator, GstGLAllocationParams *params)` */
+  gst_gl_base_memory_alloc(allocator: Address, params: Address): Address;
+
+  /** `void gst_gl_allocation_params_free(GstGLAllocationParams *params)` */
+  gst_gl_allocation_params_free(params: Address): void;
 }

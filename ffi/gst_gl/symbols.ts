@@ -34,4 +34,17 @@ export const SYMBOLS = {
   gst_gl_memory_get_texture_id: { parameters: ["u64"], result: "u32" },
   // GstGLTextureTarget gst_gl_memory_get_texture_target(GstGLMemory *gl_mem)
   gst_gl_memory_get_texture_target: { parameters: ["u64"], result: "u32" },
+  // void gst_gl_memory_init_once(void)
+  gst_gl_memory_init_once: { parameters: [], result: "void" },
+  // GstGLFormat gst_gl_format_from_video_info(GstGLContext *context, const GstVideoInfo *vinfo, guint plane)
+  gst_gl_format_from_video_info: { parameters: ["u64", "buffer", "u32"], result: "u32" },
+  // GstGLVideoAllocationParams *gst_gl_video_allocation_params_new_wrapped_texture(GstGLContext *context, const GstAllocationParams *alloc_params, const GstVideoInfo *v_info, guint plane, const GstVideoAlignment *valign, GstGLTextureTarget target, GstGLFormat tex_format, guint tex_id, gpointer user_data, GDestroyNotify notify)
+  gst_gl_video_allocation_params_new_wrapped_texture: {
+    parameters: ["u64", "buffer", "buffer", "u32", "buffer", "u32", "u32", "u32", "u64", "u64"],
+    result: "u64",
+  },
+  // GstGLBaseMemory *gst_gl_base_memory_alloc(GstGLBaseMemoryAllocator *allocator, GstGLAllocationParams *params)
+  gst_gl_base_memory_alloc: { parameters: ["u64", "u64"], result: "u64" },
+  // void gst_gl_allocation_params_free(GstGLAllocationParams *params)
+  gst_gl_allocation_params_free: { parameters: ["u64"], result: "void" },
 } as const satisfies Deno.ForeignLibraryInterface;

@@ -36,6 +36,24 @@ export interface GstVideo {
   /** `gboolean gst_video_info_align(GstVideoInfo *info, GstVideoAlignment *align)` */
   gst_video_info_align(info: BufferSource | null, align: BufferSource | null): number;
 
+  /** `guint gst_video_color_matrix_to_iso(GstVideoColorMatrix matrix)` */
+  gst_video_color_matrix_to_iso(matrix: number): number;
+
+  /** `GstVideoColorMatrix gst_video_color_matrix_from_iso(guint value)` */
+  gst_video_color_matrix_from_iso(value: number): number;
+
+  /** `guint gst_video_transfer_function_to_iso(GstVideoTransferFunction func)` */
+  gst_video_transfer_function_to_iso(func: number): number;
+
+  /** `GstVideoTransferFunction gst_video_transfer_function_from_iso(guint value)` */
+  gst_video_transfer_function_from_iso(value: number): number;
+
+  /** `guint gst_video_color_primaries_to_iso(GstVideoColorPrimaries primaries)` */
+  gst_video_color_primaries_to_iso(primaries: number): number;
+
+  /** `GstVideoColorPrimaries gst_video_color_primaries_from_iso(guint value)` */
+  gst_video_color_primaries_from_iso(value: number): number;
+
   /** `GstBufferPool *gst_video_buffer_pool_new(void)` */
   gst_video_buffer_pool_new(): Address;
 

@@ -24,6 +24,18 @@ export const SYMBOLS = {
   gst_video_frame_unmap: { parameters: ["buffer"], result: "void" },
   // gboolean gst_video_info_align(GstVideoInfo *info, GstVideoAlignment *align)
   gst_video_info_align: { parameters: ["buffer", "buffer"], result: "i32" },
+  // guint gst_video_color_matrix_to_iso(GstVideoColorMatrix matrix)
+  gst_video_color_matrix_to_iso: { parameters: ["u32"], result: "u32" },
+  // GstVideoColorMatrix gst_video_color_matrix_from_iso(guint value)
+  gst_video_color_matrix_from_iso: { parameters: ["u32"], result: "u32" },
+  // guint gst_video_transfer_function_to_iso(GstVideoTransferFunction func)
+  gst_video_transfer_function_to_iso: { parameters: ["u32"], result: "u32" },
+  // GstVideoTransferFunction gst_video_transfer_function_from_iso(guint value)
+  gst_video_transfer_function_from_iso: { parameters: ["u32"], result: "u32" },
+  // guint gst_video_color_primaries_to_iso(GstVideoColorPrimaries primaries)
+  gst_video_color_primaries_to_iso: { parameters: ["u32"], result: "u32" },
+  // GstVideoColorPrimaries gst_video_color_primaries_from_iso(guint value)
+  gst_video_color_primaries_from_iso: { parameters: ["u32"], result: "u32" },
   // GstBufferPool *gst_video_buffer_pool_new(void)
   gst_video_buffer_pool_new: { parameters: [], result: "u64" },
   // void gst_buffer_pool_config_set_video_alignment(GstStructure *config, const GstVideoAlignment *align)

@@ -88,6 +88,9 @@ export interface LibC {
   /** `__pid_t getpid(void)` */
   getpid(): number;
 
+  /** `int setenv(const char *name, const char *value, int replace)` */
+  setenv(name: BufferSource | null, value: BufferSource | null, replace: number): number;
+
   /** `int *__errno_location(void)` */
   __errno_location(): Address;
 

@@ -89,8 +89,8 @@ export interface Sycl {
   /** `DPCTLSyclContextRef DPCTLContext_Create(const DPCTLSyclDeviceRef DRef, error_handler_callback *handler, int properties)` */
   DPCTLContext_Create(DRef: DPCTLSyclDeviceRef, handler: Address, properties: number): DPCTLSyclContextRef;
 
-  /** `DPCTLSyclContextRef DPCTLContext_Copy(const DPCTLSyclContextRef CRef)` */
-  DPCTLContext_Copy(CRef: DPCTLSyclContextRef): DPCTLSyclContextRef;
+  /** `DPCTLDeviceVectorRef DPCTLContext_GetDevices(const DPCTLSyclContextRef CRef)` */
+  DPCTLContext_GetDevices(CRef: DPCTLSyclContextRef): DPCTLDeviceVectorRef;
 
   /** `void DPCTLContext_Delete(DPCTLSyclContextRef CtxRef)` */
   DPCTLContext_Delete(CtxRef: DPCTLSyclContextRef): void;

@@ -52,8 +52,8 @@ export const SYMBOLS = {
   DPCTLPlatform_Delete: { parameters: ["u64"], result: "void" },
   // DPCTLSyclContextRef DPCTLContext_Create(const DPCTLSyclDeviceRef DRef, error_handler_callback *handler, int properties)
   DPCTLContext_Create: { parameters: ["u64", "u64", "i32"], result: "u64" },
-  // DPCTLSyclContextRef DPCTLContext_Copy(const DPCTLSyclContextRef CRef)
-  DPCTLContext_Copy: { parameters: ["u64"], result: "u64" },
+  // DPCTLDeviceVectorRef DPCTLContext_GetDevices(const DPCTLSyclContextRef CRef)
+  DPCTLContext_GetDevices: { parameters: ["u64"], result: "u64" },
   // void DPCTLContext_Delete(DPCTLSyclContextRef CtxRef)
   DPCTLContext_Delete: { parameters: ["u64"], result: "void" },
   // DPCTLSyclQueueRef DPCTLQueue_Create(const DPCTLSyclContextRef CRef, const DPCTLSyclDeviceRef DRef, error_handler_callback *handler, int properties)

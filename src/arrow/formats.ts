@@ -1,6 +1,5 @@
-import { ARROW_DEVICE_CPU, ARROW_DEVICE_CUDA, ARROW_DEVICE_CUDA_HOST } from "../../ffi/arrow/constants.ts";
-import { ARROW_DEVICE_CUDA_MANAGED } from "../../ffi/arrow/constants.ts";
-import type { ArrayPlace } from "../core/contract.ts";
+import * as arrow from "../../ffi/arrow/constants.ts";
+import { ArrayDevices } from "../core/device/arrays.ts";
 import { Checks } from "../core/checks.ts";
 import type { DType } from "../core/layout/dtype.ts";
 
@@ -21,19 +20,12 @@ export const OTHERS: Readonly<Record<string, string>> = {
   ...{ "+vL": "lists of varying length", "+m": "maps", "+u": "a union", "+r": "runs", "+s": "structs within structs" },
 };
 
-/** The memory that a device type stands for: an API, and who reaches it. */
-interface Device {
-  readonly type: number;
-  readonly api: string;
-  readonly memory: ArrayPlace["memory"];
-}
-
-export const DEVICES: readonly Device[] = [
-  { type: ARROW_DEVICE_CPU, api: "host", memory: "host" },
-  { type: ARROW_DEVICE_CUDA, api: "cuda", memory: "device" },
-  { type: ARROW_DEVICE_CUDA_HOST, api: "cuda", memory: "host" },
-  { type: ARROW_DEVICE_CUDA_MANAGED, api: "cuda", memory: "managed" },
-];
+export const devices: ArrayDevices = new ArrayDevices(checks, [
+  { type: arrow.ARROW_DEVICE_CPU, name: "ARROW_DEVICE_CPU", api: "host", memory: "host" },
+  { type: arrow.ARROW_DEVICE_CUDA, name: "ARROW_DEVICE_CUDA", api: "cuda", memory: "device" },
+  { type: arrow.ARROW_DEVICE_CUDA_HOST, name: "ARROW_DEVICE_CUDA_HOST", api: "cuda", memory: "host" },
+  { type: arrow.ARROW_DEVICE_CUDA_MANAGED, name: "ARROW_DEVICE_CUDA_MANAGED", api: "cuda", memory: "managed" },
+]);
 
 /** The number of the device that is not one of several: the CPU. */
 export const NO_NUMBER = -1n;

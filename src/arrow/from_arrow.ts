@@ -3,19 +3,18 @@ import { ARROW_DEVICE_CPU } from "../../ffi/arrow/constants.ts";
 import { ArrowArray, ArrowDeviceArray, ArrowSchema, readArrowDeviceArray } from "../../ffi/arrow/structs.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { Fence } from "../core/device/fence.ts";
-import { arraysIn } from "../core/device/arrays.ts";
 import { contextOn } from "../core/device/device_on.ts";
 import type { Arrays } from "../core/contract.ts";
 import type { Context } from "../core/graph/context.ts";
 import type { TableInfo } from "../core/layout/frame_info.ts";
 import { allOrNothing, newUndo, type Undo, undoAll } from "../core/life/undo.ts";
 import { type Access, accessOf } from "../core/memory/access.ts";
-import { copyOf, probeObject } from "../core/native/foreign_addresses.ts";
+import { copyOf, isReadOnly, probeObject } from "../core/native/foreign_addresses.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { givesBack } from "../core/tensors/adopt.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { checks, DEVICES, NO_NUMBER } from "./formats.ts";
+import { checks, devices, NO_NUMBER } from "./formats.ts";
 import { OwnedStructs } from "./owned_structs.ts";
 import { readArray, type ReadColumn } from "./read.ts";
 
@@ -66,11 +65,13 @@ export function fromArrow(schema: bigint, array: bigint, options: FromArrowOptio
   checks.assertBoolean(device, "device");
   const wanted = accessOf(access, "read");
   if (!Array.isArray(contexts)) throw checks.wrongKind("contexts", "an array of contexts", contexts);
-  const all = checks.itemsIn<Context>(contexts, "contexts").map((context) => contextOn(checks, context));
+  const all = checks.itemsIn<Context>(contexts, "contexts").map((context) => contextOn(checks, context, "contexts"));
   const [type, data] = [checks.handleIn<Address>(schema, "schema"), checks.handleIn<Address>(array, "array")];
   const read = readArray(type, data);
+  assertMovable(type, ArrowSchema.size, "schema");
+  assertMovable(data, ArrowArray.size, "array");
   const said = device ? deviceAt(data) : THE_CPU;
-  const { arrays, memory } = deviceIn(all, said);
+  const { arrays, memory } = devices.arraysIn(all, said.device_type, Number(said.device_id), "array");
   return allOrNothing("attaching an Arrow array", (undo) => {
     const structs = newUndo();
     const owned = new OwnedStructs(structs);
@@ -102,6 +103,16 @@ function dropping(structs: Undo, holds: number): () => void {
   return () => void (--held === 0 && undoAll(structs, "releasing an Arrow array"));
 }
 
+/** @throws {ArgumentError} where a struct cannot be marked as moved: a write there would end the process. */
+function assertMovable(address: Address, byteLength: number, argument: string): void {
+  if (!isReadOnly(address, byteLength)) return;
+  throw checks.wrong(
+    argument,
+    "it lies in memory that is read-only, and cannot be moved.",
+    "Copy the struct elsewhere.",
+  );
+}
+
 /** Moves a struct: what its release function is called with from now on. */
 function take(
   owned: OwnedStructs,
@@ -127,20 +138,6 @@ function workBehind({ event }: Arrays, sync: Address): { readonly after?: Fence 
   probeObject(sync, 8, "arrow", "array");
   const [handle] = new BigUint64Array(copyOf(sync, 8).buffer);
   return { after: event(checks.handleIn(handle, "array")) };
-}
-
-/** The arrays of a device's context, and which memory of it is meant. @throws {ArgumentError} if there is no context for it. */
-function deviceIn(
-  contexts: readonly Context[],
-  { device_type, device_id }: Pick<ArrowDeviceArray, "device_type" | "device_id">,
-) {
-  const device = DEVICES.find(({ type }) => type === device_type);
-  if (device === undefined) throw checks.wrong("array", `no memory here is of Arrow's device type ${device_type}.`);
-  const { api, memory } = device;
-  const [ordinal, which] = api === "host"
-    ? [undefined, "the host"]
-    : [Number(device_id), `${api}'s device ${device_id}`];
-  return { arrays: arraysIn(checks, contexts, { api, ordinal }, `the array lies in memory of ${which}`), memory };
 }
 
 function tableOf(columns: readonly ReadColumn[]): TableInfo {

@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { ArrowArray, ArrowDeviceArray, ArrowSchema } from "../../ffi/arrow/structs.ts";
-import { ARROW_FLAG_NULLABLE } from "../../ffi/arrow/constants.ts";
+import { ARROW_DEVICE_CPU, ARROW_FLAG_NULLABLE } from "../../ffi/arrow/constants.ts";
 import { isMade, type Names, optionsIn } from "../core/argument.ts";
 import { isContiguous } from "../core/layout/layout.ts";
 import { registerLater, type Registration, unregister } from "../core/life/finalizers.ts";
@@ -12,7 +12,7 @@ import { Tensor } from "../core/tensors/tensor.ts";
 import { loadFunctions } from "../guard/functions.ts";
 import { assertMachine } from "../guard/machine.ts";
 import { Draft, type Word } from "./draft.ts";
-import { ABOUT, checks, DEVICES, EXTENSION, FORMATS, NO_NUMBER, TENSOR } from "./formats.ts";
+import { ABOUT, checks, devices, EXTENSION, FORMATS, NO_NUMBER, TENSOR } from "./formats.ts";
 import { keep, loans } from "./lent.ts";
 import { OwnedStructs } from "./owned_structs.ts";
 import { releaseCode } from "./release_code.ts";
@@ -44,7 +44,8 @@ interface Node {
 /**
  * An `ArrowSchema` and an `ArrowArray` over a tensor's bytes, or over a frame's as the columns of a record batch: Arrow's C
  * data interface, for any library in this process. A consumer moves the structs, and may release them on any thread. The
- * bytes are lent for reading until then: nothing can write them, and the tensor's end waits in the background.
+ * bytes are lent for reading until then: nothing can write them. The tensor's end releases what no consumer has moved, and
+ * waits in the background for the rest.
  *
  * @param given a contiguous tensor or frame of the host's memory, or of CUDA's
  * @throws {ArgumentError} for what is neither, other kinds of memory, and wrong options.
@@ -75,7 +76,7 @@ export function toArrow(given: Tensor | Frame, options: ToArrowOptions = {}): Ar
   return keep.lend(given, undefined, (lent) => {
     const { addresses, ...device } = placesOf(planesOf<Tensor>(lent));
     const root = rootOf(lent, addresses, as, names);
-    return loans.lend<Tensor, ArrowExport>(lent, "given", ([notice], undo) => {
+    return loans.lend<Tensor, ArrowExport>(lent, ([notice], undo) => {
       const left = countOf(root);
       const [schemas, arrays] = [new Draft(left), new Draft(left, notice)];
       const roots = [writeSchema(schemas, root, code.schema), writeArray(arrays, root, code.array, device)];
@@ -88,7 +89,7 @@ export function toArrow(given: Tensor | Frame, options: ToArrowOptions = {}): Ar
         return made; // their release frees the blocks
       });
       undo.push(() => undoAll(structs, "releasing"));
-      return new ArrowExport(made, device.device_type, `${given.name} for Arrow`, structs);
+      return new ArrowExport(made, device.device_type, given.resource, structs);
     }, [planesOf<Tensor>(lent)]);
   });
 }
@@ -106,16 +107,16 @@ function releaseFunctions() {
 
 /** The device of all planes, and where each begins. @throws {ArgumentError} for memory that Arrow has no name for. */
 function placesOf(planes: readonly Tensor[]) {
-  const { target: { kind, context: { api, arrays } } } = planes[0];
-  const places = planes.map((plane) => arrays?.placeOf(plane));
-  const device = DEVICES.find((one) => one.api === api && places.every((place) => place?.memory === one.memory));
-  if (device === undefined) {
+  const places = planes.flatMap((plane) => devices.placeOf(plane) ?? []);
+  const [first] = places;
+  if (places.length < planes.length || places.some(({ type }) => type !== first.type)) {
+    const { target: { kind } } = planes[0];
     throw checks.wrong("given", `Arrow has no device for memory of ${kind}.`, "Map it first: graph.map(tensor, host).");
   }
   return {
-    device_type: device.type,
-    device_id: api === "host" ? NO_NUMBER : BigInt(arrays!.ordinal),
-    addresses: places.map((place) => place!.handle + BigInt(place!.byteOffset)),
+    device_type: first.type,
+    device_id: first.type === ARROW_DEVICE_CPU ? NO_NUMBER : BigInt(first.ordinal),
+    addresses: places.map(({ handle, byteOffset }) => handle + BigInt(byteOffset)),
   };
 }
 
@@ -214,16 +215,16 @@ export class ArrowExport extends Printed implements Disposable {
   readonly #structs: Pick<OwnedStructs, "schema" | "array">;
   readonly #registration: Registration;
 
-  /** Takes the structs over. */
-  constructor({ schema, array }: OwnedStructs, deviceType: number, name: string, undo: Undo) {
+  /** Takes the structs over. It ends with what it describes. */
+  constructor({ schema, array }: OwnedStructs, deviceType: number, of: Resource, undo: Undo) {
     super();
     this.#structs = { schema, array };
     this.deviceType = deviceType;
-    this.resource = new Resource({ name, undo });
+    this.resource = new Resource({ name: `${of.name} for Arrow`, owners: [of], undo });
     this.#registration = registerLater(this, this.resource);
   }
 
-  /** The address of the `ArrowSchema`. @throws {DisposedError} once it was disposed: another export may lie there. */
+  /** The address of the `ArrowSchema`. @throws {DisposedError} once it or the tensor was disposed. */
   get schema(): Address {
     this.resource.assertLive();
     return this.#structs.schema;
@@ -231,7 +232,7 @@ export class ArrowExport extends Printed implements Disposable {
 
   /**
    * The address of the `ArrowArray`, and of the `ArrowDeviceArray` that begins with it.
-   * @throws {DisposedError} once it was disposed: another export may lie there.
+   * @throws {DisposedError} once it or the tensor was disposed: another export may lie there.
    */
   get array(): Address {
     this.resource.assertLive();

@@ -1,4 +1,4 @@
-import { aKind, isMade, literal, type Maker, shown, withArticle } from "./argument.ts";
+import { aKind, isMade, literal, type Maker, optionsIn, shown, withArticle } from "./argument.ts";
 import { ArgumentError, type ErrorFields, LayoutError } from "./errors.ts";
 import { bytesOf } from "./intrinsics.ts";
 import type { AudioInfo, FrameInfo, PixelsInfo } from "./layout/frame_info.ts";
@@ -14,6 +14,22 @@ export function elsewhere(home: { readonly name: string }, here: { readonly name
   return `belongs to ${home.name}, and not to ${here.name}`;
 }
 
+/** What an option has to be, in a table of names: a program may leave it out. */
+export type Rule = (checks: Checks, value: unknown, argument: string) => void;
+
+export const BOOLEAN: Rule = (checks, value, argument) => checks.assertBoolean(value, argument);
+export const TEXT: Rule = (checks, value, argument) => checks.assertText(value, argument);
+export const SIGNAL: Rule = (checks, value, argument) => checks.assertSignal(value, argument);
+
+/** The function that an option is. */
+export const FUNCTION: Rule = (checks, value, argument) => {
+  if (typeof value !== "function") throw checks.wrongKind(argument, "a function", value);
+};
+
+export function integer(least: number, most: number): Rule {
+  return (checks, value, argument) => checks.assertInteger(value, argument, least, most);
+}
+
 /** Checks of what a program passes. Their errors name one API. */
 export class Checks {
   readonly #api: string;
@@ -21,6 +37,24 @@ export class Checks {
   /** `api` as errors name it. */
   constructor(api: string) {
     this.#api = api;
+  }
+
+  /**
+   * A program's options, each as its rule says, where it has one.
+   *
+   * @throws {ArgumentError} if it is no object of options, has an unknown name, or breaks a rule.
+   */
+  optionsIn<T extends object>(
+    given: T,
+    names: { readonly [N in keyof T]-?: unknown },
+    argument: string = "options",
+  ): T {
+    const options = optionsIn(given, names, argument);
+    for (const [name, rule] of Object.entries(names)) {
+      const value: unknown = Reflect.get(options, name);
+      if (typeof rule === "function" && value !== undefined) (rule as Rule)(this, value, name);
+    }
+    return options;
   }
 
   /** Throws unless a value was made by one of our classes. */

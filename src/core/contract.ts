@@ -144,6 +144,8 @@ export interface Memory<T extends Tensor = Tensor, H = any> {
   readonly exports: readonly Offer[];
   /** Its imports. */
   readonly imports: readonly Offer[];
+  /** True where an object of it is one plane: a frame is mapped plane by plane. */
+  readonly byPlane?: boolean;
   /** Its images, where they are more than bytes: pixels in the driver's own order, planes in several blocks. */
   readonly images?: Images<H>;
   /** The line of the commands that move bytes. Left out by the host, which needs none. */
@@ -377,8 +379,8 @@ export interface ArrayPlace {
   readonly handle: bigint;
   /** Bytes from there to the first element. An address has none. */
   readonly byteOffset: number;
-  /** What can read and write the memory: the device alone, the host too, or both in turn. */
-  readonly memory: "device" | "host" | "managed";
+  /** What can read and write the memory: the device alone, the host too, both in turn; or unified shared memory. */
+  readonly memory: "device" | "host" | "managed" | "unified";
 }
 
 /** A stream of other code's. */

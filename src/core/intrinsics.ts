@@ -38,6 +38,7 @@ export function transfer(buffer: ArrayBuffer, newByteLength?: number): ArrayBuff
 }
 
 export function isArrayBuffer(value: unknown): value is ArrayBuffer {
+  if (typeof value !== "object" || ArrayBuffer.isView(value)) return false; // to throw takes two microseconds
   try {
     bufferLength(value);
     return true;

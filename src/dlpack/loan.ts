@@ -7,9 +7,10 @@ import {
   writeDLManagedTensorVersioned,
 } from "../../ffi/dlpack/structs.ts";
 import { literal, type Names, optionsIn } from "../core/argument.ts";
-import type { ArrayPlace, ArrayStream } from "../core/contract.ts";
+import type { ArrayStream } from "../core/contract.ts";
+import type { DevicePlace } from "../core/device/arrays.ts";
 import { Fence } from "../core/device/fence.ts";
-import { NativeFlag } from "../core/device/native_flag.ts";
+import { NativeFlag, type NativeFlagOptions } from "../core/device/native_flag.ts";
 import { eachConflict } from "../core/device/work.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import { registerLater, type Registration, unregister } from "../core/life/finalizers.ts";
@@ -17,7 +18,7 @@ import { Resource } from "../core/life/resource.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
 import { Printed, withFacts } from "../core/printed.ts";
 import { Tensor } from "../core/tensors/tensor.ts";
-import { assertVersion, checks, DATA_TYPES, DEVICES, MOST_DIMENSIONS } from "./types.ts";
+import { assertVersion, checks, DATA_TYPES, devices, MOST_DIMENSIONS } from "./types.ts";
 
 /** Options of {@link toDLPack}. */
 export interface ToDLPackOptions {
@@ -53,7 +54,11 @@ interface Lending {
   readonly access: Access;
   readonly version: 0 | 1;
   readonly order: Order;
+  readonly deadlock: Deadlock;
 }
+
+/** Asked before this thread blocks until the release: the error where none would come then. */
+type Deadlock = NativeFlagOptions["deadlock"];
 
 /**
  * A tensor's bytes as a struct of DLPack's, lent until a consumer's call of its deleter.
@@ -114,6 +119,7 @@ export class DLPackLoan extends Printed implements Disposable {
     this.#release();
     this.resource.returnAfter(this.#flag.fence());
     this.resource.ending = "handed over";
+    for (const grant of this.resource.grants) grant.isForeign = true;
     return this.#address;
   }
 
@@ -149,11 +155,11 @@ function loanOf({ tensor, access, order }: Lending, name: string, flag: NativeFl
 }
 
 /** The struct, in the memory of a flag that its deleter sets. */
-function flagOf({ tensor, place, access, version }: Lending, name: string): NativeFlag {
+function flagOf({ tensor, place, access, version, deadlock }: Lending, name: string): NativeFlag {
   const { layout: { shape, strides, dtype }, route } = tensor;
   const { byteLength, write } = STRUCTS[version];
   const length = byteLength + 16 * shape.length;
-  const flag = new NativeFlag({ by: "sigemptyset", byteLength: length, name });
+  const flag = new NativeFlag({ by: "sigemptyset", byteLength: length, name, deadlock });
   const { data, callback } = flag;
   const readOnly = writes(access) ? 0n : dl.DLPACK_FLAG_BITMASK_READ_ONLY;
   const isCopied = route.steps.some(({ transfer }) => transfer === "copy");
@@ -176,18 +182,10 @@ function flagOf({ tensor, place, access, version }: Lending, name: string): Nati
   return flag;
 }
 
-/** Where a tensor lies, on which device of DLPack's. */
-interface DevicePlace extends ArrayPlace {
-  readonly type: number;
-  readonly ordinal: number;
-}
-
 /** @throws {ArgumentError} for memory that DLPack has no name for. */
-export function placeOf(tensor: Tensor): DevicePlace {
-  const { target: { context: { api, arrays } } } = tensor;
-  const place = arrays?.placeOf(tensor);
-  const device = place && DEVICES.find((one) => one.api === api && one.memory === place.memory);
-  if (place !== undefined && device !== undefined) return { ...place, type: device.type, ordinal: arrays!.ordinal };
+function placeOf(tensor: Tensor): DevicePlace {
+  const place = devices.placeOf(tensor);
+  if (place !== undefined) return place;
   const what = `DLPack has no device for the memory of ${tensor.name}.`;
   throw checks.wrong("tensor", what, "Map it to the host: graph.map(tensor, host).");
 }
@@ -222,6 +220,11 @@ function orderOf({ target: { context } }: Tensor, given: ToDLPackOptions["stream
  * ```
  */
 export function toDLPack(tensor: Tensor, options: ToDLPackOptions = {}): DLPackLoan {
+  return lend(tensor, options);
+}
+
+/** The same to a consumer of which it is known when it cannot release. */
+export function lend(tensor: Tensor, options: ToDLPackOptions, deadlock?: Deadlock): DLPackLoan {
   if (!(Tensor.owns(tensor) && tensor instanceof Tensor)) throw checks.wrongKind("tensor", "a tensor", tensor);
   const { access: asked, stream, version = 1 } = optionsIn(options, OPTIONS);
   assertVersion(version);
@@ -244,5 +247,5 @@ export function toDLPack(tensor: Tensor, options: ToDLPackOptions = {}): DLPackL
     });
     if (fences.length > 0) (order as ArrayStream).waitFor(fences);
   }
-  return new DLPackLoan({ tensor, place, access, version, order });
+  return new DLPackLoan({ tensor, place, access, version, order, deadlock });
 }

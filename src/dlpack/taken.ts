@@ -7,7 +7,6 @@ import {
   readDLManagedTensorVersioned,
 } from "../../ffi/dlpack/structs.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
-import { arraysIn } from "../core/device/arrays.ts";
 import type { Fence } from "../core/device/fence.ts";
 import { AccessError } from "../core/errors.ts";
 import type { Context } from "../core/graph/context.ts";
@@ -16,10 +15,12 @@ import type { LayoutInit } from "../core/layout/layout.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
 import { callAt } from "../core/native/callbacks.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
+import { PAGE } from "../core/native/blocks.ts";
 import { libc } from "../core/native/libc.ts";
+
 import { givesBack } from "../core/tensors/adopt.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { assertVersion, checks, DEVICES, elementsOf, MOST_DIMENSIONS } from "./types.ts";
+import { assertVersion, checks, devices, elementsOf, MOST_DIMENSIONS } from "./types.ts";
 
 /** Options of {@link fromDLPack}. */
 export interface FromDLPackOptions {
@@ -67,13 +68,14 @@ export function fromDLPack(address: bigint, options: FromDLPackOptions): Tensor 
   assertVersion(version);
   if (!Array.isArray(contexts)) throw checks.wrongKind("contexts", "an array of contexts", contexts);
   const at = checks.handleIn<Address>(address, "address");
+  readable = -1;
   const given = version === 0 ? unversionedAt(at) : versionedAt(at);
   const isReadOnly = (given.flags & dl.DLPACK_FLAG_BITMASK_READ_ONLY) !== 0n;
   const access = accessOf(asked, isReadOnly ? "read" : "read-write");
   if (isReadOnly && writes(access)) throw readOnly();
   const { data, byte_offset, deleter } = given;
   const init = layoutOf(given);
-  const { arrays, memory } = deviceIn(contexts, given.device_type, given.device_id);
+  const { arrays, memory } = devices.arraysIn(contexts, given.device_type, given.device_id, "device");
   if (data === NULL) throw checks.wrong("data", "the pointer is null.");
   if (byte_offset > Number.MAX_SAFE_INTEGER || data + byte_offset >= 2n ** 64n) {
     throw checks.wrong("byte_offset", "the range ends beyond the last address.");
@@ -103,9 +105,17 @@ function readOnly(): AccessError {
   });
 }
 
+/** A page that was seen to be readable in this call: a struct and its lists often lie in one. */
+let readable = -1;
+
 /** Copies what lies at an address to {@link view}. @throws {ArgumentError} if that cannot be read. */
 function copy(address: Address, byteLength: number, argument: string): void {
-  probeObject(address, byteLength, "dlpack", argument);
+  const at = Number(address); // exact below 2^53, beyond which no page is found again
+  const page = Math.floor(at / PAGE);
+  if (page !== readable || at % PAGE + byteLength > PAGE || !Number.isSafeInteger(at)) {
+    probeObject(address, byteLength, "dlpack", argument);
+    readable = page;
+  }
   libc().memcpy(bytes, address, BigInt(byteLength));
 }
 
@@ -164,13 +174,4 @@ function numbersAt(address: Address, count: number, argument: string): number[] 
     throw checks.unfit(`${argument}[${i}]`, `expected a whole number below 2^53, got ${number}.`);
   }
   return numbers;
-}
-
-/** The arrays of a device's context, and which memory of it is meant. @throws {ArgumentError} if there is no context for it. */
-function deviceIn(contexts: readonly Context[], type: number, id: number) {
-  const device = DEVICES.find((one) => one.type === type);
-  if (device === undefined) throw checks.wrong("device", `samepage has no API for devices of type ${type}.`);
-  const { api, name, memory } = device;
-  const [ordinal, which] = memory === "host" ? [undefined, name] : [id, `${name}, number ${id}`];
-  return { arrays: arraysIn(checks, contexts, { api, ordinal }, `the memory is of ${which}`), memory };
 }

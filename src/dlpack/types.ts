@@ -1,7 +1,7 @@
 import * as dl from "../../ffi/dlpack/constants.ts";
 import { literal } from "../core/argument.ts";
 import type { DType } from "../core/layout/dtype.ts";
-import type { ArrayPlace } from "../core/contract.ts";
+import { ArrayDevices } from "../core/device/arrays.ts";
 import { Checks } from "../core/checks.ts";
 
 export const checks: Checks = new Checks("dlpack");
@@ -66,19 +66,14 @@ export function elementsOf(type: DataType): Elements {
   throw checks.unfit("dtype", `${what}.`, `View it as whole numbers of ${bits} bits where it is made.`);
 }
 
-/** The memory that a type of device stands for: an API, and who reaches it. */
-export interface DeviceMemory {
-  readonly type: number;
-  readonly name: string;
-  readonly api: string;
-  readonly memory: ArrayPlace["memory"];
-}
-
-export const DEVICES: readonly DeviceMemory[] = [
+export const devices: ArrayDevices = new ArrayDevices(checks, [
   { type: dl.kDLCPU, name: "kDLCPU", api: "host", memory: "host" },
   { type: dl.kDLCUDA, name: "kDLCUDA", api: "cuda", memory: "device" },
   { type: dl.kDLCUDAHost, name: "kDLCUDAHost", api: "cuda", memory: "host" },
   { type: dl.kDLCUDAManaged, name: "kDLCUDAManaged", api: "cuda", memory: "managed" },
   { type: dl.kDLOpenCL, name: "kDLOpenCL", api: "opencl", memory: "device" },
+  ...["sycl", "levelzero", "opencl"].map((api) =>
+    ({ type: dl.kDLOneAPI, name: "kDLOneAPI", api, memory: "unified" }) as const
+  ),
   { type: dl.kDLVulkan, name: "kDLVulkan", api: "vulkan", memory: "device" },
-];
+]);

@@ -13,10 +13,12 @@ import { FFMPEG } from "./ffmpeg/mod.ts";
 import { GSTREAMER } from "./gstreamer/mod.ts";
 import { PYTHON } from "./python/mod.ts";
 import { HOST } from "./host/mod.ts";
+import { LEVEL_ZERO } from "./levelzero/mod.ts";
 import { ONNX_RUNTIME } from "./onnxruntime/mod.ts";
 import { OPENCL } from "./opencl/mod.ts";
 import { OPENCV } from "./opencv/mod.ts";
 import { OPENVINO } from "./openvino/mod.ts";
+import { SYCL } from "./sycl/mod.ts";
 import { VAAPI } from "./vaapi/mod.ts";
 import { VULKAN } from "./vulkan/mod.ts";
 
@@ -35,6 +37,8 @@ const APIS: readonly ApiExaminer[] = [
   ONNX_RUNTIME,
   OPENVINO,
   PYTHON,
+  LEVEL_ZERO,
+  SYCL,
 ];
 
 /** Options of {@link doctor}. */

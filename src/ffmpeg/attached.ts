@@ -1,11 +1,12 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import { AccessError } from "../core/errors.ts";
 import { allOrNothing } from "../core/life/undo.ts";
-import { type Access, writes } from "../core/memory/access.ts";
+import type { Access } from "../core/memory/access.ts";
 import type { Fate } from "../core/memory/allocation.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
 import { adoptFrame } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
+import type { Wanted } from "../media/context.ts";
+import { accessIn } from "../media/held.ts";
 import type { FFmpegContext } from "./context.ts";
 import { avFrames } from "./fields.ts";
 import { type Buffer, buffersOf, type Contents, describe, REFERENCED } from "./frame.ts";
@@ -14,22 +15,22 @@ import { avutil, check, checks } from "./library.ts";
 import { isLent } from "./lent.ts";
 import type { FFmpegTensor } from "./memory.ts";
 
+const SHARED = {
+  ...{ api: "ffmpeg", library: "FFmpeg", object: "AVFrame", fn: "av_frame_is_writable" },
+  remedy: "av_hwframe_transfer_data() makes copies.",
+} as const;
+
 /** A frame over a new reference to what an AVFrame of other code's refers to. */
 export function attachedFrame(
   context: FFmpegContext,
   on: Hardware | undefined,
   pointer: Address,
-  asked: Access | undefined,
-  mayCopy: boolean,
+  wanted: Wanted,
 ): Frame {
-  context.resource.assertLive();
   const { fns } = avutil();
   const hardware = hardwareFor(on, formatOfAVFrame(pointer));
-  const isShared = fns.av_frame_is_writable(pointer) === 0;
-  const isCopied = mayCopy && hardware === undefined;
-  const access = asked ?? (isShared && !isCopied ? "read" : "read-write");
-  const copies = isShared && writes(access);
-  if (copies && !isCopied) throw shared(hardware !== undefined);
+  const isWritable = fns.av_frame_is_writable(pointer) !== 0;
+  const { access, isCopy } = accessIn(wanted, { ...SHARED, isWritable, canCopy: hardware === undefined });
   if (hardware !== undefined) return attachedSurface(context, hardware, pointer, access);
   const own = context.spares.take();
   const release = () => context.spares.give(own);
@@ -38,12 +39,12 @@ export function attachedFrame(
     const buffers = buffersOf(own);
     assertFFmpegs(buffers);
     const described = describe(own, buffers); // before a copy that would be for nothing
-    if (!copies) return described;
+    if (!isCopy) return described;
     check(fns.av_frame_make_writable(own.address), "av_frame_make_writable");
     return describe(own);
   }, [release]);
   const frame = adoptedFrame(context, own.address, contents, access, release);
-  if (copies) context.countCopied(frame.byteLength);
+  if (isCopy) context.countCopied(frame.byteLength);
   return frame;
 }
 
@@ -111,12 +112,3 @@ function assertFFmpegs(buffers: readonly Buffer[]): void {
 }
 
 const OTHER = "Pass the address of an AVFrame that libavutil of this same version has made.";
-
-function shared(isHardware: boolean): AccessError {
-  return new AccessError("access: other references to the AVFrame's memory exist, and FFmpeg lets it be read only.", {
-    ...{ api: "ffmpeg", fn: "av_frame_is_writable", argument: "access" },
-    hint: isHardware
-      ? 'Pass { access: "read" }. av_hwframe_transfer_data() makes copies.'
-      : 'Pass { access: "read" }, or { copy: "allow" } for a copy that can be written.',
-  });
-}

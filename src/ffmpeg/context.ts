@@ -1,30 +1,23 @@
 import type { Address } from "../../ffi/address.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import type { FileSource } from "../core/file_source.ts";
-import type { Memory, MemoryTarget } from "../core/contract.ts";
-import type { Context, Target } from "../core/graph/context.ts";
-import { DeviceContext } from "../core/graph/device_context.ts";
+import type { Memory } from "../core/contract.ts";
+import type { Context } from "../core/graph/context.ts";
 import { textAt } from "../core/native/text.ts";
-import { ATTACH_NAMES, attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
-import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { contextOn } from "../core/device/device_on.ts";
+import { attachingMedia, type MediaAttach, MediaContext } from "../media/context.ts";
+import { frameIn, lentUntilLetGo } from "../media/given.ts";
 import { Hardware } from "./hardware.ts";
 import { attachedFrame } from "./attached.ts";
 import { type DecodeOptions, Decoder } from "./decoder.ts";
 import { type EncodeOptions, Encoder } from "./encoder.ts";
 import { SpareFrames } from "./fields.ts";
-import { frameIn, lentFrame } from "./lent.ts";
+import { lend } from "./lent.ts";
 import { avutil, checks } from "./library.ts";
 import { type FFmpegTensor, ports } from "./memory.ts";
-
-/** Options of {@link FFmpegContext.attach}. */
-export interface FFmpegAttach extends AttachOptions {
-  /** `"allow"`: a frame that others refer to as well is copied if it is to be written. The copy's bytes are counted. */
-  readonly copy?: "allow";
-}
 
 /** What FFmpeg works on. */
 export interface FFmpegChoice {
@@ -33,10 +26,6 @@ export interface FFmpegChoice {
 }
 
 const CHOICE: Names<FFmpegChoice> = { on: true };
-
-const ATTACH: Names<FFmpegAttach> = { ...ATTACH_NAMES, copy: true };
-
-const COPY = { allow: true };
 
 /**
  * FFmpeg's frames (`AVFrame`) in the host's memory. It is its own target: memory of the host is mapped to it and back in
@@ -50,15 +39,11 @@ const COPY = { allow: true };
  * console.log(ffmpeg.name.startsWith("FFmpeg ")); // true
  * ```
  */
-export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegTensor> {
+export class FFmpegContext extends MediaContext<FFmpegTensor> {
   /** The API's name. */
   readonly api = "ffmpeg";
   /** The kind of memory: that of AVFrames. */
   readonly kind = "avframe";
-  /** Itself. */
-  readonly context: Context = this;
-  /** Itself. */
-  readonly targets: readonly Target[] = [this];
   /** Its ports: host pointers both ways. For mappers. */
   readonly ports: Memory<FFmpegTensor, Address> = ports;
 
@@ -71,10 +56,9 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
   private constructor(name: string, hardware: Hardware | undefined, undo: Undo) {
     const spares = new SpareFrames();
     undo.push(() => spares.free());
-    super("ffmpeg", { name, id: hardware?.on.id ?? {} }, undo, hardware);
+    super({ api: "ffmpeg", name, on: hardware?.on, undo, hooks: hardware });
     this.spares = spares;
     this.#hardware = hardware;
-    if (hardware?.on.resource !== undefined) this.resource.dependOn(hardware.on.resource);
     this.opened();
   }
 
@@ -121,11 +105,6 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
     throw checks.wrong("device", `${this.name} is on no device.`, "Open it on one: FFmpegContext.open({ on: va }).");
   }
 
-  /** True for planes of its frames. */
-  is(value: Mapped): value is FFmpegTensor {
-    return value?.target === this;
-  }
-
   /**
    * A frame over the memory of an AVFrame that other code has made. It has a reference of its own, `frame.handle`: the
    * address of another AVFrame, valid until the frame ends. So the given one may be unreferenced or freed at once.
@@ -139,13 +118,10 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * @throws {AccessError} to write a frame that others refer to, without `{ copy: "allow" }`.
    * @throws {NativeCallError} if FFmpeg has no memory.
    */
-  attach(pointer: bigint, options: FFmpegAttach = {}): Frame {
-    return attaching(options, (access) => {
-      const { copy } = options;
-      if (copy !== undefined) checks.nameIn(copy, COPY, "copy");
-      const address = checks.handleIn<Address>(pointer, "pointer");
-      return attachedFrame(this, this.#hardware, address, access, copy === "allow");
-    }, ATTACH);
+  attach(pointer: bigint, options: MediaAttach = {}): Frame {
+    return attachingMedia(this, checks, pointer, options, (address, wanted) => {
+      return attachedFrame(this, this.#hardware, address, wanted);
+    });
   }
 
   /**
@@ -179,10 +155,10 @@ export class FFmpegContext extends DeviceContext implements MemoryTarget<FFmpegT
    * ```
    */
   avFrame(frame: Frame): Address {
-    frameIn(this, frame, this.#hardware?.on);
+    frameIn(checks, this, frame);
     const hardware = frame.target.context === this ? undefined : this.#hardware;
     this.resource.assertLive();
-    return lentFrame(this.spares, frame, hardware);
+    return lentUntilLetGo(frame, lend(this.spares, frame, hardware));
   }
 
   /**

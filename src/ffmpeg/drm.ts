@@ -3,7 +3,7 @@ import { AV_DRM_MAX_PLANES } from "../../ffi/avhwcontext57/constants.ts";
 import type { NativePicture } from "../core/contract.ts";
 import type { ImagePlane } from "../core/device/port.ts";
 import { IMAGE_FORMATS, type ImageFormat, type ImageInfo } from "../core/layout/frame_info.ts";
-import { ffmpegName, pixelFormatNumber } from "./formats.ts";
+import { formats } from "./formats.ts";
 import type { Fields } from "./fields.ts";
 import { bufferBytes } from "./frame.ts";
 import { avutil, checks, made, struct } from "./library.ts";
@@ -60,12 +60,12 @@ function assertCount(count: number, what: string): void {
 /** FFmpeg's number of the format of one layer, or of a layer for each plane. */
 export function storedFormat(fields: Fields): number {
   const fourccs = readDescriptor(fields).layers.map(({ fourcc }) => fourcc);
-  const formats = Object.keys(IMAGE_FORMATS) as ImageFormat[];
-  const found = formats.map((format) => [ffmpegName(format), IMAGE_FORMATS[format]] as const)
+  const known = Object.keys(IMAGE_FORMATS) as ImageFormat[];
+  const found = known.map((format) => [formats.nameOf(format), IMAGE_FORMATS[format]] as const)
     .find(([name, { fourcc, planes }]) =>
       name !== undefined && [String(fourcc), String(planes.map(({ fourcc }) => fourcc))].includes(String(fourccs))
     );
-  if (found !== undefined) return pixelFormatNumber(found[0]!);
+  if (found !== undefined) return formats.numberOf(found[0]!)!;
   const text = fourccs.map((fourcc) => `0x${fourcc.toString(16)}`).join(", ");
   throw checks.wrong(
     "pointer",

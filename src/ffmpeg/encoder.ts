@@ -1,4 +1,5 @@
 import { type Names, object, optionsIn } from "../core/argument.ts";
+import { integer, SIGNAL, TEXT } from "../core/checks.ts";
 import { createFile } from "../core/file_source.ts";
 import { type Ratio, ratioIn } from "../core/layout/ratio.ts";
 import { finalizers } from "../core/life/finalizers.ts";
@@ -6,9 +7,9 @@ import { NativeObject } from "../core/life/native_object.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
+import { frameIn } from "../media/given.ts";
 import type { FFmpegContext } from "./context.ts";
 import { type Asked, Encoding } from "./encoding.ts";
-import { frameIn } from "./lent.ts";
 import { checks } from "./library.ts";
 import type { FFmpegTensor } from "./memory.ts";
 
@@ -45,14 +46,17 @@ export interface EncodeOptions extends EncodedStream {
   readonly progress?: boolean | { readonly frames: number };
 }
 
-const SOUND: Names<NonNullable<EncodeOptions["audio"]>> = { codec: true, bitRate: true, threads: true, options: true };
+const MOST_THREADS = 1024;
+
+const SOUND: Names<NonNullable<EncodeOptions["audio"]>> = {
+  ...{ codec: TEXT, bitRate: integer(1, Number.MAX_SAFE_INTEGER) },
+  ...{ threads: integer(0, MOST_THREADS), options: true },
+};
 const NAMES: Names<EncodeOptions> = {
   ...{ ...SOUND, frameRate: true, timeBase: true },
-  ...{ audio: true, signal: true, progress: true },
+  ...{ audio: true, signal: SIGNAL, progress: true },
 };
 const PROGRESS: Names<{ readonly frames: number }> = { frames: true };
-
-const MOST_THREADS = 1024;
 
 /** How many frames will come, where the program says so. */
 function framesIn(progress: NonNullable<EncodeOptions["progress"]>): number | undefined {
@@ -67,9 +71,6 @@ function streamIn(
   { codec, bitRate, frameRate, timeBase, threads = 0, options = {} }: EncodedStream,
   medium: Asked["medium"],
 ): Asked {
-  if (codec !== undefined) checks.assertText(codec, "codec");
-  if (bitRate !== undefined) checks.assertInteger(bitRate, "bitRate", 1, Number.MAX_SAFE_INTEGER);
-  checks.assertInteger(threads, "threads", 0, MOST_THREADS);
   const pairs = Object.entries(object(options, "options"));
   for (const [name, value] of pairs) {
     if (typeof value !== "string" && typeof value !== "number") {
@@ -101,10 +102,9 @@ export class Encoder extends NativeObject {
   constructor(context: FFmpegContext, path: string | URL, given: EncodeOptions) {
     super();
     context.resource.assertLive();
-    const { audio, signal, progress = false, ...own } = optionsIn(given, NAMES);
+    const { audio, signal, progress = false, ...own } = checks.optionsIn(given, NAMES);
     const streams = [streamIn(own, audio === undefined ? undefined : "video")];
-    if (audio !== undefined) streams.push(streamIn(optionsIn(audio, SOUND, "audio"), "audio"));
-    checks.assertSignal(signal, "signal");
+    if (audio !== undefined) streams.push(streamIn(checks.optionsIn(audio, SOUND, "audio"), "audio"));
     const attended = { signal, progress: progress !== false, frames: framesIn(progress) };
     signal?.throwIfAborted();
     this.#context = context;
@@ -132,7 +132,7 @@ export class Encoder extends NativeObject {
    * @throws {NativeCallError} if FFmpeg or the disk fails. It ends the encoder.
    */
   async write(frame: Frame<FFmpegTensor>): Promise<void> {
-    await this.#encoding.write(frameIn(this.#context, frame));
+    await this.#encoding.write(frameIn(checks, this.#context, frame));
   }
 
   /**

@@ -1,31 +1,28 @@
 import { NULL } from "../../ffi/address.ts";
 import * as av from "../../ffi/avutil57/constants.ts";
-import type { AVUtil } from "../../ffi/avutil57/functions.ts";
 import { type PixelComponent, planesOfComponents } from "../core/layout/components.ts";
 import type { DType } from "../core/layout/dtype.ts";
-import type { ImageFormat, PicturePlane } from "../core/layout/frame_info.ts";
-import { fitting } from "../core/layout/held_picture.ts";
 import { cString, textAt } from "../core/native/text.ts";
+import { PixelFormats, type PixelsFormat } from "../media/formats.ts";
 import { avutil, checks, struct } from "./library.ts";
 
-/** A pixel format, as FFmpeg's descriptor says it. */
-export interface PixelsFormat {
-  /** FFmpeg's name. */
-  readonly name: string;
-  readonly planes: readonly PicturePlane[];
-}
-
-/** The formats that samepage has a name for, by FFmpeg's; of two for one, the first is written. */
-const NAMED: ReadonlyMap<string, ImageFormat> = new Map([
-  ...[["gray", "GRAY8"], ["rgb24", "RGB"], ["bgr24", "BGR"]] as const,
-  ...[["rgba", "RGBA"], ["bgra", "BGRA"], ["rgb0", "RGBX"], ["bgr0", "BGRX"]] as const,
-  ...[["nv12", "NV12"], ["yuv420p", "I420"], ["yuvj420p", "I420"], ["yuv444p", "YUV444"]] as const,
-  ...[["yuvj444p", "YUV444"], ["p010le", "P010"], ["p012le", "P012"], ["p016le", "P016"]] as const,
-  ...[["yuyv422", "YUY2"], ["uyvy422", "UYVY"]] as const,
-]);
-
-/** The other way round. */
-const NAMES: ReadonlyMap<ImageFormat, string> = new Map([...NAMED].reverse().map(([name, format]) => [format, name]));
+/** The pixel formats that FFmpeg's own descriptors say. */
+export const formats = new PixelFormats({
+  library: "FFmpeg",
+  checks,
+  names: [
+    ...[["gray", "GRAY8"], ["rgb24", "RGB"], ["bgr24", "BGR"]] as const,
+    ...[["rgba", "RGBA"], ["bgra", "BGRA"], ["rgb0", "RGBX"], ["bgr0", "BGRX"]] as const,
+    ...[["nv12", "NV12"], ["yuv420p", "I420"], ["yuvj420p", "I420"], ["yuv444p", "YUV444"]] as const,
+    ...[["yuvj444p", "YUV444"], ["p010le", "P010"], ["p012le", "P012"], ["p016le", "P016"]] as const,
+    ...[["yuyv422", "YUY2"], ["uyvy422", "UYVY"]] as const,
+  ],
+  numberOf(name) {
+    const number = avutil().fns.av_get_pix_fmt(cString(name));
+    return number < 0 ? undefined : number;
+  },
+  describe,
+});
 
 /** Formats whose name says that luma uses 0–255, whatever the frame says. */
 export const FULL_RANGE = /^yuvj/;
@@ -41,49 +38,8 @@ const REFUSED: readonly (readonly [flag: bigint, what: string, remedy: string])[
   [av.AV_PIX_FMT_FLAG_BE, "its numbers are big-endian", "Convert it to the little-endian format: sws_scale()."],
 ];
 
-const known = new Map<number, PixelsFormat>();
-
 /** @throws {ArgumentError} for hardware formats, palettes, pixels of less than a byte, and big-endian numbers. */
-export function pixelsFormat(format: number, argument: string): PixelsFormat {
-  let found = known.get(format);
-  if (found === undefined) known.set(format, found = described(format, argument));
-  return found;
-}
-
-/** The name of samepage's for it, where that stands for pictures of this size. */
-export function imageFormatOf({ name }: PixelsFormat, width: number, height: number): ImageFormat | undefined {
-  return fitting(NAMED.get(name), width, height);
-}
-
-/** The functions of FFmpeg's that return a number for a name. */
-type Numbering = {
-  [F in keyof AVUtil]: AVUtil[F] extends (name: Uint8Array<ArrayBuffer>) => number ? F : never;
-}[keyof AVUtil];
-
-const numbered = new Map<Numbering, Map<string, number>>();
-
-/** FFmpeg's number for a name; below zero if it has none. */
-export function numberOf(fn: Numbering, name: string): number {
-  let numbers = numbered.get(fn);
-  if (numbers === undefined) numbered.set(fn, numbers = new Map());
-  let number = numbers.get(name);
-  if (number !== undefined) return number;
-  number = avutil().fns[fn](cString(name));
-  if (number >= 0) numbers.set(name, number); // there are few of those
-  return number;
-}
-
-/** FFmpeg's number of a pixel format, by its name; -1 if it has none of that name. */
-export function pixelFormatNumber(name: string): number {
-  return numberOf("av_get_pix_fmt", name);
-}
-
-/** FFmpeg's name for a format of samepage's; undefined if it has none. */
-export function ffmpegName(format: ImageFormat): string | undefined {
-  return NAMES.get(format);
-}
-
-function described(format: number, argument: string): PixelsFormat {
+function describe(format: number, argument: string): PixelsFormat {
   const address = avutil().fns.av_pix_fmt_desc_get(format);
   if (address === NULL) throw checks.wrong(argument, `FFmpeg has no pixel format ${format}.`);
   const { name: text, nb_components, log2_chroma_w, log2_chroma_h, flags } = struct.at("AVPixFmtDescriptor", address);

@@ -2,18 +2,18 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import { AV_NOPTS_VALUE, AV_NUM_DATA_POINTERS } from "../../ffi/avutil57/constants.ts";
 import type { AdoptedPlane } from "../core/tensors/adopt.ts";
 import type { PlaneLayout } from "../core/layout/components.ts";
-import { colourOf, known } from "../core/layout/facts.ts";
-import { heldPicture, layoutWithin } from "../core/layout/held_picture.ts";
-import { type Colour, type FrameInfo, frameInfo, type MediaFacts, planeLayouts } from "../core/layout/frame_info.ts";
-import type { Layout } from "../core/layout/layout.ts";
+import { codedFacts, colourOf, known, nameIn } from "../core/layout/facts.ts";
+import { heldPicture, layoutWithin, type Part, partIn } from "../core/layout/held_picture.ts";
+import { type FrameInfo, frameInfo, type MediaFacts, planeLayouts } from "../core/layout/frame_info.ts";
 import { shortList, type Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
 import type { InMemory, StructType } from "../core/native/struct_type.ts";
-import { textAt } from "../core/native/text.ts";
 import { Recent } from "../core/recent.ts";
 import { type Fields, freed } from "./fields.ts";
-import { FULL_RANGE, imageFormatOf, type PixelsFormat, pixelsFormat, RANGES, SAMPLES } from "./formats.ts";
+import { formats, FULL_RANGE, RANGES, SAMPLES } from "./formats.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
+import type { PixelsFormat } from "../media/formats.ts";
+import { type HeldBlock, type HeldPlane, type HeldStream, Numbers, planesIn } from "../media/held.ts";
 import { avutil, checks, made, struct } from "./library.ts";
 import { metadataOf } from "./side_data.ts";
 import type { Structs } from "./versions.ts";
@@ -37,24 +37,16 @@ export interface Contents {
   readonly metadata: Metadata | undefined;
 }
 
-/** What the frames of a stream have in common. */
-interface Stream {
-  readonly info: FrameInfo;
-  /** In which buffer each plane lies, and where. */
-  readonly planes: readonly (readonly [buffer: number, layout: Layout])[];
-}
-
-const streams = new Recent<Stream>();
+const streams = new Recent<HeldStream>();
 
 /** @throws {ArgumentError} for a format that samepage has no layout for. @throws {LayoutError} for planes elsewhere. */
 export function describe(fields: Fields, buffers: readonly Buffer[] = buffersOf(fields)): Contents {
   const stream = streams.of(numbersOf(fields, buffers), () => streamOf(fields, buffers));
-  const blocks = buffers.map(({ address, byteLength }) => ({ kind: "ffmpeg.buffer", address, byteLength }));
-  const planes = stream.planes.map(([i, layout]) => ({ handle: blocks[i].address, layout, block: blocks[i] }));
+  const planes = planesIn(buffers, stream);
   return { info: stream.info, moment: momentOf(fields), planes, metadata: metadataOf(fields) };
 }
 
-function streamOf(fields: Fields, buffers: readonly Buffer[]): Stream {
+function streamOf(fields: Fields, buffers: readonly Buffer[]): HeldStream {
   const { width, height, nb_samples } = fields;
   if (width > 0 && height > 0) return picture(fields, buffers);
   if (nb_samples > 0) return sound(fields, buffers);
@@ -80,35 +72,29 @@ function offsetsOfCommon(): readonly number[] {
   ];
 }
 
-let numbers = new Float64Array(256);
+const numbers = new Numbers();
 
 /** All numbers that {@link streamOf} looks at. They are valid until the next call. */
 function numbersOf(fields: Fields, buffers: readonly Buffer[]): Float64Array {
   commonAt ??= offsetsOfCommon();
-  const planes = planesIn(fields);
-  const count = commonAt.length + 2 * (buffers.length + planes.length);
-  if (count > numbers.length) numbers = new Float64Array(count); // sound of a hundred channels
-  let n = 0;
-  for (const at of commonAt) numbers[n++] = fields.view.getInt32(at, true);
-  for (const { address, byteLength } of buffers) {
-    numbers[n++] = byteLength;
-    numbers[n++] = Number(address & 7n);
+  numbers.begin();
+  for (const at of commonAt) numbers.add(fields.view.getInt32(at, true));
+  numbers.addBlocks(buffers);
+  for (const [i, plane] of pointersIn(fields).entries()) {
+    const at = placeOf(plane, i, buffers);
+    numbers.add(at);
+    numbers.add(at < 0 ? 0 : Number(plane - buffers[at].address));
   }
-  for (let i = 0; i < planes.length; i++) {
-    const at = placeOf(planes[i], i, buffers);
-    numbers[n++] = at;
-    numbers[n++] = at < 0 ? 0 : Number(planes[i] - buffers[at].address);
-  }
-  return numbers.subarray(0, n);
+  return numbers.all;
 }
 
-function picture(fields: Fields, buffers: readonly Buffer[]): Stream {
-  const format = pixelsFormat(fields.format, "pointer");
+function picture(fields: Fields, buffers: readonly Buffer[]): HeldStream {
+  const format = formats.at(fields.format, "pointer");
   const crop = cropOf(fields, format);
   const { width, height } = crop;
   const { info, planes } = heldPicture(checks, {
     ...pictureFacts(fields, format.name),
-    ...{ name: format.name, format: imageFormatOf(format, width, height), planes: format.planes, crop },
+    ...{ name: format.name, format: formats.imageFormatOf(format, width, height), planes: format.planes, crop },
     strideOf: (i) => fields.view.getInt32(avutil().structs.AVFrame.fields.linesize.offset + 4 * i, true),
     strideName: (i) => `linesize[${i}] of its AVFrame`,
     remedy: "Copy it: av_frame_copy() to a frame of av_frame_get_buffer().",
@@ -118,27 +104,21 @@ function picture(fields: Fields, buffers: readonly Buffer[]): Stream {
 
 /** What is known of a picture besides its pixels. */
 export function pictureFacts(fields: Fields, format: string) {
-  const colour = colourIn(fields, format);
-  return { media: mediaOf(fields), ...(colour === undefined ? {} : { colour }) };
+  const media = mediaOf(fields);
+  const range = FULL_RANGE.test(format) ? "full" : nameIn(RANGES, fields.color_range);
+  const colour = colourOf(media.matrix, range);
+  return { media, ...colour && { colour } };
 }
 
-/** The part of the picture that is shown. Where a crop is odd, subsampled chroma begins half a step early, as in FFmpeg. */
-export function cropOf(fields: Fields, { name, planes }: PixelsFormat) {
+/** The part of the picture that is shown. */
+export function cropOf(fields: Fields, format: PixelsFormat): Part {
   const [left, right, top, bottom] = [fields.crop_left, fields.crop_right, fields.crop_top, fields.crop_bottom]
     .map(Number);
-  const [width, height] = [fields.width - left - right, fields.height - top - bottom];
-  if (width <= 0 || height <= 0) {
-    throw checks.unfit("pointer", `its AVFrame crops all of its ${fields.width} × ${fields.height} pixels.`);
-  }
-  const [{ step }] = planes; // more than 1 where luma and chroma take turns
-  if (left % step === 0) return { left, top, width, height };
-  throw checks.unfit(
-    "pointer",
-    `crop_left of its AVFrame is ${left}, and ${name} has no pixels of fewer than ${step}.`,
-  );
+  const part = { left, top, width: fields.width - left - right, height: fields.height - top - bottom };
+  return partIn(checks, part, fields, format, "AVFrame");
 }
 
-function sound(fields: Fields, buffers: readonly Buffer[]): Stream {
+function sound(fields: Fields, buffers: readonly Buffer[]): HeldStream {
   const { format, nb_samples: samples, channels, sample_rate: sampleRate } = fields;
   const found = SAMPLES.get(format);
   if (found === undefined) throw checks.wrong("pointer", `its AVFrame has no sample format (${format}).`);
@@ -152,10 +132,8 @@ function sound(fields: Fields, buffers: readonly Buffer[]): Stream {
 }
 
 /** A buffer that an AVFrame has a reference to, and that reference. */
-export interface Buffer {
+export interface Buffer extends HeldBlock {
   readonly reference: Address;
-  readonly address: Address;
-  readonly byteLength: number;
 }
 
 let references: StructType<Structs["AVBufferRef"]> | undefined;
@@ -186,13 +164,13 @@ function buffersIn(view: DataView, from: number, most: number): Buffer[] {
     const reference = addressIn(view, from + WORD * i);
     if (reference === NULL) break;
     const { data, size } = referenceAt(reference);
-    buffers.push({ reference, address: data, byteLength: Number(size) });
+    buffers.push({ kind: "ffmpeg.buffer", reference, address: data, byteLength: Number(size) });
   }
   return buffers;
 }
 
 /** The addresses of an AVFrame's planes. */
-function planesIn({ view, address, extended_data, channels }: Fields): Address[] {
+function pointersIn({ view, address, extended_data, channels }: Fields): Address[] {
   const at = avutil().structs.AVFrame.fields.data.offset;
   const isWithin = extended_data === address + BigInt(at);
   const from = isWithin ? view : viewAt(extended_data, WORD * channels, "ffmpeg");
@@ -221,8 +199,8 @@ function placed(
   buffers: readonly Buffer[],
   i: number,
   plane: PlaneLayout,
-): readonly [buffer: number, layout: Layout] {
-  const data = planesIn(fields)[i];
+): HeldPlane {
+  const data = pointersIn(fields)[i];
   const at = data === undefined ? -1 : placeOf(data, i, buffers);
   if (at < 0) {
     throw checks.unfit("pointer", `plane ${i} of its AVFrame lies in none of the frame's buffers.`, REFERENCED);
@@ -238,22 +216,13 @@ function addressIn(view: DataView, offset: number): Address {
   return view.getBigUint64(offset, true) as Address;
 }
 
-function colourIn({ colorspace, color_range }: Fields, format: string): Colour | undefined {
-  const range = FULL_RANGE.test(format) ? "full" : rangeOf(color_range);
-  return colourOf(namedText(avutil().fns.av_color_space_name(colorspace)), range);
-}
-
-function rangeOf(number: number): Colour["range"] {
-  return (["limited", "full"] as const).find((range) => RANGES[range] === number);
-}
-
-/** What FFmpeg has numbers and names for: our fact, the field, and how its functions begin. */
-export const NAMED_FACTS = [
-  ["matrix", "colorspace", "av_color_space"],
-  ["primaries", "color_primaries", "av_color_primaries"],
-  ["transfer", "color_trc", "av_color_transfer"],
-  ["chromaLocation", "chroma_location", "av_chroma_location"],
-] as const;
+/** The fields of what H.273 has numbers for. */
+export const CODED_FIELDS = {
+  matrix: "colorspace",
+  primaries: "color_primaries",
+  transfer: "color_trc",
+  chromaLocation: "chroma_location",
+} as const;
 
 /** What a frame alone has. */
 export function momentOf({ pts, duration, key_flags }: Fields): MediaFacts {
@@ -265,12 +234,10 @@ export function momentOf({ pts, duration, key_flags }: Fields): MediaFacts {
 /** What it has like the others of its stream. */
 function mediaOf(fields: Fields): MediaFacts {
   const { aspect_num, aspect_den } = fields;
-  const { fns } = avutil();
-  const names = NAMED_FACTS.map(([fact, field, fn]) => [fact, namedText(fns[`${fn}_name`](fields[field]))] as const);
   return known({
     ...timesOf(fields),
     sampleAspect: aspect_num === 0 ? undefined : Object.freeze([aspect_num, aspect_den] as const),
-    ...Object.fromEntries(names),
+    ...codedFacts((fact) => fields[CODED_FIELDS[fact]]),
   });
 }
 
@@ -279,10 +246,4 @@ function timesOf({ time_base_num, time_base_den }: Fields): MediaFacts {
   return known({
     timeBase: time_base_num === 0 ? undefined : Object.freeze([time_base_num, time_base_den] as const),
   });
-}
-
-/** A name of FFmpeg's; undefined for what is not specified. */
-function namedText(address: Address): string | undefined {
-  const text = textAt(address);
-  return text === "unknown" || text === "unspecified" ? undefined : text;
 }

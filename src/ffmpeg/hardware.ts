@@ -11,7 +11,7 @@ import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { textAt } from "../core/native/text.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
-import { imageFormatOf, pixelFormatNumber, pixelsFormat } from "./formats.ts";
+import { formats } from "./formats.ts";
 import type { Fields } from "./fields.ts";
 import { croppedPicture } from "../core/layout/components.ts";
 import { bufferBytes, cropOf, momentOf, pictureFacts } from "./frame.ts";
@@ -85,7 +85,7 @@ export class Hardware implements EndHooks {
     this.on = on;
     this.#natives = natives;
     this.#kind = kind;
-    this.format = pixelFormatNumber(kind.format);
+    this.format = formats.numberOf(kind.format)!;
     this.#device = made(fns.av_hwdevice_ctx_alloc(kind.device), "av_hwdevice_ctx_alloc");
     undo.push(() => unreference(this.#device));
     const { hwctx } = struct.at("AVHWDeviceContext", bufferBytes(this.#device));
@@ -106,10 +106,10 @@ export class Hardware implements EndHooks {
   /** What a hardware AVFrame is. @throws {ArgumentError} for one of another device, and without a frames context. */
   describe(fields: Fields): Surface {
     const { number, device } = this.#storedAs(fields);
-    const format = pixelsFormat(number, "pointer");
+    const format = formats.at(number, "pointer");
     const crop = cropOf(fields, format);
     const { left, top, width, height } = crop;
-    const named = imageFormatOf(format, width, height);
+    const named = formats.imageFormatOf(format, width, height);
     if (named === undefined) {
       throw checks.wrong("pointer", `its surface has pixels of ${format.name} (${width} × ${height}).`, CONVERT);
     }
@@ -188,7 +188,7 @@ let byFormat: ReadonlyMap<number, readonly [api: string, kind: HardwareKind]> | 
 /** The context whose hardware frames have such a format; undefined for a format of software. */
 export function hardwareFor(on: Hardware | undefined, format: number): Hardware | undefined {
   if (format === on?.format) return on;
-  byFormat ??= new Map(Object.entries(KINDS).map((entry) => [pixelFormatNumber(entry[1].format), entry]));
+  byFormat ??= new Map(Object.entries(KINDS).map((entry) => [formats.numberOf(entry[1].format)!, entry]));
   const found = byFormat.get(format);
   if (found === undefined) return undefined;
   const [api, kind] = found;

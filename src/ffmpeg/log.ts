@@ -1,8 +1,7 @@
 import { AV_LOG_ERROR, AV_LOG_QUIET, AV_LOG_WARNING } from "../../ffi/avcodec59/constants.ts";
 import type { Address } from "../../ffi/address.ts";
 import type { Undo } from "../core/life/undo.ts";
-import { openingOf } from "../core/native/library.ts";
-import { symbolIn } from "../guard/load.ts";
+import { functionsOf } from "../guard/load.ts";
 import { LogRing } from "../guard/log_ring.ts";
 import { avutil } from "./library.ts";
 
@@ -52,16 +51,19 @@ function setLevel(level: number): void {
 
 /** `void callback(void *avcl, int level, const char *format, va_list arguments)` has FFmpeg write the text. */
 function newLog(): Log | null {
-  const { path } = openingOf("ffmpeg")!;
-  const [formatLine, setCallback] = ["av_log_format_line2", "av_log_set_callback"].map((name) => symbolIn(path!, name));
+  const { av_log_format_line2, av_log_set_callback } = functionsOf(
+    "ffmpeg",
+    "av_log_format_line2",
+    "av_log_set_callback",
+  );
   const ring = LogRing.open("FFmpeg", (code) => {
     code.op32([0xc7, 0x44, 0x24, 8], 1); // mov dword ptr [rsp + 8], 1: the line begins with a prefix
     code.op(0x48, 0x8d, 0x44, 0x24, 8).op(0x48, 0x89, 0x04, 0x24); // lea rax, [rsp + 8]; mov [rsp], rax
-    code.op64([0x48, 0xb8], formatLine).op(0xff, 0xd0); // movabs rax, av_log_format_line2; call rax
+    code.op64([0x48, 0xb8], av_log_format_line2).op(0xff, 0xd0); // movabs rax, av_log_format_line2; call rax
   });
   if (ring === undefined) return null;
   const type = { parameters: ["u64"], result: "void" } as const;
-  const set = new Deno.UnsafeFnPointer(Deno.UnsafePointer.create<typeof type>(setCallback)!, type);
+  const set = new Deno.UnsafeFnPointer(Deno.UnsafePointer.create<typeof type>(av_log_set_callback)!, type);
   return { ring, take: () => set.call(ring.callback) };
 }
 

@@ -3,7 +3,8 @@
  *
  * @module
  */
-export { type FFmpegAttach, type FFmpegChoice, FFmpegContext } from "./context.ts";
+export { type FFmpegChoice, FFmpegContext } from "./context.ts";
+export { type MediaAttach, MediaContext } from "../media/context.ts";
 export { type DecodeOptions, Decoder } from "./decoder.ts";
 export { type EncodedStream, type EncodeOptions, Encoder } from "./encoder.ts";
 export type { FileSource } from "../core/file_source.ts";

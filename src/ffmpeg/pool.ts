@@ -7,14 +7,13 @@ import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
 import type { Access } from "../core/memory/access.ts";
 import { CallbackWords } from "../core/native/callbacks.ts";
-import { openingOf } from "../core/native/library.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { type FrameMemory, NativeBuffers } from "../core/tensors/native_buffers.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { loadFunctions } from "../guard/functions.ts";
 import { assertMachine } from "../guard/machine.ts";
-import { symbolIn } from "../guard/load.ts";
-import { pixelsFormat } from "./formats.ts";
+import { functionsOf } from "../guard/load.ts";
+import { formats } from "./formats.ts";
 import type { Contents } from "./frame.ts";
 import { avutil, checks, coding, made, struct } from "./library.ts";
 import { allocCode, CONTROL, getBufferCode } from "./pool_code.ts";
@@ -43,15 +42,14 @@ export class BufferPool<T extends Tensor = Tensor> {
    */
   constructor(decoder: Resource, context: Address, memory: FrameMemory<T>, count: number) {
     const { codec } = coding();
-    const { getBuffer, alloc, get, fallback } = functions();
+    const { getBuffer, alloc, av_buffer_pool_get, avcodec_default_get_buffer2 } = functions();
     const shown = struct.at("AVCodecContext", context);
     const { pix_fmt } = shown;
-    const { planes } = pixelsFormat(pix_fmt, "source");
+    const { planes } = formats.at(pix_fmt, "source");
     const [width, height] = [shown.width, shown.height].map(roundUp); // a stream may code more than it shows
     const { offsets, linesizes, byteLength } = placesOf(planes, ...alignedBy(context, width, height));
     const buffers = this.#buffers = new NativeBuffers<T>({
-      ...{ writer: decoder, library: "FFmpeg", count, align: ALIGN, checks, argument: "into" },
-      remedy: "Decode into host, cuda.pinned or dmabuf, and map the frames from there.",
+      ...{ writer: decoder, library: "FFmpeg", count, align: ALIGN, checks },
     });
     this.#undo = [() => buffers.end()];
     allOrNothing("making a decoder's buffers", (undo) => {
@@ -71,7 +69,7 @@ export class BufferPool<T extends Tensor = Tensor> {
         "av_buffer_pool_init2",
       );
       undo.push(() => codec.av_buffer_pool_uninit(control.place(pool)));
-      words.set([get, fallback], CONTROL.get / 8);
+      words.set([av_buffer_pool_get, avcodec_default_get_buffer2], CONTROL.get / 8);
       numbers.set([pix_fmt, width, height, planes.length], CONTROL.format / 4);
       words.set(offsets.map(BigInt), CONTROL.offsets / 8);
       numbers.set(linesizes, CONTROL.linesizes / 4);
@@ -134,15 +132,15 @@ function roundUp(size: number): number {
   return Math.ceil(size / ALIGN) * ALIGN;
 }
 
-let loaded: Record<"getBuffer" | "alloc" | "get" | "fallback", Address> | undefined;
+let loaded: Record<"getBuffer" | "alloc" | "av_buffer_pool_get" | "avcodec_default_get_buffer2", Address> | undefined;
 
 /** The machine code, and what it calls. */
 function functions() {
   if (loaded !== undefined) return loaded;
   const hint = "Leave it out: frames are in FFmpeg's memory then.";
   assertMachine("into: what has FFmpeg write to other memory", { api: "ffmpeg", hint });
-  const code = loadFunctions("ffmpeg-pool", { getBuffer: getBufferCode(avutil().structs), alloc: allocCode() });
-  const { path } = openingOf("ffmpeg_codec")!; // which finds what it needs of libavutil, too
-  const [get, fallback] = ["av_buffer_pool_get", "avcodec_default_get_buffer2"].map((name) => symbolIn(path!, name));
-  return loaded = { ...code, get, fallback };
+  return loaded = {
+    ...loadFunctions("ffmpeg-pool", { getBuffer: getBufferCode(avutil().structs), alloc: allocCode() }),
+    ...functionsOf("ffmpeg_codec", "av_buffer_pool_get", "avcodec_default_get_buffer2"), // libavutil's are found there, too
+  };
 }

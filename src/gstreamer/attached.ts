@@ -2,18 +2,20 @@ import { type Address, NULL } from "../../ffi/address.ts";
 import type { GstAudioMeta } from "../../ffi/gst_audio/structs.ts";
 import { GstVideoCropMeta, GstVideoMeta } from "../../ffi/gst_video/structs.ts";
 import type { PlaneLayout } from "../core/layout/components.ts";
-import { type FrameInfo, frameInfo, planeLayouts, withMoment } from "../core/layout/frame_info.ts";
-import { heldPicture, layoutWithin } from "../core/layout/held_picture.ts";
-import { type Layout, layout } from "../core/layout/layout.ts";
+import { frameInfo, planeLayouts, withMoment } from "../core/layout/frame_info.ts";
+import { heldPicture, layoutWithin, partIn } from "../core/layout/held_picture.ts";
+import { layout } from "../core/layout/layout.ts";
 import { viewAt } from "../core/native/pin.ts";
 import type { InMemory } from "../core/native/struct_type.ts";
 import { Recent } from "../core/recent.ts";
 import { adoptFrame, adoptTensor } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
+import type { Wanted } from "../media/context.ts";
+import { type HeldBlock, type HeldPlane, type HeldStream, Numbers, planesIn } from "../media/held.ts";
 import type { Caps, Sound } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
-import { imageFormatOf, pixelsFormat } from "./formats.ts";
-import { assertInMemory, type Block, type Given, HeldBuffer, type Wanted } from "./held.ts";
+import { formats } from "./formats.ts";
+import { assertInMemory, type Given, HeldBuffer } from "./held.ts";
 import { checks, gst, gstAudio, gstVideo } from "./library.ts";
 import { type NativeMemory, TEXTURES } from "./native_memory.ts";
 import type { GStreamerTensor } from "./memory.ts";
@@ -48,12 +50,13 @@ export function attachedFrame(
 function frameInMemory(
   context: GStreamerContext,
   held: HeldBuffer,
-  { info, planes }: Contents,
+  stream: HeldStream,
   moment: Given["moment"],
   pool?: UpstreamPool,
 ): Frame {
-  const { blocks, access } = held;
-  const adopted = planes.map(([i, layout]) => ({ handle: blocks[i].address, layout, block: blocks[i] }));
+  const { access } = held;
+  const { info } = stream;
+  const adopted = planesIn(held.blocks, stream);
   const ours = held.allOrNothing(() => pool?.frameOf(withMoment(info, moment), adopted, held));
   if (ours !== undefined) return ours;
   const name = `gstbuffer ${info.format}${pool === undefined ? "" : ` of ${pool.element}`}`;
@@ -67,7 +70,7 @@ function nativeFrame(
   context: GStreamerContext,
   native: NativeMemory,
   held: HeldBuffer,
-  { info, planes }: Contents,
+  { info, planes }: HeldStream,
 ): Frame {
   const { blocks, access, handle } = held;
   const { name, natives } = context.on!;
@@ -78,7 +81,7 @@ function nativeFrame(
       throw checks.wrong("pointer", what, "Attach it by a context that was opened without { on }.");
     }
     const memories = blocks.map((_, i) => gst().gst_buffer_peek_memory(handle, i));
-    native.settle?.(handle, memories);
+    native.settle?.(handle, memories, info);
     const objects = memories.map((memory) => ({ handle: native.objectOf(memory) }));
     const places = planes.map(([object, { byteOffset, strides }]) => {
       return { object, offset: Number(blocks[object].address) + byteOffset, stride: strides[0] };
@@ -109,17 +112,11 @@ export function attachedBytes(context: GStreamerContext, given: Given, wanted: W
   return tensor;
 }
 
-/** What a buffer is, and where its planes lie: in which block, and where there. */
-interface Contents {
-  readonly info: FrameInfo;
-  readonly planes: readonly (readonly [block: number, layout: Layout])[];
-}
-
 /** What the frames of a stream have in common. */
-const streams = new Recent<Contents>();
+const streams = new Recent<HeldStream>();
 
 /** @throws {ArgumentError} for what has no elements in memory. @throws {LayoutError} for planes elsewhere. */
-function contentsOf({ handle, blocks }: HeldBuffer, caps: Caps | undefined): Contents {
+function contentsOf({ handle, blocks }: HeldBuffer, caps: Caps | undefined): HeldStream {
   const metas = metasOf(handle, caps?.sound);
   return streams.of(numbersOf(metas, blocks, caps), () => {
     return caps?.sound === undefined ? picture(metas, blocks, caps) : sound(metas, blocks, caps.sound);
@@ -156,35 +153,24 @@ function soundMeta(buffer: Address, { layout, channels }: Sound): Metas {
   return { audio, offsets: viewAt(audio.offsets as Address, 8 * channels, "gstreamer") };
 }
 
-let numbers = new Float64Array(256);
+const numbers = new Numbers();
 
 /** All numbers that a stream's description looks at. They are valid until the next call. */
-function numbersOf({ video, crop, audio, offsets }: Metas, blocks: readonly Block[], caps: Caps | undefined) {
-  const most = 64 + 2 * blocks.length + (offsets?.byteLength ?? 0) / 4;
-  if (most > numbers.length) numbers = new Float64Array(most); // sound of a hundred channels
-  let n = 0;
-  numbers[n++] = caps?.number ?? 0;
-  numbers[n++] = Number(audio?.samples ?? 0n);
-  n = addWords(n, video?.view, VIDEO.format.offset, VIDEO.map.offset);
-  n = addWords(n, crop?.view, CROP.x.offset, CROP.height.offset + 4);
-  n = addWords(n, offsets, 0, offsets?.byteLength ?? 0);
-  for (const { address, byteLength } of blocks) {
-    numbers[n++] = byteLength;
-    numbers[n++] = Number(address & 7n);
-  }
-  return numbers.subarray(0, n);
-}
-
-function addWords(n: number, view: DataView | undefined, from: number, to: number): number {
-  numbers[n++] = view === undefined ? 0 : 1;
-  if (view !== undefined) { for (let at = from; at < to; at += 4) numbers[n++] = view.getInt32(at, true); }
-  return n;
+function numbersOf({ video, crop, audio, offsets }: Metas, blocks: readonly HeldBlock[], caps: Caps | undefined) {
+  numbers.begin();
+  numbers.add(caps?.number ?? 0);
+  numbers.add(Number(audio?.samples ?? 0n));
+  numbers.addWords(video?.view, VIDEO.format.offset, VIDEO.map.offset);
+  numbers.addWords(crop?.view, CROP.x.offset, CROP.height.offset + 4);
+  numbers.addWords(offsets, 0, offsets?.byteLength ?? 0);
+  numbers.addBlocks(blocks);
+  return numbers.all;
 }
 
 const { fields: VIDEO } = GstVideoMeta;
 const { fields: CROP } = GstVideoCropMeta;
 
-function picture({ video, crop }: Metas, blocks: readonly Block[], caps: Caps | undefined): Contents {
+function picture({ video, crop }: Metas, blocks: readonly HeldBlock[], caps: Caps | undefined): HeldStream {
   const said = caps?.pictures;
   const whole = video ?? said;
   if (whole === undefined) {
@@ -192,21 +178,22 @@ function picture({ video, crop }: Metas, blocks: readonly Block[], caps: Caps | 
     const hint = "attachBytes() has its bytes; in front of an appsink, decodebin makes frames of them.";
     throw checks.wrong("caps", `${what}: what it holds is not known.`, hint);
   }
-  const format = pixelsFormat(whole.format, "pointer");
+  const format = formats.at(whole.format, "pointer");
   if (said !== undefined && said.format !== whole.format) {
-    const other = pixelsFormat(said.format, "caps").name;
+    const other = formats.at(said.format, "caps").name;
     throw checks.wrong("caps", `they have ${other}, and the GstVideoMeta of its buffer has ${format.name}.`);
   }
   const { x, y, width, height } = crop ?? { x: 0, y: 0, width: whole.width, height: whole.height };
-  const [{ step }] = format.planes; // more than 1 where luma and chroma take turns
-  if (x + width > whole.width || y + height > whole.height || width === 0 || height === 0 || x % step !== 0) {
-    const shown = `${width} × ${height} from ${x}, ${y} on`;
-    const there = `${whole.width} × ${whole.height} of ${format.name}${step === 1 ? "" : `, by ${step} pixels`}`;
-    throw checks.unfit("pointer", `its GstVideoCropMeta shows ${shown}, and there are ${there}.`);
-  }
+  const part = partIn(checks, { left: x, top: y, width, height }, whole, format, "GstVideoCropMeta");
   const { info, planes } = heldPicture(checks, {
-    ...{ media: {}, ...said, name: format.name, format: imageFormatOf(format, width, height), planes: format.planes },
-    crop: { left: x, top: y, width, height },
+    ...{
+      media: {},
+      ...said,
+      name: format.name,
+      format: formats.imageFormatOf(format, width, height),
+      planes: format.planes,
+    },
+    crop: part,
     strideOf: (i) => video?.view.getInt32(VIDEO.stride.offset + 4 * i, true) ?? said!.places[i].stride,
     strideName: (i) => `the stride of plane ${i} of its GstBuffer`,
   });
@@ -215,7 +202,7 @@ function picture({ video, crop }: Metas, blocks: readonly Block[], caps: Caps | 
   return { info, planes: planes.map((plane, i) => placed(plane, i, offsetOf(i), blocks)) };
 }
 
-function sound({ audio, offsets }: Metas, blocks: readonly Block[], { bytesPerFrame, ...said }: Sound): Contents {
+function sound({ audio, offsets }: Metas, blocks: readonly HeldBlock[], { bytesPerFrame, ...said }: Sound): HeldStream {
   if (audio === undefined && said.layout === "planar") {
     throw checks.wrong("pointer", "each channel has a plane, and its GstBuffer has no GstAudioMeta, which says where.");
   }
@@ -229,7 +216,7 @@ function sound({ audio, offsets }: Metas, blocks: readonly Block[], { bytesPerFr
 }
 
 /** Where a plane lies that begins at a byte of the buffer, whose memories follow one another. */
-function placed(plane: PlaneLayout, i: number, offset: number, blocks: readonly Block[]): Contents["planes"][number] {
+function placed(plane: PlaneLayout, i: number, offset: number, blocks: readonly HeldBlock[]): HeldPlane {
   let start = 0;
   for (const [b, block] of blocks.entries()) {
     const at = offset - start;

@@ -4,13 +4,14 @@ import * as video from "../../ffi/gst_video/constants.ts";
 import { GstAudioInfo } from "../../ffi/gst_audio/structs.ts";
 import { GstVideoInfo } from "../../ffi/gst_video/structs.ts";
 import type { DType } from "../core/layout/dtype.ts";
-import { colourOf, known, matrixNameOf } from "../core/layout/facts.ts";
+import { CODED_FACTS, codedFacts, codeOf, colourOf, known, nameIn } from "../core/layout/facts.ts";
 import type { AudioInfo, Colour, FrameInfo, MediaFacts, PixelsInfo } from "../core/layout/frame_info.ts";
 import { rescaled } from "../core/layout/ratio.ts";
 import type { InMemory } from "../core/native/struct_type.ts";
 import { cString, textAt } from "../core/native/text.ts";
-import { formatNumber, gstName, pixelsFormat } from "./formats.ts";
-import { checks, gst, gstAudio, gstVideo, made } from "./library.ts";
+import { formats } from "./formats.ts";
+import { checks, gst, gstAudio, gstVideo, made, takenText } from "./library.ts";
+import type { NativeMemory } from "./native_memory.ts";
 import { miniObjectAt, newStruct, structs, unreference } from "./objects.ts";
 
 /** What caps say of the pictures of a stream. */
@@ -118,12 +119,12 @@ function picturesOf(caps: Address): Pictures {
   }
   const format = structs.GstVideoFormatInfo.copyOf(info.finfo as Address).format;
   const { offset, stride } = GstVideoInfo.fields;
-  const places = pixelsFormat(format, "caps").planes.map((_, i) => ({
+  const places = formats.at(format, "caps").planes.map((_, i) => ({
     offset: Number(view.getBigUint64(offset.offset + 8 * i, true)),
     stride: view.getInt32(stride.offset + 4 * i, true),
   }));
   const media = mediaOf(info);
-  const colour = colourOf(media.matrix, rangeOf(info.range));
+  const colour = colourOf(media.matrix, nameIn(RANGES, info.range));
   return { format, width, height, places, media, ...colour && { colour } };
 }
 
@@ -132,7 +133,7 @@ function soundOf(caps: Address): Sound {
   if (gstAudio().gst_audio_info_from_caps(info.view, caps) === 0) throw unread("gst_audio_info_from_caps");
   const { format: number } = structs.GstAudioFormatInfo.copyOf(info.finfo as Address);
   const name = textAt(gstAudio().gst_audio_format_to_string(number))!;
-  const format = Object.keys(SAMPLES).find((dtype) => SAMPLES[dtype as DType] === name) as DType | undefined;
+  const format = nameIn(SAMPLES, name);
   if (format === undefined) throw checks.wrong("caps", `their samples are ${name}, which are no elements.`, RESAMPLE);
   return {
     ...{ type: "audio", format, sampleRate: info.rate, channels: info.channels, bytesPerFrame: info.bpf },
@@ -151,94 +152,53 @@ const SAMPLES: { readonly [T in DType]?: string } = {
   ...{ u8: "U8", i8: "S8", u16: "U16LE", i16: "S16LE", u32: "U32LE", i32: "S32LE", f32: "F32LE", f64: "F64LE" },
 };
 
-type Names = Readonly<Record<string, number>>;
+/** GStreamer's functions between its numbers and H.273's, by the fact, which is a field of a GstVideoInfo, too. */
+const CODES = {
+  matrix: "gst_video_color_matrix",
+  transfer: "gst_video_transfer_function",
+  primaries: "gst_video_color_primaries",
+} as const;
 
-const MATRICES: Names = {
-  ...{ gbr: video.GST_VIDEO_COLOR_MATRIX_RGB, fcc: video.GST_VIDEO_COLOR_MATRIX_FCC },
-  ...{ smpte170m: video.GST_VIDEO_COLOR_MATRIX_BT601, bt470bg: video.GST_VIDEO_COLOR_MATRIX_BT601 },
-  ...{ bt709: video.GST_VIDEO_COLOR_MATRIX_BT709, bt2020nc: video.GST_VIDEO_COLOR_MATRIX_BT2020 },
-  ...{ smpte240m: video.GST_VIDEO_COLOR_MATRIX_SMPTE240M },
-};
-
-const TRANSFERS: Names = {
-  ...{ linear: video.GST_VIDEO_TRANSFER_GAMMA10, bt470m: video.GST_VIDEO_TRANSFER_GAMMA22 },
-  ...{ bt470bg: video.GST_VIDEO_TRANSFER_GAMMA28, bt709: video.GST_VIDEO_TRANSFER_BT709 },
-  ...{ smpte170m: video.GST_VIDEO_TRANSFER_BT601, smpte240m: video.GST_VIDEO_TRANSFER_SMPTE240M },
-  ...{ "iec61966-2-1": video.GST_VIDEO_TRANSFER_SRGB, log100: video.GST_VIDEO_TRANSFER_LOG100 },
-  ...{ log316: video.GST_VIDEO_TRANSFER_LOG316, "bt2020-12": video.GST_VIDEO_TRANSFER_BT2020_12 },
-  ...{ "bt2020-10": video.GST_VIDEO_TRANSFER_BT2020_10, smpte2084: video.GST_VIDEO_TRANSFER_SMPTE2084 },
-  ...{ "arib-std-b67": video.GST_VIDEO_TRANSFER_ARIB_STD_B67 },
-};
-
-const PRIMARIES: Names = {
-  ...{ bt709: video.GST_VIDEO_COLOR_PRIMARIES_BT709, bt470m: video.GST_VIDEO_COLOR_PRIMARIES_BT470M },
-  ...{ bt470bg: video.GST_VIDEO_COLOR_PRIMARIES_BT470BG, smpte170m: video.GST_VIDEO_COLOR_PRIMARIES_SMPTE170M },
-  ...{ smpte240m: video.GST_VIDEO_COLOR_PRIMARIES_SMPTE240M, film: video.GST_VIDEO_COLOR_PRIMARIES_FILM },
-  ...{ bt2020: video.GST_VIDEO_COLOR_PRIMARIES_BT2020, smpte428: video.GST_VIDEO_COLOR_PRIMARIES_SMPTEST428 },
-  ...{ smpte431: video.GST_VIDEO_COLOR_PRIMARIES_SMPTERP431, smpte432: video.GST_VIDEO_COLOR_PRIMARIES_SMPTEEG432 },
-  ...{ ebu3213: video.GST_VIDEO_COLOR_PRIMARIES_EBU3213 },
-};
-
-const CHROMA_SITES: Names = {
-  ...{ left: video.GST_VIDEO_CHROMA_SITE_MPEG2, center: video.GST_VIDEO_CHROMA_SITE_JPEG },
-  ...{ topleft: video.GST_VIDEO_CHROMA_SITE_COSITED, top: video.GST_VIDEO_CHROMA_SITE_V_COSITED },
-};
-
-/** GStreamer's numbers, by FFmpeg's names: the fact in `MediaFacts`, and the field of a GstVideoInfo. A number with two names is read as the first. */
-const NAMED = [
-  ["matrix", "matrix", MATRICES],
-  ["transfer", "transfer", TRANSFERS],
-  ["primaries", "primaries", PRIMARIES],
-  ["chromaLocation", "chroma_site", CHROMA_SITES],
-] as const;
+/** Where chroma lies, in the order of FFmpeg's numbers. */
+const CHROMA_SITES: readonly (number | undefined)[] = [
+  ...[undefined, video.GST_VIDEO_CHROMA_SITE_MPEG2, video.GST_VIDEO_CHROMA_SITE_JPEG],
+  ...[video.GST_VIDEO_CHROMA_SITE_COSITED, video.GST_VIDEO_CHROMA_SITE_V_COSITED],
+];
 
 const RANGES = { full: video.GST_VIDEO_COLOR_RANGE_0_255, limited: video.GST_VIDEO_COLOR_RANGE_16_235 } as const;
 
-function rangeOf(number: number): Colour["range"] {
-  return (["full", "limited"] as const).find((range) => RANGES[range] === number);
-}
-
 function mediaOf(info: VideoInfo): MediaFacts {
-  const names = NAMED.map(([fact, field, names]) => {
-    return [fact, Object.keys(names).find((name) => names[name] === info[field])] as const;
-  });
   return known({
     frameRate: info.fps_n === 0 ? undefined : Object.freeze([info.fps_n, info.fps_d] as const),
     sampleAspect: Object.freeze([info.par_n, info.par_d] as const),
-    ...Object.fromEntries(names),
+    ...codedFacts((fact) => {
+      if (fact === "chromaLocation") return CHROMA_SITES.indexOf(info.chroma_site);
+      return gstVideo()[`${CODES[fact]}_to_iso`](info[fact]);
+    }),
   });
 }
+
+const SET_FORMAT = "gst_video_info_set_format";
 
 /** A GstVideoInfo of pictures. @throws {ArgumentError} for a format that GStreamer does not have. */
 export function videoInfoOf(given: PixelsInfo): VideoInfo {
   const { width, height, colour, media = {} } = given;
   const info = newStruct(structs.GstVideoInfo, GstVideoInfo);
   gstVideo().gst_video_info_init(info.view);
-  if (gstVideo().gst_video_info_set_format(info.view, formatOf(given), width, height) === 0) {
-    throw checks.wrong("frame", `GStreamer has no pictures of ${width} × ${height}.`);
+  if (gstVideo().gst_video_info_set_format(info.view, formats.numberFor(given), width, height) === 0) {
+    throw checks.wrong("frame", `GStreamer has no pictures of ${width} × ${height}.`, undefined, SET_FORMAT);
   }
-  for (const [fact, field, names] of NAMED) {
-    const name = media[fact] ?? (fact === "matrix" ? matrixNameOf(colour) : undefined);
-    if (name !== undefined && Object.hasOwn(names, name)) info[field] = names[name];
+  for (const fact of CODED_FACTS) {
+    const code = codeOf(fact, given);
+    if (code === undefined) continue;
+    if (fact === "chromaLocation") info.chroma_site = CHROMA_SITES[code] ?? info.chroma_site;
+    else info[fact] = gstVideo()[`${CODES[fact]}_from_iso`](code) || info[fact]; // what it does not know stays its default
   }
   if (colour?.range !== undefined) info.range = RANGES[colour.range];
   [info.par_n, info.par_d] = media.sampleAspect ?? [1, 1];
   [info.fps_n, info.fps_d] = media.frameRate ?? [0, 1];
   return info;
 }
-
-/** GStreamer's number of the format of pictures. @throws {ArgumentError} if it has none. */
-export function formatOf(info: PixelsInfo): number {
-  const name = info.type === "image" ? gstName(info.format) : info.format;
-  const format = formatNumber(name);
-  if (format === 0) throw checks.wrong("frame", `GStreamer has no format ${name}.`, DESCRIBED);
-  if (info.type === "image" || JSON.stringify(pixelsFormat(format, "frame").planes) === JSON.stringify(info.planes)) {
-    return format;
-  }
-  throw checks.wrong("frame", `its planes are not those of GStreamer's ${name}.`, DESCRIBED);
-}
-
-const DESCRIBED = "gstreamer.attach() describes GStreamer's formats.";
 
 /** A GstAudioInfo of sound. @throws {ArgumentError} for samples that GStreamer does not have. */
 export function audioInfoOf({ format, sampleRate, channels, layout }: AudioInfo) {
@@ -258,8 +218,16 @@ export function audioInfoOf({ format, sampleRate, channels, layout }: AudioInfo)
 /** For more, GStreamer asks where each of them stands. */
 const MOST_CHANNELS = 64;
 
-/** New caps of such frames, which are the caller's. */
-export function capsOf(info: FrameInfo): Address {
+/** New caps of such frames, which are the caller's. @param native the memory that they are in, if not the CPU's */
+export function capsOf(info: FrameInfo, native?: NativeMemory): Address {
+  const caps = capsInMemory(info);
+  if (native === undefined || native.inCaps === "") return caps;
+  const text = takenText(gst().gst_caps_to_string(caps))!;
+  unreference(caps);
+  return capsFrom(text.replace("video/x-raw", `video/x-raw${native.inCaps}`));
+}
+
+function capsInMemory(info: FrameInfo): Address {
   if (info.type === "audio") {
     return made(gstAudio().gst_audio_info_to_caps(audioInfoOf(info).view), "gst_audio_info_to_caps");
   }
@@ -274,7 +242,7 @@ const SAID = [
   ...["type", "format", "width", "height", "planes", "colour"] as const,
   ...["sampleRate", "channels", "layout"] as const,
 ] as const;
-const SAID_OF_MEDIA = [...NAMED.map(([fact]) => fact), "sampleAspect", "frameRate"] as const;
+const SAID_OF_MEDIA = [...CODED_FACTS, "sampleAspect", "frameRate"] as const;
 
 /** True where caps say the same of both: each frame of a stream has an info of its own. */
 export function haveSameCaps(a: FrameInfo, b: FrameInfo): boolean {

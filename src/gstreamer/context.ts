@@ -1,19 +1,17 @@
 import type { Address } from "../../ffi/address.ts";
-import type { Memory, MemoryTarget } from "../core/contract.ts";
-import type { Context, Target } from "../core/graph/context.ts";
-import { DeviceContext } from "../core/graph/device_context.ts";
-import { accessOf } from "../core/memory/access.ts";
-import type { Mapped } from "../core/tensors/mapped.ts";
+import type { Memory } from "../core/contract.ts";
+import type { Context } from "../core/graph/context.ts";
 import { type Names, optionsIn } from "../core/argument.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
-import { ATTACH_NAMES, attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { contextOn } from "../core/device/device_on.ts";
+import { attachingMedia, MEDIA_ATTACH, type MediaAttach, MediaContext, wantedIn } from "../media/context.ts";
+import { lentUntilLetGo } from "../media/given.ts";
 import { attachedBytes, attachedFrame } from "./attached.ts";
 import { givenBatch, givenBuffer, givenSample } from "./held.ts";
 import { KnownCaps } from "./caps.ts";
-import { lentBuffer } from "./lent.ts";
-import { checks, gst, gstAllocators, initialize, initializeSync, made, version } from "./library.ts";
+import { lend } from "./lent.ts";
+import { checks, initialize, initializeSync, version } from "./library.ts";
 import { type GStreamerTensor, ports } from "./memory.ts";
 import type { NativeMemory } from "./native_memory.ts";
 import { NATIVE_MEMORY } from "./shared.ts";
@@ -21,11 +19,9 @@ import type { UpstreamPool } from "./pool.ts";
 import { type LaunchOptions, Pipeline } from "./pipeline.ts";
 
 /** Options of {@link GStreamerContext.attach}. */
-export interface GStreamerAttach extends AttachOptions {
+export interface GStreamerAttach extends MediaAttach {
   /** What a buffer holds: the address of `GstCaps`, or their text. By default, what its sample says. */
   readonly caps?: bigint | string;
-  /** `"allow"`: a buffer that others may read as well is copied if it is to be written. The copy's bytes are counted. */
-  readonly copy?: "allow";
 }
 
 /** What GStreamer's memory of devices becomes. */
@@ -40,11 +36,9 @@ export interface GStreamerChoice {
 
 const CHOICE: Names<GStreamerChoice> = { on: true };
 
-const ATTACH: Names<GStreamerAttach> = { ...ATTACH_NAMES, caps: true, copy: true };
+const ATTACH: Names<GStreamerAttach> = { ...MEDIA_ATTACH, caps: true };
 
 const BATCH: Names<Omit<GStreamerAttach, "owner" | "after">> = { access: true, caps: true, copy: true };
-
-const COPY = { allow: true };
 
 /**
  * GStreamer's buffers (`GstBuffer`) in the host's memory. It is its own target: memory of the host is mapped to it and
@@ -58,37 +52,25 @@ const COPY = { allow: true };
  * console.log(gst.name.startsWith("GStreamer 1.")); // true
  * ```
  */
-export class GStreamerContext extends DeviceContext implements MemoryTarget<GStreamerTensor> {
+export class GStreamerContext extends MediaContext<GStreamerTensor> {
   /** The API's name. */
   readonly api = "gstreamer";
   /** The kind of memory: that of GstBuffers. */
   readonly kind = "gstbuffer";
-  /** Itself. */
-  readonly context: Context = this;
-  /** Itself. */
-  readonly targets: readonly Target[] = [this];
   /** Its ports: host pointers both ways. For mappers. */
   readonly ports: Memory<GStreamerTensor, Address> = ports;
 
   /** @internal The caps of the buffers that were attached lately. */
   readonly caps: KnownCaps;
-  /** @internal The context that this one stands on. */
-  readonly on: Context | undefined;
   /** @internal The memory that is frames of that context. */
   readonly native: NativeMemory | undefined;
-  #dmaBufAllocator: Address | undefined;
 
   private constructor(on: Context | undefined) {
     const caps = new KnownCaps();
     const undo: Undo = [() => caps.free()];
     const native = on && allOrNothing("sharing OpenGL", () => NATIVE_MEMORY[on.api](on.natives!, undo), undo);
-    super("gstreamer", { name: `GStreamer ${version().join(".")}`, id: {} }, undo);
-    undo.push(() => {
-      if (this.#dmaBufAllocator !== undefined) gst().gst_object_unref(this.#dmaBufAllocator);
-    });
-    this.caps = caps;
-    [this.on, this.native] = [on, native];
-    if (on?.resource !== undefined) this.resource.dependOn(on.resource);
+    super({ api: "gstreamer", name: `GStreamer ${version().join(".")}`, on, undo });
+    [this.caps, this.native] = [caps, native];
     this.opened();
   }
 
@@ -122,11 +104,6 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
     return new GStreamerContext(on);
   }
 
-  /** True for planes of its frames. */
-  is(value: Mapped): value is GStreamerTensor {
-    return value?.target === this;
-  }
-
   /**
    * A frame over the memory of a buffer that other code has made: of pixels, or of sound. It has a reference of its own, so
    * yours may be given back at once; `frame.handle` is the address of the `GstBuffer`, valid until the frame ends.
@@ -158,10 +135,8 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
    * ```
    */
   attach(pointer: bigint, options: GStreamerAttach = {}): Frame {
-    return attaching(options, (access) => {
-      this.resource.assertLive();
-      const wanted = { access, mayCopy: isAllowed(options.copy) };
-      return attachedFrame(this, givenBuffer(addressIn(pointer), options.caps), wanted);
+    return attachingMedia(this, checks, pointer, options, (address, wanted) => {
+      return attachedFrame(this, givenBuffer(address, options.caps), wanted);
     }, ATTACH);
   }
 
@@ -174,9 +149,9 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
    */
   attachBatch(pointer: bigint, options: Omit<GStreamerAttach, "owner" | "after"> = {}): Frame[] {
     this.resource.assertLive();
-    const { access, caps, copy } = optionsIn(options, BATCH);
-    const wanted = { access: access === undefined ? undefined : accessOf(access, access), mayCopy: isAllowed(copy) };
-    const batch = givenBatch(addressIn(pointer), caps);
+    const { caps, ...about } = optionsIn(options, BATCH);
+    const wanted = wantedIn(checks, about);
+    const batch = givenBatch(checks.handleIn<Address>(pointer, "pointer"), caps);
     return allOrNothing("attaching a batch", (undo) =>
       batch.map((given) => {
         const frame = attachedFrame(this, given, wanted);
@@ -199,11 +174,10 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
    * @throws {AccessError} to write a buffer that others refer to, without `{ copy: "allow" }`.
    * @throws {NativeCallError} if GStreamer has no memory, or other code writes the buffer.
    */
-  attachBytes(pointer: bigint, options: Omit<GStreamerAttach, "caps"> = {}): GStreamerTensor {
-    return attaching(options, (access) => {
-      this.resource.assertLive();
-      return attachedBytes(this, givenBuffer(addressIn(pointer)), { access, mayCopy: isAllowed(options.copy) });
-    }, BYTES);
+  attachBytes(pointer: bigint, options: MediaAttach = {}): GStreamerTensor {
+    return attachingMedia(this, checks, pointer, options, (address, wanted) => {
+      return attachedBytes(this, givenBuffer(address), wanted);
+    });
   }
 
   /**
@@ -240,7 +214,7 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
    */
   buffer(frame: Frame): Address {
     this.resource.assertLive();
-    return lentBuffer(this, frame);
+    return lentUntilLetGo(frame, lend(this, frame));
   }
 
   /**
@@ -262,11 +236,6 @@ export class GStreamerContext extends DeviceContext implements MemoryTarget<GStr
   launch(description: string, options: LaunchOptions = {}): Pipeline {
     return new Pipeline(this, description, options);
   }
-
-  /** GStreamer's allocator of dma-bufs, made when it is first asked for. For mappers. */
-  get dmaBufAllocator(): Address {
-    return this.#dmaBufAllocator ??= made(gstAllocators().gst_dmabuf_allocator_new(), "gst_dmabuf_allocator_new");
-  }
 }
 
 function onIn(choice: GStreamerChoice): Context | undefined {
@@ -279,15 +248,4 @@ function onIn(choice: GStreamerChoice): Context | undefined {
     `GStreamer's buffers are no frames of ${context.name} (${context.api}).`,
     "Pass dmabuf and map its frames to that, or an EglContext or a VaapiContext.",
   );
-}
-
-const BYTES: Names<Omit<GStreamerAttach, "caps">> = { ...ATTACH_NAMES, copy: true };
-
-function addressIn(pointer: unknown): Address {
-  return checks.handleIn<Address>(pointer, "pointer");
-}
-
-function isAllowed(copy: unknown): boolean {
-  if (copy !== undefined) checks.nameIn(copy, COPY, "copy");
-  return copy !== undefined;
 }

@@ -1,27 +1,28 @@
 import * as gst from "../../ffi/gst_video/constants.ts";
 import { GstVideoFormatInfo, readGstVideoFormatInfo } from "../../ffi/gst_video/structs.ts";
 import { type PixelComponent, planesOfComponents } from "../core/layout/components.ts";
-import type { ImageFormat, PicturePlane } from "../core/layout/frame_info.ts";
-import { fitting } from "../core/layout/held_picture.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { cString, textAt } from "../core/native/text.ts";
+import { PixelFormats, type PixelsFormat } from "../media/formats.ts";
 import { checks, gstVideo } from "./library.ts";
 
-/** A pixel format, as GStreamer describes it. */
-export interface PixelsFormat {
-  /** GStreamer's name, as caps have it: `"I420_10LE"`. */
-  readonly name: string;
-  readonly planes: readonly PicturePlane[];
-}
-
-/** The formats that samepage has a name for, by GStreamer's. */
-const NAMED: ReadonlyMap<string, ImageFormat> = new Map([
-  ...[["GRAY8", "GRAY8"], ["RGB", "RGB"], ["BGR", "BGR"]] as const,
-  ...[["RGBA", "RGBA"], ["BGRA", "BGRA"], ["RGBx", "RGBX"], ["BGRx", "BGRX"]] as const,
-  ...[["NV12", "NV12"], ["I420", "I420"], ["YV12", "YV12"], ["Y444", "YUV444"]] as const,
-  ...[["P010_10LE", "P010"], ["P012_LE", "P012"], ["P016_LE", "P016"]] as const,
-  ...[["YUY2", "YUY2"], ["UYVY", "UYVY"]] as const,
-]);
+/** The pixel formats that GStreamer describes; their names are those that caps have. */
+export const formats = new PixelFormats({
+  library: "GStreamer",
+  checks,
+  names: [
+    ...[["GRAY8", "GRAY8"], ["RGB", "RGB"], ["BGR", "BGR"]] as const,
+    ...[["RGBA", "RGBA"], ["BGRA", "BGRA"], ["RGBx", "RGBX"], ["BGRx", "BGRX"]] as const,
+    ...[["NV12", "NV12"], ["I420", "I420"], ["YV12", "YV12"], ["Y444", "YUV444"]] as const,
+    ...[["P010_10LE", "P010"], ["P012_LE", "P012"], ["P016_LE", "P016"]] as const,
+    ...[["YUY2", "YUY2"], ["UYVY", "UYVY"]] as const,
+  ],
+  numberOf(name) {
+    const number = gstVideo().gst_video_format_from_string(cString(name));
+    return number === gst.GST_VIDEO_FORMAT_UNKNOWN ? undefined : number;
+  },
+  describe,
+});
 
 const { GST_VIDEO_FORMAT_FLAG_COMPLEX, GST_VIDEO_FORMAT_FLAG_PALETTE, GST_VIDEO_FORMAT_FLAG_TILED } = gst;
 
@@ -37,43 +38,7 @@ const BIG_ENDIAN = /BE($|_)|^r210$/;
 
 const REMEDY = "Convert it: put videoconvert and caps of another format in front.";
 
-const known = new Map<number, PixelsFormat>();
-
-/**
- * A GstVideoFormat by its number.
- *
- * @throws {ArgumentError} for no format of pixels, and for one whose pixels are no elements in memory.
- */
-export function pixelsFormat(format: number, argument: string): PixelsFormat {
-  let found = known.get(format);
-  if (found === undefined) known.set(format, found = described(format, argument));
-  return found;
-}
-
-/** The name of samepage's for it, where that stands for pictures of this size. */
-export function imageFormatOf({ name }: PixelsFormat, width: number, height: number): ImageFormat | undefined {
-  return fitting(NAMED.get(name), width, height);
-}
-
-const GST_NAMES = new Map(Array.from(NAMED, ([name, format]) => [format, name]));
-
-/** GStreamer's name for a format of samepage's. Each has one. */
-export function gstName(format: ImageFormat): string {
-  return GST_NAMES.get(format)!;
-}
-
-const numbers = new Map<string, number>();
-
-/** GStreamer's number of a format, by its name; GST_VIDEO_FORMAT_UNKNOWN, which is 0, if it has none of that name. */
-export function formatNumber(name: string): number {
-  let number = numbers.get(name);
-  if (number !== undefined) return number;
-  number = gstVideo().gst_video_format_from_string(cString(name));
-  if (number !== gst.GST_VIDEO_FORMAT_UNKNOWN) numbers.set(name, number); // there are few of those
-  return number;
-}
-
-function described(format: number, argument: string): PixelsFormat {
+function describe(format: number, argument: string): PixelsFormat {
   // GStreamer writes a warning on stderr where it is asked about a number that it does not have; to_string does not.
   const name = format <= gst.GST_VIDEO_FORMAT_ENCODED
     ? undefined

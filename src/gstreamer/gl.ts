@@ -6,14 +6,17 @@ import {
   GST_MAP_GL,
 } from "../../ffi/gst_gl/constants.ts";
 import { GstGLBaseMemory } from "../../ffi/gst_gl/structs.ts";
-import type { Natives } from "../core/contract.ts";
+import { GstVideoInfo } from "../../ffi/gst_video/structs.ts";
+import type { NativePicture, Natives } from "../core/contract.ts";
+import type { FrameInfo, PixelsInfo } from "../core/layout/frame_info.ts";
 import { owned } from "../core/life/ledger.ts";
-import type { Undo } from "../core/life/undo.ts";
+import { thenUndo, type Undo } from "../core/life/undo.ts";
 import { StructType } from "../core/native/struct_type.ts";
 import { cString } from "../core/native/text.ts";
 import { checks, gst, gstGl, made, takenError } from "./library.ts";
-import { type NativeMemory, TEXTURES } from "./native_memory.ts";
-import { unreference } from "./objects.ts";
+import { videoInfoOf } from "./caps.ts";
+import { type NativeMemory, TEXTURES, type WrappedMemory } from "./native_memory.ts";
+import { structs, unreference } from "./objects.ts";
 
 const BASE_MEMORY = new StructType<typeof GstGLBaseMemory>(GstGLBaseMemory, "gstreamer");
 
@@ -23,7 +26,7 @@ const TARGET = "gst_gl_memory_get_texture_target";
 /** A context of GStreamer's own, with a thread of GStreamer's, which shares its textures with one of a program's. */
 export class SharedGl implements NativeMemory {
   readonly kinds = TEXTURES;
-  readonly lends = false;
+  readonly inCaps = "(memory:GLMemory), texture-target=2D";
   readonly mapFlags = GST_MAP_GL; // which has its pixels in the texture
   /** A GstGLContext. */
   readonly #context: Address;
@@ -73,7 +76,32 @@ export class SharedGl implements NativeMemory {
     return BigInt(gstGl().gst_gl_memory_get_texture_id(memory));
   }
 
-  settle(buffer: Address, memories: readonly Address[]): void {
+  wrap({ objects }: NativePicture, object: number, info: PixelsInfo): WrappedMemory {
+    assertOrder(info, "frame");
+    const gl = gstGl();
+    const { view } = videoInfoOf(info);
+    const fn = "gst_gl_video_allocation_params_new_wrapped_texture";
+    gl.gst_gl_memory_init_once();
+    const allocator = gst().gst_allocator_find(cString("GLMemory"));
+    const format = gl.gst_gl_format_from_video_info(this.#context, view, object);
+    const name = Number(objects[object].handle);
+    return thenUndo("wrapping a texture", (undo) => {
+      undo.push(() => gst().gst_object_unref(allocator));
+      const about = [view, object, null, GST_GL_TEXTURE_TARGET_2D, format, name, NULL, NULL] as const;
+      const params = made(gl[fn](this.#context, null, ...about), fn);
+      undo.push(() => gl.gst_gl_allocation_params_free(params));
+      const memory = made(gl.gst_gl_base_memory_alloc(allocator, params), "gst_gl_base_memory_alloc");
+      const { stride } = GstVideoInfo.fields;
+      return {
+        memory,
+        size: structs.GstMemory.copyOf(memory).size,
+        stride: view.getInt32(stride.offset + 4 * object, true),
+      };
+    });
+  }
+
+  settle(buffer: Address, memories: readonly Address[], info: FrameInfo): void {
+    assertOrder(info, "pointer");
     const gl = gstGl();
     for (const memory of memories) {
       const { context } = BASE_MEMORY.copyOf(memory);
@@ -98,4 +126,11 @@ export class SharedGl implements NativeMemory {
     gl.gst_gl_sync_meta_set_sync_point(this.#sync, context);
     gl.gst_gl_sync_meta_wait_cpu(this.#sync, context);
   }
+}
+
+/** OpenGL ES has no textures of BGRA that all drivers write: GStreamer exchanges red and blue in shaders of its own. */
+function assertOrder({ format }: FrameInfo, argument: string): void {
+  if (!format.startsWith("BGR")) return;
+  const remedy = "Put glcolorconvert ! video/x-raw(memory:GLMemory),format=RGBA in front, or behind.";
+  throw checks.wrong(argument, `GStreamer keeps ${format} in textures of RGBA, with red and blue exchanged.`, remedy);
 }

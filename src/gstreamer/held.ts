@@ -1,7 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import * as gs from "../../ffi/gstreamer/constants.ts";
 import { GstMapInfo } from "../../ffi/gstreamer/structs.ts";
-import { AccessError } from "../core/errors.ts";
 import type { MediaFacts } from "../core/layout/frame_info.ts";
 import { Spares } from "../core/life/spares.ts";
 import { allOrNothing } from "../core/life/undo.ts";
@@ -9,6 +8,8 @@ import { type Access, writes } from "../core/memory/access.ts";
 import type { Fate } from "../core/memory/allocation.ts";
 import type { InMemory } from "../core/native/struct_type.ts";
 import { textAt } from "../core/native/text.ts";
+import type { Wanted } from "../media/context.ts";
+import { accessIn, type HeldBlock } from "../media/held.ts";
 import { NANOSECONDS } from "./caps.ts";
 import { checks, gst, made, takenError } from "./library.ts";
 import { isLent } from "./lent.ts";
@@ -33,13 +34,6 @@ interface Memory {
   readonly address: Address;
   /** Where its bytes begin in the block that it is a part of, and how many there are. */
   readonly offset: number;
-  readonly byteLength: number;
-}
-
-/** Bytes of a buffer, in one of its memories. */
-export interface Block {
-  readonly kind: string;
-  readonly address: Address;
   readonly byteLength: number;
 }
 
@@ -149,12 +143,6 @@ export function assertInMemory({ kinds }: Given, isDownloaded = false): void {
   }
 }
 
-/** How a program wants to use a buffer. */
-export interface Wanted {
-  readonly access: Access | undefined;
-  readonly mayCopy: boolean;
-}
-
 /** A buffer of which we have a reference, with all of its memory mapped; as dma-bufs, without. */
 export class HeldBuffer {
   /** A GstBuffer. */
@@ -162,16 +150,15 @@ export class HeldBuffer {
   readonly access: Access;
   readonly isCopy: boolean;
   /** Its bytes, memory by memory. The address of native memory is where its bytes begin in the object: in the fd. */
-  readonly blocks: readonly Block[];
+  readonly blocks: readonly HeldBlock[];
   /** True until its reference is given back. */
   isHeld = true;
   readonly #maps: InMemory<typeof GstMapInfo>[] = [];
 
   /** @throws {AccessError} to write what others may read, without a copy. */
-  constructor({ buffer, isWritable, memories }: Given, { access, mayCopy }: Wanted, native?: NativeMemory) {
-    this.access = access ?? (isWritable || mayCopy ? "read-write" : "read");
-    this.isCopy = !isWritable && writes(this.access);
-    if (this.isCopy && (!mayCopy || native !== undefined)) throw notWritable(native === undefined);
+  constructor({ buffer, isWritable, memories }: Given, wanted: Wanted, native?: NativeMemory) {
+    const { access, isCopy } = accessIn(wanted, { ...SHARED, isWritable, canCopy: native === undefined });
+    [this.access, this.isCopy] = [access, isCopy];
     this.handle = this.isCopy ? copied(buffer) : gst().gst_mini_object_ref(buffer);
     this.blocks = this.allOrNothing(() => {
       return memories.map((memory, i) => {
@@ -199,7 +186,7 @@ export class HeldBuffer {
     unreference(this.handle);
   }
 
-  #mapped(memory: Address, more = 0): Block {
+  #mapped(memory: Address, more = 0): HeldBlock {
     const info = spares.take();
     const flags = more | (writes(this.access) ? gs.GST_MAP_READ | gs.GST_MAP_WRITE : gs.GST_MAP_READ);
     if (gst().gst_memory_map(memory, info.view, flags) === 0) {
@@ -209,6 +196,10 @@ export class HeldBuffer {
     return { kind: "gstreamer.memory", address: info.data as Address, byteLength: Number(info.size) };
   }
 }
+
+const SHARED = {
+  ...{ api: "gstreamer", library: "GStreamer", object: "GstBuffer", fn: "gst_buffer_is_all_memory_writable" },
+} as const;
 
 /** What gst_memory_map() fills in. */
 const spares = new Spares(() => newStruct(structs.GstMapInfo, GstMapInfo), () => {}, () => {});
@@ -222,12 +213,3 @@ function copied(buffer: Address): Address {
 
 const COPY = gs.GST_BUFFER_COPY_FLAGS | gs.GST_BUFFER_COPY_TIMESTAMPS | gs.GST_BUFFER_COPY_META |
   gs.GST_BUFFER_COPY_MEMORY | gs.GST_BUFFER_COPY_DEEP;
-
-function notWritable(canCopy: boolean): AccessError {
-  return new AccessError("access: others may read the GstBuffer's memory, and GStreamer lets it be read only.", {
-    ...{ api: "gstreamer", fn: "gst_buffer_is_all_memory_writable", argument: "access" },
-    hint: canCopy
-      ? 'Pass { access: "read" }, or { copy: "allow" } for a copy that can be written.'
-      : 'Pass { access: "read" }.',
-  });
-}

@@ -1,20 +1,20 @@
 import { type Address, NULL } from "../../ffi/address.ts";
 import * as gs from "../../ffi/gstreamer/constants.ts";
-import { GST_FD_MEMORY_FLAG_DONT_CLOSE } from "../../ffi/gst_allocators/constants.ts";
 import { GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_MAX_PLANES } from "../../ffi/gst_video/constants.ts";
-import { isMade } from "../core/argument.ts";
-import type { NativePicture, PictureObject } from "../core/contract.ts";
-import { rowStrideOf } from "../core/layout/facts.ts";
-import { type Access, writes } from "../core/memory/access.ts";
+import type { ImageInfo } from "../core/layout/frame_info.ts";
+import { writes } from "../core/memory/access.ts";
 import { cString } from "../core/native/text.ts";
-import { Frame } from "../core/tensors/frame.ts";
+import type { Frame } from "../core/tensors/frame.ts";
 import { type Loan, NativeLoans } from "../core/tensors/native_loans.ts";
 import { endsOf } from "../core/tensors/pointer.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { audioInfoOf, formatOf, nanoseconds } from "./caps.ts";
+import { frameIn, stridesIn } from "../media/given.ts";
+import { audioInfoOf, nanoseconds } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
-import { checks, glib, gst, gstAllocators, gstAudio, gstVideo, made } from "./library.ts";
+import { formats } from "./formats.ts";
+import { checks, glib, gst, gstAudio, gstVideo, made } from "./library.ts";
 import type { GStreamerTensor } from "./memory.ts";
+import type { WrappedMemory } from "./native_memory.ts";
 import { writeMetas } from "./metas.ts";
 import { structs, unreference } from "./objects.ts";
 
@@ -33,21 +33,6 @@ export function isLent(memory: Address): boolean {
   return loans.areSome && loans.has(gst().gst_mini_object_get_qdata(memory, loanQuark()));
 }
 
-/** @throws {ArgumentError} for what is no frame. */
-export function assertFrame(frame: unknown): asserts frame is Frame {
-  if (!isMade<Frame>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
-}
-
-/** A new GstBuffer over a frame's memory. The frame is in use until GStreamer has no reference to its memory any more. */
-export function lentBuffer(context: GStreamerContext, frame: Frame): Address {
-  const { object, flags } = lend(context, frame);
-  for (const flag of flags) {
-    frame.resource.usedBy(flag.fence());
-    flag[Symbol.dispose](); // its fence goes on, and its memory stays until GStreamer's call
-  }
-  return object;
-}
-
 /**
  * A new GstBuffer over a frame's memory. The caller keeps that until GStreamer has no reference to it any more.
  *
@@ -55,16 +40,18 @@ export function lentBuffer(context: GStreamerContext, frame: Frame): Address {
  * @throws {LayoutError} for rows with gaps in them, and planes in too many blocks.
  */
 export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
-  assertFrame(frame);
-  const picture = pictureOf(context, frame);
-  const strides = picture?.planes.map(({ stride }) => stride) ?? frame.planes.map(strideOf);
+  frameIn(checks, context, frame);
+  const picture = frame.target.context === context ? undefined : context.on!.natives!.pictureOf(frame);
+  const strides = picture === undefined
+    ? [...stridesIn(checks, frame.planes, "a GstBuffer")]
+    : picture.planes.map(({ stride }) => stride);
   const addMeta = metaOf(frame, strides);
   const { media = {} } = frame.info;
   const pts = nanoseconds(media.pts, media, gs.GST_CLOCK_TIME_NONE);
   const duration = nanoseconds(media.duration, media, gs.GST_CLOCK_TIME_NONE);
   const flags = (media.keyFrame === false ? gs.GST_BUFFER_FLAG_DELTA_UNIT : 0) |
     (media.discontinuous === true ? gs.GST_BUFFER_FLAG_DISCONT : 0);
-  return loans.lend<Tensor, Address>(frame, "frame", (blocks, undo) => {
+  return loans.lend<Tensor, Address>(frame, (blocks, undo) => {
     const most = gst().gst_buffer_get_max_memory();
     if (blocks.length > most) {
       throw checks.unfit("frame", `its planes lie in ${blocks.length} blocks, and a GstBuffer takes ${most}.`);
@@ -76,14 +63,18 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
     for (let b = 0; b < blocks.length; b++) {
       const { planes, data, callback } = blocks[b];
       const inMemory = planes as readonly GStreamerTensor[];
-      const { memory, size, start } = picture === undefined
-        ? wrapped(inMemory, frame.access)
-        : dmaBufMemory(context, picture.objects[b], frame.access);
+      const [start, end] = picture === undefined ? endsOf(inMemory) : [NULL, 0n];
+      const { memory, size, stride } = picture === undefined
+        ? wrapped(start, end)
+        : context.native!.wrap(picture, b, frame.info as ImageInfo);
+      if (!writes(frame.access)) structs.GstMemory.at(memory).flags |= gs.GST_MEMORY_FLAG_READONLY;
       gst().gst_mini_object_set_qdata(memory, loanQuark(), data, callback);
       gst().gst_buffer_append_memory(buffer, memory);
       for (const plane of inMemory) {
         const i = frame.planes.indexOf(plane);
-        offsets[i] = byteLength + (picture?.planes[i].offset ?? Number(plane.address - start));
+        offsets[i] = byteLength +
+          (picture === undefined ? Number(plane.address - start) : picture.planes[i]?.offset ?? 0);
+        strides[i] ??= stride!;
       }
       byteLength += Number(size);
     }
@@ -95,48 +86,10 @@ export function lend(context: GStreamerContext, frame: Frame): Loan<Address> {
   });
 }
 
-const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).";
-
-/** The dma-bufs of a frame of the context that GStreamer's was opened on; undefined for a frame in memory. */
-function pictureOf(context: GStreamerContext, frame: Frame): NativePicture | undefined {
-  const { on, native } = context;
-  if (on !== undefined && frame.target.context === on) {
-    if (native!.lends) return on.natives!.pictureOf(frame);
-    throw checks.wrong("frame", `GStreamer takes no pictures of ${on.name}.`, "Map it to the host, and from there.");
-  }
-  checks.assertHere(frame.target.context, context, "frame", "it", "Map it: graph.map(frame, gstreamer).");
-  return undefined;
-}
-
-function strideOf({ layout }: Tensor, i: number): number {
-  const stride = rowStrideOf(layout);
-  if (stride !== undefined) return stride;
-  throw checks.unfit("frame", `there are gaps within the rows of plane ${i}, and a GstBuffer has none.`);
-}
-
-/** A GstMemory, how long it is, and where it begins. */
-interface Made {
-  readonly memory: Address;
-  readonly size: bigint;
-  readonly start: Address;
-}
-
-function wrapped(planes: readonly GStreamerTensor[], access: Access): Made {
-  const [start, end] = endsOf(planes);
+function wrapped(start: Address, end: bigint): WrappedMemory {
   const size = end - start;
-  const flags = writes(access) ? 0 : gs.GST_MEMORY_FLAG_READONLY;
-  const memory = gst().gst_memory_new_wrapped(flags, start, size, 0n, size, NULL, NULL);
-  return { memory: made(memory, "gst_memory_new_wrapped"), size, start };
-}
-
-/** The fd stays the frame's. */
-function dmaBufMemory(context: GStreamerContext, { handle, byteLength }: PictureObject, access: Access): Made {
-  const size = BigInt(byteLength!);
-  const fn = gstAllocators().gst_dmabuf_allocator_alloc_with_flags;
-  const memory = fn(context.dmaBufAllocator, Number(handle), size, GST_FD_MEMORY_FLAG_DONT_CLOSE);
-  made(memory, "gst_dmabuf_allocator_alloc_with_flags");
-  if (!writes(access)) structs.GstMemory.at(memory).flags |= gs.GST_MEMORY_FLAG_READONLY;
-  return { memory, size, start: NULL };
+  const memory = gst().gst_memory_new_wrapped(0, start, size, 0n, size, NULL, NULL);
+  return { memory: made(memory, "gst_memory_new_wrapped"), size };
 }
 
 /** What says in a buffer where planes lie. */
@@ -152,7 +105,7 @@ function metaOf({ info }: Frame, strides: readonly number[]): (buffer: Address, 
   }
   const pixels = checks.pixelsIn(info, "frame");
   const { width, height } = pixels;
-  const format = formatOf(pixels);
+  const format = formats.numberFor(pixels);
   return (buffer, offsets) => {
     const count = offsets.length;
     for (let i = 0; i < count; i++) {

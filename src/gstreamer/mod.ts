@@ -4,6 +4,7 @@
  * @module
  */
 export { type GStreamerAttach, type GStreamerChoice, GStreamerContext } from "./context.ts";
+export { type MediaAttach, MediaContext } from "../media/context.ts";
 export { GStreamerTensor } from "./memory.ts";
 export { type LaunchOptions, Pipeline, type SeekOptions } from "./pipeline.ts";
 export { PipelineError } from "./bus.ts";

@@ -1,4 +1,14 @@
 import type { Address } from "../../ffi/address.ts";
+import type { NativePicture } from "../core/contract.ts";
+import type { FrameInfo, PixelsInfo } from "../core/layout/frame_info.ts";
+
+/** A GstMemory, and how many bytes GStreamer counts in it. */
+export interface WrappedMemory {
+  readonly memory: Address;
+  readonly size: bigint;
+  /** From a row of a plane that begins with it to the next, where the picture itself has none. */
+  readonly stride?: number;
+}
 
 /** OpenGL's memory, by GStreamer's names of its allocators. */
 export const TEXTURES: readonly string[] = ["GLMemory", "GLMemoryPBO", "GLMemoryEGL"];
@@ -7,14 +17,16 @@ export const TEXTURES: readonly string[] = ["GLMemory", "GLMemoryPBO", "GLMemory
 export interface NativeMemory {
   /** GStreamer's names of such allocators. */
   readonly kinds: readonly string[];
-  /** True where GStreamer takes such frames, too. */
-  readonly lends: boolean;
+  /** What caps say of such memory, behind the kind of the stream; "" for what they say nothing of. */
+  readonly inCaps: string;
   /** How it is mapped for as long as its frame lives; undefined for memory that needs no map. */
   readonly mapFlags?: number;
   /** The other API's object: an fd, a texture. */
   objectOf(memory: Address): bigint;
-  /** Waits for GStreamer's work on a buffer. @throws {ArgumentError} where the other context does not know its objects. */
-  settle?(buffer: Address, memories: readonly Address[]): void;
+  /** Waits for GStreamer's work on a buffer. @throws {ArgumentError} where the other context does not take its objects. */
+  settle?(buffer: Address, memories: readonly Address[], info: FrameInfo): void;
+  /** A new GstMemory over an object of a frame's, which stays the frame's. @throws {ArgumentError} where there is none. */
+  wrap(picture: NativePicture, object: number, info: PixelsInfo): WrappedMemory;
   /** Has the elements of a pipeline work with the other context. */
   prepare?(pipeline: Address): void;
 }

@@ -7,7 +7,8 @@ import {
   GST_STATE_PAUSED,
   GST_STATE_PLAYING,
 } from "../../ffi/gstreamer/constants.ts";
-import { literal, type Names, optionsIn } from "../core/argument.ts";
+import { literal, type Names } from "../core/argument.ts";
+import { BOOLEAN, FUNCTION } from "../core/checks.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import { finalizers } from "../core/life/finalizers.ts";
 import { NativeObject } from "../core/life/native_object.ts";
@@ -31,7 +32,7 @@ export interface LaunchOptions {
   readonly warning?: (warning: PipelineError) => void;
 }
 
-const LAUNCH: Names<LaunchOptions> = { warning: true };
+const LAUNCH: Names<LaunchOptions> = { warning: FUNCTION };
 
 /** Options of {@link Pipeline.seek}. */
 export interface SeekOptions {
@@ -39,7 +40,7 @@ export interface SeekOptions {
   readonly keyFrame?: boolean;
 }
 
-const SEEK: Names<SeekOptions> = { keyFrame: true };
+const SEEK: Names<SeekOptions> = { keyFrame: BOOLEAN };
 
 /** More seconds are a mistake. */
 const MOST_SECONDS = 1e9;
@@ -60,10 +61,7 @@ export class Pipeline extends NativeObject {
     super();
     context.resource.assertLive();
     checks.assertText(description, "description");
-    const { warning } = optionsIn(options, LAUNCH);
-    if (warning !== undefined && typeof warning !== "function") {
-      throw checks.wrongKind("warning", "a function", warning);
-    }
+    const { warning } = checks.optionsIn(options, LAUNCH);
     const playback = new Playback(context.resource, description, warning);
     this.#inside = { context, playback };
     context.native?.prepare?.(playback.handle);
@@ -75,6 +73,11 @@ export class Pipeline extends NativeObject {
   get handle(): Address {
     this.resource.assertLive();
     return this.#inside.playback.handle;
+  }
+
+  /** The context that has launched it. */
+  get context(): GStreamerContext {
+    return this.#inside.context;
   }
 
   /** Seconds since the beginning of what is played; undefined where the pipeline does not know. */
@@ -129,8 +132,7 @@ export class Pipeline extends NativeObject {
    * @throws {PipelineError} if an element fails.
    */
   async seek(seconds: number, options: SeekOptions = {}): Promise<void> {
-    const { keyFrame = false } = optionsIn(options, SEEK);
-    checks.assertBoolean(keyFrame, "keyFrame");
+    const { keyFrame = false } = checks.optionsIn(options, SEEK);
     if (typeof seconds !== "number") throw checks.wrongKind("seconds", "a number", seconds);
     if (!(seconds >= 0 && seconds <= MOST_SECONDS)) {
       throw checks.wrong("seconds", `expected seconds from 0 to ${MOST_SECONDS}, got ${literal(seconds)}.`);

@@ -10,7 +10,6 @@ import {
 import { GstAllocator, GstAllocatorClass, GstBufferPoolAcquireParams } from "../../ffi/gstreamer/structs.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { allOrNothing, thenUndo, type Undo, undoAll } from "../core/life/undo.ts";
-import { openingOf } from "../core/native/library.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { StructType } from "../core/native/struct_type.ts";
 import { cString } from "../core/native/text.ts";
@@ -20,7 +19,7 @@ import type { Frame } from "../core/tensors/frame.ts";
 import { type FrameMemory, NativeBuffers } from "../core/tensors/native_buffers.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
 import { loadFunctions } from "../guard/functions.ts";
-import { symbolIn } from "../guard/load.ts";
+import { functionsOf } from "../guard/load.ts";
 import { assertMachine } from "../guard/machine.ts";
 import type { HeldBuffer } from "./held.ts";
 import { checks, gobject, gst, made, takenText } from "./library.ts";
@@ -172,17 +171,17 @@ export class UpstreamPool<T extends Tensor = Tensor> {
   /** Puts two probes on the pad: one that waits, and one that offers an allocator. */
   #offer(undo: Undo): void {
     const { pad, slots, rowAlign } = this.#init;
-    const { type, hold, offer, entries } = allocatorType();
+    const { type, hold, offer, entries, memType } = allocatorType();
     const allocator = gst().gst_object_ref_sink(gobject().g_object_new_with_properties(type, 0, NULL, NULL));
     const control = viewAt(allocator, INSTANCE, "gstreamer");
     undo.push(() => {
       control.setInt32(CONTROL.count, 0, true); // a pool of an element's may keep it, and ask again
       gst().gst_object_unref(allocator);
     });
-    control.setBigUint64(GstAllocator.fields.mem_type.offset, entries.memType, true);
+    control.setBigUint64(GstAllocator.fields.mem_type.offset, memType, true);
     control.setBigUint64(CONTROL.align, BigInt(this.#align), true);
-    control.setBigUint64(CONTROL.offer, entries.offer, true);
-    control.setBigUint64(CONTROL.fallback, entries.fallback, true);
+    control.setBigUint64(CONTROL.offer, entries.gst_query_add_allocation_param, true);
+    control.setBigUint64(CONTROL.fallback, entries.gst_allocator_alloc, true);
     const probe = (how: number, callback: Address) => {
       const mask = GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM | how;
       const id = gst().gst_pad_add_probe(pad, mask, callback, allocator, NULL);
@@ -218,8 +217,7 @@ export class UpstreamPool<T extends Tensor = Tensor> {
   #fill(count: number, byteLength: number): readonly Address[] {
     const { writer, memory } = this.#init;
     const buffers = new NativeBuffers<T>({
-      ...{ writer, library: "GStreamer", count, align: this.#align, checks, argument: "into" },
-      remedy: "Let it write into host, cuda.pinned or dmabuf, and map the frames from there.",
+      ...{ writer, library: "GStreamer", count, align: this.#align, checks },
     });
     const memories: Address[] = [];
     const undo: Undo = [
@@ -263,7 +261,8 @@ interface AllocatorType {
   readonly type: bigint;
   readonly hold: Address;
   readonly offer: Address;
-  readonly entries: { readonly offer: Address; readonly fallback: Address; readonly memType: Address };
+  readonly entries: Readonly<Record<"gst_query_add_allocation_param" | "gst_allocator_alloc", Address>>;
+  readonly memType: bigint;
 }
 
 let registered: AllocatorType | undefined;
@@ -284,14 +283,8 @@ function allocatorType(): AllocatorType {
   made(type as Address, "g_type_register_static_simple");
   CLASS.at(g_type_class_ref(type)).alloc = alloc;
   const system = gst().gst_allocator_find(cString("SystemMemory"));
-  const memType = viewAt(system, GstAllocator.size, "gstreamer").getBigUint64(
-    GstAllocator.fields.mem_type.offset,
-    true,
-  );
+  const { mem_type: memType } = structs.GstAllocator.copyOf(system);
   gst().gst_object_unref(system);
-  const { path } = openingOf("gstreamer")!;
-  const [offer, fallback] = ["gst_query_add_allocation_param", "gst_allocator_alloc"].map((one) =>
-    symbolIn(path!, one)
-  );
-  return registered = { type, ...probes, entries: { offer, fallback, memType: memType as Address } };
+  const entries = functionsOf("gstreamer", "gst_query_add_allocation_param", "gst_allocator_alloc");
+  return registered = { type, ...probes, entries, memType };
 }

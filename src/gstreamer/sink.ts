@@ -1,5 +1,6 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import { type Names, optionsIn } from "../core/argument.ts";
+import type { Names } from "../core/argument.ts";
+import { BOOLEAN, integer, SIGNAL } from "../core/checks.ts";
 import { InteropError } from "../core/errors.ts";
 import { powerOfTwo } from "../core/layout/layout.ts";
 import { Pace } from "../core/pace.ts";
@@ -38,14 +39,20 @@ export interface SinkOptions extends BufferOptions {
   readonly machineCode?: boolean;
 }
 
-const NAMES: Names<SinkOptions> = {
-  ...{ queue: true, drop: true, signal: true },
-  ...{ into: true, slots: true, rowAlign: true, machineCode: true },
-};
-
 /** Frames that wait, where neither the program nor the description says how many: without a bound they fill the memory. */
 export const QUEUE = 4;
-export const MOST_QUEUED = 2 ** 20;
+const MOST_QUEUED = 2 ** 20;
+
+/** How many frames wait. */
+export const QUEUED = integer(1, MOST_QUEUED);
+
+/** Rows begin at a page, at most. */
+const MOST_ALIGN = 4096;
+
+const NAMES: Names<SinkOptions> = {
+  ...{ queue: QUEUED, drop: BOOLEAN, signal: SIGNAL },
+  ...{ into: true, slots: true, rowAlign: integer(1, MOST_ALIGN), machineCode: BOOLEAN },
+};
 
 /** Takes options over, which each call of `sink()` may have others of. */
 export let configureSink: (sink: PipelineSink, options: SinkOptions) => void;
@@ -93,14 +100,10 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
   }
 
   #configure(options: SinkOptions): void {
-    const about = optionsIn(options, NAMES);
+    const about = checks.optionsIn(options, NAMES);
     const { queue, drop, signal, into, rowAlign, machineCode = true } = about;
     const slots = slotsIn(about, checks);
-    checks.assertBoolean(machineCode, "machineCode");
     if (rowAlign !== undefined) assertRowAlign(about);
-    if (queue !== undefined) checks.assertInteger(queue, "queue", 1, MOST_QUEUED);
-    if (drop !== undefined) checks.assertBoolean(drop, "drop");
-    checks.assertSignal(signal, "signal");
     if (queue !== undefined) gstApp().gst_app_sink_set_max_buffers(this.#sink, queue);
     if (drop !== undefined) gstApp().gst_app_sink_set_drop(this.#sink, Number(drop));
     this.#signal = signal;
@@ -180,11 +183,7 @@ export class PipelineSink extends Printed implements AsyncIterable<Frame, void> 
   }
 }
 
-/** Rows begin at a page, at most. */
-const MOST_ALIGN = 4096;
-
-function assertRowAlign({ into, rowAlign, machineCode }: SinkOptions): void {
-  checks.assertInteger(rowAlign, "rowAlign", 1, MOST_ALIGN);
+function assertRowAlign({ into, rowAlign = 1, machineCode }: SinkOptions): void {
   powerOfTwo(rowAlign, "rowAlign");
   if (into !== undefined && machineCode !== false) return;
   const hint = "Pass { into: host } as well, and leave machineCode out.";

@@ -1,7 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
 import { GST_APP_STREAM_TYPE_STREAM } from "../../ffi/gst_app/constants.ts";
 import { GST_STATE_NULL } from "../../ffi/gstreamer/constants.ts";
-import { type Names, optionsIn } from "../core/argument.ts";
+import type { Names } from "../core/argument.ts";
 import { InteropError } from "../core/errors.ts";
 import { type FrameInfo, frameInfo } from "../core/layout/frame_info.ts";
 import { Timeline } from "../core/layout/sequence.ts";
@@ -9,15 +9,16 @@ import type { Undo } from "../core/life/undo.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { NativeKeep } from "../core/tensors/native_loans.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
+import { frameIn } from "../media/given.ts";
 import { capsOf, haveSameCaps, NANOSECONDS, nanoseconds } from "./caps.ts";
 import type { GStreamerContext } from "./context.ts";
-import { assertFrame, lend } from "./lent.ts";
+import { lend } from "./lent.ts";
 import { checks, gst, gstApp } from "./library.ts";
 import { structs, unreference } from "./objects.ts";
 import type { Pipeline } from "./pipeline.ts";
 import type { Playback } from "./playback.ts";
 import { numberIn, setProperty } from "./properties.ts";
-import { MOST_QUEUED, QUEUE } from "./sink.ts";
+import { QUEUE, QUEUED } from "./sink.ts";
 
 /** Options of {@link Pipeline.source}. */
 export interface SourceOptions {
@@ -25,7 +26,7 @@ export interface SourceOptions {
   readonly queue?: number;
 }
 
-const NAMES: Names<SourceOptions> = { queue: true };
+const NAMES: Names<SourceOptions> = { queue: QUEUED };
 
 /** How often a full queue is asked about, in milliseconds: GStreamer reports only by a callback. */
 const EVERY_MS = 1;
@@ -43,6 +44,7 @@ export class Source implements UnderlyingSink<Frame> {
   readonly #times = new Timeline(checks, NANOSECONDS);
   readonly #most: bigint;
   #info: FrameInfo;
+  #isNative = false;
   #isReplaced = false;
 
   constructor(
@@ -52,8 +54,7 @@ export class Source implements UnderlyingSink<Frame> {
     given: FrameInfo,
     options: SourceOptions,
   ) {
-    const { queue } = optionsIn(options, NAMES);
-    if (queue !== undefined) checks.assertInteger(queue, "queue", 1, MOST_QUEUED);
+    const { queue } = checks.optionsIn(options, NAMES);
     this.#info = frameInfo(given);
     if (!playback.isStopped) {
       const hint = "Call source() before the first loop, write or play(), or after stop().";
@@ -68,12 +69,12 @@ export class Source implements UnderlyingSink<Frame> {
     setProperty(source, "block", "false"); // it would hold up all of the program
     setProperty(source, "format", "time");
     this.#most = BigInt(queue ?? (Number(numberIn(source, "max-buffers")) || QUEUE));
-    this.#negotiate(this.#info);
+    this.#negotiate(this.#info, false);
   }
 
   async write(frame: Frame): Promise<void> {
     const playback = this.#playback;
-    assertFrame(frame);
+    frameIn(checks, this.#context, frame);
     this.#assertCurrent();
     await playback.begin();
     await frame.finished();
@@ -81,7 +82,8 @@ export class Source implements UnderlyingSink<Frame> {
     const buffer = this.#keep.lend(frame, referrerOf(this.#context, frame), (lent) => lend(this.#context, lent));
     try {
       this.#setTime(frame.info, buffer);
-      if (!haveSameCaps(frame.info, this.#info)) this.#negotiate(this.#info = frame.info);
+      const isNative = frame.target.context !== this.#context;
+      if (isNative !== this.#isNative || !haveSameCaps(frame.info, this.#info)) this.#negotiate(frame.info, isNative);
     } catch (error) {
       unreference(buffer);
       throw error;
@@ -130,8 +132,9 @@ export class Source implements UnderlyingSink<Frame> {
     throw new InteropError(what, { api: "gstreamer", hint: "Stop it, and call source() again." });
   }
 
-  #negotiate(info: FrameInfo): void {
-    const caps = capsOf(info);
+  #negotiate(info: FrameInfo, isNative: boolean): void {
+    [this.#info, this.#isNative] = [info, isNative];
+    const caps = capsOf(info, isNative ? this.#context.native : undefined);
     gstApp().gst_app_src_set_caps(this.#source, caps);
     unreference(caps);
   }

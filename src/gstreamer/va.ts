@@ -3,14 +3,14 @@ import type { Natives } from "../core/contract.ts";
 import { owned } from "../core/life/ledger.ts";
 import type { Undo } from "../core/life/undo.ts";
 import { cString } from "../core/native/text.ts";
+import type { NativeMemory, WrappedMemory } from "./native_memory.ts";
 import { checks, gst, gstVa, made } from "./library.ts";
-import type { NativeMemory } from "./native_memory.ts";
 import { unreference } from "./objects.ts";
 
 /** The elements of VA-API work on a program's display, and their surfaces are that display's. */
 export class SharedVa implements NativeMemory {
   readonly kinds = ["VAMemory"];
-  readonly lends = false;
+  readonly inCaps = "(memory:VAMemory)";
   readonly #display: Address;
   /** Says to elements which display they work on. */
   readonly #said: Address;
@@ -40,5 +40,12 @@ export class SharedVa implements NativeMemory {
     const remedy = "Launch the pipeline by this context: gstreamer.launch().";
     const what = "its surface is of another display than GStreamer was opened on.";
     throw checks.wrong("pointer", what, remedy, "gst_va_display_get_va_dpy");
+  }
+
+  /** A GstVaMemory is made of a surface that GStreamer itself has made, or of a dma-buf. */
+  wrap(): WrappedMemory {
+    const hint =
+      "Map it to dmabuf, and write that by GStreamerContext.open({ on: dmabuf }): vapostproc takes dma-bufs.";
+    throw checks.wrong("frame", "GStreamer has no memory of a surface that others have made.", hint);
   }
 }

@@ -3,6 +3,7 @@ import { MFD_CLOEXEC, RTLD_NODELETE, RTLD_NOLOAD, RTLD_NOW } from "../../ffi/lib
 import { crc32, fnv1a } from "../envelope/checksum.ts";
 import { InteropError, NativeCallError } from "../core/errors.ts";
 import { libc, libcError } from "../core/native/libc.ts";
+import { openingOf } from "../core/native/library.ts";
 import { cString, textAt } from "../core/native/text.ts";
 
 /**
@@ -56,6 +57,12 @@ export function symbolIn(path: string, name: string): Address {
   const address = library === undefined ? undefined : addressOfSymbol(library, name);
   if (address !== undefined) return address;
   throw new InteropError(`The loader does not find ${name} in ${path}.`, { api: "libc", fn: "dlsym" });
+}
+
+/** Functions of a library that samepage has opened, by their names, for machine code. @throws {InteropError} if one is not there. */
+export function functionsOf<N extends string>(api: string, ...names: readonly N[]): Record<N, Address> {
+  const { path } = openingOf(api)!;
+  return Object.fromEntries(names.map((name) => [name, symbolIn(path!, name)])) as Record<N, Address>;
 }
 
 /** The loader takes what it knows by a path for that file, though the number may be another file's by now. */

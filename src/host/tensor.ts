@@ -32,9 +32,14 @@ export function ownedTensor<D extends DType>(
       hint: "Wrap a range within those bytes, or dispose their tensor first.",
     });
   }
-  const letGo = () => void keepAlive; // held by the undo list, until it is run
-  const resource = own({ name: `host tensor ${describeLayout(at)}`, allocation, start, end, access, undo: [letGo] });
+  const undo = keepAlive === undefined ? undefined : [kept(keepAlive)];
+  const resource = own({ name: `host tensor ${describeLayout(at)}`, allocation, start, end, access, undo });
   return new HostTensor({ target, handle, layout: at, resource, ...abilities });
+}
+
+/** It is held by the undo list, until that is run. */
+function kept(keepAlive: unknown): () => void {
+  return () => void keepAlive;
 }
 
 /** Abilities that only some host memory has. */

@@ -93,7 +93,7 @@ export abstract class InferenceContext<
   /** Takes over an object that the runtime has made: a tensor; undefined where it has no elements. For sessions. */
   adopt(object: Address, { name, ...kind }: ModelValue): T | undefined {
     const { undo, info } = allOrNothing("taking an output", (undo) => {
-      owned(`${this.kind}.value`, undo, () => this.values.free(object));
+      owned(this.values.kind, undo, () => this.values.free(object));
       return { undo, info: this.values.infoOf(object) };
     });
     const release = () => undoAll(undo, "freeing an output");

@@ -5,7 +5,7 @@ import type { Driver } from "../core/contract.ts";
 import type { Use } from "../core/device/line.ts";
 import type { NativeFlag } from "../core/device/native_flag.ts";
 import { eachConflict, readyForHost } from "../core/device/work.ts";
-import { isContiguous } from "../core/layout/layout.ts";
+import { isGapless } from "../core/layout/layout.ts";
 import { messageOf, warn } from "../core/errors.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
@@ -343,7 +343,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     if (layout.dtype !== dtype) {
       throw this.#checks.unfit(argument, `expected ${dtype}, got ${layout.dtype}.`);
     }
-    if (!isContiguous(layout)) throw this.#checks.unfit(argument, "there are gaps between its elements.", DENSE);
+    if (!isGapless(layout)) throw this.#checks.unfit(argument, "there are gaps between its elements.", DENSE);
     if (fitted(shape, layout.shape) !== undefined) return;
     throw this.#checks.unfit(argument, `expected the shape [${shape}], got [${layout.shape}].`);
   }

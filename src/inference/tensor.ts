@@ -1,6 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { Checks } from "../core/checks.ts";
-import { isContiguous } from "../core/layout/layout.ts";
+import { isGapless } from "../core/layout/layout.ts";
 import { counted } from "../core/life/ledger.ts";
 import { PointerTensor } from "../core/tensors/pointer.ts";
 import type { InferenceContext } from "./context.ts";
@@ -18,6 +18,8 @@ export interface ValueInfo {
 
 /** How a runtime makes its own objects over memory: `ov::Tensor`, `OrtValue`. */
 export interface Values {
+  /** What the ledger counts them as. */
+  readonly kind: string;
   /** Its types of elements. */
   readonly elements: Elements;
   /** An object over dense elements of one of its types, which take so many bytes from an address on. */
@@ -61,13 +63,13 @@ export abstract class InferenceTensor extends PointerTensor {
       if (value.elements === elements && isSameShape(value.shape, shape)) return value.object;
     }
     const { layout, target } = this;
-    if (!isContiguous(layout)) {
+    if (!isGapless(layout)) {
       throw new Checks(target.api).unfit("layout", "there are gaps between its elements.", DENSE);
     }
-    const { kind, values } = target;
+    const { values } = target;
     const type = values.elements.typeOf(layout.dtype, elements);
     const object = values.over(this.address, type, shape, layout.byteLength);
-    this.resource.undo.push(counted(`${kind}.value`, () => values.free(object)));
+    this.resource.undo.push(counted(values.kind, () => values.free(object)));
     this.know(object, shape, elements);
     return object;
   }

@@ -1,7 +1,9 @@
 import type { ZeContextHandle } from "../../ffi/levelzero/handles.ts";
+import type { Arrays } from "../core/contract.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
+import { usmArrays } from "../core/tensors/unified.ts";
 import { chosenDevice, type LevelZeroChoice, type LevelZeroDevice } from "./device.ts";
 import { driverOf, type LevelZeroDriver } from "./lane.ts";
 import { OpenContext } from "./open_context.ts";
@@ -17,6 +19,8 @@ export class LevelZeroContext extends DeviceContext {
   readonly device: LevelZeroDevice;
   /** Unified shared memory: all memory that Level Zero has, but for images. */
   readonly usm: LevelZeroUsm;
+  /** Its memory by addresses, for DLPack. */
+  readonly arrays: Arrays;
   /** The kinds of memory that tensors can be mapped to here. */
   override readonly targets: readonly LevelZeroUsm[];
   /** The queue of commands that name none. */
@@ -35,6 +39,7 @@ export class LevelZeroContext extends DeviceContext {
     this.driver = driverOf();
     this.proofs = new Proofs<LevelZeroContext>(this, device.id.uuid && `levelzero ${device.id.uuid}`);
     this.usm = new LevelZeroUsm(this);
+    this.arrays = usmArrays(this.usm);
     this.targets = [this.usm];
     this.queue = allOrNothing("opening Level Zero", () => new LevelZeroQueue(this), [() => this.resource.dispose()]);
     this.opened();

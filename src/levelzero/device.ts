@@ -36,7 +36,7 @@ export interface LevelZeroDevice {
   readonly id: DeviceId;
   /** The largest allocation in bytes. */
   readonly maxAllocation: number;
-  /** Which kinds of unified shared memory it can use. */
+  /** Which kinds of unified shared memory it can use; all where its driver reports none: the allocator decides. */
   readonly usm: { readonly [K in UsmKind]: boolean };
   /** Whether its memory leaves as dma-bufs, and whether dma-bufs become its memory. */
   readonly dmaBuf: { readonly exports: boolean; readonly imports: boolean };
@@ -168,11 +168,13 @@ function factsOf(
     type: TYPES.get(own.number(fields.type)) ?? "other",
     id: { ...(/[^0]/.test(uuid) ? { uuid } : {}), ...(pci === undefined ? {} : { pci }) },
     maxAllocation: Number(own.word(fields.maxMemAllocSize)),
-    usm: {
-      host: can(kinds.hostAllocCapabilities),
-      device: can(kinds.deviceAllocCapabilities),
-      shared: can(kinds.sharedSingleDeviceAllocCapabilities),
-    },
+    usm: usmOf(
+      can(kinds.hostAllocCapabilities),
+      can(kinds.deviceAllocCapabilities),
+      can(
+        kinds.sharedSingleDeviceAllocCapabilities,
+      ),
+    ),
     dmaBuf: {
       exports: asDmaBuf(fds.memoryAllocationExportTypes),
       imports: asDmaBuf(fds.memoryAllocationImportTypes),
@@ -202,6 +204,11 @@ function queueOrdinalOf(device: ZeDeviceHandle): number {
   return Math.max(0, ordinal);
 }
 
+function usmOf(host: boolean, device: boolean, shared: boolean): LevelZeroDevice["usm"] {
+  const none = !host && !device && !shared;
+  return { host: none || host, device: none || device, shared: none || shared };
+}
+
 function pciOf(device: ZeDeviceHandle): string {
   const at = struct("ze_pci_ext_properties_t");
   check(levelZero().zeDevicePciGetPropertiesExt(device, at), "zeDevicePciGetPropertiesExt");
@@ -222,22 +229,27 @@ export interface LevelZeroChoice extends OpenOn {
   readonly type?: LevelZeroDeviceType;
   /** The device's UUID: 32 hexadecimal digits, also with dashes. */
   readonly uuid?: string;
+  /** Its place in the list of {@link levelZeroDevices}, for one of several that are alike. */
+  readonly index?: number;
 }
 
-const CHOICE: Names<LevelZeroChoice> = { device: true, type: true, uuid: true, on: true };
+const CHOICE: Names<LevelZeroChoice> = { device: true, type: true, uuid: true, index: true, on: true };
 
 /** The first GPU that fits, else the first device that does. @throws {ArgumentError} if none fits. */
 export function chosenDevice(choice: LevelZeroChoice): LevelZeroDevice {
   const { on, ...wanted } = { ...optionsIn(choice, CHOICE, "choice") };
-  for (const [name, value] of Object.entries(wanted)) {
+  const { index, ...texts } = wanted;
+  for (const [name, value] of Object.entries(texts)) {
     if (value !== undefined) checks.assertText(value, `choice.${name}`);
   }
+  if (index !== undefined) checks.assertInteger(index, "choice.index", 0, 2 ** 31 - 1);
   const all = levelZeroDevices();
   const devices = on === undefined ? all : devicesOn(checks, contextOn(checks, on), all, (device) => device);
   const { device: name, type, uuid } = wanted;
   const fitting = devices.filter((device) =>
     (name === undefined || device.name.toLowerCase().includes(name.toLowerCase())) &&
-    (type === undefined || device.type === type) && (uuid === undefined || device.id.uuid === plainUuid(uuid))
+    (type === undefined || device.type === type) && (index === undefined || all[index] === device) &&
+    (uuid === undefined || device.id.uuid === plainUuid(uuid))
   );
   if (fitting.length > 0) return fitting.find((device) => device.type === "gpu") ?? fitting[0];
   const there = devices.map(({ name, type }) => `${name} (${type})`).join("; ");

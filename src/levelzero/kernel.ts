@@ -1,19 +1,18 @@
 import type { Address } from "../../ffi/address.ts";
 import type { ZeKernelHandle } from "../../ffi/levelzero/handles.ts";
 import * as layouts from "../../ffi/levelzero/structs.ts";
-import { isMade, type Names, optionsIn } from "../core/argument.ts";
-import { elsewhere } from "../core/checks.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
 import { Arguments, assertArguments } from "../core/device/arguments.ts";
 import { fencesIn } from "../core/device/fence.ts";
 import { assertQueue, rangeIn, Sizes } from "../core/device/grid.ts";
 import { type Parameter, type ParameterPlace, ValueParameter } from "../core/device/parameter.ts";
-import { PointerParameter } from "../core/device/pointer.ts";
 import { DeviceKernel } from "../core/device/program.ts";
 import type { CommandOptions } from "../core/device/queue.ts";
 import { owned } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import type { Struct } from "../core/native/struct.ts";
 import { cString } from "../core/native/text.ts";
+import { UnifiedParameter } from "../core/tensors/unified_device.ts";
 import type { SpirvParameter } from "../spirv/kernels.ts";
 import type { LevelZeroContext } from "./context.ts";
 import { check, made } from "./errors.ts";
@@ -164,23 +163,6 @@ class KernelArguments extends Arguments<LevelZeroContext> {
   }
 }
 
-class TensorParameter extends PointerParameter<LevelZeroTensor, LevelZeroContext> {
-  protected override readonly mapping = "graph.map(tensor, levelZero.usm)";
-
-  protected override tensorIn(value: unknown): LevelZeroTensor | undefined {
-    return isMade(value, LevelZeroTensor) ? value : undefined;
-  }
-
-  protected override checkPlace({ target, name }: LevelZeroTensor, _value: unknown, context: LevelZeroContext): void {
-    if (target.context === context) return;
-    throw this.wrong(`${name} ${elsewhere(target.context, context)}.`, `Map it here first: ${this.mapping}.`);
-  }
-
-  protected override addressOf({ address }: LevelZeroTensor): bigint {
-    return address;
-  }
-}
-
 function parameterOf(
   { type, name, pointer, element }: SpirvParameter,
   index: number,
@@ -195,7 +177,7 @@ function parameterOf(
     ...(name === undefined ? {} : { name }),
   };
   if (pointer !== undefined && ["global", "constant"].includes(pointer.space)) {
-    return new TensorParameter(place, { isConst: pointer.isConst, element });
+    return new UnifiedParameter(place, { isConst: pointer.isConst, element }, LevelZeroTensor, "levelZero.usm");
   }
   if (pointer === undefined && element !== undefined) return new ValueParameter(place, element);
   const what = `${kernel} takes a ${type} as parameter ${index}.`;

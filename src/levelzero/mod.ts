@@ -23,5 +23,5 @@ export { OpenContext } from "./open_context.ts";
 export { LevelZeroBuildError, LevelZeroProgram } from "./program.ts";
 export { LevelZeroQueue } from "./queue.ts";
 export { LevelZeroTensor } from "./tensor.ts";
-export { type LevelZeroBlock, LevelZeroUsm } from "./usm.ts";
+export { LevelZeroUsm } from "./usm.ts";
 export type * from "../../ffi/levelzero/handles.ts";

@@ -1,6 +1,7 @@
 import type { Address } from "../../ffi/address.ts";
 import type { ZeContextHandle, ZeDeviceHandle } from "../../ffi/levelzero/handles.ts";
 import { counted } from "../core/life/ledger.ts";
+import { Shared } from "../core/life/shared.ts";
 import type { LevelZeroDevice } from "./device.ts";
 import { check, made } from "./errors.ts";
 import { levelZero } from "./library.ts";
@@ -12,17 +13,16 @@ export class OpenContext {
   readonly device: LevelZeroDevice;
   /** The `ze_context_handle_t`. */
   readonly handle: ZeContextHandle;
-  readonly #destroy: () => void;
-  #holders = 0;
+  readonly #shared: Shared;
 
   /** Creates it. Its maker is the first holder. */
   constructor(device: LevelZeroDevice) {
     this.device = device;
     const desc = struct("ze_context_desc_t");
     this.handle = made("zeContextCreate", (out) => levelZero().zeContextCreate(device.driver, desc, out));
-    this.#destroy = counted("levelzero.context", () => {
+    this.#shared = new Shared(counted("levelzero.context", () => {
       check(levelZero().zeContextDestroy(this.handle), "zeContextDestroy");
-    });
+    }));
   }
 
   /** The `ze_device_handle_t`. */
@@ -37,9 +37,6 @@ export class OpenContext {
 
   /** Holds it until the returned function is called. For mappers. */
   hold(): () => void {
-    this.#holders++;
-    return () => {
-      if (--this.#holders === 0) this.#destroy();
-    };
+    return this.#shared.hold();
   }
 }

@@ -10,9 +10,19 @@ export function struct<N extends StructName>(name: N, values: Values<Layouts[N],
   return structs(name, [values]);
 }
 
-/** `ze_event_desc_t` has ZE_STRUCTURE_TYPE_EVENT_DESC. */
 export function structs<N extends StructName>(name: N, list: readonly Values<Layouts[N], "stype">[]): Struct {
+  let type = types.get(name);
+  if (type === undefined) types.set(name, type = typeOf(name));
+  return filled("levelzero", layouts[name], list, type);
+}
+
+type Type = readonly ["stype", number];
+
+const types = new Map<StructName, Type>();
+
+/** `ze_event_desc_t` has ZE_STRUCTURE_TYPE_EVENT_DESC. */
+function typeOf(name: StructName): Type {
   const known: Readonly<Record<string, unknown>> = constants;
   const type = known[`ZE_STRUCTURE_TYPE_${name.slice(3, -2).toUpperCase()}`] as number | undefined;
-  return filled("levelzero", layouts[name], list, ["stype", type ?? 0]);
+  return ["stype", type ?? 0];
 }

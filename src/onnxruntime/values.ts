@@ -10,6 +10,7 @@ const SHAPE = new BigInt64Array(32);
 /** OrtValues over memory that an `OrtMemoryInfo` describes: the CPU's. */
 export function valuesIn(memory: Address): Values {
   return {
+    kind: "onnxruntime.value",
     elements,
     over(address, type, shape, byteLength) {
       for (let i = 0; i < shape.length; i++) SHAPE[i] = BigInt(shape[i]);

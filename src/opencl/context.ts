@@ -12,6 +12,7 @@ import type { Arrays, Memory, MemoryTarget, Natives } from "../core/contract.ts"
 import { Proofs } from "../core/device/proofs.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
+import { usmArrays } from "../core/tensors/unified.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
 import { aliasRuleOf, subBufferRuleOf } from "./alias/rules.ts";
@@ -64,7 +65,7 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
   readonly kind = "opencl";
   /** Itself. */
   readonly context: Context = this;
-  /** Its targets in routes: its buffers, and {@link svm} if that covers all host memory. */
+  /** Its targets in routes: its buffers, {@link svm} if that covers all host memory, and {@link usm} if it has that. */
   override readonly targets: readonly Target[];
   /** The edges to and from its memory that no port makes. */
   readonly edges: readonly Mapper[] = EDGES;
@@ -94,14 +95,17 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
   readonly external: OpenCLExternalMemory;
   /** Its handles, and pictures by those of their images. For libraries in the same `cl_context`. */
   readonly natives: Natives = nativesOf(this);
-  /** Its buffers by their `cl_mem`. For DLPack: nothing names the `cl_context`, in which the consumer has to work as well. */
+  /** Its buffers by their `cl_mem`, and its unified shared memory by its addresses. For DLPack: nothing names the `cl_context`, in which the consumer has to work as well. */
   readonly arrays: Arrays = {
     ordinal: 0,
-    placeOf(tensor) {
-      if (!(tensor instanceof OpenCLTensor)) return undefined;
+    placeOf: (tensor) => {
+      if (!(tensor instanceof OpenCLTensor)) return usmArrays(this.usm).placeOf(tensor);
       return { handle: tensor.rawHandle, byteOffset: tensor.layout.byteOffset, memory: "device" };
     },
-    attach: ({ handle, byteOffset }, init, options) => this.attach(handle, { ...init, byteOffset }, options),
+    attach: (place, init, options) => {
+      if (place.memory === "unified") return usmArrays(this.usm).attach(place, init, options);
+      return this.attach(place.handle, { ...init, byteOffset: place.byteOffset }, options);
+    },
   };
   /** Its ports. For mappers. */
   readonly ports: Memory<OpenCLTensor>;
@@ -132,7 +136,11 @@ export class OpenCLContext extends DeviceContext implements BaseContext, MemoryT
     this.usm = new OpenCLUsm(this);
     this.external = new OpenCLExternalMemory(this);
     this.ports = this.external.ports;
-    this.targets = this.svm.capabilities.fineGrainSystem ? [this, this.svm] : [this];
+    this.targets = [
+      this,
+      ...this.svm.capabilities.fineGrainSystem ? [this.svm] : [],
+      ...this.usm.available ? [this.usm] : [],
+    ];
     this.queue = new OpenCLQueue(this);
     this.semaphores = semaphoreMaker(this);
     this.opened();

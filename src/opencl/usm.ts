@@ -7,28 +7,18 @@ import {
   CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL,
   CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL,
 } from "../../ffi/opencl_usm/constants.ts";
-import type { Allocation } from "../core/memory/allocation.ts";
 import type { Checks } from "../core/checks.ts";
 import type { Call, Memory } from "../core/contract.ts";
 import type { MemoryClass } from "../core/device/proofs.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import type { Part } from "../core/tensors/tensor.ts";
-import { type PointerFacts, UnifiedMemory, unifiedPorts, type UsmKind } from "../core/tensors/unified.ts";
+import { type Home, type PointerFacts, UnifiedMemory, unifiedPorts, type UsmKind } from "../core/tensors/unified.ts";
 import { checks } from "./check.ts";
 import type { OpenCLContext } from "./context.ts";
 import { type ExecInfo, OpenCLPointerTensor } from "./pointers/tensor.ts";
 import type { ClLane } from "./lane.ts";
-import {
-  pointerFacts,
-  setUsmPointer,
-  USM,
-  USM_MEMORY,
-  usmAbout,
-  type UsmBlock,
-  usmBlock,
-  usmBlockOf,
-  usmOf,
-} from "./usm/block.ts";
+import { holdContext } from "./pointers/memory.ts";
+import { pointerFacts, setUsmPointer, USM, USM_MEMORY, type UsmBlock, usmBlock, usmOf } from "./usm/block.ts";
 import { type UsmCapabilities, usmCapabilities } from "./usm/capabilities.ts";
 
 const FLAGS: { readonly [K in UsmKind]: number } = {
@@ -63,7 +53,7 @@ export class OpenCLUsmTensor extends OpenCLPointerTensor {
   }
 
   get #kind(): UsmKind {
-    return usmBlockOf(this.grant.allocation, this.context)!.usm;
+    return this.context.usm.blockOf(this.grant.allocation)!.usm;
   }
 }
 
@@ -78,6 +68,8 @@ export class OpenCLUsm extends UnifiedMemory<OpenCLUsmTensor, OpenCLContext> {
   declare readonly context: OpenCLContext;
   /** The host has its own address of host and shared memory. Device memory is copied. */
   override readonly ports: Memory<OpenCLUsmTensor, Address>;
+  /** What its blocks are known by. For mappers. */
+  override readonly home: Home;
   #capabilities: UsmCapabilities | undefined;
 
   /** Host and device use the memory at the same time: a driver may still move what fails that. */
@@ -88,7 +80,8 @@ export class OpenCLUsm extends UnifiedMemory<OpenCLUsmTensor, OpenCLContext> {
   /** Made by the context. */
   constructor(context: OpenCLContext) {
     super(context);
-    this.ports = unifiedPorts(this, (init) => new OpenCLUsmTensor(init));
+    this.home = { kind: this.kind, owner: context.rawHandle };
+    this.ports = unifiedPorts(this, (init) => new OpenCLUsmTensor(init), {}, "sycl.usm");
   }
 
   /** True if every device of the context has the extension. */
@@ -110,9 +103,9 @@ export class OpenCLUsm extends UnifiedMemory<OpenCLUsmTensor, OpenCLContext> {
     return value instanceof OpenCLUsmTensor && value.target === this;
   }
 
-  /** The block of an allocation of this context; undefined for other memory. For mappers. */
-  override blockOf(allocation: Allocation): UsmBlock | undefined {
-    return usmBlockOf(allocation, this.context);
+  /** Keeps the `cl_context`. For mappers. */
+  override hold(): () => void {
+    return holdContext(this.context.rawHandle);
   }
 
   /** The class of memory that the host reaches. For mappers. */
@@ -139,11 +132,6 @@ export class OpenCLUsm extends UnifiedMemory<OpenCLUsmTensor, OpenCLContext> {
   /** A new block. */
   protected override newBlock(kind: UsmKind, byteLength: number, align: number): UsmBlock {
     return usmBlock(this.context, kind, byteLength, align);
-  }
-
-  /** What every block of a kind has in this context. */
-  protected override about(kind: UsmKind): Pick<UsmBlock, "kind" | "usm" | "closed" | "owner"> {
-    return usmAbout(kind, this.context);
   }
 
   /** What the driver reports of an address (clGetMemAllocInfoINTEL). */

@@ -8,6 +8,7 @@ import { elements } from "./memory.ts";
 
 /** OpenVINO's own tensors over memory of the CPU's. */
 export const values: Values = {
+  kind: "openvino.value",
   elements,
   over(address, type, shape) {
     check(ov().ov_tensor_create_from_host_ptr(type, shapeFor(shape), address, OUT), "ov_tensor_create_from_host_ptr");

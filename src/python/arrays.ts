@@ -10,7 +10,7 @@ import { takeCallbackMemory } from "../core/native/callbacks.ts";
 import { probeObject } from "../core/native/foreign_addresses.ts";
 import { cString } from "../core/native/text.ts";
 import type { Tensor } from "../core/tensors/tensor.ts";
-import { placeOf, toDLPack } from "../dlpack/loan.ts";
+import { lend } from "../dlpack/loan.ts";
 import { fromDLPack, type FromDLPackOptions } from "../dlpack/taken.ts";
 import { bufferOf } from "./buffer.ts";
 import {
@@ -20,6 +20,7 @@ import {
   cpython,
   helping,
   holding,
+  isKept,
   newReference,
   shared,
   tupleOf,
@@ -118,6 +119,19 @@ function tell(type: number, ordinal: number, version: 0 | 1, stream: Asked[1]): 
   return shared(tuple);
 }
 
+/** Python lets nothing go while this thread waits, if no other runs it. */
+function deadlock(): AccessError | undefined {
+  const threads = holding(() => taken(called(helping("threads"), [], "threads"))) as number;
+  if (threads > 1 && !isKept) return undefined;
+  return new AccessError(
+    "this wait could never end: Python has an array over the bytes, and no other thread runs it.",
+    {
+      ...{ api: API, fn: "toArray" },
+      hint: "Dispose what toArray() returned and delete what Python keeps of it first, or await instead.",
+    },
+  );
+}
+
 /** How a consumer wants a tensor: the struct's version, and the stream that it works on. */
 type Asked = readonly [version: 0 | 1, stream: number | bigint | null];
 
@@ -142,16 +156,16 @@ function lent(
   access: Access | undefined,
   [version, stream]: Asked,
 ): PythonObject | undefined {
-  using loan = toDLPack(tensor, {
+  using loan = lend(tensor, {
     version,
     ...(access === undefined ? {} : { access }),
     ...(stream === null ? {} : { stream }),
-  });
-  const { type, ordinal } = placeOf(tensor);
+  }, deadlock);
+  const { type, id } = loan.device;
   const [fresh, used] = namesOf(version);
   return holding(() => {
     const consumer = consumerOf(library);
-    const about = tell(type, ordinal, version, stream);
+    const about = tell(type, id, version, stream);
     return withReference(
       newReference(cpython().PyCapsule_New(loan.address, fresh, NULL), "PyCapsule_New"),
       (capsule) => {

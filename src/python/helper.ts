@@ -104,6 +104,9 @@ def give(consumer, capsule, about):
 
 asked = []
 
+def threads():
+    return len(sys._current_frames())
+
 def device(array):
     return tuple(map(int, array.__dlpack_device__())) if hasattr(array, "__dlpack_device__") else None
 

@@ -51,7 +51,7 @@ export function makeHelper(): void {
 }
 
 /** True while other code keeps the GIL on this thread, and lets no other thread run. */
-let isKept = false;
+export let isKept = false;
 
 /** Looks once who has the GIL while no call of ours runs. */
 export function lookAtGil(): void {

@@ -1,16 +1,15 @@
 import type { DPCTLSyclContextRef, DPCTLSyclDeviceRef } from "../../ffi/sycl/handles.ts";
-import { NULL } from "../../ffi/address.ts";
-import { DPCTL_DEFAULT_PROPERTY } from "../../ffi/sycl/constants.ts";
-import type { Driver } from "../core/contract.ts";
+import type { Arrays, Driver } from "../core/contract.ts";
 import { Proofs } from "../core/device/proofs.ts";
 import type { Target } from "../core/graph/context.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
 import { owned } from "../core/life/ledger.ts";
 import { allOrNothing, type Undo } from "../core/life/undo.ts";
-import type { UnifiedContext } from "../core/tensors/unified.ts";
-import { chosenDevice, type SyclDevice, type SyclDeviceChoice } from "./device.ts";
+import { type Home, type UnifiedContext, usmArrays } from "../core/tensors/unified.ts";
+import { choiceIn, chosenDevice, type SyclDevice, type SyclDeviceChoice } from "./device.ts";
 import { syclDriver, type SyclLane } from "./lane.ts";
-import { made, sycl } from "./library.ts";
+import { sycl } from "./library.ts";
+import { contextOver, createContext, type SyclNativeContext } from "./native_context.ts";
 import { SyclProgram, type SyclProgramOptions } from "./program.ts";
 import { SyclQueue } from "./queue.ts";
 import { SyclUsm } from "./usm.ts";
@@ -38,19 +37,22 @@ export class SyclContext extends DeviceContext {
   readonly queue: SyclQueue;
   /** Its unified shared memory. */
   readonly usm: SyclUsm;
+  /** Its memory by addresses, for DLPack. */
+  readonly arrays: Arrays;
   /** What is proven of its device. For mappers. */
   readonly proofs: Proofs<UnifiedContext>;
   /** Its native objects, without a check. For mappers. */
-  readonly raw: { readonly context: DPCTLSyclContextRef; readonly device: DPCTLSyclDeviceRef };
+  readonly raw: SyclNativeContext & { readonly device: DPCTLSyclDeviceRef };
   readonly #driver: Driver<SyclLane> = syclDriver();
 
-  private constructor(raw: SyclContext["raw"], device: SyclDevice, undo: Undo) {
+  private constructor(raw: SyclContext["raw"], device: SyclDevice, undo: Undo, home?: Home) {
     super("sycl", { name: device.name, id: {} }, undo);
     this.raw = raw;
     this.device = device;
     this.proofs = new Proofs<UnifiedContext>(this);
     this.queue = new SyclQueue(this, this.#driver);
-    this.usm = new SyclUsm(this);
+    this.usm = new SyclUsm(this, home);
+    this.arrays = usmArrays(this.usm);
     this.targets = [this.usm];
     this.opened();
   }
@@ -61,15 +63,29 @@ export class SyclContext extends DeviceContext {
    * @throws {LibraryNotFoundError} if DPCTL or SYCL is not there.
    * @throws {ArgumentError} if no device fits; the hint lists the devices.
    * @throws {NativeCallError} if SYCL refuses the device.
+   *
+   * @example
+   * ```ts ignore
+   * import { MapperGraph } from "@samepage/interop";
+   * import { OpenCLContext } from "@samepage/interop/opencl";
+   * import { SyclContext } from "@samepage/interop/sycl";
+   *
+   * using cl = OpenCLContext.open({ platform: "Intel" });
+   * using sycl = SyclContext.open({ on: cl });
+   * using graph = new MapperGraph([cl, sycl]);
+   * using samples = cl.usm.allocate({ kind: "device", shape: [1024], dtype: "f32" });
+   * using same = graph.map(samples, sycl.usm); // the same address
+   * sycl.queue.fill(same, 1);
+   * ```
    */
   static open(choice: SyclDeviceChoice = {}): SyclContext {
+    const { on, ...wanted } = choiceIn(choice);
     return allOrNothing("opening a SYCL context", (undo) => {
-      const { DPCTLContext_Create, DPCTLContext_Delete, DPCTLDevice_Delete } = sycl();
-      const { ref, device } = chosenDevice(choice);
-      owned("sycl.device", undo, () => DPCTLDevice_Delete(ref));
-      const context = made(DPCTLContext_Create(ref, NULL, DPCTL_DEFAULT_PROPERTY), "DPCTLContext_Create");
-      owned("sycl.context", undo, () => DPCTLContext_Delete(context));
-      return new SyclContext({ context, device: ref }, device, undo);
+      const over = on && contextOver(on, undo);
+      const { ref, device } = chosenDevice(wanted, over?.context);
+      owned("sycl.device", undo, () => sycl().DPCTLDevice_Delete(ref));
+      const native = over ?? createContext(ref, undo);
+      return new SyclContext({ ...native, device: ref }, device, undo, on?.usm.home);
     });
   }
 

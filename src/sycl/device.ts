@@ -1,10 +1,12 @@
 import * as dpctl from "../../ffi/sycl/constants.ts";
-import type { DPCTLSyclDeviceRef } from "../../ffi/sycl/handles.ts";
+import type { DPCTLSyclContextRef, DPCTLSyclDeviceRef } from "../../ffi/sycl/handles.ts";
 import { type Names, optionsIn, shownFields } from "../core/argument.ts";
 import { withJson } from "../core/printed.ts";
 import type { UsmKind } from "../core/tensors/unified.ts";
 import type { ArgumentError } from "../core/errors.ts";
+import type { Context } from "../core/graph/context.ts";
 import { checks, made, sycl, taken } from "./library.ts";
+import { onIn, type SyclOn } from "./native_context.ts";
 
 /** What runs SYCL's commands. */
 export type SyclBackend = "opencl" | "level-zero" | "cuda" | "hip" | "unknown";
@@ -50,9 +52,20 @@ export interface SyclDeviceChoice {
   readonly backend?: SyclBackend;
   /** The kind of device. */
   readonly type?: SyclDeviceType;
+  /** Its place in the list of {@link syclDevices}, for one of several that are alike. */
+  readonly index?: number;
+  /** A context of OpenCL's: its `cl_context` becomes SYCL's, and each uses the other's unified shared memory. */
+  readonly on?: Context;
 }
 
-const CHOICE: Names<SyclDeviceChoice> = { platform: true, device: true, backend: true, type: true };
+const CHOICE: Names<SyclDeviceChoice> = {
+  platform: true,
+  device: true,
+  backend: true,
+  type: true,
+  index: true,
+  on: true,
+};
 
 const BACKENDS: ReadonlyMap<number, SyclBackend> = new Map([
   [dpctl.DPCTL_OPENCL, "opencl"],
@@ -82,26 +95,37 @@ const TYPES: ReadonlyMap<number, SyclDeviceType> = new Map([
  * ```
  */
 export function syclDevices(): SyclDevice[] {
-  return withDevices((devices) => [...devices]);
+  return withDevices(undefined, (devices) => [...devices]);
 }
 
-/** The chosen device with its reference, which is the caller's: a GPU that fits first. @throws {ArgumentError} */
-export function chosenDevice(
-  choice: SyclDeviceChoice,
-): { readonly ref: DPCTLSyclDeviceRef; readonly device: SyclDevice } {
-  const wanted = { ...optionsIn(choice, CHOICE, "choice") };
-  for (const [name, value] of Object.entries(wanted)) {
+type Wanted = Omit<SyclDeviceChoice, "on">;
+
+/** A choice that was checked. @throws {ArgumentError} */
+export function choiceIn(choice: SyclDeviceChoice): Wanted & { readonly on?: SyclOn } {
+  const { on, ...wanted } = { ...optionsIn(choice, CHOICE, "choice") };
+  const { index, ...texts } = wanted;
+  for (const [name, value] of Object.entries(texts)) {
     if (value !== undefined) checks.assertText(value, `choice.${name}`);
   }
-  return withDevices((devices, refOf) => {
-    const fitting = devices.filter((device) => matches(device, wanted));
+  if (index !== undefined) checks.assertInteger(index, "choice.index", 0, 2 ** 31 - 1);
+  return on === undefined ? wanted : { ...wanted, on: onIn(on) };
+}
+
+/** The chosen device, of all or of a context, with its reference, which is the caller's. @throws {ArgumentError} */
+export function chosenDevice(
+  wanted: Wanted,
+  of?: DPCTLSyclContextRef,
+): { readonly ref: DPCTLSyclDeviceRef; readonly device: SyclDevice } {
+  return withDevices(of, (devices, refOf) => {
+    const { index } = wanted;
+    const fitting = devices.filter((device, i) => matches(device, wanted) && (index ?? i) === i);
     const device = fitting.find(({ type }) => type === "gpu") ?? fitting[0];
     if (device === undefined) throw noDevice(wanted, devices);
     return { device, ref: refOf(devices.indexOf(device)) };
   });
 }
 
-function noDevice(wanted: SyclDeviceChoice, devices: readonly SyclDevice[]): ArgumentError {
+function noDevice(wanted: Wanted, devices: readonly SyclDevice[]): ArgumentError {
   const fn = "DPCTLDeviceMgr_GetDevices";
   if (devices.length === 0) {
     const hint = "Install a driver: pip install intel-opencl-rt. Another TBB that was opened first hides it.";
@@ -112,18 +136,22 @@ function noDevice(wanted: SyclDeviceChoice, devices: readonly SyclDevice[]): Arg
   return checks.wrong("choice", `no SYCL device fits ${shownFields(wanted)}.`, hint, fn);
 }
 
-function matches(device: SyclDevice, choice: SyclDeviceChoice): boolean {
+function matches(device: SyclDevice, choice: Wanted): boolean {
   const part = (text: string, wanted: string | undefined) =>
     wanted === undefined || text.toLowerCase().includes(wanted.toLowerCase());
   return part(device.platform, choice.platform) && part(device.name, choice.device) &&
     (choice.backend ?? device.backend) === device.backend && (choice.type ?? device.type) === device.type;
 }
 
-/** All devices, and a new reference to one of them. */
-function withDevices<T>(use: (devices: readonly SyclDevice[], refOf: (index: number) => DPCTLSyclDeviceRef) => T): T {
+/** All devices, or those of a context, and a new reference to one of them. */
+function withDevices<T>(
+  of: DPCTLSyclContextRef | undefined,
+  use: (devices: readonly SyclDevice[], refOf: (index: number) => DPCTLSyclDeviceRef) => T,
+): T {
   const lib = sycl();
-  const all = lib.DPCTLDeviceMgr_GetDevices(dpctl.DPCTL_ALL_BACKENDS | dpctl.DPCTL_ALL);
-  const vector = made(all, "DPCTLDeviceMgr_GetDevices");
+  const vector = of === undefined
+    ? made(lib.DPCTLDeviceMgr_GetDevices(dpctl.DPCTL_ALL_BACKENDS | dpctl.DPCTL_ALL), "DPCTLDeviceMgr_GetDevices")
+    : made(lib.DPCTLContext_GetDevices(of), "DPCTLContext_GetDevices");
   const refOf = (index: number) => made(lib.DPCTLDeviceVector_GetAt(vector, BigInt(index)), "DPCTLDeviceVector_GetAt");
   try {
     const devices = Array.from({ length: Number(lib.DPCTLDeviceVector_Size(vector)) }, (_, i) => {

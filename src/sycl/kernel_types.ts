@@ -1,12 +1,11 @@
 import type { Address } from "../../ffi/address.ts";
 import * as dpctl from "../../ffi/sycl/constants.ts";
 import { shown } from "../core/argument.ts";
-import { elsewhere } from "../core/checks.ts";
 import { Arguments } from "../core/device/arguments.ts";
 import { type Parameter, type ParameterPlace, ValueParameter } from "../core/device/parameter.ts";
-import { PointerParameter } from "../core/device/pointer.ts";
 import { type Scalar, scalar, TypeTable } from "../core/device/types.ts";
 import type { Usable } from "../core/device/line.ts";
+import { UnifiedParameter } from "../core/tensors/unified_device.ts";
 import type { SyclContext } from "./context.ts";
 import { checks } from "./library.ts";
 import { SyclTensor } from "./usm.ts";
@@ -63,24 +62,6 @@ export interface Declared {
   readonly type: number;
 }
 
-/** A pointer: its argument is a tensor, whose first element it points to. */
-class UsmParameter extends PointerParameter<SyclTensor, SyclContext> {
-  protected override readonly mapping = "graph.map(tensor, sycl.usm)";
-
-  protected override tensorIn(value: unknown): SyclTensor | undefined {
-    return value instanceof SyclTensor && SyclTensor.owns(value) ? value : undefined;
-  }
-
-  protected override checkPlace({ target, name }: SyclTensor, _value: unknown, context: SyclContext): void {
-    if (target.context === context) return;
-    throw this.wrong(`${name} ${elsewhere(target.context, context)}.`, `Map it here first: ${this.mapping}.`);
-  }
-
-  protected override addressOf(tensor: SyclTensor): bigint {
-    return tensor.address;
-  }
-}
-
 /** The parameters of a kernel's declaration. @throws {ArgumentError} for a type that cannot be passed. */
 export function parametersIn(declared: readonly SyclParameterType[], kernel: string): Declared[] {
   if (!Array.isArray(declared)) throw checks.wrongKind("parameters", "an array of types", declared);
@@ -100,7 +81,10 @@ function declaredAs(type: string, place: ParameterPlace, argument: string): Decl
       throw checks.wrong(argument, `"${shown(type)}" points to no number.`, "A pointer to anything else is void*.");
     }
     const isConst = before !== undefined || after !== undefined;
-    return { parameter: new UsmParameter(place, { isConst, element }), type: dpctl.DPCTL_VOID_PTR };
+    return {
+      parameter: new UnifiedParameter(place, { isConst, element }, SyclTensor, "sycl.usm"),
+      type: dpctl.DPCTL_VOID_PTR,
+    };
   }
   const element = TYPES.element(type.replace(/^const /, ""));
   const byValue = element?.lanes === 1 ? BY_VALUE[element.dtypes[0]] : undefined;

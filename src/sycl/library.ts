@@ -1,5 +1,7 @@
 import type { Sycl } from "../../ffi/sycl/functions.ts";
 import { SYMBOLS } from "../../ffi/sycl/symbols.ts";
+import type { SyclNative } from "../../ffi/sycl_native/functions.ts";
+import { SYMBOLS as NATIVE } from "../../ffi/sycl_native/symbols.ts";
 import type { SyclWait } from "../../ffi/sycl_wait/functions.ts";
 import { SYMBOLS as WAIT } from "../../ffi/sycl_wait/symbols.ts";
 import type { Address } from "../../ffi/address.ts";
@@ -37,15 +39,31 @@ export const sycl: () => Sycl = keptLibrary<Sycl>({
   hint: "Install it: pip install dpctl intel-opencl-rt, and name dpctl/libDPCTLSyclInterface.so by SAMEPAGE_LIB_SYCL.",
 });
 
+/** The file that was opened. */
+function opened(): readonly string[] {
+  sycl();
+  return [openingOf("sycl")?.path ?? "libDPCTLSyclInterface.so"];
+}
+
 /** The same library, for the call that runs on another thread. */
 export const syclWait: () => SyclWait = keptLibrary<SyclWait>({
   api: "sycl_wait",
   get candidates() {
-    sycl();
-    return [openingOf("sycl")?.path ?? "libDPCTLSyclInterface.so"];
+    return opened();
   },
   symbols: WAIT,
   hint: "It is a part of DPCTL.",
+});
+
+/** What the libraries beneath it have: the loader looks there too. */
+export const syclNative: () => SyclNative = keptLibrary<SyclNative>({
+  api: "sycl_native",
+  get candidates() {
+    return opened();
+  },
+  symbols: NATIVE,
+  link: GUARDED,
+  hint: "Install intel-sycl-rt 2026: another version of libsycl has other names for its own functions.",
 });
 
 const UNSAID = "DPCTL keeps no code. DPCTL_VERBOSITY=warning makes it write the reason to stderr.";
@@ -66,4 +84,9 @@ export function taken(text: Address, fn: string): string {
   } finally {
     sycl().DPCTLCString_Delete(text);
   }
+}
+
+/** The version of the SYCL that DPCTL was built with. */
+export function syclVersion(): string {
+  return taken(sycl().DPCTLService_GetDPCPPVersion(), "DPCTLService_GetDPCPPVersion");
 }

@@ -12,6 +12,7 @@ export type {
   DPCTLSyclQueueRef,
 } from "../../ffi/sycl/handles.ts";
 export { SyclContext } from "./context.ts";
+export type { SyclNativeContext } from "./native_context.ts";
 export {
   type SyclBackend,
   type SyclDevice,
@@ -24,4 +25,4 @@ export type { SyclParameterType } from "./kernel_types.ts";
 export { SyclProgram, type SyclProgramOptions } from "./program.ts";
 export { SyclQueue } from "./queue.ts";
 export type { SyclLane } from "./lane.ts";
-export { type SyclBlock, SyclTensor, SyclUsm } from "./usm.ts";
+export { SyclTensor, SyclUsm } from "./usm.ts";

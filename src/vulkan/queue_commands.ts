@@ -4,7 +4,7 @@ import type { Use } from "../core/device/line.ts";
 import { colourIn, type FillValue } from "../core/device/pattern.ts";
 import type { Direction, HostBytes, Pixels } from "../core/device/queue.ts";
 import { wrongMemory } from "../core/device/wrong_memory.ts";
-import { isContiguous } from "../core/layout/layout.ts";
+import { isGapless } from "../core/layout/layout.ts";
 import { countOf, placesOf, type Runs, runsBetween } from "../core/layout/runs.ts";
 import type { Access } from "../core/memory/access.ts";
 import type { VulkanBase } from "./base.ts";
@@ -75,7 +75,7 @@ function pixels(
     throw checks.wrong("to", "both are images, which are copied to and from tensors.", "Copy it to a tensor first.");
   }
   const { byteOffset, byteLength } = tensor.layout;
-  if (!isContiguous(tensor.layout) || byteLength !== layout.byteLength) {
+  if (!isGapless(tensor.layout) || byteLength !== layout.byteLength) {
     throw checks.unfit(
       argument,
       `expected the ${layout.byteLength} bytes of ${name} without gaps, got ${tensor.name}.`,

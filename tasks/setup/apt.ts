@@ -1,6 +1,9 @@
 import { announce, capture } from "./capture.ts";
 import type { Package } from "./packages.ts";
 
+/** Options by which apt asks again where a server does not answer. */
+export const RETRIES: readonly string[] = ["-o", "Acquire::Retries=3"];
+
 /** Installs those packages that dpkg does not know of, and returns why it could not. */
 export async function installPackages(title: string, packages: readonly Package[]): Promise<string | undefined> {
   const wanted = await missing(packages);
@@ -14,8 +17,8 @@ export async function installPackages(title: string, packages: readonly Package[
   }
 
   console.error("setup: installing (this can take some minutes) …");
-  await capture("apt-get", ["update", "-qq"]); // one dead source among many is no reason to stop: the install decides
-  const options = ["-y", "-qq", "--no-install-recommends", "--no-remove", "-o", "Acquire::Retries=3"];
+  await capture("apt-get", ["update", "-qq", ...RETRIES]); // one dead source among many is no reason to stop: the install decides
+  const options = ["-y", "-qq", "--no-install-recommends", "--no-remove", ...RETRIES];
   const install = await capture("apt-get", ["install", ...options, ...names.split(" ")]);
   if (!install) return "there is no apt-get";
   return install.success ? undefined : `apt-get install failed:\n${install.text.trimEnd()}`;

@@ -1,3 +1,4 @@
+import { RETRIES } from "./apt.ts";
 import { run } from "./backports.ts";
 import { announce, capture } from "./capture.ts";
 
@@ -34,9 +35,18 @@ const PYTHON: DevPackages = {
   from: ["include/python3.11", "include/*-linux-gnu/python3.11"],
 };
 
+/** Not installed: only the generator and its tests read them. */
+const UCX: DevPackages = {
+  folder: new URL("../../.ucx", import.meta.url).pathname,
+  names: ["libucx-dev"],
+  why: "the C headers that ffi/ucx is generated from",
+  from: ["include"],
+};
+
 /** Unpacks the headers that are not there, one after the other, and returns why it could not. */
 export async function unpackDevPackages(title: string): Promise<string | undefined> {
-  const reasons = [await unpack(title, GSTREAMER), await unpack(title, PYTHON)].filter((it) => it !== undefined);
+  const all = [await unpack(title, GSTREAMER), await unpack(title, PYTHON), await unpack(title, UCX)];
+  const reasons = all.filter((it) => it !== undefined);
   return reasons.length === 0 ? undefined : reasons.join("\n");
 }
 
@@ -46,8 +56,8 @@ async function unpack(title: string, { folder: parent, names, why, from }: DevPa
   announce(`${title}, through apt, into ${folder} (it is not installed)`, names.map((name) => ({ name, why })));
   const downloads = await Deno.makeTempDir({ prefix: "samepage-headers-" });
   try {
-    await capture("apt-get", ["update", "-qq"]); // apt-get download says what is missing
-    await run(["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", ...names], downloads);
+    await capture("apt-get", ["update", "-qq", ...RETRIES]); // apt-get download says what is missing
+    await run(["apt-get", "-qq", "-o", "APT::Sandbox::User=root", ...RETRIES, "download", ...names], downloads);
     for await (const { name } of Deno.readDir(downloads)) {
       if (name.endsWith(".deb")) await run(["dpkg-deb", "-x", name, "unpacked"], downloads);
     }

@@ -1,3 +1,4 @@
+import { RETRIES } from "./apt.ts";
 import { aptIn, run } from "./backports.ts";
 import { announce, capture } from "./capture.ts";
 
@@ -66,8 +67,10 @@ async function unpackRelease(title: string, release: Release): Promise<string | 
 
 /** Downloads packages and unpacks them. Returns the one folder of their headers. */
 export async function packagesOf(names: readonly string[], suite: string | undefined, folder: string): Promise<string> {
-  if (suite === undefined) await capture("apt-get", ["update", "-qq"]); // apt-get download says what is missing
-  const options = suite === undefined ? ["-qq", "-o", "APT::Sandbox::User=root"] : await aptIn(`${folder}/apt`, suite);
+  if (suite === undefined) await capture("apt-get", ["update", "-qq", ...RETRIES]); // apt-get download says what is missing
+  const options = suite === undefined
+    ? ["-qq", "-o", "APT::Sandbox::User=root", ...RETRIES]
+    : await aptIn(`${folder}/apt`, suite);
   await run(["apt-get", ...options, "download", ...names], folder);
   for await (const { name } of Deno.readDir(folder)) {
     if (name.endsWith(".deb")) await run(["dpkg-deb", "-x", name, "unpacked"], folder);

@@ -25,7 +25,14 @@ export async function installNodeAv(title: string): Promise<string | undefined> 
   announce(`${title}, through npm, into ${FOLDER}`, [{ name: NAMES[0], why }]);
   try {
     await Deno.mkdir(FOLDER, { recursive: true });
-    const options = ["--no-audit", "--no-fund", "--ignore-scripts", "--omit=optional", "--no-save"];
+    const options = [
+      "--no-audit",
+      "--no-fund",
+      "--fetch-retries=6",
+      "--ignore-scripts",
+      "--omit=optional",
+      "--no-save",
+    ];
     await run(["npm", "install", "--prefix", FOLDER, ...options, ...NAMES]);
     await Deno.writeTextFile(`${FOLDER}/version.txt`, VERSION);
     return undefined;

@@ -76,6 +76,7 @@ export const PACKAGES: readonly Package[] = [
   { name: "libze1", for: ["test", "guest"], why: "Level Zero's loader, libze_loader.so.1" },
   { name: "libze-dev", for: ["test"], why: "the C headers that ffi/levelzero is generated from" },
   { name: "libpython3.11", for: ["test", "bench"], why: "Python in the same process, libpython3.11.so.1.0" },
+  { name: "libucx0", for: ["test", "bench"], why: "UCX: memory of other machines, libucp.so.0" },
   { name: "vainfo", for: ["guest"], why: "a second opinion on what a VA-API driver can do" },
   { name: "qemu-system-x86", for: ["guest"], why: "the machine that it is" },
   { name: "qemu-system-gui", for: ["guest"], why: "that machine's GPU, as OpenGL in a window" },

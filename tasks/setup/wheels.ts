@@ -136,7 +136,15 @@ export async function unpack(title: string, of: Wheels): Promise<string | undefi
   );
   const downloads = await Deno.makeTempDir({ prefix: "samepage-wheels-" });
   try {
-    const options = ["--no-deps", "--only-binary=:all:", "--disable-pip-version-check", "--dest", downloads];
+    const options = [
+      "--no-deps",
+      "--only-binary=:all:",
+      "--disable-pip-version-check",
+      "--retries=8",
+      "--timeout=60",
+      "--dest",
+      downloads,
+    ];
     const download = await capture("python3", ["-m", "pip", "download", ...options, ...pinned(of)]);
     if (!download?.success) return `pip download failed:\n${download?.text.trimEnd() ?? "there is no python3"}`;
     await Deno.remove(folder, { recursive: true }).catch(ignoreNotFound); // what another version has left

@@ -16,7 +16,7 @@ const MODULES = ["vgem"];
 /** What runs in a guest with a GPU, without those modules: the tests in a folder, and the suite on the edges of some APIs. */
 const ON_GPU = { folder: "tests/guest/gpu/", apis: ["vaapi"] };
 /** Seconds for all that runs in a guest, several times what it takes on a machine with nothing else to do. */
-const LIMIT = 1800;
+const LIMIT = 5400;
 /**
  * Each guest leaves here, in a folder of its own, what came of it: the report of each job. Beside them are the rows of the
  * conformance suite, as files for tests/conformance/results.
@@ -78,7 +78,7 @@ function testsOf({ name, args, wanted }: Job, i: number): Step {
     return { ...report, skipped: report.skipped.filter(wanted) };
   };
   const command = ["deno", "test", ...TEST_FLAGS, `--junit-path=${file}`, ...args].map(quote).join(" ");
-  return { name, gpu, file, command, limit: 480, read };
+  return { name, gpu, file, command, limit: 1800, read };
 }
 
 function rowsOf(api: string): Step {
@@ -86,7 +86,7 @@ function rowsOf(api: string): Step {
   const file = join(folderOf(gpu), `${api}.json`);
   const command = `deno run -A --no-check tests/conformance/main.ts --json --where=guest --only=${api}`;
   return {
-    ...{ name: `the conformance suite on ${api}`, gpu, file, limit: 600 },
+    ...{ name: `the conformance suite on ${api}`, gpu, file, limit: 1800 },
     command: `${command} >${quote(file)}`,
     read: async (text) => {
       const rows: Row[] = JSON.parse(text || "[]");

@@ -5,7 +5,7 @@ import { readJUnit, type Report } from "../report.ts";
 export const ROOT: string = new URL("../../", import.meta.url).pathname;
 
 /** A run that takes longer hangs, and is ended with SIGTERM. */
-const LIMIT = 10 * 60 * 1000;
+const LIMIT = 30 * 60 * 1000;
 /** rusticl has no device unless it is asked for one. */
 export const RUSTICL: Readonly<Record<string, string>> = {
   RUSTICL_ENABLE: Deno.env.get("RUSTICL_ENABLE") ?? "llvmpipe",

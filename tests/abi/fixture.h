@@ -5,6 +5,8 @@ typedef struct widget *Widget;
 typedef struct { int x; double y; } Point;
 typedef enum { COLOUR_RED = 3, COLOUR_BLUE } Colour;
 enum status { STATUS_BAD = -1, STATUS_GOOD };
+typedef enum { PACE_BACK = -1, PACE_STILL, PACE_FAST = 127 } __attribute__((packed)) Pace;
+typedef enum { LOAD_LIGHT, LOAD_HEAVY = 255, LOAD_FULL } __attribute__((packed)) Load;
 typedef struct {
   Widget owner;
   const char *label;
@@ -48,6 +50,7 @@ struct drawing {
 
 Widget widget_open(const char *title, size_t count, const size_t *sizes, Colour colour);
 enum status widget_paint(Widget widget, void *pixels, void (*done)(Widget, void *), long long when);
+Pace widget_pace(Widget widget, Load load);
 void widget_log(Widget widget, const char *format, ...);
 Point widget_place(Widget widget);
 void widget_move(Widget widget, Point to);

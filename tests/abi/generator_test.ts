@@ -56,6 +56,12 @@ abiTest("a function becomes a symbol with its prototype, and a typed method", as
   assertEquals(await lines(library, "handles.ts", "export"), ['export type Widget = Branded<"Widget">;']);
 });
 
+abiTest("a packed enum crosses as what stores it, for the rest of a register is open", async () => {
+  assertEquals(await lines(fixture({ functions: ["widget_pace"] }), "symbols.ts", "widget_pace:"), [
+    'widget_pace: { parameters: ["u64", "u16"], result: "i8" },',
+  ]);
+});
+
 abiTest(
   "functions that no library exports get the same table, which says how it is taken; no error codes, no file",
   async () => {

@@ -15,7 +15,7 @@ export function arrowTest(name: string, fn: () => void | Promise<void>): void {
 
 /** What C has released on other threads ends in the background. */
 export async function untilEmpty(): Promise<void> {
-  for (let i = 0; i < 500 && Object.keys(ledger.alive).length > 0; i++) await new Promise((go) => setTimeout(go, 1));
+  for (let i = 0; i < 30_000 && Object.keys(ledger.alive).length > 0; i++) await new Promise((go) => setTimeout(go, 1));
   assertEquals(ledger.alive, {});
 }
 

@@ -14,7 +14,7 @@ arrowTest(
     using tensor = host.allocate({ shape: [4], dtype: "f32" });
     const warnings = await warningsOf(async () => {
       (() => void toArrow(tensor))();
-      for (let i = 0; i < 20 && ledger.alive["arrow.structs"] !== undefined; i++) await collect();
+      for (let i = 0; i < 300 && ledger.alive["arrow.structs"] !== undefined; i++) await collect();
     });
     assertEquals(warnings.length, 1, warnings.join("\n"));
     assert(/host tensor \[4\] f32 for Arrow was never disposed/.test(warnings[0]), warnings[0]);
@@ -29,7 +29,7 @@ arrowTest(
     const { schema, array } = numbers("f", new Float32Array(3));
     const warnings = await warningsOf(async () => {
       (() => void fromArrow(schema.address, array.address, { contexts }))();
-      for (let i = 0; i < 20 && ledger.alive["arrow.structs"] !== undefined; i++) await collect();
+      for (let i = 0; i < 300 && ledger.alive["arrow.structs"] !== undefined; i++) await collect();
     });
     assertEquals([warnings.length, theirs.released_structs()], [1, before + 2]);
   }),
@@ -44,6 +44,21 @@ arrowTest("a producer's memory is kept for good where a view of it was moved awa
   const warnings = await warningsOf(() => tensor[Symbol.dispose]());
   assertEquals(theirs.released_structs(), before, "the view may still look at it");
   assertEquals([moved.byteLength, ledger.alive], [4096, { "arrow.structs": 1 }], warnings.join());
+});
+
+arrowTest("an export that came back ends with its tensor, also where a view of it was moved away", async () => {
+  for (const isMoved of [false, true]) {
+    const before = ledger.alive;
+    const tensor = host.allocate({ shape: [4], dtype: "f32" });
+    const { schema, array } = toArrow(tensor);
+    const back = fromArrow(schema, array, { contexts });
+    assert(host.is(back));
+    const view = back.view({ access: "read" });
+    if (isMoved) view.buffer.transfer();
+    const warnings = await warningsOf(() => tensor[Symbol.dispose]());
+    assertThrows(() => back.view(), DisposedError, "with host tensor [4] f32");
+    assertEquals([tensor.resource.state, warnings.length, ledger.alive], ["freed", isMoved ? 1 : 0, before]);
+  }
 });
 
 arrowTest("a Worker that is terminated leaves what a consumer has of it", async () => {

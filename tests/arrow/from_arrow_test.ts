@@ -132,6 +132,12 @@ arrowTest(
       ArgumentError,
       "none of them is for that",
     );
+    const noContext = [{}] as unknown as [];
+    const { argument } = assertThrows(
+      () => fromArrow(schema.address, array.address, { contexts: noContext }),
+      ArgumentError,
+    );
+    assertEquals(argument, "contexts");
     assert(schema.get("release") !== 0n && array.get("release") !== 0n);
     theirs.release_schema(schema.address);
     theirs.release_array(array.address);

@@ -350,3 +350,26 @@ arrowTest(`fromArrow() of ${ROUNDS} arrays with a word changed throws typed erro
   }
   assert(taken < ROUNDS, "no change was noticed");
 });
+
+arrowTest("fromArrow() refuses a struct in read-only memory, which it could not mark as moved", () => {
+  const { mprotect } = Deno.dlopen("libc.so.6", {
+    mprotect: { parameters: ["u64", "usize", "i32"], result: "i32" },
+  }).symbols;
+  const { end, bytes, free } = guarded();
+  try {
+    const page = end - BigInt(PAGE);
+    const before = theirs.released_structs();
+    for (const argument of ["schema", "array"] as const) {
+      const one = numbers("f", new Float32Array(2));
+      bytes.set(new Uint8Array(one[argument].view.buffer));
+      assertEquals(mprotect(page, BigInt(PAGE), 1), 0); // PROT_READ
+      const [schema, array] = [one.schema, one.array].map((struct) => struct === one[argument] ? page : struct.address);
+      const { message } = assertThrows(() => fromArrow(schema, array, { contexts: [host] }), ArgumentError);
+      assert(message.startsWith(`${argument}: it lies in memory that is read-only`), message);
+      assertEquals(mprotect(page, BigInt(PAGE), 3), 0);
+    }
+    assertEquals([theirs.released_structs(), ledger.alive], [before, {}]);
+  } finally {
+    free();
+  }
+});

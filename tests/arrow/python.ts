@@ -1,21 +1,17 @@
-/** CPython in this process, as far as pyarrow's tests need it. */
+/** pyarrow in this process. */
+import { LibraryNotFoundError } from "../../mod.ts";
+import { Python } from "../../src/python/mod.ts";
 import { ARROW, hasWheels } from "../../tasks/setup/wheels.ts";
 
 const LIBRARY = "libpython3.11.so.1.0"; // the wheel is for this one
 
-/** Python loads its extensions against symbols of a library that is open for all. */
-const RTLD_NOW_GLOBAL = 0x102;
-
-function open() {
-  const libc = Deno.dlopen("libc.so.6", { dlopen: { parameters: ["buffer", "i32"], result: "pointer" } });
-  const name = new TextEncoder().encode(`${LIBRARY}\0`);
-  if (libc.symbols.dlopen(name, RTLD_NOW_GLOBAL) === null) return undefined;
-  const { symbols } = Deno.dlopen(LIBRARY, {
-    Py_InitializeEx: { parameters: ["i32"], result: "void" },
-    PyRun_SimpleString: { parameters: ["buffer"], result: "i32" },
-  });
-  symbols.Py_InitializeEx(0);
-  return symbols;
+function open(): Python | undefined {
+  try {
+    return Python.open({ library: LIBRARY });
+  } catch (error) {
+    if (error instanceof LibraryNotFoundError) return undefined;
+    throw error;
+  }
 }
 
 /** Without NumPy: this machine's may be too old for the wheel. */
@@ -28,9 +24,9 @@ export const missing: string | undefined = await hasWheels(ARROW) ? undefined : 
 const python = missing === undefined ? open() : undefined;
 if (python !== undefined) run(BEGIN);
 
-/** Runs a text, which prints its exceptions itself. @throws {Error} if there was one. */
+/** Runs statements. @throws {PythonError} for an exception. */
 export function run(code: string): void {
-  if (python!.PyRun_SimpleString(new TextEncoder().encode(`${code}\n\0`)) !== 0) throw new Error("Python has failed");
+  python!.run(`${code}\nNone`); // no value, which would have to be disposed
 }
 
 /** Registers a test with pyarrow in this process. */

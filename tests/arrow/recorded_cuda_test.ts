@@ -110,12 +110,18 @@ test("arrays of other devices, and events that cannot be read, are refused", (cu
     assertThrows(take, ArgumentError, message);
     assertEquals(theirs.is_released(made.array), 0, "it is still the caller's");
   };
-  refused(deviceArray(START, { id: 7n }), "of cuda's device 7, and none of them is for that");
-  refused(deviceArray(START, { type: dev.ARROW_DEVICE_CUDA + 8 }), "no memory here is of Arrow's device type 10");
+  refused(deviceArray(START, { id: 7n }), "of ARROW_DEVICE_CUDA, number 7, and none of them is for that");
+  refused(deviceArray(START, { type: dev.ARROW_DEVICE_CUDA + 8 }), "no memory here is of device type 10");
   refused(deviceArray(START, { type: -1 }), "device type -1");
   refused(deviceArray(START, { event: 8n }), "cannot be read");
   refused(deviceArray(START, { event: memory(new BigUint64Array(1)) }), "got null");
   refused(deviceArray(0x10n), "CUDA does not know 0x10");
+});
+
+test("the number of host memory's device does not matter, as in DLPack", (cuda) => {
+  const { schema, array } = deviceArray(START, { id: 7n, type: dev.ARROW_DEVICE_CUDA_HOST });
+  using tensor = fromArrow(schema, array, { contexts: [cuda], device: true });
+  assert(cuda.is(tensor));
 });
 
 test("a table on the device is a record batch, and its columns end together", (cuda) => {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { openFds } from "../gc.ts";
+import { Level, openFds } from "../gc.ts";
 import { assertEquals } from "@std/assert";
 import { host, ledger } from "../../mod.ts";
 import { type ChannelOptions, connect, listen, type Peer, type Server } from "../../src/channel/mod.ts";
@@ -39,15 +39,16 @@ export async function withEnds(
 /** Runs `use`; afterwards there are as many fds, shared mappings and objects as before. */
 export async function withNothingLeft(use: () => Promise<void>): Promise<void> {
   host.allocate({ shape: [1], dtype: "u8", sharable: true })[Symbol.dispose](); // opens the library
-  await until(() => false, 10); // what waited before this has closed its epoll fd
-  const before = open();
+  const fds = new Level(openFds); // what waited before this may close its epoll fd a little later
+  const before = shared();
   await use();
-  await until(() => JSON.stringify(open()) === JSON.stringify(before));
-  assertEquals(open(), before, "what is open");
+  await until(() => JSON.stringify(shared()) === JSON.stringify(before));
+  assertEquals(shared(), before, "what is left");
+  await fds.assertBack("open fds");
 }
 
-/** What is open in this process. */
-export function open(): Readonly<Record<string, unknown>> {
+/** What this process has mapped of other processes' memory, and what is alive. */
+function shared(): Readonly<Record<string, unknown>> {
   const mappings = Deno.readTextFileSync("/proc/self/maps").split("\n").filter((line) => line.includes("memfd:"));
-  return { fds: openFds(), mappings: mappings.length, alive: ledger.alive };
+  return { mappings: mappings.length, alive: ledger.alive };
 }

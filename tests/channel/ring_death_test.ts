@@ -2,6 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { ledger } from "../../mod.ts";
+import { assertAlive } from "../alive.ts";
 import { Child, create, freshPath, type HostFrame, open, publish, until, valueOf } from "./ring_help.ts";
 import type { RingWriter } from "../../src/channel/mod.ts";
 
@@ -23,7 +24,7 @@ const HOLDER = `
 
 /** Publishes so many frames, one after the other; each has to be free again. */
 async function publishAll(ring: RingWriter<HostFrame>, count: number): Promise<void> {
-  const signal = AbortSignal.timeout(5000);
+  const signal = AbortSignal.timeout(30_000);
   for (let i = 0; i < count; i++) {
     const frame = await ring.next({ signal });
     for (const plane of frame.planes) plane.bytes().fill(i);
@@ -65,7 +66,7 @@ Deno.test("ring: flush() ends when a reader dies that was notified of one frame 
   assertEquals(await holder.line(), "5");
   await publish(ring, 6); // the writer keeps these back
   await publish(ring, 7);
-  const flushed = ring.flush({ signal: AbortSignal.timeout(5000) });
+  const flushed = ring.flush({ signal: AbortSignal.timeout(30_000) });
   await holder.kill();
   await flushed;
   assertEquals(ring.readers, 0);
@@ -141,7 +142,7 @@ Deno.test("ring: readers that are killed while they join, wait or read", async (
     await steady.kill();
     await publishAll(ring, 5);
   }
-  assertEquals(ledger.alive, alive);
+  await assertAlive(alive, "after the ring");
 });
 
 Deno.test("ring: a reader cannot write, whatever it tries", async () => {

@@ -48,7 +48,7 @@ export function valueOf(frame: HostFrame): number {
 
 /** Waits until something holds. */
 export async function until(holds: () => boolean, what: string): Promise<void> {
-  for (const end = performance.now() + 5000; !holds();) {
+  for (const end = performance.now() + 30_000; !holds();) {
     if (performance.now() > end) throw new Error(`never: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 2));
   }

@@ -8,7 +8,7 @@ import { withNothingLeft } from "./help.ts";
 import { create, freshPath, type HostFrame, INFO, open, publish, until, valueOf } from "./ring_help.ts";
 
 /** Ends what would wait for ever. */
-const soon = () => ({ signal: AbortSignal.timeout(2000) });
+const soon = () => ({ signal: AbortSignal.timeout(30_000) });
 
 const sharable = () => host.allocateFrame(INFO, { sharable: true });
 

@@ -77,8 +77,11 @@ export function placesOf({ shape, strides }: Layout): number[] {
 /** So often it is asked at least: where the machine stood still, time alone says nothing. */
 const LEAST_ASKED = 500;
 
-/** Asks again and again until the answer is yes; false where it took too long. */
-export async function until(condition: () => boolean | Promise<boolean>, milliseconds = 2000): Promise<boolean> {
+/**
+ * Asks again and again until the answer is yes; false where it took too long. What has to happen is given far more time
+ * than it needs on a busy machine: only a test that fails waits for all of it.
+ */
+export async function until(condition: () => boolean | Promise<boolean>, milliseconds = 30_000): Promise<boolean> {
   const end = performance.now() + milliseconds;
   const least = Math.min(milliseconds, LEAST_ASKED);
   for (let asked = 1; !await condition(); asked++) {

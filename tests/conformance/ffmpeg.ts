@@ -2,7 +2,7 @@ import type { Address } from "../../ffi/address.ts";
 import { layout, type LayoutInit } from "../../src/core/layout/layout.ts";
 import { adoptTensor } from "../../src/core/tensors/adopt.ts";
 import { FFmpegContext, type FFmpegTensor } from "../../src/ffmpeg/mod.ts";
-import { ffmpegName } from "../../src/ffmpeg/formats.ts";
+import { formats } from "../../src/ffmpeg/formats.ts";
 import { buildFrames, CFrame, inC } from "../ffmpeg/frames.ts";
 import { SIZE } from "./case.ts";
 import { frameworkEnd, withFramework } from "./host_end.ts";
@@ -25,7 +25,7 @@ function endOf(target: FFmpegContext): End {
   return frameworkEnd(target, {
     allocate: (init) => allocated(target, init),
     allocateFrame(info) {
-      using made = CFrame.picture(ffmpegName(info.format)!, info.width, info.height);
+      using made = CFrame.picture(formats.nameOf(info.format)!, info.width, info.height);
       return target.attach(made.pointer, { access: "read-write" });
     },
     foreign: () => foreignFrame(target),

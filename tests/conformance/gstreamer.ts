@@ -1,6 +1,6 @@
 import { layout, type LayoutInit } from "../../src/core/layout/layout.ts";
 import { adoptTensor } from "../../src/core/tensors/adopt.ts";
-import { gstName } from "../../src/gstreamer/formats.ts";
+import { formats } from "../../src/gstreamer/formats.ts";
 import { GStreamerContext, type GStreamerTensor } from "../../src/gstreamer/mod.ts";
 import { addressIn, CBuffer, memory } from "../gstreamer/buffers.ts";
 import { lacking } from "../gstreamer/lacking.ts";
@@ -25,7 +25,7 @@ function endOf(target: GStreamerContext): End {
     allocate: (init) => allocated(target, init),
     allocateFrame({ format, width, height }) {
       using made = new CBuffer(memory(4 * width * height));
-      const caps = `video/x-raw,format=${gstName(format)},width=${width},height=${height}`;
+      const caps = `video/x-raw,format=${formats.nameOf(format)},width=${width},height=${height}`;
       return target.attach(made.address, { caps });
     },
     foreign: () => foreignBuffer(target),

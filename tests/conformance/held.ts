@@ -5,6 +5,7 @@
  * @module
  */
 import { assert } from "@std/assert";
+import { openFiles } from "../gc.ts";
 
 /** Bytes or objects, by what they are: `"fds of /memfd:frames"`, `"bytes mapped of /dev/shm/frames"`. */
 export type Held = Readonly<Record<string, number>>;
@@ -34,10 +35,7 @@ const FOLDERS = [TEMPORARY, "/dev/shm"];
 export function held(): Held {
   const counts: Record<string, number> = {};
   const add = (what: string, count: number) => counts[what] = (counts[what] ?? 0) + count;
-  for (const { name } of Deno.readDirSync("/proc/self/fd")) {
-    const link = linkOf(name);
-    if (!NOT_OURS.test(link)) add(`fds of ${link}`, 1);
-  }
+  for (const link of openFiles(/./)) if (!NOT_OURS.test(link)) add(`fds of ${link}`, 1);
   for (const line of Deno.readTextFileSync("/proc/self/maps").split("\n")) {
     const [, from, to, path] = /^(\w+)-(\w+) \S+ \S+ \S+ \S+ +(\/.*)$/.exec(line) ?? [];
     if (path !== undefined && !NOT_OURS.test(path)) {
@@ -53,11 +51,14 @@ export function held(): Held {
 /** Threads of a driver's may let go a little later: so many milliseconds are waited for them, one after the other. */
 const PATIENCE = [10, 100, 400];
 
+/** The same where nobody looks again: on a busy machine such a thread may stand for seconds. */
+const LAST_PATIENCE = [...PATIENCE, 1000, 2000];
+
 /** What is held now and was not before, in words. */
-export async function heldSince(before: Held): Promise<string[]> {
+export async function heldSince(before: Held, patience: readonly number[] = PATIENCE): Promise<string[]> {
   let more = moreOf(before, held());
-  for (let i = 0; more.length > 0 && i < PATIENCE.length; i++) {
-    await new Promise((resolve) => setTimeout(resolve, PATIENCE[i]));
+  for (let i = 0; more.length > 0 && i < patience.length; i++) {
+    await new Promise((resolve) => setTimeout(resolve, patience[i]));
     more = moreOf(before, held());
   }
   return more;
@@ -65,7 +66,7 @@ export async function heldSince(before: Held): Promise<string[]> {
 
 /** Fails with what is held now and was not before. */
 export async function assertHeld(before: Held): Promise<void> {
-  const left = await heldSince(before);
+  const left = await heldSince(before, LAST_PATIENCE);
   assert(left.length === 0, `it leaves ${left.join(", ")}`);
 }
 
@@ -78,12 +79,4 @@ export function moreOf(before: Held, after: Held): string[] {
 /** How many bytes of addresses are mapped, with a name or without. */
 export function mappedBytes(): number {
   return 4096 * Number(Deno.readTextFileSync("/proc/self/statm").split(" ")[0]);
-}
-
-function linkOf(fd: string): string {
-  try {
-    return Deno.readLinkSync(`/proc/self/fd/${fd}`);
-  } catch {
-    return "socket: closed"; // the folder that was being read
-  }
 }

@@ -134,6 +134,11 @@ function svmOf(context: OpenCLContext, grain: SvmGrain): Memory {
   };
 }
 
+/** OpenCL's end of an edge of its unified shared memory. */
+export function usmEnd(context: OpenCLContext, kind: UsmKind): OpenCLEnd {
+  return new OpenCLEnd(context, usmOf(context, kind));
+}
+
 function usmOf(context: OpenCLContext, kind: UsmKind): Memory {
   return {
     target: context.usm,

@@ -10,22 +10,27 @@ import type { Target } from "../../src/core/graph/context.ts";
 import type { Tensor } from "../../src/core/tensors/tensor.ts";
 import type { UsmKind } from "../../src/core/tensors/unified.ts";
 import { host } from "../../src/host/mod.ts";
+import { OpenCLContext } from "../../src/opencl/mod.ts";
 import { sycl } from "../../src/sycl/library.ts";
 import { SyclContext, type SyclKernel, type SyclQueue, type SyclTensor } from "../../src/sycl/mod.ts";
 import { alive, isStandIn, openSycl } from "../sycl/open.ts";
 import { asBytes, bytesAt, separateFrame } from "./bytes.ts";
 import { hostEnd } from "./host_end.ts";
+import { objectsIn } from "./opencl_end.ts";
+import { usmEnd } from "./svm.ts";
 import type { Candidate, End, Foreign, RawEnd, Subject } from "./subject.ts";
 
 const USM_TO_HOST = "sycl.usm→host";
 const HOST_TO_USM = "host→sycl.usm";
+const TO_OPENCL = "sycl.usm→opencl.usm";
+const FROM_OPENCL = "opencl.usm→sycl.usm";
 
 const missing = await openSycl();
 
 /** The edges between the host and SYCL's memory, on the stand-in of the tests, or by a real DPCTL on Intel's drivers. */
 export function sycls(): Candidate[] {
   if (missing !== undefined) {
-    return [USM_TO_HOST, HOST_TO_USM].map((edge) => ({ edge, open: `there is no ${missing}` }));
+    return [USM_TO_HOST, HOST_TO_USM, TO_OPENCL, FROM_OPENCL].map((edge) => ({ edge, open: `there is no ${missing}` }));
   }
   const device = isStandIn() ? "stand-in" : "Intel";
   return [
@@ -37,7 +42,38 @@ export function sycls(): Candidate[] {
       openedElsewhere: i > 0,
     })),
     { edge: HOST_TO_USM, device: `${device}, system`, open: () => open(HOST_TO_USM, "host"), openedElsewhere: true },
+    ...[TO_OPENCL, FROM_OPENCL].map((edge): Candidate => ({
+      edge,
+      device: `${device}, shared`,
+      openedElsewhere: true,
+      open: isStandIn() ? "the stand-in is no driver of OpenCL's" : () => openBeside(edge),
+    })),
   ];
+}
+
+/** OpenCL's memory and SYCL's in one `cl_context`; what comes from elsewhere has another. */
+function openBeside(edge: string): Subject {
+  using made = new DisposableStack();
+  const contexts = [0, 1].map(() => made.use(OpenCLContext.open({ platform: "Intel" })));
+  const sycls = contexts.map((on) => made.use(SyclContext.open({ on })));
+  const graph = made.use(new MapperGraph([host, ...contexts, ...sycls]));
+  const ours = sycls.map((context) => made.use(new SyclEnd(context, "shared")));
+  const theirs = contexts.map((context) => made.use(usmEnd(context, "shared")));
+  const [sources, targets] = edge === TO_OPENCL ? [ours, theirs] : [theirs, ours];
+  const kept = made.move();
+  return {
+    graph,
+    source: sources[0],
+    target: targets[0],
+    expected: "alias",
+    withoutCalls: true,
+    alive: () => objectsIn(...contexts),
+    quiet: () => theirs.forEach((end) => end.quiet()),
+    silent: ["sycl.DPCTLQueue_SubmitBarrierForEvents"],
+    silentAtOpening: SILENT,
+    openContext: () => SyclContext.open({ on: contexts[0] }),
+    [Symbol.dispose]: () => kept.dispose(),
+  };
 }
 
 function openContext(): SyclContext {

@@ -134,7 +134,7 @@ gpuTest(
       assertEquals(pool.statistics.lent.blocks, 1);
       held.open();
       await cuda.stream.finished();
-      for (let i = 0; i < 100 && pool.statistics.lent.blocks > 0; i++) await new Promise((go) => setTimeout(go, 1));
+      for (let i = 0; i < 30_000 && pool.statistics.lent.blocks > 0; i++) await new Promise((go) => setTimeout(go, 1));
       assertEquals([pool.statistics.lent.blocks, pool.statistics.idle.blocks], [0, 1]);
       await assertRejects(async () => {
         await Promise.resolve();

@@ -31,7 +31,6 @@ interface Said {
 async function run(example: string, args: readonly string[] = [], env: Record<string, string> = {}): Promise<Said> {
   const ended = await deno(["run", "-A", "--no-check", "-q", "--config", CONFIG, PROGRAM, ...args], {
     env: { ...env, SAMEPAGE_EXAMPLE: example },
-    limit: 120,
   });
   const { code, stdout: text, stderr } = ended;
   assertEquals([code, stderr], [0, ""], text);

@@ -19,7 +19,7 @@ async function elsewhere(text: string, env: Record<string, string>): Promise<str
     const given = (name) => Uint8Array.fromHex(Deno.env.get(name));
     using cuda = CudaContext.open();
     ${text}`;
-  const { code, stdout, stderr, late } = await runModule(source, { env, limit: 60 });
+  const { code, stdout, stderr, late } = await runModule(source, { env });
   assert(code === 0 && !late, `${code}: ${stderr}`);
   return stdout.trim();
 }

@@ -1,9 +1,10 @@
 // A tensor's bytes in the hands of a consumer that has threads of its own.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { AccessError, DisposedError, type DType, host, ledger } from "@samepage/interop";
+import { AccessError, DisposedError, type DType, host, type HostTensor, ledger } from "@samepage/interop";
 import { type DLPackLoan, fromDLPack, toDLPack } from "@samepage/interop/dlpack";
 import { DLManagedTensorVersioned, readDLManagedTensorVersioned } from "../../ffi/dlpack/structs.ts";
+import type { Address } from "../../ffi/address.ts";
 import * as dl from "../../ffi/dlpack/constants.ts";
 import { collect } from "../gc.ts";
 import { warningsOf } from "../warnings.ts";
@@ -183,4 +184,51 @@ Deno.test("toDLPack() lends a part", () => {
   assertEquals([strides, data], [[8, 1], tensor.address + 40n]);
   assertThrows(() => tensor.view(), AccessError);
   loan[Symbol.dispose]();
+});
+
+Deno.test("tensors that came back from one loan wait for each other's work, and are judged together", async () => {
+  using tensor = host.allocate(MATRIX);
+  const { address } = tensor;
+  const loan = toDLPack(tensor);
+  const one = fromDLPack(loan.handOver(), { contexts: [host] }) as HostTensor;
+  using other = host.wrap(address, MATRIX); // as an array of the consumer's would be
+  const { promise, resolve } = Promise.withResolvers<void>();
+  one.usedBy(host.signal(promise));
+  assertThrows(() => other.view(), AccessError, "work that has not finished");
+  resolve();
+  await one.finished();
+  {
+    using part = one.slice({ shape: [1], dtype: "f32" });
+    assertThrows(() => other.view(), AccessError, "are lent to its slice");
+    part.view();
+  }
+  other.view();
+  one[Symbol.dispose]();
+  assert(loan.isReleased);
+  assertThrows(() => tensor.view(), AccessError, "are lent to host tensor"); // by the other one
+});
+
+Deno.test("fromDLPack() of a loan borrows beside it, within its access and its range", async () => {
+  let released = 0;
+  const memory = new Float32Array(8);
+  const handle = Deno.UnsafePointer.value(Deno.UnsafePointer.of(memory)) as Address;
+  const place = { handle, byteOffset: 0, memory: "host" } as const;
+  const tensor = host.arrays.attach(place, { shape: [8], dtype: "f32" }, { owner: () => released++ }) as HostTensor;
+  {
+    using part = tensor.slice({ shape: [4], dtype: "f32" });
+    using back = fromDLPack(toDLPack(part).handOver(), { contexts: [host] }) as HostTensor<"f32">;
+    back.view().fill(7);
+    assertThrows(() => part.view(), AccessError, "lent to");
+    using beyond = host.wrap(handle, { shape: [8], dtype: "f32" });
+    assertThrows(() => beyond.view(), AccessError);
+  }
+  {
+    const read = () => fromDLPack(toDLPack(tensor, { access: "read" }).handOver(), { contexts: [host] }) as HostTensor;
+    using one = read();
+    using other = read();
+    assertEquals([one.access, one.view({ access: "read" })[3], other.view({ access: "read" })[4]], ["read", 7, 0]);
+  }
+  assertEquals([...tensor.view()], [7, 7, 7, 7, 0, 0, 0, 0]);
+  await tensor[Symbol.asyncDispose]();
+  assertEquals(released, 1);
 });

@@ -114,11 +114,14 @@ for (const [what, given, at, ...expected] of LAYOUTS) {
   }
 }
 
-Deno.test("fromDLPack() of bytes that are lent for writing says whose they are", () => {
+Deno.test("fromDLPack() of bytes that are lent for writing has them, and the lender says so", () => {
   using tensor = host.allocate({ shape: [2, 3], dtype: "f32" });
   const loan = toDLPack(tensor);
-  using same = fromDLPack(loan.handOver(), HOST) as HostTensor;
-  assertThrows(() => same.view(), AccessError, "on their way back from DLPack loan");
+  using same = fromDLPack(loan.handOver(), HOST) as HostTensor<"f32">;
+  same.view().fill(2);
+  assertThrows(() => tensor.view(), AccessError, "are lent to host tensor [2,3] f32 for");
+  same[Symbol.dispose]();
+  assertEquals([...tensor.view()], [2, 2, 2, 2, 2, 2]);
 });
 
 Deno.test("fromDLPack() calls the deleter at the tensor's end, also beside others on the same bytes that wait for it", () => {

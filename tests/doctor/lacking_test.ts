@@ -53,7 +53,7 @@ Deno.test("doctor: variables that are no text are named, each with what mends it
     const report = doctor();
     textOf(report);
     console.log(JSON.stringify(report));`;
-  const { stdout, stderr } = await runModule(program, { flags: ENV, limit: 60 });
+  const { stdout, stderr } = await runModule(program, { flags: ENV });
   assertEquals(stderr, "");
   const report: Report = JSON.parse(stdout);
   const [, opencl, , opencv] = report.apis;

@@ -16,7 +16,8 @@ function test(name: string, operation: () => void): void {
     ignore,
     async fn() {
       operation();
-      const faults = await sweep(operation, () => assertEquals(keep.count, 0, "nothing is lent"));
+      const intact = () => assertEquals(keep.count, 0, "nothing is lent");
+      const faults = await sweep(operation, intact, ["libc.madvise"]); // the list of mappings is read instead
       assert(faults.length > 0, "it makes no native call");
     },
   });

@@ -24,12 +24,13 @@ import type { LibC } from "../../ffi/libc/functions.ts";
 import { CUDA, CUDA_EGL, CUDART, NVRTC } from "./cuda_failures.ts";
 import { EGL_EXTENSIONS, EGL_FAILURES, GLES_EXTENSIONS, GLES_FAILURES } from "./egl_failures.ts";
 import { FFMPEG, FFMPEG_CODEC, FFMPEG_FORMAT } from "./ffmpeg_failures.ts";
-import { SYCL_FAILURES, SYCL_WAIT } from "./sycl_failures.ts";
+import { SYCL_FAILURES, SYCL_NATIVE, SYCL_WAIT } from "./sycl_failures.ts";
 import * as gstreamer from "./gstreamer_failures.ts";
 import { LEVELZERO } from "./levelzero_failures.ts";
 import { ONNXRUNTIME, ONNXRUNTIME_API, ONNXRUNTIME_BASE } from "./onnxruntime_failures.ts";
 import { OPENVINO } from "./openvino_failures.ts";
 import { PYTHON } from "./python_failures.ts";
+import { UCX } from "./ucx_failures.ts";
 import { VAAPI, VAAPI_DRM } from "./vaapi_failures.ts";
 import { VULKAN, VULKAN_EXTENSIONS } from "./vulkan_failures.ts";
 import { OPENCV_CORE, OPENCV_IMGCODECS, OPENCV_IMGPROC } from "./opencv_failures.ts";
@@ -101,6 +102,7 @@ const LIBC: Failures<LibC> = {
   memcpy: undefined,
   getpid: undefined,
   sched_yield: undefined,
+  setenv: undefined, // without a setting, UCX has its own
   __errno_location: undefined,
   calloc: { answer: 0n, errno: ENOMEM },
   free: undefined,
@@ -324,6 +326,7 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   gstreamer_audio: gstreamer.AUDIO,
   gstreamer_allocators: gstreamer.ALLOCATORS,
   sycl: SYCL_FAILURES,
+  sycl_native: SYCL_NATIVE,
   sycl_wait: SYCL_WAIT,
   onnxruntime: ONNXRUNTIME,
   onnxruntime_base: ONNXRUNTIME_BASE,
@@ -332,6 +335,7 @@ export const FAILURES: { readonly [api: string]: { readonly [fn: string]: Failur
   gstreamer_gl: gstreamer.GL,
   gstreamer_va: gstreamer.VA,
   python: PYTHON,
+  ucx: UCX,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

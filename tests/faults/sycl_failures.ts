@@ -5,7 +5,9 @@
  * @module
  */
 import type { Sycl } from "../../ffi/sycl/functions.ts";
+import type { SyclNative } from "../../ffi/sycl_native/functions.ts";
 import type { SyclWait } from "../../ffi/sycl_wait/functions.ts";
+import { NativeCallError } from "../../src/core/errors.ts";
 import type { Failure, Failures } from "./failures.ts";
 
 const isNull: Failure = { answer: 0n };
@@ -38,7 +40,7 @@ export const SYCL_FAILURES: Failures<Sycl> = {
   DPCTLPlatform_GetVersion: isNull,
   DPCTLPlatform_Delete: undefined,
   DPCTLContext_Create: isNull,
-  DPCTLContext_Copy: isNull,
+  DPCTLContext_GetDevices: isNull,
   DPCTLContext_Delete: undefined,
   DPCTLQueue_Create: isNull,
   DPCTLQueue_Delete: undefined,
@@ -74,3 +76,14 @@ export const SYCL_FAILURES: Failures<Sycl> = {
 
 /** The call on another thread, which reports nothing. */
 export const SYCL_WAIT: Failures<SyclWait> = { DPCTLEvent_WaitAndThrow: undefined };
+
+const throws: Failure = {
+  throws: (fn) => new NativeCallError(`${fn} threw sycl::exception.`, { api: "sycl_native", fn }),
+};
+
+/** What libsycl has itself: it throws. */
+export const SYCL_NATIVE: Failures<SyclNative> = {
+  make_context: throws,
+  operator_new: throws,
+  operator_delete: undefined,
+};

@@ -16,6 +16,7 @@ import { SYMBOLS as FFMPEG_FORMAT } from "../../ffi/avformat59/symbols.ts";
 import { SYMBOLS as AVHWCONTEXT } from "../../ffi/avhwcontext57/symbols.ts";
 import { SYMBOLS as FFMPEG } from "../../ffi/avutil57/symbols.ts";
 import { SYMBOLS as PYTHON } from "../../ffi/python/symbols.ts";
+import { SYMBOLS as UCX } from "../../ffi/ucx/symbols.ts";
 import { SYMBOLS as GSTREAMER_GLIB } from "../../ffi/glib/symbols.ts";
 import { SYMBOLS as GSTREAMER_GOBJECT } from "../../ffi/gobject/symbols.ts";
 import { SYMBOLS as GSTREAMER } from "../../ffi/gstreamer/symbols.ts";
@@ -46,6 +47,7 @@ import { SYMBOLS as OPENCV_CORE } from "../../ffi/opencv_core/symbols.ts";
 import { SYMBOLS as OPENCV_IMGCODECS } from "../../ffi/opencv_imgcodecs/symbols.ts";
 import { SYMBOLS as OPENCV_IMGPROC } from "../../ffi/opencv_imgproc/symbols.ts";
 import { SYMBOLS as SYCL } from "../../ffi/sycl/symbols.ts";
+import { SYMBOLS as SYCL_NATIVE } from "../../ffi/sycl_native/symbols.ts";
 import { SYMBOLS as SYCL_WAIT } from "../../ffi/sycl_wait/symbols.ts";
 import { SYMBOLS as VAAPI } from "../../ffi/va/symbols.ts";
 import { SYMBOLS as VAAPI_DRM } from "../../ffi/va_drm/symbols.ts";
@@ -85,6 +87,7 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   gstreamer_audio: GSTREAMER_AUDIO,
   gstreamer_allocators: GSTREAMER_ALLOCATORS,
   sycl: SYCL,
+  sycl_native: SYCL_NATIVE,
   sycl_wait: SYCL_WAIT,
   onnxruntime: ONNXRUNTIME,
   onnxruntime_base: ONNXRUNTIME_BASE,
@@ -93,6 +96,7 @@ export const TABLES: { readonly [api: string]: Deno.ForeignLibraryInterface } = 
   gstreamer_gl: GSTREAMER_GL,
   gstreamer_va: GSTREAMER_VA,
   python: PYTHON,
+  ucx: UCX,
   vaapi: VAAPI,
   vaapi_drm: VAAPI_DRM,
   vulkan: VULKAN,

@@ -17,7 +17,10 @@ const NONBLOCKING: ReadonlySet<string> = new Set(
     .filter(([, symbol]) => "nonblocking" in symbol).map(([name]) => name),
 );
 
-let errno: Native | undefined;
+/** Of the library's own, which may be open before there is a tap. */
+const { __errno_location: errno } = Deno.dlopen("libc.so.6", {
+  __errno_location: { parameters: [], result: "u64" },
+}).symbols;
 let counting = false;
 /** Every call so far, counted or not. */
 let total = 0;
@@ -40,7 +43,6 @@ export function installTap(): void {
 
 /** The same functions, but that they are counted, and fail when it is their turn. */
 export function tapped(api: string, functions: Record<string, unknown>): Record<string, unknown> {
-  if (api === "libc") errno = functions.__errno_location as Native;
   const entries = Object.entries(functions).map(([name, real]) => {
     const failure = FAILURES[api]?.[name];
     if (FAILURES[api] === undefined || !(name in FAILURES[api])) {
@@ -86,7 +88,7 @@ function placeOf(): string {
 }
 
 function setErrno(code: number): void {
-  const pointer = Deno.UnsafePointer.create(errno!())!;
+  const pointer = Deno.UnsafePointer.create(errno())!;
   new Int32Array(Deno.UnsafePointerView.getArrayBuffer(pointer, 4))[0] = code;
 }
 

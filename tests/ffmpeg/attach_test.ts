@@ -246,7 +246,7 @@ testOpen("a crop beyond 32 bits is not taken for the one before", (open) => {
   inC().set_crop(made.pointer, 2, 0, 0, 0);
   open.attach(made)[Symbol.dispose]();
   fieldsAt(made.pointer as Address).crop_left = 2n ** 32n + 2n;
-  assertThrows(() => open.attach(made), LayoutError, "crops all");
+  assertThrows(() => open.attach(made), LayoutError, "its AVFrame shows");
 });
 
 testOpen("a plane that begins where a buffer ends lies in the next one", (open) => {
@@ -276,8 +276,8 @@ const REFUSED: readonly (readonly [name: string, spoil: (made: CFrame) => void, 
   ["2³¹ − 1 rows", ({ pointer }) => inC().stretch(pointer, 2 ** 31 - 1), LayoutError, /reaches to byte/],
   ["memory without references", ({ pointer }) => inC().forget_buffers(pointer), ArgumentError, /no references/],
   ["a plane elsewhere", ({ pointer }) => inC().misplace(pointer, 1, 4096n), LayoutError, /plane 1 .*none/],
-  ["a crop of everything", ({ pointer }) => inC().set_crop(pointer, 9, 0, 8, 0), LayoutError, /crops all/],
-  ["a crop of 2⁶⁴ − 1", ({ pointer }) => inC().set_crop(pointer, -1, 0, 0, 0), LayoutError, /crops all/],
+  ["a crop of everything", ({ pointer }) => inC().set_crop(pointer, 9, 0, 8, 0), LayoutError, /its AVFrame shows/],
+  ["a crop of 2⁶⁴ − 1", ({ pointer }) => inC().set_crop(pointer, -1, 0, 0, 0), LayoutError, /its AVFrame shows/],
   ["no format", ({ pointer }) => inC().set_format(pointer, -1), ArgumentError, /no pixel format -?\d+/],
   [
     "a format that does not exist",
@@ -312,7 +312,7 @@ for (const format of ["yuyv422", "uyvy422"]) {
   testOpen(`refused: a crop of ${format} in the middle of a pair`, (open) => {
     using made = CFrame.picture(format, 16, 8);
     inC().set_crop(made.pointer, 3, 0, 0, 0);
-    assertThrows(() => open.attach(made), LayoutError, "crop_left of its AVFrame is 3");
+    assertThrows(() => open.attach(made), LayoutError, "from 3, 0 on, and there are");
   });
 }
 

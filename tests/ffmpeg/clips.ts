@@ -31,6 +31,11 @@ const CLIPS = {
   ],
   "palette.png": [...PICTURES("64x48", 1), "-frames:v", "1", "-pix_fmt", "pal8"],
   "hd.mp4": [...PICTURES("1920x1080", 25), "-t", "2", ...X264, "-preset", "fast"],
+  // Its digits are large enough for a detector of text.
+  "text.mp4": [
+    ...[...PICTURES("640x360", 25), "-frames:v", "300", "-vf", "scale=1920:1080"],
+    ...[...X264, "-preset", "ultrafast"],
+  ],
   "long.mp4": [...PICTURES("640x360", 25), "-t", "20", ...X264, "-preset", "ultrafast"],
   // Some kB each, for what changes bytes of them.
   "small.mp4": [...PICTURES("64x48", 10), ...SOUND, "-t", "1", ...X264, "-c:a", "aac", "-b:a", "16k"],

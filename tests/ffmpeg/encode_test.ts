@@ -329,7 +329,7 @@ test("encode() with progress ends its line at close(), and where it is disposed 
   assertEquals(ends.slice(3), [""]);
 });
 
-const COLLECTED = "out = undefined; for (let i = 0; i < 100 && names() > 0; i++) await collected();";
+const COLLECTED = "out = undefined; for (let i = 0; i < 3000 && names() > 0; i++) await collected();";
 const NOT_WRITTEN = /^samepage: \S+a\.mkv is not written: what writes it was never closed, nor disposed\.$/m;
 for (
   const [what, end, warning] of [

@@ -14,7 +14,7 @@ Deno.test({
     const folder = await Deno.makeTempDir();
     try {
       const args = ["run", "-A", "--no-check", "examples/decode-filter-encode/main.ts", await clip("h264.mp4"), folder];
-      const { code, stdout, stderr } = await deno(args, { limit: 60 });
+      const { code, stdout, stderr } = await deno(args);
       assertEquals(code, 0, stdout + stderr);
       for (const line of [/^frames +50, /m, /^copied +0 bytes/m, /^left +nothing/m]) assertMatch(stdout, line);
       using ffmpeg = FFmpegContext.open();

@@ -60,8 +60,8 @@ testOpen(
   ({ ffmpeg, graph }) => {
     using picture = host.allocateFrame(NV12);
     const mapped = graph.map(picture, ffmpeg);
-    inC().freed_later(ffmpeg.avFrame(mapped));
     const before = performance.now();
+    inC().freed_later(ffmpeg.avFrame(mapped));
     mapped[Symbol.dispose]();
     assert(performance.now() - before > 5);
   },

@@ -6,7 +6,7 @@
 import { builtDevices } from "../../src/ffmpeg/hardware.ts";
 import { assertEquals } from "@std/assert";
 import { type Frame, host, type HostTensor, ledger, MapperGraph } from "@samepage/interop";
-import { type FFmpegAttach, FFmpegContext } from "@samepage/interop/ffmpeg";
+import { FFmpegContext, type MediaAttach } from "@samepage/interop/ffmpeg";
 import { until } from "../conformance/bytes.ts";
 import { withEmptyLedger } from "../unit/ledger.ts";
 import { missing as missingVulkan } from "../vulkan/help.ts";
@@ -24,7 +24,7 @@ export class Open {
   readonly ffmpeg = FFmpegContext.open();
   readonly graph = new MapperGraph([host, this.ffmpeg]);
 
-  attach(made: CFrame, options?: FFmpegAttach) {
+  attach(made: CFrame, options?: MediaAttach) {
     return this.ffmpeg.attach(made.pointer, options);
   }
 

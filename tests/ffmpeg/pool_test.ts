@@ -315,7 +315,7 @@ testClips("an isolate may be terminated while its decoder's threads write", asyn
     await new Promise((resolve) => setTimeout(resolve, 100));
     console.log("alive");
   `;
-  const { code, signal, stdout, stderr } = await runModule(text, { limit: 60 });
+  const { code, signal, stdout, stderr } = await runModule(text);
   assertEquals([code, signal, stdout.trim()], [0, null, "alive"], stderr);
 });
 
@@ -352,7 +352,7 @@ testClips("no codec goes beyond its buffers, at no size", async () => {
   }
   const worker = new URL("workers/guarded.ts", import.meta.url);
   const text = `Deno.args.push(...${JSON.stringify(paths)}); await import("${worker}");`;
-  const { code, signal, stdout, stderr } = await runModule(text, { limit: 120 });
+  const { code, signal, stdout, stderr } = await runModule(text);
   assertEquals([code, signal], [0, null], `${stdout.slice(-200)} ${stderr}`);
   const lines = stdout.trim().split("\n");
   assertEquals(lines.length, 4 * paths.length);

@@ -8,7 +8,7 @@ import { openingOf } from "../../src/core/native/library.ts";
 import { viewAt } from "../../src/core/native/pin.ts";
 import { fieldsAt } from "../../src/ffmpeg/fields.ts";
 import { bufferBytes } from "../../src/ffmpeg/frame.ts";
-import { pixelFormatNumber } from "../../src/ffmpeg/formats.ts";
+import { formats } from "../../src/ffmpeg/formats.ts";
 import { avutil, struct } from "../../src/ffmpeg/library.ts";
 
 const MORE = {
@@ -50,7 +50,7 @@ export class UploadedFrame implements Disposable {
   /** NV12 in memory, with anything in it. */
   static empty(width: number, height: number): UploadedFrame {
     const frame = new UploadedFrame();
-    struct.change("AVFrame", frame.pointer, { format: pixelFormatNumber("nv12"), width, height });
+    struct.change("AVFrame", frame.pointer, { format: formats.numberOf("nv12")!, width, height });
     ok(more().av_frame_get_buffer(frame.pointer, 0));
     return frame;
   }
@@ -59,8 +59,8 @@ export class UploadedFrame implements Disposable {
   static on(device: bigint, format: string, width: number, height: number): UploadedFrame {
     const { fns } = avutil();
     const frames = fns.av_hwframe_ctx_alloc(device as Address);
-    const formats = { format: pixelFormatNumber(format), sw_format: pixelFormatNumber("nv12") };
-    struct.change("AVHWFramesContext", bufferBytes(frames), { ...formats, width, height });
+    const about = { format: formats.numberOf(format)!, sw_format: formats.numberOf("nv12")! };
+    struct.change("AVHWFramesContext", bufferBytes(frames), { ...about, width, height });
     ok(fns.av_hwframe_ctx_init(frames));
     const frame = new UploadedFrame();
     ok(more().av_hwframe_get_buffer(frames, frame.pointer, 0));

@@ -9,7 +9,7 @@ import { GstBuffer, GstMapInfo, GstMemory, GstMiniObject } from "../../ffi/gstre
 import { GstVideoCropMeta, GstVideoInfo } from "../../ffi/gst_video/structs.ts";
 import { cString } from "../../src/core/native/text.ts";
 import { viewAt } from "../../src/core/native/pin.ts";
-import { formatNumber } from "../../src/gstreamer/formats.ts";
+import { formats } from "../../src/gstreamer/formats.ts";
 import { gst, gstVideo, made, takenError } from "../../src/gstreamer/library.ts";
 
 /** A mini object of GStreamer's that the test has a reference to. */
@@ -114,7 +114,7 @@ export class CBuffer extends Lent {
   ) {
     const fours = [0, 1, 2, 3];
     const added = gstVideo().gst_buffer_add_video_meta_full(
-      ...[this.address, 0, formatNumber(format), ...size, offsets.length] as const,
+      ...[this.address, 0, formats.numberOf(format) ?? 0, ...size, offsets.length] as const,
       BigUint64Array.from(fours, (i) => BigInt(offsets[i] ?? 0)),
       Int32Array.from(fours, (i) => strides[i] ?? 0),
     );

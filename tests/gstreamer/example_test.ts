@@ -23,7 +23,6 @@ function example(name: string, lacking: string | undefined, run: (folder: string
 async function said(name: string, ...args: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await deno(
     ["run", "-A", "--no-check", `examples/${name}/main.ts`, ...args],
-    { limit: 60 },
   );
   assertEquals(code, 0, stdout + stderr);
   return stdout;

@@ -1,13 +1,13 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { ArgumentError } from "@samepage/interop";
 import { IMAGE_FORMATS, type ImageFormat } from "../../src/core/layout/frame_info.ts";
-import { formatNumber, gstName, imageFormatOf, pixelsFormat } from "../../src/gstreamer/formats.ts";
+import { formats } from "../../src/gstreamer/formats.ts";
 import { test } from "./open.ts";
 
-test("pixelsFormat() has the planes of each format of samepage's", () => {
+test("formats.at() has the planes of each format of samepage's", () => {
   for (const format of Object.keys(IMAGE_FORMATS) as ImageFormat[]) {
-    const found = pixelsFormat(formatNumber(gstName(format)), "format");
-    assertEquals(imageFormatOf(found, 16, 16), format);
+    const found = formats.at(formats.numberOf(formats.nameOf(format)!)!, "format");
+    assertEquals(formats.imageFormatOf(found, 16, 16), format);
     const planes = IMAGE_FORMATS[format].planes.map(({ dtype, elements, step, rows = step }) => (
       { dtype, elements, step, rows }
     ));
@@ -15,9 +15,9 @@ test("pixelsFormat() has the planes of each format of samepage's", () => {
   }
 });
 
-test("pixelsFormat() describes formats that samepage has no name for", () => {
+test("formats.at() describes formats that samepage has no name for", () => {
   const planes = (name: string) =>
-    pixelsFormat(formatNumber(name), "format").planes.map((
+    formats.at(formats.numberOf(name)!, "format").planes.map((
       { dtype, elements, step, rows },
     ) => [dtype, elements, step, rows]);
   assertEquals(planes("I420_10LE"), [["u16", 1, 1, 1], ["u16", 1, 2, 2], ["u16", 1, 2, 2]]);
@@ -27,14 +27,14 @@ test("pixelsFormat() describes formats that samepage has no name for", () => {
   assertEquals(planes("Y210"), [["u64", 1, 2, 1]], "GStreamer does not say where its values lie");
 });
 
-test("pixelsFormat() refuses what is no element in memory, with the reason", () => {
+test("formats.at() refuses what is no element in memory, with the reason", () => {
   const refused = (name: string, says: string) => {
-    const error = assertThrows(() => pixelsFormat(formatNumber(name), "format"), ArgumentError, says);
+    const error = assertThrows(() => formats.at(formats.numberOf(name)!, "format"), ArgumentError, says);
     assertEquals(error.argument, "format");
   };
   refused("NV12_64Z32", "its pixels lie in tiles");
   refused("v210", "its pixels are parts of words");
   refused("RGB8P", "colours of a palette");
   refused("GRAY16_BE", "big-endian");
-  assertThrows(() => pixelsFormat(9999, "format"), ArgumentError, "no pixel format 9999");
+  assertThrows(() => formats.at(9999, "format"), ArgumentError, "no pixel format 9999");
 });

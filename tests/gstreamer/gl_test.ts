@@ -1,10 +1,11 @@
 /** OpenGL's memory of a pipeline as pictures of OpenGL ES: the same textures, once GStreamer's work on them is over. */
-import { assertEquals, assertThrows } from "@std/assert";
-import { ArgumentError, type Frame, host, ledger, MapperGraph, NativeCallError } from "@samepage/interop";
+import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
+import { ArgumentError, type Frame, host, imageInfo, ledger, MapperGraph, NativeCallError } from "@samepage/interop";
 import { EglContext, type EglTensor } from "@samepage/interop/egl";
 import { GStreamerContext } from "@samepage/interop/gstreamer";
 import type { Address } from "../../ffi/address.ts";
-import { pluginVersion } from "../../src/gstreamer/plugins.ts";
+import { gst, gstGl } from "../../src/gstreamer/library.ts";
+import { pluginVersion } from "../../src/doctor/gstreamer/plugins.ts";
 import { assertAlive } from "../alive.ts";
 import { missing as missingEgl } from "../egl/help.ts";
 import { sweep } from "../faults/sweep.ts";
@@ -140,20 +141,68 @@ test("textures of another OpenGL, and memory of OpenGL without one, are refused"
   assertEquals(sample.references, 1);
 });
 
-test("a picture whose pixels GStreamer keeps in another order is refused", async ({ gstreamer }) => {
+const EXCHANGED = "with red and blue exchanged";
+
+test("pictures whose pixels GStreamer keeps in another order are refused, both ways", async ({ egl, gstreamer }) => {
   await using pipeline = gstreamer.launch(described("BGRA"));
-  let message = "";
-  try {
+  const taking = async () => {
     for await (using _ of pipeline.sink("out"));
-  } catch (error) {
-    message = String(error);
-  }
-  assertEquals(message.includes("expected a texture of 64 × 32 pixels of bgra unorm8"), true, message);
+  };
+  const error = await assertRejects(taking, ArgumentError, EXCHANGED);
+  assertStringIncludes(error.hint!, "glcolorconvert ! video/x-raw(memory:GLMemory),format=RGBA");
+  using picture = egl.image.allocate({ format: "BGRA", width: WIDTH, height: HEIGHT });
+  assertThrows(() => gstreamer.buffer(picture), ArgumentError, EXCHANGED);
 });
 
-test("pictures go to no element", ({ egl, gstreamer }) => {
+for (const format of ["RGBA", "NV12", "I420", "GRAY8"] as const) {
+  test(`a stream takes pictures of ${format}, whose textures elements read`, async ({ egl, gstreamer }) => {
+    const path = await Deno.makeTempFile();
+    {
+      await using pipeline = gstreamer.launch(`appsrc name=in ! gldownload ! filesink location=${path}`);
+      const writer = pipeline.source("in", imageInfo({ format, width: WIDTH, height: HEIGHT })).getWriter();
+      const written: number[] = [];
+      for (let i = 0; i < 3; i++) {
+        using picture = egl.image.allocate({ format, width: WIDTH, height: HEIGHT });
+        for (const plane of picture.planes as readonly EglTensor[]) {
+          const noise = crypto.getRandomValues(new Uint8Array(plane.layout.byteLength));
+          egl.queue.write(plane, noise);
+          written.push(...noise);
+        }
+        await writer.write(picture as Frame);
+      }
+      await writer.close();
+      assertEquals(await pipeline.ended(), true);
+      assertEquals([...await Deno.readFile(path)], written);
+    }
+    await Deno.remove(path);
+  });
+}
+
+test("textures of elements' own come of pictures that are written", async ({ egl, gstreamer }) => {
+  await using pipeline = gstreamer.launch("appsrc name=in ! gleffects_identity ! appsink name=out sync=false");
+  const writer = pipeline.source("in", imageInfo({ format: "RGBA", width: WIDTH, height: HEIGHT })).getWriter();
   using picture = egl.image.allocate({ format: "RGBA", width: WIDTH, height: HEIGHT });
-  assertThrows(() => gstreamer.buffer(picture), ArgumentError, "GStreamer takes no pictures of");
+  egl.queue.fill(picture.planes[0] as EglTensor, [1, 0, 1, 1]);
+  const writing = writer.write(picture as Frame).then(() => writer.close());
+  for await (using frame of pipeline.sink("out")) {
+    assertEquals(frame.target, egl.image);
+    assertEquals([...drawn(egl, frame.planes[0] as EglTensor).subarray(-4)], [255, 0, 255, 255]);
+  }
+  await writing;
+});
+
+test("buffer() has a picture's own texture, which is in use until GStreamer lets go", async ({ egl, gstreamer }) => {
+  const picture = egl.image.allocate({ format: "RGBA", width: WIDTH, height: HEIGHT });
+  const buffer = gstreamer.buffer(picture);
+  const name = gstGl().gst_gl_memory_get_texture_id(gst().gst_buffer_peek_memory(buffer, 0));
+  assertEquals(name, (picture.planes[0] as EglTensor).rawHandle.name);
+  assertThrows(() => gstreamer.attach(buffer), ArgumentError, "over a tensor's memory");
+  let isOver = false;
+  const ending = picture[Symbol.asyncDispose]().then(() => isOver = true);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  assertEquals(isOver, false);
+  gst().gst_mini_object_unref(buffer);
+  await ending;
 });
 
 /** Questions that are asked again, or are reported by the command's own name. */
@@ -169,7 +218,20 @@ test("every native call of sharing OpenGL, and of taking a texture, fails once",
   const attach = () => gstreamer.attach(sample.address as Address)[Symbol.dispose]();
   attach();
   calls.push(...(await sweep(attach, () => assertEquals(sample.references, 1), SILENT)).map(({ call }) => call));
-  for (const fn of ["context_create", "context_new", "display_add_context", "context_can_share"]) {
+  using picture = egl.image.allocate({ format: "NV12", width: WIDTH, height: HEIGHT });
+  const lend = () => gst().gst_mini_object_unref(gstreamer.buffer(picture));
+  lend();
+  calls.push(...(await sweep(lend, () => {}, SILENT)).map(({ call }) => call));
+  for (
+    const fn of [
+      "video_allocation_params_new_wrapped_texture",
+      "base_memory_alloc",
+      "context_create",
+      "context_new",
+      "display_add_context",
+      "context_can_share",
+    ]
+  ) {
     assertEquals(calls.includes(`gstreamer_gl.gst_gl_${fn}`), true, fn);
   }
 });

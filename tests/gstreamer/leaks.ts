@@ -22,7 +22,7 @@ export async function leftBy(program: string): Promise<string[]> {
     }
     native().gst_deinit();
     console.log("ended");`;
-  const { code, stdout, stderr } = await runModule(text, { env: traced, limit: 60 });
+  const { code, stdout, stderr } = await runModule(text, { env: traced });
   assertEquals(code, 0, stderr);
   assertMatch(stdout, /ended/);
   return aliveIn(stderr);

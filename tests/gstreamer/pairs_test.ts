@@ -85,7 +85,7 @@ if (HERE.includes("pocl")) {
     using fill = program.kernel("fill");
     const info = imageInfo({ format: "GRAY8", width: 64, height: 64 });
     using picture = host.allocateFrame(info);
-    await using pipeline = gst.launch("appsrc name=in ! queue ! identity sleep-time=50000 ! fakesink");
+    await using pipeline = gst.launch("appsrc name=in ! queue ! appsink sync=false");
     const writer = pipeline.source("in", info).getWriter();
     const mapped = graph.map(picture, gst, { access: "read" }) as Frame;
     await writer.write(mapped);

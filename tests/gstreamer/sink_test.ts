@@ -3,7 +3,9 @@ import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { ArgumentError, InteropError } from "@samepage/interop";
 import { GStreamerContext, type PipelineSink } from "@samepage/interop/gstreamer";
 import { sleep } from "../misuse/kit.ts";
+import { until } from "../conformance/bytes.ts";
 import { test } from "./open.ts";
+import { isAtEnd } from "./raw.ts";
 
 const SMALL = "video/x-raw,format=GRAY8,width=16,height=8,framerate=100/1";
 
@@ -32,7 +34,7 @@ test("sink({ drop: true }) has the newest frames wait", async () => {
   await using pipeline = gst.launch(`videotestsrc num-buffers=20 ! ${SMALL} ! appsink name=out sync=false`);
   const sink = pipeline.sink("out", { queue: 3, drop: true });
   await pipeline.play();
-  await sleep(100);
+  assert(await until(() => isAtEnd(pipeline.handle, "out")), "the frames pass by");
   assertEquals(await numbers(sink), [17, 18, 19]);
 });
 
@@ -43,7 +45,7 @@ test("sink() keeps what the description says of its queue", async () => {
   );
   const sink = pipeline.sink("out");
   await pipeline.play();
-  await sleep(100);
+  assert(await until(() => isAtEnd(pipeline.handle, "out")), "the frames pass by");
   assertEquals(await numbers(sink), [18, 19]);
 });
 

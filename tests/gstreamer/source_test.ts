@@ -1,4 +1,5 @@
 /** Frames of a program's, written into pipelines. */
+import { until } from "../conformance/bytes.ts";
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import {
   ArgumentError,
@@ -89,14 +90,15 @@ withPipeline("source() takes a stream that is piped to it", THROUGH, async (ther
 
 withPipeline(
   "a write waits while the source is full, and the bytes are GStreamer's until it has let go",
-  "appsrc name=in ! identity sleep-time=1000000 ! fakesink",
+  "appsrc name=in ! appsink max-buffers=1 sync=false",
   async ({ pipeline, frame }) => {
     const writer = pipeline.source("in", GRAY, { queue: 2 }).getWriter();
     const frames = Array.from({ length: 5 }, (_, i) => frame(i));
     let written = 0;
     const writes = Promise.allSettled(frames.map((each) => writer.write(each).then(() => written++)));
-    await sleep(100);
-    assertEquals(written, 3); // one is with the element, and two wait
+    await until(() => written >= 4);
+    await sleep(50);
+    assertEquals(written, 4); // one is in the appsink, one in front of it, and two wait
     const ends = frames.map((each) => each[Symbol.asyncDispose]());
     assertEquals(await Promise.race([Promise.all(ends), sleep(20).then(() => "in use")]), "in use");
     await pipeline.stop();
@@ -107,16 +109,23 @@ withPipeline(
 
 withPipeline(
   "the description says how many frames wait",
-  "appsrc name=in max-buffers=1 ! identity sleep-time=1000000 ! fakesink",
+  "appsrc name=in max-buffers=1 ! appsink max-buffers=1 sync=false",
   async ({ pipeline, frame }) => {
     const writer = pipeline.source("in", GRAY).getWriter();
     let written = 0;
-    const frames = Array.from({ length: 4 }, (_, i) => frame(i));
+    const frames = Array.from({ length: 5 }, (_, i) => frame(i));
     const writes = Promise.allSettled(frames.map((each) => writer.write(each).then(() => written++)));
-    await sleep(100);
-    assertEquals(written, 2);
+    await until(() => written >= 3);
+    await sleep(50);
+    assertEquals(written, 3);
     await pipeline.stop();
-    assertEquals((await writes).map(({ status }) => status), ["fulfilled", "fulfilled", "rejected", "rejected"]);
+    assertEquals((await writes).map(({ status }) => status), [
+      "fulfilled",
+      "fulfilled",
+      "fulfilled",
+      "rejected",
+      "rejected",
+    ]);
     for (const each of frames) await each[Symbol.asyncDispose]();
   },
 );

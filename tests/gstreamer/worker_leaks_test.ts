@@ -37,6 +37,8 @@ test("a Worker takes frames of the main thread's pipeline; terminated, it leaves
 
 for (const last of ["ended", "5"]) {
   test(`a Worker that is terminated leaves ${last === "5" ? "its own pipeline" : "none that it has ended"}`, async () => {
+    const log = await Deno.makeTempFile();
+    const env = { ...traced, GST_DEBUG: `${traced.GST_DEBUG},leaks:7`, GST_DEBUG_FILE: log, GST_LEAKS_TRACER_SIG: "1" };
     const { code, stderr } = await runModule(
       `
       const worker = ${worker("pulls.ts")};
@@ -48,9 +50,13 @@ for (const last of ["ended", "5"]) {
       await promise;
       worker.terminate();
       Deno.kill(Deno.pid, "SIGUSR1"); // the tracer says what is alive
-      await new Promise((resolve) => setTimeout(resolve, 500));`,
-      { limit: 60, env: { ...traced, GST_LEAKS_TRACER_SIG: "1" } },
+      while (!/listed \\d+ alive objects/.test(Deno.readTextFileSync(${JSON.stringify(log)}))) {
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }`,
+      { env },
     );
-    assertEquals([code, aliveIn(stderr).includes("GstPipeline")], [0, last === "5"], stderr);
+    const traces = await Deno.readTextFile(log);
+    await Deno.remove(log);
+    assertEquals([code, aliveIn(traces).includes("GstPipeline")], [0, last === "5"], stderr);
   });
 }

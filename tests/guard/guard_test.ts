@@ -1,4 +1,5 @@
 /** How a library is opened with a guard: as every library is, with its own image, or without where there can be none. */
+import { openFds } from "../gc.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { LibraryNotFoundError, NativeCallError } from "../../src/core/errors.ts";
 import { lazyLibrary, openingOf, setTap } from "../../src/core/native/library.ts";
@@ -85,12 +86,12 @@ guardTest("one image serves all who open the same functions, and it leaves no fd
   const path = await throwing();
   const open = (api: string) => opener(api, [path])();
   open("same");
-  const fds = count(Deno.readDirSync("/proc/self/fd"));
+  const fds = openFds();
   const images = imagesLoaded();
   for (let i = 0; i < 10; i++) assertThrows(() => open("same").throwAs(2), NativeCallError);
-  assertEquals([count(Deno.readDirSync("/proc/self/fd")), imagesLoaded()], [fds, images]);
+  assertEquals([openFds(), imagesLoaded()], [fds, images]);
   open("other");
-  assertEquals([count(Deno.readDirSync("/proc/self/fd")), imagesLoaded()], [fds, images + 1]);
+  assertEquals([openFds(), imagesLoaded()], [fds, images + 1]);
 });
 
 guardTest("nothing of an image is writable, and nothing else is executable", async () => {
@@ -155,10 +156,6 @@ for (
     assertStringIncludes(stdout, '0 {"guarded":false,"reason":"', stderr);
     assertStringIncludes(stdout, reason);
   });
-}
-
-function count(items: Iterable<unknown>): number {
-  return [...items].length;
 }
 
 /** How many images of guards this process has. */

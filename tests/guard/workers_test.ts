@@ -75,7 +75,6 @@ guardTest("a Worker that is terminated while it throws harms nobody, and its ima
       console.log(throwMany(1, 1000), images());
     }
   `,
-    { limit: 60 },
   );
   assertEquals([stdout, stderr, code], ["1000 1\n", "", 0]);
 });

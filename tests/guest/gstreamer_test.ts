@@ -127,9 +127,10 @@ test("GStreamer keeps the buffers for as long as it likes: their frame's end wai
 test("a buffer that others have, and one that may be read only, are read", ({ gst }) => {
   using memory = dmabuf.allocate({ shape: [4096], dtype: "u8" });
   using made = new CBuffer(locked(dmaBufs([memory.exportFd(), 4096])[0]));
-  const error = assertThrows(() => gst.attach(made.address, { caps: CAPS, copy: "allow" }), AccessError);
+  const asked = { caps: CAPS, access: "read-write", copy: "allow" } as const;
+  const error = assertThrows(() => gst.attach(made.address, asked), AccessError);
   assertEquals(error.hint, 'Pass { access: "read" }.');
-  using frame = gst.attach(made.address, { caps: CAPS });
+  using frame = gst.attach(made.address, { caps: CAPS, copy: "allow" });
   assertEquals(frame.access, "read");
 });
 

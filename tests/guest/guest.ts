@@ -21,7 +21,7 @@ export interface GuestOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** The text of the guest's first process; the file `init` when left out. */
   readonly init?: string;
-  /** It is booted at most so often, and killed where it is not up after so many seconds; twice, 60 each, when left out. */
+  /** It is booted at most so often, and killed where it is not up after so many seconds; twice, 120 and 240, when left out. */
   readonly bootLimits?: readonly number[];
   /** Seconds after which a command that has not ended is killed, with its guest; 240 when left out. */
   readonly limit?: number;
@@ -78,7 +78,7 @@ export async function noGuest(): Promise<string | undefined> {
  * @throws {GuestError} If it does not come up, or does not end in time.
  */
 export async function runInGuest(command: string, folder: string, options: GuestOptions = {}): Promise<number> {
-  const { modules = [], env = {}, init = await readInit(), bootLimits = [60, 60], limit = 240 } = options;
+  const { modules = [], env = {}, init = await readInit(), bootLimits = [120, 240], limit = 240 } = options;
   const { gpu = false, print = (text: string) => process.stdout.write(text) } = options;
   const release = await kernelRelease();
   const variables = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}\n`);

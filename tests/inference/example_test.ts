@@ -22,7 +22,6 @@ for (const [runtime, library] of [["onnxruntime", ONNX_RUNTIME], ["openvino", OP
     async fn() {
       const { code, stdout, stderr } = await deno(
         ["run", "-A", "--no-check", "examples/detect-text/main.ts", `--runtime=${runtime}`],
-        { limit: 60 },
       );
       assertEquals(code, 0, stdout + stderr);
       const read = (heading: string) => JSON.parse(new RegExp(`^${heading} +(.*)`, "m").exec(stdout)![1]);

@@ -10,7 +10,9 @@ import {
   NativeCallError,
   NoRouteError,
 } from "@samepage/interop";
+import { fromDLPack, toDLPack } from "@samepage/interop/dlpack";
 import { LevelZeroBuildError, LevelZeroContext, levelZeroDevices } from "@samepage/interop/levelzero";
+import { kDLOneAPI } from "../../ffi/dlpack/constants.ts";
 import { assertOpenFds, openFds } from "../gc.ts";
 import { behave, counts, DEVICE, hasNullDriver, LIBRARY, NULL_DEVICE, SECOND, useDrivers } from "./drivers.ts";
 import { spirvOf } from "./spirv.ts";
@@ -83,16 +85,21 @@ test("two queues wait for each other on the device", async () => {
   using add = program.kernel("add");
   using numbers = context.usm.allocate({ kind: "host", shape: [16], dtype: "u32" });
   context.queue.fill(numbers, 1);
-  const began = performance.now();
-  for (let i = 0; i < 3; i++) {
-    add.run({ groups: [16] }, [numbers, 1], { queue: other });
-    add.run({ groups: [16] }, [numbers, 1]);
+  let quickest = Infinity;
+  let rounds = 0;
+  for (const end = performance.now() + 30_000; quickest >= 60 && performance.now() < end; rounds++) {
+    const began = performance.now();
+    for (let i = 0; i < 3; i++) {
+      add.run({ groups: [16] }, [numbers, 1], { queue: other });
+      add.run({ groups: [16] }, [numbers, 1]);
+    }
+    quickest = Math.min(quickest, performance.now() - began); // the five waits of a host that waits take 100 ms at least
+    await numbers.finished();
   }
-  assert(performance.now() - began < 60, "the host has waited between two queues of one context");
-  await numbers.finished();
+  assert(quickest < 60, "the host has waited between two queues of one context");
   using graph = new MapperGraph([host, context]);
   using onHost = graph.map(numbers, host);
-  assertEquals(onHost.view()[15], 7);
+  assertEquals(onHost.view()[15], 1 + 6 * rounds);
 });
 
 test("events are used again: a thousand commands need few", () => {
@@ -271,3 +278,13 @@ test("the null driver, which returns SUCCESS and does nothing, is not believed",
   using device = other.usm.allocate({ kind: "device", ...BYTES });
   assertThrows(() => both.map(device, context.usm), NoRouteError, "imports no dma-bufs");
 }, noNull);
+
+test("toDLPack() and fromDLPack() share unified shared memory by its address", () => {
+  using levelZero = open();
+  using whole = levelZero.usm.allocate({ kind: "shared", ...BYTES });
+  const loan = toDLPack(whole);
+  assertEquals(loan.device.type, kDLOneAPI);
+  using back = fromDLPack(loan.handOver(), { contexts: [host, levelZero] });
+  assertEquals([back.target, back.shape], [levelZero.usm, [100]]);
+  assertThrows(() => whole.handle, AccessError, "are lent to");
+});

@@ -13,6 +13,7 @@ import { missing as missingEgl } from "../egl/help.ts";
 import { missing as lackingOfGStreamer } from "../gstreamer/open.ts";
 import { lacking as lackingOfPython } from "../python/help.ts";
 import { buildFrames } from "../ffmpeg/frames.ts";
+import { missing as lackingOfUcx } from "../ucx/help.ts";
 import { buildStandIn } from "../sycl/open.ts";
 import { LIBRARY as ONNX_RUNTIME } from "../onnxruntime/open.ts";
 import { LIBRARY as OPENVINO } from "../openvino/open.ts";
@@ -77,6 +78,8 @@ for (const topic of topics) {
     ? lackingOfOpenVINO
     : topic.startsWith("python")
     ? lackingOfPython()
+    : topic.startsWith("ucx")
+    ? lackingOfUcx
     : topic.startsWith("cuda_sharing")
     ? sharedGpus().missing
     : undefined;

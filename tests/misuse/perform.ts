@@ -41,7 +41,7 @@ export interface Report {
 export const REPORT = "misuse report ";
 
 /** Milliseconds that what a row left alive has to end. */
-const PATIENCE = 2000;
+const PATIENCE = 30_000;
 
 /** What is printed to standard error between two rows. */
 export const BEGIN = "\nthe next row of misuse\n";

@@ -6,15 +6,13 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import config from "../../deno.json" with { type: "json" };
 import { CUDA_12_FOLDER, CUDA_FOLDER } from "../cuda_libraries.ts";
-import { deno, type Ended } from "../process.ts";
+import { deno, type Ended, LIMIT } from "../process.ts";
 import { BEGIN, type Face, REPORT, type Report } from "./perform.ts";
 import type { Driver, Failure, Row, Rows } from "./row.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 const OUT = `${ROOT}out/misuse/`; // git ignores it
 const VENDORS = "/etc/OpenCL/vendors/";
-/** Seconds after which a row counts as hung: many times what any takes. */
-const LIMIT = 60;
 
 /** Processes that run at a time, those of idle rows left out. */
 const AT_A_TIME = 2;

@@ -2,7 +2,7 @@
 // thinks may end the process: so each kind has one of its own, and a crash is a failed row with the format and the address.
 
 import { assert, assertEquals } from "@std/assert";
-import { deno } from "../process.ts";
+import { deno, LIMIT } from "../process.ts";
 import { present } from "../opencv/help.ts";
 import { layerEnv } from "../layer/mod.ts";
 import { testEach } from "./help.ts";
@@ -15,9 +15,6 @@ const CONFIG = new URL("../../deno.json", import.meta.url).pathname;
 
 /** How often a kind begins again behind the row that ended the process. */
 const MOST_CRASHES = 5;
-
-/** Seconds that one process may take. */
-const LIMIT = 120;
 
 /** What one process came to. */
 interface Sweep {
@@ -34,7 +31,7 @@ interface Sweep {
 
 async function sweep(kind: string, platform: string, first: number): Promise<Sweep> {
   const args = ["run", "-q", "-A", "--no-check", "--config", CONFIG, MAIN, kind, platform, String(first)];
-  const { code, signal, late, stdout, stderr } = await deno(args, { limit: LIMIT });
+  const { code, signal, late, stdout, stderr } = await deno(args);
   const lines = stdout.trim().split("\n").map((line) => line.split("\t"));
   const [, at = "0", last = "the beginning"] = lines.findLast(([word]) => word === "at") ?? [];
   const end = code === 0 ? lines.find(([word]) => word === "end") : undefined;

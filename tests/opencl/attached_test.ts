@@ -417,7 +417,6 @@ testEach("the process ends with attached events that nobody sets", async (platfo
     kernels.fill.run({ items: [64] }, [tensor, 1], { after: cl.attachEvent(event) });
     try { cl.queue.finish(); } catch (error) { console.log(error.name); }
   `,
-    { limit: 20 },
   );
   assertEquals(lines, ["AccessError"]);
 });

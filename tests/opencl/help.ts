@@ -144,7 +144,7 @@ export function testPairs(name: string, run: (one: Platform, other: Platform) =>
 
 /** Asserts how many hold an object. A driver's own thread lets go a moment after the work it did for us is done. */
 export function assertHeld(references: () => number, expected: number): void {
-  for (let tries = 0; references() !== expected && tries < 1000; tries++) sleepSync(1);
+  for (let tries = 0; references() !== expected && tries < 30_000; tries++) sleepSync(1);
   assertEquals(references(), expected);
 }
 

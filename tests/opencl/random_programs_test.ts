@@ -20,7 +20,7 @@ testLayered("random programs on a device that has copies of its own", async () =
     await runPrograms(["pocl", "pocl"], 70);
     console.log(JSON.stringify(ledger.alive));
   `,
-    { env: layerEnv("map"), limit: 60 },
+    { env: layerEnv("map") },
   );
   assertEquals(lines, ["{}"]);
 });

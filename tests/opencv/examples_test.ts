@@ -1,5 +1,6 @@
 // The examples as a user runs them, and the seed's program ten thousand times.
 
+import { assertFlat } from "../gc.ts";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { host, MapperGraph } from "@samepage/interop";
 import { OpenCVContext } from "@samepage/interop/opencv";
@@ -52,17 +53,15 @@ testUMat("examples: opencv-edges finds the demo's edges", async () => {
   assert(Number(different ?? 0) < 100, stdout); // the kernel blurs in floating point
 });
 
-testUMat("the seed: ten thousand times, every byte as OpenCV's own Mats have it, and nothing left", () => {
+testUMat("the seed: ten thousand times, every byte as OpenCV's own Mats have it, and nothing left", async () => {
   using cl = openPoCL();
   using cv = OpenCVContext.open();
   using graph = new MapperGraph([host, cl, cv]);
   const rounds = (times: number) =>
     [1, 64, 4096].map((padding) => share(cv, graph, [40, 51], padding, Math.ceil(times / 3)));
   const first = rounds(6000); // allocators grow until they know how much is needed
-  const before = Deno.memoryUsage().rss;
-  const outcomes = [...first, ...rounds(4000)];
-  assertEquals(outcomes.map(({ wrong }) => wrong), [0, 0, 0, 0, 0, 0]);
+  const outcomes = [...first];
+  await assertFlat(32 * 2 ** 20, () => outcomes.push(...rounds(4000)));
+  assertEquals(outcomes.map(({ wrong }) => wrong), outcomes.map(() => 0));
   for (const { transfers } of outcomes) assertEquals(transfers, "host→opencl alias, opencl→opencv.umat alias");
-  const grown = Deno.memoryUsage().rss - before;
-  assert(grown < 32 * 2 ** 20, `${grown} bytes more`);
 });

@@ -38,7 +38,7 @@ Deno.test({
       `${ROOT}/deno.json`,
       `${ROOT}/tests/package/path_length.ts`,
     ];
-    const { code, stdout, stderr } = await deno(args, { limit: 60 });
+    const { code, stdout, stderr } = await deno(args);
     assert(code === 0, stderr);
     const { map, dispose } = JSON.parse(stdout);
     assertNoMore({
@@ -52,7 +52,7 @@ Deno.test({
 
 /** The names that a module exports. */
 async function namesOf(module: string): Promise<Set<string>> {
-  const { code, stdout, stderr } = await deno(["doc", "--json", `${ROOT}/${module}`], { limit: 60 });
+  const { code, stdout, stderr } = await deno(["doc", "--json", `${ROOT}/${module}`]);
   assert(code === 0, stderr);
   const { nodes } = JSON.parse(stdout) as { nodes: Record<string, { symbols: { name: string }[] }> };
   return new Set(Object.values(nodes).flatMap(({ symbols }) => symbols.map(({ name }) => name)));

@@ -43,7 +43,7 @@ guestTask("a boot that hangs is killed and named, and tried once more", async (f
     if (text.startsWith("guest: boot 1 of 2")) Deno.writeTextFileSync(`${folder}/again`, "");
     output += text;
   };
-  const code = await runInGuest("true", folder, { init, bootLimits: [2, 60], print });
+  const code = await runInGuest("true", folder, { init, bootLimits: [2, 240], print });
   assertEquals(code, 0);
   assertStringIncludes(output, "guest: boot 1 of 2 hung: killed after 2 s; it said:\n");
 });
@@ -51,7 +51,7 @@ guestTask("a boot that hangs is killed and named, and tried once more", async (f
 guestTask("a guest that hangs twice, or ends before it is up, is an error", async (folder) => {
   const faults = [
     { line: "sleep 1000", bootLimits: [1, 1], how: "hung: killed after 1 s" },
-    { line: "exit 1", bootLimits: [60, 60], how: "ended before it was up" },
+    { line: "exit 1", bootLimits: [240, 240], how: "ended before it was up" },
   ];
   for (const { line, bootLimits, how } of faults) {
     let output = "";

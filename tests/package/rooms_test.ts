@@ -10,11 +10,13 @@ const SHARED = [
   "src/core",
   "src/gl",
   "src/inference",
+  "src/media",
   "src/spirv",
   "src/guard",
   "src/envelope",
   "src/advisor",
   "src/doctor",
+  "src/pipeline",
 ];
 
 const files = (await filesUnder("mod.ts", "backend.ts", "src", "ffi")).filter((file) =>
@@ -48,16 +50,18 @@ function codeFor(room: string): string[] {
   if (room === "src/doctor") {
     return ["deno.json", ...dataOf(apis), "src/core", "src/guard", "src/advisor", ...apis];
   }
+  if (room === "src/pipeline") return ["src/core", "src/host"];
   if (room === "src/python") return [...codeForApi(room), "src/dlpack", "ffi:src/dlpack"]; // its arrays cross by DLPack
   if (room === "mod.ts") return ["src/core", "src/host", "ffi"];
   if (room === "backend.ts") return ["src/core", "src/host", "ffi"];
   if (room === "src/gl" || room === "src/spirv") return ["src/core"];
-  if (room === "src/inference") return ["src/core", "ffi"];
+  if (room === "src/inference" || room === "src/media") return ["src/core", "ffi"];
   return codeForApi(room);
 }
 
 function codeForApi(room: string): string[] {
-  return ["src/core", "src/gl", "src/inference", "src/spirv", "src/guard", "src/envelope", "ffi", `ffi:${room}`];
+  const shared = ["src/core", "src/gl", "src/inference", "src/media", "src/spirv", "src/guard", "src/envelope"];
+  return [...shared, "ffi", `ffi:${room}`];
 }
 
 /** What ffi/ says: of all, and of each API. */
@@ -68,12 +72,17 @@ function dataOf(of: ReadonlySet<string>): string[] {
 /** The rooms that a room may know as types besides. */
 function typesFor(room: string): string[] {
   if (room === "src/advisor") return ["src/cuda"];
+  if (room === "src/pipeline") return ["src/inference", ...apis]; // its stages work through the contexts they are given
   if (room === "src/opencv") return ["src/host", "src/opencl"]; // a UMat is OpenCL's memory
   return apis.has(room) && room !== "src/host" ? ["src/host"] : []; // an API's edges lead to the host and back
 }
 
+/** The only file of pipelines that loads APIs: those that it was asked for, when it runs. */
+const COMMAND = "src/pipeline/command.ts";
+
 function isAllowed({ from, to, typeOnly }: Import): boolean {
   const [room, other] = [roomOf(from), roomOf(to)];
+  if (from === COMMAND && apis.has(other)) return true;
   return room === other || codeFor(room).includes(other) || (typeOnly && typesFor(room).includes(other));
 }
 

@@ -1,5 +1,14 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { AccessError, ArgumentError, host, type HostTensor, InteropError, LayoutError, ledger } from "../../mod.ts";
+import {
+  AccessError,
+  ArgumentError,
+  DisposedError,
+  host,
+  type HostTensor,
+  InteropError,
+  LayoutError,
+  ledger,
+} from "../../mod.ts";
 import { Python, PythonError, PythonObject } from "../../src/python/mod.ts";
 import { until } from "../conformance/bytes.ts";
 import { lacking, made, test } from "./help.ts";
@@ -105,6 +114,63 @@ test("both see what the other writes, in one place", ["numpy"], () => {
     assertEquals(same.address, tensor.address);
   }
   assertEquals([...tensor.view()], [1, 2, 3, 8, 10, 12]);
+});
+
+test("fromArray() of an array over a tensor of ours borrows beside it, and may write", ["numpy"], async () => {
+  const python = Python.open();
+  const owned = host.allocate({ shape: [4], dtype: "f32" });
+  using theirs = made("import numpy; numpy.zeros(4, 'f4')");
+  const attached = take(theirs);
+  for (const tensor of [owned, attached]) {
+    const array = python.toArray(tensor, "numpy");
+    const back = take(array) as HostTensor<"f32">;
+    array[Symbol.dispose]();
+    back.view().fill(3);
+    await back.finished();
+    assertThrows(() => tensor.view(), AccessError, "lent to");
+    {
+      using again = python.toArray(back, "numpy");
+      using third = take(again);
+      third.view()[0] = 5;
+      assertThrows(() => back.view(), AccessError, "lent to");
+    }
+    back[Symbol.dispose]();
+    assertEquals([...tensor.view()], [5, 3, 3, 3]);
+    await tensor[Symbol.asyncDispose]();
+  }
+});
+
+test("a tensor's end ends what came back of it, and lets the array go", ["numpy"], () => {
+  const tensor = host.allocate({ shape: [4], dtype: "f32" });
+  let back: HostTensor;
+  {
+    using array = Python.open().toArray(tensor, "numpy");
+    back = take(array);
+  }
+  tensor[Symbol.dispose]();
+  assertThrows(() => back.view(), DisposedError, "with host tensor");
+});
+
+test("a blocking end that Python would have to act for is refused, and goes on", ["numpy"], async () => {
+  const tensor = host.allocate({ shape: [4], dtype: "f32" });
+  const array = Python.open().toArray(tensor, "numpy");
+  assertThrows(() => tensor[Symbol.dispose](), AccessError, "could never end");
+  array[Symbol.dispose]();
+  await until(() => tensor.resource.state === "freed");
+});
+
+test("a blocking end waits while a thread of Python's may let go", ["numpy"], () => {
+  const python = Python.open();
+  const tensor = host.allocate({ shape: [4], dtype: "f32" });
+  {
+    using array = python.toArray(tensor, "numpy");
+    python.run(
+      "import threading, time\ndef keep(array):\n    time.sleep(0.1)\nthreading.Thread(target=keep, args=(array,)).start()",
+      { array },
+    );
+  }
+  tensor[Symbol.dispose]();
+  assertEquals(tensor.resource.state, "freed");
 });
 
 test("toArray() of a part with gaps has its strides", ["numpy"], () => {

@@ -19,7 +19,7 @@ import { InteropError } from "@samepage/interop";
 import { Python } from "@samepage/interop/python";
 const fails = (act) => { try { act(); return "nothing"; } catch (error) { return error.constructor.name + ": " + error.message; } };
 `;
-      const { code: exit, signal, stdout, stderr } = await runModule(head + code, { limit: 30, env });
+      const { code: exit, signal, stdout, stderr } = await runModule(head + code, { env });
       assertEquals([exit, signal], [0, null], stderr);
       const lines = stdout.trimEnd().split("\n");
       for (const [i, line] of expected.entries()) assertStringIncludes(lines[i] ?? "", line);

@@ -1,6 +1,12 @@
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { host, MapperGraph, NativeCallError } from "@samepage/interop";
-import { SyclContext } from "@samepage/interop/sycl";
+import { host, MapperGraph, NativeCallError, NoRouteError } from "@samepage/interop";
+import { fromDLPack, toDLPack } from "@samepage/interop/dlpack";
+import { OpenCLContext, type OpenCLUsmTensor } from "@samepage/interop/opencl";
+import { SyclContext, type SyclTensor } from "@samepage/interop/sycl";
+import { kDLOneAPI } from "../../ffi/dlpack/constants.ts";
+import { CL_CONTEXT_REFERENCE_COUNT } from "../../ffi/opencl/constants.ts";
+import { opencl } from "../../src/opencl/library.ts";
+import { hasDevice } from "../opencl/present.ts";
 import { alive, behave, isStandIn, openSycl } from "./open.ts";
 
 const missing = await openSycl();
@@ -48,6 +54,69 @@ test("run() works in the host's own memory, in place", () => {
   assertEquals(sycl.bytesCopied, 0);
 });
 
+/** A context of OpenCL's; the stand-in takes each. */
+function openCl(): OpenCLContext {
+  return OpenCLContext.open(isStandIn() ? {} : { platform: "Intel" });
+}
+
+test("open({ on }) keeps the context of OpenCL's for as long as its memory", () => {
+  const before = alive();
+  const cl = openCl();
+  using kept = OpenCLContext.attach(cl.handle);
+  const references = () => {
+    const count = new Uint32Array(1);
+    opencl().clGetContextInfo(kept.handle, CL_CONTEXT_REFERENCE_COUNT, 4n, count, null);
+    return count[0];
+  };
+  const sycl = SyclContext.open({ on: cl });
+  const numbers = sycl.usm.allocate({ kind: "shared", shape: [64], dtype: "f32" });
+  cl[Symbol.dispose]();
+  sycl.queue.fill(numbers, 3);
+  const out = new Float32Array(64);
+  sycl.queue.read(numbers, out);
+  assertEquals(out, new Float32Array(64).fill(3));
+  const held = references();
+  numbers[Symbol.dispose]();
+  assertEquals(references(), held);
+  sycl[Symbol.dispose]();
+  assertEquals(references(), held - 1);
+  assertEquals(alive(), before);
+}, !hasDevice(isStandIn() ? "" : "Intel"));
+
+for (const kind of ["host", "shared", "device"] as const) {
+  test(`map() shares ${kind} memory between OpenCL and SYCL in one context`, () => {
+    using cl = openCl();
+    using sycl = SyclContext.open({ on: cl });
+    using graph = new MapperGraph([host, cl, sycl]);
+    using program = cl.program("kernel void twice(global float* x) { x[get_global_id(0)] *= 2; }");
+    using twice = program.kernel("twice");
+    const seen = (tensor: OpenCLUsmTensor | SyclTensor) => {
+      using onHost = graph.map(tensor, host, { access: "read", copy: "allow" });
+      return onHost.view({ dtype: "f32" })[63];
+    };
+    using theirs = cl.usm.allocate({ kind, shape: [64], dtype: "f32" });
+    {
+      assertEquals(graph.explain(theirs, sycl.usm).steps.map(({ transfer }) => transfer), ["alias"]);
+      using here = graph.map(theirs, sycl.usm);
+      assertEquals([here.address, here.usm], [theirs.address, kind]);
+      sycl.queue.fill(here, 21);
+    }
+    twice.run({ items: [64] }, [theirs]);
+    assertEquals(seen(theirs), 42);
+    using ours = sycl.usm.allocate({ kind, shape: [64], dtype: "f32" });
+    sycl.queue.fill(ours, 5);
+    {
+      using there = graph.map(ours, cl.usm);
+      twice.run({ items: [64] }, [there]);
+    }
+    assertEquals(seen(ours), 10);
+    using other = openCl();
+    using far = other.usm.allocate({ kind, shape: [64], dtype: "f32" });
+    using both = new MapperGraph([other, sycl]);
+    assertThrows(() => both.map(far, sycl.usm), NoRouteError, "memory of another native context");
+  }, isStandIn()); // a driver of OpenCL's with unified memory
+}
+
 test("waitFor() orders two queues on the device", () => {
   using sycl = open();
   using other = sycl.createQueue();
@@ -88,3 +157,20 @@ test("wait() throws the failure of work, and all objects end", async () => {
   }
   assertEquals(alive(), before);
 }, !isStandIn());
+
+test("toDLPack() and fromDLPack() share a part of unified shared memory by its address", async () => {
+  using sycl = open();
+  using whole = sycl.usm.allocate({ kind: "host", shape: [64], dtype: "f32" });
+  using part = whole.slice({ shape: [8], dtype: "f32", byteOffset: 64 });
+  const loan = toDLPack(part);
+  assertEquals(loan.device.type, kDLOneAPI);
+  using back = fromDLPack(loan.handOver(), { contexts: [host, sycl] }) as SyclTensor;
+  assertEquals([back.target, back.address], [sycl.usm, whole.rawHandle + 64n]);
+  sycl.queue.fill(back, 3);
+  await back.finished();
+  back[Symbol.dispose]();
+  part[Symbol.dispose]();
+  const read = new Float32Array(64);
+  await sycl.queue.read(whole, read);
+  assertEquals([...read.subarray(16, 24)], Array(8).fill(3));
+});

@@ -61,12 +61,18 @@ function answer(grant: Grant, access: Access, start: number, end: number): Verdi
   }
 }
 
+/** A resource that is on its way back, and not over. */
+const RETURNING = { state: "returning", onTheWayBack: true, settleIfOver() {}, assertLive() {} } as unknown as Resource;
+
 const anyOp = fc.record({
-  what: fc.constantFrom("lend", "lend", "lend", "lend", "facet", "peer", "end", "end", "return"),
+  what: fc.constantFrom(
+    ...["lend", "lend", "lend", "lend", "facet", "peer", "peer", "peer", "end", "end", "return"] as const,
+    ...["hand over", "hand over", "hand over"] as const,
+  ),
   whom: fc.nat(1000),
   access: fc.constantFrom(...ACCESSES),
-  from: fc.nat(BYTES - 1),
-  count: fc.integer({ min: 1, max: BYTES }),
+  from: fc.oneof(fc.constant(0), fc.nat(BYTES - 1)),
+  count: fc.oneof(fc.constant(BYTES), fc.integer({ min: 1, max: BYTES })),
 });
 
 Deno.test(
@@ -81,22 +87,30 @@ Deno.test(
           const { access, start, end } = grant;
           nodes.push({ grant, access, start, end, family, lender, ended: false, returning: false });
         };
+        const addPeer = (grant: Grant) => {
+          const { access, start, end } = grant;
+          const loans = nodes.filter((node) =>
+            node.grant.isForeign && !node.ended && node.start <= start && end <= node.end && covers(node.access, access)
+          );
+          const loan = loans.find((node) => node.grant === grant.loan);
+          assertEquals(loan === undefined, loans.length === 0);
+          assert(loans.every(({ lender }) => lender !== loan!.family), "another loan of these bytes lies further in");
+          add(grant, loan?.family ?? roots, loan?.lender);
+        };
         add(Grant.root(allocation, 0, BYTES, "read-write", "root"), roots, undefined);
         for (const op of ops) {
           const node = nodes[op.whom % nodes.length];
           const start = node.start + op.from % (node.end - node.start);
           const end = Math.min(node.end, start + op.count);
           if (op.what === "peer") {
-            add(
-              Grant.root(allocation, op.from, Math.min(BYTES, op.from + op.count), op.access, "peer"),
-              roots,
-              undefined,
-            );
+            addPeer(Grant.root(allocation, op.from, Math.min(BYTES, op.from + op.count), op.access, "peer"));
           } else if (op.what === "facet" && !node.ended) {
             add(node.grant.facet(start, end, "facet"), node.family, undefined);
           } else if (op.what === "return" && node.lender !== undefined) {
-            node.grant.resource = { state: "returning", onTheWayBack: true } as Resource;
+            node.grant.resource = RETURNING;
             node.returning = true;
+          } else if (op.what === "hand over" && node.lender !== undefined && node.grant.loan === undefined) {
+            node.grant.isForeign = true;
           } else if (op.what === "end") {
             // As resources end: what was lent goes first.
             for (const other of [...nodes].reverse()) {
@@ -141,7 +155,12 @@ Deno.test(
           const end = Math.min(grant.end, start + op.count);
           if (grant.state === "ended") continue;
           if (op.what === "facet") grants.push({ grant: grant.facet(start, end, "facet"), family });
-          else if (op.what === "end" && grant.parent !== undefined) {
+          else if (op.what === "hand over" && grant.parent !== undefined) grant.isForeign = true;
+          else if (op.what === "peer") {
+            const peer = Grant.root(allocation, start, end, op.access, "peer");
+            const loan = grants.find(({ grant }) => grant === peer.loan);
+            grants.push({ grant: peer, family: loan?.family ?? allocation });
+          } else if (op.what === "end" && grant.parent !== undefined) {
             for (const other of grants) if (other.grant.isWithin(grant)) other.grant.finish();
           } else if (answer(grant, op.access, start, end) === "yes") {
             grants.push({ grant: grant.lend(op.access, start, end, "borrower"), family: {} });
@@ -199,7 +218,7 @@ Deno.test(
     const allocation = allocationOf(BYTES);
     const root = Grant.root(allocation, 0, BYTES, "read-write", "root");
     const lent = root.lend("read-write", 0, 4, "borrower");
-    lent.resource = { state: "returning", onTheWayBack: true } as Resource;
+    lent.resource = RETURNING;
     assertEquals(lent.state, "returning");
     assertEquals(root.conflicts("write"), [lent]);
     assertEquals(root.conflicts("write", 4, 8), []);

@@ -92,7 +92,7 @@ for (
         console.log(error?.name, error?.fn, kept.length >= ${limit} / 5, objects.length);
         console.log(JSON.stringify(ledger.alive), ledger.quarantinedBytes);
       `;
-      const { stdout, stderr } = await runModule(source, { limit: 60 });
+      const { stdout, stderr } = await runModule(source);
       assertEquals(stdout, "ArgumentError mmap true 100\n{} 0\n", stderr.slice(0, 2000));
     },
   });
@@ -108,7 +108,7 @@ Deno.test("mappings: 140,000 small blocks live together; every second disposed, 
     for (let i = 1; i < kept.length; i += 2) kept[i][Symbol.dispose]();
     console.log(objects.length, JSON.stringify(ledger.alive), ledger.quarantinedBytes);
   `;
-  const { stdout, stderr } = await runModule(source, { limit: 60 });
+  const { stdout, stderr } = await runModule(source);
   assertEquals(stdout, "100 {} 0\n", stderr.slice(0, 2000));
 });
 
@@ -142,7 +142,7 @@ Deno.test({
         for (const worker of workers) worker.terminate();
       }
     `;
-    const { stdout, stderr } = await runModule(source, { limit: 60 });
+    const { stdout, stderr } = await runModule(source);
     const errors = "ArgumentError,ArgumentError,ArgumentError";
     assertEquals(stdout, `${errors}\ndisposed,disposed,disposed\n`, stderr.slice(0, 2000));
   },

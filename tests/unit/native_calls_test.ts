@@ -35,6 +35,21 @@ function callsOf(said: string[], signal?: AbortSignal, undo: Undo = [() => void 
   });
 }
 
+/** What listens to a signal from now on. */
+function listenersOf(signal: AbortSignal): ReadonlySet<unknown> {
+  const listeners = new Set<unknown>();
+  const { addEventListener, removeEventListener } = signal;
+  signal.addEventListener = (...given: Parameters<typeof addEventListener>) => {
+    listeners.add(given[1]);
+    addEventListener.apply(signal, given);
+  };
+  signal.removeEventListener = (...given: Parameters<typeof removeEventListener>) => {
+    listeners.delete(given[1]);
+    removeEventListener.apply(signal, given);
+  };
+  return listeners;
+}
+
 Deno.test("NativeCalls.run() holds off the end until its call is over", async () => {
   const said: string[] = [];
   const calls = callsOf(said);
@@ -72,7 +87,11 @@ Deno.test("NativeCalls: an aborted signal stops the call in flight and ends it; 
   await calls.resource.disposeAsync();
   assertEquals(said, ["stopped", "reported", "freed"]);
   const [other, later] = [new AbortController(), [] as string[]];
-  await callsOf(later, other.signal).resource.disposeAsync();
+  const listeners = listenersOf(other.signal);
+  const ended = callsOf(later, other.signal);
+  assertEquals(listeners.size, 1);
+  await ended.resource.disposeAsync();
+  assertEquals(listeners.size, 0);
   other.abort();
   assertEquals(later, ["stopped", "freed"]);
 });
@@ -202,7 +221,7 @@ function sinkOf() {
   const [loans, given] = [new NativeLoans("A library"), [] as (() => void)[]];
   const keep = new NativeKeep<HostTensor>("Close the sink.");
   const make = (lent: Frame<HostTensor>): Loan<Address> =>
-    loans.lend(lent, "frame", ([{ callback, data }]) => {
+    loans.lend(lent, ([{ callback, data }]) => {
       given.push(() => call(callback, data));
       return data;
     });
@@ -280,12 +299,11 @@ Deno.test("frames that a sink keeps let the process exit, unless it awaits their
       import { NativeKeep, NativeLoans } from "./src/core/tensors/native_loans.ts";
       const [loans, keep] = [new NativeLoans("A library"), new NativeKeep("Close the sink.")];
       const frame = host.allocateFrame(imageInfo({ format: "GRAY8", width: 64, height: 4 }));
-      const { callback, data } = keep.lend(frame, undefined, (lent) => loans.lend(lent, "frame", ([block]) => block));
+      const { callback, data } = keep.lend(frame, undefined, (lent) => loans.lend(lent, ([block]) => block));
       const type = { parameters: ["u64"], result: "void" };
       const post = new Deno.UnsafeFnPointer(Deno.UnsafePointer.create(callback), type);
       ${end}
       const said = () => console.log(keep.count, frame.resource.state);`,
-      { limit: 10 },
     );
   // As a thread of the library's would let go, which keeps no process alive; after the warning that this takes long.
   const awaited =

@@ -27,7 +27,7 @@ const alive = () => ledger.alive["native.flag"] ?? 0;
 
 /** The flags that were disposed too early are freed some time later. */
 async function noFlag(): Promise<void> {
-  for (let tries = 0; alive() > 0 && tries < 2000; tries++) await moment();
+  for (let tries = 0; alive() > 0 && tries < 30_000; tries++) await moment();
   assertEquals(alive(), 0, "flags that are alive");
 }
 
@@ -258,7 +258,7 @@ test("flags that were disposed unset do not keep the process alive", async () =>
   const program = `import { NativeFlag } from ${JSON.stringify(import.meta.resolve("../../backend.ts"))};
     for (let i = 0; i < 10; i++) new NativeFlag()[Symbol.dispose]();
     console.log("over");`;
-  const { code, stdout, stderr } = await deno(["eval", "--no-check", program], { limit: 10 });
+  const { code, stdout, stderr } = await deno(["eval", "--no-check", program]);
   assertEquals([code, stdout.trim()], [0, "over"], stderr);
 });
 

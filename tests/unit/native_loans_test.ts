@@ -19,7 +19,7 @@ Deno.test(
   withEmptyLedger(() => {
     const loans = new NativeLoans("A library");
     using tensor = host.allocate({ shape: [16], dtype: "u8" });
-    const { object: [block], flags: [flag] } = loans.lend(tensor, "tensor", (blocks) => blocks);
+    const { object: [block], flags: [flag] } = loans.lend(tensor, (blocks) => blocks);
     assertEquals([block.planes, loans.has(block.data), flag.isSet()], [[tensor], true, false]);
     call(block.callback, block.data);
     assertEquals([loans.has(block.data), flag.isSet()], [false, true]);
@@ -33,7 +33,7 @@ Deno.test(
     const loans = new NativeLoans("A library");
     using tensor = host.allocate({ shape: [16], dtype: "u8" });
     const given = [1, 2].map(() => {
-      const { object: [block], flags: [flag] } = loans.lend(tensor, "tensor", (blocks) => blocks);
+      const { object: [block], flags: [flag] } = loans.lend(tensor, (blocks) => blocks);
       tensor.resource.usedBy(flag.fence());
       return { ...block, flag };
     });
@@ -51,7 +51,7 @@ Deno.test(
     using tensor = host.allocate({ shape: [16], dtype: "u8" });
     let lent = 0n;
     const make = () =>
-      loans.lend(tensor, "tensor", ([{ data }]) => {
+      loans.lend(tensor, ([{ data }]) => {
         lent = data;
         throw new Error("no memory");
       });

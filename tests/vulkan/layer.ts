@@ -19,7 +19,7 @@ export async function saidOf(
     const lines = Object.entries(settings).map(([name, value]) => `khronos_validation.${name} = ${value}\n`);
     await Deno.writeTextFile(`${folder}/vk_layer_settings.txt`, lines.join(""));
     const env = { VK_INSTANCE_LAYERS: "VK_LAYER_KHRONOS_validation", VK_LAYER_SETTINGS_PATH: folder };
-    const { code, stdout, stderr } = await deno(args, { env, limit: 240 });
+    const { code, stdout, stderr } = await deno(args, { env });
     assertEquals(code, 0, stdout + stderr);
     return await Deno.readTextFile(`${folder}/log`); // the layer makes it, also where it has nothing to say
   } finally {

@@ -370,6 +370,9 @@ export const gstVideo: Library = {
     "gst_video_crop_meta_api_get_type",
     "gst_video_frame_unmap",
     "gst_video_info_align",
+    ...["color_matrix", "transfer_function", "color_primaries"].flatMap((fact) =>
+      ["to_iso", "from_iso"].map((way) => `gst_video_${fact}_${way}`)
+    ),
     "gst_video_buffer_pool_new",
     ...taking(["config"], "gst_buffer_pool_config_set_video_alignment"),
     ...taking(["caps"], "gst_video_info_from_caps"),
@@ -387,9 +390,6 @@ export const gstVideo: Library = {
     { type: "GstVideoFormat", names: ["GST_VIDEO_FORMAT_UNKNOWN", "GST_VIDEO_FORMAT_ENCODED"] },
     { type: "GstVideoFormatFlags", names: ["GST_VIDEO_FORMAT_FLAG_*"] },
     { type: "GstVideoColorRange", names: ["GST_VIDEO_COLOR_RANGE_*"] },
-    { type: "GstVideoColorMatrix", names: ["GST_VIDEO_COLOR_MATRIX_*"] },
-    { type: "GstVideoTransferFunction", names: ["GST_VIDEO_TRANSFER_*"] },
-    { type: "GstVideoColorPrimaries", names: ["GST_VIDEO_COLOR_PRIMARIES_*"] },
     { type: "GstVideoChromaSite", names: ["GST_VIDEO_CHROMA_SITE_*"] },
     { type: "GstVideoInterlaceMode", names: ["GST_VIDEO_INTERLACE_MODE_*"] },
     { type: "GstVideoFrameFlags", names: ["GST_VIDEO_FRAME_FLAG_NONE"] },
@@ -521,6 +521,11 @@ export const gstGl: Library = {
     ...taking(["sync_meta", "context"], "gst_gl_sync_meta_set_sync_point", "gst_gl_sync_meta_wait"),
     ...taking(["sync_meta", "context"], "gst_gl_sync_meta_wait_cpu"),
     ...taking(["gl_mem"], "gst_gl_memory_get_texture_id", "gst_gl_memory_get_texture_target"),
+    "gst_gl_memory_init_once",
+    ...taking(["context"], "gst_gl_format_from_video_info"),
+    ...taking(["context", "user_data", "notify"], "gst_gl_video_allocation_params_new_wrapped_texture"),
+    ...taking(["allocator", "params"], "gst_gl_base_memory_alloc"),
+    ...taking(["params"], "gst_gl_allocation_params_free"),
   ],
   constants: [
     { type: "GstGLPlatform", names: ["GST_GL_PLATFORM_EGL"] },

@@ -57,6 +57,7 @@ export const libc: Library = {
     { name: "memcpy", address: ["src"] },
     "sched_yield",
     "getpid",
+    "setenv",
     "__errno_location",
     "calloc",
     { name: "free", address: ["ptr"] },

@@ -43,9 +43,10 @@ import { openclUsm } from "./opencl_usm.ts";
 import { opencvCore } from "./opencv_core.ts";
 import { opencvImgcodecs } from "./opencv_imgcodecs.ts";
 import { opencvImgproc } from "./opencv_imgproc.ts";
-import { sycl, syclWait } from "./sycl.ts";
+import { sycl, syclNative, syclWait } from "./sycl.ts";
 import { openvino } from "./openvino.ts";
 import { python } from "./python.ts";
+import { ucx } from "./ucx.ts";
 import { va, vaDrm } from "./va.ts";
 import { vulkan, vulkanExtensions } from "./vulkan.ts";
 
@@ -89,9 +90,11 @@ export const LIBRARIES: readonly Library[] = [
   avformat59,
   ...LATER_FFMPEG,
   sycl,
+  syclNative,
   syclWait,
   openvino,
   python,
   ...[glib, gobject, gstreamer, gstApp, gstVideo, gstAudio, gstGva, gstAllocators, gstGl, gstVa],
   ...[onnxruntime, onnxruntimeBase, onnxruntimeApi],
+  ucx,
 ];

@@ -42,7 +42,7 @@ export const sycl: Library = {
     "DPCTLPlatform_Delete",
 
     { name: "DPCTLContext_Create", address: ["handler"] },
-    "DPCTLContext_Copy",
+    "DPCTLContext_GetDevices",
     "DPCTLContext_Delete",
     { name: "DPCTLQueue_Create", address: ["handler"] },
     "DPCTLQueue_Delete",
@@ -107,4 +107,24 @@ export const syclWait: Library = {
   ...dpctl,
   functions: [{ name: "DPCTLEvent_WaitAndThrow", nonblocking: true }],
   constants: [],
+};
+
+/** How a context of OpenCL's becomes one of SYCL's, for which DPCTL has no function. */
+export const syclNative: Library = {
+  name: "sycl_native",
+  interface: "SyclNative",
+  ...dpctl,
+  headers: ["dpctl_sycl_interface.h", "sycl_native.h"],
+  folders: [...dpctl.folders, fromFileUrl(new URL("../include", import.meta.url))],
+  functions: [
+    {
+      name:
+        "_ZN4sycl3_V16detail12make_contextEmRKSt8functionIFvNS0_14exception_listEEENS0_7backendEbRKSt6vectorINS0_6deviceESaISA_EE",
+      as: "make_context",
+      buffer: ["handler", "devices"],
+    },
+    { name: "_Znwm", as: "operator_new" },
+    { name: "_ZdlPv", as: "operator_delete" },
+  ],
+  constants: [{ type: "int", names: ["SYCL_BACKEND_OPENCL", "SYCL_CONTEXT_SIZE"] }],
 };

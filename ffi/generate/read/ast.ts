@@ -1,4 +1,5 @@
 import { clang, type Target } from "../clang.ts";
+import type { FieldType } from "../../layout.ts";
 import type { Library } from "../library.ts";
 
 /** The parts of a node of `clang -ast-dump=json` that are read. */
@@ -61,8 +62,8 @@ export interface Declarations {
   readonly typedefs: ReadonlyMap<string, CType>;
   /** The fields of the complete structs and unions, by tag (`_cl_buffer_region`) and by typedef of an unnamed one. */
   readonly records: ReadonlyMap<string, readonly Member[]>;
-  /** Whether any constant of an enum is negative; by tag and by typedef of an unnamed one. */
-  readonly enums: ReadonlyMap<string, boolean>;
+  /** What an enum is stored as; by tag and by typedef of an unnamed one. */
+  readonly enums: ReadonlyMap<string, FieldType>;
   /** The names of all enumeration constants. */
   readonly enumerators: readonly string[];
 }
@@ -74,7 +75,7 @@ export async function readDeclarations(library: Library, target: Target, more = 
   const functions = new Map<string, Prototype>();
   const typedefs = new Map<string, CType>();
   const records = new Map<string, readonly Member[]>();
-  const enums = new Map<string, boolean>();
+  const enums = new Map<string, FieldType>();
   const enumerators: string[] = [];
   let previous: Node = {};
   for (const node of root.inner ?? []) {
@@ -91,7 +92,7 @@ export async function readDeclarations(library: Library, target: Target, more = 
 
   function declareTag(node: Node): void {
     if (node.kind === "RecordDecl" && node.completeDefinition) records.set(node.name!, members(node, "FieldDecl"));
-    if (node.kind === "EnumDecl") enums.set(node.name!, hasNegative(node));
+    if (node.kind === "EnumDecl") enums.set(node.name!, storageOf(node));
   }
 }
 
@@ -121,6 +122,21 @@ export function members(node: Node, kind: string): Member[] {
 export function cType(node: Node): CType {
   const written = node.type?.qualType ?? "";
   return { written, resolved: node.type?.desugaredQualType ?? written };
+}
+
+/** A packed enum is as small as its constants allow. A function that returns one leaves the rest of the register open. */
+function storageOf(node: Node): FieldType {
+  const sign = hasNegative(node) ? "i" : "u";
+  if (!node.inner?.some(({ kind }) => kind === "PackedAttr")) return `${sign}32`;
+  let [least, most, next] = [0, 0, 0];
+  for (const { kind, inner } of node.inner) {
+    if (kind !== "EnumConstantDecl") continue;
+    const value = Number(inner?.find(({ kind }) => kind === "ConstantExpr")?.value ?? next);
+    [least, most, next] = [Math.min(least, value), Math.max(most, value), value + 1];
+  }
+  const fits = (bits: number) =>
+    sign === "i" ? least >= -(2 ** (bits - 1)) && most < 2 ** (bits - 1) : most < 2 ** bits;
+  return fits(8) ? `${sign}8` : fits(16) ? `${sign}16` : `${sign}32`;
 }
 
 /** Whether any constant of an enum is negative. */

@@ -14,7 +14,7 @@ import { isReasonOf, signalIn, type SignalOptions } from "../options.ts";
 import { receivePacket } from "../packet.ts";
 import { connectionOf, type Peer, unlessDisposed } from "../peer.ts";
 import { Turns } from "../../core/turns.ts";
-import { RingFrame } from "./lend.ts";
+import { ReusedFrame } from "../../core/tensors/reused.ts";
 import { isEnd, mostHeld, type Notice, noticeOf, NOTICES, tell, type WhenFull } from "./notice.ts";
 import { Polling, SLOW_MS } from "./polling.ts";
 
@@ -36,7 +36,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
   /** Kept alive: it would be closed with the last reference to it. */
   readonly #peer: Peer;
   readonly #connection: Connection;
-  readonly #frames: readonly RingFrame<T>[];
+  readonly #frames: readonly ReusedFrame<T>[];
   readonly #whenFull: WhenFull;
   readonly #inHand: Map<number, Notice> = new Map();
   readonly #polling: Polling = new Polling();
@@ -57,7 +57,7 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     super();
     this.#peer = peer;
     this.#connection = connectionOf(peer);
-    this.#frames = frames.map((frame, i) => new RingFrame(frame, `frame ${i} of ${name}`));
+    this.#frames = frames.map((frame, i) => new ReusedFrame(frame, `frame ${i} of ${name}`));
     this.#whenFull = whenFull;
     this.resource = new Resource({ name });
     peer.resource.dependOn(this.resource);

@@ -138,7 +138,8 @@ function checkedFrame<T extends Tensor | Frame>(frame: T, i: number): T {
 
 function propertiesOf(frame: Tensor | Frame): Readonly<Record<string, string>> {
   if (!(frame instanceof Frame)) return { dtype: frame.layout.dtype, shape: `[${frame.layout.shape}]` };
-  const info = Object.entries(frame.info).map(([name, value]) => [name, inWords(value)]);
+  const { media: _, ...kind } = frame.info; // frames of one kind have times of their own
+  const info = Object.entries(kind).map(([name, value]) => [name, inWords(value)]);
   return Object.fromEntries([...info, ["planes", frame.planes.map(({ layout }) => `[${layout.shape}]`).join(" and ")]]);
 }
 

@@ -1,7 +1,7 @@
 import type { Frame } from "../../core/tensors/frame.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
 import type { Outgoing } from "../transfer.ts";
-import type { RingFrame } from "./lend.ts";
+import type { ReusedFrame } from "../../core/tensors/reused.ts";
 import type { Notice } from "./notice.ts";
 
 export interface Held {
@@ -11,7 +11,7 @@ export interface Held {
 
 export class Slot<T extends Tensor | Frame> {
   readonly index: number;
-  readonly frame: RingFrame<T>;
+  readonly frame: ReusedFrame<T>;
   readonly message: Outgoing;
   notice: Notice;
   /** How many readers have it, or are going to get it. */
@@ -19,7 +19,7 @@ export class Slot<T extends Tensor | Frame> {
   readonly #held: Held;
   #holders = 0;
 
-  constructor(index: number, frame: RingFrame<T>, message: Outgoing, held: Held) {
+  constructor(index: number, frame: ReusedFrame<T>, message: Outgoing, held: Held) {
     this.index = index;
     this.frame = frame;
     this.message = message;

@@ -13,7 +13,7 @@ import type { Server } from "../server.ts";
 import { outgoing } from "../transfer.ts";
 import { Turns } from "../../core/turns.ts";
 import { Audience } from "./audience.ts";
-import { RingFrame } from "./lend.ts";
+import { ReusedFrame } from "../../core/tensors/reused.ts";
 import { isTimestamp, mostHeld, type WhenFull } from "./notice.ts";
 import { Polling, SLOW_MS } from "./polling.ts";
 import { type Held, Slot } from "./slot.ts";
@@ -236,7 +236,7 @@ function slotsOf<T extends Tensor | Frame>(
   return allOrNothing("making a ring", () => {
     const slots = frames.map((whole, i) => {
       const message = outgoing({ mapped: whole, access: "read", kinds: KINDS, argument: `frames[${i}]` });
-      const frame = new RingFrame(whole, `frame ${i} of ${name}`);
+      const frame = new ReusedFrame(whole, `frame ${i} of ${name}`);
       release.push(...message.release, frame.takeOver(name));
       return new Slot(i, frame, message, held);
     });

@@ -1,31 +1,63 @@
 import type { Checks } from "../checks.ts";
-import type { Arrays } from "../contract.ts";
+import type { ArrayPlace, Arrays } from "../contract.ts";
 import type { Context } from "../graph/context.ts";
+import type { Tensor } from "../tensors/tensor.ts";
 
-/** Where an array of another library's lies. */
+/** A type of device, as libraries number it that share arrays, and the memory that it stands for. */
 export interface ArrayDevice {
+  readonly type: number;
+  /** As C names it: `"kDLCUDA"`. */
+  readonly name: string;
   /** The API whose memory it is. */
   readonly api: string;
-  /** The device's number among those of the API; undefined for memory that belongs to none of them. */
-  readonly ordinal: number | undefined;
+  /** Who reaches it. */
+  readonly memory: ArrayPlace["memory"];
 }
 
-/**
- * The arrays of the first context that is for a device.
- *
- * @param where what lies where, for the message: `"the memory is of kDLCUDA"`
- * @throws {ArgumentError} if no context is.
- */
-export function arraysIn(
-  checks: Checks,
-  contexts: readonly Context[],
-  { api, ordinal }: ArrayDevice,
-  where: string,
-): Arrays {
-  for (const context of contexts) {
-    const arrays = context?.api === api ? context.arrays : undefined;
-    if (arrays !== undefined && (ordinal === undefined || arrays.ordinal === ordinal)) return arrays;
+/** Where a tensor lies, on which device. */
+export interface DevicePlace extends ArrayPlace {
+  readonly type: number;
+  readonly ordinal: number;
+}
+
+/** The devices of one way to share arrays. */
+export class ArrayDevices {
+  readonly #checks: Checks;
+  readonly #devices: readonly ArrayDevice[];
+
+  constructor(checks: Checks, devices: readonly ArrayDevice[]) {
+    this.#checks = checks;
+    this.#devices = devices;
   }
-  const hint = api === "host" ? "Pass host among them." : `Pass an open context of ${api} on that device.`;
-  throw checks.wrong("contexts", `${where}, and none of them is for that.`, hint);
+
+  /** Undefined for memory that none of the devices stands for. */
+  placeOf(tensor: Tensor): DevicePlace | undefined {
+    const { target: { context: { api, arrays } } } = tensor;
+    const place = arrays?.placeOf(tensor);
+    const device = place && this.#devices.find((one) => one.api === api && one.memory === place.memory);
+    return device && { ...place, type: device.type, ordinal: arrays!.ordinal };
+  }
+
+  /**
+   * The arrays of the context that is for a device, and which memory of it is meant. The number counts for memory that a
+   * device alone reaches: for other memory, libraries disagree what to say.
+   *
+   * @param argument what has said so
+   * @throws {ArgumentError} if no context is.
+   */
+  arraysIn(contexts: readonly Context[], type: number, ordinal: number, argument: string) {
+    const devices = this.#devices.filter((one) => one.type === type);
+    if (devices.length === 0) throw this.#checks.wrong(argument, `no memory here is of device type ${type}.`);
+    const [{ name, memory }] = devices;
+    const apis = devices.map(({ api }) => api);
+    const all = contexts.flatMap((context): readonly Arrays[] =>
+      apis.includes(context?.api) && context.arrays !== undefined ? [context.arrays] : []
+    );
+    const arrays = all.find((one) => one.ordinal === ordinal) ?? (memory === "device" ? undefined : all[0]);
+    if (arrays !== undefined) return { arrays, memory };
+    const where = memory === "device" ? `${name}, number ${ordinal}` : name;
+    const open = `Pass an open context of ${apis.join(" or ")} on that device.`;
+    const hint = apis.includes("host") ? "Pass host among them." : open;
+    throw this.#checks.wrong("contexts", `the memory is of ${where}, and none of them is for that.`, hint);
+  }
 }

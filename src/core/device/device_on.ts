@@ -20,11 +20,12 @@ export interface Reported {
   readonly id: DeviceId;
 }
 
-/** The context of {@link OpenOn.on}. @throws {ArgumentError} for anything else. @throws {DisposedError} */
-export function contextOn(checks: Checks, on: unknown): Context {
+/** The context of {@link OpenOn.on}, or another argument. @throws {ArgumentError} for anything else. @throws {DisposedError} */
+export function contextOn(checks: Checks, on: unknown, argument = "on"): Context {
   const { id, name, targets, resource } = (on ?? {}) as Partial<Context>;
   if (typeof id !== "object" || id === null || typeof name !== "string" || !Array.isArray(targets)) {
-    throw checks.wrongKind("on", "an open context", on, "Pass the context whose device is to be opened.");
+    const hint = argument === "on" ? "Pass the context whose device is to be opened." : undefined;
+    throw checks.wrongKind(argument, "an open context", on, hint);
   }
   resource?.assertLive();
   return on as Context;

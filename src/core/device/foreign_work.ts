@@ -1,6 +1,8 @@
 import type { Driver, LineEvents, Lines, Sync } from "../contract.ts";
+import type { AccessError } from "../errors.ts";
 import type { Fence } from "./fence.ts";
 import { blockingPause, polled } from "./asking.ts";
+import { Resource } from "../life/resource.ts";
 import { Line, type LineInit } from "./line.ts";
 
 /** Work that is not a line's: of other code, of a promise. */
@@ -33,6 +35,8 @@ const IMPORTS_NOTHING = { imports: [], import: (port: unknown) => port, wait() {
 export interface PolledWork extends Pick<ForeignWork, "api" | "error" | "name" | "fn" | "begin"> {
   /** Is asked until it returns true. */
   isOver(): boolean;
+  /** Asked before this thread blocks: the error where that would never end. */
+  readonly deadlock?: (() => AccessError | undefined) | undefined;
 }
 
 /** Such work as a fence. */
@@ -67,7 +71,10 @@ class Polled implements ForeignWork {
   }
 
   block(): void {
-    if (!this.isOver()) (this.#pause ??= blockingPause(this.name))();
+    if (this.isOver()) return;
+    const deadlock = this.#work.deadlock?.();
+    if (deadlock !== undefined && !this.isOver()) throw deadlock; // it may be over by what has made it impossible
+    (this.#pause ??= blockingPause(this.name))();
   }
 
   wait(): Promise<void> {
@@ -75,40 +82,63 @@ class Polled implements ForeignWork {
   }
 }
 
-/** A line's side of such work. */
-interface Lane {
+let shared: Resource | undefined;
+
+/** Nobody ends work that holds nothing: all of it shares one. */
+function neverEnded(): Resource {
+  return shared ??= new Resource({ name: "work of other code" });
+}
+
+/** What a line of such work is made of, and its lane. */
+class Lane implements LineInit<Lane> {
+  readonly driver: Driver<Lane>;
+  readonly name: string;
+  readonly owners: LineInit<Lane>["owners"];
+  readonly resource: Resource | undefined;
   readonly work: ForeignWork;
-  readonly events: LineEvents;
+  events: LineEvents | undefined;
+
+  constructor(work: ForeignWork, lines: Lines<Lane>) {
+    this.driver = { api: work.api, error: work.error, lines };
+    this.name = work.name;
+    this.owners = work.owners;
+    this.resource = work.owners === undefined && work.release === undefined ? neverEnded() : undefined;
+    this.work = work;
+  }
+
+  open(events: LineEvents): this {
+    this.events = events;
+    this.work.begin?.(events);
+    return this;
+  }
 }
 
 const LINES: Lines<Lane> = {
   close: ({ work }) => work.release?.(),
   submitted() {},
-  poll: ({ work, events }, mark) => work.isOver(events) ? mark : 0,
+  poll: ({ work, events }, mark) => work.isOver(events!) ? mark : 0,
   block: ({ work }) => work.block(),
   waitElsewhere: ({ work }) => work.wait(),
 };
 
 const WITHOUT_THREAD: Lines<Lane> = { ...LINES, takesThread: false };
 
+const NO_USES: readonly never[] = [];
+
+function done(): number {
+  return 0;
+}
+
 /** Such work as a fence: the only mark of a line of its own. */
 export function fenceOf(work: ForeignWork): Fence {
-  const { api, error, name, fn, owners, gate, shown } = work;
+  const { fn, gate, shown } = work;
   const base = work.takesThread === undefined ? LINES : WITHOUT_THREAD;
   const lines: Lines<Lane> = gate === undefined && shown === undefined ? base : {
     ...base,
     ...(gate === undefined ? {} : { gate }),
     ...(shown === undefined ? {} : { sync: { ...IMPORTS_NOTHING, ...shown } }),
   };
-  const line = new Line<Lane>({
-    driver: { api, error, lines },
-    name,
-    ...(owners === undefined ? {} : { owners }),
-    open(events) {
-      work.begin?.(events);
-      return { work, events };
-    },
-  });
-  line.submit([], { fn, call: () => 0 });
+  const line = new Line<Lane>(new Lane(work, lines));
+  line.submit(NO_USES, { fn, call: done });
   return line.fence();
 }

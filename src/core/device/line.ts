@@ -1,4 +1,4 @@
-import { Printed } from "../printed.ts";
+import { Printed, withFacts } from "../printed.ts";
 import { type Access, writes } from "../memory/access.ts";
 import { AccessError, messageOf, NativeCallError, reasonOf, throwAll } from "../errors.ts";
 import { Resource } from "../life/resource.ts";
@@ -54,7 +54,9 @@ export interface LineInit<L> {
   /** Its name, for messages. */
   readonly name: string;
   /** The resources that outlive it. */
-  readonly owners?: readonly (Resource | undefined)[];
+  readonly owners?: readonly (Resource | undefined)[] | undefined;
+  /** Its end of life, where it is not one of its own: that of work which is never ended. */
+  readonly resource?: Resource | undefined;
   /** All lines on the same native queue, this one included: the gates of one hold up the others. */
   readonly beside?: ReadonlySet<WeakRef<Line>>;
 }
@@ -95,14 +97,15 @@ export class Line<L = any> extends Printed implements LineEvents {
   #sync: LineSync | undefined;
 
   /** Opens the lane. */
-  constructor({ driver, open, name, owners = [], beside }: LineInit<L>) {
+  constructor(init: LineInit<L>) {
     super();
+    const { driver, name, owners, beside } = init;
     this.driver = driver;
     this.#beside = beside;
     this.name = name;
     this.#lines = driver.lines;
-    this.lane = open(this);
-    this.resource = new Resource({ name, owners, undo: this.#release(), hooks: this });
+    this.lane = init.open(this);
+    this.resource = init.resource ?? new Resource({ name, owners, undo: this.#release(), hooks: this });
   }
 
   /** A method, because V8 keeps the objects of a constructor that makes closures for long. */
@@ -117,7 +120,7 @@ export class Line<L = any> extends Printed implements LineEvents {
 
   /** Its name, and whether it has ended. */
   toString(): string {
-    return this.resource.toString();
+    return withFacts(this.name, [this.resource.end]);
   }
 
   /** The newest mark: the number of commands submitted. */

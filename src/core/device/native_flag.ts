@@ -1,17 +1,17 @@
 import type { Address } from "../../../ffi/address.ts";
 import { type Names, optionsIn, shown } from "../argument.ts";
 import { Checks } from "../checks.ts";
-import { InteropError, messageOf, warn } from "../errors.ts";
+import { type AccessError, InteropError, messageOf, warn } from "../errors.ts";
 import { registerLater, type Registration, unregister } from "../life/finalizers.ts";
 import { ledger } from "../life/ledger.ts";
 import { Resource } from "../life/resource.ts";
-import { type Undo, unwind } from "../life/undo.ts";
+import type { Undo } from "../life/undo.ts";
+import { takeOut } from "../memory/peers.ts";
 import {
   callbackAddress,
   type CallbackMemory,
   type CallbackName,
   CALLBACKS,
-  firstWord,
   giveBackCallbackMemory,
   takeCallbackMemory,
 } from "../native/callbacks.ts";
@@ -46,18 +46,23 @@ export interface NativeFlagOptions {
   readonly byteLength?: number;
   /** What it stands for, in messages: `"the release of an AVFrame"`. */
   readonly name?: string;
+  /** Asked before this thread blocks on it: the error where no call would ever come then. */
+  readonly deadlock?: (() => AccessError | undefined) | undefined;
 }
 
-const OPTIONS: Names<NativeFlagOptions> = { by: true, count: true, byteLength: true, name: true };
+const OPTIONS: Names<NativeFlagOptions> = { by: true, count: true, byteLength: true, name: true, deadlock: true };
 
-/** What a flag waits for. C may still call it when the flag is gone, so it reaches no flag. */
-class Signal implements PolledWork {
+/** What a flag waits for, without a finalizer. C may still call it when the flag is gone, so it reaches no flag. */
+export class Signal implements PolledWork, Disposable {
   readonly api = "core";
   readonly name: string;
+  /** Where it is among those that ended before C was through with them. */
+  place = 0;
   readonly by: CallbackName;
   readonly count: number;
   readonly memory: CallbackMemory;
   readonly byteLength: number;
+  readonly deadlock: PolledWork["deadlock"];
   /** Why no call comes. */
   withdrawn: InteropError | undefined;
   #calls = 0;
@@ -65,8 +70,18 @@ class Signal implements PolledWork {
   #fence: Fence | undefined;
   #isFreed = false;
 
-  constructor(name: string, by: CallbackName, count: number, byteLength = STRUCT) {
-    [this.name, this.by, this.count, this.byteLength] = [name, by, count, byteLength];
+  constructor(
+    name: string,
+    by: CallbackName = "sem_post",
+    count = 1,
+    byteLength = STRUCT,
+    deadlock?: PolledWork["deadlock"],
+  ) {
+    this.name = name;
+    this.by = by;
+    this.count = count;
+    this.byteLength = byteLength;
+    this.deadlock = deadlock;
     this.memory = takeCallbackMemory(byteLength);
     try {
       CALLBACKS[by].prepare(this.memory);
@@ -83,19 +98,19 @@ class Signal implements PolledWork {
     return this.#calls;
   }
 
-  get isSet(): boolean {
+  isSet(): boolean {
     return this.withdrawn === undefined && this.calls >= this.count;
   }
 
   /** True if C does not call any more. */
   isOver(): boolean {
-    return this.withdrawn !== undefined || this.isSet;
+    return this.withdrawn !== undefined || this.isSet();
   }
 
-  get fence(): Fence {
+  fence(): Fence {
     if (this.#fence !== undefined) return this.#fence;
     this.#fence = polledFence(this);
-    if (this.withdrawn !== undefined) this.withdraw(this.withdrawn);
+    if (this.withdrawn !== undefined) this.#events?.failed(1, this.withdrawn);
     return this.#fence;
   }
 
@@ -111,9 +126,27 @@ class Signal implements PolledWork {
     this.#events = events;
   }
 
-  withdraw(why: InteropError): void {
-    this.withdrawn = why;
-    this.#events?.failed(1, why);
+  /** The address of C's function. */
+  get callback(): Address {
+    return callbackAddress(this.by);
+  }
+
+  /** Its argument. */
+  get data(): Address {
+    return this.memory.address;
+  }
+
+  /** Says that no call comes any more, if none has. */
+  withdraw(): void {
+    if (this.isOver()) return;
+    this.withdrawn = new InteropError(`${this.name} was withdrawn: its callback is never called.`, { api: "core" });
+    this.#events?.failed(1, this.withdrawn);
+  }
+
+  /** Frees its memory, or has that done as soon as C has made its calls. The process may exit before. */
+  [Symbol.dispose](): void {
+    if (this.isOver()) this.free();
+    else freeLate(this);
   }
 
   free(): void {
@@ -124,19 +157,18 @@ class Signal implements PolledWork {
   }
 }
 
-/** Signals of flags that ended before C was through with them. */
-const late = new Set<Signal>();
+/** Signals that ended before C was through with them. */
+const late: Signal[] = [];
+/** Which of them is asked next. */
+let next = 0;
 let isAsking = false;
 
-/** Frees a signal, or has that done as soon as C has made its calls. The process may exit before. */
-function end(signal: Signal): void {
-  if (signal.isOver()) return signal.free();
-  let asked = 0;
-  for (const one of late) { // else a loop that makes flags, and never waits, would keep them all
-    askAbout(one);
-    if (++asked === 2) break;
+function freeLate(signal: Signal): void {
+  for (let asked = 0; asked < 2 && late.length > 0; asked++) { // else a loop that never waits would keep them all
+    next = next === 0 ? late.length - 1 : Math.min(next, late.length) - 1;
+    askAbout(late[next]);
   }
-  late.add(signal);
+  signal.place = late.push(signal) - 1;
   if (!isAsking) askLater(SOON_MS);
 }
 
@@ -146,20 +178,21 @@ function askLater(pause: number): void {
 }
 
 function askAboutLate(pause: number): void {
-  const before = late.size;
-  for (const signal of late) askAbout(signal);
-  if (late.size > 0) askLater(late.size < before ? SOON_MS : Math.min(2 * pause, LATE_MS));
+  const before = late.length;
+  for (let i = before - 1; i >= 0; i--) askAbout(late[i]);
+  if (late.length > 0) askLater(late.length < before ? SOON_MS : Math.min(2 * pause, LATE_MS));
   else isAsking = false;
 }
 
+/** Frees one whose calls have come; the last of the list takes its place. */
 function askAbout(signal: Signal): void {
-  for (const error of unwind([() => freeIfOver(signal)])) warn(`ending ${signal.name}: ${messageOf(error)}`);
-}
-
-function freeIfOver(signal: Signal): void {
-  if (!signal.isOver()) return;
-  late.delete(signal);
-  signal.free();
+  try {
+    if (!signal.isOver()) return;
+    takeOut(late, signal);
+    signal.free();
+  } catch (error) {
+    warn(`ending ${signal.name}: ${messageOf(error)}`);
+  }
 }
 
 /**
@@ -208,14 +241,17 @@ export class NativeFlag extends Printed implements Disposable {
    */
   constructor(options: NativeFlagOptions = {}) {
     super();
-    const { by = "sem_post", count, byteLength, name = "a native flag" } = optionsIn(options, OPTIONS);
+    const { by = "sem_post", count, byteLength, name = "a native flag", deadlock } = optionsIn(options, OPTIONS);
     checks.nameIn(by, CALLBACKS, "by");
     checks.assertText(name, "name");
+    if (deadlock !== undefined && typeof deadlock !== "function") {
+      throw checks.wrongKind("deadlock", "a function", deadlock);
+    }
     const { takesStruct } = CALLBACKS[by];
     assertRange(count, "count", MOST_CALLS, takesStruct && "sigemptyset is called once.");
     assertRange(byteLength, "byteLength", LONGEST, !takesStruct && "sem_post has a semaphore of its own.");
     this.callback = callbackAddress(by);
-    const signal = this.#signal = new Signal(name, by, count ?? 1, byteLength);
+    const signal = this.#signal = new Signal(name, by, count ?? 1, byteLength, deadlock);
     this.resource = new Resource({ name, undo: endOf(signal) });
     this.#registration = registerLater(this, this.resource);
   }
@@ -233,12 +269,12 @@ export class NativeFlag extends Printed implements Disposable {
 
   /** True once all calls have come, also after dispose. */
   isSet(): boolean {
-    return this.#signal.isSet;
+    return this.#signal.isSet();
   }
 
   /** A fence that is reached once it is set, also after dispose, and fails if it is withdrawn. It is polled. */
   fence(): Fence {
-    return this.#signal.fence;
+    return this.#signal.fence();
   }
 
   /**
@@ -259,9 +295,10 @@ export class NativeFlag extends Printed implements Disposable {
       const expected = `expected at most ${byteLength} bytes from byte 0 on`;
       throw checks.wrong("bytes", `${expected}, got ${given.length} from byte ${shown(at)} on.`);
     }
-    const first = new BigUint64Array([firstWord(memory)[0]]);
-    new Uint8Array(first.buffer).set(given.subarray(0, Math.max(0, 8 - at)), Math.min(at, 8));
-    if (first[0] === 0n) {
+    if (
+      isZero(memory.bytes, 0, Math.min(at, 8)) && isZero(given, 0, Math.min(given.length, 8 - at)) &&
+      isZero(memory.bytes, at + given.length, 8)
+    ) {
       throw checks.wrong("bytes", "the struct's first eight bytes are zero, as if it was released already.");
     }
     memory.bytes.set(given, at);
@@ -272,9 +309,7 @@ export class NativeFlag extends Printed implements Disposable {
    * freed when it is disposed, or soon if it was. It does nothing where the flag is set.
    */
   withdraw(): void {
-    if (this.#signal.isOver()) return;
-    const reason = `${this.#signal.name} was withdrawn: its callback is never called.`;
-    this.#signal.withdraw(new InteropError(reason, { api: "core" }));
+    this.#signal.withdraw();
   }
 
   /** What it stands for, and how far it has come. */
@@ -291,9 +326,14 @@ export class NativeFlag extends Printed implements Disposable {
   }
 }
 
+function isZero(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let i = start; i < end; i++) if (bytes[i] !== 0) return false;
+  return true;
+}
+
 /** Apart from the constructor: V8 keeps the objects of a constructor that makes closures for long. */
 function endOf(signal: Signal): Undo {
-  return [() => end(signal)];
+  return [() => signal[Symbol.dispose]()];
 }
 
 function assertRange(

@@ -23,9 +23,7 @@ export const BYTES: Manner<ByteRange> = {
   /** Addresses stay getters, because reading one may map the memory for the CPU. */
   planesIn(source, transfer, { out }) {
     const stays = !out.places && (transfer === "alias" || (transfer === "migrate" && HOST_KINDS.includes(out.kind)));
-    if (stays && source.planes.every((plane) => plane.fdAccess === undefined && begins(plane, source))) {
-      return source.planes;
-    }
+    if (stays && beginAt(source.planes, source.range.start)) return source.planes;
     const layouts = layoutsIn(source);
     return source.planes.map((plane, i) => {
       const { allocation, start } = plane;
@@ -68,9 +66,12 @@ export function isAddressed({ addressOf }: { readonly addressOf?: unknown }, kin
   return kind === "host-pointer" && addressOf !== undefined;
 }
 
-/** True if its layout counts from the first byte of all planes already. */
-function begins({ layout, start }: DescribedPlane, { range }: Described): boolean {
-  return layout.byteOffset === start - range.start;
+/** True if their layouts count from the first byte of all planes already, and fds of them allow every access. */
+function beginAt(planes: readonly DescribedPlane[], first: number): boolean {
+  for (const { fdAccess, layout, start } of planes) {
+    if (fdAccess !== undefined || layout.byteOffset !== start - first) return false;
+  }
+  return true;
 }
 
 /** The planes' layouts, counted from the first byte of all planes. */

@@ -85,8 +85,10 @@ export function ask(
   access: Access,
   waits: readonly Fence[],
 ): ProbedStep | Refusal {
-  const images = source.info === undefined ? undefined : portsOf(target)?.images;
-  const parts = images?.forPlane !== undefined ? source.each : mapper.takesParts ? undefined : source.parts;
+  const ports = source.info === undefined ? undefined : portsOf(target);
+  const images = ports?.images;
+  const isByPlane = ports?.byPlane === true || images?.forPlane !== undefined;
+  const parts = isByPlane ? source.each : mapper.takesParts ? undefined : source.parts;
   if (parts === undefined) return askOnce(mapper, source, target, access, waits);
   const steps: ProbedStep[] = [];
   for (const [i, part] of parts.entries()) {
@@ -233,18 +235,6 @@ export function refuseEnded(edge: string, context: WithQueue): Refusal | undefin
 export function refuseDisposed(edge: string, { resource, name }: Context): Refusal | undefined {
   if (resource === undefined || resource.state === "live") return undefined;
   return refused(edge, `${name} was disposed.`);
-}
-
-/** Why a frame is closed to a target that takes single planes. */
-export function whyFrame({ info }: Described, what: string): Reason | undefined {
-  if (info === undefined) return undefined;
-  const remedy = "Map the planes of the frame one by one: graph.map(frame.planes[0], …).";
-  return { reason: `${what} is one plane.`, remedy };
-}
-
-export function refuseFrame(edge: string, source: Described, what: string): Refusal | undefined {
-  const why = whyFrame(source, what);
-  return why && { edge, ...why };
 }
 
 /** Why memory does not fit; undefined if the check found no problem. */

@@ -160,6 +160,8 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
   readonly takesParts: boolean;
   readonly #by: Manner<What>;
   readonly #edge: string;
+  /** What the ledger counts an export as, and an import. Texts that are put together at each map would be hashed anew. */
+  readonly #kinds: { readonly out: string; readonly into: string };
 
   constructor(from: string, to: string, by: Manner<What>) {
     this.from = from;
@@ -167,6 +169,7 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
     this.takesParts = by.takesParts;
     this.#by = by;
     this.#edge = edgeOf(this);
+    this.#kinds = { out: `${from} export`, into: `${to} import` };
   }
 
   prepare(source: Described, target: Target): void {
@@ -200,11 +203,11 @@ class PortMapper<What extends Subject> implements Mapper<Mapped, Mapped, PortSte
       : staged(by.stage(source, stage, kind), by.lengthOf(described), source.target.context, job);
     const [from, to] = [portsOf(source.target)!, portsOf(target)!];
     const block = leaving.copy ?? by.blockOf(described);
-    const out: HeldSide = { side: leaving.exported, line: from.line, kind: `${this.from} export` };
+    const out: HeldSide = { side: leaving.exported, line: from.line, kind: this.#kinds.out };
     const fetches = by.fetches(described, access);
     const { sent, imported } = passed(by, leaving, out, described, target, block, fetches, job);
     const shows = to.exports.some(({ kind }) => kind === "host-pointer") ? block : undefined;
-    const into: HeldSide = { side: imported, line: to.line, kind: `${this.to} import`, shows, blocks: takesBlocks };
+    const into: HeldSide = { side: imported, line: to.line, kind: this.#kinds.into, shows, blocks: takesBlocks };
     hold(into, job.undo);
     const blocks = by.blocksOf?.(imported, target, job.undo);
     const { fences: waits, last } = begin(into, job.undo, fetches, unordered(sent.fences, orders, out.line));
@@ -241,8 +244,10 @@ function lackingOf<What extends Subject>(by: Manner<What>, at: Target, isTarget:
   const ports = by.portsAt(at)!;
   if (!isTarget) {
     if (ports.export !== undefined) return undefined;
-    const isLacking = ports.exports.some(({ kind, stage }) => stage === undefined && !isAddressed(ports, kind));
-    return isLacking ? `${by.at}export` : undefined;
+    for (const { kind, stage } of ports.exports) {
+      if (stage === undefined && !isAddressed(ports, kind)) return `${by.at}export`;
+    }
+    return undefined;
   }
   // Ports that are closed on each machine, with a reason, have nothing to import.
   if (ports.import === undefined && ports.imports.some(({ closed }) => closed === undefined)) return `${by.at}import`;

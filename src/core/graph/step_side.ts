@@ -73,14 +73,23 @@ export function closeBeside(port: Disposable, imported: StepSide, blocks?: reado
 
 /** How a side gives the bytes back when the map ends; `next` is the other side's part. */
 export function giveBackOf(
-  { side, line, blocks = false }: HeldSide,
+  held: HeldSide,
   last: LastCall | undefined,
   wrote: boolean,
   next?: GiveBack,
 ): GiveBack | undefined {
+  const { side } = held;
   if (side.giveBack !== undefined) return { ...side.giveBack, next };
   const takesBack = wrote && side.takeBack !== undefined;
-  if (!takesBack && last === undefined) return next;
+  return takesBack || last !== undefined ? byCommands(held, takesBack, last, next) : next; // most maps make no closure
+}
+
+function byCommands(
+  { side, line, blocks = false }: HeldSide,
+  takesBack: boolean,
+  last: LastCall | undefined,
+  next: GiveBack | undefined,
+): GiveBack {
   let isBack = !takesBack;
   const step = (step: number) => {
     const call = isBack ? undefined : side.takeBack!(step);

@@ -19,7 +19,7 @@ export interface HeldPicture extends Pick<PictureInfo, "planes" | "colour" | "me
   /** Samepage's, if it has one for pictures of this size: see {@link fitting}. */
   readonly format: ImageFormat | undefined;
   /** The part that is shown. */
-  readonly crop: { readonly left: number; readonly top: number; readonly width: number; readonly height: number };
+  readonly crop: Part;
   /** Bytes from a row of a plane to the next. */
   strideOf(plane: number): number;
   /** What that is called, for messages: `"linesize[0] of its AVFrame"`. */
@@ -48,6 +48,35 @@ export function heldPicture(checks: Checks, held: HeldPicture): { info: FrameInf
     throw checks.unfit("pointer", `${held.strideName(i)} is ${stride}: ${what}`, remedy);
   });
   return { info, planes };
+}
+
+/** A part of a picture, in pixels. */
+export interface Part {
+  readonly left: number;
+  readonly top: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/**
+ * The part of a picture that is shown. Where a crop is odd, subsampled chroma begins half a step early.
+ *
+ * @param object what says so, for messages: `"AVFrame"`
+ * @throws {LayoutError} for one that is empty, or not within the picture, or begins between pixels that have one place.
+ */
+export function partIn(
+  checks: Checks,
+  part: Part,
+  { width, height }: { readonly width: number; readonly height: number },
+  { name, planes: [{ step }] }: Pick<HeldPicture, "name" | "planes">, // more than 1 where luma and chroma take turns
+  object: string,
+): Part {
+  const { left, top } = part;
+  const isWithin = Math.min(left, top) >= 0 && left + part.width <= width && top + part.height <= height;
+  if (isWithin && part.width > 0 && part.height > 0 && left % step === 0) return part;
+  const shown = `${part.width} × ${part.height} from ${left}, ${top} on`;
+  const there = `${width} × ${height} of ${name}${step === 1 ? "" : `, by ${step} pixels`}`;
+  throw checks.unfit("pointer", `its ${object} shows ${shown}, and there are ${there}.`);
 }
 
 /** A format that stands for pictures of this size; undefined for one with an odd size. */

@@ -103,7 +103,8 @@ export function isContiguous(l: Layout): boolean {
   return isGapless(layout(l));
 }
 
-function isGapless(l: Layout): boolean {
+/** The same of a layout that is known to be one, such as a tensor's. */
+export function isGapless(l: Layout): boolean {
   let next = sizeOf(l.dtype);
   for (let i = l.shape.length - 1; i >= 0; i--) {
     if (l.shape[i] !== 1 && l.strides[i] !== next) return false;

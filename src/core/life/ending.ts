@@ -14,10 +14,10 @@ export type Obstacle = Fence | Promise<void>;
 export function begin(resource: Resource, by?: Resource): boolean {
   if (!close(resource, by)) return false;
   if (resource.newest === undefined) return true;
-  const closed = [resource];
-  for (let i = 0; i < closed.length; i++) {
-    for (let link = closed[i].newest; link !== undefined; link = link.older) {
-      if (close(link.member, closed[i])) closed.push(link.member);
+  const owners = [resource];
+  for (let i = 0; i < owners.length; i++) {
+    for (let link = owners[i].newest; link !== undefined; link = link.older) {
+      if (close(link.member, owners[i]) && link.member.newest !== undefined) owners.push(link.member);
     }
   }
   return true;
@@ -49,16 +49,17 @@ export function advance(resource: Resource): Obstacle | undefined {
   const path = [resource];
   while (path.length > 0) {
     const at = path[path.length - 1];
-    if (at.newest !== undefined) {
-      const { member } = at.newest;
-      begin(member, at);
+    const member = at.newest?.member;
+    if (member !== undefined) begin(member, at);
+    if (member?.newest !== undefined) {
       path.push(member);
       continue;
     }
-    const obstacle = advanceAlone(at);
+    const ended = member ?? at; // most dependents have none of their own: they need no place on the path
+    const obstacle = advanceAlone(ended);
     if (obstacle !== undefined) return obstacle;
-    path.pop();
-    if (path.length > 0) takeFailuresOf(at, path[path.length - 1]);
+    if (ended === at) path.pop();
+    if (path.length > 0) takeFailuresOf(ended, path[path.length - 1]);
   }
   return undefined;
 }

@@ -35,7 +35,7 @@ export interface ResourceInit {
   /** The bytes it borrowed; they go back when it ends. */
   readonly grants?: readonly Grant[];
   /** The resources that outlive it: disposing an owner disposes this first. */
-  readonly owners?: readonly (Resource | undefined)[];
+  readonly owners?: readonly (Resource | undefined)[] | undefined;
   /** The resources that hold its bytes, if it holds none. They end with it, and take the work declared on it. */
   readonly parts?: readonly Resource[];
   /** The commands that return the bytes to the parent, if any are needed. */
@@ -151,6 +151,8 @@ export class Resource extends Printed {
     for (let i = 0; i < grants.length; i++) {
       grants[i].resource = this;
       if (grants[i].isOwner) this.work.owners = grants;
+      const lender = grants[i].loan?.parent?.resource;
+      if (lender !== undefined) adopt(lender, this);
     }
     if (owners === undefined) return;
     for (let i = 0; i < owners.length; i++) if (owners[i] !== undefined) adopt(owners[i]!, this);

@@ -13,6 +13,13 @@ export function shortList<T>(): T[] {
   return list as T[];
 }
 
+/** The list with one more. A new one has room for one. */
+export function added<T>(list: T[] | undefined, item: T): T[] {
+  if (list === undefined) return [item];
+  list.push(item);
+  return list;
+}
+
 /** An empty list of few steps. */
 export const newUndo: () => Undo = shortList;
 

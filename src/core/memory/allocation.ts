@@ -19,8 +19,8 @@ export interface Closed {
   readonly remedy: string;
 }
 
-/** A block of memory, and the way to free it. */
-export interface Block {
+/** A block of memory that its owner frees. */
+export interface OwnedBlock {
   /** Its kind in the ledger: `"host.block"`. */
   readonly kind: string;
   /** The host address of its first byte, if it has one. */
@@ -31,9 +31,16 @@ export interface Block {
   readonly keptLength?: number;
   /** Set if `host.wrap` must refuse its address. */
   readonly closed?: Closed;
+}
+
+/** What frees a block of memory. */
+export interface BlockOwner {
   /** Frees the memory, as far as its fate allows. Called once. */
   free(fate: Fate): void;
 }
+
+/** A block of memory, and the way to free it. */
+export interface Block extends OwnedBlock, BlockOwner {}
 
 /** A failure that came too late to be thrown. All its bytes keep it, and it is reported once. */
 export interface Failure {
@@ -58,8 +65,10 @@ const NONE: readonly KeptFailure[] = [];
  * that tensor could never be collected.
  */
 export class Allocation {
-  /** The memory, and the way to give it back. */
-  readonly block: Block;
+  /** The memory. */
+  readonly block: OwnedBlock;
+  /** Its host address as a number, for the index of addresses; 0 without one. */
+  readonly at: number;
   /** The lends of all tensors that own this block: peers are judged together. */
   readonly lends: Ranges<Grant> = new Ranges();
   /** The grants of those tensors: a use of these bytes waits for the work of them all. */
@@ -81,11 +90,17 @@ export class Allocation {
   #failures: readonly KeptFailure[] = NONE;
   #attachments: WeakMap<object, unknown> | undefined;
   #ends: ((fate: Fate) => void)[] | undefined;
+  readonly #owner: BlockOwner;
   #isFreed = false;
 
   /** Takes the block over, and frees it when the last peer leaves. */
-  constructor(block: Block) {
+  constructor(block: Block);
+  /** Takes a part of an object over, and has that freed when the last peer leaves. */
+  constructor(block: OwnedBlock, owner: BlockOwner);
+  constructor(block: OwnedBlock, owner: BlockOwner = block as Block) {
     this.block = block;
+    this.at = block.address === undefined ? 0 : Number(block.address);
+    this.#owner = owner;
     ledger.add(block.kind);
   }
 
@@ -119,8 +134,8 @@ export class Allocation {
     ledger.remove(this.block.kind);
     if (fate !== "unused") ledger.quarantine(keptLengthOf(this.block));
     const ends = this.#ends;
-    if (ends === undefined) this.block.free(fate);
-    else undoAll([() => this.block.free(fate), ...ends.map((end) => () => end(fate))], "freeing memory");
+    if (ends === undefined) this.#owner.free(fate);
+    else undoAll([() => this.#owner.free(fate), ...ends.map((end) => () => end(fate))], "freeing memory");
   }
 
   /** Calls `end` before the bytes are freed, whatever their fate. */
@@ -173,6 +188,6 @@ export class Allocation {
   }
 }
 
-function keptLengthOf({ keptLength, byteLength }: Block): number {
+function keptLengthOf({ keptLength, byteLength }: OwnedBlock): number {
   return keptLength ?? byteLength;
 }

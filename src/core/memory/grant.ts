@@ -1,6 +1,7 @@
 import { type Access, covers, writes } from "./access.ts";
 import type { Allocation } from "./allocation.ts";
 import { AccessError, DisposedError } from "../errors.ts";
+import { added } from "../life/undo.ts";
 import { type Placed, Ranges } from "./ranges.ts";
 import type { Resource } from "../life/resource.ts";
 import type { Shown } from "./view.ts";
@@ -35,21 +36,25 @@ export class Grant {
   readonly parent: Grant | undefined;
   /** The holder's name. */
   readonly holder: string;
-  /** True if other owners of the bytes are its peers: the grant of an owner, or a part of one. */
+  /** True if others have the bytes in the same right, as its peers: the grant of {@link root}, or a part of one. */
   readonly isOwner: boolean;
+  /** The loan to other code from which the bytes came back, if they did. @see {@link root} */
+  readonly loan: Grant | undefined;
   /** The resource whose end returns the bytes; set when the holder is made. */
   resource: Resource | undefined;
   /** For memory that came from elsewhere: what to do where it does not cover an access. */
   remedy: string | undefined;
   /** @internal True for bytes that a program attached, and may have an owner for. */
   isAttached = false;
+  /** @internal True for a loan to code that samepage does not run, once that has the bytes. */
+  isForeign = false;
   /** @internal The buffers that its tensor has handed out, while there are any. */
   shown: Shown | undefined;
   /** Its lends, from the first on. Facets (the peers of an allocation, the planes of a frame) share one list. */
   #lends: Ranges<Grant> | undefined;
   readonly #siblings: Ranges<Grant> | undefined;
   /** Its parts with resources of their own: the planes of a frame. */
-  #facets: readonly Grant[] = NONE;
+  #facets: Grant[] | undefined;
   #place: Placed<Grant> | undefined;
   /** Its place among those with work in flight. */
   #busyPlace: Placed<Grant> | undefined;
@@ -64,6 +69,7 @@ export class Grant {
     parent: Grant | undefined,
     lends: Ranges<Grant> | undefined,
     siblings: Ranges<Grant> | undefined,
+    loan?: Grant,
   ) {
     this.allocation = allocation;
     this.start = start;
@@ -73,20 +79,39 @@ export class Grant {
     this.parent = parent;
     this.#lends = lends;
     this.#siblings = siblings;
-    this.isOwner = siblings === undefined ? parent?.isOwner ?? false : siblings === allocation.roots;
+    this.loan = loan;
+    this.isOwner = siblings === undefined
+      ? parent?.isOwner ?? false
+      : siblings === allocation.roots || loan !== undefined;
     this.#place = siblings?.add(this, start, end, writes(access));
     if (siblings === allocation.roots && siblings.size === 2) { for (const root of siblings) root.#noteWork(); }
   }
 
-  /** The grant of a tensor that owns its bytes. Its lends are judged together with those of its peers. */
+  /**
+   * The grant of a tensor that has its bytes from no other tensor: an owner of the block. Its lends are judged together
+   * with those of its peers.
+   *
+   * Where other code has the bytes on loan, and may use them so, they came from there. Then the lender's rules hold: it is a
+   * borrower of the lender's, beside the loan, and ends before the lender. All who have the bytes by one loan are peers.
+   *
+   * @throws {DisposedError} if the lender's end has begun.
+   */
   static root(allocation: Allocation, start: number, end: number, access: Access, holder: string): Grant {
-    return new Grant(allocation, start, end, access, holder, undefined, allocation.lends, allocation.roots);
+    const { lends, roots } = allocation;
+    let loan: Grant | undefined;
+    do {
+      loan = lends.size === 0 ? undefined : Grant.#loanIn(lends, start, end, access);
+      loan?.resource?.settleIfOver(); // nothing looks whether other code has given bytes back until someone asks
+    } while (loan !== undefined && loan.#ended);
+    if (loan === undefined) return new Grant(allocation, start, end, access, holder, undefined, lends, roots);
+    loan.parent!.resource?.assertLive();
+    return new Grant(allocation, start, end, access, holder, undefined, loan.#shared, loan.#siblings, loan);
   }
 
   /** A part of the same grant. The lends of a frame's plane are judged together with the frame's. */
   facet(start: number, end: number, holder: string): Grant {
     const facet = new Grant(this.allocation, start, end, this.access, holder, this, this.#shared, undefined);
-    this.#facets = [...this.#facets, facet];
+    this.#facets = added(this.#facets, facet);
     return facet;
   }
 
@@ -124,7 +149,7 @@ export class Grant {
   /** The grants of other owners, and of their planes, that have work in flight; none for a borrower. */
   get busyPeers(): readonly Grant[] {
     const { roots, busy, indivisible } = this.allocation;
-    if (busy.size === 0 || this.#siblings !== roots) return NONE;
+    if (busy.size === 0 || !(this.#siblings === roots || this.loan !== undefined)) return NONE;
     return indivisible ? this.#busyIn(0, Infinity) : this.#busyIn(this.start, this.end);
   }
 
@@ -142,7 +167,9 @@ export class Grant {
   /** An owner's work begins. One that is alone has no peers who look for it. */
   beginWork(): void {
     const { roots, busy } = this.allocation;
-    if (roots.size > 1 && !this.#ended) this.#busyPlace ??= busy.add(this, this.start, this.end, false);
+    if ((roots.size > 1 || this.loan !== undefined) && !this.#ended) {
+      this.#busyPlace ??= busy.add(this, this.start, this.end, false);
+    }
   }
 
   /** True once the holder is disposed and its bytes are on their way back. */
@@ -194,8 +221,8 @@ export class Grant {
   /** True if `ancestor` is this grant, or one that it was lent from. */
   isWithin(ancestor: Grant): boolean {
     if (this === ancestor) return true;
-    let at = this.parent;
-    while (at !== undefined && at !== ancestor) at = at.parent;
+    let at = this.#lender;
+    while (at !== undefined && at !== ancestor) at = at.#lender;
     return at !== undefined;
   }
 
@@ -220,7 +247,7 @@ export class Grant {
    */
   coverBy(newer: Grant): void {
     if (writes(this.access) && !writes(newer.access)) return;
-    if (newer.parent === this.parent && newer.start <= this.start && this.end <= newer.end) this.#leave();
+    if (newer.#siblings === this.#siblings && newer.start <= this.start && this.end <= newer.end) this.#leave();
   }
 
   #leave(): void {
@@ -237,7 +264,29 @@ export class Grant {
   /** The first other owner has come: from now on work is noted as it begins. */
   #noteWork(): void {
     if (this.resource?.work.line !== undefined) this.beginWork();
-    for (const facet of this.#facets) facet.#noteWork();
+    for (const facet of this.#facets ?? NONE) facet.#noteWork();
+  }
+
+  /** The loan to other code that covers such a use of these bytes: the innermost; of several readers, the tightest. */
+  static #loanIn(lends: Ranges<Grant>, start: number, end: number, access: Access): Grant | undefined {
+    let found: Grant | undefined;
+    lends.some(start, end, "all", (lent) => {
+      // What came back from a loan lends as the loan does: no need to look there twice.
+      if (lent.loan !== undefined || lent.start > start || lent.end < end || !covers(lent.access, access)) return false;
+      const inner = lent.#lends === undefined ? undefined : Grant.#loanIn(lent.#lends, start, end, access);
+      const loan = inner ?? (lent.isForeign ? lent : undefined);
+      if (loan !== undefined && !(found !== undefined && found.#length < loan.#length)) found = loan;
+      return false;
+    });
+    return found;
+  }
+
+  get #length(): number {
+    return this.end - this.start;
+  }
+
+  get #lender(): Grant | undefined {
+    return this.parent ?? this.loan?.parent;
   }
 
   get #origin(): Grant {

@@ -1,5 +1,5 @@
 import { type GiveBack, Resource } from "../life/resource.ts";
-import type { Undo } from "../life/undo.ts";
+import { newUndo, type Undo } from "../life/undo.ts";
 import type { Access } from "./access.ts";
 import { Allocation, type Block } from "./allocation.ts";
 import { Grant } from "./grant.ts";
@@ -18,9 +18,9 @@ export interface Owning {
   /** Its access; `"read-write"` if left out. */
   readonly access?: Access | undefined;
   /** The resources that outlive it. */
-  readonly owners?: readonly (Resource | undefined)[];
+  readonly owners?: readonly (Resource | undefined)[] | undefined;
   /** Its other native objects; taken over. Released before it leaves the block. */
-  readonly undo?: Undo;
+  readonly undo?: Undo | undefined;
   /** The commands that its end makes, if any. The last of them may call `leave`, which frees the block if no peer is left. */
   readonly giveBack?: ((leave: () => void) => GiveBack | undefined) | undefined;
 }
@@ -33,21 +33,26 @@ export function own(
     start = 0,
     end = allocation.block.byteLength,
     access = "read-write",
-    owners = [],
-    undo = [],
+    owners,
+    undo = newUndo(),
     giveBack,
   }: Owning,
 ): Resource {
   join(allocation);
+  const leave = leaving(allocation);
+  if (undo.length === 0) undo.push(leave);
+  else undo.unshift(leave);
+  const grants = [Grant.root(allocation, start, end, access, name)];
+  return new Resource({ name, grants, owners, undo, giveBack: giveBack?.(leave) });
+}
+
+function leaving(allocation: Allocation): () => void {
   let isOwner = true;
-  const leaveOnce = () => {
+  return () => {
     if (!isOwner) return;
     isOwner = false;
     leave(allocation);
   };
-  undo.unshift(leaveOnce);
-  const grants = [Grant.root(allocation, start, end, access, name)];
-  return new Resource({ name, grants, owners, undo, giveBack: giveBack?.(leaveOnce) });
 }
 
 /** The block at an address: a known one, or a new one. */

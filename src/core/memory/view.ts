@@ -1,6 +1,7 @@
 import { AccessError, messageOf } from "../errors.ts";
 import type { Grant } from "./grant.ts";
 import { isDetached, transfer } from "../intrinsics.ts";
+import { added } from "../life/undo.ts";
 import { permitted } from "../native/library.ts";
 import { type Placed, Ranges } from "./ranges.ts";
 
@@ -183,13 +184,6 @@ export class Views {
     if (grant.shown !== undefined) this.#byRange.delete(grant.shown.place);
     grant.shown = undefined;
   }
-}
-
-/** The list with one more. A new one has room for one: a push to an empty list makes room for seventeen. */
-function added<T>(list: T[] | undefined, item: T): T[] {
-  if (list === undefined) return [item];
-  list.push(item);
-  return list;
 }
 
 function held(views: TensorViews | WeakRef<TensorViews>): TensorViews | undefined {

@@ -6,7 +6,7 @@ import { Budget, type Kernel, mappingCount, readOnlyIn, type Shares, textOf } fr
 import { isVacant, PAGE, reservePages, unmapPages } from "./blocks.ts";
 import { MADV_POPULATE_WRITE } from "../../../ffi/libc/constants.ts";
 import { iovec, writeIovec } from "../../../ffi/libc/structs.ts";
-import { pinned } from "./pin.ts";
+import { FixedStruct } from "./pin.ts";
 import { errno, libc, libcError } from "./libc.ts";
 
 /** Others say how long their memory is, and it may be sparse: a small part of all addresses is theirs. */
@@ -83,6 +83,11 @@ function inGiB(byteLength: number): string {
 /** The most ranges that one process_vm_readv takes (IOV_MAX). */
 const MOST_RANGES = 1024;
 
+/** Where the bytes go, one of each page, and the two lists of ranges. */
+const landing = new FixedStruct(MOST_RANGES);
+const local = new DataView(new ArrayBuffer(iovec.size));
+const remote = new DataView(new ArrayBuffer(iovec.size * MOST_RANGES));
+
 /**
  * Reads a byte of every page of a range through the kernel, which returns EFAULT where a direct read would end the
  * process. If the kernel does not permit that (a sandbox), nothing is learned. A block of samepage's own without an owner
@@ -95,33 +100,15 @@ export function probePages(
   api: string = "host",
   argument: string = "pointer",
 ): void {
-  const unreadable = (page: number) => {
-    const what = `page ${page} of the ${byteLength} bytes at 0x${address.toString(16)} cannot be read.`;
-    const hint = "Is the memory still there, and as long as that?";
-    return new ArgumentError(`${argument}: ${what}`, { api, fn: "process_vm_readv", argument, hint });
-  };
-  const first = address & ~BigInt(PAGE - 1);
+  const first = address & PAGE_BITS;
   const pages = Number((address + BigInt(byteLength) - 1n - first) / BigInt(PAGE)) + 1;
-  const landing = new Uint8Array(Math.min(MOST_RANGES, pages));
-  const local = new DataView(new ArrayBuffer(iovec.size));
-  const remote = new DataView(new ArrayBuffer(iovec.size * landing.length));
-  for (let done = 0; done < pages;) {
-    const count = Math.min(MOST_RANGES, pages - done);
-    for (let i = 0; i < count; i++) {
-      const page = first + BigInt(PAGE) * BigInt(done + i);
-      writeIovec(remote, i * iovec.size, { iov_base: (page < address ? address : page) as Address, iov_len: 1n });
+  if (pages > 2 || !areEndsReadable(address, byteLength)) {
+    const unreadable = firstUnreadable(address, first, pages);
+    if (unreadable < pages) {
+      const what = `page ${unreadable} of the ${byteLength} bytes at 0x${address.toString(16)} cannot be read.`;
+      const hint = "Is the memory still there, and as long as that?";
+      throw new ArgumentError(`${argument}: ${what}`, { api, fn: "process_vm_readv", argument, hint });
     }
-    const read = pinned(landing, api, (into) => {
-      writeIovec(local, 0, { iov_base: into, iov_len: BigInt(count) });
-      return libc().process_vm_readv(libc().getpid(), local, 1n, remote, BigInt(count), 0n);
-    });
-    if (read < 0n) {
-      const error = libcError("process_vm_readv");
-      if (error.code !== EFAULT) break;
-      throw unreadable(done);
-    }
-    if (read < BigInt(count)) throw unreadable(done + Number(read));
-    done += count;
   }
   if (!isVacant(address, byteLength)) return;
   throw new ArgumentError(`${argument}: a tensor was at 0x${address.toString(16)}, and has been disposed.`, {
@@ -129,6 +116,23 @@ export function probePages(
     argument,
     hint: "Keep that tensor for as long as its memory is used.",
   });
+}
+
+/** The number of the first page that cannot be read; `pages` if all can be, or the kernel does not permit the question. */
+function firstUnreadable(address: Address, first: bigint, pages: number): number {
+  for (let done = 0; done < pages;) {
+    const count = Math.min(MOST_RANGES, pages - done);
+    for (let i = 0; i < count; i++) {
+      const page = first + BigInt(PAGE) * BigInt(done + i);
+      writeIovec(remote, i * iovec.size, { iov_base: (page < address ? address : page) as Address, iov_len: 1n });
+    }
+    writeIovec(local, 0, { iov_base: landing.address, iov_len: BigInt(count) });
+    const read = libc().process_vm_readv(libc().getpid(), local, 1n, remote, BigInt(count), 0n);
+    if (read < 0n) return libcError("process_vm_readv").code === EFAULT ? done : pages;
+    if (read < BigInt(count)) return done + Number(read);
+    done += count;
+  }
+  return pages;
 }
 
 /**
@@ -197,9 +201,18 @@ function isReadable(address: Address): boolean {
  * @throws {ArgumentError} if a page is read-only.
  */
 export function probeWritable(address: Address, byteLength: number): void {
+  if (!areEndsWritable(address, byteLength)) assertWritable(address, byteLength);
+}
+
+/** True if the first or the last page of a range is read-only, which is found out in the same way. */
+export function isReadOnly(address: Address, byteLength: number): boolean {
+  return !areEndsWritable(address, byteLength) && readOnlyIn(address, byteLength) !== undefined;
+}
+
+function areEndsWritable(address: Address, byteLength: number): boolean {
   const [first, last] = [address & PAGE_BITS, address + BigInt(byteLength) - 1n & PAGE_BITS];
   const isWritable = (at: bigint) => libc().madvise(at as Address, BigInt(PAGE), MADV_POPULATE_WRITE) === 0;
-  if (!isWritable(first) || (last !== first && !isWritable(last))) assertWritable(address, byteLength);
+  return isWritable(first) && (last === first || isWritable(last));
 }
 
 /** The same by the kernel's list of mappings alone, which touches no page. */

@@ -23,7 +23,7 @@ export type StructNameIn<Layouts> = {
 /** A C struct, or several in a row, in JavaScript's memory. It is passed to native calls as it is. */
 export class Struct extends DataView<ArrayBuffer> {
   readonly count: number;
-  readonly address: Address;
+  #address: Address | undefined;
   readonly #api: string;
   readonly #kept: Pointed[] = [];
 
@@ -31,7 +31,11 @@ export class Struct extends DataView<ArrayBuffer> {
     super(new ArrayBuffer(size * count));
     this.count = count;
     this.#api = api;
-    this.address = addressOf(this, api);
+  }
+
+  /** Where it lies. Most are passed as they are: to ask takes longer than all else here. */
+  get address(): Address {
+    return this.#address ??= addressOf(this, this.#api);
   }
 
   put({ offset, type }: FieldLayout, value: bigint | number | Pointed, start = 0): void {

@@ -5,9 +5,9 @@ import { ArgumentError } from "../errors.ts";
 import { type FrameInfo, type MediaFacts, withMoment } from "../layout/frame_info.ts";
 import { describeLayout, type Layout } from "../layout/layout.ts";
 import { Resource } from "../life/resource.ts";
-import { newUndo, shortList, type Undo, undone } from "../life/undo.ts";
+import { added, undone } from "../life/undo.ts";
 import { type Access, accessOf } from "../memory/access.ts";
-import { Allocation, type Block, type Fate } from "../memory/allocation.ts";
+import { Allocation, type BlockOwner, type Fate, type OwnedBlock } from "../memory/allocation.ts";
 import type { Grant } from "../memory/grant.ts";
 import { own } from "../memory/own.ts";
 import { findAllocation, findPlace, tellByHandle } from "../memory/peers.ts";
@@ -89,7 +89,8 @@ const NO_WORK: readonly Fence[] = [];
 
 /** Calls the owner at the end of a tensor, unless the bytes have to stay. Where another was attached to them, that does. */
 function release(ending: Resource, grants: readonly Grant[], owner: () => void): void {
-  for (const { allocation, start, end } of grants) {
+  for (const { allocation, start, end, loan } of grants) {
+    if (loan !== undefined) continue; // the lender's end waits for the loan's, which may wait for this call
     if (allocation.escaped || allocation.unseen) return;
     let heir: Resource | undefined;
     allocation.roots.some(start, end, "all", ({ resource, isAttached }) => {
@@ -107,11 +108,12 @@ function release(ending: Resource, grants: readonly Grant[], owner: () => void):
 /**
  * Calls a function at the end of a tensor that was attached with a reference of its own to the memory: others on the same
  * bytes do not hold it back, as they would an {@link AttachOptions.owner}. One of them may wait for just that call. It is
- * not called where an old view may still reach the bytes. For backends.
+ * not called where an old view may still reach bytes that are not a tensor's here. For backends.
  */
 export function givesBack({ resource, grants }: Mapped, release: () => void): void {
   resource.undo.unshift(() => {
-    if (!grants.some(({ allocation }) => allocation.escaped || allocation.unseen)) release();
+    const isReached = ({ allocation, loan }: Grant) => loan === undefined && (allocation.escaped || allocation.unseen);
+    if (!grants.some(isReached)) release();
   });
 }
 
@@ -128,7 +130,7 @@ export interface AdoptedPlane {
   /** Where its elements lie, counted from the handle. */
   readonly layout: Layout;
   /** The block that it lies in. Planes of one block pass the same object. One with a host address is found by that. */
-  readonly block: Omit<Block, "free">;
+  readonly block: OwnedBlock;
   /** Where the handle's byte lies in the block; 0 by default. */
   readonly start?: number;
 }
@@ -160,25 +162,17 @@ export function adoptFrame<T extends Tensor>(
   owner: FrameOwner,
   info: FrameInfo,
   planes: readonly AdoptedPlane[],
-  about: Adoption = {},
+  about: Adoption = NOTHING_MORE,
 ): Frame<T> {
-  return adopting(target, owner, (object, undo) => {
-    if (planes.length === 0) {
-      throw new ArgumentError("planes: a frame has one at least.", { api: target.context.api, argument: "planes" });
-    }
-    checkPlanes(planes, info);
-    const { name = `${target.kind} frame ${info.format}`, metadata, moment } = about;
-    const { block } = planes[0];
-    if (!planes.some((plane) => plane.block !== block)) {
-      const { resource, placed } = object.own(planes, name, about, undo);
-      return new Frame<T>({ target, resource, info, moment, handle: owner.handle, planes: placed, metadata });
-    }
-    const tensors = planes.map((plane, i) => {
-      const { resource } = object.own([plane], `plane ${i} of ${name}`, about, undo);
-      return target.ports.tensor!({ target, handle: plane.handle, layout: plane.layout, resource });
-    });
-    return Frame.of<T>(tensors, withMoment(info, moment), metadata, owner.handle);
-  });
+  const object = new Adopted(target, owner, about);
+  try {
+    object.begin();
+    const frame = frameOf(target, object, info, planes, about);
+    object.free("unused");
+    return frame;
+  } catch (error) {
+    throw object.undone(error);
+  }
 }
 
 /** The same for an object that is one tensor. */
@@ -186,116 +180,157 @@ export function adoptTensor<T extends Tensor>(
   target: MemoryTarget<T>,
   owner: FrameOwner,
   plane: AdoptedPlane,
-  about: Adoption = {},
+  about: Adoption = NOTHING_MORE,
 ): T {
-  return adopting(target, owner, (object, undo) => {
+  const object = new Adopted(target, owner, about);
+  try {
+    object.begin();
     const { handle, layout } = plane;
-    const name = about.name ?? `${target.kind} tensor ${describeLayout(layout)}`;
-    const { resource } = object.own([plane], name, about, undo);
-    return target.ports.tensor!({ target, handle, layout, resource });
-  });
+    const resource = object.own([plane], about.name ?? `${target.kind} tensor ${describeLayout(layout)}`);
+    const tensor = target.ports.tensor!({ target, handle, layout, resource });
+    object.free("unused");
+    return tensor;
+  } catch (error) {
+    throw object.undone(error);
+  }
 }
 
-function adopting<M extends Mapped>(
-  target: MemoryTarget,
-  owner: FrameOwner,
-  make: (object: Adopted, undo: Undo) => M,
-): M {
-  const object = new Adopted(target, owner);
-  const undo = newUndo();
-  try {
-    target.context.resource?.assertLive();
-    const made = make(object, undo);
-    object.drop("unused");
-    return made;
-  } catch (error) {
-    undo.unshift(() => releaseAfter(owner.work, () => object.drop("unused")));
-    throw undone(error, undo, "adopting memory");
+const NOTHING_MORE: Adoption = {};
+
+function frameOf<T extends Tensor>(
+  target: MemoryTarget<T>,
+  object: Adopted,
+  info: FrameInfo,
+  planes: readonly AdoptedPlane[],
+  { name = `${target.kind} frame ${info.format}`, metadata, moment }: Adoption,
+): Frame<T> {
+  if (planes.length === 0) {
+    throw new ArgumentError("planes: a frame has one at least.", { api: target.context.api, argument: "planes" });
   }
+  checkPlanes(planes, info);
+  const { handle } = object.owner;
+  if (areOfOneBlock(planes)) {
+    const resource = object.own(planes, name);
+    return new Frame<T>({ target, resource, info, moment, handle, planes: placedIn(resource, planes), metadata });
+  }
+  const tensors = planes.map((plane, i) => {
+    const resource = object.own([plane], `plane ${i} of ${name}`);
+    return target.ports.tensor!({ target, handle: plane.handle, layout: plane.layout, resource });
+  });
+  return Frame.of<T>(tensors, withMoment(info, moment), metadata, handle);
+}
+
+function areOfOneBlock(planes: readonly AdoptedPlane[]): boolean {
+  for (const { block } of planes) if (block !== planes[0].block) return false;
+  return true;
+}
+
+/** Where planes of one block lie in its allocation: the grant begins with the first of them. */
+function placedIn({ grants: [grant] }: Resource, planes: readonly AdoptedPlane[]): readonly PlacedPlane[] {
+  const origin = grant.start - firstByte(planes);
+  const placed = new Array<PlacedPlane>(planes.length);
+  for (let i = 0; i < planes.length; i++) {
+    const { handle, layout } = planes[i];
+    const start = origin + firstByteOf(planes[i]);
+    placed[i] = { handle, layout, grant, start, end: start + layout.byteLength };
+  }
+  return placed;
+}
+
+/** Where planes of one block begin in it. */
+function firstByte(planes: readonly AdoptedPlane[]): number {
+  let first = firstByteOf(planes[0]);
+  for (const plane of planes) first = Math.min(first, firstByteOf(plane));
+  return first;
+}
+
+function firstByteOf({ layout: { byteOffset }, start = 0 }: AdoptedPlane): number {
+  return start + byteOffset;
 }
 
 /** An object, until neither a block of it nor the call that adopts it holds it. */
-class Adopted {
+class Adopted implements BlockOwner {
+  readonly owner: FrameOwner;
   readonly #target: MemoryTarget;
-  readonly #owner: FrameOwner;
-  readonly #blocks = shortList<Met>();
+  readonly #about: Adoption;
+  #blocks: Met[] | undefined;
+  /** What the call has made so far. */
+  #made: Resource[] | undefined;
   #holds = 1;
   #fate: Fate = "unused";
 
-  constructor(target: MemoryTarget, owner: FrameOwner) {
+  constructor(target: MemoryTarget, owner: FrameOwner, about: Adoption) {
+    this.owner = owner;
     this.#target = target;
-    this.#owner = owner;
+    this.#about = about;
   }
 
-  /** One less holds it; the last one releases it. */
-  drop(fate: Fate): void {
+  /** @throws {DisposedError} if the context was disposed. */
+  begin(): void {
+    this.#target.context.resource?.assertLive();
+  }
+
+  /** One less holds it: a block was freed, or the call is over. The last one releases it. */
+  free(fate: Fate): void {
     if (this.#fate === "unused" || fate === "escaped") this.#fate = fate;
-    if (--this.#holds === 0) this.#owner.release(this.#fate);
+    if (--this.#holds === 0) this.owner.release(this.#fate);
   }
 
-  /** The end of life of planes of one block, and where they lie in its allocation. */
-  own(
-    planes: readonly AdoptedPlane[],
-    name: string,
-    { access, owners = [this.#target.context.resource] }: Adoption,
-    undo: Undo,
-  ): { readonly resource: Resource; readonly placed: readonly PlacedPlane[] } {
-    const found = this.#find(planes[0].block);
-    const startOf = ({ layout, start = 0 }: AdoptedPlane) => found.start + start + layout.byteOffset;
-    let start = Infinity;
-    let end = 0;
+  /** Undoes the call. @throws the failure, and those of the steps. */
+  undone(error: unknown): never {
+    const steps = (this.#made ?? []).map((resource) => () => resource.dispose());
+    throw undone(error, [() => releaseAfter(this.owner.work, () => this.free("unused")), ...steps], "adopting memory");
+  }
+
+  /** The end of life of planes of one block. */
+  own(planes: readonly AdoptedPlane[], name: string): Resource {
+    const { block } = planes[0];
+    const { access, owners = [this.#target.context.resource] } = this.#about;
+    const found = this.#find(block);
+    const start = found.start + firstByte(planes);
+    let end = start;
     for (const plane of planes) {
-      const at = startOf(plane);
-      start = Math.min(start, at);
-      end = Math.max(end, at + plane.layout.byteLength);
+      end = Math.max(end, found.start + firstByteOf(plane) + plane.layout.byteLength);
     }
-    const allocation = found.known ?? this.#newAllocation(planes[0].block);
-    const resource = own({ name, allocation, start, end, owners, access, undo: newUndo() });
-    undo.push(() => resource.dispose());
-    const [grant] = resource.grants;
-    const { work } = this.#owner;
-    if (work !== undefined) resource.inherit([work]);
-    const placed = planes.map((plane): PlacedPlane => {
-      const { handle, layout } = plane;
-      const at = startOf(plane);
-      return { handle, layout, grant, start: at, end: at + layout.byteLength };
-    });
-    return { resource, placed };
+    const allocation = found.known ?? this.#newAllocation(block);
+    const resource = own({ name, allocation, start, end, owners, access });
+    this.#made = added(this.#made, resource);
+    const { work } = this.owner;
+    if (work !== undefined) resource.work.add(work);
+    return resource;
   }
 
-  #newAllocation(block: Omit<Block, "free">): Allocation {
+  #newAllocation(block: OwnedBlock): Allocation {
     this.#holds++;
-    const allocation = new Allocation({ ...block, free: (fate) => this.drop(fate) });
+    const allocation = new Allocation(block, this);
     const kind = this.#kindOfNext();
-    if (kind !== undefined) tellByHandle(kind, this.#owner.handle, allocation);
-    this.#blocks.push({ block, known: allocation, start: 0 });
+    if (kind !== undefined) tellByHandle(kind, this.owner.handle, allocation);
+    this.#blocks = added(this.#blocks, { block, known: allocation, start: 0 });
     return allocation;
   }
 
   /** Where a block lies, if samepage knows its memory: by the object, by its host address, or by another plane. */
-  #find(block: Omit<Block, "free">): Found {
-    const met = this.#blocks.find((met) => met.block === block);
-    if (met !== undefined) return met;
+  #find(block: OwnedBlock): Found {
+    if (this.#blocks !== undefined) { for (const met of this.#blocks) if (met.block === block) return met; }
     const found = this.#known(block);
     if (found.known === undefined) return found;
     this.#holds++;
-    found.known.beforeFree((fate) => this.drop(fate));
-    this.#blocks.push({ block, ...found });
+    found.known.beforeFree((fate) => this.free(fate));
+    this.#blocks = added(this.#blocks, { block, ...found });
     return found;
   }
 
   /** What the next new block is known by, with the object's handle: a handle stands for all of its blocks. */
   #kindOfNext(): string | undefined {
-    const { kind } = this.#owner;
-    const { length } = this.#blocks;
-    return kind === undefined || length === 0 ? kind : `${kind}, block ${length}`;
+    const { kind } = this.owner;
+    return kind === undefined || this.#blocks === undefined ? kind : `${kind}, block ${this.#blocks.length}`;
   }
 
-  #known({ address, byteLength }: Omit<Block, "free">): Found {
+  #known({ address, byteLength }: OwnedBlock): Found {
     const kind = this.#kindOfNext();
-    const place = kind === undefined ? undefined : findPlace(kind, this.#owner.handle);
+    const place = kind === undefined ? undefined : findPlace(kind, this.owner.handle);
     const known = place?.allocation ?? (address === undefined ? undefined : findAllocation(address, byteLength));
-    if (known === undefined) return { known, start: 0 };
+    if (known === undefined) return NEW;
     const start = place?.start ?? Number(address! - known.block.address!);
     if (start >= 0 && start + byteLength <= known.block.byteLength) return { known, start };
     const what = `it lies at bytes ${start} to ${start + byteLength} of memory known with ${known.block.byteLength}.`;
@@ -309,6 +344,8 @@ interface Found {
   readonly start: number;
 }
 
+const NEW: Found = { known: undefined, start: 0 };
+
 interface Met extends Found {
-  readonly block: Omit<Block, "free">;
+  readonly block: OwnedBlock;
 }

@@ -92,7 +92,7 @@ export class Described extends Printed {
     this.planes = planes;
     this.info = info;
     this.home = home;
-    if (planes.length > 1 && planes.some(({ allocation }) => allocation !== planes[0].allocation)) {
+    if (planes.length > 1 && !areOfOneBlock(planes)) {
       this.#parts = planes.map((plane) => new Described(target, access, [plane]));
     }
   }
@@ -133,12 +133,13 @@ export class Described extends Printed {
 
   /** What fds of it allow, where not every access. */
   get fdAccess(): Access | undefined {
-    return this.planes.find(({ fdAccess = "read-write" }) => fdAccess !== "read-write")?.fdAccess;
+    for (const { fdAccess } of this.planes) if (fdAccess !== undefined && fdAccess !== "read-write") return fdAccess;
+    return undefined;
   }
 
   /** True where there are bytes between its elements that are not its own. A copy of the range carries them as well. */
   get hasGaps(): boolean {
-    return this.#hasGaps ??= this.planes.reduce((sum, { layout }) => sum + ownBytes(layout), 0) < this.range.byteLength;
+    return this.#hasGaps ??= ownBytesOf(this.planes) < this.range.byteLength;
   }
 
   /** The same bytes at the same place, as a tensor of another target. */
@@ -155,9 +156,22 @@ export class Described extends Printed {
   }
 }
 
+// Loops, here and below: every map of a frame comes by, and makes its description anew.
+
+function areOfOneBlock(planes: readonly DescribedPlane[]): boolean {
+  for (let i = 1; i < planes.length; i++) if (planes[i].allocation !== planes[0].allocation) return false;
+  return true;
+}
+
 /** Elements do not overlap. */
-function ownBytes({ shape, dtype }: Layout): number {
-  return shape.reduce((product, count) => product * count, sizeOf(dtype));
+function ownBytesOf(planes: readonly DescribedPlane[]): number {
+  let sum = 0;
+  for (const { layout: { shape, dtype } } of planes) {
+    let bytes = sizeOf(dtype);
+    for (const count of shape) bytes *= count;
+    sum += bytes;
+  }
+  return sum;
 }
 
 /** The range of bytes that covers planes of one block. */
@@ -185,7 +199,8 @@ export class BoundingRange implements ByteRange {
   }
 
   get address(): bigint | undefined {
-    return this.planes.some((plane) => plane.address === undefined) ? undefined : this.#first.address;
+    for (const plane of this.planes) if (plane.address === undefined) return undefined;
+    return this.#first.address;
   }
 }
 

@@ -247,14 +247,14 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     return this.#planes;
   }
 
-  /** Lends all planes to a child. */
-  borrow(given: Access): Frame<P> {
+  /** Lends all planes to a child, which may be described otherwise: of another time, with metadata of its own. */
+  borrow(given: Access, info: FrameInfo = this.info, metadata: Metadata = this.metadata): Frame<P> {
     const access = accessOf(given, this.access);
     this.assertUsable(access);
     const planes: P[] = [];
     try {
       for (const plane of this.planes) planes.push(plane.slice(plane.layout, { access }) as P);
-      const frame = Frame.of(planes, this.info, this.metadata, this.#handle);
+      const frame = Frame.of(planes, info, metadata, this.#handle);
       frame.resource.dependOn(this.resource);
       return frame;
     } catch (error) {
@@ -269,10 +269,12 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     const info = this.#described;
     if (this.#placed !== undefined) {
       const { ports } = target as MemoryTarget<P>;
-      const planes = this.#placed.map((plane): DescribedPlane => {
+      const planes = new Array<DescribedPlane>(this.#placed.length);
+      for (let i = 0; i < planes.length; i++) {
+        const plane = this.#placed[i];
         const { layout, grant: { allocation }, start } = plane;
-        return { layout, address: ports.addressOf!(plane), allocation, start };
-      });
+        planes[i] = { layout, address: ports.addressOf!(plane), allocation, start };
+      }
       return new Described(target, access, planes, info);
     }
     const parts = this.planes.map((plane) => plane.described);
@@ -296,7 +298,7 @@ function sizeOf(info: FrameInfo): Partial<FrameJson> {
 }
 
 /** `1920 × 1080`, `2 channels of 48000 samples`, or `3 columns of 100 rows`. */
-function sizeInWords(info: FrameInfo): string {
+export function sizeInWords(info: FrameInfo): string {
   if (info.type === "table") return `${info.columns.length} columns of ${info.rows} rows`;
   if (info.type !== "audio") return `${info.width} × ${info.height}`;
   return `${info.channels} channels of ${info.samples} samples`;

@@ -160,8 +160,8 @@ export abstract class Mapped extends Printed implements Usable, Disposable, Asyn
     const { resource } = this;
     const { grants, work } = resource;
     if (!resource.isLive || grants.length !== 1 || this.parts.length > 0) return false;
-    const { allocation } = grants[0];
-    return work.isClearFor(line) && allocation.liveViews === 0 && allocation.roots.size < 2 &&
+    const { allocation, loan } = grants[0];
+    return work.isClearFor(line) && allocation.liveViews === 0 && allocation.roots.size < 2 && loan === undefined &&
       this.parent?.target !== this.target &&
       covers(grants[0].access, access) && grants[0].lendsNothing;
   }

@@ -1,7 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
 import { isMade } from "../argument.ts";
 import type { Checks } from "../checks.ts";
-import type { MemoryTarget } from "../contract.ts";
 import { NativeFlag } from "../device/native_flag.ts";
 import { eachConflict } from "../device/work.ts";
 import type { FrameInfo } from "../layout/frame_info.ts";
@@ -11,6 +10,7 @@ import { allOrNothing, undoAll } from "../life/undo.ts";
 import type { Access } from "../memory/access.ts";
 import type { AdoptedPlane } from "./adopt.ts";
 import { Frame } from "./frame.ts";
+import { hostAddressOf } from "./host_address.ts";
 import type { Metadata } from "./metadata.ts";
 import { Tensor } from "./tensor.ts";
 
@@ -56,12 +56,14 @@ export interface NativeBuffersInit {
   readonly count: number;
   /** A buffer begins at a multiple of this. */
   readonly align: number;
-  /** The API's checks, and the argument that the memory is. */
   readonly checks: Checks;
-  readonly argument: string;
-  /** What to do with memory that cannot be used so, for messages. */
-  readonly remedy: string;
 }
+
+/** The option that their memory is. */
+const INTO = "into";
+
+/** What to do with memory that cannot be used so. */
+const REMEDY = "Let it write into host, cuda.pinned or dmabuf, and map the frames from there.";
 
 interface Slot<T> {
   readonly tensor: T;
@@ -104,16 +106,16 @@ export class NativeBuffers<T extends Tensor = Tensor> {
    * @throws {ArgumentError} for memory that the CPU does not reach, or that allocates something else.
    */
   add<B>(memory: FrameMemory<T>, byteLength: number, make: (start: Address) => B): B {
-    const { align, checks, argument, writer } = this.#init;
+    const { align, checks, writer } = this.#init;
     const tensor = memory.allocate({ shape: [byteLength + align], dtype: "u8" });
     if (!isMade<Tensor>(tensor, Tensor)) {
-      throw checks.wrongKind(argument, "memory whose allocate() returns a Tensor", tensor);
+      throw checks.wrongKind(INTO, "memory whose allocate() returns a Tensor", tensor);
     }
     const whole = byteLength + align;
     const address = allOrNothing("allocating", () => this.#addressOf(tensor, whole), [() => tensor[Symbol.dispose]()]);
     const start = BigInt(Math.ceil(Number(address) / align) * align) as Address;
     if (this.#slots.keys().some((other) => other < start + BigInt(byteLength) && start < other + BigInt(byteLength))) {
-      throw checks.wrong(argument, `${tensor.name} was allocated before, for another buffer.`);
+      throw checks.wrong(INTO, `${tensor.name} was allocated before, for another buffer.`);
     }
     const at = tensor.layout.byteOffset + Number(start - address);
     this.#slots.set(start, { tensor, lent: tensor.slice(tensor.layout) as T, at });
@@ -178,22 +180,16 @@ export class NativeBuffers<T extends Tensor = Tensor> {
   }
 
   #addressOf(tensor: Tensor, byteLength: number): bigint {
-    const { library, checks, argument, remedy } = this.#init;
-    const { target, access, grant: { allocation }, described: { range }, name } = tensor;
-    const elsewhere = { reason: "the CPU cannot use it at any time, at one address.", remedy };
-    const offer = (target as Partial<MemoryTarget>).ports?.exports.find(({ kind }) => kind === "host-pointer");
-    const closed = offer === undefined || allocation.indivisible
-      ? elsewhere
-      : offer.closed?.() ?? offer.refuse?.(range);
-    const { address } = range;
-    if (closed !== undefined || address === undefined) {
-      const { reason, remedy } = closed ?? elsewhere;
-      throw checks.wrong(argument, `${library} cannot write into ${name}: ${reason}`, remedy);
+    const { library, checks } = this.#init;
+    const { access, described: { range }, name } = tensor;
+    const address = hostAddressOf(tensor, REMEDY);
+    if (typeof address !== "bigint") {
+      throw checks.wrong(INTO, `${library} cannot write into ${name}: ${address.reason}`, address.remedy);
     }
     if (access !== "read-write" || range.byteLength < byteLength) {
-      throw checks.unfit(argument, `${name} is not the ${byteLength} bytes, to read and write, that it was to be.`);
+      throw checks.unfit(INTO, `${name} is not the ${byteLength} bytes, to read and write, that it was to be.`);
     }
-    eachConflict([{ tensor, access: "read-write", argument }], (line, mark) => line.block(mark));
+    eachConflict([{ tensor, access: "read-write", argument: INTO }], (line, mark) => line.block(mark));
     return address;
   }
 }

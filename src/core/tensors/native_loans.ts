@@ -1,10 +1,11 @@
 import type { Address } from "../../../ffi/address.ts";
 import { polledAside } from "../device/asking.ts";
 import type { Line } from "../device/line.ts";
-import { NativeFlag } from "../device/native_flag.ts";
-import { eachConflict } from "../device/work.ts";
+import { Signal } from "../device/native_flag.ts";
+import type { Work } from "../device/work.ts";
 import { messageOf, warn } from "../errors.ts";
-import { allOrNothing, type Undo, undoAll } from "../life/undo.ts";
+import { allOrNothing, shortList, type Undo, undoAll, undone } from "../life/undo.ts";
+import { writes } from "../memory/access.ts";
 import { type Frame, planesOf } from "./frame.ts";
 import type { Tensor } from "./tensor.ts";
 
@@ -20,16 +21,13 @@ export interface LoanedBlock<T extends Tensor> {
 export interface Loan<R> {
   readonly object: R;
   /** One for each block: set once native code needs it no more. The caller ends them. */
-  readonly flags: readonly NativeFlag[];
+  readonly flags: readonly LoanFlag[];
 }
 
-interface Lent {
-  /** Its flag's data. A disposed flag no longer returns it. */
-  readonly data: Address;
-  readonly flag: NativeFlag;
-}
+/** What a `NativeFlag` has, without its finalizer: a loan is not forgotten. */
+export type LoanFlag = Pick<Signal, "fence" | "isSet" | typeof Symbol.dispose>;
 
-const NONE_LENT: readonly Lent[] = [];
+const NONE_LENT: readonly Signal[] = [];
 
 /**
  * Memory that one library has references to, and keeps for as long as it likes, on its own threads: its encoders, filters
@@ -38,7 +36,7 @@ const NONE_LENT: readonly Lent[] = [];
 export class NativeLoans {
   readonly #library: string;
   /** The blocks that may not be back yet. */
-  #lent: readonly Lent[] = NONE_LENT;
+  #lent: readonly Signal[] = NONE_LENT;
 
   /** @param library who has the references, as messages name it */
   constructor(library: string) {
@@ -56,35 +54,53 @@ export class NativeLoans {
    */
   lend<T extends Tensor, R>(
     given: T | Frame<T>,
-    argument: string,
     make: (blocks: readonly LoanedBlock<T>[], undo: Undo) => R,
     blocks: readonly (readonly T[])[] = byBlock(planesOf(given)),
   ): Loan<R> {
     const { access, resource: { name } } = given;
     given.assertUsable(access);
-    eachConflict([{ tensor: given, access, argument }], (line, mark) => {
-      if (!this.#lends(line)) line.block(mark);
-    });
-    return allOrNothing(`lending to ${this.#library}`, (undo) => {
-      const flags = blocks.map(() => {
-        const flag = new NativeFlag({ name: `${this.#library}'s references to ${name}` });
+    this.#waitForOthers(given.works, writes(access));
+    const undo: Undo = shortList();
+    try {
+      const flags: Signal[] = [];
+      const loaned: LoanedBlock<T>[] = [];
+      for (const planes of blocks) {
+        const flag = new Signal(`${this.#library}'s references to ${name}`);
         undo.push(() => {
           flag.withdraw(); // does nothing where the object's end has set it
           flag[Symbol.dispose]();
         });
-        return flag;
-      });
-      const object = make(flags.map(({ callback, data }, i) => ({ planes: blocks[i], callback, data })), undo);
-      const still = this.#lent.filter(({ flag }) => !flag.isSet());
-      for (const flag of flags) still.push({ data: flag.data, flag });
-      this.#lent = still;
+        flags.push(flag);
+        loaned.push({ planes, callback: flag.callback, data: flag.data });
+      }
+      const object = make(loaned, undo);
+      this.#lent = [...this.#stillLent(), ...flags];
       return { object, flags };
-    });
+    } catch (error) {
+      throw undone(error, undo, `lending to ${this.#library}`);
+    }
+  }
+
+  /** The host waits for all conflicting work but other loans: for those, the library has an order. */
+  #waitForOthers(works: readonly Work[], writing: boolean): void {
+    for (const work of works) {
+      work.forget(); // most loans are over by the next one
+      if (work.line === undefined) continue;
+      work.eachBefore(writing, (line, mark) => {
+        if (!this.#lends(line)) line.block(mark);
+      });
+    }
+  }
+
+  #stillLent(): readonly Signal[] {
+    let still = this.#lent;
+    for (const signal of this.#lent) if (signal.isSet()) still = still.filter((one) => one !== signal);
+    return still;
   }
 
   /** True for the line of a loan that may not be back. */
   #lends(line: Line): boolean {
-    return this.#lent.some(({ flag }) => flag.fence().line === line);
+    return this.#lent.some((signal) => signal.fence().line === line);
   }
 
   /** False if nothing is lent, and all that was is known to be back. */
@@ -94,7 +110,7 @@ export class NativeLoans {
 
   /** True for the `data` of a block that was lent and did not come back. */
   has(data: Address): boolean {
-    return this.#lent.some((lent) => lent.data === data && !lent.flag.isSet());
+    return this.#lent.some((signal) => signal.data === data && !signal.isSet());
   }
 }
 
@@ -135,6 +151,7 @@ export class NativeKeep<T extends Tensor> {
       const lent = given.borrow("read") as M;
       undo.push(() => lent[Symbol.dispose]());
       for (const { resource } of [lent, ...planesOf<T>(lent)]) resource.remedy = this.#remedy;
+      for (const grant of lent.grants) grant.isForeign = true;
       if (refer === undefined) undo.push(lent.resource.hold());
       else refer(undo);
       const loan = make(lent);
@@ -160,6 +177,8 @@ export class NativeKeep<T extends Tensor> {
 /** Most frames lie in one block. */
 function byBlock<T extends Tensor>(planes: readonly T[]): readonly (readonly T[])[] {
   const { allocation } = planes[0].grant;
-  if (planes.every(({ grant }) => grant.allocation === allocation)) return [planes];
+  let areOfOne = true;
+  for (const { grant } of planes) areOfOne &&= grant.allocation === allocation;
+  if (areOfOne) return [planes];
   return [...Map.groupBy(planes, ({ grant }) => grant.allocation).values()];
 }

@@ -49,8 +49,13 @@ export function tensorOver<T extends Tensor>(target: MemoryTarget<T>, at: Placed
 /** Planes with one handle, of which the first begins with the grant. */
 export function planesFrom(handle: unknown, layouts: readonly Layout[], grant: Grant): readonly PlacedPlane[] {
   if (layouts.length === 1) return [planeAt(handle, layouts[0], grant, grant.start)]; // most maps: they make no closure
-  const first = Math.min(...layouts.map(({ byteOffset }) => byteOffset));
-  return layouts.map((layout) => planeAt(handle, layout, grant, grant.start + layout.byteOffset - first));
+  let first = layouts[0].byteOffset;
+  for (const { byteOffset } of layouts) if (byteOffset < first) first = byteOffset;
+  const planes = new Array<PlacedPlane>(layouts.length);
+  for (let i = 0; i < layouts.length; i++) {
+    planes[i] = planeAt(handle, layouts[i], grant, grant.start + layouts[i].byteOffset - first);
+  }
+  return planes;
 }
 
 function planeAt(handle: unknown, layout: Layout, grant: Grant, start: number): PlacedPlane {

@@ -1,13 +1,13 @@
 import type { Address } from "../../../ffi/address.ts";
 import { type Names, object } from "../argument.ts";
 import type { Checks } from "../checks.ts";
-import type { Call, Memory, Offer, Staged } from "../contract.ts";
+import type { Arrays, Call, Memory, Offer, Staged } from "../contract.ts";
 import { Port } from "../device/port.ts";
 import { MemoryClass, type Proofs, UNPROVEN, unseen, verdictOf } from "../device/proofs.ts";
 import type { Line } from "../device/line.ts";
 import type { Reason } from "../errors.ts";
 import type { Context } from "../graph/context.ts";
-import { whyEnded } from "../graph/mapper.ts";
+import { SAME_ADDRESS, whyEnded } from "../graph/mapper.ts";
 import type { DType } from "../layout/dtype.ts";
 import { type Layout, LAYOUT_NAMES, layoutIn, type LayoutInit, powerOfTwo } from "../layout/layout.ts";
 import { Allocation } from "../memory/allocation.ts";
@@ -37,6 +37,16 @@ const NAMES: Names<UsmAllocation & Layout> = { ...LAYOUT_NAMES, kind: true, alig
 export interface UnifiedBlock extends PointerBlock {
   /** Where it lies. */
   readonly usm: UsmKind;
+  /** The native context that it belongs to. @see Home */
+  readonly owner: unknown;
+}
+
+/** What blocks of a native context have in common, in whichever API's name: two APIs may share one context. */
+export interface Home {
+  /** The blocks' kind. */
+  readonly kind: string;
+  /** The native context: its handle, or an object that stands for it. */
+  readonly owner: unknown;
 }
 
 /** What a driver reports of an address. */
@@ -63,6 +73,8 @@ export abstract class UnifiedMemory<T extends PointerTensor, C extends UnifiedCo
   extends PointerMemory<T, C> {
   /** The checks of the API's arguments. */
   protected abstract readonly checks: Checks;
+  /** What its blocks are known by. For mappers. */
+  abstract readonly home: Home;
   /** True if host and device take turns in the experiment: what fails it then is not shared, and no driver moves it. */
   readonly takesTurns: boolean = true;
   readonly #turns = { host: this.#classOf("host"), shared: this.#classOf("shared") };
@@ -128,8 +140,14 @@ export abstract class UnifiedMemory<T extends PointerTensor, C extends UnifiedCo
     });
   }
 
-  /** The block of an allocation of this context; undefined for other memory. For mappers. */
-  abstract blockOf(allocation: Allocation): UnifiedBlock | undefined;
+  /** The block of an allocation of its native context; undefined for other memory. For mappers. */
+  blockOf({ block }: Allocation): UnifiedBlock | undefined {
+    const { kind, owner } = this.home;
+    return block.kind === kind && (block as UnifiedBlock).owner === owner ? block as UnifiedBlock : undefined;
+  }
+
+  /** Keeps the native context until the result is called: its memory may outlive the program's context. For mappers. */
+  abstract hold(): () => void;
 
   /** The class of memory that the host reaches. For mappers. */
   // deno-lint-ignore no-explicit-any -- each API has its own experiments
@@ -147,7 +165,9 @@ export abstract class UnifiedMemory<T extends PointerTensor, C extends UnifiedCo
   protected abstract newBlock(kind: UsmKind, byteLength: number, align: number): UnifiedBlock;
 
   /** What every block of a kind has in this context. */
-  protected abstract about(kind: UsmKind): Omit<UnifiedBlock, "address" | "byteLength" | "free">;
+  protected about(kind: UsmKind): Omit<UnifiedBlock, "address" | "byteLength" | "free"> {
+    return { ...this.home, usm: kind, ...closedTo(kind, this.context) };
+  }
 
   /**
    * What the driver reports of an address. One that reports no length has to know the last of `reach` bytes as well.
@@ -193,16 +213,22 @@ const FAR = "memory of the device, which the CPU cannot reach";
  * Host and shared memory by its address; device memory by a copy.
  *
  * @param also the API's own ports: what it shares by fds
+ * @param peer the kind of memory that is the same where its context is over the same native one
  */
 export function unifiedPorts<T extends PointerTensor>(
   usm: UnifiedMemory<T>,
   tensor: (init: TensorInit<Address>) => T,
   also: Partial<Pick<Memory<T, Address>, "exports" | "imports" | "export" | "import" | "copies">> = {},
+  peer?: string,
 ): Memory<T, Address> {
   const { context } = usm;
-  const { exports = [], imports = [], export: exportOther, ...rest } = also;
+  const { exports = [], imports = [], export: exportOther, import: importOther, ...rest } = also;
   const refuseOther = ({ allocation }: ByteRange) =>
     usm.blockOf(allocation) === undefined ? { reason: `it is no memory of ${context.name}.` } : undefined;
+  const refuseFar = ({ allocation }: ByteRange) =>
+    usm.blockOf(allocation) === undefined
+      ? { reason: `it is memory of another native context than that of ${context.name}.`, remedy: OPEN_ON }
+      : undefined;
   /** Only for memory that is not refused. */
   const classOf = ({ allocation }: ByteRange) => {
     const { usm: kind } = usm.blockOf(allocation)!;
@@ -221,21 +247,30 @@ export function unifiedPorts<T extends PointerTensor>(
     judge: ({ allocation }) => ({ aliases: false, evidence: whyCopied(usm, usm.blockOf(allocation)!) }),
     stage: (tensor, byteLength) => staged(usm, (tensor as PointerTensor).address, byteLength),
   };
+  const toPeer: Offer = { kind: POINTER, refuse: refuseOther, judge: () => SAME_ADDRESS };
+  const fromPeer = (from: string): Offer => ({ kind: POINTER, from, refuse: refuseFar, judge: () => SAME_ADDRESS });
   return {
     ...rest,
-    exports: [byAddress, byCopy, ...exports],
-    imports,
+    exports: [byAddress, byCopy, ...exports, ...peer === undefined ? [] : [toPeer]],
+    imports: [...imports, ...peer === undefined ? [] : [fromPeer(peer)]],
     get line() {
       return context.queue.line;
     },
     refuse: () => whyEnded(context),
     tensor,
     export: (tensor, kind, byteLength, access, gaps) =>
-      kind === "host-view"
+      kind === "host-view" || kind === POINTER
         ? { port: new Port(kind, { value: tensor.address, byteLength }) }
         : exportOther!(tensor, kind, byteLength, access, gaps),
+    import: (port, access, of) =>
+      port.kind === POINTER ? { handle: port.value as Address } : importOther!(port, access, of),
   };
 }
+
+/** An address that device code of one native context may use. */
+const POINTER = "usm-pointer";
+
+const OPEN_ON = "Open the second context on the first: SyclContext.open({ on: cl }).";
 
 /** Why the host does not use a block in place. */
 function refuseHost(usm: UnifiedMemory<PointerTensor>, block: UnifiedBlock): Reason | undefined {
@@ -256,5 +291,17 @@ function staged(usm: UnifiedMemory<PointerTensor>, address: Address, byteLength:
     block,
     there: () => usm.copyCall(block.address, address, byteLength, true),
     back: () => usm.copyCall(address, block.address, byteLength, false),
+  };
+}
+
+/** Arrays by their addresses in such memory. Nothing says which native context they belong to: the driver is asked. */
+export function usmArrays<T extends PointerTensor>(usm: UnifiedMemory<T>): Arrays {
+  return {
+    ordinal: 0,
+    placeOf(tensor) {
+      if (tensor.target !== usm) return undefined;
+      return { handle: (tensor as T).address, byteOffset: 0, memory: "unified" };
+    },
+    attach: ({ handle, byteOffset }, init, options) => usm.attach(handle + BigInt(byteOffset), init, options),
   };
 }

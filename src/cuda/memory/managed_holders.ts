@@ -5,8 +5,8 @@ import type { Grant } from "../../core/memory/grant.ts";
 import type { Resource } from "../../core/life/resource.ts";
 
 export function holdersOf({ roots, lends }: Allocation): Resource[] {
-  const grants: Grant[] = [...lends];
-  for (let i = 0; i < grants.length; i++) grants.push(...grants[i].lends);
+  const grants = new Set<Grant>(lends); // the peers of a loan share what they lend
+  for (const grant of grants) for (const lent of grant.lends) grants.add(lent);
   return [...roots, ...grants].flatMap(({ resource }) => resource ?? []); // a map in the making has none
 }
 

@@ -2,7 +2,7 @@ import { Graph } from "../../core/graph/graph.ts";
 import { edgesOf } from "../../core/graph/port_mapper.ts";
 import { GStreamerContext } from "../../gstreamer/context.ts";
 import { initializeSync } from "../../gstreamer/library.ts";
-import { PLUGINS, pluginVersion } from "../../gstreamer/plugins.ts";
+import { PLUGINS, pluginVersion } from "./plugins.ts";
 import { host } from "../../host/context.ts";
 import { type ApiExaminer, type Examination, type Examined, LITTLE, type Node } from "../api.ts";
 import { examineLibrary } from "../library.ts";

@@ -34,8 +34,7 @@ export function contextBlock<A extends Pick<Block, "kind" | "closed">>(
   const place = placement(context, fn, byteLength, align);
   return allOrNothing(`allocating ${about.kind} memory`, (undo) => {
     // The ledger counts the block, and this share of the context with it.
-    check(opencl().clRetainContext(owner), "clRetainContext");
-    undo.push(() => check(opencl().clReleaseContext(owner), "clReleaseContext"));
+    undo.push(holdContext(owner));
     const begin = allocate(owner, place);
     undo.push(() => free(owner, begin));
     return {
@@ -47,6 +46,12 @@ export function contextBlock<A extends Pick<Block, "kind" | "closed">>(
       free: (fate) => fate === "unused" ? undoAll(undo, `freeing ${about.kind} memory`) : undefined,
     };
   });
+}
+
+/** Keeps a `cl_context` until the result is called. */
+export function holdContext(context: ClContext): () => void {
+  check(opencl().clRetainContext(context), "clRetainContext");
+  return () => check(opencl().clReleaseContext(context), "clReleaseContext");
 }
 
 export function blockIn<B extends ContextBlock>(

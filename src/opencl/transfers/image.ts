@@ -1,6 +1,6 @@
 import { CL_TRUE } from "../../../ffi/opencl/constants.ts";
 import type { ClMem } from "../../../ffi/opencl/handles.ts";
-import { isContiguous } from "../../core/layout/layout.ts";
+import { isGapless } from "../../core/layout/layout.ts";
 import { checks, refused } from "../check.ts";
 import { ImageTensor } from "../images/tensor.ts";
 import { ORIGIN, regionOf } from "../images/native.ts";
@@ -88,7 +88,7 @@ function memOf(use: Taken): ClMem {
 function bufferOffset(buffer: BufferTensor, image: ImageTensor, argument: string, fn: string): bigint {
   const { layout, name, rootOffset } = buffer;
   assertMovesRows(image, fn);
-  if (!isContiguous(layout)) {
+  if (!isGapless(layout)) {
     throw checks.unfit(argument, `${name} has gaps; pixels in a buffer have none.`, undefined, fn);
   }
   const length = pixelBytes(image);

@@ -8,7 +8,7 @@ import type { Use } from "../../core/device/line.ts";
 import type { CommandOptions } from "../../core/device/queue.ts";
 import { reads } from "../../core/memory/access.ts";
 import { type Names, shown } from "../../core/argument.ts";
-import { isContiguous } from "../../core/layout/layout.ts";
+import { isGapless } from "../../core/layout/layout.ts";
 import { checks, refused } from "../check.ts";
 import { infoU64 } from "../info.ts";
 import { opencl } from "../library.ts";
@@ -75,7 +75,7 @@ function assertWhole({ name, layout, rawHandle }: BufferTensor, argument: string
     (query, length, value, written) => opencl().clGetMemObjectInfo(rawHandle, query, length, value, written),
     CL_MEM_SIZE,
   );
-  if (isContiguous(layout) && BigInt(layout.byteLength) === size) return;
+  if (isGapless(layout) && BigInt(layout.byteLength) === size) return;
   throw checks.unfit(
     argument,
     `${name} is not all of its buffer, which has ${size} bytes.`,

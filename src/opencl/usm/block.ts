@@ -20,7 +20,7 @@ import { closedTo, type PointerFacts, type UnifiedBlock, type UsmKind } from "..
 import type { BaseContext } from "../base_context.ts";
 import { check, errcode, made } from "../errors.ts";
 import { infoU32, infoU64, type Query } from "../info.ts";
-import { type Allocating, blockIn, type ContextBlock, contextBlock, type Placement } from "../pointers/memory.ts";
+import { type Allocating, contextBlock, type Placement } from "../pointers/memory.ts";
 
 export const USM = "cl_intel_unified_shared_memory";
 
@@ -30,7 +30,10 @@ export const usmOf: (device: OpenCLDevice) => Usm = extensionFunctions<Usm>("ope
 const UNIFIED = "opencl.usm";
 
 /** A block of unified shared memory. */
-export interface UsmBlock extends ContextBlock, UnifiedBlock {}
+export interface UsmBlock extends UnifiedBlock {
+  /** The `cl_context` that it belongs to. */
+  readonly owner: bigint;
+}
 
 interface Allocator {
   readonly fn: string;
@@ -66,15 +69,6 @@ export function usmBlock(context: BaseContext, kind: UsmKind, byteLength: number
     free: (owner, begin) => check(usm.clMemFreeINTEL(owner, begin), "clMemFreeINTEL"),
   };
   return contextBlock(context, allocating, { kind: UNIFIED, usm: kind, ...closedTo(kind, context) });
-}
-
-export function usmBlockOf(allocation: Allocation, context: BaseContext): UsmBlock | undefined {
-  return blockIn(allocation, UNIFIED, context);
-}
-
-/** What every block of a kind has in this context. */
-export function usmAbout(kind: UsmKind, context: BaseContext): Pick<UsmBlock, "kind" | "usm" | "closed" | "owner"> {
-  return { kind: UNIFIED, usm: kind, owner: context.rawHandle, ...closedTo(kind, context) };
 }
 
 const KINDS: ReadonlyMap<number, UsmKind> = new Map([

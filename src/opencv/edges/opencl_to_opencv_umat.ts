@@ -13,7 +13,6 @@ import {
   probedStep,
   refused,
   refuseEnded,
-  refuseFrame,
   refuseUnfit,
   resourceOf,
 } from "../../core/graph/mapper.ts";
@@ -60,7 +59,6 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
     const cl = source.target.context as OpenCLContext;
     if (cl.queue.resource.state !== "live") return;
     to.context.tryExecution(cl.rawHandle, () => deviceContext(cl));
-    if (source.info !== undefined) return;
     const place = placeFor(source, to);
     if ("reason" in place || !place.lowered) return;
     for (const { address, byteLength } of inPlaceFor(source, place.offset)) {
@@ -72,8 +70,6 @@ export const openCLToOpenCVUMat: Mapper<OpenCLTensor, OpenCVUMat> = {
 
   probe(source: Described, target: Target, access: Access, waits: readonly Fence[]): ProbedStep | Refusal {
     const cl = source.target.context as OpenCLContext;
-    const closed = refuseFrame(EDGE, source, "a UMat");
-    if (closed !== undefined) return closed;
     const place = acceptedPlace(source, target as UMatTarget);
     if ("reason" in place) return place;
     const result = new Described(target, access, planesFromZero(source), undefined, cl.rawHandle);

@@ -1,6 +1,6 @@
 import type { Address } from "../../../ffi/address.ts";
 import type { Memory } from "../../core/contract.ts";
-import { SAME_ADDRESS, whyFrame, whyUnfit } from "../../core/graph/mapper.ts";
+import { SAME_ADDRESS, whyUnfit } from "../../core/graph/mapper.ts";
 import type { Reason } from "../../core/errors.ts";
 import type { Described } from "../../core/tensors/described.ts";
 import { Allocation } from "../../core/memory/allocation.ts";
@@ -49,6 +49,7 @@ export class MatTarget extends ChannelTarget implements Target<OpenCVMat> {
       return new OpenCVMat({ target: this, resource, layout, address, parent, slot, shape });
     }),
     imports: [{ kind: "host-pointer", from: "host", judge: () => SAME_ADDRESS }],
+    byPlane: true,
     refuse: (source) => source.target === this ? undefined : this.#refuse(source),
   };
 
@@ -59,7 +60,7 @@ export class MatTarget extends ChannelTarget implements Target<OpenCVMat> {
 
   #refuse(source: Described): Reason | undefined {
     const [{ layout, address }] = source.planes;
-    return whyFrame(source, "a Mat") ?? whyUnfit(this.fit(layout, address));
+    return whyUnfit(this.fit(layout, address));
   }
 
   /** Returns a layout as OpenCV has it, or why it cannot have it. For mappers. */

@@ -1,3 +1,4 @@
+import type { Memory } from "../../core/contract.ts";
 import type { Target } from "../../core/graph/context.ts";
 import { sizeOf } from "../../core/layout/dtype.ts";
 import type { Grant } from "../../core/memory/grant.ts";
@@ -25,6 +26,8 @@ const NAMES: Names<UMatShape> = { shape: true, dtype: true };
 export class UMatTarget extends ChannelTarget implements Target<OpenCVUMat> {
   /** The kind of memory. */
   readonly kind = "opencv.umat";
+  /** A frame becomes a UMat a plane. Its edges are written by hand. */
+  readonly ports: Memory<OpenCVUMat> = { exports: [], imports: [], byPlane: true };
   /** True for its tensors. */
   is(value: Mapped): value is OpenCVUMat {
     return value instanceof OpenCVUMat && value.target === this;

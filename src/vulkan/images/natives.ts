@@ -2,11 +2,10 @@ import { NULL } from "../../../ffi/address.ts";
 import type { Natives } from "../../core/contract.ts";
 import { IMAGE_FORMATS, type ImageInfo, planeLayouts } from "../../core/layout/frame_info.ts";
 import { allOrNothing } from "../../core/life/undo.ts";
-import { openingOf } from "../../core/native/library.ts";
 import { cString } from "../../core/native/text.ts";
 import { attaching } from "../../core/tensors/adopt.ts";
 import { Frame } from "../../core/tensors/frame.ts";
-import { symbolIn } from "../../guard/load.ts";
+import { functionsOf } from "../../guard/load.ts";
 import type { VulkanBase } from "../base.ts";
 import { attachedTo, type VulkanImageTarget } from "../image.ts";
 import { checks } from "../library.ts";
@@ -72,7 +71,7 @@ function knownOf({ handles, features = struct("VkPhysicalDeviceFeatures2") }: Op
   return {
     handles: {
       ...{ instance, physicalDevice, device, features: features.address },
-      getInstanceProcAddr: symbolIn(openingOf("vulkan")!.path!, "vkGetInstanceProcAddr"),
+      getInstanceProcAddr: functionsOf("vulkan", "vkGetInstanceProcAddr").vkGetInstanceProcAddr,
       ...{ extensions: extensions.length === 0 ? NULL : names.address },
       ...{ extensionCount: BigInt(extensions.length), queueCount: 1n },
       ...{ queueFamily: BigInt(queueFamily), graphicsFamily: NONE, videoFamily: NONE },

@@ -89,10 +89,13 @@ function assertLabel({ graph, target, expected }: Subject, source: Tensor, mappe
   assert(graph.explain(mapped, target.target).open, "no route from a tensor to where it is");
 }
 
+/** Milliseconds after which an end does not see what the other has written: it was, so no thread is waited for. */
+const SEEN_MS = 2000;
+
 /** An end sees bytes without any call: the CPU by looking again and again, a device by reading. */
 async function assertSeen({ raw }: End, tensor: Tensor, bytes: Uint8Array): Promise<void> {
   const seen = raw.look === undefined
-    ? until(async () => firstDifference(await raw.read(tensor), bytes) < 0)
-    : until(() => firstDifference(raw.look!(tensor), bytes) < 0);
+    ? until(async () => firstDifference(await raw.read(tensor), bytes) < 0, SEEN_MS)
+    : until(() => firstDifference(raw.look!(tensor), bytes) < 0, SEEN_MS);
   assert(await seen, "it is called an alias, and one end does not see what the other has written");
 }

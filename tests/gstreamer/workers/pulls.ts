@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { DisposedError } from "@samepage/interop";
 import { GStreamerContext } from "@samepage/interop/gstreamer";
 
 const gst = await GStreamerContext.open();
@@ -15,4 +16,8 @@ worker.onmessage = async () => {
   worker.postMessage("ended");
 };
 let frames = 0;
-for await (using _ of pipeline.sink("out")) worker.postMessage(++frames);
+try {
+  for await (using _ of pipeline.sink("out")) worker.postMessage(++frames);
+} catch (error) {
+  if (!(error instanceof DisposedError)) throw error; // the message came between two frames
+}

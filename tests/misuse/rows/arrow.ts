@@ -175,7 +175,7 @@ export default table(import.meta, {
       fails("access", () => fromArrow(arrow.schema, arrow.array, { contexts, access: any("all") }), ArgumentError);
       fromArrow(arrow.schema, arrow.array, { contexts: [] });
     },
-    fails: wrong("contexts", /lies in memory of the host, and none of them is for that/, /Pass host/),
+    fails: wrong("contexts", /memory is of ARROW_DEVICE_CPU, and none of them is for that/, /Pass host/),
   },
   "a tensor of fromArrow() that is written": {
     run() {

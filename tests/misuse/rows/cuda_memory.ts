@@ -122,7 +122,6 @@ export default table(import.meta, {
   },
   "a hundred thousand tensors at once": {
     gpus: 1,
-    limit: 90,
     run() {
       const cuda = device();
       const all: CudaTensor[] = [];

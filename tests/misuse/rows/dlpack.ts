@@ -114,7 +114,7 @@ export default table(import.meta, {
   "a view of what a consumer has": lending((tensor) => {
     using _same = fromDLPack(toDLPack(tensor).handOver(), HOST);
     tensor.view();
-  }, unusable(/on their way back from DLPack loan/, /Await tensor.finished/)),
+  }, unusable(/are lent to host tensor \[2,3\] f32/, /Dispose host tensor \[2,3\] f32 first/)),
   "handing a loan over twice": lending((tensor) => {
     const loan = toDLPack(tensor, { access: "read" });
     using _same = fromDLPack(loan.handOver(), HOST);

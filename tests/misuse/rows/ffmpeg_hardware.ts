@@ -40,7 +40,7 @@ function row(use: (there: There) => unknown, fails?: Failure): Row {
       try {
         await use({ va, ffmpeg, made });
       } finally {
-        for (let i = 0; i < 500 && ledger.alive["native.flag"] !== undefined; i++) {
+        for (let i = 0; i < 30_000 && ledger.alive["native.flag"] !== undefined; i++) {
           await new Promise((resolve) => setTimeout(resolve, 1));
         }
       }
@@ -120,7 +120,7 @@ export default table(import.meta, {
     ffmpeg.attach(made.pointer, { access: "write", copy: "allow" });
   }, {
     ...{ error: AccessError, api: "ffmpeg", fn: "av_frame_is_writable", argument: "access" },
-    ...{ message: /other references/, hint: /av_hwframe_transfer_data/ },
+    ...{ message: /others refer to/, hint: /av_hwframe_transfer_data/ },
   }),
   "a surface of ours that comes back": row(async ({ va, ffmpeg }) => {
     await using surface = va.allocateFrame(NV12);

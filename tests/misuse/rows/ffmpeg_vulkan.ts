@@ -26,7 +26,7 @@ function row(use: (there: There) => unknown, fails?: Failure): Row {
       try {
         await use({ vulkan, ffmpeg, made });
       } finally {
-        for (let i = 0; i < 500 && ledger.alive["native.flag"] !== undefined; i++) {
+        for (let i = 0; i < 30_000 && ledger.alive["native.flag"] !== undefined; i++) {
           await new Promise((resolve) => setTimeout(resolve, 1));
         }
       }

@@ -23,7 +23,7 @@ const PLANE = { dtype: "u8", elements: 1, step: 1, rows: 1 } as const;
 
 /** The memory of a flag that GStreamer has set is freed soon, and not at once. */
 async function settled(): Promise<void> {
-  for (let i = 0; i < 500 && ledger.alive["native.flag"] !== undefined; i++) {
+  for (let i = 0; i < 30_000 && ledger.alive["native.flag"] !== undefined; i++) {
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }
@@ -68,7 +68,7 @@ const after = (change: (made: CBuffer) => void, fails: Failure): Row =>
 const { wrong, unfit } = failuresOf("gstreamer");
 const notWritable: Failure = {
   ...{ error: AccessError, api: "gstreamer", fn: "gst_buffer_is_all_memory_writable", argument: "access" },
-  ...{ message: /others may read/, hint: /copy: "allow"/ },
+  ...{ message: /others refer to/, hint: /copy: "allow"/ },
 };
 
 export default table(import.meta, {
@@ -209,7 +209,7 @@ export default table(import.meta, {
   ),
   "an option that is misspelt": row(
     ({ gst, made }) => gst.attach(made.address, any({ cap: CAPS })),
-    ofCore(ArgumentError, /unknown property cap/, { argument: "options", hint: /access, after, owner, caps, copy/ }),
+    ofCore(ArgumentError, /unknown property cap/, { argument: "options", hint: /access, after, owner, copy, caps/ }),
   ),
   "a buffer that is freed under its frame": {
     ...row(({ gst }) => {

@@ -37,6 +37,8 @@ export default table(import.meta, {
     fails("device", () => LevelZeroContext.open({ device: "elsewhere" }), ArgumentError);
     fails("device kind", () => LevelZeroContext.open({ device: any(3) }), ArgumentError);
     fails("uuid", () => LevelZeroContext.open({ uuid: "0".repeat(32) }), ArgumentError);
+    fails("index", () => LevelZeroContext.open({ index: 99 }), ArgumentError);
+    fails("index kind", () => LevelZeroContext.open({ index: any("0") }), ArgumentError);
     fails("on", () => LevelZeroContext.open({ on: any({}) }), ArgumentError);
     fails("unknown option", () => LevelZeroContext.open(any({ name: DEVICE })), ArgumentError);
   }, ["true"]),

@@ -112,7 +112,6 @@ export default table(import.meta, {
   },
   "every operation on Mats and UMats in turn": {
     opencl: true,
-    limit: 90,
     warns: /^(MESA: warning: [^\n]*\n)*$/, // of OpenCV's kernels
     run() {
       using v = vision();

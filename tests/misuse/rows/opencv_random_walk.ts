@@ -6,7 +6,6 @@ import { table } from "../row.ts";
 export default table(import.meta, {
   "any order of maps, slices, operations, results, attaches, events and disposes": {
     opencl: true,
-    limit: 90,
     warns: /^/,
     run: () => wander(Number(Deno.args[2] ?? 1), Number(Deno.args[3] ?? 60)),
   },

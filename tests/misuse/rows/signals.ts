@@ -223,7 +223,7 @@ export default table(import.meta, {
         const own = cl.allocate({ shape: [64], dtype: "u8" });
         add.run({ items: [64] }, [own, 1], { queue: cl.createQueue(), after: fence });
         const outcome = async (promise: Promise<unknown>) => {
-          const ended = await Promise.race([settled(promise), sleep(5000).then(() => "hangs")]);
+          const ended = await Promise.race([settled(promise), sleep(60_000).then(() => "hangs")]);
           return ended.split(" ")[0];
         };
         const waiting = outcome(fence.wait());

@@ -8,6 +8,7 @@ import {
   NativeCallError,
   NoRouteError,
 } from "@samepage/interop";
+import { OpenCLContext } from "@samepage/interop/opencl";
 import { SyclContext, syclDevices, type SyclKernel, type SyclTensor } from "@samepage/interop/sycl";
 import { behave, STAND_IN, useStandIn } from "../../sycl/open.ts";
 import { any, say } from "../kit.ts";
@@ -78,6 +79,27 @@ export default table(import.meta, {
     () => SyclContext.open({ device: any(1) }),
     wrong("choice.device", /expected a string/),
   ),
+  "a place in the list at which there is no device": row(
+    () => SyclContext.open({ index: 9 }),
+    wrong("choice", /no SYCL device fits \{"index":9\}/, { fn: "DPCTLDeviceMgr_GetDevices", hint: /stand-in/ }),
+  ),
+  "a place in the list that is no number": row(
+    () => SyclContext.open({ index: any("1") }),
+    wrong("choice.index", /expected/),
+  ),
+  "a context that is none, to open on": row(
+    () => SyclContext.open({ on: any({}) }),
+    wrong("on", /an open context/, { hint: /Pass the context/ }),
+  ),
+  "a context of the host's, to open on": row(
+    () => SyclContext.open({ on: host }),
+    wrong("on", /host \(host\) has no cl_context/, { fn: "make_context", hint: /OpenCL/ }),
+  ),
+  "a context that is gone, to open on": row(() => {
+    const cl = OpenCLContext.open();
+    cl[Symbol.dispose]();
+    SyclContext.open({ on: cl });
+  }, { error: DisposedError, api: "core", message: /opencl context/i }),
   "devices without a driver": {
     ...row(() => say(syclDevices().length), undefined, ["no-device"]),
     says: ["0"],
@@ -85,7 +107,7 @@ export default table(import.meta, {
   "memory of a device that has none": row(() => {
     using sycl = SyclContext.open({ device: "bare" });
     sycl.usm.allocate(FLOATS);
-  }, wrong("kind", /bare stand-in has no shared memory/, { hint: /sycl\.device\.usm/ })),
+  }, wrong("kind", /bare stand-in has no shared memory/, { hint: /device\.usm/ })),
   "a pointer on a device that has no unified memory": row(() => {
     using sycl = SyclContext.open({ device: "bare" });
     sycl.usm.attach(4096n, { shape: [1], dtype: "u8" });

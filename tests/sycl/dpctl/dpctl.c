@@ -102,15 +102,45 @@ DPCTLSyclPlatformRef DPCTLDevice_GetPlatform(const DPCTLSyclDeviceRef d) {
 }
 const char *DPCTLPlatform_GetName(const DPCTLSyclPlatformRef p) { live(p, PLATFORM); return text("samepage's tests"); }
 const char *DPCTLPlatform_GetVersion(const DPCTLSyclPlatformRef p) { live(p, PLATFORM); return text("1"); }
+/* samepage asks for the devices alone; a test compares them with the list by platforms. */
+DPCTLPlatformVectorRef DPCTLPlatform_GetPlatforms(void) { return (DPCTLPlatformVectorRef)NEW(struct vector, VECTOR, 1); }
+size_t DPCTLPlatformVector_Size(DPCTLPlatformVectorRef v) { return ((struct vector *)live(v, VECTOR))->count; }
+DPCTLSyclPlatformRef DPCTLPlatformVector_GetAt(DPCTLPlatformVectorRef v, size_t i) {
+  (void)i;
+  live(v, VECTOR);
+  return (DPCTLSyclPlatformRef)NEW(struct object, PLATFORM);
+}
+DPCTLDeviceVectorRef DPCTLPlatform_GetDevices(const DPCTLSyclPlatformRef p, DPCTLSyclDeviceType type) {
+  live(p, PLATFORM);
+  return DPCTLDeviceMgr_GetDevices(type);
+}
 void DPCTLPlatform_Delete(DPCTLSyclPlatformRef p) { gone(p, PLATFORM); }
 
 DPCTLSyclContextRef DPCTLContext_Create(const DPCTLSyclDeviceRef d, error_handler_callback *handler, int properties) {
   (void)handler, (void)properties;
   return (DPCTLSyclContextRef)NEW(struct context, CONTEXT, ++contexts, has_usm(d));
 }
-DPCTLSyclContextRef DPCTLContext_Copy(const DPCTLSyclContextRef c) {
-  struct context *from = live(c, CONTEXT);
-  return (DPCTLSyclContextRef)NEW(struct context, CONTEXT, from->id, from->has_usm);
+DPCTLDeviceVectorRef DPCTLContext_GetDevices(const DPCTLSyclContextRef c) {
+  live(c, CONTEXT);
+  return (DPCTLDeviceVectorRef)NEW(struct vector, VECTOR, 1);
+}
+/* What libsycl and C++'s library have: sycl_native.h says what each is. It takes no reference to the context of OpenCL's. */
+#define CPP(name, symbol, ...) name(__VA_ARGS__) __asm__(symbol)
+void *CPP(new_memory, "_Znwm", size_t size);
+void *new_memory(size_t size) {
+  alive++;
+  return malloc(size > sizeof(struct context) ? size : sizeof(struct context));
+}
+void CPP(delete_memory, "_ZdlPv", void *memory);
+void delete_memory(void *memory) {
+  alive--;
+  free(memory);
+}
+void CPP(make_context, "_ZN4sycl3_V16detail12make_contextEmRKSt8functionIFvNS0_14exception_listEEENS0_7backendEbRKSt6vectorINS0_6deviceESaISA_EE", void *place, uint64_t native, const void *handler, int backend, bool keep, const void *devices);
+void make_context(void *place, uint64_t native, const void *handler, int backend, bool keep, const void *devices) {
+  (void)handler, (void)devices;
+  if (native == 0 || backend != 1 || !keep) abort();
+  *(struct context *)place = (struct context) { CONTEXT, ++contexts, true };
 }
 void DPCTLContext_Delete(DPCTLSyclContextRef c) { gone(c, CONTEXT); }
 

@@ -1,3 +1,4 @@
+import type { FieldType } from "../../../layout.ts";
 import { clang, type Target } from "../../clang.ts";
 import type { Cxx, Library } from "../../library.ts";
 import { cType, hasNegative, type Member, members, type Node } from "../ast.ts";
@@ -26,8 +27,8 @@ export interface CxxDeclarations {
   readonly functions: ReadonlyMap<string, readonly CxxFunction[]>;
   /** The mangled names of those that the headers define themselves: a library need not export them. */
   readonly inline: ReadonlySet<string>;
-  /** Whether an enum is stored as an `int`, not as an `unsigned int`; by its qualified name. */
-  readonly enums: ReadonlyMap<string, boolean>;
+  /** What an enum is stored as; by its qualified name. */
+  readonly enums: ReadonlyMap<string, FieldType>;
   /** The constants of enums. */
   readonly enumerators: readonly Candidate[];
 }
@@ -48,7 +49,7 @@ export async function readCxxDeclarations(
 ): Promise<CxxDeclarations> {
   const functions = new Map<string, CxxFunction[]>();
   const inline = new Set<string>();
-  const enums = new Map<string, boolean>();
+  const enums = new Map<string, FieldType>();
   const enumerators: Candidate[] = [];
   // The filter goes by part of a name, so other things of like names come too.
   const flags = ["-fsyntax-only", "-Xclang", "-ast-dump=json", "-Xclang", `-ast-dump-filter=${namespace}`];
@@ -70,7 +71,8 @@ export async function readCxxDeclarations(
 
   function declareEnum(node: Node, name: string, scope: Scope): void {
     const underlying = node.fixedUnderlyingType?.qualType ?? (hasNegative(node) ? "int" : "unsigned int");
-    if (underlying === "int" || underlying === "unsigned int") enums.set(name, underlying === "int");
+    if (underlying === "int") enums.set(name, "i32");
+    if (underlying === "unsigned int") enums.set(name, "u32");
     const inside = node.scopedEnumTag ? { name, prefix: scope.prefix + classPrefix(node.name ?? "") } : scope;
     for (const child of node.inner ?? []) {
       if (child.kind !== "EnumConstantDecl") continue;

@@ -1,6 +1,6 @@
-import { type Address, NULL } from "../../ffi/address.ts";
-import { cString, textAt } from "../core/native/text.ts";
-import { gst } from "./library.ts";
+import { type Address, NULL } from "../../../ffi/address.ts";
+import { cString, textAt } from "../../core/native/text.ts";
+import { gst } from "../../gstreamer/library.ts";
 
 /** A plugin of GStreamer's that samepage makes use of, or that brings memory of its own. */
 export interface Plugin {

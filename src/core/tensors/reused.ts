@@ -1,14 +1,22 @@
-import type { MemoryTarget } from "../../core/contract.ts";
-import { portsOf } from "../../core/graph/context.ts";
-import type { Layout } from "../../core/layout/layout.ts";
-import { Resource } from "../../core/life/resource.ts";
-import type { Access } from "../../core/memory/access.ts";
-import { Frame } from "../../core/tensors/frame.ts";
-import { tensorOver } from "../../core/tensors/over.ts";
-import { Tensor } from "../../core/tensors/tensor.ts";
+import type { MemoryTarget } from "../contract.ts";
+import { portsOf } from "../graph/context.ts";
+import type { Layout } from "../layout/layout.ts";
+import { Resource } from "../life/resource.ts";
+import type { Access } from "../memory/access.ts";
+import type { FrameInfo } from "../layout/frame_info.ts";
+import { Frame } from "./frame.ts";
+import type { Metadata } from "./metadata.ts";
+import { tensorOver } from "./over.ts";
+import { Tensor } from "./tensor.ts";
 
-/** One of a ring's frames, which is lent for one turn after the other. What never changes is read once. */
-export class RingFrame<T extends Tensor | Frame> {
+/** What a frame is in one turn, where that differs from what it is as a whole: its time, and what is known of its picture. */
+export interface TurnFacts {
+  readonly info?: FrameInfo | undefined;
+  readonly metadata?: Metadata | undefined;
+}
+
+/** A frame, or a tensor, that is lent for one turn after the other. What never changes is read once. */
+export class ReusedFrame<T extends Tensor | Frame> {
   readonly whole: T;
   readonly name: string;
   readonly #planes: readonly Tensor[];
@@ -31,12 +39,12 @@ export class RingFrame<T extends Tensor | Frame> {
   }
 
   /** Lends it for one turn. `atEnd` is called when what it returns is disposed, and must not reach that. */
-  lend(access: Access, atEnd: () => void): T {
+  lend(access: Access, atEnd: () => void, facts: TurnFacts = NO_FACTS): T {
     const { takenBy } = this.whole.resource;
     this.#mark(undefined);
     try {
       this.whole.assertUsable(access);
-      const turn = this.#isOneBlock ? this.#inOneBlock(access) : this.whole.borrow(access) as T;
+      const turn = this.#isOneBlock ? this.#inOneBlock(access, facts) : this.#inSeveral(access, facts);
       turn.resource.undo.unshift(atEnd);
       return turn;
     } finally {
@@ -49,8 +57,13 @@ export class RingFrame<T extends Tensor | Frame> {
     for (const plane of this.#planes) plane.resource.takenBy = by;
   }
 
+  #inSeveral(access: Access, { info, metadata }: TurnFacts): T {
+    const { whole } = this;
+    return (whole instanceof Frame ? whole.borrow(access, info, metadata) : whole.borrow(access)) as T;
+  }
+
   /** The same as `borrow()`, with one grant for all planes: a third of the time. */
-  #inOneBlock(access: Access): T {
+  #inOneBlock(access: Access, { info, metadata }: TurnFacts): T {
     const { whole: parent, name } = this;
     const { target, resource: owner } = parent;
     const [all] = owner.grants;
@@ -60,9 +73,11 @@ export class RingFrame<T extends Tensor | Frame> {
     const at = { handle: this.#planes[0].rawHandle, layouts: this.#layouts, resource, parent };
     const of = target as MemoryTarget;
     if (!(parent instanceof Frame)) return tensorOver(of, at) as T;
-    return tensorOver(of, { ...at, info: parent.info, metadata: parent.metadata }) as T;
+    return tensorOver(of, { ...at, info: info ?? parent.info, metadata: metadata ?? parent.metadata }) as T;
   }
 }
+
+const NO_FACTS: TurnFacts = {};
 
 /** Does it lie in one block that it holds as a whole, of a kind that makes tensors of a block? */
 function isOneBlock({ resource, target }: Tensor | Frame, planes: readonly Tensor[]): boolean {

@@ -1,0 +1,109 @@
+// 300 frames of 1080p H.264: decoded by FFmpeg, their edges by OpenCL, text found in every tenth of them by ONNX Runtime
+// (640 × 352, two threads), lines drawn around it, and encoded by libx264. One operation is the whole clip.
+
+import { FFmpegContext } from "@samepage/interop/ffmpeg";
+import { OnnxRuntimeContext } from "@samepage/interop/onnxruntime";
+import { decode, encode, infer, kernel, outline, pipeline } from "@samepage/interop/pipeline";
+import type { OpenCLTensor } from "@samepage/interop/opencl";
+import { detectionsIn } from "../src/pipeline/detector.ts";
+import { clip, missing } from "../tests/ffmpeg/clips.ts";
+import { DETECTOR, LIBRARY } from "../tests/onnxruntime/open.ts";
+import { BUILT, c } from "./harness/c.ts";
+import { device } from "./harness/device.ts";
+import { figure } from "./harness/figure.ts";
+import { throughput } from "./harness/goal.ts";
+import { Missing } from "./harness/program.ts";
+import { here, moving, program, PYTHON, side, type Way } from "./harness/way.ts";
+import { FFMPEG_8, hasWheels, ONNX_RUNTIME } from "../tasks/setup/wheels.ts";
+
+const [WIDTH, HEIGHT, FRAMES] = [1920, 1080, 300];
+const [ACROSS, DOWN, EVERY] = [640, 352, 10];
+
+/** More frames hide that stages wait for each other: each is 3 MB, and allocated once. */
+const AT_A_TIME = 16;
+
+/** What PyAV copies: each frame of I420 to NumPy, and back. */
+const COPIED = FRAMES * 2 * WIDTH * HEIGHT * 3 / 2;
+
+const lacking = missing ?? (LIBRARY === undefined ? "ONNX Runtime: deno task setup inference" : undefined);
+const pyAv = await hasWheels(FFMPEG_8);
+
+if (lacking === undefined) {
+  Deno.env.set("SAMEPAGE_BENCH_CLIP", await clip("text.mp4"));
+  Deno.env.set("SAMEPAGE_BENCH_OUT", `${BUILT}pipeline_c.mkv`);
+  Deno.env.set("SAMEPAGE_BENCH_KERNELS", side("pipeline.cl"));
+  Deno.env.set("SAMEPAGE_BENCH_ORT", LIBRARY!);
+  Deno.env.set("SAMEPAGE_BENCH_MODEL", DETECTOR);
+}
+
+function pythons(): Way {
+  return program("PyAV + pyopencl + onnxruntime", () => {
+    if (!pyAv || lacking !== undefined) throw new Missing(lacking ?? "there is no PyAV: deno task setup test");
+    const { platform, name } = device().cl.device;
+    const files = [side("pipeline.cl"), DETECTOR, Deno.env.get("SAMEPAGE_BENCH_CLIP")!, `${BUILT}pipeline_python.mkv`];
+    return {
+      path: PYTHON,
+      args: [side("sides/pipeline_side.py"), FFMPEG_8.folder, ONNX_RUNTIME.folder, platform, name, ...files],
+    };
+  }, "pipeline");
+}
+
+figure({
+  id: "pipeline",
+  title: `${FRAMES} frames of 1080p H.264: edges, a detector in every tenth, boxes, encoded`,
+  goal: throughput(0.95),
+  ignore: lacking !== undefined,
+  ways: [
+    moving(0, c("pipeline", "pipeline")),
+    moving(
+      0,
+      here("samepage", () => {
+        if (lacking !== undefined) throw new Missing(lacking);
+        const { cl } = device();
+        const ffmpeg = FFmpegContext.open();
+        const ort = OnnxRuntimeContext.open({ library: LIBRARY! });
+        const session = ort.compileSync(DETECTOR, { threads: 2 });
+        const [[input], [output]] = [session.inputs, session.outputs];
+        const program = cl.program(Deno.readTextFileSync(side("pipeline.cl")));
+        const [edges, prepare] = [program.kernel("edges"), program.kernel("prepare")];
+        const one = async () => {
+          let found = 0;
+          const figures = await pipeline(
+            decode(ffmpeg, Deno.env.get("SAMEPAGE_BENCH_CLIP")!),
+            kernel(edges, { gives: (info) => info }),
+            infer<OpenCLTensor>(session, {
+              memory: cl,
+              every: EVERY,
+              shapes: () => ({ [input.name]: [1, 3, DOWN, ACROSS] }),
+              prepare: ({ planes: [luma] }, { [input.name]: to }) =>
+                prepare.run({ items: [ACROSS, DOWN] }, [luma, luma.layout.strides[0], to, ACROSS, DOWN]),
+              results({ [output.name]: map }, { metadata }) {
+                for (const detection of detectionsIn(map)) {
+                  metadata.add("detection", detection);
+                  found++;
+                }
+              },
+            }),
+            outline(),
+            encode(ffmpeg, `${BUILT}pipeline.mkv`, {
+              codec: "libx264",
+              frameRate: 25,
+              options: { preset: "ultrafast" },
+            }),
+            { frames: AT_A_TIME },
+          ).run();
+          if (figures.frames !== FRAMES || figures.bytesMoved > 0 || found === 0) {
+            throw new Error(`${found}: ${figures}`);
+          }
+          if (Deno.env.has("SAMEPAGE_BENCH_FIGURES")) console.error(`${figures}`);
+        };
+        return {
+          async run(count) {
+            for (let i = 0; i < count; i++) await one();
+          },
+        };
+      }),
+    ),
+    moving(COPIED, pythons()),
+  ],
+});

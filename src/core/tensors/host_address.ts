@@ -1,0 +1,14 @@
+import type { MemoryTarget } from "../contract.ts";
+import type { Reason } from "../errors.ts";
+import type { Tensor } from "./tensor.ts";
+
+/** Where the CPU finds the first element at any time, whatever API the memory is of; or why it does not, with `remedy`. */
+export function hostAddressOf(
+  { target, grant: { allocation }, described: { range } }: Tensor,
+  remedy: string,
+): bigint | Reason {
+  const offer = (target as Partial<MemoryTarget>).ports?.exports.find(({ kind }) => kind === "host-pointer");
+  const elsewhere = { reason: "the CPU cannot use it at any time, at one address.", remedy };
+  if (offer === undefined || allocation.indivisible) return elsewhere;
+  return offer.closed?.() ?? offer.refuse?.(range) ?? range.address ?? elsewhere;
+}

@@ -1,0 +1,102 @@
+import type { Address } from "../../../ffi/address.ts";
+import { elsewhere } from "../checks.ts";
+import { isMade, type Maker } from "../argument.ts";
+import { type Pointee, PointerParameter } from "../device/pointer.ts";
+import type { ParameterPlace } from "../device/parameter.ts";
+import { owned } from "../life/ledger.ts";
+import { allOrNothing, undoAll } from "../life/undo.ts";
+import { PointerTensor } from "./pointer.ts";
+import { type UnifiedBlock, type UnifiedContext, UnifiedMemory, type UsmKind } from "./unified.ts";
+
+/** Unified shared memory, as an API has all of its memory; a tensor's handle is its address. For backends. */
+export abstract class UnifiedTensor extends PointerTensor {
+  /** Its target. */
+  declare readonly target: UnifiedMemory<UnifiedTensor>;
+
+  /** Where it lies; `"system"` for memory of the host's own. */
+  get usm(): UsmKind | "system" {
+    return this.target.blockOf(this.grant.allocation)?.usm ?? "system";
+  }
+
+  /** Its address, if the host reaches it. */
+  protected override get hostAddress(): bigint | undefined {
+    return this.usm === "device" ? undefined : this.address;
+  }
+}
+
+/** A context of one device, whose own query says which memory that has. */
+export interface UnifiedDeviceContext extends UnifiedContext {
+  /** Its device. */
+  readonly device: {
+    readonly name: string;
+    /** The most bytes of one allocation; 0 where the driver reports none. */
+    readonly maxAllocation: number;
+    readonly usm: Readonly<Record<UsmKind, boolean>>;
+  };
+}
+
+/** Unified shared memory of one device. An API says how a kind is allocated, and freed. For backends. */
+export abstract class UnifiedDeviceMemory<T extends UnifiedTensor, C extends UnifiedDeviceContext>
+  extends UnifiedMemory<T, C> {
+  /** The native function that allocates a kind. */
+  protected abstract readonly allocators: Readonly<Record<UsmKind, string>>;
+
+  /** Calls that function. `align` is a power of two, or 0 for the driver's choice. @throws {NativeCallError} */
+  protected abstract allocateNative(kind: UsmKind, byteLength: number, align: number): Address;
+
+  /** Returns a function that frees such memory, which does not reach this context. */
+  protected abstract freeing(address: Address): () => void;
+
+  /** Throws unless the device has a kind of memory. */
+  protected override assertHas(kind: UsmKind): void {
+    const { name, usm } = this.context.device;
+    if (usm[kind]) return;
+    throw this.checks.wrong("kind", `${name} has no ${kind} memory.`, "The context's device.usm says what it has.");
+  }
+
+  /** A new block, which keeps the native context. */
+  protected override newBlock(kind: UsmKind, byteLength: number, align: number): UnifiedBlock {
+    const { name, maxAllocation } = this.context.device;
+    if (maxAllocation > 0 && byteLength > maxAllocation) {
+      const what = `${byteLength} bytes are more than the ${maxAllocation} that ${name} takes in one piece.`;
+      throw this.checks.unfit("shape", what, "Allocate it in parts.", this.allocators[kind]);
+    }
+    return allOrNothing(`allocating ${kind} memory`, (undo) => {
+      undo.push(this.hold());
+      const address = this.allocateNative(kind, byteLength, align);
+      owned(this.kind, undo, this.freeing(address));
+      return {
+        ...this.about(kind),
+        address,
+        byteLength,
+        // An escaped view may be used for ever: then the memory must not be freed.
+        free: (fate) => fate === "unused" ? undoAll(undo, `freeing ${kind} memory`) : undefined,
+      };
+    });
+  }
+}
+
+/** A kernel's pointer to such memory: its argument is a tensor of the kernel's context. For backends. */
+export class UnifiedParameter<T extends UnifiedTensor, C extends UnifiedContext> extends PointerParameter<T, C> {
+  protected override readonly mapping: string;
+  readonly #tensors: Maker<T>;
+
+  constructor(place: ParameterPlace, pointee: Pointee, tensors: Maker<T>, usm: string) {
+    super(place, pointee);
+    this.#tensors = tensors;
+    this.mapping = `graph.map(tensor, ${usm})`;
+  }
+
+  protected override tensorIn(value: unknown): T | undefined {
+    return isMade(value, this.#tensors) ? value : undefined;
+  }
+
+  protected override checkPlace({ target, name }: T, _value: unknown, context: C): void {
+    if (target.context === context) return;
+    throw this.wrong(`${name} ${elsewhere(target.context, context)}.`, `Map it here first: ${this.mapping}.`);
+  }
+
+  protected override addressOf({ address }: T): bigint {
+    return address;
+  }
+}

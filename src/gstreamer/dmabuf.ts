@@ -1,0 +1,33 @@
+import type { Address } from "../../ffi/address.ts";
+import { GST_FD_MEMORY_FLAG_DONT_CLOSE } from "../../ffi/gst_allocators/constants.ts";
+import type { NativePicture } from "../core/contract.ts";
+import type { Undo } from "../core/life/undo.ts";
+import { gst, gstAllocators, made } from "./library.ts";
+import type { NativeMemory, WrappedMemory } from "./native_memory.ts";
+
+/** GStreamer's memory that is an fd. */
+export class DmaBufs implements NativeMemory {
+  readonly kinds = ["dmabuf"];
+  readonly inCaps = "";
+  /** Made when it is first asked for. */
+  #allocator: Address | undefined;
+
+  constructor(undo: Undo) {
+    undo.push(() => {
+      if (this.#allocator !== undefined) gst().gst_object_unref(this.#allocator);
+    });
+  }
+
+  objectOf(memory: Address): bigint {
+    return BigInt(gstAllocators().gst_dmabuf_memory_get_fd(memory));
+  }
+
+  wrap({ objects }: NativePicture, object: number): WrappedMemory {
+    const { handle, byteLength } = objects[object];
+    const { gst_dmabuf_allocator_new, gst_dmabuf_allocator_alloc_with_flags: alloc } = gstAllocators();
+    this.#allocator ??= made(gst_dmabuf_allocator_new(), "gst_dmabuf_allocator_new");
+    const size = BigInt(byteLength!);
+    const memory = alloc(this.#allocator, Number(handle), size, GST_FD_MEMORY_FLAG_DONT_CLOSE);
+    return { memory: made(memory, "gst_dmabuf_allocator_alloc_with_flags"), size };
+  }
+}

@@ -1,0 +1,79 @@
+import type { Checks } from "../core/checks.ts";
+import type { ImageFormat, PicturePlane, PixelsInfo } from "../core/layout/frame_info.ts";
+import { fitting } from "../core/layout/held_picture.ts";
+
+/** A pixel format, as a library describes it. */
+export interface PixelsFormat {
+  /** The library's name. */
+  readonly name: string;
+  readonly planes: readonly PicturePlane[];
+}
+
+/** What a library says of pixel formats. */
+export interface PixelFormatsInit {
+  /** The library, as messages name it. */
+  readonly library: string;
+  readonly checks: Checks;
+  /** The formats that samepage has a name for, by the library's; of two for one, the first is written. */
+  readonly names: readonly (readonly [name: string, format: ImageFormat])[];
+  /** The library's number of a format, by its name; undefined if it has none of that name. */
+  numberOf(name: string): number | undefined;
+  /** What a number stands for. @throws {ArgumentError} for no format, and one whose pixels are no elements in memory. */
+  describe(number: number, argument: string): PixelsFormat;
+}
+
+/** The pixel formats of a library that holds pictures, by its own numbers and names. */
+export class PixelFormats {
+  readonly #init: PixelFormatsInit;
+  readonly #known = new Map<number, PixelsFormat>();
+  readonly #numbers = new Map<string, number>();
+  readonly #byName: ReadonlyMap<string, ImageFormat>;
+  readonly #names: ReadonlyMap<ImageFormat, string>;
+
+  constructor(init: PixelFormatsInit) {
+    this.#init = init;
+    this.#byName = new Map(init.names);
+    this.#names = new Map([...init.names].reverse().map(([name, format]) => [format, name]));
+  }
+
+  /** A format by its number. @throws {ArgumentError} for no format of pixels, and one whose pixels are no elements in memory. */
+  at(number: number, argument: string): PixelsFormat {
+    let found = this.#known.get(number);
+    if (found === undefined) this.#known.set(number, found = this.#init.describe(number, argument));
+    return found;
+  }
+
+  /** The name of samepage's for it, where that stands for pictures of this size. */
+  imageFormatOf({ name }: PixelsFormat, width: number, height: number): ImageFormat | undefined {
+    return fitting(this.#byName.get(name), width, height);
+  }
+
+  /** The library's name for a format of samepage's; undefined if it has none. */
+  nameOf(format: ImageFormat): string | undefined {
+    return this.#names.get(format);
+  }
+
+  /** The library's number of a format, by its name; undefined if it has none of that name. */
+  numberOf(name: string): number | undefined {
+    let number = this.#numbers.get(name);
+    if (number !== undefined) return number;
+    number = this.#init.numberOf(name);
+    if (number !== undefined) this.#numbers.set(name, number); // there are few of those
+    return number;
+  }
+
+  /** The library's number of the format of pictures. @throws {ArgumentError} if it has none. */
+  numberFor(info: PixelsInfo): number {
+    const { library, checks } = this.#init;
+    const name = info.type === "image" ? this.nameOf(info.format) : info.format;
+    const number = name === undefined ? undefined : this.numberOf(name);
+    const hint = `attach() describes ${library}'s formats.`;
+    if (number === undefined) throw checks.wrong("frame", `${library} has no format ${name ?? info.format}.`, hint);
+    if (info.type === "image" || haveSamePlanes(this.at(number, "frame"), info)) return number;
+    throw checks.wrong("frame", `its planes are not those of ${library}'s ${name}.`, hint);
+  }
+}
+
+function haveSamePlanes({ planes }: PixelsFormat, info: Pick<PixelsFormat, "planes">): boolean {
+  return JSON.stringify(planes) === JSON.stringify(info.planes);
+}

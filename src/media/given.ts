@@ -1,0 +1,40 @@
+import { isMade } from "../core/argument.ts";
+import type { Checks } from "../core/checks.ts";
+import { rowStrideOf } from "../core/layout/facts.ts";
+import { Frame } from "../core/tensors/frame.ts";
+import type { Loan } from "../core/tensors/native_loans.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
+import type { MediaContext } from "./context.ts";
+
+/**
+ * A frame that a program hands over to a library.
+ *
+ * @param context the library's; frames of the context that it stands on are taken as well
+ * @throws {ArgumentError} for what is no frame of these contexts.
+ */
+export function frameIn<T extends Tensor>(checks: Checks, context: MediaContext, frame: Frame<T>): Frame<T> {
+  if (!isMade<Frame<T>>(frame, Frame)) throw checks.wrongKind("frame", "a Frame", frame, OF_TENSORS);
+  const { context: home } = frame.target;
+  if (home !== context.on) checks.assertHere(home, context, "frame", "it", `Map it: graph.map(frame, ${context.api}).`);
+  return frame;
+}
+
+const OF_TENSORS = "Make a frame of the mapped tensor: Frame.of([tensor], info).";
+
+/** The object that a frame was lent by, which is in use until the library has no reference to its memory any more. */
+export function lentUntilLetGo<R>({ resource }: Frame, { object, flags }: Loan<R>): R {
+  for (const flag of flags) {
+    resource.usedBy(flag.fence());
+    flag[Symbol.dispose](); // its fence goes on, and its memory stays until the library's call
+  }
+  return object;
+}
+
+/** Bytes from a row of each plane to the next. @param object what has no others: `"an AVFrame"` @throws {LayoutError} for gaps within a row. */
+export function stridesIn(checks: Checks, planes: readonly Tensor[], object: string): readonly number[] {
+  return planes.map(({ layout }, i) => {
+    const stride = rowStrideOf(layout);
+    if (stride !== undefined) return stride;
+    throw checks.unfit("frame", `there are gaps within the rows of plane ${i}, and ${object} has none.`);
+  });
+}

@@ -1,0 +1,654 @@
+import { isMade } from "../core/argument.ts";
+import { throwAll, warn } from "../core/errors.ts";
+import { nameOf, type Target } from "../core/graph/context.ts";
+import { Graph } from "../core/graph/graph.ts";
+import { edgesOf } from "../core/graph/port_mapper.ts";
+import { ORIGIN, sumOf } from "../core/graph/route.ts";
+import { type FrameInfo, frameInfo, withMoment } from "../core/layout/frame_info.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
+import { type Access, covers } from "../core/memory/access.ts";
+import { Progress } from "../core/progress.ts";
+import { Frame } from "../core/tensors/frame.ts";
+import { Metadata } from "../core/tensors/metadata.ts";
+import { host } from "../host/mod.ts";
+import { StageError, stageError } from "./errors.ts";
+import { Figures, type Growing } from "./figures.ts";
+import { allocateFor, assertTaken, frameInWords, type HandOver, Plan, reach, type Reached, several } from "./plan.ts";
+import { Queue } from "./queue.ts";
+import { Slots } from "./slots.ts";
+import type { Source } from "./pipeline.ts";
+import { Flow, type OwnFrames, type Run, Sink, type Stage, Transform } from "./stage.ts";
+import { Watch } from "./watch.ts";
+
+/** How long stages may take to stop, after which they are named and left behind. */
+const GRACE_MS = 5000;
+
+/** Options of a run, with what is left out filled in. */
+export interface RunOptions {
+  readonly frames: number;
+  readonly copy: "never" | "allow";
+  readonly signal: AbortSignal | undefined;
+  readonly measure: boolean;
+  readonly progress: boolean;
+}
+
+/** A stage where it stands in this run: the same one may stand in two places. */
+class Place<S extends Stage = Stage> {
+  readonly stage: S;
+  readonly next: Place | undefined;
+  readonly figures: Growing;
+  /** How it works on frames like the last one. */
+  planned: Planned | undefined;
+  /** The frames that it has for the stage before it. */
+  own: OwnFrames | undefined;
+
+  constructor(stage: S, next: Place | undefined) {
+    [this.stage, this.next] = [stage, next];
+    const none = { frames: 0, dropped: 0, milliseconds: 0, waited: 0, bytesMoved: 0, hostWaits: 0 };
+    this.figures = { stage: stage.name, ...none };
+  }
+
+  get name(): string {
+    return this.stage.name;
+  }
+}
+
+/** A frame on its way: what one stage has of it, and what its hook at the end of the frame may reach. */
+class Traveller {
+  readonly began: number;
+  /** The stage that has it. */
+  at: Place;
+  /** Undefined once it has left the pipeline: whoever forgets it then, has it collected. */
+  frame: Frame | undefined;
+  /** The frame in the memory of the stage that has it, where that is another than its own. */
+  map: Frame | undefined;
+
+  constructor(frame: Frame, at: Place, began: number) {
+    [this.frame, this.at, this.began] = [frame, at, began];
+  }
+}
+
+/** How a stage works on frames of one kind. */
+interface Planned {
+  readonly from: Target;
+  readonly info: FrameInfo;
+  readonly reached: Reached;
+  /** What it writes into. */
+  readonly gives?: Gives | undefined;
+}
+
+/** A stage that works on one frame at a time. */
+type Worker = Transform | Sink;
+
+interface Gives {
+  readonly info: FrameInfo;
+  readonly frames: Slots | OwnFrames;
+  readonly reached: Reached;
+  readonly memory: string;
+}
+
+/** One run of a pipeline: it reads the first frame, says what will happen, and then lets all stages work. */
+export class Engine implements Run {
+  readonly graph: Graph;
+  readonly frames: number;
+  readonly copy: "never" | "allow";
+  readonly #options: RunOptions;
+  readonly #source: Place<Source>;
+  /** The others, in order. */
+  readonly #places: readonly Place[];
+  readonly #controller = new AbortController();
+  readonly #queues: readonly Queue<Traveller>[];
+  readonly #travellers = new Map<Frame, Traveller>();
+  readonly #slots: Slots[] = [];
+  readonly #undo: Undo = [];
+  readonly #progress: Progress | undefined;
+  readonly #watch: Watch;
+  /** Ends of frames that are under way: they wait for whatever still has the memory. */
+  readonly #ending = new Set<Promise<void>>();
+  #iterator: AsyncIterator<Frame> | undefined;
+  #first: Promise<IteratorResult<Frame>> | undefined;
+  #plan: Promise<Plan> | undefined;
+  #ended: Promise<void> | undefined;
+  #failures: unknown[] = [];
+  #inFlight = 0;
+  #wake: (() => void) | undefined;
+  #begin = performance.now();
+  #end: number | undefined;
+  #left = 0;
+  #latency = 0;
+
+  constructor(source: Source, stages: readonly Stage[], options: RunOptions) {
+    this.#options = options;
+    [this.frames, this.copy] = [options.frames, options.copy];
+    const places: Place[] = [];
+    for (const stage of stages.toReversed()) places.unshift(new Place(stage, places[0]));
+    [this.#source, this.#places] = [new Place(source, places[0]), places];
+    this.graph = new Graph([host, ...[source, ...stages].flatMap(({ contexts }) => contexts)], edgesOf);
+    this.#queues = stages.map(() => new Queue<Traveller>());
+    const { signal } = options;
+    const stop = () => this.#stop(signal!.reason);
+    signal?.addEventListener("abort", stop, { once: true });
+    if (signal?.aborted) stop();
+    this.#undo.push(() => signal?.removeEventListener("abort", stop));
+    this.#progress = Progress.of(options.progress, this.#undo);
+    this.#watch = new Watch(() => [...this.#travellers.values()].map(({ at }) => at.name));
+    this.#undo.push(() => this.#watch.end());
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get figures(): Figures {
+    const milliseconds = (this.#end ?? performance.now()) - this.#begin;
+    const stages = [this.#source, ...this.#places].map(({ figures }) => ({ ...figures }));
+    return new Figures(stages, this.#left, milliseconds, this.#latency / Math.max(1, this.#left));
+  }
+
+  /**
+   * Reads the first frame, and asks the graph for each hand-over up to the first stage that has frames in its own hands.
+   * With an example of what will come, no frame is read.
+   */
+  plan(example?: Frame): Promise<Plan> {
+    return this.#plan ??= this.#planAll(example);
+  }
+
+  async #planAll(example: Frame | undefined): Promise<Plan> {
+    try {
+      const { done, value: first } = example === undefined ? await (this.#first ??= this.#open()) : ofExample(example);
+      if (done) return new Plan([], []);
+      this.#assertFrame(first, this.#source.name);
+      const { route, target } = first as Frame;
+      const takes = frameInWords(first.info);
+      const handOvers: HandOver[] = [{ stage: this.#source.name, takes, memory: nameOf(target), route }];
+      let frame: Frame = first;
+      for (const [i, place] of this.#places.entries()) {
+        const { stage } = place;
+        if (stage instanceof Flow && stage.init.keeps === true) {
+          const takes = frameInWords(frame.info);
+          handOvers.push({ stage: stage.name, takes, memory: nameOf(frame.target), route: ORIGIN });
+          continue;
+        }
+        if (stage instanceof Flow) return new Plan(handOvers, this.#places.slice(i).map(({ name }) => name));
+        const { reached, gives } = place.planned = await this.#planned(place as Place<Worker>, frame);
+        const { route, target = frame.target } = reached;
+        const takes = frameInWords(frame.info);
+        const branches = stage instanceof Sink ? await stage.init.plan?.(frame, this) : undefined;
+        handOvers.push({
+          stage: stage.name,
+          takes,
+          memory: nameOf(target),
+          route,
+          gives: given(gives, stage),
+          branches,
+        });
+        if (gives?.frames instanceof Slots) frame = gives.frames.example;
+        else if (gives !== undefined) return new Plan(handOvers, this.#places.slice(i + 1).map(({ name }) => name));
+      }
+      return new Plan(handOvers, []);
+    } catch (error) {
+      this.#fail(this.#source.name, error);
+      throw error;
+    }
+  }
+
+  async #open(): Promise<IteratorResult<Frame>> {
+    this.#begin = performance.now();
+    const { init } = this.#source.stage;
+    try {
+      this.#iterator = init.frames(this)[Symbol.asyncIterator]();
+      return await this.#iterator.next();
+    } catch (error) {
+      throw stageError(this.#source.name, error);
+    }
+  }
+
+  async #planned({ stage, next, planned }: Place<Worker>, frame: Frame): Promise<Planned> {
+    const { taken, name } = stage;
+    const { target: from, info } = frame;
+    assertTaken(name, taken, info);
+    const reached = reach(name, taken.memory, frame, taken.access, this);
+    if (!(stage instanceof Transform) || stage.init.gives === undefined) return { from, info, reached };
+    const { media: _, ...kind } = stage.init.gives(info); // its frames have the times of those that it reads
+    const given = frameInfo(kind as FrameInfo);
+    const gives = planned?.gives !== undefined && isAlike(planned.gives.info, given)
+      ? planned.gives
+      : await this.#givesOf(stage, given, reached.target, next);
+    return { from, info, reached, gives };
+  }
+
+  /** What a transform writes into: frames of the stage behind it, or its own. */
+  async #givesOf(
+    stage: Transform,
+    info: FrameInfo,
+    target: Target | undefined,
+    next: Place | undefined,
+  ): Promise<Gives> {
+    const { name, init } = stage;
+    const memory = target === undefined ? [] : [target];
+    const reached = (example: Frame) => ({
+      reached: reach(name, memory, example, "write", this),
+      memory: nameOf(example.target),
+    });
+    if (next?.stage instanceof Sink && next.stage.init.allocate !== undefined) {
+      const frames = next.own ??= await next.stage.init.allocate(info, this);
+      await using example = await frames.next(this.signal);
+      return { info, frames, ...reached(example) };
+    }
+    const frames = init.allocate === undefined
+      ? allocateFor(name, memory, info, this.frames, this)
+      : several(this.frames, () => this.#assertFrame(init.allocate!(info), name));
+    const slots = new Slots(frames, name);
+    this.#slots.push(slots);
+    return { info, frames: slots, ...reached(slots.example) };
+  }
+
+  /** Lets all stages work until the end. @throws {StageError} what ended one; the signal's reason. */
+  async run(): Promise<Figures> {
+    await this.#work(undefined);
+    await this.end();
+    throwAll(this.#failures, RUNNING);
+    return this.figures;
+  }
+
+  /** The frames that come out of the last stage. Each is the caller's. */
+  async *iterate(): AsyncGenerator<Frame, void> {
+    const out = new Queue<Traveller>();
+    let isOver = false;
+    const working = this.#work(out).finally(() => {
+      isOver = true;
+      out.end();
+    });
+    try {
+      for await (const traveller of out) {
+        await this.#unmapped(traveller, undefined, "read");
+        yield this.#leave(traveller);
+      }
+    } finally {
+      this.#dispose(out.close());
+      if (!isOver) this.#stopQuietly();
+      await working;
+      await this.end();
+    }
+    throwAll(this.#failures, RUNNING);
+  }
+
+  /** All stages at once. What fails is noted, and ends the others. */
+  async #work(out: Queue<Traveller> | undefined): Promise<void> {
+    try {
+      await this.plan();
+    } catch {
+      return; // it is noted
+    }
+    const outputs = [...this.#queues.slice(1), out];
+    await Promise.all([
+      this.#guard(this.#source, this.#read(this.#queues[0] ?? out!)),
+      ...this.#places.map((place, i) =>
+        this.#guard(
+          place,
+          place.stage instanceof Flow
+            ? this.#flow(place as Place<Flow>, this.#queues[i], outputs[i]!)
+            : this.#each(place as Place<Worker>, this.#queues[i], outputs[i]),
+        )
+      ),
+    ]);
+  }
+
+  async #guard(place: Place, loop: Promise<void>): Promise<void> {
+    try {
+      await Promise.race([loop, this.#stopped()]);
+    } catch (error) {
+      this.#fail(place.name, error);
+    }
+  }
+
+  /** Resolves some time after the end has begun: a stage that hangs is left behind. */
+  #stopped(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const wait = () => {
+      const timer = setTimeout(() => resolve(), GRACE_MS);
+      this.#undo.push(() => clearTimeout(timer));
+    };
+    if (this.signal.aborted) wait();
+    else this.signal.addEventListener("abort", wait, { once: true });
+    return promise;
+  }
+
+  async #read(output: Queue<Traveller>): Promise<void> {
+    const { figures } = this.#source;
+    for (let { done, value } = await (this.#first ??= this.#open()); !done && !output.isClosed;) {
+      figures.frames++;
+      output.push(this.#admit(value, this.#source));
+      while (this.#inFlight >= this.frames && !output.isClosed) {
+        await new Promise<void>((resolve) => this.#wake = resolve);
+      }
+      if (output.isClosed) break;
+      const begin = performance.now();
+      ({ done, value } = await this.#iterator!.next());
+      this.#measure(figures, begin);
+      if (!done && output.isClosed) this.#discard(value);
+    }
+    output.end();
+  }
+
+  async #flow(place: Place<Flow>, input: Queue<Traveller>, output: Queue<Traveller>): Promise<void> {
+    const { stage: { init }, name, figures } = place;
+    for await (const frame of init.flow(this.#handed(place, input), this)) {
+      this.#assertFrame(frame, name);
+      const traveller = this.#travellers.get(frame);
+      if (traveller !== undefined && traveller.at !== place) {
+        throw new StageError(name, `${frame.name} was passed on twice.`);
+      }
+      figures.frames++;
+      const next = traveller ?? this.#admit(frame, place);
+      if (output.isClosed) this.#dispose([next]);
+      else this.#pass(next, output);
+      await output.taken(); // what a flow has in its own hands is its own to drop
+      if (output.isClosed) break;
+    }
+    this.#dispose(input.close());
+    output.end();
+  }
+
+  async *#handed(place: Place, input: Queue<Traveller>): AsyncGenerator<Frame, void> {
+    for await (const traveller of input) {
+      await this.#unmapped(traveller, undefined, "read");
+      traveller.at = place;
+      yield traveller.frame!;
+    }
+  }
+
+  /** Has a stage work on what comes: one frame after the other, or several at a time. */
+  async #each(place: Place<Worker>, input: Queue<Traveller>, output: Queue<Traveller> | undefined): Promise<void> {
+    const { stage } = place;
+    const { concurrency = 1 } = stage.init;
+    const isOrdered = !(stage instanceof Transform) || (stage.init.ordered ?? true);
+    const working = new Set<Promise<void>>();
+    let before: Promise<void> = Promise.resolve();
+    let count = 0;
+    const one = async (traveller: Traveller, earlier: Promise<void>): Promise<void> => {
+      const next = await this.#processed(place, traveller);
+      if (isOrdered) await earlier;
+      if (next === undefined) return;
+      if (output === undefined) this.#count(next);
+      if (output === undefined || output.isClosed) this.#dispose([next]);
+      else this.#pass(next, output);
+    };
+    for await (const traveller of input) {
+      if (output?.isClosed || this.signal.aborted) {
+        this.#dispose([traveller]);
+        break;
+      }
+      traveller.at = place;
+      count++;
+      if (concurrency === 1) await one(traveller, before);
+      else {
+        before = one(traveller, before);
+        const done: Promise<void> = before.catch((error) => this.#fail(place.name, error)).finally(() =>
+          working.delete(done)
+        );
+        working.add(done);
+        if (working.size >= concurrency) await Promise.race(working);
+      }
+    }
+    if (stage instanceof Transform && !this.signal.aborted) stage.init.flush?.(count);
+    await Promise.all(working);
+    if (stage instanceof Sink && !this.signal.aborted) await stage.init.close?.();
+    this.#dispose(input.close());
+    output?.end();
+  }
+
+  #pass(traveller: Traveller, output: Queue<Traveller>): void {
+    this.#watch.moved();
+    output.push(traveller);
+  }
+
+  /** What a stage makes of a frame; undefined for a sink, and for a frame that is dropped. */
+  async #processed(place: Place<Worker>, traveller: Traveller): Promise<Traveller | undefined> {
+    const { stage, figures, name } = place;
+    const begin = performance.now();
+    const frame = traveller.frame!;
+    if (!isFor(place.planned, frame)) {
+      await this.#unmapped(traveller, undefined, "read");
+      place.planned = await this.#planned(place, frame);
+    }
+    const { reached: { target }, gives } = place.planned!;
+    const input = await this.#mapped(figures, traveller, target, stage.taken.access);
+    if (stage instanceof Sink) {
+      await stage.init.write(input, this);
+      figures.frames++;
+      this.#measure(figures, begin);
+      this.#count(traveller);
+      this.#dispose([traveller]);
+      return undefined;
+    }
+    const written = gives === undefined ? traveller : await this.#nextFor(place, gives, frame, traveller.began);
+    const output = written === traveller ? input : await this.#mapped(figures, written, gives!.reached.target, "write");
+    const kept = stage.init.process(input, output, this);
+    const isKept = (kept instanceof Promise ? await kept : kept) !== false;
+    for (const one of [traveller, written]) {
+      if (one.frame!.resource.isLive) continue;
+      throw new StageError(name, `it disposed ${one.frame!.name}.`, DISPOSED);
+    }
+    if (isKept && written !== traveller) stage.init.metadata?.(input, output);
+    figures[isKept ? "frames" : "dropped"]++;
+    if (stage.init.copies === true) figures.bytesMoved += written.frame!.byteLength;
+    this.#measure(figures, begin);
+    if (written !== traveller) this.#dispose([traveller]);
+    if (isKept) return written;
+    this.#dispose([written]);
+    return undefined;
+  }
+
+  /** The frame that a transform writes, with the time and the metadata of the one that it reads. */
+  async #nextFor(place: Place, { frames, info }: Gives, { info: { media }, metadata }: Frame, began: number) {
+    const begin = performance.now();
+    const frame = frames instanceof Slots
+      ? await frames.next(this.signal, withMoment(info, media), new Metadata())
+      : await frames.next(this.signal);
+    place.figures.waited += performance.now() - begin;
+    frame.metadata.clear();
+    if ((place.stage as Transform).init.metadata === undefined) {
+      for (const [name, fields] of metadata.entries()) frame.metadata.add(name, fields);
+    }
+    return this.#track(frame, place, began);
+  }
+
+  /** A frame in the memory of a stage: the same map as before, where that is its memory already. */
+  async #mapped(figures: Growing, traveller: Traveller, target: Target | undefined, access: Access): Promise<Frame> {
+    await this.#unmapped(traveller, target, access);
+    const { frame, map } = traveller;
+    if (map !== undefined) return map;
+    if (target === undefined || frame!.target === target) return frame!;
+    traveller.map = this.graph.map(frame!, target, { access, copy: this.copy });
+    const { bytesMoved, hostWait } = sumOf(traveller.map.route.steps);
+    figures.bytesMoved += bytesMoved;
+    if (hostWait) figures.hostWaits++;
+    return traveller.map;
+  }
+
+  /** Ends the map of the stage before, unless this one works in it, too. The host waits where the next map would. */
+  async #unmapped(traveller: Traveller, target: Target | undefined, access: Access): Promise<void> {
+    const { frame, map } = traveller;
+    if (map === undefined || (map.target === target && covers(map.access, access))) return;
+    traveller.map = undefined;
+    const ended = map[Symbol.asyncDispose]();
+    if (target === undefined || target === frame!.target) return await ended;
+    const { open, steps, waitReason } = this.graph.explain(frame!, target, { access, copy: this.copy });
+    if (!open || waitReason !== undefined || sumOf(steps).hostWait) await ended;
+    else this.#keep(ended);
+  }
+
+  #admit(frame: Frame, place: Place): Traveller {
+    this.#assertFrame(frame, place.name);
+    const traveller = this.#track(frame, place, performance.now());
+    this.#inFlight++;
+    frame.resource.undo.unshift(() => {
+      this.#inFlight--;
+      this.#wake?.();
+    });
+    return traveller;
+  }
+
+  #track(frame: Frame, place: Place, began: number): Traveller {
+    const traveller = new Traveller(frame, place, began);
+    this.#travellers.set(frame, traveller);
+    frame.resource.undo.unshift(() => {
+      if (traveller.frame !== undefined) this.#travellers.delete(traveller.frame);
+    });
+    return traveller;
+  }
+
+  #assertFrame(frame: Frame, name: string): Frame {
+    if (!isMade(frame, Frame)) throw new StageError(name, "expected it to give frames, got something else.");
+    if (!frame.resource.isLive) throw new StageError(name, `it passed on ${frame.name}, which was disposed.`, DISPOSED);
+    return frame;
+  }
+
+  /** A frame that a program takes out. */
+  #leave(traveller: Traveller): Frame {
+    const frame = traveller.frame!;
+    traveller.frame = undefined;
+    this.#travellers.delete(frame);
+    this.#count(traveller);
+    return frame;
+  }
+
+  #count({ began }: Traveller): void {
+    this.#left++;
+    this.#latency += performance.now() - began;
+    this.#watch.moved();
+    this.#progress?.add(() => undefined);
+  }
+
+  #dispose(travellers: readonly Traveller[]): void {
+    for (const { frame } of travellers) {
+      if (frame === undefined) continue;
+      this.#travellers.delete(frame);
+      this.#discard(frame);
+    }
+  }
+
+  #discard(frame: Frame): void {
+    this.#keep(frame[Symbol.asyncDispose]());
+  }
+
+  #keep(ended: Promise<void>): void {
+    const kept: Promise<void> = ended.catch((error) => this.#fail(this.#source.name, error)).finally(() =>
+      this.#ending.delete(kept)
+    );
+    this.#ending.add(kept);
+  }
+
+  #measure(figures: Growing, begin: number): void {
+    const end = performance.now();
+    figures.milliseconds += end - begin;
+    if (this.#options.measure) performance.measure(figures.stage, { start: begin, end });
+  }
+
+  #fail(stage: string, error: unknown): void {
+    if (this.signal.aborted && (error === this.signal.reason || error instanceof StageError)) return;
+    this.#stop(stageError(stage, error));
+  }
+
+  #stop(reason: unknown): void {
+    if (this.signal.aborted) return;
+    this.#failures.push(reason);
+    this.#abort(reason);
+  }
+
+  #stopQuietly(): void {
+    if (!this.signal.aborted) this.#abort(new DOMException("The loop over the pipeline has ended.", "AbortError"));
+  }
+
+  #abort(reason: unknown): void {
+    this.#controller.abort(reason);
+    for (const queue of this.#queues) this.#dispose(queue.close());
+    this.#wake?.();
+  }
+
+  /** Ends a run that has only been planned. */
+  async stop(): Promise<void> {
+    await this.#plan?.catch(() => {}); // what made it fail was thrown where it was asked for
+    this.#stopQuietly();
+    await this.end();
+  }
+
+  /** Ends all that the run has, whatever came before. What fails is added to the failures. */
+  end(): Promise<void> {
+    return this.#ended ??= this.#endAll();
+  }
+
+  async #endAll(): Promise<void> {
+    this.#end = performance.now();
+    const isWhole = !this.signal.aborted;
+    if (!isWhole) await this.#settle(this.#first?.then(({ done, value }) => done || this.#discard(value)));
+    for (const { stage, name } of this.#places) {
+      await this.#attempt(
+        name,
+        () =>
+          stage instanceof Transform
+            ? stage.init.close?.()
+            : stage instanceof Sink && !isWhole
+            ? stage.init.abort?.(this.signal.reason)
+            : undefined,
+      );
+    }
+    this.#stopQuietly();
+    await this.#settle(this.#iterator?.return?.());
+    if (isWhole) this.#nameForgotten();
+    this.#dispose([...this.#travellers.values()]);
+    while (this.#ending.size > 0) await Promise.all(this.#ending);
+    for (const slots of this.#slots) await this.#attempt(this.#source.name, () => slots[Symbol.asyncDispose]());
+    await this.#attempt(this.#source.name, () => this.graph[Symbol.asyncDispose]());
+    this.#failures.push(...unwind(this.#undo));
+  }
+
+  async #attempt(stage: string, action: () => void | Promise<void>): Promise<void> {
+    try {
+      await action();
+    } catch (error) {
+      const failure = stageError(stage, error);
+      if (!this.#failures.some((one) => one === error)) this.#failures.push(failure);
+    }
+  }
+
+  /** Waits for what a program's source may never do. */
+  async #settle(done: Promise<unknown> | undefined): Promise<void> {
+    await Promise.race([done?.catch(() => {}), this.#stopped()]);
+  }
+
+  #nameForgotten(): void {
+    const forgotten = [...this.#travellers.values()].filter(({ frame }) => frame!.resource.isLive);
+    const names = forgotten.map(({ at }) => at.name);
+    for (const [name, { length }] of Map.groupBy(names, (name) => name)) {
+      warn(`${name} has forgotten ${length} frames: it neither passed them on nor disposed them.`);
+    }
+  }
+}
+
+const RUNNING = "running the pipeline";
+const DISPOSED = { hint: "The pipeline disposes what a stage gets and gives." };
+
+function isAlike(one: FrameInfo, other: FrameInfo): boolean {
+  const [a, b] = [one, other] as { width?: number; height?: number; samples?: number; rows?: number }[];
+  return one.format === other.format && a.width === b.width && a.height === b.height && a.samples === b.samples &&
+    a.rows === b.rows;
+}
+
+/** What a frame may be used for is left to its map: a decoder's frames differ in that. */
+function isFor(planned: Planned | undefined, { target, info }: Frame): boolean {
+  return planned !== undefined && planned.from === target && isAlike(planned.info, info);
+}
+
+function ofExample(value: Frame): IteratorResult<Frame> {
+  return { done: false, value };
+}
+
+function given(gives: Gives | undefined, stage: Stage): HandOver["gives"] {
+  if (gives === undefined) return undefined;
+  const copies = stage instanceof Transform && stage.init.copies === true;
+  const { info, frames, memory, reached: { route } } = gives;
+  const own = frames instanceof Slots ? { count: frames.count, byteLength: frames.byteLength } : {};
+  return { frame: frameInWords(info), memory, route, copies, ...own };
+}

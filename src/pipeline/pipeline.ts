@@ -1,0 +1,267 @@
+import { isMade, isPlain, type Names, optionsIn } from "../core/argument.ts";
+import { Printed } from "../core/printed.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import { Engine, type RunOptions } from "./engine.ts";
+import type { Figures } from "./figures.ts";
+import type { Plan } from "./plan.ts";
+import { checks, Flow, Sink, SOURCE, type SourceInit, Stage, Transform, writerOf } from "./stage.ts";
+
+/** Options of a {@link Pipeline}. */
+export interface PipelineOptions {
+  /** The most frames that each stage has at a time, which are allocated once; 4 if left out. */
+  readonly frames?: number;
+  /** May bytes be copied between two stages? `"never"` if left out: it is an error that names the stage. */
+  readonly copy?: "never" | "allow";
+  /** Ends the pipeline: what waits for it throws the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** True for a `performance.measure` of each stage's work on each frame, which developer tools show. */
+  readonly measure?: boolean;
+  /** True to show on stderr, if that is a terminal, how many frames are done, and how many a second. */
+  readonly progress?: boolean;
+}
+
+const OPTIONS: Names<PipelineOptions> = { frames: true, copy: true, signal: true, measure: true, progress: true };
+const MOST_FRAMES = 1024;
+
+/** What can stand in a pipeline behind its source: its stages, and streams of frames of the program's own. */
+export type Piece = Transform | Flow | Sink | TransformStream<Frame, Frame> | WritableStream<Frame>;
+
+/** Where frames come from: a source, another pipeline, or anything that is read in a loop. */
+export type Origin = Source | Pipeline | AsyncIterable<Frame> | ReadableStream<Frame>;
+
+/**
+ * Stages, one behind the other. Each hands its frames to the next in the memory that costs the least to reach: the same
+ * bytes, as a rule. Run it, or, where the last stage is no sink, take its frames in a loop.
+ *
+ * @example
+ * ```ts
+ * import { host, imageInfo } from "@samepage/interop";
+ * import { pipeline, Sink, Source, Transform } from "@samepage/interop/pipeline";
+ *
+ * const info = imageInfo({ format: "GRAY8", width: 4, height: 1 });
+ * const grey = new Source({
+ *   name: "grey",
+ *   async *frames() {
+ *     for (let i = 1; i <= 3; i++) {
+ *       const frame = host.allocateFrame(info);
+ *       frame.planes[0].bytes().fill(i);
+ *       yield frame;
+ *     }
+ *   },
+ * });
+ * const double = new Transform({
+ *   name: "double",
+ *   takes: { memory: host },
+ *   process: ({ planes: [plane] }) => plane.bytes().forEach((value, i, bytes) => void (bytes[i] = 2 * value)),
+ * });
+ * const print = new Sink({
+ *   name: "print",
+ *   takes: { memory: host },
+ *   write: ({ planes: [plane] }) => console.log(plane.bytes({ access: "read" })[0]), // 2, 4, 6
+ * });
+ * await pipeline(grey, double, print).run();
+ * ```
+ */
+export class Pipeline extends Printed implements AsyncIterable<Frame, void>, AsyncDisposable {
+  /** Its stages. */
+  readonly stages: readonly [Source, ...Stage[]];
+  readonly #options: RunOptions;
+  #engine: Engine | undefined;
+  #figures: Figures | undefined;
+
+  /** Made by {@link pipeline}, and by the methods of a source. */
+  constructor(stages: readonly [Source, ...Stage[]], options: PipelineOptions) {
+    super();
+    const { frames = 4, copy = "never", signal, measure = false, progress = false } = optionsIn(options, OPTIONS);
+    checks.assertInteger(frames, "frames", 1, MOST_FRAMES);
+    checks.nameIn(copy, { never: 1, allow: 1 }, "copy");
+    checks.assertSignal(signal, "signal");
+    checks.assertBooleans({ measure, progress });
+    this.stages = stages;
+    this.#options = { frames, copy, signal, measure, progress };
+  }
+
+  /** True for what this class has made, and not for a proxy of it. */
+  static owns(value: object): boolean {
+    return #engine in value;
+  }
+
+  /** The same with one more stage, which may be a stream of the program's own. @throws {ArgumentError} behind a sink. */
+  pipeThrough(piece: Transform | Flow | TransformStream<Frame, Frame>): Pipeline {
+    return this.#with(piece);
+  }
+
+  /** Runs it into a sink. @throws as {@link run}. */
+  async pipeTo(sink: Sink | WritableStream<Frame>): Promise<Figures> {
+    return await this.#with(sink).run();
+  }
+
+  #with(piece: Piece): Pipeline {
+    return new Pipeline(inOrder(this, [piece]), this.#options as PipelineOptions);
+  }
+
+  /**
+   * What will happen to each frame: it reads the first one, and says for each hand-over by which route it goes. The run
+   * that follows begins with that frame.
+   *
+   * @throws {StageError} where a stage does not take what the one before it gives, or no route leads to its memory.
+   */
+  async explain(): Promise<Plan> {
+    return await this.planFor(undefined);
+  }
+
+  /** @internal The same for a frame like those that will come. */
+  async planFor(example: Frame | undefined): Promise<Plan> {
+    const engine = this.#engine ??= this.#made();
+    try {
+      return await engine.plan(example);
+    } catch (error) {
+      await this[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /**
+   * Runs until the source ends. Frames of a pipeline without a sink are disposed as they come out.
+   *
+   * @throws {StageError} what made a stage fail, with its name. Every frame has ended then.
+   * @throws the signal's reason.
+   */
+  async run(): Promise<Figures> {
+    const engine = this.#taken();
+    try {
+      return await engine.run();
+    } finally {
+      this.#figures = engine.figures;
+    }
+  }
+
+  /** Takes the frames that come out of the last stage. Each is yours: dispose it. @throws as {@link run}. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Frame, void> {
+    if (this.stages.at(-1) instanceof Sink) {
+      throw checks.wrong("stages", "no frames come out of a pipeline with a sink.", "Run it: await pipeline.run().");
+    }
+    const engine = this.#taken();
+    try {
+      yield* engine.iterate();
+    } finally {
+      this.#figures = engine.figures;
+    }
+  }
+
+  /** The same frames as a stream. */
+  get readable(): ReadableStream<Frame> {
+    return ReadableStream.from(this);
+  }
+
+  /** What it does, or what its last run has done; undefined before the first. */
+  get figures(): Figures | undefined {
+    return this.#figures ?? this.#engine?.figures;
+  }
+
+  /** Its stages, in one line. */
+  toString(): string {
+    return `pipeline ${this.stages.map(({ name }) => name).join(" → ")}`;
+  }
+
+  /** Ends what {@link explain} has begun. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const engine = this.#engine;
+    this.#engine = undefined;
+    await engine?.stop();
+  }
+
+  #made(): Engine {
+    const [source, ...stages] = this.stages;
+    return new Engine(source, stages, this.#options);
+  }
+
+  #taken(): Engine {
+    const engine = this.#engine ?? this.#made();
+    this.#engine = undefined;
+    return engine;
+  }
+}
+
+/** A stage that gives frames, and the pipeline that it is by itself. */
+export class Source extends Stage implements AsyncIterable<Frame, void> {
+  /** @internal */
+  readonly init: SourceInit;
+
+  /** Checks its properties. @throws {ArgumentError} for wrong ones. */
+  constructor(init: SourceInit) {
+    const { frames } = optionsIn(init, SOURCE, "init");
+    super(init, { frames });
+    this.init = init;
+  }
+
+  /** A pipeline of this source and another stage, which may be a stream of the program's own. */
+  pipeThrough(piece: Transform | Flow | TransformStream<Frame, Frame>): Pipeline {
+    return pipeline(this, piece);
+  }
+
+  /** Runs it into a sink. @throws as {@link Pipeline.run}. */
+  async pipeTo(sink: Sink | WritableStream<Frame>): Promise<Figures> {
+    return await pipeline(this, sink).run();
+  }
+
+  /** Takes its frames. Each is yours: dispose it. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Frame, void> {
+    yield* pipeline(this);
+  }
+}
+
+/**
+ * A pipeline of these stages: a source, then transforms and streams of frames, and a sink where there is one. The last
+ * argument may be options.
+ *
+ * @throws {ArgumentError} for what is no stage, or stands in the wrong place.
+ */
+export function pipeline(origin: Origin, ...pieces: readonly (Piece | PipelineOptions)[]): Pipeline {
+  const last = pieces.at(-1);
+  const hasOptions = typeof last === "object" && last !== null && isPlain(last) && !("readable" in last);
+  const options = hasOptions ? last as PipelineOptions : {};
+  return new Pipeline(inOrder(origin, (hasOptions ? pieces.slice(0, -1) : pieces) as Piece[]), options);
+}
+
+function inOrder(origin: Origin, pieces: readonly Piece[]): readonly [Source, ...Stage[]] {
+  const [source, ...before] = sourcesOf(origin);
+  const stages = [...before, ...pieces.map(stageOf)];
+  const early = stages.slice(0, -1).find((stage) => stage instanceof Sink);
+  if (early === undefined) return [source, ...stages];
+  throw checks.wrong("stages", `${early.name} is a sink, and not the last stage.`, "Use tee() to go on behind it.");
+}
+
+function sourcesOf(origin: Origin): readonly [Source, ...Stage[]] {
+  if (isMade(origin, Pipeline)) return origin.stages;
+  if (isMade(origin, Source)) return [origin];
+  if (typeof (origin as Partial<AsyncIterable<Frame>> | null)?.[Symbol.asyncIterator] !== "function") {
+    throw checks.wrongKind("stages", "a source of frames at the beginning", origin);
+  }
+  return [new Source({ name: "source", frames: () => origin })];
+}
+
+let streams = 0;
+
+function stageOf(piece: Piece): Stage {
+  if (isMade(piece, Transform) || isMade(piece, Flow) || isMade(piece, Sink)) return piece;
+  if (piece instanceof WritableStream) return sinkOf(piece);
+  const { readable, writable } = (piece ?? {}) as Partial<TransformStream<Frame, Frame>>;
+  if (!(readable instanceof ReadableStream) || !(writable instanceof WritableStream)) {
+    throw checks.wrongKind("stages", "a stage, or a stream of frames", piece);
+  }
+  return new Flow({
+    name: `stream ${++streams}`,
+    flow: (frames) => ReadableStream.from(frames).pipeThrough({ readable, writable }),
+  });
+}
+
+function sinkOf(stream: WritableStream<Frame>): Sink {
+  const writer = writerOf(stream, "stages");
+  return new Sink({
+    name: `stream ${++streams}`,
+    write: (frame) => writer.write(frame),
+    close: () => writer.close(),
+    abort: (reason) => writer.abort(reason),
+  });
+}

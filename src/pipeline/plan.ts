@@ -1,0 +1,224 @@
+import type { MemoryTarget } from "../core/contract.ts";
+import { nameOf, portsOf, type Target } from "../core/graph/context.ts";
+import { ORIGIN, type Route, sumOf } from "../core/graph/route.ts";
+import { type FrameInfo, frameInfo } from "../core/layout/frame_info.ts";
+import { allOrNothing } from "../core/life/undo.ts";
+import type { Access } from "../core/memory/access.ts";
+import { Printed } from "../core/printed.ts";
+import { type Frame, sizeInWords } from "../core/tensors/frame.ts";
+import { allocateFrame } from "../core/tensors/over.ts";
+import { host } from "../host/mod.ts";
+import { StageError } from "./errors.ts";
+import type { Run, Size, Taken } from "./stage.ts";
+
+/** Rows of what a stage writes begin at a multiple of this: encoders and devices read whole vectors. */
+const ROW_ALIGN = 64;
+
+/** What the frames are when they reach a stage, and how they get there. */
+export interface HandOver {
+  /** The stage's name. */
+  readonly stage: string;
+  /** What it gets: `"I420 1920 × 1080"`. */
+  readonly takes: string;
+  /** The memory that it works in. */
+  readonly memory: string;
+  /** How the bytes get there. */
+  readonly route: Route;
+  /** What it makes of them, in how many frames of which memory; undefined where it works in place. */
+  readonly gives?: Given | undefined;
+  /** What the pipelines behind it do, where it hands frames to several. */
+  readonly branches?: readonly Plan[] | undefined;
+}
+
+/** What a stage writes into. */
+export interface Given {
+  /** The frames: `"GRAY8 1920 × 1080"`. */
+  readonly frame: string;
+  /** How many are allocated; undefined where the next stage has them. */
+  readonly count?: number;
+  /** Bytes of all of them. */
+  readonly byteLength?: number;
+  /** Whose memory it is. */
+  readonly memory: string;
+  /** How the stage reaches it. */
+  readonly route: Route;
+  /** True if the stage does nothing but copy. */
+  readonly copies: boolean;
+}
+
+/** How the frames of a pipeline get from stage to stage. It prints as one line for each hand-over. */
+export class Plan extends Printed {
+  /** From the source on. A stage of the program's own, and what follows it, is not known before its first frame. */
+  readonly handOvers: readonly HandOver[];
+  /** The names of the stages about which nothing is known yet. */
+  readonly unknown: readonly string[];
+  readonly #isMade = true;
+
+  /** Made by a pipeline. */
+  constructor(handOvers: readonly HandOver[], unknown: readonly string[]) {
+    super();
+    this.handOvers = handOvers;
+    this.unknown = unknown;
+  }
+
+  /** True for what this class has made, and not for a proxy of it. */
+  static owns(value: object): boolean {
+    return #isMade in value;
+  }
+
+  /** Bytes that are copied or moved for each frame, by all hand-overs together. */
+  get bytesMoved(): number {
+    const ofGiven = ({ route, copies, byteLength = 0, count = 1 }: Given) =>
+      route.bytesMoved + (copies ? byteLength / count : 0);
+    return this.#sum(
+      ({ route, gives }) => route.bytesMoved + (gives === undefined ? 0 : ofGiven(gives)),
+      (one) => one.bytesMoved,
+    );
+  }
+
+  /** How often the host waits for each frame. */
+  get hostWaits(): number {
+    const of = (route: Route | undefined) => Number(route !== undefined && sumOf(route.steps).hostWait);
+    return this.#sum(({ route, gives }) => of(route) + of(gives?.route), (one) => one.hostWaits);
+  }
+
+  /** Bytes that the stages allocate, once. */
+  get byteLength(): number {
+    return this.#sum(({ gives }) => gives?.byteLength ?? 0, (one) => one.byteLength);
+  }
+
+  #sum(of: (one: HandOver) => number, ofPlan: (plan: Plan) => number): number {
+    return this.handOvers.reduce((sum, one) => {
+      return sum + of(one) + (one.branches ?? []).reduce((all, branch) => all + ofPlan(branch), 0);
+    }, 0);
+  }
+
+  /** What `JSON.stringify` makes of it. */
+  override toJSON(): object {
+    const { handOvers, unknown, bytesMoved, hostWaits, byteLength } = this;
+    return { handOvers, unknown, bytesMoved, hostWaits, byteLength };
+  }
+
+  /** A line for each hand-over, then the sums. */
+  toString(): string {
+    const { bytesMoved, hostWaits, byteLength } = this;
+    const sums = `each frame: ${bytesMoved} bytes moved, ${hostWaits} waits of the host; ${byteLength} bytes allocated`;
+    return [...this.#lines(""), sums].join("\n");
+  }
+
+  #lines(indent: string): string[] {
+    const lines = this.handOvers.flatMap(({ stage, takes, memory, route, gives, branches = [] }) => {
+      const how = route.steps.length === 0 ? "" : ` by ${inWords(route)}`;
+      const line = `${indent}${stage}: ${takes} in ${memory}${how}${gives === undefined ? "" : `; ${giving(gives)}`}`;
+      return [line, ...branches.flatMap((branch) => branch.#lines(`${indent}  `))];
+    });
+    return [...lines, ...this.unknown.map((stage) => `${indent}${stage}: known once it has its first frame`)];
+  }
+}
+
+function inWords(route: Route): string {
+  return route.toString().split("\n").slice(0, route.steps.length).join(", then ");
+}
+
+function giving({ frame, count, memory, route }: Given): string {
+  const where = count === undefined ? `frames of ${memory}` : `${count} frames of ${memory}`;
+  return `gives ${frame} in ${where}${route.steps.length === 0 ? "" : ` by ${inWords(route)}`}`;
+}
+
+/** `"I420 1920 × 1080"`. */
+export function frameInWords(info: FrameInfo): string {
+  return `${info.format} ${sizeInWords(info)}`;
+}
+
+/** Throws unless a stage takes such frames. */
+export function assertTaken(stage: string, { format, width, height }: Taken, info: FrameInfo): void {
+  const size = info as { readonly width?: number; readonly height?: number };
+  const wrong = format?.includes(info.format) === false ||
+    !isWithin(size.width, width) || !isWithin(size.height, height);
+  if (!wrong) return;
+  const sizes = [width, height].some((one) => one !== undefined) ? ` of ${sizeOf(width)} × ${sizeOf(height)}` : "";
+  throw new StageError(stage, `expected ${format?.join(" or ") ?? "pictures"}${sizes}, got ${frameInWords(info)}.`, {
+    argument: "takes",
+    hint: "Put a stage before it that converts: convert(cl, { format, width, height }).",
+  });
+}
+
+function isWithin(pixels: number | undefined, size: Size | undefined): boolean {
+  if (size === undefined) return true;
+  const [least, most] = typeof size === "number" ? [size, size] : size;
+  return pixels !== undefined && pixels >= least && pixels <= most;
+}
+
+function sizeOf(size: Size | undefined): string {
+  if (size === undefined) return "any";
+  return typeof size === "number" ? `${size}` : `${size[0]} to ${size[1]}`;
+}
+
+/** Where a stage works on such a frame: undefined for the memory in which it is. */
+export interface Reached {
+  readonly target: Target | undefined;
+  readonly route: Route;
+}
+
+/** The memory of a stage that costs the least to reach. @throws {StageError} if all routes are closed. */
+export function reach(
+  stage: string,
+  memory: readonly Target[],
+  frame: Frame,
+  access: Access,
+  { graph, copy }: Pick<Run, "graph" | "copy">,
+): Reached {
+  if (memory.length === 0) return { target: undefined, route: ORIGIN };
+  const routes = memory.map((target) => ({ target, route: graph.explain(frame, target, { access, copy }) }));
+  const open = routes.filter(({ route }) => route.open);
+  if (open.length > 0) return open.reduce((best, one) => costs(one.route) < costs(best.route) ? one : best);
+  const why = routes.map(({ route }) =>
+    route.refused.map(({ reason, remedy = "" }) => `${reason} ${remedy}`).join(" ")
+  );
+  const there = memory.map(nameOf).join(" or ");
+  throw new StageError(stage, `no route from ${frame.name} to ${there}: ${[...new Set(why)].join(" ").trim()}`, {
+    hint: copy === "allow" ? undefined : 'Where a copy is meant, allow it: pipeline(…, { copy: "allow" }).',
+  });
+}
+
+function costs({ steps }: Route): number {
+  const { transfer, hostWait } = sumOf(steps);
+  return ["alias", "migrate", "copy"].indexOf(transfer) * 10_000 + Number(hostWait) * 100 + steps.length;
+}
+
+/** New frames for a stage that works in `memory` to write: of the host where that is the same bytes, else of that memory. */
+export function allocateFor(
+  stage: string,
+  memory: readonly Target[],
+  given: FrameInfo,
+  count: number,
+  run: Pick<Run, "graph">,
+): Frame[] {
+  const info = frameInfo(given);
+  const onHost = (): Frame => host.allocateFrame(info, { rowAlign: ROW_ALIGN });
+  const own = memory.find((one) => portsOf(one)?.allocate !== undefined) as MemoryTarget | undefined;
+  if (memory.length === 0 || isHosts(onHost, memory, run)) return several(count, onHost);
+  if (own !== undefined) return several(count, () => allocateFrame(own, info));
+  throw new StageError(stage, `no memory for ${frameInWords(info)} is known that it can write.`, {
+    hint: "Give it an allocate(info) of its own.",
+  });
+}
+
+/** Does one of these kinds of memory take the host's as it is? */
+function isHosts(allocate: () => Frame, memory: readonly Target[], { graph }: Pick<Run, "graph">): boolean {
+  using frame = allocate();
+  return memory.some((target) => {
+    const { open, steps } = graph.explain(frame, target, { access: "write" });
+    return open && sumOf(steps).transfer === "alias";
+  });
+}
+
+/** All, or none. */
+export function several(count: number, allocate: () => Frame): Frame[] {
+  return allOrNothing("allocating frames", (undo) =>
+    Array.from({ length: count }, () => {
+      const frame = allocate();
+      undo.push(() => frame[Symbol.dispose]());
+      return frame;
+    }));
+}

@@ -1,0 +1,62 @@
+import { unlessAborted } from "../core/device/fence.ts";
+import type { FrameInfo } from "../core/layout/frame_info.ts";
+import type { Frame } from "../core/tensors/frame.ts";
+import type { Metadata } from "../core/tensors/metadata.ts";
+import { ReusedFrame } from "../core/tensors/reused.ts";
+import { Turns } from "../core/turns.ts";
+
+/** The frames that one stage writes: allocated once, lent for one turn after the other. */
+export class Slots implements AsyncDisposable {
+  /** Bytes of all of them. */
+  readonly byteLength: number;
+  readonly #frames: readonly ReusedFrame<Frame>[];
+  readonly #free: ReusedFrame<Frame>[];
+  /** However many wait for a frame, one that comes free wakes one of them. */
+  readonly #turns = new Turns();
+  #wake: (() => void) | undefined;
+  #isOver = false;
+
+  /** Takes the frames over. */
+  constructor(frames: readonly Frame[], stage: string) {
+    this.byteLength = frames.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    this.#frames = frames.map((frame) => new ReusedFrame(frame, `a frame of ${stage}`));
+    this.#free = [...this.#frames];
+  }
+
+  /** One of them as a whole, to ask what can be done with all. */
+  get example(): Frame {
+    return this.#frames[0].whole;
+  }
+
+  /** How many there are. */
+  get count(): number {
+    return this.#frames.length;
+  }
+
+  /** The next that is free, as a frame of this time, with this metadata. */
+  async next(signal: AbortSignal, info: FrameInfo, metadata: Metadata): Promise<Frame> {
+    if (this.#free.length === 0 || this.#turns.isBusy) await this.#turns.run(() => this.#waited(signal), signal);
+    const frame = this.#free.shift()!;
+    return frame.lend("read-write", () => this.#giveBack(frame), { info, metadata });
+  }
+
+  async #waited(signal: AbortSignal): Promise<void> {
+    while (this.#free.length === 0) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      await unlessAborted(promise, signal);
+    }
+  }
+
+  #giveBack(frame: ReusedFrame<Frame>): void {
+    if (this.#isOver) return queueMicrotask(() => frame.whole[Symbol.dispose]()); // its turn ends first
+    this.#free.push(frame);
+    this.#wake?.();
+  }
+
+  /** Disposes them; one that a program has taken out of the pipeline, once that is disposed. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
+    for (const { whole } of this.#free) await whole[Symbol.asyncDispose]();
+  }
+}

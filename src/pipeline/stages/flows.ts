@@ -1,0 +1,158 @@
+import type { Frame } from "../../core/tensors/frame.ts";
+import { type Origin, pipeline } from "../pipeline.ts";
+import { checks, Flow, type Run } from "../stage.ts";
+import { secondsOf } from "../time.ts";
+
+/** Drops frames that the stages behind it are too slow for: only the newest one waits. For cameras. */
+export function latest(): Flow {
+  return new Flow({
+    name: "latest",
+    keeps: true,
+    async *flow(frames) {
+      let [newest, isOver]: [Frame | undefined, boolean] = [undefined, false];
+      let wake = () => {};
+      const reading = (async () => {
+        for await (const frame of frames) {
+          newest?.[Symbol.dispose]();
+          newest = frame;
+          wake();
+        }
+      })().finally(() => {
+        isOver = true;
+        wake();
+      });
+      while (true) {
+        const frame: Frame | undefined = newest;
+        newest = undefined;
+        if (frame !== undefined) yield frame;
+        else if (isOver) break;
+        else await new Promise<void>((resolve) => wake = resolve);
+      }
+      await reading;
+    },
+  });
+}
+
+/**
+ * Drops frames, so that no more than so many a second are left. A frame's own time counts, as its maker says it; where it
+ * has none, the clock does.
+ *
+ * @throws {ArgumentError} for what is no number above 0.
+ */
+export function rate(perSecond: number): Flow {
+  assertAbove(perSecond, "perSecond");
+  return new Flow({
+    name: `rate ${perSecond}`,
+    keeps: true,
+    async *flow(frames) {
+      let next = -Infinity;
+      for await (const frame of frames) {
+        const now = secondsOf(frame) ?? performance.now() / 1000;
+        const isFirst = next === -Infinity;
+        // A clip's times are rounded: a frame that is a little early is not too early.
+        if (now < next - 0.1 / perSecond) await frame[Symbol.asyncDispose]();
+        else {
+          next = Math.max(isFirst ? now : next, now - 1 / perSecond) + 1 / perSecond;
+          yield frame;
+        }
+      }
+    },
+  });
+}
+
+/** Lets frames pass at the times that they have, as a player does: a clip becomes a camera. `speed` 2 is twice as fast. */
+export function pace(speed = 1): Flow {
+  assertAbove(speed, "speed");
+  return new Flow({
+    name: "pace",
+    keeps: true,
+    async *flow(frames, { signal }) {
+      let begin: number | undefined;
+      for await (const frame of frames) {
+        const seconds = (secondsOf(frame) ?? 0) / speed;
+        begin ??= performance.now() / 1000 - seconds;
+        const wait = (begin + seconds) * 1000 - performance.now();
+        if (wait > 0) await pause(wait, signal);
+        yield frame;
+      }
+    },
+  });
+}
+
+/** Options of {@link join}. */
+export interface JoinOptions {
+  /** How many seconds two frames may be apart; 0.02 if left out. */
+  readonly within?: number;
+  /**
+   * Makes one frame of two: it works on the first, or writes metadata to it, and the first goes on. The other is disposed
+   * after that.
+   */
+  combine(frame: Frame, other: Frame, run: Run): void | Promise<void>;
+}
+
+/**
+ * Brings the frames of another source together with those that pass, by their times: colour and depth, two cameras. Frames
+ * of either that have no other within that time are dropped.
+ *
+ * @throws {ArgumentError} for wrong options, and a source that has no frames.
+ */
+export function join(other: Origin, { within = 0.02, combine }: JoinOptions): Flow {
+  assertAbove(within, "within");
+  if (typeof combine !== "function") throw checks.wrongKind("combine", "a function", combine);
+  const others = pipeline(other);
+  return new Flow({
+    name: "join",
+    keeps: true,
+    contexts: others.stages.flatMap(({ contexts }) => contexts),
+    async *flow(frames, run) {
+      const waiting = others[Symbol.asyncIterator]();
+      let one: Frame | undefined;
+      try {
+        for await (const frame of frames) {
+          const at = timeOf(frame);
+          while (true) {
+            one ??= (await waiting.next()).value ?? undefined;
+            if (one === undefined || timeOf(one) >= at - within) break;
+            await one[Symbol.asyncDispose]();
+            one = undefined;
+          }
+          if (one === undefined || timeOf(one) > at + within) {
+            await frame[Symbol.asyncDispose]();
+            continue;
+          }
+          await combine(frame, one, run);
+          await one[Symbol.asyncDispose]();
+          one = undefined;
+          yield frame;
+        }
+      } finally {
+        await one?.[Symbol.asyncDispose]();
+        await waiting.return();
+      }
+    },
+  });
+}
+
+function timeOf(frame: Frame): number {
+  const seconds = secondsOf(frame);
+  if (seconds !== undefined) return seconds;
+  const hint = 'Set its time: frame.metadata.set("timestamp", { pts }).';
+  throw checks.wrong("frame", `${frame.name} has no time to join it by.`, hint);
+}
+
+function assertAbove(given: number, argument: string): void {
+  if (typeof given === "number" && given > 0 && Number.isFinite(given)) return;
+  throw checks.wrong(argument, `expected a number above 0, got ${given}.`);
+}
+
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    signal.addEventListener("abort", end, { once: true });
+  });
+}

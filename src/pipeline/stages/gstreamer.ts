@@ -1,0 +1,75 @@
+import type { FrameInfo } from "../../core/layout/frame_info.ts";
+import type { Context } from "../../core/graph/context.ts";
+import type { GStreamerContext } from "../../gstreamer/context.ts";
+import type { Pipeline as GStreamerPipeline } from "../../gstreamer/pipeline.ts";
+import type { SinkOptions } from "../../gstreamer/sink.ts";
+import type { SourceOptions } from "../../gstreamer/source.ts";
+import type { Frame } from "../../core/tensors/frame.ts";
+import { Source } from "../pipeline.ts";
+import { checks, Sink } from "../stage.ts";
+
+/**
+ * The frames that reach an appsink of a pipeline of GStreamer's: `appsink name=out sync=false`. The source ends at the end
+ * of the stream; an error of an element ends the pipeline. The pipeline of GStreamer's is the program's to end.
+ *
+ * @param from what `gst.launch()` has returned
+ * @param name the appsink's name in the description
+ * @throws {ArgumentError} for what is no such pipeline, or has no such element.
+ *
+ * @example
+ * ```ts
+ * import { GStreamerContext } from "@samepage/interop/gstreamer";
+ * import { appSource } from "@samepage/interop/pipeline";
+ *
+ * using gst = await GStreamerContext.open();
+ * await using camera = gst.launch("videotestsrc num-buffers=3 ! appsink name=out sync=false");
+ * let count = 0;
+ * for await (using _ of appSource(camera, "out")) count++;
+ * console.log(count); // 3
+ * ```
+ */
+export function appSource(from: GStreamerPipeline, name: string, options: Omit<SinkOptions, "signal"> = {}): Source {
+  const contexts = contextsOf(from);
+  return new Source({ name, contexts, frames: ({ signal }) => from.sink(name, { ...options, signal }) });
+}
+
+/**
+ * An appsrc of a pipeline of GStreamer's, as a sink: `appsrc name=in`. The end of the frames is the end of its stream, and
+ * is waited for; then, or after an error,
+ * GStreamer's pipeline is stopped.
+ *
+ * @param to what `gst.launch()` has returned
+ * @param name the appsrc's name in the description
+ * @param info what the frames are, where GStreamer has to know before the first one; the first one's if left out
+ * @throws {ArgumentError} for what is no such pipeline. What `pipeline.source()` throws is thrown by the run.
+ */
+export function appSink(
+  to: GStreamerPipeline,
+  name: string,
+  info?: FrameInfo,
+  options: SourceOptions = {},
+): Sink {
+  const contexts = contextsOf(to);
+  const open = (first: FrameInfo) => to.source(name, first, options).getWriter();
+  let writer = info === undefined ? undefined : open(info);
+  return new Sink({
+    ...{ name, contexts, takes: { memory: contexts[0] } },
+    write: (frame: Frame) => (writer ??= open(frame.info)).write(frame),
+    async close() {
+      await writer?.close();
+      writer = undefined;
+      await to.ended();
+      await to.stop(); // sinks keep the last frame
+    },
+    abort: (reason) => writer?.abort(reason),
+  });
+}
+
+/** GStreamer, and what it shares OpenGL with. */
+function contextsOf(given: GStreamerPipeline): readonly [GStreamerContext, ...Context[]] {
+  const context = given?.context;
+  if (context?.api !== "gstreamer") {
+    throw checks.wrongKind("pipeline", "a pipeline of GStreamer's", given, "Pass what gst.launch() returns.");
+  }
+  return context.on === undefined ? [context] : [context, context.on];
+}

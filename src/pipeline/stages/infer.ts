@@ -1,0 +1,244 @@
+import { type Names, optionsIn, shown } from "../../core/argument.ts";
+import type { Target } from "../../core/graph/context.ts";
+import type { FrameInfo } from "../../core/layout/frame_info.ts";
+import { region } from "../../core/layout/layout.ts";
+import type { Frame } from "../../core/tensors/frame.ts";
+import type { Tensor } from "../../core/tensors/tensor.ts";
+import { host, type HostTensor } from "../../host/mod.ts";
+import type { ModelValue, Session } from "../../inference/session.ts";
+import type { InferenceTensor } from "../../inference/tensor.ts";
+import { StageError } from "../errors.ts";
+import { checks, type Run, type Takes, Transform } from "../stage.ts";
+
+/** Tensors by the names of a model's inputs or outputs. */
+type Named<T> = Readonly<Record<string, T>>;
+
+/** Options of {@link infer}. */
+export interface InferOptions<T extends Tensor = HostTensor> {
+  /** Its name, for errors and figures; `"infer"` if left out. */
+  readonly name?: string;
+  /** Which frames it takes: format and size. */
+  readonly takes?: Omit<Takes, "memory" | "access">;
+  /** Where `prepare` works: an OpenCLContext for a kernel; the host if left out. */
+  readonly memory?: Target<T>;
+  /** Elements along each dimension of the inputs, where the model takes any number of them, for frames of that size. */
+  readonly shapes?: (info: FrameInfo) => Readonly<Record<string, readonly number[]>>;
+  /**
+   * Fills the inputs from a frame: memory that the model reads in place, as `memory` has it. They keep what they had before.
+   * Commands that it submits may be under way when it returns.
+   */
+  prepare(frame: Frame<T>, inputs: Readonly<Record<string, T>>): void | Promise<void>;
+  /** Reads what the model made of the frame, and writes it into `frame.metadata`. The outputs end when it returns. */
+  results(outputs: Readonly<Record<string, HostTensor>>, frame: Frame<T>): void | Promise<void>;
+  /** 10 to have it look at every tenth frame, the first one first, and let the others pass; 1 if left out. */
+  readonly every?: number;
+  /** How many runs of the model are in flight at a time; 1 if left out. */
+  readonly concurrency?: number;
+  /** How many frames go into one run, which the model's first dimension counts; 1 if left out. */
+  readonly batch?: number;
+}
+
+const NAMES: Names<InferOptions> = {
+  ...{ name: true, takes: true, memory: true, shapes: true, prepare: true, results: true, every: true },
+  ...{ concurrency: true, batch: true },
+};
+
+/**
+ * A model over each frame, by OpenVINO or ONNX Runtime: its input is filled in place, it runs, and what it finds is in the
+ * frame's metadata. The frames go on as they came.
+ *
+ * @param session what `compile()` has returned, which the program disposes. For several runs in flight give ONNX Runtime
+ * fewer threads
+ * @throws {ArgumentError} for what is no session, and wrong options.
+ *
+ * @example
+ * ```ts ignore
+ * import { FFmpegContext } from "@samepage/interop/ffmpeg";
+ * import { OnnxRuntimeContext } from "@samepage/interop/onnxruntime";
+ * import { decode, infer } from "@samepage/interop/pipeline";
+ *
+ * using ffmpeg = FFmpegContext.open();
+ * using ort = OnnxRuntimeContext.open();
+ * using session = await ort.compile("brightness.onnx");
+ * const classify = infer(session, {
+ *   prepare: ({ planes: [luma] }, { x }) => void x.view().set(luma.view({ access: "read" }).subarray(0, x.layout.shape[1])),
+ *   results: ({ y }, { metadata }) => void metadata.add("classification", { confidence: Number(y.view()[0]) }),
+ * });
+ * for await (using frame of decode(ffmpeg, "clip.mp4").pipeThrough(classify)) console.log(frame.metadata);
+ * ```
+ */
+export function infer<T extends Tensor = HostTensor>(session: Session, options: InferOptions<T>): Transform<T> {
+  if (typeof session?.runAsync !== "function") {
+    throw checks.wrongKind("session", "a session", session, "Pass what compile() returns, once it is there.");
+  }
+  const { name = "infer", takes, memory = host as Target<Tensor> as Target<T>, ...rest } = optionsIn(options, NAMES);
+  const { concurrency = 1, batch = 1, every = 1, shapes, prepare, results } = rest;
+  checks.assertInteger(batch, "batch", 1, 1024);
+  checks.assertInteger(every, "every", 1, 2 ** 31 - 1);
+  /** Frames from the first of a batch to its last. */
+  const inBatch = (batch - 1) * every + 1;
+  checks.assertInteger(concurrency, "concurrency", 1, Math.max(1, 1024 / inBatch));
+  for (const [argument, value] of Object.entries({ prepare, results, shapes: shapes ?? prepare })) {
+    if (typeof value !== "function") throw checks.wrongKind(argument, "a function", value);
+  }
+  const made: Inputs[] = [];
+  /** The inputs of a run that is over, or new ones. */
+  const inputsFor = (info: FrameInfo): Inputs => {
+    const given = shapes?.(info) ?? {};
+    const wanted = session.inputs.map((input) => shapeOf(input, given[input.name], batch));
+    const known = made.find(({ isBusy, shapes }) => !isBusy && JSON.stringify(shapes) === JSON.stringify(wanted));
+    if (known !== undefined) return known;
+    const inputs = new Inputs(session, wanted);
+    made.push(inputs);
+    return inputs;
+  };
+  let filling: Batch<T> | undefined;
+  /** Frames so far, and in all once that is known. */
+  let [count, total] = [0, Infinity];
+  const startLast = () => {
+    if (count < total) return;
+    filling?.start();
+    filling = undefined;
+  };
+  return new Transform<T>({
+    ...{ name, takes: { ...takes, memory, access: "read" }, contexts: [session.context] },
+    concurrency: inBatch * concurrency,
+    async process(frame, _, run) {
+      if (run.frames < inBatch) {
+        const hint = `Give it as many: pipeline(…, { frames: ${2 * inBatch} }).`;
+        throw new StageError(name, `a batch is ${inBatch} frames, and the pipeline has ${run.frames}.`, { hint });
+      }
+      run.signal.throwIfAborted();
+      if (count++ % every !== 0) return startLast();
+      const all = filling ??= new Batch(session, inputsFor(frame.info), memory, run, batch);
+      const place = all.count;
+      if (place === batch - 1) filling = undefined;
+      all.add(prepare(frame, all.partOf(all.written, place)));
+      if (place === batch - 1) all.start();
+      else startLast();
+      await all.over;
+      try {
+        await results(all.partOf(all.read, place), frame);
+      } finally {
+        all.leave();
+      }
+    },
+    flush(all) {
+      total = all;
+      startLast();
+    },
+    async close() {
+      [filling, count, total] = [undefined, 0, Infinity];
+      for (const inputs of made.splice(0)) await inputs[Symbol.asyncDispose]();
+    },
+  });
+}
+
+/** The inputs of one run, used again by another of the same shapes. */
+class Inputs implements AsyncDisposable {
+  readonly shapes: readonly (readonly number[])[];
+  readonly tensors: Named<InferenceTensor>;
+  isBusy = true;
+
+  constructor({ context, inputs }: Session, shapes: readonly (readonly number[])[]) {
+    this.shapes = shapes;
+    this.tensors = Object.fromEntries(
+      inputs.map(({ name, dtype }, i) => [name, context.allocate({ shape: shapes[i], dtype })]),
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const tensor of Object.values(this.tensors)) await tensor[Symbol.asyncDispose]();
+  }
+}
+
+/** How large an input is for a whole batch. */
+function shapeOf({ name, shape }: ModelValue, given: readonly number[] = shape, batch: number): readonly number[] {
+  if (batch > 1 && shape[0] !== -1 && shape[0] !== batch) {
+    throw checks.wrong(
+      "batch",
+      `the model's input ${shown(name)} takes ${shape[0]} frames at a time, and not ${batch}.`,
+    );
+  }
+  const whole = batch > 1 || given[0] === -1 ? [batch, ...given.slice(1)] : given;
+  if (!whole.includes(-1)) return whole;
+  const hint = `Say it: infer(session, { shapes: () => ({ ${shown(name)}: [1, 3, 224, 224] }) }).`;
+  throw checks.wrong("shapes", `the model's input ${shown(name)} is of any size: [${shape}].`, hint);
+}
+
+/** Frames that go into the model together. */
+class Batch<T extends Tensor> {
+  count = 0;
+  /** The inputs, where frames are prepared. */
+  readonly written: Named<T>;
+  /** The outputs, where programs read them. */
+  read: Named<HostTensor> = {};
+  readonly #session: Session;
+  readonly #inputs: Inputs;
+  readonly #run: Run;
+  readonly #size: number;
+  readonly #prepared: (void | Promise<void>)[] = [];
+  /** Slices of them. */
+  #parts: Tensor[] = [];
+  readonly #over = Promise.withResolvers<void>();
+  /** Until it has begun, nothing but this ends it early. */
+  readonly #stop = () => this.#over.reject(this.#run.signal.reason);
+  #outputs: Named<InferenceTensor> = {};
+  #left = 0;
+
+  constructor(session: Session, inputs: Inputs, memory: Target<T>, run: Run, size: number) {
+    [this.#session, this.#inputs, this.#run, this.#size] = [session, inputs, run, size];
+    inputs.isBusy = true;
+    this.written = mapped(inputs.tensors, (tensor) => run.graph.map(tensor, memory, { access: "write" }) as T);
+    run.signal.addEventListener("abort", this.#stop, { once: true });
+    this.#over.promise.catch(() => {}); // who waits for it throws it
+  }
+
+  /** Resolves once the outputs are there. */
+  get over(): Promise<void> {
+    return this.#over.promise;
+  }
+
+  add(prepared: void | Promise<void>): void {
+    this.count++;
+    this.#prepared.push(prepared);
+  }
+
+  start(): void {
+    this.#run.signal.removeEventListener("abort", this.#stop);
+    this.#begin().then(this.#over.resolve, this.#over.reject);
+  }
+
+  async #begin(): Promise<void> {
+    const { graph, signal } = this.#run;
+    await Promise.all(this.#prepared);
+    for (const tensor of [...this.#parts, ...Object.values(this.written)]) await tensor[Symbol.asyncDispose]();
+    this.#parts = [];
+    this.#outputs = await this.#session.runAsync(this.#inputs.tensors, {}, { signal });
+    this.#inputs.isBusy = false;
+    this.read = mapped(this.#outputs, (tensor) => graph.map(tensor, host, { access: "read" }));
+    this.#left = this.count;
+  }
+
+  /** What of a batch is one frame's. */
+  partOf<A extends Tensor>(tensors: Named<A>, place: number): Named<A> {
+    if (this.#size === 1) return tensors;
+    return mapped(tensors, (tensor) => {
+      const { layout } = tensor;
+      const start = layout.shape.map((_, i) => i === 0 ? place : 0);
+      const part = tensor.slice(region(layout, start, layout.shape.with(0, 1)));
+      this.#parts.push(part);
+      return part as Tensor as A;
+    });
+  }
+
+  /** One of its frames is through with the outputs. */
+  leave(): void {
+    if (--this.#left > 0) return;
+    for (const tensor of [...this.#parts, ...Object.values(this.#outputs)]) tensor[Symbol.dispose]();
+  }
+}
+
+function mapped<A, B>(tensors: Named<A>, of: (tensor: A) => B): Named<B> {
+  return Object.fromEntries(Object.entries(tensors).map(([name, tensor]) => [name, of(tensor)]));
+}

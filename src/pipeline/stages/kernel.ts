@@ -1,0 +1,110 @@
+import { type Names, optionsIn } from "../../core/argument.ts";
+import type { Target } from "../../core/graph/context.ts";
+import type { Tensor } from "../../core/tensors/tensor.ts";
+import { checks, type Transform } from "../stage.ts";
+import { operation, type OperationOptions, OPTIONS } from "./operation.ts";
+
+/** What the kernels of all APIs have: how many items run is `R`, and an argument `A`. */
+export interface KernelOf<T extends Tensor, R, A> {
+  /** Its name. */
+  readonly name: string;
+  /** What it takes. */
+  readonly parameters: readonly unknown[];
+  /** Its program, whose context is the memory that it works in. */
+  readonly program: { readonly context: Target<T> };
+  /** Vulkan's: work-items of a group. */
+  readonly groupSize?: readonly number[] | undefined;
+  /** Submits it. */
+  run(range: R, args: readonly A[]): void;
+}
+
+/** Options of {@link kernel}. */
+export interface KernelOptions<T extends Tensor, R, A> extends OperationOptions {
+  /** The memory that it works in; that of its context if left out. For CUDA: `cuda.managed`, `cuda.pinned`. */
+  readonly memory?: Target<T>;
+  /** Its arguments for a plane. */
+  readonly arguments?: (from: T, to: T, plane: number) => readonly A[];
+  /** How many work-items run for a plane. */
+  readonly range?: (to: T, plane: number) => R;
+}
+
+const NAMES: Names<KernelOptions<Tensor, unknown, unknown>> = {
+  ...OPTIONS,
+  memory: true,
+  arguments: true,
+  range: true,
+};
+
+/** CUDA's groups, where a program does not say: threads across and down. */
+const GROUP = [32, 8];
+
+/** How each API is told how many pixels there are, in how large groups. */
+const RANGES: Readonly<Record<string, (size: readonly number[], group?: readonly number[]) => object>> = {
+  opencl: (items) => ({ items }),
+  vulkan: (size, group = [1, 1]) => ({ groups: groupsOf(size, group) }),
+  cuda: (size) => ({ groups: groupsOf(size, GROUP), groupSize: GROUP }),
+};
+
+function groupsOf(size: readonly number[], group: readonly number[]): readonly number[] {
+  return size.map((pixels, i) => Math.ceil(pixels / group[i]));
+}
+
+/**
+ * A kernel of OpenCL's, Vulkan's or CUDA's, over each plane of a frame: in place, or into the frame that it `gives`. It
+ * gets as many of these arguments as it has parameters: what it reads, bytes from row to row there; what it writes, bytes
+ * from row to row there (neither in place); how many pixels the plane has across and down; and the plane's number. Vulkan
+ * has all buffers first. One work-item runs for each pixel of what is written; for Vulkan and CUDA, in whole groups.
+ *
+ * @param of the kernel, which the program disposes
+ * @throws {ArgumentError} for what is no kernel, and wrong options.
+ *
+ * @example
+ * ```ts
+ * import { FFmpegContext } from "@samepage/interop/ffmpeg";
+ * import { OpenCLContext } from "@samepage/interop/opencl";
+ * import { decode, kernel } from "@samepage/interop/pipeline";
+ *
+ * using ffmpeg = FFmpegContext.open();
+ * using cl = OpenCLContext.open();
+ * using program = cl.program(`
+ *   kernel void invert(global const uchar *from, int stride, global uchar *to, int toStride) {
+ *     int x = get_global_id(0), y = get_global_id(1);
+ *     to[y * toStride + x] = 255 - from[y * stride + x];
+ *   }
+ * `);
+ * using invert = program.kernel("invert");
+ * const photo = decode(ffmpeg, "examples/edges/photo.jpg");
+ * const inverted = kernel(invert, { gives: (info) => info });
+ * for await (using frame of photo.pipeThrough(inverted)) console.log(frame.planes.length); // 3
+ * ```
+ */
+export function kernel<T extends Tensor, R, A>(
+  of: KernelOf<T, R, A>,
+  options: KernelOptions<T, R, A> = {},
+): Transform<T> {
+  const target: Target<T> | undefined = of?.program?.context;
+  const { api = "" } = target?.context ?? {};
+  if (!Object.hasOwn(RANGES, api)) throw checks.wrongKind("kernel", "a kernel of OpenCL, Vulkan or CUDA", of);
+  const { memory = target!, range, arguments: given, ...about } = optionsIn(options, NAMES);
+  for (const [argument, value] of Object.entries({ range, arguments: given })) {
+    if (value !== undefined && typeof value !== "function") throw checks.wrongKind(argument, "a function", value);
+  }
+  const usualRange = (to: T) => RANGES[api](sizeOf(to), of.groupSize) as R;
+  const usualArguments = (from: T, to: T, plane: number) =>
+    usual(from, to, plane, api === "vulkan").slice(0, of.parameters.length) as A[];
+  return operation(memory, (from, to, plane) => {
+    of.run((range ?? usualRange)(to, plane), (given ?? usualArguments)(from, to, plane));
+  }, { name: of.name, ...about });
+}
+
+function usual(from: Tensor, to: Tensor, plane: number, buffersFirst: boolean): readonly (Tensor | number)[] {
+  const tensors = from === to ? [to] : [from, to];
+  const strides = tensors.map(({ layout }) => layout.strides[0]);
+  const planes = buffersFirst ? [...tensors, ...strides] : tensors.flatMap((tensor, i) => [tensor, strides[i]]);
+  return [...planes, ...sizeOf(to), plane];
+}
+
+/** Pixels across and down. */
+function sizeOf({ layout: { shape } }: Tensor): readonly [across: number, down: number] {
+  return [shape[1] ?? 1, shape[0]];
+}

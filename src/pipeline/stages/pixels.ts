@@ -1,0 +1,120 @@
+import type { FrameInfo, PixelsInfo } from "../../core/layout/frame_info.ts";
+import { frameInfo } from "../../core/layout/frame_info.ts";
+import { region } from "../../core/layout/layout.ts";
+import { copyElements } from "../../core/layout/runs.ts";
+import { Frame } from "../../core/tensors/frame.ts";
+import { Metadata, type MetadataFields } from "../../core/tensors/metadata.ts";
+import type { Tensor } from "../../core/tensors/tensor.ts";
+import { host, type HostTensor } from "../../host/mod.ts";
+import { StageError } from "../errors.ts";
+import { checks, Flow, Transform } from "../stage.ts";
+
+/** A part of a picture, in pixels. */
+export interface Part {
+  /** From the left edge. */
+  readonly x: number;
+  /** From the upper edge. */
+  readonly y: number;
+  /** Pixels across. */
+  readonly width: number;
+  /** Pixels down. */
+  readonly height: number;
+}
+
+/**
+ * Shows a part of each picture: the same bytes, with the strides of the whole. Detections move with the pixels, and those
+ * outside are left out.
+ *
+ * @throws {ArgumentError} for what is no part. A frame that it does not fit ends the pipeline: chroma has whole steps.
+ */
+export function crop(part: Part): Flow {
+  checks.assertInteger(part?.x, "x", 0, Number.MAX_SAFE_INTEGER);
+  checks.assertInteger(part.y, "y", 0, Number.MAX_SAFE_INTEGER);
+  checks.assertInteger(part.width, "width", 1, Number.MAX_SAFE_INTEGER);
+  checks.assertInteger(part.height, "height", 1, Number.MAX_SAFE_INTEGER);
+  return new Flow({
+    name: "crop",
+    async *flow(frames) {
+      for await (const frame of frames) yield cropped(frame, part);
+    },
+  });
+}
+
+/** A part of a frame, as a frame that owns the whole. */
+function cropped(frame: Frame, part: Part): Frame {
+  const { info } = frame;
+  if (info.type !== "image" && info.type !== "picture") throw new StageError("crop", `${frame.name} is no picture.`);
+  const planes: Tensor[] = [];
+  try {
+    for (const plane of frame.planes) planes.push(partOf(plane, info, part));
+    const { width, height } = part;
+    const whole = Frame.of(
+      planes,
+      frameInfo({ ...info, width, height } as FrameInfo),
+      moved(frame.metadata, info, part),
+    );
+    whole.resource.own(frame.resource);
+    return whole;
+  } catch (error) {
+    for (const plane of planes) plane[Symbol.dispose]();
+    throw error;
+  }
+}
+
+function partOf(plane: Tensor, info: PixelsInfo, { x, y, width, height }: Part): Tensor {
+  const [rows, columns, ...channels] = plane.layout.shape;
+  const start = [y * rows / info.height, x * columns / info.width];
+  const shape = [height * rows / info.height, width * columns / info.width];
+  if (![...start, ...shape].every(Number.isInteger)) {
+    const hint = "Begin and end where its chroma does: at even pixels, as a rule.";
+    throw new StageError("crop", `${info.format} has no part of ${width} × ${height} at ${x}, ${y}.`, { hint });
+  }
+  return plane.slice(region(plane.layout, [...start, ...channels.map(() => 0)], [...shape, ...channels]));
+}
+
+/** Metadata of a part: detections are in parts of the picture. */
+function moved(metadata: Metadata, { width, height }: PixelsInfo, part: Part): Metadata {
+  const across = (value: number) => (value * width - part.x) / part.width;
+  const down = (value: number) => (value * height - part.y) / part.height;
+  const inside = (value: number) => Math.min(1, Math.max(0, value));
+  const copy = new Metadata();
+  for (const [name, fields] of metadata.entries()) {
+    if (name !== "detection") {
+      copy.add(name, fields);
+      continue;
+    }
+    const { xMin, yMin, xMax, yMax, ...others } = fields as MetadataFields["detection"];
+    const box = {
+      xMin: inside(across(xMin)),
+      yMin: inside(down(yMin)),
+      xMax: inside(across(xMax)),
+      yMax: inside(down(yMax)),
+    };
+    if (box.xMin < box.xMax && box.yMin < box.yMax) copy.add("detection", { ...others, ...box });
+  }
+  return copy;
+}
+
+/**
+ * Copies each picture into memory of its own: where two stages have to have the bytes at a time, of which one writes. It
+ * counts as what it is.
+ */
+export function copy(): Transform<HostTensor> {
+  return new Transform<HostTensor>({
+    name: "copy",
+    takes: { memory: host },
+    gives: (info) => info,
+    copies: true,
+    process: (input, output) => {
+      for (const [i, plane] of input.planes.entries()) {
+        const to = output.planes[i];
+        copyElements(to.bytes({ access: "write" }), bare(to), plane.bytes({ access: "read" }), bare(plane));
+      }
+    },
+  });
+}
+
+/** Where its elements lie, counted from the first. */
+function bare({ layout }: Tensor) {
+  return { ...layout, byteOffset: 0 };
+}

@@ -1,0 +1,103 @@
+import type { Context } from "../../core/graph/context.ts";
+import type { Frame } from "../../core/tensors/frame.ts";
+import type { RingReader, RingWriter, WhenFull } from "../../channel/mod.ts";
+import { host } from "../../host/mod.ts";
+import { Source } from "../pipeline.ts";
+import { StageError } from "../errors.ts";
+import { several } from "../plan.ts";
+import { Sink } from "../stage.ts";
+
+/** What makes rings and joins them: `FrameRing` of `@samepage/interop/channel`. */
+export interface Rings {
+  /** Makes a ring. */
+  create(path: string, options: { readonly frames: readonly Frame[]; readonly whenFull?: WhenFull }): RingWriter<Frame>;
+  /** Joins the ring at a path. */
+  open(
+    path: string,
+    options: { readonly contexts: Iterable<Context>; readonly signal?: AbortSignal },
+  ): Promise<RingReader<Frame>>;
+}
+
+/** Options of {@link toRing}. */
+export interface ToRingOptions {
+  /** How many frames the ring has; 4 if left out. */
+  readonly frames?: number;
+  /** What happens while the readers have all of them: the pipeline waits, or readers miss some. */
+  readonly whenFull?: WhenFull;
+  /** True to wait while there is no reader: before the first one comes, and where one has died until the next one does. */
+  readonly join?: boolean;
+}
+
+/**
+ * A sink that hands frames to other processes, in memory that they share. The transform before it writes them there: put
+ * {@link copy} between where there is none. Readers come and go, and one that dies gives back what it had.
+ *
+ * @param rings `FrameRing`
+ * @param path the file of the ring's socket
+ */
+export function toRing(rings: Rings, path: string, options: ToRingOptions = {}): Sink {
+  const { frames: count = 4, whenFull, join = false } = options;
+  let ring: RingWriter<Frame> | undefined;
+  return new Sink({
+    name: "to ring",
+    allocate: (info) => {
+      const frames = several(count, () => host.allocateFrame(info, { rowAlign: 64, sharable: true }));
+      const made = ring = rings.create(path, { frames, ...whenFull !== undefined && { whenFull } });
+      return { next: (signal) => made.next({ signal }) };
+    },
+    write: async (frame, { signal }) => {
+      if (join) await ring?.joined({ signal });
+      if (ring !== undefined) return await ring.publish(frame);
+      throw new StageError("to ring", `${frame.name} does not lie in the ring's memory.`, {
+        hint: "Put a transform before it that writes new frames: copy(), or one with gives().",
+      });
+    },
+    close: async () => {
+      await ring?.flush();
+      await ring?.[Symbol.asyncDispose]();
+    },
+    abort: () => ring?.[Symbol.asyncDispose](),
+  });
+}
+
+/** Options of {@link fromRing}. */
+export interface FromRingOptions {
+  /** Where the frames go: the first context that imports their memory; the host if left out. */
+  readonly contexts?: Iterable<Context>;
+  /** True to wait for a writer that is not there yet. */
+  readonly wait?: boolean;
+  /** True to wait for the next writer where one ends or dies, too: the source never ends by itself then. */
+  readonly reconnect?: boolean;
+}
+
+/** The frames of another process's ring, in its memory. They can be read. */
+export function fromRing(rings: Rings, path: string, options: FromRingOptions = {}): Source {
+  const { contexts = [host], wait = false, reconnect = false } = options;
+  const all = [...contexts];
+  return new Source({
+    name: "from ring",
+    contexts: all,
+    async *frames({ signal }) {
+      const open = () => rings.open(path, { contexts: all, signal });
+      do {
+        using reader = await (wait || reconnect ? whenThere(open, signal) : open());
+        for (let frame; (frame = await reader.next({ signal })) !== undefined;) yield frame;
+      } while (reconnect);
+    },
+  });
+}
+
+const AGAIN_MS = 100;
+
+async function whenThere<T>(open: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  while (true) {
+    try {
+      return await open();
+    } catch (error) {
+      signal.throwIfAborted();
+      const { codeName } = error as { readonly codeName?: string };
+      if (codeName !== "ENOENT" && codeName !== "ECONNREFUSED") throw error;
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    }
+  }
+}

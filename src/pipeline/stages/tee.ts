@@ -1,0 +1,96 @@
+import { throwAll } from "../../core/errors.ts";
+import type { Frame } from "../../core/tensors/frame.ts";
+import { Plan } from "../plan.ts";
+import { type Piece, type Pipeline, pipeline } from "../pipeline.ts";
+import { Queue } from "../queue.ts";
+import { type Run, Sink } from "../stage.ts";
+
+/**
+ * A sink that hands each frame to several pipelines, which all read the same bytes. None of them can write a frame of
+ * another: put {@link copy} before a stage that works in place. A frame ends once all of them are done with it.
+ *
+ * @param branches the stages of each, with a sink at the end
+ * @throws {ArgumentError} for what is no stage, or stands in the wrong place.
+ *
+ * @example
+ * ```ts
+ * import { host, imageInfo } from "@samepage/interop";
+ * import { pipeline, Sink, Source, tee } from "@samepage/interop/pipeline";
+ *
+ * const frames = new Source({
+ *   name: "frames",
+ *   async *frames() {
+ *     yield host.allocateFrame(imageInfo({ format: "GRAY8", width: 4, height: 1 }));
+ *   },
+ * });
+ * const named = (name: string) => new Sink({ name, write: (frame) => console.log(name, frame.info.format) });
+ * await pipeline(frames, tee([named("left")], [named("right")])).run(); // left GRAY8, right GRAY8
+ * ```
+ */
+export function tee(...branches: readonly (readonly Piece[])[]): Sink {
+  const contexts = branches.flatMap((pieces) => pipeline(NOTHING, ...pieces).stages.flatMap((stage) => stage.contexts));
+  let running: readonly Branch[] | undefined;
+  const begin = (run: Run) => running ??= branches.map((pieces) => new Branch(pieces, run));
+  return new Sink({
+    name: "tee",
+    contexts,
+    concurrency: MOST_AT_A_TIME,
+    plan: (frame, run) => Promise.all(begin(run).map((branch) => branch.plan(frame))),
+    write: async (frame, run) => {
+      await Promise.all(begin(run).map((branch) => branch.hand(frame)));
+    },
+    close: async () => {
+      const ended = await Promise.allSettled((running ?? []).map((branch) => branch.close()));
+      throwAll(ended.flatMap((one) => one.status === "rejected" ? [one.reason] : []), "ending the branches");
+    },
+    abort: async () => void await Promise.allSettled((running ?? []).map((branch) => branch.close())),
+  });
+}
+
+/** The pipeline before it has fewer frames. */
+const MOST_AT_A_TIME = 1024;
+
+const NOTHING: AsyncIterable<Frame> = { async *[Symbol.asyncIterator]() {} };
+
+class Branch {
+  readonly #frames = new Queue<Frame>();
+  readonly #pipeline: Pipeline;
+  #running: Promise<unknown> | undefined;
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(pieces: readonly Piece[], { frames, copy, signal }: Run) {
+    this.#pipeline = pipeline(this.#frames, ...pieces, { frames, copy, signal });
+  }
+
+  async plan(frame: Frame): Promise<Plan> {
+    using example = frame.borrow("read");
+    const { handOvers: [_source, ...handOvers], unknown } = await this.#pipeline.planFor(example);
+    return new Plan(handOvers, unknown);
+  }
+
+  /** Hands a frame on. Resolves once this branch is done with it. @throws what has ended the branch. */
+  async hand(frame: Frame): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure.error;
+    this.#run();
+    if (this.#frames.isClosed) return;
+    const lent = frame.borrow("read");
+    const { promise, resolve } = Promise.withResolvers<void>();
+    lent.resource.undo.unshift(resolve);
+    this.#frames.push(lent);
+    await promise;
+    if (this.#failure !== undefined) throw (this.#failure as { readonly error: unknown }).error;
+  }
+
+  #run(): void {
+    this.#running ??= this.#pipeline.run()
+      .catch((error) => void (this.#failure = { error }))
+      .finally(() => this.#frames.close().forEach((frame) => frame[Symbol.dispose]()));
+  }
+
+  /** The last frame has come. @throws what has ended the branch. */
+  async close(): Promise<void> {
+    this.#frames.end();
+    await (this.#running ?? this.#pipeline[Symbol.asyncDispose]());
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+}

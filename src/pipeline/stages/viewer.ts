@@ -1,0 +1,140 @@
+import type { Frame } from "../../core/tensors/frame.ts";
+import type { OpenCVContext, OpenCVTensor } from "../../opencv/mod.ts";
+import { checks, type Run, Sink } from "../stage.ts";
+
+/** Options of {@link viewer}. */
+export interface ViewerOptions {
+  /** The port; any free one if left out. */
+  readonly port?: number;
+  /** Called once with the page's address; printed if left out. */
+  readonly listening?: (url: string) => void;
+  /** 0 to 100: the quality of the pictures; 80 if left out. */
+  readonly quality?: number;
+}
+
+const BOUNDARY = "samepage-frame";
+const HOST = "127.0.0.1";
+const encoder = new TextEncoder();
+const BEGIN = encoder.encode(`--${BOUNDARY}\r\n`);
+const END = encoder.encode(`\r\n--${BOUNDARY}\r\n`);
+
+/**
+ * A sink that shows its frames on a web page of this machine (127.0.0.1), with live figures: as JPEG, made by OpenCV and
+ * only while a browser looks. A browser that is slow misses frames, and holds up nothing.
+ *
+ * @throws {ArgumentError} for a port or a quality that cannot be.
+ */
+export function viewer(cv: OpenCVContext, options: ViewerOptions = {}): Sink<OpenCVTensor> {
+  const { port = 0, quality = 80, listening = (url: string) => console.log(`viewer: ${url}`) } = options;
+  checks.assertInteger(port, "port", 0, 65_535);
+  checks.assertInteger(quality, "quality", 0, 100);
+  let page: Page | undefined;
+  return new Sink<OpenCVTensor>({
+    name: "viewer",
+    takes: { memory: cv.mat, format: ["GRAY8", "BGR", "BGRA"] },
+    write: (frame, run) => {
+      page ??= new Page(port, listening, run);
+      if (page.isWatched) {
+        page.show(cv.imencode(".jpg", (frame as Frame<OpenCVTensor>).planes[0], { jpegQuality: quality }));
+      }
+    },
+    close: () => page?.end(),
+    abort: () => page?.end(),
+  });
+}
+
+/** What a browser asks for, and who looks. */
+class Page {
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  readonly #lookers = new Set<(jpeg: Uint8Array | undefined) => void>();
+
+  constructor(port: number, listening: (url: string) => void, run: Run) {
+    const onListen = ({ port }: Deno.NetAddr) => listening(`http://${HOST}:${port}/`);
+    this.#server = Deno.serve({ hostname: HOST, port, onListen }, (request) => {
+      const { pathname, hostname } = new URL(request.url);
+      // A page of another site, whose name leads here, must not see the pictures.
+      if (hostname !== HOST && hostname !== "localhost") return new Response("Not here.", { status: 403 });
+      if (pathname === "/") return new Response(HTML, { headers: { "content-type": "text/html; charset=utf-8" } });
+      if (pathname === "/figures") return Response.json(run.figures);
+      if (pathname === "/stream") return this.#stream();
+      return new Response("Not found.", { status: 404 });
+    });
+  }
+
+  get isWatched(): boolean {
+    return this.#lookers.size > 0;
+  }
+
+  show(jpeg: Uint8Array): void {
+    for (const look of this.#lookers) look(jpeg);
+  }
+
+  async end(): Promise<void> {
+    for (const look of this.#lookers) look(undefined);
+    await this.#server.shutdown();
+  }
+
+  #stream(): Response {
+    let look: (jpeg: Uint8Array | undefined) => void;
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        look = (jpeg) => {
+          if (jpeg === undefined) return this.#close(look, () => controller.close());
+          if ((controller.desiredSize ?? 0) > 0) controller.enqueue(part(jpeg));
+        };
+        controller.enqueue(BEGIN);
+        this.#lookers.add(look);
+      },
+      cancel: () => this.#close(look, () => {}),
+    }, { highWaterMark: 2 });
+    return new Response(body, {
+      headers: { "content-type": `multipart/x-mixed-replace; boundary=${BOUNDARY}`, "cache-control": "no-store" },
+    });
+  }
+
+  #close(look: (jpeg: Uint8Array | undefined) => void, action: () => void): void {
+    if (this.#lookers.delete(look)) action();
+  }
+}
+
+/** A picture as a part of the response. Browsers show one once the next boundary has come, so it comes with it. */
+function part(jpeg: Uint8Array): Uint8Array {
+  const head = encoder.encode(`Content-Type: image/jpeg\r\nContent-Length: ${jpeg.byteLength}\r\n\r\n`);
+  const whole = new Uint8Array(head.length + jpeg.length + END.length);
+  whole.set(head);
+  whole.set(jpeg, head.length);
+  whole.set(END, head.length + jpeg.length);
+  return whole;
+}
+
+const HTML = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>samepage</title>
+<style>
+  body { font: 14px system-ui, sans-serif; margin: 1rem; background: Canvas; color: CanvasText; color-scheme: light dark }
+  img { max-width: 100%; background: #8884 }
+  pre { overflow: auto }
+</style>
+<img id="frames" src="/stream" alt="What the pipeline shows">
+<pre id="figures"></pre>
+<script>
+  const words = ({ stage, frames, milliseconds, waited }) =>
+    stage.padEnd(24) + frames + " frames, " + (milliseconds / Math.max(1, frames)).toFixed(2) + " ms each" +
+    (waited > 0 ? ", " + waited.toFixed(0) + " ms waited for room" : "");
+  async function refresh() {
+    try {
+      const { stages, frames, rate, latency, bytesMoved } = await (await fetch("/figures")).json();
+      const all = frames + " frames, " + rate.toFixed(1) + " a second, latency " + latency.toFixed(1) + " ms, " +
+        bytesMoved + " bytes copied or moved";
+      document.getElementById("figures").textContent = [...stages.map(words), all].join("\\n");
+      setTimeout(refresh, 500);
+    } catch {
+      document.getElementById("figures").textContent += "\\nThe pipeline has ended.";
+    }
+  }
+  refresh();
+</script>
+</html>
+`;

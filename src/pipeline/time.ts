@@ -1,0 +1,11 @@
+import type { Frame } from "../core/tensors/frame.ts";
+
+/** When a frame is shown, in seconds, by what its maker or its metadata says; undefined where neither does. */
+export function secondsOf({ info: { media }, metadata }: Frame): number | undefined {
+  if (media?.pts !== undefined && media.timeBase !== undefined) {
+    const [numerator, denominator] = media.timeBase;
+    return Number(media.pts) * numerator / denominator;
+  }
+  const pts = metadata.get("timestamp")?.pts;
+  return pts === undefined ? undefined : Number(pts) / 1e9;
+}

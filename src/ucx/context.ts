@@ -1,0 +1,182 @@
+import type { Address } from "../../ffi/address.ts";
+import { UCP_FEATURE_RMA, UCP_FEATURE_WAKEUP, UCP_PARAM_FIELD_FEATURES } from "../../ffi/ucx/constants.ts";
+import type { UcpContextH } from "../../ffi/ucx/handles.ts";
+import { ucp_params_t, writeUcpParams } from "../../ffi/ucx/structs.ts";
+import { type Names, optionsIn, shown } from "../core/argument.ts";
+import { ofArgument } from "../core/errors.ts";
+import { registerContext } from "../core/life/finalizers.ts";
+import { owned } from "../core/life/ledger.ts";
+import { NativeObject } from "../core/life/native_object.ts";
+import { Resource } from "../core/life/resource.ts";
+import { allOrNothing, thenUndo, type Undo } from "../core/life/undo.ts";
+import { cString } from "../core/native/text.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
+import { check, checks, made, ucp } from "./library.ts";
+import { placeOf } from "./place.ts";
+import { UcxRemote } from "./remote.ts";
+import { UcxShare } from "./share.ts";
+import { MOST_TENSORS, unpackTicket } from "./ticket.ts";
+import { UcpWorker } from "./worker.ts";
+
+/** Options of {@link UcxContext.open}. */
+export interface UcxOpenOptions {
+  /** The transports, as UCX names them (`"posix"`, `"cma"`, `"tcp"`, `"rc"`); all that this machine has if left out. */
+  readonly transports?: readonly string[];
+  /**
+   * The network devices, as UCX names them (`"eth0"`, `"mlx5_0:1"`). By default `["lo"]`: nobody on another machine can
+   * connect. UCX checks nothing of who connects to the ports that it opens there, so name a network that you trust.
+   */
+  readonly devices?: readonly string[];
+}
+
+/** Options of {@link UcxContext.share}. */
+export interface UcxShareOptions {
+  /** What others may do: `"read"` by default. */
+  readonly access?: "read" | "read-write";
+}
+
+/** Options of {@link UcxContext.connect}. */
+export interface UcxConnectOptions {
+  /** Milliseconds that a command may take, after which the connection is given up: 10,000 by default. */
+  readonly timeout?: number;
+}
+
+const OPEN: Names<UcxOpenOptions> = { transports: true, devices: true };
+const SHARE: Names<UcxShareOptions> = { access: true };
+const CONNECT: Names<UcxConnectOptions> = { timeout: true };
+const ACCESSES = { "read": true, "read-write": true } as const;
+
+const TIMEOUT_MS = 10_000;
+const LONGEST_MS = 3_600_000;
+
+/** The version of UCX's interface that ffi/ucx is of. */
+const [MAJOR, MINOR] = [1, 13];
+
+/** How often UCX looks whether the process on the other side of its shared memory is alive, while a command is in flight. */
+const KEEPALIVE = "500ms";
+
+/**
+ * UCX: memory of other processes, on this machine and on others, by shared memory, TCP or RDMA.
+ *
+ * @example
+ * ```ts ignore
+ * import { host } from "@samepage/interop";
+ * import { UcxContext } from "@samepage/interop/ucx";
+ *
+ * using ucx = UcxContext.open();
+ * using numbers = host.allocate({ shape: [4], dtype: "f32" });
+ * numbers.view().set([1, 2, 3, 4]);
+ * using share = ucx.share([numbers]);
+ *
+ * // In another process, as a rule, to which share.ticket was sent:
+ * using remote = ucx.connect(share.ticket);
+ * using here = host.allocate({ shape: [4], dtype: "f32" });
+ * await remote.tensors[0].get(here);
+ * console.log(here.view()); // Float32Array(4) [ 1, 2, 3, 4 ]
+ * ```
+ */
+export class UcxContext extends NativeObject {
+  /** Its end of life: shares and connections end first. */
+  readonly resource: Resource;
+  readonly #handle: UcpContextH;
+  /** Of all connections that this side makes. */
+  readonly #worker: UcpWorker;
+
+  private constructor(handle: UcpContextH, worker: UcpWorker, undo: Undo) {
+    super();
+    this.#handle = handle;
+    this.#worker = worker;
+    this.resource = new Resource({ name: "ucx context", undo });
+    registerContext(this, this.resource);
+  }
+
+  /**
+   * Opens UCX.
+   *
+   * @throws {LibraryNotFoundError} if there is no UCX.
+   * @throws {NativeCallError} UCS_ERR_NO_DEVICE if this machine has none of the transports.
+   */
+  static open(options: UcxOpenOptions = {}): UcxContext {
+    const { transports, devices = ["lo"] } = optionsIn(options, OPEN);
+    const settings = {
+      ...(transports === undefined ? {} : { TLS: namesIn(transports, "transports") }),
+      NET_DEVICES: namesIn(devices, "devices"),
+      KEEPALIVE_INTERVAL: KEEPALIVE,
+    };
+    return allOrNothing("opening UCX", (undo) => {
+      const handle = opened(settings);
+      owned("ucx.context", undo, () => ucp().ucp_cleanup(handle));
+      return new UcxContext(handle, new UcpWorker(handle, undo), undo);
+    });
+  }
+
+  /**
+   * Shares tensors with other processes, in place. Their event loops and this one's have to turn for bytes to move. Others
+   * read them while this program may write: agree by messages whose turn it is.
+   *
+   * @param tensors elements without gaps, in memory that the CPU sees
+   * @throws {ArgumentError} for other memory.
+   * @throws {AccessError} if a tensor may not be used so.
+   * @throws {NativeCallError} if UCX cannot register the memory.
+   */
+  share(tensors: readonly Tensor[], options: UcxShareOptions = {}): UcxShare {
+    const { access = "read" } = optionsIn(options, SHARE);
+    checks.nameIn(access, ACCESSES, "access");
+    this.resource.assertLive();
+    if (!Array.isArray(tensors)) throw checks.wrongKind("tensors", "an array of tensors", tensors);
+    if (tensors.length < 1 || tensors.length > MOST_TENSORS) {
+      throw checks.wrong("tensors", `expected 1 to ${MOST_TENSORS} tensors, got ${tensors.length}.`);
+    }
+    const placed = Array.from(tensors, (tensor: Tensor, i) => {
+      const argument = `tensors[${i}]`;
+      const { address } = placeOf(tensor, argument);
+      try {
+        tensor.assertUsable(access);
+      } catch (error) {
+        throw ofArgument(error, argument, argument);
+      }
+      return { tensor, address };
+    });
+    return new UcxShare(this.#handle, this.resource, placed, access);
+  }
+
+  /**
+   * Connects to what another process has shared. UCX reads the ticket without checks of its own: take it only from whom you
+   * trust, over a connection that nobody else can write to.
+   *
+   * @param ticket all bytes of its `share.ticket`
+   * @throws {ArgumentError} if the ticket was changed, or is none.
+   * @throws {NativeCallError} UCS_ERR_UNREACHABLE if both sides have no transport in common.
+   */
+  connect(ticket: Uint8Array, options: UcxConnectOptions = {}): UcxRemote {
+    const { timeout = TIMEOUT_MS } = optionsIn(options, CONNECT);
+    checks.assertInteger(timeout, "timeout", 1, LONGEST_MS);
+    const bytes = checks.bytesIn(ticket, "ticket", "the bytes of a ticket");
+    this.resource.assertLive();
+    return new UcxRemote(this.#worker, this.resource, unpackTicket(bytes), timeout);
+  }
+}
+
+function opened(settings: Readonly<Record<string, string>>): UcpContextH {
+  return thenUndo("opening UCX", (undo) => {
+    const config = made<Address>("ucp_config_read", (out) => ucp().ucp_config_read(null, null, out));
+    undo.push(() => ucp().ucp_config_release(config));
+    for (const [name, value] of Object.entries(settings)) {
+      check(ucp().ucp_config_modify(config, cString(name), cString(value)), "ucp_config_modify");
+    }
+    const params = new DataView(new ArrayBuffer(ucp_params_t.size));
+    const features = BigInt(UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP);
+    writeUcpParams(params, 0, { field_mask: BigInt(UCP_PARAM_FIELD_FEATURES), features });
+    return made<UcpContextH>("ucp_init_version", (out) => ucp().ucp_init_version(MAJOR, MINOR, params, config, out));
+  });
+}
+
+/** Names for a list of UCX's, in which commas and other signs would have a meaning. */
+function namesIn(given: readonly string[], argument: string): string {
+  if (!Array.isArray(given)) throw checks.wrongKind(argument, "an array of names", given);
+  const names = checks.itemsIn<string>(given, argument);
+  const wrong = names.find((name) => typeof name !== "string" || !/^[\w.:-]{1,64}$/.test(name));
+  if (wrong !== undefined) throw checks.wrong(argument, `expected names of UCX's, got ${shown(wrong)}.`);
+  if (names.length === 0) throw checks.wrong(argument, "expected at least one name, got none.");
+  return names.join(",");
+}

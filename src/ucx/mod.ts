@@ -1,0 +1,8 @@
+/**
+ * UCX: tensors of other processes, on this machine and on others, read and written over shared memory, TCP or RDMA.
+ *
+ * @module
+ */
+export { type UcxConnectOptions, UcxContext, type UcxOpenOptions, type UcxShareOptions } from "./context.ts";
+export { type UcxCommandOptions, UcxRemote, UcxRemoteTensor } from "./remote.ts";
+export { UcxShare } from "./share.ts";

@@ -1,0 +1,85 @@
+import type { Address } from "../../ffi/address.ts";
+import { UCP_MEM_MAP_PARAM_FIELD_ADDRESS, UCP_MEM_MAP_PARAM_FIELD_LENGTH } from "../../ffi/ucx/constants.ts";
+import type { UcpContextH, UcpMemH } from "../../ffi/ucx/handles.ts";
+import { ucp_mem_map_params_t, writeUcpMemMapParams } from "../../ffi/ucx/structs.ts";
+import { finalizers } from "../core/life/finalizers.ts";
+import { owned } from "../core/life/ledger.ts";
+import { NativeObject } from "../core/life/native_object.ts";
+import { Resource } from "../core/life/resource.ts";
+import { allOrNothing, thenUndo, type Undo } from "../core/life/undo.ts";
+import { bytesAt } from "../core/native/pin.ts";
+import type { Tensor } from "../core/tensors/tensor.ts";
+import { API, check, made, ucp } from "./library.ts";
+import { packTicket } from "./ticket.ts";
+import { UcpWorker } from "./worker.ts";
+
+/** A tensor and where it lies. */
+export interface Placed {
+  readonly tensor: Tensor;
+  readonly address: Address;
+}
+
+/**
+ * Tensors that other processes read, or write, over UCX. It has a worker of its own: with its end no request of anybody's
+ * reaches the memory any more. It keeps the process alive until then.
+ */
+export class UcxShare extends NativeObject {
+  /** Its end of life: the tensors are free from then on. A tensor that ends before ends it. */
+  readonly resource: Resource;
+  /** What others may do with the bytes. */
+  readonly access: "read" | "read-write";
+  readonly #ticket: Uint8Array<ArrayBuffer>;
+
+  /** Made by {@link UcxContext.share}. */
+  constructor(context: UcpContextH, owner: Resource, placed: readonly Placed[], access: "read" | "read-write") {
+    super();
+    this.access = access;
+    const undo: Undo = [];
+    const name = `ucx share of ${placed.length === 1 ? placed[0].tensor.name : `${placed.length} tensors`}`;
+    const [ticket, resource] = allOrNothing("sharing memory", () => {
+      const tensors = placed.map(({ tensor: { layout }, address }) => ({
+        layout,
+        address,
+        key: keyOf(context, register(context, address, layout.byteLength, undo)),
+      }));
+      const worker = new UcpWorker(context, undo);
+      const owners = [owner, ...new Set(placed.map(({ tensor }) => tensor.resource))];
+      const serving = { look() {} };
+      worker.join(serving);
+      undo.push(() => worker.leave(serving));
+      return [packTicket({ access, worker: worker.address, tensors }), new Resource({ name, undo, owners })];
+    }, undo);
+    this.#ticket = ticket;
+    this.resource = resource;
+    finalizers.register(this, resource, this);
+  }
+
+  /**
+   * What another process passes to {@link UcxContext.connect}: send it over a connection that you trust. Who has it, or finds
+   * the port, may read and write all memory of this process: UCX checks neither keys nor addresses on tcp.
+   *
+   * @throws {DisposedError} once it was disposed: nobody listens any more.
+   */
+  get ticket(): Uint8Array<ArrayBuffer> {
+    this.resource.assertLive();
+    return this.#ticket.slice();
+  }
+}
+
+function register(context: UcpContextH, address: Address, byteLength: number, undo: Undo): UcpMemH {
+  const params = new DataView(new ArrayBuffer(ucp_mem_map_params_t.size));
+  writeUcpMemMapParams(params, 0, {
+    field_mask: BigInt(UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH),
+    ...{ address, length: BigInt(byteLength), flags: 0, prot: 0, memory_type: 0 },
+  });
+  const memory = made<UcpMemH>("ucp_mem_map", (out) => ucp().ucp_mem_map(context, params, out));
+  owned("ucx.memory", undo, () => check(ucp().ucp_mem_unmap(context, memory), "ucp_mem_unmap"));
+  return memory;
+}
+
+function keyOf(context: UcpContextH, memory: UcpMemH): Uint8Array<ArrayBuffer> {
+  const length = new BigUint64Array(1);
+  const at = made<Address>("ucp_rkey_pack", (out) => ucp().ucp_rkey_pack(context, memory, out, length));
+  const release = () => ucp().ucp_rkey_buffer_release(at);
+  return thenUndo("reading a key", (undo) => bytesAt(at, Number(length[0]), API, undo).slice(), [release]);
+}

@@ -1,0 +1,108 @@
+import type { ArgumentError } from "../core/errors.ts";
+import { messageOf } from "../core/errors.ts";
+import { sizeOf } from "../core/layout/dtype.ts";
+import { type Layout, layout } from "../core/layout/layout.ts";
+import { type EnvelopeKind, isCount, isList, isObject, isText, sealed, unsealed } from "../envelope/envelope.ts";
+import { checks } from "./library.ts";
+
+/** What another process has to know of shared memory. */
+export interface Ticket {
+  /** What it may do with the bytes. */
+  readonly access: "read" | "read-write";
+  /** Where it connects to. */
+  readonly worker: Uint8Array<ArrayBuffer>;
+  readonly tensors: readonly TicketTensor[];
+}
+
+export interface TicketTensor {
+  /** Its elements, without gaps, from the address on. */
+  readonly layout: Layout;
+  readonly address: bigint;
+  /** UCX's remote key, packed. */
+  readonly key: Uint8Array<ArrayBuffer>;
+}
+
+interface Header {
+  readonly kind: "ucx.share";
+  readonly access: "read" | "read-write";
+  /** The length of the worker's address; the keys follow it. */
+  readonly worker: number;
+  readonly tensors: readonly HeaderTensor[];
+}
+
+interface HeaderTensor {
+  readonly dtype: Layout["dtype"];
+  readonly shape: readonly number[];
+  readonly address: string;
+  readonly key: number;
+}
+
+/** A worker's address has some 50 bytes a transport, a key some 10: more is no ticket. */
+const LONGEST = 65_536;
+
+/** More tensors are a mistake. */
+export const MOST_TENSORS = 4_096;
+
+const KIND: EnvelopeKind<Header> = { version: 1, what: "ticket for a share of samepage's", isHeader, damaged };
+
+export function packTicket({ access, worker, tensors }: Ticket): Uint8Array<ArrayBuffer> {
+  const header: Header = {
+    kind: "ucx.share",
+    access,
+    worker: worker.length,
+    tensors: tensors.map(({ layout: { dtype, shape }, address, key }) => ({
+      ...{ dtype, shape },
+      ...{ address: `${address}`, key: key.length },
+    })),
+  };
+  return sealed(KIND, header, [worker, ...tensors.map(({ key }) => key)]);
+}
+
+/** What these bytes say. @throws {ArgumentError} if they were changed or cut, or make no sense. */
+export function unpackTicket(bytes: Uint8Array<ArrayBuffer>): Ticket {
+  const { header, payload } = unsealed(KIND, bytes);
+  let at = 0;
+  const take = (length: number) => payload.slice(at, at += length);
+  const worker = take(header.worker);
+  const tensors = header.tensors.map(({ dtype, shape, address, key }): TicketTensor => ({
+    layout: layoutIn({ dtype, shape }),
+    address: BigInt(address),
+    key: take(key),
+  }));
+  if (at !== payload.length) throw damaged("its parts are not as long as it says.");
+  for (const { layout: { byteLength }, address } of tensors) {
+    if (address + BigInt(byteLength) > 2n ** 64n) throw damaged("a tensor reaches past the end of memory.");
+  }
+  return { access: header.access, worker, tensors };
+}
+
+export function isDense({ dtype, shape, byteLength }: Layout): boolean {
+  return shape.reduce((count, size) => count * size, sizeOf(dtype)) === byteLength;
+}
+
+function layoutIn(given: Pick<HeaderTensor, "dtype" | "shape">): Layout {
+  try {
+    return layout(given);
+  } catch (error) {
+    throw damaged(`a layout is wrong: ${messageOf(error)}`);
+  }
+}
+
+function isHeader(value: unknown): value is Header {
+  return isObject(value) && value.kind === "ucx.share" && (value.access === "read" || value.access === "read-write") &&
+    isLength(value.worker) && isList(value.tensors, isTensor) && value.tensors.length > 0 &&
+    value.tensors.length <= MOST_TENSORS;
+}
+
+function isTensor(value: unknown): boolean {
+  return isObject(value) && isText(value.dtype) && isList(value.shape, isCount) && isLength(value.key) &&
+    isText(value.address) && /^[1-9][0-9]{0,19}$/.test(value.address);
+}
+
+function isLength(value: unknown): boolean {
+  return isCount(value) && value > 0 && value <= LONGEST;
+}
+
+function damaged(what: string): ArgumentError {
+  return checks.wrong("ticket", what, "Pass on all bytes of share.ticket, unchanged.");
+}

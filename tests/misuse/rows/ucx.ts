@@ -1,0 +1,202 @@
+import {
+  AccessError,
+  ArgumentError,
+  DisposedError,
+  host,
+  type HostTensor,
+  imageInfo,
+  NativeCallError,
+  type Tensor,
+} from "@samepage/interop";
+import { UcxContext, type UcxRemote, type UcxShare } from "@samepage/interop/ucx";
+import { any } from "../kit.ts";
+import { type Failure, failuresOf, ofCore, type Row, table } from "../row.ts";
+
+const { wrong, unfit } = failuresOf("ucx");
+const options = (message: RegExp, hint: RegExp) => ofCore(ArgumentError, message, { argument: "options", hint });
+const gone = (message: RegExp) => ofCore(DisposedError, message);
+const BYTES = { shape: [16], dtype: "u8" } as const;
+const TCP = { transports: ["tcp"] } as const;
+const TICKET = /Pass on all bytes of share.ticket/;
+
+/** A row with a context and a tensor. */
+function opened(use: (ucx: UcxContext, tensor: HostTensor<"u8">) => unknown, fails?: Failure): Row {
+  return {
+    async run() {
+      await using ucx = UcxContext.open(TCP);
+      await using tensor = host.allocate(BYTES);
+      await use(ucx, tensor);
+    },
+    ...(fails === undefined ? {} : { fails }),
+  };
+}
+
+interface Connected {
+  readonly ucx: UcxContext;
+  readonly share: UcxShare;
+  readonly remote: UcxRemote;
+  readonly there: HostTensor<"u8">;
+  readonly here: HostTensor<"u8">;
+}
+
+/** A row with both sides. */
+function connected(use: (both: Connected) => unknown, fails?: Failure): Row {
+  return opened(async (ucx, there) => {
+    await using share = ucx.share([there]);
+    await using remote = ucx.connect(share.ticket);
+    await using here = host.allocate(BYTES);
+    await use({ ucx, share, remote, there, here });
+  }, fails);
+}
+
+export default table(import.meta, {
+  "options that are none": {
+    run: () => UcxContext.open(any(5)),
+    fails: ofCore(ArgumentError, /an object/, { argument: "options" }),
+  },
+  "an unknown option": {
+    run: () => UcxContext.open(any({ transport: "tcp" })),
+    fails: options(/unknown property transport/, /transports, devices/),
+  },
+  "transports as one text": {
+    run: () => UcxContext.open({ transports: any("tcp") }),
+    fails: wrong("transports", /expected an array of names/),
+  },
+  "no transports": {
+    run: () => UcxContext.open({ transports: [] }),
+    fails: wrong("transports", /at least one name, got none/),
+  },
+  "a transport with a sign of UCX's": {
+    run: () => UcxContext.open({ transports: ["^tcp"] }),
+    fails: wrong("transports", /expected names of UCX's, got \^tcp/),
+  },
+  "two devices in one text": {
+    run: () => UcxContext.open({ devices: ["lo,eth0"] }),
+    fails: wrong("devices", /expected names of UCX's, got lo,eth0/),
+  },
+  "a device that is no text": {
+    run: () => UcxContext.open({ devices: any([1]) }),
+    fails: wrong("devices", /expected names of UCX's, got 1/),
+  },
+  "a transport that is not there": {
+    run: () => UcxContext.open({ transports: ["nosuch"] }),
+    fails: {
+      error: NativeCallError,
+      ...{ api: "ucx", fn: "ucp_init_version", code: -14, codeName: "UCS_ERR_NO_DEVICE" },
+      message: /UCS_ERR_NO_DEVICE/,
+      hint: /No transport is left/,
+    },
+  },
+  "a context that was disposed": {
+    run() {
+      const ucx = UcxContext.open(TCP);
+      ucx[Symbol.dispose]();
+      using tensor = host.allocate(BYTES);
+      ucx.share([tensor]);
+    },
+    fails: gone(/ucx context was disposed/),
+  },
+  "a tensor for an array of tensors": opened(
+    (ucx, tensor) => ucx.share(any(tensor)),
+    wrong("tensors", /an array of tensors/),
+  ),
+  "no tensors": opened((ucx) => ucx.share([]), wrong("tensors", /expected 1 to 4096 tensors, got 0/)),
+  "a view for a tensor": opened(
+    (ucx, tensor) => ucx.share([any(tensor.view())]),
+    wrong("tensors[0]", /expected a Tensor, got a Uint8Array/),
+  ),
+  "a frame for a tensor": opened((ucx) => {
+    using frame = host.allocateFrame(imageInfo({ format: "RGBA", width: 4, height: 4 }));
+    ucx.share([any<Tensor>(frame)]);
+  }, wrong("tensors[0]", /expected a Tensor, got a Frame/)),
+  "a tensor that was disposed": opened((ucx) => {
+    const tensor = host.allocate(BYTES);
+    tensor[Symbol.dispose]();
+    ucx.share([tensor]);
+  }, gone(/was disposed/)),
+  "a tensor with gaps": opened((ucx) => {
+    using tensor = host.allocate({ shape: [2, 3], dtype: "u8", rowAlign: 16 });
+    ucx.share([tensor]);
+  }, unfit("tensors[0]", /gaps between its elements/, /Pass elements without gaps/)),
+  "a tensor for reading, shared for writing": opened(
+    (ucx, tensor) => {
+      using part = tensor.slice(BYTES, { access: "read" });
+      ucx.share([part], { access: "read-write" });
+    },
+    ofCore(AccessError, /read/, { argument: "access", hint: /Ask for it when it is made/ }),
+  ),
+  "an access for writing alone": opened(
+    (ucx, tensor) => ucx.share([tensor], { access: any("write") }),
+    wrong("access", /expected one of "read", "read-write", got "write"/),
+  ),
+  "an unknown option of a share": opened(
+    (ucx, tensor) => ucx.share([tensor], any({ mode: "read" })),
+    options(/unknown property mode/, /access/),
+  ),
+  "a ticket of a share that has ended": opened(
+    (ucx, tensor) => {
+      const share = ucx.share([tensor]);
+      share[Symbol.dispose]();
+      share.ticket;
+    },
+    gone(/ucx share of .* was disposed/),
+  ),
+  "a text for a ticket": opened((ucx) => ucx.connect(any("ticket")), wrong("ticket", /expected the bytes of a ticket/)),
+  "bytes that are no ticket": opened(
+    (ucx) => ucx.connect(new Uint8Array(100)),
+    wrong("ticket", /it is no ticket/, TICKET),
+  ),
+  "half a ticket": connected(
+    ({ ucx, share }) => ucx.connect(share.ticket.subarray(0, 99)),
+    wrong("ticket", /it is cut short/, TICKET),
+  ),
+  "a timeout of no time": connected(
+    ({ ucx, share }) => ucx.connect(share.ticket, { timeout: 0 }),
+    wrong("timeout", /expected an integer from 1/),
+  ),
+  "an unknown option of a connection": connected(
+    ({ ucx, share }) => ucx.connect(share.ticket, any({ seconds: 1 })),
+    options(/unknown property seconds/, /timeout/),
+  ),
+  "a view to get into": connected(
+    ({ remote, here }) => remote.tensors[0].get(any(here.view())),
+    wrong("into", /expected a Tensor, got a Uint8Array/),
+  ),
+  "a tensor that is too short to get into": connected(({ remote }) => {
+    using short = host.allocate({ shape: [15], dtype: "u8" });
+    remote.tensors[0].get(short);
+  }, unfit("into", /expected the 16 bytes of .*, got 15/)),
+  "a tensor for reading to get into": connected(
+    ({ remote, here }) => {
+      using part = here.slice(BYTES, { access: "read" });
+      remote.tensors[0].get(part);
+    },
+    ofCore(AccessError, /read/, { argument: "access", hint: /Ask for it when it is made/ }),
+  ),
+  "a promise for a fence": connected(
+    ({ remote, here }) => remote.tensors[0].get(here, { after: any(Promise.resolve()) }),
+    wrong("after", /expected a fence/, /host.signal\(promise\)/),
+  ),
+  "an unknown option of a command": connected(
+    ({ remote, here }) => remote.tensors[0].get(here, any({ behind: 1 })),
+    options(/unknown property behind/, /after/),
+  ),
+  "a put into what is shared for reading": connected(
+    ({ remote, here }) => remote.tensors[0].put(here),
+    wrong("from", /shared its tensors for reading/, /access: "read-write"/),
+  ),
+  "a put from a frame": connected(({ remote }) => {
+    using frame = host.allocateFrame(imageInfo({ format: "RGBA", width: 2, height: 2 }));
+    remote.tensors[0].put(any<Tensor>(frame));
+  }, wrong("from", /expected a Tensor, got a Frame/)),
+  "a command of a connection that was disposed": connected(({ remote, here }) => {
+    remote[Symbol.dispose]();
+    remote.tensors[0].get(here);
+  }, gone(/ucx remote of 1 tensor was disposed/)),
+  "a fence of a connection": connected(async ({ remote }) => await remote.fence()),
+  "a connection in words": connected(({ remote }) => {
+    if (!/\[16\] u8 of ucx remote of 1 tensor/.test(`${remote.tensors[0].toString()}`)) {
+      throw new Error(`${remote.tensors[0]}`);
+    }
+  }),
+});

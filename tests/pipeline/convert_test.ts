@@ -1,0 +1,162 @@
+// convert(): each pair of formats, against the same arithmetic in JavaScript.
+
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { ArgumentError, type Frame, host, type HostTensor, type ImageFormat, imageInfo } from "../../mod.ts";
+import { OpenCLContext } from "../../src/opencl/mod.ts";
+import { convert, type ConvertedFormat, pipeline, Sink, Source } from "../../src/pipeline/mod.ts";
+import { test } from "./help.ts";
+
+const FORMATS: readonly ConvertedFormat[] = [
+  ...["GRAY8", "RGB", "BGR", "RGBA", "BGRA", "RGBX", "BGRX", "NV12", "I420", "YV12", "YUV444"] as const,
+];
+const [WIDTH, HEIGHT] = [16, 8];
+
+type Rgb = readonly [number, number, number];
+
+/** Colours that change slowly, so that subsampled chroma loses little. */
+function colour(x: number, y: number): Rgb {
+  return [60 + 6 * x, 200 - 8 * y, 90 + 2 * x + 3 * y];
+}
+
+function toYuv([r, g, b]: Rgb): Rgb {
+  const y = 0.299 * r + 0.587 * g + 0.114 * b;
+  return [16 + y * 219 / 255, 128 + (b - y) / 1.772 * 224 / 255, 128 + (r - y) / 1.402 * 224 / 255];
+}
+
+function toRgb([y, u, v]: Rgb): Rgb {
+  const luma = (y - 16) * 255 / 219;
+  const [cb, cr] = [(u - 128) * 255 / 224, (v - 128) * 255 / 224];
+  return [luma + 1.402 * cr, luma - 0.344136 * cb - 0.714136 * cr, luma + 1.772 * cb];
+}
+
+/** Writes and reads components: where each of the three lies in a plane. */
+const PLACES: Readonly<
+  Record<ConvertedFormat, readonly (readonly [plane: number, at: number, step: number, sub: number])[]>
+> = {
+  GRAY8: [[0, 0, 1, 1]],
+  RGB: [[0, 0, 3, 1], [0, 1, 3, 1], [0, 2, 3, 1]],
+  BGR: [[0, 2, 3, 1], [0, 1, 3, 1], [0, 0, 3, 1]],
+  RGBA: [[0, 0, 4, 1], [0, 1, 4, 1], [0, 2, 4, 1]],
+  BGRA: [[0, 2, 4, 1], [0, 1, 4, 1], [0, 0, 4, 1]],
+  RGBX: [[0, 0, 4, 1], [0, 1, 4, 1], [0, 2, 4, 1]],
+  BGRX: [[0, 2, 4, 1], [0, 1, 4, 1], [0, 0, 4, 1]],
+  NV12: [[0, 0, 1, 1], [1, 0, 2, 2], [1, 1, 2, 2]],
+  I420: [[0, 0, 1, 1], [1, 0, 1, 2], [2, 0, 1, 2]],
+  YV12: [[0, 0, 1, 1], [2, 0, 1, 2], [1, 0, 1, 2]],
+  YUV444: [[0, 0, 1, 1], [1, 0, 1, 1], [2, 0, 1, 1]],
+};
+
+const isYuv = (format: ConvertedFormat) => /^(NV12|I420|YV12|YUV444)$/.test(format);
+
+function picture(format: ConvertedFormat): Frame<HostTensor> {
+  const frame = host.allocateFrame(imageInfo({ format, width: WIDTH, height: HEIGHT }), { rowAlign: 64 });
+  for (let y = 0; y < HEIGHT; y++) {
+    for (let x = 0; x < WIDTH; x++) {
+      const rgb = colour(x, y);
+      const grey: Rgb = [0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2], 0, 0];
+      const values = format === "GRAY8" ? grey : isYuv(format) ? toYuv(rgb) : rgb;
+      PLACES[format].forEach(([plane, at, step, sub], c) => {
+        const { layout } = frame.planes[plane];
+        const i = Math.floor(y / sub) * layout.strides[0] + Math.floor(x / sub) * step + at;
+        (frame.planes[plane].bytes() as Uint8Array)[i] = Math.round(values[c]);
+      });
+    }
+  }
+  return frame;
+}
+
+/** What a picture shows at a pixel. */
+function shown(frame: Frame<HostTensor>, x: number, y: number): Rgb {
+  const format = frame.info.format as ConvertedFormat;
+  const values = PLACES[format].map(([plane, at, step, sub]) => {
+    const { layout } = frame.planes[plane];
+    const i = Math.floor(y / sub) * layout.strides[0] + Math.floor(x / sub) * step + at;
+    return (frame.planes[plane].bytes({ access: "read" }) as Uint8Array)[i];
+  });
+  if (format === "GRAY8") return [values[0], values[0], values[0]];
+  return isYuv(format) ? toRgb(values as unknown as Rgb) : values as unknown as Rgb;
+}
+
+async function through(
+  format: ConvertedFormat,
+  options: { format?: ConvertedFormat; width?: number; height?: number },
+  look: (frame: Frame<HostTensor>) => void,
+): Promise<void> {
+  using cl = OpenCLContext.open();
+  const source = new Source({
+    name: "picture",
+    async *frames() {
+      yield await Promise.resolve(picture(format));
+    },
+  });
+  const sink = new Sink<HostTensor>({ name: "look", takes: { memory: host }, write: look });
+  const figures = await pipeline(source, convert(cl, options), sink).run();
+  assertEquals([figures.frames, figures.bytesMoved], [1, 0]);
+}
+
+/** Each format is read and written, and each space becomes each other. A kernel takes a while to build. */
+const PAIRS: readonly (readonly [ConvertedFormat, ConvertedFormat])[] = [
+  ...[["GRAY8", "RGB"], ["RGB", "BGRX"], ["BGR", "NV12"], ["RGBA", "GRAY8"], ["NV12", "BGRA"], [
+    "I420",
+    "GRAY8",
+  ]] as const,
+  ...[["YV12", "RGBA"], ["YUV444", "BGR"], ["BGRA", "YV12"], ["RGBX", "YUV444"], ["BGRX", "I420"]] as const,
+  ...[["GRAY8", "I420"], ["NV12", "I420"], ["I420", "RGBX"]] as const,
+];
+
+for (const from of FORMATS) {
+  test(`convert() reads ${from}`, async () => {
+    for (const [, to] of PAIRS.filter(([one]) => one === from)) {
+      let worst = 0;
+      await through(from, { format: to }, (frame) => {
+        assertEquals(frame.info.format, to);
+        using given = picture(from);
+        for (let y = 0; y < HEIGHT; y++) {
+          for (let x = 0; x < WIDTH; x++) {
+            const [r, g, b] = shown(given, x, y);
+            const grey = 0.299 * r + 0.587 * g + 0.114 * b;
+            const wanted: Rgb = to === "GRAY8" ? [grey, grey, grey] : [r, g, b];
+            shown(frame, x, y).forEach((value, c) => worst = Math.max(worst, Math.abs(value - wanted[c])));
+          }
+        }
+        const alpha = to === "RGBA" || to === "BGRA"
+          ? (frame.planes[0].bytes({ access: "read" }) as Uint8Array)[3]
+          : 255;
+        assertEquals(alpha, 255);
+      });
+      // Chroma stands for four pixels, whose colours are up to 14 apart.
+      assert(worst <= (PLACES[to].some(([, , , sub]) => sub === 2) ? 16 : 4), `${from} to ${to}: off by ${worst}`);
+    }
+  });
+}
+
+for (const [width, height] of [[8, 4], [32, 16], [12, 6], [16, 8]]) {
+  test(`convert() scales to ${width} × ${height}`, async () => {
+    for (const format of ["GRAY8", "RGBA", "NV12"] as const) {
+      await through(format, { width, height }, (frame) => {
+        assertEquals([(frame.info as { width: number }).width, frame.info.format], [width, format]);
+        for (let y = 0; y < height; y++) {
+          for (let x = 0; x < width; x++) {
+            const at = [(x + 0.5) * WIDTH / width - 0.5, (y + 0.5) * HEIGHT / height - 0.5];
+            const [r, g, b] = colour(
+              ...at.map((one, i) => Math.min(Math.max(one, 0), [WIDTH, HEIGHT][i] - 1)) as [number, number],
+            );
+            const grey = 0.299 * r + 0.587 * g + 0.114 * b;
+            const wanted = format === "GRAY8" ? [grey, grey, grey] : [r, g, b];
+            shown(frame, x, y).forEach((value, c) => {
+              assert(
+                Math.abs(value - wanted[c]) <= (format === "NV12" ? 16 : 5),
+                `${format} ${x} ${y}: ${value}, ${wanted[c]}`,
+              );
+            });
+          }
+        }
+      });
+    }
+  });
+}
+
+Deno.test("convert() refuses a format that it does not write", () => {
+  using cl = OpenCLContext.open();
+  assertThrows(() => convert(cl, { format: "P010" as ImageFormat as ConvertedFormat }), ArgumentError, "format");
+});

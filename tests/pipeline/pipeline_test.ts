@@ -1,0 +1,313 @@
+// Pipelines over memory of the host's: order, ends, errors, figures.
+
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { ArgumentError, type Frame, host, type HostTensor } from "../../mod.ts";
+import { Flow, pipeline, Sink, Source, StageError, Transform } from "../../src/pipeline/mod.ts";
+import { adding, doubling, INFO, noted, numbered, numberedFrame, test, valueOf } from "./help.ts";
+
+test("pipeline() hands frames on in order, with their times and metadata", async () => {
+  const { sink, seen } = noted();
+  const figures = await pipeline(numbered(20), adding(1), doubling(), adding(3), sink).run();
+  assertEquals(seen.map(({ value }) => value), Array.from({ length: 20 }, (_, i) => 2 * (i + 2) + 3));
+  assertEquals(seen.map(({ sequence }) => sequence), Array.from({ length: 20 }, (_, i) => i + 1));
+  assertEquals(seen.map(({ pts }) => pts), Array.from({ length: 20 }, (_, i) => BigInt(i + 1)));
+  assertEquals([figures.frames, figures.bytesMoved], [20, 0]);
+  assertEquals(figures.stages.map(({ stage, frames }) => `${stage} ${frames}`), [
+    ...["numbered 20", "add 1 20", "double 20", "add 3 20", "noted 20"],
+  ]);
+});
+
+test("pipeThrough() and pipeTo() do the same, with streams of the program's own between", async () => {
+  const { sink, seen } = noted();
+  const even = new TransformStream<Frame, Frame>({
+    transform(frame, controller) {
+      if (valueOf(frame) % 2 === 0) controller.enqueue(frame);
+      else frame[Symbol.dispose]();
+    },
+  });
+  await numbered(9).pipeThrough(even).pipeThrough(adding(1)).pipeTo(sink);
+  assertEquals(seen.map(({ value }) => value), [3, 5, 7, 9]);
+});
+
+test("a ReadableStream, an async generator and another pipeline are sources", async () => {
+  const frames = async function* () {
+    for (let i = 1; i <= 3; i++) yield await Promise.resolve(numberedFrame(i));
+  };
+  for (const origin of [frames(), ReadableStream.from(frames()), pipeline(numbered(3))]) {
+    const { sink, seen } = noted();
+    await pipeline(origin, adding(1), sink).run();
+    assertEquals(seen.map(({ value }) => value), [2, 3, 4]);
+  }
+});
+
+test("a WritableStream is a sink", async () => {
+  const values: number[] = [];
+  let isClosed = false;
+  const stream = new WritableStream<Frame>({
+    write: (frame) => void values.push(valueOf(frame)),
+    close: () => void (isClosed = true),
+  });
+  await pipeline(numbered(3), stream).run();
+  assertEquals([values, isClosed], [[1, 2, 3], true]);
+});
+
+test("a loop takes the frames of a pipeline without a sink, and may break off", async () => {
+  const values: number[] = [];
+  for await (using frame of pipeline(numbered(100), adding(1))) {
+    values.push(valueOf(frame));
+    if (values.length === 5) break;
+  }
+  assertEquals(values, [2, 3, 4, 5, 6]);
+  const all = await Array.fromAsync(pipeline(numbered(3), doubling()));
+  assertEquals(all.map(valueOf), [2, 4, 6]);
+  for (const frame of all) frame[Symbol.dispose]();
+});
+
+test("explain() says each hand-over, and the run begins with the frame that it has read", async () => {
+  const { sink, seen } = noted();
+  const whole = pipeline(numbered(4), adding(1), doubling(), sink, { frames: 2 });
+  const plan = await whole.explain();
+  assertEquals(plan.handOvers.map(({ stage, memory }) => `${stage} ${memory}`), [
+    ...["numbered host", "add 1 host", "double host", "noted host"],
+  ]);
+  assertEquals([plan.bytesMoved, plan.hostWaits, plan.byteLength, plan.unknown], [0, 0, 2 * (3 * 64 + 8), []]);
+  assertEquals(plan.handOvers[2].gives?.count, 2);
+  assert(String(plan).includes("double: GRAY8 8 × 4 in host; gives GRAY8 8 × 4 in 2 frames of host"), String(plan));
+  await whole.run();
+  assertEquals(seen.map(({ value }) => value), [4, 6, 8, 10]);
+});
+
+test("explain() without a run leaves nothing", async () => {
+  await using whole = pipeline(numbered(4), doubling(), noted().sink);
+  await whole.explain();
+});
+
+test("no more frames are in flight than asked for", async () => {
+  let [now, most] = [0, 0];
+  const counted = new Source({
+    name: "counted",
+    async *frames() {
+      for (let i = 0; i < 50; i++) {
+        const frame = host.allocateFrame(INFO);
+        most = Math.max(most, ++now);
+        frame.resource.undo.push(() => now--);
+        yield await Promise.resolve(frame);
+      }
+    },
+  });
+  const slow = adding(1, () => new Promise((resolve) => setTimeout(resolve, 1)));
+  await pipeline(counted, slow, noted().sink, { frames: 3 }).run();
+  assertEquals([most, now], [3, 0]);
+});
+
+for (const [what, at] of [["first", 1], ["middle", 5], ["last", 10]] as const) {
+  test(`a stage that fails at the ${what} frame ends the pipeline by its name, and no frame is left`, async () => {
+    const fails = () => {
+      throw new Error("boom");
+    };
+    const failing = adding(0, (value) => value === at ? fails() : undefined);
+    const error = await assertRejects(() => pipeline(numbered(10), failing, noted().sink).run(), StageError, "boom");
+    assertEquals([error.stage, (error.cause as Error).message], ["add 0", "boom"]);
+
+    const source = new Source({
+      name: "broken",
+      async *frames() {
+        for (let i = 1; i < at; i++) yield await Promise.resolve(numberedFrame(i));
+        fails();
+      },
+    });
+    const ofSource = await assertRejects(() => pipeline(source, doubling(), noted().sink).run(), StageError);
+    assertEquals(ofSource.stage, "broken");
+
+    let aborted: unknown;
+    const sink = new Sink({
+      ...{ name: "full", takes: { memory: host }, abort: (reason: unknown) => void (aborted = reason) },
+      write: (frame) => valueOf(frame) === 2 * at ? fails() : undefined,
+    });
+    const ofSink = await assertRejects(() => pipeline(numbered(10), doubling(), sink).run(), StageError);
+    assertEquals([ofSink.stage, aborted], ["full", ofSink]);
+
+    const flow = new Flow({
+      name: "torn",
+      async *flow(frames) {
+        for await (const frame of frames) valueOf(frame) === at ? fails() : yield frame;
+      },
+    });
+    const ofFlow = await assertRejects(() => pipeline(numbered(10), flow, noted().sink).run(), StageError);
+    assertEquals(ofFlow.stage, "torn");
+  });
+}
+
+test("a signal ends a pipeline with its reason: before it begins, and in the middle", async () => {
+  const reason = new Error("enough");
+  await assertRejects(
+    () => pipeline(numbered(3), noted().sink, { signal: AbortSignal.abort(reason) }).run(),
+    Error,
+    "enough",
+  );
+  for (const at of [1, 3, 7]) {
+    const controller = new AbortController();
+    const { sink, seen } = noted();
+    const stop = adding(0, (value) => value === 2 * at ? controller.abort(reason) : undefined);
+    const whole = pipeline(numbered(20), doubling(), stop, sink, { signal: controller.signal });
+    await assertRejects(() => whole.run(), Error, "enough");
+    assert(seen.length <= 2 * at);
+  }
+});
+
+test("a transform drops a frame by returning false", async () => {
+  const { sink, seen } = noted();
+  const odd = new Transform<HostTensor>({
+    ...{ name: "odd", takes: { memory: host, access: "read" } },
+    process: (frame) => valueOf(frame) % 2 === 1,
+  });
+  const few = new Transform<HostTensor>({
+    ...{ name: "few", takes: { memory: host }, gives: (info) => info },
+    process: (input, output) => {
+      output.planes[0].bytes({ access: "write" }).fill(valueOf(input));
+      return Promise.resolve(valueOf(input) > 3);
+    },
+  });
+  const figures = await pipeline(numbered(9), odd, few, sink).run();
+  assertEquals(seen.map(({ value }) => value), [5, 7, 9]);
+  assertEquals(figures.stages.map(({ dropped }) => dropped), [0, 4, 2, 0]);
+});
+
+for (const ordered of [true, false]) {
+  test(`a transform works on several frames at a time, ${ordered ? "in order" : "as they are done"}`, async () => {
+    const { sink, seen } = noted();
+    let [now, most] = [0, 0];
+    const slow = new Transform<HostTensor>({
+      ...{ name: "slow", takes: { memory: host, access: "read" }, concurrency: 3, ordered },
+      process: async (frame) => {
+        most = Math.max(most, ++now);
+        const turns = valueOf(frame) % 3 === 1 ? 30 : 1;
+        for (let i = 0; i < turns; i++) await new Promise((resolve) => setTimeout(resolve, 0));
+        now--;
+      },
+    });
+    await pipeline(numbered(9), slow, sink, { frames: 6 }).run();
+    const values = seen.map(({ value }) => value);
+    assertEquals(values.toSorted((a, b) => a - b), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    assertEquals([most, ordered === (values.join() === "1,2,3,4,5,6,7,8,9")], [3, true]);
+  });
+}
+
+test("a size that changes in the middle is planned anew", async () => {
+  const changing = new Source({
+    name: "changing",
+    async *frames() {
+      for (const width of [8, 8, 16, 4, 4]) {
+        yield await Promise.resolve(numberedFrame(width, "GRAY8", { width, height: 2 }));
+      }
+    },
+  });
+  const sizes: string[] = [];
+  const sink = new Sink<HostTensor>({
+    ...{ name: "sizes", takes: { memory: host } },
+    write: (frame) => void sizes.push(`${(frame.info as { width: number }).width} ${valueOf(frame)}`),
+  });
+  await pipeline(changing, doubling(), sink).run();
+  assertEquals(sizes, ["8 16", "8 16", "16 32", "4 8", "4 8"]);
+});
+
+test("a stage that does not take what comes is named, with what to do", async () => {
+  const rgb = new Transform({
+    name: "blur",
+    takes: { memory: host, format: "RGB", width: [16, 64] },
+    process: () => {},
+  });
+  const error = await assertRejects(() => pipeline(numbered(1), rgb).explain(), StageError);
+  assertEquals(
+    error.message,
+    "blur: expected RGB of 16 to 64 × any, got GRAY8 8 × 4. " +
+      "Put a stage before it that converts: convert(cl, { format, width, height }).",
+  );
+});
+
+test("what a stage does with frames that are not its own is named", async () => {
+  const wrong: readonly [string, Transform | Flow][] = [
+    ["it disposed", new Transform({ name: "x", takes: { memory: host }, process: (frame) => frame[Symbol.dispose]() })],
+    [
+      "it passed on",
+      new Flow({
+        name: "x",
+        async *flow(frames) {
+          for await (const frame of frames) {
+            frame[Symbol.dispose]();
+            yield frame;
+          }
+        },
+      }),
+    ],
+    [
+      "was passed on twice",
+      new Flow({
+        name: "x",
+        async *flow(frames) {
+          for await (const frame of frames) {
+            yield frame;
+            yield frame;
+          }
+        },
+      }),
+    ],
+    [
+      "expected it to give frames",
+      new Flow({
+        name: "x",
+        async *flow(frames) {
+          for await (const frame of frames) {
+            frame[Symbol.dispose]();
+            yield 7 as unknown as Frame;
+          }
+        },
+      }),
+    ],
+  ];
+  for (const [message, stage] of wrong) {
+    const slow = adding(0, () => new Promise((resolve) => setTimeout(resolve, 5)));
+    const error = await assertRejects(
+      () => pipeline(numbered(3), stage, slow, noted().sink).run(),
+      StageError,
+      message,
+    );
+    assertEquals(error.stage, "x");
+  }
+});
+
+test("a flow that forgets frames is named in a warning, and they are disposed", async () => {
+  const forgets = new Flow({
+    name: "forgetful",
+    async *flow(frames) {
+      for await (const frame of frames) if (valueOf(frame) > 2) yield frame;
+    },
+  });
+  const warnings: string[] = [];
+  const { warn } = console;
+  console.warn = (text: string) => void warnings.push(text);
+  try {
+    await pipeline(numbered(5), forgets, noted().sink).run();
+  } finally {
+    console.warn = warn;
+  }
+  assertEquals(warnings, ["samepage: forgetful has forgotten 2 frames: it neither passed them on nor disposed them."]);
+});
+
+Deno.test("pipeline() refuses what is no stage, and stages in the wrong place", () => {
+  const { sink } = noted();
+  assertThrows(() => pipeline(7 as never), ArgumentError, "stages");
+  assertThrows(() => pipeline(numbered(1), {} as never, sink), ArgumentError, "stages");
+  assertThrows(() => pipeline(numbered(1), sink, sink), ArgumentError, "is a sink");
+  assertThrows(() => pipeline(numbered(1), sink, { frames: 0 }), ArgumentError, "frames");
+  assertThrows(() => pipeline(numbered(1), sink, { frame: 1 } as never), ArgumentError, "frame");
+  assertThrows(() => new Transform({ name: "x" } as never), ArgumentError, "process");
+  assertThrows(() => new Source({ name: 1, frames: () => {} } as never), ArgumentError, "name");
+  assertThrows(() => new Transform({ name: "x", takes: { memory: {} as never }, process: () => {} }), ArgumentError);
+});
+
+test("a pipeline over no frames ends at once", async () => {
+  const { sink, seen } = noted();
+  const figures = await pipeline(numbered(0), doubling(), sink).run();
+  assertEquals([figures.frames, seen], [0, []]);
+});

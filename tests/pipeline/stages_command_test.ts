@@ -1,0 +1,83 @@
+// The command: what it makes, and its sentences for what is wrong.
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { FFmpegContext } from "@samepage/interop/ffmpeg";
+import { decode } from "@samepage/interop/pipeline";
+import { clip, missing } from "../ffmpeg/clips.ts";
+import { unary } from "../inference/onnx.ts";
+import { DETECTOR, LIBRARY } from "../onnxruntime/open.ts";
+import { HERE } from "../opencl/help.ts";
+import { deno } from "../process.ts";
+import { inFolder } from "./folder.ts";
+
+const lacking = missing ?? (HERE.includes("pocl") ? undefined : "PoCL");
+const EDGES = "examples/video-edges/edges.cl";
+
+function test(name: string, isThere: boolean, run: (folder: string) => Promise<void>): void {
+  const ignore = lacking !== undefined || !isThere;
+  Deno.test({
+    name: `pipeline: ${name}${ignore ? ` (not here: ${lacking ?? "deno task setup inference"})` : ""}`,
+    ignore,
+    fn: () => inFolder(run),
+  });
+}
+
+const env: Record<string, string> = LIBRARY === undefined ? {} : { SAMEPAGE_LIB_ONNXRUNTIME: LIBRARY };
+
+async function command(...args: string[]) {
+  return await deno(["run", "-A", "--no-check", "src/pipeline/mod.ts", ...args], { limit: 60, env });
+}
+
+test("the command filters a clip, and says what it did", true, async (folder) => {
+  const out = `${folder}/out.mkv`;
+  const { code, stdout, stderr } = await command("run", await clip("h264.mkv"), `--filter=${EDGES}`, `--out=${out}`);
+  assertEquals(code, 0, stderr);
+  assertMatch(stdout, /^edges +50 frames/m);
+  assertMatch(stdout, /^50 frames, .* 0 bytes moved$/m);
+  using ffmpeg = FFmpegContext.open();
+  let count = 0;
+  for await (using _ of decode(ffmpeg, out)) count++;
+  assertEquals(count, 50);
+});
+
+test("the command detects objects, and explains itself", LIBRARY !== undefined, async () => {
+  const source = await clip("h264.mkv");
+  const explained = await command("run", source, `--detect=${DETECTOR}`, "--explain");
+  assertEquals(explained.code, 0, explained.stderr);
+  for (const stage of ["decode: I420 160 × 120", "detect: ", "copy: ", "outline: "]) {
+    assertStringIncludes(explained.stdout, stage);
+  }
+  const { code, stdout, stderr } = await command("run", source, `--detect=${DETECTOR}`, "--json");
+  assertEquals([code, JSON.parse(stdout).frames], [0, 50], stderr);
+});
+
+test("the command has a sentence for each mistake", LIBRARY !== undefined, async (folder) => {
+  const source = await clip("small.mkv");
+  Deno.writeTextFileSync(`${folder}/none.cl`, "int nothing(void) { return 0; }");
+  Deno.writeTextFileSync(`${folder}/two.cl`, "kernel void a(global uchar *x) {} kernel void b(global uchar *x) {}");
+  Deno.writeFileSync(`${folder}/sigmoid.onnx`, unary("Sigmoid", "f32", [1, 4]));
+  const mistakes: readonly (readonly [args: string[], code: number, says: RegExp])[] = [
+    [["run"], 2, /^Write run, and one clip\.$/m],
+    [["play", source], 2, /^Write run, and one clip\.$/m],
+    [["run", source, "--filtre=x.cl"], 2, /^What is --filtre=x\.cl\?$/m],
+    [["run", source, "--out"], 2, /^What is --out\?$/m],
+    [["run", source, "--frames=none"], 2, /--frames: a number/],
+    [["run", `${folder}/none.mp4`], 1, /none\.mp4: there is no such file\.$/m],
+    [["run", source, `--filter=${folder}/none.cl`], 1, /none\.cl has no kernel\.$/m],
+    [
+      ["run", source, `--filter=${folder}/two.cl`],
+      1,
+      /two\.cl has several kernels: say which with --kernel=a, or --kernel=b/,
+    ],
+    [["run", source, `--filter=${folder}/two.cl`, "--kernel=c"], 1, /there is no kernel "c"/],
+    [["run", source, `--detect=${folder}/none.cl`], 1, /none\.cl: a model is a file of \.onnx/],
+    [["run", source, `--detect=${folder}/sigmoid.onnx`], 1, /the model makes no map of probabilities/],
+    [["run", folder], 1, /is no file\.$/m],
+  ];
+  const outcomes: Awaited<ReturnType<typeof command>>[] = [];
+  for (const [args] of mistakes) outcomes.push(await command(...args));
+  mistakes.forEach(([args, code, says], i) => {
+    assertEquals(outcomes[i].code, code, args.join(" "));
+    assertMatch(outcomes[i].stderr, says);
+    assertEquals(/^ +at /m.test(outcomes[i].stderr), false, outcomes[i].stderr); // a sentence, and no stack
+  });
+});

@@ -1,0 +1,133 @@
+// Both sides in one process: what a share and a connection do, hold and give back.
+
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { ArgumentError, DisposedError, host, ledger, NativeCallError } from "../../mod.ts";
+import { UcxContext } from "../../src/ucx/mod.ts";
+import { Level, openFds } from "../gc.ts";
+import { TRANSPORTS, ucxTest } from "./help.ts";
+
+const BYTES = { shape: [100_000], dtype: "u8" } as const;
+
+for (const transport of TRANSPORTS) {
+  ucxTest(`a share and a connection leave nothing behind over ${transport}`, async () => {
+    const before = ledger.alive;
+    {
+      await using ucx = UcxContext.open({ transports: [transport] });
+      await using there = host.allocate(BYTES);
+      await using share = ucx.share([there], { access: "read-write" });
+      await using remote = ucx.connect(share.ticket);
+      await using here = host.allocate(BYTES);
+      there.view().fill(5);
+      await remote.tensors[0].get(here);
+      assert(here.view().every((value) => value === 5));
+    }
+    assertEquals(ledger.alive, before);
+  });
+
+  ucxTest(`commands run in order, and a wait that blocks serves both sides, over ${transport}`, async () => {
+    await using ucx = UcxContext.open({ transports: [transport] });
+    await using there = host.allocate(BYTES);
+    await using share = ucx.share([there], { access: "read-write" });
+    await using remote = ucx.connect(share.ticket);
+    await using one = host.allocate(BYTES);
+    await using other = host.allocate(BYTES);
+    for (let i = 1; i <= 20; i++) {
+      one.view().fill(i);
+      remote.tensors[0].put(one);
+      remote.tensors[0].get(other).waitSync();
+      assertEquals([other.view()[0], other.view()[99_999], there.view()[50_000]], [i, i, i]);
+    }
+  });
+
+  ucxTest(`a share that ended is not read any more over ${transport}`, async () => {
+    const before = ledger.alive;
+    await using ucx = UcxContext.open({ transports: [transport] });
+    await using there = host.allocate(BYTES);
+    const share = ucx.share([there]);
+    const remote = ucx.connect(share.ticket, { timeout: 300 });
+    const here = host.allocate(BYTES);
+    await remote.tensors[0].get(here);
+    await share[Symbol.asyncDispose]();
+    assertThrows(() => share.ticket, DisposedError);
+    await assertRejects(async () => await remote.tensors[0].get(here), NativeCallError, "ucp_get_nbx failed");
+    for (const one of [here, remote]) {
+      await assertRejects(async () => await one[Symbol.asyncDispose](), NativeCallError);
+    }
+    await ucx[Symbol.asyncDispose]();
+    await there[Symbol.asyncDispose]();
+    assertEquals(ledger.alive, before);
+  });
+}
+
+ucxTest("the end of a put() means that its bytes are seen there", async () => {
+  await using ucx = UcxContext.open({ transports: ["tcp"] });
+  await using there = host.allocate(BYTES);
+  await using share = ucx.share([there], { access: "read-write" });
+  await using remote = ucx.connect(share.ticket);
+  await using here = host.allocate(BYTES);
+  for (let i = 1; i <= 20; i++) {
+    here.view().fill(i);
+    await remote.tensors[0].put(here);
+    assert(there.view().every((value) => value === i));
+  }
+});
+
+ucxTest("a tensor that ends takes its share along, and a context all of it", async () => {
+  const ucx = UcxContext.open({ transports: ["tcp"] });
+  await using there = host.allocate(BYTES);
+  const [first, second] = [ucx.share([there]), ucx.share([there])];
+  const remote = ucx.connect(first.ticket);
+  await using here = host.allocate(BYTES);
+  await remote.tensors[0].get(here);
+  await there[Symbol.asyncDispose]();
+  assertThrows(() => first.ticket, DisposedError);
+  assertThrows(() => second.ticket, DisposedError);
+  await ucx[Symbol.asyncDispose]();
+  assertThrows(() => remote.tensors[0].get(here), DisposedError);
+});
+
+ucxTest("a command waits for what `after` names, and for the work on its tensor", async () => {
+  await using ucx = UcxContext.open({ transports: ["tcp"] });
+  await using there = host.allocate(BYTES);
+  await using share = ucx.share([there]);
+  await using remote = ucx.connect(share.ticket);
+  await using here = host.allocate(BYTES);
+  await using other = host.allocate(BYTES);
+  there.view().fill(1);
+  const first = remote.tensors[0].get(here);
+  const fence = remote.tensors[0].get(other, { after: first });
+  await here.finished();
+  assert(first.reached());
+  await fence;
+  assertEquals([here.view()[7], other.view()[7]], [1, 1]);
+});
+
+ucxTest("a ticket of which any byte was changed is refused", () => {
+  using ucx = UcxContext.open({ transports: ["tcp"] });
+  using there = host.allocate(BYTES);
+  using share = ucx.share([there]);
+  const { ticket } = share;
+  for (let i = 0; i < ticket.length; i++) {
+    const changed = ticket.slice();
+    changed[i] ^= 1 << (i % 8);
+    assertThrows(() => ucx.connect(changed), ArgumentError, "ticket:");
+    assertThrows(() => ucx.connect(ticket.subarray(0, i)), ArgumentError, "ticket:");
+  }
+});
+
+ucxTest("shares and connections, one after the other, are flat", async () => {
+  await using ucx = UcxContext.open({ transports: ["posix", "tcp"] });
+  await using there = host.allocate({ shape: [64], dtype: "u8" });
+  await using here = host.allocate({ shape: [64], dtype: "u8" });
+  const turn = async () => {
+    await using share = ucx.share([there]);
+    await using remote = ucx.connect(share.ticket);
+    await remote.tensors[0].get(here);
+  };
+  for (let i = 0; i < 5; i++) await turn();
+  const alive = ledger.alive;
+  const level = new Level(openFds);
+  for (let i = 0; i < 40; i++) await turn();
+  await level.assertBack("open fds");
+  assertEquals(ledger.alive, alive);
+});
