@@ -83,6 +83,7 @@ export abstract class InferenceContext<
       if (info.shape.includes(0)) throw checks.wrong("handle", "it has no elements.");
       const at = layoutOf(info, kind);
       if (info.address === NULL) throw checks.wrong("handle", "it has no memory.");
+      probeObject(info.address, at.byteLength, this.api, "handle"); // a device's memory cannot be read
       const owner = { handle: object, release() {} };
       const tensor = adoptTensor<T>(this, owner, this.#planeOf(info, at), { access });
       tensor.know(object, info.shape, kind.elements);
