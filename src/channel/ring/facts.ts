@@ -46,8 +46,11 @@ export function factsIn(bytes: Uint8Array<ArrayBuffer>): Facts {
 
 /** Is more known than when to show the frame? */
 function isMore(metadata: Metadata): boolean {
-  const [first, second] = metadata.entries();
-  if (first === undefined) return false;
-  const [name, fields] = first;
-  return second !== undefined || name !== "timestamp" || Object.keys(fields).some((key) => key !== "pts");
+  let isFirst = true;
+  for (const [name, fields] of metadata.entries()) {
+    if (!isFirst || name !== "timestamp") return true;
+    for (const key in fields) if (key !== "pts") return true;
+    isFirst = false;
+  }
+  return false;
 }
