@@ -208,6 +208,19 @@ Deno.test("tensors that came back from one loan wait for each other's work, and 
   assertThrows(() => tensor.view(), AccessError, "are lent to host tensor"); // by the other one
 });
 
+Deno.test("what comes back from a loan whose lender is ending is refused, and keeps nothing", async () => {
+  const before = ledger.alive;
+  const tensor = host.allocate(MATRIX);
+  const { address } = tensor;
+  const struct = toDLPack(tensor).handOver();
+  const ended = tensor[Symbol.asyncDispose]();
+  assertThrows(() => host.wrap(address, MATRIX), DisposedError);
+  assertThrows(() => fromDLPack(struct, { contexts: [host] }), DisposedError);
+  peer.add_versioned(struct, 1, 0);
+  await ended;
+  assertEquals(ledger.alive, before);
+});
+
 Deno.test("fromDLPack() of a loan borrows beside it, within its access and its range", async () => {
   let released = 0;
   const memory = new Float32Array(8);
