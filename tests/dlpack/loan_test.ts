@@ -1,5 +1,6 @@
 // A tensor's bytes in the hands of a consumer that has threads of its own.
 
+import { markAsUntransferable } from "node:worker_threads";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { AccessError, DisposedError, type DType, host, type HostTensor, ledger } from "@samepage/interop";
 import { type DLPackLoan, fromDLPack, toDLPack } from "@samepage/interop/dlpack";
@@ -206,6 +207,20 @@ Deno.test("tensors that came back from one loan wait for each other's work, and 
   one[Symbol.dispose]();
   assert(loan.isReleased);
   assertThrows(() => tensor.view(), AccessError, "are lent to host tensor"); // by the other one
+});
+
+Deno.test("toDLPack() that cannot revoke a view lends nothing", async () => {
+  const { alive } = ledger;
+  const tensor = host.allocate(MATRIX);
+  const peer = host.wrap(tensor.address, MATRIX);
+  await warningsOf(() => {
+    markAsUntransferable(peer.view().buffer);
+    assertThrows(() => toDLPack(tensor), AccessError, "cannot be taken away");
+    assertEquals(tensor.grant.state, "live");
+    assertThrows(() => peer[Symbol.dispose](), AccessError, "cannot be taken away");
+    tensor[Symbol.dispose]();
+  });
+  assertEquals(ledger.alive, alive);
 });
 
 Deno.test("what comes back from a loan whose lender is ending is refused, and keeps nothing", async () => {
