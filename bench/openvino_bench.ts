@@ -1,4 +1,4 @@
-// OpenVINO beside its own API in C, on one thread: a tensor, and runs of a sigmoid of 64 × 64 numbers in memory of the program's.
+// OpenVINO beside its own API in C: a tensor, and runs of a sigmoid of 64 × 64 numbers in memory of the program's.
 
 import { host, MapperGraph } from "@samepage/interop";
 import { OpenVINOContext } from "@samepage/interop/openvino";
@@ -17,7 +17,7 @@ Deno.mkdirSync(BUILT, { recursive: true });
 Deno.writeFileSync(model, unary("Sigmoid", "f32", SHAPE));
 
 function open() {
-  const ov = OpenVINOContext.open({ library: LIBRARY!, properties: { INFERENCE_NUM_THREADS: "1" } });
+  const ov = OpenVINOContext.open({ library: LIBRARY! });
   const graph = new MapperGraph([host, ov]);
   const [pixels, result] = [0, 1].map(() => host.allocate({ shape: SHAPE, dtype: "f32" }));
   return { ov, graph, pixels, result, session: ov.compileSync(model) };

@@ -30,7 +30,6 @@ static void setup(void) {
   ov_core_t *core;
   ov_compiled_model_t *model;
   check(ov_core_create(&core));
-  check(ov_core_set_property(core, "CPU", "INFERENCE_NUM_THREADS", "1"));
   check(ov_core_compile_model_from_file(core, path, "CPU", 0, &model));
   check(ov_compiled_model_create_infer_request(model, &request));
   memory = (float *)map_pages(2 * FEW * sizeof *memory);

@@ -87,6 +87,9 @@ export interface OpenVINO {
   /** `ov_status_e ov_tensor_create(const ov_element_type_e type, const ov_shape_t shape, ov_tensor_t **tensor)` */
   ov_tensor_create(type: number, shape: BufferSource, tensor: BufferSource | null): number;
 
+  /** `ov_status_e ov_tensor_get_element_type(const ov_tensor_t *tensor, ov_element_type_e *type)` */
+  ov_tensor_get_element_type(tensor: Address, type: BufferSource | null): number;
+
   /** `ov_status_e ov_tensor_get_shape(const ov_tensor_t *tensor, ov_shape_t *shape)` */
   ov_tensor_get_shape(tensor: Address, shape: BufferSource | null): number;
 
@@ -119,6 +122,13 @@ export interface OpenVINO {
 
   /** `ov_status_e ov_compiled_model_create_infer_request(const ov_compiled_model_t *compiled_model, ov_infer_request_t **infer_request)` */
   ov_compiled_model_create_infer_request(compiled_model: Address, infer_request: BufferSource | null): number;
+
+  /** `ov_status_e ov_compiled_model_get_property(const ov_compiled_model_t *compiled_model, const char *property_key, char **property_value)` */
+  ov_compiled_model_get_property(
+    compiled_model: Address,
+    property_key: BufferSource | null,
+    property_value: BufferSource | null,
+  ): number;
 
   /** `void ov_compiled_model_free(ov_compiled_model_t *compiled_model)` */
   ov_compiled_model_free(compiled_model: Address): void;

@@ -44,6 +44,8 @@ export const SYMBOLS = {
   ov_tensor_create_from_host_ptr: { parameters: ["u32", ov_shape_t, "u64", "buffer"], result: "i32" },
   // ov_status_e ov_tensor_create(const ov_element_type_e type, const ov_shape_t shape, ov_tensor_t **tensor)
   ov_tensor_create: { parameters: ["u32", ov_shape_t, "buffer"], result: "i32" },
+  // ov_status_e ov_tensor_get_element_type(const ov_tensor_t *tensor, ov_element_type_e *type)
+  ov_tensor_get_element_type: { parameters: ["u64", "buffer"], result: "i32" },
   // ov_status_e ov_tensor_get_shape(const ov_tensor_t *tensor, ov_shape_t *shape)
   ov_tensor_get_shape: { parameters: ["u64", "buffer"], result: "i32" },
   // ov_status_e ov_tensor_data(const ov_tensor_t *tensor, void **data)
@@ -66,6 +68,8 @@ export const SYMBOLS = {
   ov_compiled_model_output_by_index: { parameters: ["u64", "u64", "buffer"], result: "i32" },
   // ov_status_e ov_compiled_model_create_infer_request(const ov_compiled_model_t *compiled_model, ov_infer_request_t **infer_request)
   ov_compiled_model_create_infer_request: { parameters: ["u64", "buffer"], result: "i32" },
+  // ov_status_e ov_compiled_model_get_property(const ov_compiled_model_t *compiled_model, const char *property_key, char **property_value)
+  ov_compiled_model_get_property: { parameters: ["u64", "buffer", "buffer"], result: "i32" },
   // void ov_compiled_model_free(ov_compiled_model_t *compiled_model)
   ov_compiled_model_free: { parameters: ["u64"], result: "void" },
   // ov_status_e ov_port_get_any_name(const ov_output_const_port_t *port, char **tensor_name)

@@ -1,18 +1,39 @@
-import type { Address } from "../../ffi/address.ts";
+import { type Address, NULL } from "../../ffi/address.ts";
+import { shown } from "../core/argument.ts";
+import { Checks } from "../core/checks.ts";
 import type { Memory, MemoryTarget } from "../core/contract.ts";
+import type { FileSource } from "../core/file_source.ts";
 import { DeviceContext } from "../core/graph/device_context.ts";
-import type { DType } from "../core/layout/dtype.ts";
-import type { LayoutInit } from "../core/layout/layout.ts";
+import { type Layout, layout, type LayoutInit } from "../core/layout/layout.ts";
+import { owned } from "../core/life/ledger.ts";
+import { allOrNothing, thenUndo, type Undo, undoAll } from "../core/life/undo.ts";
 import { mapBlock, PAGE } from "../core/native/blocks.ts";
+import { probeObject } from "../core/native/foreign_addresses.ts";
+import { adoptTensor, attaching, type AttachOptions } from "../core/tensors/adopt.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { allocateTensor } from "../core/tensors/over.ts";
 import { samePointers } from "../core/tensors/pointer.ts";
 import type { TensorInit } from "../core/tensors/tensor.ts";
-import type { InferenceTensor, Values } from "./tensor.ts";
+import type { ElementKind, Elements } from "./elements.ts";
+import type { ModelValue, Session } from "./session.ts";
+import type { InferenceTensor, ValueInfo, Values } from "./tensor.ts";
+
+/** A model that is being loaded. */
+export interface Loading<S> {
+  /** Loads it on this thread, and returns the runtime's code. */
+  here(): bigint | number;
+  /** The same on another one. */
+  elsewhere(): Promise<bigint | number>;
+  /** The session, if that code is success. @param undo releases the runtime's model; the session takes it over */
+  session(code: bigint | number, undo: Undo): S;
+}
 
 /** A runtime that is open on a device. It is the only target of its memory, which is the CPU's. */
-export abstract class InferenceContext<T extends InferenceTensor = InferenceTensor> extends DeviceContext
-  implements MemoryTarget<T> {
+export abstract class InferenceContext<
+  T extends InferenceTensor = InferenceTensor,
+  S extends Session<T> = Session<T>,
+  O extends object = object,
+> extends DeviceContext implements MemoryTarget<T> {
   /** The kind of memory. */
   abstract readonly kind: string;
   /** Itself. */
@@ -23,6 +44,9 @@ export abstract class InferenceContext<T extends InferenceTensor = InferenceTens
   abstract readonly ports: Memory<T, Address>;
   /** How the runtime makes its own objects over memory. For sessions. */
   abstract readonly values: Values;
+
+  /** @internal Begins to load a model. `kept` lasts as long as the session, `undo` until it is loaded. */
+  protected abstract load(model: FileSource, name: string, options: O, kept: Undo, undo: Undo): Loading<S>;
 
   /** True for tensors of this context. */
   is(value: Mapped): value is T {
@@ -38,12 +62,112 @@ export abstract class InferenceContext<T extends InferenceTensor = InferenceTens
   allocate(init: LayoutInit): T {
     return allocateTensor<T>(this, init);
   }
+
+  /**
+   * An object of the runtime's that other code made (an `ov_tensor_t`, an `OrtValue`), in place: its shape and its elements
+   * are asked for. `options.owner` gives it back.
+   *
+   * @param handle its address, which has to be right: only whether it can be read is checked
+   * @throws {ArgumentError} for what is no address, memory that is not the CPU's, or an object without elements.
+   * @throws {InteropError} for elements that no tensor has: texts.
+   * @throws {NativeCallError} for what is no tensor.
+   */
+  attach(handle: bigint | Deno.PointerValue, options: AttachOptions = {}): T {
+    const checks = new Checks(this.api);
+    return attaching(options, (access) => {
+      this.resource.assertLive();
+      const object = checks.handleIn<Address>(handle, "handle");
+      probeObject(object, 8, this.api, "handle");
+      const info = this.values.infoOf(object);
+      const kind = this.values.elements.kindOf(info.type, "handle");
+      if (info.shape.includes(0)) throw checks.wrong("handle", "it has no elements.");
+      const at = layoutOf(info, kind);
+      if (info.address === NULL) throw checks.wrong("handle", "it has no memory.");
+      probeObject(info.address, at.byteLength, this.api, "handle"); // a device's memory cannot be read
+      const owner = { handle: object, release() {} };
+      const tensor = adoptTensor<T>(this, owner, this.#planeOf(info, at), { access });
+      tensor.know(object, info.shape, kind.elements);
+      return tensor;
+    });
+  }
+
+  /** Takes over an object that the runtime has made: a tensor; undefined where it has no elements. For sessions. */
+  adopt(object: Address, { name, ...kind }: ModelValue): T | undefined {
+    const { undo, info } = allOrNothing("taking an output", (undo) => {
+      owned(this.values.kind, undo, () => this.values.free(object));
+      return { undo, info: this.values.infoOf(object) };
+    });
+    const release = () => undoAll(undo, "freeing an output");
+    if (info.shape.includes(0)) return void release();
+    const plane = this.#planeOf(info, layoutOf(info, kind));
+    const tensor = adoptTensor<T>(this, { handle: object, release }, plane, { name: `${this.kind} output ${name}` });
+    tensor.know(object, info.shape, kind.elements);
+    return tensor;
+  }
+
+  #planeOf({ address }: ValueInfo, at: Layout) {
+    return { handle: address, layout: at, block: { kind: `${this.kind}.object`, byteLength: at.byteLength, address } };
+  }
+
+  /**
+   * A session of a model, which is read and compiled on another thread.
+   *
+   * @param model a path, a `file:` URL, or the bytes of a model
+   * @throws {ArgumentError} for a file that cannot be read, and inputs and outputs that the runtime would copy.
+   * @throws {PermissionError} if Deno does not permit to read it.
+   * @throws {InteropError} for a model with inputs or outputs that are no tensors of ours: texts, elements of 4 bits.
+   * @throws {NativeCallError} for what is no model, or one that this version does not run.
+   */
+  async compile(model: FileSource, options: O = {} as O): Promise<S> {
+    const { elsewhere, end } = this.#begin(model, options);
+    const letGo = this.resource.hold();
+    try {
+      return end(await elsewhere());
+    } finally {
+      letGo();
+    }
+  }
+
+  /**
+   * The same, but the calling thread waits.
+   *
+   * @throws as {@link compile}.
+   */
+  compileSync(model: FileSource, options: O = {} as O): S {
+    const { here, end } = this.#begin(model, options);
+    return end(here());
+  }
+
+  #begin(model: FileSource, options: O): Pick<Loading<S>, "here" | "elsewhere"> & { end(code: bigint | number): S } {
+    this.resource.assertLive();
+    const doing = "loading a model";
+    const [kept, undo]: [Undo, Undo] = [[], []];
+    const name = ArrayBuffer.isView(model) ? "a model" : shown(model);
+    const loading = allOrNothing(
+      doing,
+      () => allOrNothing(doing, () => this.load(model, name, options, kept, undo), undo),
+      kept,
+    );
+    const end = (code: bigint | number) =>
+      allOrNothing(doing, (unmake) =>
+        thenUndo(doing, () => {
+          const session = allOrNothing(doing, () => loading.session(code, kept), kept);
+          unmake.push(() => session[Symbol.dispose]());
+          return session;
+        }, undo));
+    return { here: loading.here, elsewhere: loading.elsewhere, end };
+  }
+}
+
+/** Where the elements of such an object lie; a scalar is one element. */
+function layoutOf({ shape }: ValueInfo, { dtype }: ElementKind): Layout {
+  return layout({ shape: shape.length === 0 ? [1] : shape, dtype });
 }
 
 /** The ports of such memory. `tensor` makes its tensors. */
 export function inferenceMemory<T extends InferenceTensor>(
   name: string,
-  dtypes: readonly DType[],
+  { dtypes }: Elements,
   tensor: (init: TensorInit<Address>) => T,
 ): Memory<T, Address> {
   const pointers = samePointers(tensor);

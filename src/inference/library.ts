@@ -1,13 +1,13 @@
 import { Checks } from "../core/checks.ts";
+import { InteropError } from "../core/errors.ts";
 import { keptLibrary } from "../core/native/libc.ts";
 import { environment, libraryPaths, openingOf } from "../core/native/library.ts";
 
 /** A library that people install as a Python package. */
-export interface RuntimeLibrary {
-  /** The API, as errors name it. */
+export interface RuntimeInit<O> {
+  /** The API, as errors name it, and its name in sentences. */
   readonly api: string;
-  /** Where the program says that it is; undefined to look for it. */
-  readonly path: string | undefined;
+  readonly title: string;
   /** Its names for the loader. */
   readonly names: readonly [string, ...string[]];
   /** Its folder in a Python package, and the name of its file there. */
@@ -15,32 +15,52 @@ export interface RuntimeLibrary {
   readonly file: RegExp;
   /** The functions, as `Deno.dlopen` takes them. */
   readonly symbols: Deno.ForeignLibraryInterface;
-  /** The command that installs it. */
+  /** The Python package. */
   readonly install: string;
+  /** What programs call of it. */
+  // deno-lint-ignore no-explicit-any -- the functions of `symbols`
+  made(functions: any): O;
 }
 
-/** Those that are open: a process has one of each. */
-const opened = new Map<string, unknown>();
+/** Such a library: a process has one. */
+export class RuntimeLibrary<O> {
+  /** Checks of what callers pass. */
+  readonly checks: Checks;
+  readonly #init: RuntimeInit<O>;
+  #opened: O | undefined;
 
-/**
- * Opens such a library, or returns the one that is open: at the path that is given, by its name, or where pip has put it, as far as folders may be read.
- *
- * @throws {ArgumentError} for a path beside the library that is open.
- * @throws {LibraryNotFoundError} if it is not there.
- */
-export function openRuntime<F>({ api, path, names, wheel, file, symbols, install }: RuntimeLibrary): F {
-  const checks: Checks = new Checks(api);
-  if (path !== undefined) checks.assertText(path, "library");
-  const open = openingOf(api)?.path;
-  if (path !== undefined && open !== undefined && open !== path) {
-    throw checks.wrong("library", `${open} is open, and a process has one.`, "Leave it out.");
+  /** It opens when a context is opened. */
+  constructor(init: RuntimeInit<O>) {
+    this.#init = init;
+    this.checks = new Checks(init.api);
   }
-  if (opened.has(api)) return opened.get(api) as F;
-  const hint = `Install it, ${install}, and say where it is: open({ library }), or SAMEPAGE_LIB_${api.toUpperCase()}.`;
-  const candidates = path === undefined ? [...libraryPaths(...names), ...inWheels(wheel, file)] : [path];
-  const functions = keptLibrary<F>({ api, candidates, symbols, hint })();
-  opened.set(api, functions);
-  return functions;
+
+  /** What programs call. @throws {InteropError} if no context was opened in this isolate. */
+  get opened(): O {
+    if (this.#opened !== undefined) return this.#opened;
+    const { api, title } = this.#init;
+    throw new InteropError(`${title} is not open.`, { api, fn: "dlopen", hint: "Open a context first." });
+  }
+
+  /**
+   * Opens it, or returns what is open: at the path that is given, by its name, or where pip has put it, as far as folders
+   * may be read.
+   *
+   * @throws {ArgumentError} for a path beside the library that is open.
+   * @throws {LibraryNotFoundError} if it is not there.
+   */
+  open(path: string | undefined): O {
+    const { api, names, wheel, file, symbols, install, made } = this.#init;
+    if (path !== undefined) this.checks.assertText(path, "library");
+    const open = openingOf(api)?.path;
+    if (path !== undefined && open !== undefined && open !== path) {
+      throw this.checks.wrong("library", `${open} is open, and a process has one.`, "Leave it out.");
+    }
+    if (this.#opened !== undefined) return this.#opened;
+    const how = `pip install ${install}, and say where it is: open({ library }), or SAMEPAGE_LIB_${api.toUpperCase()}.`;
+    const candidates = path === undefined ? [...libraryPaths(...names), ...inWheels(wheel, file)] : [path];
+    return this.#opened = made(keptLibrary({ api, candidates, symbols, hint: `Install it, ${how}` })());
+  }
 }
 
 /** The files of a Python package that is installed, for the environment that is active, the user, or all. */

@@ -1,11 +1,11 @@
 import { blockingPause, polled } from "../core/device/asking.ts";
-import type { Driver } from "../core/contract.ts";
+import type { Driver, LineEvents } from "../core/contract.ts";
 import { Line } from "../core/device/line.ts";
 import { NativeFlag } from "../core/device/native_flag.ts";
 import type { Resource } from "../core/life/resource.ts";
 import { libc } from "../core/native/libc.ts";
 import { allOrNothing, type Undo, undoAll } from "../core/life/undo.ts";
-import type { Address } from "../../ffi/address.ts";
+import { type Address, NULL } from "../../ffi/address.ts";
 
 /** What a runtime runs a model with, one run at a time: `ov_infer_request_t`, or the arguments of OrtApi's Run. */
 export interface Request {
@@ -17,17 +17,19 @@ export interface Request {
   setOutput(i: number, object: Address): void;
   /** The next run makes the object of output `i`. */
   leaveOutput(i: number): void;
-  /** The object that a run has made, which is the caller's from now on. */
-  takeOutput(i: number): Address;
-  /** Runs on this thread. @throws the runtime's error. */
-  run(): void;
+  /** That object, which its caller frees; null where no run has made one. */
+  madeOutput(i: number): Address;
+  /** From now on, the request keeps nothing of that object alive; left out where it never does. */
+  letGoOfOutput?(i: number): void;
+  /** Runs on this thread. Undefined where that would not report each failure. @throws the runtime's error. */
+  readonly run: (() => void) | undefined;
   /** Starts a run on a thread of the runtime's, which calls the flag once when it is over. Returns the runtime's code. */
   start(): number;
   /** Has a run end early. */
   cancel(): void;
   /** The flag was called: why the run failed, if it did. */
   failure(): Error | undefined;
-  /** Frees it, and results that no run returned. No run is in flight. */
+  /** Frees it. No run is in flight. */
   release(): void;
 }
 
@@ -40,23 +42,30 @@ export class Lane {
   readonly line: Line<Lane>;
   /** True from when it is taken until it is given back. */
   isBusy = false;
-  /** Why the newest run failed, which its promise reports: a model that does not take its input is no device that is lost. */
-  failure: Error | undefined;
   /** The tensors that its request was given, by their ids; 0 for none. */
   readonly inputs: number[] = [];
   readonly outputs: number[] = [];
   readonly #flag: NativeFlag;
   readonly #undo: Undo = [];
+  readonly #free: (object: Address) => void;
+  /** The outputs that the run makes, until they are taken. */
+  readonly #left = new Set<number>();
+  #events: LineEvents | undefined;
   #seen = 0;
 
-  /** @param make makes the request, which calls the flag at the end of each run */
+  /**
+   * @param free frees an object that a run has made
+   * @param make makes the request, which calls the flag at the end of each run
+   */
   constructor(
     name: string,
     { api, error }: Pick<Driver, "api" | "error">,
     owner: Resource,
+    free: (object: Address) => void,
     make: (flag: NativeFlag) => Request,
   ) {
     const undo = this.#undo;
+    this.#free = free;
     [this.#flag, this.request, this.line] = allOrNothing("making a request", () => {
       const flag = new NativeFlag({ name: `the end of ${name}`, count: MOST_RUNS });
       undo.push(() => {
@@ -64,12 +73,15 @@ export class Lane {
         flag[Symbol.dispose]();
       });
       const request = make(flag);
-      undo.push(() => request.release());
+      undo.push(() => request.release(), () => this.#freeLeft());
       const line = new Line<Lane>({
         driver: { api, error, lines: LINES },
         name,
         owners: [owner],
-        open: () => this,
+        open: (events) => {
+          this.#events = events;
+          return this;
+        },
       });
       return [flag, request, line];
     }, undo);
@@ -80,9 +92,37 @@ export class Lane {
     const { calls } = this.#flag;
     while (this.#seen < calls) {
       this.#seen++;
-      this.failure = this.request.failure();
+      const failure = this.request.failure();
+      if (failure !== undefined) this.#events!.failed(this.#seen, failure);
     }
     return this.#seen;
+  }
+
+  /** The next run makes the object of output `i`. */
+  leave(i: number): void {
+    this.request.leaveOutput(i);
+    this.#left.add(i);
+  }
+
+  /** The object that the run has made of an output that was left to it: it is the caller's. */
+  take(i: number): Address {
+    const made = this.request.madeOutput(i);
+    this.request.letGoOfOutput?.(i);
+    this.#left.delete(i);
+    return made;
+  }
+
+  /** Gives the lane back after a run, and frees the objects that nothing has taken. */
+  giveBack(): void {
+    this.isBusy = false;
+    if (this.line.resource.state !== "freed") this.#freeLeft();
+  }
+
+  #freeLeft(): void {
+    for (const i of this.#left) {
+      const made = this.take(i);
+      if (made !== NULL) this.#free(made);
+    }
   }
 
   /** Frees the request and the flag. */

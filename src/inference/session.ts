@@ -4,33 +4,27 @@ import { Checks } from "../core/checks.ts";
 import type { Driver } from "../core/contract.ts";
 import type { Use } from "../core/device/line.ts";
 import type { NativeFlag } from "../core/device/native_flag.ts";
-import { readyForHost } from "../core/device/work.ts";
-import type { DType } from "../core/layout/dtype.ts";
-import { isGapless, layout } from "../core/layout/layout.ts";
+import { eachConflict, readyForHost } from "../core/device/work.ts";
+import { isGapless } from "../core/layout/layout.ts";
 import { messageOf, warn } from "../core/errors.ts";
-import { owned } from "../core/life/ledger.ts";
 import { NativeObject } from "../core/life/native_object.ts";
 import { Resource } from "../core/life/resource.ts";
-import { allOrNothing, type Undo, undoAll, unwind } from "../core/life/undo.ts";
+import { type Undo, unwind } from "../core/life/undo.ts";
 import { registerContext } from "../core/life/finalizers.ts";
-import { adoptTensor } from "../core/tensors/adopt.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import type { Mapped } from "../core/tensors/mapped.ts";
 import { Tensor } from "../core/tensors/tensor.ts";
 import type { InferenceContext } from "./context.ts";
+import type { ElementKind } from "./elements.ts";
 import { Lane, type Request } from "./line.ts";
 import { DENSE, type InferenceTensor, isSameShape } from "./tensor.ts";
 
 /** An input or an output of a model. */
-export interface ModelValue {
+export interface ModelValue extends ElementKind {
   /** Its name in the model. */
   readonly name: string;
   /** Elements along each dimension, outermost first; -1 where any number fits. A scalar has no dimension. */
   readonly shape: readonly number[];
-  /** The type of its elements. */
-  readonly dtype: DType;
-  /** What the model calls its elements, where no dtype is that: `"boolean"`. */
-  readonly elements?: string;
   /** What the dimensions are, where the model says so: `"NCHW"`. */
   readonly layout?: string;
   /** For an input that is a frame: its format. */
@@ -57,7 +51,7 @@ const RUN_OPTIONS: Names<RunOptions> = { signal: true };
 export interface SessionInit {
   /** The context that it was opened in. */
   readonly context: InferenceContext;
-  /** Its name, for messages. */
+  /** What the program calls the model, for messages. */
   readonly name: string;
   /** What runs read. */
   readonly inputs: readonly ModelValue[];
@@ -122,7 +116,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   constructor({ context, name, inputs, outputs, copied, undo, error }: SessionInit) {
     super();
     this.context = context as InferenceContext<T>;
-    this.#name = name;
+    this.#name = `${context.api} session (${name})`;
     this.inputs = inputs;
     this.outputs = outputs;
     this.#names = { inputs: namesOf(inputs), outputs: namesOf(outputs) };
@@ -141,7 +135,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
       plane: undefined,
       argument: `outputs.${value.name}`,
     }));
-    this.resource = new Resource({ name, owners: [context.resource], undo });
+    this.resource = new Resource({ name: this.#name, owners: [context.resource], undo });
     registerContext(this, this.resource);
   }
 
@@ -163,20 +157,22 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     readyForHost(bound.uses);
     const lane = this.#take();
     try {
+      raiseFailures(bound.uses, lane.line);
       this.#set(lane, bound);
-      lane.request.run();
+      if (lane.request.run !== undefined) lane.request.run();
+      else this.#block(lane, bound.uses);
       return this.#results(lane, bound);
     } finally {
-      lane.isBusy = false;
+      lane.giveBack();
     }
   }
 
   /**
    * The same on threads of the runtime's. Outputs that were given are in flight until the run is over: whatever uses them
-   * next waits, as for a kernel. Until it is submitted this thread waits for earlier work on the tensors, if the devices
-   * cannot: where that takes long, await `tensor.finished()` first.
+   * next waits, as for a kernel, and fails if the run does. Until it is submitted this thread waits for earlier work on the
+   * tensors, if the devices cannot: where that takes long, await `tensor.finished()` first.
    *
-   * @throws the errors of {@link run}; the signal's reason.
+   * @throws the errors of {@link run}; the error of work that was to fill an input; the signal's reason.
    */
   async runAsync(inputs: RunInputs<T>, outputs: RunOutputs<T> = {}, options: RunOptions = {}): Promise<RunOutputs<T>> {
     const { signal } = optionsIn(options, RUN_OPTIONS);
@@ -185,14 +181,15 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     const bound = this.#bind(inputs, outputs);
     const lane = this.#take();
     try {
-      this.#set(lane, bound);
       const { line, request } = lane;
+      raiseFailures(bound.uses, line);
+      this.#set(lane, bound);
       line.submit(bound.uses, { fn: request.fn, call: () => request.start() });
-      await this.#over(lane, signal);
+      await this.#over(lane, bound.uses, signal);
       this.resource.assertLive();
       return this.#results(lane, bound);
     } finally {
-      lane.isBusy = false;
+      lane.giveBack();
     }
   }
 
@@ -203,7 +200,19 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     return `${this.resource}: ${inWords(this.inputs)} → ${inWords(this.outputs)}`;
   }
 
-  async #over(lane: Lane, signal: AbortSignal | undefined): Promise<void> {
+  /** Runs on a thread of the runtime's, for which this one waits. */
+  #block(lane: Lane, uses: readonly Use[]): void {
+    const { line, request } = lane;
+    line.submit(uses, { fn: request.fn, call: () => request.start() });
+    try {
+      line.fence().waitSync();
+    } catch (error) {
+      this.#endFailed(lane, uses, error);
+      throw error;
+    }
+  }
+
+  async #over(lane: Lane, uses: readonly Use[], signal: AbortSignal | undefined): Promise<void> {
     const fence = lane.line.fence();
     const cancel = () => {
       for (const error of unwind([() => lane.request.cancel()])) warn(`stopping a run: ${messageOf(error)}`);
@@ -211,11 +220,23 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     signal?.addEventListener("abort", cancel, { once: true });
     try {
       await fence.wait();
+    } catch (error) {
+      this.#endFailed(lane, uses, error);
+      signal?.throwIfAborted();
+      throw error;
     } finally {
       signal?.removeEventListener("abort", cancel);
     }
     signal?.throwIfAborted();
-    if (lane.failure !== undefined) throw lane.failure;
+  }
+
+  /** The promise of a run throws its error: what ends next does not throw that again. A line keeps its failures for good. */
+  #endFailed(lane: Lane, uses: readonly Use[], error: unknown): void {
+    const { resource } = lane.line;
+    for (const { tensor } of uses) tensor.resource.noteThrown(error);
+    resource.noteThrown(error);
+    this.#lanes.splice(this.#lanes.indexOf(lane), 1);
+    resource.dispose();
   }
 
   /** A request without a run in flight. */
@@ -223,7 +244,8 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
     let lane = this.#lanes.find((lane) => !lane.isBusy);
     if (lane === undefined) {
       const name = `${this.#name}, request ${this.#lanes.length}`;
-      lane = new Lane(name, this.#driver, this.resource, (flag) => this.request(flag));
+      const free = (object: Address) => this.context.values.free(object);
+      lane = new Lane(name, this.#driver, this.resource, free, (flag) => this.request(flag));
       this.#lanes.push(lane);
     }
     lane.isBusy = true;
@@ -231,7 +253,8 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   }
 
   /** Gives a request the objects of the tensors that it does not have already. */
-  #set({ request, inputs, outputs }: Lane, bound: Bound<T>): void {
+  #set(lane: Lane, bound: Bound<T>): void {
+    const { request, inputs, outputs } = lane;
     for (let i = 0; i < bound.inputs.length; i++) {
       const tensor = bound.inputs[i];
       if (inputs[i] === tensor.id) continue;
@@ -243,7 +266,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
       const tensor = bound.outputs[i];
       if (tensor !== undefined && outputs[i] === tensor.id) continue;
       outputs[i] = 0;
-      if (tensor === undefined) request.leaveOutput(i);
+      if (tensor === undefined) lane.leave(i);
       else request.setOutput(i, objectFor(tensor, this.#writes[i].value));
       outputs[i] = tensor?.id ?? 0;
     }
@@ -321,7 +344,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
       throw this.#checks.unfit(argument, `expected ${dtype}, got ${layout.dtype}.`);
     }
     if (!isGapless(layout)) throw this.#checks.unfit(argument, "there are gaps between its elements.", DENSE);
-    if (fits(shape, layout.shape)) return;
+    if (fitted(shape, layout.shape) !== undefined) return;
     throw this.#checks.unfit(argument, `expected the shape [${shape}], got [${layout.shape}].`);
   }
 
@@ -338,16 +361,16 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   }
 
   /** The outputs of a run that is over. */
-  #results({ request, outputs }: Lane, bound: Bound<T>): RunOutputs<T> {
+  #results(lane: Lane, bound: Bound<T>): RunOutputs<T> {
     using made = new DisposableStack();
     const results: Record<string, T> = {};
     this.#writes.forEach(({ name, value, argument }, i) => {
       const given = bound.outputs[i];
-      const tensor = given ?? this.#adopt(request.takeOutput(i), value);
+      const tensor = given ?? this.context.adopt(lane.take(i), value);
       if (tensor === undefined) return;
       results[name] = tensor;
       if (given === undefined) made.use(tensor);
-      else if (value.shape.includes(-1)) this.#assertWhole(given, value, argument, () => outputs[i] = 0);
+      else if (value.shape.includes(-1)) this.#assertWhole(given, value, argument, () => lane.outputs[i] = 0);
     });
     made.move();
     this.#countCopied(bound.inputs, results);
@@ -356,31 +379,13 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
 
   /** A runtime may have less to write than a dynamic output has room for: it gives the object another shape then. */
   #assertWhole(tensor: T, value: ModelValue, argument: string, unset: () => void): void {
-    const expected = fitted(value.shape, tensor.shape);
+    const expected = fitted(value.shape, tensor.shape)!;
     const object = objectFor(tensor, value);
     const info = this.context.values.infoOf(object);
     if (isSameShape(info.shape, expected)) return;
     tensor.forget(object);
     unset();
     throw this.#checks.unfit(argument, `the result has the shape [${info.shape}], and the tensor [${tensor.shape}].`);
-  }
-
-  /** A tensor over memory that the runtime has made; undefined where it has no elements. */
-  #adopt(object: Address, { name, dtype }: ModelValue): T | undefined {
-    const { context } = this;
-    const { values, kind } = context;
-    const { undo, info } = allOrNothing("taking an output", (undo) => {
-      owned(values.kind, undo, () => values.free(object));
-      return { undo, info: values.infoOf(object) };
-    });
-    const free = () => undoAll(undo, "freeing an output");
-    if (info.shape.includes(0)) return void free();
-    const at = layout({ shape: info.shape.length === 0 ? [1] : info.shape, dtype });
-    const block = { kind: `${kind}.output`, byteLength: at.byteLength, address: info.address };
-    const owner = { handle: object, release: free };
-    return adoptTensor<T>(context, owner, { handle: info.address, layout: at, block }, {
-      name: `${kind} output ${name}`,
-    });
   }
 
   #countCopied(inputs: readonly T[], results: RunOutputs<T>): void {
@@ -396,24 +401,38 @@ function namesOf(values: readonly ModelValue[]): Readonly<Record<string, true>> 
   return Object.fromEntries(values.map(({ name }) => [name, true]));
 }
 
-/** Dimensions of 1 do not count: an image `[480, 640, 3]` is `[1, 480, 640, 3]` as well. */
-function fits(expected: readonly number[], given: readonly number[]): boolean {
-  if (expected.length === given.length) return expected.every((n, i) => n === -1 || n === given[i]);
-  const [some, others] = [expected, given].map((shape) => shape.filter((n) => n !== 1));
-  return some.length === others.length && some.every((n, i) => n === -1 || n === others[i]);
+/** Throws the error of failed work that was to fill what a run reads. It waits for that work, as the run would. */
+function raiseFailures(uses: readonly Use[], own: Lane["line"]): void {
+  for (const use of uses) {
+    if (use.access !== "read" || use.tensor.isReadyFor(own, "read")) continue;
+    eachConflict([use], (line, mark) => {
+      line.block(mark);
+      line.raise(mark);
+    });
+  }
 }
 
-/** The given shape as the model has it, dimensions of 1 included. */
-function fitted(expected: readonly number[], given: readonly number[]): readonly number[] {
-  if (expected.length === given.length) return given;
-  const others = given.filter((n) => n !== 1);
-  let i = 0;
-  return expected.map((n) => n === 1 ? 1 : others[i++]);
+/**
+ * A shape as the model has it; undefined where it does not fit. Of other dimensions than the model's, those of 1 do not
+ * count: an image `[480, 640, 3]` is `[1, 480, 640, 3]` as well, also where the model takes any number of images.
+ */
+function fitted(expected: readonly number[], given: readonly number[]): readonly number[] | undefined {
+  const isFit = (n: number, of: number) => n === -1 || n === of;
+  if (expected.length === given.length) return expected.every((n, i) => isFit(n, given[i])) ? given : undefined;
+  const shape: number[] = [];
+  let at = given.length - 1;
+  for (const n of expected.toReversed()) {
+    while (at >= 0 && given[at] === 1 && n !== 1 && n !== -1) at--;
+    const takes = at >= 0 && isFit(n, given[at]);
+    if (!takes && n !== 1 && n !== -1) return undefined;
+    shape.unshift(takes ? given[at--] : 1);
+  }
+  return given.slice(0, at + 1).every((n) => n === 1) ? shape : undefined;
 }
 
 /** The runtime's object over a tensor, as the model has it. */
 function objectFor(tensor: InferenceTensor, { shape, elements }: ModelValue): Address {
-  return tensor.objectIn(fitted(shape, tensor.shape), elements);
+  return tensor.objectIn(fitted(shape, tensor.shape)!, elements);
 }
 
 function overlap(one: InferenceTensor, other: InferenceTensor): boolean {

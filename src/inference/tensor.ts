@@ -1,15 +1,17 @@
 import type { Address } from "../../ffi/address.ts";
 import { Checks } from "../core/checks.ts";
-import type { DType } from "../core/layout/dtype.ts";
 import { isGapless } from "../core/layout/layout.ts";
 import { counted } from "../core/life/ledger.ts";
 import { PointerTensor } from "../core/tensors/pointer.ts";
 import type { InferenceContext } from "./context.ts";
+import type { Elements } from "./elements.ts";
 
-/** What a runtime says of one of its own objects: where its elements lie. */
+/** What a runtime says of one of its own objects. */
 export interface ValueInfo {
-  /** The address of the first. */
+  /** The address of the first element. */
   readonly address: Address;
+  /** The runtime's number for the type of the elements. */
+  readonly type: number;
   /** Elements along each dimension; a scalar has none, and a dimension of none has 0. */
   readonly shape: readonly number[];
 }
@@ -18,8 +20,10 @@ export interface ValueInfo {
 export interface Values {
   /** What the ledger counts them as. */
   readonly kind: string;
-  /** An object over the dense elements at an address; `elements` is what the model calls them, where no dtype is that. */
-  over(address: Address, dtype: DType, shape: readonly number[], elements?: string): Address;
+  /** Its types of elements. */
+  readonly elements: Elements;
+  /** An object over dense elements of one of its types, which take so many bytes from an address on. */
+  over(address: Address, type: number, shape: readonly number[], byteLength: number): Address;
   /** What such an object is now. */
   infoOf(object: Address): ValueInfo;
   /** Frees it, and the memory if that is its own. */
@@ -31,13 +35,15 @@ interface Value {
   readonly shape: readonly number[];
   readonly elements: string | undefined;
   readonly object: Address;
+  /** The next one. */
+  readonly older: Value | undefined;
 }
 
 /** Memory of the CPU's that a runtime reads and writes in place. Its handle is the runtime's own object over it. */
 export abstract class InferenceTensor extends PointerTensor {
   /** The context whose sessions take it. */
   declare readonly target: InferenceContext;
-  #values: readonly Value[] = [];
+  #newest: Value | undefined;
 
   /**
    * The runtime's own object over the bytes, which is made when it is first asked for.
@@ -53,20 +59,33 @@ export abstract class InferenceTensor extends PointerTensor {
 
   /** The same in a shape of as many elements in the same order. For sessions. */
   objectIn(shape: readonly number[], elements?: string): Address {
-    for (const value of this.#values) {
+    for (let value = this.#newest; value !== undefined; value = value.older) {
       if (value.elements === elements && isSameShape(value.shape, shape)) return value.object;
     }
-    const { layout, dtype, address, target: { api, values } } = this;
-    if (!isGapless(layout)) throw new Checks(api).unfit("layout", "there are gaps between its elements.", DENSE);
-    const object = values.over(address, dtype, shape, elements);
+    const { layout, target } = this;
+    if (!isGapless(layout)) {
+      throw new Checks(target.api).unfit("layout", "there are gaps between its elements.", DENSE);
+    }
+    const { values } = target;
+    const type = values.elements.typeOf(layout.dtype, elements);
+    const object = values.over(this.address, type, shape, layout.byteLength);
     this.resource.undo.push(counted(values.kind, () => values.free(object)));
-    this.#values = [...this.#values, { shape, elements, object }];
+    this.know(object, shape, elements);
     return object;
+  }
+
+  /** An object over its bytes that somebody else frees, once the tensor has ended. For contexts. */
+  know(object: Address, shape: readonly number[], elements?: string): void {
+    this.#newest = { shape, elements, object, older: this.#newest };
   }
 
   /** Forgets an object whose shape the runtime has changed. For sessions. */
   forget(object: Address): void {
-    this.#values = this.#values.filter((value) => value.object !== object);
+    let kept: Value | undefined;
+    for (let value = this.#newest; value !== undefined; value = value.older) {
+      if (value.object !== object) kept = { ...value, older: kept };
+    }
+    this.#newest = kept;
   }
 }
 

@@ -1,7 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { ORT_LOGGING_LEVEL_FATAL, OrtDeviceAllocator, OrtMemTypeDefault } from "../../ffi/onnxruntime/constants.ts";
-import type { OrtApiFunctions } from "../../ffi/onnxruntime_api/functions.ts";
-import { type Names, optionsIn, shown } from "../core/argument.ts";
+import { type Names, optionsIn } from "../core/argument.ts";
 import type { FileSource } from "../core/file_source.ts";
 import { owned } from "../core/life/ledger.ts";
 import { allOrNothing, thenUndo, type Undo } from "../core/life/undo.ts";
@@ -9,10 +8,10 @@ import { CallbackWords } from "../core/native/callbacks.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import type { Memory } from "../core/contract.ts";
-import { InferenceContext } from "../inference/context.ts";
+import { InferenceContext, type Loading } from "../inference/context.ts";
 import { sourceBytes } from "../inference/source.ts";
 import type { Values } from "../inference/tensor.ts";
-import { check, checks, open, ort, resultOf } from "./library.ts";
+import { check, checks, library, ort, resultOf } from "./library.ts";
 import { type OnnxRuntimeTensor, ports } from "./memory.ts";
 import { OnnxRuntimeSession } from "./session.ts";
 import { valuesIn } from "./values.ts";
@@ -57,7 +56,7 @@ const MOST_THREADS = 1024;
  * const { output } = await session.runAsync({ input });
  * ```
  */
-export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor> {
+export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor, OnnxRuntimeSession, OnnxRuntimeCompile> {
   /** The API's name. */
   readonly api = "onnxruntime";
   /** The kind of memory: that of OrtValues. */
@@ -84,7 +83,7 @@ export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor> {
    * @throws {NativeCallError} if it cannot start.
    */
   static open(choice: OnnxRuntimeChoice = {}): OnnxRuntimeContext {
-    const { version } = open(optionsIn(choice, CHOICE, "choice").library);
+    const { version } = library.open(optionsIn(choice, CHOICE, "choice").library);
     const { CreateEnv, ReleaseEnv, CreateCpuMemoryInfo, ReleaseMemoryInfo } = ort();
     return allOrNothing("opening ONNX Runtime", (undo) => {
       // What it would log as an error, its functions return.
@@ -115,70 +114,32 @@ export class OnnxRuntimeContext extends InferenceContext<OnnxRuntimeTensor> {
     }, [() => check(ort().ReleaseAvailableProviders(list, count), "ReleaseAvailableProviders")]);
   }
 
-  /**
-   * A session of a model, which is read and optimized on another thread.
-   *
-   * @param model a path, a `file:` URL, or the bytes of an ONNX file. Weights in files of their own are not found
-   * @throws {ArgumentError} for a file that cannot be read.
-   * @throws {PermissionError} if Deno does not permit to read it.
-   * @throws {InteropError} for a model with inputs or outputs that are no tensors of ours: texts, booleans, sequences.
-   * @throws {NativeCallError} for what is no model, or one that this version does not run.
-   */
-  async compile(model: FileSource, options: OnnxRuntimeCompile = {}): Promise<OnnxRuntimeSession> {
-    const loading = this.#loading(model, options);
-    const letGo = this.resource.hold();
-    try {
-      return this.#loaded(loading, await ort().CreateSessionFromArrayAsync(...loading.given));
-    } finally {
-      letGo();
-    }
-  }
-
-  /**
-   * The same, but the calling thread waits.
-   *
-   * @throws as {@link compile}.
-   */
-  compileSync(model: FileSource, options: OnnxRuntimeCompile = {}): OnnxRuntimeSession {
-    const loading = this.#loading(model, options);
-    return this.#loaded(loading, ort().CreateSessionFromArray(...loading.given));
-  }
-
-  #loading(model: FileSource, options: OnnxRuntimeCompile): Loading {
+  /** @internal See `compile`. Weights in files of their own are not found. */
+  protected load(
+    model: FileSource,
+    name: string,
+    options: OnnxRuntimeCompile,
+    _kept: Undo,
+    undo: Undo,
+  ): Loading<OnnxRuntimeSession> {
     const { threads } = optionsIn(options, COMPILE);
     if (threads !== undefined) checks.assertInteger(threads, "threads", 1, MOST_THREADS);
-    this.resource.assertLive();
-    return allOrNothing("loading a model", (undo) => {
-      const { address, byteLength } = sourceBytes("onnxruntime", model, undo);
-      const settings = resultOf("CreateSessionOptions", (out) => ort().CreateSessionOptions(out));
-      undo.push(() => ort().ReleaseSessionOptions(settings));
-      if (threads !== undefined) check(ort().SetIntraOpNumThreads(settings, threads), "SetIntraOpNumThreads");
-      const words = new CallbackWords(1, undo);
-      const name = ArrayBuffer.isView(model) ? "a model" : shown(model);
-      return { undo, name, session: words.all, given: [this.#env, address, byteLength, settings, words.place(0)] };
-    });
+    const { address, byteLength } = sourceBytes("onnxruntime", model, undo);
+    const settings = resultOf("CreateSessionOptions", (out) => ort().CreateSessionOptions(out));
+    undo.push(() => ort().ReleaseSessionOptions(settings));
+    if (threads !== undefined) check(ort().SetIntraOpNumThreads(settings, threads), "SetIntraOpNumThreads");
+    const words = new CallbackWords(1, undo);
+    const given = [this.#env, address, byteLength, settings, words.place(0)] as const;
+    return {
+      here: () => ort().CreateSessionFromArray(...given),
+      elsewhere: () => ort().CreateSessionFromArrayAsync(...given),
+      session: (status, undo) => {
+        const hint = "Is it an ONNX model, whole, with its weights in it?";
+        check(status as Address, "CreateSessionFromArray", { hint });
+        const session = words.all[0] as Address;
+        owned("onnxruntime.OrtSession", undo, () => ort().ReleaseSession(session));
+        return new OnnxRuntimeSession(this, name, session, undo);
+      },
+    };
   }
-
-  #loaded({ undo, name, session }: Loading, status: Address): OnnxRuntimeSession {
-    const hint = "Is it an ONNX model, whole, with its weights in it?";
-    return allOrNothing("loading a model", (unmake) => {
-      return thenUndo("loading a model", () => {
-        check(status, "CreateSessionFromArray", { hint });
-        const native: Undo = [];
-        const handle = session[0] as Address;
-        owned("onnxruntime.OrtSession", native, () => ort().ReleaseSession(handle));
-        const made = new OnnxRuntimeSession(this, name, handle, native);
-        unmake.push(() => made[Symbol.dispose]());
-        return made;
-      }, undo);
-    });
-  }
-}
-
-/** A model that is being loaded, and what that needs: its bytes, its options, and a place for the native session. */
-interface Loading {
-  readonly undo: Undo;
-  readonly name: string;
-  readonly session: BigUint64Array<ArrayBuffer>;
-  readonly given: Parameters<OrtApiFunctions["CreateSessionFromArray"]>;
 }

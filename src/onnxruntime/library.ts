@@ -10,32 +10,32 @@ import type { OrtApiBaseFunctions } from "../../ffi/onnxruntime_base/functions.t
 import { OrtApiBase } from "../../ffi/onnxruntime_base/structs.ts";
 import { SYMBOLS as BASE } from "../../ffi/onnxruntime_base/symbols.ts";
 import type { StructLayout } from "../../ffi/layout.ts";
-import { Checks } from "../core/checks.ts";
 import { type ErrorFields, InteropError, NativeCallError } from "../core/errors.ts";
+import type { Checks } from "../core/checks.ts";
 import { type Check, checkOf, type ErrorMaker, errorOf as errorOfCodes } from "../core/native/codes.ts";
 import { functionsByAddress } from "../core/native/library.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { textAt } from "../core/native/text.ts";
-import { openRuntime } from "../inference/library.ts";
+import { RuntimeLibrary } from "../inference/library.ts";
 import { byStubs } from "../guard/stubs.ts";
-
-export const checks: Checks = new Checks("onnxruntime");
 
 interface Opened {
   readonly functions: OrtApiFunctions;
   readonly version: string;
 }
 
-let opened: Opened | undefined;
+export const library: RuntimeLibrary<Opened> = new RuntimeLibrary({
+  ...{
+    api: "onnxruntime",
+    title: "ONNX Runtime",
+    names: ["libonnxruntime.so.1", "libonnxruntime.so"],
+    symbols: SYMBOLS,
+  },
+  ...{ wheel: "onnxruntime/capi", file: /^libonnxruntime\.so\.[\d.]+$/, install: "onnxruntime" },
+  made: ({ OrtGetApiBase }: OnnxRuntime) => openedFrom(OrtGetApiBase()),
+});
 
-/** Opens the library at a path, or where it is found; one that is open stays. */
-export function open(path: string | undefined): Opened {
-  const { OrtGetApiBase } = openRuntime<OnnxRuntime>({
-    ...{ api: "onnxruntime", path, symbols: SYMBOLS, names: ["libonnxruntime.so.1", "libonnxruntime.so"] },
-    ...{ wheel: "onnxruntime/capi", file: /^libonnxruntime\.so\.[\d.]+$/, install: "pip install onnxruntime" },
-  });
-  return opened ??= openedFrom(OrtGetApiBase());
-}
+export const checks: Checks = library.checks;
 
 function openedFrom(address: Address): Opened {
   const base = tableOf<OrtApiBaseFunctions>("onnxruntime_base", BASE, OrtApiBase, address);
@@ -63,10 +63,7 @@ function tableOf<F>(
 
 /** The functions of the library that is open. @throws {InteropError} if no context was opened in this isolate. */
 export function ort(): OrtApiFunctions {
-  if (opened !== undefined) return opened.functions;
-  throw new InteropError("ONNX Runtime is not open.", {
-    ...{ api: "onnxruntime", fn: "OrtGetApiBase", hint: "Open a context first: OnnxRuntimeContext.open()." },
-  });
+  return library.opened.functions;
 }
 
 /** The error of a status, which it releases. */

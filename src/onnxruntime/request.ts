@@ -24,8 +24,6 @@ export class OnnxRuntimeRequest implements Request {
   readonly #words: CallbackWords;
   readonly #options: Address;
   readonly #undo: Undo;
-  /** The outputs that runs make, until they are taken. */
-  readonly #own = new Set<number>();
   #isTerminated = false;
 
   /** Takes the list over. */
@@ -43,20 +41,15 @@ export class OnnxRuntimeRequest implements Request {
   }
 
   setOutput(i: number, value: Address): void {
-    this.#freeOwn(i);
     this.#words.all[this.#wordOf(i)] = value;
   }
 
   leaveOutput(i: number): void {
-    this.#freeOwn(i);
-    this.#words.all[this.#wordOf(i)] = NULL;
-    this.#own.add(i);
+    this.setOutput(i, NULL);
   }
 
-  takeOutput(i: number): Address {
-    const value = this.#words.all[this.#wordOf(i)] as Address;
-    this.#own.delete(i);
-    return value;
+  madeOutput(i: number): Address {
+    return this.#words.all[this.#wordOf(i)] as Address;
   }
 
   run(): void {
@@ -93,17 +86,10 @@ export class OnnxRuntimeRequest implements Request {
   }
 
   release(): void {
-    for (const i of this.#own) this.#freeOwn(i);
     undoAll(this.#undo, "ending a run");
   }
 
   #wordOf(output: number): number {
     return RUN.values + this.#model.inputs + output;
-  }
-
-  #freeOwn(i: number): void {
-    if (!this.#own.delete(i)) return;
-    const value = this.#words.all[this.#wordOf(i)] as Address;
-    if (value !== NULL) ort().ReleaseValue(value);
   }
 }

@@ -1,7 +1,6 @@
 import type { Address } from "../../ffi/address.ts";
 import { ONNX_TYPE_TENSOR } from "../../ffi/onnxruntime/constants.ts";
 import type { NativeFlag } from "../core/device/native_flag.ts";
-import { shown } from "../core/argument.ts";
 import { InteropError } from "../core/errors.ts";
 import { allOrNothing, thenUndo, type Undo } from "../core/life/undo.ts";
 import { CallbackWords } from "../core/native/callbacks.ts";
@@ -10,9 +9,9 @@ import type { Request } from "../inference/line.ts";
 import { type ModelValue, Session } from "../inference/session.ts";
 import type { OnnxRuntimeContext } from "./context.ts";
 import { check, errorOf, ort, readNumber, resultOf } from "./library.ts";
-import { elementsName, elementsOf, type OnnxRuntimeTensor } from "./memory.ts";
+import { elements, type OnnxRuntimeTensor } from "./memory.ts";
 import { type NativeModel, OnnxRuntimeRequest } from "./request.ts";
-import { shapeOf } from "./values.ts";
+import { shapeOf, typeOf } from "./values.ts";
 
 /** A model of ONNX's that is ready to run. */
 export class OnnxRuntimeSession extends Session<OnnxRuntimeTensor> {
@@ -20,8 +19,8 @@ export class OnnxRuntimeSession extends Session<OnnxRuntimeTensor> {
 
   /** @internal Takes over the list, which releases the native session. */
   constructor(context: OnnxRuntimeContext, name: string, session: Address, undo: Undo) {
-    const { inputs, outputs, model } = allOrNothing("reading a model", () => readModel(session, undo), undo);
-    super({ context, name: `onnxruntime session (${name})`, inputs, outputs, copied: NONE, undo, error: errorOf });
+    const { inputs, outputs, model } = readModel(session, undo);
+    super({ context, name, inputs, outputs, copied: NONE, undo, error: errorOf });
     this.#model = model;
   }
 
@@ -78,23 +77,19 @@ function readValues(
     names.push(address);
     const type = resultOf(typeFn, (out) => ort()[typeFn](session, i, out));
     const name = textAt(address)!;
-    const value = thenUndo("reading a type", () => readType(type, part, name), [() => ort().ReleaseTypeInfo(type)]);
+    const argument = `${part}.${name}`;
+    const value = thenUndo("reading a type", () => readType(type, argument), [() => ort().ReleaseTypeInfo(type)]);
     values.push({ name, ...value });
   }
   return { values, names };
 }
 
-function readType(type: Address, part: string, name: string): Omit<ModelValue, "name"> {
+function readType(type: Address, argument: string): Omit<ModelValue, "name"> {
   const kind = readNumber("GetOnnxTypeFromTypeInfo", (out) => ort().GetOnnxTypeFromTypeInfo(type, out));
-  if (kind !== ONNX_TYPE_TENSOR) throw unusable(part, name, `is no tensor (ONNXType ${kind})`);
+  if (kind !== ONNX_TYPE_TENSOR) {
+    const about = { api: "onnxruntime", fn: "GetOnnxTypeFromTypeInfo", hint: "Convert the model." };
+    throw new InteropError(`${argument} is no tensor (ONNXType ${kind}).`, about);
+  }
   const info = resultOf("CastTypeInfoToTensorInfo", (out) => ort().CastTypeInfoToTensorInfo(type, out));
-  const elements = readNumber("GetTensorElementType", (out) => ort().GetTensorElementType(info, out));
-  const known = elementsOf(elements);
-  if (known === undefined) throw unusable(part, name, `has elements that no tensor has: ${elementsName(elements)}`);
-  return { shape: shapeOf(info), ...known };
-}
-
-function unusable(part: string, name: string, what: string): InteropError {
-  const message = `${part}.${shown(name)} ${what}.`;
-  return new InteropError(message, { api: "onnxruntime", fn: "CreateSessionFromArray", hint: "Convert the model." });
+  return { shape: shapeOf(info), ...elements.kindOf(typeOf(info), argument) };
 }

@@ -1,9 +1,8 @@
 import type { Address } from "../../ffi/address.ts";
 import type { Values } from "../inference/tensor.ts";
-import { TYPED_ARRAYS } from "../core/layout/dtype.ts";
 import { thenUndo } from "../core/life/undo.ts";
-import { check, ort, resultOf } from "./library.ts";
-import { typeOf } from "./memory.ts";
+import { check, ort, readNumber, resultOf } from "./library.ts";
+import { elements } from "./memory.ts";
 
 /** The most dimensions that an OrtValue of ours has. */
 const SHAPE = new BigInt64Array(32);
@@ -12,25 +11,27 @@ const SHAPE = new BigInt64Array(32);
 export function valuesIn(memory: Address): Values {
   return {
     kind: "onnxruntime.value",
-    over(address, dtype, shape, elements) {
+    elements,
+    over(address, type, shape, byteLength) {
       for (let i = 0; i < shape.length; i++) SHAPE[i] = BigInt(shape[i]);
-      const { BYTES_PER_ELEMENT: size } = TYPED_ARRAYS[dtype];
-      const byteLength = BigInt(shape.reduce((length, n) => length * n, size));
       const fn = "CreateTensorWithDataAsOrtValue";
-      return resultOf(
-        fn,
-        (out) => ort()[fn](memory, address, byteLength, SHAPE, BigInt(shape.length), typeOf(dtype, elements), out),
-      );
+      const [length, rank] = [BigInt(byteLength), BigInt(shape.length)];
+      return resultOf(fn, (out) => ort()[fn](memory, address, length, SHAPE, rank, type, out));
     },
     infoOf(value) {
       const address = resultOf("GetTensorMutableData", (out) => ort().GetTensorMutableData(value, out));
       const info = resultOf("GetTensorTypeAndShape", (out) => ort().GetTensorTypeAndShape(value, out));
-      return thenUndo("reading an OrtValue", () => ({ address, shape: shapeOf(info) }), [
+      return thenUndo("reading an OrtValue", () => ({ address, shape: shapeOf(info), type: typeOf(info) }), [
         () => ort().ReleaseTensorTypeAndShapeInfo(info),
       ]);
     },
     free: (value) => ort().ReleaseValue(value),
   };
+}
+
+/** The `ONNXTensorElementDataType` in an `OrtTensorTypeAndShapeInfo`. */
+export function typeOf(info: Address): number {
+  return readNumber("GetTensorElementType", (out) => ort().GetTensorElementType(info, out));
 }
 
 /** The shape in an `OrtTensorTypeAndShapeInfo`; -1 where any number fits. */

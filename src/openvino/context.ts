@@ -1,5 +1,4 @@
 import { type Address, NULL } from "../../ffi/address.ts";
-import type { OpenVINO } from "../../ffi/openvino/functions.ts";
 import { ov_available_devices_t, readOvAvailableDevices } from "../../ffi/openvino/structs.ts";
 import { type Names, optionsIn, shown, unexpected } from "../core/argument.ts";
 import type { Memory, Offer } from "../core/contract.ts";
@@ -11,13 +10,13 @@ import { CallbackWords } from "../core/native/callbacks.ts";
 import { viewAt } from "../core/native/pin.ts";
 import { cString, textAt } from "../core/native/text.ts";
 import type { Described } from "../core/tensors/described.ts";
-import { InferenceContext } from "../inference/context.ts";
+import { InferenceContext, type Loading } from "../inference/context.ts";
 import { sourceBytes } from "../inference/source.ts";
 import type { Values } from "../inference/tensor.ts";
-import { call, check, checks, open, ov, resultOf, textOf } from "./library.ts";
-import { type OpenVINOTensor, ports } from "./memory.ts";
+import { call, check, checks, library as runtime, ov, resultOf, textOf, versionOf } from "./library.ts";
+import { type OpenVINOTensor, ports, TYPES } from "./memory.ts";
 import { type Preprocess, preprocessed, preprocessIn } from "./preprocess.ts";
-import { OpenVINOSession, type SessionChoice } from "./session.ts";
+import { OpenVINOSession } from "./session.ts";
 import { values } from "./values.ts";
 
 /** Which library is opened, and which device. */
@@ -66,7 +65,7 @@ const COMPILE: Names<OpenVINOCompile> = { weights: true, preprocess: true, copy:
  * const { output } = await session.runAsync({ input });
  * ```
  */
-export class OpenVINOContext extends InferenceContext<OpenVINOTensor> {
+export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSession, OpenVINOCompile> {
   /** The API's name. */
   readonly api = "openvino";
   /** The kind of memory. */
@@ -104,7 +103,8 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor> {
     const { device = "CPU", properties = {}, library } = optionsIn(choice, CHOICE, "choice");
     checks.assertText(device, "device");
     for (const [key, value] of Object.entries(properties)) checks.assertText(value, `properties.${key}`);
-    const version = open(library);
+    runtime.open(library);
+    const version = versionOf();
     return allOrNothing("opening OpenVINO", (undo) => {
       const core = resultOf("ov_core_create");
       owned("openvino.core", undo, () => ov().ov_core_free(core));
@@ -142,57 +142,38 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor> {
     return { reason: "samepage makes no tensors of OpenVINO's remote contexts: no machine of its tests has one." };
   }
 
-  /**
-   * A model that is compiled for the device, on another thread.
-   *
-   * @param model a path, a `file:` URL, or the bytes of a model: OpenVINO's `.xml`, or ONNX
-   * @throws {ArgumentError} for a file that cannot be read, and inputs and outputs that OpenVINO would copy.
-   * @throws {PermissionError} if Deno does not permit to read it.
-   * @throws {InteropError} for a model with inputs or outputs that are no tensors of ours: texts, elements of 4 bits.
-   * @throws {NativeCallError} for what is no model, or one that this version does not run.
-   */
-  async compile(model: FileSource, options: OpenVINOCompile = {}): Promise<OpenVINOSession> {
-    const loading = this.#loading(model, options);
-    const letGo = this.resource.hold();
-    try {
-      return this.#loaded(loading, await ov().ov_core_compile_modelAsync(...loading.given));
-    } finally {
-      letGo();
-    }
-  }
-
-  /**
-   * The same, but the calling thread waits.
-   *
-   * @throws as {@link compile}.
-   */
-  compileSync(model: FileSource, options: OpenVINOCompile = {}): OpenVINOSession {
-    const loading = this.#loading(model, options);
-    return this.#loaded(loading, ov().ov_core_compile_model(...loading.given));
-  }
-
-  #loading(model: FileSource, options: OpenVINOCompile): Loading {
+  /** @internal See `compile`. */
+  protected load(
+    model: FileSource,
+    name: string,
+    options: OpenVINOCompile,
+    kept: Undo,
+    undo: Undo,
+  ): Loading<OpenVINOSession> {
     const { weights = besideOf(model), preprocess = {}, copy } = optionsIn(options, COMPILE);
     if (copy !== undefined && copy !== "allow") throw unexpected("copy", '"allow"', copy);
     const how = new Map(
       Object.entries(preprocess).map(([name, given]) => [name, preprocessIn(given, `preprocess.${shown(name)}`)]),
     );
     const frames = new Set([...how].filter(([, { format }]) => format === "NV12").map(([name]) => name));
-    const name = ArrayBuffer.isView(model) ? "a model" : shown(model);
-    this.resource.assertLive();
-    return allOrNothing("loading a model", (kept) =>
-      allOrNothing("loading a model", (undo) => {
-        const weightsTensor = weights === undefined ? NULL : weightsIn(weights, kept, undo);
-        const read = this.#read(model, weightsTensor, undo);
-        const whole = how.size === 0 ? read : preprocessed(read, how);
-        if (whole !== read) undo.push(() => ov().ov_model_free(whole));
-        const device = cString(this.device);
-        const words = new CallbackWords(1 + Math.ceil(device.length / 8), undo);
-        new Uint8Array(words.all.buffer, words.all.byteOffset).set(device, 8);
-        const [place, text] = [words.addressOf(0), words.addressOf(1)];
-        const about = { name, frames, mayCopy: copy === "allow" };
-        return { about, kept, undo, words: words.all, given: [this.#core, whole, text, 0n, place] };
-      }));
+    const weightsTensor = weights === undefined ? NULL : weightsIn(weights, kept, undo);
+    const read = this.#read(model, weightsTensor, undo);
+    const whole = how.size === 0 ? read : preprocessed(read, how);
+    if (whole !== read) undo.push(() => ov().ov_model_free(whole));
+    const device = cString(this.device);
+    const words = new CallbackWords(1 + Math.ceil(device.length / 8), undo);
+    new Uint8Array(words.all.buffer, words.all.byteOffset).set(device, 8);
+    const given = [this.#core, whole, words.addressOf(1), 0n, words.addressOf(0)] as const;
+    return {
+      here: () => ov().ov_core_compile_model(...given),
+      elsewhere: () => ov().ov_core_compile_modelAsync(...given),
+      session: (code, undo) => {
+        check(code as number, "ov_core_compile_model");
+        const compiled = words.all[0] as Address;
+        owned("openvino.compiled_model", undo, () => ov().ov_compiled_model_free(compiled));
+        return new OpenVINOSession(this, compiled, { name, frames, mayCopy: copy === "allow" }, undo);
+      },
+    };
   }
 
   #read(model: FileSource, weights: Address, undo: Undo): Address {
@@ -201,26 +182,6 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor> {
     undo.push(() => ov().ov_model_free(read));
     return read;
   }
-
-  #loaded({ about, kept, undo, words }: Loading, code: number): OpenVINOSession {
-    return allOrNothing("loading a model", () =>
-      thenUndo("loading a model", () => {
-        check(code, "ov_core_compile_model");
-        const model = words[0] as Address;
-        owned("openvino.compiled_model", kept, () => ov().ov_compiled_model_free(model));
-        return new OpenVINOSession(this, model, about, kept);
-      }, undo), kept);
-  }
-}
-
-/** A model that is being compiled, and what that needs. */
-interface Loading {
-  readonly about: SessionChoice;
-  /** What lasts as long as the session. */
-  readonly kept: Undo;
-  readonly undo: Undo;
-  readonly words: BigUint64Array<ArrayBuffer>;
-  readonly given: Parameters<OpenVINO["ov_core_compile_model"]>;
 }
 
 /** The file of weights that belongs to a model's, if it is there. */
@@ -238,7 +199,7 @@ function besideOf(model: FileSource): FileSource | undefined {
 /** A tensor over weights, which the compiled model may go on reading. */
 function weightsIn(source: FileSource, kept: Undo, undo: Undo): Address {
   const { address, byteLength } = sourceBytes("openvino", source, kept);
-  const tensor = values.over(address, "u8", [Number(byteLength)]);
+  const tensor = values.over(address, TYPES.u8, [Number(byteLength)], Number(byteLength));
   undo.push(() => values.free(tensor));
   return tensor;
 }

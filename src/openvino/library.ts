@@ -4,38 +4,32 @@ import type { OpenVINO } from "../../ffi/openvino/functions.ts";
 import { ov_version_t, readOvVersion } from "../../ffi/openvino/structs.ts";
 import { SYMBOLS } from "../../ffi/openvino/symbols.ts";
 import { shown } from "../core/argument.ts";
-import { Checks } from "../core/checks.ts";
-import { type ErrorFields, InteropError, NativeCallError } from "../core/errors.ts";
+import { type ErrorFields, NativeCallError } from "../core/errors.ts";
+import type { Checks } from "../core/checks.ts";
 import { type Check, checkOf } from "../core/native/codes.ts";
 import { textAt } from "../core/native/text.ts";
-import { openRuntime } from "../inference/library.ts";
+import { RuntimeLibrary } from "../inference/library.ts";
 
-export const checks: Checks = new Checks("openvino");
+export const library: RuntimeLibrary<OpenVINO> = new RuntimeLibrary({
+  ...{ api: "openvino", title: "OpenVINO", names: ["libopenvino_c.so", "libopenvino_c.so.2641"], symbols: SYMBOLS },
+  ...{ wheel: "openvino/libs", file: /^libopenvino_c\.so\.\d+$/, install: "openvino" },
+  made: (functions: OpenVINO) => functions,
+});
 
-let opened: OpenVINO | undefined;
-
-/** Opens the library, and returns its version: `"2026.4.1-22982-…"`. */
-export function open(path: string | undefined): string {
-  opened = openRuntime<OpenVINO>({
-    api: "openvino",
-    path,
-    names: ["libopenvino_c.so", "libopenvino_c.so.2641"],
-    ...{ wheel: "openvino/libs", file: /^libopenvino_c\.so\.\d+$/, install: "pip install openvino" },
-    symbols: SYMBOLS,
-  });
-  const version = new DataView(new ArrayBuffer(ov_version_t.size));
-  check(opened.ov_get_openvino_version(version), "ov_get_openvino_version");
-  const said = textAt(readOvVersion(version, 0).buildNumber as Address)!;
-  opened.ov_version_free(version);
-  return said;
-}
+export const checks: Checks = library.checks;
 
 /** The functions of the library that is open. @throws {InteropError} if no context was opened in this isolate. */
 export function ov(): OpenVINO {
-  if (opened !== undefined) return opened;
-  throw new InteropError("OpenVINO is not open.", {
-    ...{ api: "openvino", fn: "ov_core_create", hint: "Open a context first: OpenVINOContext.open()." },
-  });
+  return library.opened;
+}
+
+/** The version of the library that is open: `"2026.4.1-22982-…"`. */
+export function versionOf(): string {
+  const version = new DataView(new ArrayBuffer(ov_version_t.size));
+  call("ov_get_openvino_version", version);
+  const said = textAt(readOvVersion(version, 0).buildNumber as Address)!;
+  ov().ov_version_free(version);
+  return said;
 }
 
 /** The error of a code, with what OpenVINO says of the last one. It says nothing of a wrong argument of C's. */
@@ -76,6 +70,11 @@ export function resultOf<F extends Returning>(fn: F, ...given: ButLast<Parameter
   OUT[0] = NULL;
   call(fn, ...[...given, OUT] as unknown as Parameters<OpenVINO[F]>);
   return OUT[0] as Address;
+}
+
+/** The same for an enumeration's number. */
+export function numberOf<F extends Returning>(fn: F, ...given: ButLast<Parameters<OpenVINO[F]>>): number {
+  return Number(BigInt.asUintN(32, resultOf(fn, ...given)));
 }
 
 /** The same for a text, which is freed. */

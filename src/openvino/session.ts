@@ -3,11 +3,12 @@ import { ov_dimension_t, ov_partial_shape_t, readOvDimension, readOvPartialShape
 import type { NativeFlag } from "../core/device/native_flag.ts";
 import { thenUndo, type Undo } from "../core/life/undo.ts";
 import { viewAt } from "../core/native/pin.ts";
+import { cString } from "../core/native/text.ts";
 import type { Request } from "../inference/line.ts";
 import { type ModelValue, Session } from "../inference/session.ts";
 import type { OpenVINOContext } from "./context.ts";
-import { call, checks, errorOf, ov, resultOf, textOf } from "./library.ts";
-import { elementsOf, NATIVE, type OpenVINOTensor, OTHERS, TYPES } from "./memory.ts";
+import { call, checks, errorOf, numberOf, ov, resultOf, textOf } from "./library.ts";
+import { elements, NATIVE, type OpenVINOTensor } from "./memory.ts";
 import { NV12_NAMES } from "./preprocess.ts";
 import { OpenVINORequest } from "./request.ts";
 
@@ -24,6 +25,7 @@ export interface SessionChoice {
 /** A model that is compiled for a device, and ready to run. */
 export class OpenVINOSession extends Session<OpenVINOTensor> {
   readonly #model: Address;
+  readonly #threads: string;
 
   /** @internal Takes over the list, which frees the compiled model. */
   constructor(context: OpenVINOContext, model: Address, { name, frames, mayCopy }: SessionChoice, undo: Undo) {
@@ -39,18 +41,22 @@ export class OpenVINOSession extends Session<OpenVINOTensor> {
         'Pass { copy: "allow" }, or convert the model.',
       );
     }
+    const threads = context.device === "CPU"
+      ? textOf("ov_compiled_model_get_property", model, cString("INFERENCE_NUM_THREADS"))
+      : "";
     super({ context, name, inputs, outputs, copied, undo, error: errorOf });
     this.#model = model;
+    this.#threads = threads;
   }
 
   /** @internal An `ov_infer_request_t`. */
   protected request(flag: NativeFlag): Request {
-    return new OpenVINORequest(this.#model, this.outputs, flag);
+    return new OpenVINORequest(this.#model, this.#threads, this.outputs, flag);
   }
 }
 
-function isInPlace({ dtype, elements }: ModelValue, { device }: OpenVINOContext): boolean {
-  return device === "CPU" && NATIVE.has(elements === undefined ? TYPES[dtype] : OTHERS[elements].type);
+function isInPlace(value: ModelValue, { device }: OpenVINOContext): boolean {
+  return device === "CPU" && NATIVE.has(elements.typeOf(value.dtype, value.elements));
 }
 
 function whyCopied({ device }: OpenVINOContext): string {
@@ -74,16 +80,12 @@ function valuesOf(model: Address, part: keyof typeof FUNCTIONS): ModelValue[] {
 
 function valueOf(port: Address, part: string): ModelValue {
   const name = textOf("ov_port_get_any_name", port);
-  const type = Number(resultOf("ov_port_get_element_type", port)); // an enum: the upper half stays 0
+  const kind = elements.kindOf(numberOf("ov_port_get_element_type", port), `${part}s.${name}`);
   const shape = new DataView(new ArrayBuffer(ov_partial_shape_t.size));
   call("ov_port_get_partial_shape", port, shape);
-  return thenUndo(
-    "reading a shape",
-    () => ({ name, shape: shapeIn(shape, name), ...elementsOf(type, `${part}s.${name}`) }),
-    [
-      () => ov().ov_partial_shape_free(shape),
-    ],
-  );
+  return thenUndo("reading a shape", () => ({ name, shape: shapeIn(shape, name), ...kind }), [
+    () => ov().ov_partial_shape_free(shape),
+  ]);
 }
 
 function shapeIn(view: DataView, name: string): readonly number[] {

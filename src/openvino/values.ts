@@ -3,19 +3,20 @@ import { ov_shape_t, readOvShape, writeOvShape } from "../../ffi/openvino/struct
 import { thenUndo } from "../core/life/undo.ts";
 import { FixedStruct, viewAt } from "../core/native/pin.ts";
 import type { Values } from "../inference/tensor.ts";
-import { call, check, OUT, ov, resultOf } from "./library.ts";
-import { OTHERS, TYPES } from "./memory.ts";
+import { call, check, numberOf, OUT, ov, resultOf } from "./library.ts";
+import { elements } from "./memory.ts";
 
 /** OpenVINO's own tensors over memory of the CPU's. */
 export const values: Values = {
   kind: "openvino.value",
-  over(address, dtype, shape, elements) {
-    const type = elements === undefined ? TYPES[dtype] : OTHERS[elements].type;
+  elements,
+  over(address, type, shape) {
     check(ov().ov_tensor_create_from_host_ptr(type, shapeFor(shape), address, OUT), "ov_tensor_create_from_host_ptr");
     return OUT[0] as Address;
   },
   infoOf: (tensor) => ({
     address: resultOf("ov_tensor_data", tensor),
+    type: numberOf("ov_tensor_get_element_type", tensor),
     shape: shapeOf(tensor),
   }),
   free: (tensor) => ov().ov_tensor_free(tensor),

@@ -203,7 +203,15 @@ export class Engine implements Run {
     }
   }
 
-  async #planned({ stage, next, planned }: Place<Worker>, frame: Frame): Promise<Planned> {
+  async #planned(place: Place<Worker>, frame: Frame): Promise<Planned> {
+    try {
+      return await this.#plannedFor(place, frame);
+    } catch (error) {
+      throw stageError(place.name, error);
+    }
+  }
+
+  async #plannedFor({ stage, next, planned }: Place<Worker>, frame: Frame): Promise<Planned> {
     const { taken, name } = stage;
     const { target: from, info } = frame;
     assertTaken(name, taken, info);

@@ -81,7 +81,7 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
     this.#options = { frames, copy, signal, measure, progress };
   }
 
-  /** True for what this class has made, and not for a proxy of it. */
+  /** True for what this class has made, and not for a proxy of it. For mappers. */
   static owns(value: object): boolean {
     return #engine in value;
   }

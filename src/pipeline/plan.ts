@@ -3,7 +3,7 @@ import { nameOf, portsOf, type Target } from "../core/graph/context.ts";
 import { ORIGIN, type Route, sumOf } from "../core/graph/route.ts";
 import { type FrameInfo, frameInfo } from "../core/layout/frame_info.ts";
 import { allOrNothing } from "../core/life/undo.ts";
-import type { Access } from "../core/memory/access.ts";
+import { type Access, writes } from "../core/memory/access.ts";
 import { Printed } from "../core/printed.ts";
 import { type Frame, sizeInWords } from "../core/tensors/frame.ts";
 import { allocateFrame } from "../core/tensors/over.ts";
@@ -61,7 +61,7 @@ export class Plan extends Printed {
     this.unknown = unknown;
   }
 
-  /** True for what this class has made, and not for a proxy of it. */
+  /** True for what this class has made, and not for a proxy of it. For mappers. */
   static owns(value: object): boolean {
     return #isMade in value;
   }
@@ -169,6 +169,11 @@ export function reach(
   { graph, copy }: Pick<Run, "graph" | "copy">,
 ): Reached {
   if (memory.length === 0) return { target: undefined, route: ORIGIN };
+  if (writes(access) && frame.access === "read") {
+    throw new StageError(stage, `it writes, and ${frame.name} can only be read.`, {
+      hint: "Others read the same bytes, or it lies in their memory: put copy() before this stage.",
+    });
+  }
   const routes = memory.map((target) => ({ target, route: graph.explain(frame, target, { access, copy }) }));
   const open = routes.filter(({ route }) => route.open);
   if (open.length > 0) return open.reduce((best, one) => costs(one.route) < costs(best.route) ? one : best);

@@ -162,7 +162,7 @@ export abstract class Stage extends Printed {
     this.contexts = [...contexts];
   }
 
-  /** True for what this class has made, and not for a proxy of it. */
+  /** True for what this class has made, and not for a proxy of it. For mappers. */
   static owns(value: object): boolean {
     return #isMade in value;
   }

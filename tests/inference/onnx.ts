@@ -74,6 +74,19 @@ export function unary(
   });
 }
 
+/** Elements along each side of a matrix, and how often it is multiplied: some fifty milliseconds. */
+export const SIDE = 512;
+const POWER = 64;
+
+/** `x` to a power, by its name: each product reads `x`, and the last one writes `to`. */
+export function power(x: string, to: string): OnnxNode[] {
+  return Array.from({ length: POWER }, (_, i) => ({
+    op: "MatMul",
+    inputs: [i === 0 ? x : `${to}${i}`, x],
+    outputs: [i === POWER - 1 ? to : `${to}${i + 1}`],
+  }));
+}
+
 function nodeProto({ op, inputs, outputs, attributes = {} }: OnnxNode): Uint8Array<ArrayBuffer> {
   return message(
     ...inputs.map((name) => field(1, text(name))),

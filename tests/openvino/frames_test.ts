@@ -1,14 +1,20 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import {
   ArgumentError,
+  type Frame,
   host,
+  type HostTensor,
   imageInfo,
   InteropError,
   LayoutError,
   MapperGraph,
   NativeCallError,
 } from "@samepage/interop";
+import type { OpenVINOTensor } from "@samepage/interop/openvino";
+import { separateFrame } from "../conformance/bytes.ts";
 import { placesOf } from "../inference/copies.ts";
+import { onnxModel, power, SIDE } from "../inference/onnx.ts";
+import { rawNumber } from "../inference/runtimes.ts";
 import { unary } from "./models.ts";
 import { test } from "./help.ts";
 import { openOpenVINO } from "./open.ts";
@@ -46,6 +52,33 @@ test("run() takes a frame of NV12 as two planes, in place, and converts it in th
     assert(got.every((value, i) => Math.abs(value - expected[i]) <= 1.5), `${got} is not ${expected}`);
   }
   assertEquals(placesOf(luma), [luma.address]);
+});
+
+const SLOW = onnxModel({
+  inputs: [{ name: "x", type: "f32", shape: [1, 3, SIDE, SIDE] }],
+  outputs: [{ name: "y", type: "f32", shape: [1, 3, SIDE, SIDE] }],
+  nodes: power("x", "y"),
+});
+
+test("each plane of a frame waits for the run that reads it", async () => {
+  using ov = openOpenVINO();
+  using graph = new MapperGraph([host, ov]);
+  const input = { format: "NV12", dtype: "u8", modelLayout: "NCHW" } as const;
+  using session = ov.compileSync(SLOW, { preprocess: { x: input } });
+  const info = imageInfo({ format: "NV12", width: SIDE, height: SIDE });
+  using frame = separateFrame((init) => host.allocate(init), info) as Frame<HostTensor>;
+  using result = host.allocate({ shape: [1, 3, SIDE, SIDE], dtype: "f32" });
+  for (const [i, black] of [16, 128].entries()) frame.planes[i].view().fill(black as never);
+  for (const [i, { address }] of frame.planes.entries()) {
+    result.view().fill(9 as never);
+    using x = graph.map(frame, ov, { access: "read" }) as Frame<OpenVINOTensor>;
+    using y = graph.map(result, ov, { access: "write" });
+    assertEquals(x.planes[i].address, address);
+    const run = session.runAsync({ x }, { y });
+    await x.planes[i].finished();
+    assert(rawNumber(result, 3 * SIDE * SIDE - 1) !== 9, `plane ${i} does not wait for the run`);
+    await run;
+  }
 });
 
 test("run() refuses a frame of another format, of another size, and a tensor in a frame's place", () => {

@@ -32,7 +32,7 @@ export const openvino: Library = {
     ...taking(["context"], "ov_remote_context_free"),
     ...taking(["host_ptr"], "ov_tensor_create_from_host_ptr"),
     "ov_tensor_create",
-    ...taking(["tensor"], "ov_tensor_get_shape", "ov_tensor_data", "ov_tensor_free"),
+    ...taking(["tensor"], "ov_tensor_get_element_type", "ov_tensor_get_shape", "ov_tensor_data", "ov_tensor_free"),
     "ov_shape_free",
     "ov_partial_shape_free",
     ...taking(["model"], "ov_model_free"),
@@ -43,6 +43,7 @@ export const openvino: Library = {
       "ov_compiled_model_outputs_size",
       "ov_compiled_model_output_by_index",
       "ov_compiled_model_create_infer_request",
+      "ov_compiled_model_get_property",
       "ov_compiled_model_free",
     ),
     ...taking(

@@ -1,6 +1,7 @@
 import { type Colour, type FrameInfo, type ImageInfo, imageInfo } from "../../core/layout/frame_info.ts";
 import type { OpenCLContext, OpenCLKernel, OpenCLTensor } from "../../opencl/mod.ts";
 import { checks, Transform } from "../stage.ts";
+import { contextIn } from "./given.ts";
 
 /** What {@link convert} makes of pictures. What is left out stays as it is. */
 export interface ConvertOptions {
@@ -51,9 +52,10 @@ const WEIGHTS = { bt601: [0.299, 0.114], bt709: [0.2126, 0.0722], bt2020: [0.262
  * of those it stands for. Colours follow `info.colour`; where that is unknown, luma is 16 to 235, by BT.709 from 720 rows on,
  * and by BT.601 below.
  *
- * @throws {ArgumentError} for a format that it does not write, and no size of a picture.
+ * @throws {ArgumentError} for what is no OpenCLContext, a format that it does not write, and no size of a picture.
  */
 export function convert(cl: OpenCLContext, options: ConvertOptions): Transform<OpenCLTensor> {
+  contextIn(cl, "opencl", "cl");
   const { format, width, height } = options;
   if (format !== undefined) checks.nameIn(format, FORMATS, "format");
   let made: { readonly key: string; readonly kernel: OpenCLKernel; readonly end: () => void } | undefined;

@@ -1,6 +1,7 @@
 import type { Frame } from "../../core/tensors/frame.ts";
 import type { OpenCVContext, OpenCVTensor } from "../../opencv/mod.ts";
 import { checks, type Run, Sink } from "../stage.ts";
+import { contextIn } from "./given.ts";
 
 /** Options of {@link viewer}. */
 export interface ViewerOptions {
@@ -22,10 +23,11 @@ const END = encoder.encode(`\r\n--${BOUNDARY}\r\n`);
  * A sink that shows its frames on a web page of this machine (127.0.0.1), with live figures: as JPEG, made by OpenCV and
  * only while a browser looks. A browser that is slow misses frames, and holds up nothing.
  *
- * @throws {ArgumentError} for a port or a quality that cannot be.
+ * @throws {ArgumentError} for what is no OpenCVContext, and a port or a quality that cannot be.
  */
 export function viewer(cv: OpenCVContext, options: ViewerOptions = {}): Sink<OpenCVTensor> {
   const { port = 0, quality = 80, listening = (url: string) => console.log(`viewer: ${url}`) } = options;
+  contextIn(cv, "opencv", "cv");
   checks.assertInteger(port, "port", 0, 65_535);
   checks.assertInteger(quality, "quality", 0, 100);
   let page: Page | undefined;

@@ -1,6 +1,7 @@
 import { AccessError, ArgumentError, type Frame, host, type HostTensor, imageInfo } from "@samepage/interop";
 import { FrameRing } from "@samepage/interop/channel";
 import {
+  convert,
   copy,
   crop,
   Flow,
@@ -19,6 +20,7 @@ import {
   tee,
   toRing,
   Transform,
+  viewer,
 } from "@samepage/interop/pipeline";
 import { any, fails, OwnError, say, settled } from "../kit.ts";
 import { type Failure, failuresOf, table } from "../row.ts";
@@ -161,7 +163,7 @@ export default table(import.meta, {
   },
   "a writer behind tee()": {
     ...runs(source(), tee([inPlace(() => {}), sink()], [sink()])),
-    fails: stage(/^mine: no route .* only lent for "read"/, /./),
+    fails: stage(/^mine: it writes, and .* can only be read/, /copy\(\)/),
   },
   "tee() with a source in it": {
     run: () => tee([any(source()), sink()]),
@@ -203,6 +205,28 @@ export default table(import.meta, {
       jsonLines(writable);
     },
     fails: wrong("out", /the stream is locked/, /releaseLock/),
+  },
+  "a context of another API": {
+    run() {
+      for (const make of [() => convert(any(host), { format: "NV12" }), () => viewer(any(host))]) {
+        fails("another context", make, ArgumentError);
+      }
+      return convert(any(undefined), {});
+    },
+    fails: wrong("cl", /a context of opencl, got undefined/, /Open one/),
+  },
+  "sums before and after a run": {
+    async run() {
+      const whole = pipeline(source(), copy());
+      const plan = await whole.explain();
+      say(plan.bytesMoved, plan.byteLength, plan.hostWaits, plan.toString().split("\n").length);
+      await pipeline(source(), copy()).pipeTo(sink());
+      await whole.run();
+      const { bytesMoved, rate } = whole.figures ?? { bytesMoved: 0, rate: 0 };
+      say(bytesMoved, rate >= 0);
+      await whole[Symbol.asyncDispose]();
+    },
+    says: ["200 800 0 3", "600 true"],
   },
   "a picture of no plan": {
     run: () => svgOf(any({})),

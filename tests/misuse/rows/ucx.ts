@@ -9,7 +9,7 @@ import {
   type Tensor,
 } from "@samepage/interop";
 import { UcxContext, type UcxRemote, type UcxShare } from "@samepage/interop/ucx";
-import { any } from "../kit.ts";
+import { any, say } from "../kit.ts";
 import { type Failure, failuresOf, ofCore, type Row, table } from "../row.ts";
 
 const { wrong, unfit } = failuresOf("ucx");
@@ -50,6 +50,18 @@ function connected(use: (both: Connected) => unknown, fails?: Failure): Row {
 }
 
 export default table(import.meta, {
+  "what the other side says of a tensor, after its end": {
+    async run() {
+      using ucx = UcxContext.open(TCP);
+      using there = host.allocate(BYTES);
+      using share = ucx.share([there]);
+      const remote = ucx.connect(share.ticket);
+      const [far] = remote.tensors;
+      await remote[Symbol.asyncDispose]();
+      say(far.shape.join(), far.dtype, far.byteLength);
+    },
+    says: ["16 u8 16"],
+  },
   "options that are none": {
     run: () => UcxContext.open(any(5)),
     fails: ofCore(ArgumentError, /an object/, { argument: "options" }),
