@@ -7,6 +7,7 @@ import { type DLPackLoan, fromDLPack, toDLPack } from "@samepage/interop/dlpack"
 import { DLManagedTensorVersioned, readDLManagedTensorVersioned } from "../../ffi/dlpack/structs.ts";
 import type { Address } from "../../ffi/address.ts";
 import * as dl from "../../ffi/dlpack/constants.ts";
+import { closeFd } from "../../src/core/native/fd.ts";
 import { collect } from "../gc.ts";
 import { warningsOf } from "../warnings.ts";
 import { peer } from "./peer.ts";
@@ -225,11 +226,14 @@ Deno.test("toDLPack() that cannot revoke a view lends nothing", async () => {
 
 Deno.test("what comes back from a loan whose lender is ending is refused, and keeps nothing", async () => {
   const before = ledger.alive;
-  const tensor = host.allocate(MATRIX);
+  const tensor = host.allocate({ ...MATRIX, sharable: true });
   const { address } = tensor;
+  const fd = tensor.exportFd();
   const struct = toDLPack(tensor).handOver();
   const ended = tensor[Symbol.asyncDispose]();
   assertThrows(() => host.wrap(address, MATRIX), DisposedError);
+  assertThrows(() => host.attach(fd, MATRIX), DisposedError);
+  closeFd(fd);
   assertThrows(() => fromDLPack(struct, { contexts: [host] }), DisposedError);
   peer.add_versioned(struct, 1, 0);
   await ended;
