@@ -11,8 +11,9 @@ export interface ElementKind {
 
 /** What a runtime calls elements. */
 export interface ElementNames {
-  /** The API, as errors name it, and the function that says what elements are. */
+  /** The API, as errors name it. */
   readonly api: string;
+  /** The function that says what elements are. */
   readonly fn: string;
   /** The enumeration's name in C. */
   readonly type: string;

@@ -16,7 +16,7 @@ export function missing(): string | undefined {
 
 /**
  * `deno test` runs a file on a thread of its own, and exits while that may still be ending: what libEGL does at the end of
- * a thread that has used it would then meet what its end of the process has freed (SIGSEGV or SIGABRT, in 3 of 140 runs).
+ * a thread that has used it would then meet what its end of the process has freed (gdb has shown a SIGSEGV there, once).
  */
 function releaseThreadAtEnd(): void {
   if (isReleased) return;

@@ -222,11 +222,7 @@ export function runtimeRows(runtime: RuntimeOfRows): Readonly<Record<string, Row
     "an address that is null": row((context) => context.attach(0n), wrong("handle", /expected a handle, got null/)),
     "an address where nothing is": row(
       (context) => context.attach(0x1000n),
-<<<<<<< HEAD
       wrong("handle", /0x1000 cannot be read/, /Is the memory still there/, "process_vm_readv"),
-=======
-      wrong("handle", /0x1000/, /still there/, "process_vm_readv"),
->>>>>>> main
     ),
     "an owner that is no function": sessionRow(
       ({ context, x }) => context.attach(x.handle, { owner: any(1) }),
