@@ -341,7 +341,7 @@ test("new Source(), new Transform() and tee() name what is no function, no gener
   assertThrows(() => tee(noted().sink as never), ArgumentError, "tee([a, b], [c])");
 });
 
-test("convert(), join(), viewer(), takes, toRing() and fromRing() refuse what they do not know", () => {
+Deno.test("convert(), join(), viewer(), takes, toRing() and fromRing() refuse what they do not know", () => {
   const [cl, cv] = [{ api: "opencl" }, { api: "opencv" }];
   for (const wrong of [{ width: 0 }, { height: 1.5 }, { fromat: "RGB" }, undefined]) {
     assertThrows(() => convert(cl as never, wrong as never), ArgumentError);
