@@ -17,7 +17,7 @@ import { allocateFor, assertTaken, frameInWords, type HandOver, Plan, reach, typ
 import { Queue } from "./queue.ts";
 import { Slots } from "./slots.ts";
 import type { Source } from "./pipeline.ts";
-import { Flow, type OwnFrames, type Run, Sink, type Stage, Transform } from "./stage.ts";
+import { checks, Flow, type OwnFrames, type Run, Sink, type Stage, Transform } from "./stage.ts";
 import { Watch } from "./watch.ts";
 
 /** How long stages may take to stop, after which they are named and left behind. */
@@ -196,7 +196,16 @@ export class Engine implements Run {
     this.#begin = performance.now();
     const { init } = this.#source.stage;
     try {
-      this.#iterator = init.frames(this)[Symbol.asyncIterator]();
+      const frames: Partial<AsyncIterable<Frame>> | undefined = init.frames(this);
+      if (typeof frames?.[Symbol.asyncIterator] !== "function") {
+        throw checks.wrongKind(
+          "frames",
+          "an async generator, or a ReadableStream",
+          frames,
+          "Write async *frames() { … }.",
+        );
+      }
+      this.#iterator = frames[Symbol.asyncIterator]!();
       return await this.#iterator.next();
     } catch (error) {
       throw stageError(this.#source.name, error);
@@ -253,7 +262,8 @@ export class Engine implements Run {
 
   /** Lets all stages work until the end. @throws {StageError} what ended one; the signal's reason. */
   async run(): Promise<Figures> {
-    await this.#work(undefined);
+    if (this.#places.length > 0) await this.#work(undefined);
+    else for await (const frame of this.iterate()) await frame[Symbol.asyncDispose]();
     await this.end();
     throwAll(this.#failures, RUNNING);
     return this.figures;

@@ -2,7 +2,7 @@ import { unlessAborted } from "../core/device/fence.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import type { Metadata } from "../core/tensors/metadata.ts";
-import { ReusedFrame } from "../core/tensors/reused.ts";
+import { ReusedFrame, type TurnFacts } from "../core/tensors/reused.ts";
 import { Turns } from "../core/turns.ts";
 
 /** The frames that one stage writes: allocated once, lent for one turn after the other. */
@@ -35,9 +35,17 @@ export class Slots implements AsyncDisposable {
 
   /** The next that is free, as a frame of this time, with this metadata. */
   async next(signal: AbortSignal, info: FrameInfo, metadata: Metadata): Promise<Frame> {
-    if (this.#free.length === 0 || this.#turns.isBusy) await this.#turns.run(() => this.#waited(signal), signal);
+    const facts = { info, metadata };
+    if (this.#free.length > 0 && !this.#turns.isBusy) return this.#lend(facts);
+    return await this.#turns.run(async () => {
+      await this.#waited(signal);
+      return this.#lend(facts);
+    }, signal);
+  }
+
+  #lend(facts: TurnFacts): Frame {
     const [frame] = this.#free;
-    const lent = frame.lend("read-write", () => this.#giveBack(frame), { info, metadata });
+    const lent = frame.lend("read-write", () => this.#giveBack(frame), facts);
     this.#free.shift(); // it stays where a tensor over the same memory is in use
     return lent;
   }

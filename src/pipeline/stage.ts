@@ -184,9 +184,10 @@ export class Transform<T extends Tensor = Tensor> extends Stage {
 
   /** Checks its properties. @throws {ArgumentError} for wrong ones. */
   constructor(init: TransformInit<T>) {
-    const { process, gives, takes, concurrency = 1 } = optionsIn(init, TRANSFORM, "init");
+    const { process, gives, allocate, takes, concurrency = 1 } = optionsIn(init, TRANSFORM, "init");
     const taken = takenOf(takes, gives === undefined ? "read-write" : "read");
-    super({ ...init, contexts: contextsOf(init, taken) }, { process });
+    const given = { ...(gives !== undefined && { gives }), ...(allocate !== undefined && { allocate }) };
+    super({ ...init, contexts: contextsOf(init, taken) }, { process, ...given });
     checks.assertInteger(concurrency, "concurrency", 1, 1024);
     this.init = init;
     this.taken = taken;
@@ -233,7 +234,15 @@ function takenOf(given: Takes | undefined, usual: Access): Taken {
   }
   const formats = format === undefined ? undefined : [format].flat();
   for (const one of formats ?? []) checks.assertText(one, "takes.format");
+  for (const [argument, size] of Object.entries({ width, height })) {
+    if (size === undefined || typeof size === "number" || isRange(size)) continue;
+    throw checks.wrongKind(`takes.${argument}`, "a number of pixels, or [least, most]", size);
+  }
   return { memory: targets, access: accessOf(access, usual), format: formats, width, height };
+}
+
+function isRange(size: readonly unknown[]): boolean {
+  return Array.isArray(size) && size.length === 2 && size.every((pixels) => typeof pixels === "number");
 }
 
 function contextsOf({ contexts = [] }: StageInit, { memory }: Taken): readonly Context[] {

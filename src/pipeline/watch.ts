@@ -31,7 +31,8 @@ export class Watch {
     const counts = Map.groupBy(names, (name) => name).entries().map(([name, { length }]) => `${name} has ${length}`);
     warn(
       `the pipeline has waited for ${SLOW_MS / 1000} s: of its frames, ${[...counts].join(", ")}. ` +
-        "A stage that keeps frames needs more of them: pipeline(…, { frames: 16 }).",
+        "A stage that keeps frames needs more of them: pipeline(…, { frames: 16 }). A stream that drops a frame has to " +
+        "dispose it.",
     );
   }
 }

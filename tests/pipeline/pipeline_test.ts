@@ -2,7 +2,20 @@
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { ArgumentError, type Frame, host, type HostTensor } from "../../mod.ts";
-import { Flow, pipeline, Sink, Source, StageError, Transform } from "../../src/pipeline/mod.ts";
+import {
+  convert,
+  Flow,
+  fromRing,
+  join,
+  pipeline,
+  Sink,
+  Source,
+  StageError,
+  tee,
+  toRing,
+  Transform,
+  viewer,
+} from "../../src/pipeline/mod.ts";
 import { adding, doubling, INFO, noted, numbered, numberedFrame, test, valueOf } from "./help.ts";
 
 test("pipeline() hands frames on in order, with their times and metadata", async () => {
@@ -310,4 +323,38 @@ test("a pipeline over no frames ends at once", async () => {
   const { sink, seen } = noted();
   const figures = await pipeline(numbered(0), doubling(), sink).run();
   assertEquals([figures.frames, seen], [0, []]);
+});
+
+test("run() of a source alone reads its frames, and ends them", async () => {
+  const figures = await pipeline(numbered(9)).run();
+  assertEquals(figures.frames, 9);
+});
+
+test("new Source(), new Transform() and tee() name what is no function, no generator and no list", async () => {
+  const array = new Source({ name: "array", frames: () => [] as never });
+  const error = await assertRejects(() => pipeline(array, noted().sink).run(), StageError, "async generator");
+  assert(error.cause instanceof ArgumentError);
+  for (const wrong of [{ gives: INFO }, { allocate: 3 }]) {
+    const [name] = Object.keys(wrong);
+    assertThrows(() => new Transform({ name: "x", process() {}, ...wrong as object }), ArgumentError, name);
+  }
+  assertThrows(() => tee(noted().sink as never), ArgumentError, "tee([a, b], [c])");
+});
+
+Deno.test("convert(), join(), viewer(), takes, toRing() and fromRing() refuse what they do not know", () => {
+  const [cl, cv] = [{ api: "opencl" }, { api: "opencv" }];
+  for (const wrong of [{ width: 0 }, { height: 1.5 }, { fromat: "RGB" }, undefined]) {
+    assertThrows(() => convert(cl as never, wrong as never), ArgumentError);
+  }
+  assertThrows(() => join(numbered(1), undefined as never), ArgumentError, "options");
+  assertThrows(() => viewer(cv as never, { prot: 1 } as never), ArgumentError, "prot");
+  for (const width of ["8", [8], [8, "9"]]) {
+    assertThrows(
+      () => new Transform({ name: "x", takes: { width } as never, process() {} }),
+      ArgumentError,
+      "takes.width",
+    );
+  }
+  assertThrows(() => toRing("/tmp/ring" as never, ""), ArgumentError, "FrameRing");
+  assertThrows(() => fromRing("/tmp/ring" as never, ""), ArgumentError, "FrameRing");
 });

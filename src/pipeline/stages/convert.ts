@@ -1,3 +1,4 @@
+import { type Names, optionsIn } from "../../core/argument.ts";
 import { type Colour, type FrameInfo, type ImageInfo, imageInfo } from "../../core/layout/frame_info.ts";
 import type { OpenCLContext, OpenCLKernel, OpenCLTensor } from "../../opencl/mod.ts";
 import { checks, Transform } from "../stage.ts";
@@ -12,6 +13,8 @@ export interface ConvertOptions {
   /** Pixels down. */
   readonly height?: number;
 }
+
+const NAMES: Names<ConvertOptions> = { format: true, width: true, height: true };
 
 /** The formats that {@link convert} reads and writes. */
 export type ConvertedFormat =
@@ -56,8 +59,11 @@ const WEIGHTS = { bt601: [0.299, 0.114], bt709: [0.2126, 0.0722], bt2020: [0.262
  */
 export function convert(cl: OpenCLContext, options: ConvertOptions): Transform<OpenCLTensor> {
   contextIn(cl, "opencl", "cl");
-  const { format, width, height } = options;
+  const { format, width, height } = optionsIn(options, NAMES);
   if (format !== undefined) checks.nameIn(format, FORMATS, "format");
+  for (const [argument, size] of Object.entries({ width, height })) {
+    if (size !== undefined) checks.assertInteger(size, argument, 1, 2 ** 31 - 1);
+  }
   let made: { readonly key: string; readonly kernel: OpenCLKernel; readonly end: () => void } | undefined;
   const kernelFor = (from: ImageInfo, to: ImageInfo): OpenCLKernel => {
     const key = JSON.stringify([from, to].map(({ format, width, height, colour }) => [format, width, height, colour]));

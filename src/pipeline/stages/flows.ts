@@ -1,3 +1,4 @@
+import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import { type Origin, pipeline } from "../pipeline.ts";
 import { checks, Flow, type Run } from "../stage.ts";
@@ -90,13 +91,16 @@ export interface JoinOptions {
   combine(frame: Frame, other: Frame, run: Run): void | Promise<void>;
 }
 
+const JOIN: Names<JoinOptions> = { within: true, combine: true };
+
 /**
  * Brings the frames of another source together with those that pass, by their times: colour and depth, two cameras. Frames
  * of either that have no other within that time are dropped.
  *
  * @throws {ArgumentError} for wrong options, and a source that has no frames.
  */
-export function join(other: Origin, { within = 0.02, combine }: JoinOptions): Flow {
+export function join(other: Origin, options: JoinOptions): Flow {
+  const { within = 0.02, combine } = optionsIn(options, JOIN);
   assertAbove(within, "within");
   if (typeof combine !== "function") throw checks.wrongKind("combine", "a function", combine);
   const others = pipeline(other);

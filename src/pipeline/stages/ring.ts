@@ -5,7 +5,7 @@ import { host } from "../../host/mod.ts";
 import { Source } from "../pipeline.ts";
 import { StageError } from "../errors.ts";
 import { several } from "../plan.ts";
-import { Sink } from "../stage.ts";
+import { checks, Sink } from "../stage.ts";
 
 /** What makes rings and joins them: `FrameRing` of `@samepage/interop/channel`. */
 export interface Rings {
@@ -34,8 +34,10 @@ export interface ToRingOptions {
  *
  * @param rings `FrameRing`
  * @param path the file of the ring's socket
+ * @throws {ArgumentError} for what makes no rings.
  */
 export function toRing(rings: Rings, path: string, options: ToRingOptions = {}): Sink {
+  assertRings(rings);
   const { frames: count = 4, whenFull, join = false } = options;
   let ring: RingWriter<Frame> | undefined;
   return new Sink({
@@ -70,8 +72,13 @@ export interface FromRingOptions {
   readonly reconnect?: boolean;
 }
 
-/** The frames of another process's ring, in its memory, with their metadata and times. They can be read. */
+/**
+ * The frames of another process's ring, in its memory, with their metadata and times. They can be read.
+ *
+ * @throws {ArgumentError} for what joins no rings.
+ */
 export function fromRing(rings: Rings, path: string, options: FromRingOptions = {}): Source {
+  assertRings(rings);
   const { contexts = [host], wait = false, reconnect = false } = options;
   const all = [...contexts];
   return new Source({
@@ -85,6 +92,11 @@ export function fromRing(rings: Rings, path: string, options: FromRingOptions = 
       } while (reconnect);
     },
   });
+}
+
+function assertRings(rings: Rings): void {
+  if (typeof rings?.create === "function" && typeof rings.open === "function") return;
+  throw checks.wrongKind("rings", "FrameRing", rings, "Import it from @samepage/interop/channel, and pass it first.");
 }
 
 const AGAIN_MS = 100;

@@ -3,7 +3,7 @@ import type { Frame } from "../../core/tensors/frame.ts";
 import { Plan } from "../plan.ts";
 import { type Piece, type Pipeline, pipeline } from "../pipeline.ts";
 import { Queue } from "../queue.ts";
-import { type Run, Sink } from "../stage.ts";
+import { checks, type Run, Sink } from "../stage.ts";
 
 /**
  * A sink that hands each frame to several pipelines, which all read the same bytes. None of them can write a frame of
@@ -28,6 +28,11 @@ import { type Run, Sink } from "../stage.ts";
  * ```
  */
 export function tee(...branches: readonly (readonly Piece[])[]): Sink {
+  for (const pieces of branches) {
+    if (!Array.isArray(pieces)) {
+      throw checks.wrongKind("branches", "lists of stages", pieces, "Write tee([a, b], [c]).");
+    }
+  }
   const contexts = branches.flatMap((pieces) => pipeline(NOTHING, ...pieces).stages.flatMap((stage) => stage.contexts));
   let running: readonly Branch[] | undefined;
   const begin = (run: Run) => running ??= branches.map((pieces) => new Branch(pieces, run));

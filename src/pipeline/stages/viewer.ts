@@ -1,3 +1,4 @@
+import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import type { OpenCVContext, OpenCVTensor } from "../../opencv/mod.ts";
 import { checks, type Run, Sink } from "../stage.ts";
@@ -13,6 +14,7 @@ export interface ViewerOptions {
   readonly quality?: number;
 }
 
+const NAMES: Names<ViewerOptions> = { port: true, listening: true, quality: true };
 const BOUNDARY = "samepage-frame";
 const HOST = "127.0.0.1";
 const encoder = new TextEncoder();
@@ -26,7 +28,10 @@ const END = encoder.encode(`\r\n--${BOUNDARY}\r\n`);
  * @throws {ArgumentError} for what is no OpenCVContext, and a port or a quality that cannot be.
  */
 export function viewer(cv: OpenCVContext, options: ViewerOptions = {}): Sink<OpenCVTensor> {
-  const { port = 0, quality = 80, listening = (url: string) => console.log(`viewer: ${url}`) } = options;
+  const { port = 0, quality = 80, listening = (url: string) => console.log(`viewer: ${url}`) } = optionsIn(
+    options,
+    NAMES,
+  );
   contextIn(cv, "opencv", "cv");
   checks.assertInteger(port, "port", 0, 65_535);
   checks.assertInteger(quality, "quality", 0, 100);
