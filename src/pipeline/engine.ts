@@ -1,4 +1,5 @@
 import { isMade } from "../core/argument.ts";
+import { unlessAborted } from "../core/device/fence.ts";
 import { throwAll, warn } from "../core/errors.ts";
 import { nameOf, type Target } from "../core/graph/context.ts";
 import { Graph } from "../core/graph/graph.ts";
@@ -39,6 +40,8 @@ class Place<S extends Stage = Stage> {
   readonly figures: Growing;
   /** How it works on frames like the last one. */
   planned: Planned | undefined;
+  /** What it writes into, for each kind of frame so far: a kind that comes back is not allocated again. */
+  readonly given: Gives[] = [];
   /** The frames that it has for the stage before it. */
   own: OwnFrames | undefined;
 
@@ -155,7 +158,7 @@ export class Engine implements Run {
 
   async #planAll(example: Frame | undefined): Promise<Plan> {
     try {
-      const { done, value: first } = example === undefined ? await (this.#first ??= this.#open()) : ofExample(example);
+      const { done, value: first } = example === undefined ? await this.#firstOf() : ofExample(example);
       if (done) return new Plan([], []);
       this.#assertFrame(first, this.#source.name);
       const { route, target } = first as Frame;
@@ -192,6 +195,12 @@ export class Engine implements Run {
     }
   }
 
+  /** Does not wait any longer than the run lasts: a source may never give a frame. */
+  async #firstOf(): Promise<IteratorResult<Frame>> {
+    this.signal.throwIfAborted();
+    return await unlessAborted(this.#first ??= this.#open(), this.signal);
+  }
+
   async #open(): Promise<IteratorResult<Frame>> {
     this.#begin = performance.now();
     const { init } = this.#source.stage;
@@ -211,17 +220,16 @@ export class Engine implements Run {
     }
   }
 
-  async #plannedFor({ stage, next, planned }: Place<Worker>, frame: Frame): Promise<Planned> {
+  async #plannedFor({ stage, next, given }: Place<Worker>, frame: Frame): Promise<Planned> {
     const { taken, name } = stage;
     const { target: from, info } = frame;
     assertTaken(name, taken, info);
     const reached = reach(name, taken.memory, frame, taken.access, this);
     if (!(stage instanceof Transform) || stage.init.gives === undefined) return { from, info, reached };
     const { media: _, ...kind } = stage.init.gives(info); // its frames have the times of those that it reads
-    const given = frameInfo(kind as FrameInfo);
-    const gives = planned?.gives !== undefined && isAlike(planned.gives.info, given)
-      ? planned.gives
-      : await this.#givesOf(stage, given, reached.target, next);
+    const wanted = frameInfo(kind as FrameInfo);
+    let gives = given.find((one) => isAlike(one.info, wanted));
+    if (gives === undefined) given.push(gives = await this.#givesOf(stage, wanted, reached.target, next));
     return { from, info, reached, gives };
   }
 
@@ -577,8 +585,8 @@ export class Engine implements Run {
 
   /** Ends a run that has only been planned. */
   async stop(): Promise<void> {
-    await this.#plan?.catch(() => {}); // what made it fail was thrown where it was asked for
     this.#stopQuietly();
+    await this.#plan?.catch(() => {}); // what made it fail was thrown where it was asked for
     await this.end();
   }
 
