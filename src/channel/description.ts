@@ -13,6 +13,8 @@ import {
   IMAGE_FORMATS,
   type ImageFormat,
   imageInfo,
+  type MediaFacts,
+  mediaFacts,
   planeLayouts,
 } from "../core/layout/frame_info.ts";
 import { type Layout, layout } from "../core/layout/layout.ts";
@@ -21,7 +23,7 @@ import type { Access } from "../core/memory/access.ts";
 import { LONGEST_NAME, Metadata } from "../core/tensors/metadata.ts";
 import { badMessage } from "./errors.ts";
 import { decimal, list, oneOf, open, record, text, whole } from "./fields.ts";
-import { LONGEST, MOST_FDS } from "./packet.ts";
+import { LONGEST_BODY, MOST_FDS } from "./packet.ts";
 
 /** What the fds are that memory crosses by: the kernel's own, or a device's, which only its drivers open. */
 export type SentKind = "dma-buf" | "memfd" | "opaque-fd";
@@ -57,7 +59,7 @@ const ACCESSES: readonly Access[] = ["read", "write", "read-write"];
 const DTYPES = Object.keys(TYPED_ARRAYS) as readonly DType[];
 const MOST_DIMENSIONS = 32;
 
-/** More do not fit into a message, whatever they hold. */
+/** A frame that has more has them by mistake. */
 const MOST_DICTIONARIES = 1024;
 
 /** The object of which a plane is a part: all lie in one, or each in its own. */
@@ -102,7 +104,11 @@ function bodyOfInfo(info: FrameInfo): object {
   return { image: colour === undefined ? image : { ...image, colour } };
 }
 
-function bodyOfMetadata(metadata: Metadata): unknown {
+export function bodyOfMedia(media: MediaFacts): unknown {
+  return Object.fromEntries(Object.entries(media).map(([name, value]) => [name, bodyOfValue(value)]));
+}
+
+export function bodyOfMetadata(metadata: Metadata): unknown {
   return Array.from(metadata.entries(), ([name, fields]) => ({
     name,
     fields: Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, bodyOfValue(value)])),
@@ -207,7 +213,12 @@ function imageIn(image: unknown): FrameInfo {
   return checked("image", () => imageInfo(init));
 }
 
-function metadataIn(given: unknown): Metadata {
+export function mediaIn(given: unknown): MediaFacts {
+  const values = Object.entries(open(given, "media")).map(([name, value]) => [name, valueIn(value, `media.${name}`)]);
+  return checked("media", () => mediaFacts(Object.fromEntries(values)));
+}
+
+export function metadataIn(given: unknown): Metadata {
   const metadata = new Metadata();
   for (const [i, one] of list(given, "metadata", 0, MOST_DICTIONARIES).entries()) {
     const where = `metadata[${i}]`;
@@ -238,7 +249,7 @@ function valueIn(value: unknown, where: string, depth = 0): unknown {
 
 function bytesIn(given: unknown, where: string): Uint8Array {
   try {
-    const bytes = Uint8Array.fromBase64(text(given, where, LONGEST));
+    const bytes = Uint8Array.fromBase64(text(given, where, LONGEST_BODY));
     if (bytes.toBase64() === given) return bytes;
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;

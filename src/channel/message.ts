@@ -5,7 +5,7 @@
  */
 import { messageOf } from "../core/errors.ts";
 import { badMessage } from "./errors.ts";
-import { LONGEST, MOST_FDS } from "./packet.ts";
+import { LONGEST_BODY, MOST_FDS } from "./packet.ts";
 
 export const KINDS = { memory: 1, ring: 2, port: 3 } as const;
 
@@ -24,11 +24,7 @@ export interface Message {
 
 export function encoded(kind: number, fds: number, body: unknown): Uint8Array<ArrayBuffer> {
   const text = new TextEncoder().encode(JSON.stringify(body));
-  const most = LONGEST - HEADER_BYTES;
-  if (text.length > most) {
-    const what = `expected at most ${most} bytes, a frame's metadata included, got ${text.length}.`;
-    throw badMessage("body", `${what} Send longer results as a tensor.`);
-  }
+  assertLength(text.length);
   const bytes = new Uint8Array(HEADER_BYTES + text.length);
   const header = new DataView(bytes.buffer);
   header.setUint32(0, MAGIC, true);
@@ -44,6 +40,7 @@ export function decoded(bytes: Uint8Array<ArrayBuffer>, fds: number): Message {
   if (bytes.length < HEADER_BYTES) {
     throw badMessage("header", `expected ${HEADER_BYTES} bytes, got ${bytes.length}.`);
   }
+  assertLength(bytes.length - HEADER_BYTES);
   const header = new DataView(bytes.buffer, bytes.byteOffset, HEADER_BYTES);
   expect("magic", MAGIC, header.getUint32(0, true));
   expect("version", VERSION, header.getUint8(4));
@@ -69,6 +66,13 @@ export function jsonIn(body: Uint8Array<ArrayBuffer>): unknown {
     throw badMessage("body", `expected JSON, got what fails with: ${messageOf(cause).slice(0, 100)}`, cause);
   }
   throw badMessage("body", "expected JSON as JSON.stringify writes it: each name once, numbers below 2^53, no spaces.");
+}
+
+/** @throws {MessageError} for a body that is too long. */
+export function assertLength(byteLength: number): void {
+  if (byteLength <= LONGEST_BODY) return;
+  const what = `expected at most ${LONGEST_BODY} bytes, a frame's metadata included, got ${byteLength}.`;
+  throw badMessage("body", `${what} Send longer results as a tensor.`);
 }
 
 function expect(argument: string, expected: number, given: number): void {

@@ -12,5 +12,5 @@ export { Peer, type SendOptions } from "./peer.ts";
 export { RingReader } from "./ring/reader.ts";
 export { FrameRing, type OpenRingOptions, type RingOptions } from "./ring/ring.ts";
 export type { WhenFull } from "./ring/notice.ts";
-export { type PublishOptions, RingWriter } from "./ring/writer.ts";
+export { type NextOptions, type PublishOptions, RingWriter } from "./ring/writer.ts";
 export { connect, listen, Server } from "./server.ts";

@@ -25,8 +25,11 @@ import { addressOf } from "../core/native/pin.ts";
 import { badMessage } from "./errors.ts";
 import { socketError, sockets } from "./library.ts";
 
-/** 16 KiB behind a header of 16 bytes. */
-export const LONGEST = 16 * 1024 + 16;
+/** What follows a message's header, or a notice. */
+export const LONGEST_BODY = 64 * 1024;
+
+/** A header has 16 bytes, a notice 24. */
+const LONGEST = LONGEST_BODY + 24;
 
 /** The kernel carries 253. */
 export const MOST_FDS = 64;

@@ -15,6 +15,7 @@ import { eachConflict } from "../core/device/work.ts";
 import { sizeOf } from "../core/layout/dtype.ts";
 import { registerLater, type Registration, unregister } from "../core/life/finalizers.ts";
 import { Resource } from "../core/life/resource.ts";
+import { undone } from "../core/life/undo.ts";
 import { type Access, accessOf, writes } from "../core/memory/access.ts";
 import { Printed, withFacts } from "../core/printed.ts";
 import { Tensor } from "../core/tensors/tensor.ts";
@@ -92,7 +93,11 @@ export class DLPackLoan extends Printed implements Disposable {
     this.#flag = flagOf(lending, name);
     this.#address = this.#flag.data;
     this.resource = loanOf(lending, name, this.#flag);
-    grant.revokeConflicting(access);
+    try {
+      grant.revokeConflicting(access);
+    } catch (error) {
+      throw undone(error, [() => this.resource.dispose()], `lending ${of}`);
+    }
     this.#registration = registerLater(this, this.resource);
     this.#tensor = lending.tensor;
   }

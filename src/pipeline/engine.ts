@@ -248,7 +248,7 @@ export class Engine implements Run {
     });
     if (next?.stage instanceof Sink && next.stage.init.allocate !== undefined) {
       const frames = next.own ??= await next.stage.init.allocate(info, this);
-      await using example = await frames.next(this.signal);
+      await using example = await frames.next(this.signal, info);
       return { info, frames, ...reached(example) };
     }
     const frames = init.allocate === undefined
@@ -459,9 +459,10 @@ export class Engine implements Run {
   /** The frame that a transform writes, with the time and the metadata of the one that it reads. */
   async #nextFor(place: Place, { frames, info }: Gives, { info: { media }, metadata }: Frame, began: number) {
     const begin = performance.now();
+    const ofThisTime = withMoment(info, media);
     const frame = frames instanceof Slots
-      ? await frames.next(this.signal, withMoment(info, media), new Metadata())
-      : await frames.next(this.signal);
+      ? await frames.next(this.signal, ofThisTime, new Metadata())
+      : await frames.next(this.signal, ofThisTime);
     place.figures.waited += performance.now() - begin;
     frame.metadata.clear();
     if ((place.stage as Transform).init.metadata === undefined) {

@@ -36,8 +36,10 @@ export class Slots implements AsyncDisposable {
   /** The next that is free, as a frame of this time, with this metadata. */
   async next(signal: AbortSignal, info: FrameInfo, metadata: Metadata): Promise<Frame> {
     if (this.#free.length === 0 || this.#turns.isBusy) await this.#turns.run(() => this.#waited(signal), signal);
-    const frame = this.#free.shift()!;
-    return frame.lend("read-write", () => this.#giveBack(frame), { info, metadata });
+    const [frame] = this.#free;
+    const lent = frame.lend("read-write", () => this.#giveBack(frame), { info, metadata });
+    this.#free.shift(); // it stays where a tensor over the same memory is in use
+    return lent;
   }
 
   async #waited(signal: AbortSignal): Promise<void> {

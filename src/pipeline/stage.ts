@@ -48,8 +48,10 @@ export interface Takes<T extends Tensor = Tensor> {
 
 /** Memory that a stage has for the one before it to write: a ring's frames. */
 export interface OwnFrames {
-  /** The next frame to write. Its end without a write of the stage gives it back. */
-  next(signal: AbortSignal): Promise<Frame>;
+  /**
+   * The next frame to write, whose `info.media` is that of `info`. Its end without a write of the stage gives it back.
+   */
+  next(signal: AbortSignal, info: FrameInfo): Promise<Frame>;
 }
 
 /** What every stage is made of. */

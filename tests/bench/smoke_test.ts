@@ -50,6 +50,7 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
     ["hand-over", "from-host"].map((id) => [`gstreamer-${id}`, ["C", "samepage", "C, with a GstVideoMeta"]]),
   ),
   "gstreamer-pipeline": ["C", "samepage"],
+  "pipeline": ["C", "samepage"],
   ...Object.fromEntries(
     ["value", "run", "run-large", "run-async"].map((id) => [`onnxruntime-${id}`, ["C", "samepage"]]),
   ),
@@ -100,6 +101,7 @@ const PEERS: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(["frames", "python", "cpu", "echo"].map((id) => [`ring-${id}`, ["Python's shared memory"]])),
   "ffmpeg-clip": ["PyAV + NumPy + pyopencl", "node-av in Deno"],
   "gstreamer-pipeline": ["Python: gi, NumPy, pyopencl"],
+  "pipeline": ["PyAV + pyopencl + onnxruntime"],
 };
 
 const missing = !(await hasCompiler("cc"))

@@ -150,8 +150,8 @@ const MALFORMED: Readonly<Record<string, Hostile>> = {
     send: () => ({ bytes: Uint8Array.of(...message(body()), ...message(body())), fds: [raw.memfd(PAGE)] }),
     names: /length/,
   },
-  "a message of 20,000 bytes": {
-    send: () => ({ bytes: message(`"${"x".repeat(20_000)}"`), fds: [raw.memfd(PAGE)] }),
+  "a message of 80,000 bytes": {
+    send: () => ({ bytes: message(`"${"x".repeat(80_000)}"`), fds: [raw.memfd(PAGE)] }),
     names: /message/,
   },
   "half a message": {

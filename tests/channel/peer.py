@@ -30,7 +30,7 @@ def send(connection, body, fds):
 
 
 def receive(connection):
-    packet, fds, flags, _ = socket.recv_fds(connection, 16 + 16384, 64)
+    packet, fds, flags, _ = socket.recv_fds(connection, 16 + 65536, 64)
     if not packet:
         return None, fds
     assert flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC) == 0

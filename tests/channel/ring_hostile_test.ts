@@ -1,15 +1,18 @@
 // What the other side of a ring may say that is wrong.
 
-import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { host } from "../../mod.ts";
 import { connect, listen, MessageError } from "../../src/channel/mod.ts";
 import { encoded, KINDS } from "../../src/channel/message.ts";
 import { connectionOf, type Peer } from "../../src/channel/peer.ts";
-import { encodedNotice, NOTICES } from "../../src/channel/ring/notice.ts";
+import { encodedNotice, noticeOf, NOTICES } from "../../src/channel/ring/notice.ts";
+import { ReceivedFds } from "../../src/channel/packet.ts";
 import { outgoing } from "../../src/channel/transfer.ts";
 import { warningsOf } from "../warnings.ts";
 import { withNothingLeft } from "./help.ts";
 import { create, freshPath, INFO, open, publish, until, valueOf } from "./ring_help.ts";
+
+const NO_FDS = new ReceivedFds([]);
 
 const published = (index: number, sequence: number) =>
   encodedNotice(NOTICES.published, { index, sequence, timestamp: undefined });
@@ -17,6 +20,14 @@ const released = (index: number, sequence: number) =>
   encodedNotice(NOTICES.released, { index, sequence, timestamp: undefined });
 const wanted = (index: number, sequence: number) =>
   encodedNotice(NOTICES.wanted, { index, sequence, timestamp: undefined });
+
+/** A notice of the first frame's first turn, with a body. */
+function saying(body: string, kind: number = NOTICES.published): Uint8Array {
+  return encodedNotice(kind, {
+    ...{ index: 0, sequence: 1, timestamp: undefined },
+    facts: new TextEncoder().encode(body),
+  });
+}
 
 function withByte(bytes: Uint8Array, at: number, value: number): Uint8Array {
   return bytes.with(at, value);
@@ -36,7 +47,8 @@ const toWriter: readonly (readonly [what: string, notice: Uint8Array])[] = [
   ["a notice of no kind", withByte(released(0, 1), 0, 9)],
   ["a notice that is too short", released(0, 1).slice(0, 23)],
   ["a notice that is too long", new Uint8Array(25)],
-  ["a message in place of a notice", encoded(KINDS.ring, 0, { frames: 3, whenFull: "wait" })],
+  ["a frame, and says something of it", saying("{}", NOTICES.released)],
+  ["a message in place of a notice", encoded(KINDS.ring, 0, { frames: 3, whenFull: "wait", notices: 2 })],
 ];
 for (const [what, notice] of toWriter) {
   Deno.test(`ring: a reader that releases ${what} is turned away, and the others go on`, () =>
@@ -112,7 +124,7 @@ type Saying = (say: (bytes: Uint8Array) => Promise<void>, peer: Peer) => Promise
 
 /** A ring's beginning, as it should be. */
 const begin = async (peer: Peer, frames = 2) => {
-  await connectionOf(peer).send(encoded(KINDS.ring, 0, { frames, whenFull: "wait" }), []);
+  await connectionOf(peer).send(encoded(KINDS.ring, 0, { frames, whenFull: "wait", notices: 2 }), []);
   for (let i = 0; i < frames; i++) {
     using frame = host.allocateFrame(INFO, { sharable: true });
     await peer.send(frame);
@@ -120,27 +132,29 @@ const begin = async (peer: Peer, frames = 2) => {
 };
 
 const toReader: readonly (readonly [what: string, says: Saying])[] = [
-  ["no frames", (say) => say(encoded(KINDS.ring, 0, { frames: 0, whenFull: "wait" }))],
-  ["too many frames", (say) => say(encoded(KINDS.ring, 0, { frames: 1025, whenFull: "wait" }))],
-  ["half a frame", (say) => say(encoded(KINDS.ring, 0, { frames: 1.5, whenFull: "wait" }))],
+  ["no frames", (say) => say(encoded(KINDS.ring, 0, { frames: 0, whenFull: "wait", notices: 2 }))],
+  ["too many frames", (say) => say(encoded(KINDS.ring, 0, { frames: 1025, whenFull: "wait", notices: 2 }))],
+  ["notices of no version", (say) => say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait" }))],
+  ["notices of another version", (say) => say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait", notices: 1 }))],
+  ["half a frame", (say) => say(encoded(KINDS.ring, 0, { frames: 1.5, whenFull: "wait", notices: 2 }))],
   ["no way to wait", (say) => say(encoded(KINDS.ring, 0, { frames: 2 }))],
-  ["another way to wait", (say) => say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "drop" }))],
+  ["another way to wait", (say) => say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "drop", notices: 2 }))],
   ["no number of frames", (say) => say(encoded(KINDS.ring, 0, { whenFull: "wait" }))],
-  ["more than it should", (say) => say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait", more: 1 }))],
+  ["more than it should", (say) => say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait", notices: 2, more: 1 }))],
   ["a list", (say) => say(encoded(KINDS.ring, 0, [2]))],
   ["what is no message", (say) => say(new Uint8Array(24))],
   ["a notice at once", (say) => say(published(0, 1))],
   ["a notice between its frames", async (say) => {
-    await say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait" }));
+    await say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait", notices: 2 }));
     await say(published(0, 1));
   }],
   ["memory to write", async (say, peer) => {
-    await say(encoded(KINDS.ring, 0, { frames: 1, whenFull: "wait" }));
+    await say(encoded(KINDS.ring, 0, { frames: 1, whenFull: "wait", notices: 2 }));
     using frame = host.allocateFrame(INFO, { sharable: true });
     await peer.send(frame, { access: "read-write" });
   }],
   ["nothing more after one frame of two", async (say, peer) => {
-    await say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait" }));
+    await say(encoded(KINDS.ring, 0, { frames: 2, whenFull: "wait", notices: 2 }));
     using frame = host.allocateFrame(INFO, { sharable: true });
     await peer.send(frame);
     peer[Symbol.dispose]();
@@ -165,6 +179,23 @@ const notices: readonly (readonly [what: string, bytes: readonly Uint8Array[]])[
   ["turn 0", [published(0, 0)]],
   ["a release", [released(0, 1)]],
   ["too little", [published(0, 1).slice(0, 20)]],
+  ["no JSON", [saying("{")]],
+  ["JSON with white space", [saying('{ "metadata":[]}')]],
+  ["a list", [saying("[]")]],
+  ["what it does not know", [saying('{"more":1}')]],
+  ["a prototype", [saying('{"__proto__":{"media":{}}}')]],
+  ["metadata that is no list", [saying('{"metadata":{}}')]],
+  ["a detection without corners", [saying('{"metadata":[{"name":"detection","fields":{}}]}')]],
+  ["a corner that is a string", [
+    saying('{"metadata":[{"name":"detection","fields":{"xMin":"0","yMin":0,"xMax":1,"yMax":1}}]}'),
+  ]],
+  ["too many dictionaries", [saying(`{"metadata":[${Array(1025).fill('{"name":"a","fields":{}}')}]}`)]],
+  ["a fact that there is not", [saying('{"media":{"more":1}}')]],
+  ["a time that is no int", [saying('{"media":{"pts":5}}')]],
+  ["a time of 65 bits", [saying('{"media":{"pts":{"int":"9223372036854775808"}}}')]],
+  ["a time base of one number", [saying('{"media":{"timeBase":[1]}}')]],
+  ["the prototype of its facts", [saying('{"media":{"__proto__":1}}')]],
+  ["64 KiB and a byte", [saying(`"${"x".repeat(64 * 1024 - 1)}"`)]],
 ];
 for (const [what, bytes] of notices) {
   Deno.test(`ring: a writer that publishes ${what} is refused`, () =>
@@ -181,3 +212,28 @@ for (const [what, bytes] of notices) {
       assertEquals(ring.resource.isLive, false);
     }));
 }
+
+Deno.test("ring: a notice with any byte changed is a notice, or a MessageError", () => {
+  const detection = { name: "detection", fields: { xMin: 0, yMin: 0.5, xMax: 1, yMax: 1, label: "cat" } };
+  const whole = saying(JSON.stringify({
+    media: { pts: { int: "40" }, timeBase: [1, 25], keyFrame: true },
+    metadata: [detection, { name: "mine", fields: { list: [[{ number: "-0" }]], bytes: { bytes: "AAEC" } } }],
+  }));
+  const look = noticeOf([NOTICES.published]);
+  const outcomes = { taken: 0, refused: 0 };
+  for (let at = 0; at < whole.length; at++) {
+    for (const value of [0, 0x22, 0x2d, 0x30, 0x39, 0x5b, 0x7d, 0xff]) {
+      const bytes = Uint8Array.from(withByte(whole, at, value));
+      try {
+        look(new DataView(bytes.buffer), bytes.length, NO_FDS);
+        outcomes.taken++;
+      } catch (error) {
+        if (!(error instanceof MessageError)) throw error;
+        outcomes.refused++;
+      }
+    }
+    const short = Uint8Array.from(whole.subarray(0, at));
+    if (at !== 24) assertThrows(() => look(new DataView(short.buffer), at, NO_FDS), MessageError);
+  }
+  assertEquals([outcomes.taken > 100, outcomes.refused > 1000], [true, true]);
+});

@@ -1,11 +1,13 @@
 // A tensor's bytes in the hands of a consumer that has threads of its own.
 
+import { markAsUntransferable } from "node:worker_threads";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { AccessError, DisposedError, type DType, host, type HostTensor, ledger } from "@samepage/interop";
 import { type DLPackLoan, fromDLPack, toDLPack } from "@samepage/interop/dlpack";
 import { DLManagedTensorVersioned, readDLManagedTensorVersioned } from "../../ffi/dlpack/structs.ts";
 import type { Address } from "../../ffi/address.ts";
 import * as dl from "../../ffi/dlpack/constants.ts";
+import { closeFd } from "../../src/core/native/fd.ts";
 import { collect } from "../gc.ts";
 import { warningsOf } from "../warnings.ts";
 import { peer } from "./peer.ts";
@@ -206,6 +208,36 @@ Deno.test("tensors that came back from one loan wait for each other's work, and 
   one[Symbol.dispose]();
   assert(loan.isReleased);
   assertThrows(() => tensor.view(), AccessError, "are lent to host tensor"); // by the other one
+});
+
+Deno.test("toDLPack() that cannot revoke a view lends nothing", async () => {
+  const { alive } = ledger;
+  const tensor = host.allocate(MATRIX);
+  const peer = host.wrap(tensor.address, MATRIX);
+  await warningsOf(() => {
+    markAsUntransferable(peer.view().buffer);
+    assertThrows(() => toDLPack(tensor), AccessError, "cannot be taken away");
+    assertEquals(tensor.grant.state, "live");
+    assertThrows(() => peer[Symbol.dispose](), AccessError, "cannot be taken away");
+    tensor[Symbol.dispose]();
+  });
+  assertEquals(ledger.alive, alive);
+});
+
+Deno.test("what comes back from a loan whose lender is ending is refused, and keeps nothing", async () => {
+  const before = ledger.alive;
+  const tensor = host.allocate({ ...MATRIX, sharable: true });
+  const { address } = tensor;
+  const fd = tensor.exportFd();
+  const struct = toDLPack(tensor).handOver();
+  const ended = tensor[Symbol.asyncDispose]();
+  assertThrows(() => host.wrap(address, MATRIX), DisposedError);
+  assertThrows(() => host.attach(fd, MATRIX), DisposedError);
+  closeFd(fd);
+  assertThrows(() => fromDLPack(struct, { contexts: [host] }), DisposedError);
+  peer.add_versioned(struct, 1, 0);
+  await ended;
+  assertEquals(ledger.alive, before);
 });
 
 Deno.test("fromDLPack() of a loan borrows beside it, within its access and its range", async () => {

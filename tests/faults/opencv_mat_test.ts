@@ -44,7 +44,7 @@ testMat("attaching to a Mat of somebody else's, and mapping it to the host", asy
   using graph = new MapperGraph([host, cv]);
   const slot = takeSlot();
   core().Mat_construct(slot.header);
-  core().Mat_create(slot.header, 4, Int32Array.from(VOLUME.shape), 0);
+  core().Mat_create(slot.header, 4, Int32Array.of(3, 3, 30, 40), 0); // more than two pages, which are probed at once
   const faults = await sweep(
     () => {
       using mat = cv.mat.attach(slot.header);

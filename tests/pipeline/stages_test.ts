@@ -181,6 +181,38 @@ test("toRing() and fromRing() cut a pipeline in two, and no byte is copied", asy
   }
 });
 
+test("toRing() and fromRing() hand on metadata and times, and a crop behind them moves the detections", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const path = `${folder}/ring`;
+    const detect = new Transform({
+      name: "detect",
+      process: ({ metadata, info }) => {
+        const id = Number(info.media!.pts);
+        metadata.add("detection", { xMin: 0.5, yMin: 0.5, xMax: 0.75, yMax: 1, id, label: `${id}` });
+        metadata.add("classification", { objectId: id, label: "cat" });
+      },
+    });
+    const seen: unknown[] = [];
+    const regions = new Sink({
+      name: "regions",
+      write: ({ regions, info: { media }, metadata }) => {
+        const [{ x, y, width, height, detection, classifications }] = regions;
+        const sequence = metadata.get("source")?.sequence;
+        seen.push([x, y, width, height, detection.label, classifications[0].label, media, sequence]);
+      },
+    });
+    await Promise.all([
+      pipeline(numbered(20), detect, doubling(), toRing(FrameRing, path, { join: true })).run(),
+      pipeline(fromRing(FrameRing, path, { wait: true }), crop({ x: 2, y: 2, width: 4, height: 2 }), regions).run(),
+    ]);
+    const media = (pts: number) => ({ pts: BigInt(pts), timeBase: [1, 25] });
+    assertEquals(seen, Array.from({ length: 20 }, (_, i) => [2, 0, 2, 2, `${i + 1}`, "cat", media(i + 1), i + 1]));
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
 test("toRing() without a transform before it says what to do", async () => {
   const error = await assertRejects(() => pipeline(numbered(2), toRing(FrameRing, "/tmp/none")).run(), StageError);
   assert(error.message.includes("copy()"), error.message);

@@ -251,6 +251,24 @@ Deno.test(
 );
 
 Deno.test(
+  "Grant.busyPeers of what came back from a loan are the planes of others that came back from it, too",
+  withEmptyLedger(() => {
+    const allocation = allocationOf(BYTES);
+    const lent = Grant.root(allocation, 0, BYTES, "read-write", "a tensor").lend("read-write", 0, BYTES, "a loan");
+    lent.parent!.resource = { assertLive() {} } as Resource;
+    lent.isForeign = true;
+    const [frame, array] = ["a frame", "an array"].map((name) => Grant.root(allocation, 0, BYTES, "read-write", name));
+    const plane = frame.facet(0, 4, "a plane");
+    plane.resource = { work: { line: {} } } as Resource;
+    plane.beginWork();
+    assertEquals([array.busyPeers, frame.busyPeers], [[plane], []]);
+    plane.finish();
+    assertEquals(array.busyPeers, []);
+    allocation.leave();
+  }),
+);
+
+Deno.test(
   "Grant.overlaps() is true of two that have a byte in common, in one block",
   withEmptyLedger(() => {
     const [allocation, another] = [allocationOf(BYTES), allocationOf(BYTES)];

@@ -7,7 +7,7 @@ import { type Look, receivePacket } from "../packet.ts";
 import { connectionOf, type Peer } from "../peer.ts";
 import type { Server } from "../server.ts";
 import { Changes } from "./changes.ts";
-import { isEnd, noticeOf, NOTICES, type Told, type WhenFull } from "./notice.ts";
+import { FORMAT, isEnd, noticeOf, NOTICES, type Told, type WhenFull } from "./notice.ts";
 import type { Slot } from "./slot.ts";
 import { Subscriber } from "./subscriber.ts";
 
@@ -121,7 +121,8 @@ export class Audience<T extends Tensor | Frame> {
     try {
       this.#ring.assertLive(); // else its fds are closed, and their numbers are others'
       peer.resource.dependOn(this.#ring);
-      await connection.send(encoded(KINDS.ring, 0, { frames: this.#slots.length, whenFull: this.#whenFull }), []);
+      const beginning = { frames: this.#slots.length, whenFull: this.#whenFull, notices: FORMAT };
+      await connection.send(encoded(KINDS.ring, 0, beginning), []);
       for (const { message: { bytes, fds } } of this.#slots) await connection.send(bytes, fds);
       this.#readers.add(reader);
       this.changes.tell();

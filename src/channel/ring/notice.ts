@@ -1,6 +1,6 @@
 /**
- * What the writer and the readers of a ring say to each other: 24 bytes, little-endian. docs/guides/between-processes.md
- * has the format.
+ * What the writer and the readers of a ring say to each other: 24 bytes, little-endian, and behind them what is known of a
+ * published frame, if anything is. docs/guides/between-processes.md has the format.
  *
  * @module
  */
@@ -9,9 +9,13 @@ import { NativeCallError } from "../../core/errors.ts";
 import type { Connection } from "../connection.ts";
 import { badMessage } from "../errors.ts";
 import type { Look } from "../packet.ts";
+import { type Facts, factsIn } from "./facts.ts";
 
 /** A frame can be read; its reader has finished; a reader keeps frames, this one as the newest, and waits for more. */
 export const NOTICES = { published: 1, released: 2, wanted: 3 } as const;
+
+/** The version of this format: the ring's first message names it. */
+export const FORMAT = 2;
 
 const BYTES = 24;
 
@@ -33,10 +37,13 @@ export interface Notice {
   /** The number of the turn: each published frame has the next. */
   readonly sequence: number;
   readonly timestamp: bigint | undefined;
+  /** What is known of the frame besides, encoded. */
+  readonly facts?: Uint8Array | undefined;
 }
 
-export interface Told extends Notice {
+export interface Told extends Omit<Notice, "facts"> {
   readonly kind: number;
+  readonly known: Facts | undefined;
 }
 
 /** Is it the error of a side that finds that the other has ended? */
@@ -75,13 +82,19 @@ export function tell(
 export function noticeOf(kinds: readonly number[]): Look<Told> {
   return (data, byteLength, fds) => {
     if (fds.length > 0) throw badMessage("fds", `expected 0, got ${fds.length}.`);
-    if (byteLength !== BYTES) throw badMessage("notice", `expected ${BYTES} bytes, got ${byteLength}.`);
+    if (byteLength < BYTES) throw badMessage("notice", `expected ${BYTES} bytes, got ${byteLength}.`);
     const kind = data.getUint32(KIND_AT, true);
     if (!kinds.includes(kind)) throw badMessage("notice", `expected kind ${kinds.join(" or ")}, got ${kind}.`);
+    if (byteLength > BYTES && kind !== NOTICES.published) {
+      throw badMessage("notice", `expected ${BYTES} bytes, got ${byteLength}.`);
+    }
     const upper = data.getUint32(SEQUENCE_AT + 4, true);
     if (upper >= 2 ** 21) throw badMessage("sequence", "expected a number below 2^53.");
     const sequence = upper * 2 ** 32 + data.getUint32(SEQUENCE_AT, true);
-    return { kind, index: data.getUint32(INDEX_AT, true), sequence, timestamp: timestampIn(data) };
+    const known = byteLength === BYTES
+      ? undefined
+      : factsIn(new Uint8Array(data.buffer, data.byteOffset + BYTES, byteLength - BYTES));
+    return { kind, index: data.getUint32(INDEX_AT, true), sequence, timestamp: timestampIn(data), known };
   };
 }
 
@@ -91,11 +104,18 @@ function timestampIn(data: DataView): bigint | undefined {
   return data.getBigInt64(TIMESTAMP_AT, true);
 }
 
-function written(kind: number, { index, sequence, timestamp = NO_TIMESTAMP }: Notice): Uint8Array<ArrayBuffer> {
+function written(
+  kind: number,
+  { index, sequence, timestamp = NO_TIMESTAMP, facts }: Notice,
+): Uint8Array<ArrayBuffer> {
   scratch.setUint32(KIND_AT, kind, true);
   scratch.setUint32(INDEX_AT, index, true);
   scratch.setUint32(SEQUENCE_AT, sequence, true); // its lower half
   scratch.setUint32(SEQUENCE_AT + 4, sequence / 2 ** 32, true);
   scratch.setBigInt64(TIMESTAMP_AT, timestamp, true);
-  return scratchBytes;
+  if (facts === undefined) return scratchBytes;
+  const whole = new Uint8Array(BYTES + facts.length);
+  whole.set(scratchBytes);
+  whole.set(facts, BYTES);
+  return whole;
 }

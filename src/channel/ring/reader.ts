@@ -1,10 +1,12 @@
-import { type Names, optionsIn } from "../../core/argument.ts";
+import { literal, type Names, optionsIn } from "../../core/argument.ts";
 import { messageOf, warn } from "../../core/errors.ts";
 import { finalizers, keepFor } from "../../core/life/finalizers.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
+import { withMoment } from "../../core/layout/frame_info.ts";
 import { Pace } from "../../core/pace.ts";
 import { Frame } from "../../core/tensors/frame.ts";
+import { Metadata } from "../../core/tensors/metadata.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
 import type { Connection, Credentials } from "../connection.ts";
 import { badMessage } from "../errors.ts";
@@ -14,8 +16,9 @@ import { isReasonOf, signalIn, type SignalOptions } from "../options.ts";
 import { receivePacket } from "../packet.ts";
 import { connectionOf, type Peer, unlessDisposed } from "../peer.ts";
 import { Turns } from "../../core/turns.ts";
-import { ReusedFrame } from "../../core/tensors/reused.ts";
-import { isEnd, mostHeld, type Notice, noticeOf, NOTICES, tell, type WhenFull } from "./notice.ts";
+import { ReusedFrame, type TurnFacts } from "../../core/tensors/reused.ts";
+import type { Facts } from "./facts.ts";
+import { FORMAT, isEnd, mostHeld, type Notice, noticeOf, NOTICES, tell, type Told, type WhenFull } from "./notice.ts";
 import { Polling, SLOW_MS } from "./polling.ts";
 
 export const MOST_FRAMES = 1024;
@@ -209,8 +212,8 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
     if (sequence <= this.#last) throw badMessage("sequence", `expected more than ${this.#last}, got ${sequence}.`);
   }
 
-  #lend(notice: Notice): T {
-    const { index, sequence, timestamp } = notice;
+  #lend({ index, sequence, timestamp, known }: Told): T {
+    const notice: Notice = { index, sequence, timestamp };
     if (this.#begun) this.#missed += sequence - this.#last - 1;
     this.#begun = true;
     this.#last = sequence;
@@ -221,15 +224,22 @@ export class RingReader<T extends Tensor | Frame = Frame> extends NativeObject i
       inHand.delete(index);
       tellWriter(connection, name, NOTICES.released, notice);
     };
-    const frame = this.#frames[index].lend("read", atEnd);
+    const reused = this.#frames[index];
+    const frame = reused.lend("read", atEnd, reused.whole instanceof Frame ? factsOf(reused.whole, known) : {});
     inHand.set(index, notice);
     if (frame instanceof Frame) {
-      frame.metadata.set("source", { sequence });
-      frame.metadata.set("timestamp", { pts: timestamp });
+      const { metadata } = frame;
+      if (metadata.get("source")?.sequence === undefined) metadata.set("source", { sequence });
+      metadata.set("timestamp", { pts: timestamp });
     }
     keepFor(frame, this); // its end is the frame's
     return frame;
   }
+}
+
+/** What a frame is in a turn of which this is known: nothing of it is another turn's. */
+function factsOf({ info }: Frame, { media, metadata = new Metadata() }: Facts = {}): TurnFacts {
+  return { info: withMoment(info, media), metadata };
 }
 
 /** Sends the writer a notice. If that fails, this side leaves the ring, so that the writer gets its frames back. */
@@ -268,7 +278,11 @@ async function beginning(peer: Peer, { signal }: SignalOptions): Promise<{ count
     throw badMessage("kind", "this is a channel, not a ring: use connect() and peer.receive().");
   }
   if (kind !== KINDS.ring || fds.length > 0) throw badMessage("kind", `expected ${KINDS.ring}, a ring's, got ${kind}.`);
-  const { frames, whenFull } = record(jsonIn(body), "body", ["frames", "whenFull"]);
+  const { frames, whenFull, notices } = record(jsonIn(body), "body", ["frames", "whenFull", "notices"]);
+  if (notices !== FORMAT) {
+    const what = `expected ${FORMAT}, got ${literal(notices)}.`;
+    throw badMessage("notices", `${what} Let writer and reader have the same version of samepage.`);
+  }
   const count = whole(frames, "frames", 1);
   if (count > MOST_FRAMES) throw badMessage("frames", `expected at most ${MOST_FRAMES}, got ${count}.`);
   return { count, whenFull: oneOf(whenFull, "whenFull", ["wait", "drop-oldest"]) };

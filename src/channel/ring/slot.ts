@@ -1,7 +1,9 @@
-import type { Frame } from "../../core/tensors/frame.ts";
+import { type FrameInfo, frameInfo, type MediaFacts, withMoment } from "../../core/layout/frame_info.ts";
+import { Frame } from "../../core/tensors/frame.ts";
+import { Metadata } from "../../core/tensors/metadata.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
 import type { Outgoing } from "../transfer.ts";
-import type { ReusedFrame } from "../../core/tensors/reused.ts";
+import type { ReusedFrame, TurnFacts } from "../../core/tensors/reused.ts";
 import type { Notice } from "./notice.ts";
 
 export interface Held {
@@ -16,6 +18,8 @@ export class Slot<T extends Tensor | Frame> {
   notice: Notice;
   /** How many readers have it, or are going to get it. */
   waitedFor = 0;
+  /** What its frame is in each turn; undefined for a tensor. */
+  readonly #kind: FrameInfo | undefined;
   readonly #held: Held;
   #holders = 0;
 
@@ -24,7 +28,13 @@ export class Slot<T extends Tensor | Frame> {
     this.frame = frame;
     this.message = message;
     this.notice = { index, sequence: 0, timestamp: undefined };
+    this.#kind = frame.whole instanceof Frame ? timeless(frame.whole.info) : undefined;
     this.#held = held;
+  }
+
+  /** What its frame is in a new turn: of these facts, and without metadata. */
+  factsOf(media: MediaFacts | undefined): TurnFacts {
+    return this.#kind === undefined ? {} : { info: withMoment(this.#kind, media), metadata: new Metadata() };
   }
 
   get isHeld(): boolean {
@@ -42,4 +52,9 @@ export class Slot<T extends Tensor | Frame> {
   letGo(): void {
     if (--this.#holders === 0) this.#held.count--;
   }
+}
+
+/** Times that it had before it came to the ring are no turn's. */
+function timeless({ media: _, ...kind }: FrameInfo): FrameInfo {
+  return frameInfo(kind as FrameInfo);
 }

@@ -2,6 +2,7 @@ import { isMade, literal, type Names, optionsIn } from "../../core/argument.ts";
 import { NativeObject } from "../../core/life/native_object.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo } from "../../core/life/undo.ts";
+import { type MediaFacts, mediaFacts } from "../../core/layout/frame_info.ts";
 import { sealAgainstWriters } from "../../core/native/memfd.ts";
 import { Pace } from "../../core/pace.ts";
 import { Frame } from "../../core/tensors/frame.ts";
@@ -14,9 +15,16 @@ import { outgoing } from "../transfer.ts";
 import { Turns } from "../../core/turns.ts";
 import { Audience } from "./audience.ts";
 import { ReusedFrame } from "../../core/tensors/reused.ts";
+import { encodedFacts } from "./facts.ts";
 import { isTimestamp, mostHeld, type WhenFull } from "./notice.ts";
 import { Polling, SLOW_MS } from "./polling.ts";
 import { type Held, Slot } from "./slot.ts";
+
+/** Options of {@link RingWriter.next}. */
+export interface NextOptions extends SignalOptions {
+  /** What codecs know of the frame that will be in it: its `info.media`, which readers get. */
+  readonly media?: MediaFacts;
+}
 
 /** Options of {@link RingWriter.publish}. */
 export interface PublishOptions {
@@ -25,6 +33,7 @@ export interface PublishOptions {
 }
 
 const WAIT: Names<SignalOptions> = { signal: true };
+const NEXT: Names<NextOptions> = { ...WAIT, media: true };
 const PUBLISH: Names<PublishOptions> = { timestamp: true };
 
 interface Turn<T extends Tensor | Frame> {
@@ -93,20 +102,24 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
    * oldest frame that was announced to no reader. If this program has all frames itself, it waits until another of its
    * tasks publishes or disposes one. A reader that it waits for longer than 5 s is named in a warning.
    *
+   * @throws {ArgumentError} for wrong `media`, and for those of a ring of tensors.
    * @throws {DisposedError} if the ring is disposed, before or during the wait.
    */
-  async next(options: SignalOptions = {}): Promise<T> {
-    const { signal } = signalIn(optionsIn(options, WAIT).signal);
+  async next(options: NextOptions = {}): Promise<T> {
+    const { signal: given, media } = optionsIn(options, NEXT);
+    const { signal } = signalIn(given);
+    const facts = media === undefined ? undefined : this.#mediaOf(media);
     const turn = this.#pace.next();
     const slot = turn !== undefined || this.#waiting.isBusy ? undefined : this.#room();
-    return this.#lend(slot ?? await this.#waiting.run(() => this.#waitForRoom(signal, turn), signal));
+    return this.#lend(slot ?? await this.#waiting.run(() => this.#waitForRoom(signal, turn), signal), facts);
   }
 
   /**
-   * Gives a filled frame to all readers, and returns its sequence number. The frame is disposed, so its work and its maps
-   * end first. If they fail, nothing is published.
+   * Gives a filled frame to all readers, with its metadata and its `info.media`, and returns its sequence number. The frame
+   * is disposed, so its work and its maps end first. If they fail, nothing is published.
    *
-   * @throws {ArgumentError} if the frame is not from {@link next}, or was published or disposed before.
+   * @throws {ArgumentError} if the frame is not from {@link next}, or was published or disposed before, or if its metadata
+   *     is longer than 64 KiB. Then it can still be published.
    * @throws {DisposedError} if the ring is disposed.
    */
   async publish(frame: T, options: PublishOptions = {}): Promise<number> {
@@ -117,6 +130,7 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
     if (timestamp !== undefined && !isTimestamp(timestamp)) {
       throw checks.wrong("timestamp", `expected a bigint between -2^63 and 2^63, got ${literal(timestamp)}.`);
     }
+    const facts = frame instanceof Frame ? encodedFacts(frame) : undefined;
     turn.published = true; // before its turn comes: who disposes or publishes it meanwhile does not give it back
     return await this.#publishing.run(async () => {
       try {
@@ -127,7 +141,7 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
         throw error;
       }
       this.resource.assertLive();
-      return this.#announce(turn.slot, timestamp);
+      return this.#announce(turn.slot, timestamp, facts);
     });
   }
 
@@ -194,19 +208,23 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
     );
   }
 
-  #lend(slot: Slot<T>): T {
+  #mediaOf(media: MediaFacts): MediaFacts {
+    if (this.#slots[0].frame.whole instanceof Frame) return mediaFacts(media);
+    throw checks.wrong("media", "a ring of tensors has none.", "Make it of frames.");
+  }
+
+  #lend(slot: Slot<T>, media: MediaFacts | undefined): T {
     const turn: Turn<T> = { slot, published: false };
     const atEnd = () => {
       if (!turn.published) this.#giveBack(slot);
     };
     let frame: T;
     try {
-      frame = slot.frame.lend("read-write", atEnd);
+      frame = slot.frame.lend("read-write", atEnd, slot.factsOf(media));
     } catch (error) {
       atEnd(); // a tensor over the same memory is in use
       throw error;
     }
-    if (frame instanceof Frame) frame.metadata.clear();
     this.#turns.set(frame, turn);
     return frame;
   }
@@ -216,9 +234,9 @@ export class RingWriter<T extends Tensor | Frame = Frame> extends NativeObject {
     this.#audience.changes.tell();
   }
 
-  #announce(slot: Slot<T>, timestamp: bigint | undefined): number {
+  #announce(slot: Slot<T>, timestamp: bigint | undefined, facts: Uint8Array | undefined): number {
     const sequence = ++this.#sequence;
-    slot.notice = { index: slot.index, sequence, timestamp };
+    slot.notice = { index: slot.index, sequence, timestamp, facts };
     this.#audience.publish(slot);
     return sequence;
   }

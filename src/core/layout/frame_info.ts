@@ -497,13 +497,17 @@ const FACTS: { readonly [N in keyof MediaFacts]-?: Fact } = {
 };
 
 function mediaIn(given: MediaFacts | undefined): Pick<ImageInfo, "media"> {
-  if (given === undefined) return {};
+  return given === undefined ? {} : { media: mediaFacts(given) };
+}
+
+/** A frozen copy. @throws {ArgumentError} for an unknown property, and for a value of another type. */
+export function mediaFacts(given: MediaFacts): MediaFacts {
   const media = { ...optionsIn(given, FACTS, "media") };
   for (const [name, fact] of Object.entries(media)) {
     const [expected, isOne] = FACTS[name as keyof MediaFacts];
     if (fact !== undefined && !isOne(fact)) throw unexpected(`media.${name}`, expected, fact);
   }
-  return { media: Object.freeze(media) };
+  return Object.freeze(media);
 }
 
 /** The same frame with the facts of its moment besides, which are not checked. */

@@ -167,7 +167,8 @@ export class Grant {
   /** An owner's work begins. One that is alone has no peers who look for it. */
   beginWork(): void {
     const { roots, busy } = this.allocation;
-    if ((roots.size > 1 || this.loan !== undefined) && !this.#ended) {
+    const loan = this.#siblings === undefined ? this.parent?.loan : this.loan; // a part has its peers by what it is a part of
+    if ((roots.size > 1 || loan !== undefined) && !this.#ended) {
       this.#busyPlace ??= busy.add(this, this.start, this.end, false);
     }
   }

@@ -1,5 +1,5 @@
 import { type GiveBack, Resource } from "../life/resource.ts";
-import { newUndo, type Undo } from "../life/undo.ts";
+import { allOrNothing, newUndo, type Undo } from "../life/undo.ts";
 import type { Access } from "./access.ts";
 import { Allocation, type Block } from "./allocation.ts";
 import { Grant } from "./grant.ts";
@@ -25,7 +25,11 @@ export interface Owning {
   readonly giveBack?: ((leave: () => void) => GiveBack | undefined) | undefined;
 }
 
-/** The end of life of a tensor or frame that owns its bytes, alone or with peers. The last one frees the block. */
+/**
+ * The end of life of a tensor or frame that owns its bytes, alone or with peers. The last one frees the block.
+ *
+ * @throws {DisposedError} if the bytes come back from a loan, and the lender's end has begun. `undo` is the caller's then.
+ */
 export function own(
   {
     name,
@@ -40,9 +44,11 @@ export function own(
 ): Resource {
   join(allocation);
   const leave = leaving(allocation);
+  // Throws where the lender's end has begun. Joined before: to ask about a loan may end it, and free the block.
+  const root = () => Grant.root(allocation, start, end, access, name);
+  const grants = [allOrNothing("joining a block", root, [leave])];
   if (undo.length === 0) undo.push(leave);
   else undo.unshift(leave);
-  const grants = [Grant.root(allocation, start, end, access, name)];
   return new Resource({ name, grants, owners, undo, giveBack: giveBack?.(leave) });
 }
 

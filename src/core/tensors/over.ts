@@ -142,13 +142,15 @@ export function importAs<T extends Tensor>(target: MemoryTarget<T>, port: Port, 
   };
   if (object !== undefined) tell(object.kind, object.handle, first - object.start, isOfBlock);
   if (memory !== undefined) tell(kind, memory.identity, first - offset, known === undefined);
-  const resource = own({
-    name: `${target.kind} ${info === undefined ? `tensor ${describeLayout(layouts[0])}` : `frame ${info.format}`}`,
-    ...{ allocation, start, end, access },
-    owners: [context.resource],
-    undo,
-    giveBack: () => giveBackOf(side, last, false),
-  });
+  const ended = () =>
+    own({
+      name: `${target.kind} ${info === undefined ? `tensor ${describeLayout(layouts[0])}` : `frame ${info.format}`}`,
+      ...{ allocation, start, end, access },
+      owners: [context.resource],
+      undo,
+      giveBack: () => giveBackOf(side, last, false),
+    });
+  const resource = allOrNothing("importing memory", ended, undo);
   resource.inherit(fences);
   const planes = within(object, layouts);
   const make = () => tensorOver(target, { handle, layouts: planes, resource, info, metadata });

@@ -2,6 +2,7 @@ import type { MemoryTarget } from "../contract.ts";
 import { portsOf } from "../graph/context.ts";
 import type { Layout } from "../layout/layout.ts";
 import { Resource } from "../life/resource.ts";
+import { undone } from "../life/undo.ts";
 import type { Access } from "../memory/access.ts";
 import type { FrameInfo } from "../layout/frame_info.ts";
 import { Frame } from "./frame.ts";
@@ -69,11 +70,15 @@ export class ReusedFrame<T extends Tensor | Frame> {
     const [all] = owner.grants;
     const grant = all.lend(access, all.start, all.end, name);
     const resource = new Resource({ name, grants: [grant], owners: [owner] });
-    grant.revokeConflicting();
-    const at = { handle: this.#planes[0].rawHandle, layouts: this.#layouts, resource, parent };
-    const of = target as MemoryTarget;
-    if (!(parent instanceof Frame)) return tensorOver(of, at) as T;
-    return tensorOver(of, { ...at, info: info ?? parent.info, metadata: metadata ?? parent.metadata }) as T;
+    try {
+      grant.revokeConflicting();
+      const at = { handle: this.#planes[0].rawHandle, layouts: this.#layouts, resource, parent };
+      const of = target as MemoryTarget;
+      if (!(parent instanceof Frame)) return tensorOver(of, at) as T;
+      return tensorOver(of, { ...at, info: info ?? parent.info, metadata: metadata ?? parent.metadata }) as T;
+    } catch (error) {
+      throw undone(error, [() => resource.dispose()], `lending ${name}`);
+    }
   }
 }
 

@@ -29,7 +29,7 @@ export interface ToRingOptions {
 }
 
 /**
- * A sink that hands frames to other processes, in memory that they share. The transform before it writes them there: put
+ * A sink that hands frames to other processes, in memory that they share, with their metadata and times. The transform before it writes them there: put
  * {@link copy} between where there is none. Readers come and go, and one that dies gives back what it had.
  *
  * @param rings `FrameRing`
@@ -43,7 +43,7 @@ export function toRing(rings: Rings, path: string, options: ToRingOptions = {}):
     allocate: (info) => {
       const frames = several(count, () => host.allocateFrame(info, { rowAlign: 64, sharable: true }));
       const made = ring = rings.create(path, { frames, ...whenFull !== undefined && { whenFull } });
-      return { next: (signal) => made.next({ signal }) };
+      return { next: (signal, { media }) => made.next({ signal, ...media !== undefined && { media } }) };
     },
     write: async (frame, { signal }) => {
       if (join) await ring?.joined({ signal });
@@ -70,7 +70,7 @@ export interface FromRingOptions {
   readonly reconnect?: boolean;
 }
 
-/** The frames of another process's ring, in its memory. They can be read. */
+/** The frames of another process's ring, in its memory, with their metadata and times. They can be read. */
 export function fromRing(rings: Rings, path: string, options: FromRingOptions = {}): Source {
   const { contexts = [host], wait = false, reconnect = false } = options;
   const all = [...contexts];
