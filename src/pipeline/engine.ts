@@ -1,4 +1,5 @@
 import { isMade } from "../core/argument.ts";
+import { unlessAborted } from "../core/device/fence.ts";
 import { throwAll, warn } from "../core/errors.ts";
 import { nameOf, type Target } from "../core/graph/context.ts";
 import { Graph } from "../core/graph/graph.ts";
@@ -39,6 +40,8 @@ class Place<S extends Stage = Stage> {
   readonly figures: Growing;
   /** How it works on frames like the last one. */
   planned: Planned | undefined;
+  /** What it writes into, for each kind of frame so far: a kind that comes back is not allocated again. */
+  readonly given: Gives[] = [];
   /** The frames that it has for the stage before it. */
   own: OwnFrames | undefined;
 
@@ -75,6 +78,14 @@ interface Planned {
   readonly reached: Reached;
   /** What it writes into. */
   readonly gives?: Gives | undefined;
+}
+
+/** A frame that a stage is about to work on. */
+interface InHand {
+  readonly traveller: Traveller;
+  readonly input: Frame;
+  readonly gives: Gives | undefined;
+  readonly begin: number;
 }
 
 /** A stage that works on one frame at a time. */
@@ -155,7 +166,7 @@ export class Engine implements Run {
 
   async #planAll(example: Frame | undefined): Promise<Plan> {
     try {
-      const { done, value: first } = example === undefined ? await (this.#first ??= this.#open()) : ofExample(example);
+      const { done, value: first } = example === undefined ? await this.#firstOf() : ofExample(example);
       if (done) return new Plan([], []);
       this.#assertFrame(first, this.#source.name);
       const { route, target } = first as Frame;
@@ -192,6 +203,12 @@ export class Engine implements Run {
     }
   }
 
+  /** Does not wait any longer than the run lasts: a source may never give a frame. */
+  async #firstOf(): Promise<IteratorResult<Frame>> {
+    this.signal.throwIfAborted();
+    return await unlessAborted(this.#first ??= this.#open(), this.signal);
+  }
+
   async #open(): Promise<IteratorResult<Frame>> {
     this.#begin = performance.now();
     const { init } = this.#source.stage;
@@ -220,17 +237,16 @@ export class Engine implements Run {
     }
   }
 
-  async #plannedFor({ stage, next, planned }: Place<Worker>, frame: Frame): Promise<Planned> {
+  async #plannedFor({ stage, next, given }: Place<Worker>, frame: Frame): Promise<Planned> {
     const { taken, name } = stage;
     const { target: from, info } = frame;
     assertTaken(name, taken, info);
     const reached = reach(name, taken.memory, frame, taken.access, this);
     if (!(stage instanceof Transform) || stage.init.gives === undefined) return { from, info, reached };
     const { media: _, ...kind } = stage.init.gives(info); // its frames have the times of those that it reads
-    const given = frameInfo(kind as FrameInfo);
-    const gives = planned?.gives !== undefined && isAlike(planned.gives.info, given)
-      ? planned.gives
-      : await this.#givesOf(stage, given, reached.target, next);
+    const wanted = frameInfo(kind as FrameInfo);
+    let gives = given.find((one) => isAlike(one.info, wanted) && one.reached.target === reached.target);
+    if (gives === undefined) given.push(gives = await this.#givesOf(stage, wanted, reached.target, next));
     return { from, info, reached, gives };
   }
 
@@ -384,8 +400,8 @@ export class Engine implements Run {
     const working = new Set<Promise<void>>();
     let before: Promise<void> = Promise.resolve();
     let count = 0;
-    const one = async (traveller: Traveller, earlier: Promise<void>): Promise<void> => {
-      const next = await this.#processed(place, traveller);
+    const one = async (taken: InHand, earlier: Promise<void>): Promise<void> => {
+      const next = await this.#processed(place, taken);
       if (isOrdered) await earlier;
       if (next === undefined) return;
       if (output === undefined) this.#count(next);
@@ -399,9 +415,10 @@ export class Engine implements Run {
       }
       traveller.at = place;
       count++;
-      if (concurrency === 1) await one(traveller, before);
+      const taken = await this.#taken(place, traveller); // one after the other: work begins in order
+      if (concurrency === 1) await one(taken, before);
       else {
-        before = one(traveller, before);
+        before = one(taken, before);
         const done: Promise<void> = before.catch((error) => this.#fail(place.name, error)).finally(() =>
           working.delete(done)
         );
@@ -421,9 +438,8 @@ export class Engine implements Run {
     output.push(traveller);
   }
 
-  /** What a stage makes of a frame; undefined for a sink, and for a frame that is dropped. */
-  async #processed(place: Place<Worker>, traveller: Traveller): Promise<Traveller | undefined> {
-    const { stage, figures, name } = place;
+  /** A frame in the memory of the stage that is to work on it. */
+  async #taken(place: Place<Worker>, traveller: Traveller): Promise<InHand> {
     const begin = performance.now();
     const frame = traveller.frame!;
     if (!isFor(place.planned, frame)) {
@@ -431,7 +447,14 @@ export class Engine implements Run {
       place.planned = await this.#planned(place, frame);
     }
     const { reached: { target }, gives } = place.planned!;
-    const input = await this.#mapped(figures, traveller, target, stage.taken.access);
+    const input = await this.#mapped(place.figures, traveller, target, place.stage.taken.access);
+    return { traveller, input, gives, begin };
+  }
+
+  /** What a stage makes of a frame; undefined for a sink, and for a frame that is dropped. */
+  async #processed(place: Place<Worker>, { traveller, input, gives, begin }: InHand): Promise<Traveller | undefined> {
+    const { stage, figures, name } = place;
+    const frame = traveller.frame!;
     if (stage instanceof Sink) {
       await stage.init.write(input, this);
       figures.frames++;
@@ -588,8 +611,8 @@ export class Engine implements Run {
 
   /** Ends a run that has only been planned. */
   async stop(): Promise<void> {
-    await this.#plan?.catch(() => {}); // what made it fail was thrown where it was asked for
     this.#stopQuietly();
+    await this.#plan?.catch(() => {}); // what made it fail was thrown where it was asked for
     await this.end();
   }
 

@@ -358,3 +358,42 @@ Deno.test("convert(), join(), viewer(), takes, toRing() and fromRing() refuse wh
   assertThrows(() => toRing("/tmp/ring" as never, ""), ArgumentError, "FrameRing");
   assertThrows(() => fromRing("/tmp/ring" as never, ""), ArgumentError, "FrameRing");
 });
+
+test("a signal ends run(), and disposal ends explain(), while the source has given no frame", async () => {
+  const hangs = () => {
+    const began = Promise.withResolvers<void>();
+    const next = () => (began.resolve(), new Promise<never>(() => {}));
+    const ends = () => Promise.resolve({ done: true as const, value: undefined });
+    const frames = () => ({ [Symbol.asyncIterator]: () => ({ next, return: ends }) });
+    return { source: new Source({ name: "hangs", frames }), began: began.promise };
+  };
+  const abort = new AbortController();
+  const [one, other] = [hangs(), hangs()];
+  const ran = assertRejects(() => pipeline(one.source, noted().sink, { signal: abort.signal }).run(), Error, "enough");
+  await one.began;
+  abort.abort(new Error("enough"));
+  const explained = pipeline(other.source, noted().sink);
+  const explains = assertRejects(() => explained.explain(), DOMException);
+  await other.began;
+  await Promise.all([ran, explains, explained[Symbol.asyncDispose]()]);
+});
+
+test("a transform allocates once for each size, where two sizes take turns", async () => {
+  let allocated = 0;
+  const source = new Source({
+    name: "two sizes",
+    async *frames() {
+      for (let i = 0; i < 20; i++) {
+        yield await Promise.resolve(numberedFrame(i, "GRAY8", { width: 8 + i % 2, height: 4 }));
+      }
+    },
+  });
+  const copied = new Transform({
+    name: "copied",
+    gives: (info) => info,
+    allocate: (info) => (allocated++, host.allocateFrame(info)),
+    process: () => {},
+  });
+  const figures = await pipeline(source, copied, noted().sink, { frames: 2 }).run();
+  assertEquals([figures.frames, allocated], [20, 4]);
+});

@@ -37,6 +37,16 @@ test("tee() hands the same bytes to several pipelines", async () => {
   assertEquals([figures.frames, figures.bytesMoved], [20, 0]);
 });
 
+test("tee() keeps the order, and runs once more", async () => {
+  const { sink, seen } = noted();
+  const slow = adding(0, (value) => value % 3 === 0 ? new Promise((resolve) => setTimeout(resolve, 1)) : undefined);
+  const whole = pipeline(numbered(20), slow, tee([sink], [doubling(), noted().sink]), { frames: 6 });
+  for (let run = 1; run <= 2; run++) {
+    await whole.run();
+    assertEquals(seen.splice(0).map(({ value }) => value), Array.from({ length: 20 }, (_, i) => i + 1));
+  }
+});
+
 test("tee() plans its branches with the rest", async () => {
   const whole = pipeline(numbered(3), tee([doubling(), noted().sink], [noted().sink]));
   const plan = await whole.explain();

@@ -239,9 +239,10 @@ function sleep(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
-export function unlessAborted(done: Promise<void>, signal: AbortSignal): Promise<void> {
+export function unlessAborted<T>(done: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
+    if (signal.aborted) abort(); // its event has been
     signal.addEventListener("abort", abort, { once: true });
     done.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
   });

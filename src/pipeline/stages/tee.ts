@@ -36,6 +36,11 @@ export function tee(...branches: readonly (readonly Piece[])[]): Sink {
   const contexts = branches.flatMap((pieces) => pipeline(NOTHING, ...pieces).stages.flatMap((stage) => stage.contexts));
   let running: readonly Branch[] | undefined;
   const begin = (run: Run) => running ??= branches.map((pieces) => new Branch(pieces, run));
+  const end = async () => {
+    const ended = await Promise.allSettled((running ?? []).map((branch) => branch.close()));
+    running = undefined; // the pipeline may run once more
+    return ended.flatMap((one) => one.status === "rejected" ? [one.reason] : []);
+  };
   return new Sink({
     name: "tee",
     contexts,
@@ -44,11 +49,8 @@ export function tee(...branches: readonly (readonly Piece[])[]): Sink {
     write: async (frame, run) => {
       await Promise.all(begin(run).map((branch) => branch.hand(frame)));
     },
-    close: async () => {
-      const ended = await Promise.allSettled((running ?? []).map((branch) => branch.close()));
-      throwAll(ended.flatMap((one) => one.status === "rejected" ? [one.reason] : []), "ending the branches");
-    },
-    abort: async () => void await Promise.allSettled((running ?? []).map((branch) => branch.close())),
+    close: async () => throwAll(await end(), "ending the branches"),
+    abort: async () => void await end(),
   });
 }
 
