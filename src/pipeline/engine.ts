@@ -1,6 +1,6 @@
 import { isMade } from "../core/argument.ts";
 import { unlessAborted } from "../core/device/fence.ts";
-import { throwAll, warn } from "../core/errors.ts";
+import { DisposedError, throwAll, warn } from "../core/errors.ts";
 import { nameOf, type Target } from "../core/graph/context.ts";
 import { Graph } from "../core/graph/graph.ts";
 import { edgesOf } from "../core/graph/port_mapper.ts";
@@ -600,7 +600,7 @@ export class Engine implements Run {
   }
 
   #stopQuietly(): void {
-    if (!this.signal.aborted) this.#abort(new DOMException("The loop over the pipeline has ended.", "AbortError"));
+    if (!this.signal.aborted) this.#abort(new DisposedError("The pipeline has ended.", { api: "pipeline" }));
   }
 
   #abort(reason: unknown): void {

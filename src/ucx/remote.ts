@@ -61,7 +61,7 @@ export class UcxRemote extends NativeObject {
     return this.#line.fence();
   }
 
-  /** @internal One command of its tensors'. For mappers. */
+  /** One command of its tensors'. For mappers. */
   submit(use: Use, call: Call<UcxLane>, after: readonly Fence[]): Fence {
     this.#line.submit([use], call, after);
     return this.#line.fence();

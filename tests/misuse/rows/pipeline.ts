@@ -261,7 +261,7 @@ export default table(import.meta, {
       say(await settled(planned));
       say(await settled(whole.run()), whole.figures?.frames);
     },
-    says: ["ok", "ok 3"],
+    says: ["DisposedError", "ok 3"],
   },
   "pipeTo() a stream that fails": {
     async run() {
