@@ -62,7 +62,7 @@ export class UcxRemote extends NativeObject {
   }
 
   /** One command of its tensors'. For mappers. */
-  submit(use: Use, call: Call<UcxLane>, after: readonly Fence[]): Fence {
+  submit(use: Use, call: Call, after: readonly Fence[]): Fence {
     this.#line.submit([use], call, after);
     return this.#line.fence();
   }

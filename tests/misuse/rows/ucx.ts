@@ -57,6 +57,8 @@ export default table(import.meta, {
       using share = ucx.share([there]);
       const remote = ucx.connect(share.ticket);
       const [far] = remote.tensors;
+      using here = host.allocate(BYTES);
+      await far.get(here);
       await remote[Symbol.asyncDispose]();
       say(far.shape.join(), far.dtype, far.byteLength);
     },
