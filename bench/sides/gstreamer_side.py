@@ -6,7 +6,6 @@ the pipelines are. What GStreamer maps is copied to Python's `bytes`, those to a
 
 import os
 import sys
-import time
 
 try:
     import gi
@@ -16,20 +15,13 @@ try:
     from gi.repository import Gst, GstApp
     import numpy
     import pyopencl as cl
+    from pictures import find_device, serve
 except (ImportError, ValueError) as error:
     print(f"missing: {error}", flush=True)
     sys.exit()
 
 LUMA = 1920 * 1080
 FRAMES = int(os.environ["SAMEPAGE_BENCH_FRAMES"])
-
-
-def find_device(platform_name, device_name):
-    for platform in cl.get_platforms():
-        for device in platform.get_devices():
-            if (platform.name, device.name) == (platform_name, device_name):
-                return device
-    raise SystemExit(f"no device {device_name} of {platform_name}")
 
 
 def main(platform_name, device_name, source):
@@ -79,13 +71,7 @@ def main(platform_name, device_name, source):
             raise SystemExit(f"{frames} frames came, and not {FRAMES}")
 
     Gst.init(None)
-    print("ready", flush=True)
-    for line in sys.stdin:
-        _, count = line.split()
-        start = time.perf_counter_ns()
-        for _ in range(int(count)):
-            one()
-        print(time.perf_counter_ns() - start, flush=True)
+    serve(one)
 
 
 main(*sys.argv[1:])

@@ -5,7 +5,6 @@ how it is asked. `to_ndarray` and `from_ndarray` copy each frame once; OpenCL us
 """
 
 import sys
-import time
 
 sys.path[:0] = sys.argv[1:3]
 try:
@@ -13,30 +12,12 @@ try:
     import numpy
     import onnxruntime
     import pyopencl as cl
+    from pictures import find_device, planes_of, serve
 except ImportError as error:
     print(f"missing: {error}", flush=True)
     sys.exit()
 
 ACROSS, DOWN, EVERY = 640, 352, 10
-
-
-def find_device(platform_name, device_name):
-    for platform in cl.get_platforms():
-        for device in platform.get_devices():
-            if (platform.name, device.name) == (platform_name, device_name):
-                return device
-    raise SystemExit(f"no device {device_name} of {platform_name}")
-
-
-def planes_of(array, width, height):
-    """The three planes of an I420 array, which lie one behind the other."""
-    flat = array.reshape(-1)
-    luma, chroma = width * height, width * height // 4
-    return [
-        (flat[:luma], width, height),
-        (flat[luma : luma + chroma], width // 2, height // 2),
-        (flat[luma + chroma :], width // 2, height // 2),
-    ]
 
 
 def boxes_in(likely):
@@ -121,13 +102,7 @@ def main(platform_name, device_name, source, model, clip, out):
         if found == 0:
             raise SystemExit("no text was found")
 
-    print("ready", flush=True)
-    for line in sys.stdin:
-        _, count = line.split()
-        start = time.perf_counter_ns()
-        for _ in range(int(count)):
-            one()
-        print(time.perf_counter_ns() - start, flush=True)
+    serve(one)
 
 
 main(*sys.argv[3:])

@@ -5,35 +5,16 @@
 """
 
 import sys
-import time
 
 sys.path.insert(0, sys.argv[1])
 try:
     import av
     import numpy
     import pyopencl as cl
+    from pictures import find_device, planes_of, serve
 except ImportError as error:
     print(f"missing: {error}", flush=True)
     sys.exit()
-
-
-def find_device(platform_name, device_name):
-    for platform in cl.get_platforms():
-        for device in platform.get_devices():
-            if (platform.name, device.name) == (platform_name, device_name):
-                return device
-    raise SystemExit(f"no device {device_name} of {platform_name}")
-
-
-def planes_of(array, width, height):
-    """The three planes of an I420 array, which lie one behind the other."""
-    flat = array.reshape(-1)
-    luma, chroma = width * height, width * height // 4
-    return [
-        (flat[:luma], width, height),
-        (flat[luma : luma + chroma], width // 2, height // 2),
-        (flat[luma + chroma :], width // 2, height // 2),
-    ]
 
 
 def main(platform_name, device_name, source, clip, out):
@@ -72,13 +53,7 @@ def main(platform_name, device_name, source, clip, out):
         if frames == 0:
             raise SystemExit("the clip has no frames")
 
-    print("ready", flush=True)
-    for line in sys.stdin:
-        _, count = line.split()
-        start = time.perf_counter_ns()
-        for _ in range(int(count)):
-            one()
-        print(time.perf_counter_ns() - start, flush=True)
+    serve(one)
 
 
 main(*sys.argv[2:])
