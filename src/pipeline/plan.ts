@@ -1,6 +1,7 @@
 import type { MemoryTarget } from "../core/contract.ts";
 import { nameOf, portsOf, type Target } from "../core/graph/context.ts";
 import { ORIGIN, type Route, sumOf } from "../core/graph/route.ts";
+import { compareSteps } from "../core/graph/search.ts";
 import { type FrameInfo, frameInfo } from "../core/layout/frame_info.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { type Access, writes } from "../core/memory/access.ts";
@@ -176,7 +177,9 @@ export function reach(
   }
   const routes = memory.map((target) => ({ target, route: graph.explain(frame, target, { access, copy }) }));
   const open = routes.filter(({ route }) => route.open);
-  if (open.length > 0) return open.reduce((best, one) => costs(one.route) < costs(best.route) ? one : best);
+  if (open.length > 0) {
+    return open.reduce((best, one) => compareSteps(one.route.steps, best.route.steps) < 0 ? one : best);
+  }
   const why = routes.map(({ route }) =>
     route.refused.map(({ reason, remedy = "" }) => `${reason} ${remedy}`).join(" ")
   );
@@ -184,11 +187,6 @@ export function reach(
   throw new StageError(stage, `no route from ${frame.name} to ${there}: ${[...new Set(why)].join(" ").trim()}`, {
     hint: copy === "allow" ? undefined : 'Where a copy is meant, allow it: pipeline(…, { copy: "allow" }).',
   });
-}
-
-function costs({ steps }: Route): number {
-  const { transfer, hostWait } = sumOf(steps);
-  return ["alias", "migrate", "copy"].indexOf(transfer) * 10_000 + Number(hostWait) * 100 + steps.length;
 }
 
 /** New frames for a stage that works in `memory` to write: of the host where that is the same bytes, else of that memory. */

@@ -4,6 +4,7 @@ import type { Described } from "../tensors/described.ts";
 import type { Refusal } from "../errors.ts";
 import type { Fence } from "../device/fence.ts";
 import { ask, edgeOf, isStep, type Mapper, mapperIn, type ProbedStep } from "./mapper.ts";
+import type { Step } from "./route.ts";
 
 export interface Edge {
   readonly mapper: Mapper;
@@ -58,12 +59,16 @@ export interface Found {
   readonly refused: readonly Refusal[];
 }
 
-/** (copies, migrations, host waits, steps), compared in that order; then the edges' places in the table. */
+/** What steps cost: copies, migrations, host waits, steps, compared in that order. */
+export type Figures = readonly [copies: number, migrations: number, hostWaits: number, steps: number];
+
+/** The figures, then the edges' places in the table. */
 interface Cost {
-  readonly figures: readonly [number, number, number, number];
+  readonly figures: Figures;
   readonly order: readonly number[];
 }
 
+const FREE: Figures = [0, 0, 0, 0];
 const NONE: readonly Refusal[] = [];
 
 /** The most descriptions followed at one target; only a mapper whose probes never repeat themselves makes more. */
@@ -84,7 +89,7 @@ interface Reached {
 /** What closed an edge, and the least that a route over it would cost. */
 interface Closed {
   readonly refusal: Refusal;
-  readonly figures: Cost["figures"];
+  readonly figures: Figures;
 }
 
 /**
@@ -101,7 +106,7 @@ export function search(query: Query, edges: Edges, all: readonly Target[]): Foun
   const open: Reached[] = [{
     at: query.source,
     waits: query.waits,
-    cost: { figures: [0, 0, 0, 0], order: [] },
+    cost: { figures: FREE, order: [] },
     steps: [],
   }];
   const closed = new Map<Target, Set<string>>();
@@ -151,7 +156,7 @@ function kindsLeadingTo(goal: Target, edges: Edges, targets: readonly Target[]):
 }
 
 /** The refusals on routes that could have cost less than the best one does. */
-function relevant(refused: ReadonlyMap<string, Closed>, best?: Cost["figures"]): Refusal[] {
+function relevant(refused: ReadonlyMap<string, Closed>, best?: Figures): Refusal[] {
   const all = [...refused.values()];
   const better = best === undefined ? all : all.filter(({ figures }) => difference(figures, best) < 0);
   return better.map(({ refusal }) => refusal);
@@ -186,18 +191,12 @@ export function allowed(probed: ProbedStep | Refusal, mapper: Mapper, copies: bo
 }
 
 function extend(reached: Reached, found: FoundStep, place: number): Reached {
-  const [copies, migrations, hostWaits, steps] = reached.cost.figures;
-  const { transfer, hostWait, result } = found.step;
+  const { hostWait, result } = found.step;
   return {
     at: result,
     waits: hostWait ? [] : reached.waits,
     cost: {
-      figures: [
-        copies + Number(transfer === "copy"),
-        migrations + Number(transfer === "migrate"),
-        hostWaits + Number(hostWait),
-        steps + 1,
-      ],
+      figures: withStep(reached.cost.figures, found.step),
       order: [...reached.cost.order, place],
     },
     steps: [...reached.steps, found],
@@ -212,6 +211,20 @@ function cheapest(open: readonly Reached[]): number {
 
 function compare(a: Cost, b: Cost): number {
   return difference(a.figures, b.figures) || difference(a.order, b.order);
+}
+
+function withStep([copies, migrations, hostWaits, steps]: Figures, { transfer, hostWait }: Step): Figures {
+  return [
+    copies + Number(transfer === "copy"),
+    migrations + Number(transfer === "migrate"),
+    hostWaits + Number(hostWait),
+    steps + 1,
+  ];
+}
+
+/** Below 0 where one list of steps costs less than another. */
+export function compareSteps(one: readonly Step[], other: readonly Step[]): number {
+  return difference(one.reduce(withStep, FREE), other.reduce(withStep, FREE));
 }
 
 function difference(a: readonly number[], b: readonly number[]): number {
