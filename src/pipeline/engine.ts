@@ -61,7 +61,7 @@ class Traveller {
   readonly began: number;
   /** The stage that has it. */
   at: Place;
-  /** Undefined once it has left the pipeline: whoever forgets it then, has it collected. */
+  /** Undefined once it has left the pipeline: then it is collected when the program forgets it. */
   frame: Frame | undefined;
   /** The frame in the memory of the stage that has it, where that is another than its own. */
   map: Frame | undefined;
@@ -120,6 +120,7 @@ export class Engine implements Run {
   #first: Promise<IteratorResult<Frame>> | undefined;
   #plan: Promise<Plan> | undefined;
   #ended: Promise<void> | undefined;
+  #grace: Promise<void> | undefined;
   #failures: unknown[] = [];
   #inFlight = 0;
   #wake: (() => void) | undefined;
@@ -338,14 +339,14 @@ export class Engine implements Run {
 
   /** Resolves some time after the end has begun: a stage that hangs is left behind. */
   #stopped(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const wait = () => {
-      const timer = setTimeout(() => resolve(), GRACE_MS);
-      this.#undo.push(() => clearTimeout(timer));
-    };
-    if (this.signal.aborted) wait();
-    else this.signal.addEventListener("abort", wait, { once: true });
-    return promise;
+    return this.#grace ??= new Promise((resolve) => {
+      const wait = () => {
+        const timer = setTimeout(resolve, GRACE_MS);
+        this.#undo.push(() => clearTimeout(timer));
+      };
+      if (this.signal.aborted) wait();
+      else this.signal.addEventListener("abort", wait, { once: true });
+    });
   }
 
   async #read(output: Queue<Traveller>): Promise<void> {
@@ -489,10 +490,8 @@ export class Engine implements Run {
       ? await frames.next(this.signal, ofThisTime, new Metadata())
       : await frames.next(this.signal, ofThisTime);
     place.figures.waited += performance.now() - begin;
-    frame.metadata.clear();
-    if ((place.stage as Transform).init.metadata === undefined) {
-      for (const [name, fields] of metadata.entries()) frame.metadata.add(name, fields);
-    }
+    if ((place.stage as Transform).init.metadata === undefined) frame.metadata.assign(metadata);
+    else frame.metadata.clear();
     return this.#track(frame, place, began);
   }
 

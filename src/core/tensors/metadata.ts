@@ -278,6 +278,11 @@ export class Metadata extends Printed {
     this.#list = [];
   }
 
+  /** Has what another one has now, in place of its own. For mappers. */
+  assign(other: Metadata): void {
+    this.#list = [...other.#list]; // what it holds is frozen
+  }
+
   /** The name and the dictionary of each, in their order. */
   entries(): IterableIterator<[string, MetadataFields[string]]> {
     return this.#list.map(({ name, fields }): [string, MetadataFields[string]] => [name, fields]).values();
