@@ -1,4 +1,5 @@
-import { isMade, isPlain, type Names, optionsIn } from "../core/argument.ts";
+import { isMade, isPlain } from "../core/argument.ts";
+import { BOOLEAN, integer, type Rule, SIGNAL } from "../core/checks.ts";
 import { Printed } from "../core/printed.ts";
 import type { Frame } from "../core/tensors/frame.ts";
 import { Engine, type RunOptions } from "./engine.ts";
@@ -20,8 +21,10 @@ export interface PipelineOptions {
   readonly progress?: boolean;
 }
 
-const OPTIONS: Names<PipelineOptions> = { frames: true, copy: true, signal: true, measure: true, progress: true };
 const MOST_FRAMES = 1024;
+const COPY: Rule = (checks, value, argument) => void checks.nameIn(value, { never: 1, allow: 1 }, argument);
+const FRAMES = integer(1, MOST_FRAMES);
+const OPTIONS = { frames: FRAMES, copy: COPY, signal: SIGNAL, measure: BOOLEAN, progress: BOOLEAN };
 
 /** What can stand in a pipeline behind its source: its stages, and streams of frames of the program's own. */
 export type Piece = Transform | Flow | Sink | TransformStream<Frame, Frame> | WritableStream<Frame>;
@@ -72,11 +75,10 @@ export class Pipeline extends Printed implements AsyncIterable<Frame, void>, Asy
   /** Made by {@link pipeline}, and by the methods of a source. */
   constructor(stages: readonly [Source, ...Stage[]], options: PipelineOptions) {
     super();
-    const { frames = 4, copy = "never", signal, measure = false, progress = false } = optionsIn(options, OPTIONS);
-    checks.assertInteger(frames, "frames", 1, MOST_FRAMES);
-    checks.nameIn(copy, { never: 1, allow: 1 }, "copy");
-    checks.assertSignal(signal, "signal");
-    checks.assertBooleans({ measure, progress });
+    const { frames = 4, copy = "never", signal, measure = false, progress = false } = checks.optionsIn(
+      options,
+      OPTIONS,
+    );
     this.stages = stages;
     this.#options = { frames, copy, signal, measure, progress };
   }
@@ -190,7 +192,7 @@ export class Source extends Stage implements AsyncIterable<Frame, void> {
 
   /** Checks its properties. @throws {ArgumentError} for wrong ones. */
   constructor(init: SourceInit) {
-    const { frames } = optionsIn(init, SOURCE, "init");
+    const { frames } = checks.optionsIn(init, SOURCE, "init");
     super(init, { frames });
     this.init = init;
   }

@@ -1,5 +1,4 @@
-import { type Names, optionsIn } from "../core/argument.ts";
-import { Checks } from "../core/checks.ts";
+import { BOOLEAN, Checks, FUNCTION, integer, TEXT } from "../core/checks.ts";
 import type { Context, Target } from "../core/graph/context.ts";
 import type { Graph } from "../core/graph/graph.ts";
 import type { FrameInfo } from "../core/layout/frame_info.ts";
@@ -77,7 +76,7 @@ export interface TransformInit<T extends Tensor = Tensor> extends StageInit {
   /** Allocates a frame for it to write; left out, page-aligned memory of the host's that it reaches without a copy. */
   allocate?(info: FrameInfo): Frame;
   /**
-   * Works on a frame in its memory. Commands that it submits may be under way when it returns: whoever has the bytes next
+   * Works on a frame in its memory. Commands that it submits may be under way when it returns: the next user of the bytes
    * waits for them. `false` drops the frame.
    */
   process(input: Frame<T>, output: Frame<T>, run: Run): void | boolean | Promise<void | boolean>;
@@ -124,17 +123,22 @@ export interface SinkInit<T extends Tensor = Tensor> extends StageInit {
   abort?(reason: unknown): void | Promise<void>;
 }
 
-const STAGE: Names<StageInit> = { name: true, contexts: true };
-export const SOURCE: Names<SourceInit> = { ...STAGE, frames: true };
-const TRANSFORM: Names<TransformInit> = {
-  ...{ ...STAGE, takes: true, gives: true, allocate: true, process: true, metadata: true },
-  ...{ copies: true, concurrency: true, ordered: true, flush: true, close: true },
+/** The most frames that a stage works on at a time. */
+export const MOST_AT_A_TIME = 1024;
+
+const STAGE = { name: TEXT, contexts: true };
+const CONCURRENCY = integer(1, MOST_AT_A_TIME);
+export const SOURCE = { ...STAGE, frames: FUNCTION };
+const TRANSFORM = {
+  ...{ ...STAGE, takes: true, gives: FUNCTION, allocate: FUNCTION, process: FUNCTION, metadata: FUNCTION },
+  ...{ copies: BOOLEAN, concurrency: CONCURRENCY, ordered: BOOLEAN, flush: FUNCTION, close: FUNCTION },
 };
-const FLOW: Names<FlowInit> = { ...STAGE, flow: true, keeps: true };
-const SINK: Names<SinkInit> = {
-  ...{ ...STAGE, takes: true, allocate: true, plan: true, write: true, concurrency: true, close: true, abort: true },
+const FLOW = { ...STAGE, flow: FUNCTION, keeps: BOOLEAN };
+const SINK = {
+  ...{ ...STAGE, takes: true, allocate: FUNCTION, plan: FUNCTION, write: FUNCTION, concurrency: CONCURRENCY },
+  ...{ close: FUNCTION, abort: FUNCTION },
 };
-const TAKES: Names<Takes> = { memory: true, access: true, format: true, width: true, height: true };
+const TAKES = { memory: true, access: true, format: true, width: true, height: true };
 
 /** {@link Takes} as a pipeline reads it. */
 export interface Taken {
@@ -153,13 +157,11 @@ export abstract class Stage extends Printed {
   /** The contexts that it brings. */
   readonly contexts: readonly Context[];
 
-  /** Checks what all stages have. */
-  protected constructor({ name, contexts = [] }: StageInit, functions: Readonly<Record<string, unknown>>) {
+  /** Checks what no stage can leave out: its name, and the function that works. */
+  protected constructor({ name, contexts = [] }: StageInit, work: Readonly<Record<string, unknown>>) {
     super();
-    checks.assertText(name, "name");
-    for (const [argument, given] of Object.entries(functions)) {
-      if (typeof given !== "function") throw checks.wrongKind(argument, "a function", given);
-    }
+    TEXT(checks, name, "name");
+    for (const [argument, given] of Object.entries(work)) FUNCTION(checks, given, argument);
     this.name = name;
     this.contexts = [...contexts];
   }
@@ -184,11 +186,9 @@ export class Transform<T extends Tensor = Tensor> extends Stage {
 
   /** Checks its properties. @throws {ArgumentError} for wrong ones. */
   constructor(init: TransformInit<T>) {
-    const { process, gives, allocate, takes, concurrency = 1 } = optionsIn(init, TRANSFORM, "init");
+    const { process, gives, takes } = checks.optionsIn(init, TRANSFORM, "init");
     const taken = takenOf(takes, gives === undefined ? "read-write" : "read");
-    const given = { ...(gives !== undefined && { gives }), ...(allocate !== undefined && { allocate }) };
-    super({ ...init, contexts: contextsOf(init, taken) }, { process, ...given });
-    checks.assertInteger(concurrency, "concurrency", 1, 1024);
+    super({ ...init, contexts: contextsOf(init, taken) }, { process });
     this.init = init;
     this.taken = taken;
   }
@@ -201,7 +201,7 @@ export class Flow extends Stage {
 
   /** Checks its properties. @throws {ArgumentError} for wrong ones. */
   constructor(init: FlowInit) {
-    const { flow } = optionsIn(init, FLOW, "init");
+    const { flow } = checks.optionsIn(init, FLOW, "init");
     super(init, { flow });
     this.init = init;
   }
@@ -216,7 +216,7 @@ export class Sink<T extends Tensor = Tensor> extends Stage {
 
   /** Checks its properties. @throws {ArgumentError} for wrong ones. */
   constructor(init: SinkInit<T>) {
-    const { write, takes } = optionsIn(init, SINK, "init");
+    const { write, takes } = checks.optionsIn(init, SINK, "init");
     const taken = takenOf(takes, "read");
     super({ ...init, contexts: contextsOf(init, taken) }, { write });
     this.init = init;
@@ -225,7 +225,7 @@ export class Sink<T extends Tensor = Tensor> extends Stage {
 }
 
 function takenOf(given: Takes | undefined, usual: Access): Taken {
-  const { memory = [], access, format, width, height } = optionsIn(given ?? {}, TAKES, "takes");
+  const { memory = [], access, format, width, height } = checks.optionsIn(given ?? {}, TAKES, "takes");
   const targets = [memory].flat() as Target[];
   for (const target of targets) {
     if (typeof target?.kind !== "string" || typeof target.context !== "object") {

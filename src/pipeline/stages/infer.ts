@@ -1,4 +1,5 @@
-import { type Names, optionsIn, shown } from "../../core/argument.ts";
+import { shown } from "../../core/argument.ts";
+import { FUNCTION, integer, TEXT } from "../../core/checks.ts";
 import type { Target } from "../../core/graph/context.ts";
 import type { FrameInfo } from "../../core/layout/frame_info.ts";
 import { region } from "../../core/layout/layout.ts";
@@ -8,7 +9,7 @@ import { host, type HostTensor } from "../../host/mod.ts";
 import type { ModelValue, Session } from "../../inference/session.ts";
 import type { InferenceTensor } from "../../inference/tensor.ts";
 import { StageError } from "../errors.ts";
-import { checks, type Run, type Takes, Transform } from "../stage.ts";
+import { checks, MOST_AT_A_TIME, type Run, type Takes, Transform } from "../stage.ts";
 
 /** Tensors by the names of a model's inputs or outputs. */
 type Named<T> = Readonly<Record<string, T>>;
@@ -38,9 +39,9 @@ export interface InferOptions<T extends Tensor = HostTensor> {
   readonly batch?: number;
 }
 
-const NAMES: Names<InferOptions> = {
-  ...{ name: true, takes: true, memory: true, shapes: true, prepare: true, results: true, every: true },
-  ...{ concurrency: true, batch: true },
+const NAMES = {
+  ...{ name: TEXT, takes: true, memory: true, shapes: FUNCTION, prepare: FUNCTION, results: FUNCTION },
+  ...{ every: integer(1, 2 ** 31 - 1), concurrency: true, batch: integer(1, MOST_AT_A_TIME) },
 };
 
 /**
@@ -71,16 +72,15 @@ export function infer<T extends Tensor = HostTensor>(session: Session, options: 
   if (typeof session?.runAsync !== "function") {
     throw checks.wrongKind("session", "a session", session, "Pass what compile() returns, once it is there.");
   }
-  const { name = "infer", takes, memory = host as Target<Tensor> as Target<T>, ...rest } = optionsIn(options, NAMES);
+  const { name = "infer", takes, memory = host as Target<Tensor> as Target<T>, ...rest } = checks.optionsIn(
+    options,
+    NAMES,
+  );
   const { concurrency = 1, batch = 1, every = 1, shapes, prepare, results } = rest;
-  checks.assertInteger(batch, "batch", 1, 1024);
-  checks.assertInteger(every, "every", 1, 2 ** 31 - 1);
   /** Frames from the first of a batch to its last. */
   const inBatch = (batch - 1) * every + 1;
-  checks.assertInteger(concurrency, "concurrency", 1, Math.max(1, 1024 / inBatch));
-  for (const [argument, value] of Object.entries({ prepare, results, shapes: shapes ?? prepare })) {
-    if (typeof value !== "function") throw checks.wrongKind(argument, "a function", value);
-  }
+  checks.assertInteger(concurrency, "concurrency", 1, Math.max(1, MOST_AT_A_TIME / inBatch));
+  for (const [argument, value] of Object.entries({ prepare, results })) FUNCTION(checks, value, argument);
   const made: Inputs[] = [];
   /** The inputs of a run that is over, or new ones. */
   const inputsFor = (info: FrameInfo): Inputs => {

@@ -1,4 +1,4 @@
-import { type Names, optionsIn } from "../../core/argument.ts";
+import { FUNCTION } from "../../core/checks.ts";
 import type { Target } from "../../core/graph/context.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
 import { checks, type Transform } from "../stage.ts";
@@ -28,17 +28,12 @@ export interface KernelOptions<T extends Tensor, R, A> extends OperationOptions 
   readonly range?: (to: T, plane: number) => R;
 }
 
-const NAMES: Names<KernelOptions<Tensor, unknown, unknown>> = {
-  ...OPTIONS,
-  memory: true,
-  arguments: true,
-  range: true,
-};
+const NAMES = { ...OPTIONS, memory: true, arguments: FUNCTION, range: FUNCTION };
 
 /** CUDA's groups, where a program does not say: threads across and down. */
 const GROUP = [32, 8];
 
-/** How each API is told how many pixels there are, in how large groups. */
+/** The range of a launch over so many pixels, in groups of that size, as each API takes it. */
 const RANGES: Readonly<Record<string, (size: readonly number[], group?: readonly number[]) => object>> = {
   opencl: (items) => ({ items }),
   vulkan: (size, group = [1, 1]) => ({ groups: groupsOf(size, group) }),
@@ -85,10 +80,7 @@ export function kernel<T extends Tensor, R, A>(
   const target: Target<T> | undefined = of?.program?.context;
   const { api = "" } = target?.context ?? {};
   if (!Object.hasOwn(RANGES, api)) throw checks.wrongKind("kernel", "a kernel of OpenCL, Vulkan or CUDA", of);
-  const { memory = target!, range, arguments: given, ...about } = optionsIn(options, NAMES);
-  for (const [argument, value] of Object.entries({ range, arguments: given })) {
-    if (value !== undefined && typeof value !== "function") throw checks.wrongKind(argument, "a function", value);
-  }
+  const { memory = target!, range, arguments: given, ...about } = checks.optionsIn(options, NAMES);
   const usualRange = (to: T) => RANGES[api](sizeOf(to), of.groupSize) as R;
   const usualArguments = (from: T, to: T, plane: number) =>
     usual(from, to, plane, api === "vulkan").slice(0, of.parameters.length) as A[];

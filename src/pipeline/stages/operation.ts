@@ -1,4 +1,4 @@
-import { type Names, optionsIn } from "../../core/argument.ts";
+import { FUNCTION, TEXT } from "../../core/checks.ts";
 import type { Context, Target } from "../../core/graph/context.ts";
 import type { FrameInfo } from "../../core/layout/frame_info.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
@@ -16,7 +16,7 @@ export interface OperationOptions {
   readonly contexts?: Iterable<Context>;
 }
 
-export const OPTIONS: Names<OperationOptions> = { name: true, takes: true, gives: true, contexts: true };
+export const OPTIONS = { name: TEXT, takes: true, gives: FUNCTION, contexts: true };
 
 /**
  * A function of a library, over each plane of a frame: of OpenCV, or of any other that works in memory of a context.
@@ -46,8 +46,8 @@ export function operation<T extends Tensor>(
   work: (from: T, to: T, plane: number) => unknown,
   options: OperationOptions = {},
 ): Transform<T> {
-  if (typeof work !== "function") throw checks.wrongKind("work", "a function", work);
-  const { name = work.name === "" ? "operation" : work.name, takes, gives, contexts = [] } = optionsIn(
+  FUNCTION(checks, work, "work");
+  const { name = work.name === "" ? "operation" : work.name, takes, gives, contexts = [] } = checks.optionsIn(
     options,
     OPTIONS,
   );

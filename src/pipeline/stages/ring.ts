@@ -29,8 +29,8 @@ export interface ToRingOptions {
 }
 
 /**
- * A sink that hands frames to other processes, in memory that they share, with their metadata and times. The transform before it writes them there: put
- * {@link copy} between where there is none. Readers come and go, and one that dies gives back what it had.
+ * A sink that hands frames to other processes, in memory that they share, with their metadata and times. The
+ * transform before it writes them there; without one, put {@link copy} before it. Readers come and go, and one that dies gives back what it had.
  *
  * @param rings `FrameRing`
  * @param path the file of the ring's socket

@@ -3,7 +3,7 @@ import type { Frame } from "../../core/tensors/frame.ts";
 import { Plan } from "../plan.ts";
 import { type Piece, type Pipeline, pipeline } from "../pipeline.ts";
 import { Queue } from "../queue.ts";
-import { checks, type Run, Sink } from "../stage.ts";
+import { checks, MOST_AT_A_TIME, type Run, Sink } from "../stage.ts";
 
 /**
  * A sink that hands each frame to several pipelines, which all read the same bytes. None of them can write a frame of
@@ -44,7 +44,7 @@ export function tee(...branches: readonly (readonly Piece[])[]): Sink {
   return new Sink({
     name: "tee",
     contexts,
-    concurrency: MOST_AT_A_TIME,
+    concurrency: MOST_AT_A_TIME, // as many as the pipeline has: the branches bound them
     plan: (frame, run) => Promise.all(begin(run).map((branch) => branch.plan(frame))),
     write: async (frame, run) => {
       await Promise.all(begin(run).map((branch) => branch.hand(frame)));
@@ -53,9 +53,6 @@ export function tee(...branches: readonly (readonly Piece[])[]): Sink {
     abort: async () => void await end(),
   });
 }
-
-/** The pipeline before it has fewer frames. */
-const MOST_AT_A_TIME = 1024;
 
 const NOTHING: AsyncIterable<Frame> = { async *[Symbol.asyncIterator]() {} };
 
