@@ -77,8 +77,6 @@ export interface Row {
   readonly flags?: readonly string[];
   /** Variables of its environment. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Seconds after which it counts as hung; 240 by default. */
-  readonly limit?: number;
   /** It changes what other programs of its process would meet, or needs a process that has done nothing yet. */
   readonly alone?: true;
   /** It sleeps most of the time: it runs beside the others. */

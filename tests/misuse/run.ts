@@ -104,16 +104,11 @@ async function runProcess(file: string, rows: Rows, driver: Driver | undefined):
     const program = [file, Object.keys(rows).join("\n"), ...(driver === undefined ? [] : [driver])];
     return await deno(
       ["run", ...always, "--v8-flags=--expose-gc", ...flags, ...program],
-      { env: { ...ENVIRONMENT, ...driver && vendors[driver], ...env }, limit: limitOf(Object.values(rows)) },
+      { env: { ...ENVIRONMENT, ...driver && vendors[driver], ...env }, limit: LIMIT + Object.keys(rows).length - 1 },
     );
   } finally {
     if (!idle) leave();
   }
-}
-
-/** Seconds after which the process is killed: what its slowest row may take, and a second for each of the others. */
-function limitOf(rows: readonly Row[]): number {
-  return Math.max(...rows.map(({ limit = LIMIT }) => limit)) + rows.length - 1;
 }
 
 /** What came of each row that a process began. Its end is the end of the last of them. */
@@ -143,7 +138,7 @@ function leave(): void {
 /** Throws unless all of it came as the row says. */
 export function assertOutcome(row: Row, driver: Driver | undefined, { ended, report }: Outcome): void {
   const said = `${report?.thrown?.stack ?? ""}\n${ended.stderr}`;
-  assert(!ended.late, `it hung: killed after ${row.limit ?? LIMIT} seconds\n${said}`);
+  assert(!ended.late, `it hung: killed after ${LIMIT} seconds\n${said}`);
   // The report is the last that a program does: what ends the process behind it are exit handlers.
   const mayFault = row.faultsAtExit === true || (driver !== undefined && row.faultsAtExit === driver);
   if (report === undefined || !mayFault) {
