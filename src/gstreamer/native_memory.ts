@@ -25,7 +25,7 @@ export interface NativeMemory {
   objectOf(memory: Address): bigint;
   /** Waits for GStreamer's work on a buffer. @throws {ArgumentError} where the other context does not take its objects. */
   settle?(buffer: Address, memories: readonly Address[], info: FrameInfo): void;
-  /** A new GstMemory over an object of a frame's, which stays the frame's. @throws {ArgumentError} where there is none. */
+  /** A new GstMemory over an object of a frame's, which stays the frame's. @throws {ArgumentError} if it has no object. */
   wrap(picture: NativePicture, object: number, info: PixelsInfo): WrappedMemory;
   /** Has the elements of a pipeline work with the other context. */
   prepare?(pipeline: Address): void;

@@ -413,8 +413,8 @@ function raiseFailures(uses: readonly Use[], own: Lane["line"]): void {
 }
 
 /**
- * A shape as the model has it; undefined where it does not fit. Of other dimensions than the model's, those of 1 do not
- * count: an image `[480, 640, 3]` is `[1, 480, 640, 3]` as well, also where the model takes any number of images.
+ * A shape as the model has it; undefined where it does not fit. Where the two have different numbers of dimensions, those
+ * of 1 do not count: an image `[480, 640, 3]` is `[1, 480, 640, 3]` as well, also where the model takes any number of images.
  */
 function fitted(expected: readonly number[], given: readonly number[]): readonly number[] | undefined {
   const isFit = (n: number, of: number) => n === -1 || n === of;

@@ -23,8 +23,8 @@ export interface UcxOpenOptions {
   /** The transports, as UCX names them (`"posix"`, `"cma"`, `"tcp"`, `"rc"`); all that this machine has if left out. */
   readonly transports?: readonly string[];
   /**
-   * The network devices, as UCX names them (`"eth0"`, `"mlx5_0:1"`). By default `["lo"]`: nobody on another machine can
-   * connect. UCX checks nothing of who connects to the ports that it opens there, so name a network that you trust.
+   * The network devices, as UCX names them (`"eth0"`, `"mlx5_0:1"`). By default `["lo"]`: no other machine can
+   * connect. UCX does not check who connects to the ports that it opens there, so name a network that you trust.
    */
   readonly devices?: readonly string[];
 }
@@ -79,7 +79,7 @@ export class UcxContext extends NativeObject {
   /** Its end of life: shares and connections end first. */
   readonly resource: Resource;
   readonly #handle: UcpContextH;
-  /** Of all connections that this side makes. */
+  /** The worker of all connections that this side makes. */
   readonly #worker: UcpWorker;
 
   private constructor(handle: UcpContextH, worker: UcpWorker, undo: Undo) {
