@@ -14,7 +14,7 @@ import { Metadata } from "../core/tensors/metadata.ts";
 import { host } from "../host/mod.ts";
 import { StageError, stageError } from "./errors.ts";
 import { Figures, type Growing } from "./figures.ts";
-import { allocateFor, assertTaken, frameInWords, type HandOver, Plan, reach, type Reached, several } from "./plan.ts";
+import { allocatorFor, assertTaken, frameInWords, type HandOver, Plan, reach, type Reached, several } from "./plan.ts";
 import { Queue } from "./queue.ts";
 import { Slots } from "./slots.ts";
 import type { Source } from "./pipeline.ts";
@@ -265,16 +265,24 @@ export class Engine implements Run {
       memory: nameOf(example.target),
     });
     if (next?.stage instanceof Sink && next.stage.init.allocate !== undefined) {
-      const frames = next.own ??= await next.stage.init.allocate(info, this);
+      const frames = next.own ??= await this.#ownOf(next as Place<Sink>, info);
       await using example = await frames.next(this.signal, info);
       return { info, frames, ...reached(example) };
     }
-    const frames = init.allocate === undefined
-      ? allocateFor(name, memory, info, this.frames, this)
-      : several(this.frames, () => this.#assertFrame(init.allocate!(info), name));
-    const slots = new Slots(frames, name);
+    const allocate = init.allocate === undefined
+      ? allocatorFor(name, memory, info, this)
+      : () => this.#assertFrame(init.allocate!(info), name);
+    const slots = several(info, this.frames, allocate, (frames) => new Slots(frames, name));
     this.#slots.push(slots);
     return { info, frames: slots, ...reached(slots.example) };
+  }
+
+  async #ownOf({ stage, name }: Place<Sink>, info: FrameInfo): Promise<OwnFrames> {
+    try {
+      return await stage.init.allocate!(info, this);
+    } catch (error) {
+      throw stageError(name, error);
+    }
   }
 
   /** Lets all stages work until the end. @throws {StageError} what ended one; the signal's reason. */

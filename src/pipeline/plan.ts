@@ -6,7 +6,7 @@ import { type FrameInfo, frameInfo } from "../core/layout/frame_info.ts";
 import { allOrNothing } from "../core/life/undo.ts";
 import { type Access, writes } from "../core/memory/access.ts";
 import { Printed } from "../core/printed.ts";
-import { type Frame, sizeInWords } from "../core/tensors/frame.ts";
+import { checkPlanes, type Frame, sizeInWords } from "../core/tensors/frame.ts";
 import { allocateFrame } from "../core/tensors/over.ts";
 import { host } from "../host/mod.ts";
 import { StageError } from "./errors.ts";
@@ -189,19 +189,18 @@ export function reach(
   });
 }
 
-/** New frames for a stage that works in `memory` to write: of the host where that is the same bytes, else of that memory. */
-export function allocateFor(
+/** Allocates frames for a stage that works in `memory` to write: of the host where that is the same bytes, else of that. */
+export function allocatorFor(
   stage: string,
   memory: readonly Target[],
   given: FrameInfo,
-  count: number,
   run: Pick<Run, "graph">,
-): Frame[] {
+): () => Frame {
   const info = frameInfo(given);
   const onHost = (): Frame => host.allocateFrame(info, { rowAlign: ROW_ALIGN });
   const own = memory.find((one) => portsOf(one)?.allocate !== undefined) as MemoryTarget | undefined;
-  if (memory.length === 0 || isHosts(onHost, memory, run)) return several(count, onHost);
-  if (own !== undefined) return several(count, () => allocateFrame(own, info));
+  if (memory.length === 0 || isHosts(onHost, memory, run)) return onHost;
+  if (own !== undefined) return () => allocateFrame(own, info);
   throw new StageError(stage, `no memory for ${frameInWords(info)} is known that it can write.`, {
     hint: "Give it an allocate(info) of its own.",
   });
@@ -216,12 +215,15 @@ function isHosts(allocate: () => Frame, memory: readonly Target[], { graph }: Pi
   });
 }
 
-/** All, or none. */
-export function several(count: number, allocate: () => Frame): Frame[] {
-  return allOrNothing("allocating frames", (undo) =>
-    Array.from({ length: count }, () => {
+/** So many frames of one kind, and what is made of them: all of it, or nothing. @throws {LayoutError} for other frames. */
+export function several<T>(info: FrameInfo, count: number, allocate: () => Frame, make: (frames: Frame[]) => T): T {
+  return allOrNothing("allocating frames", (undo) => {
+    const frames = Array.from({ length: count }, () => {
       const frame = allocate();
       undo.push(() => frame[Symbol.dispose]());
+      checkPlanes(frame.planes, info);
       return frame;
-    }));
+    });
+    return make(frames);
+  });
 }

@@ -378,6 +378,16 @@ test("a signal ends run(), and disposal ends explain(), while the source has giv
   await Promise.all([ran, explains, explained[Symbol.asyncDispose]()]);
 });
 
+test("a transform that allocates frames of another kind is named, and they are given back", async () => {
+  const other = { ...INFO, width: 4 };
+  const wrong = new Transform({
+    ...{ name: "small", gives: (info) => info, process: () => {} },
+    allocate: () => host.allocateFrame(other),
+  });
+  const error = await assertRejects(() => pipeline(numbered(2), wrong, noted().sink).run(), StageError, "[4,8] u8");
+  assertEquals(error.stage, "small");
+});
+
 test("a transform allocates once for each size, where two sizes take turns", async () => {
   let allocated = 0;
   const source = new Source({

@@ -223,6 +223,12 @@ test("toRing() and fromRing() hand on metadata and times, and a crop behind them
   }
 });
 
+test("toRing() that cannot make its ring is named, and its frames are given back", async () => {
+  const whole = pipeline(numbered(2), copy(), toRing(FrameRing, "/not/there/ring"));
+  const error = await assertRejects(() => whole.run(), StageError, "make it first");
+  assertEquals(error.stage, "to ring");
+});
+
 test("toRing() without a transform before it says what to do", async () => {
   const error = await assertRejects(() => pipeline(numbered(2), toRing(FrameRing, "/tmp/none")).run(), StageError);
   assert(error.message.includes("copy()"), error.message);

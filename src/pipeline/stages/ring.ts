@@ -43,8 +43,10 @@ export function toRing(rings: Rings, path: string, options: ToRingOptions = {}):
   return new Sink({
     name: "to ring",
     allocate: (info) => {
-      const frames = several(count, () => host.allocateFrame(info, { rowAlign: 64, sharable: true }));
-      const made = ring = rings.create(path, { frames, ...whenFull !== undefined && { whenFull } });
+      const allocate = () => host.allocateFrame(info, { rowAlign: 64, sharable: true });
+      const create = (frames: readonly Frame[]) =>
+        rings.create(path, { frames, ...whenFull !== undefined && { whenFull } });
+      const made = ring = several(info, count, allocate, create);
       return { next: (signal, { media }) => made.next({ signal, ...media !== undefined && { media } }) };
     },
     write: async (frame, { signal }) => {
