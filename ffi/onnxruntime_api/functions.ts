@@ -148,18 +148,4 @@ export interface OrtApiFunctions {
     output_names_len: bigint,
     outputs: Address,
   ): Address;
-
-  /** `OrtStatusPtr RunAsync(OrtSession *session, const OrtRunOptions *run_options, const char *const *input_names, const OrtValue *const *input, size_t input_len, const char *const *output_names, size_t output_names_len, OrtValue **output, RunAsyncCallbackFn run_async_callback, void *user_data)` */
-  RunAsync(
-    session: Address,
-    run_options: Address,
-    input_names: Address,
-    input: Address,
-    input_len: bigint,
-    output_names: Address,
-    output_names_len: bigint,
-    output: Address,
-    run_async_callback: Address,
-    user_data: Address,
-  ): Address;
 }

@@ -45,7 +45,6 @@ export const OrtApi = {
     GetTensorTypeAndShape: { offset: 520, type: "u64" },
     CreateRunOptions: { offset: 312, type: "u64" },
     Run: { offset: 72, type: "u64" },
-    RunAsync: { offset: 2080, type: "u64" },
   },
 } as const satisfies StructLayout;
 
@@ -127,8 +126,6 @@ export interface OrtApi {
   CreateRunOptions: Address;
   /** `OrtApi.Run` */
   Run: Address;
-  /** `OrtApi.RunAsync` */
-  RunAsync: Address;
 }
 
 /** Reads a `OrtApi` at a byte offset. */
@@ -172,7 +169,6 @@ export function readOrtApi(view: DataView, offset: number): OrtApi {
     GetTensorTypeAndShape: view.getBigUint64(offset + 520, true) as Address,
     CreateRunOptions: view.getBigUint64(offset + 312, true) as Address,
     Run: view.getBigUint64(offset + 72, true) as Address,
-    RunAsync: view.getBigUint64(offset + 2080, true) as Address,
   };
 }
 
@@ -216,5 +212,4 @@ export function writeOrtApi(view: DataView, offset: number, value: OrtApi): void
   view.setBigUint64(offset + 520, value.GetTensorTypeAndShape, true);
   view.setBigUint64(offset + 312, value.CreateRunOptions, true);
   view.setBigUint64(offset + 72, value.Run, true);
-  view.setBigUint64(offset + 2080, value.RunAsync, true);
 }

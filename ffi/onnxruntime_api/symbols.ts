@@ -88,6 +88,4 @@ export const SYMBOLS = {
   CreateRunOptions: { parameters: ["buffer"], result: "u64" },
   // OrtStatusPtr Run(OrtSession *session, const OrtRunOptions *run_options, const char *const *input_names, const OrtValue *const *inputs, size_t input_len, const char *const *output_names, size_t output_names_len, OrtValue **outputs)
   Run: { parameters: ["u64", "u64", "u64", "u64", "usize", "u64", "usize", "u64"], result: "u64" },
-  // OrtStatusPtr RunAsync(OrtSession *session, const OrtRunOptions *run_options, const char *const *input_names, const OrtValue *const *input, size_t input_len, const char *const *output_names, size_t output_names_len, OrtValue **output, RunAsyncCallbackFn run_async_callback, void *user_data)
-  RunAsync: { parameters: ["u64", "u64", "u64", "u64", "usize", "u64", "usize", "u64", "u64", "u64"], result: "u64" },
 } as const satisfies Deno.ForeignLibraryInterface;

@@ -168,7 +168,7 @@ export abstract class Session<T extends InferenceTensor = InferenceTensor> exten
   }
 
   /**
-   * The same on threads of the runtime's. Outputs that were given are in flight until the run is over: whatever uses them
+   * The same on another thread. Outputs that were given are in flight until the run is over: whatever uses them
    * next waits, as for a kernel, and fails if the run does. Until it is submitted this thread waits for earlier work on the
    * tensors, if the devices cannot: where that takes long, await `tensor.finished()` first.
    *

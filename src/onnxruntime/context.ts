@@ -29,10 +29,7 @@ const CHOICE: Names<OnnxRuntimeChoice> = { library: true };
 
 /** Options of {@link OnnxRuntimeContext.compile}. */
 export interface OnnxRuntimeCompile {
-  /**
-   * How many threads compute an operator, the calling one included; by default one for each core. `runAsync()` needs two at
-   * least.
-   */
+  /** How many threads compute an operator, the one that runs the model included; by default one for each core. */
   readonly threads?: number;
 }
 

@@ -87,13 +87,6 @@ const FUNCTIONS: readonly FunctionEntry[] = [
   ...taking(["value"], "GetTensorMutableData", "GetTensorTypeAndShape"),
   { name: "CreateRunOptions" },
   ...taking(["session", "run_options", "input_names", "inputs", "output_names", "outputs"], "Run"),
-  ...taking(
-    [
-      ...["session", "run_options", "input_names", "input", "output_names", "output"],
-      ...["run_async_callback", "user_data"],
-    ],
-    "RunAsync",
-  ),
 ];
 
 /** The table of that version. */

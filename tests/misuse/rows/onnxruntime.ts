@@ -56,12 +56,4 @@ export default table(import.meta, {
     (ort) => ort.compile(SIGMOID, { threads: 0 }),
     wrong("threads", /an integer from 1 to 1024, got 0/),
   ),
-  "one thread, and runAsync()": row(async (ort) => {
-    using session = ort.compileSync(SIGMOID, { threads: 1 });
-    using x = ort.allocate({ shape: [1, 4], dtype: "f32" });
-    await session.runAsync({ x });
-  }, {
-    ...{ error: NativeCallError, api: "onnxruntime", fn: "RunAsync", message: /intra op thread pool/ },
-    ...{ code: 2, codeName: "ORT_INVALID_ARGUMENT", hint: /threads: 2/ },
-  }),
 });
