@@ -292,7 +292,11 @@ recordedTest("virtual memory maps to the devices that it was made for, by its ow
   for (const context of [cuda, other]) {
     using mapped = graph.map(tensor.slice({ shape: [24], dtype: "u8", byteOffset: 1000 }), context);
     assertEquals(mapped.route.steps.map(({ edge, transfer }) => [edge, transfer]), [["cuda.virtual→cuda", "alias"]]);
-    assertEquals([mapped.memory, mapped.address, mapped.address], ["virtual", tensor.address + 1000n, mapped.hostHandle]);
+    assertEquals([mapped.memory, mapped.address, mapped.address], [
+      "virtual",
+      tensor.address + 1000n,
+      mapped.hostHandle,
+    ]);
     mapped.parent![Symbol.dispose]();
   }
 });
