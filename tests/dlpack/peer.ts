@@ -11,7 +11,7 @@ const FOLDERS = ["../../.dlpack/tvm_ffi/include", "../../.gpu-kit/dlpack/include
 const folder = FOLDERS.find((folder) => ifThere(`${folder}/dlpack/dlpack.h`) !== undefined);
 
 /** Why the other library cannot be compiled; undefined where it was. */
-export const lacking = folder === undefined ? "needs dlpack.h: deno task setup test" : undefined;
+export const lacking: string | undefined = folder === undefined ? "needs dlpack.h: deno task setup test" : undefined;
 
 /** Another library of this process, compiled against DLPack's own header; undefined without that. */
 export const peer = folder === undefined ? undefined! : Deno.dlopen(
