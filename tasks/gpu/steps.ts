@@ -1,6 +1,7 @@
 import { join } from "@std/path";
 import { bench } from "./bench.ts";
 import { conformance } from "./conformance.ts";
+import { dlpack } from "./dlpack.ts";
 import { ffmpeg } from "./ffmpeg.ts";
 import {
   ALIGNMENT,
@@ -126,6 +127,14 @@ export function stepsOn(machine: string): readonly Step[] {
       stage: 1,
       onlyIfNamed: true,
       run: ffmpeg,
+    },
+    {
+      name: "dlpack",
+      what: "PyTorch, CuPy and JAX on memory of ours, and ours on theirs: tests, and bench/cuda_python_bench.ts",
+      limit: 90,
+      stage: 5,
+      onlyIfNamed: true,
+      run: dlpack,
     },
     {
       name: "vulkan",
