@@ -25,8 +25,16 @@ export async function dlpack(job: Job): Promise<Outcome> {
     verdict: [tests, measured].every(({ verdict }) => verdict === "green") ? "green" : "red",
     counts: `${tests.counts}; ${measured.counts}`,
     failures: [...tests.failures ?? [], ...measured.failures ?? []],
-    remarks: [...told, ...tests.remarks ?? [], ...measured.remarks ?? []],
+    remarks: [await versionsIn(there, python), ...told, ...tests.remarks ?? [], ...measured.remarks ?? []],
   };
+}
+
+/** `"python: torch 2.11, …"`. */
+async function versionsIn(job: Job, python: string): Promise<string> {
+  const code = "from importlib.metadata import version\n" +
+    "print(', '.join(f'{name} {version(name)}' for name in ('torch', 'numpy', 'jax')))";
+  const { stdout, how } = await job.run(python, ["-c", code], "tests.log");
+  return `python: ${stdout.trim() || how}`;
 }
 
 function isTest(path: string): boolean {
