@@ -19,6 +19,7 @@ except Exception as error:  # CuPy and PyTorch raise many kinds where there is n
     sys.exit()
 
 COUNT, THREADS = 1 << 14, 256
+sys.dont_write_bytecode = True
 HERE = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(HERE / "tests/python/gpu"))
 
