@@ -66,6 +66,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "egl_stream",
     "cuda_claims",
     "ffmpeg_nvdec",
+    "cuda_python",
   ],
   vulkan: ["external_ring", "external_import"],
 };

@@ -2,6 +2,7 @@ import { join } from "@std/path";
 import { NEEDS_TWO } from "../../bench/harness/sharing.ts";
 import { bench } from "./bench.ts";
 import { conformance } from "./conformance.ts";
+import { dlpack } from "./dlpack.ts";
 import { ffmpeg } from "./ffmpeg.ts";
 import {
   ALIGNMENT,
@@ -130,6 +131,14 @@ export function stepsOn(machine: string, gpus: number): readonly Step[] {
       stage: 1,
       onlyIfNamed: true,
       run: ffmpeg,
+    },
+    {
+      name: "dlpack",
+      what: "PyTorch, CuPy and JAX on memory of ours, and ours on theirs: tests, and bench/cuda_python_bench.ts",
+      limit: 90,
+      stage: 5,
+      onlyIfNamed: true,
+      run: dlpack,
     },
     {
       name: "vulkan",
