@@ -14,7 +14,17 @@ import { Metadata } from "../core/tensors/metadata.ts";
 import { host } from "../host/mod.ts";
 import { StageError, stageError } from "./errors.ts";
 import { Figures, type Growing } from "./figures.ts";
-import { allocatorFor, assertTaken, frameInWords, type HandOver, Plan, reach, type Reached, several } from "./plan.ts";
+import {
+  allocatorFor,
+  assertTaken,
+  frameInWords,
+  type HandOver,
+  Plan,
+  reach,
+  type Reached,
+  several,
+  type User,
+} from "./plan.ts";
 import { Queue } from "./queue.ts";
 import { Slots } from "./slots.ts";
 import type { Source } from "./pipeline.ts";
@@ -270,7 +280,12 @@ export class Engine implements Run {
       return { info, frames, ...reached(example) };
     }
     const allocate = init.allocate === undefined
-      ? allocatorFor(name, memory, info, this)
+      ? allocatorFor(
+        name,
+        [{ memory: target === undefined ? [host] : memory, access: "write" }, ...usersOf(next)],
+        info,
+        this,
+      )
       : () => this.#assertFrame(init.allocate!(info), name);
     const slots = several(info, this.frames, allocate, (frames) => new Slots(frames, name));
     this.#slots.push(slots);
@@ -689,6 +704,19 @@ function isAlike(one: FrameInfo, other: FrameInfo): boolean {
 function isFor(planned: Planned | undefined, { target, info }: Frame): boolean {
   return planned !== undefined && planned.from === target && isAlike(planned.info, info);
 }
+
+/** Who has the frames of a stage after it: up to one that makes others of them, and the host where that is not known. */
+function usersOf(place: Place | undefined): readonly User[] {
+  if (place === undefined) return [ON_HOST];
+  const { stage, next } = place;
+  if (stage instanceof Flow) return stage.init.keeps === true ? usersOf(next) : [ON_HOST];
+  const { taken: { memory, access } } = stage as Worker;
+  const isLast = stage instanceof Sink || (stage as Transform).init.gives !== undefined;
+  const user = memory.length > 0 ? [{ memory, access }] : isLast ? [ON_HOST] : [];
+  return isLast ? user : [...user, ...usersOf(next)];
+}
+
+const ON_HOST: User = { memory: [host], access: "read" };
 
 function ofExample(value: Frame): IteratorResult<Frame> {
   return { done: false, value };

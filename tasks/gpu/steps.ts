@@ -14,6 +14,7 @@ import {
 } from "./files.ts";
 import { inLanes, type Job } from "./job.ts";
 import { openCVHere } from "./opencv.ts";
+import { pipelines } from "./pipeline.ts";
 import { sanitize, sanitizeSharing } from "./sanitizer.ts";
 import type { Outcome, Step } from "./step.ts";
 import { runTests } from "./tests.ts";
@@ -126,6 +127,14 @@ export function stepsOn(machine: string): readonly Step[] {
       stage: 1,
       onlyIfNamed: true,
       run: ffmpeg,
+    },
+    {
+      name: "pipeline",
+      what: "pipelines: the host's frames and NVDEC's through kernels of CUDA's and PyTorch, to the host",
+      limit: 90,
+      stage: 1,
+      onlyIfNamed: true,
+      run: pipelines,
     },
     {
       name: "vulkan",
