@@ -56,10 +56,7 @@ export function toRing(rings: Rings, path: string, options: ToRingOptions = {}):
         hint: "Put a transform before it that writes new frames: copy(), or one with gives().",
       });
     },
-    close: async () => {
-      await ring?.flush();
-      await ring?.[Symbol.asyncDispose]();
-    },
+    close: () => ring?.end(),
     abort: () => ring?.[Symbol.asyncDispose](),
   });
 }
@@ -89,11 +86,36 @@ export function fromRing(rings: Rings, path: string, options: FromRingOptions = 
     async *frames({ signal }) {
       const open = () => rings.open(path, { contexts: all, signal });
       do {
-        using reader = await (wait || reconnect ? whenThere(open, signal) : open());
-        for (let frame; (frame = await reader.next({ signal })) !== undefined;) yield frame;
+        const reader = await (wait || reconnect ? whenThere(open, signal) : open());
+        const lives = new Lives(() => reader[Symbol.dispose]());
+        try {
+          for (let frame; (frame = await reader.next({ signal })) !== undefined;) yield lives.with(frame);
+        } finally {
+          lives.end();
+        }
       } while (reconnect);
     },
   });
+}
+
+/** Calls back once no more frames come, and all that came have ended: they would end with their reader. */
+class Lives {
+  readonly #whenOver: () => void;
+  #count = 1;
+
+  constructor(whenOver: () => void) {
+    this.#whenOver = whenOver;
+  }
+
+  with(frame: Frame): Frame {
+    this.#count++;
+    frame.resource.undo.unshift(() => queueMicrotask(() => this.end())); // its turn ends first
+    return frame;
+  }
+
+  end(): void {
+    if (--this.#count === 0) this.#whenOver();
+  }
 }
 
 function assertRings(rings: Rings): void {
