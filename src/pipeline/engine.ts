@@ -34,6 +34,9 @@ import { Watch } from "./watch.ts";
 /** How long stages may take to stop, after which they are named and left behind. */
 const GRACE_MS = 5000;
 
+/** How many kinds of frames a transform keeps memory for. */
+const MOST_KINDS = 4;
+
 /** Options of a run, with what is left out filled in. */
 export interface RunOptions {
   readonly frames: number;
@@ -120,7 +123,7 @@ export class Engine implements Run {
   readonly #controller = new AbortController();
   readonly #queues: readonly Queue<Traveller>[];
   readonly #travellers = new Map<Frame, Traveller>();
-  readonly #slots: Slots[] = [];
+  readonly #slots = new Set<Slots>();
   readonly #undo: Undo = [];
   readonly #progress: Progress | undefined;
   readonly #watch: Watch;
@@ -254,11 +257,23 @@ export class Engine implements Run {
     assertTaken(name, taken, info);
     const reached = reach(name, taken.memory, frame, taken.access, this);
     if (!(stage instanceof Transform) || stage.init.gives === undefined) return { from, info, reached };
-    const { media: _, ...kind } = stage.init.gives(info); // its frames have the times of those that it reads
-    const wanted = frameInfo(kind as FrameInfo);
-    let gives = given.find((one) => isAlike(one.info, wanted) && one.reached.target === reached.target);
-    if (gives === undefined) given.push(gives = await this.#givesOf(stage, wanted, reached.target, next));
+    const wanted = givenOf(stage.init.gives(info));
+    const known = given.find((one) => isAlike(one.info, wanted) && one.reached.target === reached.target);
+    const gives = known ?? await this.#givesOf(stage, wanted, reached.target, next);
+    if (known !== undefined) given.splice(given.indexOf(known), 1);
+    given.push(gives);
+    this.#forgetIdle(given);
     return { from, info, reached, gives };
+  }
+
+  /** Frames of every size that ever came would fill the memory: those that were used last stay. */
+  #forgetIdle(given: Gives[]): void {
+    for (const one of given.slice(0, Math.max(0, given.length - MOST_KINDS))) {
+      if (!(one.frames instanceof Slots && one.frames.isIdle)) continue;
+      given.splice(given.indexOf(one), 1);
+      this.#slots.delete(one.frames);
+      this.#keep(one.frames[Symbol.asyncDispose]());
+    }
   }
 
   /** What a transform writes into: frames of the stage behind it, or its own. */
@@ -277,6 +292,10 @@ export class Engine implements Run {
     if (next?.stage instanceof Sink && next.stage.init.allocate !== undefined) {
       const frames = next.own ??= await this.#ownOf(next as Place<Sink>, info);
       await using example = await frames.next(this.signal, info);
+      if (!isAlike(example.info, info)) {
+        const hint = "Convert all to one size: convert(cl, { format, width, height }).";
+        throw new StageError(next.name, `it takes ${frameInWords(example.info)}, got ${frameInWords(info)}.`, { hint });
+      }
       return { info, frames, ...reached(example) };
     }
     const allocate = init.allocate === undefined
@@ -288,7 +307,7 @@ export class Engine implements Run {
       )
       : () => this.#assertFrame(init.allocate!(info), name);
     const slots = several(info, this.frames, allocate, (frames) => new Slots(frames, name));
-    this.#slots.push(slots);
+    this.#slots.add(slots);
     return { info, frames: slots, ...reached(slots.example) };
   }
 
@@ -694,10 +713,20 @@ export class Engine implements Run {
 const RUNNING = "running the pipeline";
 const DISPOSED = { hint: "The pipeline disposes what a stage gets and gives." };
 
+/** What a transform says that it gives; its frames have the times of those that it reads. */
+function givenOf(given: FrameInfo | undefined): FrameInfo {
+  if (typeof given !== "object") throw checks.wrongKind("gives", "what the frames are: imageInfo({ … })", given);
+  const { media: _, ...kind } = given;
+  return frameInfo(kind as FrameInfo);
+}
+
+/** Are frames of one kind, whatever their times are? */
 function isAlike(one: FrameInfo, other: FrameInfo): boolean {
-  const [a, b] = [one, other] as { width?: number; height?: number; samples?: number; rows?: number }[];
-  return one.format === other.format && a.width === b.width && a.height === b.height && a.samples === b.samples &&
-    a.rows === b.rows;
+  for (const name in { ...one, ...other }) {
+    const [a, b] = [Reflect.get(one, name), Reflect.get(other, name)];
+    if (a !== b && name !== "media" && (typeof a !== "object" || JSON.stringify(a) !== JSON.stringify(b))) return false;
+  }
+  return true;
 }
 
 /** What a frame may be used for is left to its map: a decoder's frames differ in that. */

@@ -1,12 +1,12 @@
 // Pipelines that are cut in two by a ring: how both halves end.
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
 import { FrameRing } from "@samepage/interop/channel";
 import { FFmpegContext } from "@samepage/interop/ffmpeg";
-import { copy, decode, encode, fromRing, pipeline, Sink, toRing } from "@samepage/interop/pipeline";
+import { copy, decode, encode, fromRing, pipeline, Sink, StageError, toRing } from "@samepage/interop/pipeline";
 import { test as withFFmpeg } from "../ffmpeg/open.ts";
 import { deno } from "../process.ts";
 import { inFolder } from "./folder.ts";
-import { noted, numbered, test, valueOf } from "./help.ts";
+import { noted, numbered, numberedFrame, test, valueOf } from "./help.ts";
 
 const COUNT = 20;
 const size = { width: 64, height: 48 };
@@ -78,4 +78,18 @@ test("frames of fromRing() that a program has taken out live on when its loop ha
     await written;
     assertEquals(kept.map(valueOf), [1, 2, 3]);
     for (const frame of kept) frame[Symbol.dispose]();
+  }));
+
+test("toRing() refuses frames of another size than its first, by its name", () =>
+  inFolder(async (folder) => {
+    const source = async function* () {
+      for (const width of [8, 8, 16]) yield await Promise.resolve(numberedFrame(1, "GRAY8", { width, height: 4 }));
+    };
+    const whole = pipeline(source(), copy(), toRing(FrameRing, `${folder}/ring`));
+    const error = await assertRejects(
+      () => whole.run(),
+      StageError,
+      "to ring: it takes GRAY8 8 × 4, got GRAY8 16 × 4.",
+    );
+    assertEquals(error.stage, "to ring");
   }));
