@@ -18,6 +18,7 @@ import {
 } from "./files.ts";
 import { inLanes, type Job, type Variables } from "./job.ts";
 import { openCVHere } from "./opencv.ts";
+import { pipelines } from "./pipeline.ts";
 import { sanitize, sanitizeSharing } from "./sanitizer.ts";
 import type { Outcome, Step } from "./step.ts";
 import { runTests } from "./tests.ts";
@@ -139,6 +140,14 @@ export function stepsOn(machine: string, gpus: number): readonly Step[] {
       stage: 5,
       onlyIfNamed: true,
       run: dlpack,
+    },
+    {
+      name: "pipeline",
+      what: "pipelines: the host's frames and NVDEC's through kernels of CUDA's and PyTorch, to the host",
+      limit: 90,
+      stage: 1,
+      onlyIfNamed: true,
+      run: pipelines,
     },
     {
       name: "vulkan",
