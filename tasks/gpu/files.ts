@@ -59,6 +59,11 @@ export function vulkanTests(): Promise<string[]> {
   return filesBelow("tests/vulkan", (path) => /_test\.ts$/.test(path));
 }
 
+/** All tests of UCX's. */
+export function ucxTests(): Promise<string[]> {
+  return filesBelow("tests/ucx", (path) => /_test\.ts$/.test(path));
+}
+
 /** CUDA's examples. */
 export function cudaExamples(): Promise<string[]> {
   return filesBelow("examples", (path) => /^examples\/cuda-[^/]+\/main\.ts$/.test(path));

@@ -10,6 +10,7 @@ import {
   eglTests,
   faultTests,
   openclTests,
+  ucxTests,
   vulkanTests,
 } from "./files.ts";
 import { inLanes, type Job } from "./job.ts";
@@ -150,6 +151,14 @@ export function stepsOn(machine: string): readonly Step[] {
       stage: 1,
       onlyIfNamed: true,
       run: (job) => conformance(job, machine, "vulkan"),
+    },
+    {
+      name: "ucx",
+      what: "tests/ucx: memory and rings over UCX, with the version that the machine has",
+      limit: 90,
+      stage: 1,
+      onlyIfNamed: true,
+      run: async (job) => runTests(job, await ucxTests(), 3),
     },
     {
       name: "opencv-rows",
