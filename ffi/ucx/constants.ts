@@ -7,6 +7,8 @@ export const UCP_PARAM_FIELD_FEATURES = 1;
 
 // enum ucp_feature
 
+/** `enum constant UCP_FEATURE_TAG` */
+export const UCP_FEATURE_TAG = 1;
 /** `enum constant UCP_FEATURE_RMA` */
 export const UCP_FEATURE_RMA = 2;
 /** `enum constant UCP_FEATURE_WAKEUP` */
