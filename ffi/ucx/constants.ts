@@ -31,6 +31,11 @@ export const UCP_EP_PARAM_FIELD_REMOTE_ADDRESS = 1;
 /** `enum constant UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE` */
 export const UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE = 2;
 
+// ucs_memory_type_t
+
+/** `enum constant UCS_MEMORY_TYPE_HOST` */
+export const UCS_MEMORY_TYPE_HOST = 0;
+
 // ucp_err_handling_mode_t
 
 /** `enum constant UCP_ERR_HANDLING_MODE_PEER` */

@@ -48,6 +48,7 @@ export const ucx: Library = {
       type: "enum ucp_ep_params_field",
       names: ["UCP_EP_PARAM_FIELD_REMOTE_ADDRESS", "UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE"],
     },
+    { type: "ucs_memory_type_t", names: ["UCS_MEMORY_TYPE_HOST"] },
     { type: "ucp_err_handling_mode_t", names: ["UCP_ERR_HANDLING_MODE_PEER"] },
     {
       type: "enum ucp_mem_map_params_field",

@@ -7,6 +7,7 @@ import { badMessage } from "../../channel/errors.ts";
 import { decimal, record, text } from "../../channel/fields.ts";
 import { jsonIn } from "../../channel/message.ts";
 import { FORMAT } from "../../channel/ring/notice.ts";
+import { wrongInAddress } from "../ticket.ts";
 import type { Stream } from "./stream.ts";
 
 /** The key of a secret. */
@@ -92,5 +93,7 @@ function addressIn(given: string): Uint8Array<ArrayBuffer> {
   if (bytes.length === 0 || bytes.length > LONGEST_ADDRESS) {
     throw badMessage("worker", `expected 1 to ${LONGEST_ADDRESS} bytes, got ${bytes.length}.`);
   }
+  const wrong = wrongInAddress(bytes);
+  if (wrong !== undefined) throw badMessage("worker", wrong);
   return bytes;
 }
