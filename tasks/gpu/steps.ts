@@ -14,6 +14,7 @@ import {
   isFile,
   openclTests,
   twoGpuTests,
+  ucxTests,
   vulkanTests,
 } from "./files.ts";
 import { inLanes, type Job, type Variables } from "./job.ts";
@@ -180,6 +181,14 @@ export function stepsOn(machine: string, gpus: number): readonly Step[] {
       stage: 1,
       onlyIfNamed: true,
       run: (job) => conformance(job, machine, "vulkan"),
+    },
+    {
+      name: "ucx",
+      what: "tests/ucx: memory and rings over UCX, with the version that the machine has",
+      limit: 90,
+      stage: 1,
+      onlyIfNamed: true,
+      run: async (job) => runTests(job, await ucxTests(), 3),
     },
     {
       name: "opencv-rows",
