@@ -89,7 +89,7 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     this.#moment = init.moment;
     this.#metadata = init.metadata;
     this.#handle = init.handle;
-    if (typeof planes === "function") this.#take(planes(this));
+    if (typeof planes === "function") this.#take([...planes(this)]);
     else {
       this.#placed = planes; // no closure: V8 keeps the objects of a constructor that makes some for long
       if ((init.target as MemoryTarget).ports.addressOf === undefined) void this.planes;
@@ -183,8 +183,9 @@ export class Frame<P extends Tensor = Tensor> extends Mapped {
     return this.#planes;
   }
 
-  #take(planes: readonly P[]): void {
-    this.#planes = Object.freeze([...planes]);
+  /** Takes a list over. */
+  #take(planes: P[]): void {
+    this.#planes = Object.freeze(planes);
     Mapped.endWithWhole(planes);
     if (!this.resource.isLive) { for (const { resource } of planes) resource.endLate(this.resource); }
   }
