@@ -53,6 +53,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "gstreamer_pipeline",
     "pipeline",
     "onnxruntime",
+    "onnxruntime_node",
     "openvino",
     "python",
   ],
