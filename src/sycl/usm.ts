@@ -101,7 +101,7 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
   }
 
   /** SYCL reports neither where a block begins nor where it ends: the first byte and the last one are of one kind. */
-  protected override find(pointer: Address, reach: number): PointerFacts {
+  protected override find(pointer: Address, reach: number): PointerFacts | undefined {
     const { device, name, raw: { context } } = this.context;
     const fn = "DPCTLUSM_GetPointerType";
     const last = pointer + BigInt(Math.max(reach, 1) - 1);
@@ -109,7 +109,7 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
     const [usm, end] = !device.usm.host && !device.usm.device && !device.usm.shared
       ? []
       : [pointer, last].map((at) => KINDS.get(sycl()[fn](at as DPCTLSyclUSMRef, context)));
-    if (usm === undefined) throw checks.wrong("pointer", `it is no unified memory of ${name}.`, undefined, fn);
+    if (usm === undefined) return undefined;
     if (usm === end) return { base: pointer, byteLength: reach, usm };
     throw checks.unfit(
       "init",

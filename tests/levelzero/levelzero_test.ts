@@ -288,3 +288,14 @@ test("toDLPack() and fromDLPack() share unified shared memory by its address", (
   assertEquals([back.target, back.shape], [levelZero.usm, [100]]);
   assertThrows(() => whole.handle, AccessError, "are lent to");
 });
+
+test("fromDLPack() finds the context whose memory it is", () => {
+  using first = open();
+  using second = LevelZeroContext.open({ device: SECOND });
+  const contexts = [host, first, second];
+  for (const context of [first, second]) {
+    using memory = context.usm.allocate({ kind: "device", ...BYTES });
+    using back = fromDLPack(toDLPack(memory).handOver(), { contexts });
+    assertEquals(back.target, context.usm);
+  }
+});
