@@ -32,6 +32,8 @@ export class LevelZeroUsm extends UnifiedDeviceMemory<LevelZeroTensor, LevelZero
   override readonly home: Home;
   /** The checks of Level Zero's arguments. */
   protected override readonly checks: Checks = checks;
+  /** The native function that reports where an address lies. */
+  protected override readonly finder = "zeMemGetAllocProperties";
   /** The native function that allocates a kind. */
   protected override readonly allocators: Readonly<Record<UsmKind, string>> = ALLOCATORS;
 
@@ -75,7 +77,7 @@ export class LevelZeroUsm extends UnifiedDeviceMemory<LevelZeroTensor, LevelZero
     const { openContext: { handle, deviceHandle } } = this.context;
     const facts = struct("ze_memory_allocation_properties_t");
     const device = new BigUint64Array(1);
-    check(levelZero().zeMemGetAllocProperties(handle, pointer, facts, device), "zeMemGetAllocProperties");
+    check(levelZero().zeMemGetAllocProperties(handle, pointer, facts, device), this.finder);
     const usm = KINDS.get(facts.number(layouts.ze_memory_allocation_properties_t.fields.type));
     if (usm === undefined) return undefined;
     if (usm !== "host" && device[0] !== 0n && device[0] as ZeDeviceHandle !== deviceHandle) return undefined;

@@ -76,6 +76,8 @@ export class OpenCLUsm extends UnifiedMemory<OpenCLUsmTensor, OpenCLContext> {
   override readonly takesTurns = false;
   /** The checks of OpenCL's arguments. */
   protected override readonly checks: Checks = checks;
+  /** The native function that reports where an address lies. */
+  protected override readonly finder = "clGetMemAllocInfoINTEL";
 
   /** Made by the context. */
   constructor(context: OpenCLContext) {

@@ -49,6 +49,8 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
   override readonly home: Home;
   /** The checks of SYCL's arguments. */
   protected override readonly checks: Checks = checks;
+  /** The native function that reports where an address lies. */
+  protected override readonly finder = "DPCTLUSM_GetPointerType";
   /** The native function that allocates a kind. */
   protected override readonly allocators: Readonly<Record<UsmKind, string>> = ALLOCATORS;
 
@@ -103,7 +105,7 @@ export class SyclUsm extends UnifiedDeviceMemory<SyclTensor, SyclContext> {
   /** SYCL reports neither where a block begins nor where it ends: the first byte and the last one are of one kind. */
   protected override find(pointer: Address, reach: number): PointerFacts | undefined {
     const { device, name, raw: { context } } = this.context;
-    const fn = "DPCTLUSM_GetPointerType";
+    const fn = this.finder;
     const last = pointer + BigInt(Math.max(reach, 1) - 1);
     // SYCL ends the process where the device has no such memory.
     const [usm, end] = !device.usm.host && !device.usm.device && !device.usm.shared

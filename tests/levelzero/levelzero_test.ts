@@ -295,7 +295,9 @@ test("fromDLPack() finds the context whose memory it is", () => {
   const contexts = [host, first, second];
   for (const context of [first, second]) {
     using memory = context.usm.allocate({ kind: "device", ...BYTES });
-    using back = fromDLPack(toDLPack(memory).handOver(), { contexts });
+    using loan = toDLPack(memory);
+    using back = fromDLPack(loan.address, { contexts });
+    loan.handOver();
     assertEquals(back.target, context.usm);
   }
 });

@@ -140,7 +140,9 @@ test("fromDLPack() finds the context whose memory it is", () => {
   const contexts = [host, cl, other, sycl];
   for (const context of [cl, other, sycl]) {
     using memory: OpenCLUsmTensor | SyclTensor = context.usm.allocate({ kind: "device", ...FEW });
-    using lent = fromDLPack(toDLPack(memory).handOver(), { contexts });
+    using loan = toDLPack(memory);
+    using lent = fromDLPack(loan.address, { contexts });
+    loan.handOver();
     assertEquals(lent.target, context.usm);
   }
   using memory = other.usm.allocate({ kind: "device", ...FEW });

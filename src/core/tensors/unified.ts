@@ -73,6 +73,8 @@ export abstract class UnifiedMemory<T extends PointerTensor, C extends UnifiedCo
   extends PointerMemory<T, C> {
   /** The checks of the API's arguments. */
   protected abstract readonly checks: Checks;
+  /** The native function that reports where an address lies. */
+  protected abstract readonly finder: string;
   /** What its blocks are known by. For mappers. */
   abstract readonly home: Home;
   /** True if host and device take turns in the experiment: what fails it then is not shared, and no driver moves it. */
@@ -134,7 +136,7 @@ export abstract class UnifiedMemory<T extends PointerTensor, C extends UnifiedCo
       this.context.resource?.assertLive();
       const found = this.find(handle, at.byteOffset + at.byteLength);
       if (found === undefined) {
-        throw this.checks.wrong("pointer", `it is no unified memory of ${this.context.name}.`);
+        throw this.checks.wrong("pointer", `it is no unified memory of ${this.context.name}.`, undefined, this.finder);
       }
       const { base, byteLength, usm } = found;
       const start = Number(handle - base);
