@@ -56,6 +56,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "onnxruntime_node",
     "openvino",
     "python",
+    "sycl",
   ],
   cuda: [
     "cuda_launch",
