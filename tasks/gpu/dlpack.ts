@@ -38,7 +38,7 @@ async function versionsIn(job: Job, python: string): Promise<string> {
 }
 
 function isTest(path: string): boolean {
-  return /^tests\/(?:dlpack|python|arrow)\/.*_gpu_test\.ts$/.test(path);
+  return /^tests\/(?:(?:dlpack|python|arrow)\/.*_gpu|faults\/cuda_dlpack)_test\.ts$/.test(path);
 }
 
 async function interpreterIn(folder: string): Promise<string | undefined> {
