@@ -43,8 +43,11 @@ export function create(
   frames = 3,
   whenFull: WhenFull = "wait",
 ): RingWriter<HostFrame> {
-  const memory = Array.from({ length: frames }, () => host.allocateFrame(INFO));
-  return rings.create(address, { frames: memory, whenFull });
+  using made = new DisposableStack();
+  const memory = Array.from({ length: frames }, () => made.use(host.allocateFrame(INFO)));
+  const ring = rings.create(address, { frames: memory, whenFull });
+  made.move();
+  return ring;
 }
 
 export function open(rings: UcxRings, address: string): Promise<RingReader<HostFrame>> {

@@ -13,7 +13,7 @@ import { incoming } from "../../channel/transfer.ts";
 import type { Target } from "../../core/graph/context.ts";
 import { layout, moved } from "../../core/layout/layout.ts";
 import { ledger } from "../../core/life/ledger.ts";
-import { thenUndo, type Undo } from "../../core/life/undo.ts";
+import type { Undo } from "../../core/life/undo.ts";
 import { mapPages, PAGE, unmapPages } from "../../core/native/blocks.ts";
 import { countForeignMapping } from "../../core/native/foreign_addresses.ts";
 import { createMemfd } from "../../core/native/memfd.ts";
@@ -84,13 +84,11 @@ export function roomFor(
   const { memory, objects: [{ offset, byteLength }, ...others], access } = descriptionIn(jsonIn(body));
   if (memory !== "memfd" || access !== "read") throw badMessage("memory", "expected a memfd to read.");
   if (offset !== 0 || others.length > 0) throw badMessage("objects", "expected one that begins at 0.");
-  return thenUndo("making room for a frame", (closing) => {
-    const { fd, memfd } = createMemfd(byteLength, closing);
-    undo.push(countForeignMapping(byteLength));
-    const pages = Math.ceil(byteLength / PAGE) * PAGE;
-    const address = mapPages(NULL, pages, fd);
-    undo.push(() => isIdle() ? unmapPages(address, pages) : ledger.quarantine(pages));
-    const frame = incoming({ bytes: message, fds: new ReceivedFds([memfd.duplicate()]) }, targets);
-    return { frame, address, byteLength };
-  });
+  const { fd, memfd } = createMemfd(byteLength, undo);
+  undo.push(countForeignMapping(byteLength));
+  const pages = Math.ceil(byteLength / PAGE) * PAGE;
+  const address = mapPages(NULL, pages, fd);
+  undo.push(() => isIdle() ? unmapPages(address, pages) : ledger.quarantine(pages));
+  const frame = incoming({ bytes: message, fds: new ReceivedFds([memfd.duplicate()]) }, targets);
+  return { frame, address, byteLength };
 }

@@ -137,8 +137,11 @@ export class UcxRings {
     return allOrNothing("joining a ring", () => {
       let link: UcxLink | undefined;
       const isIdle = () => link?.isIdle ?? true;
-      const rooms = messages.map((message) => roomFor(message, targets, isIdle, undo));
-      for (const { frame } of rooms) frames.use(frame);
+      const rooms = messages.map((message) => {
+        const room = roomFor(message, targets, isIdle, undo);
+        frames.use(room.frame);
+        return room;
+      });
       for (const [i, { byteLength }] of rooms.entries()) assertSame(byteLength, tensors[i].layout.byteLength);
       const { released: sends, published: takes } = hello;
       const made = link = new UcxLink({ name, worker: this.#worker, address, stream, sends, takes, timeout }, undo);
