@@ -92,7 +92,7 @@ export class Audience<T extends Tensor | Frame> {
     while (this.#ring.isLive && !this.#readers.values().every(({ isNotified }) => isNotified)) {
       await this.change(signal);
     }
-    await Promise.all(this.#readers.values().map(({ connection }) => connection.sent(signal)));
+    await Promise.all(this.#readers.values().map(({ link }) => link.sent(signal)));
   }
 
   async change(signal: AbortSignal | undefined): Promise<void> {
