@@ -56,6 +56,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "onnxruntime_node",
     "openvino",
     "python",
+    "sycl",
   ],
   cuda: [
     "cuda_launch",
@@ -67,6 +68,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "egl_stream",
     "cuda_claims",
     "ffmpeg_nvdec",
+    "cuda_python",
   ],
   vulkan: ["external_ring", "external_import"],
 };

@@ -24,7 +24,7 @@ const GONE = { error: DisposedError, api: "core" } as const;
 
 export default table(import.meta, {
   ...runtimeRows({
-    ...{ api: "onnxruntime", kind: "ortvalue", typeFn: "GetTensorElementType", library: LIBRARY!, open },
+    ...{ api: "onnxruntime", kind: "ortvalue", typeFn: "GetTensorElementType", library: LIBRARY, open },
     find: () => OnnxRuntimeContext.open(),
     compile: (context: InferenceContext, model) => context.compileSync(model, { threads: 2 }),
   }),
