@@ -4,7 +4,7 @@ import { type Names, optionsIn, shown, unexpected } from "../core/argument.ts";
 import { contextOn } from "../core/device/device_on.ts";
 import type { Context } from "../core/graph/context.ts";
 import type { Memory, Offer } from "../core/contract.ts";
-import { type Reason, reasonOf } from "../core/errors.ts";
+import { InteropError, type Reason, reasonOf } from "../core/errors.ts";
 import type { FileSource } from "../core/file_source.ts";
 import { owned } from "../core/life/ledger.ts";
 import { allOrNothing, thenUndo, type Undo } from "../core/life/undo.ts";
@@ -189,7 +189,7 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
     );
     const frames = new Set([...how].filter(([, { format }]) => format === "NV12").map(([name]) => name));
     const weightsTensor = weights === undefined ? NULL : weightsIn(weights, kept, undo);
-    const read = this.#read(model, weightsTensor, undo);
+    const read = this.#read(model, name, weightsTensor, undo);
     const whole = how.size === 0 ? read : preprocessed(read, how);
     if (whole !== read) undo.push(() => ov().ov_model_free(whole));
     const device = cString(this.device);
@@ -212,12 +212,25 @@ export class OpenVINOContext extends InferenceContext<OpenVINOTensor, OpenVINOSe
     };
   }
 
-  #read(model: FileSource, weights: Address, undo: Undo): Address {
+  #read(model: FileSource, name: string, weights: Address, undo: Undo): Address {
     const { address, byteLength } = sourceBytes("openvino", model, undo);
+    assertStateless(viewAt(address, Number(byteLength), "openvino"), name);
     const read = resultOf("ov_core_read_model_from_memory_buffer", this.#core, address, byteLength, weights);
     undo.push(() => ov().ov_model_free(read));
     return read;
   }
+}
+
+/**
+ * Each request would have a state of its own, and which of them a run takes is not the program's to say. OpenVINO's C API has
+ * no states. They are layers of its own format, which is a text.
+ */
+function assertStateless(model: DataView<ArrayBuffer>, name: string): void {
+  if (model.getUint8(0) !== "<".charCodeAt(0)) return;
+  if (!/\btype\s*=\s*["'](?:ReadValue|Assign)["']/.test(new TextDecoder("latin1").decode(model))) return;
+  throw new InteropError(`${name} keeps a state between its runs (ReadValue, Assign).`, {
+    ...{ api: "openvino", hint: "Convert the model: make the state an input and an output." },
+  });
 }
 
 /** The file of weights that belongs to a model's, if it is there. */

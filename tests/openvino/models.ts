@@ -9,6 +9,7 @@ export interface IrValue {
 
 interface Layer {
   readonly type: string;
+  readonly version?: string;
   readonly data?: string;
   readonly inputs: readonly number[];
   readonly output: IrValue;
@@ -21,13 +22,13 @@ export function irModel(layers: readonly Layer[], results: readonly number[]): U
       shape.map((n) => `<dim>${n}</dim>`).join("")
     }</port>`;
   const edges: string[] = [];
-  const text = layers.map(({ type, data = "", inputs, output }, id) => {
+  const text = layers.map(({ type, version = "opset1", data = "", inputs, output }, id) => {
     const taken = inputs.map((from, to) => {
       edges.push(edge(from, layers[from].inputs.length, id, to));
       return port(to, layers[from].output, false);
     });
     const input = taken.length === 0 ? "" : `<input>${taken.join("")}</input>`;
-    const opset = `type="${type}" version="opset1"`;
+    const opset = `type="${type}" version="${version}"`;
     return `<layer id="${id}" name="${output.name}" ${opset}>${data === "" ? "" : `<data ${data}/>`}${input}` +
       `<output>${port(inputs.length, output, true)}</output></layer>`;
   });
@@ -74,6 +75,18 @@ export function binary(type: string, of: string, shape: readonly number[]): Uint
     { type, data: 'auto_broadcast="numpy"', inputs: [0, 1], output: { name: "y", type: of, shape } },
   ], [2]);
 }
+
+/** `y` is `x` and the sum of those before: it keeps a state. */
+export const STATEFUL = (() => {
+  const data = 'variable_id="sum" variable_type="f32" variable_shape="4"';
+  const value = (name: string) => ({ name, type: "f32", shape: [4] });
+  return irModel([
+    parameter("x", "f32", [4]),
+    { type: "ReadValue", version: "opset6", data, inputs: [0], output: value("before") },
+    { type: "Add", data: 'auto_broadcast="numpy"', inputs: [0, 1], output: value("y") },
+    { type: "Assign", version: "opset6", data, inputs: [2], output: value("after") },
+  ], [2]);
+})();
 
 /** `y` is `x` in rows of four, which some inputs cannot be. */
 export const ROWS = irModel([

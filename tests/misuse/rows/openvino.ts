@@ -1,7 +1,15 @@
-import { DisposedError, host, imageInfo, MapperGraph, NativeCallError, NoRouteError } from "@samepage/interop";
+import {
+  DisposedError,
+  host,
+  imageInfo,
+  InteropError,
+  MapperGraph,
+  NativeCallError,
+  NoRouteError,
+} from "@samepage/interop";
 import type { InferenceContext } from "@samepage/interop/onnxruntime";
 import { OpenVINOContext } from "@samepage/interop/openvino";
-import { unary } from "../../openvino/models.ts";
+import { STATEFUL, unary } from "../../openvino/models.ts";
 import { LIBRARY, openOpenVINO } from "../../openvino/open.ts";
 import { runtimeRows } from "../inference.ts";
 import { any } from "../kit.ts";
@@ -73,6 +81,14 @@ export default table(import.meta, {
     (ov) => void ov.compileSync(new Uint8Array(64).fill(65)),
     fails("ov_core_read_model_from_memory_buffer", /./),
   ),
+  "a model that keeps a state": row((ov) => void ov.compileSync(STATEFUL), {
+    ...{
+      error: InteropError,
+      api: "openvino",
+      message: /keeps a state between its runs/,
+      hint: /an input and an output/,
+    },
+  }),
   "a model that OpenVINO converts": row(
     (ov) => ov.compile(unary("Relu", "i64", [4])),
     wrong("copy", /OpenVINO copies x, y through memory of its own/, /copy: "allow"/),
