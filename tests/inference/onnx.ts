@@ -23,8 +23,8 @@ export interface OnnxValue {
   readonly name: string;
   readonly type: keyof typeof ONNX_TYPES;
   readonly shape: readonly (number | string)[];
-  /** A sequence of such tensors. */
-  readonly isSequence?: boolean;
+  /** What is no tensor: a sequence of them, a sparse one. */
+  readonly other?: "sequence" | "sparse";
 }
 
 /** An operator with attributes that are integers, or lists of them. */
@@ -108,10 +108,11 @@ function tensorProto({ name, values }: OnnxConstant): Uint8Array<ArrayBuffer> {
   return message(number(1, values.length), number(2, ONNX_TYPES.i64), field(8, text(name)), field(9, raw));
 }
 
-function valueInfo({ name, type, shape, isSequence = false }: OnnxValue): Uint8Array<ArrayBuffer> {
+function valueInfo({ name, type, shape, other }: OnnxValue): Uint8Array<ArrayBuffer> {
   const dims = shape.map((n) => field(1, typeof n === "number" ? number(1, n) : field(2, text(n))));
-  const tensor = field(1, message(number(1, ONNX_TYPES[type]), field(2, message(...dims))));
-  return message(field(1, text(name)), field(2, isSequence ? field(4, field(1, tensor)) : tensor));
+  const about = message(number(1, ONNX_TYPES[type]), field(2, message(...dims)));
+  const value = { sequence: () => field(4, field(1, field(1, about))), sparse: () => field(8, about) };
+  return message(field(1, text(name)), field(2, other === undefined ? field(1, about) : value[other]()));
 }
 
 function message(...fields: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {

@@ -114,13 +114,15 @@ testOf("a map of an output waits for the run, and throws its error", FAILS, asyn
   graph.map(y, host)[Symbol.dispose](); // it is thrown once
 });
 
-test("compile() refuses a sequence, by name", async () => {
-  using ort = openOnnxRuntime();
-  const value = { type: "f32", shape: [2], isSequence: true } as const;
-  const model = onnxModel({
-    inputs: [{ ...value, name: "x" }],
-    outputs: [{ ...value, name: "y" }],
-    nodes: [{ op: "Identity", inputs: ["x"], outputs: ["y"] }],
+for (const [other, type] of [["sequence", 2], ["sparse", 5]] as const) {
+  test(`compile() refuses an input that is no tensor, by name: ${other}`, async () => {
+    using ort = openOnnxRuntime();
+    const value = { type: "f32", shape: [2] } as const;
+    const model = onnxModel({
+      inputs: [{ ...value, name: "x" }, { ...value, name: "z", other }],
+      outputs: [{ ...value, name: "y" }],
+      nodes: [{ op: "Identity", inputs: ["x"], outputs: ["y"] }],
+    });
+    await assertRejects(() => ort.compile(model), InteropError, `inputs.z is no tensor (ONNXType ${type}).`);
   });
-  await assertRejects(() => ort.compile(model), InteropError, "inputs.x is no tensor (ONNXType 2).");
-});
+}

@@ -42,7 +42,7 @@ export default table(import.meta, {
     ...{ code: 7, codeName: "ORT_INVALID_PROTOBUF", hint: /Is it an ONNX model/ },
   }),
   "a model of a sequence": row((ort) => {
-    const value = { type: "f32", shape: [2], isSequence: true } as const;
+    const value = { type: "f32", shape: [2], other: "sequence" } as const;
     ort.compileSync(onnxModel({
       inputs: [{ ...value, name: "x" }],
       outputs: [{ ...value, name: "y" }],
