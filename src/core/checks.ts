@@ -32,11 +32,12 @@ export function integer(least: number, most: number): Rule {
 
 /** Checks of what a program passes. Their errors name one API. */
 export class Checks {
-  readonly #api: string;
+  /** The API, as errors name it. */
+  readonly api: string;
 
   /** `api` as errors name it. */
   constructor(api: string) {
-    this.#api = api;
+    this.api = api;
   }
 
   /**
@@ -188,7 +189,7 @@ export class Checks {
   }
 
   #fields(argument: string, hint: string | undefined, fn: string | undefined): ErrorFields {
-    return { api: this.#api, argument, hint, ...(fn === undefined ? {} : { fn }) };
+    return { api: this.api, argument, hint, ...(fn === undefined ? {} : { fn }) };
   }
 }
 

@@ -8,7 +8,7 @@ import type { Usable } from "../core/device/line.ts";
 import { UnifiedParameter } from "../core/tensors/unified_device.ts";
 import type { SyclContext } from "./context.ts";
 import { checks } from "./library.ts";
-import { SyclTensor } from "./usm.ts";
+import { SYCL_USM, type SyclTensor } from "./usm.ts";
 
 /**
  * A parameter as OpenCL C declares it, without its name: a number (`"int"`, `"uint"`, `"float"`), or a pointer to numbers
@@ -82,7 +82,7 @@ function declaredAs(type: string, place: ParameterPlace, argument: string): Decl
     }
     const isConst = before !== undefined || after !== undefined;
     return {
-      parameter: new UnifiedParameter(place, { isConst, element }, SyclTensor, "sycl.usm"),
+      parameter: new UnifiedParameter(place, { isConst, element }, SYCL_USM),
       type: dpctl.DPCTL_VOID_PTR,
     };
   }

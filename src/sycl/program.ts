@@ -69,21 +69,21 @@ export class SyclProgram extends DeviceProgram<SyclContext, DPCTLSyclKernelBundl
 
 const BUILD = "Does it compile? DPCTL_VERBOSITY=warning makes DPCTL write the build log to stderr.";
 
-function fromSource({ raw }: SyclContext, source: string, options: string): DPCTLSyclKernelBundleRef {
+function fromSource({ native }: SyclContext, source: string, options: string): DPCTLSyclKernelBundleRef {
   const fn = "DPCTLKernelBundle_CreateFromOCLSource";
-  const bundle = sycl()[fn](raw.context, raw.device, cString(source), cString(options));
+  const bundle = sycl()[fn](native.context, native.device, cString(source), cString(options));
   if (bundle === 0n) throw failed(fn, BUILD);
   return bundle;
 }
 
-function fromSpirv({ raw }: SyclContext, given: unknown, options: string): DPCTLSyclKernelBundleRef {
+function fromSpirv({ native }: SyclContext, given: unknown, options: string): DPCTLSyclKernelBundleRef {
   const fn = "DPCTLKernelBundle_CreateFromSpirv";
   const bytes = bytesIn(given, (what, hint) => checks.wrong("code", what, hint))?.slice();
   if (bytes === undefined) throw checks.wrongKind("code", "OpenCL C as a string, or SPIR-V as bytes", given);
   if (bytes.length < 20 || bytes.length % 4 !== 0 || new DataView(bytes.buffer).getUint32(0, true) !== MAGIC) {
     throw checks.wrong("code", "it is no SPIR-V: its first word is not 0x07230203, or a word is cut off.");
   }
-  const bundle = sycl()[fn](raw.context, raw.device, bytes, BigInt(bytes.length), cString(options));
+  const bundle = sycl()[fn](native.context, native.device, bytes, BigInt(bytes.length), cString(options));
   if (bundle === 0n) throw failed(fn, BUILD);
   return bundle;
 }
