@@ -4,7 +4,7 @@ import { isMade, type Maker } from "../argument.ts";
 import { type Pointee, PointerParameter } from "../device/pointer.ts";
 import type { ParameterPlace } from "../device/parameter.ts";
 import { owned } from "../life/ledger.ts";
-import { allOrNothing, undoAll } from "../life/undo.ts";
+import { allOrNothing, newUndo, undoAll } from "../life/undo.ts";
 import type { Call } from "../contract.ts";
 import type { Mapped } from "./mapped.ts";
 import { PointerTensor } from "./pointer.ts";
@@ -110,7 +110,7 @@ export abstract class UnifiedDeviceMemory<T extends UnifiedTensor, C extends Uni
         // An escaped view may be used for ever: then the memory must not be freed.
         free: (fate) => fate === "unused" ? undoAll(undo, `freeing ${kind} memory`) : undefined,
       };
-    });
+    }, newUndo());
   }
 }
 

@@ -238,7 +238,7 @@ export default table(import.meta, {
   ),
   "SPIR-V that is none": withSycl(
     (sycl) => sycl.program(new Uint8Array(64)),
-    wrong("code", /it is no SPIR-V/),
+    wrong("code", /it is no SPIR-V/, { hint: /Compile the kernels/ }),
   ),
   "code that is neither": withSycl(
     (sycl) => sycl.program(any(7)),
