@@ -3,7 +3,6 @@ import { elsewhere } from "../checks.ts";
 import { isMade, type Maker } from "../argument.ts";
 import { type Pointee, PointerParameter } from "../device/pointer.ts";
 import type { ParameterPlace } from "../device/parameter.ts";
-import { owned } from "../life/ledger.ts";
 import { allOrNothing, newUndo, undoAll } from "../life/undo.ts";
 import type { Call } from "../contract.ts";
 import type { Mapped } from "./mapped.ts";
@@ -102,7 +101,7 @@ export abstract class UnifiedDeviceMemory<T extends UnifiedTensor, C extends Uni
     return allOrNothing(`allocating ${kind} memory`, (undo) => {
       undo.push(this.hold());
       const address = this.allocateNative(kind, byteLength, align);
-      owned(this.kind, undo, this.freeing(address));
+      undo.push(this.freeing(address)); // its allocation counts it
       return {
         ...this.about(kind),
         address,
