@@ -44,11 +44,12 @@ export const SECONDS: Rule = (checks, value, argument) => {
 
 /** Checks of what a program passes. Their errors name one API. */
 export class Checks {
-  readonly #api: string;
+  /** The API, as errors name it. */
+  readonly api: string;
 
   /** `api` as errors name it. */
   constructor(api: string) {
-    this.#api = api;
+    this.api = api;
   }
 
   /**
@@ -200,7 +201,7 @@ export class Checks {
   }
 
   #fields(argument: string, hint: string | undefined, fn: string | undefined): ErrorFields {
-    return { api: this.#api, argument, hint, ...(fn === undefined ? {} : { fn }) };
+    return { api: this.api, argument, hint, ...(fn === undefined ? {} : { fn }) };
   }
 }
 
