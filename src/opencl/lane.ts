@@ -41,10 +41,10 @@ interface WaitList {
  * The lane of a line: a ring of the events of unfinished commands. PoCL 3.1 aborts the process when a command fails and
  * its event has no other owner.
  *
- * A command passes `queue`, `waitCount`, `waitList` and `slot` to its native call. Signals of semaphores, and waits for
- * them, are frequent, and fail only where all that follows does: those have no event ({@link ClLane.leaveOut}). A question
- * about such a mark is about the next one that has an event, which may be later; or a marker is submitted for it. For
- * mappers.
+ * A command passes `queue`, `waitCount`, `waitList` and `slot` to its native call. Signals of semaphores, waits for them,
+ * and acquires of other APIs' memory are frequent, and fail only where all that follows does: those have no event
+ * ({@link ClLane.leaveOut}). A question about such a mark is about the next one that has an event, which may be later; or a
+ * marker is submitted for it. For mappers.
  */
 export class ClLane implements Lane {
   /** The queue that takes its commands. */

@@ -1,9 +1,9 @@
 /** Signals of semaphores, and waits for them, have no events of their own: who hears of them, and when. */
 import { driver, flushed, told } from "./external/simulated.ts"; // first: it taps the libraries
 import { simulated } from "./external/on_simulated.ts";
-import { maker } from "./external/foreign.ts";
+import { Foreign, maker } from "./external/foreign.ts";
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
-import { type Fence, host, ledger, NativeCallError, Semaphore } from "@samepage/interop";
+import { type Fence, host, ledger, MapperGraph, NativeCallError, Semaphore } from "@samepage/interop";
 import type { OpenCLContext } from "@samepage/interop/opencl";
 import { offerSemaphores } from "../../src/core/device/line_sync.ts";
 import { Resource } from "../../src/core/life/resource.ts";
@@ -38,6 +38,19 @@ simulated("a signal and a wait hold no events, until somebody asks", async (cl) 
   assertEquals(events(), before);
   await reached(signal);
   await reached(other.line.fence());
+  assertEquals(events(), before);
+});
+
+simulated("an acquire of other memory holds no event, until somebody asks", async (cl) => {
+  using foreign = new Foreign();
+  using graph = new MapperGraph([foreign, cl]);
+  using words = foreign.allocate(BYTES);
+  graph.map(words, cl)[Symbol.dispose](); // proves that they share it
+  const before = events();
+  told.length = 0;
+  using _mapped = graph.map(words, cl);
+  assertEquals([told, events()], [["clEnqueueAcquireExternalMemObjectsKHR"], before]);
+  await reached(cl.line.fence());
   assertEquals(events(), before);
 });
 
