@@ -127,6 +127,13 @@ export function called(fn: Address, args: readonly Address[], name: string): Add
   );
 }
 
+/** Calls a function of the helper's that takes an object out of its box: no tuple is made. Returns a new reference. */
+export function calledOn(fn: Address, object: Address, name: string): Address {
+  const { PyList_Append, PyObject_CallObject } = cpython();
+  assertDone(PyList_Append(helping("box"), object), "PyList_Append");
+  return newReference(PyObject_CallObject(fn, NULL), "PyObject_CallObject", name);
+}
+
 /** A new reference to an attribute. */
 export function attribute(object: Address, name: string): Address {
   return newReference(cpython().PyObject_GetAttrString(object, cString(name)), "PyObject_GetAttrString", shown(name));
