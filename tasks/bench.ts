@@ -55,6 +55,7 @@ const FILES: { readonly [T in Topic]: readonly string[] } = {
     "onnxruntime",
     "openvino",
     "python",
+    "dlpack",
   ],
   cuda: [
     "cuda_launch",
