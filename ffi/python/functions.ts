@@ -60,9 +60,6 @@ export interface CPython {
   /** `int PyList_SetItem(PyObject *arg0, Py_ssize_t arg1, PyObject *arg2)` */
   PyList_SetItem(arg0: Address, arg1: bigint, arg2: Address): number;
 
-  /** `int PyList_Append(PyObject *arg0, PyObject *arg1)` */
-  PyList_Append(arg0: Address, arg1: Address): number;
-
   /** `Py_ssize_t PySequence_Size(PyObject *o)` */
   PySequence_Size(o: Address): bigint;
 

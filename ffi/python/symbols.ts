@@ -40,8 +40,6 @@ export const SYMBOLS = {
   PyList_New: { parameters: ["i64"], result: "u64" },
   // int PyList_SetItem(PyObject *arg0, Py_ssize_t arg1, PyObject *arg2)
   PyList_SetItem: { parameters: ["u64", "i64", "u64"], result: "i32" },
-  // int PyList_Append(PyObject *arg0, PyObject *arg1)
-  PyList_Append: { parameters: ["u64", "u64"], result: "i32" },
   // Py_ssize_t PySequence_Size(PyObject *o)
   PySequence_Size: { parameters: ["u64"], result: "i64" },
   // PyObject *PySequence_GetItem(PyObject *o, Py_ssize_t i)

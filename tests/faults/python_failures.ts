@@ -31,7 +31,6 @@ export const PYTHON: Failures<CPython> = {
   PyTuple_SetItem: taking,
   PyList_New: none,
   PyList_SetItem: taking,
-  PyList_Append: minusOne,
   PySequence_Size: { answer: -1n },
   PySequence_GetItem: none,
   PyDict_New: none,

@@ -33,7 +33,6 @@ export const python: Library = {
     ...taking(["arg0", "arg2"], "PyTuple_SetItem"),
     "PyList_New",
     ...taking(["arg0", "arg2"], "PyList_SetItem"),
-    ...taking(["arg0", "arg1"], "PyList_Append"),
     ...taking(["o"], "PySequence_Size", "PySequence_GetItem"),
     "PyDict_New",
     ...taking(["mp", "key", "item"], "PyDict_SetItem"),
