@@ -55,6 +55,8 @@ class Place<S extends Stage = Stage> {
   planned: Planned | undefined;
   /** What it writes into, for each kind of frame so far: a kind that comes back is not allocated again. */
   readonly given: Gives[] = [];
+  /** Is its close() over? One that is under way ends by its abort(). */
+  isClosed = false;
   /** The frames that it has for the stage before it. */
   own: OwnFrames | undefined;
 
@@ -471,7 +473,13 @@ export class Engine implements Run {
     }
     if (stage instanceof Transform && !this.signal.aborted) stage.init.flush?.(count);
     await Promise.all(working);
-    if (stage instanceof Sink && !this.signal.aborted) await stage.init.close?.();
+    if (stage instanceof Sink && !this.signal.aborted) {
+      try {
+        await stage.init.close?.();
+      } finally {
+        place.isClosed = true;
+      }
+    }
     this.#dispose(input.close());
     output?.end();
   }
@@ -666,13 +674,13 @@ export class Engine implements Run {
     this.#end = performance.now();
     const isWhole = !this.signal.aborted;
     if (!isWhole) await this.#settle(this.#first?.then(({ done, value }) => done || this.#discard(value)));
-    for (const { stage, name } of this.#places) {
+    for (const { stage, name, isClosed } of this.#places) {
       await this.#attempt(
         name,
         () =>
           stage instanceof Transform
             ? stage.init.close?.()
-            : stage instanceof Sink && !isWhole
+            : stage instanceof Sink && !isWhole && !isClosed
             ? stage.init.abort?.(this.signal.reason)
             : undefined,
       );
