@@ -2,6 +2,7 @@ import { join, resolve } from "@std/path";
 import { ffmpegEnv } from "../setup/wheels.ts";
 import { bench } from "./bench.ts";
 import { gpuClip, missingClips } from "./clips.ts";
+import { isFile } from "./files.ts";
 import type { Job } from "./job.ts";
 import type { Outcome } from "./step.ts";
 import { runTests } from "./tests.ts";
@@ -49,13 +50,4 @@ async function example(job: Job): Promise<Outcome> {
   const remarks = stdout.match(/^(?:frames|moved|left) .*$/gm) ?? [];
   if (code === 0 && isWhole) return { verdict: "green", counts: "the example ran", remarks };
   return { verdict: "red", counts: `the example ended with ${how}`, failures: [`example: ${how}`], remarks };
-}
-
-async function isFile(path: string): Promise<boolean> {
-  try {
-    return (await Deno.stat(path)).isFile;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
 }

@@ -131,7 +131,7 @@ export default table(import.meta, {
       await rejects("again", () => ring.publish(frame), ArgumentError);
       using shown = (await reader.next())!;
       await rejects("what was read", () => ring.publish(shown), ArgumentError);
-      say(ring.readers, reader.sequence, reader.missed, reader.credentials.pid === Deno.pid);
+      say(ring.readers, reader.sequence, reader.missed, reader.credentials?.pid === Deno.pid);
     }),
     says: ["1 1 0 true"],
   },
