@@ -8,6 +8,7 @@ import { ORIGIN, sumOf } from "../core/graph/route.ts";
 import { type FrameInfo, frameInfo, withMoment } from "../core/layout/frame_info.ts";
 import { type Undo, unwind } from "../core/life/undo.ts";
 import { type Access, covers } from "../core/memory/access.ts";
+import { Pace } from "../core/pace.ts";
 import { Progress } from "../core/progress.ts";
 import { Frame } from "../core/tensors/frame.ts";
 import { Metadata } from "../core/tensors/metadata.ts";
@@ -129,6 +130,7 @@ export class Engine implements Run {
   readonly #undo: Undo = [];
   readonly #progress: Progress | undefined;
   readonly #watch: Watch;
+  readonly #pace = new Pace();
   /** Ends of frames that are under way: they wait for whatever still has the memory. */
   readonly #ending = new Set<Promise<void>>();
   #iterator: AsyncIterator<Frame> | undefined;
@@ -401,6 +403,8 @@ export class Engine implements Run {
       while (this.#inFlight >= this.frames && !output.isClosed) {
         await new Promise<void>((resolve) => this.#wake = resolve);
       }
+      const turn = this.#pace.next();
+      if (turn !== undefined) await turn; // timers and signals are to have theirs
       if (output.isClosed) break;
       const begin = performance.now();
       ({ done, value } = await this.#iterator!.next());

@@ -25,17 +25,15 @@ class Steps {
   }
 
   source(name = "source"): Source {
-    const steps = this;
-    return new Source({
-      name,
-      async *frames() {
-        for (let i = 1; i <= FRAMES; i++) {
-          await steps.step(name);
-          yield numberedFrame(i);
-        }
-        await steps.step(name);
-      },
-    });
+    return new Source({ name, frames: () => this.#frames(name) });
+  }
+
+  async *#frames(name: string): AsyncGenerator<Frame> {
+    for (let i = 1; i <= FRAMES; i++) {
+      await this.step(name);
+      yield numberedFrame(i);
+    }
+    await this.step(name);
   }
 
   transform(name: string, gives: boolean, concurrency = 1): Transform<HostTensor> {
@@ -52,17 +50,15 @@ class Steps {
   }
 
   flow(): Flow {
-    const steps = this;
-    return new Flow({
-      name: "flow",
-      async *flow(frames) {
-        for await (const frame of frames) {
-          await steps.step("flow");
-          yield frame;
-        }
-        await steps.step("flow");
-      },
-    });
+    return new Flow({ name: "flow", flow: (frames) => this.#passed(frames) });
+  }
+
+  async *#passed(frames: AsyncIterable<Frame>): AsyncGenerator<Frame> {
+    for await (const frame of frames) {
+      await this.step("flow");
+      yield frame;
+    }
+    await this.step("flow");
   }
 
   sink(name: string): Sink {
