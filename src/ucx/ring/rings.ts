@@ -12,6 +12,7 @@ import { type Names, optionsIn } from "../../core/argument.ts";
 import type { Target } from "../../core/graph/context.ts";
 import { Resource } from "../../core/life/resource.ts";
 import { allOrNothing, type Undo, undone } from "../../core/life/undo.ts";
+import { Printed } from "../../core/printed.ts";
 import type { Frame } from "../../core/tensors/frame.ts";
 import type { Tensor } from "../../core/tensors/tensor.ts";
 import { checks, ucp, ucxError } from "../library.ts";
@@ -46,7 +47,7 @@ const MOST_ARRIVING = 64;
  *
  * Made by {@link UcxContext.rings}. A ring that is open keeps its process alive, on both sides.
  */
-export class UcxRings {
+export class UcxRings extends Printed {
   readonly #context: UcpContextH;
   readonly #worker: UcpWorker;
   readonly #owner: Resource;
@@ -54,10 +55,16 @@ export class UcxRings {
 
   /** Made by {@link UcxContext.rings}. */
   constructor(context: UcpContextH, worker: UcpWorker, owner: Resource, options: UcxRingsOptions) {
+    super();
     this.#context = context;
     this.#worker = worker;
     this.#owner = owner;
     this.#meeting = meetingIn(options);
+  }
+
+  /** Of which context they are. */
+  toString(): string {
+    return `rings of ${this.#owner}`;
   }
 
   /**
